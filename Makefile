@@ -1,0 +1,41 @@
+# onefold: `make demo` starts the product with a populated site, `make test` is what CI runs.
+
+GO       ?= go
+PACKAGES ?= ./...
+SEEDS    ?= 10000
+FUZZTIME ?= 30s
+
+.DEFAULT_GOAL := build
+.PHONY: build test check race fuzz simulate bench demo clean
+
+build: ## build bin/onefold
+	$(GO) build -trimpath -o bin/onefold ./cmd/onefold
+
+test: check ## everything that CI runs: lint, then every test
+	$(GO) test -timeout 20m $(PACKAGES)
+
+check: ## vet, staticcheck and the house rules
+	$(GO) vet $(PACKAGES)
+	$(GO) tool staticcheck $(PACKAGES)
+	$(GO) test -count=1 .
+
+race: ## every test under the race detector
+	$(GO) test -race -timeout 40m $(PACKAGES)
+
+fuzz: ## each fuzz target for FUZZTIME
+	@set -e; for package in $$($(GO) list $(PACKAGES)); do \
+	  for target in $$($(GO) test -list '^Fuzz' $$package | grep '^Fuzz' || true); do \
+	    echo "$$package $$target"; $(GO) test -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) $$package; \
+	  done; done
+
+simulate: ## the fold simulator over SEEDS seeds
+	ONEFOLD_SIM_SEEDS=$(SEEDS) $(GO) test -count=1 -timeout 60m -run Simul -v ./fold/...
+
+bench: build ## the import benchmark: a generated log of two million lines
+	bin/onefold bench import
+
+demo: build ## start the product on a fresh directory with a month of traffic
+	bin/onefold demo
+
+clean:
+	rm -rf bin

@@ -1,0 +1,245 @@
+// Package onefold_test holds the house rules: who may import whom, how long a thing may be before it has to explain
+// itself, and what may not be left lying about. A failure says what to do instead.
+package onefold_test
+
+import (
+	"go/ast"
+	"go/format"
+	"go/parser"
+	"go/token"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/onefold/onefold"
+
+// policy says, for each package, what of the project and of other modules it may import. A folder's line holds for
+// the folders below it that have none of their own. Anything unlisted is refused. The standard library is free.
+//
+// `vocabulary` stands for the AWS SDK's request, response and value types, which every package speaks.
+var policy = map[string][]string{
+	"dynamo":            {"vocabulary"},
+	"dynamo/dynamotest": {"vocabulary", "dynamo"},
+
+	"engine":          {"vocabulary", "dynamo", "engine/internal/...", "github.com/cockroachdb/pebble/v2/...", "github.com/cespare/xxhash/v2"},
+	"engine/internal": {"vocabulary", "engine/internal/...", "github.com/cockroachdb/apd/v3", "github.com/hashicorp/golang-lru/v2"},
+
+	"table": {"vocabulary", "dynamo", "github.com/cespare/xxhash/v2", "github.com/hashicorp/golang-lru/v2", "golang.org/x/sync/..."},
+	"fold":  {"vocabulary", "dynamo", "table", "fold/...", "github.com/hashicorp/golang-lru/v2/...", "golang.org/x/sync/...", "pgregory.net/rapid"},
+
+	"analytics": {"vocabulary", "dynamo", "table", "fold", "github.com/axiomhq/hyperloglog", "github.com/cockroachdb/apd/v3",
+		"github.com/cespare/xxhash/v2", "github.com/hashicorp/golang-lru/v2/...", "github.com/oklog/ulid/v2", "golang.org/x/sync/..."},
+
+	"server": {"vocabulary", "dynamo", "table", "fold", "analytics", "internal/...", "github.com/danielgtaylor/huma/v2/...",
+		"github.com/prometheus/client_golang/...", "golang.org/x/time/rate", "golang.org/x/sync/..."},
+
+	"internal/accesslog": {"github.com/klauspost/compress/..."},
+	"internal/useragent": {"github.com/medama-io/go-useragent/...", "github.com/monperrus/crawler-user-agents", "github.com/mileusna/useragent", "github.com/hashicorp/golang-lru/v2/..."},
+	"internal/traffic":   {},
+
+	"cmd": {"..."},
+}
+
+// forTests may be imported by any _test.go file, beside what its package may import.
+var forTests = []string{"engine", "dynamo", "dynamo/dynamotest", "table", "fold/...", "vocabulary",
+	"github.com/aws/aws-sdk-go-v2/...", "github.com/cockroachdb/datadriven", "github.com/rogpeppe/go-internal/...",
+	"pgregory.net/rapid", "go.uber.org/goleak", "github.com/cockroachdb/pebble/v2/vfs", "github.com/oklog/ulid/v2",
+	"github.com/cockroachdb/apd/v3", "github.com/klauspost/compress/..."}
+
+// vocabulary is DynamoDB's API in the SDK's types. Clients are made in cmd and in tests only, see TestClientsAreMadeInCmd.
+var vocabulary = []string{
+	"github.com/aws/aws-sdk-go-v2/aws", "github.com/aws/smithy-go/...",
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb", "github.com/aws/aws-sdk-go-v2/service/dynamodb/types",
+	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams", "github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types",
+	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/attributevalue", "github.com/aws/aws-sdk-go-v2/feature/dynamodb/expression",
+}
+
+// Lengths that ask "is there a name for the part that should come out?".
+const (
+	maxFunctionLines = 45
+	maxFileLines     = 600
+	maxPackageLines  = 5000
+)
+
+// whole lists what is longer than the house numbers and better in one piece, each with its reason.
+var whole = map[string]string{}
+
+func TestImportPolicy(t *testing.T) {
+	for _, f := range goFiles(t) {
+		allowed := allowedImports(f.dir)
+		if f.test {
+			allowed = append(slices.Clone(allowed), forTests...)
+			allowed = append(allowed, f.dir)
+		}
+		for _, imp := range f.syntax.Imports {
+			name, err := strconv.Unquote(imp.Path.Value)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if standard(name) || f.dir == "." || permitted(allowed, strings.TrimPrefix(name, module+"/")) {
+				continue
+			}
+			t.Errorf("%s imports %s, which the policy does not list for %q.\n\tMove the code to where the import belongs, or change the policy in repo_test.go and ARCHITECTURE.md together.", f.path, name, f.dir)
+		}
+	}
+}
+
+func allowedImports(dir string) []string {
+	for d := dir; d != "."; d = path.Dir(d) {
+		if allowed, ok := policy[d]; ok {
+			return allowed
+		}
+	}
+	return nil
+}
+
+func permitted(allowed []string, name string) bool {
+	for _, a := range allowed {
+		switch prefix, tree := strings.CutSuffix(a, "..."); {
+		case a == "vocabulary" && permitted(vocabulary, name):
+			return true
+		case tree && (strings.HasPrefix(name+"/", prefix) || prefix == ""):
+			return true
+		case a == name:
+			return true
+		}
+	}
+	return false
+}
+
+func standard(name string) bool {
+	first, _, _ := strings.Cut(name, "/")
+	return !strings.Contains(first, ".")
+}
+
+func TestClientsAreMadeInCmd(t *testing.T) {
+	client := regexp.MustCompile(`\b(dynamodb|dynamodbstreams)\.New(FromConfig)?\(|aws-sdk-go-v2/config"`)
+	for _, f := range goFiles(t) {
+		if f.test || strings.HasPrefix(f.dir, "cmd") {
+			continue
+		}
+		if client.Match(f.text) {
+			t.Errorf("%s makes an AWS client. Take a dynamo.API instead; clients are made in cmd.", f.path)
+		}
+	}
+}
+
+func TestOnePackageComment(t *testing.T) {
+	comments := map[string][]string{}
+	for _, f := range goFiles(t) {
+		if f.test {
+			continue
+		}
+		if _, ok := comments[f.dir]; !ok {
+			comments[f.dir] = nil
+		}
+		if f.syntax.Doc != nil {
+			comments[f.dir] = append(comments[f.dir], f.path)
+		}
+	}
+	for dir, files := range comments {
+		if len(files) != 1 {
+			t.Errorf("%s has %d package comments %v. Write exactly one: why the package exists and who may use it.", dir, len(files), files)
+		}
+	}
+}
+
+func TestLengths(t *testing.T) {
+	packages := map[string]int{}
+	for _, f := range goFiles(t) {
+		if f.test {
+			continue
+		}
+		lines := f.set.File(f.syntax.Pos()).LineCount()
+		packages[f.dir] += lines
+		tooLong(t, f.path, lines, maxFileLines)
+		for _, d := range f.syntax.Decls {
+			if fn, ok := d.(*ast.FuncDecl); ok {
+				tooLong(t, f.path+":"+fn.Name.Name, f.set.Position(fn.End()).Line-f.set.Position(fn.Pos()).Line+1, maxFunctionLines)
+			}
+		}
+	}
+	for dir, lines := range packages {
+		tooLong(t, dir, lines, maxPackageLines)
+	}
+}
+
+func tooLong(t *testing.T, name string, lines, limit int) {
+	t.Helper()
+	if lines > limit && whole[name] == "" {
+		t.Errorf("%s has %d lines, the house number is %d. Is there a name for the part that should come out? If it is better whole, say why in `whole`.", name, lines, limit)
+	}
+}
+
+func TestNoLeftovers(t *testing.T) {
+	marks := regexp.MustCompile(`\b(TO` + `DO|FIX` + `ME|X` + `XX)\b|not im` + `plemented`)
+	silentSkip := regexp.MustCompile(`\.Skip(Now)?\(\)`)
+	for _, f := range goFiles(t) {
+		if m := marks.Find(f.text); m != nil {
+			t.Errorf("%s says %q. Finish it, or write an issue and take the mark out.", f.path, m)
+		}
+		if silentSkip.Match(f.text) {
+			t.Errorf("%s skips without a word. Say what is missing and how to get it.", f.path)
+		}
+		formatted, err := format.Source(f.text)
+		if err != nil || string(formatted) != string(f.text) {
+			t.Errorf("%s is not gofmt-ed. Run `gofmt -w %s`.", f.path, f.path)
+		}
+	}
+}
+
+func TestPackageNamesSayTheirJob(t *testing.T) {
+	for _, f := range goFiles(t) {
+		switch name := strings.TrimSuffix(f.syntax.Name.Name, "_test"); name {
+		case "util", "utils", "common", "helpers", "misc", "base", "shared":
+			t.Errorf("%s is in package %s. Name a package by the job it does.", f.path, name)
+		}
+	}
+}
+
+// goFile is one parsed source file of the repository.
+type goFile struct {
+	path, dir string // from the root, slashes
+	test      bool
+	text      []byte
+	set       *token.FileSet
+	syntax    *ast.File
+}
+
+func goFiles(t *testing.T) []goFile {
+	t.Helper()
+	var files []goFile
+	err := filepath.WalkDir(".", func(p string, d os.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() && (d.Name() == "node_modules" || d.Name() == "testdata" || d.Name() == "bin" || (strings.HasPrefix(d.Name(), ".") && p != ".")) {
+			return filepath.SkipDir
+		}
+		if !strings.HasSuffix(p, ".go") {
+			return nil
+		}
+		text, err := os.ReadFile(p)
+		if err != nil {
+			return err
+		}
+		set := token.NewFileSet()
+		syntax, err := parser.ParseFile(set, p, text, parser.ParseComments)
+		if err != nil {
+			return err
+		}
+		p = filepath.ToSlash(p)
+		files = append(files, goFile{path: p, dir: path.Dir(p), test: strings.HasSuffix(p, "_test.go"), text: text, set: set, syntax: syntax})
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
+}

@@ -1,0 +1,267 @@
+package item
+
+import (
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+)
+
+// Decode returns the item that Append wrote. It keeps no reference to b. Whatever the bytes are, it neither panics nor
+// uses more memory than a small multiple of their length; bytes that Append cannot have written are ErrCorrupt.
+//
+// All names and strings of the item share one copy of the bytes: who keeps a single string of a large item for long
+// should clone it.
+func Decode(b []byte) (Item, error) {
+	r, err := open(string(b))
+	if err != nil {
+		return nil, err
+	}
+	it := r.attrs(0)
+	if r.bad || r.pos != len(r.s) {
+		return nil, ErrCorrupt
+	}
+	return it, nil
+}
+
+// Lookup returns one top-level attribute of the item that Append wrote, without decoding the others, and whether the
+// item has it. It reads no further than the name's place in the order.
+func Lookup(b []byte, name string) (types.AttributeValue, bool, error) {
+	start, end, ok, err := find(b, name)
+	if err != nil || !ok {
+		return nil, false, err
+	}
+	r := reader[string]{s: string(b[start:end])}
+	av := r.value(0)
+	if r.bad {
+		return nil, false, ErrCorrupt
+	}
+	return av, true, nil
+}
+
+// Has reports whether the item that Append wrote has a top-level attribute. It allocates nothing.
+func Has(b []byte, name string) (bool, error) {
+	_, _, ok, err := find(b, name)
+	return ok, err
+}
+
+// DecodeOnly returns the named top-level attributes of the item that Append wrote, as far as it has them.
+func DecodeOnly(b []byte, names []string) (Item, error) {
+	it := make(Item, len(names))
+	for _, name := range names {
+		av, ok, err := Lookup(b, name)
+		if err != nil {
+			return nil, err
+		}
+		if ok {
+			it[name] = av
+		}
+	}
+	return it, nil
+}
+
+// find returns where the value of a top-level attribute stands.
+func find(b []byte, name string) (start, end int, ok bool, err error) {
+	r, err := open(b)
+	if err != nil {
+		return 0, 0, false, err
+	}
+	for range r.count(2) {
+		key := r.text()
+		start = r.pos
+		if string(key) > name {
+			break
+		}
+		r.skip()
+		if r.bad {
+			break
+		}
+		if string(key) == name {
+			return start, r.pos, true, nil
+		}
+	}
+	if r.bad {
+		return 0, 0, false, ErrCorrupt
+	}
+	return 0, 0, false, nil
+}
+
+// reader walks over encoded bytes. After the first fault it is bad and returns zero values.
+type reader[T string | []byte] struct {
+	s   T
+	pos int
+	bad bool
+}
+
+func open[T string | []byte](s T) (reader[T], error) {
+	if len(s) == 0 || s[0] != version {
+		return reader[T]{}, ErrCorrupt
+	}
+	return reader[T]{s: s, pos: 1}, nil
+}
+
+func (r *reader[T]) fail() { r.bad, r.pos = true, len(r.s) }
+
+func (r *reader[T]) uvarint() uint64 {
+	if r.pos < len(r.s) && r.s[r.pos] < 0x80 {
+		r.pos++
+		return uint64(r.s[r.pos-1])
+	}
+	var x uint64
+	for shift := uint(0); shift < 64 && r.pos < len(r.s); shift += 7 {
+		c := r.s[r.pos]
+		r.pos++
+		if c < 0x80 {
+			if shift == 63 && c > 1 {
+				break
+			}
+			return x | uint64(c)<<shift
+		}
+		x |= uint64(c&0x7f) << shift
+	}
+	r.fail()
+	return 0
+}
+
+// count reads a number of elements, each of which takes at least size bytes.
+func (r *reader[T]) count(size int) int {
+	n := r.uvarint()
+	if n > uint64((len(r.s)-r.pos)/size) {
+		r.fail()
+		return 0
+	}
+	return int(n)
+}
+
+func (r *reader[T]) text() T {
+	n := r.uvarint()
+	if n > uint64(len(r.s)-r.pos) {
+		r.fail()
+		return r.s[:0]
+	}
+	start := r.pos
+	r.pos += int(n)
+	return r.s[start:r.pos]
+}
+
+func (r *reader[T]) tag() byte {
+	if r.pos >= len(r.s) {
+		r.fail()
+		return 0
+	}
+	r.pos++
+	return r.s[r.pos-1]
+}
+
+// skip passes over one value. Everything longer than a number carries its length.
+func (r *reader[T]) skip() {
+	switch r.tag() {
+	case tagS, tagB, tagM, tagL, tagSS, tagNS, tagBS:
+		r.text()
+	case tagInt:
+		r.uvarint()
+	case tagDecimal:
+		r.uvarint()
+		r.uvarint()
+		r.uvarint()
+	case tagFalse, tagTrue, tagNull:
+	default:
+		r.fail()
+	}
+}
+
+func (r *reader[T]) number() Number {
+	switch r.tag() {
+	case tagInt:
+		u := r.uvarint()
+		return IntNumber(int64(u>>1) ^ -int64(u&1))
+	case tagDecimal:
+		return r.decimal()
+	}
+	r.fail()
+	return Number{}
+}
+
+func (r *reader[T]) decimal() Number {
+	head, lo, hi := r.uvarint(), r.uvarint(), r.uvarint()
+	z := head >> 1
+	exp := int64(z>>1) ^ -int64(z&1)
+	if head > 1<<12 || exp < minMagnitude-maxDigits || exp > maxMagnitude {
+		r.fail()
+		return Number{}
+	}
+	n, err := canonical(head&1 != 0, hi, lo, int(exp)).checked()
+	if err != nil {
+		r.fail()
+	}
+	return n
+}
+
+func (r *reader[T]) attrs(depth int) Item {
+	n := r.count(2)
+	m := make(Item, n)
+	for range n {
+		name := string(r.text())
+		m[name] = r.value(depth)
+		if r.bad {
+			return nil
+		}
+	}
+	return m
+}
+
+// value decodes one value. depth is the number of lists and maps around it.
+func (r *reader[T]) value(depth int) types.AttributeValue {
+	switch tag := r.tag(); tag {
+	case tagS:
+		return &types.AttributeValueMemberS{Value: string(r.text())}
+	case tagB:
+		return &types.AttributeValueMemberB{Value: []byte(r.text())}
+	case tagInt, tagDecimal:
+		r.pos--
+		return &types.AttributeValueMemberN{Value: r.number().String()}
+	case tagFalse, tagTrue:
+		return &types.AttributeValueMemberBOOL{Value: tag == tagTrue}
+	case tagNull:
+		return &types.AttributeValueMemberNULL{Value: true}
+	case tagM, tagL, tagSS, tagNS, tagBS:
+		return r.container(tag, depth+1)
+	}
+	r.fail()
+	return nil
+}
+
+func (r *reader[T]) container(tag byte, depth int) types.AttributeValue {
+	if depth >= MaxNesting {
+		r.fail()
+		return nil
+	}
+	body := reader[T]{s: r.text()}
+	var av types.AttributeValue
+	switch tag {
+	case tagM:
+		av = &types.AttributeValueMemberM{Value: body.attrs(depth)}
+	case tagL:
+		av = &types.AttributeValueMemberL{Value: members(&body, 1, func() types.AttributeValue { return body.value(depth) })}
+	case tagSS:
+		av = &types.AttributeValueMemberSS{Value: members(&body, 1, func() string { return string(body.text()) })}
+	case tagNS:
+		av = &types.AttributeValueMemberNS{Value: members(&body, 2, func() string { return body.number().String() })}
+	case tagBS:
+		av = &types.AttributeValueMemberBS{Value: members(&body, 1, func() []byte { return []byte(body.text()) })}
+	}
+	if body.bad || body.pos != len(body.s) {
+		r.fail()
+	}
+	return av
+}
+
+// members reads a count and as many elements of at least size bytes.
+func members[E any, T string | []byte](r *reader[T], size int, next func() E) []E {
+	n := r.count(size)
+	out := make([]E, 0, n)
+	for range n {
+		out = append(out, next())
+		if r.bad {
+			return nil
+		}
+	}
+	return out
+}

@@ -307,3 +307,31 @@ func digits128(hi, lo uint64) int {
 	}
 	return d
 }
+
+// AppendDigits appends the significant decimal digits, as text: 12500 is "125". Zero has none.
+func (n Number) AppendDigits(dst []byte) []byte {
+	if n.IsZero() {
+		return dst
+	}
+	return n.coefficient(dst)
+}
+
+// Exponent is the power of ten that the digits of AppendDigits are multiplied with: 2 for 12500.
+func (n Number) Exponent() int { return int(n.exp) }
+
+// NumberOf returns ±digits × 10^exp. Digits other than '0' to '9' or none are ErrNotNumeric; other errors as
+// ParseNumber.
+func NumberOf(neg bool, digits []byte, exp int) (Number, error) {
+	var sc scan
+	for _, c := range digits {
+		if c-'0' > 9 {
+			return Number{}, ErrNotNumeric
+		}
+		sc.digit(c - '0')
+	}
+	if len(digits) == 0 {
+		return Number{}, ErrNotNumeric
+	}
+	sc.neg, sc.exp = neg, exp
+	return sc.number()
+}

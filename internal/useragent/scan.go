@@ -1,0 +1,233 @@
+package useragent
+
+import "strings"
+
+// kind is what a word is a sign of.
+type kind uint8
+
+const (
+	kindBot kind = iota + 1
+	kindBrowser
+	kindOS
+	kindDevice
+	kindEngine
+	kindVersion
+)
+
+// sign is what a word says.
+type sign struct {
+	kind   kind
+	rank   uint8  // among signs of its kind the highest wins, and of equals the first
+	name   string // of the bot, the browser, the system
+	device string // what the system usually is, or what the device is
+	reason string // of a bot
+
+	version   string // of a browser, if not the word's
+	free      bool   // of a browser: it need not say on what system it runs
+	versioned bool   // counts only where a version follows the word
+}
+
+// webView is the name of the sign of a browser inside an Android app.
+const webView = "wv"
+
+// findings is what the words of one user agent have said so far.
+type findings struct {
+	bot, suspect        sign
+	browser, os, device sign
+
+	browserWord, browserVersion string // what gave the browser away, and its version
+	versionless                 bool   // the version may be in the word that follows
+	number                      string // the version of the word "Version"
+
+	engine, view, mobile, tablet bool
+	contact                      bool
+	first, second                string // the first two unknown words, for those who have no other name
+}
+
+// scan cuts ua into words and notes what they say.
+func (p *Parser) scan(ua string, f *findings) {
+	var room [2*maxWord + 1]byte
+	var previous word
+	for ua != "" {
+		var w word
+		if w, ua = cutWord(ua); w.name == "" {
+			continue
+		}
+		if isURL(w.name) {
+			f.contact = true
+			previous = word{}
+			continue
+		}
+		f.contact = f.contact || isMail(w.name)
+		if w.joined && previous.version == "" && previous.name != "" {
+			f.follow(previous, w)
+			pair := append(lower(room[:0], previous.name), ' ')
+			pair = append(pair, lower(room[len(pair):len(pair)], w.name)...)
+			f.take(p.signs[string(pair)], w)
+		}
+		signs := p.signs[string(lower(room[:0], w.name))]
+		f.take(signs, w)
+		if len(signs) == 0 {
+			f.note(w)
+		}
+		previous = w
+	}
+}
+
+// follow takes a number that follows a browser's name after a space, as in "MSIE 7.0", for its version.
+func (f *findings) follow(previous, w word) {
+	if f.versionless && isDigit(w.name[0]) && strings.EqualFold(previous.name, f.browserWord) {
+		f.browserVersion, f.versionless = w.name, false
+	}
+}
+
+// note remembers a word that nobody knows: it may be the name of an unknown bot, or have something of one.
+func (f *findings) note(w word) {
+	if f.suspect.kind == 0 {
+		f.suspect = suspicious(w.name)
+	}
+	switch {
+	case f.second != "", strings.EqualFold(w.name, "compatible"), strings.EqualFold(w.name, "Mozilla"):
+	case f.first == "":
+		f.first = w.name
+	default:
+		f.second = w.name
+	}
+}
+
+// nickname is what an unknown program calls itself.
+func (f *findings) nickname() string {
+	if isMail(f.first) {
+		return f.second
+	}
+	return f.first
+}
+
+// take notes what a word says.
+func (f *findings) take(signs []sign, w word) {
+	for _, s := range signs {
+		if s.versioned && w.version == "" {
+			continue
+		}
+		switch s.kind {
+		case kindBot:
+			better(&f.bot, s)
+		case kindBrowser:
+			f.takeBrowser(s, w)
+		case kindOS:
+			better(&f.os, s)
+		case kindDevice:
+			f.takeDevice(s)
+		case kindEngine:
+			f.engine = true
+			f.view = f.view || s.name == webView
+		case kindVersion:
+			f.number = w.version
+		}
+	}
+}
+
+func (f *findings) takeBrowser(s sign, w word) {
+	// The Facebook app has its name in one word and its version in another.
+	completes := s.name == f.browser.name && version(f.browserVersion) == ""
+	if !better(&f.browser, s) && !completes {
+		return
+	}
+	f.browserWord, f.browserVersion = w.name, w.version
+	if s.version != "" {
+		f.browserVersion = s.version
+	}
+	f.versionless = f.browserVersion == ""
+}
+
+func (f *findings) takeDevice(s sign) {
+	switch s.device {
+	case Mobile:
+		f.mobile = true
+	case Tablet:
+		f.tablet = true
+	default:
+		better(&f.device, s)
+	}
+}
+
+// better puts s in the place of old if its rank is higher.
+func better(old *sign, s sign) bool {
+	if old.kind != 0 && old.rank >= s.rank {
+		return false
+	}
+	*old = s
+	return true
+}
+
+// agent is what the words together mean, if nothing has given a bot away.
+func (f *findings) agent() Agent {
+	somewhere := f.os.kind != 0 || f.device.kind != 0 || f.mobile || f.tablet
+	switch {
+	case f.browser.kind == 0 && (!f.engine || !somewhere):
+		return bot(f.nickname(), ReasonNotBrowser)
+	case !somewhere && !f.browser.free:
+		return bot("", ReasonAbsurd)
+	}
+	a := Agent{Browser: f.browser.name, BrowserVersion: version(f.browserVersion), OS: f.os.name, Device: f.deviceKind()}
+	switch a.Browser {
+	case "Safari":
+		// The number that people know is in another word. The browser that old Androids came with says the same.
+		a.BrowserVersion = version(f.number)
+		if a.OS == "Android" {
+			a.Browser = "Android Browser"
+		}
+	case "Opera":
+		if f.number != "" { // Opera 10 to 12 call themselves 9.80
+			a.BrowserVersion = version(f.number)
+		}
+	case "Chrome":
+		if f.view && a.OS == "Android" {
+			a.Browser = "Android WebView"
+		}
+	case "":
+		a.Browser = f.unnamed()
+	}
+	return a
+}
+
+// unnamed is the browser inside an app that does not say which.
+func (f *findings) unnamed() string {
+	switch f.os.name {
+	case "iOS":
+		return "iOS WebView"
+	case "Android":
+		return "Android WebView"
+	default:
+		return "Other"
+	}
+}
+
+func (f *findings) deviceKind() string {
+	switch {
+	case f.device.kind != 0:
+		return f.device.device
+	case f.os.name == "Android" && (f.mobile || f.browser.name == "Opera Mini") && !f.tablet:
+		return Mobile
+	case f.os.name == "Android":
+		return Tablet // makers of tablets are asked to leave out "Mobile"
+	case f.mobile && (f.os.name == "Linux" || f.os.name == "Tizen" || f.os.name == ""):
+		return Mobile
+	case f.tablet && (f.os.name == "Linux" || f.os.name == ""):
+		return Tablet
+	default:
+		return f.os.device
+	}
+}
+
+// suspicious looks for what unknown bots have in their names.
+func suspicious(name string) sign {
+	var room [maxWord]byte
+	b := string(lower(room[:0], name))
+	for _, s := range suspects {
+		if strings.Contains(b, s.part) && !strings.HasPrefix(b, "cubot") {
+			return sign{kind: kindBot, name: name, reason: s.reason}
+		}
+	}
+	return sign{}
+}

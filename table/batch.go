@@ -1,0 +1,198 @@
+package table
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/onefold/onefold/dynamo"
+)
+
+// The largest batches of the API, and how often what it left undone is sent again without any progress.
+const (
+	batchGetKeys   = 100
+	batchWriteOps  = 25
+	maxIdleRetries = 8
+)
+
+// backoff is the wait before retry n (0, 1, …): full jitter below 25 ms · 2ⁿ, at most 3 s.
+func backoff(n int) time.Duration {
+	ceiling := min(25*time.Millisecond<<min(n, 10), 3*time.Second)
+	return rand.N(ceiling) + 1
+}
+
+// GetMany reads many items, consistently, in the order of their keys. Missing, removed and expired ones are left out,
+// and a key that is given twice is returned once.
+func (e *Entity[T, K]) GetMany(ctx context.Context, t *Table, ks []K) ([]T, error) {
+	keys := make([]Item, 0, len(ks))
+	seen := make(map[primaryKey]bool, len(ks))
+	for _, k := range ks {
+		key, err := e.Key(k)
+		if err != nil {
+			return nil, e.core.failed("get many", err)
+		}
+		if id := keyOf(key); !seen[id] {
+			seen[id] = true
+			keys = append(keys, key)
+		}
+	}
+	found := make(map[primaryKey]Item, len(keys))
+	for start := 0; start < len(keys); start += batchGetKeys {
+		if err := t.getBatch(ctx, keys[start:min(start+batchGetKeys, len(keys))], found); err != nil {
+			return nil, e.core.failed("get many", err)
+		}
+	}
+	vs := make([]T, 0, len(found))
+	for _, key := range keys {
+		it, ok := found[keyOf(key)]
+		if !ok || !t.live(it) {
+			continue
+		}
+		v, err := e.Decode(it)
+		if err != nil {
+			return nil, e.core.failed("get many", err)
+		}
+		vs = append(vs, v)
+	}
+	return vs, nil
+}
+
+// primaryKey identifies an item of a table.
+type primaryKey struct{ pk, sk string }
+
+func keyOf(it Item) primaryKey {
+	return primaryKey{text(it, AttrPK), text(it, AttrSK)}
+}
+
+// getBatch reads up to batchGetKeys distinct keys until none is left unprocessed.
+func (t *Table) getBatch(ctx context.Context, keys []Item, into map[primaryKey]Item) error {
+	left := keys
+	for idle := 0; len(left) > 0; {
+		out, err := t.api.BatchGetItem(ctx, &dynamodb.BatchGetItemInput{
+			RequestItems: map[string]types.KeysAndAttributes{t.name: {Keys: left, ConsistentRead: &consistent}},
+		})
+		if err != nil && !dynamo.IsThrottle(err) {
+			return err
+		}
+		if err == nil {
+			for _, it := range out.Responses[t.name] {
+				into[keyOf(it)] = it
+			}
+			rest := out.UnprocessedKeys[t.name].Keys
+			if len(rest) < len(left) {
+				idle = 0
+			}
+			left = rest
+		}
+		if len(left) > 0 {
+			if err := t.waitRetry(ctx, &idle, err); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// waitRetry waits before a batch's rest is sent again, and gives up after maxIdleRetries without progress.
+func (t *Table) waitRetry(ctx context.Context, idle *int, cause error) error {
+	if *idle >= maxIdleRetries {
+		if cause != nil {
+			return fmt.Errorf("%w: %w", ErrThrottled, cause)
+		}
+		return fmt.Errorf("%w: a batch made no progress in %d attempts", ErrThrottled, *idle)
+	}
+	*idle++
+	return t.sleep(ctx, backoff(*idle-1))
+}
+
+// PutMany writes many items, over any that are there, in batches without any order or atomicity. Of items with one key
+// the last is written. On an error some are written and some are not.
+func (e *Entity[T, K]) PutMany(ctx context.Context, t *Table, vs []T) error {
+	if err := e.core.refuseMutation("put many"); err != nil {
+		return err
+	}
+	writes := make([]types.WriteRequest, 0, len(vs))
+	keys := make([]primaryKey, 0, len(vs))
+	for i := range vs {
+		it, err := e.Encode(&vs[i])
+		if err != nil {
+			return e.core.failed("put many", err)
+		}
+		writes = append(writes, types.WriteRequest{PutRequest: &types.PutRequest{Item: it}})
+		keys = append(keys, keyOf(it))
+	}
+	if err := t.writeBatches(ctx, lastOfEachKey(writes, keys)); err != nil {
+		return e.core.failed("put many", err)
+	}
+	return nil
+}
+
+// DeleteMany removes many items, in batches without any order or atomicity.
+func (e *Entity[T, K]) DeleteMany(ctx context.Context, t *Table, ks []K) error {
+	writes := make([]types.WriteRequest, 0, len(ks))
+	keys := make([]primaryKey, 0, len(ks))
+	for _, k := range ks {
+		key, err := e.Key(k)
+		if err != nil {
+			return e.core.failed("delete many", err)
+		}
+		writes = append(writes, types.WriteRequest{DeleteRequest: &types.DeleteRequest{Key: key}})
+		keys = append(keys, keyOf(key))
+	}
+	if err := t.writeBatches(ctx, lastOfEachKey(writes, keys)); err != nil {
+		return e.core.failed("delete many", err)
+	}
+	return nil
+}
+
+// lastOfEachKey drops all writes of a key but the last: the API refuses two in one batch.
+func lastOfEachKey(writes []types.WriteRequest, keys []primaryKey) []types.WriteRequest {
+	last := make(map[primaryKey]int, len(keys))
+	for i, k := range keys {
+		last[k] = i
+	}
+	kept := writes[:0]
+	for i, k := range keys {
+		if last[k] == i {
+			kept = append(kept, writes[i])
+		}
+	}
+	return kept
+}
+
+func (t *Table) writeBatches(ctx context.Context, writes []types.WriteRequest) error {
+	for start := 0; start < len(writes); start += batchWriteOps {
+		if err := t.writeBatch(ctx, writes[start:min(start+batchWriteOps, len(writes))]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (t *Table) writeBatch(ctx context.Context, left []types.WriteRequest) error {
+	for idle := 0; len(left) > 0; {
+		out, err := t.api.BatchWriteItem(ctx, &dynamodb.BatchWriteItemInput{
+			RequestItems: map[string][]types.WriteRequest{t.name: left},
+		})
+		if err != nil && !dynamo.IsThrottle(err) {
+			return err
+		}
+		if err == nil {
+			rest := out.UnprocessedItems[t.name]
+			if len(rest) < len(left) {
+				idle = 0
+			}
+			left = rest
+		}
+		if len(left) > 0 {
+			if err := t.waitRetry(ctx, &idle, err); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,277 @@
+package table
+
+import (
+	"fmt"
+	"math"
+	"reflect"
+	"strconv"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/attributevalue"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+)
+
+// A codec turns values of one Go type into attribute values and back. Codecs are made once per type; what they produce
+// is what the SDK's attributevalue package produces, except that times have a fixed width and milliseconds.
+type codec struct {
+	encode func(*encoder, reflect.Value) (types.AttributeValue, error)
+	decode func(types.AttributeValue, reflect.Value) error // the value is addressable and zero; NULL leaves it so
+}
+
+// An encoder hands out attribute values of one item from slabs: an item has tens of them, and they live together.
+type encoder struct {
+	strings []types.AttributeValueMemberS
+	numbers []types.AttributeValueMemberN
+}
+
+const slab = 8
+
+func (e *encoder) string(s string) types.AttributeValue {
+	if len(e.strings) == 0 {
+		e.strings = make([]types.AttributeValueMemberS, slab)
+	}
+	av := &e.strings[0]
+	e.strings = e.strings[1:]
+	av.Value = s
+	return av
+}
+
+func (e *encoder) number(s string) types.AttributeValue {
+	if len(e.numbers) == 0 {
+		e.numbers = make([]types.AttributeValueMemberN, slab)
+	}
+	av := &e.numbers[0]
+	e.numbers = e.numbers[1:]
+	av.Value = s
+	return av
+}
+
+func null() types.AttributeValue { return &types.AttributeValueMemberNULL{Value: true} }
+
+func isNull(av types.AttributeValue) bool {
+	n, ok := av.(*types.AttributeValueMemberNULL)
+	return ok && n.Value
+}
+
+func mismatch(av types.AttributeValue, want string) error {
+	if isNull(av) {
+		return nil
+	}
+	return fmt.Errorf("attribute is a %T, want %s", av, want)
+}
+
+var (
+	marshalerType   = reflect.TypeFor[attributevalue.Marshaler]()
+	unmarshalerType = reflect.TypeFor[attributevalue.Unmarshaler]()
+	numberType      = reflect.TypeFor[attributevalue.Number]()
+)
+
+// custom reports whether a type has its own encoding.
+func custom(t reflect.Type) bool {
+	p := reflect.PointerTo(t)
+	return p.Implements(marshalerType) || p.Implements(unmarshalerType)
+}
+
+func (c *compiler) codec(t reflect.Type) *codec {
+	if known := c.codecs[t]; known != nil {
+		return known
+	}
+	made := &codec{}
+	c.codecs[t] = made // before its parts are made: a type may contain itself
+	*made = c.build(t)
+	return made
+}
+
+func (c *compiler) build(t reflect.Type) codec {
+	if custom(t) {
+		return customCodec(t)
+	}
+	switch kind := t.Kind(); {
+	case t == timeType:
+		return codec{encodeTime, decodeTime}
+	case t == numberType:
+		return codec{encodeNumber, decodeNumber}
+	case kind == reflect.String:
+		return codec{encodeString, decodeString}
+	case kind == reflect.Bool:
+		return codec{encodeBool, decodeBool}
+	case kind >= reflect.Int && kind <= reflect.Int64:
+		return codec{encodeInt, decodeInt}
+	case kind >= reflect.Uint && kind <= reflect.Uint64:
+		return codec{encodeUint, decodeUint}
+	case kind == reflect.Float32 || kind == reflect.Float64:
+		return codec{encodeFloat, decodeFloat}
+	case kind == reflect.Pointer:
+		return c.pointerCodec(t)
+	case kind == reflect.Slice && t.Elem().Kind() == reflect.Uint8:
+		return codec{encodeBytes, decodeBytes}
+	case kind == reflect.Slice:
+		return c.sliceCodec(t)
+	case kind == reflect.Map && t.Key().Kind() == reflect.String && !custom(t.Key()):
+		return c.mapCodec(t)
+	case kind == reflect.Struct:
+		return c.structCodec(t)
+	case kind == reflect.Chan || kind == reflect.Func || kind == reflect.UnsafePointer:
+		c.fail("type %s cannot be stored", t)
+	}
+	return fallbackCodec()
+}
+
+func encodeString(e *encoder, v reflect.Value) (types.AttributeValue, error) {
+	return e.string(v.String()), nil
+}
+
+func decodeString(av types.AttributeValue, v reflect.Value) error {
+	s, ok := av.(*types.AttributeValueMemberS)
+	if !ok {
+		return mismatch(av, "S")
+	}
+	v.SetString(s.Value)
+	return nil
+}
+
+func encodeNumber(e *encoder, v reflect.Value) (types.AttributeValue, error) {
+	if v.String() == "" {
+		return e.number("0"), nil
+	}
+	return e.number(v.String()), nil
+}
+
+func decodeNumber(av types.AttributeValue, v reflect.Value) error {
+	n, ok := av.(*types.AttributeValueMemberN)
+	if !ok {
+		return mismatch(av, "N")
+	}
+	v.SetString(n.Value)
+	return nil
+}
+
+func encodeBool(_ *encoder, v reflect.Value) (types.AttributeValue, error) {
+	return &types.AttributeValueMemberBOOL{Value: v.Bool()}, nil
+}
+
+func decodeBool(av types.AttributeValue, v reflect.Value) error {
+	b, ok := av.(*types.AttributeValueMemberBOOL)
+	if !ok {
+		return mismatch(av, "BOOL")
+	}
+	v.SetBool(b.Value)
+	return nil
+}
+
+func encodeInt(e *encoder, v reflect.Value) (types.AttributeValue, error) {
+	return e.number(strconv.FormatInt(v.Int(), 10)), nil
+}
+
+func decodeInt(av types.AttributeValue, v reflect.Value) error {
+	n, ok := av.(*types.AttributeValueMemberN)
+	if !ok {
+		return mismatch(av, "N")
+	}
+	i, err := strconv.ParseInt(n.Value, 10, v.Type().Bits())
+	if err != nil {
+		return fmt.Errorf("number %q is not an %s", n.Value, v.Type())
+	}
+	v.SetInt(i)
+	return nil
+}
+
+func encodeUint(e *encoder, v reflect.Value) (types.AttributeValue, error) {
+	return e.number(strconv.FormatUint(v.Uint(), 10)), nil
+}
+
+func decodeUint(av types.AttributeValue, v reflect.Value) error {
+	n, ok := av.(*types.AttributeValueMemberN)
+	if !ok {
+		return mismatch(av, "N")
+	}
+	i, err := strconv.ParseUint(n.Value, 10, v.Type().Bits())
+	if err != nil {
+		return fmt.Errorf("number %q is not an %s", n.Value, v.Type())
+	}
+	v.SetUint(i)
+	return nil
+}
+
+func encodeFloat(e *encoder, v reflect.Value) (types.AttributeValue, error) {
+	f := v.Float()
+	if math.IsNaN(f) || math.IsInf(f, 0) {
+		return nil, fmt.Errorf("%v is not a number that can be stored", f)
+	}
+	return e.number(strconv.FormatFloat(f, 'g', -1, v.Type().Bits())), nil
+}
+
+func decodeFloat(av types.AttributeValue, v reflect.Value) error {
+	n, ok := av.(*types.AttributeValueMemberN)
+	if !ok {
+		return mismatch(av, "N")
+	}
+	f, err := strconv.ParseFloat(n.Value, v.Type().Bits())
+	if err != nil {
+		return fmt.Errorf("number %q is not a %s", n.Value, v.Type())
+	}
+	v.SetFloat(f)
+	return nil
+}
+
+func encodeBytes(_ *encoder, v reflect.Value) (types.AttributeValue, error) {
+	if v.IsNil() {
+		return null(), nil
+	}
+	return &types.AttributeValueMemberB{Value: v.Bytes()}, nil
+}
+
+func decodeBytes(av types.AttributeValue, v reflect.Value) error {
+	b, ok := av.(*types.AttributeValueMemberB)
+	if !ok {
+		return mismatch(av, "B")
+	}
+	v.SetBytes(b.Value)
+	return nil
+}
+
+func encodeTime(e *encoder, v reflect.Value) (types.AttributeValue, error) {
+	t := *v.Addr().Interface().(*time.Time)
+	if !yearFits(t) {
+		return nil, fmt.Errorf("time %v: the year has more than four digits", t)
+	}
+	return e.string(FormatTime(t)), nil
+}
+
+func decodeTime(av types.AttributeValue, v reflect.Value) error {
+	s, ok := av.(*types.AttributeValueMemberS)
+	if !ok {
+		return mismatch(av, "S")
+	}
+	t, err := parseTime(s.Value)
+	if err != nil {
+		return err
+	}
+	*v.Addr().Interface().(*time.Time) = t
+	return nil
+}
+
+// unixCodec stores times as numbers: seconds since 1970, or milliseconds.
+func unixCodec(milliseconds bool) *codec {
+	to, from := time.Time.Unix, func(n int64) time.Time { return time.Unix(n, 0) }
+	if milliseconds {
+		to, from = time.Time.UnixMilli, time.UnixMilli
+	}
+	return &codec{
+		encode: func(e *encoder, v reflect.Value) (types.AttributeValue, error) {
+			return e.number(strconv.FormatInt(to(*v.Addr().Interface().(*time.Time)), 10)), nil
+		},
+		decode: func(av types.AttributeValue, v reflect.Value) error {
+			n, ok := av.(*types.AttributeValueMemberN)
+			if !ok {
+				return mismatch(av, "N")
+			}
+			i, err := strconv.ParseInt(n.Value, 10, 64)
+			if err != nil {
+				return fmt.Errorf("number %q is not a Unix time", n.Value)
+			}
+			*v.Addr().Interface().(*time.Time) = from(i).UTC()
+			return nil
+		},
+	}
+}

@@ -1,0 +1,184 @@
+package table
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/onefold/onefold/dynamo"
+)
+
+// indexNames are the secondary indexes that the entities are on, sorted.
+func (s *Schema) indexNames() []string {
+	var names []string
+	for _, e := range s.entities {
+		for _, x := range e.indexes {
+			names = append(names, x.name)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+func keySchema(pk, sk string) []types.KeySchemaElement {
+	return []types.KeySchemaElement{
+		{AttributeName: &pk, KeyType: types.KeyTypeHash},
+		{AttributeName: &sk, KeyType: types.KeyTypeRange},
+	}
+}
+
+// CreateTableInput is the request that creates the schema's table: on-demand, with its indexes projecting everything,
+// and a stream of old and new images. TTL has a request of its own: see Ensure.
+func (s *Schema) CreateTableInput(tableName string) *dynamodb.CreateTableInput {
+	attributes := []string{AttrPK, AttrSK}
+	enabled := true
+	in := &dynamodb.CreateTableInput{
+		TableName:   &tableName,
+		KeySchema:   keySchema(AttrPK, AttrSK),
+		BillingMode: types.BillingModePayPerRequest,
+		StreamSpecification: &types.StreamSpecification{
+			StreamEnabled: &enabled, StreamViewType: types.StreamViewTypeNewAndOldImages,
+		},
+	}
+	for _, name := range s.indexNames() {
+		attributes = append(attributes, name+"pk", name+"sk")
+		in.GlobalSecondaryIndexes = append(in.GlobalSecondaryIndexes, types.GlobalSecondaryIndex{
+			IndexName: &name, KeySchema: keySchema(name+"pk", name+"sk"),
+			Projection: &types.Projection{ProjectionType: types.ProjectionTypeAll},
+		})
+	}
+	for _, name := range attributes {
+		in.AttributeDefinitions = append(in.AttributeDefinitions, types.AttributeDefinition{
+			AttributeName: &name, AttributeType: types.ScalarAttributeTypeS,
+		})
+	}
+	return in
+}
+
+// Ensure makes the table ready: it creates it if there is none, waits until it is active, and enables TTL. A table that
+// is there must fit the schema; otherwise the error says in what it differs.
+func (s *Schema) Ensure(ctx context.Context, api dynamo.API, name string) error {
+	if err := s.ensure(ctx, api, name); err != nil {
+		return fmt.Errorf("table: ensure %s for schema %s: %w", name, s.name, err)
+	}
+	return nil
+}
+
+func (s *Schema) ensure(ctx context.Context, api dynamo.API, name string) error {
+	_, err := api.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &name})
+	if dynamo.IsNotFound(err) {
+		_, err = api.CreateTable(ctx, s.CreateTableInput(name))
+		if dynamo.Code(err) == "ResourceInUseException" {
+			err = nil // created by somebody else meanwhile; checked below
+		}
+	}
+	if err != nil {
+		return err
+	}
+	d, err := waitActive(ctx, api, name)
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(s.differences(d)...); err != nil {
+		return err
+	}
+	return ensureTTL(ctx, api, name)
+}
+
+func waitActive(ctx context.Context, api dynamo.API, name string) (*types.TableDescription, error) {
+	for wait := 50 * time.Millisecond; ; wait = min(2*wait, 5*time.Second) {
+		out, err := api.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &name})
+		if err != nil {
+			return nil, err
+		}
+		switch out.Table.TableStatus {
+		case types.TableStatusActive, types.TableStatusUpdating:
+			return out.Table, nil
+		case types.TableStatusCreating:
+		default:
+			return nil, fmt.Errorf("the table is %s", out.Table.TableStatus)
+		}
+		if err := sleep(ctx, wait); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// differences are what a table lacks for the schema. More indexes than the schema needs do no harm.
+func (s *Schema) differences(d *types.TableDescription) []error {
+	want := s.CreateTableInput("")
+	var problems []error
+	if got := describeKeys(d.KeySchema); got != describeKeys(want.KeySchema) {
+		problems = append(problems, fmt.Errorf("its key is %s, not %s: use another table", got, describeKeys(want.KeySchema)))
+	}
+	for _, a := range want.AttributeDefinitions {
+		for _, b := range d.AttributeDefinitions {
+			if *a.AttributeName == *b.AttributeName && a.AttributeType != b.AttributeType {
+				problems = append(problems, fmt.Errorf("key attribute %s has type %s, not %s", *a.AttributeName, b.AttributeType, a.AttributeType))
+			}
+		}
+	}
+	for _, x := range want.GlobalSecondaryIndexes {
+		problems = append(problems, indexDifferences(x, d.GlobalSecondaryIndexes)...)
+	}
+	if sp := d.StreamSpecification; sp == nil || sp.StreamEnabled == nil || !*sp.StreamEnabled {
+		problems = append(problems, errors.New("it has no change stream: enable one with NEW_AND_OLD_IMAGES"))
+	} else if sp.StreamViewType != types.StreamViewTypeNewAndOldImages {
+		problems = append(problems, fmt.Errorf("its change stream shows %s, not NEW_AND_OLD_IMAGES: enable it anew", sp.StreamViewType))
+	}
+	return problems
+}
+
+func indexDifferences(want types.GlobalSecondaryIndex, have []types.GlobalSecondaryIndexDescription) []error {
+	for _, x := range have {
+		if x.IndexName == nil || *x.IndexName != *want.IndexName {
+			continue
+		}
+		var problems []error
+		if got := describeKeys(x.KeySchema); got != describeKeys(want.KeySchema) {
+			problems = append(problems, fmt.Errorf("the key of its index %s is %s, not %s", *x.IndexName, got, describeKeys(want.KeySchema)))
+		}
+		if x.Projection == nil || x.Projection.ProjectionType != types.ProjectionTypeAll {
+			problems = append(problems, fmt.Errorf("its index %s does not project all attributes", *x.IndexName))
+		}
+		return problems
+	}
+	return []error{fmt.Errorf("it has no index %s with key %s: add it", *want.IndexName, describeKeys(want.KeySchema))}
+}
+
+func describeKeys(schema []types.KeySchemaElement) string {
+	var keys []string
+	for _, k := range schema {
+		keys = append(keys, *k.AttributeName)
+	}
+	return "(" + strings.Join(keys, ", ") + ")"
+}
+
+// ensureTTL enables TTL on the ttl attribute. A crash after the table was created is made good by the next call.
+func ensureTTL(ctx context.Context, api dynamo.API, name string) error {
+	out, err := api.DescribeTimeToLive(ctx, &dynamodb.DescribeTimeToLiveInput{TableName: &name})
+	if err != nil {
+		return err
+	}
+	if d := out.TimeToLiveDescription; d != nil {
+		switch d.TimeToLiveStatus {
+		case types.TimeToLiveStatusEnabled, types.TimeToLiveStatusEnabling:
+			if d.AttributeName != nil && *d.AttributeName != AttrTTL {
+				return fmt.Errorf("its items expire by attribute %q, not %q: disable TTL first", *d.AttributeName, AttrTTL)
+			}
+			return nil
+		case types.TimeToLiveStatusDisabling:
+			return errors.New("its TTL is being disabled: try again when it is")
+		}
+	}
+	attribute, enabled := AttrTTL, true
+	_, err = api.UpdateTimeToLive(ctx, &dynamodb.UpdateTimeToLiveInput{TableName: &name,
+		TimeToLiveSpecification: &types.TimeToLiveSpecification{AttributeName: &attribute, Enabled: &enabled}})
+	return err
+}

@@ -1,0 +1,398 @@
+package table
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+)
+
+// DynamoDB's limits in bytes.
+// https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Constraints.html
+const (
+	maxPKBytes   = 2048
+	maxSKBytes   = 1024
+	maxItemBytes = 400 << 10
+)
+
+// Def says how an entity is stored.
+type Def[T any] struct {
+	PK, SK  string     // key templates over the fields of the entity's key struct
+	Indexes []Index[T] // secondary index keys, derived from the item and never set by hand
+
+	Expires      func(*T) time.Time // when the item expires; zero time: never
+	ExpiresReads []string           // attributes that Expires reads, so that a patch can tell whether to recompute it
+
+	Immutable bool   // only created and deleted
+	MaxBytes  int    // largest encoded size that is accepted, at most 400 KB; 0: whatever the store takes
+	Doc       string // one sentence for documents
+}
+
+// Index derives an item's keys on one secondary index. The item is absent from the index (a sparse index) while a
+// variable of a template is empty, or When says false.
+type Index[T any] struct {
+	Name      string // such as gsi1; its key attributes are gsi1pk and gsi1sk
+	PK, SK    string // templates over any fields of the entity
+	When      func(*T) bool
+	WhenReads []string // attributes that When reads, so that a patch can tell whether to recompute it
+}
+
+// An Entity is one kind of item: T is the item, K its key, which T embeds. The fields of K are the variables of PK and
+// SK; they are stored in the keys alone and read back from them. T's other fields are attributes under their
+// `dynamodbav` names. An Entity is safe for concurrent use.
+type Entity[T, K any] struct {
+	core     *entity
+	expires  func(*T) time.Time
+	when     []func(*T) bool // parallel to core.indexes; nil: always
+	keyField []int
+}
+
+// entity is what does not depend on the Go types.
+type entity struct {
+	name      string
+	doc       string
+	plan      *structPlan   // of T, key fields included
+	stored    []structField // of T, key fields excluded
+	keyPlan   *structPlan   // of K
+	pk, sk    *keyTemplate  // over K
+	indexes   []entityIndex
+	reads     []string // of Expires
+	expires   bool
+	immutable bool
+	maxBytes  int
+	problems  []error
+	err       error // problems, joined
+}
+
+type entityIndex struct {
+	name           string
+	pkAttr, skAttr string
+	pk, sk         *keyTemplate // over T
+	conditional    bool
+	reads          []string
+}
+
+// Define makes an entity. It never fails: what is wrong with the definition is found by NewSchema, and returned by
+// every use of the entity.
+func Define[T, K any](name string, d Def[T]) *Entity[T, K] {
+	t, k := reflect.TypeFor[T](), reflect.TypeFor[K]()
+	core := &entity{
+		name: name, doc: d.Doc, reads: d.ExpiresReads, expires: d.Expires != nil,
+		immutable: d.Immutable, maxBytes: d.MaxBytes,
+	}
+	e := &Entity[T, K]{core: core, expires: d.Expires}
+	if t.Kind() != reflect.Struct || k.Kind() != reflect.Struct {
+		core.fail(fmt.Errorf("%s and its key %s must be structs", t, k))
+		core.seal()
+		return e
+	}
+	e.keyField = core.compile(t, k)
+	core.bindKeys(d.PK, d.SK)
+	for _, x := range d.Indexes {
+		core.addIndex(x.Name, x.PK, x.SK, x.When != nil, x.WhenReads)
+		e.when = append(e.when, x.When)
+	}
+	core.checkDefinition()
+	core.seal()
+	return e
+}
+
+func (e *entity) fail(problems ...error) {
+	for _, p := range problems {
+		e.problems = append(e.problems, fmt.Errorf("entity %s: %w", e.name, p))
+	}
+}
+
+func (e *entity) seal() {
+	if len(e.problems) > 0 {
+		e.err = fmt.Errorf("table: %w", errors.Join(e.problems...))
+	}
+}
+
+// compile makes the plans of T and K and finds K in T.
+func (e *entity) compile(t, k reflect.Type) (keyField []int) {
+	c := newCompiler()
+	e.plan, e.keyPlan = c.plan(t), c.plan(k)
+	e.fail(c.problems...)
+	for _, sf := range reflect.VisibleFields(t) {
+		if sf.Anonymous && sf.Type == k {
+			keyField = sf.Index
+		}
+	}
+	if keyField == nil {
+		e.fail(fmt.Errorf("%s does not embed its key struct %s", t, k))
+		return nil
+	}
+	for _, f := range e.plan.fields {
+		if len(f.index) > len(keyField) && slices.Equal(f.index[:len(keyField)], keyField) {
+			continue
+		}
+		if e.keyPlan.field(f.name) != nil {
+			e.fail(fmt.Errorf("field %q of %s hides the key's field of that name", f.name, t))
+		}
+		e.stored = append(e.stored, f)
+	}
+	return keyField
+}
+
+// bindKeys binds the key templates. Every field of the key must be in them: it is stored nowhere else.
+func (e *entity) bindKeys(pk, sk string) {
+	var problems []error
+	e.pk, problems = bindTemplate("PK", pk, e.keyPlan, false)
+	e.fail(problems...)
+	e.sk, problems = bindTemplate("SK", sk, e.keyPlan, true)
+	e.fail(problems...)
+	if e.pk == nil || e.sk == nil {
+		return
+	}
+	used := append(e.pk.variables(), e.sk.variables()...)
+	for _, name := range e.keyPlan.names() {
+		if !slices.Contains(used, name) {
+			e.fail(fmt.Errorf("key field %q is in neither PK %q nor SK %q, so it would be lost: put it in one, or move it out of the key struct",
+				name, pk, sk))
+		}
+	}
+}
+
+func (e *entity) addIndex(name, pk, sk string, conditional bool, reads []string) {
+	x := entityIndex{name: name, pkAttr: name + "pk", skAttr: name + "sk", conditional: conditional, reads: reads}
+	if name == "" {
+		e.fail(errors.New("an index has no name"))
+	}
+	var problems []error
+	x.pk, problems = bindTemplate("index "+name+" PK", pk, e.plan, false)
+	e.fail(problems...)
+	x.sk, problems = bindTemplate("index "+name+" SK", sk, e.plan, true)
+	e.fail(problems...)
+	e.fail(e.unknown("WhenReads of index "+name, reads)...)
+	e.indexes = append(e.indexes, x)
+}
+
+// checkDefinition looks for names that the kit needs for itself, and for limits.
+func (e *entity) checkDefinition() {
+	if e.name == "" || strings.Contains(e.name, "#") || e.name == Removed {
+		e.fail(fmt.Errorf("%q is not an entity's name", e.name))
+	}
+	reserved := []string{AttrPK, AttrSK, AttrEntity, AttrTTL, "fv", "fm"}
+	for _, x := range e.indexes {
+		reserved = append(reserved, x.pkAttr, x.skAttr)
+	}
+	for _, f := range e.stored {
+		if slices.Contains(reserved, f.name) {
+			e.fail(fmt.Errorf("field %q: the name is kept for the kit: %s", f.name, strings.Join(reserved, ", ")))
+		}
+	}
+	if e.maxBytes < 0 || e.maxBytes > maxItemBytes {
+		e.fail(fmt.Errorf("MaxBytes %d is not between 0 and %d, the largest item", e.maxBytes, maxItemBytes))
+	}
+	e.fail(e.unknown("ExpiresReads", e.reads)...)
+	if len(e.reads) > 0 && !e.expires {
+		e.fail(errors.New("ExpiresReads is given without Expires"))
+	}
+}
+
+func (e *entity) unknown(what string, names []string) []error {
+	var problems []error
+	for _, name := range names {
+		if e.plan.field(name) == nil {
+			problems = append(problems, fmt.Errorf("%s: unknown field %q; known: %s", what, name, strings.Join(e.plan.names(), ", ")))
+		}
+	}
+	return problems
+}
+
+func (e *entity) index(name string) *entityIndex {
+	for i := range e.indexes {
+		if e.indexes[i].name == name {
+			return &e.indexes[i]
+		}
+	}
+	return nil
+}
+
+// Name returns the entity's name, which every item of it carries in et.
+func (e *Entity[T, K]) Name() string { return e.core.name }
+
+// KeyOf returns the key of an item.
+func (e *Entity[T, K]) KeyOf(v *T) K {
+	if e.core.err != nil {
+		var zero K
+		return zero
+	}
+	// Not by Interface, which refuses a key struct whose type is not exported.
+	return *(*K)(fieldAt(reflect.ValueOf(v).Elem(), e.keyField).Addr().UnsafePointer())
+}
+
+// Key returns the primary key as the API carries it: pk and sk. Errors: ErrKeyValue, ErrKeyEmpty, ErrKeyFormat,
+// ErrTooLarge.
+func (e *Entity[T, K]) Key(k K) (Item, error) {
+	if e.core.err != nil {
+		return nil, e.core.err
+	}
+	it := make(Item, 2)
+	pair := &[2]types.AttributeValueMemberS{}
+	enc := encoder{strings: pair[:]}
+	return it, e.core.encodeKey(&enc, reflect.ValueOf(&k).Elem(), it)
+}
+
+func (e *entity) encodeKey(enc *encoder, k reflect.Value, into Item) error {
+	var buf [192]byte
+	pk, missing, err := e.pk.appendTo(buf[:0], k)
+	if err == nil && missing == "" && len(pk) > maxPKBytes {
+		err = fmt.Errorf("%w: pk has %d bytes, at most %d are allowed", ErrTooLarge, len(pk), maxPKBytes)
+	}
+	if err = e.keyError(missing, err); err != nil {
+		return err
+	}
+	into[AttrPK] = enc.string(string(pk))
+	sk, missing, err := e.sk.appendTo(buf[:0], k)
+	if err == nil && missing == "" && len(sk) > maxSKBytes {
+		err = fmt.Errorf("%w: sk has %d bytes, at most %d are allowed", ErrTooLarge, len(sk), maxSKBytes)
+	}
+	if err = e.keyError(missing, err); err != nil {
+		return err
+	}
+	into[AttrSK] = enc.string(string(sk))
+	return nil
+}
+
+func (e *entity) keyError(missing string, err error) error {
+	if err == nil && missing != "" {
+		err = fmt.Errorf("%w: %s", ErrKeyEmpty, missing)
+	}
+	if err != nil {
+		return fmt.Errorf("%w (entity %s)", err, e.name)
+	}
+	return nil
+}
+
+// Encode returns the whole item: keys, index keys, et, ttl and attributes.
+func (e *Entity[T, K]) Encode(v *T) (Item, error) {
+	if e.core.err != nil {
+		return nil, e.core.err
+	}
+	c, rv := e.core, reflect.ValueOf(v).Elem()
+	it := make(Item, len(c.stored)+2*len(c.indexes)+4)
+	enc := &encoder{strings: make([]types.AttributeValueMemberS, slab+2*len(c.indexes))}
+	if err := c.encodeKey(enc, fieldAt(rv, e.keyField), it); err != nil {
+		return nil, err
+	}
+	it[AttrEntity] = enc.string(c.name)
+	stored := structPlan{fields: c.stored}
+	if err := stored.encode(enc, rv, it); err != nil {
+		return nil, fmt.Errorf("table: encode %s: %w", c.name, err)
+	}
+	if err := e.encodeDerived(enc, v, rv, it); err != nil {
+		return nil, err
+	}
+	if c.maxBytes > 0 {
+		if n := itemSize(it); n > c.maxBytes {
+			return nil, fmt.Errorf("%w: %s has %d bytes, at most %d are declared", ErrTooLarge, c.name, n, c.maxBytes)
+		}
+	}
+	return it, nil
+}
+
+// encodeDerived adds what follows from the attributes: index keys and ttl.
+func (e *Entity[T, K]) encodeDerived(enc *encoder, v *T, rv reflect.Value, it Item) error {
+	for i := range e.core.indexes {
+		if e.when[i] != nil && !e.when[i](v) {
+			continue
+		}
+		pk, sk, ok, err := e.core.indexes[i].keys(rv)
+		if err != nil {
+			return fmt.Errorf("%w (entity %s)", err, e.core.name)
+		}
+		if ok {
+			it[e.core.indexes[i].pkAttr] = enc.string(pk)
+			it[e.core.indexes[i].skAttr] = enc.string(sk)
+		}
+	}
+	ttl, err := e.ttl(v)
+	if ttl != "" {
+		it[AttrTTL] = enc.number(ttl)
+	}
+	return err
+}
+
+// keys derives the index keys of the item rv. Not ok: the item is not on the index.
+func (x *entityIndex) keys(rv reflect.Value) (pk, sk string, ok bool, err error) {
+	var buf [192]byte
+	text, missing, err := x.pk.appendTo(buf[:0], rv)
+	if err != nil || missing != "" {
+		return "", "", false, err
+	}
+	pk = string(text)
+	text, missing, err = x.sk.appendTo(buf[:0], rv)
+	if err != nil || missing != "" {
+		return "", "", false, err
+	}
+	sk = string(text)
+	if len(pk) > maxPKBytes || len(sk) > maxSKBytes {
+		return "", "", false, fmt.Errorf("%w: keys of index %s have %d and %d bytes, at most %d and %d are allowed",
+			ErrTooLarge, x.name, len(pk), len(sk), maxPKBytes, maxSKBytes)
+	}
+	return pk, sk, true, nil
+}
+
+// ttl is the text of the ttl attribute; empty when the item does not expire.
+func (e *Entity[T, K]) ttl(v *T) (string, error) {
+	if e.expires == nil {
+		return "", nil
+	}
+	at := e.expires(v)
+	if at.IsZero() {
+		return "", nil
+	}
+	if at.Unix() <= 0 {
+		return "", fmt.Errorf("table: %s expires at %v, before 1970: no store would delete it", e.core.name, at)
+	}
+	return strconv.FormatInt(at.Unix(), 10), nil
+}
+
+// Decode reads an item. Errors: ErrWrongEntity when et names another entity; what does not fit its type names the field.
+func (e *Entity[T, K]) Decode(it Item) (T, error) {
+	var v T
+	err := e.DecodeInto(it, &v)
+	return v, err
+}
+
+// DecodeInto is Decode into a value that the caller has; all of it is overwritten.
+func (e *Entity[T, K]) DecodeInto(it Item, v *T) error {
+	c := e.core
+	if c.err != nil {
+		return c.err
+	}
+	if et := text(it, AttrEntity); et != c.name {
+		return fmt.Errorf("%w: %q, not %q", ErrWrongEntity, et, c.name)
+	}
+	var zero T
+	*v = zero
+	rv := reflect.ValueOf(v).Elem()
+	key := fieldAt(rv, e.keyField)
+	if err := c.pk.parse(text(it, AttrPK), key); err != nil {
+		return fmt.Errorf("table: decode %s: %w", c.name, err)
+	}
+	if err := c.sk.parse(text(it, AttrSK), key); err != nil {
+		return fmt.Errorf("table: decode %s: %w", c.name, err)
+	}
+	stored := structPlan{fields: c.stored}
+	if err := stored.decode(it, rv); err != nil {
+		return fmt.Errorf("table: decode %s: %w", c.name, err)
+	}
+	return nil
+}
+
+// text is a string attribute's value; empty when there is none.
+func text(it Item, name string) string {
+	s, ok := it[name].(*types.AttributeValueMemberS)
+	if !ok {
+		return ""
+	}
+	return s.Value
+}

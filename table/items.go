@@ -1,0 +1,116 @@
+package table
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/onefold/onefold/dynamo"
+)
+
+// failed names the operation and the entity in an error.
+func (e *entity) failed(op string, err error) error {
+	return fmt.Errorf("table: %s %s: %w", op, e.name, err)
+}
+
+// refuseMutation is the error of everything but Create and Delete on an immutable entity.
+func (e *entity) refuseMutation(op string) error {
+	if e.immutable {
+		return e.failed(op, ErrImmutable)
+	}
+	return nil
+}
+
+// Put writes an item, over any that is there. Errors: ErrImmutable, and those of Encode.
+func (e *Entity[T, K]) Put(ctx context.Context, t *Table, v *T) error {
+	if err := e.core.refuseMutation("put"); err != nil {
+		return err
+	}
+	it, err := e.Encode(v)
+	if err != nil {
+		return e.core.failed("put", err)
+	}
+	if _, err := t.api.PutItem(ctx, &dynamodb.PutItemInput{TableName: &t.name, Item: it}); err != nil {
+		return e.core.failed("put", err)
+	}
+	return nil
+}
+
+var (
+	absent        = "attribute_not_exists(pk)"
+	absentExpired = "attribute_not_exists(pk) OR #ttl <= :now"
+)
+
+// Create writes an item if its key is free; otherwise the error is ErrExists. An expired item that has not been deleted
+// yet does not hold its key, unless the entity is immutable: there the same key is the same fact, for as long as it is
+// stored, so that a late retry is not a second creation.
+func (e *Entity[T, K]) Create(ctx context.Context, t *Table, v *T) error {
+	it, err := e.Encode(v)
+	if err != nil {
+		return e.core.failed("create", err)
+	}
+	_, err = t.api.PutItem(ctx, e.createInput(t, it))
+	if dynamo.IsConditionFailed(err) {
+		err = ErrExists
+	}
+	if err != nil {
+		return e.core.failed("create", err)
+	}
+	return nil
+}
+
+func (e *Entity[T, K]) createInput(t *Table, it Item) *dynamodb.PutItemInput {
+	in := &dynamodb.PutItemInput{TableName: &t.name, Item: it, ConditionExpression: &absent}
+	if e.expires != nil && !e.core.immutable {
+		in.ConditionExpression = &absentExpired
+		in.ExpressionAttributeNames = map[string]string{"#ttl": AttrTTL}
+		in.ExpressionAttributeValues = Item{":now": t.nowValue()}
+	}
+	return in
+}
+
+func (t *Table) nowValue() types.AttributeValue {
+	return &types.AttributeValueMemberN{Value: fmt.Sprint(t.Now().Unix())}
+}
+
+var consistent = true
+
+// Get reads one item, consistently. The error is ErrNotFound when there is none, it was removed, or it has expired.
+func (e *Entity[T, K]) Get(ctx context.Context, t *Table, k K) (T, error) {
+	v, _, err := e.get(ctx, t, k)
+	if err != nil {
+		return v, e.core.failed("get", err)
+	}
+	return v, nil
+}
+
+// get also returns the item as it is stored.
+func (e *Entity[T, K]) get(ctx context.Context, t *Table, k K) (v T, it Item, err error) {
+	key, err := e.Key(k)
+	if err != nil {
+		return v, nil, err
+	}
+	out, err := t.api.GetItem(ctx, &dynamodb.GetItemInput{TableName: &t.name, Key: key, ConsistentRead: &consistent})
+	if err != nil {
+		return v, nil, err
+	}
+	if len(out.Item) == 0 || !t.live(out.Item) {
+		return v, nil, ErrNotFound
+	}
+	err = e.DecodeInto(out.Item, &v)
+	return v, out.Item, err
+}
+
+// Delete removes an item. It is no error if there is none.
+func (e *Entity[T, K]) Delete(ctx context.Context, t *Table, k K) error {
+	key, err := e.Key(k)
+	if err != nil {
+		return e.core.failed("delete", err)
+	}
+	if _, err := t.api.DeleteItem(ctx, &dynamodb.DeleteItemInput{TableName: &t.name, Key: key}); err != nil {
+		return e.core.failed("delete", err)
+	}
+	return nil
+}

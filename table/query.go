@@ -1,0 +1,169 @@
+package table
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"reflect"
+)
+
+// Load is what a pattern is expected to cost, for documents and prices.
+type Load struct {
+	PerSecond float64 // calls a second, on average
+	Items     int     // items that a call reads or writes
+	ItemBytes int     // size of one of them
+}
+
+// QueryDef describes an access pattern that reads a range of one partition, or of several that are shards of one. The
+// templates' variables are the fields of In, under their `dynamodbav` names.
+type QueryDef[In any] struct {
+	ID, Question string // such as W7, "statistics of a site for a date range"
+
+	Index string // secondary index; empty: the table itself
+	PK    string // default: the entity's own template
+
+	// The sort keys that are read: those that begin with Prefix, or those in [From, To). Default: all of the entity's.
+	// The last variable of From or To may be empty in the input: that end is then open.
+	Prefix   string
+	From, To string
+	Desc     bool // latest, or largest, first
+
+	// FanOut names an integer variable of PK, such as shard: every number that Over returns is asked, and the answers
+	// are merged in order of their sort keys.
+	FanOut string
+	Over   func(In) []int
+
+	Filter   func(In) Cond // keeps only items that fulfil it; what it drops is read, and paid for, nevertheless
+	Eventual bool          // eventually consistent, at half the price; always so on an index
+	Load     Load
+}
+
+// A Query is an access pattern as a value. It is safe for concurrent use.
+type Query[In, T, K any] struct {
+	core   *pattern
+	entity *Entity[T, K]
+	over   func(In) []int
+	filter func(In) Cond
+}
+
+// NewQuery describes a pattern over an entity. It never fails: what is wrong is found by NewSchema, and returned by
+// every use.
+func NewQuery[In, T, K any](e *Entity[T, K], d QueryDef[In]) *Query[In, T, K] {
+	p := &pattern{
+		id: d.ID, question: d.Question, operation: "Query", entity: e.core, index: d.Index, desc: d.Desc,
+		consistent: !d.Eventual && d.Index == "", load: d.Load, fanOut: d.FanOut, filtered: d.Filter != nil,
+	}
+	p.describe(reflect.TypeFor[In](), d.PK, rangeTemplates{d.Prefix, d.From, d.To})
+	if (d.FanOut == "") != (d.Over == nil) {
+		p.fail(errors.New("FanOut and Over go together: one names the variable, the other gives its numbers"))
+	}
+	if d.Over == nil && d.Filter == nil {
+		p.fail(p.unused()...)
+	}
+	p.seal()
+	return &Query[In, T, K]{core: p, entity: e, over: d.Over, filter: d.Filter}
+}
+
+// All yields every live item in the order of the sort keys. It reads page after page as the items are taken, and ends
+// after the first error.
+func (q *Query[In, T, K]) All(ctx context.Context, t *Table, in In) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		s, err := q.open(ctx, t, in, 0)
+		for err == nil {
+			var it Item
+			if it, err = s.next(ctx); it == nil {
+				break
+			}
+			var v T
+			if v, err = q.entity.Decode(it); err == nil && !yield(v, nil) {
+				return
+			}
+		}
+		if err != nil {
+			var zero T
+			yield(zero, q.core.failed(err))
+		}
+	}
+}
+
+// Collect returns all items of All.
+func (q *Query[In, T, K]) Collect(ctx context.Context, t *Table, in In) ([]T, error) {
+	var vs []T
+	for v, err := range q.All(ctx, t, in) {
+		if err != nil {
+			return nil, err
+		}
+		vs = append(vs, v)
+	}
+	return vs, nil
+}
+
+// First returns the first item, or ErrNotFound. Expired and removed items are passed over.
+func (q *Query[In, T, K]) First(ctx context.Context, t *Table, in In) (T, error) {
+	var v T
+	s, err := q.open(ctx, t, in, 1)
+	if err != nil {
+		return v, q.core.failed(err)
+	}
+	it, err := s.next(ctx)
+	switch {
+	case err != nil:
+	case it == nil:
+		err = ErrNotFound
+	default:
+		v, err = q.entity.Decode(it)
+	}
+	if err != nil {
+		return v, q.core.failed(err)
+	}
+	return v, nil
+}
+
+// open makes the stream of the pattern's live items. limit is the size of the pages to ask for; 0: as large as they come.
+func (q *Query[In, T, K]) open(ctx context.Context, t *Table, in In, limit int32) (stream, error) {
+	asks, err := q.asks(in)
+	if err != nil {
+		return nil, err
+	}
+	return q.core.stream(ctx, t, asks, limit)
+}
+
+// asks are the ranges to read for an input: one for each shard.
+func (q *Query[In, T, K]) asks(in In) ([]ask, error) {
+	p := q.core
+	if p.err != nil {
+		return nil, p.err
+	}
+	rv := reflect.ValueOf(&in).Elem()
+	span, err := p.span(rv)
+	if err != nil {
+		return nil, err
+	}
+	filter, err := q.filterOf(in)
+	if err != nil {
+		return nil, err
+	}
+	shards := []int{0}
+	if q.over != nil {
+		if shards = q.over(in); len(shards) == 0 {
+			return nil, fmt.Errorf("Over returned no number for {%s}", p.fanOut)
+		}
+	}
+	asks := make([]ask, len(shards))
+	for i, n := range shards {
+		pk, err := p.partition(rv, n)
+		if err != nil {
+			return nil, err
+		}
+		asks[i] = ask{pk: pk, span: span, filter: filter}
+	}
+	return asks, nil
+}
+
+func (q *Query[In, T, K]) filterOf(in In) (*filter, error) {
+	if q.filter == nil {
+		return nil, nil
+	}
+	return q.filter(in).filter()
+}

@@ -1,0 +1,174 @@
+package table
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+)
+
+// fanOutAtOnce bounds how many shards of one pattern are asked at the same time.
+const fanOutAtOnce = 8
+
+// An ask is one range of one partition.
+type ask struct {
+	pk     string
+	span   span
+	filter *filter
+	start  Item // begin after this key
+}
+
+// A stream yields live items; nil at its end.
+type stream interface {
+	next(context.Context) (Item, error)
+}
+
+// request is the Query that an ask becomes. The upper end of a range is excluded, which no key condition can say: it is
+// asked for, and dropped when it comes.
+func (p *pattern) request(a ask, limit int32) *dynamodb.QueryInput {
+	in := &dynamodb.QueryInput{ExclusiveStartKey: a.start}
+	values := Item{":pk": &types.AttributeValueMemberS{Value: a.pk}}
+	condition := p.pkAttr + " = :pk AND "
+	switch s := a.span; {
+	case s.exact != "":
+		condition += p.skAttr + " = :sk"
+		values[":sk"] = &types.AttributeValueMemberS{Value: s.exact}
+	case s.prefix != "":
+		condition += "begins_with(" + p.skAttr + ", :sk)"
+		values[":sk"] = &types.AttributeValueMemberS{Value: s.prefix}
+	default:
+		condition += p.skAttr + " BETWEEN :from AND :to"
+		values[":from"] = &types.AttributeValueMemberS{Value: s.lo}
+		values[":to"] = &types.AttributeValueMemberS{Value: s.hi}
+	}
+	in.KeyConditionExpression, in.ExpressionAttributeValues = &condition, values
+	a.filter.add(in)
+	if p.index != "" {
+		in.IndexName = &p.index
+	}
+	if p.consistent {
+		in.ConsistentRead = &consistent
+	}
+	if p.desc {
+		forward := false
+		in.ScanIndexForward = &forward
+	}
+	if limit > 0 {
+		in.Limit = &limit
+	}
+	return in
+}
+
+// stream opens the ranges. Several are asked at once and merged.
+func (p *pattern) stream(ctx context.Context, t *Table, asks []ask, limit int32) (stream, error) {
+	m := &merger{p: p}
+	for _, a := range asks {
+		r := &reader{t: t, p: p, in: p.request(a, limit), span: a.span}
+		r.in.TableName = &t.name
+		r.done = a.span.exact == "" && (a.span.lo > a.span.hi || a.span.lo == a.span.hi && !a.span.inclusive)
+		m.readers = append(m.readers, r)
+	}
+	if len(m.readers) == 1 {
+		return m.readers[0], nil
+	}
+	return m, m.fill(ctx)
+}
+
+// A reader yields the live items of one range.
+type reader struct {
+	t    *Table
+	p    *pattern
+	in   *dynamodb.QueryInput
+	span span
+	page []Item
+	done bool
+}
+
+func (r *reader) next(ctx context.Context) (Item, error) {
+	for {
+		for len(r.page) > 0 {
+			it := r.page[0]
+			r.page = r.page[1:]
+			if r.wanted(it) {
+				return it, nil
+			}
+		}
+		if r.done {
+			return nil, nil
+		}
+		out, err := r.t.api.Query(ctx, r.in)
+		if err != nil {
+			return nil, err
+		}
+		r.page, r.in.ExclusiveStartKey = out.Items, out.LastEvaluatedKey
+		r.done = len(out.LastEvaluatedKey) == 0
+	}
+}
+
+func (r *reader) wanted(it Item) bool {
+	if s := r.span; s.exact == "" && !s.inclusive && text(it, r.p.skAttr) == s.hi {
+		return false
+	}
+	return r.t.live(it)
+}
+
+// A merger yields the items of several readers in the order of the pattern.
+type merger struct {
+	p       *pattern
+	readers []*reader
+	heads   []Item // parallel to readers; nil: at its end
+}
+
+// fill reads the first item of every reader, several at once.
+func (m *merger) fill(ctx context.Context) error {
+	m.heads = make([]Item, len(m.readers))
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(fanOutAtOnce)
+	for i, r := range m.readers {
+		g.Go(func() (err error) {
+			m.heads[i], err = r.next(ctx)
+			return err
+		})
+	}
+	return g.Wait()
+}
+
+// next takes the first of the heads. There are as many as shards, a handful: a linear search is as good as a heap.
+func (m *merger) next(ctx context.Context) (Item, error) {
+	first := -1
+	for i, head := range m.heads {
+		if head != nil && (first < 0 || m.p.compare(m.p.position(head), m.p.position(m.heads[first])) < 0) {
+			first = i
+		}
+	}
+	if first < 0 {
+		return nil, nil
+	}
+	it := m.heads[first]
+	var err error
+	if m.heads[first], err = m.readers[first].next(ctx); err != nil {
+		return nil, err
+	}
+	return it, nil
+}
+
+// A position is an item's place in the order of a pattern: its sort key there, then what tells ties apart.
+type position []string
+
+func (p *pattern) position(it Item) position {
+	if p.index == "" {
+		return position{text(it, AttrSK), text(it, AttrPK)}
+	}
+	return position{text(it, p.skAttr), text(it, p.pkAttr), text(it, AttrPK), text(it, AttrSK)}
+}
+
+func (p *pattern) compare(a, b position) int {
+	if p.desc {
+		a, b = b, a
+	}
+	return slices.CompareFunc(a, b, cmp.Compare[string])
+}

@@ -1,0 +1,100 @@
+package table
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+)
+
+// Timestamps have a fixed width and are always UTC, so that text order is time order: a format that leaves zeros away
+// sorts 14:00:00.500Z before 14:00:00Z and makes ranges miss their first second.
+const msLayout = "2006-01-02T15:04:05.000Z"
+
+// timeLayouts are the formats of a time variable in a template. All have a fixed width.
+var timeLayouts = map[string]string{
+	"ms":     msLayout,
+	"s":      "2006-01-02T15:04:05Z",
+	"minute": "2006-01-02T15:04Z",
+	"hour":   "2006-01-02T15Z",
+	"day":    "2006-01-02",
+	"month":  "2006-01",
+}
+
+// FormatTime writes a time as keys and attributes carry it: UTC, milliseconds, fixed width.
+func FormatTime(t time.Time) string {
+	return string(appendMS(make([]byte, 0, len(msLayout)), t))
+}
+
+// appendMS is t.UTC().AppendFormat(dst, msLayout), several times faster. Years outside 0..9999 do not fit; callers
+// check them with yearFits.
+func appendMS(dst []byte, t time.Time) []byte {
+	t = t.UTC()
+	year, month, day := t.Date()
+	hour, minute, second := t.Clock()
+	ms := t.Nanosecond() / 1e6
+	return append(dst,
+		digit(year/1000), digit(year/100), digit(year/10), digit(year), '-',
+		digit(int(month)/10), digit(int(month)), '-',
+		digit(day/10), digit(day), 'T',
+		digit(hour/10), digit(hour), ':',
+		digit(minute/10), digit(minute), ':',
+		digit(second/10), digit(second), '.',
+		digit(ms/100), digit(ms/10), digit(ms), 'Z')
+}
+
+func digit(n int) byte { return byte('0' + n%10) }
+
+func yearFits(t time.Time) bool {
+	year := t.UTC().Year()
+	return year >= 0 && year <= 9999
+}
+
+// parseTime reads RFC 3339 text; the fixed-width form is read without the general parser.
+func parseTime(s string) (time.Time, error) {
+	if t, ok := parseMS(s); ok {
+		return t, nil
+	}
+	t, err := time.Parse(time.RFC3339Nano, s)
+	if err != nil {
+		return time.Time{}, fmt.Errorf("%q is not an RFC 3339 time", s)
+	}
+	return t.UTC(), nil
+}
+
+func parseMS(s string) (time.Time, bool) {
+	if len(s) != len(msLayout) || s[4] != '-' || s[7] != '-' || s[10] != 'T' || s[13] != ':' || s[16] != ':' || s[19] != '.' || s[23] != 'Z' {
+		return time.Time{}, false
+	}
+	year, ok1 := digits(s[0:4])
+	month, ok2 := digits(s[5:7])
+	day, ok3 := digits(s[8:10])
+	hour, ok4 := digits(s[11:13])
+	minute, ok5 := digits(s[14:16])
+	second, ok6 := digits(s[17:19])
+	ms, ok7 := digits(s[20:23])
+	plausible := month >= 1 && month <= 12 && day >= 1 && day <= 28 && hour < 24 && minute < 60 && second < 60
+	if !(ok1 && ok2 && ok3 && ok4 && ok5 && ok6 && ok7 && plausible) {
+		return time.Time{}, false // days 29 to 31 too: the general parser knows the months
+	}
+	return time.Date(year, time.Month(month), day, hour, minute, second, ms*1e6, time.UTC), true
+}
+
+func digits(s string) (int, bool) {
+	n := 0
+	for i := range len(s) {
+		if s[i] < '0' || s[i] > '9' {
+			return 0, false
+		}
+		n = n*10 + int(s[i]-'0')
+	}
+	return n, true
+}
+
+// encodeTimeValue is the fixed-width form for the parts of an item that the SDK encodes.
+func encodeTimeValue(t time.Time) (types.AttributeValue, error) {
+	if !yearFits(t) {
+		return nil, fmt.Errorf("time %v: the year has more than four digits", t)
+	}
+	return &types.AttributeValueMemberS{Value: FormatTime(t)}, nil
+}

@@ -119,12 +119,7 @@ func (e *entity) compile(t, k reflect.Type) (keyField []int) {
 	c := newCompiler()
 	e.plan, e.keyPlan = c.plan(t), c.plan(k)
 	e.fail(c.problems...)
-	for _, sf := range reflect.VisibleFields(t) {
-		if sf.Anonymous && sf.Type == k {
-			keyField = sf.Index
-		}
-	}
-	if keyField == nil {
+	if keyField = embedded(t, k); keyField == nil {
 		e.fail(fmt.Errorf("%s does not embed its key struct %s", t, k))
 		return nil
 	}
@@ -138,6 +133,23 @@ func (e *entity) compile(t, k reflect.Type) (keyField []int) {
 		e.stored = append(e.stored, f)
 	}
 	return keyField
+}
+
+// embedded is the index of the embedded struct k in t; nil if it is not there.
+func embedded(t, k reflect.Type) []int {
+	for i := range t.NumField() {
+		sf := t.Field(i)
+		if !sf.Anonymous || sf.Type.Kind() != reflect.Struct {
+			continue
+		}
+		if sf.Type == k {
+			return []int{i}
+		}
+		if deeper := embedded(sf.Type, k); deeper != nil {
+			return append([]int{i}, deeper...)
+		}
+	}
+	return nil
 }
 
 // bindKeys binds the key templates. Every field of the key must be in them: it is stored nowhere else.

@@ -3,6 +3,7 @@ package table
 import (
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 )
 
@@ -52,77 +53,49 @@ func (c *compiler) fail(format string, args ...any) {
 	c.problems = append(c.problems, fmt.Errorf(format, args...))
 }
 
-// plan reads the fields of a struct type. Of fields with one name the less deeply embedded counts, as in Go.
+// plan reads the fields of a struct type. What counts is the attribute's name, not the Go name: of fields with one name
+// the less deeply embedded is the attribute.
 func (c *compiler) plan(t reflect.Type) *structPlan {
 	p := &structPlan{typ: t}
-	depth := map[string]int{}
-	for _, sf := range reflect.VisibleFields(t) {
-		tag, skip := c.fieldTag(t, sf)
-		if skip {
-			continue
-		}
-		if at, ok := depth[tag.name]; ok {
-			if at == len(sf.Index) {
-				c.fail("type %s: two fields are called %q", t, tag.name)
-			}
-			if at <= len(sf.Index) {
-				continue
-			}
-			p.remove(tag.name)
-		}
-		depth[tag.name] = len(sf.Index)
-		p.fields = append(p.fields, structField{
-			name: tag.name, index: sf.Index, typ: sf.Type, omitEmpty: tag.omitEmpty, codec: c.tagged(t, sf, tag),
-		})
-	}
+	c.walk(p, t, nil)
 	return p
 }
 
-func (p *structPlan) remove(name string) {
-	for i := range p.fields {
-		if p.fields[i].name == name {
-			p.fields = append(p.fields[:i], p.fields[i+1:]...)
-			return
+// walk adds the fields of t, which stands at index in the plan's type.
+func (c *compiler) walk(p *structPlan, t reflect.Type, index []int) {
+	for i := range t.NumField() {
+		sf := t.Field(i)
+		at := append(slices.Clone(index), i)
+		tag := parseTag(sf)
+		switch {
+		case tag.name == "-":
+		case tag.unknown != "":
+			c.fail("type %s: field %s: unknown tag option %q", t, sf.Name, tag.unknown)
+		case sf.Anonymous && !tag.named && sf.Type.Kind() == reflect.Pointer:
+			c.fail("type %s: field %s: embed the value itself, not a pointer to it", t, sf.Name)
+		case sf.Anonymous && !tag.named && flattened(sf.Type):
+			c.walk(p, sf.Type, at)
+		case sf.IsExported():
+			c.add(p, structField{name: tag.name, index: at, typ: sf.Type, omitEmpty: tag.omitEmpty, codec: c.tagged(t, sf, tag)})
 		}
 	}
 }
 
-// fieldTag reads a field's tag and says whether the field is no attribute of its own.
-func (c *compiler) fieldTag(t reflect.Type, sf reflect.StructField) (tag fieldTag, skip bool) {
-	tag = parseTag(sf)
-	if tag.unknown != "" {
-		c.fail("type %s: field %s: unknown tag option %q", t, sf.Name, tag.unknown)
+func (c *compiler) add(p *structPlan, f structField) {
+	same := p.field(f.name)
+	switch {
+	case same == nil:
+		p.fields = append(p.fields, f)
+	case len(same.index) == len(f.index):
+		c.fail("type %s: two fields are called %q", p.typ, f.name)
+	case len(same.index) > len(f.index):
+		*same = f
 	}
-	if promoted(t, sf.Index) {
-		return tag, true
-	}
-	if sf.Anonymous && !tag.named {
-		if sf.Type.Kind() == reflect.Pointer && sf.Type.Elem().Kind() == reflect.Struct {
-			c.fail("type %s: field %s: embed the struct itself, not a pointer to it", t, sf.Name)
-			return tag, true
-		}
-		if flattened(sf.Type) {
-			return tag, true
-		}
-	}
-	return tag, !sf.IsExported() || tag.name == "-"
 }
 
 // flattened reports whether the fields of an embedded value of this type stand for themselves.
 func flattened(t reflect.Type) bool {
 	return t.Kind() == reflect.Struct && t != timeType && !custom(t)
-}
-
-// promoted reports whether a field belongs to an embedded struct that is an attribute as a whole, or none at all.
-func promoted(t reflect.Type, index []int) bool {
-	for i := 1; i < len(index); i++ {
-		sf := t.FieldByIndex(index[:i])
-		tag := parseTag(sf)
-		if tag.named || tag.name == "-" || !flattened(sf.Type) {
-			return true
-		}
-	}
-	return false
 }
 
 // fieldTag is the meaning of a `dynamodbav` tag.

@@ -1,0 +1,139 @@
+package table
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+)
+
+// A Request is one call that a pattern makes. Exactly one of its fields is set, and it is what would be sent, but for
+// the table's name.
+type Request struct {
+	Query *dynamodb.QueryInput
+	Get   *dynamodb.GetItemInput
+	Put   *dynamodb.PutItemInput
+}
+
+// Operation is the API's name of the call.
+func (r Request) Operation() string {
+	switch {
+	case r.Query != nil:
+		return "Query"
+	case r.Get != nil:
+		return "GetItem"
+	}
+	return "PutItem"
+}
+
+// Explain returns the requests with which All begins: one for each shard. Further pages repeat them with an
+// ExclusiveStartKey.
+func (q *Query[In, T, K]) Explain(in In) ([]Request, error) {
+	asks, err := q.asks(in)
+	if err != nil {
+		return nil, q.core.failed(err)
+	}
+	requests := make([]Request, len(asks))
+	for i, a := range asks {
+		requests[i] = Request{Query: q.core.request(a, 0)}
+	}
+	return requests, nil
+}
+
+// String is the request in the API's JSON, indented, members sorted.
+func (r Request) String() string {
+	text, err := json.MarshalIndent(r.members(), "", "  ")
+	if err != nil {
+		return fmt.Sprintf("%s: %v", r.Operation(), err)
+	}
+	return r.Operation() + " " + string(text)
+}
+
+// members are the request's fields that are set.
+func (r Request) members() map[string]any {
+	m := members{}
+	switch {
+	case r.Query != nil:
+		in := r.Query
+		set(m, "TableName", in.TableName)
+		set(m, "IndexName", in.IndexName)
+		set(m, "KeyConditionExpression", in.KeyConditionExpression)
+		set(m, "FilterExpression", in.FilterExpression)
+		m.names(in.ExpressionAttributeNames)
+		m.item("ExpressionAttributeValues", in.ExpressionAttributeValues)
+		m.item("ExclusiveStartKey", in.ExclusiveStartKey)
+		set(m, "ConsistentRead", in.ConsistentRead)
+		set(m, "ScanIndexForward", in.ScanIndexForward)
+		set(m, "Limit", in.Limit)
+	case r.Get != nil:
+		set(m, "TableName", r.Get.TableName)
+		m.item("Key", r.Get.Key)
+		set(m, "ConsistentRead", r.Get.ConsistentRead)
+	case r.Put != nil:
+		set(m, "TableName", r.Put.TableName)
+		m.item("Item", r.Put.Item)
+		set(m, "ConditionExpression", r.Put.ConditionExpression)
+		m.names(r.Put.ExpressionAttributeNames)
+		m.item("ExpressionAttributeValues", r.Put.ExpressionAttributeValues)
+	}
+	return m
+}
+
+type members map[string]any
+
+func set[V any](m members, name string, value *V) {
+	if value != nil {
+		m[name] = *value
+	}
+}
+
+func (m members) names(names map[string]string) {
+	if len(names) > 0 {
+		m["ExpressionAttributeNames"] = names
+	}
+}
+
+func (m members) item(name string, it Item) {
+	if len(it) > 0 {
+		m[name] = jsonItem(it)
+	}
+}
+
+func jsonItem(it Item) map[string]any {
+	m := make(map[string]any, len(it))
+	for name, av := range it {
+		m[name] = jsonValue(av)
+	}
+	return m
+}
+
+// jsonValue is an attribute value in the API's JSON, which the SDK's types do not write themselves.
+func jsonValue(av types.AttributeValue) map[string]any {
+	switch v := av.(type) {
+	case *types.AttributeValueMemberS:
+		return map[string]any{"S": v.Value}
+	case *types.AttributeValueMemberN:
+		return map[string]any{"N": v.Value}
+	case *types.AttributeValueMemberB:
+		return map[string]any{"B": base64.StdEncoding.EncodeToString(v.Value)}
+	case *types.AttributeValueMemberBOOL:
+		return map[string]any{"BOOL": v.Value}
+	case *types.AttributeValueMemberSS:
+		return map[string]any{"SS": v.Value}
+	case *types.AttributeValueMemberNS:
+		return map[string]any{"NS": v.Value}
+	case *types.AttributeValueMemberBS:
+		return map[string]any{"BS": v.Value}
+	case *types.AttributeValueMemberM:
+		return map[string]any{"M": jsonItem(v.Value)}
+	case *types.AttributeValueMemberL:
+		list := make([]any, len(v.Value))
+		for i, item := range v.Value {
+			list[i] = jsonValue(item)
+		}
+		return map[string]any{"L": list}
+	}
+	return map[string]any{"NULL": true}
+}

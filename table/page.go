@@ -1,0 +1,172 @@
+package table
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/binary"
+	"fmt"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+)
+
+// The bounds of a page: how many items it has when the caller does not say, and at most.
+const (
+	defaultPageItems = 50
+	maxPageItems     = 1000
+)
+
+// A Page is a part of a pattern's answer.
+type Page[T any] struct {
+	Items []T
+	Next  string // cursor of the next page; empty: this is the last
+}
+
+// Page reads at most limit items (0: 50; at most 1,000) after a cursor; an empty cursor is the beginning. A page that
+// has a next one is full, and the next one is not empty: expired, removed and filtered items are made up for. A cursor
+// is signed and opaque, and holds for the pattern, table and partition it was made for; the error is ErrCursor otherwise.
+func (q *Query[In, T, K]) Page(ctx context.Context, t *Table, in In, cursor string, limit int) (Page[T], error) {
+	page, err := q.page(ctx, t, in, cursor, pageItems(limit))
+	if err != nil {
+		return page, q.core.failed(err)
+	}
+	return page, nil
+}
+
+func pageItems(limit int) int {
+	if limit <= 0 {
+		return defaultPageItems
+	}
+	return min(limit, maxPageItems)
+}
+
+func (q *Query[In, T, K]) page(ctx context.Context, t *Table, in In, cursor string, limit int) (page Page[T], err error) {
+	p := q.core
+	asks, err := q.asks(in)
+	if err != nil {
+		return page, err
+	}
+	scope := p.cursorScope(t, asks)
+	var after position
+	if cursor != "" {
+		if after, err = t.openCursor(scope, cursor); err == nil {
+			asks, err = p.resume(asks, after)
+		}
+		if err != nil {
+			return page, err
+		}
+	}
+	ask := int32(limit + 1) // one more tells whether there is a next page
+	if q.filter != nil {
+		ask = max(ask, defaultPageItems)
+	}
+	s, err := p.stream(ctx, t, asks, ask)
+	if err != nil {
+		return page, err
+	}
+	var last position
+	for {
+		it, err := s.next(ctx)
+		if it == nil || err != nil {
+			return page, err
+		}
+		at := p.position(it)
+		if after != nil && p.compare(at, after) <= 0 {
+			continue // resumed at the cursor's own sort key, on another shard
+		}
+		if len(page.Items) == limit {
+			page.Next = t.sealCursor(scope, last)
+			return page, nil
+		}
+		v, err := q.entity.Decode(it)
+		if err != nil {
+			return page, err
+		}
+		page.Items, last = append(page.Items, v), at
+	}
+}
+
+// resume makes asks begin after a position. One range goes on after that very key. Shards begin at its sort key, since
+// another shard may have the same one; what comes up to the position is dropped.
+func (p *pattern) resume(asks []ask, after position) ([]ask, error) {
+	for i := range asks {
+		a := &asks[i]
+		if !a.span.contains(after[0]) {
+			return nil, fmt.Errorf("%w: it is outside of the range that is asked for", ErrCursor)
+		}
+		switch {
+		case len(asks) == 1:
+			a.start = p.startKey(after)
+		case a.span.exact != "":
+		case p.desc:
+			a.span = span{lo: a.span.lo, hi: after[0], inclusive: true}
+		default:
+			a.span = span{lo: after[0], hi: a.span.hi}
+		}
+	}
+	return asks, nil
+}
+
+func (s span) contains(key string) bool {
+	if s.exact != "" {
+		return key == s.exact
+	}
+	return s.lo <= key && key < s.hi
+}
+
+func (p *pattern) startKey(after position) Item {
+	str := func(s string) types.AttributeValue { return &types.AttributeValueMemberS{Value: s} }
+	if p.index == "" {
+		return Item{AttrSK: str(after[0]), AttrPK: str(after[1])}
+	}
+	return Item{p.skAttr: str(after[0]), p.pkAttr: str(after[1]), AttrPK: str(after[2]), AttrSK: str(after[3])}
+}
+
+// cursorScope is what a cursor holds for: table, pattern and partitions. Ends of the range may move between pages, such
+// as one that is now.
+func (p *pattern) cursorScope(t *Table, asks []ask) string {
+	scope := []string{t.name, p.id, p.entity.name}
+	for _, a := range asks {
+		scope = append(scope, a.pk)
+	}
+	return strings.Join(scope, "\x00")
+}
+
+const macBytes = 16
+
+// sealCursor writes a position: a MAC over scope and position, then each text with its length.
+func (t *Table) sealCursor(scope string, at position) string {
+	var body []byte
+	for _, s := range at {
+		body = binary.AppendUvarint(body, uint64(len(s)))
+		body = append(body, s...)
+	}
+	return base64.RawURLEncoding.EncodeToString(append(t.cursorMAC(scope, body), body...))
+}
+
+func (t *Table) cursorMAC(scope string, body []byte) []byte {
+	h := hmac.New(sha256.New, t.cursorKey)
+	h.Write(binary.AppendUvarint(nil, uint64(len(scope))))
+	h.Write([]byte(scope))
+	h.Write(body)
+	return h.Sum(nil)[:macBytes]
+}
+
+func (t *Table) openCursor(scope, cursor string) (position, error) {
+	raw, err := base64.RawURLEncoding.DecodeString(cursor)
+	if err != nil || len(raw) < macBytes || !hmac.Equal(raw[:macBytes], t.cursorMAC(scope, raw[macBytes:])) {
+		return nil, fmt.Errorf("%w: begin again without one", ErrCursor)
+	}
+	var at position
+	for body := raw[macBytes:]; len(body) > 0; {
+		n, size := binary.Uvarint(body)
+		if size <= 0 || n > uint64(len(body)-size) {
+			return nil, fmt.Errorf("%w: begin again without one", ErrCursor)
+		}
+		at = append(at, string(body[size:size+int(n)]))
+		body = body[size+int(n):]
+	}
+	return at, nil
+}

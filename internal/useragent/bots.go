@@ -201,6 +201,7 @@ var libraries = [...]struct {
 	{"ApacheBench", []string{"apachebench"}},
 	{"Load tester", []string{"k6/", "wrk/", "vegeta", "hey/", "siege/", "jmeter", "artillery", "locust", "gatling"}},
 	{"Apache", []string{"apache internal"}},
+	{"App Engine", []string{"appengine-google"}},
 	{"Varnish", []string{"varnish"}},
 }
 

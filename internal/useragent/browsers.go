@@ -8,6 +8,7 @@ var browsers = [...]struct {
 	words []string
 }{
 	// What everyone pretends to be.
+	{5, "WAP Browser", []string{"profile/", "wap/"}},
 	{10, "Safari", []string{"safari"}},
 	{15, "Netscape", []string{"netscape", "navigator"}},
 	{20, "Chrome", []string{"chrome", "crios", "crmo"}},

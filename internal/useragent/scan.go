@@ -95,8 +95,11 @@ func (f *findings) note(w word) {
 	}
 }
 
-// nickname is what an unknown program calls itself.
+// nickname is what an unknown program calls itself. One in a browser's clothes cannot be told from its clothes.
 func (f *findings) nickname() string {
+	if f.browser.kind != 0 {
+		return ""
+	}
 	if isMail(f.first) {
 		return f.second
 	}

@@ -1,0 +1,138 @@
+package traffic
+
+import (
+	"iter"
+	"maps"
+	"time"
+)
+
+// Event is something that somebody did on the site: a page view, or a custom event on the page that they see.
+type Event struct {
+	// At is when, to the millisecond, in UTC. Events come in the order of their times.
+	At time.Time
+	// Name is empty for a page view, else the name of a custom event: "signup", "purchase", "download", …
+	Name string
+
+	// Visit and Visitor number the visits and the people, from 1. A visit's events are less than 20 minutes apart, and a
+	// person's visits more than 30, so that sessions counted from the other fields can be compared with visits.
+	Visit, Visitor int64
+
+	VisitorIP, UserAgent string
+	// Path and Title are the page's. Query is that of the URL, of a visit's first page only.
+	Path, Query, Title string
+	// Referrer is the full URL of the page that they came from: another site's on the first page (or empty), then this
+	// site's own.
+	Referrer string
+	UTM      UTM
+
+	Country  string // ISO 3166-1
+	Language string // BCP 47
+	Screen   string // width x height in CSS pixels
+
+	// Properties are a custom event's own. RevenueCents is in hundredths of Currency (ISO 4217), which is empty if the
+	// event earned nothing.
+	Properties   map[string]string
+	RevenueCents int64
+	Currency     string
+}
+
+// Generator makes traffic. It is never changed after New, so it may be used by several goroutines.
+type Generator struct {
+	o       Options
+	site    site
+	locales choice[locale]
+	agents  choice[agent]
+	bots    choice[string]
+	sources choice[source]
+	customs choice[custom]
+
+	botVisits float64 // the part of the visits that are bots'
+	assets    float64 // requests for assets per event of a person
+}
+
+// New returns the generator of the given options, or ErrInvalidOptions.
+func New(o Options) (*Generator, error) {
+	o = o.withDefaults()
+	if err := o.validate(); err != nil {
+		return nil, err
+	}
+	g := &Generator{
+		o:       o,
+		site:    newSite(o.Pages),
+		locales: newChoice(locales),
+		agents:  newAgents(),
+		bots:    newChoice(botAgents),
+		sources: newSources(),
+		customs: newChoice(customs),
+	}
+	people := 1 - o.BotShare - o.AssetShare
+	g.assets = o.AssetShare / people
+	// Of v visits of people and b of bots there come v·(e+a) and b·m lines; the latter are to be the bots' share.
+	lines := o.EventsPerVisit * (1 + g.assets)
+	ratio := o.BotShare / (1 - o.BotShare) * lines / botRequests
+	g.botVisits = ratio / (1 + ratio)
+	return g, nil
+}
+
+// Events yields what people do, in the order of time, from Start to the end of the last day. It holds no more than the
+// visits going on at the same time.
+func (g *Generator) Events() iter.Seq[Event] {
+	return func(yield func(Event) bool) {
+		end := g.o.Start.AddDate(0, 0, g.o.Days).UnixMilli()
+		for v, s := range g.steps(float64(g.o.VisitsPerDay)) {
+			if s.at >= end {
+				return
+			}
+			if v.bot || s.kind == asset {
+				continue
+			}
+			if !yield(g.event(v, s)) {
+				return
+			}
+		}
+	}
+}
+
+func (g *Generator) event(v *visit, s step) Event {
+	e := Event{
+		At:        time.UnixMilli(s.at).UTC(),
+		Visit:     v.number,
+		Visitor:   v.who.number,
+		VisitorIP: v.who.ip,
+		UserAgent: v.who.agent.userAgent,
+		Path:      s.page.path,
+		Title:     s.page.title,
+		Referrer:  g.referrer(v, s),
+		UTM:       v.from.utm,
+		Country:   v.who.country,
+		Language:  v.who.language,
+		Screen:    v.who.screen,
+	}
+	if s.first {
+		e.Query = v.from.query
+	} else {
+		e.UTM = UTM{}
+	}
+	if s.kind == action {
+		e.Name = s.custom.name
+		e.Properties = maps.Clone(s.custom.properties)
+		if e.RevenueCents = s.custom.cents; e.RevenueCents > 0 {
+			e.Currency = "EUR"
+		}
+	}
+	return e
+}
+
+// referrer is what the browser sends with a step.
+func (g *Generator) referrer(v *visit, s step) string {
+	switch {
+	case v.bot:
+		return ""
+	case s.first:
+		return v.from.referrer
+	case s.kind == view:
+		return "https://" + g.o.Site + s.previous.path
+	default:
+		return "https://" + g.o.Site + s.page.path
+	}
+}

@@ -1,0 +1,75 @@
+package traffic
+
+import (
+	"errors"
+	"fmt"
+	"time"
+)
+
+// ErrInvalidOptions is returned when there can be no traffic of the kind that was asked for.
+var ErrInvalidOptions = errors.New("traffic: invalid options")
+
+// Options say what traffic to make. The zero value is a small company's site for 30 days.
+type Options struct {
+	// Seed chooses one of all the possible traffics.
+	Seed uint64
+	// Start is the first moment, to the second. By default 2026-01-01 UTC, so that it does not depend on the clock.
+	Start time.Time
+	// Days is how long it goes on: 30 by default, at most 3,660.
+	Days int
+	// VisitsPerDay is the mean over a week of the visits that people make: 1,000 by default, at most 10 million.
+	VisitsPerDay int
+	// EventsPerVisit is the mean number of events of a visit, page views and custom events together, which are spread
+	// geometrically: 3 by default, 1 to 50. A visit has at most 200, and at least one.
+	EventsPerVisit float64
+	// Pages is the number of different pages: 200 by default, at most 100,000.
+	Pages int
+	// Site is the host name: "example.com" by default.
+	Site string
+	// BotShare is the part of the log's lines that are bots': 0.04 by default, at most 0.9; negative means none. Bots do
+	// not run scripts, so they are in logs only.
+	BotShare float64
+	// AssetShare is the part of the log's lines that are for images, styles and scripts: 0.05 by default, as behind a
+	// content delivery network; at most 0.9, negative means none.
+	AssetShare float64
+}
+
+func (o Options) withDefaults() Options {
+	if o.Start.IsZero() {
+		o.Start = time.Date(2026, time.January, 1, 0, 0, 0, 0, time.UTC)
+	}
+	o.Start = o.Start.UTC().Truncate(time.Second)
+	o.Days = orDefault(o.Days, 30)
+	o.VisitsPerDay = orDefault(o.VisitsPerDay, 1000)
+	o.EventsPerVisit = orDefault(o.EventsPerVisit, 3)
+	o.Pages = orDefault(o.Pages, 200)
+	o.Site = orDefault(o.Site, "example.com")
+	o.BotShare = max(orDefault(o.BotShare, 0.04), 0)
+	o.AssetShare = max(orDefault(o.AssetShare, 0.05), 0)
+	return o
+}
+
+func orDefault[T comparable](value, otherwise T) T {
+	var zero T
+	if value == zero {
+		return otherwise
+	}
+	return value
+}
+
+func (o Options) validate() error {
+	switch {
+	case o.Days < 1 || o.Days > 3660:
+		return fmt.Errorf("%w: %d days; choose 1 to 3,660", ErrInvalidOptions, o.Days)
+	case o.VisitsPerDay < 1 || o.VisitsPerDay > 10_000_000:
+		return fmt.Errorf("%w: %d visits per day; choose 1 to 10 million", ErrInvalidOptions, o.VisitsPerDay)
+	case !(o.EventsPerVisit >= 1 && o.EventsPerVisit <= 50):
+		return fmt.Errorf("%w: %g events per visit; choose 1 to 50", ErrInvalidOptions, o.EventsPerVisit)
+	case o.Pages < 2 || o.Pages > 100_000:
+		return fmt.Errorf("%w: %d pages; choose 2 to 100,000", ErrInvalidOptions, o.Pages)
+	case !(o.BotShare <= 0.9) || !(o.AssetShare <= 0.9) || o.BotShare+o.AssetShare > 0.9:
+		return fmt.Errorf("%w: %g of bots and %g of assets; leave at least a tenth to people's page views",
+			ErrInvalidOptions, o.BotShare, o.AssetShare)
+	}
+	return nil
+}

@@ -1,0 +1,113 @@
+package traffic
+
+import "math/rand/v2"
+
+// A visit's steps are this far apart, in milliseconds, and there are at most so many.
+const (
+	meanGap  = 70_000
+	minGap   = 2_000
+	maxGap   = 19 * 60_000
+	maxSteps = 200
+
+	// returnGap is the time after which the same person's next visit is another visit, whoever counts.
+	returnGap = 31 * 60_000
+
+	// botRequests is the mean number of pages that a bot asks for in a row.
+	botRequests = 8
+)
+
+// visit is one visit, planned as a whole when it begins.
+type visit struct {
+	number int64
+	bot    bool
+	who    person
+	from   source
+	steps  []step // those still to come
+}
+
+type stepKind uint8
+
+const (
+	view   stepKind = iota
+	action          // a custom event
+	asset           // a request of the browser's own
+)
+
+type step struct {
+	at       int64 // milliseconds since 1970
+	kind     stepKind
+	first    bool // of the visit
+	page     page
+	previous page
+	custom   custom
+	luck     uint16 // decides the response
+}
+
+// newVisit plans a visit that begins at the given time; who is filled in later, when its length is known.
+func (g *Generator) newVisit(number, at int64) *visit {
+	r := g.random(streamVisits, number)
+	v := &visit{number: number, bot: r.Float64() < g.botVisits}
+	if v.bot {
+		g.planBot(v, r, at)
+	} else {
+		g.planPerson(v, r, at)
+	}
+	return v
+}
+
+func (g *Generator) planPerson(v *visit, r *rand.Rand, at int64) {
+	v.from = g.sources.draw(r)
+	n := min(geometric(r, g.o.EventsPerVisit), maxSteps)
+	v.steps = make([]step, 0, n+1)
+	current := g.site.entry.draw(r)
+	for i := range n {
+		s := step{at: at, first: i == 0, page: current, luck: uint16(r.Uint32())}
+		switch {
+		case i > 0 && r.Float64() < 0.05:
+			s.kind, s.custom = action, g.customs.draw(r)
+		case i > 0:
+			s.previous = current
+			for s.page.path == current.path {
+				s.page = g.site.pages.draw(r)
+			}
+			current = s.page
+		}
+		v.steps = append(v.steps, s)
+		g.planAssets(v, r, s)
+		at += min(minGap+int64(r.ExpFloat64()*meanGap), maxGap)
+	}
+}
+
+// planAssets adds the requests for assets that a step brings, all well before the next step.
+func (g *Generator) planAssets(v *visit, r *rand.Rand, s step) {
+	n := int(g.assets)
+	if r.Float64() < g.assets-float64(n) {
+		n++
+	}
+	s.kind, s.first = asset, false
+	for range n {
+		s.at += 20 + r.Int64N(minGap/20)
+		s.luck = uint16(r.Uint32())
+		v.steps = append(v.steps, s)
+	}
+}
+
+func (g *Generator) planBot(v *visit, r *rand.Rand, at int64) {
+	n := min(geometric(r, botRequests), maxSteps)
+	v.steps = make([]step, 0, n)
+	for i := range n {
+		s := step{at: at, first: i == 0, page: g.site.pages.draw(r), luck: uint16(r.Uint32())}
+		if i == 0 && n > 1 {
+			s.page = page{path: "/robots.txt", bytes: 118}
+		}
+		v.steps = append(v.steps, s)
+		at += 1_000 + r.Int64N(20_000)
+	}
+	v.who = person{ip: address(int64(r.IntN(400)), false), agent: agent{userAgent: g.bots.draw(r)}}
+}
+
+// next is when the visit goes on.
+func (v *visit) next() int64 { return v.steps[0].at }
+
+// end is when its last step will be.
+func (v *visit) end() int64 { return v.steps[len(v.steps)-1].at }

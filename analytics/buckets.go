@@ -1,0 +1,97 @@
+package analytics
+
+import "time"
+
+// Period is the width of a bucket.
+type Period string
+
+// The tiers, each rolled up from the one before.
+const (
+	Hour  Period = "hour"
+	Day   Period = "day"
+	Month Period = "month"
+)
+
+// StatsKey names the statistics of a site for one bucket. Start is the bucket's start in the site's zone, written in
+// UTC for an hour (2026-05-12T14:00:00Z), as a date for a day (2026-05-12) and a month (2026-05).
+type StatsKey struct {
+	SiteID string `dynamodbav:"siteId"`
+	Period Period `dynamodbav:"period"`
+	Start  string `dynamodbav:"start"`
+}
+
+// Stats are the counts of one bucket. Averages and rates are derived when read and never stored.
+type Stats struct {
+	StatsKey
+	PageViews int64 `dynamodbav:"views,omitempty"`
+	Events    int64 `dynamodbav:"events,omitempty"` // custom events
+	// NewVisitors counts each visitor's day once, in the hour of its first event: exact, and it adds up over hours.
+	NewVisitors int64 `dynamodbav:"newVisitors,omitempty"`
+	// ActiveVisitors are those with an event in this bucket; exact, but it does not add up over hours. Hours only.
+	ActiveVisitors int64 `dynamodbav:"activeVisitors,omitempty"`
+	// Active is the set behind ActiveVisitors in a form that merges over hours. Hours only.
+	Active  Sketch `dynamodbav:"active,omitempty"`
+	Visits  int64  `dynamodbav:"visits,omitempty"` // that started in this bucket
+	Bounces int64  `dynamodbav:"bounces,omitempty"`
+	Seconds int64  `dynamodbav:"seconds,omitempty"` // total duration of the visits that started in this bucket
+	Revenue string `dynamodbav:"revenue,omitempty"` // exact decimal
+	Day     string `dynamodbav:"day,omitempty"`     // the site's day that an hour is in. Hours only
+	Kept
+}
+
+// BreakdownKey names the values of one dimension in one bucket of a site.
+type BreakdownKey struct {
+	SiteID    string    `dynamodbav:"siteId"`
+	Period    Period    `dynamodbav:"period"`
+	Dimension Dimension `dynamodbav:"dimension"`
+	Start     string    `dynamodbav:"start"`
+}
+
+// Breakdown counts the values of one dimension in one bucket. It holds at most maxValues of them; what does not fit is
+// counted in Other, exactly. Events without a value ("(none)") are not stored: they are the bucket's total less these.
+type Breakdown struct {
+	BreakdownKey
+	Values Values `dynamodbav:"values,omitempty"`
+	Other  Count  `dynamodbav:"other,omitempty"`
+	Full   bool   `dynamodbav:"full,omitempty"` // once full, a new value is counted in Other for good
+	Day    string `dynamodbav:"day,omitempty"`  // the site's day that an hour is in. Hours only
+	Kept
+}
+
+// Count is what a breakdown counts of one value.
+type Count struct {
+	PageViews int64 `dynamodbav:"v,omitempty"`
+	Visits    int64 `dynamodbav:"s,omitempty"`
+	Events    int64 `dynamodbav:"e,omitempty"`
+}
+
+// RealtimeKey names one minute of a site: 2026-05-12T14:30, in UTC.
+type RealtimeKey struct {
+	SiteID string `dynamodbav:"siteId"`
+	Minute string `dynamodbav:"minute"`
+}
+
+// Realtime counts what happened in one minute, of events that came at once. It lives for ten minutes.
+type Realtime struct {
+	RealtimeKey
+	PageViews int64     `dynamodbav:"views,omitempty"`
+	Events    int64     `dynamodbav:"events,omitempty"`
+	Visitors  Sketch    `dynamodbav:"visitors,omitempty"` // merges over minutes
+	Pages     Values    `dynamodbav:"pages,omitempty"`    // page views by path
+	Other     Count     `dynamodbav:"other,omitempty"`
+	Full      bool      `dynamodbav:"full,omitempty"`
+	ExpiresAt time.Time `dynamodbav:"-"` // stored as ttl
+}
+
+// RollupKey names a day of a site, YYYY-MM-DD.
+type RollupKey struct {
+	SiteID string `dynamodbav:"siteId"`
+	Day    string `dynamodbav:"day"`
+}
+
+// RollupMark says that hours of a day have changed since the day was last rolled up. The roll-up deletes it, on
+// condition that its fold version is still the one that it read.
+type RollupMark struct {
+	RollupKey
+	Changed int64 `dynamodbav:"changed"` // epoch seconds of the last change of an hour
+}

@@ -1,0 +1,183 @@
+package analytics
+
+import (
+	"encoding/binary"
+	"sync/atomic"
+	"time"
+
+	"github.com/cespare/xxhash/v2"
+	"github.com/oklog/ulid/v2"
+
+	"github.com/onefold/onefold/fold"
+)
+
+// FoldGroup names the folds of this package where workers keep their positions.
+const FoldGroup = "analytics"
+
+// Config says what the folds need to know of sites. The zero value keeps everything for the default times.
+type Config struct {
+	// Retention is asked before every write of a derived item, so it must answer from memory. nil: the defaults.
+	Retention func(siteID string) Retention
+}
+
+func (c Config) retention(siteID string) Retention {
+	if c.Retention == nil {
+		return Retention{}
+	}
+	return c.Retention(siteID)
+}
+
+// Folds are all folds of the package. Events make visitors' days, statistics, breakdowns and realtime; the changes of
+// visitors' days make sessions, and go on into statistics and breakdowns; changed hours mark their day for a roll-up.
+//
+// The removal of an event is no change to what is derived from it: events go when they have lived long enough.
+func Folds(c Config) []*fold.Fold {
+	names := &hourNames{}
+	return []*fold.Fold{
+		foldVisitors(c),
+		foldSessions(c),
+		foldStats(c, names),
+		foldBreakdowns(c, names),
+		foldRealtime(),
+		foldRollupMarks(),
+	}
+}
+
+func foldVisitors(c Config) *fold.Fold {
+	return fold.New("analytics.visitors", Visitors, (*Visitor).merge,
+		fold.On(Events, func(ch fold.Typed[Event], at func(VisitorKey) *Visitor) error {
+			if ch.Old != nil || ch.New == nil {
+				return nil
+			}
+			return addToVisitor(ch.New, at)
+		}),
+	).With(fold.Finish(func(v *Visitor) {
+		v.ExpiresAt = time.Unix(v.Until, 0).Add(c.retention(v.SiteID).Raw())
+	}))
+}
+
+// addToVisitor puts an event into its visitor's day.
+func addToVisitor(e *Event, at func(VisitorKey) *Visitor) error {
+	visit, err := visitOf(e)
+	if err != nil {
+		return err
+	}
+	v := at(VisitorKey{e.SiteID, e.VisitorShard, e.VisitorID, dayOf(visit.Start, e.ZoneMinutes)})
+	v.Kept.note(arrivalOf(e, visit.Start))
+	if !v.Visits.join(&visit) {
+		v.Visits = union(v.Visits, Visits{visit})
+	}
+	return nil
+}
+
+func foldSessions(c Config) *fold.Fold {
+	return fold.New("analytics.sessions", Sessions, (*Session).merge,
+		fold.On(Visitors, func(ch fold.Typed[Visitor], at func(SessionKey) *Session) error {
+			addToSessions(ch.Old, ch.New, at)
+			return nil
+		}),
+	).With(
+		fold.Removable(func(s *Session) bool { return s.Gone }),
+		fold.Finish(func(s *Session) {
+			s.ExpiresAt = time.Unix(s.Until, 0).Add(c.retention(s.SiteID).Of(Hour))
+		}),
+	)
+}
+
+// merge replaces what was known of the session: changes of a visitor's day come in order.
+func (s *Session) merge(o *Session) {
+	if o.Start != 0 || o.Gone {
+		*s = *o
+	}
+}
+
+// addToSessions writes the sessions that a change of a visitor's day makes or changes, and takes away those that were
+// merged into others. A nil visitor has none.
+func addToSessions(before, after *Visitor, at func(SessionKey) *Session) {
+	olds, news := sessionsOf(before), sessionsOf(after)
+	for i := range news {
+		if old := findSession(olds, news[i].SessionKey); old == nil || *old != news[i] {
+			*at(news[i].SessionKey) = news[i]
+		}
+	}
+	for i := range olds {
+		if findSession(news, olds[i].SessionKey) == nil {
+			*at(olds[i].SessionKey) = Session{SessionKey: olds[i].SessionKey, Gone: true}
+		}
+	}
+}
+
+func findSession(all []Session, k SessionKey) *Session {
+	for i := range all {
+		if all[i].SessionKey == k {
+			return &all[i]
+		}
+	}
+	return nil
+}
+
+// sessionsOf are the sessions of a visitor's day; nil has none.
+func sessionsOf(v *Visitor) []Session {
+	if v == nil {
+		return nil
+	}
+	late := v.lateUntil()
+	all := make([]Session, len(v.Visits))
+	for i := range v.Visits {
+		visit := &v.Visits[i]
+		all[i] = Session{
+			SessionKey: SessionKey{v.SiteID, visit.sessionID(&v.VisitorKey)},
+			VisitorID:  v.VisitorID, VisitorShard: v.Shard, Day: v.Day, UserID: visit.UserID,
+			Start: visit.Start, End: visit.End, EntryPath: visit.Entry.Path, ExitPath: visit.Exit.Path,
+			PageViews: visit.views(), Events: visit.Events, Revenue: visit.Revenue,
+			Source: visit.Source, Client: visit.Client,
+		}
+		all[i].Kept.note(max(late, visit.End/1000))
+	}
+	return all
+}
+
+// sessionID is the ULID of a visit: its start, and a hash of whose it is.
+func (v *Visit) sessionID(k *VisitorKey) string {
+	var buf [256]byte
+	whose := append(buf[:0], k.SiteID...)
+	whose = append(append(whose, 0), k.VisitorID...)
+	whose = append(append(whose, 0), v.Own...)
+	whose = binary.BigEndian.AppendUint64(append(whose, 0), uint64(v.Start))
+	var id ulid.ULID
+	binary.BigEndian.PutUint64(id[8:], xxhash.Sum64(whose))
+	binary.BigEndian.PutUint16(id[6:], uint16(xxhash.Sum64(append(whose, 1))))
+	start := uint64(v.Start) // of an event's id, so it has 48 bits
+	binary.BigEndian.PutUint32(id[0:], uint32(start>>16))
+	binary.BigEndian.PutUint16(id[4:], uint16(start))
+	return id.String()
+}
+
+// hourNames remembers how the last hour is written: one after another, changes are of the same hour.
+type hourNames struct {
+	last atomic.Pointer[hourName]
+}
+
+type hourName struct {
+	hour int64 // epoch seconds
+	name string
+}
+
+func (h *hourNames) of(hour int64) string {
+	if last := h.last.Load(); last != nil && last.hour == hour {
+		return last.name
+	}
+	n := &hourName{hour, time.Unix(hour, 0).UTC().Format(hourLayout)}
+	h.last.Store(n)
+	return n.name
+}
+
+// hourExpiry is when the derived items of an hour may be deleted: both the hour and the arrival of its last fact are
+// over for as long as hours are kept.
+func hourExpiry(start string, k Kept, r Retention) time.Time {
+	until := time.Unix(k.Until, 0)
+	if at, err := time.Parse(hourLayout, start); err == nil && at.Add(time.Hour).After(until) {
+		until = at.Add(time.Hour)
+	}
+	return until.Add(r.Of(Hour))
+}

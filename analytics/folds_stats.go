@@ -1,0 +1,179 @@
+package analytics
+
+import (
+	"time"
+
+	"github.com/cespare/xxhash/v2"
+
+	"github.com/onefold/onefold/fold"
+)
+
+func foldStats(c Config, names *hourNames) *fold.Fold {
+	return fold.New("analytics.stats", StatsItems, (*Stats).merge,
+		fold.On(Events, func(ch fold.Typed[Event], at func(StatsKey) *Stats) error {
+			if ch.Old != nil || ch.New == nil {
+				return nil
+			}
+			return addEventToStats(ch.New, names, at)
+		}),
+		fold.On(Visitors, func(ch fold.Typed[Visitor], at func(StatsKey) *Stats) error {
+			if !ch.Expired {
+				addVisitorToStats(ch.Old, ch.New, names, at)
+			}
+			return nil
+		}),
+	).With(fold.Finish(func(s *Stats) {
+		s.ExpiresAt = hourExpiry(s.Start, s.Kept, c.retention(s.SiteID))
+	}))
+}
+
+// merge adds the counts of other facts of the same bucket.
+func (s *Stats) merge(o *Stats) {
+	s.PageViews += o.PageViews
+	s.Events += o.Events
+	s.NewVisitors += o.NewVisitors
+	s.ActiveVisitors += o.ActiveVisitors
+	s.Active.Merge(o.Active)
+	s.Visits += o.Visits
+	s.Bounces += o.Bounces
+	s.Seconds += o.Seconds
+	s.Revenue = addDecimal(s.Revenue, o.Revenue)
+	s.Day = max(s.Day, o.Day)
+	s.Kept.merge(o.Kept)
+}
+
+// addEventToStats counts what an event says by itself, in its own hour.
+func addEventToStats(e *Event, names *hourNames, at func(StatsKey) *Stats) error {
+	ms, err := eventMS(e.EventID)
+	if err != nil {
+		return err
+	}
+	revenue, err := parseDecimal(e.Revenue)
+	if err != nil {
+		return err
+	}
+	s := at(StatsKey{e.SiteID, Hour, names.of(hourOf(ms, e.ZoneMinutes))})
+	if s.Day == "" {
+		s.Day = dayOf(ms, e.ZoneMinutes)
+	}
+	if e.Name == "" {
+		s.PageViews++
+	} else {
+		s.Events++
+	}
+	s.Revenue = addDecimal(s.Revenue, revenue)
+	s.Kept.note(arrivalOf(e, ms))
+	return nil
+}
+
+// hourCounts are what a visitor's day adds to an hour, or takes from it.
+type hourCounts struct {
+	hour                               int64
+	visitors, visits, bounces, seconds int64
+	was, is                            bool // active before and after the change
+}
+
+// hoursOfDay are the counts of a few hours, looked for one by one.
+type hoursOfDay []hourCounts
+
+func (h *hoursOfDay) of(hour int64) *hourCounts {
+	for i := range *h {
+		if (*h)[i].hour == hour {
+			return &(*h)[i]
+		}
+	}
+	*h = append(*h, hourCounts{hour: hour})
+	return &(*h)[len(*h)-1]
+}
+
+// count adds a visitor's day with a sign: +1 what it is, -1 what it was.
+func (h *hoursOfDay) count(v *Visitor, sign int64) {
+	if v == nil || len(v.Visits) == 0 {
+		return
+	}
+	h.of(v.Visits[0].startHour()).visitors += sign
+	for i := range v.Visits {
+		visit := &v.Visits[i]
+		c := h.of(visit.startHour())
+		c.visits += sign
+		c.seconds += sign * visit.seconds()
+		if visit.bounced() {
+			c.bounces += sign
+		}
+		for _, hour := range visit.Hours {
+			c := h.of(hour.Hour)
+			c.was = c.was || sign < 0
+			c.is = c.is || sign > 0
+		}
+	}
+}
+
+// addVisitorToStats takes what a visitor's day was before a change off again and counts what it is now. It touches the
+// hours only for which that differs. A nil visitor counts nothing.
+func addVisitorToStats(before, after *Visitor, names *hourNames, at func(StatsKey) *Stats) {
+	v := after
+	if v == nil {
+		v = before
+	}
+	if v == nil {
+		return
+	}
+	var room [8]hourCounts
+	hours := hoursOfDay(room[:0])
+	hours.count(before, -1)
+	hours.count(after, +1)
+	for i := range hours {
+		h := &hours[i]
+		if h.visitors|h.visits|h.bounces|h.seconds == 0 && h.was == h.is {
+			continue
+		}
+		s := at(StatsKey{v.SiteID, Hour, names.of(h.hour)})
+		s.Day = v.Day
+		s.NewVisitors += h.visitors
+		s.Visits += h.visits
+		s.Bounces += h.bounces
+		s.Seconds += h.seconds
+		switch {
+		case h.is && !h.was:
+			s.ActiveVisitors++
+			s.Active.Add(visitorHash(v.VisitorID))
+		case h.was && !h.is: // a correction: the sketch cannot forget
+			s.ActiveVisitors--
+		}
+	}
+}
+
+// visitorHash is what sketches keep of a visitor.
+func visitorHash(visitorID string) uint64 { return xxhash.Sum64String(visitorID) }
+
+func foldRollupMarks() *fold.Fold {
+	return fold.New("analytics.rollups", RollupMarks, (*RollupMark).merge,
+		fold.On(StatsItems, func(ch fold.Typed[Stats], at func(RollupKey) *RollupMark) error {
+			if s := ch.New; s != nil && s.Period == Hour {
+				markRollup(RollupKey{s.SiteID, s.Day}, ch.At, at)
+			}
+			return nil
+		}),
+		fold.On(Breakdowns, func(ch fold.Typed[Breakdown], at func(RollupKey) *RollupMark) error {
+			b := ch.New
+			if b == nil && !ch.Expired {
+				b = ch.Old // its last value was taken away
+			}
+			if b != nil && b.Period == Hour {
+				markRollup(RollupKey{b.SiteID, b.Day}, ch.At, at)
+			}
+			return nil
+		}),
+	)
+}
+
+// merge keeps the later change.
+func (m *RollupMark) merge(o *RollupMark) { m.Changed = max(m.Changed, o.Changed) }
+
+func markRollup(k RollupKey, changed time.Time, at func(RollupKey) *RollupMark) {
+	if k.Day == "" {
+		return // not an hour that a fold has made
+	}
+	m := at(k)
+	m.Changed = max(m.Changed, changed.Unix())
+}

@@ -1,0 +1,63 @@
+package analytics
+
+import (
+	"time"
+
+	"github.com/onefold/onefold/fold"
+)
+
+const (
+	minuteLayout = "2006-01-02T15:04" // of a realtime bucket, in UTC
+
+	// RealtimeWindow is how far realtime reaches back: minutes are kept so long, and an event that comes later is not
+	// counted in them.
+	RealtimeWindow = 10 * time.Minute
+)
+
+func foldRealtime() *fold.Fold {
+	return fold.New("analytics.realtime", Realtimes, (*Realtime).merge,
+		fold.On(Events, func(ch fold.Typed[Event], at func(RealtimeKey) *Realtime) error {
+			if ch.Old != nil || ch.New == nil {
+				return nil
+			}
+			return addToRealtime(ch.New, ch.At, at)
+		}),
+	).With(fold.Finish(func(r *Realtime) {
+		if minute, err := time.Parse(minuteLayout, r.Minute); err == nil {
+			r.ExpiresAt = minute.Add(time.Minute + RealtimeWindow)
+		}
+	}))
+}
+
+// merge adds the counts of other facts of the same minute.
+func (r *Realtime) merge(o *Realtime) {
+	r.PageViews += o.PageViews
+	r.Events += o.Events
+	r.Visitors.Merge(o.Visitors)
+	r.Full = r.Full || o.Full
+	r.Other = r.Other.plus(o.Other)
+	bounded{&r.Pages, &r.Other, &r.Full}.merge(o.Pages)
+}
+
+// addToRealtime counts an event in its minute if it was stored within RealtimeWindow of it.
+func addToRealtime(e *Event, stored time.Time, at func(RealtimeKey) *Realtime) error {
+	ms, err := eventMS(e.EventID)
+	if err != nil {
+		return err
+	}
+	happened := time.UnixMilli(ms).UTC()
+	if stored.Sub(happened).Abs() > RealtimeWindow {
+		return nil
+	}
+	r := at(RealtimeKey{e.SiteID, happened.Format(minuteLayout)})
+	r.Visitors.Add(visitorHash(e.VisitorID))
+	if e.Name != "" {
+		r.Events++
+		return nil
+	}
+	r.PageViews++
+	if e.Path != "" {
+		r.Pages.Add(e.Path, Count{PageViews: 1})
+	}
+	return nil
+}

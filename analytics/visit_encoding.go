@@ -1,0 +1,188 @@
+package analytics
+
+import (
+	"encoding/binary"
+	"errors"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+)
+
+// ErrVisits is returned when stored visits cannot be read.
+var ErrVisits = errors.New("analytics: not a visitor's visits")
+
+// Visits are stored as one binary attribute: an item that is written for every few events of a visitor should not cost
+// what a list of maps does. A text that occurs again is stored once. docs/format/visitor.md:
+//
+//	0x01
+//	uvarint  number of texts, and of each:  uvarint length, bytes
+//	of each visit until the end:
+//	  varint   start, epoch milliseconds
+//	  uvarint  end - start
+//	  varint   custom events
+//	  uvarint  number of hours, and of each:  varint hour/60 - hour before/60, varint page views
+//	  uvarint  number of pages, and of each:  uvarint its text
+//	  uvarint  25 texts, in the order of (*Visit).texts
+//
+// A text is named by its place in the list; 0 is the empty text.
+const visitsVersion = 1
+
+// texts are a visit's strings, in the order in which they are stored.
+func (v *Visit) texts() [25]*string {
+	return [25]*string{
+		&v.FirstID, &v.Own, &v.Entry.Path, &v.Entry.ID, &v.Exit.Path, &v.Exit.ID, &v.Revenue, &v.UserID, &v.UserAt,
+		&v.Referrer, &v.Source.Name, &v.Channel, &v.UTM.Source, &v.Medium, &v.Campaign, &v.Term, &v.Content,
+		&v.Country, &v.Region, &v.City, &v.Browser, &v.OS, &v.Device, &v.Screen, &v.Language,
+	}
+}
+
+// textTable numbers texts. A few are looked for one by one, many by a map.
+type textTable struct {
+	list  []string
+	index map[string]uint64
+}
+
+const fewTexts = 32
+
+func (t *textTable) number(s string) uint64 {
+	if s == "" {
+		return 0
+	}
+	if t.index == nil {
+		for i, have := range t.list {
+			if have == s {
+				return uint64(i + 1)
+			}
+		}
+	} else if n, ok := t.index[s]; ok {
+		return n
+	}
+	t.list = append(t.list, s)
+	n := uint64(len(t.list))
+	if len(t.list) == fewTexts {
+		t.index = make(map[string]uint64, 4*fewTexts)
+		for i, have := range t.list {
+			t.index[have] = uint64(i + 1)
+		}
+	} else if t.index != nil {
+		t.index[s] = n
+	}
+	return n
+}
+
+// MarshalDynamoDBAttributeValue stores the visits as binary.
+func (vs Visits) MarshalDynamoDBAttributeValue() (types.AttributeValue, error) {
+	table := textTable{list: make([]string, 0, fewTexts)}
+	body := make([]byte, 0, 64*len(vs))
+	for i := range vs {
+		body = vs[i].append(body, &table)
+	}
+	size := 1 + binary.MaxVarintLen64 + len(body)
+	for _, s := range table.list {
+		size += len(s) + binary.MaxVarintLen16
+	}
+	buf := make([]byte, 1, size)
+	buf[0] = visitsVersion
+	buf = binary.AppendUvarint(buf, uint64(len(table.list)))
+	for _, s := range table.list {
+		buf = binary.AppendUvarint(buf, uint64(len(s)))
+		buf = append(buf, s...)
+	}
+	return &types.AttributeValueMemberB{Value: append(buf, body...)}, nil
+}
+
+func (v *Visit) append(buf []byte, table *textTable) []byte {
+	buf = binary.AppendVarint(buf, v.Start)
+	buf = binary.AppendUvarint(buf, uint64(v.End-v.Start))
+	buf = binary.AppendVarint(buf, v.Events)
+	buf = binary.AppendUvarint(buf, uint64(len(v.Hours)))
+	before := int64(0)
+	for _, h := range v.Hours {
+		buf = binary.AppendVarint(buf, h.Hour/60-before)
+		buf = binary.AppendVarint(buf, h.Views)
+		before = h.Hour / 60
+	}
+	buf = binary.AppendUvarint(buf, uint64(len(v.Pages)))
+	for _, p := range v.Pages {
+		buf = binary.AppendUvarint(buf, table.number(p))
+	}
+	for _, s := range v.texts() {
+		buf = binary.AppendUvarint(buf, table.number(*s))
+	}
+	return buf
+}
+
+// UnmarshalDynamoDBAttributeValue reads what MarshalDynamoDBAttributeValue stored. Errors: ErrVisits.
+func (vs *Visits) UnmarshalDynamoDBAttributeValue(av types.AttributeValue) error {
+	b, ok := av.(*types.AttributeValueMemberB)
+	if !ok || len(b.Value) == 0 || b.Value[0] != visitsVersion {
+		return ErrVisits
+	}
+	r := visitReader{reader: reader{rest: b.Value[1:]}}
+	r.readTexts()
+	*vs = nil
+	for len(r.rest) > 0 && !r.bad {
+		*vs = append(*vs, Visit{})
+		r.read(&(*vs)[len(*vs)-1])
+	}
+	if r.bad {
+		return ErrVisits
+	}
+	return nil
+}
+
+// visitReader reads visits whose texts it has read.
+type visitReader struct {
+	reader
+	texts []string // the first is empty
+}
+
+// count reads a number of things of at least one byte each.
+func (r *visitReader) count() int {
+	n := r.uint()
+	if n > uint64(len(r.rest)) {
+		r.bad = true
+		return 0
+	}
+	return int(n)
+}
+
+func (r *visitReader) readTexts() {
+	n := r.count()
+	r.texts = make([]string, 1, n+1)
+	for range n {
+		r.texts = append(r.texts, string(r.bytes(r.uint())))
+	}
+}
+
+func (r *visitReader) text() string {
+	n := r.uint()
+	if n >= uint64(len(r.texts)) {
+		r.bad = true
+		return ""
+	}
+	return r.texts[n]
+}
+
+func (r *visitReader) read(v *Visit) {
+	v.Start = r.int()
+	v.End = v.Start + int64(r.uint())
+	v.Events = r.int()
+	v.Hours = make([]HourOfVisit, r.count())
+	before := int64(0)
+	for i := range v.Hours {
+		before += r.int()
+		v.Hours[i] = HourOfVisit{before * 60, r.int()}
+	}
+	if len(v.Hours) == 0 {
+		r.bad = true // every event is in some hour
+	}
+	if n := r.count(); n > 0 {
+		v.Pages = make([]string, n)
+	}
+	for i := range v.Pages {
+		v.Pages[i] = r.text()
+	}
+	for _, s := range v.texts() {
+		*s = r.text()
+	}
+}

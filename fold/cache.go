@@ -1,0 +1,44 @@
+package fold
+
+import "github.com/hashicorp/golang-lru/v2"
+
+// cache holds the states that were written last, so that a busy item is not loaded at every flush. It needs no
+// invalidation: a write on top of an outdated state fails its version condition. A state leaves the cache when it is
+// used and comes back when it is written.
+type cache struct {
+	lru *lru.Cache[string, *stored]
+}
+
+// newCache makes a cache for size states; 0 is the default, a negative size keeps none.
+func newCache(size int) *cache {
+	if size < 0 {
+		return &cache{}
+	}
+	if size == 0 {
+		size = defaultCache
+	}
+	l, err := lru.New[string, *stored](size)
+	if err != nil { // only for a size of zero or less
+		return &cache{}
+	}
+	return &cache{lru: l}
+}
+
+// take returns a state and removes it.
+func (c *cache) take(id string) *stored {
+	if c.lru == nil {
+		return nil
+	}
+	s, ok := c.lru.Peek(id)
+	if !ok {
+		return nil
+	}
+	c.lru.Remove(id)
+	return s
+}
+
+func (c *cache) put(id string, s *stored) {
+	if c.lru != nil {
+		c.lru.Add(id, s)
+	}
+}

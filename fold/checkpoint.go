@@ -1,0 +1,231 @@
+package fold
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/onefold/onefold/dynamo"
+	"github.com/onefold/onefold/table"
+)
+
+// A shard in which nothing is read that a fold wants still gets a checkpoint now and then, so that little is read twice
+// and the position is not trimmed. Not sooner: every checkpoint is itself a change in the stream.
+const (
+	skipRecords = 5000
+	skipAge     = time.Hour
+)
+
+// behind reports whether the shard's durable checkpoint is to be advanced.
+func (sh *shard) behind(now time.Time) bool {
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	switch {
+	case sh.end && !sh.done:
+		return true
+	case sh.position.Compare(sh.checkpoint) <= 0:
+		return false
+	}
+	return sh.counted || sh.waiting > 0 || sh.skipped >= skipRecords || sh.skipped > 0 && now.Sub(sh.advancedAt) >= skipAge
+}
+
+// dueSkips reports whether a shard's checkpoint is behind though no change waits.
+func (w *Worker) dueSkips() bool {
+	now := w.o.Clock()
+	for _, sh := range w.order {
+		if sh.waiting == 0 && sh.behind(now) {
+			return true
+		}
+	}
+	return false
+}
+
+// advanceAll advances the checkpoints of all shards. All items are written by now.
+func (w *Worker) advanceAll(ctx context.Context) error {
+	now := w.o.Clock()
+	var behind []*shard
+	for _, sh := range w.order {
+		if sh.behind(now) {
+			behind = append(behind, sh)
+		}
+	}
+	return w.each(w.o.Readers, len(behind), func(i int) error { return w.advance(ctx, behind[i]) })
+}
+
+// advance moves a shard's checkpoint to its position, on condition of the checkpoint's previous value. It never goes
+// back: another worker may have been further.
+func (w *Worker) advance(ctx context.Context, sh *shard) error {
+	for attempt := 1; ; attempt++ {
+		if !sh.behind(w.o.Clock()) {
+			sh.settled()
+			return nil
+		}
+		tick := w.tick.Add(1)
+		err := w.putCheckpoint(ctx, sh)
+		if err == nil {
+			sh.observe(sh.position, true, sh.end, tick)
+			sh.settled()
+			sh.advancedAt = w.o.Clock()
+			w.counts.checkpoints.Add(1)
+			return nil
+		}
+		if !dynamo.IsConditionFailed(err) || attempt > w.o.Retries {
+			return fmt.Errorf("checkpoint of shard %s: %w", sh.id, err)
+		}
+		w.counts.conflicts.Add(1)
+		if err := w.o.Sleep(ctx, w.backoff(attempt)); err != nil {
+			return err
+		}
+		if err := w.readCheckpoints(ctx, []*shard{sh}); err != nil {
+			return err
+		}
+	}
+}
+
+// settled says that everything read is durable.
+func (sh *shard) settled() { sh.counted, sh.skipped = false, 0 }
+
+func (w *Worker) putCheckpoint(ctx context.Context, sh *shard) error {
+	it, err := Checkpoints.Encode(&Checkpoint{
+		CheckpointKey: CheckpointKey{Group: w.o.Group, Shard: sh.id},
+		Position:      string(sh.position), Done: sh.end, Missed: sh.missed, Owner: w.o.Owner, At: w.o.Clock(),
+	})
+	if err != nil {
+		return err
+	}
+	sh.mu.Lock()
+	previous, exists := sh.checkpoint, sh.exists
+	sh.mu.Unlock()
+	in := &dynamodb.PutItemInput{TableName: ptr(w.table.Name()), Item: it}
+	if exists {
+		in.ConditionExpression = ptr("#pos = :pos")
+		in.ExpressionAttributeNames = map[string]string{"#pos": "pos"}
+		in.ExpressionAttributeValues = map[string]types.AttributeValue{":pos": &types.AttributeValueMemberS{Value: string(previous)}}
+	} else {
+		in.ConditionExpression = ptr("attribute_not_exists(#pk)")
+		in.ExpressionAttributeNames = map[string]string{"#pk": table.AttrPK}
+	}
+	return w.retry(ctx, func() error {
+		_, err := w.table.API().PutItem(ctx, in)
+		return err
+	})
+}
+
+// readCheckpoints reads the durable checkpoints of shards.
+func (w *Worker) readCheckpoints(ctx context.Context, shards []*shard) error {
+	ids := make([]string, len(shards))
+	for i, sh := range shards {
+		ids[i] = sh.id
+	}
+	tick := w.tick.Add(1)
+	found, err := w.getCheckpoints(ctx, ids)
+	if err != nil {
+		return err
+	}
+	for _, sh := range shards {
+		c, exists := found[sh.id]
+		sh.observe(Sequence(c.Position), exists, c.Done, tick)
+		if exists {
+			sh.remember(c.Missed)
+		}
+	}
+	return nil
+}
+
+func (sh *shard) remember(missed int) {
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	sh.missed = max(sh.missed, missed)
+}
+
+// getCheckpoints reads the checkpoints of shards by id. Absent ones are absent.
+func (w *Worker) getCheckpoints(ctx context.Context, ids []string) (map[string]Checkpoint, error) {
+	found := make(map[string]Checkpoint, len(ids))
+	for len(ids) > 0 {
+		n := min(len(ids), maxBatchGet)
+		keys := make([]table.Item, n)
+		for i, id := range ids[:n] {
+			var err error
+			if keys[i], err = Checkpoints.Key(CheckpointKey{Group: w.o.Group, Shard: id}); err != nil {
+				return nil, fmt.Errorf("fold: checkpoint: %w", err)
+			}
+		}
+		ids = ids[n:]
+		items, err := w.getItems(ctx, keys)
+		if err != nil {
+			return nil, fmt.Errorf("read checkpoints: %w", err)
+		}
+		for _, it := range items {
+			c, err := Checkpoints.Decode(it)
+			if err != nil {
+				return nil, fmt.Errorf("fold: checkpoint: %w", err)
+			}
+			found[c.Shard] = c
+		}
+	}
+	return found, nil
+}
+
+// flushDead writes the batch's dead letters. The first letter about a change stays.
+func (w *Worker) flushDead(ctx context.Context) error {
+	err := w.each(w.o.Writers, len(w.dead), func(i int) error {
+		it, err := DeadLetters.Encode(&w.dead[i])
+		if err != nil {
+			return fmt.Errorf("fold: dead letter: %w", err)
+		}
+		err = w.retry(ctx, func() error {
+			_, err := w.table.API().PutItem(ctx, &dynamodb.PutItemInput{
+				TableName: ptr(w.table.Name()), Item: it,
+				ConditionExpression:      ptr("attribute_not_exists(#pk)"),
+				ExpressionAttributeNames: map[string]string{"#pk": table.AttrPK},
+			})
+			return err
+		})
+		if dynamo.IsConditionFailed(err) {
+			return nil
+		}
+		return err
+	})
+	if err == nil {
+		w.dead = nil
+	}
+	return err
+}
+
+var errTooOld = errors.New("fold: the batch is too old to be written")
+
+// discardOld gives back a batch that has been held for so long that the worker may have missed what others did.
+func (w *Worker) discardOld(ctx context.Context) error {
+	if w.waiting == 0 || w.o.Clock().Sub(w.opened) < maxBatchAge {
+		return nil
+	}
+	w.o.Logger.Warn("fold: reading again from the checkpoints", "group", w.o.Group, "err", errTooOld)
+	return w.discard(ctx)
+}
+
+// discard forgets the batch and goes back to the durable checkpoints.
+func (w *Worker) discard(ctx context.Context) error {
+	w.giveBack()
+	if err := w.readCheckpoints(ctx, w.order); err != nil {
+		return err
+	}
+	for _, sh := range w.order {
+		sh.position, _ = sh.durable()
+	}
+	return nil
+}
+
+// giveBack forgets the batch and goes back to the checkpoints as they are known.
+func (w *Worker) giveBack() {
+	w.clear()
+	w.dead, w.unsettled = nil, false
+	for _, sh := range w.order {
+		sh.position, _ = sh.durable()
+		sh.end = false
+		sh.settled()
+	}
+}

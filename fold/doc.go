@@ -1,0 +1,34 @@
+// Package fold derives items from a table's change stream, exactly once. A stream delivers changes at least once,
+// ordered per item, and forgets them after a day; this package is the one place that deals with that. A domain package
+// says only what is derived: New and On make a Fold, a Worker runs folds, a Projection is the ordered kind of fold.
+//
+// # How a change is counted once
+//
+// Every derived item carries, beside its state, a version (`fv`) and one mark per stream shard (`fm`): the sequence
+// number of the last change of that shard that the item has counted. One write, conditional on the version, commits
+// effects and progress together. A flush does this:
+//
+//  1. Changes are routed and applied to deltas in memory: many changes, few items. The changes are kept.
+//  2. States that are not held in memory are loaded, consistently. After that, not before, the durable checkpoint is
+//     read of every shard for which a loaded item has no mark.
+//  3. If an item has already counted part of its delta, the delta is built anew from the kept changes behind the mark.
+//  4. Merged states are written on condition that the version is the one they were merged from. If the condition
+//     fails, another writer was here: load, filter and merge again.
+//  5. When every item is written, and what could not be applied is in dead letters, each shard's checkpoint advances,
+//     on condition of its previous value.
+//
+// # Why this is safe
+//
+// The invariant: an item contains, of each shard, exactly the routed changes up to its effective mark. That is its mark
+// if it has one, and else the shard's durable checkpoint. A mark at or below the durable checkpoint is dropped at the
+// item's next write, for a checkpoint advances only when all items are written, so it says as much. A worker that is
+// late (a zombie: paused, partitioned, its lease long lost) may hold changes that others have counted, and an item whose
+// mark for them has been dropped. It is safe because a mark is only dropped after the checkpoint has passed it: the
+// checkpoint, read after the item, covers everything that the item could have lost. Were the item read after the
+// checkpoint, the mark could be dropped between the two. If the item changes between its load and its write, the
+// version fails the write. So leases save work and carry no correctness, and a state held in memory is an ordinary
+// loaded state whose age the version condition proves harmless.
+//
+// A worker that has been silent longer than a checkpoint is kept must not go on with what it holds; it gives its batch
+// back after an hour (maxBatchAge) and starts from the checkpoint.
+package fold

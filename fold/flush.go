@@ -1,0 +1,245 @@
+package fold
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/onefold/onefold/dynamo"
+	"github.com/onefold/onefold/table"
+)
+
+// errLost says that a derived item changed between its load and its write.
+var errLost = errors.New("fold: item changed meanwhile")
+
+const maxConflicts = 16 // how often in a row one item may be lost to other writers
+
+// flush makes the batch durable: items first, then dead letters, then checkpoints. After an error the batch is still
+// there, with what has been written marked as done: flush must be called again before the batch may grow.
+func (w *Worker) flush(ctx context.Context) error {
+	w.unsettled = true
+	if w.waiting > 0 {
+		if err := w.flushItems(ctx); err != nil {
+			return fmt.Errorf("fold: flush: %w", err)
+		}
+	}
+	if err := w.flushDead(ctx); err != nil {
+		return fmt.Errorf("fold: flush: %w", err)
+	}
+	if err := w.advanceAll(ctx); err != nil {
+		return fmt.Errorf("fold: flush: %w", err)
+	}
+	w.clear()
+	w.unsettled = false
+	return nil
+}
+
+// clear forgets the batch.
+func (w *Worker) clear() {
+	if w.waiting == 0 {
+		return
+	}
+	w.waiting = 0
+	for _, l := range w.lanes {
+		l.reset()
+	}
+	for _, sh := range w.order {
+		sh.waiting = 0
+	}
+}
+
+func (w *Worker) flushItems(ctx context.Context) error {
+	var open []*delta
+	for _, l := range w.lanes {
+		for _, d := range l.deltas() {
+			if d.done || len(d.changes) == 0 {
+				continue
+			}
+			if d.held == nil {
+				d.held = l.cache().take(d.id)
+			}
+			open = append(open, d)
+		}
+	}
+	if err := w.load(ctx, open); err != nil {
+		return err
+	}
+	if err := errors.Join(w.consult(ctx, open), w.consultElders(ctx, open)); err != nil {
+		return err
+	}
+	w.counts.flushes.Add(1)
+	return w.each(w.o.Writers, len(open), func(i int) error { return w.settle(ctx, open[i]) })
+}
+
+// settle brings one delta into its item, whatever other writers do meanwhile.
+func (w *Worker) settle(ctx context.Context, d *delta) error {
+	for conflicts := 0; !d.done; {
+		err := w.write(ctx, d)
+		if err == nil {
+			d.done = true
+			return nil
+		}
+		if p, ok := isPoison(err); ok {
+			if p.change == nil {
+				w.deadItem(d, err)
+				d.done, d.held = true, nil
+				return nil
+			}
+			w.deadChange(d.lane, p.change, p.change.Shard, err)
+			continue
+		}
+		d.held, d.stale = nil, true
+		if !errors.Is(err, errLost) || conflicts == maxConflicts {
+			return fmt.Errorf("item %s %s: %w", stringOf(d.key[table.AttrPK]), stringOf(d.key[table.AttrSK]), err)
+		}
+		conflicts++
+		w.counts.conflicts.Add(1)
+		if err := w.o.Sleep(ctx, w.backoff(min(conflicts, 5))); err != nil {
+			return err
+		}
+		if err := w.reload(ctx, d); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// write merges a delta into the item as it is held and writes it on condition that it still is like that.
+func (w *Worker) write(ctx context.Context, d *delta) error {
+	s := d.held
+	if err := w.filter(d, s); err != nil {
+		return err
+	}
+	if len(d.changes) == 0 {
+		d.lane.cache().put(d.id, s)
+		return nil
+	}
+	removable, err := d.lane.merge(ctx, s.state, d)
+	d.stale = true // the merge may have taken parts of it
+	if err != nil {
+		return err
+	}
+	it, next, err := w.encode(d, s, removable)
+	if err != nil {
+		return err
+	}
+	in := &dynamodb.PutItemInput{TableName: ptr(w.table.Name()), Item: it}
+	onVersion(in, s)
+	err = w.retry(ctx, func() error {
+		_, err := w.table.API().PutItem(ctx, in)
+		return err
+	})
+	if err != nil {
+		return refusedOrLost(err)
+	}
+	w.counts.writes.Add(1)
+	d.lane.cache().put(d.id, next)
+	return nil
+}
+
+// refusedOrLost tells apart why an item was not written.
+func refusedOrLost(err error) error {
+	switch {
+	case dynamo.IsConditionFailed(err):
+		return errLost
+	case dynamo.Code(err) == dynamo.CodeValidation:
+		return &poisonError{err: err}
+	}
+	return err
+}
+
+// filter takes those changes off the delta that the item has counted already.
+func (w *Worker) filter(d *delta, s *stored) error {
+	rebuild := d.stale
+	for _, sp := range d.spans {
+		seq, ok := s.effective(sp.shard)
+		if !ok {
+			return fmt.Errorf("fold: checkpoint of shard %s was read before the item", sp.shard.id)
+		}
+		rebuild = rebuild || seq.Compare(sp.first) >= 0
+	}
+	if !rebuild {
+		return nil
+	}
+	w.counts.rebuilt.Add(1)
+	return d.lane.rebuild(d, func(k *kept) bool {
+		seq, _ := s.effective(k.shard)
+		if k.change.Seq.Compare(seq) > 0 {
+			return true
+		}
+		w.counts.skipped.Add(1)
+		return false
+	})
+}
+
+// encode makes the item that is written and what will be held of it.
+func (w *Worker) encode(d *delta, s *stored, removable bool) (table.Item, *stored, error) {
+	now := w.o.Clock()
+	next := &stored{state: s.state, exists: true, version: s.version + 1, marks: w.nextMarks(d, s), loaded: s.loaded}
+	if s.version == 0 {
+		next.version = firstVersion(now)
+	}
+	var it table.Item
+	var err error
+	if removable {
+		it = zeroItem(d.key, table.Removed)
+		it[table.AttrTTL] = number(now.Add(keepTombstone).Unix())
+		next.state, err = d.lane.decode(d, nil)
+	} else if it, err = d.lane.encode(s.state); err == nil && itemID(it) != d.id {
+		err = &poisonError{err: errors.New("fold: merge or finish changed the state's key")}
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	it[AttrVersion], it[AttrMarks] = number(next.version), next.marks.attribute()
+	return it, next, nil
+}
+
+// firstVersion is the version of a new item. It is the time in milliseconds so that an item that was deleted, by ttl
+// for instance, and comes back never has a version again that somebody still holds in memory.
+func firstVersion(now time.Time) int64 { return max(now.UnixMilli(), 1) }
+
+// nextMarks returns the marks with what the delta counts, less those that their shards' checkpoints make redundant.
+func (w *Worker) nextMarks(d *delta, s *stored) marks {
+	m := make(marks, len(d.spans)+1)
+	for shard, seq := range s.marks {
+		if known, ok := w.knownCheckpoint(shard); !ok || seq.Compare(known) > 0 {
+			m[shard] = seq
+		}
+	}
+	for _, sp := range d.spans {
+		m[sp.shard.id] = later(m[sp.shard.id], sp.last)
+	}
+	return m
+}
+
+func (w *Worker) knownCheckpoint(shard string) (Sequence, bool) {
+	if sh := w.shards[shard]; sh != nil {
+		seq, _ := sh.durable()
+		return seq, true
+	}
+	seq, ok := w.elders[shard]
+	return seq, ok
+}
+
+// onVersion makes a put conditional on the version that the state was merged from.
+func onVersion(in *dynamodb.PutItemInput, s *stored) {
+	switch {
+	case !s.exists:
+		in.ConditionExpression = ptr("attribute_not_exists(#pk)")
+		in.ExpressionAttributeNames = map[string]string{"#pk": table.AttrPK}
+	case s.version == 0:
+		in.ConditionExpression = ptr("attribute_not_exists(#fv)")
+		in.ExpressionAttributeNames = map[string]string{"#fv": AttrVersion}
+	default:
+		in.ConditionExpression = ptr("#fv = :fv")
+		in.ExpressionAttributeNames = map[string]string{"#fv": AttrVersion}
+		in.ExpressionAttributeValues = map[string]types.AttributeValue{":fv": number(s.version)}
+	}
+}
+
+func ptr[T any](v T) *T { return &v }

@@ -1,0 +1,69 @@
+package fold
+
+import (
+	"context"
+	"errors"
+	"fmt"
+)
+
+// ErrNoShard is returned by Handle for a change that does not say which shard it is of.
+var ErrNoShard = errors.New("fold: change without a shard: configure the event source with a tumbling window, whose events name their shard, and a parallelization factor of 1")
+
+// Handle folds a batch of changes that something else has read, such as a Lambda invocation, and returns when they are
+// durable. Batches of one shard must come in order, one at a time; they may be sent again, in any division. failed names,
+// for each shard, the first change from which on the batch must be sent again; it is empty if err is nil.
+func (w *Worker) Handle(ctx context.Context, changes []Change) (failed []Sequence, err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	defer w.report()
+	if err := w.handle(ctx, changes); err != nil {
+		w.giveBack()
+		return firsts(changes), fmt.Errorf("fold: handle: %w", err)
+	}
+	return nil, nil
+}
+
+func (w *Worker) handle(ctx context.Context, changes []Change) error {
+	shards := make(map[string]*shard)
+	var unread []*shard
+	for i := range changes {
+		id := changes[i].Shard
+		if id == "" {
+			return ErrNoShard
+		}
+		if shards[id] == nil {
+			shards[id] = w.shard(id)
+			if _, asOf := shards[id].durable(); asOf == 0 {
+				unread = append(unread, shards[id])
+			}
+		}
+	}
+	if err := w.readCheckpoints(ctx, unread); err != nil {
+		return err
+	}
+	for _, sh := range unread {
+		sh.position, _ = sh.durable()
+	}
+	w.turns++
+	for i := range changes {
+		c := &changes[i]
+		if sh := shards[c.Shard]; c.Seq.Compare(sh.position) > 0 {
+			w.route(sh, c)
+			sh.position = c.Seq
+		}
+	}
+	return w.flush(ctx)
+}
+
+// firsts returns the first sequence of each shard.
+func firsts(changes []Change) []Sequence {
+	seen := make(map[string]bool)
+	var out []Sequence
+	for i := range changes {
+		if !seen[changes[i].Shard] {
+			seen[changes[i].Shard] = true
+			out = append(out, changes[i].Seq)
+		}
+	}
+	return out
+}

@@ -1,0 +1,92 @@
+package fold
+
+import (
+	"time"
+
+	"github.com/onefold/onefold/table"
+)
+
+// CheckpointKey is where a group's progress on one stream shard is kept.
+type CheckpointKey struct {
+	Group string `dynamodbav:"group"`
+	Shard string `dynamodbav:"shard"`
+}
+
+// A Checkpoint says that all changes of a shard up to Position are folded and durable, in every fold of the group.
+type Checkpoint struct {
+	CheckpointKey
+	Position string    `dynamodbav:"pos"`
+	Done     bool      `dynamodbav:"done,omitempty"`   // the shard is closed and folded to its end
+	Missed   int       `dynamodbav:"missed,omitempty"` // how often changes were trimmed before they were read: rebuild
+	Owner    string    `dynamodbav:"by,omitempty"`     // who wrote it
+	At       time.Time `dynamodbav:"at"`
+}
+
+// How long the runtime's own items are kept. Shards are kept for a day, so a finished one's checkpoint has long served
+// its purpose; it stays because marks of rarely written items may still refer to it.
+const (
+	keepCheckpoint = 90 * 24 * time.Hour
+	keepDead       = 90 * 24 * time.Hour
+	keepTombstone  = 48 * time.Hour
+)
+
+// Checkpoints is the entity of checkpoints. Only a finished shard's expires.
+var Checkpoints = table.Define[Checkpoint, CheckpointKey]("fold.checkpoint", table.Def[Checkpoint]{
+	PK: "FOLD#{group}", SK: "CHECKPOINT#{shard}",
+	Expires: func(c *Checkpoint) time.Time {
+		if !c.Done {
+			return time.Time{}
+		}
+		return c.At.Add(keepCheckpoint)
+	},
+	Doc: "How far a group of folds has counted a stream shard.",
+})
+
+// LeaseKey is where the lease of a stream shard is kept.
+type LeaseKey struct {
+	Group string `dynamodbav:"group"`
+	Shard string `dynamodbav:"shard"`
+}
+
+// A Lease says which worker reads a shard. It saves work; correctness does not need it.
+type Lease struct {
+	LeaseKey
+	Owner string    `dynamodbav:"by"`
+	Until time.Time `dynamodbav:"until"`
+	Turn  int64     `dynamodbav:"turn"` // one more at every renewal
+}
+
+// Leases is the entity of leases.
+var Leases = table.Define[Lease, LeaseKey]("fold.lease", table.Def[Lease]{
+	PK: "FOLD#{group}", SK: "LEASE#{shard}",
+	Expires: func(l *Lease) time.Time { return l.Until.Add(24 * time.Hour) },
+	Doc:     "Which worker reads a stream shard now.",
+})
+
+// DeadKey is where a dead letter is kept.
+type DeadKey struct {
+	Fold  string `dynamodbav:"fold"`
+	Seq   string `dynamodbav:"seq"`
+	Shard string `dynamodbav:"shard"`
+	Part  string `dynamodbav:"part"` // "change", or a hash of the derived item that could not be written
+}
+
+// A Dead letter is a change that a fold could not apply, or a derived item that could not be written. The shard went on
+// without it: after the fault is mended, the derived items concerned must be rebuilt.
+type Dead struct {
+	DeadKey
+	Reason  string    `dynamodbav:"reason"`
+	Kind    string    `dynamodbav:"kind,omitempty"`   // INSERT, MODIFY or REMOVE, of a change
+	ItemPK  string    `dynamodbav:"itempk,omitempty"` // of the changed item, or of the derived one
+	ItemSK  string    `dynamodbav:"itemsk,omitempty"`
+	Changes int       `dynamodbav:"changes"` // how many changes are not counted for it
+	At      time.Time `dynamodbav:"at"`      // when the change was committed
+	Found   time.Time `dynamodbav:"found"`
+}
+
+// DeadLetters is the entity of dead letters.
+var DeadLetters = table.Define[Dead, DeadKey]("fold.dead", table.Def[Dead]{
+	PK: "FOLD#{fold}", SK: "DEAD#{seq}#{shard}#{part}",
+	Expires: func(d *Dead) time.Time { return d.Found.Add(keepDead) },
+	Doc:     "A change that a fold could not apply, with the reason.",
+})

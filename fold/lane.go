@@ -1,0 +1,316 @@
+package fold
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"slices"
+
+	"github.com/onefold/onefold/table"
+)
+
+// kept is a change that waits for the flush, as one source sees it. A delta is built from kept changes, and again when
+// some of them turn out to be counted already.
+type kept struct {
+	change *Change
+	shard  *shard
+	source *source
+	typed  any // *Typed[T], shared by all folds
+}
+
+// span is what a delta holds of one shard.
+type span struct {
+	shard       *shard
+	first, last Sequence
+}
+
+// delta is what a batch adds to one derived item.
+type delta struct {
+	lane    lane
+	id      string     // partition and sort key
+	key     table.Item // {pk, sk}
+	state   any        // *S, in its zero state when the delta was opened
+	changes []*kept    // that touched it, in the order of application
+	spans   []span
+	held    *stored // what the delta is merged into, nil if it must be loaded
+	stale   bool    // state must be built again from changes
+	done    bool    // written, or not to be written
+}
+
+// touch records that a change reaches the delta.
+func (d *delta) touch(k *kept) {
+	if n := len(d.changes); n > 0 && d.changes[n-1] == k {
+		return
+	}
+	d.changes = append(d.changes, k)
+	d.extend(k)
+}
+
+func (d *delta) extend(k *kept) {
+	for i := len(d.spans) - 1; i >= 0; i-- {
+		if d.spans[i].shard == k.shard {
+			d.spans[i].last = k.change.Seq
+			return
+		}
+	}
+	d.spans = append(d.spans, span{shard: k.shard, first: k.change.Seq, last: k.change.Seq})
+}
+
+// forget takes the change that was applied last off again.
+func (d *delta) forget(k *kept) {
+	if n := len(d.changes); n > 0 && d.changes[n-1] == k {
+		d.changes = d.changes[:n-1]
+	}
+	d.stale = true
+}
+
+// A lane is one fold as one worker runs it: its deltas of the current batch and its states in memory. route and reset
+// are called by one goroutine; the others, between them, by several, each for its own delta.
+type lane interface {
+	fold() *Fold
+	// route applies a change to deltas. After an error no delta holds any of it.
+	route(k *kept) error
+	// deltas returns the batch's deltas in the order of their first touch.
+	deltas() []*delta
+	// decode makes a state of a stored item; nil makes the zero state of the delta's key.
+	decode(d *delta, it table.Item) (any, error)
+	// rebuild makes the delta's state again from those of its changes that counted accepts, and keeps no others. After
+	// a poisonError the change that it names is gone, and rebuild must be called again.
+	rebuild(d *delta, counted func(*kept) bool) error
+	// merge adds the delta to a state. removable says that the result is nothing any more.
+	merge(ctx context.Context, into any, d *delta) (removable bool, err error)
+	encode(state any) (table.Item, error)
+	cache() *cache
+	reset()
+}
+
+// A poisonError says that a change, or an item, cannot be folded: trying again would not help.
+type poisonError struct {
+	change *Change // nil: the item as a whole
+	err    error
+}
+
+func (e *poisonError) Error() string { return e.err.Error() }
+func (e *poisonError) Unwrap() error { return e.err }
+
+// guard runs code of a domain package and turns a panic into an error.
+func guard(f func() error) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("panic: %v\n%s", r, debug.Stack())
+		}
+	}()
+	return f()
+}
+
+// sum is the lane of a commutative fold.
+type sum[S any, K comparable] struct {
+	def       *Fold
+	into      *table.Entity[S, K]
+	mergeFunc func(into, delta *S)
+	from      map[*source][]From[S, K]
+	removable func(*S) bool
+	finish    func(*S)
+	part      func(K, int) K
+	states    *cache
+
+	byKey map[K]*delta // keys that are not equal may still name one item
+	byID  map[string]*delta
+	order []*delta
+
+	current *kept    // what route applies now
+	touched []*delta // by it
+	refused error    // the first key that current asked for and the entity refused
+	at      func(K) *S
+}
+
+func openSum[S any, K comparable](def *Fold, into *table.Entity[S, K], merge func(into, delta *S), from []From[S, K]) (lane, error) {
+	l := &sum[S, K]{def: def, into: into, mergeFunc: merge, from: make(map[*source][]From[S, K])}
+	o := def.options
+	var errs [3]error
+	l.removable, errs[0] = optionFunc[func(*S) bool](def.name, "Removable", o.removable)
+	l.finish, errs[1] = optionFunc[func(*S)](def.name, "Finish", o.finish)
+	l.part, errs[2] = optionFunc[func(K, int) K](def.name, "Partials", o.partial)
+	if err := errors.Join(errs[:]...); err != nil {
+		return nil, err
+	}
+	if merge == nil || len(from) == 0 {
+		return nil, fmt.Errorf("%w: fold %s: a fold needs a merge function and at least one On", ErrDefinition, def.name)
+	}
+	if l.part != nil && o.partials < 1 {
+		return nil, fmt.Errorf("%w: fold %s: %d partials", ErrDefinition, def.name, o.partials)
+	}
+	for _, fr := range from {
+		for _, s := range def.sources {
+			if s.is == fr.source.is {
+				l.from[s] = append(l.from[s], fr)
+			}
+		}
+	}
+	l.states = newCache(o.cache)
+	l.at = l.touch
+	l.reset()
+	return l, nil
+}
+
+func (l *sum[S, K]) fold() *Fold      { return l.def }
+func (l *sum[S, K]) deltas() []*delta { return l.order }
+func (l *sum[S, K]) cache() *cache    { return l.states }
+
+func (l *sum[S, K]) reset() {
+	l.byKey = make(map[K]*delta, len(l.byKey))
+	l.byID = make(map[string]*delta, len(l.byID))
+	l.order = l.order[:0:0]
+	l.current, l.touched = nil, nil
+}
+
+func (l *sum[S, K]) route(k *kept) error {
+	l.current, l.refused, l.touched = k, nil, l.touched[:0]
+	err := l.apply(k, l.at)
+	if err == nil {
+		err = l.refused
+	}
+	if err == nil {
+		return nil
+	}
+	for _, d := range l.touched {
+		d.forget(k)
+	}
+	return &poisonError{change: k.change, err: err}
+}
+
+func (l *sum[S, K]) apply(k *kept, at func(K) *S) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("panic: %v\n%s", r, debug.Stack())
+		}
+	}()
+	for _, fr := range l.from[k.source] {
+		if err := fr.apply(k.typed, at); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// touch is the at of route.
+func (l *sum[S, K]) touch(key K) *S {
+	d := l.byKey[l.partial(key, l.current)]
+	if d == nil {
+		var err error
+		if d, err = l.openDelta(l.partial(key, l.current)); err != nil {
+			if l.refused == nil {
+				l.refused = err
+			}
+			return new(S)
+		}
+	}
+	if n := len(d.changes); n == 0 || d.changes[n-1] != l.current {
+		d.touch(l.current)
+		l.touched = append(l.touched, d)
+	}
+	return d.state.(*S)
+}
+
+func (l *sum[S, K]) partial(key K, k *kept) K {
+	if l.part == nil {
+		return key
+	}
+	return l.part(key, k.shard.number%l.def.options.partials)
+}
+
+func (l *sum[S, K]) openDelta(key K) (*delta, error) {
+	it, err := l.into.Key(key)
+	if err != nil {
+		return nil, err
+	}
+	id := itemID(it)
+	if d := l.byID[id]; d != nil {
+		l.byKey[key] = d
+		return d, nil
+	}
+	d := &delta{lane: l, id: id, key: it}
+	state, err := l.decode(d, nil)
+	if err != nil {
+		return nil, err
+	}
+	d.state = state
+	l.byKey[key], l.byID[id] = d, d
+	l.order = append(l.order, d)
+	return d, nil
+}
+
+func (l *sum[S, K]) decode(d *delta, it table.Item) (any, error) {
+	if it == nil {
+		it = zeroItem(d.key, l.into.Name())
+	}
+	s := new(S)
+	if err := l.into.DecodeInto(it, s); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+func (l *sum[S, K]) rebuild(d *delta, counted func(*kept) bool) error {
+	zero, err := l.decode(d, nil)
+	if err != nil {
+		return &poisonError{err: err}
+	}
+	state := zero.(*S)
+	d.changes = slices.DeleteFunc(d.changes, func(k *kept) bool { return !counted(k) })
+	d.state, d.stale, d.spans = state, true, nil
+	for i, k := range d.changes {
+		at := func(key K) *S {
+			if l.byKey[l.partial(key, k)] == d {
+				return state
+			}
+			return l.aside(l.partial(key, k))
+		}
+		if err := l.apply(k, at); err != nil {
+			d.changes = slices.Delete(d.changes, i, i+1)
+			return &poisonError{change: k.change, err: fmt.Errorf("applied once, but not again: %w", err)}
+		}
+		d.extend(k)
+	}
+	d.stale = false
+	return nil
+}
+
+// aside returns a state for what a replayed change does to other items than the one that is rebuilt.
+func (l *sum[S, K]) aside(key K) *S {
+	if other := l.byKey[key]; other != nil {
+		if s, err := l.decode(other, nil); err == nil {
+			return s.(*S)
+		}
+	}
+	return new(S)
+}
+
+func (l *sum[S, K]) merge(_ context.Context, into any, d *delta) (removable bool, err error) {
+	err = guard(func() error {
+		s := into.(*S)
+		l.mergeFunc(s, d.state.(*S))
+		if l.finish != nil {
+			l.finish(s)
+		}
+		removable = l.removable != nil && l.removable(s)
+		return nil
+	})
+	if err != nil {
+		return false, &poisonError{err: err}
+	}
+	return removable, nil
+}
+
+func (l *sum[S, K]) encode(state any) (table.Item, error) {
+	var it table.Item
+	err := guard(func() (err error) {
+		it, err = l.into.Encode(state.(*S))
+		return err
+	})
+	if err != nil {
+		return nil, &poisonError{err: err}
+	}
+	return it, nil
+}

@@ -1,0 +1,144 @@
+package fold
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/onefold/onefold/table"
+)
+
+const maxBatchGet = 100 // keys of one BatchGetItem
+
+// load reads the items of all deltas that hold none, consistently.
+func (w *Worker) load(ctx context.Context, deltas []*delta) error {
+	var missing []*delta
+	for _, d := range deltas {
+		if d.held == nil {
+			missing = append(missing, d)
+		}
+	}
+	n := (len(missing) + maxBatchGet - 1) / maxBatchGet
+	return w.each(w.o.Readers, n, func(i int) error {
+		part := missing[i*maxBatchGet : min((i+1)*maxBatchGet, len(missing))]
+		keys := make([]table.Item, len(part))
+		for i, d := range part {
+			keys[i] = d.key
+		}
+		items, err := w.getItems(ctx, keys)
+		if err != nil {
+			return fmt.Errorf("load states: %w", err)
+		}
+		tick := w.tick.Add(1)
+		for _, d := range part {
+			w.hold(d, items[d.id], tick)
+		}
+		return nil
+	})
+}
+
+// hold gives a delta the item that it is merged into. An item that cannot be read is poison.
+func (w *Worker) hold(d *delta, it table.Item, tick uint64) {
+	s, err := d.read(it, tick)
+	if err != nil {
+		w.deadItem(d, err)
+		d.done = true
+		return
+	}
+	d.held = s
+}
+
+// reload reads the item of one delta again, and then the checkpoints that it depends on.
+func (w *Worker) reload(ctx context.Context, d *delta) error {
+	if err := w.load(ctx, []*delta{d}); err != nil {
+		return err
+	}
+	return w.consult(ctx, []*delta{d})
+}
+
+// getItems reads items by key, consistently and all of them, into a map by itemID.
+func (w *Worker) getItems(ctx context.Context, keys []table.Item) (map[string]table.Item, error) {
+	found := make(map[string]table.Item, len(keys))
+	name := w.table.Name()
+	for attempt := 0; len(keys) > 0; attempt++ {
+		if attempt > 0 {
+			w.counts.retries.Add(1)
+			if err := w.o.Sleep(ctx, w.backoff(attempt)); err != nil {
+				return nil, err
+			}
+		}
+		if attempt > w.o.Retries {
+			return nil, fmt.Errorf("%d items stayed unprocessed", len(keys))
+		}
+		var out *dynamodb.BatchGetItemOutput
+		err := w.retry(ctx, func() (err error) {
+			out, err = w.table.API().BatchGetItem(ctx, &dynamodb.BatchGetItemInput{
+				RequestItems: map[string]types.KeysAndAttributes{name: {Keys: keys, ConsistentRead: ptr(true)}},
+			})
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+		for _, it := range out.Responses[name] {
+			found[itemID(it)] = it
+		}
+		w.counts.reads.Add(int64(len(out.Responses[name])))
+		keys = out.UnprocessedKeys[name].Keys
+	}
+	return found, nil
+}
+
+// consult reads the checkpoints that the deltas' items depend on and that were not read after them: of shards for which
+// an item has no mark.
+func (w *Worker) consult(ctx context.Context, deltas []*delta) error {
+	wanted := make(map[*shard]bool)
+	for _, d := range deltas {
+		if d.done || d.held == nil {
+			continue
+		}
+		for _, sp := range d.spans {
+			if _, ok := d.held.effective(sp.shard); !ok {
+				wanted[sp.shard] = true
+			}
+		}
+	}
+	shards := make([]*shard, 0, len(wanted))
+	for _, sh := range w.order {
+		if wanted[sh] {
+			shards = append(shards, sh)
+		}
+	}
+	return w.readCheckpoints(ctx, shards)
+}
+
+const maxElders = 10000
+
+// consultElders looks up the checkpoints of shards that are only known from the marks of items, so that these marks can
+// be dropped.
+func (w *Worker) consultElders(ctx context.Context, deltas []*delta) error {
+	if len(w.elders) > maxElders {
+		clear(w.elders)
+	}
+	var unknown []string
+	for _, d := range deltas {
+		if d.held == nil {
+			continue
+		}
+		for id := range d.held.marks {
+			if _, ok := w.knownCheckpoint(id); !ok {
+				w.elders[id] = ""
+				unknown = append(unknown, id)
+			}
+		}
+	}
+	slices.Sort(unknown)
+	found, err := w.getCheckpoints(ctx, unknown)
+	for id, c := range found {
+		w.elders[id] = Sequence(c.Position)
+	}
+	return err
+}

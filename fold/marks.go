@@ -1,0 +1,95 @@
+package fold
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/onefold/onefold/table"
+)
+
+// marks say, per stream shard, up to where an item has counted changes.
+type marks map[string]Sequence
+
+var errMarks = errors.New("fold: marks are not a map of strings")
+
+func marksOf(it table.Item) (marks, error) {
+	av, ok := it[AttrMarks]
+	if !ok {
+		return nil, nil
+	}
+	m, ok := av.(*types.AttributeValueMemberM)
+	if !ok {
+		return nil, errMarks
+	}
+	out := make(marks, len(m.Value))
+	for shard, v := range m.Value {
+		s, ok := v.(*types.AttributeValueMemberS)
+		if !ok {
+			return nil, errMarks
+		}
+		out[shard] = Sequence(s.Value)
+	}
+	return out, nil
+}
+
+func (m marks) attribute() types.AttributeValue {
+	out := make(map[string]types.AttributeValue, len(m))
+	for shard, seq := range m {
+		out[shard] = &types.AttributeValueMemberS{Value: string(seq)}
+	}
+	return &types.AttributeValueMemberM{Value: out}
+}
+
+// stored is a derived item as it was loaded or written. Its state may be used once: a merge changes it.
+type stored struct {
+	state   any
+	exists  bool
+	version int64
+	marks   marks
+	loaded  uint64 // Worker.tick after the load, see shard.checkpoint
+}
+
+func number(n int64) types.AttributeValue {
+	return &types.AttributeValueMemberN{Value: strconv.FormatInt(n, 10)}
+}
+
+// itemID returns a string that no other key has. The separator is not a byte of UTF-8.
+func itemID(key table.Item) string {
+	return stringOf(key[table.AttrPK]) + "\xff" + stringOf(key[table.AttrSK])
+}
+
+func stringOf(av types.AttributeValue) string {
+	s, ok := av.(*types.AttributeValueMemberS)
+	if !ok {
+		return ""
+	}
+	return s.Value
+}
+
+// zeroItem returns the least item of an entity: its key and its name.
+func zeroItem(key table.Item, entity string) table.Item {
+	return table.Item{
+		table.AttrPK:     key[table.AttrPK],
+		table.AttrSK:     key[table.AttrSK],
+		table.AttrEntity: &types.AttributeValueMemberS{Value: entity},
+	}
+}
+
+// read makes a stored of an item, nil for none. A tombstone is the zero state with marks and version.
+func (d *delta) read(it table.Item, tick uint64) (*stored, error) {
+	s := &stored{exists: it != nil, loaded: tick, version: versionOf(it)}
+	var err error
+	if s.marks, err = marksOf(it); err != nil {
+		return nil, &poisonError{err: err}
+	}
+	if table.IsRemoved(it) {
+		it = nil
+	}
+	if s.state, err = d.lane.decode(d, it); err != nil {
+		return nil, &poisonError{err: fmt.Errorf("decode derived item: %w", err)}
+	}
+	return s, nil
+}

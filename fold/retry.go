@@ -1,0 +1,96 @@
+package fold
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/onefold/onefold/dynamo"
+)
+
+const (
+	backoffFirst = 5 * time.Millisecond
+	backoffMost  = 5 * time.Second
+)
+
+func sleep(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// backoff returns how long to wait before attempt n, counted from 1: doubling, with full jitter.
+// https://aws.amazon.com/blogs/architecture/exponential-backoff-and-jitter/
+func (w *Worker) backoff(n int) time.Duration {
+	most := min(backoffFirst<<min(n, 20), backoffMost)
+	return time.Duration(w.o.Random()*float64(most)) + time.Millisecond
+}
+
+// transient reports whether a request may succeed when it is sent again as it is.
+func transient(err error) bool {
+	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return false
+	}
+	switch dynamo.Code(err) {
+	case "", "InternalServerError", "InternalServerErrorException", "ServiceUnavailable", "TransactionInProgressException":
+		return true // without a code it did not come from the API: the network failed
+	}
+	return dynamo.IsThrottle(err)
+}
+
+// retry sends a request until it succeeds, fails for good or has been sent Options.Retries times more.
+func (w *Worker) retry(ctx context.Context, send func() error) error {
+	for attempt := 1; ; attempt++ {
+		err := send()
+		if err == nil || !transient(err) || attempt > w.o.Retries || ctx.Err() != nil {
+			return err
+		}
+		w.counts.retries.Add(1)
+		if dynamo.IsThrottle(err) {
+			w.counts.throttles.Add(1)
+		}
+		if err := w.o.Sleep(ctx, w.backoff(attempt)); err != nil {
+			return err
+		}
+	}
+}
+
+// each calls f for 0 to n-1, at most limit at once. After the first error no further calls are begun. With a limit of
+// one, everything happens in the calling goroutine.
+func (w *Worker) each(limit, n int, f func(i int) error) error {
+	if limit <= 1 || n <= 1 {
+		for i := range n {
+			if err := f(i); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	var g errgroup.Group
+	var next atomic.Int64
+	var failed atomic.Bool
+	for range min(limit, n) {
+		g.Go(func() error {
+			for !failed.Load() {
+				i := int(next.Add(1)) - 1
+				if i >= n {
+					return nil
+				}
+				if err := f(i); err != nil {
+					failed.Store(true)
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	return g.Wait()
+}

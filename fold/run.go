@@ -1,0 +1,171 @@
+package fold
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// ErrNoSource is returned by Run, Drain and WaitFor of a worker that was made without a source.
+var ErrNoSource = errors.New("fold: the worker has no source: use Handle")
+
+const (
+	stopWithin    = 10 * time.Second // for the last flush of Run
+	maxBatchAge   = time.Hour        // see the package comment
+	drainAttempts = 10               // failed turns in a row after which Drain gives up
+)
+
+// Run reads all shards that the worker owns and folds their changes until ctx ends; then it writes what it has and
+// returns nil. Failures are logged, counted and tried again.
+func (w *Worker) Run(ctx context.Context) error {
+	if w.source == nil {
+		return ErrNoSource
+	}
+	for failures := 0; ctx.Err() == nil; {
+		n, err := w.turn(ctx, false)
+		switch {
+		case err != nil && ctx.Err() == nil:
+			failures++
+			w.counts.failures.Add(1)
+			w.o.Logger.Error("fold: turn failed, trying again", "group", w.o.Group, "failures", failures, "err", err)
+			err = w.o.Sleep(ctx, w.backoff(failures))
+		case n == 0:
+			failures = 0
+			err = w.o.Sleep(ctx, w.pause())
+		default:
+			failures = 0
+		}
+		if err != nil && ctx.Err() == nil {
+			return fmt.Errorf("fold: run: %w", err)
+		}
+	}
+	return w.stop(ctx)
+}
+
+// stop writes what is left and gives the leases back.
+func (w *Worker) stop(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopWithin)
+	defer cancel()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	err := w.flush(ctx)
+	if err == nil {
+		err = w.releaseLeases(ctx)
+	}
+	w.report()
+	if err != nil {
+		return fmt.Errorf("fold: stop: %w", err)
+	}
+	return nil
+}
+
+// pause returns how long to wait after a turn that found nothing.
+func (w *Worker) pause() time.Duration {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.waiting == 0 {
+		return w.o.Poll
+	}
+	return max(min(w.o.Poll, w.o.FlushAge-w.o.Clock().Sub(w.opened)), time.Millisecond)
+}
+
+// turn reads what there is, up to a full batch, and writes the batch if it is full or old enough, or force is set. It
+// returns the number of records read.
+func (w *Worker) turn(ctx context.Context, force bool) (read int, err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	defer w.report()
+	w.turns++
+	if err := w.discardOld(ctx); err != nil {
+		return 0, err
+	}
+	if w.unsettled {
+		if err := w.flush(ctx); err != nil {
+			return 0, err
+		}
+	}
+	if err := w.refresh(ctx); err != nil {
+		return 0, err
+	}
+	read, err = w.gather(ctx, force)
+	if force || w.full() || w.aged() {
+		err = errors.Join(err, w.flush(ctx))
+	}
+	return read, err
+}
+
+func (w *Worker) full() bool { return w.waiting >= w.o.FlushChanges }
+
+func (w *Worker) aged() bool {
+	return w.waiting > 0 && w.o.Clock().Sub(w.opened) >= w.o.FlushAge || w.dueSkips()
+}
+
+// gather reads all ready shards in turn until nothing comes any more or the batch is to be written.
+func (w *Worker) gather(ctx context.Context, force bool) (read int, err error) {
+	for !w.full() && (force || !w.aged()) {
+		n, err := w.readOnce(ctx)
+		read += n
+		if err != nil || n == 0 {
+			return read, err
+		}
+	}
+	return read, nil
+}
+
+// readOnce reads every ready shard once, concurrently, and routes what came.
+func (w *Worker) readOnce(ctx context.Context) (read int, err error) {
+	now := w.o.Clock()
+	ready := w.ready(now)
+	batches := make([]Batch, len(ready))
+	errs := make([]error, len(ready))
+	w.each(w.o.Readers, len(ready), func(i int) error {
+		sh := ready[i]
+		batches[i], errs[i] = w.source.Read(ctx, ReadRequest{Shard: sh.id, After: sh.position, Max: w.o.PageSize, Want: w.wants})
+		return nil
+	}) //nolint:errcheck // errors are in errs: one shard's failure does not concern the others
+	for i, sh := range ready {
+		if errs[i] != nil {
+			sh.failures++
+			sh.retryAt = now.Add(w.backoff(sh.failures))
+			err = errors.Join(err, fmt.Errorf("read shard %s: %w", sh.id, errs[i]))
+			continue
+		}
+		sh.failures = 0
+		read += batches[i].Read
+		w.take(sh, &batches[i])
+	}
+	return read, err
+}
+
+// take puts what was read of a shard into the batch.
+func (w *Worker) take(sh *shard, b *Batch) {
+	if b.Missed {
+		sh.missed++
+		sh.counted = true
+		w.counts.missed.Add(1)
+		w.o.Logger.Error("fold: changes were trimmed before they were read: rebuild the derived items",
+			"group", w.o.Group, "shard", sh.id, "after", sh.position)
+	}
+	before := w.waiting
+	for i := range b.Changes {
+		c := &b.Changes[i]
+		if c.Seq.Compare(sh.position) > 0 {
+			w.route(sh, c)
+			sh.position = c.Seq
+		}
+	}
+	sh.skipped += b.Read - (w.waiting - before)
+	if b.Read > 0 {
+		sh.position = later(sh.position, b.Last)
+		sh.lastAt = b.At
+	}
+	sh.readAt = w.o.Clock()
+	if b.Tip || b.End {
+		sh.tip = w.turns
+	}
+	if b.End {
+		sh.end = true
+		w.listAt = time.Time{}
+	}
+}

@@ -1,0 +1,75 @@
+package fold
+
+import (
+	"hash/fnv"
+	"sync"
+	"time"
+)
+
+// shard is what a worker knows of one stream shard.
+type shard struct {
+	id     string
+	number int // of its id, for partials
+	parent string
+	listed bool // in the last listing
+	closed bool
+
+	position Sequence // read up to here
+	skipped  int      // records read since the checkpoint that no fold wanted
+	waiting  int      // changes in the current batch
+	counted  bool     // changes have been counted since the checkpoint
+	end      bool     // read to its end
+	missed   int      // how often changes were trimmed before they were read
+	tip      uint64   // the last cycle in which it was read to its tip
+	readAt   time.Time
+	lastAt   time.Time // when the last record read was committed
+	retryAt  time.Time // not read before this time
+	failures int       // reads that failed in a row
+	leased   time.Time // this worker has the lease until then
+
+	mu         sync.Mutex
+	checkpoint Sequence  // durable, at least this
+	exists     bool      // the checkpoint item does
+	done       bool      // durably finished
+	asOf       uint64    // Worker.tick before the checkpoint was read: it says nothing about items loaded later
+	advancedAt time.Time // when it was last written by this worker
+}
+
+func newShard(id string) *shard {
+	h := fnv.New32a()
+	h.Write([]byte(id)) //nolint:errcheck // a hash never fails
+	return &shard{id: id, number: int(h.Sum32() & 0x7fffffff)}
+}
+
+// observe takes note of the durable checkpoint as it was at some time after tick.
+func (s *shard) observe(position Sequence, exists, done bool, tick uint64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.checkpoint = later(s.checkpoint, position)
+	s.exists = s.exists || exists
+	s.done = s.done || done
+	s.asOf = max(s.asOf, tick)
+}
+
+// durable returns the checkpoint and up to when it is known.
+func (s *shard) durable() (Sequence, uint64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.checkpoint, s.asOf
+}
+
+func (s *shard) finished() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.done
+}
+
+// effective returns up to where an item has counted the changes of a shard. ok is false if the checkpoint that would
+// tell was read before the item was.
+func (s *stored) effective(sh *shard) (seq Sequence, ok bool) {
+	if seq, marked := s.marks[sh.id]; marked {
+		return seq, true
+	}
+	seq, asOf := sh.durable()
+	return seq, asOf > s.loaded
+}

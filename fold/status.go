@@ -1,0 +1,78 @@
+package fold
+
+import (
+	"sync/atomic"
+	"time"
+)
+
+// counters count since the worker was made.
+type counters struct {
+	changes, skipped, rebuilt, reads, writes, conflicts, retries, throttles atomic.Int64
+	dead, flushes, checkpoints, failures, missed                            atomic.Int64
+}
+
+// Status is what a worker has done and where it is. Counts are since the worker was made.
+type Status struct {
+	Shards []ShardStatus // unfinished ones, by id
+
+	Changes     int64 // read that a fold wanted
+	Skipped     int64 // (change, item) pairs not counted because the item had counted them already
+	Reads       int64 // items read: states, checkpoints, leases
+	Writes      int64 // derived items written
+	Flushes     int64
+	Checkpoints int64 // checkpoints written
+	Conflicts   int64 // writes lost to another writer and done again
+	Retries     int64 // requests sent again
+	Throttles   int64 // of them, those refused for their rate
+	DeadLetters int64 // letters made; redelivered changes count again
+	Failures    int64 // turns of Run that failed
+	Missed      int64 // times that changes were trimmed before they were read
+	Waiting     int   // changes read and not yet durable
+}
+
+// ShardStatus is where a worker is in one shard.
+type ShardStatus struct {
+	ID         string
+	Owned      bool
+	Position   Sequence      // read up to here
+	Checkpoint Sequence      // durable up to here
+	Lag        time.Duration // age of the last change read, 0 once the shard was read to its tip
+	Age        time.Duration // since the shard was last read
+	Failures   int           // reads that failed in a row
+	Missed     int           // times that changes were trimmed before they were read, by any worker
+}
+
+// Status returns the worker's state as of its last turn. It does not wait.
+func (w *Worker) Status() Status {
+	s := *w.status.Load()
+	c := &w.counts
+	s.Changes, s.Skipped, s.Reads, s.Writes = c.changes.Load(), c.skipped.Load(), c.reads.Load(), c.writes.Load()
+	s.Flushes, s.Checkpoints, s.Conflicts = c.flushes.Load(), c.checkpoints.Load(), c.conflicts.Load()
+	s.Retries, s.Throttles, s.DeadLetters = c.retries.Load(), c.throttles.Load(), c.dead.Load()
+	s.Failures, s.Missed = c.failures.Load(), c.missed.Load()
+	return s
+}
+
+// report publishes the state for Status.
+func (w *Worker) report() {
+	now := w.o.Clock()
+	s := Status{Waiting: w.waiting}
+	for _, sh := range w.order {
+		if !sh.finished() {
+			s.Shards = append(s.Shards, sh.status(now, w.turns, w.owns(sh, now)))
+		}
+	}
+	w.status.Store(&s)
+}
+
+func (sh *shard) status(now time.Time, turn uint64, owned bool) ShardStatus {
+	s := ShardStatus{ID: sh.id, Owned: owned, Position: sh.position, Failures: sh.failures, Missed: sh.missed}
+	s.Checkpoint, _ = sh.durable()
+	if !sh.readAt.IsZero() {
+		s.Age = now.Sub(sh.readAt)
+	}
+	if sh.tip != turn && !sh.lastAt.IsZero() {
+		s.Lag = max(now.Sub(sh.lastAt), 0)
+	}
+	return s
+}

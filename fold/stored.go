@@ -1,0 +1,126 @@
+package fold
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/onefold/onefold/dynamo"
+	"github.com/onefold/onefold/table"
+)
+
+// Stored is a derived item with the version at which it was read.
+type Stored[S any] struct {
+	State   S
+	Version int64 // 0: there is no such item
+	Removed bool  // there is a tombstone: State is zero but for its key
+}
+
+// Load reads derived items by key, consistently, for verify and rebuild. The result is in the order of the keys; an
+// absent item is the zero state with its key.
+//
+// What an item contains at a version can be recomputed from the source items if nothing is folded into it meanwhile:
+// Load it, recompute, take a Fence and WaitFor it. If its version still is the same, the recomputed state is of exactly
+// the changes that the item has counted, and ReplaceState with that version may swap it in.
+func Load[S any, K comparable](ctx context.Context, t *table.Table, into *table.Entity[S, K], keys []K) ([]Stored[S], error) {
+	w := &Worker{table: t, o: Options{}.withDefaults(t)}
+	encoded := make([]table.Item, len(keys))
+	var distinct []table.Item
+	seen := make(map[string]bool)
+	for i, k := range keys {
+		it, err := into.Key(k)
+		if err != nil {
+			return nil, fmt.Errorf("fold: load %s: %w", into.Name(), err)
+		}
+		encoded[i] = it
+		if id := itemID(it); !seen[id] {
+			seen[id] = true
+			distinct = append(distinct, it)
+		}
+	}
+	found := make(map[string]table.Item)
+	for from := 0; from < len(distinct); from += maxBatchGet {
+		items, err := w.getItems(ctx, distinct[from:min(from+maxBatchGet, len(distinct))])
+		if err != nil {
+			return nil, fmt.Errorf("fold: load %s: %w", into.Name(), err)
+		}
+		for id, it := range items {
+			found[id] = it
+		}
+	}
+	out := make([]Stored[S], len(keys))
+	for i, key := range encoded {
+		var err error
+		if out[i], err = readStored(into, key, found[itemID(key)]); err != nil {
+			return nil, fmt.Errorf("fold: load %s: %w", into.Name(), err)
+		}
+	}
+	return out, nil
+}
+
+func readStored[S any, K comparable](into *table.Entity[S, K], key, it table.Item) (s Stored[S], err error) {
+	s.Version, s.Removed = versionOf(it), table.IsRemoved(it)
+	if it == nil || s.Removed {
+		it = zeroItem(key, into.Name())
+	}
+	err = into.DecodeInto(it, &s.State)
+	return s, err
+}
+
+// ReplaceState overwrites a derived item's state if it still has the version, 0 for an item that must not exist. The
+// item keeps its marks. Errors: table.ErrConflict when the item has changed. See Load.
+func ReplaceState[S any, K comparable](ctx context.Context, t *table.Table, into *table.Entity[S, K], state *S, version int64) error {
+	it, err := into.Encode(state)
+	if err == nil {
+		err = replace(ctx, t, it, version)
+	}
+	if err != nil {
+		return fmt.Errorf("fold: replace %s: %w", into.Name(), err)
+	}
+	return nil
+}
+
+// RemoveState is ReplaceState with a tombstone, for an item that should not be there.
+func RemoveState[S any, K comparable](ctx context.Context, t *table.Table, into *table.Entity[S, K], key K, version int64) error {
+	k, err := into.Key(key)
+	if err == nil {
+		it := zeroItem(k, table.Removed)
+		it[table.AttrTTL] = number(t.Now().Add(keepTombstone).Unix())
+		err = replace(ctx, t, it, version)
+	}
+	if err != nil {
+		return fmt.Errorf("fold: remove %s: %w", into.Name(), err)
+	}
+	return nil
+}
+
+// replace puts an item with the marks that the present one has.
+func replace(ctx context.Context, t *table.Table, it table.Item, version int64) error {
+	key := table.Item{table.AttrPK: it[table.AttrPK], table.AttrSK: it[table.AttrSK]}
+	out, err := t.API().GetItem(ctx, &dynamodb.GetItemInput{TableName: ptr(t.Name()), Key: key, ConsistentRead: ptr(true)})
+	if err != nil {
+		return err
+	}
+	s := &stored{exists: out.Item != nil, version: versionOf(out.Item)}
+	if s.version != version {
+		return fmt.Errorf("%w: it has version %d, not %d", table.ErrConflict, s.version, version)
+	}
+	next := s.version + 1
+	if s.version == 0 {
+		next = firstVersion(t.Now())
+	}
+	it[AttrVersion] = number(next)
+	it[AttrMarks] = &types.AttributeValueMemberM{Value: map[string]types.AttributeValue{}}
+	if m, ok := out.Item[AttrMarks]; ok {
+		it[AttrMarks] = m
+	}
+	in := &dynamodb.PutItemInput{TableName: ptr(t.Name()), Item: it}
+	onVersion(in, s)
+	_, err = t.API().PutItem(ctx, in)
+	if dynamo.IsConditionFailed(err) {
+		return fmt.Errorf("%w: it was written meanwhile", table.ErrConflict)
+	}
+	return err
+}

@@ -1,0 +1,211 @@
+package fold
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/onefold/onefold/table"
+)
+
+// Options configure a Worker. The zero value is good for one worker in one process.
+type Options struct {
+	// Group names the folds that advance together and share checkpoints. A fold stays in its group: in another one
+	// its progress is not known. Default "main".
+	Group        string
+	FlushChanges int           // a batch is written when it has so many changes; default 20000
+	FlushAge     time.Duration // or when its first change has waited so long; default 250 ms
+	Poll         time.Duration // pause after a read that found nothing; default 50 ms
+	Refresh      time.Duration // how often shards are listed anew; default 10 s. A finished shard is a reason, too
+	PageSize     int           // records asked for in one read, at most 1000; default 1000
+	Readers      int           // shards read at once; default 8
+	Writers      int           // items written at once; default 64
+	Retries      int           // how often a refused request is sent again; default 8
+
+	Owner    string        // names this worker in checkpoints and leases; default host and process
+	Leases   bool          // share the shards with other workers of the group
+	LeaseFor time.Duration // how long a lease holds without renewal; default 30 s
+
+	Clock  func() time.Time                           // default: the table's
+	Sleep  func(context.Context, time.Duration) error // waits, or returns the context's error; default: a timer
+	Random func() float64                             // jitter, in [0, 1); default math/rand
+	Logger *slog.Logger                               // default slog.Default()
+}
+
+func (o Options) withDefaults(t *table.Table) Options {
+	setDefault(&o.Group, "main")
+	setDefault(&o.FlushChanges, 20000)
+	setDefault(&o.FlushAge, 250*time.Millisecond)
+	setDefault(&o.Poll, 50*time.Millisecond)
+	setDefault(&o.Refresh, 10*time.Second)
+	setDefault(&o.PageSize, 1000)
+	setDefault(&o.Readers, 8)
+	setDefault(&o.Writers, 64)
+	setDefault(&o.Retries, 8)
+	setDefault(&o.LeaseFor, 30*time.Second)
+	setDefault(&o.Logger, slog.Default())
+	if o.Owner == "" {
+		host, err := os.Hostname()
+		if err != nil {
+			host = "host"
+		}
+		o.Owner = fmt.Sprintf("%s-%d", host, os.Getpid())
+	}
+	if o.Clock == nil {
+		o.Clock = t.Now
+	}
+	if o.Sleep == nil {
+		o.Sleep = sleep
+	}
+	if o.Random == nil {
+		o.Random = rand.Float64
+	}
+	return o
+}
+
+func setDefault[T comparable](v *T, d T) {
+	var zero T
+	if *v == zero {
+		*v = d
+	}
+}
+
+// A Worker runs folds over a source. Any number of workers may run the same folds over the same source; Options.Leases
+// lets them share the work.
+type Worker struct {
+	table  *table.Table
+	source Source
+	o      Options
+	lanes  []lane
+	read   map[string][]*reader // by entity
+	depth  int                  // folds in the longest chain
+
+	tick   atomic.Uint64 // counts loads and checkpoint reads, to tell which was first
+	counts counters
+	status atomic.Pointer[Status]
+
+	mu        sync.Mutex // held for a whole turn
+	shards    map[string]*shard
+	order     []*shard            // by id
+	elders    map[string]Sequence // checkpoints of shards that are not listed any more
+	waiting   int                 // changes in the batch
+	opened    time.Time           // when the batch got its first change
+	unsettled bool                // a flush of the batch has begun and not succeeded
+	turns     uint64
+	listed    uint64    // the last turn that began with a listing of the shards
+	listAt    time.Time // when the shards are to be listed next
+	leaseAt   time.Time // when leases are looked after next
+	deadMu    sync.Mutex
+	dead      []Dead // of the batch
+}
+
+// reader is an entity whose changes are read, and the lanes that read them.
+type reader struct {
+	source *source
+	lanes  []lane
+}
+
+// NewWorker makes a worker that runs folds of the table t over src. src may be nil if only Handle is called. Errors:
+// ErrDefinition.
+func NewWorker(t *table.Table, src Source, folds []*Fold, o Options) (*Worker, error) {
+	w := &Worker{
+		table: t, source: src, o: o.withDefaults(t), read: make(map[string][]*reader),
+		shards: make(map[string]*shard), elders: make(map[string]Sequence),
+	}
+	if err := checkFolds(folds); err != nil {
+		return nil, err
+	}
+	depth, err := chainDepth(folds)
+	if err != nil {
+		return nil, err
+	}
+	w.depth = depth
+	for _, f := range folds {
+		l, err := f.open(f)
+		if err != nil {
+			return nil, err
+		}
+		w.lanes = append(w.lanes, l)
+		for _, s := range f.sources {
+			w.listen(s, l)
+		}
+	}
+	w.status.Store(&Status{})
+	return w, nil
+}
+
+// listen lets a lane read a source. Folds that read the same entity share one decoding of each change.
+func (w *Worker) listen(s *source, l lane) {
+	for _, r := range w.read[s.entity] {
+		if r.source.is == s.is {
+			r.lanes = append(r.lanes, l)
+			return
+		}
+	}
+	w.read[s.entity] = append(w.read[s.entity], &reader{source: s, lanes: []lane{l}})
+}
+
+// wants reports whether any fold reads an entity's changes.
+func (w *Worker) wants(entity string) bool { return len(w.read[entity]) > 0 }
+
+func checkFolds(folds []*Fold) error {
+	var errs []error
+	if len(folds) == 0 {
+		errs = append(errs, errors.New("no folds"))
+	}
+	names, into := map[string]bool{}, map[string]string{}
+	for _, f := range folds {
+		if names[f.name] {
+			errs = append(errs, fmt.Errorf("two folds are called %s", f.name))
+		}
+		if other, taken := into[f.into]; taken {
+			errs = append(errs, fmt.Errorf("folds %s and %s both write %s: make one fold with two Ons, for marks belong to one fold", other, f.name, f.into))
+		}
+		names[f.name], into[f.into] = true, f.name
+	}
+	if len(errs) > 0 {
+		return fmt.Errorf("%w: %w", ErrDefinition, errors.Join(errs...))
+	}
+	return nil
+}
+
+// chainDepth returns how many folds follow one another at most: how often what a fold wrote is read by another.
+func chainDepth(folds []*Fold) (int, error) {
+	by := make(map[string]*Fold)
+	for _, f := range folds {
+		by[f.into] = f
+	}
+	var depth func(f *Fold, path []string) (int, error)
+	depth = func(f *Fold, path []string) (int, error) {
+		if slices.Contains(path, f.name) {
+			return 0, fmt.Errorf("%w: folds feed themselves: %v", ErrDefinition, append(path, f.name))
+		}
+		most := 0
+		for _, s := range f.sources {
+			if before := by[s.entity]; before != nil {
+				d, err := depth(before, append(slices.Clone(path), f.name))
+				if err != nil {
+					return 0, err
+				}
+				most = max(most, d)
+			}
+		}
+		return most + 1, nil
+	}
+	most := 1
+	for _, f := range folds {
+		d, err := depth(f, nil)
+		if err != nil {
+			return 0, err
+		}
+		most = max(most, d)
+	}
+	return most, nil
+}

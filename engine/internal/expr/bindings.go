@@ -1,0 +1,160 @@
+package expr
+
+import (
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/onefold/onefold/engine/internal/item"
+)
+
+// Bindings are the ExpressionAttributeNames and ExpressionAttributeValues of one request. All expressions of the request
+// are bound with the same Bindings, after which CheckUnused finds what none of them used. A nil *Bindings has none.
+// Bindings are for one goroutine.
+type Bindings struct {
+	names      map[string]string
+	values     map[string]types.AttributeValue
+	usedNames  []string
+	usedValues []string
+}
+
+// NewBindings checks the placeholders and values of a request. A nil map is a parameter that was not given, which an
+// empty one is not. Values are normalized; those given are not changed.
+func NewBindings(names map[string]string, values map[string]types.AttributeValue) (*Bindings, error) {
+	if names == nil && values == nil {
+		return nil, nil
+	}
+	if err := checkNames(names); err != nil {
+		return nil, err
+	}
+	if values == nil {
+		return &Bindings{names: names}, nil
+	}
+	if len(values) == 0 {
+		return nil, refuse("", "ExpressionAttributeValues must not be empty")
+	}
+	for _, key := range sortedKeys(values) {
+		if !isPlaceholder(key, ':') {
+			return nil, refuse("", "ExpressionAttributeValues contains invalid key: Syntax error; key: %q", key)
+		}
+	}
+	normal, err := normalizeValues(values)
+	if err != nil {
+		return nil, err
+	}
+	return &Bindings{names: names, values: normal}, nil
+}
+
+func checkNames(names map[string]string) error {
+	if names == nil {
+		return nil
+	}
+	if len(names) == 0 {
+		return refuse("", "ExpressionAttributeNames must not be empty")
+	}
+	for _, key := range sortedKeys(names) {
+		if !isPlaceholder(key, '#') {
+			return refuse("", "ExpressionAttributeNames contains invalid key: Syntax error; key: %q", key)
+		}
+		if names[key] == "" {
+			return refuse("", "ExpressionAttributeNames contains invalid value: The attribute name is empty for key %s", key)
+		}
+	}
+	return nil
+}
+
+func normalizeValues(values map[string]types.AttributeValue) (map[string]types.AttributeValue, error) {
+	out := values
+	for key, av := range values {
+		nv, err := item.NormalizeValue(av)
+		if errors.Is(err, item.ErrNesting) {
+			return nil, refuse("", "%v", err)
+		}
+		if err != nil {
+			return nil, refuse("", "ExpressionAttributeValues contains invalid value: %v for key %s", err, key)
+		}
+		if nv == av {
+			continue
+		}
+		if len(out) == len(values) {
+			out = maps.Clone(values)
+		}
+		out[key] = nv
+	}
+	return out, nil
+}
+
+// isPlaceholder reports whether a key is the sign and then letters, digits and underscores.
+func isPlaceholder(key string, sign byte) bool {
+	if len(key) < 2 || key[0] != sign {
+		return false
+	}
+	for i := 1; i < len(key); i++ {
+		if !isWord(key[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+// CheckUnused refuses placeholders that no expression of the request used.
+func (b *Bindings) CheckUnused() error {
+	if b == nil {
+		return nil
+	}
+	if unused := notIn(b.names, b.usedNames); unused != nil {
+		return refuse("", "Value provided in ExpressionAttributeNames unused in expressions: keys: {%s}", strings.Join(unused, ", "))
+	}
+	if unused := notIn(b.values, b.usedValues); unused != nil {
+		return refuse("", "Value provided in ExpressionAttributeValues unused in expressions: keys: {%s}", strings.Join(unused, ", "))
+	}
+	return nil
+}
+
+func notIn[V any](defined map[string]V, used []string) []string {
+	var unused []string
+	sorted := len(used) > 16
+	if sorted {
+		slices.Sort(used)
+	}
+	for key := range defined {
+		found := !sorted && slices.Contains(used, key)
+		if sorted {
+			_, found = slices.BinarySearch(used, key)
+		}
+		if !found {
+			unused = append(unused, key)
+		}
+	}
+	slices.Sort(unused)
+	return unused
+}
+
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
+
+// name resolves "#x".
+func (b *Bindings) name(placeholder string) (string, bool) {
+	if b == nil {
+		return "", false
+	}
+	name, ok := b.names[placeholder]
+	if ok {
+		b.usedNames = append(b.usedNames, placeholder)
+	}
+	return name, ok
+}
+
+// value resolves ":x".
+func (b *Bindings) value(placeholder string) (types.AttributeValue, bool) {
+	if b == nil {
+		return nil, false
+	}
+	av, ok := b.values[placeholder]
+	if ok {
+		b.usedValues = append(b.usedValues, placeholder)
+	}
+	return av, ok
+}

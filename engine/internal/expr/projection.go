@@ -1,0 +1,131 @@
+package expr
+
+import (
+	"slices"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/onefold/onefold/engine/internal/item"
+)
+
+// projectionGrammar reads path { "," path }.
+func projectionGrammar(p *parser) {
+	never := func(string) bool { return false }
+	p.path(never)
+	for p.accept(',') {
+		p.path(never)
+	}
+}
+
+// Projection is a bound projection. It is immutable and safe for concurrent use.
+type Projection struct {
+	binding *binding
+	sorted  []path
+}
+
+// Projection parses and binds a ProjectionExpression. Errors are *Error.
+func (p *Parser) Projection(src string, with *Bindings) (*Projection, error) {
+	t, err := p.parse(projections, ProjectionExpression, src)
+	if err != nil {
+		return nil, err
+	}
+	if flaw := first(t.flaws.depth, t.flaws.reserved); flaw != "" {
+		return nil, &Error{Kind: ProjectionExpression, Reason: flaw}
+	}
+	b := newBinding(ProjectionExpression, t)
+	for i := range b.paths {
+		if err := b.resolvePath(i, with); err != nil {
+			return nil, err
+		}
+	}
+	if err := checkOverlap(ProjectionExpression, b.paths); err != nil {
+		return nil, err
+	}
+	return &Projection{binding: b, sorted: sortPaths(b.paths)}, nil
+}
+
+// sortPaths returns the paths with those under one element next to each other and indexes ascending.
+func sortPaths(paths []path) []path {
+	if slices.IsSortedFunc(paths, comparePaths) {
+		return paths
+	}
+	sorted := slices.Clone(paths)
+	slices.SortFunc(sorted, comparePaths)
+	return sorted
+}
+
+// Roots returns the distinct top-level attributes that the projection reads, in order of appearance.
+func (p *Projection) Roots() []string { return roots(p.binding.paths) }
+
+// NestedRoots returns those of Roots into which the projection reaches.
+func (p *Projection) NestedRoots() []string { return nestedRoots(p.binding.paths) }
+
+// Apply returns what the projection selects of an item: an empty item when it selects nothing, nil when there is no item.
+// Selected elements of a list close up, in their order in the list. The result shares values with the item.
+func (p *Projection) Apply(it item.Item) item.Item {
+	if it == nil {
+		return nil
+	}
+	return project(it, p.sorted)
+}
+
+// project selects sorted paths of an item.
+func project(it item.Item, sorted []path) item.Item {
+	out := make(item.Item, min(len(it), len(sorted)))
+	selectFrom(it, sorted, 0, out)
+	return out
+}
+
+// selectFrom puts what the paths select of a map into out. All of the paths agree on their first depth steps.
+func selectFrom(m item.Item, sorted []path, depth int, out item.Item) {
+	for group := range groups(sorted, depth) {
+		name := group[0][depth].name
+		if av := selectValue(m[name], group, depth+1); av != nil {
+			out[name] = av
+		}
+	}
+}
+
+// selectValue returns what paths that agree on their first depth steps select of the value there, nil for nothing.
+func selectValue(av types.AttributeValue, group []path, depth int) types.AttributeValue {
+	if av == nil || len(group[0]) == depth {
+		return av
+	}
+	switch v := av.(type) {
+	case *types.AttributeValueMemberM:
+		out := make(item.Item)
+		if !group[0][depth].isIndex() {
+			selectFrom(v.Value, group, depth, out)
+		}
+		if len(out) > 0 {
+			return &types.AttributeValueMemberM{Value: out}
+		}
+	case *types.AttributeValueMemberL:
+		var out []types.AttributeValue
+		for sub := range groups(group, depth) {
+			if e := selectValue(child(av, sub[0][depth]), sub, depth+1); e != nil {
+				out = append(out, e)
+			}
+		}
+		if len(out) > 0 {
+			return &types.AttributeValueMemberL{Value: out}
+		}
+	}
+	return nil
+}
+
+// groups yields the runs of sorted paths that agree on the step at depth.
+func groups(sorted []path, depth int) func(yield func([]path) bool) {
+	return func(yield func([]path) bool) {
+		for len(sorted) > 0 {
+			n := 1
+			for n < len(sorted) && sorted[n][depth] == sorted[0][depth] {
+				n++
+			}
+			if !yield(sorted[:n]) {
+				return
+			}
+			sorted = sorted[n:]
+		}
+	}
+}

@@ -1,0 +1,153 @@
+package expr
+
+import (
+	"slices"
+
+	"github.com/onefold/onefold/engine/internal/item"
+)
+
+// Update is a bound update. It is immutable and safe for concurrent use.
+type Update struct {
+	*binding
+	targets []path // of the actions, in their order
+	sorted  []path // the same for Project
+}
+
+// Update parses and binds an UpdateExpression. Errors are *Error.
+func (p *Parser) Update(src string, with *Bindings) (*Update, error) {
+	t, err := p.parse(updates, UpdateExpression, src)
+	if err != nil {
+		return nil, err
+	}
+	f := &t.flaws
+	if flaw := first(f.depth, f.reserved, f.function, f.misused, f.section); flaw != "" {
+		return nil, &Error{Kind: UpdateExpression, Reason: flaw}
+	}
+	u := &Update{binding: newBinding(UpdateExpression, t)}
+	if err := u.bind(with); err != nil {
+		return nil, err
+	}
+	u.targets = make([]path, len(t.actions))
+	for i, a := range t.actions {
+		u.targets[i] = u.paths[a.path]
+	}
+	if err := checkOverlap(UpdateExpression, u.targets); err != nil {
+		return nil, err
+	}
+	u.sorted = sortPaths(u.targets)
+	return u, u.check()
+}
+
+// bind resolves all names of the expression before all values, as DynamoDB does.
+func (u *Update) bind(with *Bindings) error {
+	for i := range u.paths {
+		if err := u.resolvePath(i, with); err != nil {
+			return err
+		}
+	}
+	for i := range u.values {
+		if err := u.resolveValue(i, with); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// check refuses operands of types that are wrong whatever the item holds: those of ADD and DELETE before those of SET.
+func (u *Update) check() error {
+	for _, a := range u.tree.actions {
+		if a.verb != verbAdd && a.verb != verbDelete {
+			continue
+		}
+		t := u.typeOf(a.value)
+		if t == "SS" || t == "NS" || t == "BS" || (t == "N" && a.verb == verbAdd) {
+			continue
+		}
+		return refuse(u.kind, "Incorrect operand type for operator or function; operator: %s, operand type: %s", verbs[a.verb], longTypes[t])
+	}
+	for _, a := range u.tree.actions {
+		if a.verb != verbSet {
+			continue
+		}
+		if err := u.checkOperands(a.value); err != nil {
+			return err
+		}
+		if err := u.checkSet(a.value); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// longTypes are the names of types in messages about ADD and DELETE.
+var longTypes = map[string]string{"S": "STRING", "N": "NUMBER", "B": "BINARY", "BOOL": "BOOLEAN", "NULL": "NULL", "L": "LIST", "M": "MAP"}
+
+func (u *Update) checkSet(n *node) error {
+	for _, a := range n.args {
+		if err := u.checkSet(a); err != nil {
+			return err
+		}
+	}
+	want, name := "", n.name
+	switch n.op {
+	case opIfNotExists:
+		return u.needsPath(n)
+	case opListAppend:
+		want = "L"
+	case opPlus, opMinus:
+		want, name = "N", operators[n.op]
+	default:
+		return nil
+	}
+	for _, a := range n.args {
+		if t := u.typeOf(a); t != "" && t != want {
+			return u.wrongOperand(name, t)
+		}
+	}
+	return nil
+}
+
+// Roots returns the distinct top-level attributes that the update changes, in order of appearance.
+func (u *Update) Roots() []string { return roots(u.targets) }
+
+// NestedRoots returns those top-level attributes, changed or read, into which the update reaches.
+func (u *Update) NestedRoots() []string { return nestedRoots(u.paths) }
+
+// Project returns what an item holds at the paths that the update touches, for UPDATED_OLD and UPDATED_NEW. It is nil
+// when there is nothing. The result shares values with the item.
+func (u *Update) Project(it item.Item) item.Item {
+	if out := project(it, u.sorted); len(out) > 0 {
+		return out
+	}
+	return nil
+}
+
+// Apply returns the item that the update makes of old, which it does not change and which is nil when there is no item.
+// All right-hand sides read old. The new item shares unchanged values with old and with the request. Errors are *Error
+// for what the item does not allow.
+func (u *Update) Apply(old item.Item) (item.Item, error) {
+	changes := make([]change, 0, len(u.tree.actions))
+	for i, a := range u.tree.actions {
+		ch := change{path: u.targets[i]}
+		var err error
+		switch a.verb {
+		case verbSet:
+			ch.value, err = u.evaluate(a.value, old)
+		case verbAdd:
+			ch.value, err = addTo(lookup(old, ch.path), u.values[a.value.number])
+		case verbDelete:
+			ch.value, err = deleteFrom(lookup(old, ch.path), u.values[a.value.number])
+		}
+		if err != nil {
+			return nil, err
+		}
+		if ch.value == nil && old == nil {
+			continue // DynamoDB lets an update remove any path of an item that does not exist
+		}
+		changes = append(changes, ch)
+	}
+	if len(changes) > 1 {
+		slices.SortFunc(changes, func(a, b change) int { return comparePaths(a.path, b.path) })
+	}
+	return applyChanges(old, changes, 0)
+}

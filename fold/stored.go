@@ -71,9 +71,17 @@ func readStored[S any, K comparable](into *table.Entity[S, K], key, it table.Ite
 
 // ReplaceState overwrites a derived item's state if it still has the version, 0 for an item that must not exist. The
 // item keeps its marks. Errors: table.ErrConflict when the item has changed. See Load.
-func ReplaceState[S any, K comparable](ctx context.Context, t *table.Table, into *table.Entity[S, K], state *S, version int64) error {
-	it, err := into.Encode(state)
-	if err == nil {
+func ReplaceState[S any, K comparable](ctx context.Context, t *table.Table, into *table.Entity[S, K], key K, state S, version int64) error {
+	k, err := into.Key(key)
+	if err != nil {
+		return fmt.Errorf("fold: replace %s: %w", into.Name(), err)
+	}
+	it, err := into.Encode(&state)
+	switch {
+	case err != nil:
+	case itemID(it) != itemID(k):
+		err = fmt.Errorf("the state has another key than %v", key)
+	default:
 		err = replace(ctx, t, it, version)
 	}
 	if err != nil {

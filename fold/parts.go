@@ -1,0 +1,17 @@
+package fold
+
+import "github.com/onefold/onefold/table"
+
+// Schema is the part of a table's schema that the runtime itself writes. Include it in the schema of every table that
+// workers run on.
+var Schema = table.MustSchema("fold", Checkpoints, Leases, DeadLetters, DeadLettersOf)
+
+// FoldIn names a fold.
+type FoldIn struct {
+	Fold string `dynamodbav:"fold"`
+}
+
+// DeadLettersOf lists the dead letters of one fold.
+var DeadLettersOf = table.NewQuery(DeadLetters, table.QueryDef[FoldIn]{
+	ID: "F1", Question: "dead letters of a fold", PK: "FOLD#{fold}", Prefix: "DEAD#",
+})

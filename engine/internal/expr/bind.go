@@ -16,8 +16,8 @@ type binding struct {
 	values []types.AttributeValue
 }
 
-func newBinding(kind Kind, t *tree) *binding {
-	b := &binding{kind: kind, tree: t, paths: t.paths}
+func newBinding(kind Kind, t *tree) binding {
+	b := binding{kind: kind, tree: t, paths: t.paths}
 	if t.refs {
 		b.paths = slices.Clone(t.paths)
 	}

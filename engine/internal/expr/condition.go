@@ -12,7 +12,7 @@ import (
 )
 
 // Condition is a bound condition or filter. It is immutable and safe for concurrent use.
-type Condition struct{ *binding }
+type Condition struct{ binding }
 
 // Condition parses and binds a ConditionExpression or FilterExpression. Errors are *Error.
 func (p *Parser) Condition(kind Kind, src string, with *Bindings) (*Condition, error) {
@@ -25,7 +25,7 @@ func (p *Parser) Condition(kind Kind, src string, with *Bindings) (*Condition, e
 		return nil, &Error{Kind: kind, Reason: flaw}
 	}
 	c := &Condition{newBinding(kind, t)}
-	if err := c.bind(t.root, with); err != nil {
+	if err := c.bindCondition(t.root, with); err != nil {
 		return nil, err
 	}
 	return c, nil
@@ -37,12 +37,12 @@ func (c *Condition) Names() []string { return roots(c.paths) }
 // NestedNames returns those of Names into which the condition reaches with '.' or '[]', which no key attribute allows.
 func (c *Condition) NestedNames() []string { return nestedRoots(c.paths) }
 
-// bind resolves and checks one condition after another, in the order of the text; DynamoDB reports the first that fails.
-func (c *binding) bind(n *node, with *Bindings) error {
+// bindCondition resolves and checks one condition after another, in the order of the text; DynamoDB reports the first that fails.
+func (c *binding) bindCondition(n *node, with *Bindings) error {
 	switch n.op {
 	case opAnd, opOr, opNot:
 		for _, a := range n.args {
-			if err := c.bind(a, with); err != nil {
+			if err := c.bindCondition(a, with); err != nil {
 				return err
 			}
 		}

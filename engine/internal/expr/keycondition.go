@@ -60,7 +60,7 @@ func (p *Parser) KeyCondition(src string, with *Bindings) (*KeyCondition, error)
 		return nil, err
 	}
 	k := &KeyCondition{}
-	k.err = k.collect(c.binding, c.tree.root)
+	k.err = k.collect(&c.binding, c.tree.root)
 	return k, nil
 }
 

@@ -19,8 +19,8 @@ func projectionGrammar(p *parser) {
 
 // Projection is a bound projection. It is immutable and safe for concurrent use.
 type Projection struct {
-	binding *binding
-	sorted  []path
+	paths  []path // in the order of the text
+	sorted []path
 }
 
 // Projection parses and binds a ProjectionExpression. Errors are *Error.
@@ -41,7 +41,7 @@ func (p *Parser) Projection(src string, with *Bindings) (*Projection, error) {
 	if err := checkOverlap(ProjectionExpression, b.paths); err != nil {
 		return nil, err
 	}
-	return &Projection{binding: b, sorted: sortPaths(b.paths)}, nil
+	return &Projection{paths: b.paths, sorted: sortPaths(b.paths)}, nil
 }
 
 // sortPaths returns the paths with those under one element next to each other and indexes ascending.
@@ -55,10 +55,10 @@ func sortPaths(paths []path) []path {
 }
 
 // Roots returns the distinct top-level attributes that the projection reads, in order of appearance.
-func (p *Projection) Roots() []string { return roots(p.binding.paths) }
+func (p *Projection) Roots() []string { return roots(p.paths) }
 
 // NestedRoots returns those of Roots into which the projection reaches.
-func (p *Projection) NestedRoots() []string { return nestedRoots(p.binding.paths) }
+func (p *Projection) NestedRoots() []string { return nestedRoots(p.paths) }
 
 // Apply returns what the projection selects of an item: an empty item when it selects nothing, nil when there is no item.
 // Selected elements of a list close up, in their order in the list. The result shares values with the item.

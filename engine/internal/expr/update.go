@@ -8,7 +8,7 @@ import (
 
 // Update is a bound update. It is immutable and safe for concurrent use.
 type Update struct {
-	*binding
+	binding
 	targets []path // of the actions, in their order
 	sorted  []path // the same for Project
 }
@@ -125,7 +125,13 @@ func (u *Update) Project(it item.Item) item.Item {
 // Apply returns the item that the update makes of old, which it does not change and which is nil when there is no item.
 // All right-hand sides read old. The new item shares unchanged values with old and with the request. Errors are *Error
 // for what the item does not allow.
-func (u *Update) Apply(old item.Item) (item.Item, error) {
+func (u *Update) Apply(old item.Item) (item.Item, error) { return u.apply(old, old != nil) }
+
+// Create returns the item that the update makes where there is none yet, of the attributes of its key. It differs from
+// Apply in that it may remove any path: DynamoDB refuses to remove a.b of an item without a, but not of no item.
+func (u *Update) Create(key item.Item) (item.Item, error) { return u.apply(key, false) }
+
+func (u *Update) apply(old item.Item, exists bool) (item.Item, error) {
 	changes := make([]change, 0, len(u.tree.actions))
 	for i, a := range u.tree.actions {
 		ch := change{path: u.targets[i]}
@@ -141,8 +147,8 @@ func (u *Update) Apply(old item.Item) (item.Item, error) {
 		if err != nil {
 			return nil, err
 		}
-		if ch.value == nil && old == nil {
-			continue // DynamoDB lets an update remove any path of an item that does not exist
+		if ch.value == nil && !exists {
+			continue
 		}
 		changes = append(changes, ch)
 	}

@@ -217,6 +217,9 @@ func FuzzParseNumber(f *testing.F) {
 		if again, err := ParseNumber(n.String()); err != nil || again != n {
 			t.Fatalf("%q: %v spelled %q reads %v, %v", s, n, n.String(), again, err)
 		}
+		if size := numberSize(n.String()); size != n.Size() {
+			t.Fatalf("%s: size %d by text, %d by value", n, size, n.Size())
+		}
 		if canonical, err := canonicalNumber(s); err != nil || canonical != n.String() {
 			t.Fatalf("%q: canonicalNumber says %q, %v", s, canonical, err)
 		}

@@ -146,6 +146,9 @@ func inOrder[T any](set []T, compare func(a, b T) int) []T {
 }
 
 func appendNumber(dst []byte, text string) []byte {
+	if isPlainInt(text) {
+		return binary.AppendVarint(append(dst, tagInt), plainInt(text))
+	}
 	n, err := ParseNumber(text)
 	if err != nil {
 		return append(dst, tagNull)

@@ -2,6 +2,7 @@ package item
 
 import (
 	"bytes"
+	"cmp"
 	"slices"
 	"strings"
 
@@ -86,12 +87,32 @@ func equalNumbers(a, b string) bool { return a == b || CompareNumbers(a, b) == 0
 // CompareNumbers compares the texts of two numbers by value. Text that is no number, which a normalized value never
 // holds, compares as text.
 func CompareNumbers(a, b string) int {
+	if isPlainInt(a) && isPlainInt(b) {
+		return comparePlain(a, b)
+	}
 	x, errX := ParseNumber(a)
 	y, errY := ParseNumber(b)
 	if errX != nil || errY != nil {
 		return strings.Compare(a, b)
 	}
 	return x.Cmp(y)
+}
+
+// comparePlain compares two integers in canonical spelling: the longer of two positive ones is the larger.
+func comparePlain(a, b string) int {
+	negA, negB := a[0] == '-', b[0] == '-'
+	switch {
+	case negA && negB:
+		a, b = b, a
+	case negA:
+		return -1
+	case negB:
+		return 1
+	}
+	if c := cmp.Compare(len(a), len(b)); c != 0 {
+		return c
+	}
+	return strings.Compare(a, b)
 }
 
 // Compare orders two values as DynamoDB orders keys and compares with < and >: strings by their UTF-8 bytes, numbers by

@@ -228,3 +228,19 @@ func isPlainInt(s string) bool {
 	}
 	return true
 }
+
+// plainInt is the value of a text that isPlainInt accepts.
+func plainInt(s string) int64 {
+	neg := s[0] == '-'
+	if neg {
+		s = s[1:]
+	}
+	n := int64(0)
+	for i := range len(s) {
+		n = n*10 + int64(s[i]-'0')
+	}
+	if neg {
+		return -n
+	}
+	return n
+}

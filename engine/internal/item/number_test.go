@@ -164,6 +164,9 @@ func TestNumberAgainstDecimal(t *testing.T) {
 		if a.String() != plain(da) {
 			t.Fatalf("%s is spelled %s, want %s", as, a, plain(da))
 		}
+		if CompareNumbers(a.String(), b.String()) != da.Cmp(db) || numberSize(a.String()) != a.Size() {
+			t.Fatalf("%s and %s by text: compare %d, size %d", a, b, CompareNumbers(a.String(), b.String()), numberSize(a.String()))
+		}
 		if a.Cmp(b) != da.Cmp(db) || (a == b) != (da.Cmp(db) == 0) {
 			t.Fatalf("Cmp(%s, %s) = %d", as, bs, a.Cmp(b))
 		}

@@ -1,6 +1,10 @@
 package item
 
-import "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+import (
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+)
 
 // Size returns how large an item counts, in bytes ("DynamoDB item sizes and formats"): the UTF-8 bytes of its names and
 // the sizes of its values. The item must have been normalized.
@@ -50,6 +54,10 @@ func SizeOf(av types.AttributeValue) int {
 
 // numberSize measures the text of a number; text that is none counts its length.
 func numberSize(s string) int {
+	if isPlainInt(s) {
+		sign := len(s) - len(strings.TrimPrefix(s, "-"))
+		return 1 + sign + (len(strings.TrimRight(s[sign:], "0"))+1)/2
+	}
 	n, err := ParseNumber(s)
 	if err != nil {
 		return len(s)

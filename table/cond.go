@@ -2,66 +2,91 @@ package table
 
 import (
 	"errors"
-	"maps"
+	"fmt"
 
 	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/expression"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 )
 
-// A Cond is a condition on attributes: made by the methods of a Field, joined by And, Or and Not.
+// A Cond is a condition on an item's attributes: made by the methods of a Field, joined by And, Or and Not. The zero
+// Cond always holds.
 type Cond struct {
 	builder expression.ConditionBuilder
+	of      *entity // whose fields it names; nil: any
 	err     error
 }
 
-// And holds when all conditions hold.
-func And(first Cond, more ...Cond) Cond {
-	for _, c := range more {
-		first = Cond{expression.And(first.builder, c.builder), errors.Join(first.err, c.err)}
-	}
-	return first
+// Absent holds when there is no item under the key.
+func Absent() Cond {
+	return Cond{builder: expression.Name(AttrPK).AttributeNotExists()}
 }
 
+// Present holds when there is an item under the key, expired ones included.
+func Present() Cond {
+	return Cond{builder: expression.Name(AttrPK).AttributeExists()}
+}
+
+// And holds when all conditions hold.
+func And(conds ...Cond) Cond { return joined(expression.And, conds) }
+
 // Or holds when one of the conditions holds.
-func Or(first Cond, more ...Cond) Cond {
-	for _, c := range more {
-		first = Cond{expression.Or(first.builder, c.builder), errors.Join(first.err, c.err)}
+func Or(conds ...Cond) Cond { return joined(expression.Or, conds) }
+
+type joiner = func(a, b expression.ConditionBuilder, more ...expression.ConditionBuilder) expression.ConditionBuilder
+
+func joined(join joiner, conds []Cond) Cond {
+	var all Cond
+	for _, c := range conds {
+		switch {
+		case !c.builder.IsSet() && c.err == nil:
+			continue
+		case !all.builder.IsSet():
+			all.builder = c.builder
+		default:
+			all.builder = join(all.builder, c.builder)
+		}
+		all.err = errors.Join(all.err, c.err)
+		if all.of != nil && c.of != nil && all.of != c.of {
+			all.err = errors.Join(all.err, fmt.Errorf("a condition joins fields of %s and %s", all.of.name, c.of.name))
+		}
+		if c.of != nil {
+			all.of = c.of
+		}
 	}
-	return first
+	return all
 }
 
 // Not holds when the condition does not.
 func Not(c Cond) Cond {
-	return Cond{expression.Not(c.builder), c.err}
+	if c.builder.IsSet() {
+		c.builder = expression.Not(c.builder)
+	}
+	return c
 }
 
-// A filter is a condition as a Query carries it.
-type filter struct {
+// condition is a condition as a request carries it; text is nil when there is none.
+type condition struct {
 	text   *string
 	names  map[string]string
 	values Item
 }
 
-func (c Cond) filter() (*filter, error) {
-	if c.err != nil {
-		return nil, c.err
+// join is all conditions as one, on fields of this entity.
+func (e *entity) join(conds []Cond) (Cond, error) {
+	c := And(conds...)
+	if c.err == nil && c.of != nil && c.of != e {
+		c.err = fmt.Errorf("a condition names fields of %s", c.of.name)
 	}
-	if !c.builder.IsSet() {
-		return nil, nil
-	}
-	x, err := expression.NewBuilder().WithFilter(c.builder).Build()
-	if err != nil {
-		return nil, err
-	}
-	return &filter{x.Filter(), x.Names(), x.Values()}, nil
+	return c, c.err
 }
 
-// add puts the filter into a request; a nil filter adds nothing.
-func (f *filter) add(in *dynamodb.QueryInput) {
-	if f == nil {
-		return
+func (e *entity) condition(conds []Cond) (condition, error) {
+	c, err := e.join(conds)
+	if err != nil || !c.builder.IsSet() {
+		return condition{}, err
 	}
-	in.FilterExpression = f.text
-	in.ExpressionAttributeNames = f.names
-	maps.Copy(in.ExpressionAttributeValues, f.values)
+	x, err := expression.NewBuilder().WithCondition(c.builder).Build()
+	if err != nil {
+		return condition{}, err
+	}
+	return condition{x.Condition(), x.Names(), x.Values()}, nil
 }

@@ -25,8 +25,10 @@ type Def[T any] struct {
 	PK, SK  string     // key templates over the fields of the entity's key struct
 	Indexes []Index[T] // secondary index keys, derived from the item and never set by hand
 
-	Expires      func(*T) time.Time // when the item expires; zero time: never
-	ExpiresReads []string           // attributes that Expires reads, so that a patch can tell whether to recompute it
+	// When the item expires; zero time: never. It is written as ttl and not read back: an entity that has to know it
+	// has a field `dynamodbav:"ttl,unixtime,omitempty"` of type time.Time instead.
+	Expires      func(*T) time.Time
+	ExpiresReads []string // attributes that Expires reads, so that a patch can tell whether to recompute it
 
 	Immutable bool   // only created and deleted
 	MaxBytes  int    // largest encoded size that is accepted, at most 400 KB; 0: whatever the store takes
@@ -62,7 +64,7 @@ type entity struct {
 	pk, sk    *keyTemplate  // over K
 	indexes   []entityIndex
 	reads     []string // of Expires
-	expires   bool
+	expires   bool     // it has a rule, or a field, of when
 	immutable bool
 	maxBytes  int
 	problems  []error
@@ -90,6 +92,9 @@ func Define[T, K any](name string, d Def[T]) *Entity[T, K] {
 		core.fail(fmt.Errorf("%s and its key %s must be structs", t, k))
 		core.seal()
 		return e
+	}
+	if len(d.ExpiresReads) > 0 && d.Expires == nil {
+		core.fail(errors.New("ExpiresReads is given without Expires"))
 	}
 	e.keyField = core.compile(t, k)
 	core.bindKeys(d.PK, d.SK)
@@ -195,6 +200,10 @@ func (e *entity) checkDefinition() {
 		reserved = append(reserved, x.pkAttr, x.skAttr)
 	}
 	for _, f := range e.stored {
+		if f.name == AttrTTL && f.typ == timeType && f.form == "unixtime" && f.omitEmpty && !e.expires {
+			e.expires = true
+			continue
+		}
 		if slices.Contains(reserved, f.name) {
 			e.fail(fmt.Errorf("field %q: the name is kept for the kit: %s", f.name, strings.Join(reserved, ", ")))
 		}
@@ -203,9 +212,6 @@ func (e *entity) checkDefinition() {
 		e.fail(fmt.Errorf("MaxBytes %d is not between 0 and %d, the largest item", e.maxBytes, maxItemBytes))
 	}
 	e.fail(e.unknown("ExpiresReads", e.reads)...)
-	if len(e.reads) > 0 && !e.expires {
-		e.fail(errors.New("ExpiresReads is given without Expires"))
-	}
 }
 
 func (e *entity) unknown(what string, names []string) []error {

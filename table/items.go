@@ -23,8 +23,9 @@ func (e *entity) refuseMutation(op string) error {
 	return nil
 }
 
-// Put writes an item, over any that is there. Errors: ErrImmutable, and those of Encode.
-func (e *Entity[T, K]) Put(ctx context.Context, t *Table, v *T) error {
+// Put writes an item, over any that is there, if all conditions hold of what is there. Errors: ErrCondition,
+// ErrImmutable, and those of Encode.
+func (e *Entity[T, K]) Put(ctx context.Context, t *Table, v *T, conds ...Cond) error {
 	if err := e.core.refuseMutation("put"); err != nil {
 		return err
 	}
@@ -32,10 +33,24 @@ func (e *Entity[T, K]) Put(ctx context.Context, t *Table, v *T) error {
 	if err != nil {
 		return e.core.failed("put", err)
 	}
-	if _, err := t.api.PutItem(ctx, &dynamodb.PutItemInput{TableName: &t.name, Item: it}); err != nil {
+	in := &dynamodb.PutItemInput{TableName: &t.name, Item: it}
+	x, err := e.core.condition(conds)
+	if err != nil {
 		return e.core.failed("put", err)
 	}
+	in.ConditionExpression, in.ExpressionAttributeNames, in.ExpressionAttributeValues = x.text, x.names, x.values
+	if _, err := t.api.PutItem(ctx, in); err != nil {
+		return e.core.failed("put", conditionError(err))
+	}
 	return nil
+}
+
+// conditionError is ErrCondition for a condition that did not hold, else the error itself.
+func conditionError(err error) error {
+	if dynamo.IsConditionFailed(err) {
+		return ErrCondition
+	}
+	return err
 }
 
 var (
@@ -63,7 +78,7 @@ func (e *Entity[T, K]) Create(ctx context.Context, t *Table, v *T) error {
 
 func (e *Entity[T, K]) createInput(t *Table, it Item) *dynamodb.PutItemInput {
 	in := &dynamodb.PutItemInput{TableName: &t.name, Item: it, ConditionExpression: &absent}
-	if e.expires != nil && !e.core.immutable {
+	if e.core.expires && !e.core.immutable {
 		in.ConditionExpression = &absentExpired
 		in.ExpressionAttributeNames = map[string]string{"#ttl": AttrTTL}
 		in.ExpressionAttributeValues = Item{":now": t.nowValue()}
@@ -103,14 +118,21 @@ func (e *Entity[T, K]) get(ctx context.Context, t *Table, k K) (v T, it Item, er
 	return v, out.Item, err
 }
 
-// Delete removes an item. It is no error if there is none.
-func (e *Entity[T, K]) Delete(ctx context.Context, t *Table, k K) error {
+// Delete removes an item if all conditions hold of what is there. Without conditions it is no error if there is none.
+// Errors: ErrCondition.
+func (e *Entity[T, K]) Delete(ctx context.Context, t *Table, k K, conds ...Cond) error {
 	key, err := e.Key(k)
 	if err != nil {
 		return e.core.failed("delete", err)
 	}
-	if _, err := t.api.DeleteItem(ctx, &dynamodb.DeleteItemInput{TableName: &t.name, Key: key}); err != nil {
+	in := &dynamodb.DeleteItemInput{TableName: &t.name, Key: key}
+	x, err := e.core.condition(conds)
+	if err != nil {
 		return e.core.failed("delete", err)
+	}
+	in.ConditionExpression, in.ExpressionAttributeNames, in.ExpressionAttributeValues = x.text, x.names, x.values
+	if _, err := t.api.DeleteItem(ctx, in); err != nil {
+		return e.core.failed("delete", conditionError(err))
 	}
 	return nil
 }

@@ -157,25 +157,16 @@ func (p *pattern) bindSK(what, src string) *keyTemplate {
 	return k
 }
 
-// checkPrefix refuses a prefix whose last value could be the beginning of a longer value: begins_with on
-// VISITOR#{visitorId} finds visitor ab and visitor abc.
+// checkPrefix finds out whether the prefix is one whole key, and refuses one whose last value could be the beginning of
+// a longer value: begins_with on VISITOR#{visitorId} finds visitor ab and visitor abc.
 func (p *pattern) checkPrefix() {
-	last := p.prefix.vars[len(p.prefix.vars)-1]
-	if len(p.prefix.segments()) == len(p.ownSK.segments()) && (last != nil || p.ownSK.literal()) {
-		p.exact = last == nil || last.kind != timeVariable || last.layout == p.ownSK.vars[len(p.ownSK.vars)-1].timeLayout()
+	if p.exact = p.prefix.agrees(p.ownSK, true) == nil; p.exact {
 		return
 	}
-	if last != nil && last.kind == stringVariable {
+	if last := p.prefix.vars[len(p.prefix.vars)-1]; last != nil && last.kind == stringVariable {
 		p.fail(fmt.Errorf("the template %q of Prefix ends in {%s}, which would also find values that begin with it: end it with '#'",
 			p.prefix.src, last.name))
 	}
-}
-
-func (v *variable) timeLayout() string {
-	if v == nil {
-		return ""
-	}
-	return v.layout
 }
 
 // unused are the fields of the input that no template names: a caller would believe in them in vain.

@@ -161,9 +161,9 @@ func (q *Query[In, T, K]) asks(in In) ([]ask, error) {
 	return asks, nil
 }
 
-func (q *Query[In, T, K]) filterOf(in In) (*filter, error) {
+func (q *Query[In, T, K]) filterOf(in In) (condition, error) {
 	if q.filter == nil {
-		return nil, nil
+		return condition{}, nil
 	}
-	return q.filter(in).filter()
+	return q.core.entity.condition([]Cond{q.filter(in)})
 }

@@ -3,6 +3,7 @@ package table
 import (
 	"cmp"
 	"context"
+	"maps"
 	"slices"
 
 	"golang.org/x/sync/errgroup"
@@ -18,7 +19,7 @@ const fanOutAtOnce = 8
 type ask struct {
 	pk     string
 	span   span
-	filter *filter
+	filter condition
 	start  Item // begin after this key
 }
 
@@ -31,22 +32,14 @@ type stream interface {
 // asked for, and dropped when it comes.
 func (p *pattern) request(a ask, limit int32) *dynamodb.QueryInput {
 	in := &dynamodb.QueryInput{ExclusiveStartKey: a.start}
-	values := Item{":pk": &types.AttributeValueMemberS{Value: a.pk}}
-	condition := p.pkAttr + " = :pk AND "
-	switch s := a.span; {
-	case s.exact != "":
-		condition += p.skAttr + " = :sk"
-		values[":sk"] = &types.AttributeValueMemberS{Value: s.exact}
-	case s.prefix != "":
-		condition += "begins_with(" + p.skAttr + ", :sk)"
-		values[":sk"] = &types.AttributeValueMemberS{Value: s.prefix}
-	default:
-		condition += p.skAttr + " BETWEEN :from AND :to"
-		values[":from"] = &types.AttributeValueMemberS{Value: s.lo}
-		values[":to"] = &types.AttributeValueMemberS{Value: s.hi}
-	}
+	condition, values := a.span.condition(p.skAttr)
+	condition = p.pkAttr + " = :pk" + condition
+	values[":pk"] = &types.AttributeValueMemberS{Value: a.pk}
 	in.KeyConditionExpression, in.ExpressionAttributeValues = &condition, values
-	a.filter.add(in)
+	if a.filter.text != nil {
+		in.FilterExpression, in.ExpressionAttributeNames = a.filter.text, a.filter.names
+		maps.Copy(values, a.filter.values)
+	}
 	if p.index != "" {
 		in.IndexName = &p.index
 	}
@@ -61,6 +54,22 @@ func (p *pattern) request(a ask, limit int32) *dynamodb.QueryInput {
 		in.Limit = &limit
 	}
 	return in
+}
+
+// condition is the span as the rest of a key condition. Key values are never empty, so an empty lower end is left out.
+func (s span) condition(sk string) (string, Item) {
+	str := func(s string) types.AttributeValue { return &types.AttributeValueMemberS{Value: s} }
+	switch {
+	case s.exact != "":
+		return " AND " + sk + " = :sk", Item{":sk": str(s.exact)}
+	case s.prefix != "":
+		return " AND begins_with(" + sk + ", :sk)", Item{":sk": str(s.prefix)}
+	case s.lo == "" && s.hi == successor(""):
+		return "", Item{}
+	case s.lo == "":
+		return " AND " + sk + " <= :to", Item{":to": str(s.hi)}
+	}
+	return " AND " + sk + " BETWEEN :from AND :to", Item{":from": str(s.lo), ":to": str(s.hi)}
 }
 
 // stream opens the ranges. Several are asked at once and merged.

@@ -19,6 +19,7 @@ type structField struct {
 	index     []int
 	typ       reflect.Type
 	omitEmpty bool
+	form      string // the tag's, such as unixtime
 	codec     *codec
 }
 
@@ -76,7 +77,7 @@ func (c *compiler) walk(p *structPlan, t reflect.Type, index []int) {
 		case sf.Anonymous && !tag.named && flattened(sf.Type):
 			c.walk(p, sf.Type, at)
 		case sf.IsExported():
-			c.add(p, structField{name: tag.name, index: at, typ: sf.Type, omitEmpty: tag.omitEmpty, codec: c.tagged(t, sf, tag)})
+			c.add(p, structField{name: tag.name, index: at, typ: sf.Type, omitEmpty: tag.omitEmpty, form: tag.form, codec: c.tagged(t, sf, tag)})
 		}
 	}
 }

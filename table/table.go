@@ -40,8 +40,13 @@ var (
 	ErrKeyFormat = errors.New("table: key value does not fit its format")
 	// ErrWrongEntity is returned when an item belongs to another entity than the one that decodes it.
 	ErrWrongEntity = errors.New("table: item is of another entity")
-	// ErrConflict is returned when other writers kept changing an item, or a condition of the caller did not hold.
+	// ErrCondition is returned when a condition that the caller gave does not hold.
+	ErrCondition = errors.New("table: condition does not hold")
+	// ErrConflict is returned when other writers kept changing an item, or another transaction held it, in all attempts.
 	ErrConflict = errors.New("table: item changed meanwhile")
+	// ErrUnknownValue is returned when a patch changes a value that an index key or the expiry is derived from, and
+	// does not know another that they need.
+	ErrUnknownValue = errors.New("table: patch does not know a value that it needs")
 	// ErrTooLarge is returned when an item, or a part of its key, is larger than allowed.
 	ErrTooLarge = errors.New("table: too large")
 	// ErrCursor is returned when a page cursor was altered, or belongs to another pattern, input or table.

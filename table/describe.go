@@ -1,0 +1,118 @@
+package table
+
+// EntityInfo describes an entity for documents.
+type EntityInfo struct {
+	Name, Doc  string
+	PK, SK     string
+	Indexes    []IndexInfo
+	Attributes []AttributeInfo // stored ones, in the order of the fields
+	Key        []AttributeInfo // variables of PK and SK
+	Expires    bool
+	Immutable  bool
+	MaxBytes   int // 0: not declared
+}
+
+// IndexInfo describes an entity's keys on a secondary index.
+type IndexInfo struct {
+	Name        string
+	PK, SK      string
+	Conditional bool // not all items are on it
+}
+
+// AttributeInfo describes an attribute: its name and Go type, and whether it may be left out.
+type AttributeInfo struct {
+	Name, Type string
+	Optional   bool
+}
+
+// PatternInfo describes an access pattern for documents.
+type PatternInfo struct {
+	ID, Question string
+	Operation    string // Query, GetItem or PutItem
+	Entity       string
+	Index        string // empty: the table
+	PK           string
+	Condition    string // on the sort key, such as `begins_with "SESSION#"`; for PutItem the condition of the write
+	FanOut       string // variable of PK that every shard is asked for
+	Descending   bool
+	Consistent   bool
+	Filtered     bool
+	Input        []AttributeInfo
+	Load         Load
+}
+
+// Entities describes the entities, in the order in which they were given.
+func (s *Schema) Entities() []EntityInfo {
+	infos := make([]EntityInfo, len(s.entities))
+	for i, e := range s.entities {
+		infos[i] = e.info()
+	}
+	return infos
+}
+
+// Patterns describes the access patterns, in the order in which they were given.
+func (s *Schema) Patterns() []PatternInfo {
+	infos := make([]PatternInfo, len(s.patterns))
+	for i, p := range s.patterns {
+		infos[i] = p.info()
+	}
+	return infos
+}
+
+// Indexes are the names of the secondary indexes, sorted.
+func (s *Schema) Indexes() []string { return s.indexNames() }
+
+func (e *entity) info() EntityInfo {
+	info := EntityInfo{
+		Name: e.name, Doc: e.doc, PK: e.pk.src, SK: e.sk.src, Expires: e.expires, Immutable: e.immutable,
+		MaxBytes: e.maxBytes, Attributes: attributes(e.stored), Key: attributes(e.keyPlan.fields),
+	}
+	for _, x := range e.indexes {
+		info.Indexes = append(info.Indexes, IndexInfo{Name: x.name, PK: x.pk.src, SK: x.sk.src, Conditional: x.conditional})
+	}
+	return info
+}
+
+func attributes(fields []structField) []AttributeInfo {
+	infos := make([]AttributeInfo, len(fields))
+	for i, f := range fields {
+		infos[i] = AttributeInfo{Name: f.name, Type: f.typ.String(), Optional: f.omitEmpty}
+	}
+	return infos
+}
+
+func (p *pattern) info() PatternInfo {
+	info := PatternInfo{
+		ID: p.id, Question: p.question, Operation: p.operation, Entity: p.entity.name, Index: p.index,
+		PK: p.ownPK.src, Condition: p.condition(), FanOut: p.fanOut, Descending: p.desc, Consistent: p.consistent,
+		Filtered: p.filtered, Load: p.load,
+	}
+	if p.pk != nil {
+		info.PK = p.pk.src
+	}
+	if p.in != nil {
+		info.Input = attributes(p.in.fields)
+	}
+	return info
+}
+
+// condition is the condition on the sort key in words of the templates.
+func (p *pattern) condition() string {
+	source := func(k *keyTemplate) string {
+		if k == nil {
+			return "…"
+		}
+		return k.src
+	}
+	switch {
+	case p.operation == "PutItem":
+		return absent
+	case p.exact:
+		return p.skAttr + " = " + p.prefix.src
+	case p.prefix != nil && p.prefix.src == "":
+		return ""
+	case p.prefix != nil:
+		return p.skAttr + " begins with " + p.prefix.src
+	}
+	return p.skAttr + " in [" + source(p.from) + ", " + source(p.to) + ")"
+}

@@ -1,0 +1,179 @@
+package table
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/expression"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+)
+
+// Patch changes attributes of an item that is there, in one write without reading it first, and returns the item after
+// it. Index keys and ttl that depend on what is changed are recomputed in the same expression; if they depend on
+// something else too, it has to be set as well: the error is ErrUnknownValue otherwise, and Modify is the way.
+// Errors: ErrNotFound, ErrCondition, ErrUnknownValue, ErrImmutable.
+func (e *Entity[T, K]) Patch(ctx context.Context, t *Table, k K, changes ...Change[T]) (T, error) {
+	v, err := e.doPatch(ctx, t, k, changes)
+	if err != nil {
+		return v, e.core.failed("patch", err)
+	}
+	return v, nil
+}
+
+func (e *Entity[T, K]) doPatch(ctx context.Context, t *Table, k K, changes []Change[T]) (v T, err error) {
+	key, x, err := e.patchExpression(t, k, changes)
+	if err != nil {
+		return v, err
+	}
+	out, err := t.api.UpdateItem(ctx, &dynamodb.UpdateItemInput{
+		TableName: &t.name, Key: key,
+		UpdateExpression: x.Update(), ConditionExpression: x.Condition(),
+		ExpressionAttributeNames: x.Names(), ExpressionAttributeValues: x.Values(),
+		ReturnValues:                        types.ReturnValueAllNew,
+		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
+	})
+	var failed *types.ConditionalCheckFailedException
+	switch {
+	case errors.As(err, &failed):
+		return v, t.absentOr(failed.Item, ErrCondition)
+	case err != nil:
+		return v, err
+	}
+	return v, e.DecodeInto(out.Attributes, &v)
+}
+
+// absentOr is ErrNotFound when the item on which a condition failed does not count as there.
+func (t *Table) absentOr(it Item, err error) error {
+	if len(it) == 0 || !t.live(it) {
+		return ErrNotFound
+	}
+	return err
+}
+
+// patchExpression is the update with its condition that the item is there and alive.
+func (e *Entity[T, K]) patchExpression(t *Table, k K, changes []Change[T]) (Item, expression.Expression, error) {
+	var none expression.Expression
+	if e.core.immutable {
+		return nil, none, ErrImmutable
+	}
+	key, err := e.Key(k)
+	if err != nil {
+		return nil, none, err
+	}
+	p, err := e.plan(k, changes)
+	if err != nil {
+		return nil, none, err
+	}
+	update, err := e.derive(p)
+	if err != nil {
+		return nil, none, err
+	}
+	alive := expression.And(
+		expression.Name(AttrEntity).Equal(expression.Value(e.core.name)),
+		expression.Or(expression.Name(AttrTTL).AttributeNotExists(), expression.Name(AttrTTL).GreaterThan(expression.Value(t.nowValue()))))
+	cond, err := e.core.join(append(p.conds, Cond{builder: alive}))
+	if err != nil {
+		return nil, none, err
+	}
+	x, err := expression.NewBuilder().WithUpdate(update).WithCondition(cond.builder).Build()
+	return key, x, err
+}
+
+// A patchPlan is what a patch changes and what it knows.
+type patchPlan[T any] struct {
+	item    *T // the key, and every value that is set
+	known   []string
+	changed []string
+	conds   []Cond
+	update  expression.UpdateBuilder
+}
+
+func (e *Entity[T, K]) plan(k K, changes []Change[T]) (*patchPlan[T], error) {
+	p := &patchPlan[T]{item: new(T), known: e.core.keyPlan.names()}
+	*(*K)(fieldAt(reflect.ValueOf(p.item).Elem(), e.keyField).Addr().UnsafePointer()) = k
+	for _, c := range changes {
+		if c.err != nil {
+			return nil, c.err
+		}
+		if c.update == nil {
+			p.conds = append(p.conds, c.cond)
+			continue
+		}
+		if slices.Contains(p.changed, c.name) {
+			return nil, fmt.Errorf("field %q is changed twice", c.name)
+		}
+		p.changed = append(p.changed, c.name)
+		p.update = c.update(p.update)
+		if c.apply != nil {
+			c.apply(p.item)
+			p.known = append(p.known, c.name)
+		}
+	}
+	if len(p.changed) == 0 {
+		return nil, errors.New("nothing is changed")
+	}
+	return p, nil
+}
+
+// derive adds the index keys and the ttl that follow from the changes.
+func (e *Entity[T, K]) derive(p *patchPlan[T]) (expression.UpdateBuilder, error) {
+	u := p.update
+	for i, x := range e.core.indexes {
+		reads := slices.Concat(x.pk.variables(), x.sk.variables(), x.reads)
+		touched, err := p.touches("index "+x.name, reads, x.conditional && len(x.reads) == 0)
+		if err != nil {
+			return u, err
+		}
+		if !touched {
+			continue
+		}
+		pk, sk, ok := "", "", e.when[i] == nil || e.when[i](p.item)
+		if ok {
+			if pk, sk, ok, err = x.keys(reflect.ValueOf(p.item).Elem()); err != nil {
+				return u, err
+			}
+		}
+		if ok {
+			u = u.Set(expression.NameNoDotSplit(x.pkAttr), expression.Value(pk)).Set(expression.NameNoDotSplit(x.skAttr), expression.Value(sk))
+		} else {
+			u = u.Remove(expression.NameNoDotSplit(x.pkAttr)).Remove(expression.NameNoDotSplit(x.skAttr))
+		}
+	}
+	touched, err := p.touches("the expiry", e.core.reads, e.expires != nil && len(e.core.reads) == 0)
+	if err != nil || !touched {
+		return u, err
+	}
+	ttl, err := e.ttl(p.item)
+	if ttl == "" {
+		return u.Remove(expression.Name(AttrTTL)), err
+	}
+	return u.Set(expression.Name(AttrTTL), expression.Value(&types.AttributeValueMemberN{Value: ttl})), err
+}
+
+// touches reports whether something derived from the fields in reads has to be recomputed; then all of them must be
+// known. opaque says that nobody knows what it is derived from.
+func (p *patchPlan[T]) touches(what string, reads []string, opaque bool) (bool, error) {
+	if opaque {
+		return false, fmt.Errorf("%w: %s is computed from fields that are not declared: declare them (WhenReads, ExpiresReads), or use Modify",
+			ErrUnknownValue, what)
+	}
+	if !slices.ContainsFunc(reads, func(name string) bool { return slices.Contains(p.changed, name) }) {
+		return false, nil
+	}
+	var missing []string
+	for _, name := range reads {
+		if !slices.Contains(p.known, name) && !slices.Contains(missing, name) {
+			missing = append(missing, name)
+		}
+	}
+	if len(missing) > 0 {
+		return false, fmt.Errorf("%w: %s is derived from %s too: set them in the same patch, or use Modify",
+			ErrUnknownValue, what, strings.Join(missing, ", "))
+	}
+	return true, nil
+}

@@ -1,0 +1,243 @@
+package table
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/expression"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/onefold/onefold/dynamo"
+)
+
+// Bounds of a transaction.
+// https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/transaction-apis.html
+const (
+	maxTxOps      = 100
+	maxTxToken    = 36
+	maxTxAttempts = 6
+)
+
+// A Tx is a transaction under construction: all of its operations happen, or none. Entities add operations with
+// TxPut, TxCreate, TxPatch, TxDelete and TxCheck; what is wrong with one of them is returned by Commit.
+type Tx struct {
+	t     *Table
+	token string
+	ops   []txOp
+	err   error
+}
+
+type txOp struct {
+	name    string // such as "create ledger.transfer"
+	key     Item
+	item    types.TransactWriteItem
+	refused error // what a condition that does not hold means here
+}
+
+// NewTx begins a transaction. A token (1 to 36 characters; empty: none) makes it idempotent for ten minutes: the same
+// operations with the same token happen once.
+func NewTx(t *Table, token string) *Tx {
+	tx := &Tx{t: t, token: token}
+	if len(token) > maxTxToken {
+		tx.err = fmt.Errorf("table: the token has %d characters, at most %d are allowed", len(token), maxTxToken)
+	}
+	return tx
+}
+
+// Len is the number of operations so far; a transaction may have 100.
+func (tx *Tx) Len() int { return len(tx.ops) }
+
+// add appends an operation, or keeps its error.
+func (tx *Tx) add(op txOp, err error) {
+	if err != nil {
+		tx.err = errors.Join(tx.err, fmt.Errorf("table: transaction, operation %d (%s): %w", len(tx.ops), op.name, err))
+	}
+	for i, other := range tx.ops {
+		if err == nil && other.key != nil && keyOf(other.key) == keyOf(op.key) {
+			tx.err = errors.Join(tx.err, fmt.Errorf("table: transaction: operations %d (%s) and %d (%s) are on one item: join them",
+				i, other.name, len(tx.ops), op.name))
+		}
+	}
+	tx.ops = append(tx.ops, op)
+}
+
+// TxPut adds a Put.
+func (e *Entity[T, K]) TxPut(tx *Tx, v *T, conds ...Cond) {
+	op := txOp{name: "put " + e.core.name, refused: ErrCondition}
+	err := e.core.refuseMutation("put")
+	if err == nil {
+		op.key, err = e.Encode(v)
+	}
+	x, condErr := e.core.condition(conds)
+	op.item.Put = &types.Put{
+		TableName: &tx.t.name, Item: op.key,
+		ConditionExpression: x.text, ExpressionAttributeNames: x.names, ExpressionAttributeValues: x.values,
+		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
+	}
+	tx.add(op, errors.Join(err, condErr))
+}
+
+// TxCreate adds a Create: ErrExists when the key is taken.
+func (e *Entity[T, K]) TxCreate(tx *Tx, v *T) {
+	op := txOp{name: "create " + e.core.name, refused: ErrExists}
+	it, err := e.Encode(v)
+	op.key = it
+	in := e.createInput(tx.t, it)
+	op.item.Put = &types.Put{
+		TableName: &tx.t.name, Item: it, ConditionExpression: in.ConditionExpression,
+		ExpressionAttributeNames: in.ExpressionAttributeNames, ExpressionAttributeValues: in.ExpressionAttributeValues,
+		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
+	}
+	tx.add(op, err)
+}
+
+// TxPatch adds a Patch: ErrNotFound when there is no such item, ErrCondition when If does not hold.
+func (e *Entity[T, K]) TxPatch(tx *Tx, k K, changes ...Change[T]) {
+	op := txOp{name: "patch " + e.core.name, refused: ErrCondition}
+	var x expression.Expression
+	var err error
+	op.key, x, err = e.patchExpression(tx.t, k, changes)
+	op.item.Update = &types.Update{
+		TableName: &tx.t.name, Key: op.key, UpdateExpression: x.Update(), ConditionExpression: x.Condition(),
+		ExpressionAttributeNames: x.Names(), ExpressionAttributeValues: x.Values(),
+		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
+	}
+	tx.add(op, err)
+}
+
+// TxDelete adds a Delete.
+func (e *Entity[T, K]) TxDelete(tx *Tx, k K, conds ...Cond) {
+	op := txOp{name: "delete " + e.core.name, refused: ErrCondition}
+	var err error
+	op.key, err = e.Key(k)
+	x, condErr := e.core.condition(conds)
+	op.item.Delete = &types.Delete{
+		TableName: &tx.t.name, Key: op.key,
+		ConditionExpression: x.text, ExpressionAttributeNames: x.names, ExpressionAttributeValues: x.values,
+		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
+	}
+	tx.add(op, errors.Join(err, condErr))
+}
+
+// TxCheck adds a condition on an item that the transaction does not change.
+func (e *Entity[T, K]) TxCheck(tx *Tx, k K, conds ...Cond) {
+	op := txOp{name: "check " + e.core.name, refused: ErrCondition}
+	var err error
+	op.key, err = e.Key(k)
+	x, condErr := e.core.condition(conds)
+	if condErr == nil && x.text == nil {
+		condErr = errors.New("a check needs a condition")
+	}
+	op.item.ConditionCheck = &types.ConditionCheck{
+		TableName: &tx.t.name, Key: op.key,
+		ConditionExpression: x.text, ExpressionAttributeNames: x.names, ExpressionAttributeValues: x.values,
+		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
+	}
+	tx.add(op, errors.Join(err, condErr))
+}
+
+// A TxError says which operation kept a transaction from happening, and why. errors.Is tells ErrExists, ErrNotFound
+// and ErrCondition (a condition did not hold), ErrConflict (another transaction was at the item, in all attempts) and
+// ErrThrottled apart.
+type TxError struct {
+	Index int    // of the operation, from 0
+	Op    string // such as "create ledger.transfer"
+	Key   string // "pk sk" of its item
+	Code  string // the API's reason, such as ConditionalCheckFailed
+	Item  Item   // the item on which a condition did not hold, if there is one
+	cause error
+}
+
+func (e *TxError) Error() string {
+	return fmt.Sprintf("table: transaction, operation %d (%s) on %s: %v", e.Index, e.Op, e.Key, e.cause)
+}
+
+func (e *TxError) Unwrap() error { return e.cause }
+
+// Commit runs the transaction. One that met another transaction or was throttled is tried again, a few times. An empty
+// one does nothing. The error is a *TxError when an operation is to blame.
+func (tx *Tx) Commit(ctx context.Context) error {
+	switch {
+	case tx.err != nil:
+		return tx.err
+	case len(tx.ops) == 0:
+		return nil
+	case len(tx.ops) > maxTxOps:
+		return fmt.Errorf("table: transaction: %d operations, at most %d are allowed", len(tx.ops), maxTxOps)
+	}
+	in := &dynamodb.TransactWriteItemsInput{}
+	if tx.token != "" {
+		in.ClientRequestToken = &tx.token
+	}
+	for _, op := range tx.ops {
+		in.TransactItems = append(in.TransactItems, op.item)
+	}
+	for attempt := 0; ; attempt++ {
+		_, err := tx.t.api.TransactWriteItems(ctx, in)
+		if err == nil {
+			return nil
+		}
+		err = tx.explain(err)
+		if attempt == maxTxAttempts-1 || !errors.Is(err, ErrConflict) && !errors.Is(err, ErrThrottled) {
+			return err
+		}
+		if wait := tx.t.sleep(ctx, backoff(attempt)); wait != nil {
+			return wait
+		}
+	}
+}
+
+// explain finds the operation to blame. A condition that does not hold is final and comes before conflicts, which may
+// pass.
+func (tx *Tx) explain(err error) error {
+	reasons, ok := dynamo.CancellationReasons(err)
+	if !ok {
+		switch {
+		case dynamo.IsThrottle(err):
+			err = fmt.Errorf("%w: %w", ErrThrottled, err)
+		case dynamo.Code(err) == "TransactionInProgressException":
+			err = fmt.Errorf("%w: %w", ErrConflict, err)
+		}
+		return fmt.Errorf("table: transaction: %w", err)
+	}
+	var found *TxError
+	for i, r := range reasons {
+		if i >= len(tx.ops) || r.Code == nil || *r.Code == "None" {
+			continue
+		}
+		e := tx.blame(i, r)
+		if found == nil || errors.Is(found, ErrConflict) || errors.Is(found, ErrThrottled) {
+			found = e
+		}
+	}
+	if found == nil {
+		return fmt.Errorf("table: transaction: %w", err)
+	}
+	return found
+}
+
+func (tx *Tx) blame(i int, r types.CancellationReason) *TxError {
+	op := tx.ops[i]
+	key := keyOf(op.key)
+	e := &TxError{Index: i, Op: op.name, Key: key.pk + " " + key.sk, Code: *r.Code, Item: r.Item}
+	message := ""
+	if r.Message != nil {
+		message = *r.Message
+	}
+	switch e.Code {
+	case "ConditionalCheckFailed":
+		e.cause = op.refused
+		if op.item.Update != nil {
+			e.cause = tx.t.absentOr(r.Item, op.refused)
+		}
+	case "TransactionConflict":
+		e.cause = ErrConflict
+	case "ThrottlingError", "ProvisionedThroughputExceeded", "RequestLimitExceeded":
+		e.cause = fmt.Errorf("%w: %s", ErrThrottled, message)
+	default:
+		e.cause = fmt.Errorf("%s: %s", e.Code, message)
+	}
+	return e
+}

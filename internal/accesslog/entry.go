@@ -94,7 +94,10 @@ func (p *Parser) Parse(line []byte) (Entry, error) {
 	if e.Bytes, rest, err = cutBytes(rest); err != nil {
 		return Entry{}, err
 	}
-	return e, p.parseCombined(rest, &e)
+	if err := p.parseCombined(rest, &e); err != nil {
+		return Entry{}, err
+	}
+	return e, nil
 }
 
 // maxAddr is the longest name that the DNS knows.

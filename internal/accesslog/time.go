@@ -63,7 +63,8 @@ func parseTime(b []byte) (int64, bool) {
 	default:
 		return 0, false
 	}
-	return daysSince1970(year, month, day)*86400 + int64(hour)*3600 + int64(minute)*60 + int64(second) - zone, true
+	seconds := daysSince1970(year, month, day)*86400 + int64(hour)*3600 + int64(minute)*60 + int64(second) - zone
+	return seconds, seconds >= 0
 }
 
 func twoDigits(b []byte) (int, bool) {

@@ -1,0 +1,157 @@
+package accesslog
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strconv"
+	"testing"
+)
+
+// counts is what testdata/oracle.py counts.
+type counts struct {
+	Lines, Malformed, Addresses, UserAgents int
+	Status, Methods                         map[string]int
+	PageViews                               int
+	Days, Hours                             map[string]int
+	Paths                                   int
+	TopPages                                []pageCount
+}
+
+type pageCount struct {
+	Path      string
+	PageViews int
+}
+
+// realLog is the path of a log recorded in the world.
+func realLog(t testing.TB) string {
+	t.Helper()
+	dir := cmp.Or(os.Getenv("ONEFOLD_DATA"), filepath.Join("..", "..", "..", "shared", "data"))
+	path := filepath.Join(dir, "access.log.gz")
+	if _, err := os.Stat(path); err != nil {
+		t.Skipf("the recorded log is missing: %v; set ONEFOLD_DATA to the folder that has access.log.gz", err)
+	}
+	return path
+}
+
+// TestRealLog counts a recorded log and compares with what a program in another language counted.
+func TestRealLog(t *testing.T) {
+	var want counts
+	golden, err := os.ReadFile("testdata/oracle.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(golden, &want); err != nil {
+		t.Fatal(err)
+	}
+	got := count(t, realLog(t))
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("got  %+v\nwant %+v", got, want)
+	}
+}
+
+func count(t *testing.T, path string) counts {
+	f, err := Open(path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := f.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	c := counts{Status: map[string]int{}, Methods: map[string]int{}, Days: map[string]int{}, Hours: map[string]int{}}
+	addresses, agents, pages := map[string]int{}, map[string]int{}, map[string]int{}
+	p := NewParser()
+	for line, err := range Lines(f) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.Lines++
+		e, err := p.Parse(line.Text)
+		if errors.Is(err, ErrMalformed) {
+			c.Malformed++
+			continue
+		}
+		addresses[e.Addr]++
+		agents[e.UserAgent]++
+		c.Status[strconv.Itoa(e.Status)]++
+		c.Methods[e.Method]++
+		if e.Method != "GET" || e.Status != 200 && e.Status != 304 {
+			continue
+		}
+		c.PageViews++
+		c.Days[e.Time.Format("2006-01-02")]++
+		c.Hours[e.Time.Format("2006-01-02T15:00:00Z")]++
+		path, _ := SplitTarget(e.Target)
+		pages[path]++
+	}
+	c.Addresses, c.UserAgents, c.Paths = len(addresses), len(agents), len(pages)
+	c.TopPages = top(pages, 20)
+	return c
+}
+
+func top(pages map[string]int, n int) []pageCount {
+	var all []pageCount
+	for path, views := range pages {
+		all = append(all, pageCount{path, views})
+	}
+	slices.SortFunc(all, func(a, b pageCount) int {
+		return cmp.Or(cmp.Compare(b.PageViews, a.PageViews), cmp.Compare(a.Path, b.Path))
+	})
+	return all[:min(n, len(all))]
+}
+
+// TestOracle checks that the numbers to compare with are still those of the oracle.
+func TestOracle(t *testing.T) {
+	path := realLog(t)
+	python, err := exec.LookPath("python3")
+	if err != nil {
+		t.Skip("python3 is missing: testdata/oracle.json is taken as it is")
+	}
+	got, err := exec.Command(python, "testdata/oracle.py", path).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := os.ReadFile("testdata/oracle.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(got, want) {
+		t.Error("testdata/oracle.json is not what testdata/oracle.py says; run: testdata/oracle.py access.log.gz > testdata/oracle.json")
+	}
+}
+
+// BenchmarkParseRealLog measures a line of a recorded log, with its parser new every 10,000 lines.
+func BenchmarkParseRealLog(b *testing.B) {
+	f, err := Open(realLog(b), nil)
+	if err != nil {
+		b.Fatal(err)
+	}
+	var lines [][]byte
+	for line, err := range Lines(f) {
+		if err != nil {
+			b.Fatal(err)
+		}
+		lines = append(lines, bytes.Clone(line.Text))
+	}
+	if err := f.Close(); err != nil {
+		b.Fatal(err)
+	}
+	b.ReportAllocs()
+	var p *Parser
+	for i := 0; b.Loop(); i++ {
+		if i%len(lines) == 0 {
+			p = NewParser()
+		}
+		if _, err := p.Parse(lines[i%len(lines)]); err != nil && !errors.Is(err, ErrMalformed) {
+			b.Fatal(err)
+		}
+	}
+}

@@ -20,7 +20,6 @@ var suspects = [...]struct{ part, reason string }{
 	{"feed", ReasonFeed},
 	{"rssread", ReasonFeed},
 	{"simplepie", ReasonFeed},
-	{"libwww", ReasonLibrary},
 	{"python", ReasonLibrary},
 	{"curl", ReasonLibrary},
 	{"wget", ReasonLibrary},

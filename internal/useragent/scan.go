@@ -24,7 +24,7 @@ type sign struct {
 
 	version   string // of a browser, if not the word's
 	free      bool   // of a browser: it need not say on what system it runs
-	versioned bool   // counts only where a version follows the word
+	versioned bool   // counts only with a version, or alone
 }
 
 // webView is the name of the sign of a browser inside an Android app.
@@ -40,7 +40,7 @@ type findings struct {
 	number                      string // the version of the word "Version"
 
 	engine, view, mobile, tablet bool
-	contact                      bool
+	contact, mozilla, alone      bool
 	first, second                string // the first two unknown words, for those who have no other name
 }
 
@@ -48,11 +48,13 @@ type findings struct {
 func (p *Parser) scan(ua string, f *findings) {
 	var room [2*maxWord + 1]byte
 	var previous word
+	whole := ua
 	for ua != "" {
 		var w word
 		if w, ua = cutWord(ua); w.name == "" {
 			continue
 		}
+		f.alone = len(w.name) == len(whole)
 		if isURL(w.name) {
 			f.contact = true
 			previous = word{}
@@ -87,7 +89,9 @@ func (f *findings) note(w word) {
 		f.suspect = suspicious(w.name)
 	}
 	switch {
-	case f.second != "", strings.EqualFold(w.name, "compatible"), strings.EqualFold(w.name, "Mozilla"):
+	case strings.EqualFold(w.name, "Mozilla"):
+		f.mozilla = true
+	case f.second != "", strings.EqualFold(w.name, "compatible"):
 	case f.first == "":
 		f.first = w.name
 	default:
@@ -97,7 +101,7 @@ func (f *findings) note(w word) {
 
 // nickname is what an unknown program calls itself. One in a browser's clothes cannot be told from its clothes.
 func (f *findings) nickname() string {
-	if f.browser.kind != 0 {
+	if f.browser.kind != 0 || f.mozilla && f.os.kind != 0 {
 		return ""
 	}
 	if isMail(f.first) {
@@ -109,7 +113,7 @@ func (f *findings) nickname() string {
 // take notes what a word says.
 func (f *findings) take(signs []sign, w word) {
 	for _, s := range signs {
-		if s.versioned && w.version == "" {
+		if s.versioned && w.version == "" && !f.alone {
 			continue
 		}
 		switch s.kind {

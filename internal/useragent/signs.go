@@ -42,7 +42,7 @@ func index() map[string][]sign {
 }
 
 // put adds a sign to each of the words, which are in lower case. Two words with a space between are just that: the pair.
-// A word with a slash at its end counts only where a version follows, because it means something else as well.
+// A word with a slash at its end means something else as well: it counts only where a version follows, or nothing else.
 func put(m map[string][]sign, words []string, s sign) {
 	for _, w := range words {
 		name, versioned := strings.CutSuffix(w, "/")

@@ -77,9 +77,8 @@ var Realtimes = table.Define[Realtime, RealtimeKey]("analytics.realtime", table.
 // Salts are the secrets of which visitor ids are made.
 var Salts = table.Define[Salt, SaltKey]("analytics.salt", table.Def[Salt]{
 	PK: "SITE#{siteId}", SK: "SALT#{day}",
-	Expires:   func(s *Salt) time.Time { return s.ExpiresAt },
-	Immutable: true,
-	Doc:       "The secret of a site's day, of which its visitor ids are made; deleted soon after the day.",
+	Expires: func(s *Salt) time.Time { return s.ExpiresAt },
+	Doc:     "The secret of a site's day, of which its visitor ids are made; deleted soon after the day.",
 })
 
 // RollupMarks say which days have to be rolled up.

@@ -1,0 +1,237 @@
+package analytics
+
+import (
+	"encoding/binary"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/oklog/ulid/v2"
+
+	"github.com/onefold/onefold/table"
+)
+
+// Hit is a page view or custom event as a browser, SDK or log tells it. Address and UserAgent make the visitor's id and
+// are then forgotten; they are neither stored nor logged. User agents are understood, and bots are turned away, before.
+type Hit struct {
+	EventID string    // a ULID that the sender made: sent again, it is stored once. "": one is made
+	At      time.Time // when it happened, if EventID does not say; zero: now
+	Name    string    // of a custom event; "" is a page view
+
+	URL      string // of the page, with its query; its host is one of the site's own
+	Path     string // instead of URL
+	Referrer string // address of the page before
+
+	UserAgent, Address string
+	UserID             string // as the site identifies the user, if it does
+	SessionID          string // if the sender keeps sessions itself
+
+	Screen, Language      string
+	Country, Region, City string
+	Browser, OS, Device   string
+
+	Properties map[string]string
+	Revenue    string // decimal
+	Imported   bool   // from a log: any time in the past is accepted, and the visitor's id is the same whenever it is imported
+}
+
+// The bounds of an event, in bytes. Longer texts that only describe are cut; longer ones that identify are refused.
+const (
+	maxPath          = 512
+	maxSentPath      = 2048 // longer ones are refused when sent live
+	maxName          = 120
+	maxProperties    = 30
+	maxPropertyName  = 64
+	maxPropertyValue = 512
+	maxUserID        = 128
+	maxSessionID     = 64
+	maxReferrer      = 256
+	maxUTM           = 128
+	maxText          = 64 // place, device, screen, language
+)
+
+// maxFuture is how far a sender's clock may be ahead.
+const maxFuture = 10 * time.Minute
+
+// Reason is why an event was rejected. Reasons are stable: programs may compare them.
+type Reason string
+
+// The reasons.
+const (
+	BadEventID      Reason = "bad_event_id"
+	TooOld          Reason = "too_old"
+	InTheFuture     Reason = "in_the_future"
+	PathTooLong     Reason = "path_too_long"
+	NameTooLong     Reason = "name_too_long"
+	TooManyProps    Reason = "too_many_properties"
+	PropertyTooLong Reason = "property_too_long"
+	BadUserID       Reason = "bad_user_id"
+	BadSessionID    Reason = "bad_session_id"
+	BadRevenue      Reason = "bad_revenue"
+	NoVisitor       Reason = "no_visitor"
+)
+
+// refusal is an error of the sender's.
+type refusal struct {
+	reason Reason
+	text   string
+}
+
+func (r *refusal) Error() string { return string(r.reason) + ": " + r.text }
+
+func refuse(reason Reason, format string, args ...any) *refusal {
+	return &refusal{reason, fmt.Sprintf(format, args...)}
+}
+
+// eventOf makes an event of a hit; everything but its visitor's key. now is the time of arrival.
+func (s *siteState) eventOf(h *Hit, now time.Time) (e Event, at time.Time, r *refusal) {
+	id, at, r := s.identify(h, now)
+	if r != nil {
+		return e, at, r
+	}
+	e.EventKey = EventKey{s.site.SiteID, table.Shard(id, s.site.Sharding.At(at)), id}
+	if r = h.check(); r != nil {
+		return e, at, r
+	}
+	page := locate(h.URL)
+	if h.URL == "" {
+		page = locate(h.Path)
+	}
+	if e.Path, r = pathOf(page.path, h.Imported); r != nil {
+		return e, at, r
+	}
+	revenue, err := parseDecimal(h.Revenue)
+	if err != nil {
+		return e, at, refuse(BadRevenue, "%v", err)
+	}
+	_, offset := at.In(s.cal.zone).Zone()
+	e.ZoneMinutes = offset / 60
+	e.Name, e.UserID, e.SessionID, e.Revenue = valid(h.Name), h.UserID, h.SessionID, revenue
+	e.Source = sourceOf(h.Referrer, page, s.site.Domains)
+	e.Client = Client{
+		Country: clip(h.Country, maxText), Region: clip(h.Region, maxText), City: clip(h.City, maxText),
+		Browser: clip(h.Browser, maxText), OS: clip(h.OS, maxText), Device: clip(h.Device, maxText),
+		Screen: clip(h.Screen, maxText), Language: clip(h.Language, maxText),
+	}
+	e.Properties = validProperties(h.Properties)
+	s.expire(&e, at, now)
+	return e, at, nil
+}
+
+// identify decides the event's id, and with it its time.
+func (s *siteState) identify(h *Hit, now time.Time) (string, time.Time, *refusal) {
+	var id ulid.ULID
+	if h.EventID != "" {
+		var err error
+		if id, err = ulid.ParseStrict(h.EventID); err != nil {
+			return "", now, refuse(BadEventID, "%q is not a ULID", clip(h.EventID, maxText))
+		}
+	} else {
+		at := h.At
+		if at.IsZero() {
+			at = now
+		}
+		if at.UnixMilli() < 0 {
+			return "", at, refuse(TooOld, "%s is before 1970", at.UTC().Format(time.RFC3339))
+		}
+		id = newULID(uint64(at.UnixMilli()), rand.Uint64(), uint16(rand.Uint32()))
+	}
+	at := time.UnixMilli(int64(id.Time()))
+	if at.After(now.Add(maxFuture)) {
+		return "", at, refuse(InTheFuture, "%s is more than %s ahead of %s", at.UTC().Format(time.RFC3339), maxFuture, now.UTC().Format(time.RFC3339))
+	}
+	if oldest := now.Add(-s.site.Retention.Raw()); !h.Imported && at.Before(oldest) {
+		return "", at, refuse(TooOld, "%s is before %s: raw facts of then are gone; import it instead", at.UTC().Format(time.RFC3339), oldest.UTC().Format(time.RFC3339))
+	}
+	return id.String(), at, nil
+}
+
+// newULID puts an id together from a time in milliseconds and 80 bits.
+func newULID(ms, high uint64, low uint16) (id ulid.ULID) {
+	binary.BigEndian.PutUint64(id[:8], ms<<16)
+	binary.BigEndian.PutUint64(id[6:14], high)
+	binary.BigEndian.PutUint16(id[14:], low)
+	return id
+}
+
+// check refuses what may not be cut.
+func (h *Hit) check() *refusal {
+	switch {
+	case len(h.Name) > maxName:
+		return refuse(NameTooLong, "the event's name has %d bytes, at most %d are allowed", len(h.Name), maxName)
+	case len(h.UserID) > maxUserID || strings.Contains(h.UserID, "#") || !utf8.ValidString(h.UserID):
+		return refuse(BadUserID, "a user id has at most %d bytes, and no '#'", maxUserID)
+	case len(h.SessionID) > maxSessionID || h.SessionID == otherOwn || !utf8.ValidString(h.SessionID):
+		return refuse(BadSessionID, "a session id has at most %d bytes", maxSessionID)
+	case len(h.Properties) > maxProperties:
+		return refuse(TooManyProps, "%d properties, at most %d are allowed", len(h.Properties), maxProperties)
+	case h.Address == "" && h.UserAgent == "":
+		return refuse(NoVisitor, "neither address nor user agent is known: there is no visitor")
+	}
+	for name, value := range h.Properties {
+		if len(name) == 0 || len(name) > maxPropertyName || len(value) > maxPropertyValue {
+			return refuse(PropertyTooLong, "property %q: a name has 1 to %d bytes, a value at most %d", clip(name, maxPropertyName), maxPropertyName, maxPropertyValue)
+		}
+	}
+	return nil
+}
+
+// pathOf is a page's path as it is counted.
+func pathOf(path string, imported bool) (string, *refusal) {
+	if len(path) > maxSentPath && !imported {
+		return "", refuse(PathTooLong, "the path has %d bytes, at most %d are allowed", len(path), maxSentPath)
+	}
+	if path == "" || path[0] != '/' {
+		path = "/" + path
+	}
+	return clip(path, maxPath), nil
+}
+
+// expire decides how long the raw event lives: from when it happened or, for one that came late, from when it came. That
+// is rounded up to the hour, so that the items of an import do not all have another expiry.
+func (s *siteState) expire(e *Event, at, now time.Time) {
+	from := at
+	if now.Sub(at) > 24*time.Hour {
+		from = now.Add(time.Hour - 1).Truncate(time.Hour)
+		e.Arrived = from.Unix()
+	}
+	e.ExpiresAt = from.Add(s.site.Retention.Raw())
+}
+
+// clip makes valid UTF-8 of a text and cuts it, between characters, to at most n bytes.
+func clip(s string, n int) string {
+	s = valid(s)
+	if len(s) <= n {
+		return s
+	}
+	for n > 0 && !utf8.RuneStart(s[n]) {
+		n--
+	}
+	return s[:n]
+}
+
+func valid(s string) string {
+	if utf8.ValidString(s) {
+		return s
+	}
+	return strings.ToValidUTF8(s, "\uFFFD")
+}
+
+func validProperties(p map[string]string) map[string]string {
+	for name, value := range p {
+		if !utf8.ValidString(name) || !utf8.ValidString(value) {
+			p = maps.Collect(func(yield func(string, string) bool) {
+				for name, value := range p {
+					if !yield(valid(name), valid(value)) {
+						return
+					}
+				}
+			})
+			break
+		}
+	}
+	return p
+}

@@ -1,0 +1,163 @@
+package analytics
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/onefold/onefold/table"
+)
+
+// ErrSite is returned when a site's settings cannot be used. The message says which, and what to choose.
+var ErrSite = errors.New("analytics: site")
+
+// DefaultOwner owns the sites of an installation that has no accounts.
+const DefaultOwner = "local"
+
+const (
+	defaultShards  = 4
+	importKeyBytes = 32
+	maxSiteID      = 64
+	maxDomains     = 50
+
+	// shardingNotice is how long before its time a new number of shards is stored. By then no collector may hold the
+	// old history, and no event with a later time may have been stored under it.
+	shardingNotice = maxFuture + 2*siteLifetime + time.Minute
+)
+
+// NewSite says what a site should be.
+type NewSite struct {
+	ID        string    // letters, digits and . _ - ; at most 64
+	OwnerID   string    // default DefaultOwner
+	Domains   []string  // its own hosts, without scheme: what comes from there is no referral
+	TimeZone  string    // IANA name; default UTC. It cannot be changed: all buckets are in it
+	Shards    int       // partitions that its events and visitors are spread over; default 4, about 4,000 events/s
+	Retention Retention // zero: the defaults
+}
+
+// CreateSite makes a site. Errors: ErrSite when a setting cannot be used, ErrRetention, table.ErrExists when the id is
+// taken.
+func CreateSite(ctx context.Context, t *table.Table, n NewSite) (Site, error) {
+	s := Site{
+		SiteKey: SiteKey{n.ID}, OwnerID: n.OwnerID, Domains: n.Domains, TimeZone: n.TimeZone,
+		CreatedAt: t.Now().UTC().Truncate(time.Millisecond), Retention: n.Retention, ImportKey: make([]byte, importKeyBytes),
+	}
+	if s.OwnerID == "" {
+		s.OwnerID = DefaultOwner
+	}
+	if s.TimeZone == "" {
+		s.TimeZone = "UTC"
+	}
+	if n.Shards == 0 {
+		n.Shards = defaultShards
+	}
+	s.Sharding = table.Shards(n.Shards)
+	if err := s.check(); err != nil {
+		return Site{}, err
+	}
+	if _, err := rand.Read(s.ImportKey); err != nil {
+		return Site{}, fmt.Errorf("analytics: create site %s: %w", n.ID, err)
+	}
+	if err := Sites.Create(ctx, t, &s); err != nil {
+		return Site{}, fmt.Errorf("analytics: create site %s: %w", n.ID, err)
+	}
+	return s, nil
+}
+
+// GetSite reads a site. Errors: table.ErrNotFound.
+func GetSite(ctx context.Context, t *table.Table, siteID string) (Site, error) {
+	s, err := SiteByID.Get(ctx, t, SiteIn{siteID})
+	if err != nil {
+		return s, fmt.Errorf("analytics: site %q: %w", siteID, err)
+	}
+	return s, nil
+}
+
+// ListSites reads the sites of an owner, by id; "" is DefaultOwner.
+func ListSites(ctx context.Context, t *table.Table, ownerID string) iter.Seq2[Site, error] {
+	if ownerID == "" {
+		ownerID = DefaultOwner
+	}
+	return SitesOfOwner.All(ctx, t, OwnerIn{ownerID})
+}
+
+// UpdateSite changes a site's settings. What its stored facts depend on cannot be changed: its time zone, import key
+// and sharding, which SetShards adds to. Collectors see the change within ten seconds, or when they are told by Forget.
+func UpdateSite(ctx context.Context, t *table.Table, siteID string, change func(*Site) error) (Site, error) {
+	s, err := Sites.Modify(ctx, t, SiteKey{siteID}, func(s *Site) error {
+		was := *s
+		if err := change(s); err != nil {
+			return err
+		}
+		if s.TimeZone != was.TimeZone {
+			return fmt.Errorf("%w %s: its time zone is %s and stays so: all of its buckets are in it", ErrSite, siteID, was.TimeZone)
+		}
+		s.SiteKey, s.CreatedAt, s.ImportKey, s.Sharding = was.SiteKey, was.CreatedAt, was.ImportKey, was.Sharding
+		return s.check()
+	})
+	if err != nil {
+		return s, fmt.Errorf("analytics: update site %s: %w", siteID, err)
+	}
+	return s, nil
+}
+
+// SetShards spreads a site's later events over another number of partitions, from about twelve minutes on, and its
+// visitors from the next day on. Earlier ones stay where they are.
+func SetShards(ctx context.Context, t *table.Table, siteID string, shards int) (Site, error) {
+	s, err := Sites.Modify(ctx, t, SiteKey{siteID}, func(s *Site) error {
+		next, err := s.Sharding.Then(t.Now().Add(shardingNotice), shards)
+		s.Sharding = next
+		return err
+	})
+	if err != nil {
+		return s, fmt.Errorf("analytics: set shards of site %s: %w", siteID, err)
+	}
+	return s, nil
+}
+
+// check says what is wrong with a site's settings.
+func (s *Site) check() error {
+	if !validSiteID(s.SiteID) {
+		return fmt.Errorf("%w: id %q: use letters, digits and . _ - , at most %d", ErrSite, s.SiteID, maxSiteID)
+	}
+	if s.OwnerID == "" || strings.Contains(s.OwnerID, "#") || len(s.OwnerID) > maxUserID {
+		return fmt.Errorf("%w %s: owner %q: use 1 to %d bytes without '#'", ErrSite, s.SiteID, s.OwnerID, maxUserID)
+	}
+	if _, err := newCalendar(s.TimeZone); err != nil {
+		return fmt.Errorf("%w %s: time zone %q: use an IANA name like Europe/Berlin", ErrSite, s.SiteID, s.TimeZone)
+	}
+	if len(s.Domains) > maxDomains {
+		return fmt.Errorf("%w %s: %d domains: at most %d", ErrSite, s.SiteID, len(s.Domains), maxDomains)
+	}
+	domains := slices.Clone(s.Domains)
+	for i, d := range domains {
+		domains[i] = hostName(d)
+		if domains[i] == "" || strings.ContainsAny(domains[i], "/ #?") {
+			return fmt.Errorf("%w %s: domain %q: use a host like example.com", ErrSite, s.SiteID, d)
+		}
+	}
+	s.Domains = domains
+	if err := s.Sharding.Validate(); err != nil {
+		return fmt.Errorf("%w %s: %w", ErrSite, s.SiteID, err)
+	}
+	return s.Retention.Check()
+}
+
+// validSiteID reports whether an id can be a site's. It is part of keys and addresses.
+func validSiteID(id string) bool {
+	if id == "" || len(id) > maxSiteID {
+		return false
+	}
+	for i := range len(id) {
+		c := id[i]
+		if !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '.' || c == '_' || c == '-') {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,158 @@
+package engine
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/cockroachdb/pebble/v2"
+)
+
+// A backfill makes the rows of a new index, or of a newly chosen expiry attribute, for the items that were there
+// before. Writers keep those rows from the moment the schema is published; the backfill rereads each item under its
+// stripe, so that it never puts back what a writer has replaced.
+
+// backfillChunk is how many items are done between two looks at whether the database closes.
+const backfillChunk = 256
+
+// pending reports whether a backfill is to be done.
+func (d *tableDesc) pending() bool {
+	for _, x := range d.Indexes {
+		if x.Building {
+			return true
+		}
+	}
+	return d.Filling
+}
+
+// resumeBackfills goes on with what a previous process did not finish.
+func (db *DB) resumeBackfills() {
+	for _, t := range *db.tables.Load() {
+		if t.schema.Load().desc.pending() {
+			db.startBackfill(t)
+		}
+	}
+}
+
+// startBackfill fills the table's unfinished indexes in the background.
+func (db *DB) startBackfill(t *table) {
+	db.work.Add(1)
+	go func() {
+		defer db.work.Done()
+		if err := db.backfill(t); err != nil && !errors.Is(err, errStopped) {
+			db.o.Logger.Error("engine: backfill stopped; it goes on when the database is opened again", "error", err)
+		}
+	}()
+}
+
+// errStopped is returned when the database closes, or the table goes, in the middle of a backfill.
+var errStopped = errors.New("engine: stopped")
+
+func (db *DB) backfill(t *table) error {
+	s := t.schema.Load()
+	if s == nil {
+		return errStopped
+	}
+	from := appendItemPrefix(nil, s.desc.ID)
+	end := upperBound(from)
+	for from != nil {
+		if db.ctx.Err() != nil {
+			return errStopped
+		}
+		keys, next, err := db.itemKeys(from, end)
+		if err != nil {
+			return err
+		}
+		for _, key := range keys {
+			if err := db.fillItem(t, key); err != nil {
+				return err
+			}
+		}
+		from = next
+	}
+	return db.finishBackfill(t, s)
+}
+
+// itemKeys returns the next chunk of item keys, and where to go on, nil at the end.
+func (db *DB) itemKeys(from, end []byte) (keys [][]byte, next []byte, err error) {
+	it, err := db.store.NewIter(&pebble.IterOptions{LowerBound: from, UpperBound: end})
+	if err != nil {
+		return nil, nil, fmt.Errorf("engine: backfill: %w", err)
+	}
+	defer func() { err = joinClose(err, it) }()
+	for ok := it.First(); ok; ok = it.Next() {
+		if len(keys) == backfillChunk {
+			return keys, append([]byte(nil), it.Key()...), nil
+		}
+		keys = append(keys, append([]byte(nil), it.Key()...))
+	}
+	return keys, nil, it.Error()
+}
+
+// fillItem makes the derived rows of one item. An item whose attributes cannot be index keys has none.
+func (db *DB) fillItem(t *table, key []byte) error {
+	c := db.newCommit(1)
+	t.gate.RLock()
+	s := t.schema.Load()
+	if s == nil {
+		t.gate.RUnlock()
+		return c.abandon(errStopped)
+	}
+	c.entered = append(c.entered, s)
+	c.locked = db.stripes.lockAll(append(c.locked, stripeOf(key)))
+	if err := c.fill(s, key); err != nil {
+		return c.abandon(err)
+	}
+	c.unsynced = true
+	return c.finish()
+}
+
+func (c *commit) fill(s *schema, key []byte) error {
+	row, err := c.get(key)
+	if err != nil || row == nil {
+		return err
+	}
+	it, err := decodeRow(row)
+	if err != nil {
+		return err
+	}
+	ch := &change{s: s, key: key, keyed: it, row: row, new: it}
+	for _, x := range s.indexes {
+		if !x.desc.Building || x.checkKey(it, x.hash, true) != nil || x.rng.Name != "" && x.checkKey(it, x.rng, false) != nil {
+			continue
+		}
+		r, err := c.indexRow(x, it, row, ch.primary())
+		if err != nil {
+			return err
+		}
+		if err := c.replaceRow(indexRow{}, r); err != nil {
+			return err
+		}
+	}
+	return c.stageExpiry(ch)
+}
+
+// finishBackfill publishes the indexes that were being built when the backfill began.
+func (db *DB) finishBackfill(t *table, began *schema) error {
+	db.control.Lock()
+	defer db.control.Unlock()
+	t.gate.Lock()
+	defer t.gate.Unlock()
+	s := t.schema.Load()
+	if s == nil {
+		return errStopped
+	}
+	d := s.desc.clone()
+	for i := range d.Indexes {
+		if x := began.find(d.Indexes[i].Name); x != nil && x.desc.ID == d.Indexes[i].ID {
+			d.Indexes[i].Building = false
+		}
+	}
+	if d.TTL == began.desc.TTL {
+		d.Filling = false
+	}
+	if err := db.putTable(db.store.NewBatch(), d); err != nil {
+		return err
+	}
+	db.publish(t, d)
+	return nil
+}

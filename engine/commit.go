@@ -1,0 +1,248 @@
+package engine
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/cockroachdb/pebble/v2"
+)
+
+// commit gathers the rows of one request and applies them as one batch. It is reused; buf is its memory, into which
+// its keys and rows point.
+type commit struct {
+	db       *DB
+	batch    *pebble.Batch
+	buf      []byte
+	records  []pendingRecord
+	rolls    []shardSlot // shards to close
+	changes  []change
+	locked   []uint32
+	entered  []*schema
+	token    *sync.Mutex // held stripe of an idempotency token
+	now      int64       // milliseconds since 1970
+	unsynced bool        // is not awaited to be on disk
+	unsaved  bool        // published, and not on disk yet
+	failed   error       // of publishing
+}
+
+// pendingRecord is a stream record that has no sequence number yet.
+type pendingRecord struct {
+	stream *stream
+	slot   int
+	value  []byte
+}
+
+// shardSlot is one open shard of a stream.
+type shardSlot struct {
+	stream *stream
+	slot   int
+}
+
+// newCommit returns an empty commit for up to so many changes. Whoever takes it gives it back with abandon, or with publish and await.
+func (db *DB) newCommit(changes int) *commit {
+	c := db.commits.Get().(*commit)
+	c.batch = db.store.NewBatch()
+	c.now = db.now().UnixMilli()
+	c.changes = slices.Grow(c.changes, changes)
+	return c
+}
+
+// keep copies b into the commit's memory.
+func (c *commit) keep(b []byte) []byte {
+	at := len(c.buf)
+	c.buf = append(c.buf, b...)
+	return c.buf[at:len(c.buf):len(c.buf)]
+}
+
+// enter takes part in a table until the commit unlocks.
+func (c *commit) enter(name *string) (*schema, error) {
+	s, err := c.db.enter(name)
+	if err == nil {
+		c.entered = append(c.entered, s)
+	}
+	return s, err
+}
+
+// unlock releases the stripes that the commit holds and leaves its tables.
+func (c *commit) unlock() {
+	if c.token != nil {
+		c.token.Unlock()
+		c.token = nil
+	}
+	c.db.stripes.unlockAll(c.locked)
+	for _, s := range c.entered {
+		s.leave()
+	}
+	clear(c.entered)
+	c.locked, c.entered = c.locked[:0], c.entered[:0]
+}
+
+const maxKeptBuffer = 1 << 20
+
+// release gives the commit back.
+func (c *commit) release() {
+	c.unlock()
+	clear(c.records)
+	clear(c.changes)
+	c.records, c.rolls, c.changes = c.records[:0], c.rolls[:0], c.changes[:0]
+	c.unsynced, c.unsaved, c.failed = false, false, nil
+	if c.buf = c.buf[:0]; cap(c.buf) > maxKeptBuffer {
+		c.buf = nil
+	}
+	c.db.commits.Put(c)
+}
+
+// abandon gives the commit back without writing anything and returns err, which is why. When err tells of what another
+// request has written, it is not told before that is on disk.
+func (c *commit) abandon(err error) error {
+	if cerr := c.batch.Close(); cerr != nil {
+		err = errors.Join(err, cerr)
+	}
+	db := c.db
+	c.release()
+	if serr := db.settle(); serr != nil {
+		return serr
+	}
+	return err
+}
+
+// publish applies the commit and lets go of the locks. The caller must await it.
+func (c *commit) publish() {
+	if !c.batch.Empty() || c.ordered() {
+		if c.unsaved = c.db.durable() && !c.unsynced; c.unsaved {
+			c.db.unsaved.Add(1)
+		}
+		c.failed = c.apply()
+	}
+	c.unlock()
+}
+
+// await returns when the commit is on disk, and gives it back.
+func (c *commit) await() error {
+	db, err := c.db, c.failed
+	switch {
+	case err != nil:
+	case c.unsaved:
+		err = c.batch.SyncWait()
+	case c.batch.Empty():
+		err = db.settle()
+	}
+	if c.unsaved {
+		db.unsaved.Add(-1)
+	}
+	if cerr := c.batch.Close(); err == nil {
+		err = cerr
+	}
+	c.release()
+	if err != nil {
+		return fmt.Errorf("engine: commit: %w", err)
+	}
+	return nil
+}
+
+// finish publishes and awaits.
+func (c *commit) finish() error {
+	c.publish()
+	return c.await()
+}
+
+// durable reports whether writes are acknowledged only once they are on disk.
+func (db *DB) durable() bool { return !db.memory && !db.o.NoSync }
+
+// apply makes the batch visible to readers. When it returns, the batch is in the log but perhaps not on disk.
+func (c *commit) apply() error {
+	if !c.ordered() {
+		return c.hand()
+	}
+	db := c.db
+	db.order.Lock()
+	defer db.order.Unlock()
+	rolled, err := c.number()
+	if err != nil {
+		return err
+	}
+	if err := c.hand(); err != nil {
+		return err
+	}
+	db.applied.Store(db.seq)
+	for st, d := range rolled {
+		st.desc.Store(d)
+	}
+	return nil
+}
+
+// ordered reports whether the commit adds to a stream.
+func (c *commit) ordered() bool { return len(c.records) > 0 || len(c.rolls) > 0 }
+
+func (c *commit) hand() error {
+	if c.unsaved {
+		return c.db.store.ApplyNoSyncWait(c.batch, pebble.Sync)
+	}
+	return c.db.store.Apply(c.batch, pebble.NoSync)
+}
+
+// number gives the records their sequence numbers and adds them to the batch, with the shards that end here. The
+// caller holds DB.order.
+func (c *commit) number() (rolled map[*stream]*streamDesc, err error) {
+	db := c.db
+	for i := range c.records {
+		r := &c.records[i]
+		db.seq++
+		if db.seq >= db.reserved {
+			db.reserved = db.seq + sequenceBlock
+			if err := c.batch.Set(keySequence, binary.BigEndian.AppendUint64(nil, db.reserved), nil); err != nil {
+				return nil, err
+			}
+		}
+		open := &r.stream.open[r.slot]
+		op := c.batch.SetDeferred(recordKeyLen, len(r.value))
+		putRecordKey(op.Key, r.stream.id, open.id, db.seq)
+		copy(op.Value, r.value)
+		if err := op.Finish(); err != nil {
+			return nil, err
+		}
+		open.count++
+		if db.o.RollEvery > 0 && open.count >= db.o.RollEvery {
+			if rolled, err = c.roll(rolled, r.stream, r.slot); err != nil {
+				return nil, err
+			}
+		}
+	}
+	for _, r := range c.rolls {
+		if rolled, err = c.roll(rolled, r.stream, r.slot); err != nil {
+			return nil, err
+		}
+	}
+	return rolled, nil
+}
+
+// roll ends the open shard of a slot after the last record. The caller holds DB.order.
+func (c *commit) roll(rolled map[*stream]*streamDesc, st *stream, slot int) (map[*stream]*streamDesc, error) {
+	if rolled == nil {
+		rolled = map[*stream]*streamDesc{}
+	}
+	d := rolled[st]
+	if d == nil {
+		d = st.desc.Load()
+	}
+	child := d.NextID
+	d = d.rolled(slot, c.db.seq, c.now)
+	rolled[st] = d
+	st.open[slot] = openShard{id: child}
+	return rolled, d.put(c.batch)
+}
+
+// settle returns when everything that a reader can have seen by now is on disk. An answer that tells of another
+// request's write, such as a failed condition, waits for it: else a power loss could take what the answer relied on.
+func (db *DB) settle() error {
+	if !db.durable() || db.unsaved.Load() == 0 {
+		return nil
+	}
+	if err := db.store.LogData([]byte{0}, pebble.Sync); err != nil {
+		return fmt.Errorf("engine: commit: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,311 @@
+package engine
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/onefold/onefold/dynamo"
+	"github.com/onefold/onefold/engine/internal/expr"
+)
+
+// ErrClosed is returned when the database has been closed.
+var ErrClosed = errors.New("engine: database is closed")
+
+// ErrFormat is returned when a directory holds a newer format than this program knows.
+var ErrFormat = errors.New("engine: directory was written by a newer version")
+
+const formatVersion = 1
+
+// DB is an embedded DynamoDB. Its methods may be called concurrently.
+//
+// A write goes through these steps. With the item's stripe held: read the old row, evaluate the condition, stage all
+// rows that change into one batch, apply it. Then, with nothing held, wait until the log is on disk. Batches that carry
+// stream records are applied one after another under order, which is also where they get their sequence numbers; so
+// the order of numbers is the order of commits and the order in which readers see them, without a gap.
+type DB struct {
+	o       Options
+	store   *pebble.DB
+	memory  bool
+	parser  *expr.Parser
+	stripes stripes   // of items
+	tokens  stripes   // of idempotency tokens, taken after those of items
+	commits sync.Pool // of *commit
+
+	control sync.Mutex // held by whoever changes tables; guards nextID
+	nextID  uint32
+	tables  atomic.Pointer[map[string]*table]
+	streams atomic.Pointer[map[uint32]*stream]
+
+	order    sync.Mutex // guards the fields below and the open shards of every stream
+	seq      uint64     // last sequence number given out
+	reserved uint64     // sequence numbers below it may be used without a note on disk
+
+	applied atomic.Uint64 // last sequence number that readers can see
+	unsaved atomic.Int64  // commits that readers may see and that are not on disk yet
+
+	closing context.CancelFunc
+	closed  atomic.Bool
+	work    sync.WaitGroup // upkeep and backfills
+	ctx     context.Context
+}
+
+var (
+	_ dynamo.API     = (*DB)(nil)
+	_ dynamo.Streams = (*DB)(nil)
+)
+
+// sequenceBlock is how many sequence numbers one note on disk reserves.
+const sequenceBlock = 1 << 20
+
+// firstID keeps ids of tables, indexes and streams away from 0, which means none.
+const firstID = 1
+
+const parserCache = 4096
+
+// Open opens the database in a directory, which is created when absent.
+func Open(dir string, o Options) (*DB, error) {
+	o, err := o.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	return open(dir, o, false)
+}
+
+// OpenMemory opens an empty database that lives in memory and is gone when closed.
+func OpenMemory(o Options) (*DB, error) {
+	o.FS = vfs.NewMem()
+	o, err := o.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	return open("", o, true)
+}
+
+func open(dir string, o Options, memory bool) (*DB, error) {
+	store, err := pebble.Open(dir, storeOptions(o, memory))
+	if err != nil {
+		return nil, fmt.Errorf("engine: open %s: %w", dir, err)
+	}
+	db := &DB{o: o, store: store, memory: memory, parser: expr.NewParser(parserCache)}
+	db.commits.New = func() any { return &commit{db: db} }
+	db.ctx, db.closing = context.WithCancel(context.Background())
+	if err := db.load(); err != nil {
+		return nil, errors.Join(fmt.Errorf("engine: open %s: %w", dir, err), store.Close())
+	}
+	db.resumeBackfills()
+	db.startUpkeep()
+	return db, nil
+}
+
+// Close stops the background work, waits for it and closes the store. Requests after it are answered with ErrClosed;
+// those under way must have returned.
+func (db *DB) Close() error {
+	if db.closed.Swap(true) {
+		return ErrClosed
+	}
+	db.closing()
+	db.work.Wait()
+	if err := db.saveCounts(); err != nil {
+		return errors.Join(err, db.store.Close())
+	}
+	if err := db.store.Close(); err != nil {
+		return fmt.Errorf("engine: close: %w", err)
+	}
+	return nil
+}
+
+// load reads the descriptors and counters, or writes them into an empty store.
+func (db *DB) load() error {
+	format, err := db.read(keyFormat)
+	if err != nil {
+		return err
+	}
+	if format == nil {
+		if err := db.store.Set(keyFormat, []byte{formatVersion}, pebble.Sync); err != nil {
+			return err
+		}
+	} else if len(format) != 1 || format[0] > formatVersion {
+		return ErrFormat
+	}
+	next, err := db.readCounter(keyTableID, firstID)
+	if err != nil {
+		return err
+	}
+	db.nextID = uint32(next)
+	if db.reserved, err = db.readCounter(keySequence, 1); err != nil {
+		return err
+	}
+	db.seq = db.reserved - 1
+	db.applied.Store(db.seq)
+	if err := db.loadStreams(); err != nil {
+		return err
+	}
+	return db.loadTables()
+}
+
+func (db *DB) loadStreams() error {
+	streams := map[uint32]*stream{}
+	err := db.each([]byte{spaceStream}, func(_, v []byte) error {
+		d, err := decodeStream(v)
+		if err == nil {
+			streams[d.ID] = newStream(d)
+		}
+		return err
+	})
+	db.streams.Store(&streams)
+	return err
+}
+
+func (db *DB) loadTables() error {
+	tables := map[string]*table{}
+	err := db.each([]byte{spaceTable}, func(_, v []byte) error {
+		d, err := decodeTable(v)
+		if err == nil {
+			tables[d.Name] = db.newTable(d)
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	db.tables.Store(&tables)
+	return db.loadCounts()
+}
+
+func (db *DB) newTable(d *tableDesc) *table {
+	t := &table{meter: newTableMeter()}
+	t.schema.Store(newSchema(t, d, (*db.streams.Load())[d.Stream], db.tableARN(d.Name)))
+	return t
+}
+
+// read returns a copy of the value under a key, or nil.
+func (db *DB) read(key []byte) ([]byte, error) {
+	v, closer, err := db.store.Get(key)
+	if errors.Is(err, pebble.ErrNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("engine: read: %w", err)
+	}
+	return append([]byte{}, v...), closer.Close()
+}
+
+func (db *DB) readCounter(key []byte, first uint64) (uint64, error) {
+	v, err := db.read(key)
+	if err != nil || v == nil {
+		return first, err
+	}
+	if len(v) != 8 {
+		return 0, ErrCorrupt
+	}
+	return binary.BigEndian.Uint64(v), nil
+}
+
+// each calls fn for every row whose key begins with prefix. The slices are valid during the call.
+func (db *DB) each(prefix []byte, fn func(k, v []byte) error) (err error) {
+	it, err := db.store.NewIter(&pebble.IterOptions{LowerBound: prefix, UpperBound: upperBound(prefix)})
+	if err != nil {
+		return fmt.Errorf("engine: read: %w", err)
+	}
+	defer func() { err = joinClose(err, it) }()
+	for ok := it.First(); ok; ok = it.Next() {
+		v, err := it.ValueAndErr()
+		if err != nil {
+			return err
+		}
+		if err := fn(it.Key(), v); err != nil {
+			return err
+		}
+	}
+	return it.Error()
+}
+
+// joinClose closes c and returns err, or the error of closing.
+func joinClose(err error, c io.Closer) error {
+	if cerr := c.Close(); err == nil {
+		return cerr
+	}
+	return err
+}
+
+// dropStream removes a stream. The caller holds control.
+func (db *DB) dropStream(id uint32) {
+	next := maps.Clone(*db.streams.Load())
+	delete(next, id)
+	db.streams.Store(&next)
+}
+
+// now is the time by the injected clock.
+func (db *DB) now() time.Time { return db.o.Clock() }
+
+const account = "000000000000"
+
+func (db *DB) tableARN(name string) string {
+	return "arn:aws:dynamodb:" + db.o.Region + ":" + account + ":table/" + name
+}
+
+// begin is the first step of every request.
+func (db *DB) begin(ctx context.Context) error {
+	if db.closed.Load() {
+		return ErrClosed
+	}
+	return ctx.Err()
+}
+
+// schemaOf returns the schema of a table for reading.
+func (db *DB) schemaOf(name *string) (*schema, error) {
+	t := (*db.tables.Load())[tableName(name)]
+	if t == nil {
+		return nil, errNoTable()
+	}
+	s := t.schema.Load()
+	if s == nil {
+		return nil, errNoTable()
+	}
+	return s, nil
+}
+
+// enter returns the schema of a table for writing; the caller must leave it.
+func (db *DB) enter(name *string) (*schema, error) {
+	t := (*db.tables.Load())[tableName(name)]
+	if t == nil {
+		return nil, errNoTable()
+	}
+	t.gate.RLock()
+	s := t.schema.Load()
+	if s == nil {
+		t.gate.RUnlock()
+		return nil, errNoTable()
+	}
+	return s, nil
+}
+
+func (s *schema) leave() { s.table.gate.RUnlock() }
+
+// setTable publishes a table under its name, or removes the name when t is nil. The caller holds control.
+func (db *DB) setTable(name string, t *table) {
+	next := maps.Clone(*db.tables.Load())
+	if t == nil {
+		delete(next, name)
+	} else {
+		next[name] = t
+	}
+	db.tables.Store(&next)
+}
+
+// setStream publishes a stream. The caller holds control.
+func (db *DB) setStream(st *stream) {
+	next := maps.Clone(*db.streams.Load())
+	next[st.id] = st
+	db.streams.Store(&next)
+}

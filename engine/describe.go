@@ -1,0 +1,263 @@
+package engine
+
+import (
+	"cmp"
+	"context"
+	"encoding/binary"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/cockroachdb/pebble/v2"
+
+	"github.com/onefold/onefold/dynamo"
+)
+
+// DescribeTable returns what a table is. Its counts are exact while the process runs and may lag after a crash.
+func (db *DB) DescribeTable(ctx context.Context, in *dynamodb.DescribeTableInput, _ ...func(*dynamodb.Options)) (*dynamodb.DescribeTableOutput, error) {
+	if err := db.begin(ctx); err != nil {
+		return nil, err
+	}
+	t, err := db.named(in.TableName)
+	if err != nil {
+		return nil, err
+	}
+	return &dynamodb.DescribeTableOutput{Table: db.describe(t)}, nil
+}
+
+// named finds the table that a control request names.
+func (db *DB) named(name *string) (*table, error) {
+	if name == nil {
+		return nil, dynamo.Validation("The parameter 'TableName' is required but was not present in the request")
+	}
+	var c constraints
+	if err := checkTableName(name, &c); err != nil {
+		return nil, err
+	}
+	t := (*db.tables.Load())[tableName(name)]
+	if t == nil || t.schema.Load() == nil {
+		return nil, errNoTableNamed(tableName(name))
+	}
+	return t, nil
+}
+
+func (db *DB) describe(t *table) *types.TableDescription {
+	s := t.schema.Load()
+	d := s.desc
+	created := time.UnixMilli(d.Created).UTC()
+	arn, id, name := s.arn, d.UUID, d.Name
+	items, bytes := max(0, t.items.Load()), max(0, t.bytes.Load())
+	guarded := d.Guarded
+	td := &types.TableDescription{
+		TableName: &name, TableArn: &arn, TableId: &id, TableStatus: types.TableStatusActive, CreationDateTime: &created,
+		KeySchema: keySchema(d.Hash, d.Range), AttributeDefinitions: s.attributeDefinitions(), ItemCount: &items, TableSizeBytes: &bytes,
+		ProvisionedThroughput: throughput(d.Read, d.Write), DeletionProtectionEnabled: &guarded,
+	}
+	if d.Billing == types.BillingModePayPerRequest {
+		td.BillingModeSummary = &types.BillingModeSummary{BillingMode: d.Billing, LastUpdateToPayPerRequestDateTime: &created}
+	}
+	if d.Class != "" {
+		td.TableClassSummary = &types.TableClassSummary{TableClass: d.Class}
+	}
+	db.describeStream(td, d)
+	for _, x := range s.indexes {
+		s.describeIndex(td, x)
+	}
+	return td
+}
+
+func (db *DB) describeStream(td *types.TableDescription, d *tableDesc) {
+	st := (*db.streams.Load())[d.Latest]
+	if st == nil {
+		return
+	}
+	label, arn := st.desc.Load().Label, db.streamARN(st.desc.Load())
+	td.LatestStreamLabel, td.LatestStreamArn = &label, &arn
+	if d.Stream != 0 {
+		on := true
+		td.StreamSpecification = &types.StreamSpecification{StreamEnabled: &on, StreamViewType: st.view}
+	}
+}
+
+func (s *schema) describeIndex(td *types.TableDescription, x *index) {
+	d := x.desc
+	name, arn := d.Name, s.arn+"/index/"+d.Name
+	proj := &types.Projection{ProjectionType: d.Projection, NonKeyAttributes: slices.Clone(d.Include)}
+	var zero int64
+	if d.Local {
+		td.LocalSecondaryIndexes = append(td.LocalSecondaryIndexes, types.LocalSecondaryIndexDescription{
+			IndexName: &name, IndexArn: &arn, KeySchema: keySchema(d.Hash, d.Range), Projection: proj, ItemCount: &zero, IndexSizeBytes: &zero,
+		})
+		return
+	}
+	g := types.GlobalSecondaryIndexDescription{
+		IndexName: &name, IndexArn: &arn, KeySchema: keySchema(d.Hash, d.Range), Projection: proj, ItemCount: &zero, IndexSizeBytes: &zero,
+		IndexStatus: types.IndexStatusActive, ProvisionedThroughput: throughput(d.Read, d.Write),
+	}
+	if d.Building {
+		filling := true
+		g.IndexStatus, g.Backfilling = types.IndexStatusCreating, &filling
+	}
+	td.GlobalSecondaryIndexes = append(td.GlobalSecondaryIndexes, g)
+}
+
+func keySchema(hash, rng keyAttr) []types.KeySchemaElement {
+	ks := []types.KeySchemaElement{{AttributeName: &hash.Name, KeyType: types.KeyTypeHash}}
+	if rng.Name != "" {
+		ks = append(ks, types.KeySchemaElement{AttributeName: &rng.Name, KeyType: types.KeyTypeRange})
+	}
+	return ks
+}
+
+func throughput(read, write int64) *types.ProvisionedThroughputDescription {
+	var none int64
+	return &types.ProvisionedThroughputDescription{ReadCapacityUnits: &read, WriteCapacityUnits: &write, NumberOfDecreasesToday: &none}
+}
+
+func (s *schema) attributeDefinitions() []types.AttributeDefinition {
+	var defs []types.AttributeDefinition
+	for _, name := range sortedKeys(s.keys) {
+		defs = append(defs, types.AttributeDefinition{AttributeName: &name, AttributeType: s.keys[name]})
+	}
+	return defs
+}
+
+const maxListTables = 100
+
+// ListTables returns the names of the tables in ascending order, at most 100 a page.
+func (db *DB) ListTables(ctx context.Context, in *dynamodb.ListTablesInput, _ ...func(*dynamodb.Options)) (*dynamodb.ListTablesOutput, error) {
+	if err := db.begin(ctx); err != nil {
+		return nil, err
+	}
+	limit := maxListTables
+	if in.Limit != nil {
+		var c constraints
+		limit = int(*in.Limit)
+		if limit < 1 {
+			c.add(strconv.Itoa(limit), "limit", "Member must have value greater than or equal to 1")
+		} else if limit > maxListTables {
+			c.add(strconv.Itoa(limit), "limit", "Member must have value less than or equal to 100")
+		}
+		if err := c.err(); err != nil {
+			return nil, err
+		}
+	}
+	names := sortedKeys(*db.tables.Load())
+	if in.ExclusiveStartTableName != nil {
+		i, found := slices.BinarySearchFunc(names, *in.ExclusiveStartTableName, cmp.Compare[string])
+		if found {
+			i++
+		}
+		names = names[i:]
+	}
+	out := &dynamodb.ListTablesOutput{TableNames: names}
+	if len(names) > limit {
+		out.TableNames = names[:limit]
+		out.LastEvaluatedTableName = &names[limit-1]
+	}
+	return out, nil
+}
+
+// DeleteTable removes a table with its items and indexes. Its stream stays readable until it is trimmed.
+func (db *DB) DeleteTable(ctx context.Context, in *dynamodb.DeleteTableInput, _ ...func(*dynamodb.Options)) (*dynamodb.DeleteTableOutput, error) {
+	if err := db.begin(ctx); err != nil {
+		return nil, err
+	}
+	db.control.Lock()
+	defer db.control.Unlock()
+	t, err := db.named(in.TableName)
+	if err != nil {
+		return nil, err
+	}
+	desc := db.describe(t)
+	desc.TableStatus = types.TableStatusDeleting
+	t.gate.Lock()
+	defer t.gate.Unlock()
+	d := t.schema.Load().desc
+	if d.Guarded {
+		return nil, dynamo.Validation("Resource cannot be deleted as it is currently protected against deletion. Disable deletion protection first.")
+	}
+	if err := db.dropTable(d); err != nil {
+		return nil, err
+	}
+	db.setTable(d.Name, nil)
+	t.schema.Store(nil)
+	return &dynamodb.DeleteTableOutput{TableDescription: desc}, nil
+}
+
+// dropTable removes the rows of a table.
+func (db *DB) dropTable(d *tableDesc) error {
+	batch := db.store.NewBatch()
+	if err := batch.Delete(tableKey(d.Name), nil); err != nil {
+		return joinClose(err, batch)
+	}
+	if err := batch.Delete(countKey(d.ID), nil); err != nil {
+		return joinClose(err, batch)
+	}
+	for _, space := range []byte{spaceItem, spaceIndex, spaceExpiry} {
+		prefix := binary.BigEndian.AppendUint32([]byte{space}, d.ID)
+		if err := batch.DeleteRange(prefix, upperBound(prefix), nil); err != nil {
+			return joinClose(err, batch)
+		}
+	}
+	if err := db.closeStream(batch, d); err != nil {
+		return joinClose(err, batch)
+	}
+	return db.commitControl(batch)
+}
+
+// closeStream ends the table's stream. The caller holds control and the table's gate for writing.
+func (db *DB) closeStream(batch *pebble.Batch, d *tableDesc) error {
+	st := (*db.streams.Load())[d.Stream]
+	if st == nil {
+		return nil
+	}
+	db.order.Lock()
+	ended := st.desc.Load().ended(db.seq, db.now().UnixMilli())
+	db.order.Unlock()
+	if err := ended.put(batch); err != nil {
+		return err
+	}
+	st.desc.Store(ended)
+	d.Stream = 0
+	return nil
+}
+
+// countKey is where a table's number of items and their bytes are noted, 8 bytes each.
+func countKey(table uint32) []byte {
+	return binary.BigEndian.AppendUint32([]byte{spaceMeta, 'c'}, table)
+}
+
+// saveCounts notes the counts of all tables. They are kept for information alone.
+func (db *DB) saveCounts() (err error) {
+	batch := db.store.NewBatch()
+	defer func() { err = joinClose(err, batch) }()
+	for _, t := range *db.tables.Load() {
+		s := t.schema.Load()
+		if s == nil {
+			continue
+		}
+		v := binary.BigEndian.AppendUint64(nil, uint64(t.items.Load()))
+		v = binary.BigEndian.AppendUint64(v, uint64(t.bytes.Load()))
+		if err := batch.Set(countKey(s.desc.ID), v, nil); err != nil {
+			return err
+		}
+	}
+	return batch.Commit(pebble.NoSync)
+}
+
+func (db *DB) loadCounts() error {
+	for _, t := range *db.tables.Load() {
+		v, err := db.read(countKey(t.schema.Load().desc.ID))
+		if err != nil {
+			return err
+		}
+		if len(v) == 16 {
+			t.items.Store(int64(binary.BigEndian.Uint64(v)))
+			t.bytes.Store(int64(binary.BigEndian.Uint64(v[8:])))
+		}
+	}
+	return nil
+}

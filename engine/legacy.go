@@ -1,0 +1,257 @@
+package engine
+
+import (
+	"slices"
+	"sort"
+	"strconv"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/onefold/onefold/dynamo"
+)
+
+// The parameters of the time before expressions are answered by writing the expression that says the same.
+
+// legacyWrite are those of a write.
+type legacyWrite struct {
+	updates  map[string]types.AttributeValueUpdate
+	expected map[string]types.ExpectedAttributeValue
+	operator types.ConditionalOperator
+}
+
+// checkLegacy refuses expressions beside legacy parameters and turns the latter into expressions.
+func (e *expressions) checkLegacy(l legacyWrite, updates bool) error {
+	exprs := []exprParam{{"ConditionExpression", e.condition}}
+	if updates {
+		exprs = []exprParam{{"UpdateExpression", e.update}, {"ConditionExpression", e.condition}}
+	}
+	legacy := []legacyParam{{"AttributeUpdates", l.updates != nil}, {"Expected", l.expected != nil}, {"ConditionalOperator", l.operator != ""}}
+	if err := checkMix(exprs, legacy, e.names, e.values); err != nil {
+		return err
+	}
+	if l.updates == nil && l.expected == nil {
+		return nil
+	}
+	w := newLegacyWriter()
+	if err := w.update(l.updates); err != nil {
+		return err
+	}
+	if err := w.expect(l.expected, l.operator); err != nil {
+		return err
+	}
+	e.update, e.condition, e.names, e.values = w.sets(), w.all(l.operator), w.names, w.values
+	if len(e.values) == 0 {
+		e.values = nil
+	}
+	return nil
+}
+
+// legacyWriter writes expressions. Attributes are taken in the order of their names, so that equal requests have equal
+// texts and are parsed once.
+type legacyWriter struct {
+	names   map[string]string
+	values  map[string]types.AttributeValue
+	clauses map[string][]string // of an update expression, by keyword
+	terms   []string            // of a condition
+}
+
+func newLegacyWriter() *legacyWriter {
+	return &legacyWriter{names: map[string]string{}, values: map[string]types.AttributeValue{}, clauses: map[string][]string{}}
+}
+
+func (w *legacyWriter) name(attr string) string {
+	n := "#l" + strconv.Itoa(len(w.names))
+	w.names[n] = attr
+	return n
+}
+
+func (w *legacyWriter) value(v types.AttributeValue) string {
+	n := ":l" + strconv.Itoa(len(w.values))
+	w.values[n] = v
+	return n
+}
+
+func sortedKeys[V any](m map[string]V) []string {
+	keys := make([]string, 0, len(m))
+	for k := range m {
+		keys = append(keys, k)
+	}
+	sort.Strings(keys)
+	return keys
+}
+
+func (w *legacyWriter) update(updates map[string]types.AttributeValueUpdate) error {
+	for _, attr := range sortedKeys(updates) {
+		u := updates[attr]
+		switch {
+		case u.Value == nil && u.Action != types.AttributeActionDelete:
+			return dynamo.Validation("One or more parameter values were invalid: Only DELETE action is allowed when no attribute value is specified")
+		case u.Value == nil:
+			w.clauses["REMOVE"] = append(w.clauses["REMOVE"], w.name(attr))
+		case u.Action == types.AttributeActionDelete:
+			if !isSet(u.Value) {
+				return dynamo.Validation("One or more parameter values were invalid: DELETE action with value is not supported for the type %s", typeOf(u.Value))
+			}
+			w.clauses["DELETE"] = append(w.clauses["DELETE"], w.name(attr)+" "+w.value(u.Value))
+		case u.Action == types.AttributeActionAdd:
+			w.addUpdate(attr, u.Value)
+		default:
+			w.clauses["SET"] = append(w.clauses["SET"], w.name(attr)+" = "+w.value(u.Value))
+		}
+	}
+	return nil
+}
+
+// addUpdate writes ADD, which for a list means to append to it.
+func (w *legacyWriter) addUpdate(attr string, v types.AttributeValue) {
+	if _, ok := v.(*types.AttributeValueMemberL); ok {
+		n := w.name(attr)
+		empty := w.value(&types.AttributeValueMemberL{Value: []types.AttributeValue{}})
+		w.clauses["SET"] = append(w.clauses["SET"], n+" = list_append(if_not_exists("+n+", "+empty+"), "+w.value(v)+")")
+		return
+	}
+	w.clauses["ADD"] = append(w.clauses["ADD"], w.name(attr)+" "+w.value(v))
+}
+
+func isSet(v types.AttributeValue) bool {
+	return slices.Contains([]string{"SS", "NS", "BS"}, typeOf(v))
+}
+
+// sets returns the update expression; nil for none.
+func (w *legacyWriter) sets() *string {
+	var parts []string
+	for _, keyword := range []string{"SET", "REMOVE", "ADD", "DELETE"} {
+		if list := w.clauses[keyword]; len(list) > 0 {
+			parts = append(parts, keyword+" "+strings.Join(list, ", "))
+		}
+	}
+	return joined(parts, " ")
+}
+
+// all returns the condition; nil for none.
+func (w *legacyWriter) all(op types.ConditionalOperator) *string {
+	if op == types.ConditionalOperatorOr {
+		return joined(w.terms, " OR ")
+	}
+	return joined(w.terms, " AND ")
+}
+
+func joined(parts []string, sep string) *string {
+	if len(parts) == 0 {
+		return nil
+	}
+	s := strings.Join(parts, sep)
+	return &s
+}
+
+func (w *legacyWriter) expect(expected map[string]types.ExpectedAttributeValue, op types.ConditionalOperator) error {
+	for _, attr := range sortedKeys(expected) {
+		x := expected[attr]
+		if err := checkExpected(attr, x); err != nil {
+			return err
+		}
+		cond := types.Condition{ComparisonOperator: x.ComparisonOperator, AttributeValueList: x.AttributeValueList}
+		switch {
+		case x.ComparisonOperator != "" && x.Value != nil:
+			cond.AttributeValueList = []types.AttributeValue{x.Value}
+		case x.ComparisonOperator != "":
+		case x.Exists != nil && !*x.Exists:
+			cond.ComparisonOperator = types.ComparisonOperatorNull
+		default:
+			cond = types.Condition{ComparisonOperator: types.ComparisonOperatorEq, AttributeValueList: []types.AttributeValue{x.Value}}
+		}
+		if err := w.compare(attr, cond); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func checkExpected(attr string, x types.ExpectedAttributeValue) error {
+	const invalid = "One or more parameter values were invalid: "
+	operator := x.ComparisonOperator
+	needsNone := operator == types.ComparisonOperatorNull || operator == types.ComparisonOperatorNotNull
+	switch {
+	case x.Value != nil && x.AttributeValueList != nil:
+		return dynamo.Validation(invalid+"Value and AttributeValueList cannot be used together for Attribute: %s", attr)
+	case operator != "" && x.Exists != nil:
+		return dynamo.Validation(invalid+"Exists and ComparisonOperator cannot be used together for Attribute: %s", attr)
+	case operator != "" && !needsNone && x.Value == nil && x.AttributeValueList == nil:
+		return dynamo.Validation(invalid+"Value or AttributeValueList must be used with ComparisonOperator: %s for Attribute: %s", operator, attr)
+	case operator != "":
+		return nil
+	case x.AttributeValueList != nil:
+		return dynamo.Validation(invalid+"AttributeValueList can only be used with a ComparisonOperator for Attribute: %s", attr)
+	case x.Exists == nil && x.Value == nil:
+		return dynamo.Validation(invalid+"Value must be provided when Exists is null for Attribute: %s", attr)
+	case x.Exists != nil && *x.Exists && x.Value == nil:
+		return dynamo.Validation(invalid+"Value must be provided when Exists is true for Attribute: %s", attr)
+	case x.Exists != nil && !*x.Exists && x.Value != nil:
+		return dynamo.Validation(invalid+"Value cannot be used when Exists is false for Attribute: %s", attr)
+	}
+	return nil
+}
+
+// arguments is how many values a comparison takes; -1 is one or more.
+var arguments = map[types.ComparisonOperator]int{
+	types.ComparisonOperatorNull: 0, types.ComparisonOperatorNotNull: 0, types.ComparisonOperatorBetween: 2, types.ComparisonOperatorIn: -1,
+}
+
+// compare adds one comparison to the condition.
+func (w *legacyWriter) compare(attr string, c types.Condition) error {
+	want, special := arguments[c.ComparisonOperator]
+	if !special {
+		want = 1
+	}
+	if n := len(c.AttributeValueList); n != want && (want >= 0 || n == 0) {
+		return dynamo.Validation("One or more parameter values were invalid: Invalid number of argument(s) for the %s ComparisonOperator", c.ComparisonOperator)
+	}
+	for _, v := range c.AttributeValueList {
+		if typeOf(v) != typeOf(c.AttributeValueList[0]) {
+			return dynamo.Validation("One or more parameter values were invalid: AttributeValues inside AttributeValueList must be of same type")
+		}
+	}
+	n := w.name(attr)
+	args := make([]string, 0, len(c.AttributeValueList))
+	for _, v := range c.AttributeValueList {
+		args = append(args, w.value(v))
+	}
+	term, err := legacyTerm(n, c.ComparisonOperator, args)
+	if err == nil {
+		w.terms = append(w.terms, term)
+	}
+	return err
+}
+
+func legacyTerm(n string, op types.ComparisonOperator, args []string) (string, error) {
+	switch op {
+	case types.ComparisonOperatorEq:
+		return n + " = " + args[0], nil
+	case types.ComparisonOperatorNe:
+		return n + " <> " + args[0], nil
+	case types.ComparisonOperatorLt:
+		return n + " < " + args[0], nil
+	case types.ComparisonOperatorLe:
+		return n + " <= " + args[0], nil
+	case types.ComparisonOperatorGt:
+		return n + " > " + args[0], nil
+	case types.ComparisonOperatorGe:
+		return n + " >= " + args[0], nil
+	case types.ComparisonOperatorNull:
+		return "attribute_not_exists(" + n + ")", nil
+	case types.ComparisonOperatorNotNull:
+		return "attribute_exists(" + n + ")", nil
+	case types.ComparisonOperatorContains:
+		return "contains(" + n + ", " + args[0] + ")", nil
+	case types.ComparisonOperatorNotContains:
+		return "(attribute_exists(" + n + ") AND NOT contains(" + n + ", " + args[0] + "))", nil
+	case types.ComparisonOperatorBeginsWith:
+		return "begins_with(" + n + ", " + args[0] + ")", nil
+	case types.ComparisonOperatorIn:
+		return n + " IN (" + strings.Join(args, ", ") + ")", nil
+	case types.ComparisonOperatorBetween:
+		return n + " BETWEEN " + args[0] + " AND " + args[1], nil
+	}
+	return "", dynamo.Validation("Unsupported comparison operator: %s", op)
+}

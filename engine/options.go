@@ -1,0 +1,67 @@
+package engine
+
+import (
+	"errors"
+	"log/slog"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// Options configures a DB. The zero value is a good default.
+type Options struct {
+	Clock           func() time.Time // source of the time; default time.Now
+	Region          string           // AWS Region named in ARNs and stream records; default "us-east-1"
+	NoSync          bool             // acknowledge writes before they are on disk: a power loss takes the last of them
+	StreamShards    int              // open shards of a new stream, 1 to 256; default 1
+	RollEvery       int              // records after which a shard is closed and succeeded by a child; default never
+	StreamRetention time.Duration    // age at which stream records are trimmed; default 24 h
+	TTLInterval     time.Duration    // pause between two rounds of background upkeep; default 1 min, negative: none
+	CacheBytes      int64            // block cache; default 64 MB
+	MemTableBytes   int              // one memory table, of which there are at most three; default 32 MB
+	Logger          *slog.Logger     // default: slog.Default
+	FS              vfs.FS           // file system; default the operating system's
+}
+
+// ErrOptions is returned when an Options field is out of its range.
+var ErrOptions = errors.New("engine: invalid option")
+
+const (
+	defaultRegion    = "us-east-1"
+	defaultRetention = 24 * time.Hour
+	defaultUpkeep    = time.Minute
+	defaultCache     = 64 << 20
+	defaultMemTable  = 32 << 20
+	maxStreamShards  = 256
+)
+
+// withDefaults fills what the caller left zero.
+func (o Options) withDefaults() (Options, error) {
+	if o.StreamShards < 0 || o.StreamShards > maxStreamShards || o.RollEvery < 0 || o.CacheBytes < 0 || o.MemTableBytes < 0 || o.StreamRetention < 0 {
+		return o, ErrOptions
+	}
+	setDefault(&o.Region, defaultRegion)
+	setDefault(&o.StreamShards, 1)
+	setDefault(&o.StreamRetention, defaultRetention)
+	setDefault(&o.TTLInterval, defaultUpkeep)
+	setDefault(&o.CacheBytes, defaultCache)
+	setDefault(&o.MemTableBytes, defaultMemTable)
+	if o.Clock == nil {
+		o.Clock = time.Now
+	}
+	if o.Logger == nil {
+		o.Logger = slog.Default()
+	}
+	if o.FS == nil {
+		o.FS = vfs.Default
+	}
+	return o, nil
+}
+
+// setDefault gives *v the value d when it is zero.
+func setDefault[T comparable](v *T, d T) {
+	var zero T
+	if *v == zero {
+		*v = d
+	}
+}

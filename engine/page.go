@@ -1,0 +1,200 @@
+package engine
+
+import (
+	"fmt"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/cockroachdb/pebble/v2"
+
+	"github.com/onefold/onefold/engine/internal/expr"
+	"github.com/onefold/onefold/engine/internal/item"
+)
+
+// maxPageBytes is the size of evaluated items after which a page of a Query or Scan ends.
+const maxPageBytes = 1 << 20
+
+// pageRequest is what Query and Scan have in common: a range of rows of a table or of an index, in either order.
+type pageRequest struct {
+	s          *schema
+	x          *index // nil: the table
+	lower      []byte // first row
+	upper      []byte // end of the rows
+	after      []byte // row to start behind, nil: from the beginning
+	reverse    bool
+	limit      int // evaluated items, 0 for no bound
+	consistent bool
+	countOnly  bool
+	whole      bool // reach back to the table for what a local index does not project
+	filter     *expr.Condition
+	projection *expr.Projection
+}
+
+// page is the answer.
+type page struct {
+	items   []item.Item
+	count   int
+	scanned int
+	last    item.Item // where to go on, nil at the end
+	use     usage
+}
+
+// readPage evaluates rows until the range, the limit or the page's size is exhausted.
+func (db *DB) readPage(r *pageRequest) (p *page, err error) {
+	it, err := db.store.NewIter(&pebble.IterOptions{LowerBound: r.lower, UpperBound: r.upper})
+	if err != nil {
+		return nil, fmt.Errorf("engine: read: %w", err)
+	}
+	defer func() { err = joinClose(err, it) }()
+	p = new(page)
+	size := 0
+	for ok := r.first(it); ok; ok = r.next(it) {
+		v, err := it.ValueAndErr()
+		if err != nil {
+			return nil, fmt.Errorf("engine: read: %w", err)
+		}
+		n, err := db.evaluate(r, p, it.Key(), v)
+		if err != nil {
+			return nil, err
+		}
+		size += n
+		if p.scanned == r.limit || size >= maxPageBytes {
+			if p.last, err = r.position(v); err != nil {
+				return nil, err
+			}
+			break
+		}
+	}
+	if err := it.Error(); err != nil {
+		return nil, fmt.Errorf("engine: read: %w", err)
+	}
+	r.charge(p, size)
+	return p, nil
+}
+
+func (r *pageRequest) first(it *pebble.Iterator) bool {
+	switch {
+	case r.after == nil && r.reverse:
+		return it.Last()
+	case r.after == nil:
+		return it.First()
+	case r.reverse:
+		return it.SeekLT(r.after)
+	}
+	return it.SeekGE(append(r.after, 0))
+}
+
+func (r *pageRequest) next(it *pebble.Iterator) bool {
+	if r.reverse {
+		return it.Prev()
+	}
+	return it.Next()
+}
+
+// evaluate adds one row to the page and returns the bytes that it counts.
+func (db *DB) evaluate(r *pageRequest, p *page, key, row []byte) (int, error) {
+	size, b, err := splitRow(row)
+	if err != nil {
+		return 0, err
+	}
+	p.scanned++
+	if r.countOnly && r.filter == nil {
+		p.count++
+		return size, nil
+	}
+	it, err := db.rowItem(r, p, b)
+	if err != nil {
+		return 0, err
+	}
+	if r.filter != nil {
+		ok, err := r.filter.Eval(it)
+		if err != nil {
+			return 0, asValidation(err)
+		}
+		if !ok {
+			return size, nil
+		}
+	}
+	p.count++
+	if r.countOnly {
+		return size, nil
+	}
+	if r.projection != nil {
+		it = r.projection.Apply(it)
+	}
+	p.items = append(p.items, it)
+	return size, nil
+}
+
+// rowItem decodes a row, or the item that it stands for.
+func (db *DB) rowItem(r *pageRequest, p *page, b []byte) (item.Item, error) {
+	it, err := item.Decode(b)
+	if err != nil || !r.whole {
+		return it, err
+	}
+	full, size, err := db.fetch(db.store, r.s, it, nil)
+	if err != nil {
+		return nil, err
+	}
+	p.use.table += readUnits(size, r.consistent)
+	if full == nil {
+		return it, nil
+	}
+	return full, nil
+}
+
+// position returns the keys with which the next page starts behind a row.
+func (r *pageRequest) position(row []byte) (item.Item, error) {
+	_, b, err := splitRow(row)
+	if err != nil {
+		return nil, err
+	}
+	names := make([]string, 0, 4)
+	for _, a := range r.keyAttrs() {
+		names = append(names, a.Name)
+	}
+	return item.DecodeOnly(b, names)
+}
+
+// keyAttrs are the attributes that name a row: the index's keys and the table's, each once.
+func (r *pageRequest) keyAttrs() []keyAttr {
+	var attrs []keyAttr
+	add := func(a keyAttr) {
+		for _, b := range attrs {
+			if a.Name == b.Name {
+				return
+			}
+		}
+		if a.Name != "" {
+			attrs = append(attrs, a)
+		}
+	}
+	if r.x != nil {
+		add(r.x.hash)
+		add(r.x.rng)
+	}
+	add(r.s.hash)
+	add(r.s.rng)
+	return attrs
+}
+
+// charge counts the page's capacity: the sum of what was evaluated, rounded up once.
+func (r *pageRequest) charge(p *page, size int) {
+	h := readUnits(size, r.consistent)
+	if r.x == nil {
+		p.use.table += h
+	} else {
+		p.use.addIndex(r.x.ordinal, h)
+	}
+	r.s.meterUse(reading, p.use)
+}
+
+// itemsOut is the Items of a response: nil when only the count was asked for.
+func (p *page) itemsOut(countOnly bool) []map[string]types.AttributeValue {
+	if countOnly {
+		return nil
+	}
+	if p.items == nil {
+		return []map[string]types.AttributeValue{}
+	}
+	return p.items
+}

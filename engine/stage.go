@@ -1,0 +1,242 @@
+package engine
+
+import (
+	"bytes"
+	"strconv"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/cockroachdb/pebble/v2"
+
+	"github.com/onefold/onefold/engine/internal/item"
+)
+
+// change is what a request does to one item.
+type change struct {
+	s       *schema
+	key     []byte    // the item's row key
+	keyed   item.Item // an item with the same key attributes
+	old     []byte    // the row before, nil for none
+	oldItem item.Item // the same decoded, when somebody has asked
+	new     item.Item // the item after, nil for none
+	row     []byte    // the row after, nil for none
+	service bool      // made by expiry
+	use     usage     // the capacity that it takes
+}
+
+// primary returns the primary key bytes of the change's item: hash, partition key, sort key.
+func (ch *change) primary() []byte { return ch.key[itemPrefixLen:] }
+
+// same reports whether the change leaves the item as it was.
+func (ch *change) same() bool {
+	return (ch.old == nil) == (ch.row == nil) && bytes.Equal(ch.old, ch.row)
+}
+
+// before returns the item before the change, nil for none.
+func (ch *change) before() (item.Item, error) {
+	if ch.oldItem != nil || ch.old == nil {
+		return ch.oldItem, nil
+	}
+	it, err := decodeRow(ch.old)
+	ch.oldItem = it
+	return it, err
+}
+
+// look begins a change: it reads the row before. The caller holds the item's stripe.
+func (c *commit) look(s *schema, key []byte, keyed item.Item) (*change, error) {
+	old, err := c.get(key)
+	if err != nil {
+		return nil, err
+	}
+	c.changes = append(c.changes, change{s: s, key: key, keyed: keyed, old: old})
+	return &c.changes[len(c.changes)-1], nil
+}
+
+// get copies a row into the commit's memory; nil for none.
+func (c *commit) get(key []byte) ([]byte, error) {
+	v, closer, err := c.db.store.Get(key)
+	if err == pebble.ErrNotFound {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	row := c.keep(v)
+	if err := closer.Close(); err != nil {
+		return nil, err
+	}
+	if _, _, err := splitRow(row); err != nil {
+		return nil, err
+	}
+	return row, nil
+}
+
+// put sets the item after the change. It has been checked.
+func (c *commit) put(ch *change, it item.Item) {
+	at := len(c.buf)
+	c.buf = appendRowValue(c.buf, it)
+	ch.new, ch.row = it, c.buf[at:len(c.buf):len(c.buf)]
+}
+
+// stage adds the rows of a change to the batch: the item, its index rows, its expiry row and its stream record. A
+// change that changes nothing has none, yet takes capacity.
+func (c *commit) stage(ch *change) error {
+	ch.use.table = writeUnits(max(rowSize(ch.old), rowSize(ch.row)))
+	if len(ch.s.indexes) > 0 {
+		if err := c.stageIndexes(ch); err != nil {
+			return err
+		}
+	}
+	if ch.same() {
+		return nil
+	}
+	if err := setOrDelete(c.batch, ch.key, ch.row); err != nil {
+		return err
+	}
+	if err := c.stageExpiry(ch); err != nil {
+		return err
+	}
+	c.stageRecord(ch)
+	return nil
+}
+
+func setOrDelete(b *pebble.Batch, key, row []byte) error {
+	if row == nil {
+		return b.Delete(key, nil)
+	}
+	return b.Set(key, row, nil)
+}
+
+// stageIndexes adds the index rows that a change touches and counts the capacity they take.
+func (c *commit) stageIndexes(ch *change) error {
+	old, err := ch.before()
+	if err != nil {
+		return err
+	}
+	for _, x := range ch.s.indexes {
+		was, err := c.indexRow(x, old, ch.old, ch.primary())
+		if err != nil {
+			return err
+		}
+		is, err := c.indexRow(x, ch.new, ch.row, ch.primary())
+		if err != nil {
+			return err
+		}
+		ch.use.addIndex(x.ordinal, indexUnits(was, is))
+		if err := c.replaceRow(was, is); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// indexRow is a row of an index; nil key for none.
+type indexRow struct{ key, value []byte }
+
+// indexRow makes the row that an index has for an item, whose own row is row.
+func (c *commit) indexRow(x *index, it item.Item, row, primary []byte) (indexRow, error) {
+	if !x.covers(it) {
+		return indexRow{}, nil
+	}
+	at := len(c.buf)
+	buf, err := x.appendRow(c.buf, it, primary)
+	if err != nil {
+		return indexRow{}, err
+	}
+	c.buf = buf
+	r := indexRow{key: c.buf[at:len(c.buf):len(c.buf)], value: row}
+	if x.project != nil {
+		at = len(c.buf)
+		c.buf = appendRowValue(c.buf, x.entry(it))
+		r.value = c.buf[at:len(c.buf):len(c.buf)]
+	}
+	return r, nil
+}
+
+// replaceRow puts one index row in the place of another.
+func (c *commit) replaceRow(was, is indexRow) error {
+	sameKey := bytes.Equal(was.key, is.key)
+	if was.key != nil && !sameKey {
+		if err := c.batch.Delete(was.key, nil); err != nil {
+			return err
+		}
+	}
+	if is.key == nil || sameKey && bytes.Equal(was.value, is.value) {
+		return nil
+	}
+	return c.batch.Set(is.key, is.value, nil)
+}
+
+// stageExpiry moves the item's expiry row.
+func (c *commit) stageExpiry(ch *change) error {
+	attr := ch.s.desc.TTL
+	if attr == "" {
+		return nil
+	}
+	was, hadOne, err := ch.expiryBefore(attr)
+	if err != nil {
+		return err
+	}
+	is, hasOne := expiryOf(ch.new[attr])
+	if hadOne && (!hasOne || was != is) {
+		if err := c.batch.Delete(c.expiryKey(ch, was), nil); err != nil {
+			return err
+		}
+	}
+	if hasOne && (!hadOne || was != is) {
+		return c.batch.Set(c.expiryKey(ch, is), nil, nil)
+	}
+	return nil
+}
+
+func (ch *change) expiryBefore(attr string) (int64, bool, error) {
+	if ch.old == nil {
+		return 0, false, nil
+	}
+	if ch.oldItem != nil {
+		at, ok := expiryOf(ch.oldItem[attr])
+		return at, ok, nil
+	}
+	_, b, err := splitRow(ch.old)
+	if err != nil {
+		return 0, false, err
+	}
+	v, _, err := item.Lookup(b, attr)
+	at, ok := expiryOf(v)
+	return at, ok, err
+}
+
+func (c *commit) expiryKey(ch *change, at int64) []byte {
+	from := len(c.buf)
+	c.buf = appendExpiryKey(c.buf, ch.s.desc.ID, at, ch.primary())
+	return c.buf[from:len(c.buf):len(c.buf)]
+}
+
+// expiryOf reads an expiry attribute: a number of seconds since 1970. Other types never expire.
+func expiryOf(v types.AttributeValue) (int64, bool) {
+	n, ok := v.(*types.AttributeValueMemberN)
+	if !ok {
+		return 0, false
+	}
+	if at, err := strconv.ParseInt(n.Value, 10, 64); err == nil {
+		return at, at > 0
+	}
+	f, err := strconv.ParseFloat(n.Value, 64)
+	if err != nil || f <= 0 || f >= 1<<62 {
+		return 0, false
+	}
+	return int64(f), true
+}
+
+// stageRecord prepares the stream record of a change.
+func (c *commit) stageRecord(ch *change) {
+	st := ch.s.stream
+	if st == nil {
+		return
+	}
+	at := len(c.buf)
+	c.buf = appendRecord(c.buf, st.view, c.now, ch.service, ch.old, ch.row, func() []byte { return ch.keyRow() })
+	c.records = append(c.records, pendingRecord{stream: st, slot: st.slot(ch.primary()), value: c.buf[at:len(c.buf):len(c.buf)]})
+}
+
+// keyRow is the row of the item's key attributes alone.
+func (ch *change) keyRow() []byte { return appendRowValue(nil, ch.s.primaryKey(ch.keyed)) }

@@ -1,0 +1,56 @@
+package engine
+
+import (
+	"fmt"
+	"log/slog"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/bloom"
+	"github.com/cockroachdb/pebble/v2/sstable"
+)
+
+// storeOptions sets Pebble up for this package's rows: mostly new keys, point reads of keys that are often absent, and
+// two cores. Bloom filters answer "absent" without touching a block. The measurements are in bench_test.go.
+func storeOptions(o Options, memory bool) *pebble.Options {
+	p := &pebble.Options{
+		FS:                          o.FS,
+		CacheSize:                   o.CacheBytes,
+		MemTableSize:                uint64(o.MemTableBytes),
+		MemTableStopWritesThreshold: 3,
+		L0CompactionThreshold:       4,
+		L0StopWritesThreshold:       20,
+		LBaseMaxBytes:               128 << 20,
+		MaxOpenFiles:                1000,
+		BytesPerSync:                1 << 20,
+		WALBytesPerSync:             0,
+		DisableWAL:                  memory,
+		FormatMajorVersion:          pebble.FormatTableFormatV6,
+		CompactionConcurrencyRange:  func() (int, int) { return 1, 2 },
+		Logger:                      storeLogger{o.Logger},
+	}
+	for i := range p.Levels {
+		p.Levels[i].FilterPolicy = bloom.FilterPolicy(10)
+		p.Levels[i].BlockSize = 16 << 10
+		p.Levels[i].Compression = func() *sstable.CompressionProfile { return sstable.SnappyCompression }
+	}
+	return p
+}
+
+// storeLogger passes on what Pebble has to say, apart from its routine notes.
+type storeLogger struct{ log *slog.Logger }
+
+func (l storeLogger) Infof(format string, args ...any) {
+	l.log.Debug("engine: store: " + fmt.Sprintf(format, args...))
+}
+
+func (l storeLogger) Errorf(format string, args ...any) {
+	l.log.Error("engine: store: " + fmt.Sprintf(format, args...))
+}
+
+// Fatalf must not return: Pebble calls it when the log can no longer be written, and going on would acknowledge writes
+// that are lost.
+func (l storeLogger) Fatalf(format string, args ...any) {
+	msg := "engine: store: " + fmt.Sprintf(format, args...)
+	l.log.Error(msg)
+	panic(msg)
+}

@@ -1,0 +1,152 @@
+package engine
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/cockroachdb/pebble/v2"
+
+	"github.com/onefold/onefold/engine/internal/item"
+)
+
+// tokenLife is how long a ClientRequestToken is remembered.
+const tokenLife = 10 * time.Minute
+
+// A token's row is: milliseconds since 1970 at which it lapses, 8 bytes; digest of the request, 32 bytes.
+const tokenRow = 8 + sha256.Size
+
+func tokenKey(token string) []byte { return append([]byte{spaceToken}, token...) }
+
+func tokenTimeKey(lapses int64, token string) []byte {
+	return append(binary.BigEndian.AppendUint64([]byte{spaceTokenTime}, uint64(lapses)), token...)
+}
+
+// claim notes the token of a transaction in the commit. It reports done when the same transaction was committed before
+// and refuses another one under the same token. It holds the token's stripe until the commit unlocks.
+func (c *commit) claim(token string, sum [sha256.Size]byte) (done bool, err error) {
+	key := tokenKey(token)
+	c.lockToken(key)
+	row, err := c.db.read(key)
+	if err != nil {
+		return false, err
+	}
+	if len(row) == tokenRow && int64(binary.BigEndian.Uint64(row)) > c.now {
+		if string(row[8:]) == string(sum[:]) {
+			return true, nil
+		}
+		msg := "An error occurred (IdempotentParameterMismatch): request parameters do not match those of the first request with this token"
+		return false, &types.IdempotentParameterMismatchException{Message: &msg}
+	}
+	lapses := c.now + tokenLife.Milliseconds()
+	if err := c.batch.Set(key, append(binary.BigEndian.AppendUint64(nil, uint64(lapses)), sum[:]...), nil); err != nil {
+		return false, err
+	}
+	return false, c.batch.Set(tokenTimeKey(lapses, token), nil, nil)
+}
+
+// lockToken takes the stripe of a token. Tokens have stripes of their own, taken after those of items, one a commit.
+func (c *commit) lockToken(key []byte) {
+	c.token = &c.db.tokens[stripeOf(key)].Mutex
+	c.token.Lock()
+}
+
+// repeated answers a transaction that was committed before: nothing is written, and it costs what reading would.
+func (c *commit) repeated(in *dynamodb.TransactWriteItemsInput, actions []action) (*dynamodb.TransactWriteItemsOutput, error) {
+	for i := range actions {
+		ch, err := c.look(actions[i].s, actions[i].key, actions[i].keyed)
+		if err != nil {
+			return nil, c.abandon(err)
+		}
+		ch.use.table = 2 * readUnits(rowSize(ch.old), true)
+		ch.s.meterUse(reading, ch.use)
+	}
+	out := &dynamodb.TransactWriteItemsOutput{ConsumedCapacity: c.consumedByTransaction(in.ReturnConsumedCapacity, reading)}
+	if err := c.abandon(nil); err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+// digest is a hash of a transaction in canonical form: maps sorted, numbers normalised.
+func digest(actions []action) [sha256.Size]byte {
+	var b []byte
+	text := func(s string) { b = appendSized(b, []byte(s)) }
+	for i := range actions {
+		a := &actions[i]
+		b = append(b, byte(a.verb))
+		text(tableName(a.table))
+		b = item.Append(b, a.keyed)
+		e := a.source
+		for _, src := range []*string{e.update, e.condition} {
+			if src == nil {
+				b = append(b, 0)
+				continue
+			}
+			b = append(b, 1)
+			text(*src)
+		}
+		for _, name := range sortedKeys(e.names) {
+			text(name)
+			text(e.names[name])
+		}
+		b = item.Append(b, canonicalValues(e.values))
+		if a.all {
+			b = append(b, 1)
+		}
+	}
+	return sha256.Sum256(b)
+}
+
+// canonicalValues are the values of a request that has been checked.
+func canonicalValues(values map[string]types.AttributeValue) item.Item {
+	n, err := item.Normalize(values)
+	if err != nil {
+		return values
+	}
+	return n
+}
+
+// dropTokens forgets tokens that have lapsed, at most so many, and returns how many.
+func (db *DB) dropTokens(limit int) (n int, err error) {
+	upper := binary.BigEndian.AppendUint64([]byte{spaceTokenTime}, uint64(db.now().UnixMilli()))
+	it, err := db.store.NewIter(&pebble.IterOptions{LowerBound: []byte{spaceTokenTime}, UpperBound: upper})
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = joinClose(err, it) }()
+	for ok := it.First(); ok && n < limit; ok = it.Next() {
+		if err := db.dropToken(it.Key()); err != nil {
+			return n, err
+		}
+		n++
+	}
+	return n, it.Error()
+}
+
+const tokenTimePrefix = 1 + 8
+
+// dropToken forgets one token unless it has been claimed again since.
+func (db *DB) dropToken(timeKey []byte) (err error) {
+	key := tokenKey(string(timeKey[tokenTimePrefix:]))
+	lock := &db.tokens[stripeOf(key)]
+	lock.Lock()
+	defer lock.Unlock()
+	row, err := db.read(key)
+	if err != nil {
+		return err
+	}
+	batch := db.store.NewBatch()
+	defer func() { err = joinClose(err, batch) }()
+	if len(row) == tokenRow && string(row[:8]) == string(timeKey[1:tokenTimePrefix]) {
+		if err := batch.Delete(key, nil); err != nil {
+			return err
+		}
+	}
+	if err := batch.Delete(timeKey, nil); err != nil {
+		return err
+	}
+	return batch.Commit(pebble.NoSync)
+}

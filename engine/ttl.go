@@ -1,0 +1,227 @@
+package engine
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/onefold/onefold/dynamo"
+)
+
+// UpdateTimeToLive chooses the attribute that says when an item expires, or switches expiry off.
+func (db *DB) UpdateTimeToLive(ctx context.Context, in *dynamodb.UpdateTimeToLiveInput, _ ...func(*dynamodb.Options)) (*dynamodb.UpdateTimeToLiveOutput, error) {
+	if err := db.begin(ctx); err != nil {
+		return nil, err
+	}
+	spec, err := checkTTL(in.TimeToLiveSpecification)
+	if err != nil {
+		return nil, err
+	}
+	db.control.Lock()
+	defer db.control.Unlock()
+	t, err := db.named(in.TableName)
+	if err != nil {
+		return nil, err
+	}
+	u := tableUpdate{db: db, t: t, d: t.schema.Load().desc.clone()}
+	switch on := isTrue(spec.Enabled); {
+	case on && u.d.TTL == *spec.AttributeName:
+		return nil, dynamo.Validation("TimeToLive is already enabled")
+	case on && u.d.TTL != "":
+		return nil, dynamo.Validation("TimeToLive is active on a different AttributeName: current AttributeName is %s", u.d.TTL)
+	case !on && u.d.TTL == "":
+		return nil, dynamo.Validation("TimeToLive is already disabled")
+	case !on && u.d.TTL != *spec.AttributeName:
+		return nil, dynamo.Validation("TimeToLive is active on a different AttributeName: current AttributeName is %s", u.d.TTL)
+	case on:
+		u.d.TTL, u.d.Filling, u.fill = *spec.AttributeName, true, true
+	default:
+		u.d.TTL, u.d.Filling = "", false
+	}
+	u.batch = db.store.NewBatch()
+	if err := u.commit(); err != nil {
+		return nil, err
+	}
+	return &dynamodb.UpdateTimeToLiveOutput{TimeToLiveSpecification: spec}, nil
+}
+
+func checkTTL(spec *types.TimeToLiveSpecification) (*types.TimeToLiveSpecification, error) {
+	var c constraints
+	switch {
+	case spec == nil:
+		c.addNull("timeToLiveSpecification")
+	case spec.AttributeName == nil:
+		c.addNull("timeToLiveSpecification.attributeName")
+	case *spec.AttributeName == "":
+		c.add("", "timeToLiveSpecification.attributeName", "Member must have length greater than or equal to 1")
+	}
+	if spec != nil && spec.Enabled == nil {
+		c.addNull("timeToLiveSpecification.enabled")
+	}
+	return spec, c.err()
+}
+
+// DescribeTimeToLive returns the expiry attribute of a table.
+func (db *DB) DescribeTimeToLive(ctx context.Context, in *dynamodb.DescribeTimeToLiveInput, _ ...func(*dynamodb.Options)) (*dynamodb.DescribeTimeToLiveOutput, error) {
+	if err := db.begin(ctx); err != nil {
+		return nil, err
+	}
+	t, err := db.named(in.TableName)
+	if err != nil {
+		return nil, err
+	}
+	out := &types.TimeToLiveDescription{TimeToLiveStatus: types.TimeToLiveStatusDisabled}
+	if attr := t.schema.Load().desc.TTL; attr != "" {
+		out.TimeToLiveStatus, out.AttributeName = types.TimeToLiveStatusEnabled, &attr
+	}
+	return &dynamodb.DescribeTimeToLiveOutput{TimeToLiveDescription: out}, nil
+}
+
+// oldestExpiry is the age beyond which an expiry time is taken for a mistake and ignored.
+const oldestExpiry = 5 * 365 * 24 * time.Hour
+
+// ExpireNow deletes every item that has expired by the injected clock and returns how many. Items whose expiry is more
+// than five years ago are left alone, as DynamoDB does.
+func (db *DB) ExpireNow(ctx context.Context) (int, error) {
+	if err := db.begin(ctx); err != nil {
+		return 0, err
+	}
+	total := 0
+	for _, t := range *db.tables.Load() {
+		n, err := db.expireTable(ctx, t)
+		total += n
+		if err != nil {
+			return total, err
+		}
+	}
+	return total, nil
+}
+
+func (db *DB) expireTable(ctx context.Context, t *table) (int, error) {
+	s := t.schema.Load()
+	if s == nil || s.desc.TTL == "" {
+		return 0, nil
+	}
+	now := db.now()
+	from := appendExpiryKey(nil, s.desc.ID, max(0, now.Add(-oldestExpiry).Unix()), nil)
+	end := appendExpiryKey(nil, s.desc.ID, now.Unix()+1, nil)
+	total := 0
+	for {
+		keys, next, err := db.itemKeys(from, end)
+		if err != nil {
+			return total, err
+		}
+		n, err := db.expireChunk(ctx, t, keys)
+		total += n
+		if err != nil || next == nil {
+			return total, err
+		}
+		from = next
+	}
+}
+
+// expireChunk deletes the items of a chunk of expiry rows; each in a commit of its own, the last of which is awaited.
+func (db *DB) expireChunk(ctx context.Context, t *table, keys [][]byte) (int, error) {
+	total := 0
+	for i, key := range keys {
+		if err := ctx.Err(); err != nil {
+			return total, err
+		}
+		done, err := db.expireItem(t, key, i == len(keys)-1)
+		if err != nil {
+			return total, err
+		}
+		if done {
+			total++
+		}
+	}
+	return total, nil
+}
+
+// expireItem deletes the item of an expiry row unless it has got another expiry since.
+func (db *DB) expireItem(t *table, expiry []byte, sync bool) (bool, error) {
+	at := int64(binary.BigEndian.Uint64(expiry[5:]))
+	c := db.newCommit(1)
+	t.gate.RLock()
+	s := t.schema.Load()
+	if s == nil {
+		t.gate.RUnlock()
+		return false, c.abandon(nil)
+	}
+	c.entered = append(c.entered, s)
+	key := append(appendItemPrefix(nil, s.desc.ID), expiry[expiryPrefixLen:]...)
+	c.locked = db.stripes.lockAll(append(c.locked, stripeOf(key)))
+	ch, err := c.look(s, key, nil)
+	if err != nil {
+		return false, c.abandon(err)
+	}
+	it, err := ch.before()
+	if err != nil {
+		return false, c.abandon(err)
+	}
+	is, ok := expiryOf(it[s.desc.TTL])
+	if !ok || is != at {
+		return false, c.dropStale(expiry)
+	}
+	ch.keyed, ch.service = it, true
+	if err := c.stage(ch); err != nil {
+		return false, c.abandon(err)
+	}
+	c.unsynced = !sync
+	c.publish()
+	if c.failed == nil {
+		ch.countItem()
+	}
+	return true, c.await()
+}
+
+// dropStale removes an expiry row that no item stands behind.
+func (c *commit) dropStale(expiry []byte) error {
+	if err := c.batch.Delete(expiry, nil); err != nil {
+		return c.abandon(err)
+	}
+	c.unsynced = true
+	return c.finish()
+}
+
+// startUpkeep runs the background work until Close: expiry, trimming, forgetting tokens.
+func (db *DB) startUpkeep() {
+	if db.o.TTLInterval < 0 {
+		return
+	}
+	db.work.Add(1)
+	go func() {
+		defer db.work.Done()
+		tick := time.NewTicker(db.o.TTLInterval)
+		defer tick.Stop()
+		for {
+			select {
+			case <-db.ctx.Done():
+				return
+			case <-tick.C:
+				if err := db.upkeep(db.ctx); err != nil && db.ctx.Err() == nil {
+					db.o.Logger.Error("engine: upkeep failed; it is tried again", "error", err)
+				}
+			}
+		}
+	}()
+}
+
+const tokensPerRound = 100_000
+
+func (db *DB) upkeep(ctx context.Context) error {
+	if _, err := db.ExpireNow(ctx); err != nil {
+		return fmt.Errorf("expire items: %w", err)
+	}
+	if err := db.TrimStreams(ctx); err != nil {
+		return fmt.Errorf("trim streams: %w", err)
+	}
+	if _, err := db.dropTokens(tokensPerRound); err != nil {
+		return fmt.Errorf("drop tokens: %w", err)
+	}
+	return db.saveCounts()
+}

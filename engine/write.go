@@ -1,0 +1,217 @@
+package engine
+
+import (
+	"context"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/onefold/onefold/dynamo"
+	"github.com/onefold/onefold/engine/internal/item"
+)
+
+// PutItem stores an item in the place of the one with the same key.
+func (db *DB) PutItem(ctx context.Context, in *dynamodb.PutItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error) {
+	if err := db.begin(ctx); err != nil {
+		return nil, err
+	}
+	a := action{verb: verbPut, table: in.TableName, all: in.ReturnValuesOnConditionCheckFailure == allOldOnFailure}
+	if err := db.checkPut(in, &a); err != nil {
+		return nil, err
+	}
+	out := new(dynamodb.PutItemOutput)
+	err := db.write(&a, func(ch *change) (err error) {
+		out.ConsumedCapacity = ch.s.consumed(in.ReturnConsumedCapacity, ch.use)
+		out.ItemCollectionMetrics = ch.collection(in.ReturnItemCollectionMetrics)
+		if in.ReturnValues == types.ReturnValueAllOld {
+			out.Attributes, err = decodeRow(ch.old)
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+const allOldOnFailure = types.ReturnValuesOnConditionCheckFailureAllOld
+
+func (db *DB) checkPut(in *dynamodb.PutItemInput, a *action) (err error) {
+	var c constraints
+	if in.Item == nil {
+		c.addNull("item")
+	}
+	c.checkReturns(in.ReturnConsumedCapacity, in.ReturnItemCollectionMetrics, in.ReturnValues)
+	if err := checkTableName(in.TableName, &c); err != nil {
+		return err
+	}
+	if in.ReturnValues != "" && in.ReturnValues != types.ReturnValueNone && in.ReturnValues != types.ReturnValueAllOld {
+		return dynamo.Validation("ReturnValues can only be ALL_OLD or NONE")
+	}
+	e := expressions{condition: in.ConditionExpression, names: in.ExpressionAttributeNames, values: in.ExpressionAttributeValues}
+	if err := e.checkLegacy(legacyWrite{expected: in.Expected, operator: in.ConditionalOperator}, false); err != nil {
+		return err
+	}
+	if a.keyed, err = normalize(in.Item); err != nil {
+		return err
+	}
+	return db.bind(a, e)
+}
+
+// DeleteItem removes an item. That there is none is no error.
+func (db *DB) DeleteItem(ctx context.Context, in *dynamodb.DeleteItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.DeleteItemOutput, error) {
+	if err := db.begin(ctx); err != nil {
+		return nil, err
+	}
+	a := action{verb: verbDelete, table: in.TableName, all: in.ReturnValuesOnConditionCheckFailure == allOldOnFailure}
+	if err := db.checkDelete(in, &a); err != nil {
+		return nil, err
+	}
+	out := new(dynamodb.DeleteItemOutput)
+	err := db.write(&a, func(ch *change) (err error) {
+		out.ConsumedCapacity = ch.s.consumed(in.ReturnConsumedCapacity, ch.use)
+		out.ItemCollectionMetrics = ch.collection(in.ReturnItemCollectionMetrics)
+		if in.ReturnValues == types.ReturnValueAllOld {
+			out.Attributes, err = decodeRow(ch.old)
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (db *DB) checkDelete(in *dynamodb.DeleteItemInput, a *action) (err error) {
+	var c constraints
+	if in.Key == nil {
+		c.addNull("key")
+	}
+	c.checkReturns(in.ReturnConsumedCapacity, in.ReturnItemCollectionMetrics, in.ReturnValues)
+	if err := checkTableName(in.TableName, &c); err != nil {
+		return err
+	}
+	if in.ReturnValues != "" && in.ReturnValues != types.ReturnValueNone && in.ReturnValues != types.ReturnValueAllOld {
+		return dynamo.Validation("ReturnValues can only be ALL_OLD or NONE")
+	}
+	e := expressions{condition: in.ConditionExpression, names: in.ExpressionAttributeNames, values: in.ExpressionAttributeValues}
+	if err := e.checkLegacy(legacyWrite{expected: in.Expected, operator: in.ConditionalOperator}, false); err != nil {
+		return err
+	}
+	if a.keyed, err = normalize(in.Key); err != nil {
+		return err
+	}
+	return db.bind(a, e)
+}
+
+// UpdateItem changes attributes of an item, which it makes when there is none.
+func (db *DB) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error) {
+	if err := db.begin(ctx); err != nil {
+		return nil, err
+	}
+	a := action{verb: verbUpdate, table: in.TableName, all: in.ReturnValuesOnConditionCheckFailure == allOldOnFailure}
+	if err := db.checkUpdateInput(in, &a); err != nil {
+		return nil, err
+	}
+	out := new(dynamodb.UpdateItemOutput)
+	err := db.write(&a, func(ch *change) (err error) {
+		out.ConsumedCapacity = ch.s.consumed(in.ReturnConsumedCapacity, ch.use)
+		out.ItemCollectionMetrics = ch.collection(in.ReturnItemCollectionMetrics)
+		out.Attributes, err = a.returned(ch, in.ReturnValues)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (db *DB) checkUpdateInput(in *dynamodb.UpdateItemInput, a *action) (err error) {
+	var c constraints
+	if in.Key == nil {
+		c.addNull("key")
+	}
+	c.checkReturns(in.ReturnConsumedCapacity, in.ReturnItemCollectionMetrics, in.ReturnValues)
+	if err := checkTableName(in.TableName, &c); err != nil {
+		return err
+	}
+	e := expressions{update: in.UpdateExpression, condition: in.ConditionExpression, names: in.ExpressionAttributeNames, values: in.ExpressionAttributeValues}
+	if err := e.checkLegacy(legacyWrite{updates: in.AttributeUpdates, expected: in.Expected, operator: in.ConditionalOperator}, true); err != nil {
+		return err
+	}
+	if a.keyed, err = normalize(in.Key); err != nil {
+		return err
+	}
+	return db.bind(a, e)
+}
+
+// returned is what an update answers with: the whole item, or only what the update has touched, before or after.
+func (a *action) returned(ch *change, how types.ReturnValue) (item.Item, error) {
+	row := ch.old
+	if how == types.ReturnValueAllNew || how == types.ReturnValueUpdatedNew {
+		row = ch.row
+	} else if how != types.ReturnValueAllOld && how != types.ReturnValueUpdatedOld {
+		return nil, nil
+	}
+	it, err := decodeRow(row)
+	if err != nil || it == nil || how == types.ReturnValueAllOld || how == types.ReturnValueAllNew {
+		return it, err
+	}
+	if a.update == nil {
+		return nil, nil
+	}
+	if it = a.update.Project(it); len(it) == 0 {
+		return nil, nil
+	}
+	return it, nil
+}
+
+// write performs one action. answer is called once the change is visible, before it is on disk.
+func (db *DB) write(a *action, answer func(*change) error) error {
+	c := db.newCommit(1)
+	s, err := c.enter(a.table)
+	if err != nil {
+		return c.abandon(err)
+	}
+	if err := a.resolve(c, s); err != nil {
+		return c.abandon(err)
+	}
+	c.locked = db.stripes.lockAll(append(c.locked, stripeOf(a.key)))
+	ch, err := c.perform(a)
+	if err != nil {
+		return c.abandon(err)
+	}
+	c.publish()
+	c.count()
+	err = answer(ch)
+	if werr := c.await(); werr != nil {
+		return werr
+	}
+	return err
+}
+
+// count adds what a published commit has changed to the meters and to the tables' counts.
+func (c *commit) count() {
+	if c.failed != nil {
+		return
+	}
+	for i := range c.changes {
+		ch := &c.changes[i]
+		ch.meterChange()
+		ch.countItem()
+	}
+}
+
+// countItem keeps the table's number of items and their size.
+func (ch *change) countItem() {
+	t := ch.s.table
+	if d := rowSize(ch.row) - rowSize(ch.old); d != 0 {
+		t.bytes.Add(int64(d))
+	}
+	switch {
+	case ch.old == nil && ch.row != nil:
+		t.items.Add(1)
+	case ch.old != nil && ch.row == nil:
+		t.items.Add(-1)
+	}
+}

@@ -119,3 +119,40 @@ func monthBounds(month string) (first, last string) {
 	}
 	return first, d.AddDate(0, 1, -1).Format(dayLayout)
 }
+
+// monthAfter is the month after a valid month.
+func monthAfter(month string) string {
+	_, last := monthBounds(month)
+	return monthOf(shiftDay(last, 1))
+}
+
+// monthsOf names the months of days, which are in order.
+func monthsOf(days []string) []string {
+	var months []string
+	for _, d := range days {
+		if m := monthOf(d); len(months) == 0 || months[len(months)-1] != m {
+			months = append(months, m)
+		}
+	}
+	return months
+}
+
+// hourRange is the half-open range of the names of the hours of days.
+func (c calendar) hourRange(s span) (from, to string, err error) {
+	start, _, err := c.bounds(s.from)
+	if err != nil {
+		return "", "", err
+	}
+	_, end, err := c.bounds(s.to)
+	return start.Format(hourLayout), end.Format(hourLayout), err
+}
+
+// daysBetween is how many days lie from one valid day to another.
+func daysBetween(from, to string) int {
+	a, errA := time.Parse(dayLayout, from)
+	b, errB := time.Parse(dayLayout, to)
+	if errA != nil || errB != nil {
+		return 0
+	}
+	return int(b.Sub(a) / (24 * time.Hour))
+}

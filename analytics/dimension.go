@@ -27,3 +27,6 @@ const (
 	ByLanguage    Dimension = "language"
 	ByEventName   Dimension = "event"
 )
+
+// Dimensions are all of them.
+var Dimensions = append([]Dimension{ByPage, ByEventName}, visitDimensions[:]...)

@@ -152,7 +152,7 @@ type Session struct {
 	VisitorID    string `dynamodbav:"visitor"`
 	VisitorShard int    `dynamodbav:"vshard,omitempty"`
 	Day          string `dynamodbav:"day"`
-	UserID       string `dynamodbav:"user,omitempty"`
+	UserID       string `dynamodbav:"userId,omitempty"`
 	Start        int64  `dynamodbav:"start"` // epoch milliseconds
 	End          int64  `dynamodbav:"end"`
 	EntryPath    string `dynamodbav:"entry,omitempty"`

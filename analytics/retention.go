@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/onefold/onefold/table"
 )
 
 // ErrRetention is returned when a site's retention would lose data: a tier that expires before the tier above it is
@@ -64,6 +66,16 @@ func (r Retention) Check() error {
 		return fmt.Errorf("%w: months are kept for %d days; with days of %d choose %d to %d, or 0 for ever", ErrRetention, r.MonthDays, day, day, maxDays)
 	}
 	return nil
+}
+
+// Tiers are the tiers as the schema's check and its documents know them. Check asks for more.
+func (r Retention) Tiers() table.Tiers {
+	return table.Tiers{Tiers: []table.Tier{
+		{Name: "raw", Keep: r.Raw()},
+		{Name: string(Hour), Bucket: time.Hour, Keep: r.Of(Hour)},
+		{Name: string(Day), Bucket: inDays(1), Keep: r.Of(Day)},
+		{Name: string(Month), Bucket: inDays(longestMonth), Keep: r.Of(Month)},
+	}}
 }
 
 func orDefault(n, d int) int {

@@ -1,0 +1,269 @@
+package analytics
+
+import (
+	"context"
+	"iter"
+	"time"
+
+	"github.com/oklog/ulid/v2"
+
+	"github.com/onefold/onefold/fold"
+	"github.com/onefold/onefold/table"
+)
+
+// The access patterns: everything that is asked of the table. Their loads are those of a site of a million events a
+// day whose dashboard is open all the time.
+
+// Schema is all that this package stores and asks.
+var Schema = table.MustSchema("analytics",
+	Sites, Goals, Events, Visitors, Sessions, StatsItems, Breakdowns, Realtimes, Salts, RollupMarks, Jobs,
+	IngestEvent, SessionEvents, SessionByID, RecentSessions, SessionsByTime, SessionsOfUser, VisitorDays, StatsByTime,
+	BreakdownByTime, Minutes, SiteByID, SitesOfOwner, EventsByTime, GoalsOfSite, DaysToRollUp,
+	fold.Schema,
+	table.ExpiryOrder("analytics", Retention{}.Tiers()),
+)
+
+var (
+	eventVisitor = table.FieldOf(Events, func(e *Event) *string { return &e.VisitorID })
+	eventName    = table.FieldOf(Events, func(e *Event) *string { return &e.Name })
+)
+
+// IngestEvent writes an event unless it is there: a retry finds its own key.
+var IngestEvent = table.NewCreate(Events, table.CreateDef{
+	ID: "W1", Question: "ingest an event, once however often it is sent",
+	Load: table.Load{PerSecond: 12, Items: 1, ItemBytes: 350},
+})
+
+// SessionEventsIn asks for the events of a session. EventsOfSession makes it.
+type SessionEventsIn struct {
+	SiteID    string `dynamodbav:"siteId"`
+	From      string `dynamodbav:"from"` // event ids, half-open
+	To        string `dynamodbav:"to"`
+	VisitorID string `dynamodbav:"visitor"`
+	Shards    []int  `dynamodbav:"-"`
+}
+
+// SessionEvents are the events of a session in the order of time. Only the session's own minutes are read of each
+// shard. Where a visitor's sessions overlap in time (session ids of the client) they are told apart by Event.SessionID.
+var SessionEvents = table.NewQuery(Events, table.QueryDef[SessionEventsIn]{
+	ID: "W2", Question: "the events of a session",
+	From: "EVENT#{from}", To: "EVENT#{to}",
+	FanOut: "shard", Over: func(in SessionEventsIn) []int { return in.Shards },
+	Filter: func(in SessionEventsIn) table.Cond { return eventVisitor.Eq(in.VisitorID) },
+	Load:   table.Load{PerSecond: 0.01, Items: 40, ItemBytes: 350},
+})
+
+// EventsOfSession asks for the events of a session of a site.
+func EventsOfSession(site *Site, s *Session) SessionEventsIn {
+	from, to := time.UnixMilli(s.Start), time.UnixMilli(s.End+1)
+	return SessionEventsIn{
+		SiteID: s.SiteID, From: firstID(from), To: firstID(to), VisitorID: s.VisitorID,
+		Shards: site.Sharding.Over(from, to),
+	}
+}
+
+// firstID is the least event id of a millisecond.
+func firstID(at time.Time) string {
+	var id ulid.ULID
+	if err := id.SetTime(ulid.Timestamp(at)); err != nil { // after the year 10889
+		return ulid.ULID{255}.String()
+	}
+	return id.String()
+}
+
+// SessionIn names a session.
+type SessionIn = SessionKey
+
+// SessionByID is one session.
+var SessionByID = table.NewGet[SessionIn](Sessions, table.GetDef{
+	ID: "W3", Question: "one session", Load: table.Load{PerSecond: 0.05, Items: 1, ItemBytes: 500},
+})
+
+// SiteIn names a site.
+type SiteIn = SiteKey
+
+// RecentSessions are the sessions of a site, the latest to start first.
+var RecentSessions = table.NewQuery(Sessions, table.QueryDef[SiteIn]{
+	ID: "W4", Question: "the recent sessions of a site", Desc: true,
+	Load: table.Load{PerSecond: 0.2, Items: 50, ItemBytes: 500},
+})
+
+// UserIn names a user as sites identify them.
+type UserIn struct {
+	UserID string `dynamodbav:"userId"`
+}
+
+// SessionsOfUser are the sessions of a user, the latest first, on every site that knows one by that id. Two sites may
+// mean two people by it: use UserJourney for what is shown to the people of one site.
+var SessionsOfUser = table.NewQuery(Sessions, table.QueryDef[UserIn]{
+	ID: "W5", Question: "the sessions of a user (user journey)", Index: "gsi1", Desc: true,
+	Load: table.Load{PerSecond: 0.01, Items: 20, ItemBytes: 500},
+})
+
+// UserJourney yields the sessions of a user of a site, the latest first.
+func UserJourney(ctx context.Context, t *table.Table, siteID, userID string) iter.Seq2[Session, error] {
+	return func(yield func(Session, error) bool) {
+		for s, err := range SessionsOfUser.All(ctx, t, UserIn{userID}) {
+			if (err != nil || s.SiteID == siteID) && !yield(s, err) {
+				return
+			}
+		}
+	}
+}
+
+// VisitorIn names a visitor of a site. Ids change with every day, so a visitor has one day.
+type VisitorIn struct {
+	SiteID    string `dynamodbav:"siteId"`
+	Shard     int    `dynamodbav:"shard"`
+	VisitorID string `dynamodbav:"visitorId"`
+}
+
+// VisitorDays are a visitor's sessions, as the visits of his day.
+var VisitorDays = table.NewQuery(Visitors, table.QueryDef[VisitorIn]{
+	ID: "W6", Question: "the sessions of a visitor", Prefix: "VISITOR#{visitorId}#",
+	Load: table.Load{PerSecond: 0.01, Items: 1, ItemBytes: 700},
+})
+
+// StatsIn asks for the statistics of the buckets in [From, To), by their starts; an empty To is open.
+type StatsIn struct {
+	SiteID string `dynamodbav:"siteId"`
+	Period Period `dynamodbav:"period"`
+	From   string `dynamodbav:"from"`
+	To     string `dynamodbav:"to"`
+}
+
+// StatsByTime are the statistics of a site, bucket by bucket.
+var StatsByTime = table.NewQuery(StatsItems, table.QueryDef[StatsIn]{
+	ID: "W7", Question: "the statistics of a site for a range, by hour, day or month",
+	From: "STATS#{period}#{from}", To: "STATS#{period}#{to}",
+	Load: table.Load{PerSecond: 0.5, Items: 31, ItemBytes: 250},
+})
+
+// BreakdownIn asks for the values of a dimension in the buckets in [From, To), by their starts; an empty To is open.
+type BreakdownIn struct {
+	SiteID    string    `dynamodbav:"siteId"`
+	Period    Period    `dynamodbav:"period"`
+	Dimension Dimension `dynamodbav:"dimension"`
+	From      string    `dynamodbav:"from"`
+	To        string    `dynamodbav:"to"`
+}
+
+// BreakdownByTime are the values of one dimension, bucket by bucket.
+var BreakdownByTime = table.NewQuery(Breakdowns, table.QueryDef[BreakdownIn]{
+	ID: "W8", Question: "the breakdown of one dimension of a site for a range",
+	From: "BREAKDOWN#{period}#{dimension}#{from}", To: "BREAKDOWN#{period}#{dimension}#{to}",
+	Load: table.Load{PerSecond: 0.5, Items: 31, ItemBytes: 4_000},
+})
+
+// MinutesIn asks for the minutes in [From, To). LastMinutes makes it.
+type MinutesIn struct {
+	SiteID string `dynamodbav:"siteId"`
+	From   string `dynamodbav:"from"`
+	To     string `dynamodbav:"to"`
+}
+
+// Minutes are what happened in the last minutes of a site. A minute is known for ten.
+var Minutes = table.NewQuery(Realtimes, table.QueryDef[MinutesIn]{
+	ID: "W9", Question: "realtime: the last minutes of a site",
+	From: "REALTIME#{from}", To: "REALTIME#{to}",
+	Load: table.Load{PerSecond: 0.2, Items: 5, ItemBytes: 2_000},
+})
+
+// LastMinutes asks for the minute of an instant and those before it, n in all.
+func LastMinutes(siteID string, now time.Time, n int) MinutesIn {
+	minute := now.UTC().Truncate(time.Minute)
+	return MinutesIn{
+		SiteID: siteID,
+		From:   minute.Add(-time.Duration(n-1) * time.Minute).Format(minuteLayout),
+		To:     minute.Add(time.Minute).Format(minuteLayout),
+	}
+}
+
+// SiteByID is one site.
+var SiteByID = table.NewGet[SiteIn](Sites, table.GetDef{
+	ID: "W10", Question: "a site and its settings", Load: table.Load{PerSecond: 1, Items: 1, ItemBytes: 400},
+})
+
+// OwnerIn names an owner of sites.
+type OwnerIn struct {
+	OwnerID string `dynamodbav:"ownerId"`
+}
+
+// SitesOfOwner are the sites of an owner, by id.
+var SitesOfOwner = table.NewQuery(Sites, table.QueryDef[OwnerIn]{
+	ID: "W10b", Question: "the sites of an owner", Index: "gsi1",
+	Load: table.Load{PerSecond: 0.01, Items: 5, ItemBytes: 400},
+})
+
+// EventKind says which events are wanted.
+type EventKind string
+
+// The kinds of events. The zero value is all.
+const (
+	PageViewsOnly    EventKind = "pageview"
+	CustomEventsOnly EventKind = "event"
+)
+
+// EventsIn asks for the events of a site in a range of time. EventsBetween makes it.
+type EventsIn struct {
+	SiteID string    `dynamodbav:"siteId"`
+	From   string    `dynamodbav:"from"` // event ids, half-open
+	To     string    `dynamodbav:"to"`
+	Shards []int     `dynamodbav:"-"`
+	Kind   EventKind `dynamodbav:"-"`
+}
+
+// EventsByTime are the raw events of a site in the order of time.
+var EventsByTime = table.NewQuery(Events, table.QueryDef[EventsIn]{
+	ID: "W11", Question: "the page views or custom events of a site by date",
+	From: "EVENT#{from}", To: "EVENT#{to}",
+	FanOut: "shard", Over: func(in EventsIn) []int { return in.Shards },
+	Filter: func(in EventsIn) table.Cond {
+		switch in.Kind {
+		case PageViewsOnly:
+			return eventName.Missing()
+		case CustomEventsOnly:
+			return eventName.Exists()
+		}
+		return table.Cond{}
+	},
+	Load: table.Load{PerSecond: 0.001, Items: 1_000_000, ItemBytes: 350},
+})
+
+// EventsBetween asks for the events of a site with times in [from, to).
+func EventsBetween(site *Site, from, to time.Time, kind EventKind) EventsIn {
+	return EventsIn{SiteID: site.SiteID, From: firstID(from), To: firstID(to), Shards: site.Sharding.Over(from, to), Kind: kind}
+}
+
+// GoalsOfSite are the goals of a site, by id.
+var GoalsOfSite = table.NewQuery(Goals, table.QueryDef[SiteIn]{
+	ID: "W12", Question: "the goals of a site", Load: table.Load{PerSecond: 0.1, Items: 5, ItemBytes: 150},
+})
+
+// DaysIn asks for days in [From, To); an empty end is open.
+type DaysIn struct {
+	SiteID string `dynamodbav:"siteId"`
+	From   string `dynamodbav:"from"`
+	To     string `dynamodbav:"to"`
+}
+
+// DaysToRollUp are the days whose hours have changed since their roll-up.
+var DaysToRollUp = table.NewQuery(RollupMarks, table.QueryDef[DaysIn]{
+	ID: "W13", Question: "the days of a site that wait for a roll-up",
+	From: "ROLLUP#{from}", To: "ROLLUP#{to}",
+	Load: table.Load{PerSecond: 0.5, Items: 1, ItemBytes: 120},
+})
+
+// SessionsIn asks for sessions by their ids, half-open; an empty end is open.
+type SessionsIn struct {
+	SiteID string `dynamodbav:"siteId"`
+	From   string `dynamodbav:"from"`
+	To     string `dynamodbav:"to"`
+}
+
+// SessionsByTime are the sessions of a site in the order of their starts.
+var SessionsByTime = table.NewQuery(Sessions, table.QueryDef[SessionsIn]{
+	ID: "W4b", Question: "the sessions of a site that started in a range of time",
+	From: "SESSION#{from}", To: "SESSION#{to}",
+	Load: table.Load{PerSecond: 0.001, Items: 100_000, ItemBytes: 500},
+})

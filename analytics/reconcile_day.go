@@ -1,0 +1,346 @@
+package analytics
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/onefold/onefold/fold"
+	"github.com/onefold/onefold/table"
+)
+
+// A derived item is compared with exactly the events that it has counted, while events are being written:
+//
+//	1. read the item's version
+//	2. read the raw events, and compute what they make of the item
+//	3. wait until everything in the stream is folded
+//	4. read the item again
+//
+// If its version is the same, nothing was counted in it between 1 and 4. So it counts no event that was not there
+// before 1, all of which are among those of 2; and because of 3 it counts all of these. What it is must be what was
+// computed, and a replacement on condition of that version changes nothing else. If the version is another, the item
+// is tried again.
+
+const (
+	maxTries  = 8    // of one day's items that keep being written
+	loadChunk = 1000 // items that are compared at once
+)
+
+// check is the comparison of the items of one kind.
+type check interface {
+	find(ctx context.Context, d *derived) error  // compares all, and keeps those that look different
+	before(ctx context.Context) error            // step 1, for those
+	after(ctx context.Context, d *derived) error // step 4: settles those that were not written meanwhile
+	left() int                                   // how many are not settled
+	busy()                                       // gives up on them
+}
+
+// checkOf compares the items of one kind.
+type checkOf[S any, K comparable] struct {
+	r        *reconciler
+	kind     kindOf[S, K]
+	stored   []K // keys that were found stored, whether wanted or not
+	suspects []K
+	versions []int64
+	mended   int
+}
+
+func (c *checkOf[S, K]) left() int { return len(c.suspects) }
+
+func (c *checkOf[S, K]) busy() {
+	for _, k := range c.suspects {
+		if len(c.r.found.Busy) < maxListed {
+			c.r.found.Busy = append(c.r.found.Busy, keyText(c.kind.entity, k))
+		}
+	}
+	c.suspects = nil
+}
+
+// wanted is what a key's item should be.
+func (c *checkOf[S, K]) wanted(d *derived, k K) S {
+	if s := c.kind.want(d)[k]; s != nil {
+		return *s
+	}
+	return c.kind.zero(k)
+}
+
+func (c *checkOf[S, K]) same(stored, want *S) bool {
+	return c.kind.same(stored, want) || c.kind.empty(stored) && c.kind.empty(want)
+}
+
+func (c *checkOf[S, K]) find(ctx context.Context, d *derived) error {
+	c.suspects = nil
+	want := c.kind.want(d)
+	keys := make([]K, 0, len(want)+len(c.stored))
+	for k := range want {
+		keys = append(keys, k)
+	}
+	for _, k := range c.stored {
+		if want[k] == nil {
+			keys = append(keys, k)
+		}
+	}
+	for ; len(keys) > 0; keys = keys[min(loadChunk, len(keys)):] {
+		chunk := keys[:min(loadChunk, len(keys))]
+		loaded, err := fold.Load(ctx, c.r.t, c.kind.entity, chunk)
+		if err != nil {
+			return err
+		}
+		for i, k := range chunk {
+			w := c.wanted(d, k)
+			if !c.same(&loaded[i].State, &w) {
+				c.suspects = append(c.suspects, k)
+			}
+		}
+		c.r.found.Items += int64(len(chunk))
+	}
+	return nil
+}
+
+func (c *checkOf[S, K]) before(ctx context.Context) error {
+	loaded, err := fold.Load(ctx, c.r.t, c.kind.entity, c.suspects)
+	if err != nil {
+		return err
+	}
+	c.versions = make([]int64, len(loaded))
+	for i, l := range loaded {
+		c.versions[i] = l.Version
+	}
+	return nil
+}
+
+func (c *checkOf[S, K]) after(ctx context.Context, d *derived) error {
+	loaded, err := fold.Load(ctx, c.r.t, c.kind.entity, c.suspects)
+	if err != nil {
+		return err
+	}
+	var left []K
+	for i, k := range c.suspects {
+		if loaded[i].Version != c.versions[i] {
+			left = append(left, k)
+			continue
+		}
+		w := c.wanted(d, k)
+		if c.same(&loaded[i].State, &w) {
+			continue
+		}
+		difference := differenceOf(c.kind, k, loaded[i], &w)
+		if c.r.verb == Rebuilding {
+			err := c.replace(ctx, k, &w, loaded[i])
+			if errors.Is(err, table.ErrConflict) {
+				left = append(left, k)
+				continue
+			}
+			if err != nil {
+				return err
+			}
+			c.mended++
+		}
+		c.r.note(difference)
+	}
+	c.suspects = left
+	return nil
+}
+
+func (c *checkOf[S, K]) replace(ctx context.Context, k K, want *S, stored fold.Stored[S]) error {
+	if c.kind.empty(want) {
+		return fold.RemoveState(ctx, c.r.t, c.kind.entity, k, stored.Version)
+	}
+	c.kind.finish(want, &stored.State, c.r.site.Retention)
+	return fold.ReplaceState(ctx, c.r.t, c.kind.entity, k, *want, stored.Version)
+}
+
+// note counts a difference, and lists the first of them.
+func (r *reconciler) note(d Difference) {
+	r.found.Count++
+	if r.verb == Rebuilding {
+		r.found.Mended++
+	}
+	if len(r.found.List) < maxListed {
+		r.found.List = append(r.found.List, d)
+	}
+}
+
+// settle repeats steps 1 to 4 for what looks different, until all of it is settled or it was tried often enough.
+func (r *reconciler) settle(ctx context.Context, day string, checks ...check) error {
+	for try := 0; ; try++ {
+		left := 0
+		for _, c := range checks {
+			left += c.left()
+		}
+		if left == 0 {
+			return nil
+		}
+		if try == maxTries {
+			break
+		}
+		if err := r.attempt(ctx, day, checks); err != nil {
+			return err
+		}
+	}
+	for _, c := range checks {
+		c.busy()
+	}
+	return nil
+}
+
+func (r *reconciler) attempt(ctx context.Context, day string, checks []check) error {
+	for _, c := range checks {
+		if err := c.before(ctx); err != nil {
+			return err
+		}
+	}
+	d, err := r.folded(ctx, day)
+	if err != nil {
+		return err
+	}
+	for _, c := range checks {
+		if err := c.after(ctx, d); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// folded computes what the events of a day make, and waits until they are folded.
+func (r *reconciler) folded(ctx context.Context, day string) (*derived, error) {
+	d, err := r.derive(ctx, day)
+	if err != nil {
+		return nil, err
+	}
+	return d, r.drain(ctx)
+}
+
+func (r *reconciler) drain(ctx context.Context) error {
+	if err := r.w.Drain(ctx); err != nil {
+		return fmt.Errorf("wait until everything is folded: %w", err)
+	}
+	return nil
+}
+
+// day compares everything that is derived from one day: visitors' days first, because all else follows from them.
+func (r *reconciler) day(ctx context.Context, day string) error {
+	if err := r.refuseSealed(ctx, day); err != nil {
+		return err
+	}
+	d, err := r.folded(ctx, day)
+	if err != nil {
+		return err
+	}
+	if r.onlyHour == "" {
+		mended, err := r.visitors(ctx, day, d)
+		if err != nil {
+			return err
+		}
+		if mended {
+			if d, err = r.folded(ctx, day); err != nil {
+				return err
+			}
+		}
+	}
+	if err := r.followers(ctx, day, d); err != nil {
+		return err
+	}
+	if r.onlyHour == "" {
+		return r.rolledDay(ctx, day)
+	}
+	return nil
+}
+
+// visitors compares visitors' days: those that events make, and those whose sessions are there.
+func (r *reconciler) visitors(ctx context.Context, day string, d *derived) (mended bool, err error) {
+	c := &checkOf[Visitor, VisitorKey]{r: r, kind: kindOfVisitor}
+	for s, err := range r.storedSessions(ctx, day) {
+		if err != nil {
+			return false, err
+		}
+		if k := (VisitorKey{s.SiteID, s.VisitorShard, s.VisitorID, s.Day}); s.Day == day && d.visitors[k] == nil {
+			c.stored = append(c.stored, k)
+		}
+	}
+	if err := c.find(ctx, d); err != nil {
+		return false, err
+	}
+	err = r.settle(ctx, day, c)
+	return c.mended > 0, err
+}
+
+// followers compares what follows from events and visitors' days.
+func (r *reconciler) followers(ctx context.Context, day string, d *derived) error {
+	hours, err := r.cal.hours(day)
+	if err != nil {
+		return err
+	}
+	sessions := &checkOf[Session, SessionKey]{r: r, kind: kindOfSession}
+	stats := &checkOf[Stats, StatsKey]{r: r, kind: kindOfStats}
+	breakdowns := &checkOf[Breakdown, BreakdownKey]{r: r, kind: kindOfBreakdown}
+	checks := []check{sessions, stats, breakdowns}
+	if r.onlyHour != "" {
+		hours, checks = []string{r.onlyHour}, checks[1:]
+		stats.kind.want = only(stats.kind.want, func(k StatsKey) bool { return k.Start == r.onlyHour })
+		breakdowns.kind.want = only(breakdowns.kind.want, func(k BreakdownKey) bool { return k.Start == r.onlyHour })
+	} else {
+		for s, err := range r.storedSessions(ctx, day) {
+			if err != nil {
+				return err
+			}
+			sessions.stored = append(sessions.stored, s.SessionKey)
+		}
+	}
+	for _, h := range hours {
+		stats.stored = append(stats.stored, StatsKey{r.site.SiteID, Hour, h})
+		for _, dimension := range Dimensions {
+			breakdowns.stored = append(breakdowns.stored, BreakdownKey{r.site.SiteID, Hour, dimension, h})
+		}
+	}
+	for _, c := range checks {
+		if err := c.find(ctx, d); err != nil {
+			return err
+		}
+	}
+	return r.settle(ctx, day, checks...)
+}
+
+// only restricts what is wanted to some keys.
+func only[S any, K comparable](want func(*derived) map[K]*S, keep func(K) bool) func(*derived) map[K]*S {
+	return func(d *derived) map[K]*S {
+		kept := make(map[K]*S)
+		for k, s := range want(d) {
+			if keep(k) {
+				kept[k] = s
+			}
+		}
+		return kept
+	}
+}
+
+// refuseSealed refuses a day of which raw events may be gone: they live for a time from their arrival, and statistics
+// know when the first arrived.
+func (r *reconciler) refuseSealed(ctx context.Context, day string) error {
+	from, to, err := r.cal.hourRange(span{day, day})
+	if err != nil {
+		return err
+	}
+	since := int64(0)
+	first := func(s Stats) {
+		if s.Since != 0 && (since == 0 || s.Since < since) {
+			since = s.Since
+		}
+	}
+	for _, in := range []StatsIn{{r.site.SiteID, Hour, from, to}, {r.site.SiteID, Day, day, shiftDay(day, 1)}} {
+		for s, err := range StatsByTime.All(ctx, r.t, in) {
+			if err != nil {
+				return err
+			}
+			first(s)
+		}
+	}
+	if since == 0 {
+		return nil
+	}
+	if gone := time.Unix(since, 0).Add(r.site.Retention.Raw()); !r.t.Now().Before(gone) {
+		return fmt.Errorf("%w: day %s: its raw events began to expire on %s; choose a later first day", ErrSealed, day, gone.UTC().Format(time.DateTime))
+	}
+	return nil
+}

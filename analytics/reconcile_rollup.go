@@ -1,0 +1,118 @@
+package analytics
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+
+	"github.com/onefold/onefold/fold"
+	"github.com/onefold/onefold/table"
+)
+
+// Roll-ups are compared with the tier below, which was compared with the facts before. One that waits for its roll-up
+// is not different: its mark says so.
+
+func (r *reconciler) roller() *roller {
+	return &roller{t: r.t, site: r.site, cal: r.cal, now: r.t.Now()}
+}
+
+// rolledDay compares a day that is over with its hours.
+func (r *reconciler) rolledDay(ctx context.Context, day string) error {
+	if day >= r.cal.day(r.t.Now()) {
+		return nil
+	}
+	b, err := r.roller().ofDay(day)
+	if err != nil {
+		return err
+	}
+	b.complete = true // its raw events are all there, so its hours are
+	return r.rolledUp(ctx, b, day, day)
+}
+
+// months compares the months of days with their days.
+func (r *reconciler) months(ctx context.Context, days []string) error {
+	for _, month := range monthsOf(days) {
+		first, last := monthBounds(month)
+		if err := r.rolledUp(ctx, r.roller().ofMonth(month), first, last); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// rolledUp compares a bucket with the tier below, unless days from first to last wait for a roll-up. Rebuild makes it
+// again in either case.
+func (r *reconciler) rolledUp(ctx context.Context, b rolling, first, last string) error {
+	for range maxTries {
+		waiting, err := r.waiting(ctx, first, last)
+		if err != nil {
+			return err
+		}
+		if waiting && r.verb == Verifying {
+			return nil
+		}
+		changes, _, err := r.roller().changes(ctx, b)
+		if err != nil {
+			return err
+		}
+		r.found.Items += int64(1 + len(Dimensions))
+		settled, err := r.settleRollup(ctx, changes, waiting, first, last)
+		if settled || err != nil {
+			return err
+		}
+	}
+	r.found.Busy = append(r.found.Busy, fmt.Sprintf("%s %s", b.period, b.start))
+	return nil
+}
+
+// settleRollup reports or mends what is not the sum of the tier below. It is not settled while hours are being written.
+func (r *reconciler) settleRollup(ctx context.Context, changes []rollChange, waiting bool, first, last string) (settled bool, err error) {
+	if len(changes) == 0 {
+		return true, nil
+	}
+	if !waiting { // the hours may have changed just now, and their mark not be there yet
+		if err := r.drain(ctx); err != nil {
+			return false, err
+		}
+		if now, err := r.waiting(ctx, first, last); err != nil || now {
+			return false, err
+		}
+	}
+	if r.verb == Rebuilding {
+		if err := apply(ctx, changes); errors.Is(err, table.ErrConflict) {
+			return false, nil
+		} else if err != nil {
+			return false, err
+		}
+	}
+	if !waiting {
+		for _, c := range changes {
+			r.note(c.difference)
+		}
+	}
+	return true, nil
+}
+
+// waiting reports whether a day from first to last has a mark.
+func (r *reconciler) waiting(ctx context.Context, first, last string) (bool, error) {
+	_, err := DaysToRollUp.First(ctx, r.t, DaysIn{r.site.SiteID, first, shiftDay(last, 1)})
+	if errors.Is(err, table.ErrNotFound) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// storedSessions yields the sessions that started on a day.
+func (r *reconciler) storedSessions(ctx context.Context, day string) iter.Seq2[Session, error] {
+	return func(yield func(Session, error) bool) {
+		from, to, err := r.cal.bounds(day)
+		if err != nil {
+			yield(Session{}, err)
+			return
+		}
+		SessionsByTime.All(ctx, r.t, SessionsIn{r.site.SiteID, firstID(from), firstID(to)})(yield)
+	}
+}
+
+var _ Folded = (*fold.Worker)(nil)

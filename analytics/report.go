@@ -1,0 +1,176 @@
+package analytics
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/onefold/onefold/table"
+)
+
+var (
+	// ErrReport is returned when a report is asked for in a way that has no answer: a malformed or empty range, an
+	// unknown period.
+	ErrReport = errors.New("analytics: report")
+	// ErrExpired is returned when a report asks for buckets finer than those still kept. The message says what to ask
+	// for instead.
+	ErrExpired = errors.New("analytics: buckets have expired")
+)
+
+// The largest ranges of a report, in days.
+const (
+	maxReportDays   = 3_660 // ten years
+	maxReportByHour = 366   // a year of hours is 8,784 buckets
+)
+
+// ReportIn asks for the statistics of a site.
+type ReportIn struct {
+	Site     string
+	From, To string    // days of the site's zone, YYYY-MM-DD, both inclusive; at most ten years, by hour one
+	Period   Period    // of Buckets; default Day
+	By       Dimension // of Top; default ByPage
+	Limit    int       // of Top; 0 or less is all
+}
+
+// ReportOut is the answer. Its JSON form is part of the HTTP API.
+type ReportOut struct {
+	Site     string   `json:"site"`
+	From     string   `json:"from"`
+	To       string   `json:"to"`
+	Period   Period   `json:"period"`
+	TimeZone string   `json:"timezone"`
+	Totals   Totals   `json:"totals"`
+	Buckets  []Bucket `json:"buckets"` // of every hour, day or month that the range touches, in order; those without data are zero
+	Top      []Row    `json:"top"`
+	Cost     Cost     `json:"-"`
+}
+
+// Figures are the counts of a bucket or a range.
+type Figures struct {
+	PageViews int64 `json:"pageViews"`
+	// Visits are counted in the bucket in which they start, with their bounces and seconds.
+	Visits int64 `json:"visits"`
+	// Visitors of an hour are those with an event in it. Visitors of a day, a month and a range are the visitors of its
+	// days: a visitor counts once a day, because days cannot be linked.
+	Visitors int64  `json:"visitors"`
+	Events   int64  `json:"events"`  // custom events
+	Bounces  int64  `json:"bounces"` // visits of one page view and no custom event
+	Seconds  int64  `json:"seconds"` // total duration of visits
+	Revenue  string `json:"revenue"` // exact decimal, in the site's currency
+}
+
+// Totals are the figures of the whole range.
+type Totals struct {
+	Figures
+	BounceRate *float64 `json:"bounceRate,omitempty"` // bounces / visits, absent without visits
+}
+
+// Bucket is one hour, day or month. A month that the range cuts holds the days within the range.
+type Bucket struct {
+	Start string `json:"start"` // 2026-05-12T14:00:00Z, 2026-05-12 or 2026-05
+	Figures
+}
+
+// Row counts one value of the report's dimension. None and Other stand for what has no value, or no place.
+type Row struct {
+	Value     string `json:"value"`
+	PageViews int64  `json:"pageViews"`
+	Visits    int64  `json:"visits"`
+	Events    int64  `json:"events,omitempty"` // ByEventName only
+}
+
+// The values of a report's rows that are not values of the dimension.
+const (
+	None  = "(none)"  // page views and visits without a value
+	Other = "(other)" // values that found no place in a bounded breakdown, counted together
+)
+
+// Cost is what a report consumed.
+type Cost struct {
+	Requests  int     // Query and GetItem calls
+	ReadUnits float64 // consumed read capacity
+}
+
+// Report answers from the derived buckets alone. It asks one Query for the marks of days that wait for a roll-up, one
+// each for months and days, and one or a few for the hours of days that are open or wait; the same again for the
+// breakdown. How many events the buckets hold makes no difference.
+func Report(ctx context.Context, t *table.Table, in ReportIn) (ReportOut, error) {
+	meter := newMeter(t)
+	r, err := newReporter(ctx, meter.table, in)
+	if err != nil {
+		return ReportOut{}, err
+	}
+	if err := r.load(ctx); err != nil {
+		return ReportOut{}, fmt.Errorf("analytics: report on %s: %w", in.Site, err)
+	}
+	out := ReportOut{Site: in.Site, From: in.From, To: in.To, Period: r.in.Period, TimeZone: r.site.TimeZone}
+	buckets, total, err := r.buckets()
+	if err != nil {
+		return ReportOut{}, fmt.Errorf("analytics: report on %s: %w", in.Site, err)
+	}
+	out.Buckets, out.Totals = buckets, totals(&total)
+	if out.Top, err = r.top(ctx, &total); err != nil {
+		return ReportOut{}, fmt.Errorf("analytics: report on %s by %s: %w", in.Site, r.in.By, err)
+	}
+	out.Cost = meter.cost()
+	return out, nil
+}
+
+// reporter holds what a report has loaded.
+type reporter struct {
+	t     *table.Table
+	in    ReportIn
+	site  Site
+	cal   calendar
+	now   time.Time
+	days  []string        // of the range
+	fresh map[string]bool // days whose hours are ahead of their roll-up
+	plan  plan            // of Buckets and Totals
+
+	byMonth, byDay, byHour map[string]*Stats
+}
+
+func newReporter(ctx context.Context, t *table.Table, in ReportIn) (*reporter, error) {
+	if in.Period == "" {
+		in.Period = Day
+	}
+	if in.By == "" {
+		in.By = ByPage
+	}
+	if err := in.check(); err != nil {
+		return nil, err
+	}
+	site, err := SiteByID.Get(ctx, t, SiteIn{in.Site})
+	if err != nil {
+		return nil, fmt.Errorf("analytics: report: site %q: %w", in.Site, err)
+	}
+	cal, err := newCalendar(site.TimeZone)
+	if err != nil {
+		return nil, err
+	}
+	return &reporter{t: t, in: in, site: site, cal: cal, now: t.Now(), days: cal.days(in.From, in.To)}, nil
+}
+
+func (in ReportIn) check() error {
+	from, err := time.Parse(dayLayout, in.From)
+	if err != nil {
+		return fmt.Errorf("%w: from %q: want YYYY-MM-DD", ErrReport, in.From)
+	}
+	to, err := time.Parse(dayLayout, in.To)
+	if err != nil {
+		return fmt.Errorf("%w: to %q: want YYYY-MM-DD", ErrReport, in.To)
+	}
+	most := maxReportDays
+	switch in.Period {
+	case Hour:
+		most = maxReportByHour
+	case Day, Month:
+	default:
+		return fmt.Errorf("%w: period %q: want hour, day or month", ErrReport, in.Period)
+	}
+	if n := int(to.Sub(from)/(24*time.Hour)) + 1; n < 1 || n > most {
+		return fmt.Errorf("%w: %s to %s are %d days: want 1 to %d", ErrReport, in.From, in.To, n, most)
+	}
+	return nil
+}

@@ -1,0 +1,156 @@
+package analytics
+
+import "fmt"
+
+// buckets are the figures of every bucket of the range, and total their sum.
+func (r *reporter) buckets() (buckets []Bucket, total Stats, err error) {
+	starts, at := r.starts()
+	for _, start := range starts {
+		s := at(start)
+		b := Bucket{start, figures(s)}
+		if r.in.Period == Hour {
+			b.Visitors = s.ActiveVisitors
+		}
+		buckets = append(buckets, b)
+		addStats(&total, s)
+	}
+	return buckets, total, r.checkKept()
+}
+
+// starts names the buckets of the range, and tells how to find their statistics.
+func (r *reporter) starts() (starts []string, at func(string) *Stats) {
+	switch r.in.Period {
+	case Hour:
+		for _, day := range r.days {
+			starts = append(starts, r.hours(day)...)
+		}
+		return starts, r.hour
+	case Day:
+		return r.days, r.day
+	default:
+		return monthsOf(r.days), r.month
+	}
+}
+
+// hours names the hours of a day of the range. The days were parsed before.
+func (r *reporter) hours(day string) []string {
+	hours, err := r.cal.hours(day)
+	if err != nil {
+		return nil
+	}
+	return hours
+}
+
+func (r *reporter) hour(start string) *Stats {
+	if s := r.byHour[start]; s != nil {
+		return s
+	}
+	return &Stats{}
+}
+
+// day is the roll-up of a day, or the sum of its hours where they are ahead of it.
+func (r *reporter) day(day string) *Stats {
+	if r.fresh[day] {
+		return r.sumOfHours(day)
+	}
+	if s := r.byDay[day]; s != nil {
+		return s
+	}
+	return &Stats{}
+}
+
+func (r *reporter) sumOfHours(day string) *Stats {
+	sum := &Stats{}
+	for _, h := range r.hours(day) {
+		addStats(sum, r.hour(h))
+	}
+	return sum
+}
+
+// month is the roll-up of a month, or the sum of those of its days that are in the range.
+func (r *reporter) month(month string) *Stats {
+	if r.rolledUp(month) {
+		if s := r.byMonth[month]; s != nil {
+			return s
+		}
+		return &Stats{}
+	}
+	sum := &Stats{}
+	for _, d := range r.days {
+		if monthOf(d) == month {
+			addStats(sum, r.day(d))
+		}
+	}
+	return sum
+}
+
+// rolledUp reports whether a month is answered from its own bucket.
+func (r *reporter) rolledUp(month string) bool {
+	for _, m := range r.plan.months {
+		if m == month {
+			return true
+		}
+	}
+	return false
+}
+
+// checkKept refuses an answer from buckets that are too fine for their age, rather than showing expired ones as zero.
+func (r *reporter) checkKept() error {
+	if r.in.Period == Hour {
+		for _, d := range r.days {
+			stored := r.byDay[d]
+			if !r.fresh[d] && stored != nil && sealed(stored, r.site.Retention, r.now) && !sameCounts(stored, r.sumOfHours(d)) {
+				return fmt.Errorf("%w: hours of %s; ask by day", ErrExpired, d)
+			}
+		}
+	}
+	for _, m := range monthsOf(r.days) {
+		stored := r.byMonth[m]
+		if r.rolledUp(m) || stored == nil || !sealed(stored, r.site.Retention, r.now) {
+			continue
+		}
+		if sum := r.sumOfDays(m); sum == nil || !sameCounts(stored, sum) {
+			return fmt.Errorf("%w: days of %s; ask for whole months by month", ErrExpired, m)
+		}
+	}
+	return nil
+}
+
+// sumOfDays is the sum of the days of a month; nil if the range does not hold all of them.
+func (r *reporter) sumOfDays(month string) *Stats {
+	first, last := monthBounds(month)
+	if first < r.in.From || last > r.in.To {
+		return nil
+	}
+	sum := &Stats{}
+	for _, d := range r.cal.days(first, last) {
+		addStats(sum, r.day(d))
+	}
+	return sum
+}
+
+// sameCounts compares what adds up over buckets.
+func sameCounts(a, b *Stats) bool {
+	return a.PageViews == b.PageViews && a.Events == b.Events && a.NewVisitors == b.NewVisitors && a.Visits == b.Visits &&
+		a.Bounces == b.Bounces && a.Seconds == b.Seconds && a.Revenue == b.Revenue
+}
+
+func figures(s *Stats) Figures {
+	f := Figures{
+		PageViews: s.PageViews, Visits: s.Visits, Visitors: s.NewVisitors, Events: s.Events,
+		Bounces: s.Bounces, Seconds: s.Seconds, Revenue: s.Revenue,
+	}
+	if f.Revenue == "" {
+		f.Revenue = "0"
+	}
+	return f
+}
+
+func totals(s *Stats) Totals {
+	t := Totals{Figures: figures(s)}
+	if s.Visits > 0 {
+		rate := float64(s.Bounces) / float64(s.Visits)
+		t.BounceRate = &rate
+	}
+	return t
+}

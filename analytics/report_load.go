@@ -1,0 +1,96 @@
+package analytics
+
+import (
+	"context"
+	"iter"
+	"time"
+)
+
+// load reads the statistics of the range: marks first, so that a day that is being rolled up meanwhile is answered from
+// its hours or from the new roll-up, never from the old one.
+func (r *reporter) load(ctx context.Context) error {
+	fresh, err := r.freshDays(ctx)
+	if err != nil {
+		return err
+	}
+	last := shiftDay(r.in.To, 1)
+	if r.byMonth, err = statsByStart(StatsByTime.All(ctx, r.t, StatsIn{r.in.Site, Month, monthOf(r.in.From), monthAfter(monthOf(r.in.To))})); err != nil {
+		return err
+	}
+	if r.byDay, err = statsByStart(StatsByTime.All(ctx, r.t, StatsIn{r.in.Site, Day, r.in.From, last})); err != nil {
+		return err
+	}
+	for day := range fresh {
+		if stored := r.byDay[day]; stored != nil && sealed(stored, r.site.Retention, r.now) {
+			delete(fresh, day)
+		}
+	}
+	r.fresh = fresh
+	r.plan = newPlan(r.days, fresh, r.in.Period)
+	r.byHour = make(map[string]*Stats)
+	for _, s := range spans(r.plan.hours) {
+		if err := r.loadHours(ctx, s); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *reporter) loadHours(ctx context.Context, s span) error {
+	from, to, err := r.cal.hourRange(s)
+	if err != nil {
+		return err
+	}
+	hours, err := statsByStart(StatsByTime.All(ctx, r.t, StatsIn{r.in.Site, Hour, from, to}))
+	for start, h := range hours {
+		r.byHour[start] = h
+	}
+	return err
+}
+
+// freshDays are the days whose hours are, or may be, ahead of their roll-up: those with a mark and those not over.
+func (r *reporter) freshDays(ctx context.Context) (map[string]bool, error) {
+	fresh := make(map[string]bool)
+	for m, err := range DaysToRollUp.All(ctx, r.t, DaysIn{r.in.Site, r.in.From, shiftDay(r.in.To, 1)}) {
+		if err != nil {
+			return nil, err
+		}
+		fresh[m.Day] = true
+	}
+	today := r.cal.day(r.now)
+	for i := len(r.days) - 1; i >= 0 && r.days[i] >= today; i-- {
+		fresh[r.days[i]] = true
+	}
+	return fresh, nil
+}
+
+func statsByStart(items iter.Seq2[Stats, error]) (map[string]*Stats, error) {
+	byStart := make(map[string]*Stats)
+	for s, err := range items {
+		if err != nil {
+			return nil, err
+		}
+		byStart[s.Start] = &s
+	}
+	return byStart, nil
+}
+
+// sealed reports whether some of the buckets that a rolled-up bucket was made of may have expired. It is then final:
+// making it again would lose what they held.
+func sealed(s *Stats, keep Retention, now time.Time) bool {
+	at := sealedAt(s, keep)
+	return !at.IsZero() && !now.Before(at)
+}
+
+// sealedAt is when the first part of a day or month expires; zero: never. Parts live from their own end, or the
+// arrival of their last fact if that is later, so the first fact that arrived is a bound for all of them.
+func sealedAt(s *Stats, keep Retention) time.Time {
+	if s.Since == 0 {
+		return time.Time{}
+	}
+	since := time.Unix(s.Since, 0)
+	if s.Period == Month {
+		return since.Add(keep.Of(Day))
+	}
+	return since.Add(keep.Of(Hour))
+}

@@ -1,0 +1,133 @@
+package analytics
+
+import (
+	"cmp"
+	"context"
+	"slices"
+)
+
+// top counts the values of the report's dimension over the whole range, from the coarsest buckets that have them.
+func (r *reporter) top(ctx context.Context, total *Stats) ([]Row, error) {
+	values, other, err := r.values(ctx)
+	if err != nil {
+		return nil, err
+	}
+	rows := make([]Row, 0, len(values)+2)
+	for v, c := range values {
+		rows = appendRow(rows, v, c)
+	}
+	rows = appendRow(rows, Other, other)
+	rows = appendRow(rows, None, r.none(total, values.Sum().plus(other)))
+	slices.SortFunc(rows, r.order())
+	if r.in.Limit > 0 && len(rows) > r.in.Limit {
+		rows = rows[:r.in.Limit]
+	}
+	return rows, nil
+}
+
+func appendRow(rows []Row, value string, c Count) []Row {
+	if c == (Count{}) {
+		return rows
+	}
+	return append(rows, Row{value, c.PageViews, c.Visits, c.Events})
+}
+
+// none is what has no value: the totals less what has one. It is never below zero, also while counts are on their way.
+// Pages are counted once for each visit that saw them, so nothing can be said of visits that saw none.
+func (r *reporter) none(total *Stats, sum Count) Count {
+	var c Count
+	switch r.in.By {
+	case ByEventName:
+		return c
+	case ByPage:
+	default:
+		c.Visits = max(0, total.Visits-sum.Visits)
+	}
+	c.PageViews = max(0, total.PageViews-sum.PageViews)
+	return c
+}
+
+// order is by page views; by visits for the pages on which they begin and end; by events for events. Ties are in order
+// of the values.
+func (r *reporter) order() func(a, b Row) int {
+	first := func(row Row) int64 { return row.PageViews }
+	switch r.in.By {
+	case ByEntryPage, ByExitPage:
+		first = func(row Row) int64 { return row.Visits }
+	case ByEventName:
+		first = func(row Row) int64 { return row.Events }
+	}
+	return func(a, b Row) int {
+		return cmp.Or(cmp.Compare(first(b), first(a)), cmp.Compare(b.PageViews, a.PageViews), cmp.Compare(b.Visits, a.Visits), cmp.Compare(a.Value, b.Value))
+	}
+}
+
+// values adds up the breakdowns of the range.
+func (r *reporter) values(ctx context.Context) (Values, Count, error) {
+	p := newPlan(r.days, r.fresh, Month)
+	sum := make(Values)
+	var other Count
+	add := func(period Period, from, to string, wanted func(start string) bool) error {
+		in := BreakdownIn{r.in.Site, period, r.in.By, from, to}
+		for b, err := range BreakdownByTime.All(ctx, r.t, in) {
+			if err != nil {
+				return err
+			}
+			if !wanted(b.Start) {
+				continue
+			}
+			for v, c := range b.Values {
+				sum.Add(v, c)
+			}
+			other = other.plus(b.Other)
+		}
+		return nil
+	}
+	for _, s := range monthSpans(p.months) {
+		if err := add(Month, s.from, monthAfter(s.to), among(p.months)); err != nil {
+			return nil, other, err
+		}
+	}
+	for _, s := range spans(p.days) {
+		if err := add(Day, s.from, shiftDay(s.to, 1), among(p.days)); err != nil {
+			return nil, other, err
+		}
+	}
+	hours := among(r.hoursOf(p.hours))
+	for _, s := range spans(p.hours) {
+		from, to, err := r.cal.hourRange(s)
+		if err == nil {
+			err = add(Hour, from, to, hours)
+		}
+		if err != nil {
+			return nil, other, err
+		}
+	}
+	return sum, other, nil
+}
+
+func (r *reporter) hoursOf(days []string) []string {
+	var hours []string
+	for _, d := range days {
+		hours = append(hours, r.hours(d)...)
+	}
+	return hours
+}
+
+// among tells whether a list has a value.
+func among(list []string) func(string) bool {
+	set := make(map[string]bool, len(list))
+	for _, v := range list {
+		set[v] = true
+	}
+	return func(v string) bool { return set[v] }
+}
+
+// monthSpans covers months, which are in order, by one range. Single months within it may be wanted from finer buckets;
+// they are read and passed over.
+func monthSpans(months []string) []span {
+	if len(months) == 0 {
+		return nil
+	}
+	return []span{{months[0], months[len(months)-1]}}
+}

@@ -1,0 +1,187 @@
+package analytics
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/onefold/onefold/fold"
+	"github.com/onefold/onefold/table"
+)
+
+// Days and months are made by setting them to the sum of the tier below, never by adding to them, so doing it again
+// changes nothing. Every change of an hour leaves a mark at its day. A roll-up reads the mark, then the versions of what
+// it will write, then the tier below; it writes on condition of these versions and takes the mark off on condition that
+// it is still as it was. So of two that run at once the later one to read wins, and a late event is never forgotten: it
+// leaves the mark changed, or a new one.
+
+// Rolled says what a roll-up did.
+type Rolled struct {
+	Days   []string // rolled up
+	Months []string // of these days, rolled up after them
+	Open   []string // days that are not over; reports answer them from their hours
+	// Sealed are days, and months, that changed after the first of what they were made of may have expired. They are
+	// final: making them again from what is left would lose counts. What came late is in its hours only.
+	Sealed []string
+}
+
+// RollUp makes the days that are over at a time and whose hours have changed, and the months of these days. It may be
+// stopped and run again at any time, and run in several places at once.
+func RollUp(ctx context.Context, t *table.Table, siteID string, now time.Time) (Rolled, error) {
+	r, err := newRoller(ctx, t, siteID, now)
+	if err != nil {
+		return Rolled{}, err
+	}
+	marked := make(map[string][]string) // by month
+	today := r.cal.day(now)
+	for m, err := range DaysToRollUp.All(ctx, t, DaysIn{SiteID: siteID}) {
+		switch {
+		case err != nil:
+			return r.rolled, fmt.Errorf("analytics: roll up %s: %w", siteID, err)
+		case m.Day >= today:
+			r.rolled.Open = append(r.rolled.Open, m.Day)
+		default:
+			marked[monthOf(m.Day)] = append(marked[monthOf(m.Day)], m.Day)
+		}
+	}
+	for _, month := range slices.Sorted(maps.Keys(marked)) {
+		if err := r.rollMarked(ctx, month, marked[month]); err != nil {
+			return r.rolled, fmt.Errorf("analytics: roll up %s %s: %w", siteID, month, err)
+		}
+	}
+	return r.rolled, nil
+}
+
+// AggregateDaily makes the day bucket of an instant from its hours, whether they have changed or not.
+func AggregateDaily(ctx context.Context, t *table.Table, siteID string, at time.Time) error {
+	r, err := newRoller(ctx, t, siteID, t.Now())
+	if err != nil {
+		return err
+	}
+	return refuseFinal(r.rollDay(ctx, r.cal.day(at)))
+}
+
+// AggregateMonthly makes the month bucket of an instant from its days, whether they have changed or not.
+func AggregateMonthly(ctx context.Context, t *table.Table, siteID string, at time.Time) error {
+	r, err := newRoller(ctx, t, siteID, t.Now())
+	if err != nil {
+		return err
+	}
+	return refuseFinal(r.roll(ctx, r.ofMonth(monthOf(r.cal.day(at)))))
+}
+
+// roller rolls up one site.
+type roller struct {
+	t      *table.Table
+	site   Site
+	cal    calendar
+	now    time.Time
+	rolled Rolled
+}
+
+func newRoller(ctx context.Context, t *table.Table, siteID string, now time.Time) (*roller, error) {
+	site, err := SiteByID.Get(ctx, t, SiteIn{siteID})
+	if err != nil {
+		return nil, fmt.Errorf("analytics: site %q: %w", siteID, err)
+	}
+	cal, err := newCalendar(site.TimeZone)
+	return &roller{t: t, site: site, cal: cal, now: now}, err
+}
+
+func refuseFinal(final bool, err error) error {
+	if err == nil && final {
+		return fmt.Errorf("%w: the buckets that it was made of have begun to expire", ErrSealed)
+	}
+	return err
+}
+
+// rollMarked rolls up days of one month, then the month, and takes the marks off.
+func (r *roller) rollMarked(ctx context.Context, month string, days []string) error {
+	keys := make([]RollupKey, len(days))
+	for i, day := range days {
+		keys[i] = RollupKey{r.site.SiteID, day}
+	}
+	marks, err := fold.Load(ctx, r.t, RollupMarks, keys)
+	if err != nil {
+		return err
+	}
+	final := make([]bool, len(days))
+	g, gctx := errgroup.WithContext(ctx)
+	g.SetLimit(4)
+	for i, day := range days {
+		g.Go(func() (err error) {
+			final[i], err = r.rollDay(gctx, day)
+			return err
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return err
+	}
+	finalMonth, err := r.roll(ctx, r.ofMonth(month))
+	if err != nil {
+		return err
+	}
+	for i, key := range keys {
+		err := fold.RemoveState(ctx, r.t, RollupMarks, key, marks[i].Version)
+		if err != nil && !errors.Is(err, table.ErrConflict) { // a changed mark stays, for the next roll-up
+			return err
+		}
+		r.rolled.note(Day, days[i], final[i])
+	}
+	r.rolled.note(Month, month, finalMonth)
+	return nil
+}
+
+func (r *Rolled) note(p Period, start string, final bool) {
+	switch {
+	case final:
+		r.Sealed = append(r.Sealed, start)
+	case p == Day:
+		r.Days = append(r.Days, start)
+	default:
+		r.Months = append(r.Months, start)
+	}
+}
+
+func (r *roller) rollDay(ctx context.Context, day string) (final bool, err error) {
+	b, err := r.ofDay(day)
+	if err != nil {
+		return false, err
+	}
+	return r.roll(ctx, b)
+}
+
+// maxRolls bounds how often a bucket is made again because another roll-up wrote it meanwhile.
+const maxRolls = 16
+
+// roll makes the statistics and every breakdown of a bucket. final says that it was left as it is because a part of
+// what it was made of may have expired.
+func (r *roller) roll(ctx context.Context, b rolling) (final bool, err error) {
+	for range maxRolls {
+		var changes []rollChange
+		if changes, final, err = r.changes(ctx, b); err == nil {
+			err = apply(ctx, changes)
+		}
+		if !errors.Is(err, table.ErrConflict) {
+			break
+		}
+	}
+	if err != nil {
+		return false, fmt.Errorf("%s %s: %w", b.period, b.start, err)
+	}
+	return final, nil
+}
+
+func apply(ctx context.Context, changes []rollChange) error {
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(rollWriters)
+	for _, c := range changes {
+		g.Go(func() error { return c.apply(ctx) })
+	}
+	return g.Wait()
+}

@@ -65,24 +65,29 @@ func TestOpen(t *testing.T) {
 			if err != nil {
 				t.Fatalf("%s: %v", c.name, err)
 			}
-			got, err := io.ReadAll(f)
-			if err != nil || string(got) != c.want {
-				t.Errorf("%s: got %d bytes, %v; want %d", c.name, len(got), err, len(c.want))
-			}
 			size := int64(len(c.stored))
-			if f.BytesRead() != size {
-				t.Errorf("%s: %d bytes read, want %d", c.name, f.BytesRead(), size)
-			}
 			if path == "-" {
 				size = -1
 			}
 			if f.Size() != size {
 				t.Errorf("%s: size %d, want %d", c.name, f.Size(), size)
 			}
-			if err := f.Close(); err != nil {
-				t.Errorf("%s: %v", c.name, err)
-			}
+			checkFile(t, c.name, f, c.want, int64(len(c.stored)))
 		}
+	}
+}
+
+func checkFile(t *testing.T, name string, f *File, want string, stored int64) {
+	t.Helper()
+	got, err := io.ReadAll(f)
+	if err != nil || string(got) != want {
+		t.Errorf("%s: got %d bytes, %v; want %d", name, len(got), err, len(want))
+	}
+	if f.BytesRead() != stored {
+		t.Errorf("%s: %d bytes read, want %d", name, f.BytesRead(), stored)
+	}
+	if err := f.Close(); err != nil {
+		t.Errorf("%s: %v", name, err)
 	}
 }
 

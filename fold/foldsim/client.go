@@ -1,0 +1,180 @@
+package foldsim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/onefold/onefold/dynamo"
+	"github.com/onefold/onefold/fold"
+	"github.com/onefold/onefold/table"
+)
+
+// client is the API as one process sees it: the operations that folds use.
+type client struct {
+	dynamo.API // nil: other operations are a mistake of the simulation
+	p          *process
+}
+
+var (
+	errNetwork = errors.New("foldsim: connection reset")
+	errGone    = &types.ResourceNotFoundException{Message: new("foldsim: shard is trimmed")}
+)
+
+// call does one request. Others may run, and the process may crash, before it and between its effect and its answer.
+func (p *process) call(do func() error) error {
+	if err := p.giveWay(); err != nil {
+		return err
+	}
+	r := p.world.Rand
+	if p.world.faults {
+		switch r.IntN(60) {
+		case 0, 1:
+			return &types.ProvisionedThroughputExceededException{}
+		case 2:
+			return errNetwork
+		}
+	}
+	err := do()
+	if lost := p.giveWay(); lost != nil {
+		return lost
+	}
+	if p.world.faults && r.IntN(40) == 0 {
+		return errNetwork // it was done, but nobody knows
+	}
+	return err
+}
+
+func (c *client) PutItem(_ context.Context, in *dynamodb.PutItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error) {
+	err := c.p.call(func() error {
+		ok, err := holds(in, c.p.world.items[idOf(in.Item)])
+		if err == nil && !ok {
+			err = &types.ConditionalCheckFailedException{}
+		}
+		if err == nil {
+			c.p.world.commit(in.Item, in.Item, false)
+		}
+		return err
+	})
+	return &dynamodb.PutItemOutput{}, err
+}
+
+// holds evaluates the two forms of condition that folds use.
+func holds(in *dynamodb.PutItemInput, it table.Item) (bool, error) {
+	if in.ConditionExpression == nil {
+		return true, nil
+	}
+	cond := *in.ConditionExpression
+	if name, ok := strings.CutPrefix(cond, "attribute_not_exists("); ok {
+		_, exists := it[in.ExpressionAttributeNames[strings.TrimSuffix(name, ")")]]
+		return !exists, nil
+	}
+	name, value, ok := strings.Cut(cond, " = ")
+	if !ok {
+		return false, fmt.Errorf("foldsim: condition %q", cond)
+	}
+	want := in.ExpressionAttributeValues[value]
+	have, exists := it[in.ExpressionAttributeNames[name]]
+	return exists && show(have) == show(want), nil
+}
+
+func (c *client) GetItem(_ context.Context, in *dynamodb.GetItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error) {
+	out := &dynamodb.GetItemOutput{}
+	err := c.p.call(func() error {
+		out.Item = c.p.world.items[idOf(in.Key)]
+		return nil
+	})
+	return out, err
+}
+
+func (c *client) BatchGetItem(_ context.Context, in *dynamodb.BatchGetItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.BatchGetItemOutput, error) {
+	out := &dynamodb.BatchGetItemOutput{
+		Responses: map[string][]map[string]types.AttributeValue{}, UnprocessedKeys: map[string]types.KeysAndAttributes{},
+	}
+	w := c.p.world
+	err := c.p.call(func() error {
+		for name, ask := range in.RequestItems {
+			var left []map[string]types.AttributeValue
+			for _, key := range ask.Keys {
+				it := w.items[idOf(key)]
+				switch {
+				case w.faults && w.Rand.IntN(30) == 0:
+					left = append(left, key)
+				case it != nil:
+					out.Responses[name] = append(out.Responses[name], it)
+				}
+			}
+			if len(left) > 0 {
+				out.UnprocessedKeys[name] = types.KeysAndAttributes{Keys: left, ConsistentRead: ask.ConsistentRead}
+			}
+		}
+		return nil
+	})
+	return out, err
+}
+
+// source is the stream as one process reads it.
+type source struct{ p *process }
+
+func (s source) Shards(context.Context) (list []fold.Shard, err error) {
+	err = s.p.call(func() error {
+		for _, sh := range s.p.world.shards {
+			if !sh.trimmed {
+				list = append(list, fold.Shard{ID: sh.id, Parent: sh.parent, Closed: sh.closed})
+			}
+		}
+		return nil
+	})
+	return list, err
+}
+
+// Read returns pages of any length, sometimes empty ones, and sometimes changes that were read before.
+func (s source) Read(_ context.Context, r fold.ReadRequest) (b fold.Batch, err error) {
+	err = s.p.call(func() error {
+		sh := s.p.world.shard(r.Shard)
+		if sh == nil || sh.trimmed {
+			return errGone
+		}
+		b = s.p.world.page(sh, r)
+		return nil
+	})
+	return b, err
+}
+
+func (w *World) shard(id string) *shard {
+	for _, sh := range w.shards {
+		if sh.id == id {
+			return sh
+		}
+	}
+	return nil
+}
+
+func (w *World) page(sh *shard, r fold.ReadRequest) fold.Batch {
+	from := 0
+	for from < len(sh.changes) && sh.changes[from].Seq.Compare(r.After) <= 0 {
+		from++
+	}
+	n := min(r.Max, len(sh.changes)-from)
+	if w.faults {
+		n = min(n, w.Rand.IntN(8))
+		from -= min(from, w.Rand.IntN(20)/18) // one that was read before
+	}
+	b := fold.Batch{Last: r.After, Read: n}
+	for _, c := range sh.changes[from : from+n] {
+		b.Last, b.At = c.Seq, c.At
+		if r.Want == nil || r.Want(stringOf(c.New[table.AttrEntity])) || r.Want(stringOf(c.Old[table.AttrEntity])) {
+			b.Changes = append(b.Changes, c)
+		}
+	}
+	if b.Last.Compare(r.After) < 0 {
+		b.Last = r.After
+	}
+	b.Tip = from+n == len(sh.changes) && n == 0
+	b.End = sh.closed && from+n == len(sh.changes)
+	return b
+}

@@ -1,0 +1,292 @@
+package foldsim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/onefold/onefold/fold"
+	"github.com/onefold/onefold/table"
+)
+
+const group = "sim"
+
+// A Scenario is what is simulated.
+type Scenario struct {
+	Folds []*fold.Fold
+	// Write makes one random change to source items, with World.Rand, Put and Delete.
+	Write func(*World)
+	// Check, if set, compares the derived items with what it knows from the writes, beyond the comparison with a quiet
+	// run that is always made.
+	Check func(*World) error
+	// Consume, if set, is run in place of a fold.Worker: to show that the simulation finds what is wrong with it.
+	Consume func(ctx context.Context, t *table.Table, src fold.Source) error
+}
+
+// Test runs a scenario with seeds 1 to n, or to ONEFOLD_SIM_SEEDS, or with ONEFOLD_SIM_SEED alone.
+func Test(t testing.TB, s Scenario, n int) {
+	t.Helper()
+	first := uint64(1)
+	if v, err := strconv.ParseUint(os.Getenv("ONEFOLD_SIM_SEED"), 10, 64); err == nil {
+		first, n = v, 1
+	} else if v, err := strconv.Atoi(os.Getenv("ONEFOLD_SIM_SEEDS")); err == nil {
+		n = v
+	}
+	for i := range uint64(n) {
+		if err := Run(s, first+i); err != nil {
+			t.Fatalf("seed %d: %v\nreplay: ONEFOLD_SIM_SEED=%d go test -run '^%s$'", first+i, err, first+i, t.Name())
+		}
+	}
+}
+
+// Run runs a scenario once. The error says what differs between the derived items and the fold of all changes.
+func Run(s Scenario, seed uint64) error {
+	sim := &simulation{Scenario: s, World: newWorld(rand.New(rand.NewPCG(seed, 0x6f6e65666f6c64)))}
+	sim.disturb()
+	if err := sim.settle(); err != nil {
+		return err
+	}
+	want, err := s.quiet(sim.history)
+	if err != nil {
+		return fmt.Errorf("quiet run: %w", err)
+	}
+	if err := differences(sim.derived(s.entities()), want); err != nil {
+		return err
+	}
+	if s.Check != nil {
+		return s.Check(sim.World)
+	}
+	return nil
+}
+
+func (s Scenario) entities() []string {
+	var names []string
+	for _, f := range s.Folds {
+		names = append(names, f.Into())
+	}
+	return names
+}
+
+// quiet returns what one undisturbed worker derives from the same writes.
+func (s Scenario) quiet(history []write) (map[string]string, error) {
+	w := newWorld(rand.New(rand.NewPCG(1, 1)))
+	for _, h := range history {
+		w.commit(h.key, h.item, false)
+	}
+	var err error
+	p := w.spawn("quiet", func(p *process) error {
+		worker, err := newWorker(p, s.Folds, fold.Options{})
+		if err != nil {
+			return err
+		}
+		return worker.Drain(p.ctx)
+	})
+	for p.step() {
+	}
+	if err = p.err; err != nil {
+		return nil, err
+	}
+	return w.derived(s.entities()), nil
+}
+
+func newWorker(p *process, folds []*fold.Fold, o fold.Options) (*fold.Worker, error) {
+	o.Group, o.Owner, o.Readers, o.Writers = group, p.name, 1, 1
+	o.Sleep, o.Random = p.sleep, p.world.Rand.Float64
+	o.Logger = slog.New(slog.DiscardHandler)
+	t := table.New(&client{p: p}, "sim", table.Options{Clock: p.world.Now, CursorKey: []byte("sim")})
+	return fold.NewWorker(t, source{p}, folds, o)
+}
+
+// simulation is one run.
+type simulation struct {
+	Scenario
+	*World
+	processes []*process
+	spawned   int
+	quieting  bool
+}
+
+// disturb lets everything happen at once for a while.
+func (s *simulation) disturb() {
+	r := s.Rand
+	s.faults = true
+	calm := r.IntN(4) == 0 // fewer crashes, so that batches grow
+	workers := 1 + r.IntN(3)
+	for range 150 + r.IntN(450) {
+		for len(s.processes) < workers {
+			s.processes = append(s.processes, s.start())
+		}
+		switch n := r.IntN(100); {
+		case n < 12:
+			for range 1 + r.IntN(6) {
+				s.Write(s.World)
+			}
+		case n < 14:
+			s.roll()
+		case n < 15:
+			s.trim()
+		case n < 16:
+			s.skipTime()
+		case n < 18 && (!calm || n == 16):
+			s.crash(r.IntN(len(s.processes)))
+		case n < 20:
+			s.processes[r.IntN(len(s.processes))].asleep = r.IntN(120)
+		default:
+			s.stepOne()
+		}
+	}
+}
+
+// skipTime moves the clock: a little, past leases, past the age of a batch, or past the life of tombstones. The last
+// only when all changes are durably counted, for a stream does not keep changes for so long.
+func (s *simulation) skipTime() {
+	n := s.Rand.IntN(5)
+	if n == 4 && !s.counted(s.Folds) {
+		n = 3
+	}
+	s.now = s.now.Add([]time.Duration{
+		100 * time.Millisecond, time.Second, time.Minute, 2 * time.Hour, 50 * time.Hour,
+	}[n])
+	s.expire()
+}
+
+func (s *simulation) crash(i int) {
+	s.processes[i].crash()
+	s.processes = slices.Delete(s.processes, i, i+1)
+}
+
+// stepOne lets one process take a step.
+func (s *simulation) stepOne() {
+	i := s.Rand.IntN(len(s.processes))
+	p := s.processes[i]
+	if p.asleep > 0 && !s.quieting {
+		p.asleep--
+		return
+	}
+	if !p.step() {
+		s.processes = slices.Delete(s.processes, i, i+1)
+	}
+}
+
+const settleSteps = 200000
+
+// settle ends the faults, lets every process finish what it was at, zombies too, and drains at last.
+func (s *simulation) settle() error {
+	s.faults, s.quieting = false, true
+	last := s.spawnWorker(fold.Options{})
+	s.processes = append(s.processes, last)
+	for range settleSteps {
+		if len(s.processes) == 0 {
+			break
+		}
+		s.stepOne()
+	}
+	if len(s.processes) > 0 {
+		return fmt.Errorf("%s did not come to an end", s.processes[0].name)
+	}
+	final := s.spawnWorker(fold.Options{})
+	for range settleSteps {
+		if !final.step() {
+			return errors.Join(last.err, final.err)
+		}
+	}
+	return errors.New("the last drain did not come to an end")
+}
+
+// start makes a process of a random kind.
+func (s *simulation) start() *process {
+	r := s.Rand
+	o := fold.Options{
+		FlushChanges: 1 + r.IntN(30), PageSize: 1 + r.IntN(10), Retries: 2 + r.IntN(4),
+		FlushAge: time.Duration(1+r.IntN(100)) * time.Millisecond, Refresh: time.Duration(1+r.IntN(300)) * time.Millisecond,
+		Leases: r.IntN(3) == 0, LeaseFor: time.Duration(10+r.IntN(2000)) * time.Millisecond,
+	}
+	switch {
+	case s.Consume != nil:
+		return s.spawnWorker(o)
+	case r.IntN(4) == 0:
+		return s.spawnRun(o)
+	case r.IntN(5) == 0:
+		return s.spawnHandle(o)
+	}
+	return s.spawnWorker(o)
+}
+
+func (s *simulation) name() string {
+	s.spawned++
+	return fmt.Sprintf("worker-%d", s.spawned)
+}
+
+// spawnWorker makes a process that drains, again and again until the faults end.
+func (s *simulation) spawnWorker(o fold.Options) *process {
+	return s.spawn(s.name(), func(p *process) error {
+		if s.Consume != nil {
+			t := table.New(&client{p: p}, "sim", table.Options{Clock: s.Now, CursorKey: []byte("sim")})
+			return s.Consume(p.ctx, t, source{p})
+		}
+		worker, err := newWorker(p, s.Folds, o)
+		if err != nil {
+			return err
+		}
+		for {
+			quieting := s.quieting
+			if err := worker.Drain(p.ctx); err != nil && quieting || quieting {
+				return err
+			}
+			if err := p.giveWay(); err != nil {
+				return err
+			}
+		}
+	})
+}
+
+// spawnRun makes a process that runs and is told to stop at some time.
+func (s *simulation) spawnRun(o fold.Options) *process {
+	steps := s.Rand.IntN(200)
+	return s.spawn(s.name(), func(p *process) error {
+		ctx, cancel := context.WithCancel(p.ctx)
+		defer cancel()
+		stop := func(ctx context.Context, d time.Duration) error {
+			if steps--; steps < 0 || s.quieting {
+				cancel()
+			}
+			return p.sleep(ctx, d)
+		}
+		t := table.New(&client{p: p}, "sim", table.Options{Clock: s.Now, CursorKey: []byte("sim")})
+		o.Group, o.Owner, o.Readers, o.Writers, o.Sleep, o.Random = group, p.name, 1, 1, stop, s.Rand.Float64
+		o.Logger = slog.New(slog.DiscardHandler)
+		worker, err := fold.NewWorker(t, source{p}, s.Folds, o)
+		if err != nil {
+			return err
+		}
+		return worker.Run(ctx)
+	})
+}
+
+// differences compares items.
+func differences(got, want map[string]string) error {
+	var b strings.Builder
+	for _, id := range slices.Sorted(maps.Keys(got)) {
+		if want[id] != got[id] {
+			fmt.Fprintf(&b, "\n%q\n\tis     %s\n\tshould %s", id, got[id], want[id])
+		}
+	}
+	for _, id := range slices.Sorted(maps.Keys(want)) {
+		if _, ok := got[id]; !ok {
+			fmt.Fprintf(&b, "\n%q\n\tis     missing\n\tshould %s", id, want[id])
+		}
+	}
+	if b.Len() == 0 {
+		return nil
+	}
+	return errors.New("derived items are not the fold of all changes:" + b.String())
+}

@@ -1,0 +1,163 @@
+package foldsim_test
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/onefold/onefold/fold"
+	"github.com/onefold/onefold/fold/foldsim"
+	"github.com/onefold/onefold/table"
+)
+
+// The scenario: orders of customers are placed, changed, moved and withdrawn. Totals are kept per region; from the
+// totals' changes, how many regions of a continent have orders; per day, the largest order, spread over partials.
+
+type OrderKey struct {
+	ID string `dynamodbav:"id"`
+}
+
+type Order struct {
+	OrderKey
+	Region string `dynamodbav:"region"`
+	Amount int    `dynamodbav:"amount"`
+	Day    string `dynamodbav:"day"`
+}
+
+type TotalKey struct {
+	Region string `dynamodbav:"region"`
+}
+
+type Total struct {
+	TotalKey
+	Orders int `dynamodbav:"orders"`
+	Amount int `dynamodbav:"amount"`
+}
+
+type ContinentKey struct {
+	Continent string `dynamodbav:"continent"`
+}
+
+type Continent struct {
+	ContinentKey
+	Regions int `dynamodbav:"regions"`
+	Orders  int `dynamodbav:"orders"`
+	Amount  int `dynamodbav:"amount"`
+}
+
+type LargestKey struct {
+	Day  string `dynamodbav:"day"`
+	Part int    `dynamodbav:"part"`
+}
+
+type Largest struct {
+	LargestKey
+	Seen   int `dynamodbav:"seen"`
+	Amount int `dynamodbav:"amount"`
+}
+
+// Noise is an entity that no fold reads.
+type Noise struct {
+	OrderKey
+	Value int `dynamodbav:"value"`
+}
+
+var (
+	orders     = table.Define[Order, OrderKey]("test.order", table.Def[Order]{PK: "ORDER#{id}", SK: "ORDER"})
+	noises     = table.Define[Noise, OrderKey]("test.noise", table.Def[Noise]{PK: "NOISE#{id}", SK: "NOISE"})
+	totals     = table.Define[Total, TotalKey]("test.total", table.Def[Total]{PK: "REGION#{region}", SK: "TOTAL"})
+	continents = table.Define[Continent, ContinentKey]("test.continent", table.Def[Continent]{PK: "CONTINENT#{continent}", SK: "TOTAL"})
+	largest    = table.Define[Largest, LargestKey]("test.largest", table.Def[Largest]{PK: "DAY#{day}", SK: "LARGEST#{part:02}"})
+)
+
+const unlucky = 13 // an amount that folds cannot apply
+
+var errUnlucky = errors.New("unlucky amount")
+
+func foldTotals() *fold.Fold {
+	return fold.New("totals", totals, func(into, d *Total) {
+		into.Orders += d.Orders
+		into.Amount += d.Amount
+	}, fold.On(orders, func(c fold.Typed[Order], at func(TotalKey) *Total) error {
+		if c.Old != nil {
+			t := at(TotalKey{c.Old.Region})
+			t.Orders--
+			t.Amount -= c.Old.Amount
+		}
+		if c.New != nil {
+			t := at(TotalKey{c.New.Region})
+			t.Orders++
+			t.Amount += c.New.Amount
+		}
+		return nil
+	})).With(fold.Removable(func(t *Total) bool { return t.Orders == 0 }), fold.CacheSize(3))
+}
+
+func foldContinents() *fold.Fold {
+	return fold.New("continents", continents, func(into, d *Continent) {
+		into.Regions += d.Regions
+		into.Orders += d.Orders
+		into.Amount += d.Amount
+	}, fold.On(totals, func(c fold.Typed[Total], at func(ContinentKey) *Continent) error {
+		add := func(t *Total, sign int) {
+			if t != nil {
+				s := at(ContinentKey{t.Region[:1]})
+				s.Regions += sign
+				s.Orders += sign * t.Orders
+				s.Amount += sign * t.Amount
+			}
+		}
+		add(c.Old, -1)
+		add(c.New, 1)
+		if c.Old != nil && c.New != nil && c.NewVersion != c.OldVersion+1 {
+			return fmt.Errorf("version %d after %d", c.NewVersion, c.OldVersion)
+		}
+		return nil
+	})).With(fold.Removable(func(c *Continent) bool { return c.Regions == 0 }))
+}
+
+func foldLargest() *fold.Fold {
+	return fold.New("largest", largest, func(into, d *Largest) {
+		into.Seen += d.Seen
+		into.Amount = max(into.Amount, d.Amount)
+	}, fold.On(orders, func(c fold.Typed[Order], at func(LargestKey) *Largest) error {
+		if c.New == nil {
+			return nil
+		}
+		l := at(LargestKey{Day: c.New.Day})
+		l.Seen++
+		l.Amount = max(l.Amount, c.New.Amount)
+		switch c.New.Amount {
+		case unlucky:
+			return errUnlucky
+		case unlucky + 1:
+			panic(errUnlucky)
+		case unlucky + 2:
+			at(LargestKey{Day: "not#a#day"})
+		}
+		return nil
+	}))
+}
+
+func writeOrders(w *foldsim.World) {
+	r := w.Rand
+	if r.IntN(8) == 0 {
+		w.Put(must(noises.Encode(&Noise{OrderKey: OrderKey{fmt.Sprint("n", r.IntN(5))}, Value: r.Int()})))
+		return
+	}
+	id := OrderKey{fmt.Sprintf("o%02d", r.IntN(12))}
+	if r.IntN(5) == 0 {
+		w.Delete(must(orders.Key(id)))
+		return
+	}
+	w.Put(must(orders.Encode(&Order{
+		OrderKey: id, Region: []string{"eu-1", "eu-2", "us-1", "as-1"}[r.IntN(4)],
+		Amount: r.IntN(40), Day: []string{"mon", "tue"}[r.IntN(2)],
+	})))
+}
+
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
+}

@@ -1,0 +1,15 @@
+package foldsim_test
+
+import (
+	"testing"
+
+	"github.com/onefold/onefold/fold"
+	"github.com/onefold/onefold/fold/foldsim"
+)
+
+func TestDerivedItemsAreTheFoldOfAllChanges(t *testing.T) {
+	foldsim.Test(t, foldsim.Scenario{
+		Folds: []*fold.Fold{foldTotals(), foldContinents(), foldLargest()},
+		Write: writeOrders,
+	}, 1000)
+}

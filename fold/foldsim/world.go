@@ -1,0 +1,261 @@
+package foldsim
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"hash/fnv"
+	"maps"
+	"math/rand/v2"
+	"reflect"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/onefold/onefold/fold"
+	"github.com/onefold/onefold/table"
+)
+
+// A World is one table with its change stream, and the clock. Only one goroutine runs at a time, so it needs no locks.
+type World struct {
+	// Rand is the run's only source of chance.
+	Rand *rand.Rand
+
+	now     time.Time
+	faults  bool // requests may fail
+	items   map[string]table.Item
+	shards  []*shard
+	seq     uint64
+	history []write // of source items
+
+	cursors map[string]*cursor // of Lambda-like deliveries
+}
+
+// write is one write of a source item.
+type write struct {
+	key, item table.Item // item is nil for a removal
+}
+
+// shard is a part of the stream: the changes of the keys whose hash is in [from, to).
+type shard struct {
+	id, parent string
+	from, to   uint64
+	closed     bool
+	trimmed    bool
+	changes    []fold.Change
+}
+
+// cursor is how far an event source has delivered a shard.
+type cursor struct {
+	after fold.Sequence
+	done  bool
+}
+
+func newWorld(r *rand.Rand) *World {
+	w := &World{
+		Rand: r, now: time.Date(2026, 5, 12, 14, 0, 0, 0, time.UTC),
+		items: make(map[string]table.Item), cursors: make(map[string]*cursor),
+		seq: []uint64{1, 5, 93, 960}[r.IntN(4)], // so that sequences grow in length on the way
+	}
+	n := uint64(1 + r.IntN(3))
+	for i := range n {
+		w.addShard("", i<<32/n, (i+1)<<32/n)
+	}
+	return w
+}
+
+func (w *World) addShard(parent string, from, to uint64) {
+	w.shards = append(w.shards, &shard{id: fmt.Sprintf("shard-%03d", len(w.shards)), parent: parent, from: from, to: to})
+}
+
+// Now returns the world's time.
+func (w *World) Now() time.Time { return w.now }
+
+// Put writes a source item.
+func (w *World) Put(it table.Item) { w.source(it, it) }
+
+// Delete removes a source item.
+func (w *World) Delete(key table.Item) { w.source(key, nil) }
+
+func (w *World) source(key, it table.Item) {
+	w.history = append(w.history, write{key, it})
+	w.commit(key, it, false)
+}
+
+// Get returns a source item, nil if there is none.
+func (w *World) Get(key table.Item) table.Item { return w.items[idOf(key)] }
+
+func idOf(key table.Item) string {
+	return stringOf(key[table.AttrPK]) + "\xff" + stringOf(key[table.AttrSK])
+}
+
+func stringOf(av types.AttributeValue) string {
+	s, ok := av.(*types.AttributeValueMemberS)
+	if !ok {
+		return ""
+	}
+	return s.Value
+}
+
+// commit writes an item and its stream record. As in DynamoDB, a write that changes nothing has no record.
+func (w *World) commit(key, it table.Item, expired bool) {
+	id := idOf(key)
+	old := w.items[id]
+	if it == nil && old == nil || equal(old, it) {
+		return
+	}
+	w.seq += 1 + w.Rand.Uint64N(3)
+	c := fold.Change{Seq: fold.Sequence(strconv.FormatUint(w.seq, 10)), At: w.now.Truncate(time.Second), Old: old, New: it, Expired: expired}
+	switch {
+	case it == nil:
+		c.Kind = fold.Remove
+		delete(w.items, id)
+	case old == nil:
+		c.Kind = fold.Insert
+		w.items[id] = it
+	default:
+		c.Kind = fold.Modify
+		w.items[id] = it
+	}
+	sh := w.openShard(stringOf(key[table.AttrPK]))
+	c.Shard = sh.id
+	sh.changes = append(sh.changes, c)
+}
+
+func equal(a, b table.Item) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for name, v := range a {
+		s, ok := v.(*types.AttributeValueMemberS)
+		o, same := b[name].(*types.AttributeValueMemberS)
+		if ok != same || ok && s.Value != o.Value || !ok && !reflect.DeepEqual(v, b[name]) {
+			return false
+		}
+	}
+	return true
+}
+
+func (w *World) openShard(pk string) *shard {
+	h := fnv.New32a()
+	h.Write([]byte(pk)) //nolint:errcheck // a hash never fails
+	at := uint64(h.Sum32())
+	for _, sh := range w.shards {
+		if !sh.closed && sh.from <= at && at < sh.to {
+			return sh
+		}
+	}
+	panic("foldsim: no shard is open for " + pk)
+}
+
+// roll closes a random open shard and opens one child, or two that share its keys.
+func (w *World) roll() {
+	open := slices.DeleteFunc(slices.Clone(w.shards), func(sh *shard) bool { return sh.closed })
+	sh := open[w.Rand.IntN(len(open))]
+	sh.closed = true
+	if middle := (sh.from + sh.to) / 2; w.Rand.IntN(3) == 0 && middle > sh.from {
+		w.addShard(sh.id, sh.from, middle)
+		w.addShard(sh.id, middle, sh.to)
+		return
+	}
+	w.addShard(sh.id, sh.from, sh.to)
+}
+
+// trim forgets shards that have been folded to their end, as a stream does a day later.
+func (w *World) trim() {
+	for _, sh := range w.shards {
+		if !sh.closed || sh.trimmed || w.Rand.IntN(2) == 0 {
+			continue
+		}
+		sh.trimmed = w.checkpoint(sh).Done
+	}
+}
+
+func (w *World) checkpoint(sh *shard) fold.Checkpoint {
+	key, err := fold.Checkpoints.Key(fold.CheckpointKey{Group: group, Shard: sh.id})
+	if err != nil {
+		panic(err)
+	}
+	it := w.items[idOf(key)]
+	if it == nil {
+		return fold.Checkpoint{}
+	}
+	c, err := fold.Checkpoints.Decode(it)
+	if err != nil {
+		panic(err)
+	}
+	return c
+}
+
+// counted reports whether the checkpoints cover all changes that folds read.
+func (w *World) counted(folds []*fold.Fold) bool {
+	var read []string
+	for _, f := range folds {
+		read = append(read, f.From()...)
+	}
+	for _, sh := range w.shards {
+		if sh.trimmed {
+			continue
+		}
+		position := fold.Sequence(w.checkpoint(sh).Position)
+		for _, c := range sh.changes {
+			wanted := slices.Contains(read, stringOf(c.New[table.AttrEntity])) || slices.Contains(read, stringOf(c.Old[table.AttrEntity]))
+			if wanted && c.Seq.Compare(position) > 0 {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// expire deletes what has expired, as the service does.
+func (w *World) expire() {
+	for _, id := range slices.Sorted(maps.Keys(w.items)) {
+		if it := w.items[id]; table.Expired(it, w.now) {
+			w.commit(it, nil, true)
+		}
+	}
+}
+
+// derived returns the items of the entities, without what the runtime keeps on them, as text by key.
+func (w *World) derived(entities []string) map[string]string {
+	out := make(map[string]string)
+	for id, it := range w.items {
+		if slices.Contains(entities, stringOf(it[table.AttrEntity])) {
+			out[id] = describe(it)
+		}
+	}
+	return out
+}
+
+func describe(it table.Item) string {
+	var b bytes.Buffer
+	for _, name := range slices.SortedFunc(maps.Keys(it), cmp.Compare[string]) {
+		if name != fold.AttrVersion && name != fold.AttrMarks {
+			fmt.Fprintf(&b, " %s=%s", name, show(it[name]))
+		}
+	}
+	return b.String()
+}
+
+func show(av types.AttributeValue) string {
+	switch v := av.(type) {
+	case *types.AttributeValueMemberS:
+		return strconv.Quote(v.Value)
+	case *types.AttributeValueMemberN:
+		return v.Value
+	case *types.AttributeValueMemberB:
+		return fmt.Sprintf("%x", v.Value)
+	case *types.AttributeValueMemberM:
+		return "{" + describe(v.Value) + " }"
+	case *types.AttributeValueMemberL:
+		var b bytes.Buffer
+		for _, e := range v.Value {
+			fmt.Fprintf(&b, " %s", show(e))
+		}
+		return "[" + b.String() + " ]"
+	}
+	return fmt.Sprintf("%T%+v", av, av)
+}

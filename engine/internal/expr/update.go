@@ -127,9 +127,19 @@ func (u *Update) Project(it item.Item) item.Item {
 // for what the item does not allow.
 func (u *Update) Apply(old item.Item) (item.Item, error) { return u.apply(old, old != nil) }
 
-// Create returns the item that the update makes where there is none yet, of the attributes of its key. It differs from
-// Apply in that it may remove any path: DynamoDB refuses to remove a.b of an item without a, but not of no item.
-func (u *Update) Create(key item.Item) (item.Item, error) { return u.apply(key, false) }
+// Create returns the item that the update makes where there is none yet, of the attributes of its key. It is nil when the
+// update only removes: DynamoDB then creates no item, nor does it mind that what is removed is in nothing.
+func (u *Update) Create(key item.Item) (item.Item, error) {
+	out, err := u.apply(key, false)
+	if err == nil && u.removesOnly() {
+		return nil, nil
+	}
+	return out, err
+}
+
+func (u *Update) removesOnly() bool {
+	return !slices.ContainsFunc(u.tree.actions, func(a action) bool { return a.verb == verbSet || a.verb == verbAdd })
+}
 
 func (u *Update) apply(old item.Item, exists bool) (item.Item, error) {
 	changes := make([]change, 0, len(u.tree.actions))

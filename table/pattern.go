@@ -93,7 +93,7 @@ func (p *pattern) bindPK(src string) {
 	}
 	plan, fan := p.in, p.fanPart(src)
 	if fan != nil { // the shard comes from Over, not from the input: bind it as the integer that it is
-		plan = &structPlan{fields: append(slices.Clone(p.in.fields), *fan)}
+		plan = &structPlan{fields: append([]structField{*fan}, p.in.fields...)}
 	}
 	k, problems := bindTemplate("PK", src, plan, false)
 	p.fail(problems...)

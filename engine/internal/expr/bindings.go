@@ -36,10 +36,8 @@ func NewBindings(names map[string]string, values map[string]types.AttributeValue
 	if len(values) == 0 {
 		return nil, refuse("", "ExpressionAttributeValues must not be empty")
 	}
-	for _, key := range sortedKeys(values) {
-		if !isPlaceholder(key, ':') {
-			return nil, refuse("", "ExpressionAttributeValues contains invalid key: Syntax error; key: %q", key)
-		}
+	if key, bad := badPlaceholder(values, ':'); bad {
+		return nil, refuse("", "ExpressionAttributeValues contains invalid key: Syntax error; key: %q", key)
 	}
 	normal, err := normalizeValues(values)
 	if err != nil {
@@ -55,11 +53,11 @@ func checkNames(names map[string]string) error {
 	if len(names) == 0 {
 		return refuse("", "ExpressionAttributeNames must not be empty")
 	}
-	for _, key := range sortedKeys(names) {
-		if !isPlaceholder(key, '#') {
-			return refuse("", "ExpressionAttributeNames contains invalid key: Syntax error; key: %q", key)
-		}
-		if names[key] == "" {
+	if key, bad := badPlaceholder(names, '#'); bad {
+		return refuse("", "ExpressionAttributeNames contains invalid key: Syntax error; key: %q", key)
+	}
+	for key, name := range names {
+		if name == "" {
 			return refuse("", "ExpressionAttributeNames contains invalid value: The attribute name is empty for key %s", key)
 		}
 	}
@@ -85,6 +83,16 @@ func normalizeValues(values map[string]types.AttributeValue) (map[string]types.A
 		out[key] = nv
 	}
 	return out, nil
+}
+
+// badPlaceholder returns the least key that is no placeholder, so that the message does not depend on the map's order.
+func badPlaceholder[V any](m map[string]V, sign byte) (key string, bad bool) {
+	for k := range m {
+		if !isPlaceholder(k, sign) && (!bad || k < key) {
+			key, bad = k, true
+		}
+	}
+	return key, bad
 }
 
 // isPlaceholder reports whether a key is the sign and then letters, digits and underscores.
@@ -132,8 +140,6 @@ func notIn[V any](defined map[string]V, used []string) []string {
 	slices.Sort(unused)
 	return unused
 }
-
-func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
 // name resolves "#x".
 func (b *Bindings) name(placeholder string) (string, bool) {

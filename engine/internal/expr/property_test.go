@@ -388,14 +388,14 @@ func BenchmarkCondition(b *testing.B) {
 func BenchmarkUpdate(b *testing.B) {
 	p := NewParser(16)
 	values := map[string]types.AttributeValue{":one": &types.AttributeValueMemberN{Value: "1"}}
-	old := item.Item{"pk": &types.AttributeValueMemberS{Value: "x"}, "views": &types.AttributeValueMemberN{Value: "41"}}
+	old := item.Item{"pk": &types.AttributeValueMemberS{Value: "x"}, "hits": &types.AttributeValueMemberN{Value: "41"}}
 	b.ReportAllocs()
 	for b.Loop() {
 		bound, err := NewBindings(nil, values)
 		if err != nil {
 			b.Fatal(err)
 		}
-		u, err := p.Update("SET views = if_not_exists(views, :one) + :one", bound)
+		u, err := p.Update("SET hits = if_not_exists(hits, :one) + :one", bound)
 		if err != nil {
 			b.Fatal(err)
 		}

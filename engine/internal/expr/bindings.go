@@ -4,6 +4,7 @@ import (
 	"errors"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -36,8 +37,8 @@ func NewBindings(names map[string]string, values map[string]types.AttributeValue
 	if len(values) == 0 {
 		return nil, refuse("", "ExpressionAttributeValues must not be empty")
 	}
-	if key, bad := badPlaceholder(values, ':'); bad {
-		return nil, refuse("", "ExpressionAttributeValues contains invalid key: Syntax error; key: %q", key)
+	if reason := checkPlaceholders(values, ':'); reason != "" {
+		return nil, refuse("", "ExpressionAttributeValues contains invalid key: %s", reason)
 	}
 	normal, err := normalizeValues(values)
 	if err != nil {
@@ -53,8 +54,8 @@ func checkNames(names map[string]string) error {
 	if len(names) == 0 {
 		return refuse("", "ExpressionAttributeNames must not be empty")
 	}
-	if key, bad := badPlaceholder(names, '#'); bad {
-		return refuse("", "ExpressionAttributeNames contains invalid key: Syntax error; key: %q", key)
+	if reason := checkPlaceholders(names, '#'); reason != "" {
+		return refuse("", "ExpressionAttributeNames contains invalid key: %s", reason)
 	}
 	for key, name := range names {
 		if name == "" {
@@ -85,19 +86,27 @@ func normalizeValues(values map[string]types.AttributeValue) (map[string]types.A
 	return out, nil
 }
 
-// badPlaceholder returns the least key that is no placeholder, so that the message does not depend on the map's order.
-func badPlaceholder[V any](m map[string]V, sign byte) (key string, bad bool) {
+// checkPlaceholders says what is wrong with the least key that is no placeholder, so that the message does not depend on
+// the map's order, and "" when all are.
+func checkPlaceholders[V any](m map[string]V, sign byte) string {
+	key, bad := "", false
 	for k := range m {
 		if !isPlaceholder(k, sign) && (!bad || k < key) {
 			key, bad = k, true
 		}
 	}
-	return key, bad
+	switch {
+	case !bad:
+		return ""
+	case len(key) > maxPlaceholder:
+		return "The expression attribute map contains a key that is too long; size of key: " + strconv.Itoa(len(key))
+	}
+	return "Syntax error; key: " + strconv.Quote(key)
 }
 
-// isPlaceholder reports whether a key is the sign and then letters, digits and underscores.
+// isPlaceholder reports whether a key is the sign and then letters, digits and underscores, and not too long.
 func isPlaceholder(key string, sign byte) bool {
-	if len(key) < 2 || key[0] != sign {
+	if len(key) < 2 || len(key) > maxPlaceholder || key[0] != sign {
 		return false
 	}
 	for i := 1; i < len(key); i++ {

@@ -23,12 +23,13 @@ const (
 
 // Limits ("Service, account, and table quotas": expression parameters).
 const (
-	maxLength    = 4096 // bytes, before substitution
-	maxOperators = 300
-	maxPath      = 32  // elements of a document path
-	maxOperands  = 100 // of IN
-	maxIndex     = 1<<31 - 1
-	maxDepth     = 1024 // parentheses, NOTs and functions within each other: a guard of the parser, not a DynamoDB rule
+	maxLength      = 4096 // bytes, before substitution
+	maxOperators   = 300
+	maxPlaceholder = 255 // bytes of a #name or :value, with the sign
+	maxPath        = 32  // elements of a document path
+	maxOperands    = 100 // of IN
+	maxIndex       = 1<<31 - 1
+	maxDepth       = 1024 // parentheses, NOTs and functions within each other: a guard of the parser, not a DynamoDB rule
 )
 
 // Error is the refusal of an expression. Its text is DynamoDB's message.

@@ -31,7 +31,8 @@ func parse(src string, lang map[string]function, grammar func(*parser)) (*tree, 
 		p.unexpected()
 	}
 	if p.err == "" && p.tree.ops > maxOperators {
-		p.err = "The expression contains too many operators; operator count: " + strconv.Itoa(p.tree.ops)
+		// DynamoDB stops counting here and says so whatever their number.
+		p.err = "The expression contains too many operators; operator count: " + strconv.Itoa(maxOperators+1)
 	}
 	if p.err != "" {
 		return nil, p.err

@@ -64,7 +64,6 @@ func isUpdateKeyword(word string) bool {
 
 func (p *parser) action(v verb) {
 	a := action{verb: v, path: p.path(isUpdateKeyword).number}
-	p.tree.ops++
 	switch v {
 	case verbSet:
 		p.expect('=')

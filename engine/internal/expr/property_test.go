@@ -217,6 +217,7 @@ func TestLimits(t *testing.T) {
 		{"4097 bytes", "a=:v" + strings.Repeat(" ", 4093), "Invalid ConditionExpression: Expression size has exceeded the maximum allowed size; expression size: 4097"},
 		{"299 operators", and(150), ""},
 		{"301 operators", and(151), "Invalid ConditionExpression: The expression contains too many operators; operator count: 301"},
+		{"909 operators", strings.Repeat("a<b or (", 454) + "a<b" + strings.Repeat(")", 454), "Invalid ConditionExpression: The expression contains too many operators; operator count: 301"},
 		{"100 operands", in(100), ""},
 		{"101 operands", in(101), "Invalid ConditionExpression: The IN operator is provided with too many operands; number of operands: 101"},
 		{"path of 32", "a" + strings.Repeat(".b", 31) + "=:v", ""},
@@ -233,6 +234,27 @@ func TestLimits(t *testing.T) {
 		_, err = p.Condition(ConditionExpression, tt.src, b)
 		if got := fmt.Sprint(err); got != tt.want && (tt.want != "" || err != nil) {
 			t.Errorf("%s: %s, want %q", tt.name, got, tt.want)
+		}
+	}
+}
+
+// TestManySets checks that assignments are not operators: only the length bounds their number.
+func TestManySets(t *testing.T) {
+	sets := make([]string, 500)
+	for i := range sets {
+		sets[i] = fmt.Sprintf("a%d=b", i)
+	}
+	if _, err := NewParser(0).Update("SET "+strings.Join(sets, ","), nil); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestLongPlaceholder(t *testing.T) {
+	for length, want := range map[int]string{255: "<nil>",
+		256: "ExpressionAttributeNames contains invalid key: The expression attribute map contains a key that is too long; size of key: 256"} {
+		_, err := NewBindings(map[string]string{"#" + strings.Repeat("a", length-1): "a"}, nil)
+		if got := fmt.Sprint(err); got != want {
+			t.Errorf("%d bytes: %s", length, got)
 		}
 	}
 }

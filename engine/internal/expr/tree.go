@@ -10,7 +10,7 @@ type tree struct {
 	paths   []path   // by number, in the order of the text
 	refs    bool     // a path has a placeholder
 	values  []string // placeholders by number
-	ops     int
+	ops     int      // AND, OR, NOT, comparisons, arithmetic and functions, but not the = of SET
 	flaws   flaws
 }
 

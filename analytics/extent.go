@@ -1,0 +1,83 @@
+package analytics
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/onefold/onefold/table"
+)
+
+// PeriodIn asks for the buckets of one period of a site.
+type PeriodIn struct {
+	SiteID string `dynamodbav:"siteId"`
+	Period Period `dynamodbav:"period"`
+}
+
+// LatestStats are the statistics of a site, the newest bucket first.
+var LatestStats = table.NewQuery(StatsItems, table.QueryDef[PeriodIn]{
+	ID: "W7b", Question: "the latest bucket of a site that has statistics",
+	Prefix: "STATS#{period}#", Desc: true,
+	Load: table.Load{PerSecond: 0.1, Items: 1, ItemBytes: 250},
+})
+
+// Extent returns the first and the last day of a site that have statistics, YYYY-MM-DD in the site's zone. Both are
+// empty when there are none. Of a time of which only months are left it takes whole months. It asks at most six Query
+// calls of one item.
+func Extent(ctx context.Context, t *table.Table, site *Site) (first, last string, err error) {
+	cal, err := newCalendar(site.TimeZone)
+	if err != nil {
+		return "", "", err
+	}
+	for _, period := range []Period{Hour, Day, Month} {
+		from, to, err := cal.extent(ctx, t, PeriodIn{site.SiteID, period})
+		switch {
+		case err != nil:
+			return "", "", fmt.Errorf("analytics: extent of %s: %w", site.SiteID, err)
+		case from == "":
+		case first == "":
+			first, last = from, to
+		default: // a coarser bucket begins before the first finer one in it, and ends after the last
+			if monthOf(from) < monthOf(first) || period == Day && from < first {
+				first = from
+			}
+			if monthOf(to) > monthOf(last) || period == Day && to > last {
+				last = to
+			}
+		}
+	}
+	return first, last, nil
+}
+
+// extent returns the days that the oldest bucket of a period begins with and the newest ends with, empty for none.
+func (c calendar) extent(ctx context.Context, t *table.Table, in PeriodIn) (from, to string, err error) {
+	newest, err := LatestStats.Page(ctx, t, in, "", 1)
+	if err != nil || len(newest.Items) == 0 {
+		return "", "", err
+	}
+	oldest, err := StatsByTime.Page(ctx, t, StatsIn{SiteID: in.SiteID, Period: in.Period}, "", 1)
+	if err != nil || len(oldest.Items) == 0 {
+		return "", "", err
+	}
+	if from, _, err = c.daysOf(&oldest.Items[0].StatsKey); err == nil {
+		_, to, err = c.daysOf(&newest.Items[0].StatsKey)
+	}
+	return from, to, err
+}
+
+// daysOf returns the first and the last day that a bucket touches.
+func (c calendar) daysOf(k *StatsKey) (from, to string, err error) {
+	switch k.Period {
+	case Hour:
+		at, err := time.Parse(hourLayout, k.Start)
+		if err != nil {
+			return "", "", fmt.Errorf("analytics: hour %q: %w", k.Start, err)
+		}
+		return c.day(at), c.day(at), nil
+	case Month:
+		from, to := monthBounds(k.Start)
+		return from, to, nil
+	default:
+		return k.Start, k.Start, nil
+	}
+}

@@ -1,0 +1,213 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"text/tabwriter"
+	"time"
+
+	"github.com/onefold/onefold/internal/traffic"
+)
+
+type benchCommands struct {
+	Import benchImport `cmd:"" help:"Import a generated log and say where time, memory and write units go."`
+}
+
+type benchImport struct {
+	Lines  int     `help:"Lines of the log." default:"2000000"`
+	Days   int     `help:"Days that they are spread over." default:"30"`
+	Visit  float64 `help:"Mean page views of a visit." default:"3"`
+	Seed   uint64  `help:"Chooses the traffic." default:"1"`
+	Dir    string  `help:"Where to put log and table; must be empty or absent. Default: a temporary directory, removed afterwards." type:"path"`
+	Assets float64 `help:"Share of lines that are assets and bots: they cost reading only." default:"0"`
+}
+
+// benchResult is what the benchmark measured.
+type benchResult struct {
+	Lines          int64                 `json:"lines"`
+	Imported       int64                 `json:"imported"`
+	Seconds        importSeconds         `json:"seconds"`
+	LinesPerSecond float64               `json:"linesPerSecond"`
+	CPUSeconds     float64               `json:"cpuSeconds"`
+	PeakMemoryMB   float64               `json:"peakMemoryMB"` // resident set of the process, 0 where the system does not tell
+	StoredMB       float64               `json:"storedMB"`
+	Visits         int64                 `json:"visits"`
+	UnitsPerEvent  float64               `json:"writeUnitsPerEvent"`
+	Entities       map[string]entityCost `json:"entities"`
+}
+
+type entityCost struct {
+	Writes        int64   `json:"writes"`
+	WriteUnits    float64 `json:"writeUnits"`
+	UnitsPerEvent float64 `json:"unitsPerEvent"`
+}
+
+// Run generates the log, imports it into a fresh table and prints what it took.
+func (c *benchImport) Run(ctx context.Context, std streams, g *globals) error {
+	dir := c.Dir
+	if dir == "" {
+		var err error
+		if dir, err = os.MkdirTemp("", "onefold-bench-"); err != nil {
+			return err
+		}
+		defer os.RemoveAll(dir)
+	}
+	log := filepath.Join(dir, "access.log")
+	fmt.Fprintf(std.err, "generating %s lines\n", grouped(int64(c.Lines)))
+	if err := c.generate(log); err != nil {
+		return err
+	}
+	own := *g
+	own.Data = filepath.Join(dir, "table")
+	resetPeakMemory()
+	before := cpuSeconds()
+	var result benchResult
+	err := own.withStore(ctx, std.err, importTuning, func(s *store) error {
+		command := importCommand{Site: "bench", Files: []string{log}}
+		summary, err := command.run(ctx, std, s)
+		if err != nil {
+			return err
+		}
+		result = c.measure(summary, s)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	result.CPUSeconds = cpuSeconds() - before
+	result.StoredMB = directoryMB(own.Data)
+	if g.JSON {
+		return printJSON(std.out, result)
+	}
+	return result.print(std.out)
+}
+
+func (c *benchImport) generate(path string) error {
+	share := c.Assets
+	if share <= 0 {
+		share = -1
+	}
+	generator, err := traffic.New(traffic.Options{Seed: c.Seed, Days: c.Days, EventsPerVisit: c.Visit, AssetShare: share, BotShare: share})
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return err
+	}
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	w := bufio.NewWriterSize(f, 1<<20)
+	err = generator.WriteLog(w, c.Lines)
+	if flushed := w.Flush(); err == nil {
+		err = flushed
+	}
+	if closed := f.Close(); err == nil {
+		err = closed
+	}
+	return err
+}
+
+func (c *benchImport) measure(summary *importSummary, s *store) benchResult {
+	use := s.db.Metered().Tables[tableName]
+	r := benchResult{
+		Lines: summary.Lines, Imported: summary.Imported, Seconds: summary.Seconds,
+		LinesPerSecond: float64(summary.Lines) / summary.Seconds.Total,
+		PeakMemoryMB:   peakMemoryMB(), Entities: map[string]entityCost{},
+	}
+	events := float64(max(summary.Imported, 1))
+	for name, e := range use.Entities {
+		r.Entities[name] = entityCost{Writes: e.Writes, WriteUnits: e.WriteUnits, UnitsPerEvent: e.WriteUnits / events}
+		r.UnitsPerEvent += e.WriteUnits / events
+	}
+	return r
+}
+
+func (r *benchResult) print(out io.Writer) error {
+	var b bytes.Buffer
+	w := tabwriter.NewWriter(&b, 0, 8, 2, ' ', 0)
+	fmt.Fprintf(w, "lines\t%s\n", grouped(r.Lines))
+	fmt.Fprintf(w, "events\t%s\n", grouped(r.Imported))
+	fmt.Fprintf(w, "lines a second\t%s\n", grouped(int64(r.LinesPerSecond)))
+	fmt.Fprintf(w, "seconds\t%.1f (reading and storing %.1f, folding the rest %.1f, rolling up %.1f)\n",
+		r.Seconds.Total, r.Seconds.Read, r.Seconds.Fold, r.Seconds.Roll)
+	fmt.Fprintf(w, "processor time\t%.1f s, %.0f µs a line\n", r.CPUSeconds, 1e6*r.CPUSeconds/float64(max(r.Lines, 1)))
+	fmt.Fprintf(w, "peak memory\t%.0f MB\n", r.PeakMemoryMB)
+	fmt.Fprintf(w, "on disk\t%.0f MB\n", r.StoredMB)
+	fmt.Fprintf(w, "write units an event\t%.3f\n", r.UnitsPerEvent)
+	w.Flush() // into a buffer, which does not fail
+	fmt.Fprintln(&b)
+	w = tabwriter.NewWriter(&b, 0, 8, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(w, "writes\tunits\tunits an event\t\x20 item")
+	names := slices.SortedFunc(maps.Keys(r.Entities), func(a, b string) int {
+		return int(r.Entities[b].WriteUnits - r.Entities[a].WriteUnits)
+	})
+	for _, name := range names {
+		e := r.Entities[name]
+		fmt.Fprintf(w, "%s\t%s\t%.3f\t\x20 %s\n", grouped(e.Writes), grouped(int64(e.WriteUnits)), e.UnitsPerEvent, name)
+	}
+	w.Flush()
+	_, err := out.Write(b.Bytes())
+	return err
+}
+
+// cpuSeconds is the processor time of this process, user and system.
+func cpuSeconds() float64 {
+	var use syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &use); err != nil {
+		return 0
+	}
+	return time.Duration(use.Utime.Nano() + use.Stime.Nano()).Seconds()
+}
+
+// resetPeakMemory asks Linux to forget the peak so far, so that generating the log does not count. Elsewhere it counts.
+func resetPeakMemory() {
+	_ = os.WriteFile("/proc/self/clear_refs", []byte("5"), 0) // best effort: the figure only grows without it
+}
+
+// peakMemoryMB is the largest resident set so far.
+func peakMemoryMB() float64 {
+	status, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		return 0
+	}
+	for line := range strings.Lines(string(status)) {
+		if rest, ok := strings.CutPrefix(line, "VmHWM:"); ok {
+			kb, err := strconv.ParseFloat(strings.Fields(rest)[0], 64)
+			if err != nil {
+				return 0
+			}
+			return kb / 1024
+		}
+	}
+	return 0
+}
+
+func directoryMB(dir string) float64 {
+	var total int64
+	err := filepath.WalkDir(dir, func(_ string, d os.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		info, err := d.Info()
+		if err == nil {
+			total += info.Size()
+		}
+		return err
+	})
+	if err != nil {
+		return 0
+	}
+	return float64(total) / (1 << 20)
+}

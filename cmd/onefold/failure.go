@@ -1,0 +1,16 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/onefold/onefold/table"
+)
+
+// siteError says what to do about a site that is not there.
+func siteError(id string, err error) error {
+	if errors.Is(err, table.ErrNotFound) {
+		return fmt.Errorf("no_such_site: there is no site %q; `onefold site list` shows those there are", id)
+	}
+	return err
+}

@@ -1,0 +1,146 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/onefold/onefold/analytics"
+	"github.com/onefold/onefold/table"
+)
+
+// Folds of an import work on large batches: the whole log is there, so nobody waits for its first statistics, and an
+// item that many lines touch is written once a batch.
+var importTuning = tuning{flushChanges: 60_000, flushAge: 5 * time.Second}
+
+type importCommand struct {
+	Site          string   `required:"" help:"The site that the lines belong to; made, in UTC, when there is none."`
+	IncludeBots   bool     `help:"Count requests of bots, too."`
+	IncludeAssets bool     `help:"Count requests of images, scripts, styles and fonts, too."`
+	Quiet         bool     `short:"q" help:"No progress bar."`
+	Files         []string `arg:"" name:"file" help:"Access logs, or - for standard input."`
+}
+
+// importSummary is what an import did. Every line is in exactly one of malformed, skipped, imported and duplicates.
+type importSummary struct {
+	Lines      int64         `json:"lines"`
+	Malformed  int64         `json:"malformed"`
+	Skipped    skipped       `json:"skipped"`
+	Imported   int64         `json:"imported"`
+	Duplicates int64         `json:"duplicates"`
+	Seconds    importSeconds `json:"seconds"`
+
+	shown []string // the first malformed lines, with their numbers
+}
+
+// skipped counts well-formed lines that are no page views of people.
+type skipped struct {
+	Assets int64 `json:"assets"`
+	Bots   int64 `json:"bots"`
+	Other  int64 `json:"other"` // not a GET answered 200 or 304
+}
+
+// importSeconds says where the time went. Reading and folding overlap.
+type importSeconds struct {
+	Read  float64 `json:"read"`  // until the last line was stored
+	Fold  float64 `json:"fold"`  // from there until the folds had caught up
+	Roll  float64 `json:"roll"`  // rolling up days and months
+	Total float64 `json:"total"` // all of it
+}
+
+// Run imports the files in order, waits for the folds and prints a summary.
+func (c *importCommand) Run(ctx context.Context, std streams, g *globals) error {
+	return g.withStore(ctx, std.err, importTuning, func(s *store) error {
+		summary, err := c.run(ctx, std, s)
+		if err != nil {
+			return err
+		}
+		if g.JSON {
+			return printJSON(std.out, summary)
+		}
+		return summary.print(std.out)
+	})
+}
+
+func (c *importCommand) run(ctx context.Context, std streams, s *store) (*importSummary, error) {
+	if err := siteForImport(ctx, s.table, c.Site); err != nil {
+		return nil, err
+	}
+	start := time.Now()
+	im, err := newImporter(s, c.Site, c.IncludeBots, c.IncludeAssets)
+	if err != nil {
+		return nil, err
+	}
+	var read, folded time.Duration
+	err = s.folding(ctx, func(ctx context.Context) error {
+		if err := c.readFiles(ctx, std, im); err != nil {
+			return err
+		}
+		read = time.Since(start)
+		err := s.worker.Drain(ctx)
+		folded = time.Since(start)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("import: %w\nWhat was imported stays; import the same files again to go on where it stopped", err)
+	}
+	if _, err := analytics.RollUp(ctx, s.table, c.Site, time.Now()); err != nil {
+		return nil, err
+	}
+	total := time.Since(start)
+	im.summary.Seconds = importSeconds{Read: read.Seconds(), Fold: (folded - read).Seconds(), Roll: (total - folded).Seconds(), Total: total.Seconds()}
+	return &im.summary, nil
+}
+
+func (c *importCommand) readFiles(ctx context.Context, std streams, im *importer) error {
+	bar := newReadProgress(std.err, c.Quiet, c.Files)
+	defer bar.close()
+	for _, name := range c.Files {
+		if err := im.file(ctx, name, std.in, bar); err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// siteForImport makes the site when there is none.
+func siteForImport(ctx context.Context, t *table.Table, id string) error {
+	_, err := analytics.GetSite(ctx, t, id)
+	if !errors.Is(err, table.ErrNotFound) {
+		return err
+	}
+	_, err = analytics.CreateSite(ctx, t, analytics.NewSite{ID: id, TimeZone: "UTC"})
+	if errors.Is(err, table.ErrExists) {
+		return nil
+	}
+	return err
+}
+
+func (s *importSummary) print(w io.Writer) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s lines: %s imported", grouped(s.Lines), grouped(s.Imported))
+	for _, part := range []struct {
+		n    int64
+		what string
+	}{
+		{s.Duplicates, "already there"}, {s.Skipped.Assets, "assets left out"}, {s.Skipped.Bots, "of bots left out"},
+		{s.Skipped.Other, "no page views"}, {s.Malformed, "malformed"},
+	} {
+		if part.n > 0 {
+			fmt.Fprintf(&b, ", %s %s", grouped(part.n), part.what)
+		}
+	}
+	fmt.Fprintf(&b, ".\n%.1f s: %.1f reading and storing, %.1f folding the rest, %.1f rolling up; %s lines a second.\n",
+		s.Seconds.Total, s.Seconds.Read, s.Seconds.Fold, s.Seconds.Roll, grouped(int64(float64(s.Lines)/max(s.Seconds.Total, 0.001))))
+	for _, line := range s.shown {
+		fmt.Fprintln(&b, "malformed:", line)
+	}
+	if more := s.Malformed - int64(len(s.shown)); more > 0 {
+		fmt.Fprintf(&b, "malformed: and %s more\n", grouped(more))
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}

@@ -1,0 +1,211 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/maphash"
+	"io"
+	"net/http"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/onefold/onefold/analytics"
+	"github.com/onefold/onefold/internal/accesslog"
+	"github.com/onefold/onefold/internal/useragent"
+)
+
+const (
+	hitsOfBatch    = 1024 // lines handed to the collector at once
+	batchesWaiting = 4    // read ahead of the collector, at most
+	collectors     = 2    // so that one batch is prepared while another waits for the disk
+	shownMalformed = 5    // malformed lines shown in the summary
+	shownBytes     = 120  // of each
+)
+
+// importer turns lines into hits and hands them to the collector. Reading is sequential, because the number of times
+// that the same line came before is part of its id.
+type importer struct {
+	collector *analytics.Collector
+	site      string
+	bots      bool
+	assets    bool
+
+	parser  *accesslog.Parser
+	agents  *useragent.Parser
+	summary importSummary
+}
+
+func newImporter(s *store, site string, bots, assets bool) (*importer, error) {
+	agents, err := useragent.New(0)
+	if err != nil {
+		return nil, err
+	}
+	return &importer{
+		collector: analytics.NewCollector(s.table, analytics.CollectorOptions{}),
+		site:      site, bots: bots, assets: assets, parser: accesslog.NewParser(), agents: agents,
+	}, nil
+}
+
+// file imports one file. Sending a line again stores nothing, so a file that was half imported is imported again whole.
+func (im *importer) file(ctx context.Context, name string, stdin io.Reader, bar *readProgress) error {
+	f, err := accesslog.Open(name, stdin)
+	if err != nil {
+		return err
+	}
+	bar.start(name, f.Size(), f.BytesRead)
+	batches := make(chan []analytics.Hit, batchesWaiting)
+	results := make(chan []analytics.Outcome, batchesWaiting)
+	group, ctx := errgroup.WithContext(ctx)
+	senders, sending := errgroup.WithContext(ctx)
+	for range collectors {
+		senders.Go(func() error { return im.send(sending, batches, results) })
+	}
+	group.Go(func() error { defer close(results); return senders.Wait() })
+	group.Go(func() error {
+		defer close(batches)
+		return im.read(sending, f, batches, bar)
+	})
+	var stored, duplicates, rejected int64
+	var reason string
+	group.Go(func() error {
+		for outcomes := range results {
+			for i := range outcomes {
+				switch outcomes[i].Status {
+				case analytics.Stored:
+					stored++
+				case analytics.Duplicate:
+					duplicates++
+				default:
+					rejected++
+					reason = fmt.Sprintf("%s: %s", outcomes[i].Reason, outcomes[i].Detail)
+				}
+			}
+		}
+		return nil
+	})
+	err = group.Wait()
+	im.summary.Imported += stored
+	im.summary.Duplicates += duplicates
+	if err == nil && rejected > 0 {
+		err = fmt.Errorf("rejected_lines: %d lines were refused: %s", rejected, reason)
+	}
+	if closed := f.Close(); err == nil {
+		err = closed
+	}
+	return err
+}
+
+func (im *importer) send(ctx context.Context, batches <-chan []analytics.Hit, results chan<- []analytics.Outcome) error {
+	for hits := range batches {
+		outcomes, err := im.collector.Ingest(ctx, im.site, hits)
+		if err != nil {
+			return err
+		}
+		results <- outcomes
+	}
+	return nil
+}
+
+func (im *importer) read(ctx context.Context, f *accesslog.File, batches chan<- []analytics.Hit, bar *readProgress) error {
+	seen := newOccurrences()
+	hits := make([]analytics.Hit, 0, hitsOfBatch)
+	hand := func() error {
+		select {
+		case batches <- hits:
+			hits = make([]analytics.Hit, 0, hitsOfBatch)
+			bar.lines(im.summary.Lines)
+			return nil
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+	for line, err := range accesslog.Lines(f) {
+		if err != nil && !errors.Is(err, accesslog.ErrMalformed) {
+			return err
+		}
+		hit, ok := im.line(line, err, seen)
+		if !ok {
+			continue
+		}
+		if hits = append(hits, hit); len(hits) == hitsOfBatch {
+			if err := hand(); err != nil {
+				return err
+			}
+		}
+	}
+	return hand()
+}
+
+// line classifies one line and makes a hit of a page view.
+func (im *importer) line(line accesslog.Line, err error, seen *occurrences) (analytics.Hit, bool) {
+	s := &im.summary
+	s.Lines++
+	var entry accesslog.Entry
+	if err == nil {
+		entry, err = im.parser.Parse(line.Text)
+	}
+	if err != nil {
+		s.malformed(line, err)
+		return analytics.Hit{}, false
+	}
+	if entry.Method != http.MethodGet || (entry.Status != http.StatusOK && entry.Status != http.StatusNotModified) {
+		s.Skipped.Other++
+		return analytics.Hit{}, false
+	}
+	path, _ := accesslog.SplitTarget(entry.Target)
+	if !im.assets && accesslog.IsAsset(path) {
+		s.Skipped.Assets++
+		return analytics.Hit{}, false
+	}
+	agent := im.agents.Parse(entry.UserAgent)
+	if !im.bots && agent.Bot {
+		s.Skipped.Bots++
+		return analytics.Hit{}, false
+	}
+	return analytics.Hit{
+		EventID: analytics.ContentID(entry.Time, line.Text, seen.next(line.Text)), Imported: true, At: entry.Time,
+		URL: entry.Target, Referrer: entry.Referrer, UserAgent: entry.UserAgent, Address: entry.Addr,
+		Browser: agent.Browser, OS: agent.OS, Device: agent.Device,
+	}, true
+}
+
+func (s *importSummary) malformed(line accesslog.Line, err error) {
+	s.Malformed++
+	if len(s.shown) == shownMalformed {
+		return
+	}
+	text := line.Text
+	if len(text) > shownBytes {
+		text = text[:shownBytes]
+	}
+	s.shown = append(s.shown, fmt.Sprintf("line %d: %v: %q", line.Number, err, text))
+}
+
+// occurrences counts how often a line came before in its file, because two visitors' requests, or two of one visitor,
+// can be the same to the letter within a second. It remembers at least the last occurrencesKept distinct lines: the
+// same request twice in a second stands close together.
+type occurrences struct {
+	seed           maphash.Seed
+	current, older map[uint64]int
+}
+
+const occurrencesKept = 400_000
+
+func newOccurrences() *occurrences {
+	return &occurrences{seed: maphash.MakeSeed(), current: map[uint64]int{}}
+}
+
+// next returns 0 for the first occurrence of the line, 1 for the second, and so on.
+func (o *occurrences) next(line []byte) int {
+	key := maphash.Bytes(o.seed, line)
+	n, ok := o.current[key]
+	if !ok {
+		n = o.older[key]
+	}
+	if len(o.current) >= occurrencesKept {
+		o.older, o.current = o.current, make(map[uint64]int, occurrencesKept)
+	}
+	o.current[key] = n + 1
+	return n
+}

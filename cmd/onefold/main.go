@@ -1,0 +1,87 @@
+// Command onefold runs the products on an embedded table: it imports, serves, reports, verifies and rebuilds. It is the
+// only place that sees every package: flags become configuration, configuration becomes wiring.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/alecthomas/kong"
+)
+
+// version is set by the linker in releases.
+var version = "dev"
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	code := run(ctx, os.Args[1:], streams{in: os.Stdin, out: os.Stdout, err: os.Stderr})
+	stop()
+	os.Exit(code)
+}
+
+// streams are the process's three, so that tests can bring their own.
+type streams struct {
+	in       io.Reader
+	out, err io.Writer
+}
+
+// Exit codes. A script may rely on them.
+const (
+	exitOK          = 0
+	exitFailed      = 1
+	exitUsage       = 2
+	exitDifferences = 3 // verify found differences
+)
+
+// exitError ends the process with a code of its own.
+type exitError struct {
+	code int
+	err  error
+}
+
+func (e *exitError) Error() string { return e.err.Error() }
+func (e *exitError) Unwrap() error { return e.err }
+
+func run(ctx context.Context, args []string, std streams) int {
+	var cli commands
+	exited := false
+	parser, err := kong.New(&cli, kong.Name("onefold"), kong.Description(description), kong.UsageOnError(),
+		kong.Writers(std.out, std.err), kong.Exit(func(int) { exited = true }), kong.Vars{"version": version, "dimensions": dimensionNames()},
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true, FlagsLast: true}),
+		kong.BindTo(ctx, (*context.Context)(nil)), kong.Bind(std))
+	if err != nil {
+		fmt.Fprintln(std.err, "onefold:", err)
+		return exitFailed
+	}
+	command, err := parser.Parse(args)
+	if exited {
+		return exitOK
+	}
+	if err != nil {
+		fmt.Fprintln(std.err, "onefold:", err)
+		fmt.Fprintln(std.err, "Run `onefold --help`, or `onefold COMMAND --help`.")
+		return exitUsage
+	}
+	return exitCode(std, command.Run(&cli.globals))
+}
+
+func exitCode(std streams, err error) int {
+	var own *exitError
+	switch {
+	case err == nil:
+		return exitOK
+	case errors.As(err, &own):
+		fmt.Fprintln(std.err, "onefold:", err)
+		return own.code
+	case errors.Is(err, context.Canceled):
+		fmt.Fprintln(std.err, "onefold: interrupted")
+		return exitFailed
+	}
+	fmt.Fprintln(std.err, "onefold:", err)
+	return exitFailed
+}

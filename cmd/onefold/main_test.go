@@ -1,0 +1,51 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+// asCommand makes the test binary behave as onefold, so that a test can start, kill and restart a real process.
+const asCommand = "ONEFOLD_TEST_AS_COMMAND"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asCommand) != "" {
+		main()
+	}
+	testscript.Main(m, map[string]func(){"onefold": main})
+}
+
+func TestScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir: "testdata/script",
+		Setup: func(env *testscript.Env) error {
+			env.Setenv("ONEFOLD_DATA_DIR", env.WorkDir+"/data")
+			return nil
+		},
+	})
+}
+
+// onefold runs the command in this process and fails the test when it fails.
+func onefold(t *testing.T, args ...string) string {
+	t.Helper()
+	var out, errs bytes.Buffer
+	if code := run(context.Background(), args, streams{in: strings.NewReader(""), out: &out, err: &errs}); code != exitOK {
+		t.Fatalf("onefold %s: exit code %d\n%s", strings.Join(args, " "), code, errs.String())
+	}
+	return out.String()
+}
+
+func fromJSON[T any](t *testing.T, text string) T {
+	t.Helper()
+	var v T
+	if err := json.Unmarshal([]byte(text), &v); err != nil {
+		t.Fatalf("not JSON: %v\n%s", err, text)
+	}
+	return v
+}

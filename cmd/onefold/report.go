@@ -1,0 +1,164 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/onefold/onefold/analytics"
+)
+
+type reportCommand struct {
+	Site   string `required:"" help:"The site."`
+	From   string `help:"First day, YYYY-MM-DD, in the site's time zone. Default: 29 days before the last."`
+	To     string `help:"Last day, included. Default: the last day that has statistics."`
+	Period string `help:"Width of a bucket: hour, day or month." enum:"hour,day,month" default:"day"`
+	By     string `help:"Dimension of the top values: ${dimensions}." default:"page"`
+	Limit  int    `help:"How many top values; 0 for all." default:"10"`
+}
+
+// Run prints the report.
+func (c *reportCommand) Run(ctx context.Context, std streams, g *globals) error {
+	return g.withStore(ctx, std.err, tuning{}, func(s *store) error {
+		from, to, err := dayRange(ctx, s, c.Site, c.From, c.To, lastDays)
+		if err != nil {
+			return err
+		}
+		in := analytics.ReportIn{
+			Site: c.Site, From: from, To: to,
+			Period: analytics.Period(c.Period), By: analytics.Dimension(c.By), Limit: c.Limit,
+		}
+		report, err := analytics.Report(ctx, s.table, in)
+		if err != nil {
+			return siteError(c.Site, err)
+		}
+		if g.JSON {
+			return printJSON(std.out, report)
+		}
+		return printReport(std.out, &report, c.By)
+	})
+}
+
+func printReport(w io.Writer, r *analytics.ReportOut, by string) error {
+	out := &strings.Builder{}
+	fmt.Fprintf(out, "%s, %s to %s (%s)\n\n", r.Site, r.From, r.To, r.TimeZone)
+	printTotals(out, &r.Totals)
+	printChart(out, r)
+	printTop(out, r.Top, by)
+	_, err := io.WriteString(w, out.String())
+	return err
+}
+
+func printTotals(out io.Writer, t *analytics.Totals) {
+	w := tabwriter.NewWriter(out, 0, 8, 3, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(w, "page views\tvisits\tvisitors\tviews per visit\tbounce rate\tvisit duration\tevents\t")
+	perVisit, mean := "–", "–"
+	if t.Visits > 0 {
+		perVisit = fmt.Sprintf("%.1f", float64(t.PageViews)/float64(t.Visits))
+		mean = duration(t.Seconds / t.Visits)
+	}
+	fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t\n", grouped(t.PageViews), grouped(t.Visits), grouped(t.Visitors),
+		perVisit, percent(t.Bounces, t.Visits), mean, grouped(t.Events))
+	w.Flush() // into a strings.Builder, which does not fail
+}
+
+const (
+	chartWidth = 50
+	chartRows  = 62 // more buckets than this are drawn without the empty ones at both ends, then cut
+)
+
+// printChart draws a bar of page views for each bucket.
+func printChart(out io.Writer, r *analytics.ReportOut) {
+	buckets := withData(r.Buckets)
+	var most int64
+	for i := range buckets {
+		most = max(most, buckets[i].PageViews)
+	}
+	if most == 0 {
+		fmt.Fprintln(out, "\nNothing was seen in this range.")
+		return
+	}
+	fmt.Fprintf(out, "\npage views by %s\n", r.Period)
+	shown := buckets[:min(len(buckets), chartRows)]
+	for i := range shown {
+		b := &shown[i]
+		fmt.Fprintf(out, "%s  %-*s %s\n", bucketLabel(r, b.Start), chartWidth, bar(b.PageViews, most), grouped(b.PageViews))
+	}
+	if more := len(buckets) - len(shown); more > 0 {
+		fmt.Fprintf(out, "and %d more; --json prints all, --period month draws fewer\n", more)
+	}
+}
+
+// withData cuts off empty buckets at both ends.
+func withData(buckets []analytics.Bucket) []analytics.Bucket {
+	for len(buckets) > 0 && buckets[0].PageViews == 0 {
+		buckets = buckets[1:]
+	}
+	for len(buckets) > 0 && buckets[len(buckets)-1].PageViews == 0 {
+		buckets = buckets[:len(buckets)-1]
+	}
+	return buckets
+}
+
+// bucketLabel writes a bucket's start as the site's clock shows it.
+func bucketLabel(r *analytics.ReportOut, start string) string {
+	if r.Period != analytics.Hour {
+		return start
+	}
+	at, err := time.Parse(time.RFC3339, start)
+	zone, zoneErr := time.LoadLocation(r.TimeZone)
+	if err != nil || zoneErr != nil {
+		return start
+	}
+	return at.In(zone).Format("2006-01-02 15:04")
+}
+
+// bar draws n of most in eighths of a character.
+func bar(n, most int64) string {
+	const eighths = "▏▎▍▌▋▊▉█"
+	cells := int(n * chartWidth * 8 / most)
+	if cells == 0 && n > 0 {
+		cells = 1
+	}
+	b := strings.Repeat("█", cells/8)
+	if rest := cells % 8; rest > 0 {
+		b += string([]rune(eighths)[rest-1])
+	}
+	return b
+}
+
+const longestValue = 70
+
+func printTop(out io.Writer, top []analytics.Row, by string) {
+	if len(top) == 0 {
+		return
+	}
+	fmt.Fprintln(out)
+	w := tabwriter.NewWriter(out, 0, 8, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(w, "page views\tvisits\t\x20 "+strings.ReplaceAll(by, "_", " "))
+	for _, row := range top {
+		fmt.Fprintf(w, "%s\t%s\t\x20 %s\n", grouped(row.PageViews), grouped(row.Visits), printable(row.Value))
+	}
+	w.Flush() // into a strings.Builder, which does not fail
+}
+
+// printable makes a value from outside safe for a terminal: no control characters, no endless lines.
+func printable(value string) string {
+	runes := []rune(value)
+	cut := len(runes) > longestValue
+	if cut {
+		runes = runes[:longestValue-1]
+	}
+	for i, r := range runes {
+		if r < ' ' || (r >= 0x7f && r < 0xa0) {
+			runes[i] = '·'
+		}
+	}
+	if cut {
+		return string(runes) + "…"
+	}
+	return string(runes)
+}

@@ -1,0 +1,110 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/onefold/onefold/analytics"
+	"github.com/onefold/onefold/server"
+)
+
+// rollUpEvery is how often closed and late buckets are rolled up. Open ones are computed when they are read, so nobody
+// waits for it.
+const rollUpEvery = time.Minute
+
+// listenFlags are shared by the commands that serve.
+type listenFlags struct {
+	Addr       string `help:"Address to listen on." default:"127.0.0.1:8090" env:"ONEFOLD_ADDR"`
+	Token      string `help:"Token that reads statistics, at least 16 characters. Default: a new one, printed." env:"ONEFOLD_TOKEN"`
+	TrustProxy bool   `help:"Believe the X-Forwarded-For of a proxy in front." env:"ONEFOLD_TRUST_PROXY"`
+}
+
+type serveCommand struct {
+	listenFlags
+}
+
+// Run serves until it is told to stop.
+func (c *serveCommand) Run(ctx context.Context, std streams, g *globals) error {
+	return g.withStore(ctx, std.err, tuning{}, func(s *store) error {
+		return c.serve(ctx, std, g, s, func(string, string) error { return nil })
+	})
+}
+
+// service is what runs until the process is told to stop, beside the server.
+type service func(context.Context) error
+
+// serve listens, says where (hello), and runs the server, the folds, roll-ups and more until ctx ends or one fails.
+func (c *listenFlags) serve(ctx context.Context, std streams, g *globals, s *store, hello func(url, token string) error, more ...service) error {
+	printed := c.Token == ""
+	if printed {
+		c.Token = rand.Text()
+	}
+	logger := g.logger(std.err)
+	web, err := server.New(server.Options{
+		Table: s.table, Collector: analytics.NewCollector(s.table, analytics.CollectorOptions{}), Worker: s.worker,
+		Token: c.Token, TrustProxy: c.TrustProxy, Version: version, Logger: logger,
+	})
+	if err != nil {
+		return err
+	}
+	listener, err := net.Listen("tcp", c.Addr)
+	if err != nil {
+		return fmt.Errorf("listen: %w", err)
+	}
+	url := "http://" + listener.Addr().String()
+	fmt.Fprintf(std.err, "onefold serves %s; events go to %s/api/event\n", url, url)
+	if printed {
+		fmt.Fprintf(std.err, "statistics: curl -H 'Authorization: Bearer %s' %s/api/v1/sites/SITE/report\n", c.Token, url)
+	}
+	if err := hello(url, c.Token); err != nil {
+		return errors.Join(err, listener.Close())
+	}
+	services := append([]service{
+		func(ctx context.Context) error { return web.Run(ctx, listener) },
+		s.worker.Run,
+		func(ctx context.Context) error { return rollUps(ctx, s, logger) },
+	}, more...)
+	return runAll(ctx, services)
+}
+
+// runAll runs the services until ctx ends or the first of them fails, and waits for all. Being told to stop is success.
+func runAll(ctx context.Context, services []service) error {
+	group, ctx := errgroup.WithContext(ctx)
+	for _, run := range services {
+		group.Go(func() error {
+			if err := run(ctx); err != nil && !errors.Is(err, context.Canceled) {
+				return err
+			}
+			return nil
+		})
+	}
+	return group.Wait()
+}
+
+// rollUps rolls up closed buckets of all sites now and then. A failure is logged and tried again with the next round.
+func rollUps(ctx context.Context, s *store, logger *slog.Logger) error {
+	ticker := time.NewTicker(rollUpEvery)
+	defer ticker.Stop()
+	for {
+		for site, err := range analytics.ListSites(ctx, s.table, "") {
+			if err == nil {
+				_, err = analytics.RollUp(ctx, s.table, site.SiteID, time.Now())
+			}
+			if err != nil && ctx.Err() == nil {
+				logger.Error("roll-up failed", "site", site.SiteID, "error", err)
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-ticker.C:
+		}
+	}
+}

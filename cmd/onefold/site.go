@@ -1,0 +1,124 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/onefold/onefold/analytics"
+)
+
+type siteCommands struct {
+	Create siteCreate `cmd:"" help:"Create a site."`
+	List   siteList   `cmd:"" help:"List the sites."`
+	Show   siteShow   `cmd:"" help:"Show a site's settings."`
+}
+
+type siteCreate struct {
+	ID       string   `arg:"" help:"The site's id, as its tracker sends it: letters, digits, '.', '-' and '_'."`
+	Timezone string   `help:"IANA time zone of its days, such as Europe/Berlin." default:"UTC" env:"ONEFOLD_TIMEZONE"`
+	Domain   []string `help:"A domain that the site is served from; may be given again."`
+}
+
+// siteOutput is a site as scripts see it. Its import key is nobody's business.
+type siteOutput struct {
+	ID        string    `json:"id"`
+	TimeZone  string    `json:"timezone"`
+	Domains   []string  `json:"domains"`
+	CreatedAt time.Time `json:"createdAt"`
+	Shards    int       `json:"shards"`
+	Retention string    `json:"retention"`
+}
+
+func outputOf(s analytics.Site) siteOutput {
+	domains := s.Domains
+	if domains == nil {
+		domains = []string{}
+	}
+	return siteOutput{
+		ID: s.SiteID, TimeZone: s.TimeZone, Domains: domains, CreatedAt: s.CreatedAt,
+		Shards: s.Sharding.At(time.Now()), Retention: retention(s.Retention),
+	}
+}
+
+// Run creates the site.
+func (c *siteCreate) Run(ctx context.Context, std streams, g *globals) error {
+	return g.withStore(ctx, std.err, tuning{}, func(s *store) error {
+		site, err := analytics.CreateSite(ctx, s.table, analytics.NewSite{ID: c.ID, TimeZone: c.Timezone, Domains: c.Domain})
+		if err != nil {
+			return err
+		}
+		if g.JSON {
+			return printJSON(std.out, outputOf(site))
+		}
+		_, err = fmt.Fprintf(std.out, "Created %s (%s). Next: onefold import --site %s access.log, or onefold serve.\n", site.SiteID, site.TimeZone, site.SiteID)
+		return err
+	})
+}
+
+type siteList struct{}
+
+// Run lists the sites.
+func (c *siteList) Run(ctx context.Context, std streams, g *globals) error {
+	return g.withStore(ctx, std.err, tuning{}, func(s *store) error {
+		sites := []siteOutput{}
+		for site, err := range analytics.ListSites(ctx, s.table, "") {
+			if err != nil {
+				return err
+			}
+			sites = append(sites, outputOf(site))
+		}
+		if g.JSON {
+			return printJSON(std.out, sites)
+		}
+		if len(sites) == 0 {
+			_, err := fmt.Fprintln(std.out, "No sites yet. Create one with: onefold site create my-site")
+			return err
+		}
+		return printSites(std, sites)
+	})
+}
+
+// retention says how long each tier is kept.
+func retention(r analytics.Retention) string {
+	days := func(d time.Duration) string {
+		if d == 0 {
+			return "for ever"
+		}
+		return fmt.Sprintf("%d d", int(d.Hours()/24))
+	}
+	return fmt.Sprintf("raw %s, hours %s, days %s, months %s", days(r.Raw()), days(r.Of(analytics.Hour)), days(r.Of(analytics.Day)), days(r.Of(analytics.Month)))
+}
+
+func printSites(std streams, sites []siteOutput) error {
+	w := tabwriter.NewWriter(std.out, 0, 8, 2, ' ', 0)
+	fmt.Fprintln(w, "SITE\tTIME ZONE\tDOMAINS\tCREATED")
+	for _, s := range sites {
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", s.ID, s.TimeZone, strings.Join(s.Domains, ", "), s.CreatedAt.Format(time.DateOnly))
+	}
+	return w.Flush()
+}
+
+type siteShow struct {
+	ID string `arg:"" help:"The site's id."`
+}
+
+// Run shows one site.
+func (c *siteShow) Run(ctx context.Context, std streams, g *globals) error {
+	return g.withStore(ctx, std.err, tuning{}, func(s *store) error {
+		site, err := analytics.GetSite(ctx, s.table, c.ID)
+		if err != nil {
+			return siteError(c.ID, err)
+		}
+		out := outputOf(site)
+		if g.JSON {
+			return printJSON(std.out, out)
+		}
+		w := tabwriter.NewWriter(std.out, 0, 8, 2, ' ', 0)
+		fmt.Fprintf(w, "site\t%s\ntime zone\t%s\ndomains\t%s\ncreated\t%s\npartitions\t%d\nretention\t%s\n",
+			out.ID, out.TimeZone, strings.Join(out.Domains, ", "), out.CreatedAt.Format(time.RFC3339), out.Shards, out.Retention)
+		return w.Flush()
+	})
+}

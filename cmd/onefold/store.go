@@ -1,0 +1,102 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"github.com/onefold/onefold/analytics"
+	"github.com/onefold/onefold/engine"
+	"github.com/onefold/onefold/fold"
+	"github.com/onefold/onefold/table"
+)
+
+// tableName is the one table.
+const tableName = "onefold"
+
+// store is an open table with what runs on it.
+type store struct {
+	db     *engine.DB
+	table  *table.Table
+	worker *fold.Worker
+}
+
+// tuning adapts the folds to the work at hand.
+type tuning struct {
+	flushChanges int           // 0: the runtime's default
+	flushAge     time.Duration // 0: the runtime's default
+}
+
+// openStore opens the directory, makes the table when it is new and prepares (but does not start) the fold worker.
+func (g *globals) openStore(ctx context.Context, logs io.Writer, tune tuning) (*store, error) {
+	if err := os.MkdirAll(g.Data, 0o700); err != nil {
+		return nil, fmt.Errorf("open %s: %w", g.Data, err)
+	}
+	logger := g.logger(logs)
+	db, err := engine.Open(g.Data, engine.Options{Logger: logger})
+	if err != nil {
+		return nil, fmt.Errorf("open %s: %w", g.Data, err)
+	}
+	s := &store{db: db, table: table.New(db, tableName, table.Options{})}
+	if err := s.prepare(ctx, fold.Options{
+		Group: analytics.FoldGroup, FlushChanges: tune.flushChanges, FlushAge: tune.flushAge, Logger: logger,
+	}); err != nil {
+		return nil, errors.Join(err, db.Close())
+	}
+	return s, nil
+}
+
+func (s *store) prepare(ctx context.Context, o fold.Options) error {
+	if err := analytics.Schema.Ensure(ctx, s.db, tableName); err != nil {
+		return err
+	}
+	described, err := s.db.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: aws.String(tableName)})
+	if err != nil {
+		return err
+	}
+	source := fold.Streams(s.db, aws.ToString(described.Table.LatestStreamArn))
+	s.worker, err = fold.NewWorker(s.table, source, analytics.Folds(analytics.Config{}), o)
+	return err
+}
+
+func (s *store) Close() error { return s.db.Close() }
+
+// withStore runs a command's work on an open store and closes it whatever happens.
+func (g *globals) withStore(ctx context.Context, logs io.Writer, tune tuning, work func(*store) error) error {
+	s, err := g.openStore(ctx, logs, tune)
+	if err != nil {
+		return err
+	}
+	return errors.Join(work(s), s.Close())
+}
+
+// folding runs the fold worker beside the work, and stops it when the work is done.
+func (s *store) folding(ctx context.Context, work func(context.Context) error) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	stopped := make(chan error, 1)
+	workerCtx, stopWorker := context.WithCancel(ctx)
+	defer stopWorker()
+	go func() {
+		err := s.worker.Run(workerCtx)
+		if err != nil && workerCtx.Err() == nil {
+			cancel(fmt.Errorf("fold: %w", err)) // the work cannot go on without its folds
+		}
+		stopped <- err
+	}()
+	err := work(ctx)
+	if cause := context.Cause(ctx); err != nil && cause != nil {
+		err = cause
+	}
+	stopWorker()
+	if folded := <-stopped; err == nil && folded != nil && !errors.Is(folded, context.Canceled) {
+		err = folded
+	}
+	return err
+}

@@ -1,0 +1,106 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/onefold/onefold/analytics"
+	"github.com/onefold/onefold/table"
+)
+
+// rangeFlags name a site and days of it.
+type rangeFlags struct {
+	Site string `required:"" help:"The site."`
+	From string `help:"First day, YYYY-MM-DD, in the site's time zone. Default: the first that has statistics."`
+	To   string `help:"Last day, included. Default: the last that has statistics."`
+}
+
+type verifyCommand struct {
+	rangeFlags
+}
+
+// Run compares what is stored with what the raw facts say, and ends with code 3 when they differ.
+func (c *verifyCommand) Run(ctx context.Context, std streams, g *globals) error {
+	found, err := c.reconcile(ctx, std, g, analytics.Verify)
+	if err == nil && found.Count > 0 {
+		err = &exitError{exitDifferences, fmt.Errorf("differences: %d items are not what the raw facts say; `onefold rebuild --site %s` mends them", found.Count, c.Site)}
+	}
+	return err
+}
+
+type rebuildCommand struct {
+	rangeFlags
+}
+
+// Run replaces what differs from the raw facts.
+func (c *rebuildCommand) Run(ctx context.Context, std streams, g *globals) error {
+	_, err := c.reconcile(ctx, std, g, analytics.Rebuild)
+	return err
+}
+
+type reconciler func(context.Context, *table.Table, analytics.Folded, analytics.RangeIn, func(analytics.Progress)) (analytics.Differences, error)
+
+func (r *rangeFlags) reconcile(ctx context.Context, std streams, g *globals, work reconciler) (found analytics.Differences, err error) {
+	err = g.withStore(ctx, std.err, tuning{}, func(s *store) error {
+		from, to, err := dayRange(ctx, s, r.Site, r.From, r.To, 0)
+		if err != nil {
+			return err
+		}
+		bar := newDayProgress(std.err)
+		defer bar.close()
+		err = s.folding(ctx, func(ctx context.Context) (err error) {
+			found, err = work(ctx, s.table, s.worker, analytics.RangeIn{Site: r.Site, From: from, To: to}, bar.update)
+			return err
+		})
+		bar.close()
+		if errors.Is(err, context.Canceled) {
+			return fmt.Errorf("%w; the same command goes on after the last day that it finished", err)
+		}
+		if err != nil {
+			return siteError(r.Site, err)
+		}
+		if g.JSON {
+			return printJSON(std.out, found)
+		}
+		return printDifferences(std.out, &found)
+	})
+	return found, err
+}
+
+func printDifferences(out io.Writer, d *analytics.Differences) error {
+	p := &printer{out: out}
+	p.line("%d days, %s raw events, %s derived items compared: %s differ", d.Days, grouped(d.Events), grouped(d.Items), grouped(d.Count))
+	if d.Mended > 0 {
+		p.line("%s mended", grouped(d.Mended))
+	}
+	for _, diff := range d.List {
+		p.line("%s %s %s", diff.Kind, diff.Entity, printable(diff.Key))
+		if diff.Stored != "" {
+			p.line("  stored  %s", diff.Stored)
+		}
+		if diff.Want != "" {
+			p.line("  facts   %s", diff.Want)
+		}
+	}
+	if more := d.Count - int64(len(d.List)); more > 0 {
+		p.line("and %s more", grouped(more))
+	}
+	for _, key := range d.Busy {
+		p.line("%s was written to without a pause and could not be compared; run it again", printable(key))
+	}
+	return p.err
+}
+
+// printer writes lines and keeps the first error.
+type printer struct {
+	out io.Writer
+	err error
+}
+
+func (p *printer) line(format string, args ...any) {
+	if p.err == nil {
+		_, p.err = fmt.Fprintf(p.out, format+"\n", args...)
+	}
+}

@@ -1,0 +1,56 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/onefold/onefold/analytics"
+	"github.com/onefold/onefold/table"
+)
+
+// staleAfter is how far the folds may be behind before the server calls itself unhealthy.
+const staleAfter = 5 * time.Minute
+
+type healthAnswer struct {
+	Status int
+	Body   struct {
+		Status     string  `json:"status" enum:"ok,behind,unreachable"`
+		LagSeconds float64 `json:"lagSeconds" doc:"Age of the oldest change that is not folded yet."`
+		Version    string  `json:"version,omitempty"`
+	}
+}
+
+func (s *Server) healthRoutes(api huma.API) {
+	huma.Register(api, huma.Operation{
+		OperationID: "health", Method: http.MethodGet, Path: "/healthz",
+		Summary: "Whether the table answers and the folds keep up", Tags: []string{"operations"},
+	}, s.health)
+}
+
+// health reads one item, so that a table that does not answer shows.
+func (s *Server) health(ctx context.Context, _ *struct{}) (*healthAnswer, error) {
+	answer := &healthAnswer{Status: http.StatusOK}
+	answer.Body.Status, answer.Body.Version = "ok", s.o.Version
+	status := s.o.Worker.Status()
+	lag := behind(&status)
+	answer.Body.LagSeconds = lag.Seconds()
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+	defer cancel()
+	_, err := analytics.GetSite(ctx, s.o.Table, "health") // there or not, it was looked for
+	if err != nil && !errors.Is(err, table.ErrNotFound) {
+		s.o.Logger.ErrorContext(ctx, "health: the table does not answer", "error", err)
+		answer.Status, answer.Body.Status = http.StatusServiceUnavailable, "unreachable"
+	} else if lag > staleAfter {
+		answer.Status, answer.Body.Status = http.StatusServiceUnavailable, "behind"
+	}
+	return answer, nil
+}
+
+func (s *Server) metricsHandler() http.Handler {
+	return promhttp.HandlerFor(s.metrics.registry, promhttp.HandlerOpts{Timeout: 5 * time.Second})
+}

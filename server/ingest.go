@@ -1,0 +1,134 @@
+package server
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/onefold/onefold/analytics"
+)
+
+const (
+	eventPath  = "/api/event"
+	eventsPath = "/api/events"
+
+	maxEvents     = 1000
+	maxEventBytes = 64 << 10
+	maxBatchBytes = 4 << 20
+)
+
+// Event is one page view or custom event as a client sends it.
+type Event struct {
+	ID         string            `json:"id,omitempty" maxLength:"26" doc:"ULID made by the client when it happened. Sending an event again with the same id counts it once."`
+	At         time.Time         `json:"at,omitzero" doc:"When it happened, for clients that make no ULID. Default: the id's time, else now."`
+	Name       string            `json:"name,omitempty" maxLength:"120" doc:"Name of a custom event. Empty or 'pageview': a page view."`
+	URL        string            `json:"url" minLength:"1" maxLength:"4096" doc:"Address of the page, or its path."`
+	Referrer   string            `json:"referrer,omitempty" maxLength:"4096"`
+	Screen     string            `json:"screen,omitempty" maxLength:"20" example:"1440x900"`
+	Language   string            `json:"language,omitempty" maxLength:"35" example:"en-GB"`
+	UserID     string            `json:"userId,omitempty" maxLength:"128" doc:"Who it was, when the site knows and may say so."`
+	SessionID  string            `json:"sessionId,omitempty" maxLength:"64" doc:"The client's own session id. Without one, visits end after 30 minutes of silence."`
+	Properties map[string]string `json:"props,omitempty" maxProperties:"30"`
+	Revenue    string            `json:"revenue,omitempty" maxLength:"40" example:"12.50" doc:"Decimal."`
+}
+
+// ingestContext is what a request says beside its body. Neither address nor user agent is stored or logged.
+type ingestContext struct {
+	UserAgent string `header:"User-Agent"`
+	address   string
+}
+
+// Resolve takes the address, which huma has no tag for.
+func (c *ingestContext) Resolve(ctx huma.Context) []error {
+	c.address = ctx.RemoteAddr()
+	return nil
+}
+
+type oneEvent struct {
+	ingestContext
+	Body struct {
+		Site string `json:"site" minLength:"1" maxLength:"128"`
+		Event
+	}
+}
+
+type manyEvents struct {
+	ingestContext
+	Body struct {
+		Site   string  `json:"site" minLength:"1" maxLength:"128"`
+		Events []Event `json:"events" minItems:"1" maxItems:"1000"`
+	}
+}
+
+// outcomes answers an ingest request: one outcome an event, in the order sent.
+type outcomes struct {
+	Body struct {
+		Outcomes []analytics.Outcome `json:"outcomes"`
+	}
+}
+
+func (s *Server) ingestRoutes(api huma.API) {
+	huma.Register(api, huma.Operation{
+		OperationID: "ingest-event", Method: http.MethodPost, Path: eventPath, DefaultStatus: http.StatusAccepted, MaxBodyBytes: maxEventBytes,
+		Summary: "Take one event in", Description: "Answers 202 when the event is durable.", Tags: []string{"ingest"},
+	}, func(ctx context.Context, in *oneEvent) (*outcomes, error) {
+		return s.ingest(ctx, in.Body.Site, &in.ingestContext, []Event{in.Body.Event})
+	})
+	huma.Register(api, huma.Operation{
+		OperationID: "ingest-events", Method: http.MethodPost, Path: eventsPath, DefaultStatus: http.StatusAccepted, MaxBodyBytes: maxBatchBytes,
+		Summary: "Take up to 1,000 events in", Description: "Answers 202 when they are durable, with an outcome for each.", Tags: []string{"ingest"},
+	}, func(ctx context.Context, in *manyEvents) (*outcomes, error) {
+		return s.ingest(ctx, in.Body.Site, &in.ingestContext, in.Body.Events)
+	})
+}
+
+func (s *Server) ingest(ctx context.Context, site string, from *ingestContext, events []Event) (*outcomes, error) {
+	if wait, ok := s.limits.allow(from.address, len(events)); !ok {
+		s.metrics.refused.WithLabelValues("rate_limited").Add(float64(len(events)))
+		return nil, rateLimited(wait)
+	}
+	answer := new(outcomes)
+	agent := s.agents.Parse(from.UserAgent)
+	if agent.Bot {
+		answer.Body.Outcomes = refusedAsBot(events)
+		s.metrics.count(answer.Body.Outcomes)
+		return answer, nil
+	}
+	hits := make([]analytics.Hit, len(events))
+	for i := range events {
+		hits[i] = events[i].hit(from)
+		hits[i].Browser, hits[i].OS, hits[i].Device = agent.Browser, agent.OS, agent.Device
+	}
+	stored, err := s.o.Collector.Ingest(ctx, site, hits)
+	if err != nil {
+		return nil, s.httpError(ctx, err)
+	}
+	s.metrics.count(stored)
+	answer.Body.Outcomes = stored
+	return answer, nil
+}
+
+func (e *Event) hit(from *ingestContext) analytics.Hit {
+	h := analytics.Hit{
+		EventID: e.ID, At: e.At, Name: e.Name, URL: e.URL, Referrer: e.Referrer, UserAgent: from.UserAgent, Address: from.address,
+		UserID: e.UserID, SessionID: e.SessionID, Screen: e.Screen, Language: e.Language, Properties: e.Properties, Revenue: e.Revenue,
+	}
+	if h.Name == "pageview" {
+		h.Name = ""
+	}
+	return h
+}
+
+// reasonBot is why events of programs are rejected.
+const reasonBot analytics.Reason = "bot"
+
+// refusedAsBot says of each event that a program, not a person, sent it.
+func refusedAsBot(events []Event) []analytics.Outcome {
+	refused := make([]analytics.Outcome, len(events))
+	for i := range events {
+		refused[i] = analytics.Outcome{EventID: events[i].ID, Status: analytics.Rejected, Reason: reasonBot, Detail: "user agents of programs are not counted"}
+	}
+	return refused
+}

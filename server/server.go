@@ -1,0 +1,147 @@
+// Package server is the HTTP face of onefold: it takes events in, gives statistics out and tells its health. It maps
+// requests to the verbs of the products and their errors to status codes, and holds no rule of its own. Only cmd
+// starts it.
+package server
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humago"
+
+	"github.com/onefold/onefold/analytics"
+	"github.com/onefold/onefold/fold"
+	"github.com/onefold/onefold/internal/useragent"
+	"github.com/onefold/onefold/table"
+)
+
+// Options configure a server. Table, Collector and Worker are required, and so is Token: statistics are never public
+// by accident.
+type Options struct {
+	Table     *table.Table
+	Collector *analytics.Collector
+	Worker    *fold.Worker // asked for its lag by /healthz and /metrics; cmd runs it
+
+	Token string // what a reader of statistics sends as "Authorization: Bearer <token>"
+
+	TrustProxy  bool          // take the client's address from X-Forwarded-For; only behind a proxy that sets it
+	EventRate   float64       // events a second from one address, sustained; default 100
+	EventBurst  int           // events at once from one address; default 2,000
+	ShutdownFor time.Duration // how long requests under way may take to finish at shutdown; default 10 s
+	Version     string
+	Logger      *slog.Logger // default: discards
+	Clock       func() time.Time
+}
+
+func (o *Options) defaults() error {
+	switch {
+	case o.Table == nil || o.Collector == nil || o.Worker == nil:
+		return errors.New("server: Table, Collector and Worker are required")
+	case len(o.Token) < minTokenBytes:
+		return errors.New("server: a token of at least 16 characters is required to read statistics")
+	}
+	if o.EventRate <= 0 {
+		o.EventRate = 100
+	}
+	if o.EventBurst <= 0 {
+		o.EventBurst = maxEvents * 2
+	}
+	if o.ShutdownFor <= 0 {
+		o.ShutdownFor = 10 * time.Second
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.Clock == nil {
+		o.Clock = time.Now
+	}
+	return nil
+}
+
+const minTokenBytes = 16
+
+// Server answers HTTP requests. Make one with New; it holds no global state, so a process can have several.
+type Server struct {
+	o       Options
+	token   [sha256.Size]byte // of Options.Token, so that comparing takes the same time whatever was sent
+	agents  *useragent.Parser
+	limits  *limiter
+	metrics *metrics
+	handler http.Handler
+}
+
+// New makes a server. It fails when a required option is missing.
+func New(o Options) (*Server, error) {
+	if err := o.defaults(); err != nil {
+		return nil, err
+	}
+	agents, err := useragent.New(0)
+	if err != nil {
+		return nil, err
+	}
+	s := &Server{
+		o:       o,
+		token:   sha256.Sum256([]byte(o.Token)),
+		agents:  agents,
+		limits:  newLimiter(o.EventRate, o.EventBurst, o.Clock),
+		metrics: newMetrics(o.Worker, o.Clock),
+	}
+	s.handler = s.routes()
+	return s, nil
+}
+
+// Handler returns the server as an http.Handler.
+func (s *Server) Handler() http.Handler { return s.handler }
+
+func (s *Server) routes() http.Handler {
+	mux := http.NewServeMux()
+	config := huma.DefaultConfig("onefold", s.o.Version)
+	config.Info.Description = "Events in, statistics out."
+	config.Components.SecuritySchemes = map[string]*huma.SecurityScheme{
+		tokenScheme: {Type: "http", Scheme: "bearer", Description: "The token that `onefold serve` was started with."},
+	}
+	// navigator.sendBeacon cannot say application/json without asking the server first.
+	config.Formats["text/plain"] = huma.DefaultJSONFormat
+	config.CreateHooks = nil // no $schema links in answers
+	config.Transformers = append(config.Transformers, withCode)
+	api := humago.New(mux, config)
+	api.UseMiddleware(s.metrics.observe, s.authenticate(api))
+	s.ingestRoutes(api)
+	s.statisticsRoutes(api)
+	s.healthRoutes(api)
+	mux.Handle("GET /metrics", s.metricsHandler())
+	return withClientAddress(s.o.TrustProxy, securityHeaders(allowIngestFromAnywhere(mux)))
+}
+
+// Run serves on the listener until ctx ends, then lets the requests under way finish.
+func (s *Server) Run(ctx context.Context, l net.Listener) error {
+	web := &http.Server{
+		Handler:           s.handler,
+		ReadHeaderTimeout: 5 * time.Second,
+		ReadTimeout:       30 * time.Second,
+		WriteTimeout:      60 * time.Second,
+		IdleTimeout:       2 * time.Minute,
+		MaxHeaderBytes:    32 << 10,
+		ErrorLog:          slog.NewLogLogger(s.o.Logger.Handler(), slog.LevelWarn),
+	}
+	served := make(chan error, 1)
+	go func() { served <- web.Serve(l) }()
+	select {
+	case err := <-served:
+		return err
+	case <-ctx.Done():
+	}
+	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.o.ShutdownFor)
+	defer cancel()
+	err := web.Shutdown(grace)
+	if served := <-served; !errors.Is(served, http.ErrServerClosed) {
+		err = errors.Join(err, served)
+	}
+	return err
+}

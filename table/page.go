@@ -73,8 +73,8 @@ func (q *Query[In, T, K]) page(ctx context.Context, t *Table, in In, cursor stri
 			return page, err
 		}
 		at := p.position(it)
-		if after != nil && p.compare(at, after) <= 0 {
-			continue // resumed at the cursor's own sort key, on another shard
+		if after != nil && p.compare(at, after) < 0 {
+			continue // has the cursor's sort key, on a shard that comes before
 		}
 		if len(page.Items) == limit {
 			page.Next = t.sealCursor(scope, last)
@@ -88,8 +88,8 @@ func (q *Query[In, T, K]) page(ctx context.Context, t *Table, in In, cursor stri
 	}
 }
 
-// resume makes asks begin after a position. One range goes on after that very key. Shards begin at its sort key, since
-// another shard may have the same one; what comes up to the position is dropped.
+// resume makes asks begin after a position. The shard that it is on goes on after that very key. The others begin at
+// its sort key, which they may have too; what they have of it comes before or after, as their partition keys do.
 func (p *pattern) resume(asks []ask, after position) ([]ask, error) {
 	for i := range asks {
 		a := &asks[i]
@@ -97,7 +97,7 @@ func (p *pattern) resume(asks []ask, after position) ([]ask, error) {
 			return nil, fmt.Errorf("%w: it is outside of the range that is asked for", ErrCursor)
 		}
 		switch {
-		case len(asks) == 1:
+		case a.pk == after[1]:
 			a.start = p.startKey(after)
 		case a.span.exact != "":
 		case p.desc:

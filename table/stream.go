@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"maps"
-	"slices"
 
 	"golang.org/x/sync/errgroup"
 
@@ -165,7 +164,8 @@ func (m *merger) next(ctx context.Context) (Item, error) {
 	return it, nil
 }
 
-// A position is an item's place in the order of a pattern: its sort key there, then what tells ties apart.
+// A position is an item's place in a pattern: its sort key and partition key there, then, on an index, its own key. The
+// order of patterns is that of the first two. Items of an index that agree in both come in an order of the store's.
 type position []string
 
 func (p *pattern) position(it Item) position {
@@ -179,5 +179,5 @@ func (p *pattern) compare(a, b position) int {
 	if p.desc {
 		a, b = b, a
 	}
-	return slices.CompareFunc(a, b, cmp.Compare[string])
+	return cmp.Or(cmp.Compare(a[0], b[0]), cmp.Compare(a[1], b[1]))
 }

@@ -66,7 +66,7 @@ func checkNames(names map[string]string) error {
 }
 
 func normalizeValues(values map[string]types.AttributeValue) (map[string]types.AttributeValue, error) {
-	out := values
+	out, copied := values, false
 	for key, av := range values {
 		nv, err := item.NormalizeValue(av)
 		if errors.Is(err, item.ErrNesting) {
@@ -78,8 +78,8 @@ func normalizeValues(values map[string]types.AttributeValue) (map[string]types.A
 		if nv == av {
 			continue
 		}
-		if len(out) == len(values) {
-			out = maps.Clone(values)
+		if !copied {
+			out, copied = maps.Clone(values), true
 		}
 		out[key] = nv
 	}

@@ -1,6 +1,8 @@
 package item
 
 import (
+	"strings"
+
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
@@ -42,17 +44,34 @@ func Has(b []byte, name string) (bool, error) {
 	return ok, err
 }
 
-// DecodeOnly returns the named top-level attributes of the item that Append wrote, as far as it has them.
+// DecodeOnly returns the named top-level attributes of the item that Append wrote, as far as it has them. It passes over
+// the item once.
 func DecodeOnly(b []byte, names []string) (Item, error) {
+	r, err := open(b)
+	if err != nil {
+		return nil, err
+	}
+	names = inOrder(names, strings.Compare)
 	it := make(Item, len(names))
-	for _, name := range names {
-		av, ok, err := Lookup(b, name)
-		if err != nil {
-			return nil, err
+	for range r.count(2) {
+		key := r.text()
+		for len(names) > 0 && names[0] < string(key) {
+			names = names[1:]
 		}
-		if ok {
-			it[name] = av
+		if len(names) == 0 || r.bad {
+			break
 		}
+		start := r.pos
+		r.skip()
+		if names[0] != string(key) {
+			continue
+		}
+		v := reader[string]{s: string(b[start:r.pos])}
+		it[names[0]] = v.value(0)
+		r.bad = r.bad || v.bad
+	}
+	if r.bad {
+		return nil, ErrCorrupt
 	}
 	return it, nil
 }

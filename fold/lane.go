@@ -109,7 +109,7 @@ type sum[S any, K comparable] struct {
 	def       *Fold
 	into      *table.Entity[S, K]
 	mergeFunc func(into, delta *S)
-	from      map[*source][]From[S, K]
+	from      map[any][]From[S, K] // by source.is
 	removable func(*S) bool
 	finish    func(*S)
 	part      func(K, int) K
@@ -126,7 +126,7 @@ type sum[S any, K comparable] struct {
 }
 
 func openSum[S any, K comparable](def *Fold, into *table.Entity[S, K], merge func(into, delta *S), from []From[S, K]) (lane, error) {
-	l := &sum[S, K]{def: def, into: into, mergeFunc: merge, from: make(map[*source][]From[S, K])}
+	l := &sum[S, K]{def: def, into: into, mergeFunc: merge, from: make(map[any][]From[S, K])}
 	o := def.options
 	var errs [3]error
 	l.removable, errs[0] = optionFunc[func(*S) bool](def.name, "Removable", o.removable)
@@ -142,11 +142,7 @@ func openSum[S any, K comparable](def *Fold, into *table.Entity[S, K], merge fun
 		return nil, fmt.Errorf("%w: fold %s: %d partials", ErrDefinition, def.name, o.partials)
 	}
 	for _, fr := range from {
-		for _, s := range def.sources {
-			if s.is == fr.source.is {
-				l.from[s] = append(l.from[s], fr)
-			}
-		}
+		l.from[fr.source.is] = append(l.from[fr.source.is], fr)
 	}
 	l.states = newCache(o.cache)
 	l.at = l.touch
@@ -186,7 +182,7 @@ func (l *sum[S, K]) apply(k *kept, at func(K) *S) (err error) {
 			err = fmt.Errorf("panic: %v\n%s", r, debug.Stack())
 		}
 	}()
-	for _, fr := range l.from[k.source] {
+	for _, fr := range l.from[k.source.is] {
 		if err := fr.apply(k.typed, at); err != nil {
 			return err
 		}

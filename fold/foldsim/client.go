@@ -32,10 +32,10 @@ func (p *process) call(do func() error) error {
 	}
 	r := p.world.Rand
 	if p.world.faults {
-		switch r.IntN(60) {
-		case 0, 1:
+		switch n := r.IntN(60); {
+		case n < 2, n < 45 && p.world.storm:
 			return &types.ProvisionedThroughputExceededException{}
-		case 2:
+		case n == 2:
 			return errNetwork
 		}
 	}

@@ -77,10 +77,10 @@ func (s Scenario) entities() []string {
 }
 
 // quiet returns what one undisturbed worker derives from the same writes.
-func (s Scenario) quiet(history []write) (map[string]string, error) {
+func (s Scenario) quiet(history []Write) (map[string]string, error) {
 	w := newWorld(rand.New(rand.NewPCG(1, 1)))
 	for _, h := range history {
-		w.commit(h.key, h.item, false)
+		w.commit(h.Key, h.Item, false)
 	}
 	var err error
 	p := w.spawn("quiet", func(p *process) error {
@@ -134,11 +134,13 @@ func (s *simulation) disturb() {
 			s.roll()
 		case n < 15:
 			s.trim()
-		case n < 16:
+		case n < 17:
 			s.skipTime()
-		case n < 18 && (!calm || n == 16):
+		case n < 19 && (!calm || n == 17):
 			s.crash(r.IntN(len(s.processes)))
 		case n < 20:
+			s.storm = r.IntN(4) == 0
+		case n < 22:
 			s.processes[r.IntN(len(s.processes))].asleep = r.IntN(120)
 		default:
 			s.stepOne()
@@ -149,12 +151,12 @@ func (s *simulation) disturb() {
 // skipTime moves the clock: a little, past leases, past the age of a batch, or past the life of tombstones. The last
 // only when all changes are durably counted, for a stream does not keep changes for so long.
 func (s *simulation) skipTime() {
-	n := s.Rand.IntN(5)
-	if n == 4 && !s.counted(s.Folds) {
+	n := s.Rand.IntN(6)
+	if n > 3 && !s.counted(s.Folds) {
 		n = 3
 	}
 	s.now = s.now.Add([]time.Duration{
-		100 * time.Millisecond, time.Second, time.Minute, 2 * time.Hour, 50 * time.Hour,
+		100 * time.Millisecond, time.Second, time.Minute, 2 * time.Hour, 50 * time.Hour, 50 * time.Hour,
 	}[n])
 	s.expire()
 }
@@ -181,7 +183,7 @@ const settleSteps = 200000
 
 // settle ends the faults, lets every process finish what it was at, zombies too, and drains at last.
 func (s *simulation) settle() error {
-	s.faults, s.quieting = false, true
+	s.faults, s.storm, s.quieting = false, false, true
 	last := s.spawnWorker(fold.Options{})
 	s.processes = append(s.processes, last)
 	for range settleSteps {

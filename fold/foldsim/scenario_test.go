@@ -3,6 +3,9 @@ package foldsim_test
 import (
 	"errors"
 	"fmt"
+	"maps"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/onefold/onefold/fold"
 	"github.com/onefold/onefold/fold/foldsim"
@@ -55,6 +58,17 @@ type Largest struct {
 	Amount int `dynamodbav:"amount"`
 }
 
+type MixKey struct {
+	Day string `dynamodbav:"day"`
+}
+
+// Mix counts a day's order changes by region; all but Europe are others.
+type Mix struct {
+	MixKey
+	Regions map[string]int `dynamodbav:"regions"`
+	Others  int            `dynamodbav:"others"`
+}
+
 // Noise is an entity that no fold reads.
 type Noise struct {
 	OrderKey
@@ -66,6 +80,7 @@ var (
 	noises     = table.Define[Noise, OrderKey]("test.noise", table.Def[Noise]{PK: "NOISE#{id}", SK: "NOISE"})
 	totals     = table.Define[Total, TotalKey]("test.total", table.Def[Total]{PK: "REGION#{region}", SK: "TOTAL"})
 	continents = table.Define[Continent, ContinentKey]("test.continent", table.Def[Continent]{PK: "CONTINENT#{continent}", SK: "TOTAL"})
+	mixes      = table.Define[Mix, MixKey]("test.mix", table.Def[Mix]{PK: "DAY#{day}", SK: "MIX"})
 	largest    = table.Define[Largest, LargestKey]("test.largest", table.Def[Largest]{PK: "DAY#{day}", SK: "LARGEST#{part:02}"})
 )
 
@@ -138,6 +153,37 @@ func foldLargest() *fold.Fold {
 	}))
 }
 
+// foldMixes has a merge that keeps parts of the delta, and a Finish that changes them.
+func foldMixes() *fold.Fold {
+	return fold.New("mixes", mixes, func(into, d *Mix) {
+		into.Others += d.Others
+		if into.Regions == nil {
+			into.Regions = d.Regions
+			return
+		}
+		for region, n := range d.Regions {
+			into.Regions[region] += n
+		}
+	}, fold.On(orders, func(c fold.Typed[Order], at func(MixKey) *Mix) error {
+		if c.New == nil {
+			return nil
+		}
+		m := at(MixKey{c.New.Day})
+		if m.Regions == nil {
+			m.Regions = make(map[string]int)
+		}
+		m.Regions[c.New.Region]++
+		return nil
+	})).With(fold.CacheSize(-1), fold.Finish(func(m *Mix) {
+		for region, n := range m.Regions {
+			if region[:1] != "e" {
+				m.Others += n
+				delete(m.Regions, region)
+			}
+		}
+	}))
+}
+
 func writeOrders(w *foldsim.World) {
 	r := w.Rand
 	if r.IntN(8) == 0 {
@@ -153,6 +199,68 @@ func writeOrders(w *foldsim.World) {
 		OrderKey: id, Region: []string{"eu-1", "eu-2", "us-1", "as-1"}[r.IntN(4)],
 		Amount: r.IntN(40), Day: []string{"mon", "tue"}[r.IntN(2)],
 	})))
+}
+
+// checkOrders derives by hand what the folds derive.
+func checkOrders(w *foldsim.World) error {
+	live := make(map[string]Order)
+	wantTotals, wantContinents := make(map[string]Total), make(map[string]Continent)
+	wantLargest := make(map[string]Largest)
+	for _, h := range w.History() {
+		id := must(orders.Key(OrderKey{"x"}))["sk"].(*types.AttributeValueMemberS).Value
+		if h.Key["sk"].(*types.AttributeValueMemberS).Value != id {
+			continue
+		}
+		pk := h.Key["pk"].(*types.AttributeValueMemberS).Value
+		if h.Item == nil {
+			delete(live, pk)
+			continue
+		}
+		o := must(orders.Decode(h.Item))
+		if live[pk] == o {
+			continue
+		}
+		live[pk] = o
+		if o.Amount < unlucky || o.Amount > unlucky+2 {
+			l := wantLargest[o.Day]
+			l.LargestKey = LargestKey{Day: o.Day}
+			l.Seen++
+			l.Amount = max(l.Amount, o.Amount)
+			wantLargest[o.Day] = l
+		}
+	}
+	for _, o := range live {
+		t := wantTotals[o.Region]
+		t.TotalKey = TotalKey{o.Region}
+		t.Orders++
+		t.Amount += o.Amount
+		wantTotals[o.Region] = t
+	}
+	for _, t := range wantTotals {
+		c := wantContinents[t.Region[:1]]
+		c.ContinentKey = ContinentKey{t.Region[:1]}
+		c.Regions++
+		c.Orders += t.Orders
+		c.Amount += t.Amount
+		wantContinents[c.Continent] = c
+	}
+	return errors.Join(
+		same(w, totals, wantTotals, func(t Total) string { return t.Region }),
+		same(w, continents, wantContinents, func(c Continent) string { return c.Continent }),
+		same(w, largest, wantLargest, func(l Largest) string { return l.Day }),
+	)
+}
+
+func same[S, K comparable](w *foldsim.World, e *table.Entity[S, K], want map[string]S, key func(S) string) error {
+	got := make(map[string]S)
+	for _, it := range w.Derived(e.Name()) {
+		s := must(e.Decode(it))
+		got[key(s)] = s
+	}
+	if !maps.Equal(got, want) {
+		return fmt.Errorf("%s: is %v, should be %v", e.Name(), got, want)
+	}
+	return nil
 }
 
 func must[T any](v T, err error) T {

@@ -9,7 +9,8 @@ import (
 
 func TestDerivedItemsAreTheFoldOfAllChanges(t *testing.T) {
 	foldsim.Test(t, foldsim.Scenario{
-		Folds: []*fold.Fold{foldTotals(), foldContinents(), foldLargest()},
+		Folds: []*fold.Fold{foldTotals(), foldContinents(), foldLargest(), foldMixes()},
 		Write: writeOrders,
+		Check: checkOrders,
 	}, 1000)
 }

@@ -28,14 +28,16 @@ type World struct {
 	items   map[string]table.Item
 	shards  []*shard
 	seq     uint64
-	history []write // of source items
+	storm   bool // nearly all of them do
+	history []Write
 
 	cursors map[string]*cursor // of Lambda-like deliveries
 }
 
-// write is one write of a source item.
-type write struct {
-	key, item table.Item // item is nil for a removal
+// A Write is one write of a source item.
+type Write struct {
+	Key  table.Item // at least pk and sk
+	Item table.Item // nil for a removal
 }
 
 // shard is a part of the stream: the changes of the keys whose hash is in [from, to).
@@ -80,12 +82,26 @@ func (w *World) Put(it table.Item) { w.source(it, it) }
 func (w *World) Delete(key table.Item) { w.source(key, nil) }
 
 func (w *World) source(key, it table.Item) {
-	w.history = append(w.history, write{key, it})
+	w.history = append(w.history, Write{Key: key, Item: it})
 	w.commit(key, it, false)
 }
 
 // Get returns a source item, nil if there is none.
 func (w *World) Get(key table.Item) table.Item { return w.items[idOf(key)] }
+
+// History returns all writes of source items in order.
+func (w *World) History() []Write { return w.history }
+
+// Derived returns the live items of an entity, in the order of their keys.
+func (w *World) Derived(entity string) []table.Item {
+	var out []table.Item
+	for _, id := range slices.Sorted(maps.Keys(w.items)) {
+		if it := w.items[id]; stringOf(it[table.AttrEntity]) == entity {
+			out = append(out, it)
+		}
+	}
+	return out
+}
 
 func idOf(key table.Item) string {
 	return stringOf(key[table.AttrPK]) + "\xff" + stringOf(key[table.AttrSK])

@@ -92,7 +92,8 @@ func modelVisit(t interface{ Fatal(...any) }, events []*Event) Visit {
 	first, last := events[0], events[len(events)-1]
 	v := Visit{Start: first.ms(t), End: last.ms(t), FirstID: first.EventID, Source: first.Source, Client: first.Client}
 	for _, e := range events {
-		hour := e.ms(t) / 3600_000 * 3600
+		zone := int64(e.ZoneMinutes) * 60
+		hour := (e.ms(t)/1000+zone)/3600*3600 - zone
 		if n := len(v.Hours); n == 0 || v.Hours[n-1].Hour != hour {
 			v.Hours = append(v.Hours, HourOfVisit{Hour: hour})
 		}

@@ -1,0 +1,272 @@
+package analytics
+
+import (
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+)
+
+// tally says, from raw events and without any merging, what the derived items of a site must be.
+type tally struct {
+	stats      map[string]Stats
+	breakdowns map[Dimension]map[string]Values
+	sessions   map[string]Session
+	visitors   map[string]map[string]bool // by hour
+}
+
+func tallyOf(t *testing.T, events []*Event) *tally {
+	r := &tally{
+		stats: map[string]Stats{}, breakdowns: map[Dimension]map[string]Values{},
+		sessions: map[string]Session{}, visitors: map[string]map[string]bool{},
+	}
+	byVisitor := map[VisitorKey][]*Event{}
+	for _, e := range events {
+		ms := e.ms(t)
+		hour := hourOfTally(hourOf(ms, e.ZoneMinutes))
+		r.change(hour, func(s *Stats) {
+			s.Revenue = addDecimal(s.Revenue, e.Revenue)
+			if e.Name != "" {
+				s.Events++
+			} else {
+				s.PageViews++
+			}
+		})
+		if e.Name != "" {
+			r.add(ByEventName, hour, e.Name, Count{Events: 1})
+		} else {
+			r.add(ByPage, hour, e.Path, Count{PageViews: 1})
+		}
+		k := VisitorKey{e.SiteID, e.VisitorShard, e.VisitorID, dayOf(ms, e.ZoneMinutes)}
+		byVisitor[k] = append(byVisitor[k], e)
+		if r.visitors[hour] == nil {
+			r.visitors[hour] = map[string]bool{}
+		}
+		r.visitors[hour][e.VisitorID] = true
+	}
+	for k, events := range byVisitor {
+		r.visitor(k, modelVisits(t, events))
+	}
+	return r
+}
+
+func hourOfTally(hour int64) string { return time.Unix(hour, 0).UTC().Format(hourLayout) }
+
+func (r *tally) change(hour string, f func(*Stats)) {
+	s := r.stats[hour]
+	f(&s)
+	r.stats[hour] = s
+}
+
+func (r *tally) add(d Dimension, hour, value string, c Count) {
+	if value == "" {
+		return
+	}
+	if r.breakdowns[d] == nil {
+		r.breakdowns[d] = map[string]Values{}
+	}
+	values := r.breakdowns[d][hour]
+	values.Add(value, c)
+	r.breakdowns[d][hour] = values
+}
+
+func (r *tally) visitor(k VisitorKey, visits Visits) {
+	for i := range visits {
+		v := &visits[i]
+		hour := hourOfTally(v.startHour())
+		r.change(hour, func(s *Stats) {
+			if i == 0 {
+				s.NewVisitors++
+			}
+			s.Visits++
+			s.Seconds += (v.End - v.Start) / 1000
+			if v.views() == 1 && v.Events == 0 {
+				s.Bounces++
+			}
+		})
+		for _, p := range v.Pages {
+			r.add(ByPage, hour, p, Count{Visits: 1})
+		}
+		for j, value := range v.values() {
+			r.add(visitDimensions[j], hour, value, Count{Visits: 1})
+			for _, h := range v.Hours {
+				if h.Views > 0 {
+					r.add(visitDimensions[j], hourOfTally(h.Hour), value, Count{PageViews: h.Views})
+				}
+			}
+		}
+		r.sessions[v.sessionID(&k)] = Session{
+			Start: v.Start, End: v.End, PageViews: v.views(), Events: v.Events, EntryPath: v.Entry.Path, ExitPath: v.Exit.Path,
+			UserID: v.UserID, Revenue: v.Revenue, Source: v.Source, Client: v.Client, VisitorID: k.VisitorID, VisitorShard: k.Shard, Day: k.Day,
+		}
+	}
+}
+
+// checkFolded compares everything that is derived with a recount of the raw events.
+func (w *world) checkFolded(s Site, from, to time.Time) {
+	w.Helper()
+	want := tallyOf(w.T, w.events(s, from, to))
+	got := w.hours(s)
+	if !slices.Equal(slices.Sorted(maps.Keys(got)), slices.Sorted(maps.Keys(want.stats))) {
+		w.Fatalf("hours: got %v, want %v", slices.Sorted(maps.Keys(got)), slices.Sorted(maps.Keys(want.stats)))
+	}
+	var total, folded Stats
+	for hour, h := range got {
+		active := int64(len(want.visitors[hour]))
+		if h.ActiveVisitors != active || h.Active.Count() != active {
+			w.Errorf("%s: %d active visitors, sketch %d; want %d", hour, h.ActiveVisitors, h.Active.Count(), active)
+		}
+		if got, want := plainStats(h), want.stats[hour]; !equalStats(got, want) {
+			w.Errorf("%s:\n got %+v\nwant %+v", hour, got, want)
+		}
+		total.merge(ptr(want.stats[hour]))
+		folded.merge(ptr(plainStats(h)))
+	}
+	w.checkBreakdowns(s, want, total)
+	w.checkSessions(s, want)
+	if w.Failed() {
+		w.FailNow()
+	}
+}
+
+func ptr[T any](v T) *T { return &v }
+
+// plainStats leaves away what a recount does not say.
+func plainStats(s Stats) Stats {
+	s.StatsKey, s.Kept, s.Day, s.Active, s.ActiveVisitors = StatsKey{}, Kept{}, "", nil, 0
+	return s
+}
+
+func equalStats(a, b Stats) bool {
+	return a.PageViews == b.PageViews && a.Events == b.Events && a.NewVisitors == b.NewVisitors && a.Visits == b.Visits &&
+		a.Bounces == b.Bounces && a.Seconds == b.Seconds && a.Revenue == b.Revenue
+}
+
+func (w *world) checkBreakdowns(s Site, want *tally, total Stats) {
+	w.Helper()
+	for _, d := range append(visitDimensions[:], ByPage, ByEventName) {
+		got := w.breakdowns(s, d)
+		if !slices.Equal(slices.Sorted(maps.Keys(got)), slices.Sorted(maps.Keys(want.breakdowns[d]))) {
+			w.Errorf("%s: got hours %v, want %v", d, slices.Sorted(maps.Keys(got)), slices.Sorted(maps.Keys(want.breakdowns[d])))
+		}
+		var sum Count
+		for hour, b := range got {
+			if !maps.Equal(b.Values, want.breakdowns[d][hour]) || b.Other != (Count{}) {
+				w.Errorf("%s %s:\n got %v\nwant %v", d, hour, b.Values, want.breakdowns[d][hour])
+			}
+			sum = sum.plus(b.Values.Sum()).plus(b.Other)
+		}
+		switch d { // of these every page view, visit or event has one
+		case ByPage:
+			sum.Visits = total.Visits // a visit has many pages
+			fallthrough
+		case ByChannel, ByBrowser, ByLanguage, ByDevice:
+			if sum.PageViews != total.PageViews || sum.Visits != total.Visits {
+				w.Errorf("%s adds up to %+v, the hours to %d page views and %d visits", d, sum, total.PageViews, total.Visits)
+			}
+		case ByEventName:
+			if sum.Events != total.Events {
+				w.Errorf("%s adds up to %+v, the hours to %d events", d, sum, total.Events)
+			}
+		default:
+			if sum.PageViews > total.PageViews || sum.Visits > total.Visits {
+				w.Errorf("%s adds up to %+v, more than %d page views and %d visits", d, sum, total.PageViews, total.Visits)
+			}
+		}
+	}
+}
+
+func (w *world) checkSessions(s Site, want *tally) {
+	w.Helper()
+	seen := 0
+	for got, err := range RecentSessions.All(w.ctx, w.table, SiteIn{s.SiteID}) {
+		w.must(err)
+		seen++
+		got.Kept = Kept{}
+		id := got.SessionID
+		got.SessionKey = SessionKey{}
+		if got != want.sessions[id] {
+			w.Errorf("session %s:\n got %+v\nwant %+v", id, got, want.sessions[id])
+		}
+	}
+	if seen != len(want.sessions) {
+		w.Errorf("%d sessions, want %d", seen, len(want.sessions))
+	}
+}
+
+// TestDerivedIsARecountOfTheFacts sends events out of order, late, repeatedly and in batches of any size, folds at any
+// time in between, restarts the folds, and compares all that is derived with a recount. The days are those on which
+// clocks are changed.
+func TestDerivedIsARecountOfTheFacts(t *testing.T) {
+	for _, c := range []struct{ zone, from, to string }{
+		{"UTC", "2026-05-12T00:00:00Z", "2026-05-14T00:00:00Z"},
+		{"Europe/Berlin", "2026-03-28T12:00:00Z", "2026-03-30T00:00:00Z"},    // spring forward
+		{"America/New_York", "2026-10-31T18:00:00Z", "2026-11-02T12:00:00Z"}, // fall back
+		{"Asia/Kolkata", "2026-05-12T10:00:00Z", "2026-05-13T20:00:00Z"},     // half hours
+		{"Australia/Lord_Howe", "2026-04-04T00:00:00Z", "2026-04-06T00:00:00Z"},
+	} {
+		t.Run(c.zone, func(t *testing.T) {
+			seed := rand.Uint64()
+			t.Logf("seed %d", seed)
+			r := rand.New(rand.NewPCG(seed, 4))
+			from, to := mustTime(t, c.from), mustTime(t, c.to)
+			w := newWorld(t, to.Add(time.Duration(r.IntN(48))*time.Hour))
+			s := w.site("site", c.zone)
+			hits := drawHits(r, 500, 12, from, to)
+			for i := range hits {
+				hits[i].Imported = i%3 == 0
+			}
+			stored := w.sendShuffled(r, s, hits)
+			w.drain()
+			if stored != len(hits) || len(w.events(s, from, to)) != len(hits) {
+				t.Fatalf("%d of %d stored", stored, len(hits))
+			}
+			w.checkFolded(s, from, to)
+			if dead := w.worker.Status().DeadLetters; dead != 0 {
+				t.Errorf("%d dead letters", dead)
+			}
+		})
+	}
+}
+
+func mustTime(t *testing.T, s string) time.Time {
+	at, err := time.Parse(time.RFC3339, s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return at
+}
+
+// sendShuffled sends hits in random order and batches, one in four of them twice or more, and folds now and then.
+func (w *world) sendShuffled(r *rand.Rand, s Site, hits []Hit) (stored int) {
+	w.Helper()
+	var queue []Hit
+	for _, h := range hits {
+		queue = append(queue, h)
+		for r.IntN(4) == 0 {
+			queue = append(queue, h)
+		}
+	}
+	r.Shuffle(len(queue), func(i, j int) { queue[i], queue[j] = queue[j], queue[i] })
+	for len(queue) > 0 {
+		n := min(1+r.IntN(60), len(queue))
+		for _, o := range w.ingest(s.SiteID, queue[:n]...) {
+			switch o.Status {
+			case Stored:
+				stored++
+			case Rejected:
+				w.Fatalf("rejected: %s: %s", o.Reason, o.Detail)
+			}
+		}
+		queue = queue[n:]
+		switch r.IntN(4) {
+		case 0:
+			w.drain()
+		case 1:
+			w.newWorker()
+		}
+		w.clock.Set(w.clock.Now().Add(time.Duration(r.IntN(300)) * time.Second))
+	}
+	return stored
+}

@@ -1,0 +1,164 @@
+package analytics
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"github.com/onefold/onefold/engine"
+	"github.com/onefold/onefold/fold"
+	"github.com/onefold/onefold/table"
+)
+
+// world is a whole installation in memory: engine, table, collector and folds, with a clock that stands still.
+type world struct {
+	*testing.T
+	ctx       context.Context
+	db        *engine.DB
+	table     *table.Table
+	collector *Collector
+	worker    *fold.Worker
+	clock     *clock
+}
+
+type clock struct {
+	mu  sync.Mutex
+	now time.Time
+}
+
+func (c *clock) Now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.now
+}
+
+func (c *clock) Set(now time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.now = now
+}
+
+func newWorld(t *testing.T, now time.Time) *world {
+	t.Helper()
+	w := &world{T: t, ctx: t.Context(), clock: &clock{now: now}}
+	var err error
+	w.db, err = engine.OpenMemory(engine.Options{Clock: w.clock.Now, StreamShards: 3, TTLInterval: -1})
+	w.must(err)
+	t.Cleanup(func() {
+		if err := w.db.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	w.must(Schema.Ensure(w.ctx, w.db, "test"))
+	w.table = table.New(w.db, "test", table.Options{Clock: w.clock.Now})
+	w.collector = NewCollector(w.table, CollectorOptions{})
+	w.newWorker()
+	return w
+}
+
+func (w *world) must(err error) {
+	w.Helper()
+	if err != nil {
+		w.Fatal(err)
+	}
+}
+
+// newWorker starts the folds anew from what is durable, as after a restart.
+func (w *world) newWorker() {
+	w.Helper()
+	name := "test"
+	d, err := w.db.DescribeTable(w.ctx, &dynamodb.DescribeTableInput{TableName: &name})
+	w.must(err)
+	w.worker, err = fold.NewWorker(w.table, fold.Streams(w.db, *d.Table.LatestStreamArn), Folds(Config{}), fold.Options{
+		Group: FoldGroup, Clock: w.clock.Now,
+	})
+	w.must(err)
+}
+
+func (w *world) site(id, zone string) Site {
+	w.Helper()
+	s, err := CreateSite(w.ctx, w.table, NewSite{ID: id, TimeZone: zone, Domains: []string{"example.com"}})
+	w.must(err)
+	return s
+}
+
+func (w *world) ingest(site string, hits ...Hit) []Outcome {
+	w.Helper()
+	outcomes, err := w.collector.Ingest(w.ctx, site, hits)
+	w.must(err)
+	return outcomes
+}
+
+func (w *world) drain() {
+	w.Helper()
+	w.must(w.worker.Drain(w.ctx))
+}
+
+// events are all raw events of a site.
+func (w *world) events(s Site, from, to time.Time) (all []*Event) {
+	w.Helper()
+	for e, err := range EventsByTime.All(w.ctx, w.table, EventsBetween(&s, from, to, "")) {
+		w.must(err)
+		all = append(all, &e)
+	}
+	return all
+}
+
+func (w *world) hours(s Site) map[string]Stats {
+	w.Helper()
+	all := map[string]Stats{}
+	for h, err := range StatsByTime.All(w.ctx, w.table, StatsIn{SiteID: s.SiteID, Period: Hour}) {
+		w.must(err)
+		all[h.Start] = h
+	}
+	return all
+}
+
+func (w *world) breakdowns(s Site, d Dimension) map[string]Breakdown {
+	w.Helper()
+	all := map[string]Breakdown{}
+	for b, err := range BreakdownByTime.All(w.ctx, w.table, BreakdownIn{SiteID: s.SiteID, Period: Hour, Dimension: d}) {
+		w.must(err)
+		all[b.Start] = b
+	}
+	return all
+}
+
+// drawHits makes up what visitors do in a range of time. Every hit has an id, so that it can be sent again.
+func drawHits(r *rand.Rand, n, visitors int, from, to time.Time) []Hit {
+	hits := make([]Hit, n)
+	pick := func(of ...string) string { return of[r.IntN(len(of))] }
+	at := from
+	for i := range hits {
+		if r.IntN(3) > 0 {
+			at = at.Add(time.Duration(r.IntN(40)) * time.Minute / 2) // near the one before
+		} else {
+			at = from.Add(rand.N(to.Sub(from)))
+		}
+		if !at.Before(to) {
+			at = from
+		}
+		h := Hit{
+			EventID:   newULID(uint64(at.UnixMilli()), r.Uint64(), uint16(i)).String(),
+			URL:       fmt.Sprintf("https://example.com/p%d%s", r.IntN(6), pick("", "", "?utm_source=hn&utm_medium=social", "?utm_campaign=x")),
+			Referrer:  pick("", "https://www.google.com/", "https://example.com/p1", "https://blog.net/post"),
+			Address:   fmt.Sprintf("192.0.2.%d", r.IntN(visitors)),
+			UserAgent: "test", Country: pick("DE", "FR", ""), Browser: pick("Firefox", "Chrome"), Device: "desktop", Language: pick("de", "en"),
+		}
+		switch r.IntN(6) {
+		case 0:
+			h.Name, h.Revenue = pick("signup", "download"), pick("", "9.99", "0.5")
+		case 1:
+			h.SessionID = pick("s1", "s2")
+		case 2:
+			h.UserID = pick("ann", "bob")
+		}
+		hits[i] = h
+	}
+	return hits
+}

@@ -18,6 +18,9 @@ const (
 type calendar struct{ zone *time.Location }
 
 func newCalendar(zone string) (calendar, error) {
+	if zone == "" || zone == "Local" { // which would mean another zone on another machine
+		return calendar{}, fmt.Errorf("analytics: time zone %q: use an IANA name like Europe/Berlin", zone)
+	}
 	loc, err := time.LoadLocation(zone)
 	if err != nil {
 		return calendar{}, fmt.Errorf("analytics: time zone: %w", err)

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-func mustCalendar(t *testing.T, zone string) calendar {
+func calendarIn(t *testing.T, zone string) calendar {
 	t.Helper()
 	c, err := newCalendar(zone)
 	if err != nil {
@@ -35,7 +35,7 @@ func TestHoursOfDay(t *testing.T) {
 		{"America/Havana", "2026-11-01", 25, "2026-11-01T04:00:00Z", "2026-11-02T04:00:00Z"},
 		{"America/Santiago", "2026-09-06", 23, "2026-09-06T04:00:00Z", "2026-09-07T02:00:00Z"},
 	} {
-		hours, err := mustCalendar(t, tc.zone).hours(tc.day)
+		hours, err := calendarIn(t, tc.zone).hours(tc.day)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -54,7 +54,7 @@ func TestCalendarPartitionsTime(t *testing.T) {
 	zones := []string{"UTC", "Europe/Berlin", "America/New_York", "Asia/Kolkata", "Asia/Kathmandu", "Australia/Lord_Howe",
 		"America/St_Johns", "Asia/Beirut", "America/Havana", "America/Santiago", "Pacific/Chatham", "Africa/Casablanca", "Pacific/Apia"}
 	for range 3_000 {
-		c := mustCalendar(t, zones[random.IntN(len(zones))])
+		c := calendarIn(t, zones[random.IntN(len(zones))])
 		at := time.Date(2015, 1, 1, 0, 0, 0, 0, time.UTC).Add(time.Duration(random.Int64N(int64(30 * 365 * 24 * time.Hour))))
 		day := c.day(at)
 		start, end, err := c.bounds(day)

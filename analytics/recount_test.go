@@ -1,0 +1,157 @@
+package analytics
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"time"
+)
+
+// recount is a naive count of raw events: it sorts them, cuts them into visits, and adds up. It shares no code with the
+// folds.
+type recount struct {
+	hours  map[string]*Figures // by start; Visitors are active ones
+	days   map[string]*Figures
+	total  Figures
+	cents  int64
+	visits []recountedVisit
+	events []Event
+}
+
+type recountedVisit struct {
+	events []Event
+	hour   string
+}
+
+// recount reads all raw events of the site from a day to another.
+func (w *shop) recount(from, to string) *recount {
+	w.Helper()
+	cal := calendarIn(w.T, w.site.TimeZone)
+	start, err := cal.start(from)
+	w.must(err)
+	end, err := cal.start(shiftDay(to, 1))
+	w.must(err)
+	events, err := EventsByTime.Collect(context.Background(), w.table, EventsBetween(&w.site, start, end, ""))
+	w.must(err)
+	r := &recount{hours: make(map[string]*Figures), days: make(map[string]*Figures), events: events}
+	byDay := make(map[string][]Event)
+	for _, e := range events {
+		key := dayText(cal, e) + " " + e.VisitorID
+		byDay[key] = append(byDay[key], e)
+	}
+	active := make(map[string]map[string]bool)
+	for _, e := range events {
+		h := hourText(cal, e)
+		r.count(cal, e, func(f *Figures) {
+			if e.Name == "" {
+				f.PageViews++
+			} else {
+				f.Events++
+			}
+		})
+		if active[h] == nil {
+			active[h] = make(map[string]bool)
+		}
+		active[h][dayText(cal, e)+e.VisitorID] = true
+	}
+	for h, who := range active {
+		r.hours[h].Visitors = int64(len(who))
+	}
+	for _, key := range slices.Sorted(maps.Keys(byDay)) {
+		mine := byDay[key]
+		r.days[dayText(cal, mine[0])].Visitors++
+		r.total.Visitors++
+		r.cut(cal, mine)
+	}
+	return r
+}
+
+// cut divides a visitor's day, in order, where nothing happened for half an hour.
+func (r *recount) cut(cal calendar, events []Event) {
+	for len(events) > 0 {
+		n := 1
+		for n < len(events) && timeOf(events[n]).Sub(timeOf(events[n-1])) < 30*time.Minute {
+			n++
+		}
+		visit := recountedVisit{events[:n], hourText(cal, events[0])}
+		views := 0
+		for _, e := range visit.events {
+			if e.Name == "" {
+				views++
+			}
+		}
+		r.count(cal, events[0], func(f *Figures) {
+			f.Visits++
+			f.Seconds += int64(timeOf(visit.events[n-1]).Sub(timeOf(events[0])) / time.Second)
+			if n == 1 && views == 1 {
+				f.Bounces++
+			}
+		})
+		r.visits = append(r.visits, visit)
+		events = events[n:]
+	}
+}
+
+func (r *recount) count(cal calendar, e Event, add func(*Figures)) {
+	h, d := hourText(cal, e), dayText(cal, e)
+	if r.hours[h] == nil {
+		r.hours[h] = new(Figures)
+	}
+	if r.days[d] == nil {
+		r.days[d] = new(Figures)
+	}
+	add(r.hours[h])
+	add(r.days[d])
+	add(&r.total)
+}
+
+// top counts by page, or by what an event says of its visit's beginning.
+func (r *recount) top(by Dimension) map[string]Count {
+	out := make(map[string]Count)
+	add := func(value string, c Count) {
+		if value == "" {
+			value = None
+		}
+		out[value] = out[value].plus(c)
+	}
+	for _, v := range r.visits {
+		first := v.events[0]
+		value := map[Dimension]string{ByCountry: first.Country, ByBrowser: first.Browser, BySource: first.Source.Name, ByChannel: first.Channel}[by]
+		pages := make(map[string]bool)
+		for _, e := range v.events {
+			switch {
+			case by == ByPage && e.Name == "":
+				add(e.Path, Count{PageViews: 1})
+				pages[e.Path] = true
+			case by == ByEventName && e.Name != "":
+				add(e.Name, Count{Events: 1})
+			case by != ByPage && by != ByEventName && e.Name == "":
+				add(value, Count{PageViews: 1})
+			}
+		}
+		for p := range pages {
+			add(p, Count{Visits: 1})
+		}
+		if by != ByPage && by != ByEventName {
+			add(value, Count{Visits: 1})
+		}
+	}
+	return out
+}
+
+func timeOf(e Event) time.Time {
+	ms, err := eventMS(e.EventID)
+	if err != nil {
+		panic(err)
+	}
+	return time.UnixMilli(ms).UTC()
+}
+
+func dayText(cal calendar, e Event) string { return timeOf(e).In(cal.zone).Format("2006-01-02") }
+
+// hourText cuts the minutes off the local time, and writes the rest in UTC.
+func hourText(cal calendar, e Event) string {
+	local := timeOf(e).In(cal.zone)
+	into := time.Duration(local.Minute())*time.Minute + time.Duration(local.Second())*time.Second + time.Duration(local.Nanosecond())
+	return local.Add(-into).UTC().Format("2006-01-02T15:04:05Z")
+}

@@ -1,0 +1,285 @@
+package analytics
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"math/rand/v2"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+)
+
+func utc(text string) time.Time {
+	at, err := time.Parse("2006-01-02T15:04", text)
+	if err != nil {
+		panic(err)
+	}
+	return at
+}
+
+// checkReports compares reports by hour, day and month, and every top list, with a recount.
+func (w *shop) checkReports(from, to string) {
+	w.Helper()
+	want := w.recount(from, to)
+	for _, period := range []Period{Hour, Day, Month} {
+		got := w.report(ReportIn{From: from, To: to, Period: period})
+		total := got.Totals.Figures
+		total.Revenue = ""
+		if total != want.total {
+			w.Errorf("%s to %s by %s: totals are %+v, recounted %+v", from, to, period, total, want.total)
+		}
+		w.checkBuckets(got, want)
+	}
+	for _, by := range []Dimension{ByPage, ByEventName, ByCountry, ByBrowser, BySource, ByChannel} {
+		got := make(map[string]Count)
+		for _, row := range w.report(ReportIn{From: from, To: to, By: by}).Top {
+			got[row.Value] = Count{row.PageViews, row.Visits, row.Events}
+		}
+		if top := want.top(by); !reflect.DeepEqual(got, top) {
+			w.Errorf("%s to %s by %s: top is %v, recounted %v", from, to, by, got, top)
+		}
+	}
+}
+
+func (w *shop) checkBuckets(got ReportOut, want *recount) {
+	w.Helper()
+	known := want.days
+	if got.Period == Hour {
+		known = want.hours
+	}
+	sum := Figures{}
+	found := 0
+	for _, b := range got.Buckets {
+		f := b.Figures
+		f.Revenue = ""
+		sum.PageViews += f.PageViews
+		sum.Visits += f.Visits
+		sum.Events += f.Events
+		if got.Period == Month {
+			continue
+		}
+		expected := Figures{}
+		if known[b.Start] != nil {
+			expected = *known[b.Start]
+			found++
+		}
+		if f != expected {
+			w.Errorf("%s %s is %+v, recounted %+v", got.Period, b.Start, f, expected)
+		}
+	}
+	if got.Period != Month && found != len(known) {
+		w.Errorf("by %s: %d of %d recounted buckets are there", got.Period, found, len(known))
+	}
+	if sum.PageViews != got.Totals.PageViews || sum.Visits != got.Totals.Visits || sum.Events != got.Totals.Events {
+		w.Errorf("by %s: buckets add up to %+v, totals are %+v", got.Period, sum, got.Totals)
+	}
+}
+
+// The same answers come from hours, from rolled-up days and months, and from any mixture, in any zone.
+func TestReportAgreesWithRecount(t *testing.T) {
+	for _, tc := range []struct{ zone, from, to string }{
+		{"UTC", "2026-02-26", "2026-03-04"},
+		{"Europe/Berlin", "2026-03-27", "2026-04-02"},       // the 29th has 23 hours
+		{"Europe/Berlin", "2026-10-23", "2026-11-01"},       // the 25th has 25 hours
+		{"Asia/Kolkata", "2026-05-30", "2026-06-02"},        // hours start at half past in UTC
+		{"Australia/Lord_Howe", "2026-04-04", "2026-04-06"}, // the clock goes back by half an hour
+		{"America/St_Johns", "2026-10-31", "2026-11-02"},
+	} {
+		t.Run(strings.ReplaceAll(tc.zone, "/", "_")+tc.from, func(t *testing.T) {
+			seed := rand.Uint64()
+			t.Logf("seed %d", seed)
+			random := rand.New(rand.NewPCG(seed, 1))
+			cal := calendarIn(t, tc.zone)
+			start, err := cal.start(tc.from)
+			if err != nil {
+				t.Fatal(err)
+			}
+			end, err := cal.start(shiftDay(tc.to, 1))
+			if err != nil {
+				t.Fatal(err)
+			}
+			w := newShop(t, tc.zone, end.Add(-2*time.Hour)) // the last day is open
+			hits := shopTraffic(random, start, end.Add(-2*time.Hour), 400)
+			w.ingest(hits[:300]...)
+			w.drain()
+			w.checkReports(tc.from, tc.to)
+			w.rollUp()
+			w.checkReports(tc.from, tc.to)
+			w.ingest(hits[300:]...) // late events, in days that are rolled up
+			w.drain()
+			w.checkReports(tc.from, tc.to)
+			w.rollUp()
+			w.checkReports(tc.from, tc.to)
+			w.advance(26 * time.Hour) // everything is over
+			w.checkReports(tc.from, tc.to)
+			w.rollUp()
+			w.checkReports(tc.from, tc.to)
+			w.checkReports(shiftDay(tc.from, 1), shiftDay(tc.to, -1))
+			w.checkReports(monthOf(tc.from)+"-01", "2026-12-31") // whole months, and empty ones
+			w.checkSums(tc.from, tc.to)
+		})
+	}
+}
+
+// checkSums compares the stored tiers: hours make their day, days their month, and every dimension but pages adds up to
+// the totals with what is counted under None.
+func (w *shop) checkSums(from, to string) {
+	w.Helper()
+	ctx := context.Background()
+	cal := calendarIn(w.T, w.site.TimeZone)
+	months := make(map[string]*Stats)
+	for _, day := range cal.days(from, to) {
+		hoursFrom, hoursTo, err := cal.hourRange(span{day, day})
+		w.must(err)
+		hours, err := StatsByTime.Collect(ctx, w.table, StatsIn{w.site.SiteID, Hour, hoursFrom, hoursTo})
+		w.must(err)
+		sum := &Stats{}
+		for i := range hours {
+			addStats(sum, &hours[i])
+		}
+		stored, err := StatsItems.Get(ctx, w.table, StatsKey{w.site.SiteID, Day, day})
+		w.must(err)
+		if !sameCounts(&stored, sum) {
+			w.Errorf("day %s is %+v, its hours add up to %+v", day, stored, sum)
+		}
+		addStats(at(months, monthOf(day), Stats{}), &stored)
+	}
+	for month, sum := range months {
+		stored, err := StatsItems.Get(ctx, w.table, StatsKey{w.site.SiteID, Month, month})
+		w.must(err)
+		if !sameCounts(&stored, sum) {
+			w.Errorf("month %s is %+v, its days add up to %+v", month, stored, sum)
+		}
+	}
+	total := w.report(ReportIn{From: from, To: to}).Totals
+	for _, d := range Dimensions {
+		var sum Count
+		for _, row := range w.report(ReportIn{From: from, To: to, By: d}).Top {
+			sum = sum.plus(Count{row.PageViews, row.Visits, row.Events})
+		}
+		switch {
+		case d == ByEventName && sum.Events != total.Events,
+			d != ByEventName && sum.PageViews != total.PageViews,
+			d != ByEventName && d != ByPage && sum.Visits != total.Visits:
+			w.Errorf("by %s: values add up to %+v, totals are %+v", d, sum, total.Figures)
+		}
+	}
+}
+
+// What a report costs depends on its range, not on how much happened in it.
+func TestReportCostsTheSameWhateverTheTraffic(t *testing.T) {
+	costs := make(map[int]map[Period]Cost)
+	counts := []int{150, 1500}
+	for _, n := range counts {
+		w := newShop(t, "UTC", utc("2026-03-10T15:00"))
+		random := rand.New(rand.NewPCG(1, 2))
+		w.ingest(shopTraffic(random, utc("2026-02-20T00:00"), utc("2026-03-10T15:00"), n)...)
+		w.drain()
+		w.rollUp()
+		w.ingest(shopTraffic(random, utc("2026-02-25T00:00"), utc("2026-02-26T00:00"), n/10)...) // one late day
+		w.drain()
+		costs[n] = make(map[Period]Cost)
+		for _, p := range []Period{Hour, Day, Month} {
+			out := w.report(ReportIn{From: "2026-02-20", To: "2026-03-10", Period: p})
+			costs[n][p] = out.Cost
+			if views := out.Totals.PageViews; views < int64(n/2) {
+				t.Errorf("%d page views of %d hits", views, n)
+			}
+		}
+	}
+	for _, p := range []Period{Hour, Day, Month} {
+		few, many := costs[counts[0]][p], costs[counts[1]][p]
+		t.Logf("by %s: %d hits cost %+v, %d cost %+v", p, counts[0], few, counts[1], many)
+		if few.Requests != many.Requests || many.Requests > 10 {
+			t.Errorf("by %s: %d hits take %d requests, %d take %d", p, counts[0], few.Requests, counts[1], many.Requests)
+		}
+		if many.ReadUnits > 4*few.ReadUnits {
+			t.Errorf("by %s: %d hits take %.1f read units, %d take %.1f", p, counts[0], few.ReadUnits, counts[1], many.ReadUnits)
+		}
+	}
+}
+
+func TestReportJSON(t *testing.T) {
+	w := newShop(t, "Europe/Berlin", utc("2026-05-12T18:00"))
+	w.ingest(
+		Hit{At: utc("2026-05-12T10:00"), Imported: true, Address: "1", Path: "/a"},
+		Hit{At: utc("2026-05-12T10:10"), Imported: true, Address: "1", Path: "/b"},
+		Hit{At: utc("2026-05-12T11:00"), Imported: true, Address: "2", Path: "/a"},
+		Hit{At: utc("2026-05-12T11:01"), Imported: true, Address: "3", Name: "order", Revenue: "12.50"},
+	)
+	w.drain()
+	got, err := json.Marshal(w.report(ReportIn{From: "2026-05-11", To: "2026-05-12", Period: Day, Limit: 10}))
+	w.must(err)
+	want := `{"site":"shop","from":"2026-05-11","to":"2026-05-12","period":"day","timezone":"Europe/Berlin",` +
+		`"totals":{"pageViews":3,"visits":3,"visitors":3,"events":1,"bounces":1,"seconds":600,"revenue":"12.5","bounceRate":0.3333333333333333},` +
+		`"buckets":[{"start":"2026-05-11","pageViews":0,"visits":0,"visitors":0,"events":0,"bounces":0,"seconds":0,"revenue":"0"},` +
+		`{"start":"2026-05-12","pageViews":3,"visits":3,"visitors":3,"events":1,"bounces":1,"seconds":600,"revenue":"12.5"}],` +
+		`"top":[{"value":"/a","pageViews":2,"visits":2},{"value":"/b","pageViews":1,"visits":1}]}`
+	if string(got) != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+}
+
+func TestReportRefuses(t *testing.T) {
+	w := newShop(t, "UTC", utc("2026-05-12T18:00"))
+	for name, in := range map[string]ReportIn{
+		"from after to":    {From: "2026-05-12", To: "2026-05-11"},
+		"malformed from":   {From: "12.5.2026", To: "2026-05-11"},
+		"malformed to":     {From: "2026-05-12", To: ""},
+		"unknown period":   {From: "2026-05-12", To: "2026-05-12", Period: "week"},
+		"too long by hour": {From: "2024-05-12", To: "2026-05-12", Period: Hour},
+		"too long":         {From: "2006-05-12", To: "2026-05-12", Period: Month},
+	} {
+		in.Site = "shop"
+		if _, err := Report(context.Background(), w.table, in); !errors.Is(err, ErrReport) {
+			t.Errorf("%s: error %v", name, err)
+		}
+	}
+}
+
+// What has expired is refused, not shown as zero; what is left of it in coarser tiers is shown.
+func TestReportOfExpiredTiers(t *testing.T) {
+	ctx := context.Background()
+	w := newShop(t, "UTC", utc("2026-01-20T00:00"))
+	w.ingest(shopTraffic(rand.New(rand.NewPCG(3, 4)), utc("2026-01-05T00:00"), utc("2026-01-15T00:00"), 200)...)
+	w.drain()
+	w.rollUp()
+	want := w.report(ReportIn{From: "2026-01-01", To: "2026-01-31", Period: Day, By: ByCountry})
+	wantMonth := w.report(ReportIn{From: "2026-01-01", To: "2026-01-31", Period: Month, By: ByCountry})
+
+	w.advance(120 * 24 * time.Hour) // hours are gone
+	if _, err := Report(ctx, w.table, ReportIn{Site: "shop", From: "2026-01-01", To: "2026-01-31", Period: Hour}); !errors.Is(err, ErrExpired) {
+		t.Errorf("by hour: error %v", err)
+	}
+	if got := w.report(ReportIn{From: "2026-01-01", To: "2026-01-31", Period: Day, By: ByCountry}); got.Totals.PageViews != want.Totals.PageViews || !reflect.DeepEqual(got.Top, want.Top) {
+		t.Errorf("by day: %+v, before %+v", got, want)
+	}
+	w.advance(800 * 24 * time.Hour) // days are gone
+	for _, in := range []ReportIn{{From: "2026-01-01", To: "2026-01-31", Period: Day}, {From: "2026-01-07", To: "2026-02-28", Period: Month}} {
+		in.Site = "shop"
+		if _, err := Report(ctx, w.table, in); !errors.Is(err, ErrExpired) {
+			t.Errorf("%s to %s by %s: error %v", in.From, in.To, in.Period, err)
+		}
+	}
+	if got := w.report(ReportIn{From: "2026-01-01", To: "2026-01-31", Period: Month, By: ByCountry}); !reflect.DeepEqual(got.Buckets, wantMonth.Buckets) || !reflect.DeepEqual(got.Top, wantMonth.Top) {
+		t.Errorf("by month: %+v, before %+v", got, wantMonth)
+	}
+}
+
+func TestPlan(t *testing.T) {
+	cal := calendarIn(t, "UTC")
+	days := cal.days("2026-01-15", "2026-04-10")
+	p := newPlan(days, map[string]bool{"2026-03-05": true, "2026-04-10": true}, Month)
+	if !reflect.DeepEqual(p.months, []string{"2026-02"}) || len(p.hours) != 2 || len(p.days) != 17+30+9 {
+		t.Errorf("months %v, %d days, hours of %v", p.months, len(p.days), p.hours)
+	}
+	if got := spans(p.days); !reflect.DeepEqual(got, []span{{"2026-01-15", "2026-01-31"}, {"2026-03-01", "2026-03-04"}, {"2026-03-06", "2026-04-09"}}) {
+		t.Errorf("spans of days %v", got)
+	}
+	scattered := []string{"2026-01-01", "2026-01-03", "2026-02-01", "2026-02-10", "2026-04-01"}
+	if got := spans(scattered); !reflect.DeepEqual(got, []span{{"2026-01-01", "2026-01-03"}, {"2026-02-01", "2026-02-10"}, {"2026-04-01", "2026-04-01"}}) {
+		t.Errorf("spans %v", got)
+	}
+}

@@ -1,0 +1,128 @@
+package analytics
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"github.com/onefold/onefold/engine"
+	"github.com/onefold/onefold/fold"
+	"github.com/onefold/onefold/table"
+)
+
+// shop is one site on a table in memory, with its folds, at a time of its own. Questions are tested with it.
+type shop struct {
+	*testing.T
+	ctx    context.Context
+	db     *engine.DB
+	table  *table.Table
+	worker *fold.Worker
+	site   Site
+	millis atomic.Int64
+}
+
+func newShop(t *testing.T, zone string, now time.Time) *shop {
+	t.Helper()
+	w := &shop{T: t, ctx: t.Context()}
+	w.millis.Store(now.UnixMilli())
+	logger := slog.New(slog.DiscardHandler)
+	db, err := engine.OpenMemory(engine.Options{Clock: w.now, TTLInterval: -1, Logger: logger})
+	w.must(err)
+	t.Cleanup(func() { w.must(db.Close()) })
+	w.db, w.table = db, table.New(db, "shop", table.Options{Clock: w.now})
+	w.must(Schema.Ensure(w.ctx, db, "shop"))
+	described, err := db.DescribeTable(w.ctx, &dynamodb.DescribeTableInput{TableName: new("shop")})
+	w.must(err)
+	source := fold.Streams(db, *described.Table.LatestStreamArn)
+	w.worker, err = fold.NewWorker(w.table, source, Folds(Config{}), fold.Options{Group: FoldGroup, Logger: logger})
+	w.must(err)
+	w.site, err = CreateSite(w.ctx, w.table, NewSite{ID: "shop", TimeZone: zone})
+	w.must(err)
+	return w
+}
+
+func (w *shop) now() time.Time          { return time.UnixMilli(w.millis.Load()).UTC() }
+func (w *shop) advance(d time.Duration) { w.millis.Add(d.Milliseconds()) }
+
+func (w *shop) must(err error) {
+	if err != nil {
+		w.Helper()
+		w.Fatal(err)
+	}
+}
+
+func (w *shop) drain() {
+	w.Helper()
+	w.must(w.worker.Drain(w.ctx))
+}
+
+// ingest stores hits; all of them must be accepted.
+func (w *shop) ingest(hits ...Hit) {
+	w.Helper()
+	outcomes, err := NewCollector(w.table, CollectorOptions{}).Ingest(w.ctx, w.site.SiteID, hits)
+	w.must(err)
+	for i, o := range outcomes {
+		if o.Status != Stored {
+			w.Fatalf("hit %+v: %+v", hits[i], o)
+		}
+	}
+}
+
+// rollUp rolls up, and folds what that changed.
+func (w *shop) rollUp() Rolled {
+	w.Helper()
+	rolled, err := RollUp(w.ctx, w.table, w.site.SiteID, w.now())
+	w.must(err)
+	w.drain()
+	return rolled
+}
+
+func (w *shop) report(in ReportIn) ReportOut {
+	w.Helper()
+	in.Site = w.site.SiteID
+	out, err := Report(w.ctx, w.table, in)
+	w.must(err)
+	return out
+}
+
+// shopTraffic makes hits of a few visitors between two times, some of whom come back, some of whom leave at once.
+func shopTraffic(random *rand.Rand, from, to time.Time, n int) []Hit {
+	hits := make([]Hit, 0, n)
+	visitors := max(3, n/8)
+	for len(hits) < n {
+		visitor := random.IntN(visitors)
+		at := from.Add(time.Duration(random.Int64N(int64(to.Sub(from)))))
+		for range 1 + random.IntN(5) {
+			if !at.Before(to) || len(hits) == n {
+				break
+			}
+			hits = append(hits, shopHit(random, visitor, at))
+			at = at.Add(time.Duration(random.IntN(40)) * time.Minute)
+		}
+	}
+	return hits
+}
+
+func shopHit(random *rand.Rand, visitor int, at time.Time) Hit {
+	h := Hit{
+		At: at, Imported: true, Address: fmt.Sprintf("10.0.0.%d", visitor), UserAgent: "test",
+		Path:    fmt.Sprintf("/page/%d", random.IntN(7)),
+		Country: []string{"", "DE", "FR", "US"}[visitor%4], Browser: []string{"Firefox", "Chrome"}[visitor%2],
+	}
+	if random.IntN(3) == 0 {
+		h.Referrer = []string{"https://www.google.com/", "https://news.ycombinator.com/item?id=1"}[random.IntN(2)]
+	}
+	if random.IntN(6) == 0 {
+		h.Name, h.Revenue = []string{"signup", "order"}[random.IntN(2)], fmt.Sprintf("%d.25", random.IntN(3))
+	}
+	if random.IntN(10) == 0 {
+		h.UserID = fmt.Sprintf("user-%d", visitor)
+	}
+	return h
+}

@@ -21,6 +21,40 @@ var LatestStats = table.NewQuery(StatsItems, table.QueryDef[PeriodIn]{
 	Load: table.Load{PerSecond: 0.1, Items: 1, ItemBytes: 250},
 })
 
+// RecentDays fills in the ends of a range of days that are empty: to with the site's last day that has statistics, or
+// today when it has none; from with n days up to to, or with the site's first day for n = 0. What is given stays as it is.
+func RecentDays(ctx context.Context, t *table.Table, siteID, from, to string, n int) (string, string, error) {
+	if from != "" && to != "" {
+		return from, to, nil
+	}
+	site, err := GetSite(ctx, t, siteID)
+	if err != nil {
+		return "", "", err
+	}
+	first, last, err := Extent(ctx, t, &site)
+	if err != nil {
+		return "", "", err
+	}
+	if last == "" {
+		cal, err := newCalendar(site.TimeZone)
+		if err != nil {
+			return "", "", err
+		}
+		first = cal.day(t.Now())
+		last = first
+	}
+	if to == "" {
+		to = last
+	}
+	if from == "" {
+		from = first
+		if end, err := time.Parse(dayLayout, to); err == nil && n > 0 { // a malformed day is refused by whoever gets it
+			from = end.AddDate(0, 0, 1-n).Format(dayLayout)
+		}
+	}
+	return from, to, nil
+}
+
 // Extent returns the first and the last day of a site that have statistics, YYYY-MM-DD in the site's zone. Both are
 // empty when there are none. Of a time of which only months are left it takes whole months. It asks at most six Query
 // calls of one item.

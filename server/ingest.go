@@ -34,20 +34,20 @@ type Event struct {
 	Revenue    string            `json:"revenue,omitempty" maxLength:"40" example:"12.50" doc:"Decimal."`
 }
 
-// ingestContext is what a request says beside its body. Neither address nor user agent is stored or logged.
-type ingestContext struct {
+// Sender is who a request comes from. Neither address nor user agent is stored or logged.
+type Sender struct {
 	UserAgent string `header:"User-Agent"`
 	address   string
 }
 
 // Resolve takes the address, which huma has no tag for.
-func (c *ingestContext) Resolve(ctx huma.Context) []error {
-	c.address = ctx.RemoteAddr()
+func (s *Sender) Resolve(ctx huma.Context) []error {
+	s.address = ctx.RemoteAddr()
 	return nil
 }
 
 type oneEvent struct {
-	ingestContext
+	Sender
 	Body struct {
 		Site string `json:"site" minLength:"1" maxLength:"128"`
 		Event
@@ -55,7 +55,7 @@ type oneEvent struct {
 }
 
 type manyEvents struct {
-	ingestContext
+	Sender
 	Body struct {
 		Site   string  `json:"site" minLength:"1" maxLength:"128"`
 		Events []Event `json:"events" minItems:"1" maxItems:"1000"`
@@ -74,17 +74,17 @@ func (s *Server) ingestRoutes(api huma.API) {
 		OperationID: "ingest-event", Method: http.MethodPost, Path: eventPath, DefaultStatus: http.StatusAccepted, MaxBodyBytes: maxEventBytes,
 		Summary: "Take one event in", Description: "Answers 202 when the event is durable.", Tags: []string{"ingest"},
 	}, func(ctx context.Context, in *oneEvent) (*outcomes, error) {
-		return s.ingest(ctx, in.Body.Site, &in.ingestContext, []Event{in.Body.Event})
+		return s.ingest(ctx, in.Body.Site, &in.Sender, []Event{in.Body.Event})
 	})
 	huma.Register(api, huma.Operation{
 		OperationID: "ingest-events", Method: http.MethodPost, Path: eventsPath, DefaultStatus: http.StatusAccepted, MaxBodyBytes: maxBatchBytes,
 		Summary: "Take up to 1,000 events in", Description: "Answers 202 when they are durable, with an outcome for each.", Tags: []string{"ingest"},
 	}, func(ctx context.Context, in *manyEvents) (*outcomes, error) {
-		return s.ingest(ctx, in.Body.Site, &in.ingestContext, in.Body.Events)
+		return s.ingest(ctx, in.Body.Site, &in.Sender, in.Body.Events)
 	})
 }
 
-func (s *Server) ingest(ctx context.Context, site string, from *ingestContext, events []Event) (*outcomes, error) {
+func (s *Server) ingest(ctx context.Context, site string, from *Sender, events []Event) (*outcomes, error) {
 	if wait, ok := s.limits.allow(from.address, len(events)); !ok {
 		s.metrics.refused.WithLabelValues("rate_limited").Add(float64(len(events)))
 		return nil, rateLimited(wait)
@@ -110,7 +110,7 @@ func (s *Server) ingest(ctx context.Context, site string, from *ingestContext, e
 	return answer, nil
 }
 
-func (e *Event) hit(from *ingestContext) analytics.Hit {
+func (e *Event) hit(from *Sender) analytics.Hit {
 	h := analytics.Hit{
 		EventID: e.ID, At: e.At, Name: e.Name, URL: e.URL, Referrer: e.Referrer, UserAgent: from.UserAgent, Address: from.address,
 		UserID: e.UserID, SessionID: e.SessionID, Screen: e.Screen, Language: e.Language, Properties: e.Properties, Revenue: e.Revenue,

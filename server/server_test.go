@@ -167,7 +167,7 @@ func TestRefusals(t *testing.T) {
 		{"no site", "/api/event", `{"url":"/"}`, firefox, 422, "urn:onefold:error:invalid_request"},
 		{"unknown field", "/api/event", `{"site":"blog","url":"/","colour":"red"}`, firefox, 422, "colour"},
 		{"unknown site", "/api/event", `{"site":"nobody","url":"/"}`, firefox, 404, "urn:onefold:error:not_found"},
-		{"site with #", "/api/event", `{"site":"a#b","url":"/"}`, firefox, 422, "urn:onefold:error:"},
+		{"site with #", "/api/event", `{"site":"a#b","url":"/"}`, firefox, 404, "urn:onefold:error:not_found"},
 		{"too large", "/api/event", `{"site":"blog","url":"/` + strings.Repeat("a", 1<<20) + `"}`, firefox, 413, "urn:onefold:error:body_too_large"},
 		{"bot", "/api/event", `{"site":"blog","url":"/"}`, "Googlebot/2.1 (+http://www.google.com/bot.html)", 202, "bot"},
 		{"bad id", "/api/event", `{"site":"blog","url":"/","id":"12345"}`, firefox, 202, "bad_event_id"},

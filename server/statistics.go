@@ -9,10 +9,13 @@ import (
 	"github.com/onefold/onefold/analytics"
 )
 
+// reportDays is how many days are reported when nobody says from when.
+const reportDays = 30
+
 type reportRequest struct {
 	Site   string `path:"site" maxLength:"128"`
-	From   string `query:"from" doc:"First day, in the site's time zone, YYYY-MM-DD. Default: six days before the last."`
-	To     string `query:"to" doc:"Last day, included. Default: today."`
+	From   string `query:"from" doc:"First day, in the site's time zone, YYYY-MM-DD. Default: 29 days before the last."`
+	To     string `query:"to" doc:"Last day, included. Default: the last that has statistics."`
 	Period string `query:"period" enum:"hour,day,month" default:"day"`
 	By     string `query:"by" default:"page" doc:"Dimension of the top values."`
 	Limit  int    `query:"limit" minimum:"1" maximum:"1000" default:"10"`
@@ -49,8 +52,12 @@ func (s *Server) statisticsRoutes(api huma.API) {
 }
 
 func (s *Server) report(ctx context.Context, in *reportRequest) (*reportAnswer, error) {
+	from, to, err := analytics.RecentDays(ctx, s.o.Table, in.Site, in.From, in.To, reportDays)
+	if err != nil {
+		return nil, s.httpError(ctx, err)
+	}
 	report, err := analytics.Report(ctx, s.o.Table, analytics.ReportIn{
-		Site: in.Site, From: in.From, To: in.To, Period: analytics.Period(in.Period), By: analytics.Dimension(in.By), Limit: in.Limit,
+		Site: in.Site, From: from, To: to, Period: analytics.Period(in.Period), By: analytics.Dimension(in.By), Limit: in.Limit,
 	})
 	if err != nil {
 		return nil, s.httpError(ctx, err)

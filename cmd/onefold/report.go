@@ -11,6 +11,9 @@ import (
 	"github.com/onefold/onefold/analytics"
 )
 
+// lastDays is how many days are reported when nobody says from when.
+const lastDays = 30
+
 type reportCommand struct {
 	Site   string `required:"" help:"The site."`
 	From   string `help:"First day, YYYY-MM-DD, in the site's time zone. Default: 29 days before the last."`
@@ -23,9 +26,9 @@ type reportCommand struct {
 // Run prints the report.
 func (c *reportCommand) Run(ctx context.Context, std streams, g *globals) error {
 	return g.withStore(ctx, std.err, tuning{}, func(s *store) error {
-		from, to, err := dayRange(ctx, s, c.Site, c.From, c.To, lastDays)
+		from, to, err := analytics.RecentDays(ctx, s.table, c.Site, c.From, c.To, lastDays)
 		if err != nil {
-			return err
+			return siteError(c.Site, err)
 		}
 		in := analytics.ReportIn{
 			Site: c.Site, From: from, To: to,

@@ -44,9 +44,9 @@ type reconciler func(context.Context, *table.Table, analytics.Folded, analytics.
 
 func (r *rangeFlags) reconcile(ctx context.Context, std streams, g *globals, work reconciler) (found analytics.Differences, err error) {
 	err = g.withStore(ctx, std.err, tuning{}, func(s *store) error {
-		from, to, err := dayRange(ctx, s, r.Site, r.From, r.To, 0)
+		from, to, err := analytics.RecentDays(ctx, s.table, r.Site, r.From, r.To, 0)
 		if err != nil {
-			return err
+			return siteError(r.Site, err)
 		}
 		bar := newDayProgress(std.err)
 		defer bar.close()

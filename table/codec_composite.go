@@ -1,6 +1,7 @@
 package table
 
 import (
+	"errors"
 	"fmt"
 	"reflect"
 	"strconv"
@@ -71,6 +72,9 @@ func (c *compiler) mapCodec(t reflect.Type) codec {
 			m := make(map[string]types.AttributeValue, v.Len())
 			value := reflect.New(t.Elem()).Elem()
 			for it := v.MapRange(); it.Next(); {
+				if it.Key().Len() == 0 {
+					return nil, errors.New("a map has an empty key, which cannot be stored")
+				}
 				value.SetIterValue(it)
 				av, err := elem.encode(e, value)
 				if err != nil {

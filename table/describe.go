@@ -1,5 +1,10 @@
 package table
 
+import (
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+)
+
 // EntityInfo describes an entity for documents.
 type EntityInfo struct {
 	Name, Doc  string
@@ -38,6 +43,7 @@ type PatternInfo struct {
 	Consistent   bool
 	Filtered     bool
 	Input        []AttributeInfo
+	Request      Request // as Explain makes it, without a filter, with templates in the place of values
 	Load         Load
 }
 
@@ -85,7 +91,7 @@ func (p *pattern) info() PatternInfo {
 	info := PatternInfo{
 		ID: p.id, Question: p.question, Operation: p.operation, Entity: p.entity.name, Index: p.index,
 		PK: p.ownPK.src, Condition: p.condition(), FanOut: p.fanOut, Descending: p.desc, Consistent: p.consistent,
-		Filtered: p.filtered, Load: p.load,
+		Filtered: p.filtered, Request: p.sample(), Load: p.load,
 	}
 	if p.pk != nil {
 		info.PK = p.pk.src
@@ -115,4 +121,36 @@ func (p *pattern) condition() string {
 		return p.skAttr + " begins with " + p.prefix.src
 	}
 	return p.skAttr + " in [" + source(p.from) + ", " + source(p.to) + ")"
+}
+
+// sample is the pattern's request with templates in the place of values.
+func (p *pattern) sample() Request {
+	str := func(k *keyTemplate) types.AttributeValue { return &types.AttributeValueMemberS{Value: k.src} }
+	switch p.operation {
+	case "PutItem":
+		return Request{Put: &dynamodb.PutItemInput{
+			Item:                Item{AttrPK: str(p.ownPK), AttrSK: str(p.ownSK), AttrEntity: &types.AttributeValueMemberS{Value: p.entity.name}},
+			ConditionExpression: &absent,
+		}}
+	case "GetItem":
+		return Request{Get: &dynamodb.GetItemInput{Key: Item{AttrPK: str(p.pk), AttrSK: str(p.prefix)}, ConsistentRead: &consistent}}
+	}
+	return Request{Query: p.request(ask{pk: p.pk.src, span: p.sampleSpan()}, 0)}
+}
+
+func (p *pattern) sampleSpan() span {
+	switch {
+	case p.exact:
+		return span{exact: p.prefix.src}
+	case p.prefix != nil:
+		return span{prefix: p.prefix.src, lo: p.prefix.src, hi: successor(p.prefix.src)}
+	}
+	s := span{lo: p.ownSK.head(), hi: successor(p.ownSK.head())}
+	if p.from != nil {
+		s.lo = p.from.src
+	}
+	if p.to != nil {
+		s.hi = p.to.src
+	}
+	return s
 }

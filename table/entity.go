@@ -258,24 +258,23 @@ func (e *Entity[T, K]) Key(k K) (Item, error) {
 	return it, e.core.encodeKey(&enc, reflect.ValueOf(&k).Elem(), it)
 }
 
+// encodeKey writes both keys. They share one text, since they live and die together.
 func (e *entity) encodeKey(enc *encoder, k reflect.Value, into Item) error {
 	var buf [192]byte
-	pk, missing, err := e.pk.appendTo(buf[:0], k)
-	if err == nil && missing == "" && len(pk) > maxPKBytes {
-		err = fmt.Errorf("%w: pk has %d bytes, at most %d are allowed", ErrTooLarge, len(pk), maxPKBytes)
+	key, missing, err := e.pk.appendTo(buf[:0], k)
+	pkLen := len(key)
+	if err == nil && missing == "" {
+		key, missing, err = e.sk.appendTo(key, k)
+	}
+	if err == nil && missing == "" && (pkLen > maxPKBytes || len(key)-pkLen > maxSKBytes) {
+		err = fmt.Errorf("%w: pk and sk have %d and %d bytes, at most %d and %d are allowed",
+			ErrTooLarge, pkLen, len(key)-pkLen, maxPKBytes, maxSKBytes)
 	}
 	if err = e.keyError(missing, err); err != nil {
 		return err
 	}
-	into[AttrPK] = enc.string(string(pk))
-	sk, missing, err := e.sk.appendTo(buf[:0], k)
-	if err == nil && missing == "" && len(sk) > maxSKBytes {
-		err = fmt.Errorf("%w: sk has %d bytes, at most %d are allowed", ErrTooLarge, len(sk), maxSKBytes)
-	}
-	if err = e.keyError(missing, err); err != nil {
-		return err
-	}
-	into[AttrSK] = enc.string(string(sk))
+	text := string(key)
+	into[AttrPK], into[AttrSK] = enc.string(text[:pkLen]), enc.string(text[pkLen:])
 	return nil
 }
 

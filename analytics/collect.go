@@ -113,13 +113,13 @@ func (c *Collector) ingest(ctx context.Context, s *siteState, h *Hit, o *Outcome
 	return nil
 }
 
-// How often a write that was throttled is sent again, and how long it waits: twice as long each time.
+// How often a request that was throttled is sent again, and how long it waits: twice as long each time.
 const (
 	maxThrottles  = 8
 	firstThrottle = 20 * time.Millisecond
 )
 
-// create writes the event when there is a free slot. What is throttled is sent again, a bounded number of times.
+// create writes the event when there is a free slot.
 func (c *Collector) create(ctx context.Context, e *Event) error {
 	select {
 	case c.slots <- struct{}{}:
@@ -127,9 +127,14 @@ func (c *Collector) create(ctx context.Context, e *Event) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
+	return retryThrottled(ctx, func() error { return IngestEvent.Run(ctx, c.t, e) })
+}
+
+// retryThrottled does something again that the store refuses for its rate, a bounded number of times.
+func retryThrottled(ctx context.Context, do func() error) error {
 	wait := firstThrottle
 	for try := 0; ; try++ {
-		err := IngestEvent.Run(ctx, c.t, e)
+		err := do()
 		if err == nil || !dynamo.IsThrottle(err) || try == maxThrottles {
 			return err
 		}

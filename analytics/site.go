@@ -137,7 +137,7 @@ func (s *Site) check() error {
 	domains := slices.Clone(s.Domains)
 	for i, d := range domains {
 		domains[i] = hostName(d)
-		if domains[i] == "" || strings.ContainsAny(domains[i], "/ #?") {
+		if domains[i] == "" || strings.ContainsAny(d, "/ #?@") {
 			return fmt.Errorf("%w %s: domain %q: use a host like example.com", ErrSite, s.SiteID, d)
 		}
 	}

@@ -70,7 +70,11 @@ func (c *siteCache) get(ctx context.Context, siteID string) (*siteState, error) 
 	entry.mu.Lock()
 	defer entry.mu.Unlock()
 	if now := c.t.Now(); !now.Before(entry.until) {
-		state, err := c.load(ctx, siteID)
+		var state *siteState
+		err := retryThrottled(ctx, func() (err error) {
+			state, err = c.load(ctx, siteID)
+			return err
+		})
 		if err != nil {
 			return nil, err
 		}
@@ -188,7 +192,11 @@ func (s *siteState) visitorsOf(ctx context.Context, t *table.Table, day string, 
 	if imported {
 		return &dayVisitors{newVisitorIDs(importSalt(s.site.ImportKey, day)), shards}, nil
 	}
-	salt, err := saltOf(ctx, t, SaltKey{s.site.SiteID, day}, end)
+	var salt []byte
+	err = retryThrottled(ctx, func() (err error) {
+		salt, err = saltOf(ctx, t, SaltKey{s.site.SiteID, day}, end)
+		return err
+	})
 	if err != nil {
 		return nil, err
 	}

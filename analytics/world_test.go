@@ -138,7 +138,7 @@ func drawHits(r *rand.Rand, n, visitors int, from, to time.Time) []Hit {
 		if r.IntN(3) > 0 {
 			at = at.Add(time.Duration(r.IntN(40)) * time.Minute / 2) // near the one before
 		} else {
-			at = from.Add(rand.N(to.Sub(from)))
+			at = from.Add(time.Duration(r.Int64N(int64(to.Sub(from)))))
 		}
 		if !at.Before(to) {
 			at = from

@@ -1,0 +1,107 @@
+package analytics
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/onefold/onefold/table"
+)
+
+func TestSites(t *testing.T) {
+	w := newWorld(t, noon)
+	made, err := CreateSite(w.ctx, w.table, NewSite{ID: "b", Domains: []string{"WWW.Example.com"}})
+	w.must(err)
+	if made.OwnerID != DefaultOwner || made.TimeZone != "UTC" || made.Domains[0] != "example.com" || len(made.ImportKey) != 32 ||
+		made.Sharding.At(noon) != defaultShards {
+		t.Errorf("%+v", made)
+	}
+	if _, err := CreateSite(w.ctx, w.table, NewSite{ID: "b"}); !errors.Is(err, table.ErrExists) {
+		t.Errorf("created twice: %v", err)
+	}
+	_, err = CreateSite(w.ctx, w.table, NewSite{ID: "a"})
+	w.must(err)
+	_, err = CreateSite(w.ctx, w.table, NewSite{ID: "c", OwnerID: "other"})
+	w.must(err)
+	var ids []string
+	for s, err := range ListSites(w.ctx, w.table, "") {
+		w.must(err)
+		ids = append(ids, s.SiteID)
+	}
+	if strings.Join(ids, " ") != "a b" {
+		t.Errorf("sites %v", ids)
+	}
+	if _, err := GetSite(w.ctx, w.table, "none"); !errors.Is(err, table.ErrNotFound) {
+		t.Errorf("unknown site: %v", err)
+	}
+}
+
+func TestCreateSiteRefuses(t *testing.T) {
+	w := newWorld(t, noon)
+	for name, n := range map[string]NewSite{
+		"no id": {}, "id": {ID: "a#b"}, "zone": {ID: "a", TimeZone: "Mars/Base"}, "shards": {ID: "a", Shards: 1000},
+		"domain": {ID: "a", Domains: []string{"https://example.com/x"}}, "owner": {ID: "a", OwnerID: "x#y"},
+		"domains": {ID: "a", Domains: make([]string, maxDomains+1)},
+	} {
+		if _, err := CreateSite(w.ctx, w.table, n); !errors.Is(err, ErrSite) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if _, err := CreateSite(w.ctx, w.table, NewSite{ID: "a", Retention: Retention{HourDays: 7}}); !errors.Is(err, ErrRetention) {
+		t.Errorf("retention: %v", err)
+	}
+}
+
+func TestUpdateSite(t *testing.T) {
+	w := newWorld(t, noon)
+	made := w.site("site", "UTC")
+	changed, err := UpdateSite(w.ctx, w.table, "site", func(s *Site) error {
+		s.Domains, s.ImportKey, s.Sharding = []string{"new.example"}, nil, nil
+		return nil
+	})
+	w.must(err)
+	if changed.Domains[0] != "new.example" || string(changed.ImportKey) != string(made.ImportKey) || changed.Sharding.At(noon) != defaultShards {
+		t.Errorf("%+v", changed)
+	}
+	if _, err := UpdateSite(w.ctx, w.table, "site", func(s *Site) error { s.TimeZone = "Asia/Tokyo"; return nil }); !errors.Is(err, ErrSite) {
+		t.Errorf("time zone: %v", err)
+	}
+}
+
+// TestSetShards: a retry finds its event where it was stored before the number of shards changed, and a visitor's day
+// stays in one shard.
+func TestSetShards(t *testing.T) {
+	w := newWorld(t, noon)
+	w.site("site", "UTC")
+	var hits []Hit
+	for i := range 40 {
+		hits = append(hits, Hit{EventID: newULID(uint64(noon.UnixMilli()), uint64(i), 0).String(), Path: "/", Address: "192.0.2.1", UserAgent: "test",
+			Browser: "Firefox", Device: "desktop", Language: "en"})
+	}
+	w.ingest("site", hits...)
+	s, err := SetShards(w.ctx, w.table, "site", 16)
+	w.must(err)
+	if s.Sharding.At(noon.Add(maxFuture)) != defaultShards || s.Sharding.At(noon.Add(time.Hour)) != 16 {
+		t.Errorf("%+v", s.Sharding)
+	}
+	w.clock.Set(noon.Add(time.Hour))
+	for _, o := range w.ingest("site", hits...) {
+		if o.Status != Duplicate {
+			t.Fatalf("%+v", o)
+		}
+	}
+	for i := range hits {
+		hits[i].EventID = newULID(uint64(w.clock.Now().UnixMilli()), uint64(i), 0).String()
+	}
+	w.ingest("site", hits...)
+	shards, visitors := map[int]bool{}, map[int]bool{}
+	for _, e := range w.events(s, noon.Add(time.Minute), noon.Add(2*time.Hour)) {
+		shards[e.Shard], visitors[e.VisitorShard] = true, true
+	}
+	if len(shards) <= defaultShards || len(visitors) != 1 {
+		t.Errorf("events in shards %v, their visitor in %v", shards, visitors)
+	}
+	w.drain()
+	w.checkFolded(s, noon.Add(-time.Hour), noon.Add(3*time.Hour))
+}

@@ -80,7 +80,7 @@ func (s Scenario) entities() []string {
 func (s Scenario) quiet(history []Write) (map[string]string, error) {
 	w := newWorld(rand.New(rand.NewPCG(1, 1)))
 	for _, h := range history {
-		w.commit(h.Key, h.Item, false)
+		w.commit(h.Key, h.Item, h.Expired)
 	}
 	var err error
 	p := w.spawn("quiet", func(p *process) error {
@@ -139,7 +139,7 @@ func (s *simulation) disturb() {
 		case n < 19 && (!calm || n == 17):
 			s.crash(r.IntN(len(s.processes)))
 		case n < 20:
-			s.storm = r.IntN(4) == 0
+			s.storm = r.IntN(3) == 0
 		case n < 22:
 			s.processes[r.IntN(len(s.processes))].asleep = r.IntN(120)
 		default:

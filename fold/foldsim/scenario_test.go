@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
@@ -24,6 +26,7 @@ type Order struct {
 	Region string `dynamodbav:"region"`
 	Amount int    `dynamodbav:"amount"`
 	Day    string `dynamodbav:"day"`
+	Until  int64  `dynamodbav:"until,omitempty"` // when it expires; 0 never
 }
 
 type TotalKey struct {
@@ -76,7 +79,15 @@ type Noise struct {
 }
 
 var (
-	orders     = table.Define[Order, OrderKey]("test.order", table.Def[Order]{PK: "ORDER#{id}", SK: "ORDER"})
+	orders = table.Define[Order, OrderKey]("test.order", table.Def[Order]{
+		PK: "ORDER#{id}", SK: "ORDER",
+		Expires: func(o *Order) time.Time {
+			if o.Until == 0 {
+				return time.Time{}
+			}
+			return time.Unix(o.Until, 0)
+		},
+	})
 	noises     = table.Define[Noise, OrderKey]("test.noise", table.Def[Noise]{PK: "NOISE#{id}", SK: "NOISE"})
 	totals     = table.Define[Total, TotalKey]("test.total", table.Def[Total]{PK: "REGION#{region}", SK: "TOTAL"})
 	continents = table.Define[Continent, ContinentKey]("test.continent", table.Def[Continent]{PK: "CONTINENT#{continent}", SK: "TOTAL"})
@@ -195,8 +206,12 @@ func writeOrders(w *foldsim.World) {
 		w.Delete(must(orders.Key(id)))
 		return
 	}
+	var until int64
+	if r.IntN(5) == 0 {
+		until = w.Now().Unix() + r.Int64N(400_000)
+	}
 	w.Put(must(orders.Encode(&Order{
-		OrderKey: id, Region: []string{"eu-1", "eu-2", "us-1", "as-1"}[r.IntN(4)],
+		OrderKey: id, Until: until, Region: []string{"eu-1", "eu-2", "us-1", "as-1"}[r.IntN(4)],
 		Amount: r.IntN(40), Day: []string{"mon", "tue"}[r.IntN(2)],
 	})))
 }
@@ -204,6 +219,7 @@ func writeOrders(w *foldsim.World) {
 // checkOrders derives by hand what the folds derive.
 func checkOrders(w *foldsim.World) error {
 	live := make(map[string]Order)
+	var counted []Order // live ones, and those that expired, which is no withdrawal
 	wantTotals, wantContinents := make(map[string]Total), make(map[string]Continent)
 	wantLargest := make(map[string]Largest)
 	for _, h := range w.History() {
@@ -213,6 +229,9 @@ func checkOrders(w *foldsim.World) error {
 		}
 		pk := h.Key["pk"].(*types.AttributeValueMemberS).Value
 		if h.Item == nil {
+			if h.Expired {
+				counted = append(counted, live[pk])
+			}
 			delete(live, pk)
 			continue
 		}
@@ -229,7 +248,7 @@ func checkOrders(w *foldsim.World) error {
 			wantLargest[o.Day] = l
 		}
 	}
-	for _, o := range live {
+	for _, o := range slices.AppendSeq(counted, maps.Values(live)) {
 		t := wantTotals[o.Region]
 		t.TotalKey = TotalKey{o.Region}
 		t.Orders++

@@ -30,6 +30,7 @@ type World struct {
 	seq     uint64
 	storm   bool // nearly all of them do
 	history []Write
+	sources map[string]bool // ids of all source items
 
 	cursors map[string]*cursor // of Lambda-like deliveries
 }
@@ -38,6 +39,8 @@ type World struct {
 type Write struct {
 	Key  table.Item // at least pk and sk
 	Item table.Item // nil for a removal
+
+	Expired bool // a removal by ttl
 }
 
 // shard is a part of the stream: the changes of the keys whose hash is in [from, to).
@@ -58,7 +61,7 @@ type cursor struct {
 func newWorld(r *rand.Rand) *World {
 	w := &World{
 		Rand: r, now: time.Date(2026, 5, 12, 14, 0, 0, 0, time.UTC),
-		items: make(map[string]table.Item), cursors: make(map[string]*cursor),
+		items: make(map[string]table.Item), sources: make(map[string]bool), cursors: make(map[string]*cursor),
 		seq: []uint64{1, 5, 93, 960}[r.IntN(4)], // so that sequences grow in length on the way
 	}
 	n := uint64(1 + r.IntN(3))
@@ -83,6 +86,7 @@ func (w *World) Delete(key table.Item) { w.source(key, nil) }
 
 func (w *World) source(key, it table.Item) {
 	w.history = append(w.history, Write{Key: key, Item: it})
+	w.sources[idOf(key)] = true
 	w.commit(key, it, false)
 }
 
@@ -229,9 +233,14 @@ func (w *World) counted(folds []*fold.Fold) bool {
 // expire deletes what has expired, as the service does.
 func (w *World) expire() {
 	for _, id := range slices.Sorted(maps.Keys(w.items)) {
-		if it := w.items[id]; table.Expired(it, w.now) {
-			w.commit(it, nil, true)
+		it := w.items[id]
+		if !table.Expired(it, w.now) {
+			continue
 		}
+		if w.sources[id] {
+			w.history = append(w.history, Write{Key: it, Expired: true})
+		}
+		w.commit(it, nil, true)
 	}
 }
 

@@ -57,43 +57,43 @@ func (im *importer) file(ctx context.Context, name string, stdin io.Reader, bar 
 	batches := make(chan []analytics.Hit, batchesWaiting)
 	results := make(chan []analytics.Outcome, batchesWaiting)
 	group, ctx := errgroup.WithContext(ctx)
-	senders, sending := errgroup.WithContext(ctx)
-	for range collectors {
-		senders.Go(func() error { return im.send(sending, batches, results) })
-	}
-	group.Go(func() error { defer close(results); return senders.Wait() })
 	group.Go(func() error {
 		defer close(batches)
-		return im.read(sending, f, batches, bar)
+		return im.read(ctx, f, batches, bar)
 	})
-	var stored, duplicates, rejected int64
-	var reason string
 	group.Go(func() error {
-		for outcomes := range results {
-			for i := range outcomes {
-				switch outcomes[i].Status {
-				case analytics.Stored:
-					stored++
-				case analytics.Duplicate:
-					duplicates++
-				default:
-					rejected++
-					reason = fmt.Sprintf("%s: %s", outcomes[i].Reason, outcomes[i].Detail)
-				}
+		defer close(results)
+		senders, ctx := errgroup.WithContext(ctx)
+		for range collectors {
+			senders.Go(func() error { return im.send(ctx, batches, results) })
+		}
+		return senders.Wait()
+	})
+	group.Go(func() error { return im.tally(results) })
+	return errors.Join(group.Wait(), f.Close())
+}
+
+// tally counts what became of the hits until there are no more results.
+func (im *importer) tally(results <-chan []analytics.Outcome) error {
+	var refused int64
+	var reason string
+	for outcomes := range results {
+		for i := range outcomes {
+			switch o := &outcomes[i]; o.Status {
+			case analytics.Stored:
+				im.summary.Imported++
+			case analytics.Duplicate:
+				im.summary.Duplicates++
+			default:
+				refused++
+				reason = fmt.Sprintf("%s: %s", o.Reason, o.Detail)
 			}
 		}
-		return nil
-	})
-	err = group.Wait()
-	im.summary.Imported += stored
-	im.summary.Duplicates += duplicates
-	if err == nil && rejected > 0 {
-		err = fmt.Errorf("rejected_lines: %d lines were refused: %s", rejected, reason)
 	}
-	if closed := f.Close(); err == nil {
-		err = closed
+	if refused > 0 {
+		return fmt.Errorf("rejected_lines: %d lines were refused, the last for %s", refused, reason)
 	}
-	return err
+	return nil
 }
 
 func (im *importer) send(ctx context.Context, batches <-chan []analytics.Hit, results chan<- []analytics.Outcome) error {

@@ -3,6 +3,7 @@ package fold
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -12,7 +13,7 @@ import (
 func (w *Worker) refresh(ctx context.Context) error {
 	now := w.o.Clock()
 	if now.Before(w.listAt) {
-		return w.keepLeases(ctx)
+		return errors.Join(w.askForParents(ctx, now), w.keepLeases(ctx))
 	}
 	list, err := w.source.Shards(ctx)
 	if err != nil {
@@ -40,6 +41,24 @@ func (w *Worker) refresh(ctx context.Context) error {
 	w.forgetTrimmed()
 	w.listed, w.listAt = w.turns, now.Add(w.o.Refresh)
 	return w.keepLeases(ctx)
+}
+
+// parentsEvery is how often a worker looks whether others have finished what it waits for.
+const parentsEvery = 250 * time.Millisecond
+
+// askForParents reads the checkpoints of shards that other workers own and whose children this one waits to read.
+func (w *Worker) askForParents(ctx context.Context, now time.Time) error {
+	if !w.o.Leases || now.Before(w.parentsAt) {
+		return nil
+	}
+	w.parentsAt = now.Add(parentsEvery)
+	var parents []*shard
+	for _, sh := range w.order {
+		if sh.listed && !sh.finished() && w.owns(sh, now) && !w.parentFinished(sh) && !slices.Contains(parents, w.shards[sh.parent]) {
+			parents = append(parents, w.shards[sh.parent])
+		}
+	}
+	return w.readCheckpoints(ctx, parents)
 }
 
 // shard returns what is known of a shard, new if nothing is.

@@ -102,6 +102,7 @@ type Worker struct {
 	listed    uint64    // the last turn that began with a listing of the shards
 	listAt    time.Time // when the shards are to be listed next
 	leaseAt   time.Time // when leases are looked after next
+	parentsAt time.Time // when the parents of waiting shards are
 	deadMu    sync.Mutex
 	dead      []Dead // of the batch
 }

@@ -78,9 +78,15 @@ func hourOf(ms int64, zone int) int64 {
 	return hourStart(time.UnixMilli(ms), zone*60).Unix()
 }
 
-// dayOf names the day of an instant in epoch milliseconds, at an offset from UTC in minutes.
+// dayOf names the day of an instant in epoch milliseconds, at an offset from UTC in minutes, as dayLayout does. Event
+// ids reach to the year 10889; days beyond 9999 share the names of earlier ones, and no clock is so far ahead.
 func dayOf(ms int64, zone int) string {
-	return time.UnixMilli(ms).UTC().Add(time.Duration(zone) * time.Minute).Format(dayLayout)
+	year, month, day := time.UnixMilli(ms).UTC().Add(time.Duration(zone) * time.Minute).Date()
+	digit := func(n int) byte { return byte('0' + n%10) }
+	return string([]byte{
+		digit(year / 1000), digit(year / 100), digit(year / 10), digit(year), '-',
+		digit(int(month) / 10), digit(int(month)), '-', digit(day / 10), digit(day),
+	})
 }
 
 // arrivalOf is when an event arrived, in epoch seconds. One that came within a day of its time, at says when, counts
@@ -256,9 +262,18 @@ func mergePages(a, b []string) []string {
 		return a
 	}
 	out := make([]string, 0, len(a)+fresh)
-	out = append(append(out, a...), b...)
-	slices.Sort(out)
-	return slices.Compact(out)
+	for len(a) > 0 && len(b) > 0 {
+		c := cmp.Compare(a[0], b[0])
+		if c <= 0 {
+			out, a = append(out, a[0]), a[1:]
+		} else {
+			out = append(out, b[0])
+		}
+		if c >= 0 {
+			b = b[1:]
+		}
+	}
+	return append(append(out, a...), b...)
 }
 
 // views are the visit's page views.

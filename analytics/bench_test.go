@@ -1,0 +1,206 @@
+package analytics
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"github.com/onefold/onefold/engine"
+	"github.com/onefold/onefold/fold"
+	"github.com/onefold/onefold/table"
+)
+
+// benchWorld is a site in an engine in memory.
+type benchWorld struct {
+	db        *engine.DB
+	table     *table.Table
+	collector *Collector
+	state     *siteState
+}
+
+func newBenchWorld(b *testing.B) *benchWorld {
+	db, err := engine.OpenMemory(engine.Options{NoSync: true, TTLInterval: -1})
+	noError(b, err)
+	b.Cleanup(func() { noError(b, db.Close()) })
+	noError(b, Schema.Ensure(b.Context(), db, "bench"))
+	t := table.New(db, "bench", table.Options{})
+	_, err = CreateSite(b.Context(), t, NewSite{ID: "site", TimeZone: "Europe/Berlin", Domains: []string{"example.com"}})
+	noError(b, err)
+	c := NewCollector(t, CollectorOptions{})
+	state, err := c.sites.get(b.Context(), "site")
+	noError(b, err)
+	return &benchWorld{db, t, c, state}
+}
+
+func noError(b *testing.B, err error) {
+	b.Helper()
+	if err != nil {
+		b.Fatal(err)
+	}
+}
+
+// benchHits are hits of the last hour: a visitor makes eight.
+func benchHits(n int) []Hit {
+	r := rand.New(rand.NewPCG(1, 2))
+	hits := make([]Hit, n)
+	start := time.Now().Add(-time.Hour)
+	for i := range hits {
+		hits[i] = Hit{
+			At: start.Add(time.Hour * time.Duration(i) / time.Duration(n)), URL: fmt.Sprintf("https://example.com/articles/%d", r.IntN(300)),
+			Referrer: []string{"", "https://www.google.com/", "https://example.com/"}[r.IntN(3)],
+			Address:  fmt.Sprint("192.0.2.", r.IntN(1+n/8)), UserAgent: "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0",
+			Country: "DE", Region: "BE", City: "Berlin", Browser: "Firefox", OS: "Linux", Device: "desktop", Screen: "lg", Language: "de",
+		}
+	}
+	return hits
+}
+
+// events makes events of hits without storing them.
+func (w *benchWorld) events(b *testing.B, hits []Hit) []*Event {
+	events := make([]*Event, len(hits))
+	for i := range hits {
+		events[i] = w.event(b, &hits[i])
+	}
+	return events
+}
+
+func (w *benchWorld) event(b *testing.B, h *Hit) *Event {
+	e, at, refused := w.state.eventOf(h, time.Now())
+	if refused != nil {
+		b.Fatal(refused)
+	}
+	noError(b, w.state.addVisitor(context.Background(), w.table, h, &e, at))
+	return &e
+}
+
+func BenchmarkHitToEvent(b *testing.B) {
+	w, hits := newBenchWorld(b), benchHits(1000)
+	b.ReportAllocs()
+	for i := 0; b.Loop(); i++ {
+		w.event(b, &hits[i%len(hits)])
+	}
+}
+
+func BenchmarkEncodeEvent(b *testing.B) {
+	w := newBenchWorld(b)
+	e := w.events(b, benchHits(1))[0]
+	b.ReportAllocs()
+	for b.Loop() {
+		_, err := Events.Encode(e)
+		noError(b, err)
+	}
+}
+
+func BenchmarkDecodeEvent(b *testing.B) {
+	w := newBenchWorld(b)
+	it, err := Events.Encode(w.events(b, benchHits(1))[0])
+	noError(b, err)
+	b.ReportAllocs()
+	for b.Loop() {
+		_, err := Events.Decode(it)
+		noError(b, err)
+	}
+}
+
+func BenchmarkVisitorItem(b *testing.B) {
+	w := newBenchWorld(b)
+	v := &Visitor{}
+	for _, e := range w.events(b, benchHits(8)) {
+		noError(b, addToVisitor(e, func(k VisitorKey) *Visitor { v.VisitorKey = k; return v }))
+	}
+	b.Run("encode", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			_, err := Visitors.Encode(v)
+			noError(b, err)
+		}
+	})
+	it, err := Visitors.Encode(v)
+	noError(b, err)
+	b.Run("decode", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			_, err := Visitors.Decode(it)
+			noError(b, err)
+		}
+	})
+}
+
+// BenchmarkApply puts events into deltas, as between two flushes, without reading or writing anything.
+func BenchmarkApply(b *testing.B) {
+	w := newBenchWorld(b)
+	const batch = 10_000
+	events := w.events(b, benchHits(batch))
+	b.Run("event", func(b *testing.B) {
+		b.ReportAllocs()
+		var d *derived
+		for i := 0; b.Loop(); i++ {
+			if i%batch == 0 {
+				d = newDerived()
+			}
+			d.add(events[i%batch])
+		}
+	})
+	d := newDerived()
+	for _, e := range events {
+		d.add(e)
+	}
+	var visitors []*Visitor
+	for _, v := range d.visitors {
+		visitors = append(visitors, v)
+	}
+	b.Run("visitor", func(b *testing.B) {
+		b.ReportAllocs()
+		var d *derived
+		for i := 0; b.Loop(); i++ {
+			if i%len(visitors) == 0 {
+				d = newDerived()
+			}
+			v := visitors[i%len(visitors)]
+			addToSessions(nil, v, d.session)
+			addVisitorToStats(nil, v, &d.names, d.hour)
+			addVisitorToBreakdowns(nil, v, &d.names, d.breakdown)
+		}
+	})
+}
+
+func newDerived() *derived {
+	return &derived{
+		visitors: map[VisitorKey]*Visitor{}, sessions: map[SessionKey]*Session{},
+		stats: map[StatsKey]*Stats{}, breakdowns: map[BreakdownKey]*Breakdown{},
+	}
+}
+
+// BenchmarkIngest stores events in an engine in memory, in batches of 500.
+func BenchmarkIngest(b *testing.B) {
+	w, hits := newBenchWorld(b), benchHits(500)
+	b.ReportAllocs()
+	for n := 0; b.Loop(); n++ {
+		_, err := w.collector.Ingest(b.Context(), "site", hits)
+		noError(b, err)
+	}
+	b.ReportMetric(float64(b.N*len(hits))/b.Elapsed().Seconds(), "events/s")
+}
+
+// BenchmarkFold stores 20,000 events and folds them until nothing is left to fold.
+func BenchmarkFold(b *testing.B) {
+	const n = 20_000
+	for b.Loop() {
+		b.StopTimer()
+		w := newBenchWorld(b)
+		_, err := w.collector.Ingest(b.Context(), "site", benchHits(n))
+		noError(b, err)
+		name := "bench"
+		d, err := w.db.DescribeTable(b.Context(), &dynamodb.DescribeTableInput{TableName: &name})
+		noError(b, err)
+		worker, err := fold.NewWorker(w.table, fold.Streams(w.db, *d.Table.LatestStreamArn), Folds(Config{}), fold.Options{Group: FoldGroup})
+		noError(b, err)
+		b.StartTimer()
+		noError(b, worker.Drain(b.Context()))
+	}
+	b.ReportMetric(float64(b.N*n)/b.Elapsed().Seconds(), "events/s")
+}

@@ -1,0 +1,165 @@
+package analytics
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/onefold/onefold/table"
+)
+
+func TestDayOf(t *testing.T) {
+	for _, at := range []string{"1970-01-01T00:00:00Z", "2024-02-29T23:59:59Z", "2026-12-31T22:30:00Z"} {
+		for _, zone := range []int{0, 60, -600, 330, 840} {
+			ms := mustTime(t, at).UnixMilli()
+			if got, want := dayOf(ms, zone), time.UnixMilli(ms).UTC().Add(time.Duration(zone)*time.Minute).Format(dayLayout); got != want {
+				t.Errorf("%s at %d: %s, want %s", at, zone, got, want)
+			}
+		}
+	}
+}
+
+func TestRealtime(t *testing.T) {
+	w := newWorld(t, noon)
+	w.site("site", "Europe/Berlin")
+	hit := func(at time.Time, address, path, name string) Hit {
+		return Hit{At: at, Path: path, Name: name, Address: address}
+	}
+	w.ingest("site",
+		hit(noon, "1", "/a", ""), hit(noon, "1", "/a", ""), hit(noon, "2", "/b", ""), hit(noon, "2", "", "click"),
+		hit(noon.Add(-9*time.Minute), "3", "/a", ""),
+		hit(noon.Add(-11*time.Minute), "4", "/late", ""), // too late for realtime
+	)
+	w.drain()
+	minutes := map[string]Realtime{}
+	for m, err := range Minutes.All(w.ctx, w.table, LastMinutes("site", noon, 30)) {
+		w.must(err)
+		minutes[m.Minute] = m
+	}
+	m := minutes["2026-05-12T12:00"]
+	if len(minutes) != 2 || m.PageViews != 3 || m.Events != 1 || m.Visitors.Count() != 2 || m.Pages["/a"].PageViews != 2 || m.Pages["/b"].PageViews != 1 {
+		t.Errorf("%+v", minutes)
+	}
+	now := m.Visitors
+	now.Merge(minutes["2026-05-12T11:51"].Visitors)
+	if now.Count() != 3 {
+		t.Errorf("%d visitors in ten minutes", now.Count())
+	}
+	w.clock.Set(noon.Add(RealtimeWindow + time.Minute))
+	if _, err := Realtimes.Get(w.ctx, w.table, RealtimeKey{"site", "2026-05-12T12:00"}); !errors.Is(err, table.ErrNotFound) {
+		t.Errorf("after eleven minutes: %v", err)
+	}
+}
+
+const aDay = 24 * time.Hour
+
+// TestExpiry: what is derived of an import of long ago is not born expired, and lives as long after its arrival as that
+// of today.
+func TestExpiry(t *testing.T) {
+	w := newWorld(t, noon)
+	s := w.site("site", "UTC")
+	old := noon.AddDate(-3, 0, 0)
+	w.ingest("site",
+		Hit{At: old, Path: "/old", Address: "1", Imported: true, Browser: "Firefox"},
+		Hit{At: noon, Path: "/new", Address: "1", Browser: "Firefox"},
+	)
+	w.drain()
+	for _, c := range []struct {
+		after              time.Duration
+		visitors, sessions int
+		hours, breakdowns  int
+	}{
+		{0, 2, 2, 2, 2},
+		{29 * aDay, 2, 2, 2, 2},
+		{30*aDay + 2*time.Hour, 0, 2, 2, 2},
+		{89 * aDay, 0, 2, 2, 2},
+		{90*aDay + 2*time.Hour, 0, 0, 0, 0},
+	} {
+		w.clock.Set(noon.Add(c.after))
+		visitors := 0
+		for shard := range s.Sharding.At(noon) {
+			for _, day := range []string{old.Format(dayLayout), noon.Format(dayLayout)} {
+				visitors += w.visitorsIn(s, shard, day)
+			}
+		}
+		sessions := 0
+		for _, err := range RecentSessions.All(w.ctx, w.table, SiteIn{"site"}) {
+			w.must(err)
+			sessions++
+		}
+		if hours, values := len(w.hours(s)), len(w.breakdowns(s, ByBrowser)); visitors != c.visitors || sessions != c.sessions || hours != c.hours || values != c.breakdowns {
+			t.Errorf("after %v: %d visitors, %d sessions, %d hours, %d breakdowns; want %+v", c.after, visitors, sessions, hours, values, c)
+		}
+	}
+}
+
+// visitorsIn counts the visitors of a day in a shard, whatever their ids are.
+func (w *world) visitorsIn(s Site, shard int, day string) (n int) {
+	w.Helper()
+	type in struct {
+		SiteID string `dynamodbav:"siteId"`
+		Shard  int    `dynamodbav:"shard"`
+	}
+	query := table.NewQuery(Visitors, table.QueryDef[in]{ID: "T1", Question: "all visitors of a shard", Prefix: "VISITOR#"})
+	for v, err := range query.All(w.ctx, w.table, in{s.SiteID, shard}) {
+		w.must(err)
+		if v.Day == day {
+			n++
+		}
+	}
+	return n
+}
+
+// TestRollupMarks: every change of an hour leaves a mark at the site's day.
+func TestRollupMarks(t *testing.T) {
+	w := newWorld(t, noon)
+	w.site("site", "Pacific/Auckland")
+	w.ingest("site", Hit{At: noon, Path: "/", Address: "1"}, Hit{At: noon.Add(-time.Hour), Path: "/", Address: "1"})
+	w.drain()
+	var marked []string
+	for m, err := range DaysToRollUp.All(w.ctx, w.table, DaysIn{SiteID: "site"}) {
+		w.must(err)
+		marked = append(marked, m.Day)
+		w.must(RollupMarks.Delete(w.ctx, w.table, m.RollupKey))
+	}
+	if len(marked) != 2 || marked[0] != "2026-05-12" || marked[1] != "2026-05-13" { // midnight is at noon
+		t.Errorf("marked %v", marked)
+	}
+	w.clock.Set(noon.Add(time.Minute))
+	w.ingest("site", Hit{At: noon.Add(-2 * time.Hour), Path: "/", Address: "1"})
+	w.drain()
+	m, err := RollupMarks.Get(w.ctx, w.table, RollupKey{"site", "2026-05-12"})
+	if err != nil || m.Changed < noon.Unix() {
+		t.Errorf("a late event: %+v, %v", m, err)
+	}
+	if _, err := RollupMarks.Get(w.ctx, w.table, RollupKey{"site", "2026-05-13"}); !errors.Is(err, table.ErrNotFound) {
+		t.Errorf("a day that did not change: %v", err)
+	}
+}
+
+// TestSessionsMergedAwayAreRemoved: of two sessions that a late event makes one, one is left.
+func TestSessionsMergedAwayAreRemoved(t *testing.T) {
+	w := newWorld(t, noon)
+	s := w.site("site", "UTC")
+	at := func(m int) Hit {
+		return Hit{At: noon.Add(-time.Hour + time.Duration(m)*time.Minute), Path: "/", Address: "1", UserID: "ann", Browser: "Firefox", Device: "desktop", Language: "en"}
+	}
+	sessions := func() (n int) {
+		for _, err := range UserJourney(w.ctx, w.table, "site", "ann") {
+			w.must(err)
+			n++
+		}
+		return n
+	}
+	w.ingest("site", at(0), at(40))
+	w.drain()
+	if n := sessions(); n != 2 {
+		t.Errorf("%d sessions", n)
+	}
+	w.ingest("site", at(20))
+	w.drain()
+	if n := sessions(); n != 1 {
+		t.Errorf("%d sessions after the gap was closed", n)
+	}
+	w.checkFolded(s, noon.Add(-2*time.Hour), noon)
+}

@@ -125,6 +125,17 @@ func (c *compiler) structCodec(t reflect.Type) codec {
 	}
 }
 
+// count is how many attributes encode will write. A map of the right size costs half of one that is too large.
+func (p *structPlan) count(v reflect.Value) int {
+	n := 0
+	for i := range p.fields {
+		if f := &p.fields[i]; !f.omitEmpty || !empty(fieldAt(v, f.index)) {
+			n++
+		}
+	}
+	return n
+}
+
 func (p *structPlan) encode(e *encoder, v reflect.Value, into Item) error {
 	for i := range p.fields {
 		f := &p.fields[i]

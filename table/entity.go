@@ -294,13 +294,13 @@ func (e *Entity[T, K]) Encode(v *T) (Item, error) {
 		return nil, e.core.err
 	}
 	c, rv := e.core, reflect.ValueOf(v).Elem()
-	it := make(Item, len(c.stored)+2*len(c.indexes)+4)
+	stored := structPlan{fields: c.stored}
+	it := make(Item, stored.count(rv)+2*len(c.indexes)+4)
 	enc := &encoder{strings: make([]types.AttributeValueMemberS, slab+2*len(c.indexes))}
 	if err := c.encodeKey(enc, fieldAt(rv, e.keyField), it); err != nil {
 		return nil, err
 	}
 	it[AttrEntity] = enc.string(c.name)
-	stored := structPlan{fields: c.stored}
 	if err := stored.encode(enc, rv, it); err != nil {
 		return nil, fmt.Errorf("table: encode %s: %w", c.name, err)
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"log"
-	"os"
 	"time"
 
 	"github.com/onefold/onefold/engine"
@@ -44,12 +43,7 @@ var (
 
 func Example() {
 	ctx := context.Background()
-	dir, err := os.MkdirTemp("", "example")
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer os.RemoveAll(dir)
-	db, err := engine.Open(dir, engine.Options{})
+	db, err := engine.OpenMemory(engine.Options{})
 	if err != nil {
 		log.Fatal(err)
 	}

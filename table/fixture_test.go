@@ -191,7 +191,7 @@ var start = time.Date(2026, 5, 12, 12, 0, 0, 0, time.UTC)
 // open makes an empty table whose time stands still.
 func open(t *testing.T) (context.Context, *table.Table, *faulty) {
 	t.Helper()
-	db, err := engine.Open(t.TempDir(), engine.Options{NoSync: true})
+	db, err := engine.OpenMemory(engine.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

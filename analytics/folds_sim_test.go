@@ -1,0 +1,112 @@
+package analytics
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"testing"
+	"time"
+
+	"github.com/onefold/onefold/fold"
+	"github.com/onefold/onefold/fold/foldsim"
+	"github.com/onefold/onefold/table"
+)
+
+// TestFoldsInTheSimulator runs the chain of folds while workers crash, pause for hours, lose requests and take each
+// other's work, and compares all that they derive with a quiet run and with a recount. Realtime and roll-up marks say
+// when changes were committed, which the two runs do not have in common.
+func TestFoldsInTheSimulator(t *testing.T) {
+	var folds []*fold.Fold
+	for _, f := range Folds(Config{Retention: func(string) Retention { return Retention{RawDays: 9999, HourDays: 9999} }}) {
+		if f.Name() != "analytics.realtime" && f.Name() != "analytics.rollups" {
+			folds = append(folds, f)
+		}
+	}
+	foldsim.Test(t, foldsim.Scenario{
+		Folds: folds,
+		Write: func(w *foldsim.World) {
+			it, err := Events.Encode(drawStored(w))
+			if err != nil {
+				t.Fatal(err)
+			}
+			w.Put(it)
+		},
+		Check: func(w *foldsim.World) error { return checkSimulated(t, w) },
+	}, 60)
+}
+
+// drawStored makes up an event of one of three visitors.
+func drawStored(w *foldsim.World) *Event {
+	r := w.Rand
+	at := noon.Add(-12 * time.Hour).Add(time.Duration(r.IntN(22*60)) * time.Minute)
+	if r.IntN(2) == 0 {
+		at = noon.Add(time.Duration(r.IntN(100)) * time.Minute)
+	}
+	e := testEvent(at, r.IntN(1000), fmt.Sprint("/", r.IntN(4)))
+	e.VisitorID = fmt.Sprint("visitor", r.IntN(3))
+	e.ZoneMinutes = 60
+	switch r.IntN(6) {
+	case 0:
+		e.Name, e.Path, e.Revenue = "click", "", "0.5"
+	case 1:
+		e.SessionID = fmt.Sprint("own", r.IntN(2))
+	case 2:
+		e.UserID = "ann"
+	}
+	e.Source = sourceOf([]string{"", "https://t.co/x"}[r.IntN(2)], location{path: "/"}, nil)
+	e.Country = []string{"DE", "FR", ""}[r.IntN(3)]
+	return e
+}
+
+// checkSimulated compares what is derived with a recount of the events that were written, each once.
+func checkSimulated(t *testing.T, w *foldsim.World) error {
+	events := map[string]*Event{}
+	for _, h := range w.History() {
+		if e, err := Events.Decode(h.Item); err == nil && events[e.EventID] == nil {
+			events[e.EventID] = &e
+		}
+	}
+	var all []*Event
+	for _, e := range events {
+		all = append(all, e)
+	}
+	want := tallyOf(t, all)
+	return errors.Join(
+		eachDerived(w, StatsItems, len(want.stats), func(s *Stats) bool {
+			return equalStats(plainStats(*s), want.stats[s.Start]) && s.ActiveVisitors == int64(len(want.visitors[s.Start]))
+		}),
+		eachDerived(w, Breakdowns, want.breakdownItems(), func(b *Breakdown) bool {
+			return maps.Equal(b.Values, want.breakdowns[b.Dimension][b.Start])
+		}),
+		eachDerived(w, Sessions, len(want.sessions), func(s *Session) bool {
+			id := s.SessionID
+			s.SessionKey, s.Kept = SessionKey{}, Kept{}
+			return *s == want.sessions[id]
+		}),
+	)
+}
+
+func (r *tally) breakdownItems() (n int) {
+	for _, hours := range r.breakdowns {
+		n += len(hours)
+	}
+	return n
+}
+
+// eachDerived checks every item of an entity, and how many there are.
+func eachDerived[T, K any](w *foldsim.World, e *table.Entity[T, K], n int, ok func(*T) bool) error {
+	items := w.Derived(e.Name())
+	if len(items) != n {
+		return fmt.Errorf("%d items of %s, want %d", len(items), e.Name(), n)
+	}
+	for _, it := range items {
+		v, err := e.Decode(it)
+		if err != nil {
+			return err
+		}
+		if !ok(&v) {
+			return fmt.Errorf("%s: %+v is not what a recount says", e.Name(), v)
+		}
+	}
+	return nil
+}

@@ -103,19 +103,21 @@ func foldTotals() *fold.Fold {
 	return fold.New("totals", totals, func(into, d *Total) {
 		into.Orders += d.Orders
 		into.Amount += d.Amount
-	}, fold.On(orders, func(c fold.Typed[Order], at func(TotalKey) *Total) error {
-		if c.Old != nil {
-			t := at(TotalKey{c.Old.Region})
-			t.Orders--
-			t.Amount -= c.Old.Amount
-		}
-		if c.New != nil {
-			t := at(TotalKey{c.New.Region})
-			t.Orders++
-			t.Amount += c.New.Amount
-		}
-		return nil
-	})).With(fold.Removable(func(t *Total) bool { return t.Orders == 0 }), fold.CacheSize(3))
+	}, fold.On(orders, addOrder)).With(fold.Removable(func(t *Total) bool { return t.Orders == 0 }), fold.CacheSize(3))
+}
+
+func addOrder(c fold.Typed[Order], at func(TotalKey) *Total) error {
+	if c.Old != nil {
+		t := at(TotalKey{c.Old.Region})
+		t.Orders--
+		t.Amount -= c.Old.Amount
+	}
+	if c.New != nil {
+		t := at(TotalKey{c.New.Region})
+		t.Orders++
+		t.Amount += c.New.Amount
+	}
+	return nil
 }
 
 func foldContinents() *fold.Fold {

@@ -149,6 +149,14 @@ func (c *commit) finish() error {
 	return c.await()
 }
 
+// writeSync makes a commit wait for the disk, as far as there is one.
+func (db *DB) writeSync() *pebble.WriteOptions {
+	if db.memory {
+		return pebble.NoSync
+	}
+	return pebble.Sync
+}
+
 // durable reports whether writes are acknowledged only once they are on disk.
 func (db *DB) durable() bool { return !db.memory && !db.o.NoSync }
 

@@ -74,7 +74,7 @@ func (db *DB) putTable(batch *pebble.Batch, d *tableDesc) error {
 func (db *DB) commitControl(batch *pebble.Batch) error {
 	err := batch.Set(keyTableID, binary.BigEndian.AppendUint64(nil, uint64(db.nextID)), nil)
 	if err == nil {
-		err = batch.Commit(pebble.Sync)
+		err = batch.Commit(db.writeSync())
 	}
 	if err = joinClose(err, batch); err != nil {
 		return fmt.Errorf("engine: change tables: %w", err)

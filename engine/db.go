@@ -131,7 +131,7 @@ func (db *DB) load() error {
 		return err
 	}
 	if format == nil {
-		if err := db.store.Set(keyFormat, []byte{formatVersion}, pebble.Sync); err != nil {
+		if err := db.store.Set(keyFormat, []byte{formatVersion}, db.writeSync()); err != nil {
 			return err
 		}
 	} else if len(format) != 1 || format[0] > formatVersion {

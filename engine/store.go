@@ -9,14 +9,17 @@ import (
 	"github.com/cockroachdb/pebble/v2/sstable"
 )
 
+// memTables is how many memory tables there may be: one being filled, two being written out.
+const memTables = 3
+
 // storeOptions sets Pebble up for this package's rows: mostly new keys, point reads of keys that are often absent, and
 // two cores. Bloom filters answer "absent" without touching a block. The measurements are in bench_test.go.
 func storeOptions(o Options, memory bool) *pebble.Options {
 	p := &pebble.Options{
 		FS:                          o.FS,
-		CacheSize:                   o.CacheBytes,
+		CacheSize:                   o.CacheBytes + memTables*int64(o.MemTableBytes), // memory tables are taken from the cache
 		MemTableSize:                uint64(o.MemTableBytes),
-		MemTableStopWritesThreshold: 3,
+		MemTableStopWritesThreshold: memTables,
 		L0CompactionThreshold:       4,
 		L0StopWritesThreshold:       20,
 		LBaseMaxBytes:               128 << 20,
@@ -31,6 +34,7 @@ func storeOptions(o Options, memory bool) *pebble.Options {
 	for i := range p.Levels {
 		p.Levels[i].FilterPolicy = bloom.FilterPolicy(10)
 		p.Levels[i].BlockSize = 16 << 10
+		p.Levels[i].IndexBlockSize = 256 << 10
 		p.Levels[i].Compression = func() *sstable.CompressionProfile { return sstable.SnappyCompression }
 	}
 	return p

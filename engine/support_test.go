@@ -1,0 +1,29 @@
+package engine_test
+
+import (
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+)
+
+func ptr[T any](v T) *T { return &v }
+
+func str(s string) types.AttributeValue { return &types.AttributeValueMemberS{Value: s} }
+
+// tableInput is the project's table: pk and sk, one overloaded index, a stream of both images.
+func tableInput(name string) *dynamodb.CreateTableInput {
+	attr := func(name string) types.AttributeDefinition {
+		return types.AttributeDefinition{AttributeName: &name, AttributeType: types.ScalarAttributeTypeS}
+	}
+	keys := func(hash, rng string) []types.KeySchemaElement {
+		return []types.KeySchemaElement{{AttributeName: &hash, KeyType: types.KeyTypeHash}, {AttributeName: &rng, KeyType: types.KeyTypeRange}}
+	}
+	return &dynamodb.CreateTableInput{
+		TableName: &name, BillingMode: types.BillingModePayPerRequest,
+		AttributeDefinitions: []types.AttributeDefinition{attr("pk"), attr("sk"), attr("gsi1pk"), attr("gsi1sk")},
+		KeySchema:            keys("pk", "sk"),
+		GlobalSecondaryIndexes: []types.GlobalSecondaryIndex{{
+			IndexName: ptr("gsi1"), KeySchema: keys("gsi1pk", "gsi1sk"), Projection: &types.Projection{ProjectionType: types.ProjectionTypeAll},
+		}},
+		StreamSpecification: &types.StreamSpecification{StreamEnabled: ptr(true), StreamViewType: types.StreamViewTypeNewAndOldImages},
+	}
+}

@@ -18,7 +18,7 @@ var ErrSketch = errors.New("analytics: not a sketch")
 // hashes it is exact. Beyond that it is a HyperLogLog of 2^12 registers with a standard error of 1.6 %
 // (1.04/sqrt(4096), Flajolet et al. 2007).
 //
-// The same hashes make the same bytes, in whatever order they came:
+// The same hashes make the same bytes, in whatever order they came (docs/format/analytics.md):
 //
 //	empty  nothing
 //	exact  0x01, then the hashes, sorted, 8 bytes each, big-endian

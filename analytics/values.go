@@ -14,7 +14,7 @@ import (
 var ErrValues = errors.New("analytics: not a breakdown's values")
 
 // Values are the counts of a dimension's values. They are stored as one binary attribute, a fraction of the size of a
-// map and of the time to read it (docs/format/breakdown.md):
+// map and of the time to read it (docs/format/analytics.md):
 //
 //	0x01, then for each value, sorted:
 //	  uvarint  bytes that it shares with the value before

@@ -11,7 +11,7 @@ import (
 var ErrVisits = errors.New("analytics: not a visitor's visits")
 
 // Visits are stored as one binary attribute: an item that is written for every few events of a visitor should not cost
-// what a list of maps does. A text that occurs again is stored once. docs/format/visitor.md:
+// what a list of maps does. A text that occurs again is stored once. docs/format/analytics.md:
 //
 //	0x01
 //	uvarint  number of texts, and of each:  uvarint length, bytes

@@ -89,7 +89,7 @@ func (w *Worker) settle(ctx context.Context, d *delta) error {
 				d.done, d.held = true, nil
 				return nil
 			}
-			w.deadChange(d.lane, p.change, p.change.Shard, err)
+			w.deadChange(d.lane, p.change, err)
 			continue
 		}
 		d.held, d.stale = nil, true

@@ -94,7 +94,7 @@ func On[T any, TK comparable, S any, K comparable](src *table.Entity[T, TK], app
 // Typed is a change, decoded once for its entity and shared by all folds that read it: they must not write to it.
 // Old and New are nil where the item was absent, removed by a fold, or of another entity.
 type Typed[T any] struct {
-	*Change
+	*Change  // without its images
 	Old, New *T
 	// The fold versions of the two images if the source item is itself derived, and else 0. They grow from change to
 	// change of an item, also across its removal.

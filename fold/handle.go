@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 )
 
 // ErrNoShard is returned by Handle for a change that does not say which shard it is of.
@@ -45,6 +46,7 @@ func (w *Worker) handle(ctx context.Context, changes []Change) error {
 		sh.position, _ = sh.durable()
 	}
 	w.turns++
+	changes = slices.Clone(changes) // route takes their images
 	for i := range changes {
 		c := &changes[i]
 		if sh := shards[c.Shard]; c.Seq.Compare(sh.position) > 0 {

@@ -15,8 +15,10 @@ import (
 type kept struct {
 	change *Change
 	shard  *shard
-	source *source
-	typed  any // *Typed[T], shared by all folds
+	reader *reader
+	pk, sk string // of the changed item
+	typed  any    // *Typed[T], shared by all folds
+	err    error  // why there is none
 }
 
 // span is what a delta holds of one shard.
@@ -87,7 +89,7 @@ type lane interface {
 
 // A poisonError says that a change, or an item, cannot be folded: trying again would not help.
 type poisonError struct {
-	change *Change // nil: the item as a whole
+	change *kept // nil: the item as a whole
 	err    error
 }
 
@@ -173,7 +175,7 @@ func (l *sum[S, K]) route(k *kept) error {
 	for _, d := range l.touched {
 		d.forget(k)
 	}
-	return &poisonError{change: k.change, err: err}
+	return &poisonError{change: k, err: err}
 }
 
 func (l *sum[S, K]) apply(k *kept, at func(K) *S) (err error) {
@@ -182,7 +184,7 @@ func (l *sum[S, K]) apply(k *kept, at func(K) *S) (err error) {
 			err = fmt.Errorf("panic: %v\n%s", r, debug.Stack())
 		}
 	}()
-	for _, fr := range l.from[k.source.is] {
+	for _, fr := range l.from[k.reader.source.is] {
 		if err := fr.apply(k.typed, at); err != nil {
 			return err
 		}
@@ -265,7 +267,7 @@ func (l *sum[S, K]) rebuild(d *delta, counted func(*kept) bool) error {
 		}
 		if err := l.apply(k, at); err != nil {
 			d.changes = slices.Delete(d.changes, i, i+1)
-			return &poisonError{change: k.change, err: fmt.Errorf("applied once, but not again: %w", err)}
+			return &poisonError{change: k, err: fmt.Errorf("applied once, but not again: %w", err)}
 		}
 		d.extend(k)
 	}

@@ -8,25 +8,39 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// route puts one change into the batch: into the deltas of all folds that read the changed item's entity.
+// route puts one change into the batch: into the deltas of all folds that read the changed item's entity. The images are
+// dropped once they are decoded, for a batch may be large.
 func (w *Worker) route(sh *shard, c *Change) {
 	if c.Expired {
 		return
 	}
 	before, after := entityOf(c.Old), entityOf(c.New)
-	routed := false
-	for _, r := range w.read[after] {
-		w.routeTo(r, sh, c, before == after, true)
-		routed = true
+	news, olds := w.read[after], w.read[before]
+	if before == after {
+		olds = nil
 	}
-	if before != after {
-		for _, r := range w.read[before] {
-			w.routeTo(r, sh, c, true, false)
-			routed = true
-		}
-	}
-	if !routed {
+	if len(news)+len(olds) == 0 {
 		return
+	}
+	var buf [4]*kept
+	changes := buf[:0]
+	for _, r := range news {
+		changes = append(changes, newKept(r, sh, c, before == after, true))
+	}
+	for _, r := range olds {
+		changes = append(changes, newKept(r, sh, c, true, false))
+	}
+	c.Old, c.New = nil, nil
+	for _, k := range changes {
+		for _, l := range k.reader.lanes {
+			err := k.err
+			if err == nil {
+				err = l.route(k)
+			}
+			if err != nil {
+				w.deadChange(l, k, err)
+			}
+		}
 	}
 	if w.waiting == 0 {
 		w.opened = w.o.Clock()
@@ -36,19 +50,18 @@ func (w *Worker) route(sh *shard, c *Change) {
 	w.counts.changes.Add(1)
 }
 
-func (w *Worker) routeTo(r *reader, sh *shard, c *Change, before, after bool) {
-	k := &kept{change: c, shard: sh, source: r.source}
-	err := guard(func() (err error) {
+// newKept decodes a change for a reader. A failure is of all its lanes.
+func newKept(r *reader, sh *shard, c *Change, before, after bool) *kept {
+	item := c.New
+	if item == nil {
+		item = c.Old
+	}
+	k := &kept{change: c, shard: sh, reader: r, pk: stringOf(item[table.AttrPK]), sk: stringOf(item[table.AttrSK])}
+	k.err = guard(func() (err error) {
 		k.typed, err = r.source.decode(c, before, after)
 		return err
 	})
-	for _, l := range r.lanes {
-		if err != nil {
-			w.deadChange(l, c, sh.id, err)
-		} else if err := l.route(k); err != nil {
-			w.deadChange(l, c, sh.id, err)
-		}
-	}
+	return k
 }
 
 const maxReason = 1000 // bytes
@@ -62,15 +75,10 @@ func reason(err error) string {
 }
 
 // deadChange notes that a lane could not apply a change.
-func (w *Worker) deadChange(l lane, c *Change, shard string, err error) {
-	it := c.New
-	if it == nil {
-		it = c.Old
-	}
+func (w *Worker) deadChange(l lane, k *kept, err error) {
 	w.bury(Dead{
-		DeadKey: DeadKey{Fold: l.fold().name, Seq: string(c.Seq), Shard: shard, Part: "change"},
-		Reason:  reason(err), Kind: c.Kind.String(), Changes: 1, At: c.At,
-		ItemPK: stringOf(it[table.AttrPK]), ItemSK: stringOf(it[table.AttrSK]),
+		DeadKey: DeadKey{Fold: l.fold().name, Seq: string(k.change.Seq), Shard: k.shard.id, Part: "change"},
+		Reason:  reason(err), Kind: k.change.Kind.String(), Changes: 1, At: k.change.At, ItemPK: k.pk, ItemSK: k.sk,
 	})
 }
 

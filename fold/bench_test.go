@@ -1,0 +1,167 @@
+package fold_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
+	streamtypes "github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
+
+	"github.com/onefold/onefold/dynamo"
+	"github.com/onefold/onefold/fold"
+	"github.com/onefold/onefold/table"
+)
+
+type hitKey struct {
+	Site  string `dynamodbav:"site"`
+	Event string `dynamodbav:"event"`
+}
+
+// hit is an event of about the size and shape of a page view.
+type hit struct {
+	hitKey
+	Visitor  string `dynamodbav:"visitor"`
+	Path     string `dynamodbav:"path"`
+	Referrer string `dynamodbav:"referrer,omitempty"`
+	Browser  string `dynamodbav:"browser"`
+	OS       string `dynamodbav:"os"`
+	Country  string `dynamodbav:"country"`
+	Language string `dynamodbav:"language"`
+	Screen   string `dynamodbav:"screen"`
+	At       int64  `dynamodbav:"at"`
+	Length   int    `dynamodbav:"length"`
+}
+
+type tallyKey struct {
+	Site string `dynamodbav:"site"`
+	Name string `dynamodbav:"name"`
+}
+
+type tally struct {
+	tallyKey
+	Hits   int `dynamodbav:"hits"`
+	Length int `dynamodbav:"length"`
+}
+
+var (
+	hits    = table.Define[hit, hitKey]("bench.hit", table.Def[hit]{PK: "SITE#{site}", SK: "HIT#{event}"})
+	tallies = table.Define[tally, tallyKey]("bench.tally", table.Def[tally]{PK: "SITE#{site}", SK: "TALLY#{name}"})
+	visits  = table.Define[tally, tallyKey]("bench.visit", table.Def[tally]{PK: "SITE#{site}", SK: "VISIT#{name}"})
+)
+
+func tallyFold(into *table.Entity[tally, tallyKey], name func(*hit) string) *fold.Fold {
+	return fold.New(into.Name(), into, func(s, d *tally) {
+		s.Hits += d.Hits
+		s.Length += d.Length
+	}, fold.On(hits, func(c fold.Typed[hit], at func(tallyKey) *tally) error {
+		s := at(tallyKey{c.New.Site, name(c.New)})
+		s.Hits++
+		s.Length += c.New.Length
+		return nil
+	}))
+}
+
+// absorbing is a store that takes everything and has nothing.
+type absorbing struct{ dynamo.API }
+
+func (absorbing) PutItem(context.Context, *dynamodb.PutItemInput, ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error) {
+	return &dynamodb.PutItemOutput{}, nil
+}
+
+func (absorbing) BatchGetItem(context.Context, *dynamodb.BatchGetItemInput, ...func(*dynamodb.Options)) (*dynamodb.BatchGetItemOutput, error) {
+	return &dynamodb.BatchGetItemOutput{}, nil
+}
+
+// endless is a stream of one shard that gives the same page again and again, with new sequence numbers.
+type endless struct {
+	dynamo.Streams
+	page []streamtypes.Record
+	left int // records
+	seq  int
+}
+
+func (e *endless) DescribeStream(context.Context, *dynamodbstreams.DescribeStreamInput, ...func(*dynamodbstreams.Options)) (*dynamodbstreams.DescribeStreamOutput, error) {
+	return &dynamodbstreams.DescribeStreamOutput{StreamDescription: &streamtypes.StreamDescription{
+		Shards: []streamtypes.Shard{{ShardId: ptr("shard-1")}},
+	}}, nil
+}
+
+func (e *endless) GetShardIterator(context.Context, *dynamodbstreams.GetShardIteratorInput, ...func(*dynamodbstreams.Options)) (*dynamodbstreams.GetShardIteratorOutput, error) {
+	return &dynamodbstreams.GetShardIteratorOutput{ShardIterator: ptr("i")}, nil
+}
+
+func (e *endless) GetRecords(context.Context, *dynamodbstreams.GetRecordsInput, ...func(*dynamodbstreams.Options)) (*dynamodbstreams.GetRecordsOutput, error) {
+	n := min(e.left, len(e.page))
+	e.left -= n
+	for i := range n {
+		e.seq++
+		d := *e.page[i].Dynamodb
+		d.SequenceNumber = ptr(fmt.Sprintf("1%020d", e.seq))
+		e.page[i].Dynamodb = &d
+	}
+	return &dynamodbstreams.GetRecordsOutput{Records: e.page[:n], NextShardIterator: ptr("i")}, nil
+}
+
+func hitPage(b *testing.B) []streamtypes.Record {
+	page := make([]streamtypes.Record, 1000)
+	for i := range page {
+		it, err := hits.Encode(&hit{
+			hitKey: hitKey{fmt.Sprint("site", i%3), fmt.Sprintf("01J%023d", i)}, Visitor: fmt.Sprintf("visitor-%05d", i%200),
+			Path: fmt.Sprintf("/articles/%d/a-title", i%30), Referrer: "https://example.org/somewhere", Browser: "Firefox",
+			OS: "Linux", Country: "DE", Language: "de-DE", Screen: "1920x1080", At: time.Now().UnixMilli(), Length: i,
+		})
+		if err != nil {
+			b.Fatal(err)
+		}
+		image := make(map[string]streamtypes.AttributeValue, len(it))
+		for name, v := range it {
+			switch v := v.(type) {
+			case *types.AttributeValueMemberS:
+				image[name] = &streamtypes.AttributeValueMemberS{Value: v.Value}
+			case *types.AttributeValueMemberN:
+				image[name] = &streamtypes.AttributeValueMemberN{Value: v.Value}
+			}
+		}
+		page[i] = streamtypes.Record{EventName: streamtypes.OperationTypeInsert, Dynamodb: &streamtypes.StreamRecord{NewImage: image}}
+	}
+	return page
+}
+
+// BenchmarkFold folds a stream of page views into two folds: one of few items, one of an item per visitor. An operation
+// is one change, all the way from the record to the items' writes.
+func BenchmarkFold(b *testing.B) {
+	src := &endless{page: hitPage(b), left: b.N}
+	w, err := fold.NewWorker(table.New(absorbing{}, "bench", table.Options{}), fold.Streams(src, "arn"), []*fold.Fold{
+		tallyFold(tallies, func(h *hit) string { return h.Country }),
+		tallyFold(visits, func(h *hit) string { return h.Visitor }),
+	}, fold.Options{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.ReportAllocs()
+	b.ResetTimer()
+	if err := w.Drain(b.Context()); err != nil {
+		b.Fatal(err)
+	}
+	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "changes/s")
+}
+
+// BenchmarkUnread reads a stream of which no fold wants anything.
+func BenchmarkUnread(b *testing.B) {
+	src := &endless{page: hitPage(b), left: b.N}
+	w, err := fold.NewWorker(table.New(absorbing{}, "bench", table.Options{}), fold.Streams(src, "arn"),
+		[]*fold.Fold{worldFold()}, fold.Options{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.ReportAllocs()
+	b.ResetTimer()
+	if err := w.Drain(b.Context()); err != nil {
+		b.Fatal(err)
+	}
+	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "changes/s")
+}

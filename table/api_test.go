@@ -392,6 +392,8 @@ func TestTransactions(t *testing.T) {
 		return tx.Commit(ctx)
 	}
 	must(t, transfer("token-1", 3, "t1"))
+	tb = table.New(api, "test", table.Options{Clock: func() time.Time { return start.Add(time.Minute) }})
+	table.SetSleep(tb, func(ctx context.Context, _ time.Duration) error { return ctx.Err() })
 	must(t, transfer("token-1", 3, "t1"))
 	blame := func(err error, index int, op string, want error) {
 		t.Helper()

@@ -5,6 +5,7 @@ import (
 	"math"
 	"reflect"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/attributevalue"
@@ -18,13 +19,28 @@ type codec struct {
 	decode func(types.AttributeValue, reflect.Value) error // the value is addressable and zero; NULL leaves it so
 }
 
-// An encoder hands out attribute values of one item from slabs: an item has tens of them, and they live together.
+// An encoder hands out attribute values of one item, and the texts that it makes, from slabs: an item has tens of them,
+// and they live together.
 type encoder struct {
 	strings []types.AttributeValueMemberS
 	numbers []types.AttributeValueMemberN
+	made    strings.Builder
+	ahead   int // bytes of text to make room for at once
 }
 
+// slab is how many values are made at once.
 const slab = 8
+
+// text is b as a string.
+func (e *encoder) text(b []byte) string {
+	if e.made.Cap()-e.made.Len() < len(b) { // a new slab, so that what was handed out stays where it is
+		e.made = strings.Builder{}
+		e.made.Grow(max(e.ahead, len(b)))
+	}
+	start := e.made.Len()
+	e.made.Write(b)
+	return e.made.String()[start:]
+}
 
 func (e *encoder) string(s string) types.AttributeValue {
 	if len(e.strings) == 0 {
@@ -160,7 +176,8 @@ func decodeBool(av types.AttributeValue, v reflect.Value) error {
 }
 
 func encodeInt(e *encoder, v reflect.Value) (types.AttributeValue, error) {
-	return e.number(strconv.FormatInt(v.Int(), 10)), nil
+	var buf [20]byte
+	return e.number(e.text(strconv.AppendInt(buf[:0], v.Int(), 10))), nil
 }
 
 func decodeInt(av types.AttributeValue, v reflect.Value) error {
@@ -177,7 +194,8 @@ func decodeInt(av types.AttributeValue, v reflect.Value) error {
 }
 
 func encodeUint(e *encoder, v reflect.Value) (types.AttributeValue, error) {
-	return e.number(strconv.FormatUint(v.Uint(), 10)), nil
+	var buf [20]byte
+	return e.number(e.text(strconv.AppendUint(buf[:0], v.Uint(), 10))), nil
 }
 
 func decodeUint(av types.AttributeValue, v reflect.Value) error {
@@ -198,7 +216,8 @@ func encodeFloat(e *encoder, v reflect.Value) (types.AttributeValue, error) {
 	if math.IsNaN(f) || math.IsInf(f, 0) {
 		return nil, fmt.Errorf("%v is not a number that can be stored", f)
 	}
-	return e.number(strconv.FormatFloat(f, 'g', -1, v.Type().Bits())), nil
+	var buf [32]byte
+	return e.number(e.text(strconv.AppendFloat(buf[:0], f, 'g', -1, v.Type().Bits()))), nil
 }
 
 func decodeFloat(av types.AttributeValue, v reflect.Value) error {
@@ -235,7 +254,8 @@ func encodeTime(e *encoder, v reflect.Value) (types.AttributeValue, error) {
 	if !yearFits(t) {
 		return nil, fmt.Errorf("time %v: the year has more than four digits", t)
 	}
-	return e.string(FormatTime(t)), nil
+	var buf [len(msLayout)]byte
+	return e.string(e.text(appendMS(buf[:0], t))), nil
 }
 
 func decodeTime(av types.AttributeValue, v reflect.Value) error {
@@ -259,7 +279,8 @@ func unixCodec(milliseconds bool) *codec {
 	}
 	return &codec{
 		encode: func(e *encoder, v reflect.Value) (types.AttributeValue, error) {
-			return e.number(strconv.FormatInt(to(*v.Addr().Interface().(*time.Time)), 10)), nil
+			var buf [20]byte
+			return e.number(e.text(strconv.AppendInt(buf[:0], to(*v.Addr().Interface().(*time.Time)), 10))), nil
 		},
 		decode: func(av types.AttributeValue, v reflect.Value) error {
 			n, ok := av.(*types.AttributeValueMemberN)

@@ -112,7 +112,7 @@ func (p *pattern) condition() string {
 	}
 	switch {
 	case p.operation == "PutItem":
-		return absent
+		return *p.entity.absence()
 	case p.exact:
 		return p.skAttr + " = " + p.prefix.src
 	case p.prefix != nil && p.prefix.src == "":
@@ -130,7 +130,7 @@ func (p *pattern) sample() Request {
 	case "PutItem":
 		return Request{Put: &dynamodb.PutItemInput{
 			Item:                Item{AttrPK: str(p.ownPK), AttrSK: str(p.ownSK), AttrEntity: &types.AttributeValueMemberS{Value: p.entity.name}},
-			ConditionExpression: &absent,
+			ConditionExpression: p.entity.absence(),
 		}}
 	case "GetItem":
 		return Request{Get: &dynamodb.GetItemInput{Key: Item{AttrPK: str(p.pk), AttrSK: str(p.prefix)}, ConsistentRead: &consistent}}

@@ -273,7 +273,7 @@ func (e *entity) encodeKey(enc *encoder, k reflect.Value, into Item) error {
 	if err = e.keyError(missing, err); err != nil {
 		return err
 	}
-	text := string(key)
+	text := enc.text(key)
 	into[AttrPK], into[AttrSK] = enc.string(text[:pkLen]), enc.string(text[pkLen:])
 	return nil
 }
@@ -296,7 +296,7 @@ func (e *Entity[T, K]) Encode(v *T) (Item, error) {
 	c, rv := e.core, reflect.ValueOf(v).Elem()
 	stored := structPlan{fields: c.stored}
 	it := make(Item, stored.count(rv)+2*len(c.indexes)+4)
-	enc := &encoder{strings: make([]types.AttributeValueMemberS, slab+2*len(c.indexes))}
+	enc := &encoder{strings: make([]types.AttributeValueMemberS, slab+2*len(c.indexes)), ahead: 256}
 	if err := c.encodeKey(enc, fieldAt(rv, e.keyField), it); err != nil {
 		return nil, err
 	}
@@ -321,7 +321,7 @@ func (e *Entity[T, K]) encodeDerived(enc *encoder, v *T, rv reflect.Value, it It
 		if e.when[i] != nil && !e.when[i](v) {
 			continue
 		}
-		pk, sk, ok, err := e.core.indexes[i].keys(rv)
+		pk, sk, ok, err := e.core.indexes[i].keys(enc, rv)
 		if err != nil {
 			return fmt.Errorf("%w (entity %s)", err, e.core.name)
 		}
@@ -338,18 +338,18 @@ func (e *Entity[T, K]) encodeDerived(enc *encoder, v *T, rv reflect.Value, it It
 }
 
 // keys derives the index keys of the item rv. Not ok: the item is not on the index.
-func (x *entityIndex) keys(rv reflect.Value) (pk, sk string, ok bool, err error) {
+func (x *entityIndex) keys(enc *encoder, rv reflect.Value) (pk, sk string, ok bool, err error) {
 	var buf [192]byte
 	text, missing, err := x.pk.appendTo(buf[:0], rv)
 	if err != nil || missing != "" {
 		return "", "", false, err
 	}
-	pk = string(text)
+	pk = enc.text(text)
 	text, missing, err = x.sk.appendTo(buf[:0], rv)
 	if err != nil || missing != "" {
 		return "", "", false, err
 	}
-	sk = string(text)
+	sk = enc.text(text)
 	if len(pk) > maxPKBytes || len(sk) > maxSKBytes {
 		return "", "", false, fmt.Errorf("%w: keys of index %s have %d and %d bytes, at most %d and %d are allowed",
 			ErrTooLarge, x.name, len(pk), len(sk), maxPKBytes, maxSKBytes)

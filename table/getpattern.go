@@ -114,13 +114,13 @@ func (c *CreatePattern[T, K]) Run(ctx context.Context, t *Table, v *T) error {
 	return c.entity.Create(ctx, t, v)
 }
 
-// Explain returns the request, without a table's name; now is when it would run.
+// Explain returns the request, without a table's name, as it would be sent now.
 func (c *CreatePattern[T, K]) Explain(t *Table, v *T) ([]Request, error) {
 	it, err := c.entity.Encode(v)
 	if err != nil {
 		return nil, c.core.failed(err)
 	}
-	in := c.entity.createInput(t, it)
+	in := c.entity.createInput(t, it, t.nowValue)
 	in.TableName = nil
 	return []Request{{Put: in}}, nil
 }

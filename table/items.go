@@ -3,6 +3,7 @@ package table
 import (
 	"context"
 	"fmt"
+	"strconv"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -66,7 +67,7 @@ func (e *Entity[T, K]) Create(ctx context.Context, t *Table, v *T) error {
 	if err != nil {
 		return e.core.failed("create", err)
 	}
-	_, err = t.api.PutItem(ctx, e.createInput(t, it))
+	_, err = t.api.PutItem(ctx, e.createInput(t, it, t.nowValue))
 	if dynamo.IsConditionFailed(err) {
 		err = ErrExists
 	}
@@ -76,18 +77,27 @@ func (e *Entity[T, K]) Create(ctx context.Context, t *Table, v *T) error {
 	return nil
 }
 
-func (e *Entity[T, K]) createInput(t *Table, it Item) *dynamodb.PutItemInput {
+// absence is the condition of Create.
+func (e *entity) absence() *string {
+	if e.expires && !e.immutable {
+		return &absentExpired
+	}
+	return &absent
+}
+
+// createInput is the request of Create. Without now an expired item is taken for one that is there.
+func (e *Entity[T, K]) createInput(t *Table, it Item, now func() types.AttributeValue) *dynamodb.PutItemInput {
 	in := &dynamodb.PutItemInput{TableName: &t.name, Item: it, ConditionExpression: &absent}
-	if e.core.expires && !e.core.immutable {
+	if now != nil && e.core.absence() == &absentExpired {
 		in.ConditionExpression = &absentExpired
 		in.ExpressionAttributeNames = map[string]string{"#ttl": AttrTTL}
-		in.ExpressionAttributeValues = Item{":now": t.nowValue()}
+		in.ExpressionAttributeValues = Item{":now": now()}
 	}
 	return in
 }
 
 func (t *Table) nowValue() types.AttributeValue {
-	return &types.AttributeValueMemberN{Value: fmt.Sprint(t.Now().Unix())}
+	return &types.AttributeValueMemberN{Value: strconv.FormatInt(t.Now().Unix(), 10)}
 }
 
 var consistent = true

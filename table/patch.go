@@ -26,7 +26,7 @@ func (e *Entity[T, K]) Patch(ctx context.Context, t *Table, k K, changes ...Chan
 }
 
 func (e *Entity[T, K]) doPatch(ctx context.Context, t *Table, k K, changes []Change[T]) (v T, err error) {
-	key, x, err := e.patchExpression(t, k, changes)
+	key, x, err := e.patchExpression(k, changes, t.nowValue)
 	if err != nil {
 		return v, err
 	}
@@ -55,8 +55,9 @@ func (t *Table) absentOr(it Item, err error) error {
 	return err
 }
 
-// patchExpression is the update with its condition that the item is there and alive.
-func (e *Entity[T, K]) patchExpression(t *Table, k K, changes []Change[T]) (Item, expression.Expression, error) {
+// patchExpression is the update with its condition that the item is there and not expired; without now the latter
+// is left out.
+func (e *Entity[T, K]) patchExpression(k K, changes []Change[T], now func() types.AttributeValue) (Item, expression.Expression, error) {
 	var none expression.Expression
 	if e.core.immutable {
 		return nil, none, ErrImmutable
@@ -73,9 +74,11 @@ func (e *Entity[T, K]) patchExpression(t *Table, k K, changes []Change[T]) (Item
 	if err != nil {
 		return nil, none, err
 	}
-	alive := expression.And(
-		expression.Name(AttrEntity).Equal(expression.Value(e.core.name)),
-		expression.Or(expression.Name(AttrTTL).AttributeNotExists(), expression.Name(AttrTTL).GreaterThan(expression.Value(t.nowValue()))))
+	alive := expression.Name(AttrEntity).Equal(expression.Value(e.core.name))
+	if e.core.expires && now != nil {
+		ttl := expression.Name(AttrTTL)
+		alive = alive.And(ttl.AttributeNotExists().Or(ttl.GreaterThan(expression.Value(now()))))
+	}
 	cond, err := e.core.join(append(p.conds, Cond{builder: alive}))
 	if err != nil {
 		return nil, none, err
@@ -134,7 +137,7 @@ func (e *Entity[T, K]) derive(p *patchPlan[T]) (expression.UpdateBuilder, error)
 		}
 		pk, sk, ok := "", "", e.when[i] == nil || e.when[i](p.item)
 		if ok {
-			if pk, sk, ok, err = x.keys(reflect.ValueOf(p.item).Elem()); err != nil {
+			if pk, sk, ok, err = x.keys(&encoder{}, reflect.ValueOf(p.item).Elem()); err != nil {
 				return u, err
 			}
 		}

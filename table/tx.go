@@ -37,7 +37,8 @@ type txOp struct {
 }
 
 // NewTx begins a transaction. A token (1 to 36 characters; empty: none) makes it idempotent for ten minutes: the same
-// operations with the same token happen once.
+// operations with the same token happen once. The store compares them to the letter, so with a token no condition
+// names the time: an expired item that has not been deleted yet can be patched, and holds its key.
 func NewTx(t *Table, token string) *Tx {
 	tx := &Tx{t: t, token: token}
 	if len(token) > maxTxToken {
@@ -48,6 +49,14 @@ func NewTx(t *Table, token string) *Tx {
 
 // Len is the number of operations so far; a transaction may have 100.
 func (tx *Tx) Len() int { return len(tx.ops) }
+
+// now is the time for conditions; nil when there is a token.
+func (tx *Tx) now() func() types.AttributeValue {
+	if tx.token != "" {
+		return nil
+	}
+	return tx.t.nowValue
+}
 
 // add appends an operation, or keeps its error.
 func (tx *Tx) add(op txOp, err error) {
@@ -84,7 +93,7 @@ func (e *Entity[T, K]) TxCreate(tx *Tx, v *T) {
 	op := txOp{name: "create " + e.core.name, refused: ErrExists}
 	it, err := e.Encode(v)
 	op.key = it
-	in := e.createInput(tx.t, it)
+	in := e.createInput(tx.t, it, tx.now())
 	op.item.Put = &types.Put{
 		TableName: &tx.t.name, Item: it, ConditionExpression: in.ConditionExpression,
 		ExpressionAttributeNames: in.ExpressionAttributeNames, ExpressionAttributeValues: in.ExpressionAttributeValues,
@@ -98,7 +107,7 @@ func (e *Entity[T, K]) TxPatch(tx *Tx, k K, changes ...Change[T]) {
 	op := txOp{name: "patch " + e.core.name, refused: ErrCondition}
 	var x expression.Expression
 	var err error
-	op.key, x, err = e.patchExpression(tx.t, k, changes)
+	op.key, x, err = e.patchExpression(k, changes, tx.now())
 	op.item.Update = &types.Update{
 		TableName: &tx.t.name, Key: op.key, UpdateExpression: x.Update(), ConditionExpression: x.Condition(),
 		ExpressionAttributeNames: x.Names(), ExpressionAttributeValues: x.Values(),

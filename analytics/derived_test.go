@@ -93,6 +93,25 @@ func TestExpiry(t *testing.T) {
 	}
 }
 
+// TestSitesRetention: a site's own lifetimes hold for what is derived.
+func TestSitesRetention(t *testing.T) {
+	w := newWorld(t, noon)
+	s, err := CreateSite(w.ctx, w.table, NewSite{ID: "site", Retention: Retention{RawDays: 5, HourDays: 20}})
+	w.must(err)
+	w.ingest("site", Hit{Path: "/", Address: "1"})
+	w.drain()
+	for _, c := range []struct {
+		after  time.Duration
+		events int
+		hours  int
+	}{{4 * aDay, 1, 1}, {6 * aDay, 0, 1}, {21 * aDay, 0, 0}} {
+		w.clock.Set(noon.Add(c.after))
+		if events, hours := len(w.events(s, noon.Add(-aDay), noon.Add(aDay))), len(w.hours(s)); events != c.events || hours != c.hours {
+			t.Errorf("after %v: %d events, %d hours; want %+v", c.after, events, hours, c)
+		}
+	}
+}
+
 // visitorsIn counts the visitors of a day in a shard, whatever their ids are.
 func (w *world) visitorsIn(s Site, shard int, day string) (n int) {
 	w.Helper()

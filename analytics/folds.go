@@ -1,6 +1,7 @@
 package analytics
 
 import (
+	"context"
 	"encoding/binary"
 	"sync/atomic"
 	"time"
@@ -9,6 +10,7 @@ import (
 	"github.com/oklog/ulid/v2"
 
 	"github.com/onefold/onefold/fold"
+	"github.com/onefold/onefold/table"
 )
 
 // FoldGroup names the folds of this package where workers keep their positions.
@@ -16,9 +18,28 @@ const FoldGroup = "analytics"
 
 // Config says what the folds need to know of sites. The zero value keeps everything for the default times.
 type Config struct {
-	// Retention is asked before every write of a derived item, so it must answer from memory. nil: the defaults.
+	// Retention is asked before every write of a derived item, so it must answer from memory, as that of SiteRetention
+	// does. nil: the defaults, whatever sites say.
 	Retention func(siteID string) Retention
 }
+
+// SiteRetention tells the folds how long sites keep what is derived. It reads a site when it is asked for the first
+// time, and again after ten seconds. A site that cannot be read has the defaults: what is then written lives for
+// another time, and until the next write.
+func SiteRetention(t *table.Table) func(siteID string) Retention {
+	sites := newSiteCache(t)
+	return func(siteID string) Retention {
+		ctx, cancel := context.WithTimeout(context.Background(), retentionTimeout)
+		defer cancel()
+		s, err := sites.get(ctx, siteID)
+		if err != nil {
+			return Retention{}
+		}
+		return s.site.Retention
+	}
+}
+
+const retentionTimeout = 5 * time.Second
 
 func (c Config) retention(siteID string) Retention {
 	if c.Retention == nil {

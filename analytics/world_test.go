@@ -74,7 +74,7 @@ func (w *world) newWorker() {
 	name := "test"
 	d, err := w.db.DescribeTable(w.ctx, &dynamodb.DescribeTableInput{TableName: &name})
 	w.must(err)
-	w.worker, err = fold.NewWorker(w.table, fold.Streams(w.db, *d.Table.LatestStreamArn), Folds(Config{}), fold.Options{
+	w.worker, err = fold.NewWorker(w.table, fold.Streams(w.db, *d.Table.LatestStreamArn), Folds(Config{SiteRetention(w.table)}), fold.Options{
 		Group: FoldGroup, Clock: w.clock.Now,
 	})
 	w.must(err)

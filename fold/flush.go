@@ -120,7 +120,9 @@ func (w *Worker) write(ctx context.Context, d *delta) error {
 	}
 	removable, err := d.lane.merge(ctx, s.state, d)
 	d.stale = true // the merge may have taken parts of it
-	if err != nil {
+	if p, ok := isPoison(err); ok && p.partial {
+		w.deadItem(d, err)
+	} else if err != nil {
 		return err
 	}
 	it, next, err := w.encode(d, s, removable)

@@ -25,7 +25,7 @@ type Fold struct {
 	into    string
 	sources []*source
 	options options
-	open    func(*Fold) (lane, error)
+	open    func(*Fold, *table.Table) (lane, error)
 }
 
 // Name returns the fold's name. Dead letters are kept under it.
@@ -53,7 +53,7 @@ func New[S any, K comparable](name string, into *table.Entity[S, K], merge func(
 	for _, fr := range from {
 		f.addSource(fr.source)
 	}
-	f.open = func(f *Fold) (lane, error) { return openSum(f, into, merge, from) }
+	f.open = func(f *Fold, _ *table.Table) (lane, error) { return openSum(f, into, merge, from) }
 	return f
 }
 
@@ -130,8 +130,11 @@ func sourceOf[T any, TK comparable](src *table.Entity[T, TK]) *source {
 }
 
 // versionOf returns the fold version of an item, 0 if it has none.
-func versionOf(it table.Item) int64 {
-	n, ok := it[AttrVersion].(*types.AttributeValueMemberN)
+func versionOf(it table.Item) int64 { return intOf(it, AttrVersion) }
+
+// intOf returns an integer attribute of an item, 0 if it has none.
+func intOf(it table.Item, name string) int64 {
+	n, ok := it[name].(*types.AttributeValueMemberN)
 	if !ok {
 		return 0
 	}

@@ -80,7 +80,8 @@ type lane interface {
 	// rebuild makes the delta's state again from those of its changes that counted accepts, and keeps no others. After
 	// a poisonError the change that it names is gone, and rebuild must be called again.
 	rebuild(d *delta, counted func(*kept) bool) error
-	// merge adds the delta to a state. removable says that the result is nothing any more.
+	// merge adds the delta to a state. removable says that the result is nothing any more. After a partial poisonError
+	// the state holds what could be added.
 	merge(ctx context.Context, into any, d *delta) (removable bool, err error)
 	encode(state any) (table.Item, error)
 	cache() *cache
@@ -89,8 +90,9 @@ type lane interface {
 
 // A poisonError says that a change, or an item, cannot be folded: trying again would not help.
 type poisonError struct {
-	change *kept // nil: the item as a whole
-	err    error
+	change  *kept // nil: the item as a whole
+	partial bool  // the item may be written with what could be folded
+	err     error
 }
 
 func (e *poisonError) Error() string { return e.err.Error() }

@@ -129,7 +129,7 @@ func NewWorker(t *table.Table, src Source, folds []*Fold, o Options) (*Worker, e
 	}
 	w.depth = depth
 	for _, f := range folds {
-		l, err := f.open(f)
+		l, err := f.open(f, t)
 		if err != nil {
 			return nil, err
 		}

@@ -13,7 +13,6 @@ type recount struct {
 	hours  map[string]*Figures // by start; Visitors are active ones
 	days   map[string]*Figures
 	total  Figures
-	cents  int64
 	visits []recountedVisit
 	events []Event
 }

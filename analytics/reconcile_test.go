@@ -1,0 +1,368 @@
+package analytics
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"github.com/onefold/onefold/fold"
+	"github.com/onefold/onefold/table"
+)
+
+func (w *shop) verify(from, to string) Differences {
+	w.Helper()
+	d, err := Verify(w.ctx, w.table, w.worker, RangeIn{w.site.SiteID, from, to}, nil)
+	w.must(err)
+	return d
+}
+
+func (w *shop) rebuild(from, to string) Differences {
+	w.Helper()
+	d, err := Rebuild(w.ctx, w.table, w.worker, RangeIn{w.site.SiteID, from, to}, nil)
+	w.must(err)
+	return d
+}
+
+func (w *shop) checkClean(from, to string) {
+	w.Helper()
+	if d := w.verify(from, to); d.Count != 0 || len(d.Busy) != 0 {
+		w.Errorf("verify %s to %s: %d differences, busy %v: %+v", from, to, d.Count, d.Busy, d.List)
+	}
+}
+
+// overwrite changes a stored item behind the folds' back, leaving versions and marks as they are.
+func overwrite[S any, K comparable](w *shop, e *table.Entity[S, K], key K, change func(*S)) {
+	w.Helper()
+	k, err := e.Key(key)
+	w.must(err)
+	out, err := w.db.GetItem(w.ctx, &dynamodb.GetItemInput{TableName: new("shop"), Key: k})
+	w.must(err)
+	var state S
+	if out.Item == nil {
+		loaded, err := fold.Load(w.ctx, w.table, e, []K{key})
+		w.must(err)
+		state = loaded[0].State
+	} else {
+		w.must(e.DecodeInto(out.Item, &state))
+	}
+	change(&state)
+	it, err := e.Encode(&state)
+	w.must(err)
+	for _, meta := range []string{fold.AttrVersion, fold.AttrMarks, table.AttrTTL} {
+		if v, ok := out.Item[meta]; ok {
+			it[meta] = v
+		}
+	}
+	_, err = w.db.PutItem(w.ctx, &dynamodb.PutItemInput{TableName: new("shop"), Item: it})
+	w.must(err)
+}
+
+func remove[S any, K comparable](w *shop, e *table.Entity[S, K], key K) {
+	w.Helper()
+	k, err := e.Key(key)
+	w.must(err)
+	_, err = w.db.DeleteItem(w.ctx, &dynamodb.DeleteItemInput{TableName: new("shop"), Key: k})
+	w.must(err)
+}
+
+// items names one stored item of each kind: those of the first visit of a day.
+type items struct {
+	session   Session
+	visitor   VisitorKey
+	stats     StatsKey
+	breakdown BreakdownKey
+	day       string
+}
+
+func (w *shop) items(day string) items {
+	w.Helper()
+	cal := calendarIn(w.T, w.site.TimeZone)
+	from, to, err := cal.bounds(day)
+	w.must(err)
+	s, err := SessionsByTime.First(w.ctx, w.table, SessionsIn{w.site.SiteID, firstID(from), firstID(to)})
+	w.must(err)
+	_, offset := time.UnixMilli(s.Start).In(cal.zone).Zone()
+	hour := hourStart(time.UnixMilli(s.Start), offset).Format(hourLayout)
+	return items{
+		s, VisitorKey{s.SiteID, s.VisitorShard, s.VisitorID, s.Day}, StatsKey{s.SiteID, Hour, hour},
+		BreakdownKey{s.SiteID, Hour, ByBrowser, hour}, day,
+	}
+}
+
+func TestVerifyFindsAndRebuildMends(t *testing.T) {
+	for name, tc := range map[string]struct {
+		spoil  func(*shop, items)
+		entity string
+		kind   Kind
+	}{
+		"wrong statistics": {func(w *shop, i items) {
+			overwrite(w, StatsItems, i.stats, func(s *Stats) { s.PageViews += 7 })
+		}, "analytics.stats", Wrong},
+		"wrong sketch": {func(w *shop, i items) {
+			overwrite(w, StatsItems, i.stats, func(s *Stats) { s.Active.Add(42) })
+		}, "analytics.stats", Wrong},
+		"missing statistics": {func(w *shop, i items) { remove(w, StatsItems, i.stats) }, "analytics.stats", Missing},
+		"extra statistics": {func(w *shop, i items) {
+			hours, err := calendarIn(w.T, w.site.TimeZone).hours(i.day)
+			w.must(err)
+			for _, h := range hours {
+				if _, err := StatsItems.Get(w.ctx, w.table, StatsKey{w.site.SiteID, Hour, h}); errors.Is(err, table.ErrNotFound) {
+					overwrite(w, StatsItems, StatsKey{w.site.SiteID, Hour, h}, func(s *Stats) { s.PageViews, s.Day = 1, i.day })
+					return
+				}
+			}
+			w.Fatal("no hour is empty")
+		}, "analytics.stats", Extra},
+		"wrong breakdown": {func(w *shop, i items) {
+			overwrite(w, Breakdowns, i.breakdown, func(b *Breakdown) { b.Values.Add("Netscape", Count{PageViews: 1}) })
+		}, "analytics.breakdown", Wrong},
+		"missing breakdown": {func(w *shop, i items) { remove(w, Breakdowns, i.breakdown) }, "analytics.breakdown", Missing},
+		"wrong visitor": {func(w *shop, i items) {
+			overwrite(w, Visitors, i.visitor, func(v *Visitor) { v.Visits[0].Hours[0].Views += 3 })
+		}, "analytics.visitor", Wrong},
+		"missing visitor": {func(w *shop, i items) { remove(w, Visitors, i.visitor) }, "analytics.visitor", Missing},
+		"extra visitor": {func(w *shop, i items) {
+			visitor := i.visitor
+			visitor.VisitorID = "nobody"
+			overwrite(w, Visitors, visitor, func(v *Visitor) {
+				e := Event{EventKey: EventKey{EventID: firstID(time.UnixMilli(i.session.Start))}, Path: "/nowhere"}
+				w.must(addToVisitor(&e, func(VisitorKey) *Visitor { return v }))
+			})
+		}, "analytics.visitor", Extra},
+		"wrong session": {func(w *shop, i items) {
+			overwrite(w, Sessions, i.session.SessionKey, func(s *Session) { s.ExitPath = "/elsewhere" })
+		}, "analytics.session", Wrong},
+		"missing session": {func(w *shop, i items) { remove(w, Sessions, i.session.SessionKey) }, "analytics.session", Missing},
+		"extra session": {func(w *shop, i items) {
+			key := SessionKey{i.session.SiteID, firstID(time.UnixMilli(i.session.Start))}
+			overwrite(w, Sessions, key, func(s *Session) { *s = i.session; s.SessionKey = key })
+		}, "analytics.session", Extra},
+		"wrong day": {func(w *shop, i items) {
+			overwrite(w, StatsItems, StatsKey{w.site.SiteID, Day, i.day}, func(s *Stats) { s.Visits-- })
+		}, "analytics.stats", Wrong},
+		"missing day": {func(w *shop, i items) {
+			remove(w, StatsItems, StatsKey{w.site.SiteID, Day, i.day})
+		}, "analytics.stats", Missing},
+		"wrong breakdown of a day": {func(w *shop, i items) {
+			overwrite(w, Breakdowns, BreakdownKey{w.site.SiteID, Day, ByPage, i.day}, func(b *Breakdown) { b.Other.PageViews++ })
+		}, "analytics.breakdown", Wrong},
+		"wrong month": {func(w *shop, i items) {
+			overwrite(w, StatsItems, StatsKey{w.site.SiteID, Month, monthOf(i.day)}, func(s *Stats) { s.Seconds++ })
+		}, "analytics.stats", Wrong},
+		"missing breakdown of a month": {func(w *shop, i items) {
+			remove(w, Breakdowns, BreakdownKey{w.site.SiteID, Month, ByPage, monthOf(i.day)})
+		}, "analytics.breakdown", Missing},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newShop(t, "Europe/Berlin", utc("2026-04-03T12:00"))
+			w.ingest(shopTraffic(rand.New(rand.NewPCG(5, 6)), utc("2026-03-30T22:00"), utc("2026-04-02T22:00"), 60)...)
+			w.drain()
+			w.rollUp()
+			w.checkClean("2026-03-31", "2026-04-02")
+			tc.spoil(w, w.items("2026-04-01"))
+			found := w.verify("2026-03-31", "2026-04-02")
+			is := func(d Difference) bool { return d.Entity == tc.entity && d.Kind == tc.kind }
+			if found.Count == 0 || !slices.ContainsFunc(found.List, is) {
+				t.Errorf("verify found %d differences: %+v", found.Count, found.List)
+			}
+			mended := w.rebuild("2026-03-31", "2026-04-02")
+			if mended.Mended == 0 || mended.Mended != mended.Count || len(mended.Busy) > 0 {
+				t.Errorf("rebuild mended %d of %d, busy %v: %+v", mended.Mended, mended.Count, mended.Busy, mended.List)
+			}
+			w.drain()
+			w.rollUp()
+			w.checkClean("2026-03-31", "2026-04-02")
+			w.checkReports("2026-03-31", "2026-04-02")
+			w.checkSums("2026-03-31", "2026-04-02")
+		})
+	}
+}
+
+// While events are being written and folded, rebuild mends what nobody writes, and breaks nothing of what is.
+func TestRebuildWhileWritesGoOn(t *testing.T) {
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	random := rand.New(rand.NewPCG(seed, 7))
+	w := newShop(t, "UTC", utc("2026-04-02T12:00"))
+	from, to := utc("2026-04-01T00:00"), utc("2026-04-02T00:00")
+	w.ingest(shopTraffic(random, from, to, 300)...)
+	w.drain()
+	ctx, stop := context.WithCancel(w.ctx)
+	folded := make(chan error, 1)
+	go func() { folded <- w.worker.Run(ctx) }()
+	written := w.write(rand.New(rand.NewPCG(seed, 8)), from.Add(6*time.Hour), to)
+	for writing := true; writing; {
+		select {
+		case err := <-written:
+			w.must(err)
+			writing = false
+		default:
+		}
+		i := w.items("2026-04-01")
+		overwrite(w, StatsItems, i.stats, func(s *Stats) { s.PageViews += 100 })
+		remove(w, Breakdowns, i.breakdown)
+		overwrite(w, Visitors, i.visitor, func(v *Visitor) { v.Visits = v.Visits[:1]; v.Visits[0].End += 1000 })
+		d := w.rebuild("2026-04-01", "2026-04-01")
+		t.Logf("rebuild mended %d of %d, %d busy", d.Mended, d.Count, len(d.Busy))
+	}
+	stop()
+	w.must(<-folded)
+	w.rebuild("2026-04-01", "2026-04-01") // what was busy
+	w.drain()
+	w.checkClean("2026-04-01", "2026-04-01")
+	w.checkReports("2026-04-01", "2026-04-01")
+	w.rollUp()
+	w.checkClean("2026-04-01", "2026-04-01")
+	w.checkReports("2026-04-01", "2026-04-01")
+}
+
+// write ingests a few events at a time, and says when it has done.
+func (w *shop) write(random *rand.Rand, from, to time.Time) <-chan error {
+	done := make(chan error, 1)
+	go func() {
+		c := NewCollector(w.table, CollectorOptions{})
+		for hits := range slices.Chunk(shopTraffic(random, from, to, 4000), 2) {
+			w.advance(10 * time.Millisecond) // so that a fence is passed although there is always more to read
+			if _, err := c.Ingest(w.ctx, w.site.SiteID, hits); err != nil {
+				done <- err
+				return
+			}
+		}
+		done <- nil
+	}()
+	return done
+}
+
+// What is in flight is no difference: verify while events are written, without anything being wrong.
+func TestVerifyWhileWritesGoOn(t *testing.T) {
+	w := newShop(t, "UTC", utc("2026-04-02T12:00"))
+	from, to := utc("2026-04-01T00:00"), utc("2026-04-02T00:00")
+	w.ingest(shopTraffic(rand.New(rand.NewPCG(1, 1)), from, to, 200)...)
+	written := w.write(rand.New(rand.NewPCG(2, 2)), from, to)
+	for writing := true; writing; {
+		select {
+		case err := <-written:
+			w.must(err)
+			writing = false
+		default:
+		}
+		if d := w.verify("2026-04-01", "2026-04-01"); d.Count != 0 {
+			t.Errorf("%d differences: %+v", d.Count, d.List)
+		}
+	}
+	w.checkClean("2026-04-01", "2026-04-01")
+}
+
+func TestSealedDayIsRefused(t *testing.T) {
+	w := newShop(t, "UTC", utc("2026-04-02T12:00"))
+	w.ingest(shopTraffic(rand.New(rand.NewPCG(1, 1)), utc("2026-04-01T00:00"), utc("2026-04-02T00:00"), 50)...)
+	w.drain()
+	w.rollUp()
+	before := w.report(ReportIn{From: "2026-04-01", To: "2026-04-01"})
+	w.advance(35 * 24 * time.Hour)
+	in := RangeIn{"shop", "2026-04-01", "2026-04-01"}
+	if _, err := Verify(w.ctx, w.table, w.worker, in, nil); !errors.Is(err, ErrSealed) {
+		t.Errorf("verify: %v", err)
+	}
+	_, err := Rebuild(w.ctx, w.table, w.worker, in, nil)
+	if !errors.Is(err, ErrSealed) {
+		t.Errorf("rebuild: %v", err)
+	}
+	t.Log(err)
+	if err := AggregateHourly(w.ctx, w.table, w.worker, "shop", utc("2026-04-01T10:00")); !errors.Is(err, ErrSealed) {
+		t.Errorf("aggregate hourly: %v", err)
+	}
+	if after := w.report(ReportIn{From: "2026-04-01", To: "2026-04-01"}); after.Totals.Figures != before.Totals.Figures {
+		t.Errorf("%+v became %+v", before.Totals, after.Totals)
+	}
+}
+
+func TestAggregateHourlyMendsOneHour(t *testing.T) {
+	w := newShop(t, "UTC", utc("2026-04-02T12:00"))
+	w.ingest(shopTraffic(rand.New(rand.NewPCG(1, 1)), utc("2026-04-01T00:00"), utc("2026-04-02T00:00"), 80)...)
+	w.drain()
+	i := w.items("2026-04-01")
+	overwrite(w, StatsItems, i.stats, func(s *Stats) { s.PageViews, s.Bounces = 0, 99 })
+	remove(w, Breakdowns, i.breakdown)
+	hour, err := time.Parse(hourLayout, i.stats.Start)
+	w.must(err)
+	w.must(AggregateHourly(w.ctx, w.table, w.worker, "shop", hour.Add(20*time.Minute)))
+	w.must(AggregateDaily(w.ctx, w.table, "shop", hour))
+	w.must(AggregateMonthly(w.ctx, w.table, "shop", hour))
+	w.checkReports("2026-04-01", "2026-04-01")
+	w.checkSums("2026-04-01", "2026-04-01")
+	w.checkClean("2026-04-01", "2026-04-01")
+}
+
+// A job that was stopped goes on after the last day that it finished, and keeps what it has found.
+func TestReconcileResumes(t *testing.T) {
+	w := newShop(t, "UTC", utc("2026-04-10T12:00"))
+	w.ingest(shopTraffic(rand.New(rand.NewPCG(1, 1)), utc("2026-04-01T00:00"), utc("2026-04-07T00:00"), 120)...)
+	w.drain()
+	w.rollUp()
+	overwrite(w, StatsItems, w.items("2026-04-02").stats, func(s *Stats) { s.PageViews++ })
+	in := RangeIn{"shop", "2026-04-01", "2026-04-06"}
+	ctx, cancel := context.WithCancel(w.ctx)
+	_, err := Verify(ctx, w.table, w.worker, in, func(p Progress) {
+		if p.Done == 3 {
+			cancel()
+		}
+	})
+	if !errors.Is(err, context.Canceled) {
+		t.Fatalf("error %v", err)
+	}
+	var days []string
+	found, err := Verify(w.ctx, w.table, w.worker, in, func(p Progress) {
+		if p.Done > 0 && p.Events > 0 && (len(days) == 0 || days[len(days)-1] != p.Day) {
+			days = append(days, p.Day)
+		}
+	})
+	w.must(err)
+	if found.Days != 6 || found.Count == 0 {
+		t.Errorf("found %+v", found)
+	}
+	if len(days) != 6 {
+		t.Errorf("progress named %v", days)
+	}
+	if _, err := Jobs.Get(w.ctx, w.table, JobKey{FoldGroup, Verifying, "shop", in.From, in.To}); !errors.Is(err, table.ErrNotFound) {
+		t.Errorf("the job is still there: %v", err)
+	}
+}
+
+func TestReconcileRefusesRanges(t *testing.T) {
+	w := newShop(t, "UTC", utc("2026-04-10T12:00"))
+	for _, in := range []RangeIn{{"shop", "", "2026-04-01"}, {"shop", "2026-04-02", "2026-04-01"}, {"shop", "1.4.2026", "2026-04-02"}} {
+		if _, err := Verify(w.ctx, w.table, w.worker, in, nil); !errors.Is(err, ErrRange) {
+			t.Errorf("%+v: %v", in, err)
+		}
+	}
+	if _, err := Verify(w.ctx, w.table, w.worker, RangeIn{"nobody", "2026-04-01", "2026-04-01"}, nil); !errors.Is(err, table.ErrNotFound) {
+		t.Errorf("unknown site: %v", err)
+	}
+}
+
+// A breakdown that was ever full is compared by what must hold whatever came first.
+func TestFitsBreakdown(t *testing.T) {
+	want := &Breakdown{Values: Values{"a": {PageViews: 3}, "b": {PageViews: 2}, "c": {PageViews: 1}}}
+	for name, tc := range map[string]struct {
+		stored Breakdown
+		fits   bool
+	}{
+		"same":               {Breakdown{Values: Values{"a": {PageViews: 3}, "b": {PageViews: 2}, "c": {PageViews: 1}}}, true},
+		"one is missing":     {Breakdown{Values: Values{"a": {PageViews: 3}, "b": {PageViews: 2}}}, false},
+		"a rest":             {Breakdown{Values: Values{"a": {PageViews: 3}}, Other: Count{PageViews: 3}, Full: true}, true},
+		"a rest, never full": {Breakdown{Values: Values{"a": {PageViews: 3}}, Other: Count{PageViews: 3}}, false},
+		"a short rest":       {Breakdown{Values: Values{"a": {PageViews: 3}}, Other: Count{PageViews: 2}, Full: true}, false},
+		"a divided value":    {Breakdown{Values: Values{"a": {PageViews: 2}}, Other: Count{PageViews: 4}, Full: true}, false},
+		"a place without":    {Breakdown{Values: Values{"a": {PageViews: 3}, "z": {}}, Other: Count{PageViews: 3}, Full: true}, true},
+	} {
+		if got := fitsBreakdown(&tc.stored, want); got != tc.fits {
+			t.Errorf("%s: fits is %v", name, got)
+		}
+	}
+}

@@ -174,9 +174,9 @@ func (v *Visit) sessionID(k *VisitorKey) string {
 	return id.String()
 }
 
-// hourNames remembers how the last hour is written: one after another, changes are of the same hour.
+// hourNames remembers how hours are written: one after another, changes are of the same few hours.
 type hourNames struct {
-	last atomic.Pointer[hourName]
+	recent [64]atomic.Pointer[hourName] // by the last bits of the hour's number
 }
 
 type hourName struct {
@@ -185,11 +185,12 @@ type hourName struct {
 }
 
 func (h *hourNames) of(hour int64) string {
-	if last := h.last.Load(); last != nil && last.hour == hour {
-		return last.name
+	place := &h.recent[uint64(hour/3600)%uint64(len(h.recent))]
+	if known := place.Load(); known != nil && known.hour == hour {
+		return known.name
 	}
 	n := &hourName{hour, time.Unix(hour, 0).UTC().Format(hourLayout)}
-	h.last.Store(n)
+	place.Store(n)
 	return n.name
 }
 

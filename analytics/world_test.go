@@ -47,7 +47,7 @@ func newWorld(t *testing.T, now time.Time) *world {
 	t.Helper()
 	w := &world{T: t, ctx: t.Context(), clock: &clock{now: now}}
 	var err error
-	w.db, err = engine.OpenMemory(engine.Options{Clock: w.clock.Now, StreamShards: 3, TTLInterval: -1})
+	w.db, err = engine.OpenMemory(engine.Options{Clock: w.clock.Now, StreamShards: 3, RollEvery: 300, TTLInterval: -1})
 	w.must(err)
 	t.Cleanup(func() {
 		if err := w.db.Close(); err != nil {

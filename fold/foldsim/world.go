@@ -249,13 +249,14 @@ func (w *World) derived(entities []string) map[string]string {
 	out := make(map[string]string)
 	for id, it := range w.items {
 		if slices.Contains(entities, stringOf(it[table.AttrEntity])) {
-			out[id] = describe(it)
+			out[id] = Describe(it)
 		}
 	}
 	return out
 }
 
-func describe(it table.Item) string {
+// Describe returns an item as text, without what the runtime keeps on it.
+func Describe(it table.Item) string {
 	var b bytes.Buffer
 	for _, name := range slices.SortedFunc(maps.Keys(it), cmp.Compare[string]) {
 		if name != fold.AttrVersion && name != fold.AttrMarks {
@@ -274,7 +275,7 @@ func show(av types.AttributeValue) string {
 	case *types.AttributeValueMemberB:
 		return fmt.Sprintf("%x", v.Value)
 	case *types.AttributeValueMemberM:
-		return "{" + describe(v.Value) + " }"
+		return "{" + Describe(v.Value) + " }"
 	case *types.AttributeValueMemberL:
 		var b bytes.Buffer
 		for _, e := range v.Value {

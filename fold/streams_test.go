@@ -1,0 +1,227 @@
+package fold_test
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
+	streamtypes "github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
+
+	"github.com/onefold/onefold/engine"
+	"github.com/onefold/onefold/fold"
+)
+
+func TestSequencesCompareByLengthFirst(t *testing.T) {
+	got := []fold.Sequence{"10", "9", "", "100", "99", "11"}
+	slices.SortFunc(got, fold.Sequence.Compare)
+	if want := []fold.Sequence{"", "9", "10", "11", "99", "100"}; !slices.Equal(got, want) {
+		t.Errorf("sorted %v, want %v", got, want)
+	}
+}
+
+// script is a stream of one shard whose iterators expire and whose records are trimmed as the test says. An iterator is
+// the sequence number that it begins with.
+type script struct {
+	first, last int  // records kept
+	closed      bool // no more to come
+	expire      bool // the next use of an iterator fails
+	iterators   int  // made
+}
+
+func (s *script) ListStreams(context.Context, *dynamodbstreams.ListStreamsInput, ...func(*dynamodbstreams.Options)) (*dynamodbstreams.ListStreamsOutput, error) {
+	return &dynamodbstreams.ListStreamsOutput{}, nil
+}
+
+// DescribeStream returns one shard a page.
+func (s *script) DescribeStream(_ context.Context, in *dynamodbstreams.DescribeStreamInput, _ ...func(*dynamodbstreams.Options)) (*dynamodbstreams.DescribeStreamOutput, error) {
+	parent := streamtypes.Shard{ShardId: ptr("p"), SequenceNumberRange: &streamtypes.SequenceNumberRange{EndingSequenceNumber: ptr("9")}}
+	child := streamtypes.Shard{ShardId: ptr("c"), ParentShardId: ptr("p"), SequenceNumberRange: &streamtypes.SequenceNumberRange{}}
+	if in.ExclusiveStartShardId == nil {
+		return &dynamodbstreams.DescribeStreamOutput{StreamDescription: &streamtypes.StreamDescription{
+			Shards: []streamtypes.Shard{parent}, LastEvaluatedShardId: ptr("p"),
+		}}, nil
+	}
+	return &dynamodbstreams.DescribeStreamOutput{StreamDescription: &streamtypes.StreamDescription{Shards: []streamtypes.Shard{child}}}, nil
+}
+
+func (s *script) GetShardIterator(_ context.Context, in *dynamodbstreams.GetShardIteratorInput, _ ...func(*dynamodbstreams.Options)) (*dynamodbstreams.GetShardIteratorOutput, error) {
+	s.iterators++
+	at := s.first
+	if in.SequenceNumber != nil {
+		seq, err := strconv.Atoi(*in.SequenceNumber)
+		if err != nil {
+			return nil, err
+		}
+		if at = seq + 1; at < s.first {
+			return nil, &streamtypes.TrimmedDataAccessException{}
+		}
+	}
+	return &dynamodbstreams.GetShardIteratorOutput{ShardIterator: ptr(strconv.Itoa(at))}, nil
+}
+
+func (s *script) GetRecords(_ context.Context, in *dynamodbstreams.GetRecordsInput, _ ...func(*dynamodbstreams.Options)) (*dynamodbstreams.GetRecordsOutput, error) {
+	if s.expire {
+		s.expire = false
+		return nil, &streamtypes.ExpiredIteratorException{}
+	}
+	at, err := strconv.Atoi(*in.ShardIterator)
+	if err != nil {
+		return nil, err
+	}
+	if at < s.first {
+		return nil, &streamtypes.TrimmedDataAccessException{}
+	}
+	out := &dynamodbstreams.GetRecordsOutput{}
+	for ; at <= s.last && len(out.Records) < int(*in.Limit); at++ {
+		out.Records = append(out.Records, streamtypes.Record{EventName: streamtypes.OperationTypeModify, Dynamodb: &streamtypes.StreamRecord{
+			SequenceNumber: ptr(strconv.Itoa(at)),
+			NewImage:       map[string]streamtypes.AttributeValue{"et": &streamtypes.AttributeValueMemberS{Value: fmt.Sprint("e", at%2)}},
+		}})
+	}
+	if !s.closed || at <= s.last {
+		out.NextShardIterator = ptr(strconv.Itoa(at))
+	}
+	return out, nil
+}
+
+func TestStreamsListsEveryPage(t *testing.T) {
+	got, err := fold.Streams(&script{}, "arn").Shards(t.Context())
+	want := []fold.Shard{{ID: "p", Closed: true}, {ID: "c", Parent: "p"}}
+	if err != nil || !slices.Equal(got, want) {
+		t.Errorf("shards are %v (%v), want %v", got, err, want)
+	}
+}
+
+func TestStreamsReads(t *testing.T) {
+	s := &script{first: 1, last: 5}
+	src := fold.Streams(s, "arn")
+	read := func(after fold.Sequence, n int) fold.Batch {
+		t.Helper()
+		b, err := src.Read(t.Context(), fold.ReadRequest{Shard: "c", After: after, Max: n})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return b
+	}
+	expect := func(what string, b fold.Batch, first, last int, flags string) {
+		t.Helper()
+		var got []string
+		for _, c := range b.Changes {
+			got = append(got, string(c.Seq))
+		}
+		var want []string
+		for i := first; i <= last; i++ {
+			want = append(want, strconv.Itoa(i))
+		}
+		is := fmt.Sprintf("tip=%v end=%v missed=%v", b.Tip, b.End, b.Missed)
+		if !slices.Equal(got, want) || is != flags {
+			t.Errorf("%s: %v %s, want %v %s", what, got, is, want, flags)
+		}
+	}
+	expect("from the start", read("", 3), 1, 3, "tip=false end=false missed=false")
+	expect("further", read("3", 3), 4, 5, "tip=false end=false missed=false")
+	expect("at the tip", read("5", 3), 1, 0, "tip=true end=false missed=false")
+	if s.iterators != 1 {
+		t.Errorf("%d iterators were made, want 1", s.iterators)
+	}
+	s.last, s.expire = 7, true
+	expect("after the iterator expired", read("5", 9), 6, 7, "tip=false end=false missed=false")
+	expect("back", read("4", 1), 5, 5, "tip=false end=false missed=false")
+	s.first, s.last = 20, 21
+	expect("after a trim, with an iterator", read("5", 1), 20, 20, "tip=false end=false missed=true")
+	expect("after a trim, without", read("7", 1), 20, 20, "tip=false end=false missed=true")
+	s.closed = true
+	expect("to the end", read("20", 9), 21, 21, "tip=false end=true missed=false")
+}
+
+func TestStreamsLeavesUnwantedEntities(t *testing.T) {
+	b, err := fold.Streams(&script{first: 1, last: 5}, "arn").Read(t.Context(), fold.ReadRequest{
+		Shard: "c", Max: 10, Want: func(entity string) bool { return entity == "e0" },
+	})
+	if err != nil || len(b.Changes) != 2 || b.Read != 5 || b.Last != "5" {
+		t.Errorf("got %+v (%v), want changes 2 and 4 of 5", b, err)
+	}
+}
+
+// TestImagesAreConverted sends every type of attribute through the engine's stream and back.
+func TestImagesAreConverted(t *testing.T) {
+	b := openEngine(t, engine.Options{})
+	item := map[string]types.AttributeValue{
+		"pk": &types.AttributeValueMemberS{Value: "p"}, "sk": &types.AttributeValueMemberS{Value: "s"},
+		"n": &types.AttributeValueMemberN{Value: "-1.5"}, "b": &types.AttributeValueMemberB{Value: []byte{0, 255}},
+		"bool": &types.AttributeValueMemberBOOL{Value: true}, "null": &types.AttributeValueMemberNULL{Value: true},
+		"ss": &types.AttributeValueMemberSS{Value: []string{"a", "b"}}, "ns": &types.AttributeValueMemberNS{Value: []string{"1"}},
+		"bs": &types.AttributeValueMemberBS{Value: [][]byte{{1}}},
+		"l": &types.AttributeValueMemberL{Value: []types.AttributeValue{
+			&types.AttributeValueMemberS{Value: "in a list"}, &types.AttributeValueMemberN{Value: "2"},
+		}},
+		"m": &types.AttributeValueMemberM{Value: map[string]types.AttributeValue{"k": &types.AttributeValueMemberN{Value: "3"}}},
+	}
+	for i := range 20 { // more strings than are reserved at once
+		item[fmt.Sprint("s", i)] = &types.AttributeValueMemberS{Value: fmt.Sprint(i)}
+	}
+	if _, err := b.db.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: ptr("table"), Item: item}); err != nil {
+		t.Fatal(err)
+	}
+	changes := readAll(t, fold.Streams(b.db, b.arn))
+	if len(changes) != 1 || changes[0].Kind != fold.Insert || !reflect.DeepEqual(changes[0].New, item) || changes[0].Old != nil {
+		t.Errorf("changes are %+v, want the insertion of %v", changes, item)
+	}
+}
+
+func readAll(t *testing.T, src fold.Source) []fold.Change {
+	t.Helper()
+	shards, err := src.Shards(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []fold.Change
+	for _, sh := range shards {
+		b, err := src.Read(t.Context(), fold.ReadRequest{Shard: sh.ID, Max: 1000})
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, b.Changes...)
+	}
+	return all
+}
+
+// TestRemovalsByServiceAreTold deletes one item and lets another expire.
+func TestRemovalsByServiceAreTold(t *testing.T) {
+	now := time.Date(2026, 5, 12, 14, 0, 0, 0, time.UTC)
+	b := openEngine(t, engine.Options{Clock: func() time.Time { return now }, TTLInterval: -1})
+	for _, pk := range []string{"deleted", "expired"} {
+		it := map[string]types.AttributeValue{"pk": &types.AttributeValueMemberS{Value: pk}, "sk": &types.AttributeValueMemberS{Value: "s"}}
+		if pk == "expired" {
+			it["ttl"] = &types.AttributeValueMemberN{Value: strconv.FormatInt(now.Unix()+60, 10)}
+		}
+		if _, err := b.db.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: ptr("table"), Item: it}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	key := map[string]types.AttributeValue{"pk": &types.AttributeValueMemberS{Value: "deleted"}, "sk": &types.AttributeValueMemberS{Value: "s"}}
+	if _, err := b.db.DeleteItem(t.Context(), &dynamodb.DeleteItemInput{TableName: ptr("table"), Key: key}); err != nil {
+		t.Fatal(err)
+	}
+	now = now.Add(time.Hour)
+	if _, err := b.db.ExpireNow(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, c := range readAll(t, fold.Streams(b.db, b.arn)) {
+		if c.Kind == fold.Remove {
+			got = append(got, fmt.Sprint(c.Old["pk"].(*types.AttributeValueMemberS).Value, " ", c.Expired))
+		}
+	}
+	slices.Sort(got)
+	if want := []string{"deleted false", "expired true"}; !slices.Equal(got, want) {
+		t.Errorf("removals are %v, want %v", got, want)
+	}
+}

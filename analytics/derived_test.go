@@ -2,6 +2,7 @@ package analytics
 
 import (
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -181,4 +182,30 @@ func TestSessionsMergedAwayAreRemoved(t *testing.T) {
 		t.Errorf("%d sessions after the gap was closed", n)
 	}
 	w.checkFolded(s, noon.Add(-2*time.Hour), noon)
+}
+
+// TestFullBreakdown: an hour with more pages than a breakdown holds still adds up.
+func TestFullBreakdown(t *testing.T) {
+	w := newWorld(t, noon)
+	s := w.site("site", "UTC")
+	const n = 2400
+	for part := range 4 {
+		hits := make([]Hit, n/4)
+		for i := range hits {
+			hits[i] = Hit{At: noon.Add(-30 * time.Minute), Path: fmt.Sprint("/", part*len(hits)+i), Address: fmt.Sprint(i % 50)}
+		}
+		w.ingest("site", hits...)
+		w.drain()
+	}
+	hour := noon.Add(-time.Hour).Format(hourLayout)
+	pages, entries, stats := w.breakdowns(s, ByPage)[hour], w.breakdowns(s, ByEntryPage)[hour], w.hours(s)[hour]
+	if len(pages.Values) != maxValues || !pages.Full {
+		t.Errorf("%d pages, full %v", len(pages.Values), pages.Full)
+	}
+	if sum := pages.Values.Sum().plus(pages.Other); sum.PageViews != n || stats.PageViews != n {
+		t.Errorf("pages add up to %+v, the hour has %d page views", sum, stats.PageViews)
+	}
+	if sum := entries.Values.Sum().plus(entries.Other); sum.Visits != 50 || sum.PageViews != n || stats.Visits != 50 {
+		t.Errorf("entry pages add up to %+v, the hour has %d visits", sum, stats.Visits)
+	}
 }

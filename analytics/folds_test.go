@@ -6,6 +6,10 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/onefold/onefold/fold"
 )
 
 // tally says, from raw events and without any merging, what the derived items of a site must be.
@@ -269,4 +273,52 @@ func (w *world) sendShuffled(r *rand.Rand, s Site, hits []Hit) (stored int) {
 		w.clock.Set(w.clock.Now().Add(time.Duration(r.IntN(300)) * time.Second))
 	}
 	return stored
+}
+
+// TestFoldsBesideIngest folds in two workers that know nothing of each other while events come from several senders.
+func TestFoldsBesideIngest(t *testing.T) {
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	from, to := noon.Add(-24*time.Hour), noon
+	w := newWorld(t, to)
+	s := w.site("site", "Europe/Paris")
+	first := w.worker
+	w.newWorker()
+	done := make(chan struct{})
+	senders, _ := errgroup.WithContext(w.ctx)
+	for i := range uint64(4) {
+		senders.Go(func() error {
+			r := rand.New(rand.NewPCG(seed, i))
+			for range 10 {
+				if _, err := w.collector.Ingest(w.ctx, s.SiteID, drawHits(r, 30, 8, from, to)); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	workers, _ := errgroup.WithContext(w.ctx)
+	for _, worker := range []*fold.Worker{first, w.worker} {
+		workers.Go(func() error {
+			for {
+				if err := worker.Drain(w.ctx); err != nil {
+					return err
+				}
+				select {
+				case <-done:
+					return nil
+				default:
+				}
+			}
+		})
+	}
+	w.must(senders.Wait())
+	close(done)
+	w.must(workers.Wait())
+	w.drain()
+	t.Logf("%d conflicts", w.worker.Status().Conflicts)
+	if n := len(w.events(s, from, to)); n != 4*10*30 {
+		t.Fatalf("%d events", n)
+	}
+	w.checkFolded(s, from, to)
 }

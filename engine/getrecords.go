@@ -23,6 +23,21 @@ const (
 // GetRecords returns up to 1,000 records or 1 MB of a shard in the order of their sequence numbers, and where to go
 // on: nowhere once a closed shard is exhausted.
 func (db *DB) GetRecords(ctx context.Context, in *dynamodbstreams.GetRecordsInput, _ ...func(*dynamodbstreams.Options)) (*dynamodbstreams.GetRecordsOutput, error) {
+	out := &dynamodbstreams.GetRecordsOutput{Records: []streamtypes.Record{}}
+	next, err := db.readRecords(ctx, in, func(st *stream, seq uint64, v []byte) error {
+		r, err := db.streamRecord(st, seq, v)
+		out.Records = append(out.Records, r)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	out.NextShardIterator = next
+	return out, nil
+}
+
+// readRecords hands the records that a GetRecords call asks for to each, and returns the next iterator.
+func (db *DB) readRecords(ctx context.Context, in *dynamodbstreams.GetRecordsInput, each func(st *stream, seq uint64, v []byte) error) (*string, error) {
 	if err := db.begin(ctx); err != nil {
 		return nil, err
 	}
@@ -47,52 +62,47 @@ func (db *DB) GetRecords(ctx context.Context, in *dynamodbstreams.GetRecordsInpu
 	}
 	// The descriptor is read before the records: a shard closed by now has all its records in the store.
 	sh, found := st.desc.Load().shard(p.shard)
-	if !found {
+	if !found || p.next < sh.First {
 		return nil, errTrimmed()
 	}
-	if p.next < sh.First {
-		return nil, errTrimmed()
-	}
-	return db.readShard(st, sh, p, limit, now)
-}
-
-func (db *DB) readShard(st *stream, sh shardDesc, p position, limit int, now int64) (out *dynamodbstreams.GetRecordsOutput, err error) {
-	prefix := shardPrefix(st.id, sh.ID)
-	var from [recordKeyLen]byte
-	putRecordKey(from[:], st.id, sh.ID, p.next)
-	it, err := db.store.NewIter(&pebble.IterOptions{LowerBound: from[:], UpperBound: upperBound(prefix)})
+	more, err := db.readShard(st, &p, limit, each)
 	if err != nil {
 		return nil, fmt.Errorf("engine: get records: %w", err)
 	}
+	if sh.Closed && !more {
+		return nil, nil
+	}
+	p.made = now
+	next := p.encode()
+	return &next, nil
+}
+
+// readShard hands records from a position on to each, moves the position behind them and reports whether it left some.
+func (db *DB) readShard(st *stream, p *position, limit int, each func(st *stream, seq uint64, v []byte) error) (more bool, err error) {
+	prefix := shardPrefix(st.id, p.shard)
+	var from [recordKeyLen]byte
+	putRecordKey(from[:], st.id, p.shard, p.next)
+	it, err := db.store.NewIter(&pebble.IterOptions{LowerBound: from[:], UpperBound: upperBound(prefix)})
+	if err != nil {
+		return false, err
+	}
 	defer func() { err = joinClose(err, it) }()
-	out = &dynamodbstreams.GetRecordsOutput{Records: []streamtypes.Record{}}
-	size, more := 0, false
+	size, n := 0, 0
 	for ok := it.First(); ok; ok = it.Next() {
-		if len(out.Records) == limit || size >= maxRecordBytes {
-			more = true
-			break
+		if n == limit || size >= maxRecordBytes {
+			return true, nil
 		}
 		v, err := it.ValueAndErr()
 		if err != nil {
-			return nil, fmt.Errorf("engine: get records: %w", err)
+			return false, err
 		}
 		seq := recordSequence(it.Key())
-		r, n, err := db.streamRecord(st, seq, v)
-		if err != nil {
-			return nil, err
+		if err := each(st, seq, v); err != nil {
+			return false, err
 		}
-		out.Records = append(out.Records, r)
-		size, p.next = size+n, seq+1
+		size, n, p.next = size+len(v), n+1, seq+1
 	}
-	if err := it.Error(); err != nil {
-		return nil, fmt.Errorf("engine: get records: %w", err)
-	}
-	if more || !sh.Closed {
-		p.made = now
-		next := p.encode()
-		out.NextShardIterator = &next
-	}
-	return out, nil
+	return false, it.Error()
 }
 
 var (
@@ -100,14 +110,17 @@ var (
 	eventVersion = "1.1"
 )
 
-// streamRecord decodes a record and returns its size in bytes.
-func (db *DB) streamRecord(st *stream, seq uint64, v []byte) (streamtypes.Record, int, error) {
+// recordTime is when a record was made, as precisely as a stream tells it.
+func recordTime(millis int64) time.Time { return time.UnixMilli(millis).UTC().Truncate(time.Second) }
+
+// streamRecord decodes a record.
+func (db *DB) streamRecord(st *stream, seq uint64, v []byte) (streamtypes.Record, error) {
 	r, err := parseRecord(v)
 	if err != nil {
-		return streamtypes.Record{}, 0, err
+		return streamtypes.Record{}, err
 	}
 	text := sequenceText(seq)
-	at := time.UnixMilli(r.millis).UTC().Truncate(time.Second)
+	at := recordTime(r.millis)
 	body := &streamtypes.StreamRecord{ApproximateCreationDateTime: &at, SequenceNumber: &text, StreamViewType: streamtypes.StreamViewType(st.view)}
 	for _, image := range []struct {
 		row []byte
@@ -117,7 +130,7 @@ func (db *DB) streamRecord(st *stream, seq uint64, v []byte) (streamtypes.Record
 			continue
 		}
 		if *image.dst, err = decodeImage(image.row); err != nil {
-			return streamtypes.Record{}, 0, err
+			return streamtypes.Record{}, err
 		}
 	}
 	keys := st.imageKeys(body)
@@ -129,7 +142,7 @@ func (db *DB) streamRecord(st *stream, seq uint64, v []byte) (streamtypes.Record
 		principal, kind := "dynamodb.amazonaws.com", "Service"
 		rec.UserIdentity = &streamtypes.Identity{PrincipalId: &principal, Type: &kind}
 	}
-	return rec, len(v), nil
+	return rec, nil
 }
 
 // imageKeys fills in the record's keys from an image and returns their size in bytes.

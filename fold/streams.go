@@ -10,6 +10,7 @@ import (
 	streamtypes "github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
 
 	"github.com/onefold/onefold/dynamo"
+	"github.com/onefold/onefold/table"
 )
 
 // Streams reads a stream over the DynamoDB Streams API: of DynamoDB or of the embedded engine. It keeps the iterators
@@ -65,10 +66,11 @@ func (s *streams) Read(ctx context.Context, r ReadRequest) (Batch, error) {
 			return Batch{}, err
 		}
 		limit := int32(min(max(r.Max, 1), maxRecords))
-		var out *dynamodbstreams.GetRecordsOutput
-		out, err = s.api.GetRecords(ctx, &dynamodbstreams.GetRecordsInput{ShardIterator: &token, Limit: &limit})
+		var b Batch
+		b, err = s.get(ctx, r, &dynamodbstreams.GetRecordsInput{ShardIterator: &token, Limit: &limit})
 		if err == nil {
-			return s.batch(r, out, missed), nil
+			b.Missed = missed
+			return b, nil
 		}
 		s.drop(r.Shard)
 		if attempt >= 2 || !stale(err) {
@@ -128,14 +130,39 @@ func (s *streams) drop(shard string) {
 	delete(s.iterators, shard)
 }
 
-// batch converts what GetRecords returned and keeps the next iterator.
-func (s *streams) batch(r ReadRequest, out *dynamodbstreams.GetRecordsOutput, missed bool) Batch {
-	b := Batch{
-		Read: len(out.Records), Last: r.After, Missed: missed,
-		Tip: len(out.Records) == 0, End: out.NextShardIterator == nil,
+// get reads records in the way that the API offers, and keeps the next iterator.
+func (s *streams) get(ctx context.Context, r ReadRequest, in *dynamodbstreams.GetRecordsInput) (Batch, error) {
+	var b Batch
+	var next *string
+	if reader, ok := s.api.(dynamo.RecordReader); ok && r.Want != nil {
+		page, err := reader.ReadRecords(ctx, in, table.AttrEntity, r.Want)
+		if err != nil {
+			return Batch{}, err
+		}
+		b, next = pageBatch(r, page), page.Next
+	} else {
+		out, err := s.api.GetRecords(ctx, in)
+		if err != nil {
+			return Batch{}, err
+		}
+		b, next = recordsBatch(r, out.Records), out.NextShardIterator
 	}
-	for i := range out.Records {
-		rec := &out.Records[i]
+	b.Tip, b.End = b.Read == 0, next == nil
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if b.End {
+		delete(s.iterators, r.Shard)
+	} else {
+		s.iterators[r.Shard] = iterator{token: *next, after: b.Last}
+	}
+	return b, nil
+}
+
+// recordsBatch converts what GetRecords returned.
+func recordsBatch(r ReadRequest, records []streamtypes.Record) Batch {
+	b := Batch{Read: len(records), Last: r.After}
+	for i := range records {
+		rec := &records[i]
 		if rec.Dynamodb == nil {
 			continue
 		}
@@ -147,14 +174,34 @@ func (s *streams) batch(r ReadRequest, out *dynamodbstreams.GetRecordsOutput, mi
 			b.Changes = append(b.Changes, change(r.Shard, rec))
 		}
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if b.End {
-		delete(s.iterators, r.Shard)
-	} else {
-		s.iterators[r.Shard] = iterator{token: *out.NextShardIterator, after: b.Last}
+	return b
+}
+
+// pageBatch takes over what ReadRecords returned.
+func pageBatch(r ReadRequest, page *dynamo.RecordPage) Batch {
+	b := Batch{Read: page.Read, Last: r.After, At: page.At}
+	if page.Read > 0 {
+		b.Last = Sequence(page.Last)
+	}
+	b.Changes = make([]Change, len(page.Records))
+	for i := range page.Records {
+		rec := &page.Records[i]
+		b.Changes[i] = Change{
+			Shard: r.Shard, Seq: Sequence(rec.Sequence), At: rec.At, Kind: kindOf(rec.Event),
+			Expired: rec.Expired, Old: rec.Old, New: rec.New,
+		}
 	}
 	return b
+}
+
+func kindOf(e streamtypes.OperationType) Kind {
+	switch e {
+	case streamtypes.OperationTypeInsert:
+		return Insert
+	case streamtypes.OperationTypeRemove:
+		return Remove
+	}
+	return Modify
 }
 
 // change converts a record. See Change for what a service's removal is.
@@ -164,16 +211,9 @@ func change(shard string, rec *streamtypes.Record) Change {
 	if d.ApproximateCreationDateTime != nil {
 		c.At = *d.ApproximateCreationDateTime
 	}
-	switch rec.EventName {
-	case streamtypes.OperationTypeInsert:
-		c.Kind = Insert
-	case streamtypes.OperationTypeModify:
-		c.Kind = Modify
-	case streamtypes.OperationTypeRemove:
-		c.Kind = Remove
-		c.Expired = rec.UserIdentity != nil && text(rec.UserIdentity.Type) == "Service" &&
-			text(rec.UserIdentity.PrincipalId) == "dynamodb.amazonaws.com"
-	}
+	c.Kind = kindOf(rec.EventName)
+	c.Expired = c.Kind == Remove && rec.UserIdentity != nil && text(rec.UserIdentity.Type) == "Service" &&
+		text(rec.UserIdentity.PrincipalId) == "dynamodb.amazonaws.com"
 	return c
 }
 

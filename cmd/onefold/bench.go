@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -30,6 +31,9 @@ type benchImport struct {
 	Seed   uint64  `help:"Chooses the traffic." default:"1"`
 	Dir    string  `help:"Where to put log and table; must be empty or absent. Default: a temporary directory, removed afterwards." type:"path"`
 	Assets float64 `help:"Share of lines that are assets and bots: they cost reading only." default:"0"`
+
+	CPUProfile  string `name:"cpuprofile" help:"Write a processor profile of the import here, for go tool pprof." type:"path"`
+	HeapProfile string `name:"heapprofile" help:"Write a heap profile here, taken when everything is folded." type:"path"`
 }
 
 // benchResult is what the benchmark measured.
@@ -73,9 +77,13 @@ func (c *benchImport) Run(ctx context.Context, std streams, g *globals) error {
 	before := cpuSeconds()
 	var result benchResult
 	err := own.withStore(ctx, std.err, importTuning, func(s *store) error {
+		stop, err := startProfile(c.CPUProfile)
+		if err != nil {
+			return err
+		}
 		command := importCommand{Site: "bench", Files: []string{log}}
 		summary, err := command.run(ctx, std, s)
-		if err != nil {
+		if err = errors.Join(err, stop(), writeHeapProfile(c.HeapProfile)); err != nil {
 			return err
 		}
 		result = c.measure(summary, s)

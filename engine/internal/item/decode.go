@@ -38,6 +38,23 @@ func Lookup(b []byte, name string) (types.AttributeValue, bool, error) {
 	return av, true, nil
 }
 
+// LookupString returns the bytes of one top-level attribute if it is a string, as part of b. It allocates nothing.
+func LookupString(b []byte, name string) (value []byte, ok bool, err error) {
+	start, end, ok, err := find(b, name)
+	if err != nil || !ok {
+		return nil, false, err
+	}
+	r := reader[[]byte]{s: b[start:end]}
+	if r.tag() != tagS {
+		return nil, false, nil
+	}
+	value = r.text()
+	if r.bad {
+		return nil, false, ErrCorrupt
+	}
+	return value, true, nil
+}
+
 // Has reports whether the item that Append wrote has a top-level attribute. It allocates nothing.
 func Has(b []byte, name string) (bool, error) {
 	_, _, ok, err := find(b, name)
@@ -107,6 +124,30 @@ type reader[T string | []byte] struct {
 	s   T
 	pos int
 	bad bool
+
+	// Values are handed out from slabs: those of one item are made, and go, together.
+	strings []types.AttributeValueMemberS
+	numbers []types.AttributeValueMemberN
+}
+
+const slab = 8
+
+func (r *reader[T]) newString() *types.AttributeValueMemberS {
+	if len(r.strings) == 0 {
+		r.strings = make([]types.AttributeValueMemberS, slab)
+	}
+	v := &r.strings[0]
+	r.strings = r.strings[1:]
+	return v
+}
+
+func (r *reader[T]) newNumber() *types.AttributeValueMemberN {
+	if len(r.numbers) == 0 {
+		r.numbers = make([]types.AttributeValueMemberN, slab)
+	}
+	v := &r.numbers[0]
+	r.numbers = r.numbers[1:]
+	return v
 }
 
 func open[T string | []byte](s T) (reader[T], error) {
@@ -230,12 +271,16 @@ func (r *reader[T]) attrs(depth int) Item {
 func (r *reader[T]) value(depth int) types.AttributeValue {
 	switch tag := r.tag(); tag {
 	case tagS:
-		return &types.AttributeValueMemberS{Value: string(r.text())}
+		v := r.newString()
+		v.Value = string(r.text())
+		return v
 	case tagB:
 		return &types.AttributeValueMemberB{Value: []byte(r.text())}
 	case tagInt, tagDecimal:
 		r.pos--
-		return &types.AttributeValueMemberN{Value: r.number().String()}
+		v := r.newNumber()
+		v.Value = r.number().String()
+		return v
 	case tagFalse, tagTrue:
 		return &types.AttributeValueMemberBOOL{Value: tag == tagTrue}
 	case tagNull:

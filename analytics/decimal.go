@@ -20,24 +20,15 @@ const (
 var exact = apd.BaseContext
 
 // addDecimal adds two amounts that parseDecimal made.
-func addDecimal(a, b string) string { return sumDecimal(a, b, false) }
-
-// subDecimal takes b from a.
-func subDecimal(a, b string) string { return sumDecimal(a, b, true) }
-
-func sumDecimal(a, b string, minus bool) string {
-	if b == "" {
+func addDecimal(a, b string) string {
+	switch {
+	case b == "":
 		return a
-	}
-	if a == "" && !minus {
+	case a == "":
 		return b
 	}
-	x, y := decimal(a), decimal(b)
-	if minus {
-		y.Neg(y)
-	}
 	var sum apd.Decimal
-	if _, err := exact.Add(&sum, x, y); err != nil {
+	if _, err := exact.Add(&sum, decimal(a), decimal(b)); err != nil {
 		return a // not of amounts that parseDecimal made: exponents a hundred thousand apart
 	}
 	return plain(&sum)

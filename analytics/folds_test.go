@@ -1,6 +1,7 @@
 package analytics
 
 import (
+	"context"
 	"maps"
 	"math/rand/v2"
 	"slices"
@@ -285,6 +286,10 @@ func TestFoldsBesideIngest(t *testing.T) {
 	first := w.worker
 	w.newWorker()
 	done := make(chan struct{})
+	workers, _ := errgroup.WithContext(w.ctx)
+	for _, worker := range []*fold.Worker{first, w.worker} {
+		workers.Go(func() error { return drainUntil(w.ctx, worker, done) })
+	}
 	senders, _ := errgroup.WithContext(w.ctx)
 	for i := range uint64(4) {
 		senders.Go(func() error {
@@ -297,21 +302,6 @@ func TestFoldsBesideIngest(t *testing.T) {
 			return nil
 		})
 	}
-	workers, _ := errgroup.WithContext(w.ctx)
-	for _, worker := range []*fold.Worker{first, w.worker} {
-		workers.Go(func() error {
-			for {
-				if err := worker.Drain(w.ctx); err != nil {
-					return err
-				}
-				select {
-				case <-done:
-					return nil
-				default:
-				}
-			}
-		})
-	}
 	w.must(senders.Wait())
 	close(done)
 	w.must(workers.Wait())
@@ -321,4 +311,17 @@ func TestFoldsBesideIngest(t *testing.T) {
 		t.Fatalf("%d events", n)
 	}
 	w.checkFolded(s, from, to)
+}
+
+func drainUntil(ctx context.Context, worker *fold.Worker, done <-chan struct{}) error {
+	for {
+		if err := worker.Drain(ctx); err != nil {
+			return err
+		}
+		select {
+		case <-done:
+			return nil
+		default:
+		}
+	}
 }

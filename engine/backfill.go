@@ -98,7 +98,8 @@ func (db *DB) fillItem(t *table, key []byte) error {
 		return c.abandon(errStopped)
 	}
 	c.entered = append(c.entered, s)
-	c.locked = db.stripes.lockAll(append(c.locked, stripeOf(key)))
+	c.wanted = append(c.wanted, stripeOf(key))
+	c.lock()
 	if err := c.fill(s, key); err != nil {
 		return c.abandon(err)
 	}

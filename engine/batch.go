@@ -137,9 +137,9 @@ func (c *commit) resolveAll(actions []action, duplicate string, reasons []error)
 			return dynamo.Validation("%s", duplicate)
 		}
 		seen[string(a.key)] = true
-		c.locked = append(c.locked, stripeOf(a.key))
+		c.wanted = append(c.wanted, stripeOf(a.key))
 	}
-	c.locked = c.db.stripes.lockAll(c.locked)
+	c.lock()
 	return nil
 }
 

@@ -19,7 +19,8 @@ type commit struct {
 	records  []pendingRecord
 	rolls    []shardSlot // shards to close
 	changes  []change
-	locked   []uint32
+	wanted   []uint32 // stripes to be taken
+	locked   []uint32 // stripes held
 	entered  []*schema
 	token    *sync.Mutex // held stripe of an idempotency token
 	now      int64       // milliseconds since 1970
@@ -66,6 +67,11 @@ func (c *commit) enter(name *string) (*schema, error) {
 	return s, err
 }
 
+// lock takes the stripes that are wanted.
+func (c *commit) lock() {
+	c.locked, c.wanted = c.db.stripes.lockAll(append(c.locked, c.wanted...)), c.wanted[:0]
+}
+
 // unlock releases the stripes that the commit holds and leaves its tables.
 func (c *commit) unlock() {
 	if c.token != nil {
@@ -85,6 +91,7 @@ const maxKeptBuffer = 1 << 20
 // release gives the commit back.
 func (c *commit) release() {
 	c.unlock()
+	c.wanted = c.wanted[:0]
 	clear(c.records)
 	clear(c.changes)
 	c.records, c.rolls, c.changes = c.records[:0], c.rolls[:0], c.changes[:0]

@@ -9,7 +9,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/cockroachdb/pebble/v2"
 
-	"github.com/onefold/onefold/dynamo"
 	"github.com/onefold/onefold/engine/internal/expr"
 	"github.com/onefold/onefold/engine/internal/item"
 )
@@ -72,22 +71,11 @@ func (sel *selection) check() error {
 	if err != nil || sel.attributes == nil {
 		return err
 	}
-	return sel.rewrite()
-}
-
-// rewrite turns AttributesToGet into a projection.
-func (sel *selection) rewrite() error {
 	w := newLegacyWriter()
-	seen := map[string]bool{}
-	var list []string
-	for _, a := range sel.attributes {
-		if seen[a] {
-			return dynamo.Validation("One or more parameter values were invalid: Duplicate value in attribute name: %s", a)
-		}
-		seen[a] = true
-		list = append(list, w.name(a))
+	if sel.projection, err = w.project(sel.attributes); err != nil {
+		return err
 	}
-	sel.projection, sel.names = joined(list, ", "), w.names
+	sel.names = nonEmpty(w.names)
 	return nil
 }
 

@@ -40,11 +40,30 @@ func (e *expressions) checkLegacy(l legacyWrite, updates bool) error {
 	if err := w.expect(l.expected, l.operator); err != nil {
 		return err
 	}
-	e.update, e.condition, e.names, e.values = w.sets(), w.all(l.operator), w.names, w.values
-	if len(e.values) == 0 {
-		e.values = nil
-	}
+	e.update, e.condition, e.names, e.values = w.sets(), w.all(l.operator), nonEmpty(w.names), nonEmpty(w.values)
 	return nil
+}
+
+// nonEmpty makes an empty map a parameter that was not given.
+func nonEmpty[V any](m map[string]V) map[string]V {
+	if len(m) == 0 {
+		return nil
+	}
+	return m
+}
+
+// project writes the projection that AttributesToGet asks for.
+func (w *legacyWriter) project(attributes []string) (*string, error) {
+	seen := map[string]bool{}
+	var list []string
+	for _, a := range attributes {
+		if seen[a] {
+			return nil, dynamo.Validation("One or more parameter values were invalid: Duplicate value in attribute name: %s", a)
+		}
+		seen[a] = true
+		list = append(list, w.name(a))
+	}
+	return joined(list, ", "), nil
 }
 
 // legacyWriter writes expressions. Attributes are taken in the order of their names, so that equal requests have equal
@@ -194,16 +213,21 @@ func checkExpected(attr string, x types.ExpectedAttributeValue) error {
 }
 
 // arguments is how many values a comparison takes; -1 is one or more.
-var arguments = map[types.ComparisonOperator]int{
-	types.ComparisonOperatorNull: 0, types.ComparisonOperatorNotNull: 0, types.ComparisonOperatorBetween: 2, types.ComparisonOperatorIn: -1,
+func arguments(op types.ComparisonOperator) int {
+	switch op {
+	case types.ComparisonOperatorNull, types.ComparisonOperatorNotNull:
+		return 0
+	case types.ComparisonOperatorBetween:
+		return 2
+	case types.ComparisonOperatorIn:
+		return -1
+	}
+	return 1
 }
 
 // compare adds one comparison to the condition.
 func (w *legacyWriter) compare(attr string, c types.Condition) error {
-	want, special := arguments[c.ComparisonOperator]
-	if !special {
-		want = 1
-	}
+	want := arguments(c.ComparisonOperator)
 	if n := len(c.AttributeValueList); n != want && (want >= 0 || n == 0) {
 		return dynamo.Validation("One or more parameter values were invalid: Invalid number of argument(s) for the %s ComparisonOperator", c.ComparisonOperator)
 	}

@@ -119,17 +119,12 @@ func (q *readParams) rewrite() error {
 		q.filter = rest.all(q.operator)
 	}
 	if q.attributes != nil {
-		sel := selection{attributes: q.attributes}
-		var list []string
-		if err := sel.rewrite(); err != nil {
+		var err error
+		if q.projection, err = keys.project(q.attributes); err != nil {
 			return err
 		}
-		for _, a := range q.attributes {
-			list = append(list, keys.name(a))
-		}
-		q.projection = joined(list, ", ")
 	}
-	q.names, q.values = keys.names, keys.values
+	q.names, q.values = nonEmpty(keys.names), nonEmpty(keys.values)
 	return nil
 }
 

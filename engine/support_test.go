@@ -1,8 +1,12 @@
 package engine_test
 
 import (
+	"testing"
+
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/onefold/onefold/engine"
 )
 
 func ptr[T any](v T) *T { return &v }
@@ -26,4 +30,20 @@ func tableInput(name string) *dynamodb.CreateTableInput {
 		}},
 		StreamSpecification: &types.StreamSpecification{StreamEnabled: ptr(true), StreamViewType: types.StreamViewTypeNewAndOldImages},
 	}
+}
+
+// memory opens a database in memory, without upkeep in the background, for one test.
+func memory(t testing.TB, o engine.Options) *engine.DB {
+	t.Helper()
+	o.TTLInterval = -1
+	db, err := engine.OpenMemory(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := db.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return db
 }

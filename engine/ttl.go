@@ -154,7 +154,8 @@ func (db *DB) expireItem(t *table, expiry []byte, sync bool) (bool, error) {
 	}
 	c.entered = append(c.entered, s)
 	key := append(appendItemPrefix(nil, s.desc.ID), expiry[expiryPrefixLen:]...)
-	c.locked = db.stripes.lockAll(append(c.locked, stripeOf(key)))
+	c.wanted = append(c.wanted, stripeOf(key))
+	c.lock()
 	ch, err := c.look(s, key, nil)
 	if err != nil {
 		return false, c.abandon(err)

@@ -176,7 +176,8 @@ func (db *DB) write(a *action, answer func(*change) error) error {
 	if err := a.resolve(c, s); err != nil {
 		return c.abandon(err)
 	}
-	c.locked = db.stripes.lockAll(append(c.locked, stripeOf(a.key)))
+	c.wanted = append(c.wanted, stripeOf(a.key))
+	c.lock()
 	ch, err := c.perform(a)
 	if err != nil {
 		return c.abandon(err)

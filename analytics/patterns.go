@@ -17,7 +17,7 @@ import (
 // Schema is all that this package stores and asks.
 var Schema = table.MustSchema("analytics",
 	Sites, Goals, Events, Visitors, Sessions, StatsItems, Breakdowns, Realtimes, Salts, RollupMarks, Jobs,
-	IngestEvent, SessionEvents, SessionByID, RecentSessions, SessionsByTime, SessionsOfUser, VisitorDays, StatsByTime,
+	IngestEvent, SessionEvents, SessionByID, RecentSessions, SessionsByTime, SessionsOfUser, VisitorDays, StatsByTime, LatestStats,
 	BreakdownByTime, Minutes, SiteByID, SitesOfOwner, EventsByTime, GoalsOfSite, DaysToRollUp,
 	fold.Schema,
 	table.ExpiryOrder("analytics", Retention{}.Tiers()),

@@ -48,35 +48,35 @@ type Progress struct {
 
 // Differences is what a range of days was found to be.
 type Differences struct {
-	Days   int   `dynamodbav:"days"`
-	Events int64 `dynamodbav:"events"` // raw events that were read, some more than once
-	Items  int64 `dynamodbav:"items"`  // derived items that were compared
-	Count  int64 `dynamodbav:"count"`  // items that differed
-	Mended int64 `dynamodbav:"mended"` // of these, by Rebuild
+	Days   int   `dynamodbav:"days" json:"days"`
+	Events int64 `dynamodbav:"events" json:"events"` // raw events that were read, some more than once
+	Items  int64 `dynamodbav:"items" json:"items"`   // derived items that were compared
+	Count  int64 `dynamodbav:"count" json:"count"`   // items that differed
+	Mended int64 `dynamodbav:"mended" json:"mended"` // of these, by Rebuild
 	// List describes the first hundred of them.
-	List []Difference `dynamodbav:"list,omitempty"`
+	List []Difference `dynamodbav:"list,omitempty" json:"list,omitempty"`
 	// Busy are items that looked different but were written again and again, so that no state of theirs could be
 	// compared with a settled set of events. Ask again when there is less traffic.
-	Busy []string `dynamodbav:"busy,omitempty"`
+	Busy []string `dynamodbav:"busy,omitempty" json:"busy,omitempty"`
 }
 
 // Difference is one derived item that is not what its facts say.
 type Difference struct {
-	Entity string `dynamodbav:"entity"`
-	Key    string `dynamodbav:"key"`
-	Kind   Kind   `dynamodbav:"kind"`
-	Stored string `dynamodbav:"stored,omitempty"`
-	Want   string `dynamodbav:"want,omitempty"`
+	Entity string         `dynamodbav:"entity" json:"entity"`
+	Key    string         `dynamodbav:"key" json:"key"` // partition and sort key
+	Kind   DifferenceKind `dynamodbav:"kind" json:"kind"`
+	Stored string         `dynamodbav:"stored,omitempty" json:"stored,omitempty"` // shortened
+	Want   string         `dynamodbav:"want,omitempty" json:"want,omitempty"`     // shortened
 }
 
-// Kind says how an item differs.
-type Kind string
+// DifferenceKind says how an item differs.
+type DifferenceKind string
 
 // The kinds of difference.
 const (
-	Missing Kind = "missing" // there are facts for it, but it is not there
-	Wrong   Kind = "wrong"
-	Extra   Kind = "extra" // it is there, but no facts are
+	Missing DifferenceKind = "missing" // there are facts for it, but it is not there
+	Wrong   DifferenceKind = "wrong"
+	Extra   DifferenceKind = "extra" // it is there, but no facts are
 )
 
 const (

@@ -339,8 +339,10 @@ func (r *reconciler) refuseSealed(ctx context.Context, day string) error {
 	if since == 0 {
 		return nil
 	}
-	if gone := time.Unix(since, 0).Add(r.site.Retention.Raw()); !r.t.Now().Before(gone) {
-		return fmt.Errorf("%w: day %s: its raw events began to expire on %s; choose a later first day", ErrSealed, day, gone.UTC().Format(time.DateTime))
+	keep, now := r.site.Retention.Raw(), r.t.Now()
+	if gone := time.Unix(since, 0).Add(keep); !now.Before(gone) {
+		return fmt.Errorf("%w: day %s: its raw events began to expire on %s; ask from %s on", ErrSealed, day,
+			gone.UTC().Format(time.DateTime), shiftDay(r.cal.day(now.Add(-keep)), 1))
 	}
 	return nil
 }

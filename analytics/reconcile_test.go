@@ -98,7 +98,7 @@ func TestVerifyFindsAndRebuildMends(t *testing.T) {
 	for name, tc := range map[string]struct {
 		spoil  func(*shop, items)
 		entity string
-		kind   Kind
+		kind   DifferenceKind
 	}{
 		"wrong statistics": {func(w *shop, i items) {
 			overwrite(w, StatsItems, i.stats, func(s *Stats) { s.PageViews += 7 })

@@ -76,6 +76,10 @@ func (absorbing) BatchGetItem(context.Context, *dynamodb.BatchGetItemInput, ...f
 	return &dynamodb.BatchGetItemOutput{}, nil
 }
 
+func (absorbing) Query(context.Context, *dynamodb.QueryInput, ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error) {
+	return &dynamodb.QueryOutput{}, nil
+}
+
 // endless is a stream of one shard that gives the same page again and again, with new sequence numbers.
 type endless struct {
 	dynamo.Streams

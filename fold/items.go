@@ -22,24 +22,19 @@ type Checkpoint struct {
 	At       time.Time `dynamodbav:"at"`
 }
 
-// How long the runtime's own items are kept. Shards are kept for a day, so a finished one's checkpoint has long served
-// its purpose; it stays because marks of rarely written items may still refer to it.
+// How long the runtime's own items are kept. Streams keep changes for a day, so a checkpoint that was not written for
+// longer has served its purpose; it stays because marks of rarely written items may still refer to it.
 const (
 	keepCheckpoint = 90 * 24 * time.Hour
 	keepDead       = 90 * 24 * time.Hour
 	keepTombstone  = 48 * time.Hour
 )
 
-// Checkpoints is the entity of checkpoints. Only a finished shard's expires.
+// Checkpoints is the entity of checkpoints.
 var Checkpoints = table.Define[Checkpoint, CheckpointKey]("fold.checkpoint", table.Def[Checkpoint]{
 	PK: "FOLD#{group}", SK: "CHECKPOINT#{shard}",
-	Expires: func(c *Checkpoint) time.Time {
-		if !c.Done {
-			return time.Time{}
-		}
-		return c.At.Add(keepCheckpoint)
-	},
-	Doc: "How far a group of folds has counted a stream shard.",
+	Expires: func(c *Checkpoint) time.Time { return c.At.Add(keepCheckpoint) },
+	Doc:     "How far a group of folds has counted a stream shard.",
 })
 
 // LeaseKey is where the lease of a stream shard is kept.

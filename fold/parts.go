@@ -4,7 +4,17 @@ import "github.com/onefold/onefold/table"
 
 // Schema is the part of a table's schema that the runtime itself writes. Include it in the schema of every table that
 // workers run on.
-var Schema = table.MustSchema("fold", Checkpoints, Leases, DeadLetters, DeadLettersOf)
+var Schema = table.MustSchema("fold", Checkpoints, Leases, DeadLetters, CheckpointsOf, DeadLettersOf)
+
+// GroupIn names a group.
+type GroupIn struct {
+	Group string `dynamodbav:"group"`
+}
+
+// CheckpointsOf lists how far a group is in each shard.
+var CheckpointsOf = table.NewQuery(Checkpoints, table.QueryDef[GroupIn]{
+	ID: "F2", Question: "how far a group of folds is", PK: "FOLD#{group}", Prefix: "CHECKPOINT#",
+})
 
 // FoldIn names a fold.
 type FoldIn struct {

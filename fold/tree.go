@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/onefold/onefold/dynamo"
 )
 
 // refresh lists the shards when it is time to, and reads the checkpoints of those that are new.
@@ -38,7 +40,14 @@ func (w *Worker) refresh(ctx context.Context) error {
 		seq, _ := sh.durable()
 		sh.position = later(sh.position, seq)
 	}
-	w.forgetTrimmed()
+	if err := w.forgetTrimmed(ctx); err != nil {
+		return err
+	}
+	if w.listed == 0 {
+		if err := w.findMissed(ctx); err != nil {
+			return err
+		}
+	}
 	w.listed, w.listAt = w.turns, now.Add(w.o.Refresh)
 	return w.keepLeases(ctx)
 }
@@ -75,20 +84,57 @@ func (w *Worker) shard(id string) *shard {
 }
 
 // forgetTrimmed drops the shards that are not listed any more and of which nothing waits.
-func (w *Worker) forgetTrimmed() {
+func (w *Worker) forgetTrimmed(ctx context.Context) error {
+	var unfinished []*shard
+	for _, sh := range w.order {
+		if !sh.listed && sh.waiting == 0 && !sh.finished() {
+			unfinished = append(unfinished, sh)
+		}
+	}
+	if err := w.readCheckpoints(ctx, unfinished); err != nil { // others may have finished them
+		return err
+	}
+	for _, sh := range unfinished {
+		if !sh.finished() {
+			w.missedShard(sh.id, sh.position)
+		}
+	}
 	w.order = slices.DeleteFunc(w.order, func(sh *shard) bool {
 		if sh.listed || sh.waiting > 0 {
 			return false
-		}
-		if !sh.finished() {
-			w.counts.missed.Add(1)
-			w.o.Logger.Error("fold: a shard was trimmed before it was finished: rebuild the derived items",
-				"group", w.o.Group, "shard", sh.id, "after", sh.position)
 		}
 		w.elders[sh.id], _ = sh.durable()
 		delete(w.shards, sh.id)
 		return true
 	})
+	return nil
+}
+
+func (w *Worker) missedShard(id string, after Sequence) {
+	w.counts.missed.Add(1)
+	w.o.Logger.Error("fold: a shard was trimmed before it was read to its end: rebuild the derived items",
+		"group", w.o.Group, "shard", id, "after", after)
+}
+
+// findMissed looks, when a worker starts, for shards that the group had begun and that are gone: what came in them
+// after the checkpoint was missed while no worker ran. It is told once; the checkpoint is then closed.
+func (w *Worker) findMissed(ctx context.Context) error {
+	for c, err := range CheckpointsOf.All(ctx, w.table, GroupIn{Group: w.o.Group}) {
+		if err != nil {
+			return fmt.Errorf("fold: list checkpoints: %w", err)
+		}
+		if sh := w.shards[c.Shard]; c.Done || sh != nil && sh.listed {
+			continue
+		}
+		w.missedShard(c.Shard, Sequence(c.Position))
+		gone := newShard(c.Shard)
+		gone.observe(Sequence(c.Position), true, false, 0)
+		gone.position, gone.end, gone.missed = Sequence(c.Position), true, c.Missed+1
+		if err := w.putCheckpoint(ctx, gone); err != nil && !dynamo.IsConditionFailed(err) {
+			return fmt.Errorf("fold: close checkpoint: %w", err)
+		}
+	}
+	return nil
 }
 
 // ready returns the shards that may be read now: not finished, owned, and their parents finished or trimmed.

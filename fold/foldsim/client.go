@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -110,6 +112,21 @@ func (c *client) BatchGetItem(_ context.Context, in *dynamodb.BatchGetItemInput,
 			}
 			if len(left) > 0 {
 				out.UnprocessedKeys[name] = types.KeysAndAttributes{Keys: left, ConsistentRead: ask.ConsistentRead}
+			}
+		}
+		return nil
+	})
+	return out, err
+}
+
+// Query answers the one form of key condition that folds use: a partition and the beginning of the sort key.
+func (c *client) Query(_ context.Context, in *dynamodb.QueryInput, _ ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error) {
+	out := &dynamodb.QueryOutput{}
+	err := c.p.call(func() error {
+		prefix := stringOf(in.ExpressionAttributeValues[":pk"]) + "\xff" + stringOf(in.ExpressionAttributeValues[":sk"])
+		for _, id := range slices.Sorted(maps.Keys(c.p.world.items)) {
+			if strings.HasPrefix(id, prefix) {
+				out.Items = append(out.Items, c.p.world.items[id])
 			}
 		}
 		return nil

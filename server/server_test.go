@@ -47,7 +47,7 @@ func newHouse(t *testing.T, change func(*server.Options)) *house {
 	must(t, analytics.Schema.Ensure(ctx, db, "onefold"))
 	described, err := db.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: aws.String("onefold")})
 	must(t, err)
-	worker, err := fold.NewWorker(tbl, fold.Streams(db, *described.Table.LatestStreamArn), analytics.Folds(analytics.Config{}), fold.Options{Group: analytics.FoldGroup})
+	worker, err := fold.NewWorker(tbl, fold.Streams(db, *described.Table.LatestStreamArn), analytics.Folds(analytics.Config{Retention: analytics.SiteRetention(tbl)}), fold.Options{Group: analytics.FoldGroup})
 	must(t, err)
 	_, err = analytics.CreateSite(ctx, tbl, analytics.NewSite{ID: "blog", TimeZone: "UTC"})
 	must(t, err)

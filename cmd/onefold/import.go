@@ -14,7 +14,7 @@ import (
 
 // Folds of an import work on large batches: the whole log is there, so nobody waits for its first statistics, and an
 // item that many lines touch is written once a batch.
-var importTuning = tuning{flushChanges: 60_000, flushAge: 5 * time.Second}
+var importTuning = tuning{flushChanges: 10_000, flushAge: 5 * time.Second}
 
 type importCommand struct {
 	Site          string   `required:"" help:"The site that the lines belong to; made, in UTC, when there is none."`

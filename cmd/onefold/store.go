@@ -61,7 +61,7 @@ func (s *store) prepare(ctx context.Context, o fold.Options) error {
 		return err
 	}
 	source := fold.Streams(s.db, aws.ToString(described.Table.LatestStreamArn))
-	s.worker, err = fold.NewWorker(s.table, source, analytics.Folds(analytics.Config{}), o)
+	s.worker, err = fold.NewWorker(s.table, source, analytics.Folds(analytics.Config{Retention: analytics.SiteRetention(s.table)}), o)
 	return err
 }
 

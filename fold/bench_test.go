@@ -12,6 +12,7 @@ import (
 	streamtypes "github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
 
 	"github.com/onefold/onefold/dynamo"
+	"github.com/onefold/onefold/engine"
 	"github.com/onefold/onefold/fold"
 	"github.com/onefold/onefold/table"
 )
@@ -166,6 +167,32 @@ func BenchmarkUnread(b *testing.B) {
 	b.ResetTimer()
 	if err := w.Drain(b.Context()); err != nil {
 		b.Fatal(err)
+	}
+	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "changes/s")
+}
+
+// BenchmarkEngine folds what is in the stream of an embedded engine.
+func BenchmarkEngine(b *testing.B) {
+	e := openEngine(b, engine.Options{StreamShards: 2})
+	t := e.table()
+	const part = 1000
+	for from := 0; from < b.N; from += part {
+		batch := make([]order, 0, part)
+		for i := from; i < min(b.N, from+part); i++ {
+			batch = append(batch, order{orderKey{fmt.Sprint(i)}, fmt.Sprint("r", i%100), i})
+		}
+		if err := orders.PutMany(b.Context(), t, batch); err != nil {
+			b.Fatal(err)
+		}
+	}
+	w := e.worker(b, e.db, fold.Options{})
+	b.ReportAllocs()
+	b.ResetTimer()
+	if err := w.Drain(b.Context()); err != nil {
+		b.Fatal(err)
+	}
+	if got := w.Status().Changes; got < int64(b.N) {
+		b.Fatalf("%d changes were folded of %d", got, b.N)
 	}
 	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "changes/s")
 }

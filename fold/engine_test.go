@@ -96,6 +96,18 @@ func worldFold() *fold.Fold {
 	}))
 }
 
+// clock is a time that tests move.
+type clock struct{ nanos atomic.Int64 }
+
+func newClock() *clock {
+	c := &clock{}
+	c.nanos.Store(time.Date(2026, 5, 12, 14, 0, 0, 0, time.UTC).UnixNano())
+	return c
+}
+
+func (c *clock) now() time.Time      { return time.Unix(0, c.nanos.Load()).UTC() }
+func (c *clock) add(d time.Duration) { c.nanos.Add(int64(d)) }
+
 // bench is an engine with the test's table.
 type bench struct {
 	db  *engine.DB

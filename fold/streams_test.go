@@ -195,12 +195,12 @@ func readAll(t *testing.T, src fold.Source) []fold.Change {
 
 // TestRemovalsByServiceAreTold deletes one item and lets another expire.
 func TestRemovalsByServiceAreTold(t *testing.T) {
-	now := time.Date(2026, 5, 12, 14, 0, 0, 0, time.UTC)
-	b := openEngine(t, engine.Options{Clock: func() time.Time { return now }, TTLInterval: -1})
+	clock := newClock()
+	b := openEngine(t, engine.Options{Clock: clock.now, TTLInterval: -1})
 	for _, pk := range []string{"deleted", "expired"} {
 		it := map[string]types.AttributeValue{"pk": &types.AttributeValueMemberS{Value: pk}, "sk": &types.AttributeValueMemberS{Value: "s"}}
 		if pk == "expired" {
-			it["ttl"] = &types.AttributeValueMemberN{Value: strconv.FormatInt(now.Unix()+60, 10)}
+			it["ttl"] = &types.AttributeValueMemberN{Value: strconv.FormatInt(clock.now().Unix()+60, 10)}
 		}
 		if _, err := b.db.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: ptr("table"), Item: it}); err != nil {
 			t.Fatal(err)
@@ -210,7 +210,7 @@ func TestRemovalsByServiceAreTold(t *testing.T) {
 	if _, err := b.db.DeleteItem(t.Context(), &dynamodb.DeleteItemInput{TableName: ptr("table"), Key: key}); err != nil {
 		t.Fatal(err)
 	}
-	now = now.Add(time.Hour)
+	clock.add(time.Hour)
 	if _, err := b.db.ExpireNow(t.Context()); err != nil {
 		t.Fatal(err)
 	}

@@ -245,8 +245,8 @@ func TestReplaceState(t *testing.T) {
 
 // TestMissedChangesAreTold lets changes be trimmed before they are read.
 func TestMissedChangesAreTold(t *testing.T) {
-	now := time.Date(2026, 5, 12, 14, 0, 0, 0, time.UTC)
-	b := openEngine(t, engine.Options{Clock: func() time.Time { return now }, TTLInterval: -1})
+	clock := newClock()
+	b := openEngine(t, engine.Options{Clock: clock.now, TTLInterval: -1})
 	tab := b.table()
 	put(t, tab, order{orderKey{"1"}, "r", 1})
 	drain(t, newWorker(t, tab, fold.Streams(b.db, b.arn), fold.Options{}, totalsFold()))
@@ -254,7 +254,7 @@ func TestMissedChangesAreTold(t *testing.T) {
 	if err := b.db.RollShards(t.Context(), "table"); err != nil {
 		t.Fatal(err)
 	}
-	now = now.Add(30 * time.Hour)
+	clock.add(30 * time.Hour)
 	put(t, tab, order{orderKey{"3"}, "r", 100})
 	if err := b.db.TrimStreams(t.Context()); err != nil {
 		t.Fatal(err)
@@ -299,9 +299,9 @@ func TestFaultyDefinitionsAreRefused(t *testing.T) {
 
 // TestLeasesAreShared starts a second worker beside one that has all shards.
 func TestLeasesAreShared(t *testing.T) {
-	now := time.Date(2026, 5, 12, 14, 0, 0, 0, time.UTC)
-	b := openEngine(t, engine.Options{StreamShards: 4, Clock: func() time.Time { return now }})
-	tab := table.New(b.db, "table", table.Options{Clock: func() time.Time { return now }})
+	clock := newClock()
+	b := openEngine(t, engine.Options{StreamShards: 4, Clock: clock.now})
+	tab := table.New(b.db, "table", table.Options{Clock: clock.now})
 	worker := func(name string) *fold.Worker {
 		return newWorker(t, tab, fold.Streams(b.db, b.arn), fold.Options{Leases: true, LeaseFor: 30 * time.Second, Owner: name}, totalsFold())
 	}
@@ -319,7 +319,7 @@ func TestLeasesAreShared(t *testing.T) {
 		t.Fatalf("the only worker has %d shards of 4", owned(a))
 	}
 	for range 6 {
-		now = now.Add(11 * time.Second)
+		clock.add(11 * time.Second)
 		drain(t, other)
 		drain(t, a)
 	}
@@ -327,7 +327,7 @@ func TestLeasesAreShared(t *testing.T) {
 		t.Errorf("two workers have %d and %d shards of 4", owned(a), owned(other))
 	}
 	for range 2 { // a is gone, its leases end
-		now = now.Add(31 * time.Second)
+		clock.add(31 * time.Second)
 		drain(t, other)
 	}
 	if owned(other) != 4 {

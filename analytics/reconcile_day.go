@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/onefold/onefold/fold"
@@ -58,8 +60,8 @@ func (c *checkOf[S, K]) busy() {
 }
 
 // wanted is what a key's item should be.
-func (c *checkOf[S, K]) wanted(d *derived, k K) S {
-	if s := c.kind.want(d)[k]; s != nil {
+func (c *checkOf[S, K]) wanted(want map[K]*S, k K) S {
+	if s := want[k]; s != nil {
 		return *s
 	}
 	return c.kind.zero(k)
@@ -88,7 +90,7 @@ func (c *checkOf[S, K]) find(ctx context.Context, d *derived) error {
 			return err
 		}
 		for i, k := range chunk {
-			w := c.wanted(d, k)
+			w := c.wanted(want, k)
 			if !c.same(&loaded[i].State, &w) {
 				c.suspects = append(c.suspects, k)
 			}
@@ -115,13 +117,14 @@ func (c *checkOf[S, K]) after(ctx context.Context, d *derived) error {
 	if err != nil {
 		return err
 	}
+	want := c.kind.want(d)
 	var left []K
 	for i, k := range c.suspects {
 		if loaded[i].Version != c.versions[i] {
 			left = append(left, k)
 			continue
 		}
-		w := c.wanted(d, k)
+		w := c.wanted(want, k)
 		if c.same(&loaded[i].State, &w) {
 			continue
 		}
@@ -268,30 +271,25 @@ func (r *reconciler) visitors(ctx context.Context, day string, d *derived) (mend
 
 // followers compares what follows from events and visitors' days.
 func (r *reconciler) followers(ctx context.Context, day string, d *derived) error {
-	hours, err := r.cal.hours(day)
-	if err != nil {
-		return err
-	}
 	sessions := &checkOf[Session, SessionKey]{r: r, kind: kindOfSession}
 	stats := &checkOf[Stats, StatsKey]{r: r, kind: kindOfStats}
 	breakdowns := &checkOf[Breakdown, BreakdownKey]{r: r, kind: kindOfBreakdown}
 	checks := []check{sessions, stats, breakdowns}
+	err := r.storedHours(ctx, day, func(k StatsKey) { stats.stored = append(stats.stored, k) },
+		func(k BreakdownKey) { breakdowns.stored = append(breakdowns.stored, k) })
+	if err != nil {
+		return err
+	}
 	if r.onlyHour != "" {
-		hours, checks = []string{r.onlyHour}, checks[1:]
-		stats.kind.want = only(stats.kind.want, func(k StatsKey) bool { return k.Start == r.onlyHour })
-		breakdowns.kind.want = only(breakdowns.kind.want, func(k BreakdownKey) bool { return k.Start == r.onlyHour })
+		checks = checks[1:]
+		stats.only(func(k StatsKey) bool { return k.Start == r.onlyHour })
+		breakdowns.only(func(k BreakdownKey) bool { return k.Start == r.onlyHour })
 	} else {
 		for s, err := range r.storedSessions(ctx, day) {
 			if err != nil {
 				return err
 			}
 			sessions.stored = append(sessions.stored, s.SessionKey)
-		}
-	}
-	for _, h := range hours {
-		stats.stored = append(stats.stored, StatsKey{r.site.SiteID, Hour, h})
-		for _, dimension := range Dimensions {
-			breakdowns.stored = append(breakdowns.stored, BreakdownKey{r.site.SiteID, Hour, dimension, h})
 		}
 	}
 	for _, c := range checks {
@@ -302,17 +300,38 @@ func (r *reconciler) followers(ctx context.Context, day string, d *derived) erro
 	return r.settle(ctx, day, checks...)
 }
 
-// only restricts what is wanted to some keys.
-func only[S any, K comparable](want func(*derived) map[K]*S, keep func(K) bool) func(*derived) map[K]*S {
-	return func(d *derived) map[K]*S {
-		kept := make(map[K]*S)
-		for k, s := range want(d) {
-			if keep(k) {
-				kept[k] = s
-			}
+// storedHours finds the statistics and breakdowns that a day's hours have, also under names that no hour should have.
+func (r *reconciler) storedHours(ctx context.Context, day string, stats func(StatsKey), breakdown func(BreakdownKey)) error {
+	from, to, err := r.cal.hourRange(span{day, day})
+	if err != nil {
+		return err
+	}
+	for s, err := range StatsByTime.All(ctx, r.t, StatsIn{r.site.SiteID, Hour, from, to}) {
+		if err != nil {
+			return err
 		}
+		stats(s.StatsKey)
+	}
+	for _, d := range Dimensions {
+		for b, err := range BreakdownByTime.All(ctx, r.t, BreakdownIn{r.site.SiteID, Hour, d, from, to}) {
+			if err != nil {
+				return err
+			}
+			breakdown(b.BreakdownKey)
+		}
+	}
+	return nil
+}
+
+// only restricts the comparison to some keys.
+func (c *checkOf[S, K]) only(keep func(K) bool) {
+	want := c.kind.want
+	c.kind.want = func(d *derived) map[K]*S {
+		kept := maps.Clone(want(d))
+		maps.DeleteFunc(kept, func(k K, _ *S) bool { return !keep(k) })
 		return kept
 	}
+	c.stored = slices.DeleteFunc(c.stored, func(k K) bool { return !keep(k) })
 }
 
 // refuseSealed refuses a day of which raw events may be gone: they live for a time from their arrival, and statistics

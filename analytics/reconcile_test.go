@@ -3,6 +3,8 @@ package analytics
 import (
 	"context"
 	"errors"
+	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -43,7 +45,7 @@ func overwrite[S any, K comparable](w *shop, e *table.Entity[S, K], key K, chang
 	out, err := w.db.GetItem(w.ctx, &dynamodb.GetItemInput{TableName: new("shop"), Key: k})
 	w.must(err)
 	var state S
-	if out.Item == nil {
+	if out.Item == nil || table.IsRemoved(out.Item) {
 		loaded, err := fold.Load(w.ctx, w.table, e, []K{key})
 		w.must(err)
 		state = loaded[0].State
@@ -94,12 +96,15 @@ func (w *shop) items(day string) items {
 	}
 }
 
-func TestVerifyFindsAndRebuildMends(t *testing.T) {
-	for name, tc := range map[string]struct {
-		spoil  func(*shop, items)
-		entity string
-		kind   DifferenceKind
-	}{
+// spoiled is a way to make a derived item wrong, and what verify must say of it.
+type spoiled struct {
+	spoil  func(*shop, items)
+	entity string
+	kind   DifferenceKind
+}
+
+func ways() map[string]spoiled {
+	return map[string]spoiled{
 		"wrong statistics": {func(w *shop, i items) {
 			overwrite(w, StatsItems, i.stats, func(s *Stats) { s.PageViews += 7 })
 		}, "analytics.stats", Wrong},
@@ -123,14 +128,20 @@ func TestVerifyFindsAndRebuildMends(t *testing.T) {
 		}, "analytics.breakdown", Wrong},
 		"missing breakdown": {func(w *shop, i items) { remove(w, Breakdowns, i.breakdown) }, "analytics.breakdown", Missing},
 		"wrong visitor": {func(w *shop, i items) {
-			overwrite(w, Visitors, i.visitor, func(v *Visitor) { v.Visits[0].Hours[0].Views += 3 })
+			overwrite(w, Visitors, i.visitor, func(v *Visitor) {
+				for i := range v.Visits { // none, if something else took them away before
+					v.Visits[i].Hours[0].Views += 3
+				}
+			})
 		}, "analytics.visitor", Wrong},
 		"missing visitor": {func(w *shop, i items) { remove(w, Visitors, i.visitor) }, "analytics.visitor", Missing},
 		"extra visitor": {func(w *shop, i items) {
 			visitor := i.visitor
 			visitor.VisitorID = "nobody"
 			overwrite(w, Visitors, visitor, func(v *Visitor) {
-				e := Event{EventKey: EventKey{EventID: firstID(time.UnixMilli(i.session.Start))}, Path: "/nowhere"}
+				at := time.UnixMilli(i.session.Start)
+				_, offset := at.In(calendarIn(w.T, w.site.TimeZone).zone).Zone()
+				e := Event{EventKey: EventKey{EventID: firstID(at)}, ZoneMinutes: offset / 60, Path: "/nowhere"}
 				w.must(addToVisitor(&e, func(VisitorKey) *Visitor { return v }))
 			})
 		}, "analytics.visitor", Extra},
@@ -157,7 +168,11 @@ func TestVerifyFindsAndRebuildMends(t *testing.T) {
 		"missing breakdown of a month": {func(w *shop, i items) {
 			remove(w, Breakdowns, BreakdownKey{w.site.SiteID, Month, ByPage, monthOf(i.day)})
 		}, "analytics.breakdown", Missing},
-	} {
+	}
+}
+
+func TestVerifyFindsAndRebuildMends(t *testing.T) {
+	for name, tc := range ways() {
 		t.Run(name, func(t *testing.T) {
 			w := newShop(t, "Europe/Berlin", utc("2026-04-03T12:00"))
 			w.ingest(shopTraffic(rand.New(rand.NewPCG(5, 6)), utc("2026-03-30T22:00"), utc("2026-04-02T22:00"), 60)...)
@@ -174,13 +189,88 @@ func TestVerifyFindsAndRebuildMends(t *testing.T) {
 			if mended.Mended == 0 || mended.Mended != mended.Count || len(mended.Busy) > 0 {
 				t.Errorf("rebuild mended %d of %d, busy %v: %+v", mended.Mended, mended.Count, mended.Busy, mended.List)
 			}
-			w.drain()
-			w.rollUp()
-			w.checkClean("2026-03-31", "2026-04-02")
-			w.checkReports("2026-03-31", "2026-04-02")
-			w.checkSums("2026-03-31", "2026-04-02")
+			w.checkMended("2026-03-31", "2026-04-02")
 		})
 	}
+}
+
+func (w *shop) checkMended(from, to string) {
+	w.Helper()
+	w.drain()
+	w.rollUp()
+	w.checkClean(from, to)
+	w.checkReports(from, to)
+	w.checkSums(from, to)
+}
+
+// Several things are wrong at once, some of which make others wrong, and are mended at once.
+func TestRebuildMendsManyThingsAtOnce(t *testing.T) {
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	random := rand.New(rand.NewPCG(seed, 10))
+	w := newShop(t, "Asia/Kathmandu", utc("2026-04-05T12:00"))
+	w.ingest(shopTraffic(random, utc("2026-03-29T18:15"), utc("2026-04-03T18:15"), 150)...)
+	w.drain()
+	w.rollUp()
+	all := ways()
+	names := slices.Sorted(maps.Keys(all))
+	for range 4 {
+		for range 5 {
+			name, day := names[random.IntN(len(names))], shiftDay("2026-03-30", random.IntN(5))
+			t.Logf("%s on %s", name, day)
+			all[name].spoil(w, w.items(day))
+			if random.IntN(2) == 0 {
+				w.drain()
+			}
+			if random.IntN(4) == 0 {
+				w.rollUp()
+			}
+		}
+		w.rebuild("2026-03-30", "2026-04-03")
+		w.checkMended("2026-03-30", "2026-04-03")
+	}
+}
+
+// Dimensions with more values than a breakdown holds still add up, in every tier, and are verified and rebuilt.
+func TestFullBreakdowns(t *testing.T) {
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	random := rand.New(rand.NewPCG(seed, 11))
+	w := newShop(t, "UTC", utc("2026-04-05T12:00"))
+	hits := shopTraffic(random, utc("2026-04-01T08:00"), utc("2026-04-01T10:00"), 3*maxValues)
+	for i := range hits {
+		hits[i].Path = fmt.Sprintf("/p/%d", random.IntN(2*maxValues))
+	}
+	for chunk := range slices.Chunk(hits, maxValues/2) {
+		w.ingest(chunk...)
+		w.drain()
+	}
+	w.rollUp()
+	check := func() {
+		t.Helper()
+		out := w.report(ReportIn{From: "2026-04-01", To: "2026-04-30"})
+		var sum, other int64
+		for _, row := range out.Top {
+			sum += row.PageViews
+			if row.Value == Other {
+				other = row.PageViews
+			}
+		}
+		if sum != out.Totals.PageViews || other == 0 || len(out.Top) > maxValues+2 {
+			t.Errorf("%d rows add up to %d, of which %d others; totals %+v", len(out.Top), sum, other, out.Totals.Figures)
+		}
+		w.checkClean("2026-04-01", "2026-04-01")
+	}
+	check()
+	for _, start := range []string{"2026-04-01T08:00:00Z", "2026-04-01T09:00:00Z"} {
+		overwrite(w, Breakdowns, BreakdownKey{"shop", Hour, ByPage, start}, func(b *Breakdown) { b.Other.PageViews++ })
+	}
+	if d := w.rebuild("2026-04-01", "2026-04-01"); d.Mended < 2 {
+		t.Errorf("rebuild mended %d", d.Mended)
+	}
+	w.drain()
+	w.rollUp()
+	check()
 }
 
 // While events are being written and folded, rebuild mends what nobody writes, and breaks nothing of what is.

@@ -7,10 +7,7 @@ import (
 )
 
 // A Fence is a place in the stream: the end of every shard when it was made.
-type Fence struct {
-	turn uint64
-	at   time.Time
-}
+type Fence struct{ turn uint64 }
 
 // Fence returns the present end of the stream, for WaitFor of the same worker. With leases it covers the shards that
 // this worker owns.
@@ -21,11 +18,8 @@ func (w *Worker) Fence(ctx context.Context) (Fence, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.listAt = time.Time{} // the stream may have shards that were not listed yet
-	return Fence{turn: w.turns + 1, at: w.o.Clock()}, nil
+	return Fence{turn: w.turns + 1}, nil
 }
-
-// clockSlack is how far the stream's times may be off: they are whole seconds, and of another clock.
-const clockSlack = 2 * time.Second
 
 // WaitFor returns when everything before the fence is folded and durable. It does the work itself, also while Run does.
 func (w *Worker) WaitFor(ctx context.Context, f Fence) error {
@@ -57,7 +51,7 @@ func (w *Worker) WaitFor(ctx context.Context, f Fence) error {
 }
 
 // passed reports whether everything before a fence is durable: every shard that was listed after it has, also after it,
-// been read to its tip or to a change that is later than it, and nothing of that waits.
+// been read to its tip, and nothing of that waits. Times of changes cannot tell: they are of another clock.
 func (w *Worker) passed(f Fence) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -69,7 +63,7 @@ func (w *Worker) passed(f Fence) bool {
 		if !sh.listed || sh.finished() || !w.owns(sh, now) {
 			continue
 		}
-		if sh.tip < f.turn && !sh.lastAt.After(f.at.Add(clockSlack)) {
+		if sh.tip < f.turn {
 			return false
 		}
 	}

@@ -46,8 +46,9 @@ func (f *Fold) From() []string {
 // New declares a fold. S is the state, which is the derived item itself; K its key.
 //
 // merge adds a delta to a state. It must be associative and commutative, with the zero state (key set, nothing else) as
-// identity, so that neither order nor batching matters; foldtest checks these laws. It may keep parts of delta, which
-// is not used again.
+// identity, so that neither order nor batching matters; foldtest checks these laws. Changes of one source item do come
+// in their order, so "the last one wins" is sound for a state that only one source item touches. merge may keep parts
+// of delta, which is not used again. It is called concurrently, for different items.
 func New[S any, K comparable](name string, into *table.Entity[S, K], merge func(into, delta *S), from ...From[S, K]) *Fold {
 	f := &Fold{name: name, into: into.Name()}
 	for _, fr := range from {
@@ -76,8 +77,8 @@ type From[S, K any] struct {
 // state with its key set, or what this batch has put there already. apply adds to it, and touches only states that
 // the change does change.
 //
-// apply is pure: what it does depends on the change alone. An error sends the change to the dead letters, without a
-// trace in any state. So does a key that the entity refuses.
+// apply is pure: what it does depends on the change alone. It may be called again for a change, and concurrently. An
+// error sends the change to the dead letters, without a trace in any state. So does a key that the entity refuses.
 func On[T any, TK comparable, S any, K comparable](src *table.Entity[T, TK], apply func(c Typed[T], at func(K) *S) error) From[S, K] {
 	return From[S, K]{
 		source: sourceOf(src),

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/fnv"
+	"strings"
 
 	"github.com/onefold/onefold/table"
 )
@@ -71,7 +72,7 @@ func reason(err error) string {
 	if len(s) > maxReason {
 		s = s[:maxReason]
 	}
-	return s
+	return strings.ToValidUTF8(s, "?")
 }
 
 // deadChange notes that a lane could not apply a change.

@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -120,7 +121,7 @@ func NewWorker(t *table.Table, src Source, folds []*Fold, o Options) (*Worker, e
 		table: t, source: src, o: o.withDefaults(t), read: make(map[string][]*reader),
 		shards: make(map[string]*shard), elders: make(map[string]Sequence),
 	}
-	if err := checkFolds(folds); err != nil {
+	if err := checkFolds(folds, w.o.Group); err != nil {
 		return nil, err
 	}
 	depth, err := chainDepth(folds)
@@ -156,13 +157,14 @@ func (w *Worker) listen(s *source, l lane) {
 // wants reports whether any fold reads an entity's changes.
 func (w *Worker) wants(entity string) bool { return len(w.read[entity]) > 0 }
 
-func checkFolds(folds []*Fold) error {
-	var errs []error
+func checkFolds(folds []*Fold, group string) error {
+	errs := []error{checkName("group", group)}
 	if len(folds) == 0 {
 		errs = append(errs, errors.New("no folds"))
 	}
 	names, into := map[string]bool{}, map[string]string{}
 	for _, f := range folds {
+		errs = append(errs, checkName("fold", f.name))
 		if names[f.name] {
 			errs = append(errs, fmt.Errorf("two folds are called %s", f.name))
 		}
@@ -171,8 +173,16 @@ func checkFolds(folds []*Fold) error {
 		}
 		names[f.name], into[f.into] = true, f.name
 	}
-	if len(errs) > 0 {
-		return fmt.Errorf("%w: %w", ErrDefinition, errors.Join(errs...))
+	if err := errors.Join(errs...); err != nil {
+		return fmt.Errorf("%w: %w", ErrDefinition, err)
+	}
+	return nil
+}
+
+// checkName refuses what could not stand in the keys of checkpoints and dead letters.
+func checkName(what, name string) error {
+	if name == "" || strings.Contains(name, "#") {
+		return fmt.Errorf("%s %q: a name is not empty and has no '#'", what, name)
 	}
 	return nil
 }

@@ -284,6 +284,7 @@ func TestFaultyDefinitionsAreRefused(t *testing.T) {
 		"one name":      {totalsFold(), fold.New("totals", worlds, func(into, d *world) {}, fold.On(orders, func(fold.Typed[order], func(worldKey) *world) error { return nil }))},
 		"one entity":    {totalsFold(), fold.New("again", totals, merge, on)},
 		"a circle":      {totalsFold(), loop},
+		"a bad name":    {fold.New("f#1", totals, merge, on)},
 		"no merge":      {fold.New("f", totals, nil, on)},
 		"no source":     {fold.New("f", totals, merge)},
 		"other state":   {fold.New("f", totals, merge, on).With(fold.Removable(func(*world) bool { return false }))},

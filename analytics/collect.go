@@ -6,13 +6,11 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/onefold/onefold/dynamo"
 	"github.com/onefold/onefold/table"
 )
 
@@ -40,6 +38,8 @@ type Outcome struct {
 // CollectorOptions configure a Collector. The zero value has good defaults.
 type CollectorOptions struct {
 	Concurrency int // writes in flight at once, over all calls; default 128
+	// Sleep waits before a request that was throttled is sent again, or returns the context's error; default: a timer.
+	Sleep func(context.Context, time.Duration) error
 }
 
 // A Collector stores events. It keeps in memory what it needs of the sites that events come for: their settings for ten
@@ -47,6 +47,7 @@ type CollectorOptions struct {
 type Collector struct {
 	t     *table.Table
 	sites *siteCache
+	retry throttled
 	slots chan struct{} // taken by writes in flight
 }
 
@@ -55,7 +56,8 @@ func NewCollector(t *table.Table, o CollectorOptions) *Collector {
 	if o.Concurrency <= 0 {
 		o.Concurrency = 128
 	}
-	return &Collector{t: t, sites: newSiteCache(t), slots: make(chan struct{}, o.Concurrency)}
+	retry := throttled{o.Sleep}
+	return &Collector{t: t, sites: newSiteCache(t, retry), retry: retry, slots: make(chan struct{}, o.Concurrency)}
 }
 
 // Forget makes the collector read a site's settings again before its next event.
@@ -113,12 +115,6 @@ func (c *Collector) ingest(ctx context.Context, s *siteState, h *Hit, o *Outcome
 	return nil
 }
 
-// How often a request that was throttled is sent again, and how long it waits: twice as long each time.
-const (
-	maxThrottles  = 8
-	firstThrottle = 20 * time.Millisecond
-)
-
 // create writes the event when there is a free slot.
 func (c *Collector) create(ctx context.Context, e *Event) error {
 	select {
@@ -127,26 +123,7 @@ func (c *Collector) create(ctx context.Context, e *Event) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	return retryThrottled(ctx, func() error { return IngestEvent.Run(ctx, c.t, e) })
-}
-
-// retryThrottled does something again that the store refuses for its rate, a bounded number of times.
-func retryThrottled(ctx context.Context, do func() error) error {
-	wait := firstThrottle
-	for try := 0; ; try++ {
-		err := do()
-		if err == nil || !dynamo.IsThrottle(err) || try == maxThrottles {
-			return err
-		}
-		timer := time.NewTimer(wait/2 + rand.N(wait))
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-			timer.Stop()
-			return ctx.Err()
-		}
-		wait *= 2
-	}
+	return c.retry.do(ctx, func() error { return IngestEvent.Run(ctx, c.t, e) })
 }
 
 // ContentID makes the event id of something that has none, such as a line of a log: of its time, its content, and its

@@ -240,7 +240,9 @@ func TestIngestRetriesThrottledWrites(t *testing.T) {
 	w := newWorld(t, noon)
 	s := w.site("site", "UTC")
 	api := &throttling{API: w.db, random: rand.New(rand.NewPCG(1, 2))}
-	w.collector = NewCollector(table.New(api, "test", table.Options{Clock: w.clock.Now}), CollectorOptions{Concurrency: 8})
+	w.collector = NewCollector(table.New(api, "test", table.Options{Clock: w.clock.Now}), CollectorOptions{
+		Concurrency: 8, Sleep: func(ctx context.Context, _ time.Duration) error { return ctx.Err() },
+	})
 	w.visitorIDsOf(s, true, noon) // the site is known
 	for _, o := range w.ingest("site", drawHits(rand.New(rand.NewPCG(3, 4)), 60, 5, noon.Add(-time.Hour), noon)...) {
 		if o.Status != Stored {

@@ -1,5 +1,7 @@
 package analytics
 
+import "strings"
+
 // Dimension is one way to break statistics down.
 type Dimension string
 
@@ -30,3 +32,12 @@ const (
 
 // Dimensions are all of them.
 var Dimensions = append([]Dimension{ByPage, ByEventName}, visitDimensions[:]...)
+
+// dimensionList names all dimensions, for people.
+func dimensionList() string {
+	names := make([]string, len(Dimensions))
+	for i, d := range Dimensions {
+		names[i] = string(d)
+	}
+	return strings.Join(names, ", ")
+}

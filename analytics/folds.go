@@ -27,7 +27,7 @@ type Config struct {
 // time, and again after ten seconds. A site that cannot be read has the defaults: what is then written lives for
 // another time, and until the next write.
 func SiteRetention(t *table.Table) func(siteID string) Retention {
-	sites := newSiteCache(t)
+	sites := newSiteCache(t, throttled{})
 	return func(siteID string) Retention {
 		ctx, cancel := context.WithTimeout(context.Background(), retentionTimeout)
 		defer cancel()

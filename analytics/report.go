@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/onefold/onefold/table"
@@ -11,7 +12,7 @@ import (
 
 var (
 	// ErrReport is returned when a report is asked for in a way that has no answer: a malformed or empty range, an
-	// unknown period.
+	// unknown period or dimension.
 	ErrReport = errors.New("analytics: report")
 	// ErrExpired is returned when a report asks for buckets finer than those still kept. The message says what to ask
 	// for instead.
@@ -168,6 +169,9 @@ func (in ReportIn) check() error {
 	case Day, Month:
 	default:
 		return fmt.Errorf("%w: period %q: want hour, day or month", ErrReport, in.Period)
+	}
+	if !slices.Contains(Dimensions, in.By) {
+		return fmt.Errorf("%w: dimension %q: want one of %s", ErrReport, in.By, dimensionList())
 	}
 	if n := int(to.Sub(from)/(24*time.Hour)) + 1; n < 1 || n > most {
 		return fmt.Errorf("%w: %s to %s are %d days: want 1 to %d", ErrReport, in.From, in.To, n, most)

@@ -229,6 +229,7 @@ func TestReportRefuses(t *testing.T) {
 		"malformed from":   {From: "12.5.2026", To: "2026-05-11"},
 		"malformed to":     {From: "2026-05-12", To: ""},
 		"unknown period":   {From: "2026-05-12", To: "2026-05-12", Period: "week"},
+		"unknown by":       {From: "2026-05-12", To: "2026-05-12", By: "colour"},
 		"too long by hour": {From: "2024-05-12", To: "2026-05-12", Period: Hour},
 		"too long":         {From: "2006-05-12", To: "2026-05-12", Period: Month},
 	} {

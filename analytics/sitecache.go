@@ -19,7 +19,8 @@ const (
 
 // siteCache remembers sites. What it forgets it reads again.
 type siteCache struct {
-	t *table.Table
+	t     *table.Table
+	retry throttled
 
 	mu    sync.Mutex
 	sites map[string]*siteEntry
@@ -32,8 +33,8 @@ type siteEntry struct {
 	until time.Time
 }
 
-func newSiteCache(t *table.Table) *siteCache {
-	return &siteCache{t: t, sites: make(map[string]*siteEntry)}
+func newSiteCache(t *table.Table, retry throttled) *siteCache {
+	return &siteCache{t: t, retry: retry, sites: make(map[string]*siteEntry)}
 }
 
 func (c *siteCache) forget(siteID string) {
@@ -71,7 +72,7 @@ func (c *siteCache) get(ctx context.Context, siteID string) (*siteState, error) 
 	defer entry.mu.Unlock()
 	if now := c.t.Now(); !now.Before(entry.until) {
 		var state *siteState
-		err := retryThrottled(ctx, func() (err error) {
+		err := c.retry.do(ctx, func() (err error) {
 			state, err = c.load(ctx, siteID)
 			return err
 		})
@@ -95,13 +96,14 @@ func (c *siteCache) load(ctx context.Context, siteID string) (*siteState, error)
 		return nil, err
 	}
 	cal, err := newCalendar(site.TimeZone)
-	return &siteState{site: site, cal: cal, days: map[siteDay]*dayState{}}, err
+	return &siteState{site: site, cal: cal, retry: c.retry, days: map[siteDay]*dayState{}}, err
 }
 
 // siteState is what a collector knows of a site. Only the days that it has seen change.
 type siteState struct {
-	site Site
-	cal  calendar
+	site  Site
+	cal   calendar
+	retry throttled
 
 	mu   sync.RWMutex
 	days map[siteDay]*dayState
@@ -193,7 +195,7 @@ func (s *siteState) visitorsOf(ctx context.Context, t *table.Table, day string, 
 		return &dayVisitors{newVisitorIDs(importSalt(s.site.ImportKey, day)), shards}, nil
 	}
 	var salt []byte
-	err = retryThrottled(ctx, func() (err error) {
+	err = s.retry.do(ctx, func() (err error) {
 		salt, err = saltOf(ctx, t, SaltKey{s.site.SiteID, day}, end)
 		return err
 	})

@@ -42,7 +42,7 @@ func newImporter(s *store, site string, bots, assets bool) (*importer, error) {
 		return nil, err
 	}
 	return &importer{
-		collector: analytics.NewCollector(s.table, analytics.CollectorOptions{}),
+		collector: analytics.NewCollector(s.table, analytics.CollectorOptions{Concurrency: writesInFlight}),
 		site:      site, bots: bots, assets: assets, parser: accesslog.NewParser(), agents: agents,
 	}, nil
 }

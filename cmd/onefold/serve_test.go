@@ -1,0 +1,183 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/oklog/ulid/v2"
+)
+
+const (
+	testToken = "sixteen characters at least"
+	browser   = "Mozilla/5.0 (X11; Linux x86_64; rv:138.0) Gecko/20100101 Firefox/138.0"
+)
+
+// served is a server in a process of its own.
+type served struct {
+	cmd *exec.Cmd
+	url string
+	log chan struct{} // closed when the process has closed its standard error
+}
+
+var saysWhere = regexp.MustCompile(`serves (http://\S+);`)
+
+func serve(t *testing.T, data string) *served {
+	t.Helper()
+	cmd := process(t, "--data", data, "serve", "--addr", "127.0.0.1:0", "--token", testToken)
+	stderr, err := cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	s := &served{cmd: cmd, log: make(chan struct{})}
+	t.Cleanup(func() { _ = cmd.Process.Kill() }) // it has ended, unless the test failed
+	lines := bufio.NewScanner(stderr)
+	for s.url == "" && lines.Scan() {
+		if found := saysWhere.FindStringSubmatch(lines.Text()); found != nil {
+			s.url = found[1]
+		}
+	}
+	if s.url == "" {
+		t.Fatalf("serve did not say where it listens: %v", cmd.Wait())
+	}
+	go func() {
+		defer close(s.log)
+		for lines.Scan() {
+			t.Log(lines.Text())
+		}
+	}()
+	return s
+}
+
+// end sends a signal and waits until the process is gone.
+func (s *served) end(t *testing.T, signal os.Signal) error {
+	t.Helper()
+	if err := s.cmd.Process.Signal(signal); err != nil {
+		t.Fatal(err)
+	}
+	<-s.log
+	return s.cmd.Wait()
+}
+
+// send posts one event and reports whether it was acknowledged.
+func (s *served) send(ctx context.Context, id string, page int) bool {
+	body := fmt.Sprintf(`{"site":"s","id":%q,"url":"/p%d"}`, id, page)
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, s.url+"/api/event", strings.NewReader(body))
+	if err != nil {
+		return false
+	}
+	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("User-Agent", browser)
+	answer, err := http.DefaultClient.Do(r)
+	if err != nil {
+		return false
+	}
+	defer answer.Body.Close()
+	text, err := io.ReadAll(answer.Body)
+	return err == nil && answer.StatusCode == http.StatusAccepted && (strings.Contains(string(text), `"stored"`) || strings.Contains(string(text), `"duplicate"`))
+}
+
+// What a server acknowledged before it was killed is counted after it was started again, each event once, though the
+// client sends again all that it had no answer to.
+func TestKilledServer(t *testing.T) {
+	const clients, kills = 8, 4
+	data := filepath.Join(t.TempDir(), "data")
+	onefold(t, "--data", data, "site", "create", "s")
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("seed %d", seed)
+	random := rand.New(rand.NewPCG(seed, 0))
+	var mu sync.Mutex
+	acknowledged, unanswered := map[string]bool{}, map[string]bool{}
+	for range kills {
+		s := serve(t, data)
+		ctx, cancel := context.WithCancel(t.Context())
+		var wait sync.WaitGroup
+		for client := range clients {
+			wait.Go(func() {
+				for n := 0; ctx.Err() == nil; n++ {
+					id := ulid.Make().String()
+					ok := s.send(ctx, id, client)
+					mu.Lock()
+					if ok {
+						acknowledged[id] = true
+					} else {
+						unanswered[id] = true
+					}
+					mu.Unlock()
+					if !ok {
+						return
+					}
+				}
+			})
+		}
+		time.Sleep(time.Duration(50+random.IntN(300)) * time.Millisecond) // the moment of the kill is the input of this test
+		if err := s.end(t, syscall.SIGKILL); err == nil {
+			t.Fatal("a killed server ended well")
+		}
+		cancel()
+		wait.Wait()
+	}
+	s := serve(t, data)
+	for id := range unanswered {
+		if !s.send(t.Context(), id, 0) {
+			t.Fatalf("event %s was refused when it was sent again", id)
+		}
+	}
+	if err := s.end(t, syscall.SIGTERM); err != nil {
+		t.Fatalf("a server that was asked to stop ended with %v", err)
+	}
+	want := int64(len(acknowledged) + len(unanswered))
+	if len(acknowledged) == 0 {
+		t.Fatal("nothing was acknowledged")
+	}
+	countsEventually(t, data, want)
+}
+
+// countsEventually starts a server once more, which folds what is left, and expects its page views to come to want.
+func countsEventually(t *testing.T, data string, want int64) {
+	t.Helper()
+	s := serve(t, data)
+	deadline := time.Now().Add(20 * time.Second)
+	var got int64
+	for got != want && time.Now().Before(deadline) {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.url+"/api/v1/sites/s/report", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Authorization", "Bearer "+testToken)
+		answer, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var report reportJSON
+		err = json.NewDecoder(answer.Body).Decode(&report)
+		answer.Body.Close()
+		if err != nil {
+			t.Fatal(err)
+		}
+		got = report.Totals.PageViews
+	}
+	if err := s.end(t, syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if got != want {
+		t.Fatalf("%d page views, want %d", got, want)
+	}
+	onefold(t, "--data", data, "verify", "--site", "s")
+}

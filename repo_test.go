@@ -33,7 +33,7 @@ var policy = map[string][]string{
 	"table": {"vocabulary", "dynamo", "github.com/cespare/xxhash/v2", "github.com/hashicorp/golang-lru/v2", "golang.org/x/sync/..."},
 	"fold":  {"vocabulary", "dynamo", "table", "fold/...", "github.com/hashicorp/golang-lru/v2/...", "golang.org/x/sync/...", "pgregory.net/rapid"},
 
-	"analytics": {"vocabulary", "dynamo", "table", "fold", "analytics/internal/...", "internal/...", "github.com/cockroachdb/apd/v3",
+	"analytics": {"vocabulary", "dynamo", "table", "fold", "analytics/internal/...", "internal/...",
 		"github.com/cespare/xxhash/v2", "github.com/hashicorp/golang-lru/v2/...", "github.com/oklog/ulid/v2", "golang.org/x/sync/..."},
 
 	"server": {"vocabulary", "dynamo", "table", "fold", "analytics", "internal/...", "github.com/danielgtaylor/huma/v2/...",
@@ -41,6 +41,8 @@ var policy = map[string][]string{
 
 	"internal/accesslog": {"github.com/klauspost/compress/..."},
 	"internal/useragent": {"github.com/hashicorp/golang-lru/v2/..."},
+	"internal/decimal":   {"github.com/cockroachdb/apd/v3"},
+	"internal/sketch":    {"vocabulary"},
 	"internal/traffic":   {},
 
 	"cmd": {"..."},
@@ -50,7 +52,7 @@ var policy = map[string][]string{
 var forTests = []string{"engine", "dynamo", "dynamo/dynamotest", "table", "fold/...", "vocabulary",
 	"github.com/aws/aws-sdk-go-v2/...", "github.com/cockroachdb/datadriven", "github.com/rogpeppe/go-internal/...",
 	"pgregory.net/rapid", "go.uber.org/goleak", "github.com/cockroachdb/pebble/v2/vfs", "github.com/oklog/ulid/v2",
-	"github.com/cockroachdb/apd/v3", "github.com/klauspost/compress/..."}
+	"github.com/cockroachdb/apd/v3", "github.com/cespare/xxhash/v2", "github.com/klauspost/compress/..."}
 
 // vocabulary is DynamoDB's API in the SDK's types. Clients are made in cmd and in tests only, see TestClientsAreMadeInCmd.
 var vocabulary = []string{

@@ -1,6 +1,10 @@
 package analytics
 
-import "time"
+import (
+	"time"
+
+	"github.com/onefold/onefold/internal/sketch"
+)
 
 // Period is the width of a bucket.
 type Period string
@@ -30,12 +34,12 @@ type Stats struct {
 	// ActiveVisitors are those with an event in this bucket; exact, but it does not add up over hours. Hours only.
 	ActiveVisitors int64 `dynamodbav:"activeVisitors,omitempty"`
 	// Active is the set behind ActiveVisitors in a form that merges over hours. Hours only.
-	Active  Sketch `dynamodbav:"active,omitempty"`
-	Visits  int64  `dynamodbav:"visits,omitempty"` // that started in this bucket
-	Bounces int64  `dynamodbav:"bounces,omitempty"`
-	Seconds int64  `dynamodbav:"seconds,omitempty"` // total duration of the visits that started in this bucket
-	Revenue string `dynamodbav:"revenue,omitempty"` // exact decimal
-	Day     string `dynamodbav:"day,omitempty"`     // the site's day that an hour is in. Hours only
+	Active  sketch.Set `dynamodbav:"active,omitempty"`
+	Visits  int64      `dynamodbav:"visits,omitempty"` // that started in this bucket
+	Bounces int64      `dynamodbav:"bounces,omitempty"`
+	Seconds int64      `dynamodbav:"seconds,omitempty"` // total duration of the visits that started in this bucket
+	Revenue string     `dynamodbav:"revenue,omitempty"` // exact decimal
+	Day     string     `dynamodbav:"day,omitempty"`     // the site's day that an hour is in. Hours only
 	Kept
 }
 
@@ -74,13 +78,13 @@ type RealtimeKey struct {
 // Realtime counts what happened in one minute, of events that came at once. It lives for ten minutes.
 type Realtime struct {
 	RealtimeKey
-	PageViews int64     `dynamodbav:"views,omitempty"`
-	Events    int64     `dynamodbav:"events,omitempty"`
-	Visitors  Sketch    `dynamodbav:"visitors,omitempty"` // merges over minutes
-	Pages     Values    `dynamodbav:"pages,omitempty"`    // page views by path
-	Other     Count     `dynamodbav:"other,omitempty"`
-	Full      bool      `dynamodbav:"full,omitempty"`
-	ExpiresAt time.Time `dynamodbav:"-"` // stored as ttl
+	PageViews int64      `dynamodbav:"views,omitempty"`
+	Events    int64      `dynamodbav:"events,omitempty"`
+	Visitors  sketch.Set `dynamodbav:"visitors,omitempty"` // merges over minutes
+	Pages     Values     `dynamodbav:"pages,omitempty"`    // page views by path
+	Other     Count      `dynamodbav:"other,omitempty"`
+	Full      bool       `dynamodbav:"full,omitempty"`
+	ExpiresAt time.Time  `dynamodbav:"-"` // stored as ttl
 }
 
 // RollupKey names a day of a site, YYYY-MM-DD.

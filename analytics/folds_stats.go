@@ -6,6 +6,7 @@ import (
 	"github.com/cespare/xxhash/v2"
 
 	"github.com/onefold/onefold/fold"
+	"github.com/onefold/onefold/internal/decimal"
 )
 
 func foldStats(c Config, names *hourNames) *fold.Fold {
@@ -37,7 +38,7 @@ func (s *Stats) merge(o *Stats) {
 	s.Visits += o.Visits
 	s.Bounces += o.Bounces
 	s.Seconds += o.Seconds
-	s.Revenue = addDecimal(s.Revenue, o.Revenue)
+	s.Revenue = decimal.Add(s.Revenue, o.Revenue)
 	s.Day = max(s.Day, o.Day)
 	s.Kept.merge(o.Kept)
 }
@@ -48,7 +49,7 @@ func addEventToStats(e *Event, names *hourNames, at func(StatsKey) *Stats) error
 	if err != nil {
 		return err
 	}
-	revenue, err := parseDecimal(e.Revenue)
+	revenue, err := decimal.Parse(e.Revenue)
 	if err != nil {
 		return err
 	}
@@ -61,7 +62,7 @@ func addEventToStats(e *Event, names *hourNames, at func(StatsKey) *Stats) error
 	} else {
 		s.Events++
 	}
-	s.Revenue = addDecimal(s.Revenue, revenue)
+	s.Revenue = decimal.Add(s.Revenue, revenue)
 	s.Kept.note(arrivalOf(e, ms))
 	return nil
 }

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/onefold/onefold/fold"
+	"github.com/onefold/onefold/internal/decimal"
 )
 
 // tally says, from raw events and without any merging, what the derived items of a site must be.
@@ -31,7 +32,7 @@ func tallyOf(t *testing.T, events []*Event) *tally {
 		ms := e.ms(t)
 		hour := hourOfTally(hourOf(ms, e.ZoneMinutes))
 		r.change(hour, func(s *Stats) {
-			s.Revenue = addDecimal(s.Revenue, e.Revenue)
+			s.Revenue = decimal.Add(s.Revenue, e.Revenue)
 			if e.Name != "" {
 				s.Events++
 			} else {

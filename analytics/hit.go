@@ -11,6 +11,7 @@ import (
 
 	"github.com/oklog/ulid/v2"
 
+	"github.com/onefold/onefold/internal/decimal"
 	"github.com/onefold/onefold/table"
 )
 
@@ -103,7 +104,7 @@ func (s *siteState) eventOf(h *Hit, now time.Time) (e Event, at time.Time, r *re
 	if e.Path, r = pathOf(page.path, h.Imported); r != nil {
 		return e, at, r
 	}
-	revenue, err := parseDecimal(h.Revenue)
+	revenue, err := decimal.Parse(h.Revenue)
 	if err != nil {
 		return e, at, refuse(BadRevenue, "%v", err)
 	}

@@ -8,6 +8,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/onefold/onefold/fold"
+	"github.com/onefold/onefold/internal/decimal"
 )
 
 const (
@@ -163,7 +164,7 @@ func addStats(sum, part *Stats) {
 	sum.Visits += part.Visits
 	sum.Bounces += part.Bounces
 	sum.Seconds += part.Seconds
-	sum.Revenue = addDecimal(sum.Revenue, part.Revenue)
+	sum.Revenue = decimal.Add(sum.Revenue, part.Revenue)
 	sum.Kept.merge(part.Kept)
 }
 

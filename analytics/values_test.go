@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
-	"strings"
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -136,26 +135,4 @@ func FuzzStoredValues(f *testing.F) {
 		var v Visits
 		_ = v.UnmarshalDynamoDBAttributeValue(av)
 	})
-}
-
-func TestDecimals(t *testing.T) {
-	for in, want := range map[string]string{
-		"": "", "0": "", "0.00": "", "1.50": "1.5", "-0.5": "-0.5", "007": "7", ".5": "0.5", "5.": "5", "+3": "3",
-		"999999999999999.999999": "999999999999999.999999", "100": "100",
-	} {
-		if got, err := parseDecimal(in); err != nil || got != want {
-			t.Errorf("%q: %q, %v; want %q", in, got, err, want)
-		}
-	}
-	for _, in := range []string{"1e5", "NaN", "Infinity", "-", ".", "1,5", "--1", "1.2.3", strings.Repeat("9", 16), "0.0000001", " 1"} {
-		if got, err := parseDecimal(in); err == nil {
-			t.Errorf("%q is %q, want an error", in, got)
-		}
-	}
-	if got := addDecimal("0.1", "0.2"); got != "0.3" {
-		t.Errorf("0.1 + 0.2 = %s", got)
-	}
-	if got := addDecimal("12.5", "-12.5"); got != "" {
-		t.Errorf("12.5 - 12.5 = %q", got)
-	}
 }

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/oklog/ulid/v2"
+
+	"github.com/onefold/onefold/internal/decimal"
 )
 
 // Visits are the visits of one visitor's day, ordered by their first event.
@@ -44,7 +46,7 @@ func visitOf(e *Event) (Visit, error) {
 		Hours:  []HourOfVisit{{Hour: hourOf(at, e.ZoneMinutes)}},
 		Source: e.Source, Client: e.Client,
 	}
-	if v.Revenue, err = parseDecimal(e.Revenue); err != nil {
+	if v.Revenue, err = decimal.Parse(e.Revenue); err != nil {
 		return Visit{}, fmt.Errorf("analytics: revenue of event %s: %w", e.EventID, err)
 	}
 	if e.UserID != "" {
@@ -230,7 +232,7 @@ func (v *Visit) merge(o *Visit) {
 		v.UserID, v.UserAt = o.UserID, o.UserAt
 	}
 	v.Events += o.Events
-	v.Revenue = addDecimal(v.Revenue, o.Revenue)
+	v.Revenue = decimal.Add(v.Revenue, o.Revenue)
 	v.Hours = mergeHours(v.Hours, o.Hours)
 	v.Pages = mergePages(v.Pages, o.Pages)
 }

@@ -10,6 +10,8 @@ import (
 
 	"github.com/cockroachdb/datadriven"
 	"pgregory.net/rapid"
+
+	"github.com/onefold/onefold/internal/decimal"
 )
 
 var noon = time.Date(2026, 5, 12, 12, 0, 0, 0, time.UTC)
@@ -100,7 +102,7 @@ func modelVisit(t interface{ Fatal(...any) }, events []*Event) Visit {
 		if e.UserID != "" {
 			v.UserID, v.UserAt = e.UserID, e.EventID
 		}
-		v.Revenue = addDecimal(v.Revenue, e.Revenue)
+		v.Revenue = decimal.Add(v.Revenue, e.Revenue)
 		if e.Name != "" {
 			v.Events++
 			continue

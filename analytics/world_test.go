@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/onefold/onefold/engine"
 	"github.com/onefold/onefold/fold"
@@ -161,4 +162,12 @@ func drawHits(r *rand.Rand, n, visitors int, from, to time.Time) []Hit {
 		hits[i] = h
 	}
 	return hits
+}
+
+func bytesOf(av types.AttributeValue) []byte {
+	b, ok := av.(*types.AttributeValueMemberB)
+	if !ok {
+		return nil
+	}
+	return b.Value
 }

@@ -1,4 +1,7 @@
-package analytics
+// Package decimal adds amounts of money exactly. An amount is text, written plainly and without zeros that say nothing:
+// "12.5", "-3", and "" for zero; so two spellings of one amount are one text, and amounts can be compared and stored as
+// they are. It imports nothing of the project; whoever sums amounts may use it.
+package decimal
 
 import (
 	"fmt"
@@ -7,10 +10,7 @@ import (
 	"github.com/cockroachdb/apd/v3"
 )
 
-// Revenue is an exact decimal, written plainly and without zeros that say nothing: "12.5", "-3", and "" for zero. So
-// two spellings of one amount are one text.
-
-// The most digits of one event's revenue. A sum may have more.
+// The most digits of an amount that is parsed. A sum may have more.
 const (
 	maxWholeDigits    = 15
 	maxFractionDigits = 6
@@ -19,8 +19,8 @@ const (
 // exact is arithmetic without rounding.
 var exact = apd.BaseContext
 
-// addDecimal adds two amounts that parseDecimal made.
-func addDecimal(a, b string) string {
+// Add adds two amounts that Parse or Add made.
+func Add(a, b string) string {
 	switch {
 	case b == "":
 		return a
@@ -28,14 +28,14 @@ func addDecimal(a, b string) string {
 		return b
 	}
 	var sum apd.Decimal
-	if _, err := exact.Add(&sum, decimal(a), decimal(b)); err != nil {
-		return a // not of amounts that parseDecimal made: exponents a hundred thousand apart
+	if _, err := exact.Add(&sum, read(a), read(b)); err != nil {
+		return a // not of amounts that Parse made: exponents a hundred thousand apart
 	}
 	return plain(&sum)
 }
 
-// decimal reads an amount that parseDecimal made; what is none counts nothing.
-func decimal(s string) *apd.Decimal {
+// read takes an amount that Parse made; what is none counts nothing.
+func read(s string) *apd.Decimal {
 	if d, _, err := apd.NewFromString(s); err == nil {
 		return d
 	}
@@ -50,9 +50,9 @@ func plain(d *apd.Decimal) string {
 	return d.Text('f')
 }
 
-// parseDecimal reads a sender's amount: digits with an optional sign and point, at most maxWholeDigits before and
-// maxFractionDigits behind it. Nothing is nothing.
-func parseDecimal(s string) (string, error) {
+// Parse reads an amount that somebody wrote: digits with an optional sign and point, at most 15 before and 6 behind it.
+// Nothing is zero. The error says what is wrong with the text.
+func Parse(s string) (string, error) {
 	if s == "" {
 		return "", nil
 	}

@@ -1,4 +1,4 @@
-package analytics
+package sketch
 
 import (
 	"bytes"
@@ -13,21 +13,13 @@ import (
 	"pgregory.net/rapid"
 )
 
-func bytesOf(av types.AttributeValue) []byte {
-	b, ok := av.(*types.AttributeValueMemberB)
-	if !ok {
-		return nil
-	}
-	return b.Value
-}
-
 func testHash(n int) uint64 {
 	return xxhash.Sum64(binary.LittleEndian.AppendUint64(nil, uint64(n)))
 }
 
-func TestSketchIsExactWhileSmall(t *testing.T) {
-	var s Sketch
-	for i := range sketchExact {
+func TestExactWhileSmall(t *testing.T) {
+	var s Set
+	for i := range maxExact {
 		s.Add(testHash(i))
 		s.Add(testHash(i / 2))
 		if got := s.Count(); got != int64(i+1) {
@@ -36,13 +28,13 @@ func TestSketchIsExactWhileSmall(t *testing.T) {
 	}
 }
 
-// TestSketchError measures the error of many sketches at sizes up to a million against the stated 1.6 %.
-func TestSketchError(t *testing.T) {
+// TestError measures the error of many sets at sizes up to a hundred thousand against the stated 1.6 %.
+func TestError(t *testing.T) {
 	for _, n := range []int{600, 2_000, 10_000, 100_000} {
 		const rounds = 40
 		sum, bias := 0.0, 0.0
 		for round := range rounds {
-			var s Sketch
+			var s Set
 			for i := range n {
 				s.Add(testHash(round*1_000_000 + i))
 			}
@@ -58,12 +50,12 @@ func TestSketchError(t *testing.T) {
 	}
 }
 
-func TestSketchMergeLaws(t *testing.T) {
+func TestMergeLaws(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		sizes := rapid.SampledFrom([]int{0, 1, 40, 500, 700})
 		r := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 2))
-		var parts [3]Sketch
-		var all Sketch
+		var parts [3]Set
+		var all Set
 		for i := range parts {
 			for range sizes.Draw(t, "size") {
 				h := testHash(r.IntN(1200))
@@ -71,18 +63,18 @@ func TestSketchMergeLaws(t *testing.T) {
 				all.Add(h)
 			}
 		}
-		merge := func(order ...int) (s Sketch) {
+		merge := func(order ...int) (s Set) {
 			for _, i := range order {
 				s.Merge(parts[i])
 			}
 			return s
 		}
-		for _, got := range []Sketch{merge(0, 1, 2), merge(2, 0, 1), merge(1, 2, 0, 1)} {
+		for _, got := range []Set{merge(0, 1, 2), merge(2, 0, 1), merge(1, 2, 0, 1)} {
 			if !bytes.Equal(got, all) {
 				t.Fatalf("%d bytes, count %d; want %d bytes, count %d", len(got), got.Count(), len(all), all.Count())
 			}
 		}
-		var read Sketch
+		var read Set
 		av, err := all.MarshalDynamoDBAttributeValue()
 		if err != nil {
 			t.Fatal(err)
@@ -93,10 +85,10 @@ func TestSketchMergeLaws(t *testing.T) {
 	})
 }
 
-func TestSketchRefusesOtherBytes(t *testing.T) {
-	for _, b := range [][]byte{{1, 2}, {3}, {2, 0}, append([]byte{1}, make([]byte, 8*(sketchExact+1))...), {1, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0, 1}} {
-		var s Sketch
-		if err := s.UnmarshalDynamoDBAttributeValue(&types.AttributeValueMemberB{Value: b}); !errors.Is(err, ErrSketch) {
+func TestRefusesOtherBytes(t *testing.T) {
+	for _, b := range [][]byte{{1, 2}, {3}, {2, 0}, append([]byte{1}, make([]byte, 8*(maxExact+1))...), {1, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0, 1}} {
+		var s Set
+		if err := s.UnmarshalDynamoDBAttributeValue(&types.AttributeValueMemberB{Value: b}); !errors.Is(err, ErrMalformed) {
 			t.Errorf("%v: %v", b, err)
 		}
 	}

@@ -1,4 +1,8 @@
-package analytics
+// Package sketch counts distinct things of which it keeps hashes only: exactly while they are few, and with a small known
+// error, in bounded space, when they are many. Its bytes depend on the set alone, in whatever order and grouping it was
+// put together, so a fold may merge them and a recount can compare them. It imports nothing of the project; whoever
+// counts distinct things may use it.
+package sketch
 
 import (
 	"encoding/binary"
@@ -11,31 +15,31 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
-// ErrSketch is returned when a stored sketch is not one.
-var ErrSketch = errors.New("analytics: not a sketch")
+// ErrMalformed is returned when stored bytes are not a set.
+var ErrMalformed = errors.New("sketch: not a set of hashes")
 
-// Sketch is a set of 64-bit hashes that can be counted and merged, but not listed or taken from. Up to sketchExact
-// hashes it is exact. Beyond that it is a HyperLogLog of 2^12 registers with a standard error of 1.6 %
-// (1.04/sqrt(4096), Flajolet et al. 2007).
+// Set is a set of 64-bit hashes that can be counted and merged, but not listed or taken from. Up to 512 hashes it is
+// exact. Beyond that it is a HyperLogLog of 2^12 registers with a standard error of 1.6 % (1.04/sqrt(4096), Flajolet et
+// al. 2007). The zero value is empty.
 //
 // The same hashes make the same bytes, in whatever order they came (docs/format/analytics.md):
 //
 //	empty  nothing
 //	exact  0x01, then the hashes, sorted, 8 bytes each, big-endian
 //	dense  0x02, then 4,096 registers of one byte
-type Sketch []byte
+type Set []byte
 
 const (
-	sketchExact     = 512
-	sketchPrecision = 12
-	sketchRegisters = 1 << sketchPrecision
+	maxExact  = 512
+	precision = 12
+	registers = 1 << precision
 
 	exactTag = 1
 	denseTag = 2
 )
 
 // Add puts a hash into the set.
-func (s *Sketch) Add(hash uint64) {
+func (s *Set) Add(hash uint64) {
 	if s.dense() {
 		(*s).addDense(hash)
 		return
@@ -47,7 +51,7 @@ func (s *Sketch) Add(hash uint64) {
 	if found {
 		return
 	}
-	if (*s).len() == sketchExact {
+	if (*s).len() == maxExact {
 		s.condense()
 		(*s).addDense(hash)
 		return
@@ -58,7 +62,7 @@ func (s *Sketch) Add(hash uint64) {
 }
 
 // Merge puts all of another set into this one. The other is not changed, and not kept.
-func (s *Sketch) Merge(o Sketch) {
+func (s *Set) Merge(o Set) {
 	switch {
 	case len(o) == 0:
 	case len(*s) == 0:
@@ -77,28 +81,28 @@ func (s *Sketch) Merge(o Sketch) {
 	}
 }
 
-// Count estimates how many hashes were put in: exactly up to sketchExact, and beyond that with the stated error.
-func (s Sketch) Count() int64 {
+// Count estimates how many hashes were put in: exactly up to 512, and beyond that with the stated error.
+func (s Set) Count() int64 {
 	if !s.dense() {
 		return int64(s.len())
 	}
 	return int64(math.Round(s.estimate()))
 }
 
-func (s Sketch) dense() bool       { return len(s) > 0 && s[0] == denseTag }
-func (s Sketch) len() int          { return len(s) / 8 } // the tag is less than one hash
-func (s Sketch) hash(i int) uint64 { return binary.BigEndian.Uint64(s[1+8*i:]) }
+func (s Set) dense() bool       { return len(s) > 0 && s[0] == denseTag }
+func (s Set) len() int          { return len(s) / 8 } // the tag is less than one hash
+func (s Set) hash(i int) uint64 { return binary.BigEndian.Uint64(s[1+8*i:]) }
 
-func (s Sketch) search(hash uint64) (int, bool) {
+func (s Set) search(hash uint64) (int, bool) {
 	n := s.len()
 	i := sort.Search(n, func(i int) bool { return s.hash(i) >= hash })
 	return i, i < n && s.hash(i) == hash
 }
 
-// condense turns an exact sketch into registers.
-func (s *Sketch) condense() {
+// condense turns an exact set into registers.
+func (s *Set) condense() {
 	exact := *s
-	*s = make(Sketch, 1+sketchRegisters)
+	*s = make(Set, 1+registers)
 	(*s)[0] = denseTag
 	for i := range exact.len() {
 		(*s).addDense(exact.hash(i))
@@ -106,21 +110,21 @@ func (s *Sketch) condense() {
 }
 
 // addDense counts a hash in the register of its first bits: the most zeros seen before the first one in the rest.
-func (s Sketch) addDense(hash uint64) {
-	register := 1 + hash>>(64-sketchPrecision)
-	rank := uint8(bits.LeadingZeros64(hash<<sketchPrecision|1<<(sketchPrecision-1)) + 1)
+func (s Set) addDense(hash uint64) {
+	register := 1 + hash>>(64-precision)
+	rank := uint8(bits.LeadingZeros64(hash<<precision|1<<(precision-1)) + 1)
 	s[register] = max(s[register], rank)
 }
 
 // estimate is the improved raw estimator of Ertl, "New cardinality estimation algorithms for HyperLogLog sketches"
 // (2017), algorithm 6: without bias over the whole range, and without tables.
-func (s Sketch) estimate() float64 {
-	const q = 64 - sketchPrecision
+func (s Set) estimate() float64 {
+	const q = 64 - precision
 	var counts [q + 2]int
 	for _, r := range s[1:] {
 		counts[min(int(r), q+1)]++
 	}
-	const m = float64(sketchRegisters)
+	const m = float64(registers)
 	z := m * tau(1-float64(counts[q+1])/m)
 	for k := q; k >= 1; k-- {
 		z = 0.5 * (z + float64(counts[k]))
@@ -162,27 +166,27 @@ func tau(x float64) float64 {
 }
 
 // MarshalDynamoDBAttributeValue stores the set as binary.
-func (s Sketch) MarshalDynamoDBAttributeValue() (types.AttributeValue, error) {
+func (s Set) MarshalDynamoDBAttributeValue() (types.AttributeValue, error) {
 	return &types.AttributeValueMemberB{Value: slices.Clone(s)}, nil
 }
 
-// UnmarshalDynamoDBAttributeValue reads what MarshalDynamoDBAttributeValue stored. Errors: ErrSketch.
-func (s *Sketch) UnmarshalDynamoDBAttributeValue(av types.AttributeValue) error {
+// UnmarshalDynamoDBAttributeValue reads what MarshalDynamoDBAttributeValue stored. Errors: ErrMalformed.
+func (s *Set) UnmarshalDynamoDBAttributeValue(av types.AttributeValue) error {
 	b, ok := av.(*types.AttributeValueMemberB)
-	if !ok || !Sketch(b.Value).valid() {
-		return ErrSketch
+	if !ok || !Set(b.Value).valid() {
+		return ErrMalformed
 	}
 	*s = slices.Clone(b.Value)
 	return nil
 }
 
-func (s Sketch) valid() bool {
+func (s Set) valid() bool {
 	switch {
 	case len(s) == 0:
 		return true
 	case s.dense():
-		return len(s) == 1+sketchRegisters
+		return len(s) == 1+registers
 	}
-	return s[0] == exactTag && len(s)%8 == 1 && s.len() <= sketchExact &&
+	return s[0] == exactTag && len(s)%8 == 1 && s.len() <= maxExact &&
 		sort.SliceIsSorted(make([]struct{}, s.len()), func(i, j int) bool { return s.hash(i) < s.hash(j) })
 }

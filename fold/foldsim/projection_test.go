@@ -108,5 +108,5 @@ func checkAccounts(w *foldsim.World) error {
 func TestProjectionsAreInOrder(t *testing.T) {
 	foldsim.Test(t, foldsim.Scenario{
 		Folds: []*fold.Fold{projectAccounts()}, Write: appendEntry, Check: checkAccounts,
-	}, 300)
+	}, 150)
 }

@@ -41,6 +41,7 @@ var policy = map[string][]string{
 
 	"internal/accesslog": {"github.com/klauspost/compress/..."},
 	"internal/useragent": {"github.com/hashicorp/golang-lru/v2/..."},
+	"internal/calendar":  {},
 	"internal/decimal":   {"github.com/cockroachdb/apd/v3"},
 	"internal/sketch":    {"vocabulary"},
 	"internal/traffic":   {},

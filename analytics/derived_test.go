@@ -6,19 +6,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/onefold/onefold/internal/calendar"
 	"github.com/onefold/onefold/table"
 )
-
-func TestDayOf(t *testing.T) {
-	for _, at := range []string{"1970-01-01T00:00:00Z", "2024-02-29T23:59:59Z", "2026-12-31T22:30:00Z"} {
-		for _, zone := range []int{0, 60, -600, 330, 840} {
-			ms := mustTime(t, at).UnixMilli()
-			if got, want := dayOf(ms, zone), time.UnixMilli(ms).UTC().Add(time.Duration(zone)*time.Minute).Format(dayLayout); got != want {
-				t.Errorf("%s at %d: %s, want %s", at, zone, got, want)
-			}
-		}
-	}
-}
 
 func TestRealtime(t *testing.T) {
 	w := newWorld(t, noon)
@@ -79,7 +69,7 @@ func TestExpiry(t *testing.T) {
 		w.clock.Set(noon.Add(c.after))
 		visitors := 0
 		for shard := range s.Sharding.At(noon) {
-			for _, day := range []string{old.Format(dayLayout), noon.Format(dayLayout)} {
+			for _, day := range []string{old.Format(calendar.DayLayout), noon.Format(calendar.DayLayout)} {
 				visitors += w.visitorsIn(s, shard, day)
 			}
 		}
@@ -197,7 +187,7 @@ func TestFullBreakdown(t *testing.T) {
 		w.ingest("site", hits...)
 		w.drain()
 	}
-	hour := noon.Add(-time.Hour).Format(hourLayout)
+	hour := noon.Add(-time.Hour).Format(calendar.HourLayout)
 	pages, entries, stats := w.breakdowns(s, ByPage)[hour], w.breakdowns(s, ByEntryPage)[hour], w.hours(s)[hour]
 	if len(pages.Values) != maxValues || !pages.Full {
 		t.Errorf("%d pages, full %v", len(pages.Values), pages.Full)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/onefold/onefold/internal/calendar"
 	"github.com/onefold/onefold/table"
 )
 
@@ -36,11 +37,11 @@ func RecentDays(ctx context.Context, t *table.Table, siteID, from, to string, n 
 		return "", "", err
 	}
 	if last == "" {
-		cal, err := newCalendar(site.TimeZone)
+		cal, err := calendar.LoadZone(site.TimeZone)
 		if err != nil {
 			return "", "", err
 		}
-		first = cal.day(t.Now())
+		first = cal.Day(t.Now())
 		last = first
 	}
 	if to == "" {
@@ -48,8 +49,8 @@ func RecentDays(ctx context.Context, t *table.Table, siteID, from, to string, n 
 	}
 	if from == "" {
 		from = first
-		if end, err := time.Parse(dayLayout, to); err == nil && n > 0 { // a malformed day is refused by whoever gets it
-			from = end.AddDate(0, 0, 1-n).Format(dayLayout)
+		if end, err := time.Parse(calendar.DayLayout, to); err == nil && n > 0 { // a malformed day is refused by whoever gets it
+			from = end.AddDate(0, 0, 1-n).Format(calendar.DayLayout)
 		}
 	}
 	return from, to, nil
@@ -59,12 +60,12 @@ func RecentDays(ctx context.Context, t *table.Table, siteID, from, to string, n 
 // empty when there are none. Of a time of which only months are left it takes whole months. It asks at most six Query
 // calls of one item.
 func Extent(ctx context.Context, t *table.Table, site *Site) (first, last string, err error) {
-	cal, err := newCalendar(site.TimeZone)
+	cal, err := calendar.LoadZone(site.TimeZone)
 	if err != nil {
 		return "", "", err
 	}
 	for _, period := range []Period{Hour, Day, Month} {
-		from, to, err := cal.extent(ctx, t, PeriodIn{site.SiteID, period})
+		from, to, err := extent(ctx, t, cal, PeriodIn{site.SiteID, period})
 		switch {
 		case err != nil:
 			return "", "", fmt.Errorf("analytics: extent of %s: %w", site.SiteID, err)
@@ -72,10 +73,10 @@ func Extent(ctx context.Context, t *table.Table, site *Site) (first, last string
 		case first == "":
 			first, last = from, to
 		default: // a coarser bucket begins before the first finer one in it, and ends after the last
-			if monthOf(from) < monthOf(first) || period == Day && from < first {
+			if calendar.MonthOf(from) < calendar.MonthOf(first) || period == Day && from < first {
 				first = from
 			}
-			if monthOf(to) > monthOf(last) || period == Day && to > last {
+			if calendar.MonthOf(to) > calendar.MonthOf(last) || period == Day && to > last {
 				last = to
 			}
 		}
@@ -84,7 +85,7 @@ func Extent(ctx context.Context, t *table.Table, site *Site) (first, last string
 }
 
 // extent returns the days that the oldest bucket of a period begins with and the newest ends with, empty for none.
-func (c calendar) extent(ctx context.Context, t *table.Table, in PeriodIn) (from, to string, err error) {
+func extent(ctx context.Context, t *table.Table, cal calendar.Zone, in PeriodIn) (from, to string, err error) {
 	newest, err := LatestStats.Page(ctx, t, in, "", 1)
 	if err != nil || len(newest.Items) == 0 {
 		return "", "", err
@@ -93,23 +94,23 @@ func (c calendar) extent(ctx context.Context, t *table.Table, in PeriodIn) (from
 	if err != nil || len(oldest.Items) == 0 {
 		return "", "", err
 	}
-	if from, _, err = c.daysOf(&oldest.Items[0].StatsKey); err == nil {
-		_, to, err = c.daysOf(&newest.Items[0].StatsKey)
+	if from, _, err = oldest.Items[0].days(cal); err == nil {
+		_, to, err = newest.Items[0].days(cal)
 	}
 	return from, to, err
 }
 
-// daysOf returns the first and the last day that a bucket touches.
-func (c calendar) daysOf(k *StatsKey) (from, to string, err error) {
+// days returns the first and the last day that a bucket touches.
+func (k *StatsKey) days(cal calendar.Zone) (from, to string, err error) {
 	switch k.Period {
 	case Hour:
-		at, err := time.Parse(hourLayout, k.Start)
+		at, err := time.Parse(calendar.HourLayout, k.Start)
 		if err != nil {
 			return "", "", fmt.Errorf("analytics: hour %q: %w", k.Start, err)
 		}
-		return c.day(at), c.day(at), nil
+		return cal.Day(at), cal.Day(at), nil
 	case Month:
-		from, to := monthBounds(k.Start)
+		from, to := calendar.MonthBounds(k.Start)
 		return from, to, nil
 	default:
 		return k.Start, k.Start, nil

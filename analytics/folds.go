@@ -3,13 +3,13 @@ package analytics
 import (
 	"context"
 	"encoding/binary"
-	"sync/atomic"
 	"time"
 
 	"github.com/cespare/xxhash/v2"
 	"github.com/oklog/ulid/v2"
 
 	"github.com/onefold/onefold/fold"
+	"github.com/onefold/onefold/internal/calendar"
 	"github.com/onefold/onefold/table"
 )
 
@@ -53,7 +53,7 @@ func (c Config) retention(siteID string) Retention {
 //
 // The removal of an event is no change to what is derived from it: events go when they have lived long enough.
 func Folds(c Config) []*fold.Fold {
-	names := &hourNames{}
+	names := &calendar.HourNames{}
 	return []*fold.Fold{
 		foldVisitors(c),
 		foldSessions(c),
@@ -83,7 +83,7 @@ func addToVisitor(e *Event, at func(VisitorKey) *Visitor) error {
 	if err != nil {
 		return err
 	}
-	v := at(VisitorKey{e.SiteID, e.VisitorShard, e.VisitorID, dayOf(visit.Start, e.ZoneMinutes)})
+	v := at(VisitorKey{e.SiteID, e.VisitorShard, e.VisitorID, calendar.DayOf(visit.Start, e.ZoneMinutes)})
 	v.Kept.note(arrivalOf(e, visit.Start))
 	if !v.Visits.join(&visit) {
 		v.Visits = union(v.Visits, Visits{visit})
@@ -174,31 +174,11 @@ func (v *Visit) sessionID(k *VisitorKey) string {
 	return id.String()
 }
 
-// hourNames remembers how hours are written: one after another, changes are of the same few hours.
-type hourNames struct {
-	recent [64]atomic.Pointer[hourName] // by the last bits of the hour's number
-}
-
-type hourName struct {
-	hour int64 // epoch seconds
-	name string
-}
-
-func (h *hourNames) of(hour int64) string {
-	place := &h.recent[uint64(hour/3600)%uint64(len(h.recent))]
-	if known := place.Load(); known != nil && known.hour == hour {
-		return known.name
-	}
-	n := &hourName{hour, time.Unix(hour, 0).UTC().Format(hourLayout)}
-	place.Store(n)
-	return n.name
-}
-
 // hourExpiry is when the derived items of an hour may be deleted: both the hour and the arrival of its last fact are
 // over for as long as hours are kept.
 func hourExpiry(start string, k Kept, r Retention) time.Time {
 	until := time.Unix(k.Until, 0)
-	if at, err := time.Parse(hourLayout, start); err == nil && at.Add(time.Hour).After(until) {
+	if at, err := time.Parse(calendar.HourLayout, start); err == nil && at.Add(time.Hour).After(until) {
 		until = at.Add(time.Hour)
 	}
 	return until.Add(r.Of(Hour))

@@ -4,9 +4,10 @@ import (
 	"cmp"
 
 	"github.com/onefold/onefold/fold"
+	"github.com/onefold/onefold/internal/calendar"
 )
 
-func foldBreakdowns(c Config, names *hourNames) *fold.Fold {
+func foldBreakdowns(c Config, names *calendar.HourNames) *fold.Fold {
 	return fold.New("analytics.breakdowns", Breakdowns, (*Breakdown).merge,
 		fold.On(Events, func(ch fold.Typed[Event], at func(BreakdownKey) *Breakdown) error {
 			if ch.Old != nil || ch.New == nil {
@@ -41,7 +42,7 @@ func (b *Breakdown) merge(o *Breakdown) {
 func (b *Breakdown) empty() bool { return len(b.Values) == 0 && b.Other == Count{} && !b.Full }
 
 // addEventToBreakdowns counts the page or the custom event in its own hour.
-func addEventToBreakdowns(e *Event, names *hourNames, at func(BreakdownKey) *Breakdown) error {
+func addEventToBreakdowns(e *Event, names *calendar.HourNames, at func(BreakdownKey) *Breakdown) error {
 	dimension, value, one := ByPage, e.Path, Count{PageViews: 1}
 	if e.Name != "" {
 		dimension, value, one = ByEventName, e.Name, Count{Events: 1}
@@ -53,9 +54,9 @@ func addEventToBreakdowns(e *Event, names *hourNames, at func(BreakdownKey) *Bre
 	if err != nil {
 		return err
 	}
-	b := at(BreakdownKey{e.SiteID, Hour, dimension, names.of(hourOf(ms, e.ZoneMinutes))})
+	b := at(BreakdownKey{e.SiteID, Hour, dimension, names.Of(calendar.HourOf(ms, e.ZoneMinutes))})
 	if b.Day == "" {
-		b.Day = dayOf(ms, e.ZoneMinutes)
+		b.Day = calendar.DayOf(ms, e.ZoneMinutes)
 	}
 	b.Values.Add(value, one)
 	if e.Arrived != 0 {
@@ -84,12 +85,12 @@ func (v *Visit) values() [len(visitDimensions)]string {
 type visitorBreakdowns struct {
 	site, day string
 	late      int64 // arrival of the last late fact, 0 for none
-	names     *hourNames
+	names     *calendar.HourNames
 	at        func(BreakdownKey) *Breakdown
 }
 
 func (b *visitorBreakdowns) add(d Dimension, hour int64, value string, c Count) {
-	item := b.at(BreakdownKey{b.site, Hour, d, b.names.of(hour)})
+	item := b.at(BreakdownKey{b.site, Hour, d, b.names.Of(hour)})
 	item.Day = b.day
 	if c != (Count{}) {
 		item.Values.Add(value, c)
@@ -101,7 +102,7 @@ func (b *visitorBreakdowns) add(d Dimension, hour int64, value string, c Count) 
 
 // addVisitorToBreakdowns takes what a visitor's visits were before a change off again and counts what they are now,
 // without touching what is the same. A nil visitor has no visits.
-func addVisitorToBreakdowns(before, after *Visitor, names *hourNames, at func(BreakdownKey) *Breakdown) {
+func addVisitorToBreakdowns(before, after *Visitor, names *calendar.HourNames, at func(BreakdownKey) *Breakdown) {
 	var olds, news Visits
 	b := visitorBreakdowns{names: names, at: at}
 	lateBefore := int64(0)

@@ -6,10 +6,11 @@ import (
 	"github.com/cespare/xxhash/v2"
 
 	"github.com/onefold/onefold/fold"
+	"github.com/onefold/onefold/internal/calendar"
 	"github.com/onefold/onefold/internal/decimal"
 )
 
-func foldStats(c Config, names *hourNames) *fold.Fold {
+func foldStats(c Config, names *calendar.HourNames) *fold.Fold {
 	return fold.New("analytics.stats", StatsItems, (*Stats).merge,
 		fold.On(Events, func(ch fold.Typed[Event], at func(StatsKey) *Stats) error {
 			if ch.Old != nil || ch.New == nil {
@@ -44,7 +45,7 @@ func (s *Stats) merge(o *Stats) {
 }
 
 // addEventToStats counts what an event says by itself, in its own hour.
-func addEventToStats(e *Event, names *hourNames, at func(StatsKey) *Stats) error {
+func addEventToStats(e *Event, names *calendar.HourNames, at func(StatsKey) *Stats) error {
 	ms, err := eventMS(e.EventID)
 	if err != nil {
 		return err
@@ -53,9 +54,9 @@ func addEventToStats(e *Event, names *hourNames, at func(StatsKey) *Stats) error
 	if err != nil {
 		return err
 	}
-	s := at(StatsKey{e.SiteID, Hour, names.of(hourOf(ms, e.ZoneMinutes))})
+	s := at(StatsKey{e.SiteID, Hour, names.Of(calendar.HourOf(ms, e.ZoneMinutes))})
 	if s.Day == "" {
-		s.Day = dayOf(ms, e.ZoneMinutes)
+		s.Day = calendar.DayOf(ms, e.ZoneMinutes)
 	}
 	if e.Name == "" {
 		s.PageViews++
@@ -111,7 +112,7 @@ func (h *hoursOfDay) count(v *Visitor, sign int64) {
 
 // addVisitorToStats takes what a visitor's day was before a change off again and counts what it is now. It touches the
 // hours only for which that differs. A nil visitor counts nothing.
-func addVisitorToStats(before, after *Visitor, names *hourNames, at func(StatsKey) *Stats) {
+func addVisitorToStats(before, after *Visitor, names *calendar.HourNames, at func(StatsKey) *Stats) {
 	v := after
 	if v == nil {
 		v = before
@@ -128,7 +129,7 @@ func addVisitorToStats(before, after *Visitor, names *hourNames, at func(StatsKe
 		if h.visitors|h.visits|h.bounces|h.seconds == 0 && h.was == h.is {
 			continue
 		}
-		s := at(StatsKey{v.SiteID, Hour, names.of(h.hour)})
+		s := at(StatsKey{v.SiteID, Hour, names.Of(h.hour)})
 		s.Day = v.Day
 		s.NewVisitors += h.visitors
 		s.Visits += h.visits

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/onefold/onefold/fold"
+	"github.com/onefold/onefold/internal/calendar"
 	"github.com/onefold/onefold/internal/decimal"
 )
 
@@ -30,7 +31,7 @@ func tallyOf(t *testing.T, events []*Event) *tally {
 	byVisitor := map[VisitorKey][]*Event{}
 	for _, e := range events {
 		ms := e.ms(t)
-		hour := hourOfTally(hourOf(ms, e.ZoneMinutes))
+		hour := hourOfTally(calendar.HourOf(ms, e.ZoneMinutes))
 		r.change(hour, func(s *Stats) {
 			s.Revenue = decimal.Add(s.Revenue, e.Revenue)
 			if e.Name != "" {
@@ -44,7 +45,7 @@ func tallyOf(t *testing.T, events []*Event) *tally {
 		} else {
 			r.add(ByPage, hour, e.Path, Count{PageViews: 1})
 		}
-		k := VisitorKey{e.SiteID, e.VisitorShard, e.VisitorID, dayOf(ms, e.ZoneMinutes)}
+		k := VisitorKey{e.SiteID, e.VisitorShard, e.VisitorID, calendar.DayOf(ms, e.ZoneMinutes)}
 		byVisitor[k] = append(byVisitor[k], e)
 		if r.visitors[hour] == nil {
 			r.visitors[hour] = map[string]bool{}
@@ -57,7 +58,7 @@ func tallyOf(t *testing.T, events []*Event) *tally {
 	return r
 }
 
-func hourOfTally(hour int64) string { return time.Unix(hour, 0).UTC().Format(hourLayout) }
+func hourOfTally(hour int64) string { return time.Unix(hour, 0).UTC().Format(calendar.HourLayout) }
 
 func (r *tally) change(hour string, f func(*Stats)) {
 	s := r.stats[hour]

@@ -108,8 +108,7 @@ func (s *siteState) eventOf(h *Hit, now time.Time) (e Event, at time.Time, r *re
 	if err != nil {
 		return e, at, refuse(BadRevenue, "%v", err)
 	}
-	_, offset := at.In(s.cal.zone).Zone()
-	e.ZoneMinutes = offset / 60
+	e.ZoneMinutes = s.cal.Minutes(at)
 	e.Name, e.UserID, e.SessionID, e.Revenue = valid(h.Name), h.UserID, h.SessionID, revenue
 	e.Source = sourceOf(h.Referrer, page, s.site.Domains)
 	e.Client = Client{

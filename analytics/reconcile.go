@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/onefold/onefold/internal/calendar"
 	"github.com/onefold/onefold/table"
 )
 
@@ -104,9 +105,8 @@ func AggregateHourly(ctx context.Context, t *table.Table, w Folded, siteID strin
 	if err != nil {
 		return err
 	}
-	_, offset := at.In(r.cal.zone).Zone()
-	r.onlyHour = hourStart(at, offset).Format(hourLayout)
-	return r.day(ctx, r.cal.day(at))
+	r.onlyHour = r.cal.Hour(at)
+	return r.day(ctx, r.cal.Day(at))
 }
 
 func reconcile(ctx context.Context, t *table.Table, w Folded, in RangeIn, verb Verb, progress func(Progress)) (Differences, error) {
@@ -128,11 +128,11 @@ func reconcile(ctx context.Context, t *table.Table, w Folded, in RangeIn, verb V
 
 func (in RangeIn) check() error {
 	for _, day := range []string{in.From, in.To} {
-		if _, err := time.Parse(dayLayout, day); err != nil {
+		if _, err := time.Parse(calendar.DayLayout, day); err != nil {
 			return fmt.Errorf("%w: day %q: want YYYY-MM-DD", ErrRange, day)
 		}
 	}
-	if n := daysBetween(in.From, in.To) + 1; n < 1 || n > maxReportDays {
+	if n := calendar.DaysBetween(in.From, in.To) + 1; n < 1 || n > maxReportDays {
 		return fmt.Errorf("%w: %s to %s are %d days: want 1 to %d", ErrRange, in.From, in.To, n, maxReportDays)
 	}
 	return nil
@@ -143,7 +143,7 @@ type reconciler struct {
 	t        *table.Table
 	w        Folded
 	site     Site
-	cal      calendar
+	cal      calendar.Zone
 	verb     Verb
 	report   func(Progress)
 	onlyHour string // compare only statistics and breakdowns of this hour; "" for everything
@@ -156,7 +156,7 @@ func newReconciler(ctx context.Context, t *table.Table, w Folded, siteID string,
 	if err != nil {
 		return nil, fmt.Errorf("analytics: %s: site %q: %w", verb, siteID, err)
 	}
-	cal, err := newCalendar(site.TimeZone)
+	cal, err := calendar.LoadZone(site.TimeZone)
 	if err != nil {
 		return nil, err
 	}
@@ -169,7 +169,7 @@ func (r *reconciler) run(ctx context.Context, in RangeIn) error {
 	if err != nil {
 		return err
 	}
-	days := r.cal.days(in.From, in.To)
+	days := calendar.Days(in.From, in.To)
 	r.at = Progress{Verb: r.verb, Site: r.site.SiteID, Of: len(days)}
 	for _, day := range days {
 		if day > job.Last {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/onefold/onefold/fold"
+	"github.com/onefold/onefold/internal/calendar"
 	"github.com/onefold/onefold/table"
 )
 
@@ -302,7 +303,7 @@ func (r *reconciler) followers(ctx context.Context, day string, d *derived) erro
 
 // storedHours finds the statistics and breakdowns that a day's hours have, also under names that no hour should have.
 func (r *reconciler) storedHours(ctx context.Context, day string, stats func(StatsKey), breakdown func(BreakdownKey)) error {
-	from, to, err := r.cal.hourRange(span{day, day})
+	from, to, err := r.cal.HourRange(day, day)
 	if err != nil {
 		return err
 	}
@@ -337,7 +338,7 @@ func (c *checkOf[S, K]) only(keep func(K) bool) {
 // refuseSealed refuses a day of which raw events may be gone: they live for a time from their arrival, and statistics
 // know when the first arrived.
 func (r *reconciler) refuseSealed(ctx context.Context, day string) error {
-	from, to, err := r.cal.hourRange(span{day, day})
+	from, to, err := r.cal.HourRange(day, day)
 	if err != nil {
 		return err
 	}
@@ -347,7 +348,7 @@ func (r *reconciler) refuseSealed(ctx context.Context, day string) error {
 			since = s.Since
 		}
 	}
-	for _, in := range []StatsIn{{r.site.SiteID, Hour, from, to}, {r.site.SiteID, Day, day, shiftDay(day, 1)}} {
+	for _, in := range []StatsIn{{r.site.SiteID, Hour, from, to}, {r.site.SiteID, Day, day, calendar.ShiftDay(day, 1)}} {
 		for s, err := range StatsByTime.All(ctx, r.t, in) {
 			if err != nil {
 				return err
@@ -361,7 +362,7 @@ func (r *reconciler) refuseSealed(ctx context.Context, day string) error {
 	keep, now := r.site.Retention.Raw(), r.t.Now()
 	if gone := time.Unix(since, 0).Add(keep); !now.Before(gone) {
 		return fmt.Errorf("%w: day %s: its raw events began to expire on %s; ask from %s on", ErrSealed, day,
-			gone.UTC().Format(time.DateTime), shiftDay(r.cal.day(now.Add(-keep)), 1))
+			gone.UTC().Format(time.DateTime), calendar.ShiftDay(r.cal.Day(now.Add(-keep)), 1))
 	}
 	return nil
 }

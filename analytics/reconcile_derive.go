@@ -3,11 +3,13 @@ package analytics
 import (
 	"context"
 	"fmt"
+
+	"github.com/onefold/onefold/internal/calendar"
 )
 
 // derived is what a set of events makes, computed in memory by the functions of the folds. Breakdowns are not bounded.
 type derived struct {
-	names      hourNames
+	names      calendar.HourNames
 	visitors   map[VisitorKey]*Visitor
 	sessions   map[SessionKey]*Session
 	stats      map[StatsKey]*Stats
@@ -17,7 +19,7 @@ type derived struct {
 
 // derive reads the raw events of a day and computes what is derived from them.
 func (r *reconciler) derive(ctx context.Context, day string) (*derived, error) {
-	from, to, err := r.cal.bounds(day)
+	from, to, err := r.cal.Bounds(day)
 	if err != nil {
 		return nil, err
 	}

@@ -7,6 +7,7 @@ import (
 	"iter"
 
 	"github.com/onefold/onefold/fold"
+	"github.com/onefold/onefold/internal/calendar"
 	"github.com/onefold/onefold/table"
 )
 
@@ -19,7 +20,7 @@ func (r *reconciler) roller() *roller {
 
 // rolledDay compares a day that is over with its hours.
 func (r *reconciler) rolledDay(ctx context.Context, day string) error {
-	if day >= r.cal.day(r.t.Now()) {
+	if day >= r.cal.Day(r.t.Now()) {
 		return nil
 	}
 	b, err := r.roller().ofDay(day)
@@ -32,8 +33,8 @@ func (r *reconciler) rolledDay(ctx context.Context, day string) error {
 
 // months compares the months of days with their days.
 func (r *reconciler) months(ctx context.Context, days []string) error {
-	for _, month := range monthsOf(days) {
-		first, last := monthBounds(month)
+	for _, month := range calendar.MonthsOf(days) {
+		first, last := calendar.MonthBounds(month)
 		if err := r.rolledUp(ctx, r.roller().ofMonth(month), first, last); err != nil {
 			return err
 		}
@@ -96,7 +97,7 @@ func (r *reconciler) settleRollup(ctx context.Context, changes []rollChange, wai
 
 // waiting reports whether a day from first to last has a mark.
 func (r *reconciler) waiting(ctx context.Context, first, last string) (bool, error) {
-	_, err := DaysToRollUp.First(ctx, r.t, DaysIn{r.site.SiteID, first, shiftDay(last, 1)})
+	_, err := DaysToRollUp.First(ctx, r.t, DaysIn{r.site.SiteID, first, calendar.ShiftDay(last, 1)})
 	if errors.Is(err, table.ErrNotFound) {
 		return false, nil
 	}
@@ -106,7 +107,7 @@ func (r *reconciler) waiting(ctx context.Context, first, last string) (bool, err
 // storedSessions yields the sessions that started on a day.
 func (r *reconciler) storedSessions(ctx context.Context, day string) iter.Seq2[Session, error] {
 	return func(yield func(Session, error) bool) {
-		from, to, err := r.cal.bounds(day)
+		from, to, err := r.cal.Bounds(day)
 		if err != nil {
 			yield(Session{}, err)
 			return

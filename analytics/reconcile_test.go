@@ -13,6 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/onefold/onefold/fold"
+	"github.com/onefold/onefold/internal/calendar"
 	"github.com/onefold/onefold/table"
 )
 
@@ -83,13 +84,11 @@ type items struct {
 
 func (w *shop) items(day string) items {
 	w.Helper()
-	cal := calendarIn(w.T, w.site.TimeZone)
-	from, to, err := cal.bounds(day)
+	from, to, err := w.cal.Bounds(day)
 	w.must(err)
 	s, err := SessionsByTime.First(w.ctx, w.table, SessionsIn{w.site.SiteID, firstID(from), firstID(to)})
 	w.must(err)
-	_, offset := time.UnixMilli(s.Start).In(cal.zone).Zone()
-	hour := hourStart(time.UnixMilli(s.Start), offset).Format(hourLayout)
+	hour := w.cal.Hour(time.UnixMilli(s.Start))
 	return items{
 		s, VisitorKey{s.SiteID, s.VisitorShard, s.VisitorID, s.Day}, StatsKey{s.SiteID, Hour, hour},
 		BreakdownKey{s.SiteID, Hour, ByBrowser, hour}, day,
@@ -113,7 +112,7 @@ func ways() map[string]spoiled {
 		}, "analytics.stats", Wrong},
 		"missing statistics": {func(w *shop, i items) { remove(w, StatsItems, i.stats) }, "analytics.stats", Missing},
 		"extra statistics": {func(w *shop, i items) {
-			hours, err := calendarIn(w.T, w.site.TimeZone).hours(i.day)
+			hours, err := w.cal.Hours(i.day)
 			w.must(err)
 			for _, h := range hours {
 				if _, err := StatsItems.Get(w.ctx, w.table, StatsKey{w.site.SiteID, Hour, h}); errors.Is(err, table.ErrNotFound) {
@@ -140,8 +139,7 @@ func ways() map[string]spoiled {
 			visitor.VisitorID = "nobody"
 			overwrite(w, Visitors, visitor, func(v *Visitor) {
 				at := time.UnixMilli(i.session.Start)
-				_, offset := at.In(calendarIn(w.T, w.site.TimeZone).zone).Zone()
-				e := Event{EventKey: EventKey{EventID: firstID(at)}, ZoneMinutes: offset / 60, Path: "/nowhere"}
+				e := Event{EventKey: EventKey{EventID: firstID(at)}, ZoneMinutes: w.cal.Minutes(at), Path: "/nowhere"}
 				w.must(addToVisitor(&e, func(VisitorKey) *Visitor { return v }))
 			})
 		}, "analytics.visitor", Extra},
@@ -163,10 +161,10 @@ func ways() map[string]spoiled {
 			overwrite(w, Breakdowns, BreakdownKey{w.site.SiteID, Day, ByPage, i.day}, func(b *Breakdown) { b.Other.PageViews++ })
 		}, "analytics.breakdown", Wrong},
 		"wrong month": {func(w *shop, i items) {
-			overwrite(w, StatsItems, StatsKey{w.site.SiteID, Month, monthOf(i.day)}, func(s *Stats) { s.Seconds++ })
+			overwrite(w, StatsItems, StatsKey{w.site.SiteID, Month, calendar.MonthOf(i.day)}, func(s *Stats) { s.Seconds++ })
 		}, "analytics.stats", Wrong},
 		"missing breakdown of a month": {func(w *shop, i items) {
-			remove(w, Breakdowns, BreakdownKey{w.site.SiteID, Month, ByPage, monthOf(i.day)})
+			remove(w, Breakdowns, BreakdownKey{w.site.SiteID, Month, ByPage, calendar.MonthOf(i.day)})
 		}, "analytics.breakdown", Missing},
 	}
 }
@@ -216,7 +214,7 @@ func TestRebuildMendsManyThingsAtOnce(t *testing.T) {
 	names := slices.Sorted(maps.Keys(all))
 	for range 4 {
 		for range 5 {
-			name, day := names[random.IntN(len(names))], shiftDay("2026-03-30", random.IntN(5))
+			name, day := names[random.IntN(len(names))], calendar.ShiftDay("2026-03-30", random.IntN(5))
 			t.Logf("%s on %s", name, day)
 			all[name].spoil(w, w.items(day))
 			if random.IntN(2) == 0 {
@@ -379,7 +377,7 @@ func TestAggregateHourlyMendsOneHour(t *testing.T) {
 	i := w.items("2026-04-01")
 	overwrite(w, StatsItems, i.stats, func(s *Stats) { s.PageViews, s.Bounces = 0, 99 })
 	remove(w, Breakdowns, i.breakdown)
-	hour, err := time.Parse(hourLayout, i.stats.Start)
+	hour, err := time.Parse(calendar.HourLayout, i.stats.Start)
 	w.must(err)
 	w.must(AggregateHourly(w.ctx, w.table, w.worker, "shop", hour.Add(20*time.Minute)))
 	w.must(AggregateDaily(w.ctx, w.table, "shop", hour))

@@ -5,6 +5,8 @@ import (
 	"maps"
 	"slices"
 	"time"
+
+	"github.com/onefold/onefold/internal/calendar"
 )
 
 // recount is a naive count of raw events: it sorts them, cuts them into visits, and adds up. It shares no code with the
@@ -25,23 +27,24 @@ type recountedVisit struct {
 // recount reads all raw events of the site from a day to another.
 func (w *shop) recount(from, to string) *recount {
 	w.Helper()
-	cal := calendarIn(w.T, w.site.TimeZone)
-	start, err := cal.start(from)
+	zone, err := time.LoadLocation(w.site.TimeZone)
 	w.must(err)
-	end, err := cal.start(shiftDay(to, 1))
+	start, err := w.cal.Start(from)
+	w.must(err)
+	end, err := w.cal.Start(calendar.ShiftDay(to, 1))
 	w.must(err)
 	events, err := EventsByTime.Collect(context.Background(), w.table, EventsBetween(&w.site, start, end, ""))
 	w.must(err)
 	r := &recount{hours: make(map[string]*Figures), days: make(map[string]*Figures), events: events}
 	byDay := make(map[string][]Event)
 	for _, e := range events {
-		key := dayText(cal, e) + " " + e.VisitorID
+		key := dayText(zone, e) + " " + e.VisitorID
 		byDay[key] = append(byDay[key], e)
 	}
 	active := make(map[string]map[string]bool)
 	for _, e := range events {
-		h := hourText(cal, e)
-		r.count(cal, e, func(f *Figures) {
+		h := hourText(zone, e)
+		r.count(zone, e, func(f *Figures) {
 			if e.Name == "" {
 				f.PageViews++
 			} else {
@@ -51,35 +54,35 @@ func (w *shop) recount(from, to string) *recount {
 		if active[h] == nil {
 			active[h] = make(map[string]bool)
 		}
-		active[h][dayText(cal, e)+e.VisitorID] = true
+		active[h][dayText(zone, e)+e.VisitorID] = true
 	}
 	for h, who := range active {
 		r.hours[h].Visitors = int64(len(who))
 	}
 	for _, key := range slices.Sorted(maps.Keys(byDay)) {
 		mine := byDay[key]
-		r.days[dayText(cal, mine[0])].Visitors++
+		r.days[dayText(zone, mine[0])].Visitors++
 		r.total.Visitors++
-		r.cut(cal, mine)
+		r.cut(zone, mine)
 	}
 	return r
 }
 
 // cut divides a visitor's day, in order, where nothing happened for half an hour.
-func (r *recount) cut(cal calendar, events []Event) {
+func (r *recount) cut(zone *time.Location, events []Event) {
 	for len(events) > 0 {
 		n := 1
 		for n < len(events) && timeOf(events[n]).Sub(timeOf(events[n-1])) < 30*time.Minute {
 			n++
 		}
-		visit := recountedVisit{events[:n], hourText(cal, events[0])}
+		visit := recountedVisit{events[:n], hourText(zone, events[0])}
 		views := 0
 		for _, e := range visit.events {
 			if e.Name == "" {
 				views++
 			}
 		}
-		r.count(cal, events[0], func(f *Figures) {
+		r.count(zone, events[0], func(f *Figures) {
 			f.Visits++
 			f.Seconds += int64(timeOf(visit.events[n-1]).Sub(timeOf(events[0])) / time.Second)
 			if n == 1 && views == 1 {
@@ -91,8 +94,8 @@ func (r *recount) cut(cal calendar, events []Event) {
 	}
 }
 
-func (r *recount) count(cal calendar, e Event, add func(*Figures)) {
-	h, d := hourText(cal, e), dayText(cal, e)
+func (r *recount) count(zone *time.Location, e Event, add func(*Figures)) {
+	h, d := hourText(zone, e), dayText(zone, e)
 	if r.hours[h] == nil {
 		r.hours[h] = new(Figures)
 	}
@@ -146,11 +149,11 @@ func timeOf(e Event) time.Time {
 	return time.UnixMilli(ms).UTC()
 }
 
-func dayText(cal calendar, e Event) string { return timeOf(e).In(cal.zone).Format("2006-01-02") }
+func dayText(zone *time.Location, e Event) string { return timeOf(e).In(zone).Format("2006-01-02") }
 
 // hourText cuts the minutes off the local time, and writes the rest in UTC.
-func hourText(cal calendar, e Event) string {
-	local := timeOf(e).In(cal.zone)
+func hourText(zone *time.Location, e Event) string {
+	local := timeOf(e).In(zone)
 	into := time.Duration(local.Minute())*time.Minute + time.Duration(local.Second())*time.Second + time.Duration(local.Nanosecond())
 	return local.Add(-into).UTC().Format("2006-01-02T15:04:05Z")
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/onefold/onefold/internal/calendar"
 	"github.com/onefold/onefold/table"
 )
 
@@ -123,7 +124,7 @@ type reporter struct {
 	t     *table.Table
 	in    ReportIn
 	site  Site
-	cal   calendar
+	cal   calendar.Zone
 	now   time.Time
 	days  []string        // of the range
 	fresh map[string]bool // days whose hours are ahead of their roll-up
@@ -146,19 +147,19 @@ func newReporter(ctx context.Context, t *table.Table, in ReportIn) (*reporter, e
 	if err != nil {
 		return nil, fmt.Errorf("analytics: report: site %q: %w", in.Site, err)
 	}
-	cal, err := newCalendar(site.TimeZone)
+	cal, err := calendar.LoadZone(site.TimeZone)
 	if err != nil {
 		return nil, err
 	}
-	return &reporter{t: t, in: in, site: site, cal: cal, now: t.Now(), days: cal.days(in.From, in.To)}, nil
+	return &reporter{t: t, in: in, site: site, cal: cal, now: t.Now(), days: calendar.Days(in.From, in.To)}, nil
 }
 
 func (in ReportIn) check() error {
-	from, err := time.Parse(dayLayout, in.From)
+	from, err := time.Parse(calendar.DayLayout, in.From)
 	if err != nil {
 		return fmt.Errorf("%w: from %q: want YYYY-MM-DD", ErrReport, in.From)
 	}
-	to, err := time.Parse(dayLayout, in.To)
+	to, err := time.Parse(calendar.DayLayout, in.To)
 	if err != nil {
 		return fmt.Errorf("%w: to %q: want YYYY-MM-DD", ErrReport, in.To)
 	}

@@ -1,6 +1,10 @@
 package analytics
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/onefold/onefold/internal/calendar"
+)
 
 // buckets are the figures of every bucket of the range, and total their sum.
 func (r *reporter) buckets() (buckets []Bucket, total Stats, err error) {
@@ -28,13 +32,13 @@ func (r *reporter) starts() (starts []string, at func(string) *Stats) {
 	case Day:
 		return r.days, r.day
 	default:
-		return monthsOf(r.days), r.month
+		return calendar.MonthsOf(r.days), r.month
 	}
 }
 
 // hours names the hours of a day of the range. The days were parsed before.
 func (r *reporter) hours(day string) []string {
-	hours, err := r.cal.hours(day)
+	hours, err := r.cal.Hours(day)
 	if err != nil {
 		return nil
 	}
@@ -77,7 +81,7 @@ func (r *reporter) month(month string) *Stats {
 	}
 	sum := &Stats{}
 	for _, d := range r.days {
-		if monthOf(d) == month {
+		if calendar.MonthOf(d) == month {
 			addStats(sum, r.day(d))
 		}
 	}
@@ -104,7 +108,7 @@ func (r *reporter) checkKept() error {
 			}
 		}
 	}
-	for _, m := range monthsOf(r.days) {
+	for _, m := range calendar.MonthsOf(r.days) {
 		stored := r.byMonth[m]
 		if r.rolledUp(m) || stored == nil || !sealed(stored, r.site.Retention, r.now) {
 			continue
@@ -118,12 +122,12 @@ func (r *reporter) checkKept() error {
 
 // sumOfDays is the sum of the days of a month; nil if the range does not hold all of them.
 func (r *reporter) sumOfDays(month string) *Stats {
-	first, last := monthBounds(month)
+	first, last := calendar.MonthBounds(month)
 	if first < r.in.From || last > r.in.To {
 		return nil
 	}
 	sum := &Stats{}
-	for _, d := range r.cal.days(first, last) {
+	for _, d := range calendar.Days(first, last) {
 		addStats(sum, r.day(d))
 	}
 	return sum

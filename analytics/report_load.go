@@ -4,6 +4,8 @@ import (
 	"context"
 	"iter"
 	"time"
+
+	"github.com/onefold/onefold/internal/calendar"
 )
 
 // load reads the statistics of the range: marks first, so that a day that is being rolled up meanwhile is answered from
@@ -13,8 +15,8 @@ func (r *reporter) load(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	last := shiftDay(r.in.To, 1)
-	if r.byMonth, err = statsByStart(StatsByTime.All(ctx, r.t, StatsIn{r.in.Site, Month, monthOf(r.in.From), monthAfter(monthOf(r.in.To))})); err != nil {
+	last := calendar.ShiftDay(r.in.To, 1)
+	if r.byMonth, err = statsByStart(StatsByTime.All(ctx, r.t, StatsIn{r.in.Site, Month, calendar.MonthOf(r.in.From), calendar.MonthAfter(calendar.MonthOf(r.in.To))})); err != nil {
 		return err
 	}
 	if r.byDay, err = statsByStart(StatsByTime.All(ctx, r.t, StatsIn{r.in.Site, Day, r.in.From, last})); err != nil {
@@ -28,16 +30,16 @@ func (r *reporter) load(ctx context.Context) error {
 	r.fresh = fresh
 	r.plan = newPlan(r.days, fresh, r.in.Period)
 	r.byHour = make(map[string]*Stats)
-	for _, s := range spans(r.plan.hours) {
-		if err := r.loadHours(ctx, s); err != nil {
+	for _, s := range calendar.Spans(r.plan.hours, maxSpans) {
+		if err := r.loadHours(ctx, s.From, s.To); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (r *reporter) loadHours(ctx context.Context, s span) error {
-	from, to, err := r.cal.hourRange(s)
+func (r *reporter) loadHours(ctx context.Context, first, last string) error {
+	from, to, err := r.cal.HourRange(first, last)
 	if err != nil {
 		return err
 	}
@@ -51,13 +53,13 @@ func (r *reporter) loadHours(ctx context.Context, s span) error {
 // freshDays are the days whose hours are, or may be, ahead of their roll-up: those with a mark and those not over.
 func (r *reporter) freshDays(ctx context.Context) (map[string]bool, error) {
 	fresh := make(map[string]bool)
-	for m, err := range DaysToRollUp.All(ctx, r.t, DaysIn{r.in.Site, r.in.From, shiftDay(r.in.To, 1)}) {
+	for m, err := range DaysToRollUp.All(ctx, r.t, DaysIn{r.in.Site, r.in.From, calendar.ShiftDay(r.in.To, 1)}) {
 		if err != nil {
 			return nil, err
 		}
 		fresh[m.Day] = true
 	}
-	today := r.cal.day(r.now)
+	today := r.cal.Day(r.now)
 	for i := len(r.days) - 1; i >= 0 && r.days[i] >= today; i-- {
 		fresh[r.days[i]] = true
 	}

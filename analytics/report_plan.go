@@ -1,6 +1,10 @@
 package analytics
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/onefold/onefold/internal/calendar"
+)
 
 // plan says from which tier each day of a range is answered. Coarse tiers are small, so they answer what they can.
 type plan struct {
@@ -15,7 +19,7 @@ func newPlan(days []string, fresh map[string]bool, coarsest Period) plan {
 	var p plan
 	for len(days) > 0 {
 		n := 1
-		for n < len(days) && monthOf(days[n]) == monthOf(days[0]) {
+		for n < len(days) && calendar.MonthOf(days[n]) == calendar.MonthOf(days[0]) {
 			n++
 		}
 		p.add(days[:n], fresh, coarsest)
@@ -26,10 +30,10 @@ func newPlan(days []string, fresh map[string]bool, coarsest Period) plan {
 
 // add plans for days of one month.
 func (p *plan) add(days []string, fresh map[string]bool, coarsest Period) {
-	first, last := monthBounds(monthOf(days[0]))
+	first, last := calendar.MonthBounds(calendar.MonthOf(days[0]))
 	whole := days[0] == first && days[len(days)-1] == last
 	if coarsest == Month && whole && !slices.ContainsFunc(days, func(d string) bool { return fresh[d] }) {
-		p.months = append(p.months, monthOf(first))
+		p.months = append(p.months, calendar.MonthOf(first))
 		return
 	}
 	for _, d := range days {
@@ -41,36 +45,6 @@ func (p *plan) add(days []string, fresh map[string]bool, coarsest Period) {
 	}
 }
 
-// span is a range of buckets, both inclusive, that one Query reads.
-type span struct{ from, to string }
-
 // maxSpans is the most Query calls that one tier of a report takes. What lies between days that wait for a roll-up is
 // read along with them when they are in more places.
 const maxSpans = 3
-
-// spans covers days, which are in order, by at most maxSpans ranges: those between the widest gaps.
-func spans(days []string) []span {
-	var out []span
-	for _, d := range days {
-		if n := len(out); n > 0 && shiftDay(out[n-1].to, 1) == d {
-			out[n-1].to = d
-			continue
-		}
-		out = append(out, span{d, d})
-	}
-	for len(out) > maxSpans {
-		out = joinNearest(out)
-	}
-	return out
-}
-
-func joinNearest(s []span) []span {
-	best, least := 1, 0
-	for i := 1; i < len(s); i++ {
-		if gap := daysBetween(s[i-1].to, s[i].from); i == 1 || gap < least {
-			best, least = i, gap
-		}
-	}
-	s[best-1].to = s[best].to
-	return slices.Delete(s, best, best+1)
-}

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/onefold/onefold/internal/calendar"
 )
 
 func utc(text string) time.Time {
@@ -91,12 +93,15 @@ func TestReportAgreesWithRecount(t *testing.T) {
 			seed := rand.Uint64()
 			t.Logf("seed %d", seed)
 			random := rand.New(rand.NewPCG(seed, 1))
-			cal := calendarIn(t, tc.zone)
-			start, err := cal.start(tc.from)
+			cal, err := calendar.LoadZone(tc.zone)
 			if err != nil {
 				t.Fatal(err)
 			}
-			end, err := cal.start(shiftDay(tc.to, 1))
+			start, err := cal.Start(tc.from)
+			if err != nil {
+				t.Fatal(err)
+			}
+			end, err := cal.Start(calendar.ShiftDay(tc.to, 1))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -116,8 +121,8 @@ func TestReportAgreesWithRecount(t *testing.T) {
 			w.checkReports(tc.from, tc.to)
 			w.rollUp()
 			w.checkReports(tc.from, tc.to)
-			w.checkReports(shiftDay(tc.from, 1), shiftDay(tc.to, -1))
-			w.checkReports(monthOf(tc.from)+"-01", "2026-12-31") // whole months, and empty ones
+			w.checkReports(calendar.ShiftDay(tc.from, 1), calendar.ShiftDay(tc.to, -1))
+			w.checkReports(calendar.MonthOf(tc.from)+"-01", "2026-12-31") // whole months, and empty ones
 			w.checkSums(tc.from, tc.to)
 		})
 	}
@@ -128,10 +133,9 @@ func TestReportAgreesWithRecount(t *testing.T) {
 func (w *shop) checkSums(from, to string) {
 	w.Helper()
 	ctx := context.Background()
-	cal := calendarIn(w.T, w.site.TimeZone)
 	months := make(map[string]*Stats)
-	for _, day := range cal.days(from, to) {
-		hoursFrom, hoursTo, err := cal.hourRange(span{day, day})
+	for _, day := range calendar.Days(from, to) {
+		hoursFrom, hoursTo, err := w.cal.HourRange(day, day)
 		w.must(err)
 		hours, err := StatsByTime.Collect(ctx, w.table, StatsIn{w.site.SiteID, Hour, hoursFrom, hoursTo})
 		w.must(err)
@@ -144,7 +148,7 @@ func (w *shop) checkSums(from, to string) {
 		if !sameCounts(&stored, sum) {
 			w.Errorf("day %s is %+v, its hours add up to %+v", day, stored, sum)
 		}
-		addStats(at(months, monthOf(day), Stats{}), &stored)
+		addStats(at(months, calendar.MonthOf(day), Stats{}), &stored)
 	}
 	for month, sum := range months {
 		stored, err := StatsItems.Get(ctx, w.table, StatsKey{w.site.SiteID, Month, month})
@@ -270,17 +274,9 @@ func TestReportOfExpiredTiers(t *testing.T) {
 }
 
 func TestPlan(t *testing.T) {
-	cal := calendarIn(t, "UTC")
-	days := cal.days("2026-01-15", "2026-04-10")
+	days := calendar.Days("2026-01-15", "2026-04-10")
 	p := newPlan(days, map[string]bool{"2026-03-05": true, "2026-04-10": true}, Month)
 	if !reflect.DeepEqual(p.months, []string{"2026-02"}) || len(p.hours) != 2 || len(p.days) != 17+30+9 {
 		t.Errorf("months %v, %d days, hours of %v", p.months, len(p.days), p.hours)
-	}
-	if got := spans(p.days); !reflect.DeepEqual(got, []span{{"2026-01-15", "2026-01-31"}, {"2026-03-01", "2026-03-04"}, {"2026-03-06", "2026-04-09"}}) {
-		t.Errorf("spans of days %v", got)
-	}
-	scattered := []string{"2026-01-01", "2026-01-03", "2026-02-01", "2026-02-10", "2026-04-01"}
-	if got := spans(scattered); !reflect.DeepEqual(got, []span{{"2026-01-01", "2026-01-03"}, {"2026-02-01", "2026-02-10"}, {"2026-04-01", "2026-04-01"}}) {
-		t.Errorf("spans %v", got)
 	}
 }

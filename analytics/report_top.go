@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"context"
 	"slices"
+
+	"github.com/onefold/onefold/internal/calendar"
 )
 
 // top counts the values of the report's dimension over the whole range, from the coarsest buckets that have them.
@@ -84,18 +86,18 @@ func (r *reporter) values(ctx context.Context) (Values, Count, error) {
 		return nil
 	}
 	for _, s := range monthSpans(p.months) {
-		if err := add(Month, s.from, monthAfter(s.to), among(p.months)); err != nil {
+		if err := add(Month, s.From, calendar.MonthAfter(s.To), among(p.months)); err != nil {
 			return nil, other, err
 		}
 	}
-	for _, s := range spans(p.days) {
-		if err := add(Day, s.from, shiftDay(s.to, 1), among(p.days)); err != nil {
+	for _, s := range calendar.Spans(p.days, maxSpans) {
+		if err := add(Day, s.From, calendar.ShiftDay(s.To, 1), among(p.days)); err != nil {
 			return nil, other, err
 		}
 	}
 	hours := among(r.hoursOf(p.hours))
-	for _, s := range spans(p.hours) {
-		from, to, err := r.cal.hourRange(s)
+	for _, s := range calendar.Spans(p.hours, maxSpans) {
+		from, to, err := r.cal.HourRange(s.From, s.To)
 		if err == nil {
 			err = add(Hour, from, to, hours)
 		}
@@ -125,9 +127,9 @@ func among(list []string) func(string) bool {
 
 // monthSpans covers months, which are in order, by one range. Single months within it may be wanted from finer buckets;
 // they are read and passed over.
-func monthSpans(months []string) []span {
+func monthSpans(months []string) []calendar.Span {
 	if len(months) == 0 {
 		return nil
 	}
-	return []span{{months[0], months[len(months)-1]}}
+	return []calendar.Span{{From: months[0], To: months[len(months)-1]}}
 }

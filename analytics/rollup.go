@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/onefold/onefold/fold"
+	"github.com/onefold/onefold/internal/calendar"
 	"github.com/onefold/onefold/table"
 )
 
@@ -38,7 +39,7 @@ func RollUp(ctx context.Context, t *table.Table, siteID string, now time.Time) (
 		return Rolled{}, err
 	}
 	marked := make(map[string][]string) // by month
-	today := r.cal.day(now)
+	today := r.cal.Day(now)
 	for m, err := range DaysToRollUp.All(ctx, t, DaysIn{SiteID: siteID}) {
 		switch {
 		case err != nil:
@@ -46,7 +47,7 @@ func RollUp(ctx context.Context, t *table.Table, siteID string, now time.Time) (
 		case m.Day >= today:
 			r.rolled.Open = append(r.rolled.Open, m.Day)
 		default:
-			marked[monthOf(m.Day)] = append(marked[monthOf(m.Day)], m.Day)
+			marked[calendar.MonthOf(m.Day)] = append(marked[calendar.MonthOf(m.Day)], m.Day)
 		}
 	}
 	for _, month := range slices.Sorted(maps.Keys(marked)) {
@@ -63,7 +64,7 @@ func AggregateDaily(ctx context.Context, t *table.Table, siteID string, at time.
 	if err != nil {
 		return err
 	}
-	return refuseFinal(r.rollDay(ctx, r.cal.day(at)))
+	return refuseFinal(r.rollDay(ctx, r.cal.Day(at)))
 }
 
 // AggregateMonthly makes the month bucket of an instant from its days, whether they have changed or not.
@@ -72,14 +73,14 @@ func AggregateMonthly(ctx context.Context, t *table.Table, siteID string, at tim
 	if err != nil {
 		return err
 	}
-	return refuseFinal(r.roll(ctx, r.ofMonth(monthOf(r.cal.day(at)))))
+	return refuseFinal(r.roll(ctx, r.ofMonth(calendar.MonthOf(r.cal.Day(at)))))
 }
 
 // roller rolls up one site.
 type roller struct {
 	t      *table.Table
 	site   Site
-	cal    calendar
+	cal    calendar.Zone
 	now    time.Time
 	rolled Rolled
 }
@@ -89,7 +90,7 @@ func newRoller(ctx context.Context, t *table.Table, siteID string, now time.Time
 	if err != nil {
 		return nil, fmt.Errorf("analytics: site %q: %w", siteID, err)
 	}
-	cal, err := newCalendar(site.TimeZone)
+	cal, err := calendar.LoadZone(site.TimeZone)
 	return &roller{t: t, site: site, cal: cal, now: now}, err
 }
 

@@ -8,6 +8,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/onefold/onefold/fold"
+	"github.com/onefold/onefold/internal/calendar"
 	"github.com/onefold/onefold/internal/decimal"
 )
 
@@ -27,13 +28,13 @@ type rolling struct {
 }
 
 func (r *roller) ofDay(day string) (rolling, error) {
-	from, to, err := r.cal.hourRange(span{day, day})
-	return rolling{period: Day, start: day, of: Hour, from: from, to: to, endDay: shiftDay(day, 1)}, err
+	from, to, err := r.cal.HourRange(day, day)
+	return rolling{period: Day, start: day, of: Hour, from: from, to: to, endDay: calendar.ShiftDay(day, 1)}, err
 }
 
 func (r *roller) ofMonth(month string) rolling {
-	first, last := monthBounds(month)
-	next := shiftDay(last, 1)
+	first, last := calendar.MonthBounds(month)
+	next := calendar.ShiftDay(last, 1)
 	return rolling{period: Month, start: month, of: Day, from: first, to: next, endDay: next}
 }
 
@@ -174,7 +175,7 @@ func (r *roller) expires(b rolling, until int64) (time.Time, error) {
 	if keep == 0 {
 		return time.Time{}, nil
 	}
-	end, err := r.cal.start(b.endDay)
+	end, err := r.cal.Start(b.endDay)
 	if last := time.Unix(until, 0); last.After(end) {
 		end = last
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/onefold/onefold/engine"
 	"github.com/onefold/onefold/fold"
+	"github.com/onefold/onefold/internal/calendar"
 	"github.com/onefold/onefold/table"
 )
 
@@ -24,6 +25,7 @@ type shop struct {
 	table  *table.Table
 	worker *fold.Worker
 	site   Site
+	cal    calendar.Zone
 	millis atomic.Int64
 }
 
@@ -43,6 +45,8 @@ func newShop(t *testing.T, zone string, now time.Time) *shop {
 	w.worker, err = fold.NewWorker(w.table, source, Folds(Config{}), fold.Options{Group: FoldGroup, Logger: logger})
 	w.must(err)
 	w.site, err = CreateSite(w.ctx, w.table, NewSite{ID: "shop", TimeZone: zone})
+	w.must(err)
+	w.cal, err = calendar.LoadZone(zone)
 	w.must(err)
 	return w
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/onefold/onefold/internal/calendar"
 	"github.com/onefold/onefold/table"
 )
 
@@ -128,7 +129,7 @@ func (s *Site) check() error {
 	if s.OwnerID == "" || strings.Contains(s.OwnerID, "#") || len(s.OwnerID) > maxUserID {
 		return fmt.Errorf("%w %s: owner %q: use 1 to %d bytes without '#'", ErrSite, s.SiteID, s.OwnerID, maxUserID)
 	}
-	if _, err := newCalendar(s.TimeZone); err != nil {
+	if _, err := calendar.LoadZone(s.TimeZone); err != nil {
 		return fmt.Errorf("%w %s: time zone %q: use an IANA name like Europe/Berlin", ErrSite, s.SiteID, s.TimeZone)
 	}
 	if len(s.Domains) > maxDomains {

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/onefold/onefold/internal/calendar"
 	"github.com/onefold/onefold/table"
 )
 
@@ -95,14 +96,14 @@ func (c *siteCache) load(ctx context.Context, siteID string) (*siteState, error)
 	if err != nil {
 		return nil, err
 	}
-	cal, err := newCalendar(site.TimeZone)
+	cal, err := calendar.LoadZone(site.TimeZone)
 	return &siteState{site: site, cal: cal, retry: c.retry, days: map[siteDay]*dayState{}}, err
 }
 
 // siteState is what a collector knows of a site. Only the days that it has seen change.
 type siteState struct {
 	site  Site
-	cal   calendar
+	cal   calendar.Zone
 	retry throttled
 
 	mu   sync.RWMutex
@@ -136,7 +137,7 @@ func (s *siteState) addVisitor(ctx context.Context, t *table.Table, h *Hit, e *E
 		number--
 	}
 	visitors, err := s.day(siteDay{number, h.Imported}).get(func() (*dayVisitors, error) {
-		return s.visitorsOf(ctx, t, dayOf(at.UnixMilli(), e.ZoneMinutes), h.Imported)
+		return s.visitorsOf(ctx, t, calendar.DayOf(at.UnixMilli(), e.ZoneMinutes), h.Imported)
 	})
 	if err != nil {
 		return err
@@ -186,7 +187,7 @@ func (d *dayState) get(fill func() (*dayVisitors, error)) (*dayVisitors, error) 
 // visitorsOf reads or makes the salt of a day, and says over how many shards its visitors are spread: as many as there
 // were when it began, so that all of a visitor's day is in one.
 func (s *siteState) visitorsOf(ctx context.Context, t *table.Table, day string, imported bool) (*dayVisitors, error) {
-	start, end, err := s.cal.bounds(day)
+	start, end, err := s.cal.Bounds(day)
 	if err != nil {
 		return nil, err
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/oklog/ulid/v2"
 
+	"github.com/onefold/onefold/internal/calendar"
 	"github.com/onefold/onefold/internal/decimal"
 )
 
@@ -43,7 +44,7 @@ func visitOf(e *Event) (Visit, error) {
 	}
 	v := Visit{
 		Start: at, End: at, FirstID: e.EventID, Own: e.SessionID,
-		Hours:  []HourOfVisit{{Hour: hourOf(at, e.ZoneMinutes)}},
+		Hours:  []HourOfVisit{{Hour: calendar.HourOf(at, e.ZoneMinutes)}},
 		Source: e.Source, Client: e.Client,
 	}
 	if v.Revenue, err = decimal.Parse(e.Revenue); err != nil {
@@ -72,23 +73,6 @@ func eventMS(id string) (int64, error) {
 		return 0, fmt.Errorf("analytics: event id %q: %w", id, err)
 	}
 	return int64(u.Time()), nil
-}
-
-// hourOf is the start of the clock hour of an instant in epoch milliseconds, at an offset from UTC in minutes; in epoch
-// seconds.
-func hourOf(ms int64, zone int) int64 {
-	return hourStart(time.UnixMilli(ms), zone*60).Unix()
-}
-
-// dayOf names the day of an instant in epoch milliseconds, at an offset from UTC in minutes, as dayLayout does. Event
-// ids reach to the year 10889; days beyond 9999 share the names of earlier ones, and no clock is so far ahead.
-func dayOf(ms int64, zone int) string {
-	year, month, day := time.UnixMilli(ms).UTC().Add(time.Duration(zone) * time.Minute).Date()
-	digit := func(n int) byte { return byte('0' + n%10) }
-	return string([]byte{
-		digit(year / 1000), digit(year / 100), digit(year / 10), digit(year), '-',
-		digit(int(month) / 10), digit(int(month)), '-', digit(day / 10), digit(day),
-	})
 }
 
 // arrivalOf is when an event arrived, in epoch seconds. One that came within a day of its time, at says when, counts

@@ -43,6 +43,7 @@ var policy = map[string][]string{
 	"internal/useragent": {"github.com/hashicorp/golang-lru/v2/..."},
 	"internal/calendar":  {},
 	"internal/decimal":   {"github.com/cockroachdb/apd/v3"},
+	"internal/referral":  {},
 	"internal/sketch":    {"vocabulary"},
 	"internal/traffic":   {},
 

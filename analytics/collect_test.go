@@ -14,6 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/onefold/onefold/dynamo"
+	"github.com/onefold/onefold/internal/referral"
 	"github.com/onefold/onefold/table"
 )
 
@@ -104,7 +105,7 @@ func TestStoredEvent(t *testing.T) {
 		t.Fatalf("%d events", len(events))
 	}
 	e := events[0]
-	if e.Path != "/pricing" || e.Source.Name != "Newsletter" || e.Channel != ChannelEmail || e.Referrer != "blog.example.net/post" ||
+	if e.Path != "/pricing" || e.Source.Name != "Newsletter" || e.Channel != referral.ChannelEmail || e.Referrer != "blog.example.net/post" ||
 		e.ZoneMinutes != 330 || e.Revenue != "12.5" || e.Properties["plan"] != "pro" || e.Arrived != noon.Unix() {
 		t.Errorf("%+v", e)
 	}

@@ -3,6 +3,7 @@ package analytics
 import (
 	"time"
 
+	"github.com/onefold/onefold/internal/referral"
 	"github.com/onefold/onefold/table"
 )
 
@@ -45,30 +46,13 @@ type Event struct {
 	Path         string `dynamodbav:"path,omitempty"`
 	SessionID    string `dynamodbav:"session,omitempty"` // only where the client sent one
 	UserID       string `dynamodbav:"user,omitempty"`    // only where the client identified one
-	Source
+	referral.Source
 	Client
 	Properties map[string]string `dynamodbav:"props,omitempty"`
 	Revenue    string            `dynamodbav:"revenue,omitempty"` // decimal, in the site's currency
 
 	// ExpiresAt is when the raw event may be deleted. It is decided at ingest and stored as ttl.
 	ExpiresAt time.Time `dynamodbav:"-"`
-}
-
-// Source says where a visit came from. A visit's source is that of its first event.
-type Source struct {
-	Referrer string `dynamodbav:"ref,omitempty"` // host and path of the referring page, without its query
-	Name     string `dynamodbav:"source,omitempty"`
-	Channel  string `dynamodbav:"channel,omitempty"`
-	UTM
-}
-
-// UTM are the campaign parameters of a landing page's address.
-type UTM struct {
-	Source   string `dynamodbav:"utmS,omitempty"`
-	Medium   string `dynamodbav:"utmM,omitempty"`
-	Campaign string `dynamodbav:"utmC,omitempty"`
-	Term     string `dynamodbav:"utmT,omitempty"`
-	Content  string `dynamodbav:"utmN,omitempty"`
 }
 
 // Client says with what, and from where, a visitor came.
@@ -124,7 +108,7 @@ type Visit struct {
 	Revenue string        `dynamodbav:"revenue,omitempty"`
 	UserID  string        `dynamodbav:"user,omitempty"`
 	UserAt  string        `dynamodbav:"userAt,omitempty"` // id of the event that UserID is from: the last that has one
-	Source
+	referral.Source
 	Client
 }
 
@@ -160,7 +144,7 @@ type Session struct {
 	PageViews    int64  `dynamodbav:"views"`
 	Events       int64  `dynamodbav:"events,omitempty"`
 	Revenue      string `dynamodbav:"revenue,omitempty"`
-	Source
+	referral.Source
 	Client
 	Kept
 	Gone bool `dynamodbav:"gone,omitempty"` // merged away: the fold removes the item

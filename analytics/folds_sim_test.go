@@ -9,6 +9,7 @@ import (
 
 	"github.com/onefold/onefold/fold"
 	"github.com/onefold/onefold/fold/foldsim"
+	"github.com/onefold/onefold/internal/referral"
 	"github.com/onefold/onefold/table"
 )
 
@@ -53,7 +54,7 @@ func drawStored(w *foldsim.World) *Event {
 	case 2:
 		e.UserID = "ann"
 	}
-	e.Source = sourceOf([]string{"", "https://t.co/x"}[r.IntN(2)], location{path: "/"}, nil)
+	e.Source = referral.Of([]string{"", "https://t.co/x"}[r.IntN(2)], referral.Address{Path: "/"}, nil)
 	e.Country = []string{"DE", "FR", ""}[r.IntN(3)]
 	return e
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/oklog/ulid/v2"
 
 	"github.com/onefold/onefold/internal/decimal"
+	"github.com/onefold/onefold/internal/referral"
 	"github.com/onefold/onefold/table"
 )
 
@@ -49,8 +50,6 @@ const (
 	maxPropertyValue = 512
 	maxUserID        = 128
 	maxSessionID     = 64
-	maxReferrer      = 256
-	maxUTM           = 128
 	maxText          = 64 // place, device, screen, language
 )
 
@@ -97,11 +96,11 @@ func (s *siteState) eventOf(h *Hit, now time.Time) (e Event, at time.Time, r *re
 	if r = h.check(); r != nil {
 		return e, at, r
 	}
-	page := locate(h.URL)
+	page := referral.Locate(h.URL)
 	if h.URL == "" {
-		page = locate(h.Path)
+		page = referral.Locate(h.Path)
 	}
-	if e.Path, r = pathOf(page.path, h.Imported); r != nil {
+	if e.Path, r = pathOf(page.Path, h.Imported); r != nil {
 		return e, at, r
 	}
 	revenue, err := decimal.Parse(h.Revenue)
@@ -110,7 +109,7 @@ func (s *siteState) eventOf(h *Hit, now time.Time) (e Event, at time.Time, r *re
 	}
 	e.ZoneMinutes = s.cal.Minutes(at)
 	e.Name, e.UserID, e.SessionID, e.Revenue = valid(h.Name), h.UserID, h.SessionID, revenue
-	e.Source = sourceOf(h.Referrer, page, s.site.Domains)
+	e.Source = referral.Of(h.Referrer, page, s.site.Domains)
 	e.Client = Client{
 		Country: clip(h.Country, maxText), Region: clip(h.Region, maxText), City: clip(h.City, maxText),
 		Browser: clip(h.Browser, maxText), OS: clip(h.OS, maxText), Device: clip(h.Device, maxText),

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/onefold/onefold/internal/calendar"
+	"github.com/onefold/onefold/internal/referral"
 	"github.com/onefold/onefold/table"
 )
 
@@ -137,7 +138,7 @@ func (s *Site) check() error {
 	}
 	domains := slices.Clone(s.Domains)
 	for i, d := range domains {
-		domains[i] = hostName(d)
+		domains[i] = referral.HostName(d)
 		if domains[i] == "" || strings.ContainsAny(d, "/ #?@") {
 			return fmt.Errorf("%w %s: domain %q: use a host like example.com", ErrSite, s.SiteID, d)
 		}

@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/onefold/onefold/internal/decimal"
+	"github.com/onefold/onefold/internal/referral"
 )
 
 var noon = time.Date(2026, 5, 12, 12, 0, 0, 0, time.UTC)
@@ -163,7 +164,7 @@ func drawEvents(t *rapid.T) []*Event {
 		if r.IntN(5) == 0 {
 			e.Revenue = []string{"1.5", "-0.5", "3", "0.000001"}[r.IntN(4)]
 		}
-		e.Source = sourceOf([]string{"", "https://news.ycombinator.com/item?id=1", "https://t.co/x"}[r.IntN(3)], location{path: "/"}, nil)
+		e.Source = referral.Of([]string{"", "https://news.ycombinator.com/item?id=1", "https://t.co/x"}[r.IntN(3)], referral.Address{Path: "/"}, nil)
 		e.Country = []string{"DE", "FR", ""}[r.IntN(3)]
 		events[i] = e
 	}
@@ -284,7 +285,7 @@ func parseEvent(t *testing.T, n int, line string) *Event {
 		case key == "country":
 			e.Country = value
 		case key == "from":
-			e.Source = sourceOf("https://"+value+"/", location{}, nil)
+			e.Source = referral.Of("https://"+value+"/", referral.Address{}, nil)
 		default:
 			t.Fatalf("unknown field %q", f)
 		}
@@ -343,8 +344,12 @@ func TestLargestVisitor(t *testing.T) {
 		}
 		e.UserID = long(i, maxUserID)
 		e.Revenue = fmt.Sprintf("%d.000001", 100_000_000_000_000+i)
-		e.Referrer, e.Source.Name, e.Channel = long(i, maxReferrer), long(i, maxUTM), ChannelOtherCampaign
-		e.UTM = UTM{long(i, maxUTM), long(i+1e3, maxUTM), long(i+2e3, maxUTM), long(i+3e3, maxUTM), long(i+4e3, maxUTM)}
+		e.Referrer, e.Source.Name = long(i, referral.MaxReferrer), long(i, referral.MaxText)
+		e.Channel = referral.ChannelOtherCampaign
+		e.UTM = referral.UTM{
+			Source: long(i, referral.MaxText), Medium: long(i+1e3, referral.MaxText), Campaign: long(i+2e3, referral.MaxText),
+			Term: long(i+3e3, referral.MaxText), Content: long(i+4e3, referral.MaxText),
+		}
 		texts := make([]string, 8)
 		for j := range texts {
 			texts[j] = long(i+1000*j, maxText)

@@ -1,4 +1,4 @@
-package analytics
+package referral
 
 import "strings"
 
@@ -46,7 +46,7 @@ func originNamed(source string) origin {
 		return o
 	}
 	if strings.Contains(lower, ".") {
-		if o := originOf(hostName(lower)); o.kind != kindSite {
+		if o := originOf(HostName(lower)); o.kind != kindSite {
 			return o
 		}
 	}

@@ -1,6 +1,10 @@
-package analytics
+package referral
 
-import "testing"
+import (
+	"strings"
+	"testing"
+	"unicode/utf8"
+)
 
 var sourceCases = []struct{ referrer, page, name, channel string }{
 	{"", "/", "", ChannelDirect},
@@ -56,9 +60,9 @@ var sourceCases = []struct{ referrer, page, name, channel string }{
 	{"https://", "/?&&=&utm_source", "", ChannelDirect},
 }
 
-func TestSourceOf(t *testing.T) {
+func TestOf(t *testing.T) {
 	for _, c := range sourceCases {
-		got := sourceOf(c.referrer, locate(c.page), []string{"example.com", "shop.example.org"})
+		got := Of(c.referrer, Locate(c.page), []string{"example.com", "shop.example.org"})
 		if got.Name != c.name || got.Channel != c.channel {
 			t.Errorf("%s to %s: %q by %s, want %q by %s", c.referrer, c.page, got.Name, got.Channel, c.name, c.channel)
 		}
@@ -73,15 +77,33 @@ func TestCampaignParameters(t *testing.T) {
 }
 
 func TestLocate(t *testing.T) {
-	for address, want := range map[string]location{
+	for address, want := range map[string]Address{
 		"https://www.Example.com:443/a/b?x=1#y": {"example.com", "/a/b", "x=1"},
 		"http://example.com":                    {"example.com", "", ""},
 		"http://[2001:db8::1]:80/x":             {"[2001:db8::1]", "/x", ""},
 		"/a?b#c?d":                              {"", "/a", "b"},
 		"":                                      {},
 	} {
-		if got := locate(address); got != want {
+		if got := Locate(address); got != want {
 			t.Errorf("%q: %+v, want %+v", address, got, want)
+		}
+	}
+}
+
+// Whatever is sent, a source's texts are valid UTF-8 within their bounds.
+func TestTextsAreBounded(t *testing.T) {
+	long := strings.Repeat("é", MaxReferrer)
+	for _, odd := range []string{long, "x" + long, "\xff" + long, strings.Repeat("\xc3x", MaxReferrer)} {
+		address := Address{Path: "/", Query: "utm_source=" + odd + "&utm_term=" + odd}
+		s := Of("https://blog.net/"+odd, address, nil)
+		for i, text := range []string{s.Referrer, s.Name, s.UTM.Source, s.Term} {
+			most := MaxText
+			if i == 0 {
+				most = MaxReferrer
+			}
+			if len(text) > most || len(text) < most-3 || !utf8.ValidString(text) {
+				t.Errorf("%q… is cut to %d bytes, %q", odd[:4], len(text), text)
+			}
 		}
 	}
 }

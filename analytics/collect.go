@@ -1,16 +1,15 @@
 package analytics
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"sync/atomic"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
+	"github.com/onefold/onefold/dynamo"
 	"github.com/onefold/onefold/table"
 )
 
@@ -37,7 +36,7 @@ type Outcome struct {
 
 // CollectorOptions configure a Collector. The zero value has good defaults.
 type CollectorOptions struct {
-	Concurrency int // writes in flight at once, over all calls; default 128
+	Concurrency int // requests in flight at once for one Ingest; default 128. The embedded engine needs one
 	// Sleep waits before a request that was throttled is sent again, or returns the context's error; default: a timer.
 	Sleep func(context.Context, time.Duration) error
 }
@@ -45,10 +44,10 @@ type CollectorOptions struct {
 // A Collector stores events. It keeps in memory what it needs of the sites that events come for: their settings for ten
 // seconds, and the salts of their days. It is safe for concurrent use.
 type Collector struct {
-	t     *table.Table
-	sites *siteCache
-	retry throttled
-	slots chan struct{} // taken by writes in flight
+	t      *table.Table
+	sites  *siteCache
+	retry  throttled
+	atOnce int
 }
 
 // NewCollector makes a Collector that stores in t.
@@ -57,7 +56,7 @@ func NewCollector(t *table.Table, o CollectorOptions) *Collector {
 		o.Concurrency = 128
 	}
 	retry := throttled{o.Sleep}
-	return &Collector{t: t, sites: newSiteCache(t, retry), retry: retry, slots: make(chan struct{}, o.Concurrency)}
+	return &Collector{t: t, sites: newSiteCache(t, retry), retry: retry, atOnce: o.Concurrency}
 }
 
 // Forget makes the collector read a site's settings again before its next event.
@@ -72,58 +71,59 @@ func (c *Collector) Ingest(ctx context.Context, siteID string, hits []Hit) ([]Ou
 		return nil, err
 	}
 	outcomes := make([]Outcome, len(hits))
-	if len(hits) == 1 {
-		return outcomes, c.ingest(ctx, s, &hits[0], &outcomes[0])
+	events, of := make([]Event, 0, len(hits)), make([]int, 0, len(hits))
+	now := c.t.Now()
+	for i := range hits {
+		e, at, refused := s.eventOf(&hits[i], now)
+		if refused != nil {
+			outcomes[i] = Outcome{EventID: hits[i].EventID, Status: Rejected, Reason: refused.reason, Detail: refused.text}
+			continue
+		}
+		if err := s.addVisitor(ctx, c.t, &hits[i], &e, at); err != nil {
+			return outcomes, fmt.Errorf("analytics: ingest: %w", err)
+		}
+		events, of = append(events, e), append(of, i)
 	}
-	var next atomic.Int64
-	g, ctx := errgroup.WithContext(ctx)
-	for range min(len(hits), cap(c.slots)) {
-		g.Go(func() error {
-			for {
-				i := int(next.Add(1)) - 1
-				if i >= len(hits) {
-					return nil
-				}
-				if err := c.ingest(ctx, s, &hits[i], &outcomes[i]); err != nil {
-					return err
-				}
+	if err := c.store(ctx, events, func(i int, status Status) {
+		outcomes[of[i]] = Outcome{EventID: events[i].EventID, Status: status}
+	}); err != nil {
+		return outcomes, fmt.Errorf("analytics: ingest: %w", err)
+	}
+	return outcomes, nil
+}
+
+// store writes events and tells what became of each. Those that are throttled are sent again; the first error of
+// another kind is returned after all others have been tried.
+func (c *Collector) store(ctx context.Context, events []Event, tell func(i int, status Status)) error {
+	left := make([]int, len(events))
+	for i := range left {
+		left[i] = i
+	}
+	return c.retry.do(ctx, func() error {
+		batch := events
+		if len(left) < len(events) {
+			batch = make([]Event, len(left))
+			for n, i := range left {
+				batch[n] = events[i]
 			}
-		})
-	}
-	return outcomes, g.Wait()
-}
-
-// ingest stores one event.
-func (c *Collector) ingest(ctx context.Context, s *siteState, h *Hit, o *Outcome) error {
-	e, at, refused := s.eventOf(h, c.t.Now())
-	if refused != nil {
-		*o = Outcome{EventID: h.EventID, Status: Rejected, Reason: refused.reason, Detail: refused.text}
-		return nil
-	}
-	if err := s.addVisitor(ctx, c.t, h, &e, at); err != nil {
-		return fmt.Errorf("analytics: ingest: %w", err)
-	}
-	err := c.create(ctx, &e)
-	switch {
-	case err == nil:
-		*o = Outcome{EventID: e.EventID, Status: Stored}
-	case errors.Is(err, table.ErrExists):
-		*o = Outcome{EventID: e.EventID, Status: Duplicate}
-	default:
-		return fmt.Errorf("analytics: ingest: %w", err)
-	}
-	return nil
-}
-
-// create writes the event when there is a free slot.
-func (c *Collector) create(ctx context.Context, e *Event) error {
-	select {
-	case c.slots <- struct{}{}:
-		defer func() { <-c.slots }()
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-	return c.retry.do(ctx, func() error { return IngestEvent.Run(ctx, c.t, e) })
+		}
+		var throttled []int
+		var slow, failed error
+		for n, err := range IngestEvent.RunMany(ctx, c.t, batch, c.atOnce) {
+			switch i := left[n]; {
+			case err == nil:
+				tell(i, Stored)
+			case errors.Is(err, table.ErrExists):
+				tell(i, Duplicate)
+			case dynamo.IsThrottle(err):
+				throttled, slow = append(throttled, i), err
+			case failed == nil:
+				failed = err
+			}
+		}
+		left = throttled
+		return cmp.Or(failed, slow)
+	})
 }
 
 // ContentID makes the event id of something that has none, such as a line of a log: of its time, its content, and its

@@ -289,7 +289,6 @@ func TestIngestStopsWithItsContext(t *testing.T) {
 	w.site("site", "UTC")
 	ctx, cancel := context.WithCancel(w.ctx)
 	cancel()
-	w.collector.slots = make(chan struct{}) // nothing is ever free
 	hits := drawHits(rand.New(rand.NewPCG(3, 4)), 10, 5, noon.Add(-time.Hour), noon)
 	outcomes, err := w.collector.Ingest(ctx, "site", hits)
 	if !errors.Is(err, context.Canceled) {

@@ -27,6 +27,8 @@ type commit struct {
 	unsynced bool        // is not awaited to be on disk
 	unsaved  bool        // published, and not on disk yet
 	failed   error       // of publishing
+
+	rows *pebble.Iterator // what rows are read with, by a commit that reads many; nil: one by one
 }
 
 // pendingRecord is a stream record that has no sequence number yet.

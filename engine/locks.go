@@ -7,7 +7,7 @@ import (
 	"github.com/cespare/xxhash/v2"
 )
 
-const lockStripes = 1024
+const lockStripes = 4096
 
 // stripes are the locks of items: whoever reads an item in order to write it holds the item's stripe until the write is
 // applied (not until it is on disk). A request with several items takes their stripes in ascending order.

@@ -53,6 +53,9 @@ func (c *commit) look(s *schema, key []byte, keyed item.Item) (*change, error) {
 
 // get copies a row into the commit's memory; nil for none.
 func (c *commit) get(key []byte) ([]byte, error) {
+	if c.rows != nil {
+		return c.seek(key)
+	}
 	v, closer, err := c.db.store.Get(key)
 	if err == pebble.ErrNotFound {
 		return nil, nil
@@ -64,6 +67,23 @@ func (c *commit) get(key []byte) ([]byte, error) {
 	if err := closer.Close(); err != nil {
 		return nil, err
 	}
+	if _, _, err := splitRow(row); err != nil {
+		return nil, err
+	}
+	return row, nil
+}
+
+// seek is get with an iterator that is at hand. It is cheaper than opening one for each row, the more so in the order of
+// the keys.
+func (c *commit) seek(key []byte) ([]byte, error) {
+	if !c.rows.SeekPrefixGE(key) {
+		return nil, c.rows.Error()
+	}
+	v, err := c.rows.ValueAndErr()
+	if err != nil {
+		return nil, err
+	}
+	row := c.keep(v)
 	if _, _, err := splitRow(row); err != nil {
 		return nil, err
 	}

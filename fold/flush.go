@@ -72,12 +72,91 @@ func (w *Worker) flushItems(ctx context.Context) error {
 		return err
 	}
 	w.counts.flushes.Add(1)
-	return w.each(w.o.Writers, len(open), func(i int) error { return w.settle(ctx, open[i]) })
+	return w.settleAll(ctx, open)
 }
+
+// settleAll brings deltas into their items: by one request for many of them where nothing is in the way, and those that
+// others came between, or that were refused, one by one.
+func (w *Worker) settleAll(ctx context.Context, open []*delta) error {
+	at := max(w.o.Writers/writersOfPart, 1)
+	part := min(max(len(open)/at, writersOfPart), maxPart)
+	n := (len(open) + part - 1) / part
+	return w.each(at, n, func(i int) error {
+		some := open[i*part : min((i+1)*part, len(open))]
+		if err := w.writeAll(ctx, some); err != nil {
+			return err
+		}
+		for _, d := range some {
+			if err := w.settle(ctx, d); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// Of the writes that may be under way at once, so many are those of one part of a flush, and a part has so many at most.
+const (
+	writersOfPart = 16
+	maxPart       = 256
+)
+
+// pendingPut is a delta that is merged, the request that writes it, and what will then be held.
+type pendingPut struct {
+	d    *delta
+	in   *dynamodb.PutItemInput
+	next *stored
+}
+
+// writeAll tries to write every delta once. Whatever does not succeed is left for settle, which loads it again and finds
+// out why.
+func (w *Worker) writeAll(ctx context.Context, some []*delta) (err error) {
+	puts, ins := make([]pendingPut, 0, len(some)), make([]*dynamodb.PutItemInput, 0, len(some))
+	for _, d := range some {
+		if d.done || d.held == nil {
+			continue
+		}
+		in, next, perr := w.prepare(ctx, d)
+		if perr != nil {
+			d.drop()
+			switch p, ok := isPoison(perr); {
+			case ok && p.change != nil:
+				w.deadChange(d.lane, p.change, perr)
+			case !ok && err == nil:
+				err = perr
+			}
+		}
+		if in != nil {
+			puts, ins = append(puts, pendingPut{d, in, next}), append(ins, in)
+		}
+	}
+	for i, perr := range dynamo.PutAll(ctx, w.table.API(), ins, min(w.o.Writers, writersOfPart)) {
+		if dynamo.IsThrottle(perr) {
+			perr = w.put(ctx, ins[i])
+		}
+		if perr == nil {
+			w.written(puts[i].d, puts[i].next)
+			continue
+		}
+		puts[i].d.drop()
+		if dynamo.IsConditionFailed(perr) {
+			w.counts.conflicts.Add(1)
+		}
+	}
+	return err
+}
+
+// drop forgets what the delta was to be merged into, of which a merge may have changed the state.
+func (d *delta) drop() { d.held, d.stale = nil, true }
 
 // settle brings one delta into its item, whatever other writers do meanwhile.
 func (w *Worker) settle(ctx context.Context, d *delta) error {
 	for conflicts := 0; !d.done; {
+		if d.held == nil {
+			if err := w.reload(ctx, d); err != nil || d.done {
+				return err
+			}
+		}
 		err := w.write(ctx, d)
 		if err == nil {
 			d.done = true
@@ -92,7 +171,7 @@ func (w *Worker) settle(ctx context.Context, d *delta) error {
 			w.deadChange(d.lane, p.change, err)
 			continue
 		}
-		d.held, d.stale = nil, true
+		d.drop()
 		if !errors.Is(err, errLost) || conflicts == maxConflicts {
 			return fmt.Errorf("item %s %s: %w", stringOf(d.key[table.AttrPK]), stringOf(d.key[table.AttrSK]), err)
 		}
@@ -101,46 +180,63 @@ func (w *Worker) settle(ctx context.Context, d *delta) error {
 		if err := w.o.Sleep(ctx, w.backoff(min(conflicts, 5))); err != nil {
 			return err
 		}
-		if err := w.reload(ctx, d); err != nil {
-			return err
-		}
 	}
 	return nil
 }
 
 // write merges a delta into the item as it is held and writes it on condition that it still is like that.
 func (w *Worker) write(ctx context.Context, d *delta) error {
+	in, next, err := w.prepare(ctx, d)
+	if err != nil || in == nil {
+		return err
+	}
+	if err := w.put(ctx, in); err != nil {
+		return refusedOrLost(err)
+	}
+	w.written(d, next)
+	return nil
+}
+
+func (w *Worker) put(ctx context.Context, in *dynamodb.PutItemInput) error {
+	return w.retry(ctx, func() error {
+		_, err := w.table.API().PutItem(ctx, in)
+		return err
+	})
+}
+
+// prepare merges a delta into the item as it is held, and returns the request that writes it on condition that it still
+// is like that, and what will then be held. There is none when the item has counted everything already.
+func (w *Worker) prepare(ctx context.Context, d *delta) (*dynamodb.PutItemInput, *stored, error) {
 	s := d.held
 	if err := w.filter(d, s); err != nil {
-		return err
+		return nil, nil, err
 	}
 	if len(d.changes) == 0 {
 		d.lane.cache().put(d.id, s)
-		return nil
+		d.done = true
+		return nil, nil, nil
 	}
 	removable, err := d.lane.merge(ctx, s.state, d)
 	d.stale = true // the merge may have taken parts of it
 	if p, ok := isPoison(err); ok && p.partial {
 		w.deadItem(d, err)
 	} else if err != nil {
-		return err
+		return nil, nil, err
 	}
 	it, next, err := w.encode(d, s, removable)
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
 	in := &dynamodb.PutItemInput{TableName: ptr(w.table.Name()), Item: it}
 	onVersion(in, s)
-	err = w.retry(ctx, func() error {
-		_, err := w.table.API().PutItem(ctx, in)
-		return err
-	})
-	if err != nil {
-		return refusedOrLost(err)
-	}
+	return in, next, nil
+}
+
+// written notes that a delta is in its item.
+func (w *Worker) written(d *delta, next *stored) {
+	d.done = true
 	w.counts.writes.Add(1)
 	d.lane.cache().put(d.id, next)
-	return nil
 }
 
 // refusedOrLost tells apart why an item was not written.

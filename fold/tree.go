@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -119,20 +120,42 @@ func (w *Worker) missedShard(id string, after Sequence) {
 // findMissed looks, when a worker starts, for shards that the group had begun and that are gone: what came in them
 // after the checkpoint was missed while no worker ran. It is told once; the checkpoint is then closed.
 func (w *Worker) findMissed(ctx context.Context) error {
+	begun := make(map[string]Checkpoint)
 	for c, err := range CheckpointsOf.All(ctx, w.table, GroupIn{Group: w.o.Group}) {
 		if err != nil {
 			return fmt.Errorf("fold: list checkpoints: %w", err)
 		}
-		if sh := w.shards[c.Shard]; c.Done || sh != nil && sh.listed {
-			continue
+		if sh := w.shards[c.Shard]; !c.Done && (sh == nil || !sh.listed) {
+			begun[c.Shard] = c
 		}
-		w.missedShard(c.Shard, Sequence(c.Position))
-		gone := newShard(c.Shard)
-		gone.observe(Sequence(c.Position), true, false, 0)
-		gone.position, gone.end, gone.missed = Sequence(c.Position), true, c.Missed+1
-		if err := w.putCheckpoint(ctx, gone); err != nil && !dynamo.IsConditionFailed(err) {
-			return fmt.Errorf("fold: close checkpoint: %w", err)
+	}
+	if len(begun) == 0 {
+		return nil
+	}
+	// A shard that is younger than the first listing may have got its checkpoint from another worker: only one that is
+	// not listed now, after its checkpoint was read, is gone.
+	list, err := w.source.Shards(ctx)
+	if err != nil {
+		return fmt.Errorf("fold: list shards: %w", err)
+	}
+	for _, s := range list {
+		delete(begun, s.ID)
+	}
+	for _, id := range slices.Sorted(maps.Keys(begun)) {
+		if err := w.closeMissed(ctx, begun[id]); err != nil {
+			return err
 		}
+	}
+	return nil
+}
+
+func (w *Worker) closeMissed(ctx context.Context, c Checkpoint) error {
+	w.missedShard(c.Shard, Sequence(c.Position))
+	gone := newShard(c.Shard)
+	gone.observe(Sequence(c.Position), true, false, 0)
+	gone.position, gone.end, gone.missed = Sequence(c.Position), true, c.Missed+1
+	if err := w.putCheckpoint(ctx, gone); err != nil && !dynamo.IsConditionFailed(err) {
+		return fmt.Errorf("fold: close checkpoint: %w", err)
 	}
 	return nil
 }

@@ -114,6 +114,18 @@ func (c *CreatePattern[T, K]) Run(ctx context.Context, t *Table, v *T) error {
 	return c.entity.Create(ctx, t, v)
 }
 
+// RunMany is a Run of each item, by at most atOnce requests at once. The errors are in the order of the items.
+func (c *CreatePattern[T, K]) RunMany(ctx context.Context, t *Table, vs []T, atOnce int) []error {
+	if c.core.err == nil {
+		return c.entity.CreateMany(ctx, t, vs, atOnce)
+	}
+	errs := make([]error, len(vs))
+	for i := range errs {
+		errs[i] = c.core.failed(c.core.err)
+	}
+	return errs
+}
+
 // Explain returns the request, without a table's name, as it would be sent now.
 func (c *CreatePattern[T, K]) Explain(t *Table, v *T) ([]Request, error) {
 	it, err := c.entity.Encode(v)

@@ -68,6 +68,11 @@ func (e *Entity[T, K]) Create(ctx context.Context, t *Table, v *T) error {
 		return e.core.failed("create", err)
 	}
 	_, err = t.api.PutItem(ctx, e.createInput(t, it, t.nowValue))
+	return e.created(err)
+}
+
+// created is what Create says to the answer of its request.
+func (e *Entity[T, K]) created(err error) error {
 	if dynamo.IsConditionFailed(err) {
 		err = ErrExists
 	}
@@ -75,6 +80,25 @@ func (e *Entity[T, K]) Create(ctx context.Context, t *Table, v *T) error {
 		return e.core.failed("create", err)
 	}
 	return nil
+}
+
+// CreateMany is a Create of each item, by at most atOnce requests at once. The errors are those of Create, in the order
+// of the items.
+func (e *Entity[T, K]) CreateMany(ctx context.Context, t *Table, vs []T, atOnce int) []error {
+	errs := make([]error, len(vs))
+	ins, at := make([]*dynamodb.PutItemInput, 0, len(vs)), make([]int, 0, len(vs))
+	for i := range vs {
+		it, err := e.Encode(&vs[i])
+		if err != nil {
+			errs[i] = e.core.failed("create", err)
+			continue
+		}
+		ins, at = append(ins, e.createInput(t, it, t.nowValue)), append(at, i)
+	}
+	for i, err := range dynamo.PutAll(ctx, t.api, ins, atOnce) {
+		errs[at[i]] = e.created(err)
+	}
+	return errs
 }
 
 // absence is the condition of Create.

@@ -12,13 +12,9 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// writesInFlight is how many writes wait for the disk at once. One sync makes all durable that wait for it, so it takes
-// many of them to keep the processor busy meanwhile.
-const writesInFlight = 512
-
 // Folds of an import work on large batches: the whole log is there, so nobody waits for its first statistics, and an
 // item that many lines touch is written once a batch.
-var importTuning = tuning{flushChanges: 10_000, flushAge: 5 * time.Second, writers: writesInFlight}
+var importTuning = tuning{flushChanges: 10_000, flushAge: 5 * time.Second}
 
 type importCommand struct {
 	Site          string   `required:"" help:"The site that the lines belong to; made, in UTC, when there is none."`

@@ -18,7 +18,7 @@ import (
 const (
 	hitsOfBatch    = 1024 // lines handed to the collector at once
 	batchesWaiting = 4    // read ahead of the collector, at most
-	collectors     = 2    // so that one batch is prepared while another waits for the disk
+	collectors     = 4    // so that some batches are prepared while others wait for the disk
 	shownMalformed = 5    // malformed lines shown in the summary
 	shownBytes     = 120  // of each
 )
@@ -42,7 +42,7 @@ func newImporter(s *store, site string, bots, assets bool) (*importer, error) {
 		return nil, err
 	}
 	return &importer{
-		collector: analytics.NewCollector(s.table, analytics.CollectorOptions{Concurrency: writesInFlight}),
+		collector: analytics.NewCollector(s.table, analytics.CollectorOptions{}),
 		site:      site, bots: bots, assets: assets, parser: accesslog.NewParser(), agents: agents,
 	}, nil
 }

@@ -31,7 +31,6 @@ type store struct {
 type tuning struct {
 	flushChanges int           // 0: the runtime's default
 	flushAge     time.Duration // 0: the runtime's default
-	writers      int           // items written at once; 0: the runtime's default
 }
 
 // openStore opens the directory, makes the table when it is new and prepares (but does not start) the fold worker.
@@ -46,7 +45,7 @@ func (g *globals) openStore(ctx context.Context, logs io.Writer, tune tuning) (*
 	}
 	s := &store{db: db, table: table.New(db, tableName, table.Options{})}
 	if err := s.prepare(ctx, fold.Options{
-		Group: analytics.FoldGroup, FlushChanges: tune.flushChanges, FlushAge: tune.flushAge, Writers: tune.writers, Logger: logger,
+		Group: analytics.FoldGroup, FlushChanges: tune.flushChanges, FlushAge: tune.flushAge, Logger: logger,
 	}); err != nil {
 		return nil, errors.Join(err, db.Close())
 	}

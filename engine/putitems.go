@@ -1,0 +1,147 @@
+package engine
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/cockroachdb/pebble/v2"
+
+	"github.com/onefold/onefold/dynamo"
+)
+
+var _ dynamo.Putter = (*DB)(nil)
+
+// putsOfCommit is how many puts of one call share a commit. More would hold more stripes at once and make two calls wait
+// for one another.
+const putsOfCommit = 64
+
+// PutItems implements dynamo.Putter. Puts of one commit are applied together, and each is billed and recorded in the
+// stream by itself. All commits are published before the first of them is awaited, so one sync of the log serves all.
+func (db *DB) PutItems(ctx context.Context, ins []*dynamodb.PutItemInput) []error {
+	errs := make([]error, len(ins))
+	puts := make([]put, 0, len(ins))
+	for i, in := range ins {
+		p := put{at: i, action: action{verb: verbPut, table: in.TableName, all: in.ReturnValuesOnConditionCheckFailure == allOldOnFailure}}
+		if errs[i] = db.begin(ctx); errs[i] != nil {
+			continue
+		}
+		if errs[i] = db.checkPut(in, &p.action); errs[i] == nil {
+			puts = append(puts, p)
+		}
+	}
+	var published []*puttingCommit
+	for len(puts) > 0 {
+		var pc *puttingCommit
+		pc, puts = db.putSome(puts, errs)
+		published = append(published, pc)
+	}
+	for _, pc := range published {
+		pc.settleAll(errs)
+	}
+	return errs
+}
+
+// put is one PutItem of a PutItems, the at-th.
+type put struct {
+	action
+	at int
+}
+
+// puttingCommit is a commit and the inputs that it decides.
+type puttingCommit struct {
+	*commit
+	decided []int // inputs that were put, or failed for what is in the table
+}
+
+// putSome publishes a commit of the first puts: of one table, and each of another item. It returns those that are left.
+func (db *DB) putSome(puts []put, errs []error) (pc *puttingCommit, left []put) {
+	n := min(len(puts), putsOfCommit)
+	pc = &puttingCommit{commit: db.newCommit(n)}
+	table := tableName(puts[0].table)
+	s, err := pc.enter(puts[0].table)
+	chosen := make([]*put, 0, n)
+	for i := range puts[:n] {
+		p := &puts[i]
+		if tableName(p.table) != table {
+			left = append(left, *p)
+			continue
+		}
+		if errs[p.at] = err; err == nil {
+			errs[p.at] = p.resolve(pc.commit, s)
+		}
+		if errs[p.at] == nil {
+			chosen = append(chosen, p)
+		}
+	}
+	slices.SortStableFunc(chosen, func(a, b *put) int { return bytes.Compare(a.key, b.key) })
+	distinct := chosen[:0]
+	for i, p := range chosen {
+		if i > 0 && bytes.Equal(p.key, chosen[i-1].key) {
+			left = append(left, *p)
+		} else {
+			distinct = append(distinct, p)
+		}
+	}
+	pc.putEach(distinct, errs)
+	if len(left) == 0 {
+		return pc, puts[n:]
+	}
+	return pc, append(left, puts[n:]...)
+}
+
+// putEach performs puts of different items, which are in the order of their keys, and publishes what they change. After
+// a failure of the store it publishes nothing.
+func (pc *puttingCommit) putEach(puts []*put, errs []error) {
+	for _, p := range puts {
+		pc.wanted = append(pc.wanted, stripeOf(p.key))
+	}
+	pc.lock()
+	var err error
+	pc.rows, err = pc.db.store.NewIter(&pebble.IterOptions{KeyTypes: pebble.IterKeyTypePointsOnly})
+	if err == nil {
+		for _, p := range puts {
+			if errs[p.at], err = pc.putOne(&p.action); err != nil {
+				break
+			}
+			pc.decided = append(pc.decided, p.at)
+		}
+		err = errors.Join(err, pc.rows.Close())
+		pc.rows = nil
+	}
+	if err != nil {
+		for _, p := range puts {
+			errs[p.at] = fmt.Errorf("engine: put items: %w", err)
+		}
+		pc.batch.Reset()
+		pc.records, pc.changes, pc.decided = pc.records[:0], pc.changes[:0], nil
+	}
+	pc.publish()
+	pc.count()
+}
+
+// putOne performs one put. It tells apart why this put is refused, and what stops them all because the batch holds a
+// part of it.
+func (pc *puttingCommit) putOne(a *action) (refused, failed error) {
+	changes, rows := len(pc.changes), pc.batch.Count()
+	if _, err := pc.perform(a); err != nil {
+		pc.changes = pc.changes[:changes]
+		if pc.batch.Count() != rows || dynamo.Code(err) == "" {
+			return nil, err
+		}
+		return err, nil
+	}
+	return nil, nil
+}
+
+// settleAll waits until the commit, and what its failed conditions have seen, is on disk.
+func (pc *puttingCommit) settleAll(errs []error) {
+	if err := pc.await(); err != nil {
+		for _, at := range pc.decided {
+			errs[at] = err
+		}
+	}
+}

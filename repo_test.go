@@ -36,6 +36,8 @@ var policy = map[string][]string{
 	"analytics": {"vocabulary", "dynamo", "table", "fold", "analytics/internal/...", "internal/...",
 		"github.com/cespare/xxhash/v2", "github.com/hashicorp/golang-lru/v2/...", "github.com/oklog/ulid/v2", "golang.org/x/sync/..."},
 
+	"analytics/internal": {"vocabulary", "analytics/internal/...", "internal/..."},
+
 	"server": {"vocabulary", "dynamo", "table", "fold", "analytics", "internal/...", "github.com/danielgtaylor/huma/v2/...",
 		"github.com/prometheus/client_golang/...", "golang.org/x/time/rate", "golang.org/x/sync/..."},
 
@@ -46,6 +48,7 @@ var policy = map[string][]string{
 	"internal/referral":  {},
 	"internal/sketch":    {"vocabulary"},
 	"internal/traffic":   {},
+	"internal/varint":    {},
 
 	"cmd": {"..."},
 }

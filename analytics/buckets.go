@@ -3,6 +3,7 @@ package analytics
 import (
 	"time"
 
+	"github.com/onefold/onefold/analytics/internal/tally"
 	"github.com/onefold/onefold/internal/sketch"
 )
 
@@ -51,22 +52,15 @@ type BreakdownKey struct {
 	Start     string    `dynamodbav:"start"`
 }
 
-// Breakdown counts the values of one dimension in one bucket. It holds at most maxValues of them; what does not fit is
-// counted in Other, exactly. Events without a value ("(none)") are not stored: they are the bucket's total less these.
+// Breakdown counts the values of one dimension in one bucket. It holds at most tally.MaxValues of them; what does not fit
+// is counted in Other, exactly. Events without a value ("(none)") are not stored: they are the bucket's total less these.
 type Breakdown struct {
 	BreakdownKey
-	Values Values `dynamodbav:"values,omitempty"`
-	Other  Count  `dynamodbav:"other,omitempty"`
-	Full   bool   `dynamodbav:"full,omitempty"` // once full, a new value is counted in Other for good
-	Day    string `dynamodbav:"day,omitempty"`  // the site's day that an hour is in. Hours only
+	Values tally.Values `dynamodbav:"values,omitempty"`
+	Other  tally.Count  `dynamodbav:"other,omitempty"`
+	Full   bool         `dynamodbav:"full,omitempty"` // once full, a new value is counted in Other for good
+	Day    string       `dynamodbav:"day,omitempty"`  // the site's day that an hour is in. Hours only
 	Kept
-}
-
-// Count is what a breakdown counts of one value.
-type Count struct {
-	PageViews int64 `dynamodbav:"v,omitempty"`
-	Visits    int64 `dynamodbav:"s,omitempty"`
-	Events    int64 `dynamodbav:"e,omitempty"`
 }
 
 // RealtimeKey names one minute of a site: 2026-05-12T14:30, in UTC.
@@ -78,13 +72,13 @@ type RealtimeKey struct {
 // Realtime counts what happened in one minute, of events that came at once. It lives for ten minutes.
 type Realtime struct {
 	RealtimeKey
-	PageViews int64      `dynamodbav:"views,omitempty"`
-	Events    int64      `dynamodbav:"events,omitempty"`
-	Visitors  sketch.Set `dynamodbav:"visitors,omitempty"` // merges over minutes
-	Pages     Values     `dynamodbav:"pages,omitempty"`    // page views by path
-	Other     Count      `dynamodbav:"other,omitempty"`
-	Full      bool       `dynamodbav:"full,omitempty"`
-	ExpiresAt time.Time  `dynamodbav:"-"` // stored as ttl
+	PageViews int64        `dynamodbav:"views,omitempty"`
+	Events    int64        `dynamodbav:"events,omitempty"`
+	Visitors  sketch.Set   `dynamodbav:"visitors,omitempty"` // merges over minutes
+	Pages     tally.Values `dynamodbav:"pages,omitempty"`    // page views by path
+	Other     tally.Count  `dynamodbav:"other,omitempty"`
+	Full      bool         `dynamodbav:"full,omitempty"`
+	ExpiresAt time.Time    `dynamodbav:"-"` // stored as ttl
 }
 
 // RollupKey names a day of a site, YYYY-MM-DD.

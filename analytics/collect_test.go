@@ -13,6 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/onefold/onefold/analytics/internal/visits"
 	"github.com/onefold/onefold/dynamo"
 	"github.com/onefold/onefold/internal/referral"
 	"github.com/onefold/onefold/table"
@@ -57,7 +58,7 @@ func outcomeCases() []outcomeCase {
 		{"properties", with(func(h *Hit) { h.Properties = many }), Rejected, TooManyProps},
 		{"property", with(func(h *Hit) { h.Properties = map[string]string{"a": long} }), Rejected, PropertyTooLong},
 		{"user", with(func(h *Hit) { h.UserID = "a#b" }), Rejected, BadUserID},
-		{"session", with(func(h *Hit) { h.SessionID = otherOwn }), Rejected, BadSessionID},
+		{"session", with(func(h *Hit) { h.SessionID = visits.OtherOwn }), Rejected, BadSessionID},
 		{"revenue", with(func(h *Hit) { h.Revenue = "NaN" }), Rejected, BadRevenue},
 		{"nobody", Hit{Path: "/"}, Rejected, NoVisitor},
 		{"not UTF-8", with(func(h *Hit) { h.Path, h.Name, h.Country = "/\xff", "\xff", "\xff" }), Stored, ""},

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/onefold/onefold/analytics/internal/tally"
 	"github.com/onefold/onefold/internal/calendar"
 	"github.com/onefold/onefold/table"
 )
@@ -189,13 +190,32 @@ func TestFullBreakdown(t *testing.T) {
 	}
 	hour := noon.Add(-time.Hour).Format(calendar.HourLayout)
 	pages, entries, stats := w.breakdowns(s, ByPage)[hour], w.breakdowns(s, ByEntryPage)[hour], w.hours(s)[hour]
-	if len(pages.Values) != maxValues || !pages.Full {
+	if len(pages.Values) != tally.MaxValues || !pages.Full {
 		t.Errorf("%d pages, full %v", len(pages.Values), pages.Full)
 	}
-	if sum := pages.Values.Sum().plus(pages.Other); sum.PageViews != n || stats.PageViews != n {
+	if sum := pages.Values.Sum().Plus(pages.Other); sum.PageViews != n || stats.PageViews != n {
 		t.Errorf("pages add up to %+v, the hour has %d page views", sum, stats.PageViews)
 	}
-	if sum := entries.Values.Sum().plus(entries.Other); sum.Visits != 50 || sum.PageViews != n || stats.Visits != 50 {
+	if sum := entries.Values.Sum().Plus(entries.Other); sum.Visits != 50 || sum.PageViews != n || stats.Visits != 50 {
 		t.Errorf("entry pages add up to %+v, the hour has %d visits", sum, stats.Visits)
+	}
+}
+
+func TestBreakdownIsBoundedInBytes(t *testing.T) {
+	var d Breakdown
+	d.BreakdownKey = BreakdownKey{"site", Hour, ByPage, "2026-05-12T12:00:00Z"}
+	for i := range 1000 {
+		d.Values.Add(fmt.Sprintf("/%0511d", i), tally.Count{PageViews: 1 << 50, Visits: 1 << 50, Events: 1 << 50})
+	}
+	b := &Breakdown{BreakdownKey: d.BreakdownKey}
+	b.merge(&d)
+	if size := len(b.Values) * maxPath; size > tally.MaxBytes {
+		t.Fatalf("%d bytes of values", size)
+	}
+	if _, err := Breakdowns.Encode(b); err != nil {
+		t.Fatal(err)
+	}
+	if b.Values.Sum().Plus(b.Other) != d.Values.Sum() {
+		t.Fatal("counts were lost")
 	}
 }

@@ -3,6 +3,7 @@ package analytics
 import (
 	"time"
 
+	"github.com/onefold/onefold/analytics/internal/visits"
 	"github.com/onefold/onefold/internal/referral"
 	"github.com/onefold/onefold/table"
 )
@@ -47,24 +48,12 @@ type Event struct {
 	SessionID    string `dynamodbav:"session,omitempty"` // only where the client sent one
 	UserID       string `dynamodbav:"user,omitempty"`    // only where the client identified one
 	referral.Source
-	Client
+	visits.Client
 	Properties map[string]string `dynamodbav:"props,omitempty"`
 	Revenue    string            `dynamodbav:"revenue,omitempty"` // decimal, in the site's currency
 
 	// ExpiresAt is when the raw event may be deleted. It is decided at ingest and stored as ttl.
 	ExpiresAt time.Time `dynamodbav:"-"`
-}
-
-// Client says with what, and from where, a visitor came.
-type Client struct {
-	Country  string `dynamodbav:"country,omitempty"` // ISO 3166-1 alpha-2
-	Region   string `dynamodbav:"region,omitempty"`
-	City     string `dynamodbav:"city,omitempty"`
-	Browser  string `dynamodbav:"browser,omitempty"`
-	OS       string `dynamodbav:"os,omitempty"`
-	Device   string `dynamodbav:"device,omitempty"`
-	Screen   string `dynamodbav:"screen,omitempty"`
-	Language string `dynamodbav:"lang,omitempty"`
 }
 
 // VisitorKey names one visitor's day. Day is the site's, YYYY-MM-DD.
@@ -79,7 +68,7 @@ type VisitorKey struct {
 // on the order of the events, so late and repeated ones change nothing that they should not.
 type Visitor struct {
 	VisitorKey
-	Visits Visits `dynamodbav:"visits"` // by start
+	Visits visits.List `dynamodbav:"visits"` // by start
 	Kept
 }
 
@@ -92,36 +81,6 @@ type Kept struct {
 	// ExpiresAt is when the item may be deleted; zero: never. It is computed from Until before every write, stored as
 	// ttl, and not read back.
 	ExpiresAt time.Time `dynamodbav:"-"`
-}
-
-// Visit is one visit (session): events of a visitor with less than the session gap between each and the next.
-type Visit struct {
-	Start   int64         `dynamodbav:"start"`         // epoch milliseconds of its first event
-	End     int64         `dynamodbav:"end"`           // epoch milliseconds of its last event
-	FirstID string        `dynamodbav:"first"`         // id of its first event: the earliest, ties by id
-	Own     string        `dynamodbav:"own,omitempty"` // session id that the client sent
-	Entry   Landing       `dynamodbav:"entry"`
-	Exit    Landing       `dynamodbav:"exit"`
-	Events  int64         `dynamodbav:"events,omitempty"` // custom events
-	Hours   []HourOfVisit `dynamodbav:"hours"`            // by hour: page views are counted where they happened
-	Pages   []string      `dynamodbav:"pages,omitempty"`  // distinct paths, sorted, of the first maxPagesOfDay of the visitor's day
-	Revenue string        `dynamodbav:"revenue,omitempty"`
-	UserID  string        `dynamodbav:"user,omitempty"`
-	UserAt  string        `dynamodbav:"userAt,omitempty"` // id of the event that UserID is from: the last that has one
-	referral.Source
-	Client
-}
-
-// Landing is the first or last page view of a visit. Empty when the visit has none.
-type Landing struct {
-	Path string `dynamodbav:"path,omitempty"`
-	ID   string `dynamodbav:"id,omitempty"` // of the event
-}
-
-// HourOfVisit counts a visit's page views in one hour of the site.
-type HourOfVisit struct {
-	Hour  int64 `dynamodbav:"h"` // epoch seconds of the hour's start
-	Views int64 `dynamodbav:"v,omitempty"`
 }
 
 // SessionKey names a session.
@@ -145,7 +104,7 @@ type Session struct {
 	Events       int64  `dynamodbav:"events,omitempty"`
 	Revenue      string `dynamodbav:"revenue,omitempty"`
 	referral.Source
-	Client
+	visits.Client
 	Kept
 	Gone bool `dynamodbav:"gone,omitempty"` // merged away: the fold removes the item
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/cespare/xxhash/v2"
 	"github.com/oklog/ulid/v2"
 
+	"github.com/onefold/onefold/analytics/internal/visits"
 	"github.com/onefold/onefold/fold"
 	"github.com/onefold/onefold/internal/calendar"
 	"github.com/onefold/onefold/table"
@@ -85,9 +86,7 @@ func addToVisitor(e *Event, at func(VisitorKey) *Visitor) error {
 	}
 	v := at(VisitorKey{e.SiteID, e.VisitorShard, e.VisitorID, calendar.DayOf(visit.Start, e.ZoneMinutes)})
 	v.Kept.note(arrivalOf(e, visit.Start))
-	if !v.Visits.join(&visit) {
-		v.Visits = union(v.Visits, Visits{visit})
-	}
+	v.Visits.Add(&visit)
 	return nil
 }
 
@@ -147,10 +146,10 @@ func sessionsOf(v *Visitor) []Session {
 	for i := range v.Visits {
 		visit := &v.Visits[i]
 		all[i] = Session{
-			SessionKey: SessionKey{v.SiteID, visit.sessionID(&v.VisitorKey)},
+			SessionKey: SessionKey{v.SiteID, sessionID(&v.VisitorKey, visit)},
 			VisitorID:  v.VisitorID, VisitorShard: v.Shard, Day: v.Day, UserID: visit.UserID,
 			Start: visit.Start, End: visit.End, EntryPath: visit.Entry.Path, ExitPath: visit.Exit.Path,
-			PageViews: visit.views(), Events: visit.Events, Revenue: visit.Revenue,
+			PageViews: visit.Views(), Events: visit.Events, Revenue: visit.Revenue,
 			Source: visit.Source, Client: visit.Client,
 		}
 		all[i].Kept.note(max(late, visit.End/1000))
@@ -159,7 +158,7 @@ func sessionsOf(v *Visitor) []Session {
 }
 
 // sessionID is the ULID of a visit: its start, and a hash of whose it is.
-func (v *Visit) sessionID(k *VisitorKey) string {
+func sessionID(k *VisitorKey, v *visits.Visit) string {
 	var buf [256]byte
 	whose := append(buf[:0], k.SiteID...)
 	whose = append(append(whose, 0), k.VisitorID...)

@@ -3,6 +3,8 @@ package analytics
 import (
 	"cmp"
 
+	"github.com/onefold/onefold/analytics/internal/tally"
+	"github.com/onefold/onefold/analytics/internal/visits"
 	"github.com/onefold/onefold/fold"
 	"github.com/onefold/onefold/internal/calendar"
 )
@@ -29,23 +31,23 @@ func foldBreakdowns(c Config, names *calendar.HourNames) *fold.Fold {
 	)
 }
 
-// merge adds the counts of other facts of the same bucket. See bounded.merge for what happens when it is full.
+// merge adds the counts of other facts of the same bucket. See tally.Bounded.Merge for what happens when it is full.
 func (b *Breakdown) merge(o *Breakdown) {
 	b.Full = b.Full || o.Full
-	b.Other = b.Other.plus(o.Other)
-	bounded{&b.Values, &b.Other, &b.Full}.merge(o.Values)
+	b.Other = b.Other.Plus(o.Other)
+	tally.Bounded{Values: &b.Values, Other: &b.Other, Full: &b.Full}.Merge(o.Values)
 	b.Day = max(b.Day, o.Day)
 	b.Kept.merge(o.Kept)
 }
 
 // empty reports whether there is nothing left that was ever counted here.
-func (b *Breakdown) empty() bool { return len(b.Values) == 0 && b.Other == Count{} && !b.Full }
+func (b *Breakdown) empty() bool { return len(b.Values) == 0 && b.Other == tally.Count{} && !b.Full }
 
 // addEventToBreakdowns counts the page or the custom event in its own hour.
 func addEventToBreakdowns(e *Event, names *calendar.HourNames, at func(BreakdownKey) *Breakdown) error {
-	dimension, value, one := ByPage, e.Path, Count{PageViews: 1}
+	dimension, value, one := ByPage, e.Path, tally.Count{PageViews: 1}
 	if e.Name != "" {
-		dimension, value, one = ByEventName, e.Name, Count{Events: 1}
+		dimension, value, one = ByEventName, e.Name, tally.Count{Events: 1}
 	}
 	if value == "" {
 		return nil
@@ -65,15 +67,15 @@ func addEventToBreakdowns(e *Event, names *calendar.HourNames, at func(Breakdown
 	return nil
 }
 
-// visitDimensions are the dimensions that are counted from visits, in the order of (*Visit).values.
+// visitDimensions are the dimensions that are counted from visits, in the order of valuesOf.
 var visitDimensions = [...]Dimension{
 	ByEntryPage, ByExitPage, ByReferrer, BySource, ByChannel,
 	ByUTMSource, ByUTMMedium, ByUTMCampaign, ByUTMTerm, ByUTMContent,
 	ByCountry, ByRegion, ByCity, ByBrowser, ByOS, ByDevice, ByScreen, ByLanguage,
 }
 
-// values are a visit's values of visitDimensions.
-func (v *Visit) values() [len(visitDimensions)]string {
+// valuesOf are a visit's values of visitDimensions.
+func valuesOf(v *visits.Visit) [len(visitDimensions)]string {
 	return [...]string{
 		v.Entry.Path, v.Exit.Path, v.Referrer, v.Source.Name, v.Channel,
 		v.UTM.Source, v.Medium, v.Campaign, v.Term, v.Content,
@@ -89,10 +91,10 @@ type visitorBreakdowns struct {
 	at        func(BreakdownKey) *Breakdown
 }
 
-func (b *visitorBreakdowns) add(d Dimension, hour int64, value string, c Count) {
+func (b *visitorBreakdowns) add(d Dimension, hour int64, value string, c tally.Count) {
 	item := b.at(BreakdownKey{b.site, Hour, d, b.names.Of(hour)})
 	item.Day = b.day
-	if c != (Count{}) {
+	if c != (tally.Count{}) {
 		item.Values.Add(value, c)
 	}
 	if b.late != 0 {
@@ -103,7 +105,7 @@ func (b *visitorBreakdowns) add(d Dimension, hour int64, value string, c Count) 
 // addVisitorToBreakdowns takes what a visitor's visits were before a change off again and counts what they are now,
 // without touching what is the same. A nil visitor has no visits.
 func addVisitorToBreakdowns(before, after *Visitor, names *calendar.HourNames, at func(BreakdownKey) *Breakdown) {
-	var olds, news Visits
+	var olds, news visits.List
 	b := visitorBreakdowns{names: names, at: at}
 	lateBefore := int64(0)
 	if before != nil {
@@ -134,7 +136,7 @@ func addVisitorToBreakdowns(before, after *Visitor, names *calendar.HourNames, a
 }
 
 // compareFirst says which of two lists of visits has the one that comes first: 0 if both begin with the same.
-func compareFirst(a, b Visits) int {
+func compareFirst(a, b visits.List) int {
 	switch {
 	case len(b) == 0:
 		return -1
@@ -145,23 +147,23 @@ func compareFirst(a, b Visits) int {
 }
 
 // count counts all of a visit with a sign; 0 only touches what it is counted in.
-func (b *visitorBreakdowns) count(v *Visit, sign int64) {
-	for i, value := range v.values() {
+func (b *visitorBreakdowns) count(v *visits.Visit, sign int64) {
+	for i, value := range valuesOf(v) {
 		b.countValue(v, visitDimensions[i], value, sign)
 	}
 	for _, page := range v.Pages {
-		b.add(ByPage, v.startHour(), page, Count{Visits: sign})
+		b.add(ByPage, v.StartHour(), page, tally.Count{Visits: sign})
 	}
 }
 
 // countValue counts a visit under one value: page views in the hours in which they happened, the visit in the one in
 // which it started.
-func (b *visitorBreakdowns) countValue(v *Visit, d Dimension, value string, sign int64) {
+func (b *visitorBreakdowns) countValue(v *visits.Visit, d Dimension, value string, sign int64) {
 	if value == "" {
 		return
 	}
 	for i, h := range v.Hours {
-		c := Count{PageViews: sign * h.Views}
+		c := tally.Count{PageViews: sign * h.Views}
 		if i == 0 {
 			c.Visits = sign
 		}
@@ -172,11 +174,11 @@ func (b *visitorBreakdowns) countValue(v *Visit, d Dimension, value string, sign
 }
 
 // change counts what differs between two states of a visit. Both begin with the same event, so in the same hour.
-func (b *visitorBreakdowns) change(o, n *Visit) {
-	var room [4]HourOfVisit
+func (b *visitorBreakdowns) change(o, n *visits.Visit) {
+	var room [4]visits.Hour
 	views := viewsGained(room[:0], o.Hours, n.Hours)
-	was := o.values()
-	for i, is := range n.values() {
+	was := valuesOf(o)
+	for i, is := range valuesOf(n) {
 		d := visitDimensions[i]
 		if is != was[i] {
 			b.countValue(o, d, was[i], -1)
@@ -187,23 +189,23 @@ func (b *visitorBreakdowns) change(o, n *Visit) {
 			continue
 		}
 		for _, h := range views {
-			b.add(d, h.Hour, is, Count{PageViews: h.Views})
+			b.add(d, h.Hour, is, tally.Count{PageViews: h.Views})
 		}
 	}
-	b.changePages(n.startHour(), o.Pages, n.Pages)
+	b.changePages(n.StartHour(), o.Pages, n.Pages)
 }
 
 // viewsGained lists the hours whose page views differ, and by how much.
-func viewsGained(out, was, is []HourOfVisit) []HourOfVisit {
+func viewsGained(out, was, is []visits.Hour) []visits.Hour {
 	for len(was) > 0 || len(is) > 0 {
-		var h HourOfVisit
+		var h visits.Hour
 		switch {
 		case len(is) == 0 || len(was) > 0 && was[0].Hour < is[0].Hour:
-			h, was = HourOfVisit{was[0].Hour, -was[0].Views}, was[1:]
+			h, was = visits.Hour{Hour: was[0].Hour, Views: -was[0].Views}, was[1:]
 		case len(was) == 0 || is[0].Hour < was[0].Hour:
 			h, is = is[0], is[1:]
 		default:
-			h = HourOfVisit{is[0].Hour, is[0].Views - was[0].Views}
+			h = visits.Hour{Hour: is[0].Hour, Views: is[0].Views - was[0].Views}
 			was, is = was[1:], is[1:]
 		}
 		if h.Views != 0 {
@@ -218,10 +220,10 @@ func (b *visitorBreakdowns) changePages(hour int64, was, is []string) {
 	for len(was) > 0 || len(is) > 0 {
 		switch {
 		case len(is) == 0 || len(was) > 0 && was[0] < is[0]:
-			b.add(ByPage, hour, was[0], Count{Visits: -1})
+			b.add(ByPage, hour, was[0], tally.Count{Visits: -1})
 			was = was[1:]
 		case len(was) == 0 || is[0] < was[0]:
-			b.add(ByPage, hour, is[0], Count{Visits: +1})
+			b.add(ByPage, hour, is[0], tally.Count{Visits: +1})
 			is = is[1:]
 		default:
 			was, is = was[1:], is[1:]

@@ -71,7 +71,7 @@ func checkSimulated(t *testing.T, w *foldsim.World) error {
 	for _, e := range events {
 		all = append(all, e)
 	}
-	want := tallyOf(t, all)
+	want := expectedOf(t, all)
 	return errors.Join(
 		eachDerived(w, StatsItems, len(want.stats), func(s *Stats) bool {
 			return equalStats(plainStats(*s), want.stats[s.Start]) && s.ActiveVisitors == int64(len(want.visitors[s.Start]))
@@ -87,7 +87,7 @@ func checkSimulated(t *testing.T, w *foldsim.World) error {
 	)
 }
 
-func (r *tally) breakdownItems() (n int) {
+func (r *expected) breakdownItems() (n int) {
 	for _, hours := range r.breakdowns {
 		n += len(hours)
 	}

@@ -93,13 +93,13 @@ func (h *hoursOfDay) count(v *Visitor, sign int64) {
 	if v == nil || len(v.Visits) == 0 {
 		return
 	}
-	h.of(v.Visits[0].startHour()).visitors += sign
+	h.of(v.Visits[0].StartHour()).visitors += sign
 	for i := range v.Visits {
 		visit := &v.Visits[i]
-		c := h.of(visit.startHour())
+		c := h.of(visit.StartHour())
 		c.visits += sign
-		c.seconds += sign * visit.seconds()
-		if visit.bounced() {
+		c.seconds += sign * visit.Seconds()
+		if visit.Bounced() {
 			c.bounces += sign
 		}
 		for _, hour := range visit.Hours {

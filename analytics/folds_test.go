@@ -10,28 +10,30 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/onefold/onefold/analytics/internal/tally"
+	"github.com/onefold/onefold/analytics/internal/visits"
 	"github.com/onefold/onefold/fold"
 	"github.com/onefold/onefold/internal/calendar"
 	"github.com/onefold/onefold/internal/decimal"
 )
 
-// tally says, from raw events and without any merging, what the derived items of a site must be.
-type tally struct {
+// expected says, from raw events and without any merging, what the derived items of a site must be.
+type expected struct {
 	stats      map[string]Stats
-	breakdowns map[Dimension]map[string]Values
+	breakdowns map[Dimension]map[string]tally.Values
 	sessions   map[string]Session
 	visitors   map[string]map[string]bool // by hour
 }
 
-func tallyOf(t *testing.T, events []*Event) *tally {
-	r := &tally{
-		stats: map[string]Stats{}, breakdowns: map[Dimension]map[string]Values{},
+func expectedOf(t *testing.T, events []*Event) *expected {
+	r := &expected{
+		stats: map[string]Stats{}, breakdowns: map[Dimension]map[string]tally.Values{},
 		sessions: map[string]Session{}, visitors: map[string]map[string]bool{},
 	}
 	byVisitor := map[VisitorKey][]*Event{}
 	for _, e := range events {
 		ms := e.ms(t)
-		hour := hourOfTally(calendar.HourOf(ms, e.ZoneMinutes))
+		hour := nameOfHour(calendar.HourOf(ms, e.ZoneMinutes))
 		r.change(hour, func(s *Stats) {
 			s.Revenue = decimal.Add(s.Revenue, e.Revenue)
 			if e.Name != "" {
@@ -41,9 +43,9 @@ func tallyOf(t *testing.T, events []*Event) *tally {
 			}
 		})
 		if e.Name != "" {
-			r.add(ByEventName, hour, e.Name, Count{Events: 1})
+			r.add(ByEventName, hour, e.Name, tally.Count{Events: 1})
 		} else {
-			r.add(ByPage, hour, e.Path, Count{PageViews: 1})
+			r.add(ByPage, hour, e.Path, tally.Count{PageViews: 1})
 		}
 		k := VisitorKey{e.SiteID, e.VisitorShard, e.VisitorID, calendar.DayOf(ms, e.ZoneMinutes)}
 		byVisitor[k] = append(byVisitor[k], e)
@@ -58,53 +60,53 @@ func tallyOf(t *testing.T, events []*Event) *tally {
 	return r
 }
 
-func hourOfTally(hour int64) string { return time.Unix(hour, 0).UTC().Format(calendar.HourLayout) }
+func nameOfHour(hour int64) string { return time.Unix(hour, 0).UTC().Format(calendar.HourLayout) }
 
-func (r *tally) change(hour string, f func(*Stats)) {
+func (r *expected) change(hour string, f func(*Stats)) {
 	s := r.stats[hour]
 	f(&s)
 	r.stats[hour] = s
 }
 
-func (r *tally) add(d Dimension, hour, value string, c Count) {
+func (r *expected) add(d Dimension, hour, value string, c tally.Count) {
 	if value == "" {
 		return
 	}
 	if r.breakdowns[d] == nil {
-		r.breakdowns[d] = map[string]Values{}
+		r.breakdowns[d] = map[string]tally.Values{}
 	}
 	values := r.breakdowns[d][hour]
 	values.Add(value, c)
 	r.breakdowns[d][hour] = values
 }
 
-func (r *tally) visitor(k VisitorKey, visits Visits) {
-	for i := range visits {
-		v := &visits[i]
-		hour := hourOfTally(v.startHour())
+func (r *expected) visitor(k VisitorKey, day visits.List) {
+	for i := range day {
+		v := &day[i]
+		hour := nameOfHour(v.StartHour())
 		r.change(hour, func(s *Stats) {
 			if i == 0 {
 				s.NewVisitors++
 			}
 			s.Visits++
 			s.Seconds += (v.End - v.Start) / 1000
-			if v.views() == 1 && v.Events == 0 {
+			if v.Views() == 1 && v.Events == 0 {
 				s.Bounces++
 			}
 		})
 		for _, p := range v.Pages {
-			r.add(ByPage, hour, p, Count{Visits: 1})
+			r.add(ByPage, hour, p, tally.Count{Visits: 1})
 		}
-		for j, value := range v.values() {
-			r.add(visitDimensions[j], hour, value, Count{Visits: 1})
+		for j, value := range valuesOf(v) {
+			r.add(visitDimensions[j], hour, value, tally.Count{Visits: 1})
 			for _, h := range v.Hours {
 				if h.Views > 0 {
-					r.add(visitDimensions[j], hourOfTally(h.Hour), value, Count{PageViews: h.Views})
+					r.add(visitDimensions[j], nameOfHour(h.Hour), value, tally.Count{PageViews: h.Views})
 				}
 			}
 		}
-		r.sessions[v.sessionID(&k)] = Session{
-			Start: v.Start, End: v.End, PageViews: v.views(), Events: v.Events, EntryPath: v.Entry.Path, ExitPath: v.Exit.Path,
+		r.sessions[sessionID(&k, v)] = Session{
+			Start: v.Start, End: v.End, PageViews: v.Views(), Events: v.Events, EntryPath: v.Entry.Path, ExitPath: v.Exit.Path,
 			UserID: v.UserID, Revenue: v.Revenue, Source: v.Source, Client: v.Client, VisitorID: k.VisitorID, VisitorShard: k.Shard, Day: k.Day,
 		}
 	}
@@ -113,7 +115,7 @@ func (r *tally) visitor(k VisitorKey, visits Visits) {
 // checkFolded compares everything that is derived with a recount of the raw events.
 func (w *world) checkFolded(s Site, from, to time.Time) {
 	w.Helper()
-	want := tallyOf(w.T, w.events(s, from, to))
+	want := expectedOf(w.T, w.events(s, from, to))
 	got := w.hours(s)
 	if !slices.Equal(slices.Sorted(maps.Keys(got)), slices.Sorted(maps.Keys(want.stats))) {
 		w.Fatalf("hours: got %v, want %v", slices.Sorted(maps.Keys(got)), slices.Sorted(maps.Keys(want.stats)))
@@ -150,19 +152,19 @@ func equalStats(a, b Stats) bool {
 		a.Bounces == b.Bounces && a.Seconds == b.Seconds && a.Revenue == b.Revenue
 }
 
-func (w *world) checkBreakdowns(s Site, want *tally, total Stats) {
+func (w *world) checkBreakdowns(s Site, want *expected, total Stats) {
 	w.Helper()
 	for _, d := range append(visitDimensions[:], ByPage, ByEventName) {
 		got := w.breakdowns(s, d)
 		if !slices.Equal(slices.Sorted(maps.Keys(got)), slices.Sorted(maps.Keys(want.breakdowns[d]))) {
 			w.Errorf("%s: got hours %v, want %v", d, slices.Sorted(maps.Keys(got)), slices.Sorted(maps.Keys(want.breakdowns[d])))
 		}
-		var sum Count
+		var sum tally.Count
 		for hour, b := range got {
-			if !maps.Equal(b.Values, want.breakdowns[d][hour]) || b.Other != (Count{}) {
+			if !maps.Equal(b.Values, want.breakdowns[d][hour]) || b.Other != (tally.Count{}) {
 				w.Errorf("%s %s:\n got %v\nwant %v", d, hour, b.Values, want.breakdowns[d][hour])
 			}
-			sum = sum.plus(b.Values.Sum()).plus(b.Other)
+			sum = sum.Plus(b.Values.Sum()).Plus(b.Other)
 		}
 		switch d { // of these every page view, visit or event has one
 		case ByPage:
@@ -184,7 +186,7 @@ func (w *world) checkBreakdowns(s Site, want *tally, total Stats) {
 	}
 }
 
-func (w *world) checkSessions(s Site, want *tally) {
+func (w *world) checkSessions(s Site, want *expected) {
 	w.Helper()
 	seen := 0
 	for got, err := range RecentSessions.All(w.ctx, w.table, SiteIn{s.SiteID}) {

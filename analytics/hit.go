@@ -11,6 +11,7 @@ import (
 
 	"github.com/oklog/ulid/v2"
 
+	"github.com/onefold/onefold/analytics/internal/visits"
 	"github.com/onefold/onefold/internal/decimal"
 	"github.com/onefold/onefold/internal/referral"
 	"github.com/onefold/onefold/table"
@@ -110,7 +111,7 @@ func (s *siteState) eventOf(h *Hit, now time.Time) (e Event, at time.Time, r *re
 	e.ZoneMinutes = s.cal.Minutes(at)
 	e.Name, e.UserID, e.SessionID, e.Revenue = valid(h.Name), h.UserID, h.SessionID, revenue
 	e.Source = referral.Of(h.Referrer, page, s.site.Domains)
-	e.Client = Client{
+	e.Client = visits.Client{
 		Country: clip(h.Country, maxText), Region: clip(h.Region, maxText), City: clip(h.City, maxText),
 		Browser: clip(h.Browser, maxText), OS: clip(h.OS, maxText), Device: clip(h.Device, maxText),
 		Screen: clip(h.Screen, maxText), Language: clip(h.Language, maxText),
@@ -163,7 +164,7 @@ func (h *Hit) check() *refusal {
 		return refuse(NameTooLong, "the event's name has %d bytes, at most %d are allowed", len(h.Name), maxName)
 	case len(h.UserID) > maxUserID || strings.Contains(h.UserID, "#") || !utf8.ValidString(h.UserID):
 		return refuse(BadUserID, "a user id has at most %d bytes, and no '#'", maxUserID)
-	case len(h.SessionID) > maxSessionID || h.SessionID == otherOwn || !utf8.ValidString(h.SessionID):
+	case len(h.SessionID) > maxSessionID || h.SessionID == visits.OtherOwn || !utf8.ValidString(h.SessionID):
 		return refuse(BadSessionID, "a session id has at most %d bytes", maxSessionID)
 	case len(h.Properties) > maxProperties:
 		return refuse(TooManyProps, "%d properties, at most %d are allowed", len(h.Properties), maxProperties)

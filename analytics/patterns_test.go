@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/onefold/onefold/analytics/internal/tally"
 	"github.com/onefold/onefold/table"
 )
 
@@ -99,7 +100,7 @@ func TestPatterns(t *testing.T) {
 	t.Run("W8", func(t *testing.T) {
 		hours, err := BreakdownByTime.Collect(w.ctx, w.table, BreakdownIn{"shop", Hour, ByPage, "2026-05-12T10:00:00Z", "2026-05-12T11:00:00Z"})
 		w.must(err)
-		if len(hours) != 1 || hours[0].Values["/a"] != (Count{PageViews: 2, Visits: 2}) {
+		if len(hours) != 1 || hours[0].Values["/a"] != (tally.Count{PageViews: 2, Visits: 2}) {
 			t.Errorf("hours %+v", hours)
 		}
 	})

@@ -3,6 +3,7 @@ package analytics
 import (
 	"time"
 
+	"github.com/onefold/onefold/analytics/internal/tally"
 	"github.com/onefold/onefold/fold"
 )
 
@@ -35,8 +36,8 @@ func (r *Realtime) merge(o *Realtime) {
 	r.Events += o.Events
 	r.Visitors.Merge(o.Visitors)
 	r.Full = r.Full || o.Full
-	r.Other = r.Other.plus(o.Other)
-	bounded{&r.Pages, &r.Other, &r.Full}.merge(o.Pages)
+	r.Other = r.Other.Plus(o.Other)
+	tally.Bounded{Values: &r.Pages, Other: &r.Other, Full: &r.Full}.Merge(o.Pages)
 }
 
 // addToRealtime counts an event in its minute if it was stored within RealtimeWindow of it.
@@ -57,7 +58,7 @@ func addToRealtime(e *Event, stored time.Time, at func(RealtimeKey) *Realtime) e
 	}
 	r.PageViews++
 	if e.Path != "" {
-		r.Pages.Add(e.Path, Count{PageViews: 1})
+		r.Pages.Add(e.Path, tally.Count{PageViews: 1})
 	}
 	return nil
 }

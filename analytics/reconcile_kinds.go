@@ -9,6 +9,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/attributevalue"
 
+	"github.com/onefold/onefold/analytics/internal/tally"
 	"github.com/onefold/onefold/fold"
 	"github.com/onefold/onefold/table"
 )
@@ -93,24 +94,24 @@ func sameStats(a, b *Stats) bool {
 // on when they came, but each that did must have exactly its count, and the rest must be exactly the sum of the others;
 // only what was full once may have a rest.
 func fitsBreakdown(stored, want *Breakdown) bool {
-	var placed Count
+	var placed tally.Count
 	for v, c := range stored.Values {
 		if c != want.Values[v] {
 			return false
 		}
-		placed = placed.plus(c)
+		placed = placed.Plus(c)
 	}
-	if stored.Other != want.Values.Sum().plus(want.Other).minus(placed) || stored.Until < want.Until {
+	if stored.Other != want.Values.Sum().Plus(want.Other).Minus(placed) || stored.Until < want.Until {
 		return false
 	}
-	return stored.Full || stored.Other == Count{} && len(stored.Values) == len(want.Values) && stored.Day == want.Day
+	return stored.Full || stored.Other == tally.Count{} && len(stored.Values) == len(want.Values) && stored.Day == want.Day
 }
 
 // finishBreakdown bounds the values, and keeps the item for as long as the stored one would have been.
 func finishBreakdown(want, stored *Breakdown, r Retention) {
 	all := want.Values
 	want.Values = nil
-	bounded{&want.Values, &want.Other, &want.Full}.merge(all)
+	tally.Bounded{Values: &want.Values, Other: &want.Other, Full: &want.Full}.Merge(all)
 	want.Kept.merge(stored.Kept)
 	want.ExpiresAt = hourExpiry(want.Start, want.Kept, r)
 }

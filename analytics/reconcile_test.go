@@ -12,6 +12,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
+	"github.com/onefold/onefold/analytics/internal/tally"
 	"github.com/onefold/onefold/fold"
 	"github.com/onefold/onefold/internal/calendar"
 	"github.com/onefold/onefold/table"
@@ -123,7 +124,7 @@ func ways() map[string]spoiled {
 			w.Fatal("no hour is empty")
 		}, "analytics.stats", Extra},
 		"wrong breakdown": {func(w *shop, i items) {
-			overwrite(w, Breakdowns, i.breakdown, func(b *Breakdown) { b.Values.Add("Netscape", Count{PageViews: 1}) })
+			overwrite(w, Breakdowns, i.breakdown, func(b *Breakdown) { b.Values.Add("Netscape", tally.Count{PageViews: 1}) })
 		}, "analytics.breakdown", Wrong},
 		"missing breakdown": {func(w *shop, i items) { remove(w, Breakdowns, i.breakdown) }, "analytics.breakdown", Missing},
 		"wrong visitor": {func(w *shop, i items) {
@@ -235,11 +236,11 @@ func TestFullBreakdowns(t *testing.T) {
 	t.Logf("seed %d", seed)
 	random := rand.New(rand.NewPCG(seed, 11))
 	w := newShop(t, "UTC", utc("2026-04-05T12:00"))
-	hits := shopTraffic(random, utc("2026-04-01T08:00"), utc("2026-04-01T10:00"), 3*maxValues)
+	hits := shopTraffic(random, utc("2026-04-01T08:00"), utc("2026-04-01T10:00"), 3*tally.MaxValues)
 	for i := range hits {
-		hits[i].Path = fmt.Sprintf("/p/%d", random.IntN(2*maxValues))
+		hits[i].Path = fmt.Sprintf("/p/%d", random.IntN(2*tally.MaxValues))
 	}
-	for chunk := range slices.Chunk(hits, maxValues/2) {
+	for chunk := range slices.Chunk(hits, tally.MaxValues/2) {
 		w.ingest(chunk...)
 		w.drain()
 	}
@@ -254,7 +255,7 @@ func TestFullBreakdowns(t *testing.T) {
 				other = row.PageViews
 			}
 		}
-		if sum != out.Totals.PageViews || other == 0 || len(out.Top) > maxValues+2 {
+		if sum != out.Totals.PageViews || other == 0 || len(out.Top) > tally.MaxValues+2 {
 			t.Errorf("%d rows add up to %d, of which %d others; totals %+v", len(out.Top), sum, other, out.Totals.Figures)
 		}
 		w.checkClean("2026-04-01", "2026-04-01")
@@ -436,18 +437,18 @@ func TestReconcileRefusesRanges(t *testing.T) {
 
 // A breakdown that was ever full is compared by what must hold whatever came first.
 func TestFitsBreakdown(t *testing.T) {
-	want := &Breakdown{Values: Values{"a": {PageViews: 3}, "b": {PageViews: 2}, "c": {PageViews: 1}}}
+	want := &Breakdown{Values: tally.Values{"a": {PageViews: 3}, "b": {PageViews: 2}, "c": {PageViews: 1}}}
 	for name, tc := range map[string]struct {
 		stored Breakdown
 		fits   bool
 	}{
-		"same":               {Breakdown{Values: Values{"a": {PageViews: 3}, "b": {PageViews: 2}, "c": {PageViews: 1}}}, true},
-		"one is missing":     {Breakdown{Values: Values{"a": {PageViews: 3}, "b": {PageViews: 2}}}, false},
-		"a rest":             {Breakdown{Values: Values{"a": {PageViews: 3}}, Other: Count{PageViews: 3}, Full: true}, true},
-		"a rest, never full": {Breakdown{Values: Values{"a": {PageViews: 3}}, Other: Count{PageViews: 3}}, false},
-		"a short rest":       {Breakdown{Values: Values{"a": {PageViews: 3}}, Other: Count{PageViews: 2}, Full: true}, false},
-		"a divided value":    {Breakdown{Values: Values{"a": {PageViews: 2}}, Other: Count{PageViews: 4}, Full: true}, false},
-		"a place without":    {Breakdown{Values: Values{"a": {PageViews: 3}, "z": {}}, Other: Count{PageViews: 3}, Full: true}, true},
+		"same":               {Breakdown{Values: tally.Values{"a": {PageViews: 3}, "b": {PageViews: 2}, "c": {PageViews: 1}}}, true},
+		"one is missing":     {Breakdown{Values: tally.Values{"a": {PageViews: 3}, "b": {PageViews: 2}}}, false},
+		"a rest":             {Breakdown{Values: tally.Values{"a": {PageViews: 3}}, Other: tally.Count{PageViews: 3}, Full: true}, true},
+		"a rest, never full": {Breakdown{Values: tally.Values{"a": {PageViews: 3}}, Other: tally.Count{PageViews: 3}}, false},
+		"a short rest":       {Breakdown{Values: tally.Values{"a": {PageViews: 3}}, Other: tally.Count{PageViews: 2}, Full: true}, false},
+		"a divided value":    {Breakdown{Values: tally.Values{"a": {PageViews: 2}}, Other: tally.Count{PageViews: 4}, Full: true}, false},
+		"a place without":    {Breakdown{Values: tally.Values{"a": {PageViews: 3}, "z": {}}, Other: tally.Count{PageViews: 3}, Full: true}, true},
 	} {
 		if got := fitsBreakdown(&tc.stored, want); got != tc.fits {
 			t.Errorf("%s: fits is %v", name, got)

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/onefold/onefold/analytics/internal/tally"
 	"github.com/onefold/onefold/internal/calendar"
 )
 
@@ -108,13 +109,13 @@ func (r *recount) count(zone *time.Location, e Event, add func(*Figures)) {
 }
 
 // top counts by page, or by what an event says of its visit's beginning.
-func (r *recount) top(by Dimension) map[string]Count {
-	out := make(map[string]Count)
-	add := func(value string, c Count) {
+func (r *recount) top(by Dimension) map[string]tally.Count {
+	out := make(map[string]tally.Count)
+	add := func(value string, c tally.Count) {
 		if value == "" {
 			value = None
 		}
-		out[value] = out[value].plus(c)
+		out[value] = out[value].Plus(c)
 	}
 	for _, v := range r.visits {
 		first := v.events[0]
@@ -123,19 +124,19 @@ func (r *recount) top(by Dimension) map[string]Count {
 		for _, e := range v.events {
 			switch {
 			case by == ByPage && e.Name == "":
-				add(e.Path, Count{PageViews: 1})
+				add(e.Path, tally.Count{PageViews: 1})
 				pages[e.Path] = true
 			case by == ByEventName && e.Name != "":
-				add(e.Name, Count{Events: 1})
+				add(e.Name, tally.Count{Events: 1})
 			case by != ByPage && by != ByEventName && e.Name == "":
-				add(value, Count{PageViews: 1})
+				add(value, tally.Count{PageViews: 1})
 			}
 		}
 		for p := range pages {
-			add(p, Count{Visits: 1})
+			add(p, tally.Count{Visits: 1})
 		}
 		if by != ByPage && by != ByEventName {
-			add(value, Count{Visits: 1})
+			add(value, tally.Count{Visits: 1})
 		}
 	}
 	return out

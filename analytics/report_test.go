@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/onefold/onefold/analytics/internal/tally"
 	"github.com/onefold/onefold/internal/calendar"
 )
 
@@ -35,9 +36,9 @@ func (w *shop) checkReports(from, to string) {
 		w.checkBuckets(got, want)
 	}
 	for _, by := range []Dimension{ByPage, ByEventName, ByCountry, ByBrowser, BySource, ByChannel} {
-		got := make(map[string]Count)
+		got := make(map[string]tally.Count)
 		for _, row := range w.report(ReportIn{From: from, To: to, By: by}).Top {
-			got[row.Value] = Count{row.PageViews, row.Visits, row.Events}
+			got[row.Value] = tally.Count{PageViews: row.PageViews, Visits: row.Visits, Events: row.Events}
 		}
 		if top := want.top(by); !reflect.DeepEqual(got, top) {
 			w.Errorf("%s to %s by %s: top is %v, recounted %v", from, to, by, got, top)
@@ -159,9 +160,9 @@ func (w *shop) checkSums(from, to string) {
 	}
 	total := w.report(ReportIn{From: from, To: to}).Totals
 	for _, d := range Dimensions {
-		var sum Count
+		var sum tally.Count
 		for _, row := range w.report(ReportIn{From: from, To: to, By: d}).Top {
-			sum = sum.plus(Count{row.PageViews, row.Visits, row.Events})
+			sum = sum.Plus(tally.Count{PageViews: row.PageViews, Visits: row.Visits, Events: row.Events})
 		}
 		switch {
 		case d == ByEventName && sum.Events != total.Events,

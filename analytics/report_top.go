@@ -5,6 +5,7 @@ import (
 	"context"
 	"slices"
 
+	"github.com/onefold/onefold/analytics/internal/tally"
 	"github.com/onefold/onefold/internal/calendar"
 )
 
@@ -19,7 +20,7 @@ func (r *reporter) top(ctx context.Context, total *Stats) ([]Row, error) {
 		rows = appendRow(rows, v, c)
 	}
 	rows = appendRow(rows, Other, other)
-	rows = appendRow(rows, None, r.none(total, values.Sum().plus(other)))
+	rows = appendRow(rows, None, r.none(total, values.Sum().Plus(other)))
 	slices.SortFunc(rows, r.order())
 	if r.in.Limit > 0 && len(rows) > r.in.Limit {
 		rows = rows[:r.in.Limit]
@@ -27,8 +28,8 @@ func (r *reporter) top(ctx context.Context, total *Stats) ([]Row, error) {
 	return rows, nil
 }
 
-func appendRow(rows []Row, value string, c Count) []Row {
-	if c == (Count{}) {
+func appendRow(rows []Row, value string, c tally.Count) []Row {
+	if c == (tally.Count{}) {
 		return rows
 	}
 	return append(rows, Row{value, c.PageViews, c.Visits, c.Events})
@@ -36,8 +37,8 @@ func appendRow(rows []Row, value string, c Count) []Row {
 
 // none is what has no value: the totals less what has one. It is never below zero, also while counts are on their way.
 // Pages are counted once for each visit that saw them, so nothing can be said of visits that saw none.
-func (r *reporter) none(total *Stats, sum Count) Count {
-	var c Count
+func (r *reporter) none(total *Stats, sum tally.Count) tally.Count {
+	var c tally.Count
 	switch r.in.By {
 	case ByEventName:
 		return c
@@ -65,10 +66,10 @@ func (r *reporter) order() func(a, b Row) int {
 }
 
 // values adds up the breakdowns of the range.
-func (r *reporter) values(ctx context.Context) (Values, Count, error) {
+func (r *reporter) values(ctx context.Context) (tally.Values, tally.Count, error) {
 	p := newPlan(r.days, r.fresh, Month)
-	sum := make(Values)
-	var other Count
+	sum := make(tally.Values)
+	var other tally.Count
 	add := func(period Period, from, to string, wanted func(start string) bool) error {
 		in := BreakdownIn{r.in.Site, period, r.in.By, from, to}
 		for b, err := range BreakdownByTime.All(ctx, r.t, in) {
@@ -81,7 +82,7 @@ func (r *reporter) values(ctx context.Context) (Values, Count, error) {
 			for v, c := range b.Values {
 				sum.Add(v, c)
 			}
-			other = other.plus(b.Other)
+			other = other.Plus(b.Other)
 		}
 		return nil
 	}

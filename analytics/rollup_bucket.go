@@ -7,6 +7,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/onefold/onefold/analytics/internal/tally"
 	"github.com/onefold/onefold/fold"
 	"github.com/onefold/onefold/internal/calendar"
 	"github.com/onefold/onefold/internal/decimal"
@@ -122,7 +123,7 @@ func (r *roller) final(stored, sum *Stats) bool {
 
 func (r *roller) changedBreakdown(ctx context.Context, b rolling, key BreakdownKey, stored fold.Stored[Breakdown]) (*rollChange, error) {
 	sum := Breakdown{BreakdownKey: key}
-	all := make(Values)
+	all := make(tally.Values)
 	for part, err := range BreakdownByTime.All(ctx, r.t, BreakdownIn{key.SiteID, b.of, key.Dimension, b.from, b.to}) {
 		if err != nil {
 			return nil, err
@@ -130,10 +131,10 @@ func (r *roller) changedBreakdown(ctx context.Context, b rolling, key BreakdownK
 		for v, c := range part.Values {
 			all.Add(v, c)
 		}
-		sum.Other = sum.Other.plus(part.Other)
+		sum.Other = sum.Other.Plus(part.Other)
 		sum.Kept.merge(part.Kept)
 	}
-	bounded{&sum.Values, &sum.Other, &sum.Full}.merge(all)
+	tally.Bounded{Values: &sum.Values, Other: &sum.Other, Full: &sum.Full}.Merge(all)
 	if sameBreakdown(&stored.State, &sum) {
 		return nil, nil
 	}

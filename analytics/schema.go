@@ -6,7 +6,7 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// The largest encoded items, in bytes. Visitors and breakdowns are bounded by maxVisits, maxPagesOfDay, maxValues and
+// The largest encoded items, in bytes. Visitors and breakdowns are bounded by the limits of packages visits and tally and
 // the lengths that ingest allows; the schema check holds them to it.
 const (
 	maxEventBytes     = 32 << 10

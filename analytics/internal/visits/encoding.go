@@ -1,14 +1,16 @@
-package analytics
+package visits
 
 import (
 	"encoding/binary"
 	"errors"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/onefold/onefold/internal/varint"
 )
 
-// ErrVisits is returned when stored visits cannot be read.
-var ErrVisits = errors.New("analytics: not a visitor's visits")
+// ErrMalformed is returned when stored visits cannot be read.
+var ErrMalformed = errors.New("visits: not a visitor's visits")
 
 // Visits are stored as one binary attribute: an item that is written for every few events of a visitor should not cost
 // what a list of maps does. A text that occurs again is stored once. docs/format/analytics.md:
@@ -24,7 +26,7 @@ var ErrVisits = errors.New("analytics: not a visitor's visits")
 //	  uvarint  25 texts, in the order of (*Visit).texts
 //
 // A text is named by its place in the list; 0 is the empty text.
-const visitsVersion = 1
+const version = 1
 
 // texts are a visit's strings, in the order in which they are stored.
 func (v *Visit) texts() [25]*string {
@@ -70,7 +72,7 @@ func (t *textTable) number(s string) uint64 {
 }
 
 // MarshalDynamoDBAttributeValue stores the visits as binary.
-func (vs Visits) MarshalDynamoDBAttributeValue() (types.AttributeValue, error) {
+func (vs List) MarshalDynamoDBAttributeValue() (types.AttributeValue, error) {
 	table := textTable{list: make([]string, 0, fewTexts)}
 	body := make([]byte, 0, 64*len(vs))
 	for i := range vs {
@@ -81,7 +83,7 @@ func (vs Visits) MarshalDynamoDBAttributeValue() (types.AttributeValue, error) {
 		size += len(s) + binary.MaxVarintLen16
 	}
 	buf := make([]byte, 1, size)
-	buf[0] = visitsVersion
+	buf[0] = version
 	buf = binary.AppendUvarint(buf, uint64(len(table.list)))
 	for _, s := range table.list {
 		buf = binary.AppendUvarint(buf, uint64(len(s)))
@@ -111,72 +113,62 @@ func (v *Visit) append(buf []byte, table *textTable) []byte {
 	return buf
 }
 
-// UnmarshalDynamoDBAttributeValue reads what MarshalDynamoDBAttributeValue stored. Errors: ErrVisits.
-func (vs *Visits) UnmarshalDynamoDBAttributeValue(av types.AttributeValue) error {
+// UnmarshalDynamoDBAttributeValue reads what MarshalDynamoDBAttributeValue stored. Errors: ErrMalformed.
+func (vs *List) UnmarshalDynamoDBAttributeValue(av types.AttributeValue) error {
 	b, ok := av.(*types.AttributeValueMemberB)
-	if !ok || len(b.Value) == 0 || b.Value[0] != visitsVersion {
-		return ErrVisits
+	if !ok || len(b.Value) == 0 || b.Value[0] != version {
+		return ErrMalformed
 	}
-	r := visitReader{reader: reader{rest: b.Value[1:]}}
+	r := reader{Reader: varint.NewReader(b.Value[1:])}
 	r.readTexts()
 	*vs = nil
-	for len(r.rest) > 0 && !r.bad {
+	for r.More() {
 		*vs = append(*vs, Visit{})
 		r.read(&(*vs)[len(*vs)-1])
 	}
-	if r.bad {
-		return ErrVisits
+	if r.Failed() {
+		return ErrMalformed
 	}
 	return nil
 }
 
-// visitReader reads visits whose texts it has read.
-type visitReader struct {
-	reader
+// reader reads visits whose texts it has read.
+type reader struct {
+	varint.Reader
 	texts []string // the first is empty
 }
 
-// count reads a number of things of at least one byte each.
-func (r *visitReader) count() int {
-	n := r.uint()
-	if n > uint64(len(r.rest)) {
-		r.bad = true
-		return 0
-	}
-	return int(n)
-}
-
-func (r *visitReader) readTexts() {
-	n := r.count()
+func (r *reader) readTexts() {
+	n := r.Count()
 	r.texts = make([]string, 1, n+1)
 	for range n {
-		r.texts = append(r.texts, string(r.bytes(r.uint())))
+		r.texts = append(r.texts, string(r.Bytes(r.Uint())))
 	}
 }
 
-func (r *visitReader) text() string {
-	n := r.uint()
+func (r *reader) text() string {
+	n := r.Uint()
 	if n >= uint64(len(r.texts)) {
-		r.bad = true
+		r.Fail()
 		return ""
 	}
 	return r.texts[n]
 }
 
-func (r *visitReader) read(v *Visit) {
-	v.Start = r.int()
-	v.End = v.Start + int64(r.uint())
-	v.Events = r.int()
-	v.Hours = make([]HourOfVisit, r.count())
+func (r *reader) read(v *Visit) {
+	v.Start = r.Int()
+	v.End = v.Start + int64(r.Uint())
+	v.Events = r.Int()
+	v.Hours = make([]Hour, r.Count())
 	before := int64(0)
 	for i := range v.Hours {
-		before += r.int()
-		v.Hours[i] = HourOfVisit{before * 60, r.int()}
+		before += r.Int()
+		v.Hours[i] = Hour{before * 60, r.Int()}
 	}
 	if len(v.Hours) == 0 {
-		r.bad = true // every event is in some hour
+		r.Fail() // every event is in some hour
 	}
-	if n := r.count(); n > 0 {
+	if n := r.Count(); n > 0 {
 		v.Pages = make([]string, n)
 	}
 	for i := range v.Pages {

@@ -11,6 +11,7 @@ import (
 	"github.com/cockroachdb/datadriven"
 	"pgregory.net/rapid"
 
+	"github.com/onefold/onefold/analytics/internal/visits"
 	"github.com/onefold/onefold/internal/decimal"
 	"github.com/onefold/onefold/internal/referral"
 )
@@ -47,7 +48,7 @@ func visitorOf(t interface{ Fatal(...any) }, events []*Event) *Visitor {
 }
 
 // modelVisits says what visits are, event by event and without any merging.
-func modelVisits(t interface{ Fatal(...any) }, events []*Event) Visits {
+func modelVisits(t interface{ Fatal(...any) }, events []*Event) visits.List {
 	events = slices.Clone(events)
 	slices.SortFunc(events, func(a, b *Event) int { return strings.Compare(a.EventID, b.EventID) })
 	owns := []string{}
@@ -59,14 +60,14 @@ func modelVisits(t interface{ Fatal(...any) }, events []*Event) Visits {
 	slices.Sort(owns)
 	var groups [][]*Event
 	name := func(e *Event) string {
-		if i := slices.Index(owns, e.SessionID); i >= maxOwnVisits {
-			return otherOwn
+		if i := slices.Index(owns, e.SessionID); i >= visits.MaxOwn {
+			return visits.OtherOwn
 		}
 		return e.SessionID
 	}
 	for _, e := range events {
 		at := slices.IndexFunc(groups, func(g []*Event) bool {
-			near := g[len(g)-1].ms(t)+sessionGap.Milliseconds() > e.ms(t)
+			near := g[len(g)-1].ms(t)+visits.Gap.Milliseconds() > e.ms(t)
 			return name(g[0]) == name(e) && (name(e) != "" || near)
 		})
 		if at < 0 {
@@ -75,12 +76,12 @@ func modelVisits(t interface{ Fatal(...any) }, events []*Event) Visits {
 		}
 		groups[at] = append(groups[at], e)
 	}
-	var visits Visits
+	var day visits.List
 	for _, g := range groups {
-		visits = append(visits, modelVisit(t, g))
-		visits[len(visits)-1].Own = name(g[0])
+		day = append(day, modelVisit(t, g))
+		day[len(day)-1].Own = name(g[0])
 	}
-	return modelPages(visits, groups)
+	return modelPages(day, groups)
 }
 
 func (e *Event) ms(t interface{ Fatal(...any) }) int64 {
@@ -91,14 +92,14 @@ func (e *Event) ms(t interface{ Fatal(...any) }) int64 {
 	return ms
 }
 
-func modelVisit(t interface{ Fatal(...any) }, events []*Event) Visit {
+func modelVisit(t interface{ Fatal(...any) }, events []*Event) visits.Visit {
 	first, last := events[0], events[len(events)-1]
-	v := Visit{Start: first.ms(t), End: last.ms(t), FirstID: first.EventID, Source: first.Source, Client: first.Client}
+	v := visits.Visit{Start: first.ms(t), End: last.ms(t), FirstID: first.EventID, Source: first.Source, Client: first.Client}
 	for _, e := range events {
 		zone := int64(e.ZoneMinutes) * 60
 		hour := (e.ms(t)/1000+zone)/3600*3600 - zone
 		if n := len(v.Hours); n == 0 || v.Hours[n-1].Hour != hour {
-			v.Hours = append(v.Hours, HourOfVisit{Hour: hour})
+			v.Hours = append(v.Hours, visits.Hour{Hour: hour})
 		}
 		if e.UserID != "" {
 			v.UserID, v.UserAt = e.UserID, e.EventID
@@ -110,14 +111,14 @@ func modelVisit(t interface{ Fatal(...any) }, events []*Event) Visit {
 		}
 		v.Hours[len(v.Hours)-1].Views++
 		if v.Entry.ID == "" {
-			v.Entry = Landing{e.Path, e.EventID}
+			v.Entry = visits.Landing{Path: e.Path, ID: e.EventID}
 		}
-		v.Exit = Landing{e.Path, e.EventID}
+		v.Exit = visits.Landing{Path: e.Path, ID: e.EventID}
 	}
 	return v
 }
 
-func modelPages(visits Visits, groups [][]*Event) Visits {
+func modelPages(day visits.List, groups [][]*Event) visits.List {
 	paths := func(events []*Event) (all []string) {
 		for _, e := range events {
 			if e.Name == "" {
@@ -128,15 +129,15 @@ func modelPages(visits Visits, groups [][]*Event) Visits {
 		return slices.Compact(all)
 	}
 	listed := paths(slices.Concat(groups...))
-	listed = listed[:min(len(listed), maxPagesOfDay)]
+	listed = listed[:min(len(listed), visits.MaxPages)]
 	for i, g := range groups {
 		for _, p := range paths(g) {
 			if slices.Contains(listed, p) {
-				visits[i].Pages = append(visits[i].Pages, p)
+				day[i].Pages = append(day[i].Pages, p)
 			}
 		}
 	}
-	return visits
+	return day
 }
 
 // drawEvents makes up events of one visitor's day. Many are near each other, some share a millisecond, and in some
@@ -233,8 +234,8 @@ func TestVisitorMergeLaws(t *testing.T) {
 	})
 }
 
-func equalVisits(a, b Visits) bool {
-	return slices.EqualFunc(a, b, func(x, y Visit) bool { return fmt.Sprintf("%+v", x) == fmt.Sprintf("%+v", y) })
+func equalVisits(a, b visits.List) bool {
+	return slices.EqualFunc(a, b, func(x, y visits.Visit) bool { return fmt.Sprintf("%+v", x) == fmt.Sprintf("%+v", y) })
 }
 
 // TestVisits runs testdata/visits: each line of a case is an event "hh:mm[:ss] path", with own=, user=, event=,
@@ -293,7 +294,7 @@ func parseEvent(t *testing.T, n int, line string) *Event {
 	return e
 }
 
-func printVisit(b *strings.Builder, v *Visit) {
+func printVisit(b *strings.Builder, v *visits.Visit) {
 	clock := func(ms int64) string { return time.UnixMilli(ms).UTC().Format("15:04:05") }
 	fmt.Fprintf(b, "%s-%s", clock(v.Start), clock(v.End))
 	for _, f := range []struct{ name, value string }{
@@ -310,27 +311,10 @@ func printVisit(b *strings.Builder, v *Visit) {
 	if v.Events > 0 {
 		fmt.Fprintf(b, " events=%d", v.Events)
 	}
-	if v.bounced() {
+	if v.Bounced() {
 		b.WriteString(" bounced")
 	}
 	b.WriteString("\n")
-}
-
-func TestVisitsEncoding(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		want := visitorOf(t, drawEvents(t)).Visits
-		av, err := want.MarshalDynamoDBAttributeValue()
-		if err != nil {
-			t.Fatal(err)
-		}
-		var got Visits
-		if err := got.UnmarshalDynamoDBAttributeValue(av); err != nil {
-			t.Fatal(err)
-		}
-		if !equalVisits(got, want) {
-			t.Fatalf("got %+v\nwant %+v", got, want)
-		}
-	})
 }
 
 // TestLargestVisitor fills a visitor's day with all that ingest accepts: it must fit in an item.
@@ -339,7 +323,7 @@ func TestLargestVisitor(t *testing.T) {
 	long := func(n, size int) string { return fmt.Sprintf("%04d%s", n, strings.Repeat("x", size-4)) }
 	for i := range 2000 {
 		e := testEvent(noon.Add(-12*time.Hour).Add(time.Duration(i)*43*time.Second), i, long(i, maxPath))
-		if i%43 != 0 { // the others are more than sessionGap apart
+		if i%43 != 0 { // the others are more than visits.Gap apart
 			e.SessionID = long(i, maxSessionID)
 		}
 		e.UserID = long(i, maxUserID)
@@ -354,7 +338,9 @@ func TestLargestVisitor(t *testing.T) {
 		for j := range texts {
 			texts[j] = long(i+1000*j, maxText)
 		}
-		e.Client = Client{texts[0], texts[1], texts[2], texts[3], texts[4], texts[5], texts[6], texts[7]}
+		e.Client = visits.Client{
+			Country: texts[0], Region: texts[1], City: texts[2], Browser: texts[3], OS: texts[4], Device: texts[5], Screen: texts[6], Language: texts[7],
+		}
 		events = append(events, e)
 	}
 	v := visitorOf(t, events)

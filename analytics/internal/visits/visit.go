@@ -1,0 +1,142 @@
+// Package visits joins what a visitor does in a day into visits (sessions), by a merge that needs no order: visits are a
+// function of the set of events alone, so late, repeated and regrouped events make the same visits, and the same bytes of
+// their compact form for a table. It is a part of analytics, and used by nobody else.
+package visits
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/onefold/onefold/internal/decimal"
+	"github.com/onefold/onefold/internal/referral"
+)
+
+// Visit is one visit (session): events of a visitor with less than the session gap between each and the next.
+type Visit struct {
+	Start   int64    `dynamodbav:"start"`         // epoch milliseconds of its first event
+	End     int64    `dynamodbav:"end"`           // epoch milliseconds of its last event
+	FirstID string   `dynamodbav:"first"`         // id of its first event: the earliest, ties by id
+	Own     string   `dynamodbav:"own,omitempty"` // session id that the client sent
+	Entry   Landing  `dynamodbav:"entry"`
+	Exit    Landing  `dynamodbav:"exit"`
+	Events  int64    `dynamodbav:"events,omitempty"` // custom events
+	Hours   []Hour   `dynamodbav:"hours"`            // by hour: page views are counted where they happened
+	Pages   []string `dynamodbav:"pages,omitempty"`  // distinct paths, sorted, of the first MaxPages of the visitor's day
+	Revenue string   `dynamodbav:"revenue,omitempty"`
+	UserID  string   `dynamodbav:"user,omitempty"`
+	UserAt  string   `dynamodbav:"userAt,omitempty"` // id of the event that UserID is from: the last that has one
+	referral.Source
+	Client
+}
+
+// Landing is the first or last page view of a visit. Empty when the visit has none.
+type Landing struct {
+	Path string `dynamodbav:"path,omitempty"`
+	ID   string `dynamodbav:"id,omitempty"` // of the event
+}
+
+// Hour counts a visit's page views in one hour of the site.
+type Hour struct {
+	Hour  int64 `dynamodbav:"h"` // epoch seconds of the hour's start
+	Views int64 `dynamodbav:"v,omitempty"`
+}
+
+// Client says with what, and from where, a visitor came.
+type Client struct {
+	Country  string `dynamodbav:"country,omitempty"` // ISO 3166-1 alpha-2
+	Region   string `dynamodbav:"region,omitempty"`
+	City     string `dynamodbav:"city,omitempty"`
+	Browser  string `dynamodbav:"browser,omitempty"`
+	OS       string `dynamodbav:"os,omitempty"`
+	Device   string `dynamodbav:"device,omitempty"`
+	Screen   string `dynamodbav:"screen,omitempty"`
+	Language string `dynamodbav:"lang,omitempty"`
+}
+
+// touches reports whether two visits are one.
+func (v *Visit) touches(o *Visit) bool {
+	if v.Own != o.Own {
+		return false
+	}
+	gap := Gap.Milliseconds()
+	return v.Own != "" || o.Start-v.End < gap && v.Start-o.End < gap
+}
+
+// merge puts the events of another visit into this one. What the lists of both hold is not changed: they may be shared.
+func (v *Visit) merge(o *Visit) {
+	if o.FirstID < v.FirstID {
+		v.Start, v.FirstID, v.Source, v.Client = o.Start, o.FirstID, o.Source, o.Client
+	}
+	v.End = max(v.End, o.End)
+	if o.Entry.ID != "" && (v.Entry.ID == "" || o.Entry.ID < v.Entry.ID) {
+		v.Entry = o.Entry
+	}
+	if o.Exit.ID > v.Exit.ID {
+		v.Exit = o.Exit
+	}
+	if o.UserAt > v.UserAt {
+		v.UserID, v.UserAt = o.UserID, o.UserAt
+	}
+	v.Events += o.Events
+	v.Revenue = decimal.Add(v.Revenue, o.Revenue)
+	v.Hours = mergeHours(v.Hours, o.Hours)
+	v.Pages = mergePages(v.Pages, o.Pages)
+}
+
+func mergeHours(a, b []Hour) []Hour {
+	out := make([]Hour, 0, len(a)+len(b))
+	for len(a) > 0 && len(b) > 0 {
+		switch c := cmp.Compare(a[0].Hour, b[0].Hour); {
+		case c < 0:
+			out, a = append(out, a[0]), a[1:]
+		case c > 0:
+			out, b = append(out, b[0]), b[1:]
+		default:
+			out = append(out, Hour{a[0].Hour, a[0].Views + b[0].Views})
+			a, b = a[1:], b[1:]
+		}
+	}
+	return append(append(out, a...), b...)
+}
+
+func mergePages(a, b []string) []string {
+	fresh := 0
+	for _, p := range b {
+		if _, found := slices.BinarySearch(a, p); !found {
+			fresh++
+		}
+	}
+	if fresh == 0 {
+		return a
+	}
+	out := make([]string, 0, len(a)+fresh)
+	for len(a) > 0 && len(b) > 0 {
+		c := cmp.Compare(a[0], b[0])
+		if c <= 0 {
+			out, a = append(out, a[0]), a[1:]
+		} else {
+			out = append(out, b[0])
+		}
+		if c >= 0 {
+			b = b[1:]
+		}
+	}
+	return append(append(out, a...), b...)
+}
+
+// Views are the visit's page views.
+func (v *Visit) Views() (n int64) {
+	for _, h := range v.Hours {
+		n += h.Views
+	}
+	return n
+}
+
+// Bounced reports whether the visitor saw one page and did nothing else.
+func (v *Visit) Bounced() bool { return v.Events == 0 && v.Views() == 1 }
+
+// Seconds is how long the visit took, from its first event to its last.
+func (v *Visit) Seconds() int64 { return (v.End - v.Start) / 1000 }
+
+// StartHour is the hour in which the visit started, in epoch seconds: that of its first event.
+func (v *Visit) StartHour() int64 { return v.Hours[0].Hour }

@@ -1,0 +1,91 @@
+package analytics
+
+import (
+	"cmp"
+	"fmt"
+
+	"github.com/oklog/ulid/v2"
+
+	"github.com/onefold/onefold/analytics/internal/visits"
+	"github.com/onefold/onefold/internal/calendar"
+	"github.com/onefold/onefold/internal/decimal"
+)
+
+// merge puts all events of another part of the same visitor's day into it.
+func (v *Visitor) merge(o *Visitor) {
+	v.Visits = visits.Union(v.Visits, o.Visits)
+	v.Kept.merge(o.Kept)
+}
+
+// visitOf is the visit that a single event makes.
+func visitOf(e *Event) (visits.Visit, error) {
+	at, err := eventMS(e.EventID)
+	if err != nil {
+		return visits.Visit{}, err
+	}
+	v := visits.Visit{
+		Start: at, End: at, FirstID: e.EventID, Own: e.SessionID,
+		Hours:  []visits.Hour{{Hour: calendar.HourOf(at, e.ZoneMinutes)}},
+		Source: e.Source, Client: e.Client,
+	}
+	if v.Revenue, err = decimal.Parse(e.Revenue); err != nil {
+		return visits.Visit{}, fmt.Errorf("analytics: revenue of event %s: %w", e.EventID, err)
+	}
+	if e.UserID != "" {
+		v.UserID, v.UserAt = e.UserID, e.EventID
+	}
+	if e.Name != "" {
+		v.Events = 1
+		return v, nil
+	}
+	v.Hours[0].Views = 1
+	v.Entry = visits.Landing{Path: e.Path, ID: e.EventID}
+	v.Exit = v.Entry
+	if e.Path != "" {
+		v.Pages = []string{e.Path}
+	}
+	return v, nil
+}
+
+// eventMS is the time in an event's id, in epoch milliseconds.
+func eventMS(id string) (int64, error) {
+	u, err := ulid.ParseStrict(id)
+	if err != nil {
+		return 0, fmt.Errorf("analytics: event id %q: %w", id, err)
+	}
+	return int64(u.Time()), nil
+}
+
+// arrivalOf is when an event arrived, in epoch seconds. One that came within a day of its time, at says when, counts
+// as having come at once.
+func arrivalOf(e *Event, at int64) int64 { return cmp.Or(e.Arrived, at/1000) }
+
+// lateUntil is the arrival of the last fact that came more than a day after its time, in epoch seconds; 0: all were in
+// time, for these count as having come at once, none after the day's last event.
+func (v *Visitor) lateUntil() int64 {
+	last := int64(0)
+	for i := range v.Visits {
+		last = max(last, v.Visits[i].End/1000)
+	}
+	if v.Until <= last {
+		return 0
+	}
+	return v.Until
+}
+
+// note counts the arrival of a fact, in epoch seconds.
+func (k *Kept) note(at int64) {
+	if k.Since == 0 || at < k.Since {
+		k.Since = at
+	}
+	k.Until = max(k.Until, at)
+}
+
+// merge counts the arrivals that another has counted.
+func (k *Kept) merge(o Kept) {
+	if o.Until == 0 {
+		return
+	}
+	k.note(o.Since)
+	k.note(o.Until)
+}

@@ -1,11 +1,13 @@
 package engine
 
 import (
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-
 	"github.com/onefold/onefold/dynamo"
+	"github.com/onefold/onefold/engine/internal/capacity"
+	"github.com/onefold/onefold/engine/internal/catalog"
 	"github.com/onefold/onefold/engine/internal/expr"
 	"github.com/onefold/onefold/engine/internal/item"
+	"github.com/onefold/onefold/engine/internal/request"
+	"github.com/onefold/onefold/engine/internal/row"
 )
 
 // verb says what an action does.
@@ -27,37 +29,29 @@ type action struct {
 	update *expr.Update
 	all    bool // tell the item when the condition fails
 
-	source expressions
+	source request.Expressions
 
 	s   *schema
 	key []byte // row key
 }
 
-// expressions are the parameters of a write besides its key or item.
-type expressions struct {
-	update    *string
-	condition *string
-	names     map[string]string
-	values    map[string]types.AttributeValue
-}
-
 // bind parses the expressions of an action.
-func (db *DB) bind(a *action, e expressions) error {
+func (db *DB) bind(a *action, e request.Expressions) error {
 	a.source = e
-	if e.update == nil && e.condition == nil {
+	if e.Update == nil && e.Condition == nil {
 		return nil
 	}
-	b, err := expr.NewBindings(e.names, e.values)
+	b, err := expr.NewBindings(e.Names, e.Values)
 	if err != nil {
 		return asValidation(err)
 	}
-	if e.update != nil {
-		if a.update, err = db.parser.Update(*e.update, b); err != nil {
+	if e.Update != nil {
+		if a.update, err = db.parser.Update(*e.Update, b); err != nil {
 			return asValidation(err)
 		}
 	}
-	if e.condition != nil {
-		if a.cond, err = db.parser.Condition(expr.ConditionExpression, *e.condition, b); err != nil {
+	if e.Condition != nil {
+		if a.cond, err = db.parser.Condition(expr.ConditionExpression, *e.Condition, b); err != nil {
 			return asValidation(err)
 		}
 	}
@@ -77,17 +71,22 @@ func normalize(it item.Item) (item.Item, error) {
 func (a *action) resolve(c *commit, s *schema) error {
 	a.s = s
 	if a.verb == verbPut {
-		if err := s.checkItem(a.keyed); err != nil {
+		if err := s.desc.CheckItem(a.keyed); err != nil {
 			return err
 		}
-		if item.Size(a.keyed) > maxItemBytes {
+		if item.Size(a.keyed) > catalog.MaxItemBytes {
 			return dynamo.Validation("Item size has exceeded the maximum allowed size")
 		}
-	} else if err := s.checkKey(a.keyed); err != nil {
+	} else if err := s.desc.CheckKey(a.keyed); err != nil {
 		return err
 	}
 	if a.update != nil {
 		if err := s.checkUpdate(a.update); err != nil {
+			return err
+		}
+	}
+	if a.cond != nil {
+		if err := s.desc.CheckScalars(a.cond.NestedNames()); err != nil {
 			return err
 		}
 	}
@@ -108,7 +107,7 @@ func (s *schema) checkUpdate(u *expr.Update) error {
 			return dynamo.Validation("One or more parameter values were invalid: Cannot update attribute %s. This attribute is part of the key", name)
 		}
 	}
-	return nil
+	return s.desc.CheckScalars(u.NestedRoots())
 }
 
 // perform evaluates an action against the item as it is and stages what it changes. The caller holds the stripe.
@@ -121,7 +120,7 @@ func (c *commit) perform(a *action) (*change, error) {
 		return nil, err
 	}
 	if a.verb == verbCheck {
-		ch.row, ch.use.table = ch.old, writeUnits(rowSize(ch.old))
+		ch.row, ch.use.Table = ch.old, capacity.WriteUnits(row.Size(ch.old))
 		return ch, nil
 	}
 	if err := c.transform(a, ch); err != nil {
@@ -146,7 +145,7 @@ func (a *action) check(ch *change) error {
 	if ok {
 		return nil
 	}
-	ch.use.table = writeUnits(rowSize(ch.old))
+	ch.use.Table = capacity.WriteUnits(row.Size(ch.old))
 	ch.meterChange()
 	if !a.all {
 		old = nil
@@ -182,11 +181,11 @@ func (c *commit) updateItem(a *action, ch *change) error {
 	if err != nil {
 		return asValidation(err)
 	}
-	if err := a.s.checkIndexKeys(base); err != nil {
+	if err := a.s.desc.CheckIndexKeys(base); err != nil {
 		return err
 	}
 	c.put(ch, base)
-	if rowSize(ch.row) > maxItemBytes {
+	if row.Size(ch.row) > catalog.MaxItemBytes {
 		return dynamo.Validation("Item size to update has exceeded the maximum allowed size")
 	}
 	return nil

@@ -5,6 +5,9 @@ import (
 	"fmt"
 
 	"github.com/cockroachdb/pebble/v2"
+
+	"github.com/onefold/onefold/engine/internal/capacity"
+	"github.com/onefold/onefold/engine/internal/row"
 )
 
 // A backfill makes the rows of a new index, or of a newly chosen expiry attribute, for the items that were there
@@ -14,20 +17,10 @@ import (
 // backfillChunk is how many items are done between two looks at whether the database closes.
 const backfillChunk = 256
 
-// pending reports whether a backfill is to be done.
-func (d *tableDesc) pending() bool {
-	for _, x := range d.Indexes {
-		if x.Building {
-			return true
-		}
-	}
-	return d.Filling
-}
-
 // resumeBackfills goes on with what a previous process did not finish.
 func (db *DB) resumeBackfills() {
 	for _, t := range *db.tables.Load() {
-		if t.schema.Load().desc.pending() {
+		if t.schema.Load().desc.Pending() {
 			db.startBackfill(t)
 		}
 	}
@@ -52,8 +45,8 @@ func (db *DB) backfill(t *table) error {
 	if s == nil {
 		return errStopped
 	}
-	from := appendItemPrefix(nil, s.desc.ID)
-	end := upperBound(from)
+	from := row.AppendItemPrefix(nil, s.desc.ID)
+	end := row.UpperBound(from)
 	for from != nil {
 		if db.ctx.Err() != nil {
 			return errStopped
@@ -108,24 +101,24 @@ func (db *DB) fillItem(t *table, key []byte) error {
 }
 
 func (c *commit) fill(s *schema, key []byte) error {
-	row, err := c.get(key)
-	if err != nil || row == nil {
+	value, err := c.get(key)
+	if err != nil || value == nil {
 		return err
 	}
-	it, err := decodeRow(row)
+	it, err := row.Decode(value)
 	if err != nil {
 		return err
 	}
-	ch := &change{s: s, key: key, keyed: it, row: row, new: it}
+	ch := &change{s: s, key: key, keyed: it, row: value, new: it}
 	for _, x := range s.indexes {
-		if !x.desc.Building || x.checkKey(it, x.hash, true) != nil || x.rng.Name != "" && x.checkKey(it, x.rng, false) != nil {
+		if !x.desc.Building || x.desc.CheckKey(it, x.hash, true) != nil || x.rng.Name != "" && x.desc.CheckKey(it, x.rng, false) != nil {
 			continue
 		}
-		r, err := c.indexRow(x, it, row, ch.primary())
+		r, err := c.indexRow(x, it, value, ch.primary())
 		if err != nil {
 			return err
 		}
-		if err := c.replaceRow(indexRow{}, r); err != nil {
+		if err := c.replaceRow(capacity.Row{}, r); err != nil {
 			return err
 		}
 	}
@@ -142,7 +135,7 @@ func (db *DB) finishBackfill(t *table, began *schema) error {
 	if s == nil {
 		return errStopped
 	}
-	d := s.desc.clone()
+	d := s.desc.Clone()
 	for i := range d.Indexes {
 		if x := began.find(d.Indexes[i].Name); x != nil && x.desc.ID == d.Indexes[i].ID {
 			d.Indexes[i].Building = false

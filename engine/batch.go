@@ -2,13 +2,17 @@ package engine
 
 import (
 	"context"
+	"maps"
+	"slices"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/onefold/onefold/dynamo"
+	"github.com/onefold/onefold/engine/internal/capacity"
 	"github.com/onefold/onefold/engine/internal/expr"
 	"github.com/onefold/onefold/engine/internal/item"
+	"github.com/onefold/onefold/engine/internal/request"
 )
 
 // DynamoDB's bounds of batches.
@@ -46,9 +50,9 @@ func (db *DB) BatchWriteItem(ctx context.Context, in *dynamodb.BatchWriteItemInp
 }
 
 func checkBatchWrite(in *dynamodb.BatchWriteItemInput) ([]action, error) {
-	var cs constraints
-	cs.checkReturns(in.ReturnConsumedCapacity, in.ReturnItemCollectionMetrics, "")
-	if err := cs.err(); err != nil {
+	var cs request.Members
+	cs.CheckReturns(in.ReturnConsumedCapacity, in.ReturnItemCollectionMetrics, "")
+	if err := cs.Err(); err != nil {
 		return nil, err
 	}
 	if len(in.RequestItems) == 0 {
@@ -56,11 +60,11 @@ func checkBatchWrite(in *dynamodb.BatchWriteItemInput) ([]action, error) {
 	}
 	var actions []action
 	bytes := 0
-	for _, table := range sortedKeys(in.RequestItems) {
+	for _, table := range slices.Sorted(maps.Keys(in.RequestItems)) {
 		requests := in.RequestItems[table]
 		if len(requests) == 0 || len(requests) > maxBatchWrites {
-			cs.add("{"+table+"=[...]}", "requestItems", "Map value must satisfy constraint: [Member must have length less than or equal to 25, Member must have length greater than or equal to 1]")
-			return nil, cs.err()
+			cs.Add("{"+table+"=[...]}", "requestItems", "Map value must satisfy constraint: [Member must have length less than or equal to 25, Member must have length greater than or equal to 1]")
+			return nil, cs.Err()
 		}
 		for _, w := range requests {
 			a, err := batchAction(&table, w)
@@ -114,7 +118,7 @@ func (c *commit) performAll(actions []action) error {
 func (c *commit) resolveAll(actions []action, duplicate string, reasons []error) error {
 	schemas := map[string]*schema{}
 	for i := range actions {
-		name := tableName(actions[i].table)
+		name := request.TableName(actions[i].table)
 		if schemas[name] == nil {
 			s, err := c.enter(actions[i].table)
 			if err != nil {
@@ -126,7 +130,7 @@ func (c *commit) resolveAll(actions []action, duplicate string, reasons []error)
 	seen := make(map[string]bool, len(actions))
 	for i := range actions {
 		a := &actions[i]
-		if err := a.resolve(c, schemas[tableName(a.table)]); err != nil {
+		if err := a.resolve(c, schemas[request.TableName(a.table)]); err != nil {
 			if reasons == nil {
 				return err
 			}
@@ -144,15 +148,15 @@ func (c *commit) resolveAll(actions []action, duplicate string, reasons []error)
 }
 
 // byTable sums the capacity of the changes, in the order in which the tables appear.
-func (c *commit) byTable() (schemas []*schema, uses map[*schema]*usage) {
-	uses = map[*schema]*usage{}
+func (c *commit) byTable() (schemas []*schema, uses map[*schema]*capacity.Usage) {
+	uses = map[*schema]*capacity.Usage{}
 	for i := range c.changes {
 		ch := &c.changes[i]
 		if uses[ch.s] == nil {
-			uses[ch.s] = new(usage)
+			uses[ch.s] = new(capacity.Usage)
 			schemas = append(schemas, ch.s)
 		}
-		uses[ch.s].add(ch.use)
+		uses[ch.s].Add(ch.use)
 	}
 	return schemas, uses
 }
@@ -161,7 +165,7 @@ func (c *commit) consumedByTable(how types.ReturnConsumedCapacity) []types.Consu
 	schemas, uses := c.byTable()
 	var out []types.ConsumedCapacity
 	for _, s := range schemas {
-		if cc := s.consumed(how, *uses[s]); cc != nil {
+		if cc := capacity.Consumed(s.desc, how, *uses[s]); cc != nil {
 			out = append(out, *cc)
 		}
 	}
@@ -222,16 +226,16 @@ type tableGet struct {
 }
 
 func (db *DB) checkBatchGet(in *dynamodb.BatchGetItemInput) ([]tableGet, error) {
-	var cs constraints
-	cs.checkReturns(in.ReturnConsumedCapacity, "", "")
-	if err := cs.err(); err != nil {
+	var cs request.Members
+	cs.CheckReturns(in.ReturnConsumedCapacity, "", "")
+	if err := cs.Err(); err != nil {
 		return nil, err
 	}
 	if len(in.RequestItems) == 0 {
 		return nil, dynamo.Validation("The requestItems parameter is required for BatchGetItem")
 	}
 	gets, total := make([]tableGet, 0, len(in.RequestItems)), 0
-	for _, table := range sortedKeys(in.RequestItems) {
+	for _, table := range slices.Sorted(maps.Keys(in.RequestItems)) {
 		ka := in.RequestItems[table]
 		if n := len(ka.Keys); n == 0 || n > maxBatchGets {
 			bound := "less than or equal to 100"
@@ -254,9 +258,9 @@ func (db *DB) checkBatchGet(in *dynamodb.BatchGetItemInput) ([]tableGet, error) 
 }
 
 func (db *DB) tableGet(table string, ka types.KeysAndAttributes) (tableGet, error) {
-	g := tableGet{table: table, consistent: isTrue(ka.ConsistentRead), keys: make([]item.Item, 0, len(ka.Keys))}
-	sel := selection{projection: ka.ProjectionExpression, names: ka.ExpressionAttributeNames, attributes: ka.AttributesToGet}
-	if err := sel.check(); err != nil {
+	g := tableGet{table: table, consistent: request.IsTrue(ka.ConsistentRead), keys: make([]item.Item, 0, len(ka.Keys))}
+	sel := request.Selection{Projection: ka.ProjectionExpression, Names: ka.ExpressionAttributeNames, Attributes: ka.AttributesToGet}
+	if err := sel.Check(); err != nil {
 		return g, err
 	}
 	for _, key := range ka.Keys {
@@ -278,7 +282,7 @@ func (g *tableGet) resolve(db *DB) (err error) {
 	}
 	seen := make(map[string]bool, len(g.keys))
 	for _, key := range g.keys {
-		if err := g.s.checkKey(key); err != nil {
+		if err := g.s.desc.CheckKey(key); err != nil {
 			return err
 		}
 		row, err := g.s.appendItemKey(nil, key)
@@ -297,7 +301,7 @@ func (g *tableGet) resolve(db *DB) (err error) {
 // batchGet reads the items of one table into the response; bytes counts what the response holds.
 func (db *DB) batchGet(g *tableGet, in *dynamodb.BatchGetItemInput, out *dynamodb.BatchGetItemOutput, bytes *int) error {
 	items := make([]map[string]types.AttributeValue, 0, len(g.rows))
-	var u usage
+	var u capacity.Usage
 	for i, row := range g.rows {
 		if *bytes >= maxBatchBytes {
 			rest := in.RequestItems[g.table]
@@ -310,14 +314,14 @@ func (db *DB) batchGet(g *tableGet, in *dynamodb.BatchGetItemInput, out *dynamod
 			return err
 		}
 		*bytes += size
-		u.table += readUnits(size, g.consistent)
+		u.Table += capacity.ReadUnits(size, g.consistent)
 		if it != nil {
 			items = append(items, it)
 		}
 	}
 	out.Responses[g.table] = items
-	g.s.meterUse(reading, u)
-	if cc := g.s.consumed(in.ReturnConsumedCapacity, u); cc != nil {
+	g.s.meterUse(capacity.Reading, u)
+	if cc := capacity.Consumed(g.s.desc, in.ReturnConsumedCapacity, u); cc != nil {
 		out.ConsumedCapacity = append(out.ConsumedCapacity, *cc)
 	}
 	return nil

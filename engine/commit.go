@@ -8,6 +8,9 @@ import (
 	"sync"
 
 	"github.com/cockroachdb/pebble/v2"
+
+	"github.com/onefold/onefold/engine/internal/catalog"
+	"github.com/onefold/onefold/engine/internal/row"
 )
 
 // commit gathers the rows of one request and applies them as one batch. It is reused; buf is its memory, into which
@@ -203,20 +206,20 @@ func (c *commit) hand() error {
 
 // number gives the records their sequence numbers and adds them to the batch, with the shards that end here. The
 // caller holds DB.order.
-func (c *commit) number() (rolled map[*stream]*streamDesc, err error) {
+func (c *commit) number() (rolled map[*stream]*catalog.Stream, err error) {
 	db := c.db
 	for i := range c.records {
 		r := &c.records[i]
 		db.seq++
 		if db.seq >= db.reserved {
 			db.reserved = db.seq + sequenceBlock
-			if err := c.batch.Set(keySequence, binary.BigEndian.AppendUint64(nil, db.reserved), nil); err != nil {
+			if err := c.batch.Set(row.KeySequence, binary.BigEndian.AppendUint64(nil, db.reserved), nil); err != nil {
 				return nil, err
 			}
 		}
 		open := &r.stream.open[r.slot]
-		op := c.batch.SetDeferred(recordKeyLen, len(r.value))
-		putRecordKey(op.Key, r.stream.id, open.id, db.seq)
+		op := c.batch.SetDeferred(row.RecordKeyLen, len(r.value))
+		row.PutRecordKey(op.Key, r.stream.id, open.id, db.seq)
 		copy(op.Value, r.value)
 		if err := op.Finish(); err != nil {
 			return nil, err
@@ -237,19 +240,19 @@ func (c *commit) number() (rolled map[*stream]*streamDesc, err error) {
 }
 
 // roll ends the open shard of a slot after the last record. The caller holds DB.order.
-func (c *commit) roll(rolled map[*stream]*streamDesc, st *stream, slot int) (map[*stream]*streamDesc, error) {
+func (c *commit) roll(rolled map[*stream]*catalog.Stream, st *stream, slot int) (map[*stream]*catalog.Stream, error) {
 	if rolled == nil {
-		rolled = map[*stream]*streamDesc{}
+		rolled = map[*stream]*catalog.Stream{}
 	}
 	d := rolled[st]
 	if d == nil {
 		d = st.desc.Load()
 	}
 	child := d.NextID
-	d = d.rolled(slot, c.db.seq, c.now)
+	d = d.Rolled(slot, c.db.seq, c.now)
 	rolled[st] = d
 	st.open[slot] = openShard{id: child}
-	return rolled, d.put(c.batch)
+	return rolled, putStream(c.batch, d)
 }
 
 // settle returns when everything that a reader can have seen by now is on disk. An answer that tells of another

@@ -15,7 +15,11 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/onefold/onefold/dynamo"
+	"github.com/onefold/onefold/engine/internal/capacity"
+	"github.com/onefold/onefold/engine/internal/catalog"
 	"github.com/onefold/onefold/engine/internal/expr"
+	"github.com/onefold/onefold/engine/internal/request"
+	"github.com/onefold/onefold/engine/internal/row"
 )
 
 // ErrClosed is returned when the database has been closed.
@@ -126,23 +130,23 @@ func (db *DB) Close() error {
 
 // load reads the descriptors and counters, or writes them into an empty store.
 func (db *DB) load() error {
-	format, err := db.read(keyFormat)
+	format, err := db.read(row.KeyFormat)
 	if err != nil {
 		return err
 	}
 	if format == nil {
-		if err := db.store.Set(keyFormat, []byte{formatVersion}, db.writeSync()); err != nil {
+		if err := db.store.Set(row.KeyFormat, []byte{formatVersion}, db.writeSync()); err != nil {
 			return err
 		}
 	} else if len(format) != 1 || format[0] > formatVersion {
 		return ErrFormat
 	}
-	next, err := db.readCounter(keyTableID, firstID)
+	next, err := db.readCounter(row.KeyIDs, firstID)
 	if err != nil {
 		return err
 	}
 	db.nextID = uint32(next)
-	if db.reserved, err = db.readCounter(keySequence, 1); err != nil {
+	if db.reserved, err = db.readCounter(row.KeySequence, 1); err != nil {
 		return err
 	}
 	db.seq = db.reserved - 1
@@ -155,8 +159,8 @@ func (db *DB) load() error {
 
 func (db *DB) loadStreams() error {
 	streams := map[uint32]*stream{}
-	err := db.each([]byte{spaceStream}, func(_, v []byte) error {
-		d, err := decodeStream(v)
+	err := db.each([]byte{row.SpaceStream}, func(_, v []byte) error {
+		d, err := catalog.DecodeStream(v)
 		if err == nil {
 			streams[d.ID] = newStream(d)
 		}
@@ -168,8 +172,8 @@ func (db *DB) loadStreams() error {
 
 func (db *DB) loadTables() error {
 	tables := map[string]*table{}
-	err := db.each([]byte{spaceTable}, func(_, v []byte) error {
-		d, err := decodeTable(v)
+	err := db.each([]byte{row.SpaceTable}, func(_, v []byte) error {
+		d, err := catalog.DecodeTable(v)
 		if err == nil {
 			tables[d.Name] = db.newTable(d)
 		}
@@ -182,8 +186,8 @@ func (db *DB) loadTables() error {
 	return db.loadCounts()
 }
 
-func (db *DB) newTable(d *tableDesc) *table {
-	t := &table{meter: newTableMeter()}
+func (db *DB) newTable(d *catalog.Table) *table {
+	t := &table{meter: capacity.NewTable()}
 	t.schema.Store(newSchema(t, d, (*db.streams.Load())[d.Stream], db.tableARN(d.Name)))
 	return t
 }
@@ -213,7 +217,7 @@ func (db *DB) readCounter(key []byte, first uint64) (uint64, error) {
 
 // each calls fn for every row whose key begins with prefix. The slices are valid during the call.
 func (db *DB) each(prefix []byte, fn func(k, v []byte) error) (err error) {
-	it, err := db.store.NewIter(&pebble.IterOptions{LowerBound: prefix, UpperBound: upperBound(prefix)})
+	it, err := db.store.NewIter(&pebble.IterOptions{LowerBound: prefix, UpperBound: row.UpperBound(prefix)})
 	if err != nil {
 		return fmt.Errorf("engine: read: %w", err)
 	}
@@ -264,7 +268,7 @@ func (db *DB) begin(ctx context.Context) error {
 
 // schemaOf returns the schema of a table for reading.
 func (db *DB) schemaOf(name *string) (*schema, error) {
-	t := (*db.tables.Load())[tableName(name)]
+	t := (*db.tables.Load())[request.TableName(name)]
 	if t == nil {
 		return nil, errNoTable()
 	}
@@ -277,7 +281,7 @@ func (db *DB) schemaOf(name *string) (*schema, error) {
 
 // enter returns the schema of a table for writing; the caller must leave it.
 func (db *DB) enter(name *string) (*schema, error) {
-	t := (*db.tables.Load())[tableName(name)]
+	t := (*db.tables.Load())[request.TableName(name)]
 	if t == nil {
 		return nil, errNoTable()
 	}

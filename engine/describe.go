@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/binary"
+	"maps"
 	"slices"
 	"strconv"
 	"time"
@@ -13,6 +14,9 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 
 	"github.com/onefold/onefold/dynamo"
+	"github.com/onefold/onefold/engine/internal/catalog"
+	"github.com/onefold/onefold/engine/internal/request"
+	"github.com/onefold/onefold/engine/internal/row"
 )
 
 // DescribeTable returns what a table is. Its counts are exact while the process runs and may lag after a crash.
@@ -32,13 +36,13 @@ func (db *DB) named(name *string) (*table, error) {
 	if name == nil {
 		return nil, dynamo.Validation("The parameter 'TableName' is required but was not present in the request")
 	}
-	var c constraints
-	if err := checkTableName(name, &c); err != nil {
+	var c request.Members
+	if err := request.CheckTableName(name, &c); err != nil {
 		return nil, err
 	}
-	t := (*db.tables.Load())[tableName(name)]
+	t := (*db.tables.Load())[request.TableName(name)]
 	if t == nil || t.schema.Load() == nil {
-		return nil, errNoTableNamed(tableName(name))
+		return nil, errNoTableNamed(request.TableName(name))
 	}
 	return t, nil
 }
@@ -52,8 +56,8 @@ func (db *DB) describe(t *table) *types.TableDescription {
 	guarded := d.Guarded
 	td := &types.TableDescription{
 		TableName: &name, TableArn: &arn, TableId: &id, TableStatus: types.TableStatusActive, CreationDateTime: &created,
-		KeySchema: keySchema(d.Hash, d.Range), AttributeDefinitions: s.attributeDefinitions(), ItemCount: &items, TableSizeBytes: &bytes,
-		ProvisionedThroughput: throughput(d.Read, d.Write), DeletionProtectionEnabled: &guarded,
+		KeySchema: catalog.KeySchema(d.Hash, d.Range), AttributeDefinitions: d.AttributeDefinitions(), ItemCount: &items, TableSizeBytes: &bytes,
+		ProvisionedThroughput: catalog.Throughput(d.Read, d.Write), DeletionProtectionEnabled: &guarded,
 	}
 	if d.Billing == types.BillingModePayPerRequest {
 		td.BillingModeSummary = &types.BillingModeSummary{BillingMode: d.Billing, LastUpdateToPayPerRequestDateTime: &created}
@@ -63,12 +67,12 @@ func (db *DB) describe(t *table) *types.TableDescription {
 	}
 	db.describeStream(td, d)
 	for _, x := range s.indexes {
-		s.describeIndex(td, x)
+		x.desc.Describe(td)
 	}
 	return td
 }
 
-func (db *DB) describeStream(td *types.TableDescription, d *tableDesc) {
+func (db *DB) describeStream(td *types.TableDescription, d *catalog.Table) {
 	st := (*db.streams.Load())[d.Latest]
 	if st == nil {
 		return
@@ -81,49 +85,6 @@ func (db *DB) describeStream(td *types.TableDescription, d *tableDesc) {
 	}
 }
 
-func (s *schema) describeIndex(td *types.TableDescription, x *index) {
-	d := x.desc
-	name, arn := d.Name, s.arn+"/index/"+d.Name
-	proj := &types.Projection{ProjectionType: d.Projection, NonKeyAttributes: slices.Clone(d.Include)}
-	var zero int64
-	if d.Local {
-		td.LocalSecondaryIndexes = append(td.LocalSecondaryIndexes, types.LocalSecondaryIndexDescription{
-			IndexName: &name, IndexArn: &arn, KeySchema: keySchema(d.Hash, d.Range), Projection: proj, ItemCount: &zero, IndexSizeBytes: &zero,
-		})
-		return
-	}
-	g := types.GlobalSecondaryIndexDescription{
-		IndexName: &name, IndexArn: &arn, KeySchema: keySchema(d.Hash, d.Range), Projection: proj, ItemCount: &zero, IndexSizeBytes: &zero,
-		IndexStatus: types.IndexStatusActive, ProvisionedThroughput: throughput(d.Read, d.Write),
-	}
-	if d.Building {
-		filling := true
-		g.IndexStatus, g.Backfilling = types.IndexStatusCreating, &filling
-	}
-	td.GlobalSecondaryIndexes = append(td.GlobalSecondaryIndexes, g)
-}
-
-func keySchema(hash, rng keyAttr) []types.KeySchemaElement {
-	ks := []types.KeySchemaElement{{AttributeName: &hash.Name, KeyType: types.KeyTypeHash}}
-	if rng.Name != "" {
-		ks = append(ks, types.KeySchemaElement{AttributeName: &rng.Name, KeyType: types.KeyTypeRange})
-	}
-	return ks
-}
-
-func throughput(read, write int64) *types.ProvisionedThroughputDescription {
-	var none int64
-	return &types.ProvisionedThroughputDescription{ReadCapacityUnits: &read, WriteCapacityUnits: &write, NumberOfDecreasesToday: &none}
-}
-
-func (s *schema) attributeDefinitions() []types.AttributeDefinition {
-	var defs []types.AttributeDefinition
-	for _, name := range sortedKeys(s.keys) {
-		defs = append(defs, types.AttributeDefinition{AttributeName: &name, AttributeType: s.keys[name]})
-	}
-	return defs
-}
-
 const maxListTables = 100
 
 // ListTables returns the names of the tables in ascending order, at most 100 a page.
@@ -133,18 +94,18 @@ func (db *DB) ListTables(ctx context.Context, in *dynamodb.ListTablesInput, _ ..
 	}
 	limit := maxListTables
 	if in.Limit != nil {
-		var c constraints
+		var c request.Members
 		limit = int(*in.Limit)
 		if limit < 1 {
-			c.add(strconv.Itoa(limit), "limit", "Member must have value greater than or equal to 1")
+			c.Add(strconv.Itoa(limit), "limit", "Member must have value greater than or equal to 1")
 		} else if limit > maxListTables {
-			c.add(strconv.Itoa(limit), "limit", "Member must have value less than or equal to 100")
+			c.Add(strconv.Itoa(limit), "limit", "Member must have value less than or equal to 100")
 		}
-		if err := c.err(); err != nil {
+		if err := c.Err(); err != nil {
 			return nil, err
 		}
 	}
-	names := sortedKeys(*db.tables.Load())
+	names := slices.Sorted(maps.Keys(*db.tables.Load()))
 	if in.ExclusiveStartTableName != nil {
 		i, found := slices.BinarySearchFunc(names, *in.ExclusiveStartTableName, cmp.Compare[string])
 		if found {
@@ -188,17 +149,17 @@ func (db *DB) DeleteTable(ctx context.Context, in *dynamodb.DeleteTableInput, _ 
 }
 
 // dropTable removes the rows of a table.
-func (db *DB) dropTable(d *tableDesc) error {
+func (db *DB) dropTable(d *catalog.Table) error {
 	batch := db.store.NewBatch()
-	if err := batch.Delete(tableKey(d.Name), nil); err != nil {
+	if err := batch.Delete(row.TableKey(d.Name), nil); err != nil {
 		return joinClose(err, batch)
 	}
 	if err := batch.Delete(countKey(d.ID), nil); err != nil {
 		return joinClose(err, batch)
 	}
-	for _, space := range []byte{spaceItem, spaceIndex, spaceExpiry} {
+	for _, space := range []byte{row.SpaceItem, row.SpaceIndex, row.SpaceExpiry} {
 		prefix := binary.BigEndian.AppendUint32([]byte{space}, d.ID)
-		if err := batch.DeleteRange(prefix, upperBound(prefix), nil); err != nil {
+		if err := batch.DeleteRange(prefix, row.UpperBound(prefix), nil); err != nil {
 			return joinClose(err, batch)
 		}
 	}
@@ -209,15 +170,15 @@ func (db *DB) dropTable(d *tableDesc) error {
 }
 
 // closeStream ends the table's stream. The caller holds control and the table's gate for writing.
-func (db *DB) closeStream(batch *pebble.Batch, d *tableDesc) error {
+func (db *DB) closeStream(batch *pebble.Batch, d *catalog.Table) error {
 	st := (*db.streams.Load())[d.Stream]
 	if st == nil {
 		return nil
 	}
 	db.order.Lock()
-	ended := st.desc.Load().ended(db.seq, db.now().UnixMilli())
+	ended := st.desc.Load().Ended(db.seq, db.now().UnixMilli())
 	db.order.Unlock()
-	if err := ended.put(batch); err != nil {
+	if err := putStream(batch, ended); err != nil {
 		return err
 	}
 	st.desc.Store(ended)
@@ -227,7 +188,7 @@ func (db *DB) closeStream(batch *pebble.Batch, d *tableDesc) error {
 
 // countKey is where a table's number of items and their bytes are noted, 8 bytes each.
 func countKey(table uint32) []byte {
-	return binary.BigEndian.AppendUint32([]byte{spaceMeta, 'c'}, table)
+	return binary.BigEndian.AppendUint32([]byte{row.SpaceMeta, 'c'}, table)
 }
 
 // saveCounts notes the counts of all tables. They are kept for information alone.

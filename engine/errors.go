@@ -3,16 +3,18 @@ package engine
 import (
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/onefold/onefold/dynamo"
 	"github.com/onefold/onefold/engine/internal/expr"
 	"github.com/onefold/onefold/engine/internal/item"
+	"github.com/onefold/onefold/engine/internal/request"
+	"github.com/onefold/onefold/engine/internal/row"
 )
 
-const conditionFailed = "The conditional request failed"
+// ErrCorrupt is returned when bytes on disk do not have the documented form.
+var ErrCorrupt = row.ErrCorrupt
 
 func errNoTable() error {
 	msg := "Requested resource not found"
@@ -32,7 +34,7 @@ func errInUse(format string, args ...any) error {
 
 // errCondition is the answer of a write whose condition did not hold, with the item if the request wants it.
 func errCondition(it item.Item) error {
-	msg := conditionFailed
+	msg := request.ConditionFailed
 	return &types.ConditionalCheckFailedException{Message: &msg, Item: it}
 }
 
@@ -43,29 +45,4 @@ func asValidation(err error) error {
 		return dynamo.Validation("%s", e.Error())
 	}
 	return err
-}
-
-// constraints collects the faults of a request's members, which are told together.
-type constraints []string
-
-func (c *constraints) add(value, member, constraint string) {
-	*c = append(*c, "Value '"+value+"' at '"+member+"' failed to satisfy constraint: "+constraint)
-}
-
-func (c *constraints) addNull(member string) {
-	*c = append(*c, "Value null at '"+member+"' failed to satisfy constraint: Member must not be null")
-}
-
-func (c *constraints) addEnum(value, member string, allowed []string) {
-	c.add(value, member, "Member must satisfy enum value set: ["+strings.Join(allowed, ", ")+"]")
-}
-
-func (c constraints) err() error {
-	switch len(c) {
-	case 0:
-		return nil
-	case 1:
-		return dynamo.Validation("1 validation error detected: %s", c[0])
-	}
-	return dynamo.Validation("%d validation errors detected: %s", len(c), strings.Join(c, "; "))
 }

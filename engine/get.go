@@ -9,8 +9,11 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/cockroachdb/pebble/v2"
 
+	"github.com/onefold/onefold/engine/internal/capacity"
 	"github.com/onefold/onefold/engine/internal/expr"
 	"github.com/onefold/onefold/engine/internal/item"
+	"github.com/onefold/onefold/engine/internal/request"
+	"github.com/onefold/onefold/engine/internal/row"
 )
 
 // GetItem returns an item by its key; no Item when there is none.
@@ -26,29 +29,34 @@ func (db *DB) GetItem(ctx context.Context, in *dynamodb.GetItemInput, _ ...func(
 	if err != nil {
 		return nil, err
 	}
-	if err := s.checkKey(key); err != nil {
+	if err := s.desc.CheckKey(key); err != nil {
 		return nil, err
+	}
+	if proj != nil {
+		if err := s.desc.CheckScalars(proj.NestedRoots()); err != nil {
+			return nil, err
+		}
 	}
 	it, size, err := db.fetch(db.store, s, key, proj)
 	if err != nil {
 		return nil, err
 	}
-	u := usage{table: readUnits(size, isTrue(in.ConsistentRead))}
-	s.meterUse(reading, u)
-	return &dynamodb.GetItemOutput{Item: it, ConsumedCapacity: s.consumed(in.ReturnConsumedCapacity, u)}, nil
+	u := capacity.Usage{Table: capacity.ReadUnits(size, request.IsTrue(in.ConsistentRead))}
+	s.meterUse(capacity.Reading, u)
+	return &dynamodb.GetItemOutput{Item: it, ConsumedCapacity: capacity.Consumed(s.desc, in.ReturnConsumedCapacity, u)}, nil
 }
 
 func (db *DB) checkGet(in *dynamodb.GetItemInput) (item.Item, *expr.Projection, error) {
-	var c constraints
+	var c request.Members
 	if in.Key == nil {
-		c.addNull("key")
+		c.AddNull("key")
 	}
-	c.checkReturns(in.ReturnConsumedCapacity, "", "")
-	if err := checkTableName(in.TableName, &c); err != nil {
+	c.CheckReturns(in.ReturnConsumedCapacity, "", "")
+	if err := request.CheckTableName(in.TableName, &c); err != nil {
 		return nil, nil, err
 	}
-	sel := selection{projection: in.ProjectionExpression, names: in.ExpressionAttributeNames, attributes: in.AttributesToGet}
-	if err := sel.check(); err != nil {
+	sel := request.Selection{Projection: in.ProjectionExpression, Names: in.ExpressionAttributeNames, Attributes: in.AttributesToGet}
+	if err := sel.Check(); err != nil {
 		return nil, nil, err
 	}
 	key, err := normalize(in.Key)
@@ -59,36 +67,16 @@ func (db *DB) checkGet(in *dynamodb.GetItemInput) (item.Item, *expr.Projection, 
 	return key, proj, err
 }
 
-// selection is what a read asks for of an item.
-type selection struct {
-	projection *string
-	names      map[string]string
-	attributes []string // the legacy AttributesToGet
-}
-
-func (sel *selection) check() error {
-	err := checkMix([]exprParam{{"ProjectionExpression", sel.projection}}, []legacyParam{{"AttributesToGet", sel.attributes != nil}}, sel.names, nil)
-	if err != nil || sel.attributes == nil {
-		return err
-	}
-	w := newLegacyWriter()
-	if sel.projection, err = w.project(sel.attributes); err != nil {
-		return err
-	}
-	sel.names = nonEmpty(w.names)
-	return nil
-}
-
 // bindProjection parses a projection; nil for none.
-func (db *DB) bindProjection(sel selection) (*expr.Projection, error) {
-	if sel.projection == nil {
+func (db *DB) bindProjection(sel request.Selection) (*expr.Projection, error) {
+	if sel.Projection == nil {
 		return nil, nil
 	}
-	b, err := expr.NewBindings(sel.names, nil)
+	b, err := expr.NewBindings(sel.Names, nil)
 	if err != nil {
 		return nil, asValidation(err)
 	}
-	proj, err := db.parser.Projection(*sel.projection, b)
+	proj, err := db.parser.Projection(*sel.Projection, b)
 	if err != nil {
 		return nil, asValidation(err)
 	}
@@ -114,7 +102,7 @@ func fetchRow(from pebble.Reader, rowKey []byte, proj *expr.Projection) (it item
 		return nil, 0, fmt.Errorf("engine: get: %w", err)
 	}
 	defer func() { err = joinClose(err, closer) }()
-	size, b, err := splitRow(v)
+	size, b, err := row.Split(v)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -133,8 +121,6 @@ func projected(b []byte, proj *expr.Projection) (item.Item, error) {
 	}
 	return proj.Apply(it), nil
 }
-
-func isTrue(b *bool) bool { return b != nil && *b }
 
 // collection is the ItemCollectionMetrics of a write: only tables with local indexes have item collections.
 func (ch *change) collection(how types.ReturnItemCollectionMetrics) *types.ItemCollectionMetrics {

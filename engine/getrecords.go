@@ -11,7 +11,9 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 
 	"github.com/onefold/onefold/dynamo"
+	"github.com/onefold/onefold/engine/internal/catalog"
 	"github.com/onefold/onefold/engine/internal/item"
+	"github.com/onefold/onefold/engine/internal/row"
 )
 
 // DynamoDB's bounds of a GetRecords call.
@@ -47,22 +49,22 @@ func (db *DB) readRecords(ctx context.Context, in *dynamodbstreams.GetRecordsInp
 			return nil, dynamo.Validation("1 validation error detected: Value '%d' at 'limit' failed to satisfy constraint: Member must have value between 1 and 1000", limit)
 		}
 	}
-	p, err := parsePosition(in.ShardIterator)
+	p, err := catalog.ParsePosition(in.ShardIterator)
 	if err != nil {
 		return nil, err
 	}
 	now := db.now().UnixMilli()
-	if now-p.made > iteratorLife.Milliseconds() {
+	if now-p.Made > iteratorLife.Milliseconds() {
 		msg := "Iterator expired. The iterator was created more than 15 minutes ago"
 		return nil, &streamtypes.ExpiredIteratorException{Message: &msg}
 	}
-	st := (*db.streams.Load())[p.stream]
+	st := (*db.streams.Load())[p.Stream]
 	if st == nil {
 		return nil, errNoStream("of this iterator")
 	}
 	// The descriptor is read before the records: a shard closed by now has all its records in the store.
-	sh, found := st.desc.Load().shard(p.shard)
-	if !found || p.next < sh.First {
+	sh, found := st.desc.Load().Shard(p.Shard)
+	if !found || p.Next < sh.First {
 		return nil, errTrimmed()
 	}
 	more, err := db.readShard(st, &p, limit, each)
@@ -72,17 +74,17 @@ func (db *DB) readRecords(ctx context.Context, in *dynamodbstreams.GetRecordsInp
 	if sh.Closed && !more {
 		return nil, nil
 	}
-	p.made = now
-	next := p.encode()
+	p.Made = now
+	next := p.Encode()
 	return &next, nil
 }
 
 // readShard hands records from a position on to each, moves the position behind them and reports whether it left some.
-func (db *DB) readShard(st *stream, p *position, limit int, each func(st *stream, seq uint64, v []byte) error) (more bool, err error) {
-	prefix := shardPrefix(st.id, p.shard)
-	var from [recordKeyLen]byte
-	putRecordKey(from[:], st.id, p.shard, p.next)
-	it, err := db.store.NewIter(&pebble.IterOptions{LowerBound: from[:], UpperBound: upperBound(prefix)})
+func (db *DB) readShard(st *stream, p *catalog.Position, limit int, each func(st *stream, seq uint64, v []byte) error) (more bool, err error) {
+	prefix := row.ShardPrefix(st.id, p.Shard)
+	var from [row.RecordKeyLen]byte
+	row.PutRecordKey(from[:], st.id, p.Shard, p.Next)
+	it, err := db.store.NewIter(&pebble.IterOptions{LowerBound: from[:], UpperBound: row.UpperBound(prefix)})
 	if err != nil {
 		return false, err
 	}
@@ -96,11 +98,11 @@ func (db *DB) readShard(st *stream, p *position, limit int, each func(st *stream
 		if err != nil {
 			return false, err
 		}
-		seq := recordSequence(it.Key())
+		seq := row.RecordSequence(it.Key())
 		if err := each(st, seq, v); err != nil {
 			return false, err
 		}
-		size, n, p.next = size+len(v), n+1, seq+1
+		size, n, p.Next = size+len(v), n+1, seq+1
 	}
 	return false, it.Error()
 }
@@ -115,30 +117,30 @@ func recordTime(millis int64) time.Time { return time.UnixMilli(millis).UTC().Tr
 
 // streamRecord decodes a record.
 func (db *DB) streamRecord(st *stream, seq uint64, v []byte) (streamtypes.Record, error) {
-	r, err := parseRecord(v)
+	r, err := row.ParseRecord(v)
 	if err != nil {
 		return streamtypes.Record{}, err
 	}
-	text := sequenceText(seq)
-	at := recordTime(r.millis)
+	text := catalog.SequenceText(seq)
+	at := recordTime(r.Millis)
 	body := &streamtypes.StreamRecord{ApproximateCreationDateTime: &at, SequenceNumber: &text, StreamViewType: streamtypes.StreamViewType(st.view)}
 	for _, image := range []struct {
 		row []byte
 		dst *map[string]streamtypes.AttributeValue
-	}{{r.old, &body.OldImage}, {r.new, &body.NewImage}, {r.keys, &body.Keys}} {
+	}{{r.Old, &body.OldImage}, {r.New, &body.NewImage}, {r.Keys, &body.Keys}} {
 		if image.row == nil {
 			continue
 		}
-		if *image.dst, err = decodeImage(image.row); err != nil {
+		if *image.dst, err = row.DecodeImage(image.row); err != nil {
 			return streamtypes.Record{}, err
 		}
 	}
 	keys := st.imageKeys(body)
-	size := int64(rowSize(r.old) + rowSize(r.new) + keys)
+	size := int64(row.Size(r.Old) + row.Size(r.New) + keys)
 	body.SizeBytes = &size
-	id := eventID(st.id, seq)
-	rec := streamtypes.Record{AwsRegion: &db.o.Region, Dynamodb: body, EventID: &id, EventName: eventName(r.flags), EventSource: &eventSource, EventVersion: &eventVersion}
-	if r.flags&recordService != 0 {
+	id := row.EventID(st.id, seq)
+	rec := streamtypes.Record{AwsRegion: &db.o.Region, Dynamodb: body, EventID: &id, EventName: r.EventName(), EventSource: &eventSource, EventVersion: &eventVersion}
+	if r.Flags&row.Service != 0 {
 		principal, kind := "dynamodb.amazonaws.com", "Service"
 		rec.UserIdentity = &streamtypes.Identity{PrincipalId: &principal, Type: &kind}
 	}
@@ -175,26 +177,4 @@ func streamKeySize(v streamtypes.AttributeValue) int {
 		return item.SizeOf(&types.AttributeValueMemberN{Value: v.Value})
 	}
 	return 0
-}
-
-func eventName(flags byte) streamtypes.OperationType {
-	switch {
-	case flags&recordInsert != 0:
-		return streamtypes.OperationTypeInsert
-	case flags&recordRemove != 0:
-		return streamtypes.OperationTypeRemove
-	}
-	return streamtypes.OperationTypeModify
-}
-
-const hexDigits = "0123456789abcdef"
-
-// eventID is unique to a record: the stream's id and the sequence number, in hexadecimal.
-func eventID(stream uint32, seq uint64) string {
-	var b [32]byte
-	for i := 15; i >= 0; i-- {
-		b[i], stream = hexDigits[stream&15], stream>>4
-		b[16+i], seq = hexDigits[seq&15], seq>>4
-	}
-	return string(b[:])
 }

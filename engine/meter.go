@@ -1,10 +1,9 @@
 package engine
 
 import (
-	"maps"
-	"strings"
-	"sync"
-	"sync/atomic"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/onefold/onefold/engine/internal/capacity"
 )
 
 // Meter is the capacity used since the database was opened, in DynamoDB's units.
@@ -12,106 +11,35 @@ type Meter struct {
 	Tables map[string]TableUse // by table name
 }
 
-// TableUse is the capacity used by one table, by its indexes and by the entities in it.
-type TableUse struct {
-	Use
-	Indexes  map[string]Use
-	Entities map[string]EntityUse // by the sort key up to its first '#'; "" beyond 256 of them and for other keys
-}
-
-// Use is capacity used.
-type Use struct {
-	ReadUnits  float64
-	WriteUnits float64
-}
-
-// EntityUse is what the writes of one entity have cost, indexes included.
-type EntityUse struct {
-	Writes     int64
-	WriteUnits float64
-}
-
-const maxEntities = 256
-
-// useMeter counts in half units, the least that DynamoDB bills.
-type useMeter struct{ read, write atomic.Int64 }
-
-func (m *useMeter) use() Use {
-	return Use{ReadUnits: float64(m.read.Load()) / 2, WriteUnits: float64(m.write.Load()) / 2}
-}
-
-// entityMeter counts the writes of one entity.
-type entityMeter struct{ writes, halves atomic.Int64 }
-
-// tableMeter counts for one table. The maps are replaced, never changed.
-type tableMeter struct {
-	base useMeter
-
-	mu       sync.Mutex // held to replace a map
-	indexes  atomic.Pointer[map[string]*useMeter]
-	entities atomic.Pointer[map[string]*entityMeter]
-}
-
-func newTableMeter() *tableMeter {
-	m := new(tableMeter)
-	m.indexes.Store(&map[string]*useMeter{})
-	m.entities.Store(&map[string]*entityMeter{})
-	return m
-}
-
-// index returns the counter of an index.
-func (m *tableMeter) index(name string) *useMeter {
-	if c := (*m.indexes.Load())[name]; c != nil {
-		return c
-	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return grow(&m.indexes, name)
-}
-
-// entity returns the counter of the entity that a sort key names.
-func (m *tableMeter) entity(sortKey string) *entityMeter {
-	word, _, _ := strings.Cut(sortKey, "#")
-	if c := (*m.entities.Load())[word]; c != nil {
-		return c
-	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if len(*m.entities.Load()) >= maxEntities-1 {
-		word = ""
-	}
-	return grow(&m.entities, word)
-}
-
-// grow returns the counter under name, new if need be. The caller holds tableMeter.mu.
-func grow[C any](p *atomic.Pointer[map[string]*C], name string) *C {
-	if c := (*p.Load())[name]; c != nil {
-		return c
-	}
-	next := maps.Clone(*p.Load())
-	c := new(C)
-	next[name] = c
-	p.Store(&next)
-	return c
-}
-
-// report returns what was counted.
-func (m *tableMeter) report() TableUse {
-	u := TableUse{Use: m.base.use(), Indexes: map[string]Use{}, Entities: map[string]EntityUse{}}
-	for name, c := range *m.indexes.Load() {
-		u.Indexes[name] = c.use()
-	}
-	for name, c := range *m.entities.Load() {
-		u.Entities[name] = EntityUse{Writes: c.writes.Load(), WriteUnits: float64(c.halves.Load()) / 2}
-	}
-	return u
-}
+// The parts of a Meter.
+type (
+	TableUse  = capacity.TableUse
+	EntityUse = capacity.EntityUse
+	Use       = capacity.Use
+)
 
 // Metered returns the capacity used since the database was opened.
 func (db *DB) Metered() Meter {
 	m := Meter{Tables: map[string]TableUse{}}
 	for name, t := range *db.tables.Load() {
-		m.Tables[name] = t.meter.report()
+		m.Tables[name] = t.meter.Report()
 	}
 	return m
+}
+
+// meterUse adds to the table's meters.
+func (s *schema) meterUse(d capacity.Direction, u capacity.Usage) { s.table.meter.Count(d, s.desc, u) }
+
+// meterChange adds a change to the meters, also under its entity.
+func (ch *change) meterChange() {
+	ch.s.meterUse(capacity.Writing, ch.use)
+	ch.s.table.meter.CountEntity(ch.sortKey(), ch.use)
+}
+
+// sortKey returns the text of a sort key of type S, else nothing.
+func (ch *change) sortKey() string {
+	if s, ok := ch.keyed[ch.s.rng.Name].(*types.AttributeValueMemberS); ok {
+		return s.Value
+	}
+	return ""
 }

@@ -6,8 +6,11 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/cockroachdb/pebble/v2"
 
+	"github.com/onefold/onefold/engine/internal/capacity"
+	"github.com/onefold/onefold/engine/internal/catalog"
 	"github.com/onefold/onefold/engine/internal/expr"
 	"github.com/onefold/onefold/engine/internal/item"
+	"github.com/onefold/onefold/engine/internal/row"
 )
 
 // maxPageBytes is the size of evaluated items after which a page of a Query or Scan ends.
@@ -35,7 +38,7 @@ type page struct {
 	count   int
 	scanned int
 	last    item.Item // where to go on, nil at the end
-	use     usage
+	use     capacity.Usage
 }
 
 // readPage evaluates rows until the range, the limit or the page's size is exhausted.
@@ -91,8 +94,8 @@ func (r *pageRequest) next(it *pebble.Iterator) bool {
 }
 
 // evaluate adds one row to the page and returns the bytes that it counts.
-func (db *DB) evaluate(r *pageRequest, p *page, key, row []byte) (int, error) {
-	size, b, err := splitRow(row)
+func (db *DB) evaluate(r *pageRequest, p *page, key, value []byte) (int, error) {
+	size, b, err := row.Split(value)
 	if err != nil {
 		return 0, err
 	}
@@ -135,7 +138,7 @@ func (db *DB) rowItem(r *pageRequest, p *page, b []byte) (item.Item, error) {
 	if err != nil {
 		return nil, err
 	}
-	p.use.table += readUnits(size, r.consistent)
+	p.use.Table += capacity.ReadUnits(size, r.consistent)
 	if full == nil {
 		return it, nil
 	}
@@ -143,8 +146,8 @@ func (db *DB) rowItem(r *pageRequest, p *page, b []byte) (item.Item, error) {
 }
 
 // position returns the keys with which the next page starts behind a row.
-func (r *pageRequest) position(row []byte) (item.Item, error) {
-	_, b, err := splitRow(row)
+func (r *pageRequest) position(value []byte) (item.Item, error) {
+	_, b, err := row.Split(value)
 	if err != nil {
 		return nil, err
 	}
@@ -156,9 +159,9 @@ func (r *pageRequest) position(row []byte) (item.Item, error) {
 }
 
 // keyAttrs are the attributes that name a row: the index's keys and the table's, each once.
-func (r *pageRequest) keyAttrs() []keyAttr {
-	var attrs []keyAttr
-	add := func(a keyAttr) {
+func (r *pageRequest) keyAttrs() []catalog.Key {
+	var attrs []catalog.Key
+	add := func(a catalog.Key) {
 		for _, b := range attrs {
 			if a.Name == b.Name {
 				return
@@ -179,13 +182,13 @@ func (r *pageRequest) keyAttrs() []keyAttr {
 
 // charge counts the page's capacity: the sum of what was evaluated, rounded up once.
 func (r *pageRequest) charge(p *page, size int) {
-	h := readUnits(size, r.consistent)
+	h := capacity.ReadUnits(size, r.consistent)
 	if r.x == nil {
-		p.use.table += h
+		p.use.Table += h
 	} else {
-		p.use.addIndex(r.x.ordinal, h)
+		p.use.AddIndex(r.x.ordinal, h)
 	}
-	r.s.meterUse(reading, p.use)
+	r.s.meterUse(capacity.Reading, p.use)
 }
 
 // itemsOut is the Items of a response: nil when only the count was asked for.

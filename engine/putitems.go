@@ -11,6 +11,7 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 
 	"github.com/onefold/onefold/dynamo"
+	"github.com/onefold/onefold/engine/internal/request"
 )
 
 var _ dynamo.Putter = (*DB)(nil)
@@ -61,12 +62,12 @@ type puttingCommit struct {
 func (db *DB) putSome(puts []put, errs []error) (pc *puttingCommit, left []put) {
 	n := min(len(puts), putsOfCommit)
 	pc = &puttingCommit{commit: db.newCommit(n)}
-	table := tableName(puts[0].table)
+	table := request.TableName(puts[0].table)
 	s, err := pc.enter(puts[0].table)
 	chosen := make([]*put, 0, n)
 	for i := range puts[:n] {
 		p := &puts[i]
-		if tableName(p.table) != table {
+		if request.TableName(p.table) != table {
 			left = append(left, *p)
 			continue
 		}

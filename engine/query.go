@@ -7,9 +7,13 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/onefold/onefold/dynamo"
+	"github.com/onefold/onefold/engine/internal/capacity"
+	"github.com/onefold/onefold/engine/internal/catalog"
 	"github.com/onefold/onefold/engine/internal/expr"
 	"github.com/onefold/onefold/engine/internal/item"
 	"github.com/onefold/onefold/engine/internal/keyenc"
+	"github.com/onefold/onefold/engine/internal/request"
+	"github.com/onefold/onefold/engine/internal/row"
 )
 
 // Query returns a page of one partition of a table or index, in the order of its sort key.
@@ -17,12 +21,12 @@ func (db *DB) Query(ctx context.Context, in *dynamodb.QueryInput, _ ...func(*dyn
 	if err := db.begin(ctx); err != nil {
 		return nil, err
 	}
-	q := readParams{
-		verb: "Query", table: in.TableName, index: in.IndexName, sel: in.Select, limit: in.Limit, consistent: in.ConsistentRead, capacity: in.ReturnConsumedCapacity,
-		keyCondition: in.KeyConditionExpression, filter: in.FilterExpression, projection: in.ProjectionExpression, operator: in.ConditionalOperator,
-		names: in.ExpressionAttributeNames, values: in.ExpressionAttributeValues,
-		attributes: in.AttributesToGet, keyConditions: in.KeyConditions, legacyFilter: in.QueryFilter, start: in.ExclusiveStartKey,
-	}
+	q := readParams{request.Read{
+		Verb: "Query", Table: in.TableName, Index: in.IndexName, Select: in.Select, Limit: in.Limit, Consistent: in.ConsistentRead, Capacity: in.ReturnConsumedCapacity,
+		KeyCondition: in.KeyConditionExpression, Filter: in.FilterExpression, Projection: in.ProjectionExpression, Operator: in.ConditionalOperator,
+		Names: in.ExpressionAttributeNames, Values: in.ExpressionAttributeValues,
+		Attributes: in.AttributesToGet, KeyConditions: in.KeyConditions, LegacyFilter: in.QueryFilter, Start: in.ExclusiveStartKey,
+	}}
 	r := &pageRequest{reverse: in.ScanIndexForward != nil && !*in.ScanIndexForward}
 	keys, err := q.prepare(db, r)
 	if err != nil {
@@ -37,14 +41,14 @@ func (db *DB) Query(ctx context.Context, in *dynamodb.QueryInput, _ ...func(*dyn
 	}
 	return &dynamodb.QueryOutput{
 		Items: p.itemsOut(r.countOnly), Count: int32(p.count), ScannedCount: int32(p.scanned), LastEvaluatedKey: p.last,
-		ConsumedCapacity: r.s.consumed(in.ReturnConsumedCapacity, p.use),
+		ConsumedCapacity: capacity.Consumed(r.s.desc, in.ReturnConsumedCapacity, p.use),
 	}, nil
 }
 
 // partition sets the range of rows that a key condition describes.
 func (q *readParams) partition(r *pageRequest, keys *expr.KeyCondition) error {
 	hash, rng := r.s.hash, r.s.rng
-	prefix := appendItemPrefix(nil, r.s.desc.ID)
+	prefix := row.AppendItemPrefix(nil, r.s.desc.ID)
 	if r.x != nil {
 		hash, rng, prefix = r.x.hash, r.x.rng, append([]byte(nil), r.x.prefix...)
 	}
@@ -58,7 +62,7 @@ func (q *readParams) partition(r *pageRequest, keys *expr.KeyCondition) error {
 	if prefix, err = appendPartition(prefix, value); err != nil {
 		return err
 	}
-	r.lower, r.upper = prefix, upperBound(prefix)
+	r.lower, r.upper = prefix, row.UpperBound(prefix)
 	if cond != nil {
 		if err := r.narrow(prefix, cond, rng); err != nil {
 			return err
@@ -68,19 +72,19 @@ func (q *readParams) partition(r *pageRequest, keys *expr.KeyCondition) error {
 }
 
 // checkKeyOperand checks a value that a key is compared with.
-func checkKeyOperand(v types.AttributeValue, a keyAttr, hash bool) error {
-	size, ok := keySize(v, a.Type)
+func checkKeyOperand(v types.AttributeValue, a catalog.Key, hash bool) error {
+	size, ok := catalog.KeySize(v, a.Type)
 	if !ok {
 		return dynamo.Validation("One or more parameter values were invalid: Condition parameter type does not match schema type")
 	}
 	if size == 0 && hash {
-		return dynamo.Validation("One or more parameter values are not valid. The AttributeValue for a key attribute cannot contain an empty %s value. Key: %s", kindWord(a.Type), a.Name)
+		return dynamo.Validation("One or more parameter values are not valid. The AttributeValue for a key attribute cannot contain an empty %s value. Key: %s", catalog.KindWord(a.Type), a.Name)
 	}
-	return checkKeySize(size, hash)
+	return catalog.CheckKeySize(size, hash)
 }
 
 // narrow sets the range within a partition that a sort condition describes.
-func (r *pageRequest) narrow(partition []byte, cond *expr.SortCondition, rng keyAttr) error {
+func (r *pageRequest) narrow(partition []byte, cond *expr.SortCondition, rng catalog.Key) error {
 	for _, v := range []types.AttributeValue{cond.Lo, cond.Hi} {
 		if v == nil {
 			continue
@@ -99,13 +103,13 @@ func (r *pageRequest) narrow(partition []byte, cond *expr.SortCondition, rng key
 	}
 	switch cond.Op {
 	case expr.EQ, expr.BEGINSWITH:
-		r.lower, r.upper = lo, upperBound(lo)
+		r.lower, r.upper = lo, row.UpperBound(lo)
 	case expr.LT:
 		r.upper = lo
 	case expr.LE:
-		r.upper = upperBound(lo)
+		r.upper = row.UpperBound(lo)
 	case expr.GT:
-		r.lower = upperBound(lo)
+		r.lower = row.UpperBound(lo)
 	case expr.GE:
 		r.lower = lo
 	case expr.BETWEEN:
@@ -113,17 +117,17 @@ func (r *pageRequest) narrow(partition []byte, cond *expr.SortCondition, rng key
 		if err != nil {
 			return err
 		}
-		r.lower, r.upper = lo, upperBound(hi)
+		r.lower, r.upper = lo, row.UpperBound(hi)
 	}
 	return nil
 }
 
 // startAfter sets where the page begins from the request's ExclusiveStartKey, whose item need not exist any more.
 func (q *readParams) startAfter(r *pageRequest, partition []byte, narrowed bool) error {
-	if q.start == nil {
+	if q.Start == nil {
 		return nil
 	}
-	key, err := r.startRow(q.start, "The provided starting key is invalid")
+	key, err := r.startRow(q.Start, "The provided starting key is invalid")
 	if err != nil {
 		return err
 	}
@@ -151,16 +155,16 @@ func (r *pageRequest) startRow(start item.Item, invalid string) ([]byte, error) 
 		return nil, dynamo.Validation("%s", invalid)
 	}
 	for _, a := range attrs {
-		size, ok := keySize(start[a.Name], a.Type)
+		size, ok := catalog.KeySize(start[a.Name], a.Type)
 		if !ok {
 			if start[a.Name] == nil {
 				return nil, dynamo.Validation("%s", invalid)
 			}
-			return nil, dynamo.Validation("The provided starting key is invalid: %s", wrongKey)
+			return nil, dynamo.Validation("The provided starting key is invalid: %s", catalog.WrongKey)
 		}
 		if size == 0 {
 			return nil, dynamo.Validation("The provided starting key is invalid: One or more parameter values are not valid. "+
-				"The AttributeValue for a key attribute cannot contain an empty %s value. Key: %s", kindWord(a.Type), a.Name)
+				"The AttributeValue for a key attribute cannot contain an empty %s value. Key: %s", catalog.KindWord(a.Type), a.Name)
 		}
 	}
 	if r.x == nil {

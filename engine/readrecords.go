@@ -7,7 +7,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
 
 	"github.com/onefold/onefold/dynamo"
+	"github.com/onefold/onefold/engine/internal/catalog"
 	"github.com/onefold/onefold/engine/internal/item"
+	"github.com/onefold/onefold/engine/internal/row"
 )
 
 var _ dynamo.RecordReader = (*DB)(nil)
@@ -19,17 +21,17 @@ func (db *DB) ReadRecords(ctx context.Context, in *dynamodbstreams.GetRecordsInp
 	var last uint64
 	var at int64
 	next, err := db.readRecords(ctx, in, func(_ *stream, seq uint64, v []byte) error {
-		r, err := parseRecord(v)
+		r, err := row.ParseRecord(v)
 		if err != nil {
 			return err
 		}
 		page.Read++
-		last, at = seq, r.millis
-		keep, err := r.wanted(attribute, wanted)
+		last, at = seq, r.Millis
+		keep, err := isWanted(&r, attribute, wanted)
 		if err != nil || !keep {
 			return err
 		}
-		record, err := r.record(seq)
+		record, err := decodeRecord(&r, seq)
 		page.Records = append(page.Records, record)
 		return err
 	})
@@ -38,18 +40,18 @@ func (db *DB) ReadRecords(ctx context.Context, in *dynamodbstreams.GetRecordsInp
 	}
 	page.Next = next
 	if page.Read > 0 {
-		page.Last, page.At = sequenceText(last), recordTime(at)
+		page.Last, page.At = catalog.SequenceText(last), recordTime(at)
 	}
 	return page, nil
 }
 
-// wanted reports whether an image has an attribute with a wanted value.
-func (r *record) wanted(attribute string, wanted func(string) bool) (bool, error) {
-	for _, row := range [][]byte{r.new, r.old} {
-		if row == nil {
+// isWanted reports whether an image has an attribute with a wanted value.
+func isWanted(r *row.Record, attribute string, wanted func(string) bool) (bool, error) {
+	for _, image := range [][]byte{r.New, r.Old} {
+		if image == nil {
 			continue
 		}
-		_, b, err := splitRow(row)
+		_, b, err := row.Split(image)
 		if err != nil {
 			return false, err
 		}
@@ -64,16 +66,16 @@ func (r *record) wanted(attribute string, wanted func(string) bool) (bool, error
 	return false, nil
 }
 
-// record decodes the images.
-func (r *record) record(seq uint64) (dynamo.Record, error) {
+// decodeRecord decodes the images.
+func decodeRecord(r *row.Record, seq uint64) (dynamo.Record, error) {
 	out := dynamo.Record{
-		Sequence: sequenceText(seq), At: recordTime(r.millis),
-		Event: eventName(r.flags), Expired: r.flags&recordService != 0,
+		Sequence: catalog.SequenceText(seq), At: recordTime(r.Millis),
+		Event: r.EventName(), Expired: r.Flags&row.Service != 0,
 	}
 	var err error
-	if out.Old, err = decodeRow(r.old); err != nil {
+	if out.Old, err = row.Decode(r.Old); err != nil {
 		return out, err
 	}
-	out.New, err = decodeRow(r.new)
+	out.New, err = row.Decode(r.New)
 	return out, err
 }

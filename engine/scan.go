@@ -3,11 +3,14 @@ package engine
 import (
 	"context"
 	"encoding/binary"
-	"strconv"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/onefold/onefold/dynamo"
+	"github.com/onefold/onefold/engine/internal/capacity"
+	"github.com/onefold/onefold/engine/internal/catalog"
+	"github.com/onefold/onefold/engine/internal/request"
+	"github.com/onefold/onefold/engine/internal/row"
 )
 
 // Scan returns a page of a whole table or index, or of one of its segments. Items come in the order of the hash of
@@ -16,13 +19,13 @@ func (db *DB) Scan(ctx context.Context, in *dynamodb.ScanInput, _ ...func(*dynam
 	if err := db.begin(ctx); err != nil {
 		return nil, err
 	}
-	q := readParams{
-		verb: "Scan", table: in.TableName, index: in.IndexName, sel: in.Select, limit: in.Limit, consistent: in.ConsistentRead, capacity: in.ReturnConsumedCapacity,
-		filter: in.FilterExpression, projection: in.ProjectionExpression, operator: in.ConditionalOperator,
-		names: in.ExpressionAttributeNames, values: in.ExpressionAttributeValues,
-		attributes: in.AttributesToGet, legacyFilter: in.ScanFilter, start: in.ExclusiveStartKey,
-	}
-	if err := checkSegments(in.Segment, in.TotalSegments); err != nil {
+	q := readParams{request.Read{
+		Verb: "Scan", Table: in.TableName, Index: in.IndexName, Select: in.Select, Limit: in.Limit, Consistent: in.ConsistentRead, Capacity: in.ReturnConsumedCapacity,
+		Filter: in.FilterExpression, Projection: in.ProjectionExpression, Operator: in.ConditionalOperator,
+		Names: in.ExpressionAttributeNames, Values: in.ExpressionAttributeValues,
+		Attributes: in.AttributesToGet, LegacyFilter: in.ScanFilter, Start: in.ExclusiveStartKey,
+	}}
+	if err := request.CheckSegments(in.Segment, in.TotalSegments); err != nil {
 		return nil, err
 	}
 	r := new(pageRequest)
@@ -38,43 +41,17 @@ func (db *DB) Scan(ctx context.Context, in *dynamodb.ScanInput, _ ...func(*dynam
 	}
 	return &dynamodb.ScanOutput{
 		Items: p.itemsOut(r.countOnly), Count: int32(p.count), ScannedCount: int32(p.scanned), LastEvaluatedKey: p.last,
-		ConsumedCapacity: r.s.consumed(in.ReturnConsumedCapacity, p.use),
+		ConsumedCapacity: capacity.Consumed(r.s.desc, in.ReturnConsumedCapacity, p.use),
 	}, nil
-}
-
-const maxSegments = 1_000_000
-
-func checkSegments(segment, total *int32) error {
-	var c constraints
-	if total != nil && *total < 1 {
-		c.add(strconv.Itoa(int(*total)), "totalSegments", "Member must have value greater than or equal to 1")
-	}
-	if total != nil && *total > maxSegments {
-		c.add(strconv.Itoa(int(*total)), "totalSegments", "Member must have value less than or equal to 1000000")
-	}
-	if segment != nil && *segment < 0 {
-		c.add(strconv.Itoa(int(*segment)), "segment", "Member must have value greater than or equal to 0")
-	}
-	switch {
-	case len(c) > 0:
-		return c.err()
-	case segment != nil && total == nil:
-		return dynamo.Validation("The TotalSegments parameter is required but was not present in the request when Segment parameter is present")
-	case segment == nil && total != nil:
-		return dynamo.Validation("The Segment parameter is required but was not present in the request when parameter TotalSegments is present")
-	case segment != nil && *segment >= *total:
-		return dynamo.Validation("The Segment parameter is zero-based and must be less than parameter TotalSegments: Segment: %d is not less than TotalSegments: %d", *segment, *total)
-	}
-	return nil
 }
 
 // segment sets the range of rows of a segment.
 func (q *readParams) segment(r *pageRequest, segment, total *int32) error {
-	prefix := appendItemPrefix(nil, r.s.desc.ID)
+	prefix := row.AppendItemPrefix(nil, r.s.desc.ID)
 	if r.x != nil {
 		prefix = r.x.prefix
 	}
-	r.lower, r.upper = prefix, upperBound(prefix)
+	r.lower, r.upper = prefix, row.UpperBound(prefix)
 	if segment != nil {
 		const hashes = uint64(1) << 32
 		from, to := hashes*uint64(*segment)/uint64(*total), hashes*uint64(*segment+1)/uint64(*total)
@@ -83,10 +60,10 @@ func (q *readParams) segment(r *pageRequest, segment, total *int32) error {
 			r.upper = binary.BigEndian.AppendUint32(append([]byte(nil), prefix...), uint32(to))
 		}
 	}
-	if q.start == nil {
+	if q.Start == nil {
 		return nil
 	}
-	key, err := r.startRow(q.start, "The provided starting key is invalid: "+wrongKey)
+	key, err := r.startRow(q.Start, "The provided starting key is invalid: "+catalog.WrongKey)
 	if err != nil {
 		return err
 	}

@@ -1,61 +1,22 @@
 package engine
 
 import (
-	"encoding/json"
-	"fmt"
 	"sync"
 	"sync/atomic"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/onefold/onefold/engine/internal/capacity"
+	"github.com/onefold/onefold/engine/internal/catalog"
 	"github.com/onefold/onefold/engine/internal/item"
+	"github.com/onefold/onefold/engine/internal/row"
 )
-
-// keyAttr is an attribute that is part of a key, with its type: S, N or B. The zero value is no attribute.
-type keyAttr struct {
-	Name string                    `json:"name,omitempty"`
-	Type types.ScalarAttributeType `json:"type,omitempty"`
-}
-
-// tableDesc is a table as stored, in JSON, under its name.
-type tableDesc struct {
-	ID      uint32            `json:"id"`
-	Name    string            `json:"name"`
-	UUID    string            `json:"uuid"`
-	Created int64             `json:"created"` // milliseconds since 1970
-	Hash    keyAttr           `json:"hash"`
-	Range   keyAttr           `json:"range"`
-	Indexes []indexDesc       `json:"indexes,omitempty"`
-	Billing types.BillingMode `json:"billing"`
-	Read    int64             `json:"read,omitempty"`    // provisioned units
-	Write   int64             `json:"write,omitempty"`   // provisioned units
-	Stream  uint32            `json:"stream,omitempty"`  // id of the enabled stream, 0 for none
-	Latest  uint32            `json:"latest,omitempty"`  // id of the newest stream, enabled or not
-	TTL     string            `json:"ttl,omitempty"`     // the expiry attribute, "" when disabled
-	Filling bool              `json:"filling,omitempty"` // expiry rows of existing items are still being made
-	Guarded bool              `json:"guarded,omitempty"`
-	Class   types.TableClass  `json:"class,omitempty"`
-}
-
-// indexDesc is a secondary index as stored.
-type indexDesc struct {
-	ID         uint32               `json:"id"`
-	Name       string               `json:"name"`
-	Local      bool                 `json:"local,omitempty"`
-	Hash       keyAttr              `json:"hash"`
-	Range      keyAttr              `json:"range"`
-	Projection types.ProjectionType `json:"projection"`
-	Include    []string             `json:"include,omitempty"`
-	Read       int64                `json:"read,omitempty"`
-	Write      int64                `json:"write,omitempty"`
-	Building   bool                 `json:"building,omitempty"` // existing items are still being added
-}
 
 // index is a secondary index ready for use.
 type index struct {
-	desc    indexDesc
-	hash    keyAttr
-	rng     keyAttr
+	desc    catalog.Index
+	hash    catalog.Key
+	rng     catalog.Key
 	prefix  []byte
 	project map[string]bool // attributes in an entry; nil: all
 	ordinal int             // position among the table's indexes
@@ -63,13 +24,12 @@ type index struct {
 
 // schema is everything about a table that an operation needs. It is immutable: a change publishes a new one.
 type schema struct {
-	desc    *tableDesc
+	desc    *catalog.Table
 	table   *table
-	hash    keyAttr
-	rng     keyAttr
+	hash    catalog.Key
+	rng     catalog.Key
 	indexes []*index
-	keys    map[string]types.ScalarAttributeType // attributes of the table's and indexes' keys
-	stream  *stream                              // nil when disabled
+	stream  *stream // nil when disabled
 	arn     string
 }
 
@@ -80,30 +40,20 @@ type table struct {
 	schema atomic.Pointer[schema]
 	items  atomic.Int64 // number of items
 	bytes  atomic.Int64 // their size by DynamoDB's rule
-	meter  *tableMeter
+	meter  *capacity.Table
 }
 
 // newSchema prepares a descriptor for use.
-func newSchema(t *table, d *tableDesc, st *stream, arn string) *schema {
-	s := &schema{desc: d, table: t, hash: d.Hash, rng: d.Range, stream: st, arn: arn, keys: map[string]types.ScalarAttributeType{}}
-	s.addKeys(d.Hash, d.Range)
+func newSchema(t *table, d *catalog.Table, st *stream, arn string) *schema {
+	s := &schema{desc: d, table: t, hash: d.Hash, rng: d.Range, stream: st, arn: arn}
 	for i, x := range d.Indexes {
-		s.addKeys(x.Hash, x.Range)
 		s.indexes = append(s.indexes, newIndex(d, x, i))
 	}
 	return s
 }
 
-func (s *schema) addKeys(attrs ...keyAttr) {
-	for _, a := range attrs {
-		if a.Name != "" {
-			s.keys[a.Name] = a.Type
-		}
-	}
-}
-
-func newIndex(d *tableDesc, x indexDesc, ordinal int) *index {
-	idx := &index{desc: x, hash: x.Hash, rng: x.Range, prefix: appendIndexPrefix(nil, d.ID, x.ID), ordinal: ordinal}
+func newIndex(d *catalog.Table, x catalog.Index, ordinal int) *index {
+	idx := &index{desc: x, hash: x.Hash, rng: x.Range, prefix: row.AppendIndexPrefix(nil, d.ID, x.ID), ordinal: ordinal}
 	if x.Projection == types.ProjectionTypeAll {
 		return idx
 	}
@@ -111,7 +61,7 @@ func newIndex(d *tableDesc, x indexDesc, ordinal int) *index {
 	for _, name := range x.Include {
 		idx.project[name] = true
 	}
-	for _, a := range []keyAttr{d.Hash, d.Range, x.Hash, x.Range} {
+	for _, a := range []catalog.Key{d.Hash, d.Range, x.Hash, x.Range} {
 		if a.Name != "" {
 			idx.project[a.Name] = true
 		}
@@ -158,54 +108,4 @@ func (s *schema) primaryKey(it item.Item) item.Item {
 		k[s.rng.Name] = it[s.rng.Name]
 	}
 	return k
-}
-
-// clone copies a descriptor so that it can be changed.
-func (d *tableDesc) clone() *tableDesc {
-	c := *d
-	c.Indexes = append([]indexDesc(nil), d.Indexes...)
-	return &c
-}
-
-func (d *tableDesc) encode() ([]byte, error) {
-	b, err := json.Marshal(d)
-	if err != nil {
-		return nil, fmt.Errorf("engine: encode table %s: %w", d.Name, err)
-	}
-	return b, nil
-}
-
-func decodeTable(b []byte) (*tableDesc, error) {
-	d := new(tableDesc)
-	if err := json.Unmarshal(b, d); err != nil {
-		return nil, fmt.Errorf("%w: table descriptor: %w", ErrCorrupt, err)
-	}
-	return d, nil
-}
-
-// typeOf returns DynamoDB's name of a value's type.
-func typeOf(v types.AttributeValue) string {
-	switch v.(type) {
-	case *types.AttributeValueMemberS:
-		return "S"
-	case *types.AttributeValueMemberN:
-		return "N"
-	case *types.AttributeValueMemberB:
-		return "B"
-	case *types.AttributeValueMemberBOOL:
-		return "BOOL"
-	case *types.AttributeValueMemberNULL:
-		return "NULL"
-	case *types.AttributeValueMemberM:
-		return "M"
-	case *types.AttributeValueMemberL:
-		return "L"
-	case *types.AttributeValueMemberSS:
-		return "SS"
-	case *types.AttributeValueMemberNS:
-		return "NS"
-	case *types.AttributeValueMemberBS:
-		return "BS"
-	}
-	return ""
 }

@@ -7,24 +7,26 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/cockroachdb/pebble/v2"
 
+	"github.com/onefold/onefold/engine/internal/capacity"
 	"github.com/onefold/onefold/engine/internal/item"
+	"github.com/onefold/onefold/engine/internal/row"
 )
 
 // change is what a request does to one item.
 type change struct {
 	s       *schema
-	key     []byte    // the item's row key
-	keyed   item.Item // an item with the same key attributes
-	old     []byte    // the row before, nil for none
-	oldItem item.Item // the same decoded, when somebody has asked
-	new     item.Item // the item after, nil for none
-	row     []byte    // the row after, nil for none
-	service bool      // made by expiry
-	use     usage     // the capacity that it takes
+	key     []byte         // the item's row key
+	keyed   item.Item      // an item with the same key attributes
+	old     []byte         // the row before, nil for none
+	oldItem item.Item      // the same decoded, when somebody has asked
+	new     item.Item      // the item after, nil for none
+	row     []byte         // the row after, nil for none
+	service bool           // made by expiry
+	use     capacity.Usage // the capacity that it takes
 }
 
 // primary returns the primary key bytes of the change's item: hash, partition key, sort key.
-func (ch *change) primary() []byte { return ch.key[itemPrefixLen:] }
+func (ch *change) primary() []byte { return ch.key[row.ItemPrefixLen:] }
 
 // same reports whether the change leaves the item as it was.
 func (ch *change) same() bool {
@@ -36,7 +38,7 @@ func (ch *change) before() (item.Item, error) {
 	if ch.oldItem != nil || ch.old == nil {
 		return ch.oldItem, nil
 	}
-	it, err := decodeRow(ch.old)
+	it, err := row.Decode(ch.old)
 	ch.oldItem = it
 	return it, err
 }
@@ -63,14 +65,14 @@ func (c *commit) get(key []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	row := c.keep(v)
+	value := c.keep(v)
 	if err := closer.Close(); err != nil {
 		return nil, err
 	}
-	if _, _, err := splitRow(row); err != nil {
+	if _, _, err := row.Split(value); err != nil {
 		return nil, err
 	}
-	return row, nil
+	return value, nil
 }
 
 // seek is get with an iterator that is at hand. It is cheaper than opening one for each row, the more so in the order of
@@ -83,24 +85,24 @@ func (c *commit) seek(key []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	row := c.keep(v)
-	if _, _, err := splitRow(row); err != nil {
+	value := c.keep(v)
+	if _, _, err := row.Split(value); err != nil {
 		return nil, err
 	}
-	return row, nil
+	return value, nil
 }
 
 // put sets the item after the change. It has been checked.
 func (c *commit) put(ch *change, it item.Item) {
 	at := len(c.buf)
-	c.buf = appendRowValue(c.buf, it)
+	c.buf = row.Append(c.buf, it)
 	ch.new, ch.row = it, c.buf[at:len(c.buf):len(c.buf)]
 }
 
 // stage adds the rows of a change to the batch: the item, its index rows, its expiry row and its stream record. A
 // change that changes nothing has none, yet takes capacity.
 func (c *commit) stage(ch *change) error {
-	ch.use.table = writeUnits(max(rowSize(ch.old), rowSize(ch.row)))
+	ch.use.Table = capacity.WriteUnits(max(row.Size(ch.old), row.Size(ch.row)))
 	if len(ch.s.indexes) > 0 {
 		if err := c.stageIndexes(ch); err != nil {
 			return err
@@ -141,7 +143,7 @@ func (c *commit) stageIndexes(ch *change) error {
 		if err != nil {
 			return err
 		}
-		ch.use.addIndex(x.ordinal, indexUnits(was, is))
+		ch.use.AddIndex(x.ordinal, capacity.IndexUnits(was, is))
 		if err := c.replaceRow(was, is); err != nil {
 			return err
 		}
@@ -149,41 +151,38 @@ func (c *commit) stageIndexes(ch *change) error {
 	return nil
 }
 
-// indexRow is a row of an index; nil key for none.
-type indexRow struct{ key, value []byte }
-
-// indexRow makes the row that an index has for an item, whose own row is row.
-func (c *commit) indexRow(x *index, it item.Item, row, primary []byte) (indexRow, error) {
+// indexRow makes the row that an index has for an item, whose own row is own.
+func (c *commit) indexRow(x *index, it item.Item, own, primary []byte) (capacity.Row, error) {
 	if !x.covers(it) {
-		return indexRow{}, nil
+		return capacity.Row{}, nil
 	}
 	at := len(c.buf)
 	buf, err := x.appendRow(c.buf, it, primary)
 	if err != nil {
-		return indexRow{}, err
+		return capacity.Row{}, err
 	}
 	c.buf = buf
-	r := indexRow{key: c.buf[at:len(c.buf):len(c.buf)], value: row}
+	r := capacity.Row{Key: c.buf[at:len(c.buf):len(c.buf)], Value: own}
 	if x.project != nil {
 		at = len(c.buf)
-		c.buf = appendRowValue(c.buf, x.entry(it))
-		r.value = c.buf[at:len(c.buf):len(c.buf)]
+		c.buf = row.Append(c.buf, x.entry(it))
+		r.Value = c.buf[at:len(c.buf):len(c.buf)]
 	}
 	return r, nil
 }
 
 // replaceRow puts one index row in the place of another.
-func (c *commit) replaceRow(was, is indexRow) error {
-	sameKey := bytes.Equal(was.key, is.key)
-	if was.key != nil && !sameKey {
-		if err := c.batch.Delete(was.key, nil); err != nil {
+func (c *commit) replaceRow(was, is capacity.Row) error {
+	sameKey := bytes.Equal(was.Key, is.Key)
+	if was.Key != nil && !sameKey {
+		if err := c.batch.Delete(was.Key, nil); err != nil {
 			return err
 		}
 	}
-	if is.key == nil || sameKey && bytes.Equal(was.value, is.value) {
+	if is.Key == nil || sameKey && bytes.Equal(was.Value, is.Value) {
 		return nil
 	}
-	return c.batch.Set(is.key, is.value, nil)
+	return c.batch.Set(is.Key, is.Value, nil)
 }
 
 // stageExpiry moves the item's expiry row.
@@ -216,7 +215,7 @@ func (ch *change) expiryBefore(attr string) (int64, bool, error) {
 		at, ok := expiryOf(ch.oldItem[attr])
 		return at, ok, nil
 	}
-	_, b, err := splitRow(ch.old)
+	_, b, err := row.Split(ch.old)
 	if err != nil {
 		return 0, false, err
 	}
@@ -227,7 +226,7 @@ func (ch *change) expiryBefore(attr string) (int64, bool, error) {
 
 func (c *commit) expiryKey(ch *change, at int64) []byte {
 	from := len(c.buf)
-	c.buf = appendExpiryKey(c.buf, ch.s.desc.ID, at, ch.primary())
+	c.buf = row.AppendExpiryKey(c.buf, ch.s.desc.ID, at, ch.primary())
 	return c.buf[from:len(c.buf):len(c.buf)]
 }
 
@@ -254,9 +253,9 @@ func (c *commit) stageRecord(ch *change) {
 		return
 	}
 	at := len(c.buf)
-	c.buf = appendRecord(c.buf, st.view, c.now, ch.service, ch.old, ch.row, func() []byte { return ch.keyRow() })
+	c.buf = row.AppendRecord(c.buf, st.view, c.now, ch.service, ch.old, ch.row, func() []byte { return ch.keyRow() })
 	c.records = append(c.records, pendingRecord{stream: st, slot: st.slot(ch.primary()), value: c.buf[at:len(c.buf):len(c.buf)]})
 }
 
 // keyRow is the row of the item's key attributes alone.
-func (ch *change) keyRow() []byte { return appendRowValue(nil, ch.s.primaryKey(ch.keyed)) }
+func (ch *change) keyRow() []byte { return row.Append(nil, ch.s.primaryKey(ch.keyed)) }

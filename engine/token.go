@@ -3,13 +3,18 @@ package engine
 import (
 	"crypto/sha256"
 	"encoding/binary"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/cockroachdb/pebble/v2"
 
+	"github.com/onefold/onefold/engine/internal/capacity"
 	"github.com/onefold/onefold/engine/internal/item"
+	"github.com/onefold/onefold/engine/internal/request"
+	"github.com/onefold/onefold/engine/internal/row"
 )
 
 // tokenLife is how long a ClientRequestToken is remembered.
@@ -18,10 +23,10 @@ const tokenLife = 10 * time.Minute
 // A token's row is: milliseconds since 1970 at which it lapses, 8 bytes; digest of the request, 32 bytes.
 const tokenRow = 8 + sha256.Size
 
-func tokenKey(token string) []byte { return append([]byte{spaceToken}, token...) }
+func tokenKey(token string) []byte { return append([]byte{row.SpaceToken}, token...) }
 
 func tokenTimeKey(lapses int64, token string) []byte {
-	return append(binary.BigEndian.AppendUint64([]byte{spaceTokenTime}, uint64(lapses)), token...)
+	return append(binary.BigEndian.AppendUint64([]byte{row.SpaceTokenTime}, uint64(lapses)), token...)
 }
 
 // claim notes the token of a transaction in the commit. It reports done when the same transaction was committed before
@@ -60,10 +65,10 @@ func (c *commit) repeated(in *dynamodb.TransactWriteItemsInput, actions []action
 		if err != nil {
 			return nil, c.abandon(err)
 		}
-		ch.use.table = 2 * readUnits(rowSize(ch.old), true)
-		ch.s.meterUse(reading, ch.use)
+		ch.use.Table = 2 * capacity.ReadUnits(row.Size(ch.old), true)
+		ch.s.meterUse(capacity.Reading, ch.use)
 	}
-	out := &dynamodb.TransactWriteItemsOutput{ConsumedCapacity: c.consumedByTransaction(in.ReturnConsumedCapacity, reading)}
+	out := &dynamodb.TransactWriteItemsOutput{ConsumedCapacity: c.consumedByTransaction(in.ReturnConsumedCapacity, capacity.Reading)}
 	if err := c.abandon(nil); err != nil {
 		return nil, err
 	}
@@ -73,14 +78,14 @@ func (c *commit) repeated(in *dynamodb.TransactWriteItemsInput, actions []action
 // digest is a hash of a transaction in canonical form: maps sorted, numbers normalised.
 func digest(actions []action) [sha256.Size]byte {
 	var b []byte
-	text := func(s string) { b = appendSized(b, []byte(s)) }
+	text := func(s string) { b = row.AppendSized(b, []byte(s)) }
 	for i := range actions {
 		a := &actions[i]
 		b = append(b, byte(a.verb))
-		text(tableName(a.table))
+		text(request.TableName(a.table))
 		b = item.Append(b, a.keyed)
 		e := a.source
-		for _, src := range []*string{e.update, e.condition} {
+		for _, src := range []*string{e.Update, e.Condition} {
 			if src == nil {
 				b = append(b, 0)
 				continue
@@ -88,11 +93,11 @@ func digest(actions []action) [sha256.Size]byte {
 			b = append(b, 1)
 			text(*src)
 		}
-		for _, name := range sortedKeys(e.names) {
+		for _, name := range slices.Sorted(maps.Keys(e.Names)) {
 			text(name)
-			text(e.names[name])
+			text(e.Names[name])
 		}
-		b = item.Append(b, canonicalValues(e.values))
+		b = item.Append(b, canonicalValues(e.Values))
 		if a.all {
 			b = append(b, 1)
 		}
@@ -111,8 +116,8 @@ func canonicalValues(values map[string]types.AttributeValue) item.Item {
 
 // dropTokens forgets tokens that have lapsed, at most so many, and returns how many.
 func (db *DB) dropTokens(limit int) (n int, err error) {
-	upper := binary.BigEndian.AppendUint64([]byte{spaceTokenTime}, uint64(db.now().UnixMilli()))
-	it, err := db.store.NewIter(&pebble.IterOptions{LowerBound: []byte{spaceTokenTime}, UpperBound: upper})
+	upper := binary.BigEndian.AppendUint64([]byte{row.SpaceTokenTime}, uint64(db.now().UnixMilli()))
+	it, err := db.store.NewIter(&pebble.IterOptions{LowerBound: []byte{row.SpaceTokenTime}, UpperBound: upper})
 	if err != nil {
 		return 0, err
 	}

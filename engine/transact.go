@@ -3,15 +3,16 @@ package engine
 import (
 	"context"
 	"errors"
-	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-	"github.com/aws/smithy-go"
 
 	"github.com/onefold/onefold/dynamo"
+	"github.com/onefold/onefold/engine/internal/capacity"
+	"github.com/onefold/onefold/engine/internal/catalog"
 	"github.com/onefold/onefold/engine/internal/expr"
 	"github.com/onefold/onefold/engine/internal/item"
+	"github.com/onefold/onefold/engine/internal/request"
 )
 
 // DynamoDB's bounds of transactions.
@@ -49,7 +50,7 @@ func (db *DB) TransactWriteItems(ctx context.Context, in *dynamodb.TransactWrite
 	c.publish()
 	c.count()
 	out := &dynamodb.TransactWriteItemsOutput{
-		ConsumedCapacity:      c.consumedByTransaction(in.ReturnConsumedCapacity, writing),
+		ConsumedCapacity:      c.consumedByTransaction(in.ReturnConsumedCapacity, capacity.Writing),
 		ItemCollectionMetrics: c.collections(in.ReturnItemCollectionMetrics),
 	}
 	if err := c.await(); err != nil {
@@ -65,7 +66,7 @@ func (c *commit) transact(actions []action, reasons []error) error {
 		if reasons[i] == nil {
 			var ch *change
 			if ch, reasons[i] = c.perform(&actions[i]); reasons[i] == nil {
-				ch.use.table *= 2
+				ch.use.Table *= 2
 			}
 		}
 		failed = failed || reasons[i] != nil
@@ -73,45 +74,18 @@ func (c *commit) transact(actions []action, reasons []error) error {
 	if !failed {
 		return nil
 	}
-	return cancelled(reasons)
-}
-
-// cancelled turns the failures of single actions into the transaction's answer. A failure of the store is none.
-func cancelled(reasons []error) error {
-	out := make([]types.CancellationReason, len(reasons))
-	codes := make([]string, len(reasons))
-	for i, err := range reasons {
-		var api smithy.APIError
-		var failed *types.ConditionalCheckFailedException
-		code, msg := "None", ""
-		switch {
-		case err == nil:
-		case errors.As(err, &failed):
-			code, msg = "ConditionalCheckFailed", conditionFailed
-			out[i].Item = failed.Item
-		case errors.As(err, &api):
-			code, msg = "ValidationError", api.ErrorMessage()
-		default:
-			return err
-		}
-		codes[i], out[i].Code = code, &code
-		if msg != "" {
-			out[i].Message = &msg
-		}
-	}
-	msg := "Transaction cancelled, please refer cancellation reasons for specific reasons [" + strings.Join(codes, ", ") + "]"
-	return &types.TransactionCanceledException{Message: &msg, CancellationReasons: out}
+	return request.Cancelled(reasons)
 }
 
 // checkTransaction checks a transaction as far as that goes without the tables.
 func (db *DB) checkTransaction(in *dynamodb.TransactWriteItemsInput) ([]action, error) {
-	var cs constraints
-	cs.checkReturns(in.ReturnConsumedCapacity, in.ReturnItemCollectionMetrics, "")
-	cs.checkActions(len(in.TransactItems))
+	var cs request.Members
+	cs.CheckReturns(in.ReturnConsumedCapacity, in.ReturnItemCollectionMetrics, "")
+	checkActions(&cs, len(in.TransactItems))
 	if t := in.ClientRequestToken; t != nil && (len(*t) < 1 || len(*t) > 36) {
-		cs.add(*t, "clientRequestToken", "Member must have length less than or equal to 36")
+		cs.Add(*t, "clientRequestToken", "Member must have length less than or equal to 36")
 	}
-	if err := cs.err(); err != nil {
+	if err := cs.Err(); err != nil {
 		return nil, err
 	}
 	actions := make([]action, len(in.TransactItems))
@@ -121,7 +95,7 @@ func (db *DB) checkTransaction(in *dynamodb.TransactWriteItemsInput) ([]action, 
 			return nil, err
 		}
 		n := item.Size(actions[i].keyed)
-		if actions[i].verb == verbPut && n > maxItemBytes {
+		if actions[i].verb == verbPut && n > catalog.MaxItemBytes {
 			return nil, dynamo.Validation("Item size has exceeded the maximum allowed size")
 		}
 		bytes += n
@@ -132,35 +106,35 @@ func (db *DB) checkTransaction(in *dynamodb.TransactWriteItemsInput) ([]action, 
 	return actions, nil
 }
 
-func (c *constraints) checkActions(n int) {
+func checkActions(c *request.Members, n int) {
 	switch {
 	case n == 0:
-		c.add("[]", "transactItems", "Member must have length greater than or equal to 1")
+		c.Add("[]", "transactItems", "Member must have length greater than or equal to 1")
 	case n > maxTransaction:
-		c.add("[...]", "transactItems", "Member must have length less than or equal to 100")
+		c.Add("[...]", "transactItems", "Member must have length less than or equal to 100")
 	}
 }
 
 func (db *DB) transactAction(it types.TransactWriteItem, a *action) error {
 	kinds := 0
 	var key item.Item
-	var e expressions
+	var e request.Expressions
 	var onFailure types.ReturnValuesOnConditionCheckFailure
 	if p := it.Put; p != nil {
 		kinds, a.verb, a.table, key, onFailure = kinds+1, verbPut, p.TableName, p.Item, p.ReturnValuesOnConditionCheckFailure
-		e = expressions{condition: p.ConditionExpression, names: p.ExpressionAttributeNames, values: p.ExpressionAttributeValues}
+		e = request.Expressions{Condition: p.ConditionExpression, Names: p.ExpressionAttributeNames, Values: p.ExpressionAttributeValues}
 	}
 	if u := it.Update; u != nil {
 		kinds, a.verb, a.table, key, onFailure = kinds+1, verbUpdate, u.TableName, u.Key, u.ReturnValuesOnConditionCheckFailure
-		e = expressions{update: u.UpdateExpression, condition: u.ConditionExpression, names: u.ExpressionAttributeNames, values: u.ExpressionAttributeValues}
+		e = request.Expressions{Update: u.UpdateExpression, Condition: u.ConditionExpression, Names: u.ExpressionAttributeNames, Values: u.ExpressionAttributeValues}
 	}
 	if d := it.Delete; d != nil {
 		kinds, a.verb, a.table, key, onFailure = kinds+1, verbDelete, d.TableName, d.Key, d.ReturnValuesOnConditionCheckFailure
-		e = expressions{condition: d.ConditionExpression, names: d.ExpressionAttributeNames, values: d.ExpressionAttributeValues}
+		e = request.Expressions{Condition: d.ConditionExpression, Names: d.ExpressionAttributeNames, Values: d.ExpressionAttributeValues}
 	}
 	if k := it.ConditionCheck; k != nil {
 		kinds, a.verb, a.table, key, onFailure = kinds+1, verbCheck, k.TableName, k.Key, k.ReturnValuesOnConditionCheckFailure
-		e = expressions{condition: k.ConditionExpression, names: k.ExpressionAttributeNames, values: k.ExpressionAttributeValues}
+		e = request.Expressions{Condition: k.ConditionExpression, Names: k.ExpressionAttributeNames, Values: k.ExpressionAttributeValues}
 	}
 	if kinds != 1 {
 		return dynamo.Validation("TransactItems can only contain one of Check, Put, Update or Delete")
@@ -168,25 +142,25 @@ func (db *DB) transactAction(it types.TransactWriteItem, a *action) error {
 	return db.finishAction(a, key, e, onFailure)
 }
 
-func (db *DB) finishAction(a *action, key item.Item, e expressions, onFailure types.ReturnValuesOnConditionCheckFailure) (err error) {
-	var cs constraints
+func (db *DB) finishAction(a *action, key item.Item, e request.Expressions, onFailure types.ReturnValuesOnConditionCheckFailure) (err error) {
+	var cs request.Members
 	if key == nil {
-		cs.addNull("transactItems.1.member.key")
+		cs.AddNull("transactItems.1.member.key")
 	}
-	if a.verb == verbCheck && e.condition == nil {
-		cs.addNull("transactItems.1.member.conditionCheck.conditionExpression")
+	if a.verb == verbCheck && e.Condition == nil {
+		cs.AddNull("transactItems.1.member.conditionCheck.conditionExpression")
 	}
-	if a.verb == verbUpdate && e.update == nil {
-		cs.addNull("transactItems.1.member.update.updateExpression")
+	if a.verb == verbUpdate && e.Update == nil {
+		cs.AddNull("transactItems.1.member.update.updateExpression")
 	}
-	if err := checkTableName(a.table, &cs); err != nil {
+	if err := request.CheckTableName(a.table, &cs); err != nil {
 		return err
 	}
-	exprs := []exprParam{{"ConditionExpression", e.condition}}
+	exprs := []request.Expression{{Name: "ConditionExpression", Source: e.Condition}}
 	if a.verb == verbUpdate {
-		exprs = []exprParam{{"UpdateExpression", e.update}, {"ConditionExpression", e.condition}}
+		exprs = []request.Expression{{Name: "UpdateExpression", Source: e.Update}, {Name: "ConditionExpression", Source: e.Condition}}
 	}
-	if err := checkMix(exprs, nil, e.names, e.values); err != nil {
+	if err := request.CheckMix(exprs, nil, e.Names, e.Values); err != nil {
 		return err
 	}
 	a.all = onFailure == allOldOnFailure
@@ -197,11 +171,11 @@ func (db *DB) finishAction(a *action, key item.Item, e expressions, onFailure ty
 }
 
 // consumedByTransaction reports the capacity of a transaction by table.
-func (c *commit) consumedByTransaction(how types.ReturnConsumedCapacity, d direction) []types.ConsumedCapacity {
+func (c *commit) consumedByTransaction(how types.ReturnConsumedCapacity, d capacity.Direction) []types.ConsumedCapacity {
 	schemas, uses := c.byTable()
 	var out []types.ConsumedCapacity
 	for _, s := range schemas {
-		if cc := s.consumedTransaction(how, d, *uses[s]); cc != nil {
+		if cc := capacity.ConsumedTransaction(s.desc, how, d, *uses[s]); cc != nil {
 			out = append(out, *cc)
 		}
 	}
@@ -231,7 +205,7 @@ func (db *DB) TransactGetItems(ctx context.Context, in *dynamodb.TransactGetItem
 	snap := db.store.NewSnapshot()
 	defer func() { err = joinClose(err, snap) }()
 	out := &dynamodb.TransactGetItemsOutput{Responses: make([]types.ItemResponse, len(gets))}
-	uses := map[*schema]*usage{}
+	uses := map[*schema]*capacity.Usage{}
 	var order []*schema
 	for i, g := range gets {
 		it, size, err := db.fetch(snap, g.s, g.key, g.projection)
@@ -240,14 +214,14 @@ func (db *DB) TransactGetItems(ctx context.Context, in *dynamodb.TransactGetItem
 		}
 		out.Responses[i].Item = it
 		if uses[g.s] == nil {
-			uses[g.s] = new(usage)
+			uses[g.s] = new(capacity.Usage)
 			order = append(order, g.s)
 		}
-		uses[g.s].table += 2 * readUnits(size, true)
+		uses[g.s].Table += 2 * capacity.ReadUnits(size, true)
 	}
 	for _, s := range order {
-		s.meterUse(reading, *uses[s])
-		if cc := s.consumedTransaction(in.ReturnConsumedCapacity, reading, *uses[s]); cc != nil {
+		s.meterUse(capacity.Reading, *uses[s])
+		if cc := capacity.ConsumedTransaction(s.desc, in.ReturnConsumedCapacity, capacity.Reading, *uses[s]); cc != nil {
 			out.ConsumedCapacity = append(out.ConsumedCapacity, *cc)
 		}
 	}
@@ -255,23 +229,23 @@ func (db *DB) TransactGetItems(ctx context.Context, in *dynamodb.TransactGetItem
 }
 
 func (db *DB) checkTransactGet(in *dynamodb.TransactGetItemsInput) ([]transactGet, error) {
-	var cs constraints
-	cs.checkReturns(in.ReturnConsumedCapacity, "", "")
-	cs.checkActions(len(in.TransactItems))
-	if err := cs.err(); err != nil {
+	var cs request.Members
+	cs.CheckReturns(in.ReturnConsumedCapacity, "", "")
+	checkActions(&cs, len(in.TransactItems))
+	if err := cs.Err(); err != nil {
 		return nil, err
 	}
 	gets := make([]transactGet, len(in.TransactItems))
 	for i, it := range in.TransactItems {
 		if it.Get == nil || it.Get.Key == nil {
-			cs.addNull("transactItems.1.member.get")
-			return nil, cs.err()
+			cs.AddNull("transactItems.1.member.get")
+			return nil, cs.Err()
 		}
-		if err := checkTableName(it.Get.TableName, &cs); err != nil {
+		if err := request.CheckTableName(it.Get.TableName, &cs); err != nil {
 			return nil, err
 		}
-		sel := selection{projection: it.Get.ProjectionExpression, names: it.Get.ExpressionAttributeNames}
-		if err := sel.check(); err != nil {
+		sel := request.Selection{Projection: it.Get.ProjectionExpression, Names: it.Get.ExpressionAttributeNames}
+		if err := sel.Check(); err != nil {
 			return nil, err
 		}
 		key, err := normalize(it.Get.Key)
@@ -298,7 +272,7 @@ func (db *DB) resolveGets(gets []transactGet) (err error) {
 	seen := make(map[string]bool, len(gets))
 	for i := range gets {
 		g := &gets[i]
-		if reasons[i] = g.s.checkKey(g.key); reasons[i] != nil {
+		if reasons[i] = g.s.desc.CheckKey(g.key); reasons[i] != nil {
 			failed = true
 			continue
 		}
@@ -312,7 +286,7 @@ func (db *DB) resolveGets(gets []transactGet) (err error) {
 		seen[string(row)] = true
 	}
 	if failed {
-		return cancelled(reasons)
+		return request.Cancelled(reasons)
 	}
 	return nil
 }

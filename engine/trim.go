@@ -7,6 +7,9 @@ import (
 	"slices"
 
 	"github.com/cockroachdb/pebble/v2"
+
+	"github.com/onefold/onefold/engine/internal/catalog"
+	"github.com/onefold/onefold/engine/internal/row"
 )
 
 // TrimStreams removes stream records older than the retention, closed shards that have none left, and disabled streams
@@ -43,9 +46,9 @@ func (db *DB) trimStream(st *stream, horizon int64) error {
 			continue
 		}
 		firsts[sh.ID] = first
-		var from, to [recordKeyLen]byte
-		putRecordKey(from[:], st.id, sh.ID, 0)
-		putRecordKey(to[:], st.id, sh.ID, first)
+		var from, to [row.RecordKeyLen]byte
+		row.PutRecordKey(from[:], st.id, sh.ID, 0)
+		row.PutRecordKey(to[:], st.id, sh.ID, first)
 		if err := batch.DeleteRange(from[:], to[:], nil); err != nil {
 			return joinClose(err, batch)
 		}
@@ -61,7 +64,7 @@ func (db *DB) commitTrim(st *stream, batch *pebble.Batch, firsts map[uint32]uint
 	db.order.Lock()
 	defer db.order.Unlock()
 	d := *st.desc.Load()
-	d.Shards = slices.DeleteFunc(slices.Clone(d.Shards), func(sh shardDesc) bool { return gone[sh.ID] })
+	d.Shards = slices.DeleteFunc(slices.Clone(d.Shards), func(sh catalog.Shard) bool { return gone[sh.ID] })
 	for i := range d.Shards {
 		if first, ok := firsts[d.Shards[i].ID]; ok {
 			d.Shards[i].First = first
@@ -70,9 +73,9 @@ func (db *DB) commitTrim(st *stream, batch *pebble.Batch, firsts map[uint32]uint
 	ended := d.Disabled != 0 && len(d.Shards) == 0
 	var err error
 	if ended {
-		err = batch.Delete(streamKey(d.ID), nil)
+		err = batch.Delete(row.StreamKey(d.ID), nil)
 	} else {
-		err = d.put(batch)
+		err = putStream(batch, &d)
 	}
 	if err != nil {
 		return joinClose(err, batch)
@@ -89,9 +92,9 @@ func (db *DB) commitTrim(st *stream, batch *pebble.Batch, firsts map[uint32]uint
 
 // trimPoint returns the sequence number behind the last record of a shard that is to go, and whether any record stays.
 // Records are in the order of time, as far as the clock goes forward, so the place is found by halving.
-func (db *DB) trimPoint(stream uint32, sh shardDesc, horizon int64) (first uint64, stays bool, err error) {
-	prefix := shardPrefix(stream, sh.ID)
-	it, err := db.store.NewIter(&pebble.IterOptions{LowerBound: prefix, UpperBound: upperBound(prefix)})
+func (db *DB) trimPoint(stream uint32, sh catalog.Shard, horizon int64) (first uint64, stays bool, err error) {
+	prefix := row.ShardPrefix(stream, sh.ID)
+	it, err := db.store.NewIter(&pebble.IterOptions{LowerBound: prefix, UpperBound: row.UpperBound(prefix)})
 	if err != nil {
 		return 0, false, err
 	}
@@ -99,7 +102,7 @@ func (db *DB) trimPoint(stream uint32, sh shardDesc, horizon int64) (first uint6
 	if !it.Last() {
 		return sh.First, false, it.Error()
 	}
-	low, high := sh.First, recordSequence(it.Key())+1 // the first record to keep is at low or behind, and below or at high
+	low, high := sh.First, row.RecordSequence(it.Key())+1 // the first record to keep is at low or behind, and below or at high
 	for low < high {
 		mid := low + (high-low)/2
 		millis, err := timeAt(it, stream, sh.ID, mid)
@@ -107,24 +110,24 @@ func (db *DB) trimPoint(stream uint32, sh shardDesc, horizon int64) (first uint6
 			return 0, false, err
 		}
 		if millis < horizon {
-			low = recordSequence(it.Key()) + 1
+			low = row.RecordSequence(it.Key()) + 1
 		} else {
 			high = mid
 		}
 	}
-	var key [recordKeyLen]byte
-	putRecordKey(key[:], stream, sh.ID, low)
+	var key [row.RecordKeyLen]byte
+	row.PutRecordKey(key[:], stream, sh.ID, low)
 	stays = it.SeekGE(key[:])
 	if !it.SeekLT(key[:]) {
 		return sh.First, stays, it.Error()
 	}
-	return recordSequence(it.Key()) + 1, stays, nil
+	return row.RecordSequence(it.Key()) + 1, stays, nil
 }
 
 // timeAt moves to the record at or behind a sequence number, which there is, and returns when it was made.
 func timeAt(it *pebble.Iterator, stream, shard uint32, seq uint64) (int64, error) {
-	var key [recordKeyLen]byte
-	putRecordKey(key[:], stream, shard, seq)
+	var key [row.RecordKeyLen]byte
+	row.PutRecordKey(key[:], stream, shard, seq)
 	if !it.SeekGE(key[:]) {
 		return 0, errors.Join(ErrCorrupt, it.Error())
 	}
@@ -132,6 +135,6 @@ func timeAt(it *pebble.Iterator, stream, shard uint32, seq uint64) (int64, error
 	if err != nil {
 		return 0, err
 	}
-	r, err := parseRecord(v)
-	return r.millis, err
+	r, err := row.ParseRecord(v)
+	return r.Millis, err
 }

@@ -10,6 +10,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/onefold/onefold/dynamo"
+	"github.com/onefold/onefold/engine/internal/request"
+	"github.com/onefold/onefold/engine/internal/row"
 )
 
 // UpdateTimeToLive chooses the attribute that says when an item expires, or switches expiry off.
@@ -17,7 +19,7 @@ func (db *DB) UpdateTimeToLive(ctx context.Context, in *dynamodb.UpdateTimeToLiv
 	if err := db.begin(ctx); err != nil {
 		return nil, err
 	}
-	spec, err := checkTTL(in.TimeToLiveSpecification)
+	spec, err := request.CheckTTL(in.TimeToLiveSpecification)
 	if err != nil {
 		return nil, err
 	}
@@ -27,8 +29,8 @@ func (db *DB) UpdateTimeToLive(ctx context.Context, in *dynamodb.UpdateTimeToLiv
 	if err != nil {
 		return nil, err
 	}
-	u := tableUpdate{db: db, t: t, d: t.schema.Load().desc.clone()}
-	switch on := isTrue(spec.Enabled); {
+	u := tableUpdate{db: db, t: t, d: t.schema.Load().desc.Clone()}
+	switch on := request.IsTrue(spec.Enabled); {
 	case on && u.d.TTL == *spec.AttributeName:
 		return nil, dynamo.Validation("TimeToLive is already enabled")
 	case on && u.d.TTL != "":
@@ -47,22 +49,6 @@ func (db *DB) UpdateTimeToLive(ctx context.Context, in *dynamodb.UpdateTimeToLiv
 		return nil, err
 	}
 	return &dynamodb.UpdateTimeToLiveOutput{TimeToLiveSpecification: spec}, nil
-}
-
-func checkTTL(spec *types.TimeToLiveSpecification) (*types.TimeToLiveSpecification, error) {
-	var c constraints
-	switch {
-	case spec == nil:
-		c.addNull("timeToLiveSpecification")
-	case spec.AttributeName == nil:
-		c.addNull("timeToLiveSpecification.attributeName")
-	case *spec.AttributeName == "":
-		c.add("", "timeToLiveSpecification.attributeName", "Member must have length greater than or equal to 1")
-	}
-	if spec != nil && spec.Enabled == nil {
-		c.addNull("timeToLiveSpecification.enabled")
-	}
-	return spec, c.err()
 }
 
 // DescribeTimeToLive returns the expiry attribute of a table.
@@ -107,8 +93,8 @@ func (db *DB) expireTable(ctx context.Context, t *table) (int, error) {
 		return 0, nil
 	}
 	now := db.now()
-	from := appendExpiryKey(nil, s.desc.ID, max(0, now.Add(-oldestExpiry).Unix()), nil)
-	end := appendExpiryKey(nil, s.desc.ID, now.Unix()+1, nil)
+	from := row.AppendExpiryKey(nil, s.desc.ID, max(0, now.Add(-oldestExpiry).Unix()), nil)
+	end := row.AppendExpiryKey(nil, s.desc.ID, now.Unix()+1, nil)
 	total := 0
 	for {
 		keys, next, err := db.itemKeys(from, end)
@@ -153,7 +139,7 @@ func (db *DB) expireItem(t *table, expiry []byte, sync bool) (bool, error) {
 		return false, c.abandon(nil)
 	}
 	c.entered = append(c.entered, s)
-	key := append(appendItemPrefix(nil, s.desc.ID), expiry[expiryPrefixLen:]...)
+	key := append(row.AppendItemPrefix(nil, s.desc.ID), expiry[row.ExpiryPrefixLen:]...)
 	c.wanted = append(c.wanted, stripeOf(key))
 	c.lock()
 	ch, err := c.look(s, key, nil)

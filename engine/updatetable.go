@@ -10,6 +10,9 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 
 	"github.com/onefold/onefold/dynamo"
+	"github.com/onefold/onefold/engine/internal/catalog"
+	"github.com/onefold/onefold/engine/internal/request"
+	"github.com/onefold/onefold/engine/internal/row"
 )
 
 // UpdateTable changes billing, stream, deletion protection, or one global index of a table. A new index is filled in
@@ -24,7 +27,7 @@ func (db *DB) UpdateTable(ctx context.Context, in *dynamodb.UpdateTableInput, _ 
 	if err != nil {
 		return nil, err
 	}
-	u := tableUpdate{db: db, t: t, d: t.schema.Load().desc.clone(), batch: db.store.NewBatch()}
+	u := tableUpdate{db: db, t: t, d: t.schema.Load().desc.Clone(), batch: db.store.NewBatch()}
 	if err := u.apply(in); err != nil {
 		return nil, joinClose(err, u.batch)
 	}
@@ -40,7 +43,7 @@ func (db *DB) UpdateTable(ctx context.Context, in *dynamodb.UpdateTableInput, _ 
 type tableUpdate struct {
 	db      *DB
 	t       *table
-	d       *tableDesc
+	d       *catalog.Table
 	batch   *pebble.Batch
 	stop    bool // the stream ends
 	fill    bool // rows are to be made for existing items
@@ -75,7 +78,7 @@ func (u *tableUpdate) billing(in *dynamodb.UpdateTableInput) error {
 	if mode == "" {
 		mode = u.d.Billing
 	}
-	return u.d.setBilling(mode, in.ProvisionedThroughput)
+	return u.d.SetBilling(mode, in.ProvisionedThroughput)
 }
 
 func (u *tableUpdate) indexes(in *dynamodb.UpdateTableInput) error {
@@ -106,28 +109,28 @@ func (u *tableUpdate) indexes(in *dynamodb.UpdateTableInput) error {
 }
 
 func (u *tableUpdate) createIndex(c *types.CreateGlobalSecondaryIndexAction, defs []types.AttributeDefinition) error {
-	var cs constraints
-	cs.checkIndex("globalSecondaryIndexUpdates.1.member.create", c.IndexName, c.KeySchema, c.Projection)
-	if err := cs.err(); err != nil {
+	var cs request.Members
+	catalog.CheckIndex(&cs, "globalSecondaryIndexUpdates.1.member.create", c.IndexName, c.KeySchema, c.Projection)
+	if err := cs.Err(); err != nil {
 		return err
 	}
-	known, err := attributeTypes(defs)
+	known, err := catalog.DefinitionsOf(defs)
 	if err != nil {
 		return err
 	}
-	for name, t := range newSchema(nil, u.d, nil, "").keys {
-		switch known.types[name] {
+	for name, t := range u.d.Keys() {
+		switch known.Types[name] {
 		case "":
-			known.names, known.types[name] = append(known.names, name), t
+			known.Names, known.Types[name] = append(known.Names, name), t
 		case t:
 		default:
-			return dynamo.Validation(invalid+"Attribute %s is already defined with another type", name)
+			return dynamo.Validation("One or more parameter values were invalid: Attribute %s is already defined with another type", name)
 		}
 	}
-	if err := u.d.addGlobalIndex(c.IndexName, c.KeySchema, c.Projection, c.ProvisionedThroughput, known); err != nil {
+	if err := u.d.AddGlobalIndex(c.IndexName, c.KeySchema, c.Projection, c.ProvisionedThroughput, known); err != nil {
 		return err
 	}
-	if n := slices.IndexFunc(u.d.Indexes, func(x indexDesc) bool { return !x.Local }); len(u.d.Indexes)-n > maxGlobalIndexes {
+	if n := slices.IndexFunc(u.d.Indexes, func(x catalog.Index) bool { return !x.Local }); len(u.d.Indexes)-n > catalog.MaxGlobalIndexes {
 		msg := "Subscriber limit exceeded: GlobalSecondaryIndex count exceeds the per-table limit of 20"
 		return &types.LimitExceededException{Message: &msg}
 	}
@@ -138,11 +141,11 @@ func (u *tableUpdate) createIndex(c *types.CreateGlobalSecondaryIndexAction, def
 
 func (u *tableUpdate) findIndex(name *string) (int, error) {
 	if name == nil {
-		var c constraints
-		c.addNull("globalSecondaryIndexUpdates.1.member.indexName")
-		return 0, c.err()
+		var c request.Members
+		c.AddNull("globalSecondaryIndexUpdates.1.member.indexName")
+		return 0, c.Err()
 	}
-	i := slices.IndexFunc(u.d.Indexes, func(x indexDesc) bool { return !x.Local && x.Name == *name })
+	i := slices.IndexFunc(u.d.Indexes, func(x catalog.Index) bool { return !x.Local && x.Name == *name })
 	if i < 0 {
 		msg := "Requested resource not found"
 		return 0, &types.ResourceNotFoundException{Message: &msg}
@@ -174,7 +177,7 @@ func (u *tableUpdate) resizeIndex(c *types.UpdateGlobalSecondaryIndexAction) err
 func (u *tableUpdate) stream(spec *types.StreamSpecification) error {
 	switch {
 	case spec == nil:
-	case isTrue(spec.StreamEnabled):
+	case request.IsTrue(spec.StreamEnabled):
 		if u.d.Stream != 0 {
 			return dynamo.Validation("Table already has an enabled stream: TableName: %s", u.d.Name)
 		}
@@ -182,7 +185,7 @@ func (u *tableUpdate) stream(spec *types.StreamSpecification) error {
 	case u.d.Stream == 0:
 		return dynamo.Validation("Table is already disabled for streams: TableName: %s", u.d.Name)
 	case spec.StreamViewType != "":
-		return dynamo.Validation(invalid + "UpdateStreamEnabled is false, but StreamViewType is specified")
+		return dynamo.Validation("One or more parameter values were invalid: UpdateStreamEnabled is false, but StreamViewType is specified")
 	default:
 		u.stop = true
 	}
@@ -199,14 +202,14 @@ func (u *tableUpdate) commit() error {
 		}
 	}
 	for _, id := range u.dropped {
-		prefix := appendIndexPrefix(nil, u.d.ID, id)
-		if err := u.batch.DeleteRange(prefix, upperBound(prefix), nil); err != nil {
+		prefix := row.AppendIndexPrefix(nil, u.d.ID, id)
+		if err := u.batch.DeleteRange(prefix, row.UpperBound(prefix), nil); err != nil {
 			return joinClose(err, u.batch)
 		}
 	}
 	if u.d.TTL == "" {
-		prefix := binary.BigEndian.AppendUint32([]byte{spaceExpiry}, u.d.ID)
-		if err := u.batch.DeleteRange(prefix, upperBound(prefix), nil); err != nil {
+		prefix := binary.BigEndian.AppendUint32([]byte{row.SpaceExpiry}, u.d.ID)
+		if err := u.batch.DeleteRange(prefix, row.UpperBound(prefix), nil); err != nil {
 			return joinClose(err, u.batch)
 		}
 	}
@@ -221,6 +224,6 @@ func (u *tableUpdate) commit() error {
 }
 
 // publish makes a descriptor the table's schema. The caller holds the table's gate for writing.
-func (db *DB) publish(t *table, d *tableDesc) {
+func (db *DB) publish(t *table, d *catalog.Table) {
 	t.schema.Store(newSchema(t, d, (*db.streams.Load())[d.Stream], db.tableARN(d.Name)))
 }

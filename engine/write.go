@@ -7,7 +7,10 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/onefold/onefold/dynamo"
+	"github.com/onefold/onefold/engine/internal/capacity"
 	"github.com/onefold/onefold/engine/internal/item"
+	"github.com/onefold/onefold/engine/internal/request"
+	"github.com/onefold/onefold/engine/internal/row"
 )
 
 // PutItem stores an item in the place of the one with the same key.
@@ -21,10 +24,10 @@ func (db *DB) PutItem(ctx context.Context, in *dynamodb.PutItemInput, _ ...func(
 	}
 	out := new(dynamodb.PutItemOutput)
 	err := db.write(&a, func(ch *change) (err error) {
-		out.ConsumedCapacity = ch.s.consumed(in.ReturnConsumedCapacity, ch.use)
+		out.ConsumedCapacity = capacity.Consumed(ch.s.desc, in.ReturnConsumedCapacity, ch.use)
 		out.ItemCollectionMetrics = ch.collection(in.ReturnItemCollectionMetrics)
 		if in.ReturnValues == types.ReturnValueAllOld {
-			out.Attributes, err = decodeRow(ch.old)
+			out.Attributes, err = row.Decode(ch.old)
 		}
 		return err
 	})
@@ -37,19 +40,19 @@ func (db *DB) PutItem(ctx context.Context, in *dynamodb.PutItemInput, _ ...func(
 const allOldOnFailure = types.ReturnValuesOnConditionCheckFailureAllOld
 
 func (db *DB) checkPut(in *dynamodb.PutItemInput, a *action) (err error) {
-	var c constraints
+	var c request.Members
 	if in.Item == nil {
-		c.addNull("item")
+		c.AddNull("item")
 	}
-	c.checkReturns(in.ReturnConsumedCapacity, in.ReturnItemCollectionMetrics, in.ReturnValues)
-	if err := checkTableName(in.TableName, &c); err != nil {
+	c.CheckReturns(in.ReturnConsumedCapacity, in.ReturnItemCollectionMetrics, in.ReturnValues)
+	if err := request.CheckTableName(in.TableName, &c); err != nil {
 		return err
 	}
 	if in.ReturnValues != "" && in.ReturnValues != types.ReturnValueNone && in.ReturnValues != types.ReturnValueAllOld {
 		return dynamo.Validation("ReturnValues can only be ALL_OLD or NONE")
 	}
-	e := expressions{condition: in.ConditionExpression, names: in.ExpressionAttributeNames, values: in.ExpressionAttributeValues}
-	if err := e.checkLegacy(legacyWrite{expected: in.Expected, operator: in.ConditionalOperator}, false); err != nil {
+	e := request.Expressions{Condition: in.ConditionExpression, Names: in.ExpressionAttributeNames, Values: in.ExpressionAttributeValues}
+	if err := e.CheckLegacy(request.LegacyWrite{Expected: in.Expected, Operator: in.ConditionalOperator}, false); err != nil {
 		return err
 	}
 	if a.keyed, err = normalize(in.Item); err != nil {
@@ -69,10 +72,10 @@ func (db *DB) DeleteItem(ctx context.Context, in *dynamodb.DeleteItemInput, _ ..
 	}
 	out := new(dynamodb.DeleteItemOutput)
 	err := db.write(&a, func(ch *change) (err error) {
-		out.ConsumedCapacity = ch.s.consumed(in.ReturnConsumedCapacity, ch.use)
+		out.ConsumedCapacity = capacity.Consumed(ch.s.desc, in.ReturnConsumedCapacity, ch.use)
 		out.ItemCollectionMetrics = ch.collection(in.ReturnItemCollectionMetrics)
 		if in.ReturnValues == types.ReturnValueAllOld {
-			out.Attributes, err = decodeRow(ch.old)
+			out.Attributes, err = row.Decode(ch.old)
 		}
 		return err
 	})
@@ -83,19 +86,19 @@ func (db *DB) DeleteItem(ctx context.Context, in *dynamodb.DeleteItemInput, _ ..
 }
 
 func (db *DB) checkDelete(in *dynamodb.DeleteItemInput, a *action) (err error) {
-	var c constraints
+	var c request.Members
 	if in.Key == nil {
-		c.addNull("key")
+		c.AddNull("key")
 	}
-	c.checkReturns(in.ReturnConsumedCapacity, in.ReturnItemCollectionMetrics, in.ReturnValues)
-	if err := checkTableName(in.TableName, &c); err != nil {
+	c.CheckReturns(in.ReturnConsumedCapacity, in.ReturnItemCollectionMetrics, in.ReturnValues)
+	if err := request.CheckTableName(in.TableName, &c); err != nil {
 		return err
 	}
 	if in.ReturnValues != "" && in.ReturnValues != types.ReturnValueNone && in.ReturnValues != types.ReturnValueAllOld {
 		return dynamo.Validation("ReturnValues can only be ALL_OLD or NONE")
 	}
-	e := expressions{condition: in.ConditionExpression, names: in.ExpressionAttributeNames, values: in.ExpressionAttributeValues}
-	if err := e.checkLegacy(legacyWrite{expected: in.Expected, operator: in.ConditionalOperator}, false); err != nil {
+	e := request.Expressions{Condition: in.ConditionExpression, Names: in.ExpressionAttributeNames, Values: in.ExpressionAttributeValues}
+	if err := e.CheckLegacy(request.LegacyWrite{Expected: in.Expected, Operator: in.ConditionalOperator}, false); err != nil {
 		return err
 	}
 	if a.keyed, err = normalize(in.Key); err != nil {
@@ -115,7 +118,7 @@ func (db *DB) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput, _ ..
 	}
 	out := new(dynamodb.UpdateItemOutput)
 	err := db.write(&a, func(ch *change) (err error) {
-		out.ConsumedCapacity = ch.s.consumed(in.ReturnConsumedCapacity, ch.use)
+		out.ConsumedCapacity = capacity.Consumed(ch.s.desc, in.ReturnConsumedCapacity, ch.use)
 		out.ItemCollectionMetrics = ch.collection(in.ReturnItemCollectionMetrics)
 		out.Attributes, err = a.returned(ch, in.ReturnValues)
 		return err
@@ -127,16 +130,16 @@ func (db *DB) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput, _ ..
 }
 
 func (db *DB) checkUpdateInput(in *dynamodb.UpdateItemInput, a *action) (err error) {
-	var c constraints
+	var c request.Members
 	if in.Key == nil {
-		c.addNull("key")
+		c.AddNull("key")
 	}
-	c.checkReturns(in.ReturnConsumedCapacity, in.ReturnItemCollectionMetrics, in.ReturnValues)
-	if err := checkTableName(in.TableName, &c); err != nil {
+	c.CheckReturns(in.ReturnConsumedCapacity, in.ReturnItemCollectionMetrics, in.ReturnValues)
+	if err := request.CheckTableName(in.TableName, &c); err != nil {
 		return err
 	}
-	e := expressions{update: in.UpdateExpression, condition: in.ConditionExpression, names: in.ExpressionAttributeNames, values: in.ExpressionAttributeValues}
-	if err := e.checkLegacy(legacyWrite{updates: in.AttributeUpdates, expected: in.Expected, operator: in.ConditionalOperator}, true); err != nil {
+	e := request.Expressions{Update: in.UpdateExpression, Condition: in.ConditionExpression, Names: in.ExpressionAttributeNames, Values: in.ExpressionAttributeValues}
+	if err := e.CheckLegacy(request.LegacyWrite{Updates: in.AttributeUpdates, Expected: in.Expected, Operator: in.ConditionalOperator}, true); err != nil {
 		return err
 	}
 	if a.keyed, err = normalize(in.Key); err != nil {
@@ -147,13 +150,13 @@ func (db *DB) checkUpdateInput(in *dynamodb.UpdateItemInput, a *action) (err err
 
 // returned is what an update answers with: the whole item, or only what the update has touched, before or after.
 func (a *action) returned(ch *change, how types.ReturnValue) (item.Item, error) {
-	row := ch.old
+	image := ch.old
 	if how == types.ReturnValueAllNew || how == types.ReturnValueUpdatedNew {
-		row = ch.row
+		image = ch.row
 	} else if how != types.ReturnValueAllOld && how != types.ReturnValueUpdatedOld {
 		return nil, nil
 	}
-	it, err := decodeRow(row)
+	it, err := row.Decode(image)
 	if err != nil || it == nil || how == types.ReturnValueAllOld || how == types.ReturnValueAllNew {
 		return it, err
 	}
@@ -206,7 +209,7 @@ func (c *commit) count() {
 // countItem keeps the table's number of items and their size.
 func (ch *change) countItem() {
 	t := ch.s.table
-	if d := rowSize(ch.row) - rowSize(ch.old); d != 0 {
+	if d := row.Size(ch.row) - row.Size(ch.old); d != 0 {
 		t.bytes.Add(int64(d))
 	}
 	switch {

@@ -95,6 +95,7 @@ func testGet(f *fixture) {
 		names            map[string]string
 		text             string
 	}{
+		{"path into a key", "pk.x", key, nil, "Key attributes must be scalars; list random access '[]' and map lookup '.' are not allowed: Key: pk"},
 		{"overlap", "m, m.x", key, nil, "Two document paths overlap with each other"},
 		{"reserved word", "name", key, nil, "Attribute name is a reserved keyword; reserved keyword: name"},
 		{"syntax", "a b", key, nil, "Invalid ProjectionExpression: Syntax error"},

@@ -1,4 +1,4 @@
-package engine
+package row
 
 import (
 	"encoding/binary"
@@ -14,13 +14,13 @@ var ErrCorrupt = errors.New("engine: corrupt row")
 // A row is the value of an item or of an index row: the item's size by DynamoDB's rule as a uvarint, then the encoded
 // item. The size goes first so that a page can be counted without decoding what it does not return.
 
-// appendRowValue appends the row of an item.
-func appendRowValue(dst []byte, it item.Item) []byte {
+// Append appends the row of an item.
+func Append(dst []byte, it item.Item) []byte {
 	return item.Append(binary.AppendUvarint(dst, uint64(item.Size(it))), it)
 }
 
-// splitRow returns the item's size in bytes and its encoding.
-func splitRow(row []byte) (int, []byte, error) {
+// Split returns the item's size in bytes and its encoding.
+func Split(row []byte) (int, []byte, error) {
 	size, n := binary.Uvarint(row)
 	if n <= 0 || size > 1<<30 {
 		return 0, nil, ErrCorrupt
@@ -28,18 +28,18 @@ func splitRow(row []byte) (int, []byte, error) {
 	return int(size), row[n:], nil
 }
 
-// rowSize returns the size of the item in a row, 0 for no row. Rows were checked when they were read.
-func rowSize(row []byte) int {
+// Size returns the size of the item in a row, 0 for no row. Rows were checked when they were read.
+func Size(row []byte) int {
 	size, _ := binary.Uvarint(row)
 	return int(size)
 }
 
-// decodeRow returns the item of a row; nil for no row.
-func decodeRow(row []byte) (item.Item, error) {
+// Decode returns the item of a row; nil for no row.
+func Decode(row []byte) (item.Item, error) {
 	if row == nil {
 		return nil, nil
 	}
-	_, b, err := splitRow(row)
+	_, b, err := Split(row)
 	if err != nil {
 		return nil, err
 	}

@@ -1,22 +1,29 @@
-package engine
+package row
 
 import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	streamtypes "github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
 )
 
-// decodeImage decodes a row into the types of the streams API.
-func decodeImage(row []byte) (map[string]streamtypes.AttributeValue, error) {
-	it, err := decodeRow(row)
+// DecodeImage decodes a row into the types of the streams API.
+func DecodeImage(row []byte) (map[string]streamtypes.AttributeValue, error) {
+	it, err := Decode(row)
 	if err != nil {
 		return nil, err
 	}
 	return streamMap(it), nil
 }
 
+// streamMap converts a map. Its strings, which nearly all values are, are allocated together.
 func streamMap(m map[string]types.AttributeValue) map[string]streamtypes.AttributeValue {
 	out := make(map[string]streamtypes.AttributeValue, len(m))
+	texts := make([]streamtypes.AttributeValueMemberS, 0, len(m))
 	for name, v := range m {
+		if s, ok := v.(*types.AttributeValueMemberS); ok {
+			texts = append(texts, streamtypes.AttributeValueMemberS{Value: s.Value})
+			out[name] = &texts[len(texts)-1]
+			continue
+		}
 		out[name] = streamValue(v)
 	}
 	return out

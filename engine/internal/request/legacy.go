@@ -1,64 +1,70 @@
-package engine
+package request
 
 import (
+	"maps"
 	"slices"
-	"sort"
 	"strconv"
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-
-	"github.com/onefold/onefold/dynamo"
 )
+
+// Expressions are the parameters of a write besides its key or item.
+type Expressions struct {
+	Update    *string
+	Condition *string
+	Names     map[string]string
+	Values    map[string]types.AttributeValue
+}
 
 // The parameters of the time before expressions are answered by writing the expression that says the same.
 
-// legacyWrite are those of a write.
-type legacyWrite struct {
-	updates  map[string]types.AttributeValueUpdate
-	expected map[string]types.ExpectedAttributeValue
-	operator types.ConditionalOperator
+// LegacyWrite are those of a write.
+type LegacyWrite struct {
+	Updates  map[string]types.AttributeValueUpdate
+	Expected map[string]types.ExpectedAttributeValue
+	Operator types.ConditionalOperator
 }
 
-// checkLegacy refuses expressions beside legacy parameters and turns the latter into expressions.
-func (e *expressions) checkLegacy(l legacyWrite, updates bool) error {
-	exprs := []exprParam{{"ConditionExpression", e.condition}}
+// CheckLegacy refuses expressions beside legacy parameters and turns the latter into expressions.
+func (e *Expressions) CheckLegacy(l LegacyWrite, updates bool) error {
+	exprs := []Expression{{Name: "ConditionExpression", Source: e.Condition}}
 	if updates {
-		exprs = []exprParam{{"UpdateExpression", e.update}, {"ConditionExpression", e.condition}}
+		exprs = []Expression{{Name: "UpdateExpression", Source: e.Update}, {Name: "ConditionExpression", Source: e.Condition}}
 	}
-	legacy := []legacyParam{{"AttributeUpdates", l.updates != nil}, {"Expected", l.expected != nil}, {"ConditionalOperator", l.operator != ""}}
-	if err := checkMix(exprs, legacy, e.names, e.values); err != nil {
+	legacy := []Legacy{{Name: "AttributeUpdates", Given: l.Updates != nil}, {Name: "Expected", Given: l.Expected != nil}, {Name: "ConditionalOperator", Given: l.Operator != ""}}
+	if err := CheckMix(exprs, legacy, e.Names, e.Values); err != nil {
 		return err
 	}
-	if l.updates == nil && l.expected == nil {
+	if l.Updates == nil && l.Expected == nil {
 		return nil
 	}
-	w := newLegacyWriter()
-	if err := w.update(l.updates); err != nil {
+	w := NewWriter()
+	if err := w.update(l.Updates); err != nil {
 		return err
 	}
-	if err := w.expect(l.expected, l.operator); err != nil {
+	if err := w.expect(l.Expected, l.Operator); err != nil {
 		return err
 	}
-	e.update, e.condition, e.names, e.values = w.sets(), w.all(l.operator), nonEmpty(w.names), nonEmpty(w.values)
+	e.Update, e.Condition, e.Names, e.Values = w.sets(), w.Condition(l.Operator), NonEmpty(w.Names), NonEmpty(w.Values)
 	return nil
 }
 
-// nonEmpty makes an empty map a parameter that was not given.
-func nonEmpty[V any](m map[string]V) map[string]V {
+// NonEmpty makes an empty map a parameter that was not given.
+func NonEmpty[V any](m map[string]V) map[string]V {
 	if len(m) == 0 {
 		return nil
 	}
 	return m
 }
 
-// project writes the projection that AttributesToGet asks for.
-func (w *legacyWriter) project(attributes []string) (*string, error) {
+// Project writes the projection that AttributesToGet asks for.
+func (w *Writer) Project(attributes []string) (*string, error) {
 	seen := map[string]bool{}
 	var list []string
 	for _, a := range attributes {
 		if seen[a] {
-			return nil, dynamo.Validation("One or more parameter values were invalid: Duplicate value in attribute name: %s", a)
+			return nil, Invalid("One or more parameter values were invalid: Duplicate value in attribute name: %s", a)
 		}
 		seen[a] = true
 		list = append(list, w.name(a))
@@ -66,51 +72,43 @@ func (w *legacyWriter) project(attributes []string) (*string, error) {
 	return joined(list, ", "), nil
 }
 
-// legacyWriter writes expressions. Attributes are taken in the order of their names, so that equal requests have equal
+// Writer writes expressions. Attributes are taken in the order of their names, so that equal requests have equal
 // texts and are parsed once.
-type legacyWriter struct {
-	names   map[string]string
-	values  map[string]types.AttributeValue
+type Writer struct {
+	Names   map[string]string
+	Values  map[string]types.AttributeValue
 	clauses map[string][]string // of an update expression, by keyword
 	terms   []string            // of a condition
 }
 
-func newLegacyWriter() *legacyWriter {
-	return &legacyWriter{names: map[string]string{}, values: map[string]types.AttributeValue{}, clauses: map[string][]string{}}
+// NewWriter returns a Writer that has written nothing.
+func NewWriter() *Writer {
+	return &Writer{Names: map[string]string{}, Values: map[string]types.AttributeValue{}, clauses: map[string][]string{}}
 }
 
-func (w *legacyWriter) name(attr string) string {
-	n := "#l" + strconv.Itoa(len(w.names))
-	w.names[n] = attr
+func (w *Writer) name(attr string) string {
+	n := "#l" + strconv.Itoa(len(w.Names))
+	w.Names[n] = attr
 	return n
 }
 
-func (w *legacyWriter) value(v types.AttributeValue) string {
-	n := ":l" + strconv.Itoa(len(w.values))
-	w.values[n] = v
+func (w *Writer) value(v types.AttributeValue) string {
+	n := ":l" + strconv.Itoa(len(w.Values))
+	w.Values[n] = v
 	return n
 }
 
-func sortedKeys[V any](m map[string]V) []string {
-	keys := make([]string, 0, len(m))
-	for k := range m {
-		keys = append(keys, k)
-	}
-	sort.Strings(keys)
-	return keys
-}
-
-func (w *legacyWriter) update(updates map[string]types.AttributeValueUpdate) error {
-	for _, attr := range sortedKeys(updates) {
+func (w *Writer) update(updates map[string]types.AttributeValueUpdate) error {
+	for _, attr := range slices.Sorted(maps.Keys(updates)) {
 		u := updates[attr]
 		switch {
 		case u.Value == nil && u.Action != types.AttributeActionDelete:
-			return dynamo.Validation("One or more parameter values were invalid: Only DELETE action is allowed when no attribute value is specified")
+			return Invalid("One or more parameter values were invalid: Only DELETE action is allowed when no attribute value is specified")
 		case u.Value == nil:
 			w.clauses["REMOVE"] = append(w.clauses["REMOVE"], w.name(attr))
 		case u.Action == types.AttributeActionDelete:
 			if !isSet(u.Value) {
-				return dynamo.Validation("One or more parameter values were invalid: DELETE action with value is not supported for the type %s", typeOf(u.Value))
+				return Invalid("One or more parameter values were invalid: DELETE action with value is not supported for the type %s", TypeOf(u.Value))
 			}
 			w.clauses["DELETE"] = append(w.clauses["DELETE"], w.name(attr)+" "+w.value(u.Value))
 		case u.Action == types.AttributeActionAdd:
@@ -123,7 +121,7 @@ func (w *legacyWriter) update(updates map[string]types.AttributeValueUpdate) err
 }
 
 // addUpdate writes ADD, which for a list means to append to it.
-func (w *legacyWriter) addUpdate(attr string, v types.AttributeValue) {
+func (w *Writer) addUpdate(attr string, v types.AttributeValue) {
 	if _, ok := v.(*types.AttributeValueMemberL); ok {
 		n := w.name(attr)
 		empty := w.value(&types.AttributeValueMemberL{Value: []types.AttributeValue{}})
@@ -134,11 +132,11 @@ func (w *legacyWriter) addUpdate(attr string, v types.AttributeValue) {
 }
 
 func isSet(v types.AttributeValue) bool {
-	return slices.Contains([]string{"SS", "NS", "BS"}, typeOf(v))
+	return slices.Contains([]string{"SS", "NS", "BS"}, TypeOf(v))
 }
 
 // sets returns the update expression; nil for none.
-func (w *legacyWriter) sets() *string {
+func (w *Writer) sets() *string {
 	var parts []string
 	for _, keyword := range []string{"SET", "REMOVE", "ADD", "DELETE"} {
 		if list := w.clauses[keyword]; len(list) > 0 {
@@ -148,8 +146,8 @@ func (w *legacyWriter) sets() *string {
 	return joined(parts, " ")
 }
 
-// all returns the condition; nil for none.
-func (w *legacyWriter) all(op types.ConditionalOperator) *string {
+// Condition returns the condition; nil for none.
+func (w *Writer) Condition(op types.ConditionalOperator) *string {
 	if op == types.ConditionalOperatorOr {
 		return joined(w.terms, " OR ")
 	}
@@ -164,8 +162,8 @@ func joined(parts []string, sep string) *string {
 	return &s
 }
 
-func (w *legacyWriter) expect(expected map[string]types.ExpectedAttributeValue, op types.ConditionalOperator) error {
-	for _, attr := range sortedKeys(expected) {
+func (w *Writer) expect(expected map[string]types.ExpectedAttributeValue, op types.ConditionalOperator) error {
+	for _, attr := range slices.Sorted(maps.Keys(expected)) {
 		x := expected[attr]
 		if err := checkExpected(attr, x); err != nil {
 			return err
@@ -180,7 +178,7 @@ func (w *legacyWriter) expect(expected map[string]types.ExpectedAttributeValue, 
 		default:
 			cond = types.Condition{ComparisonOperator: types.ComparisonOperatorEq, AttributeValueList: []types.AttributeValue{x.Value}}
 		}
-		if err := w.compare(attr, cond); err != nil {
+		if err := w.Compare(attr, cond); err != nil {
 			return err
 		}
 	}
@@ -193,21 +191,21 @@ func checkExpected(attr string, x types.ExpectedAttributeValue) error {
 	needsNone := operator == types.ComparisonOperatorNull || operator == types.ComparisonOperatorNotNull
 	switch {
 	case x.Value != nil && x.AttributeValueList != nil:
-		return dynamo.Validation(invalid+"Value and AttributeValueList cannot be used together for Attribute: %s", attr)
+		return Invalid(invalid+"Value and AttributeValueList cannot be used together for Attribute: %s", attr)
 	case operator != "" && x.Exists != nil:
-		return dynamo.Validation(invalid+"Exists and ComparisonOperator cannot be used together for Attribute: %s", attr)
+		return Invalid(invalid+"Exists and ComparisonOperator cannot be used together for Attribute: %s", attr)
 	case operator != "" && !needsNone && x.Value == nil && x.AttributeValueList == nil:
-		return dynamo.Validation(invalid+"Value or AttributeValueList must be used with ComparisonOperator: %s for Attribute: %s", operator, attr)
+		return Invalid(invalid+"Value or AttributeValueList must be used with ComparisonOperator: %s for Attribute: %s", operator, attr)
 	case operator != "":
 		return nil
 	case x.AttributeValueList != nil:
-		return dynamo.Validation(invalid+"AttributeValueList can only be used with a ComparisonOperator for Attribute: %s", attr)
+		return Invalid(invalid+"AttributeValueList can only be used with a ComparisonOperator for Attribute: %s", attr)
 	case x.Exists == nil && x.Value == nil:
-		return dynamo.Validation(invalid+"Value must be provided when Exists is null for Attribute: %s", attr)
+		return Invalid(invalid+"Value must be provided when Exists is null for Attribute: %s", attr)
 	case x.Exists != nil && *x.Exists && x.Value == nil:
-		return dynamo.Validation(invalid+"Value must be provided when Exists is true for Attribute: %s", attr)
+		return Invalid(invalid+"Value must be provided when Exists is true for Attribute: %s", attr)
 	case x.Exists != nil && !*x.Exists && x.Value != nil:
-		return dynamo.Validation(invalid+"Value cannot be used when Exists is false for Attribute: %s", attr)
+		return Invalid(invalid+"Value cannot be used when Exists is false for Attribute: %s", attr)
 	}
 	return nil
 }
@@ -225,15 +223,15 @@ func arguments(op types.ComparisonOperator) int {
 	return 1
 }
 
-// compare adds one comparison to the condition.
-func (w *legacyWriter) compare(attr string, c types.Condition) error {
+// Compare adds one comparison to the condition.
+func (w *Writer) Compare(attr string, c types.Condition) error {
 	want := arguments(c.ComparisonOperator)
 	if n := len(c.AttributeValueList); n != want && (want >= 0 || n == 0) {
-		return dynamo.Validation("One or more parameter values were invalid: Invalid number of argument(s) for the %s ComparisonOperator", c.ComparisonOperator)
+		return Invalid("One or more parameter values were invalid: Invalid number of argument(s) for the %s ComparisonOperator", c.ComparisonOperator)
 	}
 	for _, v := range c.AttributeValueList {
-		if typeOf(v) != typeOf(c.AttributeValueList[0]) {
-			return dynamo.Validation("One or more parameter values were invalid: AttributeValues inside AttributeValueList must be of same type")
+		if TypeOf(v) != TypeOf(c.AttributeValueList[0]) {
+			return Invalid("One or more parameter values were invalid: AttributeValues inside AttributeValueList must be of same type")
 		}
 	}
 	n := w.name(attr)
@@ -277,5 +275,26 @@ func legacyTerm(n string, op types.ComparisonOperator, args []string) (string, e
 	case types.ComparisonOperatorBetween:
 		return n + " BETWEEN " + args[0] + " AND " + args[1], nil
 	}
-	return "", dynamo.Validation("Unsupported comparison operator: %s", op)
+	return "", Invalid("Unsupported comparison operator: %s", op)
+}
+
+// Selection is what a read asks for of an item.
+type Selection struct {
+	Projection *string
+	Names      map[string]string
+	Attributes []string // the legacy AttributesToGet
+}
+
+// Check refuses a projection beside AttributesToGet, which it turns into a projection.
+func (sel *Selection) Check() error {
+	err := CheckMix([]Expression{{Name: "ProjectionExpression", Source: sel.Projection}}, []Legacy{{Name: "AttributesToGet", Given: sel.Attributes != nil}}, sel.Names, nil)
+	if err != nil || sel.Attributes == nil {
+		return err
+	}
+	w := NewWriter()
+	if sel.Projection, err = w.Project(sel.Attributes); err != nil {
+		return err
+	}
+	sel.Names = NonEmpty(w.Names)
+	return nil
 }

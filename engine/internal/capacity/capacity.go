@@ -1,0 +1,159 @@
+package capacity
+
+import (
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/onefold/onefold/engine/internal/catalog"
+	"github.com/onefold/onefold/engine/internal/row"
+)
+
+// Capacity is counted in halves of a unit: the half is what an eventually consistent read of 4 KB costs.
+const (
+	readUnitBytes  = 4 << 10
+	writeUnitBytes = 1 << 10
+)
+
+// Usage is the capacity that a request takes, in half units, apart for the table and for its indexes.
+type Usage struct {
+	Table   int64
+	Indexes []int64 // by ordinal; nil when there is none
+}
+
+// AddIndex adds to what an index takes.
+func (u *Usage) AddIndex(ordinal int, halves int64) {
+	if halves == 0 {
+		return
+	}
+	for len(u.Indexes) <= ordinal {
+		u.Indexes = append(u.Indexes, 0)
+	}
+	u.Indexes[ordinal] += halves
+}
+
+// Add adds what another request or item has taken.
+func (u *Usage) Add(o Usage) {
+	u.Table += o.Table
+	for i, h := range o.Indexes {
+		u.AddIndex(i, h)
+	}
+}
+
+// Total is the whole, in half units.
+func (u *Usage) Total() int64 {
+	sum := u.Table
+	for _, h := range u.Indexes {
+		sum += h
+	}
+	return sum
+}
+
+// WriteUnits returns what writing an item of so many bytes costs: one unit for each begun KB, at least one.
+func WriteUnits(size int) int64 {
+	return 2 * max(1, int64(size+writeUnitBytes-1)/writeUnitBytes)
+}
+
+// ReadUnits returns what reading so many bytes costs: for each begun 4 KB one unit, or half a unit when eventually
+// consistent, at least for one.
+func ReadUnits(size int, consistent bool) int64 {
+	n := max(1, int64(size+readUnitBytes-1)/readUnitBytes)
+	if consistent {
+		return 2 * n
+	}
+	return n
+}
+
+// Row is a row of an index; nil Key for none.
+type Row struct{ Key, Value []byte }
+
+// IndexUnits returns what a change costs an index: nothing when its entry stays as it is, one write when it appears,
+// goes or changes, and two when its key moves.
+func IndexUnits(was, is Row) int64 {
+	switch {
+	case was.Key == nil && is.Key == nil:
+		return 0
+	case was.Key == nil:
+		return WriteUnits(row.Size(is.Value))
+	case is.Key == nil:
+		return WriteUnits(row.Size(was.Value))
+	case string(was.Key) != string(is.Key):
+		return WriteUnits(row.Size(was.Value)) + WriteUnits(row.Size(is.Value))
+	case string(was.Value) == string(is.Value):
+		return 0
+	}
+	return WriteUnits(max(row.Size(was.Value), row.Size(is.Value)))
+}
+
+// Direction says which of the two capacities a request takes.
+type Direction int
+
+const (
+	Reading Direction = iota
+	Writing
+)
+
+func (m *useMeter) count(d Direction, halves int64) {
+	if d == Reading {
+		m.read.Add(halves)
+	} else {
+		m.write.Add(halves)
+	}
+}
+
+// Consumed reports a Usage as a response does; nil unless asked for.
+func Consumed(t *catalog.Table, how types.ReturnConsumedCapacity, u Usage) *types.ConsumedCapacity {
+	if how == "" || how == types.ReturnConsumedCapacityNone {
+		return nil
+	}
+	name := t.Name
+	cc := &types.ConsumedCapacity{TableName: &name, CapacityUnits: units(u.Total())}
+	if how != types.ReturnConsumedCapacityIndexes {
+		return cc
+	}
+	cc.Table = &types.Capacity{CapacityUnits: units(u.Table)}
+	for i, h := range u.Indexes {
+		if h == 0 || i >= len(t.Indexes) {
+			continue
+		}
+		x := t.Indexes[i]
+		into := &cc.GlobalSecondaryIndexes
+		if x.Local {
+			into = &cc.LocalSecondaryIndexes
+		}
+		if *into == nil {
+			*into = map[string]types.Capacity{}
+		}
+		(*into)[x.Name] = types.Capacity{CapacityUnits: units(h)}
+	}
+	return cc
+}
+
+// ConsumedTransaction is Consumed for a transaction, which also says which of the two capacities it was.
+func ConsumedTransaction(t *catalog.Table, how types.ReturnConsumedCapacity, d Direction, u Usage) *types.ConsumedCapacity {
+	cc := Consumed(t, how, u)
+	if cc == nil {
+		return nil
+	}
+	mark := func(of *float64, read, write **float64) {
+		if d == Reading {
+			*read = of
+		} else {
+			*write = of
+		}
+	}
+	mark(cc.CapacityUnits, &cc.ReadCapacityUnits, &cc.WriteCapacityUnits)
+	if cc.Table != nil {
+		mark(cc.Table.CapacityUnits, &cc.Table.ReadCapacityUnits, &cc.Table.WriteCapacityUnits)
+	}
+	for _, m := range []map[string]types.Capacity{cc.GlobalSecondaryIndexes, cc.LocalSecondaryIndexes} {
+		for name, c := range m {
+			mark(c.CapacityUnits, &c.ReadCapacityUnits, &c.WriteCapacityUnits)
+			m[name] = c
+		}
+	}
+	return cc
+}
+
+func units(halves int64) *float64 {
+	u := float64(halves) / 2
+	return &u
+}

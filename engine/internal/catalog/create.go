@@ -1,0 +1,274 @@
+package catalog
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/onefold/onefold/engine/internal/request"
+)
+
+// DynamoDB's bounds of a table.
+const (
+	MaxGlobalIndexes = 20
+	maxLocalIndexes  = 5
+	maxInclude       = 100
+	maxIndexName     = 255
+	minIndexName     = 3
+)
+
+const invalid = "One or more parameter values were invalid: "
+
+// NewTable checks the request and makes the descriptor, without ids.
+func NewTable(in *dynamodb.CreateTableInput) (*Table, error) {
+	if in.TableName == nil {
+		return nil, request.Invalid("The parameter 'TableName' is required but was not present in the request")
+	}
+	if err := checkCreateMembers(in); err != nil {
+		return nil, err
+	}
+	d := &Table{Name: *in.TableName, Billing: in.BillingMode, Guarded: request.IsTrue(in.DeletionProtectionEnabled), Class: in.TableClass}
+	if err := d.SetBilling(in.BillingMode, in.ProvisionedThroughput); err != nil {
+		return nil, err
+	}
+	defs, err := DefinitionsOf(in.AttributeDefinitions)
+	if err != nil {
+		return nil, err
+	}
+	if d.Hash, d.Range, err = checkKeySchema(in.KeySchema, defs); err != nil {
+		return nil, err
+	}
+	if err := d.addLocal(in, defs); err != nil {
+		return nil, err
+	}
+	if err := d.addGlobal(in, defs); err != nil {
+		return nil, err
+	}
+	return d, d.checkUsed(defs, in)
+}
+
+func checkCreateMembers(in *dynamodb.CreateTableInput) error {
+	var c request.Members
+	if len(*in.TableName) < request.MinTableName {
+		c.Add(*in.TableName, "tableName", "Member must have length greater than or equal to 3")
+	}
+	for i, a := range in.AttributeDefinitions {
+		if a.AttributeName == nil {
+			c.AddNull(fmt.Sprintf("attributeDefinitions.%d.member.attributeName", i+1))
+		}
+		request.CheckEnum(&c, fmt.Sprintf("attributeDefinitions.%d.member.attributeType", i+1), a.AttributeType, "B", "N", "S")
+	}
+	request.CheckEnum(&c, "billingMode", in.BillingMode, "PROVISIONED", "PAY_PER_REQUEST")
+	checkElements(&c, "keySchema", in.KeySchema)
+	for i, x := range in.GlobalSecondaryIndexes {
+		CheckIndex(&c, fmt.Sprintf("globalSecondaryIndexes.%d.member", i+1), x.IndexName, x.KeySchema, x.Projection)
+	}
+	for i, x := range in.LocalSecondaryIndexes {
+		CheckIndex(&c, fmt.Sprintf("localSecondaryIndexes.%d.member", i+1), x.IndexName, x.KeySchema, x.Projection)
+	}
+	return request.CheckTableName(in.TableName, &c)
+}
+
+func checkElements(c *request.Members, member string, ks []types.KeySchemaElement) {
+	if ks == nil {
+		c.AddNull(member)
+	}
+	for i, k := range ks {
+		if k.AttributeName == nil {
+			c.AddNull(fmt.Sprintf("%s.%d.member.attributeName", member, i+1))
+		}
+		request.CheckEnum(c, fmt.Sprintf("%s.%d.member.keyType", member, i+1), k.KeyType, "HASH", "RANGE")
+	}
+}
+
+// CheckIndex notes the faults of an index definition, whose place in the request is member.
+func CheckIndex(c *request.Members, member string, name *string, ks []types.KeySchemaElement, p *types.Projection) {
+	switch {
+	case name == nil:
+		c.AddNull(member + ".indexName")
+	case len(*name) < minIndexName:
+		c.Add(*name, member+".indexName", "Member must have length greater than or equal to 3")
+	case len(*name) > maxIndexName:
+		c.Add(*name, member+".indexName", "Member must have length less than or equal to 255")
+	case !request.ValidName(*name):
+		c.Add(*name, member+".indexName", "Member must satisfy regular expression pattern: [a-zA-Z0-9_.-]+")
+	}
+	checkElements(c, member+".keySchema", ks)
+	if p == nil {
+		c.AddNull(member + ".projection")
+		return
+	}
+	request.CheckEnum(c, member+".projection.projectionType", p.ProjectionType, "ALL", "INCLUDE", "KEYS_ONLY")
+}
+
+// SetBilling checks billing mode and throughput together.
+func (d *Table) SetBilling(mode types.BillingMode, p *types.ProvisionedThroughput) error {
+	if mode == types.BillingModePayPerRequest {
+		if p != nil && (p.ReadCapacityUnits != nil && *p.ReadCapacityUnits != 0 || p.WriteCapacityUnits != nil && *p.WriteCapacityUnits != 0) {
+			return request.Invalid(invalid + "Neither ReadCapacityUnits nor WriteCapacityUnits can be specified when BillingMode is PAY_PER_REQUEST")
+		}
+		d.Billing, d.Read, d.Write = mode, 0, 0
+		return nil
+	}
+	if p == nil || p.ReadCapacityUnits == nil || p.WriteCapacityUnits == nil {
+		return request.Invalid(invalid + "ReadCapacityUnits and WriteCapacityUnits must both be specified when BillingMode is PROVISIONED")
+	}
+	var c request.Members
+	if *p.WriteCapacityUnits < 1 {
+		c.Add(fmt.Sprint(*p.WriteCapacityUnits), "provisionedThroughput.writeCapacityUnits", "Member must have value greater than or equal to 1")
+	}
+	if *p.ReadCapacityUnits < 1 {
+		c.Add(fmt.Sprint(*p.ReadCapacityUnits), "provisionedThroughput.readCapacityUnits", "Member must have value greater than or equal to 1")
+	}
+	d.Billing, d.Read, d.Write = types.BillingModeProvisioned, *p.ReadCapacityUnits, *p.WriteCapacityUnits
+	return c.Err()
+}
+
+// Definitions are the types of the attributes that keys may name, in the order given.
+type Definitions struct {
+	Names []string
+	Types map[string]types.ScalarAttributeType
+}
+
+// DefinitionsOf refuses attributes that are defined twice.
+func DefinitionsOf(defs []types.AttributeDefinition) (Definitions, error) {
+	d := Definitions{Types: map[string]types.ScalarAttributeType{}}
+	for _, a := range defs {
+		if _, dup := d.Types[*a.AttributeName]; dup {
+			return d, request.Invalid(invalid+"Duplicate AttributeName in AttributeDefinitions: %s", *a.AttributeName)
+		}
+		d.Names, d.Types[*a.AttributeName] = append(d.Names, *a.AttributeName), a.AttributeType
+	}
+	return d, nil
+}
+
+// checkKeySchema returns the hash and the range key that a key schema names.
+func checkKeySchema(ks []types.KeySchemaElement, defs Definitions) (hash, rng Key, err error) {
+	if len(ks) == 0 {
+		return hash, rng, request.Invalid("1 validation error detected: Value '[]' at 'keySchema' failed to satisfy constraint: Member must have length greater than or equal to 1")
+	}
+	names := make([]string, len(ks))
+	undefined := false
+	for i, k := range ks {
+		names[i] = *k.AttributeName
+		undefined = undefined || defs.Types[names[i]] == ""
+	}
+	switch {
+	case len(ks) > len(defs.Names):
+		return hash, rng, request.Invalid("Invalid KeySchema: Some index key attribute have no definition")
+	case undefined:
+		return hash, rng, request.Invalid(invalid+"Some index key attributes are not defined in AttributeDefinitions. Keys: [%s], AttributeDefinitions: [%s]",
+			strings.Join(names, ", "), strings.Join(defs.Names, ", "))
+	case len(ks) == 2 && names[0] == names[1]:
+		return hash, rng, request.Invalid("Both the Hash Key and the Range Key element in the KeySchema have the same name")
+	case ks[0].KeyType != types.KeyTypeHash:
+		return hash, rng, request.Invalid("Invalid KeySchema: The first KeySchemaElement is not a HASH key type")
+	case len(ks) > 1 && ks[1].KeyType != types.KeyTypeRange:
+		return hash, rng, request.Invalid("Invalid KeySchema: The second KeySchemaElement is not a RANGE key type")
+	case len(ks) > 2:
+		return hash, rng, request.Invalid("1 validation error detected: Value at 'keySchema' failed to satisfy constraint: Member must have length less than or equal to 2")
+	}
+	hash = Key{Name: names[0], Type: defs.Types[names[0]]}
+	if len(ks) > 1 {
+		rng = Key{Name: names[1], Type: defs.Types[names[1]]}
+	}
+	return hash, rng, nil
+}
+
+func (d *Table) addLocal(in *dynamodb.CreateTableInput, defs Definitions) error {
+	if in.LocalSecondaryIndexes == nil {
+		return nil
+	}
+	if len(in.LocalSecondaryIndexes) == 0 {
+		return request.Invalid(invalid + "List of LocalSecondaryIndexes is empty")
+	}
+	if d.Range.Name == "" {
+		return request.Invalid(invalid + "Table KeySchema does not have a range key, which is required when specifying a LocalSecondaryIndex")
+	}
+	for _, x := range in.LocalSecondaryIndexes {
+		if err := d.addIndex(Index{Name: *x.IndexName, Local: true}, x.KeySchema, x.Projection, defs); err != nil {
+			return err
+		}
+		added := d.Indexes[len(d.Indexes)-1]
+		if added.Range.Name == "" {
+			return request.Invalid(invalid+"Index KeySchema does not have a range key for index: %s", added.Name)
+		}
+		if added.Hash != d.Hash {
+			return request.Invalid(invalid+"Index KeySchema does not have the same leading hash key as table KeySchema for index: %s. index hash key: %s, table hash key: %s",
+				added.Name, added.Hash.Name, d.Hash.Name)
+		}
+	}
+	if len(in.LocalSecondaryIndexes) > maxLocalIndexes {
+		return request.Invalid(invalid + "Number of LocalSecondaryIndexes exceeds per-table limit of 5")
+	}
+	return nil
+}
+
+func (d *Table) addGlobal(in *dynamodb.CreateTableInput, defs Definitions) error {
+	if in.GlobalSecondaryIndexes == nil {
+		return nil
+	}
+	if len(in.GlobalSecondaryIndexes) == 0 {
+		return request.Invalid(invalid + "List of GlobalSecondaryIndexes is empty")
+	}
+	for _, x := range in.GlobalSecondaryIndexes {
+		if err := d.AddGlobalIndex(x.IndexName, x.KeySchema, x.Projection, x.ProvisionedThroughput, defs); err != nil {
+			return err
+		}
+	}
+	if len(in.GlobalSecondaryIndexes) > MaxGlobalIndexes {
+		return request.Invalid(invalid + "GlobalSecondaryIndex count exceeds the per-table limit of 20")
+	}
+	return nil
+}
+
+// AddGlobalIndex checks a global index and adds it to the descriptor, without an id.
+func (d *Table) AddGlobalIndex(name *string, ks []types.KeySchemaElement, p *types.Projection, pt *types.ProvisionedThroughput, defs Definitions) error {
+	x := Index{Name: *name}
+	if pt != nil && pt.ReadCapacityUnits != nil && pt.WriteCapacityUnits != nil {
+		if d.Billing == types.BillingModePayPerRequest {
+			return request.Invalid(invalid+"ProvisionedThroughput should not be specified for index: %s when BillingMode is PAY_PER_REQUEST", *name)
+		}
+		x.Read, x.Write = *pt.ReadCapacityUnits, *pt.WriteCapacityUnits
+	}
+	return d.addIndex(x, ks, p, defs)
+}
+
+// addIndex checks an index and adds it to the descriptor.
+func (d *Table) addIndex(x Index, ks []types.KeySchemaElement, p *types.Projection, defs Definitions) (err error) {
+	if x.Hash, x.Range, err = checkKeySchema(ks, defs); err != nil {
+		return err
+	}
+	switch {
+	case p.ProjectionType == "":
+		return request.Invalid(invalid + "Unknown ProjectionType: null")
+	case p.ProjectionType != types.ProjectionTypeInclude && p.NonKeyAttributes != nil:
+		return request.Invalid(invalid+"ProjectionType is %s, but NonKeyAttributes is specified", p.ProjectionType)
+	case p.ProjectionType == types.ProjectionTypeInclude && len(p.NonKeyAttributes) == 0:
+		return request.Invalid(invalid + "ProjectionType is INCLUDE, but NonKeyAttributes is not specified")
+	case len(p.NonKeyAttributes) > maxInclude:
+		return request.Invalid(invalid + "Number of NonKeyAttributes exceeds the limit of 100")
+	case slices.ContainsFunc(d.Indexes, func(y Index) bool { return y.Name == x.Name }):
+		return request.Invalid(invalid+"Duplicate index name: %s", x.Name)
+	}
+	x.Projection, x.Include = p.ProjectionType, slices.Clone(p.NonKeyAttributes)
+	d.Indexes = append(d.Indexes, x)
+	return nil
+}
+
+// checkUsed refuses definitions of attributes that no key names.
+func (d *Table) checkUsed(defs Definitions, in *dynamodb.CreateTableInput) error {
+	used := d.Keys()
+	if len(used) == len(defs.Names) {
+		return nil
+	}
+	if in.LocalSecondaryIndexes == nil && in.GlobalSecondaryIndexes == nil {
+		return request.Invalid(invalid + "Number of attributes in KeySchema does not exactly match number of attributes defined in AttributeDefinitions")
+	}
+	return request.Invalid(invalid+"Some AttributeDefinitions are not used. AttributeDefinitions: [%s], keys used: [%s]",
+		strings.Join(defs.Names, ", "), strings.Join(slices.Sorted(maps.Keys(used)), ", "))
+}

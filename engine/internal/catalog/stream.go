@@ -1,0 +1,166 @@
+package catalog
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	streamtypes "github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
+
+	"github.com/onefold/onefold/engine/internal/row"
+)
+
+// Stream is a stream as stored, in JSON, under its id.
+type Stream struct {
+	ID       uint32               `json:"id"`
+	Table    string               `json:"table"`
+	Label    string               `json:"label"`
+	View     types.StreamViewType `json:"view"`
+	Created  int64                `json:"created"`            // milliseconds since 1970
+	Disabled int64                `json:"disabled,omitempty"` // likewise, 0 while enabled
+	Hash     Key                  `json:"hash"`
+	Range    Key                  `json:"range"`
+	Shards   []Shard              `json:"shards"` // by id
+	NextID   uint32               `json:"nextShard"`
+}
+
+// Shard is a shard as stored: the records First <= sequence number <= Last of its slot.
+type Shard struct {
+	ID           uint32 `json:"id"`
+	Parent       uint32 `json:"parent,omitempty"` // 0 for none
+	ParentOpened int64  `json:"parentOpened,omitempty"`
+	Slot         int    `json:"slot"` // which part of the partition keys it covers
+	First        uint64 `json:"first"`
+	Last         uint64 `json:"last,omitempty"` // 0 while open
+	Closed       bool   `json:"closed,omitempty"`
+	Opened       int64  `json:"opened"` // milliseconds since 1970
+	Ended        int64  `json:"ended,omitempty"`
+}
+
+// Rolled returns the descriptor in which the open shard of a slot ends with the sequence number last and a child
+// follows it.
+func (d *Stream) Rolled(slot int, last uint64, now int64) *Stream {
+	c := *d
+	c.Shards = slices.Clone(d.Shards)
+	for i := range c.Shards {
+		sh := &c.Shards[i]
+		if sh.Slot != slot || sh.Closed {
+			continue
+		}
+		sh.Closed, sh.Last, sh.Ended = true, last, now
+		c.Shards = append(c.Shards, Shard{ID: c.NextID, Parent: sh.ID, ParentOpened: sh.Opened, Slot: slot, First: last + 1, Opened: now})
+		c.NextID++
+		break
+	}
+	return &c
+}
+
+// Ended returns the descriptor of the stream once disabled: every shard is closed.
+func (d *Stream) Ended(last uint64, now int64) *Stream {
+	c := *d
+	c.Shards = slices.Clone(d.Shards)
+	c.Disabled = now
+	for i := range c.Shards {
+		if sh := &c.Shards[i]; !sh.Closed {
+			sh.Closed, sh.Last, sh.Ended = true, last, now
+		}
+	}
+	return &c
+}
+
+// Shard returns a shard by id.
+func (d *Stream) Shard(id uint32) (Shard, bool) {
+	for _, sh := range d.Shards {
+		if sh.ID == id {
+			return sh, true
+		}
+	}
+	return Shard{}, false
+}
+
+// Encode returns the bytes that DecodeStream reads.
+func (d *Stream) Encode() ([]byte, error) {
+	b, err := json.Marshal(d)
+	if err != nil {
+		return nil, fmt.Errorf("catalog: encode stream %d: %w", d.ID, err)
+	}
+	return b, nil
+}
+
+// DecodeStream reads what Encode wrote.
+func DecodeStream(b []byte) (*Stream, error) {
+	d := new(Stream)
+	if err := json.Unmarshal(b, d); err != nil {
+		return nil, fmt.Errorf("%w: stream descriptor: %w", row.ErrCorrupt, err)
+	}
+	return d, nil
+}
+
+// SequenceText writes a sequence number as DynamoDB does: decimal, at least 21 digits. Equal lengths make the order of
+// the texts that of the numbers.
+func SequenceText(seq uint64) string {
+	s := strconv.FormatUint(seq, 10)
+	return "100000000000000000000"[:21-len(s)] + s
+}
+
+// ParseSequence reads what SequenceText wrote.
+func ParseSequence(s string) (uint64, bool) {
+	if len(s) != 21 || s[0] != '1' {
+		return 0, false
+	}
+	seq, err := strconv.ParseUint(s[1:], 10, 64)
+	return seq, err == nil
+}
+
+// ShardID names a shard; it contains when the shard was opened, as DynamoDB's do.
+func ShardID(sh Shard) string {
+	return fmt.Sprintf("shardId-%020d-%08x", sh.Opened, sh.ID)
+}
+
+// FindShard finds a shard by its name.
+func (d *Stream) FindShard(id string) (Shard, bool) {
+	_, hex, ok := strings.Cut(strings.TrimPrefix(id, "shardId-"), "-")
+	n, err := strconv.ParseUint(hex, 16, 32)
+	if !ok || err != nil {
+		return Shard{}, false
+	}
+	sh, found := d.Shard(uint32(n))
+	return sh, found && ShardID(sh) == id
+}
+
+// Describe returns the stream as the API does, without its shards.
+func (d *Stream) Describe(arn string) *streamtypes.StreamDescription {
+	created := time.UnixMilli(d.Created).UTC()
+	sd := &streamtypes.StreamDescription{
+		StreamArn: &arn, StreamLabel: &d.Label, TableName: &d.Table, CreationRequestDateTime: &created,
+		StreamStatus: streamtypes.StreamStatusEnabled, StreamViewType: streamtypes.StreamViewType(d.View),
+		KeySchema: []streamtypes.KeySchemaElement{{AttributeName: &d.Hash.Name, KeyType: streamtypes.KeyTypeHash}},
+	}
+	if d.Range.Name != "" {
+		sd.KeySchema = append(sd.KeySchema, streamtypes.KeySchemaElement{AttributeName: &d.Range.Name, KeyType: streamtypes.KeyTypeRange})
+	}
+	if d.Disabled != 0 {
+		sd.StreamStatus = streamtypes.StreamStatusDisabled
+	}
+	return sd
+}
+
+// DescribeShard returns a shard as the API does.
+func (d *Stream) DescribeShard(sh Shard) streamtypes.Shard {
+	id, first := ShardID(sh), SequenceText(sh.First)
+	out := streamtypes.Shard{ShardId: &id, SequenceNumberRange: &streamtypes.SequenceNumberRange{StartingSequenceNumber: &first}}
+	if sh.Parent != 0 {
+		// The parent may have been trimmed; its id is told all the same, as DynamoDB does.
+		parent := ShardID(Shard{ID: sh.Parent, Opened: sh.ParentOpened})
+		out.ParentShardId = &parent
+	}
+	if sh.Closed {
+		last := SequenceText(sh.Last)
+		out.SequenceNumberRange.EndingSequenceNumber = &last
+	}
+	return out
+}

@@ -1,0 +1,159 @@
+package request
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/aws/smithy-go"
+)
+
+// Invalid makes the error with which DynamoDB refuses a request for its form.
+func Invalid(format string, args ...any) error {
+	return &smithy.GenericAPIError{Code: "ValidationException", Message: fmt.Sprintf(format, args...), Fault: smithy.FaultClient}
+}
+
+// Members collects the faults of a request's members, which are told together.
+type Members []string
+
+// Add notes that a member has a value that a constraint does not allow.
+func (c *Members) Add(value, member, constraint string) {
+	*c = append(*c, "Value '"+value+"' at '"+member+"' failed to satisfy constraint: "+constraint)
+}
+
+// AddNull notes that a member is missing.
+func (c *Members) AddNull(member string) {
+	*c = append(*c, "Value null at '"+member+"' failed to satisfy constraint: Member must not be null")
+}
+
+// AddEnum notes that a member has none of the values allowed.
+func (c *Members) AddEnum(value, member string, allowed []string) {
+	c.Add(value, member, "Member must satisfy enum value set: ["+strings.Join(allowed, ", ")+"]")
+}
+
+// Err returns one error for all faults; nil for none.
+func (c Members) Err() error {
+	switch len(c) {
+	case 0:
+		return nil
+	case 1:
+		return Invalid("1 validation error detected: %s", c[0])
+	}
+	return Invalid("%d validation errors detected: %s", len(c), strings.Join(c, "; "))
+}
+
+// Bounds of a table's name, in characters. A request other than CreateTable may name a table by its ARN.
+const (
+	MinTableName = 3 // in CreateTable alone
+	maxTableName = 255
+	maxTableARN  = 1024
+)
+
+// TableName returns the table that a request names by name or by ARN.
+func TableName(name *string) string {
+	if name == nil {
+		return ""
+	}
+	if !strings.HasPrefix(*name, "arn:") {
+		return *name
+	}
+	_, table, _ := strings.Cut(*name, ":table/")
+	return table
+}
+
+// CheckTableName checks the TableName of a request, after whose other members it is told.
+func CheckTableName(name *string, c *Members) error {
+	if name == nil {
+		c.AddNull("tableName")
+		return c.Err()
+	}
+	n := *name
+	switch {
+	case n == "":
+		c.Add("", "tableName", "Member must have length greater than or equal to 1")
+	case len(n) > maxTableARN || !strings.HasPrefix(n, "arn:") && len(n) > maxTableName:
+		c.Add(n, "tableName", "Member must have length less than or equal to "+strconv.Itoa(maxTableName))
+	case !strings.HasPrefix(n, "arn:") && !ValidName(n):
+		c.Add(n, "tableName", "Member must satisfy regular expression pattern: [a-zA-Z0-9_.-]+")
+	}
+	return c.Err()
+}
+
+// ValidName reports whether s has only the characters of table and index names.
+func ValidName(s string) bool {
+	for i := range len(s) {
+		c := s[i]
+		if !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '_' || c == '.' || c == '-') {
+			return false
+		}
+	}
+	return s != ""
+}
+
+// CheckReturns checks the parameters that say what a response holds.
+func (c *Members) CheckReturns(capacity types.ReturnConsumedCapacity, metrics types.ReturnItemCollectionMetrics, values types.ReturnValue) {
+	CheckEnum(c, "returnConsumedCapacity", capacity, "INDEXES", "TOTAL", "NONE")
+	CheckEnum(c, "returnItemCollectionMetrics", metrics, "SIZE", "NONE")
+	CheckEnum(c, "returnValues", values, "ALL_NEW", "UPDATED_OLD", "ALL_OLD", "NONE", "UPDATED_NEW")
+}
+
+// CheckEnum refuses a value that is neither empty nor one of those allowed.
+func CheckEnum[T ~string](c *Members, member string, value T, allowed ...string) {
+	if value == "" {
+		return
+	}
+	for _, a := range allowed {
+		if string(value) == a {
+			return
+		}
+	}
+	c.AddEnum(string(value), member, allowed)
+}
+
+// IsTrue reports whether an optional flag is given and true.
+func IsTrue(b *bool) bool { return b != nil && *b }
+
+// TypeOf returns DynamoDB's name of a value's type.
+func TypeOf(v types.AttributeValue) string {
+	switch v.(type) {
+	case *types.AttributeValueMemberS:
+		return "S"
+	case *types.AttributeValueMemberN:
+		return "N"
+	case *types.AttributeValueMemberB:
+		return "B"
+	case *types.AttributeValueMemberBOOL:
+		return "BOOL"
+	case *types.AttributeValueMemberNULL:
+		return "NULL"
+	case *types.AttributeValueMemberM:
+		return "M"
+	case *types.AttributeValueMemberL:
+		return "L"
+	case *types.AttributeValueMemberSS:
+		return "SS"
+	case *types.AttributeValueMemberNS:
+		return "NS"
+	case *types.AttributeValueMemberBS:
+		return "BS"
+	}
+	return ""
+}
+
+// CheckTTL checks the specification of an UpdateTimeToLive, which it returns.
+func CheckTTL(spec *types.TimeToLiveSpecification) (*types.TimeToLiveSpecification, error) {
+	var c Members
+	switch {
+	case spec == nil:
+		c.AddNull("timeToLiveSpecification")
+	case spec.AttributeName == nil:
+		c.AddNull("timeToLiveSpecification.attributeName")
+	case *spec.AttributeName == "":
+		c.Add("", "timeToLiveSpecification.attributeName", "Member must have length greater than or equal to 1")
+	}
+	if spec != nil && spec.Enabled == nil {
+		c.AddNull("timeToLiveSpecification.enabled")
+	}
+	return spec, c.Err()
+}

@@ -34,7 +34,7 @@ var policy = map[string][]string{
 	"fold":  {"vocabulary", "dynamo", "table", "fold/...", "github.com/hashicorp/golang-lru/v2/...", "golang.org/x/sync/...", "pgregory.net/rapid"},
 
 	"analytics": {"vocabulary", "dynamo", "table", "fold", "analytics/internal/...", "internal/...",
-		"github.com/cespare/xxhash/v2", "github.com/hashicorp/golang-lru/v2/...", "github.com/oklog/ulid/v2", "golang.org/x/sync/..."},
+		"github.com/cespare/xxhash/v2", "github.com/oklog/ulid/v2", "golang.org/x/sync/..."},
 
 	"analytics/internal": {"vocabulary", "analytics/internal/...", "internal/..."},
 

@@ -11,22 +11,23 @@ import (
 	"github.com/onefold/onefold/internal/referral"
 )
 
-// Visit is one visit (session): events of a visitor with less than the session gap between each and the next.
+// Visit is one visit (session): events of a visitor with less than Gap between each and the next. Its source and client
+// are those of its first event.
 type Visit struct {
-	Start           int64    `dynamodbav:"start"`         // epoch milliseconds of its first event
-	End             int64    `dynamodbav:"end"`           // epoch milliseconds of its last event
-	FirstID         string   `dynamodbav:"first"`         // id of its first event: the earliest, ties by id
-	Own             string   `dynamodbav:"own,omitempty"` // session id that the client sent
-	Entry           Landing  `dynamodbav:"entry"`
-	Exit            Landing  `dynamodbav:"exit"`
-	Events          int64    `dynamodbav:"events,omitempty"` // custom events
-	Hours           []Hour   `dynamodbav:"hours"`            // by hour: page views are counted where they happened
-	Pages           []string `dynamodbav:"pages,omitempty"`  // distinct paths, sorted, of the first MaxPages of the visitor's day
-	Revenue         string   `dynamodbav:"revenue,omitempty"`
-	UserID          string   `dynamodbav:"user,omitempty"`
-	UserAt          string   `dynamodbav:"userAt,omitempty"` // id of the event that UserID is from: the last that has one
-	referral.Source          // of its first event
-	Client                   // of its first event
+	Start   int64    `dynamodbav:"start"`         // epoch milliseconds of its first event
+	End     int64    `dynamodbav:"end"`           // epoch milliseconds of its last event
+	FirstID string   `dynamodbav:"first"`         // id of its first event: the earliest, ties by id
+	Own     string   `dynamodbav:"own,omitempty"` // session id that the client sent
+	Entry   Landing  `dynamodbav:"entry"`
+	Exit    Landing  `dynamodbav:"exit"`
+	Events  int64    `dynamodbav:"events,omitempty"` // custom events
+	Hours   []Hour   `dynamodbav:"hours"`            // by hour: page views are counted where they happened
+	Pages   []string `dynamodbav:"pages,omitempty"`  // distinct paths, sorted, of the first MaxPages of the visitor's day
+	Revenue string   `dynamodbav:"revenue,omitempty"`
+	UserID  string   `dynamodbav:"user,omitempty"`
+	UserAt  string   `dynamodbav:"userAt,omitempty"` // id of the event that UserID is from: the last that has one
+	referral.Source
+	Client
 }
 
 // Landing is the first or last page view of a visit. Empty when the visit has none.

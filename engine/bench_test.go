@@ -91,6 +91,47 @@ func BenchmarkPutDurable(b *testing.B) {
 	benchPut(b, db)
 }
 
+// BenchmarkPutItemsDurable puts 500 items at once, from two goroutines, as an import does.
+func BenchmarkPutItemsDurable(b *testing.B) {
+	ctx := context.Background()
+	db, err := engine.Open(b.TempDir(), engine.Options{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer db.Close()
+	if _, err := db.CreateTable(ctx, tableInput("bench")); err != nil {
+		b.Fatal(err)
+	}
+	enableTTL(b, db, "bench")
+	const atOnce = 500
+	var next atomic.Int64
+	var wg sync.WaitGroup
+	b.ResetTimer()
+	began := processTime()
+	for range 2 {
+		wg.Go(func() {
+			for {
+				n := next.Add(atOnce)
+				if n > int64(b.N) {
+					return
+				}
+				ins := make([]*dynamodb.PutItemInput, atOnce)
+				for i := range ins {
+					ins[i] = &dynamodb.PutItemInput{TableName: ptr("bench"), Item: pageView(n + int64(i)), ConditionExpression: ptr("attribute_not_exists(pk)")}
+				}
+				for _, err := range db.PutItems(ctx, ins) {
+					if err != nil {
+						b.Error(err)
+					}
+				}
+			}
+		})
+	}
+	wg.Wait()
+	b.ReportMetric(float64((processTime()-began).Nanoseconds())/float64(b.N), "cpu-ns/op")
+	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "puts/s")
+}
+
 func BenchmarkPutMemory(b *testing.B) {
 	db, err := engine.OpenMemory(engine.Options{})
 	if err != nil {

@@ -2,6 +2,7 @@ package engine_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"strconv"
@@ -60,6 +61,9 @@ func (r *crashRun) write(w int, n int64) error {
 		_, err := r.db.TransactWriteItems(ctx, &dynamodb.TransactWriteItemsInput{ClientRequestToken: ptr(fmt.Sprint(w, "-", n)), TransactItems: []types.TransactWriteItem{
 			{Put: &types.Put{TableName: ptr("crash"), Item: counter}}, {Put: &types.Put{TableName: ptr("crash"), Item: event}}}})
 		return err
+	}
+	if n%3 == 1 {
+		return errors.Join(r.db.PutItems(ctx, []*dynamodb.PutItemInput{{TableName: ptr("crash"), Item: event}, {TableName: ptr("crash"), Item: counter}})...)
 	}
 	if _, err := r.db.PutItem(ctx, &dynamodb.PutItemInput{TableName: ptr("crash"), Item: event}); err != nil {
 		return err

@@ -74,7 +74,7 @@ func (m *model) random() item {
 
 // step carries out one random write on the database and on the model.
 func (m *model) step() {
-	switch m.rng.IntN(7) {
+	switch m.rng.IntN(8) {
 	case 0, 1:
 		it := m.random()
 		_, err := m.db.PutItem(m.ctx, &dynamodb.PutItemInput{TableName: ptr("model"), Item: it})
@@ -93,6 +93,30 @@ func (m *model) step() {
 		m.batch()
 	case 6:
 		m.transact()
+	case 7:
+		m.putMany()
+	}
+}
+
+// putMany puts items at once, some on condition that they are not there and some with the key of another.
+func (m *model) putMany() {
+	var ins []*dynamodb.PutItemInput
+	for range 1 + m.rng.IntN(150) {
+		in := &dynamodb.PutItemInput{TableName: ptr("model"), Item: m.random()}
+		if m.rng.IntN(2) == 0 {
+			in.ConditionExpression = ptr("attribute_not_exists(pk)")
+		}
+		ins = append(ins, in)
+	}
+	for i, err := range m.db.PutItems(m.ctx, ins) {
+		k := keyOf(ins[i].Item)
+		_, there := m.items[k]
+		if refused := there && ins[i].ConditionExpression != nil; refused != dynamo.IsConditionFailed(err) {
+			m.t.Fatalf("put of %s, which is there: %v; got %v", k, there, err)
+		} else if !refused {
+			m.must(err)
+			m.items[k] = ins[i].Item
+		}
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"github.com/onefold/onefold/fold"
 	"github.com/onefold/onefold/internal/calendar"
 	"github.com/onefold/onefold/internal/decimal"
+	"github.com/onefold/onefold/table"
 )
 
 func foldStats(c Config, names *calendar.HourNames) *fold.Fold {
@@ -148,15 +149,33 @@ func addVisitorToStats(before, after *Visitor, names *calendar.HourNames, at fun
 // visitorHash is what sketches keep of a visitor.
 func visitorHash(visitorID string) uint64 { return xxhash.Sum64String(visitorID) }
 
+// datedStats and datedBreakdown are what a roll-up mark needs of an hour. Decoding its sketch and its thousand values,
+// before and after every change, would cost more than all else that is done with it.
+type (
+	datedStats struct {
+		StatsKey
+		Day string `dynamodbav:"day"`
+	}
+	datedBreakdown struct {
+		BreakdownKey
+		Day string `dynamodbav:"day"`
+	}
+)
+
+var (
+	statsDays     = table.Define[datedStats, StatsKey](StatsItems.Name(), table.Def[datedStats]{PK: sitePK, SK: statsSK})
+	breakdownDays = table.Define[datedBreakdown, BreakdownKey](Breakdowns.Name(), table.Def[datedBreakdown]{PK: sitePK, SK: breakdownSK})
+)
+
 func foldRollupMarks() *fold.Fold {
 	return fold.New("analytics.rollups", RollupMarks, (*RollupMark).merge,
-		fold.On(StatsItems, func(ch fold.Typed[Stats], at func(RollupKey) *RollupMark) error {
+		fold.On(statsDays, func(ch fold.Typed[datedStats], at func(RollupKey) *RollupMark) error {
 			if s := ch.New; s != nil && s.Period == Hour {
 				markRollup(RollupKey{s.SiteID, s.Day}, ch.At, at)
 			}
 			return nil
 		}),
-		fold.On(Breakdowns, func(ch fold.Typed[Breakdown], at func(RollupKey) *RollupMark) error {
+		fold.On(breakdownDays, func(ch fold.Typed[datedBreakdown], at func(RollupKey) *RollupMark) error {
 			b := ch.New
 			if b == nil && !ch.Expired {
 				b = ch.Old // its last value was taken away

@@ -16,14 +16,14 @@ const (
 
 // Sites are the sites and their settings.
 var Sites = table.Define[Site, SiteKey]("analytics.site", table.Def[Site]{
-	PK: "SITE#{siteId}", SK: "METADATA",
+	PK: sitePK, SK: "METADATA",
 	Indexes: []table.Index[Site]{{Name: "gsi1", PK: "OWNER#{ownerId}", SK: "SITE#{siteId}"}},
 	Doc:     "A tracked web site or app and its settings.",
 })
 
 // Goals are the goals of sites.
 var Goals = table.Define[Goal, GoalKey]("analytics.goal", table.Def[Goal]{
-	PK: "SITE#{siteId}", SK: "GOAL#{goalId}",
+	PK: sitePK, SK: "GOAL#{goalId}",
 	Doc: "A page or custom event that a site wants its visitors to reach.",
 })
 
@@ -46,22 +46,29 @@ var Visitors = table.Define[Visitor, VisitorKey]("analytics.visitor", table.Def[
 
 // Sessions mirror the visits of visitors' days, folded from them.
 var Sessions = table.Define[Session, SessionKey]("analytics.session", table.Def[Session]{
-	PK: "SITE#{siteId}", SK: "SESSION#{sessionId}",
+	PK: sitePK, SK: "SESSION#{sessionId}",
 	Indexes: []table.Index[Session]{{Name: "gsi1", PK: "USER#{userId}", SK: "SESSION#{sessionId}"}},
 	Expires: func(s *Session) time.Time { return s.ExpiresAt },
 	Doc:     "One visit, as people list and open it.",
 })
 
+// Keys that two views of an item share.
+const (
+	sitePK      = "SITE#{siteId}"
+	statsSK     = "STATS#{period}#{start}"
+	breakdownSK = "BREAKDOWN#{period}#{dimension}#{start}"
+)
+
 // StatsItems are the counts of hours, days and months. Hours are folded, the others rolled up.
 var StatsItems = table.Define[Stats, StatsKey]("analytics.stats", table.Def[Stats]{
-	PK: "SITE#{siteId}", SK: "STATS#{period}#{start}",
+	PK: sitePK, SK: statsSK,
 	Expires: func(s *Stats) time.Time { return s.ExpiresAt },
 	Doc:     "Counts of one hour, day or month of a site.",
 })
 
 // Breakdowns are the counts by one dimension. Hours are folded, the others rolled up.
 var Breakdowns = table.Define[Breakdown, BreakdownKey]("analytics.breakdown", table.Def[Breakdown]{
-	PK: "SITE#{siteId}", SK: "BREAKDOWN#{period}#{dimension}#{start}",
+	PK: sitePK, SK: breakdownSK,
 	Expires:  func(b *Breakdown) time.Time { return b.ExpiresAt },
 	MaxBytes: maxBreakdownBytes,
 	Doc:      "Counts of one hour, day or month of a site by the values of one dimension.",
@@ -69,20 +76,20 @@ var Breakdowns = table.Define[Breakdown, BreakdownKey]("analytics.breakdown", ta
 
 // Realtimes count the last minutes, folded from events.
 var Realtimes = table.Define[Realtime, RealtimeKey]("analytics.realtime", table.Def[Realtime]{
-	PK: "SITE#{siteId}", SK: "REALTIME#{minute}",
+	PK: sitePK, SK: "REALTIME#{minute}",
 	Expires: func(r *Realtime) time.Time { return r.ExpiresAt },
 	Doc:     "What happened in one minute of a site.",
 })
 
 // Salts are the secrets of which visitor ids are made.
 var Salts = table.Define[Salt, SaltKey]("analytics.salt", table.Def[Salt]{
-	PK: "SITE#{siteId}", SK: "SALT#{day}",
+	PK: sitePK, SK: "SALT#{day}",
 	Expires: func(s *Salt) time.Time { return s.ExpiresAt },
 	Doc:     "The secret of a site's day, of which its visitor ids are made; deleted soon after the day.",
 })
 
 // RollupMarks say which days have to be rolled up.
 var RollupMarks = table.Define[RollupMark, RollupKey]("analytics.rollup", table.Def[RollupMark]{
-	PK: "SITE#{siteId}", SK: "ROLLUP#{day}",
+	PK: sitePK, SK: "ROLLUP#{day}",
 	Doc: "A day whose hours changed since it was last rolled up.",
 })

@@ -299,7 +299,12 @@ func (g *tableGet) resolve(db *DB) (err error) {
 }
 
 // batchGet reads the items of one table into the response; bytes counts what the response holds.
-func (db *DB) batchGet(g *tableGet, in *dynamodb.BatchGetItemInput, out *dynamodb.BatchGetItemOutput, bytes *int) error {
+func (db *DB) batchGet(g *tableGet, in *dynamodb.BatchGetItemInput, out *dynamodb.BatchGetItemOutput, bytes *int) (err error) {
+	rows, err := db.rows()
+	if err != nil {
+		return err
+	}
+	defer func() { err = joinClose(err, rows) }()
 	items := make([]map[string]types.AttributeValue, 0, len(g.rows))
 	var u capacity.Usage
 	for i, row := range g.rows {
@@ -309,7 +314,7 @@ func (db *DB) batchGet(g *tableGet, in *dynamodb.BatchGetItemInput, out *dynamod
 			out.UnprocessedKeys[g.table] = rest
 			break
 		}
-		it, size, err := fetchRow(db.store, row, g.projection)
+		it, size, err := seekRow(rows, row, g.projection)
 		if err != nil {
 			return err
 		}

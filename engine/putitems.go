@@ -8,7 +8,6 @@ import (
 	"slices"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"github.com/cockroachdb/pebble/v2"
 
 	"github.com/onefold/onefold/dynamo"
 	"github.com/onefold/onefold/engine/internal/request"
@@ -102,7 +101,7 @@ func (pc *puttingCommit) putEach(puts []*put, errs []error) {
 	}
 	pc.lock()
 	var err error
-	pc.rows, err = pc.db.store.NewIter(&pebble.IterOptions{KeyTypes: pebble.IterKeyTypePointsOnly})
+	pc.rows, err = pc.db.rows()
 	if err == nil {
 		for _, p := range puts {
 			if errs[p.at], err = pc.putOne(&p.action); err != nil {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"runtime/debug"
 	"strings"
 	"time"
 
@@ -14,7 +15,11 @@ import (
 
 // Folds of an import work on large batches: the whole log is there, so nobody waits for its first statistics, and an
 // item that many lines touch is written once a batch.
-var importTuning = tuning{flushChanges: 10_000, flushAge: 5 * time.Second}
+// An import reads little of what it wrote long ago, so it needs less of a cache.
+var importTuning = tuning{flushChanges: 8_000, flushAge: 5 * time.Second, cacheBytes: 24 << 20, memTable: 16 << 20}
+
+// importHeap is how much memory Go may take before it collects garbage more often than it otherwise would.
+const importHeap = 150 << 20
 
 type importCommand struct {
 	Site          string   `required:"" help:"The site that the lines belong to; made, in UTC, when there is none."`
@@ -66,6 +71,7 @@ func (c *importCommand) Run(ctx context.Context, std streams, g *globals) error 
 }
 
 func (c *importCommand) run(ctx context.Context, std streams, s *store) (*importSummary, error) {
+	defer debug.SetMemoryLimit(debug.SetMemoryLimit(importHeap))
 	if err := siteForImport(ctx, s.table, c.Site); err != nil {
 		return nil, err
 	}

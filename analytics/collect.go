@@ -7,6 +7,8 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
+	"sync"
 	"time"
 
 	"github.com/onefold/onefold/dynamo"
@@ -48,6 +50,7 @@ type Collector struct {
 	sites  *siteCache
 	retry  throttled
 	atOnce int
+	spare  sync.Pool // of buffers of events
 }
 
 // NewCollector makes a Collector that stores in t.
@@ -71,7 +74,16 @@ func (c *Collector) Ingest(ctx context.Context, siteID string, hits []Hit) ([]Ou
 		return nil, err
 	}
 	outcomes := make([]Outcome, len(hits))
-	events, of := make([]Event, 0, len(hits)), make([]int, 0, len(hits))
+	buffer, _ := c.spare.Get().(*[]Event)
+	if buffer == nil {
+		buffer = new([]Event)
+	}
+	events, of := slices.Grow((*buffer)[:0], len(hits)), make([]int, 0, len(hits))
+	defer func() {
+		clear(events)
+		*buffer = events
+		c.spare.Put(buffer)
+	}()
 	now := c.t.Now()
 	for i := range hits {
 		e, at, refused := s.eventOf(&hits[i], now)

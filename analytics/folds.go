@@ -97,6 +97,7 @@ func foldSessions(c Config) *fold.Fold {
 			return nil
 		}),
 	).With(
+		fold.CacheSize(1024), // a visit that goes on is loaded again
 		fold.Removable(func(s *Session) bool { return s.Gone }),
 		fold.Finish(func(s *Session) {
 			s.ExpiresAt = time.Unix(s.Until, 0).Add(c.retention(s.SiteID).Of(Hour))

@@ -24,6 +24,7 @@ func foldBreakdowns(c Config, names *calendar.HourNames) *fold.Fold {
 			return nil
 		}),
 	).With(
+		fold.CacheSize(1024), // they are large, and most changes are to those of the last hours
 		fold.Removable((*Breakdown).empty),
 		fold.Finish(func(b *Breakdown) {
 			b.ExpiresAt = hourExpiry(b.Start, b.Kept, c.retention(b.SiteID))

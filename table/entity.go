@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"sync"
 	"slices"
 	"strconv"
 	"strings"
@@ -69,6 +70,17 @@ type entity struct {
 	maxBytes  int
 	problems  []error
 	err       error // problems, joined
+
+	spare sync.Pool // of empty maps, which CreateMany encodes into
+}
+
+// room is how many attributes others add to an encoded item: a fold adds its version and marks to what it derives, and
+// what is immutable is not derived.
+func (e *entity) room() int {
+	if e.immutable {
+		return 0
+	}
+	return 2
 }
 
 type entityIndex struct {
@@ -290,12 +302,19 @@ func (e *entity) keyError(missing string, err error) error {
 
 // Encode returns the whole item: keys, index keys, et, ttl and attributes.
 func (e *Entity[T, K]) Encode(v *T) (Item, error) {
+	return e.encode(v, nil)
+}
+
+// encode is Encode into an empty map that is at hand, if it is not nil.
+func (e *Entity[T, K]) encode(v *T, it Item) (Item, error) {
 	if e.core.err != nil {
 		return nil, e.core.err
 	}
 	c, rv := e.core, reflect.ValueOf(v).Elem()
 	stored := structPlan{fields: c.stored}
-	it := make(Item, stored.count(rv)+2*len(c.indexes)+4)
+	if it == nil {
+		it = make(Item, stored.count(rv)+2*len(c.indexes)+4+c.room())
+	}
 	enc := &encoder{strings: make([]types.AttributeValueMemberS, slab+2*len(c.indexes)), ahead: 256}
 	if err := c.encodeKey(enc, fieldAt(rv, e.keyField), it); err != nil {
 		return nil, err

@@ -88,7 +88,8 @@ func (e *Entity[T, K]) CreateMany(ctx context.Context, t *Table, vs []T, atOnce 
 	errs := make([]error, len(vs))
 	ins, at := make([]*dynamodb.PutItemInput, 0, len(vs)), make([]int, 0, len(vs))
 	for i := range vs {
-		it, err := e.Encode(&vs[i])
+		spare, _ := e.core.spare.Get().(Item)
+		it, err := e.encode(&vs[i], spare)
 		if err != nil {
 			errs[i] = e.core.failed("create", err)
 			continue
@@ -97,6 +98,8 @@ func (e *Entity[T, K]) CreateMany(ctx context.Context, t *Table, vs []T, atOnce 
 	}
 	for i, err := range dynamo.PutAll(ctx, t.api, ins, atOnce) {
 		errs[at[i]] = e.created(err)
+		clear(ins[i].Item)
+		e.core.spare.Put(ins[i].Item)
 	}
 	return errs
 }

@@ -16,10 +16,10 @@ import (
 // Folds of an import work on large batches: the whole log is there, so nobody waits for its first statistics, and an
 // item that many lines touch is written once a batch.
 // An import reads little of what it wrote long ago, so it needs less of a cache.
-var importTuning = tuning{flushChanges: 8_000, flushAge: 5 * time.Second, cacheBytes: 24 << 20, memTable: 16 << 20}
+var importTuning = tuning{flushChanges: 6_000, flushAge: 5 * time.Second, cacheBytes: 12 << 20}
 
 // importHeap is how much memory Go may take before it collects garbage more often than it otherwise would.
-const importHeap = 150 << 20
+const importHeap = 130 << 20
 
 type importCommand struct {
 	Site          string   `required:"" help:"The site that the lines belong to; made, in UTC, when there is none."`

@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	hitsOfBatch    = 1024 // lines handed to the collector at once
+	hitsOfBatch    = 512 // lines handed to the collector at once
 	batchesWaiting = 4    // read ahead of the collector, at most
 	collectors     = 4    // so that some batches are prepared while others wait for the disk
 	shownMalformed = 5    // malformed lines shown in the summary
@@ -190,7 +190,7 @@ type occurrences struct {
 	current, older map[uint64]int
 }
 
-const occurrencesKept = 400_000
+const occurrencesKept = 100_000
 
 func newOccurrences() *occurrences {
 	return &occurrences{seed: maphash.MakeSeed(), current: map[uint64]int{}}

@@ -32,7 +32,6 @@ type tuning struct {
 	flushChanges int           // 0: the runtime's default
 	flushAge     time.Duration // 0: the runtime's default
 	cacheBytes   int64         // the engine's; 0: its default
-	memTable     int           // bytes of one of the engine's memory tables; 0: its default
 }
 
 // openStore opens the directory, makes the table when it is new and prepares (but does not start) the fold worker.
@@ -41,7 +40,7 @@ func (g *globals) openStore(ctx context.Context, logs io.Writer, tune tuning) (*
 		return nil, fmt.Errorf("open %s: %w", g.Data, err)
 	}
 	logger := g.logger(logs)
-	db, err := engine.Open(g.Data, engine.Options{Logger: logger, CacheBytes: tune.cacheBytes, MemTableBytes: tune.memTable})
+	db, err := engine.Open(g.Data, engine.Options{Logger: logger, CacheBytes: tune.cacheBytes})
 	if err != nil {
 		return nil, fmt.Errorf("open %s: %w", g.Data, err)
 	}

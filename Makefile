@@ -8,8 +8,8 @@ FUZZTIME ?= 30s
 .DEFAULT_GOAL := build
 .PHONY: build test check race fuzz simulate bench demo clean
 
-build: ## build bin/onefold
-	$(GO) build -trimpath -o bin/onefold ./cmd/onefold
+build: ## build bin/onefold, static
+	CGO_ENABLED=0 $(GO) build -trimpath -o bin/onefold ./cmd/onefold
 
 test: check ## everything that CI runs: lint, then every test
 	$(GO) test -timeout 20m $(PACKAGES)

@@ -18,8 +18,8 @@ import (
 // An import reads little of what it wrote long ago, so it needs less of a cache.
 var importTuning = tuning{flushChanges: 6_000, flushAge: 5 * time.Second, cacheBytes: 12 << 20}
 
-// importHeap is how much memory Go may take before it collects garbage more often than it otherwise would.
-const importHeap = 130 << 20
+// importMemory is what an import should stay within, in bytes. Go collects garbage more often when it comes near.
+const importMemory = 272 << 20
 
 type importCommand struct {
 	Site          string   `required:"" help:"The site that the lines belong to; made, in UTC, when there is none."`
@@ -71,7 +71,7 @@ func (c *importCommand) Run(ctx context.Context, std streams, g *globals) error 
 }
 
 func (c *importCommand) run(ctx context.Context, std streams, s *store) (*importSummary, error) {
-	defer debug.SetMemoryLimit(debug.SetMemoryLimit(importHeap))
+	defer debug.SetMemoryLimit(debug.SetMemoryLimit(importMemory - engineOutsideGo))
 	if err := siteForImport(ctx, s.table, c.Site); err != nil {
 		return nil, err
 	}

@@ -17,10 +17,10 @@ import (
 
 const (
 	hitsOfBatch    = 512 // lines handed to the collector at once
-	batchesWaiting = 4    // read ahead of the collector, at most
-	collectors     = 4    // so that some batches are prepared while others wait for the disk
-	shownMalformed = 5    // malformed lines shown in the summary
-	shownBytes     = 120  // of each
+	batchesWaiting = 4   // read ahead of the collector, at most
+	collectors     = 4   // so that some batches are prepared while others wait for the disk
+	shownMalformed = 5   // malformed lines shown in the summary
+	shownBytes     = 120 // of each
 )
 
 // importer turns lines into hits and hands them to the collector. Reading is sequential, because the number of times

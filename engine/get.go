@@ -102,12 +102,7 @@ func fetchRow(from pebble.Reader, rowKey []byte, proj *expr.Projection) (it item
 		return nil, 0, fmt.Errorf("engine: get: %w", err)
 	}
 	defer func() { err = joinClose(err, closer) }()
-	size, b, err := row.Split(v)
-	if err != nil {
-		return nil, 0, err
-	}
-	it, err = projected(b, proj)
-	return it, size, err
+	return projected(v, proj)
 }
 
 // rows opens an iterator for reading many rows by key: cheaper than opening one for each, as Get does.
@@ -131,24 +126,23 @@ func seekRow(rows *pebble.Iterator, rowKey []byte, proj *expr.Projection) (it it
 	if err != nil {
 		return nil, 0, fmt.Errorf("engine: get: %w", err)
 	}
-	size, b, err := row.Split(v)
-	if err != nil {
-		return nil, 0, err
-	}
-	it, err = projected(b, proj)
-	return it, size, err
+	return projected(v, proj)
 }
 
-// projected decodes as much of an item as the projection names.
-func projected(b []byte, proj *expr.Projection) (item.Item, error) {
-	if proj == nil {
-		return item.Decode(b)
+// projected decodes as much of a row's item as the projection names, and returns the whole item's size.
+func projected(v []byte, proj *expr.Projection) (it item.Item, size int, err error) {
+	size, b, err := row.Split(v)
+	switch {
+	case err != nil:
+		return nil, 0, err
+	case proj == nil:
+		it, err = item.Decode(b)
+		return it, size, err
 	}
-	it, err := item.DecodeOnly(b, proj.Roots())
-	if err != nil {
-		return nil, err
+	if it, err = item.DecodeOnly(b, proj.Roots()); err != nil {
+		return nil, 0, err
 	}
-	return proj.Apply(it), nil
+	return proj.Apply(it), size, nil
 }
 
 // collection is the ItemCollectionMetrics of a write: only tables with local indexes have item collections.

@@ -29,7 +29,7 @@ fuzz: ## each fuzz target for FUZZTIME
 	  done; done
 
 simulate: ## the fold simulator over SEEDS seeds
-	ONEFOLD_SIM_SEEDS=$(SEEDS) $(GO) test -count=1 -timeout 60m -run Simul -v ./fold/...
+	ONEFOLD_SIM_SEEDS=$(SEEDS) $(GO) test -count=1 -timeout 60m -v ./fold/foldsim
 
 bench: build ## the import benchmark: a generated log of two million lines
 	bin/onefold bench import

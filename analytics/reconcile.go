@@ -128,8 +128,8 @@ func reconcile(ctx context.Context, t *table.Table, w Folded, in RangeIn, verb V
 
 func (in RangeIn) check() error {
 	for _, day := range []string{in.From, in.To} {
-		if _, err := time.Parse(calendar.DayLayout, day); err != nil {
-			return fmt.Errorf("%w: day %q: want YYYY-MM-DD", ErrRange, day)
+		if _, err := calendar.ParseDay(day); err != nil {
+			return fmt.Errorf("%w: %w", ErrRange, err)
 		}
 	}
 	if n := calendar.DaysBetween(in.From, in.To) + 1; n < 1 || n > maxReportDays {

@@ -155,13 +155,11 @@ func newReporter(ctx context.Context, t *table.Table, in ReportIn) (*reporter, e
 }
 
 func (in ReportIn) check() error {
-	from, err := time.Parse(calendar.DayLayout, in.From)
-	if err != nil {
-		return fmt.Errorf("%w: from %q: want YYYY-MM-DD", ErrReport, in.From)
+	if _, err := calendar.ParseDay(in.From); err != nil {
+		return fmt.Errorf("%w: from %w", ErrReport, err)
 	}
-	to, err := time.Parse(calendar.DayLayout, in.To)
-	if err != nil {
-		return fmt.Errorf("%w: to %q: want YYYY-MM-DD", ErrReport, in.To)
+	if _, err := calendar.ParseDay(in.To); err != nil {
+		return fmt.Errorf("%w: to %w", ErrReport, err)
 	}
 	most := maxReportDays
 	switch in.Period {
@@ -174,7 +172,7 @@ func (in ReportIn) check() error {
 	if !slices.Contains(Dimensions, in.By) {
 		return fmt.Errorf("%w: dimension %q: want one of %s", ErrReport, in.By, dimensionList())
 	}
-	if n := int(to.Sub(from)/(24*time.Hour)) + 1; n < 1 || n > most {
+	if n := calendar.DaysBetween(in.From, in.To) + 1; n < 1 || n > most {
 		return fmt.Errorf("%w: %s to %s are %d days: want 1 to %d", ErrReport, in.From, in.To, n, most)
 	}
 	return nil

@@ -151,3 +151,19 @@ func TestLoadZoneRefuses(t *testing.T) {
 		}
 	}
 }
+
+func TestDaysEnd(t *testing.T) {
+	for _, c := range []struct {
+		from, to string
+		n        int
+	}{{"2026-02-27", "2026-03-01", 3}, {"2026-03-01", "2026-02-27", 0}, {"9999-12-30", "9999-12-31", 2}, {"x", "y", 1}} {
+		if got := Days(c.from, c.to); len(got) != c.n {
+			t.Errorf("Days(%s, %s): %v", c.from, c.to, got)
+		}
+	}
+	for _, day := range []string{"9999-12-31", "1969-12-31", "0000-01-01", "2026-02-30", "2026-2-3", "", "10000-01-01"} {
+		if _, err := ParseDay(day); err == nil {
+			t.Errorf("ParseDay(%q) is accepted", day)
+		}
+	}
+}

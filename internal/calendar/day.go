@@ -1,17 +1,33 @@
 package calendar
 
 import (
+	"fmt"
 	"slices"
 	"time"
 )
 
 // Days names the days from one to another, both inclusive.
 func Days(from, to string) []string {
-	var names []string
-	for day := from; day <= to; day = ShiftDay(day, 1) {
-		names = append(names, day)
+	names := make([]string, max(DaysBetween(from, to)+1, 0))
+	for i := range names {
+		names[i] = ShiftDay(from, i)
 	}
 	return names
+}
+
+// Days before the first and after the last are not accepted: a day needs a neighbour that is written the same way.
+const (
+	firstDay = "1970-01-01"
+	lastDay  = "9998-12-31"
+)
+
+// ParseDay reads a day, YYYY-MM-DD, of 1970 to 9998.
+func ParseDay(day string) (time.Time, error) {
+	d, err := time.Parse(DayLayout, day)
+	if err != nil || day < firstDay || day > lastDay {
+		return time.Time{}, fmt.Errorf("day %q: want YYYY-MM-DD, from %s to %s", day, firstDay, lastDay)
+	}
+	return d, nil
 }
 
 // ShiftDay is the day n days after a valid day; other strings are returned as they are.

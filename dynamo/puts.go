@@ -12,8 +12,8 @@ import (
 // which spares its callers a goroutine and a turn of the log for each item; DynamoDB's client does not.
 type Putter interface {
 	// PutItems does what a PutItem for each input would do, all at once: each succeeds or fails by itself, with
-	// PutItem's error, in any order. When it returns, what succeeded is durable. An input that repeats the key of another
-	// is put after it.
+	// PutItem's error, in any order; only an input that repeats the key of another is put after it. When it returns, what
+	// succeeded is durable, and nothing of the inputs is kept: callers fill their maps again.
 	PutItems(ctx context.Context, ins []*dynamodb.PutItemInput) []error
 }
 

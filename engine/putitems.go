@@ -10,6 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/onefold/onefold/dynamo"
+	"github.com/onefold/onefold/engine/internal/item"
 	"github.com/onefold/onefold/engine/internal/request"
 )
 
@@ -18,6 +19,13 @@ var _ dynamo.Putter = (*DB)(nil)
 // putsOfCommit is how many puts of one call share a commit. More would hold more stripes at once and make two calls wait
 // for one another.
 const putsOfCommit = 64
+
+// Commits hold their rows, old and new, until they are awaited. So one is cut when its items have so many bytes, and
+// those published are awaited when they have so many together.
+const (
+	bytesOfCommit  = 1 << 20
+	bytesPublished = 8 << 20
+)
 
 // PutItems implements dynamo.Putter. Puts of one commit are applied together, and each is billed and recorded in the
 // stream by itself. All commits are published before the first of them is awaited, so one sync of the log serves all.
@@ -34,15 +42,30 @@ func (db *DB) PutItems(ctx context.Context, ins []*dynamodb.PutItemInput) []erro
 		}
 	}
 	var published []*puttingCommit
+	held := 0
 	for len(puts) > 0 {
 		var pc *puttingCommit
 		pc, puts = db.putSome(puts, errs)
-		published = append(published, pc)
-	}
-	for _, pc := range published {
-		pc.settleAll(errs)
+		published, held = append(published, pc), held+cap(pc.buf)
+		if held < bytesPublished && len(puts) > 0 {
+			continue
+		}
+		for _, pc := range published {
+			pc.settleAll(errs)
+		}
+		published, held = published[:0], 0
 	}
 	return errs
+}
+
+// putsOf returns how many of the first puts one commit takes.
+func putsOf(puts []put) int {
+	n, bytes := 0, 0
+	for n < min(len(puts), putsOfCommit) && bytes < bytesOfCommit {
+		bytes += item.Size(puts[n].keyed)
+		n++
+	}
+	return n
 }
 
 // put is one PutItem of a PutItems, the at-th.
@@ -59,7 +82,7 @@ type puttingCommit struct {
 
 // putSome publishes a commit of the first puts: of one table, and each of another item. It returns those that are left.
 func (db *DB) putSome(puts []put, errs []error) (pc *puttingCommit, left []put) {
-	n := min(len(puts), putsOfCommit)
+	n := putsOf(puts)
 	pc = &puttingCommit{commit: db.newCommit(n)}
 	table := request.TableName(puts[0].table)
 	s, err := pc.enter(puts[0].table)

@@ -1,6 +1,7 @@
 package fold
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -130,8 +131,15 @@ func (w *Worker) writeAll(ctx context.Context, some []*delta) (err error) {
 			puts, ins = append(puts, pendingPut{d, in, next}), append(ins, in)
 		}
 	}
+	slept := false
 	for i, perr := range dynamo.PutAll(ctx, w.table.API(), ins, min(w.o.Writers, writersOfPart)) {
 		if dynamo.IsThrottle(perr) {
+			w.counts.throttles.Add(1)
+			if !slept { // once for all of them
+				slept = true
+				err = cmp.Or(err, w.o.Sleep(ctx, w.backoff(1)))
+			}
+			w.counts.retries.Add(1)
 			perr = w.put(ctx, ins[i])
 		}
 		if perr == nil {

@@ -13,7 +13,8 @@ type counters struct {
 
 // Status is what a worker has done and where it is. Counts are since the worker was made.
 type Status struct {
-	Shards []ShardStatus // unfinished ones, by id
+	Shards []ShardStatus // unfinished ones, by id, as of At
+	At     time.Time     // the end of the last turn; zero before the first
 
 	Changes     int64 // read that a fold wanted
 	Skipped     int64 // (change, item) pairs not counted because the item had counted them already
@@ -56,7 +57,7 @@ func (w *Worker) Status() Status {
 // report publishes the state for Status.
 func (w *Worker) report() {
 	now := w.o.Clock()
-	s := Status{Waiting: w.waiting}
+	s := Status{Waiting: w.waiting, At: now}
 	for _, sh := range w.order {
 		if !sh.finished() {
 			s.Shards = append(s.Shards, sh.status(now, w.turns, w.owns(sh, now)))

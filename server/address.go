@@ -3,6 +3,7 @@ package server
 import (
 	"net"
 	"net/http"
+	"net/netip"
 	"strings"
 )
 
@@ -22,8 +23,12 @@ func clientAddress(r *http.Request, trustProxy bool) string {
 		forwarded := r.Header.Values("X-Forwarded-For")
 		if len(forwarded) > 0 {
 			hops := strings.Split(forwarded[len(forwarded)-1], ",")
-			if ip := net.ParseIP(strings.TrimSpace(hops[len(hops)-1])); ip != nil {
-				return ip.String()
+			hop := strings.TrimSpace(hops[len(hops)-1])
+			if with, err := netip.ParseAddrPort(hop); err == nil {
+				return with.Addr().Unmap().String()
+			}
+			if ip, err := netip.ParseAddr(strings.Trim(hop, "[]")); err == nil {
+				return ip.Unmap().String()
 			}
 		}
 	}
@@ -32,4 +37,17 @@ func clientAddress(r *http.Request, trustProxy bool) string {
 		return r.RemoteAddr
 	}
 	return host
+}
+
+// network is what rate limits are kept for: an IPv4 address, or the /64 that one IPv6 customer has.
+func network(address string) string {
+	ip, err := netip.ParseAddr(address)
+	if err != nil || !ip.Is6() || ip.Is4In6() {
+		return address
+	}
+	prefix, err := ip.WithZone("").Prefix(64)
+	if err != nil {
+		return address
+	}
+	return prefix.String()
 }

@@ -37,7 +37,7 @@ func (s *Server) health(ctx context.Context, _ *struct{}) (*healthAnswer, error)
 	answer := &healthAnswer{Status: http.StatusOK}
 	answer.Body.Status, answer.Body.Version = "ok", s.o.Version
 	status := s.o.Worker.Status()
-	lag := behind(&status)
+	lag := behind(&status, s.since, s.o.Clock())
 	answer.Body.LagSeconds = lag.Seconds()
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()

@@ -85,7 +85,7 @@ func (s *Server) ingestRoutes(api huma.API) {
 }
 
 func (s *Server) ingest(ctx context.Context, site string, from *Sender, events []Event) (*outcomes, error) {
-	if wait, ok := s.limits.allow(from.address, len(events)); !ok {
+	if wait, ok := s.limits.allow(network(from.address), len(events)); !ok {
 		s.metrics.refused.WithLabelValues("rate_limited").Add(float64(len(events)))
 		return nil, rateLimited(wait)
 	}

@@ -31,7 +31,7 @@ func newMetrics(w *fold.Worker, clock func() time.Time) *metrics {
 		}, []string{"operation", "status"}),
 		clock: clock,
 	}
-	m.registry.MustRegister(m.events, m.refused, m.requests, newFoldCollector(w),
+	m.registry.MustRegister(m.events, m.refused, m.requests, newFoldCollector(w, clock),
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }
@@ -52,13 +52,15 @@ func (m *metrics) observe(ctx huma.Context, next func(huma.Context)) {
 // foldCollector reads the worker's own counters when it is asked, so that nothing is counted twice.
 type foldCollector struct {
 	worker *fold.Worker
+	since  time.Time
+	clock  func() time.Time
 	lag    *prometheus.Desc
 	counts *prometheus.Desc
 }
 
-func newFoldCollector(w *fold.Worker) *foldCollector {
+func newFoldCollector(w *fold.Worker, clock func() time.Time) *foldCollector {
 	return &foldCollector{
-		worker: w,
+		worker: w, since: clock(), clock: clock,
 		lag:    prometheus.NewDesc("onefold_fold_lag_seconds", "Age of the oldest change that is not folded yet.", nil, nil),
 		counts: prometheus.NewDesc("onefold_fold_total", "What the fold worker did, by kind.", []string{"kind"}, nil),
 	}
@@ -70,7 +72,7 @@ func (c *foldCollector) Describe(out chan<- *prometheus.Desc) { out <- c.lag; ou
 // Collect implements prometheus.Collector.
 func (c *foldCollector) Collect(out chan<- prometheus.Metric) {
 	status := c.worker.Status()
-	out <- prometheus.MustNewConstMetric(c.lag, prometheus.GaugeValue, behind(&status).Seconds())
+	out <- prometheus.MustNewConstMetric(c.lag, prometheus.GaugeValue, behind(&status, c.since, c.clock()).Seconds())
 	for kind, n := range map[string]int64{
 		"changes": status.Changes, "skipped": status.Skipped, "writes": status.Writes,
 		"conflicts": status.Conflicts, "retries": status.Retries, "dead_letters": status.DeadLetters, "missed": status.Missed,
@@ -80,9 +82,16 @@ func (c *foldCollector) Collect(out chan<- prometheus.Metric) {
 }
 
 // behind is how far the folds are behind: the greatest lag of a shard, or the time since the worker last looked at it.
-// Looking is due many times a second, so a second without it is no delay.
-func behind(s *fold.Status) time.Duration {
-	var most time.Duration
+// Looking is due many times a second, so a second without it is no delay. since is when the server was made: a worker
+// that has not looked at all since then is behind by that.
+func behind(s *fold.Status, since, now time.Time) time.Duration {
+	if s.At.After(since) {
+		since = s.At
+	}
+	most := now.Sub(since)
+	if most < time.Second {
+		most = 0
+	}
 	for i := range s.Shards {
 		if !s.Shards[i].Owned {
 			continue

@@ -69,6 +69,7 @@ const minTokenBytes = 16
 // Server answers HTTP requests. Make one with New; it holds no global state, so a process can have several.
 type Server struct {
 	o       Options
+	since   time.Time
 	token   [sha256.Size]byte // of Options.Token, so that comparing takes the same time whatever was sent
 	agents  *useragent.Parser
 	limits  *limiter
@@ -87,6 +88,7 @@ func New(o Options) (*Server, error) {
 	}
 	s := &Server{
 		o:       o,
+		since:   o.Clock(),
 		token:   sha256.Sum256([]byte(o.Token)),
 		agents:  agents,
 		limits:  newLimiter(o.EventRate, o.EventBurst, o.Clock),
@@ -140,6 +142,9 @@ func (s *Server) Run(ctx context.Context, l net.Listener) error {
 	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.o.ShutdownFor)
 	defer cancel()
 	err := web.Shutdown(grace)
+	if err != nil { // requests that would outlive the table
+		err = errors.Join(err, web.Close())
+	}
 	if served := <-served; !errors.Is(served, http.ErrServerClosed) {
 		err = errors.Join(err, served)
 	}

@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"time"
 
@@ -29,16 +31,19 @@ type importCommand struct {
 	Files         []string `arg:"" name:"file" help:"Access logs, or - for standard input."`
 }
 
-// importSummary is what an import did. Every line is in exactly one of malformed, skipped, imported and duplicates.
+// importSummary is what an import did. Every line is in exactly one of malformed, skipped, rejected, imported and
+// duplicates.
 type importSummary struct {
 	Lines      int64         `json:"lines"`
 	Malformed  int64         `json:"malformed"`
 	Skipped    skipped       `json:"skipped"`
+	Rejected   int64         `json:"rejected"` // page views that cannot be stored, such as those of the future
 	Imported   int64         `json:"imported"`
 	Duplicates int64         `json:"duplicates"`
 	Seconds    importSeconds `json:"seconds"`
 
-	shown []string // the first malformed lines, with their numbers
+	shown    []string       // the first malformed lines, with their numbers
+	rejected map[string]int // how many, by reason
 }
 
 // skipped counts well-formed lines that are no page views of people.
@@ -133,7 +138,7 @@ func (s *importSummary) print(w io.Writer) error {
 		what string
 	}{
 		{s.Duplicates, "already there"}, {s.Skipped.Assets, "assets left out"}, {s.Skipped.Bots, "of bots left out"},
-		{s.Skipped.Other, "no page views"}, {s.Malformed, "malformed"},
+		{s.Skipped.Other, "no page views"}, {s.Malformed, "malformed"}, {s.Rejected, "rejected"},
 	} {
 		if part.n > 0 {
 			fmt.Fprintf(&b, ", %s %s", grouped(part.n), part.what)
@@ -146,6 +151,9 @@ func (s *importSummary) print(w io.Writer) error {
 	}
 	if more := s.Malformed - int64(len(s.shown)); more > 0 {
 		fmt.Fprintf(&b, "malformed: and %s more\n", grouped(more))
+	}
+	for _, reason := range slices.Sorted(maps.Keys(s.rejected)) {
+		fmt.Fprintf(&b, "rejected: %s: %d\n", reason, s.rejected[reason])
 	}
 	_, err := io.WriteString(w, b.String())
 	return err

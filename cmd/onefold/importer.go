@@ -57,6 +57,9 @@ func (im *importer) file(ctx context.Context, name string, stdin io.Reader, bar 
 	batches := make(chan []analytics.Hit, batchesWaiting)
 	results := make(chan []analytics.Outcome, batchesWaiting)
 	group, ctx := errgroup.WithContext(ctx)
+	if c, ok := stdin.(io.Closer); ok && name == "-" { // a pipe may have nothing to read for ever
+		defer context.AfterFunc(ctx, func() { _ = c.Close() })()
+	}
 	group.Go(func() error {
 		defer close(batches)
 		return im.read(ctx, f, batches, bar)
@@ -69,31 +72,29 @@ func (im *importer) file(ctx context.Context, name string, stdin io.Reader, bar 
 		}
 		return senders.Wait()
 	})
-	group.Go(func() error { return im.tally(results) })
+	group.Go(func() error { im.tally(results); return nil })
 	return errors.Join(group.Wait(), f.Close())
 }
 
 // tally counts what became of the hits until there are no more results.
-func (im *importer) tally(results <-chan []analytics.Outcome) error {
-	var refused int64
-	var reason string
+func (im *importer) tally(results <-chan []analytics.Outcome) {
+	s := &im.summary
 	for outcomes := range results {
 		for i := range outcomes {
 			switch o := &outcomes[i]; o.Status {
 			case analytics.Stored:
-				im.summary.Imported++
+				s.Imported++
 			case analytics.Duplicate:
-				im.summary.Duplicates++
+				s.Duplicates++
 			default:
-				refused++
-				reason = fmt.Sprintf("%s: %s", o.Reason, o.Detail)
+				if s.rejected == nil {
+					s.rejected = map[string]int{}
+				}
+				s.Rejected++
+				s.rejected[string(o.Reason)]++ // reasons are a closed list
 			}
 		}
 	}
-	if refused > 0 {
-		return fmt.Errorf("rejected_lines: %d lines were refused, the last for %s", refused, reason)
-	}
-	return nil
 }
 
 func (im *importer) send(ctx context.Context, batches <-chan []analytics.Hit, results chan<- []analytics.Outcome) error {
@@ -121,6 +122,9 @@ func (im *importer) read(ctx context.Context, f *accesslog.File, batches chan<- 
 		}
 	}
 	for line, err := range accesslog.Lines(f) {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
 		if err != nil && !errors.Is(err, accesslog.ErrMalformed) {
 			return err
 		}

@@ -19,6 +19,7 @@ var version = "dev"
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop) // a second signal ends the process at once
 	code := run(ctx, os.Args[1:], streams{in: os.Stdin, out: os.Stdout, err: os.Stderr})
 	stop()
 	os.Exit(code)
@@ -79,7 +80,7 @@ func exitCode(std streams, err error) int {
 		fmt.Fprintln(std.err, "onefold:", err)
 		return own.code
 	case errors.Is(err, context.Canceled):
-		fmt.Fprintln(std.err, "onefold: interrupted")
+		fmt.Fprintln(std.err, "onefold: interrupted:", err)
 		return exitFailed
 	}
 	fmt.Fprintln(std.err, "onefold:", err)

@@ -92,7 +92,7 @@ func (s *store) folding(ctx context.Context, work func(context.Context) error) e
 		stopped <- err
 	}()
 	err := work(ctx)
-	if cause := context.Cause(ctx); err != nil && cause != nil {
+	if cause := context.Cause(ctx); errors.Is(err, context.Canceled) && cause != nil {
 		err = cause
 	}
 	stopWorker()

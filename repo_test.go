@@ -28,7 +28,7 @@ var policy = map[string][]string{
 	"dynamo/dynamotest": {"vocabulary", "dynamo"},
 
 	"engine":          {"vocabulary", "dynamo", "engine/internal/...", "github.com/cockroachdb/pebble/v2/...", "github.com/cespare/xxhash/v2"},
-	"engine/internal": {"vocabulary", "engine/internal/...", "github.com/cockroachdb/apd/v3", "github.com/hashicorp/golang-lru/v2"},
+	"engine/internal": {"vocabulary", "engine/internal/...", "github.com/cespare/xxhash/v2", "github.com/cockroachdb/apd/v3", "github.com/hashicorp/golang-lru/v2"},
 
 	"table": {"vocabulary", "dynamo", "github.com/cespare/xxhash/v2", "github.com/hashicorp/golang-lru/v2", "golang.org/x/sync/..."},
 	"fold":  {"vocabulary", "dynamo", "table", "fold/...", "github.com/hashicorp/golang-lru/v2/...", "golang.org/x/sync/...", "pgregory.net/rapid"},

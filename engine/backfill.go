@@ -8,6 +8,7 @@ import (
 
 	"github.com/onefold/onefold/engine/internal/capacity"
 	"github.com/onefold/onefold/engine/internal/row"
+	"github.com/onefold/onefold/engine/internal/stripe"
 )
 
 // A backfill makes the rows of a new index, or of a newly chosen expiry attribute, for the items that were there
@@ -91,7 +92,7 @@ func (db *DB) fillItem(t *table, key []byte) error {
 		return c.abandon(errStopped)
 	}
 	c.entered = append(c.entered, s)
-	c.wanted = append(c.wanted, stripeOf(key))
+	c.wanted = append(c.wanted, stripe.Of(key))
 	c.lock()
 	if err := c.fill(s, key); err != nil {
 		return c.abandon(err)

@@ -13,6 +13,7 @@ import (
 	"github.com/onefold/onefold/engine/internal/expr"
 	"github.com/onefold/onefold/engine/internal/item"
 	"github.com/onefold/onefold/engine/internal/request"
+	"github.com/onefold/onefold/engine/internal/stripe"
 )
 
 // DynamoDB's bounds of batches.
@@ -141,7 +142,7 @@ func (c *commit) resolveAll(actions []action, duplicate string, reasons []error)
 			return dynamo.Validation("%s", duplicate)
 		}
 		seen[string(a.key)] = true
-		c.wanted = append(c.wanted, stripeOf(a.key))
+		c.wanted = append(c.wanted, stripe.Of(a.key))
 	}
 	c.lock()
 	return nil

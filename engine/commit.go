@@ -74,7 +74,7 @@ func (c *commit) enter(name *string) (*schema, error) {
 
 // lock takes the stripes that are wanted.
 func (c *commit) lock() {
-	c.locked, c.wanted = c.db.stripes.lockAll(append(c.locked, c.wanted...)), c.wanted[:0]
+	c.locked, c.wanted = c.db.stripes.LockAll(append(c.locked, c.wanted...)), c.wanted[:0]
 }
 
 // unlock releases the stripes that the commit holds and leaves its tables.
@@ -83,7 +83,7 @@ func (c *commit) unlock() {
 		c.token.Unlock()
 		c.token = nil
 	}
-	c.db.stripes.unlockAll(c.locked)
+	c.db.stripes.UnlockAll(c.locked)
 	for _, s := range c.entered {
 		s.leave()
 	}

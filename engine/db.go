@@ -20,6 +20,7 @@ import (
 	"github.com/onefold/onefold/engine/internal/expr"
 	"github.com/onefold/onefold/engine/internal/request"
 	"github.com/onefold/onefold/engine/internal/row"
+	"github.com/onefold/onefold/engine/internal/stripe"
 )
 
 // ErrClosed is returned when the database has been closed.
@@ -41,9 +42,9 @@ type DB struct {
 	store   *pebble.DB
 	memory  bool
 	parser  *expr.Parser
-	stripes stripes   // of items
-	tokens  stripes   // of idempotency tokens, taken after those of items
-	commits sync.Pool // of *commit
+	stripes stripe.Set // of items
+	tokens  stripe.Set // of idempotency tokens, taken after those of items
+	commits sync.Pool  // of *commit
 
 	control sync.Mutex // held by whoever changes tables; guards nextID
 	nextID  uint32

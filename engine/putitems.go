@@ -12,6 +12,7 @@ import (
 	"github.com/onefold/onefold/dynamo"
 	"github.com/onefold/onefold/engine/internal/item"
 	"github.com/onefold/onefold/engine/internal/request"
+	"github.com/onefold/onefold/engine/internal/stripe"
 )
 
 var _ dynamo.Putter = (*DB)(nil)
@@ -120,7 +121,7 @@ func (db *DB) putSome(puts []put, errs []error) (pc *puttingCommit, left []put) 
 // a failure of the store it publishes nothing.
 func (pc *puttingCommit) putEach(puts []*put, errs []error) {
 	for _, p := range puts {
-		pc.wanted = append(pc.wanted, stripeOf(p.key))
+		pc.wanted = append(pc.wanted, stripe.Of(p.key))
 	}
 	pc.lock()
 	var err error

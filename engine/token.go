@@ -15,6 +15,7 @@ import (
 	"github.com/onefold/onefold/engine/internal/item"
 	"github.com/onefold/onefold/engine/internal/request"
 	"github.com/onefold/onefold/engine/internal/row"
+	"github.com/onefold/onefold/engine/internal/stripe"
 )
 
 // tokenLife is how long a ClientRequestToken is remembered.
@@ -54,7 +55,7 @@ func (c *commit) claim(token string, sum [sha256.Size]byte) (done bool, err erro
 
 // lockToken takes the stripe of a token. Tokens have stripes of their own, taken after those of items, one a commit.
 func (c *commit) lockToken(key []byte) {
-	c.token = &c.db.tokens[stripeOf(key)].Mutex
+	c.token = &c.db.tokens[stripe.Of(key)].Mutex
 	c.token.Lock()
 }
 
@@ -136,7 +137,7 @@ const tokenTimePrefix = 1 + 8
 // dropToken forgets one token unless it has been claimed again since.
 func (db *DB) dropToken(timeKey []byte) (err error) {
 	key := tokenKey(string(timeKey[tokenTimePrefix:]))
-	lock := &db.tokens[stripeOf(key)]
+	lock := &db.tokens[stripe.Of(key)]
 	lock.Lock()
 	defer lock.Unlock()
 	row, err := db.read(key)

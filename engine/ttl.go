@@ -12,6 +12,7 @@ import (
 	"github.com/onefold/onefold/dynamo"
 	"github.com/onefold/onefold/engine/internal/request"
 	"github.com/onefold/onefold/engine/internal/row"
+	"github.com/onefold/onefold/engine/internal/stripe"
 )
 
 // UpdateTimeToLive chooses the attribute that says when an item expires, or switches expiry off.
@@ -140,7 +141,7 @@ func (db *DB) expireItem(t *table, expiry []byte, sync bool) (bool, error) {
 	}
 	c.entered = append(c.entered, s)
 	key := append(row.AppendItemPrefix(nil, s.desc.ID), expiry[row.ExpiryPrefixLen:]...)
-	c.wanted = append(c.wanted, stripeOf(key))
+	c.wanted = append(c.wanted, stripe.Of(key))
 	c.lock()
 	ch, err := c.look(s, key, nil)
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/onefold/onefold/engine/internal/item"
 	"github.com/onefold/onefold/engine/internal/request"
 	"github.com/onefold/onefold/engine/internal/row"
+	"github.com/onefold/onefold/engine/internal/stripe"
 )
 
 // PutItem stores an item in the place of the one with the same key.
@@ -179,7 +180,7 @@ func (db *DB) write(a *action, answer func(*change) error) error {
 	if err := a.resolve(c, s); err != nil {
 		return c.abandon(err)
 	}
-	c.wanted = append(c.wanted, stripeOf(a.key))
+	c.wanted = append(c.wanted, stripe.Of(a.key))
 	c.lock()
 	ch, err := c.perform(a)
 	if err != nil {

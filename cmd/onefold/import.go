@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"os"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -44,6 +45,7 @@ type importSummary struct {
 
 	shown    []string       // the first malformed lines, with their numbers
 	rejected map[string]int // how many, by reason
+	unread   error          // files that could not be read to their end
 }
 
 // skipped counts well-formed lines that are no page views of people.
@@ -69,14 +71,43 @@ func (c *importCommand) Run(ctx context.Context, std streams, g *globals) error 
 			return err
 		}
 		if g.JSON {
-			return printJSON(std.out, summary)
+			err = printJSON(std.out, summary)
+		} else {
+			err = summary.print(std.out)
 		}
-		return summary.print(std.out)
+		if err == nil && summary.Lines > 0 && summary.Malformed == summary.Lines {
+			err = errors.New("not_a_log: no line is in the common or combined log format")
+		}
+		return errors.Join(err, summary.unread)
 	})
+}
+
+// checkFiles refuses files that cannot be read before anything is made.
+func (c *importCommand) checkFiles() error {
+	for _, name := range c.Files {
+		if name == "-" {
+			continue
+		}
+		f, err := os.Open(name)
+		if err != nil {
+			return fmt.Errorf("no_such_file: %w", err)
+		}
+		info, err := f.Stat()
+		if err = errors.Join(err, f.Close()); err != nil {
+			return err
+		}
+		if info.IsDir() {
+			return fmt.Errorf("no_such_file: %s is a directory", name)
+		}
+	}
+	return nil
 }
 
 func (c *importCommand) run(ctx context.Context, std streams, s *store) (*importSummary, error) {
 	defer debug.SetMemoryLimit(debug.SetMemoryLimit(importMemory - engineOutsideGo))
+	if err := c.checkFiles(); err != nil {
+		return nil, err
+	}
 	if err := siteForImport(ctx, s.table, c.Site); err != nil {
 		return nil, err
 	}
@@ -110,7 +141,10 @@ func (c *importCommand) readFiles(ctx context.Context, std streams, im *importer
 	bar := newReadProgress(std.err, c.Quiet, c.Files)
 	defer bar.close()
 	for _, name := range c.Files {
-		if err := im.file(ctx, name, std.in, bar); err != nil {
+		err := im.file(ctx, name, std.in, bar)
+		if damaged := (*damagedError)(nil); errors.As(err, &damaged) { // what was read of it stays, and the others go on
+			im.summary.unread = errors.Join(im.summary.unread, err)
+		} else if err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -54,6 +55,7 @@ func (im *importer) file(ctx context.Context, name string, stdin io.Reader, bar 
 		return err
 	}
 	bar.start(name, f.Size(), f.BytesRead)
+	var damaged *damagedError
 	batches := make(chan []analytics.Hit, batchesWaiting)
 	results := make(chan []analytics.Outcome, batchesWaiting)
 	group, ctx := errgroup.WithContext(ctx)
@@ -62,7 +64,11 @@ func (im *importer) file(ctx context.Context, name string, stdin io.Reader, bar 
 	}
 	group.Go(func() error {
 		defer close(batches)
-		return im.read(ctx, f, batches, bar)
+		err := im.read(ctx, f, name, batches, bar)
+		if errors.As(err, &damaged) {
+			return nil // which would stop the senders
+		}
+		return err
 	})
 	group.Go(func() error {
 		defer close(results)
@@ -73,7 +79,11 @@ func (im *importer) file(ctx context.Context, name string, stdin io.Reader, bar 
 		return senders.Wait()
 	})
 	group.Go(func() error { im.tally(results); return nil })
-	return errors.Join(group.Wait(), f.Close())
+	err = group.Wait()
+	if closed := f.Close(); damaged == nil { // closing a damaged file says the same again
+		return errors.Join(err, closed)
+	}
+	return cmp.Or[error](err, damaged)
 }
 
 // tally counts what became of the hits until there are no more results.
@@ -108,8 +118,9 @@ func (im *importer) send(ctx context.Context, batches <-chan []analytics.Hit, re
 	return nil
 }
 
-func (im *importer) read(ctx context.Context, f *accesslog.File, batches chan<- []analytics.Hit, bar *readProgress) error {
+func (im *importer) read(ctx context.Context, f *accesslog.File, name string, batches chan<- []analytics.Hit, bar *readProgress) error {
 	seen := newOccurrences()
+	var damaged error
 	hits := make([]analytics.Hit, 0, hitsOfBatch)
 	hand := func() error {
 		select {
@@ -126,7 +137,8 @@ func (im *importer) read(ctx context.Context, f *accesslog.File, batches chan<- 
 			return context.Cause(ctx)
 		}
 		if err != nil && !errors.Is(err, accesslog.ErrMalformed) {
-			return err
+			damaged = &damagedError{name, err}
+			break
 		}
 		hit, ok := im.line(line, err, seen)
 		if !ok {
@@ -138,8 +150,22 @@ func (im *importer) read(ctx context.Context, f *accesslog.File, batches chan<- 
 			}
 		}
 	}
-	return hand()
+	if err := hand(); err != nil {
+		return err
+	}
+	return damaged
 }
+
+// damagedError says that a file could not be read to its end. What stands before was imported.
+type damagedError struct {
+	name string
+	err  error
+}
+
+func (e *damagedError) Error() string {
+	return fmt.Sprintf("damaged_file: %s was imported up to a place that cannot be read: %v", e.name, e.err)
+}
+func (e *damagedError) Unwrap() error { return e.err }
 
 // line classifies one line and makes a hit of a page view.
 func (im *importer) line(line accesslog.Line, err error, seen *occurrences) (analytics.Hit, bool) {

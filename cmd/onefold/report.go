@@ -25,7 +25,10 @@ type reportCommand struct {
 
 // Run prints the report.
 func (c *reportCommand) Run(ctx context.Context, std streams, g *globals) error {
-	return g.withStore(ctx, std.err, tuning{}, func(s *store) error {
+	return g.withStore(ctx, std.err, tuning{existing: true}, func(s *store) error {
+		if err := s.worker.Drain(ctx); err != nil { // what a killed process had stored and not folded
+			return err
+		}
 		from, to, err := analytics.RecentDays(ctx, s.table, c.Site, c.From, c.To, lastDays)
 		if err != nil {
 			return siteError(c.Site, err)

@@ -71,8 +71,19 @@ func (c *listenFlags) serve(ctx context.Context, std streams, g *globals, s *sto
 		s.worker.Run,
 		func(ctx context.Context) error { return rollUps(ctx, s, logger) },
 	}, more...)
-	return runAll(ctx, services)
+	if err := runAll(ctx, services); err != nil {
+		return err
+	}
+	rest, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainFor)
+	defer cancel()
+	if err := s.worker.Drain(rest); err != nil {
+		logger.Warn("stopped before everything was folded; the next start goes on", "error", err)
+	}
+	return nil
 }
+
+// drainFor is how long a stop may take to fold what was stored last.
+const drainFor = 10 * time.Second
 
 // runAll runs the services until ctx ends or the first of them fails, and waits for all. Being told to stop is success.
 func runAll(ctx context.Context, services []service) error {

@@ -2,12 +2,14 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"text/tabwriter"
 	"time"
 
 	"github.com/onefold/onefold/analytics"
+	"github.com/onefold/onefold/table"
 )
 
 type siteCommands struct {
@@ -47,6 +49,9 @@ func outputOf(s analytics.Site) siteOutput {
 func (c *siteCreate) Run(ctx context.Context, std streams, g *globals) error {
 	return g.withStore(ctx, std.err, tuning{}, func(s *store) error {
 		site, err := analytics.CreateSite(ctx, s.table, analytics.NewSite{ID: c.ID, TimeZone: c.Timezone, Domains: c.Domain})
+		if errors.Is(err, table.ErrExists) {
+			return fmt.Errorf("site_exists: there is a site %q already; `onefold site show %s` shows it", c.ID, c.ID)
+		}
 		if err != nil {
 			return err
 		}
@@ -62,23 +67,26 @@ type siteList struct{}
 
 // Run lists the sites.
 func (c *siteList) Run(ctx context.Context, std streams, g *globals) error {
-	return g.withStore(ctx, std.err, tuning{}, func(s *store) error {
-		sites := []siteOutput{}
+	sites := []siteOutput{}
+	err := g.withStore(ctx, std.err, tuning{existing: true}, func(s *store) error {
 		for site, err := range analytics.ListSites(ctx, s.table, "") {
 			if err != nil {
 				return err
 			}
 			sites = append(sites, outputOf(site))
 		}
-		if g.JSON {
-			return printJSON(std.out, sites)
-		}
-		if len(sites) == 0 {
-			_, err := fmt.Fprintln(std.out, "No sites yet. Create one with: onefold site create my-site")
-			return err
-		}
-		return printSites(std, sites)
+		return nil
 	})
+	switch {
+	case err != nil && !errors.Is(err, errNoTable):
+		return err
+	case g.JSON:
+		return printJSON(std.out, sites)
+	case len(sites) == 0:
+		_, err := fmt.Fprintln(std.out, "No sites yet. Create one with: onefold site create my-site")
+		return err
+	}
+	return printSites(std, sites)
 }
 
 // retention says how long each tier is kept.
@@ -107,7 +115,7 @@ type siteShow struct {
 
 // Run shows one site.
 func (c *siteShow) Run(ctx context.Context, std streams, g *globals) error {
-	return g.withStore(ctx, std.err, tuning{}, func(s *store) error {
+	return g.withStore(ctx, std.err, tuning{existing: true}, func(s *store) error {
 		site, err := analytics.GetSite(ctx, s.table, c.ID)
 		if err != nil {
 			return siteError(c.ID, err)

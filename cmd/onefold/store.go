@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
+	"syscall"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -32,15 +34,22 @@ type tuning struct {
 	flushChanges int           // 0: the runtime's default
 	flushAge     time.Duration // 0: the runtime's default
 	cacheBytes   int64         // the engine's; 0: its default
+	existing     bool          // the table must be there: commands that only read make none
 }
 
 // openStore opens the directory, makes the table when it is new and prepares (but does not start) the fold worker.
 func (g *globals) openStore(ctx context.Context, logs io.Writer, tune tuning) (*store, error) {
+	if err := checkDirectory(g.Data, tune.existing); err != nil {
+		return nil, err
+	}
 	if err := os.MkdirAll(g.Data, 0o700); err != nil {
 		return nil, fmt.Errorf("open %s: %w", g.Data, err)
 	}
 	logger := g.logger(logs)
 	db, err := engine.Open(g.Data, engine.Options{Logger: logger, CacheBytes: tune.cacheBytes})
+	if errors.Is(err, syscall.EAGAIN) || errors.Is(err, syscall.EACCES) {
+		return nil, fmt.Errorf("in_use: %s is open in another process, or not yours to write: use the HTTP API of the server that has it open, or stop it (%w)", g.Data, err)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("open %s: %w", g.Data, err)
 	}
@@ -51,6 +60,31 @@ func (g *globals) openStore(ctx context.Context, logs io.Writer, tune tuning) (*
 		return nil, errors.Join(err, db.Close())
 	}
 	return s, nil
+}
+
+// errNoTable is returned when a command that only reads finds no table.
+var errNoTable = errors.New("no_table")
+
+// checkDirectory refuses a directory of other files, and one without a table when there must be one.
+func checkDirectory(dir string, existing bool) error {
+	tables, err := filepath.Glob(filepath.Join(dir, "MANIFEST-*"))
+	if err != nil {
+		return fmt.Errorf("open %s: %w", dir, err)
+	}
+	if len(tables) > 0 {
+		return nil
+	}
+	if existing {
+		return fmt.Errorf("%w: there is no table in %s; --data says where it is, and site create, import and serve make one", errNoTable, dir)
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("open %s: %w", dir, err)
+	}
+	if len(entries) > 0 {
+		return fmt.Errorf("not_a_table: %s holds other files; choose an empty directory, or one that onefold has made", dir)
+	}
+	return nil
 }
 
 func (s *store) prepare(ctx context.Context, o fold.Options) error {

@@ -43,7 +43,10 @@ func (c *rebuildCommand) Run(ctx context.Context, std streams, g *globals) error
 type reconciler func(context.Context, *table.Table, analytics.Folded, analytics.RangeIn, func(analytics.Progress)) (analytics.Differences, error)
 
 func (r *rangeFlags) reconcile(ctx context.Context, std streams, g *globals, work reconciler) (found analytics.Differences, err error) {
-	err = g.withStore(ctx, std.err, tuning{}, func(s *store) error {
+	err = g.withStore(ctx, std.err, tuning{existing: true}, func(s *store) error {
+		if err := s.worker.Drain(ctx); err != nil { // the days to verify are those that have statistics
+			return err
+		}
 		from, to, err := analytics.RecentDays(ctx, s.table, r.Site, r.From, r.To, 0)
 		if err != nil {
 			return siteError(r.Site, err)

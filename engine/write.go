@@ -40,26 +40,13 @@ func (db *DB) PutItem(ctx context.Context, in *dynamodb.PutItemInput, _ ...func(
 
 const allOldOnFailure = types.ReturnValuesOnConditionCheckFailureAllOld
 
-func (db *DB) checkPut(in *dynamodb.PutItemInput, a *action) (err error) {
-	var c request.Members
-	if in.Item == nil {
-		c.AddNull("item")
-	}
-	c.CheckReturns(in.ReturnConsumedCapacity, in.ReturnItemCollectionMetrics, in.ReturnValues)
-	if err := request.CheckTableName(in.TableName, &c); err != nil {
-		return err
-	}
-	if in.ReturnValues != "" && in.ReturnValues != types.ReturnValueNone && in.ReturnValues != types.ReturnValueAllOld {
-		return dynamo.Validation("ReturnValues can only be ALL_OLD or NONE")
-	}
-	e := request.Expressions{Condition: in.ConditionExpression, Names: in.ExpressionAttributeNames, Values: in.ExpressionAttributeValues}
-	if err := e.CheckLegacy(request.LegacyWrite{Expected: in.Expected, Operator: in.ConditionalOperator}, false); err != nil {
-		return err
-	}
-	if a.keyed, err = normalize(in.Item); err != nil {
-		return err
-	}
-	return db.bind(a, e)
+func (db *DB) checkPut(in *dynamodb.PutItemInput, a *action) error {
+	return db.checkWrite(&wholeWrite{
+		what: "item", keyed: in.Item, table: in.TableName,
+		capacity: in.ReturnConsumedCapacity, metrics: in.ReturnItemCollectionMetrics, values: in.ReturnValues,
+		source: request.Expressions{Condition: in.ConditionExpression, Names: in.ExpressionAttributeNames, Values: in.ExpressionAttributeValues},
+		legacy: request.LegacyWrite{Expected: in.Expected, Operator: in.ConditionalOperator},
+	}, a)
 }
 
 // DeleteItem removes an item. That there is none is no error.
@@ -86,26 +73,46 @@ func (db *DB) DeleteItem(ctx context.Context, in *dynamodb.DeleteItemInput, _ ..
 	return out, nil
 }
 
-func (db *DB) checkDelete(in *dynamodb.DeleteItemInput, a *action) (err error) {
+func (db *DB) checkDelete(in *dynamodb.DeleteItemInput, a *action) error {
+	return db.checkWrite(&wholeWrite{
+		what: "key", keyed: in.Key, table: in.TableName,
+		capacity: in.ReturnConsumedCapacity, metrics: in.ReturnItemCollectionMetrics, values: in.ReturnValues,
+		source: request.Expressions{Condition: in.ConditionExpression, Names: in.ExpressionAttributeNames, Values: in.ExpressionAttributeValues},
+		legacy: request.LegacyWrite{Expected: in.Expected, Operator: in.ConditionalOperator},
+	}, a)
+}
+
+// wholeWrite is what PutItem and DeleteItem, which write whole items, have in common.
+type wholeWrite struct {
+	what     string // the name of keyed
+	keyed    item.Item
+	table    *string
+	capacity types.ReturnConsumedCapacity
+	metrics  types.ReturnItemCollectionMetrics
+	values   types.ReturnValue
+	source   request.Expressions
+	legacy   request.LegacyWrite
+}
+
+func (db *DB) checkWrite(w *wholeWrite, a *action) (err error) {
 	var c request.Members
-	if in.Key == nil {
-		c.AddNull("key")
+	if w.keyed == nil {
+		c.AddNull(w.what)
 	}
-	c.CheckReturns(in.ReturnConsumedCapacity, in.ReturnItemCollectionMetrics, in.ReturnValues)
-	if err := request.CheckTableName(in.TableName, &c); err != nil {
+	c.CheckReturns(w.capacity, w.metrics, w.values)
+	if err := request.CheckTableName(w.table, &c); err != nil {
 		return err
 	}
-	if in.ReturnValues != "" && in.ReturnValues != types.ReturnValueNone && in.ReturnValues != types.ReturnValueAllOld {
+	if w.values != "" && w.values != types.ReturnValueNone && w.values != types.ReturnValueAllOld {
 		return dynamo.Validation("ReturnValues can only be ALL_OLD or NONE")
 	}
-	e := request.Expressions{Condition: in.ConditionExpression, Names: in.ExpressionAttributeNames, Values: in.ExpressionAttributeValues}
-	if err := e.CheckLegacy(request.LegacyWrite{Expected: in.Expected, Operator: in.ConditionalOperator}, false); err != nil {
+	if err := w.source.CheckLegacy(w.legacy, false); err != nil {
 		return err
 	}
-	if a.keyed, err = normalize(in.Key); err != nil {
+	if a.keyed, err = normalize(w.keyed); err != nil {
 		return err
 	}
-	return db.bind(a, e)
+	return db.bind(a, w.source)
 }
 
 // UpdateItem changes attributes of an item, which it makes when there is none.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"strconv"
 	"time"
@@ -32,6 +33,13 @@ type demoCommand struct {
 
 // Run fills a fresh directory with the last 30 days of a made-up site, then serves it while visitors keep coming.
 func (c *demoCommand) Run(ctx context.Context, std streams, g *globals) (err error) {
+	free, err := net.Listen("tcp", c.Addr) // a busy port is told before the month is made, not after
+	if err != nil {
+		return fmt.Errorf("listen: %w; choose another with --addr", err)
+	}
+	if err := free.Close(); err != nil {
+		return err
+	}
 	dir, err := os.MkdirTemp("", "onefold-demo-")
 	if err != nil {
 		return err

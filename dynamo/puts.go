@@ -11,8 +11,8 @@ import (
 // Putter is what an API may offer beside PutItem: many of them for the price of less. The embedded engine offers it,
 // which spares its callers a goroutine and a turn of the log for each item; DynamoDB's client does not.
 type Putter interface {
-	// PutItems does what a PutItem for each input would do, all at once: each succeeds or fails by itself, with
-	// PutItem's error, in any order; only an input that repeats the key of another is put after it. When it returns, what
+	// PutItems does what a PutItem for each input would do, all at once: each is refused or done by itself,
+	// with PutItem's error, in any order, while a failure of the store may fail others with it. Only an input that repeats the key of another is put after it. When it returns, what
 	// succeeded is durable, and nothing of the inputs is kept: callers fill their maps again.
 	PutItems(ctx context.Context, ins []*dynamodb.PutItemInput) []error
 }

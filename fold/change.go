@@ -80,7 +80,7 @@ type Batch struct {
 	Read    int       // records read, wanted or not
 	Last    Sequence  // where the next read goes on: the last record read, or the After of the request
 	At      time.Time // when the last record was committed, zero if none was read
-	Tip     bool      // there was nothing more when it was read
+	Tip     bool      // nothing came: on the engine, there was nothing more; DynamoDB may answer so a little early
 	End     bool      // the shard is closed, and this was the last of it
 	Missed  bool      // changes behind After are no longer kept: they have been missed
 }

@@ -145,29 +145,39 @@ func (sh *shard) remember(missed int) {
 // getCheckpoints reads the checkpoints of shards by id. Absent ones are absent.
 func (w *Worker) getCheckpoints(ctx context.Context, ids []string) (map[string]Checkpoint, error) {
 	found := make(map[string]Checkpoint, len(ids))
-	for len(ids) > 0 {
-		n := min(len(ids), maxBatchGet)
-		keys := make([]table.Item, n)
-		for i, id := range ids[:n] {
+	keys := make([]CheckpointKey, len(ids))
+	for i, id := range ids {
+		keys[i] = CheckpointKey{Group: w.o.Group, Shard: id}
+	}
+	err := getEach(ctx, w, Checkpoints, keys, func(c Checkpoint) { found[c.Shard] = c })
+	return found, err
+}
+
+// getEach reads items of the runtime's own and hands over those that there are.
+func getEach[T, K any](ctx context.Context, w *Worker, e *table.Entity[T, K], keys []K, each func(T)) error {
+	for len(keys) > 0 {
+		n := min(len(keys), maxBatchGet)
+		encoded := make([]table.Item, n)
+		for i, k := range keys[:n] {
 			var err error
-			if keys[i], err = Checkpoints.Key(CheckpointKey{Group: w.o.Group, Shard: id}); err != nil {
-				return nil, fmt.Errorf("fold: checkpoint: %w", err)
+			if encoded[i], err = e.Key(k); err != nil {
+				return fmt.Errorf("fold: read %s: %w", e.Name(), err)
 			}
 		}
-		ids = ids[n:]
-		items, err := w.getItems(ctx, keys)
+		keys = keys[n:]
+		items, err := w.getItems(ctx, encoded)
 		if err != nil {
-			return nil, fmt.Errorf("read checkpoints: %w", err)
+			return fmt.Errorf("fold: read %s: %w", e.Name(), err)
 		}
 		for _, it := range items {
-			c, err := Checkpoints.Decode(it)
+			v, err := e.Decode(it)
 			if err != nil {
-				return nil, fmt.Errorf("fold: checkpoint: %w", err)
+				return fmt.Errorf("fold: read %s: %w", e.Name(), err)
 			}
-			found[c.Shard] = c
+			each(v)
 		}
 	}
-	return found, nil
+	return nil
 }
 
 // flushDead writes the batch's dead letters. The first letter about a change stays.

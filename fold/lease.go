@@ -140,29 +140,8 @@ func (w *Worker) putLease(ctx context.Context, l Lease, turn int64, exists bool)
 
 func (w *Worker) readLeases(ctx context.Context, keys []LeaseKey) (map[string]Lease, error) {
 	held := make(map[string]Lease, len(keys))
-	for len(keys) > 0 {
-		n := min(len(keys), maxBatchGet)
-		encoded := make([]table.Item, n)
-		for i, k := range keys[:n] {
-			var err error
-			if encoded[i], err = Leases.Key(k); err != nil {
-				return nil, fmt.Errorf("fold: lease: %w", err)
-			}
-		}
-		keys = keys[n:]
-		items, err := w.getItems(ctx, encoded)
-		if err != nil {
-			return nil, fmt.Errorf("read leases: %w", err)
-		}
-		for _, it := range items {
-			l, err := Leases.Decode(it)
-			if err != nil {
-				return nil, fmt.Errorf("fold: lease: %w", err)
-			}
-			held[l.Shard] = l
-		}
-	}
-	return held, nil
+	err := getEach(ctx, w, Leases, keys, func(l Lease) { held[l.Shard] = l })
+	return held, err
 }
 
 // releaseLeases gives this worker's leases back, so that others need not wait for their end.

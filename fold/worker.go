@@ -27,7 +27,7 @@ type Options struct {
 	Refresh      time.Duration // how often shards are listed anew; default 10 s. A finished shard is a reason, too
 	PageSize     int           // records asked for in one read, at most 1000; default 1000
 	Readers      int           // shards read at once; default 8
-	Writers      int           // items written at once; default 64
+	Writers      int           // items written at once, in multiples of 16, unless the API is a dynamo.Putter; default 64
 	Retries      int           // how often a refused request is sent again; default 8
 
 	Owner    string        // names this worker in checkpoints and leases; default host and process

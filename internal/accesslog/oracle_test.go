@@ -113,7 +113,7 @@ func TestOracle(t *testing.T) {
 	path := realLog(t)
 	python, err := exec.LookPath("python3")
 	if err != nil {
-		t.Skip("python3 is missing: testdata/oracle.json is taken as it is")
+		t.Skip("python3 is missing: install it to count the log anew; testdata/oracle.json is taken as it is")
 	}
 	got, err := exec.Command(python, "testdata/oracle.py", path).Output()
 	if err != nil {

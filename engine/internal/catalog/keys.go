@@ -54,7 +54,7 @@ func (x *Index) CheckKey(it item.Item, a Key, hash bool) error {
 	size, ok := KeySize(v, a.Type)
 	if !ok {
 		return request.Invalid("One or more parameter values were invalid: Type mismatch for Index Key %s Expected: %s Actual: %s IndexName: %s",
-			a.Name, a.Type, request.TypeOf(v), x.Name)
+			a.Name, a.Type, item.TypeName(v), x.Name)
 	}
 	if size == 0 {
 		return request.Invalid("One or more parameter values are not valid. A value specified for a secondary index key is not supported. "+
@@ -71,7 +71,7 @@ func checkItemKey(it item.Item, a Key, hash bool) error {
 	}
 	size, ok := KeySize(v, a.Type)
 	if !ok {
-		return request.Invalid("One or more parameter values were invalid: Type mismatch for key %s expected: %s actual: %s", a.Name, a.Type, request.TypeOf(v))
+		return request.Invalid("One or more parameter values were invalid: Type mismatch for key %s expected: %s actual: %s", a.Name, a.Type, item.TypeName(v))
 	}
 	return checkKeyValue(a, size, hash)
 }

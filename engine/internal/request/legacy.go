@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/onefold/onefold/engine/internal/item"
 )
 
 // Expressions are the parameters of a write besides its key or item.
@@ -108,7 +110,7 @@ func (w *Writer) update(updates map[string]types.AttributeValueUpdate) error {
 			w.clauses["REMOVE"] = append(w.clauses["REMOVE"], w.name(attr))
 		case u.Action == types.AttributeActionDelete:
 			if !isSet(u.Value) {
-				return Invalid("One or more parameter values were invalid: DELETE action with value is not supported for the type %s", TypeOf(u.Value))
+				return Invalid("One or more parameter values were invalid: DELETE action with value is not supported for the type %s", item.TypeName(u.Value))
 			}
 			w.clauses["DELETE"] = append(w.clauses["DELETE"], w.name(attr)+" "+w.value(u.Value))
 		case u.Action == types.AttributeActionAdd:
@@ -132,7 +134,7 @@ func (w *Writer) addUpdate(attr string, v types.AttributeValue) {
 }
 
 func isSet(v types.AttributeValue) bool {
-	return slices.Contains([]string{"SS", "NS", "BS"}, TypeOf(v))
+	return slices.Contains([]string{"SS", "NS", "BS"}, item.TypeName(v))
 }
 
 // sets returns the update expression; nil for none.
@@ -230,7 +232,7 @@ func (w *Writer) Compare(attr string, c types.Condition) error {
 		return Invalid("One or more parameter values were invalid: Invalid number of argument(s) for the %s ComparisonOperator", c.ComparisonOperator)
 	}
 	for _, v := range c.AttributeValueList {
-		if TypeOf(v) != TypeOf(c.AttributeValueList[0]) {
+		if item.TypeName(v) != item.TypeName(c.AttributeValueList[0]) {
 			return Invalid("One or more parameter values were invalid: AttributeValues inside AttributeValueList must be of same type")
 		}
 	}

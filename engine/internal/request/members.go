@@ -114,33 +114,6 @@ func CheckEnum[T ~string](c *Members, member string, value T, allowed ...string)
 // IsTrue reports whether an optional flag is given and true.
 func IsTrue(b *bool) bool { return b != nil && *b }
 
-// TypeOf returns DynamoDB's name of a value's type.
-func TypeOf(v types.AttributeValue) string {
-	switch v.(type) {
-	case *types.AttributeValueMemberS:
-		return "S"
-	case *types.AttributeValueMemberN:
-		return "N"
-	case *types.AttributeValueMemberB:
-		return "B"
-	case *types.AttributeValueMemberBOOL:
-		return "BOOL"
-	case *types.AttributeValueMemberNULL:
-		return "NULL"
-	case *types.AttributeValueMemberM:
-		return "M"
-	case *types.AttributeValueMemberL:
-		return "L"
-	case *types.AttributeValueMemberSS:
-		return "SS"
-	case *types.AttributeValueMemberNS:
-		return "NS"
-	case *types.AttributeValueMemberBS:
-		return "BS"
-	}
-	return ""
-}
-
 // CheckTTL checks the specification of an UpdateTimeToLive, which it returns.
 func CheckTTL(spec *types.TimeToLiveSpecification) (*types.TimeToLiveSpecification, error) {
 	var c Members

@@ -3,95 +3,52 @@ package engine
 import (
 	"github.com/onefold/onefold/dynamo"
 	"github.com/onefold/onefold/engine/internal/capacity"
-	"github.com/onefold/onefold/engine/internal/catalog"
 	"github.com/onefold/onefold/engine/internal/expr"
 	"github.com/onefold/onefold/engine/internal/item"
 	"github.com/onefold/onefold/engine/internal/request"
 	"github.com/onefold/onefold/engine/internal/row"
 )
 
-// verb says what an action does.
-type verb int
-
-const (
-	verbPut verb = iota
-	verbUpdate
-	verbDelete
-	verbCheck
-)
-
-// action is one write as a request asks for it: checked as far as that goes without the table.
+// action is one write under way.
 type action struct {
-	verb   verb
-	table  *string
-	keyed  item.Item // the whole item of a put, the key of the others
-	cond   *expr.Condition
-	update *expr.Update
-	all    bool // tell the item when the condition fails
-
-	source request.Expressions
-
+	request.Write
 	s   *schema
 	key []byte // row key
 }
 
-// bind parses the expressions of an action.
-func (db *DB) bind(a *action, e request.Expressions) error {
-	a.source = e
-	if e.Update == nil && e.Condition == nil {
-		return nil
+func actionsOf(writes []request.Write) []action {
+	actions := make([]action, len(writes))
+	for i, w := range writes {
+		actions[i].Write = w
 	}
-	b, err := expr.NewBindings(e.Names, e.Values)
-	if err != nil {
-		return asValidation(err)
-	}
-	if e.Update != nil {
-		if a.update, err = db.parser.Update(*e.Update, b); err != nil {
-			return asValidation(err)
-		}
-	}
-	if e.Condition != nil {
-		if a.cond, err = db.parser.Condition(expr.ConditionExpression, *e.Condition, b); err != nil {
-			return asValidation(err)
-		}
-	}
-	return asValidation(b.CheckUnused())
-}
-
-// normalize checks the values of an item or key and makes its numbers canonical.
-func normalize(it item.Item) (item.Item, error) {
-	n, err := item.Normalize(it)
-	if err != nil {
-		return nil, dynamo.Validation("%s", err.Error())
-	}
-	return n, nil
+	return actions
 }
 
 // resolve checks an action against its table's schema and makes the row key.
 func (a *action) resolve(c *commit, s *schema) error {
 	a.s = s
-	if a.verb == verbPut {
-		if err := s.desc.CheckItem(a.keyed); err != nil {
+	if a.Verb == request.Put {
+		if err := s.desc.CheckItem(a.Keyed); err != nil {
 			return err
 		}
-		if item.Size(a.keyed) > catalog.MaxItemBytes {
-			return dynamo.Validation("Item size has exceeded the maximum allowed size")
+		if item.Size(a.Keyed) > request.MaxItemBytes {
+			return request.Invalid(request.ItemTooLarge)
 		}
-	} else if err := s.desc.CheckKey(a.keyed); err != nil {
+	} else if err := s.desc.CheckKey(a.Keyed); err != nil {
 		return err
 	}
-	if a.update != nil {
-		if err := s.checkUpdate(a.update); err != nil {
+	if a.Update != nil {
+		if err := s.checkUpdate(a.Update); err != nil {
 			return err
 		}
 	}
-	if a.cond != nil {
-		if err := s.desc.CheckScalars(a.cond.NestedNames()); err != nil {
+	if a.Cond != nil {
+		if err := s.desc.CheckScalars(a.Cond.NestedNames()); err != nil {
 			return err
 		}
 	}
 	at := len(c.buf)
-	buf, err := s.appendItemKey(c.buf, a.keyed)
+	buf, err := s.appendItemKey(c.buf, a.Keyed)
 	if err != nil {
 		return err
 	}
@@ -112,14 +69,14 @@ func (s *schema) checkUpdate(u *expr.Update) error {
 
 // perform evaluates an action against the item as it is and stages what it changes. The caller holds the stripe.
 func (c *commit) perform(a *action) (*change, error) {
-	ch, err := c.look(a.s, a.key, a.keyed)
+	ch, err := c.look(a.s, a.key, a.Keyed)
 	if err != nil {
 		return nil, err
 	}
 	if err := a.check(ch); err != nil {
 		return nil, err
 	}
-	if a.verb == verbCheck {
+	if a.Verb == request.ConditionCheck {
 		ch.row, ch.use.Table = ch.old, capacity.WriteUnits(row.Size(ch.old))
 		return ch, nil
 	}
@@ -131,23 +88,23 @@ func (c *commit) perform(a *action) (*change, error) {
 
 // check evaluates the action's condition.
 func (a *action) check(ch *change) error {
-	if a.cond == nil {
+	if a.Cond == nil {
 		return nil
 	}
 	old, err := ch.before()
 	if err != nil {
 		return err
 	}
-	ok, err := a.cond.Eval(old)
+	ok, err := a.Cond.Eval(old)
 	if err != nil {
-		return asValidation(err)
+		return err
 	}
 	if ok {
 		return nil
 	}
 	ch.use.Table = capacity.WriteUnits(row.Size(ch.old))
 	ch.meterChange()
-	if !a.all {
+	if !a.Tell {
 		old = nil
 	}
 	return errCondition(old)
@@ -155,10 +112,10 @@ func (a *action) check(ch *change) error {
 
 // transform sets the item after the action.
 func (c *commit) transform(a *action, ch *change) error {
-	switch a.verb {
-	case verbPut:
-		c.put(ch, a.keyed)
-	case verbUpdate:
+	switch a.Verb {
+	case request.Put:
+		c.put(ch, a.Keyed)
+	case request.Update:
 		return c.updateItem(a, ch)
 	}
 	return nil
@@ -171,21 +128,21 @@ func (c *commit) updateItem(a *action, ch *change) error {
 	}
 	base := old
 	switch {
-	case a.update != nil && old == nil:
-		base, err = a.update.Create(a.keyed)
-	case a.update != nil:
-		base, err = a.update.Apply(old)
+	case a.Update != nil && old == nil:
+		base, err = a.Update.Create(a.Keyed)
+	case a.Update != nil:
+		base, err = a.Update.Apply(old)
 	case old == nil:
-		base = a.keyed
+		base = a.Keyed
 	}
 	if err != nil {
-		return asValidation(err)
+		return err
 	}
 	if err := a.s.desc.CheckIndexKeys(base); err != nil {
 		return err
 	}
 	c.put(ch, base)
-	if row.Size(ch.row) > catalog.MaxItemBytes {
+	if row.Size(ch.row) > request.MaxItemBytes {
 		return dynamo.Validation("Item size to update has exceeded the maximum allowed size")
 	}
 	return nil

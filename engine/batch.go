@@ -2,28 +2,14 @@ package engine
 
 import (
 	"context"
-	"maps"
-	"slices"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"github.com/onefold/onefold/dynamo"
 	"github.com/onefold/onefold/engine/internal/capacity"
-	"github.com/onefold/onefold/engine/internal/expr"
-	"github.com/onefold/onefold/engine/internal/item"
 	"github.com/onefold/onefold/engine/internal/request"
 	"github.com/onefold/onefold/engine/internal/stripe"
 )
-
-// DynamoDB's bounds of batches.
-const (
-	maxBatchWrites = 25
-	maxBatchGets   = 100
-	maxBatchBytes  = 16 << 20
-)
-
-const duplicateKeys = "Provided list of item keys contains duplicates"
 
 // BatchWriteItem puts and deletes up to 25 items. They are committed together, which DynamoDB does not promise; nothing
 // is ever left unprocessed.
@@ -31,10 +17,11 @@ func (db *DB) BatchWriteItem(ctx context.Context, in *dynamodb.BatchWriteItemInp
 	if err := db.begin(ctx); err != nil {
 		return nil, err
 	}
-	actions, err := checkBatchWrite(in)
+	writes, err := request.BatchWrites(in)
 	if err != nil {
 		return nil, err
 	}
+	actions := actionsOf(writes)
 	out := &dynamodb.BatchWriteItemOutput{UnprocessedItems: map[string][]types.WriteRequest{}}
 	c := db.newCommit(len(actions))
 	if err := c.performAll(actions); err != nil {
@@ -50,59 +37,9 @@ func (db *DB) BatchWriteItem(ctx context.Context, in *dynamodb.BatchWriteItemInp
 	return out, nil
 }
 
-func checkBatchWrite(in *dynamodb.BatchWriteItemInput) ([]action, error) {
-	var cs request.Members
-	cs.CheckReturns(in.ReturnConsumedCapacity, in.ReturnItemCollectionMetrics, "")
-	if err := cs.Err(); err != nil {
-		return nil, err
-	}
-	if len(in.RequestItems) == 0 {
-		return nil, dynamo.Validation("The requestItems parameter is required for BatchWriteItem")
-	}
-	var actions []action
-	bytes := 0
-	for _, table := range slices.Sorted(maps.Keys(in.RequestItems)) {
-		requests := in.RequestItems[table]
-		if len(requests) == 0 || len(requests) > maxBatchWrites {
-			cs.Add("{"+table+"=[...]}", "requestItems", "Map value must satisfy constraint: [Member must have length less than or equal to 25, Member must have length greater than or equal to 1]")
-			return nil, cs.Err()
-		}
-		for _, w := range requests {
-			a, err := batchAction(&table, w)
-			if err != nil {
-				return nil, err
-			}
-			bytes += item.Size(a.keyed)
-			actions = append(actions, a)
-		}
-	}
-	if len(actions) > maxBatchWrites {
-		return nil, dynamo.Validation("Too many items requested for the BatchWriteItem call")
-	}
-	if bytes > maxBatchBytes {
-		return nil, dynamo.Validation("Request size exceeded the maximum of 16 MB")
-	}
-	return actions, nil
-}
-
-func batchAction(table *string, w types.WriteRequest) (action, error) {
-	put, del := w.PutRequest, w.DeleteRequest
-	switch {
-	case put != nil && del != nil:
-		return action{}, dynamo.Validation("Supplied AttributeValue has more than one datatypes set, must contain exactly one of the supported datatypes")
-	case put != nil:
-		it, err := normalize(put.Item)
-		return action{verb: verbPut, table: table, keyed: it}, err
-	case del != nil:
-		key, err := normalize(del.Key)
-		return action{verb: verbDelete, table: table, keyed: key}, err
-	}
-	return action{}, dynamo.Validation("Supplied AttributeValue is empty, must contain exactly one of the supported datatypes")
-}
-
 // performAll carries out the actions of a batch, all of them on different items.
 func (c *commit) performAll(actions []action) error {
-	if err := c.resolveAll(actions, duplicateKeys, nil); err != nil {
+	if err := c.resolveAll(actions, request.DuplicateKeys, nil); err != nil {
 		return err
 	}
 	for i := range actions {
@@ -119,9 +56,9 @@ func (c *commit) performAll(actions []action) error {
 func (c *commit) resolveAll(actions []action, duplicate string, reasons []error) error {
 	schemas := map[string]*schema{}
 	for i := range actions {
-		name := request.TableName(actions[i].table)
+		name := request.TableName(actions[i].Table)
 		if schemas[name] == nil {
-			s, err := c.enter(actions[i].table)
+			s, err := c.enter(actions[i].Table)
 			if err != nil {
 				return err
 			}
@@ -131,7 +68,7 @@ func (c *commit) resolveAll(actions []action, duplicate string, reasons []error)
 	seen := make(map[string]bool, len(actions))
 	for i := range actions {
 		a := &actions[i]
-		if err := a.resolve(c, schemas[request.TableName(a.table)]); err != nil {
+		if err := a.resolve(c, schemas[request.TableName(a.Table)]); err != nil {
 			if reasons == nil {
 				return err
 			}
@@ -139,7 +76,7 @@ func (c *commit) resolveAll(actions []action, duplicate string, reasons []error)
 			continue
 		}
 		if seen[string(a.key)] {
-			return dynamo.Validation("%s", duplicate)
+			return request.Invalid("%s", duplicate)
 		}
 		seen[string(a.key)] = true
 		c.wanted = append(c.wanted, stripe.Of(a.key))
@@ -194,11 +131,13 @@ func (db *DB) BatchGetItem(ctx context.Context, in *dynamodb.BatchGetItemInput, 
 	if err := db.begin(ctx); err != nil {
 		return nil, err
 	}
-	gets, err := db.checkBatchGet(in)
+	checked, err := request.BatchGets(db.parser, in)
 	if err != nil {
 		return nil, err
 	}
+	gets := make([]tableGet, len(checked))
 	for i := range gets {
+		gets[i].Gets = checked[i]
 		if err := gets[i].resolve(db); err != nil {
 			return nil, err
 		}
@@ -218,71 +157,18 @@ func (db *DB) BatchGetItem(ctx context.Context, in *dynamodb.BatchGetItemInput, 
 
 // tableGet is the part of a batch that concerns one table.
 type tableGet struct {
-	table      string
-	s          *schema
-	keys       []item.Item
-	rows       [][]byte
-	projection *expr.Projection
-	consistent bool
-}
-
-func (db *DB) checkBatchGet(in *dynamodb.BatchGetItemInput) ([]tableGet, error) {
-	var cs request.Members
-	cs.CheckReturns(in.ReturnConsumedCapacity, "", "")
-	if err := cs.Err(); err != nil {
-		return nil, err
-	}
-	if len(in.RequestItems) == 0 {
-		return nil, dynamo.Validation("The requestItems parameter is required for BatchGetItem")
-	}
-	gets, total := make([]tableGet, 0, len(in.RequestItems)), 0
-	for _, table := range slices.Sorted(maps.Keys(in.RequestItems)) {
-		ka := in.RequestItems[table]
-		if n := len(ka.Keys); n == 0 || n > maxBatchGets {
-			bound := "less than or equal to 100"
-			if n == 0 {
-				bound = "greater than or equal to 1"
-			}
-			return nil, dynamo.Validation("1 validation error detected: Value at 'RequestItems.%s.member.Keys' failed to satisfy constraint: Member must have length %s", table, bound)
-		}
-		g, err := db.tableGet(table, ka)
-		if err != nil {
-			return nil, err
-		}
-		total += len(g.keys)
-		gets = append(gets, g)
-	}
-	if total > maxBatchGets {
-		return nil, dynamo.Validation("Too many items requested for the BatchGetItem call")
-	}
-	return gets, nil
-}
-
-func (db *DB) tableGet(table string, ka types.KeysAndAttributes) (tableGet, error) {
-	g := tableGet{table: table, consistent: request.IsTrue(ka.ConsistentRead), keys: make([]item.Item, 0, len(ka.Keys))}
-	sel := request.Selection{Projection: ka.ProjectionExpression, Names: ka.ExpressionAttributeNames, Attributes: ka.AttributesToGet}
-	if err := sel.Check(); err != nil {
-		return g, err
-	}
-	for _, key := range ka.Keys {
-		key, err := normalize(key)
-		if err != nil {
-			return g, err
-		}
-		g.keys = append(g.keys, key)
-	}
-	var err error
-	g.projection, err = db.bindProjection(sel)
-	return g, err
+	request.Gets
+	s    *schema
+	rows [][]byte
 }
 
 // resolve checks the keys against the table and refuses two of the same item.
 func (g *tableGet) resolve(db *DB) (err error) {
-	if g.s, err = db.schemaOf(&g.table); err != nil {
+	if g.s, err = db.schemaOf(&g.Table); err != nil {
 		return err
 	}
-	seen := make(map[string]bool, len(g.keys))
-	for _, key := range g.keys {
+	seen := make(map[string]bool, len(g.Keys))
+	for _, key := range g.Keys {
 		if err := g.s.desc.CheckKey(key); err != nil {
 			return err
 		}
@@ -291,7 +177,7 @@ func (g *tableGet) resolve(db *DB) (err error) {
 			return err
 		}
 		if seen[string(row)] {
-			return dynamo.Validation(duplicateKeys)
+			return request.Invalid(request.DuplicateKeys)
 		}
 		seen[string(row)] = true
 		g.rows = append(g.rows, row)
@@ -309,23 +195,23 @@ func (db *DB) batchGet(g *tableGet, in *dynamodb.BatchGetItemInput, out *dynamod
 	items := make([]map[string]types.AttributeValue, 0, len(g.rows))
 	var u capacity.Usage
 	for i, row := range g.rows {
-		if *bytes >= maxBatchBytes {
-			rest := in.RequestItems[g.table]
-			rest.Keys = in.RequestItems[g.table].Keys[i:]
-			out.UnprocessedKeys[g.table] = rest
+		if *bytes >= request.MaxBatchBytes {
+			rest := in.RequestItems[g.Table]
+			rest.Keys = in.RequestItems[g.Table].Keys[i:]
+			out.UnprocessedKeys[g.Table] = rest
 			break
 		}
-		it, size, err := seekRow(rows, row, g.projection)
+		it, size, err := seekRow(rows, row, g.Projection)
 		if err != nil {
 			return err
 		}
 		*bytes += size
-		u.Table += capacity.ReadUnits(size, g.consistent)
+		u.Table += capacity.ReadUnits(size, g.Consistent)
 		if it != nil {
 			items = append(items, it)
 		}
 	}
-	out.Responses[g.table] = items
+	out.Responses[g.Table] = items
 	g.s.meterUse(capacity.Reading, u)
 	if cc := capacity.Consumed(g.s.desc, in.ReturnConsumedCapacity, u); cc != nil {
 		out.ConsumedCapacity = append(out.ConsumedCapacity, *cc)

@@ -1,13 +1,10 @@
 package engine
 
 import (
-	"errors"
 	"fmt"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"github.com/onefold/onefold/dynamo"
-	"github.com/onefold/onefold/engine/internal/expr"
 	"github.com/onefold/onefold/engine/internal/item"
 	"github.com/onefold/onefold/engine/internal/request"
 	"github.com/onefold/onefold/engine/internal/row"
@@ -36,13 +33,4 @@ func errInUse(format string, args ...any) error {
 func errCondition(it item.Item) error {
 	msg := request.ConditionFailed
 	return &types.ConditionalCheckFailedException{Message: &msg, Item: it}
-}
-
-// asValidation turns what the core says of a request into the API's error; other errors pass.
-func asValidation(err error) error {
-	var e *expr.Error
-	if errors.As(err, &e) {
-		return dynamo.Validation("%s", e.Error())
-	}
-	return err
 }

@@ -21,7 +21,7 @@ func (db *DB) GetItem(ctx context.Context, in *dynamodb.GetItemInput, _ ...func(
 	if err := db.begin(ctx); err != nil {
 		return nil, err
 	}
-	key, proj, err := db.checkGet(in)
+	key, proj, err := request.Get(db.parser, in)
 	if err != nil {
 		return nil, err
 	}
@@ -44,43 +44,6 @@ func (db *DB) GetItem(ctx context.Context, in *dynamodb.GetItemInput, _ ...func(
 	u := capacity.Usage{Table: capacity.ReadUnits(size, request.IsTrue(in.ConsistentRead))}
 	s.meterUse(capacity.Reading, u)
 	return &dynamodb.GetItemOutput{Item: it, ConsumedCapacity: capacity.Consumed(s.desc, in.ReturnConsumedCapacity, u)}, nil
-}
-
-func (db *DB) checkGet(in *dynamodb.GetItemInput) (item.Item, *expr.Projection, error) {
-	var c request.Members
-	if in.Key == nil {
-		c.AddNull("key")
-	}
-	c.CheckReturns(in.ReturnConsumedCapacity, "", "")
-	if err := request.CheckTableName(in.TableName, &c); err != nil {
-		return nil, nil, err
-	}
-	sel := request.Selection{Projection: in.ProjectionExpression, Names: in.ExpressionAttributeNames, Attributes: in.AttributesToGet}
-	if err := sel.Check(); err != nil {
-		return nil, nil, err
-	}
-	key, err := normalize(in.Key)
-	if err != nil {
-		return nil, nil, err
-	}
-	proj, err := db.bindProjection(sel)
-	return key, proj, err
-}
-
-// bindProjection parses a projection; nil for none.
-func (db *DB) bindProjection(sel request.Selection) (*expr.Projection, error) {
-	if sel.Projection == nil {
-		return nil, nil
-	}
-	b, err := expr.NewBindings(sel.Names, nil)
-	if err != nil {
-		return nil, asValidation(err)
-	}
-	proj, err := db.parser.Projection(*sel.Projection, b)
-	if err != nil {
-		return nil, asValidation(err)
-	}
-	return proj, asValidation(b.CheckUnused())
 }
 
 // fetch reads one item, projected, and its whole size in bytes; nil when there is none.

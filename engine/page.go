@@ -111,7 +111,7 @@ func (db *DB) evaluate(r *pageRequest, p *page, key, value []byte) (int, error) 
 	if r.filter != nil {
 		ok, err := r.filter.Eval(it)
 		if err != nil {
-			return 0, asValidation(err)
+			return 0, err
 		}
 		if !ok {
 			return size, nil

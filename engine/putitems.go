@@ -34,11 +34,11 @@ func (db *DB) PutItems(ctx context.Context, ins []*dynamodb.PutItemInput) []erro
 	errs := make([]error, len(ins))
 	puts := make([]put, 0, len(ins))
 	for i, in := range ins {
-		p := put{at: i, action: action{verb: verbPut, table: in.TableName, all: in.ReturnValuesOnConditionCheckFailure == allOldOnFailure}}
+		p := put{at: i}
 		if errs[i] = db.begin(ctx); errs[i] != nil {
 			continue
 		}
-		if errs[i] = db.checkPut(in, &p.action); errs[i] == nil {
+		if errs[i] = p.CheckPut(db.parser, in); errs[i] == nil {
 			puts = append(puts, p)
 		}
 	}
@@ -63,7 +63,7 @@ func (db *DB) PutItems(ctx context.Context, ins []*dynamodb.PutItemInput) []erro
 func putsOf(puts []put) int {
 	n, bytes := 0, 0
 	for n < min(len(puts), putsOfCommit) && bytes < bytesOfCommit {
-		bytes += item.Size(puts[n].keyed)
+		bytes += item.Size(puts[n].Keyed)
 		n++
 	}
 	return n
@@ -85,12 +85,12 @@ type puttingCommit struct {
 func (db *DB) putSome(puts []put, errs []error) (pc *puttingCommit, left []put) {
 	n := putsOf(puts)
 	pc = &puttingCommit{commit: db.newCommit(n)}
-	table := request.TableName(puts[0].table)
-	s, err := pc.enter(puts[0].table)
+	table := request.TableName(puts[0].Table)
+	s, err := pc.enter(puts[0].Table)
 	chosen := make([]*put, 0, n)
 	for i := range puts[:n] {
 		p := &puts[i]
-		if request.TableName(p.table) != table {
+		if request.TableName(p.Table) != table {
 			left = append(left, *p)
 			continue
 		}

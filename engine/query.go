@@ -54,7 +54,7 @@ func (q *readParams) partition(r *pageRequest, keys *expr.KeyCondition) error {
 	}
 	value, cond, err := keys.Resolve(hash.Name, rng.Name)
 	if err != nil {
-		return asValidation(err)
+		return err
 	}
 	if err := checkKeyOperand(value, hash, true); err != nil {
 		return err
@@ -146,7 +146,7 @@ func (q *readParams) startAfter(r *pageRequest, partition []byte, narrowed bool)
 
 // startRow returns the row key that an ExclusiveStartKey names.
 func (r *pageRequest) startRow(start item.Item, invalid string) ([]byte, error) {
-	start, err := normalize(start)
+	start, err := request.Normalize(start)
 	if err != nil {
 		return nil, err
 	}

@@ -41,25 +41,25 @@ func (q *readParams) bind(db *DB, r *pageRequest) (*expr.KeyCondition, error) {
 	}
 	b, err := expr.NewBindings(q.Names, q.Values)
 	if err != nil {
-		return nil, asValidation(err)
+		return nil, err
 	}
 	var keys *expr.KeyCondition
 	if q.KeyCondition != nil {
 		if keys, err = db.parser.KeyCondition(*q.KeyCondition, b); err != nil {
-			return nil, asValidation(err)
+			return nil, err
 		}
 	}
 	if q.Filter != nil {
 		if r.filter, err = db.parser.Condition(expr.FilterExpression, *q.Filter, b); err != nil {
-			return nil, asValidation(err)
+			return nil, err
 		}
 	}
 	if q.Projection != nil {
 		if r.projection, err = db.parser.Projection(*q.Projection, b); err != nil {
-			return nil, asValidation(err)
+			return nil, err
 		}
 	}
-	return keys, asValidation(b.CheckUnused())
+	return keys, b.CheckUnused()
 }
 
 // checkTarget checks what depends on the table and finds the index.

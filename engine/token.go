@@ -3,8 +3,6 @@ package engine
 import (
 	"crypto/sha256"
 	"encoding/binary"
-	"maps"
-	"slices"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -12,8 +10,6 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 
 	"github.com/onefold/onefold/engine/internal/capacity"
-	"github.com/onefold/onefold/engine/internal/item"
-	"github.com/onefold/onefold/engine/internal/request"
 	"github.com/onefold/onefold/engine/internal/row"
 	"github.com/onefold/onefold/engine/internal/stripe"
 )
@@ -62,7 +58,7 @@ func (c *commit) lockToken(key []byte) {
 // repeated answers a transaction that was committed before: nothing is written, and it costs what reading would.
 func (c *commit) repeated(in *dynamodb.TransactWriteItemsInput, actions []action) (*dynamodb.TransactWriteItemsOutput, error) {
 	for i := range actions {
-		ch, err := c.look(actions[i].s, actions[i].key, actions[i].keyed)
+		ch, err := c.look(actions[i].s, actions[i].key, actions[i].Keyed)
 		if err != nil {
 			return nil, c.abandon(err)
 		}
@@ -74,45 +70,6 @@ func (c *commit) repeated(in *dynamodb.TransactWriteItemsInput, actions []action
 		return nil, err
 	}
 	return out, nil
-}
-
-// digest is a hash of a transaction in canonical form: maps sorted, numbers normalised.
-func digest(actions []action) [sha256.Size]byte {
-	var b []byte
-	text := func(s string) { b = row.AppendSized(b, []byte(s)) }
-	for i := range actions {
-		a := &actions[i]
-		b = append(b, byte(a.verb))
-		text(request.TableName(a.table))
-		b = item.Append(b, a.keyed)
-		e := a.source
-		for _, src := range []*string{e.Update, e.Condition} {
-			if src == nil {
-				b = append(b, 0)
-				continue
-			}
-			b = append(b, 1)
-			text(*src)
-		}
-		for _, name := range slices.Sorted(maps.Keys(e.Names)) {
-			text(name)
-			text(e.Names[name])
-		}
-		b = item.Append(b, canonicalValues(e.Values))
-		if a.all {
-			b = append(b, 1)
-		}
-	}
-	return sha256.Sum256(b)
-}
-
-// canonicalValues are the values of a request that has been checked.
-func canonicalValues(values map[string]types.AttributeValue) item.Item {
-	n, err := item.Normalize(values)
-	if err != nil {
-		return values
-	}
-	return n
 }
 
 // dropTokens forgets tokens that have lapsed, at most so many, and returns how many.

@@ -6,10 +6,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"github.com/onefold/onefold/dynamo"
 	"github.com/onefold/onefold/engine/internal/capacity"
 	"github.com/onefold/onefold/engine/internal/item"
-	"github.com/onefold/onefold/engine/internal/request"
 	"github.com/onefold/onefold/engine/internal/row"
 	"github.com/onefold/onefold/engine/internal/stripe"
 )
@@ -19,8 +17,8 @@ func (db *DB) PutItem(ctx context.Context, in *dynamodb.PutItemInput, _ ...func(
 	if err := db.begin(ctx); err != nil {
 		return nil, err
 	}
-	a := action{verb: verbPut, table: in.TableName, all: in.ReturnValuesOnConditionCheckFailure == allOldOnFailure}
-	if err := db.checkPut(in, &a); err != nil {
+	var a action
+	if err := a.CheckPut(db.parser, in); err != nil {
 		return nil, err
 	}
 	out := new(dynamodb.PutItemOutput)
@@ -38,24 +36,13 @@ func (db *DB) PutItem(ctx context.Context, in *dynamodb.PutItemInput, _ ...func(
 	return out, nil
 }
 
-const allOldOnFailure = types.ReturnValuesOnConditionCheckFailureAllOld
-
-func (db *DB) checkPut(in *dynamodb.PutItemInput, a *action) error {
-	return db.checkWrite(&wholeWrite{
-		what: "item", keyed: in.Item, table: in.TableName,
-		capacity: in.ReturnConsumedCapacity, metrics: in.ReturnItemCollectionMetrics, values: in.ReturnValues,
-		source: request.Expressions{Condition: in.ConditionExpression, Names: in.ExpressionAttributeNames, Values: in.ExpressionAttributeValues},
-		legacy: request.LegacyWrite{Expected: in.Expected, Operator: in.ConditionalOperator},
-	}, a)
-}
-
 // DeleteItem removes an item. That there is none is no error.
 func (db *DB) DeleteItem(ctx context.Context, in *dynamodb.DeleteItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.DeleteItemOutput, error) {
 	if err := db.begin(ctx); err != nil {
 		return nil, err
 	}
-	a := action{verb: verbDelete, table: in.TableName, all: in.ReturnValuesOnConditionCheckFailure == allOldOnFailure}
-	if err := db.checkDelete(in, &a); err != nil {
+	var a action
+	if err := a.CheckDelete(db.parser, in); err != nil {
 		return nil, err
 	}
 	out := new(dynamodb.DeleteItemOutput)
@@ -73,55 +60,13 @@ func (db *DB) DeleteItem(ctx context.Context, in *dynamodb.DeleteItemInput, _ ..
 	return out, nil
 }
 
-func (db *DB) checkDelete(in *dynamodb.DeleteItemInput, a *action) error {
-	return db.checkWrite(&wholeWrite{
-		what: "key", keyed: in.Key, table: in.TableName,
-		capacity: in.ReturnConsumedCapacity, metrics: in.ReturnItemCollectionMetrics, values: in.ReturnValues,
-		source: request.Expressions{Condition: in.ConditionExpression, Names: in.ExpressionAttributeNames, Values: in.ExpressionAttributeValues},
-		legacy: request.LegacyWrite{Expected: in.Expected, Operator: in.ConditionalOperator},
-	}, a)
-}
-
-// wholeWrite is what PutItem and DeleteItem, which write whole items, have in common.
-type wholeWrite struct {
-	what     string // the name of keyed
-	keyed    item.Item
-	table    *string
-	capacity types.ReturnConsumedCapacity
-	metrics  types.ReturnItemCollectionMetrics
-	values   types.ReturnValue
-	source   request.Expressions
-	legacy   request.LegacyWrite
-}
-
-func (db *DB) checkWrite(w *wholeWrite, a *action) (err error) {
-	var c request.Members
-	if w.keyed == nil {
-		c.AddNull(w.what)
-	}
-	c.CheckReturns(w.capacity, w.metrics, w.values)
-	if err := request.CheckTableName(w.table, &c); err != nil {
-		return err
-	}
-	if w.values != "" && w.values != types.ReturnValueNone && w.values != types.ReturnValueAllOld {
-		return dynamo.Validation("ReturnValues can only be ALL_OLD or NONE")
-	}
-	if err := w.source.CheckLegacy(w.legacy, false); err != nil {
-		return err
-	}
-	if a.keyed, err = normalize(w.keyed); err != nil {
-		return err
-	}
-	return db.bind(a, w.source)
-}
-
 // UpdateItem changes attributes of an item, which it makes when there is none.
 func (db *DB) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error) {
 	if err := db.begin(ctx); err != nil {
 		return nil, err
 	}
-	a := action{verb: verbUpdate, table: in.TableName, all: in.ReturnValuesOnConditionCheckFailure == allOldOnFailure}
-	if err := db.checkUpdateInput(in, &a); err != nil {
+	var a action
+	if err := a.CheckUpdate(db.parser, in); err != nil {
 		return nil, err
 	}
 	out := new(dynamodb.UpdateItemOutput)
@@ -137,25 +82,6 @@ func (db *DB) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput, _ ..
 	return out, nil
 }
 
-func (db *DB) checkUpdateInput(in *dynamodb.UpdateItemInput, a *action) (err error) {
-	var c request.Members
-	if in.Key == nil {
-		c.AddNull("key")
-	}
-	c.CheckReturns(in.ReturnConsumedCapacity, in.ReturnItemCollectionMetrics, in.ReturnValues)
-	if err := request.CheckTableName(in.TableName, &c); err != nil {
-		return err
-	}
-	e := request.Expressions{Update: in.UpdateExpression, Condition: in.ConditionExpression, Names: in.ExpressionAttributeNames, Values: in.ExpressionAttributeValues}
-	if err := e.CheckLegacy(request.LegacyWrite{Updates: in.AttributeUpdates, Expected: in.Expected, Operator: in.ConditionalOperator}, true); err != nil {
-		return err
-	}
-	if a.keyed, err = normalize(in.Key); err != nil {
-		return err
-	}
-	return db.bind(a, e)
-}
-
 // returned is what an update answers with: the whole item, or only what the update has touched, before or after.
 func (a *action) returned(ch *change, how types.ReturnValue) (item.Item, error) {
 	image := ch.old
@@ -168,10 +94,10 @@ func (a *action) returned(ch *change, how types.ReturnValue) (item.Item, error) 
 	if err != nil || it == nil || how == types.ReturnValueAllOld || how == types.ReturnValueAllNew {
 		return it, err
 	}
-	if a.update == nil {
+	if a.Update == nil {
 		return nil, nil
 	}
-	if it = a.update.Project(it); len(it) == 0 {
+	if it = a.Update.Project(it); len(it) == 0 {
 		return nil, nil
 	}
 	return it, nil
@@ -180,7 +106,7 @@ func (a *action) returned(ch *change, how types.ReturnValue) (item.Item, error) 
 // write performs one action. answer is called once the change is visible, before it is on disk.
 func (db *DB) write(a *action, answer func(*change) error) error {
 	c := db.newCommit(1)
-	s, err := c.enter(a.table)
+	s, err := c.enter(a.Table)
 	if err != nil {
 		return c.abandon(err)
 	}

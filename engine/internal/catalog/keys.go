@@ -9,7 +9,6 @@ import (
 
 // DynamoDB's bounds, in bytes.
 const (
-	MaxItemBytes  = 400 << 10
 	maxHashBytes  = 2048
 	maxRangeBytes = 1024
 )

@@ -7,7 +7,11 @@
 // refused, except an update for what it finds in the item.
 package expr
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/aws/smithy-go"
+)
 
 // Kind is the parameter that an expression came in, as it appears in messages.
 type Kind string
@@ -44,6 +48,18 @@ func (e *Error) Error() string {
 	}
 	return "Invalid " + string(e.Kind) + ": " + e.Reason
 }
+
+// An Error is the API's ValidationException as it stands, which smithy.APIError makes it.
+var _ smithy.APIError = (*Error)(nil)
+
+// ErrorCode implements smithy.APIError.
+func (e *Error) ErrorCode() string { return "ValidationException" }
+
+// ErrorMessage implements smithy.APIError.
+func (e *Error) ErrorMessage() string { return e.Error() }
+
+// ErrorFault implements smithy.APIError.
+func (e *Error) ErrorFault() smithy.ErrorFault { return smithy.FaultClient }
 
 func refuse(kind Kind, format string, args ...any) error {
 	return &Error{Kind: kind, Reason: fmt.Sprintf(format, args...)}

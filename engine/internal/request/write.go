@@ -1,0 +1,147 @@
+package request
+
+import (
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/onefold/onefold/engine/internal/expr"
+	"github.com/onefold/onefold/engine/internal/item"
+)
+
+// Verb says what a Write does.
+type Verb byte
+
+// The verbs of writes.
+const (
+	Put Verb = iota
+	Update
+	Delete
+	ConditionCheck
+)
+
+// Write is one write as a request asks for it: checked as far as that goes without the table.
+type Write struct {
+	Verb   Verb
+	Table  *string
+	Keyed  item.Item // the whole item of a put, the key of the others
+	Cond   *expr.Condition
+	Update *expr.Update
+	Tell   bool // the item, when the condition fails
+
+	Source Expressions
+}
+
+// bind parses the expressions of a write.
+func (w *Write) bind(p *expr.Parser, e Expressions) error {
+	w.Source = e
+	if e.Update == nil && e.Condition == nil {
+		return nil
+	}
+	b, err := expr.NewBindings(e.Names, e.Values)
+	if err != nil {
+		return err
+	}
+	if e.Update != nil {
+		if w.Update, err = p.Update(*e.Update, b); err != nil {
+			return err
+		}
+	}
+	if e.Condition != nil {
+		if w.Cond, err = p.Condition(expr.ConditionExpression, *e.Condition, b); err != nil {
+			return err
+		}
+	}
+	return b.CheckUnused()
+}
+
+// tell sets whether the item is told when the condition fails.
+func (w *Write) tell(how types.ReturnValuesOnConditionCheckFailure) {
+	w.Tell = how == types.ReturnValuesOnConditionCheckFailureAllOld
+}
+
+// Normalize checks the values of an item or key and makes its numbers canonical.
+func Normalize(it item.Item) (item.Item, error) {
+	n, err := item.Normalize(it)
+	if err != nil {
+		return nil, Invalid("%s", err.Error())
+	}
+	return n, nil
+}
+
+// CheckPut makes the write of a PutItem.
+func (w *Write) CheckPut(p *expr.Parser, in *dynamodb.PutItemInput) error {
+	w.Verb, w.Table = Put, in.TableName
+	w.tell(in.ReturnValuesOnConditionCheckFailure)
+	return w.checkWhole(p, &wholeWrite{
+		what: "item", keyed: in.Item,
+		capacity: in.ReturnConsumedCapacity, metrics: in.ReturnItemCollectionMetrics, values: in.ReturnValues,
+		source: Expressions{Condition: in.ConditionExpression, Names: in.ExpressionAttributeNames, Values: in.ExpressionAttributeValues},
+		legacy: LegacyWrite{Expected: in.Expected, Operator: in.ConditionalOperator},
+	})
+}
+
+// CheckDelete makes the write of a DeleteItem.
+func (w *Write) CheckDelete(p *expr.Parser, in *dynamodb.DeleteItemInput) error {
+	w.Verb, w.Table = Delete, in.TableName
+	w.tell(in.ReturnValuesOnConditionCheckFailure)
+	return w.checkWhole(p, &wholeWrite{
+		what: "key", keyed: in.Key,
+		capacity: in.ReturnConsumedCapacity, metrics: in.ReturnItemCollectionMetrics, values: in.ReturnValues,
+		source: Expressions{Condition: in.ConditionExpression, Names: in.ExpressionAttributeNames, Values: in.ExpressionAttributeValues},
+		legacy: LegacyWrite{Expected: in.Expected, Operator: in.ConditionalOperator},
+	})
+}
+
+// wholeWrite is what PutItem and DeleteItem, which write whole items, have in common.
+type wholeWrite struct {
+	what     string // the name of keyed
+	keyed    item.Item
+	capacity types.ReturnConsumedCapacity
+	metrics  types.ReturnItemCollectionMetrics
+	values   types.ReturnValue
+	source   Expressions
+	legacy   LegacyWrite
+}
+
+func (w *Write) checkWhole(p *expr.Parser, in *wholeWrite) (err error) {
+	var c Members
+	if in.keyed == nil {
+		c.AddNull(in.what)
+	}
+	c.CheckReturns(in.capacity, in.metrics, in.values)
+	if err := CheckTableName(w.Table, &c); err != nil {
+		return err
+	}
+	if in.values != "" && in.values != types.ReturnValueNone && in.values != types.ReturnValueAllOld {
+		return Invalid("ReturnValues can only be ALL_OLD or NONE")
+	}
+	if err := in.source.CheckLegacy(in.legacy, false); err != nil {
+		return err
+	}
+	if w.Keyed, err = Normalize(in.keyed); err != nil {
+		return err
+	}
+	return w.bind(p, in.source)
+}
+
+// CheckUpdate makes the write of an UpdateItem.
+func (w *Write) CheckUpdate(p *expr.Parser, in *dynamodb.UpdateItemInput) (err error) {
+	w.Verb, w.Table = Update, in.TableName
+	w.tell(in.ReturnValuesOnConditionCheckFailure)
+	var c Members
+	if in.Key == nil {
+		c.AddNull("key")
+	}
+	c.CheckReturns(in.ReturnConsumedCapacity, in.ReturnItemCollectionMetrics, in.ReturnValues)
+	if err := CheckTableName(in.TableName, &c); err != nil {
+		return err
+	}
+	e := Expressions{Update: in.UpdateExpression, Condition: in.ConditionExpression, Names: in.ExpressionAttributeNames, Values: in.ExpressionAttributeValues}
+	if err := e.CheckLegacy(LegacyWrite{Updates: in.AttributeUpdates, Expected: in.Expected, Operator: in.ConditionalOperator}, true); err != nil {
+		return err
+	}
+	if w.Keyed, err = Normalize(in.Key); err != nil {
+		return err
+	}
+	return w.bind(p, e)
+}

@@ -107,7 +107,7 @@ func (a *action) check(ch *change) error {
 	if !a.Tell {
 		old = nil
 	}
-	return errCondition(old)
+	return request.FailedCondition(old)
 }
 
 // transform sets the item after the action.

@@ -148,6 +148,6 @@ func (db *DB) finishBackfill(t *table, began *schema) error {
 	if err := db.putTable(db.store.NewBatch(), d); err != nil {
 		return err
 	}
-	db.publish(t, d)
+	t.schema.Store(newSchema(t, d, s.stream, s.arn))
 	return nil
 }

@@ -2,9 +2,7 @@ package engine
 
 import (
 	"context"
-	"crypto/rand"
 	"encoding/binary"
-	"encoding/hex"
 	"fmt"
 	"time"
 
@@ -12,7 +10,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/cockroachdb/pebble/v2"
 
-	"github.com/onefold/onefold/dynamo"
 	"github.com/onefold/onefold/engine/internal/catalog"
 	"github.com/onefold/onefold/engine/internal/request"
 	"github.com/onefold/onefold/engine/internal/row"
@@ -23,23 +20,24 @@ func (db *DB) CreateTable(ctx context.Context, in *dynamodb.CreateTableInput, _ 
 	if err := db.begin(ctx); err != nil {
 		return nil, err
 	}
-	d, err := catalog.NewTable(in)
+	c, err := catalog.NewTable(in)
 	if err != nil {
 		return nil, err
 	}
+	d := c.Table
 	db.control.Lock()
 	defer db.control.Unlock()
 	if (*db.tables.Load())[d.Name] != nil {
-		return nil, errInUse("Table already exists: %s", d.Name)
+		return nil, request.TableExists(d.Name)
 	}
 	now := db.now().UnixMilli()
-	d.ID, d.Created, d.UUID = db.takeID(), now, newUUID()
+	d.ID, d.Created, d.UUID = db.takeID(), now, catalog.NewUUID()
 	for i := range d.Indexes {
 		d.Indexes[i].ID = db.takeID()
 	}
 	batch := db.store.NewBatch()
-	if spec := in.StreamSpecification; spec != nil && request.IsTrue(spec.StreamEnabled) {
-		if err := db.openStream(batch, d, spec.StreamViewType); err != nil {
+	if c.Open != "" {
+		if err := db.openStream(batch, d, c.Open); err != nil {
 			return nil, joinClose(err, batch)
 		}
 	}
@@ -85,11 +83,6 @@ func (db *DB) commitControl(batch *pebble.Batch) error {
 
 // openStream adds a new stream to a descriptor and to the batch, and publishes it. The caller holds control.
 func (db *DB) openStream(batch *pebble.Batch, d *catalog.Table, view types.StreamViewType) error {
-	switch view {
-	case types.StreamViewTypeKeysOnly, types.StreamViewTypeNewImage, types.StreamViewTypeOldImage, types.StreamViewTypeNewAndOldImages:
-	default:
-		return dynamo.Validation("One or more parameter values were invalid: StreamViewType is required when StreamEnabled is true")
-	}
 	now := db.now()
 	db.order.Lock()
 	first := db.seq + 1
@@ -124,12 +117,4 @@ func streamLabel(now time.Time, streams map[uint32]*stream, table string) string
 		}
 		now = now.Add(time.Millisecond)
 	}
-}
-
-func newUUID() string {
-	var b [16]byte
-	_, _ = rand.Read(b[:]) // never fails, says its documentation
-	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
-	h := hex.EncodeToString(b[:])
-	return h[:8] + "-" + h[8:12] + "-" + h[12:16] + "-" + h[16:20] + "-" + h[20:]
 }

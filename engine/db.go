@@ -271,11 +271,11 @@ func (db *DB) begin(ctx context.Context) error {
 func (db *DB) schemaOf(name *string) (*schema, error) {
 	t := (*db.tables.Load())[request.TableName(name)]
 	if t == nil {
-		return nil, errNoTable()
+		return nil, request.NoTable()
 	}
 	s := t.schema.Load()
 	if s == nil {
-		return nil, errNoTable()
+		return nil, request.NoTable()
 	}
 	return s, nil
 }
@@ -284,13 +284,13 @@ func (db *DB) schemaOf(name *string) (*schema, error) {
 func (db *DB) enter(name *string) (*schema, error) {
 	t := (*db.tables.Load())[request.TableName(name)]
 	if t == nil {
-		return nil, errNoTable()
+		return nil, request.NoTable()
 	}
 	t.gate.RLock()
 	s := t.schema.Load()
 	if s == nil {
 		t.gate.RUnlock()
-		return nil, errNoTable()
+		return nil, request.NoTable()
 	}
 	return s, nil
 }

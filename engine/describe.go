@@ -1,13 +1,10 @@
 package engine
 
 import (
-	"cmp"
 	"context"
 	"encoding/binary"
 	"maps"
 	"slices"
-	"strconv"
-	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -42,83 +39,28 @@ func (db *DB) named(name *string) (*table, error) {
 	}
 	t := (*db.tables.Load())[request.TableName(name)]
 	if t == nil || t.schema.Load() == nil {
-		return nil, errNoTableNamed(request.TableName(name))
+		return nil, request.NoTableNamed(request.TableName(name))
 	}
 	return t, nil
 }
 
 func (db *DB) describe(t *table) *types.TableDescription {
 	s := t.schema.Load()
-	d := s.desc
-	created := time.UnixMilli(d.Created).UTC()
-	arn, id, name := s.arn, d.UUID, d.Name
-	items, bytes := max(0, t.items.Load()), max(0, t.bytes.Load())
-	guarded := d.Guarded
-	td := &types.TableDescription{
-		TableName: &name, TableArn: &arn, TableId: &id, TableStatus: types.TableStatusActive, CreationDateTime: &created,
-		KeySchema: catalog.KeySchema(d.Hash, d.Range), AttributeDefinitions: d.AttributeDefinitions(), ItemCount: &items, TableSizeBytes: &bytes,
-		ProvisionedThroughput: catalog.Throughput(d.Read, d.Write), DeletionProtectionEnabled: &guarded,
+	var latest *catalog.Stream
+	var arn string
+	if st := (*db.streams.Load())[s.desc.Latest]; st != nil {
+		latest = st.desc.Load()
+		arn = db.streamARN(latest)
 	}
-	if d.Billing == types.BillingModePayPerRequest {
-		td.BillingModeSummary = &types.BillingModeSummary{BillingMode: d.Billing, LastUpdateToPayPerRequestDateTime: &created}
-	}
-	if d.Class != "" {
-		td.TableClassSummary = &types.TableClassSummary{TableClass: d.Class}
-	}
-	db.describeStream(td, d)
-	for _, x := range s.indexes {
-		x.desc.Describe(td)
-	}
-	return td
+	return s.desc.Describe(s.arn, max(0, t.items.Load()), max(0, t.bytes.Load()), latest, arn)
 }
-
-func (db *DB) describeStream(td *types.TableDescription, d *catalog.Table) {
-	st := (*db.streams.Load())[d.Latest]
-	if st == nil {
-		return
-	}
-	label, arn := st.desc.Load().Label, db.streamARN(st.desc.Load())
-	td.LatestStreamLabel, td.LatestStreamArn = &label, &arn
-	if d.Stream != 0 {
-		on := true
-		td.StreamSpecification = &types.StreamSpecification{StreamEnabled: &on, StreamViewType: st.view}
-	}
-}
-
-const maxListTables = 100
 
 // ListTables returns the names of the tables in ascending order, at most 100 a page.
 func (db *DB) ListTables(ctx context.Context, in *dynamodb.ListTablesInput, _ ...func(*dynamodb.Options)) (*dynamodb.ListTablesOutput, error) {
 	if err := db.begin(ctx); err != nil {
 		return nil, err
 	}
-	limit := maxListTables
-	if in.Limit != nil {
-		var c request.Members
-		limit = int(*in.Limit)
-		if limit < 1 {
-			c.Add(strconv.Itoa(limit), "limit", "Member must have value greater than or equal to 1")
-		} else if limit > maxListTables {
-			c.Add(strconv.Itoa(limit), "limit", "Member must have value less than or equal to 100")
-		}
-		if err := c.Err(); err != nil {
-			return nil, err
-		}
-	}
-	names := slices.Sorted(maps.Keys(*db.tables.Load()))
-	if in.ExclusiveStartTableName != nil {
-		i, found := slices.BinarySearchFunc(names, *in.ExclusiveStartTableName, cmp.Compare[string])
-		if found {
-			i++
-		}
-		names = names[i:]
-	}
-	out := &dynamodb.ListTablesOutput{TableNames: names}
-	if len(names) > limit {
-		out.TableNames = names[:limit]
-		out.LastEvaluatedTableName = &names[limit-1]
-	}
-	return out, nil
+	return request.PageOfTables(in, slices.Sorted(maps.Keys(*db.tables.Load())))
 }
 
 // DeleteTable removes a table with its items and indexes. Its stream stays readable until it is trimmed.

@@ -9,7 +9,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"github.com/onefold/onefold/dynamo"
 	"github.com/onefold/onefold/engine/internal/request"
 	"github.com/onefold/onefold/engine/internal/row"
 	"github.com/onefold/onefold/engine/internal/stripe"
@@ -30,23 +29,11 @@ func (db *DB) UpdateTimeToLive(ctx context.Context, in *dynamodb.UpdateTimeToLiv
 	if err != nil {
 		return nil, err
 	}
-	u := tableUpdate{db: db, t: t, d: t.schema.Load().desc.Clone()}
-	switch on := request.IsTrue(spec.Enabled); {
-	case on && u.d.TTL == *spec.AttributeName:
-		return nil, dynamo.Validation("TimeToLive is already enabled")
-	case on && u.d.TTL != "":
-		return nil, dynamo.Validation("TimeToLive is active on a different AttributeName: current AttributeName is %s", u.d.TTL)
-	case !on && u.d.TTL == "":
-		return nil, dynamo.Validation("TimeToLive is already disabled")
-	case !on && u.d.TTL != *spec.AttributeName:
-		return nil, dynamo.Validation("TimeToLive is active on a different AttributeName: current AttributeName is %s", u.d.TTL)
-	case on:
-		u.d.TTL, u.d.Filling, u.fill = *spec.AttributeName, true, true
-	default:
-		u.d.TTL, u.d.Filling = "", false
+	c := db.change(t)
+	if err := c.SetTTL(spec); err != nil {
+		return nil, err
 	}
-	u.batch = db.store.NewBatch()
-	if err := u.commit(); err != nil {
+	if err := db.commitChange(t, c); err != nil {
 		return nil, err
 	}
 	return &dynamodb.UpdateTimeToLiveOutput{TimeToLiveSpecification: spec}, nil

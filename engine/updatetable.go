@@ -3,15 +3,12 @@ package engine
 import (
 	"context"
 	"encoding/binary"
-	"slices"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/cockroachdb/pebble/v2"
 
-	"github.com/onefold/onefold/dynamo"
 	"github.com/onefold/onefold/engine/internal/catalog"
-	"github.com/onefold/onefold/engine/internal/request"
 	"github.com/onefold/onefold/engine/internal/row"
 )
 
@@ -27,11 +24,11 @@ func (db *DB) UpdateTable(ctx context.Context, in *dynamodb.UpdateTableInput, _ 
 	if err != nil {
 		return nil, err
 	}
-	u := tableUpdate{db: db, t: t, d: t.schema.Load().desc.Clone(), batch: db.store.NewBatch()}
-	if err := u.apply(in); err != nil {
-		return nil, joinClose(err, u.batch)
+	c := db.change(t)
+	if err := c.Update(in); err != nil {
+		return nil, err
 	}
-	if err := u.commit(); err != nil {
+	if err := db.commitChange(t, c); err != nil {
 		return nil, err
 	}
 	desc := db.describe(t)
@@ -39,191 +36,52 @@ func (db *DB) UpdateTable(ctx context.Context, in *dynamodb.UpdateTableInput, _ 
 	return &dynamodb.UpdateTableOutput{TableDescription: desc}, nil
 }
 
-// tableUpdate is a change of a descriptor under way. Whoever makes one holds DB.control.
-type tableUpdate struct {
-	db      *DB
-	t       *table
-	d       *catalog.Table
-	batch   *pebble.Batch
-	stop    bool // the stream ends
-	fill    bool // rows are to be made for existing items
-	dropped []uint32
+// change begins a change of a table. The caller holds control.
+func (db *DB) change(t *table) *catalog.Change {
+	return &catalog.Change{Table: t.schema.Load().desc.Clone(), TakeID: db.takeID}
 }
 
-func (u *tableUpdate) apply(in *dynamodb.UpdateTableInput) error {
-	if in.BillingMode == "" && in.ProvisionedThroughput == nil && in.StreamSpecification == nil && in.GlobalSecondaryIndexUpdates == nil &&
-		in.DeletionProtectionEnabled == nil && in.TableClass == "" {
-		return dynamo.Validation("At least one of ProvisionedThroughput, BillingMode, UpdateStreamEnabled, GlobalSecondaryIndexUpdates or SSESpecification or ReplicaUpdates is required")
+// commitChange writes the descriptor and publishes the schema while no write is under way, then starts the backfill. The
+// caller holds control.
+func (db *DB) commitChange(t *table, c *catalog.Change) error {
+	t.gate.Lock()
+	defer t.gate.Unlock()
+	d, batch := c.Table, db.store.NewBatch()
+	if err := db.stageChange(batch, c); err != nil {
+		return joinClose(err, batch)
 	}
-	if err := u.billing(in); err != nil {
+	if err := db.putTable(batch, d); err != nil {
 		return err
 	}
-	if in.DeletionProtectionEnabled != nil {
-		u.d.Guarded = *in.DeletionProtectionEnabled
+	t.schema.Store(newSchema(t, d, (*db.streams.Load())[d.Stream], db.tableARN(d.Name)))
+	if c.Fill {
+		db.startBackfill(t)
 	}
-	if in.TableClass != "" {
-		u.d.Class = in.TableClass
-	}
-	if err := u.indexes(in); err != nil {
-		return err
-	}
-	return u.stream(in.StreamSpecification)
+	return nil
 }
 
-func (u *tableUpdate) billing(in *dynamodb.UpdateTableInput) error {
-	if in.BillingMode == "" && in.ProvisionedThroughput == nil {
+// stageChange adds what a change does besides the descriptor to a batch.
+func (db *DB) stageChange(batch *pebble.Batch, c *catalog.Change) error {
+	d := c.Table
+	if c.Open != "" {
+		if err := db.openStream(batch, d, c.Open); err != nil {
+			return err
+		}
+	}
+	if c.Stop {
+		if err := db.closeStream(batch, d); err != nil {
+			return err
+		}
+	}
+	for _, id := range c.Dropped {
+		prefix := row.AppendIndexPrefix(nil, d.ID, id)
+		if err := batch.DeleteRange(prefix, row.UpperBound(prefix), nil); err != nil {
+			return err
+		}
+	}
+	if d.TTL != "" {
 		return nil
 	}
-	mode := in.BillingMode
-	if mode == "" {
-		mode = u.d.Billing
-	}
-	return u.d.SetBilling(mode, in.ProvisionedThroughput)
-}
-
-func (u *tableUpdate) indexes(in *dynamodb.UpdateTableInput) error {
-	changes := 0
-	for _, g := range in.GlobalSecondaryIndexUpdates {
-		switch {
-		case g.Create != nil:
-			changes++
-			if err := u.createIndex(g.Create, in.AttributeDefinitions); err != nil {
-				return err
-			}
-		case g.Delete != nil:
-			changes++
-			if err := u.deleteIndex(g.Delete.IndexName); err != nil {
-				return err
-			}
-		case g.Update != nil:
-			if err := u.resizeIndex(g.Update); err != nil {
-				return err
-			}
-		}
-	}
-	if changes > 1 {
-		msg := "Subscriber limit exceeded: Only 1 online index can be created or deleted simultaneously per table"
-		return &types.LimitExceededException{Message: &msg}
-	}
-	return nil
-}
-
-func (u *tableUpdate) createIndex(c *types.CreateGlobalSecondaryIndexAction, defs []types.AttributeDefinition) error {
-	var cs request.Members
-	catalog.CheckIndex(&cs, "globalSecondaryIndexUpdates.1.member.create", c.IndexName, c.KeySchema, c.Projection)
-	if err := cs.Err(); err != nil {
-		return err
-	}
-	known, err := catalog.DefinitionsOf(defs)
-	if err != nil {
-		return err
-	}
-	for name, t := range u.d.Keys() {
-		switch known.Types[name] {
-		case "":
-			known.Names, known.Types[name] = append(known.Names, name), t
-		case t:
-		default:
-			return dynamo.Validation("One or more parameter values were invalid: Attribute %s is already defined with another type", name)
-		}
-	}
-	if err := u.d.AddGlobalIndex(c.IndexName, c.KeySchema, c.Projection, c.ProvisionedThroughput, known); err != nil {
-		return err
-	}
-	if n := slices.IndexFunc(u.d.Indexes, func(x catalog.Index) bool { return !x.Local }); len(u.d.Indexes)-n > catalog.MaxGlobalIndexes {
-		msg := "Subscriber limit exceeded: GlobalSecondaryIndex count exceeds the per-table limit of 20"
-		return &types.LimitExceededException{Message: &msg}
-	}
-	x := &u.d.Indexes[len(u.d.Indexes)-1]
-	x.ID, x.Building, u.fill = u.db.takeID(), true, true
-	return nil
-}
-
-func (u *tableUpdate) findIndex(name *string) (int, error) {
-	if name == nil {
-		var c request.Members
-		c.AddNull("globalSecondaryIndexUpdates.1.member.indexName")
-		return 0, c.Err()
-	}
-	i := slices.IndexFunc(u.d.Indexes, func(x catalog.Index) bool { return !x.Local && x.Name == *name })
-	if i < 0 {
-		msg := "Requested resource not found"
-		return 0, &types.ResourceNotFoundException{Message: &msg}
-	}
-	return i, nil
-}
-
-func (u *tableUpdate) deleteIndex(name *string) error {
-	i, err := u.findIndex(name)
-	if err != nil {
-		return err
-	}
-	u.dropped = append(u.dropped, u.d.Indexes[i].ID)
-	u.d.Indexes = slices.Delete(u.d.Indexes, i, i+1)
-	return nil
-}
-
-func (u *tableUpdate) resizeIndex(c *types.UpdateGlobalSecondaryIndexAction) error {
-	i, err := u.findIndex(c.IndexName)
-	if err != nil || c.ProvisionedThroughput == nil {
-		return err
-	}
-	if p := c.ProvisionedThroughput; p.ReadCapacityUnits != nil && p.WriteCapacityUnits != nil {
-		u.d.Indexes[i].Read, u.d.Indexes[i].Write = *p.ReadCapacityUnits, *p.WriteCapacityUnits
-	}
-	return nil
-}
-
-func (u *tableUpdate) stream(spec *types.StreamSpecification) error {
-	switch {
-	case spec == nil:
-	case request.IsTrue(spec.StreamEnabled):
-		if u.d.Stream != 0 {
-			return dynamo.Validation("Table already has an enabled stream: TableName: %s", u.d.Name)
-		}
-		return u.db.openStream(u.batch, u.d, spec.StreamViewType)
-	case u.d.Stream == 0:
-		return dynamo.Validation("Table is already disabled for streams: TableName: %s", u.d.Name)
-	case spec.StreamViewType != "":
-		return dynamo.Validation("One or more parameter values were invalid: UpdateStreamEnabled is false, but StreamViewType is specified")
-	default:
-		u.stop = true
-	}
-	return nil
-}
-
-// commit writes the descriptor and publishes the schema while no write is under way, then starts the backfill.
-func (u *tableUpdate) commit() error {
-	u.t.gate.Lock()
-	defer u.t.gate.Unlock()
-	if u.stop {
-		if err := u.db.closeStream(u.batch, u.d); err != nil {
-			return joinClose(err, u.batch)
-		}
-	}
-	for _, id := range u.dropped {
-		prefix := row.AppendIndexPrefix(nil, u.d.ID, id)
-		if err := u.batch.DeleteRange(prefix, row.UpperBound(prefix), nil); err != nil {
-			return joinClose(err, u.batch)
-		}
-	}
-	if u.d.TTL == "" {
-		prefix := binary.BigEndian.AppendUint32([]byte{row.SpaceExpiry}, u.d.ID)
-		if err := u.batch.DeleteRange(prefix, row.UpperBound(prefix), nil); err != nil {
-			return joinClose(err, u.batch)
-		}
-	}
-	if err := u.db.putTable(u.batch, u.d); err != nil {
-		return err
-	}
-	u.db.publish(u.t, u.d)
-	if u.fill {
-		u.db.startBackfill(u.t)
-	}
-	return nil
-}
-
-// publish makes a descriptor the table's schema. The caller holds the table's gate for writing.
-func (db *DB) publish(t *table, d *catalog.Table) {
-	t.schema.Store(newSchema(t, d, (*db.streams.Load())[d.Stream], db.tableARN(d.Name)))
+	prefix := binary.BigEndian.AppendUint32([]byte{row.SpaceExpiry}, d.ID)
+	return batch.DeleteRange(prefix, row.UpperBound(prefix), nil)
 }

@@ -14,7 +14,7 @@ import (
 
 // DynamoDB's bounds of a table.
 const (
-	MaxGlobalIndexes = 20
+	maxGlobalIndexes = 20
 	maxLocalIndexes  = 5
 	maxInclude       = 100
 	maxIndexName     = 255
@@ -23,8 +23,8 @@ const (
 
 const invalid = "One or more parameter values were invalid: "
 
-// NewTable checks the request and makes the descriptor, without ids.
-func NewTable(in *dynamodb.CreateTableInput) (*Table, error) {
+// NewTable checks a CreateTable and makes the table, without ids: a change of nothing.
+func NewTable(in *dynamodb.CreateTableInput) (*Change, error) {
 	if in.TableName == nil {
 		return nil, request.Invalid("The parameter 'TableName' is required but was not present in the request")
 	}
@@ -35,7 +35,7 @@ func NewTable(in *dynamodb.CreateTableInput) (*Table, error) {
 	if err := d.SetBilling(in.BillingMode, in.ProvisionedThroughput); err != nil {
 		return nil, err
 	}
-	defs, err := DefinitionsOf(in.AttributeDefinitions)
+	defs, err := definitionsOf(in.AttributeDefinitions)
 	if err != nil {
 		return nil, err
 	}
@@ -48,7 +48,11 @@ func NewTable(in *dynamodb.CreateTableInput) (*Table, error) {
 	if err := d.addGlobal(in, defs); err != nil {
 		return nil, err
 	}
-	return d, d.checkUsed(defs, in)
+	if err := d.checkUsed(defs, in); err != nil {
+		return nil, err
+	}
+	c := &Change{Table: d}
+	return c, c.openStream(in.StreamSpecification)
 }
 
 func checkCreateMembers(in *dynamodb.CreateTableInput) error {
@@ -65,10 +69,10 @@ func checkCreateMembers(in *dynamodb.CreateTableInput) error {
 	request.CheckEnum(&c, "billingMode", in.BillingMode, "PROVISIONED", "PAY_PER_REQUEST")
 	checkElements(&c, "keySchema", in.KeySchema)
 	for i, x := range in.GlobalSecondaryIndexes {
-		CheckIndex(&c, fmt.Sprintf("globalSecondaryIndexes.%d.member", i+1), x.IndexName, x.KeySchema, x.Projection)
+		checkIndex(&c, fmt.Sprintf("globalSecondaryIndexes.%d.member", i+1), x.IndexName, x.KeySchema, x.Projection)
 	}
 	for i, x := range in.LocalSecondaryIndexes {
-		CheckIndex(&c, fmt.Sprintf("localSecondaryIndexes.%d.member", i+1), x.IndexName, x.KeySchema, x.Projection)
+		checkIndex(&c, fmt.Sprintf("localSecondaryIndexes.%d.member", i+1), x.IndexName, x.KeySchema, x.Projection)
 	}
 	return request.CheckTableName(in.TableName, &c)
 }
@@ -85,8 +89,8 @@ func checkElements(c *request.Members, member string, ks []types.KeySchemaElemen
 	}
 }
 
-// CheckIndex notes the faults of an index definition, whose place in the request is member.
-func CheckIndex(c *request.Members, member string, name *string, ks []types.KeySchemaElement, p *types.Projection) {
+// checkIndex notes the faults of an index definition, whose place in the request is member.
+func checkIndex(c *request.Members, member string, name *string, ks []types.KeySchemaElement, p *types.Projection) {
 	switch {
 	case name == nil:
 		c.AddNull(member + ".indexName")
@@ -128,26 +132,26 @@ func (d *Table) SetBilling(mode types.BillingMode, p *types.ProvisionedThroughpu
 	return c.Err()
 }
 
-// Definitions are the types of the attributes that keys may name, in the order given.
-type Definitions struct {
-	Names []string
-	Types map[string]types.ScalarAttributeType
+// definitions are the types of the attributes that keys may name, in the order given.
+type definitions struct {
+	names []string
+	types map[string]types.ScalarAttributeType
 }
 
-// DefinitionsOf refuses attributes that are defined twice.
-func DefinitionsOf(defs []types.AttributeDefinition) (Definitions, error) {
-	d := Definitions{Types: map[string]types.ScalarAttributeType{}}
+// definitionsOf refuses attributes that are defined twice.
+func definitionsOf(defs []types.AttributeDefinition) (definitions, error) {
+	d := definitions{types: map[string]types.ScalarAttributeType{}}
 	for _, a := range defs {
-		if _, dup := d.Types[*a.AttributeName]; dup {
+		if _, dup := d.types[*a.AttributeName]; dup {
 			return d, request.Invalid(invalid+"Duplicate AttributeName in AttributeDefinitions: %s", *a.AttributeName)
 		}
-		d.Names, d.Types[*a.AttributeName] = append(d.Names, *a.AttributeName), a.AttributeType
+		d.names, d.types[*a.AttributeName] = append(d.names, *a.AttributeName), a.AttributeType
 	}
 	return d, nil
 }
 
 // checkKeySchema returns the hash and the range key that a key schema names.
-func checkKeySchema(ks []types.KeySchemaElement, defs Definitions) (hash, rng Key, err error) {
+func checkKeySchema(ks []types.KeySchemaElement, defs definitions) (hash, rng Key, err error) {
 	if len(ks) == 0 {
 		return hash, rng, request.Invalid("1 validation error detected: Value '[]' at 'keySchema' failed to satisfy constraint: Member must have length greater than or equal to 1")
 	}
@@ -155,14 +159,14 @@ func checkKeySchema(ks []types.KeySchemaElement, defs Definitions) (hash, rng Ke
 	undefined := false
 	for i, k := range ks {
 		names[i] = *k.AttributeName
-		undefined = undefined || defs.Types[names[i]] == ""
+		undefined = undefined || defs.types[names[i]] == ""
 	}
 	switch {
-	case len(ks) > len(defs.Names):
+	case len(ks) > len(defs.names):
 		return hash, rng, request.Invalid("Invalid KeySchema: Some index key attribute have no definition")
 	case undefined:
 		return hash, rng, request.Invalid(invalid+"Some index key attributes are not defined in AttributeDefinitions. Keys: [%s], AttributeDefinitions: [%s]",
-			strings.Join(names, ", "), strings.Join(defs.Names, ", "))
+			strings.Join(names, ", "), strings.Join(defs.names, ", "))
 	case len(ks) == 2 && names[0] == names[1]:
 		return hash, rng, request.Invalid("Both the Hash Key and the Range Key element in the KeySchema have the same name")
 	case ks[0].KeyType != types.KeyTypeHash:
@@ -172,14 +176,14 @@ func checkKeySchema(ks []types.KeySchemaElement, defs Definitions) (hash, rng Ke
 	case len(ks) > 2:
 		return hash, rng, request.Invalid("1 validation error detected: Value at 'keySchema' failed to satisfy constraint: Member must have length less than or equal to 2")
 	}
-	hash = Key{Name: names[0], Type: defs.Types[names[0]]}
+	hash = Key{Name: names[0], Type: defs.types[names[0]]}
 	if len(ks) > 1 {
-		rng = Key{Name: names[1], Type: defs.Types[names[1]]}
+		rng = Key{Name: names[1], Type: defs.types[names[1]]}
 	}
 	return hash, rng, nil
 }
 
-func (d *Table) addLocal(in *dynamodb.CreateTableInput, defs Definitions) error {
+func (d *Table) addLocal(in *dynamodb.CreateTableInput, defs definitions) error {
 	if in.LocalSecondaryIndexes == nil {
 		return nil
 	}
@@ -208,7 +212,7 @@ func (d *Table) addLocal(in *dynamodb.CreateTableInput, defs Definitions) error 
 	return nil
 }
 
-func (d *Table) addGlobal(in *dynamodb.CreateTableInput, defs Definitions) error {
+func (d *Table) addGlobal(in *dynamodb.CreateTableInput, defs definitions) error {
 	if in.GlobalSecondaryIndexes == nil {
 		return nil
 	}
@@ -216,18 +220,18 @@ func (d *Table) addGlobal(in *dynamodb.CreateTableInput, defs Definitions) error
 		return request.Invalid(invalid + "List of GlobalSecondaryIndexes is empty")
 	}
 	for _, x := range in.GlobalSecondaryIndexes {
-		if err := d.AddGlobalIndex(x.IndexName, x.KeySchema, x.Projection, x.ProvisionedThroughput, defs); err != nil {
+		if err := d.addGlobalIndex(x.IndexName, x.KeySchema, x.Projection, x.ProvisionedThroughput, defs); err != nil {
 			return err
 		}
 	}
-	if len(in.GlobalSecondaryIndexes) > MaxGlobalIndexes {
+	if len(in.GlobalSecondaryIndexes) > maxGlobalIndexes {
 		return request.Invalid(invalid + "GlobalSecondaryIndex count exceeds the per-table limit of 20")
 	}
 	return nil
 }
 
-// AddGlobalIndex checks a global index and adds it to the descriptor, without an id.
-func (d *Table) AddGlobalIndex(name *string, ks []types.KeySchemaElement, p *types.Projection, pt *types.ProvisionedThroughput, defs Definitions) error {
+// addGlobalIndex checks a global index and adds it to the descriptor, without an id.
+func (d *Table) addGlobalIndex(name *string, ks []types.KeySchemaElement, p *types.Projection, pt *types.ProvisionedThroughput, defs definitions) error {
 	x := Index{Name: *name}
 	if pt != nil && pt.ReadCapacityUnits != nil && pt.WriteCapacityUnits != nil {
 		if d.Billing == types.BillingModePayPerRequest {
@@ -239,7 +243,7 @@ func (d *Table) AddGlobalIndex(name *string, ks []types.KeySchemaElement, p *typ
 }
 
 // addIndex checks an index and adds it to the descriptor.
-func (d *Table) addIndex(x Index, ks []types.KeySchemaElement, p *types.Projection, defs Definitions) (err error) {
+func (d *Table) addIndex(x Index, ks []types.KeySchemaElement, p *types.Projection, defs definitions) (err error) {
 	if x.Hash, x.Range, err = checkKeySchema(ks, defs); err != nil {
 		return err
 	}
@@ -261,14 +265,14 @@ func (d *Table) addIndex(x Index, ks []types.KeySchemaElement, p *types.Projecti
 }
 
 // checkUsed refuses definitions of attributes that no key names.
-func (d *Table) checkUsed(defs Definitions, in *dynamodb.CreateTableInput) error {
+func (d *Table) checkUsed(defs definitions, in *dynamodb.CreateTableInput) error {
 	used := d.Keys()
-	if len(used) == len(defs.Names) {
+	if len(used) == len(defs.names) {
 		return nil
 	}
 	if in.LocalSecondaryIndexes == nil && in.GlobalSecondaryIndexes == nil {
 		return request.Invalid(invalid + "Number of attributes in KeySchema does not exactly match number of attributes defined in AttributeDefinitions")
 	}
 	return request.Invalid(invalid+"Some AttributeDefinitions are not used. AttributeDefinitions: [%s], keys used: [%s]",
-		strings.Join(defs.Names, ", "), strings.Join(slices.Sorted(maps.Keys(used)), ", "))
+		strings.Join(defs.names, ", "), strings.Join(slices.Sorted(maps.Keys(used)), ", "))
 }

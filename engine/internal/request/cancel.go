@@ -8,9 +8,6 @@ import (
 	"github.com/aws/smithy-go"
 )
 
-// ConditionFailed is the message of a write whose condition did not hold.
-const ConditionFailed = "The conditional request failed"
-
 // Cancelled turns the failures of single actions into the transaction's answer. A failure of the store is none.
 func Cancelled(reasons []error) error {
 	out := make([]types.CancellationReason, len(reasons))

@@ -1,18 +1,11 @@
 package request
 
 import (
-	"fmt"
 	"strconv"
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-	"github.com/aws/smithy-go"
 )
-
-// Invalid makes the error with which DynamoDB refuses a request for its form.
-func Invalid(format string, args ...any) error {
-	return &smithy.GenericAPIError{Code: "ValidationException", Message: fmt.Sprintf(format, args...), Fault: smithy.FaultClient}
-}
 
 // Members collects the faults of a request's members, which are told together.
 type Members []string

@@ -22,6 +22,7 @@ import (
 
 type benchCommands struct {
 	Import benchImport `cmd:"" help:"Import a generated log and say where time, memory and write units go."`
+	Engine benchEngine `cmd:"" help:"Measure the embedded engine, each figure beside what bounds it."`
 }
 
 type benchImport struct {

@@ -1,0 +1,110 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"regexp"
+	"text/tabwriter"
+	"time"
+
+	"github.com/onefold/onefold/cmd/onefold/internal/enginebench"
+)
+
+type benchEngine struct {
+	Items    int            `help:"Items in the table before anything is measured, in hundreds." default:"100000"`
+	Rounds   int            `help:"Turns of each side of a comparison." default:"5"`
+	Turn     time.Duration  `help:"Length of a turn." default:"1s"`
+	Only     *regexp.Regexp `help:"Take the measures whose names match this regular expression." placeholder:"REGEXP"`
+	Dir      string         `help:"Where to put the databases. Default: a temporary directory, removed afterwards." type:"path"`
+	Dynalite string         `help:"Also measure this dynalite command, for example node_modules/.bin/dynalite." placeholder:"COMMAND"`
+
+	CPUProfile string `name:"cpuprofile" help:"Write a processor profile here, for go tool pprof." type:"path"`
+}
+
+// Run takes the measures and prints each as it is known.
+func (c *benchEngine) Run(ctx context.Context, std streams, g *globals) error {
+	o := enginebench.Options{Items: c.Items / 100 * 100, Rounds: c.Rounds, Turn: c.Turn, Dynalite: c.Dynalite, Logger: slog.New(slog.DiscardHandler)}
+	o.Progress = func(doing string) { fmt.Fprintln(std.err, doing) }
+	o.Only = c.Only
+	var err error
+	if o.Program, err = os.Executable(); err != nil {
+		return err
+	}
+	if o.Dir, err = os.MkdirTemp(c.Dir, "onefold-bench-"); err != nil {
+		return err
+	}
+	defer os.RemoveAll(o.Dir)
+	stop, err := startProfile(c.CPUProfile)
+	if err != nil {
+		return err
+	}
+	var results []enginebench.Result
+	err = enginebench.Run(ctx, o, func(r enginebench.Result) { results = append(results, r) })
+	if stopped := stop(); err == nil {
+		err = stopped
+	}
+	if err != nil {
+		return err
+	}
+	if g.JSON {
+		return printJSON(std.out, results)
+	}
+	return printEngineResults(std.out, results)
+}
+
+func printEngineResults(out io.Writer, results []enginebench.Result) error {
+	var b bytes.Buffer
+	w := tabwriter.NewWriter(&b, 0, 8, 2, ' ', 0)
+	fmt.Fprintln(w, "work\tfigure\ttime\treference\tratio\tgoal\t")
+	for _, r := range results {
+		fmt.Fprintf(w, "%s\t%.0f %s\t%s\t%s\t%s\t%s\t%s\n", r.Name, r.Value, r.Unit, micros(r.Micros), reference(r), ratio(r), goal(r), verdict(r))
+	}
+	w.Flush() // into a buffer, which does not fail
+	_, err := out.Write(b.Bytes())
+	return err
+}
+
+func micros(v float64) string {
+	if v == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%.1f µs", v)
+}
+
+func reference(r enginebench.Result) string {
+	if r.Against == "" {
+		return ""
+	}
+	return fmt.Sprintf("%.0f %s, %s", r.Reference, r.Unit, r.Against)
+}
+
+func ratio(r enginebench.Result) string {
+	if r.Against == "" {
+		return ""
+	}
+	return fmt.Sprintf("%.2f", r.Ratio)
+}
+
+func goal(r enginebench.Result) string {
+	switch {
+	case r.Goal == 0:
+		return ""
+	case r.Most:
+		return fmt.Sprintf("≤ %g", r.Goal)
+	}
+	return fmt.Sprintf("≥ %g", r.Goal)
+}
+
+func verdict(r enginebench.Result) string {
+	switch {
+	case r.Goal == 0:
+		return ""
+	case r.Reached():
+		return "reached"
+	}
+	return "not reached"
+}

@@ -73,7 +73,7 @@ func (c *commit) perform(a *action) (*change, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := a.check(ch); err != nil {
+	if err := a.check(ch, c.now/1000); err != nil {
 		return nil, err
 	}
 	if a.Verb == request.ConditionCheck {
@@ -86,8 +86,8 @@ func (c *commit) perform(a *action) (*change, error) {
 	return ch, c.stage(ch)
 }
 
-// check evaluates the action's condition.
-func (a *action) check(ch *change) error {
+// check evaluates the action's condition, at the time of second since 1970.
+func (a *action) check(ch *change, second int64) error {
 	if a.Cond == nil {
 		return nil
 	}
@@ -103,7 +103,7 @@ func (a *action) check(ch *change) error {
 		return nil
 	}
 	ch.use.Table = capacity.WriteUnits(row.Size(ch.old))
-	ch.meterChange()
+	ch.meterChange(second)
 	if !a.Tell {
 		old = nil
 	}

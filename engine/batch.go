@@ -194,6 +194,7 @@ func (db *DB) batchGet(g *tableGet, in *dynamodb.BatchGetItemInput, out *dynamod
 	defer func() { err = joinClose(err, rows) }()
 	items := make([]map[string]types.AttributeValue, 0, len(g.rows))
 	var u capacity.Usage
+	second := db.now().Unix()
 	for i, row := range g.rows {
 		if *bytes >= request.MaxBatchBytes {
 			rest := in.RequestItems[g.Table]
@@ -206,13 +207,14 @@ func (db *DB) batchGet(g *tableGet, in *dynamodb.BatchGetItemInput, out *dynamod
 			return err
 		}
 		*bytes += size
-		u.Table += capacity.ReadUnits(size, g.Consistent)
+		of := capacity.Usage{Table: capacity.ReadUnits(size, g.Consistent)}
+		g.s.meterRead(second, nil, row, of)
+		u.Add(of)
 		if it != nil {
 			items = append(items, it)
 		}
 	}
 	out.Responses[g.Table] = items
-	g.s.meterUse(capacity.Reading, u)
 	if cc := capacity.Consumed(g.s.desc, in.ReturnConsumedCapacity, u); cc != nil {
 		out.ConsumedCapacity = append(out.ConsumedCapacity, *cc)
 	}

@@ -188,7 +188,7 @@ func (db *DB) loadTables() error {
 }
 
 func (db *DB) newTable(d *catalog.Table) *table {
-	t := &table{meter: capacity.NewTable()}
+	t := &table{meter: capacity.NewTable(db.o.KeyPrefix)}
 	t.schema.Store(newSchema(t, d, (*db.streams.Load())[d.Stream], db.tableARN(d.Name)))
 	return t
 }

@@ -37,12 +37,17 @@ func (db *DB) GetItem(ctx context.Context, in *dynamodb.GetItemInput, _ ...func(
 			return nil, err
 		}
 	}
-	it, size, err := db.fetch(db.store, s, key, proj)
+	var scratch [128]byte
+	rowKey, err := s.appendItemKey(scratch[:0], key)
+	if err != nil {
+		return nil, err
+	}
+	it, size, err := fetchRow(db.store, rowKey, proj)
 	if err != nil {
 		return nil, err
 	}
 	u := capacity.Usage{Table: capacity.ReadUnits(size, request.IsTrue(in.ConsistentRead))}
-	s.meterUse(capacity.Reading, u)
+	s.meterRead(db.now().Unix(), nil, rowKey, u)
 	return &dynamodb.GetItemOutput{Item: it, ConsumedCapacity: capacity.Consumed(s.desc, in.ReturnConsumedCapacity, u)}, nil
 }
 

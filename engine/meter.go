@@ -4,6 +4,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/onefold/onefold/engine/internal/capacity"
+	"github.com/onefold/onefold/engine/internal/row"
 )
 
 // Meter is the capacity used since the database was opened, in DynamoDB's units.
@@ -16,24 +17,48 @@ type (
 	TableUse  = capacity.TableUse
 	EntityUse = capacity.EntityUse
 	Use       = capacity.Use
+	KeyUse    = capacity.KeyUse
+)
+
+// Names in TableUse.Prefixes of what has no prefix of its own: keys without a '#', Scans, and prefixes beyond the first
+// 255 of a table.
+const (
+	NoPrefix    = capacity.NoPrefix
+	ScanPrefix  = capacity.ScanPrefix
+	OtherPrefix = capacity.OtherPrefix
+)
+
+// What DynamoDB gives one partition a second, in units: a key of TableUse.Hottest whose peak is above it would be
+// throttled there, whatever the table may take.
+const (
+	PartitionReadUnits  = capacity.PartitionReadUnits
+	PartitionWriteUnits = capacity.PartitionWriteUnits
 )
 
 // Metered returns the capacity used since the database was opened.
 func (db *DB) Metered() Meter {
 	m := Meter{Tables: map[string]TableUse{}}
 	for name, t := range *db.tables.Load() {
-		m.Tables[name] = t.meter.Report()
+		m.Tables[name] = t.meter.Report(db.now().Unix())
 	}
 	return m
 }
 
-// meterUse adds to the table's meters.
-func (s *schema) meterUse(d capacity.Direction, u capacity.Usage) { s.table.meter.Count(d, s.desc, u) }
+// meterRead adds one read to the table's meters: of the partition in which the row is, of an index unless that is nil;
+// or of many partitions, when rowKey is too short to name one. second is the time since 1970.
+func (s *schema) meterRead(second int64, x *index, rowKey []byte, u capacity.Usage) {
+	at := capacity.Place{Primary: rowKey[row.ItemPrefixLen:], Second: second}
+	if x != nil {
+		at.Index, at.Primary = 1+x.ordinal, rowKey[len(x.prefix):]
+	}
+	s.table.meter.Count(capacity.Reading, s.desc, at, 1, u)
+}
 
 // meterChange adds a change to the meters, also under its entity.
-func (ch *change) meterChange() {
-	ch.s.meterUse(capacity.Writing, ch.use)
-	ch.s.table.meter.CountEntity(ch.sortKey(), ch.use)
+func (ch *change) meterChange(second int64) {
+	meter := ch.s.table.meter
+	meter.Count(capacity.Writing, ch.s.desc, capacity.Place{Primary: ch.primary(), Second: second}, 1, ch.use)
+	meter.CountEntity(ch.sortKey(), ch.use)
 }
 
 // sortKey returns the text of a sort key of type S, else nothing.

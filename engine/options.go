@@ -20,7 +20,11 @@ type Options struct {
 	CacheBytes      int64            // block cache; default 64 MB
 	MemTableBytes   int              // one memory table, of which there are at most three; default 32 MB
 	Logger          *slog.Logger     // default: slog.Default
-	FS              vfs.FS           // file system; default the operating system's
+
+	// KeyPrefix says under which prefix Metered accounts a partition key; default: what stands up to and including its
+	// first '#'. It is called with the text of strings, the digits of numbers and the bytes of binaries, concurrently.
+	KeyPrefix func(partitionKey string) string
+	FS        vfs.FS // file system; default the operating system's
 }
 
 // ErrOptions is returned when an Options field is out of its range.

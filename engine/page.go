@@ -38,6 +38,7 @@ type page struct {
 	count   int
 	scanned int
 	last    item.Item // where to go on, nil at the end
+	decoder item.Decoder
 	use     capacity.Usage
 }
 
@@ -70,7 +71,7 @@ func (db *DB) readPage(r *pageRequest) (p *page, err error) {
 	if err := it.Error(); err != nil {
 		return nil, fmt.Errorf("engine: read: %w", err)
 	}
-	r.charge(p, size)
+	db.charge(r, p, size)
 	return p, nil
 }
 
@@ -130,7 +131,7 @@ func (db *DB) evaluate(r *pageRequest, p *page, key, value []byte) (int, error) 
 
 // rowItem decodes a row, or the item that it stands for.
 func (db *DB) rowItem(r *pageRequest, p *page, b []byte) (item.Item, error) {
-	it, err := item.Decode(b)
+	it, err := p.decoder.Decode(b)
 	if err != nil || !r.whole {
 		return it, err
 	}
@@ -181,14 +182,14 @@ func (r *pageRequest) keyAttrs() []catalog.Key {
 }
 
 // charge counts the page's capacity: the sum of what was evaluated, rounded up once.
-func (r *pageRequest) charge(p *page, size int) {
+func (db *DB) charge(r *pageRequest, p *page, size int) {
 	h := capacity.ReadUnits(size, r.consistent)
 	if r.x == nil {
 		p.use.Table += h
 	} else {
 		p.use.AddIndex(r.x.ordinal, h)
 	}
-	r.s.meterUse(capacity.Reading, p.use)
+	r.s.meterRead(db.now().Unix(), r.x, r.lower, p.use)
 }
 
 // itemsOut is the Items of a response: nil when only the count was asked for.

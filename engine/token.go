@@ -63,7 +63,7 @@ func (c *commit) repeated(in *dynamodb.TransactWriteItemsInput, actions []action
 			return nil, c.abandon(err)
 		}
 		ch.use.Table = 2 * capacity.ReadUnits(row.Size(ch.old), true)
-		ch.s.meterUse(capacity.Reading, ch.use)
+		ch.s.meterRead(c.now/1000, nil, ch.key, ch.use)
 	}
 	out := &dynamodb.TransactWriteItemsOutput{ConsumedCapacity: c.consumedByTransaction(in.ReturnConsumedCapacity, capacity.Reading)}
 	if err := c.abandon(nil); err != nil {

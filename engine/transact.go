@@ -83,7 +83,8 @@ func (c *commit) consumedByTransaction(how types.ReturnConsumedCapacity, d capac
 // transactGet is one read of a transaction.
 type transactGet struct {
 	request.TransactGet
-	s *schema
+	s   *schema
+	row []byte // its key
 }
 
 // TransactGetItems reads up to 100 items as they were at one moment.
@@ -107,8 +108,9 @@ func (db *DB) TransactGetItems(ctx context.Context, in *dynamodb.TransactGetItem
 	out := &dynamodb.TransactGetItemsOutput{Responses: make([]types.ItemResponse, len(gets))}
 	uses := map[*schema]*capacity.Usage{}
 	var order []*schema
+	second := db.now().Unix()
 	for i, g := range gets {
-		it, size, err := db.fetch(snap, g.s, g.Key, g.Projection)
+		it, size, err := fetchRow(snap, g.row, g.Projection)
 		if err != nil {
 			return nil, err
 		}
@@ -117,10 +119,11 @@ func (db *DB) TransactGetItems(ctx context.Context, in *dynamodb.TransactGetItem
 			uses[g.s] = new(capacity.Usage)
 			order = append(order, g.s)
 		}
-		uses[g.s].Table += 2 * capacity.ReadUnits(size, true)
+		u := capacity.Usage{Table: 2 * capacity.ReadUnits(size, true)}
+		g.s.meterRead(second, nil, g.row, u)
+		uses[g.s].Add(u)
 	}
 	for _, s := range order {
-		s.meterUse(capacity.Reading, *uses[s])
 		if cc := capacity.ConsumedTransaction(s.desc, in.ReturnConsumedCapacity, capacity.Reading, *uses[s]); cc != nil {
 			out.ConsumedCapacity = append(out.ConsumedCapacity, *cc)
 		}
@@ -143,14 +146,13 @@ func (db *DB) resolveGets(gets []transactGet) (err error) {
 			failed = true
 			continue
 		}
-		row, err := g.s.appendItemKey(nil, g.Key)
-		if err != nil {
+		if g.row, err = g.s.appendItemKey(nil, g.Key); err != nil {
 			return err
 		}
-		if seen[string(row)] {
+		if seen[string(g.row)] {
 			return request.Invalid(request.DuplicateActions)
 		}
-		seen[string(row)] = true
+		seen[string(g.row)] = true
 	}
 	if failed {
 		return request.Cancelled(reasons)

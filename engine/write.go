@@ -135,7 +135,7 @@ func (c *commit) count() {
 	}
 	for i := range c.changes {
 		ch := &c.changes[i]
-		ch.meterChange()
+		ch.meterChange(c.now / 1000)
 		ch.countItem()
 	}
 }

@@ -91,14 +91,6 @@ const (
 	Writing
 )
 
-func (m *useMeter) count(d Direction, halves int64) {
-	if d == Reading {
-		m.read.Add(halves)
-	} else {
-		m.write.Add(halves)
-	}
-}
-
 // Consumed reports a Usage as a response does; nil unless asked for.
 func Consumed(t *catalog.Table, how types.ReturnConsumedCapacity, u Usage) *types.ConsumedCapacity {
 	if how == "" || how == types.ReturnConsumedCapacityNone {

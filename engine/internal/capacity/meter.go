@@ -9,17 +9,23 @@ import (
 	"github.com/onefold/onefold/engine/internal/catalog"
 )
 
-// TableUse is the capacity used by one table, by its indexes and by the entities in it.
+// TableUse is the capacity used by one table: in all, and apart by index, by entity and by partition key prefix. The
+// prefixes add up to the table and its indexes together.
 type TableUse struct {
-	Use
-	Indexes  map[string]Use
+	Use                           // of the table without its indexes
+	Indexes  map[string]Use       // by name
 	Entities map[string]EntityUse // by the sort key up to its first '#'; "" beyond 256 of them and for other keys
+	Prefixes map[string]Use       // by partition key prefix, writes with what they cost the indexes
+	Hottest  []KeyUse             // partition keys, those that took most in the last two minutes first; at most 16
 }
 
-// Use is capacity used.
+// Use is capacity used, and by how many operations: an item read by key, written or checked is one each, and so is a
+// page of a Query or Scan. An index is written as often as a change touches it.
 type Use struct {
 	ReadUnits  float64
 	WriteUnits float64
+	Reads      int64
+	Writes     int64
 }
 
 // EntityUse is what the writes of one entity have cost, indexes included.
@@ -31,10 +37,18 @@ type EntityUse struct {
 const maxEntities = 256
 
 // useMeter counts in half units, the least that DynamoDB bills.
-type useMeter struct{ read, write atomic.Int64 }
+type useMeter struct{ halves, times [2]atomic.Int64 }
+
+func (m *useMeter) count(d Direction, halves, times int64) {
+	m.halves[d].Add(halves)
+	m.times[d].Add(times)
+}
 
 func (m *useMeter) use() Use {
-	return Use{ReadUnits: float64(m.read.Load()) / 2, WriteUnits: float64(m.write.Load()) / 2}
+	return Use{
+		ReadUnits: float64(m.halves[Reading].Load()) / 2, WriteUnits: float64(m.halves[Writing].Load()) / 2,
+		Reads: m.times[Reading].Load(), Writes: m.times[Writing].Load(),
+	}
 }
 
 // entityMeter counts the writes of one entity.
@@ -42,18 +56,23 @@ type entityMeter struct{ writes, halves atomic.Int64 }
 
 // Table counts for one table. The maps are replaced, never changed.
 type Table struct {
-	base useMeter
+	base   useMeter
+	prefix func(partitionKey string) string
+	heat   heat
 
 	mu       sync.Mutex // held to replace a map
 	indexes  atomic.Pointer[map[string]*useMeter]
 	entities atomic.Pointer[map[string]*entityMeter]
+	prefixes atomic.Pointer[map[string]*useMeter]
 }
 
-// NewTable returns meters that have counted nothing.
-func NewTable() *Table {
-	m := new(Table)
+// NewTable returns meters that have counted nothing. prefix is what a partition key is accounted under; nil: what stands
+// up to and including its first '#'.
+func NewTable(prefix func(partitionKey string) string) *Table {
+	m := &Table{prefix: prefix}
 	m.indexes.Store(&map[string]*useMeter{})
 	m.entities.Store(&map[string]*entityMeter{})
+	m.prefixes.Store(&map[string]*useMeter{})
 	return m
 }
 
@@ -88,31 +107,41 @@ func grow[C any](p *atomic.Pointer[map[string]*C], name string) *C {
 	}
 	next := maps.Clone(*p.Load())
 	c := new(C)
-	next[name] = c
+	next[strings.Clone(name)] = c
 	p.Store(&next)
 	return c
 }
 
-// Report returns what was counted.
-func (m *Table) Report() TableUse {
-	u := TableUse{Use: m.base.use(), Indexes: map[string]Use{}, Entities: map[string]EntityUse{}}
+// Report returns what was counted; second is the time, in seconds since 1970.
+func (m *Table) Report(second int64) TableUse {
+	u := TableUse{Use: m.base.use(), Indexes: map[string]Use{}, Entities: map[string]EntityUse{}, Prefixes: map[string]Use{}}
 	for name, c := range *m.indexes.Load() {
 		u.Indexes[name] = c.use()
 	}
 	for name, c := range *m.entities.Load() {
 		u.Entities[name] = EntityUse{Writes: c.writes.Load(), WriteUnits: float64(c.halves.Load()) / 2}
 	}
+	for name, c := range *m.prefixes.Load() {
+		u.Prefixes[name] = c.use()
+	}
+	u.Hottest = m.heat.hottest(second)
 	return u
 }
 
-// Count adds what a request has taken of a table and its indexes.
-func (m *Table) Count(d Direction, t *catalog.Table, u Usage) {
-	m.base.count(d, u.Table)
+// Count adds what a number of operations have taken of a table and its indexes.
+func (m *Table) Count(d Direction, t *catalog.Table, at Place, times int64, u Usage) {
+	if u.Table != 0 {
+		m.base.count(d, u.Table, times)
+	}
+	total := u.Table
 	for i, h := range u.Indexes {
 		if h != 0 && i < len(t.Indexes) {
-			m.index(t.Indexes[i].Name).count(d, h)
+			m.index(t.Indexes[i].Name).count(d, h, times)
+			total += h
 		}
 	}
+	m.countPrefix(d, at, times, total)
+	m.heat.count(d, at, u)
 }
 
 // CountEntity adds a write to the entity that a sort key names.

@@ -1,0 +1,183 @@
+package capacity
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/binary"
+	"slices"
+	"sync"
+	"sync/atomic"
+)
+
+// What DynamoDB gives one partition a second, in units. A key that takes more is throttled there whatever the table may
+// take: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/bp-partition-key-design.html.
+const (
+	PartitionReadUnits  = 3000
+	PartitionWriteUnits = 1000
+)
+
+// KeyUse is what one partition key has taken in this minute and the last.
+type KeyUse struct {
+	Key        string  // the text of a string, the digits of a number, a binary's bytes; of several attributes the first
+	Index      int     // 1 + ordinal of the index that was read, 0 for the table
+	ReadUnits  float64 // at most Over more than it was
+	WriteUnits float64 // at most Over more than it was
+	PeakReads  float64 // read units of its busiest second; PartitionReadUnits is what a partition gives
+	PeakWrites float64 // write units of its busiest second; PartitionWriteUnits is what a partition gives
+	Over       float64 // how much of the units may be another key's whose place this one took
+}
+
+const (
+	heatStripes = 16
+	heatSlots   = 16 // keys that a stripe knows of one minute
+	hottestKeys = 16
+)
+
+// heat finds the partition keys that take most, in little memory however many keys there are. Keys are spread over
+// stripes by their hash. A stripe keeps counters for a few keys of this minute and of the last; a key without one takes
+// the place of the least, and its count, which is then an upper bound ("space saving": Metwally, Agrawal and El Abbadi,
+// Efficient Computation of Frequent and Top-k Elements in Data Streams, 2005). So a key that takes more than a
+// sixteenth of its stripe's units is always there. The memory is taken when something is counted first.
+type heat struct {
+	stripes atomic.Pointer[[heatStripes]heatStripe]
+}
+
+type heatStripe struct {
+	mu     sync.Mutex
+	minute int64
+	now    heatMinute
+	last   heatMinute
+}
+
+// heatMinute is the counters of one minute. Hashes and totals stand apart, because they are searched.
+type heatMinute struct {
+	used   int
+	hashes [heatSlots]uint32
+	totals [heatSlots]int64
+	keys   [heatSlots]heatKey
+}
+
+// heatKey is the counters of one key, in half units.
+type heatKey struct {
+	index  int
+	key    []byte
+	halves [2]int64 // since it has the place
+	second int64
+	of     [2]int64 // in that second
+	peak   [2]int64 // in the busiest second
+	over   int64
+}
+
+// count adds to what a key has taken.
+func (h *heat) count(d Direction, at Place, u Usage) {
+	key := at.partition()
+	halves := u.Table
+	if at.Index > 0 && at.Index <= len(u.Indexes) {
+		halves = u.Indexes[at.Index-1]
+	}
+	if key == nil || halves == 0 {
+		return
+	}
+	stripes := h.stripes.Load()
+	if stripes == nil {
+		h.stripes.CompareAndSwap(nil, new([heatStripes]heatStripe))
+		stripes = h.stripes.Load()
+	}
+	hash := binary.BigEndian.Uint32(at.Primary) + uint32(at.Index)
+	s := &stripes[hash%heatStripes]
+	s.mu.Lock()
+	s.turn(at.Second / 60)
+	k, total := s.now.find(hash, at.Index, key)
+	*total += halves
+	k.add(d, at.Second, halves)
+	s.mu.Unlock()
+}
+
+// turn begins a new minute. Time that goes back is counted in the minute that there is.
+func (s *heatStripe) turn(minute int64) {
+	if minute <= s.minute {
+		return
+	}
+	if minute == s.minute+1 {
+		s.last, s.now = s.now, s.last // with the memory of its keys
+	} else {
+		s.last.used = 0
+	}
+	s.now.used, s.minute = 0, minute
+}
+
+// find returns the counters of a key, which takes the place of the least when there is none left.
+func (m *heatMinute) find(hash uint32, index int, key []byte) (*heatKey, *int64) {
+	for i := range m.used {
+		if k := &m.keys[i]; m.hashes[i] == hash && k.index == index && bytes.Equal(k.key, key) {
+			return k, &m.totals[i]
+		}
+	}
+	i := m.used
+	over := int64(0)
+	if i < heatSlots {
+		m.used++
+		m.totals[i] = 0
+	} else {
+		i = 0
+		for j, t := range m.totals {
+			if t < m.totals[i] {
+				i = j
+			}
+		}
+		over = m.totals[i]
+	}
+	k := &m.keys[i]
+	*k = heatKey{index: index, key: append(k.key[:0], key...), over: over}
+	m.hashes[i] = hash
+	return k, &m.totals[i]
+}
+
+func (k *heatKey) add(d Direction, second, halves int64) {
+	if second != k.second {
+		k.second, k.of = second, [2]int64{}
+	}
+	k.halves[d] += halves
+	k.of[d] += halves
+	k.peak[d] = max(k.peak[d], k.of[d])
+}
+
+// hottest returns the keys that took most in this minute and the last, the hottest first.
+func (h *heat) hottest(second int64) []KeyUse {
+	stripes := h.stripes.Load()
+	if stripes == nil {
+		return nil
+	}
+	var keys []KeyUse
+	for i := range stripes {
+		s := &stripes[i]
+		s.mu.Lock()
+		s.turn(second / 60)
+		from := len(keys)
+		keys = s.last.report(s.now.report(keys, from), from)
+		s.mu.Unlock()
+	}
+	slices.SortFunc(keys, func(a, b KeyUse) int {
+		return cmp.Or(cmp.Compare(b.ReadUnits+b.WriteUnits, a.ReadUnits+a.WriteUnits), cmp.Compare(a.Key, b.Key), cmp.Compare(a.Index, b.Index))
+	})
+	return slices.Clone(keys[:min(len(keys), hottestKeys)])
+}
+
+// report adds the counters to keys, to the same key's at from or behind where there is one.
+func (m *heatMinute) report(keys []KeyUse, from int) []KeyUse {
+	for i := range m.used {
+		k := &m.keys[i]
+		u := KeyUse{Key: keyText(k.key), Index: k.index}
+		at := from + slices.IndexFunc(keys[from:], func(o KeyUse) bool { return o.Key == u.Key && o.Index == u.Index })
+		if at < from {
+			at, keys = len(keys), append(keys, u)
+		}
+		o := &keys[at]
+		o.ReadUnits += float64(k.halves[Reading]) / 2
+		o.WriteUnits += float64(k.halves[Writing]) / 2
+		o.PeakReads = max(o.PeakReads, float64(k.peak[Reading])/2)
+		o.PeakWrites = max(o.PeakWrites, float64(k.peak[Writing])/2)
+		o.Over += float64(k.over) / 2
+	}
+	return keys
+}

@@ -26,6 +26,10 @@ const module = "github.com/onefold/onefold"
 var policy = map[string][]string{
 	"dynamo":            {"vocabulary"},
 	"dynamo/dynamotest": {"vocabulary", "dynamo"},
+	"dynamo/dynamojson": {"vocabulary"},
+
+	"dynamohttp": {"vocabulary", "dynamo", "dynamo/dynamojson", "github.com/aws/aws-sdk-go-v2/service/dynamodb/schemas",
+		"github.com/aws/aws-sdk-go-v2/aws/signer/v4", "github.com/prometheus/client_golang/..."},
 
 	"engine":          {"vocabulary", "dynamo", "engine/internal/...", "github.com/cockroachdb/pebble/v2/...", "github.com/cespare/xxhash/v2"},
 	"engine/internal": {"vocabulary", "engine/internal/...", "github.com/cespare/xxhash/v2", "github.com/cockroachdb/apd/v3", "github.com/hashicorp/golang-lru/v2"},

@@ -1,0 +1,222 @@
+package dynamojson
+
+import (
+	"encoding/base64"
+	"math"
+	"math/big"
+	"strconv"
+	"time"
+
+	"github.com/aws/smithy-go"
+	"github.com/aws/smithy-go/document"
+)
+
+// Append appends v as compact JSON to dst and returns the extended buffer. Members that are nil are absent; maps and
+// lists that are empty but not nil are present. Blobs are base64, times are seconds since 1970 as a number, with
+// milliseconds when there are any. Bytes of a string that are not UTF-8 become U+FFFD.
+func Append(dst []byte, v smithy.Serializable) []byte {
+	e := encoder{buf: dst, start: len(dst)}
+	e.objects = e.inline[:0]
+	v.Serialize(&e)
+	return e.buf
+}
+
+// encoder is a smithy.ShapeSerializer. Whether a comma is due shows in the last byte written: it is due after anything
+// but an opening bracket.
+type encoder struct {
+	buf     []byte
+	start   int
+	objects []bool // for each open bracket, whether it is an object's
+	keyed   bool   // the key of the next value is written
+	inline  [32]bool
+}
+
+var _ smithy.ShapeSerializer = (*encoder)(nil)
+
+// Bytes implements smithy.ShapeSerializer.
+func (e *encoder) Bytes() []byte { return e.buf[e.start:] }
+
+func (e *encoder) comma() {
+	if len(e.buf) == e.start {
+		return
+	}
+	if last := e.buf[len(e.buf)-1]; last != '{' && last != '[' {
+		e.buf = append(e.buf, ',')
+	}
+}
+
+// before writes what stands before a value: a comma, and in a structure the member's name.
+func (e *encoder) before(schema *smithy.Schema) {
+	if e.keyed {
+		e.keyed = false
+		return
+	}
+	e.comma()
+	if n := len(e.objects); n > 0 && e.objects[n-1] {
+		e.name(schema)
+	}
+}
+
+// name writes the name of a member. The model's names need no escapes.
+func (e *encoder) name(schema *smithy.Schema) {
+	e.buf = append(e.buf, '"')
+	if schema != nil {
+		e.buf = append(e.buf, schema.MemberName()...)
+	}
+	e.buf = append(e.buf, '"', ':')
+}
+
+func (e *encoder) open(schema *smithy.Schema, bracket byte) {
+	e.before(schema)
+	e.buf = append(e.buf, bracket)
+	e.objects = append(e.objects, bracket == '{')
+}
+
+func (e *encoder) close(bracket byte) {
+	e.finishKey()
+	e.buf = append(e.buf, bracket)
+	e.objects = e.objects[:len(e.objects)-1]
+}
+
+// finishKey gives a key whose value was nothing the value null: a nil AttributeValue writes nothing.
+func (e *encoder) finishKey() {
+	if e.keyed {
+		e.keyed = false
+		e.buf = append(e.buf, "null"...)
+	}
+}
+
+// WriteStruct implements smithy.ShapeSerializer.
+func (e *encoder) WriteStruct(schema *smithy.Schema) { e.open(schema, '{') }
+
+// CloseStruct implements smithy.ShapeSerializer.
+func (e *encoder) CloseStruct() { e.close('}') }
+
+// WriteMap implements smithy.ShapeSerializer.
+func (e *encoder) WriteMap(schema *smithy.Schema) { e.open(schema, '{') }
+
+// CloseMap implements smithy.ShapeSerializer.
+func (e *encoder) CloseMap() { e.close('}') }
+
+// WriteList implements smithy.ShapeSerializer.
+func (e *encoder) WriteList(schema *smithy.Schema) { e.open(schema, '[') }
+
+// CloseList implements smithy.ShapeSerializer.
+func (e *encoder) CloseList() { e.close(']') }
+
+// WriteUnion implements smithy.ShapeSerializer.
+func (e *encoder) WriteUnion(schema, variant *smithy.Schema) {
+	e.open(schema, '{')
+	e.name(variant)
+	e.keyed = true
+}
+
+// CloseUnion implements smithy.ShapeSerializer.
+func (e *encoder) CloseUnion() { e.close('}') }
+
+// WriteKey implements smithy.ShapeSerializer.
+func (e *encoder) WriteKey(_ *smithy.Schema, key string) {
+	e.finishKey()
+	e.comma()
+	e.buf = append(appendString(e.buf, key), ':')
+	e.keyed = true
+}
+
+// WriteNil implements smithy.ShapeSerializer.
+func (e *encoder) WriteNil(schema *smithy.Schema) {
+	e.before(schema)
+	e.buf = append(e.buf, "null"...)
+}
+
+// WriteBool implements smithy.ShapeSerializer.
+func (e *encoder) WriteBool(schema *smithy.Schema, v bool) {
+	e.before(schema)
+	e.buf = strconv.AppendBool(e.buf, v)
+}
+
+// WriteInt8 implements smithy.ShapeSerializer.
+func (e *encoder) WriteInt8(schema *smithy.Schema, v int8) { e.WriteInt64(schema, int64(v)) }
+
+// WriteInt16 implements smithy.ShapeSerializer.
+func (e *encoder) WriteInt16(schema *smithy.Schema, v int16) { e.WriteInt64(schema, int64(v)) }
+
+// WriteInt32 implements smithy.ShapeSerializer.
+func (e *encoder) WriteInt32(schema *smithy.Schema, v int32) { e.WriteInt64(schema, int64(v)) }
+
+// WriteInt64 implements smithy.ShapeSerializer.
+func (e *encoder) WriteInt64(schema *smithy.Schema, v int64) {
+	e.before(schema)
+	e.buf = strconv.AppendInt(e.buf, v, 10)
+}
+
+// WriteFloat32 implements smithy.ShapeSerializer.
+func (e *encoder) WriteFloat32(schema *smithy.Schema, v float32) { e.float(schema, float64(v), 32) }
+
+// WriteFloat64 implements smithy.ShapeSerializer.
+func (e *encoder) WriteFloat64(schema *smithy.Schema, v float64) { e.float(schema, v, 64) }
+
+// float writes a number that shows that it is one with a fraction (1.0): clients without static types read 1 as an
+// integer.
+func (e *encoder) float(schema *smithy.Schema, v float64, bits int) {
+	e.before(schema)
+	switch {
+	case math.IsNaN(v):
+		e.buf = append(e.buf, `"NaN"`...)
+	case math.IsInf(v, 1):
+		e.buf = append(e.buf, `"Infinity"`...)
+	case math.IsInf(v, -1):
+		e.buf = append(e.buf, `"-Infinity"`...)
+	case v == math.Trunc(v) && math.Abs(v) < 1e15:
+		e.buf = strconv.AppendFloat(e.buf, v, 'f', 1, bits)
+	default:
+		e.buf = strconv.AppendFloat(e.buf, v, 'g', -1, bits)
+	}
+}
+
+// WriteString implements smithy.ShapeSerializer.
+func (e *encoder) WriteString(schema *smithy.Schema, v string) {
+	e.before(schema)
+	e.buf = appendString(e.buf, v)
+}
+
+// WriteBlob implements smithy.ShapeSerializer.
+func (e *encoder) WriteBlob(schema *smithy.Schema, v []byte) {
+	e.before(schema)
+	e.buf = append(e.buf, '"')
+	e.buf = base64.StdEncoding.AppendEncode(e.buf, v)
+	e.buf = append(e.buf, '"')
+}
+
+// WriteTime implements smithy.ShapeSerializer.
+func (e *encoder) WriteTime(schema *smithy.Schema, v time.Time) {
+	e.before(schema)
+	e.buf = appendEpoch(e.buf, v)
+}
+
+// appendEpoch writes seconds since 1970, to the millisecond.
+func appendEpoch(dst []byte, v time.Time) []byte {
+	millis := v.UnixMilli()
+	if millis < 0 {
+		dst, millis = append(dst, '-'), -millis
+	}
+	dst = strconv.AppendInt(dst, millis/1000, 10)
+	if rest := millis % 1000; rest != 0 {
+		dst = append(dst, '.', byte('0'+rest/100), byte('0'+rest/10%10), byte('0'+rest%10))
+	}
+	return dst
+}
+
+// WriteBigInt implements smithy.ShapeSerializer.
+func (e *encoder) WriteBigInt(schema *smithy.Schema, v *big.Int) {
+	e.before(schema)
+	e.buf = v.Append(e.buf, 10)
+}
+
+// WriteBigFloat implements smithy.ShapeSerializer.
+func (e *encoder) WriteBigFloat(schema *smithy.Schema, v *big.Float) {
+	e.before(schema)
+	e.buf = v.Append(e.buf, 'g', -1)
+}
+
+// WriteDocument implements smithy.ShapeSerializer. DynamoDB's model has no documents.
+func (e *encoder) WriteDocument(schema *smithy.Schema, _ document.Value) { e.WriteNil(schema) }

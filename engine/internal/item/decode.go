@@ -1,6 +1,7 @@
 package item
 
 import (
+	"strconv"
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -12,15 +13,82 @@ import (
 // All names and strings of the item share one copy of the bytes: who keeps a single string of a large item for long
 // should clone it.
 func Decode(b []byte) (Item, error) {
-	r, err := open(string(b))
+	d := Decoder{size: single}
+	return d.Decode(b)
+}
+
+// Decoder decodes many items for less than Decode takes: their strings share memory, up to 8 KB for whoever keeps one
+// of them. The zero value is ready. It is for one goroutine.
+type Decoder struct {
+	size    slabs
+	text    strings.Builder // memory of strings; never grown, so what was handed out stays where it is
+	strings []types.AttributeValueMemberS
+	numbers []types.AttributeValueMemberN
+}
+
+// slabs says how much memory is made at once.
+type slabs struct {
+	text   int // bytes
+	values int // of a kind
+}
+
+var (
+	single = slabs{text: 0, values: 8}
+	many   = slabs{text: 8 << 10, values: 64}
+)
+
+// Decode is like the function of that name.
+func (d *Decoder) Decode(b []byte) (Item, error) {
+	if d.size.values == 0 {
+		d.size = many
+	}
+	r, err := open(d.keep(b))
 	if err != nil {
 		return nil, err
 	}
+	r.d = d
 	it := r.attrs(0)
 	if r.bad || r.pos != len(r.s) {
 		return nil, ErrCorrupt
 	}
 	return it, nil
+}
+
+// keep returns a copy of b.
+func (d *Decoder) keep(b []byte) string {
+	if d.text.Cap()-d.text.Len() < len(b) {
+		d.text = strings.Builder{}
+		d.text.Grow(max(d.size.text, len(b)))
+	}
+	start := d.text.Len()
+	d.text.Write(b)
+	return d.text.String()[start:]
+}
+
+func (d *Decoder) formatInt(i int64) string {
+	if d.size.text == 0 || 0 <= i && i < 100 { // small ones cost nothing
+		return strconv.FormatInt(i, 10)
+	}
+	var buf [20]byte
+	return d.keep(strconv.AppendInt(buf[:0], i, 10))
+}
+
+func (d *Decoder) newString() *types.AttributeValueMemberS {
+	if len(d.strings) == 0 {
+		d.strings = make([]types.AttributeValueMemberS, d.size.values)
+	}
+	v := &d.strings[0]
+	d.strings = d.strings[1:]
+	return v
+}
+
+func (d *Decoder) newNumber() *types.AttributeValueMemberN {
+	if len(d.numbers) == 0 {
+		d.numbers = make([]types.AttributeValueMemberN, d.size.values)
+	}
+	v := &d.numbers[0]
+	d.numbers = d.numbers[1:]
+	return v
 }
 
 // Lookup returns one top-level attribute of the item that Append wrote, without decoding the others, and whether the
@@ -30,7 +98,7 @@ func Lookup(b []byte, name string) (types.AttributeValue, bool, error) {
 	if err != nil || !ok {
 		return nil, false, err
 	}
-	r := reader[string]{s: string(b[start:end])}
+	r := reader[string]{s: string(b[start:end]), d: &Decoder{size: slabs{values: 1}}}
 	av := r.value(0)
 	if r.bad {
 		return nil, false, ErrCorrupt
@@ -68,6 +136,7 @@ func DecodeOnly(b []byte, names []string) (Item, error) {
 	if err != nil {
 		return nil, err
 	}
+	d := &Decoder{size: single}
 	names = inOrder(names, strings.Compare)
 	it := make(Item, len(names))
 	for range r.count(2) {
@@ -83,7 +152,7 @@ func DecodeOnly(b []byte, names []string) (Item, error) {
 		if names[0] != string(key) {
 			continue
 		}
-		v := reader[string]{s: string(b[start:r.pos])}
+		v := reader[string]{s: string(b[start:r.pos]), d: d}
 		it[names[0]] = v.value(0)
 		r.bad = r.bad || v.bad
 	}
@@ -125,29 +194,7 @@ type reader[T string | []byte] struct {
 	pos int
 	bad bool
 
-	// Values are handed out from slabs: those of one item are made, and go, together.
-	strings []types.AttributeValueMemberS
-	numbers []types.AttributeValueMemberN
-}
-
-const slab = 8
-
-func (r *reader[T]) newString() *types.AttributeValueMemberS {
-	if len(r.strings) == 0 {
-		r.strings = make([]types.AttributeValueMemberS, slab)
-	}
-	v := &r.strings[0]
-	r.strings = r.strings[1:]
-	return v
-}
-
-func (r *reader[T]) newNumber() *types.AttributeValueMemberN {
-	if len(r.numbers) == 0 {
-		r.numbers = make([]types.AttributeValueMemberN, slab)
-	}
-	v := &r.numbers[0]
-	r.numbers = r.numbers[1:]
-	return v
+	d *Decoder // where values come from
 }
 
 func open[T string | []byte](s T) (reader[T], error) {
@@ -230,13 +277,17 @@ func (r *reader[T]) skip() {
 func (r *reader[T]) number() Number {
 	switch r.tag() {
 	case tagInt:
-		u := r.uvarint()
-		return IntNumber(int64(u>>1) ^ -int64(u&1))
+		return IntNumber(r.int())
 	case tagDecimal:
 		return r.decimal()
 	}
 	r.fail()
 	return Number{}
+}
+
+func (r *reader[T]) int() int64 {
+	u := r.uvarint()
+	return int64(u>>1) ^ -int64(u&1)
 }
 
 func (r *reader[T]) decimal() Number {
@@ -271,15 +322,18 @@ func (r *reader[T]) attrs(depth int) Item {
 func (r *reader[T]) value(depth int) types.AttributeValue {
 	switch tag := r.tag(); tag {
 	case tagS:
-		v := r.newString()
+		v := r.d.newString()
 		v.Value = string(r.text())
 		return v
 	case tagB:
 		return &types.AttributeValueMemberB{Value: []byte(r.text())}
-	case tagInt, tagDecimal:
-		r.pos--
-		v := r.newNumber()
-		v.Value = r.number().String()
+	case tagInt:
+		v := r.d.newNumber()
+		v.Value = r.d.formatInt(r.int())
+		return v
+	case tagDecimal:
+		v := r.d.newNumber()
+		v.Value = r.decimal().String()
 		return v
 	case tagFalse, tagTrue:
 		return &types.AttributeValueMemberBOOL{Value: tag == tagTrue}
@@ -297,7 +351,7 @@ func (r *reader[T]) container(tag byte, depth int) types.AttributeValue {
 		r.fail()
 		return nil
 	}
-	body := reader[T]{s: r.text()}
+	body := reader[T]{s: r.text(), d: r.d}
 	var av types.AttributeValue
 	switch tag {
 	case tagM:

@@ -18,10 +18,14 @@ func readMeasures() []measure {
 }
 
 func takeGet(ctx context.Context, b *bench) (Result, error) {
+	keys := make([]item, hot)
+	for i := range keys {
+		keys[i] = keyOf(some(i, b.live.items))
+	}
 	r, err := b.pair(ctx, 1, func(ctx context.Context, _, n int) error {
-		out, err := b.live.db.GetItem(ctx, &dynamodb.GetItemInput{TableName: ptr(tableName), Key: keyOf(some(n%hot, b.live.items))})
+		out, err := b.live.db.GetItem(ctx, &dynamodb.GetItemInput{TableName: ptr(tableName), Key: keys[n%hot]})
 		if err == nil && out.Item == nil {
-			err = fmt.Errorf("item %d is gone", some(n%hot, b.live.items))
+			err = fmt.Errorf("item %v is gone", keys[n%hot])
 		}
 		return err
 	}, func(_ context.Context, _, n int) error {
@@ -32,13 +36,15 @@ func takeGet(ctx context.Context, b *bench) (Result, error) {
 }
 
 func takeQuery(ctx context.Context, b *bench) (Result, error) {
-	partitions := b.live.items / perPartition
+	partitions := make([]item, hot)
+	for i := range partitions {
+		partitions[i] = item{":p": text(partitionOf(some(i, b.live.items)))}
+	}
 	r, err := b.pair(ctx, 1, func(ctx context.Context, _, n int) error {
-		first := some(n%hot, partitions) * perPartition
 		out, err := b.live.db.Query(ctx, &dynamodb.QueryInput{TableName: ptr(tableName),
-			KeyConditionExpression: ptr("pk = :p"), ExpressionAttributeValues: item{":p": text(partitionOf(first))}})
+			KeyConditionExpression: ptr("pk = :p"), ExpressionAttributeValues: partitions[n%hot]})
 		if err == nil && len(out.Items) != perPartition {
-			err = fmt.Errorf("partition %s has %d items", partitionOf(first), len(out.Items))
+			err = fmt.Errorf("partition %v has %d items", partitions[n%hot], len(out.Items))
 		}
 		return err
 	}, func(_ context.Context, _, n int) error {

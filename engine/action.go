@@ -48,7 +48,7 @@ func (a *action) resolve(c *commit, s *schema) error {
 		}
 	}
 	at := len(c.buf)
-	buf, err := s.appendItemKey(c.buf, a.Keyed)
+	buf, err := s.AppendItemKey(c.buf, a.Keyed)
 	if err != nil {
 		return err
 	}
@@ -60,7 +60,7 @@ func (a *action) resolve(c *commit, s *schema) error {
 // checkUpdate refuses an update of key attributes.
 func (s *schema) checkUpdate(u *expr.Update) error {
 	for _, name := range u.Roots() {
-		if name == s.hash.Name || name == s.rng.Name {
+		if name == s.Hash.Name || name == s.Range.Name {
 			return dynamo.Validation("One or more parameter values were invalid: Cannot update attribute %s. This attribute is part of the key", name)
 		}
 	}

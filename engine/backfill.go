@@ -111,8 +111,8 @@ func (c *commit) fill(s *schema, key []byte) error {
 		return err
 	}
 	ch := &change{s: s, key: key, keyed: it, row: value, new: it}
-	for _, x := range s.indexes {
-		if !x.desc.Building || x.desc.CheckKey(it, x.hash, true) != nil || x.rng.Name != "" && x.desc.CheckKey(it, x.rng, false) != nil {
+	for _, x := range s.Indexes {
+		if !x.Desc.Building || x.Desc.CheckKeys(it) != nil {
 			continue
 		}
 		r, err := c.indexRow(x, it, value, ch.primary())
@@ -138,7 +138,7 @@ func (db *DB) finishBackfill(t *table, began *schema) error {
 	}
 	d := s.desc.Clone()
 	for i := range d.Indexes {
-		if x := began.find(d.Indexes[i].Name); x != nil && x.desc.ID == d.Indexes[i].ID {
+		if x := began.Find(d.Indexes[i].Name); x != nil && x.Desc.ID == d.Indexes[i].ID {
 			d.Indexes[i].Building = false
 		}
 	}

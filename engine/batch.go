@@ -172,7 +172,7 @@ func (g *tableGet) resolve(db *DB) (err error) {
 		if err := g.s.desc.CheckKey(key); err != nil {
 			return err
 		}
-		row, err := g.s.appendItemKey(nil, key)
+		row, err := g.s.AppendItemKey(nil, key)
 		if err != nil {
 			return err
 		}

@@ -38,7 +38,7 @@ func (db *DB) GetItem(ctx context.Context, in *dynamodb.GetItemInput, _ ...func(
 		}
 	}
 	var scratch [128]byte
-	rowKey, err := s.appendItemKey(scratch[:0], key)
+	rowKey, err := s.AppendItemKey(scratch[:0], key)
 	if err != nil {
 		return nil, err
 	}
@@ -54,7 +54,7 @@ func (db *DB) GetItem(ctx context.Context, in *dynamodb.GetItemInput, _ ...func(
 // fetch reads one item, projected, and its whole size in bytes; nil when there is none.
 func (db *DB) fetch(from pebble.Reader, s *schema, key item.Item, proj *expr.Projection) (item.Item, int, error) {
 	var scratch [128]byte
-	rowKey, err := s.appendItemKey(scratch[:0], key)
+	rowKey, err := s.AppendItemKey(scratch[:0], key)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -115,20 +115,11 @@ func projected(v []byte, proj *expr.Projection) (it item.Item, size int, err err
 
 // collection is the ItemCollectionMetrics of a write: only tables with local indexes have item collections.
 func (ch *change) collection(how types.ReturnItemCollectionMetrics) *types.ItemCollectionMetrics {
-	if how != types.ReturnItemCollectionMetricsSize || !ch.s.hasLocal() {
+	if how != types.ReturnItemCollectionMetricsSize || !ch.s.HasLocal() {
 		return nil
 	}
 	return &types.ItemCollectionMetrics{
-		ItemCollectionKey:   item.Item{ch.s.hash.Name: ch.keyed[ch.s.hash.Name]},
+		ItemCollectionKey:   item.Item{ch.s.Hash.Name: ch.keyed[ch.s.Hash.Name]},
 		SizeEstimateRangeGB: []float64{0, 1},
 	}
-}
-
-func (s *schema) hasLocal() bool {
-	for _, x := range s.indexes {
-		if x.desc.Local {
-			return true
-		}
-	}
-	return false
 }

@@ -4,6 +4,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/onefold/onefold/engine/internal/capacity"
+	"github.com/onefold/onefold/engine/internal/layout"
 	"github.com/onefold/onefold/engine/internal/row"
 )
 
@@ -46,10 +47,10 @@ func (db *DB) Metered() Meter {
 
 // meterRead adds one read to the table's meters: of the partition in which the row is, of an index unless that is nil;
 // or of many partitions, when rowKey is too short to name one. second is the time since 1970.
-func (s *schema) meterRead(second int64, x *index, rowKey []byte, u capacity.Usage) {
+func (s *schema) meterRead(second int64, x *layout.Index, rowKey []byte, u capacity.Usage) {
 	at := capacity.Place{Primary: rowKey[row.ItemPrefixLen:], Second: second}
 	if x != nil {
-		at.Index, at.Primary = 1+x.ordinal, rowKey[len(x.prefix):]
+		at.Index, at.Primary = 1+x.Ordinal, rowKey[len(x.Prefix):]
 	}
 	s.table.meter.Count(capacity.Reading, s.desc, at, 1, u)
 }
@@ -63,7 +64,7 @@ func (ch *change) meterChange(second int64) {
 
 // sortKey returns the text of a sort key of type S, else nothing.
 func (ch *change) sortKey() string {
-	if s, ok := ch.keyed[ch.s.rng.Name].(*types.AttributeValueMemberS); ok {
+	if s, ok := ch.keyed[ch.s.Range.Name].(*types.AttributeValueMemberS); ok {
 		return s.Value
 	}
 	return ""

@@ -7,9 +7,10 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 
 	"github.com/onefold/onefold/engine/internal/capacity"
-	"github.com/onefold/onefold/engine/internal/catalog"
 	"github.com/onefold/onefold/engine/internal/expr"
 	"github.com/onefold/onefold/engine/internal/item"
+	"github.com/onefold/onefold/engine/internal/layout"
+	"github.com/onefold/onefold/engine/internal/request"
 	"github.com/onefold/onefold/engine/internal/row"
 )
 
@@ -18,11 +19,9 @@ const maxPageBytes = 1 << 20
 
 // pageRequest is what Query and Scan have in common: a range of rows of a table or of an index, in either order.
 type pageRequest struct {
-	s          *schema
-	x          *index // nil: the table
-	lower      []byte // first row
-	upper      []byte // end of the rows
-	after      []byte // row to start behind, nil: from the beginning
+	s *schema
+	x *layout.Index // nil: the table
+	layout.Range
 	reverse    bool
 	limit      int // evaluated items, 0 for no bound
 	consistent bool
@@ -30,6 +29,22 @@ type pageRequest struct {
 	whole      bool // reach back to the table for what a local index does not project
 	filter     *expr.Condition
 	projection *expr.Projection
+}
+
+// pageRequest checks a Query or Scan. What is left is the range of rows.
+func (db *DB) pageRequest(q *request.Read) (r *pageRequest, err error) {
+	if err := q.Check(db.parser); err != nil {
+		return nil, err
+	}
+	r = &pageRequest{consistent: request.IsTrue(q.Consistent), countOnly: q.Select == types.SelectCount, filter: q.Filtered, projection: q.Projected}
+	if r.s, err = db.schemaOf(q.Table); err != nil {
+		return nil, err
+	}
+	if q.Limit != nil {
+		r.limit = int(*q.Limit)
+	}
+	r.x, r.whole, err = r.s.Target(q)
+	return r, err
 }
 
 // page is the answer.
@@ -44,7 +59,7 @@ type page struct {
 
 // readPage evaluates rows until the range, the limit or the page's size is exhausted.
 func (db *DB) readPage(r *pageRequest) (p *page, err error) {
-	it, err := db.store.NewIter(&pebble.IterOptions{LowerBound: r.lower, UpperBound: r.upper})
+	it, err := db.store.NewIter(&pebble.IterOptions{LowerBound: r.Lower, UpperBound: r.Upper})
 	if err != nil {
 		return nil, fmt.Errorf("engine: read: %w", err)
 	}
@@ -77,14 +92,14 @@ func (db *DB) readPage(r *pageRequest) (p *page, err error) {
 
 func (r *pageRequest) first(it *pebble.Iterator) bool {
 	switch {
-	case r.after == nil && r.reverse:
+	case r.After == nil && r.reverse:
 		return it.Last()
-	case r.after == nil:
+	case r.After == nil:
 		return it.First()
 	case r.reverse:
-		return it.SeekLT(r.after)
+		return it.SeekLT(r.After)
 	}
-	return it.SeekGE(append(r.after, 0))
+	return it.SeekGE(append(r.After, 0))
 }
 
 func (r *pageRequest) next(it *pebble.Iterator) bool {
@@ -152,33 +167,12 @@ func (r *pageRequest) position(value []byte) (item.Item, error) {
 	if err != nil {
 		return nil, err
 	}
-	names := make([]string, 0, 4)
-	for _, a := range r.keyAttrs() {
-		names = append(names, a.Name)
+	attrs := r.s.KeyAttrs(r.x)
+	names := make([]string, len(attrs))
+	for i, a := range attrs {
+		names[i] = a.Name
 	}
 	return item.DecodeOnly(b, names)
-}
-
-// keyAttrs are the attributes that name a row: the index's keys and the table's, each once.
-func (r *pageRequest) keyAttrs() []catalog.Key {
-	var attrs []catalog.Key
-	add := func(a catalog.Key) {
-		for _, b := range attrs {
-			if a.Name == b.Name {
-				return
-			}
-		}
-		if a.Name != "" {
-			attrs = append(attrs, a)
-		}
-	}
-	if r.x != nil {
-		add(r.x.hash)
-		add(r.x.rng)
-	}
-	add(r.s.hash)
-	add(r.s.rng)
-	return attrs
 }
 
 // charge counts the page's capacity: the sum of what was evaluated, rounded up once.
@@ -187,9 +181,9 @@ func (db *DB) charge(r *pageRequest, p *page, size int) {
 	if r.x == nil {
 		p.use.Table += h
 	} else {
-		p.use.AddIndex(r.x.ordinal, h)
+		p.use.AddIndex(r.x.Ordinal, h)
 	}
-	r.s.meterRead(db.now().Unix(), r.x, r.lower, p.use)
+	r.s.meterRead(db.now().Unix(), r.x, r.Lower, p.use)
 }
 
 // itemsOut is the Items of a response: nil when only the count was asked for.

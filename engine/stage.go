@@ -9,6 +9,7 @@ import (
 
 	"github.com/onefold/onefold/engine/internal/capacity"
 	"github.com/onefold/onefold/engine/internal/item"
+	"github.com/onefold/onefold/engine/internal/layout"
 	"github.com/onefold/onefold/engine/internal/row"
 )
 
@@ -103,7 +104,7 @@ func (c *commit) put(ch *change, it item.Item) {
 // change that changes nothing has none, yet takes capacity.
 func (c *commit) stage(ch *change) error {
 	ch.use.Table = capacity.WriteUnits(max(row.Size(ch.old), row.Size(ch.row)))
-	if len(ch.s.indexes) > 0 {
+	if len(ch.s.Indexes) > 0 {
 		if err := c.stageIndexes(ch); err != nil {
 			return err
 		}
@@ -134,7 +135,7 @@ func (c *commit) stageIndexes(ch *change) error {
 	if err != nil {
 		return err
 	}
-	for _, x := range ch.s.indexes {
+	for _, x := range ch.s.Indexes {
 		was, err := c.indexRow(x, old, ch.old, ch.primary())
 		if err != nil {
 			return err
@@ -143,7 +144,7 @@ func (c *commit) stageIndexes(ch *change) error {
 		if err != nil {
 			return err
 		}
-		ch.use.AddIndex(x.ordinal, capacity.IndexUnits(was, is))
+		ch.use.AddIndex(x.Ordinal, capacity.IndexUnits(was, is))
 		if err := c.replaceRow(was, is); err != nil {
 			return err
 		}
@@ -152,20 +153,20 @@ func (c *commit) stageIndexes(ch *change) error {
 }
 
 // indexRow makes the row that an index has for an item, whose own row is own.
-func (c *commit) indexRow(x *index, it item.Item, own, primary []byte) (capacity.Row, error) {
-	if !x.covers(it) {
+func (c *commit) indexRow(x *layout.Index, it item.Item, own, primary []byte) (capacity.Row, error) {
+	if !x.Covers(it) {
 		return capacity.Row{}, nil
 	}
 	at := len(c.buf)
-	buf, err := x.appendRow(c.buf, it, primary)
+	buf, err := x.AppendRow(c.buf, it, primary)
 	if err != nil {
 		return capacity.Row{}, err
 	}
 	c.buf = buf
 	r := capacity.Row{Key: c.buf[at:len(c.buf):len(c.buf)], Value: own}
-	if x.project != nil {
+	if x.Project != nil {
 		at = len(c.buf)
-		c.buf = row.Append(c.buf, x.entry(it))
+		c.buf = row.Append(c.buf, x.Entry(it))
 		r.Value = c.buf[at:len(c.buf):len(c.buf)]
 	}
 	return r, nil
@@ -258,4 +259,4 @@ func (c *commit) stageRecord(ch *change) {
 }
 
 // keyRow is the row of the item's key attributes alone.
-func (ch *change) keyRow() []byte { return row.Append(nil, ch.s.primaryKey(ch.keyed)) }
+func (ch *change) keyRow() []byte { return row.Append(nil, ch.s.PrimaryKey(ch.keyed)) }

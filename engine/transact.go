@@ -146,7 +146,7 @@ func (db *DB) resolveGets(gets []transactGet) (err error) {
 			failed = true
 			continue
 		}
-		if g.row, err = g.s.appendItemKey(nil, g.Key); err != nil {
+		if g.row, err = g.s.AppendItemKey(nil, g.Key); err != nil {
 			return err
 		}
 		if seen[string(g.row)] {

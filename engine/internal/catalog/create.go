@@ -39,8 +39,13 @@ func NewTable(in *dynamodb.CreateTableInput) (*Change, error) {
 	if err != nil {
 		return nil, err
 	}
-	if d.Hash, d.Range, err = checkKeySchema(in.KeySchema, defs); err != nil {
+	hash, rng, err := checkKeySchema(in.KeySchema, defs)
+	if err != nil {
 		return nil, err
+	}
+	d.Hash = hash[0]
+	if len(rng) > 0 {
+		d.Range = rng[0]
 	}
 	if err := d.addLocal(in, defs); err != nil {
 		return nil, err
@@ -150,8 +155,8 @@ func definitionsOf(defs []types.AttributeDefinition) (definitions, error) {
 	return d, nil
 }
 
-// checkKeySchema returns the hash and the range key that a key schema names.
-func checkKeySchema(ks []types.KeySchemaElement, defs definitions) (hash, rng Key, err error) {
+// checkKeySchema returns the hash and the range keys that a key schema names.
+func checkKeySchema(ks []types.KeySchemaElement, defs definitions) (hash, rng Keys, err error) {
 	if len(ks) == 0 {
 		return hash, rng, request.Invalid("1 validation error detected: Value '[]' at 'keySchema' failed to satisfy constraint: Member must have length greater than or equal to 1")
 	}
@@ -176,9 +181,9 @@ func checkKeySchema(ks []types.KeySchemaElement, defs definitions) (hash, rng Ke
 	case len(ks) > 2:
 		return hash, rng, request.Invalid("1 validation error detected: Value at 'keySchema' failed to satisfy constraint: Member must have length less than or equal to 2")
 	}
-	hash = Key{Name: names[0], Type: defs.types[names[0]]}
+	hash = Keys{{Name: names[0], Type: defs.types[names[0]]}}
 	if len(ks) > 1 {
-		rng = Key{Name: names[1], Type: defs.types[names[1]]}
+		rng = Keys{{Name: names[1], Type: defs.types[names[1]]}}
 	}
 	return hash, rng, nil
 }
@@ -198,12 +203,12 @@ func (d *Table) addLocal(in *dynamodb.CreateTableInput, defs definitions) error 
 			return err
 		}
 		added := d.Indexes[len(d.Indexes)-1]
-		if added.Range.Name == "" {
+		if len(added.Range) == 0 {
 			return request.Invalid(invalid+"Index KeySchema does not have a range key for index: %s", added.Name)
 		}
-		if added.Hash != d.Hash {
+		if added.Hash[0] != d.Hash {
 			return request.Invalid(invalid+"Index KeySchema does not have the same leading hash key as table KeySchema for index: %s. index hash key: %s, table hash key: %s",
-				added.Name, added.Hash.Name, d.Hash.Name)
+				added.Name, added.Hash[0].Name, d.Hash.Name)
 		}
 	}
 	if len(in.LocalSecondaryIndexes) > maxLocalIndexes {

@@ -14,7 +14,7 @@ func (d *Table) Describe(arn string, items, bytes int64, latest *Stream, streamA
 	created := time.UnixMilli(d.Created).UTC()
 	td := &types.TableDescription{
 		TableName: &t.Name, TableArn: &arn, TableId: &t.UUID, TableStatus: types.TableStatusActive, CreationDateTime: &created,
-		KeySchema: keySchema(d.Hash, d.Range), AttributeDefinitions: d.attributeDefinitions(), ItemCount: &items, TableSizeBytes: &bytes,
+		KeySchema: keySchema(d.hashKeys(), d.rangeKeys()), AttributeDefinitions: d.attributeDefinitions(), ItemCount: &items, TableSizeBytes: &bytes,
 		ProvisionedThroughput: throughput(d.Read, d.Write), DeletionProtectionEnabled: &t.Guarded,
 	}
 	if d.Billing == types.BillingModePayPerRequest {
@@ -59,10 +59,13 @@ func (d *Index) describe(td *types.TableDescription) {
 }
 
 // keySchema writes a key as the API does.
-func keySchema(hash, rng Key) []types.KeySchemaElement {
-	ks := []types.KeySchemaElement{{AttributeName: &hash.Name, KeyType: types.KeyTypeHash}}
-	if rng.Name != "" {
-		ks = append(ks, types.KeySchemaElement{AttributeName: &rng.Name, KeyType: types.KeyTypeRange})
+func keySchema(hash, rng Keys) []types.KeySchemaElement {
+	var ks []types.KeySchemaElement
+	for i := range hash {
+		ks = append(ks, types.KeySchemaElement{AttributeName: &hash[i].Name, KeyType: types.KeyTypeHash})
+	}
+	for i := range rng {
+		ks = append(ks, types.KeySchemaElement{AttributeName: &rng[i].Name, KeyType: types.KeyTypeRange})
 	}
 	return ks
 }

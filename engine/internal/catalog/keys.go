@@ -31,21 +31,30 @@ func (d *Table) CheckItem(it item.Item) error {
 // CheckIndexKeys checks the attributes of an item that are keys of an index. They may be absent.
 func (d *Table) CheckIndexKeys(it item.Item) error {
 	for i := range d.Indexes {
-		x := &d.Indexes[i]
-		if err := x.CheckKey(it, x.Hash, true); err != nil {
+		if err := d.Indexes[i].CheckKeys(it); err != nil {
 			return err
-		}
-		if x.Range.Name != "" {
-			if err := x.CheckKey(it, x.Range, false); err != nil {
-				return err
-			}
 		}
 	}
 	return nil
 }
 
-// CheckKey checks one key attribute of the index in an item, which need not have it.
-func (x *Index) CheckKey(it item.Item, a Key, hash bool) error {
+// CheckKeys checks the attributes of an item that are keys of the index. They may be absent.
+func (x *Index) CheckKeys(it item.Item) error {
+	for _, a := range x.Hash {
+		if err := x.checkKey(it, a, true); err != nil {
+			return err
+		}
+	}
+	for _, a := range x.Range {
+		if err := x.checkKey(it, a, false); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkKey checks one key attribute of the index in an item, which need not have it.
+func (x *Index) checkKey(it item.Item, a Key, hash bool) error {
 	v := it[a.Name]
 	if v == nil {
 		return nil
@@ -146,7 +155,7 @@ func (d *Table) CheckScalars(nested []string) error {
 			return request.Invalid(refusal, "Key", name)
 		}
 		for _, x := range d.Indexes {
-			if name == x.Hash.Name || name == x.Range.Name {
+			if x.Hash.Has(name) || x.Range.Has(name) {
 				return request.Invalid(refusal, "IndexKey", name)
 			}
 		}

@@ -15,6 +15,49 @@ type Key struct {
 	Type types.ScalarAttributeType `json:"type,omitempty"`
 }
 
+// Keys are the attributes of one key of an index, in order. In JSON one of them is written as a Key, and none as an
+// empty one, as they were when there could not be more.
+type Keys []Key
+
+// MaxKeyParts is how many Keys a key of a global index may have.
+const MaxKeyParts = 4
+
+// MarshalJSON implements json.Marshaler.
+func (k Keys) MarshalJSON() ([]byte, error) {
+	switch len(k) {
+	case 0:
+		return json.Marshal(Key{})
+	case 1:
+		return json.Marshal(k[0])
+	}
+	return json.Marshal([]Key(k))
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (k *Keys) UnmarshalJSON(b []byte) error {
+	if len(b) > 0 && b[0] == '[' {
+		return json.Unmarshal(b, (*[]Key)(k))
+	}
+	var one Key
+	if err := json.Unmarshal(b, &one); err != nil {
+		return err
+	}
+	if *k = nil; one.Name != "" {
+		*k = Keys{one}
+	}
+	return nil
+}
+
+// Has reports whether an attribute is one of the keys.
+func (k Keys) Has(name string) bool {
+	for i := range k {
+		if k[i].Name == name {
+			return true
+		}
+	}
+	return false
+}
+
 // Table is a table as stored, in JSON, under its name.
 type Table struct {
 	ID      uint32            `json:"id"`
@@ -40,8 +83,8 @@ type Index struct {
 	ID         uint32               `json:"id"`
 	Name       string               `json:"name"`
 	Local      bool                 `json:"local,omitempty"`
-	Hash       Key                  `json:"hash"`
-	Range      Key                  `json:"range"`
+	Hash       Keys                 `json:"hash"`
+	Range      Keys                 `json:"range"`
 	Projection types.ProjectionType `json:"projection"`
 	Include    []string             `json:"include,omitempty"`
 	Read       int64                `json:"read,omitempty"`
@@ -77,18 +120,28 @@ func DecodeTable(b []byte) (*Table, error) {
 // Keys returns the types of the attributes of the table's and the indexes' keys.
 func (d *Table) Keys() map[string]types.ScalarAttributeType {
 	keys := map[string]types.ScalarAttributeType{}
-	add := func(k Key) {
-		if k.Name != "" {
-			keys[k.Name] = k.Type
+	add := func(list ...Key) {
+		for _, k := range list {
+			if k.Name != "" {
+				keys[k.Name] = k.Type
+			}
 		}
 	}
-	add(d.Hash)
-	add(d.Range)
+	add(d.Hash, d.Range)
 	for _, x := range d.Indexes {
-		add(x.Hash)
-		add(x.Range)
+		add(x.Hash...)
+		add(x.Range...)
 	}
 	return keys
+}
+
+func (d *Table) hashKeys() Keys { return Keys{d.Hash} }
+
+func (d *Table) rangeKeys() Keys {
+	if d.Range.Name == "" {
+		return nil
+	}
+	return Keys{d.Range}
 }
 
 // Pending reports whether a backfill is to be done.

@@ -147,11 +147,19 @@ func (r *request) keyCondition(p *Parser, b *Bindings) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	hash, cond, err := k.Resolve(r.key[0], r.key[1])
-	if err != nil || cond == nil {
-		return printValue(hash), err
+	var sort []string
+	if r.key[1] != "" {
+		sort = r.key[1:2]
 	}
-	out := printValue(hash) + " " + []string{"", "=", "<", "<=", ">", ">=", "between", "begins_with"}[cond.Op] + " " + printValue(cond.Lo)
+	hash, conds, err := k.Resolve(r.key[:1], sort)
+	if err != nil {
+		return "", err
+	}
+	if len(conds) == 0 {
+		return printValue(hash[0]), nil
+	}
+	cond := conds[0]
+	out := printValue(hash[0]) + " " + []string{"", "=", "<", "<=", ">", ">=", "between", "begins_with"}[cond.Op] + " " + printValue(cond.Lo)
 	if cond.Hi != nil {
 		out += " " + printValue(cond.Hi)
 	}

@@ -71,33 +71,43 @@ func (k *KeyCondition) Check() error { return k.err }
 // Tests returns the conditions in the order of the text, for a key of several attributes. They are valid when Check is.
 func (k *KeyCondition) Tests() []KeyTest { return k.tests }
 
-// Resolve matches the condition with a key of a partition attribute and, unless rng is "", a sort attribute. It returns
-// the partition's value and the condition on the sort attribute, nil for none.
-func (k *KeyCondition) Resolve(hash, rng string) (types.AttributeValue, *SortCondition, error) {
+// Resolve matches the condition with a key: every partition attribute is to be equal to something, and the sort
+// attributes, if any, are to have conditions from the first on, all of which but the last are equalities. It returns the
+// values of the partition attributes and the conditions on the first sort attributes. A nil k has no condition at all.
+func (k *KeyCondition) Resolve(hash, rng []string) (values []types.AttributeValue, sorts []*SortCondition, err error) {
+	if k == nil {
+		return nil, nil, refuse("", "Conditions can be of length 1 or 2 only")
+	}
 	if k.err != nil {
 		return nil, nil, k.err
 	}
-	if len(k.tests) > 2 {
+	if single := len(hash) == 1 && len(rng) <= 1; single && len(k.tests) > 2 {
 		return nil, nil, refuse("", "Conditions can be of length 1 or 2 only")
 	}
-	if rng == "" && len(k.tests) > 1 {
+	if len(k.tests) > len(hash)+len(rng) {
 		return nil, nil, refuse("", "Query key condition not supported")
 	}
-	part := k.test(hash)
-	if part == nil {
-		return nil, nil, refuse("", "Query condition missed key schema element: %s", hash)
+	for _, name := range hash {
+		test := k.test(name)
+		if test == nil {
+			return nil, nil, refuse("", "Query condition missed key schema element: %s", name)
+		}
+		if test.Op != EQ {
+			return nil, nil, refuse("", "Query key condition not supported")
+		}
+		values = append(values, test.Lo)
 	}
-	if part.Op != EQ {
-		return nil, nil, refuse("", "Query key condition not supported")
+	for _, name := range rng[:len(k.tests)-len(hash)] {
+		test := k.test(name)
+		if test == nil {
+			return nil, nil, refuse("", "Query condition missed key schema element: %s", name)
+		}
+		if n := len(sorts); n > 0 && sorts[n-1].Op != EQ {
+			return nil, nil, refuse("", "Query key condition not supported")
+		}
+		sorts = append(sorts, &test.SortCondition)
 	}
-	if len(k.tests) == 1 {
-		return part.Lo, nil, nil
-	}
-	sort := k.test(rng)
-	if sort == nil {
-		return nil, nil, refuse("", "Query condition missed key schema element: %s", rng)
-	}
-	return part.Lo, &sort.SortCondition, nil
+	return values, sorts, nil
 }
 
 func (k *KeyCondition) test(name string) *KeyTest {

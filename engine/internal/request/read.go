@@ -6,6 +6,8 @@ import (
 	"strconv"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/onefold/onefold/engine/internal/expr"
 )
 
 // Read are the parameters that Query and Scan have in common.
@@ -30,18 +32,52 @@ type Read struct {
 	Operator      types.ConditionalOperator
 
 	Start map[string]types.AttributeValue
+
+	Keys      *expr.KeyCondition // as Check has parsed them; nil for none
+	Filtered  *expr.Condition
+	Projected *expr.Projection
 }
 
-// Check checks what needs no table, in DynamoDB's order: members, exclusive and missing parameters, Select. It turns
-// legacy parameters into expressions.
-func (q *Read) Check() error {
+// Check checks what needs no table, in DynamoDB's order: members, exclusive and missing parameters, Select, expressions.
+// It turns legacy parameters into expressions.
+func (q *Read) Check(p *expr.Parser) error {
 	if err := q.checkMembers(); err != nil {
 		return err
 	}
 	if err := q.checkMixed(); err != nil {
 		return err
 	}
-	return q.checkSelect()
+	if err := q.checkSelect(); err != nil {
+		return err
+	}
+	return q.bind(p)
+}
+
+// bind parses the expressions.
+func (q *Read) bind(p *expr.Parser) error {
+	if q.KeyCondition == nil && q.Filter == nil && q.Projection == nil {
+		return nil
+	}
+	b, err := expr.NewBindings(q.Names, q.Values)
+	if err != nil {
+		return err
+	}
+	if q.KeyCondition != nil {
+		if q.Keys, err = p.KeyCondition(*q.KeyCondition, b); err != nil {
+			return err
+		}
+	}
+	if q.Filter != nil {
+		if q.Filtered, err = p.Condition(expr.FilterExpression, *q.Filter, b); err != nil {
+			return err
+		}
+	}
+	if q.Projection != nil {
+		if q.Projected, err = p.Projection(*q.Projection, b); err != nil {
+			return err
+		}
+	}
+	return b.CheckUnused()
 }
 
 func (q *Read) checkMembers() error {

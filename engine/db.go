@@ -40,6 +40,7 @@ const formatVersion = 1
 type DB struct {
 	o       Options
 	store   *pebble.DB
+	dir     string
 	memory  bool
 	parser  *expr.Parser
 	stripes stripe.Set // of items
@@ -61,6 +62,7 @@ type DB struct {
 	closing context.CancelFunc
 	closed  atomic.Bool
 	work    sync.WaitGroup // upkeep and backfills
+	backup  sync.Mutex     // held while a backup is made
 	ctx     context.Context
 }
 
@@ -101,7 +103,7 @@ func open(dir string, o Options, memory bool) (*DB, error) {
 	if err != nil {
 		return nil, fmt.Errorf("engine: open %s: %w", dir, err)
 	}
-	db := &DB{o: o, store: store, memory: memory, parser: expr.NewParser(parserCache)}
+	db := &DB{o: o, store: store, dir: dir, memory: memory, parser: expr.NewParser(parserCache)}
 	db.commits.New = func() any { return &commit{db: db} }
 	db.ctx, db.closing = context.WithCancel(context.Background())
 	if err := db.load(); err != nil {

@@ -1,0 +1,232 @@
+package backup_test
+
+import (
+	"archive/tar"
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/onefold/onefold/engine/internal/backup"
+)
+
+var contents = map[string]string{"000001.sst": strings.Repeat("sorted ", 400_000), "MANIFEST-000002": "m", "empty.log": ""}
+
+func source(t *testing.T) vfs.FS {
+	t.Helper()
+	fs := vfs.NewMem()
+	if err := fs.MkdirAll("from", 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range contents {
+		write(t, fs, "from/"+name, text)
+	}
+	return fs
+}
+
+func write(t *testing.T, fs vfs.FS, path, text string) {
+	t.Helper()
+	f, err := fs.Create(path, vfs.WriteCategoryUnspecified)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.WriteString(f, text); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func read(t *testing.T, fs vfs.FS, path string) string {
+	t.Helper()
+	f, err := fs.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	b, err := io.ReadAll(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+func sameFiles(t *testing.T, fs vfs.FS, dir string) {
+	t.Helper()
+	names, err := fs.List(dir)
+	if err != nil || len(names) != len(contents) {
+		t.Errorf("%v, %v", names, err)
+	}
+	for name, text := range contents {
+		if read(t, fs, dir+"/"+name) != text {
+			t.Errorf("%s is not the same", name)
+		}
+	}
+}
+
+var taken = backup.Manifest{Store: 1, Taken: time.Unix(1_776_693_600, 0).UTC(), Tables: []backup.Table{{Name: "a", Items: 1, Bytes: 2}}}
+
+func TestDirectory(t *testing.T) {
+	fs, ctx := source(t), context.Background()
+	if _, err := backup.Copy(ctx, fs, "from", fs, "to", nil); !errors.Is(err, backup.ErrIncomplete) {
+		t.Errorf("without a manifest: %v", err)
+	}
+	sealed, err := backup.Seal(ctx, fs, "from", taken, nil)
+	if err != nil || len(sealed.Files) != 3 || sealed.Bytes() != 2_800_001 {
+		t.Fatalf("%+v, %v", sealed, err)
+	}
+	var done, total int64
+	if _, err := backup.Copy(ctx, fs, "from", fs, "to", func(d, of int64) { done, total = d, of }); err != nil {
+		t.Fatal(err)
+	}
+	if done != 2_800_001 || total < done {
+		t.Errorf("progress: %d of %d", done, total)
+	}
+	sameFiles(t, fs, "to")
+}
+
+// TestDirectoryDamaged changes the files of a backup and expects to be told what was changed.
+func TestDirectoryDamaged(t *testing.T) {
+	for want, damage := range map[string]func(fs vfs.FS){
+		"empty.log has 1 bytes":        func(fs vfs.FS) { write(t, fs, "from/empty.log", "x") },
+		"MANIFEST-000002 has checksum": func(fs vfs.FS) { write(t, fs, "from/MANIFEST-000002", "n") },
+		"more.sst does not belong":     func(fs vfs.FS) { write(t, fs, "from/more.sst", "x") },
+		"000001.sst is missing":        func(fs vfs.FS) { remove(t, fs, "from/000001.sst") },
+		"manifest: invalid character":  func(fs vfs.FS) { write(t, fs, "from/"+backup.ManifestName, "?") },
+		"names a file \"../evil\"":     func(fs vfs.FS) { write(t, fs, "from/"+backup.ManifestName, `{"files":[{"name":"../evil"}]}`) },
+		"made by a newer version":      func(fs vfs.FS) { write(t, fs, "from/"+backup.ManifestName, `{"format":2}`) },
+		"no manifest":                  func(fs vfs.FS) { remove(t, fs, "from/"+backup.ManifestName) },
+		"names a file \"MANIFEST-000\"": func(fs vfs.FS) {
+			write(t, fs, "from/"+backup.ManifestName, `{"files":[{"name":"MANIFEST-000"},{"name":"MANIFEST-000"}]}`)
+		},
+	} {
+		fs := source(t)
+		if _, err := backup.Seal(context.Background(), fs, "from", taken, nil); err != nil {
+			t.Fatal(err)
+		}
+		damage(fs)
+		if _, err := backup.Copy(context.Background(), fs, "from", fs, "to", nil); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %s", err, want)
+		}
+	}
+}
+
+func remove(t *testing.T, fs vfs.FS, path string) {
+	t.Helper()
+	if err := fs.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func archive(t *testing.T) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	if _, err := backup.WriteTar(context.Background(), &b, source(t), "from", taken, nil); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+func TestTar(t *testing.T) {
+	fs := vfs.NewMem()
+	m, err := backup.Extract(context.Background(), bytes.NewReader(archive(t)), fs, "to", nil)
+	if err != nil || m.Taken != taken.Taken || len(m.Tables) != 1 || m.Tables[0] != taken.Tables[0] {
+		t.Fatalf("%+v, %v", m, err)
+	}
+	sameFiles(t, fs, "to")
+}
+
+// TestTarDamaged cuts the stream at random places and changes random bytes of it: whatever is read without an error is
+// what was written.
+func TestTarDamaged(t *testing.T) {
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("seed %d", seed)
+	rng := rand.New(rand.NewPCG(seed, 1))
+	whole := archive(t)
+	const tarEnd = 1024
+	for range 60 {
+		cut := whole[:rng.IntN(len(whole)-tarEnd-512)]
+		if _, err := backup.Extract(context.Background(), bytes.NewReader(cut), vfs.NewMem(), "to", nil); err == nil {
+			t.Errorf("cut to %d of %d bytes: no error", len(cut), len(whole))
+		}
+		changed := bytes.Clone(whole)
+		changed[rng.IntN(len(whole))] ^= byte(1 + rng.IntN(255))
+		fs := vfs.NewMem()
+		if _, err := backup.Extract(context.Background(), bytes.NewReader(changed), fs, "to", nil); err == nil {
+			sameFiles(t, fs, "to")
+		}
+	}
+}
+
+// TestTarNames checks that no name of an archive leads anywhere but into the directory.
+func TestTarNames(t *testing.T) {
+	for _, h := range []tar.Header{
+		{Name: "../evil"}, {Name: "/etc/evil"}, {Name: "a/b"}, {Name: ".."}, {Name: "."}, {Name: ".hidden"}, {Name: strings.Repeat("n", 201)},
+		{Name: "link", Typeflag: tar.TypeSymlink, Linkname: "/etc/passwd"}, {Name: "link", Typeflag: tar.TypeLink, Linkname: "../x"},
+		{Name: "folder", Typeflag: tar.TypeDir}, {Name: "nul", Typeflag: tar.TypeChar},
+	} {
+		var b bytes.Buffer
+		w := tar.NewWriter(&b)
+		if h.Typeflag == 0 {
+			h.Typeflag = tar.TypeReg
+		}
+		if err := w.WriteHeader(&h); err != nil {
+			t.Fatal(err)
+		}
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+		fs := vfs.NewMem()
+		if _, err := backup.Extract(context.Background(), &b, fs, "to", nil); !errors.Is(err, backup.ErrDamaged) {
+			t.Errorf("%q: %v", h.Name, err)
+		}
+		if names, err := fs.List("to"); err != nil || len(names) > 0 {
+			t.Errorf("%q: wrote %v (%v)", h.Name, names, err)
+		}
+	}
+}
+
+func TestFill(t *testing.T) {
+	fs := vfs.NewMem()
+	for _, dir := range []string{"a/b", "empty/"} {
+		if err := fs.MkdirAll("a", 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := fs.MkdirAll("empty", 0o700); err != nil {
+			t.Fatal(err)
+		}
+		failed := errors.New("failed")
+		fill := func(result error) error {
+			_, err := backup.Fill(fs, dir, func(dir string) (*backup.Manifest, error) {
+				if err := fs.MkdirAll(dir, 0o700); err != nil {
+					t.Fatal(err)
+				}
+				write(t, fs, dir+"/file", "text")
+				return &backup.Manifest{}, result
+			})
+			return err
+		}
+		if err := fill(failed); !errors.Is(err, failed) {
+			t.Error(err)
+		}
+		if _, err := fs.Stat(fs.PathJoin(dir) + ".partial"); err == nil {
+			t.Error("what failed is left")
+		}
+		if err := fill(nil); err != nil {
+			t.Error(err)
+		}
+		if read(t, fs, fs.PathJoin(dir, "file")) != "text" {
+			t.Error("not filled")
+		}
+		if err := fill(nil); !errors.Is(err, backup.ErrNotEmpty) {
+			t.Errorf("filled again: %v", err)
+		}
+	}
+}

@@ -1,0 +1,33 @@
+package backup
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// Fill makes a directory, which must be empty or absent, with what fn writes into a new one beside it: so it appears whole
+// or not at all, whenever the process ends.
+func Fill(fs vfs.FS, dir string, fn func(dir string) (*Manifest, error)) (*Manifest, error) {
+	dir = fs.PathJoin(dir) // without a slash at the end
+	names, err := fs.List(dir)
+	if err == nil && len(names) > 0 {
+		return nil, fmt.Errorf("%w: %s", ErrNotEmpty, dir)
+	}
+	exists, partial := err == nil, dir+".partial"
+	if _, err := fs.Stat(partial); err == nil {
+		return nil, fmt.Errorf("%w: %s, which was left by a backup or restore that did not end: remove it", ErrNotEmpty, partial)
+	}
+	m, err := fn(partial)
+	if err == nil && exists {
+		err = fs.Remove(dir)
+	}
+	if err == nil {
+		err = fs.Rename(partial, dir)
+	}
+	if err != nil {
+		return nil, errors.Join(err, fs.RemoveAll(partial))
+	}
+	return m, syncDir(fs, fs.PathDir(dir))
+}

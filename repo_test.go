@@ -62,7 +62,7 @@ var policy = map[string][]string{
 // forTests may be imported by any _test.go file, beside what its package may import.
 var forTests = []string{"engine", "dynamo", "dynamo/dynamotest", "table", "fold/...", "vocabulary",
 	"github.com/aws/aws-sdk-go-v2/...", "github.com/cockroachdb/datadriven", "github.com/rogpeppe/go-internal/...",
-	"pgregory.net/rapid", "go.uber.org/goleak", "github.com/cockroachdb/pebble/v2/vfs", "github.com/oklog/ulid/v2",
+	"pgregory.net/rapid", "go.uber.org/goleak", "github.com/anishathalye/porcupine", "github.com/cockroachdb/pebble/v2/vfs", "github.com/oklog/ulid/v2",
 	"github.com/cockroachdb/apd/v3", "github.com/cespare/xxhash/v2", "github.com/klauspost/compress/..."}
 
 // vocabulary is DynamoDB's API in the SDK's types. Clients are made in cmd and in tests only, see TestClientsAreMadeInCmd.

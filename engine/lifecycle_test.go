@@ -165,10 +165,7 @@ func TestBackfill(t *testing.T) {
 			KeySchema:  []types.KeySchemaElement{{AttributeName: ptr("colour"), KeyType: "HASH"}},
 			Projection: &types.Projection{ProjectionType: types.ProjectionTypeAll}}}}}))
 	wg.Wait()
-	for building := true; building; {
-		out := must[*dynamodb.DescribeTableOutput](t)(db.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: ptr("table")}))
-		building = out.Table.GlobalSecondaryIndexes[len(out.Table.GlobalSecondaryIndexes)-1].IndexStatus != types.IndexStatusActive
-	}
+	waitActive(t, db, "table")
 	want, got := map[string]item{}, map[string]item{}
 	for _, it := range scanAll(t, db, "table", "") {
 		if it["colour"] != nil {

@@ -2,9 +2,7 @@ package engine
 
 import (
 	"bytes"
-	"strconv"
 
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/cockroachdb/pebble/v2"
 
 	"github.com/onefold/onefold/engine/internal/capacity"
@@ -196,7 +194,7 @@ func (c *commit) stageExpiry(ch *change) error {
 	if err != nil {
 		return err
 	}
-	is, hasOne := expiryOf(ch.new[attr])
+	is, hasOne := layout.Expiry(ch.new[attr])
 	if hadOne && (!hasOne || was != is) {
 		if err := c.batch.Delete(c.expiryKey(ch, was), nil); err != nil {
 			return err
@@ -213,7 +211,7 @@ func (ch *change) expiryBefore(attr string) (int64, bool, error) {
 		return 0, false, nil
 	}
 	if ch.oldItem != nil {
-		at, ok := expiryOf(ch.oldItem[attr])
+		at, ok := layout.Expiry(ch.oldItem[attr])
 		return at, ok, nil
 	}
 	_, b, err := row.Split(ch.old)
@@ -221,7 +219,7 @@ func (ch *change) expiryBefore(attr string) (int64, bool, error) {
 		return 0, false, err
 	}
 	v, _, err := item.Lookup(b, attr)
-	at, ok := expiryOf(v)
+	at, ok := layout.Expiry(v)
 	return at, ok, err
 }
 
@@ -229,22 +227,6 @@ func (c *commit) expiryKey(ch *change, at int64) []byte {
 	from := len(c.buf)
 	c.buf = row.AppendExpiryKey(c.buf, ch.s.desc.ID, at, ch.primary())
 	return c.buf[from:len(c.buf):len(c.buf)]
-}
-
-// expiryOf reads an expiry attribute: a number of seconds since 1970. Other types never expire.
-func expiryOf(v types.AttributeValue) (int64, bool) {
-	n, ok := v.(*types.AttributeValueMemberN)
-	if !ok {
-		return 0, false
-	}
-	if at, err := strconv.ParseInt(n.Value, 10, 64); err == nil {
-		return at, at > 0
-	}
-	f, err := strconv.ParseFloat(n.Value, 64)
-	if err != nil || f <= 0 || f >= 1<<62 {
-		return 0, false
-	}
-	return int64(f), true
 }
 
 // stageRecord prepares the stream record of a change.

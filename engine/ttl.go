@@ -9,6 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/onefold/onefold/engine/internal/layout"
 	"github.com/onefold/onefold/engine/internal/request"
 	"github.com/onefold/onefold/engine/internal/row"
 	"github.com/onefold/onefold/engine/internal/stripe"
@@ -138,7 +139,7 @@ func (db *DB) expireItem(t *table, expiry []byte, sync bool) (bool, error) {
 	if err != nil {
 		return false, c.abandon(err)
 	}
-	is, ok := expiryOf(it[s.desc.TTL])
+	is, ok := layout.Expiry(it[s.desc.TTL])
 	if !ok || is != at {
 		return false, c.dropStale(expiry)
 	}

@@ -136,7 +136,7 @@ func TestHottestInMinutes(t *testing.T) {
 	if got := m.Report(62).Hottest; fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
-	if got := m.Report(200).Hottest; got != nil && len(got) != 0 {
+	if got := m.Report(200).Hottest; len(got) != 0 {
 		t.Errorf("long after: %+v", got)
 	}
 }

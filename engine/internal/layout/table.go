@@ -113,18 +113,19 @@ func (t *Table) AppendItemKey(dst []byte, it item.Item) ([]byte, error) {
 	return t.AppendPrimary(row.AppendItemPrefix(dst, t.Desc.ID), it)
 }
 
-// Covers reports whether an item has all keys of the index, so that the index has an entry for it.
+// Covers reports whether an item has all keys of the index, so that the index has an entry for it. An attribute that was
+// there before the index, and cannot be a key of it, does not count.
 func (x *Index) Covers(it item.Item) bool {
-	if it == nil {
-		return false
-	}
-	for _, a := range x.Hash {
-		if it[a.Name] == nil {
+	return it != nil && hasKeys(it, x.Hash, true) && hasKeys(it, x.Range, false)
+}
+
+func hasKeys(it item.Item, keys catalog.Keys, hash bool) bool {
+	for _, a := range keys {
+		v := it[a.Name]
+		if v == nil {
 			return false
 		}
-	}
-	for _, a := range x.Range {
-		if it[a.Name] == nil {
+		if size, ok := catalog.KeySize(v, a.Type); !ok || size == 0 || catalog.CheckKeySize(size, hash) != nil {
 			return false
 		}
 	}

@@ -29,7 +29,7 @@ var policy = map[string][]string{
 	"dynamo/dynamojson": {"vocabulary"},
 
 	"dynamohttp": {"vocabulary", "dynamo", "dynamo/dynamojson", "github.com/aws/aws-sdk-go-v2/service/dynamodb/schemas",
-		"github.com/aws/aws-sdk-go-v2/aws/signer/v4", "github.com/prometheus/client_golang/..."},
+		"github.com/prometheus/client_golang/..."},
 
 	"engine":                 {"vocabulary", "dynamo", "engine/internal/...", "github.com/cockroachdb/pebble/v2/...", "github.com/cespare/xxhash/v2"},
 	"engine/internal/backup": {"github.com/cockroachdb/pebble/v2/vfs"},

@@ -31,6 +31,8 @@ type commands struct {
 	Verify  verifyCommand  `cmd:"" help:"Recompute statistics from raw facts and compare."`
 	Rebuild rebuildCommand `cmd:"" help:"Recompute statistics from raw facts and replace what differs."`
 	Bench   benchCommands  `cmd:"" help:"Measure this machine."`
+
+	Dynamodb dynamodbCommands `cmd:"" help:"Serve the embedded database as a DynamoDB, and look after it."`
 }
 
 // logger writes to standard error; quiet unless asked, because a command's result is what it prints.

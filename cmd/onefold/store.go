@@ -39,19 +39,10 @@ type tuning struct {
 
 // openStore opens the directory, makes the table when it is new and prepares (but does not start) the fold worker.
 func (g *globals) openStore(ctx context.Context, logs io.Writer, tune tuning) (*store, error) {
-	if err := checkDirectory(g.Data, tune.existing); err != nil {
-		return nil, err
-	}
-	if err := os.MkdirAll(g.Data, 0o700); err != nil {
-		return nil, fmt.Errorf("open %s: %w", g.Data, err)
-	}
 	logger := g.logger(logs)
-	db, err := engine.Open(g.Data, engine.Options{Logger: logger, CacheBytes: tune.cacheBytes})
-	if errors.Is(err, syscall.EAGAIN) || errors.Is(err, syscall.EACCES) {
-		return nil, fmt.Errorf("in_use: %s is open in another process, or not yours to write: use the HTTP API of the server that has it open, or stop it (%w)", g.Data, err)
-	}
+	db, err := g.openEngine(engine.Options{Logger: logger, CacheBytes: tune.cacheBytes}, tune.existing)
 	if err != nil {
-		return nil, fmt.Errorf("open %s: %w", g.Data, err)
+		return nil, err
 	}
 	s := &store{db: db, table: table.New(db, tableName, table.Options{})}
 	if err := s.prepare(ctx, fold.Options{
@@ -60,6 +51,24 @@ func (g *globals) openStore(ctx context.Context, logs io.Writer, tune tuning) (*
 		return nil, errors.Join(err, db.Close())
 	}
 	return s, nil
+}
+
+// openEngine opens the directory of --data, and makes it unless it must exist.
+func (g *globals) openEngine(o engine.Options, existing bool) (*engine.DB, error) {
+	if err := checkDirectory(g.Data, existing); err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(g.Data, 0o700); err != nil {
+		return nil, fmt.Errorf("open %s: %w", g.Data, err)
+	}
+	db, err := engine.Open(g.Data, o)
+	if errors.Is(err, syscall.EAGAIN) || errors.Is(err, syscall.EACCES) {
+		return nil, fmt.Errorf("in_use: %s is open in another process, or not yours to write: use the HTTP API of the server that has it open, or stop it (%w)", g.Data, err)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("open %s: %w", g.Data, err)
+	}
+	return db, nil
 }
 
 // errNoTable is returned when a command that only reads finds no table.

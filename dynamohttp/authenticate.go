@@ -1,0 +1,113 @@
+package dynamohttp
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+)
+
+const algorithm = "AWS4-HMAC-SHA256"
+
+// signature is what a request says of how it was signed.
+type signature struct {
+	algorithm string
+	scope     string   // id/date/region/service/terminator
+	headers   []string // that were signed, as they were named: lower case, in order
+	value     string
+	date      string // ISO 8601 basic format, or of the Date header
+	expires   string // seconds; only in a query string
+	presigned bool   // in the query string
+}
+
+// authenticate refuses what is not signed. The signature is verified when there are keys to verify it with.
+func (h *Handler) authenticate(r *http.Request, body []byte) error {
+	if h.trusting {
+		return nil
+	}
+	s, err := parseSignature(r)
+	if err != nil || len(h.o.Keys) == 0 {
+		return err
+	}
+	return h.verify(s, r, body)
+}
+
+// parseSignature reads the Authorization header or the query string. Its errors are those of AWS, in AWS's order.
+func parseSignature(r *http.Request) (signature, error) {
+	header := strings.TrimSpace(r.Header.Get("Authorization"))
+	var query url.Values
+	if r.URL.RawQuery != "" {
+		query = r.URL.Query()
+	}
+	switch inQuery := query.Has("X-Amz-Algorithm"); {
+	case inQuery && header != "":
+		return signature{}, protocolError(codeInvalid, "Found both 'X-Amz-Algorithm' as a query-string param and 'Authorization' as HTTP header.")
+	case inQuery:
+		return presigned(query)
+	case !strings.HasPrefix(header, "AWS4-"):
+		return signature{}, protocolError(codeMissingToken, "Request is missing Authentication Token")
+	}
+	return signed(r.Header, header)
+}
+
+// presigned reads a signature in a query string.
+func presigned(query url.Values) (signature, error) {
+	var missing strings.Builder
+	for _, name := range []string{"X-Amz-Algorithm", "X-Amz-Credential", "X-Amz-Signature", "X-Amz-SignedHeaders", "X-Amz-Date"} {
+		if query.Get(name) == "" {
+			fmt.Fprintf(&missing, "AWS query-string parameters must include '%s'. ", name)
+		}
+	}
+	if missing.Len() > 0 {
+		return signature{}, protocolError(codeIncomplete, missing.String()+"Re-examine the query-string parameters.")
+	}
+	return signature{
+		algorithm: query.Get("X-Amz-Algorithm"), scope: query.Get("X-Amz-Credential"), value: query.Get("X-Amz-Signature"),
+		headers: strings.Split(query.Get("X-Amz-SignedHeaders"), ";"), date: query.Get("X-Amz-Date"), expires: query.Get("X-Amz-Expires"), presigned: true,
+	}, nil
+}
+
+// signed reads the Authorization header.
+func signed(h http.Header, authorization string) (signature, error) {
+	fields := strings.FieldsFunc(authorization, func(c rune) bool { return c == ',' || c == ' ' })
+	parts := map[string]string{}
+	for _, field := range fields[1:] {
+		name, value, ok := strings.Cut(field, "=")
+		if !ok {
+			return signature{}, protocolError(codeIncomplete, fmt.Sprintf(
+				"'%s' not a valid key=value pair (missing equal-sign) in Authorization header: '%s'.", field, authorization))
+		}
+		parts[name] = value
+	}
+	var missing strings.Builder
+	for _, name := range []string{"Credential", "Signature", "SignedHeaders"} {
+		if parts[name] == "" {
+			fmt.Fprintf(&missing, "Authorization header requires '%s' parameter. ", name)
+		}
+	}
+	date := h.Get("X-Amz-Date")
+	if date == "" {
+		date = h.Get("Date")
+	}
+	if date == "" {
+		missing.WriteString("Authorization header requires existence of either a 'X-Amz-Date' or a 'Date' header. ")
+	}
+	if missing.Len() > 0 {
+		return signature{}, protocolError(codeIncomplete, missing.String()+"Authorization="+authorization)
+	}
+	return signature{
+		algorithm: fields[0], scope: parts["Credential"], value: parts["Signature"],
+		headers: strings.Split(parts["SignedHeaders"], ";"), date: date,
+	}, nil
+}
+
+// seconds reads how long a presigned request is good; a week at most, as AWS says.
+func (s *signature) seconds() (int, error) {
+	const week = 7 * 24 * 60 * 60
+	n, err := strconv.Atoi(s.expires)
+	if err != nil || n < 1 || n > week {
+		return 0, protocolError(codeIncomplete, "X-Amz-Expires must be a number of seconds from 1 to 604800")
+	}
+	return n, nil
+}

@@ -1,0 +1,54 @@
+package dynamohttp
+
+import (
+	"net"
+	"net/http"
+	"net/url"
+	"slices"
+)
+
+// shareWithPages lets pages of other origins read answers: all pages when requests are signed with a key of ours, else
+// those that are served on this machine and those of Options.Origins, so that a page somewhere cannot read what a
+// developer has on his machine.
+func (h *Handler) shareWithPages(w http.ResponseWriter, r *http.Request) {
+	origin := r.Header.Get("Origin")
+	if origin == "" {
+		return
+	}
+	header := w.Header()
+	header.Add("Vary", "Origin")
+	if len(h.o.Keys) == 0 && !slices.Contains(h.o.Origins, origin) && !isLocal(origin) {
+		return
+	}
+	header.Set("Access-Control-Allow-Origin", origin)
+	header.Set("Access-Control-Expose-Headers", "x-amzn-RequestId,x-amzn-ErrorType,x-amz-crc32,Date")
+}
+
+// isLocal says whether an origin is served on this machine.
+func isLocal(origin string) bool {
+	u, err := url.Parse(origin)
+	if err != nil {
+		return false
+	}
+	ip := net.ParseIP(u.Hostname())
+	return u.Hostname() == "localhost" || ip != nil && ip.IsLoopback()
+}
+
+// preflightSeconds is how long a browser may remember the answer, as DynamoDB says.
+const preflightSeconds = "172800"
+
+// answerPreflight tells a browser what a page may send: what it asks for, when its origin may call at all.
+func answerPreflight(w http.ResponseWriter, r *http.Request) {
+	header := w.Header()
+	if header.Get("Access-Control-Allow-Origin") != "" {
+		if asked := r.Header.Get("Access-Control-Request-Headers"); asked != "" {
+			header.Set("Access-Control-Allow-Headers", asked)
+		}
+		if asked := r.Header.Get("Access-Control-Request-Method"); asked != "" {
+			header.Set("Access-Control-Allow-Methods", asked)
+		}
+		header.Set("Access-Control-Max-Age", preflightSeconds)
+	}
+	header.Set("Content-Length", "0")
+	w.WriteHeader(http.StatusOK)
+}

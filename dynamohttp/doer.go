@@ -1,0 +1,57 @@
+package dynamohttp
+
+import (
+	"bytes"
+	"io"
+	"net/http"
+)
+
+// Doer carries requests of an unchanged *dynamodb.Client or *dynamodbstreams.Client to a backend in the same process: it
+// is a value for Options.HTTPClient of theirs, and an http.RoundTripper. No socket is opened, whatever host a request
+// names, and signatures are not looked at.
+type Doer struct{ handler *Handler }
+
+// NewDoer makes a doer over a backend.
+func NewDoer(b Backend) *Doer {
+	o := Options{Timeout: -1}
+	o.defaults()
+	return &Doer{handler: &Handler{o: o, operations: operationsOf(b), metrics: newMetrics(), trusting: true}}
+}
+
+// Do answers a request.
+func (d *Doer) Do(r *http.Request) (*http.Response, error) {
+	if r.Body != nil {
+		defer func() { _ = r.Body.Close() }() // a RoundTripper closes the body; it was read
+	}
+	if err := r.Context().Err(); err != nil {
+		return nil, err
+	}
+	w := recorder{header: http.Header{}, status: http.StatusOK}
+	d.handler.ServeHTTP(&w, r)
+	if err := r.Context().Err(); err != nil {
+		return nil, err
+	}
+	return &http.Response{
+		Status: http.StatusText(w.status), StatusCode: w.status, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		Header: w.header, Body: io.NopCloser(&w.body), ContentLength: int64(w.body.Len()), Request: r,
+	}, nil
+}
+
+// RoundTrip implements http.RoundTripper.
+func (d *Doer) RoundTrip(r *http.Request) (*http.Response, error) { return d.Do(r) }
+
+// recorder keeps an answer.
+type recorder struct {
+	header http.Header
+	status int
+	body   bytes.Buffer
+}
+
+// Header implements http.ResponseWriter.
+func (w *recorder) Header() http.Header { return w.header }
+
+// WriteHeader implements http.ResponseWriter.
+func (w *recorder) WriteHeader(status int) { w.status = status }
+
+// Write implements http.ResponseWriter.
+func (w *recorder) Write(b []byte) (int, error) { return w.body.Write(b) }

@@ -1,0 +1,136 @@
+package dynamohttp
+
+import (
+	"context"
+	"errors"
+	"net/http"
+
+	"github.com/aws/smithy-go"
+
+	"github.com/onefold/onefold/dynamo"
+	"github.com/onefold/onefold/dynamo/dynamojson"
+)
+
+// Codes of the protocol's own errors.
+const (
+	codeInternal         = "InternalServerError"
+	codeUnknownOperation = "UnknownOperationException"
+	codeMissingToken     = "MissingAuthenticationTokenException"
+	codeIncomplete       = "IncompleteSignatureException"
+	codeInvalid          = "InvalidSignatureException"
+	codeUnrecognized     = "UnrecognizedClientException"
+)
+
+// Namespaces of error types. A client looks at what follows the number sign.
+const (
+	modelNamespace    = "com.amazonaws.dynamodb.v20120810#"
+	serviceNamespace  = "com.amazon.coral.service#"
+	validateNamespace = "com.amazon.coral.validate#"
+	throttleNamespace = "com.amazon.coral.availability#"
+)
+
+// errTooLarge is returned when a body is larger than a request may be. Its answer has no body.
+var errTooLarge = errors.New("dynamohttp: request is larger than 16 MB")
+
+func protocolError(code, message string) error {
+	return &smithy.GenericAPIError{Code: code, Message: message, Fault: smithy.FaultClient}
+}
+
+func errUnknownOperation() error { return protocolError(codeUnknownOperation, "") }
+
+func serialization(message string) error {
+	return protocolError(dynamojson.CodeSerialization, message)
+}
+
+// apiError returns what of an error a client is told: an error of the API, or that there was an internal one.
+func apiError(err error) smithy.APIError {
+	var api smithy.APIError
+	if errors.As(err, &api) {
+		return api
+	}
+	internal := &smithy.GenericAPIError{Code: codeInternal, Message: "Internal server error", Fault: smithy.FaultServer}
+	if errors.Is(err, context.DeadlineExceeded) {
+		internal.Message = "The operation took too long and was given up"
+	}
+	return internal
+}
+
+// codeOf returns the code under which an answer is counted.
+func codeOf(err error) string {
+	switch {
+	case err == nil:
+		return "OK"
+	case errors.Is(err, errTooLarge):
+		return "RequestEntityTooLarge"
+	}
+	return apiError(err).ErrorCode()
+}
+
+// statusOf returns the HTTP status of an answer.
+func statusOf(err error) int {
+	switch {
+	case err == nil:
+		return http.StatusOK
+	case errors.Is(err, errTooLarge):
+		return http.StatusRequestEntityTooLarge
+	}
+	switch api := apiError(err); {
+	case api.ErrorCode() == "ServiceUnavailable":
+		return http.StatusServiceUnavailable
+	case api.ErrorFault() == smithy.FaultServer || api.ErrorCode() == codeInternal:
+		return http.StatusInternalServerError
+	}
+	return http.StatusBadRequest
+}
+
+func namespaceOf(code string) string {
+	switch code {
+	case dynamo.CodeValidation:
+		return validateNamespace
+	case "ThrottlingException", "ServiceUnavailable":
+		return throttleNamespace
+	case dynamojson.CodeSerialization, codeUnknownOperation, codeMissingToken, codeIncomplete, codeInvalid, codeUnrecognized,
+		"AccessDeniedException":
+		return serviceNamespace
+	}
+	return modelNamespace
+}
+
+// appendError appends the JSON of an error. Errors of the model bring their members: the message, and the item or the
+// reasons of a cancellation.
+func appendError(dst []byte, err error) []byte {
+	api := apiError(err)
+	dst = append(dst, `{"__type":"`...)
+	dst = append(dst, namespaceOf(api.ErrorCode())...)
+	dst = append(dst, api.ErrorCode()...)
+	dst = append(dst, '"')
+	members, ok := api.(smithy.Serializable)
+	if !ok {
+		members = message{text: api.ErrorMessage(), capital: api.ErrorCode() == dynamojson.CodeSerialization}
+	}
+	rest := dynamojson.Append(nil, members)
+	if len(rest) > len("{}") {
+		dst = append(dst, ',')
+	}
+	return append(dst, rest[1:]...)
+}
+
+// message writes the one member of an error that is not in the model. A SerializationException's begins with a capital.
+type message struct {
+	text    string
+	capital bool
+}
+
+// Serialize implements smithy.Serializable.
+func (m message) Serialize(s smithy.ShapeSerializer) {
+	s.WriteMap(nil)
+	if m.text != "" {
+		name := "message"
+		if m.capital {
+			name = "Message"
+		}
+		s.WriteKey(nil, name)
+		s.WriteString(nil, m.text)
+	}
+	s.CloseMap()
+}

@@ -1,0 +1,154 @@
+package dynamohttp
+
+import (
+	"context"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/schemas"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/aws/smithy-go"
+
+	"github.com/onefold/onefold/dynamo"
+	"github.com/onefold/onefold/dynamo/dynamojson"
+)
+
+// request is what an operation sees of an HTTP request.
+type request struct {
+	host string
+	body []byte
+}
+
+// operation is one of the API's. The zero value is the one that is not there.
+type operation struct {
+	name string
+	run  func(context.Context, request) (smithy.Serializable, error)
+}
+
+const (
+	tablesTarget  = "DynamoDB_20120810."
+	streamsTarget = "DynamoDBStreams_20120810."
+)
+
+// operationTable is the table of operations by target.
+type operationTable map[string]operation
+
+// add puts a backend's method into the table.
+func add[In any, Out smithy.Serializable, O any, P interface {
+	*In
+	smithy.Serializable
+}](t operationTable, prefix, name string, method func(context.Context, P, ...func(*O)) (Out, error)) {
+	t[prefix+name] = operation{name: name, run: func(ctx context.Context, r request) (smithy.Serializable, error) {
+		in := P(new(In))
+		if err := dynamojson.DecodeInput(r.body, in); err != nil {
+			return nil, err
+		}
+		out, err := method(ctx, in)
+		if err != nil {
+			return nil, err
+		}
+		return out, nil
+	}}
+}
+
+// operationsOf lists what a backend can do.
+func operationsOf(b Backend) operationTable {
+	t := operationTable{}
+	t.addTables(b)
+	t.addItems(b)
+	t.addStreams(b)
+	if s, ok := b.(dynamo.Statements); ok {
+		add(t, tablesTarget, "ExecuteStatement", s.ExecuteStatement)
+		add(t, tablesTarget, "BatchExecuteStatement", s.BatchExecuteStatement)
+		add(t, tablesTarget, "ExecuteTransaction", s.ExecuteTransaction)
+	}
+	if s, ok := b.(dynamo.Tags); ok {
+		add(t, tablesTarget, "TagResource", s.TagResource)
+		add(t, tablesTarget, "UntagResource", s.UntagResource)
+		add(t, tablesTarget, "ListTagsOfResource", s.ListTagsOfResource)
+	}
+	if s, ok := b.(dynamo.Limits); ok {
+		add(t, tablesTarget, "DescribeLimits", s.DescribeLimits)
+	}
+	return t
+}
+
+func (t operationTable) addTables(b Backend) {
+	add(t, tablesTarget, "CreateTable", b.CreateTable)
+	add(t, tablesTarget, "DescribeTable", b.DescribeTable)
+	add(t, tablesTarget, "UpdateTable", b.UpdateTable)
+	add(t, tablesTarget, "DeleteTable", b.DeleteTable)
+	add(t, tablesTarget, "ListTables", b.ListTables)
+	add(t, tablesTarget, "UpdateTimeToLive", b.UpdateTimeToLive)
+	add(t, tablesTarget, "DescribeTimeToLive", b.DescribeTimeToLive)
+	t[tablesTarget+"DescribeEndpoints"] = operation{name: "DescribeEndpoints", run: describeEndpoints}
+}
+
+func (t operationTable) addItems(b Backend) {
+	add(t, tablesTarget, "PutItem", b.PutItem)
+	add(t, tablesTarget, "GetItem", b.GetItem)
+	add(t, tablesTarget, "UpdateItem", b.UpdateItem)
+	add(t, tablesTarget, "DeleteItem", b.DeleteItem)
+	add(t, tablesTarget, "Query", func(ctx context.Context, in *dynamodb.QueryInput, _ ...func(*dynamodb.Options)) (queryAnswer, error) {
+		out, err := b.Query(ctx, in)
+		return queryAnswer{out}, err
+	})
+	add(t, tablesTarget, "Scan", func(ctx context.Context, in *dynamodb.ScanInput, _ ...func(*dynamodb.Options)) (scanAnswer, error) {
+		out, err := b.Scan(ctx, in)
+		return scanAnswer{out}, err
+	})
+	add(t, tablesTarget, "BatchGetItem", b.BatchGetItem)
+	add(t, tablesTarget, "BatchWriteItem", b.BatchWriteItem)
+	add(t, tablesTarget, "TransactWriteItems", b.TransactWriteItems)
+	add(t, tablesTarget, "TransactGetItems", b.TransactGetItems)
+}
+
+func (t operationTable) addStreams(b Backend) {
+	add(t, streamsTarget, "ListStreams", b.ListStreams)
+	add(t, streamsTarget, "DescribeStream", b.DescribeStream)
+	add(t, streamsTarget, "GetShardIterator", b.GetShardIterator)
+	add(t, streamsTarget, "GetRecords", b.GetRecords)
+}
+
+// endpointMinutes is how long a client may keep an answer of DescribeEndpoints, as DynamoDB says.
+const endpointMinutes = 1440
+
+// describeEndpoints names the endpoint that was asked.
+func describeEndpoints(_ context.Context, r request) (smithy.Serializable, error) {
+	if err := dynamojson.DecodeInput(r.body, &dynamodb.DescribeEndpointsInput{}); err != nil {
+		return nil, err
+	}
+	return &dynamodb.DescribeEndpointsOutput{Endpoints: []types.Endpoint{{Address: aws.String(r.host), CachePeriodInMinutes: endpointMinutes}}}, nil
+}
+
+// queryAnswer writes the counts when they are zero, too: the SDK's type leaves them out, DynamoDB does not.
+type queryAnswer struct{ *dynamodb.QueryOutput }
+
+// Serialize implements smithy.Serializable.
+func (a queryAnswer) Serialize(s smithy.ShapeSerializer) {
+	s.WriteStruct(schemas.QueryOutput)
+	if a.Count == 0 {
+		s.WriteInt32(schemas.QueryOutput_Count, 0)
+	}
+	if a.ScannedCount == 0 {
+		s.WriteInt32(schemas.QueryOutput_ScannedCount, 0)
+	}
+	a.SerializeMembers(s)
+	s.CloseStruct()
+}
+
+// scanAnswer is to a scan what queryAnswer is to a query.
+type scanAnswer struct{ *dynamodb.ScanOutput }
+
+// Serialize implements smithy.Serializable.
+func (a scanAnswer) Serialize(s smithy.ShapeSerializer) {
+	s.WriteStruct(schemas.ScanOutput)
+	if a.Count == 0 {
+		s.WriteInt32(schemas.ScanOutput_Count, 0)
+	}
+	if a.ScannedCount == 0 {
+		s.WriteInt32(schemas.ScanOutput_ScannedCount, 0)
+	}
+	a.SerializeMembers(s)
+	s.CloseStruct()
+}

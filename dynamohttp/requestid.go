@@ -1,0 +1,13 @@
+package dynamohttp
+
+import (
+	"crypto/rand"
+	"encoding/base32"
+)
+
+// newRequestID makes an id as AWS does: 52 characters of 0-9 and A-V.
+func newRequestID() string {
+	var random [32]byte
+	_, _ = rand.Read(random[:]) // never fails
+	return base32.HexEncoding.WithPadding(base32.NoPadding).EncodeToString(random[:])
+}

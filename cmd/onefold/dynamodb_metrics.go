@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	process "github.com/prometheus/client_golang/prometheus/collectors"
+	goprocess "github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/onefold/onefold/engine"
@@ -36,7 +36,7 @@ func holdsKey(r *http.Request, keys map[string]string) bool {
 
 func processCollectors() []prometheus.Collector {
 	return []prometheus.Collector{
-		process.NewGoCollector(), process.NewProcessCollector(process.ProcessCollectorOpts{}),
+		goprocess.NewGoCollector(), goprocess.NewProcessCollector(goprocess.ProcessCollectorOpts{}),
 	}
 }
 

@@ -179,13 +179,24 @@ func checkKeySchema(ks []types.KeySchemaElement, defs definitions) (hash, rng Ke
 	case len(ks) > 1 && ks[1].KeyType != types.KeyTypeRange:
 		return hash, rng, request.Invalid("Invalid KeySchema: The second KeySchemaElement is not a RANGE key type")
 	case len(ks) > 2:
-		return hash, rng, request.Invalid("1 validation error detected: Value at 'keySchema' failed to satisfy constraint: Member must have length less than or equal to 2")
+		var c request.Members
+		c.Add(describeKeySchema(ks), "keySchema", "Member must have length less than or equal to 2")
+		return hash, rng, c.Err()
 	}
 	hash = Keys{{Name: names[0], Type: defs.types[names[0]]}}
 	if len(ks) > 1 {
 		rng = Keys{{Name: names[1], Type: defs.types[names[1]]}}
 	}
 	return hash, rng, nil
+}
+
+// describeKeySchema writes a key schema as DynamoDB's messages do.
+func describeKeySchema(ks []types.KeySchemaElement) string {
+	elements := make([]string, len(ks))
+	for i, k := range ks {
+		elements[i] = fmt.Sprintf("KeySchemaElement(attributeName=%s, keyType=%s)", *k.AttributeName, k.KeyType)
+	}
+	return "[" + strings.Join(elements, ", ") + "]"
 }
 
 func (d *Table) addLocal(in *dynamodb.CreateTableInput, defs definitions) error {

@@ -48,7 +48,18 @@ func (c *Change) billing(in *dynamodb.UpdateTableInput) error {
 	if mode == "" {
 		mode = c.Table.Billing
 	}
-	return c.Table.SetBilling(mode, in.ProvisionedThroughput)
+	before := *c.Table
+	if err := c.Table.SetBilling(mode, in.ProvisionedThroughput); err != nil {
+		return err
+	}
+	if mode == types.BillingModeProvisioned && before.Billing == mode && before.Read == c.Table.Read && before.Write == c.Table.Write {
+		return request.Invalid("The provisioned throughput for the table will not change. The requested value equals the current value. "+
+			"Current ReadCapacityUnits provisioned for the table: %d. Requested ReadCapacityUnits: %d. "+
+			"Current WriteCapacityUnits provisioned for the table: %d. Requested WriteCapacityUnits: %d. "+
+			"Refer to the Amazon DynamoDB Developer Guide for current limits and how to request higher limits.",
+			before.Read, c.Table.Read, before.Write, c.Table.Write)
+	}
+	return nil
 }
 
 func (c *Change) indexes(in *dynamodb.UpdateTableInput) error {

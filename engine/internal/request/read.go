@@ -82,8 +82,12 @@ func (q *Read) bind(p *expr.Parser) error {
 
 func (q *Read) checkMembers() error {
 	var c Members
-	if q.Limit != nil && *q.Limit < 1 {
+	switch {
+	case q.Limit == nil || *q.Limit >= 1:
+	case q.Verb == "Query": // DynamoDB words it apart
 		c = append(c, "Value at 'Limit' failed to satisfy constraint: Member must have value greater than or equal to 1")
+	default:
+		c.Add(strconv.Itoa(int(*q.Limit)), "limit", "Member must have value greater than or equal to 1")
 	}
 	CheckEnum(&c, "select", q.Select, "SPECIFIC_ATTRIBUTES", "COUNT", "ALL_ATTRIBUTES", "ALL_PROJECTED_ATTRIBUTES")
 	c.CheckReturns(q.Capacity, "", "")

@@ -12,6 +12,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/onefold/onefold/engine/internal/backup"
+	"github.com/onefold/onefold/engine/internal/catalog"
 	"github.com/onefold/onefold/engine/internal/row"
 )
 
@@ -117,7 +118,7 @@ func (db *DB) checkpoint(ctx context.Context, dir string) (*BackupManifest, erro
 			return nil, err
 		}
 	}
-	m := &BackupManifest{Store: formatVersion, Taken: db.now().UTC()}
+	m := &BackupManifest{Store: catalog.FormatSupported, Taken: db.now().UTC()}
 	tables := *db.tables.Load()
 	for _, name := range slices.Sorted(maps.Keys(tables)) {
 		m.Tables = append(m.Tables, backup.Table{Name: name, Items: max(0, tables[name].items.Load()), Bytes: max(0, tables[name].bytes.Load())})
@@ -168,7 +169,7 @@ func tryStore(dir string) error {
 	}
 	db := &DB{store: store}
 	format, err := db.read(row.KeyFormat)
-	if err == nil && (len(format) != 1 || format[0] > formatVersion) {
+	if err == nil && (len(format) != 1 || format[0] > catalog.FormatSupported) {
 		err = ErrFormat
 	}
 	return errors.Join(err, store.Close())

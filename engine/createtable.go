@@ -66,6 +66,12 @@ func (db *DB) putTable(batch *pebble.Batch, d *catalog.Table) error {
 	if err := batch.Set(row.TableKey(d.Name), v, nil); err != nil {
 		return joinClose(err, batch)
 	}
+	if f := d.Format(); f > db.format {
+		if err := batch.Set(row.KeyFormat, []byte{f}, nil); err != nil {
+			return joinClose(err, batch)
+		}
+		db.format = f
+	}
 	return db.commitControl(batch)
 }
 

@@ -29,8 +29,6 @@ var ErrClosed = errors.New("engine: database is closed")
 // ErrFormat is returned when a directory holds a newer format than this program knows.
 var ErrFormat = errors.New("engine: directory was written by a newer version")
 
-const formatVersion = 1
-
 // DB is an embedded DynamoDB. Its methods may be called concurrently.
 //
 // A write goes through these steps. With the item's stripe held: read the old row, evaluate the condition, stage all
@@ -47,8 +45,9 @@ type DB struct {
 	tokens  stripe.Set // of idempotency tokens, taken after those of items
 	commits sync.Pool  // of *commit
 
-	control sync.Mutex // held by whoever changes tables; guards nextID
+	control sync.Mutex // held by whoever changes tables; guards nextID and format
 	nextID  uint32
+	format  byte // of the store
 	tables  atomic.Pointer[map[string]*table]
 	streams atomic.Pointer[map[uint32]*stream]
 
@@ -138,12 +137,14 @@ func (db *DB) load() error {
 		return err
 	}
 	if format == nil {
-		if err := db.store.Set(row.KeyFormat, []byte{formatVersion}, db.writeSync()); err != nil {
+		if err := db.store.Set(row.KeyFormat, []byte{catalog.FormatFirst}, db.writeSync()); err != nil {
 			return err
 		}
-	} else if len(format) != 1 || format[0] > formatVersion {
+		format = []byte{catalog.FormatFirst}
+	} else if len(format) != 1 || format[0] > catalog.FormatSupported {
 		return ErrFormat
 	}
+	db.format = format[0]
 	next, err := db.readCounter(row.KeyIDs, firstID)
 	if err != nil {
 		return err

@@ -33,9 +33,13 @@ type model struct {
 }
 
 func newModel(t *testing.T, db *engine.DB, seed uint64) *model {
+	return newModelOf(t, db, modelTable(), seed)
+}
+
+func newModelOf(t *testing.T, db *engine.DB, in *dynamodb.CreateTableInput, seed uint64) *model {
 	t.Logf("seed %d", seed)
 	m := &model{t: t, db: db, rng: rand.New(rand.NewPCG(seed, 1)), items: map[string]item{}, ctx: context.Background()}
-	if _, err := db.CreateTable(m.ctx, tableInput("model")); err != nil {
+	if _, err := db.CreateTable(m.ctx, in); err != nil {
 		t.Fatal(err)
 	}
 	return m
@@ -56,7 +60,7 @@ func keyOf(it item) string {
 	return it["pk"].(*types.AttributeValueMemberS).Value + "|" + it["sk"].(*types.AttributeValueMemberS).Value
 }
 
-// random is an item of a few attributes, sometimes in the index.
+// random is an item of a few attributes, sometimes in the indexes.
 func (m *model) random() item {
 	it := m.key()
 	it["v"] = &types.AttributeValueMemberN{Value: fmt.Sprint(m.rng.IntN(4))}
@@ -65,6 +69,11 @@ func (m *model) random() item {
 	}
 	if m.rng.IntN(3) > 0 {
 		it["gsi1sk"] = str(fmt.Sprintf("h%d", m.rng.IntN(5)))
+	}
+	for _, name := range []string{"a", "b", "c", "n"} {
+		if m.rng.IntN(6) > 0 {
+			it[name] = modelValue(m.rng, name)
+		}
 	}
 	if m.rng.IntN(8) == 0 {
 		it["filler"] = str(strings.Repeat("x", m.rng.IntN(3000)))
@@ -133,15 +142,17 @@ func (m *model) putAbsent() {
 
 func (m *model) update() {
 	key, group := m.key(), str(fmt.Sprintf("g%d", m.rng.IntN(3)))
-	_, err := m.db.UpdateItem(m.ctx, &dynamodb.UpdateItemInput{TableName: ptr("model"), Key: key, UpdateExpression: ptr("SET gsi1pk = :g REMOVE filler"),
-		ExpressionAttributeValues: item{":g": group}})
+	b := modelValue(m.rng, "b")
+	_, err := m.db.UpdateItem(m.ctx, &dynamodb.UpdateItemInput{TableName: ptr("model"), Key: key, UpdateExpression: ptr("SET gsi1pk = :g, b = :b REMOVE filler, c"),
+		ExpressionAttributeValues: item{":g": group, ":b": b}})
 	m.must(err)
 	it := maps.Clone(m.items[keyOf(key)])
 	if it == nil {
 		it = key
 	}
 	delete(it, "filler")
-	it["gsi1pk"] = group
+	delete(it, "c")
+	it["gsi1pk"], it["b"] = group, b
 	m.items[keyOf(key)] = it
 }
 
@@ -206,19 +217,11 @@ func (m *model) check() {
 		got[keyOf(it)] = it
 	}
 	sameItems(m.t, "items", got, m.items)
-	indexed := map[string]item{}
-	for k, it := range m.items {
-		if it["gsi1pk"] != nil && it["gsi1sk"] != nil {
-			indexed[k] = it
-		}
+	for _, x := range modelIndexes {
+		x.check(m)
 	}
-	got = map[string]item{}
-	for _, it := range scanAll(m.t, m.db, "model", "gsi1") {
-		got[keyOf(it)] = it
-	}
-	sameItems(m.t, "index", got, indexed)
 	sameItems(m.t, "stream replayed", replay(m.t, m.db, "model"), m.items)
-	m.checkQueries(indexed)
+	m.checkQuery()
 	out, err := m.db.DescribeTable(m.ctx, &dynamodb.DescribeTableInput{TableName: ptr("model")})
 	m.must(err)
 	if int(*out.Table.ItemCount) != len(m.items) {
@@ -226,45 +229,34 @@ func (m *model) check() {
 	}
 }
 
-// checkQueries asks for a random range of a random partition, of the table and of the index.
-func (m *model) checkQueries(indexed map[string]item) {
-	for _, q := range []struct {
-		index, hash, rng, part, low, high string
-		items                             map[string]item
-	}{
-		{"", "pk", "sk", fmt.Sprintf("p%d", m.rng.IntN(6)), fmt.Sprintf("s%02d", m.rng.IntN(10)), fmt.Sprintf("s%02d", 10+m.rng.IntN(10)), m.items},
-		{"gsi1", "gsi1pk", "gsi1sk", fmt.Sprintf("g%d", m.rng.IntN(3)), "h1", fmt.Sprintf("h%d", 1+m.rng.IntN(5)), indexed},
-	} {
-		in := &dynamodb.QueryInput{TableName: ptr("model"), KeyConditionExpression: ptr(q.hash + " = :p AND " + q.rng + " BETWEEN :a AND :b"), Limit: ptr(int32(3)),
-			ExpressionAttributeValues: item{":p": str(q.part), ":a": str(q.low), ":b": str(q.high)}}
-		if q.index != "" {
-			in.IndexName = &q.index
-		}
-		got, last := map[string]item{}, ""
-		for {
-			out, err := m.db.Query(m.ctx, in)
-			m.must(err)
-			for _, it := range out.Items {
-				if k := it[q.rng].(*types.AttributeValueMemberS).Value; k < last {
-					m.t.Errorf("%s after %s", k, last)
-				} else {
-					last = k
-				}
-				got[keyOf(it)] = it
+// checkQuery asks for a random range of a random partition of the table.
+func (m *model) checkQuery() {
+	part, low, high := fmt.Sprintf("p%d", m.rng.IntN(6)), fmt.Sprintf("s%02d", m.rng.IntN(10)), fmt.Sprintf("s%02d", 10+m.rng.IntN(10))
+	in := &dynamodb.QueryInput{TableName: ptr("model"), KeyConditionExpression: ptr("pk = :p AND sk BETWEEN :a AND :b"), Limit: ptr(int32(3)),
+		ExpressionAttributeValues: item{":p": str(part), ":a": str(low), ":b": str(high)}}
+	got, last := map[string]item{}, ""
+	for {
+		out, err := m.db.Query(m.ctx, in)
+		m.must(err)
+		for _, it := range out.Items {
+			if k := it["sk"].(*types.AttributeValueMemberS).Value; k < last {
+				m.t.Errorf("%s after %s", k, last)
+			} else {
+				last = k
 			}
-			if in.ExclusiveStartKey = out.LastEvaluatedKey; in.ExclusiveStartKey == nil {
-				break
-			}
+			got[keyOf(it)] = it
 		}
-		want := map[string]item{}
-		for k, it := range q.items {
-			r := it[q.rng].(*types.AttributeValueMemberS).Value
-			if it[q.hash].(*types.AttributeValueMemberS).Value == q.part && r >= q.low && r <= q.high {
-				want[k] = it
-			}
+		if in.ExclusiveStartKey = out.LastEvaluatedKey; in.ExclusiveStartKey == nil {
+			break
 		}
-		sameItems(m.t, "query "+q.index, got, want)
 	}
+	want := map[string]item{}
+	for k, it := range m.items {
+		if r := it["sk"].(*types.AttributeValueMemberS).Value; it["pk"].(*types.AttributeValueMemberS).Value == part && r >= low && r <= high {
+			want[k] = it
+		}
+	}
+	sameItems(m.t, "query", got, want)
 }
 
 func sameItems(t testing.TB, what string, got, want map[string]item) {

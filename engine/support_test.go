@@ -47,3 +47,5 @@ func memory(t testing.TB, o engine.Options) *engine.DB {
 	})
 	return db
 }
+
+func num(s string) types.AttributeValue { return &types.AttributeValueMemberN{Value: s} }

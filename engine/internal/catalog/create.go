@@ -155,39 +155,85 @@ func definitionsOf(defs []types.AttributeDefinition) (definitions, error) {
 	return d, nil
 }
 
-// checkKeySchema returns the hash and the range keys that a key schema names.
+// checkKeySchema returns the hash and the range key that the key schema of a table or of a local index names.
 func checkKeySchema(ks []types.KeySchemaElement, defs definitions) (hash, rng Keys, err error) {
+	if err := checkKeyNames(ks, defs); err != nil {
+		return nil, nil, err
+	}
+	switch {
+	case ks[0].KeyType != types.KeyTypeHash:
+		return nil, nil, request.Invalid("Invalid KeySchema: The first KeySchemaElement is not a HASH key type")
+	case len(ks) > 1 && ks[1].KeyType != types.KeyTypeRange:
+		return nil, nil, request.Invalid("Invalid KeySchema: The second KeySchemaElement is not a RANGE key type")
+	case len(ks) > 2:
+		var c request.Members
+		c.Add(describeKeySchema(ks), "keySchema", "Member must have length less than or equal to 2")
+		return nil, nil, c.Err()
+	}
+	hash, rng = splitKeys(ks, defs)
+	return hash, rng, nil
+}
+
+// checkGlobalKeySchema returns the hash and the range keys that the key schema of a global index names: the first of
+// the former, up to four, then the latter, up to four ("Multi-attribute keys pattern" in the Developer Guide).
+func checkGlobalKeySchema(ks []types.KeySchemaElement, defs definitions) (hash, rng Keys, err error) {
+	if err := checkKeyNames(ks, defs); err != nil {
+		return nil, nil, err
+	}
+	if ks[0].KeyType != types.KeyTypeHash {
+		return nil, nil, request.Invalid("Invalid KeySchema: The first KeySchemaElement is not a HASH key type")
+	}
+	for i, k := range ks[1:] {
+		if k.KeyType == types.KeyTypeHash && ks[i].KeyType == types.KeyTypeRange {
+			return nil, nil, request.Invalid(invalid + "All HASH key attributes must precede RANGE key attributes in the KeySchema")
+		}
+	}
+	hash, rng = splitKeys(ks, defs)
+	if len(hash) > MaxKeyParts {
+		return nil, nil, request.Invalid(invalid + "The KeySchema exceeds the maximum allowed number of HASH key attributes")
+	}
+	if len(rng) > MaxKeyParts {
+		return nil, nil, request.Invalid(invalid + "The KeySchema exceeds the maximum allowed number of RANGE key attributes")
+	}
+	return hash, rng, nil
+}
+
+// checkKeyNames refuses a key schema that is empty, or names attributes twice or without a definition.
+func checkKeyNames(ks []types.KeySchemaElement, defs definitions) error {
 	if len(ks) == 0 {
-		return hash, rng, request.Invalid("1 validation error detected: Value '[]' at 'keySchema' failed to satisfy constraint: Member must have length greater than or equal to 1")
+		return request.Invalid("1 validation error detected: Value '[]' at 'keySchema' failed to satisfy constraint: Member must have length greater than or equal to 1")
 	}
 	names := make([]string, len(ks))
-	undefined := false
+	undefined, repeated := false, false
 	for i, k := range ks {
+		repeated = repeated || slices.Contains(names[:i], *k.AttributeName)
 		names[i] = *k.AttributeName
 		undefined = undefined || defs.types[names[i]] == ""
 	}
 	switch {
 	case len(ks) > len(defs.names):
-		return hash, rng, request.Invalid("Invalid KeySchema: Some index key attribute have no definition")
+		return request.Invalid("Invalid KeySchema: Some index key attribute have no definition")
 	case undefined:
-		return hash, rng, request.Invalid(invalid+"Some index key attributes are not defined in AttributeDefinitions. Keys: [%s], AttributeDefinitions: [%s]",
+		return request.Invalid(invalid+"Some index key attributes are not defined in AttributeDefinitions. Keys: [%s], AttributeDefinitions: [%s]",
 			strings.Join(names, ", "), strings.Join(defs.names, ", "))
-	case len(ks) == 2 && names[0] == names[1]:
-		return hash, rng, request.Invalid("Both the Hash Key and the Range Key element in the KeySchema have the same name")
-	case ks[0].KeyType != types.KeyTypeHash:
-		return hash, rng, request.Invalid("Invalid KeySchema: The first KeySchemaElement is not a HASH key type")
-	case len(ks) > 1 && ks[1].KeyType != types.KeyTypeRange:
-		return hash, rng, request.Invalid("Invalid KeySchema: The second KeySchemaElement is not a RANGE key type")
-	case len(ks) > 2:
-		var c request.Members
-		c.Add(describeKeySchema(ks), "keySchema", "Member must have length less than or equal to 2")
-		return hash, rng, c.Err()
+	case repeated && len(ks) == 2:
+		return request.Invalid("Both the Hash Key and the Range Key element in the KeySchema have the same name")
+	case repeated:
+		return request.Invalid("The KeySchema contains multiple key attributes with the same name")
 	}
-	hash = Keys{{Name: names[0], Type: defs.types[names[0]]}}
-	if len(ks) > 1 {
-		rng = Keys{{Name: names[1], Type: defs.types[names[1]]}}
+	return nil
+}
+
+func splitKeys(ks []types.KeySchemaElement, defs definitions) (hash, rng Keys) {
+	for _, k := range ks {
+		key := Key{Name: *k.AttributeName, Type: defs.types[*k.AttributeName]}
+		if k.KeyType == types.KeyTypeHash {
+			hash = append(hash, key)
+		} else {
+			rng = append(rng, key)
+		}
 	}
-	return hash, rng, nil
+	return hash, rng
 }
 
 // describeKeySchema writes a key schema as DynamoDB's messages do.
@@ -210,7 +256,11 @@ func (d *Table) addLocal(in *dynamodb.CreateTableInput, defs definitions) error 
 		return request.Invalid(invalid + "Table KeySchema does not have a range key, which is required when specifying a LocalSecondaryIndex")
 	}
 	for _, x := range in.LocalSecondaryIndexes {
-		if err := d.addIndex(Index{Name: *x.IndexName, Local: true}, x.KeySchema, x.Projection, defs); err != nil {
+		hash, rng, err := checkKeySchema(x.KeySchema, defs)
+		if err != nil {
+			return err
+		}
+		if err := d.addIndex(Index{Name: *x.IndexName, Local: true, Hash: hash, Range: rng}, x.Projection); err != nil {
 			return err
 		}
 		added := d.Indexes[len(d.Indexes)-1]
@@ -255,14 +305,15 @@ func (d *Table) addGlobalIndex(name *string, ks []types.KeySchemaElement, p *typ
 		}
 		x.Read, x.Write = *pt.ReadCapacityUnits, *pt.WriteCapacityUnits
 	}
-	return d.addIndex(x, ks, p, defs)
+	var err error
+	if x.Hash, x.Range, err = checkGlobalKeySchema(ks, defs); err != nil {
+		return err
+	}
+	return d.addIndex(x, p)
 }
 
 // addIndex checks an index and adds it to the descriptor.
-func (d *Table) addIndex(x Index, ks []types.KeySchemaElement, p *types.Projection, defs definitions) (err error) {
-	if x.Hash, x.Range, err = checkKeySchema(ks, defs); err != nil {
-		return err
-	}
+func (d *Table) addIndex(x Index, p *types.Projection) error {
 	switch {
 	case p.ProjectionType == "":
 		return request.Invalid(invalid + "Unknown ProjectionType: null")

@@ -40,35 +40,33 @@ func (d *Table) CheckIndexKeys(it item.Item) error {
 
 // CheckKeys checks the attributes of an item that are keys of the index. They may be absent.
 func (x *Index) CheckKeys(it item.Item) error {
-	for _, a := range x.Hash {
-		if err := x.checkKey(it, a, true); err != nil {
-			return err
-		}
+	if err := x.checkKey(it, x.Hash, true); err != nil {
+		return err
 	}
-	for _, a := range x.Range {
-		if err := x.checkKey(it, a, false); err != nil {
-			return err
-		}
-	}
-	return nil
+	return x.checkKey(it, x.Range, false)
 }
 
-// checkKey checks one key attribute of the index in an item, which need not have it.
-func (x *Index) checkKey(it item.Item, a Key, hash bool) error {
-	v := it[a.Name]
-	if v == nil {
-		return nil
+// checkKey checks the attributes of one of the index's keys, whose sizes are bounded together.
+func (x *Index) checkKey(it item.Item, key Keys, hash bool) error {
+	total := 0
+	for i := range key {
+		a := &key[i]
+		v := it[a.Name]
+		if v == nil {
+			continue
+		}
+		size, ok := KeySize(v, a.Type)
+		if !ok {
+			return request.Invalid("One or more parameter values were invalid: Type mismatch for Index Key %s Expected: %s Actual: %s IndexName: %s",
+				a.Name, a.Type, item.TypeName(v), x.Name)
+		}
+		if size == 0 {
+			return request.Invalid("One or more parameter values are not valid. A value specified for a secondary index key is not supported. "+
+				"The AttributeValue for a key attribute cannot contain an empty %s value. IndexName: %s, IndexKey: %s", KindWord(a.Type), x.Name, a.Name)
+		}
+		total += size
 	}
-	size, ok := KeySize(v, a.Type)
-	if !ok {
-		return request.Invalid("One or more parameter values were invalid: Type mismatch for Index Key %s Expected: %s Actual: %s IndexName: %s",
-			a.Name, a.Type, item.TypeName(v), x.Name)
-	}
-	if size == 0 {
-		return request.Invalid("One or more parameter values are not valid. A value specified for a secondary index key is not supported. "+
-			"The AttributeValue for a key attribute cannot contain an empty %s value. IndexName: %s, IndexKey: %s", KindWord(a.Type), x.Name, a.Name)
-	}
-	return CheckKeySize(size, hash)
+	return CheckKeySize(total, hash)
 }
 
 // checkItemKey checks a key attribute of a whole item.

@@ -144,6 +144,23 @@ func (d *Table) rangeKeys() Keys {
 	return Keys{d.Range}
 }
 
+// Versions of the store's format: what a program must know to open it. A store has the first until it needs more.
+const (
+	FormatFirst     = 1
+	FormatManyKeys  = 2 // an index has a key of several attributes
+	FormatSupported = FormatManyKeys
+)
+
+// Format returns the version that the table needs.
+func (d *Table) Format() byte {
+	for i := range d.Indexes {
+		if len(d.Indexes[i].Hash) > 1 || len(d.Indexes[i].Range) > 1 {
+			return FormatManyKeys
+		}
+	}
+	return FormatFirst
+}
+
 // Pending reports whether a backfill is to be done.
 func (d *Table) Pending() bool {
 	for _, x := range d.Indexes {

@@ -98,7 +98,7 @@ func Run(ctx context.Context, o Options, report func(Result)) (err error) {
 	}
 	defer func() { err = errors.Join(err, b.live.close()) }()
 	for _, m := range measures() {
-		if o.Only != nil && !o.Only.MatchString(m.name) {
+		if !b.wants(m.name) {
 			continue
 		}
 		o.Progress(m.name)
@@ -111,6 +111,8 @@ func Run(ctx context.Context, o Options, report func(Result)) (err error) {
 	}
 	return nil
 }
+
+func (b *bench) wants(name string) bool { return b.o.Only == nil || b.o.Only.MatchString(name) }
 
 func measures() []measure {
 	var all []measure

@@ -2,9 +2,10 @@ package enginebench
 
 import (
 	"context"
+	"encoding/hex"
 	"fmt"
+	"math/rand/v2"
 	"strconv"
-	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -31,7 +32,19 @@ func keyOf(n int) item                   { return item{"pk": text(partitionOf(n)
 func ptr[T any](v T) *T                  { return &v }
 func some(n, of int) int                 { return int(uint64(n) * 0x9e3779b97f4a7c15 >> 33 % uint64(of)) }
 
-var note = strings.Repeat("leave it with the neighbour; ", 4)
+// notes is text that does not compress; items take parts of it.
+var notes = func() string {
+	var b [1 << 19]byte
+	rand.NewChaCha8([32]byte{1}).Read(b[:])
+	return hex.EncodeToString(b[:])
+}()
+
+const noteBytes = 116
+
+func noteOf(n int) string {
+	at := some(n, len(notes)-noteBytes)
+	return notes[at : at+noteBytes]
+}
 
 // itemOf is the n-th item: 300 bytes by DynamoDB's rule, 9 attributes.
 func itemOf(n int) item {
@@ -41,7 +54,7 @@ func itemOf(n int) item {
 		"created": text("2026-04-20T14:00:" + strconv.Itoa(n%60)),
 		"total":   number(n % 100000), "lines": number(n % 7),
 		"country": text("DE"), "paid": &types.AttributeValueMemberBOOL{Value: n%2 == 0},
-		"note": text(note),
+		"note": text(noteOf(n)),
 	}
 }
 

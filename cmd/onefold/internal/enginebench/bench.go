@@ -103,6 +103,9 @@ func Run(ctx context.Context, o Options, report func(Result)) (err error) {
 		}
 		o.Progress(m.name)
 		r, err := m.take(ctx, b)
+		if errors.Is(err, errLeftOut) {
+			continue
+		}
 		if err != nil {
 			return fmt.Errorf("enginebench: %s: %w", m.name, err)
 		}

@@ -11,6 +11,10 @@ import (
 
 // Query returns a page of one partition of a table or index, in the order of its sort key.
 func (db *DB) Query(ctx context.Context, in *dynamodb.QueryInput, _ ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error) {
+	return db.query(ctx, in, false)
+}
+
+func (db *DB) query(ctx context.Context, in *dynamodb.QueryInput, keysInFilter bool) (*dynamodb.QueryOutput, error) {
 	if err := db.begin(ctx); err != nil {
 		return nil, err
 	}
@@ -19,6 +23,7 @@ func (db *DB) Query(ctx context.Context, in *dynamodb.QueryInput, _ ...func(*dyn
 		KeyCondition: in.KeyConditionExpression, Filter: in.FilterExpression, Projection: in.ProjectionExpression, Operator: in.ConditionalOperator,
 		Names: in.ExpressionAttributeNames, Values: in.ExpressionAttributeValues,
 		Attributes: in.AttributesToGet, KeyConditions: in.KeyConditions, LegacyFilter: in.QueryFilter, Start: in.ExclusiveStartKey,
+		KeysInFilter: keysInFilter,
 	}
 	r, err := db.pageRequest(&q)
 	if err != nil {

@@ -72,7 +72,7 @@ func (t *Table) checkFilter(q *request.Read, x *Index) error {
 	if q.Filtered == nil {
 		return nil
 	}
-	if err := t.Desc.CheckScalars(q.Filtered.NestedNames()); err != nil || q.Verb != "Query" {
+	if err := t.Desc.CheckScalars(q.Filtered.NestedNames()); err != nil || q.Verb != "Query" || q.KeysInFilter {
 		return err
 	}
 	hash, rng := t.keys(x)

@@ -22,7 +22,7 @@ func Cancelled(reasons []error) error {
 			code, msg = "ConditionalCheckFailed", ConditionFailed
 			out[i].Item = failed.Item
 		case errors.As(err, &api):
-			code, msg = "ValidationError", api.ErrorMessage()
+			code, msg = ReasonCode(api), api.ErrorMessage()
 		default:
 			return err
 		}
@@ -31,6 +31,23 @@ func Cancelled(reasons []error) error {
 			out[i].Message = &msg
 		}
 	}
+	return CancelledFor(codes, out)
+}
+
+// CancelledFor makes the answer to a transaction that failed for reasons with the given codes.
+func CancelledFor(codes []string, reasons []types.CancellationReason) error {
 	msg := "Transaction cancelled, please refer cancellation reasons for specific reasons [" + strings.Join(codes, ", ") + "]"
-	return &types.TransactionCanceledException{Message: &msg, CancellationReasons: out}
+	return &types.TransactionCanceledException{Message: &msg, CancellationReasons: reasons}
+}
+
+// ReasonCode is what the failure of one member of a transaction or a batch is called.
+func ReasonCode(err smithy.APIError) string {
+	switch code := err.ErrorCode(); code {
+	case "ValidationException":
+		return "ValidationError"
+	case "ThrottlingException":
+		return "ThrottlingError"
+	default:
+		return strings.TrimSuffix(code, "Exception")
+	}
 }

@@ -33,6 +33,8 @@ type Read struct {
 
 	Start map[string]types.AttributeValue
 
+	KeysInFilter bool // the filter of a Query may name the keys, as a PartiQL statement may
+
 	Keys      *expr.KeyCondition // as Check has parsed them; nil for none
 	Filtered  *expr.Condition
 	Projected *expr.Projection

@@ -1,0 +1,50 @@
+package partiql
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/onefold/onefold/engine/internal/expr"
+	"github.com/onefold/onefold/engine/internal/request"
+)
+
+const (
+	noKey       = "Where clause does not contain a mandatory equality on all key attributes"
+	overlapping = "Overlapping conditions with range keys are not supported in where clause"
+	duplicate   = "Duplicate primary key exists in table"
+)
+
+// malformed refuses a statement that cannot be read.
+func malformed(detail string) error {
+	return request.Invalid("Statement wasn't well formed, can't be processed: %s", detail)
+}
+
+// What is wrong with a statement that cannot be read, as far as it is told.
+const (
+	leftover        = "Unexpected token after expression"
+	unexpectedTerm  = "Unexpected term"
+	unexpectedWord  = "Unexpected keyword"
+	unexpectedInfix = "Unexpected operator"
+	missingOperand  = "Missing right-hand side expression of infix operator"
+	noStatement     = "Expected data manipulation"
+	noTable         = "Expected identifier for simple path"
+	noTypeName      = "Expected type name"
+	badComponent    = "Invalid path dot component"
+	tooDeep         = "Nesting Levels have exceeded supported limits"
+)
+
+// refuseAt refuses a statement for one of its tokens.
+func (p *parser) refuseAt(t token, format string, args ...any) error {
+	return request.Invalid("%s at %s", fmt.Sprintf(format, args...), place(p.src, t))
+}
+
+// asRefusal turns what package expr says of a lowered expression into DynamoDB's words for a statement: they do not name
+// the parameter, and call every operator an operator or function.
+func asRefusal(err error) error {
+	var e *expr.Error
+	if !errors.As(err, &e) {
+		return err
+	}
+	return request.Invalid("%s", strings.Replace(e.Reason, "function; operator: ", "function; operator or function: ", 1))
+}

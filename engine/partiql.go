@@ -1,0 +1,58 @@
+package engine
+
+import (
+	"context"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"github.com/onefold/onefold/dynamo"
+	"github.com/onefold/onefold/engine/internal/catalog"
+	"github.com/onefold/onefold/engine/internal/partiql"
+)
+
+var _ dynamo.Statements = (*DB)(nil)
+
+// ExecuteStatement runs one PartiQL statement. A SELECT answers a page; NextToken leads to the next.
+func (db *DB) ExecuteStatement(ctx context.Context, in *dynamodb.ExecuteStatementInput, _ ...func(*dynamodb.Options)) (*dynamodb.ExecuteStatementOutput, error) {
+	if err := db.begin(ctx); err != nil {
+		return nil, err
+	}
+	return db.statements().Execute(ctx, in)
+}
+
+// BatchExecuteStatement runs up to 25 PartiQL statements, each for itself.
+func (db *DB) BatchExecuteStatement(ctx context.Context, in *dynamodb.BatchExecuteStatementInput, _ ...func(*dynamodb.Options)) (*dynamodb.BatchExecuteStatementOutput, error) {
+	if err := db.begin(ctx); err != nil {
+		return nil, err
+	}
+	return db.statements().Batch(ctx, in)
+}
+
+// ExecuteTransaction runs up to 100 PartiQL statements, all of them or none.
+func (db *DB) ExecuteTransaction(ctx context.Context, in *dynamodb.ExecuteTransactionInput, _ ...func(*dynamodb.Options)) (*dynamodb.ExecuteTransactionOutput, error) {
+	if err := db.begin(ctx); err != nil {
+		return nil, err
+	}
+	return db.statements().Transact(ctx, in)
+}
+
+func (db *DB) statements() *partiql.Runner {
+	return &partiql.Runner{Store: statementStore{db}, Parser: db.parser}
+}
+
+// statementStore is the database as statements use it.
+type statementStore struct{ *DB }
+
+// Query lets a filter name the keys.
+func (s statementStore) Query(ctx context.Context, in *dynamodb.QueryInput, _ ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error) {
+	return s.query(ctx, in, true)
+}
+
+// Table returns a table's descriptor.
+func (s statementStore) Table(name string) (*catalog.Table, error) {
+	t, err := s.schemaOf(&name)
+	if err != nil {
+		return nil, err
+	}
+	return t.desc, nil
+}

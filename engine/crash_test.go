@@ -164,6 +164,7 @@ func checkCrash(t *testing.T, db *engine.DB, r *crashRun, acked [crashWriters]in
 	}
 	sameItems(t, "index", indexed, counters)
 	sameItems(t, "stream replayed", replay(t, db, "crash"), items)
+	checkClean(t, db)
 	return values
 }
 

@@ -1,0 +1,206 @@
+package inspect
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/onefold/onefold/engine/internal/catalog"
+	"github.com/onefold/onefold/engine/internal/layout"
+	"github.com/onefold/onefold/engine/internal/row"
+)
+
+// checker looks whether the rows of a store agree:
+//
+//   - catalog: descriptors are readable, ids are used once, streams and tables name each other, no row is of anything else
+//   - items: readable, under their own key, their size noted right; an entry in each index that covers them, an expiry row
+//   - index entries and expiry rows: an item behind each, and the same bytes as the item gives
+//   - streams: records in the range of their shard and slot, readable; the last one of an item says what the item is
+//   - tokens: both rows of each
+//
+// Items are looked up from their own side. What is left over then is looked for only if there are more rows than were
+// found so, which keeps the memory small and the work at one pass and one lookup for each entry.
+type checker struct {
+	*reader
+	report  func(Finding)
+	sum     Summary
+	tables  map[uint32]*table
+	streams map[uint32]*catalog.Stream
+	nextID  uint64
+	nextSeq uint64
+}
+
+// table is a table and what was counted of it.
+type table struct {
+	*layout.Table
+	items   int64
+	bytes   int64
+	entries []int64 // found, by index
+	expiry  int64   // found
+}
+
+// Check reads all rows and calls report for what does not agree. The error is for what could not be read, or ctx's.
+func Check(ctx context.Context, source Source, report func(Finding)) (sum Summary, counts map[string][2]int64, err error) {
+	r, err := newReader(ctx, source)
+	if err != nil {
+		return sum, nil, err
+	}
+	defer func() { err = errors.Join(err, r.close()) }()
+	c := &checker{reader: r, report: report, tables: map[uint32]*table{}, streams: map[uint32]*catalog.Stream{}}
+	for _, step := range []func() error{c.checkMeta, c.checkCatalog, c.checkTables, c.checkStreams, c.checkTokens, c.checkUnknown} {
+		if err := step(); err != nil {
+			return c.sum, nil, err
+		}
+	}
+	counts = map[string][2]int64{}
+	for _, t := range c.tables {
+		counts[t.Desc.Name] = [2]int64{t.items, t.bytes}
+	}
+	return c.sum, counts, nil
+}
+
+// find reports a finding.
+func (c *checker) find(kind Kind, t *table, index, key, format string, args ...any) {
+	f := Finding{Kind: kind, Index: index, Key: key, Text: fmt.Sprintf(format, args...)}
+	if t != nil {
+		f.Table = t.Desc.Name
+	}
+	if !f.Harmless() {
+		c.sum.Findings++
+	}
+	c.report(f)
+}
+
+// checkMeta reads the counters.
+func (c *checker) checkMeta() error {
+	formatted := false
+	err := c.each([]byte{row.SpaceMeta}, []byte{row.SpaceMeta + 1}, func(key, value []byte) error {
+		switch {
+		case bytes.Equal(key, row.KeyFormat) && len(value) == 1:
+			formatted = true
+		case bytes.Equal(key, row.KeySequence) && len(value) == 8:
+			c.nextSeq = binary.BigEndian.Uint64(value)
+		case bytes.Equal(key, row.KeyIDs) && len(value) == 8:
+			c.nextID = binary.BigEndian.Uint64(value)
+		case len(key) == countKeyLen && key[1] == 'c' && len(value) == 16:
+		default:
+			c.find(Catalog, nil, "", hex(key), "a counter has %d bytes, or there is none of this name", len(value))
+		}
+		return nil
+	})
+	if !formatted && err == nil {
+		c.find(Catalog, nil, "", hex(row.KeyFormat), "the format version is missing: another program could misread the store")
+	}
+	return err
+}
+
+const countKeyLen = 2 + 4
+
+// checkCatalog reads the descriptors.
+func (c *checker) checkCatalog() error {
+	used := map[uint32]string{}
+	use := func(id uint32, what string) {
+		if used[id] != "" {
+			c.find(Catalog, nil, "", what, "has the id %d, and so has %s: their rows are mixed", id, used[id])
+		}
+		if uint64(id) >= c.nextID {
+			c.find(Catalog, nil, "", what, "has the id %d, which has not been given out: another one will get it again", id)
+		}
+		used[id] = what
+	}
+	err := c.each([]byte{row.SpaceTable}, []byte{row.SpaceTable + 1}, func(key, value []byte) error {
+		d, err := catalog.DecodeTable(value)
+		if err != nil || string(key[1:]) != d.Name {
+			c.find(Unreadable, nil, "", string(key[1:]), "the table's descriptor cannot be read, or is another table's: the table is lost (%v)", err)
+			return nil
+		}
+		c.sum.Tables++
+		use(d.ID, "table "+d.Name)
+		for _, x := range d.Indexes {
+			use(x.ID, "index "+d.Name+"/"+x.Name)
+		}
+		c.tables[d.ID] = &table{Table: layout.New(d), entries: make([]int64, len(d.Indexes))}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	err = c.each([]byte{row.SpaceStream}, []byte{row.SpaceStream + 1}, func(key, value []byte) error {
+		d, err := catalog.DecodeStream(value)
+		if err != nil || !bytes.Equal(row.StreamKey(d.ID), key) {
+			c.find(Unreadable, nil, "", hex(key), "the stream's descriptor cannot be read, or is another stream's: its records are lost (%v)", err)
+			return nil
+		}
+		use(d.ID, "stream "+d.Table+"/"+d.Label)
+		c.streams[d.ID] = d
+		return nil
+	})
+	for _, t := range c.tables {
+		if id := t.Desc.Stream; err == nil && id != 0 && c.streams[id] == nil {
+			c.find(Catalog, t, "", "", "its stream %d is not there: changes are recorded nowhere", id)
+		}
+	}
+	return err
+}
+
+// checkUnknown looks for rows that belong to nothing.
+func (c *checker) checkUnknown() error {
+	for from := []byte{}; from != nil; {
+		if !c.lookup.SeekGE(from) {
+			return c.lookup.Error()
+		}
+		at := bytes.Clone(c.lookup.Key())
+		group := at[:min(len(at), groupLength(at[0]))]
+		from = row.UpperBound(group)
+		if c.belongs(at) {
+			continue
+		}
+		rows := 0
+		if err := c.each(at, from, func([]byte, []byte) error { rows++; return nil }); err != nil {
+			return err
+		}
+		c.find(Unknown, nil, "", hex(group), "%d rows belong to no table, index or stream that there is; they only take room", rows)
+	}
+	return nil
+}
+
+// groupLength is how many bytes at the beginning of a key say what the row belongs to.
+func groupLength(space byte) int {
+	switch space {
+	case row.SpaceItem, row.SpaceExpiry:
+		return 1 + 4
+	case row.SpaceIndex, row.SpaceRecord:
+		return 1 + 4 + 4
+	}
+	return 1
+}
+
+// belongs reports whether a row is of something that there is.
+func (c *checker) belongs(key []byte) bool {
+	t := c.tables[id(key, 1)]
+	switch key[0] {
+	case row.SpaceMeta, row.SpaceTable, row.SpaceStream, row.SpaceToken, row.SpaceTokenTime:
+		return true
+	case row.SpaceItem:
+		return t != nil
+	case row.SpaceExpiry:
+		return t != nil && t.Desc.TTL != ""
+	case row.SpaceIndex:
+		return t != nil && slices.ContainsFunc(t.Indexes, func(x *layout.Index) bool { return x.Desc.ID == id(key, 5) })
+	case row.SpaceRecord:
+		d := c.streams[id(key, 1)]
+		return d != nil && slices.ContainsFunc(d.Shards, func(sh catalog.Shard) bool { return sh.ID == id(key, 5) })
+	}
+	return false
+}
+
+// id reads an id in a key, 0 when the key is too short.
+func id(key []byte, at int) uint32 {
+	if len(key) < at+4 {
+		return 0
+	}
+	return binary.BigEndian.Uint32(key[at:])
+}

@@ -136,7 +136,7 @@ func TestRestoreRefuses(t *testing.T) {
 	_, err = engine.Restore(ctx, filepath.Join(dir, "nowhere"), filepath.Join(dir, "to"), nil)
 	refused("a directory that is not there", err, os.ErrNotExist)
 	_, err = engine.RestoreFrom(ctx, io.LimitReader(&stream, 2048), filepath.Join(dir, "to"), nil)
-	refused("a stream that ends", err, engine.ErrBackupDamaged)
+	refused("a stream that ends", err, engine.ErrBackupIncomplete)
 	_, err = engine.RestoreFrom(ctx, strings.NewReader(""), filepath.Join(dir, "to"), nil)
 	refused("an empty stream", err, engine.ErrBackupIncomplete)
 	cancelled, cancel := context.WithCancel(ctx)

@@ -66,7 +66,7 @@ func Extract(ctx context.Context, r io.Reader, fs vfs.FS, dest string, progress 
 	for {
 		h, err := archive.Next()
 		switch {
-		case errors.Is(err, io.EOF):
+		case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 			return nil, ErrIncomplete
 		case err != nil:
 			return nil, fmt.Errorf("%w: %w", ErrDamaged, err)

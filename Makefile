@@ -6,13 +6,20 @@ SEEDS    ?= 10000
 FUZZTIME ?= 30s
 
 .DEFAULT_GOAL := build
-.PHONY: build test check race fuzz simulate bench demo clean
+.PHONY: build test dynalite check race fuzz simulate bench demo clean
 
 build: ## build bin/onefold, static
 	CGO_ENABLED=0 $(GO) build -trimpath -o bin/onefold ./cmd/onefold
 
-test: check ## everything that CI runs: lint, then every test
-	$(GO) test -timeout 20m $(PACKAGES)
+test: check dynalite ## everything that CI runs: lint, then every test
+	ONEFOLD_TEST_DYNALITE=1 $(GO) test -timeout 20m $(PACKAGES)
+
+dynalite: dynamo/dynamotest/dynalite/node_modules/.package-lock.json ## install the other implementation that the suite is run against
+
+dynamo/dynamotest/dynalite/node_modules/.package-lock.json: dynamo/dynamotest/dynalite/package-lock.json
+	@command -v npm >/dev/null || { echo "npm is missing: install Node.js 20 or newer, with npm; the tests run dynalite" >&2; exit 1; }
+	npm ci --prefix dynamo/dynamotest/dynalite --no-audit --no-fund
+	@touch $@
 
 check: ## vet, staticcheck and the house rules
 	$(GO) vet $(PACKAGES)

@@ -14,7 +14,7 @@ func TestConformance(t *testing.T) {
 			dynamotest.Run(t, func(t *testing.T) (dynamo.API, dynamo.Streams) {
 				db := memory(t, o)
 				return db, db
-			})
+			}, nil)
 		})
 	}
 }

@@ -38,19 +38,22 @@ func testBatchGet(f *fixture) {
 		many = append(many, A{"pk": fmt.Sprint(i)})
 	}
 	for _, c := range []struct {
+		name string
 		in   map[string]types.KeysAndAttributes
 		code string
 		text string
 	}{
-		{map[string]types.KeysAndAttributes{}, "ValidationException", "The requestItems parameter is required for BatchGetItem"},
-		{map[string]types.KeysAndAttributes{"Items": keys(A{"pk": "a"}, A{"pk": "a"})}, "ValidationException", "Provided list of item keys contains duplicates"},
-		{map[string]types.KeysAndAttributes{"Items": keys(many...)}, "ValidationException", "Member must have length less than or equal to 100"},
-		{map[string]types.KeysAndAttributes{"Items": keys(many[:60]...), "Others": keys(many[60:]...)}, "ValidationException", ""},
-		{map[string]types.KeysAndAttributes{"Items": keys(A{"pk": 1})}, "ValidationException", "The provided key element does not match the schema"},
-		{map[string]types.KeysAndAttributes{"Nowhere": keys(A{"pk": "a"})}, "ResourceNotFoundException", "Requested resource not found"},
+		{"nothing", map[string]types.KeysAndAttributes{}, "ValidationException", "The requestItems parameter is required for BatchGetItem"},
+		{"key twice", map[string]types.KeysAndAttributes{"Items": keys(A{"pk": "a"}, A{"pk": "a"})}, "ValidationException", "Provided list of item keys contains duplicates"},
+		{"too many", map[string]types.KeysAndAttributes{"Items": keys(many...)}, "ValidationException", "Member must have length less than or equal to 100"},
+		{"too many of two tables", map[string]types.KeysAndAttributes{"Items": keys(many[:60]...), "Others": keys(many[60:]...)}, "ValidationException", ""},
+		{"bad key", map[string]types.KeysAndAttributes{"Items": keys(A{"pk": 1})}, "ValidationException", "The provided key element does not match the schema"},
+		{"no table", map[string]types.KeysAndAttributes{"Nowhere": keys(A{"pk": "a"})}, "ResourceNotFoundException", "Requested resource not found"},
 	} {
-		_, err := get(c.in)
-		f.refused(err, c.code, c.text)
+		f.sub(c.name, func(f *fixture) {
+			_, err := get(c.in)
+			f.refused(err, c.code, c.text)
+		})
 	}
 }
 
@@ -96,6 +99,8 @@ func testBatchWrite(f *fixture) {
 		})
 	}
 	f.same("a refused batch writes nothing", f.get("Items", A{"pk": "y"}), nil)
-	_, err = f.api.BatchWriteItem(f.ctx, &dynamodb.BatchWriteItemInput{RequestItems: map[string][]types.WriteRequest{}})
-	f.invalid(err, "The requestItems parameter is required for BatchWriteItem")
+	f.sub("nothing", func(f *fixture) {
+		_, err := f.api.BatchWriteItem(f.ctx, &dynamodb.BatchWriteItemInput{RequestItems: map[string][]types.WriteRequest{}})
+		f.invalid(err, "The requestItems parameter is required for BatchWriteItem")
+	})
 }

@@ -86,7 +86,7 @@ func testCapacity(f *fixture) {
 	}
 	f.readCapacity()
 	f.batchCapacity()
-	f.transactionCapacity(both)
+	f.sub("transactions", func(f *fixture) { f.transactionCapacity(both) })
 }
 
 func (f *fixture) readCapacity() {

@@ -175,7 +175,7 @@ func testConditions(f *fixture) {
 		})
 	}
 	f.conditionFaults()
-	f.conditionItem()
+	f.sub("item that fails", (*fixture).conditionItem)
 }
 
 // usesValue reports whether an expression names a value, and not one whose name only begins so.
@@ -244,8 +244,10 @@ func testNumbers(f *fixture) {
 		{"1e-3", "0.001"}, {"0e99", "0"}, {"-1.10", "-1.1"}, {nines, nines}, {"0.1e1", "1"}, {"-" + nines + "e87", "-" + nines + strings.Repeat("0", 87)},
 		{"1E-130", "0." + strings.Repeat("0", 129) + "1"},
 	} {
-		f.put("Items", A{"pk": "n", "n": num(c.in)})
-		f.same(c.in, f.get("Items", A{"pk": "n"}), A{"pk": "n", "n": num(c.out)})
+		f.sub("taken "+c.in, func(f *fixture) {
+			f.put("Items", A{"pk": "n", "n": num(c.in)})
+			f.same(c.in, f.get("Items", A{"pk": "n"}), A{"pk": "n", "n": num(c.out)})
+		})
 	}
 	for in, text := range map[string]string{
 		"1e126": "Number overflow", "-1e126": "Number overflow", "1e-131": "Number underflow", "1" + nines: "more than 38 significant digits",
@@ -256,11 +258,13 @@ func testNumbers(f *fixture) {
 			f.invalid(err, text)
 		})
 	}
-	f.put("Items", A{"pk": "sum", "n": num(nines)})
-	_, err := f.api.UpdateItem(f.ctx, &dynamodb.UpdateItemInput{TableName: ptr("Items"), Key: A{"pk": "sum"}.item(), UpdateExpression: ptr("SET n = n + :d"),
-		ExpressionAttributeValues: A{":d": num("0.1")}.item()})
-	f.invalid(err, "")
-	_, err = f.api.UpdateItem(f.ctx, &dynamodb.UpdateItemInput{TableName: ptr("Items"), Key: A{"pk": "sum"}.item(), UpdateExpression: ptr("SET n = :a - :b"),
+	f.sub("sum of too many digits", func(f *fixture) {
+		f.put("Items", A{"pk": "sum", "n": num(nines)})
+		_, err := f.api.UpdateItem(f.ctx, &dynamodb.UpdateItemInput{TableName: ptr("Items"), Key: A{"pk": "sum"}.item(), UpdateExpression: ptr("SET n = n + :d"),
+			ExpressionAttributeValues: A{":d": num("0.1")}.item()})
+		f.invalid(err, "")
+	})
+	_, err := f.api.UpdateItem(f.ctx, &dynamodb.UpdateItemInput{TableName: ptr("Items"), Key: A{"pk": "sum"}.item(), UpdateExpression: ptr("SET n = :a - :b"),
 		ExpressionAttributeValues: A{":a": num("0.3"), ":b": num("0.1")}.item()})
 	f.ok(err)
 	f.same("decimal arithmetic", f.get("Items", A{"pk": "sum"}), A{"pk": "sum", "n": num("0.2")})
@@ -323,7 +327,9 @@ func testLimits(f *fixture) {
 		return v
 	}
 	f.ok(put(A{"pk": "deep", "sk": "s", "v": deep(32)}))
-	f.invalid(put(A{"pk": "deep", "sk": "s", "v": deep(33)}), "Nesting Levels have exceeded supported limits")
+	f.sub("too deep", func(f *fixture) {
+		f.invalid(put(A{"pk": "deep", "sk": "s", "v": deep(33)}), "Nesting Levels have exceeded supported limits")
+	})
 }
 
 // testLegacy checks the parameters of the time before expressions.

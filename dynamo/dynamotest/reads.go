@@ -202,19 +202,24 @@ func (f *fixture) indexFaults(on func(string) func(*dynamodb.QueryInput)) {
 	f.invalid(err, "Consistent reads are not supported on global secondary indexes")
 	_, err = f.query("g = :g", A{":g": "x"}, on("keys"), func(in *dynamodb.QueryInput) { in.Select = types.SelectAllAttributes })
 	f.invalid(err, "Select type ALL_ATTRIBUTES is not supported for global secondary index keys because its projection type is not ALL")
-	_, err = f.query("g = :g", A{":g": "x"}, on("some"), func(in *dynamodb.QueryInput) { in.ProjectionExpression = ptr("v, w") })
-	f.invalid(err, "Global secondary index some does not project [w]")
+	f.sub("attribute that is not projected", func(f *fixture) {
+		_, err := f.query("g = :g", A{":g": "x"}, on("some"), func(in *dynamodb.QueryInput) { in.ProjectionExpression = ptr("v, w") })
+		f.invalid(err, "Global secondary index some does not project [w]")
+	})
 	for _, c := range []struct {
+		name string
 		it   A
 		text string
 	}{
-		{A{"pk": "6", "sk": "f", "g": 1}, "Type mismatch for Index Key g Expected: S Actual: N"},
-		{A{"pk": "6", "sk": "f", "g": ""}, "The AttributeValue for a key attribute cannot contain an empty string value. IndexName: "},
+		{"key of another type", A{"pk": "6", "sk": "f", "g": 1}, "Type mismatch for Index Key g Expected: S Actual: N"},
+		{"empty key", A{"pk": "6", "sk": "f", "g": ""}, "The AttributeValue for a key attribute cannot contain an empty string value. IndexName: "},
 	} {
-		_, err := f.api.PutItem(f.ctx, &dynamodb.PutItemInput{TableName: ptr("Items"), Item: c.it.item()})
-		f.invalid(err, c.text)
-		_, err = f.api.BatchWriteItem(f.ctx, &dynamodb.BatchWriteItemInput{RequestItems: map[string][]types.WriteRequest{"Items": {{PutRequest: &types.PutRequest{Item: c.it.item()}}}}})
-		f.invalid(err, c.text)
+		f.sub(c.name, func(f *fixture) {
+			_, err := f.api.PutItem(f.ctx, &dynamodb.PutItemInput{TableName: ptr("Items"), Item: c.it.item()})
+			f.invalid(err, c.text)
+			_, err = f.api.BatchWriteItem(f.ctx, &dynamodb.BatchWriteItemInput{RequestItems: map[string][]types.WriteRequest{"Items": {{PutRequest: &types.PutRequest{Item: c.it.item()}}}}})
+			f.invalid(err, c.text)
+		})
 	}
 }
 
@@ -280,19 +285,22 @@ func testScan(f *fixture) {
 
 func (f *fixture) scanFaults() {
 	for _, c := range []struct {
+		name   string
 		change func(*dynamodb.ScanInput)
 		text   string
 	}{
-		{func(in *dynamodb.ScanInput) { in.Segment = ptr(int32(0)) }, "The TotalSegments parameter is required but was not present in the request when Segment parameter is present"},
-		{func(in *dynamodb.ScanInput) { in.TotalSegments = ptr(int32(2)) }, "The Segment parameter is required but was not present in the request when parameter TotalSegments is present"},
-		{func(in *dynamodb.ScanInput) { in.Segment, in.TotalSegments = ptr(int32(5)), ptr(int32(5)) }, "The Segment parameter is zero-based and must be less than parameter TotalSegments: Segment: 5 is not less than TotalSegments: 5"},
-		{func(in *dynamodb.ScanInput) { in.ExclusiveStartKey = A{"pk": 1}.item() }, "The provided starting key is invalid: The provided key element does not match the schema"},
-		{func(in *dynamodb.ScanInput) { in.ExclusiveStartKey = A{"v": "x"}.item() }, "The provided starting key is invalid"},
+		{"segment alone", func(in *dynamodb.ScanInput) { in.Segment = ptr(int32(0)) }, "The TotalSegments parameter is required but was not present in the request when Segment parameter is present"},
+		{"segments alone", func(in *dynamodb.ScanInput) { in.TotalSegments = ptr(int32(2)) }, "The Segment parameter is required but was not present in the request when parameter TotalSegments is present"},
+		{"segment beyond", func(in *dynamodb.ScanInput) { in.Segment, in.TotalSegments = ptr(int32(5)), ptr(int32(5)) }, "The Segment parameter is zero-based and must be less than parameter TotalSegments: Segment: 5 is not less than TotalSegments: 5"},
+		{"start: wrong type", func(in *dynamodb.ScanInput) { in.ExclusiveStartKey = A{"pk": 1}.item() }, "The provided starting key is invalid: The provided key element does not match the schema"},
+		{"start: no key", func(in *dynamodb.ScanInput) { in.ExclusiveStartKey = A{"v": "x"}.item() }, "The provided starting key is invalid"},
 	} {
-		in := &dynamodb.ScanInput{TableName: ptr("Items")}
-		c.change(in)
-		_, err := f.api.Scan(f.ctx, in)
-		f.invalid(err, c.text)
+		f.sub(c.name, func(f *fixture) {
+			in := &dynamodb.ScanInput{TableName: ptr("Items")}
+			c.change(in)
+			_, err := f.api.Scan(f.ctx, in)
+			f.invalid(err, c.text)
+		})
 	}
 }
 

@@ -38,7 +38,7 @@ func (db *DB) UpdateTable(ctx context.Context, in *dynamodb.UpdateTableInput, _ 
 
 // change begins a change of a table. The caller holds control.
 func (db *DB) change(t *table) *catalog.Change {
-	return &catalog.Change{Table: t.schema.Load().desc.Clone(), TakeID: db.takeID}
+	return &catalog.Change{Table: t.schema.Load().desc.Clone(), TakeID: db.takeID, Now: db.now().UnixMilli()}
 }
 
 // commitChange writes the descriptor and publishes the schema while no write is under way, then starts the backfill. The

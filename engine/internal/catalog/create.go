@@ -31,8 +31,8 @@ func NewTable(in *dynamodb.CreateTableInput) (*Change, error) {
 	if err := checkCreateMembers(in); err != nil {
 		return nil, err
 	}
-	d := &Table{Name: *in.TableName, Billing: in.BillingMode, Guarded: request.IsTrue(in.DeletionProtectionEnabled), Class: in.TableClass}
-	if err := d.SetBilling(in.BillingMode, in.ProvisionedThroughput); err != nil {
+	d := &Table{Name: request.TableName(in.TableName)}
+	if err := d.set(in); err != nil {
 		return nil, err
 	}
 	defs, err := definitionsOf(in.AttributeDefinitions)
@@ -57,7 +57,43 @@ func NewTable(in *dynamodb.CreateTableInput) (*Change, error) {
 		return nil, err
 	}
 	c := &Change{Table: d}
-	return c, c.openStream(in.StreamSpecification)
+	if spec := in.StreamSpecification; spec != nil && !request.IsTrue(spec.StreamEnabled) && spec.StreamViewType != "" {
+		return nil, request.Invalid(invalid + "Table is being created with a stream disabled, UpdateViewType should not be specified")
+	}
+	return c, c.openStream(in.StreamSpecification, "Table is being created with a stream enabled, UpdateViewType is required")
+}
+
+// set sets what is not about keys.
+func (d *Table) set(in *dynamodb.CreateTableInput) error {
+	d.Guarded = request.IsTrue(in.DeletionProtectionEnabled)
+	if err := d.setBilling(in.BillingMode, in.ProvisionedThroughput); err != nil {
+		return err
+	}
+	if err := d.setOnDemand(d.Billing, "table", in.OnDemandThroughput); err != nil {
+		return err
+	}
+	if err := d.setWarm(d.Billing, "table", in.WarmThroughput); err != nil {
+		return err
+	}
+	if err := d.setClass(in.TableClass); err != nil {
+		return err
+	}
+	if err := d.setEncryption(in.SSESpecification); err != nil {
+		return err
+	}
+	return d.AddTags(in.Tags)
+}
+
+// setClass sets the table's class unless it is "".
+func (d *Table) setClass(c types.TableClass) error {
+	switch c {
+	case "":
+	case types.TableClassStandard, types.TableClassStandardInfrequentAccess:
+		d.Class = c
+	default:
+		return request.Invalid("Invalid table-class parameter provided. Please try again with a valid table-class value: [STANDARD, STANDARD_INFREQUENT_ACCESS].")
+	}
+	return nil
 }
 
 func checkCreateMembers(in *dynamodb.CreateTableInput) error {
@@ -114,13 +150,16 @@ func checkIndex(c *request.Members, member string, name *string, ks []types.KeyS
 	request.CheckEnum(c, member+".projection.projectionType", p.ProjectionType, "ALL", "INCLUDE", "KEYS_ONLY")
 }
 
-// SetBilling checks billing mode and throughput together.
-func (d *Table) SetBilling(mode types.BillingMode, p *types.ProvisionedThroughput) error {
+// setBilling checks billing mode and throughput together.
+func (d *Table) setBilling(mode types.BillingMode, p *types.ProvisionedThroughput) error {
 	if mode == types.BillingModePayPerRequest {
 		if p != nil && (p.ReadCapacityUnits != nil && *p.ReadCapacityUnits != 0 || p.WriteCapacityUnits != nil && *p.WriteCapacityUnits != 0) {
 			return request.Invalid(invalid + "Neither ReadCapacityUnits nor WriteCapacityUnits can be specified when BillingMode is PAY_PER_REQUEST")
 		}
 		d.Billing, d.Read, d.Write = mode, 0, 0
+		for i := range d.Indexes {
+			d.Indexes[i].Read, d.Indexes[i].Write = 0, 0
+		}
 		return nil
 	}
 	if p == nil || p.ReadCapacityUnits == nil || p.WriteCapacityUnits == nil {
@@ -286,7 +325,7 @@ func (d *Table) addGlobal(in *dynamodb.CreateTableInput, defs definitions) error
 		return request.Invalid(invalid + "List of GlobalSecondaryIndexes is empty")
 	}
 	for _, x := range in.GlobalSecondaryIndexes {
-		if err := d.addGlobalIndex(x.IndexName, x.KeySchema, x.Projection, x.ProvisionedThroughput, defs); err != nil {
+		if err := d.addGlobalIndex(x, defs); err != nil {
 			return err
 		}
 	}
@@ -297,19 +336,21 @@ func (d *Table) addGlobal(in *dynamodb.CreateTableInput, defs definitions) error
 }
 
 // addGlobalIndex checks a global index and adds it to the descriptor, without an id.
-func (d *Table) addGlobalIndex(name *string, ks []types.KeySchemaElement, p *types.Projection, pt *types.ProvisionedThroughput, defs definitions) error {
-	x := Index{Name: *name}
-	if pt != nil && pt.ReadCapacityUnits != nil && pt.WriteCapacityUnits != nil {
-		if d.Billing == types.BillingModePayPerRequest {
-			return request.Invalid(invalid+"ProvisionedThroughput should not be specified for index: %s when BillingMode is PAY_PER_REQUEST", *name)
-		}
-		x.Read, x.Write = *pt.ReadCapacityUnits, *pt.WriteCapacityUnits
-	}
-	var err error
-	if x.Hash, x.Range, err = checkGlobalKeySchema(ks, defs); err != nil {
+func (d *Table) addGlobalIndex(in types.GlobalSecondaryIndex, defs definitions) (err error) {
+	x := Index{Name: *in.IndexName}
+	if err := x.setProvisioned(d.Billing, x.Name, in.ProvisionedThroughput); err != nil {
 		return err
 	}
-	return d.addIndex(x, p)
+	if err := x.setOnDemand(d.Billing, "index : "+x.Name, in.OnDemandThroughput); err != nil {
+		return err
+	}
+	if err := x.setWarm(d.Billing, "index "+x.Name, in.WarmThroughput); err != nil {
+		return err
+	}
+	if x.Hash, x.Range, err = checkGlobalKeySchema(in.KeySchema, defs); err != nil {
+		return err
+	}
+	return d.addIndex(x, in.Projection)
 }
 
 // addIndex checks an index and adds it to the descriptor.

@@ -15,13 +15,16 @@ func (d *Table) Describe(arn string, items, bytes int64, latest *Stream, streamA
 	td := &types.TableDescription{
 		TableName: &t.Name, TableArn: &arn, TableId: &t.UUID, TableStatus: types.TableStatusActive, CreationDateTime: &created,
 		KeySchema: keySchema(d.hashKeys(), d.rangeKeys()), AttributeDefinitions: d.attributeDefinitions(), ItemCount: &items, TableSizeBytes: &bytes,
-		ProvisionedThroughput: throughput(d.Read, d.Write), DeletionProtectionEnabled: &t.Guarded,
+		ProvisionedThroughput: d.provisioned(), DeletionProtectionEnabled: &t.Guarded,
+		OnDemandThroughput: d.onDemand(), SSEDescription: d.Encryption.describe(arn),
 	}
-	if d.Billing == types.BillingModePayPerRequest {
-		td.BillingModeSummary = &types.BillingModeSummary{BillingMode: d.Billing, LastUpdateToPayPerRequestDateTime: &created}
+	read, write := d.warm(d.Billing)
+	td.WarmThroughput = &types.TableWarmThroughputDescription{ReadUnitsPerSecond: &read, WriteUnitsPerSecond: &write, Status: types.TableStatusActive}
+	if since := d.onDemandSince(); since != 0 {
+		td.BillingModeSummary = &types.BillingModeSummary{BillingMode: d.Billing, LastUpdateToPayPerRequestDateTime: timeOf(since)}
 	}
 	if d.Class != "" {
-		td.TableClassSummary = &types.TableClassSummary{TableClass: d.Class}
+		td.TableClassSummary = &types.TableClassSummary{TableClass: d.Class, LastUpdateDateTime: timeOf(d.ClassAt)}
 	}
 	if latest != nil {
 		td.LatestStreamLabel, td.LatestStreamArn = &latest.Label, &streamARN
@@ -31,13 +34,30 @@ func (d *Table) Describe(arn string, items, bytes int64, latest *Stream, streamA
 		td.StreamSpecification = &types.StreamSpecification{StreamEnabled: &on, StreamViewType: latest.View}
 	}
 	for i := range d.Indexes {
-		d.Indexes[i].describe(td)
+		d.Indexes[i].describe(td, d.Billing)
 	}
 	return td
 }
 
-// describe adds an index to the description of a table.
-func (d *Index) describe(td *types.TableDescription) {
+// onDemandSince returns when the table was last switched to on demand, 0 for never.
+func (d *Table) onDemandSince() int64 {
+	if d.OnDemandAt == 0 && d.Billing == types.BillingModePayPerRequest {
+		return d.Created
+	}
+	return d.OnDemandAt
+}
+
+// timeOf is a time in milliseconds since 1970; nil for 0.
+func timeOf(millis int64) *time.Time {
+	if millis == 0 {
+		return nil
+	}
+	t := time.UnixMilli(millis).UTC()
+	return &t
+}
+
+// describe adds an index to the description of a table of a billing mode.
+func (d *Index) describe(td *types.TableDescription, mode types.BillingMode) {
 	name, arn := d.Name, *td.TableArn+"/index/"+d.Name
 	proj := &types.Projection{ProjectionType: d.Projection, NonKeyAttributes: slices.Clone(d.Include)}
 	var zero int64
@@ -49,8 +69,10 @@ func (d *Index) describe(td *types.TableDescription) {
 	}
 	g := types.GlobalSecondaryIndexDescription{
 		IndexName: &name, IndexArn: &arn, KeySchema: keySchema(d.Hash, d.Range), Projection: proj, ItemCount: &zero, IndexSizeBytes: &zero,
-		IndexStatus: types.IndexStatusActive, ProvisionedThroughput: throughput(d.Read, d.Write),
+		IndexStatus: types.IndexStatusActive, ProvisionedThroughput: d.provisioned(), OnDemandThroughput: d.onDemand(),
 	}
+	read, write := d.warm(mode)
+	g.WarmThroughput = &types.GlobalSecondaryIndexWarmThroughputDescription{ReadUnitsPerSecond: &read, WriteUnitsPerSecond: &write, Status: types.IndexStatusActive}
 	if d.Building {
 		filling := true
 		g.IndexStatus, g.Backfilling = types.IndexStatusCreating, &filling
@@ -68,12 +90,6 @@ func keySchema(hash, rng Keys) []types.KeySchemaElement {
 		ks = append(ks, types.KeySchemaElement{AttributeName: &rng[i].Name, KeyType: types.KeyTypeRange})
 	}
 	return ks
-}
-
-// throughput writes provisioned units as the API does.
-func throughput(read, write int64) *types.ProvisionedThroughputDescription {
-	var none int64
-	return &types.ProvisionedThroughputDescription{ReadCapacityUnits: &read, WriteCapacityUnits: &write, NumberOfDecreasesToday: &none}
 }
 
 // attributeDefinitions returns the attributes of all keys, sorted by name.

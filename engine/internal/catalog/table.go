@@ -68,14 +68,17 @@ type Table struct {
 	Range   Key               `json:"range"`
 	Indexes []Index           `json:"indexes,omitempty"`
 	Billing types.BillingMode `json:"billing"`
-	Read    int64             `json:"read,omitempty"`    // provisioned units
-	Write   int64             `json:"write,omitempty"`   // provisioned units
-	Stream  uint32            `json:"stream,omitempty"`  // id of the enabled stream, 0 for none
-	Latest  uint32            `json:"latest,omitempty"`  // id of the newest stream, enabled or not
-	TTL     string            `json:"ttl,omitempty"`     // the expiry attribute, "" when disabled
-	Filling bool              `json:"filling,omitempty"` // expiry rows of existing items are still being made
-	Guarded bool              `json:"guarded,omitempty"`
-	Class   types.TableClass  `json:"class,omitempty"`
+	Units
+	Stream     uint32            `json:"stream,omitempty"`  // id of the enabled stream, 0 for none
+	Latest     uint32            `json:"latest,omitempty"`  // id of the newest stream, enabled or not
+	TTL        string            `json:"ttl,omitempty"`     // the expiry attribute, "" when disabled
+	Filling    bool              `json:"filling,omitempty"` // expiry rows of existing items are still being made
+	Guarded    bool              `json:"guarded,omitempty"`
+	Class      types.TableClass  `json:"class,omitempty"`
+	ClassAt    int64             `json:"classAt,omitempty"`    // when the class was changed, in milliseconds since 1970; 0 for never
+	OnDemandAt int64             `json:"onDemandAt,omitempty"` // when it was last switched to on demand, likewise; 0 for at its creation
+	Encryption *Encryption       `json:"encryption,omitempty"` // nil for the default
+	Tags       map[string]string `json:"tags,omitempty"`       // replaced, never changed
 }
 
 // Index is a secondary index as stored.
@@ -87,9 +90,8 @@ type Index struct {
 	Range      Keys                 `json:"range"`
 	Projection types.ProjectionType `json:"projection"`
 	Include    []string             `json:"include,omitempty"`
-	Read       int64                `json:"read,omitempty"`
-	Write      int64                `json:"write,omitempty"`
-	Building   bool                 `json:"building,omitempty"` // existing items are still being added
+	Units
+	Building bool `json:"building,omitempty"` // existing items are still being added
 }
 
 // Clone copies a descriptor so that it can be changed.

@@ -12,6 +12,7 @@ import (
 // Change is a change of a table under way.
 type Change struct {
 	Table   *Table               // as it will be
+	Now     int64                // milliseconds since 1970
 	TakeID  func() uint32        // returns an id that was never used
 	Dropped []uint32             // indexes that go
 	Fill    bool                 // rows are to be made for existing items
@@ -21,23 +22,82 @@ type Change struct {
 
 // Update makes the changes that an UpdateTable asks for.
 func (c *Change) Update(in *dynamodb.UpdateTableInput) error {
-	if in.BillingMode == "" && in.ProvisionedThroughput == nil && in.StreamSpecification == nil && in.GlobalSecondaryIndexUpdates == nil &&
-		in.DeletionProtectionEnabled == nil && in.TableClass == "" {
-		return request.Invalid("At least one of ProvisionedThroughput, BillingMode, UpdateStreamEnabled, GlobalSecondaryIndexUpdates or SSESpecification or ReplicaUpdates is required")
+	if err := checkTogether(in); err != nil {
+		return err
 	}
+	d := c.Table
 	if err := c.billing(in); err != nil {
 		return err
 	}
+	if err := d.setOnDemand(d.Billing, "table", in.OnDemandThroughput); err != nil {
+		return err
+	}
+	if err := d.setWarm(d.Billing, "table", in.WarmThroughput); err != nil {
+		return err
+	}
 	if in.DeletionProtectionEnabled != nil {
-		c.Table.Guarded = *in.DeletionProtectionEnabled
+		d.Guarded = *in.DeletionProtectionEnabled
+	}
+	if err := d.setClass(in.TableClass); err != nil {
+		return err
 	}
 	if in.TableClass != "" {
-		c.Table.Class = in.TableClass
+		d.ClassAt = c.Now
+	}
+	if err := c.encryption(in.SSESpecification); err != nil {
+		return err
 	}
 	if err := c.indexes(in); err != nil {
 		return err
 	}
 	return c.stream(in.StreamSpecification)
+}
+
+// checkTogether refuses an UpdateTable that changes nothing, or together what DynamoDB changes one at a time.
+func checkTogether(in *dynamodb.UpdateTableInput) error {
+	units, indexes, stream := in.ProvisionedThroughput != nil || in.BillingMode != "", in.GlobalSecondaryIndexUpdates != nil, in.StreamSpecification != nil
+	alone := []struct {
+		given bool
+		name  string
+	}{
+		{in.SSESpecification != nil, "Server-Side Encryption modification"}, {in.TableClass != "", "TableClass modification"},
+		{in.DeletionProtectionEnabled != nil, "DeletionProtection modification"}, {in.WarmThroughput != nil && !indexes, "WarmThroughput"},
+	}
+	parts := 0
+	for _, given := range []bool{units, indexes, stream, in.OnDemandThroughput != nil && !units, alone[0].given, alone[1].given, alone[2].given, alone[3].given} {
+		if given {
+			parts++
+		}
+	}
+	if parts == 0 {
+		return request.Invalid("At least one of ProvisionedThroughput, BillingMode, UpdateStreamEnabled, GlobalSecondaryIndexUpdates, SSESpecification, ReplicaUpdates, " +
+			"MultiAccountReplicaReady, ReplicaTransitRoleArn, MultiRegionConsistency, DeletionProtectionEnabled, OnDemandThroughput, WarmThroughput or TableClass is required")
+	}
+	for _, a := range alone {
+		if a.given && parts > 1 {
+			return request.Invalid(invalid+"%s must be the only operation in the request", a.name)
+		}
+	}
+	changes := slices.ContainsFunc(in.GlobalSecondaryIndexUpdates, func(g types.GlobalSecondaryIndexUpdate) bool { return g.Create != nil || g.Delete != nil })
+	switch {
+	case stream && in.ProvisionedThroughput != nil:
+		return request.Invalid(invalid + "You cannot modify stream status while updating table IOPS")
+	case changes && in.ProvisionedThroughput != nil:
+		return request.Invalid(invalid + "You cannot create or delete index while updating table IOPS")
+	case changes && stream:
+		return request.Invalid(invalid + "You cannot create or delete index while changing stream status")
+	}
+	return nil
+}
+
+func (c *Change) encryption(s *types.SSESpecification) error {
+	if s == nil {
+		return nil
+	}
+	if !request.IsTrue(s.Enabled) && c.Table.Encryption == nil && s.SSEType == "" && s.KMSMasterKeyId == nil {
+		return request.Invalid(invalid + "Table is already encrypted by default")
+	}
+	return c.Table.setEncryption(s)
 }
 
 func (c *Change) billing(in *dynamodb.UpdateTableInput) error {
@@ -49,7 +109,12 @@ func (c *Change) billing(in *dynamodb.UpdateTableInput) error {
 		mode = c.Table.Billing
 	}
 	before := *c.Table
-	if err := c.Table.SetBilling(mode, in.ProvisionedThroughput); err != nil {
+	if mode == types.BillingModePayPerRequest && before.Billing != mode {
+		c.Table.OnDemandAt = c.Now
+	} else {
+		c.Table.OnDemandAt = before.onDemandSince()
+	}
+	if err := c.Table.setBilling(mode, in.ProvisionedThroughput); err != nil {
 		return err
 	}
 	if mode == types.BillingModeProvisioned && before.Billing == mode && before.Read == c.Table.Read && before.Write == c.Table.Write {
@@ -85,6 +150,11 @@ func (c *Change) indexes(in *dynamodb.UpdateTableInput) error {
 	if changes > 1 {
 		return request.LimitExceeded("Only 1 online index can be created or deleted simultaneously per table")
 	}
+	for _, x := range c.Table.Indexes {
+		if c.Table.Billing == types.BillingModeProvisioned && in.BillingMode != "" && !x.Local && x.Read == 0 {
+			return request.Invalid(invalid+"ProvisionedThroughput must be specified for index: %s", x.Name)
+		}
+	}
 	return nil
 }
 
@@ -107,15 +177,20 @@ func (c *Change) createIndex(in *types.CreateGlobalSecondaryIndexAction, defs []
 			return request.Invalid("One or more parameter values were invalid: Attribute %s is already defined with another type", name)
 		}
 	}
-	if err := c.Table.addGlobalIndex(in.IndexName, in.KeySchema, in.Projection, in.ProvisionedThroughput, known); err != nil {
+	if slices.ContainsFunc(c.Table.Indexes, func(x Index) bool { return x.Name == *in.IndexName }) {
+		return request.Invalid("Attempting to create an index which already exists")
+	}
+	x := types.GlobalSecondaryIndex{IndexName: in.IndexName, KeySchema: in.KeySchema, Projection: in.Projection,
+		ProvisionedThroughput: in.ProvisionedThroughput, OnDemandThroughput: in.OnDemandThroughput, WarmThroughput: in.WarmThroughput}
+	if err := c.Table.addGlobalIndex(x, known); err != nil {
 		return err
 	}
 	all := c.Table.Indexes
 	if n := slices.IndexFunc(all, func(x Index) bool { return !x.Local }); len(all)-n > maxGlobalIndexes {
 		return request.LimitExceeded("GlobalSecondaryIndex count exceeds the per-table limit of 20")
 	}
-	x := &all[len(all)-1]
-	x.ID, x.Building, c.Fill = c.TakeID(), true, true
+	added := &all[len(all)-1]
+	added.ID, added.Building, c.Fill = c.TakeID(), true, true
 	return nil
 }
 
@@ -144,13 +219,19 @@ func (c *Change) deleteIndex(name *string) error {
 
 func (c *Change) resizeIndex(in *types.UpdateGlobalSecondaryIndexAction) error {
 	i, err := c.findIndex(in.IndexName)
-	if err != nil || in.ProvisionedThroughput == nil {
+	if err != nil {
 		return err
 	}
-	if p := in.ProvisionedThroughput; p.ReadCapacityUnits != nil && p.WriteCapacityUnits != nil {
-		c.Table.Indexes[i].Read, c.Table.Indexes[i].Write = *p.ReadCapacityUnits, *p.WriteCapacityUnits
+	x, mode := &c.Table.Indexes[i], c.Table.Billing
+	if in.ProvisionedThroughput != nil {
+		if err := x.setProvisioned(mode, x.Name, in.ProvisionedThroughput); err != nil {
+			return err
+		}
 	}
-	return nil
+	if err := x.setOnDemand(mode, "index : "+x.Name, in.OnDemandThroughput); err != nil {
+		return err
+	}
+	return x.setWarm(mode, "index "+x.Name, in.WarmThroughput)
 }
 
 func (c *Change) stream(spec *types.StreamSpecification) error {
@@ -160,28 +241,30 @@ func (c *Change) stream(spec *types.StreamSpecification) error {
 		if c.Table.Stream != 0 {
 			return request.Invalid("Table already has an enabled stream: TableName: %s", c.Table.Name)
 		}
-		return c.openStream(spec)
+		return c.openStream(spec, "If stream is being enabled then UpdateViewType is required")
 	case c.Table.Stream == 0:
-		return request.Invalid("Table is already disabled for streams: TableName: %s", c.Table.Name)
+		return request.Invalid("Table has no stream to disable: TableName: %s", c.Table.Name)
 	case spec.StreamViewType != "":
-		return request.Invalid("One or more parameter values were invalid: UpdateStreamEnabled is false, but StreamViewType is specified")
+		return request.Invalid(invalid + "If stream is being disabled, then UpdateViewType must not be specified")
 	default:
 		c.Stop = true
 	}
 	return nil
 }
 
-// openStream notes that a stream begins, if the specification asks for one.
-func (c *Change) openStream(spec *types.StreamSpecification) error {
+// openStream notes that a stream begins, if the specification asks for one. It is refused with a message when it does not
+// say what it shows.
+func (c *Change) openStream(spec *types.StreamSpecification, viewless string) error {
 	if spec == nil || !request.IsTrue(spec.StreamEnabled) {
 		return nil
 	}
-	switch spec.StreamViewType {
-	case types.StreamViewTypeKeysOnly, types.StreamViewTypeNewImage, types.StreamViewTypeOldImage, types.StreamViewTypeNewAndOldImages:
-		c.Open = spec.StreamViewType
-		return nil
+	var cs request.Members
+	request.CheckEnum(&cs, "streamSpecification.streamViewType", spec.StreamViewType, "NEW_AND_OLD_IMAGES", "OLD_IMAGE", "NEW_IMAGE", "KEYS_ONLY")
+	if spec.StreamViewType == "" {
+		return request.Invalid(invalid+"%s", viewless)
 	}
-	return request.Invalid("One or more parameter values were invalid: StreamViewType is required when StreamEnabled is true")
+	c.Open = spec.StreamViewType
+	return cs.Err()
 }
 
 // SetTTL chooses the attribute that says when an item expires, or switches expiry off.

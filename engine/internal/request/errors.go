@@ -26,6 +26,12 @@ func NoTableNamed(name string) error {
 	return &types.ResourceNotFoundException{Message: &msg}
 }
 
+// NoResource is what requests about tags answer.
+func NoResource(arn string) error {
+	msg := "Requested resource not found: ResourcArn: " + arn + " not found" // DynamoDB's own spelling
+	return &types.ResourceNotFoundException{Message: &msg}
+}
+
 // TableExists is the answer to the creation of a table that there is.
 func TableExists(name string) error {
 	msg := "Table already exists: " + name

@@ -1,0 +1,98 @@
+package engine
+
+import (
+	"context"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/aws/smithy-go"
+
+	"github.com/onefold/onefold/dynamo"
+	"github.com/onefold/onefold/engine/internal/catalog"
+	"github.com/onefold/onefold/engine/internal/request"
+)
+
+var (
+	_ dynamo.Tags   = (*DB)(nil)
+	_ dynamo.Limits = (*DB)(nil)
+)
+
+// TagResource adds tags to a table, in the place of those of the same keys: at most 50, durable with the table.
+func (db *DB) TagResource(ctx context.Context, in *dynamodb.TagResourceInput, _ ...func(*dynamodb.Options)) (*dynamodb.TagResourceOutput, error) {
+	if err := db.begin(ctx); err != nil {
+		return nil, err
+	}
+	name, err := request.CheckTagging(in)
+	if err != nil {
+		return nil, err
+	}
+	return &dynamodb.TagResourceOutput{}, db.changeTags(name, *in.ResourceArn, func(d *catalog.Table) error { return d.AddTags(in.Tags) })
+}
+
+// UntagResource removes tags from a table. That it does not have one of them is no error.
+func (db *DB) UntagResource(ctx context.Context, in *dynamodb.UntagResourceInput, _ ...func(*dynamodb.Options)) (*dynamodb.UntagResourceOutput, error) {
+	if err := db.begin(ctx); err != nil {
+		return nil, err
+	}
+	name, err := request.CheckUntagging(in)
+	if err != nil {
+		return nil, err
+	}
+	return &dynamodb.UntagResourceOutput{}, db.changeTags(name, *in.ResourceArn, func(d *catalog.Table) error {
+		d.RemoveTags(in.TagKeys)
+		return nil
+	})
+}
+
+func (db *DB) changeTags(name, arn string, change func(*catalog.Table) error) error {
+	db.control.Lock()
+	defer db.control.Unlock()
+	t := (*db.tables.Load())[name]
+	if t == nil {
+		return request.NoResource(arn)
+	}
+	c := db.change(t)
+	if err := change(c.Table); err != nil {
+		return err
+	}
+	return db.commitChange(t, c)
+}
+
+// ListTagsOfResource returns the tags of a table in the order of their keys, all at once.
+func (db *DB) ListTagsOfResource(ctx context.Context, in *dynamodb.ListTagsOfResourceInput, _ ...func(*dynamodb.Options)) (*dynamodb.ListTagsOfResourceOutput, error) {
+	if err := db.begin(ctx); err != nil {
+		return nil, err
+	}
+	name, err := request.TaggedTable(in.ResourceArn)
+	if err != nil {
+		return nil, err
+	}
+	var s *schema
+	if t := (*db.tables.Load())[name]; t != nil {
+		s = t.schema.Load()
+	}
+	if s == nil { // what DynamoDB says of a table that the caller cannot know of
+		return nil, &smithy.GenericAPIError{Code: "AccessDeniedException", Fault: smithy.FaultClient,
+			Message: "User: arn:aws:iam::" + account + ":root is not authorized to perform: dynamodb:ListTagsOfResource on resource: " + *in.ResourceArn}
+	}
+	return &dynamodb.ListTagsOfResourceOutput{Tags: s.desc.DescribeTags()}, nil
+}
+
+// DescribeLimits returns the quotas of a new account of DynamoDB. The engine has none.
+func (db *DB) DescribeLimits(ctx context.Context, _ *dynamodb.DescribeLimitsInput, _ ...func(*dynamodb.Options)) (*dynamodb.DescribeLimitsOutput, error) {
+	if err := db.begin(ctx); err != nil {
+		return nil, err
+	}
+	ofAccount, ofTable := int64(80_000), int64(40_000)
+	return &dynamodb.DescribeLimitsOutput{AccountMaxReadCapacityUnits: &ofAccount, AccountMaxWriteCapacityUnits: &ofAccount,
+		TableMaxReadCapacityUnits: &ofTable, TableMaxWriteCapacityUnits: &ofTable}, nil
+}
+
+// DescribeEndpoints returns DynamoDB's endpoint of the Region. Who serves the database answers with its own.
+func (db *DB) DescribeEndpoints(ctx context.Context, _ *dynamodb.DescribeEndpointsInput, _ ...func(*dynamodb.Options)) (*dynamodb.DescribeEndpointsOutput, error) {
+	if err := db.begin(ctx); err != nil {
+		return nil, err
+	}
+	address := "dynamodb." + db.o.Region + ".amazonaws.com"
+	return &dynamodb.DescribeEndpointsOutput{Endpoints: []types.Endpoint{{Address: &address, CachePeriodInMinutes: 1440}}}, nil
+}

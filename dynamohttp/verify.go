@@ -29,10 +29,8 @@ func (h *Handler) verify(s signature, r *http.Request, body []byte) error {
 	if err != nil {
 		return err
 	}
-	for _, name := range []string{"Host", "X-Amz-Target"} { // an unsigned target could be replaced
-		if !slices.Contains(s.headers, strings.ToLower(name)) {
-			return protocolError(codeInvalid, "'"+name+"' must be a 'SignedHeader' in the AWS Authorization.")
-		}
+	if err := s.checkSigned(r); err != nil {
+		return err
 	}
 	if s.algorithm != algorithm {
 		return protocolError(codeIncomplete, "Unsupported AWS 'algorithm': '"+s.algorithm+"' (only AWS4-HMAC-SHA256 for now). ")
@@ -93,6 +91,17 @@ func (s *signature) checkDate(now time.Time) (time.Time, error) {
 			at.Format(basicFormat), newest.Format(basicFormat), now.Format(basicFormat)))
 	}
 	return at, nil
+}
+
+// checkSigned refuses a request whose host or target could be replaced. Who signs a query string may sign the target there.
+func (s *signature) checkSigned(r *http.Request) error {
+	for _, name := range []string{"Host", "X-Amz-Target"} {
+		inQuery := s.presigned && name != "Host" && r.URL.Query().Get(name) == r.Header.Get(name)
+		if !inQuery && !slices.Contains(s.headers, strings.ToLower(name)) {
+			return protocolError(codeInvalid, "'"+name+"' must be a 'SignedHeader' in the AWS Authorization.")
+		}
+	}
+	return nil
 }
 
 // checkScope refuses a credential for another day, Region or service.

@@ -55,7 +55,7 @@ func (db *DB) ListStreams(ctx context.Context, in *dynamodbstreams.ListStreamsIn
 		i := slices.IndexFunc(descs, func(d *catalog.Stream) bool { return db.streamARN(d) == *in.ExclusiveStartStreamArn })
 		descs = descs[i+1:]
 	}
-	out := new(dynamodbstreams.ListStreamsOutput)
+	out := &dynamodbstreams.ListStreamsOutput{Streams: []streamtypes.Stream{}}
 	for _, d := range descs {
 		arn := db.streamARN(d)
 		if len(out.Streams) == limit {

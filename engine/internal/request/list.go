@@ -32,6 +32,9 @@ func PageOfTables(in *dynamodb.ListTablesInput, names []string) (*dynamodb.ListT
 		}
 		names = names[i:]
 	}
+	if names == nil {
+		names = []string{} // a list without names is told, too
+	}
 	out := &dynamodb.ListTablesOutput{TableNames: names}
 	if len(names) > limit {
 		out.TableNames = names[:limit]

@@ -40,11 +40,14 @@ func (p *parser) refuseAt(t token, format string, args ...any) error {
 }
 
 // asRefusal turns what package expr says of a lowered expression into DynamoDB's words for a statement: they do not name
-// the parameter, and call every operator an operator or function.
+// the parameter, call every operator an operator or function, and list types in another order.
 func asRefusal(err error) error {
 	var e *expr.Error
 	if !errors.As(err, &e) {
 		return err
+	}
+	if rule, list, ok := strings.Cut(e.Reason, ", valid types: "); ok && list != "" {
+		return request.Invalid("%s, valid types: {N,BS,L,B,NULL,M,S,SS,NS,BOOL}", rule)
 	}
 	return request.Invalid("%s", strings.Replace(e.Reason, "function; operator: ", "function; operator or function: ", 1))
 }

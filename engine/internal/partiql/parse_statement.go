@@ -68,10 +68,11 @@ func (p *parser) condition() *statement {
 // bare refuses an expression that is no statement.
 func (p *parser) bare() {
 	n := p.expression()
-	if p.err == nil && p.tok().kind == kEnd && n.op == opIs {
+	whole := p.err == nil && p.tok().kind == kEnd
+	p.err = nil
+	if whole && n.op == opIs {
 		p.refuse(request.Invalid("Unsupported operation: IsType"))
 	}
-	p.err = nil
 	p.fail(noStatement)
 }
 

@@ -120,7 +120,10 @@ func (s *selection) arrange(keyed bool) error {
 		for _, o := range s.order {
 			if o.attr == s.hash.Name {
 				descending = o.desc
-				byHash = func(a, b read) int { return compare(a.hash, b.hash, descending) }
+				byHash = func(a, b read) int {
+					order, _ := item.Compare(a.hash, b.hash)
+					return directed(order, descending)
+				}
 			} else {
 				down = o.desc
 			}
@@ -135,7 +138,7 @@ func (s *selection) arrange(keyed bool) error {
 		if order := byHash(a, b); order != 0 {
 			return order
 		}
-		return compareReads(a, b, down)
+		return directed(compareReads(a, b), down)
 	})
 	return nil
 }
@@ -161,26 +164,28 @@ func (s *selection) checkOrder(keyed bool) error {
 	return nil
 }
 
-func compare(a, b types.AttributeValue, descending bool) int {
-	order, _ := item.Compare(a, b)
+// directed turns an order around.
+func directed(order int, descending bool) int {
 	if descending {
 		return -order
 	}
 	return order
 }
 
-// compareReads orders two reads of one partition, which do not meet.
-func compareReads(a, b read, descending bool) int {
-	x, y := a.within.lo, b.within.lo
+// compareReads orders two reads of one partition, which do not meet: by where they begin.
+func compareReads(a, b read) int {
+	x, y := a.within, b.within
 	switch {
-	case x != nil && y != nil:
-		return compare(x, y, descending)
-	case x == nil && y == nil:
+	case x.lo == nil && y.lo == nil:
 		return 0
-	case (x == nil) == descending:
+	case x.lo == nil:
+		return -1
+	case y.lo == nil, above(x.lo, x.openLo, y.lo, y.openLo):
 		return 1
+	case above(y.lo, y.openLo, x.lo, x.openLo):
+		return -1
 	}
-	return -1
+	return 0
 }
 
 // partitionHash is the order in which DynamoDB answers several partitions, as far as recordings show it.

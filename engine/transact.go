@@ -138,7 +138,7 @@ func (db *DB) resolveGets(gets []transactGet) (err error) {
 			return err
 		}
 	}
-	reasons, failed := make([]error, len(gets)), false
+	reasons, failed, twice := make([]error, len(gets)), false, false
 	seen := make(map[string]bool, len(gets))
 	for i := range gets {
 		g := &gets[i]
@@ -149,13 +149,14 @@ func (db *DB) resolveGets(gets []transactGet) (err error) {
 		if g.row, err = g.s.AppendItemKey(nil, g.Key); err != nil {
 			return err
 		}
-		if seen[string(g.row)] {
-			return request.Invalid(request.DuplicateActions)
-		}
+		twice = twice || seen[string(g.row)]
 		seen[string(g.row)] = true
 	}
-	if failed {
+	switch {
+	case failed:
 		return request.Cancelled(reasons)
+	case twice:
+		return request.Invalid(request.DuplicateActions)
 	}
 	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 
 	"github.com/cockroachdb/pebble/v2"
 
@@ -24,6 +25,11 @@ type (
 func (db *DB) Check(ctx context.Context, report func(Finding)) (_ CheckSummary, err error) {
 	if err := db.begin(ctx); err != nil {
 		return CheckSummary{}, err
+	}
+	if db.o.IndexDelay > 0 { // else what is postponed would be told as missing
+		if err := db.applyPostponed(math.MaxInt64); err != nil {
+			return CheckSummary{}, err
+		}
 	}
 	before := db.counted()
 	snap := db.store.NewSnapshot()

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"math"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -57,6 +58,8 @@ type DB struct {
 
 	applied atomic.Uint64 // last sequence number that readers can see
 	unsaved atomic.Int64  // commits that readers may see and that are not on disk yet
+
+	postponed postponing
 
 	closing context.CancelFunc
 	closed  atomic.Bool
@@ -145,6 +148,12 @@ func (db *DB) load() error {
 		return ErrFormat
 	}
 	db.format = format[0]
+	if db.o.IndexDelay > 0 && db.format < catalog.FormatPostponed {
+		db.format = catalog.FormatPostponed
+		if err := db.store.Set(row.KeyFormat, []byte{db.format}, db.writeSync()); err != nil {
+			return err
+		}
+	}
 	next, err := db.readCounter(row.KeyIDs, firstID)
 	if err != nil {
 		return err
@@ -158,7 +167,10 @@ func (db *DB) load() error {
 	if err := db.loadStreams(); err != nil {
 		return err
 	}
-	return db.loadTables()
+	if err := db.loadTables(); err != nil || db.format < catalog.FormatPostponed {
+		return err
+	}
+	return db.applyPostponed(math.MaxInt64)
 }
 
 func (db *DB) loadStreams() error {

@@ -175,10 +175,10 @@ func (q *indexQuery) test(name, op string, lo, hi types.AttributeValue) {
 	q.tests = append(q.tests, func(it item) bool { return holds(it[name]) })
 }
 
-// check scans an index and asks it some random queries.
-func (x indexModel) check(m *model) {
+// check scans an index, which is to hold the entries of some items, and asks it some random queries.
+func (x indexModel) check(m *model, items map[string]item) {
 	m.t.Helper()
-	entries := x.entries(m.items)
+	entries := x.entries(items)
 	got := map[string]item{}
 	for _, it := range scanAll(m.t, m.db, "model", x.name) {
 		got[keyOf(it)] = it
@@ -252,5 +252,5 @@ func TestManyKeysBackfill(t *testing.T) {
 		m.must(err)
 		building = out.Table.GlobalSecondaryIndexes[1].IndexStatus != types.IndexStatusActive
 	}
-	modelIndexes[2].check(m)
+	modelIndexes[2].check(m, m.items)
 }

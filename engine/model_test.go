@@ -218,7 +218,7 @@ func (m *model) check() {
 	}
 	sameItems(m.t, "items", got, m.items)
 	for _, x := range modelIndexes {
-		x.check(m)
+		x.check(m, m.items)
 	}
 	sameItems(m.t, "stream replayed", replay(m.t, m.db, "model"), m.items)
 	m.checkQuery()

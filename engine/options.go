@@ -16,6 +16,7 @@ type Options struct {
 	StreamShards    int              // open shards of a new stream, 1 to 256; default 1
 	RollEvery       int              // records after which a shard is closed and succeeded by a child; default never
 	StreamRetention time.Duration    // age at which stream records are trimmed; default 24 h
+	IndexDelay      time.Duration    // age, in whole milliseconds, at which a write is seen in global indexes; default 0: at once
 	TTLInterval     time.Duration    // pause between two rounds of background upkeep; default 1 min, negative: none
 	CacheBytes      int64            // block cache; default 64 MB
 	MemTableBytes   int              // one memory table, of which there are at most three; default 32 MB
@@ -41,7 +42,7 @@ const (
 
 // withDefaults fills what the caller left zero.
 func (o Options) withDefaults() (Options, error) {
-	if o.StreamShards < 0 || o.StreamShards > maxStreamShards || o.RollEvery < 0 || o.CacheBytes < 0 || o.MemTableBytes < 0 || o.StreamRetention < 0 {
+	if o.StreamShards < 0 || o.StreamShards > maxStreamShards || o.RollEvery < 0 || o.CacheBytes < 0 || o.MemTableBytes < 0 || o.StreamRetention < 0 || o.IndexDelay < 0 {
 		return o, ErrOptions
 	}
 	setDefault(&o.Region, defaultRegion)

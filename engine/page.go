@@ -43,8 +43,13 @@ func (db *DB) pageRequest(q *request.Read) (r *pageRequest, err error) {
 	if q.Limit != nil {
 		r.limit = int(*q.Limit)
 	}
-	r.x, r.whole, err = r.s.Target(q)
-	return r, err
+	if r.x, r.whole, err = r.s.Target(q); err != nil {
+		return nil, err
+	}
+	if db.o.IndexDelay > 0 && r.x != nil && !r.x.Desc.Local {
+		return r, db.applyPostponed(db.now().UnixMilli())
+	}
+	return r, nil
 }
 
 // page is the answer.

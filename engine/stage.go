@@ -143,7 +143,12 @@ func (c *commit) stageIndexes(ch *change) error {
 			return err
 		}
 		ch.use.AddIndex(x.Ordinal, capacity.IndexUnits(was, is))
-		if err := c.replaceRow(was, is); err != nil {
+		if c.db.o.IndexDelay > 0 && !x.Desc.Local {
+			err = c.postpone(was, is)
+		} else {
+			err = c.replaceRow(was, is)
+		}
+		if err != nil {
 			return err
 		}
 	}

@@ -199,5 +199,10 @@ func (db *DB) upkeep(ctx context.Context) error {
 	if _, err := db.dropTokens(tokensPerRound); err != nil {
 		return fmt.Errorf("drop tokens: %w", err)
 	}
+	if db.o.IndexDelay > 0 {
+		if err := db.applyPostponed(db.now().UnixMilli()); err != nil {
+			return err
+		}
+	}
 	return db.saveCounts()
 }

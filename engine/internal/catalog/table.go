@@ -150,7 +150,8 @@ func (d *Table) rangeKeys() Keys {
 const (
 	FormatFirst     = 1
 	FormatManyKeys  = 2 // an index has a key of several attributes
-	FormatSupported = FormatManyKeys
+	FormatPostponed = 3 // changes of indexes may be postponed
+	FormatSupported = FormatPostponed
 )
 
 // Format returns the version that the table needs.

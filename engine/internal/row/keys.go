@@ -13,6 +13,7 @@ const (
 	SpaceExpiry    = 0x40 // expiry rows
 	SpaceToken     = 0x50 // idempotency tokens of transactions
 	SpaceTokenTime = 0x51 // the same, by the time at which they lapse
+	SpacePostponed = 0x60 // changes of indexes that readers are not to see yet, by when they are
 )
 
 // Keys of SpaceMeta.
@@ -40,6 +41,9 @@ func AppendIndexPrefix(dst []byte, table, index uint32) []byte {
 	dst = binary.BigEndian.AppendUint32(append(dst, SpaceIndex), table)
 	return binary.BigEndian.AppendUint32(dst, index)
 }
+
+// IndexPrefixLen is how many bytes AppendIndexPrefix appends.
+const IndexPrefixLen = 1 + 4 + 4
 
 // UpperBound returns the least key above all keys that begin with prefix, or nil when there is none.
 func UpperBound(prefix []byte) []byte {

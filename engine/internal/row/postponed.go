@@ -1,0 +1,50 @@
+package row
+
+import "encoding/binary"
+
+// Postponed is a change of an index that readers are not to see yet: the entry that goes and the one that comes. A nil
+// key stands for none.
+type Postponed struct {
+	Gone       []byte // a key
+	Key, Value []byte
+}
+
+// Append appends the change's value: each part after its length.
+func (p Postponed) Append(dst []byte) []byte {
+	for _, part := range [][]byte{p.Gone, p.Key, p.Value} {
+		dst = AppendSized(dst, part)
+	}
+	return dst
+}
+
+// ParsePostponed takes a change apart. Errors: ErrCorrupt.
+func ParsePostponed(v []byte) (p Postponed, err error) {
+	for _, part := range []*[]byte{&p.Gone, &p.Key, &p.Value} {
+		n, w := binary.Uvarint(v)
+		if w <= 0 || n > uint64(len(v)-w) {
+			return p, ErrCorrupt
+		}
+		if n > 0 {
+			*part = v[w : w+int(n)]
+		}
+		v = v[w+int(n):]
+	}
+	for _, key := range [][]byte{p.Gone, p.Key} {
+		if key != nil && (len(key) < IndexPrefixLen || key[0] != SpaceIndex) {
+			return p, ErrCorrupt
+		}
+	}
+	return p, nil
+}
+
+// IndexOf returns the ids of the table and of the index that an entry's key belongs to.
+func IndexOf(key []byte) (table, index uint32) {
+	return binary.BigEndian.Uint32(key[1:]), binary.BigEndian.Uint32(key[5:])
+}
+
+// AppendPostponedKey appends the key of a postponed change: when it is due, in milliseconds since 1970, and a number
+// that tells changes of one time apart in their order.
+func AppendPostponedKey(dst []byte, due int64, number uint64) []byte {
+	dst = binary.BigEndian.AppendUint64(append(dst, SpacePostponed), uint64(due))
+	return binary.BigEndian.AppendUint64(dst, number)
+}

@@ -1,0 +1,160 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/onefold/onefold/dynamo"
+)
+
+const testKeyID, testKeySecret = "AKIDEXAMPLE", "a/secret+"
+
+var saysDynamodb = regexp.MustCompile(`serves DynamoDB at (http://\S+)`)
+
+// serveDynamodb starts a server in a process of its own.
+func serveDynamodb(t *testing.T, args ...string) *served {
+	t.Helper()
+	cmd := process(t, append([]string{"dynamodb", "--addr", "127.0.0.1:0"}, args...)...)
+	stderr, err := cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = cmd.Process.Kill() }) // it has ended, unless the test failed
+	s := &served{cmd: cmd, log: make(chan struct{})}
+	lines := bufio.NewScanner(stderr)
+	for s.url == "" && lines.Scan() {
+		if found := saysDynamodb.FindStringSubmatch(lines.Text()); found != nil {
+			s.url = found[1]
+		}
+	}
+	if s.url == "" {
+		t.Fatalf("dynamodb did not say where it listens: %v", cmd.Wait())
+	}
+	go func() {
+		defer close(s.log)
+		for lines.Scan() {
+			t.Log(lines.Text())
+		}
+	}()
+	return s
+}
+
+func (s *served) dynamodb(id, secret string) *dynamodb.Client {
+	credentials := aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
+		return aws.Credentials{AccessKeyID: id, SecretAccessKey: secret}, nil
+	})
+	return dynamodb.New(dynamodb.Options{Region: "eu-central-1", Credentials: credentials, BaseEndpoint: &s.url, Retryer: aws.NopRetryer{}})
+}
+
+// TestDynamodb talks to a real process with the SDK's client, stops it and starts it again.
+func TestDynamodb(t *testing.T) {
+	data := filepath.Join(t.TempDir(), "data")
+	args := []string{"--data", data, "--region", "eu-central-1", "--access-key", testKeyID + ":" + testKeySecret}
+	s := serveDynamodb(t, args...)
+	client := s.dynamodb(testKeyID, testKeySecret)
+	createMusic(t, client)
+	item := map[string]types.AttributeValue{"pk": &types.AttributeValueMemberS{Value: "a"}}
+	if _, err := client.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String("Music"), Item: item}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.dynamodb(testKeyID, "another").ListTables(t.Context(), &dynamodb.ListTablesInput{}); dynamo.Code(err) != "InvalidSignatureException" {
+		t.Errorf("another secret: %v", err)
+	}
+	s.checkMetrics(t)
+	second := process(t, append([]string{"dynamodb", "--addr", "127.0.0.1:0"}, args...)...)
+	if told, err := second.CombinedOutput(); err == nil || !strings.Contains(string(told), "in_use") {
+		t.Errorf("a second process on one directory: %v %s", err, told)
+	}
+	if err := s.end(t, syscall.SIGTERM); err != nil {
+		t.Errorf("stopped: %v", err)
+	}
+	s = serveDynamodb(t, args...)
+	out, err := s.dynamodb(testKeyID, testKeySecret).GetItem(t.Context(), &dynamodb.GetItemInput{TableName: aws.String("Music"), Key: item})
+	if err != nil || len(out.Item) != 1 {
+		t.Errorf("after a restart: %v %v", out, err)
+	}
+	if err := s.end(t, os.Interrupt); err != nil {
+		t.Errorf("stopped: %v", err)
+	}
+}
+
+func createMusic(t *testing.T, client *dynamodb.Client) {
+	t.Helper()
+	out, err := client.CreateTable(t.Context(), &dynamodb.CreateTableInput{
+		TableName: aws.String("Music"), BillingMode: types.BillingModePayPerRequest,
+		AttributeDefinitions: []types.AttributeDefinition{{AttributeName: aws.String("pk"), AttributeType: types.ScalarAttributeTypeS}},
+		KeySchema:            []types.KeySchemaElement{{AttributeName: aws.String("pk"), KeyType: types.KeyTypeHash}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if arn := aws.ToString(out.TableDescription.TableArn); !strings.Contains(arn, ":eu-central-1:") {
+		t.Errorf("table is %s", arn)
+	}
+}
+
+// checkMetrics reads the metrics with a key, and not without.
+func (s *served) checkMetrics(t *testing.T) {
+	t.Helper()
+	for _, secret := range []string{testKeySecret, "another", ""} {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.url+"/metrics", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.SetBasicAuth(testKeyID, secret)
+		answer, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		told, err := io.ReadAll(answer.Body)
+		if err := errors.Join(err, answer.Body.Close()); err != nil {
+			t.Fatal(err)
+		}
+		switch {
+		case secret != testKeySecret && answer.StatusCode != http.StatusUnauthorized:
+			t.Errorf("metrics with the secret %q: %s", secret, answer.Status)
+		case secret == testKeySecret && !strings.Contains(string(told), `onefold_dynamodb_consumed_capacity_units_total{direction="write",index="",table="Music"} 1`):
+			t.Errorf("metrics: %s %s", answer.Status, told)
+		}
+	}
+}
+
+// TestOtherClients runs sessions of the aws command line and of boto3 against a server, where they are installed.
+func TestOtherClients(t *testing.T) {
+	s := serveDynamodb(t, "--memory", "--access-key", testKeyID+":"+testKeySecret)
+	for _, program := range []struct{ command, script string }{{"bash", "session.sh"}, {"python3", "session.py"}} {
+		t.Run(program.script, func(t *testing.T) {
+			if probe, err := exec.Command(program.command, filepath.Join("testdata", program.script), "--probe").CombinedOutput(); err != nil {
+				t.Skipf("its client is not installed: %s", probe)
+			}
+			session := exec.CommandContext(t.Context(), program.command, filepath.Join("testdata", program.script))
+			session.Env = append(os.Environ(), "AWS_ENDPOINT_URL="+s.url, "AWS_REGION=us-east-1", "AWS_DEFAULT_REGION=us-east-1",
+				"AWS_ACCESS_KEY_ID="+testKeyID, "AWS_SECRET_ACCESS_KEY="+testKeySecret, "AWS_SESSION_TOKEN=", "AWS_CONFIG_FILE="+os.DevNull, "AWS_PAGER=")
+			if told, err := session.CombinedOutput(); err != nil {
+				t.Errorf("%v\n%s", err, told)
+			} else if !strings.Contains(string(told), "session complete") {
+				t.Errorf("it ended early: %s", told)
+			}
+		})
+	}
+	if err := s.end(t, syscall.SIGTERM); err != nil {
+		t.Errorf("stopped: %v", err)
+	}
+}

@@ -21,7 +21,14 @@ import (
 
 // dynamodbCommands serve the embedded database to clients of DynamoDB and look after it.
 type dynamodbCommands struct {
-	Serve dynamodbServe `cmd:"" default:"withargs" help:"Speak DynamoDB's protocol, for any SDK and the aws command line."`
+	Serve   dynamodbServe   `cmd:"" default:"withargs" help:"Speak DynamoDB's protocol, for any SDK and the aws command line."`
+	Export  dynamodbExport  `cmd:"" help:"Write the items of a table as lines of DynamoDB's JSON, as exports of AWS are."`
+	Import  dynamodbImport  `cmd:"" help:"Put items of lines of DynamoDB's JSON, or of an export of AWS, into a table."`
+	Backup  dynamodbBackup  `cmd:"" help:"Write the whole database, as it is at one moment, to a directory or tar stream."`
+	Restore dynamodbRestore `cmd:"" help:"Make a database from a backup."`
+	Check   dynamodbCheck   `cmd:"" help:"Read every row and print what does not agree."`
+	Compact dynamodbCompact `cmd:"" help:"Rewrite the files without what was deleted."`
+	Sizes   dynamodbSizes   `cmd:"" help:"Print how large tables, indexes and streams are."`
 }
 
 type dynamodbServe struct {
@@ -85,6 +92,7 @@ func (c *dynamodbServe) serve(ctx context.Context, out io.Writer, db *engine.DB,
 	fmt.Fprint(out, c.greeting(listener.Addr().String(), data, len(keys) > 0))
 	mux := http.NewServeMux()
 	mux.Handle("/metrics", dynamodbMetrics(registry, keys))
+	mux.Handle(adminPath, dynamodbAdmin(db, keys, logger))
 	mux.Handle("/", handler)
 	return runDynamodb(ctx, listener, mux, logger)
 }

@@ -1,0 +1,138 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"github.com/onefold/onefold/engine"
+)
+
+// What a running server does beside DynamoDB's operations: POST /_onefold/TASK with a header that no page of another site
+// can send unasked, and an access key by HTTP basic authentication when keys are configured.
+const (
+	adminPath   = "/_onefold/"
+	adminHeader = "X-Onefold-Admin"
+)
+
+// dynamodbAdmin answers the tasks that look after a database.
+func dynamodbAdmin(db *engine.DB, keys map[string]string, logger *slog.Logger) http.Handler {
+	mux := http.NewServeMux()
+	for name, task := range map[string]func(context.Context, http.ResponseWriter, *engine.DB) error{
+		"backup": serveBackup, "check": serveCheck, "compact": serveCompact, "sizes": serveSizes, "estimate": serveEstimate,
+	} {
+		mux.HandleFunc("POST "+adminPath+name, func(w http.ResponseWriter, r *http.Request) {
+			if len(keys) > 0 && !holdsKey(r, keys) {
+				http.Error(w, "send an access key by HTTP basic authentication", http.StatusUnauthorized)
+				return
+			}
+			if r.Header.Get(adminHeader) == "" {
+				http.Error(w, "send the header "+adminHeader, http.StatusForbidden)
+				return
+			}
+			// A task takes as long as it takes: the limits of requests are not for it.
+			if err := http.NewResponseController(w).SetWriteDeadline(time.Time{}); err != nil {
+				http.Error(w, err.Error(), http.StatusInternalServerError)
+				return
+			}
+			answer := &adminAnswer{ResponseWriter: w}
+			if err := task(r.Context(), answer, db); err != nil {
+				answer.fail(logger, name, err)
+			}
+		})
+	}
+	return mux
+}
+
+// adminAnswer knows whether an answer has begun.
+type adminAnswer struct {
+	http.ResponseWriter
+	begun bool
+}
+
+// Write implements io.Writer.
+func (a *adminAnswer) Write(b []byte) (int, error) {
+	a.begun = true
+	return a.ResponseWriter.Write(b)
+}
+
+// fail says why a task failed, or, when the answer has begun, ends it so that the client sees that it is cut off.
+func (a *adminAnswer) fail(logger *slog.Logger, task string, err error) {
+	logger.Error("onefold: "+task+" failed", "error", err)
+	if a.begun {
+		panic(http.ErrAbortHandler)
+	}
+	status := http.StatusInternalServerError
+	if errors.Is(err, engine.ErrBackupRunning) {
+		status = http.StatusConflict
+	}
+	http.Error(a, err.Error(), status)
+}
+
+func serveBackup(ctx context.Context, w http.ResponseWriter, db *engine.DB) error {
+	w.Header().Set("Content-Type", "application/x-tar")
+	_, err := db.BackupTo(ctx, w, nil)
+	return err
+}
+
+// adminLine is a line of the answer of a check: findings, and the summary at its end.
+type adminLine struct {
+	Finding *engine.Finding      `json:"finding,omitempty"`
+	Summary *engine.CheckSummary `json:"summary,omitempty"`
+}
+
+func serveCheck(ctx context.Context, w http.ResponseWriter, db *engine.DB) error {
+	w.Header().Set("Content-Type", "application/x-ndjson")
+	lines := json.NewEncoder(w)
+	var failed error
+	summary, err := db.Check(ctx, func(f engine.Finding) {
+		if failed == nil {
+			failed = lines.Encode(adminLine{Finding: &f})
+		}
+	})
+	if err != nil || failed != nil {
+		return cmp.Or(err, failed)
+	}
+	return lines.Encode(adminLine{Summary: &summary})
+}
+
+// compacted is how many bytes of files there were before and after.
+type compacted struct {
+	Before int64 `json:"before"`
+	After  int64 `json:"after"`
+}
+
+func compact(ctx context.Context, db *engine.DB) (compacted, error) {
+	c := compacted{Before: db.DiskBytes()}
+	err := db.Compact(ctx)
+	c.After = db.DiskBytes()
+	return c, err
+}
+
+func serveCompact(ctx context.Context, w http.ResponseWriter, db *engine.DB) error {
+	c, err := compact(ctx, db)
+	if err != nil {
+		return err
+	}
+	return printJSON(w, c)
+}
+
+func serveSizes(ctx context.Context, w http.ResponseWriter, db *engine.DB) error {
+	return sizesTo(ctx, w, db, true)
+}
+
+func serveEstimate(ctx context.Context, w http.ResponseWriter, db *engine.DB) error {
+	return sizesTo(ctx, w, db, false)
+}
+
+func sizesTo(ctx context.Context, w http.ResponseWriter, db *engine.DB, count bool) error {
+	s, err := db.Sizes(ctx, count)
+	if err != nil {
+		return err
+	}
+	return printJSON(w, s)
+}

@@ -1,0 +1,160 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/onefold/onefold/engine"
+)
+
+type dynamodbBackup struct {
+	dynamodbTarget
+	Out   string `arg:"" help:"A new directory, a file whose name ends in .tar, or - for standard output."`
+	Quiet bool   `short:"q" help:"No progress bar."`
+}
+
+// Help says what a backup is. Kong prints it.
+func (c *dynamodbBackup) Help() string {
+	return `A backup is the whole database as it was at one moment. With --endpoint it is made while the server goes on. A directory shares
+its files with the database where the file system can (hard links), so put it, or a .tar file, on another disk as well.`
+}
+
+// Run backs the database up.
+func (c *dynamodbBackup) Run(ctx context.Context, std streams, g *globals) error {
+	bar := newStepProgress(std.err, c.Quiet || c.Out == "-", "backup")
+	m, err := c.run(ctx, std, g, bar)
+	bar.close()
+	if err != nil {
+		return err
+	}
+	if g.JSON && c.Out != "-" {
+		return printJSON(std.out, m)
+	}
+	if m != nil && c.Out != "-" {
+		_, err = fmt.Fprintf(std.out, "%s: %d tables, %s bytes\n", c.Out, len(m.Tables), grouped(m.Bytes()))
+	}
+	return err
+}
+
+func (c *dynamodbBackup) run(ctx context.Context, std streams, g *globals, bar *stepProgress) (*engine.BackupManifest, error) {
+	stream := c.Out == "-" || strings.HasSuffix(c.Out, ".tar")
+	if c.Endpoint != "" {
+		if !stream {
+			return nil, &exitError{exitUsage, errors.New("bad_output: a server sends a backup as a stream; name a file that ends in .tar, or -")}
+		}
+		return nil, c.write(std, func(w io.Writer) error { return c.fetch(ctx, w, bar) })
+	}
+	db, err := c.open(g, std.err)
+	if err != nil {
+		return nil, err
+	}
+	var m *engine.BackupManifest
+	if stream {
+		err = c.write(std, func(w io.Writer) (err error) { m, err = db.BackupTo(ctx, w, bar.update); return err })
+	} else {
+		m, err = db.Backup(ctx, c.Out, bar.update)
+	}
+	return m, errors.Join(err, db.Close())
+}
+
+// write writes the backup to standard output, or to a file that appears when it is whole.
+func (c *dynamodbBackup) write(std streams, to func(io.Writer) error) error {
+	if c.Out == "-" {
+		return to(std.out)
+	}
+	return writeWhole(c.Out, to)
+}
+
+// writeWhole writes a new file under another name and gives it its own when it is whole and on disk.
+func writeWhole(name string, to func(io.Writer) error) (err error) {
+	if _, err := os.Stat(name); err == nil {
+		return fmt.Errorf("file_exists: %s is there already; remove it, or choose another name", name)
+	}
+	partial := name + ".partial"
+	f, err := os.OpenFile(partial, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	if err = to(f); err == nil {
+		err = f.Sync()
+	}
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = os.Rename(partial, name)
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(partial))
+	}
+	d, err := os.Open(filepath.Dir(name))
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}
+
+// fetch copies a server's backup. A stream that ends too early is seen by its missing end of archive.
+func (c *dynamodbBackup) fetch(ctx context.Context, w io.Writer, bar *stepProgress) error {
+	body, err := c.admin(ctx, "backup")
+	if err != nil {
+		return err
+	}
+	done := int64(0)
+	_, err = io.Copy(w, io.TeeReader(body, writerFunc(func(b []byte) (int, error) {
+		done += int64(len(b))
+		bar.update(done, -1)
+		return len(b), nil
+	})))
+	if err = errors.Join(err, body.Close()); err != nil {
+		return fmt.Errorf("backup_cut_off: %w; see the server's log", err)
+	}
+	return nil
+}
+
+// writerFunc is an io.Writer of one function.
+type writerFunc func([]byte) (int, error)
+
+func (f writerFunc) Write(b []byte) (int, error) { return f(b) }
+
+type dynamodbRestore struct {
+	In    string `arg:"" help:"A backup: a directory, a .tar file, or - for standard input."`
+	Dir   string `arg:"" help:"The new database: an empty or absent directory." type:"path"`
+	Quiet bool   `short:"q" help:"No progress bar."`
+}
+
+// Run makes a database from a backup.
+func (c *dynamodbRestore) Run(ctx context.Context, std streams, g *globals) error {
+	bar := newStepProgress(std.err, c.Quiet, "restore")
+	m, err := c.run(ctx, std, bar)
+	bar.close()
+	if err != nil {
+		return err
+	}
+	if g.JSON {
+		return printJSON(std.out, m)
+	}
+	_, err = fmt.Fprintf(std.out, "%s: %d tables as of %s\n", c.Dir, len(m.Tables), m.Taken.Format("2006-01-02 15:04:05 UTC"))
+	return err
+}
+
+func (c *dynamodbRestore) run(ctx context.Context, std streams, bar *stepProgress) (*engine.BackupManifest, error) {
+	if c.In == "-" {
+		return engine.RestoreFrom(ctx, std.in, c.Dir, bar.update)
+	}
+	info, err := os.Stat(c.In)
+	if err != nil {
+		return nil, fmt.Errorf("no_such_file: %w", err)
+	}
+	if info.IsDir() {
+		return engine.Restore(ctx, c.In, c.Dir, bar.update)
+	}
+	f, err := os.Open(c.In)
+	if err != nil {
+		return nil, err
+	}
+	m, err := engine.RestoreFrom(ctx, f, c.Dir, func(done, _ int64) { bar.update(done, info.Size()) })
+	return m, errors.Join(err, f.Close())
+}

@@ -1,0 +1,92 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/onefold/onefold/engine"
+)
+
+type dynamodbCheck struct {
+	dynamodbTarget
+}
+
+// Help says what is checked. Kong prints it.
+func (c *dynamodbCheck) Help() string {
+	return `Reads every row and prints what does not agree: items, index entries, expiry rows, streams, tokens, descriptors. Each line
+says which row it is and what that means. The exit code is 3 when something is wrong. A count that lags after a crash is told but is
+nothing wrong.`
+}
+
+// checkResult is what a check prints as JSON.
+type checkResult struct {
+	Summary  engine.CheckSummary `json:"summary"`
+	Findings []engine.Finding    `json:"findings"`
+}
+
+// Run checks and prints what was found.
+func (c *dynamodbCheck) Run(ctx context.Context, std streams, g *globals) error {
+	r := checkResult{Findings: []engine.Finding{}}
+	report := func(f engine.Finding) {
+		if g.JSON {
+			r.Findings = append(r.Findings, f)
+		} else {
+			fmt.Fprintln(std.out, f.String())
+		}
+	}
+	var err error
+	if r.Summary, err = c.check(ctx, std, g, report); err != nil {
+		return err
+	}
+	if g.JSON {
+		err = printJSON(std.out, r)
+	} else {
+		s := r.Summary
+		_, err = fmt.Fprintf(std.out, "%d tables: %s items, %s index entries, %s expiry rows, %s stream records, %s tokens checked\n",
+			s.Tables, grouped(s.Items), grouped(s.IndexRows), grouped(s.ExpiryRows), grouped(s.Records), grouped(s.Tokens))
+	}
+	if n := r.Summary.Findings; err == nil && n > 0 {
+		return &exitError{exitDifferences, fmt.Errorf("damaged: %s rows do not agree; restore a backup, or export the tables and import them into a new database", grouped(n))}
+	}
+	return err
+}
+
+func (c *dynamodbCheck) check(ctx context.Context, std streams, g *globals, report func(engine.Finding)) (engine.CheckSummary, error) {
+	if c.Endpoint != "" {
+		return c.ask(ctx, report)
+	}
+	db, err := c.open(g, std.err)
+	if err != nil {
+		return engine.CheckSummary{}, err
+	}
+	summary, err := db.Check(ctx, report)
+	return summary, errors.Join(err, db.Close())
+}
+
+// ask lets a running server check.
+func (c *dynamodbCheck) ask(ctx context.Context, report func(engine.Finding)) (summary engine.CheckSummary, err error) {
+	body, err := c.admin(ctx, "check")
+	if err != nil {
+		return summary, err
+	}
+	defer func() { err = errors.Join(err, body.Close()) }()
+	lines := json.NewDecoder(body)
+	for {
+		var line adminLine
+		if err := lines.Decode(&line); err != nil {
+			if errors.Is(err, io.EOF) {
+				err = io.ErrUnexpectedEOF
+			}
+			return summary, fmt.Errorf("check_cut_off: %w; see the server's log", err)
+		}
+		if line.Summary != nil {
+			return *line.Summary, nil
+		}
+		if line.Finding != nil {
+			report(*line.Finding)
+		}
+	}
+}

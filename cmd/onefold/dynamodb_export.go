@@ -1,0 +1,106 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/klauspost/compress/gzip"
+
+	"github.com/onefold/onefold/cmd/onefold/internal/transfer"
+	"github.com/onefold/onefold/dynamo"
+)
+
+type dynamodbExport struct {
+	dynamodbItems
+	Table    string `arg:"" help:"The table."`
+	File     string `arg:"" optional:"" default:"-" help:"Where to: a new file, compressed if its name ends in .gz; - is standard output."`
+	Segments int    `help:"Scans at once." default:"4"`
+	Quiet    bool   `short:"q" help:"No progress bar."`
+}
+
+// descriptionSuffix names the description of a table that an export puts beside its file.
+const descriptionSuffix = ".table.json"
+
+// Help says what is written. Kong prints it.
+func (c *dynamodbExport) Help() string {
+	return `Writes each item as a line {"Item":{...}} of DynamoDB's JSON, as exports of AWS to S3 are, and beside the file FILE` + descriptionSuffix + ` with
+what describe-table and describe-time-to-live answer, so that ` + "`onefold dynamodb import --create`" + ` can make the table again. An export reads
+while others write: for the table at one moment, back up, restore and export that. --endpoint may be AWS
+(https://dynamodb.REGION.amazonaws.com); credentials are taken from AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY.`
+}
+
+// Run exports a table.
+func (c *dynamodbExport) Run(ctx context.Context, std streams, g *globals) error {
+	if c.Segments < 1 || c.Segments > 1000 {
+		return &exitError{exitUsage, errors.New("bad_segments: --segments is 1 to 1000")}
+	}
+	api, closeAPI, err := c.api(g, std.err, true)
+	if err != nil {
+		return err
+	}
+	items, err := c.export(ctx, std, api)
+	if err = errors.Join(err, closeAPI()); err != nil {
+		return tableError(c.Table, err)
+	}
+	out := std.out
+	if c.File == "-" {
+		out = std.err // where it is in nobody's way
+	}
+	if g.JSON {
+		return printJSON(out, map[string]int64{"items": items})
+	}
+	_, err = fmt.Fprintf(out, "%s items exported\n", grouped(items))
+	return err
+}
+
+func (c *dynamodbExport) export(ctx context.Context, std streams, api dynamo.API) (items int64, err error) {
+	described, err := api.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &c.Table})
+	if err != nil {
+		return 0, err
+	}
+	bar := newStepProgress(std.err, c.Quiet || c.File == "-", c.Table)
+	defer bar.close()
+	total := int64(0)
+	if n := described.Table.ItemCount; n != nil {
+		total = *n
+	}
+	e := transfer.Export{API: api, Table: c.Table, Segments: c.Segments, Progress: func(items int64) { bar.update(items, max(total, items)) }}
+	run := func(w io.Writer) error { items, err = e.Run(ctx, w); return err }
+	if c.File == "-" {
+		err := compressed(std.out, false, run)
+		return items, err
+	}
+	description, err := transfer.Describe(ctx, api, c.Table)
+	if err != nil {
+		return 0, err
+	}
+	if err := writeWhole(c.File, func(w io.Writer) error { return compressed(w, strings.HasSuffix(c.File, ".gz"), run) }); err != nil {
+		return 0, err
+	}
+	return items, os.WriteFile(c.File+descriptionSuffix, description, 0o600)
+}
+
+// compressed puts a buffer, and a compressor if wanted, before a writer.
+func compressed(w io.Writer, zip bool, to func(io.Writer) error) error {
+	const size = 1 << 20
+	if zip {
+		z := gzip.NewWriter(w)
+		return errors.Join(to(z), z.Close())
+	}
+	b := bufio.NewWriterSize(w, size)
+	return errors.Join(to(b), b.Flush())
+}
+
+// tableError says what to do about a table that is not there.
+func tableError(name string, err error) error {
+	if dynamo.IsNotFound(err) {
+		return fmt.Errorf("no_such_table: there is no table %q (%w)", name, err)
+	}
+	return err
+}

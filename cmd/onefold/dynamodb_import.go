@@ -1,0 +1,136 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/onefold/onefold/cmd/onefold/internal/transfer"
+	"github.com/onefold/onefold/dynamo"
+)
+
+type dynamodbImport struct {
+	dynamodbItems
+	Table   string   `arg:"" help:"The table."`
+	Files   []string `arg:"" optional:"" name:"file" help:"Lines of DynamoDB's JSON, plain, gzip or zstd; a folder of an export of AWS; - or none is standard input."`
+	Create  bool     `help:"Make the table, when there is none, from the description that an export put beside the first file."`
+	Schema  string   `help:"Make the table, when there is none, from this description: what describe-table prints, or the input of create-table." type:"existingfile" placeholder:"FILE"`
+	Rejects string   `help:"Put lines that cannot be imported into this file and go on. Default: stop at the first." type:"path" placeholder:"FILE"`
+	Writers int      `help:"Batches written at once." default:"4"`
+	Quiet   bool     `short:"q" help:"No progress bar."`
+}
+
+// Help says how an import behaves. Kong prints it.
+func (c *dynamodbImport) Help() string {
+	return `Puts the item of each line {"Item":{...}}: one with the same key is replaced, and of several lines with one key the last counts. So an
+import that stopped is resumed by doing it again. A folder of an export of AWS to S3 (AWSDynamoDB/ID) is read by its manifest, with the
+checksums and counts in it. --endpoint may be AWS; credentials are taken from AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY.`
+}
+
+// Run imports items.
+func (c *dynamodbImport) Run(ctx context.Context, std streams, g *globals) (err error) {
+	if c.Writers < 1 || c.Writers > 256 {
+		return &exitError{exitUsage, errors.New("bad_writers: --writers is 1 to 256")}
+	}
+	if len(c.Files) == 0 {
+		c.Files = []string{"-"}
+	}
+	sources, err := transfer.Sources(c.Files)
+	if err != nil {
+		return err
+	}
+	description, err := c.description()
+	if err != nil {
+		return err
+	}
+	api, closeAPI, err := c.api(g, std.err, description == nil)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, closeAPI()) }()
+	if description != nil {
+		if _, err := description.Ensure(ctx, api, c.Table); err != nil {
+			return err
+		}
+	}
+	sum, err := c.run(ctx, std, api, sources)
+	if err != nil {
+		return c.explain(err)
+	}
+	if g.JSON {
+		return printJSON(std.out, sum)
+	}
+	_, err = fmt.Fprintf(std.out, "%s lines: %s items imported, %s rejected\n", grouped(sum.Lines), grouped(sum.Items), grouped(sum.Rejected))
+	return err
+}
+
+// description reads what the table is to be made of; nil when it has to be there.
+func (c *dynamodbImport) description() (*transfer.Description, error) {
+	name := c.Schema
+	if name == "" && !c.Create {
+		return nil, nil
+	}
+	if name == "" {
+		name = c.Files[0] + descriptionSuffix
+	}
+	b, err := os.ReadFile(name)
+	if err != nil {
+		return nil, fmt.Errorf("no_description: %w; --schema names another description of the table", err)
+	}
+	d, err := transfer.ParseDescription(b)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return d, nil
+}
+
+// explain says what to do about an import that stopped.
+func (c *dynamodbImport) explain(err error) error {
+	var r *transfer.Rejected
+	switch {
+	case errors.As(err, &r):
+		return fmt.Errorf("bad_line: %w\nMend it, or put such lines aside with --rejects FILE; import again: what was imported stays and is only replaced by itself", err)
+	case dynamo.IsNotFound(err):
+		return fmt.Errorf("no_such_table: there is no table %q; --create or --schema FILE makes it (%w)", c.Table, err)
+	}
+	return fmt.Errorf("%w\nWhat was imported stays; import again to go on", err)
+}
+
+func (c *dynamodbImport) run(ctx context.Context, std streams, api dynamo.API, sources []transfer.Source) (sum transfer.Imported, err error) {
+	names := make([]string, len(sources))
+	for i := range sources {
+		names[i] = sources[i].Name
+	}
+	bar := newReadProgress(std.err, c.Quiet, names)
+	defer bar.close()
+	m := transfer.Import{API: api, Table: c.Table, Writers: c.Writers, Stdin: std.in}
+	var before, lines int64 // of the files before this one, of this one
+	m.Begin = func(f *transfer.File, _, _ int) {
+		before, lines = before+lines, 0
+		bar.start(f.Name, f.Size, f.BytesRead)
+	}
+	m.Read = func(n, _ int64) { lines = n; bar.lines(before + n) }
+	if c.Rejects == "" {
+		return m.Run(ctx, sources)
+	}
+	err = writeWhole(c.Rejects, func(w io.Writer) error {
+		m.Reject = func(r transfer.Rejected) error { return putAside(w, std.err, r) }
+		sum, err = m.Run(ctx, sources)
+		return err
+	})
+	if err == nil && sum.Rejected == 0 {
+		err = os.Remove(c.Rejects)
+	}
+	return sum, err
+}
+
+// putAside writes a line to the file of rejects and says why it is there.
+func putAside(rejects, errs io.Writer, r transfer.Rejected) error {
+	if _, err := rejects.Write(append(r.Text, '\n')); err != nil {
+		return fmt.Errorf("reject: %w", err)
+	}
+	_, err := fmt.Fprintln(errs, "onefold: rejected:", r.Error())
+	return err
+}

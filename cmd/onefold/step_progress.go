@@ -1,0 +1,47 @@
+package main
+
+import (
+	"io"
+	"time"
+
+	"github.com/vbauerster/mpb/v8"
+	"github.com/vbauerster/mpb/v8/decor"
+)
+
+// stepProgress draws a bar over bytes or items. It draws nothing when standard error is not a terminal.
+type stepProgress struct {
+	bars *mpb.Progress
+	bar  *mpb.Bar
+}
+
+func newStepProgress(w io.Writer, quiet bool, title string) *stepProgress {
+	p := &stepProgress{}
+	if quiet || !isTerminal(w) {
+		return p
+	}
+	p.bars = mpb.New(mpb.WithOutput(w), mpb.WithWidth(64), mpb.WithRefreshRate(150*time.Millisecond))
+	p.bar = p.bars.AddBar(0,
+		mpb.PrependDecorators(decor.Name(title+" "), decor.CurrentNoUnit("%d"), decor.Name(" ")),
+		mpb.AppendDecorators(decor.Percentage(decor.WC{W: 5}), decor.Name(" "), decor.OnComplete(decor.AverageETA(decor.ET_STYLE_GO), "done")))
+	return p
+}
+
+// update says how much of how much is done; total is -1 when nobody knows.
+func (p *stepProgress) update(done, total int64) {
+	if p.bar == nil {
+		return
+	}
+	if total > 0 {
+		p.bar.SetTotal(total, false)
+	}
+	p.bar.SetCurrent(done)
+}
+
+// close ends the bar.
+func (p *stepProgress) close() {
+	if p.bars == nil {
+		return
+	}
+	p.bar.SetTotal(-1, true)
+	p.bars.Wait()
+}

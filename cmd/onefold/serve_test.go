@@ -33,11 +33,17 @@ type served struct {
 	log chan struct{} // closed when the process has closed its standard error
 }
 
-var saysWhere = regexp.MustCompile(`serves (http://\S+);`)
+var saysWhere = regexp.MustCompile(`serves \D*(http://[^\s;]+)`)
 
 func serve(t *testing.T, data string) *served {
 	t.Helper()
-	cmd := process(t, "--data", data, "serve", "--addr", "127.0.0.1:0", "--token", testToken)
+	return startServer(t, "--data", data, "serve", "--addr", "127.0.0.1:0", "--token", testToken)
+}
+
+// startServer starts a command that serves, and waits until it says where.
+func startServer(t *testing.T, args ...string) *served {
+	t.Helper()
+	cmd := process(t, args...)
 	stderr, err := cmd.StderrPipe()
 	if err != nil {
 		t.Fatal(err)

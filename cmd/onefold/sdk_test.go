@@ -1,0 +1,35 @@
+package main
+
+import (
+	"os/exec"
+	"syscall"
+	"testing"
+)
+
+// TestOtherClients runs whole sessions of clients that know nothing of this project, against a server that asks for
+// signatures: the AWS command line and boto3.
+func TestOtherClients(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		present []string // a command that succeeds when the client is there
+		missing string
+		session []string
+	}{
+		{"aws", []string{"aws", "--version"}, "needs the AWS command line, Debian's package awscli", []string{"sh", "testdata/sdk/session.sh"}},
+		{"boto3", []string{"/usr/bin/python3", "-c", "import boto3"}, "needs boto3, Debian's package python3-boto3", []string{"/usr/bin/python3", "testdata/sdk/session.py"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if err := exec.Command(c.present[0], c.present[1:]...).Run(); err != nil {
+				t.Skipf("%s: %v", c.missing, err)
+			}
+			s := startServer(t, "dynamodb", "--memory", "--addr", "127.0.0.1:0", "--access-key", "tester:a secret")
+			session := exec.Command(c.session[0], append(c.session[1:], s.url, "tester", "a secret")...)
+			if out, err := session.CombinedOutput(); err != nil {
+				t.Errorf("%v\n%s", err, out)
+			}
+			if err := s.end(t, syscall.SIGTERM); err != nil {
+				t.Errorf("the server ended with %v", err)
+			}
+		})
+	}
+}

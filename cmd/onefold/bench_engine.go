@@ -27,7 +27,7 @@ type benchEngine struct {
 
 // Run takes the measures and prints each as it is known.
 func (c *benchEngine) Run(ctx context.Context, std streams, g *globals) error {
-	o := enginebench.Options{Items: c.Items / 100 * 100, Rounds: c.Rounds, Turn: c.Turn, Dynalite: c.Dynalite, Logger: slog.New(slog.DiscardHandler)}
+	o := enginebench.Options{Items: c.Items / 100 * 100, Rounds: c.Rounds, Turn: c.Turn, Dynalite: c.Dynalite, Processors: serverProcessors(), Logger: slog.New(slog.DiscardHandler)}
 	o.Progress = func(doing string) { fmt.Fprintln(std.err, doing) }
 	o.Only = c.Only
 	var err error

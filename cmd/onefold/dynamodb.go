@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -57,6 +58,7 @@ func (c *dynamodbServe) Run(ctx context.Context, std streams, g *globals) error 
 	if err := c.checkAddress(keys); err != nil {
 		return err
 	}
+	runtime.GOMAXPROCS(serverProcessors())
 	logger := g.logger(std.err)
 	db, err := c.open(g, logger)
 	if err != nil {

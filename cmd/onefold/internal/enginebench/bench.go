@@ -13,15 +13,16 @@ import (
 
 // Options configures a run.
 type Options struct {
-	Dir      string         // where databases are made; must exist
-	Items    int            // items in the table before anything is measured, at least 1,000
-	Rounds   int            // turns of each side of a pair
-	Turn     time.Duration  // length of a turn
-	Only     *regexp.Regexp // measures to take, by name; nil: all
-	Program  string         // this program, for measures of a whole process; "" leaves them out
-	Dynalite string         // command that starts dynalite; "" leaves it out
-	Progress func(doing string)
-	Logger   *slog.Logger
+	Dir        string         // where databases are made; must exist
+	Items      int            // items in the table before anything is measured, at least 1,000
+	Rounds     int            // turns of each side of a pair
+	Turn       time.Duration  // length of a turn
+	Only       *regexp.Regexp // measures to take, by name; nil: all
+	Program    string         // this program, for measures of a whole process; "" leaves them out
+	Processors int            // GOMAXPROCS while measuring over HTTP, of both sides; 0: as it is
+	Dynalite   string         // command that starts dynalite; "" leaves it out
+	Progress   func(doing string)
+	Logger     *slog.Logger
 }
 
 // ErrOptions is returned when an Options field is out of its range.

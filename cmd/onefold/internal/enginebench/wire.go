@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"runtime"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -79,6 +80,7 @@ func silence(w http.ResponseWriter, r *http.Request) {
 // wireMeasure compares the engine behind HTTP with a server that does nothing, through the same client.
 func wireMeasure(connections int, memory bool) func(context.Context, *bench) (Result, error) {
 	return func(ctx context.Context, b *bench) (r Result, err error) {
+		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(b.o.Processors))
 		db := b.live.db
 		if memory {
 			if db, err = emptyTable(ctx, b.o); err != nil {
@@ -109,6 +111,7 @@ func dynaliteMeasure(connections int) func(context.Context, *bench) (Result, err
 		if b.o.Dynalite == "" {
 			return Result{}, errLeftOut
 		}
+		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(b.o.Processors))
 		db, err := emptyTable(ctx, b.o)
 		if err != nil {
 			return Result{}, err

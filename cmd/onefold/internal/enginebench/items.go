@@ -3,6 +3,7 @@ package enginebench
 import (
 	"context"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"strconv"
@@ -80,10 +81,14 @@ func fill(ctx context.Context, dir string, o Options) error {
 	if err != nil {
 		return err
 	}
-	if err := fillTable(ctx, db, o); err != nil {
-		return fmt.Errorf("enginebench: fill: %w", firstError(err, db.Close()))
+	err = fillTable(ctx, db, o)
+	if err == nil {
+		err = db.Compact(ctx) // else both sides would do it while they are measured, one sooner than the other
 	}
-	return db.Close()
+	if err = errors.Join(err, db.Close()); err != nil {
+		return fmt.Errorf("enginebench: fill: %w", err)
+	}
+	return nil
 }
 
 func fillTable(ctx context.Context, db *engine.DB, o Options) error {

@@ -7,9 +7,7 @@ import (
 	"slices"
 )
 
-// shareWithPages lets pages of other origins read answers: all pages when requests are signed with a key of ours, else
-// those that are served on this machine and those of Options.Origins, so that a page somewhere cannot read what a
-// developer has on his machine.
+// shareWithPages lets pages of other origins read answers.
 func (h *Handler) shareWithPages(w http.ResponseWriter, r *http.Request) {
 	origin := r.Header.Get("Origin")
 	if origin == "" {
@@ -17,11 +15,18 @@ func (h *Handler) shareWithPages(w http.ResponseWriter, r *http.Request) {
 	}
 	header := w.Header()
 	header.Add("Vary", "Origin")
-	if len(h.o.Keys) == 0 && !slices.Contains(h.o.Origins, origin) && !isLocal(origin) {
+	if !h.welcomes(origin) {
 		return
 	}
 	header.Set("Access-Control-Allow-Origin", origin)
 	header.Set("Access-Control-Expose-Headers", "x-amzn-RequestId,x-amzn-ErrorType,x-amz-crc32,Date")
+}
+
+// welcomes says whether pages of an origin may call: all when requests are signed with a key of ours, else those that are
+// served on this machine and those of Options.Origins. A page somewhere must not get at what a developer has on his
+// machine, not even by giving its own name this machine's address.
+func (h *Handler) welcomes(origin string) bool {
+	return origin == "" || len(h.o.Keys) > 0 || slices.Contains(h.o.Origins, origin) || isLocal(origin)
 }
 
 // isLocal says whether an origin is served on this machine.

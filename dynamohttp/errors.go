@@ -19,6 +19,7 @@ const (
 	codeIncomplete       = "IncompleteSignatureException"
 	codeInvalid          = "InvalidSignatureException"
 	codeUnrecognized     = "UnrecognizedClientException"
+	codeDenied           = "AccessDeniedException"
 )
 
 // Namespaces of error types. A client looks at what follows the number sign.
@@ -90,7 +91,7 @@ func namespaceOf(code string) string {
 	case "ThrottlingException", "ServiceUnavailable":
 		return throttleNamespace
 	case dynamojson.CodeSerialization, codeUnknownOperation, codeMissingToken, codeIncomplete, codeInvalid, codeUnrecognized,
-		"AccessDeniedException":
+		codeDenied:
 		return serviceNamespace
 	}
 	return modelNamespace

@@ -145,7 +145,10 @@ func (h *Handler) answer(r *http.Request, op operation, body, dst []byte) (answe
 // admit refuses what is no operation or not signed. What is no JSON at all is refused for that first.
 func (h *Handler) admit(r *http.Request, op operation, body []byte) error {
 	err := h.authenticate(r, body)
-	if op.run == nil {
+	switch origin := r.Header.Get("Origin"); {
+	case !h.welcomes(origin):
+		err = protocolError(codeDenied, "Pages of "+origin+" may not call this endpoint without access keys")
+	case op.run == nil:
 		err = errUnknownOperation()
 	}
 	if err != nil && len(body) > 0 {

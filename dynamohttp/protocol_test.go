@@ -258,6 +258,9 @@ func TestPages(t *testing.T) {
 					t.Errorf("exposed: %q", exposed)
 				}
 			}
+			if w := do(handler, call.Clone(t.Context())); strings.Contains(w.Body.String(), "AccessDeniedException") == c.allowed {
+				t.Errorf("answered %s", w.Body)
+			}
 			if got := do(handler, preflight).Header().Get("Access-Control-Allow-Headers"); c.allowed != strings.Contains(got, "x-amz-target") {
 				t.Errorf("headers allowed: %q", got)
 			}

@@ -83,7 +83,7 @@ func (m *model) random() item {
 
 // step carries out one random write on the database and on the model.
 func (m *model) step() {
-	switch m.rng.IntN(8) {
+	switch m.rng.IntN(10) {
 	case 0, 1:
 		it := m.random()
 		_, err := m.db.PutItem(m.ctx, &dynamodb.PutItemInput{TableName: ptr("model"), Item: it})
@@ -104,6 +104,40 @@ func (m *model) step() {
 		m.transact()
 	case 7:
 		m.putMany()
+	case 8:
+		m.get()
+	case 9:
+		m.getBatch()
+	}
+}
+
+func (m *model) get() {
+	key := m.key()
+	out, err := m.db.GetItem(m.ctx, &dynamodb.GetItemInput{TableName: ptr("model"), Key: key})
+	m.must(err)
+	m.is(key, out.Item)
+}
+
+// is checks what was read under a key.
+func (m *model) is(key, got item) {
+	if want := m.items[keyOf(key)]; !reflect.DeepEqual(got, want) {
+		m.t.Fatalf("%s is %v, want %v", keyOf(key), got, want)
+	}
+}
+
+func (m *model) getBatch() {
+	var keys []item
+	for _, it := range m.distinct(20) {
+		keys = append(keys, keyIn(it))
+	}
+	out, err := m.db.BatchGetItem(m.ctx, &dynamodb.BatchGetItemInput{RequestItems: map[string]types.KeysAndAttributes{"model": {Keys: keys}}})
+	m.must(err)
+	got := map[string]item{}
+	for _, it := range out.Responses["model"] {
+		got[keyOf(it)] = it
+	}
+	for _, key := range keys {
+		m.is(key, got[keyOf(key)])
 	}
 }
 

@@ -2,7 +2,6 @@ package expr
 
 import (
 	"encoding/base64"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -103,14 +102,13 @@ func (c *binding) checkTypes(n *node) error {
 		if t := c.typeOf(n.args[0]); t == "N" || t == "BOOL" || t == "NULL" {
 			return c.wrongOperand(n.name, t)
 		}
-	case opBetween:
-		return c.checkBounds(n)
-	case opLT, opLE, opGT, opGE:
+	case opBetween, opLT, opLE, opGT, opGE:
 		for _, a := range n.args {
 			if t := c.typeOf(a); t != "" && t != "S" && t != "N" && t != "B" {
-				return refuse(c.kind, "Incorrect operand type for operator or function; operator: %s, operand type: %s", operators[n.op], t)
+				return c.wrongOperand(operators[n.op], t)
 			}
 		}
+		return c.checkBounds(n)
 	}
 	return nil
 }
@@ -139,7 +137,7 @@ func (c *binding) checkTypeName(n *node) error {
 
 // checkBounds refuses BETWEEN with bounds of two types or in the wrong order.
 func (c *binding) checkBounds(n *node) error {
-	if n.args[1].op != opValue || n.args[2].op != opValue {
+	if n.op != opBetween || n.args[1].op != opValue || n.args[2].op != opValue {
 		return nil
 	}
 	lo, hi := c.values[n.args[1].number], c.values[n.args[2].number]
@@ -150,11 +148,7 @@ func (c *binding) checkBounds(n *node) error {
 	if item.TypeName(lo) != item.TypeName(hi) {
 		return bounds("same data type for lower and upper bounds")
 	}
-	order, ok := item.Compare(lo, hi)
-	if !ok {
-		return refuse(c.kind, "Incorrect operand type for operator or function; operator: BETWEEN, operand type: %s", item.TypeName(lo))
-	}
-	if order > 0 {
+	if order, ok := item.Compare(lo, hi); ok && order > 0 {
 		return bounds("upper bound to be greater than or equal to lower bound")
 	}
 	return nil
@@ -169,8 +163,6 @@ func printed(av types.AttributeValue) string {
 		return "{N:" + v.Value + "}"
 	case *types.AttributeValueMemberB:
 		return "{B:" + base64.StdEncoding.EncodeToString(v.Value) + "}"
-	case *types.AttributeValueMemberBOOL:
-		return fmt.Sprintf("{BOOL:%t}", v.Value)
 	}
 	return "{" + item.TypeName(av) + "}"
 }

@@ -81,11 +81,8 @@ func (k *KeyCondition) Resolve(hash, rng []string) (values []types.AttributeValu
 	if k.err != nil {
 		return nil, nil, k.err
 	}
-	if single := len(hash) == 1 && len(rng) <= 1; single && len(k.tests) > 2 {
-		return nil, nil, refuse("", "Conditions can be of length 1 or 2 only")
-	}
-	if len(k.tests) > len(hash)+len(rng) {
-		return nil, nil, refuse("", "Query key condition not supported")
+	if n := len(hash) + len(rng); len(k.tests) > n {
+		return nil, nil, refuse("", "The number of query conditions (%d) exceeds the number of key attributes defined in the schema (%d)", len(k.tests), n)
 	}
 	for _, name := range hash {
 		test := k.test(name)
@@ -139,7 +136,7 @@ func (k *KeyCondition) collect(c *binding, n *node) error {
 		return err
 	}
 	if k.test(t.Name) != nil {
-		return refuse("", "KeyConditionExpressions must only contain one condition per key")
+		return refuse(KeyConditionExpression, "KeyConditionExpressions must only contain one condition per key")
 	}
 	k.tests = append(k.tests, t)
 	return nil

@@ -40,7 +40,7 @@ func (p *parser) refuseAt(t token, format string, args ...any) error {
 }
 
 // asRefusal turns what package expr says of a lowered expression into DynamoDB's words for a statement: they do not name
-// the parameter, call every operator an operator or function, and list types in another order.
+// the parameter, and list types in another order.
 func asRefusal(err error) error {
 	var e *expr.Error
 	if !errors.As(err, &e) {
@@ -49,5 +49,5 @@ func asRefusal(err error) error {
 	if rule, list, ok := strings.Cut(e.Reason, ", valid types: "); ok && list != "" {
 		return request.Invalid("%s, valid types: {N,BS,L,B,NULL,M,S,SS,NS,BOOL}", rule)
 	}
-	return request.Invalid("%s", strings.Replace(e.Reason, "function; operator: ", "function; operator or function: ", 1))
+	return request.Invalid("%s", e.Reason)
 }

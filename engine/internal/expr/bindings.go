@@ -31,6 +31,9 @@ func NewBindings(names map[string]string, values map[string]types.AttributeValue
 	if err := checkNames(names); err != nil {
 		return nil, err
 	}
+	if err := checkSize(names, nil); err != nil {
+		return nil, err
+	}
 	if values == nil {
 		return &Bindings{names: names}, nil
 	}
@@ -42,6 +45,9 @@ func NewBindings(names map[string]string, values map[string]types.AttributeValue
 	}
 	normal, err := normalizeValues(values)
 	if err != nil {
+		return nil, err
+	}
+	if err := checkSize(names, normal); err != nil {
 		return nil, err
 	}
 	return &Bindings{names: names, values: normal}, nil
@@ -61,6 +67,21 @@ func checkNames(names map[string]string) error {
 		if name == "" {
 			return refuse("", "ExpressionAttributeNames contains invalid value: The attribute name is empty for key %s", key)
 		}
+	}
+	return nil
+}
+
+// checkSize refuses names and values that are too large together. The limit is DynamoDB's; its words are not known.
+func checkSize(names map[string]string, values map[string]types.AttributeValue) error {
+	size := 0
+	for _, name := range names {
+		size += len(name)
+	}
+	for _, av := range values {
+		size += item.SizeOf(av)
+	}
+	if size > maxBound {
+		return refuse("", "ExpressionAttributeNames and ExpressionAttributeValues have exceeded the maximum allowed size of 2 MB; size: %d", size)
 	}
 	return nil
 }

@@ -29,9 +29,10 @@ const (
 const (
 	maxLength      = 4096 // bytes, before substitution
 	maxOperators   = 300
-	maxPlaceholder = 255 // bytes of a #name or :value, with the sign
-	maxPath        = 32  // elements of a document path
-	maxOperands    = 100 // of IN
+	maxPlaceholder = 255     // bytes of a #name or :value, with the sign
+	maxBound       = 2 << 20 // bytes of all names and values that a request puts in, by the rule of item sizes
+	maxPath        = 32      // elements of a document path
+	maxOperands    = 100     // of IN
 	maxIndex       = 1<<31 - 1
 	maxDepth       = 1024 // parentheses, NOTs and functions within each other: a guard of the parser, not a DynamoDB rule
 )

@@ -259,6 +259,18 @@ func TestLongPlaceholder(t *testing.T) {
 	}
 }
 
+// TestLargeValues checks that names and values together are bounded.
+func TestLargeValues(t *testing.T) {
+	for size, ok := range map[int]bool{maxBound - 3: true, maxBound - 2: false} {
+		half := &types.AttributeValueMemberB{Value: make([]byte, size/2)}
+		rest := &types.AttributeValueMemberB{Value: make([]byte, size-size/2)}
+		_, err := NewBindings(map[string]string{"#n": "abc"}, map[string]types.AttributeValue{":v": half, ":w": rest})
+		if (err == nil) != ok {
+			t.Errorf("%d bytes of values: %v", size, err)
+		}
+	}
+}
+
 // TestCreate checks what an update makes of an item that does not exist.
 func TestCreate(t *testing.T) {
 	values := item.Item{":v": &types.AttributeValueMemberN{Value: "1"}, ":s": &types.AttributeValueMemberSS{Value: []string{"a"}}}

@@ -118,7 +118,14 @@ func (db *DB) checkpoint(ctx context.Context, dir string) (*BackupManifest, erro
 			return nil, err
 		}
 	}
-	m := &BackupManifest{Store: catalog.FormatSupported, Taken: db.now().UTC()}
+	format, err := db.read(row.KeyFormat)
+	if err != nil {
+		return nil, err
+	}
+	if len(format) != 1 {
+		return nil, ErrCorrupt
+	}
+	m := &BackupManifest{Store: int(format[0]), Taken: db.now().UTC()}
 	tables := *db.tables.Load()
 	for _, name := range slices.Sorted(maps.Keys(tables)) {
 		m.Tables = append(m.Tables, backup.Table{Name: name, Items: max(0, tables[name].items.Load()), Bytes: max(0, tables[name].bytes.Load())})

@@ -22,7 +22,7 @@ func busy(t *testing.T, dir string) (*engine.DB, *crashRun) {
 	must[*dynamodb.CreateTableOutput](t)(db.CreateTable(context.Background(), tableInput("crash")))
 	enableTTL(t, db, "crash")
 	r := startWriters(db, [crashWriters]int64{})
-	r.await(300)
+	r.await(100)
 	return db, r
 }
 
@@ -66,10 +66,10 @@ func TestBackupWhileWriting(t *testing.T) {
 	if len(m.Tables) != 1 || m.Tables[0].Name != "crash" || m.Tables[0].Items == 0 || m.Bytes() == 0 {
 		t.Errorf("manifest %+v", m)
 	}
-	r.await(600)
+	r.await(200)
 	acked[1] = r.values()
 	must[*engine.BackupManifest](t)(db.BackupTo(ctx, &stream, nil))
-	r.await(900)
+	r.await(300)
 	acked[2] = r.values()
 	var done, total int64
 	must[*engine.BackupManifest](t)(db.Backup(ctx, filepath.Join(dir, "later")+"/", func(d, of int64) { done, total = d, of }))

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 
 	"github.com/cockroachdb/pebble/v2"
 
@@ -25,11 +24,6 @@ type (
 func (db *DB) Check(ctx context.Context, report func(Finding)) (_ CheckSummary, err error) {
 	if err := db.begin(ctx); err != nil {
 		return CheckSummary{}, err
-	}
-	if db.o.IndexDelay > 0 { // else what is postponed would be told as missing
-		if err := db.applyPostponed(math.MaxInt64); err != nil {
-			return CheckSummary{}, err
-		}
 	}
 	before := db.counted()
 	snap := db.store.NewSnapshot()

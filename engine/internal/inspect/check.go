@@ -20,6 +20,7 @@ import (
 //   - index entries and expiry rows: an item behind each, and the same bytes as the item gives
 //   - streams: records in the range of their shard and slot, readable; the last one of an item says what the item is
 //   - tokens: both rows of each
+//   - postponed changes of indexes: readable; what they change is not compared
 //
 // Items are looked up from their own side. What is left over then is looked for only if there are more rows than were
 // found so, which keeps the memory small and the work at one pass and one lookup for each entry.
@@ -29,6 +30,7 @@ type checker struct {
 	sum     Summary
 	tables  map[uint32]*table
 	streams map[uint32]*catalog.Stream
+	late    map[string]bool // keys of index entries that a postponed change makes or removes
 	nextID  uint64
 	nextSeq uint64
 }
@@ -49,8 +51,8 @@ func Check(ctx context.Context, source Source, report func(Finding)) (sum Summar
 		return sum, nil, err
 	}
 	defer func() { err = errors.Join(err, r.close()) }()
-	c := &checker{reader: r, report: report, tables: map[uint32]*table{}, streams: map[uint32]*catalog.Stream{}}
-	for _, step := range []func() error{c.checkMeta, c.checkCatalog, c.checkTables, c.checkStreams, c.checkTokens, c.checkUnknown} {
+	c := &checker{reader: r, report: report, tables: map[uint32]*table{}, streams: map[uint32]*catalog.Stream{}, late: map[string]bool{}}
+	for _, step := range []func() error{c.checkMeta, c.checkCatalog, c.readPostponed, c.checkTables, c.checkStreams, c.checkTokens, c.checkUnknown} {
 		if err := step(); err != nil {
 			return c.sum, nil, err
 		}
@@ -182,7 +184,7 @@ func groupLength(space byte) int {
 func (c *checker) belongs(key []byte) bool {
 	t := c.tables[id(key, 1)]
 	switch key[0] {
-	case row.SpaceMeta, row.SpaceTable, row.SpaceStream, row.SpaceToken, row.SpaceTokenTime:
+	case row.SpaceMeta, row.SpaceTable, row.SpaceStream, row.SpaceToken, row.SpaceTokenTime, row.SpacePostponed:
 		return true
 	case row.SpaceItem:
 		return t != nil

@@ -33,13 +33,14 @@ type dynamodbCommands struct {
 }
 
 type dynamodbServe struct {
-	Addr          string   `help:"Address to listen on." default:"127.0.0.1:8000" env:"ONEFOLD_DYNAMODB_ADDR"`
-	Memory        bool     `help:"Keep everything in memory: nothing is read from or written to --data." env:"ONEFOLD_DYNAMODB_MEMORY"`
-	Region        string   `help:"AWS Region that ARNs, stream records and signatures name." default:"us-east-1" env:"ONEFOLD_DYNAMODB_REGION"`
-	AccessKey     []string `help:"Access key that requests must be signed with; may be given several times. Default: any signature will do." placeholder:"ID:SECRET" env:"ONEFOLD_DYNAMODB_ACCESS_KEY"`
-	AccessKeyFile string   `help:"File of access keys, one ID:SECRET a line." type:"path" env:"ONEFOLD_DYNAMODB_ACCESS_KEY_FILE"`
-	NoAuth        bool     `help:"Listen on an address that others can reach without asking for access keys." env:"ONEFOLD_DYNAMODB_NO_AUTH"`
-	Origin        []string `help:"Web origin whose pages may call without access keys, beside those on this machine." placeholder:"URL" env:"ONEFOLD_DYNAMODB_ORIGIN"`
+	Addr          string        `help:"Address to listen on." default:"127.0.0.1:8000" env:"ONEFOLD_DYNAMODB_ADDR"`
+	Memory        bool          `help:"Keep everything in memory: nothing is read from or written to --data." env:"ONEFOLD_DYNAMODB_MEMORY"`
+	Region        string        `help:"AWS Region that ARNs, stream records and signatures name." default:"us-east-1" env:"ONEFOLD_DYNAMODB_REGION"`
+	AccessKey     []string      `help:"Access key that requests must be signed with; may be given several times. Default: any signature will do." placeholder:"ID:SECRET" env:"ONEFOLD_DYNAMODB_ACCESS_KEY"`
+	AccessKeyFile string        `help:"File of access keys, one ID:SECRET a line." type:"path" env:"ONEFOLD_DYNAMODB_ACCESS_KEY_FILE"`
+	IndexDelay    time.Duration `help:"Age at which a write is seen in global indexes, to find code that relies on seeing it at once. Default: at once." env:"ONEFOLD_DYNAMODB_INDEX_DELAY"`
+	NoAuth        bool          `help:"Listen on an address that others can reach without asking for access keys." env:"ONEFOLD_DYNAMODB_NO_AUTH"`
+	Origin        []string      `help:"Web origin whose pages may call without access keys, beside those on this machine." placeholder:"URL" env:"ONEFOLD_DYNAMODB_ORIGIN"`
 }
 
 // Help says how to use it. Kong prints it.
@@ -68,7 +69,7 @@ func (c *dynamodbServe) Run(ctx context.Context, std streams, g *globals) error 
 }
 
 func (c *dynamodbServe) open(g *globals, logger *slog.Logger) (*engine.DB, error) {
-	o := engine.Options{Logger: logger, Region: c.Region}
+	o := engine.Options{Logger: logger, Region: c.Region, IndexDelay: c.IndexDelay}
 	if c.Memory {
 		return engine.OpenMemory(o)
 	}

@@ -1,15 +1,12 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"io"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"syscall"
 	"testing"
@@ -23,37 +20,10 @@ import (
 
 const testKeyID, testKeySecret = "AKIDEXAMPLE", "a/secret+"
 
-var saysDynamodb = regexp.MustCompile(`serves DynamoDB at (http://\S+)`)
-
 // serveDynamodb starts a server in a process of its own.
 func serveDynamodb(t *testing.T, args ...string) *served {
 	t.Helper()
-	cmd := process(t, append([]string{"dynamodb", "--addr", "127.0.0.1:0"}, args...)...)
-	stderr, err := cmd.StderrPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = cmd.Process.Kill() }) // it has ended, unless the test failed
-	s := &served{cmd: cmd, log: make(chan struct{})}
-	lines := bufio.NewScanner(stderr)
-	for s.url == "" && lines.Scan() {
-		if found := saysDynamodb.FindStringSubmatch(lines.Text()); found != nil {
-			s.url = found[1]
-		}
-	}
-	if s.url == "" {
-		t.Fatalf("dynamodb did not say where it listens: %v", cmd.Wait())
-	}
-	go func() {
-		defer close(s.log)
-		for lines.Scan() {
-			t.Log(lines.Text())
-		}
-	}()
-	return s
+	return startServer(t, append([]string{"dynamodb", "--addr", "127.0.0.1:0"}, args...)...)
 }
 
 func (s *served) dynamodb(id, secret string) *dynamodb.Client {
@@ -133,28 +103,5 @@ func (s *served) checkMetrics(t *testing.T) {
 		case secret == testKeySecret && !strings.Contains(string(told), `onefold_dynamodb_consumed_capacity_units_total{direction="write",index="",table="Music"} 1`):
 			t.Errorf("metrics: %s %s", answer.Status, told)
 		}
-	}
-}
-
-// TestOtherClients runs sessions of the aws command line and of boto3 against a server, where they are installed.
-func TestOtherClients(t *testing.T) {
-	s := serveDynamodb(t, "--memory", "--access-key", testKeyID+":"+testKeySecret)
-	for _, program := range []struct{ command, script string }{{"bash", "session.sh"}, {"python3", "session.py"}} {
-		t.Run(program.script, func(t *testing.T) {
-			if probe, err := exec.Command(program.command, filepath.Join("testdata", program.script), "--probe").CombinedOutput(); err != nil {
-				t.Skipf("its client is not installed: %s", probe)
-			}
-			session := exec.CommandContext(t.Context(), program.command, filepath.Join("testdata", program.script))
-			session.Env = append(os.Environ(), "AWS_ENDPOINT_URL="+s.url, "AWS_REGION=us-east-1", "AWS_DEFAULT_REGION=us-east-1",
-				"AWS_ACCESS_KEY_ID="+testKeyID, "AWS_SECRET_ACCESS_KEY="+testKeySecret, "AWS_SESSION_TOKEN=", "AWS_CONFIG_FILE="+os.DevNull, "AWS_PAGER=")
-			if told, err := session.CombinedOutput(); err != nil {
-				t.Errorf("%v\n%s", err, told)
-			} else if !strings.Contains(string(told), "session complete") {
-				t.Errorf("it ended early: %s", told)
-			}
-		})
-	}
-	if err := s.end(t, syscall.SIGTERM); err != nil {
-		t.Errorf("stopped: %v", err)
 	}
 }

@@ -56,7 +56,7 @@ func parts() []part {
 		{"Numbers", testNumbers}, {"Keys", testKeys}, {"Limits", testLimits}, {"Legacy", testLegacy},
 		{"Query", testQuery}, {"QueryIndex", testQueryIndex}, {"Scan", testScan}, {"Pages", testPages},
 		{"BatchGet", testBatchGet}, {"BatchWrite", testBatchWrite}, {"TransactWrite", testTransactWrite}, {"TransactGet", testTransactGet},
-		{"Capacity", testCapacity}, {"Order", testOrder}, {"Streams", testStreams},
+		{"Statements", testStatements}, {"Capacity", testCapacity}, {"Order", testOrder}, {"Streams", testStreams},
 	}
 }
 

@@ -289,6 +289,7 @@ func (f *fixture) scanFaults() {
 		change func(*dynamodb.ScanInput)
 		text   string
 	}{
+		{"limit of nothing", func(in *dynamodb.ScanInput) { in.Limit = ptr(int32(0)) }, "Value '0' at 'limit' failed to satisfy constraint: Member must have value greater than or equal to 1"},
 		{"segment alone", func(in *dynamodb.ScanInput) { in.Segment = ptr(int32(0)) }, "The TotalSegments parameter is required but was not present in the request when Segment parameter is present"},
 		{"segments alone", func(in *dynamodb.ScanInput) { in.TotalSegments = ptr(int32(2)) }, "The Segment parameter is required but was not present in the request when parameter TotalSegments is present"},
 		{"segment beyond", func(in *dynamodb.ScanInput) { in.Segment, in.TotalSegments = ptr(int32(5)), ptr(int32(5)) }, "The Segment parameter is zero-based and must be less than parameter TotalSegments: Segment: 5 is not less than TotalSegments: 5"},

@@ -31,6 +31,21 @@ func testTables(f *fixture) {
 	f.listTables()
 	f.deleteTables()
 	f.createFaults()
+	f.sub("throughput that does not change", (*fixture).sameThroughput)
+}
+
+// sameThroughput asks for what a table has.
+func (f *fixture) sameThroughput() {
+	five := &types.ProvisionedThroughput{ReadCapacityUnits: ptr(int64(5)), WriteCapacityUnits: ptr(int64(5))}
+	f.define("Provisioned", false, func(in *dynamodb.CreateTableInput) {
+		in.BillingMode, in.ProvisionedThroughput = types.BillingModeProvisioned, five
+	})
+	_, err := f.api.UpdateTable(f.ctx, &dynamodb.UpdateTableInput{TableName: ptr("Provisioned"), ProvisionedThroughput: five})
+	f.invalid(err, "The provisioned throughput for the table will not change. The requested value equals the current value.")
+	_, err = f.api.UpdateTable(f.ctx, &dynamodb.UpdateTableInput{TableName: ptr("Provisioned"),
+		ProvisionedThroughput: &types.ProvisionedThroughput{ReadCapacityUnits: ptr(int64(6)), WriteCapacityUnits: ptr(int64(5))}})
+	f.ok(err)
+	f.waitActive("Provisioned")
 }
 
 func (f *fixture) listTables() {
@@ -94,6 +109,10 @@ func (f *fixture) createFaults() {
 			in.AttributeDefinitions = append(in.AttributeDefinitions, attr("y", "S"))
 			in.KeySchema = append(in.KeySchema, key("pk", "RANGE"))
 		}, "Both the Hash Key and the Range Key element in the KeySchema have the same name"},
+		{"three keys", func(in *dynamodb.CreateTableInput) {
+			in.AttributeDefinitions = append(in.AttributeDefinitions, attr("y", "S"), attr("z", "S"))
+			in.KeySchema = append(in.KeySchema, key("y", "RANGE"), key("z", "RANGE"))
+		}, "KeySchemaElement(attributeName=z, keyType=RANGE)]' at 'keySchema' failed to satisfy constraint: Member must have length less than or equal to 2"},
 		{"local index without sort key", local("byX", "x", types.ProjectionTypeAll), "Table KeySchema does not have a range key, which is required when specifying a LocalSecondaryIndex"},
 		{"empty list of indexes", func(in *dynamodb.CreateTableInput) { in.GlobalSecondaryIndexes = []types.GlobalSecondaryIndex{} }, "List of GlobalSecondaryIndexes is empty"},
 		{"two indexes of one name", func(in *dynamodb.CreateTableInput) {

@@ -23,7 +23,7 @@ import (
 // TestStatements runs the files in testdata against an engine in memory. Each line of a command's input is a statement, in
 // which \n stands for a new line.
 //
-//	table name=t keys=(pk:S,sk:S) [index=(name,hash:S[/sort:S],ALL|KEYS_ONLY|attr+attr[,local])]…
+//	table name=t keys=(pk:S,sk:S) [index=(name,hash:S[+hash:S][/sort:S],ALL|KEYS_ONLY|attr+attr[,local])]…
 //	run [params=(S:x,N:1,…)] [limit=n] [consistent] [capacity] [old] [pages]     ExecuteStatement
 //	batch [capacity]                                                              BatchExecuteStatement of all lines
 //	transact [capacity] [token=x]                                                 ExecuteTransaction of all lines
@@ -77,9 +77,11 @@ func createTable(t testing.TB, db *engine.DB, d *datadriven.TestData) {
 	schema := func(list ...string) []types.KeySchemaElement {
 		var keys []types.KeySchemaElement
 		for i, a := range list {
-			name, typ, _ := strings.Cut(a, ":")
-			attrs[name] = typ
-			keys = append(keys, types.KeySchemaElement{AttributeName: &name, KeyType: []types.KeyType{types.KeyTypeHash, types.KeyTypeRange}[i]})
+			for part := range strings.SplitSeq(a, "+") {
+				name, typ, _ := strings.Cut(part, ":")
+				attrs[name] = typ
+				keys = append(keys, types.KeySchemaElement{AttributeName: &name, KeyType: []types.KeyType{types.KeyTypeHash, types.KeyTypeRange}[i]})
+			}
 		}
 		return keys
 	}

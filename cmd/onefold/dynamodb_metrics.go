@@ -3,7 +3,9 @@ package main
 import (
 	"crypto/subtle"
 	"net/http"
+	"strconv"
 	"time"
+	"unicode/utf8"
 
 	"github.com/prometheus/client_golang/prometheus"
 	goprocess "github.com/prometheus/client_golang/prometheus/collectors"
@@ -42,29 +44,55 @@ func processCollectors() []prometheus.Collector {
 
 // capacityCollector reads the engine's own meters when it is asked, so that nothing is counted twice.
 type capacityCollector struct {
-	db    *engine.DB
-	units *prometheus.Desc
+	db       *engine.DB
+	units    *prometheus.Desc
+	prefixes *prometheus.Desc
+	hottest  *prometheus.Desc
 }
 
 func newCapacityCollector(db *engine.DB) *capacityCollector {
-	return &capacityCollector{db: db, units: prometheus.NewDesc("onefold_dynamodb_consumed_capacity_units_total",
-		"Capacity used as DynamoDB bills it, by table, index (none: the table itself) and direction.", []string{"table", "index", "direction"}, nil)}
+	return &capacityCollector{
+		db: db,
+		units: prometheus.NewDesc("onefold_dynamodb_consumed_capacity_units_total",
+			"Capacity used as DynamoDB bills it, by table, index (none: the table itself) and direction.", []string{"table", "index", "direction"}, nil),
+		prefixes: prometheus.NewDesc("onefold_dynamodb_prefix_capacity_units_total",
+			"Capacity used by table, prefix of the partition key (up to its first #) and direction, writes with their indexes.", []string{"table", "prefix", "direction"}, nil),
+		hottest: prometheus.NewDesc("onefold_dynamodb_hottest_key_units",
+			"Units that the hottest partition key of a table took in its busiest second of the last two minutes.", []string{"table", "direction"}, nil),
+	}
 }
 
 // Describe implements prometheus.Collector.
-func (c *capacityCollector) Describe(out chan<- *prometheus.Desc) { out <- c.units }
+func (c *capacityCollector) Describe(out chan<- *prometheus.Desc) {
+	out <- c.units
+	out <- c.prefixes
+	out <- c.hottest
+}
 
 // Collect implements prometheus.Collector.
 func (c *capacityCollector) Collect(out chan<- prometheus.Metric) {
 	for table, use := range c.db.Metered().Tables {
-		c.collect(out, table, "", use.Use)
+		collectUse(out, c.units, table, "", use.Use)
 		for index, use := range use.Indexes {
-			c.collect(out, table, index, use)
+			collectUse(out, c.units, table, index, use)
 		}
+		for prefix, use := range use.Prefixes {
+			if !utf8.ValidString(prefix) { // as labels must be
+				prefix = strconv.Quote(prefix)
+			}
+			collectUse(out, c.prefixes, table, prefix, use)
+		}
+		reads, writes := 0.0, 0.0
+		for _, key := range use.Hottest {
+			reads, writes = max(reads, key.PeakReads), max(writes, key.PeakWrites)
+		}
+		out <- prometheus.MustNewConstMetric(c.hottest, prometheus.GaugeValue, reads, table, "read")
+		out <- prometheus.MustNewConstMetric(c.hottest, prometheus.GaugeValue, writes, table, "write")
 	}
 }
 
-func (c *capacityCollector) collect(out chan<- prometheus.Metric, table, index string, use engine.Use) {
-	out <- prometheus.MustNewConstMetric(c.units, prometheus.CounterValue, use.ReadUnits, table, index, "read")
-	out <- prometheus.MustNewConstMetric(c.units, prometheus.CounterValue, use.WriteUnits, table, index, "write")
+// collectUse tells of the units of one part of a table.
+func collectUse(out chan<- prometheus.Metric, units *prometheus.Desc, table, part string, use engine.Use) {
+	out <- prometheus.MustNewConstMetric(units, prometheus.CounterValue, use.ReadUnits, table, part, "read")
+	out <- prometheus.MustNewConstMetric(units, prometheus.CounterValue, use.WriteUnits, table, part, "write")
 }

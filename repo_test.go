@@ -34,6 +34,8 @@ var policy = map[string][]string{
 	"engine":                 {"vocabulary", "dynamo", "engine/internal/...", "github.com/cockroachdb/pebble/v2/...", "github.com/cespare/xxhash/v2"},
 	"engine/internal/backup": {"github.com/cockroachdb/pebble/v2/vfs"},
 
+	"engine/enginetest": {"vocabulary", "dynamo", "engine", "dynamohttp", "github.com/aws/aws-sdk-go-v2/..."},
+
 	"engine/internal": {"vocabulary", "engine/internal/...", "github.com/cespare/xxhash/v2", "github.com/cockroachdb/apd/v3", "github.com/hashicorp/golang-lru/v2"},
 
 	"table": {"vocabulary", "dynamo", "github.com/cespare/xxhash/v2", "github.com/hashicorp/golang-lru/v2", "golang.org/x/sync/..."},
@@ -60,7 +62,7 @@ var policy = map[string][]string{
 }
 
 // forTests may be imported by any _test.go file, beside what its package may import.
-var forTests = []string{"engine", "dynamo", "dynamo/dynamotest", "table", "fold/...", "vocabulary",
+var forTests = []string{"engine", "engine/enginetest", "dynamohttp", "dynamo", "dynamo/dynamotest", "table", "fold/...", "vocabulary",
 	"github.com/aws/aws-sdk-go-v2/...", "github.com/cockroachdb/datadriven", "github.com/rogpeppe/go-internal/...",
 	"pgregory.net/rapid", "go.uber.org/goleak", "github.com/anishathalye/porcupine", "github.com/cockroachdb/pebble/v2/vfs", "github.com/oklog/ulid/v2",
 	"github.com/cockroachdb/apd/v3", "github.com/cespare/xxhash/v2", "github.com/klauspost/compress/..."}
@@ -134,7 +136,7 @@ func standard(name string) bool {
 func TestClientsAreMadeInCmd(t *testing.T) {
 	client := regexp.MustCompile(`\b(dynamodb|dynamodbstreams)\.New(FromConfig)?\(|aws-sdk-go-v2/config"`)
 	for _, f := range goFiles(t) {
-		if f.test || strings.HasPrefix(f.dir, "cmd") {
+		if f.test || strings.HasPrefix(f.dir, "cmd") || strings.HasSuffix(f.dir, "test") {
 			continue
 		}
 		if client.Match(f.text) {

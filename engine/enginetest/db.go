@@ -1,0 +1,142 @@
+package enginetest
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
+
+	"github.com/onefold/onefold/dynamo"
+	"github.com/onefold/onefold/dynamohttp"
+	"github.com/onefold/onefold/engine"
+)
+
+// DB is an engine.DB whose requests may be made to fail. Its methods may be called concurrently.
+type DB struct {
+	*engine.DB
+	t     T
+	clock *clock
+
+	mu     sync.Mutex // guards the fields below
+	faults []*fault
+	hits   int
+}
+
+var (
+	_ dynamo.API          = (*DB)(nil)
+	_ dynamo.Streams      = (*DB)(nil)
+	_ dynamo.Putter       = (*DB)(nil)
+	_ dynamo.RecordReader = (*DB)(nil)
+	_ dynamo.Statements   = (*DB)(nil)
+)
+
+// T is what a DB needs of a *testing.T, a *testing.B or a *testing.F.
+type T interface {
+	Helper()
+	Errorf(format string, args ...any)
+	Fatalf(format string, args ...any)
+	Cleanup(func())
+}
+
+// Option changes what New opens.
+type Option func(*config)
+
+type config struct {
+	engine engine.Options
+	start  time.Time
+	faults []Fault
+}
+
+// With sets the engine's options, of which Clock and TTLInterval are the DB's own.
+func With(o engine.Options) Option { return func(c *config) { c.engine = o } }
+
+// At sets the time at which the clock begins; default 2026-01-01 00:00 UTC.
+func At(start time.Time) Option { return func(c *config) { c.start = start } }
+
+// RollShards ends a shard of a stream after so many records, so that a reader meets children of shards.
+func RollShards(records int) Option { return func(c *config) { c.engine.RollEvery = records } }
+
+// DelayIndexes lets global indexes show a write only when the clock has advanced by so much.
+func DelayIndexes(by time.Duration) Option { return func(c *config) { c.engine.IndexDelay = by } }
+
+// Inject orders faults from the beginning.
+func Inject(faults ...Fault) Option {
+	return func(c *config) { c.faults = append(c.faults, faults...) }
+}
+
+// New opens an empty database in memory, which is closed when the test ends. Nothing happens in it by itself: time passes
+// in Advance. It logs nothing below errors.
+func New(t T, options ...Option) *DB {
+	t.Helper()
+	c := config{start: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}
+	c.engine.Logger = slog.New(slog.DiscardHandler)
+	for _, o := range options {
+		o(&c)
+	}
+	db := &DB{t: t, clock: &clock{at: c.start}}
+	c.engine.Clock, c.engine.TTLInterval = db.clock.now, -1
+	inner, err := engine.OpenMemory(c.engine)
+	if err != nil {
+		t.Fatalf("enginetest: %v", err)
+	}
+	db.DB = inner
+	db.Inject(c.faults...)
+	t.Cleanup(func() {
+		if err := inner.Close(); err != nil {
+			t.Errorf("enginetest: close: %v", err)
+		}
+	})
+	return db
+}
+
+// Client returns a client of the SDK whose requests the database answers, in the process and without a socket. It does
+// not retry, so that faults are seen; options may change that.
+func (db *DB) Client(options ...func(*dynamodb.Options)) *dynamodb.Client {
+	return dynamodb.New(dynamodb.Options{Region: "us-east-1", Credentials: anybody, HTTPClient: dynamohttp.NewDoer(db),
+		Retryer: aws.NopRetryer{}}, options...)
+}
+
+// StreamsClient is Client for streams.
+func (db *DB) StreamsClient(options ...func(*dynamodbstreams.Options)) *dynamodbstreams.Client {
+	return dynamodbstreams.New(dynamodbstreams.Options{Region: "us-east-1", Credentials: anybody, HTTPClient: dynamohttp.NewDoer(db),
+		Retryer: aws.NopRetryer{}}, options...)
+}
+
+// anybody are credentials that sign requests which nobody verifies.
+var anybody = aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
+	return aws.Credentials{AccessKeyID: "any", SecretAccessKey: "any"}, nil
+})
+
+// clock is a time that tests move.
+type clock struct {
+	mu sync.Mutex
+	at time.Time
+}
+
+func (c *clock) now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.at
+}
+
+// Now returns the database's time.
+func (db *DB) Now() time.Time { return db.clock.now() }
+
+// Advance moves the clock on, deletes the items that have expired by then and trims streams of records that are older
+// than a day.
+func (db *DB) Advance(by time.Duration) {
+	db.t.Helper()
+	db.clock.mu.Lock()
+	db.clock.at = db.clock.at.Add(by)
+	db.clock.mu.Unlock()
+	if _, err := db.ExpireNow(context.Background()); err != nil {
+		db.t.Errorf("enginetest: expire items: %v", err)
+	}
+	if err := db.TrimStreams(context.Background()); err != nil {
+		db.t.Errorf("enginetest: trim streams: %v", err)
+	}
+}

@@ -102,7 +102,7 @@ func (p *parser) selection(s *statement) {
 }
 
 func (p *parser) columns(s *statement) {
-	const alone = "Other attributes should not be present in the projection when '*' is used."
+	const alone = "'*' stands for all attributes and must be the only element of a projection."
 	if p.accept("*") {
 		if p.tok().is(",") {
 			p.refuse(request.Invalid(alone))

@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"strings"
 	"testing"
 	"time"
@@ -288,5 +289,40 @@ func TestCheckFindsDamage(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestCheckOfAnything changes random bytes of keys and values, ever more of them, and expects Check to read on to the end.
+func TestCheckOfAnything(t *testing.T) {
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("seed %d", seed)
+	rng := rand.New(rand.NewPCG(seed, 1))
+	db := variety(t)
+	store := engine.StoreOf(db)
+	var keys [][]byte
+	it := must[*pebble.Iterator](t)(store.NewIter(nil))
+	for ok := it.First(); ok; ok = it.Next() {
+		keys = append(keys, bytes.Clone(it.Key()))
+	}
+	if err := it.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for range 300 {
+		k, v := firstRow(t, store, keys[rng.IntN(len(keys))])
+		if of := [][]byte{k, v}[rng.IntN(2)]; len(of) > 0 && rng.IntN(3) > 0 {
+			of[rng.IntN(len(of))] = byte(rng.IntN(256))
+		} else {
+			v = v[:rng.IntN(len(v)+1)]
+			k = k[:1+rng.IntN(len(k))]
+		}
+		if err := store.Set(k, v, pebble.NoSync); err != nil {
+			t.Fatal(err)
+		}
+		must[engine.CheckSummary](t)(db.Check(context.Background(), func(f engine.Finding) { _ = f.String() }))
+		if rng.IntN(10) == 0 {
+			if _, err := db.Sizes(context.Background(), true); err != nil && !errors.Is(err, engine.ErrCorrupt) {
+				t.Error(err)
+			}
+		}
 	}
 }

@@ -17,6 +17,9 @@ import (
 // maxSeen is how many items of a slot are compared with their last record: those that changed last.
 const maxSeen = 1 << 20
 
+// maxSlots is more slots than any stream has.
+const maxSlots = 1 << 16
+
 // slotCheck goes through the records of one slot, the newest first.
 type slotCheck struct {
 	*checker
@@ -46,7 +49,10 @@ func (c *checker) checkStream(d *catalog.Stream) error {
 		}
 	}
 	for _, sh := range d.Shards {
-		s.slots = max(s.slots, sh.Slot+1)
+		if s.slots = max(s.slots, sh.Slot+1); s.slots > maxSlots || sh.Slot < 0 {
+			c.find(Catalog, nil, "", hex(row.StreamKey(d.ID)), "the stream %s/%s has a shard of slot %d, which cannot be", d.Table, d.Label, sh.Slot)
+			return nil
+		}
 	}
 	for s.slot = range s.slots {
 		s.seen = map[uint64]struct{}{}

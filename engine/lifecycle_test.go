@@ -319,7 +319,7 @@ func TestMetered(t *testing.T) {
 	want := engine.TableUse{Use: engine.Use{ReadUnits: 0.5, WriteUnits: 4, Reads: 1, Writes: 4}, Indexes: map[string]engine.Use{"gsi1": {WriteUnits: 3, Writes: 3}},
 		Entities: map[string]engine.EntityUse{"EVENT": {Writes: 3, WriteUnits: 6}, "METADATA": {Writes: 1, WriteUnits: 1}},
 		Prefixes: map[string]engine.Use{engine.NoPrefix: {ReadUnits: 0.5, WriteUnits: 7, Reads: 1, Writes: 4}},
-		Hottest:  []engine.KeyUse{{Key: "a", ReadUnits: 0.5, WriteUnits: 4, PeakReads: 0.5, PeakWrites: 4}}}
+		Hottest:  []engine.KeyUse{{Key: "a", ReadUnits: 0.5, WriteUnits: 4, PeakReads: 0.5, PeakWrites: 4}, {Key: "g", Index: "gsi1", WriteUnits: 3, PeakWrites: 3}}}
 	if got := db.Metered().Tables["table"]; !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v, want %+v", got, want)
 	}

@@ -40,7 +40,9 @@ const (
 func (db *DB) Metered() Meter {
 	m := Meter{Tables: map[string]TableUse{}}
 	for name, t := range *db.tables.Load() {
-		m.Tables[name] = t.meter.Report(db.now().Unix())
+		if s := t.schema.Load(); s != nil {
+			m.Tables[name] = t.meter.Report(s.desc, db.now().Unix())
+		}
 	}
 	return m
 }
@@ -60,6 +62,18 @@ func (ch *change) meterChange(second int64) {
 	meter := ch.s.table.meter
 	meter.Count(capacity.Writing, ch.s.desc, capacity.Place{Primary: ch.primary(), Second: second}, 1, ch.use)
 	meter.CountEntity(ch.sortKey(), ch.use)
+}
+
+// meterEntry adds a change of an index entry to the heat of its partition: where it is, or was when it goes.
+func (ch *change) meterEntry(x *layout.Index, was, is capacity.Row, halves, second int64) {
+	if halves == 0 {
+		return
+	}
+	key := is.Key
+	if key == nil {
+		key = was.Key
+	}
+	ch.s.table.meter.CountEntry(capacity.Place{Primary: key[len(x.Prefix):], Index: 1 + x.Ordinal, Second: second}, halves)
 }
 
 // sortKey returns the text of a sort key of type S, else nothing.

@@ -142,7 +142,9 @@ func (c *commit) stageIndexes(ch *change) error {
 		if err != nil {
 			return err
 		}
-		ch.use.AddIndex(x.Ordinal, capacity.IndexUnits(was, is))
+		units := capacity.IndexUnits(was, is)
+		ch.use.AddIndex(x.Ordinal, units)
+		ch.meterEntry(x, was, is, units, c.now/1000)
 		if c.db.o.IndexDelay > 0 && !x.Desc.Local {
 			err = c.postpone(was, is)
 		} else {

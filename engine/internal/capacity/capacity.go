@@ -38,6 +38,17 @@ func (u *Usage) Add(o Usage) {
 	}
 }
 
+// of is what the table takes, for 0, or the index with the ordinal index-1.
+func (u *Usage) of(index int) int64 {
+	if index == 0 {
+		return u.Table
+	}
+	if index > len(u.Indexes) {
+		return 0
+	}
+	return u.Indexes[index-1]
+}
+
 // Total is the whole, in half units.
 func (u *Usage) Total() int64 {
 	sum := u.Table

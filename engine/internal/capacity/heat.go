@@ -7,6 +7,8 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+
+	"github.com/onefold/onefold/engine/internal/catalog"
 )
 
 // What DynamoDB gives one partition a second, in units. A key that takes more is throttled there whatever the table may
@@ -19,7 +21,7 @@ const (
 // KeyUse is what one partition key has taken in this minute and the last.
 type KeyUse struct {
 	Key        string  // the text of a string, the digits of a number, a binary's bytes; of several attributes the first
-	Index      int     // 1 + ordinal of the index that was read, 0 for the table
+	Index      string  // the index whose partition it is, "" for the table's
 	ReadUnits  float64 // at most Over more than it was
 	WriteUnits float64 // at most Over more than it was
 	PeakReads  float64 // read units of its busiest second; PartitionReadUnits is what a partition gives
@@ -69,12 +71,8 @@ type heatKey struct {
 }
 
 // count adds to what a key has taken.
-func (h *heat) count(d Direction, at Place, u Usage) {
+func (h *heat) count(d Direction, at Place, halves int64) {
 	key := at.partition()
-	halves := u.Table
-	if at.Index > 0 && at.Index <= len(u.Indexes) {
-		halves = u.Indexes[at.Index-1]
-	}
 	if key == nil || halves == 0 {
 		return
 	}
@@ -143,7 +141,7 @@ func (k *heatKey) add(d Direction, second, halves int64) {
 }
 
 // hottest returns the keys that took most in this minute and the last, the hottest first.
-func (h *heat) hottest(second int64) []KeyUse {
+func (h *heat) hottest(t *catalog.Table, second int64) []KeyUse {
 	stripes := h.stripes.Load()
 	if stripes == nil {
 		return nil
@@ -154,7 +152,7 @@ func (h *heat) hottest(second int64) []KeyUse {
 		s.mu.Lock()
 		s.turn(second / 60)
 		from := len(keys)
-		keys = s.last.report(s.now.report(keys, from), from)
+		keys = s.last.report(t, s.now.report(t, keys, from), from)
 		s.mu.Unlock()
 	}
 	slices.SortFunc(keys, func(a, b KeyUse) int {
@@ -164,10 +162,15 @@ func (h *heat) hottest(second int64) []KeyUse {
 }
 
 // report adds the counters to keys, to the same key's at from or behind where there is one.
-func (m *heatMinute) report(keys []KeyUse, from int) []KeyUse {
+func (m *heatMinute) report(t *catalog.Table, keys []KeyUse, from int) []KeyUse {
 	for i := range m.used {
 		k := &m.keys[i]
-		u := KeyUse{Key: keyText(k.key), Index: k.index}
+		u := KeyUse{Key: keyText(k.key)}
+		if k.index > len(t.Indexes) {
+			continue // the index is gone
+		} else if k.index > 0 {
+			u.Index = t.Indexes[k.index-1].Name
+		}
 		at := from + slices.IndexFunc(keys[from:], func(o KeyUse) bool { return o.Key == u.Key && o.Index == u.Index })
 		if at < from {
 			at, keys = len(keys), append(keys, u)

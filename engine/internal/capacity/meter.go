@@ -112,8 +112,8 @@ func grow[C any](p *atomic.Pointer[map[string]*C], name string) *C {
 	return c
 }
 
-// Report returns what was counted; second is the time, in seconds since 1970.
-func (m *Table) Report(second int64) TableUse {
+// Report returns what was counted of a table; second is the time, in seconds since 1970.
+func (m *Table) Report(t *catalog.Table, second int64) TableUse {
 	u := TableUse{Use: m.base.use(), Indexes: map[string]Use{}, Entities: map[string]EntityUse{}, Prefixes: map[string]Use{}}
 	for name, c := range *m.indexes.Load() {
 		u.Indexes[name] = c.use()
@@ -124,7 +124,7 @@ func (m *Table) Report(second int64) TableUse {
 	for name, c := range *m.prefixes.Load() {
 		u.Prefixes[name] = c.use()
 	}
-	u.Hottest = m.heat.hottest(second)
+	u.Hottest = m.heat.hottest(t, second)
 	return u
 }
 
@@ -141,8 +141,11 @@ func (m *Table) Count(d Direction, t *catalog.Table, at Place, times int64, u Us
 		}
 	}
 	m.countPrefix(d, at, times, total)
-	m.heat.count(d, at, u)
+	m.heat.count(d, at, u.of(at.Index))
 }
+
+// CountEntry adds a write of an index entry to what its partition has taken. Count has it in the sums.
+func (m *Table) CountEntry(at Place, halves int64) { m.heat.count(Writing, at, halves) }
 
 // CountEntity adds a write to the entity that a sort key names.
 func (m *Table) CountEntity(sortKey string, u Usage) {

@@ -48,7 +48,7 @@ func TestPrefixes(t *testing.T) {
 		"SITE#": {WriteUnits: 2, Writes: 2}, "#": {WriteUnits: 1, Writes: 1}, "a\x00b#": {WriteUnits: 1, Writes: 1}, "DEVICE#": {WriteUnits: 1, Writes: 1},
 		capacity.NoPrefix: {WriteUnits: 3, Writes: 3}, capacity.ScanPrefix: {ReadUnits: 2, Reads: 1},
 	}
-	got := m.Report(0)
+	got := m.Report(described, 0)
 	if fmt.Sprint(got.Prefixes) != fmt.Sprint(want) {
 		t.Errorf("got %v, want %v", got.Prefixes, want)
 	}
@@ -63,7 +63,7 @@ func TestPrefixesAreBounded(t *testing.T) {
 	for i := range 1000 {
 		m.Count(capacity.Writing, described, place(t, text(fmt.Sprintf("%d/x", i)), 0), 1, capacity.Usage{Table: 2})
 	}
-	got, sum := m.Report(0).Prefixes, 0.0
+	got, sum := m.Report(described, 0).Prefixes, 0.0
 	for _, u := range got {
 		sum += u.WriteUnits
 	}
@@ -94,7 +94,7 @@ func TestHottest(t *testing.T) {
 		})
 	}
 	wait.Wait()
-	keys := m.Report(659).Hottest
+	keys := m.Report(described, 659).Hottest
 	if len(keys) != 16 {
 		t.Fatalf("%d keys", len(keys))
 	}
@@ -105,10 +105,10 @@ func TestHottest(t *testing.T) {
 			t.Errorf("the %d. hottest is %+v, want about %.0f", k+1, got, share)
 		}
 	}
-	if keys = m.Report(660).Hottest; len(keys) != 16 || keys[0].Key != "HOT#0" {
+	if keys = m.Report(described, 660).Hottest; len(keys) != 16 || keys[0].Key != "HOT#0" {
 		t.Errorf("a minute later: %+v", keys)
 	}
-	if keys = m.Report(720).Hottest; len(keys) != 0 {
+	if keys = m.Report(described, 720).Hottest; len(keys) != 0 {
 		t.Errorf("two minutes later: %+v", keys)
 	}
 }
@@ -132,11 +132,11 @@ func TestHottestInMinutes(t *testing.T) {
 	count(capacity.Writing, "a", 30, 2, 0) // the clock went back
 	count(capacity.Reading, "a", 61, 1, 0)
 	count(capacity.Reading, "b", 62, 3, 2)
-	want := []capacity.KeyUse{{Key: "a", ReadUnits: 0.5, WriteUnits: 6, PeakReads: 0.5, PeakWrites: 2}, {Key: "b", Index: 2, ReadUnits: 1.5, PeakReads: 1.5}}
-	if got := m.Report(62).Hottest; fmt.Sprint(got) != fmt.Sprint(want) {
+	want := []capacity.KeyUse{{Key: "a", ReadUnits: 0.5, WriteUnits: 6, PeakReads: 0.5, PeakWrites: 2}, {Key: "b", Index: "gsi2", ReadUnits: 1.5, PeakReads: 1.5}}
+	if got := m.Report(described, 62).Hottest; fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
-	if got := m.Report(200).Hottest; len(got) != 0 {
+	if got := m.Report(described, 200).Hottest; len(got) != 0 {
 		t.Errorf("long after: %+v", got)
 	}
 }

@@ -71,11 +71,17 @@ func variety(t *testing.T) *engine.DB {
 	must[int](t)(db.ExpireNow(ctx))
 	must[*dynamodb.UpdateTableOutput](t)(db.UpdateTable(ctx, &dynamodb.UpdateTableInput{TableName: ptr("other"), StreamSpecification: &types.StreamSpecification{StreamEnabled: ptr(false)}}))
 	putItem(t, db, "other", item{"pk": str("p"), "sk": str("after")})
-	for filling := true; filling; { // until then nobody misses an expiry row
-		_, v := firstRow(t, engine.StoreOf(db), []byte{0x02}, `"name":"table"`)
+	awaitFilled(t, db, "table") // until then nobody misses an expiry row
+	return db
+}
+
+// awaitFilled returns when the expiry rows of the items that were there before are made.
+func awaitFilled(t *testing.T, db *engine.DB, table string) {
+	t.Helper()
+	for filling := true; filling; {
+		_, v := firstRow(t, engine.StoreOf(db), []byte{0x02}, `"name":"`+table+`"`)
 		filling = bytes.Contains(v, []byte(`"filling":true`))
 	}
-	return db
 }
 
 func TestCheckFindsNothing(t *testing.T) {

@@ -98,6 +98,7 @@ func formatDatabase(t *testing.T) *engine.DB {
 	}
 	must[*dynamodb.CreateTableOutput](t)(db.CreateTable(ctx, in))
 	enableTTL(t, db, "one")
+	awaitFilled(t, db, "one")
 	putItem(t, db, "one", item{"pk": str("a\x00b"), "sk": digits("-12.5"), "b": &types.AttributeValueMemberB{Value: []byte{0, 1}}, "s": str("é"), "yes": &types.AttributeValueMemberBOOL{Value: true}})
 	putItem(t, db, "one", item{"pk": str("all"), "sk": digits("0"), "no": &types.AttributeValueMemberBOOL{Value: false}, "null": &types.AttributeValueMemberNULL{Value: true},
 		"map": &types.AttributeValueMemberM{Value: item{"list": &types.AttributeValueMemberL{Value: []types.AttributeValue{digits("1"), str("x")}}}},

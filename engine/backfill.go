@@ -3,6 +3,7 @@ package engine
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/cockroachdb/pebble/v2"
 
@@ -17,6 +18,9 @@ import (
 
 // backfillChunk is how many items are done between two looks at whether the database closes.
 const backfillChunk = 256
+
+// backfillCommit is how many items are done in one commit: as long as it lasts, nobody else writes them.
+const backfillCommit = 32
 
 // resumeBackfills goes on with what a previous process did not finish.
 func (db *DB) resumeBackfills() {
@@ -56,8 +60,8 @@ func (db *DB) backfill(t *table) error {
 		if err != nil {
 			return err
 		}
-		for _, key := range keys {
-			if err := db.fillItem(t, key); err != nil {
+		for part := range slices.Chunk(keys, backfillCommit) {
+			if err := db.fillItems(t, part); err != nil {
 				return err
 			}
 		}
@@ -82,9 +86,9 @@ func (db *DB) itemKeys(from, end []byte) (keys [][]byte, next []byte, err error)
 	return keys, nil, it.Error()
 }
 
-// fillItem makes the derived rows of one item. An item whose attributes cannot be index keys has none.
-func (db *DB) fillItem(t *table, key []byte) error {
-	c := db.newCommit(1)
+// fillItems makes the derived rows of some items in one commit. An item whose attributes cannot be index keys has none.
+func (db *DB) fillItems(t *table, keys [][]byte) error {
+	c := db.newCommit(0)
 	t.gate.RLock()
 	s := t.schema.Load()
 	if s == nil {
@@ -92,10 +96,14 @@ func (db *DB) fillItem(t *table, key []byte) error {
 		return c.abandon(errStopped)
 	}
 	c.entered = append(c.entered, s)
-	c.wanted = append(c.wanted, stripe.Of(key))
+	for _, key := range keys {
+		c.wanted = append(c.wanted, stripe.Of(key))
+	}
 	c.lock()
-	if err := c.fill(s, key); err != nil {
-		return c.abandon(err)
+	for _, key := range keys {
+		if err := c.fill(s, key); err != nil {
+			return c.abandon(err)
+		}
 	}
 	c.unsynced = true
 	return c.finish()

@@ -21,6 +21,7 @@ type commit struct {
 	buf      []byte
 	records  []pendingRecord
 	rolls    []shardSlot // shards to close
+	before   []shardBefore
 	changes  []change
 	wanted   []uint32 // stripes to be taken
 	locked   []uint32 // stripes held
@@ -45,6 +46,12 @@ type pendingRecord struct {
 type shardSlot struct {
 	stream *stream
 	slot   int
+}
+
+// shardBefore is an open shard as it was before a commit added to it.
+type shardBefore struct {
+	open *openShard
+	was  openShard
 }
 
 // newCommit returns an empty commit for up to so many changes. Whoever takes it gives it back with abandon, or with publish and await.
@@ -99,7 +106,8 @@ func (c *commit) release() {
 	c.wanted = c.wanted[:0]
 	clear(c.records)
 	clear(c.changes)
-	c.records, c.rolls, c.changes = c.records[:0], c.rolls[:0], c.changes[:0]
+	clear(c.before)
+	c.records, c.rolls, c.changes, c.before = c.records[:0], c.rolls[:0], c.changes[:0], c.before[:0]
 	c.unsynced, c.unsaved, c.failed = false, false, nil
 	if c.buf = c.buf[:0]; cap(c.buf) > maxKeptBuffer {
 		c.buf = nil
@@ -121,13 +129,18 @@ func (c *commit) abandon(err error) error {
 	return err
 }
 
-// publish applies the commit and lets go of the locks. The caller must await it.
+// publish applies the commit, counts the tables' items and lets go of the locks. The caller must await it.
 func (c *commit) publish() {
 	if !c.batch.Empty() || c.ordered() {
 		if c.unsaved = c.db.durable() && !c.unsynced; c.unsaved {
 			c.db.unsaved.Add(1)
 		}
 		c.failed = c.apply()
+	}
+	for i := range c.changes {
+		if c.failed == nil {
+			c.changes[i].countItem()
+		}
 	}
 	c.unlock()
 }
@@ -180,11 +193,16 @@ func (c *commit) apply() error {
 	db := c.db
 	db.order.Lock()
 	defer db.order.Unlock()
+	seq, reserved := db.seq, db.reserved
 	rolled, err := c.number()
-	if err != nil {
-		return err
+	if err == nil {
+		err = c.hand()
 	}
-	if err := c.hand(); err != nil {
+	if err != nil { // nothing was written: the numbers and the shards are as they were
+		db.seq, db.reserved = seq, reserved
+		for _, b := range slices.Backward(c.before) {
+			*b.open = b.was
+		}
 		return err
 	}
 	db.applied.Store(db.seq)
@@ -218,6 +236,9 @@ func (c *commit) number() (rolled map[*stream]*catalog.Stream, err error) {
 			}
 		}
 		open := &r.stream.open[r.slot]
+		if db.o.RollEvery > 0 {
+			c.before = append(c.before, shardBefore{open, *open})
+		}
 		op := c.batch.SetDeferred(row.RecordKeyLen, len(r.value))
 		row.PutRecordKey(op.Key, r.stream.id, open.id, db.seq)
 		copy(op.Value, r.value)
@@ -248,6 +269,7 @@ func (c *commit) roll(rolled map[*stream]*catalog.Stream, st *stream, slot int) 
 	if d == nil {
 		d = st.desc.Load()
 	}
+	c.before = append(c.before, shardBefore{&st.open[slot], st.open[slot]})
 	child := d.NextID
 	d = d.Rolled(slot, c.db.seq, c.now)
 	rolled[st] = d
@@ -261,6 +283,11 @@ func (db *DB) settle() error {
 	if !db.durable() || db.unsaved.Load() == 0 {
 		return nil
 	}
+	return db.syncLog()
+}
+
+// syncLog returns when everything that was committed before is on disk.
+func (db *DB) syncLog() error {
 	if err := db.store.LogData([]byte{0}, pebble.Sync); err != nil {
 		return fmt.Errorf("engine: commit: %w", err)
 	}

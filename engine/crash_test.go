@@ -163,9 +163,24 @@ func checkCrash(t *testing.T, db *engine.DB, r *crashRun, acked [crashWriters]in
 		indexed[keyOf(it)] = it
 	}
 	sameItems(t, "index", indexed, counters)
+	awaitCount(t, db, "crash", len(items))
 	sameItems(t, "stream replayed", replay(t, db, "crash"), items)
 	checkClean(t, db)
 	return values
+}
+
+// awaitCount returns when a table, after a crash, tells how many items it has.
+func awaitCount(t *testing.T, db *engine.DB, table string, want int) {
+	t.Helper()
+	for begin := time.Now(); ; {
+		out := must[*dynamodb.DescribeTableOutput](t)(db.DescribeTable(context.Background(), &dynamodb.DescribeTableInput{TableName: &table}))
+		if int(*out.Table.ItemCount) == want {
+			return
+		}
+		if time.Since(begin) > 10*time.Second {
+			t.Fatalf("%s tells %d items, there are %d", table, *out.Table.ItemCount, want)
+		}
+	}
 }
 
 // TestDuplicateIsDurable crashes right after a put was refused because the item is there: so it must be there.

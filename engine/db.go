@@ -60,10 +60,11 @@ type DB struct {
 	unsaved atomic.Int64  // commits that readers may see and that are not on disk yet
 
 	postponed postponing
+	counting  atomic.Bool // items are counted again, after a crash
 
 	closing context.CancelFunc
 	closed  atomic.Bool
-	work    sync.WaitGroup // upkeep and backfills
+	work    sync.WaitGroup // upkeep, backfills and counting
 	backup  sync.Mutex     // held while a backup is made
 	ctx     context.Context
 }
@@ -111,6 +112,9 @@ func open(dir string, o Options, memory bool) (*DB, error) {
 	if err := db.load(); err != nil {
 		return nil, errors.Join(fmt.Errorf("engine: open %s: %w", dir, err), store.Close())
 	}
+	if err := db.markOpen(); err != nil {
+		return nil, errors.Join(fmt.Errorf("engine: open %s: %w", dir, err), store.Close())
+	}
 	db.resumeBackfills()
 	db.startUpkeep()
 	return db, nil
@@ -124,7 +128,7 @@ func (db *DB) Close() error {
 	}
 	db.closing()
 	db.work.Wait()
-	if err := db.saveCounts(); err != nil {
+	if err := db.saveCounts(true); err != nil {
 		return errors.Join(err, db.store.Close())
 	}
 	if err := db.store.Close(); err != nil {

@@ -16,7 +16,8 @@ import (
 	"github.com/onefold/onefold/engine/internal/row"
 )
 
-// DescribeTable returns what a table is. Its counts are exact while the process runs and may lag after a crash.
+// DescribeTable returns what a table is. After a crash its counts lag
+// until all items have been counted again in the background.
 func (db *DB) DescribeTable(ctx context.Context, in *dynamodb.DescribeTableInput, _ ...func(*dynamodb.Options)) (*dynamodb.DescribeTableOutput, error) {
 	if err := db.begin(ctx); err != nil {
 		return nil, err
@@ -125,42 +126,5 @@ func (db *DB) closeStream(batch *pebble.Batch, d *catalog.Table) error {
 	}
 	st.desc.Store(ended)
 	d.Stream = 0
-	return nil
-}
-
-// countKey is where a table's number of items and their bytes are noted, 8 bytes each.
-func countKey(table uint32) []byte {
-	return binary.BigEndian.AppendUint32([]byte{row.SpaceMeta, 'c'}, table)
-}
-
-// saveCounts notes the counts of all tables. They are kept for information alone.
-func (db *DB) saveCounts() (err error) {
-	batch := db.store.NewBatch()
-	defer func() { err = joinClose(err, batch) }()
-	for _, t := range *db.tables.Load() {
-		s := t.schema.Load()
-		if s == nil {
-			continue
-		}
-		v := binary.BigEndian.AppendUint64(nil, uint64(t.items.Load()))
-		v = binary.BigEndian.AppendUint64(v, uint64(t.bytes.Load()))
-		if err := batch.Set(countKey(s.desc.ID), v, nil); err != nil {
-			return err
-		}
-	}
-	return batch.Commit(pebble.NoSync)
-}
-
-func (db *DB) loadCounts() error {
-	for _, t := range *db.tables.Load() {
-		v, err := db.read(countKey(t.schema.Load().desc.ID))
-		if err != nil {
-			return err
-		}
-		if len(v) == 16 {
-			t.items.Store(int64(binary.BigEndian.Uint64(v)))
-			t.bytes.Store(int64(binary.BigEndian.Uint64(v[8:])))
-		}
-	}
 	return nil
 }

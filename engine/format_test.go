@@ -528,6 +528,8 @@ func spellCounter(k, v *spelled) error {
 	switch name := k.take(1, "name")[0]; name {
 	case 'f':
 		v.take(1, "format version")
+	case 'o':
+		v.take(1, "open")
 	case 's':
 		v.u64("sequence numbers below")
 	case 't':

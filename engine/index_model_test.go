@@ -184,7 +184,7 @@ func (x indexModel) check(m *model, items map[string]item) {
 		got[keyOf(it)] = it
 	}
 	sameItems(m.t, "index "+x.name, got, entries)
-	for range 5 {
+	for range 2 {
 		x.checkQuery(m, x.random(m.rng), entries)
 	}
 }

@@ -153,7 +153,7 @@ func (pc *puttingCommit) putOne(a *action) (refused, failed error) {
 	changes, rows := len(pc.changes), pc.batch.Count()
 	if _, err := pc.perform(a); err != nil {
 		pc.changes = pc.changes[:changes]
-		if pc.batch.Count() != rows || dynamo.Code(err) == "" {
+		if pc.batch.Count() != rows {
 			return nil, err
 		}
 		return err, nil

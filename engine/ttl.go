@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"time"
 
@@ -99,26 +100,32 @@ func (db *DB) expireTable(ctx context.Context, t *table) (int, error) {
 	}
 }
 
-// expireChunk deletes the items of a chunk of expiry rows; each in a commit of its own, the last of which is awaited.
-func (db *DB) expireChunk(ctx context.Context, t *table, keys [][]byte) (int, error) {
-	total := 0
-	for i, key := range keys {
-		if err := ctx.Err(); err != nil {
-			return total, err
+// expireChunk deletes the items of a chunk of expiry rows, each in a commit of its own, and waits for them together.
+func (db *DB) expireChunk(ctx context.Context, t *table, keys [][]byte) (total int, err error) {
+	if db.durable() {
+		db.unsaved.Add(1)
+		defer db.unsaved.Add(-1)
+	}
+	for _, key := range keys {
+		var done bool
+		if err = ctx.Err(); err == nil {
+			done, err = db.expireItem(t, key)
 		}
-		done, err := db.expireItem(t, key, i == len(keys)-1)
 		if err != nil {
-			return total, err
+			break
 		}
 		if done {
 			total++
 		}
 	}
-	return total, nil
+	if total > 0 && db.durable() {
+		err = errors.Join(err, db.syncLog())
+	}
+	return total, err
 }
 
-// expireItem deletes the item of an expiry row unless it has got another expiry since.
-func (db *DB) expireItem(t *table, expiry []byte, sync bool) (bool, error) {
+// expireItem deletes the item of an expiry row unless it has got another expiry since. It does not wait for the disk.
+func (db *DB) expireItem(t *table, expiry []byte) (bool, error) {
 	at := int64(binary.BigEndian.Uint64(expiry[5:]))
 	c := db.newCommit(1)
 	t.gate.RLock()
@@ -147,12 +154,8 @@ func (db *DB) expireItem(t *table, expiry []byte, sync bool) (bool, error) {
 	if err := c.stage(ch); err != nil {
 		return false, c.abandon(err)
 	}
-	c.unsynced = !sync
-	c.publish()
-	if c.failed == nil {
-		ch.countItem()
-	}
-	return true, c.await()
+	c.unsynced = true
+	return true, c.finish()
 }
 
 // dropStale removes an expiry row that no item stands behind.
@@ -204,5 +207,5 @@ func (db *DB) upkeep(ctx context.Context) error {
 			return err
 		}
 	}
-	return db.saveCounts()
+	return db.saveCounts(false)
 }

@@ -87,6 +87,7 @@ func (c *checker) checkMeta() error {
 			c.nextSeq = binary.BigEndian.Uint64(value)
 		case bytes.Equal(key, row.KeyIDs) && len(value) == 8:
 			c.nextID = binary.BigEndian.Uint64(value)
+		case bytes.Equal(key, row.KeyOpen) && len(value) == 1:
 		case len(key) == countKeyLen && key[1] == 'c' && len(value) == 16:
 		default:
 			c.find(Catalog, nil, "", hex(key), "a counter has %d bytes, or there is none of this name", len(value))

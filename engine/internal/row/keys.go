@@ -21,6 +21,7 @@ var (
 	KeyFormat   = []byte{SpaceMeta, 'f'} // format version, one byte
 	KeySequence = []byte{SpaceMeta, 's'} // stream sequence numbers below this one may have been used
 	KeyIDs      = []byte{SpaceMeta, 't'} // table, index and stream ids below this one have been used
+	KeyOpen     = []byte{SpaceMeta, 'o'} // the store is open, or its process ended without closing it; one byte
 )
 
 // TableKey is the key of a table's descriptor.

@@ -6,12 +6,22 @@ SEEDS    ?= 10000
 FUZZTIME ?= 30s
 
 .DEFAULT_GOAL := build
-.PHONY: build test dynalite check race fuzz simulate bench demo clean
+.PHONY: build web test dynalite check race fuzz simulate bench demo clean
 
-build: ## build bin/onefold, static
+build: web ## build bin/onefold, static
 	CGO_ENABLED=0 $(GO) build -trimpath -o bin/onefold ./cmd/onefold
 
-test: check dynalite ## everything that CI runs: lint, then every test
+web: server/tracker/dist/onefold.js ## build what browsers run, to be embedded
+
+server/tracker/node_modules/.package-lock.json: server/tracker/package-lock.json
+	@command -v npm >/dev/null || { echo "npm is missing: install Node.js 20 or newer, with npm; it builds what browsers run" >&2; exit 1; }
+	npm ci --prefix server/tracker --no-audit --no-fund
+	@touch $@
+
+server/tracker/dist/onefold.js: server/tracker/node_modules/.package-lock.json $(wildcard server/tracker/src/*.js)
+	npm run --prefix server/tracker build
+
+test: web check dynalite ## everything that CI runs: lint, then every test
 	ONEFOLD_TEST_DYNALITE=1 $(GO) test -timeout 20m $(PACKAGES)
 
 dynalite: dynamo/dynamotest/dynalite/node_modules/.package-lock.json ## install the other implementation that the suite is run against

@@ -46,8 +46,10 @@ var policy = map[string][]string{
 
 	"analytics/internal": {"vocabulary", "analytics/internal/...", "internal/..."},
 
-	"server": {"vocabulary", "dynamo", "table", "fold", "analytics", "internal/...", "github.com/danielgtaylor/huma/v2/...",
+	"server": {"vocabulary", "dynamo", "table", "fold", "analytics", "internal/...", "server/tracker", "github.com/danielgtaylor/huma/v2/...",
 		"github.com/prometheus/client_golang/...", "golang.org/x/time/rate", "golang.org/x/sync/..."},
+
+	"server/tracker": {},
 
 	"internal/accesslog": {"github.com/klauspost/compress/..."},
 	"internal/useragent": {"github.com/hashicorp/golang-lru/v2/..."},

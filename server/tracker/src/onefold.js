@@ -1,0 +1,173 @@
+// The tracker: page views, engagement and custom events, sent once each. It keeps nothing in the browser: no cookie, no
+// storage. docs/guides/tracker.md says what it sends and which attributes of its <script> change that.
+//
+// Every event has an id made here, when it happened. So whatever is sent twice, because an answer was lost or a page was
+// closed in the middle, is counted once.
+(() => {
+  const script = document.currentScript
+  if (!script || (window.onefold && window.onefold.v)) return // a page that has it twice counts once
+
+  const data = script.dataset
+  const api = data.api || new URL(script.src).origin + '/api/event'
+  const respect = data.respect || ''
+  const maxWaiting = 30
+  const waiting = [] // events that failed once
+  let page = '' // the page that counts now; '' before the first
+  let user
+  let ignored = (/dnt/.test(respect) && navigator.doNotTrack == '1') || (/gpc/.test(respect) && navigator.globalPrivacyControl)
+
+  // One's own visits are left out after opening any page with ?onefold=ignore, until ?onefold=count.
+  try {
+    const wish = new URLSearchParams(location.search).get('onefold')
+    if (wish == 'ignore') localStorage.onefold_ignore = 1
+    if (wish == 'count') delete localStorage.onefold_ignore
+    ignored ||= localStorage.onefold_ignore
+  } catch {} // a browser that refuses storage keeps no wish
+
+  // A ULID: 48 bits of time and 80 random ones, in Crockford's base 32.
+  const ulid = () => {
+    const digits = '0123456789ABCDEFGHJKMNPQRSTVWXYZ'
+    let id = ''
+    for (let t = Date.now(), i = 10; i--; t = Math.floor(t / 32)) id = digits[t % 32] + id
+    for (const b of crypto.getRandomValues(new Uint8Array(16))) id += digits[b & 31]
+    return id
+  }
+
+  // Text is all that a page may send to another origin without asking first.
+  const post = (body, last) =>
+    fetch(api, { method: 'POST', body, keepalive: true, credentials: 'omit' }).then(
+      answer => (answer.status < 500 && answer.status != 429) || retry(body, last),
+      () => retry(body, last),
+    )
+  const retry = (body, last) => {
+    if (last || waiting.length >= maxWaiting) return
+    waiting.push(body)
+    setTimeout(flush, 4000)
+  }
+  const flush = () => waiting.splice(0).map(body => post(body, 1))
+
+  // What is sent while the page goes away has nobody left to try again.
+  let leaving
+  const send = event => {
+    if (ignored) return
+    const body = JSON.stringify({
+      site: data.site,
+      id: ulid(),
+      url: page,
+      screen: screen.width + 'x' + screen.height,
+      language: navigator.language,
+      userId: user,
+      ...event,
+    })
+    if (!leaving || !navigator.sendBeacon || !navigator.sendBeacon(api, body)) post(body, leaving)
+  }
+
+  const address = () => {
+    const { origin, protocol, pathname, search, hash } = location
+    const route = data.hash == null ? '' : hash.replace(/^#!?\/?|\?.*/g, '')
+    return (origin == 'null' ? protocol + '//' : origin) + (route ? pathname.replace(/\/?$/, '/') + route : pathname) + search
+  }
+  const path = url => url.split('?')[0]
+
+  // Engaged time runs while the page is in front. What ran since the last report is sent when the page is left or hidden.
+  let engaged = 0
+  let since = 0
+  let depth = 0
+  let told = 0
+  const now = () => performance.now()
+  const clock = run => {
+    if (since) engaged += now() - since
+    since = run ? now() : 0
+  }
+  const attention = () => clock(!document.hidden && document.hasFocus())
+  const scrolled = () => {
+    const { scrollHeight } = document.documentElement
+    depth = Math.max(depth, Math.min(100, Math.round(((scrollY + innerHeight) / scrollHeight) * 100)) || 0)
+  }
+  const report = () => {
+    clock(since)
+    const engagedMs = Math.round(engaged)
+    if (!page || (engagedMs < 50 && depth <= told)) return
+    send({ name: 'engagement', engagedMs, scroll: depth })
+    engaged = 0
+    told = depth
+  }
+
+  const view = again => {
+    const url = address()
+    if (!again && path(url) == path(page)) return
+    report()
+    const referrer = page || again ? undefined : document.referrer
+    page = url
+    engaged = depth = told = 0
+    attention()
+    scrolled()
+    send({ referrer })
+  }
+  const leave = () => {
+    leaving = 1
+    report()
+    for (const body of waiting.splice(0)) navigator.sendBeacon(api, body)
+    clock()
+  }
+
+  const onefold = (name, more = {}) => {
+    if (name == 'identify') user = more.id || more || undefined
+    else if (!page) queued.push([name, more])
+    else if (name == 'pageview') view(1)
+    else send({ name, props: more.props, revenue: more.revenue == null ? undefined : more.revenue + '', ...more.fields })
+  }
+  onefold.v = 1
+  const queued = (window.onefold && window.onefold.q) || []
+  window.onefold = onefold
+
+  const on = (target, type, listener) => target.addEventListener(type, listener, true)
+  const start = () => {
+    if (page || document.hidden) return
+    view(1)
+    if (data[404] != null) onefold('404', { props: { path: location.pathname } })
+    for (const call of queued) onefold(...call)
+    for (const method of ['pushState', 'replaceState']) {
+      const original = history[method]
+      history[method] = function () {
+        original.apply(this, arguments)
+        view()
+      }
+    }
+    on(window, 'popstate', () => view())
+    on(window, 'hashchange', () => view())
+  }
+
+  on(document, 'visibilitychange', () => {
+    leaving = document.hidden
+    if (leaving) leave()
+    else attention()
+    start() // a page that was prepared in the background counts when it is seen
+  })
+  on(window, 'pagehide', leave)
+  on(window, 'pageshow', event => {
+    leaving = 0
+    if (event.persisted) view(1) // back from the cache: nobody loaded it, somebody sees it
+  })
+  on(window, 'focus', attention)
+  on(window, 'blur', attention)
+  on(window, 'scroll', scrolled)
+
+  const clicked = event => {
+    const link = event.button < 2 && event.target.closest && event.target.closest('a[href]')
+    if (!link || !/^http/.test(link.protocol)) return
+    const url = (link.origin + link.pathname).slice(0, 500)
+    const file = link.hasAttribute('download') || /\.(pdf|zip|gz|tgz|7z|rar|dmg|pkg|exe|msi|deb|rpm|apk|iso|csv|xlsx?|docx?|pptx?|mp[34]|avi|mov|epub)$/i.test(link.pathname)
+    if (file) onefold('download', { props: { url } })
+    else if (link.host != location.host) onefold('outbound', { props: { url } })
+  }
+  on(document, 'click', clicked)
+  on(document, 'auxclick', clicked)
+
+  start()
+  if (data.vitals != null && !ignored) {
+    const more = document.createElement('script')
+    more.src = script.src.replace(/(\.js)?(\?.*)?$/, '.vitals.js')
+    document.head.append(more)
+  }
+})()

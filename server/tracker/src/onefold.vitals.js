@@ -1,0 +1,48 @@
+// Web vitals of the page that was loaded, told once, when it is first hidden or left: largest contentful paint and
+// interaction to next paint in milliseconds, cumulative layout shift as it is. Definitions: https://web.dev/articles/vitals
+(() => {
+  let lcp
+  let cls = 0
+  let told
+  const durations = new Map() // of interactions, by id
+  const observe = (type, see, options) => {
+    try {
+      new PerformanceObserver(list => list.getEntries().map(see)).observe({ type, buffered: true, ...options })
+    } catch {} // a browser without this measure has no value
+  }
+
+  observe('largest-contentful-paint', entry => (lcp = Math.round(entry.startTime)))
+
+  // Shifts less than a second apart, in at most five, are one; the worst counts.
+  let shift = 0
+  let first = 0
+  let last = 0
+  observe('layout-shift', entry => {
+    if (entry.hadRecentInput) return
+    if (entry.startTime - last > 1000 || entry.startTime - first > 5000) {
+      shift = 0
+      first = entry.startTime
+    }
+    last = entry.startTime
+    shift += entry.value
+    cls = Math.max(cls, shift)
+  })
+
+  observe('event', entry => {
+    if (!entry.interactionId) return
+    durations.set(entry.interactionId, Math.max(durations.get(entry.interactionId) || 0, entry.duration))
+  }, { durationThreshold: 40 })
+  // Of many interactions the worst is left out for every fifty.
+  const inp = () => {
+    const sorted = [...durations.values()].sort((a, b) => b - a)
+    return sorted[Math.min(sorted.length - 1, Math.floor((performance.interactionCount || sorted.length) / 50))]
+  }
+
+  const tell = () => {
+    if (told || !window.onefold) return
+    told = 1
+    window.onefold('vitals', { fields: { lcp, inp: inp(), cls: Math.round(cls * 1e4) / 1e4 } })
+  }
+  addEventListener('visibilitychange', () => document.hidden && tell(), true)
+  addEventListener('pagehide', tell, true)
+})()

@@ -1,0 +1,74 @@
+package tracker
+
+import (
+	"compress/gzip"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+)
+
+// maxZipped is what a page may have to load, in bytes on the wire.
+const maxZipped = 2048
+
+func TestTheTrackerIsSmall(t *testing.T) {
+	for _, name := range []string{Main, Vitals} {
+		s, err := Load(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !s.Built {
+			t.Skipf("%s is not built: run `make web`, which needs Node.js 20 or newer", name)
+		}
+		if len(s.Zipped) > maxZipped {
+			t.Errorf("%s has %d bytes gzipped, at most %d are allowed", name, len(s.Zipped), maxZipped)
+		}
+		t.Logf("%s: %d bytes, %d gzipped", name, len(s.Text), len(s.Zipped))
+	}
+}
+
+func TestAScriptIsServed(t *testing.T) {
+	s, err := Load(Main)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ask := func(headers ...string) *http.Response {
+		r := httptest.NewRequest(http.MethodGet, "/js/onefold.js", nil)
+		for i := 0; i < len(headers); i += 2 {
+			r.Header.Set(headers[i], headers[i+1])
+		}
+		w := httptest.NewRecorder()
+		s.ServeHTTP(w, r)
+		return w.Result()
+	}
+	plain := ask("Accept-Encoding", "br, gzip;q=0")
+	if body := read(t, plain.Body); body != string(s.Text) || plain.Header.Get("Content-Encoding") != "" {
+		t.Errorf("%d bytes, %q", len(body), plain.Header.Get("Content-Encoding"))
+	}
+	zipped := ask("Accept-Encoding", "br, gzip")
+	unzipped, err := gzip.NewReader(zipped.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if body := read(t, unzipped); body != string(s.Text) {
+		t.Errorf("%d bytes unzipped", len(body))
+	}
+	if again := ask("Accept-Encoding", "gzip", "If-None-Match", zipped.Header.Get("ETag")); again.StatusCode != http.StatusNotModified || again.Header.Get("Content-Encoding") != "" {
+		t.Errorf("asked again: %d", again.StatusCode)
+	}
+	if plain.Header.Get("ETag") == zipped.Header.Get("ETag") {
+		t.Error("two representations have one tag")
+	}
+	if _, err := Load("../tracker.go"); err == nil {
+		t.Error("another file was loaded")
+	}
+}
+
+func read(t *testing.T, r io.Reader) string {
+	t.Helper()
+	body, err := io.ReadAll(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(body)
+}

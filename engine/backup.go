@@ -43,6 +43,11 @@ const backupFolder = "backup.tmp"
 // database's own file system the larger files are hard links, which cost nothing until the database has replaced them.
 // progress may be nil.
 func (db *DB) Backup(ctx context.Context, dir string, progress BackupProgress) (*BackupManifest, error) {
+	ctx, done, err := db.operate(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
 	fs := db.o.FS
 	if db.memory {
 		fs = vfs.Default
@@ -51,7 +56,7 @@ func (db *DB) Backup(ctx context.Context, dir string, progress BackupProgress) (
 		if db.memory {
 			return db.copyOut(ctx, fs, dir, progress)
 		}
-		m, err := db.checkpoint(ctx, dir)
+		m, err := db.checkpoint(dir)
 		if err != nil {
 			return nil, err
 		}
@@ -65,7 +70,7 @@ func (db *DB) Backup(ctx context.Context, dir string, progress BackupProgress) (
 
 // copyOut is a backup to another file system than the database's own.
 func (db *DB) copyOut(ctx context.Context, fs vfs.FS, dir string, progress BackupProgress) (m *BackupManifest, err error) {
-	err = db.withCheckpoint(ctx, func(from string, of BackupManifest) error {
+	err = db.withCheckpoint(func(from string, of BackupManifest) error {
 		if _, err := backup.Seal(ctx, db.o.FS, from, of, nil); err != nil {
 			return err
 		}
@@ -80,7 +85,12 @@ func (db *DB) copyOut(ctx context.Context, fs vfs.FS, dir string, progress Backu
 
 // BackupTo writes a backup as a tar stream, while the database is in use; see Backup. progress may be nil.
 func (db *DB) BackupTo(ctx context.Context, w io.Writer, progress BackupProgress) (m *BackupManifest, err error) {
-	err = db.withCheckpoint(ctx, func(dir string, of BackupManifest) error {
+	ctx, done, err := db.operate(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	err = db.withCheckpoint(func(dir string, of BackupManifest) error {
 		m, err = backup.WriteTar(ctx, w, db.o.FS, dir, of, progress)
 		return err
 	})
@@ -91,7 +101,7 @@ func (db *DB) BackupTo(ctx context.Context, w io.Writer, progress BackupProgress
 }
 
 // withCheckpoint calls fn with a checkpoint that is removed afterwards.
-func (db *DB) withCheckpoint(ctx context.Context, fn func(dir string, m BackupManifest) error) (err error) {
+func (db *DB) withCheckpoint(fn func(dir string, m BackupManifest) error) (err error) {
 	if !db.backup.TryLock() {
 		return ErrBackupRunning
 	}
@@ -101,7 +111,7 @@ func (db *DB) withCheckpoint(ctx context.Context, fn func(dir string, m BackupMa
 		return err
 	}
 	defer func() { err = errors.Join(err, db.o.FS.RemoveAll(dir)) }()
-	m, err := db.checkpoint(ctx, dir)
+	m, err := db.checkpoint(dir)
 	if err != nil {
 		return err
 	}
@@ -109,10 +119,7 @@ func (db *DB) withCheckpoint(ctx context.Context, fn func(dir string, m BackupMa
 }
 
 // checkpoint puts the files of the database as it is now into a new directory.
-func (db *DB) checkpoint(ctx context.Context, dir string) (*BackupManifest, error) {
-	if err := db.begin(ctx); err != nil {
-		return nil, err
-	}
+func (db *DB) checkpoint(dir string) (*BackupManifest, error) {
 	if db.memory { // there is no log
 		if err := db.store.Flush(); err != nil {
 			return nil, err

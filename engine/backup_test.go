@@ -156,3 +156,34 @@ var errFull = errors.New("full")
 type failing struct{}
 
 func (failing) Write([]byte) (int, error) { return 0, errFull }
+
+// TestCloseEndsBackup closes a database in the middle of a backup: Close waits for it, and it ends early or well.
+func TestCloseEndsBackup(t *testing.T) {
+	db, r := busy(t, t.TempDir())
+	r.end(t)
+	closed := make(chan error, 1)
+	begun := false
+	_, err := db.BackupTo(context.Background(), writes(func() {
+		if !begun {
+			begun = true
+			go func() { closed <- db.Close() }()
+		}
+	}), nil)
+	if err != nil && !errors.Is(err, context.Canceled) {
+		t.Errorf("the backup: %v", err)
+	}
+	if err := <-closed; err != nil {
+		t.Errorf("the close: %v", err)
+	}
+	if _, err := db.Check(context.Background(), func(engine.Finding) {}); !errors.Is(err, engine.ErrClosed) {
+		t.Errorf("a check after it: %v", err)
+	}
+}
+
+// writes is a writer that calls a function and swallows what is written.
+type writes func()
+
+func (w writes) Write(b []byte) (int, error) {
+	w()
+	return len(b), nil
+}

@@ -22,9 +22,11 @@ type (
 // takes about one pass over all rows and a lookup for each index entry. Streams are compared with the items for the
 // 1,048,576 items of each open shard that changed last. The error is for what could not be read at all, or ctx's.
 func (db *DB) Check(ctx context.Context, report func(Finding)) (_ CheckSummary, err error) {
-	if err := db.begin(ctx); err != nil {
+	ctx, done, err := db.operate(ctx)
+	if err != nil {
 		return CheckSummary{}, err
 	}
+	defer done()
 	before := db.counted()
 	snap := db.store.NewSnapshot()
 	defer func() { err = errors.Join(err, snap.Close()) }()

@@ -123,7 +123,10 @@ func open(dir string, o Options, memory bool) (*DB, error) {
 // Close stops the background work, waits for it and closes the store. Requests after it are answered with ErrClosed;
 // those under way must have returned.
 func (db *DB) Close() error {
-	if db.closed.Swap(true) {
+	db.control.Lock()
+	closed := db.closed.Swap(true)
+	db.control.Unlock()
+	if closed {
 		return ErrClosed
 	}
 	db.closing()
@@ -135,6 +138,19 @@ func (db *DB) Close() error {
 		return fmt.Errorf("engine: close: %w", err)
 	}
 	return nil
+}
+
+// operate begins what may take long, such as a backup: Close ends it and waits for it. Whoever calls it calls done.
+func (db *DB) operate(ctx context.Context) (_ context.Context, done func(), err error) {
+	db.control.Lock()
+	defer db.control.Unlock()
+	if err := db.begin(ctx); err != nil {
+		return nil, nil, err
+	}
+	db.work.Add(1)
+	ctx, cancel := context.WithCancel(ctx)
+	stop := context.AfterFunc(db.ctx, cancel)
+	return ctx, func() { stop(); cancel(); db.work.Done() }, nil
 }
 
 // load reads the descriptors and counters, or writes them into an empty store.

@@ -21,9 +21,11 @@ type (
 // takes as long as reading does. Without, rows and bytes of tables are those that DescribeTable tells, those of the rest
 // are -1, and it takes no time.
 func (db *DB) Sizes(ctx context.Context, count bool) (_ *Sizes, err error) {
-	if err := db.begin(ctx); err != nil {
+	ctx, done, err := db.operate(ctx)
+	if err != nil {
 		return nil, err
 	}
+	defer done()
 	told := db.counted()
 	snap := db.store.NewSnapshot()
 	defer func() { err = errors.Join(err, snap.Close()) }()
@@ -46,9 +48,11 @@ func (db *DB) DiskBytes() int64 { return int64(db.store.Metrics().DiskSpaceUsage
 // is slower meanwhile, and up to twice its size. It is never necessary: compactions go on by themselves as rows are
 // written.
 func (db *DB) Compact(ctx context.Context) error {
-	if err := db.begin(ctx); err != nil {
+	ctx, done, err := db.operate(ctx)
+	if err != nil {
 		return err
 	}
+	defer done()
 	if err := db.store.Compact(ctx, []byte{0}, []byte{0xff}, true); err != nil {
 		return fmt.Errorf("engine: compact: %w", err)
 	}

@@ -230,3 +230,28 @@ func TestFill(t *testing.T) {
 		}
 	}
 }
+
+// FuzzExtract reads any bytes as a backup: they are refused, or are whole.
+func FuzzExtract(f *testing.F) {
+	var b bytes.Buffer
+	fs := vfs.NewMem()
+	if err := fs.MkdirAll("from", 0o700); err != nil {
+		f.Fatal(err)
+	}
+	if _, err := backup.WriteTar(context.Background(), &b, fs, "from", taken, nil); err != nil {
+		f.Fatal(err)
+	}
+	f.Add(b.Bytes())
+	f.Add([]byte{})
+	f.Fuzz(func(t *testing.T, b []byte) {
+		fs := vfs.NewMem()
+		m, err := backup.Extract(context.Background(), bytes.NewReader(b), fs, "to", nil)
+		if err != nil {
+			return
+		}
+		names, err := fs.List("to")
+		if err != nil || len(names) != len(m.Files) {
+			t.Errorf("%d files, the manifest has %d (%v)", len(names), len(m.Files), err)
+		}
+	})
+}

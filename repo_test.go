@@ -59,6 +59,8 @@ var policy = map[string][]string{
 	"internal/sketch":    {"vocabulary"},
 	"internal/traffic":   {},
 	"internal/varint":    {},
+	"internal/exclude":   {"internal/wildcard"},
+	"internal/wildcard":  {},
 
 	"cmd": {"..."},
 }

@@ -1,6 +1,7 @@
 package engine_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/onefold/onefold/dynamo"
@@ -231,5 +233,62 @@ func mustHave(t *testing.T, fs vfs.FS, it item) {
 	}
 	if err := db.Close(); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// TestExpiryIsDurable crashes right after items were told to have expired: so they must be gone, and counted out.
+func TestExpiryIsDurable(t *testing.T) {
+	ctx, c, fs := context.Background(), newClock(), vfs.NewCrashableMem()
+	db := must[*engine.DB](t)(engine.Open("data", engine.Options{FS: fs, Clock: c.now, TTLInterval: -1}))
+	must[*dynamodb.CreateTableOutput](t)(db.CreateTable(ctx, tableInput("crash")))
+	enableTTL(t, db, "crash")
+	for i := range 300 {
+		putItem(t, db, "crash", item{"pk": str("a"), "sk": str(strconv.Itoa(i)), "ttl": seconds(c.now().Add(time.Minute))})
+	}
+	putItem(t, db, "crash", item{"pk": str("a"), "sk": str("stays")})
+	c.add(time.Hour)
+	if n, err := db.ExpireNow(ctx); n != 300 || err != nil {
+		t.Fatalf("%d items expired, %v", n, err)
+	}
+	clone := fs.CrashClone(vfs.CrashCloneCfg{})
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	db = must[*engine.DB](t)(engine.Open("data", engine.Options{FS: clone, Clock: c.now, TTLInterval: -1}))
+	if left := scanAll(t, db, "crash", ""); len(left) != 1 {
+		t.Errorf("%d items are left after a crash, want 1", len(left))
+	}
+	awaitCount(t, db, "crash", 1)
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestPutItemsPassDamage puts items of which one stands in the place of a damaged row: the others are put.
+func TestPutItemsPassDamage(t *testing.T) {
+	ctx, db := context.Background(), memory(t, engine.Options{})
+	must[*dynamodb.CreateTableOutput](t)(db.CreateTable(ctx, tableInput("table")))
+	var ins []*dynamodb.PutItemInput
+	for i := range 5 {
+		it := item{"pk": str("a"), "sk": str(strconv.Itoa(i)), "gsi1pk": str("g"), "gsi1sk": str("s")}
+		putItem(t, db, "table", it)
+		ins = append(ins, &dynamodb.PutItemInput{TableName: ptr("table"), Item: it, ConditionExpression: ptr("attribute_exists(pk)")})
+	}
+	store := engine.StoreOf(db)
+	it := must[*pebble.Iterator](t)(store.NewIter(&pebble.IterOptions{LowerBound: []byte{0x10}, UpperBound: []byte{0x11}}))
+	for ok := it.First(); ok; ok = it.Next() {
+		if bytes.Contains(it.Key(), []byte("\x203")) { // the sort key 3
+			if err := store.Set(it.Key(), []byte{1, 0xff}, pebble.NoSync); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if err := it.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for i, err := range db.PutItems(ctx, ins) {
+		if damaged := i == 3; damaged != errors.Is(err, engine.ErrCorrupt) || !damaged && err != nil {
+			t.Errorf("put %d: %v", i, err)
+		}
 	}
 }

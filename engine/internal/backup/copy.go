@@ -23,7 +23,7 @@ type copier struct {
 	buf      []byte
 }
 
-const chunk = 1 << 20
+const chunk = 256 << 10
 
 func newCopier(ctx context.Context, progress Progress, total int64) *copier {
 	if progress == nil {

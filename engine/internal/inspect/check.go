@@ -151,7 +151,7 @@ func (c *checker) checkCatalog() error {
 
 // checkUnknown looks for rows that belong to nothing.
 func (c *checker) checkUnknown() error {
-	for from := []byte{}; from != nil; {
+	for from := []byte{0}; from != nil; {
 		if !c.lookup.SeekGE(from) {
 			return c.lookup.Error()
 		}

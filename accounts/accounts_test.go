@@ -1,0 +1,442 @@
+package accounts_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"github.com/onefold/onefold/accounts"
+	"github.com/onefold/onefold/engine"
+	"github.com/onefold/onefold/table"
+)
+
+const password = "correct horse battery"
+
+// world is a store on a table in memory, with a clock that tests move.
+type world struct {
+	*testing.T
+	*accounts.Store
+	db    *engine.DB
+	table *table.Table
+	mu    sync.Mutex
+	at    time.Time
+}
+
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	w := &world{T: t, at: time.Date(2026, 5, 12, 10, 0, 0, 0, time.UTC)}
+	db, err := engine.OpenMemory(engine.Options{Clock: w.now})
+	must(t, err)
+	t.Cleanup(func() { must(t, db.Close()) })
+	must(t, accounts.Schema.Ensure(t.Context(), db, "onefold"))
+	w.db, w.table = db, table.New(db, "onefold", table.Options{Clock: w.now})
+	w.Store = accounts.New(w.table, accounts.Options{Cost: accounts.Cost{KiB: 64, Passes: 1}})
+	return w
+}
+
+func (w *world) now() time.Time {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.at
+}
+
+func (w *world) pass(d time.Duration) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.at = w.at.Add(d)
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func wantErr(t *testing.T, what string, err, want error) {
+	t.Helper()
+	if !errors.Is(err, want) {
+		t.Errorf("%s: %v, want %v", what, err, want)
+	}
+}
+
+func (w *world) user(email string, grants accounts.Grants) accounts.User {
+	w.Helper()
+	u, err := w.AddUser(w.Context(), accounts.NewUser{Email: email, Name: "A Person", Password: password, Grants: grants})
+	must(w.T, err)
+	return u
+}
+
+func TestLogIn(t *testing.T) {
+	w, ctx := newWorld(t), t.Context()
+	w.user("Ann@Example.com ", accounts.Grants{"blog": accounts.Viewer})
+	for _, c := range []struct{ email, password string }{
+		{"ann@example.com", "wrong"}, {"ann@example.com", ""}, {"bob@example.com", password}, {"", ""}, {"a#b", password},
+		{"ann@example.com", password + strings.Repeat("x", 1000)},
+	} {
+		_, _, err := w.LogIn(ctx, c.email, c.password)
+		wantErr(t, c.email, err, accounts.ErrDenied)
+	}
+	u, login, err := w.LogIn(ctx, " ANN@example.com", password)
+	must(t, err)
+	if u.Email != "ann@example.com" {
+		t.Errorf("address %q", u.Email)
+	}
+	got, _, err := w.Resume(ctx, login.Token)
+	must(t, err)
+	if got.UserID != u.UserID || got.Grants.On("blog") != accounts.Viewer || got.Grants.On("shop") != "" {
+		t.Errorf("resumed %+v", got)
+	}
+	must(t, w.LogOut(ctx, login.Token))
+	must(t, w.LogOut(ctx, login.Token))
+	for _, token := range []string{login.Token, "", "a#b", "x"} {
+		_, _, err = w.Resume(ctx, token)
+		wantErr(t, "token "+token, err, accounts.ErrDenied)
+	}
+}
+
+// TestSessionsSlide uses a session every day, and leaves another alone.
+func TestSessionsSlide(t *testing.T) {
+	w, ctx := newWorld(t), t.Context()
+	w.user("ann@example.com", nil)
+	_, used, err := w.LogIn(ctx, "ann@example.com", password)
+	must(t, err)
+	_, idle, err := w.LogIn(ctx, "ann@example.com", password)
+	must(t, err)
+	for day := 1; day < 30; day++ {
+		w.pass(24 * time.Hour)
+		if _, _, err := w.Resume(ctx, used.Token); err != nil {
+			t.Fatalf("day %d: %v", day, err)
+		}
+	}
+	_, _, err = w.Resume(ctx, idle.Token)
+	wantErr(t, "a session that was not used", err, accounts.ErrDenied)
+	w.pass(24 * time.Hour)
+	_, _, err = w.Resume(ctx, used.Token)
+	wantErr(t, "a session of thirty days", err, accounts.ErrDenied)
+}
+
+func TestSessionsEnd(t *testing.T) {
+	w, ctx := newWorld(t), t.Context()
+	u := w.user("ann@example.com", nil)
+	for name, end := range map[string]func() error{
+		"password":   func() error { return w.SetPassword(ctx, u.UserID, password) },
+		"everywhere": func() error { return w.LogOutEverywhere(ctx, u.UserID) },
+		"disabled": func() error {
+			_, err := w.UpdateUser(ctx, u.UserID, func(u *accounts.User) { u.Disabled = true })
+			return err
+		},
+	} {
+		_, err := w.UpdateUser(ctx, u.UserID, func(u *accounts.User) { u.Disabled = false })
+		must(t, err)
+		_, login, err := w.LogIn(ctx, u.Email, password)
+		must(t, err)
+		must(t, end())
+		_, err = w.UpdateUser(ctx, u.UserID, func(u *accounts.User) { u.Disabled = false })
+		must(t, err)
+		_, _, err = w.Resume(ctx, login.Token)
+		wantErr(t, name, err, accounts.ErrDenied)
+	}
+	_, login, err := w.LogIn(ctx, u.Email, password)
+	must(t, err)
+	other := w.user("bob@example.com", nil)
+	must(t, w.DeleteUser(ctx, u.UserID))
+	_, _, err = w.Resume(ctx, login.Token)
+	wantErr(t, "deleted", err, accounts.ErrDenied)
+	_, _, err = w.LogIn(ctx, u.Email, password)
+	wantErr(t, "log in when deleted", err, accounts.ErrDenied)
+	wantErr(t, "delete again", w.DeleteUser(ctx, u.UserID), table.ErrNotFound)
+	w.user(u.Email, nil) // the address is free again
+	must(t, w.DeleteUser(ctx, other.UserID))
+}
+
+func TestRefusals(t *testing.T) {
+	w, ctx := newWorld(t), t.Context()
+	good := accounts.NewUser{Email: "ann@example.com", Password: password}
+	for name, change := range map[string]func(*accounts.NewUser){
+		"no address":      func(n *accounts.NewUser) { n.Email = "" },
+		"named address":   func(n *accounts.NewUser) { n.Email = "Ann <ann@example.com>" },
+		"long address":    func(n *accounts.NewUser) { n.Email = strings.Repeat("a", 250) + "@example.com" },
+		"short password":  func(n *accounts.NewUser) { n.Password = "123456789" },
+		"long password":   func(n *accounts.NewUser) { n.Password = strings.Repeat("a", 257) },
+		"own address":     func(n *accounts.NewUser) { n.Password = "Ann@example.com" },
+		"long name":       func(n *accounts.NewUser) { n.Name = strings.Repeat("a", 101) },
+		"unknown role":    func(n *accounts.NewUser) { n.Grants = accounts.Grants{"blog": "king"} },
+		"a site with a #": func(n *accounts.NewUser) { n.Grants = accounts.Grants{"a#b": accounts.Viewer} },
+	} {
+		n := good
+		change(&n)
+		_, err := w.AddUser(ctx, n)
+		wantErr(t, name, err, accounts.ErrInvalid)
+		if err != nil && strings.Contains(err.Error(), n.Password) {
+			t.Errorf("%s: the error repeats the password", name)
+		}
+	}
+	users, err := w.Users(ctx)
+	must(t, err)
+	if len(users) != 0 {
+		t.Errorf("%d users of refused ones", len(users))
+	}
+}
+
+func TestRoles(t *testing.T) {
+	order := []accounts.Role{"", accounts.Viewer, accounts.Admin, accounts.Owner}
+	for i, a := range order {
+		for j, b := range order {
+			if want := i >= j && j > 0; a.Includes(b) != want {
+				t.Errorf("%q includes %q: want %v", a, b, want)
+			}
+		}
+	}
+	if accounts.Owner.Includes("king") || accounts.Role("king").Includes(accounts.Viewer) {
+		t.Error("an unknown role counts")
+	}
+	g := accounts.Grants{accounts.AllSites: accounts.Viewer, "blog": accounts.Owner}
+	if g.On("blog") != accounts.Owner || g.On("shop") != accounts.Viewer {
+		t.Errorf("%v", g)
+	}
+}
+
+// TestOneAddressOneAccount lets many make the same account at once.
+func TestOneAddressOneAccount(t *testing.T) {
+	w, ctx := newWorld(t), t.Context()
+	var wait sync.WaitGroup
+	errs := make([]error, 12)
+	for i := range errs {
+		wait.Go(func() {
+			email := "ann@example.com"
+			if i%2 == 1 {
+				email = "ANN@EXAMPLE.COM"
+			}
+			_, errs[i] = w.AddUser(ctx, accounts.NewUser{Email: email, Password: password})
+		})
+	}
+	wait.Wait()
+	made := 0
+	for _, err := range errs {
+		if err == nil {
+			made++
+		} else {
+			wantErr(t, "the others", err, accounts.ErrEmailTaken)
+		}
+	}
+	users, err := w.Users(ctx)
+	must(t, err)
+	if made != 1 || len(users) != 1 {
+		t.Errorf("%d succeeded, %d users", made, len(users))
+	}
+}
+
+// TestAnOwnerIsAlwaysLeft lets owners demote, disable and delete each other at once, in random order.
+func TestAnOwnerIsAlwaysLeft(t *testing.T) {
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	random := rand.New(rand.NewPCG(seed, 1))
+	for range 5 {
+		w, ctx := newWorld(t), t.Context()
+		var ids []string
+		for i := range 4 {
+			ids = append(ids, w.user(fmt.Sprintf("p%d@example.com", i), accounts.Grants{accounts.AllSites: accounts.Owner}).UserID)
+		}
+		var wait sync.WaitGroup
+		for _, id := range ids {
+			act := removal(w, random.IntN(3))
+			wait.Go(func() {
+				err := act(ctx, id)
+				if err != nil && !errors.Is(err, accounts.ErrLastOwner) && !errors.Is(err, table.ErrCondition) && !errors.Is(err, table.ErrConflict) {
+					t.Error(err)
+				}
+			})
+		}
+		wait.Wait()
+		users, err := w.Users(ctx)
+		must(t, err)
+		left := 0
+		for _, u := range users {
+			if !u.Disabled && u.Grants[accounts.AllSites] == accounts.Owner {
+				left++
+				wantErr(t, "the last", removal(w, 0)(ctx, u.UserID), accounts.ErrLastOwner)
+			}
+		}
+		if left == 0 {
+			t.Error("nobody is left to look after accounts")
+		}
+	}
+}
+
+// removal is one of the ways in which somebody stops to be an owner of all.
+func removal(w *world, way int) func(context.Context, string) error {
+	if way == 0 {
+		return w.DeleteUser
+	}
+	return func(ctx context.Context, id string) error {
+		_, err := w.UpdateUser(ctx, id, func(u *accounts.User) {
+			if way == 1 {
+				u.Disabled = true
+				return
+			}
+			u.Grants = accounts.Grants{accounts.AllSites: accounts.Admin}
+		})
+		return err
+	}
+}
+
+func TestKeys(t *testing.T) {
+	w, ctx := newWorld(t), t.Context()
+	k, token, err := w.AddKey(ctx, accounts.NewKey{Name: "CI", Site: "blog", Scope: accounts.Read})
+	must(t, err)
+	got, err := w.UseKey(ctx, token)
+	must(t, err)
+	if got.KeyID != k.KeyID || got.Site != "blog" || got.LastUsed != "2026-05-12" {
+		t.Errorf("%+v", got)
+	}
+	_, other, err := w.AddKey(ctx, accounts.NewKey{Site: accounts.AllSites, Scope: accounts.Write})
+	must(t, err)
+	mixed := token[:strings.LastIndex(token, "_")+1] + strings.SplitN(other, "_", 3)[2]
+	for _, bad := range []string{"", "ofk_", "ofk_a_b", token + "x", token[:len(token)-1], mixed, strings.ToUpper(token)} {
+		_, err := w.UseKey(ctx, bad)
+		wantErr(t, bad, err, accounts.ErrDenied)
+	}
+	must(t, w.RevokeKey(ctx, k.KeyID))
+	_, err = w.UseKey(ctx, token)
+	wantErr(t, "revoked", err, accounts.ErrDenied)
+	wantErr(t, "revoke again", w.RevokeKey(ctx, k.KeyID), table.ErrNotFound)
+	_, _, err = w.AddKey(ctx, accounts.NewKey{Site: "blog", Scope: "all"})
+	wantErr(t, "scope", err, accounts.ErrInvalid)
+	w.noSecrets(token, other)
+}
+
+func TestShares(t *testing.T) {
+	w, ctx := newWorld(t), t.Context()
+	sh, token, err := w.AddShare(ctx, accounts.NewShare{Site: "blog", Password: password, Expires: w.now().Add(3 * time.Hour), Embed: []string{"https://example.com"}})
+	must(t, err)
+	_, _, err = w.OpenShare(ctx, token, "something else")
+	wantErr(t, "wrong password", err, accounts.ErrDenied)
+	_, login, err := w.OpenShare(ctx, token, password)
+	must(t, err)
+	got, err := w.ResumeShare(ctx, login.Token)
+	must(t, err)
+	if got.Site != "blog" {
+		t.Errorf("%+v", got)
+	}
+	_, _, err = w.Resume(ctx, login.Token)
+	wantErr(t, "a share is no login", err, accounts.ErrDenied)
+	w.pass(4 * time.Hour)
+	_, err = w.ResumeShare(ctx, login.Token)
+	wantErr(t, "expired session", err, accounts.ErrDenied)
+	_, _, err = w.OpenShare(ctx, token, password)
+	wantErr(t, "expired share", err, accounts.ErrDenied)
+	_, token, err = w.AddShare(ctx, accounts.NewShare{Site: "blog"})
+	must(t, err)
+	sh, login, err = w.OpenShare(ctx, token, "")
+	must(t, err)
+	wantErr(t, "revoke from another site", w.RevokeShare(ctx, "shop", sh.ShareID), table.ErrNotFound)
+	must(t, w.RevokeShare(ctx, "blog", sh.ShareID))
+	_, err = w.ResumeShare(ctx, login.Token)
+	wantErr(t, "revoked share", err, accounts.ErrDenied)
+	for _, origin := range []string{"example.com", "https://example.com/", "https://a.com; script-src *", "https://*", "'self'", "javascript:alert(1)"} {
+		_, _, err := w.AddShare(ctx, accounts.NewShare{Site: "blog", Embed: []string{origin}})
+		wantErr(t, origin, err, accounts.ErrInvalid)
+	}
+	w.noSecrets(token, login.Token)
+}
+
+// noSecrets fails when the table holds a secret as it was given out, or a password.
+func (w *world) noSecrets(secrets ...string) {
+	w.Helper()
+	out, err := w.db.Scan(w.Context(), &dynamodb.ScanInput{TableName: aws.String("onefold")})
+	must(w.T, err)
+	var all strings.Builder
+	for _, it := range out.Items {
+		for name, value := range it {
+			fmt.Fprintf(&all, "%s=%+v ", name, value)
+		}
+	}
+	for _, s := range append(secrets, password) {
+		if strings.Contains(all.String(), s[strings.LastIndex(s, "_")+1:]) {
+			w.Errorf("the table holds a secret")
+		}
+	}
+}
+
+func TestSetUpHoldsOnce(t *testing.T) {
+	w, ctx := newWorld(t), t.Context()
+	first, err := w.SetupToken(ctx)
+	must(t, err)
+	token, err := w.SetupToken(ctx)
+	must(t, err)
+	owner := func(i int) accounts.NewUser {
+		return accounts.NewUser{Email: fmt.Sprintf("p%d@example.com", i), Password: password}
+	}
+	for _, bad := range []string{"", "x", first} {
+		_, err := w.SetUp(ctx, bad, owner(0))
+		wantErr(t, "a link that does not hold", err, accounts.ErrSetUp)
+	}
+	errs := make([]error, 6)
+	var wait sync.WaitGroup
+	for i := range errs {
+		wait.Go(func() { _, errs[i] = w.SetUp(ctx, token, owner(i)) })
+	}
+	wait.Wait()
+	users, err := w.Users(ctx)
+	must(t, err)
+	if len(users) != 1 || users[0].Grants.On("any") != accounts.Owner {
+		t.Errorf("%d users: %v", len(users), errs)
+	}
+	again, err := w.SetupToken(ctx)
+	must(t, err)
+	needed, err := w.SetupNeeded(ctx)
+	must(t, err)
+	if again != "" || needed {
+		t.Error("set-up can be done again")
+	}
+}
+
+func TestForgetSite(t *testing.T) {
+	w, ctx := newWorld(t), t.Context()
+	u := w.user("ann@example.com", accounts.Grants{"blog": accounts.Owner, "shop": accounts.Viewer})
+	_, key, err := w.AddKey(ctx, accounts.NewKey{Site: "blog", Scope: accounts.Read})
+	must(t, err)
+	_, kept, err := w.AddKey(ctx, accounts.NewKey{Site: "shop", Scope: accounts.Read})
+	must(t, err)
+	_, share, err := w.AddShare(ctx, accounts.NewShare{Site: "blog"})
+	must(t, err)
+	must(t, w.ForgetSite(ctx, "blog"))
+	must(t, w.ForgetSite(ctx, "blog"))
+	u, err = w.User(ctx, u.UserID)
+	must(t, err)
+	if u.Grants.On("blog") != "" || u.Grants.On("shop") != accounts.Viewer {
+		t.Errorf("%v", u.Grants)
+	}
+	_, err = w.UseKey(ctx, key)
+	wantErr(t, "key", err, accounts.ErrDenied)
+	_, err = w.FindShare(ctx, share)
+	wantErr(t, "share", err, accounts.ErrDenied)
+	_, err = w.UseKey(ctx, kept)
+	must(t, err)
+}
+
+func TestAudit(t *testing.T) {
+	w, ctx := newWorld(t), t.Context()
+	for i := range 5 {
+		must(t, w.Record(ctx, accounts.Entry{Actor: "user:a", Action: "site.update", Subject: fmt.Sprint(i)}))
+		w.pass(time.Minute)
+	}
+	page, err := w.Audit(ctx, "", "", 3)
+	must(t, err)
+	rest, err := w.Audit(ctx, "2026-05", page.Next, 3)
+	must(t, err)
+	if len(page.Items) != 3 || len(rest.Items) != 2 || page.Items[0].Subject != "4" || !page.Items[0].At().Equal(w.now().Add(-time.Minute)) {
+		t.Errorf("%+v, then %+v", page, rest)
+	}
+	_, err = w.Audit(ctx, "May", "", 3)
+	wantErr(t, "month", err, accounts.ErrInvalid)
+}

@@ -1,0 +1,110 @@
+package accounts
+
+import "time"
+
+// UserKey names a user.
+type UserKey struct {
+	UserID string `dynamodbav:"userId"`
+}
+
+// User is a person with a password.
+type User struct {
+	UserKey
+	Email    string    `dynamodbav:"email"` // lower case
+	Name     string    `dynamodbav:"name,omitempty"`
+	Password string    `dynamodbav:"password"` // argon2id, PHC string format
+	Grants   Grants    `dynamodbav:"grants,omitempty"`
+	Disabled bool      `dynamodbav:"disabled,omitempty"`
+	Created  time.Time `dynamodbav:"created"`
+	// Generation ends sessions: those of an earlier one are not good any more.
+	Generation int `dynamodbav:"generation,omitempty"`
+	// Version counts writes. A change holds only for the version that it was made of.
+	Version int `dynamodbav:"version"`
+}
+
+// EmailKey names an address by the hash of its lower-case form, which has no '#' and one length.
+type EmailKey struct {
+	Hash string `dynamodbav:"hash"`
+}
+
+// Email holds an address for a user: it is made in one transaction with the user, so no two have the same.
+type Email struct {
+	EmailKey
+	UserID string `dynamodbav:"userId"`
+}
+
+// SessionKey names a session by the hash of its token.
+type SessionKey struct {
+	Hash string `dynamodbav:"hash"`
+}
+
+// Session is a browser that logged in, or that opened a shared view. Exactly one of UserID and ShareID is set.
+type Session struct {
+	SessionKey
+	UserID     string    `dynamodbav:"userId,omitempty"`
+	ShareID    string    `dynamodbav:"shareId,omitempty"`
+	Generation int       `dynamodbav:"generation,omitempty"` // the user's at login
+	Created    time.Time `dynamodbav:"created"`
+	Expires    time.Time `dynamodbav:"ttl,unixtime,omitempty"` // slides with use; see sessionIdle
+}
+
+// KeyKey names an API key.
+type KeyKey struct {
+	KeyID string `dynamodbav:"keyId"`
+}
+
+// Key is an API key: what a program sends instead of logging in.
+type Key struct {
+	KeyKey
+	Hash     string    `dynamodbav:"hash"` // of its secret
+	Name     string    `dynamodbav:"name,omitempty"`
+	Site     string    `dynamodbav:"site"` // the site that it is for, or AllSites
+	Scope    Scope     `dynamodbav:"scope"`
+	Creator  string    `dynamodbav:"creator,omitempty"` // user id
+	Created  time.Time `dynamodbav:"created"`
+	LastUsed string    `dynamodbav:"lastUsed,omitempty"` // day, YYYY-MM-DD, UTC
+}
+
+// ShareKey names a share.
+type ShareKey struct {
+	ShareID string `dynamodbav:"shareId"`
+}
+
+// Share lets whoever has its link see a site's statistics.
+type Share struct {
+	ShareKey
+	Hash     string    `dynamodbav:"hash"` // of its secret
+	Name     string    `dynamodbav:"name,omitempty"`
+	Site     string    `dynamodbav:"site"`
+	Password string    `dynamodbav:"password,omitempty"` // argon2id; empty: the link is enough
+	Embed    []string  `dynamodbav:"embed,omitempty"`    // origins whose pages may show it in a frame
+	Creator  string    `dynamodbav:"creator,omitempty"`  // user id
+	Created  time.Time `dynamodbav:"created"`
+	Expires  time.Time `dynamodbav:"ttl,unixtime,omitempty"` // zero: never
+}
+
+// SetupKey names the installation's set-up; there is one.
+type SetupKey struct{}
+
+// Setup says whether the installation has, or had, an owner, and until then which set-up link holds.
+type Setup struct {
+	SetupKey
+	Hash string    `dynamodbav:"hash,omitempty"` // of the token in the link
+	Done time.Time `dynamodbav:"done,omitempty"`
+}
+
+// EntryKey names an audit entry.
+type EntryKey struct {
+	Month   string `dynamodbav:"month"`   // YYYY-MM, UTC
+	EntryID string `dynamodbav:"entryId"` // ULID: when it was
+}
+
+// Entry is one change, for the record: who, what, when. It holds no addresses and no secrets.
+type Entry struct {
+	EntryKey
+	Actor   string    `dynamodbav:"actor"`             // such as user:ID, key:ID, token or command
+	Action  string    `dynamodbav:"action"`            // such as user.create
+	Site    string    `dynamodbav:"site,omitempty"`    // where it concerns one
+	Subject string    `dynamodbav:"subject,omitempty"` // id of what was changed
+	Expires time.Time `dynamodbav:"ttl,unixtime,omitempty"`
+}

@@ -1,0 +1,102 @@
+package accounts
+
+import (
+	"time"
+
+	"github.com/onefold/onefold/table"
+)
+
+// The entities. All of their partitions begin with ACCOUNT#, on the index too.
+var (
+	Users = table.Define[User, UserKey]("accounts.user", table.Def[User]{
+		PK: "ACCOUNT#USER#{userId}", SK: "PROFILE",
+		Indexes: []table.Index[User]{{Name: "gsi1", PK: "ACCOUNT#USERS", SK: "USER#{userId}"}},
+		Doc:     "A person with a password, and roles on sites.",
+	})
+	Emails = table.Define[Email, EmailKey]("accounts.email", table.Def[Email]{
+		PK: "ACCOUNT#EMAIL#{hash}", SK: "RESERVATION",
+		Doc: "Holds an address for one user.",
+	})
+	Sessions = table.Define[Session, SessionKey]("accounts.session", table.Def[Session]{
+		PK: "ACCOUNT#SESSION#{hash}", SK: "SESSION",
+		Doc: "A browser that logged in, or opened a shared view.",
+	})
+	Keys = table.Define[Key, KeyKey]("accounts.key", table.Def[Key]{
+		PK: "ACCOUNT#KEY#{keyId}", SK: "KEY",
+		Indexes: []table.Index[Key]{{Name: "gsi1", PK: "ACCOUNT#KEYS", SK: "KEY#{keyId}"}},
+		Doc:     "An API key; its secret is not stored.",
+	})
+	Shares = table.Define[Share, ShareKey]("accounts.share", table.Def[Share]{
+		PK: "ACCOUNT#SHARE#{shareId}", SK: "SHARE",
+		Indexes: []table.Index[Share]{{Name: "gsi1", PK: "ACCOUNT#SHARES#{site}", SK: "SHARE#{shareId}"}},
+		Doc:     "A link that shows a site's statistics.",
+	})
+	Setups = table.Define[Setup, SetupKey]("accounts.setup", table.Def[Setup]{
+		PK: "ACCOUNT#SETUP", SK: "STATE",
+		Doc: "Whether the installation has an owner, and until then its set-up link.",
+	})
+	Entries = table.Define[Entry, EntryKey]("accounts.audit", table.Def[Entry]{
+		PK: "ACCOUNT#AUDIT#{month}", SK: "ENTRY#{entryId}",
+		Immutable: true,
+		Doc:       "One change, for the record.",
+	})
+)
+
+// The access patterns. Their loads are those of an installation of a hundred people whose dashboards are open all day.
+var (
+	UserByID = table.NewGet[UserKey](Users, table.GetDef{
+		ID: "A1", Question: "a user", Load: table.Load{PerSecond: 5, Items: 1, ItemBytes: 500},
+	})
+	UserByEmail = table.NewGet[EmailKey](Emails, table.GetDef{
+		ID: "A2", Question: "who has an address (login)", Load: table.Load{PerSecond: 0.01, Items: 1, ItemBytes: 200},
+	})
+	AllUsers = table.NewQuery(Users, table.QueryDef[struct{}]{
+		ID: "A3", Question: "the users", Index: "gsi1", Load: table.Load{PerSecond: 0.001, Items: 100, ItemBytes: 500},
+	})
+	SessionByToken = table.NewGet[SessionKey](Sessions, table.GetDef{
+		ID: "A4", Question: "the session of a token", Load: table.Load{PerSecond: 5, Items: 1, ItemBytes: 250},
+	})
+	KeyByID = table.NewGet[KeyKey](Keys, table.GetDef{
+		ID: "A5", Question: "an API key", Load: table.Load{PerSecond: 1, Items: 1, ItemBytes: 300},
+	})
+	AllKeys = table.NewQuery(Keys, table.QueryDef[struct{}]{
+		ID: "A6", Question: "the API keys", Index: "gsi1", Load: table.Load{PerSecond: 0.001, Items: 20, ItemBytes: 300},
+	})
+	ShareByID = table.NewGet[ShareKey](Shares, table.GetDef{
+		ID: "A7", Question: "a share", Load: table.Load{PerSecond: 1, Items: 1, ItemBytes: 400},
+	})
+	SharesOfSite = table.NewQuery(Shares, table.QueryDef[SharesIn]{
+		ID: "A8", Question: "the shares of a site", Index: "gsi1", Load: table.Load{PerSecond: 0.001, Items: 5, ItemBytes: 400},
+	})
+	EntriesOfMonth = table.NewQuery(Entries, table.QueryDef[AuditIn]{
+		ID: "A9", Question: "what was changed in a month, latest first", Desc: true,
+		Load: table.Load{PerSecond: 0.001, Items: 50, ItemBytes: 200},
+	})
+	SetupState = table.NewGet[SetupKey](Setups, table.GetDef{
+		ID: "A10", Question: "whether there is an owner", Load: table.Load{PerSecond: 0.01, Items: 1, ItemBytes: 150},
+	})
+)
+
+// SharesIn names the site whose shares are asked for.
+type SharesIn struct {
+	Site string `dynamodbav:"site"`
+}
+
+// AuditIn names the month whose changes are asked for, YYYY-MM in UTC.
+type AuditIn struct {
+	Month string `dynamodbav:"month"`
+}
+
+// Schema is all that this package stores and asks.
+var Schema = table.MustSchema("accounts",
+	Users, Emails, Sessions, Keys, Shares, Setups, Entries,
+	UserByID, UserByEmail, AllUsers, SessionByToken, KeyByID, AllKeys, ShareByID, SharesOfSite, EntriesOfMonth, SetupState,
+)
+
+var (
+	userVersion = table.FieldOf(Users, func(u *User) *int { return &u.Version })
+	setupHash   = table.FieldOf(Setups, func(s *Setup) *string { return &s.Hash })
+	setupDone   = table.FieldOf(Setups, func(s *Setup) *time.Time { return &s.Done })
+	sessionTTL  = table.FieldOf(Sessions, func(s *Session) *time.Time { return &s.Expires })
+	keyLastUsed = table.FieldOf(Keys, func(k *Key) *string { return &k.LastUsed })
+)

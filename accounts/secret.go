@@ -1,0 +1,58 @@
+package accounts
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/base32"
+	"encoding/base64"
+	"encoding/hex"
+	"strings"
+)
+
+// Every secret that this package makes has 256 random bits, so a plain hash of it is enough: there is nothing to guess
+// that a slow hash would protect. Only the hash is stored.
+const secretBytes = 32
+
+// newSecret is a new secret, as text that addresses and headers carry unchanged.
+func newSecret() string {
+	raw := make([]byte, secretBytes)
+	rand.Read(raw) // never fails
+	return base64.RawURLEncoding.EncodeToString(raw)
+}
+
+var idEncoding = base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567").WithPadding(base32.NoPadding)
+
+// newID is a new id of 80 random bits: 16 lower-case letters and digits.
+func newID() string {
+	raw := make([]byte, 10)
+	rand.Read(raw)
+	return idEncoding.EncodeToString(raw)
+}
+
+// validID reports whether a text from outside can be an id, so that nothing else gets into a key.
+func validID(id string) bool {
+	raw, err := idEncoding.DecodeString(id)
+	return err == nil && len(raw) == 10
+}
+
+// hashOf is what is stored of a secret.
+func hashOf(secret string) string {
+	sum := sha256.Sum256([]byte(secret))
+	return hex.EncodeToString(sum[:])
+}
+
+// matches compares a secret with a stored hash, in a time that tells nothing of either.
+func matches(secret, hash string) bool {
+	return subtle.ConstantTimeCompare([]byte(hashOf(secret)), []byte(hash)) == 1
+}
+
+// splitToken takes a token apart: prefix, id, underscore, secret. ok is false for what this package cannot have made.
+func splitToken(prefix, token string) (id, secret string, ok bool) {
+	rest, ok := strings.CutPrefix(token, prefix)
+	if !ok {
+		return "", "", false
+	}
+	id, secret, ok = strings.Cut(rest, "_")
+	return id, secret, ok && validID(id) && len(secret) == base64.RawURLEncoding.EncodedLen(secretBytes)
+}

@@ -1,0 +1,129 @@
+package accounts
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/onefold/onefold/table"
+)
+
+// How long sessions last. Each use moves a login's end to sessionIdle from then, but never past sessionMost.
+const (
+	sessionIdle  = 14 * 24 * time.Hour
+	sessionMost  = 30 * 24 * time.Hour
+	sessionSlide = 24 * time.Hour // the end is moved when that much is won by it, so that few requests write
+	shareSession = 24 * time.Hour
+)
+
+// Login is what a browser gets: the token of its session, and until when it holds.
+type Login struct {
+	Token   string
+	Expires time.Time
+}
+
+// LogIn begins a session of the user who has an address and a password. It takes the same time whether the address is
+// known or not. Errors: ErrDenied.
+func (s *Store) LogIn(ctx context.Context, email, password string) (User, Login, error) {
+	u, err := s.UserByEmail(ctx, email)
+	if err != nil && !errors.Is(err, table.ErrNotFound) {
+		return User{}, Login{}, err
+	}
+	right, err := s.hashes.check(ctx, password, u.Password)
+	if err != nil {
+		return User{}, Login{}, fmt.Errorf("accounts: log in: %w", err)
+	}
+	if !right || u.Disabled {
+		return User{}, Login{}, ErrDenied
+	}
+	login, err := s.begin(ctx, Session{UserID: u.UserID, Generation: u.Generation}, sessionIdle)
+	return u, login, err
+}
+
+// CheckPassword reports whether a password is a user's. Errors: ErrDenied.
+func (s *Store) CheckPassword(ctx context.Context, userID, password string) error {
+	u, err := s.User(ctx, userID)
+	if err != nil {
+		return denied(err)
+	}
+	right, err := s.hashes.check(ctx, password, u.Password)
+	if err == nil && !right {
+		err = ErrDenied
+	}
+	return err
+}
+
+func (s *Store) begin(ctx context.Context, session Session, lasts time.Duration) (Login, error) {
+	token := newSecret()
+	session.Hash, session.Created = hashOf(token), s.now()
+	session.Expires = session.Created.Add(lasts).Truncate(time.Second)
+	if err := Sessions.Create(ctx, s.t, &session); err != nil {
+		return Login{}, fmt.Errorf("accounts: begin a session: %w", err)
+	}
+	return Login{token, session.Expires}, nil
+}
+
+// Resume finds the user of a session. The session's end slides; when it did, the new one is in the login. Errors:
+// ErrDenied.
+func (s *Store) Resume(ctx context.Context, token string) (User, Login, error) {
+	session, err := s.session(ctx, token)
+	if err != nil {
+		return User{}, Login{}, err
+	}
+	u, err := s.User(ctx, session.UserID)
+	if err != nil {
+		return User{}, Login{}, denied(err)
+	}
+	if u.Disabled || u.Generation != session.Generation {
+		return User{}, Login{}, ErrDenied
+	}
+	login := Login{token, session.Expires}
+	if end := s.slid(&session); end.Sub(session.Expires) >= sessionSlide {
+		_, err = Sessions.Patch(ctx, s.t, session.SessionKey, sessionTTL.Set(end))
+		login.Expires = end
+	}
+	return u, login, denied(err)
+}
+
+// slid is the end that a session used now would have.
+func (s *Store) slid(session *Session) time.Time {
+	end, most := s.now().Add(sessionIdle), session.Created.Add(sessionMost)
+	if end.After(most) {
+		end = most
+	}
+	return end.Truncate(time.Second)
+}
+
+func (s *Store) session(ctx context.Context, token string) (Session, error) {
+	session, err := SessionByToken.Get(ctx, s.t, SessionKey{hashOf(token)})
+	if err != nil {
+		return Session{}, denied(err)
+	}
+	return session, nil
+}
+
+// LogOut ends a session; an unknown one is over already.
+func (s *Store) LogOut(ctx context.Context, token string) error {
+	if err := Sessions.Delete(ctx, s.t, SessionKey{hashOf(token)}); err != nil && !errors.Is(err, table.ErrNotFound) {
+		return fmt.Errorf("accounts: log out: %w", err)
+	}
+	return nil
+}
+
+// LogOutEverywhere ends all sessions of a user.
+func (s *Store) LogOutEverywhere(ctx context.Context, userID string) error {
+	_, err := s.write(ctx, userID, func(u *User) error { u.Generation++; return nil })
+	return err
+}
+
+// CSRF is the token that a page must send with a session's unsafe requests. It follows from the session's own token,
+// which scripts cannot read.
+func CSRF(token string) string {
+	mac := hmac.New(sha256.New, []byte(token))
+	mac.Write([]byte("onefold csrf"))
+	return base64.RawURLEncoding.EncodeToString(mac.Sum(nil))
+}

@@ -1,0 +1,176 @@
+package accounts
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/onefold/onefold/table"
+)
+
+const (
+	sharePrefix = "ofs_"
+	maxEmbed    = 20 // origins of a share
+)
+
+// NewShare says what a share should be.
+type NewShare struct {
+	Name     string // at most 100 bytes
+	Site     string
+	Password string    // "": the link is enough
+	Expires  time.Time // zero: never
+	Embed    []string  // origins like https://example.com whose pages may show it in a frame; at most 20
+	Creator  string    // user id
+}
+
+// AddShare makes a share, and the token in its link. The token is not stored and cannot be shown again. Errors:
+// ErrInvalid.
+func (s *Store) AddShare(ctx context.Context, n NewShare) (Share, string, error) {
+	if err := n.check(s.now()); err != nil {
+		return Share{}, "", err
+	}
+	secret := newSecret()
+	sh := Share{
+		ShareKey: ShareKey{newID()}, Hash: hashOf(secret), Name: strings.TrimSpace(n.Name), Site: n.Site, Embed: n.Embed,
+		Creator: n.Creator, Created: s.now(), Expires: n.Expires,
+	}
+	if n.Password != "" {
+		var err error
+		if sh.Password, err = s.hashes.hash(ctx, n.Password); err != nil {
+			return Share{}, "", err
+		}
+	}
+	if err := Shares.Create(ctx, s.t, &sh); err != nil {
+		return Share{}, "", fmt.Errorf("accounts: add share: %w", err)
+	}
+	return sh, sharePrefix + sh.ShareID + "_" + secret, nil
+}
+
+func (n *NewShare) check(now time.Time) error {
+	switch {
+	case len(n.Name) > maxName:
+		return fmt.Errorf("%w: a name has at most %d bytes", ErrInvalid, maxName)
+	case n.Site == AllSites:
+		return fmt.Errorf("%w: a share is of one site", ErrInvalid)
+	case !n.Expires.IsZero() && !n.Expires.After(now):
+		return fmt.Errorf("%w: a share ends in the future, or never", ErrInvalid)
+	case len(n.Embed) > maxEmbed:
+		return fmt.Errorf("%w: %d origins may show the share in a frame: at most %d", ErrInvalid, len(n.Embed), maxEmbed)
+	}
+	for _, origin := range n.Embed {
+		if !validOrigin(origin) {
+			return fmt.Errorf("%w: an origin is like https://example.com, without a path", ErrInvalid)
+		}
+	}
+	if n.Password != "" {
+		if err := checkPassword(n.Password, ""); err != nil {
+			return err
+		}
+	}
+	return checkSite(n.Site)
+}
+
+// validOrigin reports whether a text is one origin and nothing else: it becomes part of a header.
+func validOrigin(origin string) bool {
+	u, err := url.Parse(origin)
+	if err != nil || len(origin) > 256 || strings.ContainsAny(origin, " ;,'\"\\*") {
+		return false
+	}
+	return (u.Scheme == "https" || u.Scheme == "http") && u.Host != "" && u.Scheme+"://"+u.Host == origin
+}
+
+// FindShare finds the share of a link's token; its password is not asked. Errors: ErrDenied.
+func (s *Store) FindShare(ctx context.Context, token string) (Share, error) {
+	id, secret, ok := splitToken(sharePrefix, token)
+	if !ok {
+		return Share{}, ErrDenied
+	}
+	sh, err := ShareByID.Get(ctx, s.t, ShareKey{id})
+	if err != nil {
+		return Share{}, denied(err)
+	}
+	if !matches(secret, sh.Hash) {
+		return Share{}, ErrDenied
+	}
+	return sh, nil
+}
+
+// OpenShare begins a session that sees the share's site; it lasts a day, and no longer than the share. Errors:
+// ErrDenied, also for a wrong password.
+func (s *Store) OpenShare(ctx context.Context, token, password string) (Share, Login, error) {
+	sh, err := s.FindShare(ctx, token)
+	if err != nil {
+		return Share{}, Login{}, err
+	}
+	if sh.Password != "" {
+		right, err := s.hashes.check(ctx, password, sh.Password)
+		if err != nil {
+			return Share{}, Login{}, fmt.Errorf("accounts: open share: %w", err)
+		}
+		if !right {
+			return Share{}, Login{}, ErrDenied
+		}
+	}
+	lasts := shareSession
+	if left := sh.Expires.Sub(s.now()); !sh.Expires.IsZero() && left < lasts {
+		lasts = left
+	}
+	login, err := s.begin(ctx, Session{ShareID: sh.ShareID}, lasts)
+	return sh, login, err
+}
+
+// ResumeShare finds the share of a session. Errors: ErrDenied, also when the share was revoked or has expired.
+func (s *Store) ResumeShare(ctx context.Context, token string) (Share, error) {
+	session, err := s.session(ctx, token)
+	if err != nil {
+		return Share{}, err
+	}
+	if session.ShareID == "" {
+		return Share{}, ErrDenied
+	}
+	sh, err := ShareByID.Get(ctx, s.t, ShareKey{session.ShareID})
+	return sh, denied(err)
+}
+
+// Shares reads the shares of a site, by id.
+func (s *Store) Shares(ctx context.Context, site string) ([]Share, error) {
+	shares, err := SharesOfSite.Collect(ctx, s.t, SharesIn{site})
+	if err != nil {
+		return nil, fmt.Errorf("accounts: shares: %w", err)
+	}
+	return shares, nil
+}
+
+// RevokeShare deletes a share of a site; those who have it open see no more. Errors: table.ErrNotFound.
+func (s *Store) RevokeShare(ctx context.Context, site, shareID string) error {
+	if !validID(shareID) {
+		return fmt.Errorf("accounts: share: %w", table.ErrNotFound)
+	}
+	sh, err := ShareByID.Get(ctx, s.t, ShareKey{shareID})
+	if err == nil && sh.Site != site {
+		err = table.ErrNotFound
+	}
+	if err == nil {
+		err = Shares.Delete(ctx, s.t, sh.ShareKey)
+	}
+	if err != nil {
+		return fmt.Errorf("accounts: revoke share: %w", err)
+	}
+	return nil
+}
+
+func (s *Store) forgetShares(ctx context.Context, site string) error {
+	shares, err := s.Shares(ctx, site)
+	if err != nil {
+		return err
+	}
+	for i := range shares {
+		if err := s.RevokeShare(ctx, site, shares[i].ShareID); err != nil && !errors.Is(err, table.ErrNotFound) {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,65 @@
+package accounts
+
+import (
+	"context"
+	"errors"
+
+	"github.com/onefold/onefold/table"
+)
+
+var (
+	// ErrInvalid is returned when something cannot be stored as it was given. The message says what to choose and
+	// repeats nothing secret.
+	ErrInvalid = errors.New("accounts: invalid")
+	// ErrDenied is returned for a wrong password, an unknown or disabled account, and a key, session or share that is
+	// unknown, expired or revoked. It does not say which.
+	ErrDenied = errors.New("accounts: denied")
+	// ErrEmailTaken is returned when another account has the address.
+	ErrEmailTaken = errors.New("accounts: there is an account with this address")
+	// ErrLastOwner is returned when a change would leave nobody who looks after accounts.
+	ErrLastOwner = errors.New("accounts: the last owner of all sites stays so: make somebody else one first")
+	// ErrSetUp is returned when set-up is tried with a wrong token, or again.
+	ErrSetUp = errors.New("accounts: this set-up link does not hold; the server prints a new one when it starts, until there is an owner")
+)
+
+// Options configure a Store.
+type Options struct {
+	Cost   Cost // of password hashes; zero: the default
+	AtOnce int  // password hashes at a time; default 2, about 92 MiB
+}
+
+// Store keeps accounts in a table. It is safe for concurrent use.
+type Store struct {
+	t      *table.Table
+	hashes *hasher
+}
+
+// New makes a store on a table whose schema includes Schema.
+func New(t *table.Table, o Options) *Store {
+	if o.AtOnce <= 0 {
+		o.AtOnce = 2
+	}
+	return &Store{t: t, hashes: newHasher(o.Cost, o.AtOnce)}
+}
+
+// attempts bounds how often a change begins again because another was faster.
+const attempts = 16
+
+// retried runs a transaction until no other writer was faster.
+func retried(ctx context.Context, try func() error) error {
+	var err error
+	for range attempts {
+		if err = try(); !errors.Is(err, table.ErrCondition) && !errors.Is(err, table.ErrConflict) || ctx.Err() != nil {
+			return err
+		}
+	}
+	return err
+}
+
+// denied makes ErrDenied of an item that is not there.
+func denied(err error) error {
+	if errors.Is(err, table.ErrNotFound) || errors.Is(err, table.ErrKeyValue) {
+		return ErrDenied
+	}
+	return err
+}

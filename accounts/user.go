@@ -1,0 +1,253 @@
+package accounts
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net/mail"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/onefold/onefold/table"
+)
+
+// NewUser says who a user should be.
+type NewUser struct {
+	Email    string // unique, whatever its case; at most 254 bytes
+	Name     string // at most 100 bytes
+	Password string // 10 characters to 256 bytes
+	Grants   Grants
+}
+
+const (
+	maxEmail = 254 // RFC 5321
+	maxName  = 100
+)
+
+// AddUser makes a user. Errors: ErrInvalid, ErrEmailTaken.
+func (s *Store) AddUser(ctx context.Context, n NewUser) (User, error) {
+	u, err := s.newUser(ctx, n)
+	if err != nil {
+		return User{}, err
+	}
+	tx := table.NewTx(s.t, "")
+	addUser(tx, &u)
+	if u.looksAfterAccounts() {
+		Setups.TxPut(tx, &Setup{Done: u.Created})
+	}
+	return u, added(tx.Commit(ctx))
+}
+
+// newUser checks what was given, and hashes the password.
+func (s *Store) newUser(ctx context.Context, n NewUser) (User, error) {
+	u := User{
+		UserKey: UserKey{newID()}, Email: normalEmail(n.Email), Name: strings.TrimSpace(n.Name), Grants: n.Grants,
+		Created: s.now(), Version: 1,
+	}
+	if err := u.check(); err != nil {
+		return User{}, err
+	}
+	if err := checkPassword(n.Password, u.Email); err != nil {
+		return User{}, err
+	}
+	var err error
+	u.Password, err = s.hashes.hash(ctx, n.Password)
+	return u, err
+}
+
+func (s *Store) now() time.Time { return s.t.Now().UTC().Truncate(time.Millisecond) }
+
+// addUser puts a user and the hold on the address into one transaction.
+func addUser(tx *table.Tx, u *User) {
+	Users.TxCreate(tx, u)
+	Emails.TxCreate(tx, &Email{EmailKey{hashOf(u.Email)}, u.UserID})
+}
+
+func added(err error) error {
+	if errors.Is(err, table.ErrExists) {
+		return ErrEmailTaken
+	}
+	if err != nil {
+		return fmt.Errorf("accounts: add user: %w", err)
+	}
+	return nil
+}
+
+// normalEmail is an address as it is stored and compared.
+func normalEmail(email string) string { return strings.ToLower(strings.TrimSpace(email)) }
+
+func (u *User) check() error {
+	parsed, err := mail.ParseAddress(u.Email)
+	switch {
+	case err != nil || parsed.Address != u.Email || len(u.Email) > maxEmail || !utf8.ValidString(u.Email):
+		return fmt.Errorf("%w: e-mail address: use one like name@example.com, at most %d bytes", ErrInvalid, maxEmail)
+	case len(u.Name) > maxName || !utf8.ValidString(u.Name):
+		return fmt.Errorf("%w: a name has at most %d bytes", ErrInvalid, maxName)
+	}
+	return u.Grants.check()
+}
+
+// looksAfterAccounts reports whether a user is one of those of whom one must always be left.
+func (u *User) looksAfterAccounts() bool { return !u.Disabled && u.Grants[AllSites] == Owner }
+
+// User reads a user. Errors: table.ErrNotFound.
+func (s *Store) User(ctx context.Context, userID string) (User, error) {
+	if !validID(userID) {
+		return User{}, fmt.Errorf("accounts: user: %w", table.ErrNotFound)
+	}
+	return UserByID.Get(ctx, s.t, UserKey{userID})
+}
+
+// UserByEmail reads the user who has an address. Errors: table.ErrNotFound.
+func (s *Store) UserByEmail(ctx context.Context, email string) (User, error) {
+	e, err := UserByEmail.Get(ctx, s.t, EmailKey{hashOf(normalEmail(email))})
+	if err != nil {
+		return User{}, fmt.Errorf("accounts: user: %w", err)
+	}
+	return s.User(ctx, e.UserID)
+}
+
+// Users reads all users, by address.
+func (s *Store) Users(ctx context.Context) ([]User, error) {
+	users, err := AllUsers.Collect(ctx, s.t, struct{}{})
+	if err != nil {
+		return nil, fmt.Errorf("accounts: users: %w", err)
+	}
+	slices.SortFunc(users, func(a, b User) int { return cmp.Compare(a.Email, b.Email) })
+	return users, nil
+}
+
+// UpdateUser changes a user's name, grants or being disabled; all else stays as it is. Somebody who is disabled is
+// logged out. Errors: table.ErrNotFound, ErrInvalid, ErrLastOwner.
+func (s *Store) UpdateUser(ctx context.Context, userID string, change func(*User)) (User, error) {
+	return s.write(ctx, userID, func(u *User) error {
+		was := *u
+		next := was
+		next.Grants = cloned(was.Grants)
+		change(&next)
+		u.Name, u.Grants, u.Disabled = strings.TrimSpace(next.Name), next.Grants, next.Disabled
+		if u.Disabled && !was.Disabled {
+			u.Generation++
+		}
+		return u.check()
+	})
+}
+
+func cloned(g Grants) Grants {
+	clone := make(Grants, len(g))
+	for site, role := range g {
+		clone[site] = role
+	}
+	return clone
+}
+
+// SetPassword changes a user's password and ends all of the user's sessions. Errors: table.ErrNotFound, ErrInvalid.
+func (s *Store) SetPassword(ctx context.Context, userID, password string) error {
+	u, err := s.User(ctx, userID)
+	if err != nil {
+		return err
+	}
+	if err := checkPassword(password, u.Email); err != nil {
+		return err
+	}
+	hash, err := s.hashes.hash(ctx, password)
+	if err != nil {
+		return err
+	}
+	_, err = s.write(ctx, userID, func(u *User) error {
+		u.Password = hash
+		u.Generation++
+		return nil
+	})
+	return err
+}
+
+// write changes a user as it is stored, unless nobody would be left to look after accounts. The transaction names the
+// versions of all that was decided on, so that two owners who remove each other at once do not both succeed.
+func (s *Store) write(ctx context.Context, userID string, change func(*User) error) (User, error) {
+	var u User
+	err := retried(ctx, func() error {
+		was, err := s.User(ctx, userID)
+		if err != nil {
+			return err
+		}
+		u = was
+		if err := change(&u); err != nil {
+			return err
+		}
+		u.Version = was.Version + 1
+		tx := table.NewTx(s.t, "")
+		Users.TxPut(tx, &u, userVersion.Eq(was.Version))
+		if was.looksAfterAccounts() && !u.looksAfterAccounts() {
+			if err := s.holdAnotherOwner(ctx, tx, userID); err != nil {
+				return err
+			}
+		}
+		return tx.Commit(ctx)
+	})
+	if err != nil {
+		return User{}, fmt.Errorf("accounts: update user: %w", err)
+	}
+	return u, nil
+}
+
+// DeleteUser removes a user and frees the address. Errors: table.ErrNotFound, ErrLastOwner.
+func (s *Store) DeleteUser(ctx context.Context, userID string) error {
+	err := retried(ctx, func() error {
+		u, err := s.User(ctx, userID)
+		if err != nil {
+			return err
+		}
+		tx := table.NewTx(s.t, "")
+		Users.TxDelete(tx, u.UserKey, userVersion.Eq(u.Version))
+		Emails.TxDelete(tx, EmailKey{hashOf(u.Email)})
+		if u.looksAfterAccounts() {
+			if err := s.holdAnotherOwner(ctx, tx, userID); err != nil {
+				return err
+			}
+		}
+		return tx.Commit(ctx)
+	})
+	if err != nil {
+		return fmt.Errorf("accounts: delete user: %w", err)
+	}
+	return nil
+}
+
+// holdAnotherOwner makes a transaction depend on somebody else who looks after accounts and stays so.
+func (s *Store) holdAnotherOwner(ctx context.Context, tx *table.Tx, except string) error {
+	users, err := s.Users(ctx)
+	if err != nil {
+		return err
+	}
+	for i := range users {
+		if users[i].UserID == except || !users[i].looksAfterAccounts() {
+			continue
+		}
+		Users.TxCheck(tx, users[i].UserKey, userVersion.Eq(users[i].Version))
+		return nil
+	}
+	return ErrLastOwner
+}
+
+// ForgetSite takes a deleted site out of everybody's grants, and its keys and shares away, so that a later site of the
+// same id is nobody's yet. It can be run again when it was stopped.
+func (s *Store) ForgetSite(ctx context.Context, site string) error {
+	users, err := s.Users(ctx)
+	if err != nil {
+		return err
+	}
+	for i := range users {
+		if _, ok := users[i].Grants[site]; !ok {
+			continue
+		}
+		_, err := s.UpdateUser(ctx, users[i].UserID, func(u *User) { delete(u.Grants, site) })
+		if err != nil && !errors.Is(err, table.ErrNotFound) {
+			return err
+		}
+	}
+	return errors.Join(s.forgetKeys(ctx, site), s.forgetShares(ctx, site))
+}

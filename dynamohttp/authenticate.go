@@ -21,16 +21,32 @@ type signature struct {
 	presigned bool   // in the query string
 }
 
-// authenticate refuses what is not signed. The signature is verified when there are keys to verify it with.
-func (h *Handler) authenticate(r *http.Request, body []byte) error {
+// caller is who sends a request, as far as its headers tell: with whose key it says to be signed, or why it is refused.
+// What it says is verified over the body.
+type caller struct {
+	denied error
+	claim  *claim // nil: there is nothing to verify
+}
+
+// callerOf refuses what is not signed, before the body is read: nobody without a key shall have much of it read.
+func (h *Handler) callerOf(r *http.Request) caller {
 	if h.trusting {
-		return nil
+		return caller{}
 	}
 	s, err := parseSignature(r)
 	if err != nil || len(h.o.Keys) == 0 {
-		return err
+		return caller{denied: err}
 	}
-	return h.verify(s, r, body)
+	claim, err := h.claimOf(s, r)
+	return caller{denied: err, claim: claim}
+}
+
+// verify compares the signature with the request as it came, body included.
+func (c *caller) verify(r *http.Request, body []byte) error {
+	if c.denied != nil || c.claim == nil {
+		return c.denied
+	}
+	return c.claim.verify(r, body)
 }
 
 // parseSignature reads the Authorization header or the query string. Its errors are those of AWS, in AWS's order.

@@ -12,6 +12,7 @@ import (
 
 const (
 	maxBody      = 16 << 20 // a request may not be larger
+	maxDenied    = 64 << 10 // nor one that is refused for its headers, if it wants to be told what is wrong with its body
 	firstRead    = 8 << 10  // a buffer grows from here with what arrives, not with what is announced
 	keepCapacity = 1 << 20  // larger buffers are not kept for the next request
 )
@@ -44,10 +45,22 @@ func isJSON(contentType string) bool {
 	return err == nil && media != contentType && isJSON(media)
 }
 
-// readBody reads a request's body into the buffer's memory and returns it.
-func readBody(buffer *[]byte, r *http.Request) ([]byte, error) {
+// readBody reads a request's body into the buffer's memory, as far as there is room, and returns it. Of who is refused
+// anyway little is read.
+func (c *caller) readBody(buffer *[]byte, r *http.Request, holds *held) ([]byte, error) {
+	if c.denied == nil {
+		return readBody(buffer, r, maxBody, holds)
+	}
+	body, err := readBody(buffer, r, maxDenied, holds)
+	if errors.Is(err, errTooLarge) {
+		err = c.denied
+	}
+	return body, err
+}
+
+func readBody(buffer *[]byte, r *http.Request, most int64, holds *held) ([]byte, error) {
 	body := (*buffer)[:0]
-	if r.ContentLength > maxBody {
+	if r.ContentLength > most {
 		return body, errTooLarge
 	}
 	if encoding := r.Header.Get("Content-Encoding"); encoding != "" && encoding != "identity" {
@@ -62,9 +75,12 @@ func readBody(buffer *[]byte, r *http.Request) ([]byte, error) {
 		}
 		n, err := r.Body.Read(body[len(body):cap(body)])
 		body = body[:len(body)+n]
+		busy := holds.take(n)
 		switch {
-		case len(body) > maxBody:
+		case int64(len(body)) > most:
 			return body, errTooLarge
+		case busy != nil:
+			return body, busy
 		case errors.Is(err, io.EOF):
 			return body, nil
 		case err != nil:

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"io"
 	"net/http"
+	"strconv"
 )
 
 // Doer carries requests of an unchanged *dynamodb.Client or *dynamodbstreams.Client to a backend in the same process: it
@@ -13,9 +14,11 @@ type Doer struct{ handler *Handler }
 
 // NewDoer makes a doer over a backend.
 func NewDoer(b Backend) *Doer {
-	o := Options{Timeout: -1}
+	o := Options{Timeout: -1, MaxRequests: -1, MaxBytes: -1} // the process bounds itself
 	o.defaults()
-	return &Doer{handler: &Handler{o: o, operations: operationsOf(b), metrics: newMetrics(), trusting: true}}
+	h := newHandler(b, o, newMetrics())
+	h.trusting = true
+	return &Doer{handler: h}
 }
 
 // Do answers a request.
@@ -32,7 +35,7 @@ func (d *Doer) Do(r *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	return &http.Response{
-		Status: http.StatusText(w.status), StatusCode: w.status, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		Status: strconv.Itoa(w.status) + " " + http.StatusText(w.status), StatusCode: w.status, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
 		Header: w.header, Body: io.NopCloser(&w.body), ContentLength: int64(w.body.Len()), Request: r,
 	}, nil
 }

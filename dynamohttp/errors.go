@@ -20,6 +20,7 @@ const (
 	codeInvalid          = "InvalidSignatureException"
 	codeUnrecognized     = "UnrecognizedClientException"
 	codeDenied           = "AccessDeniedException"
+	codeUnavailable      = "ServiceUnavailable"
 )
 
 // Namespaces of error types. A client looks at what follows the number sign.
@@ -35,6 +36,11 @@ var errTooLarge = errors.New("dynamohttp: request is larger than 16 MB")
 
 func protocolError(code, message string) error {
 	return &smithy.GenericAPIError{Code: code, Message: message, Fault: smithy.FaultClient}
+}
+
+// errBusy is the answer to a request for which there is no room now.
+func errBusy() error {
+	return &smithy.GenericAPIError{Code: codeUnavailable, Message: "Too many requests are under way; send this one again later", Fault: smithy.FaultServer}
 }
 
 func errUnknownOperation() error { return protocolError(codeUnknownOperation, "") }
@@ -76,7 +82,7 @@ func statusOf(err error) int {
 		return http.StatusRequestEntityTooLarge
 	}
 	switch api := apiError(err); {
-	case api.ErrorCode() == "ServiceUnavailable":
+	case api.ErrorCode() == codeUnavailable:
 		return http.StatusServiceUnavailable
 	case api.ErrorFault() == smithy.FaultServer || api.ErrorCode() == codeInternal:
 		return http.StatusInternalServerError
@@ -88,7 +94,7 @@ func namespaceOf(code string) string {
 	switch code {
 	case dynamo.CodeValidation:
 		return validateNamespace
-	case "ThrottlingException", "ServiceUnavailable":
+	case "ThrottlingException", codeUnavailable:
 		return throttleNamespace
 	case dynamojson.CodeSerialization, codeUnknownOperation, codeMissingToken, codeIncomplete, codeInvalid, codeUnrecognized,
 		codeDenied:

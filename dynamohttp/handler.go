@@ -31,11 +31,19 @@ type Options struct {
 	Registry prometheus.Registerer // where metrics are registered; default: nowhere
 	Logger   *slog.Logger          // told of internal errors, never of data; default: discards
 	Clock    func() time.Time      // default time.Now
+
+	// What requests may hold at once. A request beyond is answered ServiceUnavailable (HTTP 503), which SDKs send again
+	// after a while.
+	MaxRequests int   // requests under way; default 1,024, negative: no bound
+	MaxBytes    int64 // of bodies and answers in memory, at least 16 MiB; default 128 MiB, negative: no bound
 }
 
 const (
 	defaultRegion  = "us-east-1"
 	defaultTimeout = time.Minute
+
+	defaultMaxRequests = 1024
+	defaultMaxBytes    = 128 << 20
 )
 
 func (o *Options) defaults() {
@@ -44,6 +52,12 @@ func (o *Options) defaults() {
 	}
 	if o.Timeout == 0 {
 		o.Timeout = defaultTimeout
+	}
+	if o.MaxRequests == 0 {
+		o.MaxRequests = defaultMaxRequests
+	}
+	if o.MaxBytes == 0 {
+		o.MaxBytes = defaultMaxBytes
 	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
@@ -59,19 +73,28 @@ type Handler struct {
 	operations map[string]operation // by X-Amz-Target
 	metrics    *metrics
 	buffers    bufferPool
+	load       load
 	trusting   bool // requests need no signature: they come from the same process
 }
 
-// New makes a handler over a backend. It fails when the registry has its metrics already.
+// New makes a handler over a backend. It fails when the registry has its metrics already, and when the largest request
+// would not fit into MaxBytes.
 func New(b Backend, o Options) (*Handler, error) {
 	o.defaults()
+	if o.MaxBytes >= 0 && o.MaxBytes < maxBody {
+		return nil, fmt.Errorf("dynamohttp: MaxBytes is %d; a request may have %d", o.MaxBytes, maxBody)
+	}
 	m := newMetrics()
 	if o.Registry != nil {
 		if err := m.register(o.Registry); err != nil {
 			return nil, fmt.Errorf("dynamohttp: register metrics: %w", err)
 		}
 	}
-	return &Handler{o: o, operations: operationsOf(b), metrics: m}, nil
+	return newHandler(b, o, m), nil
+}
+
+func newHandler(b Backend, o Options, m *metrics) *Handler {
+	return &Handler{o: o, operations: operationsOf(b), metrics: m, load: load{maxRequests: int64(o.MaxRequests), maxBytes: o.MaxBytes}}
 }
 
 // ServeHTTP implements http.Handler.
@@ -100,15 +123,21 @@ func (h *Handler) serveOperation(w http.ResponseWriter, r *http.Request, id stri
 	in, out := h.buffers.get(), h.buffers.get()
 	defer h.buffers.put(in)
 	defer h.buffers.put(out)
-	body, err := readBody(in, r)
-	*in = body
+	holds, err := h.load.enter()
+	defer holds.leave()
+	var body []byte
 	if err == nil {
-		*out, err = h.answer(r, op, body, *out)
+		from := h.callerOf(r)
+		if body, err = from.readBody(in, r, &holds); err == nil {
+			*out, err = h.answer(r, op, from, body, *out)
+		}
+		*in = body
 	}
 	if err != nil {
 		h.log(r.Context(), id, op.name, err)
 		*out = appendError((*out)[:0], err)
 	}
+	holds.add(len(*out))
 	status := statusOf(err)
 	if status == http.StatusRequestEntityTooLarge {
 		w.Header().Set("Connection", "close") // the rest of the body is not read
@@ -120,13 +149,13 @@ func (h *Handler) serveOperation(w http.ResponseWriter, r *http.Request, id stri
 }
 
 // answer runs an operation and appends its answer to dst. A panic is an error of the backend's like any other.
-func (h *Handler) answer(r *http.Request, op operation, body, dst []byte) (answer []byte, err error) {
+func (h *Handler) answer(r *http.Request, op operation, from caller, body, dst []byte) (answer []byte, err error) {
 	defer func() {
 		if v := recover(); v != nil {
 			answer, err = dst, fmt.Errorf("dynamohttp: panic: %v\n%s", v, debug.Stack())
 		}
 	}()
-	if err := h.admit(r, op, body); err != nil {
+	if err := h.admit(r, op, from, body); err != nil {
 		return dst, err
 	}
 	ctx := r.Context()
@@ -143,8 +172,8 @@ func (h *Handler) answer(r *http.Request, op operation, body, dst []byte) (answe
 }
 
 // admit refuses what is no operation or not signed. What is no JSON at all is refused for that first.
-func (h *Handler) admit(r *http.Request, op operation, body []byte) error {
-	err := h.authenticate(r, body)
+func (h *Handler) admit(r *http.Request, op operation, from caller, body []byte) error {
+	err := from.verify(r, body)
 	switch origin := r.Header.Get("Origin"); {
 	case !h.welcomes(origin):
 		err = protocolError(codeDenied, "Pages of "+origin+" may not call this endpoint without access keys")
@@ -161,7 +190,7 @@ func (h *Handler) admit(r *http.Request, op operation, body []byte) error {
 
 // log tells of errors that are not the caller's.
 func (h *Handler) log(ctx context.Context, id, operation string, err error) {
-	if statusOf(err) >= http.StatusInternalServerError && ctx.Err() == nil {
+	if statusOf(err) == http.StatusInternalServerError && ctx.Err() == nil {
 		h.o.Logger.ErrorContext(ctx, "internal error", "request", id, "operation", operation, "error", err)
 	}
 }

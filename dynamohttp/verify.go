@@ -21,36 +21,49 @@ const (
 	unknownToken  = "The security token included in the request is invalid."
 )
 
-// verify checks a signature of version 4 against our keys: its date, its scope, and its value over the request as it
-// came, body included. Errors come in AWS's order.
+// claim is a signature in order whose value has not been compared yet.
+type claim struct {
+	signature
+	at     time.Time
+	parts  []string // of the scope: id, date, region, service, terminator
+	secret string
+}
+
+// claimOf checks what can be checked of a signature of version 4 without the body: its date, its scope, and that we have
+// its key. Errors come in AWS's order.
 // https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv-create-signed-request.html
-func (h *Handler) verify(s signature, r *http.Request, body []byte) error {
+func (h *Handler) claimOf(s signature, r *http.Request) (*claim, error) {
 	at, err := s.checkDate(h.o.Clock())
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if err := s.checkSigned(r); err != nil {
-		return err
+		return nil, err
 	}
 	if s.algorithm != algorithm {
-		return protocolError(codeIncomplete, "Unsupported AWS 'algorithm': '"+s.algorithm+"' (only AWS4-HMAC-SHA256 for now). ")
+		return nil, protocolError(codeIncomplete, "Unsupported AWS 'algorithm': '"+s.algorithm+"' (only AWS4-HMAC-SHA256 for now). ")
 	}
 	scope := strings.Split(strings.TrimRight(s.scope, "/"), "/")
 	if err := checkScope(scope, s, at, h.o.Region); err != nil {
-		return err
+		return nil, err
 	}
 	secret, ok := h.o.Keys[scope[0]]
 	if !ok {
-		return protocolError(codeUnrecognized, unknownToken)
+		return nil, protocolError(codeUnrecognized, unknownToken)
 	}
-	canonical := canonicalRequest(s, r, body)
+	return &claim{signature: s, at: at, parts: scope, secret: secret}, nil
+}
+
+// verify compares the signature's value with that over the request as it came, body included.
+func (c *claim) verify(r *http.Request, body []byte) error {
+	canonical := canonicalRequest(c.signature, r, body)
 	hash := sha256.Sum256([]byte(canonical))
-	toSign := algorithm + "\n" + at.Format(basicFormat) + "\n" + strings.Join(scope[1:], "/") + "\n" + hex.EncodeToString(hash[:])
-	key := []byte("AWS4" + secret)
-	for _, part := range scope[1:] {
+	toSign := algorithm + "\n" + c.at.Format(basicFormat) + "\n" + strings.Join(c.parts[1:], "/") + "\n" + hex.EncodeToString(hash[:])
+	key := []byte("AWS4" + c.secret)
+	for _, part := range c.parts[1:] {
 		key = sum(key, part)
 	}
-	if !hmac.Equal([]byte(hex.EncodeToString(sum(key, toSign))), []byte(s.value)) {
+	if !hmac.Equal([]byte(hex.EncodeToString(sum(key, toSign))), []byte(c.value)) {
 		return protocolError(codeInvalid, "The request signature we calculated does not match the signature you provided. "+
 			"Check your AWS Secret Access Key and signing method. Consult the service documentation for details.\n\n"+
 			"The Canonical String for this request should have been\n'"+canonical+"'\n\nThe String-to-Sign should have been\n'"+toSign+"'\n")

@@ -1,0 +1,175 @@
+package dynamohttp_test
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/onefold/onefold/dynamohttp"
+)
+
+// largeBody is more than half of what the handlers below may hold, and a request in order.
+var largeBody = `{"TableName":"Items"}` + strings.Repeat(" ", 10<<20)
+
+// waiting is a backend whose PutItem waits until the test lets it go on.
+type waiting struct {
+	backend
+	begun, goOn chan struct{}
+}
+
+func newWaiting() waiting {
+	w := waiting{begun: make(chan struct{}), goOn: make(chan struct{})}
+	w.put = func(context.Context) error {
+		w.begun <- struct{}{}
+		<-w.goOn
+		return nil
+	}
+	return w
+}
+
+// start sends a request and returns when the backend has it; finish lets it go on and returns the answer.
+func (w waiting) start(h http.Handler, body string) (finish func() *httptest.ResponseRecorder) {
+	answered := make(chan *httptest.ResponseRecorder)
+	go func() { answered <- do(h, post(putTarget, body)) }()
+	<-w.begun
+	return func() *httptest.ResponseRecorder {
+		w.goOn <- struct{}{}
+		return <-answered
+	}
+}
+
+// expectBusy fails the test unless an answer is one that an SDK takes as a reason to ask again.
+func expectBusy(t *testing.T, w *httptest.ResponseRecorder) {
+	t.Helper()
+	if a := answerOf(t, w); a.status != http.StatusServiceUnavailable || a.kind != "com.amazon.coral.availability#ServiceUnavailable" {
+		t.Errorf("got %d %s, want that there is no room", a.status, a.body)
+	}
+}
+
+func expectOK(t *testing.T, w *httptest.ResponseRecorder) {
+	t.Helper()
+	if w.Code != http.StatusOK {
+		t.Errorf("got %d %s", w.Code, w.Body)
+	}
+}
+
+func TestTooManyRequests(t *testing.T) {
+	b := newWaiting()
+	var log bytes.Buffer
+	handler := newHandler(t, b, dynamohttp.Options{MaxRequests: 2, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	first, second := b.start(handler, `{}`), b.start(handler, `{}`)
+	for range 3 { // those that are refused leave no trace
+		expectBusy(t, do(handler, post(putTarget, `{}`)))
+	}
+	expectOK(t, first())
+	third := b.start(handler, `{}`)
+	expectOK(t, second())
+	expectOK(t, third())
+	if log.Len() > 0 {
+		t.Errorf("a flood of requests floods the log: %s", &log)
+	}
+}
+
+func TestTooManyBytes(t *testing.T) {
+	b := newWaiting()
+	handler := newHandler(t, b, dynamohttp.Options{MaxBytes: 16 << 20})
+	first := b.start(handler, largeBody)
+	expectBusy(t, do(handler, post(putTarget, largeBody)))
+	small := b.start(handler, `{}`)
+	expectOK(t, first())
+	second := b.start(handler, largeBody)
+	expectOK(t, small())
+	expectOK(t, second())
+}
+
+// TestBytesAnnounced checks that a body that does not come keeps nobody out.
+func TestBytesAnnounced(t *testing.T) {
+	b := newWaiting()
+	handler := newHandler(t, b, dynamohttp.Options{MaxBytes: 16 << 20})
+	body, sender := io.Pipe()
+	r := post(putTarget, "")
+	r.Body, r.ContentLength = body, 16<<20
+	answered := make(chan *httptest.ResponseRecorder)
+	go func() { answered <- do(handler, r) }()
+	if _, err := sender.Write([]byte(`{`)); err != nil {
+		t.Fatal(err)
+	}
+	expectOK(t, b.start(handler, largeBody)())
+	if err := sender.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if a := answerOf(t, <-answered); a.code != "SerializationException" {
+		t.Errorf("got %s", a.body)
+	}
+}
+
+// large answers more than half of what the handler below may hold.
+type large struct{ backend }
+
+func (large) GetItem(context.Context, *dynamodb.GetItemInput, ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error) {
+	return &dynamodb.GetItemOutput{Item: map[string]types.AttributeValue{"a": &types.AttributeValueMemberS{Value: strings.Repeat("x", 10<<20)}}}, nil
+}
+
+// slowReader is a client that takes its answer when the test says so.
+type slowReader struct {
+	*httptest.ResponseRecorder
+	begun, goOn chan struct{}
+}
+
+func (s slowReader) Write(b []byte) (int, error) {
+	s.begun <- struct{}{}
+	<-s.goOn
+	return s.ResponseRecorder.Write(b)
+}
+
+// TestAnswersAreHeld checks that an answer that nobody takes counts as long as it is there.
+func TestAnswersAreHeld(t *testing.T) {
+	handler := newHandler(t, large{failing(nil)}, dynamohttp.Options{MaxBytes: 16 << 20})
+	slow := slowReader{ResponseRecorder: httptest.NewRecorder(), begun: make(chan struct{}), goOn: make(chan struct{})}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		handler.ServeHTTP(slow, post("DynamoDB_20120810.GetItem", `{}`))
+	}()
+	<-slow.begun
+	expectBusy(t, do(handler, post(putTarget, largeBody)))
+	close(slow.goOn)
+	<-done
+	expectOK(t, slow.ResponseRecorder)
+	expectOK(t, do(handler, post(putTarget, largeBody)))
+}
+
+// TestStrangers checks that of a request that nobody with a key has sent little is read.
+func TestStrangers(t *testing.T) {
+	handler := newHandler(t, failing(nil), dynamohttp.Options{Keys: map[string]string{testID: testSecret}})
+	for name, authorization := range map[string]string{
+		"MissingAuthenticationTokenException": "",
+		"InvalidSignatureException":           post(putTarget, "").Header.Get("Authorization"), // of long ago
+	} {
+		body := &endless{}
+		r := post(putTarget, "")
+		r.Header.Set("Authorization", authorization)
+		r.Header.Set("X-Amz-Date", "20200101T000000Z")
+		r.Body, r.ContentLength = io.NopCloser(body), -1
+		if a := answerOf(t, do(handler, r)); a.code != name {
+			t.Errorf("got %s, want %s", a.body, name)
+		}
+		if body.read > 1<<20 {
+			t.Errorf("%s: read %d bytes", name, body.read)
+		}
+	}
+}
+
+func TestRoomForTheLargest(t *testing.T) {
+	if _, err := dynamohttp.New(failing(nil), dynamohttp.Options{MaxBytes: 16<<20 - 1}); err == nil || !strings.Contains(err.Error(), "MaxBytes") {
+		t.Errorf("got %v", err)
+	}
+}

@@ -17,7 +17,7 @@ const maxDepth = 200
 //
 // Members that the shape does not have are ignored, null is an absent member, and of a member that is given twice the
 // last one counts. An attribute value without a type becomes nil, for the request's own checks to refuse. v shares
-// nothing with b; strings of v may share memory with each other.
+// nothing with b; strings of v may share memory with each other, of 64 KiB at most.
 func Decode(b []byte, v smithy.Deserializable) error {
 	if !utf8.Valid(b) {
 		return errSyntax()

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"maps"
 	"reflect"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -262,4 +263,28 @@ func BenchmarkDecode(b *testing.B) {
 			b.Fatal(err)
 		}
 	}
+}
+
+// TestStringsKeepLittle checks that a short string of a long text does not keep the text in memory.
+func TestStringsKeepLittle(t *testing.T) {
+	const texts, size = 32, 1 << 20
+	used := func() uint64 {
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return m.HeapAlloc
+	}
+	before := used()
+	var kept []*string
+	for range texts {
+		var in dynamodb.GetItemInput
+		if err := dynamojson.DecodeInput([]byte(`{"TableName":"Items"}`+strings.Repeat(" ", size)), &in); err != nil {
+			t.Fatal(err)
+		}
+		kept = append(kept, in.TableName)
+	}
+	if after := used(); after > before+texts*size/2 {
+		t.Errorf("%d names keep %d bytes", len(kept), after-before)
+	}
+	runtime.KeepAlive(kept)
 }

@@ -43,7 +43,11 @@ func (s *scanner) literal(word string) error {
 	return nil
 }
 
-// text reads a string. Without escapes it is a part of the source.
+// maxShared is how long a source may be whose parts are strings of what is read, in bytes. Of a longer one they are copies:
+// who keeps a name or an expression shall not keep megabytes with it.
+const maxShared = 64 << 10
+
+// text reads a string. Without escapes it is a part of the source, or a copy of it.
 func (s *scanner) text() (string, error) {
 	if err := s.take('"'); err != nil {
 		return "", err
@@ -53,7 +57,7 @@ func (s *scanner) text() (string, error) {
 		switch c := s.src[s.pos]; {
 		case c == '"':
 			s.pos++
-			return s.src[start : s.pos-1], nil
+			return s.part(start, s.pos-1), nil
 		case c == '\\':
 			return s.escapedText(start)
 		case c < ' ':
@@ -61,6 +65,13 @@ func (s *scanner) text() (string, error) {
 		}
 	}
 	return "", errSyntax()
+}
+
+func (s *scanner) part(start, end int) string {
+	if len(s.src) > maxShared {
+		return strings.Clone(s.src[start:end])
+	}
+	return s.src[start:end]
 }
 
 // escapedText reads on in a string that has an escape at the position.

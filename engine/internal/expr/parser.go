@@ -1,6 +1,8 @@
 package expr
 
 import (
+	"strings"
+
 	lru "github.com/hashicorp/golang-lru/v2"
 )
 
@@ -41,6 +43,10 @@ func (p *Parser) parse(g grammar, kind Kind, src string) (*tree, error) {
 		if t, ok := p.cache.Get(key); ok {
 			return t, nil
 		}
+	}
+	if p.cache != nil {
+		src = strings.Clone(src) // what is remembered must not keep the request's body
+		key.src = src
 	}
 	var t *tree
 	var reason string

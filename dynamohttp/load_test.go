@@ -19,31 +19,38 @@ import (
 // largeBody is more than half of what the handlers below may hold, and a request in order.
 var largeBody = `{"TableName":"Items"}` + strings.Repeat(" ", 10<<20)
 
-// waiting is a backend whose PutItem waits until the test lets it go on.
+// waiting is a backend whose PutItem waits until the test lets it go on: each call tells of a channel to close.
 type waiting struct {
 	backend
-	begun, goOn chan struct{}
+	begun chan chan struct{}
 }
 
 func newWaiting() waiting {
-	w := waiting{begun: make(chan struct{}), goOn: make(chan struct{})}
+	w := waiting{begun: make(chan chan struct{})}
 	w.put = func(context.Context) error {
-		w.begun <- struct{}{}
-		<-w.goOn
+		goOn := make(chan struct{})
+		w.begun <- goOn
+		<-goOn
 		return nil
 	}
 	return w
 }
 
 // start sends a request and returns when the backend has it; finish lets it go on and returns the answer.
-func (w waiting) start(h http.Handler, body string) (finish func() *httptest.ResponseRecorder) {
-	answered := make(chan *httptest.ResponseRecorder)
+func (w waiting) start(t *testing.T, h http.Handler, body string) (finish func() *httptest.ResponseRecorder) {
+	t.Helper()
+	answered := make(chan *httptest.ResponseRecorder, 1)
 	go func() { answered <- do(h, post(putTarget, body)) }()
-	<-w.begun
-	return func() *httptest.ResponseRecorder {
-		w.goOn <- struct{}{}
-		return <-answered
+	select {
+	case goOn := <-w.begun:
+		return func() *httptest.ResponseRecorder {
+			close(goOn)
+			return <-answered
+		}
+	case early := <-answered:
+		t.Fatalf("answered before it ran: %d %s", early.Code, early.Body)
 	}
+	return nil
 }
 
 // expectBusy fails the test unless an answer is one that an SDK takes as a reason to ask again.
@@ -65,12 +72,12 @@ func TestTooManyRequests(t *testing.T) {
 	b := newWaiting()
 	var log bytes.Buffer
 	handler := newHandler(t, b, dynamohttp.Options{MaxRequests: 2, Logger: slog.New(slog.NewTextHandler(&log, nil))})
-	first, second := b.start(handler, `{}`), b.start(handler, `{}`)
+	first, second := b.start(t, handler, `{}`), b.start(t, handler, `{}`)
 	for range 3 { // those that are refused leave no trace
 		expectBusy(t, do(handler, post(putTarget, `{}`)))
 	}
 	expectOK(t, first())
-	third := b.start(handler, `{}`)
+	third := b.start(t, handler, `{}`)
 	expectOK(t, second())
 	expectOK(t, third())
 	if log.Len() > 0 {
@@ -81,11 +88,11 @@ func TestTooManyRequests(t *testing.T) {
 func TestTooManyBytes(t *testing.T) {
 	b := newWaiting()
 	handler := newHandler(t, b, dynamohttp.Options{MaxBytes: 16 << 20})
-	first := b.start(handler, largeBody)
+	first := b.start(t, handler, largeBody)
 	expectBusy(t, do(handler, post(putTarget, largeBody)))
-	small := b.start(handler, `{}`)
+	small := b.start(t, handler, `{}`)
 	expectOK(t, first())
-	second := b.start(handler, largeBody)
+	second := b.start(t, handler, largeBody)
 	expectOK(t, small())
 	expectOK(t, second())
 }
@@ -102,7 +109,7 @@ func TestBytesAnnounced(t *testing.T) {
 	if _, err := sender.Write([]byte(`{`)); err != nil {
 		t.Fatal(err)
 	}
-	expectOK(t, b.start(handler, largeBody)())
+	expectOK(t, b.start(t, handler, largeBody)())
 	if err := sender.Close(); err != nil {
 		t.Fatal(err)
 	}

@@ -61,6 +61,12 @@ func outcomeCases() []outcomeCase {
 		{"session", with(func(h *Hit) { h.SessionID = visits.OtherOwn }), Rejected, BadSessionID},
 		{"revenue", with(func(h *Hit) { h.Revenue = "NaN" }), Rejected, BadRevenue},
 		{"nobody", Hit{Path: "/"}, Rejected, NoVisitor},
+		{"script", with(func(h *Hit) { h.URL = "javascript:alert(1)" }), Rejected, BadURL},
+		{"data", with(func(h *Hit) { h.URL = "DATA:text/html,x" }), Rejected, BadURL},
+		{"control", with(func(h *Hit) { h.URL = "/a\nb" }), Rejected, BadURL},
+		{"markup", with(func(h *Hit) { h.URL = "https://<b>/a" }), Rejected, BadURL},
+		{"colon", with(func(h *Hit) { h.URL = "/a:b" }), Stored, ""},
+		{"app", with(func(h *Hit) { h.URL = "app://example.com/cart" }), Stored, ""},
 		{"not UTF-8", with(func(h *Hit) { h.Path, h.Name, h.Country = "/\xff", "\xff", "\xff" }), Stored, ""},
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/onefold/onefold/analytics/internal/visits"
+	"github.com/onefold/onefold/internal/exclude"
 	"github.com/onefold/onefold/internal/referral"
 	"github.com/onefold/onefold/table"
 )
@@ -22,6 +23,11 @@ type Site struct {
 	CreatedAt time.Time      `dynamodbav:"createdAt"`
 	Sharding  table.Sharding `dynamodbav:"sharding"`  // number of event and visitor partitions, with its history
 	Retention Retention      `dynamodbav:"retention"` // how long each tier is kept
+	// Exclude is the traffic that is not counted. RespectDNT and RespectGPC turn events away whose sender asks not to be
+	// tracked, by Do Not Track or by Global Privacy Control.
+	Exclude    exclude.Rules `dynamodbav:"exclude"`
+	RespectDNT bool          `dynamodbav:"respectDnt,omitempty"`
+	RespectGPC bool          `dynamodbav:"respectGpc,omitempty"`
 	// ImportKey makes the visitor ids of imported lines, so that a line has the same visitor whenever it is imported.
 	// 32 random bytes made with the site and never shown.
 	ImportKey []byte `dynamodbav:"importKey"`
@@ -45,16 +51,38 @@ type Event struct {
 	Arrived      int64  `dynamodbav:"arrived,omitempty"` // epoch seconds, when it came more than a day after its time
 	Name         string `dynamodbav:"name,omitempty"`    // of a custom event; "" is a page view
 	Path         string `dynamodbav:"path,omitempty"`
+	Host         string `dynamodbav:"host,omitempty"`    // that the page was on, in lower case and without www
 	SessionID    string `dynamodbav:"session,omitempty"` // only where the client sent one
 	UserID       string `dynamodbav:"user,omitempty"`    // only where the client identified one
 	referral.Source
 	visits.Client
 	Properties map[string]string `dynamodbav:"props,omitempty"`
 	Revenue    string            `dynamodbav:"revenue,omitempty"` // decimal, in the site's currency
+	Engagement
+	Vitals
 
 	// ExpiresAt is when the raw event may be deleted. It is decided at ingest and stored as ttl.
 	ExpiresAt time.Time `dynamodbav:"-"`
 }
+
+// Engagement is what an event named EngagementEvent tells of the page that it left or of a part of its time.
+type Engagement struct {
+	EngagedMS int64 `dynamodbav:"engagedMs,omitempty" json:"engagedMs,omitempty"` // in front of the visitor, since the page's last such event
+	Scroll    int   `dynamodbav:"scroll,omitempty" json:"scroll,omitempty"`       // how far down the page was seen so far, 0 to 100
+}
+
+// Vitals are what an event named VitalsEvent tells of how its page loaded. Zero: not measured, or nothing to measure.
+type Vitals struct {
+	LCP float64 `dynamodbav:"lcp,omitempty" json:"lcp,omitempty"` // largest contentful paint, milliseconds
+	INP float64 `dynamodbav:"inp,omitempty" json:"inp,omitempty"` // interaction to next paint, milliseconds
+	CLS float64 `dynamodbav:"cls,omitempty" json:"cls,omitempty"` // cumulative layout shift, a number without unit
+}
+
+// The names of events that are no deeds of the visitor's, but measurements of the page.
+const (
+	EngagementEvent = "engagement"
+	VitalsEvent     = "vitals"
+)
 
 // VisitorKey names one visitor's day. Day is the site's, YYYY-MM-DD.
 type VisitorKey struct {

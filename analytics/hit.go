@@ -24,7 +24,7 @@ type Hit struct {
 	At      time.Time // when it happened, if EventID does not say; zero: now
 	Name    string    // of a custom event; "" is a page view
 
-	URL      string // of the page, with its query; its host is one of the site's own
+	URL      string // of the page, with its query. Its host has to be one of the site's domains, if the site lists any
 	Path     string // instead of URL
 	Referrer string // address of the page before
 
@@ -38,6 +38,9 @@ type Hit struct {
 
 	Properties map[string]string
 	Revenue    string // decimal
+	Engagement        // of an EngagementEvent
+	Vitals            // of a VitalsEvent
+	DNT, GPC   bool   // the sender asked not to be tracked, or its data not to be sold
 	Imported   bool   // from a log: any time in the past is accepted, and the visitor's id is the same whenever it is imported
 }
 
@@ -51,7 +54,16 @@ const (
 	maxPropertyValue = 512
 	maxUserID        = 128
 	maxSessionID     = 64
-	maxText          = 64 // place, device, screen, language
+	maxText          = 64  // place, device, screen, language
+	maxHost          = 253 // RFC 1035
+)
+
+// The bounds of measurements. What is beyond is cut: a browser's clock that jumped is no reason to lose a visit.
+const (
+	maxEngaged = 24 * time.Hour
+	maxScroll  = 100
+	maxVital   = 600_000 // milliseconds
+	maxShift   = 1_000
 )
 
 // maxFuture is how far a sender's clock may be ahead.
@@ -73,6 +85,10 @@ const (
 	BadSessionID    Reason = "bad_session_id"
 	BadRevenue      Reason = "bad_revenue"
 	NoVisitor       Reason = "no_visitor"
+	BadURL          Reason = "bad_url"
+	WrongDomain     Reason = "wrong_domain"
+	Excluded        Reason = "excluded"
+	OptedOut        Reason = "opted_out"
 )
 
 // refusal is an error of the sender's.
@@ -97,13 +113,11 @@ func (s *siteState) eventOf(h *Hit, now time.Time) (e Event, at time.Time, r *re
 	if r = h.check(); r != nil {
 		return e, at, r
 	}
-	page := referral.Locate(h.URL)
-	if h.URL == "" {
-		page = referral.Locate(h.Path)
-	}
-	if e.Path, r = pathOf(page.Path, h.Imported); r != nil {
+	page, r := s.pageOf(h)
+	if r != nil {
 		return e, at, r
 	}
+	e.Path, e.Host = page.Path, page.Host
 	revenue, err := decimal.Parse(h.Revenue)
 	if err != nil {
 		return e, at, refuse(BadRevenue, "%v", err)
@@ -117,6 +131,7 @@ func (s *siteState) eventOf(h *Hit, now time.Time) (e Event, at time.Time, r *re
 		Screen: clip(h.Screen, maxText), Language: clip(h.Language, maxText),
 	}
 	e.Properties = validProperties(h.Properties)
+	e.Engagement, e.Vitals = h.measured()
 	s.expire(&e, at, now)
 	return e, at, nil
 }
@@ -177,6 +192,63 @@ func (h *Hit) check() *refusal {
 		}
 	}
 	return nil
+}
+
+// pageOf is the page of a hit, with its path as it is counted. It refuses what the site does not want to count.
+func (s *siteState) pageOf(h *Hit) (page referral.Address, r *refusal) {
+	page = referral.Locate(h.URL)
+	if h.URL == "" {
+		page = referral.Locate(h.Path)
+	}
+	if !h.Imported && (!webAddress(h.URL) || len(page.Host) > maxHost || !referral.PlausibleHost(page.Host) || hasControls(page.Path)) {
+		return page, refuse(BadURL, "the page's address is not one of a web page: use https://host/path or /path")
+	}
+	if page.Path, r = pathOf(page.Path, h.Imported); r != nil {
+		return page, r
+	}
+	switch {
+	case h.DNT && s.site.RespectDNT || h.GPC && s.site.RespectGPC:
+		return page, refuse(OptedOut, "the browser asks not to be tracked, and the site respects that")
+	case !h.Imported && page.Host != "" && len(s.site.Domains) > 0 && !referral.Within(page.Host, s.site.Domains):
+		return page, refuse(WrongDomain, "%s is none of the site's domains", clip(page.Host, maxText))
+	case s.excluded.Host(page.Host) || s.excluded.Path(page.Path) || s.excluded.Address(h.Address):
+		return page, refuse(Excluded, "the site does not count this page, host or address")
+	}
+	return page, nil
+}
+
+// webAddress reports whether a page's address is a path, or that of a page on the web. Others, such as javascript: and
+// data:, are not pages, and may be dangerous where they are shown.
+func webAddress(address string) bool {
+	scheme, _, found := strings.Cut(address, ":")
+	if !found || strings.ContainsAny(scheme, "/?#") {
+		return true
+	}
+	return strings.EqualFold(scheme, "https") || strings.EqualFold(scheme, "http") || strings.EqualFold(scheme, "app")
+}
+
+func hasControls(s string) bool {
+	return strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r == 0x7f })
+}
+
+// measured is what a hit measured of its page, within bounds.
+func (h *Hit) measured() (e Engagement, v Vitals) {
+	switch h.Name {
+	case EngagementEvent:
+		e.EngagedMS = min(max(h.EngagedMS, 0), maxEngaged.Milliseconds())
+		e.Scroll = min(max(h.Scroll, 0), maxScroll)
+	case VitalsEvent:
+		v.LCP, v.INP, v.CLS = bounded(h.LCP, maxVital), bounded(h.INP, maxVital), bounded(h.CLS, maxShift)
+	}
+	return e, v
+}
+
+// bounded is x within 0 and most; 0 if it is no number.
+func bounded(x, most float64) float64 {
+	if !(x > 0) {
+		return 0
+	}
+	return min(x, most)
 }
 
 // pathOf is a page's path as it is counted.

@@ -144,6 +144,9 @@ func (s *Site) check() error {
 		}
 	}
 	s.Domains = domains
+	if _, err := s.Exclude.Compile(); err != nil {
+		return fmt.Errorf("%w %s: %w", ErrSite, s.SiteID, err)
+	}
 	if err := s.Sharding.Validate(); err != nil {
 		return fmt.Errorf("%w %s: %w", ErrSite, s.SiteID, err)
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/onefold/onefold/internal/calendar"
+	"github.com/onefold/onefold/internal/exclude"
 	"github.com/onefold/onefold/table"
 )
 
@@ -96,15 +97,20 @@ func (c *siteCache) load(ctx context.Context, siteID string) (*siteState, error)
 	if err != nil {
 		return nil, err
 	}
+	excluded, err := site.Exclude.Compile()
+	if err != nil {
+		return nil, fmt.Errorf("analytics: site %s: %w", siteID, err)
+	}
 	cal, err := calendar.LoadZone(site.TimeZone)
-	return &siteState{site: site, cal: cal, retry: c.retry, days: map[siteDay]*dayState{}}, err
+	return &siteState{site: site, cal: cal, excluded: excluded, retry: c.retry, days: map[siteDay]*dayState{}}, err
 }
 
 // siteState is what a collector knows of a site. Only the days that it has seen change.
 type siteState struct {
-	site  Site
-	cal   calendar.Zone
-	retry throttled
+	site     Site
+	cal      calendar.Zone
+	excluded *exclude.Matcher
+	retry    throttled
 
 	mu   sync.RWMutex
 	days map[siteDay]*dayState

@@ -35,7 +35,7 @@ func Of(referrer string, page Address, domains []string) Source {
 	c := parseCampaign(page.Query)
 	s.UTM = c.UTM
 	ref := Locate(referrer)
-	if ref.Host == "" || ownHost(ref.Host, page.Host, domains) {
+	if ref.Host == "" || !PlausibleHost(ref.Host) || ownHost(ref.Host, page.Host, domains) {
 		ref = Address{}
 	}
 	if ref.Host != "" {
@@ -55,9 +55,11 @@ func Of(referrer string, page Address, domains []string) Source {
 
 // ownHost reports whether a referring host is the site's own: the page's, one of the site's domains, or below one.
 func ownHost(host, page string, domains []string) bool {
-	if host == page {
-		return true
-	}
+	return host == page || Within(host, domains)
+}
+
+// Within reports whether a host, as HostName gives it, is one of these domains or below one.
+func Within(host string, domains []string) bool {
 	for _, d := range domains {
 		d = strings.TrimPrefix(d, "www.")
 		if below, ok := strings.CutSuffix(host, d); ok && d != "" && (below == "" || strings.HasSuffix(below, ".")) {
@@ -65,6 +67,18 @@ func ownHost(host, page string, domains []string) bool {
 		}
 	}
 	return false
+}
+
+// PlausibleHost reports whether a host, as HostName gives it, can be one: without what markup and other languages are made of.
+// Addresses and referrers are anybody's to write.
+func PlausibleHost(host string) bool {
+	return !strings.ContainsFunc(host, func(r rune) bool {
+		switch {
+		case 'a' <= r && r <= 'z', '0' <= r && r <= '9', r == '-', r == '.', r == '_', r == ':', r == '[', r == ']', r > 0x9f:
+			return false
+		}
+		return true
+	})
 }
 
 // clip makes valid UTF-8 of a text and cuts it, between characters, to at most n bytes.

@@ -57,6 +57,10 @@ var sourceCases = []struct{ referrer, page, name, channel string }{
 	{"", "/?ref=producthunt", "producthunt", ChannelOtherCampaign},
 	{"", "/?ref=a&utm_source=hn", "Hacker News", ChannelSocial},
 	{"", "/?utm_source=%zz", "%zz", ChannelOtherCampaign},
+	{"javascript:alert(1)", "/", "", ChannelDirect},
+	{"data:text/html,<script>alert(1)</script>", "/", "", ChannelDirect},
+	{`https://"><script>alert(1)</script>.net/`, "/", "", ChannelDirect},
+	{"javascript://blog.net/%0aalert(1)", "/", "blog.net", ChannelReferral},
 	{"https://", "/?&&=&utm_source", "", ChannelDirect},
 }
 

@@ -1,9 +1,11 @@
 package dynamojson
 
 import (
+	"bytes"
 	"encoding/base64"
 	"math"
 	"math/big"
+	"slices"
 	"strconv"
 	"time"
 
@@ -21,6 +23,14 @@ func Append(dst []byte, v smithy.Serializable) []byte {
 	return e.buf
 }
 
+// AppendOrdered is Append with the keys of maps in order, so that what is equal has equal bytes. It takes a little longer.
+func AppendOrdered(dst []byte, v smithy.Serializable) []byte {
+	e := encoder{buf: dst, start: len(dst), ordered: true}
+	e.objects = e.inline[:0]
+	v.Serialize(&e)
+	return e.buf
+}
+
 // encoder is a smithy.ShapeSerializer. Whether a comma is due shows in the last byte written: it is due after anything
 // but an opening bracket.
 type encoder struct {
@@ -29,6 +39,10 @@ type encoder struct {
 	objects []bool // for each open bracket, whether it is an object's
 	keyed   bool   // the key of the next value is written
 	inline  [32]bool
+
+	ordered bool
+	maps    []int // for each open map, where its entries begin in entries
+	entries []int // where each entry of an open map begins in buf
 }
 
 var _ smithy.ShapeSerializer = (*encoder)(nil)
@@ -93,10 +107,42 @@ func (e *encoder) WriteStruct(schema *smithy.Schema) { e.open(schema, '{') }
 func (e *encoder) CloseStruct() { e.close('}') }
 
 // WriteMap implements smithy.ShapeSerializer.
-func (e *encoder) WriteMap(schema *smithy.Schema) { e.open(schema, '{') }
+func (e *encoder) WriteMap(schema *smithy.Schema) {
+	e.open(schema, '{')
+	if e.ordered {
+		e.maps = append(e.maps, len(e.entries))
+	}
+}
 
 // CloseMap implements smithy.ShapeSerializer.
-func (e *encoder) CloseMap() { e.close('}') }
+func (e *encoder) CloseMap() {
+	e.finishKey()
+	if e.ordered {
+		e.sortEntries()
+	}
+	e.close('}')
+}
+
+// sortEntries puts the entries of the innermost map, which follow each other with a comma between, in order.
+func (e *encoder) sortEntries() {
+	last := len(e.maps) - 1
+	starts := e.entries[e.maps[last]:]
+	e.entries, e.maps = e.entries[:e.maps[last]], e.maps[:last]
+	if len(starts) < 2 {
+		return
+	}
+	text := slices.Clone(e.buf[starts[0]:])
+	parts := make([][]byte, len(starts))
+	for i, start := range starts {
+		end := len(text)
+		if i+1 < len(starts) {
+			end = starts[i+1] - starts[0] - 1
+		}
+		parts[i] = text[start-starts[0] : end]
+	}
+	slices.SortFunc(parts, bytes.Compare)
+	e.buf = append(e.buf[:starts[0]], bytes.Join(parts, []byte{','})...)
+}
 
 // WriteList implements smithy.ShapeSerializer.
 func (e *encoder) WriteList(schema *smithy.Schema) { e.open(schema, '[') }
@@ -118,6 +164,9 @@ func (e *encoder) CloseUnion() { e.close('}') }
 func (e *encoder) WriteKey(_ *smithy.Schema, key string) {
 	e.finishKey()
 	e.comma()
+	if e.ordered {
+		e.entries = append(e.entries, len(e.buf))
+	}
 	e.buf = append(appendString(e.buf, key), ':')
 	e.keyed = true
 }

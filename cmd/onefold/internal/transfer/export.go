@@ -63,7 +63,7 @@ func (e *Export) scan(ctx context.Context, segment int32, pages chan<- page) err
 		}
 		p := page{items: len(out.Items)}
 		for _, it := range out.Items {
-			p.lines = append(dynamojson.Append(p.lines, &types.PutRequest{Item: it}), '\n')
+			p.lines = append(dynamojson.AppendOrdered(p.lines, &types.PutRequest{Item: it}), '\n')
 		}
 		select {
 		case pages <- p:

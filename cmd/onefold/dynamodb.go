@@ -94,7 +94,7 @@ func (c *dynamodbServe) serve(ctx context.Context, out io.Writer, db *engine.DB,
 	}
 	fmt.Fprint(out, c.greeting(listener.Addr().String(), data, len(keys) > 0))
 	mux := http.NewServeMux()
-	mux.Handle("/metrics", dynamodbMetrics(registry, keys))
+	mux.Handle("/metrics", dynamodbMetrics(registry, keys, c.NoAuth))
 	mux.Handle(adminPath, dynamodbAdmin(db, keys, logger))
 	mux.Handle("/", handler)
 	return runDynamodb(ctx, listener, mux, logger)
@@ -136,6 +136,9 @@ func (c *dynamodbServe) accessKeys() (map[string]string, error) {
 	}
 	if c.AccessKeyFile != "" && len(keys) == 0 {
 		return nil, &exitError{exitUsage, fmt.Errorf("bad_access_key: there is no access key in %s", c.AccessKeyFile)}
+	}
+	if len(c.AccessKey) > 0 && len(keys) == 0 { // a variable that is not set must not open the server
+		return nil, &exitError{exitUsage, errors.New("bad_access_key: --access-key is empty; leave it out to serve without keys")}
 	}
 	return keys, nil
 }

@@ -13,7 +13,9 @@ import (
 )
 
 // What a running server does beside DynamoDB's operations: POST /_onefold/TASK with a header that no page of another site
-// can send unasked, and an access key by HTTP basic authentication when keys are configured.
+// can send unasked, and an access key by HTTP basic authentication when keys are configured. A page whose name has been
+// given this machine's address is of the same site and could send the header, so whatever names an origin, as every page
+// does that posts, is refused.
 const (
 	adminPath   = "/_onefold/"
 	adminHeader = "X-Onefold-Admin"
@@ -30,8 +32,8 @@ func dynamodbAdmin(db *engine.DB, keys map[string]string, logger *slog.Logger) h
 				http.Error(w, "send an access key by HTTP basic authentication", http.StatusUnauthorized)
 				return
 			}
-			if r.Header.Get(adminHeader) == "" {
-				http.Error(w, "send the header "+adminHeader, http.StatusForbidden)
+			if r.Header.Get(adminHeader) == "" || r.Header.Get("Origin") != "" {
+				http.Error(w, "send the header "+adminHeader+", and not from a web page", http.StatusForbidden)
 				return
 			}
 			// A task takes as long as it takes: the limits of requests are not for it.

@@ -2,8 +2,12 @@ package main
 
 import (
 	"crypto/subtle"
+	"net"
 	"net/http"
+	"net/url"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -16,8 +20,10 @@ import (
 
 const metricsTimeout = 5 * time.Second
 
-// dynamodbMetrics answers Prometheus. With access keys it asks for one of them by HTTP basic authentication.
-func dynamodbMetrics(registry *prometheus.Registry, keys map[string]string) http.Handler {
+// dynamodbMetrics answers Prometheus. With access keys it asks for one of them by HTTP basic authentication. Without, unless
+// it is open to all, it answers only under names that nobody can own: a page of the web whose name has been given this
+// machine's address could read it otherwise, and a browser that gets does not say for which page.
+func dynamodbMetrics(registry *prometheus.Registry, keys map[string]string, toAll bool) http.Handler {
 	metrics := promhttp.HandlerFor(registry, promhttp.HandlerOpts{Timeout: metricsTimeout})
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if len(keys) > 0 && !holdsKey(r, keys) {
@@ -25,8 +31,24 @@ func dynamodbMetrics(registry *prometheus.Registry, keys map[string]string) http
 			http.Error(w, "send an access key by HTTP basic authentication", http.StatusUnauthorized)
 			return
 		}
+		if len(keys) == 0 && !toAll && !ownerless(r.Host) {
+			http.Error(w, "ask for http://127.0.0.1 or http://localhost, or configure access keys", http.StatusForbidden)
+			return
+		}
 		metrics.ServeHTTP(w, r)
 	})
+}
+
+// ownerless says whether the host of a request is an address, or a name that no public server of names answers for:
+// without a dot, or under a domain that is kept for private use (RFC 6761, RFC 6762, and ICANN for "internal").
+func ownerless(hostPort string) bool {
+	u := url.URL{Host: hostPort}
+	host := strings.ToLower(strings.TrimSuffix(u.Hostname(), "."))
+	if net.ParseIP(host) != nil {
+		return true
+	}
+	domain := host[strings.LastIndexByte(host, '.')+1:]
+	return domain == host || slices.Contains([]string{"localhost", "local", "internal", "test"}, domain)
 }
 
 // holdsKey says whether a request brings an access key's id and secret.

@@ -4,11 +4,14 @@ import (
 	"bytes"
 	"context"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
 )
 
 // TestOperationsOfServer looks after the database of a running process: import, export, backup, check, sizes, compact.
@@ -71,22 +74,56 @@ func fails(args ...string) (int, string) {
 	return code, errs.String()
 }
 
-// refusesPages asks for a backup as a page of another site could: without the header that it cannot send.
+// refusesPages asks for a backup as a page of another site could, without the header that it cannot send, and as a page
+// could that passes for one of ours.
 func (s *served) refusesPages(t *testing.T) {
 	t.Helper()
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.url+adminPath+"backup", nil)
-	if err != nil {
-		t.Fatal(err)
+	for name, headers := range map[string]map[string]string{"no header": {}, "a page": {adminHeader: "1", "Origin": s.url}} {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.url+adminPath+"backup", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.SetBasicAuth(testKeyID, testKeySecret)
+		for header, value := range headers {
+			r.Header.Set(header, value)
+		}
+		answer, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if answer.StatusCode != http.StatusForbidden {
+			t.Errorf("%s: %s", name, answer.Status)
+		}
+		if err := answer.Body.Close(); err != nil {
+			t.Error(err)
+		}
 	}
-	r.SetBasicAuth(testKeyID, testKeySecret)
-	answer, err := http.DefaultClient.Do(r)
-	if err != nil {
-		t.Fatal(err)
+}
+
+// TestMetricsByName checks that a page of the web cannot read metrics under its own name.
+func TestMetricsByName(t *testing.T) {
+	registry := prometheus.NewRegistry()
+	for _, c := range []struct {
+		host string
+		all  bool
+		want int
+	}{
+		{"127.0.0.1:8000", false, 200}, {"[::1]:8000", false, 200}, {"192.168.1.2", false, 200}, {"localhost:8000", false, 200},
+		{"db", false, 200}, {"Host.Docker.Internal:8000", false, 200}, {"evil.example.org:8000", false, 403}, {"127.0.0.1.nip.io", false, 403},
+		{"localhost.example.org.", false, 403}, {"db.example.org", true, 200},
+	} {
+		r := httptest.NewRequest(http.MethodGet, "/metrics", nil)
+		r.Host = c.host
+		w := httptest.NewRecorder()
+		dynamodbMetrics(registry, nil, c.all).ServeHTTP(w, r)
+		if w.Code != c.want {
+			t.Errorf("%s: got %d, want %d", c.host, w.Code, c.want)
+		}
 	}
-	if answer.StatusCode != http.StatusForbidden {
-		t.Errorf("without the header: %s", answer.Status)
-	}
-	if err := answer.Body.Close(); err != nil {
-		t.Error(err)
+}
+
+func TestEmptyAccessKey(t *testing.T) {
+	if code, errs := fails("dynamodb", "--memory", "--access-key", " "); code != exitUsage || !strings.Contains(errs, "bad_access_key") {
+		t.Errorf("got %d %s", code, errs)
 	}
 }

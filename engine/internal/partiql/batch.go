@@ -128,7 +128,7 @@ func (j *job) point(t *catalog.Table, operation string) (*selection, item.Item, 
 	r := reads[0]
 	key := item.Item{t.Hash.Name: r.hash}
 	if t.Range.Name != "" {
-		if r.sort == nil || r.sort.op != opEQ {
+		if r.sort == nil || r.sort.op != opEQ || r.within.empty() {
 			return nil, nil, refusal
 		}
 		key[t.Range.Name] = r.within.lo

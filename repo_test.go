@@ -61,7 +61,7 @@ var policy = map[string][]string{
 	"internal/sketch":    {"vocabulary"},
 	"internal/traffic":   {},
 	"internal/varint":    {},
-	"internal/geo":       {"github.com/oschwald/maxminddb-golang/v2", "internal/geo"},
+	"internal/geo":       {"github.com/oschwald/maxminddb-golang/v2", "internal/geo/..."},
 	"internal/exclude":   {"internal/wildcard"},
 	"internal/wildcard":  {},
 

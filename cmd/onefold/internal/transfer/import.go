@@ -219,16 +219,3 @@ func explained(text []byte, err error) error {
 	}
 	return err
 }
-
-// keyText is a key attribute as text, so that keys can be compared.
-func keyText(v types.AttributeValue) string {
-	switch v := v.(type) {
-	case *types.AttributeValueMemberS:
-		return v.Value
-	case *types.AttributeValueMemberN:
-		return v.Value
-	case *types.AttributeValueMemberB:
-		return string(v.Value)
-	}
-	return "" // refused when it is put
-}

@@ -316,6 +316,41 @@ func TestImportStops(t *testing.T) {
 	}
 }
 
+// TestNumberKeys checks that the last line of a key counts however its number is written, whoever writes it.
+func TestNumberKeys(t *testing.T) {
+	var text strings.Builder
+	spellings := []string{"%d", "%d.0", "+%d", "0%d.00", "%d0e-1", "0.%dE3"}
+	for _, spelling := range spellings {
+		for i := range 200 {
+			fmt.Fprintf(&text, `{"Item":{"pk":{"S":"p"},"sk":{"N":"`+spelling+`"},"v":{"S":%q}}}`+"\n", 111*(1+i%9), spelling)
+		}
+	}
+	for _, many := range []bool{true, false} {
+		db := database(t)
+		create(t, db, types.BillingModePayPerRequest)
+		m := transfer.Import{API: db, Table: "table", Writers: 8, Stdin: strings.NewReader(text.String())}
+		if !many {
+			m.API = &withoutPutter{API: db}
+		}
+		sources, err := transfer.Sources([]string{"-"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := m.Run(context.Background(), sources); err != nil {
+			t.Fatal(err)
+		}
+		out, err := db.Scan(context.Background(), &dynamodb.ScanInput{TableName: ptr("table")})
+		if err != nil || len(out.Items) != 9 {
+			t.Fatalf("%d items, %v", len(out.Items), err)
+		}
+		for _, it := range out.Items {
+			if got := it["v"].(*types.AttributeValueMemberS).Value; got != spellings[len(spellings)-1] {
+				t.Errorf("%s: the line %s counts", it["sk"].(*types.AttributeValueMemberN).Value, got)
+			}
+		}
+	}
+}
+
 type broken struct{ dynamo.API }
 
 var errBroken = errors.New("broken")

@@ -65,6 +65,15 @@ func NewCollector(t *table.Table, o CollectorOptions) *Collector {
 // Forget makes the collector read a site's settings again before its next event.
 func (c *Collector) Forget(siteID string) { c.sites.forget(siteID) }
 
+// Today is the day that it is now at a site, in its time zone. Errors: ErrUnknownSite.
+func (c *Collector) Today(ctx context.Context, siteID string) (string, error) {
+	s, err := c.sites.get(ctx, siteID)
+	if err != nil {
+		return "", err
+	}
+	return s.cal.Day(c.t.Now()), nil
+}
+
 // Ingest stores the events of a site, each once however often it is sent, and says of each what became of it, in order.
 // When it returns, what is stored is durable. Errors: ErrUnknownSite; those of the store and of ctx, when not all
 // outcomes are known.

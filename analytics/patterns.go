@@ -7,6 +7,7 @@ import (
 
 	"github.com/oklog/ulid/v2"
 
+	"github.com/onefold/onefold/analytics/refusals"
 	"github.com/onefold/onefold/fold"
 	"github.com/onefold/onefold/table"
 )
@@ -19,6 +20,7 @@ var Schema = table.MustSchema("analytics",
 	Sites, Goals, Events, Visitors, Sessions, StatsItems, Breakdowns, Realtimes, Salts, RollupMarks, Jobs,
 	IngestEvent, SessionEvents, SessionByID, RecentSessions, SessionsByTime, SessionsOfUser, VisitorDays, StatsByTime, LatestStats,
 	BreakdownByTime, Minutes, SiteByID, SitesOfOwner, EventsByTime, GoalsOfSite, DaysToRollUp,
+	refusals.Days, refusals.ByDay,
 	fold.Schema,
 	table.ExpiryOrder("analytics", Retention{}.Tiers()),
 )

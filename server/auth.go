@@ -1,69 +1,269 @@
 package server
 
 import (
+	"context"
 	"crypto/sha256"
 	"crypto/subtle"
+	"errors"
+	"fmt"
 	"net/http"
+	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humago"
+
+	"github.com/onefold/onefold/accounts"
+	"github.com/onefold/onefold/analytics"
+	"github.com/onefold/onefold/table"
 )
 
-const tokenScheme = "token"
+// permission is what an operation asks of whoever calls it. On operations of one site it is meant for that site.
+type permission int
 
-// needsToken marks an operation that only a bearer of the token may call.
-var needsToken = []map[string][]string{{tokenScheme: {}}}
+const (
+	forAnyone     permission = iota + 1 // ingest, health, logging in
+	forSomebody                         // anyone who is known: a person, a key, the token
+	forPerson                           // somebody who logged in
+	forStatistics                       // sees figures that tell of nobody: shared and public views may, too
+	forRead                             // sees everything
+	forWrite                            // changes settings
+	forOwner                            // deletes the site; a person
+	forNewSites                         // makes sites
+	forAccounts                         // looks after accounts; a person
+)
 
-// authenticate refuses operations that need the token to those who do not have it.
-func (s *Server) authenticate(api huma.API) func(huma.Context, func(huma.Context)) {
+const (
+	permissionKey = "permission" // of an operation's metadata
+	tokenScheme   = "token"
+	sessionScheme = "session"
+)
+
+// guard declares what an operation needs. Every operation is declared; New fails for one that is not.
+func guard(need permission, op huma.Operation) huma.Operation {
+	op.Metadata = map[string]any{permissionKey: need}
+	if need != forAnyone {
+		op.Security = []map[string][]string{{tokenScheme: {}}, {sessionScheme: {}}}
+		op.Errors = append(op.Errors, http.StatusUnauthorized, http.StatusForbidden)
+	}
+	return op
+}
+
+// checkGuards fails when an operation does not say what it needs.
+func checkGuards(api huma.API) error {
+	for path, item := range api.OpenAPI().Paths {
+		for _, op := range []*huma.Operation{item.Get, item.Put, item.Post, item.Delete, item.Patch, item.Head, item.Options} {
+			if op == nil {
+				continue
+			}
+			if _, ok := op.Metadata[permissionKey].(permission); !ok {
+				return fmt.Errorf("server: %s %s does not declare what it needs: register it with guard", op.Method, path)
+			}
+		}
+	}
+	return nil
+}
+
+// authorize is the one place that decides whether an operation is done: who asks, for which site, for what.
+func (s *Server) authorize(api huma.API) func(huma.Context, func(huma.Context)) {
 	return func(ctx huma.Context, next func(huma.Context)) {
-		if len(ctx.Operation().Security) == 0 || s.authorized(ctx.Header("Authorization")) {
-			next(ctx)
+		who, err := s.admit(ctx)
+		if err != nil {
+			s.refuse(api, ctx, err)
 			return
 		}
-		ctx.SetHeader("WWW-Authenticate", `Bearer realm="onefold"`)
-		const hint = "Send the token that onefold serve was started with: Authorization: Bearer <token>."
-		if err := huma.WriteErr(api, ctx, http.StatusUnauthorized, hint); err != nil {
-			s.o.Logger.Warn("answer not written", "error", err)
-		}
+		next(huma.WithValue(ctx, callerKey{}, who))
 	}
 }
 
-func (s *Server) authorized(header string) bool {
+// admit finds out who calls, and refuses an operation that they may not do.
+func (s *Server) admit(ctx huma.Context) (*caller, error) {
+	r, _ := humago.Unwrap(ctx)
+	need, _ := ctx.Operation().Metadata[permissionKey].(permission)
+	who := &caller{secure: s.overTLS(r), network: network(r.RemoteAddr)}
+	if need != forAnyone {
+		if err := s.identify(ctx.Context(), r, who); err != nil {
+			return nil, err
+		}
+		if err := s.permit(ctx.Context(), who, need, ctx.Param("site")); err != nil {
+			return nil, err
+		}
+	}
+	if strings.HasPrefix(r.URL.Path, apiPrefix) {
+		if err := s.checkOrigin(r, who); err != nil {
+			return nil, err
+		}
+		if err := checkQuery(ctx.Operation(), r); err != nil {
+			return nil, err
+		}
+	}
+	return who, nil
+}
+
+// identify fills in who calls: by the Authorization header if there is one, else by a cookie.
+func (s *Server) identify(ctx context.Context, r *http.Request, who *caller) error {
+	err := accounts.ErrDenied
+	session, _ := r.Cookie(sessionCookie)
+	share, _ := r.Cookie(shareCookie)
+	switch header := r.Header.Get("Authorization"); {
+	case header != "":
+		err = s.identifyBearer(ctx, header, who)
+	case session != nil:
+		if err = s.identifySession(ctx, session.Value, who); errors.Is(err, accounts.ErrDenied) && share != nil {
+			err = s.identifyShare(ctx, share.Value, who)
+		}
+	case share != nil:
+		err = s.identifyShare(ctx, share.Value, who)
+	}
+	if errors.Is(err, accounts.ErrDenied) {
+		return nil // nobody: a public view may still be for them
+	}
+	return err
+}
+
+func (s *Server) identifyBearer(ctx context.Context, header string, who *caller) error {
 	token, ok := strings.CutPrefix(header, "Bearer ")
-	sum := sha256.Sum256([]byte(token))
-	return subtle.ConstantTimeCompare(sum[:], s.token[:]) == 1 && ok
+	if !ok {
+		return accounts.ErrDenied
+	}
+	if sum := sha256.Sum256([]byte(token)); s.o.Token != "" && subtle.ConstantTimeCompare(sum[:], s.token[:]) == 1 {
+		who.actor, who.grants = "token", accounts.Grants{accounts.AllSites: accounts.Viewer}
+		return nil
+	}
+	if !accounts.IsKey(token) {
+		return s.identifyShare(ctx, token, who)
+	}
+	key, err := s.o.Accounts.UseKey(ctx, token)
+	if err != nil {
+		return err
+	}
+	who.actor, who.grants = "key:"+key.KeyID, keyGrants(key)
+	return nil
 }
 
-// securityHeaders says what no browser should do with an answer of ours.
-func securityHeaders(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		h := w.Header()
-		h.Set("X-Content-Type-Options", "nosniff")
-		h.Set("Referrer-Policy", "no-referrer")
-		h.Set("X-Frame-Options", "DENY")
-		if strings.HasPrefix(r.URL.Path, "/api/") {
-			h.Set("Cache-Control", "no-store")
-		}
-		next.ServeHTTP(w, r)
-	})
+// keyGrants are the roles that a key stands for. One that only sends events has none.
+func keyGrants(k accounts.Key) accounts.Grants {
+	switch k.Scope {
+	case accounts.Read:
+		return accounts.Grants{k.Site: accounts.Viewer}
+	case accounts.Write:
+		return accounts.Grants{k.Site: accounts.Admin}
+	}
+	return accounts.Grants{}
 }
 
-// allowIngestFromAnywhere lets pages of any origin send events, without credentials. Everything else stays same-origin.
-func allowIngestFromAnywhere(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path != eventPath && r.URL.Path != eventsPath {
-			next.ServeHTTP(w, r)
-			return
+func (s *Server) identifySession(ctx context.Context, token string, who *caller) error {
+	user, login, err := s.o.Accounts.Resume(ctx, token)
+	if err != nil {
+		return err
+	}
+	who.actor, who.grants, who.user, who.login = "user:"+user.UserID, user.Grants, &user, login
+	return nil
+}
+
+func (s *Server) identifyShare(ctx context.Context, token string, who *caller) error {
+	share, err := s.o.Accounts.ResumeShare(ctx, token)
+	if err != nil {
+		return err
+	}
+	who.actor, who.shared = "share:"+share.ShareID, share.Site
+	return nil
+}
+
+// permit refuses a caller who may not do what is asked.
+func (s *Server) permit(ctx context.Context, who *caller, need permission, site string) error {
+	if who.may(need, site) {
+		return nil
+	}
+	if need == forStatistics {
+		public, err := s.isPublic(ctx, site)
+		if err != nil || public {
+			return err
 		}
-		w.Header().Set("Access-Control-Allow-Origin", "*")
-		if r.Method == http.MethodOptions {
-			w.Header().Set("Access-Control-Allow-Methods", "POST")
-			w.Header().Set("Access-Control-Allow-Headers", "Content-Type")
-			w.Header().Set("Access-Control-Max-Age", "86400")
-			w.WriteHeader(http.StatusNoContent)
-			return
+	}
+	if who.actor == "" {
+		return problem(http.StatusUnauthorized, "unauthorized", "Log in, or send a key: Authorization: Bearer <key>.")
+	}
+	return problem(http.StatusForbidden, "forbidden", "This is not for you. An owner of the installation can give you a role on the site.")
+}
+
+// isPublic reports whether a site shows its statistics to everyone.
+func (s *Server) isPublic(ctx context.Context, site string) (bool, error) {
+	_, err := analytics.GetSite(ctx, s.o.Table, site)
+	if errors.Is(err, table.ErrNotFound) || errors.Is(err, table.ErrKeyValue) {
+		return false, nil
+	}
+	return false, err
+}
+
+// checkOrigin refuses requests that change something and that a page of elsewhere made a browser send.
+func (s *Server) checkOrigin(r *http.Request, who *caller) error {
+	if err := s.origins.Check(r); err != nil {
+		return problem(http.StatusForbidden, "cross_origin", "Pages of other origins may not do this.")
+	}
+	if who.user == nil || safeMethod(r.Method) {
+		return nil
+	}
+	if subtle.ConstantTimeCompare([]byte(r.Header.Get("X-CSRF-Token")), []byte(accounts.CSRF(who.login.Token))) != 1 {
+		return problem(http.StatusForbidden, "csrf", "Send the header X-CSRF-Token with the csrf of GET /api/v1/me.")
+	}
+	return nil
+}
+
+func safeMethod(method string) bool {
+	return method == http.MethodGet || method == http.MethodHead || method == http.MethodOptions
+}
+
+// checkQuery refuses parameters that the operation does not know: a filter with a typing error must not be ignored.
+func checkQuery(op *huma.Operation, r *http.Request) error {
+	if r.URL.RawQuery == "" {
+		return nil
+	}
+	query, err := url.ParseQuery(r.URL.RawQuery)
+	if err != nil {
+		return problem(http.StatusBadRequest, "bad_query", "The query string cannot be read.")
+	}
+	var known []string
+	for _, p := range op.Parameters {
+		if p.In == "query" {
+			known = append(known, p.Name)
 		}
-		next.ServeHTTP(w, r)
-	})
+	}
+	for name := range query {
+		if !slices.Contains(known, name) {
+			slices.Sort(known)
+			return problem(http.StatusBadRequest, "unknown_parameter", "There is a query parameter that this operation does not have. It has: "+strings.Join(known, ", ")+".")
+		}
+	}
+	return nil
+}
+
+// overTLS reports whether the client came over TLS, here or at the proxy in front.
+func (s *Server) overTLS(r *http.Request) bool {
+	return r.TLS != nil || s.o.TrustProxy && strings.EqualFold(r.Header.Get("X-Forwarded-Proto"), "https")
+}
+
+// refuse answers a request that goes no further.
+func (s *Server) refuse(api huma.API, ctx huma.Context, err error) {
+	var p *huma.ErrorModel
+	if !errors.As(err, &p) {
+		if err = s.httpError(ctx.Context(), err); !errors.As(err, &p) {
+			p = problem(http.StatusInternalServerError, "internal", "Something went wrong here.")
+		}
+	}
+	var extra huma.HeadersError
+	if errors.As(err, &extra) {
+		for name, values := range extra.GetHeaders() {
+			ctx.SetHeader(name, values[0])
+		}
+	}
+	if p.Status == http.StatusUnauthorized {
+		ctx.SetHeader("WWW-Authenticate", `Bearer realm="onefold"`)
+	}
+	ctx.SetHeader("Content-Type", "application/problem+json")
+	ctx.SetStatus(p.Status)
+	if err := api.Marshal(ctx.BodyWriter(), "application/json", p); err != nil {
+		s.o.Logger.Warn("answer not written", "error", err)
+	}
 }

@@ -26,10 +26,10 @@ type healthAnswer struct {
 }
 
 func (s *Server) healthRoutes(api huma.API) {
-	huma.Register(api, huma.Operation{
+	huma.Register(api, guard(forAnyone, huma.Operation{
 		OperationID: "health", Method: http.MethodGet, Path: "/healthz",
 		Summary: "Whether the table answers and the folds keep up", Tags: []string{"operations"},
-	}, s.health)
+	}), s.health)
 }
 
 // health reads one item, so that a table that does not answer shows.

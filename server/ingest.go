@@ -70,16 +70,16 @@ type outcomes struct {
 }
 
 func (s *Server) ingestRoutes(api huma.API) {
-	huma.Register(api, huma.Operation{
+	huma.Register(api, guard(forAnyone, huma.Operation{
 		OperationID: "ingest-event", Method: http.MethodPost, Path: eventPath, DefaultStatus: http.StatusAccepted, MaxBodyBytes: maxEventBytes,
 		Summary: "Take one event in", Description: "Answers 202 when the event is durable.", Tags: []string{"ingest"},
-	}, func(ctx context.Context, in *oneEvent) (*outcomes, error) {
+	}), func(ctx context.Context, in *oneEvent) (*outcomes, error) {
 		return s.ingest(ctx, in.Body.Site, &in.Sender, []Event{in.Body.Event})
 	})
-	huma.Register(api, huma.Operation{
+	huma.Register(api, guard(forAnyone, huma.Operation{
 		OperationID: "ingest-events", Method: http.MethodPost, Path: eventsPath, DefaultStatus: http.StatusAccepted, MaxBodyBytes: maxBatchBytes,
 		Summary: "Take up to 1,000 events in", Description: "Answers 202 when they are durable, with an outcome for each.", Tags: []string{"ingest"},
-	}, func(ctx context.Context, in *manyEvents) (*outcomes, error) {
+	}), func(ctx context.Context, in *manyEvents) (*outcomes, error) {
 		return s.ingest(ctx, in.Body.Site, &in.Sender, in.Body.Events)
 	})
 }

@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"net/http"
 	"strconv"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/onefold/onefold/accounts"
 	"github.com/onefold/onefold/analytics"
 	"github.com/onefold/onefold/dynamo"
 	"github.com/onefold/onefold/table"
@@ -21,7 +23,9 @@ const codePrefix = "urn:onefold:error:"
 var statusCodes = map[int]string{
 	http.StatusBadRequest:            "bad_request",
 	http.StatusUnauthorized:          "unauthorized",
+	http.StatusForbidden:             "forbidden",
 	http.StatusNotFound:              "not_found",
+	http.StatusMethodNotAllowed:      "method_not_allowed",
 	http.StatusRequestEntityTooLarge: "body_too_large",
 	http.StatusUnsupportedMediaType:  "unsupported_media_type",
 	http.StatusUnprocessableEntity:   "invalid_request",
@@ -31,16 +35,27 @@ var statusCodes = map[int]string{
 	http.StatusInternalServerError:   "internal",
 }
 
-// withCode gives a problem the code of its status when it has none of its own.
+// withCode gives a problem the code of its status when it has none of its own, and takes out what was sent: an answer
+// may be logged on its way, and what was sent may be a password.
 func withCode(_ huma.Context, _ string, answer any) (any, error) {
-	if p, ok := answer.(*huma.ErrorModel); ok && p.Type == "" {
-		code := statusCodes[p.Status]
-		if code == "" {
-			code = "status_" + strconv.Itoa(p.Status)
-		}
-		p.Type = codePrefix + code
+	p, ok := answer.(*huma.ErrorModel)
+	if !ok {
+		return answer, nil
+	}
+	for _, detail := range p.Errors {
+		detail.Value = nil
+	}
+	if p.Type == "" {
+		p.Type = codePrefix + codeOf(p.Status)
 	}
 	return answer, nil
+}
+
+func codeOf(status int) string {
+	if code := statusCodes[status]; code != "" {
+		return code
+	}
+	return "status_" + strconv.Itoa(status)
 }
 
 func problem(status int, code, detail string) *huma.ErrorModel {
@@ -50,11 +65,24 @@ func problem(status int, code, detail string) *huma.ErrorModel {
 // httpError is the one place where errors of the verbs become answers. What is not named here is our fault: it is
 // logged, and the client learns no more than that.
 func (s *Server) httpError(ctx context.Context, err error) error {
+	if p := accountsProblem(err); p != nil {
+		return p
+	}
 	switch {
-	case errors.Is(err, table.ErrNotFound), errors.Is(err, analytics.ErrUnknownSite):
-		return problem(http.StatusNotFound, "not_found", "There is no such site. Create it with `onefold site create`.")
+	case errors.Is(err, analytics.ErrUnknownSite):
+		return problem(http.StatusNotFound, "not_found", "There is no such site. Create it with `onefold site create`, or in the dashboard.")
+	case errors.Is(err, table.ErrNotFound):
+		return problem(http.StatusNotFound, "not_found", "There is nothing of that id, or no such site.")
 	case errors.Is(err, table.ErrKeyValue):
 		return problem(http.StatusUnprocessableEntity, "bad_site", "A site's id may not contain '#'.")
+	case errors.Is(err, table.ErrCursor):
+		return problem(http.StatusUnprocessableEntity, "bad_cursor", "The cursor is not one of this list. Begin without one.")
+	case errors.Is(err, table.ErrExists):
+		return problem(http.StatusConflict, "exists", "There is one with this id already.")
+	case errors.Is(err, analytics.ErrSite), errors.Is(err, analytics.ErrRetention):
+		return problem(http.StatusUnprocessableEntity, "bad_site", err.Error())
+	case errors.Is(err, analytics.ErrRange), errors.Is(err, analytics.ErrExpired), errors.Is(err, analytics.ErrSealed):
+		return problem(http.StatusUnprocessableEntity, "bad_range", err.Error())
 	case errors.Is(err, analytics.ErrReport):
 		return problem(http.StatusUnprocessableEntity, "bad_range", err.Error())
 	case dynamo.IsThrottle(err):
@@ -68,7 +96,34 @@ func (s *Server) httpError(ctx context.Context, err error) error {
 	return problem(http.StatusInternalServerError, "internal", "Something went wrong here. Sending the same events again counts none twice.")
 }
 
+// accountsProblem is the answer to an error of accounts; nil for other errors.
+func accountsProblem(err error) error {
+	switch {
+	case errors.Is(err, accounts.ErrInvalid):
+		return problem(http.StatusUnprocessableEntity, "invalid_request", err.Error())
+	case errors.Is(err, accounts.ErrEmailTaken):
+		return problem(http.StatusConflict, "email_taken", "There is an account with this address.")
+	case errors.Is(err, accounts.ErrLastOwner):
+		return problem(http.StatusConflict, "last_owner", "This is the last owner of all sites. Make somebody else one first.")
+	case errors.Is(err, accounts.ErrSetUp):
+		return problem(http.StatusForbidden, "bad_setup_token", "This set-up link does not hold. The server prints a new one when it starts, until there is an owner.")
+	}
+	return nil
+}
+
 func rateLimited(wait time.Duration) error {
 	seconds := strconv.Itoa(int(wait.Seconds()) + 1)
 	return huma.ErrorWithHeaders(problem(http.StatusTooManyRequests, "rate_limited", "Too many events from this address. Try again after "+seconds+" s."), http.Header{"Retry-After": {seconds}})
+}
+
+// writeProblem answers outside of the API's operations. A client that is gone does not hear it.
+func writeProblem(w http.ResponseWriter, p *huma.ErrorModel) {
+	text, err := json.Marshal(p)
+	if err != nil { // a problem is texts and a number
+		http.Error(w, p.Detail, p.Status)
+		return
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(p.Status)
+	w.Write(text)
 }

@@ -12,23 +12,22 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/danielgtaylor/huma/v2"
-	"github.com/danielgtaylor/huma/v2/adapters/humago"
-
+	"github.com/onefold/onefold/accounts"
 	"github.com/onefold/onefold/analytics"
 	"github.com/onefold/onefold/fold"
 	"github.com/onefold/onefold/internal/useragent"
 	"github.com/onefold/onefold/table"
 )
 
-// Options configure a server. Table, Collector and Worker are required, and so is Token: statistics are never public
-// by accident.
+// Options configure a server. Table, Collector and Worker are required. Statistics are never public by accident: they
+// are for people who log in, for keys, and for what a site's settings make public.
 type Options struct {
 	Table     *table.Table
 	Collector *analytics.Collector
-	Worker    *fold.Worker // asked for its lag by /healthz and /metrics; cmd runs it
+	Worker    *fold.Worker    // asked for its lag by /healthz and /metrics; cmd runs it
+	Accounts  *accounts.Store // default: those of Table
 
-	Token string // what a reader of statistics sends as "Authorization: Bearer <token>"
+	Token string // reads all sites as "Authorization: Bearer <token>"; "": there is none
 
 	TrustProxy  bool          // take the client's address from X-Forwarded-For; only behind a proxy that sets it
 	EventRate   float64       // events a second from one address, sustained; default 100
@@ -43,8 +42,11 @@ func (o *Options) defaults() error {
 	switch {
 	case o.Table == nil || o.Collector == nil || o.Worker == nil:
 		return errors.New("server: Table, Collector and Worker are required")
-	case len(o.Token) < minTokenBytes:
-		return errors.New("server: a token of at least 16 characters is required to read statistics")
+	case o.Token != "" && len(o.Token) < minTokenBytes:
+		return errors.New("server: a token that reads statistics has at least 16 characters")
+	}
+	if o.Accounts == nil {
+		o.Accounts = accounts.New(o.Table, accounts.Options{})
 	}
 	if o.EventRate <= 0 {
 		o.EventRate = 100
@@ -73,6 +75,8 @@ type Server struct {
 	token   [sha256.Size]byte // of Options.Token, so that comparing takes the same time whatever was sent
 	agents  *useragent.Parser
 	limits  *limiter
+	logins  *throttle
+	origins *http.CrossOriginProtection
 	metrics *metrics
 	handler http.Handler
 }
@@ -92,34 +96,18 @@ func New(o Options) (*Server, error) {
 		token:   sha256.Sum256([]byte(o.Token)),
 		agents:  agents,
 		limits:  newLimiter(o.EventRate, o.EventBurst, o.Clock),
+		logins:  newThrottle(o.Clock),
+		origins: http.NewCrossOriginProtection(),
 		metrics: newMetrics(o.Worker, o.Clock),
 	}
-	s.handler = s.routes()
+	if s.handler, err = s.routes(); err != nil {
+		return nil, err
+	}
 	return s, nil
 }
 
 // Handler returns the server as an http.Handler.
 func (s *Server) Handler() http.Handler { return s.handler }
-
-func (s *Server) routes() http.Handler {
-	mux := http.NewServeMux()
-	config := huma.DefaultConfig("onefold", s.o.Version)
-	config.Info.Description = "Events in, statistics out."
-	config.Components.SecuritySchemes = map[string]*huma.SecurityScheme{
-		tokenScheme: {Type: "http", Scheme: "bearer", Description: "The token that `onefold serve` was started with."},
-	}
-	// navigator.sendBeacon cannot say application/json without asking the server first.
-	config.Formats["text/plain"] = huma.DefaultJSONFormat
-	config.CreateHooks = nil // no $schema links in answers
-	config.Transformers = append(config.Transformers, withCode)
-	api := humago.New(mux, config)
-	api.UseMiddleware(s.metrics.observe, s.authenticate(api))
-	s.ingestRoutes(api)
-	s.statisticsRoutes(api)
-	s.healthRoutes(api)
-	mux.Handle("GET /metrics", s.metricsHandler())
-	return withClientAddress(s.o.TrustProxy, securityHeaders(allowIngestFromAnywhere(mux)))
-}
 
 // Run serves on the listener until ctx ends, then lets the requests under way finish.
 func (s *Server) Run(ctx context.Context, l net.Listener) error {

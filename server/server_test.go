@@ -17,6 +17,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/oklog/ulid/v2"
 
+	"github.com/onefold/onefold/accounts"
 	"github.com/onefold/onefold/analytics"
 	"github.com/onefold/onefold/engine"
 	"github.com/onefold/onefold/fold"
@@ -35,6 +36,8 @@ type house struct {
 	url    string
 	table  *table.Table
 	worker *fold.Worker
+
+	accounts *accounts.Store
 }
 
 func newHouse(t *testing.T, change func(*server.Options)) *house {
@@ -44,14 +47,15 @@ func newHouse(t *testing.T, change func(*server.Options)) *house {
 	t.Cleanup(func() { must(t, db.Close()) })
 	tbl := table.New(db, "onefold", table.Options{})
 	ctx := t.Context()
-	must(t, analytics.Schema.Ensure(ctx, db, "onefold"))
+	must(t, table.MustSchema("all", analytics.Schema, accounts.Schema).Ensure(ctx, db, "onefold"))
 	described, err := db.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: aws.String("onefold")})
 	must(t, err)
 	worker, err := fold.NewWorker(tbl, fold.Streams(db, *described.Table.LatestStreamArn), analytics.Folds(analytics.Config{Retention: analytics.SiteRetention(tbl)}), fold.Options{Group: analytics.FoldGroup})
 	must(t, err)
 	_, err = analytics.CreateSite(ctx, tbl, analytics.NewSite{ID: "blog", TimeZone: "UTC"})
 	must(t, err)
-	o := server.Options{Table: tbl, Collector: analytics.NewCollector(tbl, analytics.CollectorOptions{}), Worker: worker, Token: token}
+	o := server.Options{Table: tbl, Collector: analytics.NewCollector(tbl, analytics.CollectorOptions{}), Worker: worker, Token: token,
+		Accounts: accounts.New(tbl, accounts.Options{Cost: accounts.Cost{KiB: 64, Passes: 1}})}
 	if change != nil {
 		change(&o)
 	}
@@ -59,7 +63,7 @@ func newHouse(t *testing.T, change func(*server.Options)) *house {
 	must(t, err)
 	web := httptest.NewServer(s.Handler())
 	t.Cleanup(web.Close)
-	return &house{T: t, url: web.URL, table: tbl, worker: worker}
+	return &house{T: t, url: web.URL, table: tbl, worker: worker, accounts: o.Accounts}
 }
 
 func must(t *testing.T, err error) {
@@ -88,10 +92,15 @@ func (h *house) get(path string, headers ...string) (int, string) {
 
 func (h *house) do(r *http.Request, headers []string) (int, string) {
 	h.Helper()
+	return h.send(http.DefaultClient, r, headers)
+}
+
+func (h *house) send(web *http.Client, r *http.Request, headers []string) (int, string) {
+	h.Helper()
 	for i := 0; i < len(headers); i += 2 {
 		r.Header.Set(headers[i], headers[i+1])
 	}
-	answer, err := http.DefaultClient.Do(r)
+	answer, err := web.Do(r)
 	must(h.T, err)
 	defer answer.Body.Close()
 	body, err := io.ReadAll(answer.Body)

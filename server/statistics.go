@@ -41,14 +41,14 @@ type siteBody struct {
 }
 
 func (s *Server) statisticsRoutes(api huma.API) {
-	huma.Register(api, huma.Operation{
-		OperationID: "report", Method: http.MethodGet, Path: "/api/v1/sites/{site}/report", Security: needsToken,
+	huma.Register(api, guard(forStatistics, huma.Operation{
+		OperationID: "report", Method: http.MethodGet, Path: "/api/v1/sites/{site}/report",
 		Summary: "Totals, buckets and top values of a range of days", Tags: []string{"statistics"},
-	}, s.report)
-	huma.Register(api, huma.Operation{
-		OperationID: "site", Method: http.MethodGet, Path: "/api/v1/sites/{site}", Security: needsToken,
+	}), s.report)
+	huma.Register(api, guard(forRead, huma.Operation{
+		OperationID: "site", Method: http.MethodGet, Path: "/api/v1/sites/{site}",
 		Summary: "A site's settings", Tags: []string{"sites"},
-	}, s.site)
+	}), s.site)
 }
 
 func (s *Server) report(ctx context.Context, in *reportRequest) (*reportAnswer, error) {

@@ -48,7 +48,7 @@ func (c *listenFlags) serve(ctx context.Context, std streams, g *globals, s *sto
 	}
 	logger := g.logger(std.err)
 	web, err := server.New(server.Options{
-		Table: s.table, Collector: analytics.NewCollector(s.table, analytics.CollectorOptions{}), Worker: s.worker,
+		Table: s.table, Collector: analytics.NewCollector(s.table, analytics.CollectorOptions{}), Worker: s.worker, Accounts: s.accounts,
 		Token: c.Token, TrustProxy: c.TrustProxy, Version: version, Logger: logger,
 	})
 	if err != nil {
@@ -63,7 +63,7 @@ func (c *listenFlags) serve(ctx context.Context, std streams, g *globals, s *sto
 	if printed {
 		fmt.Fprintf(std.err, "statistics: curl -H 'Authorization: Bearer %s' %s/api/v1/sites/SITE/report\n", c.Token, url)
 	}
-	if err := hello(url, c.Token); err != nil {
+	if err := errors.Join(setupHint(ctx, std, s, url), hello(url, c.Token)); err != nil {
 		return errors.Join(err, listener.Close())
 	}
 	services := append([]service{
@@ -80,6 +80,17 @@ func (c *listenFlags) serve(ctx context.Context, std streams, g *globals, s *sto
 		logger.Warn("stopped before everything was folded; the next start goes on", "error", err)
 	}
 	return nil
+}
+
+// setupHint prints where the first owner is made, as long as there has been none. The token is in the fragment, which
+// browsers do not send and proxies do not log.
+func setupHint(ctx context.Context, std streams, s *store, url string) error {
+	token, err := s.accounts.SetupToken(ctx)
+	if err != nil || token == "" {
+		return err
+	}
+	_, err = fmt.Fprintf(std.err, "set up: %s/setup#%s\n", url, token)
+	return err
 }
 
 // drainFor is how long a stop may take to fold what was stored last.

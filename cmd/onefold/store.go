@@ -13,6 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
+	"github.com/onefold/onefold/accounts"
 	"github.com/onefold/onefold/analytics"
 	"github.com/onefold/onefold/engine"
 	"github.com/onefold/onefold/fold"
@@ -22,11 +23,15 @@ import (
 // tableName is the one table.
 const tableName = "onefold"
 
+// schema is all that the table holds. Starting fails if two packages could write the same key.
+var schema = table.MustSchema("onefold", analytics.Schema, accounts.Schema)
+
 // store is an open table with what runs on it.
 type store struct {
-	db     *engine.DB
-	table  *table.Table
-	worker *fold.Worker
+	db       *engine.DB
+	table    *table.Table
+	accounts *accounts.Store
+	worker   *fold.Worker
 }
 
 // tuning adapts the folds to the work at hand.
@@ -45,6 +50,7 @@ func (g *globals) openStore(ctx context.Context, logs io.Writer, tune tuning) (*
 		return nil, err
 	}
 	s := &store{db: db, table: table.New(db, tableName, table.Options{})}
+	s.accounts = accounts.New(s.table, accounts.Options{})
 	if err := s.prepare(ctx, fold.Options{
 		Group: analytics.FoldGroup, FlushChanges: tune.flushChanges, FlushAge: tune.flushAge, Logger: logger,
 	}); err != nil {
@@ -97,7 +103,7 @@ func checkDirectory(dir string, existing bool) error {
 }
 
 func (s *store) prepare(ctx context.Context, o fold.Options) error {
-	if err := analytics.Schema.Ensure(ctx, s.db, tableName); err != nil {
+	if err := schema.Ensure(ctx, s.db, tableName); err != nil {
 		return err
 	}
 	described, err := s.db.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: aws.String(tableName)})

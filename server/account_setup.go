@@ -1,0 +1,62 @@
+package server
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/onefold/onefold/accounts"
+)
+
+type setupAnswer struct {
+	Body struct {
+		Needed bool `json:"needed" doc:"Nobody looks after this installation yet."`
+	}
+}
+
+type setupRequest struct {
+	Body struct {
+		Token    string `json:"token" maxLength:"128" doc:"From the link that the server printed when it started."`
+		Email    string `json:"email" maxLength:"254"`
+		Password string `json:"password" maxLength:"256" doc:"At least 10 characters."`
+		Name     string `json:"name,omitempty" maxLength:"100"`
+	}
+}
+
+func (s *Server) setupRoutes(api huma.API) {
+	huma.Register(api, guard(forAnyone, huma.Operation{
+		OperationID: "setup-needed", Method: http.MethodGet, Path: "/api/v1/setup",
+		Summary: "Whether the installation has no owner yet", Tags: []string{"accounts"},
+	}), s.setupNeeded)
+	huma.Register(api, guard(forAnyone, huma.Operation{
+		OperationID: "setup", Method: http.MethodPost, Path: "/api/v1/setup", MaxBodyBytes: maxSmallBody,
+		Summary: "Make the first owner, who is then logged in", Tags: []string{"accounts"}, Errors: []int{http.StatusForbidden},
+	}), s.setUp)
+}
+
+func (s *Server) setupNeeded(ctx context.Context, _ *struct{}) (*setupAnswer, error) {
+	answer := new(setupAnswer)
+	var err error
+	if answer.Body.Needed, err = s.o.Accounts.SetupNeeded(ctx); err != nil {
+		return nil, s.httpError(ctx, err)
+	}
+	return answer, nil
+}
+
+func (s *Server) setUp(ctx context.Context, in *setupRequest) (*meAnswer, error) {
+	who := callerOf(ctx)
+	if err := s.slowDown(who, "set-up"); err != nil {
+		return nil, err
+	}
+	user, err := s.o.Accounts.SetUp(ctx, in.Body.Token, accounts.NewUser{Email: in.Body.Email, Name: in.Body.Name, Password: in.Body.Password})
+	if err != nil {
+		return nil, s.httpError(ctx, err)
+	}
+	s.record(ctx, accounts.Entry{Actor: "user:" + user.UserID, Action: "setup", Subject: user.UserID})
+	user, login, err := s.o.Accounts.LogIn(ctx, in.Body.Email, in.Body.Password)
+	if err != nil {
+		return nil, s.httpError(ctx, err)
+	}
+	return s.loggedIn(ctx, who.secure, user, login)
+}

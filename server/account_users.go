@@ -1,0 +1,130 @@
+package server
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/onefold/onefold/accounts"
+)
+
+type userBody struct {
+	personBody
+	Disabled bool            `json:"disabled"`
+	Created  time.Time       `json:"created"`
+	Roles    accounts.Grants `json:"roles" doc:"viewer, admin or owner by the ids of sites; * stands for all."`
+}
+
+func describeUser(u *accounts.User) userBody {
+	roles := u.Grants
+	if roles == nil {
+		roles = accounts.Grants{}
+	}
+	return userBody{personBody{u.UserID, u.Email, u.Name}, u.Disabled, u.Created, roles}
+}
+
+type userAnswer struct{ Body userBody }
+
+type usersAnswer struct {
+	Body struct {
+		Users []userBody `json:"users"`
+	}
+}
+
+type newUserRequest struct {
+	Body struct {
+		Email    string          `json:"email" maxLength:"254"`
+		Name     string          `json:"name,omitempty" maxLength:"100"`
+		Password string          `json:"password" maxLength:"256" doc:"At least 10 characters. The person can change it."`
+		Roles    accounts.Grants `json:"roles,omitempty" maxProperties:"200"`
+	}
+}
+
+type userRequest struct {
+	ID string `path:"id" maxLength:"32"`
+}
+
+type updateUserRequest struct {
+	userRequest
+	Body struct {
+		Name     *string          `json:"name,omitempty" maxLength:"100"`
+		Disabled *bool            `json:"disabled,omitempty"`
+		Roles    *accounts.Grants `json:"roles,omitempty" doc:"All of the user's roles: those not named are taken away."`
+		Password *string          `json:"password,omitempty" maxLength:"256"`
+	}
+}
+
+func (s *Server) userRoutes(api huma.API) {
+	const list, one = "/api/v1/users", "/api/v1/users/{id}"
+	huma.Register(api, guard(forAccounts, huma.Operation{
+		OperationID: "users", Method: http.MethodGet, Path: list, Summary: "All users", Tags: []string{"accounts"},
+	}), s.users)
+	huma.Register(api, guard(forAccounts, huma.Operation{
+		OperationID: "add-user", Method: http.MethodPost, Path: list, DefaultStatus: http.StatusCreated, MaxBodyBytes: maxSmallBody,
+		Summary: "Make a user", Tags: []string{"accounts"}, Errors: []int{http.StatusConflict},
+	}), s.addUser)
+	huma.Register(api, guard(forAccounts, huma.Operation{
+		OperationID: "update-user", Method: http.MethodPatch, Path: one, MaxBodyBytes: maxSmallBody,
+		Summary: "Change a user's name, roles or password, or disable the user", Tags: []string{"accounts"}, Errors: []int{http.StatusConflict},
+	}), s.updateUser)
+	huma.Register(api, guard(forAccounts, huma.Operation{
+		OperationID: "delete-user", Method: http.MethodDelete, Path: one, DefaultStatus: http.StatusNoContent,
+		Summary: "Delete a user", Tags: []string{"accounts"}, Errors: []int{http.StatusConflict},
+	}), s.deleteUser)
+}
+
+func (s *Server) users(ctx context.Context, _ *struct{}) (*usersAnswer, error) {
+	users, err := s.o.Accounts.Users(ctx)
+	if err != nil {
+		return nil, s.httpError(ctx, err)
+	}
+	answer := new(usersAnswer)
+	answer.Body.Users = make([]userBody, len(users))
+	for i := range users {
+		answer.Body.Users[i] = describeUser(&users[i])
+	}
+	return answer, nil
+}
+
+func (s *Server) addUser(ctx context.Context, in *newUserRequest) (*userAnswer, error) {
+	user, err := s.o.Accounts.AddUser(ctx, accounts.NewUser{
+		Email: in.Body.Email, Name: in.Body.Name, Password: in.Body.Password, Grants: in.Body.Roles,
+	})
+	if err != nil {
+		return nil, s.httpError(ctx, err)
+	}
+	s.record(ctx, accounts.Entry{Actor: callerOf(ctx).actor, Action: "user.create", Subject: user.UserID})
+	return &userAnswer{describeUser(&user)}, nil
+}
+
+func (s *Server) updateUser(ctx context.Context, in *updateUserRequest) (*userAnswer, error) {
+	user, err := s.o.Accounts.UpdateUser(ctx, in.ID, func(u *accounts.User) {
+		if in.Body.Name != nil {
+			u.Name = *in.Body.Name
+		}
+		if in.Body.Disabled != nil {
+			u.Disabled = *in.Body.Disabled
+		}
+		if in.Body.Roles != nil {
+			u.Grants = *in.Body.Roles
+		}
+	})
+	if err == nil && in.Body.Password != nil {
+		err = s.o.Accounts.SetPassword(ctx, in.ID, *in.Body.Password)
+	}
+	if err != nil {
+		return nil, s.httpError(ctx, err)
+	}
+	s.record(ctx, accounts.Entry{Actor: callerOf(ctx).actor, Action: "user.update", Subject: in.ID})
+	return &userAnswer{describeUser(&user)}, nil
+}
+
+func (s *Server) deleteUser(ctx context.Context, in *userRequest) (*struct{}, error) {
+	if err := s.o.Accounts.DeleteUser(ctx, in.ID); err != nil {
+		return nil, s.httpError(ctx, err)
+	}
+	s.record(ctx, accounts.Entry{Actor: callerOf(ctx).actor, Action: "user.delete", Subject: in.ID})
+	return nil, nil
+}

@@ -1,0 +1,172 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/onefold/onefold/accounts"
+	"github.com/onefold/onefold/analytics"
+)
+
+type shareBody struct {
+	ID       string     `json:"id"`
+	Name     string     `json:"name"`
+	Created  time.Time  `json:"created"`
+	Expires  *time.Time `json:"expires,omitempty"`
+	Password bool       `json:"password" doc:"A password is asked for."`
+	Embed    []string   `json:"embed" doc:"Origins whose pages may show it in a frame."`
+	Token    string     `json:"token,omitempty" doc:"Told once, when the share is made: the view is at /share/TOKEN."`
+}
+
+func describeShare(sh *accounts.Share, token string) shareBody {
+	body := shareBody{ID: sh.ShareID, Name: sh.Name, Created: sh.Created, Password: sh.Password != "", Embed: sh.Embed, Token: token}
+	if !sh.Expires.IsZero() {
+		body.Expires = &sh.Expires
+	}
+	if body.Embed == nil {
+		body.Embed = []string{}
+	}
+	return body
+}
+
+type shareAnswer struct{ Body shareBody }
+
+type sharesAnswer struct {
+	Body struct {
+		Shares []shareBody `json:"shares"`
+	}
+}
+
+type newShareRequest struct {
+	siteRequest
+	Body struct {
+		Name     string    `json:"name,omitempty" maxLength:"100"`
+		Password string    `json:"password,omitempty" maxLength:"256" doc:"At least 10 characters. Default: the link is enough."`
+		Expires  time.Time `json:"expires,omitzero" doc:"Default: never."`
+		Embed    []string  `json:"embed,omitempty" maxItems:"20" doc:"Origins such as https://example.com whose pages may show it in a frame."`
+	}
+}
+
+type shareRequest struct {
+	siteRequest
+	ID string `path:"id" maxLength:"32"`
+}
+
+func (s *Server) shareRoutes(api huma.API) {
+	const list, one = "/api/v1/sites/{site}/shares", "/api/v1/sites/{site}/shares/{id}"
+	huma.Register(api, guard(forWrite, huma.Operation{
+		OperationID: "shares", Method: http.MethodGet, Path: list, Summary: "The shared views of a site", Tags: []string{"sharing"},
+	}), s.shares)
+	huma.Register(api, guard(forWrite, huma.Operation{
+		OperationID: "add-share", Method: http.MethodPost, Path: list, DefaultStatus: http.StatusCreated, MaxBodyBytes: maxSmallBody,
+		Summary: "Share a site's statistics by a link", Tags: []string{"sharing"},
+	}), s.addShare)
+	huma.Register(api, guard(forWrite, huma.Operation{
+		OperationID: "revoke-share", Method: http.MethodDelete, Path: one, DefaultStatus: http.StatusNoContent,
+		Summary: "Take a shared view back", Tags: []string{"sharing"},
+	}), s.revokeShare)
+	huma.Register(api, guard(forAnyone, huma.Operation{
+		OperationID: "open-share", Method: http.MethodPost, Path: "/api/v1/shared/{token}", MaxBodyBytes: maxSmallBody,
+		Summary:     "Open a shared view",
+		Description: "Sets a cookie, and tells the same as `access`, which is sent as a bearer token where cookies are not kept.",
+		Tags:        []string{"sharing"}, Errors: []int{http.StatusUnauthorized, http.StatusNotFound, http.StatusTooManyRequests},
+	}), s.openShare)
+}
+
+func (s *Server) shares(ctx context.Context, in *siteRequest) (*sharesAnswer, error) {
+	shares, err := s.o.Accounts.Shares(ctx, in.Site)
+	if err != nil {
+		return nil, s.httpError(ctx, err)
+	}
+	answer := new(sharesAnswer)
+	answer.Body.Shares = make([]shareBody, len(shares))
+	for i := range shares {
+		answer.Body.Shares[i] = describeShare(&shares[i], "")
+	}
+	return answer, nil
+}
+
+func (s *Server) addShare(ctx context.Context, in *newShareRequest) (*shareAnswer, error) {
+	if _, err := analytics.GetSite(ctx, s.o.Table, in.Site); err != nil {
+		return nil, s.httpError(ctx, err)
+	}
+	who := callerOf(ctx)
+	n := accounts.NewShare{Name: in.Body.Name, Site: in.Site, Password: in.Body.Password, Expires: in.Body.Expires, Embed: in.Body.Embed}
+	if who.user != nil {
+		n.Creator = who.user.UserID
+	}
+	share, token, err := s.o.Accounts.AddShare(ctx, n)
+	if err != nil {
+		return nil, s.httpError(ctx, err)
+	}
+	s.record(ctx, accounts.Entry{Actor: who.actor, Action: "share.create", Site: in.Site, Subject: share.ShareID})
+	return &shareAnswer{describeShare(&share, token)}, nil
+}
+
+func (s *Server) revokeShare(ctx context.Context, in *shareRequest) (*struct{}, error) {
+	if err := s.o.Accounts.RevokeShare(ctx, in.Site, in.ID); err != nil {
+		return nil, s.httpError(ctx, err)
+	}
+	s.record(ctx, accounts.Entry{Actor: callerOf(ctx).actor, Action: "share.revoke", Site: in.Site, Subject: in.ID})
+	return nil, nil
+}
+
+type openShareRequest struct {
+	Token string `path:"token" maxLength:"128"`
+	Body  struct {
+		Password string `json:"password,omitempty" maxLength:"1024"`
+	}
+}
+
+type openShareAnswer struct {
+	SetCookie []http.Cookie `header:"Set-Cookie"`
+	Body      struct {
+		Site struct {
+			ID       string `json:"id"`
+			Name     string `json:"name"`
+			TimeZone string `json:"timezone"`
+		} `json:"site"`
+		Access  string    `json:"access" doc:"For Authorization: Bearer."`
+		Expires time.Time `json:"expires"`
+	}
+}
+
+// openShare lets whoever has the link, and knows the password if there is one, see the site's statistics for a day.
+func (s *Server) openShare(ctx context.Context, in *openShareRequest) (*openShareAnswer, error) {
+	who := callerOf(ctx)
+	share, err := s.o.Accounts.FindShare(ctx, in.Token)
+	switch {
+	case errors.Is(err, accounts.ErrDenied):
+		return nil, problem(http.StatusNotFound, "not_found", "This link does not hold any more.")
+	case err != nil:
+		return nil, s.httpError(ctx, err)
+	case share.Password != "" && in.Body.Password == "":
+		return nil, problem(http.StatusUnauthorized, "password_required", "This view asks for a password.")
+	case share.Password != "":
+		if err := s.slowDown(who, "share "+share.ShareID); err != nil {
+			return nil, err
+		}
+	}
+	share, login, err := s.o.Accounts.OpenShare(ctx, in.Token, in.Body.Password)
+	if errors.Is(err, accounts.ErrDenied) {
+		return nil, problem(http.StatusUnauthorized, "bad_password", "The password is wrong.")
+	}
+	if err != nil {
+		return nil, s.httpError(ctx, err)
+	}
+	if share.Password != "" {
+		s.logins.forgive(throttleKey("share "+share.ShareID), who.network)
+	}
+	site, err := analytics.GetSite(ctx, s.o.Table, share.Site)
+	if err != nil {
+		return nil, s.httpError(ctx, err)
+	}
+	answer := &openShareAnswer{SetCookie: []http.Cookie{s.cookie(shareCookie, login, who.secure)}}
+	answer.Body.Site.ID, answer.Body.Site.Name, answer.Body.Site.TimeZone = site.SiteID, site.SiteID, site.TimeZone
+	answer.Body.Access, answer.Body.Expires = login.Token, login.Expires
+	return answer, nil
+}

@@ -34,6 +34,21 @@ func Add(a, b string) string {
 	return plain(&sum)
 }
 
+// Times multiplies an amount that Parse or Add made.
+func Times(a string, n int64) string {
+	switch {
+	case a == "" || n == 0:
+		return ""
+	case n == 1:
+		return a
+	}
+	var product apd.Decimal
+	if _, err := exact.Mul(&product, read(a), apd.New(n, 0)); err != nil {
+		return a // as in Add
+	}
+	return plain(&product)
+}
+
 // read takes an amount that Parse made; what is none counts nothing.
 func read(s string) *apd.Decimal {
 	if d, _, err := apd.NewFromString(s); err == nil {

@@ -17,12 +17,21 @@ var ErrMalformed = errors.New("tally: not the counts of values")
 // Values are stored as one binary attribute, a fraction of the size of a map and of the time to read it
 // (docs/format/analytics.md):
 //
-//	0x01, then for each value, sorted:
+//	0x02, then for each value, sorted:
 //	  uvarint  bytes that it shares with the value before
 //	  uvarint  bytes that follow
 //	  bytes
-//	  varint   page views, visits, events: three
-const version = 1
+//	  uvarint  a bit for each of (*Count).numbers that is not zero, and above them one for the revenue
+//	  varint   of each of these numbers
+//	  uvarint  length of the revenue, and its bytes, if there is one
+//
+// Format 0x01, which is read and no longer written, has three varints behind the bytes: page views, visits and events.
+const (
+	version       = 2
+	versionBefore = 1
+
+	revenueBit = 1 << 8
+)
 
 // MarshalDynamoDBAttributeValue stores the values as binary.
 func (v Values) MarshalDynamoDBAttributeValue() (types.AttributeValue, error) {
@@ -38,18 +47,52 @@ func (v Values) MarshalDynamoDBAttributeValue() (types.AttributeValue, error) {
 		buf = binary.AppendUvarint(buf, uint64(len(value)-shared))
 		buf = append(buf, value[shared:]...)
 		c := v[value]
-		buf = binary.AppendVarint(buf, c.PageViews)
-		buf = binary.AppendVarint(buf, c.Visits)
-		buf = binary.AppendVarint(buf, c.Events)
+		buf = c.append(buf)
 		before = value
 	}
 	return &types.AttributeValueMemberB{Value: buf}, nil
 }
 
+func (c *Count) append(buf []byte) []byte {
+	mask := uint64(0)
+	numbers := c.numbers()
+	for i, n := range numbers {
+		if *n != 0 {
+			mask |= 1 << i
+		}
+	}
+	if c.Revenue != "" {
+		mask |= revenueBit
+	}
+	buf = binary.AppendUvarint(buf, mask)
+	for _, n := range numbers {
+		if *n != 0 {
+			buf = binary.AppendVarint(buf, *n)
+		}
+	}
+	if c.Revenue != "" {
+		buf = binary.AppendUvarint(buf, uint64(len(c.Revenue)))
+		buf = append(buf, c.Revenue...)
+	}
+	return buf
+}
+
+func (c *Count) read(r *varint.Reader) {
+	mask := r.Uint()
+	for i, n := range c.numbers() {
+		if mask&(1<<i) != 0 {
+			*n = r.Int()
+		}
+	}
+	if mask&revenueBit != 0 {
+		c.Revenue = string(r.Bytes(r.Uint()))
+	}
+}
+
 // UnmarshalDynamoDBAttributeValue reads what MarshalDynamoDBAttributeValue stored. Errors: ErrMalformed.
 func (v *Values) UnmarshalDynamoDBAttributeValue(av types.AttributeValue) error {
 	b, ok := av.(*types.AttributeValueMemberB)
-	if !ok || len(b.Value) == 0 || b.Value[0] != version {
+	if !ok || len(b.Value) == 0 || b.Value[0] != version && b.Value[0] != versionBefore {
 		return ErrMalformed
 	}
 	r := varint.NewReader(b.Value[1:])
@@ -61,7 +104,12 @@ func (v *Values) UnmarshalDynamoDBAttributeValue(av types.AttributeValue) error 
 			return ErrMalformed
 		}
 		value = append(value[:shared], r.Bytes(r.Uint())...)
-		c := Count{r.Int(), r.Int(), r.Int()}
+		if b.Value[0] == versionBefore {
+			(*v)[string(value)] = Count{PageViews: r.Int(), Visits: r.Int(), Events: r.Int()}
+			continue
+		}
+		var c Count
+		c.read(&r)
 		(*v)[string(value)] = c
 	}
 	if r.Failed() {

@@ -28,7 +28,7 @@ func drawDeltas(t *rapid.T, names int) []*bounded {
 	for i := range deltas {
 		deltas[i] = &bounded{}
 		for range r.IntN(names) {
-			deltas[i].Values.Add(fmt.Sprintf("/page/%04d", r.IntN(names)), Count{int64(r.IntN(5) - 2), int64(r.IntN(3) - 1), int64(r.IntN(2))})
+			deltas[i].Values.Add(fmt.Sprintf("/page/%04d", r.IntN(names)), Count{PageViews: int64(r.IntN(5) - 2), Visits: int64(r.IntN(3) - 1), Events: int64(r.IntN(2)), Revenue: []string{"", "1.5", "-0.25"}[r.IntN(3)]})
 		}
 	}
 	return deltas
@@ -94,7 +94,12 @@ func TestFullSetKeepsTheGreatest(t *testing.T) {
 func TestEncoding(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		want := rapid.MapOfN(rapid.String(), rapid.Custom(func(t *rapid.T) Count {
-			return Count{rapid.Int64().Draw(t, "v"), rapid.Int64().Draw(t, "s"), rapid.Int64().Draw(t, "e")}
+			var c Count
+			for _, n := range c.numbers() {
+				*n = rapid.Int64().Draw(t, "n")
+			}
+			c.Revenue = rapid.SampledFrom([]string{"", "9.99", "-1"}).Draw(t, "revenue")
+			return c
 		}), 0, 40).Draw(t, "values")
 		av, err := Values(want).MarshalDynamoDBAttributeValue()
 		if err != nil {
@@ -116,6 +121,7 @@ func TestEncoding(t *testing.T) {
 func FuzzStoredValues(f *testing.F) {
 	f.Add([]byte{1, 0, 1, 'a', 2, 0, 0})
 	f.Add([]byte{1, 1, 1, 'a', 1})
+	f.Add([]byte{2, 0, 1, 'a', 0x81, 2, 1, 1, '5'})
 	f.Fuzz(func(_ *testing.T, b []byte) {
 		var v Values
 		_ = v.UnmarshalDynamoDBAttributeValue(&types.AttributeValueMemberB{Value: b}) // must not panic

@@ -15,7 +15,7 @@ var ErrMalformed = errors.New("visits: not a visitor's visits")
 // Visits are stored as one binary attribute: an item that is written for every few events of a visitor should not cost
 // what a list of maps does. A text that occurs again is stored once. docs/format/analytics.md:
 //
-//	0x01
+//	0x02
 //	uvarint  number of texts, and of each:  uvarint length, bytes
 //	of each visit until the end:
 //	  varint   start, epoch milliseconds
@@ -23,17 +23,22 @@ var ErrMalformed = errors.New("visits: not a visitor's visits")
 //	  varint   custom events
 //	  uvarint  number of hours, and of each:  varint hour/60 - hour before/60, varint page views
 //	  uvarint  number of pages, and of each:  uvarint its text
-//	  uvarint  25 texts, in the order of (*Visit).texts
+//	  uvarint  26 texts, in the order of (*Visit).texts
+//	  uvarint  number of goals, and of each:  uvarint goal, uvarint once, uvarint value, varint events, uvarint revenue
 //
-// A text is named by its place in the list; 0 is the empty text.
-const version = 1
+// A text is named by its place in the list; 0 is the empty text. In format 0x01, which is read and no longer written,
+// there are 25 texts and no goals.
+const (
+	version       = 2
+	versionBefore = 1
+)
 
 // texts are a visit's strings, in the order in which they are stored.
-func (v *Visit) texts() [25]*string {
-	return [25]*string{
+func (v *Visit) texts() [26]*string {
+	return [26]*string{
 		&v.FirstID, &v.Own, &v.Entry.Path, &v.Entry.ID, &v.Exit.Path, &v.Exit.ID, &v.Revenue, &v.UserID, &v.UserAt,
 		&v.Referrer, &v.Source.Name, &v.Channel, &v.UTM.Source, &v.Medium, &v.Campaign, &v.Term, &v.Content,
-		&v.Country, &v.Region, &v.City, &v.Browser, &v.OS, &v.Device, &v.Screen, &v.Language,
+		&v.Country, &v.Region, &v.City, &v.Browser, &v.OS, &v.Device, &v.Screen, &v.Language, &v.Host,
 	}
 }
 
@@ -110,16 +115,25 @@ func (v *Visit) append(buf []byte, table *textTable) []byte {
 	for _, s := range v.texts() {
 		buf = binary.AppendUvarint(buf, table.number(*s))
 	}
+	buf = binary.AppendUvarint(buf, uint64(len(v.Goals)))
+	for i := range v.Goals {
+		g := &v.Goals[i]
+		buf = binary.AppendUvarint(buf, table.number(g.Goal))
+		buf = binary.AppendUvarint(buf, g.once())
+		buf = binary.AppendUvarint(buf, table.number(g.Value))
+		buf = binary.AppendVarint(buf, g.Count)
+		buf = binary.AppendUvarint(buf, table.number(g.Revenue))
+	}
 	return buf
 }
 
 // UnmarshalDynamoDBAttributeValue reads what MarshalDynamoDBAttributeValue stored. Errors: ErrMalformed.
 func (vs *List) UnmarshalDynamoDBAttributeValue(av types.AttributeValue) error {
 	b, ok := av.(*types.AttributeValueMemberB)
-	if !ok || len(b.Value) == 0 || b.Value[0] != version {
+	if !ok || len(b.Value) == 0 || b.Value[0] != version && b.Value[0] != versionBefore {
 		return ErrMalformed
 	}
-	r := reader{Reader: varint.NewReader(b.Value[1:])}
+	r := reader{Reader: varint.NewReader(b.Value[1:]), version: b.Value[0]}
 	r.readTexts()
 	*vs = nil
 	for r.More() {
@@ -135,7 +149,8 @@ func (vs *List) UnmarshalDynamoDBAttributeValue(av types.AttributeValue) error {
 // reader reads visits whose texts it has read.
 type reader struct {
 	varint.Reader
-	texts []string // the first is empty
+	version byte
+	texts   []string // the first is empty
 }
 
 func (r *reader) readTexts() {
@@ -174,7 +189,22 @@ func (r *reader) read(v *Visit) {
 	for i := range v.Pages {
 		v.Pages[i] = r.text()
 	}
-	for _, s := range v.texts() {
+	texts := v.texts()
+	if r.version == versionBefore {
+		r.readInto(texts[:len(texts)-1])
+		return
+	}
+	r.readInto(texts[:])
+	if n := r.Count(); n > 0 {
+		v.Goals = make(Conversions, n)
+	}
+	for i := range v.Goals {
+		v.Goals[i] = Conversion{r.text(), r.Uint() == 1, r.text(), r.Int(), r.text()}
+	}
+}
+
+func (r *reader) readInto(texts []*string) {
+	for _, s := range texts {
 		*s = r.text()
 	}
 }

@@ -14,18 +14,20 @@ import (
 // Visit is one visit (session): events of a visitor with less than Gap between each and the next. Its source and client
 // are those of its first event.
 type Visit struct {
-	Start   int64    `dynamodbav:"start"`         // epoch milliseconds of its first event
-	End     int64    `dynamodbav:"end"`           // epoch milliseconds of its last event
-	FirstID string   `dynamodbav:"first"`         // id of its first event: the earliest, ties by id
-	Own     string   `dynamodbav:"own,omitempty"` // session id that the client sent
-	Entry   Landing  `dynamodbav:"entry"`
-	Exit    Landing  `dynamodbav:"exit"`
-	Events  int64    `dynamodbav:"events,omitempty"` // custom events
-	Hours   []Hour   `dynamodbav:"hours"`            // by hour: page views are counted where they happened
-	Pages   []string `dynamodbav:"pages,omitempty"`  // distinct paths, sorted, of the first MaxPages of the visitor's day
-	Revenue string   `dynamodbav:"revenue,omitempty"`
-	UserID  string   `dynamodbav:"user,omitempty"`
-	UserAt  string   `dynamodbav:"userAt,omitempty"` // id of the event that UserID is from: the last that has one
+	Start   int64       `dynamodbav:"start"`         // epoch milliseconds of its first event
+	End     int64       `dynamodbav:"end"`           // epoch milliseconds of its last event
+	FirstID string      `dynamodbav:"first"`         // id of its first event: the earliest, ties by id
+	Own     string      `dynamodbav:"own,omitempty"` // session id that the client sent
+	Entry   Landing     `dynamodbav:"entry"`
+	Exit    Landing     `dynamodbav:"exit"`
+	Events  int64       `dynamodbav:"events,omitempty"` // custom events
+	Hours   []Hour      `dynamodbav:"hours"`            // by hour: page views are counted where they happened
+	Pages   []string    `dynamodbav:"pages,omitempty"`  // distinct paths, sorted, of the first MaxPages of the visitor's day
+	Revenue string      `dynamodbav:"revenue,omitempty"`
+	UserID  string      `dynamodbav:"user,omitempty"`
+	UserAt  string      `dynamodbav:"userAt,omitempty"` // id of the event that UserID is from: the last that has one
+	Host    string      `dynamodbav:"host,omitempty"`   // of its first event's page
+	Goals   Conversions `dynamodbav:"goals,omitempty"`
 	referral.Source
 	Client
 }
@@ -66,7 +68,7 @@ func (v *Visit) touches(o *Visit) bool {
 // merge puts the events of another visit into this one. What the lists of both hold is not changed: they may be shared.
 func (v *Visit) merge(o *Visit) {
 	if o.FirstID < v.FirstID {
-		v.Start, v.FirstID, v.Source, v.Client = o.Start, o.FirstID, o.Source, o.Client
+		v.Start, v.FirstID, v.Source, v.Client, v.Host = o.Start, o.FirstID, o.Source, o.Client, o.Host
 	}
 	v.End = max(v.End, o.End)
 	if o.Entry.ID != "" && (v.Entry.ID == "" || o.Entry.ID < v.Entry.ID) {
@@ -82,6 +84,7 @@ func (v *Visit) merge(o *Visit) {
 	v.Revenue = decimal.Add(v.Revenue, o.Revenue)
 	v.Hours = mergeHours(v.Hours, o.Hours)
 	v.Pages = mergePages(v.Pages, o.Pages)
+	v.Goals = v.Goals.Plus(o.Goals)
 }
 
 func mergeHours(a, b []Hour) []Hour {

@@ -1,0 +1,240 @@
+package facets
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/onefold/onefold/analytics/internal/tally"
+	"github.com/onefold/onefold/analytics/internal/visits"
+	"github.com/onefold/onefold/internal/decimal"
+)
+
+// Day is what a visitor did in a day, as far as it is counted.
+type Day struct {
+	Visits  visits.List
+	Scrolls visits.Depths
+}
+
+// Add counts a value in an hour, in epoch seconds. Counts may be negative.
+type Add func(d Dimension, hour int64, value string, c tally.Count)
+
+// Change takes what a visitor's day was before a change off again and counts what it is now, without touching what is
+// the same.
+func Change(before, after Day, add Add) {
+	olds, news := before.Visits, after.Visits
+	for len(olds) > 0 || len(news) > 0 {
+		switch c := compareFirst(olds, news); {
+		case c < 0:
+			count(&olds[0], -1, add)
+			olds = olds[1:]
+		case c > 0:
+			count(&news[0], +1, add)
+			news = news[1:]
+		default:
+			change(&olds[0], &news[0], add)
+			olds, news = olds[1:], news[1:]
+		}
+	}
+	changeScrolls(before, after, add)
+}
+
+// Touch names everything that a visitor's day is counted in, with nothing to count.
+func Touch(day Day, add Add) {
+	for i := range day.Visits {
+		count(&day.Visits[i], 0, add)
+	}
+	countScrolls(day, 0, add)
+}
+
+// compareFirst says which of two lists of visits has the one that comes first: 0 if both begin with the same.
+func compareFirst(a, b visits.List) int {
+	switch {
+	case len(b) == 0:
+		return -1
+	case len(a) == 0:
+		return 1
+	}
+	return cmp.Compare(a[0].FirstID, b[0].FirstID)
+}
+
+// whole is what a visit counts in the hour in which it started, page views aside.
+func whole(v *visits.Visit, sign int64) tally.Count {
+	c := tally.Count{Visits: sign, Seconds: sign * v.Seconds(), Revenue: decimal.Times(v.Revenue, sign)}
+	if v.Bounced() {
+		c.Bounces = sign
+	}
+	return c
+}
+
+// count counts all of a visit with a sign; 0 only names what it is counted in.
+func count(v *visits.Visit, sign int64, add Add) {
+	all := whole(v, sign)
+	for i, value := range ValuesOf(v) {
+		countValue(v, OfVisits[i], value, all, sign, add)
+	}
+	for _, page := range v.Pages {
+		add(Page, v.StartHour(), page, tally.Count{Visits: sign})
+	}
+	countGoals(v, sign, add)
+}
+
+// countValue counts a visit under one value: page views in the hours in which they happened, all else in the one in
+// which it started.
+func countValue(v *visits.Visit, d Dimension, value string, all tally.Count, sign int64, add Add) {
+	if value == "" {
+		return
+	}
+	for i, h := range v.Hours {
+		c := tally.Count{}
+		if i == 0 {
+			c = all
+		}
+		c.PageViews = sign * h.Views
+		if h.Views != 0 || i == 0 {
+			add(d, h.Hour, value, c)
+		}
+	}
+}
+
+func countGoals(v *visits.Visit, sign int64, add Add) {
+	for i := range v.Goals {
+		n, revenue := v.Goals[i].Worth()
+		c := tally.Count{Events: sign * n, Visits: sign * min(n, 1), Revenue: decimal.Times(revenue, sign)}
+		if sign == 0 || c != (tally.Count{}) {
+			add(Goal, v.StartHour(), v.Goals[i].Goal, c)
+		}
+	}
+}
+
+// change counts what differs between two states of a visit. Both begin with the same event, so in the same hour.
+func change(o, n *visits.Visit, add Add) {
+	var room [4]gained
+	gains := gainedIn(room[:0], o, n)
+	was := ValuesOf(o)
+	for i, is := range ValuesOf(n) {
+		d := OfVisits[i]
+		if is != was[i] {
+			countValue(o, d, was[i], whole(o, -1), -1, add)
+			countValue(n, d, is, whole(n, +1), +1, add)
+			continue
+		}
+		if is == "" {
+			continue
+		}
+		for _, g := range gains {
+			add(d, g.hour, is, g.count)
+		}
+	}
+	changePages(n.StartHour(), o.Pages, n.Pages, add)
+	if !slices.Equal(o.Goals, n.Goals) {
+		countGoals(o, -1, add)
+		countGoals(n, +1, add)
+	}
+}
+
+// gained is what a visit counts more in an hour than it did.
+type gained struct {
+	hour  int64
+	count tally.Count
+}
+
+// gainedIn lists the hours in which two states of a visit differ. The first hour of both is the same.
+func gainedIn(out []gained, o, n *visits.Visit) []gained {
+	first := tally.Count{Seconds: n.Seconds() - o.Seconds()}
+	if o.Revenue != n.Revenue {
+		first.Revenue = decimal.Add(n.Revenue, decimal.Times(o.Revenue, -1))
+	}
+	if n.Bounced() {
+		first.Bounces++
+	}
+	if o.Bounced() {
+		first.Bounces--
+	}
+	was, is := o.Hours, n.Hours
+	for len(was) > 0 || len(is) > 0 {
+		g := gained{count: first}
+		first = tally.Count{}
+		switch {
+		case len(is) == 0 || len(was) > 0 && was[0].Hour < is[0].Hour:
+			g.hour, g.count.PageViews, was = was[0].Hour, -was[0].Views, was[1:]
+		case len(was) == 0 || is[0].Hour < was[0].Hour:
+			g.hour, g.count.PageViews, is = is[0].Hour, is[0].Views, is[1:]
+		default:
+			g.hour, g.count.PageViews = is[0].Hour, is[0].Views-was[0].Views
+			was, is = was[1:], is[1:]
+		}
+		if g.count != (tally.Count{}) {
+			out = append(out, g)
+		}
+	}
+	return out
+}
+
+// changePages counts the visit under pages that it gained, and takes it off those that it lost. Both lists are sorted.
+func changePages(hour int64, was, is []string, add Add) {
+	for len(was) > 0 || len(is) > 0 {
+		switch {
+		case len(is) == 0 || len(was) > 0 && was[0] < is[0]:
+			add(Page, hour, was[0], tally.Count{Visits: -1})
+			was = was[1:]
+		case len(was) == 0 || is[0] < was[0]:
+			add(Page, hour, is[0], tally.Count{Visits: +1})
+			is = is[1:]
+		default:
+			was, is = was[1:], is[1:]
+		}
+	}
+}
+
+// countScrolls counts how deep each page was seen that day, with a sign, in the hour in which the first visit that saw
+// the page started; where no visit lists it, the first visit.
+func countScrolls(day Day, sign int64, add Add) {
+	for i := range day.Scrolls {
+		s := &day.Scrolls[i]
+		if hour, ok := hourOfPage(day.Visits, s.Page); ok {
+			add(Page, hour, s.Page, tally.Count{Scrolls: sign, Scroll: sign * s.Percent})
+		}
+	}
+}
+
+func changeScrolls(before, after Day, add Add) {
+	if len(before.Scrolls) == 0 && len(after.Scrolls) == 0 {
+		return
+	}
+	for _, was := range before.Scrolls {
+		h, ok := hourOfPage(before.Visits, was.Page)
+		if !ok || after.scrolled(was, h) {
+			continue
+		}
+		add(Page, h, was.Page, tally.Count{Scrolls: -1, Scroll: -was.Percent})
+	}
+	for _, is := range after.Scrolls {
+		h, ok := hourOfPage(after.Visits, is.Page)
+		if !ok || before.scrolled(is, h) {
+			continue
+		}
+		add(Page, h, is.Page, tally.Count{Scrolls: +1, Scroll: is.Percent})
+	}
+}
+
+// scrolled reports whether a page counts the same depth in the same hour.
+func (d *Day) scrolled(s visits.Depth, hour int64) bool {
+	i, found := d.Scrolls.Find(s.Page)
+	if !found || d.Scrolls[i].Percent != s.Percent {
+		return false
+	}
+	h, ok := hourOfPage(d.Visits, s.Page)
+	return ok && h == hour
+}
+
+func hourOfPage(vs visits.List, page string) (hour int64, ok bool) {
+	for i := range vs {
+		if _, found := slices.BinarySearch(vs[i].Pages, page); found {
+			return vs[i].StartHour(), true
+		}
+	}
+	if len(vs) == 0 {
+		return 0, false
+	}
+	return vs[0].StartHour(), true
+}

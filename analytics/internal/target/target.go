@@ -1,0 +1,120 @@
+// Package target tells which goals of a site an event reaches. It is a part of analytics, and used by nobody else.
+package target
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/onefold/onefold/analytics/internal/visits"
+	"github.com/onefold/onefold/internal/decimal"
+	"github.com/onefold/onefold/internal/wildcard"
+)
+
+// ErrTarget is returned when a definition cannot be used. The message says why.
+var ErrTarget = errors.New("target")
+
+// The bounds of a definition, in bytes.
+const (
+	maxPattern = 256
+	maxEvent   = 120
+)
+
+// Definition is what has to happen for a goal, and what that counts. Exactly one of Path and Event is set.
+type Definition struct {
+	Goal   string // id
+	Path   string // of a page view: * is any text without a slash, ** any text
+	Regexp bool   // Path is a regular expression (RE2) that the whole path matches
+	Event  string // name of a custom event
+	Once   bool   // counts once in a visit
+	Value  string // decimal: what one conversion is worth; "": the event's revenue
+}
+
+// target is a definition, ready to be asked.
+type target struct {
+	Definition
+	path *regexp.Regexp // of Regexp
+}
+
+// compile checks a definition. It writes its value the way amounts are compared.
+func (d Definition) compile() (t target, err error) {
+	if (d.Path == "") == (d.Event == "") {
+		return t, fmt.Errorf("%w: give either a path or an event", ErrTarget)
+	}
+	if len(d.Path) > maxPattern || len(d.Event) > maxEvent {
+		return t, fmt.Errorf("%w: a path has at most %d bytes, the name of an event %d", ErrTarget, maxPattern, maxEvent)
+	}
+	if d.Path != "" && !d.Regexp && !strings.HasPrefix(d.Path, "/") && !strings.HasPrefix(d.Path, "*") {
+		return t, fmt.Errorf("%w: path %q: begin with a slash, or with *", ErrTarget, d.Path)
+	}
+	if d.Value, err = decimal.Parse(d.Value); err != nil {
+		return t, fmt.Errorf("%w: value: %w", ErrTarget, err)
+	}
+	t.Definition = d
+	if !d.Regexp || d.Path == "" {
+		return t, nil
+	}
+	if _, err := regexp.Compile(d.Path); err != nil { // by itself: an odd parenthesis must not end the group around it
+		return t, fmt.Errorf("%w: path: %w", ErrTarget, err)
+	}
+	if t.path, err = regexp.Compile(`\A(?s:` + d.Path + `)\z`); err != nil {
+		return t, fmt.Errorf("%w: path: %w", ErrTarget, err)
+	}
+	return t, nil
+}
+
+// Check refuses what cannot be reached or counted, and returns the value the way amounts are compared. Errors: ErrTarget.
+func (d Definition) Check() (value string, err error) {
+	t, err := d.compile()
+	return t.Value, err
+}
+
+func (t *target) reachedBy(name, path string) bool {
+	switch {
+	case t.Event != "":
+		return name == t.Event
+	case name != "":
+		return false
+	case t.path != nil:
+		return t.path.MatchString(path)
+	default:
+		return wildcard.Match(t.Path, path)
+	}
+}
+
+// Set are the goals of a site. The zero value has none.
+type Set struct {
+	targets []target
+}
+
+// NewSet makes the set of definitions that Check has accepted; others are left away.
+func NewSet(all []Definition) Set {
+	var s Set
+	for _, d := range all {
+		if t, err := d.compile(); err == nil {
+			s.targets = append(s.targets, t)
+		}
+	}
+	return s
+}
+
+// Reached are the conversions of one event; name is "" for a page view. The zero set, and most events, have none.
+func (s *Set) Reached(name, path, revenue string) visits.Conversions {
+	var all []visits.Conversion
+	for i := range s.targets {
+		t := &s.targets[i]
+		if !t.reachedBy(name, path) {
+			continue
+		}
+		c := visits.Conversion{Goal: t.Goal, Once: t.Once, Value: t.Value, Count: 1}
+		if t.Value == "" {
+			c.Revenue = revenue
+		}
+		all = append(all, c)
+	}
+	if all == nil {
+		return nil
+	}
+	return visits.Of(all)
+}

@@ -40,7 +40,10 @@ type Stats struct {
 	Bounces int64      `dynamodbav:"bounces,omitempty"`
 	Seconds int64      `dynamodbav:"seconds,omitempty"` // total duration of the visits that started in this bucket
 	Revenue string     `dynamodbav:"revenue,omitempty"` // exact decimal
-	Day     string     `dynamodbav:"day,omitempty"`     // the site's day that an hour is in. Hours only
+	// Conversions are those of all goals, in the bucket in which their visits started.
+	Conversions int64  `dynamodbav:"conversions,omitempty"`
+	EngagedMS   int64  `dynamodbav:"engaged,omitempty"` // milliseconds of attention that EngagementEvents tell of
+	Day         string `dynamodbav:"day,omitempty"`     // the site's day that an hour is in. Hours only
 	Kept
 }
 

@@ -100,6 +100,7 @@ func (c *Collector) Ingest(ctx context.Context, siteID string, hits []Hit) ([]Ou
 			outcomes[i] = Outcome{EventID: hits[i].EventID, Status: Rejected, Reason: refused.reason, Detail: refused.text}
 			continue
 		}
+		s.stamp(&e)
 		if err := s.addVisitor(ctx, c.t, &hits[i], &e, at); err != nil {
 			return outcomes, fmt.Errorf("analytics: ingest: %w", err)
 		}

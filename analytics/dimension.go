@@ -1,42 +1,60 @@
 package analytics
 
-import "strings"
+import (
+	"strings"
 
-// Dimension is one way to break statistics down.
-type Dimension string
-
-// The dimensions. Page and event name are counted from events; the others from visits, whose page views are counted
-// in the hour in which they happened, so that every dimension adds up to the same totals.
-const (
-	ByPage        Dimension = "page"
-	ByEntryPage   Dimension = "entry_page"
-	ByExitPage    Dimension = "exit_page"
-	ByReferrer    Dimension = "referrer"
-	BySource      Dimension = "source"
-	ByChannel     Dimension = "channel"
-	ByUTMSource   Dimension = "utm_source"
-	ByUTMMedium   Dimension = "utm_medium"
-	ByUTMCampaign Dimension = "utm_campaign"
-	ByUTMTerm     Dimension = "utm_term"
-	ByUTMContent  Dimension = "utm_content"
-	ByCountry     Dimension = "country"
-	ByRegion      Dimension = "region"
-	ByCity        Dimension = "city"
-	ByBrowser     Dimension = "browser"
-	ByOS          Dimension = "os"
-	ByDevice      Dimension = "device"
-	ByScreen      Dimension = "screen"
-	ByLanguage    Dimension = "language"
-	ByEventName   Dimension = "event"
+	"github.com/onefold/onefold/analytics/internal/facets"
 )
 
-// Dimensions are all of them.
-var Dimensions = append([]Dimension{ByPage, ByEventName}, visitDimensions[:]...)
+// Dimension is one way to break statistics down.
+type Dimension = facets.Dimension
 
-// dimensionList names all dimensions, for people.
-func dimensionList() string {
-	names := make([]string, len(Dimensions))
-	for i, d := range Dimensions {
+// The dimensions. Page, event name and those that follow it are counted from events; goal and the others from visits,
+// whose page views are counted in the hour in which they happened, so that each adds up to the same totals.
+const (
+	ByPage        = facets.Page
+	ByEntryPage   = facets.EntryPage
+	ByExitPage    = facets.ExitPage
+	ByReferrer    = facets.Referrer
+	BySource      = facets.Source
+	ByChannel     = facets.Channel
+	ByUTMSource   = facets.UTMSource
+	ByUTMMedium   = facets.UTMMedium
+	ByUTMCampaign = facets.UTMCampaign
+	ByUTMTerm     = facets.UTMTerm
+	ByUTMContent  = facets.UTMContent
+	ByCountry     = facets.Country
+	ByRegion      = facets.Region
+	ByCity        = facets.City
+	ByBrowser     = facets.Browser
+	ByOS          = facets.OS
+	ByDevice      = facets.Device
+	ByScreen      = facets.Screen
+	ByLanguage    = facets.Language
+	ByHostname    = facets.Hostname // of the visit's first event
+	ByGoal        = facets.Goal     // id of the goal; events are conversions, visits those that reached it
+	ByEventName   = facets.EventName
+	ByOutbound    = facets.Outbound // address that an OutboundEvent names
+	ByDownload    = facets.Download // address that a DownloadEvent names
+	ByNotFound    = facets.NotFound // path of a NotFoundEvent's page
+)
+
+// Names of custom events that have a dimension of their own. The first two name an address in their property url.
+const (
+	OutboundEvent = "outbound"
+	DownloadEvent = "download"
+	NotFoundEvent = "404"
+
+	urlProperty = "url"
+)
+
+// Dimensions are all of them but those of custom properties, for which see Site.Dimensions.
+var Dimensions = facets.All
+
+// dimensionList names dimensions, for people.
+func dimensionList(all []Dimension) string {
+	names := make([]string, len(all))
+	for i, d := range all {
 		names[i] = string(d)
 	}
 	return strings.Join(names, ", ")

@@ -31,6 +31,7 @@ type Site struct {
 	// ImportKey makes the visitor ids of imported lines, so that a line has the same visitor whenever it is imported.
 	// 32 random bytes made with the site and never shown.
 	ImportKey []byte `dynamodbav:"importKey"`
+	Settings
 }
 
 // EventKey names an event. The shard is a function of the event's id and of the site's number of shards at the time
@@ -41,8 +42,9 @@ type EventKey struct {
 	EventID string `dynamodbav:"eventId"` // ULID: the event's time, and what tells it from others of that millisecond
 }
 
-// Event is a fact: one page view or custom event, stored once and never changed. It carries all that its folds need
-// (its visitor's key, the zone's offset at its time), so that a fold reads nothing but the change.
+// Event is a fact: one page view or custom event, stored once. It carries all that its folds need (its visitor's key, the
+// zone's offset at its time, what it counts by the site's settings), so that a fold reads nothing but the change. Only
+// what NotedEvent says of it is ever changed.
 type Event struct {
 	EventKey
 	VisitorID    string `dynamodbav:"visitor"`
@@ -60,6 +62,9 @@ type Event struct {
 	Revenue    string            `dynamodbav:"revenue,omitempty"` // decimal, in the site's currency
 	Engagement
 	Vitals
+	Counted []string           `dynamodbav:"counted,omitempty"` // names of Properties that are dimensions
+	Goals   visits.Conversions `dynamodbav:"goals,omitempty"`   // goals of the site that it reaches
+	Erased  bool               `dynamodbav:"erased,omitempty"`  // it is taken back, and about to be deleted
 
 	// ExpiresAt is when the raw event may be deleted. It is decided at ingest and stored as ttl.
 	ExpiresAt time.Time `dynamodbav:"-"`
@@ -96,7 +101,9 @@ type VisitorKey struct {
 // on the order of the events, so late and repeated ones change nothing that they should not.
 type Visitor struct {
 	VisitorKey
-	Visits visits.List `dynamodbav:"visits"` // by start
+	Visits    visits.List   `dynamodbav:"visits"`              // by start
+	Scrolls   visits.Depths `dynamodbav:"scrolls,omitempty"`   // how deep pages were seen, at most
+	EngagedAt int64         `dynamodbav:"engagedAt,omitempty"` // epoch seconds of the last EngagementEvent that came in time
 	Kept
 }
 
@@ -130,6 +137,7 @@ type Session struct {
 	ExitPath     string `dynamodbav:"exit,omitempty"`
 	PageViews    int64  `dynamodbav:"views"`
 	Events       int64  `dynamodbav:"events,omitempty"`
+	Conversions  int64  `dynamodbav:"conversions,omitempty"` // of all goals
 	Revenue      string `dynamodbav:"revenue,omitempty"`
 	referral.Source
 	visits.Client
@@ -149,18 +157,4 @@ type Salt struct {
 	SaltKey
 	Value     []byte    `dynamodbav:"value"` // 32 random bytes
 	ExpiresAt time.Time `dynamodbav:"-"`     // stored as ttl
-}
-
-// GoalKey names a goal of a site.
-type GoalKey struct {
-	SiteID string `dynamodbav:"siteId"`
-	GoalID string `dynamodbav:"goalId"`
-}
-
-// Goal is what a site wants its visitors to do: see a page or send a custom event. Exactly one of Path and Event is set.
-type Goal struct {
-	GoalKey
-	Name  string `dynamodbav:"name"`
-	Path  string `dynamodbav:"path,omitempty"`  // of a page view; a trailing * matches any rest
-	Event string `dynamodbav:"event,omitempty"` // name of a custom event
 }

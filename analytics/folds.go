@@ -3,6 +3,7 @@ package analytics
 import (
 	"context"
 	"encoding/binary"
+	"slices"
 	"time"
 
 	"github.com/cespare/xxhash/v2"
@@ -68,8 +69,11 @@ func Folds(c Config) []*fold.Fold {
 func foldVisitors(c Config) *fold.Fold {
 	return fold.New("analytics.visitors", Visitors, (*Visitor).merge,
 		fold.On(Events, func(ch fold.Typed[Event], at func(VisitorKey) *Visitor) error {
-			if ch.Old != nil || ch.New == nil {
+			switch {
+			case ch.New == nil || ch.New.silent() && ch.Old != nil:
 				return nil
+			case ch.Old != nil:
+				return changeGoals(ch.Old, ch.New, at)
 			}
 			return addToVisitor(ch.New, at)
 		}),
@@ -78,8 +82,24 @@ func foldVisitors(c Config) *fold.Fold {
 	}))
 }
 
+// changeGoals counts other goals for an event that its visitor's day has.
+func changeGoals(before, after *Event, at func(VisitorKey) *Visitor) error {
+	if slices.Equal(before.Goals, after.Goals) {
+		return nil
+	}
+	visit, err := visitOfGoals(before, after)
+	if err != nil {
+		return err
+	}
+	at(VisitorKey{after.SiteID, after.VisitorShard, after.VisitorID, calendar.DayOf(visit.Start, after.ZoneMinutes)}).Visits.Add(&visit)
+	return nil
+}
+
 // addToVisitor puts an event into its visitor's day.
 func addToVisitor(e *Event, at func(VisitorKey) *Visitor) error {
+	if e.silent() {
+		return addEngagement(e, at)
+	}
 	visit, err := visitOf(e)
 	if err != nil {
 		return err
@@ -87,6 +107,21 @@ func addToVisitor(e *Event, at func(VisitorKey) *Visitor) error {
 	v := at(VisitorKey{e.SiteID, e.VisitorShard, e.VisitorID, calendar.DayOf(visit.Start, e.ZoneMinutes)})
 	v.Kept.note(arrivalOf(e, visit.Start))
 	v.Visits.Add(&visit)
+	return nil
+}
+
+// addEngagement notes how deep a visitor saw a page. It neither makes a visit nor changes how long one was.
+func addEngagement(e *Event, at func(VisitorKey) *Visitor) error {
+	ms, err := eventMS(e.EventID)
+	if err != nil || e.Scroll == 0 || e.Path == "" {
+		return err
+	}
+	v := at(VisitorKey{e.SiteID, e.VisitorShard, e.VisitorID, calendar.DayOf(ms, e.ZoneMinutes)})
+	v.Kept.note(arrivalOf(e, ms))
+	if e.Arrived == 0 {
+		v.EngagedAt = max(v.EngagedAt, ms/1000)
+	}
+	v.Scrolls.Add(visits.Depth{Page: e.Path, Percent: int64(e.Scroll)})
 	return nil
 }
 
@@ -151,11 +186,20 @@ func sessionsOf(v *Visitor) []Session {
 			VisitorID:  v.VisitorID, VisitorShard: v.Shard, Day: v.Day, UserID: visit.UserID,
 			Start: visit.Start, End: visit.End, EntryPath: visit.Entry.Path, ExitPath: visit.Exit.Path,
 			PageViews: visit.Views(), Events: visit.Events, Revenue: visit.Revenue,
-			Source: visit.Source, Client: visit.Client,
+			Conversions: conversionsOf(visit), Source: visit.Source, Client: visit.Client,
 		}
 		all[i].Kept.note(max(late, visit.End/1000))
 	}
 	return all
+}
+
+// conversionsOf are a visit's conversions, of all goals.
+func conversionsOf(v *visits.Visit) (n int64) {
+	for i := range v.Goals {
+		reached, _ := v.Goals[i].Worth()
+		n += reached
+	}
+	return n
 }
 
 // sessionID is the ULID of a visit: its start, and a hash of whose it is.

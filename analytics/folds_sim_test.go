@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/onefold/onefold/analytics/internal/visits"
 	"github.com/onefold/onefold/fold"
 	"github.com/onefold/onefold/fold/foldsim"
 	"github.com/onefold/onefold/internal/referral"
@@ -46,7 +47,12 @@ func drawStored(w *foldsim.World) *Event {
 	e := testEvent(at, r.IntN(1000), fmt.Sprint("/", r.IntN(4)))
 	e.VisitorID = fmt.Sprint("visitor", r.IntN(3))
 	e.ZoneMinutes = 60
-	switch r.IntN(6) {
+	switch r.IntN(8) {
+	case 3:
+		e.Name, e.EngagedMS, e.Scroll = EngagementEvent, 1500, 10*r.IntN(11)
+	case 4:
+		e.Goals = visits.Of([]visits.Conversion{{Goal: "goal", Once: true, Value: "3", Count: 1}})
+		e.Counted, e.Properties = []string{"plan"}, map[string]string{"plan": "pro"}
 	case 0:
 		e.Name, e.Path, e.Revenue = "click", "", "0.5"
 	case 1:

@@ -14,10 +14,11 @@ import (
 func foldStats(c Config, names *calendar.HourNames) *fold.Fold {
 	return fold.New("analytics.stats", StatsItems, (*Stats).merge,
 		fold.On(Events, func(ch fold.Typed[Event], at func(StatsKey) *Stats) error {
-			if ch.Old != nil || ch.New == nil {
+			e, sign := counted(ch)
+			if sign == 0 {
 				return nil
 			}
-			return addEventToStats(ch.New, names, at)
+			return addEventToStats(e, sign, names, at)
 		}),
 		fold.On(Visitors, func(ch fold.Typed[Visitor], at func(StatsKey) *Stats) error {
 			if !ch.Expired {
@@ -41,12 +42,28 @@ func (s *Stats) merge(o *Stats) {
 	s.Bounces += o.Bounces
 	s.Seconds += o.Seconds
 	s.Revenue = decimal.Add(s.Revenue, o.Revenue)
+	s.Conversions += o.Conversions
+	s.EngagedMS += o.EngagedMS
 	s.Day = max(s.Day, o.Day)
 	s.Kept.merge(o.Kept)
 }
 
-// addEventToStats counts what an event says by itself, in its own hour.
-func addEventToStats(e *Event, names *calendar.HourNames, at func(StatsKey) *Stats) error {
+// counted says what a change of an event counts by itself: a new one is counted (+1), and taken off again (-1) when it is
+// marked as erased. That it is deleted changes nothing: most events are when they have lived long enough, and not every
+// store tells why.
+func counted(ch fold.Typed[Event]) (e *Event, sign int64) {
+	switch {
+	case ch.New == nil:
+	case ch.Old == nil && !ch.New.Erased:
+		return ch.New, +1
+	case ch.Old != nil && !ch.Old.Erased && ch.New.Erased:
+		return ch.New, -1
+	}
+	return nil, 0
+}
+
+// addEventToStats counts what an event says by itself, in its own hour, with a sign.
+func addEventToStats(e *Event, sign int64, names *calendar.HourNames, at func(StatsKey) *Stats) error {
 	ms, err := eventMS(e.EventID)
 	if err != nil {
 		return err
@@ -59,12 +76,15 @@ func addEventToStats(e *Event, names *calendar.HourNames, at func(StatsKey) *Sta
 	if s.Day == "" {
 		s.Day = calendar.DayOf(ms, e.ZoneMinutes)
 	}
-	if e.Name == "" {
-		s.PageViews++
-	} else {
-		s.Events++
+	switch {
+	case e.silent():
+		s.EngagedMS += sign * e.EngagedMS
+	case e.Name == "":
+		s.PageViews += sign
+	default:
+		s.Events += sign
 	}
-	s.Revenue = decimal.Add(s.Revenue, revenue)
+	s.Revenue = decimal.Add(s.Revenue, decimal.Times(revenue, sign))
 	s.Kept.note(arrivalOf(e, ms))
 	return nil
 }
@@ -73,6 +93,7 @@ func addEventToStats(e *Event, names *calendar.HourNames, at func(StatsKey) *Sta
 type hourCounts struct {
 	hour                               int64
 	visitors, visits, bounces, seconds int64
+	conversions                        int64
 	was, is                            bool // active before and after the change
 }
 
@@ -100,6 +121,7 @@ func (h *hoursOfDay) count(v *Visitor, sign int64) {
 		c := h.of(visit.StartHour())
 		c.visits += sign
 		c.seconds += sign * visit.Seconds()
+		c.conversions += sign * conversionsOf(visit)
 		if visit.Bounced() {
 			c.bounces += sign
 		}
@@ -127,7 +149,7 @@ func addVisitorToStats(before, after *Visitor, names *calendar.HourNames, at fun
 	hours.count(after, +1)
 	for i := range hours {
 		h := &hours[i]
-		if h.visitors|h.visits|h.bounces|h.seconds == 0 && h.was == h.is {
+		if h.visitors|h.visits|h.bounces|h.seconds|h.conversions == 0 && h.was == h.is {
 			continue
 		}
 		s := at(StatsKey{v.SiteID, Hour, names.Of(h.hour)})
@@ -136,6 +158,7 @@ func addVisitorToStats(before, after *Visitor, names *calendar.HourNames, at fun
 		s.Visits += h.visits
 		s.Bounces += h.bounces
 		s.Seconds += h.seconds
+		s.Conversions += h.conversions
 		switch {
 		case h.is && !h.was:
 			s.ActiveVisitors++

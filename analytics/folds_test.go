@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/onefold/onefold/analytics/internal/facets"
 	"github.com/onefold/onefold/analytics/internal/tally"
 	"github.com/onefold/onefold/analytics/internal/visits"
 	"github.com/onefold/onefold/fold"
@@ -31,9 +32,22 @@ func expectedOf(t *testing.T, events []*Event) *expected {
 		sessions: map[string]Session{}, visitors: map[string]map[string]bool{},
 	}
 	byVisitor := map[VisitorKey][]*Event{}
+	var scrolls []*Event
 	for _, e := range events {
 		ms := e.ms(t)
 		hour := nameOfHour(calendar.HourOf(ms, e.ZoneMinutes))
+		if e.silent() {
+			r.engaged(e, hour)
+			scrolls = append(scrolls, e)
+			continue
+		}
+		for _, name := range e.Counted {
+			c := tally.Count{PageViews: 1, Revenue: e.Revenue}
+			if e.Name != "" {
+				c.PageViews, c.Events = 0, 1
+			}
+			r.add(ByProperty(name), hour, e.Properties[name], c)
+		}
 		r.change(hour, func(s *Stats) {
 			s.Revenue = decimal.Add(s.Revenue, e.Revenue)
 			if e.Name != "" {
@@ -43,7 +57,7 @@ func expectedOf(t *testing.T, events []*Event) *expected {
 			}
 		})
 		if e.Name != "" {
-			r.add(ByEventName, hour, e.Name, tally.Count{Events: 1})
+			r.add(ByEventName, hour, e.Name, tally.Count{Events: 1, Revenue: e.Revenue})
 		} else {
 			r.add(ByPage, hour, e.Path, tally.Count{PageViews: 1})
 		}
@@ -55,9 +69,34 @@ func expectedOf(t *testing.T, events []*Event) *expected {
 		r.visitors[hour][e.VisitorID] = true
 	}
 	for k, events := range byVisitor {
-		r.visitor(k, modelVisits(t, events))
+		day := modelVisits(t, events)
+		r.visitor(k, day)
+		r.scrolled(t, k, day, scrolls)
 	}
 	return r
+}
+
+func (r *expected) engaged(e *Event, hour string) {
+	r.change(hour, func(s *Stats) { s.EngagedMS += e.EngagedMS })
+	if e.EngagedMS != 0 {
+		r.add(ByPage, hour, e.Path, tally.Count{EngagedMS: e.EngagedMS})
+	}
+}
+
+// scrolled counts how deep a visitor saw each page.
+func (r *expected) scrolled(t *testing.T, k VisitorKey, day visits.List, all []*Event) {
+	deepest := map[string]int64{}
+	for _, e := range all {
+		if e.VisitorID == k.VisitorID && calendar.DayOf(e.ms(t), e.ZoneMinutes) == k.Day {
+			deepest[e.Path] = max(deepest[e.Path], int64(e.Scroll))
+		}
+	}
+	for path, percent := range deepest {
+		first := slices.IndexFunc(day, func(v visits.Visit) bool { return slices.Contains(v.Pages, path) })
+		if percent > 0 {
+			r.add(ByPage, nameOfHour(day[max(first, 0)].StartHour()), path, tally.Count{Scrolls: 1, Scroll: percent})
+		}
+	}
 }
 
 func nameOfHour(hour int64) string { return time.Unix(hour, 0).UTC().Format(calendar.HourLayout) }
@@ -94,20 +133,34 @@ func (r *expected) visitor(k VisitorKey, day visits.List) {
 				s.Bounces++
 			}
 		})
+		conversions := int64(0)
+		for _, g := range v.Goals {
+			c := tally.Count{Events: g.Count, Visits: 1, Revenue: g.Revenue}
+			if g.Once {
+				c.Events, c.Revenue = 1, g.Value
+			}
+			r.add(ByGoal, hour, g.Goal, c)
+			conversions += c.Events
+		}
+		r.change(hour, func(s *Stats) { s.Conversions += conversions })
 		for _, p := range v.Pages {
 			r.add(ByPage, hour, p, tally.Count{Visits: 1})
 		}
-		for j, value := range valuesOf(v) {
-			r.add(visitDimensions[j], hour, value, tally.Count{Visits: 1})
+		whole := tally.Count{Visits: 1, Seconds: (v.End - v.Start) / 1000, Revenue: v.Revenue}
+		if v.Views() == 1 && v.Events == 0 {
+			whole.Bounces = 1
+		}
+		for j, value := range facets.ValuesOf(v) {
+			r.add(facets.OfVisits[j], hour, value, whole)
 			for _, h := range v.Hours {
 				if h.Views > 0 {
-					r.add(visitDimensions[j], nameOfHour(h.Hour), value, tally.Count{PageViews: h.Views})
+					r.add(facets.OfVisits[j], nameOfHour(h.Hour), value, tally.Count{PageViews: h.Views})
 				}
 			}
 		}
 		r.sessions[sessionID(&k, v)] = Session{
 			Start: v.Start, End: v.End, PageViews: v.Views(), Events: v.Events, EntryPath: v.Entry.Path, ExitPath: v.Exit.Path,
-			UserID: v.UserID, Revenue: v.Revenue, Source: v.Source, Client: v.Client, VisitorID: k.VisitorID, VisitorShard: k.Shard, Day: k.Day,
+			UserID: v.UserID, Revenue: v.Revenue, Conversions: conversions, Source: v.Source, Client: v.Client, VisitorID: k.VisitorID, VisitorShard: k.Shard, Day: k.Day,
 		}
 	}
 }
@@ -149,12 +202,12 @@ func plainStats(s Stats) Stats {
 
 func equalStats(a, b Stats) bool {
 	return a.PageViews == b.PageViews && a.Events == b.Events && a.NewVisitors == b.NewVisitors && a.Visits == b.Visits &&
-		a.Bounces == b.Bounces && a.Seconds == b.Seconds && a.Revenue == b.Revenue
+		a.Bounces == b.Bounces && a.Seconds == b.Seconds && a.Revenue == b.Revenue && a.Conversions == b.Conversions && a.EngagedMS == b.EngagedMS
 }
 
 func (w *world) checkBreakdowns(s Site, want *expected, total Stats) {
 	w.Helper()
-	for _, d := range append(visitDimensions[:], ByPage, ByEventName) {
+	for _, d := range s.Dimensions() {
 		got := w.breakdowns(s, d)
 		if !slices.Equal(slices.Sorted(maps.Keys(got)), slices.Sorted(maps.Keys(want.breakdowns[d]))) {
 			w.Errorf("%s: got hours %v, want %v", d, slices.Sorted(maps.Keys(got)), slices.Sorted(maps.Keys(want.breakdowns[d])))
@@ -175,8 +228,12 @@ func (w *world) checkBreakdowns(s Site, want *expected, total Stats) {
 				w.Errorf("%s adds up to %+v, the hours to %d page views and %d visits", d, sum, total.PageViews, total.Visits)
 			}
 		case ByEventName:
-			if sum.Events != total.Events {
+			if sum.Events != total.Events || sum.Revenue != total.Revenue {
 				w.Errorf("%s adds up to %+v, the hours to %d events", d, sum, total.Events)
+			}
+		case ByGoal:
+			if sum.Events != total.Conversions {
+				w.Errorf("%s adds up to %+v, the hours to %d conversions", d, sum, total.Conversions)
 			}
 		default:
 			if sum.PageViews > total.PageViews || sum.Visits > total.Visits {

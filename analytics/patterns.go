@@ -239,7 +239,7 @@ func EventsBetween(site *Site, from, to time.Time, kind EventKind) EventsIn {
 
 // GoalsOfSite are the goals of a site, by id.
 var GoalsOfSite = table.NewQuery(Goals, table.QueryDef[SiteIn]{
-	ID: "W12", Question: "the goals of a site", Load: table.Load{PerSecond: 0.1, Items: 5, ItemBytes: 150},
+	ID: "W12", Question: "the goals of a site, those that are being deleted too", Load: table.Load{PerSecond: 0.1, Items: 5, ItemBytes: 150},
 })
 
 // DaysIn asks for days in [From, To); an empty end is open.

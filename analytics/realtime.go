@@ -52,7 +52,10 @@ func addToRealtime(e *Event, stored time.Time, at func(RealtimeKey) *Realtime) e
 	}
 	r := at(RealtimeKey{e.SiteID, happened.Format(minuteLayout)})
 	r.Visitors.Add(visitorHash(e.VisitorID))
-	if e.Name != "" {
+	switch {
+	case e.silent():
+		return nil
+	case e.Name != "":
 		r.Events++
 		return nil
 	}

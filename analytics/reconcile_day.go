@@ -313,7 +313,7 @@ func (r *reconciler) storedHours(ctx context.Context, day string, stats func(Sta
 		}
 		stats(s.StatsKey)
 	}
-	for _, d := range Dimensions {
+	for _, d := range r.site.Dimensions() {
 		for b, err := range BreakdownByTime.All(ctx, r.t, BreakdownIn{r.site.SiteID, Hour, d, from, to}) {
 			if err != nil {
 				return err

@@ -31,7 +31,9 @@ func (r *reconciler) derive(ctx context.Context, day string) (*derived, error) {
 		if err != nil {
 			return nil, fmt.Errorf("read the events of %s: %w", day, err)
 		}
-		d.add(&e)
+		if !e.Erased {
+			d.add(&e)
+		}
 		if r.found.Events++; r.found.Events%progressEvery == 0 {
 			r.at.Day = day
 			r.tell()
@@ -72,8 +74,8 @@ func at[K comparable, S any](states map[K]*S, k K, zero S) *S {
 func (d *derived) add(e *Event) {
 	for _, err := range []error{
 		addToVisitor(e, d.visitor),
-		addEventToStats(e, &d.names, d.hour),
-		addEventToBreakdowns(e, &d.names, d.breakdown),
+		addEventToStats(e, +1, &d.names, d.hour),
+		addEventToBreakdowns(e, +1, &d.names, d.breakdown),
 	} {
 		if err != nil {
 			d.dead++

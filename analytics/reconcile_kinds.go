@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
+	"slices"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/attributevalue"
@@ -30,7 +31,7 @@ var kindOfVisitor = kindOf[Visitor, VisitorKey]{
 	zero:   func(k VisitorKey) Visitor { return Visitor{VisitorKey: k} },
 	want:   func(d *derived) map[VisitorKey]*Visitor { return d.visitors },
 	same:   sameVisitor,
-	empty:  func(v *Visitor) bool { return len(v.Visits) == 0 },
+	empty:  func(v *Visitor) bool { return len(v.Visits) == 0 && len(v.Scrolls) == 0 },
 	finish: func(v, _ *Visitor, r Retention) { v.ExpiresAt = time.Unix(v.Until, 0).Add(r.Raw()) },
 	text:   func(v *Visitor) any { return v.Visits },
 }
@@ -76,7 +77,7 @@ var kindOfBreakdown = kindOf[Breakdown, BreakdownKey]{
 func sameVisitor(a, b *Visitor) bool {
 	x, errX := a.Visits.MarshalDynamoDBAttributeValue()
 	y, errY := b.Visits.MarshalDynamoDBAttributeValue()
-	return errX == nil && errY == nil && reflect.DeepEqual(x, y) && a.Since == b.Since && a.Until == b.Until
+	return errX == nil && errY == nil && reflect.DeepEqual(x, y) && slices.Equal(a.Scrolls, b.Scrolls) && a.EngagedAt == b.EngagedAt && a.Since == b.Since && a.Until == b.Until
 }
 
 func sameSession(a, b *Session) bool {

@@ -40,18 +40,27 @@ func (w *shop) recount(from, to string) *recount {
 	byDay := make(map[string][]Event)
 	for _, e := range events {
 		key := dayText(zone, e) + " " + e.VisitorID
+		if e.silent() {
+			continue
+		}
 		byDay[key] = append(byDay[key], e)
 	}
 	active := make(map[string]map[string]bool)
 	for _, e := range events {
 		h := hourText(zone, e)
 		r.count(zone, e, func(f *Figures) {
-			if e.Name == "" {
+			switch e.Name {
+			case EngagementEvent:
+				f.EngagedSeconds += float64(e.EngagedMS) / 1000
+			case "":
 				f.PageViews++
-			} else {
+			default:
 				f.Events++
 			}
 		})
+		if e.silent() {
+			continue
+		}
 		if active[h] == nil {
 			active[h] = make(map[string]bool)
 		}
@@ -89,10 +98,22 @@ func (r *recount) cut(zone *time.Location, events []Event) {
 			if n == 1 && views == 1 {
 				f.Bounces++
 			}
+			f.Conversions += int64(len(visit.orders())) + int64(len(visit.pages()))
 		})
 		r.visits = append(r.visits, visit)
 		events = events[n:]
 	}
+}
+
+// orders are the visit's conversions of the goal that counts each time.
+func (v *recountedVisit) orders() []Event {
+	return slices.DeleteFunc(slices.Clone(v.events), func(e Event) bool { return e.Name != "order" })
+}
+
+// pages is the visit's conversion of the goal that counts once, if it has one.
+func (v *recountedVisit) pages() []Event {
+	seen := slices.DeleteFunc(slices.Clone(v.events), func(e Event) bool { return e.Name != "" || e.Path != "/page/1" && e.Path != "/page/2" })
+	return seen[:min(len(seen), 1)]
 }
 
 func (r *recount) count(zone *time.Location, e Event, add func(*Figures)) {
@@ -120,6 +141,15 @@ func (r *recount) top(by Dimension) map[string]tally.Count {
 	for _, v := range r.visits {
 		first := v.events[0]
 		value := map[Dimension]string{ByCountry: first.Country, ByBrowser: first.Browser, BySource: first.Source.Name, ByChannel: first.Channel}[by]
+		if by == ByGoal {
+			if n := len(v.orders()); n > 0 {
+				add("order", tally.Count{Events: int64(n), Visits: 1})
+			}
+			if len(v.pages()) > 0 {
+				add("page", tally.Count{Events: 1, Visits: 1})
+			}
+			continue
+		}
 		pages := make(map[string]bool)
 		for _, e := range v.events {
 			switch {

@@ -60,6 +60,9 @@ type Figures struct {
 	Bounces  int64  `json:"bounces"` // visits of one page view and no custom event
 	Seconds  int64  `json:"seconds"` // total duration of visits
 	Revenue  string `json:"revenue"` // exact decimal, in the site's currency
+	// Conversions of all goals are counted in the bucket in which their visits start.
+	Conversions    int64   `json:"conversions"`
+	EngagedSeconds float64 `json:"engagedSeconds"` // of attention that pages had, where the tracker tells
 }
 
 // Totals are the figures of the whole range.
@@ -79,7 +82,14 @@ type Row struct {
 	Value     string `json:"value"`
 	PageViews int64  `json:"pageViews"`
 	Visits    int64  `json:"visits"`
-	Events    int64  `json:"events,omitempty"` // ByEventName only
+	Events    int64  `json:"events,omitempty"` // of events and what they name; ByGoal: conversions
+
+	// What follows is absent where the dimension does not count it, or nothing was counted.
+	BounceRate     *float64 `json:"bounceRate,omitempty"` // bounces / visits
+	Duration       *float64 `json:"duration,omitempty"`   // seconds of a visit, on average
+	EngagedSeconds float64  `json:"engagedSeconds,omitempty"`
+	ScrollDepth    *float64 `json:"scrollDepth,omitempty"` // percent of the page that a visitor of a day saw, on average
+	Revenue        string   `json:"revenue,omitempty"`
 }
 
 // The values of a report's rows that are not values of the dimension.
@@ -147,6 +157,9 @@ func newReporter(ctx context.Context, t *table.Table, in ReportIn) (*reporter, e
 	if err != nil {
 		return nil, fmt.Errorf("analytics: report: site %q: %w", in.Site, err)
 	}
+	if all := site.Dimensions(); !slices.Contains(all, in.By) {
+		return nil, fmt.Errorf("%w: dimension %q: want one of %s", ErrReport, in.By, dimensionList(all))
+	}
 	cal, err := calendar.LoadZone(site.TimeZone)
 	if err != nil {
 		return nil, err
@@ -168,9 +181,6 @@ func (in ReportIn) check() error {
 	case Day, Month:
 	default:
 		return fmt.Errorf("%w: period %q: want hour, day or month", ErrReport, in.Period)
-	}
-	if !slices.Contains(Dimensions, in.By) {
-		return fmt.Errorf("%w: dimension %q: want one of %s", ErrReport, in.By, dimensionList())
 	}
 	if n := calendar.DaysBetween(in.From, in.To) + 1; n < 1 || n > most {
 		return fmt.Errorf("%w: %s to %s are %d days: want 1 to %d", ErrReport, in.From, in.To, n, most)

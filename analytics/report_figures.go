@@ -136,13 +136,15 @@ func (r *reporter) sumOfDays(month string) *Stats {
 // sameCounts compares what adds up over buckets.
 func sameCounts(a, b *Stats) bool {
 	return a.PageViews == b.PageViews && a.Events == b.Events && a.NewVisitors == b.NewVisitors && a.Visits == b.Visits &&
-		a.Bounces == b.Bounces && a.Seconds == b.Seconds && a.Revenue == b.Revenue
+		a.Bounces == b.Bounces && a.Seconds == b.Seconds && a.Revenue == b.Revenue &&
+		a.Conversions == b.Conversions && a.EngagedMS == b.EngagedMS
 }
 
 func figures(s *Stats) Figures {
 	f := Figures{
 		PageViews: s.PageViews, Visits: s.Visits, Visitors: s.NewVisitors, Events: s.Events,
 		Bounces: s.Bounces, Seconds: s.Seconds, Revenue: s.Revenue,
+		Conversions: s.Conversions, EngagedSeconds: float64(s.EngagedMS) / 1000,
 	}
 	if f.Revenue == "" {
 		f.Revenue = "0"

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"math"
 	"math/rand/v2"
 	"reflect"
 	"strings"
@@ -159,15 +160,27 @@ func (w *shop) checkSums(from, to string) {
 		}
 	}
 	total := w.report(ReportIn{From: from, To: to}).Totals
-	for _, d := range Dimensions {
+	for _, d := range w.site.Dimensions() {
 		var sum tally.Count
+		engaged := 0.0
 		for _, row := range w.report(ReportIn{From: from, To: to, By: d}).Top {
-			sum = sum.Plus(tally.Count{PageViews: row.PageViews, Visits: row.Visits, Events: row.Events})
+			sum = sum.Plus(tally.Count{PageViews: row.PageViews, Visits: row.Visits, Events: row.Events, Revenue: row.Revenue})
+			engaged += row.EngagedSeconds
 		}
-		switch {
-		case d == ByEventName && sum.Events != total.Events,
-			d != ByEventName && sum.PageViews != total.PageViews,
-			d != ByEventName && d != ByPage && sum.Visits != total.Visits:
+		bad := false
+		switch d {
+		case ByEventName:
+			bad = sum.Events != total.Events
+		case ByGoal:
+			bad = sum.Events != total.Conversions
+		case ByOutbound, ByDownload, ByNotFound, ByProperty("plan"):
+			bad = sum.Events > total.Events || sum.PageViews > total.PageViews
+		case ByPage:
+			bad = sum.PageViews != total.PageViews || math.Abs(engaged-total.EngagedSeconds) > 0.001
+		default:
+			bad = sum.PageViews != total.PageViews || sum.Visits != total.Visits
+		}
+		if bad {
 			w.Errorf("by %s: values add up to %+v, totals are %+v", d, sum, total.Figures)
 		}
 	}
@@ -218,9 +231,9 @@ func TestReportJSON(t *testing.T) {
 	got, err := json.Marshal(w.report(ReportIn{From: "2026-05-11", To: "2026-05-12", Period: Day, Limit: 10}))
 	w.must(err)
 	want := `{"site":"shop","from":"2026-05-11","to":"2026-05-12","period":"day","timezone":"Europe/Berlin",` +
-		`"totals":{"pageViews":3,"visits":3,"visitors":3,"events":1,"bounces":1,"seconds":600,"revenue":"12.5","bounceRate":0.3333333333333333},` +
-		`"buckets":[{"start":"2026-05-11","pageViews":0,"visits":0,"visitors":0,"events":0,"bounces":0,"seconds":0,"revenue":"0"},` +
-		`{"start":"2026-05-12","pageViews":3,"visits":3,"visitors":3,"events":1,"bounces":1,"seconds":600,"revenue":"12.5"}],` +
+		`"totals":{"pageViews":3,"visits":3,"visitors":3,"events":1,"bounces":1,"seconds":600,"revenue":"12.5","conversions":1,"engagedSeconds":0,"bounceRate":0.3333333333333333},` +
+		`"buckets":[{"start":"2026-05-11","pageViews":0,"visits":0,"visitors":0,"events":0,"bounces":0,"seconds":0,"revenue":"0","conversions":0,"engagedSeconds":0},` +
+		`{"start":"2026-05-12","pageViews":3,"visits":3,"visitors":3,"events":1,"bounces":1,"seconds":600,"revenue":"12.5","conversions":1,"engagedSeconds":0}],` +
 		`"top":[{"value":"/a","pageViews":2,"visits":2},{"value":"/b","pageViews":1,"visits":1}]}`
 	if string(got) != want {
 		t.Errorf("got  %s\nwant %s", got, want)

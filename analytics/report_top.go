@@ -5,6 +5,7 @@ import (
 	"context"
 	"slices"
 
+	"github.com/onefold/onefold/analytics/internal/facets"
 	"github.com/onefold/onefold/analytics/internal/tally"
 	"github.com/onefold/onefold/internal/calendar"
 )
@@ -32,32 +33,53 @@ func appendRow(rows []Row, value string, c tally.Count) []Row {
 	if c == (tally.Count{}) {
 		return rows
 	}
-	return append(rows, Row{value, c.PageViews, c.Visits, c.Events})
+	row := Row{
+		Value: value, PageViews: c.PageViews, Visits: c.Visits, Events: c.Events,
+		EngagedSeconds: float64(c.EngagedMS) / 1000, ScrollDepth: ratio(c.Scroll, c.Scrolls), Revenue: c.Revenue,
+	}
+	if c.Bounces != 0 || c.Seconds != 0 {
+		row.BounceRate, row.Duration = ratio(c.Bounces, c.Visits), ratio(c.Seconds, c.Visits)
+	}
+	return append(rows, row)
+}
+
+// ratio is nil where there is nothing to divide by.
+func ratio(of, by int64) *float64 {
+	if by <= 0 {
+		return nil
+	}
+	r := float64(of) / float64(by)
+	return &r
 }
 
 // none is what has no value: the totals less what has one. It is never below zero, also while counts are on their way.
-// Pages are counted once for each visit that saw them, so nothing can be said of visits that saw none.
+// Pages are counted once for each visit that saw them, so nothing can be said of visits that saw none. Of events, goals
+// and properties only what has a value is counted.
 func (r *reporter) none(total *Stats, sum tally.Count) tally.Count {
 	var c tally.Count
-	switch r.in.By {
-	case ByEventName:
+	if r.in.By == ByPage {
+		c.PageViews = max(0, total.PageViews-sum.PageViews)
 		return c
-	case ByPage:
-	default:
-		c.Visits = max(0, total.Visits-sum.Visits)
+	}
+	if !slices.Contains(facets.OfVisits[:], r.in.By) {
+		return c
 	}
 	c.PageViews = max(0, total.PageViews-sum.PageViews)
+	c.Visits = max(0, total.Visits-sum.Visits)
+	if c.Visits > 0 {
+		c.Bounces, c.Seconds = max(0, total.Bounces-sum.Bounces), max(0, total.Seconds-sum.Seconds)
+	}
 	return c
 }
 
-// order is by page views; by visits for the pages on which they begin and end; by events for events. Ties are in order
+// order is by page views; by visits for the pages on which they begin and end; by events for events and goals. Ties are in order
 // of the values.
 func (r *reporter) order() func(a, b Row) int {
 	first := func(row Row) int64 { return row.PageViews }
 	switch r.in.By {
 	case ByEntryPage, ByExitPage:
 		first = func(row Row) int64 { return row.Visits }
-	case ByEventName:
+	case ByEventName, ByGoal, ByOutbound, ByDownload, ByNotFound:
 		first = func(row Row) int64 { return row.Events }
 	}
 	return func(a, b Row) int {

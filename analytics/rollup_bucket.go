@@ -52,8 +52,9 @@ func (r *roller) changes(ctx context.Context, b rolling) (changes []rollChange, 
 	if err != nil || final {
 		return nil, final, err
 	}
-	keys := make([]BreakdownKey, len(Dimensions))
-	for i, d := range Dimensions {
+	dimensions := r.site.Dimensions()
+	keys := make([]BreakdownKey, len(dimensions))
+	for i, d := range dimensions {
 		keys[i] = BreakdownKey{r.site.SiteID, b.period, d, b.start}
 	}
 	stored, err := fold.Load(ctx, r.t, Breakdowns, keys)
@@ -167,6 +168,8 @@ func addStats(sum, part *Stats) {
 	sum.Bounces += part.Bounces
 	sum.Seconds += part.Seconds
 	sum.Revenue = decimal.Add(sum.Revenue, part.Revenue)
+	sum.Conversions += part.Conversions
+	sum.EngagedMS += part.EngagedMS
 	sum.Kept.merge(part.Kept)
 }
 

@@ -29,7 +29,7 @@ var Goals = table.Define[Goal, GoalKey]("analytics.goal", table.Def[Goal]{
 
 // Events are the raw facts. They are spread over the site's shards by a hash of their id.
 var Events = table.Define[Event, EventKey]("analytics.event", table.Def[Event]{
-	PK: "SITE#{siteId}#SHARD#{shard}", SK: "EVENT#{eventId}",
+	PK: eventPK, SK: eventSK,
 	Expires:   func(e *Event) time.Time { return e.ExpiresAt },
 	Immutable: true,
 	MaxBytes:  maxEventBytes,
@@ -38,7 +38,7 @@ var Events = table.Define[Event, EventKey]("analytics.event", table.Def[Event]{
 
 // Visitors are visitors' days, folded from events.
 var Visitors = table.Define[Visitor, VisitorKey]("analytics.visitor", table.Def[Visitor]{
-	PK: "SITE#{siteId}#SHARD#{shard}", SK: "VISITOR#{visitorId}#{day}",
+	PK: eventPK, SK: "VISITOR#{visitorId}#{day}",
 	Expires:  func(v *Visitor) time.Time { return v.ExpiresAt },
 	MaxBytes: maxVisitorBytes,
 	Doc:      "One visitor's day as a list of visits.",
@@ -55,6 +55,8 @@ var Sessions = table.Define[Session, SessionKey]("analytics.session", table.Def[
 // Keys that two views of an item share.
 const (
 	sitePK      = "SITE#{siteId}"
+	eventPK     = "SITE#{siteId}#SHARD#{shard}"
+	eventSK     = "EVENT#{eventId}"
 	statsSK     = "STATS#{period}#{start}"
 	breakdownSK = "BREAKDOWN#{period}#{dimension}#{start}"
 )

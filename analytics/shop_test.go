@@ -44,11 +44,19 @@ func newShop(t *testing.T, zone string, now time.Time) *shop {
 	source := fold.Streams(db, *described.Table.LatestStreamArn)
 	w.worker, err = fold.NewWorker(w.table, source, Folds(Config{}), fold.Options{Group: FoldGroup, Logger: logger})
 	w.must(err)
-	w.site, err = CreateSite(w.ctx, w.table, NewSite{ID: "shop", TimeZone: zone})
+	w.site, err = CreateSite(w.ctx, w.table, NewSite{ID: "shop", TimeZone: zone, Settings: Settings{CustomProperties: []string{"plan"}}})
 	w.must(err)
+	for _, g := range shopGoals {
+		w.must(Goals.Put(w.ctx, w.table, &g))
+	}
 	w.cal, err = calendar.LoadZone(zone)
 	w.must(err)
 	return w
+}
+
+var shopGoals = []Goal{
+	{GoalKey: GoalKey{"shop", "page"}, Path: "/page/[12]", PathKind: RegexpPath, Value: "2.5", Counting: OncePerSession},
+	{GoalKey: GoalKey{"shop", "order"}, Event: "order", Counting: EveryTime},
 }
 
 func (w *shop) now() time.Time          { return time.UnixMilli(w.millis.Load()).UTC() }
@@ -124,6 +132,12 @@ func shopHit(random *rand.Rand, visitor int, at time.Time) Hit {
 	}
 	if random.IntN(6) == 0 {
 		h.Name, h.Revenue = []string{"signup", "order"}[random.IntN(2)], fmt.Sprintf("%d.25", random.IntN(3))
+	}
+	if random.IntN(5) == 0 {
+		h.Properties = map[string]string{"plan": []string{"free", "pro"}[random.IntN(2)]}
+	}
+	if random.IntN(8) == 0 {
+		h.Name, h.Revenue, h.EngagedMS, h.Scroll = EngagementEvent, "", int64(random.IntN(360))*250, random.IntN(101)
 	}
 	if random.IntN(10) == 0 {
 		h.UserID = fmt.Sprintf("user-%d", visitor)

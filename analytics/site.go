@@ -34,10 +34,11 @@ const (
 
 // NewSite says what a site should be.
 type NewSite struct {
-	ID        string    // letters, digits and . _ - ; at most 64
-	OwnerID   string    // default DefaultOwner
-	Domains   []string  // its own hosts, without scheme: what comes from there is no referral
-	TimeZone  string    // IANA name; default UTC. It cannot be changed: all buckets are in it
+	ID        string   // letters, digits and . _ - ; at most 64
+	OwnerID   string   // default DefaultOwner
+	Domains   []string // its own hosts, without scheme: what comes from there is no referral
+	TimeZone  string   // IANA name; default UTC. It cannot be changed: all buckets are in it
+	Settings  Settings
 	Shards    int       // partitions that its events and visitors are spread over; default 4, about 4,000 events/s
 	Retention Retention // zero: the defaults
 }
@@ -46,7 +47,7 @@ type NewSite struct {
 // taken.
 func CreateSite(ctx context.Context, t *table.Table, n NewSite) (Site, error) {
 	s := Site{
-		SiteKey: SiteKey{n.ID}, OwnerID: n.OwnerID, Domains: n.Domains, TimeZone: n.TimeZone,
+		SiteKey: SiteKey{n.ID}, OwnerID: n.OwnerID, Domains: n.Domains, TimeZone: n.TimeZone, Settings: n.Settings,
 		CreatedAt: t.Now().UTC().Truncate(time.Millisecond), Retention: n.Retention, ImportKey: make([]byte, importKeyBytes),
 	}
 	if s.OwnerID == "" {
@@ -144,6 +145,9 @@ func (s *Site) check() error {
 		}
 	}
 	s.Domains = domains
+	if err := s.Settings.check(); err != nil {
+		return fmt.Errorf("%s: %w", s.SiteID, err)
+	}
 	if _, err := s.Exclude.Compile(); err != nil {
 		return fmt.Errorf("%w %s: %w", ErrSite, s.SiteID, err)
 	}

@@ -101,8 +101,12 @@ func (c *siteCache) load(ctx context.Context, siteID string) (*siteState, error)
 	if err != nil {
 		return nil, fmt.Errorf("analytics: site %s: %w", siteID, err)
 	}
+	goals, err := loadGoals(ctx, c.t, siteID)
+	if err != nil {
+		return nil, fmt.Errorf("analytics: goals of site %s: %w", siteID, err)
+	}
 	cal, err := calendar.LoadZone(site.TimeZone)
-	return &siteState{site: site, cal: cal, excluded: excluded, retry: c.retry, days: map[siteDay]*dayState{}}, err
+	return &siteState{site: site, cal: cal, goals: goals, excluded: excluded, retry: c.retry, days: map[siteDay]*dayState{}}, err
 }
 
 // siteState is what a collector knows of a site. Only the days that it has seen change.
@@ -110,6 +114,7 @@ type siteState struct {
 	site     Site
 	cal      calendar.Zone
 	excluded *exclude.Matcher
+	goals    Reach
 	retry    throttled
 
 	mu   sync.RWMutex

@@ -14,6 +14,8 @@ import (
 // merge puts all events of another part of the same visitor's day into it.
 func (v *Visitor) merge(o *Visitor) {
 	v.Visits = visits.Union(v.Visits, o.Visits)
+	v.Scrolls.Merge(o.Scrolls)
+	v.EngagedAt = max(v.EngagedAt, o.EngagedAt)
 	v.Kept.merge(o.Kept)
 }
 
@@ -26,7 +28,7 @@ func visitOf(e *Event) (visits.Visit, error) {
 	v := visits.Visit{
 		Start: at, End: at, FirstID: e.EventID, Own: e.SessionID,
 		Hours:  []visits.Hour{{Hour: calendar.HourOf(at, e.ZoneMinutes)}},
-		Source: e.Source, Client: e.Client,
+		Source: e.Source, Client: e.Client, Host: e.Host, Goals: e.Goals,
 	}
 	if v.Revenue, err = decimal.Parse(e.Revenue); err != nil {
 		return visits.Visit{}, fmt.Errorf("analytics: revenue of event %s: %w", e.EventID, err)
@@ -47,6 +49,22 @@ func visitOf(e *Event) (visits.Visit, error) {
 	return v, nil
 }
 
+// silent reports whether an event measures a page, rather than being something that the visitor did: it is no part of a
+// visit.
+func (e *Event) silent() bool { return e.Name == EngagementEvent || e.Name == VitalsEvent }
+
+// visitOfGoals is what a visit gains when an event that it has counts towards other goals than before.
+func visitOfGoals(before, after *Event) (visits.Visit, error) {
+	v, err := visitOf(after)
+	v.Goals = after.Goals.Minus(before.Goals)
+	v.Events, v.Revenue, v.UserID, v.UserAt = 0, "", "", ""
+	v.Entry, v.Exit, v.Pages = visits.Landing{}, visits.Landing{}, nil
+	if len(v.Hours) > 0 {
+		v.Hours[0].Views = 0
+	}
+	return v, err
+}
+
 // eventMS is the time in an event's id, in epoch milliseconds.
 func eventMS(id string) (int64, error) {
 	u, err := ulid.ParseStrict(id)
@@ -63,7 +81,7 @@ func arrivalOf(e *Event, at int64) int64 { return cmp.Or(e.Arrived, at/1000) }
 // lateUntil is the arrival of the last fact that came more than a day after its time, in epoch seconds; 0: all were in
 // time, for these count as having come at once, none after the day's last event.
 func (v *Visitor) lateUntil() int64 {
-	last := int64(0)
+	last := v.EngagedAt
 	for i := range v.Visits {
 		last = max(last, v.Visits[i].End/1000)
 	}

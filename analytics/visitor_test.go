@@ -94,7 +94,7 @@ func (e *Event) ms(t interface{ Fatal(...any) }) int64 {
 
 func modelVisit(t interface{ Fatal(...any) }, events []*Event) visits.Visit {
 	first, last := events[0], events[len(events)-1]
-	v := visits.Visit{Start: first.ms(t), End: last.ms(t), FirstID: first.EventID, Source: first.Source, Client: first.Client}
+	v := visits.Visit{Start: first.ms(t), End: last.ms(t), FirstID: first.EventID, Source: first.Source, Client: first.Client, Host: first.Host}
 	for _, e := range events {
 		zone := int64(e.ZoneMinutes) * 60
 		hour := (e.ms(t)/1000+zone)/3600*3600 - zone
@@ -105,6 +105,15 @@ func modelVisit(t interface{ Fatal(...any) }, events []*Event) visits.Visit {
 			v.UserID, v.UserAt = e.UserID, e.EventID
 		}
 		v.Revenue = decimal.Add(v.Revenue, e.Revenue)
+		for _, g := range e.Goals {
+			at := slices.IndexFunc(v.Goals, func(o visits.Conversion) bool { return o.Goal == g.Goal })
+			if at < 0 {
+				v.Goals = append(v.Goals, visits.Conversion{Goal: g.Goal, Once: g.Once, Value: g.Value})
+				at = len(v.Goals) - 1
+			}
+			v.Goals[at].Count++
+			v.Goals[at].Revenue = decimal.Add(v.Goals[at].Revenue, g.Revenue)
+		}
 		if e.Name != "" {
 			v.Events++
 			continue
@@ -115,6 +124,7 @@ func modelVisit(t interface{ Fatal(...any) }, events []*Event) visits.Visit {
 		}
 		v.Exit = visits.Landing{Path: e.Path, ID: e.EventID}
 	}
+	slices.SortFunc(v.Goals, func(a, b visits.Conversion) int { return strings.Compare(a.Goal, b.Goal) })
 	return v
 }
 
@@ -155,6 +165,9 @@ func drawEvents(t *rapid.T) []*Event {
 		e := testEvent(at, i, fmt.Sprintf("/%03d", r.IntN(pages)))
 		if r.IntN(4) == 0 {
 			e.Name, e.Path = "click", ""
+		}
+		if r.IntN(5) == 0 {
+			e.Goals = visits.Of([]visits.Conversion{{Goal: fmt.Sprint("goal", r.IntN(3)), Once: true, Value: "1.5", Count: 1}})
 		}
 		if owns > 0 && r.IntN(2) == 0 {
 			e.SessionID = fmt.Sprintf("own-%03d", r.IntN(owns))

@@ -83,8 +83,15 @@ func (w *world) newWorker() {
 
 func (w *world) site(id, zone string) Site {
 	w.Helper()
-	s, err := CreateSite(w.ctx, w.table, NewSite{ID: id, TimeZone: zone, Domains: []string{"example.com"}})
+	s, err := CreateSite(w.ctx, w.table, NewSite{ID: id, TimeZone: zone, Domains: []string{"example.com"}, Settings: Settings{CustomProperties: []string{"plan"}}})
 	w.must(err)
+	for _, g := range []Goal{
+		{GoalKey: GoalKey{id, "p1"}, Path: "/p1", Value: "2.5"},
+		{GoalKey: GoalKey{id, "sale"}, Event: "signup", Counting: EveryTime},
+	} {
+		w.must(g.Check())
+		w.must(Goals.Put(w.ctx, w.table, &g))
+	}
 	return s
 }
 
@@ -151,7 +158,12 @@ func drawHits(r *rand.Rand, n, visitors int, from, to time.Time) []Hit {
 			Address:   fmt.Sprintf("192.0.2.%d", r.IntN(visitors)),
 			UserAgent: "test", Country: pick("DE", "FR", ""), Browser: pick("Firefox", "Chrome"), Device: "desktop", Language: pick("de", "en"),
 		}
-		switch r.IntN(6) {
+		if r.IntN(4) == 0 {
+			h.Properties = map[string]string{"plan": pick("free", "pro", ""), "other": "x"}
+		}
+		switch r.IntN(7) {
+		case 3:
+			h.Name, h.EngagedMS, h.Scroll = EngagementEvent, int64(r.IntN(5)*700), r.IntN(3)*50
 		case 0:
 			h.Name, h.Revenue = pick("signup", "download"), pick("", "9.99", "0.5")
 		case 1:

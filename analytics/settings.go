@@ -1,0 +1,78 @@
+package analytics
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/onefold/onefold/analytics/internal/facets"
+)
+
+// Settings are what the people of a site may choose and change at any time. What was counted before stays as it is.
+type Settings struct {
+	Name     string `dynamodbav:"name,omitempty"`     // for people; "": the id
+	Currency string `dynamodbav:"currency,omitempty"` // ISO 4217, of all revenue; "": DefaultCurrency
+	Public   bool   `dynamodbav:"public,omitempty"`   // everybody may read its statistics
+	// CustomProperties are the names of events' properties that are dimensions, at most MaxCustomProperties. Events are
+	// counted by those that are listed when they come.
+	CustomProperties []string `dynamodbav:"customProperties,omitempty"`
+}
+
+// DefaultCurrency is the currency of sites that chose none.
+const DefaultCurrency = "EUR"
+
+// The bounds of settings.
+const (
+	MaxCustomProperties = 10
+	maxSiteName         = 200 // bytes
+)
+
+// check says what is wrong with settings, and writes them the way they are compared.
+func (s *Settings) check() error {
+	if len(s.Name) > maxSiteName || valid(s.Name) != s.Name {
+		return fmt.Errorf("%w: name: use at most %d bytes of UTF-8", ErrSite, maxSiteName)
+	}
+	if s.Currency = strings.ToUpper(s.Currency); s.Currency != "" && (len(s.Currency) != 3 || strings.Trim(s.Currency, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") != "") {
+		return fmt.Errorf("%w: currency %q: use a code of ISO 4217, such as EUR", ErrSite, s.Currency)
+	}
+	if len(s.CustomProperties) > MaxCustomProperties {
+		return fmt.Errorf("%w: %d custom properties: choose at most %d", ErrSite, len(s.CustomProperties), MaxCustomProperties)
+	}
+	for i, name := range s.CustomProperties {
+		if name == "" || len(name) > maxPropertyName || strings.ContainsAny(name, `#|\`) || valid(name) != name {
+			return fmt.Errorf("%w: custom property %q: use 1 to %d bytes without # | \\", ErrSite, clip(name, maxPropertyName), maxPropertyName)
+		}
+		if slices.Contains(s.CustomProperties[:i], name) {
+			return fmt.Errorf("%w: custom property %q is listed twice", ErrSite, name)
+		}
+	}
+	return nil
+}
+
+// Dimensions are all dimensions of the site, with those of its custom properties.
+func (s *Site) Dimensions() []Dimension {
+	all := slices.Clone(Dimensions)
+	for _, name := range s.CustomProperties {
+		all = append(all, ByProperty(name))
+	}
+	return all
+}
+
+// stamp notes on an event what it counts by the site's goals and settings of now, so that folds need not know these.
+func (s *siteState) stamp(e *Event) {
+	if e.silent() {
+		return
+	}
+	e.Goals = s.goals.Of(e)
+	if len(e.Properties) == 0 {
+		return
+	}
+	for _, name := range s.site.CustomProperties {
+		if e.Properties[name] != "" {
+			e.Counted = append(e.Counted, name)
+		}
+	}
+}
+
+// ByProperty is the dimension of a custom property.
+func ByProperty(name string) Dimension { return facets.Property + Dimension(name) }

@@ -4,39 +4,50 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"slices"
 	"strings"
 )
 
 // withClientAddress makes RemoteAddr the bare address of whoever sent the request, so that no handler has to know
 // whether a proxy stands in front.
-func withClientAddress(trustProxy bool, next http.Handler) http.Handler {
+func (s *Server) withClientAddress(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		r.RemoteAddr = clientAddress(r, trustProxy)
+		r.RemoteAddr = s.o.clientAddress(r)
 		next.ServeHTTP(w, r)
 	})
 }
 
-// clientAddress believes only the last entry of X-Forwarded-For, the one that our own proxy added; those before it are
-// the client's to invent.
-func clientAddress(r *http.Request, trustProxy bool) string {
-	if trustProxy {
-		forwarded := r.Header.Values("X-Forwarded-For")
-		if len(forwarded) > 0 {
-			hops := strings.Split(forwarded[len(forwarded)-1], ",")
-			hop := strings.TrimSpace(hops[len(hops)-1])
-			if with, err := netip.ParseAddrPort(hop); err == nil {
-				return with.Addr().Unmap().String()
-			}
-			if ip, err := netip.ParseAddr(strings.Trim(hop, "[]")); err == nil {
-				return ip.Unmap().String()
-			}
+// clientAddress believes the last entry of X-Forwarded-For, the one that the proxy in front added or, while that is one
+// of the operator's own proxies, the one before it. All that come before are the client's to invent.
+func (o *Options) clientAddress(r *http.Request) string {
+	client, _, err := net.SplitHostPort(r.RemoteAddr)
+	if err != nil {
+		client = r.RemoteAddr
+	}
+	if !o.TrustProxy {
+		return client
+	}
+	hops := strings.Split(strings.Join(r.Header.Values("X-Forwarded-For"), ","), ",")
+	for i := len(hops) - 1; i >= 0; i-- {
+		hop, ok := parseHop(strings.TrimSpace(hops[i]))
+		if !ok {
+			break // what an own proxy did not write, nobody has to believe
+		}
+		client = hop.String()
+		if !slices.ContainsFunc(o.Proxies, func(p netip.Prefix) bool { return p.Contains(hop) }) {
+			break
 		}
 	}
-	host, _, err := net.SplitHostPort(r.RemoteAddr)
-	if err != nil {
-		return r.RemoteAddr
+	return client
+}
+
+// parseHop reads an address as proxies write it: with or without port, IPv6 with or without brackets.
+func parseHop(hop string) (netip.Addr, bool) {
+	if with, err := netip.ParseAddrPort(hop); err == nil {
+		return with.Addr().Unmap(), true
 	}
-	return host
+	ip, err := netip.ParseAddr(strings.Trim(hop, "[]"))
+	return ip.Unmap(), err == nil
 }
 
 // network is what rate limits are kept for: an IPv4 address, or the /64 that one IPv6 customer has.

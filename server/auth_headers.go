@@ -55,9 +55,9 @@ func (s *Server) embedders(r *http.Request) string {
 }
 
 // allowIngestFromAnywhere lets pages of any origin send events, without credentials. Everything else stays same-origin.
-func allowIngestFromAnywhere(next http.Handler) http.Handler {
+func (s *Server) allowIngestFromAnywhere(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path != eventPath && r.URL.Path != eventsPath {
+		if p := r.URL.Path; p != eventPath && p != eventsPath && (p != s.o.EventPath || p == "") {
 			next.ServeHTTP(w, r)
 			return
 		}

@@ -32,17 +32,22 @@ type Event struct {
 	SessionID  string            `json:"sessionId,omitempty" maxLength:"64" doc:"The client's own session id. Without one, visits end after 30 minutes of silence."`
 	Properties map[string]string `json:"props,omitempty" maxProperties:"30"`
 	Revenue    string            `json:"revenue,omitempty" maxLength:"40" example:"12.50" doc:"Decimal."`
+	analytics.Engagement
+	analytics.Vitals
 }
 
 // Sender is who a request comes from. Neither address nor user agent is stored or logged.
 type Sender struct {
 	UserAgent string `header:"User-Agent"`
 	address   string
+	dnt, gpc  bool
+	header    func(name string) string // of the request, for what an edge says of the place
 }
 
-// Resolve takes the address, which huma has no tag for.
+// Resolve takes what huma has no tag for, and what is not worth a line in the API's documents.
 func (s *Sender) Resolve(ctx huma.Context) []error {
-	s.address = ctx.RemoteAddr()
+	s.address, s.header = ctx.RemoteAddr(), ctx.Header
+	s.dnt, s.gpc = ctx.Header("DNT") == "1", ctx.Header("Sec-GPC") == "1"
 	return nil
 }
 
@@ -70,50 +75,81 @@ type outcomes struct {
 }
 
 func (s *Server) ingestRoutes(api huma.API) {
-	huma.Register(api, guard(forAnyone, huma.Operation{
+	one := guard(forAnyone, huma.Operation{
 		OperationID: "ingest-event", Method: http.MethodPost, Path: eventPath, DefaultStatus: http.StatusAccepted, MaxBodyBytes: maxEventBytes,
-		Summary: "Take one event in", Description: "Answers 202 when the event is durable.", Tags: []string{"ingest"},
-	}), func(ctx context.Context, in *oneEvent) (*outcomes, error) {
-		return s.ingest(ctx, in.Body.Site, &in.Sender, []Event{in.Body.Event})
+		Summary: "Take one event in", Tags: []string{"ingest"},
+		Description: "Answers 202 when the event's outcome is decided: stored and durable, a duplicate of one that is, or rejected with the reason. " +
+			"A rejected event is no error of the request, and sending it again will not help.",
 	})
+	take := func(ctx context.Context, in *oneEvent) (*outcomes, error) {
+		return s.ingest(ctx, in.Body.Site, &in.Sender, []Event{in.Body.Event})
+	}
+	huma.Register(api, one, take)
+	if s.o.EventPath != "" {
+		one.OperationID, one.Path, one.Hidden = "ingest-event-alias", s.o.EventPath, true
+		huma.Register(api, one, take)
+	}
 	huma.Register(api, guard(forAnyone, huma.Operation{
 		OperationID: "ingest-events", Method: http.MethodPost, Path: eventsPath, DefaultStatus: http.StatusAccepted, MaxBodyBytes: maxBatchBytes,
 		Summary: "Take up to 1,000 events in", Description: "Answers 202 when they are durable, with an outcome for each.", Tags: []string{"ingest"},
 	}), func(ctx context.Context, in *manyEvents) (*outcomes, error) {
 		return s.ingest(ctx, in.Body.Site, &in.Sender, in.Body.Events)
 	})
+	s.pixelRoutes(api)
+	s.refusalRoutes(api)
 }
 
 func (s *Server) ingest(ctx context.Context, site string, from *Sender, events []Event) (*outcomes, error) {
-	if wait, ok := s.limits.allow(network(from.address), len(events)); !ok {
-		s.metrics.refused.WithLabelValues("rate_limited").Add(float64(len(events)))
-		return nil, rateLimited(wait)
+	if err := s.withinRates(site, from.address, len(events)); err != nil {
+		return nil, err
 	}
 	answer := new(outcomes)
 	agent := s.agents.Parse(from.UserAgent)
 	if agent.Bot {
+		if err := s.countBot(ctx, site, &agent, len(events)); err != nil {
+			return nil, s.httpError(ctx, err)
+		}
 		answer.Body.Outcomes = refusedAsBot(events)
 		s.metrics.count(answer.Body.Outcomes)
 		return answer, nil
 	}
+	place := s.placeOf(ctx, from)
 	hits := make([]analytics.Hit, len(events))
 	for i := range events {
-		hits[i] = events[i].hit(from)
-		hits[i].Browser, hits[i].OS, hits[i].Device = agent.Browser, agent.OS, agent.Device
+		h := events[i].hit(from)
+		h.Browser, h.OS, h.Device = agent.Browser, agent.OS, agent.Device
+		h.Country, h.Region, h.City = place.Country, place.Region, place.City
+		hits[i] = h
 	}
 	stored, err := s.o.Collector.Ingest(ctx, site, hits)
 	if err != nil {
 		return nil, s.httpError(ctx, err)
 	}
 	s.metrics.count(stored)
+	s.countRejected(ctx, site, stored)
 	answer.Body.Outcomes = stored
 	return answer, nil
+}
+
+// withinRates takes n events from the budgets of an address and of a site.
+func (s *Server) withinRates(site, address string, n int) error {
+	wait, ok := s.limits.allow(network(address), n)
+	if !ok {
+		s.metrics.refused.WithLabelValues("rate_limited").Add(float64(n))
+		return rateLimited("this address", wait)
+	}
+	if wait, ok = s.siteLimits.allow(site, n); !ok {
+		s.metrics.refused.WithLabelValues("site_rate_limited").Add(float64(n))
+		return rateLimited("this site", wait)
+	}
+	return nil
 }
 
 func (e *Event) hit(from *Sender) analytics.Hit {
 	h := analytics.Hit{
 		EventID: e.ID, At: e.At, Name: e.Name, URL: e.URL, Referrer: e.Referrer, UserAgent: from.UserAgent, Address: from.address,
 		UserID: e.UserID, SessionID: e.SessionID, Screen: e.Screen, Language: e.Language, Properties: e.Properties, Revenue: e.Revenue,
+		Engagement: e.Engagement, Vitals: e.Vitals, DNT: from.dnt, GPC: from.gpc,
 	}
 	if h.Name == "pageview" {
 		h.Name = ""

@@ -111,9 +111,9 @@ func accountsProblem(err error) error {
 	return nil
 }
 
-func rateLimited(wait time.Duration) error {
+func rateLimited(whose string, wait time.Duration) error {
 	seconds := strconv.Itoa(int(wait.Seconds()) + 1)
-	return huma.ErrorWithHeaders(problem(http.StatusTooManyRequests, "rate_limited", "Too many events from this address. Try again after "+seconds+" s."), http.Header{"Retry-After": {seconds}})
+	return huma.ErrorWithHeaders(problem(http.StatusTooManyRequests, "rate_limited", "Too many events of "+whose+". Try again after "+seconds+" s."), http.Header{"Retry-After": {seconds}})
 }
 
 // writeProblem answers outside of the API's operations. A client that is gone does not hear it.

@@ -25,7 +25,10 @@ func (s *Server) routes() (http.Handler, error) {
 		return nil, err
 	}
 	mux.Handle("GET /metrics", s.metricsHandler())
-	return withClientAddress(s.o.TrustProxy, s.securityHeaders(allowIngestFromAnywhere(unknownPaths(mux)))), nil
+	if err := s.trackerRoutes(mux); err != nil {
+		return nil, err
+	}
+	return s.withClientAddress(s.securityHeaders(s.allowIngestFromAnywhere(unknownPaths(mux)))), nil
 }
 
 func (s *Server) api(mux *http.ServeMux) huma.API {

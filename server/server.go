@@ -10,11 +10,14 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/netip"
 	"time"
 
 	"github.com/onefold/onefold/accounts"
 	"github.com/onefold/onefold/analytics"
+	"github.com/onefold/onefold/analytics/refusals"
 	"github.com/onefold/onefold/fold"
+	"github.com/onefold/onefold/internal/geo"
 	"github.com/onefold/onefold/internal/useragent"
 	"github.com/onefold/onefold/table"
 )
@@ -29,9 +32,15 @@ type Options struct {
 
 	Token string // reads all sites as "Authorization: Bearer <token>"; "": there is none
 
-	TrustProxy  bool          // take the client's address from X-Forwarded-For; only behind a proxy that sets it
+	TrustProxy  bool           // take the client's address from X-Forwarded-For, and its place from an edge; only behind a proxy that sets them
+	Proxies     []netip.Prefix // the networks of proxies before the last one: they are no clients. Used with TrustProxy
+	Places      *geo.DB        // places of addresses; default: only what a trusted edge says
+	TrackerPath string         // also serves the tracker here, such as /js/numbers.js
+	EventPath   string         // also takes single events here; a page's tracker is told by its data-api
+
 	EventRate   float64       // events a second from one address, sustained; default 100
 	EventBurst  int           // events at once from one address; default 2,000
+	SiteRate    float64       // events a second of one site, sustained, ten times as many at once; default 10,000
 	ShutdownFor time.Duration // how long requests under way may take to finish at shutdown; default 10 s
 	Version     string
 	Logger      *slog.Logger // default: discards
@@ -54,6 +63,9 @@ func (o *Options) defaults() error {
 	if o.EventBurst <= 0 {
 		o.EventBurst = maxEvents * 2
 	}
+	if o.SiteRate <= 0 {
+		o.SiteRate = 10_000
+	}
 	if o.ShutdownFor <= 0 {
 		o.ShutdownFor = 10 * time.Second
 	}
@@ -63,7 +75,7 @@ func (o *Options) defaults() error {
 	if o.Clock == nil {
 		o.Clock = time.Now
 	}
-	return nil
+	return o.checkAliases()
 }
 
 const minTokenBytes = 16
@@ -74,11 +86,14 @@ type Server struct {
 	since   time.Time
 	token   [sha256.Size]byte // of Options.Token, so that comparing takes the same time whatever was sent
 	agents  *useragent.Parser
-	limits  *limiter
+	limits  *limiter // by address
 	logins  *throttle
 	origins *http.CrossOriginProtection
 	metrics *metrics
 	handler http.Handler
+
+	siteLimits *limiter // by site
+	refusals   *refusals.Counter
 }
 
 // New makes a server. It fails when a required option is missing.
@@ -99,6 +114,9 @@ func New(o Options) (*Server, error) {
 		logins:  newThrottle(o.Clock),
 		origins: http.NewCrossOriginProtection(),
 		metrics: newMetrics(o.Worker, o.Clock),
+
+		siteLimits: newLimiter(o.SiteRate, max(int(10*o.SiteRate), maxEvents), o.Clock),
+		refusals:   refusals.NewCounter(o.Table),
 	}
 	if s.handler, err = s.routes(); err != nil {
 		return nil, err
@@ -120,6 +138,16 @@ func (s *Server) Run(ctx context.Context, l net.Listener) error {
 		MaxHeaderBytes:    32 << 10,
 		ErrorLog:          slog.NewLogLogger(s.o.Logger.Handler(), slog.LevelWarn),
 	}
+	counting, stop := context.WithCancel(context.WithoutCancel(ctx))
+	counted := make(chan struct{})
+	go func() {
+		defer close(counted)
+		s.refusals.Run(counting, func(err error) { s.o.Logger.Warn("refusals not written yet", "error", err) })
+	}()
+	defer func() { // when no request can add to them any more
+		stop()
+		<-counted
+	}()
 	served := make(chan error, 1)
 	go func() { served <- web.Serve(l) }()
 	select {

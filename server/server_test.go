@@ -37,7 +37,8 @@ type house struct {
 	table  *table.Table
 	worker *fold.Worker
 
-	accounts *accounts.Store
+	accounts  *accounts.Store
+	collector *analytics.Collector
 }
 
 func newHouse(t *testing.T, change func(*server.Options)) *house {
@@ -63,7 +64,7 @@ func newHouse(t *testing.T, change func(*server.Options)) *house {
 	must(t, err)
 	web := httptest.NewServer(s.Handler())
 	t.Cleanup(web.Close)
-	return &house{T: t, url: web.URL, table: tbl, worker: worker, accounts: o.Accounts}
+	return &house{T: t, url: web.URL, table: tbl, worker: worker, accounts: o.Accounts, collector: o.Collector}
 }
 
 func must(t *testing.T, err error) {

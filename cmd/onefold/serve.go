@@ -21,9 +21,9 @@ const rollUpEvery = time.Minute
 
 // listenFlags are shared by the commands that serve.
 type listenFlags struct {
-	Addr       string `help:"Address to listen on." default:"127.0.0.1:8090" env:"ONEFOLD_ADDR"`
-	Token      string `help:"Token that reads statistics, at least 16 characters. Default: a new one, printed." env:"ONEFOLD_TOKEN"`
-	TrustProxy bool   `help:"Believe the X-Forwarded-For of a proxy in front." env:"ONEFOLD_TRUST_PROXY"`
+	Addr  string `help:"Address to listen on." default:"127.0.0.1:8090" env:"ONEFOLD_ADDR"`
+	Token string `help:"Token that reads statistics, at least 16 characters. Default: a new one, printed." env:"ONEFOLD_TOKEN"`
+	ingestFlags
 }
 
 type serveCommand struct {
@@ -41,19 +41,17 @@ func (c *serveCommand) Run(ctx context.Context, std streams, g *globals) error {
 type service func(context.Context) error
 
 // serve listens, says where (hello), and runs the server, the folds, roll-ups and more until ctx ends or one fails.
-func (c *listenFlags) serve(ctx context.Context, std streams, g *globals, s *store, hello func(url, token string) error, more ...service) error {
+func (c *listenFlags) serve(ctx context.Context, std streams, g *globals, s *store, hello func(url, token string) error, more ...service) (err error) {
 	printed := c.Token == ""
 	if printed {
 		c.Token = rand.Text()
 	}
 	logger := g.logger(std.err)
-	web, err := server.New(server.Options{
-		Table: s.table, Collector: analytics.NewCollector(s.table, analytics.CollectorOptions{}), Worker: s.worker, Accounts: s.accounts,
-		Token: c.Token, TrustProxy: c.TrustProxy, Version: version, Logger: logger,
-	})
+	web, release, err := c.newServer(s, logger)
 	if err != nil {
 		return err
 	}
+	defer func() { err = errors.Join(err, release()) }()
 	listener, err := net.Listen("tcp", c.Addr)
 	if err != nil {
 		return fmt.Errorf("listen: %w", err)
@@ -91,6 +89,21 @@ func setupHint(ctx context.Context, std streams, s *store, url string) error {
 	}
 	_, err = fmt.Fprintf(std.err, "set up: %s/setup#%s\n", url, token)
 	return err
+}
+
+// newServer makes the server. release is called when it has ended.
+func (c *listenFlags) newServer(s *store, logger *slog.Logger) (web *server.Server, release func() error, err error) {
+	o := server.Options{
+		Table: s.table, Collector: analytics.NewCollector(s.table, analytics.CollectorOptions{}), Worker: s.worker, Accounts: s.accounts,
+		Token: c.Token, Version: version, Logger: logger,
+	}
+	if release, err = c.apply(&o); err != nil {
+		return nil, nil, err
+	}
+	if web, err = server.New(o); err != nil {
+		return nil, nil, errors.Join(err, release())
+	}
+	return web, release, nil
 }
 
 // drainFor is how long a stop may take to fold what was stored last.

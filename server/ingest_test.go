@@ -1,0 +1,227 @@
+package server_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/netip"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/oklog/ulid/v2"
+
+	"github.com/onefold/onefold/analytics"
+	"github.com/onefold/onefold/internal/exclude"
+	"github.com/onefold/onefold/internal/geo"
+	"github.com/onefold/onefold/internal/geo/geotest"
+	"github.com/onefold/onefold/server"
+)
+
+// stored are the raw events of the last hour.
+func (h *house) stored() []analytics.Event {
+	h.Helper()
+	site, err := analytics.GetSite(h.Context(), h.table, "blog")
+	must(h.T, err)
+	now := time.Now()
+	events, err := analytics.EventsByTime.Collect(h.Context(), h.table, analytics.EventsBetween(&site, now.Add(-time.Hour), now.Add(time.Hour), ""))
+	must(h.T, err)
+	return events
+}
+
+// settings changes the site's settings, and waits for nobody to notice.
+func (h *house) settings(change func(*analytics.Site)) {
+	h.Helper()
+	_, err := analytics.UpdateSite(h.Context(), h.table, "blog", func(s *analytics.Site) error {
+		change(s)
+		return nil
+	})
+	must(h.T, err)
+	h.collector.Forget("blog")
+}
+
+func TestPlaces(t *testing.T) {
+	db, err := geo.Open(geotest.Write(t, map[string]geo.Place{"203.0.113.0/24": {Country: "DE", Region: "State of Berlin", City: "Berlin"}}))
+	must(t, err)
+	defer db.Close()
+	vercel := []string{"X-Vercel-IP-Country", "BR", "X-Vercel-IP-Country-Region", "SP", "X-Vercel-IP-City", "S%C3%A3o%20Paulo"}
+	for _, c := range []struct {
+		name    string
+		change  func(*server.Options)
+		headers []string
+		want    geo.Place
+	}{
+		{"nobody is trusted", nil, []string{"CF-IPCountry", "PE"}, geo.Place{}},
+		{"an edge", func(o *server.Options) { o.TrustProxy = true }, []string{"CF-IPCountry", "pe", "CF-Region", "Lima", "CF-IPCity", "Callao"}, geo.Place{Country: "PE", Region: "Lima", City: "Callao"}},
+		{"an edge that escapes", func(o *server.Options) { o.TrustProxy = true }, vercel, geo.Place{Country: "BR", Region: "BR-SP", City: "São Paulo"}},
+		{"Tor", func(o *server.Options) { o.TrustProxy = true }, []string{"CF-IPCountry", "T1"}, geo.Place{}},
+		{"the database first", func(o *server.Options) { o.TrustProxy, o.Places = true, db }, []string{"X-Forwarded-For", "203.0.113.9", "CF-IPCountry", "PE"}, geo.Place{Country: "DE", Region: "State of Berlin", City: "Berlin"}},
+		{"then the edge", func(o *server.Options) { o.TrustProxy, o.Places = true, db }, []string{"X-Forwarded-For", "192.0.2.9", "CF-IPCountry", "PE"}, geo.Place{Country: "PE"}},
+	} {
+		h := newHouse(t, c.change)
+		if status, body := h.post("/api/event", `{"site":"blog","url":"/"}`, c.headers...); status != http.StatusAccepted {
+			t.Fatalf("%s: %d %s", c.name, status, body)
+		}
+		e := h.stored()[0]
+		if got := (geo.Place{Country: e.Country, Region: e.Region, City: e.City}); got != c.want {
+			t.Errorf("%s: %+v, want %+v", c.name, got, c.want)
+		}
+	}
+}
+
+// TestAForgedAddressIsNobody sends more and more invented hops; who is limited is who the last own proxy saw.
+func TestAForgedAddressIsNobody(t *testing.T) {
+	h := newHouse(t, func(o *server.Options) {
+		o.TrustProxy, o.EventRate, o.EventBurst = true, 0.001, 1
+		o.Proxies = []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}
+	})
+	for i, forwarded := range []string{
+		"203.0.113.9, 10.0.0.2", "198.51.100.1, 203.0.113.9, 10.0.0.2", "10.0.0.7, 203.0.113.9", "not an address, 203.0.113.9, 10.1.1.1",
+		"198.51.100.2, 203.0.113.9:4711", "::ffff:203.0.113.9",
+	} {
+		want := http.StatusTooManyRequests
+		if i == 0 {
+			want = http.StatusAccepted
+		}
+		if status, _ := h.post("/api/event", `{"site":"blog","url":"/"}`, "X-Forwarded-For", forwarded); status != want {
+			t.Errorf("%q: %d, want %d", forwarded, status, want)
+		}
+	}
+}
+
+func TestASiteHasARate(t *testing.T) {
+	h := newHouse(t, func(o *server.Options) { o.SiteRate = 0.001 })
+	var batch strings.Builder
+	for range 1000 {
+		batch.WriteString(`,{"url":"/"}`)
+	}
+	body := `{"site":"blog","events":[` + batch.String()[1:] + `]}`
+	if status, answer := h.post("/api/events", body); status != http.StatusAccepted {
+		t.Fatalf("%d %.200s", status, answer)
+	}
+	if status, answer := h.post("/api/event", `{"site":"blog","url":"/"}`); status != http.StatusTooManyRequests || !strings.Contains(answer, "of this site") {
+		t.Errorf("%d %s", status, answer)
+	}
+}
+
+func TestThePixelCounts(t *testing.T) {
+	h := newHouse(t, nil)
+	for _, c := range []struct {
+		query   string
+		headers []string
+		status  int
+	}{
+		{"site=blog&url=/a", nil, 200},
+		{"site=blog", []string{"Referer", "https://example.org/b?x=1"}, 200},
+		{"site=blog&url=/prefetched", []string{"Sec-Purpose", "prefetch"}, 200},
+		{"site=blog&url=javascript:alert(1)", nil, 200},
+		{"site=blog", nil, 422},
+		{"url=/a", nil, 422},
+		{"site=nobody&url=/a", nil, 404},
+	} {
+		status, body := h.get("/api/pixel.gif?"+c.query, append(c.headers, "User-Agent", firefox)...)
+		if status != c.status || (status == 200) != strings.HasPrefix(body, "GIF89a") {
+			t.Errorf("%s: %d %q", c.query, status, body)
+		}
+	}
+	var paths []string
+	for _, e := range h.stored() {
+		paths = append(paths, e.Path)
+	}
+	slices.Sort(paths)
+	if fmt.Sprint(paths) != "[/a /b]" {
+		t.Errorf("%v", paths)
+	}
+}
+
+// TestWhatIsTurnedAwayIsCounted sends bots, an AI crawler and what the site excludes, and reads the counts.
+func TestWhatIsTurnedAwayIsCounted(t *testing.T) {
+	h := newHouse(t, nil)
+	h.settings(func(s *analytics.Site) {
+		s.Domains, s.RespectGPC = []string{"example.org"}, true
+		s.Exclude = exclude.Rules{Paths: []string{"/admin/**"}}
+	})
+	send := func(url string, headers ...string) {
+		t.Helper()
+		status, body := h.post("/api/event", fmt.Sprintf(`{"site":"blog","url":%q}`, url), headers...)
+		if status != http.StatusAccepted || !strings.Contains(body, "rejected") {
+			t.Errorf("%s: %d %s", url, status, body)
+		}
+	}
+	send("/", "User-Agent", "Googlebot/2.1 (+http://www.google.com/bot.html)")
+	send("/", "User-Agent", "curl/8.5.0")
+	send("/", "User-Agent", "curl/8.5.0")
+	send("/", "User-Agent", "Mozilla/5.0 AppleWebKit/537.36 (KHTML, like Gecko; compatible; GPTBot/1.2; +https://openai.com/gptbot)")
+	send("https://evil.test/")
+	send("/admin/x")
+	send("/", "Sec-GPC", "1")
+	if status, _ := h.post("/api/event", `{"site":"nobody","url":"/"}`, "User-Agent", "curl/8.5.0"); status != http.StatusNotFound {
+		t.Errorf("a bot at a site that does not exist: %d", status)
+	}
+	const read = "/api/v1/sites/blog/bots"
+	if status, _ := h.get(read); status != http.StatusUnauthorized {
+		t.Errorf("without a login: %d", status)
+	}
+	if status, body := h.get(read+"?from=yesterday", "Authorization", "Bearer "+token); status != http.StatusUnprocessableEntity {
+		t.Errorf("%d %s", status, body)
+	}
+	status, body := h.get(read, "Authorization", "Bearer "+token)
+	var got map[string]json.RawMessage
+	must(t, json.Unmarshal([]byte(body), &got))
+	for field, want := range map[string]string{
+		"bots":       `[{"value":"library","events":2},{"value":"crawler","events":1}]`,
+		"aiCrawlers": `[{"value":"GPTBot","events":1}]`,
+		"refused":    `[{"value":"excluded","events":1},{"value":"opted_out","events":1},{"value":"wrong_domain","events":1}]`,
+		"days":       `[{"day":"` + time.Now().UTC().Format(time.DateOnly) + `","bots":3,"aiCrawlers":1,"refused":3}]`,
+	} {
+		if string(got[field]) != want {
+			t.Errorf("%d %s: %s, want %s", status, field, got[field], want)
+		}
+	}
+}
+
+func TestTheTrackerIsServedWhereTheOperatorSays(t *testing.T) {
+	h := newHouse(t, func(o *server.Options) { o.TrackerPath, o.EventPath = "/numbers/count.js", "/numbers/event" })
+	for _, path := range []string{"/js/onefold.js", "/js/onefold.vitals.js", "/numbers/count.js", "/numbers/count.vitals.js"} {
+		if status, body := h.get(path); status != http.StatusOK || !strings.Contains(body, "onefold") {
+			t.Errorf("%s: %d %.50s", path, status, body)
+		}
+	}
+	if status, body := h.post("/numbers/event", `{"site":"blog","url":"/"}`, "Content-Type", "text/plain;charset=UTF-8"); status != http.StatusAccepted {
+		t.Errorf("%d %s", status, body)
+	}
+	for _, path := range []string{"x.js", "/", "/api/v1/sites", "/a/../b", "/{x}", "/api/event"} {
+		o := server.Options{Table: h.table, Collector: h.collector, Worker: h.worker, Token: token, EventPath: path}
+		if _, err := server.New(o); err == nil {
+			t.Errorf("%q was taken as a path for events", path)
+		}
+	}
+}
+
+// TestNothingOfTheSenderIsKept looks for address and user agent in what is stored, logged and measured.
+func TestNothingOfTheSenderIsKept(t *testing.T) {
+	var log bytes.Buffer
+	h := newHouse(t, func(o *server.Options) {
+		o.TrustProxy, o.Logger = true, slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	})
+	id := ulid.Make().String()
+	body := fmt.Sprintf(`{"site":"blog","id":%q,"url":"/","name":"engagement","engagedMs":1500,"scroll":40}`, id)
+	agent := strings.Replace(firefox, "138", "139", 1)
+	h.post("/api/event", body, "X-Forwarded-For", "203.0.113.77", "User-Agent", agent)
+	h.post("/api/event", `{"site":"blog","url":"javascript:x"}`, "X-Forwarded-For", "203.0.113.77", "User-Agent", agent)
+	must(t, h.worker.Drain(t.Context()))
+	events := h.stored()
+	if len(events) != 1 || events[0].EngagedMS != 1500 || events[0].Scroll != 40 {
+		t.Fatalf("%+v", events)
+	}
+	_, metrics := h.get("/metrics")
+	all := fmt.Sprintf("%+v %s %s", events, log.String(), metrics)
+	for _, secret := range []string{"203.0.113", "139.0", "Gecko"} {
+		if strings.Contains(all, secret) {
+			t.Errorf("%q is kept: %s", secret, all)
+		}
+	}
+}

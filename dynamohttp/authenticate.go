@@ -28,8 +28,9 @@ type caller struct {
 	claim  *claim // nil: there is nothing to verify
 }
 
-// callerOf refuses what is not signed, before the body is read: nobody without a key shall have much of it read.
-func (h *Handler) callerOf(r *http.Request) caller {
+// callerOf refuses what is not signed, before the body is read: nobody without a key shall have much of it read. signed
+// names the headers that a signature has to cover.
+func (h *Handler) callerOf(r *http.Request, signed ...string) caller {
 	if h.trusting {
 		return caller{}
 	}
@@ -37,7 +38,7 @@ func (h *Handler) callerOf(r *http.Request) caller {
 	if err != nil || len(h.o.Keys) == 0 {
 		return caller{denied: err}
 	}
-	claim, err := h.claimOf(s, r)
+	claim, err := h.claimOf(s, r, signed)
 	return caller{denied: err, claim: claim}
 }
 
@@ -56,19 +57,19 @@ func parseSignature(r *http.Request) (signature, error) {
 	if r.URL.RawQuery != "" {
 		query = r.URL.Query()
 	}
-	switch inQuery := query.Has("X-Amz-Algorithm"); {
-	case inQuery && header != "":
+	switch presigned := query.Has("X-Amz-Algorithm"); {
+	case presigned && header != "":
 		return signature{}, protocolError(codeInvalid, "Found both 'X-Amz-Algorithm' as a query-string param and 'Authorization' as HTTP header.")
-	case inQuery:
-		return presigned(query)
+	case presigned:
+		return inQuery(query)
 	case !strings.HasPrefix(header, "AWS4-"):
 		return signature{}, protocolError(codeMissingToken, "Request is missing Authentication Token")
 	}
-	return signed(r.Header, header)
+	return inHeader(r.Header, header)
 }
 
-// presigned reads a signature in a query string.
-func presigned(query url.Values) (signature, error) {
+// inQuery reads a signature in a query string.
+func inQuery(query url.Values) (signature, error) {
 	var missing strings.Builder
 	for _, name := range []string{"X-Amz-Algorithm", "X-Amz-Credential", "X-Amz-Signature", "X-Amz-SignedHeaders", "X-Amz-Date"} {
 		if query.Get(name) == "" {
@@ -84,8 +85,8 @@ func presigned(query url.Values) (signature, error) {
 	}, nil
 }
 
-// signed reads the Authorization header.
-func signed(h http.Header, authorization string) (signature, error) {
+// inHeader reads the Authorization header.
+func inHeader(h http.Header, authorization string) (signature, error) {
 	fields := strings.FieldsFunc(authorization, func(c rune) bool { return c == ',' || c == ' ' })
 	parts := map[string]string{}
 	for _, field := range fields[1:] {

@@ -127,7 +127,7 @@ func (h *Handler) serveOperation(w http.ResponseWriter, r *http.Request, id stri
 	defer holds.leave()
 	var body []byte
 	if err == nil {
-		from := h.callerOf(r)
+		from := h.callerOf(r, "Host", "X-Amz-Target")
 		if body, err = from.readBody(in, r, &holds); err == nil {
 			*out, err = h.answer(r, op, from, body, *out)
 		}

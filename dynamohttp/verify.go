@@ -30,14 +30,14 @@ type claim struct {
 }
 
 // claimOf checks what can be checked of a signature of version 4 without the body: its date, its scope, and that we have
-// its key. Errors come in AWS's order.
+// its key. signed names the headers that a signature has to cover. Errors come in AWS's order.
 // https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv-create-signed-request.html
-func (h *Handler) claimOf(s signature, r *http.Request) (*claim, error) {
+func (h *Handler) claimOf(s signature, r *http.Request, signed []string) (*claim, error) {
 	at, err := s.checkDate(h.o.Clock())
 	if err != nil {
 		return nil, err
 	}
-	if err := s.checkSigned(r); err != nil {
+	if err := s.checkSigned(r, signed); err != nil {
 		return nil, err
 	}
 	if s.algorithm != algorithm {
@@ -107,8 +107,8 @@ func (s *signature) checkDate(now time.Time) (time.Time, error) {
 }
 
 // checkSigned refuses a request whose host or target could be replaced. Who signs a query string may sign the target there.
-func (s *signature) checkSigned(r *http.Request) error {
-	for _, name := range []string{"Host", "X-Amz-Target"} {
+func (s *signature) checkSigned(r *http.Request, signed []string) error {
+	for _, name := range signed {
 		inQuery := s.presigned && name != "Host" && r.URL.Query().Get(name) == r.Header.Get(name)
 		if !inQuery && !slices.Contains(s.headers, strings.ToLower(name)) {
 			return protocolError(codeInvalid, "'"+name+"' must be a 'SignedHeader' in the AWS Authorization.")
@@ -145,7 +145,7 @@ func checkScope(scope []string, s signature, at time.Time, region string) error 
 // canonicalRequest writes the request as it was signed.
 func canonicalRequest(s signature, r *http.Request, body []byte) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s\n/\n%s\n", r.Method, canonicalQuery(r.URL.Query()))
+	fmt.Fprintf(&b, "%s\n%s\n%s\n", r.Method, canonicalPath(r.URL), canonicalQuery(r.URL.Query()))
 	for _, name := range s.headers {
 		b.WriteString(name + ":" + headerValue(r, name) + "\n")
 	}
@@ -167,6 +167,15 @@ func headerValue(r *http.Request, name string) string {
 		values[i] = strings.Join(strings.Fields(v), " ")
 	}
 	return strings.Join(values, ",")
+}
+
+// canonicalPath writes the path of a request as every service but S3 has it: escaped once more than it was sent.
+func canonicalPath(u *url.URL) string {
+	path := u.EscapedPath()
+	if path == "" {
+		return "/"
+	}
+	return strings.ReplaceAll(escape(path), "%2F", "/")
 }
 
 // canonicalQuery writes a query in order, without the signature itself.

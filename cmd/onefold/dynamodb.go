@@ -47,7 +47,7 @@ type dynamodbServe struct {
 func (c *dynamodbServe) Help() string {
 	return `Point an SDK at it with AWS_ENDPOINT_URL_DYNAMODB and AWS_ENDPOINT_URL_DYNAMODB_STREAMS, the aws command line with
 --endpoint-url. Both need credentials; without --access-key any will do. Prometheus metrics are at /metrics; with access keys
-they ask for one of them by HTTP basic authentication.`
+they ask for one of them by HTTP basic authentication, which sends the secret: over TLS or on this machine only.`
 }
 
 // Run serves until it is told to stop.
@@ -95,7 +95,7 @@ func (c *dynamodbServe) serve(ctx context.Context, out io.Writer, db *engine.DB,
 	fmt.Fprint(out, c.greeting(listener.Addr().String(), data, len(keys) > 0))
 	mux := http.NewServeMux()
 	mux.Handle("/metrics", dynamodbMetrics(registry, keys, c.NoAuth))
-	mux.Handle(adminPath, dynamodbAdmin(db, keys, logger))
+	mux.Handle(adminPath, handler.Signed(dynamodbAdmin(db, logger)))
 	mux.Handle("/", handler)
 	return runDynamodb(ctx, listener, mux, logger)
 }

@@ -20,7 +20,8 @@ import (
 
 const metricsTimeout = 5 * time.Second
 
-// dynamodbMetrics answers Prometheus. With access keys it asks for one of them by HTTP basic authentication. Without, unless
+// dynamodbMetrics answers Prometheus. With access keys it asks for one of them by HTTP basic authentication, for Prometheus
+// cannot sign: the secret goes over the wire, so that is for TLS or this machine. Without, unless
 // it is open to all, it answers only under names that nobody can own: a page of the web whose name has been given this
 // machine's address could read it otherwise, and a browser that gets does not say for which page.
 func dynamodbMetrics(registry *prometheus.Registry, keys map[string]string, toAll bool) http.Handler {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httputil"
 	"os"
 	"path/filepath"
 	"strings"
@@ -18,7 +19,8 @@ import (
 func TestOperationsOfServer(t *testing.T) {
 	dir := t.TempDir()
 	at := func(name string) string { return filepath.Join(dir, name) }
-	s := serveDynamodb(t, "--data", at("data"), "--access-key", testKeyID+":"+testKeySecret)
+	s := serveDynamodb(t, "--data", at("data"), "--access-key", testKeyID+":"+testKeySecret, "--region", "eu-west-1")
+	t.Setenv("AWS_REGION", "eu-west-1")
 	t.Setenv("AWS_ACCESS_KEY_ID", testKeyID)
 	t.Setenv("AWS_SECRET_ACCESS_KEY", testKeySecret)
 	t.Setenv("AWS_SESSION_TOKEN", "")
@@ -54,6 +56,10 @@ func TestOperationsOfServer(t *testing.T) {
 	if code, errs := fails("dynamodb", "check"); code != exitFailed || !strings.Contains(errs, "server_refused") {
 		t.Errorf("another secret: %d %s", code, errs)
 	}
+	t.Setenv("AWS_SECRET_ACCESS_KEY", testKeySecret)
+	if code, errs := fails("dynamodb", "check", "--region", "eu-west-2"); code != exitFailed || !strings.Contains(errs, "valid region") {
+		t.Errorf("another Region: %d %s", code, errs)
+	}
 	s.refusesPages(t)
 	if err := s.end(t, syscall.SIGTERM); err != nil {
 		t.Errorf("stopped: %v", err)
@@ -83,9 +89,12 @@ func (s *served) refusesPages(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r.SetBasicAuth(testKeyID, testKeySecret)
 		for header, value := range headers {
 			r.Header.Set(header, value)
+		}
+		target := dynamodbTarget{Endpoint: s.url, Region: "eu-west-1"}
+		if err := target.sign(r); err != nil {
+			t.Fatal(err)
 		}
 		answer, err := http.DefaultClient.Do(r)
 		if err != nil {
@@ -97,6 +106,26 @@ func (s *served) refusesPages(t *testing.T) {
 		if err := answer.Body.Close(); err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+// TestSecretStaysHere looks at what a task sends: a signature, and neither the secret nor anything it could be read from.
+func TestSecretStaysHere(t *testing.T) {
+	t.Setenv("AWS_ACCESS_KEY_ID", testKeyID)
+	t.Setenv("AWS_SECRET_ACCESS_KEY", testKeySecret)
+	sent := make(chan string, 1)
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		dump, err := httputil.DumpRequest(r, true)
+		if err != nil {
+			t.Error(err)
+		}
+		sent <- string(dump)
+	}))
+	defer server.Close()
+	fails("dynamodb", "check", "--endpoint", server.URL)
+	got := <-sent
+	if !strings.Contains(got, "Authorization: AWS4-HMAC-SHA256 Credential="+testKeyID+"/") || strings.Contains(got, "Basic ") || strings.Contains(got, testKeySecret) {
+		t.Errorf("sent %s", got)
 	}
 }
 

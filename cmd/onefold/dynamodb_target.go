@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -10,8 +12,10 @@ import (
 	"os"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/onefold/onefold/dynamo"
@@ -21,6 +25,7 @@ import (
 // dynamodbTarget says which database a command works on: the directory of --data, or what runs at an endpoint.
 type dynamodbTarget struct {
 	Endpoint string `help:"URL of a running server, instead of the directory of --data." placeholder:"URL" env:"ONEFOLD_DYNAMODB_ENDPOINT"`
+	Region   string `help:"AWS Region of the endpoint." default:"us-east-1" env:"AWS_REGION"`
 }
 
 // open opens the directory of --data, which must hold a database.
@@ -43,7 +48,6 @@ func openDatabase(g *globals, o engine.Options, existing bool) (*engine.DB, erro
 // dynamodbItems is a target whose tables are read and written through DynamoDB's API.
 type dynamodbItems struct {
 	dynamodbTarget
-	Region string `help:"AWS Region of the endpoint." default:"us-east-1" env:"AWS_REGION"`
 }
 
 // api returns what the target is spoken to with. The directory of --data must hold a database unless it may be made.
@@ -82,18 +86,29 @@ func endpointCredentials(endpoint string) (aws.Credentials, error) {
 	return aws.Credentials{AccessKeyID: "any", SecretAccessKey: "any"}, nil
 }
 
-// admin asks a running server for something that DynamoDB has no operation for. The caller closes the body.
-func (t *dynamodbTarget) admin(ctx context.Context, task string) (io.ReadCloser, error) {
+// sign signs a request without a body, as every request to DynamoDB is: the secret stays here.
+func (t *dynamodbTarget) sign(r *http.Request) error {
 	credentials, err := endpointCredentials(t.Endpoint)
 	if err != nil {
-		return nil, err
+		return err
 	}
+	nothing := sha256.Sum256(nil)
+	if err := v4.NewSigner().SignHTTP(r.Context(), credentials, r, hex.EncodeToString(nothing[:]), "dynamodb", t.Region, time.Now()); err != nil {
+		return fmt.Errorf("sign: %w", err)
+	}
+	return nil
+}
+
+// admin asks a running server for something that DynamoDB has no operation for. The caller closes the body.
+func (t *dynamodbTarget) admin(ctx context.Context, task string) (io.ReadCloser, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, strings.TrimRight(t.Endpoint, "/")+adminPath+task, nil)
 	if err != nil {
-		return nil, fmt.Errorf("bad_endpoint: %w", err)
+		return nil, &exitError{exitUsage, fmt.Errorf("bad_endpoint: %w", err)}
 	}
-	request.SetBasicAuth(credentials.AccessKeyID, credentials.SecretAccessKey)
 	request.Header.Set(adminHeader, "1")
+	if err := t.sign(request); err != nil {
+		return nil, err
+	}
 	response, err := http.DefaultClient.Do(request)
 	if err != nil {
 		return nil, fmt.Errorf("no_server: %w", err)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
 	"log/slog"
 	"net/http"
 	"time"
@@ -85,15 +86,25 @@ type adminLine struct {
 
 func serveCheck(ctx context.Context, w http.ResponseWriter, db *engine.DB) error {
 	w.Header().Set("Content-Type", "application/x-ndjson")
+	return writeFindings(ctx, w, db.Check)
+}
+
+// writeFindings writes what a check finds as it is found. A check that nobody reads any more is stopped.
+func writeFindings(ctx context.Context, w io.Writer, check func(context.Context, func(engine.Finding)) (engine.CheckSummary, error)) error {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
 	lines := json.NewEncoder(w)
 	var failed error
-	summary, err := db.Check(ctx, func(f engine.Finding) {
-		if failed == nil {
-			failed = lines.Encode(adminLine{Finding: &f})
+	summary, err := check(ctx, func(f engine.Finding) {
+		if failed != nil {
+			return
+		}
+		if failed = lines.Encode(adminLine{Finding: &f}); failed != nil {
+			stop()
 		}
 	})
-	if err != nil || failed != nil {
-		return cmp.Or(err, failed)
+	if err := cmp.Or(failed, err); err != nil {
+		return err
 	}
 	return lines.Encode(adminLine{Summary: &summary})
 }

@@ -70,10 +70,18 @@ func (c *dynamodbBackup) write(std streams, to func(io.Writer) error) error {
 	return writeWhole(c.Out, to)
 }
 
-// writeWhole writes a new file under another name and gives it its own when it is whole and on disk.
-func writeWhole(name string, to func(io.Writer) error) (err error) {
+// absent refuses to write over a file.
+func absent(name string) error {
 	if _, err := os.Stat(name); err == nil {
 		return fmt.Errorf("file_exists: %s is there already; remove it, or choose another name", name)
+	}
+	return nil
+}
+
+// writeWhole writes a new file under another name and gives it its own when it is whole and on disk.
+func writeWhole(name string, to func(io.Writer) error) (err error) {
+	if err := absent(name); err != nil {
+		return err
 	}
 	partial := name + ".partial"
 	f, err := os.OpenFile(partial, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)

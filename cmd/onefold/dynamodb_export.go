@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -76,6 +75,11 @@ func (c *dynamodbExport) export(ctx context.Context, std streams, api dynamo.API
 		err := compressed(std.out, false, run)
 		return items, err
 	}
+	for _, name := range []string{c.File, c.File + descriptionSuffix} { // before all is read for nothing
+		if err := absent(name); err != nil {
+			return 0, err
+		}
+	}
 	description, err := transfer.Describe(ctx, api, c.Table)
 	if err != nil {
 		return 0, err
@@ -83,7 +87,7 @@ func (c *dynamodbExport) export(ctx context.Context, std streams, api dynamo.API
 	if err := writeWhole(c.File, func(w io.Writer) error { return compressed(w, strings.HasSuffix(c.File, ".gz"), run) }); err != nil {
 		return 0, err
 	}
-	return items, os.WriteFile(c.File+descriptionSuffix, description, 0o600)
+	return items, writeWhole(c.File+descriptionSuffix, func(w io.Writer) error { _, err := w.Write(description); return err })
 }
 
 // compressed puts a buffer, and a compressor if wanted, before a writer.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 
 	"github.com/onefold/onefold/cmd/onefold/internal/transfer"
@@ -115,21 +116,28 @@ func (c *dynamodbImport) run(ctx context.Context, std streams, api dynamo.API, s
 	if c.Rejects == "" {
 		return m.Run(ctx, sources)
 	}
-	err = writeWhole(c.Rejects, func(w io.Writer) error {
-		m.Reject = func(r transfer.Rejected) error { return putAside(w, std.err, r) }
-		sum, err = m.Run(ctx, sources)
-		return err
-	})
-	if err == nil && sum.Rejected == 0 {
-		err = os.Remove(c.Rejects)
+	rejects, err := os.OpenFile(c.Rejects, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if errors.Is(err, fs.ErrExist) {
+		return sum, absent(c.Rejects)
+	}
+	if err != nil {
+		return sum, fmt.Errorf("rejects: %w", err)
+	}
+	m.Reject = func(r transfer.Rejected) error { return putAside(rejects, std.err, r) }
+	sum, err = m.Run(ctx, sources)
+	err = errors.Join(err, rejects.Sync(), rejects.Close())
+	if sum.Rejected == 0 { // else the lines stay, however the import ended
+		err = errors.Join(err, os.Remove(c.Rejects))
 	}
 	return sum, err
 }
 
-// putAside writes a line to the file of rejects and says why it is there.
+// putAside writes a line to the file of rejects and says why it is there. One that was too long to be read is not there.
 func putAside(rejects, errs io.Writer, r transfer.Rejected) error {
-	if _, err := rejects.Write(append(r.Text, '\n')); err != nil {
-		return fmt.Errorf("reject: %w", err)
+	if len(r.Text) > 0 {
+		if _, err := rejects.Write(append(r.Text, '\n')); err != nil {
+			return fmt.Errorf("reject: %w", err)
+		}
 	}
 	_, err := fmt.Fprintln(errs, "onefold: rejected:", r.Error())
 	return err

@@ -1,0 +1,26 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/onefold/onefold/engine"
+)
+
+// TestCheckForNobody checks that a check ends when its findings cannot be written.
+func TestCheckForNobody(t *testing.T) {
+	gone := errors.New("the client has gone")
+	const rows = 1000
+	read := 0
+	check := func(ctx context.Context, report func(engine.Finding)) (engine.CheckSummary, error) {
+		for ; read < rows && ctx.Err() == nil; read++ {
+			report(engine.Finding{Kind: "index-missing"})
+		}
+		return engine.CheckSummary{}, ctx.Err()
+	}
+	err := writeFindings(t.Context(), writerFunc(func([]byte) (int, error) { return 0, gone }), check)
+	if !errors.Is(err, gone) || read != 1 {
+		t.Errorf("%v after %d rows", err, read)
+	}
+}

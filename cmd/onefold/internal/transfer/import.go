@@ -12,6 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"golang.org/x/sync/errgroup"
+	"golang.org/x/sync/semaphore"
 
 	"github.com/onefold/onefold/dynamo"
 	"github.com/onefold/onefold/dynamo/dynamojson"
@@ -28,8 +29,9 @@ type Import struct {
 	Read    func(lines, bytes int64)     // called now and then with how much of all files was read; may be nil
 	Stdin   io.Reader
 
-	keys  []string // attributes of the table's key
-	state importState
+	keys    []string // attributes of the table's key
+	waiting *semaphore.Weighted
+	state   importState
 }
 
 // Imported is what an import did.
@@ -66,7 +68,15 @@ type entry struct {
 	key      string
 }
 
-const entriesWaiting = 256 // for each writer
+// size is how many bytes of what may wait the entry takes.
+func (e *entry) size() int64 { return int64(len(e.rejected.Text)) }
+
+// What waits to be put, so that neither many items nor large ones take the memory. Bytes are those of lines: what they
+// are decoded to takes several times as much.
+const (
+	entriesWaiting = 256      // for each writer
+	bytesWaiting   = 64 << 20 // for all of them, those in the batches they send included; many times MaxLine
+)
 
 // Run imports the sources one after another.
 func (m *Import) Run(ctx context.Context, sources []Source) (Imported, error) {
@@ -79,6 +89,7 @@ func (m *Import) Run(ctx context.Context, sources []Source) (Imported, error) {
 		m.keys = append(m.keys, *k.AttributeName)
 	}
 	group, ctx := errgroup.WithContext(ctx)
+	m.waiting = semaphore.NewWeighted(bytesWaiting)
 	queues := make([]chan entry, m.Writers)
 	for i := range queues {
 		queues[i] = make(chan entry, entriesWaiting)
@@ -159,11 +170,22 @@ func (m *Import) lines(ctx context.Context, f *File, queues []chan entry) (items
 			continue
 		}
 		// All lines of one key go to one writer, so the last of them is put last.
-		select {
-		case queues[maphash.String(seed, e.key)%uint64(len(queues))] <- e:
-		case <-ctx.Done():
-			return items, context.Cause(ctx)
+		if err := m.enqueue(ctx, queues[maphash.String(seed, e.key)%uint64(len(queues))], e); err != nil {
+			return items, err
 		}
+	}
+}
+
+// enqueue waits until there is room for an entry. Whoever has put it, or put it aside, makes room again.
+func (m *Import) enqueue(ctx context.Context, queue chan<- entry, e entry) error {
+	if m.waiting.Acquire(ctx, e.size()) != nil {
+		return context.Cause(ctx)
+	}
+	select {
+	case queue <- e:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 const (
 	batchOfPuts  = 256 // through a dynamo.Putter
 	batchOfAWS   = 25  // through BatchWriteItem
+	bytesOfBatch = 8 << 20
 	firstBackoff = 50 * time.Millisecond
 	lastBackoff  = 10 * time.Second
 )
@@ -29,23 +30,30 @@ func (m *Import) write(ctx context.Context, queue <-chan entry) error {
 	}
 	batch := make([]entry, 0, size)
 	seen := make(map[string]bool, size)
+	held := int64(0) // bytes of the batch
 	send := func() error {
 		if len(batch) == 0 {
 			return nil
 		}
-		defer func() { clear(seen); clear(batch); batch = batch[:0] }()
+		defer func() {
+			m.waiting.Release(held)
+			clear(seen)
+			clear(batch)
+			held, batch = 0, batch[:0]
+		}()
 		if many {
 			return m.putAll(ctx, putter, batch)
 		}
 		return m.batchWrite(ctx, batch)
 	}
 	for e := range queue {
-		if seen[e.key] || len(batch) == size {
+		if seen[e.key] || len(batch) == size || held+e.size() > bytesOfBatch {
 			if err := send(); err != nil {
 				return err
 			}
 		}
 		seen[e.key] = true
+		held += e.size()
 		if batch = append(batch, e); len(queue) == 0 {
 			if err := send(); err != nil {
 				return err

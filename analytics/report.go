@@ -108,6 +108,15 @@ type Cost struct {
 // each for months and days, and one or a few for the hours of days that are open or wait; the same again for the
 // breakdown. How many events the buckets hold makes no difference.
 func Report(ctx context.Context, t *table.Table, in ReportIn) (ReportOut, error) {
+	return report(ctx, t, in, true)
+}
+
+// Statistics is Report without Top, at half of its price.
+func Statistics(ctx context.Context, t *table.Table, in ReportIn) (ReportOut, error) {
+	return report(ctx, t, in, false)
+}
+
+func report(ctx context.Context, t *table.Table, in ReportIn, top bool) (ReportOut, error) {
 	meter := newMeter(t)
 	r, err := newReporter(ctx, meter.table, in)
 	if err != nil {
@@ -122,8 +131,10 @@ func Report(ctx context.Context, t *table.Table, in ReportIn) (ReportOut, error)
 		return ReportOut{}, fmt.Errorf("analytics: report on %s: %w", in.Site, err)
 	}
 	out.Buckets, out.Totals = buckets, totals(&total)
-	if out.Top, err = r.top(ctx, &total); err != nil {
-		return ReportOut{}, fmt.Errorf("analytics: report on %s by %s: %w", in.Site, r.in.By, err)
+	if top {
+		if out.Top, err = r.top(ctx, &total); err != nil {
+			return ReportOut{}, fmt.Errorf("analytics: report on %s by %s: %w", in.Site, r.in.By, err)
+		}
 	}
 	out.Cost = meter.cost()
 	return out, nil

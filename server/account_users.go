@@ -42,12 +42,13 @@ type newUserRequest struct {
 	}
 }
 
-type userRequest struct {
+// UserPath names the user of an operation.
+type UserPath struct {
 	ID string `path:"id" maxLength:"32"`
 }
 
 type updateUserRequest struct {
-	userRequest
+	UserPath
 	Body struct {
 		Name     *string          `json:"name,omitempty" maxLength:"100"`
 		Disabled *bool            `json:"disabled,omitempty"`
@@ -121,7 +122,7 @@ func (s *Server) updateUser(ctx context.Context, in *updateUserRequest) (*userAn
 	return &userAnswer{describeUser(&user)}, nil
 }
 
-func (s *Server) deleteUser(ctx context.Context, in *userRequest) (*struct{}, error) {
+func (s *Server) deleteUser(ctx context.Context, in *UserPath) (*struct{}, error) {
 	if err := s.o.Accounts.DeleteUser(ctx, in.ID); err != nil {
 		return nil, s.httpError(ctx, err)
 	}

@@ -190,11 +190,11 @@ func (s *Server) permit(ctx context.Context, who *caller, need permission, site 
 
 // isPublic reports whether a site shows its statistics to everyone.
 func (s *Server) isPublic(ctx context.Context, site string) (bool, error) {
-	_, err := analytics.GetSite(ctx, s.o.Table, site)
+	found, err := analytics.GetSite(ctx, s.o.Table, site)
 	if errors.Is(err, table.ErrNotFound) || errors.Is(err, table.ErrKeyValue) {
 		return false, nil
 	}
-	return false, err
+	return found.Public, err
 }
 
 // checkOrigin refuses requests that change something and that a page of elsewhere made a browser send.

@@ -94,6 +94,9 @@ type Server struct {
 
 	siteLimits *limiter // by site
 	refusals   *refusals.Counter
+
+	verifications verifications
+	background    *background
 }
 
 // New makes a server. It fails when a required option is missing.
@@ -117,6 +120,8 @@ func New(o Options) (*Server, error) {
 
 		siteLimits: newLimiter(o.SiteRate, max(int(10*o.SiteRate), maxEvents), o.Clock),
 		refusals:   refusals.NewCounter(o.Table),
+
+		background: newBackground(),
 	}
 	if s.handler, err = s.routes(); err != nil {
 		return nil, err
@@ -124,8 +129,11 @@ func New(o Options) (*Server, error) {
 	return s, nil
 }
 
-// Handler returns the server as an http.Handler.
+// Handler returns the server as an http.Handler, for those who do not Run it. They call Close when they are done.
 func (s *Server) Handler() http.Handler { return s.handler }
+
+// Close ends streams and what goes on in the background, and waits for it. Run does so itself.
+func (s *Server) Close() { s.background.close() }
 
 // Run serves on the listener until ctx ends, then lets the requests under way finish.
 func (s *Server) Run(ctx context.Context, l net.Listener) error {
@@ -150,11 +158,13 @@ func (s *Server) Run(ctx context.Context, l net.Listener) error {
 	}()
 	served := make(chan error, 1)
 	go func() { served <- web.Serve(l) }()
+	defer s.background.close()
 	select {
 	case err := <-served:
 		return err
 	case <-ctx.Done():
 	}
+	s.background.close() // streams would keep the server from ending
 	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.o.ShutdownFor)
 	defer cancel()
 	err := web.Shutdown(grace)

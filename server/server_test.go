@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -56,7 +57,8 @@ func newHouse(t *testing.T, change func(*server.Options)) *house {
 	_, err = analytics.CreateSite(ctx, tbl, analytics.NewSite{ID: "blog", TimeZone: "UTC"})
 	must(t, err)
 	o := server.Options{Table: tbl, Collector: analytics.NewCollector(tbl, analytics.CollectorOptions{}), Worker: worker, Token: token,
-		Accounts: accounts.New(tbl, accounts.Options{Cost: accounts.Cost{KiB: 64, Passes: 1}})}
+		Accounts: accounts.New(tbl, accounts.Options{Cost: accounts.Cost{KiB: 64, Passes: 1}}),
+		Logger:   slog.New(slog.NewTextHandler(t.Output(), nil))}
 	if change != nil {
 		change(&o)
 	}
@@ -64,6 +66,7 @@ func newHouse(t *testing.T, change func(*server.Options)) *house {
 	must(t, err)
 	web := httptest.NewServer(s.Handler())
 	t.Cleanup(web.Close)
+	t.Cleanup(s.Close)
 	return &house{T: t, url: web.URL, table: tbl, worker: worker, accounts: o.Accounts, collector: o.Collector}
 }
 

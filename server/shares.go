@@ -42,7 +42,7 @@ type sharesAnswer struct {
 }
 
 type newShareRequest struct {
-	siteRequest
+	SitePath
 	Body struct {
 		Name     string    `json:"name,omitempty" maxLength:"100"`
 		Password string    `json:"password,omitempty" maxLength:"256" doc:"At least 10 characters. Default: the link is enough."`
@@ -52,7 +52,7 @@ type newShareRequest struct {
 }
 
 type shareRequest struct {
-	siteRequest
+	SitePath
 	ID string `path:"id" maxLength:"32"`
 }
 
@@ -77,7 +77,7 @@ func (s *Server) shareRoutes(api huma.API) {
 	}), s.openShare)
 }
 
-func (s *Server) shares(ctx context.Context, in *siteRequest) (*sharesAnswer, error) {
+func (s *Server) shares(ctx context.Context, in *SitePath) (*sharesAnswer, error) {
 	shares, err := s.o.Accounts.Shares(ctx, in.Site)
 	if err != nil {
 		return nil, s.httpError(ctx, err)
@@ -166,7 +166,7 @@ func (s *Server) openShare(ctx context.Context, in *openShareRequest) (*openShar
 		return nil, s.httpError(ctx, err)
 	}
 	answer := &openShareAnswer{SetCookie: []http.Cookie{s.cookie(shareCookie, login, who.secure)}}
-	answer.Body.Site.ID, answer.Body.Site.Name, answer.Body.Site.TimeZone = site.SiteID, site.SiteID, site.TimeZone
+	answer.Body.Site.ID, answer.Body.Site.Name, answer.Body.Site.TimeZone = site.SiteID, siteName(&site), site.TimeZone
 	answer.Body.Access, answer.Body.Expires = login.Token, login.Expires
 	return answer, nil
 }

@@ -25,30 +25,11 @@ type reportAnswer struct {
 	Body analytics.ReportOut
 }
 
-type siteRequest struct {
-	Site string `path:"site" maxLength:"128"`
-}
-
-type siteAnswer struct {
-	Body siteBody
-}
-
-// siteBody is what a reader may know of a site; its import key is not.
-type siteBody struct {
-	ID       string   `json:"id"`
-	Domains  []string `json:"domains"`
-	TimeZone string   `json:"timezone"`
-}
-
 func (s *Server) statisticsRoutes(api huma.API) {
 	huma.Register(api, guard(forStatistics, huma.Operation{
 		OperationID: "report", Method: http.MethodGet, Path: "/api/v1/sites/{site}/report",
 		Summary: "Totals, buckets and top values of a range of days", Tags: []string{"statistics"},
 	}), s.report)
-	huma.Register(api, guard(forRead, huma.Operation{
-		OperationID: "site", Method: http.MethodGet, Path: "/api/v1/sites/{site}",
-		Summary: "A site's settings", Tags: []string{"sites"},
-	}), s.site)
 }
 
 func (s *Server) report(ctx context.Context, in *reportRequest) (*reportAnswer, error) {
@@ -63,12 +44,4 @@ func (s *Server) report(ctx context.Context, in *reportRequest) (*reportAnswer, 
 		return nil, s.httpError(ctx, err)
 	}
 	return &reportAnswer{Body: report}, nil
-}
-
-func (s *Server) site(ctx context.Context, in *siteRequest) (*siteAnswer, error) {
-	site, err := analytics.GetSite(ctx, s.o.Table, in.Site)
-	if err != nil {
-		return nil, s.httpError(ctx, err)
-	}
-	return &siteAnswer{Body: siteBody{ID: site.SiteID, Domains: site.Domains, TimeZone: site.TimeZone}}, nil
 }

@@ -27,7 +27,7 @@ type benchEngine struct {
 
 // Run takes the measures and prints each as it is known.
 func (c *benchEngine) Run(ctx context.Context, std streams, g *globals) error {
-	o := enginebench.Options{Items: c.Items / 100 * 100, Rounds: c.Rounds, Turn: c.Turn, Dynalite: c.Dynalite, Processors: serverProcessors(), Logger: slog.New(slog.DiscardHandler)}
+	o := enginebench.Options{Items: c.Items / 100 * 100, Rounds: c.Rounds, Turn: c.Turn, Dynalite: c.Dynalite, Processors: serverProcessors(), CPUSeconds: cpuSeconds, Logger: slog.New(slog.DiscardHandler)}
 	o.Progress = func(doing string) { fmt.Fprintln(std.err, doing) }
 	o.Only = c.Only
 	var err error
@@ -59,9 +59,9 @@ func (c *benchEngine) Run(ctx context.Context, std streams, g *globals) error {
 func printEngineResults(out io.Writer, results []enginebench.Result) error {
 	var b bytes.Buffer
 	w := tabwriter.NewWriter(&b, 0, 8, 2, ' ', 0)
-	fmt.Fprintln(w, "work\tfigure\ttime\treference\tratio\tgoal\t")
+	fmt.Fprintln(w, "work\tfigure\ttime\tprocessor\treference\tprocessor\tratio\tgoal\t")
 	for _, r := range results {
-		fmt.Fprintf(w, "%s\t%.0f %s\t%s\t%s\t%s\t%s\t%s\n", r.Name, r.Value, r.Unit, micros(r.Micros), reference(r), ratio(r), goal(r), verdict(r))
+		fmt.Fprintf(w, "%s\t%.0f %s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", r.Name, r.Value, r.Unit, micros(r.Micros), micros(r.CPUMicros), reference(r), micros(r.ReferenceCPUMicros), ratio(r), goal(r), verdict(r))
 	}
 	w.Flush() // into a buffer, which does not fail
 	_, err := out.Write(b.Bytes())

@@ -21,6 +21,7 @@ type Options struct {
 	Program    string         // this program, for measures of a whole process; "" leaves them out
 	Processors int            // GOMAXPROCS while measuring over HTTP, of both sides; 0: as it is
 	Dynalite   string         // command that starts dynalite; "" leaves it out
+	CPUSeconds func() float64 // processor time of this process so far
 	Progress   func(doing string)
 	Logger     *slog.Logger
 }
@@ -30,15 +31,17 @@ var ErrOptions = errors.New("enginebench: items must be at least 1,000, rounds a
 
 // Result is one figure, beside its reference when it has one.
 type Result struct {
-	Name      string  `json:"name"`
-	Unit      string  `json:"unit"`      // of Value and Reference: "op/s", "ms" or "MB"
-	Value     float64 `json:"value"`     // median of the turns
-	Micros    float64 `json:"micros"`    // median time of one operation as its caller sees it, 0 when that says nothing
-	Against   string  `json:"against"`   // what the reference is, "" for none
-	Reference float64 `json:"reference"` // median of its turns
-	Ratio     float64 `json:"ratio"`     // median of the turns' ratios
-	Goal      float64 `json:"goal"`      // of the ratio, or of the value when there is no reference; 0 for none
-	Most      bool    `json:"most"`      // the goal is the most that is good, not the least
+	Name               string  `json:"name"`
+	Unit               string  `json:"unit"`      // of Value and Reference: "op/s", "ms" or "MB"
+	Value              float64 `json:"value"`     // median of the turns
+	Micros             float64 `json:"micros"`    // median time of one operation as its caller sees it, 0 when that says nothing
+	CPUMicros          float64 `json:"cpuMicros"` // median processor time of one operation, background and the caller's own included
+	Against            string  `json:"against"`   // what the reference is, "" for none
+	Reference          float64 `json:"reference"` // median of its turns
+	ReferenceCPUMicros float64 `json:"referenceCpuMicros"`
+	Ratio              float64 `json:"ratio"` // median of the turns' ratios
+	Goal               float64 `json:"goal"`  // of the ratio, or of the value when there is no reference; 0 for none
+	Most               bool    `json:"most"`  // the goal is the most that is good, not the least
 }
 
 // Judged is the number that the goal is about.

@@ -12,8 +12,14 @@ import (
 // that worker.
 type side func(ctx context.Context, worker, n int) error
 
-// turn lets workers do their work over and over for a while and returns the operations a second.
-func turn(ctx context.Context, workers int, counts []int, d time.Duration, do side) (float64, error) {
+// pace is what a turn has shown.
+type pace struct {
+	rate float64 // operations a second
+	cpu  float64 // processor time of an operation, µs, with what goes on in the background
+}
+
+// turn lets workers do their work over and over for a while.
+func (b *bench) turn(ctx context.Context, workers int, counts []int, d time.Duration, do side) (pace, error) {
 	var stop atomic.Bool
 	var mu sync.Mutex
 	var failed error
@@ -22,7 +28,7 @@ func turn(ctx context.Context, workers int, counts []int, d time.Duration, do si
 	for _, c := range counts {
 		total -= c
 	}
-	began := time.Now()
+	began, cpu := time.Now(), b.o.CPUSeconds()
 	timer := time.AfterFunc(d, func() { stop.Store(true) })
 	defer timer.Stop()
 	for w := range workers {
@@ -48,49 +54,63 @@ func turn(ctx context.Context, workers int, counts []int, d time.Duration, do si
 	for _, c := range counts {
 		total += c
 	}
-	return float64(total) / time.Since(began).Seconds(), failed
+	ops := float64(max(total, 1))
+	return pace{ops / time.Since(began).Seconds(), 1e6 * (b.o.CPUSeconds() - cpu) / ops}, failed
 }
 
 // alone takes the turns of one side.
 func (b *bench) alone(ctx context.Context, workers int, do side) (Result, error) {
 	counts := make([]int, workers)
-	var rates []float64
+	var paces []pace
 	for range b.o.Rounds {
-		rate, err := turn(ctx, workers, counts, b.o.Turn, do)
+		p, err := b.turn(ctx, workers, counts, b.o.Turn, do)
 		if err != nil {
 			return Result{}, err
 		}
-		rates = append(rates, rate)
+		paces = append(paces, p)
 	}
-	value := median(rates)
-	return Result{Unit: "op/s", Value: value, Micros: 1e6 * float64(workers) / value}, nil
+	return result(workers, paces), nil
+}
+
+// result is the median of turns.
+func result(workers int, paces []pace) Result {
+	value := medianOf(paces, func(p pace) float64 { return p.rate })
+	return Result{Unit: "op/s", Value: value, Micros: 1e6 * float64(workers) / value, CPUMicros: medianOf(paces, func(p pace) float64 { return p.cpu })}
 }
 
 // pair lets two sides take turns, the one that goes first changing each round.
 func (b *bench) pair(ctx context.Context, workers int, do, reference side) (Result, error) {
 	sides := [2]side{do, reference}
 	counts := [2][]int{make([]int, workers), make([]int, workers)}
-	var rates [2][]float64
 	for i, s := range sides { // one turn that does not count
-		if _, err := turn(ctx, workers, counts[i], b.o.Turn/4, s); err != nil {
+		if _, err := b.turn(ctx, workers, counts[i], b.o.Turn/4, s); err != nil {
 			return Result{}, err
 		}
 	}
+	var paces [2][]pace
 	var ratios []float64
 	for round := range b.o.Rounds {
 		for k := range 2 {
 			i := (round + k) % 2
-			rate, err := turn(ctx, workers, counts[i], b.o.Turn, sides[i])
+			p, err := b.turn(ctx, workers, counts[i], b.o.Turn, sides[i])
 			if err != nil {
 				return Result{}, err
 			}
-			rates[i] = append(rates[i], rate)
+			paces[i] = append(paces[i], p)
 		}
-		ratios = append(ratios, rates[0][round]/rates[1][round])
+		ratios = append(ratios, paces[0][round].rate/paces[1][round].rate)
 	}
-	value := median(rates[0])
-	return Result{Unit: "op/s", Value: value, Micros: 1e6 * float64(workers) / value,
-		Reference: median(rates[1]), Ratio: median(ratios)}, nil
+	r, other := result(workers, paces[0]), result(workers, paces[1])
+	r.Reference, r.ReferenceCPUMicros, r.Ratio = other.Value, other.CPUMicros, median(ratios)
+	return r, nil
+}
+
+func medianOf[T any](all []T, of func(T) float64) float64 {
+	v := make([]float64, len(all))
+	for i := range all {
+		v[i] = of(all[i])
+	}
+	return median(v)
 }
 
 func median(v []float64) float64 {

@@ -11,7 +11,7 @@ FUZZTIME ?= 30s
 build: web ## build bin/onefold, static
 	CGO_ENABLED=0 $(GO) build -trimpath -o bin/onefold ./cmd/onefold
 
-web: server/tracker/dist/onefold.js ## build what browsers run, to be embedded
+web: server/tracker/dist/onefold.js server/dashboard/dist/web/index.html ## build what browsers run, to be embedded
 
 server/tracker/node_modules/.package-lock.json: server/tracker/package-lock.json
 	@command -v npm >/dev/null || { echo "npm is missing: install Node.js 20 or newer, with npm; it builds what browsers run" >&2; exit 1; }
@@ -20,6 +20,14 @@ server/tracker/node_modules/.package-lock.json: server/tracker/package-lock.json
 
 server/tracker/dist/onefold.js: server/tracker/node_modules/.package-lock.json $(wildcard server/tracker/src/*.js)
 	npm run --prefix server/tracker build
+
+server/dashboard/node_modules/.package-lock.json: server/dashboard/package-lock.json
+	@command -v npm >/dev/null || { echo "npm is missing: install Node.js 20 or newer, with npm; it builds what browsers run" >&2; exit 1; }
+	npm ci --prefix server/dashboard --no-audit --no-fund
+	@touch $@
+
+server/dashboard/dist/web/index.html: server/dashboard/node_modules/.package-lock.json server/dashboard/index.html server/dashboard/vite.config.ts $(wildcard server/dashboard/src/* server/dashboard/src/*/*)
+	npm run --prefix server/dashboard build
 
 test: web check dynalite ## everything that CI runs: lint, then every test
 	ONEFOLD_TEST_DYNALITE=1 $(GO) test -timeout 20m $(PACKAGES)

@@ -53,7 +53,8 @@ var policy = map[string][]string{
 	"server": {"vocabulary", "dynamo", "table", "fold", "analytics", "accounts", "analytics/refusals", "internal/...", "server/tracker", "github.com/danielgtaylor/huma/v2/...",
 		"github.com/prometheus/client_golang/...", "golang.org/x/time/rate", "golang.org/x/sync/..."},
 
-	"server/tracker": {},
+	"server/tracker":   {},
+	"server/dashboard": {},
 
 	"internal/accesslog": {"github.com/klauspost/compress/..."},
 	"internal/useragent": {"github.com/hashicorp/golang-lru/v2/..."},

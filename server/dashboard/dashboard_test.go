@@ -1,0 +1,124 @@
+package dashboard
+
+import (
+	"bytes"
+	"net/http"
+	"net/http/httptest"
+	"path"
+	"regexp"
+	"strings"
+	"testing"
+	"testing/fstest"
+)
+
+// maxScript is how much script all of the page may be, gzipped. A visitor of it loads less.
+const maxScript = 100 << 10
+
+func get(p *Page, target string, headers ...string) *httptest.ResponseRecorder {
+	r := httptest.NewRequest(http.MethodGet, target, nil)
+	for i := 0; i < len(headers); i += 2 {
+		r.Header.Set(headers[i], headers[i+1])
+	}
+	w := httptest.NewRecorder()
+	p.ServeHTTP(w, r)
+	return w
+}
+
+func madeUp(t *testing.T) *Page {
+	t.Helper()
+	p, err := load(fstest.MapFS{
+		"index.html":         {Data: []byte("<!doctype html>")},
+		"assets/app-1.js":    {Data: []byte("plain")},
+		"assets/app-1.js.br": {Data: []byte("brotli")},
+		"assets/app-1.js.gz": {Data: []byte("gzip")},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func TestFilesAreKeptForEver(t *testing.T) {
+	p := madeUp(t)
+	for accept, want := range map[string]string{"gzip, br": "brotli", "gzip": "gzip", "br;q=0, gzip": "gzip", "": "plain"} {
+		w := get(p, "/assets/app-1.js", "Accept-Encoding", accept)
+		if w.Code != http.StatusOK || w.Body.String() != want {
+			t.Errorf("Accept-Encoding %q: %d %q, want %q", accept, w.Code, w.Body, want)
+		}
+		if c := w.Header().Get("Cache-Control"); !strings.Contains(c, "immutable") {
+			t.Errorf("Cache-Control %q", c)
+		}
+		if again := get(p, "/assets/app-1.js", "Accept-Encoding", accept, "If-None-Match", w.Header().Get("ETag")); again.Code != http.StatusNotModified {
+			t.Errorf("Accept-Encoding %q, asked again: %d", accept, again.Code)
+		}
+	}
+}
+
+func TestEveryOtherPathIsThePage(t *testing.T) {
+	p := madeUp(t)
+	for _, target := range []string{"/", "/sites/blog/goals", "/share/abc", "/setup"} {
+		w := get(p, target)
+		if w.Code != http.StatusOK || w.Body.String() != "<!doctype html>" || w.Header().Get("Cache-Control") != "no-cache" {
+			t.Errorf("%s: %d %q %q", target, w.Code, w.Body, w.Header())
+		}
+	}
+	if w := get(p, "/assets/app-0.js"); w.Code != http.StatusNotFound {
+		t.Errorf("a file that is gone: %d, want 404", w.Code)
+	}
+}
+
+func TestWithoutThePage(t *testing.T) {
+	p, err := load(fstest.MapFS{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if w := get(p, "/"); w.Code != http.StatusNotFound || !strings.Contains(w.Body.String(), "make build") {
+		t.Errorf("%d %q", w.Code, w.Body)
+	}
+}
+
+// built is the page as it was built; without it there is nothing to measure.
+func built(t *testing.T) *Page {
+	t.Helper()
+	p, err := Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !p.Built() {
+		t.Skip("the page is not built; run `make web`, which needs Node.js")
+	}
+	return p
+}
+
+func TestThePageIsSmall(t *testing.T) {
+	total := 0
+	for name, f := range built(t).files {
+		if path.Ext(name) != ".js" {
+			continue
+		}
+		if f.encoded["gzip"] == nil {
+			t.Errorf("%s is not compressed", name)
+		}
+		total += len(f.encoded["gzip"])
+	}
+	t.Logf("all script: %d bytes gzipped", total)
+	if total > maxScript {
+		t.Errorf("all script is %d bytes gzipped, want at most %d", total, maxScript)
+	}
+}
+
+// TestThePageLoadsNothingElse looks for what a content security policy would refuse.
+func TestThePageLoadsNothingElse(t *testing.T) {
+	page := built(t).files[index].plain
+	if elsewhere := regexp.MustCompile(`(src|href)="(https?:)?//[^"]*"`).Find(page); elsewhere != nil {
+		t.Errorf("the page loads %s", elsewhere)
+	}
+	if inline := regexp.MustCompile(`<script>|<style| style=| on[a-z]+="`).Find(page); inline != nil {
+		t.Errorf("the page has %s inline", inline)
+	}
+	for name, f := range built(t).files {
+		if path.Ext(name) == ".css" && bytes.Contains(f.plain, []byte("url(http")) {
+			t.Errorf("%s loads something from elsewhere", name)
+		}
+	}
+}

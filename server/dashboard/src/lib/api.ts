@@ -1,0 +1,244 @@
+// The client of the HTTP API. Its types are the API's own, so that a page can only ask what the server answers.
+
+export type Period = 'hour' | 'day' | 'month'
+export type Compare = 'none' | 'previous' | 'year'
+export type Role = 'owner' | 'admin' | 'viewer'
+
+export interface Figures {
+  visitors: number
+  visits: number
+  pageViews: number
+  events: number
+  bounces: number
+  bounceRate: number
+  seconds: number
+  duration: number
+  viewsPerVisit: number
+  revenue: string | number
+  conversions: number
+  engagedSeconds?: number
+  scrollDepth?: number
+}
+
+export interface Bucket extends Figures { start: string }
+
+export interface Stats {
+  from: string
+  to: string
+  period: Period
+  timezone: string
+  source: 'statistics' | 'raw'
+  totals: Figures
+  previous?: Figures
+  buckets: Bucket[]
+  previousBuckets?: Bucket[]
+  notes?: string[] | null
+}
+
+export interface Row {
+  value: string
+  visitors?: number
+  visits: number
+  pageViews: number
+  events?: number
+  bounceRate?: number
+  duration?: number
+  engagedSeconds?: number
+  scrollDepth?: number
+  revenue?: string | number
+  share?: number
+}
+
+export interface Breakdown { by: string; source: 'statistics' | 'raw'; rows: Row[] | null; other?: Partial<Row>; total: number }
+
+export interface SiteSummary {
+  id: string
+  name: string
+  domains: string[] | null
+  timezone: string
+  role?: Role
+  visitors?: number
+  previousVisitors?: number
+  trend?: number[] | null
+}
+
+export interface Site {
+  id: string
+  name: string
+  domains: string[] | null
+  timezone: string
+  currency?: string
+  retention?: { rawDays: number; hourDays: number; dayDays: number }
+  exclude?: { addresses?: string[] | null; paths?: string[] | null; hosts?: string[] | null }
+  respectDnt?: boolean
+  respectGpc?: boolean
+  public?: boolean
+  customProperties?: string[] | null
+  hasEvents?: boolean
+  role?: Role
+}
+
+export interface Goal {
+  id: string
+  name: string
+  path?: string
+  pathKind?: 'wildcard' | 'regexp'
+  event?: string
+  value?: string
+  currency?: string
+  counting: 'session' | 'every'
+}
+
+export interface GoalResult { id: string; name: string; conversions: number; visits: number; rate: number; revenue: string | number }
+export interface Step { path?: string; event?: string; name?: string }
+export interface Funnel { id: string; name: string; steps: Step[]; windowMinutes?: number }
+export interface FunnelReport { steps: { name: string; visits: number; dropOff: number; rate: number }[]; source: string; notes?: string[] | null }
+
+export interface Session {
+  id: string
+  start: string
+  end: string
+  entry: string
+  exit: string
+  pageViews: number
+  events: number
+  country?: string
+  city?: string
+  browser?: string
+  os?: string
+  device?: string
+  source?: string
+  channel?: string
+  userId?: string
+  revenue?: string | number
+}
+
+export interface TimelineItem { at: string; kind: string; name?: string; path: string; props?: Record<string, string>; revenue?: string | number }
+export interface SessionDetail extends Session { timeline: TimelineItem[] | null }
+export interface Journeys {
+  levels: { page: string; visits: number }[][]
+  links: { from: [number, number]; to: [number, number]; visits: number }[]
+}
+export interface Retention { cohorts: { start: string; users: number; returned: number[] }[] | null }
+
+export interface Realtime {
+  now: number
+  last30: { visitors: number; pageViews: number; minutes: { minute: string; visitors: number; pageViews: number }[] }
+  pages: { value: string; visitors: number }[] | null
+  sources: { value: string; visitors: number }[] | null
+  countries: { value: string; visitors: number }[] | null
+}
+
+export interface Verification {
+  state: 'running' | 'clean' | 'differs' | 'never' | 'failed'
+  at?: string
+  from?: string
+  to?: string
+  checked?: number
+  differences?: { item: string; field: string; stored: string; recomputed: string }[] | null
+}
+
+// Me is who asks. The user is absent where a shared view's cookie asks, not a person.
+export interface Me { user?: { id: string; email: string; name: string }; csrf?: string; owner: boolean; newSites: boolean; sites: { id: string; role: Role }[] | null }
+export type Scope = 'ingest' | 'read' | 'write'
+export interface Key { id: string; name: string; site: string; scope: Scope; created: string; lastUsed?: string; token?: string }
+export interface User { id: string; email: string; name: string; disabled: boolean; roles: Record<string, Role> | null }
+export interface Share { id: string; name: string; created: string; expires?: string; password: boolean; token?: string }
+export interface AuditEntry { at: string; actor: string; action: string; site?: string; subject?: string }
+export interface Receipt { id: string; at: string; deleted: { events: number; sessions: number; visitors: number } }
+
+// Problem is the API's answer to what it refuses: what happened, and a stable code to tell one from another.
+export class Problem extends Error {
+  constructor(readonly status: number, readonly code: string, detail: string) {
+    super(detail)
+  }
+  get offline() { return this.status === 0 }
+}
+
+let csrf = ''
+export const setCsrf = (token: string) => { csrf = token }
+
+type Query = URLSearchParams | undefined
+
+async function call<T>(method: string, path: string, query?: Query, body?: unknown, signal?: AbortSignal): Promise<T> {
+  const text = query?.toString()
+  const headers: Record<string, string> = { Accept: 'application/json' }
+  if (body !== undefined) headers['Content-Type'] = 'application/json'
+  if (method !== 'GET' && csrf) headers['X-CSRF-Token'] = csrf
+  let answer: Response
+  try {
+    answer = await fetch('/api/v1' + path + (text ? '?' + text : ''), {
+      method, headers, credentials: 'same-origin', body: body === undefined ? null : JSON.stringify(body), signal: signal ?? null,
+    })
+  } catch (e) {
+    if (e instanceof DOMException && e.name === 'AbortError') throw e
+    throw new Problem(0, 'offline', 'The server cannot be reached. Check the connection, then try again.')
+  }
+  if (answer.status === 204) return undefined as T
+  const type = answer.headers.get('Content-Type') ?? ''
+  const content = type.includes('json') ? await answer.json() : await answer.text()
+  if (answer.ok) return content as T
+  const p = typeof content === 'object' && content ? content as { type?: string; code?: string; detail?: string; title?: string; errors?: { message?: string; location?: string }[] } : {}
+  const reasons = (p.errors ?? []).map((e) => [e.location?.replace(/^(body|query)\./, ''), e.message].filter(Boolean).join(': ')).filter(Boolean)
+  throw new Problem(answer.status, p.code ?? (p.type ?? '').split(':').pop() ?? '', [p.detail || p.title || `The server answered ${answer.status}.`, ...reasons].join(' '))
+}
+
+const at = (site: string) => '/sites/' + encodeURIComponent(site)
+const id = encodeURIComponent
+type Abort = AbortSignal | undefined
+
+export const api = {
+  setupNeeded: () => call<{ needed: boolean }>('GET', '/setup'),
+  setup: (body: { token: string; email: string; password: string; name: string }) => call<Me | undefined>('POST', '/setup', undefined, body),
+  login: (body: { email: string; password: string }) => call<Me | undefined>('POST', '/login', undefined, body),
+  logout: () => call<void>('POST', '/logout', undefined, {}),
+  me: () => call<Me>('GET', '/me'),
+
+  sites: (s?: Abort) => call<{ sites: SiteSummary[] | null }>('GET', '/sites', undefined, undefined, s),
+  createSite: (body: { id?: string; name: string; domains: string[]; timezone: string }) => call<Site>('POST', '/sites', undefined, body),
+  site: (site: string, s?: Abort) => call<Site>('GET', at(site), undefined, undefined, s),
+  changeSite: (site: string, body: Partial<Site>) => call<Site>('PATCH', at(site), undefined, body),
+  deleteSite: (site: string) => call<void>('DELETE', at(site)),
+
+  stats: (site: string, q: Query, s?: Abort) => call<Stats>('GET', at(site) + '/stats', q, undefined, s),
+  breakdown: (site: string, q: Query, s?: Abort) => call<Breakdown>('GET', at(site) + '/breakdown', q, undefined, s),
+
+  goals: (site: string, s?: Abort) => call<{ goals: Goal[] | null }>('GET', at(site) + '/goals', undefined, undefined, s),
+  goalReport: (site: string, q: Query, s?: Abort) => call<{ goals: GoalResult[] | null }>('GET', at(site) + '/goals/report', q, undefined, s),
+  createGoal: (site: string, body: Omit<Goal, 'id'>) => call<Goal>('POST', at(site) + '/goals', undefined, body),
+  changeGoal: (site: string, goal: string, body: Omit<Goal, 'id'>) => call<Goal>('PUT', at(site) + '/goals/' + id(goal), undefined, body),
+  deleteGoal: (site: string, goal: string) => call<void>('DELETE', at(site) + '/goals/' + id(goal)),
+
+  funnels: (site: string, s?: Abort) => call<{ funnels: Funnel[] | null }>('GET', at(site) + '/funnels', undefined, undefined, s),
+  createFunnel: (site: string, body: Omit<Funnel, 'id'>) => call<Funnel>('POST', at(site) + '/funnels', undefined, body),
+  deleteFunnel: (site: string, funnel: string) => call<void>('DELETE', at(site) + '/funnels/' + id(funnel)),
+  funnelReport: (site: string, funnel: string, q: Query, s?: Abort) => call<FunnelReport>('GET', at(site) + '/funnels/' + id(funnel) + '/report', q, undefined, s),
+  previewFunnel: (site: string, q: Query, body: { steps: Step[]; windowMinutes?: number }) => call<FunnelReport>('POST', at(site) + '/funnels/preview', q, body),
+
+  sessions: (site: string, q: Query, s?: Abort) => call<{ sessions: Session[] | null; cursor?: string }>('GET', at(site) + '/sessions', q, undefined, s),
+  session: (site: string, session: string, s?: Abort) => call<SessionDetail>('GET', at(site) + '/sessions/' + id(session), undefined, undefined, s),
+  userSessions: (site: string, user: string, s?: Abort) => call<{ sessions: Session[] | null; cursor?: string }>('GET', at(site) + '/users/' + id(user) + '/sessions', undefined, undefined, s),
+  journeys: (site: string, q: Query, s?: Abort) => call<Journeys>('GET', at(site) + '/journeys', q, undefined, s),
+  retention: (site: string, q: Query, s?: Abort) => call<Retention>('GET', at(site) + '/retention', q, undefined, s),
+  realtime: (site: string, s?: Abort) => call<Realtime>('GET', at(site) + '/realtime', undefined, undefined, s),
+  realtimeStream: (site: string) => '/api/v1' + at(site) + '/realtime/stream',
+
+  verify: (site: string, body: { from: string; to: string }) => call<{ id?: string }>('POST', at(site) + '/verify', undefined, body),
+  verification: (site: string, s?: Abort) => call<Verification>('GET', at(site) + '/verify', undefined, undefined, s),
+  exportURL: (site: string, q: URLSearchParams) => '/api/v1' + at(site) + '/export?' + q,
+  erase: (site: string, body: { userId: string }) => call<Receipt>('POST', at(site) + '/erasure', undefined, body),
+  receipts: (site: string, s?: Abort) => call<{ receipts: Receipt[] | null }>('GET', at(site) + '/erasure', undefined, undefined, s),
+
+  keys: (s?: Abort) => call<{ keys: Key[] | null }>('GET', '/keys', undefined, undefined, s),
+  createKey: (body: { name: string; scope: Scope; site: string }) => call<Key>('POST', '/keys', undefined, body),
+  revokeKey: (key: string) => call<void>('DELETE', '/keys/' + id(key)),
+  users: (s?: Abort) => call<{ users: User[] | null }>('GET', '/users', undefined, undefined, s),
+  createUser: (body: { email: string; name: string; password: string; roles: Record<string, Role> }) => call<User>('POST', '/users', undefined, body),
+  changeUser: (user: string, body: Partial<User>) => call<User>('PATCH', '/users/' + id(user), undefined, body),
+  deleteUser: (user: string) => call<void>('DELETE', '/users/' + id(user)),
+  shares: (site: string, s?: Abort) => call<{ shares: Share[] | null }>('GET', at(site) + '/shares', undefined, undefined, s),
+  createShare: (site: string, body: { name: string; expires?: string; password?: string }) => call<Share>('POST', at(site) + '/shares', undefined, body),
+  deleteShare: (site: string, share: string) => call<void>('DELETE', at(site) + '/shares/' + id(share)),
+  openShare: (token: string, password?: string) => call<{ site: { id: string } }>('POST', '/shared/' + id(token), undefined, password ? { password } : {}),
+  audit: (q: Query, s?: Abort) => call<{ entries: AuditEntry[] | null; cursor?: string }>('GET', '/audit', q, undefined, s),
+}

@@ -1,0 +1,141 @@
+// How figures, days and names are written. Numbers keep their digits as long as they fit; nothing is rounded silently
+// where the exact number is not one hover away.
+
+import type { Figures, Period } from './api'
+import { parseDay } from './days'
+
+const whole = new Intl.NumberFormat('en', { maximumFractionDigits: 0 })
+const short = new Intl.NumberFormat('en', { notation: 'compact', maximumFractionDigits: 1 })
+
+export const exact = (n: number) => whole.format(n)
+export const count = (n: number) => (Math.abs(n) < 100_000 ? whole.format(n) : short.format(n))
+export const compact = (n: number) => (Math.abs(n) < 1_000 ? whole.format(n) : short.format(n))
+export const percent = (r: number) => {
+  const p = r * 100
+  return (p > 0 && p < 9.95 ? p.toFixed(1) : Math.round(p).toString()) + ' %'
+}
+
+export function seconds(s: number): string {
+  s = Math.round(s)
+  if (s < 60) return `${s} s`
+  if (s < 3600) return `${Math.floor(s / 60)} m ${String(s % 60).padStart(2, '0')} s`
+  return `${Math.floor(s / 3600)} h ${String(Math.floor((s % 3600) / 60)).padStart(2, '0')} m`
+}
+
+export function money(amount: string | number | undefined, currency?: string, brief = false): string {
+  const n = Number(amount ?? 0)
+  const digits = brief && Math.abs(n) >= 1000 ? 0 : 2
+  const form: Intl.NumberFormatOptions = { minimumFractionDigits: digits, maximumFractionDigits: digits }
+  try {
+    return new Intl.NumberFormat('en', currency ? { style: 'currency', currency, ...form } : form).format(n)
+  } catch {
+    return new Intl.NumberFormat('en', form).format(n) + ' ' + currency
+  }
+}
+
+export type Metric = 'visitors' | 'visits' | 'pageViews' | 'viewsPerVisit' | 'bounceRate' | 'duration' | 'revenue' | 'conversions' | 'events'
+
+export const METRICS: Record<Metric, { label: string; hint: string; lessIsBetter?: boolean }> = {
+  visitors: { label: 'Visitors', hint: 'People, counted once a day. Days cannot be linked, so who comes on two days counts twice.' },
+  visits: { label: 'Visits', hint: 'Sequences of events with less than 30 minutes between each and the next.' },
+  pageViews: { label: 'Page views', hint: 'Every page that was opened.' },
+  viewsPerVisit: { label: 'Views per visit', hint: 'Page views divided by visits.' },
+  bounceRate: { label: 'Bounce rate', hint: 'Visits of one page view and no custom event.', lessIsBetter: true },
+  duration: { label: 'Visit duration', hint: 'From the first to the last event of a visit, on average. A bounce lasts 0 s.' },
+  revenue: { label: 'Revenue', hint: 'Sum of the revenue that events carry, exact.' },
+  conversions: { label: 'Conversions', hint: 'Goals reached.' },
+  events: { label: 'Events', hint: 'Custom events.' },
+}
+
+export const metricOf = (f: Figures, m: Metric): number => Number(f[m] ?? 0)
+
+export function formatMetric(m: Metric, n: number, currency?: string, brief = false): string {
+  switch (m) {
+    case 'bounceRate': return percent(n)
+    case 'duration': return seconds(n)
+    case 'viewsPerVisit': return n.toFixed(n < 10 ? 2 : 1)
+    case 'revenue': return money(n, currency, brief)
+    default: return brief ? count(n) : exact(n)
+  }
+}
+
+// change is the relative difference; null when there is nothing to compare with.
+export function change(now: number, before: number | undefined): number | null {
+  if (before === undefined) return null
+  if (before === 0) return now === 0 ? 0 : null
+  return (now - before) / before
+}
+
+export function formatChange(c: number): string {
+  const p = Math.abs(c * 100)
+  return (p >= 1000 ? short.format(p) : p < 9.95 && p > 0 ? p.toFixed(1) : Math.round(p)) + ' %'
+}
+
+const utc = (options: Intl.DateTimeFormatOptions) => new Intl.DateTimeFormat('en-GB', { timeZone: 'UTC', ...options })
+const dayOnly = utc({ day: 'numeric', month: 'short' })
+const dayYear = utc({ day: 'numeric', month: 'short', year: 'numeric' })
+const dayLong = utc({ weekday: 'long', day: 'numeric', month: 'long', year: 'numeric' })
+const monthOnly = utc({ month: 'short' })
+const monthYear = utc({ month: 'long', year: 'numeric' })
+
+export const shortDay = (day: string) => dayOnly.format(parseDay(day))
+export const longDay = (day: string) => dayLong.format(parseDay(day))
+
+export function dayRange(from: string, to: string): string {
+  if (from === to) return dayYear.format(parseDay(from))
+  const sameYear = from.slice(0, 4) === to.slice(0, 4)
+  return `${(sameYear ? dayOnly : dayYear).format(parseDay(from))} – ${dayYear.format(parseDay(to))}`
+}
+
+export function zoned(timezone: string, options: Intl.DateTimeFormatOptions): Intl.DateTimeFormat {
+  try {
+    return new Intl.DateTimeFormat('en-GB', { timeZone: timezone, ...options })
+  } catch {
+    return new Intl.DateTimeFormat('en-GB', { timeZone: 'UTC', ...options })
+  }
+}
+
+// bucketLabel names a bucket: short for an axis, long for a tooltip.
+export function bucketLabel(start: string, period: Period, timezone: string, long: boolean): string {
+  if (period === 'month') return (long ? monthYear : monthOnly).format(parseDay(start.slice(0, 7) + '-01'))
+  if (period === 'day') return (long ? dayLong : dayOnly).format(parseDay(start.slice(0, 10)))
+  const options: Intl.DateTimeFormatOptions = long
+    ? { weekday: 'short', day: 'numeric', month: 'short', hour: '2-digit', minute: '2-digit' }
+    : { hour: '2-digit', minute: '2-digit' }
+  return zoned(timezone, options).format(new Date(start))
+}
+
+const regions = new Intl.DisplayNames('en', { type: 'region', fallback: 'code' })
+const languages = new Intl.DisplayNames('en', { type: 'language', fallback: 'code' })
+
+// DIMENSIONS are the names of what can be broken down and filtered by.
+export const DIMENSIONS: Record<string, string> = {
+  page: 'Page', entry_page: 'Entry page', exit_page: 'Exit page', hostname: 'Host name',
+  channel: 'Channel', source: 'Source', referrer: 'Referrer',
+  utm_campaign: 'Campaign', utm_source: 'UTM source', utm_medium: 'UTM medium', utm_content: 'UTM content', utm_term: 'UTM term',
+  country: 'Country', region: 'Region', city: 'City',
+  device: 'Device', browser: 'Browser', os: 'Operating system', screen: 'Screen', language: 'Language',
+  goal: 'Goal', event: 'Event', outbound: 'Outbound link', download: 'Download', not_found: 'Not found',
+}
+
+export const dimensionLabel = (d: string) => (d.startsWith('prop:') ? d.slice(5) : (DIMENSIONS[d] ?? d))
+
+// valueLabel is how a value of a dimension is shown; the value itself stays what is filtered by.
+export function valueLabel(dimension: string, value: string): string {
+  if (value === '(none)') return dimension === 'source' || dimension === 'referrer' ? 'Direct or none' : 'None'
+  if (value === '(other)') return 'Everything else'
+  if (value === '') return 'None'
+  try {
+    if (dimension === 'country' && /^[A-Z]{2}$/.test(value)) return regions.of(value) ?? value
+    if (dimension === 'language') return languages.of(value) ?? value
+  } catch { /* not a code: show it as it is */ }
+  return value
+}
+
+export function ago(at: string, now: number): string {
+  const s = Math.max(0, (now - new Date(at).getTime()) / 1000)
+  if (s < 60) return 'just now'
+  if (s < 3600) return `${Math.floor(s / 60)} min ago`
+  if (s < 86_400) return `${Math.floor(s / 3600)} h ago`
+  return `${Math.floor(s / 86_400)} d ago`
+}

@@ -1,0 +1,37 @@
+// Who looks, and what that person may do.
+
+import { api, Problem, setCsrf, type Me, type Role } from './api'
+
+type Person = Me & { user: NonNullable<Me['user']> }
+
+let me = $state.raw<Person | null | undefined>(undefined)
+
+export const session = {
+  get me() { return me },
+  get known() { return me !== undefined },
+
+  // role on a site; people without an account have none and only read what is public or shared with them.
+  role(site: string): Role | undefined {
+    return me?.sites?.find((s) => s.id === site)?.role
+  },
+  mayChange(site: string): boolean {
+    const role = session.role(site)
+    return role === 'owner' || role === 'admin'
+  },
+
+  async refresh() {
+    try {
+      const answer = await api.me()
+      me = answer.user ? { ...answer, user: answer.user } : null
+      setCsrf(answer.csrf ?? '')
+    } catch (e) {
+      if (e instanceof Problem && (e.status === 401 || e.status === 403 || e.status === 404)) me = null
+      else throw e
+    }
+  },
+  async logout() {
+    await api.logout()
+    me = null
+    setCsrf('')
+  },
+}

@@ -1,0 +1,19 @@
+// The view of the page that is shown, read from the address, and the way to change it.
+
+import type { Site } from './api'
+import { todayIn } from './days'
+import { useShortcuts } from './keys.svelte'
+import { route, setQuery } from './router.svelte'
+import { DEFAULT_RANGE, RANGES, readView, withView, type View } from './view'
+
+export function useView(site: () => Site) {
+  const today = $derived(todayIn(site().timezone, new Date()))
+  const view = $derived(readView(route.query, today))
+  const change = (v: Partial<View>) => setQuery(withView(route.query, v))
+  useShortcuts(() => RANGES.map(([range, label, key]) => ({ key, does: label + (range === DEFAULT_RANGE ? ' (default)' : ''), run: () => change({ range }) })))
+  return {
+    get today() { return today },
+    get view() { return view },
+    change,
+  }
+}

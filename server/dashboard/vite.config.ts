@@ -1,0 +1,36 @@
+import { svelte } from '@sveltejs/vite-plugin-svelte'
+import { brotliCompressSync, constants, gzipSync } from 'node:zlib'
+import { defineConfig, type Plugin } from 'vite'
+
+// Browsers are sent what was compressed once, here, as well as can be.
+const compress = (): Plugin => ({
+  name: 'compress',
+  generateBundle: {
+    order: 'post',
+    handler(_, bundle) {
+      for (const f of Object.values(bundle)) {
+        const text = Buffer.from(f.type === 'chunk' ? f.code : f.source)
+        if (text.length < 512) continue
+        this.emitFile({ type: 'asset', fileName: f.fileName + '.gz', source: gzipSync(text, { level: 9 }) })
+        const params = { [constants.BROTLI_PARAM_QUALITY]: 11, [constants.BROTLI_PARAM_SIZE_HINT]: text.length }
+        this.emitFile({ type: 'asset', fileName: f.fileName + '.br', source: brotliCompressSync(text, { params }) })
+      }
+    },
+  },
+})
+
+// The result is embedded in the binary: dist/web is built, dist/README.md is there so that a checkout compiles without
+// Node. Nothing is inlined, so that the page works under a policy that allows no inline script or style.
+export default defineConfig({
+  plugins: [svelte(), compress()],
+  base: '/',
+  build: {
+    outDir: 'dist/web',
+    emptyOutDir: true,
+    target: 'es2022',
+    assetsInlineLimit: 0,
+    modulePreload: { polyfill: false },
+    reportCompressedSize: false,
+  },
+  test: { include: ['src/**/*.test.ts'], environment: 'node' },
+} as Parameters<typeof defineConfig>[0])

@@ -31,6 +31,9 @@ func (s *Server) routes() (http.Handler, error) {
 	if err := s.trackerRoutes(mux); err != nil {
 		return nil, err
 	}
+	if err := dashboardRoutes(mux); err != nil {
+		return nil, err
+	}
 	return s.withClientAddress(s.securityHeaders(s.allowIngestFromAnywhere(unknownPaths(mux)))), nil
 }
 

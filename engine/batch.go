@@ -14,9 +14,11 @@ import (
 // BatchWriteItem puts and deletes up to 25 items. They are committed together, which DynamoDB does not promise; nothing
 // is ever left unprocessed.
 func (db *DB) BatchWriteItem(ctx context.Context, in *dynamodb.BatchWriteItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.BatchWriteItemOutput, error) {
-	if err := db.begin(ctx); err != nil {
+	call, err := db.begin(ctx)
+	if err != nil {
 		return nil, err
 	}
+	defer call.End()
 	writes, err := request.BatchWrites(in)
 	if err != nil {
 		return nil, err
@@ -128,9 +130,11 @@ func (c *commit) collections(how types.ReturnItemCollectionMetrics) map[string][
 
 // BatchGetItem returns up to 100 items. Nothing is ever left unprocessed unless the response would exceed 16 MB.
 func (db *DB) BatchGetItem(ctx context.Context, in *dynamodb.BatchGetItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.BatchGetItemOutput, error) {
-	if err := db.begin(ctx); err != nil {
+	call, err := db.begin(ctx)
+	if err != nil {
 		return nil, err
 	}
+	defer call.End()
 	checked, err := request.BatchGets(db.parser, in)
 	if err != nil {
 		return nil, err

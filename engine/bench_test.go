@@ -187,3 +187,24 @@ func BenchmarkGetRecords(b *testing.B) {
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(records), "ns/record")
 }
+
+// BenchmarkGetItem reads items of a table in memory, from as many goroutines as there are processors.
+func BenchmarkGetItem(b *testing.B) {
+	ctx, db := context.Background(), memory(b, engine.Options{TTLInterval: -1})
+	must[*dynamodb.CreateTableOutput](b)(db.CreateTable(ctx, tableInput("bench")))
+	const items = 1000
+	keys := make([]item, items)
+	for i := range keys {
+		it := pageView(int64(i))
+		putItem(b, db, "bench", it)
+		keys[i] = item{"pk": it["pk"], "sk": it["sk"]}
+	}
+	b.RunParallel(func(p *testing.PB) {
+		for n := 0; p.Next(); n++ {
+			if _, err := db.GetItem(ctx, &dynamodb.GetItemInput{TableName: ptr("bench"), Key: keys[n%items]}); err != nil {
+				b.Error(err)
+				return
+			}
+		}
+	})
+}

@@ -17,9 +17,11 @@ import (
 
 // CreateTable makes a table. It is usable when the call returns, although the answer says CREATING as DynamoDB's does.
 func (db *DB) CreateTable(ctx context.Context, in *dynamodb.CreateTableInput, _ ...func(*dynamodb.Options)) (*dynamodb.CreateTableOutput, error) {
-	if err := db.begin(ctx); err != nil {
+	call, err := db.begin(ctx)
+	if err != nil {
 		return nil, err
 	}
+	defer call.End()
 	c, err := catalog.NewTable(in)
 	if err != nil {
 		return nil, err

@@ -16,6 +16,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/onefold/onefold/dynamo"
+	"github.com/onefold/onefold/engine/internal/calls"
 	"github.com/onefold/onefold/engine/internal/capacity"
 	"github.com/onefold/onefold/engine/internal/catalog"
 	"github.com/onefold/onefold/engine/internal/expr"
@@ -62,8 +63,8 @@ type DB struct {
 	postponed postponing
 	counting  atomic.Bool // items are counted again, after a crash
 
+	calls   *calls.Gate
 	closing context.CancelFunc
-	closed  atomic.Bool
 	work    sync.WaitGroup // upkeep, backfills and counting
 	backup  sync.Mutex     // held while a backup is made
 	ctx     context.Context
@@ -106,7 +107,7 @@ func open(dir string, o Options, memory bool) (*DB, error) {
 	if err != nil {
 		return nil, fmt.Errorf("engine: open %s: %w", dir, err)
 	}
-	db := &DB{o: o, store: store, dir: dir, memory: memory, parser: expr.NewParser(parserCache)}
+	db := &DB{o: o, store: store, dir: dir, memory: memory, calls: calls.New(), parser: expr.NewParser(parserCache)}
 	db.commits.New = func() any { return &commit{db: db} }
 	db.ctx, db.closing = context.WithCancel(context.Background())
 	if err := db.load(); err != nil {
@@ -120,17 +121,16 @@ func open(dir string, o Options, memory bool) (*DB, error) {
 	return db, nil
 }
 
-// Close stops the background work, waits for it and closes the store. Requests after it are answered with ErrClosed;
-// those under way must have returned.
+// Close closes the database. It waits for the calls under way, and ends those that may take long, such as a backup, and
+// the background work. From its beginning on, calls are answered with ErrClosed, a second Close included, which waits for
+// nothing. It must not be called from a function that another call has been given, such as that of Check.
 func (db *DB) Close() error {
-	db.control.Lock()
-	closed := db.closed.Swap(true)
-	db.control.Unlock()
-	if closed {
+	if !db.calls.Shut() {
 		return ErrClosed
 	}
 	db.closing()
-	db.work.Wait()
+	db.calls.Wait()
+	db.work.Wait() // after the calls: they may begin some
 	if err := db.saveCounts(true); err != nil {
 		return errors.Join(err, db.store.Close())
 	}
@@ -140,17 +140,15 @@ func (db *DB) Close() error {
 	return nil
 }
 
-// operate begins what may take long, such as a backup: Close ends it and waits for it. Whoever calls it calls done.
+// operate begins what may take long, such as a backup: Close ends it. Whoever calls it calls done.
 func (db *DB) operate(ctx context.Context) (_ context.Context, done func(), err error) {
-	db.control.Lock()
-	defer db.control.Unlock()
-	if err := db.begin(ctx); err != nil {
+	call, err := db.begin(ctx)
+	if err != nil {
 		return nil, nil, err
 	}
-	db.work.Add(1)
 	ctx, cancel := context.WithCancel(ctx)
 	stop := context.AfterFunc(db.ctx, cancel)
-	return ctx, func() { stop(); cancel(); db.work.Done() }, nil
+	return ctx, func() { stop(); cancel(); call.End() }, nil
 }
 
 // load reads the descriptors and counters, or writes them into an empty store.
@@ -294,12 +292,17 @@ func (db *DB) tableARN(name string) string {
 	return "arn:aws:dynamodb:" + db.o.Region + ":" + account + ":table/" + name
 }
 
-// begin is the first step of every request.
-func (db *DB) begin(ctx context.Context) error {
-	if db.closed.Load() {
-		return ErrClosed
+// begin is the first step of every request, which ends the call when it is done: Close waits for that.
+func (db *DB) begin(ctx context.Context) (calls.Call, error) {
+	call, ok := db.calls.Enter()
+	if !ok {
+		return call, ErrClosed
 	}
-	return ctx.Err()
+	if err := ctx.Err(); err != nil {
+		call.End()
+		return calls.Call{}, err
+	}
+	return call, nil
 }
 
 // schemaOf returns the schema of a table for reading.

@@ -19,9 +19,11 @@ import (
 // DescribeTable returns what a table is. After a crash its counts lag
 // until all items have been counted again in the background.
 func (db *DB) DescribeTable(ctx context.Context, in *dynamodb.DescribeTableInput, _ ...func(*dynamodb.Options)) (*dynamodb.DescribeTableOutput, error) {
-	if err := db.begin(ctx); err != nil {
+	call, err := db.begin(ctx)
+	if err != nil {
 		return nil, err
 	}
+	defer call.End()
 	t, err := db.named(in.TableName)
 	if err != nil {
 		return nil, err
@@ -58,17 +60,21 @@ func (db *DB) describe(t *table) *types.TableDescription {
 
 // ListTables returns the names of the tables in ascending order, at most 100 a page.
 func (db *DB) ListTables(ctx context.Context, in *dynamodb.ListTablesInput, _ ...func(*dynamodb.Options)) (*dynamodb.ListTablesOutput, error) {
-	if err := db.begin(ctx); err != nil {
+	call, err := db.begin(ctx)
+	if err != nil {
 		return nil, err
 	}
+	defer call.End()
 	return request.PageOfTables(in, slices.Sorted(maps.Keys(*db.tables.Load())))
 }
 
 // DeleteTable removes a table with its items and indexes. Its stream stays readable until it is trimmed.
 func (db *DB) DeleteTable(ctx context.Context, in *dynamodb.DeleteTableInput, _ ...func(*dynamodb.Options)) (*dynamodb.DeleteTableOutput, error) {
-	if err := db.begin(ctx); err != nil {
+	call, err := db.begin(ctx)
+	if err != nil {
 		return nil, err
 	}
+	defer call.End()
 	db.control.Lock()
 	defer db.control.Unlock()
 	t, err := db.named(in.TableName)

@@ -18,9 +18,11 @@ import (
 
 // GetItem returns an item by its key; no Item when there is none.
 func (db *DB) GetItem(ctx context.Context, in *dynamodb.GetItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error) {
-	if err := db.begin(ctx); err != nil {
+	call, err := db.begin(ctx)
+	if err != nil {
 		return nil, err
 	}
+	defer call.End()
 	key, proj, err := request.Get(db.parser, in)
 	if err != nil {
 		return nil, err

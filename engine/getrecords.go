@@ -40,9 +40,11 @@ func (db *DB) GetRecords(ctx context.Context, in *dynamodbstreams.GetRecordsInpu
 
 // readRecords hands the records that a GetRecords call asks for to each, and returns the next iterator.
 func (db *DB) readRecords(ctx context.Context, in *dynamodbstreams.GetRecordsInput, each func(st *stream, seq uint64, v []byte) error) (*string, error) {
-	if err := db.begin(ctx); err != nil {
+	call, err := db.begin(ctx)
+	if err != nil {
 		return nil, err
 	}
+	defer call.End()
 	limit := maxRecords
 	if in.Limit != nil {
 		if limit = int(*in.Limit); limit < 1 || limit > maxRecords {

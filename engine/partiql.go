@@ -14,25 +14,31 @@ var _ dynamo.Statements = (*DB)(nil)
 
 // ExecuteStatement runs one PartiQL statement. A SELECT answers a page; NextToken leads to the next.
 func (db *DB) ExecuteStatement(ctx context.Context, in *dynamodb.ExecuteStatementInput, _ ...func(*dynamodb.Options)) (*dynamodb.ExecuteStatementOutput, error) {
-	if err := db.begin(ctx); err != nil {
+	call, err := db.begin(ctx)
+	if err != nil {
 		return nil, err
 	}
+	defer call.End()
 	return db.statements().Execute(ctx, in)
 }
 
 // BatchExecuteStatement runs up to 25 PartiQL statements, each for itself.
 func (db *DB) BatchExecuteStatement(ctx context.Context, in *dynamodb.BatchExecuteStatementInput, _ ...func(*dynamodb.Options)) (*dynamodb.BatchExecuteStatementOutput, error) {
-	if err := db.begin(ctx); err != nil {
+	call, err := db.begin(ctx)
+	if err != nil {
 		return nil, err
 	}
+	defer call.End()
 	return db.statements().Batch(ctx, in)
 }
 
 // ExecuteTransaction runs up to 100 PartiQL statements, all of them or none.
 func (db *DB) ExecuteTransaction(ctx context.Context, in *dynamodb.ExecuteTransactionInput, _ ...func(*dynamodb.Options)) (*dynamodb.ExecuteTransactionOutput, error) {
-	if err := db.begin(ctx); err != nil {
+	call, err := db.begin(ctx)
+	if err != nil {
 		return nil, err
 	}
+	defer call.End()
 	return db.statements().Transact(ctx, in)
 }
 

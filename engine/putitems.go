@@ -32,12 +32,17 @@ const (
 // stream by itself. All commits are published before the first of them is awaited, so one sync of the log serves all.
 func (db *DB) PutItems(ctx context.Context, ins []*dynamodb.PutItemInput) []error {
 	errs := make([]error, len(ins))
+	call, err := db.begin(ctx)
+	if err != nil {
+		for i := range errs {
+			errs[i] = err
+		}
+		return errs
+	}
+	defer call.End()
 	puts := make([]put, 0, len(ins))
 	for i, in := range ins {
 		p := put{at: i}
-		if errs[i] = db.begin(ctx); errs[i] != nil {
-			continue
-		}
 		if errs[i] = p.CheckPut(db.parser, in); errs[i] == nil {
 			puts = append(puts, p)
 		}

@@ -12,9 +12,11 @@ import (
 // Scan returns a page of a whole table or index, or of one of its segments. Items come in the order of the hash of
 // their partition keys, so that a segment is a range.
 func (db *DB) Scan(ctx context.Context, in *dynamodb.ScanInput, _ ...func(*dynamodb.Options)) (*dynamodb.ScanOutput, error) {
-	if err := db.begin(ctx); err != nil {
+	call, err := db.begin(ctx)
+	if err != nil {
 		return nil, err
 	}
+	defer call.End()
 	q := request.Read{
 		Verb: "Scan", Table: in.TableName, Index: in.IndexName, Select: in.Select, Limit: in.Limit, Consistent: in.ConsistentRead, Capacity: in.ReturnConsumedCapacity,
 		Filter: in.FilterExpression, Projection: in.ProjectionExpression, Operator: in.ConditionalOperator,

@@ -41,8 +41,15 @@ func (db *DB) Sizes(ctx context.Context, count bool) (_ *Sizes, err error) {
 	return s, nil
 }
 
-// DiskBytes is how many bytes the database's files take, the log included.
-func (db *DB) DiskBytes() int64 { return int64(db.store.Metrics().DiskSpaceUsage()) }
+// DiskBytes is how many bytes the database's files take, the log included; 0 once the database is closed.
+func (db *DB) DiskBytes() int64 {
+	call, ok := db.calls.Enter()
+	if !ok {
+		return 0
+	}
+	defer call.End()
+	return int64(db.store.Metrics().DiskSpaceUsage())
+}
 
 // Compact rewrites the files so that what was deleted or replaced takes no room any more. The database may be in use; it
 // is slower meanwhile, and up to twice its size. It is never necessary: compactions go on by themselves as rows are

@@ -37,9 +37,11 @@ func (db *DB) streamNamed(arn *string) (*stream, error) {
 
 // ListStreams returns the streams of a table or of all tables, oldest first.
 func (db *DB) ListStreams(ctx context.Context, in *dynamodbstreams.ListStreamsInput, _ ...func(*dynamodbstreams.Options)) (*dynamodbstreams.ListStreamsOutput, error) {
-	if err := db.begin(ctx); err != nil {
+	call, err := db.begin(ctx)
+	if err != nil {
 		return nil, err
 	}
+	defer call.End()
 	limit, err := catalog.PageLimit(in.Limit)
 	if err != nil {
 		return nil, err
@@ -69,9 +71,11 @@ func (db *DB) ListStreams(ctx context.Context, in *dynamodbstreams.ListStreamsIn
 
 // DescribeStream returns a stream and a page of its shards, parents before children.
 func (db *DB) DescribeStream(ctx context.Context, in *dynamodbstreams.DescribeStreamInput, _ ...func(*dynamodbstreams.Options)) (*dynamodbstreams.DescribeStreamOutput, error) {
-	if err := db.begin(ctx); err != nil {
+	call, err := db.begin(ctx)
+	if err != nil {
 		return nil, err
 	}
+	defer call.End()
 	limit, err := catalog.PageLimit(in.Limit)
 	if err != nil {
 		return nil, err
@@ -114,9 +118,11 @@ const iteratorLife = 15 * time.Minute
 
 // GetShardIterator returns where to start reading a shard. It is valid for 15 minutes.
 func (db *DB) GetShardIterator(ctx context.Context, in *dynamodbstreams.GetShardIteratorInput, _ ...func(*dynamodbstreams.Options)) (*dynamodbstreams.GetShardIteratorOutput, error) {
-	if err := db.begin(ctx); err != nil {
+	call, err := db.begin(ctx)
+	if err != nil {
 		return nil, err
 	}
+	defer call.End()
 	if in.ShardId == nil {
 		return nil, dynamo.Validation("1 validation error detected: Value null at 'shardId' failed to satisfy constraint: Member must not be null")
 	}
@@ -172,9 +178,11 @@ func errTrimmed() error {
 
 // RollShards closes every open shard of a table's stream; a child follows each. It exists for tests of consumers.
 func (db *DB) RollShards(ctx context.Context, table string) error {
-	if err := db.begin(ctx); err != nil {
+	call, err := db.begin(ctx)
+	if err != nil {
 		return err
 	}
+	defer call.End()
 	c := db.newCommit(0)
 	s, err := c.enter(&table)
 	if err != nil {

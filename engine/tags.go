@@ -19,9 +19,11 @@ var (
 
 // TagResource adds tags to a table, in the place of those of the same keys: at most 50, durable with the table.
 func (db *DB) TagResource(ctx context.Context, in *dynamodb.TagResourceInput, _ ...func(*dynamodb.Options)) (*dynamodb.TagResourceOutput, error) {
-	if err := db.begin(ctx); err != nil {
+	call, err := db.begin(ctx)
+	if err != nil {
 		return nil, err
 	}
+	defer call.End()
 	name, err := request.CheckTagging(in)
 	if err != nil {
 		return nil, err
@@ -31,9 +33,11 @@ func (db *DB) TagResource(ctx context.Context, in *dynamodb.TagResourceInput, _ 
 
 // UntagResource removes tags from a table. That it does not have one of them is no error.
 func (db *DB) UntagResource(ctx context.Context, in *dynamodb.UntagResourceInput, _ ...func(*dynamodb.Options)) (*dynamodb.UntagResourceOutput, error) {
-	if err := db.begin(ctx); err != nil {
+	call, err := db.begin(ctx)
+	if err != nil {
 		return nil, err
 	}
+	defer call.End()
 	name, err := request.CheckUntagging(in)
 	if err != nil {
 		return nil, err
@@ -60,9 +64,11 @@ func (db *DB) changeTags(name, arn string, change func(*catalog.Table) error) er
 
 // ListTagsOfResource returns the tags of a table in the order of their keys, all at once.
 func (db *DB) ListTagsOfResource(ctx context.Context, in *dynamodb.ListTagsOfResourceInput, _ ...func(*dynamodb.Options)) (*dynamodb.ListTagsOfResourceOutput, error) {
-	if err := db.begin(ctx); err != nil {
+	call, err := db.begin(ctx)
+	if err != nil {
 		return nil, err
 	}
+	defer call.End()
 	name, err := request.TaggedTable(in.ResourceArn)
 	if err != nil {
 		return nil, err
@@ -80,9 +86,11 @@ func (db *DB) ListTagsOfResource(ctx context.Context, in *dynamodb.ListTagsOfRes
 
 // DescribeLimits returns the quotas of a new account of DynamoDB. The engine has none.
 func (db *DB) DescribeLimits(ctx context.Context, _ *dynamodb.DescribeLimitsInput, _ ...func(*dynamodb.Options)) (*dynamodb.DescribeLimitsOutput, error) {
-	if err := db.begin(ctx); err != nil {
+	call, err := db.begin(ctx)
+	if err != nil {
 		return nil, err
 	}
+	defer call.End()
 	ofAccount, ofTable := int64(80_000), int64(40_000)
 	return &dynamodb.DescribeLimitsOutput{AccountMaxReadCapacityUnits: &ofAccount, AccountMaxWriteCapacityUnits: &ofAccount,
 		TableMaxReadCapacityUnits: &ofTable, TableMaxWriteCapacityUnits: &ofTable}, nil
@@ -90,9 +98,11 @@ func (db *DB) DescribeLimits(ctx context.Context, _ *dynamodb.DescribeLimitsInpu
 
 // DescribeEndpoints returns DynamoDB's endpoint of the Region. Who serves the database answers with its own.
 func (db *DB) DescribeEndpoints(ctx context.Context, _ *dynamodb.DescribeEndpointsInput, _ ...func(*dynamodb.Options)) (*dynamodb.DescribeEndpointsOutput, error) {
-	if err := db.begin(ctx); err != nil {
+	call, err := db.begin(ctx)
+	if err != nil {
 		return nil, err
 	}
+	defer call.End()
 	address := "dynamodb." + db.o.Region + ".amazonaws.com"
 	return &dynamodb.DescribeEndpointsOutput{Endpoints: []types.Endpoint{{Address: &address, CachePeriodInMinutes: 1440}}}, nil
 }

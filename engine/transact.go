@@ -13,9 +13,11 @@ import (
 
 // TransactWriteItems carries out up to 100 actions on different items, all of them or none.
 func (db *DB) TransactWriteItems(ctx context.Context, in *dynamodb.TransactWriteItemsInput, _ ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error) {
-	if err := db.begin(ctx); err != nil {
+	call, err := db.begin(ctx)
+	if err != nil {
 		return nil, err
 	}
+	defer call.End()
 	writes, err := request.TransactWrites(db.parser, in)
 	if err != nil {
 		return nil, err
@@ -89,9 +91,11 @@ type transactGet struct {
 
 // TransactGetItems reads up to 100 items as they were at one moment.
 func (db *DB) TransactGetItems(ctx context.Context, in *dynamodb.TransactGetItemsInput, _ ...func(*dynamodb.Options)) (_ *dynamodb.TransactGetItemsOutput, err error) {
-	if err := db.begin(ctx); err != nil {
+	call, err := db.begin(ctx)
+	if err != nil {
 		return nil, err
 	}
+	defer call.End()
 	checked, err := request.TransactGets(db.parser, in)
 	if err != nil {
 		return nil, err

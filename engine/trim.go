@@ -15,9 +15,11 @@ import (
 // TrimStreams removes stream records older than the retention, closed shards that have none left, and disabled streams
 // that have no shard left.
 func (db *DB) TrimStreams(ctx context.Context) error {
-	if err := db.begin(ctx); err != nil {
+	call, err := db.begin(ctx)
+	if err != nil {
 		return err
 	}
+	defer call.End()
 	db.control.Lock()
 	defer db.control.Unlock()
 	horizon := db.now().Add(-db.o.StreamRetention).UnixMilli()

@@ -18,9 +18,11 @@ import (
 
 // UpdateTimeToLive chooses the attribute that says when an item expires, or switches expiry off.
 func (db *DB) UpdateTimeToLive(ctx context.Context, in *dynamodb.UpdateTimeToLiveInput, _ ...func(*dynamodb.Options)) (*dynamodb.UpdateTimeToLiveOutput, error) {
-	if err := db.begin(ctx); err != nil {
+	call, err := db.begin(ctx)
+	if err != nil {
 		return nil, err
 	}
+	defer call.End()
 	spec, err := request.CheckTTL(in.TimeToLiveSpecification)
 	if err != nil {
 		return nil, err
@@ -43,9 +45,11 @@ func (db *DB) UpdateTimeToLive(ctx context.Context, in *dynamodb.UpdateTimeToLiv
 
 // DescribeTimeToLive returns the expiry attribute of a table.
 func (db *DB) DescribeTimeToLive(ctx context.Context, in *dynamodb.DescribeTimeToLiveInput, _ ...func(*dynamodb.Options)) (*dynamodb.DescribeTimeToLiveOutput, error) {
-	if err := db.begin(ctx); err != nil {
+	call, err := db.begin(ctx)
+	if err != nil {
 		return nil, err
 	}
+	defer call.End()
 	t, err := db.named(in.TableName)
 	if err != nil {
 		return nil, err
@@ -63,9 +67,11 @@ const oldestExpiry = 5 * 365 * 24 * time.Hour
 // ExpireNow deletes every item that has expired by the injected clock and returns how many. Items whose expiry is more
 // than five years ago are left alone, as DynamoDB does.
 func (db *DB) ExpireNow(ctx context.Context) (int, error) {
-	if err := db.begin(ctx); err != nil {
+	call, err := db.begin(ctx)
+	if err != nil {
 		return 0, err
 	}
+	defer call.End()
 	total := 0
 	for _, t := range *db.tables.Load() {
 		n, err := db.expireTable(ctx, t)

@@ -15,9 +15,11 @@ import (
 // UpdateTable changes billing, stream, deletion protection, or one global index of a table. A new index is filled in
 // the background: DescribeTable tells when it is ACTIVE.
 func (db *DB) UpdateTable(ctx context.Context, in *dynamodb.UpdateTableInput, _ ...func(*dynamodb.Options)) (*dynamodb.UpdateTableOutput, error) {
-	if err := db.begin(ctx); err != nil {
+	call, err := db.begin(ctx)
+	if err != nil {
 		return nil, err
 	}
+	defer call.End()
 	db.control.Lock()
 	defer db.control.Unlock()
 	t, err := db.named(in.TableName)

@@ -14,15 +14,17 @@ import (
 
 // PutItem stores an item in the place of the one with the same key.
 func (db *DB) PutItem(ctx context.Context, in *dynamodb.PutItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error) {
-	if err := db.begin(ctx); err != nil {
+	call, err := db.begin(ctx)
+	if err != nil {
 		return nil, err
 	}
+	defer call.End()
 	var a action
 	if err := a.CheckPut(db.parser, in); err != nil {
 		return nil, err
 	}
 	out := new(dynamodb.PutItemOutput)
-	err := db.write(&a, func(ch *change) (err error) {
+	err = db.write(&a, func(ch *change) (err error) {
 		out.ConsumedCapacity = capacity.Consumed(ch.s.desc, in.ReturnConsumedCapacity, ch.use)
 		out.ItemCollectionMetrics = ch.collection(in.ReturnItemCollectionMetrics)
 		if in.ReturnValues == types.ReturnValueAllOld {
@@ -38,15 +40,17 @@ func (db *DB) PutItem(ctx context.Context, in *dynamodb.PutItemInput, _ ...func(
 
 // DeleteItem removes an item. That there is none is no error.
 func (db *DB) DeleteItem(ctx context.Context, in *dynamodb.DeleteItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.DeleteItemOutput, error) {
-	if err := db.begin(ctx); err != nil {
+	call, err := db.begin(ctx)
+	if err != nil {
 		return nil, err
 	}
+	defer call.End()
 	var a action
 	if err := a.CheckDelete(db.parser, in); err != nil {
 		return nil, err
 	}
 	out := new(dynamodb.DeleteItemOutput)
-	err := db.write(&a, func(ch *change) (err error) {
+	err = db.write(&a, func(ch *change) (err error) {
 		out.ConsumedCapacity = capacity.Consumed(ch.s.desc, in.ReturnConsumedCapacity, ch.use)
 		out.ItemCollectionMetrics = ch.collection(in.ReturnItemCollectionMetrics)
 		if in.ReturnValues == types.ReturnValueAllOld {
@@ -62,15 +66,17 @@ func (db *DB) DeleteItem(ctx context.Context, in *dynamodb.DeleteItemInput, _ ..
 
 // UpdateItem changes attributes of an item, which it makes when there is none.
 func (db *DB) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error) {
-	if err := db.begin(ctx); err != nil {
+	call, err := db.begin(ctx)
+	if err != nil {
 		return nil, err
 	}
+	defer call.End()
 	var a action
 	if err := a.CheckUpdate(db.parser, in); err != nil {
 		return nil, err
 	}
 	out := new(dynamodb.UpdateItemOutput)
-	err := db.write(&a, func(ch *change) (err error) {
+	err = db.write(&a, func(ch *change) (err error) {
 		out.ConsumedCapacity = capacity.Consumed(ch.s.desc, in.ReturnConsumedCapacity, ch.use)
 		out.ItemCollectionMetrics = ch.collection(in.ReturnItemCollectionMetrics)
 		out.Attributes, err = a.returned(ch, in.ReturnValues)

@@ -45,12 +45,13 @@ var policy = map[string][]string{
 		"github.com/cespare/xxhash/v2", "github.com/oklog/ulid/v2", "golang.org/x/sync/..."},
 
 	"analytics/refusals": {"vocabulary", "table"},
+	"analytics/explore":  {"table", "analytics", "analytics/internal/...", "internal/...", "github.com/oklog/ulid/v2", "golang.org/x/sync/..."},
 
 	"analytics/internal": {"vocabulary", "analytics/internal/...", "internal/..."},
 
 	"accounts": {"vocabulary", "dynamo", "table", "github.com/oklog/ulid/v2", "golang.org/x/crypto/argon2"},
 
-	"server": {"vocabulary", "dynamo", "table", "fold", "analytics", "accounts", "analytics/refusals", "internal/...", "server/tracker", "server/dashboard", "github.com/danielgtaylor/huma/v2/...",
+	"server": {"vocabulary", "dynamo", "table", "fold", "analytics", "accounts", "analytics/refusals", "analytics/explore", "internal/...", "server/tracker", "server/dashboard", "github.com/danielgtaylor/huma/v2/...",
 		"github.com/prometheus/client_golang/...", "golang.org/x/time/rate", "golang.org/x/sync/..."},
 
 	"server/tracker":   {},

@@ -85,6 +85,7 @@ type Row struct {
 	Events    int64  `json:"events,omitempty"` // of events and what they name; ByGoal: conversions
 
 	// What follows is absent where the dimension does not count it, or nothing was counted.
+	Visitors       int64    `json:"visitors,omitempty"`   // only where raw events were counted
 	BounceRate     *float64 `json:"bounceRate,omitempty"` // bounces / visits
 	Duration       *float64 `json:"duration,omitempty"`   // seconds of a visit, on average
 	EngagedSeconds float64  `json:"engagedSeconds,omitempty"`

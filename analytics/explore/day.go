@@ -1,0 +1,194 @@
+package explore
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/oklog/ulid/v2"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/onefold/onefold/analytics"
+	"github.com/onefold/onefold/analytics/internal/visits"
+	"github.com/onefold/onefold/internal/calendar"
+)
+
+// visit is one visit with its events.
+type visit struct {
+	*visits.Visit
+	who   *analytics.Visitor
+	place int    // among the visits of who
+	facts []fact // in the order of time
+}
+
+// fact is what of an event is kept while its day is looked at.
+type fact struct {
+	id, own    string
+	name, path string
+	revenue    string
+	props      map[string]string // only where the question needs them
+	at         int64             // epoch milliseconds
+	hour       int64             // epoch seconds of the site's hour that it is in
+	engagedMS  int64             // of a silent one
+	silent     bool              // measures a page, and is no part of the visit
+}
+
+const (
+	readersAtOnce = 4   // shards of a day that are read at the same time
+	batchEvents   = 256 // events that a reader hands over at once
+	maxTexts      = 100_000
+)
+
+// day reads a day's events, and makes all of its visits. Shards are read at the same time: the order of events makes no
+// difference to visits.
+func (s *scan) day(ctx context.Context, day string) ([]*visit, error) {
+	from, to, err := s.cal.Bounds(day)
+	if err != nil {
+		return nil, err
+	}
+	in := analytics.EventsBetween(&s.site, from, to, "")
+	b := &builder{scan: s, people: map[*analytics.Visitor]*person{}, texts: map[string]string{}}
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(readersAtOnce)
+	for _, shard := range in.Shards {
+		one := in
+		one.Shards = []int{shard}
+		g.Go(func() error { return b.read(ctx, one) })
+	}
+	if err := g.Wait(); err != nil {
+		return nil, err
+	}
+	return b.visits(), nil
+}
+
+// builder makes visits of a day's events.
+type builder struct {
+	scan *scan
+
+	mu     sync.Mutex
+	replay analytics.Replay
+	people map[*analytics.Visitor]*person
+	order  []*person
+	texts  map[string]string // texts that came before, so that each is kept once
+	count  int
+}
+
+// person is what one visitor did that day.
+type person struct {
+	who   *analytics.Visitor
+	facts []fact
+}
+
+func (b *builder) read(ctx context.Context, in analytics.EventsIn) error {
+	batch := make([]analytics.Event, 0, batchEvents)
+	for e, err := range analytics.EventsByTime.All(ctx, b.scan.x.t, in) {
+		if err != nil {
+			return err
+		}
+		if batch = append(batch, e); len(batch) == batchEvents {
+			if err := b.add(batch); err != nil {
+				return err
+			}
+			batch = batch[:0]
+		}
+	}
+	return b.add(batch)
+}
+
+func (b *builder) add(batch []analytics.Event) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.count += len(batch)
+	b.scan.left -= len(batch)
+	if b.count > b.scan.x.o.DayEvents {
+		return fmt.Errorf("%w: a day has more than %d events; ask without filters", ErrTooMuch, b.scan.x.o.DayEvents)
+	}
+	if b.scan.left < 0 {
+		return fmt.Errorf("%w: the range has more than %d events; ask for fewer days, or without filters", ErrTooMuch, b.scan.x.o.Events)
+	}
+	for i := range batch {
+		b.addEvent(&batch[i])
+	}
+	return nil
+}
+
+// addEvent leaves events away that no fold can read.
+func (b *builder) addEvent(e *analytics.Event) {
+	who, err := b.replay.Add(e)
+	if err != nil || who == nil {
+		return
+	}
+	p := b.people[who]
+	if p == nil {
+		p = &person{who: who}
+		b.people[who] = p
+		b.order = append(b.order, p)
+	}
+	at := timeOf(e.EventID)
+	f := fact{
+		id: e.EventID, own: b.text(e.SessionID), name: b.text(e.Name), path: b.text(e.Path), revenue: e.Revenue,
+		at: at, hour: calendar.HourOf(at, e.ZoneMinutes), silent: e.Name == analytics.EngagementEvent || e.Name == analytics.VitalsEvent,
+	}
+	if f.silent {
+		f.engagedMS = e.EngagedMS
+	}
+	if b.scan.properties {
+		f.props = e.Properties
+	}
+	p.facts = append(p.facts, f)
+}
+
+// timeOf is the time in an event's id, in epoch milliseconds; 0 for what is none.
+func timeOf(id string) int64 {
+	u, err := ulid.ParseStrict(id)
+	if err != nil {
+		return 0
+	}
+	return int64(u.Time())
+}
+
+func (b *builder) text(s string) string {
+	if known, ok := b.texts[s]; ok {
+		return known
+	}
+	if len(b.texts) < maxTexts {
+		b.texts[s] = s
+	}
+	return s
+}
+
+// visits divides what everybody did among their visits.
+func (b *builder) visits() []*visit {
+	all := make([]*visit, 0, len(b.order))
+	for _, p := range b.order {
+		slices.SortFunc(p.facts, func(a, b fact) int { return cmp.Compare(a.id, b.id) })
+		mine := make([]*visit, len(p.who.Visits))
+		for i := range p.who.Visits {
+			mine[i] = &visit{Visit: &p.who.Visits[i], who: p.who, place: i}
+		}
+		for _, f := range p.facts {
+			if v := visitOf(mine, &f); v != nil {
+				v.facts = append(v.facts, f)
+			}
+		}
+		all = append(all, mine...)
+	}
+	return all
+}
+
+// visitOf finds the visit of an event: that of its session id, where ids beyond those that a day keeps share one; else
+// the one that goes on at its time, or was the last before it for a measurement. nil is none.
+func visitOf(mine []*visit, f *fact) *visit {
+	var other *visit
+	for _, v := range mine {
+		switch {
+		case f.own == v.Own && (f.own != "" || f.at >= v.Start && f.at <= v.End):
+			return v
+		case f.silent && (other == nil || v.Start <= f.at), !f.silent && f.own != "" && v.Own == visits.OtherOwn:
+			other = v
+		}
+	}
+	return other
+}

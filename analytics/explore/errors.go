@@ -1,0 +1,14 @@
+package explore
+
+import "errors"
+
+var (
+	// ErrQuestion is returned when a question cannot be asked like that: a malformed range, filter or funnel. The
+	// message says what to write instead.
+	ErrQuestion = errors.New("explore: question")
+	// ErrTooMuch is returned when an answer would take more events or memory than one question may. The message says how
+	// to ask for less.
+	ErrTooMuch = errors.New("explore: too much for one question")
+	// ErrGone is returned when none of the raw events of a range are left.
+	ErrGone = errors.New("explore: the raw events are gone")
+)

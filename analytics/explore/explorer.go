@@ -1,0 +1,237 @@
+package explore
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/onefold/onefold/analytics"
+	"github.com/onefold/onefold/internal/calendar"
+	"github.com/onefold/onefold/table"
+)
+
+// Options bound what one question may take. The zero value has good defaults.
+type Options struct {
+	AtOnce    int // questions that read raw events at the same time, others wait; default 2
+	Events    int // raw events that one question may read; default 5,000,000
+	DayEvents int // raw events of one day, which are kept in memory while the day is looked at; default 1,000,000
+	Values    int // distinct values of a breakdown, those beyond are counted together; default 100,000
+	Users     int // users whose coming back is followed; default 500,000
+}
+
+func (o *Options) defaults() {
+	for _, d := range []struct {
+		of *int
+		is int
+	}{{&o.AtOnce, 2}, {&o.Events, 5_000_000}, {&o.DayEvents, 1_000_000}, {&o.Values, 100_000}, {&o.Users, 500_000}} {
+		if *d.of <= 0 {
+			*d.of = d.is
+		}
+	}
+}
+
+// An Explorer answers questions about the sites of a table. It is safe for concurrent use.
+type Explorer struct {
+	t    *table.Table
+	o    Options
+	turn chan struct{} // a place for each question that reads raw events
+}
+
+// New makes an Explorer.
+func New(t *table.Table, o Options) *Explorer {
+	o.defaults()
+	return &Explorer{t: t, o: o, turn: make(chan struct{}, o.AtOnce)}
+}
+
+// maxDays is the longest range of a question, in days.
+const maxDays = 3_660
+
+// Range is a range of days of a site, in its zone, YYYY-MM-DD, both inclusive.
+type Range struct {
+	Site     string
+	From, To string
+}
+
+func (r *Range) check() error {
+	for _, day := range []string{r.From, r.To} {
+		if _, err := calendar.ParseDay(day); err != nil {
+			return fmt.Errorf("%w: %w", ErrQuestion, err)
+		}
+	}
+	if n := calendar.DaysBetween(r.From, r.To) + 1; n < 1 || n > maxDays {
+		return fmt.Errorf("%w: %s to %s are %d days: want 1 to %d", ErrQuestion, r.From, r.To, n, maxDays)
+	}
+	return nil
+}
+
+// A scan reads the raw events of a range of days, one day after the other.
+type scan struct {
+	x          *Explorer
+	site       analytics.Site
+	cal        calendar.Zone
+	days       []string // whose raw events are all there
+	lost       []string // whose raw events are gone, some or all
+	conditions []*condition
+	properties bool // events are wanted with their properties
+	left       int  // events that may still be read
+}
+
+// scan begins a question about the visits of a range that fulfil all filters. Errors: ErrQuestion, ErrGone when there is
+// no day to look at, table.ErrNotFound.
+func (x *Explorer) scan(ctx context.Context, r Range, filters []Filter) (*scan, error) {
+	if err := r.check(); err != nil {
+		return nil, err
+	}
+	s := &scan{x: x, left: x.o.Events}
+	var err error
+	if s.conditions, err = conditions(filters); err != nil {
+		return nil, err
+	}
+	for _, f := range filters {
+		s.keep(f.Dimension)
+	}
+	if s.site, err = analytics.GetSite(ctx, x.t, r.Site); err != nil {
+		return nil, err
+	}
+	if s.cal, err = calendar.LoadZone(s.site.TimeZone); err != nil {
+		return nil, fmt.Errorf("explore: site %s: %w", r.Site, err)
+	}
+	if err := s.divide(ctx, calendar.Days(r.From, r.To)); err != nil {
+		return nil, fmt.Errorf("explore: %s: %w", r.Site, err)
+	}
+	if len(s.days) == 0 {
+		return nil, fmt.Errorf("%w: those of %s to %s; ask for later days, or without filters", ErrGone, r.From, r.To)
+	}
+	return s, nil
+}
+
+// divide tells the days whose raw events are all there from the others.
+func (s *scan) divide(ctx context.Context, days []string) error {
+	now := s.x.t.Now()
+	raw := s.site.Retention.Raw()
+	oldest := s.cal.Day(now.Add(-raw)) // whatever came in time on a later day is there
+	var old []string
+	for _, day := range days {
+		if day <= oldest {
+			old = append(old, day)
+		} else {
+			s.days = append(s.days, day)
+		}
+	}
+	gone, err := s.gone(ctx, old, now.Add(-raw))
+	if err != nil {
+		return err
+	}
+	var kept []string
+	for _, day := range old {
+		if gone[day] {
+			s.lost = append(s.lost, day)
+		} else {
+			kept = append(kept, day)
+		}
+	}
+	s.days = append(kept, s.days...)
+	return nil
+}
+
+// gone are those of some days, in order, of which raw events have expired: the first arrived before a time. What
+// statistics say of a day tells; a day of which there are none any more is gone, too.
+func (s *scan) gone(ctx context.Context, days []string, before time.Time) (map[string]bool, error) {
+	gone := make(map[string]bool)
+	if len(days) == 0 {
+		return gone, nil
+	}
+	dayLife := s.site.Retention.Of(analytics.Day)
+	forgotten := s.cal.Day(s.x.t.Now().Add(-dayLife))
+	for _, day := range days {
+		gone[day] = dayLife > 0 && day <= forgotten
+	}
+	note := func(day string, since int64) {
+		if _, asked := gone[day]; asked && since != 0 && time.Unix(since, 0).Before(before) {
+			gone[day] = true
+		}
+	}
+	first, last := days[0], days[len(days)-1]
+	in := analytics.StatsIn{SiteID: s.site.SiteID, Period: analytics.Day, From: first, To: calendar.ShiftDay(last, 1)}
+	for b, err := range analytics.StatsByTime.All(ctx, s.x.t, in) {
+		if err != nil {
+			return nil, err
+		}
+		note(b.Start, b.Since)
+	}
+	from, to, err := s.cal.HourRange(first, last)
+	if err != nil {
+		return nil, err
+	}
+	in = analytics.StatsIn{SiteID: s.site.SiteID, Period: analytics.Hour, From: from, To: to}
+	for b, err := range analytics.StatsByTime.All(ctx, s.x.t, in) {
+		if err != nil {
+			return nil, err
+		}
+		note(b.Day, b.Since)
+	}
+	return gone, nil
+}
+
+// notes say what the answer leaves out.
+func (s *scan) notes() []string {
+	if len(s.lost) == 0 {
+		return nil
+	}
+	spans := calendar.Spans(s.lost, len(s.lost))
+	const most = 3
+	var parts []string
+	for _, span := range spans[:min(most, len(spans))] {
+		parts = append(parts, span.From+" to "+span.To)
+	}
+	if len(spans) > most {
+		parts = append(parts, "and more")
+	}
+	return []string{fmt.Sprintf("Raw events are kept for %d days. Those of %s are gone, so these days are left out.",
+		int(s.site.Retention.Raw()/(24*time.Hour)), strings.Join(parts, ", "))}
+}
+
+// each gives the selected visits of each day, in order; those of one visitor follow each other, in order. What it gives
+// is gone after the call. It waits for its turn first.
+func (s *scan) each(ctx context.Context, use func(day string, visits []*visit) error) error {
+	select {
+	case s.x.turn <- struct{}{}:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	defer func() { <-s.x.turn }()
+	tomorrow := s.cal.Day(s.x.t.Now().Add(24 * time.Hour)) // later days have no events
+	for _, day := range s.days {
+		if day > tomorrow {
+			break
+		}
+		all, err := s.day(ctx, day)
+		if err != nil {
+			return fmt.Errorf("explore: %s on %s: %w", s.site.SiteID, day, err)
+		}
+		if err := s.choose(ctx, &all); err != nil {
+			return err
+		}
+		if err := use(day, all); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// choose keeps the visits that fulfil the conditions.
+func (s *scan) choose(ctx context.Context, all *[]*visit) error {
+	if len(s.conditions) == 0 {
+		return nil
+	}
+	asked := 0
+	*all = slices.DeleteFunc(*all, func(v *visit) bool {
+		if asked++; asked%1000 == 0 && ctx.Err() != nil {
+			return true
+		}
+		return !selected(s.conditions, v)
+	})
+	return ctx.Err()
+}

@@ -1,0 +1,211 @@
+package explore
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/onefold/onefold/analytics"
+	"github.com/onefold/onefold/internal/wildcard"
+)
+
+// Op is how a filter compares.
+type Op string
+
+// The operators. A negated one selects the visits that its opposite does not.
+const (
+	Is          Op = "is"
+	IsNot       Op = "is_not"
+	Contains    Op = "contains" // whatever the case of letters
+	ContainsNot Op = "contains_not"
+	Matches     Op = "matches" // wildcards: * is any text without a slash, ** any text
+)
+
+var ops = []Op{Is, IsNot, Contains, ContainsNot, Matches}
+
+// The bounds of filters.
+const (
+	maxFilters    = 20
+	maxValues     = 100
+	maxValueBytes = 512
+)
+
+// Filter selects visits by the values that they have of a dimension. A visit has one value of most dimensions, and of
+// page, event and properties those of all of its events. Is, Contains and Matches select a visit one of whose values
+// agrees with one of Values; Is also one that has no value, if analytics.None is one of Values.
+type Filter struct {
+	Dimension analytics.Dimension
+	Op        Op
+	Values    []string
+}
+
+// ParseFilter reads `dimension:op:value|value`. In values, \| is a bar and \\ a backslash. Errors: ErrQuestion.
+func ParseFilter(text string) (Filter, error) {
+	at, op := findOp(text)
+	if at < 0 {
+		return Filter{}, fmt.Errorf("%w: a filter is dimension:op:value|value, with op one of is, is_not, contains, contains_not and matches", ErrQuestion)
+	}
+	f := Filter{Dimension: analytics.Dimension(text[:at]), Op: op, Values: splitValues(text[at+len(op)+2:])}
+	return f, f.check()
+}
+
+// ParseFilters reads several filters, all of which a visit has to fulfil. Errors: ErrQuestion.
+func ParseFilters(texts []string) ([]Filter, error) {
+	var all []Filter
+	for _, text := range texts {
+		f, err := ParseFilter(text)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, f)
+	}
+	return all, nil
+}
+
+// findOp finds the first operator; names of properties may contain colons.
+func findOp(text string) (at int, op Op) {
+	at = -1
+	for _, o := range ops {
+		if i := strings.Index(text, ":"+string(o)+":"); i >= 0 && (at < 0 || i < at) {
+			at, op = i, o
+		}
+	}
+	return at, op
+}
+
+func splitValues(text string) []string {
+	var values []string
+	var value strings.Builder
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; {
+		case c == '\\' && i+1 < len(text) && (text[i+1] == '|' || text[i+1] == '\\'):
+			i++
+			value.WriteByte(text[i])
+		case c == '|':
+			values = append(values, value.String())
+			value.Reset()
+		default:
+			value.WriteByte(c)
+		}
+	}
+	return append(values, value.String())
+}
+
+// String writes the filter the way ParseFilter reads it.
+func (f Filter) String() string {
+	escape := strings.NewReplacer(`\`, `\\`, `|`, `\|`)
+	values := make([]string, len(f.Values))
+	for i, v := range f.Values {
+		values[i] = escape.Replace(v)
+	}
+	return string(f.Dimension) + ":" + string(f.Op) + ":" + strings.Join(values, "|")
+}
+
+func (f *Filter) check() error {
+	if _, ok := facetOf(f.Dimension); !ok {
+		return unknownDimension(f.Dimension)
+	}
+	if len(f.Values) > maxValues {
+		return fmt.Errorf("%w: a filter has at most %d values", ErrQuestion, maxValues)
+	}
+	for _, v := range f.Values {
+		if v == "" || len(v) > maxValueBytes {
+			return fmt.Errorf("%w: a filter's value has 1 to %d bytes; what has no value is %s", ErrQuestion, maxValueBytes, analytics.None)
+		}
+		if v == analytics.Other {
+			return fmt.Errorf("%w: %s stands for many values, and cannot be filtered by", ErrQuestion, analytics.Other)
+		}
+	}
+	return nil
+}
+
+// maxRemembered bounds how many values a condition remembers its answers for.
+const maxRemembered = 100_000
+
+// condition is a filter that can be asked. It is for one goroutine.
+type condition struct {
+	facet    facet
+	negated  bool
+	none     bool // what has no value agrees
+	agrees   func(value string) bool
+	answered map[string]bool
+}
+
+// conditions are those of filters. Errors: ErrQuestion.
+func conditions(filters []Filter) ([]*condition, error) {
+	if len(filters) > maxFilters {
+		return nil, fmt.Errorf("%w: at most %d filters", ErrQuestion, maxFilters)
+	}
+	var all []*condition
+	for i := range filters {
+		f := &filters[i]
+		if err := f.check(); err != nil {
+			return nil, err
+		}
+		c := &condition{negated: f.Op == IsNot || f.Op == ContainsNot, answered: map[string]bool{}}
+		c.none = (f.Op == Is || f.Op == IsNot) && slices.Contains(f.Values, analytics.None)
+		c.facet, _ = facetOf(f.Dimension)
+		c.agrees = f.agreement()
+		all = append(all, c)
+	}
+	return all, nil
+}
+
+// agreement tells whether a value is what the filter asks for, negation aside.
+func (f *Filter) agreement() func(string) bool {
+	values := slices.Clone(f.Values)
+	switch f.Op {
+	case Contains, ContainsNot:
+		for i := range values {
+			values[i] = strings.ToLower(values[i])
+		}
+		return func(value string) bool {
+			value = strings.ToLower(value)
+			return slices.ContainsFunc(values, func(part string) bool { return strings.Contains(value, part) })
+		}
+	case Matches:
+		return func(value string) bool {
+			return slices.ContainsFunc(values, func(pattern string) bool { return wildcard.Match(pattern, value) })
+		}
+	default:
+		return func(value string) bool { return slices.Contains(values, value) }
+	}
+}
+
+// selects reports whether a visit is wanted.
+func (c *condition) selects(v *visit) bool {
+	found, any := false, false
+	c.facet.values(v, func(value string) bool {
+		if value == "" {
+			return true
+		}
+		any = true
+		found = c.ask(value)
+		return !found
+	})
+	if !any {
+		found = c.none
+	}
+	return found != c.negated
+}
+
+func (c *condition) ask(value string) bool {
+	answer, known := c.answered[value]
+	if !known {
+		answer = c.agrees(value)
+		if len(c.answered) < maxRemembered {
+			c.answered[value] = answer
+		}
+	}
+	return answer
+}
+
+// selected reports whether a visit fulfils all conditions.
+func selected(all []*condition, v *visit) bool {
+	for _, c := range all {
+		if !c.selects(v) {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,151 @@
+package explore
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"github.com/onefold/onefold/analytics"
+	"github.com/onefold/onefold/engine"
+	"github.com/onefold/onefold/fold"
+	"github.com/onefold/onefold/internal/calendar"
+	"github.com/onefold/onefold/table"
+)
+
+// shop is one site on a table in memory, with its folds, at a time of its own.
+type shop struct {
+	*testing.T
+	ctx       context.Context
+	table     *table.Table
+	collector *analytics.Collector
+	worker    *fold.Worker
+	x         *Explorer
+	site      analytics.Site
+	cal       calendar.Zone
+	millis    atomic.Int64
+}
+
+func newShop(t *testing.T, zone string, now time.Time) *shop {
+	t.Helper()
+	w := &shop{T: t, ctx: t.Context()}
+	w.millis.Store(now.UnixMilli())
+	logger := slog.New(slog.DiscardHandler)
+	db, err := engine.OpenMemory(engine.Options{Clock: w.now, TTLInterval: -1, Logger: logger})
+	w.must(err)
+	t.Cleanup(func() { w.must(db.Close()) })
+	w.table = table.New(db, "shop", table.Options{Clock: w.now})
+	w.must(analytics.Schema.Ensure(w.ctx, db, "shop"))
+	described, err := db.DescribeTable(w.ctx, &dynamodb.DescribeTableInput{TableName: new("shop")})
+	w.must(err)
+	source := fold.Streams(db, *described.Table.LatestStreamArn)
+	w.worker, err = fold.NewWorker(w.table, source, analytics.Folds(analytics.Config{}), fold.Options{Group: analytics.FoldGroup, Logger: logger})
+	w.must(err)
+	w.site, err = analytics.CreateSite(w.ctx, w.table, analytics.NewSite{ID: "shop", TimeZone: zone})
+	w.must(err)
+	w.cal, err = calendar.LoadZone(zone)
+	w.must(err)
+	w.collector = analytics.NewCollector(w.table, analytics.CollectorOptions{})
+	w.x = New(w.table, Options{})
+	return w
+}
+
+func (w *shop) now() time.Time          { return time.UnixMilli(w.millis.Load()).UTC() }
+func (w *shop) advance(d time.Duration) { w.millis.Add(d.Milliseconds()) }
+
+func (w *shop) must(err error) {
+	if err != nil {
+		w.Helper()
+		w.Fatal(err)
+	}
+}
+
+// ingest stores hits, all of which must be accepted, and folds them.
+func (w *shop) ingest(hits ...analytics.Hit) {
+	w.Helper()
+	for len(hits) > 0 {
+		n := min(len(hits), 1000)
+		outcomes, err := w.collector.Ingest(w.ctx, w.site.SiteID, hits[:n])
+		w.must(err)
+		for i, o := range outcomes {
+			if o.Status != analytics.Stored {
+				w.Fatalf("hit %+v: %+v", hits[i], o)
+			}
+		}
+		hits = hits[n:]
+	}
+	w.must(w.worker.Drain(w.ctx))
+}
+
+func (w *shop) rollUp() {
+	w.Helper()
+	_, err := analytics.RollUp(w.ctx, w.table, w.site.SiteID, w.now())
+	w.must(err)
+	w.must(w.worker.Drain(w.ctx))
+}
+
+func (w *shop) between(from, to string) Range { return Range{w.site.SiteID, from, to} }
+
+func utc(text string) time.Time {
+	at, err := time.Parse("2006-01-02T15:04", text)
+	if err != nil {
+		panic(err)
+	}
+	return at
+}
+
+// traffic makes hits of a few visitors between two times. Some come back, some leave at once, some keep sessions of
+// their own, some are known; values are hostile here and there.
+func traffic(random *rand.Rand, from, to time.Time, n int) []analytics.Hit {
+	hits := make([]analytics.Hit, 0, n)
+	visitors := max(3, n/8)
+	for len(hits) < n {
+		visitor := random.IntN(visitors)
+		at := from.Add(time.Duration(random.Int64N(int64(to.Sub(from)))))
+		for range 1 + random.IntN(6) {
+			if !at.Before(to) || len(hits) == n {
+				break
+			}
+			hits = append(hits, hit(random, visitor, at))
+			at = at.Add(time.Duration(random.IntN(40*60_000)) * time.Millisecond)
+		}
+	}
+	return hits
+}
+
+func hit(random *rand.Rand, visitor int, at time.Time) analytics.Hit {
+	pick := func(of ...string) string { return of[random.IntN(len(of))] }
+	h := analytics.Hit{
+		At: at, Imported: true, Address: fmt.Sprintf("10.0.0.%d", visitor), UserAgent: "test",
+		Path:    pick("/", "/a", "/b", "/blog/1", "/blog/2", "/blog/x/y", "/=cmd|' /C calc'!A0", "/\\|pipe", "/ü"),
+		Country: []string{"", "DE", "FR", "US"}[visitor%4], Browser: []string{"Firefox", "Chrome"}[visitor%2],
+	}
+	if random.IntN(2) == 0 {
+		h.URL = pick("https://example.com", "https://www.shop.example") + h.Path
+	}
+	if random.IntN(3) == 0 {
+		h.Referrer = pick("https://www.google.com/", "https://news.ycombinator.com/item?id=1")
+	}
+	if random.IntN(6) == 0 {
+		h.Name, h.Revenue = pick("signup", "order"), pick("", "1.25", "-3", "0.10")
+	}
+	if random.IntN(8) == 0 {
+		h.Name, h.Revenue = analytics.EngagementEvent, ""
+		h.EngagedMS, h.Scroll = random.Int64N(90_000), random.IntN(101)
+	}
+	if random.IntN(4) == 0 {
+		h.Properties = map[string]string{"plan": pick("free", "pro", "a:is:b|c"), "od:is:d": "x"}
+	}
+	if visitor%3 == 0 {
+		h.UserID = fmt.Sprintf("user-%d", visitor)
+	}
+	if visitor%7 == 0 {
+		h.SessionID = pick("s1", "s2")
+	}
+	return h
+}

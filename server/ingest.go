@@ -17,6 +17,8 @@ const (
 	maxEvents     = 1000
 	maxEventBytes = 64 << 10
 	maxBatchBytes = 4 << 20
+
+	ingestFor = 30 * time.Second // how long events may take to be stored
 )
 
 // Event is one page view or custom event as a client sends it.
@@ -103,6 +105,9 @@ func (s *Server) ingest(ctx context.Context, site string, from *Sender, events [
 	if err := s.withinRates(site, from.address, len(events)); err != nil {
 		return nil, err
 	}
+	// A page that goes away sends its last events and closes the connection: they count all the same.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), ingestFor)
+	defer cancel()
 	answer := new(outcomes)
 	agent := s.agents.Parse(from.UserAgent)
 	if agent.Bot {

@@ -97,7 +97,7 @@
     const url = address()
     if (!again && path(url) == path(page)) return
     report()
-    const referrer = page || again ? undefined : document.referrer
+    const referrer = page ? undefined : document.referrer
     page = url
     engaged = depth = told = 0
     attention()

@@ -1,0 +1,116 @@
+// One visitor's way through the pages of tracker_browser_test.go. The test counts what arrives.
+//   node tracker.mjs PAGES
+import { withBrowser } from './chromium.mjs'
+
+const pages = process.argv[2]
+
+// read waits until the page was in front for a moment, so that leaving it has something to tell.
+const read = page => page.evaluate(() => new Promise(resolve => setTimeout(resolve, 150)))
+
+const steps = {
+  // Pages that are loaded one after the other, clicks that lead away, and the end.
+  async walk(page) {
+    await page.goto(pages.replace('127.0.0.1', 'localhost') + '/elsewhere') // another host
+    await page.click('#back')
+    await page.waitForURL(/utm_source/)
+    await read(page)
+    await page.evaluate(() => scrollTo(0, document.documentElement.scrollHeight))
+    await read(page)
+    await page.click('#about')
+    await page.waitForURL('**/about')
+    await read(page)
+    await page.click('#file')
+    await page.click('#away')
+    await page.waitForURL('**/elsewhere*')
+  },
+  // An application that changes its address by itself.
+  async application(page) {
+    await page.goto(pages + '/app')
+    await read(page)
+    await page.click('#push')
+    await read(page)
+    await page.click('#same')
+    await page.click('#deep')
+    await read(page)
+    await page.goBack()
+    await read(page)
+    await page.goto('about:blank')
+  },
+  async hashes(page) {
+    await page.goto(pages + '/hash#/start')
+    await page.click('#next')
+    await page.waitForURL(/#.next/)
+    await page.goto('about:blank')
+  },
+  // Calls before the script is there, properties, revenue, a user.
+  async calls(page) {
+    await page.goto(pages + '/calls')
+    await page.waitForFunction(() => window.onefold.v)
+    await page.evaluate(() => {
+      onefold('identify', 'user-7')
+      onefold('purchase', { props: { plan: 'pro' }, revenue: 12.5 })
+    })
+    await page.goto('about:blank')
+  },
+  async missing(page) {
+    await page.goto(pages + '/missing')
+    await page.goto('about:blank')
+  },
+  // A server that stores an event and fails to say so: the same event comes again, and counts once.
+  async lossy(page) {
+    const answers = []
+    page.on('response', r => r.url().endsWith('/lossy/event') && answers.push(r.status()))
+    const seen = async (...want) => {
+      const deadline = Date.now() + 20_000
+      while (answers.join() != want.join()) {
+        if (Date.now() > deadline) throw new Error(`answers ${answers}, want ${want}`)
+        await page.evaluate(() => new Promise(resolve => setTimeout(resolve, 50)))
+      }
+    }
+    await page.goto(pages + '/lossy')
+    await seen(503, 202)
+    await page.evaluate(() => onefold('once'))
+    await seen(503, 202, 503)
+    await page.goto('about:blank') // before it is tried again: the page that goes takes it along
+  },
+  async twice(page) {
+    await page.goto(pages + '/twice')
+    await page.goto('about:blank')
+  },
+  async vitals(page) {
+    const loaded = page.waitForEvent('requestfinished', r => r.url().endsWith('.vitals.js'))
+    await page.goto(pages + '/vitals')
+    await loaded
+    await read(page)
+    await page.click('#button')
+    await read(page)
+    await page.goto('about:blank')
+  },
+  // Nobody who does not want to be counted is.
+  async own(page) {
+    await page.goto(pages + '/own?onefold=ignore')
+    await page.goto(pages + '/own')
+    await page.goto(pages + '/own?onefold=count')
+    await page.evaluate(() => { if (localStorage.length) throw new Error('something is kept in the browser') })
+    await page.goto('about:blank')
+  },
+  async asked(page) {
+    await page.addInitScript(() => Object.defineProperty(navigator, 'globalPrivacyControl', { value: true }))
+    await page.goto(pages + '/respect')
+    await page.goto('about:blank')
+  },
+}
+
+await withBrowser({}, async context => {
+  const page = await context.newPage()
+  for (const [name, step] of Object.entries(steps)) {
+    try {
+      await step(page)
+    } catch (e) {
+      throw new Error(name + ': ' + e.message)
+    }
+  }
+  await page.goto(pages + '/settled') // answers when everything has arrived
+  const kept = await context.cookies()
+  if (kept.length) throw new Error('cookies were set: ' + JSON.stringify(kept))
+})

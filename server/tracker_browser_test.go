@@ -1,0 +1,257 @@
+package server_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/onefold/onefold/analytics"
+)
+
+// browserScript prepares a script of e2e for Chromium, or skips the test saying what is missing.
+func browserScript(t *testing.T, script string, arguments ...string) *exec.Cmd {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("browser tests are left out by -short")
+	}
+	browser := ""
+	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
+		if found, err := exec.LookPath(name); err == nil {
+			browser = found
+			break
+		}
+	}
+	if browser == "" {
+		t.Skip("Chromium is missing: `make browser` installs it where it may, else use your package manager")
+	}
+	if _, err := os.Stat(filepath.Join("e2e", "node_modules", "playwright-core")); err != nil {
+		t.Skip("playwright-core is missing: run `make browser`, which needs Node.js 20 or newer")
+	}
+	node, err := exec.LookPath("node")
+	if err != nil {
+		t.Skip("Node.js is missing: install version 20 or newer")
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	t.Cleanup(cancel)
+	cmd := exec.CommandContext(ctx, node, append([]string{filepath.Join("e2e", script)}, arguments...)...)
+	cmd.Env = append(os.Environ(), "CHROMIUM="+browser)
+	return cmd
+}
+
+// visited is a web site that has the tracker, on another origin than the server that counts.
+type visited struct {
+	*house
+	front   *httptest.Server // the server that counts, seen from the pages
+	pages   *httptest.Server
+	arrived chan struct{} // gets a value after every event that was answered, as long as it has room
+	want    int           // how many events there will be
+
+	mu   sync.Mutex
+	lost map[string]bool // ids whose first answer was lost
+}
+
+func newVisited(t *testing.T, want int) *visited {
+	t.Helper()
+	v := &visited{house: newHouse(t, nil), arrived: make(chan struct{}, 1), lost: map[string]bool{}, want: want}
+	target, err := url.Parse(v.url)
+	must(t, err)
+	proxy := httputil.NewSingleHostReverseProxy(target)
+	v.front = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		proxy.ServeHTTP(w, r)
+		v.tell()
+	}))
+	t.Cleanup(v.front.Close)
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /", v.page)
+	mux.HandleFunc("GET /files/report.pdf", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) })
+	mux.HandleFunc("GET /elsewhere", func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprintf(w, `<a id="back" href="%s/?utm_source=letter&utm_medium=email">Read on</a>`, v.pages.URL)
+	})
+	mux.HandleFunc("POST /lossy/event", v.lossy)
+	mux.HandleFunc("GET /settled", v.settled)
+	v.pages = httptest.NewServer(mux)
+	t.Cleanup(v.pages.Close)
+	return v
+}
+
+func (v *visited) tell() {
+	select {
+	case v.arrived <- struct{}{}:
+	default:
+	}
+}
+
+// tags are the tracker's script tags, by page; others have the plain one.
+var tags = map[string]string{
+	"/hash":    `data-hash`,
+	"/missing": `data-404`,
+	"/lossy":   `data-api="/lossy/event"`,
+	"/vitals":  `data-vitals`,
+	"/respect": `data-respect="dnt gpc"`,
+}
+
+// bodies are what else is in a page.
+var bodies = map[string]string{
+	"/": `<div style="height: 3000px"></div><a id="about" href="/about">About</a>`,
+	"/about": `<a id="file" href="/files/report.pdf?token=1">Report</a>
+		<a id="away" href="{{elsewhere}}/elsewhere?token=1"><b>Away</b></a>`,
+	"/app": `<button id="push" onclick="history.pushState(null, '', '/app/list')">List</button>
+		<button id="same" onclick="history.replaceState(null, '', '?sort=name')">Sort</button>
+		<button id="deep" onclick="history.pushState(null, '', '/app/list/7')">Open</button>`,
+	"/hash": `<a id="next" href="#/next?tab=2">Next</a>`,
+	"/calls": `<script>window.onefold=window.onefold||function(){(onefold.q=onefold.q||[]).push(arguments)}
+		onefold('early', {props: {a: '1'}})</script>`,
+	"/vitals": `<h1>A heading that is painted</h1><button id="button">Press</button>`,
+}
+
+func (v *visited) page(w http.ResponseWriter, r *http.Request) {
+	tag := fmt.Sprintf(`<script defer src="%s/js/onefold.js" data-site="blog" %s></script>`, v.front.URL, tags[r.URL.Path])
+	if r.URL.Path == "/twice" {
+		tag += tag
+	}
+	elsewhere := strings.Replace(v.pages.URL, "127.0.0.1", "localhost", 1)
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	fmt.Fprintf(w, `<!doctype html><html lang="en"><title>%s</title><link rel="icon" href="data:,">%s<body>%s`,
+		r.URL.Path, tag, strings.ReplaceAll(bodies[r.URL.Path], "{{elsewhere}}", elsewhere))
+}
+
+// lossy passes every event on, and fails to say so the first time.
+func (v *visited) lossy(w http.ResponseWriter, r *http.Request) {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	var event struct{ ID string }
+	if err := json.Unmarshal(body, &event); err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	onward, err := http.NewRequestWithContext(context.WithoutCancel(r.Context()), http.MethodPost, v.url+"/api/event", bytes.NewReader(body))
+	if err == nil {
+		onward.Header = r.Header.Clone()
+		var answer *http.Response
+		if answer, err = http.DefaultClient.Do(onward); err == nil {
+			err = answer.Body.Close()
+		}
+	}
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadGateway)
+		return
+	}
+	v.mu.Lock()
+	first := !v.lost[event.ID]
+	v.lost[event.ID] = true
+	v.mu.Unlock()
+	if first {
+		w.WriteHeader(http.StatusServiceUnavailable)
+	} else {
+		w.WriteHeader(http.StatusAccepted)
+	}
+	v.tell()
+}
+
+// settled answers when all events are there, or when it does not look as if they came.
+func (v *visited) settled(w http.ResponseWriter, r *http.Request) {
+	deadline := time.After(10 * time.Second)
+	for len(v.stored()) < v.want {
+		select {
+		case <-v.arrived:
+		case <-deadline:
+			fmt.Fprint(w, "something is missing")
+			return
+		case <-r.Context().Done():
+			return
+		}
+	}
+	fmt.Fprint(w, "settled")
+}
+
+// wantEvents are the events of e2e/tracker.mjs, as line gives them.
+var wantEvents = []string{
+	"view /", "engagement /", "view /about", "download /about url=PAGES/files/report.pdf", "outbound /about url=ELSEWHERE/elsewhere", "engagement /about",
+	"view /app", "engagement /app", "view /app/list", "engagement /app/list", "view /app/list/7", "engagement /app/list/7", "view /app/list", "engagement /app/list",
+	"view /hash/start", "engagement /hash/start", "view /hash/next", "engagement /hash/next",
+	"view /calls", "early /calls a=1", "purchase /calls by user-7 for 12.5 plan=pro", "engagement /calls by user-7",
+	"view /missing", "404 /missing path=/missing", "engagement /missing",
+	"view /lossy", "once /lossy", "engagement /lossy",
+	"view /twice", "engagement /twice",
+	"view /vitals", "vitals /vitals", "engagement /vitals",
+	"view /own", "engagement /own",
+}
+
+// line is an event in one line.
+func (v *visited) line(e *analytics.Event) string {
+	name := e.Name
+	if name == "" {
+		name = "view"
+	}
+	line := name + " " + e.Path
+	if e.UserID != "" {
+		line += " by " + e.UserID
+	}
+	if e.Revenue != "" {
+		line += " for " + e.Revenue
+	}
+	for _, property := range slices.Sorted(maps.Keys(e.Properties)) {
+		line += " " + property + "=" + e.Properties[property]
+	}
+	line = strings.ReplaceAll(line, v.pages.URL, "PAGES")
+	return strings.ReplaceAll(line, strings.Replace(v.pages.URL, "127.0.0.1", "localhost", 1), "ELSEWHERE")
+}
+
+// TestTheTrackerInABrowser walks through real pages in Chromium: every event arrives, once, and no other.
+func TestTheTrackerInABrowser(t *testing.T) {
+	v := newVisited(t, len(wantEvents))
+	cmd := browserScript(t, "tracker.mjs", v.pages.URL)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("%v: %s", err, out)
+	}
+	var got []string
+	events := v.stored()
+	for i := range events {
+		got = append(got, v.line(&events[i]))
+	}
+	want := slices.Sorted(slices.Values(wantEvents))
+	slices.Sort(got)
+	if !slices.Equal(got, want) {
+		t.Errorf("events\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+	for i := range events {
+		v.checkDetails(&events[i])
+	}
+}
+
+// checkDetails looks at what differs from run to run.
+func (v *visited) checkDetails(e *analytics.Event) {
+	v.Helper()
+	switch e.Name + e.Path {
+	case "/":
+		if e.UTM.Source != "letter" || e.Referrer != "localhost" || e.Screen == "" || e.Language == "" || e.Browser != "Chrome" {
+			v.Errorf("the first page view: %+v", e)
+		}
+	case "engagement/":
+		if e.EngagedMS < 250 || e.EngagedMS > 30_000 || e.Scroll < 95 {
+			v.Errorf("two short looks down to the end: %+v", e.Engagement)
+		}
+	case "vitals/vitals":
+		if e.LCP <= 0 || e.LCP > 30_000 || e.CLS < 0 {
+			v.Errorf("vitals: %+v", e.Vitals)
+		}
+	}
+}

@@ -6,7 +6,7 @@ SEEDS    ?= 10000
 FUZZTIME ?= 30s
 
 .DEFAULT_GOAL := build
-.PHONY: build web test dynalite check race fuzz simulate bench demo clean
+.PHONY: build web test browser dynalite check race fuzz simulate bench demo clean
 
 build: web ## build bin/onefold, static
 	CGO_ENABLED=0 $(GO) build -trimpath -o bin/onefold ./cmd/onefold
@@ -29,8 +29,18 @@ server/dashboard/node_modules/.package-lock.json: server/dashboard/package-lock.
 server/dashboard/dist/web/index.html: server/dashboard/node_modules/.package-lock.json server/dashboard/index.html server/dashboard/vite.config.ts $(wildcard server/dashboard/src/* server/dashboard/src/*/*)
 	npm run --prefix server/dashboard build
 
-test: web check dynalite ## everything that CI runs: lint, then every test
+test: web check dynalite browser ## everything that CI runs: lint, then every test
 	ONEFOLD_TEST_DYNALITE=1 $(GO) test -timeout 20m $(PACKAGES)
+
+browser: server/e2e/node_modules/.package-lock.json ## install what drives a browser through the pages, and a browser where that is allowed
+	@command -v chromium chromium-browser google-chrome >/dev/null || \
+	  if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then apt-get update -q && apt-get install -qy --no-install-recommends chromium; \
+	  else echo "chromium is missing: install it to run the tests in a browser, which are skipped" >&2; fi
+
+server/e2e/node_modules/.package-lock.json: server/e2e/package-lock.json
+	@command -v npm >/dev/null || { echo "npm is missing: install Node.js 20 or newer, with npm; it drives the browser" >&2; exit 1; }
+	npm ci --prefix server/e2e --no-audit --no-fund
+	@touch $@
 
 dynalite: dynamo/dynamotest/dynalite/node_modules/.package-lock.json ## install the other implementation that the suite is run against
 

@@ -72,7 +72,7 @@ type RealtimeKey struct {
 	Minute string `dynamodbav:"minute"`
 }
 
-// Realtime counts what happened in one minute, of events that came at once. It lives for ten minutes.
+// Realtime counts what happened in one minute, of events that came at once. It lives for RealtimeWindow.
 type Realtime struct {
 	RealtimeKey
 	PageViews int64        `dynamodbav:"views,omitempty"`

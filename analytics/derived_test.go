@@ -20,7 +20,7 @@ func TestRealtime(t *testing.T) {
 	w.ingest("site",
 		hit(noon, "1", "/a", ""), hit(noon, "1", "/a", ""), hit(noon, "2", "/b", ""), hit(noon, "2", "", "click"),
 		hit(noon.Add(-9*time.Minute), "3", "/a", ""),
-		hit(noon.Add(-11*time.Minute), "4", "/late", ""), // too late for realtime
+		hit(noon.Add(-RealtimeWindow-time.Minute), "4", "/late", ""), // too late for realtime
 	)
 	w.drain()
 	minutes := map[string]Realtime{}
@@ -35,11 +35,11 @@ func TestRealtime(t *testing.T) {
 	now := m.Visitors
 	now.Merge(minutes["2026-05-12T11:51"].Visitors)
 	if now.Count() != 3 {
-		t.Errorf("%d visitors in ten minutes", now.Count())
+		t.Errorf("%d visitors in the last minutes", now.Count())
 	}
 	w.clock.Set(noon.Add(RealtimeWindow + time.Minute))
 	if _, err := Realtimes.Get(w.ctx, w.table, RealtimeKey{"site", "2026-05-12T12:00"}); !errors.Is(err, table.ErrNotFound) {
-		t.Errorf("after eleven minutes: %v", err)
+		t.Errorf("after the window: %v", err)
 	}
 }
 

@@ -164,7 +164,7 @@ type MinutesIn struct {
 	To     string `dynamodbav:"to"`
 }
 
-// Minutes are what happened in the last minutes of a site. A minute is known for ten.
+// Minutes are what happened in the last minutes of a site. A minute is known for RealtimeWindow.
 var Minutes = table.NewQuery(Realtimes, table.QueryDef[MinutesIn]{
 	ID: "W9", Question: "realtime: the last minutes of a site",
 	From: "REALTIME#{from}", To: "REALTIME#{to}",

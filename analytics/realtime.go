@@ -12,7 +12,7 @@ const (
 
 	// RealtimeWindow is how far realtime reaches back: minutes are kept so long, and an event that comes later is not
 	// counted in them.
-	RealtimeWindow = 10 * time.Minute
+	RealtimeWindow = 30 * time.Minute
 )
 
 func foldRealtime() *fold.Fold {

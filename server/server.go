@@ -96,6 +96,7 @@ type Server struct {
 	refusals   *refusals.Counter
 
 	verifications verifications
+	realtimes     realtimes
 	background    *background
 }
 

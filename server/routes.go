@@ -28,6 +28,12 @@ func (s *Server) routes() (http.Handler, error) {
 	if err := checkGuards(api); err != nil {
 		return nil, err
 	}
+	docs, err := docsHandler(api)
+	if err != nil {
+		return nil, err
+	}
+	mux.Handle("GET /docs", docs)
+	mux.HandleFunc("GET /badge/{file}", s.badge)
 	mux.Handle("GET /metrics", s.metricsHandler())
 	if err := s.trackerRoutes(mux); err != nil {
 		return nil, err

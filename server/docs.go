@@ -1,0 +1,186 @@
+package server
+
+import (
+	"bytes"
+	"cmp"
+	"crypto/sha256"
+	"encoding/base64"
+	"fmt"
+	"html/template"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+)
+
+// docsStyle is the page's style sheet. Its hash is in the page's policy, so that no other can be put in.
+const docsStyle = `
+:root { color-scheme: light dark; --line: color-mix(in srgb, currentColor 18%, transparent); }
+body { font: 16px/1.55 system-ui, sans-serif; max-width: 52rem; margin: 0 auto; padding: 2rem 1rem 6rem; }
+h1 { font-size: 1.6rem; } h2 { margin: 3rem 0 0; font-size: 1.2rem; text-transform: capitalize; }
+section { border-top: 1px solid var(--line); padding: 1rem 0; }
+h3 { font-size: 1rem; margin: 0; } p { margin: .4rem 0; }
+code { font: .875rem/1.5 ui-monospace, monospace; overflow-wrap: anywhere; }
+.method { display: inline-block; min-width: 4.2rem; font-weight: 600; }
+table { border-collapse: collapse; width: 100%; margin: .6rem 0; font-size: .875rem; }
+th, td { text-align: left; vertical-align: top; padding: .25rem .75rem .25rem 0; border-bottom: 1px solid var(--line); }
+th { font-weight: 500; } td:first-child { width: 14rem; }
+.needs { opacity: .75; font-size: .875rem; }
+`
+
+var docsPage = template.Must(template.New("docs").Parse(`<!doctype html>
+<html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1"><title>onefold API</title><style>{{.Style}}</style>
+<h1>onefold API</h1>
+<p>JSON over HTTP. The same as a machine reads it: <a href="/openapi.json">/openapi.json</a>. Errors are
+<code>application/problem+json</code> with a stable code at the end of <code>type</code>.</p>
+{{range .Groups}}<h2 id="{{.Name}}">{{.Name}}</h2>
+{{range .Operations}}<section id="{{.ID}}"><h3><code><span class="method">{{.Method}}</span> {{.Path}}</code></h3>
+<p>{{.Summary}}.{{with .Description}} {{.}}{{end}}</p><p class="needs">{{.Needs}}</p>
+{{range .Tables}}<table><thead><tr><th>{{.Title}}<th></thead>{{range .Rows}}<tr><td><code>{{.Name}}</code>{{with .Kind}} <small>{{.}}</small>{{end}}<td>{{.Doc}}{{end}}</table>
+{{end}}</section>{{end}}{{end}}</html>
+`))
+
+type docsGroup struct {
+	Name       string
+	Operations []docsOperation
+}
+
+type docsOperation struct {
+	ID, Method, Path, Summary, Description, Needs string
+	Tables                                        []docsTable
+}
+
+type docsTable struct {
+	Title string
+	Rows  []docsRow
+}
+
+type docsRow struct{ Name, Kind, Doc string }
+
+// needs says for people what an operation asks of its caller.
+var needs = map[permission]string{
+	forAnyone: "For anyone.", forSomebody: "For people and keys.", forPerson: "For people who logged in.",
+	forStatistics: "For whoever may see the site's statistics, shared and public views too.",
+	forRead:       "For viewers of the site, and keys that read.", forWrite: "For admins of the site, and keys that write.",
+	forOwner: "For owners of the site.", forNewSites: "For admins of all sites, and keys that write to all.", forAccounts: "For owners of all sites.",
+}
+
+// docsHandler renders the API's document once. The page has no script and loads nothing.
+func docsHandler(api huma.API) (http.Handler, error) {
+	var page bytes.Buffer
+	err := docsPage.Execute(&page, map[string]any{"Style": template.CSS(docsStyle), "Groups": docsGroups(api)})
+	if err != nil {
+		return nil, fmt.Errorf("server: render /docs: %w", err)
+	}
+	sum := sha256.Sum256([]byte(docsStyle))
+	policy := "default-src 'none'; style-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Security-Policy", policy)
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		w.Write(page.Bytes()) // a reader who is gone does not mind
+	}), nil
+}
+
+func docsGroups(api huma.API) []docsGroup {
+	byTag := map[string][]docsOperation{}
+	for path, item := range api.OpenAPI().Paths {
+		for _, op := range []*huma.Operation{item.Get, item.Put, item.Post, item.Patch, item.Delete} {
+			if op == nil || op.Hidden || len(op.Tags) == 0 {
+				continue
+			}
+			byTag[op.Tags[0]] = append(byTag[op.Tags[0]], describeOperation(api, path, op))
+		}
+	}
+	var groups []docsGroup
+	for name, operations := range byTag {
+		slices.SortFunc(operations, func(a, b docsOperation) int {
+			return cmp.Or(cmp.Compare(a.Path, b.Path), cmp.Compare(a.Method, b.Method))
+		})
+		groups = append(groups, docsGroup{name, operations})
+	}
+	slices.SortFunc(groups, func(a, b docsGroup) int { return cmp.Compare(a.Name, b.Name) })
+	return groups
+}
+
+func describeOperation(api huma.API, path string, op *huma.Operation) docsOperation {
+	need, _ := op.Metadata[permissionKey].(permission)
+	described := docsOperation{ID: op.OperationID, Method: op.Method, Path: path, Summary: op.Summary, Description: op.Description, Needs: needs[need]}
+	var query []docsRow
+	for _, p := range op.Parameters {
+		if p.In == "query" {
+			query = append(query, docsRow{p.Name, kindOf(p.Schema), cmp.Or(p.Description, p.Schema.Description)})
+		}
+	}
+	described.add("Query", query)
+	if op.RequestBody != nil {
+		described.add("Body", fields(api, op.RequestBody.Content))
+	}
+	for status, answer := range op.Responses {
+		if strings.HasPrefix(status, "2") {
+			described.add("Answer, "+status, fields(api, answer.Content))
+		}
+	}
+	return described
+}
+
+func (o *docsOperation) add(title string, rows []docsRow) {
+	if len(rows) > 0 {
+		o.Tables = append(o.Tables, docsTable{title, rows})
+	}
+}
+
+// fields are those of a JSON object, and of what is in it one level down.
+func fields(api huma.API, content map[string]*huma.MediaType) []docsRow {
+	media := content["application/json"]
+	if media == nil || media.Schema == nil {
+		return nil
+	}
+	return fieldsOf(api, "", media.Schema, 2)
+}
+
+func fieldsOf(api huma.API, prefix string, schema *huma.Schema, levels int) []docsRow {
+	schema = resolve(api, schema)
+	var rows []docsRow
+	for _, name := range sortedNames(schema.Properties) {
+		field := schema.Properties[name]
+		rows = append(rows, docsRow{prefix + name, kindOf(resolve(api, field)), field.Description})
+		inner, within := resolve(api, field), prefix+name+"."
+		if inner.Items != nil {
+			inner, within = resolve(api, inner.Items), prefix+name+"[]."
+		}
+		if levels > 1 {
+			rows = append(rows, fieldsOf(api, within, inner, levels-1)...)
+		}
+	}
+	return rows
+}
+
+func resolve(api huma.API, schema *huma.Schema) *huma.Schema {
+	if schema.Ref != "" {
+		if found := api.OpenAPI().Components.Schemas.SchemaFromRef(schema.Ref); found != nil {
+			return found
+		}
+	}
+	return schema
+}
+
+func sortedNames(properties map[string]*huma.Schema) []string {
+	names := make([]string, 0, len(properties))
+	for name := range properties {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+func kindOf(schema *huma.Schema) string {
+	if len(schema.Enum) > 0 {
+		var values []string
+		for _, v := range schema.Enum {
+			values = append(values, fmt.Sprint(v))
+		}
+		return strings.Join(values, " | ")
+	}
+	return cmp.Or(schema.Format, schema.Type)
+}

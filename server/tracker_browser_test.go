@@ -53,8 +53,8 @@ func browserScript(t *testing.T, script string, arguments ...string) *exec.Cmd {
 	return cmd
 }
 
-// visited is a web site that has the tracker, on another origin than the server that counts.
-type visited struct {
+// measuredSite is a web site that has the tracker, on another origin than the server that counts.
+type measuredSite struct {
 	*house
 	front   *httptest.Server // the server that counts, seen from the pages
 	pages   *httptest.Server
@@ -65,9 +65,9 @@ type visited struct {
 	lost map[string]bool // ids whose first answer was lost
 }
 
-func newVisited(t *testing.T, want int) *visited {
+func newMeasuredSite(t *testing.T, want int) *measuredSite {
 	t.Helper()
-	v := &visited{house: newHouse(t, nil), arrived: make(chan struct{}, 1), lost: map[string]bool{}, want: want}
+	v := &measuredSite{house: newHouse(t, nil), arrived: make(chan struct{}, 1), lost: map[string]bool{}, want: want}
 	target, err := url.Parse(v.url)
 	must(t, err)
 	proxy := httputil.NewSingleHostReverseProxy(target)
@@ -89,7 +89,7 @@ func newVisited(t *testing.T, want int) *visited {
 	return v
 }
 
-func (v *visited) tell() {
+func (v *measuredSite) tell() {
 	select {
 	case v.arrived <- struct{}{}:
 	default:
@@ -115,11 +115,11 @@ var bodies = map[string]string{
 		<button id="deep" onclick="history.pushState(null, '', '/app/list/7')">Open</button>`,
 	"/hash": `<a id="next" href="#/next?tab=2">Next</a>`,
 	"/calls": `<script>window.onefold=window.onefold||function(){(onefold.q=onefold.q||[]).push(arguments)}
-		onefold('early', {props: {a: '1'}})</script>`,
+		onefold('early', {props: {a: '1'}}); onefold('identify', 'user-7')</script>`,
 	"/vitals": `<h1>A heading that is painted</h1><button id="button">Press</button>`,
 }
 
-func (v *visited) page(w http.ResponseWriter, r *http.Request) {
+func (v *measuredSite) page(w http.ResponseWriter, r *http.Request) {
 	tag := fmt.Sprintf(`<script defer src="%s/js/onefold.js" data-site="blog" %s></script>`, v.front.URL, tags[r.URL.Path])
 	if r.URL.Path == "/twice" {
 		tag += tag
@@ -131,7 +131,7 @@ func (v *visited) page(w http.ResponseWriter, r *http.Request) {
 }
 
 // lossy passes every event on, and fails to say so the first time.
-func (v *visited) lossy(w http.ResponseWriter, r *http.Request) {
+func (v *measuredSite) lossy(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
@@ -167,7 +167,7 @@ func (v *visited) lossy(w http.ResponseWriter, r *http.Request) {
 }
 
 // settled answers when all events are there, or when it does not look as if they came.
-func (v *visited) settled(w http.ResponseWriter, r *http.Request) {
+func (v *measuredSite) settled(w http.ResponseWriter, r *http.Request) {
 	deadline := time.After(10 * time.Second)
 	for len(v.stored()) < v.want {
 		select {
@@ -187,7 +187,7 @@ var wantEvents = []string{
 	"view /", "engagement /", "view /about", "download /about url=PAGES/files/report.pdf", "outbound /about url=ELSEWHERE/elsewhere", "engagement /about",
 	"view /app", "engagement /app", "view /app/list", "engagement /app/list", "view /app/list/7", "engagement /app/list/7", "view /app/list", "engagement /app/list",
 	"view /hash/start", "engagement /hash/start", "view /hash/next", "engagement /hash/next",
-	"view /calls", "early /calls a=1", "purchase /calls by user-7 for 12.5 plan=pro", "engagement /calls by user-7",
+	"view /calls by user-7", "early /calls by user-7 a=1", "purchase /calls by user-7 for 12.5 plan=pro", "engagement /calls by user-7",
 	"view /missing", "404 /missing path=/missing", "engagement /missing",
 	"view /lossy", "once /lossy", "engagement /lossy",
 	"view /twice", "engagement /twice",
@@ -196,7 +196,7 @@ var wantEvents = []string{
 }
 
 // line is an event in one line.
-func (v *visited) line(e *analytics.Event) string {
+func (v *measuredSite) line(e *analytics.Event) string {
 	name := e.Name
 	if name == "" {
 		name = "view"
@@ -217,7 +217,7 @@ func (v *visited) line(e *analytics.Event) string {
 
 // TestTheTrackerInABrowser walks through real pages in Chromium: every event arrives, once, and no other.
 func TestTheTrackerInABrowser(t *testing.T) {
-	v := newVisited(t, len(wantEvents))
+	v := newMeasuredSite(t, len(wantEvents))
 	cmd := browserScript(t, "tracker.mjs", v.pages.URL)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Errorf("%v: %s", err, out)
@@ -238,7 +238,7 @@ func TestTheTrackerInABrowser(t *testing.T) {
 }
 
 // checkDetails looks at what differs from run to run.
-func (v *visited) checkDetails(e *analytics.Event) {
+func (v *measuredSite) checkDetails(e *analytics.Event) {
 	v.Helper()
 	switch e.Name + e.Path {
 	case "/":

@@ -47,7 +47,6 @@ const steps = {
     await page.goto(pages + '/calls')
     await page.waitForFunction(() => window.onefold.v)
     await page.evaluate(() => {
-      onefold('identify', 'user-7')
       onefold('purchase', { props: { plan: 'pro' }, revenue: 12.5 })
     })
     await page.goto('about:blank')

@@ -124,6 +124,7 @@
   const on = (target, type, listener) => target.addEventListener(type, listener, true)
   const start = () => {
     if (page || document.hidden) return
+    for (const call of queued) if (call[0] == 'identify') onefold(...call) // who it is, the first page view tells, too
     view(1)
     if (data[404] != null) onefold('404', { props: { path: location.pathname } })
     for (const call of queued) onefold(...call)

@@ -37,7 +37,7 @@ func TestDocsLoadNothing(t *testing.T) {
 }
 
 func TestBadge(t *testing.T) {
-	h := visited(t)
+	h := visitedHouse(t)
 	for path, want := range map[string]int{"/badge/blog.svg": 404, "/badge/blog": 404, "/badge/nothing.svg": 404, "/badge/a%23b.svg": 404} {
 		if status, body := h.get(path); status != want {
 			t.Errorf("%s: %d %s", path, status, body)

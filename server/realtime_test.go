@@ -12,7 +12,7 @@ import (
 )
 
 func TestRealtime(t *testing.T) {
-	h := visited(t)
+	h := visitedHouse(t)
 	viewer := h.newPerson("ann@example.com", accounts.Grants{"blog": accounts.Viewer})
 	check := func(text string) {
 		t.Helper()

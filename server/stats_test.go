@@ -11,8 +11,8 @@ import (
 	"github.com/onefold/onefold/analytics"
 )
 
-// visited is a house whose site has seen three visitors on eight pages today.
-func visited(t *testing.T) *house {
+// visitedHouse is a house whose site has seen three visitors on eight pages today.
+func visitedHouse(t *testing.T) *house {
 	h := newHouse(t, nil)
 	for i, paths := range [][]string{{"/", "/pricing", "/"}, {"/pricing"}, {"/", "/Docs", "/docs/a", "/"}} {
 		for _, path := range paths {
@@ -32,7 +32,7 @@ type figures struct {
 }
 
 func TestStats(t *testing.T) {
-	h := visited(t)
+	h := visitedHouse(t)
 	viewer := h.newPerson("ann@example.com", accounts.Grants{"blog": accounts.Viewer})
 	for _, compare := range []string{"none", "previous", "year"} {
 		for _, period := range []string{"hour", "day", "month"} {
@@ -56,7 +56,7 @@ func TestStats(t *testing.T) {
 }
 
 func TestBreakdown(t *testing.T) {
-	h := visited(t)
+	h := visitedHouse(t)
 	viewer := h.newPerson("ann@example.com", accounts.Grants{"blog": accounts.Viewer})
 	for query, want := range map[string]string{
 		"by=page":                  `[/ 4 0.5] [/pricing 2 0.25] [/Docs 1 0.125] [/docs/a 1 0.125] of 4`,
@@ -91,7 +91,7 @@ func TestBreakdown(t *testing.T) {
 }
 
 func TestSites(t *testing.T) {
-	h := visited(t)
+	h := visitedHouse(t)
 	owner := h.newPerson("owner@example.com", accounts.Grants{accounts.AllSites: accounts.Owner})
 	answer := owner.want(http.StatusCreated, `"id":"shop.example"`, http.MethodPost, "/api/v1/sites", `{"name":"Our shop","domains":["Shop.example"],"timezone":"Europe/Berlin"}`)
 	if !strings.Contains(answer, `"hasEvents":false`) || !strings.Contains(answer, `"name":"Our shop"`) {
@@ -117,7 +117,7 @@ func TestSites(t *testing.T) {
 
 // TestSharedAndPublicViews shows statistics to those who have a link, or to everyone, and nothing else.
 func TestSharedAndPublicViews(t *testing.T) {
-	h := visited(t)
+	h := visitedHouse(t)
 	owner := h.newPerson("owner@example.com", accounts.Grants{accounts.AllSites: accounts.Owner})
 	owner.want(http.StatusCreated, "other", http.MethodPost, "/api/v1/sites", `{"id":"other"}`)
 	var share struct{ ID, Token string }
@@ -159,7 +159,7 @@ func TestSharedAndPublicViews(t *testing.T) {
 }
 
 func TestVerifyRunsInTheBackground(t *testing.T) {
-	h := visited(t)
+	h := visitedHouse(t)
 	owner := h.newPerson("owner@example.com", accounts.Grants{accounts.AllSites: accounts.Owner})
 	owner.want(http.StatusOK, `"never"`, http.MethodGet, "/api/v1/sites/blog/verify", "")
 	owner.want(http.StatusNotFound, "", http.MethodPost, "/api/v1/sites/nothing/verify", `{"from":"2026-01-01","to":"2026-01-02"}`)

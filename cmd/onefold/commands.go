@@ -24,6 +24,8 @@ type commands struct {
 	globals
 
 	Site    siteCommands   `cmd:"" help:"Create and list sites."`
+	User    userCommands   `cmd:"" help:"Make and look after users."`
+	Key     keyCommands    `cmd:"" help:"Make and revoke API keys."`
 	Import  importCommand  `cmd:"" help:"Import access logs (common or combined; plain, gzip, zstd; - is standard input)."`
 	Report  reportCommand  `cmd:"" help:"Print the statistics of a site."`
 	Serve   serveCommand   `cmd:"" help:"Take events over HTTP, keep statistics up to date and answer them."`

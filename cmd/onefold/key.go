@@ -1,0 +1,105 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"text/tabwriter"
+	"time"
+
+	"github.com/onefold/onefold/accounts"
+	"github.com/onefold/onefold/table"
+)
+
+type keyCommands struct {
+	Create keyCreate `cmd:"" help:"Make an API key, and print it: it cannot be shown again."`
+	List   keyList   `cmd:"" help:"List the API keys."`
+	Revoke keyRevoke `cmd:"" help:"Revoke an API key."`
+}
+
+type keyCreate struct {
+	Site  string `required:"" help:"The site that it is for; * is all."`
+	Scope string `help:"What it may do: ${enum}." enum:"ingest,read,write" default:"read"`
+	Name  string `help:"What it is for."`
+}
+
+// keyOutput is a key as scripts see it.
+type keyOutput struct {
+	ID       string         `json:"id"`
+	Name     string         `json:"name"`
+	Site     string         `json:"site"`
+	Scope    accounts.Scope `json:"scope"`
+	Created  time.Time      `json:"created"`
+	LastUsed string         `json:"lastUsed,omitempty"`
+	Token    string         `json:"token,omitempty"`
+}
+
+func describeKey(k *accounts.Key, token string) keyOutput {
+	return keyOutput{k.KeyID, k.Name, k.Site, k.Scope, k.Created, k.LastUsed, token}
+}
+
+// Run makes the key.
+func (c *keyCreate) Run(ctx context.Context, std streams, g *globals) error {
+	return g.withStore(ctx, std.err, tuning{}, func(s *store) error {
+		k, token, err := s.accounts.AddKey(ctx, accounts.NewKey{Name: c.Name, Site: c.Site, Scope: accounts.Scope(c.Scope)})
+		if err == nil {
+			err = s.accounts.Record(ctx, accounts.Entry{Actor: byCommand, Action: "key.create", Subject: k.KeyID})
+		}
+		if err != nil {
+			return err
+		}
+		if g.JSON {
+			return printJSON(std.out, describeKey(&k, token))
+		}
+		_, err = fmt.Fprintln(std.out, token)
+		return err
+	})
+}
+
+type keyList struct{}
+
+// Run lists the keys.
+func (c *keyList) Run(ctx context.Context, std streams, g *globals) error {
+	return g.withStore(ctx, std.err, tuning{existing: true}, func(s *store) error {
+		keys, err := s.accounts.Keys(ctx)
+		if err != nil {
+			return err
+		}
+		out := make([]keyOutput, len(keys))
+		for i := range keys {
+			out[i] = describeKey(&keys[i], "")
+		}
+		if g.JSON {
+			return printJSON(std.out, out)
+		}
+		w := tabwriter.NewWriter(std.out, 0, 8, 2, ' ', 0)
+		fmt.Fprintln(w, "KEY\tSITE\tSCOPE\tNAME\tLAST USED")
+		for _, k := range out {
+			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", k.ID, k.Site, k.Scope, k.Name, cmp.Or(k.LastUsed, "never"))
+		}
+		return w.Flush()
+	})
+}
+
+type keyRevoke struct {
+	ID string `arg:"" help:"The key's id, which is also the part of the key after ofk_."`
+}
+
+// Run revokes the key.
+func (c *keyRevoke) Run(ctx context.Context, std streams, g *globals) error {
+	return g.withStore(ctx, std.err, tuning{existing: true}, func(s *store) error {
+		err := s.accounts.RevokeKey(ctx, c.ID)
+		if errors.Is(err, table.ErrNotFound) {
+			return fmt.Errorf("no_such_key: %s; `onefold key list` shows all", c.ID)
+		}
+		if err == nil {
+			err = s.accounts.Record(ctx, accounts.Entry{Actor: byCommand, Action: "key.revoke", Subject: c.ID})
+		}
+		if err != nil {
+			return err
+		}
+		_, err = fmt.Fprintf(std.out, "Revoked %s.\n", c.ID)
+		return err
+	})
+}

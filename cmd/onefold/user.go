@@ -1,0 +1,189 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/onefold/onefold/accounts"
+	"github.com/onefold/onefold/table"
+)
+
+type userCommands struct {
+	Add     userAdd     `cmd:"" help:"Make a user. The password is read from standard input."`
+	List    userList    `cmd:"" help:"List the users."`
+	Passwd  userPasswd  `cmd:"" help:"Set a user's password, read from standard input, and end the user's sessions."`
+	Disable userDisable `cmd:"" help:"Keep a user from logging in, and end the user's sessions."`
+	Enable  userEnable  `cmd:"" help:"Let a disabled user log in again."`
+}
+
+// byCommand is who the record says changed what a command changes.
+const byCommand = "command"
+
+type userAdd struct {
+	Email string            `arg:"" help:"The user's address."`
+	Name  string            `help:"The user's name."`
+	Owner bool              `help:"An owner of all sites, who looks after accounts."`
+	Role  map[string]string `help:"SITE=viewer, SITE=admin or SITE=owner; * is all sites. May be given again." mapsep:","`
+}
+
+// userOutput is a user as scripts see it.
+type userOutput struct {
+	ID       string          `json:"id"`
+	Email    string          `json:"email"`
+	Name     string          `json:"name"`
+	Disabled bool            `json:"disabled"`
+	Roles    accounts.Grants `json:"roles"`
+	Created  time.Time       `json:"created"`
+}
+
+func describeUser(u *accounts.User) userOutput {
+	return userOutput{u.UserID, u.Email, u.Name, u.Disabled, u.Grants, u.Created}
+}
+
+// Run makes the user.
+func (c *userAdd) Run(ctx context.Context, std streams, g *globals) error {
+	n := accounts.NewUser{Email: c.Email, Name: c.Name, Grants: accounts.Grants{}}
+	for site, role := range c.Role {
+		n.Grants[site] = accounts.Role(role)
+	}
+	if c.Owner {
+		n.Grants[accounts.AllSites] = accounts.Owner
+	}
+	var err error
+	if n.Password, err = readPassword(std); err != nil {
+		return err
+	}
+	return g.withStore(ctx, std.err, tuning{}, func(s *store) error {
+		u, err := s.accounts.AddUser(ctx, n)
+		if err == nil {
+			err = s.accounts.Record(ctx, accounts.Entry{Actor: byCommand, Action: "user.create", Subject: u.UserID})
+		}
+		if err != nil {
+			return err
+		}
+		if g.JSON {
+			return printJSON(std.out, describeUser(&u))
+		}
+		_, err = fmt.Fprintf(std.out, "Added %s (%s).\n", u.Email, roles(u.Grants))
+		return err
+	})
+}
+
+// readPassword reads one line of standard input. A password on the command line would be seen by every user of the machine.
+func readPassword(std streams) (string, error) {
+	fmt.Fprint(std.err, "password: ")
+	line, err := bufio.NewReader(io.LimitReader(std.in, 4096)).ReadString('\n')
+	if err != nil && (!errors.Is(err, io.EOF) || line == "") {
+		return "", fmt.Errorf("no_password: write the password to standard input, on one line (%w)", err)
+	}
+	return strings.TrimRight(line, "\r\n"), nil
+}
+
+func roles(g accounts.Grants) string {
+	if len(g) == 0 {
+		return "no role"
+	}
+	var list []string
+	for _, site := range slices.Sorted(maps.Keys(g)) {
+		list = append(list, fmt.Sprintf("%s of %s", g[site], strings.ReplaceAll(site, accounts.AllSites, "all sites")))
+	}
+	return strings.Join(list, ", ")
+}
+
+type userList struct{}
+
+// Run lists the users.
+func (c *userList) Run(ctx context.Context, std streams, g *globals) error {
+	return g.withStore(ctx, std.err, tuning{existing: true}, func(s *store) error {
+		users, err := s.accounts.Users(ctx)
+		if err != nil {
+			return err
+		}
+		out := make([]userOutput, len(users))
+		for i := range users {
+			out[i] = describeUser(&users[i])
+		}
+		if g.JSON {
+			return printJSON(std.out, out)
+		}
+		w := tabwriter.NewWriter(std.out, 0, 8, 2, ' ', 0)
+		fmt.Fprintln(w, "USER\tNAME\tROLES\tSTATE")
+		for _, u := range out {
+			state := "active"
+			if u.Disabled {
+				state = "disabled"
+			}
+			fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", u.Email, u.Name, roles(u.Roles), state)
+		}
+		return w.Flush()
+	})
+}
+
+type userPasswd struct {
+	Email string `arg:"" help:"The user's address."`
+}
+
+// Run sets the password.
+func (c *userPasswd) Run(ctx context.Context, std streams, g *globals) error {
+	password, err := readPassword(std)
+	if err != nil {
+		return err
+	}
+	return changeUser(ctx, std, g, c.Email, "user.password", func(s *store, u accounts.User) error {
+		return s.accounts.SetPassword(ctx, u.UserID, password)
+	})
+}
+
+type userDisable struct {
+	Email string `arg:"" help:"The user's address."`
+}
+
+// Run disables the user.
+func (c *userDisable) Run(ctx context.Context, std streams, g *globals) error {
+	return setDisabled(ctx, std, g, c.Email, true)
+}
+
+type userEnable struct {
+	Email string `arg:"" help:"The user's address."`
+}
+
+// Run enables the user.
+func (c *userEnable) Run(ctx context.Context, std streams, g *globals) error {
+	return setDisabled(ctx, std, g, c.Email, false)
+}
+
+func setDisabled(ctx context.Context, std streams, g *globals, email string, disabled bool) error {
+	return changeUser(ctx, std, g, email, "user.update", func(s *store, u accounts.User) error {
+		_, err := s.accounts.UpdateUser(ctx, u.UserID, func(u *accounts.User) { u.Disabled = disabled })
+		return err
+	})
+}
+
+// changeUser finds a user by the address, changes the user and records it.
+func changeUser(ctx context.Context, std streams, g *globals, email, action string, change func(*store, accounts.User) error) error {
+	return g.withStore(ctx, std.err, tuning{existing: true}, func(s *store) error {
+		u, err := s.accounts.UserByEmail(ctx, email)
+		if errors.Is(err, table.ErrNotFound) {
+			return fmt.Errorf("no_such_user: nobody has the address %s; `onefold user list` shows all", email)
+		}
+		if err == nil {
+			err = change(s, u)
+		}
+		if err == nil {
+			err = s.accounts.Record(ctx, accounts.Entry{Actor: byCommand, Action: action, Subject: u.UserID})
+		}
+		if err != nil {
+			return err
+		}
+		_, err = fmt.Fprintf(std.out, "Changed %s.\n", u.Email)
+		return err
+	})
+}

@@ -68,6 +68,9 @@ func (s *Server) httpError(ctx context.Context, err error) error {
 	if p := accountsProblem(err); p != nil {
 		return p
 	}
+	if p := exploreProblem(err); p != nil {
+		return p
+	}
 	switch {
 	case errors.Is(err, analytics.ErrUnknownSite):
 		return problem(http.StatusNotFound, "not_found", "There is no such site. Create it with `onefold site create`, or in the dashboard.")

@@ -15,6 +15,7 @@ import (
 
 	"github.com/onefold/onefold/accounts"
 	"github.com/onefold/onefold/analytics"
+	"github.com/onefold/onefold/analytics/explore"
 	"github.com/onefold/onefold/analytics/refusals"
 	"github.com/onefold/onefold/fold"
 	"github.com/onefold/onefold/internal/geo"
@@ -95,6 +96,7 @@ type Server struct {
 	siteLimits *limiter // by site
 	refusals   *refusals.Counter
 
+	raw           *explore.Explorer
 	verifications verifications
 	realtimes     realtimes
 	background    *background
@@ -122,6 +124,7 @@ func New(o Options) (*Server, error) {
 		siteLimits: newLimiter(o.SiteRate, max(int(10*o.SiteRate), maxEvents), o.Clock),
 		refusals:   refusals.NewCounter(o.Table),
 
+		raw:        explore.New(o.Table, explore.Options{}),
 		background: newBackground(),
 	}
 	if s.handler, err = s.routes(); err != nil {

@@ -9,6 +9,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/onefold/onefold/analytics"
+	"github.com/onefold/onefold/analytics/explore"
 )
 
 // DayRange is the days that statistics are asked for.
@@ -20,6 +21,7 @@ type DayRange struct {
 type statsRequest struct {
 	SitePath
 	DayRange
+	FilterParams
 	Period  string `query:"period" enum:"hour,day,month" default:"day"`
 	Compare string `query:"compare" enum:"none,previous,year" default:"none" doc:"With as many days before, or the same days a year ago."`
 }
@@ -70,17 +72,17 @@ func (s *Server) stats(ctx context.Context, in *statsRequest) (*statsAnswer, err
 		return nil, s.httpError(ctx, err)
 	}
 	ask := analytics.ReportIn{Site: in.Site, From: from, To: to, Period: analytics.Period(in.Period)}
-	report, err := analytics.Statistics(ctx, s.o.Table, ask)
+	report, source, err := s.count(ctx, ask, in.Filter)
 	if err != nil {
 		return nil, s.httpError(ctx, err)
 	}
 	answer := &statsAnswer{statsBody{
-		From: from, To: to, Period: in.Period, TimeZone: report.TimeZone, Source: "statistics",
-		Totals: describeFigures(report.Totals.Figures), Buckets: describeBuckets(report.Buckets), Notes: []string{},
+		From: from, To: to, Period: in.Period, TimeZone: report.TimeZone, Source: string(source),
+		Totals: describeFigures(report.Totals.Figures), Buckets: describeBuckets(report.Buckets), Notes: report.Notes,
 	}}
 	if in.Compare != "none" {
 		ask.From, ask.To = comparedDays(from, to, in.Compare)
-		if err := s.compare(ctx, &answer.Body, ask); err != nil {
+		if err := s.compare(ctx, &answer.Body, ask, in.Filter); err != nil {
 			return nil, s.httpError(ctx, err)
 		}
 	}
@@ -88,9 +90,9 @@ func (s *Server) stats(ctx context.Context, in *statsRequest) (*statsAnswer, err
 }
 
 // compare adds the figures of another range. Where these are gone the answer says so, and has none.
-func (s *Server) compare(ctx context.Context, body *statsBody, ask analytics.ReportIn) error {
-	report, err := analytics.Statistics(ctx, s.o.Table, ask)
-	if errors.Is(err, analytics.ErrExpired) {
+func (s *Server) compare(ctx context.Context, body *statsBody, ask analytics.ReportIn, filter []string) error {
+	report, _, err := s.count(ctx, ask, filter)
+	if errors.Is(err, analytics.ErrExpired) || errors.Is(err, explore.ErrGone) {
 		body.Notes = append(body.Notes, "There is nothing to compare with: "+ask.From+" to "+ask.To+" is not kept so fine any more.")
 		return nil
 	}
@@ -99,6 +101,7 @@ func (s *Server) compare(ctx context.Context, body *statsBody, ask analytics.Rep
 	}
 	previous := describeFigures(report.Totals.Figures)
 	body.Previous, body.PreviousBuckets = &previous, describeBuckets(report.Buckets)
+	body.Notes = append(body.Notes, report.Notes...)
 	return nil
 }
 

@@ -12,6 +12,7 @@ import (
 type breakdownRequest struct {
 	SitePath
 	DayRange
+	FilterParams
 	By     string `query:"by" required:"true" maxLength:"80" doc:"A dimension, such as page, source or country."`
 	Search string `query:"search" maxLength:"200" doc:"Only values that contain this text, whatever its case."`
 	Offset int    `query:"offset" minimum:"0" maximum:"100000"`
@@ -31,6 +32,7 @@ type breakdownBody struct {
 	Rows   []rowBody `json:"rows"`
 	Other  *rowBody  `json:"other,omitempty" doc:"Values that found no place in the stored counts, together."`
 	Total  int       `json:"total" doc:"Number of values, with those of other pages."`
+	Notes  []string  `json:"notes" doc:"What a reader has to know of these numbers."`
 }
 
 type breakdownAnswer struct{ Body breakdownBody }
@@ -40,13 +42,13 @@ func (s *Server) breakdown(ctx context.Context, in *breakdownRequest) (*breakdow
 	if err != nil {
 		return nil, s.httpError(ctx, err)
 	}
-	report, err := analytics.Report(ctx, s.o.Table, analytics.ReportIn{
+	report, source, err := s.count(ctx, analytics.ReportIn{
 		Site: in.Site, From: from, To: to, Period: analytics.Month, By: analytics.Dimension(in.By),
-	})
+	}, in.Filter)
 	if err != nil {
 		return nil, s.httpError(ctx, err)
 	}
-	body := breakdownBody{By: in.By, Source: "statistics"}
+	body := breakdownBody{By: in.By, Source: string(source), Notes: report.Notes}
 	body.fill(report.Top, &report.Totals.Figures, in)
 	return &breakdownAnswer{body}, nil
 }

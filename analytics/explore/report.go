@@ -9,6 +9,15 @@ import (
 	"github.com/onefold/onefold/internal/calendar"
 )
 
+// Source says what an answer is made of.
+type Source string
+
+// The sources.
+const (
+	FromStatistics Source = "statistics" // what the folds keep
+	FromRaw        Source = "raw"        // raw events
+)
+
 // Report is a report on the visits that filters select. Buckets of days whose raw events are gone are left out.
 type Report struct {
 	analytics.ReportOut

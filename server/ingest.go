@@ -36,21 +36,7 @@ type Event struct {
 	Revenue    string            `json:"revenue,omitempty" maxLength:"40" example:"12.50" doc:"Decimal."`
 	analytics.Engagement
 	analytics.Vitals
-}
-
-// Sender is who a request comes from. Neither address nor user agent is stored or logged.
-type Sender struct {
-	UserAgent string `header:"User-Agent"`
-	address   string
-	dnt, gpc  bool
-	header    func(name string) string // of the request, for what an edge says of the place
-}
-
-// Resolve takes what huma has no tag for, and what is not worth a line in the API's documents.
-func (s *Sender) Resolve(ctx huma.Context) []error {
-	s.address, s.header = ctx.RemoteAddr(), ctx.Header
-	s.dnt, s.gpc = ctx.Header("DNT") == "1", ctx.Header("Sec-GPC") == "1"
-	return nil
+	Visitor *Visitor `json:"visitor,omitempty" doc:"Whose event it is, told by a server. Needs a key of the site with scope ingest or write."`
 }
 
 type oneEvent struct {
@@ -102,48 +88,71 @@ func (s *Server) ingestRoutes(api huma.API) {
 }
 
 func (s *Server) ingest(ctx context.Context, site string, from *Sender, events []Event) (*outcomes, error) {
-	if err := s.withinRates(site, from.address, len(events)); err != nil {
+	told, err := s.tellsVisitors(ctx, site, from, events)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.withinRates(site, from.address, told, len(events)); err != nil {
 		return nil, err
 	}
 	// A page that goes away sends its last events and closes the connection: they count all the same.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), ingestFor)
 	defer cancel()
 	answer := new(outcomes)
-	agent := s.agents.Parse(from.UserAgent)
-	if agent.Bot {
-		if err := s.countBot(ctx, site, &agent, len(events)); err != nil {
-			return nil, s.httpError(ctx, err)
-		}
-		answer.Body.Outcomes = refusedAsBot(events)
-		s.metrics.count(answer.Body.Outcomes)
-		return answer, nil
-	}
-	place := s.placeOf(ctx, from)
-	hits := make([]analytics.Hit, len(events))
-	for i := range events {
-		h := events[i].hit(from)
-		h.Browser, h.OS, h.Device = agent.Browser, agent.OS, agent.Device
-		h.Country, h.Region, h.City = place.Country, place.Region, place.City
-		hits[i] = h
-	}
-	stored, err := s.o.Collector.Ingest(ctx, site, hits)
+	answer.Body.Outcomes = make([]analytics.Outcome, len(events))
+	hits, of, err := s.people(ctx, site, from, events, answer.Body.Outcomes)
 	if err != nil {
 		return nil, s.httpError(ctx, err)
 	}
-	s.metrics.count(stored)
-	s.countRejected(ctx, site, stored)
-	answer.Body.Outcomes = stored
+	if len(hits) > 0 {
+		stored, err := s.o.Collector.Ingest(ctx, site, hits)
+		if err != nil {
+			return nil, s.httpError(ctx, err)
+		}
+		s.countRejected(ctx, site, stored)
+		for i := range stored {
+			answer.Body.Outcomes[of[i]] = stored[i]
+		}
+	}
+	s.metrics.count(answer.Body.Outcomes)
 	return answer, nil
 }
 
-// withinRates takes n events from the budgets of an address and of a site.
-func (s *Server) withinRates(site, address string, n int) error {
-	wait, ok := s.limits.allow(network(address), n)
-	if !ok {
-		s.metrics.refused.WithLabelValues("rate_limited").Add(float64(n))
-		return rateLimited("this address", wait)
+// people are the hits of events that no program sent, and their numbers among the events. The others are counted, and
+// their outcomes set.
+func (s *Server) people(ctx context.Context, site string, from *Sender, events []Event, rejected []analytics.Outcome) (hits []analytics.Hit, of []int, err error) {
+	hits, of = make([]analytics.Hit, 0, len(events)), make([]int, 0, len(events))
+	for i := range events {
+		e, sender := &events[i], from
+		if e.Visitor != nil {
+			sender = &Sender{UserAgent: e.Visitor.UserAgent, address: e.Visitor.Address}
+		}
+		agent := s.agents.Parse(sender.UserAgent)
+		if agent.Bot {
+			if err := s.countBot(ctx, site, &agent, 1); err != nil {
+				return nil, nil, err
+			}
+			rejected[i] = analytics.Outcome{EventID: e.ID, Status: analytics.Rejected, Reason: reasonBot, Detail: "user agents of programs are not counted"}
+			continue
+		}
+		place := s.placeOf(ctx, sender)
+		h := e.hit(sender)
+		h.Browser, h.OS, h.Device = agent.Browser, agent.OS, agent.Device
+		h.Country, h.Region, h.City = place.Country, place.Region, place.City
+		hits, of = append(hits, h), append(of, i)
 	}
-	if wait, ok = s.siteLimits.allow(site, n); !ok {
+	return hits, of, nil
+}
+
+// withinRates takes n events from the budgets of an address, unless it is that of a server that has a key, and of a site.
+func (s *Server) withinRates(site, address string, keyed bool, n int) error {
+	if !keyed {
+		if wait, ok := s.limits.allow(network(address), n); !ok {
+			s.metrics.refused.WithLabelValues("rate_limited").Add(float64(n))
+			return rateLimited("this address", wait)
+		}
+	}
+	if wait, ok := s.siteLimits.allow(site, n); !ok {
 		s.metrics.refused.WithLabelValues("site_rate_limited").Add(float64(n))
 		return rateLimited("this site", wait)
 	}
@@ -164,12 +173,3 @@ func (e *Event) hit(from *Sender) analytics.Hit {
 
 // reasonBot is why events of programs are rejected.
 const reasonBot analytics.Reason = "bot"
-
-// refusedAsBot says of each event that a program, not a person, sent it.
-func refusedAsBot(events []Event) []analytics.Outcome {
-	refused := make([]analytics.Outcome, len(events))
-	for i := range events {
-		refused[i] = analytics.Outcome{EventID: events[i].ID, Status: analytics.Rejected, Reason: reasonBot, Detail: "user agents of programs are not counted"}
-	}
-	return refused
-}

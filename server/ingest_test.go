@@ -14,6 +14,7 @@ import (
 
 	"github.com/oklog/ulid/v2"
 
+	"github.com/onefold/onefold/accounts"
 	"github.com/onefold/onefold/analytics"
 	"github.com/onefold/onefold/internal/exclude"
 	"github.com/onefold/onefold/internal/geo"
@@ -223,5 +224,41 @@ func TestNothingOfTheSenderIsKept(t *testing.T) {
 		if strings.Contains(all, secret) {
 			t.Errorf("%q is kept: %s", secret, all)
 		}
+	}
+}
+
+// TestServersTellWhoseEventsTheyAre sends events in place of browsers: with a key of the site they are those of the
+// visitors that it names, without one nobody is believed.
+func TestServersTellWhoseEventsTheyAre(t *testing.T) {
+	h := newHouse(t, func(o *server.Options) { o.EventRate, o.EventBurst = 0.001, 1 })
+	key := func(site string, scope accounts.Scope) string {
+		_, token, err := h.accounts.AddKey(t.Context(), accounts.NewKey{Name: "test", Site: site, Scope: scope, Creator: "nobody"})
+		must(t, err)
+		return "Bearer " + token
+	}
+	events := func(addresses ...string) string {
+		var list []string
+		for _, a := range addresses {
+			list = append(list, fmt.Sprintf(`{"url":"/","visitor":{"address":%q,"userAgent":%q}}`, a, firefox))
+		}
+		list = append(list, `{"url":"/","visitor":{"address":"203.0.113.1","userAgent":"curl/8.5.0"}}`)
+		return `{"site":"blog","events":[` + strings.Join(list, ",") + `]}`
+	}
+	for authorization, want := range map[string]int{
+		"": 401, "Bearer " + token: 401, "Bearer ofk_a_b": 403,
+		key("blog", accounts.Read): 403, key("other", accounts.Ingest): 403,
+		key("blog", accounts.Ingest): 202, key(accounts.AllSites, accounts.Write): 202,
+	} {
+		status, body := h.post("/api/events", events("203.0.113.1", "203.0.113.1", "203.0.113.2"), "Authorization", authorization, "User-Agent", "backend/1")
+		if status != want || want == 202 && (strings.Count(body, "stored") != 3 || strings.Count(body, `"bot"`) != 1) {
+			t.Errorf("%.12s…: %d %s, want %d", authorization, status, body, want)
+		}
+	}
+	visitors := map[string]int{}
+	for _, e := range h.stored() {
+		visitors[e.VisitorID]++
+	}
+	if len(visitors) != 2 {
+		t.Errorf("%v, want two visitors", visitors)
 	}
 }

@@ -188,7 +188,7 @@ var wantEvents = []string{
 	"view /app", "engagement /app", "view /app/list", "engagement /app/list", "view /app/list/7", "engagement /app/list/7", "view /app/list", "engagement /app/list",
 	"view /hash/start", "engagement /hash/start", "view /hash/next", "engagement /hash/next",
 	"view /calls by user-7", "early /calls by user-7 a=1", "purchase /calls by user-7 for 12.5 plan=pro", "engagement /calls by user-7",
-	"view /missing", "404 /missing path=/missing", "engagement /missing",
+	"view /missing", "404 /missing", "engagement /missing",
 	"view /lossy", "once /lossy", "engagement /lossy",
 	"view /twice", "engagement /twice",
 	"view /vitals", "vitals /vitals", "engagement /vitals",

@@ -126,7 +126,7 @@
     if (page || document.hidden) return
     for (const call of queued) if (call[0] == 'identify') onefold(...call) // who it is, the first page view tells, too
     view(1)
-    if (data[404] != null) onefold('404', { props: { path: location.pathname } })
+    if (data[404] != null) onefold('404')
     for (const call of queued) onefold(...call)
     for (const method of ['pushState', 'replaceState']) {
       const original = history[method]

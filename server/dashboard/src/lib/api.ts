@@ -135,6 +135,11 @@ export interface Verification {
   from?: string
   to?: string
   checked?: number
+  done?: number // days
+  of?: number
+  events?: number
+  count?: number // items that differ; differences holds the first of them
+  problem?: string
   differences?: { item: string; field: string; stored: string; recomputed: string }[] | null
 }
 

@@ -8,6 +8,7 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 
 	"github.com/onefold/onefold/engine/internal/capacity"
+	"github.com/onefold/onefold/engine/internal/catalog"
 	"github.com/onefold/onefold/engine/internal/row"
 	"github.com/onefold/onefold/engine/internal/stripe"
 )
@@ -66,6 +67,11 @@ func (db *DB) backfill(t *table) error {
 			}
 		}
 		from = next
+	}
+	if slices.ContainsFunc(s.desc.Indexes, func(x catalog.Index) bool { return x.Building }) {
+		if err := db.recount(t); err != nil {
+			return err
+		}
 	}
 	return db.finishBackfill(t, s)
 }

@@ -23,6 +23,7 @@ type commit struct {
 	rolls    []shardSlot // shards to close
 	before   []shardBefore
 	changes  []change
+	entries  []entryChange
 	wanted   []uint32 // stripes to be taken
 	locked   []uint32 // stripes held
 	entered  []*schema
@@ -107,7 +108,8 @@ func (c *commit) release() {
 	clear(c.records)
 	clear(c.changes)
 	clear(c.before)
-	c.records, c.rolls, c.changes, c.before = c.records[:0], c.rolls[:0], c.changes[:0], c.before[:0]
+	clear(c.entries)
+	c.records, c.rolls, c.changes, c.before, c.entries = c.records[:0], c.rolls[:0], c.changes[:0], c.before[:0], c.entries[:0]
 	c.unsynced, c.unsaved, c.failed = false, false, nil
 	if c.buf = c.buf[:0]; cap(c.buf) > maxKeptBuffer {
 		c.buf = nil
@@ -129,7 +131,7 @@ func (c *commit) abandon(err error) error {
 	return err
 }
 
-// publish applies the commit, counts the tables' items and lets go of the locks. The caller must await it.
+// publish applies the commit, counts items and entries and lets go of the locks. The caller must await it.
 func (c *commit) publish() {
 	if !c.batch.Empty() || c.ordered() {
 		if c.unsaved = c.db.durable() && !c.unsynced; c.unsaved {
@@ -137,10 +139,8 @@ func (c *commit) publish() {
 		}
 		c.failed = c.apply()
 	}
-	for i := range c.changes {
-		if c.failed == nil {
-			c.changes[i].countItem()
-		}
+	if c.failed == nil {
+		c.tallyUp()
 	}
 	c.unlock()
 }

@@ -1,21 +1,79 @@
 package engine
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
 
 	"github.com/cockroachdb/pebble/v2"
 
+	"github.com/onefold/onefold/engine/internal/capacity"
+	"github.com/onefold/onefold/engine/internal/catalog"
+	"github.com/onefold/onefold/engine/internal/item"
 	"github.com/onefold/onefold/engine/internal/row"
 )
 
-// The number of a table's items and their bytes are kept in memory and noted now and then, and when the database is
-// closed. While it is open, a mark on disk says that the notes lag. Whoever finds it when opening counts again.
+// The numbers of tables' items and indexes' entries and their bytes are kept in memory and noted now and then, and when
+// the database is closed. While it is open, a mark on disk says that the notes lag. Whoever finds it when opening counts
+// again. An entry is counted with the commit of its item, however late readers of a global index are to see it.
 
-// countKey is where a table's number of items and their bytes are noted, 8 bytes each.
-func countKey(table uint32) []byte {
-	return binary.BigEndian.AppendUint32([]byte{row.SpaceMeta, 'c'}, table)
+// entryChange is what a commit does to the entries of an index.
+type entryChange struct {
+	of           *tally
+	items, bytes int64
+}
+
+// noteEntry notes the change of one entry.
+func (c *commit) noteEntry(of *tally, was, is capacity.Row) {
+	e := entryChange{of: of}
+	if was.Key != nil {
+		e.items, e.bytes = -1, -int64(row.Size(was.Value))
+	}
+	if is.Key != nil {
+		e.items, e.bytes = e.items+1, e.bytes+int64(row.Size(is.Value))
+	}
+	if e.items != 0 || e.bytes != 0 {
+		c.entries = append(c.entries, e)
+	}
+}
+
+// tallyUp counts what the commit has changed.
+func (c *commit) tallyUp() {
+	for i := range c.changes {
+		ch, n := &c.changes[i], int64(0)
+		switch {
+		case ch.old == nil && ch.row != nil:
+			n = 1
+		case ch.old != nil && ch.row == nil:
+			n = -1
+		}
+		ch.s.table.add(n, int64(row.Size(ch.row)-row.Size(ch.old)))
+	}
+	for _, e := range c.entries {
+		e.of.add(e.items, e.bytes)
+	}
+}
+
+// Notes of counts, by table.
+const (
+	countItems   = 'c' // items and bytes, 8 bytes each
+	countEntries = 'e' // the same, and for each index its id, 4 bytes, entries and bytes
+	countLen     = 8 + 8
+)
+
+func countKey(of byte, table uint32) []byte {
+	return binary.BigEndian.AppendUint32([]byte{row.SpaceMeta, of}, table)
+}
+
+func (n *tally) append(dst []byte) []byte {
+	dst = binary.BigEndian.AppendUint64(dst, uint64(n.items.Load()))
+	return binary.BigEndian.AppendUint64(dst, uint64(n.bytes.Load()))
+}
+
+func (n *tally) load(b []byte) {
+	n.items.Store(int64(binary.BigEndian.Uint64(b)))
+	n.bytes.Store(int64(binary.BigEndian.Uint64(b[8:])))
 }
 
 // saveCounts notes the counts of all tables; final says that nothing will change them any more.
@@ -27,9 +85,14 @@ func (db *DB) saveCounts(final bool) (err error) {
 		if s == nil {
 			continue
 		}
-		v := binary.BigEndian.AppendUint64(nil, uint64(t.items.Load()))
-		v = binary.BigEndian.AppendUint64(v, uint64(t.bytes.Load()))
-		if err := batch.Set(countKey(s.desc.ID), v, nil); err != nil {
+		v := t.append(nil)
+		if err := batch.Set(countKey(countItems, s.desc.ID), v, nil); err != nil {
+			return err
+		}
+		for i, n := range s.counts {
+			v = n.append(binary.BigEndian.AppendUint32(v, s.desc.Indexes[i].ID))
+		}
+		if err := batch.Set(countKey(countEntries, s.desc.ID), v, nil); err != nil {
 			return err
 		}
 	}
@@ -41,28 +104,61 @@ func (db *DB) saveCounts(final bool) (err error) {
 	return batch.Commit(pebble.NoSync)
 }
 
-func (db *DB) loadCounts() error {
+// loadCounts reads the notes and says whether they are there for all tables. Those of entries are of an older time when
+// they do not say the same of the items: a program that knows only of items has had the database meanwhile.
+func (db *DB) loadCounts() (complete bool, err error) {
+	complete = true
 	for _, t := range *db.tables.Load() {
-		v, err := db.read(countKey(t.schema.Load().desc.ID))
+		s := t.schema.Load()
+		v, err := db.read(countKey(countItems, s.desc.ID))
 		if err != nil {
-			return err
+			return false, err
 		}
-		if len(v) == 16 {
-			t.items.Store(int64(binary.BigEndian.Uint64(v)))
-			t.bytes.Store(int64(binary.BigEndian.Uint64(v[8:])))
+		if len(v) == countLen {
+			t.load(v)
+		}
+		entries, err := db.read(countKey(countEntries, s.desc.ID))
+		if err != nil {
+			return false, err
+		}
+		if rest, ok := bytes.CutPrefix(entries, v); ok && len(v) == countLen {
+			complete = s.loadEntries(rest) && complete
+		} else {
+			complete = false
 		}
 	}
-	return nil
+	return complete, nil
 }
 
-// markOpen marks the database as open, and counts again if it was so already.
+// loadEntries reads the note of the indexes and says whether all are in it.
+func (s *schema) loadEntries(b []byte) bool {
+	const idLen = 4
+	noted := 0
+	for ; len(b) >= idLen+countLen; b = b[idLen+countLen:] {
+		for i := range s.desc.Indexes {
+			if s.desc.Indexes[i].ID == binary.BigEndian.Uint32(b) {
+				s.counts[i].load(b[idLen:])
+				noted++
+			}
+		}
+	}
+	return noted == len(s.counts)
+}
+
+// markOpen marks the database as open, and counts again if it was so already, or nobody has counted.
 func (db *DB) markOpen() error {
+	complete, err := db.loadCounts()
+	if err != nil {
+		return err
+	}
 	mark, err := db.read(row.KeyOpen)
 	if err != nil {
 		return err
 	}
 	if mark == nil {
-		return db.store.Set(row.KeyOpen, []byte{1}, pebble.NoSync)
+		if err := db.store.Set(row.KeyOpen, []byte{1}, pebble.NoSync); err != nil || complete {
+			return err
+		}
 	}
 	db.counting.Store(true)
 	db.work.Add(1)
@@ -81,12 +177,19 @@ func (db *DB) markOpen() error {
 	return nil
 }
 
-// recount counts the items of a table as they are at one moment, between two writes, and adds to the counts what was
-// missing from them then.
+// recount counts the items of a table and their entries in its indexes as they are at one moment, between two writes,
+// and adds to the counts what was missing from them then.
 func (db *DB) recount(t *table) (err error) {
+	db.recounts.Lock()
+	defer db.recounts.Unlock()
 	t.gate.Lock()
 	s, snap := t.schema.Load(), db.store.NewSnapshot()
-	items, bytes := t.items.Load(), t.bytes.Load()
+	var told []catalog.Held
+	if s != nil {
+		for _, n := range s.tallies() {
+			told = append(told, catalog.Held{Items: n.items.Load(), Bytes: n.bytes.Load()})
+		}
+	}
 	t.gate.Unlock()
 	defer func() { err = joinClose(err, snap) }()
 	if s == nil {
@@ -98,20 +201,49 @@ func (db *DB) recount(t *table) (err error) {
 		return fmt.Errorf("engine: count items: %w", err)
 	}
 	defer func() { err = joinClose(err, it) }()
-	var n, size int64
+	is := make([]catalog.Held, len(told))
 	for ok := it.First(); ok; ok = it.Next() {
 		v, err := it.ValueAndErr()
+		if err == nil {
+			err = s.addTo(is, v)
+		}
 		if err != nil {
 			return err
 		}
-		n, size = n+1, size+int64(row.Size(v))
-		if n%backfillChunk == 0 && db.ctx.Err() != nil {
+		if is[0].Items%backfillChunk == 0 && db.ctx.Err() != nil {
 			return errStopped
 		}
 	}
 	if it.Error() == nil {
-		t.items.Add(n - items)
-		t.bytes.Add(size - bytes)
+		for i, n := range s.tallies() {
+			n.add(is[i].Items-told[i].Items, is[i].Bytes-told[i].Bytes)
+		}
 	}
 	return it.Error()
+}
+
+// addTo adds the item of a row, and its entries, to counts of the table and its indexes.
+func (s *schema) addTo(counts []catalog.Held, v []byte) error {
+	size := int64(row.Size(v))
+	counts[0].Items, counts[0].Bytes = counts[0].Items+1, counts[0].Bytes+size
+	if len(s.Indexes) == 0 {
+		return nil
+	}
+	it, err := row.Decode(v)
+	if err != nil {
+		return err
+	}
+	for i, x := range s.Indexes {
+		if !x.Covers(it) {
+			continue
+		}
+		n := &counts[1+i]
+		n.Items++
+		if x.Project == nil {
+			n.Bytes += size
+		} else {
+			n.Bytes += int64(item.Size(x.Entry(it)))
+		}
+	}
+	return nil
 }

@@ -62,6 +62,7 @@ type DB struct {
 
 	postponed postponing
 	counting  atomic.Bool // items are counted again, after a crash
+	recounts  sync.Mutex  // held by who counts a table again: two at once would correct the same twice
 
 	calls   *calls.Gate
 	closing context.CancelFunc
@@ -217,7 +218,7 @@ func (db *DB) loadTables() error {
 		return err
 	}
 	db.tables.Store(&tables)
-	return db.loadCounts()
+	return nil
 }
 
 func (db *DB) newTable(d *catalog.Table) *table {

@@ -16,8 +16,8 @@ import (
 	"github.com/onefold/onefold/engine/internal/row"
 )
 
-// DescribeTable returns what a table is. After a crash its counts lag
-// until all items have been counted again in the background.
+// DescribeTable returns what a table is. Its counts are those of the moment, also of indexes. After a crash they lag until
+// all items have been counted again in the background. Those of a new index are 0 until it is ACTIVE.
 func (db *DB) DescribeTable(ctx context.Context, in *dynamodb.DescribeTableInput, _ ...func(*dynamodb.Options)) (*dynamodb.DescribeTableOutput, error) {
 	call, err := db.begin(ctx)
 	if err != nil {
@@ -55,7 +55,7 @@ func (db *DB) describe(t *table) *types.TableDescription {
 		latest = st.desc.Load()
 		arn = db.streamARN(latest)
 	}
-	return s.desc.Describe(s.arn, max(0, t.items.Load()), max(0, t.bytes.Load()), latest, arn)
+	return s.desc.Describe(s.arn, t.held(), s.tell(), latest, arn)
 }
 
 // ListTables returns the names of the tables in ascending order, at most 100 a page.
@@ -103,8 +103,10 @@ func (db *DB) dropTable(d *catalog.Table) error {
 	if err := batch.Delete(row.TableKey(d.Name), nil); err != nil {
 		return joinClose(err, batch)
 	}
-	if err := batch.Delete(countKey(d.ID), nil); err != nil {
-		return joinClose(err, batch)
+	for _, of := range []byte{countItems, countEntries} {
+		if err := batch.Delete(countKey(of, d.ID), nil); err != nil {
+			return joinClose(err, batch)
+		}
 	}
 	for _, space := range []byte{row.SpaceItem, row.SpaceIndex, row.SpaceExpiry} {
 		prefix := binary.BigEndian.AppendUint32([]byte{space}, d.ID)

@@ -538,6 +538,15 @@ func spellCounter(k, v *spelled) error {
 		k.u32("table")
 		v.u64("items")
 		v.u64("bytes")
+	case 'e':
+		k.u32("table")
+		v.u64("items")
+		v.u64("bytes")
+		for len(v.b) > 0 && v.err == nil {
+			v.u32("index")
+			v.u64("entries")
+			v.u64("bytes")
+		}
 	default:
 		return fmt.Errorf("%w: counter %q", errFormat, name)
 	}

@@ -146,7 +146,7 @@ func (pc *puttingCommit) putEach(puts []*put, errs []error) {
 			errs[p.at] = fmt.Errorf("engine: put items: %w", err)
 		}
 		pc.batch.Reset()
-		pc.records, pc.changes, pc.decided = pc.records[:0], pc.changes[:0], nil
+		pc.records, pc.changes, pc.entries, pc.decided = pc.records[:0], pc.changes[:0], pc.entries[:0], nil
 	}
 	pc.publish()
 	pc.count()
@@ -155,9 +155,9 @@ func (pc *puttingCommit) putEach(puts []*put, errs []error) {
 // putOne performs one put. It tells apart why this put is refused, and what stops them all because the batch holds a
 // part of it.
 func (pc *puttingCommit) putOne(a *action) (refused, failed error) {
-	changes, rows := len(pc.changes), pc.batch.Count()
+	changes, entries, rows := len(pc.changes), len(pc.entries), pc.batch.Count()
 	if _, err := pc.perform(a); err != nil {
-		pc.changes = pc.changes[:changes]
+		pc.changes, pc.entries = pc.changes[:changes], pc.entries[:entries]
 		if pc.batch.Count() != rows {
 			return nil, err
 		}

@@ -145,6 +145,7 @@ func (c *commit) stageIndexes(ch *change) error {
 		units := capacity.IndexUnits(was, is)
 		ch.use.AddIndex(x.Ordinal, units)
 		ch.meterEntry(x, was, is, units, c.now/1000)
+		c.noteEntry(ch.s.counts[x.Ordinal], was, is)
 		if c.db.o.IndexDelay > 0 && !x.Desc.Local {
 			err = c.postpone(was, is)
 		} else {

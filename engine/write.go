@@ -143,17 +143,3 @@ func (c *commit) count() {
 		c.changes[i].meterChange(c.now / 1000)
 	}
 }
-
-// countItem keeps the table's number of items and their size.
-func (ch *change) countItem() {
-	t := ch.s.table
-	if d := row.Size(ch.row) - row.Size(ch.old); d != 0 {
-		t.bytes.Add(int64(d))
-	}
-	switch {
-	case ch.old == nil && ch.row != nil:
-		t.items.Add(1)
-	case ch.old != nil && ch.row == nil:
-		t.items.Add(-1)
-	}
-}

@@ -8,13 +8,17 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
-// Describe returns the table as the API does. latest is its newest stream, nil for none, of the given ARN.
-func (d *Table) Describe(arn string, items, bytes int64, latest *Stream, streamARN string) *types.TableDescription {
+// Held is how many items a table has, or entries an index, and their size by DynamoDB's rule.
+type Held struct{ Items, Bytes int64 }
+
+// Describe returns the table as the API does, with what it and each of its indexes hold. latest is its newest stream, nil
+// for none, of the given ARN.
+func (d *Table) Describe(arn string, held Held, indexes []Held, latest *Stream, streamARN string) *types.TableDescription {
 	t := *d
 	created := time.UnixMilli(d.Created).UTC()
 	td := &types.TableDescription{
 		TableName: &t.Name, TableArn: &arn, TableId: &t.UUID, TableStatus: types.TableStatusActive, CreationDateTime: &created,
-		KeySchema: keySchema(d.hashKeys(), d.rangeKeys()), AttributeDefinitions: d.attributeDefinitions(), ItemCount: &items, TableSizeBytes: &bytes,
+		KeySchema: keySchema(d.hashKeys(), d.rangeKeys()), AttributeDefinitions: d.attributeDefinitions(), ItemCount: &held.Items, TableSizeBytes: &held.Bytes,
 		ProvisionedThroughput: d.provisioned(), DeletionProtectionEnabled: &t.Guarded,
 		OnDemandThroughput: d.onDemand(), SSEDescription: d.Encryption.describe(arn),
 	}
@@ -34,7 +38,7 @@ func (d *Table) Describe(arn string, items, bytes int64, latest *Stream, streamA
 		td.StreamSpecification = &types.StreamSpecification{StreamEnabled: &on, StreamViewType: latest.View}
 	}
 	for i := range d.Indexes {
-		d.Indexes[i].describe(td, d.Billing)
+		d.Indexes[i].describe(td, d.Billing, indexes[i])
 	}
 	return td
 }
@@ -56,19 +60,21 @@ func timeOf(millis int64) *time.Time {
 	return &t
 }
 
-// describe adds an index to the description of a table of a billing mode.
-func (d *Index) describe(td *types.TableDescription, mode types.BillingMode) {
+// describe adds an index to the description of a table of a billing mode. What it holds is not known while it is built.
+func (d *Index) describe(td *types.TableDescription, mode types.BillingMode, held Held) {
 	name, arn := d.Name, *td.TableArn+"/index/"+d.Name
 	proj := &types.Projection{ProjectionType: d.Projection, NonKeyAttributes: slices.Clone(d.Include)}
-	var zero int64
+	if d.Building {
+		held = Held{}
+	}
 	if d.Local {
 		td.LocalSecondaryIndexes = append(td.LocalSecondaryIndexes, types.LocalSecondaryIndexDescription{
-			IndexName: &name, IndexArn: &arn, KeySchema: keySchema(d.Hash, d.Range), Projection: proj, ItemCount: &zero, IndexSizeBytes: &zero,
+			IndexName: &name, IndexArn: &arn, KeySchema: keySchema(d.Hash, d.Range), Projection: proj, ItemCount: &held.Items, IndexSizeBytes: &held.Bytes,
 		})
 		return
 	}
 	g := types.GlobalSecondaryIndexDescription{
-		IndexName: &name, IndexArn: &arn, KeySchema: keySchema(d.Hash, d.Range), Projection: proj, ItemCount: &zero, IndexSizeBytes: &zero,
+		IndexName: &name, IndexArn: &arn, KeySchema: keySchema(d.Hash, d.Range), Projection: proj, ItemCount: &held.Items, IndexSizeBytes: &held.Bytes,
 		IndexStatus: types.IndexStatusActive, ProvisionedThroughput: d.provisioned(), OnDemandThroughput: d.onDemand(),
 	}
 	read, write := d.warm(mode)

@@ -88,7 +88,8 @@ func (c *checker) checkMeta() error {
 		case bytes.Equal(key, row.KeyIDs) && len(value) == 8:
 			c.nextID = binary.BigEndian.Uint64(value)
 		case bytes.Equal(key, row.KeyOpen) && len(value) == 1:
-		case len(key) == countKeyLen && key[1] == 'c' && len(value) == 16:
+		case len(key) == countKeyLen && key[1] == 'c' && len(value) == countLen:
+		case len(key) == countKeyLen && key[1] == 'e' && len(value) >= countLen && (len(value)-countLen)%(4+countLen) == 0:
 		default:
 			c.find(Catalog, nil, "", hex(key), "a counter has %d bytes, or there is none of this name", len(value))
 		}
@@ -100,7 +101,11 @@ func (c *checker) checkMeta() error {
 	return err
 }
 
-const countKeyLen = 2 + 4
+// Of the notes of counts.
+const (
+	countKeyLen = 2 + 4
+	countLen    = 8 + 8
+)
 
 // checkCatalog reads the descriptors.
 func (c *checker) checkCatalog() error {

@@ -105,16 +105,17 @@ func (s *Server) admit(ctx huma.Context) (*caller, error) {
 func (s *Server) identify(ctx context.Context, r *http.Request, who *caller) error {
 	err := accounts.ErrDenied
 	session, _ := r.Cookie(sessionCookie)
-	share, _ := r.Cookie(shareCookie)
-	switch header := r.Header.Get("Authorization"); {
-	case header != "":
+	if share, _ := r.Cookie(shareCookie); share != nil {
+		who.shareCookie = share.Value
+	}
+	if header := r.Header.Get("Authorization"); header != "" {
+		who.shareCookie = ""
 		err = s.identifyBearer(ctx, header, who)
-	case session != nil:
-		if err = s.identifySession(ctx, session.Value, who); errors.Is(err, accounts.ErrDenied) && share != nil {
-			err = s.identifyShare(ctx, share.Value, who)
-		}
-	case share != nil:
-		err = s.identifyShare(ctx, share.Value, who)
+	} else if session != nil {
+		err = s.identifySession(ctx, session.Value, who)
+	}
+	if errors.Is(err, accounts.ErrDenied) && who.shareCookie != "" {
+		err = s.identifyShare(ctx, who.shareCookie, who)
 	}
 	if errors.Is(err, accounts.ErrDenied) {
 		return nil // nobody: a public view may still be for them
@@ -167,7 +168,10 @@ func (s *Server) identifyShare(ctx context.Context, token string, who *caller) e
 	if err != nil {
 		return err
 	}
-	who.actor, who.shared = "share:"+share.ShareID, share.Site
+	if who.actor == "" {
+		who.actor = "share:" + share.ShareID
+	}
+	who.shared = share.Site
 	return nil
 }
 
@@ -177,8 +181,8 @@ func (s *Server) permit(ctx context.Context, who *caller, need permission, site 
 		return nil
 	}
 	if need == forStatistics {
-		public, err := s.isPublic(ctx, site)
-		if err != nil || public {
+		open, err := s.isOpen(ctx, who, site)
+		if err != nil || open {
 			return err
 		}
 	}
@@ -186,6 +190,20 @@ func (s *Server) permit(ctx context.Context, who *caller, need permission, site 
 		return problem(http.StatusUnauthorized, "unauthorized", "Log in, or send a key: Authorization: Bearer <key>.")
 	}
 	return problem(http.StatusForbidden, "forbidden", "This is not for you. An owner of the installation can give you a role on the site.")
+}
+
+// isOpen reports whether a site shows its statistics to someone without a role on it: to everyone, or by a link that the
+// caller has opened, beside being logged in as somebody who has no role.
+func (s *Server) isOpen(ctx context.Context, who *caller, site string) (bool, error) {
+	if who.shared == "" && who.shareCookie != "" {
+		if err := s.identifyShare(ctx, who.shareCookie, who); err != nil && !errors.Is(err, accounts.ErrDenied) {
+			return false, err
+		}
+	}
+	if who.may(forStatistics, site) {
+		return true, nil
+	}
+	return s.isPublic(ctx, site)
 }
 
 // isPublic reports whether a site shows its statistics to everyone.

@@ -14,6 +14,8 @@ type caller struct {
 	login  accounts.Login  // of a person
 	shared string          // the site whose statistics a share shows
 
+	shareCookie string // of a browser that opened a shared view; not looked at before it is needed
+
 	secure  bool   // came over TLS
 	network string // that attempts are counted for
 }

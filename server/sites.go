@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"strings"
+	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -123,9 +124,15 @@ func (s *Server) describeSite(ctx context.Context, site *analytics.Site) (*siteA
 	}
 	if who := callerOf(ctx); who.may(forRead, site.SiteID) {
 		body.Role = who.grants.On(site.SiteID)
-		body.siteSettings = &siteSettings{retentionBody(site.Retention), excludeBody(site.Exclude), site.RespectDNT, site.RespectGPC}
+		body.siteSettings = &siteSettings{describeRetention(site.Retention), excludeBody(site.Exclude), site.RespectDNT, site.RespectGPC}
 	}
 	return &siteAnswer{Body: body}, nil
+}
+
+// describeRetention says how long tiers are kept, the defaults filled in.
+func describeRetention(r analytics.Retention) retentionBody {
+	const day = 24 * time.Hour
+	return retentionBody{int(r.Raw() / day), int(r.Of(analytics.Hour) / day), int(r.Of(analytics.Day) / day), int(r.Of(analytics.Month) / day)}
 }
 
 func siteName(site *analytics.Site) string {

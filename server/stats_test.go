@@ -146,6 +146,11 @@ func TestSharedAndPublicViews(t *testing.T) {
 	if _, body := guest.do(http.MethodGet, "/api/v1/sites/blog", ""); strings.Contains(body, "exclude") || strings.Contains(body, "role") {
 		t.Errorf("a guest sees settings: %s", body)
 	}
+	elsewhere := h.newPerson("ann@example.com", accounts.Grants{"nothing": accounts.Owner})
+	elsewhere.want(http.StatusForbidden, "", http.MethodGet, "/api/v1/sites/blog/stats", "")
+	elsewhere.want(http.StatusOK, "", http.MethodPost, "/api/v1/shared/"+share.Token, `{"password":"`+password+`"}`)
+	elsewhere.want(http.StatusOK, "", http.MethodGet, "/api/v1/sites/blog/stats", "")
+	elsewhere.want(http.StatusForbidden, "", http.MethodGet, "/api/v1/sites/blog/verify", "")
 	owner.want(http.StatusNoContent, "", http.MethodDelete, "/api/v1/sites/blog/shares/"+share.ID, "")
 	guest.want(http.StatusUnauthorized, "", http.MethodGet, "/api/v1/sites/blog/stats", "")
 

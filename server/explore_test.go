@@ -48,3 +48,47 @@ func TestFilters(t *testing.T) {
 		viewer.want(status, code, http.MethodGet, fmt.Sprintf("/api/v1/sites/blog/%s", query), "")
 	}
 }
+
+func TestSessionsAndTimelines(t *testing.T) {
+	h := visitedHouse(t)
+	h.post("/api/event", `{"site":"blog","url":"https://example.org/buy","name":"order","userId":"ann/1","revenue":"12.50","props":{"plan":"pro"}}`)
+	must(t, h.worker.Drain(t.Context()))
+	viewer := h.newPerson("ann@example.com", accounts.Grants{"blog": accounts.Viewer})
+	type session struct {
+		ID, Entry, Exit, Browser, UserID, Revenue string
+		PageViews, Events                         int64
+		Timeline                                  []struct{ Kind, Name, Path string }
+	}
+	var list struct {
+		Sessions []session
+		Cursor   string
+	}
+	found, cursor := 0, ""
+	for {
+		text := viewer.want(http.StatusOK, `"source":"statistics"`, http.MethodGet, "/api/v1/sites/blog/sessions?limit=3&cursor="+cursor, "")
+		list.Cursor = ""
+		must(t, json.Unmarshal([]byte(text), &list))
+		found += len(list.Sessions)
+		if cursor = list.Cursor; cursor == "" {
+			break
+		}
+	}
+	if found != 4 {
+		t.Errorf("%d sessions", found)
+	}
+	text := viewer.want(http.StatusOK, `"source":"raw"`, http.MethodGet, "/api/v1/sites/blog/sessions?filter=event:is:order", "")
+	must(t, json.Unmarshal([]byte(text), &list))
+	if len(list.Sessions) != 1 || list.Sessions[0].Revenue != "12.5" || list.Sessions[0].UserID != "ann/1" || list.Sessions[0].Browser != "Firefox" {
+		t.Fatal(text)
+	}
+	viewer.want(http.StatusOK, list.Sessions[0].ID, http.MethodGet, "/api/v1/sites/blog/users/ann%2F1/sessions", "")
+	text = viewer.want(http.StatusOK, `"props":{"plan":"pro"}`, http.MethodGet, "/api/v1/sites/blog/sessions/"+list.Sessions[0].ID, "")
+	var one session
+	must(t, json.Unmarshal([]byte(text), &one))
+	if len(one.Timeline) != 1 || one.Timeline[0].Kind != "event" || one.Timeline[0].Path != "/buy" {
+		t.Error(text)
+	}
+	viewer.want(http.StatusNotFound, "not_found", http.MethodGet, "/api/v1/sites/blog/sessions/nobody", "")
+	viewer.want(http.StatusUnprocessableEntity, "bad_cursor", http.MethodGet, "/api/v1/sites/blog/sessions?cursor=x", "")
+	viewer.want(http.StatusForbidden, "forbidden", http.MethodGet, "/api/v1/sites/other/sessions", "")
+}

@@ -16,6 +16,7 @@ func (s *Server) routes() (http.Handler, error) {
 	s.siteRoutes(api)
 	s.statisticsRoutes(api)
 	s.statsRoutes(api)
+	s.exploreSessionRoutes(api)
 	s.realtimeRoutes(api)
 	s.verifyRoutes(api)
 	s.sessionRoutes(api)

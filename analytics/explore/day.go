@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/oklog/ulid/v2"
 	"golang.org/x/sync/errgroup"
@@ -129,7 +130,7 @@ func (b *builder) addEvent(e *analytics.Event) {
 	at := timeOf(e.EventID)
 	f := fact{
 		id: e.EventID, own: b.text(e.SessionID), name: b.text(e.Name), path: b.text(e.Path), revenue: e.Revenue,
-		at: at, hour: calendar.HourOf(at, e.ZoneMinutes), silent: e.Name == analytics.EngagementEvent || e.Name == analytics.VitalsEvent,
+		at: at, hour: calendar.HourOf(at, e.ZoneMinutes), silent: silent(e),
 	}
 	if f.silent {
 		f.engagedMS = e.EngagedMS
@@ -139,6 +140,15 @@ func (b *builder) addEvent(e *analytics.Event) {
 	}
 	p.facts = append(p.facts, f)
 }
+
+// silent reports whether an event measures a page, rather than being something that the visitor did: it is no part of a
+// visit.
+func silent(e *analytics.Event) bool {
+	return e.Name == analytics.EngagementEvent || e.Name == analytics.VitalsEvent
+}
+
+// TimeOf is when an event happened, by its id; 1970 for what has none.
+func TimeOf(e *analytics.Event) time.Time { return time.UnixMilli(timeOf(e.EventID)).UTC() }
 
 // timeOf is the time in an event's id, in epoch milliseconds; 0 for what is none.
 func timeOf(id string) int64 {

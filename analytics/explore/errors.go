@@ -1,6 +1,10 @@
 package explore
 
-import "errors"
+import (
+	"errors"
+
+	"github.com/onefold/onefold/table"
+)
 
 var (
 	// ErrQuestion is returned when a question cannot be asked like that: a malformed range, filter or funnel. The
@@ -11,4 +15,9 @@ var (
 	ErrTooMuch = errors.New("explore: too much for one question")
 	// ErrGone is returned when none of the raw events of a range are left.
 	ErrGone = errors.New("explore: the raw events are gone")
+
+	// errEnough ends a scan that has found what it was for.
+	errEnough = errors.New("explore: enough")
 )
+
+func isNotFound(err error) bool { return errors.Is(err, table.ErrNotFound) }

@@ -81,28 +81,36 @@ type scan struct {
 // scan begins a question about the visits of a range that fulfil all filters. Errors: ErrQuestion, ErrGone when there is
 // no day to look at, table.ErrNotFound.
 func (x *Explorer) scan(ctx context.Context, r Range, filters []Filter) (*scan, error) {
-	if err := r.check(); err != nil {
+	s, err := x.siteOf(ctx, r)
+	if err != nil {
 		return nil, err
 	}
-	s := &scan{x: x, left: x.o.Events}
-	var err error
 	if s.conditions, err = conditions(filters); err != nil {
 		return nil, err
 	}
 	for _, f := range filters {
 		s.keep(f.Dimension)
 	}
-	if s.site, err = analytics.GetSite(ctx, x.t, r.Site); err != nil {
-		return nil, err
-	}
-	if s.cal, err = calendar.LoadZone(s.site.TimeZone); err != nil {
-		return nil, fmt.Errorf("explore: site %s: %w", r.Site, err)
-	}
 	if err := s.divide(ctx, calendar.Days(r.From, r.To)); err != nil {
 		return nil, fmt.Errorf("explore: %s: %w", r.Site, err)
 	}
 	if len(s.days) == 0 {
 		return nil, fmt.Errorf("%w: those of %s to %s; ask for later days, or without filters", ErrGone, r.From, r.To)
+	}
+	return s, nil
+}
+
+// siteOf begins a question without looking at days. Errors: ErrQuestion, table.ErrNotFound.
+func (x *Explorer) siteOf(ctx context.Context, r Range) (s *scan, err error) {
+	if err := r.check(); err != nil {
+		return nil, err
+	}
+	s = &scan{x: x, left: x.o.Events}
+	if s.site, err = analytics.GetSite(ctx, x.t, r.Site); err != nil {
+		return nil, err
+	}
+	if s.cal, err = calendar.LoadZone(s.site.TimeZone); err != nil {
+		return nil, fmt.Errorf("explore: site %s: %w", r.Site, err)
 	}
 	return s, nil
 }
@@ -205,7 +213,7 @@ func (s *scan) each(ctx context.Context, use func(day string, visits []*visit) e
 	tomorrow := s.cal.Day(s.x.t.Now().Add(24 * time.Hour)) // later days have no events
 	for _, day := range s.days {
 		if day > tomorrow {
-			break
+			continue
 		}
 		all, err := s.day(ctx, day)
 		if err != nil {

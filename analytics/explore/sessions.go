@@ -1,0 +1,251 @@
+package explore
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/oklog/ulid/v2"
+
+	"github.com/onefold/onefold/analytics"
+	"github.com/onefold/onefold/analytics/internal/visits"
+	"github.com/onefold/onefold/table"
+)
+
+// LatestSessions are the sessions of a site that started in a range of time, the latest first.
+var LatestSessions = table.NewQuery(analytics.Sessions, table.QueryDef[analytics.SessionsIn]{
+	ID: "X1", Question: "the sessions of a site that started in a range of time, the latest first",
+	From: "SESSION#{from}", To: "SESSION#{to}", Desc: true,
+	Load: table.Load{PerSecond: 0.05, Items: 50, ItemBytes: 500},
+})
+
+// The bounds of a page of sessions.
+const (
+	defaultPage = 50
+	maxPage     = 1000
+	maxPassed   = 50_000 // sessions that are looked at for one page
+)
+
+// SessionsIn asks for the sessions of a range, the latest to start first.
+type SessionsIn struct {
+	Range
+	Filters []Filter
+	Cursor  string // of the page before; "": the first page
+	Limit   int    // 1 to 1,000; default 50
+}
+
+// SessionPage is a part of a list of sessions.
+type SessionPage struct {
+	Sessions []analytics.Session
+	Cursor   string // of the next page; "": this is the last. A page may have fewer sessions than asked for and a next one
+	Source   Source
+	Notes    []string
+}
+
+// Sessions lists sessions. Filters by what a session says of itself are answered from what the folds keep; those by its
+// events from raw events, day by day. Errors: ErrQuestion, ErrTooMuch, ErrGone, table.ErrNotFound.
+func (x *Explorer) Sessions(ctx context.Context, in SessionsIn) (SessionPage, error) {
+	if in.Limit <= 0 {
+		in.Limit = defaultPage
+	}
+	in.Limit = min(in.Limit, maxPage)
+	if in.Cursor != "" {
+		if _, err := ulid.ParseStrict(in.Cursor); err != nil {
+			return SessionPage{}, fmt.Errorf("explore: sessions: %w", table.ErrCursor)
+		}
+	}
+	if slices.ContainsFunc(in.Filters, func(f Filter) bool { return !ofSessions(f.Dimension) }) {
+		return x.rawSessions(ctx, in)
+	}
+	return x.keptSessions(ctx, in)
+}
+
+// ofSessions reports whether session items say a dimension's value.
+func ofSessions(d analytics.Dimension) bool {
+	f, known := facetOf(d)
+	return known && f.one != nil && d != analytics.ByHostname
+}
+
+// keptSessions lists session items.
+func (x *Explorer) keptSessions(ctx context.Context, in SessionsIn) (SessionPage, error) {
+	page := SessionPage{Source: FromStatistics, Notes: []string{}}
+	all, err := conditions(in.Filters)
+	if err != nil {
+		return page, err
+	}
+	s, err := x.siteOf(ctx, in.Range)
+	if err != nil {
+		return page, err
+	}
+	ids, err := s.sessionIDs(in.Range)
+	if err != nil {
+		return page, err
+	}
+	if in.Cursor != "" {
+		ids.To = min(ids.To, in.Cursor)
+	}
+	passed := 0
+	last := ""
+	for session, err := range LatestSessions.All(ctx, x.t, ids) {
+		if err != nil {
+			return page, fmt.Errorf("explore: sessions of %s: %w", in.Site, err)
+		}
+		if len(page.Sessions) == in.Limit || passed == maxPassed {
+			page.Cursor = last
+			break
+		}
+		passed++
+		last = session.SessionID
+		if selected(all, visitOfSession(&session)) {
+			page.Sessions = append(page.Sessions, session)
+		}
+	}
+	return page, nil
+}
+
+// visitOfSession says of a session's visit what the session does.
+func visitOfSession(s *analytics.Session) *visit {
+	return &visit{Visit: &visits.Visit{
+		Entry: visits.Landing{Path: s.EntryPath}, Exit: visits.Landing{Path: s.ExitPath}, Source: s.Source, Client: s.Client,
+	}}
+}
+
+// sessionIDs are the ids of the sessions of a range.
+func (s *scan) sessionIDs(r Range) (analytics.SessionsIn, error) {
+	start, err := s.cal.Start(r.From)
+	if err != nil {
+		return analytics.SessionsIn{}, err
+	}
+	_, end, err := s.cal.Bounds(r.To)
+	return analytics.SessionsIn{SiteID: r.Site, From: leastID(start), To: leastID(end)}, err
+}
+
+// leastID is the least id of a millisecond.
+func leastID(at time.Time) string {
+	var id ulid.ULID
+	if err := id.SetTime(ulid.Timestamp(at)); err != nil { // after the year 10889
+		return ulid.ULID{255}.String()
+	}
+	return id.String()
+}
+
+// rawSessions lists the sessions of selected visits, day by day from the last.
+func (x *Explorer) rawSessions(ctx context.Context, in SessionsIn) (SessionPage, error) {
+	page := SessionPage{Source: FromRaw, Notes: []string{}}
+	s, err := x.scan(ctx, in.Range, in.Filters)
+	if err != nil {
+		return page, err
+	}
+	page.Notes = append(page.Notes, s.notes()...)
+	slices.Reverse(s.days)
+	if in.Cursor != "" {
+		day := s.cal.Day(time.UnixMilli(timeOf(in.Cursor)))
+		s.days = slices.DeleteFunc(s.days, func(d string) bool { return d > day })
+	}
+	err = s.each(ctx, func(_ string, all []*visit) error {
+		for _, v := range all {
+			session := analytics.SessionsOf(v.who)[v.place]
+			if in.Cursor == "" || session.SessionID < in.Cursor {
+				page.Sessions = append(page.Sessions, session)
+			}
+		}
+		if len(page.Sessions) > in.Limit {
+			return errEnough
+		}
+		return nil
+	})
+	if err != nil && !errors.Is(err, errEnough) {
+		return page, err
+	}
+	slices.SortFunc(page.Sessions, func(a, b analytics.Session) int { return cmp.Compare(b.SessionID, a.SessionID) })
+	if len(page.Sessions) > in.Limit {
+		page.Sessions = page.Sessions[:in.Limit]
+		page.Cursor = page.Sessions[in.Limit-1].SessionID
+	}
+	return page, nil
+}
+
+// Timeline is a session and what happened in it.
+type Timeline struct {
+	Session analytics.Session
+	Events  []analytics.Event // in order; without measurements of pages
+	Notes   []string
+}
+
+// maxTimeline bounds the events of a timeline.
+const maxTimeline = 10_000
+
+// Timeline tells what happened in a session. Errors: table.ErrNotFound for a session or site that is not there.
+func (x *Explorer) Timeline(ctx context.Context, siteID, sessionID string) (Timeline, error) {
+	site, err := analytics.GetSite(ctx, x.t, siteID)
+	if err != nil {
+		return Timeline{}, err
+	}
+	session, err := analytics.SessionByID.Get(ctx, x.t, analytics.SessionKey{SiteID: siteID, SessionID: sessionID})
+	if err == nil && session.Gone {
+		err = table.ErrNotFound
+	}
+	if err != nil {
+		return Timeline{}, fmt.Errorf("explore: session: %w", err)
+	}
+	out := Timeline{Session: session, Events: []analytics.Event{}, Notes: []string{}}
+	belongs, err := x.belongs(ctx, &session)
+	if err != nil {
+		return Timeline{}, fmt.Errorf("explore: session %s: %w", sessionID, err)
+	}
+	for e, err := range analytics.SessionEvents.All(ctx, x.t, analytics.EventsOfSession(&site, &session)) {
+		if err != nil {
+			return Timeline{}, fmt.Errorf("explore: events of session %s: %w", sessionID, err)
+		}
+		if silent(&e) || e.Erased || !belongs(&e) {
+			continue
+		}
+		if len(out.Events) == maxTimeline {
+			out.Notes = append(out.Notes, fmt.Sprintf("Only the first %d events are shown.", maxTimeline))
+			break
+		}
+		out.Events = append(out.Events, e)
+	}
+	if int64(len(out.Events)) < session.PageViews+session.Events && len(out.Notes) == 0 {
+		out.Notes = append(out.Notes, "Some of its raw events are gone.")
+	}
+	return out, nil
+}
+
+// belongs tells the events of a session from those of others that its visitor had at the same time. When the visitor's
+// day is gone, all are taken for its own.
+func (x *Explorer) belongs(ctx context.Context, s *analytics.Session) (func(*analytics.Event) bool, error) {
+	key := analytics.VisitorKey{SiteID: s.SiteID, Shard: s.VisitorShard, VisitorID: s.VisitorID, Day: s.Day}
+	who, err := analytics.Visitors.Get(ctx, x.t, key)
+	if err != nil && !isNotFound(err) {
+		return nil, err
+	}
+	mine := make([]*visit, len(who.Visits))
+	var it *visit
+	for i, session := range analytics.SessionsOf(&who) {
+		mine[i] = &visit{Visit: &who.Visits[i], place: i}
+		if session.SessionID == s.SessionID {
+			it = mine[i]
+		}
+	}
+	return func(e *analytics.Event) bool {
+		return it == nil || visitOf(mine, &fact{own: e.SessionID, at: timeOf(e.EventID)}) == it
+	}, nil
+}
+
+// UserSessions are a page of the sessions of a user of a site, the latest first; a page may have fewer than asked for and
+// a next one. Errors: table.ErrCursor, table.ErrKeyValue for what can be no user's id.
+func (x *Explorer) UserSessions(ctx context.Context, siteID, userID, cursor string, limit int) (SessionPage, error) {
+	if _, err := analytics.GetSite(ctx, x.t, siteID); err != nil {
+		return SessionPage{}, err
+	}
+	found, err := analytics.SessionsOfUser.Page(ctx, x.t, analytics.UserIn{UserID: userID}, cursor, min(limit, maxPage))
+	if err != nil {
+		return SessionPage{}, fmt.Errorf("explore: sessions of a user of %s: %w", siteID, err)
+	}
+	of := slices.DeleteFunc(found.Items, func(s analytics.Session) bool { return s.SiteID != siteID })
+	return SessionPage{Sessions: of, Cursor: found.Next, Source: FromStatistics, Notes: []string{}}, nil
+}

@@ -1,0 +1,157 @@
+package server
+
+import (
+	"cmp"
+	"context"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/onefold/onefold/analytics"
+	"github.com/onefold/onefold/analytics/explore"
+)
+
+// visitBody is one session as it is listed.
+type visitBody struct {
+	ID        string    `json:"id"`
+	Start     time.Time `json:"start"`
+	End       time.Time `json:"end"`
+	Entry     string    `json:"entry"`
+	Exit      string    `json:"exit"`
+	PageViews int64     `json:"pageViews"`
+	Events    int64     `json:"events"`
+	Country   string    `json:"country,omitempty"`
+	Region    string    `json:"region,omitempty"`
+	City      string    `json:"city,omitempty"`
+	Browser   string    `json:"browser,omitempty"`
+	OS        string    `json:"os,omitempty"`
+	Device    string    `json:"device,omitempty"`
+	Source    string    `json:"source,omitempty"`
+	Channel   string    `json:"channel,omitempty"`
+	Referrer  string    `json:"referrer,omitempty"`
+	UserID    string    `json:"userId,omitempty"`
+	Revenue   string    `json:"revenue" doc:"Exact decimal, in the site's currency."`
+}
+
+type visitsRequest struct {
+	SitePath
+	DayRange
+	FilterParams
+	CursorParams
+}
+
+// CursorParams ask for a page of a list.
+type CursorParams struct {
+	Limit  int    `query:"limit" minimum:"1" maximum:"1000" default:"50"`
+	Cursor string `query:"cursor" maxLength:"2048" doc:"Of the answer before; default: the beginning."`
+}
+
+type visitsAnswer struct {
+	Body struct {
+		Sessions []visitBody `json:"sessions" doc:"The latest first. There may be fewer than asked for, and more to come."`
+		Cursor   string      `json:"cursor,omitempty" doc:"Absent at the end."`
+		Source   string      `json:"source" enum:"statistics,raw"`
+		Notes    []string    `json:"notes"`
+	}
+}
+
+type visitRequest struct {
+	SitePath
+	ID string `path:"id" maxLength:"64"`
+}
+
+// stepBody is one event of a session.
+type stepBody struct {
+	At      time.Time         `json:"at"`
+	Kind    string            `json:"kind" enum:"pageview,event"`
+	Name    string            `json:"name,omitempty" doc:"Of a custom event."`
+	Path    string            `json:"path"`
+	Props   map[string]string `json:"props,omitempty"`
+	Revenue string            `json:"revenue,omitempty"`
+}
+
+type visitAnswer struct {
+	Body struct {
+		visitBody
+		Timeline []stepBody `json:"timeline"`
+		Notes    []string   `json:"notes"`
+	}
+}
+
+type userVisitsRequest struct {
+	SitePath
+	User string `path:"user" minLength:"1" maxLength:"128"`
+	CursorParams
+}
+
+func (s *Server) exploreSessionRoutes(api huma.API) {
+	huma.Register(api, guard(forRead, statisticsOperation("sessions", "sessions", "The sessions of a range of days, the latest first")), s.visits)
+	huma.Register(api, guard(forRead, statisticsOperation("session", "sessions/{id}", "One session, and what happened in it")), s.visit)
+	huma.Register(api, guard(forRead, statisticsOperation("user-sessions", "users/{user}/sessions", "The sessions of a user whom the site identified, the latest first")), s.userVisits)
+}
+
+func (s *Server) visits(ctx context.Context, in *visitsRequest) (*visitsAnswer, error) {
+	days, err := s.rangeOf(ctx, in.SitePath, in.DayRange)
+	if err != nil {
+		return nil, s.httpError(ctx, err)
+	}
+	filters, err := explore.ParseFilters(in.Filter)
+	if err != nil {
+		return nil, s.httpError(ctx, err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, rawTimeout)
+	defer cancel()
+	page, err := s.raw.Sessions(ctx, explore.SessionsIn{Range: days, Filters: filters, Cursor: in.Cursor, Limit: in.Limit})
+	if err != nil {
+		return nil, s.httpError(ctx, err)
+	}
+	return describeVisits(&page), nil
+}
+
+func (s *Server) visit(ctx context.Context, in *visitRequest) (*visitAnswer, error) {
+	line, err := s.raw.Timeline(ctx, in.Site, in.ID)
+	if err != nil {
+		return nil, s.httpError(ctx, err)
+	}
+	answer := new(visitAnswer)
+	answer.Body.visitBody, answer.Body.Notes = describeVisit(&line.Session), line.Notes
+	answer.Body.Timeline = make([]stepBody, len(line.Events))
+	for i := range line.Events {
+		answer.Body.Timeline[i] = describeStep(&line.Events[i])
+	}
+	return answer, nil
+}
+
+func (s *Server) userVisits(ctx context.Context, in *userVisitsRequest) (*visitsAnswer, error) {
+	page, err := s.raw.UserSessions(ctx, in.Site, in.User, in.Cursor, in.Limit)
+	if err != nil {
+		return nil, s.httpError(ctx, err)
+	}
+	return describeVisits(&page), nil
+}
+
+func describeVisits(page *explore.SessionPage) *visitsAnswer {
+	answer := new(visitsAnswer)
+	answer.Body.Cursor, answer.Body.Source, answer.Body.Notes = page.Cursor, string(page.Source), page.Notes
+	answer.Body.Sessions = make([]visitBody, len(page.Sessions))
+	for i := range page.Sessions {
+		answer.Body.Sessions[i] = describeVisit(&page.Sessions[i])
+	}
+	return answer
+}
+
+func describeVisit(s *analytics.Session) visitBody {
+	return visitBody{
+		ID: s.SessionID, Start: time.UnixMilli(s.Start).UTC(), End: time.UnixMilli(s.End).UTC(), Entry: s.EntryPath, Exit: s.ExitPath,
+		PageViews: s.PageViews, Events: s.Events, Country: s.Country, Region: s.Region, City: s.City, Browser: s.Browser, OS: s.OS,
+		Device: s.Device, Source: s.Source.Name, Channel: s.Channel, Referrer: s.Referrer, UserID: s.UserID, Revenue: cmp.Or(s.Revenue, "0"),
+	}
+}
+
+func describeStep(e *analytics.Event) stepBody {
+	step := stepBody{At: explore.TimeOf(e), Kind: "pageview", Name: e.Name, Path: e.Path, Props: e.Properties, Revenue: e.Revenue}
+	if e.Name != "" {
+		step.Kind = "event"
+	}
+	return step
+}

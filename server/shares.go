@@ -165,8 +165,18 @@ func (s *Server) openShare(ctx context.Context, in *openShareRequest) (*openShar
 	if err != nil {
 		return nil, s.httpError(ctx, err)
 	}
-	answer := &openShareAnswer{SetCookie: []http.Cookie{s.cookie(shareCookie, login, who.secure)}}
+	answer := &openShareAnswer{SetCookie: []http.Cookie{s.shareCookie(&share, login, who.secure)}}
 	answer.Body.Site.ID, answer.Body.Site.Name, answer.Body.Site.TimeZone = site.SiteID, siteName(&site), site.TimeZone
 	answer.Body.Access, answer.Body.Expires = login.Token, login.Expires
 	return answer, nil
+}
+
+// shareCookie is kept by browsers in a frame of another site, too, where the share may be shown in one: it sees figures
+// and changes nothing. Without TLS browsers do not keep such a cookie.
+func (s *Server) shareCookie(share *accounts.Share, login accounts.Login, secure bool) http.Cookie {
+	cookie := s.cookie(shareCookie, login, secure)
+	if secure && len(share.Embed) > 0 {
+		cookie.SameSite, cookie.Partitioned = http.SameSiteNoneMode, true
+	}
+	return cookie
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/onefold/onefold/accounts"
 	"github.com/onefold/onefold/analytics"
+	"github.com/onefold/onefold/server"
 )
 
 // visitedHouse is a house whose site has seen three visitors on eight pages today.
@@ -178,5 +179,36 @@ func TestVerifyRunsInTheBackground(t *testing.T) {
 			t.Error(answer)
 		}
 		break
+	}
+}
+
+func TestFrames(t *testing.T) {
+	h := newHouse(t, func(o *server.Options) { o.TrustProxy = true })
+	_, token, err := h.accounts.AddShare(t.Context(), accounts.NewShare{Site: "blog", Embed: []string{"https://example.com", "https://example.net:8443"}})
+	must(t, err)
+	_, plain, err := h.accounts.AddShare(t.Context(), accounts.NewShare{Site: "blog"})
+	must(t, err)
+	for path, want := range map[string]string{
+		"/": "'none'", "/share/nothing": "'none'", "/share/" + plain: "'none'", "/share/" + token: "https://example.com https://example.net:8443",
+	} {
+		answer, err := http.Get(h.url + path)
+		must(t, err)
+		answer.Body.Close()
+		policy := answer.Header.Get("Content-Security-Policy")
+		if !strings.HasSuffix(policy, "frame-ancestors "+want) || strings.Contains(policy, "unsafe-inline'; script") || (answer.Header.Get("X-Frame-Options") == "DENY") != (want == "'none'") {
+			t.Errorf("%s: %s", path, policy)
+		}
+	}
+	for share, want := range map[string]http.SameSite{token: http.SameSiteNoneMode, plain: http.SameSiteLaxMode} {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, h.url+"/api/v1/shared/"+share, strings.NewReader(`{}`))
+		must(t, err)
+		r.Header.Set("Content-Type", "application/json")
+		r.Header.Set("X-Forwarded-Proto", "https")
+		answer, err := http.DefaultClient.Do(r)
+		must(t, err)
+		answer.Body.Close()
+		if cookies := answer.Cookies(); len(cookies) != 1 || cookies[0].SameSite != want || !cookies[0].Secure || !cookies[0].HttpOnly {
+			t.Errorf("%+v", cookies)
+		}
 	}
 }

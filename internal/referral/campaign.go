@@ -70,6 +70,7 @@ var clickIDs = map[string]clickID{
 	"gclid":     {origin{"Google", kindSearch}, true},
 	"gbraid":    {origin{"Google", kindSearch}, true},
 	"wbraid":    {origin{"Google", kindSearch}, true},
+	"dclid":     {origin{"Google", kindSite}, true},
 	"msclkid":   {origin{"Bing", kindSearch}, true},
 	"yclid":     {origin{"Yandex", kindSearch}, true},
 	"fbclid":    {origin{"Facebook", kindSocial}, false},
@@ -78,6 +79,8 @@ var clickIDs = map[string]clickID{
 	"ttclid":    {origin{"TikTok", kindVideo}, true},
 	"li_fat_id": {origin{"LinkedIn", kindSocial}, true},
 	"rdt_cid":   {origin{"Reddit", kindSocial}, true},
+	"qclid":     {origin{"Quora", kindSocial}, true},
+	"mc_cid":    {origin{"Mailchimp", kindEmail}, false},
 	"epik":      {origin{"Pinterest", kindSocial}, true},
 	"ScCid":     {origin{"Snapchat", kindSocial}, true},
 }

@@ -105,7 +105,11 @@ var origins = map[string]origin{
 	"gemini.google.com": {"Gemini", kindAI}, "bard.google.com": {"Gemini", kindAI}, "perplexity.ai": {"Perplexity", kindAI},
 	"copilot.microsoft.com": {"Copilot", kindAI}, "copilot.com": {"Copilot", kindAI}, "chat.deepseek.com": {"DeepSeek", kindAI},
 	"chat.mistral.ai": {"Le Chat", kindAI}, "grok.com": {"Grok", kindAI}, "meta.ai": {"Meta AI", kindAI}, "poe.com": {"Poe", kindAI},
-	"phind.com": {"Phind", kindAI},
+	"phind.com": {"Phind", kindAI}, "copilot.cloud.microsoft": {"Copilot", kindAI}, "m365.cloud.microsoft": {"Copilot", kindAI},
+	"notebooklm.google.com": {"NotebookLM", kindAI}, "aistudio.google.com": {"Gemini", kindAI}, "deepseek.com": {"DeepSeek", kindAI},
+	"chat.qwen.ai": {"Qwen", kindAI}, "kimi.com": {"Kimi", kindAI}, "doubao.com": {"Doubao", kindAI}, "duck.ai": {"Duck.ai", kindAI},
+	"chat.z.ai": {"Z.ai", kindAI}, "pi.ai": {"Pi", kindAI}, "com.openai.chatgpt": {"ChatGPT", kindAI},
+	"com.anthropic.claude": {"Claude", kindAI}, "ai.perplexity.app.android": {"Perplexity", kindAI},
 
 	"news.google.com": {"Google News", kindSite}, "docs.google.com": {"Google Docs", kindSite}, "github.com": {"GitHub", kindSite},
 	"shopping.google.com": {"Google Shopping", kindShopping}, "aliexpress.com": {"AliExpress", kindShopping},
@@ -120,5 +124,6 @@ var aliases = map[string]origin{
 	"threads": {"Threads", kindSocial}, "bluesky": {"Bluesky", kindSocial}, "mastodon": {"Mastodon", kindSocial},
 	"telegram": {"Telegram", kindSocial}, "whatsapp": {"WhatsApp", kindSocial}, "discord": {"Discord", kindSocial},
 	"yt": {"YouTube", kindVideo}, "openai": {"ChatGPT", kindAI}, "copilot": {"Copilot", kindAI},
+	"grok": {"Grok", kindAI}, "deepseek": {"DeepSeek", kindAI}, "mistral": {"Le Chat", kindAI},
 	"email": {"Email", kindEmail}, "e-mail": {"Email", kindEmail}, "newsletter": {"Newsletter", kindEmail}, "mail": {"Email", kindEmail},
 }

@@ -59,6 +59,7 @@ type manyEvents struct {
 type outcomes struct {
 	Body struct {
 		Outcomes []analytics.Outcome `json:"outcomes"`
+		Now      int64               `json:"now" doc:"The server's clock, in milliseconds since 1970. An event that was too_old or in_the_future can be sent again with a new id."`
 	}
 }
 
@@ -99,6 +100,7 @@ func (s *Server) ingest(ctx context.Context, site string, from *Sender, events [
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), ingestFor)
 	defer cancel()
 	answer := new(outcomes)
+	answer.Body.Now = s.o.Clock().UnixMilli()
 	answer.Body.Outcomes = make([]analytics.Outcome, len(events))
 	hits, of, err := s.people(ctx, site, from, events, answer.Body.Outcomes)
 	if err != nil {

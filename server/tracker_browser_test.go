@@ -116,6 +116,7 @@ var bodies = map[string]string{
 	"/hash": `<a id="next" href="#/next?tab=2">Next</a>`,
 	"/calls": `<script>window.onefold=window.onefold||function(){(onefold.q=onefold.q||[]).push(arguments)}
 		onefold('early', {props: {a: '1'}}); onefold('identify', 'user-7')</script>`,
+	"/clock":  `<script>const now = Date.now; Date.now = () => now() + 864e5</script>`,
 	"/vitals": `<h1>A heading that is painted</h1><button id="button">Press</button>`,
 }
 
@@ -192,7 +193,7 @@ var wantEvents = []string{
 	"view /lossy", "once /lossy", "engagement /lossy",
 	"view /twice", "engagement /twice",
 	"view /vitals", "vitals /vitals", "engagement /vitals",
-	"view /own", "engagement /own",
+	"view /own", "engagement /own", "view /clock", "engagement /clock", "view /long", "engagement /long",
 }
 
 // line is an event in one line.

@@ -51,6 +51,12 @@ const steps = {
     })
     await page.goto('about:blank')
   },
+  // A query that is longer than a server takes.
+  async long(page) {
+    await page.goto(pages + '/long?token=' + 'x'.repeat(6000))
+    await read(page)
+    await page.goto('about:blank')
+  },
   async missing(page) {
     await page.goto(pages + '/missing')
     await page.goto('about:blank')
@@ -83,6 +89,14 @@ const steps = {
     await read(page)
     await page.click('#button')
     await read(page)
+    await page.goto('about:blank')
+  },
+  // A clock that is a day ahead: the server refuses the event, and says what time it is.
+  async clock(page) {
+    const told = []
+    page.on('response', r => r.url().endsWith('/api/event') && told.push(r.status()))
+    await page.goto(pages + '/clock')
+    while (told.length < 2) await read(page)
     await page.goto('about:blank')
   },
   // Nobody who does not want to be counted is.

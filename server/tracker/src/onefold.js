@@ -12,6 +12,8 @@
   const respect = data.respect || ''
   const maxWaiting = 30
   const waiting = [] // events that failed once
+  const longest = 2000 // of an address: what is cut off was a query
+  let skew = 0 // how far the browser's clock is behind, in milliseconds, if it is too wrong
   let page = '' // the page that counts now; '' before the first
   let user
   let ignored = (/dnt/.test(respect) && navigator.doNotTrack == '1') || (/gpc/.test(respect) && navigator.globalPrivacyControl)
@@ -28,7 +30,7 @@
   const ulid = () => {
     const digits = '0123456789ABCDEFGHJKMNPQRSTVWXYZ'
     let id = ''
-    for (let t = Date.now(), i = 10; i--; t = Math.floor(t / 32)) id = digits[t % 32] + id
+    for (let t = Date.now() + skew, i = 10; i--; t = Math.floor(t / 32)) id = digits[t % 32] + id
     for (const b of crypto.getRandomValues(new Uint8Array(16))) id += digits[b & 31]
     return id
   }
@@ -36,9 +38,15 @@
   // Text is all that a page may send to another origin without asking first.
   const post = (body, last) =>
     fetch(api, { method: 'POST', body, keepalive: true, credentials: 'omit' }).then(
-      answer => (answer.status < 500 && answer.status != 429) || retry(body, last),
+      answer => (answer.status < 500 && answer.status != 429 ? last || answer.json().then(({ now, outcomes }) => reset(now, outcomes[0].reason, body)) : retry(body, last)),
       () => retry(body, last),
     )
+  // An event of a wrong time was refused, and comes again with the time of the server.
+  const reset = (now, reason, body) => {
+    if (!/too_old|future/.test(reason)) return
+    skew = now - Date.now()
+    post(JSON.stringify({ ...JSON.parse(body), id: ulid() }), 1)
+  }
   const retry = (body, last) => {
     if (last || waiting.length >= maxWaiting) return
     waiting.push(body)
@@ -65,7 +73,7 @@
   const address = () => {
     const { origin, protocol, pathname, search, hash } = location
     const route = data.hash == null ? '' : hash.replace(/^#!?\/?|\?.*/g, '')
-    return (origin == 'null' ? protocol + '//' : origin) + (route ? pathname.replace(/\/?$/, '/') + route : pathname) + search
+    return ((origin == 'null' ? protocol + '//' : origin) + (route ? pathname.replace(/\/?$/, '/') + route : pathname) + search).slice(0, longest)
   }
   const path = url => url.split('?')[0]
 
@@ -97,7 +105,7 @@
     const url = address()
     if (!again && path(url) == path(page)) return
     report()
-    const referrer = page ? undefined : document.referrer
+    const referrer = page ? undefined : document.referrer.slice(0, longest)
     page = url
     engaged = depth = told = 0
     attention()

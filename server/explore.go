@@ -38,6 +38,9 @@ func exploreProblem(err error) error {
 // count answers from statistics where these know, else from raw events. Without a dimension there are no rows.
 func (s *Server) count(ctx context.Context, ask analytics.ReportIn, filter []string) (explore.Report, explore.Source, error) {
 	filters, err := explore.ParseFilters(filter)
+	if err == nil {
+		err = s.checkProperties(ctx, ask.Site, ask.By, filters)
+	}
 	if err != nil {
 		return explore.Report{}, "", err
 	}

@@ -65,6 +65,9 @@ func problem(status int, code, detail string) *huma.ErrorModel {
 // httpError is the one place where errors of the verbs become answers. What is not named here is our fault: it is
 // logged, and the client learns no more than that.
 func (s *Server) httpError(ctx context.Context, err error) error {
+	if known := new(huma.ErrorModel); errors.As(err, &known) {
+		return known
+	}
 	if p := accountsProblem(err); p != nil {
 		return p
 	}

@@ -160,6 +160,9 @@ func TestSharedAndPublicViews(t *testing.T) {
 	_, err := analytics.UpdateSite(t.Context(), h.table, "blog", func(s *analytics.Site) error { s.Public = true; return nil })
 	must(t, err)
 	stranger.want(http.StatusOK, "", http.MethodGet, "/api/v1/sites/blog/stats", "")
+	stranger.want(http.StatusForbidden, "", http.MethodGet, "/api/v1/sites/blog/breakdown?by=prop:email", "")
+	stranger.want(http.StatusForbidden, "", http.MethodGet, "/api/v1/sites/blog/stats?filter=prop:email:contains:a", "")
+	stranger.want(http.StatusOK, "", http.MethodGet, "/api/v1/sites/blog/breakdown?by=page&filter=browser:is:Firefox", "")
 	stranger.want(http.StatusUnauthorized, "", http.MethodGet, "/api/v1/sites/blog/verify", "")
 	stranger.want(http.StatusUnauthorized, "", http.MethodGet, "/api/v1/sites/other/stats", "")
 }

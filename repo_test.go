@@ -46,8 +46,9 @@ var policy = map[string][]string{
 
 	"analytics/refusals": {"vocabulary", "table"},
 	"analytics/explore":  {"table", "analytics", "analytics/internal/...", "internal/...", "github.com/oklog/ulid/v2", "golang.org/x/sync/..."},
+	"analytics/goals":    {"vocabulary", "table", "analytics", "internal/calendar"},
 
-	"analytics/internal": {"vocabulary", "analytics/internal/...", "internal/..."},
+	"analytics/internal": {"vocabulary", "dynamo", "table", "analytics/internal/...", "internal/..."},
 
 	"accounts": {"vocabulary", "dynamo", "table", "github.com/oklog/ulid/v2", "golang.org/x/crypto/argon2"},
 

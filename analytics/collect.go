@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/onefold/onefold/analytics/internal/throttle"
 	"github.com/onefold/onefold/dynamo"
 	"github.com/onefold/onefold/table"
 )
@@ -48,7 +49,7 @@ type CollectorOptions struct {
 type Collector struct {
 	t      *table.Table
 	sites  *siteCache
-	retry  throttled
+	retry  throttle.Retry
 	atOnce int
 	spare  sync.Pool // of buffers of events
 }
@@ -58,7 +59,7 @@ func NewCollector(t *table.Table, o CollectorOptions) *Collector {
 	if o.Concurrency <= 0 {
 		o.Concurrency = 128
 	}
-	retry := throttled{o.Sleep}
+	retry := throttle.Retry{Sleep: o.Sleep}
 	return &Collector{t: t, sites: newSiteCache(t, retry), retry: retry, atOnce: o.Concurrency}
 }
 
@@ -121,7 +122,7 @@ func (c *Collector) store(ctx context.Context, events []Event, tell func(i int, 
 	for i := range left {
 		left[i] = i
 	}
-	return c.retry.do(ctx, func() error {
+	return c.retry.Do(ctx, func() error {
 		batch := events
 		if len(left) < len(events) {
 			batch = make([]Event, len(left))

@@ -21,8 +21,9 @@ type Site struct {
 	Domains   []string       `dynamodbav:"domains,omitempty"`
 	TimeZone  string         `dynamodbav:"timeZone"` // IANA name: the site's hours, days and months are in it
 	CreatedAt time.Time      `dynamodbav:"createdAt"`
-	Sharding  table.Sharding `dynamodbav:"sharding"`  // number of event and visitor partitions, with its history
-	Retention Retention      `dynamodbav:"retention"` // how long each tier is kept
+	DeletedAt time.Time      `dynamodbav:"deletedAt,omitempty"` // since when it is being deleted; package erasure does that
+	Sharding  table.Sharding `dynamodbav:"sharding"`            // number of event and visitor partitions, with its history
+	Retention Retention      `dynamodbav:"retention"`           // how long each tier is kept
 	// Exclude is the traffic that is not counted. RespectDNT and RespectGPC turn events away whose sender asks not to be
 	// tracked, by Do Not Track or by Global Privacy Control.
 	Exclude    exclude.Rules `dynamodbav:"exclude"`

@@ -9,6 +9,7 @@ import (
 	"github.com/cespare/xxhash/v2"
 	"github.com/oklog/ulid/v2"
 
+	"github.com/onefold/onefold/analytics/internal/throttle"
 	"github.com/onefold/onefold/analytics/internal/visits"
 	"github.com/onefold/onefold/fold"
 	"github.com/onefold/onefold/internal/calendar"
@@ -29,7 +30,7 @@ type Config struct {
 // time, and again after ten seconds. A site that cannot be read has the defaults: what is then written lives for
 // another time, and until the next write.
 func SiteRetention(t *table.Table) func(siteID string) Retention {
-	sites := newSiteCache(t, throttled{})
+	sites := newSiteCache(t, throttle.Retry{})
 	return func(siteID string) Retention {
 		ctx, cancel := context.WithTimeout(context.Background(), retentionTimeout)
 		defer cancel()

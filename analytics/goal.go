@@ -73,6 +73,9 @@ func (g *Goal) definition() target.Definition {
 	}
 }
 
+// Conversions are the goals that an event reaches, or a visit.
+type Conversions = visits.Conversions
+
 // Reach tells which of a site's goals events reach.
 type Reach struct{ set target.Set }
 
@@ -88,7 +91,7 @@ func NewReach(goals []Goal) Reach {
 }
 
 // Of are the goals that an event reaches, as they are noted on it.
-func (r *Reach) Of(e *Event) visits.Conversions {
+func (r *Reach) Of(e *Event) Conversions {
 	if e.silent() {
 		return nil
 	}
@@ -99,8 +102,8 @@ func (r *Reach) Of(e *Event) visits.Conversions {
 // that it is taken back. All else of it is a fact.
 type NotedEvent struct {
 	EventKey
-	Goals  visits.Conversions `dynamodbav:"goals,omitempty"`
-	Erased bool               `dynamodbav:"erased,omitempty"`
+	Goals  Conversions `dynamodbav:"goals,omitempty"`
+	Erased bool        `dynamodbav:"erased,omitempty"`
 }
 
 // NotedEvents are the events, as far as they are changed.

@@ -155,9 +155,9 @@ type reconciler struct {
 }
 
 func newReconciler(ctx context.Context, t *table.Table, w Folded, siteID string, verb Verb) (*reconciler, error) {
-	site, err := SiteByID.Get(ctx, t, SiteIn{siteID})
+	site, err := GetSite(ctx, t, siteID)
 	if err != nil {
-		return nil, fmt.Errorf("analytics: %s: site %q: %w", verb, siteID, err)
+		return nil, fmt.Errorf("%s: %w", verb, err)
 	}
 	cal, err := calendar.LoadZone(site.TimeZone)
 	if err != nil {

@@ -6,10 +6,8 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"time"
 
 	"github.com/onefold/onefold/fold"
-	"github.com/onefold/onefold/internal/calendar"
 	"github.com/onefold/onefold/table"
 )
 
@@ -225,7 +223,7 @@ func (r *reconciler) drain(ctx context.Context) error {
 
 // day compares everything that is derived from one day: visitors' days first, because all else follows from them.
 func (r *reconciler) day(ctx context.Context, day string) error {
-	if err := r.refuseSealed(ctx, day); err != nil {
+	if err := CheckRaw(ctx, r.t, &r.site, day, r.t.Now()); err != nil {
 		return err
 	}
 	d, err := r.folded(ctx, day)
@@ -333,36 +331,4 @@ func (c *checkOf[S, K]) only(keep func(K) bool) {
 		return kept
 	}
 	c.stored = slices.DeleteFunc(c.stored, func(k K) bool { return !keep(k) })
-}
-
-// refuseSealed refuses a day of which raw events may be gone: they live for a time from their arrival, and statistics
-// know when the first arrived.
-func (r *reconciler) refuseSealed(ctx context.Context, day string) error {
-	from, to, err := r.cal.HourRange(day, day)
-	if err != nil {
-		return err
-	}
-	since := int64(0)
-	first := func(s Stats) {
-		if s.Since != 0 && (since == 0 || s.Since < since) {
-			since = s.Since
-		}
-	}
-	for _, in := range []StatsIn{{r.site.SiteID, Hour, from, to}, {r.site.SiteID, Day, day, calendar.ShiftDay(day, 1)}} {
-		for s, err := range StatsByTime.All(ctx, r.t, in) {
-			if err != nil {
-				return err
-			}
-			first(s)
-		}
-	}
-	if since == 0 {
-		return nil
-	}
-	keep, now := r.site.Retention.Raw(), r.t.Now()
-	if gone := time.Unix(since, 0).Add(keep); !now.Before(gone) {
-		return fmt.Errorf("%w: day %s: its raw events began to expire on %s; ask from %s on", ErrSealed, day,
-			gone.UTC().Format(time.DateTime), calendar.ShiftDay(r.cal.Day(now.Add(-keep)), 1))
-	}
-	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/onefold/onefold/analytics/internal/meter"
 	"github.com/onefold/onefold/internal/calendar"
 	"github.com/onefold/onefold/table"
 )
@@ -100,10 +101,7 @@ const (
 )
 
 // Cost is what a report consumed.
-type Cost struct {
-	Requests  int     // Query and GetItem calls
-	ReadUnits float64 // consumed read capacity
-}
+type Cost = meter.Cost
 
 // Report answers from the derived buckets alone. It asks one Query for the marks of days that wait for a roll-up, one
 // each for months and days, and one or a few for the hours of days that are open or wait; the same again for the
@@ -118,8 +116,8 @@ func Statistics(ctx context.Context, t *table.Table, in ReportIn) (ReportOut, er
 }
 
 func report(ctx context.Context, t *table.Table, in ReportIn, top bool) (ReportOut, error) {
-	meter := newMeter(t)
-	r, err := newReporter(ctx, meter.table, in)
+	m := meter.New(t)
+	r, err := newReporter(ctx, m.Table, in)
 	if err != nil {
 		return ReportOut{}, err
 	}
@@ -137,7 +135,7 @@ func report(ctx context.Context, t *table.Table, in ReportIn, top bool) (ReportO
 			return ReportOut{}, fmt.Errorf("analytics: report on %s by %s: %w", in.Site, r.in.By, err)
 		}
 	}
-	out.Cost = meter.cost()
+	out.Cost = m.Cost()
 	return out, nil
 }
 
@@ -165,9 +163,9 @@ func newReporter(ctx context.Context, t *table.Table, in ReportIn) (*reporter, e
 	if err := in.check(); err != nil {
 		return nil, err
 	}
-	site, err := SiteByID.Get(ctx, t, SiteIn{in.Site})
+	site, err := GetSite(ctx, t, in.Site)
 	if err != nil {
-		return nil, fmt.Errorf("analytics: report: site %q: %w", in.Site, err)
+		return nil, err
 	}
 	if all := site.Dimensions(); !slices.Contains(all, in.By) {
 		return nil, fmt.Errorf("%w: dimension %q: want one of %s", ErrReport, in.By, dimensionList(all))

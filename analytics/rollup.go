@@ -86,9 +86,9 @@ type roller struct {
 }
 
 func newRoller(ctx context.Context, t *table.Table, siteID string, now time.Time) (*roller, error) {
-	site, err := SiteByID.Get(ctx, t, SiteIn{siteID})
+	site, err := GetSite(ctx, t, siteID)
 	if err != nil {
-		return nil, fmt.Errorf("analytics: site %q: %w", siteID, err)
+		return nil, err
 	}
 	cal, err := calendar.LoadZone(site.TimeZone)
 	return &roller{t: t, site: site, cal: cal, now: now}, err

@@ -29,7 +29,7 @@ const (
 
 	// shardingNotice is how long before its time a new number of shards is stored. By then no collector may hold the
 	// old history, and no event with a later time may have been stored under it.
-	shardingNotice = maxFuture + 2*siteLifetime + time.Minute
+	shardingNotice = maxFuture + SettingsNotice + time.Minute
 )
 
 // NewSite says what a site should be.
@@ -72,9 +72,12 @@ func CreateSite(ctx context.Context, t *table.Table, n NewSite) (Site, error) {
 	return s, nil
 }
 
-// GetSite reads a site. Errors: table.ErrNotFound.
+// GetSite reads a site. Errors: table.ErrNotFound, also for one that is being deleted.
 func GetSite(ctx context.Context, t *table.Table, siteID string) (Site, error) {
 	s, err := SiteByID.Get(ctx, t, SiteIn{siteID})
+	if err == nil && !s.DeletedAt.IsZero() {
+		s, err = Site{}, table.ErrNotFound
+	}
 	if err != nil {
 		return s, fmt.Errorf("analytics: site %q: %w", siteID, err)
 	}
@@ -86,13 +89,22 @@ func ListSites(ctx context.Context, t *table.Table, ownerID string) iter.Seq2[Si
 	if ownerID == "" {
 		ownerID = DefaultOwner
 	}
-	return SitesOfOwner.All(ctx, t, OwnerIn{ownerID})
+	return func(yield func(Site, error) bool) {
+		for s, err := range SitesOfOwner.All(ctx, t, OwnerIn{ownerID}) {
+			if s.DeletedAt.IsZero() && !yield(s, err) {
+				return
+			}
+		}
+	}
 }
 
 // UpdateSite changes a site's settings. What its stored facts depend on cannot be changed: its time zone, import key
 // and sharding, which SetShards adds to. Collectors see the change within ten seconds, or when they are told by Forget.
 func UpdateSite(ctx context.Context, t *table.Table, siteID string, change func(*Site) error) (Site, error) {
 	s, err := Sites.Modify(ctx, t, SiteKey{siteID}, func(s *Site) error {
+		if !s.DeletedAt.IsZero() {
+			return table.ErrNotFound
+		}
 		was := *s
 		if err := change(s); err != nil {
 			return err
@@ -100,7 +112,7 @@ func UpdateSite(ctx context.Context, t *table.Table, siteID string, change func(
 		if s.TimeZone != was.TimeZone {
 			return fmt.Errorf("%w %s: its time zone is %s and stays so: all of its buckets are in it", ErrSite, siteID, was.TimeZone)
 		}
-		s.SiteKey, s.CreatedAt, s.ImportKey, s.Sharding = was.SiteKey, was.CreatedAt, was.ImportKey, was.Sharding
+		s.SiteKey, s.CreatedAt, s.DeletedAt, s.ImportKey, s.Sharding = was.SiteKey, was.CreatedAt, was.DeletedAt, was.ImportKey, was.Sharding
 		return s.check()
 	})
 	if err != nil {

@@ -8,6 +8,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/onefold/onefold/analytics/internal/throttle"
+	"github.com/onefold/onefold/analytics/internal/visitorid"
 	"github.com/onefold/onefold/internal/calendar"
 	"github.com/onefold/onefold/internal/exclude"
 	"github.com/onefold/onefold/table"
@@ -15,14 +17,16 @@ import (
 
 const (
 	siteLifetime = 10 * time.Second // how long a collector goes by a site's settings
-	maxSites     = 10_000           // sites, and names that are none, that a collector remembers
-	maxSalts     = 1_000            // days of a site whose salts it holds at once
+	// SettingsNotice is how long after a change of a site's settings or goals every event is stored by the new ones.
+	SettingsNotice = 2 * siteLifetime
+	maxSites       = 10_000 // sites, and names that are none, that a collector remembers
+	maxSalts       = 1_000  // days of a site whose salts it holds at once
 )
 
 // siteCache remembers sites. What it forgets it reads again.
 type siteCache struct {
 	t     *table.Table
-	retry throttled
+	retry throttle.Retry
 
 	mu    sync.Mutex
 	sites map[string]*siteEntry
@@ -35,7 +39,7 @@ type siteEntry struct {
 	until time.Time
 }
 
-func newSiteCache(t *table.Table, retry throttled) *siteCache {
+func newSiteCache(t *table.Table, retry throttle.Retry) *siteCache {
 	return &siteCache{t: t, retry: retry, sites: make(map[string]*siteEntry)}
 }
 
@@ -74,7 +78,7 @@ func (c *siteCache) get(ctx context.Context, siteID string) (*siteState, error) 
 	defer entry.mu.Unlock()
 	if now := c.t.Now(); !now.Before(entry.until) {
 		var state *siteState
-		err := c.retry.do(ctx, func() (err error) {
+		err := c.retry.Do(ctx, func() (err error) {
 			state, err = c.load(ctx, siteID)
 			return err
 		})
@@ -115,7 +119,7 @@ type siteState struct {
 	cal      calendar.Zone
 	excluded *exclude.Matcher
 	goals    Reach
-	retry    throttled
+	retry    throttle.Retry
 
 	mu   sync.RWMutex
 	days map[siteDay]*dayState
@@ -135,7 +139,7 @@ type dayState struct {
 
 // dayVisitors are the ids of a day's visitors, and the number of shards that they are spread over.
 type dayVisitors struct {
-	ids    *visitorIDs
+	ids    *visitorid.IDs
 	shards int
 }
 
@@ -153,7 +157,7 @@ func (s *siteState) addVisitor(ctx context.Context, t *table.Table, h *Hit, e *E
 	if err != nil {
 		return err
 	}
-	e.VisitorID = visitors.ids.of(h.Address, h.UserAgent)
+	e.VisitorID = visitors.ids.Of(h.Address, h.UserAgent)
 	e.VisitorShard = table.Shard(e.VisitorID, visitors.shards)
 	return nil
 }
@@ -204,15 +208,15 @@ func (s *siteState) visitorsOf(ctx context.Context, t *table.Table, day string, 
 	}
 	shards := s.site.Sharding.At(start)
 	if imported {
-		return &dayVisitors{newVisitorIDs(importSalt(s.site.ImportKey, day)), shards}, nil
+		return &dayVisitors{visitorid.New(visitorid.ImportSalt(s.site.ImportKey, day)), shards}, nil
 	}
 	var salt []byte
-	err = s.retry.do(ctx, func() (err error) {
+	err = s.retry.Do(ctx, func() (err error) {
 		salt, err = saltOf(ctx, t, SaltKey{s.site.SiteID, day}, end)
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	return &dayVisitors{newVisitorIDs(salt), shards}, nil
+	return &dayVisitors{visitorid.New(salt), shards}, nil
 }

@@ -3,6 +3,7 @@ package analytics
 import (
 	"cmp"
 	"fmt"
+	"time"
 
 	"github.com/oklog/ulid/v2"
 
@@ -63,6 +64,12 @@ func visitOfGoals(before, after *Event) (visits.Visit, error) {
 		v.Hours[0].Views = 0
 	}
 	return v, err
+}
+
+// Time is when the event happened, which its id says.
+func (e *Event) Time() (time.Time, error) {
+	ms, err := eventMS(e.EventID)
+	return time.UnixMilli(ms).UTC(), err
 }
 
 // eventMS is the time in an event's id, in epoch milliseconds.

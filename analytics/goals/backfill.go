@@ -1,0 +1,203 @@
+package goals
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/onefold/onefold/analytics"
+	"github.com/onefold/onefold/internal/calendar"
+	"github.com/onefold/onefold/table"
+)
+
+// Backfilled says what a backfill did.
+type Backfilled struct {
+	Waiting bool  // a goal changed a moment ago, and events may still come that do not know of it: try again later
+	Goals   int   // whose changes are counted everywhere now
+	Events  int64 // that were read
+	Changed int64 // of these, that count towards other goals now
+	Sealed  int64 // that should, but are of days of which other raw events may be gone: these days stay as they are
+}
+
+// sealMargin is how long before its raw events begin to expire a day is left alone: a backfill may take long, and what
+// an event counts must not change when its visitor's day is gone.
+const sealMargin = 24 * time.Hour
+
+// Backfill brings the stored events of a site in line with goals that were made, changed or deleted since they came. Each
+// event carries the goals that it reaches; one that should carry others is changed, and the folds count the difference,
+// exactly once and while other events come. It does nothing for a site without such goals. It may be stopped at any time
+// and run again, and run in several places at once: it changes only what is not as it should be.
+func Backfill(ctx context.Context, t *table.Table, siteID string) (Backfilled, error) {
+	b, err := prepare(ctx, t, siteID)
+	if err != nil || len(b.pending) == 0 || b.done.Waiting {
+		return b.done, err
+	}
+	now := t.Now()
+	in := analytics.EventsBetween(&b.site, time.UnixMilli(0), now.Add(time.Hour), "")
+	for e, err := range analytics.EventsByTime.All(ctx, t, in) {
+		if err == nil {
+			err = b.event(ctx, &e)
+		}
+		if err != nil {
+			return b.done, fmt.Errorf("goals: backfill %s: %w", siteID, err)
+		}
+	}
+	since, err := b.since(ctx)
+	if err != nil {
+		return b.done, fmt.Errorf("goals: backfill %s: %w", siteID, err)
+	}
+	for _, g := range b.pending {
+		if err := b.settle(ctx, g, since); err != nil {
+			return b.done, fmt.Errorf("goals: backfill %s: goal %s: %w", siteID, g.GoalID, err)
+		}
+	}
+	return b.done, nil
+}
+
+// backfill is one run.
+type backfill struct {
+	t       *table.Table
+	site    analytics.Site
+	cal     calendar.Zone
+	reach   analytics.Reach
+	pending []Goal
+	until   time.Time       // days of which raw events are gone by then are sealed
+	sealed  map[string]bool // by day
+	done    Backfilled
+}
+
+func prepare(ctx context.Context, t *table.Table, siteID string) (*backfill, error) {
+	b := &backfill{t: t, until: t.Now().Add(sealMargin), sealed: make(map[string]bool)}
+	goals, err := analytics.GoalsOfSite.Collect(ctx, t, analytics.SiteIn{SiteID: siteID})
+	if err != nil {
+		return b, fmt.Errorf("goals: backfill %s: %w", siteID, err)
+	}
+	for _, g := range goals {
+		if g.Pending {
+			b.pending = append(b.pending, g)
+			b.done.Waiting = b.done.Waiting || t.Now().Before(time.UnixMilli(g.Changed).Add(analytics.SettingsNotice))
+		}
+	}
+	if len(b.pending) == 0 {
+		return b, nil
+	}
+	b.reach = analytics.NewReach(goals)
+	if b.site, err = analytics.GetSite(ctx, t, siteID); err == nil {
+		b.cal, err = calendar.LoadZone(b.site.TimeZone)
+	}
+	return b, err
+}
+
+// Conditions and changes of events.
+var (
+	notedGoals  = table.FieldOf(analytics.NotedEvents, func(e *analytics.NotedEvent) *analytics.Conversions { return &e.Goals })
+	notedErased = table.FieldOf(analytics.NotedEvents, func(e *analytics.NotedEvent) *bool { return &e.Erased })
+)
+
+// maxTries bounds how often an event is tried again that another backfill changed meanwhile.
+const maxTries = 4
+
+// event brings one event in line.
+func (b *backfill) event(ctx context.Context, e *analytics.Event) error {
+	b.done.Events++
+	for range maxTries {
+		want := b.reach.Of(e)
+		if e.Erased || slices.Equal(e.Goals, want) {
+			return nil
+		}
+		sealed, err := b.isSealed(ctx, e)
+		if err != nil {
+			return err
+		}
+		if sealed {
+			b.done.Sealed++
+			return nil
+		}
+		same := notedGoals.Missing()
+		if len(e.Goals) > 0 {
+			same = notedGoals.Eq(e.Goals)
+		}
+		_, err = analytics.NotedEvents.Patch(ctx, b.t, e.EventKey, notedGoals.Set(want),
+			table.If[analytics.NotedEvent](table.And(same, notedErased.Missing())))
+		switch {
+		case err == nil:
+			b.done.Changed++
+			return nil
+		case errors.Is(err, table.ErrNotFound):
+			return nil
+		case !errors.Is(err, table.ErrCondition):
+			return err
+		}
+		again, err := analytics.Events.Get(ctx, b.t, e.EventKey)
+		if errors.Is(err, table.ErrNotFound) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		e = &again
+	}
+	return fmt.Errorf("event %s: %w", e.EventID, table.ErrConflict)
+}
+
+func (b *backfill) isSealed(ctx context.Context, e *analytics.Event) (bool, error) {
+	at, err := e.Time()
+	if err != nil {
+		return true, nil // no fold has it
+	}
+	return b.sealedDay(ctx, calendar.DayOf(at.UnixMilli(), e.ZoneMinutes))
+}
+
+func (b *backfill) sealedDay(ctx context.Context, day string) (bool, error) {
+	if sealed, known := b.sealed[day]; known {
+		return sealed, nil
+	}
+	err := analytics.CheckRaw(ctx, b.t, &b.site, day, b.until)
+	if err != nil && !errors.Is(err, analytics.ErrSealed) {
+		return false, err
+	}
+	b.sealed[day] = err != nil
+	return err != nil, nil
+}
+
+// since is the day after the last one that is sealed; "" if none is.
+func (b *backfill) since(ctx context.Context) (string, error) {
+	first, _, err := analytics.Extent(ctx, b.t, &b.site)
+	if err != nil || first == "" {
+		return "", err
+	}
+	for day := b.cal.Day(b.t.Now()); day >= first; day = calendar.ShiftDay(day, -1) {
+		sealed, err := b.sealedDay(ctx, day)
+		if err != nil {
+			return "", err
+		}
+		if sealed {
+			return calendar.ShiftDay(day, 1), nil
+		}
+	}
+	return "", nil
+}
+
+// settle notes that a goal is counted everywhere as it was when the run began, unless it has changed since.
+func (b *backfill) settle(ctx context.Context, seen Goal, since string) error {
+	unchanged := goalChanged.Eq(seen.Changed)
+	var err error
+	if seen.Deleted {
+		err = analytics.Goals.Delete(ctx, b.t, seen.GoalKey, unchanged)
+	} else {
+		_, err = analytics.Goals.Patch(ctx, b.t, seen.GoalKey, goalPending.Set(false), goalSince.Set(since), table.If[Goal](unchanged))
+	}
+	if errors.Is(err, table.ErrCondition) || errors.Is(err, table.ErrNotFound) {
+		return nil
+	}
+	b.done.Goals++
+	return err
+}
+
+var (
+	goalChanged = table.FieldOf(analytics.Goals, func(g *Goal) *int64 { return &g.Changed })
+	goalPending = table.FieldOf(analytics.Goals, func(g *Goal) *bool { return &g.Pending })
+	goalSince   = table.FieldOf(analytics.Goals, func(g *Goal) *string { return &g.Since })
+)

@@ -1,0 +1,194 @@
+// Package goals makes, changes and deletes the goals of sites, tells how often they were reached, and brings events that
+// came before a change in line with it. Goals are counted by the folds of package analytics: an event carries which goals
+// it reaches, and a change of that is a change like any other. It is used by server and cmd.
+package goals
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/onefold/onefold/analytics"
+	"github.com/onefold/onefold/table"
+)
+
+// ErrGoal is returned when a goal cannot be used. The message says why, and what to choose.
+var ErrGoal = errors.New("goals: goal")
+
+// The bounds of goals.
+const (
+	MaxGoals = 50 // of a site
+	maxName  = 120
+	maxID    = 64
+	idLength = 12 // of ids that are made here: 60 bits
+)
+
+// Goal is a goal of a site.
+type Goal = analytics.Goal
+
+// List reads the goals of a site, by id.
+func List(ctx context.Context, t *table.Table, siteID string) ([]Goal, error) {
+	var goals []Goal
+	for g, err := range analytics.GoalsOfSite.All(ctx, t, analytics.SiteIn{SiteID: siteID}) {
+		if err != nil {
+			return nil, fmt.Errorf("goals: list those of %s: %w", siteID, err)
+		}
+		if !g.Deleted {
+			goals = append(goals, g)
+		}
+	}
+	return goals, nil
+}
+
+// Create makes a goal; without an id it gets one. It counts from now on, and Backfill counts what came before. Errors:
+// ErrGoal, table.ErrExists when the id is taken, table.ErrNotFound when there is no such site.
+func Create(ctx context.Context, t *table.Table, g Goal) (Goal, error) {
+	if g.GoalID == "" {
+		g.GoalID = strings.ToLower(rand.Text()[:idLength])
+	}
+	if err := check(ctx, t, &g); err != nil {
+		return Goal{}, err
+	}
+	all, err := List(ctx, t, g.SiteID)
+	if err != nil {
+		return Goal{}, err
+	}
+	if len(all) >= MaxGoals {
+		return Goal{}, fmt.Errorf("%w: the site has %d goals already; delete one first", ErrGoal, len(all))
+	}
+	g.Changed, g.Pending, g.Deleted, g.Since = t.Now().UnixMilli(), true, false, ""
+	if err := analytics.Goals.Create(ctx, t, &g); err != nil {
+		return Goal{}, fmt.Errorf("goals: create %s: %w", g.GoalID, err)
+	}
+	return g, nil
+}
+
+// Update changes a goal. What it counts changes from now on, and Backfill changes what came before. Errors: ErrGoal,
+// table.ErrNotFound.
+func Update(ctx context.Context, t *table.Table, key analytics.GoalKey, change func(*Goal) error) (Goal, error) {
+	g, err := analytics.Goals.Modify(ctx, t, key, func(g *Goal) error {
+		if g.Deleted {
+			return table.ErrNotFound
+		}
+		was := *g
+		if err := change(g); err != nil {
+			return err
+		}
+		g.GoalKey, g.Changed, g.Pending, g.Deleted, g.Since = was.GoalKey, was.Changed, was.Pending, was.Deleted, was.Since
+		if err := check(ctx, t, g); err != nil {
+			return err
+		}
+		if g.Path != was.Path || g.PathKind != was.PathKind || g.Event != was.Event || g.Value != was.Value || g.Counting != was.Counting {
+			touch(t, g)
+		}
+		return nil
+	})
+	if err != nil {
+		return g, fmt.Errorf("goals: update %s: %w", key.GoalID, err)
+	}
+	return g, nil
+}
+
+// Delete deletes a goal. It is not listed nor counted any more; Backfill takes off what it counted. Errors:
+// table.ErrNotFound.
+func Delete(ctx context.Context, t *table.Table, key analytics.GoalKey) error {
+	_, err := analytics.Goals.Modify(ctx, t, key, func(g *Goal) error {
+		if g.Deleted {
+			return table.ErrNotFound
+		}
+		g.Deleted = true
+		touch(t, g)
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("goals: delete %s: %w", key.GoalID, err)
+	}
+	return nil
+}
+
+// touch notes that a goal is another now. The time tells changes apart, so it never stands still.
+func touch(t *table.Table, g *Goal) {
+	g.Changed, g.Pending = max(t.Now().UnixMilli(), g.Changed+1), true
+}
+
+func check(ctx context.Context, t *table.Table, g *Goal) error {
+	site, err := analytics.GetSite(ctx, t, g.SiteID)
+	if err != nil {
+		return err
+	}
+	if g.GoalID == "" || len(g.GoalID) > maxID || strings.Trim(g.GoalID, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-") != "" {
+		return fmt.Errorf("%w: id %q: use letters, digits and . _ - , at most %d", ErrGoal, g.GoalID, maxID)
+	}
+	if g.Name == "" || len(g.Name) > maxName || strings.ToValidUTF8(g.Name, "") != g.Name {
+		return fmt.Errorf("%w: give it a name of at most %d bytes of UTF-8", ErrGoal, maxName)
+	}
+	switch g.PathKind {
+	case "", analytics.WildcardPath, analytics.RegexpPath:
+	default:
+		return fmt.Errorf("%w: kind of path %q: use wildcard or regexp", ErrGoal, g.PathKind)
+	}
+	switch g.Counting {
+	case "", analytics.OncePerSession, analytics.EveryTime:
+	default:
+		return fmt.Errorf("%w: counting %q: use session or every", ErrGoal, g.Counting)
+	}
+	currency := site.Currency
+	if currency == "" {
+		currency = analytics.DefaultCurrency
+	}
+	if g.Currency = strings.ToUpper(g.Currency); g.Currency == "" {
+		g.Currency = currency
+	}
+	if g.Currency != currency {
+		return fmt.Errorf("%w: currency %q: the site's revenue is in %s", ErrGoal, g.Currency, currency)
+	}
+	if err := g.Check(); err != nil {
+		return fmt.Errorf("%w: %w", ErrGoal, err)
+	}
+	return nil
+}
+
+// Result is how often a goal was reached in a range of days.
+type Result struct {
+	ID          string  `json:"id"`
+	Name        string  `json:"name"`
+	Conversions int64   `json:"conversions"`
+	Visits      int64   `json:"visits"`            // that reached it, of those that started in the range
+	Rate        float64 `json:"rate"`              // of all visits that started in the range, 0 to 1
+	Revenue     string  `json:"revenue"`           // exact decimal, in the site's currency
+	Since       string  `json:"since,omitempty"`   // first day that is counted as the goal is now; absent: all
+	Pending     bool    `json:"pending,omitempty"` // what came before the goal's last change is not yet counted by it
+}
+
+// Report tells how often each goal of a site was reached in days of the site's zone, both inclusive. It answers from the
+// derived buckets alone. Errors: those of analytics.Report.
+func Report(ctx context.Context, t *table.Table, siteID, from, to string) ([]Result, error) {
+	goals, err := List(ctx, t, siteID)
+	if err != nil {
+		return nil, err
+	}
+	out, err := analytics.Report(ctx, t, analytics.ReportIn{Site: siteID, From: from, To: to, Period: analytics.Month, By: analytics.ByGoal})
+	if err != nil {
+		return nil, err
+	}
+	results := make([]Result, len(goals))
+	for i, g := range goals {
+		r := Result{ID: g.GoalID, Name: g.Name, Revenue: "0", Since: g.Since, Pending: g.Pending}
+		for _, row := range out.Top {
+			if row.Value != g.GoalID {
+				continue
+			}
+			r.Conversions, r.Visits = row.Events, row.Visits
+			if row.Revenue != "" {
+				r.Revenue = row.Revenue
+			}
+			if out.Totals.Visits > 0 {
+				r.Rate = float64(row.Visits) / float64(out.Totals.Visits)
+			}
+		}
+		results[i] = r
+	}
+	return results, nil
+}

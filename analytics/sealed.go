@@ -1,0 +1,43 @@
+package analytics
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/onefold/onefold/internal/calendar"
+	"github.com/onefold/onefold/table"
+)
+
+// CheckRaw refuses a day of which raw events may be gone at a time: they live for a time from their arrival, and
+// statistics know when the first arrived. Errors: ErrSealed.
+func CheckRaw(ctx context.Context, t *table.Table, site *Site, day string, now time.Time) error {
+	cal, err := calendar.LoadZone(site.TimeZone)
+	if err != nil {
+		return err
+	}
+	from, to, err := cal.HourRange(day, day)
+	if err != nil {
+		return err
+	}
+	since := int64(0)
+	for _, in := range []StatsIn{{site.SiteID, Hour, from, to}, {site.SiteID, Day, day, calendar.ShiftDay(day, 1)}} {
+		for s, err := range StatsByTime.All(ctx, t, in) {
+			if err != nil {
+				return err
+			}
+			if s.Since != 0 && (since == 0 || s.Since < since) {
+				since = s.Since
+			}
+		}
+	}
+	if since == 0 {
+		return nil
+	}
+	keep := site.Retention.Raw()
+	if gone := time.Unix(since, 0).Add(keep); !now.Before(gone) {
+		return fmt.Errorf("%w: day %s: its raw events began to expire on %s; ask from %s on", ErrSealed, day,
+			gone.UTC().Format(time.DateTime), calendar.ShiftDay(cal.Day(now.Add(-keep)), 1))
+	}
+	return nil
+}

@@ -1,0 +1,87 @@
+package server_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/oklog/ulid/v2"
+
+	"github.com/onefold/onefold/analytics"
+	"github.com/onefold/onefold/internal/traffic"
+	"github.com/onefold/onefold/internal/useragent"
+	"github.com/onefold/onefold/server/dashboard"
+)
+
+// fill stores the traffic of the last days, up to now.
+func (h *house) fill(days, visitsPerDay int) {
+	h.Helper()
+	now := time.Now().UTC()
+	agents, err := useragent.New(0)
+	must(h.T, err)
+	generator, err := traffic.New(traffic.Options{Seed: 1, Start: now.AddDate(0, 0, 1-days).Truncate(24 * time.Hour), Days: days, VisitsPerDay: visitsPerDay})
+	must(h.T, err)
+	var hits []analytics.Hit
+	send := func() {
+		outcomes, err := h.collector.Ingest(h.Context(), "blog", hits)
+		must(h.T, err)
+		for i := range outcomes {
+			if outcomes[i].Status != analytics.Stored {
+				h.Fatalf("made-up traffic: %+v", outcomes[i])
+			}
+		}
+		hits = hits[:0]
+	}
+	for e := range generator.Events() {
+		if e.At.After(now) {
+			break
+		}
+		if hits = append(hits, madeUp(&e, agents)); len(hits) == 500 {
+			send()
+		}
+	}
+	send()
+	must(h.T, h.worker.Drain(h.Context()))
+}
+
+func madeUp(e *traffic.Event, agents *useragent.Parser) analytics.Hit {
+	agent := agents.Parse(e.UserAgent)
+	hit := analytics.Hit{
+		EventID: ulid.MustNew(ulid.Timestamp(e.At), ulid.DefaultEntropy()).String(), Name: e.Name, URL: e.Path, Referrer: e.Referrer,
+		UserAgent: e.UserAgent, Address: e.VisitorIP, Screen: e.Screen, Language: e.Language, Country: e.Country, Properties: e.Properties,
+		Browser: agent.Browser, OS: agent.OS, Device: agent.Device,
+	}
+	if e.Currency != "" {
+		hit.Revenue = strconv.FormatInt(e.RevenueCents/100, 10) + ".00"
+	}
+	return hit
+}
+
+// TestTheDashboardInABrowser does what people do with the page, in Chromium: see e2e/dashboard.mjs.
+func TestTheDashboardInABrowser(t *testing.T) {
+	page, err := dashboard.Load()
+	must(t, err)
+	if !page.Built() {
+		t.Skip("the page is not built; run `make web`, which needs Node.js")
+	}
+	h := newHouse(t, nil)
+	link, err := h.accounts.SetupToken(t.Context())
+	must(t, err)
+	cmd := browserScript(t, "dashboard.mjs", h.url, link, os.Getenv("ONEFOLD_TEST_SHOTS"))
+	h.fill(10, 50)
+	ctx, stop := context.WithCancel(t.Context())
+	folded := make(chan error, 1)
+	go func() { folded <- h.worker.Run(ctx) }()
+	out, err := cmd.CombinedOutput()
+	t.Logf("%s", out)
+	if err != nil {
+		t.Errorf("%v", err)
+	}
+	stop()
+	if err := <-folded; err != nil && !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,257 @@
+// What people do with the dashboard, for dashboard_browser_test.go.
+//   node dashboard.mjs SERVER SETUP-TOKEN [DIRECTORY FOR SCREENSHOTS]
+import assert from 'node:assert/strict'
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { withBrowser } from './chromium.mjs'
+
+const [server, setupToken, shots] = process.argv.slice(2)
+const axe = await readFile(new URL('./node_modules/axe-core/axe.min.js', import.meta.url), 'utf8')
+const password = 'a sentence that nobody guesses'
+
+// accessible fails for what axe finds serious on the page as it is.
+async function accessible(page, where) {
+  await page.evaluate(axe)
+  const { violations } = await page.evaluate(() => axe.run(document, { resultTypes: ['violations'] }))
+  const serious = violations.filter(v => v.impact === 'serious' || v.impact === 'critical')
+  assert.deepEqual(serious.map(v => `${v.id}: ${v.nodes.map(n => n.html.slice(0, 160)).slice(0, 3).join(' | ')}`), [], where)
+}
+
+const settled = page => page.waitForFunction(() => !document.querySelector('[aria-busy="true"], .skeleton'))
+const shot = async (page, name) => { if (shots) await page.screenshot({ path: join(shots, name + '.png'), fullPage: true }) }
+const query = page => new URL(page.url()).searchParams
+
+// event is sent as a server would, so that it does not matter what this browser is.
+async function event(page, site, path) {
+  const answer = await page.request.post(server + '/api/event', {
+    data: { site, url: 'https://example.com' + path },
+    headers: { 'User-Agent': 'Mozilla/5.0 (X11; Linux x86_64; rv:138.0) Gecko/20100101 Firefox/138.0' },
+  })
+  assert.equal((await answer.json()).outcomes[0].status, 'stored')
+}
+
+const visits = async page => Number((await page.locator('.figure', { hasText: /^Visits/ }).locator('.value').textContent()).replaceAll(',', ''))
+
+const steps = {
+  async setUp(page) {
+    await page.goto(server + '/')
+    await page.waitForURL('**/setup')
+    await page.goto(server + '/setup#' + setupToken)
+    await page.getByLabel('Name').fill('Ada Lovelace')
+    await page.getByLabel('E-mail').fill('ada@example.com')
+    await page.getByLabel('Password').fill(password)
+    await accessible(page, 'set-up')
+    await page.getByRole('button', { name: 'Create the account' }).click()
+    await page.getByRole('heading', { name: 'Sites' }).waitFor()
+    assert.ok(!page.url().includes(setupToken), 'the token stays in the address')
+  },
+  async logIn(page) {
+    await page.getByRole('button', { name: 'Account' }).click()
+    await page.getByRole('button', { name: 'Log out' }).click()
+    await page.getByLabel('E-mail').fill('ada@example.com')
+    await page.getByLabel('Password').fill('something else')
+    await page.getByRole('button', { name: 'Log in' }).click()
+    await page.getByRole('alert').getByText('E-mail or password is wrong.').waitFor()
+    await accessible(page, 'login')
+    await page.getByLabel('Password').fill(password)
+    await page.getByRole('button', { name: 'Log in' }).click()
+    await page.getByRole('heading', { name: 'Sites' }).waitFor()
+    await accessible(page, 'sites')
+    await shot(page, 'sites')
+  },
+  async figures(page) {
+    await page.getByRole('link', { name: /blog/ }).click()
+    await settled(page)
+    const stats = await page.evaluate(async () => (await fetch('/api/v1/sites/blog/stats')).json())
+    assert.equal(await visits(page), stats.totals.visits)
+    await accessible(page, 'site')
+    await shot(page, 'site')
+    await page.getByRole('button', { name: /^Page views/ }).click()
+    assert.equal(query(page).get('metric'), 'pageViews')
+    await page.getByRole('application').focus()
+    await page.keyboard.press('End')
+    await page.locator('.tip').getByText('so far').waitFor()
+  },
+  async filters(page) {
+    const all = await visits(page)
+    await page.getByRole('region', { name: 'Places' }).locator('tbody button.value').first().click()
+    await page.getByRole('list', { name: 'Filters' }).waitFor()
+    assert.match(query(page).get('filter'), /^country:is:[A-Z]{2}$/)
+    await page.getByText('counted from the raw events').waitFor()
+    await settled(page)
+    const some = await visits(page)
+    assert.ok(some > 0 && some < all, `${some} of ${all} visits`)
+    await shot(page, 'filtered')
+    await page.getByRole('button', { name: /^Negate/ }).click()
+    assert.match(query(page).get('filter'), /^country:is_not:/)
+    await page.waitForFunction(n => document.querySelectorAll('.figure .value')[1].textContent.replaceAll(',', '') === String(n), all - some)
+    await accessible(page, 'filtered site')
+    await page.getByRole('button', { name: /^Remove/ }).click()
+    assert.equal(query(page).get('filter'), null)
+    await page.goBack()
+    assert.match(query(page).get('filter'), /^country:is_not:/)
+    await page.getByRole('button', { name: /^Remove/ }).click()
+    await page.keyboard.press('f')
+    await page.getByRole('textbox', { name: 'Value' }).fill('/pricing')
+    await accessible(page, 'filter dialog')
+    await page.getByRole('button', { name: 'Apply' }).click()
+    assert.equal(query(page).get('filter'), 'page:is:/pricing')
+    await page.getByRole('button', { name: /^Remove/ }).click()
+  },
+  async ranges(page) {
+    await page.getByRole('button', { name: /^Range of days/ }).click()
+    await accessible(page, 'ranges')
+    await page.getByRole('button', { name: 'Last 7 days' }).click()
+    assert.equal(query(page).get('range'), '7d')
+    await page.getByRole('button', { name: 'Hours' }).click()
+    assert.equal(query(page).get('period'), 'hour')
+    await page.getByRole('button', { name: /^Comparison/ }).click()
+    await page.getByRole('button', { name: 'No comparison' }).click()
+    assert.equal(query(page).get('compare'), 'none')
+    await page.keyboard.press('d')
+    assert.equal(query(page).get('range'), 'today')
+    await page.getByRole('button', { name: /^Range of days/ }).click()
+    const days = page.locator('input[type=date]')
+    const to = await days.nth(1).inputValue()
+    await days.nth(0).fill(new Date(Date.parse(to) - 3 * 864e5).toISOString().slice(0, 10))
+    await page.getByRole('button', { name: 'Show' }).click()
+    assert.equal(query(page).get('to'), to)
+    await settled(page)
+  },
+  async details(page) {
+    await page.goto(server + '/sites/blog')
+    await settled(page)
+    const more = page.getByRole('region', { name: 'Pages', exact: true }).getByRole('button', { name: /^All / })
+    await more.click()
+    await page.getByRole('dialog').getByRole('row').nth(1).waitFor()
+    await accessible(page, 'details')
+    await shot(page, 'details')
+    await page.getByPlaceholder('Search').fill('pricing')
+    await page.waitForFunction(() => [...document.querySelectorAll('dialog tbody tr')].every(r => r.textContent.includes('pricing')))
+    await page.keyboard.press('Escape') // empties the search
+    await page.keyboard.press('Escape')
+    await page.getByRole('dialog').waitFor({ state: 'detached' })
+    assert.match(await page.evaluate(() => document.activeElement.textContent), /^All /)
+    await page.keyboard.press('?')
+    await page.getByRole('dialog', { name: 'Keyboard shortcuts' }).getByText('Last 7 days').waitFor()
+    await page.keyboard.press('Escape')
+  },
+  async dark(page) {
+    await page.getByRole('button', { name: 'Use the dark theme' }).click()
+    await page.reload()
+    await settled(page)
+    assert.equal(await page.evaluate(() => document.documentElement.dataset.theme), 'dark')
+    await accessible(page, 'dark site')
+    await shot(page, 'site-dark')
+    await page.getByRole('button', { name: 'Use the light theme' }).click()
+  },
+  async realtime(page) {
+    await page.goto(server + '/sites/blog/realtime')
+    await page.getByText('Live', { exact: true }).waitFor()
+    await event(page, 'blog', '/seen-just-now')
+    await page.getByText('/seen-just-now').first().waitFor()
+    await accessible(page, 'realtime')
+    await shot(page, 'realtime')
+  },
+  async numbers(page) {
+    await page.goto(server + '/sites/blog/numbers')
+    await page.getByRole('button', { name: /^Check / }).click()
+    await page.getByText('Yes. Nothing differs.').waitFor()
+    await accessible(page, 'numbers')
+    await shot(page, 'numbers')
+  },
+  // A form that is sent twice makes one thing, and the page of a new site notices its first event.
+  async newSite(page) {
+    let posts = 0
+    page.on('request', r => { if (r.method() === 'POST' && r.url().endsWith('/sites')) posts++ })
+    await page.goto(server + '/sites/new')
+    await page.getByLabel('Domain').fill('https://fresh.example.com/')
+    await accessible(page, 'new site')
+    await page.getByRole('button', { name: 'Add the site' }).dblclick()
+    await page.getByText('Waiting for the first event').waitFor()
+    assert.equal(posts, 1)
+    assert.match(await page.locator('pre').first().textContent(), /data-site="fresh.example.com" src=".*\/js\/onefold.js"/)
+    await accessible(page, 'empty site')
+    await shot(page, 'empty')
+    const answer = await page.request.post(server + '/api/event', {
+      data: { site: 'fresh.example.com', url: 'https://fresh.example.com/' }, headers: { 'User-Agent': 'Mozilla/5.0 (X11; Linux x86_64; rv:138.0) Gecko/20100101 Firefox/138.0' },
+    })
+    assert.equal(answer.status(), 202)
+    await page.getByRole('button', { name: /^Visitors/ }).waitFor()
+  },
+  async settings(page) {
+    for (const section of ['', '/tracking', '/privacy', '/sharing', '/erasure', '/delete']) {
+      await page.goto(server + '/sites/blog/settings' + section)
+      await page.locator('.forms section, .forms form').first().waitFor()
+      await accessible(page, 'settings' + section)
+    }
+    await page.goto(server + '/sites/blog/settings')
+    await page.getByLabel('Name').fill('Field notes')
+    await page.getByRole('button', { name: 'Save' }).click()
+    await page.getByText('Saved').waitFor()
+    await page.getByRole('button', { name: /Site: Field notes/ }).waitFor()
+    for (const part of ['keys', 'people', 'audit']) {
+      await page.goto(server + '/account/' + part)
+      await settled(page)
+      await accessible(page, part)
+    }
+    await page.goto(server + '/account/keys')
+    await page.getByLabel('Name').fill('Weekly report')
+    await page.getByRole('button', { name: 'Make a key' }).click()
+    await page.getByText('Copy it now').waitFor()
+  },
+  async phone(page) {
+    await page.setViewportSize({ width: 375, height: 780 })
+    for (const path of ['/', '/sites/blog', '/sites/blog/realtime', '/sites/blog/numbers', '/sites/blog/settings', '/account/keys']) {
+      await page.goto(server + path)
+      await page.getByRole('main').waitFor()
+      await settled(page)
+      const over = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth)
+      assert.ok(over <= 0, `${path} is ${over} px wider than a phone`)
+      await shot(page, 'phone' + path.replaceAll('/', '-'))
+    }
+    await page.setViewportSize({ width: 1280, height: 800 })
+  },
+  // Whoever has the link sees the statistics, and no way to change anything.
+  async shared(page) {
+    await page.goto(server + '/sites/blog/settings/sharing')
+    await page.getByLabel('For whom').fill('The agency')
+    await page.getByLabel('Password').fill('open the gate')
+    await page.getByRole('button', { name: 'Make a link' }).click()
+    const link = await page.locator('.made code').textContent()
+    await page.context().clearCookies()
+    await page.goto(link)
+    await page.getByText('This page has a password').waitFor()
+    await page.getByLabel('Password').fill('not the password')
+    await page.getByRole('button', { name: 'Open' }).click()
+    await page.getByText('That is not the password.').waitFor()
+    await page.getByLabel('Password').fill('open the gate')
+    await page.getByRole('button', { name: 'Open' }).click()
+    await page.getByRole('button', { name: /^Visitors/ }).waitFor()
+    await settled(page)
+    assert.equal(await page.getByRole('link', { name: 'Settings' }).count(), 0)
+    await accessible(page, 'shared')
+    await shot(page, 'shared')
+    await page.goto(server + '/sites/fresh.example.com')
+    await page.getByRole('alert').or(page.getByRole('heading', { name: /Log in|no such page/ })).first().waitFor()
+  },
+}
+
+await withBrowser({ reducedMotion: 'reduce' }, async context => {
+  const page = await context.newPage()
+  context.setDefaultTimeout(15_000)
+  const refused = []
+  page.on('console', m => { if (/Content Security Policy|Unhandled|Uncaught/.test(m.text())) refused.push(m.text()) })
+  page.on('pageerror', e => refused.push(e.stack))
+  for (const [name, step] of Object.entries(steps)) {
+    const began = Date.now()
+    try {
+      await step(page)
+      assert.deepEqual(refused, [], 'what the browser complained of')
+    } catch (e) {
+      if (shots) await page.screenshot({ path: join(shots, 'failed-' + name + '.png') })
+      throw new Error(`${name}: ${e.message} (at ${page.url()})`)
+    }
+    console.log(name, Date.now() - began, 'ms')
+  }
+})

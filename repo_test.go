@@ -52,7 +52,7 @@ var policy = map[string][]string{
 
 	"accounts": {"vocabulary", "dynamo", "table", "github.com/oklog/ulid/v2", "golang.org/x/crypto/argon2"},
 
-	"server": {"vocabulary", "dynamo", "table", "fold", "analytics", "accounts", "analytics/refusals", "analytics/explore", "internal/...", "server/tracker", "server/dashboard", "github.com/danielgtaylor/huma/v2/...",
+	"server": {"vocabulary", "dynamo", "table", "fold", "analytics", "accounts", "analytics/refusals", "analytics/explore", "analytics/goals", "internal/...", "server/tracker", "server/dashboard", "github.com/danielgtaylor/huma/v2/...",
 		"github.com/prometheus/client_golang/...", "golang.org/x/time/rate", "golang.org/x/sync/..."},
 
 	"server/tracker":   {},

@@ -12,6 +12,7 @@ import (
 
 	"github.com/onefold/onefold/accounts"
 	"github.com/onefold/onefold/analytics"
+	"github.com/onefold/onefold/analytics/goals"
 	"github.com/onefold/onefold/dynamo"
 	"github.com/onefold/onefold/table"
 )
@@ -87,6 +88,8 @@ func (s *Server) httpError(ctx context.Context, err error) error {
 		return problem(http.StatusConflict, "exists", "There is one with this id already.")
 	case errors.Is(err, analytics.ErrSite), errors.Is(err, analytics.ErrRetention):
 		return problem(http.StatusUnprocessableEntity, "bad_site", err.Error())
+	case errors.Is(err, goals.ErrGoal):
+		return problem(http.StatusUnprocessableEntity, "bad_goal", err.Error())
 	case errors.Is(err, analytics.ErrRange), errors.Is(err, analytics.ErrExpired), errors.Is(err, analytics.ErrSealed):
 		return problem(http.StatusUnprocessableEntity, "bad_range", err.Error())
 	case errors.Is(err, analytics.ErrReport):

@@ -18,6 +18,7 @@ func (s *Server) routes() (http.Handler, error) {
 	s.statsRoutes(api)
 	s.exploreSessionRoutes(api)
 	s.realtimeRoutes(api)
+	s.goalRoutes(api)
 	s.verifyRoutes(api)
 	s.sessionRoutes(api)
 	s.setupRoutes(api)

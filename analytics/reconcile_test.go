@@ -301,7 +301,7 @@ func TestRebuildWhileWritesGoOn(t *testing.T) {
 	}
 	stop()
 	w.must(<-folded)
-	w.advance(time.Minute) // a read that was broken off is tried again after a while
+	w.advance(time.Minute)                // a read that was broken off is tried again after a while
 	w.rebuild("2026-04-01", "2026-04-01") // what was busy
 	w.drain()
 	w.checkClean("2026-04-01", "2026-04-01")

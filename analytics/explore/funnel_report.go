@@ -1,0 +1,177 @@
+package explore
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"github.com/onefold/onefold/analytics"
+	"github.com/onefold/onefold/internal/wildcard"
+)
+
+// FunnelIn asks how far visits come on a course.
+type FunnelIn struct {
+	Range
+	Course
+	Filters []Filter
+	By      analytics.Dimension // also by the values of a dimension of visits; "": not
+}
+
+// FunnelReport is the answer.
+type FunnelReport struct {
+	Steps  []StepCount
+	Groups []FunnelGroup // the 20 values of By that most visits begin with, in that order
+	Notes  []string
+}
+
+// StepCount is how many visits came to a step, having taken all before it.
+type StepCount struct {
+	Name    string
+	Visits  int64
+	DropOff int64   // visits that came to the step before, and not to this one
+	Rate    float64 // of the visits that took the first step, 0 to 1
+}
+
+// FunnelGroup is how many visits with a value came to each step.
+type FunnelGroup struct {
+	Value  string
+	Visits []int64
+}
+
+// FunnelReport counts, for each step, the selected visits that took it after all steps before it, within the window from
+// the first step. Errors: ErrQuestion, ErrTooMuch, ErrGone, table.ErrNotFound.
+func (x *Explorer) FunnelReport(ctx context.Context, in FunnelIn) (FunnelReport, error) {
+	if err := in.Course.check(); err != nil {
+		return FunnelReport{}, err
+	}
+	var by facet
+	if in.By != "" {
+		var known bool
+		if by, known = facetOf(in.By); !known || by.one == nil {
+			return FunnelReport{}, unknownDimension(in.By)
+		}
+	}
+	s, err := x.scan(ctx, in.Range, in.Filters)
+	if err != nil {
+		return FunnelReport{}, err
+	}
+	r := newRunner(in.Course)
+	total := make([]int64, len(in.Steps))
+	groups := map[string][]int64{}
+	err = s.each(ctx, func(_ string, all []*visit) error {
+		for _, v := range all {
+			came := r.run(v)
+			for i := range came {
+				total[i]++
+			}
+			if by.one != nil && came > 0 {
+				countGroup(groups, cmp.Or(by.one(v), analytics.None), came, len(in.Steps), x.o.Values)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return FunnelReport{}, err
+	}
+	return FunnelReport{Steps: stepCounts(in.Steps, total), Groups: greatestGroups(groups), Notes: append([]string{}, s.notes()...)}, nil
+}
+
+func countGroup(groups map[string][]int64, value string, came, steps, most int) {
+	if groups[value] == nil {
+		if len(groups) >= most {
+			value = analytics.Other
+		}
+		if groups[value] == nil {
+			groups[value] = make([]int64, steps)
+		}
+	}
+	for i := range came {
+		groups[value][i]++
+	}
+}
+
+func stepCounts(steps []Step, total []int64) []StepCount {
+	counts := make([]StepCount, len(steps))
+	for i, s := range steps {
+		counts[i] = StepCount{Name: s.Name(), Visits: total[i]}
+		if i > 0 {
+			counts[i].DropOff = total[i-1] - total[i]
+		}
+		if total[0] > 0 {
+			counts[i].Rate = float64(total[i]) / float64(total[0])
+		}
+	}
+	return counts
+}
+
+func greatestGroups(groups map[string][]int64) []FunnelGroup {
+	all := make([]FunnelGroup, 0, len(groups))
+	for value, visits := range groups {
+		all = append(all, FunnelGroup{value, visits})
+	}
+	slices.SortFunc(all, func(a, b FunnelGroup) int {
+		return cmp.Or(cmp.Compare(b.Visits[0], a.Visits[0]), cmp.Compare(a.Value, b.Value))
+	})
+	return all[:min(maxGroups, len(all))]
+}
+
+// runner follows visits along a course. It is for one goroutine.
+type runner struct {
+	Course
+	windowMS int64
+	matches  []map[string]bool // of each step, by path
+	// began is, of each step, the latest time at which somebody who came so far can have begun; -1 for nobody.
+	began []int64
+}
+
+func newRunner(c Course) *runner {
+	r := &runner{Course: c, windowMS: int64(c.WindowMinutes) * 60_000, began: make([]int64, len(c.Steps))}
+	for range c.Steps {
+		r.matches = append(r.matches, map[string]bool{})
+	}
+	return r
+}
+
+// run returns how many steps a visit took. An event is one step at most. To have begun later is never worse, so of all
+// ways to a step the one that began last is followed.
+func (r *runner) run(v *visit) (came int) {
+	for i := range r.began {
+		r.began[i] = -1
+	}
+	for i := range v.facts {
+		f := &v.facts[i]
+		if f.silent {
+			continue
+		}
+		for n := min(came, len(r.Steps)-1); n >= 0; n-- {
+			if !r.takes(n, f) {
+				continue
+			}
+			began := f.at
+			if n > 0 {
+				if began = r.began[n-1]; began < 0 || r.windowMS > 0 && f.at-began > r.windowMS {
+					continue
+				}
+			}
+			r.began[n] = max(r.began[n], began)
+			came = max(came, n+1)
+		}
+	}
+	return came
+}
+
+// takes reports whether an event is a step.
+func (r *runner) takes(n int, f *fact) bool {
+	step := &r.Steps[n]
+	if step.Event != "" || f.name != "" {
+		return step.Event != "" && f.name == step.Event
+	}
+	answer, known := r.matches[n][f.path]
+	if !known {
+		answer = wildcard.Match(step.Path, f.path)
+		if len(r.matches[n]) < maxRemembered {
+			r.matches[n][f.path] = answer
+		}
+	}
+	return answer
+}

@@ -1,0 +1,202 @@
+package explore
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/onefold/onefold/analytics"
+)
+
+// Direction is where a journey is followed to.
+type Direction string
+
+// The directions.
+const (
+	Forward Direction = "forward" // the pages after
+	Back    Direction = "back"    // the pages before
+)
+
+// Where journeys end.
+const (
+	Exit  = "(exit)"  // nothing came after
+	Entry = "(entry)" // nothing came before
+)
+
+const (
+	maxJourneySteps = 5
+	pagesOfLevel    = 8 // the others of a level are analytics.Other
+)
+
+// JourneysIn asks for the ways from or to a page.
+type JourneysIn struct {
+	Range
+	Filters   []Filter
+	Page      string
+	Direction Direction // default Forward
+	Steps     int       // 1 to 5; default 3
+}
+
+// Journeys are the ways of visits from a page, or to it: of each visit from the first time that it saw the page. A page
+// that is seen again at once counts once.
+type Journeys struct {
+	Levels [][]PageVisits // the page itself, then the pages one step away, and so on; most visits first
+	Links  []Link
+	Notes  []string
+}
+
+// PageVisits is how many visits were on a page at a step. Exit and Entry are where visits ended, analytics.Other the pages
+// beyond the greatest eight.
+type PageVisits struct {
+	Page   string
+	Visits int64
+}
+
+// Link is how many visits went from a page of a level to one of the next: [level, place in it].
+type Link struct {
+	From, To [2]int
+	Visits   int64
+}
+
+// Journeys follows the selected visits. Errors: ErrQuestion, ErrTooMuch, ErrGone, table.ErrNotFound.
+func (x *Explorer) Journeys(ctx context.Context, in JourneysIn) (Journeys, error) {
+	in.Direction, in.Steps = cmp.Or(in.Direction, Forward), cmp.Or(in.Steps, 3)
+	switch {
+	case in.Page == "" || len(in.Page) > maxValueBytes:
+		return Journeys{}, fmt.Errorf("%w: journeys are from or to a page: give its path, of at most %d bytes", ErrQuestion, maxValueBytes)
+	case in.Direction != Forward && in.Direction != Back:
+		return Journeys{}, fmt.Errorf("%w: direction %q: want forward or back", ErrQuestion, in.Direction)
+	case in.Steps < 1 || in.Steps > maxJourneySteps:
+		return Journeys{}, fmt.Errorf("%w: %d steps: want 1 to %d", ErrQuestion, in.Steps, maxJourneySteps)
+	}
+	s, err := x.scan(ctx, in.Range, in.Filters)
+	if err != nil {
+		return Journeys{}, err
+	}
+	w := walker{in: in, most: x.o.Values, ways: map[string]int64{}}
+	err = s.each(ctx, func(_ string, all []*visit) error {
+		for _, v := range all {
+			w.walk(v)
+		}
+		return nil
+	})
+	if err != nil {
+		return Journeys{}, err
+	}
+	out := w.journeys()
+	out.Notes = append(append([]string{}, s.notes()...), w.notes()...)
+	return out, nil
+}
+
+// walker counts ways.
+type walker struct {
+	in   JourneysIn
+	most int
+	left int64            // visits whose way found no place
+	ways map[string]int64 // visits by their pages, each ended by a 0 byte, which no path has
+}
+
+// walk counts a visit's way.
+func (w *walker) walk(v *visit) {
+	pages := pagesOf(v)
+	first := slices.Index(pages, w.in.Page)
+	if first < 0 {
+		return
+	}
+	end, way := Exit, pages[first:]
+	if w.in.Direction == Back {
+		end, way = Entry, pages[:first+1]
+		slices.Reverse(way)
+	}
+	if len(way) <= w.in.Steps {
+		way = append(slices.Clone(way), end)
+	}
+	key := strings.Join(way[:min(len(way), w.in.Steps+1)], "\x00") + "\x00"
+	if _, known := w.ways[key]; !known && len(w.ways) >= w.most {
+		w.left++
+		return
+	}
+	w.ways[key]++
+}
+
+// pagesOf are the pages of a visit, in order, without one that is seen again at once.
+func pagesOf(v *visit) []string {
+	var pages []string
+	for i := range v.facts {
+		f := &v.facts[i]
+		if !f.silent && f.name == "" && (len(pages) == 0 || pages[len(pages)-1] != f.path) {
+			pages = append(pages, strings.ReplaceAll(f.path, "\x00", ""))
+		}
+	}
+	return pages
+}
+
+func (w *walker) notes() []string {
+	if w.left == 0 {
+		return nil
+	}
+	return []string{fmt.Sprintf("There are more than %d different ways; %d visits are left out.", w.most, w.left)}
+}
+
+// journeys makes levels of the ways that were counted, and links between them.
+func (w *walker) journeys() Journeys {
+	totals := make([]map[string]int64, w.in.Steps+1)
+	for i := range totals {
+		totals[i] = map[string]int64{}
+	}
+	for way, n := range w.ways {
+		for i, page := range splitWay(way) {
+			totals[i][page] += n
+		}
+	}
+	var out Journeys
+	places := make([]map[string]int, len(totals))
+	for i := range totals {
+		var level []PageVisits
+		level, places[i] = rankPages(totals[i])
+		if len(level) > 0 {
+			out.Levels = append(out.Levels, level)
+		}
+	}
+	links := map[Link]int64{}
+	for way, n := range w.ways {
+		pages := splitWay(way)
+		for i := range pages[1:] {
+			links[Link{From: [2]int{i, places[i][pages[i]]}, To: [2]int{i + 1, places[i+1][pages[i+1]]}}] += n
+		}
+	}
+	for link, n := range links {
+		link.Visits = n
+		out.Links = append(out.Links, link)
+	}
+	slices.SortFunc(out.Links, func(a, b Link) int {
+		return cmp.Or(slices.Compare(a.From[:], b.From[:]), slices.Compare(a.To[:], b.To[:]))
+	})
+	return out
+}
+
+func splitWay(way string) []string { return strings.Split(strings.TrimSuffix(way, "\x00"), "\x00") }
+
+// rankPages are the pages of a level, most visits first, and the place of each among them.
+func rankPages(totals map[string]int64) ([]PageVisits, map[string]int) {
+	all := make([]PageVisits, 0, len(totals))
+	for page, n := range totals {
+		all = append(all, PageVisits{page, n})
+	}
+	slices.SortFunc(all, func(a, b PageVisits) int {
+		return cmp.Or(cmp.Compare(b.Visits, a.Visits), cmp.Compare(a.Page, b.Page))
+	})
+	places := make(map[string]int, len(all))
+	shown := all[:min(pagesOfLevel, len(all))]
+	for i, p := range all {
+		if places[p.Page] = min(i, pagesOfLevel); i == pagesOfLevel {
+			shown = append(slices.Clone(shown), PageVisits{Page: analytics.Other})
+		}
+		if i >= pagesOfLevel {
+			shown[pagesOfLevel].Visits += p.Visits
+		}
+	}
+	return shown, places
+}

@@ -1,0 +1,178 @@
+package explore
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/onefold/onefold/analytics"
+	"github.com/onefold/onefold/internal/calendar"
+)
+
+// RetentionIn asks how users come back.
+type RetentionIn struct {
+	Range
+	Filters []Filter
+	By      string // week or day; default week
+}
+
+// Retention is the answer.
+type Retention struct {
+	Cohorts []Cohort // those with users, in order
+	Notes   []string
+}
+
+// Cohort are the users of a range who were first seen in one of its weeks, which begin on Mondays, or days.
+type Cohort struct {
+	Start    string // its first day
+	Users    int64
+	Returned []int64 // of each week or day from Start on: users who were there; the first is all of them
+}
+
+// maxCohorts bounds the weeks or days of a question.
+const maxCohorts = 400
+
+// Retention counts the users whom the site identified, by when their sessions of the range began: only they can be told
+// on another day. Sessions that filters select by their events are found in raw events, others among those that are
+// kept. Errors: ErrQuestion, ErrTooMuch, ErrGone, table.ErrNotFound.
+func (x *Explorer) Retention(ctx context.Context, in RetentionIn) (Retention, error) {
+	width := map[string]int{"": 7, "week": 7, "day": 1}[in.By]
+	if width == 0 {
+		return Retention{}, fmt.Errorf("%w: cohorts by %q: want week or day", ErrQuestion, in.By)
+	}
+	if err := in.check(); err != nil {
+		return Retention{}, err
+	}
+	first := in.From
+	if width == 7 {
+		first = monday(in.From)
+	}
+	n := calendar.DaysBetween(first, in.To)/width + 1
+	if n > maxCohorts {
+		return Retention{}, fmt.Errorf("%w: %d cohorts: at most %d; ask by week or for fewer days", ErrQuestion, n, maxCohorts)
+	}
+	seen := make(map[string]periods)
+	notes, err := x.eachSession(ctx, in.Range, in.Filters, func(s *analytics.Session) error {
+		if s.UserID == "" {
+			return nil
+		}
+		if seen[s.UserID] == nil && len(seen) >= x.o.Users {
+			return fmt.Errorf("%w: there are more than %d users; ask for fewer days", ErrTooMuch, x.o.Users)
+		}
+		seen[s.UserID] = seen[s.UserID].with(calendar.DaysBetween(first, s.Day) / width)
+		return nil
+	})
+	if err != nil {
+		return Retention{}, err
+	}
+	return Retention{Cohorts: cohorts(seen, first, width, n), Notes: notes}, nil
+}
+
+// monday is the first day of a day's week.
+func monday(day string) string {
+	at, err := time.Parse(calendar.DayLayout, day)
+	if err != nil {
+		return day
+	}
+	return calendar.ShiftDay(day, -(int(at.Weekday())+6)%7)
+}
+
+// periods are the numbers of those in which a user was seen, in order.
+type periods []int16
+
+func (p periods) with(n int) periods {
+	i, found := slices.BinarySearch(p, int16(n))
+	if found || n < 0 || n >= maxCohorts {
+		return p
+	}
+	return slices.Insert(p, i, int16(n))
+}
+
+func cohorts(seen map[string]periods, first string, width, n int) []Cohort {
+	byStart := map[int]*Cohort{}
+	for _, p := range seen {
+		if len(p) == 0 {
+			continue
+		}
+		start := int(p[0])
+		c := byStart[start]
+		if c == nil {
+			c = &Cohort{Start: calendar.ShiftDay(first, start*width), Returned: make([]int64, n-start)}
+			byStart[start] = c
+		}
+		c.Users++
+		for _, at := range p {
+			if i := int(at) - start; i < len(c.Returned) {
+				c.Returned[i]++
+			}
+		}
+	}
+	all := make([]Cohort, 0, len(byStart))
+	for _, start := range slices.Sorted(maps.Keys(byStart)) {
+		all = append(all, *byStart[start])
+	}
+	return all
+}
+
+// eachSession gives the selected sessions of a range in any order, and says what is left out.
+func (x *Explorer) eachSession(ctx context.Context, r Range, filters []Filter, use func(*analytics.Session) error) (notes []string, err error) {
+	if slices.ContainsFunc(filters, func(f Filter) bool { return !ofSessions(f.Dimension) }) {
+		return x.eachRawSession(ctx, r, filters, use)
+	}
+	all, err := conditions(filters)
+	if err != nil {
+		return nil, err
+	}
+	s, err := x.siteOf(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	ids, err := s.sessionIDs(r)
+	if err != nil {
+		return nil, err
+	}
+	for session, err := range analytics.SessionsByTime.All(ctx, x.t, ids) {
+		if err != nil {
+			return nil, fmt.Errorf("explore: sessions of %s: %w", r.Site, err)
+		}
+		if s.left--; s.left < 0 {
+			return nil, fmt.Errorf("%w: there are more than %d sessions; ask for fewer days", ErrTooMuch, x.o.Events)
+		}
+		if selected(all, visitOfSession(&session)) {
+			if err := use(&session); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return s.sessionNotes(r), nil
+}
+
+// eachRawSession is eachSession from raw events.
+func (x *Explorer) eachRawSession(ctx context.Context, r Range, filters []Filter, use func(*analytics.Session) error) (notes []string, err error) {
+	s, err := x.scan(ctx, r, filters)
+	if err != nil {
+		return nil, err
+	}
+	return append([]string{}, s.notes()...), s.each(ctx, func(_ string, all []*visit) error {
+		for mine := range people(all) {
+			sessions := analytics.SessionsOf(mine[0].who)
+			for _, v := range mine {
+				if err := use(&sessions[v.place]); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	})
+}
+
+// sessionNotes say that sessions of a range have expired.
+func (s *scan) sessionNotes(r Range) []string {
+	kept := s.site.Retention.Of(analytics.Hour)
+	if oldest := s.cal.Day(s.x.t.Now().Add(-kept)); r.From <= oldest {
+		return []string{fmt.Sprintf("Sessions are kept for %d days: those until %s are gone.", int(kept/(24*time.Hour)), oldest)}
+	}
+	return []string{}
+}

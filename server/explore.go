@@ -68,10 +68,13 @@ func (s *Server) onlyRaw(ctx context.Context, ask analytics.ReportIn) bool {
 	return err == nil && !slices.Contains(site.Dimensions(), ask.By)
 }
 
-// rangeOf is the range of days that a request asks for.
-func (s *Server) rangeOf(ctx context.Context, site SitePath, days DayRange) (explore.Range, error) {
+// question is the range of days and the filters that a request asks for.
+func (s *Server) question(ctx context.Context, site SitePath, days DayRange, f FilterParams) (r explore.Range, filters []explore.Filter, err error) {
+	if filters, err = explore.ParseFilters(f.Filter); err != nil {
+		return r, nil, err
+	}
 	from, to, err := analytics.RecentDays(ctx, s.o.Table, site.Site, days.From, days.To, reportDays)
-	return explore.Range{Site: site.Site, From: from, To: to}, err
+	return explore.Range{Site: site.Site, From: from, To: to}, filters, err
 }
 
 // statisticsOperation is an operation that reads statistics of a site.

@@ -11,8 +11,8 @@ import (
 	"github.com/onefold/onefold/analytics/explore"
 )
 
-// visitBody is one session as it is listed.
-type visitBody struct {
+// SessionFields are one session as it is listed.
+type SessionFields struct {
 	ID        string    `json:"id"`
 	Start     time.Time `json:"start"`
 	End       time.Time `json:"end"`
@@ -48,10 +48,10 @@ type CursorParams struct {
 
 type visitsAnswer struct {
 	Body struct {
-		Sessions []visitBody `json:"sessions" doc:"The latest first. There may be fewer than asked for, and more to come."`
-		Cursor   string      `json:"cursor,omitempty" doc:"Absent at the end."`
-		Source   string      `json:"source" enum:"statistics,raw"`
-		Notes    []string    `json:"notes"`
+		Sessions []SessionFields `json:"sessions" doc:"The latest first. There may be fewer than asked for, and more to come."`
+		Cursor   string          `json:"cursor,omitempty" doc:"Absent at the end."`
+		Source   string          `json:"source" enum:"statistics,raw"`
+		Notes    []string        `json:"notes"`
 	}
 }
 
@@ -72,7 +72,7 @@ type stepBody struct {
 
 type visitAnswer struct {
 	Body struct {
-		visitBody
+		SessionFields
 		Timeline []stepBody `json:"timeline"`
 		Notes    []string   `json:"notes"`
 	}
@@ -91,11 +91,7 @@ func (s *Server) exploreSessionRoutes(api huma.API) {
 }
 
 func (s *Server) visits(ctx context.Context, in *visitsRequest) (*visitsAnswer, error) {
-	days, err := s.rangeOf(ctx, in.SitePath, in.DayRange)
-	if err != nil {
-		return nil, s.httpError(ctx, err)
-	}
-	filters, err := explore.ParseFilters(in.Filter)
+	days, filters, err := s.question(ctx, in.SitePath, in.DayRange, in.FilterParams)
 	if err != nil {
 		return nil, s.httpError(ctx, err)
 	}
@@ -114,7 +110,7 @@ func (s *Server) visit(ctx context.Context, in *visitRequest) (*visitAnswer, err
 		return nil, s.httpError(ctx, err)
 	}
 	answer := new(visitAnswer)
-	answer.Body.visitBody, answer.Body.Notes = describeVisit(&line.Session), line.Notes
+	answer.Body.SessionFields, answer.Body.Notes = describeVisit(&line.Session), line.Notes
 	answer.Body.Timeline = make([]stepBody, len(line.Events))
 	for i := range line.Events {
 		answer.Body.Timeline[i] = describeStep(&line.Events[i])
@@ -133,15 +129,15 @@ func (s *Server) userVisits(ctx context.Context, in *userVisitsRequest) (*visits
 func describeVisits(page *explore.SessionPage) *visitsAnswer {
 	answer := new(visitsAnswer)
 	answer.Body.Cursor, answer.Body.Source, answer.Body.Notes = page.Cursor, string(page.Source), page.Notes
-	answer.Body.Sessions = make([]visitBody, len(page.Sessions))
+	answer.Body.Sessions = make([]SessionFields, len(page.Sessions))
 	for i := range page.Sessions {
 		answer.Body.Sessions[i] = describeVisit(&page.Sessions[i])
 	}
 	return answer
 }
 
-func describeVisit(s *analytics.Session) visitBody {
-	return visitBody{
+func describeVisit(s *analytics.Session) SessionFields {
+	return SessionFields{
 		ID: s.SessionID, Start: time.UnixMilli(s.Start).UTC(), End: time.UnixMilli(s.End).UTC(), Entry: s.EntryPath, Exit: s.ExitPath,
 		PageViews: s.PageViews, Events: s.Events, Country: s.Country, Region: s.Region, City: s.City, Browser: s.Browser, OS: s.OS,
 		Device: s.Device, Source: s.Source.Name, Channel: s.Channel, Referrer: s.Referrer, UserID: s.UserID, Revenue: cmp.Or(s.Revenue, "0"),

@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/onefold/onefold/accounts"
 )
@@ -91,4 +92,41 @@ func TestSessionsAndTimelines(t *testing.T) {
 	viewer.want(http.StatusNotFound, "not_found", http.MethodGet, "/api/v1/sites/blog/sessions/nobody", "")
 	viewer.want(http.StatusUnprocessableEntity, "bad_cursor", http.MethodGet, "/api/v1/sites/blog/sessions?cursor=x", "")
 	viewer.want(http.StatusForbidden, "forbidden", http.MethodGet, "/api/v1/sites/other/sessions", "")
+}
+
+func TestFunnelsJourneysAndRetention(t *testing.T) {
+	h := newHouse(t, nil)
+	for i, paths := range [][]string{{"/", "/pricing", "/"}, {"/pricing"}, {"/", "/Docs", "/docs/a", "/"}} {
+		for n, path := range paths {
+			at := time.Now().Add(time.Duration(n-5) * time.Second).UTC().Format(time.RFC3339Nano)
+			h.post("/api/event", fmt.Sprintf(`{"site":"blog","url":"https://example.org%s","at":%q}`, path, at), "User-Agent", fmt.Sprintf("%s%d", firefox, i))
+		}
+	}
+	must(t, h.worker.Drain(t.Context()))
+	admin := h.newPerson("admin@example.com", accounts.Grants{"blog": accounts.Admin})
+	viewer := h.newPerson("ann@example.com", accounts.Grants{"blog": accounts.Viewer})
+	const body = `{"name":"Buying","steps":[{"path":"/"},{"path":"/docs/*"}],"windowMinutes":30}`
+	const says = `"steps":[{"name":"/","visits":2,"dropOff":0,"rate":1},{"name":"/docs/*","visits":1,"dropOff":1,"rate":0.5}]`
+	text := admin.want(http.StatusCreated, `"windowMinutes":30`, http.MethodPost, "/api/v1/sites/blog/funnels", body)
+	var funnel struct{ ID string }
+	must(t, json.Unmarshal([]byte(text), &funnel))
+	viewer.want(http.StatusForbidden, "forbidden", http.MethodPost, "/api/v1/sites/blog/funnels", body)
+	viewer.want(http.StatusOK, funnel.ID, http.MethodGet, "/api/v1/sites/blog/funnels", "")
+	viewer.want(http.StatusOK, says, http.MethodGet, "/api/v1/sites/blog/funnels/"+funnel.ID+"/report?by=browser", "")
+	viewer.want(http.StatusOK, says, http.MethodPost, "/api/v1/sites/blog/funnels/preview", `{"steps":[{"path":"/"},{"path":"/docs/*"}]}`)
+	viewer.want(http.StatusUnprocessableEntity, "bad_question", http.MethodPost, "/api/v1/sites/blog/funnels/preview", `{"steps":[{"path":"/"},{}]}`)
+	viewer.want(http.StatusForbidden, "forbidden", http.MethodDelete, "/api/v1/sites/blog/funnels/"+funnel.ID, "")
+	admin.want(http.StatusNoContent, "", http.MethodDelete, "/api/v1/sites/blog/funnels/"+funnel.ID, "")
+	admin.want(http.StatusNotFound, "not_found", http.MethodDelete, "/api/v1/sites/blog/funnels/"+funnel.ID, "")
+
+	const ways = `"levels":[[{"page":"/","visits":2}],[{"page":"/Docs","visits":1},{"page":"/pricing","visits":1}]],"links":[{"from":[0,0],"to":[1,0],"visits":1},{"from":[0,0],"to":[1,1],"visits":1}]`
+	viewer.want(http.StatusOK, ways, http.MethodGet, "/api/v1/sites/blog/journeys?page=/&steps=1", "")
+	viewer.want(http.StatusOK, `"levels":[],"links":[]`, http.MethodGet, "/api/v1/sites/blog/journeys?page=/nowhere", "")
+	viewer.want(http.StatusUnprocessableEntity, "invalid_request", http.MethodGet, "/api/v1/sites/blog/journeys", "")
+
+	viewer.want(http.StatusOK, `"cohorts":[]`, http.MethodGet, "/api/v1/sites/blog/retention", "")
+	h.post("/api/event", `{"site":"blog","url":"https://example.org/","userId":"ann"}`)
+	must(t, h.worker.Drain(t.Context()))
+	viewer.want(http.StatusOK, `"users":1,"returned":[1`, http.MethodGet, "/api/v1/sites/blog/retention?by=day&filter=page:is:/", "")
+	viewer.want(http.StatusUnprocessableEntity, "invalid_request", http.MethodGet, "/api/v1/sites/blog/retention?by=year", "")
 }

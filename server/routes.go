@@ -17,6 +17,8 @@ func (s *Server) routes() (http.Handler, error) {
 	s.statisticsRoutes(api)
 	s.statsRoutes(api)
 	s.exploreSessionRoutes(api)
+	s.exploreFunnelRoutes(api)
+	s.exploreJourneyRoutes(api)
 	s.realtimeRoutes(api)
 	s.goalRoutes(api)
 	s.verifyRoutes(api)

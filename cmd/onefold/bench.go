@@ -23,6 +23,8 @@ import (
 type benchCommands struct {
 	Import benchImport `cmd:"" help:"Import a generated log and say where time, memory and write units go."`
 	Engine benchEngine `cmd:"" help:"Measure the embedded engine, each figure beside what bounds it."`
+
+	Analytics benchAnalytics `cmd:"" help:"Measure web analytics: a server in a process of its own, driven over HTTP."`
 }
 
 type benchImport struct {

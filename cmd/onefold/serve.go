@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"runtime"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -29,13 +30,20 @@ type listenFlags struct {
 
 type serveCommand struct {
 	listenFlags
+
+	CPUProfile string `name:"cpuprofile" help:"Write a processor profile here, for go tool pprof." type:"path" hidden:""`
 }
 
 // Run serves until it is told to stop.
 func (c *serveCommand) Run(ctx context.Context, std streams, g *globals) error {
-	return g.withStore(ctx, std.err, tuning{}, func(s *store) error {
+	stop, err := startProfile(c.CPUProfile)
+	if err != nil {
+		return err
+	}
+	err = g.withStore(ctx, std.err, tuning{}, func(s *store) error {
 		return c.serve(ctx, std, g, s, func(string, string) error { return nil })
 	})
+	return errors.Join(err, stop())
 }
 
 // service is what runs until the process is told to stop, beside the server.
@@ -43,6 +51,7 @@ type service func(context.Context) error
 
 // serve listens, says where (hello), and runs the server, the folds, roll-ups and more until ctx ends or one fails.
 func (c *listenFlags) serve(ctx context.Context, std streams, g *globals, s *store, hello func(url, token string) error, more ...service) (err error) {
+	runtime.GOMAXPROCS(serverProcessors())
 	printed := c.Token == ""
 	if printed {
 		c.Token = rand.Text()

@@ -64,3 +64,29 @@ func benchHandler(b *testing.B) http.Handler {
 	b.Cleanup(s.Close)
 	return s.Handler()
 }
+
+// BenchmarkEvents answers POST /api/events with 500 events each. ns/op is of one event.
+func BenchmarkEvents(b *testing.B) {
+	handler := benchHandler(b)
+	b.ReportAllocs()
+	const size = 500
+	for i := 0; i < b.N; i += size {
+		var body strings.Builder
+		body.WriteString(`{"site":"blog","events":[`)
+		for n := range size {
+			if n > 0 {
+				body.WriteByte(',')
+			}
+			fmt.Fprintf(&body, `{"id":%q,"url":"https://example.org/blog/post-%d?utm_source=letter","referrer":"https://news.ycombinator.com/item?id=1","screen":"1440x900","language":"en-GB"}`, ulid.Make(), n)
+		}
+		body.WriteString(`]}`)
+		r := httptest.NewRequest(http.MethodPost, "/api/events", strings.NewReader(body.String()))
+		r.Header.Set("Content-Type", "application/json")
+		r.Header.Set("User-Agent", firefox)
+		w := httptest.NewRecorder()
+		handler.ServeHTTP(w, r)
+		if w.Code != http.StatusAccepted {
+			b.Fatal(w.Code, w.Body)
+		}
+	}
+}

@@ -114,6 +114,7 @@ export interface Session {
 }
 
 export interface TimelineItem { at: string; kind: string; name?: string; path: string; props?: Record<string, string>; revenue?: string | number }
+export interface Sessions { sessions: Session[] | null; cursor?: string; source?: string; notes?: string[] | null }
 export interface SessionDetail extends Session { timeline: TimelineItem[] | null }
 export interface Journeys {
   levels: { page: string; visits: number }[][]
@@ -220,9 +221,9 @@ export const api = {
   funnelReport: (site: string, funnel: string, q: Query, s?: Abort) => call<FunnelReport>('GET', at(site) + '/funnels/' + id(funnel) + '/report', q, undefined, s),
   previewFunnel: (site: string, q: Query, body: { steps: Step[]; windowMinutes?: number }) => call<FunnelReport>('POST', at(site) + '/funnels/preview', q, body),
 
-  sessions: (site: string, q: Query, s?: Abort) => call<{ sessions: Session[] | null; cursor?: string }>('GET', at(site) + '/sessions', q, undefined, s),
+  sessions: (site: string, q: Query, s?: Abort) => call<Sessions>('GET', at(site) + '/sessions', q, undefined, s),
   session: (site: string, session: string, s?: Abort) => call<SessionDetail>('GET', at(site) + '/sessions/' + id(session), undefined, undefined, s),
-  userSessions: (site: string, user: string, s?: Abort) => call<{ sessions: Session[] | null; cursor?: string }>('GET', at(site) + '/users/' + id(user) + '/sessions', undefined, undefined, s),
+  userSessions: (site: string, user: string, s?: Abort) => call<Sessions>('GET', at(site) + '/users/' + id(user) + '/sessions', undefined, undefined, s),
   journeys: (site: string, q: Query, s?: Abort) => call<Journeys>('GET', at(site) + '/journeys', q, undefined, s),
   retention: (site: string, q: Query, s?: Abort) => call<Retention>('GET', at(site) + '/retention', q, undefined, s),
   realtime: (site: string, s?: Abort) => call<Realtime>('GET', at(site) + '/realtime', undefined, undefined, s),

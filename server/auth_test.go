@@ -234,3 +234,49 @@ func TestOddRequests(t *testing.T) {
 		t.Errorf("what was sent is repeated: %s", answer)
 	}
 }
+
+func TestLogOut(t *testing.T) {
+	h := newHouse(t, nil)
+	here := h.newPerson("ann@example.com", accounts.Grants{"blog": accounts.Viewer})
+	browser := func() *person {
+		there := h.browser()
+		there.learn(there.want(http.StatusOK, "csrf", http.MethodPost, "/api/v1/login", `{"email":"ann@example.com","password":"`+password+`"}`))
+		return there
+	}
+	there, elsewhere := browser(), browser()
+	there.want(http.StatusNoContent, "", http.MethodPost, "/api/v1/logout", `{}`)
+	there.want(http.StatusUnauthorized, "", http.MethodGet, "/api/v1/me", "")
+	here.want(http.StatusOK, "ann@example.com", http.MethodGet, "/api/v1/me", "")
+	here.want(http.StatusForbidden, "bad_password", http.MethodPatch, "/api/v1/me", `{"password":"another good one","currentPassword":"wrong"}`)
+	here.learn(here.want(http.StatusOK, `"name":"Ann"`, http.MethodPatch, "/api/v1/me", `{"name":"Ann","password":"another good one","currentPassword":"`+password+`"}`))
+	here.want(http.StatusOK, "Ann", http.MethodGet, "/api/v1/me", "")
+	elsewhere.want(http.StatusUnauthorized, "", http.MethodGet, "/api/v1/me", "")
+	here.want(http.StatusNoContent, "", http.MethodPost, "/api/v1/logout?everywhere=true", "")
+	here.want(http.StatusUnauthorized, "", http.MethodGet, "/api/v1/me", "")
+}
+
+func TestSetUp(t *testing.T) {
+	h := newHouse(t, nil)
+	setup, err := h.accounts.SetupToken(t.Context())
+	must(t, err)
+	first := h.browser()
+	owner := func(token string) string {
+		return `{"token":"` + token + `","email":"ann@example.com","name":"Ann","password":"` + password + `"}`
+	}
+	first.want(http.StatusOK, `"needed":true`, http.MethodGet, "/api/v1/setup", "")
+	first.want(http.StatusForbidden, "bad_setup_token", http.MethodPost, "/api/v1/setup", owner("guessed"))
+	first.learn(first.want(http.StatusOK, `"owner":true`, http.MethodPost, "/api/v1/setup", owner(setup)))
+	first.want(http.StatusOK, `"needed":false`, http.MethodGet, "/api/v1/setup", "")
+	h.browser().want(http.StatusForbidden, "bad_setup_token", http.MethodPost, "/api/v1/setup", owner(setup))
+	var made struct{ ID string }
+	must(t, json.Unmarshal([]byte(first.want(http.StatusCreated, `"roles":{"blog":"viewer"}`, http.MethodPost, "/api/v1/users", `{"email":"bob@example.com","password":"`+password+`","roles":{"blog":"viewer"}}`)), &made))
+	first.want(http.StatusConflict, "email_taken", http.MethodPost, "/api/v1/users", `{"email":"BOB@example.com","password":"`+password+`"}`)
+	first.want(http.StatusUnprocessableEntity, "viewer, admin or owner", http.MethodPatch, "/api/v1/users/"+made.ID, `{"roles":{"blog":"king"}}`)
+	first.want(http.StatusOK, `"disabled":true`, http.MethodPatch, "/api/v1/users/"+made.ID, `{"disabled":true}`)
+	first.want(http.StatusNoContent, "", http.MethodDelete, "/api/v1/users/"+made.ID, "")
+	first.want(http.StatusNotFound, "not_found", http.MethodDelete, "/api/v1/users/"+made.ID, "")
+	first.want(http.StatusOK, "user.delete", http.MethodGet, "/api/v1/audit", "")
+	if users := first.want(http.StatusOK, "ann@example.com", http.MethodGet, "/api/v1/users", ""); strings.Contains(users, "argon2") {
+		t.Error("hashes are shown")
+	}
+}

@@ -124,9 +124,17 @@ func (s *Server) cookie(name string, login accounts.Login, secure bool) http.Coo
 	}
 }
 
-func (s *Server) logOut(ctx context.Context, _ *struct{}) (*cookieAnswer, error) {
+type logoutRequest struct {
+	Everywhere bool `query:"everywhere" doc:"End all sessions of the user."`
+}
+
+func (s *Server) logOut(ctx context.Context, in *logoutRequest) (*cookieAnswer, error) {
 	who := callerOf(ctx)
-	if err := s.o.Accounts.LogOut(ctx, who.login.Token); err != nil {
+	err := s.o.Accounts.LogOut(ctx, who.login.Token)
+	if err == nil && in.Everywhere {
+		err = s.o.Accounts.LogOutEverywhere(ctx, who.user.UserID)
+	}
+	if err != nil {
 		return nil, s.httpError(ctx, err)
 	}
 	gone := s.cookie(sessionCookie, accounts.Login{}, who.secure)

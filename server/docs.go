@@ -19,6 +19,7 @@ const docsStyle = `
 :root { color-scheme: light dark; --line: color-mix(in srgb, currentColor 18%, transparent); }
 body { font: 16px/1.55 system-ui, sans-serif; max-width: 52rem; margin: 0 auto; padding: 2rem 1rem 6rem; }
 h1 { font-size: 1.6rem; } h2 { margin: 3rem 0 0; font-size: 1.2rem; text-transform: capitalize; }
+nav { display: flex; flex-wrap: wrap; gap: .25rem 1rem; text-transform: capitalize; }
 section { border-top: 1px solid var(--line); padding: 1rem 0; }
 h3 { font-size: 1rem; margin: 0; } p { margin: .4rem 0; }
 code { font: .875rem/1.5 ui-monospace, monospace; overflow-wrap: anywhere; }
@@ -34,6 +35,7 @@ var docsPage = template.Must(template.New("docs").Parse(`<!doctype html>
 <h1>onefold API</h1>
 <p>JSON over HTTP. The same as a machine reads it: <a href="/openapi.json">/openapi.json</a>. Errors are
 <code>application/problem+json</code> with a stable code at the end of <code>type</code>.</p>
+<nav>{{range .Groups}}<a href="#{{.Name}}">{{.Name}}</a>{{end}}</nav>
 {{range .Groups}}<h2 id="{{.Name}}">{{.Name}}</h2>
 {{range .Operations}}<section id="{{.ID}}"><h3><code><span class="method">{{.Method}}</span> {{.Path}}</code></h3>
 <p>{{.Summary}}.{{with .Description}} {{.}}{{end}}</p><p class="needs">{{.Needs}}</p>

@@ -148,7 +148,7 @@ func (s *Server) Run(ctx context.Context, l net.Listener) error {
 		WriteTimeout:      60 * time.Second,
 		IdleTimeout:       2 * time.Minute,
 		MaxHeaderBytes:    32 << 10,
-		ErrorLog:          slog.NewLogLogger(s.o.Logger.Handler(), slog.LevelWarn),
+		ErrorLog:          errorLog(s.o.Logger),
 	}
 	counting, stop := context.WithCancel(context.WithoutCancel(ctx))
 	counted := make(chan struct{})

@@ -1,0 +1,44 @@
+package analytics
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+)
+
+// saltItems are the sort keys of the salts that are in the table, expired or not.
+func (w *world) saltItems() (found []string) {
+	w.Helper()
+	out, err := w.db.Scan(w.ctx, &dynamodb.ScanInput{TableName: aws.String("test")})
+	w.must(err)
+	for _, item := range out.Items {
+		if sk, ok := item["sk"].(*types.AttributeValueMemberS); ok && strings.HasPrefix(sk.Value, "SALT#") {
+			found = append(found, sk.Value)
+		}
+	}
+	return found
+}
+
+// TestSaltsAreDeleted looks into the table itself: two days after a site's day, its salt is there no more.
+func TestSaltsAreDeleted(t *testing.T) {
+	w := newWorld(t, noon)
+	w.site("site", "Europe/Berlin")
+	w.ingest("site", Hit{Path: "/", Address: "192.0.2.1"})
+	midnight := time.Date(2026, 5, 12, 22, 0, 0, 0, time.UTC) // of Berlin
+	for _, c := range []struct {
+		at   time.Time
+		want int
+	}{{noon, 1}, {midnight.Add(47 * time.Hour), 1}, {midnight.Add(48*time.Hour + time.Second), 0}} {
+		w.clock.Set(c.at)
+		if _, err := w.db.ExpireNow(w.ctx); err != nil {
+			t.Fatal(err)
+		}
+		if got := w.saltItems(); len(got) != c.want {
+			t.Errorf("at %s: salts %v, want %d", c.at, got, c.want)
+		}
+	}
+}

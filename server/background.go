@@ -20,13 +20,15 @@ func newBackground() *background {
 	return b
 }
 
-// start does work that ends when the context does. After close it does nothing.
-func (b *background) start(work func(context.Context)) {
+// start does work that ends when the context does. After close it reports false and does nothing.
+func (b *background) start(work func(context.Context)) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.ctx.Err() == nil {
-		b.work.Go(func() { work(b.ctx) })
+	if b.ctx.Err() != nil {
+		return false
 	}
+	b.work.Go(func() { work(b.ctx) })
+	return true
 }
 
 // close ends all work and waits for it.

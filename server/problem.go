@@ -125,6 +125,11 @@ func rateLimited(whose string, wait time.Duration) error {
 	return huma.ErrorWithHeaders(problem(http.StatusTooManyRequests, "rate_limited", "Too many events of "+whose+". Try again after "+seconds+" s."), http.Header{"Retry-After": {seconds}})
 }
 
+// stopping refuses work that would outlive the server.
+func stopping() error {
+	return problem(http.StatusServiceUnavailable, "unavailable", "The server is stopping. Ask again when it is back.")
+}
+
 // writeProblem answers outside of the API's operations. A client that is gone does not hear it.
 func writeProblem(w http.ResponseWriter, p *huma.ErrorModel) {
 	text, err := json.Marshal(p)

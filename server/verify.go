@@ -88,7 +88,9 @@ func (s *Server) verify(ctx context.Context, in *verifyRequest) (*verifyStarted,
 		return nil, problem(http.StatusConflict, "busy", "A comparison is running. Only one runs at a time; ask again when it has ended.")
 	}
 	s.record(ctx, accounts.Entry{Actor: callerOf(ctx).actor, Action: "site.verify", Site: in.Site})
-	s.background.start(func(ctx context.Context) { s.runVerify(ctx, in.Site, from, to) })
+	if !s.background.start(func(ctx context.Context) { s.runVerify(ctx, in.Site, from, to) }) {
+		return nil, stopping()
+	}
 	answer := new(verifyStarted)
 	answer.Body.ID = body.ID
 	return answer, nil

@@ -87,12 +87,13 @@ export interface Goal {
   value?: string
   currency?: string
   counting: 'session' | 'every'
+  pending?: boolean // what came before the last change is not counted yet
 }
 
 export interface GoalResult { id: string; name: string; conversions: number; visits: number; rate: number; revenue: string | number }
 export interface Step { path?: string; event?: string; name?: string }
 export interface Funnel { id: string; name: string; steps: Step[]; windowMinutes?: number }
-export interface FunnelReport { steps: { name: string; visits: number; dropOff: number; rate: number }[]; source: string; notes?: string[] | null }
+export interface FunnelReport { groups?: { value: string; visits: number[] }[] | null; steps: { name: string; visits: number; dropOff: number; rate: number }[]; source: string; notes?: string[] | null }
 
 export interface Session {
   id: string
@@ -117,10 +118,11 @@ export interface TimelineItem { at: string; kind: string; name?: string; path: s
 export interface Sessions { sessions: Session[] | null; cursor?: string; source?: string; notes?: string[] | null }
 export interface SessionDetail extends Session { timeline: TimelineItem[] | null }
 export interface Journeys {
+  notes?: string[] | null
   levels: { page: string; visits: number }[][]
   links: { from: [number, number]; to: [number, number]; visits: number }[]
 }
-export interface Retention { cohorts: { start: string; users: number; returned: number[] }[] | null }
+export interface Retention { notes?: string[] | null; cohorts: { start: string; users: number; returned: number[] }[] | null }
 
 export interface Realtime {
   now: number
@@ -211,7 +213,7 @@ export const api = {
 
   goals: (site: string, s?: Abort) => call<{ goals: Goal[] | null }>('GET', at(site) + '/goals', undefined, undefined, s),
   goalReport: (site: string, q: Query, s?: Abort) => call<{ goals: GoalResult[] | null }>('GET', at(site) + '/goals/report', q, undefined, s),
-  createGoal: (site: string, body: Omit<Goal, 'id'>) => call<Goal>('POST', at(site) + '/goals', undefined, body),
+  createGoal: (site: string, body: Omit<Goal, 'pending'>) => call<Goal>('POST', at(site) + '/goals', undefined, body),
   changeGoal: (site: string, goal: string, body: Omit<Goal, 'id'>) => call<Goal>('PUT', at(site) + '/goals/' + id(goal), undefined, body),
   deleteGoal: (site: string, goal: string) => call<void>('DELETE', at(site) + '/goals/' + id(goal)),
 

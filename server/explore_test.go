@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/onefold/onefold/accounts"
+	"github.com/onefold/onefold/analytics"
 )
 
 func TestFilters(t *testing.T) {
@@ -129,4 +130,33 @@ func TestFunnelsJourneysAndRetention(t *testing.T) {
 	must(t, h.worker.Drain(t.Context()))
 	viewer.want(http.StatusOK, `"users":1,"returned":[1`, http.MethodGet, "/api/v1/sites/blog/retention?by=day&filter=page:is:/", "")
 	viewer.want(http.StatusUnprocessableEntity, "invalid_request", http.MethodGet, "/api/v1/sites/blog/retention?by=year", "")
+}
+
+func TestExport(t *testing.T) {
+	h := visitedHouse(t)
+	hits := make([]analytics.Hit, 1000)
+	for i := range hits {
+		hits[i] = analytics.Hit{
+			URL: fmt.Sprintf("/p%d?utm_campaign=%%3Dcmd", i), Address: "192.0.2.1",
+			Properties: map[string]string{"a": strings.Repeat("long ", 100), "b": strings.Repeat("long ", 100)},
+		}
+	}
+	if _, err := h.collector.Ingest(t.Context(), "blog", hits); err != nil {
+		t.Fatal(err)
+	}
+	must(t, h.worker.Drain(t.Context()))
+	viewer := h.newPerson("ann@example.com", accounts.Grants{"blog": accounts.Viewer})
+	text := viewer.want(http.StatusOK, "'=cmd", http.MethodGet, "/api/v1/sites/blog/export?kind=events&format=csv", "")
+	if lines := strings.Count(text, "\n"); lines != 1+8+1000 || len(text) < 1<<20 {
+		t.Errorf("%d lines, %d bytes", lines, len(text))
+	}
+	text = viewer.want(http.StatusOK, `"path":"/pricing"`, http.MethodGet, "/api/v1/sites/blog/export?format=jsonl&filter=page:is:/pricing", "")
+	if lines := strings.Count(text, "\n"); lines != 4 {
+		t.Errorf("%d lines: %s", lines, text)
+	}
+	viewer.want(http.StatusOK, "page_views", http.MethodGet, "/api/v1/sites/blog/export?kind=sessions", "")
+	viewer.want(http.StatusOK, "engaged_seconds", http.MethodGet, "/api/v1/sites/blog/export?kind=stats&period=hour", "")
+	viewer.want(http.StatusUnprocessableEntity, "raw_events_gone", http.MethodGet, "/api/v1/sites/blog/export?from=2001-01-01&to=2001-01-02&filter=page:is:/", "")
+	viewer.want(http.StatusUnprocessableEntity, "bad_question", http.MethodGet, "/api/v1/sites/blog/export?from=2001-01-03&to=2001-01-02", "")
+	viewer.want(http.StatusNotFound, "not_found", http.MethodGet, "/api/v1/sites/blog/export/x", "")
 }

@@ -19,6 +19,7 @@ func (s *Server) routes() (http.Handler, error) {
 	s.exploreSessionRoutes(api)
 	s.exploreFunnelRoutes(api)
 	s.exploreJourneyRoutes(api)
+	s.exploreExportRoutes(api)
 	s.realtimeRoutes(api)
 	s.goalRoutes(api)
 	s.verifyRoutes(api)

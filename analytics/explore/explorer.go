@@ -14,7 +14,7 @@ import (
 
 // Options bound what one question may take. The zero value has good defaults.
 type Options struct {
-	AtOnce    int // questions that read raw events at the same time, others wait; default 2
+	AtOnce    int // questions that read raw events at the same time, and exports, others wait; default 2
 	Events    int // raw events that one question may read; default 5,000,000
 	DayEvents int // raw events of one day, which are kept in memory while the day is looked at; default 1,000,000
 	Values    int // distinct values of a breakdown, those beyond are counted together; default 100,000
@@ -37,12 +37,13 @@ type Explorer struct {
 	t    *table.Table
 	o    Options
 	turn chan struct{} // a place for each question that reads raw events
+	out  chan struct{} // a place for each export, which may take as long as its reader wants
 }
 
 // New makes an Explorer.
 func New(t *table.Table, o Options) *Explorer {
 	o.defaults()
-	return &Explorer{t: t, o: o, turn: make(chan struct{}, o.AtOnce)}
+	return &Explorer{t: t, o: o, turn: make(chan struct{}, o.AtOnce), out: make(chan struct{}, o.AtOnce)}
 }
 
 // maxDays is the longest range of a question, in days.
@@ -76,6 +77,7 @@ type scan struct {
 	conditions []*condition
 	properties bool // events are wanted with their properties
 	left       int  // events that may still be read
+	turn       chan struct{}
 }
 
 // scan begins a question about the visits of a range that fulfil all filters. Errors: ErrQuestion, ErrGone when there is
@@ -105,7 +107,7 @@ func (x *Explorer) siteOf(ctx context.Context, r Range) (s *scan, err error) {
 	if err := r.check(); err != nil {
 		return nil, err
 	}
-	s = &scan{x: x, left: x.o.Events}
+	s = &scan{x: x, left: x.o.Events, turn: x.turn}
 	if s.site, err = analytics.GetSite(ctx, x.t, r.Site); err != nil {
 		return nil, err
 	}
@@ -205,11 +207,11 @@ func (s *scan) notes() []string {
 // is gone after the call. It waits for its turn first.
 func (s *scan) each(ctx context.Context, use func(day string, visits []*visit) error) error {
 	select {
-	case s.x.turn <- struct{}{}:
+	case s.turn <- struct{}{}:
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	defer func() { <-s.x.turn }()
+	defer func() { <-s.turn }()
 	tomorrow := s.cal.Day(s.x.t.Now().Add(24 * time.Hour)) // later days have no events
 	for _, day := range s.days {
 		if day > tomorrow {

@@ -1,6 +1,7 @@
 package explore
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -54,7 +55,7 @@ func (x *Explorer) Retention(ctx context.Context, in RetentionIn) (Retention, er
 		return Retention{}, fmt.Errorf("%w: %d cohorts: at most %d; ask by week or for fewer days", ErrQuestion, n, maxCohorts)
 	}
 	seen := make(map[string]periods)
-	notes, err := x.eachSession(ctx, in.Range, in.Filters, func(s *analytics.Session) error {
+	notes, err := x.eachSession(ctx, in.Range, in.Filters, x.turn, func(s *analytics.Session) error {
 		if s.UserID == "" {
 			return nil
 		}
@@ -116,10 +117,11 @@ func cohorts(seen map[string]periods, first string, width, n int) []Cohort {
 	return all
 }
 
-// eachSession gives the selected sessions of a range in any order, and says what is left out.
-func (x *Explorer) eachSession(ctx context.Context, r Range, filters []Filter, use func(*analytics.Session) error) (notes []string, err error) {
+// eachSession gives the selected sessions of a range in the order of their starts, and says what is left out. For
+// raw events it waits for a turn.
+func (x *Explorer) eachSession(ctx context.Context, r Range, filters []Filter, turn chan struct{}, use func(*analytics.Session) error) (notes []string, err error) {
 	if slices.ContainsFunc(filters, func(f Filter) bool { return !ofSessions(f.Dimension) }) {
-		return x.eachRawSession(ctx, r, filters, use)
+		return x.eachRawSession(ctx, r, filters, turn, use)
 	}
 	all, err := conditions(filters)
 	if err != nil {
@@ -150,18 +152,24 @@ func (x *Explorer) eachSession(ctx context.Context, r Range, filters []Filter, u
 }
 
 // eachRawSession is eachSession from raw events.
-func (x *Explorer) eachRawSession(ctx context.Context, r Range, filters []Filter, use func(*analytics.Session) error) (notes []string, err error) {
+func (x *Explorer) eachRawSession(ctx context.Context, r Range, filters []Filter, turn chan struct{}, use func(*analytics.Session) error) (notes []string, err error) {
 	s, err := x.scan(ctx, r, filters)
 	if err != nil {
 		return nil, err
 	}
+	s.turn = turn
 	return append([]string{}, s.notes()...), s.each(ctx, func(_ string, all []*visit) error {
+		var sessions []analytics.Session
 		for mine := range people(all) {
-			sessions := analytics.SessionsOf(mine[0].who)
+			of := analytics.SessionsOf(mine[0].who)
 			for _, v := range mine {
-				if err := use(&sessions[v.place]); err != nil {
-					return err
-				}
+				sessions = append(sessions, of[v.place])
+			}
+		}
+		slices.SortFunc(sessions, func(a, b analytics.Session) int { return cmp.Compare(a.SessionID, b.SessionID) })
+		for i := range sessions {
+			if err := use(&sessions[i]); err != nil {
+				return err
 			}
 		}
 		return nil

@@ -1,0 +1,177 @@
+package explore
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/onefold/onefold/analytics"
+)
+
+// Kind is what is exported.
+type Kind string
+
+// The kinds.
+const (
+	Events   Kind = "events"   // raw events, in the order of time
+	Sessions Kind = "sessions" // in the order of their starts
+	Stats    Kind = "stats"    // figures by bucket
+)
+
+// ExportIn asks for an export.
+type ExportIn struct {
+	Range
+	Filters []Filter
+	Kind    Kind
+	Format  Format
+	Period  analytics.Period // of Stats; default analytics.Day
+}
+
+// Export writes what is asked for as it is read: how much that is makes no difference to the memory that it takes, but
+// for the events of one day when filters ask for them. Errors: ErrQuestion, ErrTooMuch, ErrGone,
+// analytics.ErrReport, analytics.ErrExpired, table.ErrNotFound, those of the writer; what was written by then is not all.
+func (x *Explorer) Export(ctx context.Context, in ExportIn, w io.Writer) error {
+	names := map[Kind][]string{Events: eventColumns, Sessions: sessionColumns, Stats: statsColumns}[in.Kind]
+	if names == nil {
+		return fmt.Errorf("%w: export of %q: want events, sessions or stats", ErrQuestion, in.Kind)
+	}
+	if err := in.check(); err != nil {
+		return err
+	}
+	sheet, err := NewSheet(w, in.Format, names)
+	if err != nil {
+		return err
+	}
+	switch in.Kind {
+	case Events:
+		err = x.exportEvents(ctx, in, sheet)
+	case Sessions:
+		_, err = x.eachSession(ctx, in.Range, in.Filters, x.out, func(s *analytics.Session) error { return sheet.Row(sessionRow(s)...) })
+	default:
+		err = x.exportStats(ctx, in, sheet)
+	}
+	if err != nil {
+		return err
+	}
+	return sheet.Close()
+}
+
+// exportEvents reads the events as they come; with filters each day twice, to find out which visits are selected before.
+func (x *Explorer) exportEvents(ctx context.Context, in ExportIn, sheet *Sheet) error {
+	s, err := x.siteOf(ctx, in.Range)
+	if err != nil {
+		return err
+	}
+	if len(in.Filters) == 0 {
+		return s.writeEvents(ctx, in.From, in.To, sheet, nil)
+	}
+	if s, err = x.scan(ctx, in.Range, in.Filters); err != nil {
+		return err
+	}
+	s.turn = x.out
+	return s.each(ctx, func(day string, all []*visit) error {
+		wanted := make(map[string]bool)
+		for _, v := range all {
+			for i := range v.facts {
+				wanted[v.facts[i].id] = true
+			}
+		}
+		if len(wanted) == 0 {
+			return nil
+		}
+		return s.writeEvents(ctx, day, day, sheet, wanted)
+	})
+}
+
+// writeEvents writes the events of a range of days whose ids are wanted; nil is all.
+func (s *scan) writeEvents(ctx context.Context, first, last string, sheet *Sheet, wanted map[string]bool) error {
+	from, err := s.cal.Start(first)
+	if err != nil {
+		return err
+	}
+	_, to, err := s.cal.Bounds(last)
+	if err != nil {
+		return err
+	}
+	for e, err := range analytics.EventsByTime.All(ctx, s.x.t, analytics.EventsBetween(&s.site, from, to, "")) {
+		if err != nil {
+			return fmt.Errorf("explore: export events of %s: %w", s.site.SiteID, err)
+		}
+		if e.Erased || wanted != nil && !wanted[e.EventID] {
+			continue
+		}
+		if err := sheet.Row(eventRow(&e)...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+var eventColumns = []string{
+	"at", "id", "kind", "name", "path", "hostname", "visitor", "session", "user", "referrer", "source", "channel",
+	"utm_source", "utm_medium", "utm_campaign", "utm_term", "utm_content", "country", "region", "city", "browser", "os", "device",
+	"screen", "language", "revenue", "engaged_ms", "scroll", "properties",
+}
+
+func eventRow(e *analytics.Event) []any {
+	kind := "pageview"
+	if e.Name != "" {
+		kind = "event"
+	}
+	properties := e.Properties
+	if properties == nil {
+		properties = map[string]string{}
+	}
+	return []any{
+		moment(timeOf(e.EventID)), e.EventID, kind, e.Name, e.Path, e.Host, e.VisitorID, e.SessionID, e.UserID, e.Referrer, e.Source.Name, e.Channel,
+		e.UTM.Source, e.Medium, e.Campaign, e.Term, e.Content, e.Country, e.Region, e.City, e.Browser, e.OS, e.Device,
+		e.Screen, e.Language, amount(cmp.Or(e.Revenue, "0")), e.EngagedMS, int64(e.Scroll), properties,
+	}
+}
+
+var sessionColumns = []string{
+	"id", "start", "end", "seconds", "entry", "exit", "page_views", "events", "conversions", "revenue", "visitor", "user", "referrer",
+	"source", "channel", "utm_source", "utm_medium", "utm_campaign", "utm_term", "utm_content", "country", "region", "city",
+	"browser", "os", "device", "screen", "language",
+}
+
+func sessionRow(s *analytics.Session) []any {
+	return []any{
+		s.SessionID, moment(s.Start), moment(s.End), (s.End - s.Start) / 1000, s.EntryPath, s.ExitPath, s.PageViews, s.Events,
+		s.Conversions, amount(cmp.Or(s.Revenue, "0")), s.VisitorID, s.UserID, s.Referrer,
+		s.Source.Name, s.Channel, s.UTM.Source, s.Medium, s.Campaign, s.Term, s.Content, s.Country, s.Region, s.City,
+		s.Browser, s.OS, s.Device, s.Screen, s.Language,
+	}
+}
+
+// moment writes a time in epoch milliseconds.
+func moment(ms int64) string { return time.UnixMilli(ms).UTC().Format("2006-01-02T15:04:05.000Z") }
+
+var statsColumns = []string{
+	"start", "visitors", "visits", "page_views", "events", "bounces", "seconds", "revenue", "conversions", "engaged_seconds",
+}
+
+func (x *Explorer) exportStats(ctx context.Context, in ExportIn, sheet *Sheet) error {
+	ask := analytics.ReportIn{Site: in.Site, From: in.From, To: in.To, Period: in.Period}
+	var report analytics.ReportOut
+	var err error
+	if len(in.Filters) == 0 {
+		report, err = analytics.Statistics(ctx, x.t, ask)
+	} else {
+		var counted Report
+		counted, err = x.Report(ctx, ask, in.Filters)
+		report = counted.ReportOut
+	}
+	if err != nil {
+		return err
+	}
+	for _, b := range report.Buckets {
+		err := sheet.Row(b.Start, b.Visitors, b.Visits, b.PageViews, b.Events, b.Bounces, b.Seconds, amount(b.Revenue), b.Conversions, b.EngagedSeconds)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

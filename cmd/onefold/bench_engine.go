@@ -19,7 +19,7 @@ type benchEngine struct {
 	Rounds   int            `help:"Turns of each side of a comparison." default:"5"`
 	Turn     time.Duration  `help:"Length of a turn." default:"1s"`
 	Only     *regexp.Regexp `help:"Take the measures whose names match this regular expression." placeholder:"REGEXP"`
-	Dir      string         `help:"Where to put the databases. Default: a temporary directory, removed afterwards." type:"path"`
+	Dir      string         `help:"Where to put the databases. One of as many items that an earlier run has left there is used again. Default: a temporary directory, removed afterwards." type:"path"`
 	Dynalite string         `help:"Also measure this dynalite command, for example node_modules/.bin/dynalite." placeholder:"COMMAND"`
 
 	CPUProfile string `name:"cpuprofile" help:"Write a processor profile here, for go tool pprof." type:"path"`
@@ -34,10 +34,12 @@ func (c *benchEngine) Run(ctx context.Context, std streams, g *globals) error {
 	if o.Program, err = os.Executable(); err != nil {
 		return err
 	}
-	if o.Dir, err = os.MkdirTemp(c.Dir, "onefold-bench-"); err != nil {
-		return err
+	if o.Dir = c.Dir; o.Dir == "" {
+		if o.Dir, err = os.MkdirTemp("", "onefold-bench-"); err != nil {
+			return err
+		}
+		defer os.RemoveAll(o.Dir)
 	}
-	defer os.RemoveAll(o.Dir)
 	stop, err := startProfile(c.CPUProfile)
 	if err != nil {
 		return err

@@ -13,7 +13,7 @@ import (
 
 // Options configures a run.
 type Options struct {
-	Dir        string         // where databases are made; must exist
+	Dir        string         // where databases are made, or were by an earlier run
 	Items      int            // items in the table before anything is measured, at least 1,000
 	Rounds     int            // turns of each side of a pair
 	Turn       time.Duration  // length of a turn
@@ -82,8 +82,8 @@ func Run(ctx context.Context, o Options, report func(Result)) (err error) {
 		return ErrOptions
 	}
 	b := &bench{o: o}
-	o.Progress(fmt.Sprintf("filling a table with %d items", o.Items))
-	dir, rawDir := filepath.Join(o.Dir, "engine"), filepath.Join(o.Dir, "raw")
+	dir := filepath.Join(o.Dir, fmt.Sprintf("items-%d", o.Items))
+	rawDir := dir + "-raw"
 	if err := fill(ctx, dir, o); err != nil {
 		return err
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"strconv"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -75,9 +76,17 @@ func tableInput() *dynamodb.CreateTableInput {
 	return in
 }
 
-// fill makes the database with its items.
+// fill makes the database with its items, unless it is there.
 func fill(ctx context.Context, dir string, o Options) error {
-	db, err := engine.Open(dir, engine.Options{NoSync: true, Logger: o.Logger})
+	if _, err := os.Stat(dir); err == nil {
+		return nil
+	}
+	o.Progress(fmt.Sprintf("filling a table with %d items", o.Items))
+	making := dir + "-partial" // what an earlier run has not finished is made anew
+	if err := os.RemoveAll(making); err != nil {
+		return err
+	}
+	db, err := engine.Open(making, engine.Options{NoSync: true, Logger: o.Logger})
 	if err != nil {
 		return err
 	}
@@ -88,7 +97,7 @@ func fill(ctx context.Context, dir string, o Options) error {
 	if err = errors.Join(err, db.Close()); err != nil {
 		return fmt.Errorf("enginebench: fill: %w", err)
 	}
-	return nil
+	return os.Rename(making, dir)
 }
 
 func fillTable(ctx context.Context, db *engine.DB, o Options) error {

@@ -66,6 +66,7 @@ var policy = map[string][]string{
 	"internal/sketch":    {"vocabulary"},
 	"internal/traffic":   {},
 	"internal/varint":    {},
+	"internal/gather":    {},
 	"internal/geo":       {"github.com/oschwald/maxminddb-golang/v2", "internal/geo/..."},
 	"internal/exclude":   {"internal/wildcard"},
 	"internal/wildcard":  {},

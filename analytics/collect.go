@@ -13,6 +13,7 @@ import (
 
 	"github.com/onefold/onefold/analytics/internal/throttle"
 	"github.com/onefold/onefold/dynamo"
+	"github.com/onefold/onefold/internal/gather"
 	"github.com/onefold/onefold/table"
 )
 
@@ -52,6 +53,8 @@ type Collector struct {
 	retry  throttle.Retry
 	atOnce int
 	spare  sync.Pool // of buffers of events
+
+	together *gather.Group[Event, stored] // nil: each by itself
 }
 
 // NewCollector makes a Collector that stores in t.
@@ -60,7 +63,9 @@ func NewCollector(t *table.Table, o CollectorOptions) *Collector {
 		o.Concurrency = 128
 	}
 	retry := throttle.Retry{Sleep: o.Sleep}
-	return &Collector{t: t, sites: newSiteCache(t, retry), retry: retry, atOnce: o.Concurrency}
+	c := &Collector{t: t, sites: newSiteCache(t, retry), retry: retry, atOnce: o.Concurrency}
+	c.together = c.newTogether()
+	return c
 }
 
 // Forget makes the collector read a site's settings again before its next event.
@@ -107,7 +112,7 @@ func (c *Collector) Ingest(ctx context.Context, siteID string, hits []Hit) ([]Ou
 		}
 		events, of = append(events, e), append(of, i)
 	}
-	if err := c.store(ctx, events, func(i int, status Status) {
+	if err := c.storeAny(ctx, events, func(i int, status Status) {
 		outcomes[of[i]] = Outcome{EventID: events[i].EventID, Status: status}
 	}); err != nil {
 		return outcomes, fmt.Errorf("analytics: ingest: %w", err)

@@ -1,0 +1,90 @@
+// Package gather lets callers that do the same at the same time do it together: those that come while batches are under
+// way make the next. Nobody waits for a batch to fill. It exists for requests that each store one thing, in a store that
+// waits for the disk once for many, and knows nothing of either.
+package gather
+
+import (
+	"context"
+	"sync"
+)
+
+// A Group turns calls into batches. Make one with New; it is safe for concurrent use.
+type Group[T, R any] struct {
+	most, atOnce int
+	do           func(context.Context, []T) []R
+
+	mu      sync.Mutex
+	waiting []*call[T, R] // none unless atOnce batches are under way
+	running int
+}
+
+// call is one caller.
+type call[T, R any] struct {
+	in   T
+	out  R
+	turn chan []*call[T, R] // a batch for this caller to do, the first of which is its own; or closed, when out is there
+}
+
+// New makes a group whose batches have at most so many calls, and of which so many are under way at once. do returns a
+// result for each input, in order. It is called on the goroutine of the first of the callers, with the values of its
+// context but not its end, which is not the others': do has to bound its own time.
+func New[T, R any](most, atOnce int, do func(context.Context, []T) []R) *Group[T, R] {
+	return &Group[T, R]{most: most, atOnce: atOnce, do: do}
+}
+
+// Do puts a call in a batch and returns its result when the batch is done, however long the caller's context lasts.
+func (g *Group[T, R]) Do(ctx context.Context, in T) R {
+	c := &call[T, R]{in: in, turn: make(chan []*call[T, R], 1)}
+	g.mu.Lock()
+	wait := g.running == g.atOnce
+	if wait {
+		g.waiting = append(g.waiting, c)
+	} else {
+		g.running++
+	}
+	g.mu.Unlock()
+	batch := []*call[T, R]{c}
+	if wait {
+		batch = <-c.turn
+	}
+	if batch != nil {
+		g.run(ctx, batch)
+	}
+	return c.out
+}
+
+// run does a batch of the caller's, then lets the first of those who came meanwhile do the next.
+func (g *Group[T, R]) run(ctx context.Context, batch []*call[T, R]) {
+	defer func() { // though do panics
+		if next := g.next(); next != nil {
+			next[0].turn <- next
+		}
+		for _, c := range batch[1:] {
+			close(c.turn)
+		}
+	}()
+	ins := make([]T, len(batch))
+	for i, c := range batch {
+		ins[i] = c.in
+	}
+	for i, out := range g.do(context.WithoutCancel(ctx), ins) {
+		batch[i].out = out
+	}
+}
+
+// next takes the next batch; nil if nobody waits.
+func (g *Group[T, R]) next() []*call[T, R] {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	n := min(len(g.waiting), g.most)
+	if n == 0 {
+		g.running--
+		return nil
+	}
+	batch := g.waiting[:n:n]
+	g.waiting = g.waiting[n:]
+	if len(g.waiting) == 0 {
+		g.waiting = nil // the batch owns the array
+	}
+	return batch
+}

@@ -65,7 +65,7 @@ type outcomes struct {
 
 func (s *Server) ingestRoutes(api huma.API) {
 	one := guard(forAnyone, huma.Operation{
-		OperationID: "ingest-event", Method: http.MethodPost, Path: eventPath, DefaultStatus: http.StatusAccepted, MaxBodyBytes: maxEventBytes,
+		OperationID: oneOperation, Method: http.MethodPost, Path: eventPath, DefaultStatus: http.StatusAccepted, MaxBodyBytes: maxEventBytes,
 		Summary: "Take one event in", Tags: []string{"ingest"},
 		Description: "Answers 202 when the event's outcome is decided: stored and durable, a duplicate of one that is, or rejected with the reason. " +
 			"A rejected event is no error of the request, and sending it again will not help.",
@@ -75,11 +75,11 @@ func (s *Server) ingestRoutes(api huma.API) {
 	}
 	huma.Register(api, one, take)
 	if s.o.EventPath != "" {
-		one.OperationID, one.Path, one.Hidden = "ingest-event-alias", s.o.EventPath, true
+		one.OperationID, one.Path, one.Hidden = aliasOperation, s.o.EventPath, true
 		huma.Register(api, one, take)
 	}
 	huma.Register(api, guard(forAnyone, huma.Operation{
-		OperationID: "ingest-events", Method: http.MethodPost, Path: eventsPath, DefaultStatus: http.StatusAccepted, MaxBodyBytes: maxBatchBytes,
+		OperationID: manyOperation, Method: http.MethodPost, Path: eventsPath, DefaultStatus: http.StatusAccepted, MaxBodyBytes: maxBatchBytes,
 		Summary: "Take up to 1,000 events in", Description: "Answers 202 when they are durable, with an outcome for each.", Tags: []string{"ingest"},
 	}), func(ctx context.Context, in *manyEvents) (*outcomes, error) {
 		return s.ingest(ctx, in.Body.Site, &in.Sender, in.Body.Events)

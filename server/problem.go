@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
 	"net/http"
 	"strconv"
 	"time"
@@ -132,12 +133,14 @@ func stopping() error {
 
 // writeProblem answers outside of the API's operations. A client that is gone does not hear it.
 func writeProblem(w http.ResponseWriter, p *huma.ErrorModel) {
-	text, err := json.Marshal(p)
-	if err != nil { // a problem is texts and a number
-		http.Error(w, p.Detail, p.Status)
-		return
-	}
 	w.Header().Set("Content-Type", "application/problem+json")
 	w.WriteHeader(p.Status)
-	w.Write(text)
+	_ = plainJSON(w).Encode(p)
+}
+
+// plainJSON writes JSON as operations do, which is read by programs: without escapes for pages that it might be put in.
+func plainJSON(w io.Writer) *json.Encoder {
+	encoder := json.NewEncoder(w)
+	encoder.SetEscapeHTML(false)
+	return encoder
 }

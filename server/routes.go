@@ -46,7 +46,7 @@ func (s *Server) routes() (http.Handler, error) {
 	if err := dashboardRoutes(mux); err != nil {
 		return nil, err
 	}
-	return s.withClientAddress(s.securityHeaders(s.allowIngestFromAnywhere(unknownPaths(mux)))), nil
+	return s.withClientAddress(s.securityHeaders(s.allowIngestFromAnywhere(s.quickIngest(unknownPaths(mux))))), nil
 }
 
 func (s *Server) api(mux *http.ServeMux) huma.API {

@@ -86,6 +86,9 @@ func (s *Server) admit(ctx huma.Context) (*caller, error) {
 		if err := s.identify(ctx.Context(), r, who); err != nil {
 			return nil, err
 		}
+		if err := s.limitGuests(who); err != nil {
+			return nil, err
+		}
 		if err := s.permit(ctx.Context(), who, need, ctx.Param("site")); err != nil {
 			return nil, err
 		}
@@ -99,6 +102,18 @@ func (s *Server) admit(ctx huma.Context) (*caller, error) {
 		}
 	}
 	return who, nil
+}
+
+// limitGuests bounds how much those ask who have no role anywhere: public views are for everyone, and every question costs
+// reads.
+func (s *Server) limitGuests(who *caller) error {
+	if who.may(forSomebody, "") {
+		return nil
+	}
+	if wait, ok := s.guests.allow(who.network, 1); !ok {
+		return rateLimited("questions of this network", wait)
+	}
+	return nil
 }
 
 // identify fills in who calls: by the Authorization header if there is one, else by a cookie.

@@ -102,7 +102,10 @@ func (h *house) operations() []operation {
 }
 
 func TestEveryOperationNeedsALogin(t *testing.T) {
-	h := newHouse(t, nil)
+	var seconds atomic.Int64
+	h := newHouse(t, func(o *server.Options) { // time enough between the questions of a guest
+		o.Clock = func() time.Time { return time.Now().Add(time.Duration(seconds.Add(1)) * time.Second) }
+	})
 	_, ingest, err := h.accounts.AddKey(t.Context(), accounts.NewKey{Site: accounts.AllSites, Scope: accounts.Ingest})
 	must(t, err)
 	_, elsewhere, err := h.accounts.AddKey(t.Context(), accounts.NewKey{Site: "other", Scope: accounts.Write})
@@ -279,4 +282,19 @@ func TestSetUp(t *testing.T) {
 	if users := first.want(http.StatusOK, "ann@example.com", http.MethodGet, "/api/v1/users", ""); strings.Contains(users, "argon2") {
 		t.Error("hashes are shown")
 	}
+}
+
+// TestGuestsAskWithinBounds asks as nobody until that is enough; somebody with an account goes on.
+func TestGuestsAskWithinBounds(t *testing.T) {
+	now := time.Now()
+	h := newHouse(t, func(o *server.Options) { o.Clock = func() time.Time { return now } })
+	viewer := h.newPerson("ann@example.com", accounts.Grants{"blog": accounts.Viewer})
+	nobody := h.browser()
+	for range 200 {
+		if status, _ := nobody.do(http.MethodGet, "/api/v1/sites/blog/stats", ""); status != http.StatusUnauthorized {
+			t.Fatal(status)
+		}
+	}
+	nobody.want(http.StatusTooManyRequests, "rate_limited", http.MethodGet, "/api/v1/sites/blog/stats", "")
+	viewer.want(http.StatusOK, "", http.MethodGet, "/api/v1/sites/blog/stats", "")
 }

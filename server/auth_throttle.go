@@ -15,6 +15,10 @@ const (
 	forgetAttempts                 = time.Hour
 )
 
+// guestRate and guestBurst are how many questions a second, and at once, one network may ask without an account or key. A
+// page of a public view asks about fifteen.
+const guestRate, guestBurst = 10, 200
+
 // throttle counts attempts by key, and makes each wait twice as long as the one before once the free ones are used up.
 // When it knows too many keys it forgets the older half.
 type throttle struct {

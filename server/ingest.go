@@ -151,12 +151,12 @@ func (s *Server) withinRates(site, address string, keyed bool, n int) error {
 	if !keyed {
 		if wait, ok := s.limits.allow(network(address), n); !ok {
 			s.metrics.refused.WithLabelValues("rate_limited").Add(float64(n))
-			return rateLimited("this address", wait)
+			return rateLimited("events of this address", wait)
 		}
 	}
 	if wait, ok := s.siteLimits.allow(site, n); !ok {
 		s.metrics.refused.WithLabelValues("site_rate_limited").Add(float64(n))
-		return rateLimited("this site", wait)
+		return rateLimited("events of this site", wait)
 	}
 	return nil
 }

@@ -121,9 +121,9 @@ func accountsProblem(err error) error {
 	return nil
 }
 
-func rateLimited(whose string, wait time.Duration) error {
+func rateLimited(what string, wait time.Duration) error {
 	seconds := strconv.Itoa(int(wait.Seconds()) + 1)
-	return huma.ErrorWithHeaders(problem(http.StatusTooManyRequests, "rate_limited", "Too many events of "+whose+". Try again after "+seconds+" s."), http.Header{"Retry-After": {seconds}})
+	return huma.ErrorWithHeaders(problem(http.StatusTooManyRequests, "rate_limited", "Too many "+what+". Try again after "+seconds+" s."), http.Header{"Retry-After": {seconds}})
 }
 
 // stopping refuses work that would outlive the server.

@@ -89,6 +89,7 @@ type Server struct {
 	agents  *useragent.Parser
 	limits  *limiter // by address
 	logins  *throttle
+	guests  *limiter // by network
 	origins *http.CrossOriginProtection
 	metrics *metrics
 	handler http.Handler
@@ -118,6 +119,7 @@ func New(o Options) (*Server, error) {
 		agents:  agents,
 		limits:  newLimiter(o.EventRate, o.EventBurst, o.Clock),
 		logins:  newThrottle(o.Clock),
+		guests:  newLimiter(guestRate, guestBurst, o.Clock),
 		origins: http.NewCrossOriginProtection(),
 		metrics: newMetrics(o.Worker, o.Clock),
 

@@ -46,6 +46,7 @@ var policy = map[string][]string{
 
 	"analytics/refusals": {"vocabulary", "table"},
 	"analytics/explore":  {"table", "analytics", "analytics/internal/...", "internal/...", "github.com/oklog/ulid/v2", "golang.org/x/sync/..."},
+	"analytics/erasure":  {"vocabulary", "dynamo", "table", "fold", "analytics", "internal/calendar", "github.com/oklog/ulid/v2", "golang.org/x/sync/..."},
 	"analytics/goals":    {"vocabulary", "table", "analytics", "internal/calendar"},
 
 	"analytics/internal": {"vocabulary", "dynamo", "table", "analytics/internal/...", "internal/..."},

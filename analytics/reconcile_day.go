@@ -146,10 +146,10 @@ func (c *checkOf[S, K]) after(ctx context.Context, d *derived) error {
 }
 
 func (c *checkOf[S, K]) replace(ctx context.Context, k K, want *S, stored fold.Stored[S]) error {
+	c.kind.finish(want, &stored.State, c.r.site.Retention)
 	if c.kind.empty(want) {
 		return fold.RemoveState(ctx, c.r.t, c.kind.entity, k, stored.Version)
 	}
-	c.kind.finish(want, &stored.State, c.r.site.Retention)
 	return fold.ReplaceState(ctx, c.r.t, c.kind.entity, k, *want, stored.Version)
 }
 

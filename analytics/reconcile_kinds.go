@@ -54,7 +54,11 @@ var kindOfStats = kindOf[Stats, StatsKey]{
 	empty: func(s *Stats) bool {
 		return sameCounts(s, &Stats{}) && s.ActiveVisitors == 0 && len(s.Active) == 0 && s.Until == 0
 	},
-	finish: func(s, _ *Stats, r Retention) { s.ExpiresAt = hourExpiry(s.Start, s.Kept, r) },
+	finish: func(s, stored *Stats, r Retention) {
+		s.Day = max(s.Day, stored.Day)
+		s.Kept.merge(stored.Kept)
+		s.ExpiresAt = hourExpiry(s.Start, s.Kept, r)
+	},
 	text: func(s *Stats) any {
 		return struct {
 			Figures
@@ -86,9 +90,13 @@ func sameSession(a, b *Session) bool {
 	return x == y
 }
 
-func sameStats(a, b *Stats) bool {
-	return sameCounts(a, b) && a.ActiveVisitors == b.ActiveVisitors && bytes.Equal(a.Active, b.Active) &&
-		a.Day == b.Day && a.Since == b.Since && a.Until == b.Until
+// sameStats compares what is stored with what is wanted. What is stored may know of earlier and later arrivals: those of
+// events that were erased. An hour that has lost all of its events stays, with nothing counted.
+func sameStats(stored, want *Stats) bool {
+	if !sameCounts(stored, want) || stored.ActiveVisitors != want.ActiveVisitors || !bytes.Equal(stored.Active, want.Active) {
+		return false
+	}
+	return want.Until == 0 || stored.Day == want.Day && stored.Since != 0 && stored.Since <= want.Since && stored.Until >= want.Until
 }
 
 // fitsBreakdown compares what is stored with the unbounded counts that are wanted. Which values found a place depends

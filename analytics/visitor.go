@@ -72,6 +72,12 @@ func (e *Event) Time() (time.Time, error) {
 	return time.UnixMilli(ms).UTC(), err
 }
 
+// Visitor names the visitor's day that the event is in.
+func (e *Event) Visitor() (VisitorKey, error) {
+	ms, err := eventMS(e.EventID)
+	return VisitorKey{e.SiteID, e.VisitorShard, e.VisitorID, calendar.DayOf(ms, e.ZoneMinutes)}, err
+}
+
 // eventMS is the time in an event's id, in epoch milliseconds.
 func eventMS(id string) (int64, error) {
 	u, err := ulid.ParseStrict(id)

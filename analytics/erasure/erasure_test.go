@@ -1,0 +1,164 @@
+package erasure
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/onefold/onefold/analytics"
+	"github.com/onefold/onefold/table"
+)
+
+// TestUser erases a user, and compares all that is left with a site that never saw them.
+func TestUser(t *testing.T) {
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	all, others := draw(rand.New(rand.NewPCG(seed, 1)), 300)
+	want := newWorld(t)
+	want.ingest("site", others...)
+	want.settle()
+	w := newWorld(t)
+	w.ingest("site", all...)
+	w.settle()
+	receipt, err := User(w.ctx, w.table, w.worker, "site", "ann-4711")
+	w.must(err)
+	if receipt.Deleted.Events != int64(len(all)-len(others)) || receipt.Deleted.Sessions == 0 || receipt.Deleted.Visitors == 0 || receipt.Sealed != 0 || receipt.DoneAt.IsZero() {
+		t.Errorf("%+v; %d events", receipt, len(all)-len(others))
+	}
+	w.checkSame(want.figures())
+	w.checkClean()
+	w.settle()
+	w.checkSame(want.figures())
+	w.checkClean()
+	if left := w.items("ann-4711"); len(left) > 0 {
+		t.Errorf("there are still %q", left)
+	}
+	if _, err := User(w.ctx, w.table, w.worker, "site", "ann-4711"); !errors.Is(err, ErrNobody) {
+		t.Errorf("again: %v", err)
+	}
+	receipts, err := ReceiptsOfSite.Collect(w.ctx, w.table, analytics.SiteIn{SiteID: "site"})
+	w.must(err)
+	if len(receipts) != 1 || receipts[0].Deleted != receipt.Deleted || len(receipts[0].Subject) != 64 {
+		t.Errorf("%+v", receipts)
+	}
+}
+
+// Without the rebuild at its end, the folds alone take off what was counted.
+func TestFoldsTakeOff(t *testing.T) {
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	all, others := draw(rand.New(rand.NewPCG(seed, 2)), 200)
+	want := newWorld(t)
+	want.ingest("site", others...)
+	want.settle()
+	w := newWorld(t)
+	w.ingest("site", all...)
+	w.settle()
+	site, err := analytics.GetSite(w.ctx, w.table, "site")
+	w.must(err)
+	days, _, err := daysOfUser(w.ctx, w.table, &site, "ann-4711")
+	w.must(err)
+	e := &eraser{t: w.table, w: w.worker, site: &site, r: Receipt{Left: days}}
+	e.cal = mustZone(w)
+	for _, k := range days {
+		w.must(e.events(w.ctx, k))
+	}
+	w.must(e.drain(w.ctx))
+	left, err := e.visitors(w.ctx, days)
+	w.must(err)
+	if len(left) > 0 {
+		t.Errorf("%v left", left)
+	}
+	w.settle()
+	w.checkSame(want.figures())
+}
+
+// An erasure that is broken off anywhere is finished by Resume.
+func TestResume(t *testing.T) {
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	r := rand.New(rand.NewPCG(seed, 3))
+	all, others := draw(r, 150)
+	want := newWorld(t)
+	want.ingest("site", others...)
+	want.settle()
+	w := newWorld(t)
+	w.ingest("site", all...)
+	w.settle()
+	ctx, cancel := context.WithCancel(w.ctx)
+	drains := 2 + r.IntN(4)
+	_, err := User(ctx, w.table, drainer(func(ctx context.Context) error {
+		if drains--; drains == 0 {
+			cancel()
+		}
+		return w.worker.Drain(ctx)
+	}), "site", "ann-4711")
+	if !errors.Is(err, context.Canceled) {
+		t.Fatalf("it ended with %v", err)
+	}
+	w.advance(time.Minute)
+	w.must(Resume(w.ctx, w.table, w.worker, "site"))
+	w.settle()
+	w.checkSame(want.figures())
+	w.checkClean()
+	if left := w.items("ann-4711"); len(left) > 0 {
+		t.Errorf("there are still %q", left)
+	}
+	w.must(Resume(w.ctx, w.table, w.worker, "site"))
+}
+
+type drainer func(context.Context) error
+
+func (d drainer) Drain(ctx context.Context) error { return d(ctx) }
+
+func TestVisitor(t *testing.T) {
+	w := newWorld(t)
+	hit := func(address, path string) analytics.Hit { return analytics.Hit{Address: address, Path: path, At: noon} }
+	w.ingest("site", hit("1", "/a"), hit("1", "/b"), hit("2", "/a"))
+	w.settle()
+	for s, err := range analytics.RecentSessions.All(w.ctx, w.table, analytics.SiteIn{SiteID: "site"}) {
+		w.must(err)
+		if s.PageViews == 2 {
+			receipt, err := Visitor(w.ctx, w.table, w.worker, "site", s.SessionID)
+			w.must(err)
+			if receipt.Deleted != (Deleted{2, 1, 1}) || receipt.FirstDay != "2026-05-12" {
+				t.Errorf("%+v", receipt)
+			}
+		}
+	}
+	want := newWorld(t)
+	want.ingest("site", hit("2", "/a"))
+	want.settle()
+	w.checkSame(want.figures())
+	w.checkClean()
+	if _, err := Visitor(w.ctx, w.table, w.worker, "site", "01ARZ3NDEKTSV4RRFFQ69G5FAV"); !errors.Is(err, ErrNobody) {
+		t.Errorf("no session: %v", err)
+	}
+	if _, err := User(w.ctx, w.table, w.worker, "nowhere", "ann-4711"); !errors.Is(err, table.ErrNotFound) {
+		t.Errorf("no site: %v", err)
+	}
+}
+
+// Of days that are sealed the sessions go, and the totals stay.
+func TestSealed(t *testing.T) {
+	w := newWorld(t)
+	w.ingest("site", analytics.Hit{Address: "1", Path: "/a", UserID: "ann-4711"})
+	w.settle()
+	w.advance(40 * 24 * time.Hour)
+	before := w.figures()["day totals"]
+	receipt, err := User(w.ctx, w.table, w.worker, "site", "ann-4711")
+	w.must(err)
+	if receipt.Deleted != (Deleted{0, 1, 0}) || receipt.Sealed != 1 {
+		t.Errorf("%+v", receipt)
+	}
+	w.settle()
+	if after := w.figures()["day totals"]; after != before {
+		t.Errorf("%s became %s", before, after)
+	}
+	_, err = analytics.RecentSessions.First(w.ctx, w.table, analytics.SiteIn{SiteID: "site"})
+	if !errors.Is(err, table.ErrNotFound) {
+		t.Errorf("session: %v", err)
+	}
+}

@@ -1,0 +1,214 @@
+package erasure
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/onefold/onefold/analytics"
+	"github.com/onefold/onefold/fold"
+	"github.com/onefold/onefold/internal/calendar"
+	"github.com/onefold/onefold/table"
+)
+
+// A visitor's day is erased like this:
+//
+//	1. every raw event of it is marked as erased, which the folds take off its hours, and deleted
+//	2. wait until that is folded
+//	3. read the visitor's version, then see that there are no events
+//	4. remove the visitor, on condition of that version: the folds take off its visits, and their sessions
+//
+// If an event came meanwhile, 3 finds it or 4 finds another version, and it begins anew. So nothing is taken off that was
+// not counted, and nothing is left of what was. At the end the days are rebuilt, because sets of visitors cannot forget
+// one by one.
+
+// maxTries bounds how often a visitor's day that is being written is begun anew.
+const maxTries = 8
+
+// eraser works on one receipt.
+type eraser struct {
+	t    *table.Table
+	w    analytics.Folded
+	site *analytics.Site
+	cal  calendar.Zone
+	r    Receipt
+}
+
+// finish does what a receipt says is left.
+func finish(ctx context.Context, t *table.Table, w analytics.Folded, site *analytics.Site, r Receipt) (Receipt, error) {
+	cal, err := calendar.LoadZone(site.TimeZone)
+	if err != nil {
+		return r, err
+	}
+	e := &eraser{t: t, w: w, site: site, cal: cal, r: r}
+	if err := e.run(ctx); err != nil {
+		return e.r, fmt.Errorf("erasure: %s of %s: %w", r.ReceiptID, site.SiteID, err)
+	}
+	return e.r, nil
+}
+
+func (e *eraser) run(ctx context.Context) error {
+	left := slices.Clone(e.r.Left)
+	for try := 0; len(left) > 0; try++ {
+		if try == maxTries {
+			return ErrBusy
+		}
+		for _, k := range left {
+			if err := e.events(ctx, k); err != nil {
+				return err
+			}
+		}
+		if err := e.drain(ctx); err != nil {
+			return err
+		}
+		var err error
+		if left, err = e.visitors(ctx, left); err != nil {
+			return err
+		}
+		if err := Receipts.Put(ctx, e.t, &e.r); err != nil { // Left stays whole: to do it twice is harmless
+			return err
+		}
+	}
+	if err := e.drain(ctx); err != nil {
+		return err
+	}
+	if err := e.sessions(ctx); err != nil {
+		return err
+	}
+	if err := e.rebuild(ctx); err != nil {
+		return err
+	}
+	e.r.DoneAt, e.r.Left, e.r.UserID = e.t.Now().UTC(), nil, ""
+	return Receipts.Put(ctx, e.t, &e.r)
+}
+
+func (e *eraser) drain(ctx context.Context) error {
+	if err := e.w.Drain(ctx); err != nil {
+		return fmt.Errorf("wait until everything is folded: %w", err)
+	}
+	return nil
+}
+
+// eventsOf asks for the events of a visitor's day.
+func (e *eraser) eventsOf(k analytics.VisitorKey) (analytics.SessionEventsIn, error) {
+	from, to, err := e.cal.Bounds(k.Day)
+	day := analytics.EventsBetween(e.site, from, to, "")
+	return analytics.SessionEventsIn{SiteID: k.SiteID, From: day.From, To: day.To, VisitorID: k.VisitorID, Shards: day.Shards}, err
+}
+
+var noted = table.FieldOf(analytics.NotedEvents, func(e *analytics.NotedEvent) *bool { return &e.Erased })
+
+// events takes the events of a visitor's day back, and deletes them.
+func (e *eraser) events(ctx context.Context, k analytics.VisitorKey) error {
+	in, err := e.eventsOf(k)
+	if err != nil {
+		return err
+	}
+	for ev, err := range analytics.SessionEvents.All(ctx, e.t, in) {
+		if err != nil {
+			return err
+		}
+		_, err := analytics.NotedEvents.Patch(ctx, e.t, ev.EventKey, noted.Set(true))
+		if err != nil && !errors.Is(err, table.ErrNotFound) {
+			return err
+		}
+		if err == nil {
+			e.r.Deleted.Events++
+		}
+		if err := analytics.Events.Delete(ctx, e.t, ev.EventKey); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// visitors removes visitors' days that have no events any more, and returns the others.
+func (e *eraser) visitors(ctx context.Context, keys []analytics.VisitorKey) (left []analytics.VisitorKey, err error) {
+	loaded, err := fold.Load(ctx, e.t, analytics.Visitors, keys)
+	if err != nil {
+		return nil, err
+	}
+	for i, k := range keys {
+		in, err := e.eventsOf(k)
+		if err != nil {
+			return nil, err
+		}
+		_, err = analytics.SessionEvents.First(ctx, e.t, in)
+		if err == nil {
+			left = append(left, k)
+			continue
+		}
+		if !errors.Is(err, table.ErrNotFound) {
+			return nil, err
+		}
+		v := &loaded[i]
+		_, err = analytics.Visitors.Get(ctx, e.t, k)
+		if errors.Is(err, table.ErrNotFound) { // or expired, with its events: what these counted cannot come off any more
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		err = fold.RemoveState(ctx, e.t, analytics.Visitors, k, v.Version)
+		switch {
+		case errors.Is(err, table.ErrConflict):
+			left = append(left, k)
+		case err != nil:
+			return nil, err
+		default:
+			e.r.Deleted.Visitors++
+			e.r.Deleted.Sessions += int64(len(v.State.Visits))
+		}
+	}
+	return left, nil
+}
+
+// sessions removes the user's sessions whose visitors' days have expired before them.
+func (e *eraser) sessions(ctx context.Context) error {
+	if e.r.UserID == "" {
+		return nil
+	}
+	var keys []analytics.SessionKey
+	for s, err := range analytics.UserJourney(ctx, e.t, e.site.SiteID, e.r.UserID) {
+		if err != nil {
+			return err
+		}
+		keys = append(keys, s.SessionKey)
+	}
+	loaded, err := fold.Load(ctx, e.t, analytics.Sessions, keys)
+	if err != nil {
+		return err
+	}
+	for i, k := range keys {
+		if loaded[i].Version == 0 || loaded[i].Removed {
+			continue
+		}
+		if err := fold.RemoveState(ctx, e.t, analytics.Sessions, k, loaded[i].Version); err != nil {
+			return err
+		}
+		e.r.Deleted.Sessions++
+	}
+	return nil
+}
+
+// rebuild makes the days anew of the events that are left. Days that are sealed keep their totals.
+func (e *eraser) rebuild(ctx context.Context) error {
+	days := make([]string, len(e.r.Left))
+	for i, k := range e.r.Left {
+		days[i] = k.Day
+	}
+	slices.Sort(days)
+	e.r.Sealed = 0
+	for _, day := range slices.Compact(days) {
+		_, err := analytics.Rebuild(ctx, e.t, e.w, analytics.RangeIn{Site: e.site.SiteID, From: day, To: day}, nil)
+		if errors.Is(err, analytics.ErrSealed) {
+			e.r.Sealed++
+			continue
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return e.drain(ctx)
+}

@@ -1,0 +1,209 @@
+package erasure
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"strconv"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/onefold/onefold/analytics"
+	"github.com/onefold/onefold/table"
+)
+
+const (
+	purgeAtOnce = 8
+	purgePage   = 500
+	maxRounds   = 12 // of a purge: deleting visitors' days makes the folds write, and deleting that too
+)
+
+// DeleteSite marks a site as deleted: from now on it is unknown to everybody, and within seconds to those who send its
+// events. Purge deletes what it has. Errors: table.ErrNotFound.
+func DeleteSite(ctx context.Context, t *table.Table, siteID string) error {
+	_, err := analytics.Sites.Modify(ctx, t, analytics.SiteKey{SiteID: siteID}, func(s *analytics.Site) error {
+		if !s.DeletedAt.IsZero() {
+			return table.ErrNotFound
+		}
+		s.DeletedAt = t.Now().UTC().Truncate(time.Millisecond)
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("erasure: delete site %q: %w", siteID, err)
+	}
+	return nil
+}
+
+// DeletedSites are the sites of an owner that are marked as deleted and wait for Purge; "" is analytics.DefaultOwner.
+func DeletedSites(ctx context.Context, t *table.Table, ownerID string) iter.Seq2[analytics.Site, error] {
+	if ownerID == "" {
+		ownerID = analytics.DefaultOwner
+	}
+	return func(yield func(analytics.Site, error) bool) {
+		for s, err := range analytics.SitesOfOwner.All(ctx, t, analytics.OwnerIn{OwnerID: ownerID}) {
+			if (err != nil || !s.DeletedAt.IsZero()) && !yield(s, err) {
+				return
+			}
+		}
+	}
+}
+
+// Purged says what a purge did.
+type Purged struct {
+	Waiting bool  // the site was deleted a moment ago, and events may still come: try again later
+	Items   int64 // that were deleted
+}
+
+// Purge deletes everything that a deleted site has, the site itself last. It may be stopped at any time and run again.
+// A site that is not marked as deleted is refused. Errors: table.ErrNotFound when there is no such site any more.
+func Purge(ctx context.Context, t *table.Table, w analytics.Folded, siteID string) (Purged, error) {
+	p := &purge{t: t}
+	err := p.run(ctx, w, siteID)
+	if err != nil {
+		err = fmt.Errorf("erasure: purge site %q: %w", siteID, err)
+	}
+	return p.done, err
+}
+
+type purge struct {
+	t    *table.Table
+	done Purged
+}
+
+func (p *purge) run(ctx context.Context, w analytics.Folded, siteID string) error {
+	site, err := analytics.SiteByID.Get(ctx, p.t, analytics.SiteIn{SiteID: siteID})
+	if err != nil {
+		return err
+	}
+	now := p.t.Now()
+	if site.DeletedAt.IsZero() {
+		return errors.New("it is not deleted; DeleteSite comes first")
+	}
+	if p.done.Waiting = now.Before(site.DeletedAt.Add(analytics.SettingsNotice)); p.done.Waiting {
+		return nil
+	}
+	partitions := []string{"SITE#" + siteID}
+	for _, shard := range site.Sharding.Over(time.UnixMilli(0), now.Add(time.Hour)) {
+		partitions = append(partitions, "SITE#"+siteID+"#SHARD#"+strconv.Itoa(shard))
+	}
+	for range maxRounds {
+		if err := w.Drain(ctx); err != nil { // what was deleted before, by a purge that was broken off too, makes the folds write
+			return fmt.Errorf("wait until everything is folded: %w", err)
+		}
+		before := p.done.Items
+		for _, pk := range partitions {
+			if err := p.partition(ctx, pk, ""); err != nil {
+				return err
+			}
+		}
+		for _, verb := range []analytics.Verb{analytics.Verifying, analytics.Rebuilding} {
+			if err := p.partition(ctx, "FOLD#"+analytics.FoldGroup, fmt.Sprintf("JOB#%s#%s#", verb, siteID)); err != nil {
+				return err
+			}
+		}
+		if p.done.Items == before {
+			p.done.Items++
+			return analytics.Sites.Delete(ctx, p.t, site.SiteKey)
+		}
+	}
+	return errors.New("its items are still being written; try again later")
+}
+
+// siteSK is the sort key of the site itself.
+const siteSK = "METADATA"
+
+// partition deletes the items of a partition whose sort keys begin with a prefix, but not the site itself.
+func (p *purge) partition(ctx context.Context, pk, prefix string) error {
+	in := &dynamodb.QueryInput{
+		TableName: new(p.t.Name()), Limit: new(int32(purgePage)), ConsistentRead: new(true),
+		KeyConditionExpression: new("#pk = :pk"), ProjectionExpression: new("#pk, #sk"),
+		ExpressionAttributeNames:  map[string]string{"#pk": table.AttrPK, "#sk": table.AttrSK},
+		ExpressionAttributeValues: table.Item{":pk": &types.AttributeValueMemberS{Value: pk}},
+	}
+	if prefix != "" {
+		in.KeyConditionExpression = new("#pk = :pk AND begins_with(#sk, :sk)")
+		in.ExpressionAttributeValues[":sk"] = &types.AttributeValueMemberS{Value: prefix}
+	}
+	for {
+		out, err := p.t.API().Query(ctx, in)
+		if err != nil {
+			return err
+		}
+		if err := p.remove(ctx, out.Items); err != nil {
+			return err
+		}
+		if in.ExclusiveStartKey = out.LastEvaluatedKey; in.ExclusiveStartKey == nil {
+			return nil
+		}
+	}
+}
+
+func (p *purge) remove(ctx context.Context, keys []table.Item) error {
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(purgeAtOnce)
+	for _, k := range keys {
+		if sk, ok := k[table.AttrSK].(*types.AttributeValueMemberS); ok && sk.Value == siteSK {
+			continue
+		}
+		p.done.Items++
+		g.Go(func() error {
+			_, err := p.t.API().DeleteItem(ctx, &dynamodb.DeleteItemInput{TableName: new(p.t.Name()), Key: k})
+			return err
+		})
+	}
+	return g.Wait()
+}
+
+// saltLifetime is how long after its day a salt is of use to events that come late.
+const saltLifetime = 48 * time.Hour
+
+// Salts deletes the salts of a site that are older than two days, also where the store is late to delete what has
+// expired: while a salt is there, who has it can tell whose visitor id an address makes.
+func Salts(ctx context.Context, t *table.Table, siteID string) error {
+	for s, err := range storedSalts(ctx, t, siteID) {
+		if err != nil {
+			return fmt.Errorf("erasure: salts of %q: %w", siteID, err)
+		}
+		if err := analytics.Salts.Delete(ctx, t, s); err != nil {
+			return fmt.Errorf("erasure: salt of %q: %w", siteID, err)
+		}
+	}
+	return nil
+}
+
+// storedSalts are the salts of a site that have expired and are still stored. A pattern would not show them.
+func storedSalts(ctx context.Context, t *table.Table, siteID string) iter.Seq2[analytics.SaltKey, error] {
+	return func(yield func(analytics.SaltKey, error) bool) {
+		site, err := analytics.GetSite(ctx, t, siteID)
+		if err != nil {
+			yield(analytics.SaltKey{}, err)
+			return
+		}
+		// Zones differ by less than a day from UTC, in either direction.
+		last := t.Now().Add(-saltLifetime - 48*time.Hour).UTC().Format(time.DateOnly)
+		out, err := t.API().Query(ctx, &dynamodb.QueryInput{
+			TableName: new(t.Name()), ConsistentRead: new(true), Limit: new(int32(purgePage)),
+			KeyConditionExpression:   new("#pk = :pk AND #sk BETWEEN :from AND :to"),
+			ExpressionAttributeNames: map[string]string{"#pk": table.AttrPK, "#sk": table.AttrSK},
+			ExpressionAttributeValues: table.Item{
+				":pk":   &types.AttributeValueMemberS{Value: "SITE#" + site.SiteID},
+				":from": &types.AttributeValueMemberS{Value: "SALT#"},
+				":to":   &types.AttributeValueMemberS{Value: "SALT#" + last},
+			},
+		})
+		if err != nil {
+			yield(analytics.SaltKey{}, err)
+			return
+		}
+		for _, it := range out.Items {
+			s, err := analytics.Salts.Decode(it)
+			if !yield(s.SaltKey, err) {
+				return
+			}
+		}
+	}
+}

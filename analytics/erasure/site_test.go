@@ -1,0 +1,103 @@
+package erasure
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/onefold/onefold/analytics"
+	"github.com/onefold/onefold/table"
+)
+
+// A deleted site leaves nothing, whenever its purge is broken off, and others lose nothing.
+func TestDeleteSite(t *testing.T) {
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	r := rand.New(rand.NewPCG(seed, 4))
+	w := newWorld(t)
+	w.site("gone")
+	all, _ := draw(r, 200)
+	w.ingest("site", all...)
+	w.ingest("gone", all...)
+	w.settle()
+	_, err := analytics.SetShards(w.ctx, w.table, "gone", 7)
+	w.must(err)
+	w.advance(time.Hour)
+	w.ingest("gone", analytics.Hit{Address: "1", Path: "/"})
+	want := w.figures()
+	w.must(DeleteSite(w.ctx, w.table, "gone"))
+	if _, err := analytics.GetSite(w.ctx, w.table, "gone"); !errors.Is(err, table.ErrNotFound) {
+		t.Errorf("it is still there: %v", err)
+	}
+	if err := DeleteSite(w.ctx, w.table, "gone"); !errors.Is(err, table.ErrNotFound) {
+		t.Errorf("again: %v", err)
+	}
+	if done, err := Purge(w.ctx, w.table, w.worker, "gone"); err != nil || !done.Waiting {
+		t.Errorf("at once: %+v, %v", done, err)
+	}
+	w.advance(analytics.SettingsNotice)
+	if _, err := w.collector.Ingest(w.ctx, "gone", all[:1]); !errors.Is(err, analytics.ErrUnknownSite) {
+		t.Errorf("an event: %v", err)
+	}
+	broken := errors.New("broken off")
+	for n := range 4 {
+		left := n
+		done, err := Purge(w.ctx, w.table, drainer(func(ctx context.Context) error {
+			if left--; left < 0 {
+				return broken
+			}
+			return w.worker.Drain(ctx)
+		}), "gone")
+		t.Logf("%+v, %v", done, err)
+		if err != nil && !errors.Is(err, broken) && !errors.Is(err, table.ErrNotFound) {
+			t.Fatal(err)
+		}
+	}
+	if _, err := Purge(w.ctx, w.table, w.worker, "gone"); err != nil && !errors.Is(err, table.ErrNotFound) {
+		t.Fatal(err)
+	}
+	w.settle()
+	for _, key := range w.items("gone") {
+		if strings.Contains(key, "gone") {
+			t.Errorf("%s is left", key)
+		}
+	}
+	for s, err := range DeletedSites(w.ctx, w.table, "") {
+		t.Errorf("%s waits, %v", s.SiteID, err)
+	}
+	w.checkSame(want)
+	if _, err := Purge(w.ctx, w.table, w.worker, "site"); err == nil {
+		t.Error("a site that is not deleted is purged")
+	}
+}
+
+// Salts do not outlive their use where the store forgets to delete them.
+func TestSalts(t *testing.T) {
+	w := newWorld(t)
+	for range 8 {
+		w.ingest("site", analytics.Hit{Address: "1", Path: "/"})
+		w.advance(24 * time.Hour)
+	}
+	salts := func() (n int) {
+		for _, key := range w.items("analytics.salt") {
+			if strings.Contains(key, "SALT#") {
+				n++
+			}
+		}
+		return n
+	}
+	if n := salts(); n != 8 {
+		t.Fatalf("%d salts", n)
+	}
+	w.must(Salts(w.ctx, w.table, "site"))
+	if n := salts(); n != 3 {
+		t.Errorf("%d salts are left", n)
+	}
+	day := analytics.SaltKey{SiteID: "site", Day: w.now().Add(-24 * time.Hour).Format(time.DateOnly)}
+	if _, err := analytics.Salts.Get(w.ctx, w.table, day); err != nil {
+		t.Errorf("that of yesterday: %v", err)
+	}
+}

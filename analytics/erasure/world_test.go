@@ -1,0 +1,224 @@
+package erasure
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/onefold/onefold/analytics"
+	"github.com/onefold/onefold/engine"
+	"github.com/onefold/onefold/fold"
+	"github.com/onefold/onefold/internal/calendar"
+	"github.com/onefold/onefold/table"
+)
+
+var noon = time.Date(2026, 5, 12, 12, 0, 0, 0, time.UTC)
+
+// world is a table in memory with a site and its folds, at a time of its own.
+type world struct {
+	*testing.T
+	ctx       context.Context
+	db        *engine.DB
+	table     *table.Table
+	worker    *fold.Worker
+	collector *analytics.Collector
+	millis    atomic.Int64
+}
+
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	w := &world{T: t, ctx: t.Context()}
+	w.millis.Store(noon.UnixMilli())
+	logger := slog.New(slog.DiscardHandler)
+	var err error
+	w.db, err = engine.OpenMemory(engine.Options{Clock: w.now, TTLInterval: -1, Logger: logger})
+	w.must(err)
+	t.Cleanup(func() { w.must(w.db.Close()) })
+	w.table = table.New(w.db, "erasure", table.Options{Clock: w.now})
+	w.must(Schema.Ensure(w.ctx, w.db, "erasure"))
+	described, err := w.db.DescribeTable(w.ctx, &dynamodb.DescribeTableInput{TableName: new("erasure")})
+	w.must(err)
+	w.worker, err = fold.NewWorker(w.table, fold.Streams(w.db, *described.Table.LatestStreamArn), analytics.Folds(analytics.Config{}),
+		fold.Options{Group: analytics.FoldGroup, Clock: w.now, Logger: logger})
+	w.must(err)
+	w.collector = analytics.NewCollector(w.table, analytics.CollectorOptions{})
+	w.site("site")
+	return w
+}
+
+func (w *world) site(id string) {
+	w.Helper()
+	_, err := analytics.CreateSite(w.ctx, w.table, analytics.NewSite{ID: id, TimeZone: "Europe/Berlin"})
+	w.must(err)
+	w.must(analytics.Goals.Put(w.ctx, w.table, &analytics.Goal{GoalKey: analytics.GoalKey{SiteID: id, GoalID: "page"}, Name: "page", Path: "/p*"}))
+}
+
+func (w *world) now() time.Time          { return time.UnixMilli(w.millis.Load()).UTC() }
+func (w *world) advance(d time.Duration) { w.millis.Add(d.Milliseconds()) }
+
+func (w *world) must(err error) {
+	w.Helper()
+	if err != nil {
+		w.Fatal(err)
+	}
+}
+
+func (w *world) ingest(site string, hits ...analytics.Hit) {
+	w.Helper()
+	outcomes, err := w.collector.Ingest(w.ctx, site, hits)
+	w.must(err)
+	for _, o := range outcomes {
+		if o.Status != analytics.Stored {
+			w.Fatalf("%+v", o)
+		}
+	}
+}
+
+func (w *world) settle() {
+	w.Helper()
+	w.must(w.worker.Drain(w.ctx))
+	_, err := analytics.RollUp(w.ctx, w.table, "site", w.now())
+	w.must(err)
+	w.must(w.worker.Drain(w.ctx))
+}
+
+// draw makes up what visitors do in three days. Ann comes with two addresses, and is identified now and then.
+func draw(r *rand.Rand, n int) (all, others []analytics.Hit) {
+	for range n {
+		visitor := r.IntN(8)
+		h := analytics.Hit{
+			At:      noon.Add(-time.Duration(r.IntN(72*3600)) * time.Second),
+			Address: fmt.Sprint("192.0.2.", visitor), UserAgent: "test", Country: []string{"DE", "FR"}[r.IntN(2)],
+			Path: []string{"/", "/p1", "/p2"}[r.IntN(3)], Referrer: []string{"", "https://blog.net/x"}[r.IntN(2)],
+		}
+		switch r.IntN(6) {
+		case 0:
+			h.Name, h.Revenue = "order", "9.99"
+		case 1:
+			h.Name, h.EngagedMS, h.Scroll = analytics.EngagementEvent, 1500, r.IntN(101)
+		}
+		if visitor < 2 {
+			h.UserID = "ann-4711"
+		} else if r.IntN(3) == 0 {
+			h.UserID = "bob"
+		}
+		all = append(all, h)
+		if visitor >= 2 {
+			others = append(others, h)
+		}
+	}
+	return all, others
+}
+
+// figures are the answers of all reports on the days of a site.
+func (w *world) figures() map[string]string {
+	w.Helper()
+	got := map[string]string{}
+	for _, period := range []analytics.Period{analytics.Hour, analytics.Day, analytics.Month} {
+		for _, by := range analytics.Dimensions {
+			out, err := analytics.Report(w.ctx, w.table, analytics.ReportIn{Site: "site", From: "2026-05-01", To: "2026-05-31", Period: period, By: by})
+			w.must(err)
+			got[fmt.Sprint(period, " totals")] = fmt.Sprintf("%+v", out.Totals.Figures)
+			for _, b := range out.Buckets {
+				got[fmt.Sprint(period, " ", b.Start)] = fmt.Sprintf("%+v", b.Figures)
+			}
+			for _, r := range out.Top {
+				depth, duration := 0.0, 0.0
+				if r.ScrollDepth != nil {
+					depth = *r.ScrollDepth
+				}
+				if r.Duration != nil {
+					duration = *r.Duration
+				}
+				r.ScrollDepth, r.BounceRate, r.Duration = nil, nil, nil
+				got[fmt.Sprint(by, " ", r.Value)] = fmt.Sprintf("%+v %v %v", r, depth, duration)
+			}
+		}
+	}
+	return got
+}
+
+func (w *world) checkSame(want map[string]string) {
+	w.Helper()
+	got := w.figures()
+	keys := make([]string, 0, len(got)+len(want))
+	for k := range got {
+		keys = append(keys, k)
+	}
+	for k := range want {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	for _, k := range slices.Compact(keys) {
+		if got[k] != want[k] {
+			w.Errorf("%s is %s, want %s", k, got[k], want[k])
+		}
+	}
+}
+
+func (w *world) checkClean() {
+	w.Helper()
+	found, err := analytics.Verify(w.ctx, w.table, w.worker, analytics.RangeIn{Site: "site", From: "2026-05-08", To: "2026-05-12"}, nil)
+	w.must(err)
+	if found.Count > 0 || len(found.Busy) > 0 {
+		w.Errorf("%d differences: %+v", found.Count, found.List)
+	}
+}
+
+// items are all items of the table that mention a text.
+func (w *world) items(text string) (found []string) {
+	w.Helper()
+	in := &dynamodb.ScanInput{TableName: new("erasure")}
+	for {
+		out, err := w.db.Scan(w.ctx, in)
+		w.must(err)
+		for _, it := range out.Items {
+			if all := plain(&types.AttributeValueMemberM{Value: it}); strings.Contains(all, text) {
+				found = append(found, plain(it["pk"])+" "+plain(it["sk"]))
+			}
+		}
+		if out.LastEvaluatedKey == nil {
+			return found
+		}
+		in.ExclusiveStartKey = out.LastEvaluatedKey
+	}
+}
+
+// plain is a value as text, with the bytes of binary ones.
+func plain(av types.AttributeValue) string {
+	switch v := av.(type) {
+	case *types.AttributeValueMemberS:
+		return v.Value
+	case *types.AttributeValueMemberB:
+		return string(v.Value)
+	case *types.AttributeValueMemberL:
+		var b strings.Builder
+		for _, e := range v.Value {
+			b.WriteString(plain(e) + "\n")
+		}
+		return b.String()
+	case *types.AttributeValueMemberM:
+		var b strings.Builder
+		for name, e := range v.Value {
+			b.WriteString(name + "=" + plain(e) + "\n")
+		}
+		return b.String()
+	}
+	return ""
+}
+
+func mustZone(w *world) calendar.Zone {
+	w.Helper()
+	zone, err := calendar.LoadZone("Europe/Berlin")
+	w.must(err)
+	return zone
+}

@@ -7,19 +7,15 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"slices"
 	"runtime"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 
 	"github.com/onefold/onefold/analytics"
-	"github.com/onefold/onefold/analytics/goals"
 	"github.com/onefold/onefold/server"
 )
-
-// rollUpEvery is how often closed and late buckets are rolled up, and changed goals counted. Open buckets are computed when they
-// are read, so nobody waits for it.
-const rollUpEvery = time.Minute
 
 // listenFlags are shared by the commands that serve.
 type listenFlags struct {
@@ -77,9 +73,7 @@ func (c *listenFlags) serve(ctx context.Context, std streams, g *globals, s *sto
 	services := append([]service{
 		func(ctx context.Context) error { return web.Run(ctx, listener) },
 		s.worker.Run,
-		func(ctx context.Context) error { return rollUps(ctx, s, logger) },
-		func(ctx context.Context) error { return backfills(ctx, s, logger) },
-	}, more...)
+	}, slices.Concat(upkeep(s, logger), more)...)
 	if err := runAll(ctx, services); err != nil {
 		return err
 	}
@@ -132,41 +126,4 @@ func runAll(ctx context.Context, services []service) error {
 		})
 	}
 	return group.Wait()
-}
-
-// forSites does some work for every site now and then. A failure is logged and tried again with the next round.
-func forSites(ctx context.Context, s *store, logger *slog.Logger, what string, work func(context.Context, string) error) error {
-	ticker := time.NewTicker(rollUpEvery)
-	defer ticker.Stop()
-	for {
-		for site, err := range analytics.ListSites(ctx, s.table, "") {
-			if err == nil {
-				err = work(ctx, site.SiteID)
-			}
-			if err != nil && ctx.Err() == nil {
-				logger.Error(what+" failed", "site", site.SiteID, "error", err)
-			}
-		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-ticker.C:
-		}
-	}
-}
-
-// rollUps rolls up closed buckets.
-func rollUps(ctx context.Context, s *store, logger *slog.Logger) error {
-	return forSites(ctx, s, logger, "roll-up", func(ctx context.Context, site string) error {
-		_, err := analytics.RollUp(ctx, s.table, site, time.Now())
-		return err
-	})
-}
-
-// backfills count what came before a goal was made or changed.
-func backfills(ctx context.Context, s *store, logger *slog.Logger) error {
-	return forSites(ctx, s, logger, "counting a goal", func(ctx context.Context, site string) error {
-		_, err := goals.Backfill(ctx, s.table, site)
-		return err
-	})
 }

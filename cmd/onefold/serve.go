@@ -7,8 +7,8 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
-	"slices"
 	"runtime"
+	"slices"
 	"time"
 
 	"golang.org/x/sync/errgroup"

@@ -66,6 +66,8 @@ const steps = {
     assert.equal(await visits(page), stats.totals.visits)
     await accessible(page, 'site')
     await shot(page, 'site')
+    const csv = await page.request.get(server + await page.getByRole('link', { name: 'Download as CSV' }).getAttribute('href'))
+    assert.match(await csv.text(), /pageViews/i)
     await page.getByRole('button', { name: /^Page views/ }).click()
     assert.equal(query(page).get('metric'), 'pageViews')
     await page.getByRole('application').focus()
@@ -228,6 +230,7 @@ const steps = {
     await page.goto(server + '/sites/blog/numbers')
     await page.getByRole('button', { name: /^Check / }).click()
     await page.getByText('Yes. Nothing differs.').waitFor()
+    await page.getByRole('heading', { name: 'Turned away' }).waitFor()
     await accessible(page, 'numbers')
     await shot(page, 'numbers')
   },
@@ -251,7 +254,7 @@ const steps = {
     await page.getByRole('button', { name: /^Visitors/ }).waitFor()
   },
   async settings(page) {
-    for (const section of ['', '/tracking', '/privacy', '/sharing', '/erasure', '/delete']) {
+    for (const section of ['', '/tracking', '/privacy', '/sharing']) {
       await page.goto(server + '/sites/blog/settings' + section)
       await page.locator('.forms section, .forms form').first().waitFor()
       await accessible(page, 'settings' + section)

@@ -146,6 +146,9 @@ export interface Verification {
   differences?: { item: string; field: string; stored: string; recomputed: string }[] | null
 }
 
+export interface Counted { value: string; events: number }
+export interface Refusals { bots: Counted[] | null; aiCrawlers: Counted[] | null; refused: Counted[] | null }
+
 // Me is who asks. The user is absent where a shared view's cookie asks, not a person.
 export interface Me { user?: { id: string; email: string; name: string }; csrf?: string; owner: boolean; newSites: boolean; sites: { id: string; role: Role }[] | null }
 export type Scope = 'ingest' | 'read' | 'write'
@@ -153,7 +156,6 @@ export interface Key { id: string; name: string; site: string; scope: Scope; cre
 export interface User { id: string; email: string; name: string; disabled: boolean; roles: Record<string, Role> | null }
 export interface Share { id: string; name: string; created: string; expires?: string; password: boolean; token?: string }
 export interface AuditEntry { at: string; actor: string; action: string; site?: string; subject?: string }
-export interface Receipt { id: string; at: string; deleted: { events: number; sessions: number; visitors: number } }
 
 // Problem is the API's answer to what it refuses: what happened, and a stable code to tell one from another.
 export class Problem extends Error {
@@ -206,7 +208,6 @@ export const api = {
   createSite: (body: { id?: string; name: string; domains: string[]; timezone: string }) => call<Site>('POST', '/sites', undefined, body),
   site: (site: string, s?: Abort) => call<Site>('GET', at(site), undefined, undefined, s),
   changeSite: (site: string, body: Partial<Site>) => call<Site>('PATCH', at(site), undefined, body),
-  deleteSite: (site: string) => call<void>('DELETE', at(site)),
 
   stats: (site: string, q: Query, s?: Abort) => call<Stats>('GET', at(site) + '/stats', q, undefined, s),
   breakdown: (site: string, q: Query, s?: Abort) => call<Breakdown>('GET', at(site) + '/breakdown', q, undefined, s),
@@ -233,9 +234,8 @@ export const api = {
 
   verify: (site: string, body: { from: string; to: string }) => call<{ id?: string }>('POST', at(site) + '/verify', undefined, body),
   verification: (site: string, s?: Abort) => call<Verification>('GET', at(site) + '/verify', undefined, undefined, s),
+  refusals: (site: string, q: Query, s?: Abort) => call<Refusals>('GET', at(site) + '/bots', q, undefined, s),
   exportURL: (site: string, q: URLSearchParams) => '/api/v1' + at(site) + '/export?' + q,
-  erase: (site: string, body: { userId: string }) => call<Receipt>('POST', at(site) + '/erasure', undefined, body),
-  receipts: (site: string, s?: Abort) => call<{ receipts: Receipt[] | null }>('GET', at(site) + '/erasure', undefined, undefined, s),
 
   keys: (s?: Abort) => call<{ keys: Key[] | null }>('GET', '/keys', undefined, undefined, s),
   createKey: (body: { name: string; scope: Scope; site: string }) => call<Key>('POST', '/keys', undefined, body),
@@ -243,7 +243,6 @@ export const api = {
   users: (s?: Abort) => call<{ users: User[] | null }>('GET', '/users', undefined, undefined, s),
   createUser: (body: { email: string; name: string; password: string; roles: Record<string, Role> }) => call<User>('POST', '/users', undefined, body),
   changeUser: (user: string, body: Partial<User>) => call<User>('PATCH', '/users/' + id(user), undefined, body),
-  deleteUser: (user: string) => call<void>('DELETE', '/users/' + id(user)),
   shares: (site: string, s?: Abort) => call<{ shares: Share[] | null }>('GET', at(site) + '/shares', undefined, undefined, s),
   createShare: (site: string, body: { name: string; expires?: string; password?: string }) => call<Share>('POST', at(site) + '/shares', undefined, body),
   deleteShare: (site: string, share: string) => call<void>('DELETE', at(site) + '/shares/' + id(share)),

@@ -67,7 +67,7 @@ const steps = {
     await accessible(page, 'site')
     await shot(page, 'site')
     const csv = await page.request.get(server + await page.getByRole('link', { name: 'Download as CSV' }).getAttribute('href'))
-    assert.match(await csv.text(), /pageViews/i)
+    assert.match(await csv.text(), /^[a-z_,]+\r?\n20/i)
     await page.getByRole('button', { name: /^Page views/ }).click()
     assert.equal(query(page).get('metric'), 'pageViews')
     await page.getByRole('application').focus()

@@ -89,7 +89,7 @@ func (db *DB) itemKeys(from, end []byte) (keys [][]byte, next []byte, err error)
 		}
 		keys = append(keys, append([]byte(nil), it.Key()...))
 	}
-	return keys, nil, it.Error()
+	return keys, nil, storeError(it.Error())
 }
 
 // fillItems makes the derived rows of some items in one commit. An item whose attributes cannot be index keys has none.

@@ -7,8 +7,10 @@ import (
 	"io"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/sstable"
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/onefold/onefold/engine/internal/backup"
@@ -56,7 +58,7 @@ func (db *DB) Backup(ctx context.Context, dir string, progress BackupProgress) (
 		if db.memory {
 			return db.copyOut(ctx, fs, dir, progress)
 		}
-		m, err := db.checkpoint(dir)
+		m, err := db.checkpoint(ctx, dir)
 		if err != nil {
 			return nil, err
 		}
@@ -70,7 +72,7 @@ func (db *DB) Backup(ctx context.Context, dir string, progress BackupProgress) (
 
 // copyOut is a backup to another file system than the database's own.
 func (db *DB) copyOut(ctx context.Context, fs vfs.FS, dir string, progress BackupProgress) (m *BackupManifest, err error) {
-	err = db.withCheckpoint(func(from string, of BackupManifest) error {
+	err = db.withCheckpoint(ctx, func(from string, of BackupManifest) error {
 		if _, err := backup.Seal(ctx, db.o.FS, from, of, nil); err != nil {
 			return err
 		}
@@ -90,7 +92,7 @@ func (db *DB) BackupTo(ctx context.Context, w io.Writer, progress BackupProgress
 		return nil, err
 	}
 	defer done()
-	err = db.withCheckpoint(func(dir string, of BackupManifest) error {
+	err = db.withCheckpoint(ctx, func(dir string, of BackupManifest) error {
 		m, err = backup.WriteTar(ctx, w, db.o.FS, dir, of, progress)
 		return err
 	})
@@ -101,7 +103,7 @@ func (db *DB) BackupTo(ctx context.Context, w io.Writer, progress BackupProgress
 }
 
 // withCheckpoint calls fn with a checkpoint that is removed afterwards.
-func (db *DB) withCheckpoint(fn func(dir string, m BackupManifest) error) (err error) {
+func (db *DB) withCheckpoint(ctx context.Context, fn func(dir string, m BackupManifest) error) (err error) {
 	if !db.backup.TryLock() {
 		return ErrBackupRunning
 	}
@@ -111,7 +113,7 @@ func (db *DB) withCheckpoint(fn func(dir string, m BackupManifest) error) (err e
 		return err
 	}
 	defer func() { err = errors.Join(err, db.o.FS.RemoveAll(dir)) }()
-	m, err := db.checkpoint(dir)
+	m, err := db.checkpoint(ctx, dir)
 	if err != nil {
 		return err
 	}
@@ -119,7 +121,7 @@ func (db *DB) withCheckpoint(fn func(dir string, m BackupManifest) error) (err e
 }
 
 // checkpoint puts the files of the database as it is now into a new directory.
-func (db *DB) checkpoint(dir string) (*BackupManifest, error) {
+func (db *DB) checkpoint(ctx context.Context, dir string) (*BackupManifest, error) {
 	if db.memory { // there is no log
 		if err := db.store.Flush(); err != nil {
 			return nil, err
@@ -137,7 +139,49 @@ func (db *DB) checkpoint(dir string) (*BackupManifest, error) {
 	for _, name := range slices.Sorted(maps.Keys(tables)) {
 		m.Tables = append(m.Tables, backup.Table{Name: name, Items: max(0, tables[name].items.Load()), Bytes: max(0, tables[name].bytes.Load())})
 	}
-	return m, db.store.Checkpoint(dir, pebble.WithFlushedWAL())
+	if err := db.store.Checkpoint(dir, pebble.WithFlushedWAL()); err != nil {
+		return nil, storeError(err)
+	}
+	return m, db.verifyTables(ctx, dir)
+}
+
+// verifyTables reads the tables of rows in a directory and compares every block with its checksum. A backup's own sums
+// only tell whether its files are still those that were written: a damaged file would be kept faithfully.
+func (db *DB) verifyTables(ctx context.Context, dir string) error {
+	names, err := db.o.FS.List(dir)
+	if err != nil {
+		return err
+	}
+	o := storeOptions(db.o, db.memory).MakeReaderOptions()
+	for _, name := range names {
+		if !strings.HasSuffix(name, ".sst") {
+			continue
+		}
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if err := verifyTable(ctx, db.o.FS, db.o.FS.PathJoin(dir, name), o); err != nil {
+			what, _, _ := strings.Cut(err.Error(), "\n")
+			return fmt.Errorf("%w: %s: %s", ErrCorrupt, name, what)
+		}
+	}
+	return nil
+}
+
+func verifyTable(ctx context.Context, fs vfs.FS, name string, o sstable.ReaderOptions) (err error) {
+	f, err := fs.Open(name, vfs.SequentialReadsOption)
+	if err != nil {
+		return err
+	}
+	readable, err := sstable.NewSimpleReadable(f)
+	if err != nil {
+		return errors.Join(err, f.Close())
+	}
+	r, err := sstable.NewReader(ctx, readable, o)
+	if err != nil {
+		return errors.Join(err, readable.Close())
+	}
+	return joinClose(r.ValidateBlockChecksums(), r)
 }
 
 // Restore makes a database, in a directory that must be empty or absent, from a directory that Backup has written. It

@@ -14,7 +14,7 @@ import (
 // BatchWriteItem puts and deletes up to 25 items. They are committed together, which DynamoDB does not promise; nothing
 // is ever left unprocessed.
 func (db *DB) BatchWriteItem(ctx context.Context, in *dynamodb.BatchWriteItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.BatchWriteItemOutput, error) {
-	call, err := db.begin(ctx)
+	call, err := begin(ctx, db, &in)
 	if err != nil {
 		return nil, err
 	}
@@ -130,7 +130,7 @@ func (c *commit) collections(how types.ReturnItemCollectionMetrics) map[string][
 
 // BatchGetItem returns up to 100 items. Nothing is ever left unprocessed unless the response would exceed 16 MB.
 func (db *DB) BatchGetItem(ctx context.Context, in *dynamodb.BatchGetItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.BatchGetItemOutput, error) {
-	call, err := db.begin(ctx)
+	call, err := begin(ctx, db, &in)
 	if err != nil {
 		return nil, err
 	}

@@ -19,7 +19,7 @@ type (
 
 // Check reads every row of the database, as it is at the moment of the call, and calls report for whatever does not
 // agree: items, index entries, expiry rows, streams, tokens, descriptors. It may run while the database is in use. It
-// takes about one pass over all rows and a lookup for each index entry. Streams are compared with the items for the
+// takes about one pass over all rows and a lookup for each index entry. Rows in a damaged block of a file are a finding, too. Streams are compared with the items for the
 // 1,048,576 items of each open shard that changed last. The error is for what could not be read at all, or ctx's.
 func (db *DB) Check(ctx context.Context, report func(Finding)) (_ CheckSummary, err error) {
 	ctx, done, err := db.operate(ctx)
@@ -57,6 +57,27 @@ func (db *DB) counted() map[string][2]int64 {
 // sourceOf reads a snapshot.
 func sourceOf(snap *pebble.Snapshot) inspect.Source {
 	return func(lower, upper []byte) (inspect.Rows, error) {
-		return snap.NewIter(&pebble.IterOptions{LowerBound: lower, UpperBound: upper})
+		it, err := snap.NewIter(&pebble.IterOptions{LowerBound: lower, UpperBound: upper})
+		if err != nil {
+			return nil, storeError(err)
+		}
+		return inspected{it}, nil
 	}
+}
+
+// inspected is an iterator whose errors are the engine's.
+type inspected struct{ *pebble.Iterator }
+
+// ValueAndErr implements inspect.Rows.
+func (r inspected) ValueAndErr() ([]byte, error) { return valueOf(r.Iterator) }
+
+// Error implements inspect.Rows.
+func (r inspected) Error() error { return storeError(r.Iterator.Error()) }
+
+// Close implements inspect.Rows. What could not be read has been told by then.
+func (r inspected) Close() error {
+	if err := r.Iterator.Close(); !pebble.IsCorruptionError(err) {
+		return err
+	}
+	return nil
 }

@@ -203,7 +203,7 @@ func (db *DB) recount(t *table) (err error) {
 	defer func() { err = joinClose(err, it) }()
 	is := make([]catalog.Held, len(told))
 	for ok := it.First(); ok; ok = it.Next() {
-		v, err := it.ValueAndErr()
+		v, err := valueOf(it)
 		if err == nil {
 			err = s.addTo(is, v)
 		}
@@ -214,12 +214,12 @@ func (db *DB) recount(t *table) (err error) {
 			return errStopped
 		}
 	}
-	if it.Error() == nil {
+	if storeError(it.Error()) == nil {
 		for i, n := range s.tallies() {
 			n.add(is[i].Items-told[i].Items, is[i].Bytes-told[i].Bytes)
 		}
 	}
-	return it.Error()
+	return storeError(it.Error())
 }
 
 // addTo adds the item of a row, and its entries, to counts of the table and its indexes.

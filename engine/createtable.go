@@ -17,7 +17,7 @@ import (
 
 // CreateTable makes a table. It is usable when the call returns, although the answer says CREATING as DynamoDB's does.
 func (db *DB) CreateTable(ctx context.Context, in *dynamodb.CreateTableInput, _ ...func(*dynamodb.Options)) (*dynamodb.CreateTableOutput, error) {
-	call, err := db.begin(ctx)
+	call, err := begin(ctx, db, &in)
 	if err != nil {
 		return nil, err
 	}

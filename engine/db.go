@@ -10,12 +10,14 @@ import (
 	"math"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/onefold/onefold/dynamo"
+	"github.com/onefold/onefold/engine/internal/backup"
 	"github.com/onefold/onefold/engine/internal/calls"
 	"github.com/onefold/onefold/engine/internal/capacity"
 	"github.com/onefold/onefold/engine/internal/catalog"
@@ -24,12 +26,6 @@ import (
 	"github.com/onefold/onefold/engine/internal/row"
 	"github.com/onefold/onefold/engine/internal/stripe"
 )
-
-// ErrClosed is returned when the database has been closed.
-var ErrClosed = errors.New("engine: database is closed")
-
-// ErrFormat is returned when a directory holds a newer format than this program knows.
-var ErrFormat = errors.New("engine: directory was written by a newer version")
 
 // DB is an embedded DynamoDB. Its methods may be called concurrently.
 //
@@ -84,11 +80,18 @@ const firstID = 1
 
 const parserCache = 4096
 
-// Open opens the database in a directory, which is created when absent.
+// Open opens the database in a directory, which is created when absent. Errors: ErrInUse, ErrBackup, ErrFormat,
+// ErrCorrupt, ErrOptions, ErrNoDirectory.
 func Open(dir string, o Options) (*DB, error) {
 	o, err := o.withDefaults()
 	if err != nil {
 		return nil, err
+	}
+	if dir == "" {
+		return nil, ErrNoDirectory
+	}
+	if backup.Is(o.FS, dir) {
+		return nil, fmt.Errorf("%w: %s", ErrBackup, dir)
 	}
 	return open(dir, o, false)
 }
@@ -106,7 +109,7 @@ func OpenMemory(o Options) (*DB, error) {
 func open(dir string, o Options, memory bool) (*DB, error) {
 	store, err := pebble.Open(dir, storeOptions(o, memory))
 	if err != nil {
-		return nil, fmt.Errorf("engine: open %s: %w", dir, err)
+		return nil, fmt.Errorf("engine: open %s: %w", dir, openError(err))
 	}
 	db := &DB{o: o, store: store, dir: dir, memory: memory, calls: calls.New(), parser: expr.NewParser(parserCache)}
 	db.commits.New = func() any { return &commit{db: db} }
@@ -120,6 +123,15 @@ func open(dir string, o Options, memory bool) (*DB, error) {
 	db.resumeBackfills()
 	db.startUpkeep()
 	return db, nil
+}
+
+// openError names what may be wrong with a directory. Pebble's file systems know no error of their own for a lock that is
+// held: it is the operating system's in another process, and this text in the same.
+func openError(err error) error {
+	if errors.Is(err, syscall.EAGAIN) || err.Error() == "lock held by current process" {
+		return fmt.Errorf("%w (%w)", ErrInUse, err)
+	}
+	return storeError(err)
 }
 
 // Close closes the database. It waits for the calls under way, and ends those that may take long, such as a backup, and
@@ -234,7 +246,7 @@ func (db *DB) read(key []byte) ([]byte, error) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("engine: read: %w", err)
+		return nil, fmt.Errorf("engine: read: %w", storeError(err))
 	}
 	return append([]byte{}, v...), closer.Close()
 }
@@ -258,7 +270,7 @@ func (db *DB) each(prefix []byte, fn func(k, v []byte) error) (err error) {
 	}
 	defer func() { err = joinClose(err, it) }()
 	for ok := it.First(); ok; ok = it.Next() {
-		v, err := it.ValueAndErr()
+		v, err := valueOf(it)
 		if err != nil {
 			return err
 		}
@@ -266,7 +278,7 @@ func (db *DB) each(prefix []byte, fn func(k, v []byte) error) (err error) {
 			return err
 		}
 	}
-	return it.Error()
+	return storeError(it.Error())
 }
 
 // joinClose closes c and returns err, or the error of closing.
@@ -304,6 +316,14 @@ func (db *DB) begin(ctx context.Context) (calls.Call, error) {
 		return calls.Call{}, err
 	}
 	return call, nil
+}
+
+// begin is db.begin for a request, whose input may be nil: that is an empty one, as it is to the SDK's client.
+func begin[In any](ctx context.Context, db *DB, in **In) (calls.Call, error) {
+	if *in == nil {
+		*in = new(In)
+	}
+	return db.begin(ctx)
 }
 
 // schemaOf returns the schema of a table for reading.

@@ -87,7 +87,7 @@ func (db *DB) applySome(now int64, live map[[2]uint32]bool) (n int, err error) {
 	batch := db.store.NewBatch()
 	defer func() { err = joinClose(err, batch) }()
 	for ok := it.First(); ok && n < postponedChunk; ok = it.Next() {
-		v, err := it.ValueAndErr()
+		v, err := valueOf(it)
 		if err != nil {
 			return n, err
 		}
@@ -103,8 +103,8 @@ func (db *DB) applySome(now int64, live map[[2]uint32]bool) (n int, err error) {
 		}
 		n++
 	}
-	if n == 0 || it.Error() != nil {
-		return n, it.Error()
+	if n == 0 || storeError(it.Error()) != nil {
+		return n, storeError(it.Error())
 	}
 	return n, batch.Commit(pebble.NoSync)
 }

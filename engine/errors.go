@@ -1,6 +1,23 @@
 package engine
 
-import "github.com/onefold/onefold/engine/internal/row"
+import (
+	"errors"
 
-// ErrCorrupt is returned when bytes on disk do not have the documented form.
-var ErrCorrupt = row.ErrCorrupt
+	"github.com/onefold/onefold/engine/internal/row"
+)
+
+var (
+	// ErrClosed is returned when the database has been closed.
+	ErrClosed = errors.New("engine: database is closed")
+	// ErrFormat is returned when a directory holds a newer format than this program knows.
+	ErrFormat = errors.New("engine: directory was written by a newer version")
+	// ErrCorrupt is returned when bytes on disk do not have the documented form, or do not fit their checksum. What else
+	// the database holds can be read.
+	ErrCorrupt = row.ErrCorrupt
+	// ErrInUse is returned when a directory is open elsewhere, in this process or another.
+	ErrInUse = errors.New("engine: directory is in use")
+	// ErrBackup is returned when a directory is a backup, which opening would change.
+	ErrBackup = errors.New("engine: directory is a backup: restore it first")
+	// ErrNoDirectory is returned when a database is opened without the name of its directory.
+	ErrNoDirectory = errors.New("engine: no directory is named; OpenMemory needs none")
+)

@@ -18,7 +18,7 @@ import (
 
 // GetItem returns an item by its key; no Item when there is none.
 func (db *DB) GetItem(ctx context.Context, in *dynamodb.GetItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error) {
-	call, err := db.begin(ctx)
+	call, err := begin(ctx, db, &in)
 	if err != nil {
 		return nil, err
 	}
@@ -69,7 +69,7 @@ func fetchRow(from pebble.Reader, rowKey []byte, proj *expr.Projection) (it item
 		return nil, 0, nil
 	}
 	if err != nil {
-		return nil, 0, fmt.Errorf("engine: get: %w", err)
+		return nil, 0, fmt.Errorf("engine: get: %w", storeError(err))
 	}
 	defer func() { err = joinClose(err, closer) }()
 	return projected(v, proj)
@@ -87,12 +87,12 @@ func (db *DB) rows() (*pebble.Iterator, error) {
 // seekRow is fetchRow with an iterator.
 func seekRow(rows *pebble.Iterator, rowKey []byte, proj *expr.Projection) (it item.Item, size int, err error) {
 	if !rows.SeekPrefixGE(rowKey) {
-		if err := rows.Error(); err != nil {
+		if err := storeError(rows.Error()); err != nil {
 			return nil, 0, fmt.Errorf("engine: get: %w", err)
 		}
 		return nil, 0, nil
 	}
-	v, err := rows.ValueAndErr()
+	v, err := valueOf(rows)
 	if err != nil {
 		return nil, 0, fmt.Errorf("engine: get: %w", err)
 	}

@@ -40,7 +40,7 @@ func (db *DB) GetRecords(ctx context.Context, in *dynamodbstreams.GetRecordsInpu
 
 // readRecords hands the records that a GetRecords call asks for to each, and returns the next iterator.
 func (db *DB) readRecords(ctx context.Context, in *dynamodbstreams.GetRecordsInput, each func(st *stream, seq uint64, v []byte) error) (*string, error) {
-	call, err := db.begin(ctx)
+	call, err := begin(ctx, db, &in)
 	if err != nil {
 		return nil, err
 	}
@@ -96,7 +96,7 @@ func (db *DB) readShard(st *stream, p *catalog.Position, limit int, each func(st
 		if n == limit || size >= maxRecordBytes {
 			return true, nil
 		}
-		v, err := it.ValueAndErr()
+		v, err := valueOf(it)
 		if err != nil {
 			return false, err
 		}
@@ -106,7 +106,7 @@ func (db *DB) readShard(st *stream, p *catalog.Position, limit int, each func(st
 		}
 		size, n, p.Next = size+len(v), n+1, seq+1
 	}
-	return false, it.Error()
+	return false, storeError(it.Error())
 }
 
 var (

@@ -72,7 +72,7 @@ func (db *DB) readPage(r *pageRequest) (p *page, err error) {
 	p = new(page)
 	size := 0
 	for ok := r.first(it); ok; ok = r.next(it) {
-		v, err := it.ValueAndErr()
+		v, err := valueOf(it)
 		if err != nil {
 			return nil, fmt.Errorf("engine: read: %w", err)
 		}
@@ -88,7 +88,7 @@ func (db *DB) readPage(r *pageRequest) (p *page, err error) {
 			break
 		}
 	}
-	if err := it.Error(); err != nil {
+	if err := storeError(it.Error()); err != nil {
 		return nil, fmt.Errorf("engine: read: %w", err)
 	}
 	db.charge(r, p, size)

@@ -43,6 +43,9 @@ func (db *DB) PutItems(ctx context.Context, ins []*dynamodb.PutItemInput) []erro
 	puts := make([]put, 0, len(ins))
 	for i, in := range ins {
 		p := put{at: i}
+		if in == nil {
+			in = new(dynamodb.PutItemInput)
+		}
 		if errs[i] = p.CheckPut(db.parser, in); errs[i] == nil {
 			puts = append(puts, p)
 		}

@@ -15,7 +15,7 @@ func (db *DB) Query(ctx context.Context, in *dynamodb.QueryInput, _ ...func(*dyn
 }
 
 func (db *DB) query(ctx context.Context, in *dynamodb.QueryInput, keysInFilter bool) (*dynamodb.QueryOutput, error) {
-	call, err := db.begin(ctx)
+	call, err := begin(ctx, db, &in)
 	if err != nil {
 		return nil, err
 	}

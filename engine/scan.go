@@ -12,7 +12,7 @@ import (
 // Scan returns a page of a whole table or index, or of one of its segments. Items come in the order of the hash of
 // their partition keys, so that a segment is a range.
 func (db *DB) Scan(ctx context.Context, in *dynamodb.ScanInput, _ ...func(*dynamodb.Options)) (*dynamodb.ScanOutput, error) {
-	call, err := db.begin(ctx)
+	call, err := begin(ctx, db, &in)
 	if err != nil {
 		return nil, err
 	}

@@ -29,7 +29,7 @@ func (db *DB) Sizes(ctx context.Context, count bool) (_ *Sizes, err error) {
 	told := db.counted()
 	snap := db.store.NewSnapshot()
 	defer func() { err = errors.Join(err, snap.Close()) }()
-	s, err := inspect.Measure(ctx, sourceOf(snap), db.store.EstimateDiskUsage, count)
+	s, err := inspect.Measure(ctx, sourceOf(snap), db.diskUsage, count)
 	if err != nil {
 		return nil, fmt.Errorf("engine: sizes: %w", err)
 	}
@@ -39,6 +39,11 @@ func (db *DB) Sizes(ctx context.Context, count bool) (_ *Sizes, err error) {
 		}
 	}
 	return s, nil
+}
+
+func (db *DB) diskUsage(lower, upper []byte) (uint64, error) {
+	n, err := db.store.EstimateDiskUsage(lower, upper)
+	return n, storeError(err)
 }
 
 // DiskBytes is how many bytes the database's files take, the log included; 0 once the database is closed.
@@ -61,7 +66,7 @@ func (db *DB) Compact(ctx context.Context) error {
 	}
 	defer done()
 	if err := db.store.Compact(ctx, []byte{0}, []byte{0xff}, true); err != nil {
-		return fmt.Errorf("engine: compact: %w", err)
+		return fmt.Errorf("engine: compact: %w", storeError(err))
 	}
 	return nil
 }

@@ -62,7 +62,7 @@ func (c *commit) get(key []byte) ([]byte, error) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, err
+		return nil, storeError(err)
 	}
 	value := c.keep(v)
 	if err := closer.Close(); err != nil {
@@ -78,9 +78,9 @@ func (c *commit) get(key []byte) ([]byte, error) {
 // the keys.
 func (c *commit) seek(key []byte) ([]byte, error) {
 	if !c.rows.SeekPrefixGE(key) {
-		return nil, c.rows.Error()
+		return nil, storeError(c.rows.Error())
 	}
-	v, err := c.rows.ValueAndErr()
+	v, err := valueOf(c.rows)
 	if err != nil {
 		return nil, err
 	}

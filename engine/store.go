@@ -31,6 +31,8 @@ func storeOptions(o Options, memory bool) *pebble.Options {
 		CompactionConcurrencyRange:  func() (int, int) { return 1, 2 },
 		Logger:                      storeLogger{o.Logger},
 	}
+	damage := &damageLog{log: o.Logger, told: map[string]bool{}}
+	p.EventListener = &pebble.EventListener{DataCorruption: damage.reading, BackgroundError: damage.background}
 	for i := range p.Levels {
 		p.Levels[i].FilterPolicy = bloom.FilterPolicy(10)
 		p.Levels[i].BlockSize = 16 << 10
@@ -58,7 +60,7 @@ func (l storeLogger) Errorf(format string, args ...any) {
 	l.log.Error("engine: store: " + fmt.Sprintf(format, args...))
 }
 
-// Fatalf must not return: Pebble calls it when the log can no longer be written, and going on would acknowledge writes
+// Fatalf must not return. Damaged files do not come here: Pebble calls it when the log can no longer be written, and going on would acknowledge writes
 // that are lost.
 func (l storeLogger) Fatalf(format string, args ...any) {
 	msg := "engine: store: " + fmt.Sprintf(format, args...)

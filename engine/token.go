@@ -86,7 +86,7 @@ func (db *DB) dropTokens(limit int) (n int, err error) {
 		}
 		n++
 	}
-	return n, it.Error()
+	return n, storeError(it.Error())
 }
 
 const tokenTimePrefix = 1 + 8

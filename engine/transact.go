@@ -13,7 +13,7 @@ import (
 
 // TransactWriteItems carries out up to 100 actions on different items, all of them or none.
 func (db *DB) TransactWriteItems(ctx context.Context, in *dynamodb.TransactWriteItemsInput, _ ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error) {
-	call, err := db.begin(ctx)
+	call, err := begin(ctx, db, &in)
 	if err != nil {
 		return nil, err
 	}
@@ -91,7 +91,7 @@ type transactGet struct {
 
 // TransactGetItems reads up to 100 items as they were at one moment.
 func (db *DB) TransactGetItems(ctx context.Context, in *dynamodb.TransactGetItemsInput, _ ...func(*dynamodb.Options)) (_ *dynamodb.TransactGetItemsOutput, err error) {
-	call, err := db.begin(ctx)
+	call, err := begin(ctx, db, &in)
 	if err != nil {
 		return nil, err
 	}

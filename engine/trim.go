@@ -1,8 +1,8 @@
 package engine
 
 import (
+	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 
@@ -102,7 +102,7 @@ func (db *DB) trimPoint(stream uint32, sh catalog.Shard, horizon int64) (first u
 	}
 	defer func() { err = joinClose(err, it) }()
 	if !it.Last() {
-		return sh.First, false, it.Error()
+		return sh.First, false, storeError(it.Error())
 	}
 	low, high := sh.First, row.RecordSequence(it.Key())+1 // the first record to keep is at low or behind, and below or at high
 	for low < high {
@@ -119,9 +119,11 @@ func (db *DB) trimPoint(stream uint32, sh catalog.Shard, horizon int64) (first u
 	}
 	var key [row.RecordKeyLen]byte
 	row.PutRecordKey(key[:], stream, sh.ID, low)
-	stays = it.SeekGE(key[:])
+	if stays = it.SeekGE(key[:]); !stays && it.Error() != nil {
+		return 0, false, storeError(it.Error())
+	}
 	if !it.SeekLT(key[:]) {
-		return sh.First, stays, it.Error()
+		return sh.First, stays, storeError(it.Error())
 	}
 	return row.RecordSequence(it.Key()) + 1, stays, nil
 }
@@ -131,9 +133,9 @@ func timeAt(it *pebble.Iterator, stream, shard uint32, seq uint64) (int64, error
 	var key [row.RecordKeyLen]byte
 	row.PutRecordKey(key[:], stream, shard, seq)
 	if !it.SeekGE(key[:]) {
-		return 0, errors.Join(ErrCorrupt, it.Error())
+		return 0, cmp.Or(storeError(it.Error()), ErrCorrupt)
 	}
-	v, err := it.ValueAndErr()
+	v, err := valueOf(it)
 	if err != nil {
 		return 0, err
 	}

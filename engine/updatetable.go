@@ -15,7 +15,7 @@ import (
 // UpdateTable changes billing, stream, deletion protection, or one global index of a table. A new index is filled in
 // the background: DescribeTable tells when it is ACTIVE.
 func (db *DB) UpdateTable(ctx context.Context, in *dynamodb.UpdateTableInput, _ ...func(*dynamodb.Options)) (*dynamodb.UpdateTableOutput, error) {
-	call, err := db.begin(ctx)
+	call, err := begin(ctx, db, &in)
 	if err != nil {
 		return nil, err
 	}

@@ -145,6 +145,12 @@ func Copy(ctx context.Context, from vfs.FS, dir string, to vfs.FS, dest string, 
 	return m, syncDir(to, dest)
 }
 
+// Is reports whether a directory is a backup.
+func Is(fs vfs.FS, dir string) bool {
+	_, err := fs.Stat(fs.PathJoin(dir, ManifestName))
+	return err == nil
+}
+
 // Read returns the manifest of a backup in a directory.
 func Read(fs vfs.FS, dir string) (m *Manifest, err error) {
 	if _, err := fs.Stat(dir); err != nil {

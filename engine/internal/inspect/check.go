@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/onefold/onefold/engine/internal/catalog"
 	"github.com/onefold/onefold/engine/internal/layout"
@@ -29,8 +30,11 @@ type checker struct {
 	report  func(Finding)
 	sum     Summary
 	tables  map[uint32]*table
+	at      *table // whose rows are being checked; nil for others
 	streams map[uint32]*catalog.Stream
 	late    map[string]bool // keys of index entries that a postponed change makes or removes
+	damaged map[string]bool // what was told of damaged files
+	losses  int             // how often something could not be read
 	nextID  uint64
 	nextSeq uint64
 }
@@ -42,6 +46,7 @@ type table struct {
 	bytes   int64
 	entries []int64 // found, by index
 	expiry  int64   // found
+	broken  bool    // rows of it could not be read
 }
 
 // Check reads all rows and calls report for what does not agree. The error is for what could not be read, or ctx's.
@@ -51,17 +56,44 @@ func Check(ctx context.Context, source Source, report func(Finding)) (sum Summar
 		return sum, nil, err
 	}
 	defer func() { err = errors.Join(err, r.close()) }()
-	c := &checker{reader: r, report: report, tables: map[uint32]*table{}, streams: map[uint32]*catalog.Stream{}, late: map[string]bool{}}
-	for _, step := range []func() error{c.checkMeta, c.checkCatalog, c.readPostponed, c.checkTables, c.checkStreams, c.checkTokens, c.checkUnknown} {
-		if err := step(); err != nil {
-			return c.sum, nil, err
-		}
+	c := &checker{reader: r, report: report, tables: map[uint32]*table{}, streams: map[uint32]*catalog.Stream{}, late: map[string]bool{}, damaged: map[string]bool{}}
+	r.lost = func(err error) { c.tellDamage(err) }
+	if err := c.run(c.checkMeta, c.checkCatalog, c.readPostponed); err != nil || c.losses > 0 {
+		return c.sum, nil, err // without these, nobody knows what the rest should be
+	}
+	if err := c.run(c.checkTables, c.checkStreams, c.checkTokens, c.checkUnknown); err != nil {
+		return c.sum, nil, err
 	}
 	counts = map[string][2]int64{}
 	for _, t := range c.tables {
-		counts[t.Desc.Name] = [2]int64{t.items, t.bytes}
+		if !t.broken {
+			counts[t.Desc.Name] = [2]int64{t.items, t.bytes}
+		}
 	}
 	return c.sum, counts, nil
+}
+
+func (c *checker) run(steps ...func() error) error {
+	for _, step := range steps {
+		if err := step(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// tellDamage reports a damaged file, once for each table whose rows are in it.
+func (c *checker) tellDamage(err error) {
+	c.losses++
+	text := strings.TrimPrefix(err.Error(), row.ErrCorrupt.Error()+": ")
+	about := text
+	if c.at != nil {
+		about, c.at.broken = c.at.Desc.Name+" "+text, true
+	}
+	if !c.damaged[about] {
+		c.damaged[about] = true
+		c.find(FileDamaged, c.at, "", "", "%s: rows in it cannot be read, and those behind them were not all checked", text)
+	}
 }
 
 // find reports a finding.
@@ -95,7 +127,7 @@ func (c *checker) checkMeta() error {
 		}
 		return nil
 	})
-	if !formatted && err == nil {
+	if !formatted && err == nil && c.losses == 0 {
 		c.find(Catalog, nil, "", hex(row.KeyFormat), "the format version is missing: another program could misread the store")
 	}
 	return err
@@ -158,7 +190,7 @@ func (c *checker) checkCatalog() error {
 func (c *checker) checkUnknown() error {
 	for from := []byte{0}; from != nil; {
 		if !c.lookup.SeekGE(from) {
-			return c.lookup.Error()
+			return c.survive(c.lookup.Error())
 		}
 		at := bytes.Clone(c.lookup.Key())
 		group := at[:min(len(at), groupLength(at[0]))]

@@ -15,6 +15,7 @@ type Kind string
 
 // The kinds of findings.
 const (
+	FileDamaged  Kind = "file-damaged"  // a block of a file does not fit its checksum: the rows in it cannot be read
 	Unreadable   Kind = "unreadable"    // bytes do not have the documented form
 	Misplaced    Kind = "misplaced"     // a row is under another key than its attributes say
 	WrongSize    Kind = "wrong-size"    // an item's noted size is not its size

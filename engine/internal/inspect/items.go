@@ -12,7 +12,9 @@ import (
 
 // checkTables goes through the items, then through the rows that were made of them.
 func (c *checker) checkTables() error {
+	defer func() { c.at = nil }()
 	for _, t := range c.tables {
+		c.at = t
 		prefix := row.AppendItemPrefix(nil, t.Desc.ID)
 		if err := c.each(prefix, row.UpperBound(prefix), func(k, v []byte) error { return c.checkItem(t, k, v) }); err != nil {
 			return err

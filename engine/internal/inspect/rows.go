@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+
+	"github.com/onefold/onefold/engine/internal/row"
 )
 
 // Rows goes through rows in the order of their keys. What it returns is valid until it moves.
@@ -29,6 +31,7 @@ type reader struct {
 	source Source
 	lookup Rows // of all rows, for finding one
 	passed int
+	lost   func(error) // told of rows that cannot be read, after which it goes on; nil: it does not
 }
 
 func newReader(ctx context.Context, source Source) (*reader, error) {
@@ -59,7 +62,8 @@ func (r *reader) pass() error {
 	return nil
 }
 
-// each calls fn for the rows from lower to below upper.
+// each calls fn for the rows from lower to below upper. With lost, it ends early, without an error, at rows that cannot be
+// read, and goes on after a row that fn cannot look up others for.
 func (r *reader) each(lower, upper []byte, fn func(key, value []byte) error) error {
 	return r.walk(lower, upper, Rows.First, Rows.Next, fn)
 }
@@ -77,15 +81,27 @@ func (r *reader) walk(lower, upper []byte, first, next func(Rows) bool, fn func(
 	defer func() { err = errors.Join(err, rows.Close()) }()
 	for ok := first(rows); ok; ok = next(rows) {
 		value, err := rows.ValueAndErr()
-		if err != nil {
+		if err := r.survive(err); err != nil {
 			return err
+		}
+		if err != nil {
+			continue
 		}
 		if err := r.pass(); err != nil {
 			return err
 		}
-		if err := fn(rows.Key(), value); err != nil {
+		if err := r.survive(fn(rows.Key(), value)); err != nil {
 			return err
 		}
 	}
-	return rows.Error()
+	return r.survive(rows.Error())
+}
+
+// survive tells of what cannot be read, and returns any other error.
+func (r *reader) survive(err error) error {
+	if r.lost != nil && errors.Is(err, row.ErrCorrupt) {
+		r.lost(err)
+		return nil
+	}
+	return err
 }

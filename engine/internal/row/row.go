@@ -9,7 +9,7 @@ import (
 )
 
 // ErrCorrupt is returned when bytes on disk do not have the documented form.
-var ErrCorrupt = errors.New("engine: corrupt row")
+var ErrCorrupt = errors.New("engine: damaged on disk")
 
 // A row is the value of an item or of an index row: the item's size by DynamoDB's rule as a uvarint, then the encoded
 // item. The size goes first so that a page can be counted without decoding what it does not return.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/onefold/onefold/accounts"
 	"github.com/onefold/onefold/analytics"
+	"github.com/onefold/onefold/analytics/erasure"
 	"github.com/onefold/onefold/analytics/goals"
 	"github.com/onefold/onefold/dynamo"
 	"github.com/onefold/onefold/table"
@@ -76,6 +77,9 @@ func (s *Server) httpError(ctx context.Context, err error) error {
 	if p := exploreProblem(err); p != nil {
 		return p
 	}
+	if p := analyticsProblem(err); p != nil {
+		return p
+	}
 	switch {
 	case errors.Is(err, analytics.ErrUnknownSite):
 		return problem(http.StatusNotFound, "not_found", "There is no such site. Create it with `onefold site create`, or in the dashboard.")
@@ -87,14 +91,6 @@ func (s *Server) httpError(ctx context.Context, err error) error {
 		return problem(http.StatusUnprocessableEntity, "bad_cursor", "The cursor is not one of this list. Begin without one.")
 	case errors.Is(err, table.ErrExists):
 		return problem(http.StatusConflict, "exists", "There is one with this id already.")
-	case errors.Is(err, analytics.ErrSite), errors.Is(err, analytics.ErrRetention):
-		return problem(http.StatusUnprocessableEntity, "bad_site", err.Error())
-	case errors.Is(err, goals.ErrGoal):
-		return problem(http.StatusUnprocessableEntity, "bad_goal", err.Error())
-	case errors.Is(err, analytics.ErrRange), errors.Is(err, analytics.ErrExpired), errors.Is(err, analytics.ErrSealed):
-		return problem(http.StatusUnprocessableEntity, "bad_range", err.Error())
-	case errors.Is(err, analytics.ErrReport):
-		return problem(http.StatusUnprocessableEntity, "bad_range", err.Error())
 	case dynamo.IsThrottle(err):
 		return huma.ErrorWithHeaders(problem(http.StatusServiceUnavailable, "throttled", "The table takes no more for the moment. Send it again."), http.Header{"Retry-After": {"1"}})
 	case errors.Is(err, context.DeadlineExceeded):
@@ -104,6 +100,25 @@ func (s *Server) httpError(ctx context.Context, err error) error {
 	}
 	s.o.Logger.ErrorContext(ctx, "request failed", "error", err)
 	return problem(http.StatusInternalServerError, "internal", "Something went wrong here. Sending the same events again counts none twice.")
+}
+
+// analyticsProblem is the answer to an error of analytics that says what to do; nil for other errors.
+func analyticsProblem(err error) error {
+	switch {
+	case errors.Is(err, analytics.ErrSite), errors.Is(err, analytics.ErrRetention):
+		return problem(http.StatusUnprocessableEntity, "bad_site", err.Error())
+	case errors.Is(err, erasure.ErrNobody):
+		return problem(http.StatusNotFound, "not_found", "Nobody is known by that.")
+	case errors.Is(err, erasure.ErrTooMany), errors.Is(err, erasure.ErrBusy):
+		return problem(http.StatusConflict, "busy", "Not everything is erased yet: it was too much at once, or is being counted. Ask again.")
+	case errors.Is(err, goals.ErrGoal):
+		return problem(http.StatusUnprocessableEntity, "bad_goal", err.Error())
+	case errors.Is(err, analytics.ErrRange), errors.Is(err, analytics.ErrExpired), errors.Is(err, analytics.ErrSealed):
+		return problem(http.StatusUnprocessableEntity, "bad_range", err.Error())
+	case errors.Is(err, analytics.ErrReport):
+		return problem(http.StatusUnprocessableEntity, "bad_range", err.Error())
+	}
+	return nil
 }
 
 // accountsProblem is the answer to an error of accounts; nil for other errors.

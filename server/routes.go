@@ -22,6 +22,7 @@ func (s *Server) routes() (http.Handler, error) {
 	s.exploreExportRoutes(api)
 	s.realtimeRoutes(api)
 	s.goalRoutes(api)
+	s.erasureRoutes(api)
 	s.verifyRoutes(api)
 	s.sessionRoutes(api)
 	s.setupRoutes(api)

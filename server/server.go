@@ -100,6 +100,7 @@ type Server struct {
 	raw           *explore.Explorer
 	verifications verifications
 	realtimes     realtimes
+	erasing       chan struct{} // holds one while somebody is erased: it reads all raw events of a site
 	background    *background
 }
 
@@ -128,6 +129,7 @@ func New(o Options) (*Server, error) {
 
 		raw:        explore.New(o.Table, explore.Options{}),
 		background: newBackground(),
+		erasing:    make(chan struct{}, 1),
 	}
 	if s.handler, err = s.routes(); err != nil {
 		return nil, err

@@ -20,6 +20,7 @@ import (
 
 	"github.com/onefold/onefold/accounts"
 	"github.com/onefold/onefold/analytics"
+	"github.com/onefold/onefold/analytics/erasure"
 	"github.com/onefold/onefold/engine"
 	"github.com/onefold/onefold/fold"
 	"github.com/onefold/onefold/server"
@@ -49,7 +50,7 @@ func newHouse(t *testing.T, change func(*server.Options)) *house {
 	t.Cleanup(func() { must(t, db.Close()) })
 	tbl := table.New(db, "onefold", table.Options{})
 	ctx := t.Context()
-	must(t, table.MustSchema("all", analytics.Schema, accounts.Schema).Ensure(ctx, db, "onefold"))
+	must(t, table.MustSchema("all", erasure.Schema, accounts.Schema).Ensure(ctx, db, "onefold"))
 	described, err := db.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: aws.String("onefold")})
 	must(t, err)
 	worker, err := fold.NewWorker(tbl, fold.Streams(db, *described.Table.LatestStreamArn), analytics.Folds(analytics.Config{Retention: analytics.SiteRetention(tbl)}), fold.Options{Group: analytics.FoldGroup})

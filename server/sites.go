@@ -10,6 +10,7 @@ import (
 
 	"github.com/onefold/onefold/accounts"
 	"github.com/onefold/onefold/analytics"
+	"github.com/onefold/onefold/analytics/erasure"
 	"github.com/onefold/onefold/internal/exclude"
 )
 
@@ -100,6 +101,10 @@ func (s *Server) siteRoutes(api huma.API) {
 		OperationID: "update-site", Method: http.MethodPatch, Path: one, MaxBodyBytes: maxSmallBody,
 		Summary: "Change a site's settings", Description: "What is not named stays as it is. What was counted before does, too.", Tags: []string{"sites"},
 	}), s.updateSite)
+	huma.Register(api, guard(forOwner, huma.Operation{
+		OperationID: "delete-site", Method: http.MethodDelete, Path: one, DefaultStatus: http.StatusNoContent,
+		Summary: "Delete a site and everything that it has", Description: "It is unknown from now on; what it has is deleted in the background. Roles, keys and shares of it go at once.", Tags: []string{"sites"},
+	}), s.deleteSite)
 }
 
 func (s *Server) site(ctx context.Context, in *SitePath) (*siteAnswer, error) {
@@ -213,4 +218,21 @@ func set[T any](field *T, value *T) {
 	if value != nil {
 		*field = *value
 	}
+}
+
+// deleteSite takes roles, keys and shares first: if it is broken off there, the site is still there to be deleted again.
+func (s *Server) deleteSite(ctx context.Context, in *SitePath) (*struct{}, error) {
+	_, err := analytics.GetSite(ctx, s.o.Table, in.Site)
+	if err == nil {
+		err = s.o.Accounts.ForgetSite(ctx, in.Site)
+	}
+	if err == nil {
+		err = erasure.DeleteSite(ctx, s.o.Table, in.Site)
+	}
+	if err != nil {
+		return nil, s.httpError(ctx, err)
+	}
+	s.o.Collector.Forget(in.Site)
+	s.record(ctx, accounts.Entry{Actor: callerOf(ctx).actor, Action: "site.delete", Site: in.Site})
+	return nil, nil
 }

@@ -53,11 +53,12 @@ var policy = map[string][]string{
 
 	"accounts": {"vocabulary", "dynamo", "table", "github.com/oklog/ulid/v2", "golang.org/x/crypto/argon2"},
 
-	"server": {"vocabulary", "dynamo", "table", "fold", "analytics", "accounts", "analytics/refusals", "analytics/explore", "analytics/goals", "internal/...", "server/tracker", "server/dashboard", "github.com/danielgtaylor/huma/v2/...",
+	"server": {"vocabulary", "dynamo", "table", "fold", "analytics", "accounts", "analytics/refusals", "analytics/explore", "analytics/goals", "analytics/erasure", "internal/...", "server/tracker", "server/dashboard", "server/apidocs", "github.com/danielgtaylor/huma/v2/...",
 		"github.com/prometheus/client_golang/...", "golang.org/x/time/rate", "golang.org/x/sync/..."},
 
 	"server/tracker":   {},
 	"server/dashboard": {},
+	"server/apidocs":   {"github.com/danielgtaylor/huma/v2"},
 
 	"internal/accesslog": {"github.com/klauspost/compress/..."},
 	"internal/useragent": {"github.com/hashicorp/golang-lru/v2/..."},

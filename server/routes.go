@@ -6,6 +6,8 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
+
+	"github.com/onefold/onefold/server/apidocs"
 )
 
 // routes wires every operation. What is not an operation of the API is served beside it.
@@ -34,7 +36,7 @@ func (s *Server) routes() (http.Handler, error) {
 	if err := checkGuards(api); err != nil {
 		return nil, err
 	}
-	docs, err := docsHandler(api)
+	docs, err := apidocs.Handler(api, needsOf)
 	if err != nil {
 		return nil, err
 	}
@@ -98,4 +100,17 @@ func isOperation(mux *http.ServeMux, r *http.Request, method string) bool {
 	as.Method = method
 	_, pattern := mux.Handler(&as)
 	return strings.Contains(pattern, " /api/")
+}
+
+// needs says for people what an operation asks of its caller.
+var needs = map[permission]string{
+	forAnyone: "For anyone.", forSomebody: "For people and keys.", forPerson: "For people who logged in.",
+	forStatistics: "For whoever may see the site's statistics, shared and public views too.",
+	forRead:       "For viewers of the site, and keys that read.", forWrite: "For admins of the site, and keys that write.",
+	forOwner: "For owners of the site.", forNewSites: "For admins of all sites, and keys that write to all.", forAccounts: "For owners of all sites.",
+}
+
+func needsOf(op *huma.Operation) string {
+	need, _ := op.Metadata[permissionKey].(permission)
+	return needs[need]
 }

@@ -220,19 +220,16 @@ func set[T any](field *T, value *T) {
 	}
 }
 
-// deleteSite takes roles, keys and shares first: if it is broken off there, the site is still there to be deleted again.
+// deleteSite marks the site first. Should it be broken off after that, roles, keys and shares go when the site is purged.
 func (s *Server) deleteSite(ctx context.Context, in *SitePath) (*struct{}, error) {
-	_, err := analytics.GetSite(ctx, s.o.Table, in.Site)
+	err := erasure.DeleteSite(ctx, s.o.Table, in.Site)
 	if err == nil {
+		s.o.Collector.Forget(in.Site)
 		err = s.o.Accounts.ForgetSite(ctx, in.Site)
-	}
-	if err == nil {
-		err = erasure.DeleteSite(ctx, s.o.Table, in.Site)
 	}
 	if err != nil {
 		return nil, s.httpError(ctx, err)
 	}
-	s.o.Collector.Forget(in.Site)
 	s.record(ctx, accounts.Entry{Actor: callerOf(ctx).actor, Action: "site.delete", Site: in.Site})
 	return nil, nil
 }

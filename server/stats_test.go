@@ -116,6 +116,26 @@ func TestSites(t *testing.T) {
 	}
 }
 
+func TestDeletedSitesAreGone(t *testing.T) {
+	h := visitedHouse(t)
+	admin := h.newPerson("ann@example.com", accounts.Grants{"blog": accounts.Admin})
+	admin.want(http.StatusForbidden, "forbidden", http.MethodDelete, "/api/v1/sites/blog", "")
+	owner := h.newPerson("owner@example.com", accounts.Grants{"blog": accounts.Owner})
+	_, key, err := h.accounts.AddKey(t.Context(), accounts.NewKey{Site: "blog", Scope: accounts.Write})
+	must(t, err)
+	h.browser().want(http.StatusForbidden, "forbidden", http.MethodDelete, "/api/v1/sites/blog", "", "Authorization", "Bearer "+key)
+	owner.want(http.StatusNoContent, "", http.MethodDelete, "/api/v1/sites/blog", "")
+	owner.want(http.StatusForbidden, "forbidden", http.MethodGet, "/api/v1/sites/blog/stats", "")
+	h.browser().want(http.StatusUnauthorized, "unauthorized", http.MethodGet, "/api/v1/sites/blog/stats", "", "Authorization", "Bearer "+key)
+	all := h.newPerson("all@example.com", accounts.Grants{accounts.AllSites: accounts.Owner})
+	all.want(http.StatusNotFound, "not_found", http.MethodGet, "/api/v1/sites/blog/stats", "")
+	all.want(http.StatusNotFound, "not_found", http.MethodDelete, "/api/v1/sites/blog", "")
+	all.want(http.StatusOK, `"sites":[]`, http.MethodGet, "/api/v1/sites", "")
+	if status, body := h.post("/api/event", `{"site":"blog","url":"/"}`); status != http.StatusNotFound {
+		t.Errorf("an event of a deleted site: %d %s", status, body)
+	}
+}
+
 // TestSharedAndPublicViews shows statistics to those who have a link, or to everyone, and nothing else.
 func TestSharedAndPublicViews(t *testing.T) {
 	h := visitedHouse(t)

@@ -15,6 +15,9 @@ import (
 
 	"github.com/onefold/onefold/accounts"
 	"github.com/onefold/onefold/analytics"
+	"github.com/onefold/onefold/analytics/erasure"
+	"github.com/onefold/onefold/analytics/explore"
+	"github.com/onefold/onefold/analytics/refusals"
 	"github.com/onefold/onefold/engine"
 	"github.com/onefold/onefold/fold"
 	"github.com/onefold/onefold/table"
@@ -24,7 +27,7 @@ import (
 const tableName = "onefold"
 
 // schema is all that the table holds. Starting fails if two packages could write the same key.
-var schema = table.MustSchema("onefold", analytics.Schema, accounts.Schema)
+var schema = table.MustSchema("onefold", analytics.Schema, explore.Schema, erasure.Schema, refusals.Days, refusals.ByDay, accounts.Schema)
 
 // store is an open table with what runs on it.
 type store struct {

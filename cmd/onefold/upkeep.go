@@ -71,7 +71,11 @@ func erase(ctx context.Context, s *store, site string) error {
 	return errors.Join(erasure.Resume(ctx, s.table, s.worker, site), erasure.Salts(ctx, s.table, site))
 }
 
+// purge takes roles, keys and shares of a deleted site away before its id can be taken again.
 func purge(ctx context.Context, s *store, site string) error {
-	_, err := erasure.Purge(ctx, s.table, s.worker, site)
+	err := s.accounts.ForgetSite(ctx, site)
+	if err == nil {
+		_, err = erasure.Purge(ctx, s.table, s.worker, site)
+	}
 	return err
 }

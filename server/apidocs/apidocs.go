@@ -1,4 +1,6 @@
-package server
+// Package apidocs renders the document of an API as a page for people, without scripts and without loading anything from
+// elsewhere. The server shows it.
+package apidocs
 
 import (
 	"bytes"
@@ -14,8 +16,8 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 )
 
-// docsStyle is the page's style sheet. Its hash is in the page's policy, so that no other can be put in.
-const docsStyle = `
+// style is the page's style sheet. Its hash is in the page's policy, so that no other can be put in.
+const style = `
 :root { color-scheme: light dark; --line: color-mix(in srgb, currentColor 18%, transparent); }
 body { font: 16px/1.55 system-ui, sans-serif; max-width: 52rem; margin: 0 auto; padding: 2rem 1rem 6rem; }
 h1 { font-size: 1.6rem; } h2 { margin: 3rem 0 0; font-size: 1.2rem; text-transform: capitalize; }
@@ -30,7 +32,7 @@ th { font-weight: 500; } td:first-child { width: 14rem; }
 .needs { opacity: .75; font-size: .875rem; }
 `
 
-var docsPage = template.Must(template.New("docs").Parse(`<!doctype html>
+var page = template.Must(template.New("docs").Parse(`<!doctype html>
 <html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1"><title>onefold API</title><style>{{.Style}}</style>
 <h1>onefold API</h1>
 <p>JSON over HTTP. The same as a machine reads it: <a href="/openapi.json">/openapi.json</a>. Errors are
@@ -43,75 +45,66 @@ var docsPage = template.Must(template.New("docs").Parse(`<!doctype html>
 {{end}}</section>{{end}}{{end}}</html>
 `))
 
-type docsGroup struct {
+type group struct {
 	Name       string
-	Operations []docsOperation
+	Operations []operation
 }
 
-type docsOperation struct {
+type operation struct {
 	ID, Method, Path, Summary, Description, Needs string
-	Tables                                        []docsTable
+	Tables                                        []part
 }
 
-type docsTable struct {
+type part struct {
 	Title string
-	Rows  []docsRow
+	Rows  []row
 }
 
-type docsRow struct{ Name, Kind, Doc string }
+type row struct{ Name, Kind, Doc string }
 
-// needs says for people what an operation asks of its caller.
-var needs = map[permission]string{
-	forAnyone: "For anyone.", forSomebody: "For people and keys.", forPerson: "For people who logged in.",
-	forStatistics: "For whoever may see the site's statistics, shared and public views too.",
-	forRead:       "For viewers of the site, and keys that read.", forWrite: "For admins of the site, and keys that write.",
-	forOwner: "For owners of the site.", forNewSites: "For admins of all sites, and keys that write to all.", forAccounts: "For owners of all sites.",
-}
-
-// docsHandler renders the API's document once. The page has no script and loads nothing.
-func docsHandler(api huma.API) (http.Handler, error) {
-	var page bytes.Buffer
-	err := docsPage.Execute(&page, map[string]any{"Style": template.CSS(docsStyle), "Groups": docsGroups(api)})
+// Handler renders the API's document once. needs says for people what an operation asks of its caller.
+func Handler(api huma.API, needs func(*huma.Operation) string) (http.Handler, error) {
+	var html bytes.Buffer
+	err := page.Execute(&html, map[string]any{"Style": template.CSS(style), "Groups": groups(api, needs)})
 	if err != nil {
-		return nil, fmt.Errorf("server: render /docs: %w", err)
+		return nil, fmt.Errorf("apidocs: render: %w", err)
 	}
-	sum := sha256.Sum256([]byte(docsStyle))
+	sum := sha256.Sum256([]byte(style))
 	policy := "default-src 'none'; style-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Security-Policy", policy)
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
-		w.Write(page.Bytes()) // a reader who is gone does not mind
+		w.Write(html.Bytes()) // a reader who is gone does not mind
 	}), nil
 }
 
-func docsGroups(api huma.API) []docsGroup {
-	byTag := map[string][]docsOperation{}
+func groups(api huma.API, needs func(*huma.Operation) string) []group {
+	byTag := map[string][]operation{}
 	for path, item := range api.OpenAPI().Paths {
 		for _, op := range []*huma.Operation{item.Get, item.Put, item.Post, item.Patch, item.Delete} {
 			if op == nil || op.Hidden || len(op.Tags) == 0 {
 				continue
 			}
-			byTag[op.Tags[0]] = append(byTag[op.Tags[0]], describeOperation(api, path, op))
+			byTag[op.Tags[0]] = append(byTag[op.Tags[0]], describe(api, path, op, needs(op)))
 		}
 	}
-	var groups []docsGroup
+	var all []group
 	for name, operations := range byTag {
-		slices.SortFunc(operations, func(a, b docsOperation) int {
+		slices.SortFunc(operations, func(a, b operation) int {
 			return cmp.Or(cmp.Compare(a.Path, b.Path), cmp.Compare(a.Method, b.Method))
 		})
-		groups = append(groups, docsGroup{name, operations})
+		all = append(all, group{name, operations})
 	}
-	slices.SortFunc(groups, func(a, b docsGroup) int { return cmp.Compare(a.Name, b.Name) })
-	return groups
+	slices.SortFunc(all, func(a, b group) int { return cmp.Compare(a.Name, b.Name) })
+	return all
 }
 
-func describeOperation(api huma.API, path string, op *huma.Operation) docsOperation {
-	need, _ := op.Metadata[permissionKey].(permission)
-	described := docsOperation{ID: op.OperationID, Method: op.Method, Path: path, Summary: op.Summary, Description: op.Description, Needs: needs[need]}
-	var query []docsRow
+func describe(api huma.API, path string, op *huma.Operation, needs string) operation {
+	described := operation{ID: op.OperationID, Method: op.Method, Path: path, Summary: op.Summary, Description: op.Description, Needs: needs}
+	var query []row
 	for _, p := range op.Parameters {
 		if p.In == "query" {
-			query = append(query, docsRow{p.Name, kindOf(p.Schema), cmp.Or(p.Description, p.Schema.Description)})
+			query = append(query, row{p.Name, kindOf(p.Schema), cmp.Or(p.Description, p.Schema.Description)})
 		}
 	}
 	described.add("Query", query)
@@ -126,14 +119,14 @@ func describeOperation(api huma.API, path string, op *huma.Operation) docsOperat
 	return described
 }
 
-func (o *docsOperation) add(title string, rows []docsRow) {
+func (o *operation) add(title string, rows []row) {
 	if len(rows) > 0 {
-		o.Tables = append(o.Tables, docsTable{title, rows})
+		o.Tables = append(o.Tables, part{title, rows})
 	}
 }
 
 // fields are those of a JSON object, and of what is in it one level down.
-func fields(api huma.API, content map[string]*huma.MediaType) []docsRow {
+func fields(api huma.API, content map[string]*huma.MediaType) []row {
 	media := content["application/json"]
 	if media == nil || media.Schema == nil {
 		return nil
@@ -141,12 +134,12 @@ func fields(api huma.API, content map[string]*huma.MediaType) []docsRow {
 	return fieldsOf(api, "", media.Schema, 2)
 }
 
-func fieldsOf(api huma.API, prefix string, schema *huma.Schema, levels int) []docsRow {
+func fieldsOf(api huma.API, prefix string, schema *huma.Schema, levels int) []row {
 	schema = resolve(api, schema)
-	var rows []docsRow
+	var rows []row
 	for _, name := range sortedNames(schema.Properties) {
 		field := schema.Properties[name]
-		rows = append(rows, docsRow{prefix + name, kindOf(resolve(api, field)), field.Description})
+		rows = append(rows, row{prefix + name, kindOf(resolve(api, field)), field.Description})
 		inner, within := resolve(api, field), prefix+name+"."
 		if inner.Items != nil {
 			inner, within = resolve(api, inner.Items), prefix+name+"[]."

@@ -69,7 +69,7 @@ simulate: ## the fold simulator over SEEDS seeds
 bench: build ## the import benchmark: a generated log of two million lines
 	bin/onefold bench import
 
-demo: build ## start the product on a fresh directory with a month of traffic
+demo: build ## start the product on a fresh directory with 90 days of two sites
 	bin/onefold demo
 
 clean:

@@ -29,7 +29,7 @@ type commands struct {
 	Import  importCommand  `cmd:"" help:"Import access logs (common or combined; plain, gzip, zstd; - is standard input)."`
 	Report  reportCommand  `cmd:"" help:"Print the statistics of a site."`
 	Serve   serveCommand   `cmd:"" help:"Take events over HTTP, keep statistics up to date and answer them."`
-	Demo    demoCommand    `cmd:"" help:"Serve a fresh directory with a month of generated traffic, and more coming in."`
+	Demo    demoCommand    `cmd:"" help:"Serve a fresh directory with 90 days of two generated sites, and visitors coming in."`
 	Verify  verifyCommand  `cmd:"" help:"Recompute statistics from raw facts and compare."`
 	Rebuild rebuildCommand `cmd:"" help:"Recompute statistics from raw facts and replace what differs."`
 	Bench   benchCommands  `cmd:"" help:"Measure this machine."`

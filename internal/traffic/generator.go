@@ -34,11 +34,17 @@ type Event struct {
 	Properties   map[string]string
 	RevenueCents int64
 	Currency     string
+
+	// EngagedMS and Scroll are those of an event named "engagement": how long the page was in front of the visitor, in
+	// milliseconds, and how far down it was seen, 0 to 100.
+	EngagedMS int64
+	Scroll    int
 }
 
 // Generator makes traffic. It is never changed after New, so it may be used by several goroutines.
 type Generator struct {
 	o       Options
+	kind    profile
 	site    site
 	locales choice[locale]
 	agents  choice[agent]
@@ -56,14 +62,16 @@ func New(o Options) (*Generator, error) {
 	if err := o.validate(); err != nil {
 		return nil, err
 	}
+	kind := o.Kind.profile()
 	g := &Generator{
 		o:       o,
-		site:    newSite(o.Pages),
+		kind:    kind,
+		site:    newSite(o.Pages, &kind),
 		locales: newChoice(locales),
 		agents:  newAgents(),
 		bots:    newChoice(botAgents),
-		sources: newSources(),
-		customs: newChoice(customs),
+		sources: newSources(kind.sources),
+		customs: newChoice(kind.customs),
 	}
 	people := 1 - o.BotShare - o.AssetShare
 	g.assets = o.AssetShare / people
@@ -119,6 +127,9 @@ func (g *Generator) event(v *visit, s step) Event {
 		if e.RevenueCents = s.custom.cents; e.RevenueCents > 0 {
 			e.Currency = "EUR"
 		}
+	}
+	if s.kind == leaving {
+		e.Name, e.EngagedMS, e.Scroll = "engagement", s.engaged, 5+int(s.luck%96)
 	}
 	return e
 }

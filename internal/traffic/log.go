@@ -21,6 +21,9 @@ func (g *Generator) WriteLog(w io.Writer, lines int) error {
 	var line []byte
 	var clock logClock
 	for v, s := range g.steps(perDay) {
+		if s.kind == leaving {
+			continue
+		}
 		line = g.appendLine(line[:0], &clock, v, s)
 		if _, err := buffered.Write(line); err != nil {
 			return fmt.Errorf("traffic: write log: %w", err)

@@ -11,6 +11,11 @@ var ErrInvalidOptions = errors.New("traffic: invalid options")
 
 // Options say what traffic to make. The zero value is a small company's site for 30 days.
 type Options struct {
+	// Kind is Company by default.
+	Kind Kind
+	// Engagement makes visitors tell, when they leave a page, how long it was in front of them and how far down they saw
+	// it. These events are none of EventsPerVisit, and in no log.
+	Engagement bool
 	// Seed chooses one of all the possible traffics.
 	Seed uint64
 	// Start is the first moment, to the second. By default 2026-01-01 UTC, so that it does not depend on the clock.

@@ -18,7 +18,7 @@ type site struct {
 	entry choice[page] // where visits from elsewhere begin: the home page, and what is found
 }
 
-// fixedPages are on every site, the most popular first.
+// fixedPages are on every company's site, the most popular first.
 var fixedPages = [...]page{
 	{"/", "One table, folded", 18_204},
 	{"/pricing", "Pricing", 11_930},
@@ -42,17 +42,17 @@ var (
 	places = [...]string{"in-practice", "without-cookies", "on-one-machine", "at-scale", "for-beginners", "in-production", "step-by-step", "the-hard-parts", "and-what-it-costs", "a-year-later"}
 )
 
-func newSite(n int) site {
+func newSite(n int, kind *profile) site {
 	var all, entries []weighted[page]
 	for i := range n {
-		p := pageAt(i)
+		p := kind.pageAt(i)
 		// Zipf: the page of rank k is asked for 1/k^0.9 as often as the first.
 		weight := 1 / math.Pow(float64(i+1), 0.9)
 		all = append(all, weighted[page]{weight, p})
 		switch {
 		case i == 0:
 			weight *= 2.5
-		case i < len(fixedPages):
+		case i < len(kind.fixed):
 			weight *= 0.5
 		}
 		entries = append(entries, weighted[page]{weight, p})
@@ -60,12 +60,16 @@ func newSite(n int) site {
 	return site{pages: newChoice(all), entry: newChoice(entries)}
 }
 
-// pageAt is the page of the given rank, from 0: the fixed ones, then articles of the blog and the documentation in turn.
-func pageAt(i int) page {
-	if i < len(fixedPages) {
-		return fixedPages[i]
+// pageAt is the page of the given rank, from 0: the fixed ones, then what the site is for.
+func (k *profile) pageAt(i int) page {
+	if i < len(k.fixed) {
+		return k.fixed[i]
 	}
-	i -= len(fixedPages)
+	return k.articles(i - len(k.fixed))
+}
+
+// articleAt is the article of a number from 0: of the blog and the documentation in turn.
+func articleAt(i int) page {
 	// A step without a common divisor with their number goes through all combinations before one comes again.
 	const combinations = len(verbs) * len(things) * len(places)
 	j := i * 487 % combinations

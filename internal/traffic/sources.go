@@ -70,7 +70,7 @@ var sources = []weighted[source]{
 	{1, source{referrer: "https://partner.example.net/", utm: UTM{Source: "partner", Medium: "referral", Campaign: "integration"}}},
 }
 
-func newSources() choice[source] {
+func newSources(sources []weighted[source]) choice[source] {
 	of := make([]weighted[source], 0, len(sources))
 	for _, w := range sources {
 		w.value.query = w.value.utm.query()

@@ -17,16 +17,16 @@ var (
 )
 
 // rhythm is the part of a mean day's visits that begin in the hour from the given time.
-func rhythm(at int64) float64 {
+func (k *profile) rhythm(at int64) float64 {
 	t := time.UnixMilli(at).UTC()
 	var day, week float64
-	for _, w := range daily {
+	for _, w := range k.daily {
 		day += w
 	}
-	for _, w := range weekly {
+	for _, w := range k.weekly {
 		week += w / 7
 	}
-	return daily[t.Hour()] / day * weekly[t.Weekday()] / week
+	return k.daily[t.Hour()] / day * k.weekly[t.Weekday()] / week
 }
 
 // steps yields the steps of all visits in the order of time, without end. Visits begin as they would by chance, with a
@@ -41,7 +41,7 @@ func (g *Generator) steps(perDay float64) iter.Seq2[*visit, step] {
 		for at, slot := g.o.Start.UnixMilli(), int64(0); ; at, slot = at+hour, slot+1 {
 			r := g.random(streamHours, slot)
 			begins = begins[:0]
-			for range poisson(r, perDay*rhythm(at)) {
+			for range poisson(r, perDay*g.kind.rhythm(at)) {
 				begins = append(begins, at+r.Int64N(hour))
 			}
 			slices.Sort(begins)

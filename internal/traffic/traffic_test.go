@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io"
 	"math"
-	"reflect"
 	"regexp"
 	"strings"
 	"testing"
@@ -202,12 +201,44 @@ func TestExtremes(t *testing.T) {
 			t.Errorf("%+v: %.2f assets", o, assets)
 		}
 	}
-	paths := map[string]bool{}
-	for i := range 5000 {
-		paths[pageAt(i).path] = true
+	for _, k := range []Kind{Company, Shop} {
+		paths, kind := map[string]bool{}, k.profile()
+		for i := range 5000 {
+			paths[kind.pageAt(i).path] = true
+		}
+		if len(paths) != 5000 {
+			t.Errorf("kind %d: 5,000 pages have %d paths", k, len(paths))
+		}
 	}
-	if len(paths) != 5000 {
-		t.Errorf("5,000 pages have %d paths", len(paths))
+}
+
+// Engagement is told after each page view, of its page and before the next event, and changes nothing in what else is done and when.
+func TestEngagement(t *testing.T) {
+	for _, kind := range []Kind{Company, Shop} {
+		var without []Event
+		for e := range newGenerator(t, Options{Kind: kind, Seed: 3, Days: 2}).Events() {
+			without = append(without, e)
+		}
+		engaged, n := 0, 0
+		last := map[int64]Event{}
+		for e := range newGenerator(t, Options{Kind: kind, Seed: 3, Days: 2, Engagement: true}).Events() {
+			before := last[e.Visit]
+			last[e.Visit] = e
+			if e.Name != "engagement" {
+				if n < len(without) && (!e.At.Equal(without[n].At) || e.Path != without[n].Path || e.Name != without[n].Name || e.Visit != without[n].Visit) {
+					t.Fatalf("event %d is %+v, without engagement %+v", n, e, without[n])
+				}
+				n++
+				continue
+			}
+			engaged++
+			if e.Path != before.Path || e.EngagedMS <= 0 || e.EngagedMS > e.At.Sub(before.At).Milliseconds()+1 || e.Scroll < 0 || e.Scroll > 100 {
+				t.Fatalf("%+v is told after %+v", e, before)
+			}
+		}
+		if engaged < n*9/10 || n < len(without)*99/100 {
+			t.Errorf("kind %d: %d events and %d of engagement, want %d", kind, n, engaged, len(without))
+		}
 	}
 }
 

@@ -28,9 +28,10 @@ type visit struct {
 type stepKind uint8
 
 const (
-	view   stepKind = iota
-	action          // a custom event
-	asset           // a request of the browser's own
+	view    stepKind = iota
+	action           // a custom event
+	asset            // a request of the browser's own
+	leaving          // of a page
 )
 
 type step struct {
@@ -41,6 +42,7 @@ type step struct {
 	previous page
 	custom   custom
 	luck     uint16 // decides the response
+	engaged  int64  // milliseconds before leaving
 }
 
 // newVisit plans a visit that begins at the given time; who is filled in later, when its length is known.
@@ -63,7 +65,7 @@ func (g *Generator) planPerson(v *visit, r *rand.Rand, at int64) {
 	for i := range n {
 		s := step{at: at, first: i == 0, page: current, luck: uint16(r.Uint32())}
 		switch {
-		case i > 0 && r.Float64() < 0.05:
+		case i > 0 && r.Float64() < g.kind.actions:
 			s.kind, s.custom = action, g.customs.draw(r)
 		case i > 0:
 			s.previous = current
@@ -75,6 +77,14 @@ func (g *Generator) planPerson(v *visit, r *rand.Rand, at int64) {
 		v.steps = append(v.steps, s)
 		g.planAssets(v, r, s)
 		at += min(minGap+int64(r.ExpFloat64()*meanGap), maxGap)
+		g.planLeaving(v, s, current, at)
+	}
+}
+
+// planLeaving adds that a page is left, for the next one or for good, at the given time.
+func (g *Generator) planLeaving(v *visit, s step, current page, at int64) {
+	if g.o.Engagement {
+		v.steps = append(v.steps, step{at: at - 1, kind: leaving, page: current, luck: s.luck, engaged: (at - s.at) * int64(30+s.luck%60) / 100})
 	}
 }
 

@@ -1,0 +1,155 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/oklog/ulid/v2"
+
+	"github.com/onefold/onefold/analytics"
+	"github.com/onefold/onefold/analytics/goals"
+	"github.com/onefold/onefold/internal/traffic"
+	"github.com/onefold/onefold/internal/useragent"
+)
+
+// demoSite is one of the sites of the demo: what it is, and the traffic that it has.
+type demoSite struct {
+	site         analytics.NewSite
+	goals        []analytics.Goal
+	kind         traffic.Kind
+	visitsPerDay int
+	visit        float64 // mean events of a visit
+
+	seed      uint64
+	collector *analytics.Collector
+	agents    *useragent.Parser
+}
+
+// newDemoSites are the sites of the demo, whose visits come to so many a day.
+func newDemoSites(seed uint64, visitsPerDay int) []*demoSite {
+	company := &demoSite{
+		site: analytics.NewSite{
+			ID: "demo", TimeZone: "UTC", Domains: []string{"example.com"},
+			Settings: analytics.Settings{Currency: "EUR", CustomProperties: []string{"plan", "interval"}},
+		},
+		goals: []analytics.Goal{
+			{GoalKey: analytics.GoalKey{GoalID: "signup"}, Name: "Sign-up", Event: "signup"},
+			{GoalKey: analytics.GoalKey{GoalID: "purchase"}, Name: "Purchase", Event: "purchase", Counting: analytics.EveryTime},
+			{GoalKey: analytics.GoalKey{GoalID: "pricing"}, Name: "Saw the prices", Path: "/pricing"},
+		},
+		kind: traffic.Company, visitsPerDay: max(visitsPerDay*2/3, 1), visit: 3, seed: seed,
+	}
+	shop := &demoSite{
+		site: analytics.NewSite{
+			ID: "tea-shop", TimeZone: "Europe/Berlin", Domains: []string{"tea.example.com"},
+			Settings: analytics.Settings{Currency: "EUR", CustomProperties: []string{"category", "payment"}},
+		},
+		goals: []analytics.Goal{
+			{GoalKey: analytics.GoalKey{GoalID: "order"}, Name: "Order", Event: "purchase", Counting: analytics.EveryTime},
+			{GoalKey: analytics.GoalKey{GoalID: "basket"}, Name: "Into the basket", Event: "add_to_cart"},
+			{GoalKey: analytics.GoalKey{GoalID: "product"}, Name: "Saw a product", Path: "/products/*"},
+		},
+		kind: traffic.Shop, visitsPerDay: max(visitsPerDay/3, 1), visit: 4.5, seed: seed + 1<<32,
+	}
+	return []*demoSite{company, shop}
+}
+
+// create makes the site and its goals.
+func (d *demoSite) create(ctx context.Context, s *store) error {
+	_, err := analytics.CreateSite(ctx, s.table, d.site)
+	for _, g := range d.goals {
+		if err == nil {
+			g.SiteID = d.site.ID
+			_, err = goals.Create(ctx, s.table, g)
+		}
+	}
+	return err
+}
+
+// traffic is what the site's visitors do.
+func (d *demoSite) traffic(seed uint64, start time.Time, days, visitsPerDay int) (*traffic.Generator, error) {
+	return traffic.New(traffic.Options{
+		Kind: d.kind, Engagement: true, Seed: seed, Start: start, Days: days, VisitsPerDay: visitsPerDay, EventsPerVisit: d.visit, Site: d.site.Domains[0],
+	})
+}
+
+// fill stores the traffic of the days up to now, and tells how many events that were.
+func (d *demoSite) fill(ctx context.Context, start, now time.Time, told func(at time.Time)) (sent int, err error) {
+	generator, err := d.traffic(d.seed, start, demoDays, d.visitsPerDay)
+	if err != nil {
+		return 0, err
+	}
+	hits := make([]analytics.Hit, 0, demoBatch)
+	for e := range generator.Events() {
+		if e.At.After(now) {
+			break
+		}
+		h := d.hit(&e)
+		h.Imported = now.Sub(e.At) > 24*time.Hour // as from a log: what comes live may not be that old
+		if hits = append(hits, h); len(hits) < demoBatch {
+			continue
+		}
+		if err := d.send(ctx, hits); err != nil {
+			return sent, err
+		}
+		sent += len(hits)
+		hits = hits[:0]
+		told(e.At)
+	}
+	return sent + len(hits), d.send(ctx, hits)
+}
+
+// live sends traffic as it happens, day after day, until ctx ends.
+func (d *demoSite) live(ctx context.Context) error {
+	for seed := d.seed + 1; ; seed++ {
+		start := time.Now().UTC().Truncate(time.Second)
+		generator, err := d.traffic(seed, start, liveChunkDays, d.visitsPerDay*liveAhead)
+		if err != nil {
+			return err
+		}
+		for e := range generator.Events() {
+			if err := sleepUntil(ctx, e.At); err != nil {
+				return err
+			}
+			if err := d.send(ctx, []analytics.Hit{d.hit(&e)}); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// send stores hits; that the demo's own traffic is refused would be a fault of ours.
+func (d *demoSite) send(ctx context.Context, hits []analytics.Hit) error {
+	outcomes, err := d.collector.Ingest(ctx, d.site.ID, hits)
+	if err != nil {
+		return err
+	}
+	for i := range outcomes {
+		if outcomes[i].Status == analytics.Rejected {
+			return errors.New("demo: event refused: " + string(outcomes[i].Reason))
+		}
+	}
+	return nil
+}
+
+func (d *demoSite) hit(e *traffic.Event) analytics.Hit {
+	agent := d.agents.Parse(e.UserAgent)
+	url := "https://" + d.site.Domains[0] + e.Path
+	if e.Query != "" {
+		url += "?" + e.Query
+	}
+	h := analytics.Hit{
+		EventID: ulid.MustNew(ulid.Timestamp(e.At), ulid.DefaultEntropy()).String(),
+		Name:    e.Name, URL: url, Referrer: e.Referrer, UserAgent: e.UserAgent, Address: e.VisitorIP,
+		Screen: e.Screen, Language: e.Language, Country: e.Country, Properties: e.Properties,
+		Browser: agent.Browser, OS: agent.OS, Device: agent.Device,
+		Engagement: analytics.Engagement{EngagedMS: e.EngagedMS, Scroll: e.Scroll},
+	}
+	if e.Currency != "" {
+		h.Revenue = strconv.FormatInt(e.RevenueCents/100, 10) + "." + fmt.Sprintf("%02d", e.RevenueCents%100)
+	}
+	return h
+}

@@ -15,7 +15,7 @@ import (
 
 // Journeys are those of the oracle's visits: every link, before small pages are put together, and every sum.
 func TestJourneysAgreeWithTheOracle(t *testing.T) {
-	inEachZone(t, 300, func(w *shop, random *rand.Rand, from, to string) {
+	inTwoZones(t, 300, func(w *shop, random *rand.Rand, from, to string) {
 		all := w.oracle(from, to)
 		for range 6 {
 			in := JourneysIn{Range: w.between(from, to), Page: []string{"/", "/a", "/ü"}[random.IntN(3)], Direction: []Direction{Forward, Back}[random.IntN(2)], Steps: 1 + random.IntN(4)}
@@ -117,7 +117,7 @@ func TestManyWays(t *testing.T) {
 
 // Users come back as the oracle's do, whether sessions or raw events are asked.
 func TestRetentionAgreesWithTheOracle(t *testing.T) {
-	inEachZone(t, 300, func(w *shop, random *rand.Rand, from, to string) {
+	inTwoZones(t, 300, func(w *shop, random *rand.Rand, from, to string) {
 		all := w.oracle(from, to)
 		for _, filters := range [][]Filter{nil, {{analytics.ByBrowser, Is, []string{"Firefox"}}}, {{analytics.ByPage, Contains, []string{"A"}}}} {
 			for by, width := range map[string]int{"day": 1, "week": 7} {

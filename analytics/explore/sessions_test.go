@@ -14,7 +14,7 @@ import (
 
 // Every page size gives the same sessions, each once, the latest first: those of the visits that the oracle selects.
 func TestSessionsAgreeWithTheOracle(t *testing.T) {
-	inEachZone(t, 120, func(w *shop, random *rand.Rand, from, to string) {
+	inTwoZones(t, 120, func(w *shop, random *rand.Rand, from, to string) {
 		all := w.oracle(from, to)
 		for try := range 8 {
 			var filters []Filter
@@ -50,7 +50,7 @@ func TestSessionsAgreeWithTheOracle(t *testing.T) {
 
 // Every event is in the timeline of one session, also where sessions of a visitor overlap.
 func TestTimelines(t *testing.T) {
-	inEachZone(t, 120, func(w *shop, _ *rand.Rand, from, to string) {
+	inTwoZones(t, 120, func(w *shop, _ *rand.Rand, from, to string) {
 		seen := map[string]bool{}
 		page, err := w.x.Sessions(w.ctx, SessionsIn{Range: w.between(from, to), Limit: 1000})
 		w.must(err)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/onefold/onefold/analytics"
 	"github.com/onefold/onefold/internal/calendar"
+	"github.com/onefold/onefold/internal/decimal"
 	"github.com/onefold/onefold/table"
 )
 
@@ -149,6 +150,36 @@ func TestFiltersAgreeWithTheOracle(t *testing.T) {
 		}
 		if some == 0 {
 			w.Error("no filter selected anything")
+		}
+	})
+}
+
+// What a filter selects and what its opposite does add up to all, whatever is counted, visitors aside.
+func TestAFilterAndItsOppositeAddUp(t *testing.T) {
+	inTwoZones(t, 300, func(w *shop, random *rand.Rand, from, to string) {
+		in := analytics.ReportIn{Site: w.site.SiteID, From: from, To: to}
+		all, err := w.x.Report(w.ctx, in, nil)
+		w.must(err)
+		for range 10 {
+			f := drawFilters(random)[0]
+			pair := []Op{Is, IsNot}
+			if random.IntN(2) == 0 {
+				pair = []Op{Contains, ContainsNot}
+			}
+			var sum analytics.Figures
+			for _, f.Op = range pair {
+				part, err := w.x.Report(w.ctx, in, []Filter{f})
+				w.must(err)
+				p := part.Totals
+				sum.Visits, sum.PageViews, sum.Events = sum.Visits+p.Visits, sum.PageViews+p.PageViews, sum.Events+p.Events
+				sum.Bounces, sum.Seconds = sum.Bounces+p.Bounces, sum.Seconds+p.Seconds
+				sum.Revenue = decimal.Add(sum.Revenue, p.Revenue)
+			}
+			want := all.Totals.Figures
+			want.Visitors, sum.EngagedSeconds = 0, want.EngagedSeconds
+			if plain(sum) != plain(want) {
+				w.Errorf("%v and its opposite are %+v, all is %+v", f, sum, want)
+			}
 		}
 	})
 }

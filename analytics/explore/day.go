@@ -22,6 +22,7 @@ type visit struct {
 	who   *analytics.Visitor
 	place int    // among the visits of who
 	facts []fact // in the order of time
+	sum   counts // of the facts, once they are counted
 }
 
 // fact is what of an event is kept while its day is looked at.
@@ -135,7 +136,7 @@ func (b *builder) addEvent(e *analytics.Event) {
 	if f.silent {
 		f.engagedMS = e.EngagedMS
 	}
-	if b.scan.properties {
+	if b.scan.properties || e.Name == analytics.OutboundEvent || e.Name == analytics.DownloadEvent {
 		f.props = e.Properties
 	}
 	p.facts = append(p.facts, f)

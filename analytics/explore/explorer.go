@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/onefold/onefold/analytics"
@@ -38,12 +39,19 @@ type Explorer struct {
 	o    Options
 	turn chan struct{} // a place for each question that reads raw events
 	out  chan struct{} // a place for each export, which may take as long as its reader wants
+
+	mu      sync.Mutex
+	cubes   map[string]*cube   // that were made a moment ago
+	flights map[string]*flight // that are being made
 }
 
 // New makes an Explorer.
 func New(t *table.Table, o Options) *Explorer {
 	o.defaults()
-	return &Explorer{t: t, o: o, turn: make(chan struct{}, o.AtOnce), out: make(chan struct{}, o.AtOnce)}
+	return &Explorer{
+		t: t, o: o, turn: make(chan struct{}, o.AtOnce), out: make(chan struct{}, o.AtOnce),
+		cubes: map[string]*cube{}, flights: map[string]*flight{},
+	}
 }
 
 // maxDays is the longest range of a question, in days.
@@ -91,7 +99,7 @@ func (x *Explorer) scan(ctx context.Context, r Range, filters []Filter) (*scan, 
 		return nil, err
 	}
 	for _, f := range filters {
-		s.keep(f.Dimension)
+		s.properties = s.properties || strings.HasPrefix(string(f.Dimension), Property)
 	}
 	if err := s.divide(ctx, calendar.Days(r.From, r.To)); err != nil {
 		return nil, fmt.Errorf("explore: %s: %w", r.Site, err)

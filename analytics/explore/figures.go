@@ -41,6 +41,14 @@ func (c *counts) addFact(f *fact) {
 	c.Revenue = decimal.Add(c.Revenue, f.revenue)
 }
 
+// add counts what the events of a visit count.
+func (c *counts) add(o *counts) {
+	c.PageViews += o.PageViews
+	c.Events += o.Events
+	c.engagedMS += o.engagedMS
+	c.Revenue = decimal.Add(c.Revenue, o.Revenue)
+}
+
 // figures are what was counted.
 func (c *counts) figures() analytics.Figures {
 	f := c.Figures

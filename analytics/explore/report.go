@@ -3,7 +3,6 @@ package explore
 import (
 	"context"
 	"fmt"
-	"strings"
 
 	"github.com/onefold/onefold/analytics"
 	"github.com/onefold/onefold/internal/calendar"
@@ -31,34 +30,36 @@ func (x *Explorer) Report(ctx context.Context, in analytics.ReportIn, filters []
 	if in.Period == "" {
 		in.Period = analytics.Day
 	}
-	s, err := x.scan(ctx, Range{in.Site, in.From, in.To}, filters)
+	if _, known := facetOf(in.By); in.By != "" && !known {
+		return Report{}, unknownDimension(in.By)
+	}
+	r := Range{in.Site, in.From, in.To}
+	if err := r.checkPeriod(in.Period); err != nil {
+		return Report{}, err
+	}
+	c, err := x.cube(ctx, r, filters, in.By)
 	if err != nil {
 		return Report{}, err
 	}
-	c := counter{period: in.Period, buckets: map[string]*counts{}}
-	starts, err := s.starts(in.Period)
+	return c.report(in)
+}
+
+// report says of a cube what is asked for.
+func (c *cube) report(in analytics.ReportIn) (Report, error) {
+	starts, err := c.scan.starts(in.Period)
 	if err != nil {
 		return Report{}, err
 	}
-	values, err := s.valueCounter(in.By)
-	if err != nil {
-		return Report{}, err
+	p := c.periods[in.Period]
+	out := Report{Notes: append([]string{}, c.scan.notes()...)}
+	out.Site, out.From, out.To, out.Period, out.TimeZone = in.Site, in.From, in.To, in.Period, c.scan.site.TimeZone
+	out.Buckets = p.inOrder(starts)
+	out.Totals.Figures = p.total.figures()
+	out.Totals.BounceRate = ratio(p.total.Bounces, p.total.Visits)
+	if values := c.values[in.By]; values != nil {
+		out.Top = values.rows(in.By)
+		out.Notes = append(out.Notes, values.notes()...)
 	}
-	if err := s.each(ctx, func(day string, all []*visit) error {
-		for mine := range people(all) {
-			c.count(day, mine)
-			values.count(mine)
-		}
-		return nil
-	}); err != nil {
-		return Report{}, err
-	}
-	out := Report{Notes: append(append([]string{}, s.notes()...), values.notes()...)}
-	out.Site, out.From, out.To, out.Period, out.TimeZone = in.Site, in.From, in.To, in.Period, s.site.TimeZone
-	out.Buckets = c.inOrder(starts)
-	out.Totals.Figures = c.total.figures()
-	out.Totals.BounceRate = ratio(c.total.Bounces, c.total.Visits)
-	out.Top = values.rows(in.By)
 	if in.Limit > 0 {
 		out.Top = out.Top[:min(in.Limit, len(out.Top))]
 	}
@@ -84,28 +85,37 @@ func people(all []*visit) func(yield func([]*visit) bool) {
 // maxHourDays is the longest range by hour, in days, as of reports.
 const maxHourDays = 366
 
+// checkPeriod refuses what buckets cannot be made of.
+func (r *Range) checkPeriod(period analytics.Period) error {
+	if err := r.check(); err != nil {
+		return err
+	}
+	switch n := calendar.DaysBetween(r.From, r.To) + 1; {
+	case period != analytics.Hour && period != analytics.Day && period != analytics.Month:
+		return fmt.Errorf("%w: period %q: want hour, day or month", ErrQuestion, period)
+	case period == analytics.Hour && n > maxHourDays:
+		return fmt.Errorf("%w: %d days by hour: at most %d", ErrQuestion, n, maxHourDays)
+	}
+	return nil
+}
+
 // starts names the buckets of the days that are there.
 func (s *scan) starts(period analytics.Period) ([]string, error) {
 	switch period {
-	case analytics.Hour:
-		if len(s.days) > maxHourDays {
-			return nil, fmt.Errorf("%w: %d days by hour: at most %d", ErrQuestion, len(s.days), maxHourDays)
-		}
-		var hours []string
-		for _, day := range s.days {
-			of, err := s.cal.Hours(day)
-			if err != nil {
-				return nil, err
-			}
-			hours = append(hours, of...)
-		}
-		return hours, nil
-	case analytics.Day:
-		return s.days, nil
 	case analytics.Month:
 		return calendar.MonthsOf(s.days), nil
+	case analytics.Day:
+		return s.days, nil
 	}
-	return nil, fmt.Errorf("%w: period %q: want hour, day or month", ErrQuestion, period)
+	var hours []string
+	for _, day := range s.days {
+		of, err := s.cal.Hours(day)
+		if err != nil {
+			return nil, err
+		}
+		hours = append(hours, of...)
+	}
+	return hours, nil
 }
 
 // counter counts visits by bucket.
@@ -172,22 +182,4 @@ func (c *counter) inOrder(starts []string) []analytics.Bucket {
 		buckets[i] = analytics.Bucket{Start: start, Figures: b.figures()}
 	}
 	return buckets
-}
-
-// valueCounter makes the counter of a dimension's values; of none at all for "".
-func (s *scan) valueCounter(by analytics.Dimension) (*valueCounter, error) {
-	if by == "" {
-		return &valueCounter{}, nil
-	}
-	of, known := facetOf(by)
-	if !known {
-		return nil, unknownDimension(by)
-	}
-	s.keep(by)
-	return &valueCounter{facet: of, counts: true, most: s.x.o.Values, values: map[string]*valueCount{}}, nil
-}
-
-// keep makes the events of visits have what a dimension needs.
-func (s *scan) keep(d analytics.Dimension) {
-	s.properties = s.properties || strings.HasPrefix(string(d), Property) || d == analytics.ByOutbound || d == analytics.ByDownload
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/onefold/onefold/analytics"
+	"github.com/onefold/onefold/dynamo"
 	"github.com/onefold/onefold/engine"
 	"github.com/onefold/onefold/fold"
 	"github.com/onefold/onefold/internal/calendar"
@@ -22,6 +23,7 @@ import (
 type shop struct {
 	*testing.T
 	ctx       context.Context
+	db        dynamo.API
 	table     *table.Table
 	collector *analytics.Collector
 	worker    *fold.Worker
@@ -39,6 +41,7 @@ func newShop(t *testing.T, zone string, now time.Time) *shop {
 	db, err := engine.OpenMemory(engine.Options{Clock: w.now, TTLInterval: -1, Logger: logger})
 	w.must(err)
 	t.Cleanup(func() { w.must(db.Close()) })
+	w.db = db
 	w.table = table.New(db, "shop", table.Options{Clock: w.now})
 	w.must(analytics.Schema.Ensure(w.ctx, db, "shop"))
 	described, err := db.DescribeTable(w.ctx, &dynamodb.DescribeTableInput{TableName: new("shop")})

@@ -21,7 +21,6 @@ type valueCount struct {
 // valueCounter counts visits by the values of a dimension, of which it keeps a bounded number.
 type valueCounter struct {
 	facet  facet
-	counts bool // there is a dimension
 	most   int
 	full   bool
 	values map[string]*valueCount
@@ -47,9 +46,6 @@ func (t *valueCounter) of(value string) *valueCount {
 
 // count counts the visits of one visitor's day.
 func (t *valueCounter) count(mine []*visit) {
-	if !t.counts {
-		return
-	}
 	for _, v := range mine {
 		switch {
 		case t.facet.goals:
@@ -59,9 +55,7 @@ func (t *valueCounter) count(mine []*visit) {
 		default:
 			c := t.of(t.facet.one(v))
 			c.begin(v)
-			for i := range v.facts {
-				c.addFact(&v.facts[i])
-			}
+			c.add(&v.sum)
 		}
 	}
 	if t.facet.scrolls {
@@ -132,6 +126,13 @@ func (c *valueCount) begin(v *visit) {
 	if c.in != v {
 		c.in = v
 		c.addVisit(v)
+	}
+}
+
+// forget lets go of the visits of a day that is over.
+func (t *valueCounter) forget() {
+	for _, c := range t.values {
+		c.who, c.in = nil, nil
 	}
 }
 

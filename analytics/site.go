@@ -98,9 +98,17 @@ func ListSites(ctx context.Context, t *table.Table, ownerID string) iter.Seq2[Si
 	}
 }
 
-// UpdateSite changes a site's settings. What its stored facts depend on cannot be changed: its time zone, import key
-// and sharding, which SetShards adds to. Collectors see the change within ten seconds, or when they are told by Forget.
+// UpdateSite changes a site's settings. What its stored facts depend on cannot be changed: its time zone once it has
+// events, its import key, and its sharding, which SetShards adds to. Collectors see the change within ten seconds, or when they are told by Forget.
 func UpdateSite(ctx context.Context, t *table.Table, siteID string, change func(*Site) error) (Site, error) {
+	before, err := GetSite(ctx, t, siteID)
+	if err != nil {
+		return Site{}, err
+	}
+	counted, err := hasEvents(ctx, t, &before)
+	if err != nil {
+		return before, fmt.Errorf("analytics: update site %s: %w", siteID, err)
+	}
 	s, err := Sites.Modify(ctx, t, SiteKey{siteID}, func(s *Site) error {
 		if !s.DeletedAt.IsZero() {
 			return table.ErrNotFound
@@ -109,7 +117,7 @@ func UpdateSite(ctx context.Context, t *table.Table, siteID string, change func(
 		if err := change(s); err != nil {
 			return err
 		}
-		if s.TimeZone != was.TimeZone {
+		if s.TimeZone != was.TimeZone && counted {
 			return fmt.Errorf("%w %s: its time zone is %s and stays so: all of its buckets are in it", ErrSite, siteID, was.TimeZone)
 		}
 		s.SiteKey, s.CreatedAt, s.DeletedAt, s.ImportKey, s.Sharding = was.SiteKey, was.CreatedAt, was.DeletedAt, was.ImportKey, was.Sharding
@@ -119,6 +127,16 @@ func UpdateSite(ctx context.Context, t *table.Table, siteID string, change func(
 		return s, fmt.Errorf("analytics: update site %s: %w", siteID, err)
 	}
 	return s, nil
+}
+
+// hasEvents reports whether a site has events, or statistics of such that are gone.
+func hasEvents(ctx context.Context, t *table.Table, s *Site) (bool, error) {
+	_, err := EventsByTime.First(ctx, t, EventsBetween(s, time.UnixMilli(0), t.Now().Add(time.Hour), ""))
+	if err == nil || !errors.Is(err, table.ErrNotFound) {
+		return true, err
+	}
+	first, _, err := Extent(ctx, t, s)
+	return first != "", err
 }
 
 // SetShards spreads a site's later events over another number of partitions, from about twelve minutes on, and its

@@ -64,8 +64,28 @@ func TestUpdateSite(t *testing.T) {
 	if changed.Domains[0] != "new.example" || string(changed.ImportKey) != string(made.ImportKey) || changed.Sharding.At(noon) != defaultShards {
 		t.Errorf("%+v", changed)
 	}
-	if _, err := UpdateSite(w.ctx, w.table, "site", func(s *Site) error { s.TimeZone = "Asia/Tokyo"; return nil }); !errors.Is(err, ErrSite) {
+	zone := func(name string) error {
+		_, err := UpdateSite(w.ctx, w.table, "site", func(s *Site) error { s.TimeZone = name; return nil })
+		return err
+	}
+	if err := zone("Asia/Tokyo"); err != nil {
+		t.Errorf("time zone of a site without events: %v", err)
+	}
+	w.collector.Forget("site")
+	w.ingest("site", Hit{URL: "https://new.example/", Address: "1"})
+	if err := zone("UTC"); !errors.Is(err, ErrSite) {
 		t.Errorf("time zone: %v", err)
+	}
+	for name, change := range map[string]func(*Site){
+		"currency":   func(s *Site) { s.Currency = "euro" },
+		"name":       func(s *Site) { s.Name = string(make([]byte, maxSiteName+1)) },
+		"properties": func(s *Site) { s.CustomProperties = make([]string, MaxCustomProperties+1) },
+		"property":   func(s *Site) { s.CustomProperties = []string{"a#b"} },
+		"twice":      func(s *Site) { s.CustomProperties = []string{"a", "a"} },
+	} {
+		if _, err := UpdateSite(w.ctx, w.table, "site", func(s *Site) error { change(s); return nil }); !errors.Is(err, ErrSite) {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }
 

@@ -118,6 +118,16 @@ func TestEncoding(t *testing.T) {
 	})
 }
 
+// Values of the format before are read.
+func TestFormatBefore(t *testing.T) {
+	var got Values
+	err := got.UnmarshalDynamoDBAttributeValue(&types.AttributeValueMemberB{Value: []byte{1, 0, 1, 'a', 2, 4, 6, 1, 1, 'b', 2, 0, 0}})
+	want := Values{"a": {PageViews: 1, Visits: 2, Events: 3}, "ab": {PageViews: 1}}
+	if err != nil || !maps.Equal(got, want) {
+		t.Errorf("%v, %v", got, err)
+	}
+}
+
 func FuzzStoredValues(f *testing.F) {
 	f.Add([]byte{1, 0, 1, 'a', 2, 0, 0})
 	f.Add([]byte{1, 1, 1, 'a', 1})

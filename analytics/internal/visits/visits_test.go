@@ -134,9 +134,63 @@ func TestEncoding(t *testing.T) {
 	})
 }
 
+// Visits of the format before, without host and goals, are read.
+func TestFormatBefore(t *testing.T) {
+	at := int64(1_778_544_000_000)
+	want := List{{Start: at, End: at + 5000, FirstID: "first", Events: 2, Hours: []Hour{{Hour: at / 1000 / 3600 * 3600, Views: 3}}, Pages: []string{"/a"}, Revenue: "1.5"}}
+	stored := encode(t, want)
+	stored = stored[:len(stored)-2] // no host, no goals
+	stored[0] = versionBefore
+	var got List
+	if err := got.UnmarshalDynamoDBAttributeValue(&types.AttributeValueMemberB{Value: stored}); err != nil {
+		t.Fatal(err)
+	}
+	if fmt.Sprintf("%+v", got) != fmt.Sprintf("%+v", want) {
+		t.Fatalf("got %+v\nwant %+v", got, want)
+	}
+}
+
+func TestConversions(t *testing.T) {
+	a := Of([]Conversion{{Goal: "b", Count: 1, Revenue: "9.99"}, {Goal: "a", Once: true, Value: "2.5", Count: 1}})
+	sum := a.Plus(a)
+	if n, revenue := sum[0].Worth(); n != 1 || revenue != "2.5" {
+		t.Errorf("once: %d, %s", n, revenue)
+	}
+	if n, revenue := sum[1].Worth(); n != 2 || revenue != "19.98" {
+		t.Errorf("each time: %d, %s", n, revenue)
+	}
+	if left := sum.Minus(a).Minus(a); len(left) != 0 {
+		t.Errorf("left %v", left)
+	}
+	below := Conversions{}.Minus(a)
+	if n, revenue := below[0].Worth(); n != 0 || revenue != "" {
+		t.Errorf("taken off before it is added: %d, %s", n, revenue)
+	}
+	av, err := sum.MarshalDynamoDBAttributeValue()
+	var got Conversions
+	if err == nil {
+		err = got.UnmarshalDynamoDBAttributeValue(av)
+	}
+	if err != nil || fmt.Sprint(got) != fmt.Sprint(sum) {
+		t.Errorf("%v, %v", got, err)
+	}
+}
+
+func FuzzStoredGoals(f *testing.F) {
+	f.Add([]byte{1, 1, 'g', 1, 0, 2, 0})
+	f.Fuzz(func(_ *testing.T, b []byte) {
+		av := &types.AttributeValueMemberB{Value: b}
+		var c Conversions
+		_ = c.UnmarshalDynamoDBAttributeValue(av) // must not panic
+		var d Depths
+		_ = d.UnmarshalDynamoDBAttributeValue(av)
+	})
+}
+
 func FuzzStoredVisits(f *testing.F) {
 	f.Add([]byte{1, 1, 1, 'a', 0, 0, 0})
 	f.Add([]byte{1, 0})
+	f.Add([]byte{2, 0})
 	f.Fuzz(func(_ *testing.T, b []byte) {
 		var v List
 		_ = v.UnmarshalDynamoDBAttributeValue(&types.AttributeValueMemberB{Value: b}) // must not panic

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"strings"
 
 	"github.com/aws/smithy-go"
 
@@ -43,7 +44,18 @@ func errBusy() error {
 	return &smithy.GenericAPIError{Code: codeUnavailable, Message: "Too many requests are under way; send this one again later", Fault: smithy.FaultServer}
 }
 
-func errUnknownOperation() error { return protocolError(codeUnknownOperation, "") }
+// errUnknownOperation names the operation, if it can be one of DynamoDB's.
+func errUnknownOperation(target string) error {
+	const longest = 100
+	name, ok := strings.CutPrefix(target, tablesTarget)
+	if !ok {
+		name, ok = strings.CutPrefix(target, streamsTarget)
+	}
+	if !ok || name == "" || len(name) > longest {
+		return protocolError(codeUnknownOperation, "")
+	}
+	return protocolError(codeUnknownOperation, "The operation "+name+" is not available here")
+}
 
 func serialization(message string) error {
 	return protocolError(dynamojson.CodeSerialization, message)

@@ -23,10 +23,7 @@ func ExampleNewDoer() {
 	}
 	defer db.Close()
 
-	anybody := aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
-		return aws.Credentials{AccessKeyID: "any", SecretAccessKey: "any"}, nil
-	})
-	client := dynamodb.New(dynamodb.Options{Region: "us-east-1", Credentials: anybody, HTTPClient: dynamohttp.NewDoer(db)})
+	client := dynamodb.New(dynamodb.Options{Region: "us-east-1", HTTPClient: dynamohttp.NewDoer(db)})
 
 	ctx := context.Background()
 	if _, err := client.CreateTable(ctx, &dynamodb.CreateTableInput{

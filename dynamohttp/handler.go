@@ -178,7 +178,7 @@ func (h *Handler) admit(r *http.Request, op operation, from caller, body []byte)
 	case !h.welcomes(origin):
 		err = protocolError(codeDenied, "Pages of "+origin+" may not call this endpoint without access keys")
 	case op.run == nil:
-		err = errUnknownOperation()
+		err = errUnknownOperation(r.Header.Get("X-Amz-Target"))
 	}
 	if err != nil && len(body) > 0 {
 		if syntax := dynamojson.Decode(body, nothing{}); syntax != nil {

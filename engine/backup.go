@@ -31,6 +31,9 @@ var (
 	ErrBackupFormat = backup.ErrFormat
 )
 
+// BackupManifestName is the last file of a backup, which makes a backup of a directory or tar stream.
+const BackupManifestName = backup.ManifestName
+
 // BackupManifest says what a backup holds.
 type BackupManifest = backup.Manifest
 

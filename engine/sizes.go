@@ -46,6 +46,23 @@ func (db *DB) diskUsage(lower, upper []byte) (uint64, error) {
 	return n, storeError(err)
 }
 
+// DiskUse is how many bytes files take.
+type DiskUse struct {
+	Tables int64 `json:"tables"` // of rows that were written out
+	Log    int64 `json:"log"`    // of writes, of which those that were written out are dropped later
+}
+
+// DiskUse is DiskBytes apart, without what is neither; zero once the database is closed.
+func (db *DB) DiskUse() DiskUse {
+	call, ok := db.calls.Enter()
+	if !ok {
+		return DiskUse{}
+	}
+	defer call.End()
+	m := db.store.Metrics()
+	return DiskUse{Tables: int64(m.Total().TablesSize), Log: int64(m.WAL.PhysicalSize)}
+}
+
 // DiskBytes is how many bytes the database's files take, the log included; 0 once the database is closed.
 func (db *DB) DiskBytes() int64 {
 	call, ok := db.calls.Enter()

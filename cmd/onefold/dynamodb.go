@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/alecthomas/kong"
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/onefold/onefold/dynamohttp"
@@ -30,6 +31,14 @@ type dynamodbCommands struct {
 	Check   dynamodbCheck   `cmd:"" help:"Read every row and print what does not agree."`
 	Compact dynamodbCompact `cmd:"" help:"Rewrite the files without what was deleted."`
 	Sizes   dynamodbSizes   `cmd:"" help:"Print how large tables, indexes and streams are."`
+}
+
+// Help says what is done without naming a command. Kong prints it.
+func (c *dynamodbCommands) Help() string {
+	return "serve is what is done without naming a command:\n\n" +
+		"  onefold dynamodb --memory      serve an empty database that is gone afterwards: for tests\n" +
+		"  onefold dynamodb --data db     serve the database in the directory db, which is made when absent\n" +
+		"  onefold dynamodb serve --help  its flags"
 }
 
 type dynamodbServe struct {
@@ -50,8 +59,24 @@ func (c *dynamodbServe) Help() string {
 they ask for one of them by HTTP basic authentication, which sends the secret: over TLS or on this machine only.`
 }
 
+// Validate refuses what it cannot serve with. Kong calls it.
+func (c *dynamodbServe) Validate() error { return checkRegion(c.Region) }
+
+// checkPlace refuses a directory beside --memory: one of the two was not meant.
+func (c *dynamodbServe) checkPlace(line *kong.Context) error {
+	for _, p := range line.Path {
+		if c.Memory && p.Flag != nil && p.Flag.Name == "data" && !p.Resolved {
+			return &exitError{exitUsage, errors.New("memory_or_data: --memory keeps nothing, so --data has no meaning beside it; leave one of them out")}
+		}
+	}
+	return nil
+}
+
 // Run serves until it is told to stop.
-func (c *dynamodbServe) Run(ctx context.Context, std streams, g *globals) error {
+func (c *dynamodbServe) Run(ctx context.Context, std streams, g *globals, line *kong.Context) error {
+	if err := c.checkPlace(line); err != nil {
+		return err
+	}
 	keys, err := c.accessKeys()
 	if err != nil {
 		return err
@@ -108,8 +133,8 @@ func (c *dynamodbServe) greeting(address, data string, keys bool) string {
 		credentials = "AWS_ACCESS_KEY_ID=... AWS_SECRET_ACCESS_KEY=..."
 	}
 	return fmt.Sprintf("onefold serves DynamoDB at %s (%s)\n"+
-		"  SDKs: export AWS_ENDPOINT_URL_DYNAMODB=%s AWS_ENDPOINT_URL_DYNAMODB_STREAMS=%s AWS_REGION=%s %s\n"+
-		"  CLI:  aws dynamodb list-tables --endpoint-url %s\n", url, data, url, url, c.Region, credentials, url)
+		"  SDKs: export AWS_ENDPOINT_URL_DYNAMODB=%s AWS_ENDPOINT_URL_DYNAMODB_STREAMS=%s AWS_REGION=%s AWS_DEFAULT_REGION=%s %s\n"+
+		"  CLI:  aws dynamodb list-tables --endpoint-url %s --region %s\n", url, data, url, url, c.Region, c.Region, credentials, url, c.Region)
 }
 
 // accessKeys reads the keys of flags and file.

@@ -65,11 +65,27 @@ func (a *adminAnswer) fail(logger *slog.Logger, task string, err error) {
 	if a.begun {
 		panic(http.ErrAbortHandler)
 	}
-	status := http.StatusInternalServerError
-	if errors.Is(err, engine.ErrBackupRunning) {
-		status = http.StatusConflict
+	told, status := adminError{}, http.StatusInternalServerError
+	told.Error.Code, told.Error.Message = "failed", err.Error()
+	switch {
+	case errors.Is(err, engine.ErrBackupRunning):
+		told.Error.Code, status = "backup_running", http.StatusConflict
+	case errors.Is(err, engine.ErrCorrupt):
+		told.Error.Code = "damaged"
 	}
-	http.Error(a, err.Error(), status)
+	a.Header().Set("Content-Type", "application/json")
+	a.WriteHeader(status)
+	if err := printJSON(a, told); err != nil {
+		logger.Warn("onefold: the answer to "+task+" was not taken", "error", err)
+	}
+}
+
+// adminError is the answer of a task that failed.
+type adminError struct {
+	Error struct {
+		Code    string `json:"code"`
+		Message string `json:"message"`
+	} `json:"error"`
 }
 
 func serveBackup(ctx context.Context, w http.ResponseWriter, db *engine.DB) error {
@@ -109,16 +125,17 @@ func writeFindings(ctx context.Context, w io.Writer, check func(context.Context,
 	return lines.Encode(adminLine{Summary: &summary})
 }
 
-// compacted is how many bytes of files there were before and after.
+// compacted is how many bytes of files there were before and after. Tables and log are apart: what was only in the log
+// goes into tables, which makes them larger, and the log is emptied later than it could be.
 type compacted struct {
-	Before int64 `json:"before"`
-	After  int64 `json:"after"`
+	Before engine.DiskUse `json:"before"`
+	After  engine.DiskUse `json:"after"`
 }
 
 func compact(ctx context.Context, db *engine.DB) (compacted, error) {
-	c := compacted{Before: db.DiskBytes()}
+	c := compacted{Before: db.DiskUse()}
 	err := db.Compact(ctx)
-	c.After = db.DiskBytes()
+	c.After = db.DiskUse()
 	return c, err
 }
 

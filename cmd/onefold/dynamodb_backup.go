@@ -1,10 +1,15 @@
 package main
 
 import (
+	"archive/tar"
+	"bufio"
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -14,13 +19,15 @@ import (
 
 type dynamodbBackup struct {
 	dynamodbTarget
-	Out   string `arg:"" help:"A new directory, a file whose name ends in .tar, or - for standard output."`
+	Out   string `arg:"" help:"A new directory (not with --endpoint), a file whose name ends in .tar, or - for standard output."`
 	Quiet bool   `short:"q" help:"No progress bar."`
 }
 
 // Help says what a backup is. Kong prints it.
 func (c *dynamodbBackup) Help() string {
-	return `A backup is the whole database as it was at one moment. With --endpoint it is made while the server goes on. A directory shares
+	return `A backup is the whole database as it was at one moment. With --endpoint it is made while the server goes on,
+and comes as a stream: OUT is a .tar file or - then. It is read and compared with its checksums as it is made, so there is none of a
+damaged database. A directory shares
 its files with the database where the file system can (hard links), so put it, or a .tar file, on another disk as well.`
 }
 
@@ -36,7 +43,7 @@ func (c *dynamodbBackup) Run(ctx context.Context, std streams, g *globals) error
 		return printJSON(std.out, m)
 	}
 	if m != nil && c.Out != "-" {
-		_, err = fmt.Fprintf(std.out, "%s: %d tables, %s bytes\n", c.Out, len(m.Tables), grouped(m.Bytes()))
+		_, err = fmt.Fprintf(std.out, "%s: %s, %s bytes\n", c.Out, tables(len(m.Tables)), grouped(m.Bytes()))
 	}
 	return err
 }
@@ -47,7 +54,9 @@ func (c *dynamodbBackup) run(ctx context.Context, std streams, g *globals, bar *
 		if !stream {
 			return nil, &exitError{exitUsage, errors.New("bad_output: a server sends a backup as a stream; name a file that ends in .tar, or -")}
 		}
-		return nil, c.write(std, func(w io.Writer) error { return c.fetch(ctx, w, bar) })
+		var m *engine.BackupManifest
+		err := c.write(std, func(w io.Writer) (err error) { m, err = c.fetch(ctx, w, bar); return err })
+		return m, err
 	}
 	db, err := c.open(g, std.err)
 	if err != nil {
@@ -84,6 +93,7 @@ func writeWhole(name string, to func(io.Writer) error) (err error) {
 		return err
 	}
 	partial := name + ".partial"
+	defer func() { err = named(err, partial, name) }()
 	f, err := os.OpenFile(partial, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
 	if err != nil {
 		return err
@@ -104,22 +114,63 @@ func writeWhole(name string, to func(io.Writer) error) (err error) {
 	return errors.Join(d.Sync(), d.Close())
 }
 
-// fetch copies a server's backup. A stream that ends too early is seen by its missing end of archive.
-func (c *dynamodbBackup) fetch(ctx context.Context, w io.Writer, bar *stepProgress) error {
+// named lets an error of a file that is being written speak of it by the name that it was to get.
+func named(err error, partial, name string) error {
+	var file *fs.PathError
+	var link *os.LinkError
+	if errors.As(err, &file) && file.Path == partial {
+		file.Path = name
+	} else if errors.As(err, &link) && link.Old == partial {
+		link.Old = name
+	}
+	return err
+}
+
+// tables is a number of tables in words.
+func tables(n int) string {
+	if n == 1 {
+		return "1 table"
+	}
+	return fmt.Sprint(n, " tables")
+}
+
+// fetch copies a server's backup and reads the manifest in it. A stream that ends too early has none, or no end.
+func (c *dynamodbBackup) fetch(ctx context.Context, w io.Writer, bar *stepProgress) (m *engine.BackupManifest, err error) {
 	body, err := c.admin(ctx, "backup")
 	if err != nil {
-		return err
+		return nil, err
 	}
 	done := int64(0)
-	_, err = io.Copy(w, io.TeeReader(body, writerFunc(func(b []byte) (int, error) {
+	copied := io.TeeReader(io.TeeReader(body, w), writerFunc(func(b []byte) (int, error) {
 		done += int64(len(b))
 		bar.update(done, -1)
 		return len(b), nil
-	})))
-	if err = errors.Join(err, body.Close()); err != nil {
-		return fmt.Errorf("backup_cut_off: %w; see the server's log", err)
+	}))
+	if m, err = manifestOf(copied); err == nil {
+		_, err = io.Copy(io.Discard, copied)
 	}
-	return nil
+	if err = errors.Join(err, body.Close()); err != nil {
+		return nil, fmt.Errorf("backup_cut_off: %w; see the server's log", err)
+	}
+	return m, nil
+}
+
+// manifestOf reads a tar stream up to the manifest of the backup that it is.
+func manifestOf(r io.Reader) (*engine.BackupManifest, error) {
+	archive := tar.NewReader(r)
+	for {
+		h, err := archive.Next()
+		if errors.Is(err, io.EOF) {
+			err = engine.ErrBackupIncomplete
+		}
+		if err != nil {
+			return nil, err
+		}
+		if h.Name == engine.BackupManifestName {
+			m := new(engine.BackupManifest)
+			return m, json.NewDecoder(archive).Decode(m)
+		}
+	}
 }
 
 // writerFunc is an io.Writer of one function.
@@ -144,13 +195,13 @@ func (c *dynamodbRestore) Run(ctx context.Context, std streams, g *globals) erro
 	if g.JSON {
 		return printJSON(std.out, m)
 	}
-	_, err = fmt.Fprintf(std.out, "%s: %d tables as of %s\n", c.Dir, len(m.Tables), m.Taken.Format("2006-01-02 15:04:05 UTC"))
+	_, err = fmt.Fprintf(std.out, "%s: %s as of %s\n", c.Dir, tables(len(m.Tables)), m.Taken.Format("2006-01-02 15:04:05 UTC"))
 	return err
 }
 
 func (c *dynamodbRestore) run(ctx context.Context, std streams, bar *stepProgress) (*engine.BackupManifest, error) {
 	if c.In == "-" {
-		return engine.RestoreFrom(ctx, std.in, c.Dir, bar.update)
+		return c.unpack(ctx, std.in, bar.update)
 	}
 	info, err := os.Stat(c.In)
 	if err != nil {
@@ -163,6 +214,18 @@ func (c *dynamodbRestore) run(ctx context.Context, std streams, bar *stepProgres
 	if err != nil {
 		return nil, err
 	}
-	m, err := engine.RestoreFrom(ctx, f, c.Dir, func(done, _ int64) { bar.update(done, info.Size()) })
+	m, err := c.unpack(ctx, f, func(done, _ int64) { bar.update(done, info.Size()) })
 	return m, errors.Join(err, f.Close())
+}
+
+// unpack restores from a stream, and says what to do about one that is compressed.
+func (c *dynamodbRestore) unpack(ctx context.Context, r io.Reader, progress engine.BackupProgress) (*engine.BackupManifest, error) {
+	in := bufio.NewReader(r)
+	first, _ := in.Peek(4) // a shorter stream is no backup, which RestoreFrom says
+	for tool, magic := range map[string]string{"gzip": "\x1f\x8b", "zstd": "\x28\xb5\x2f\xfd", "xz": "\xfd7zX", "bzip2": "BZh"} {
+		if bytes.HasPrefix(first, []byte(magic)) {
+			return nil, fmt.Errorf("compressed: %s is compressed; decompress it first: `%s -dc FILE | onefold dynamodb restore - DIR`", c.In, tool)
+		}
+	}
+	return engine.RestoreFrom(ctx, in, c.Dir, progress)
 }

@@ -16,7 +16,7 @@ type dynamodbCheck struct {
 
 // Help says what is checked. Kong prints it.
 func (c *dynamodbCheck) Help() string {
-	return `Reads every row and prints what does not agree: items, index entries, expiry rows, streams, tokens, descriptors. Each line
+	return `Reads every row and prints what does not agree: items, index entries, expiry rows, streams, tokens, descriptors. Files are compared with their checksums. Each line
 says which row it is and what that means. The exit code is 3 when something is wrong. A count that lags after a crash is told but is
 nothing wrong.`
 }
@@ -45,11 +45,11 @@ func (c *dynamodbCheck) Run(ctx context.Context, std streams, g *globals) error 
 		err = printJSON(std.out, r)
 	} else {
 		s := r.Summary
-		_, err = fmt.Fprintf(std.out, "%d tables: %s items, %s index entries, %s expiry rows, %s stream records, %s tokens checked\n",
-			s.Tables, grouped(s.Items), grouped(s.IndexRows), grouped(s.ExpiryRows), grouped(s.Records), grouped(s.Tokens))
+		_, err = fmt.Fprintf(std.out, "%s: %s items, %s index entries, %s expiry rows, %s stream records, %s tokens checked\n",
+			tables(s.Tables), grouped(s.Items), grouped(s.IndexRows), grouped(s.ExpiryRows), grouped(s.Records), grouped(s.Tokens))
 	}
 	if n := r.Summary.Findings; err == nil && n > 0 {
-		return &exitError{exitDifferences, fmt.Errorf("damaged: %s rows do not agree; restore a backup, or export the tables and import them into a new database", grouped(n))}
+		return &exitError{exitDifferences, fmt.Errorf("damaged: %s findings; restore a backup, or export the tables and import them into a new database", grouped(n))}
 	}
 	return err
 }

@@ -39,7 +39,7 @@ func (c *dynamodbExport) Run(ctx context.Context, std streams, g *globals) error
 	if c.Segments < 1 || c.Segments > 1000 {
 		return &exitError{exitUsage, errors.New("bad_segments: --segments is 1 to 1000")}
 	}
-	api, closeAPI, err := c.api(g, std.err, true)
+	api, closeAPI, err := c.api(ctx, g, std.err, true)
 	if err != nil {
 		return err
 	}

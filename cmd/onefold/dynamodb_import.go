@@ -18,7 +18,7 @@ type dynamodbImport struct {
 	Files   []string `arg:"" optional:"" name:"file" help:"Lines of DynamoDB's JSON, plain, gzip or zstd; a folder of an export of AWS; - or none is standard input."`
 	Create  bool     `help:"Make the table, when there is none, from the description that an export put beside the first file."`
 	Schema  string   `help:"Make the table, when there is none, from this description: what describe-table prints, or the input of create-table." type:"existingfile" placeholder:"FILE"`
-	Rejects string   `help:"Put lines that cannot be imported into this file and go on. Default: stop at the first." type:"path" placeholder:"FILE"`
+	Rejects string   `help:"Put lines that cannot be imported into this file and go on; the exit code is 1 then. Default: stop at the first." type:"path" placeholder:"FILE"`
 	Writers int      `help:"Batches written at once." default:"4"`
 	Quiet   bool     `short:"q" help:"No progress bar."`
 }
@@ -46,7 +46,7 @@ func (c *dynamodbImport) Run(ctx context.Context, std streams, g *globals) (err 
 	if err != nil {
 		return err
 	}
-	api, closeAPI, err := c.api(g, std.err, description == nil)
+	api, closeAPI, err := c.api(ctx, g, std.err, description == nil)
 	if err != nil {
 		return err
 	}
@@ -61,9 +61,13 @@ func (c *dynamodbImport) Run(ctx context.Context, std streams, g *globals) (err 
 		return c.explain(err)
 	}
 	if g.JSON {
-		return printJSON(std.out, sum)
+		err = printJSON(std.out, sum)
+	} else {
+		_, err = fmt.Fprintf(std.out, "%s lines: %s items imported, %s rejected\n", grouped(sum.Lines), grouped(sum.Items), grouped(sum.Rejected))
 	}
-	_, err = fmt.Fprintf(std.out, "%s lines: %s items imported, %s rejected\n", grouped(sum.Lines), grouped(sum.Items), grouped(sum.Rejected))
+	if err == nil && sum.Rejected > 0 {
+		err = fmt.Errorf("rejected: %s lines were not imported; those that could be read are in %s", grouped(sum.Rejected), c.Rejects)
+	}
 	return err
 }
 
@@ -93,6 +97,8 @@ func (c *dynamodbImport) explain(err error) error {
 	switch {
 	case errors.As(err, &r):
 		return fmt.Errorf("bad_line: %w\nMend it, or put such lines aside with --rejects FILE; import again: what was imported stays and is only replaced by itself", err)
+	case errors.Is(err, transfer.ErrUnreadable):
+		return fmt.Errorf("unreadable: %w\nThe file is cut off or damaged: get it whole; what was imported before stays", err)
 	case dynamo.IsNotFound(err):
 		return fmt.Errorf("no_such_table: there is no table %q; --create or --schema FILE makes it (%w)", c.Table, err)
 	}

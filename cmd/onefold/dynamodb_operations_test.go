@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -12,7 +13,11 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/onefold/onefold/dynamo"
 )
 
 // TestOperationsOfServer looks after the database of a running process: import, export, backup, check, sizes, compact.
@@ -43,12 +48,13 @@ func TestOperationsOfServer(t *testing.T) {
 	}
 	says("31 lines: 31 items imported, 0 rejected", "import", "orders", "--schema", at("schema.json"), at("lines"))
 	says("2 items exported", "export", "orders", at("out.jsonl.gz"))
-	says("1 tables: 2 items", "check")
+	says("1 table: 2 items", "check")
 	says(`"findings": []`, "check", "--json")
 	says("orders ", "sizes")
 	says(`"rows": -1`, "sizes", "--estimate", "--json")
 	says("bytes", "compact")
-	says("", "backup", at("out.tar"))
+	says(at("out.tar")+": 1 table, ", "backup", at("out.tar"))
+	says(`"crc32c"`, "backup", at("another.tar"), "--json")
 	if code, errs := fails("dynamodb", "backup", at("out")); code != exitUsage || !strings.Contains(errs, "bad_output") {
 		t.Errorf("a directory: %d %s", code, errs)
 	}
@@ -68,9 +74,15 @@ func TestOperationsOfServer(t *testing.T) {
 		t.Errorf("no server: %d %s", code, errs)
 	}
 	t.Setenv("ONEFOLD_DYNAMODB_ENDPOINT", "")
-	says("1 tables as of ", "restore", at("out.tar"), at("restored"))
-	says("1 tables: 2 items", "check", "--data", at("restored"))
+	says("1 table as of ", "restore", at("out.tar"), at("restored"))
+	says("1 table: 2 items", "check", "--data", at("restored"))
 	says("2 lines: 2 items imported", "import", "copy", "--schema", at("out.jsonl.gz.table.json"), at("out.jsonl.gz"), "--data", at("restored"))
+	if err := os.Truncate(at("out.jsonl.gz"), 60); err != nil {
+		t.Fatal(err)
+	}
+	if code, errs := fails("dynamodb", "import", "copy", at("out.jsonl.gz"), "--data", at("restored")); code != exitFailed || !strings.Contains(errs, "unreadable") || strings.Contains(errs, "import again") {
+		t.Errorf("a file that is cut off: %d %s", code, errs)
+	}
 }
 
 // fails runs the command in this process and returns its exit code and what it says.
@@ -154,5 +166,70 @@ func TestMetricsByName(t *testing.T) {
 func TestEmptyAccessKey(t *testing.T) {
 	if code, errs := fails("dynamodb", "--memory", "--access-key", " "); code != exitUsage || !strings.Contains(errs, "bad_access_key") {
 		t.Errorf("got %d %s", code, errs)
+	}
+}
+
+// TestDamagedDatabase damages a file of a database that is served. Nobody is shown a stack, and everybody is told.
+func TestDamagedDatabase(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "data")
+	args := []string{"--data", dir, "dynamodb"}
+	lines := filepath.Join(t.TempDir(), "lines")
+	var text strings.Builder
+	for i := range 2000 {
+		fmt.Fprintf(&text, `{"Item":{"pk":{"S":"%d"},"v":{"S":"%s"}}}`+"\n", i, strings.Repeat("x", i%100))
+	}
+	schema := lines + descriptionSuffix
+	for name, text := range map[string]string{lines: text.String(), schema: `{"BillingMode":"PAY_PER_REQUEST","AttributeDefinitions":[{"AttributeName":"pk","AttributeType":"S"}],"KeySchema":[{"AttributeName":"pk","KeyType":"HASH"}]}`} {
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	onefold(t, append(args, "import", "orders", "--create", lines)...)
+	onefold(t, append(args, "compact")...)
+	overwrite(t, dir)
+	tells := func(code int, want string, args ...string) {
+		t.Helper()
+		got, errs := fails(args...)
+		if got != code || !strings.Contains(errs, want) || strings.Contains(errs, "goroutine") || strings.Count(errs, "\n") > 3 {
+			t.Errorf("%v: got %d %s", args, got, errs)
+		}
+	}
+	tells(exitDifferences, "damaged:", append(args, "check")...)
+	tells(exitFailed, "damaged:", append(args, "sizes")...)
+	tells(exitFailed, "damaged:", append(args, "backup", dir+".tar")...)
+	tells(exitFailed, "damaged:", append(args, "export", "orders", "-q", dir+".jsonl")...)
+	s := serveDynamodb(t, "--data", dir)
+	tells(exitDifferences, "damaged:", "dynamodb", "check", "--endpoint", s.url)
+	tells(exitFailed, "damaged:", "dynamodb", "sizes", "--endpoint", s.url)
+	tells(exitFailed, "damaged:", "dynamodb", "backup", dir+".tar", "--endpoint", s.url)
+	if _, err := s.dynamodb("any", "any").Scan(t.Context(), &dynamodb.ScanInput{TableName: aws.String("orders")}); dynamo.Code(err) != "InternalServerError" {
+		t.Errorf("scan: %v", err)
+	}
+	if err := s.end(t, syscall.SIGTERM); err != nil {
+		t.Errorf("stopped: %v", err)
+	}
+}
+
+// overwrite damages the largest table in a directory.
+func overwrite(t *testing.T, dir string) {
+	t.Helper()
+	names, err := filepath.Glob(filepath.Join(dir, "*.sst"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var largest string
+	var size int64
+	for _, name := range names {
+		if info, err := os.Stat(name); err == nil && info.Size() > size {
+			largest, size = name, info.Size()
+		}
+	}
+	b, err := os.ReadFile(largest)
+	if err != nil {
+		t.Fatal(err)
+	}
+	copy(b[size/2:], "\xde\xad\xbe\xef")
+	if err := os.WriteFile(largest, b, 0o600); err != nil {
+		t.Fatal(err)
 	}
 }

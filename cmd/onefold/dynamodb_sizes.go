@@ -32,7 +32,8 @@ func (c *dynamodbCompact) Run(ctx context.Context, std streams, g *globals) erro
 	if g.JSON {
 		return printJSON(std.out, done)
 	}
-	_, err = fmt.Fprintf(std.out, "%s bytes, %s before\n", grouped(done.After), grouped(done.Before))
+	_, err = fmt.Fprintf(std.out, "tables: %s bytes, %s before; log: %s bytes, %s before\n",
+		grouped(done.After.Tables), grouped(done.Before.Tables), grouped(done.After.Log), grouped(done.Before.Log))
 	return err
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -11,7 +12,6 @@ import (
 	"net/url"
 	"os"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -28,6 +28,16 @@ type dynamodbTarget struct {
 	Region   string `help:"AWS Region of the endpoint." default:"us-east-1" env:"AWS_REGION"`
 }
 
+// Validate refuses what no command can work with. Kong calls it.
+func (t *dynamodbTarget) Validate() error { return checkRegion(t.Region) }
+
+func checkRegion(region string) error {
+	if region == "" {
+		return errors.New("bad_region: the Region is empty; leave --region and its variable out for us-east-1")
+	}
+	return nil
+}
+
 // open opens the directory of --data, which must hold a database.
 func (t *dynamodbTarget) open(g *globals, logs io.Writer) (*engine.DB, error) {
 	return openDatabase(g, engine.Options{Logger: g.logger(logs), TTLInterval: -1}, true)
@@ -39,7 +49,7 @@ func openDatabase(g *globals, o engine.Options, existing bool) (*engine.DB, erro
 	switch {
 	case errors.Is(err, errNoTable):
 		return nil, fmt.Errorf("no_database: there is no database in %s; give --data DIR of one, or --endpoint URL of a running server", g.Data)
-	case errors.Is(err, syscall.EAGAIN):
+	case errors.Is(err, engine.ErrInUse):
 		return nil, fmt.Errorf("in_use: %s is open in another process; give --endpoint URL of that server, or stop it", g.Data)
 	}
 	return db, err
@@ -51,7 +61,7 @@ type dynamodbItems struct {
 }
 
 // api returns what the target is spoken to with. The directory of --data must hold a database unless it may be made.
-func (t *dynamodbItems) api(g *globals, logs io.Writer, existing bool) (dynamo.API, func() error, error) {
+func (t *dynamodbItems) api(ctx context.Context, g *globals, logs io.Writer, existing bool) (dynamo.API, func() error, error) {
 	if t.Endpoint == "" {
 		db, err := openDatabase(g, engine.Options{Logger: g.logger(logs), Region: t.Region}, existing)
 		if err != nil {
@@ -63,11 +73,30 @@ func (t *dynamodbItems) api(g *globals, logs io.Writer, existing bool) (dynamo.A
 	if err != nil {
 		return nil, nil, err
 	}
+	if err := probe(ctx, t.Endpoint); err != nil {
+		return nil, nil, err
+	}
 	const attempts = 10
 	return dynamodb.New(dynamodb.Options{
 		Region: t.Region, BaseEndpoint: &t.Endpoint, RetryMaxAttempts: attempts,
 		Credentials: aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) { return credentials, nil }),
 	}), func() error { return nil }, nil
+}
+
+// probe fails when nobody answers at an endpoint: the SDK would try again for minutes.
+func probe(ctx context.Context, endpoint string) error {
+	const patience = 15 * time.Second
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, endpoint, nil)
+	if err != nil {
+		return &exitError{exitUsage, fmt.Errorf("bad_endpoint: %w", err)}
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return fmt.Errorf("no_server: %w", err)
+	}
+	return response.Body.Close()
 }
 
 // endpointCredentials reads the access key from the environment. A server of our own may do without.
@@ -116,7 +145,11 @@ func (t *dynamodbTarget) admin(ctx context.Context, task string) (io.ReadCloser,
 	if response.StatusCode == http.StatusOK {
 		return response.Body, nil
 	}
-	const most = 1 << 10
+	const most = 4 << 10
 	text, err := io.ReadAll(io.LimitReader(response.Body, most))
+	var own adminError
+	if json.Unmarshal(text, &own) == nil && own.Error.Code != "" {
+		return nil, errors.Join(fmt.Errorf("%s: %s", own.Error.Code, own.Error.Message), response.Body.Close())
+	}
 	return nil, errors.Join(fmt.Errorf("server_refused: %s answers %s: %s", t.Endpoint, response.Status, strings.TrimSpace(string(text))), err, response.Body.Close())
 }

@@ -12,6 +12,8 @@ import (
 	"syscall"
 
 	"github.com/alecthomas/kong"
+
+	"github.com/onefold/onefold/engine"
 )
 
 // version is set by the linker in releases.
@@ -82,6 +84,9 @@ func exitCode(std streams, err error) int {
 	case errors.Is(err, context.Canceled):
 		fmt.Fprintln(std.err, "onefold: interrupted:", err)
 		return exitFailed
+	}
+	if errors.Is(err, engine.ErrCorrupt) {
+		err = fmt.Errorf("damaged: %w; `onefold dynamodb check` tells what of it, and a backup brings it back", err)
 	}
 	fmt.Fprintln(std.err, "onefold:", err)
 	return exitFailed

@@ -71,8 +71,13 @@ func (g *globals) openEngine(o engine.Options, existing bool) (*engine.DB, error
 		return nil, fmt.Errorf("open %s: %w", g.Data, err)
 	}
 	db, err := engine.Open(g.Data, o)
-	if errors.Is(err, syscall.EAGAIN) || errors.Is(err, syscall.EACCES) {
-		return nil, fmt.Errorf("in_use: %s is open in another process, or not yours to write: use the HTTP API of the server that has it open, or stop it (%w)", g.Data, err)
+	switch {
+	case errors.Is(err, engine.ErrInUse):
+		return nil, fmt.Errorf("in_use: %s is open in another process; choose another directory with --data, or stop that process (%w)", g.Data, err)
+	case errors.Is(err, engine.ErrBackup):
+		return nil, fmt.Errorf("is_backup: %s is a backup, which opening would change; `onefold dynamodb restore %[1]s DIR` makes a database of it (%w)", g.Data, err)
+	case errors.Is(err, syscall.EACCES):
+		return nil, fmt.Errorf("no_access: %s is not yours to write (%w)", g.Data, err)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("open %s: %w", g.Data, err)

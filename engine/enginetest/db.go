@@ -2,6 +2,7 @@ package enginetest
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"sync"
 	"time"
@@ -24,6 +25,7 @@ type DB struct {
 	mu     sync.Mutex // guards the fields below
 	faults []*fault
 	hits   int
+	closed bool
 }
 
 var (
@@ -86,11 +88,19 @@ func New(t T, options ...Option) *DB {
 	db.DB = inner
 	db.Inject(c.faults...)
 	t.Cleanup(func() {
-		if err := inner.Close(); err != nil {
+		if err := db.Close(); err != nil && !errors.Is(err, engine.ErrClosed) {
 			t.Errorf("enginetest: close: %v", err)
 		}
 	})
 	return db
+}
+
+// Close closes the database before the test ends. Faults do not happen any more.
+func (db *DB) Close() error {
+	db.mu.Lock()
+	db.closed = true
+	db.mu.Unlock()
+	return db.DB.Close()
 }
 
 // Client returns a client of the SDK whose requests the database answers, in the process and without a socket. It does
@@ -127,9 +137,13 @@ func (c *clock) now() time.Time {
 func (db *DB) Now() time.Time { return db.clock.now() }
 
 // Advance moves the clock on, deletes the items that have expired by then and trims streams of records that are older
-// than a day.
+// than a day. A negative duration fails the test.
 func (db *DB) Advance(by time.Duration) {
 	db.t.Helper()
+	if by < 0 {
+		db.t.Fatalf("enginetest: Advance(%v): time goes forward only", by)
+		return
+	}
 	db.clock.mu.Lock()
 	db.clock.at = db.clock.at.Add(by)
 	db.clock.mu.Unlock()

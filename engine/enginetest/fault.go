@@ -1,6 +1,7 @@
 package enginetest
 
 import (
+	"fmt"
 	"maps"
 	"reflect"
 	"slices"
@@ -49,14 +50,44 @@ type Access struct {
 	Write bool
 }
 
+// operations are those that a fault may name.
+var operations = []string{
+	"BatchExecuteStatement", "BatchGetItem", "BatchWriteItem", "CreateTable", "DeleteItem",
+	"DeleteTable", "DescribeStream", "DescribeTable", "ExecuteStatement", "ExecuteTransaction",
+	"GetItem", "GetRecords", "GetShardIterator", "ListTables", "PutItem",
+	"Query", "Scan", "TransactGetItems", "TransactWriteItems", "UpdateItem",
+	"UpdateTable",
+}
+
 // fault is a fault under way.
 type fault struct {
 	Fault
 	seen int
 }
 
-// Inject orders faults, beside those that there are. Of several that fit, the first one ordered happens.
+// check says what of a fault can never happen.
+func (f *Fault) check() error {
+	switch {
+	case f.Effect < Throttle || f.Effect > Unprocessed:
+		return fmt.Errorf("there is no effect %d", f.Effect)
+	case f.Op != "" && !slices.Contains(operations, f.Op):
+		return fmt.Errorf("no fault can be of the operation %q; there are %s", f.Op, strings.Join(operations, ", "))
+	case f.Nth < 0 || f.Every < 0:
+		return fmt.Errorf("Nth is %d and Every is %d: they count from 1, and 0 is all", f.Nth, f.Every)
+	}
+	return nil
+}
+
+// Inject orders faults, beside those that there are. Of several that fit, the first one ordered happens. One that can never
+// happen fails the test.
 func (db *DB) Inject(faults ...Fault) {
+	db.t.Helper()
+	for _, f := range faults {
+		if err := f.check(); err != nil {
+			db.t.Fatalf("enginetest: Inject: %v", err)
+			return
+		}
+	}
 	db.mu.Lock()
 	defer db.mu.Unlock()
 	for _, f := range faults {
@@ -114,6 +145,9 @@ func (db *DB) judge(accesses ...Access) verdict {
 	db.mu.Lock()
 	defer db.mu.Unlock()
 	v := verdict{items: map[int]Effect{}}
+	if db.closed { // which the engine answers
+		return v
+	}
 	for _, f := range db.faults {
 		fitting := slices.DeleteFunc(numbers(len(accesses)), func(i int) bool { return !f.fits(accesses[i]) })
 		if len(fitting) == 0 {

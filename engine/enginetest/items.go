@@ -21,6 +21,14 @@ func tableOf(name *string) string {
 	return *name
 }
 
+// given is a request's input, and an empty one for nil, as to the SDK's client.
+func given[In any](in *In) *In {
+	if in == nil {
+		return new(In)
+	}
+	return in
+}
+
 // answer runs a request unless something goes wrong with it.
 func answer[Out any](db *DB, run func() (*Out, error), accesses ...Access) (*Out, error) {
 	effect, struck := db.judge(accesses...).one()
@@ -33,6 +41,7 @@ func answer[Out any](db *DB, run func() (*Out, error), accesses ...Access) (*Out
 
 // PutItem is the engine's, unless a fault strikes.
 func (db *DB) PutItem(ctx context.Context, in *dynamodb.PutItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error) {
+	in = given(in)
 	return answer(db, func() (*dynamodb.PutItemOutput, error) { return db.DB.PutItem(ctx, in) }, Access{"PutItem", tableOf(in.TableName), in.Item, true})
 }
 
@@ -41,6 +50,7 @@ func (db *DB) PutItems(ctx context.Context, ins []*dynamodb.PutItemInput) []erro
 	errs, rest, at := make([]error, len(ins)), make([]*dynamodb.PutItemInput, 0, len(ins)), make([]int, 0, len(ins))
 	lost := make([]error, len(ins))
 	for i, in := range ins {
+		in = given(in)
 		a := Access{"PutItem", tableOf(in.TableName), in.Item, true}
 		effect, struck := db.judge(a).one()
 		if struck && effect != LoseAnswer {
@@ -62,26 +72,31 @@ func (db *DB) PutItems(ctx context.Context, ins []*dynamodb.PutItemInput) []erro
 
 // GetItem is the engine's, unless a fault strikes.
 func (db *DB) GetItem(ctx context.Context, in *dynamodb.GetItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error) {
+	in = given(in)
 	return answer(db, func() (*dynamodb.GetItemOutput, error) { return db.DB.GetItem(ctx, in) }, Access{"GetItem", tableOf(in.TableName), in.Key, false})
 }
 
 // UpdateItem is the engine's, unless a fault strikes.
 func (db *DB) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error) {
+	in = given(in)
 	return answer(db, func() (*dynamodb.UpdateItemOutput, error) { return db.DB.UpdateItem(ctx, in) }, Access{"UpdateItem", tableOf(in.TableName), in.Key, true})
 }
 
 // DeleteItem is the engine's, unless a fault strikes.
 func (db *DB) DeleteItem(ctx context.Context, in *dynamodb.DeleteItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.DeleteItemOutput, error) {
+	in = given(in)
 	return answer(db, func() (*dynamodb.DeleteItemOutput, error) { return db.DB.DeleteItem(ctx, in) }, Access{"DeleteItem", tableOf(in.TableName), in.Key, true})
 }
 
 // Query is the engine's, unless a fault strikes.
 func (db *DB) Query(ctx context.Context, in *dynamodb.QueryInput, _ ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error) {
+	in = given(in)
 	return answer(db, func() (*dynamodb.QueryOutput, error) { return db.DB.Query(ctx, in) }, Access{"Query", tableOf(in.TableName), nil, false})
 }
 
 // Scan is the engine's, unless a fault strikes.
 func (db *DB) Scan(ctx context.Context, in *dynamodb.ScanInput, _ ...func(*dynamodb.Options)) (*dynamodb.ScanOutput, error) {
+	in = given(in)
 	return answer(db, func() (*dynamodb.ScanOutput, error) { return db.DB.Scan(ctx, in) }, Access{"Scan", tableOf(in.TableName), nil, false})
 }
 
@@ -115,6 +130,7 @@ func (db *DB) batch(accesses []Access) (left map[int]bool, lost bool, err error)
 
 // BatchWriteItem is the engine's, except for the items that a fault strikes.
 func (db *DB) BatchWriteItem(ctx context.Context, in *dynamodb.BatchWriteItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.BatchWriteItemOutput, error) {
+	in = given(in)
 	left, lost, err := db.batch(writesOf(in.RequestItems))
 	if err != nil {
 		return nil, err
@@ -170,6 +186,7 @@ func unless[Out any](lost bool, out *Out, err error) (*Out, error) {
 
 // BatchGetItem is the engine's, except for the keys that a fault strikes.
 func (db *DB) BatchGetItem(ctx context.Context, in *dynamodb.BatchGetItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.BatchGetItemOutput, error) {
+	in = given(in)
 	left, lost, err := db.batch(readsOf(in.RequestItems))
 	if err != nil {
 		return nil, err
@@ -218,6 +235,7 @@ func readsOf(requests map[string]types.KeysAndAttributes) (accesses []Access) {
 
 // TransactWriteItems is the engine's, unless a fault strikes one of its actions.
 func (db *DB) TransactWriteItems(ctx context.Context, in *dynamodb.TransactWriteItemsInput, _ ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error) {
+	in = given(in)
 	accesses := make([]Access, len(in.TransactItems))
 	for i, t := range in.TransactItems {
 		a := Access{Op: "TransactWriteItems", Write: true}
@@ -238,6 +256,7 @@ func (db *DB) TransactWriteItems(ctx context.Context, in *dynamodb.TransactWrite
 
 // TransactGetItems is the engine's, unless a fault strikes one of its reads.
 func (db *DB) TransactGetItems(ctx context.Context, in *dynamodb.TransactGetItemsInput, _ ...func(*dynamodb.Options)) (*dynamodb.TransactGetItemsOutput, error) {
+	in = given(in)
 	accesses := make([]Access, len(in.TransactItems))
 	for i, t := range in.TransactItems {
 		accesses[i] = Access{Op: "TransactGetItems"}

@@ -11,21 +11,25 @@ import (
 
 // CreateTable is the engine's, unless a fault strikes.
 func (db *DB) CreateTable(ctx context.Context, in *dynamodb.CreateTableInput, _ ...func(*dynamodb.Options)) (*dynamodb.CreateTableOutput, error) {
+	in = given(in)
 	return answer(db, func() (*dynamodb.CreateTableOutput, error) { return db.DB.CreateTable(ctx, in) }, Access{"CreateTable", tableOf(in.TableName), nil, true})
 }
 
 // DescribeTable is the engine's, unless a fault strikes.
 func (db *DB) DescribeTable(ctx context.Context, in *dynamodb.DescribeTableInput, _ ...func(*dynamodb.Options)) (*dynamodb.DescribeTableOutput, error) {
+	in = given(in)
 	return answer(db, func() (*dynamodb.DescribeTableOutput, error) { return db.DB.DescribeTable(ctx, in) }, Access{"DescribeTable", tableOf(in.TableName), nil, false})
 }
 
 // UpdateTable is the engine's, unless a fault strikes.
 func (db *DB) UpdateTable(ctx context.Context, in *dynamodb.UpdateTableInput, _ ...func(*dynamodb.Options)) (*dynamodb.UpdateTableOutput, error) {
+	in = given(in)
 	return answer(db, func() (*dynamodb.UpdateTableOutput, error) { return db.DB.UpdateTable(ctx, in) }, Access{"UpdateTable", tableOf(in.TableName), nil, true})
 }
 
 // DeleteTable is the engine's, unless a fault strikes.
 func (db *DB) DeleteTable(ctx context.Context, in *dynamodb.DeleteTableInput, _ ...func(*dynamodb.Options)) (*dynamodb.DeleteTableOutput, error) {
+	in = given(in)
 	return answer(db, func() (*dynamodb.DeleteTableOutput, error) { return db.DB.DeleteTable(ctx, in) }, Access{"DeleteTable", tableOf(in.TableName), nil, true})
 }
 

@@ -3,6 +3,8 @@ package backup
 import (
 	"errors"
 	"fmt"
+	"os"
+	"strings"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
@@ -27,6 +29,10 @@ func Fill(fs vfs.FS, dir string, fn func(dir string) (*Manifest, error)) (*Manif
 		err = fs.Rename(partial, dir)
 	}
 	if err != nil {
+		var file *os.PathError
+		if errors.As(err, &file) && strings.HasPrefix(file.Path, partial) { // tell the name that was asked for
+			file.Path = dir + strings.TrimPrefix(file.Path, partial)
+		}
 		return nil, errors.Join(err, fs.RemoveAll(partial))
 	}
 	return m, syncDir(fs, fs.PathDir(dir))

@@ -94,6 +94,9 @@ func (f *File) decompress(raw *bufio.Reader) error {
 	return nil
 }
 
+// ErrUnreadable is returned when a file cannot be read to its end: it is cut off, damaged, or on a disk that is.
+var ErrUnreadable = errors.New("import: a file cannot be read to its end")
+
 // errTooLong is returned for a line of more than MaxLine bytes.
 var errTooLong = fmt.Errorf("the line is longer than %d bytes, as no item of 400 KB should be", MaxLine)
 
@@ -110,7 +113,7 @@ func (f *File) next(dst []byte) ([]byte, error) {
 		case errors.Is(err, bufio.ErrBufferFull):
 			continue
 		case err != nil && !errors.Is(err, io.EOF):
-			return nil, fmt.Errorf("read %s: %w", f.Name, err)
+			return nil, fmt.Errorf("%w: read %s: %w", ErrUnreadable, f.Name, err)
 		case long:
 			return dst[:0], errTooLong
 		case err != nil && len(dst) == 0:

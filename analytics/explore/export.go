@@ -112,7 +112,7 @@ func (s *scan) writeEvents(ctx context.Context, first, last string, sheet *Sheet
 var eventColumns = []string{
 	"at", "id", "kind", "name", "path", "hostname", "visitor", "session", "user", "referrer", "source", "channel",
 	"utm_source", "utm_medium", "utm_campaign", "utm_term", "utm_content", "country", "region", "city", "browser", "os", "device",
-	"screen", "language", "revenue", "engaged_ms", "scroll", "properties",
+	"screen", "language", "revenue", "engaged_ms", "scroll", "lcp", "inp", "cls", "properties",
 }
 
 func eventRow(e *analytics.Event) []any {
@@ -127,7 +127,7 @@ func eventRow(e *analytics.Event) []any {
 	return []any{
 		moment(timeOf(e.EventID)), e.EventID, kind, e.Name, e.Path, e.Host, e.VisitorID, e.SessionID, e.UserID, e.Referrer, e.Source.Name, e.Channel,
 		e.UTM.Source, e.Medium, e.Campaign, e.Term, e.Content, e.Country, e.Region, e.City, e.Browser, e.OS, e.Device,
-		e.Screen, e.Language, amount(cmp.Or(e.Revenue, "0")), e.EngagedMS, int64(e.Scroll), properties,
+		e.Screen, e.Language, amount(cmp.Or(e.Revenue, "0")), e.EngagedMS, int64(e.Scroll), e.LCP, e.INP, e.CLS, properties,
 	}
 }
 

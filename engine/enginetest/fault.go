@@ -73,7 +73,7 @@ func (f *Fault) check() error {
 	case f.Op != "" && !slices.Contains(operations, f.Op):
 		return fmt.Errorf("no fault can be of the operation %q; there are %s", f.Op, strings.Join(operations, ", "))
 	case f.Nth < 0 || f.Every < 0:
-		return fmt.Errorf("Nth is %d and Every is %d: they count from 1, and 0 is all", f.Nth, f.Every)
+		return fmt.Errorf("the counts Nth (%d) and Every (%d) begin at 1, and 0 is all", f.Nth, f.Every)
 	}
 	return nil
 }

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"reflect"
+	"slices"
 	"testing"
 	"time"
 
@@ -27,14 +29,73 @@ func TestFoldsInTheSimulator(t *testing.T) {
 	foldsim.Test(t, foldsim.Scenario{
 		Folds: folds,
 		Write: func(w *foldsim.World) {
-			it, err := Events.Encode(drawStored(w))
-			if err != nil {
+			if err := writeSimulated(w); err != nil {
 				t.Fatal(err)
 			}
-			w.Put(it)
 		},
 		Check: func(w *foldsim.World) error { return checkSimulated(t, w) },
 	}, 60)
+}
+
+// writeSimulated writes a new event, or does with one that is there what is done with events: other goals are noted on
+// it, it is taken back, or it is deleted after that.
+func writeSimulated(w *foldsim.World) error {
+	e := drawStored(w)
+	history := w.History()
+	if len(history) > 0 && w.Rand.IntN(4) == 0 {
+		if old, err := Events.Decode(history[w.Rand.IntN(len(history))].Item); err == nil {
+			e.EventKey = old.EventKey
+		}
+	}
+	key, err := Events.Key(e.EventKey)
+	if err != nil {
+		return err
+	}
+	if it := w.Get(key); it != nil {
+		return changeSimulated(w, key, it)
+	}
+	if slices.ContainsFunc(history, func(h foldsim.Write) bool { return reflect.DeepEqual(h.Key[table.AttrSK], key[table.AttrSK]) }) {
+		return nil // it was deleted: its id does not come back
+	}
+	it, err := Events.Encode(e)
+	if err == nil {
+		w.Put(it)
+	}
+	return err
+}
+
+func changeSimulated(w *foldsim.World, key, it table.Item) error {
+	e, err := Events.Decode(it)
+	if err != nil {
+		return err
+	}
+	switch n := w.Rand.IntN(4); {
+	case e.Erased:
+		w.Delete(key)
+		return nil
+	case n == 0:
+		e.Erased = true
+	case !e.silent():
+		e.Goals = nil
+		if n > 1 {
+			e.Goals = visits.Of([]visits.Conversion{{Goal: fmt.Sprint("goal", n), Count: 1, Revenue: "0.5"}})
+		}
+	}
+	if it, err = Events.Encode(&e); err == nil {
+		w.Put(it)
+	}
+	return err
+}
+
+// simulated are the events that were written, each as it was last.
+func simulated(w *foldsim.World) map[string]*Event {
+	events := map[string]*Event{}
+	for _, h := range w.History() {
+		if e, err := Events.Decode(h.Item); err == nil && e.EventID != "" {
+			events[e.EventID] = &e
+		}
+	}
+	return events
 }
 
 // drawStored makes up an event of one of three visitors.
@@ -67,14 +128,8 @@ func drawStored(w *foldsim.World) *Event {
 
 // checkSimulated compares what is derived with a recount of the events that were written, each once.
 func checkSimulated(t *testing.T, w *foldsim.World) error {
-	events := map[string]*Event{}
-	for _, h := range w.History() {
-		if e, err := Events.Decode(h.Item); err == nil && events[e.EventID] == nil {
-			events[e.EventID] = &e
-		}
-	}
 	var all []*Event
-	for _, e := range events {
+	for _, e := range simulated(w) {
 		all = append(all, e)
 	}
 	want := expectedOf(t, all)

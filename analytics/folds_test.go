@@ -36,30 +36,10 @@ func expectedOf(t *testing.T, events []*Event) *expected {
 	for _, e := range events {
 		ms := e.ms(t)
 		hour := nameOfHour(calendar.HourOf(ms, e.ZoneMinutes))
+		r.event(e, hour)
 		if e.silent() {
-			r.engaged(e, hour)
 			scrolls = append(scrolls, e)
 			continue
-		}
-		for _, name := range e.Counted {
-			c := tally.Count{PageViews: 1, Revenue: e.Revenue}
-			if e.Name != "" {
-				c.PageViews, c.Events = 0, 1
-			}
-			r.add(ByProperty(name), hour, e.Properties[name], c)
-		}
-		r.change(hour, func(s *Stats) {
-			s.Revenue = decimal.Add(s.Revenue, e.Revenue)
-			if e.Name != "" {
-				s.Events++
-			} else {
-				s.PageViews++
-			}
-		})
-		if e.Name != "" {
-			r.add(ByEventName, hour, e.Name, tally.Count{Events: 1, Revenue: e.Revenue})
-		} else {
-			r.add(ByPage, hour, e.Path, tally.Count{PageViews: 1})
 		}
 		k := VisitorKey{e.SiteID, e.VisitorShard, e.VisitorID, calendar.DayOf(ms, e.ZoneMinutes)}
 		byVisitor[k] = append(byVisitor[k], e)
@@ -76,11 +56,34 @@ func expectedOf(t *testing.T, events []*Event) *expected {
 	return r
 }
 
-func (r *expected) engaged(e *Event, hour string) {
-	r.change(hour, func(s *Stats) { s.EngagedMS += e.EngagedMS })
-	if e.EngagedMS != 0 {
-		r.add(ByPage, hour, e.Path, tally.Count{EngagedMS: e.EngagedMS})
+// event counts what an event says by itself; one that was taken back leaves its hour.
+func (r *expected) event(e *Event, hour string) {
+	r.change(hour, func(*Stats) {})
+	if e.Erased {
+		return
 	}
+	if e.silent() {
+		r.change(hour, func(s *Stats) { s.EngagedMS += e.EngagedMS })
+		if e.EngagedMS != 0 {
+			r.add(ByPage, hour, e.Path, tally.Count{EngagedMS: e.EngagedMS})
+		}
+		return
+	}
+	c := tally.Count{PageViews: 1, Revenue: e.Revenue}
+	if e.Name != "" {
+		c.PageViews, c.Events = 0, 1
+		r.add(ByEventName, hour, e.Name, c)
+	} else {
+		r.add(ByPage, hour, e.Path, tally.Count{PageViews: 1})
+	}
+	for _, name := range e.Counted {
+		r.add(ByProperty(name), hour, e.Properties[name], c)
+	}
+	r.change(hour, func(s *Stats) {
+		s.Revenue = decimal.Add(s.Revenue, e.Revenue)
+		s.Events += c.Events
+		s.PageViews += c.PageViews
+	})
 }
 
 // scrolled counts how deep a visitor saw each page.

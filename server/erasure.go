@@ -63,8 +63,9 @@ func (s *Server) erase(ctx context.Context, in *erasureRequest) (*erasureAnswer,
 	done := make(chan erased, 1)
 	actor := callerOf(ctx).actor
 	if !s.background.start(func(ctx context.Context) {
-		defer func() { <-s.erasing }()
-		done <- s.runErasure(ctx, in, actor)
+		e := s.runErasure(ctx, in, actor)
+		<-s.erasing // before anyone hears of the end, and asks for the next
+		done <- e
 	}) {
 		<-s.erasing
 		return nil, stopping()

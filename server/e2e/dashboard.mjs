@@ -254,7 +254,7 @@ const steps = {
     await page.getByRole('button', { name: /^Visitors/ }).waitFor()
   },
   async settings(page) {
-    for (const section of ['', '/tracking', '/privacy', '/sharing']) {
+    for (const section of ['', '/tracking', '/privacy', '/sharing', '/erasure', '/delete']) {
       await page.goto(server + '/sites/blog/settings' + section)
       await page.locator('.forms section, .forms form').first().waitFor()
       await accessible(page, 'settings' + section)
@@ -264,6 +264,17 @@ const steps = {
     await page.getByRole('button', { name: 'Save' }).click()
     await page.getByText('Saved').waitFor()
     await page.getByRole('button', { name: /Site: Field notes/ }).waitFor()
+    // A person is erased, and a receipt says what went with them.
+    const answer = await page.request.post(server + '/api/event', {
+      data: { site: 'blog', url: 'https://example.com/private', userId: 'user-7' }, headers: { 'User-Agent': 'Mozilla/5.0 (X11; Linux x86_64; rv:138.0) Gecko/20100101 Firefox/138.0' },
+    })
+    assert.equal((await answer.json()).outcomes[0].status, 'stored')
+    await page.goto(server + '/sites/blog/settings/erasure')
+    await page.getByLabel('User id').fill('user-7')
+    await page.getByLabel('This cannot be undone.').check()
+    await page.getByRole('button', { name: 'Erase' }).click()
+    await page.getByRole('status').getByText('Erased: 1 events').waitFor()
+    await page.getByRole('table').waitFor()
     for (const part of ['keys', 'people', 'audit']) {
       await page.goto(server + '/account/' + part)
       await settled(page)
@@ -273,6 +284,17 @@ const steps = {
     await page.getByLabel('Name').fill('Weekly report')
     await page.getByRole('button', { name: 'Make a key' }).click()
     await page.getByText('Copy it now').waitFor()
+  },
+  async deletion(page) {
+    await page.goto(server + '/sites/fresh.example.com/settings/delete')
+    await page.getByRole('button', { name: /^Delete / }).click()
+    const sure = page.getByRole('button', { name: 'Delete for ever' })
+    assert.ok(await sure.isDisabled())
+    await page.getByLabel(/^Type fresh.example.com/).fill('fresh.example.com')
+    await sure.click()
+    await page.getByRole('heading', { name: 'Sites' }).waitFor()
+    await page.getByRole('link', { name: /Field notes/ }).waitFor()
+    assert.equal(await page.getByText('fresh.example.com').count(), 0)
   },
   async phone(page) {
     await page.setViewportSize({ width: 375, height: 780 })

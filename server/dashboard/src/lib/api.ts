@@ -149,6 +149,8 @@ export interface Verification {
 export interface Counted { value: string; events: number }
 export interface Refusals { bots: Counted[] | null; aiCrawlers: Counted[] | null; refused: Counted[] | null }
 
+export interface Receipt { id: string; at: string; doneAt?: string; kind: string; deleted: { events: number; sessions: number; visitors: number }; from?: string; to?: string; sealedDays?: number }
+
 // Me is who asks. The user is absent where a shared view's cookie asks, not a person.
 export interface Me { user?: { id: string; email: string; name: string }; csrf?: string; owner: boolean; newSites: boolean; sites: { id: string; role: Role }[] | null }
 export type Scope = 'ingest' | 'read' | 'write'
@@ -209,6 +211,7 @@ export const api = {
   site: (site: string, s?: Abort) => call<Site>('GET', at(site), undefined, undefined, s),
   changeSite: (site: string, body: Partial<Site>) => call<Site>('PATCH', at(site), undefined, body),
 
+  deleteSite: (site: string) => call<void>('DELETE', at(site)),
   stats: (site: string, q: Query, s?: Abort) => call<Stats>('GET', at(site) + '/stats', q, undefined, s),
   breakdown: (site: string, q: Query, s?: Abort) => call<Breakdown>('GET', at(site) + '/breakdown', q, undefined, s),
 
@@ -235,6 +238,8 @@ export const api = {
   verify: (site: string, body: { from: string; to: string }) => call<{ id?: string }>('POST', at(site) + '/verify', undefined, body),
   verification: (site: string, s?: Abort) => call<Verification>('GET', at(site) + '/verify', undefined, undefined, s),
   refusals: (site: string, q: Query, s?: Abort) => call<Refusals>('GET', at(site) + '/bots', q, undefined, s),
+  erase: (site: string, body: { userId: string }) => call<Receipt>('POST', at(site) + '/erasure', undefined, body),
+  receipts: (site: string, s?: Abort) => call<{ receipts: Receipt[] | null }>('GET', at(site) + '/erasure', undefined, undefined, s),
   exportURL: (site: string, q: URLSearchParams) => '/api/v1' + at(site) + '/export?' + q,
 
   keys: (s?: Abort) => call<{ keys: Key[] | null }>('GET', '/keys', undefined, undefined, s),

@@ -264,7 +264,7 @@ const steps = {
     await page.getByRole('button', { name: 'Save' }).click()
     await page.getByText('Saved').waitFor()
     await page.getByRole('button', { name: /Site: Field notes/ }).waitFor()
-    // A person is erased, and a receipt says what went with them.
+    // A person is erased, with what the same visitor did before: the page view of realtime.
     const answer = await page.request.post(server + '/api/event', {
       data: { site: 'blog', url: 'https://example.com/private', userId: 'user-7' }, headers: { 'User-Agent': 'Mozilla/5.0 (X11; Linux x86_64; rv:138.0) Gecko/20100101 Firefox/138.0' },
     })
@@ -273,7 +273,7 @@ const steps = {
     await page.getByLabel('User id').fill('user-7')
     await page.getByLabel('This cannot be undone.').check()
     await page.getByRole('button', { name: 'Erase' }).click()
-    await page.getByRole('status').getByText('Erased: 1 events').waitFor()
+    await page.getByRole('status').getByText('Erased: 2 events, 1 session.').waitFor()
     await page.getByRole('table').waitFor()
     for (const part of ['keys', 'people', 'audit']) {
       await page.goto(server + '/account/' + part)

@@ -144,9 +144,9 @@ func (v *verifications) change(site string, change func(*verifyBody)) {
 }
 
 func (v *verifications) end(site string, change func(*verifyBody)) {
-	v.change(site, change)
 	v.mu.Lock()
 	defer v.mu.Unlock()
+	change(v.last[site])
 	v.running = false
 }
 

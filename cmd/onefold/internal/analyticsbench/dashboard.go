@@ -70,7 +70,7 @@ func pageRequests(days int) []string {
 	case days > 180:
 		period = "month"
 	}
-	paths := []string{site + "/stats?compare=previous&period=" + period + "&" + q.Encode(), site + "/realtime"}
+	paths := []string{site + "/stats?compare=previous&period=" + period + "&" + q.Encode(), site + "/realtime", site + "/goals/report?" + q.Encode()}
 	for _, by := range []analytics.Dimension{analytics.BySource, analytics.ByPage, analytics.ByCountry, analytics.ByBrowser, analytics.ByGoal, analytics.ByEventName} {
 		paths = append(paths, fmt.Sprintf("%s/breakdown?by=%s&limit=%d&%s", site, by, pageLimit, q.Encode()))
 	}

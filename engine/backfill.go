@@ -9,6 +9,7 @@ import (
 
 	"github.com/onefold/onefold/engine/internal/capacity"
 	"github.com/onefold/onefold/engine/internal/catalog"
+	"github.com/onefold/onefold/engine/internal/damage"
 	"github.com/onefold/onefold/engine/internal/row"
 	"github.com/onefold/onefold/engine/internal/stripe"
 )
@@ -89,7 +90,7 @@ func (db *DB) itemKeys(from, end []byte) (keys [][]byte, next []byte, err error)
 		}
 		keys = append(keys, append([]byte(nil), it.Key()...))
 	}
-	return keys, nil, storeError(it.Error())
+	return keys, nil, damage.Of(it.Error())
 }
 
 // fillItems makes the derived rows of some items in one commit. An item whose attributes cannot be index keys has none.

@@ -7,14 +7,13 @@ import (
 	"io"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/cockroachdb/pebble/v2"
-	"github.com/cockroachdb/pebble/v2/sstable"
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/onefold/onefold/engine/internal/backup"
 	"github.com/onefold/onefold/engine/internal/catalog"
+	"github.com/onefold/onefold/engine/internal/damage"
 	"github.com/onefold/onefold/engine/internal/row"
 )
 
@@ -143,48 +142,9 @@ func (db *DB) checkpoint(ctx context.Context, dir string) (*BackupManifest, erro
 		m.Tables = append(m.Tables, backup.Table{Name: name, Items: max(0, tables[name].items.Load()), Bytes: max(0, tables[name].bytes.Load())})
 	}
 	if err := db.store.Checkpoint(dir, pebble.WithFlushedWAL()); err != nil {
-		return nil, storeError(err)
+		return nil, damage.Of(err)
 	}
-	return m, db.verifyTables(ctx, dir)
-}
-
-// verifyTables reads the tables of rows in a directory and compares every block with its checksum. A backup's own sums
-// only tell whether its files are still those that were written: a damaged file would be kept faithfully.
-func (db *DB) verifyTables(ctx context.Context, dir string) error {
-	names, err := db.o.FS.List(dir)
-	if err != nil {
-		return err
-	}
-	o := storeOptions(db.o, db.memory).MakeReaderOptions()
-	for _, name := range names {
-		if !strings.HasSuffix(name, ".sst") {
-			continue
-		}
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		if err := verifyTable(ctx, db.o.FS, db.o.FS.PathJoin(dir, name), o); err != nil {
-			what, _, _ := strings.Cut(err.Error(), "\n")
-			return fmt.Errorf("%w: %s: %s", ErrCorrupt, name, what)
-		}
-	}
-	return nil
-}
-
-func verifyTable(ctx context.Context, fs vfs.FS, name string, o sstable.ReaderOptions) (err error) {
-	f, err := fs.Open(name, vfs.SequentialReadsOption)
-	if err != nil {
-		return err
-	}
-	readable, err := sstable.NewSimpleReadable(f)
-	if err != nil {
-		return errors.Join(err, f.Close())
-	}
-	r, err := sstable.NewReader(ctx, readable, o)
-	if err != nil {
-		return errors.Join(err, readable.Close())
-	}
-	return joinClose(r.ValidateBlockChecksums(), r)
+	return m, damage.Verify(ctx, db.o.FS, dir, storeOptions(db.o, db.memory).MakeReaderOptions())
 }
 
 // Restore makes a database, in a directory that must be empty or absent, from a directory that Backup has written. It

@@ -7,6 +7,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2"
 
+	"github.com/onefold/onefold/engine/internal/damage"
 	"github.com/onefold/onefold/engine/internal/inspect"
 )
 
@@ -59,7 +60,7 @@ func sourceOf(snap *pebble.Snapshot) inspect.Source {
 	return func(lower, upper []byte) (inspect.Rows, error) {
 		it, err := snap.NewIter(&pebble.IterOptions{LowerBound: lower, UpperBound: upper})
 		if err != nil {
-			return nil, storeError(err)
+			return nil, damage.Of(err)
 		}
 		return inspected{it}, nil
 	}
@@ -69,10 +70,10 @@ func sourceOf(snap *pebble.Snapshot) inspect.Source {
 type inspected struct{ *pebble.Iterator }
 
 // ValueAndErr implements inspect.Rows.
-func (r inspected) ValueAndErr() ([]byte, error) { return valueOf(r.Iterator) }
+func (r inspected) ValueAndErr() ([]byte, error) { return damage.Value(r.Iterator) }
 
 // Error implements inspect.Rows.
-func (r inspected) Error() error { return storeError(r.Iterator.Error()) }
+func (r inspected) Error() error { return damage.Of(r.Iterator.Error()) }
 
 // Close implements inspect.Rows. What could not be read has been told by then.
 func (r inspected) Close() error {

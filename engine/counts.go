@@ -10,6 +10,7 @@ import (
 
 	"github.com/onefold/onefold/engine/internal/capacity"
 	"github.com/onefold/onefold/engine/internal/catalog"
+	"github.com/onefold/onefold/engine/internal/damage"
 	"github.com/onefold/onefold/engine/internal/item"
 	"github.com/onefold/onefold/engine/internal/row"
 )
@@ -203,7 +204,7 @@ func (db *DB) recount(t *table) (err error) {
 	defer func() { err = joinClose(err, it) }()
 	is := make([]catalog.Held, len(told))
 	for ok := it.First(); ok; ok = it.Next() {
-		v, err := valueOf(it)
+		v, err := damage.Value(it)
 		if err == nil {
 			err = s.addTo(is, v)
 		}
@@ -214,12 +215,12 @@ func (db *DB) recount(t *table) (err error) {
 			return errStopped
 		}
 	}
-	if storeError(it.Error()) == nil {
+	if damage.Of(it.Error()) == nil {
 		for i, n := range s.tallies() {
 			n.add(is[i].Items-told[i].Items, is[i].Bytes-told[i].Bytes)
 		}
 	}
-	return storeError(it.Error())
+	return damage.Of(it.Error())
 }
 
 // addTo adds the item of a row, and its entries, to counts of the table and its indexes.

@@ -21,6 +21,7 @@ import (
 	"github.com/onefold/onefold/engine/internal/calls"
 	"github.com/onefold/onefold/engine/internal/capacity"
 	"github.com/onefold/onefold/engine/internal/catalog"
+	"github.com/onefold/onefold/engine/internal/damage"
 	"github.com/onefold/onefold/engine/internal/expr"
 	"github.com/onefold/onefold/engine/internal/request"
 	"github.com/onefold/onefold/engine/internal/row"
@@ -131,7 +132,7 @@ func openError(err error) error {
 	if errors.Is(err, syscall.EAGAIN) || err.Error() == "lock held by current process" {
 		return fmt.Errorf("%w (%w)", ErrInUse, err)
 	}
-	return storeError(err)
+	return damage.Of(err)
 }
 
 // Close closes the database. It waits for the calls under way, and ends those that may take long, such as a backup, and
@@ -246,7 +247,7 @@ func (db *DB) read(key []byte) ([]byte, error) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("engine: read: %w", storeError(err))
+		return nil, fmt.Errorf("engine: read: %w", damage.Of(err))
 	}
 	return append([]byte{}, v...), closer.Close()
 }
@@ -270,7 +271,7 @@ func (db *DB) each(prefix []byte, fn func(k, v []byte) error) (err error) {
 	}
 	defer func() { err = joinClose(err, it) }()
 	for ok := it.First(); ok; ok = it.Next() {
-		v, err := valueOf(it)
+		v, err := damage.Value(it)
 		if err != nil {
 			return err
 		}
@@ -278,7 +279,7 @@ func (db *DB) each(prefix []byte, fn func(k, v []byte) error) (err error) {
 			return err
 		}
 	}
-	return storeError(it.Error())
+	return damage.Of(it.Error())
 }
 
 // joinClose closes c and returns err, or the error of closing.

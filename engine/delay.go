@@ -8,6 +8,7 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 
 	"github.com/onefold/onefold/engine/internal/capacity"
+	"github.com/onefold/onefold/engine/internal/damage"
 	"github.com/onefold/onefold/engine/internal/row"
 )
 
@@ -87,7 +88,7 @@ func (db *DB) applySome(now int64, live map[[2]uint32]bool) (n int, err error) {
 	batch := db.store.NewBatch()
 	defer func() { err = joinClose(err, batch) }()
 	for ok := it.First(); ok && n < postponedChunk; ok = it.Next() {
-		v, err := valueOf(it)
+		v, err := damage.Value(it)
 		if err != nil {
 			return n, err
 		}
@@ -103,8 +104,8 @@ func (db *DB) applySome(now int64, live map[[2]uint32]bool) (n int, err error) {
 		}
 		n++
 	}
-	if n == 0 || storeError(it.Error()) != nil {
-		return n, storeError(it.Error())
+	if n == 0 || damage.Of(it.Error()) != nil {
+		return n, damage.Of(it.Error())
 	}
 	return n, batch.Commit(pebble.NoSync)
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 
 	"github.com/onefold/onefold/engine/internal/capacity"
+	"github.com/onefold/onefold/engine/internal/damage"
 	"github.com/onefold/onefold/engine/internal/expr"
 	"github.com/onefold/onefold/engine/internal/item"
 	"github.com/onefold/onefold/engine/internal/request"
@@ -69,7 +70,7 @@ func fetchRow(from pebble.Reader, rowKey []byte, proj *expr.Projection) (it item
 		return nil, 0, nil
 	}
 	if err != nil {
-		return nil, 0, fmt.Errorf("engine: get: %w", storeError(err))
+		return nil, 0, fmt.Errorf("engine: get: %w", damage.Of(err))
 	}
 	defer func() { err = joinClose(err, closer) }()
 	return projected(v, proj)
@@ -87,12 +88,12 @@ func (db *DB) rows() (*pebble.Iterator, error) {
 // seekRow is fetchRow with an iterator.
 func seekRow(rows *pebble.Iterator, rowKey []byte, proj *expr.Projection) (it item.Item, size int, err error) {
 	if !rows.SeekPrefixGE(rowKey) {
-		if err := storeError(rows.Error()); err != nil {
+		if err := damage.Of(rows.Error()); err != nil {
 			return nil, 0, fmt.Errorf("engine: get: %w", err)
 		}
 		return nil, 0, nil
 	}
-	v, err := valueOf(rows)
+	v, err := damage.Value(rows)
 	if err != nil {
 		return nil, 0, fmt.Errorf("engine: get: %w", err)
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/onefold/onefold/dynamo"
 	"github.com/onefold/onefold/engine/internal/catalog"
+	"github.com/onefold/onefold/engine/internal/damage"
 	"github.com/onefold/onefold/engine/internal/item"
 	"github.com/onefold/onefold/engine/internal/row"
 )
@@ -96,7 +97,7 @@ func (db *DB) readShard(st *stream, p *catalog.Position, limit int, each func(st
 		if n == limit || size >= maxRecordBytes {
 			return true, nil
 		}
-		v, err := valueOf(it)
+		v, err := damage.Value(it)
 		if err != nil {
 			return false, err
 		}
@@ -106,7 +107,7 @@ func (db *DB) readShard(st *stream, p *catalog.Position, limit int, each func(st
 		}
 		size, n, p.Next = size+len(v), n+1, seq+1
 	}
-	return false, storeError(it.Error())
+	return false, damage.Of(it.Error())
 }
 
 var (

@@ -7,6 +7,7 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 
 	"github.com/onefold/onefold/engine/internal/capacity"
+	"github.com/onefold/onefold/engine/internal/damage"
 	"github.com/onefold/onefold/engine/internal/expr"
 	"github.com/onefold/onefold/engine/internal/item"
 	"github.com/onefold/onefold/engine/internal/layout"
@@ -72,7 +73,7 @@ func (db *DB) readPage(r *pageRequest) (p *page, err error) {
 	p = new(page)
 	size := 0
 	for ok := r.first(it); ok; ok = r.next(it) {
-		v, err := valueOf(it)
+		v, err := damage.Value(it)
 		if err != nil {
 			return nil, fmt.Errorf("engine: read: %w", err)
 		}
@@ -88,7 +89,7 @@ func (db *DB) readPage(r *pageRequest) (p *page, err error) {
 			break
 		}
 	}
-	if err := storeError(it.Error()); err != nil {
+	if err := damage.Of(it.Error()); err != nil {
 		return nil, fmt.Errorf("engine: read: %w", err)
 	}
 	db.charge(r, p, size)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/onefold/onefold/engine/internal/damage"
 	"github.com/onefold/onefold/engine/internal/inspect"
 )
 
@@ -43,7 +44,7 @@ func (db *DB) Sizes(ctx context.Context, count bool) (_ *Sizes, err error) {
 
 func (db *DB) diskUsage(lower, upper []byte) (uint64, error) {
 	n, err := db.store.EstimateDiskUsage(lower, upper)
-	return n, storeError(err)
+	return n, damage.Of(err)
 }
 
 // DiskUse is how many bytes files take.
@@ -83,7 +84,7 @@ func (db *DB) Compact(ctx context.Context) error {
 	}
 	defer done()
 	if err := db.store.Compact(ctx, []byte{0}, []byte{0xff}, true); err != nil {
-		return fmt.Errorf("engine: compact: %w", storeError(err))
+		return fmt.Errorf("engine: compact: %w", damage.Of(err))
 	}
 	return nil
 }

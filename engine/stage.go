@@ -6,6 +6,7 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 
 	"github.com/onefold/onefold/engine/internal/capacity"
+	"github.com/onefold/onefold/engine/internal/damage"
 	"github.com/onefold/onefold/engine/internal/item"
 	"github.com/onefold/onefold/engine/internal/layout"
 	"github.com/onefold/onefold/engine/internal/row"
@@ -62,7 +63,7 @@ func (c *commit) get(key []byte) ([]byte, error) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, storeError(err)
+		return nil, damage.Of(err)
 	}
 	value := c.keep(v)
 	if err := closer.Close(); err != nil {
@@ -78,9 +79,9 @@ func (c *commit) get(key []byte) ([]byte, error) {
 // the keys.
 func (c *commit) seek(key []byte) ([]byte, error) {
 	if !c.rows.SeekPrefixGE(key) {
-		return nil, storeError(c.rows.Error())
+		return nil, damage.Of(c.rows.Error())
 	}
-	v, err := valueOf(c.rows)
+	v, err := damage.Value(c.rows)
 	if err != nil {
 		return nil, err
 	}

@@ -7,6 +7,8 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/bloom"
 	"github.com/cockroachdb/pebble/v2/sstable"
+
+	"github.com/onefold/onefold/engine/internal/damage"
 )
 
 // memTables is how many memory tables there may be: one being filled, two being written out.
@@ -31,8 +33,8 @@ func storeOptions(o Options, memory bool) *pebble.Options {
 		CompactionConcurrencyRange:  func() (int, int) { return 1, 2 },
 		Logger:                      storeLogger{o.Logger},
 	}
-	damage := &damageLog{log: o.Logger, told: map[string]bool{}}
-	p.EventListener = &pebble.EventListener{DataCorruption: damage.reading, BackgroundError: damage.background}
+	told := damage.NewLog(o.Logger)
+	p.EventListener = &pebble.EventListener{DataCorruption: told.Reading, BackgroundError: told.Background}
 	for i := range p.Levels {
 		p.Levels[i].FilterPolicy = bloom.FilterPolicy(10)
 		p.Levels[i].BlockSize = 16 << 10

@@ -10,6 +10,7 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 
 	"github.com/onefold/onefold/engine/internal/capacity"
+	"github.com/onefold/onefold/engine/internal/damage"
 	"github.com/onefold/onefold/engine/internal/row"
 	"github.com/onefold/onefold/engine/internal/stripe"
 )
@@ -86,7 +87,7 @@ func (db *DB) dropTokens(limit int) (n int, err error) {
 		}
 		n++
 	}
-	return n, storeError(it.Error())
+	return n, damage.Of(it.Error())
 }
 
 const tokenTimePrefix = 1 + 8

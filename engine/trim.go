@@ -9,6 +9,7 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 
 	"github.com/onefold/onefold/engine/internal/catalog"
+	"github.com/onefold/onefold/engine/internal/damage"
 	"github.com/onefold/onefold/engine/internal/row"
 )
 
@@ -102,7 +103,7 @@ func (db *DB) trimPoint(stream uint32, sh catalog.Shard, horizon int64) (first u
 	}
 	defer func() { err = joinClose(err, it) }()
 	if !it.Last() {
-		return sh.First, false, storeError(it.Error())
+		return sh.First, false, damage.Of(it.Error())
 	}
 	low, high := sh.First, row.RecordSequence(it.Key())+1 // the first record to keep is at low or behind, and below or at high
 	for low < high {
@@ -120,10 +121,10 @@ func (db *DB) trimPoint(stream uint32, sh catalog.Shard, horizon int64) (first u
 	var key [row.RecordKeyLen]byte
 	row.PutRecordKey(key[:], stream, sh.ID, low)
 	if stays = it.SeekGE(key[:]); !stays && it.Error() != nil {
-		return 0, false, storeError(it.Error())
+		return 0, false, damage.Of(it.Error())
 	}
 	if !it.SeekLT(key[:]) {
-		return sh.First, stays, storeError(it.Error())
+		return sh.First, stays, damage.Of(it.Error())
 	}
 	return row.RecordSequence(it.Key()) + 1, stays, nil
 }
@@ -133,9 +134,9 @@ func timeAt(it *pebble.Iterator, stream, shard uint32, seq uint64) (int64, error
 	var key [row.RecordKeyLen]byte
 	row.PutRecordKey(key[:], stream, shard, seq)
 	if !it.SeekGE(key[:]) {
-		return 0, cmp.Or(storeError(it.Error()), ErrCorrupt)
+		return 0, cmp.Or(damage.Of(it.Error()), ErrCorrupt)
 	}
-	v, err := valueOf(it)
+	v, err := damage.Value(it)
 	if err != nil {
 		return 0, err
 	}

@@ -33,7 +33,7 @@ var policy = map[string][]string{
 
 	"engine":                 {"vocabulary", "dynamo", "engine/internal/...", "github.com/cockroachdb/pebble/v2/...", "github.com/cespare/xxhash/v2"},
 	"engine/internal/backup": {"github.com/cockroachdb/pebble/v2/vfs"},
-	"engine/internal/damage": {"github.com/cockroachdb/pebble/v2", "github.com/cockroachdb/pebble/v2/sstable", "github.com/cockroachdb/pebble/v2/vfs"},
+	"engine/internal/damage": {"engine/internal/row", "github.com/cockroachdb/pebble/v2", "github.com/cockroachdb/pebble/v2/sstable", "github.com/cockroachdb/pebble/v2/vfs"},
 
 	"engine/enginetest": {"vocabulary", "dynamo", "engine", "dynamohttp", "github.com/aws/aws-sdk-go-v2/..."},
 

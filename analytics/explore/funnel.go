@@ -122,6 +122,9 @@ func (x *Explorer) Funnels(ctx context.Context, siteID string) ([]Funnel, error)
 
 // Funnel is one funnel. Errors: table.ErrNotFound.
 func (x *Explorer) Funnel(ctx context.Context, siteID, funnelID string) (Funnel, error) {
+	if _, err := analytics.GetSite(ctx, x.t, siteID); err != nil {
+		return Funnel{}, err
+	}
 	f, err := Funnels.Get(ctx, x.t, FunnelKey{siteID, funnelID})
 	if err != nil {
 		return f, fmt.Errorf("explore: funnel of %s: %w", siteID, err)

@@ -94,6 +94,10 @@ func (v *oracleVisit) values(by analytics.Dimension) (values []string) {
 			add(e.Path)
 		case by == analytics.ByEventName:
 			add(e.Name)
+		case by == analytics.ByGoal && e.Name == "" && strings.HasPrefix(e.Path, "/blog/"):
+			add("blog")
+		case by == analytics.ByGoal && e.Name == "order":
+			add("buy")
 		}
 	}
 	views := slices.DeleteFunc(slices.Clone(v.events), func(e analytics.Event) bool { return e.Name != "" })
@@ -147,6 +151,21 @@ func (o *oracle) filtered(filters []Filter) *oracle {
 		}
 	}
 	return out
+}
+
+// conversions counts visits that saw the blog, and orders.
+func (o *oracle) conversions() (n int64) {
+	for _, v := range o.visits {
+		if slices.Contains(v.values(analytics.ByGoal), "blog") {
+			n++
+		}
+		for _, e := range v.events {
+			if e.Name == "order" {
+				n++
+			}
+		}
+	}
+	return n
 }
 
 // oracleFigures are figures whose visitors are a set.

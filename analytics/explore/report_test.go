@@ -61,10 +61,10 @@ func inZones(t *testing.T, first, last, n int, test func(w *shop, random *rand.R
 func drawFilters(random *rand.Rand) []Filter {
 	values := map[analytics.Dimension][]string{
 		analytics.ByPage: {"/", "/a", "/blog/1", "/blog/*", "/blog/**", "/=cmd|' /C calc'!A0", "/\\|pipe", "nowhere", "(none)"}, analytics.ByEventName: {"signup", "order", "(none)"},
-		analytics.ByCountry: {"DE", "FR", "(none)", "xx"}, analytics.ByBrowser: {"Firefox", "chrome", "o"}, analytics.BySource: {"Google", "(none)"}, analytics.ByHostname: {"example.com", "shop", "(none)"},
+		analytics.ByCountry: {"DE", "FR", "(none)", "xx"}, analytics.ByBrowser: {"Firefox", "chrome", "o"}, analytics.BySource: {"Google", "(none)"}, analytics.ByGoal: {"blog", "buy", "(none)"}, analytics.ByHostname: {"example.com", "shop", "(none)"},
 		analytics.ByEntryPage: {"/a", "/b", "/blog/**"}, analytics.ByExitPage: {"/a", "/"}, "prop:plan": {"pro", "free", "a:is:b|c", "(none)"}, "prop:od:is:d": {"x"},
 	}
-	dimensions := []analytics.Dimension{analytics.ByPage, analytics.ByEventName, analytics.ByCountry, analytics.ByBrowser, analytics.BySource, analytics.ByHostname, analytics.ByEntryPage, analytics.ByExitPage, "prop:plan"}
+	dimensions := []analytics.Dimension{analytics.ByPage, analytics.ByEventName, analytics.ByCountry, analytics.ByBrowser, analytics.BySource, analytics.ByHostname, analytics.ByGoal, analytics.ByEntryPage, analytics.ByExitPage, "prop:plan"}
 	var filters []Filter
 	for range 1 + random.IntN(3) {
 		d := dimensions[random.IntN(len(dimensions))]
@@ -86,7 +86,7 @@ func TestRawAgreesWithReports(t *testing.T) {
 			w.must(err)
 			got, err := w.x.Report(w.ctx, in, nil)
 			w.must(err)
-			if len(got.Notes) > 0 || want.Totals.Visits == 0 || want.Totals.EngagedSeconds == 0 {
+			if len(got.Notes) > 0 || want.Totals.Visits == 0 || want.Totals.EngagedSeconds == 0 || want.Totals.Conversions == 0 {
 				w.Errorf("by %s: notes %v, totals %+v", period, got.Notes, want.Totals)
 			}
 			if plain(got.Totals.Figures) != plain(want.Totals.Figures) || *got.Totals.BounceRate != *want.Totals.BounceRate {
@@ -172,7 +172,7 @@ func TestAFilterAndItsOppositeAddUp(t *testing.T) {
 				w.must(err)
 				p := part.Totals
 				sum.Visits, sum.PageViews, sum.Events = sum.Visits+p.Visits, sum.PageViews+p.PageViews, sum.Events+p.Events
-				sum.Bounces, sum.Seconds = sum.Bounces+p.Bounces, sum.Seconds+p.Seconds
+				sum.Bounces, sum.Seconds, sum.Conversions = sum.Bounces+p.Bounces, sum.Seconds+p.Seconds, sum.Conversions+p.Conversions
 				sum.Revenue = decimal.Add(sum.Revenue, p.Revenue)
 			}
 			want := all.Totals.Figures
@@ -200,6 +200,7 @@ func (w *shop) checkFigures(want *oracle, filters []Filter, from, to string) {
 				expected = f.Figures
 				delete(known, b.Start)
 			}
+			b.Conversions = 0
 			if plain(b.Figures) != plain(expected) {
 				w.Errorf("%s %s is %+v, want %+v", period, b.Start, b.Figures, expected)
 			}
@@ -211,6 +212,7 @@ func (w *shop) checkFigures(want *oracle, filters []Filter, from, to string) {
 		if total == nil {
 			total = &oracleFigures{}
 		}
+		total.Conversions = want.conversions()
 		if plain(got.Totals.Figures) != plain(total.Figures) {
 			w.Errorf("totals are %+v, want %+v", got.Totals, total.Figures)
 		}

@@ -51,6 +51,12 @@ func newShop(t *testing.T, zone string, now time.Time) *shop {
 	w.must(err)
 	w.site, err = analytics.CreateSite(w.ctx, w.table, analytics.NewSite{ID: "shop", TimeZone: zone})
 	w.must(err)
+	for _, g := range []analytics.Goal{
+		{GoalKey: analytics.GoalKey{SiteID: "shop", GoalID: "blog"}, Name: "Blog", Path: "/blog/**", Value: "0.50", Counting: analytics.OncePerSession},
+		{GoalKey: analytics.GoalKey{SiteID: "shop", GoalID: "buy"}, Name: "Buy", Event: "order", Counting: analytics.EveryTime},
+	} {
+		w.must(analytics.Goals.Create(w.ctx, w.table, &g))
+	}
 	w.cal, err = calendar.LoadZone(zone)
 	w.must(err)
 	w.collector = analytics.NewCollector(w.table, analytics.CollectorOptions{})

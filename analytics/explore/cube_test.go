@@ -90,7 +90,7 @@ func TestQuestionsAtOnceAreReadOnce(t *testing.T) {
 func TestALeaderThatGivesUp(t *testing.T) {
 	w := newShop(t, "UTC", utc("2026-05-10T12:00"))
 	w.ingest(traffic(rand.New(rand.NewPCG(1, 2)), utc("2026-05-10T00:00"), utc("2026-05-10T11:00"), 50)...)
-	g := &gate{API: w.db, asked: make(chan struct{}), open: make(chan struct{})}
+	g := &gate{API: w.db, asked: make(chan struct{}, 1), open: make(chan struct{})}
 	x := New(table.New(g, "shop", table.Options{Clock: w.now}), Options{AtOnce: 1})
 	ask := analytics.ReportIn{Site: "shop", From: "2026-05-10", To: "2026-05-10"}
 	ctx, cancel := context.WithCancel(w.ctx)

@@ -82,18 +82,21 @@ func Run(ctx context.Context, o Options, report func(Result)) (err error) {
 		return ErrOptions
 	}
 	b := &bench{o: o}
-	dir := filepath.Join(o.Dir, fmt.Sprintf("items-%d", o.Items))
-	rawDir := dir + "-raw"
-	if err := fill(ctx, dir, o); err != nil {
+	filled := filepath.Join(o.Dir, fmt.Sprintf("items-%d", o.Items))
+	if err := fill(ctx, filled, o); err != nil {
 		return err
 	}
-	if err := cloneStore(dir, rawDir); err != nil {
-		return err
+	dir, rawDir := filled+"-run", filled+"-raw"
+	for _, d := range []string{dir, rawDir} {
+		if err := cloneStore(filled, d); err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, os.RemoveAll(d)) }()
 	}
 	if b.raw, err = openRaw(rawDir); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, b.raw.close(), os.RemoveAll(rawDir)) }()
+	defer func() { err = errors.Join(err, b.raw.close()) }()
 	if err := b.takeOpening(ctx, dir, report); err != nil {
 		return err
 	}

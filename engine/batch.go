@@ -44,12 +44,14 @@ func (c *commit) performAll(actions []action) error {
 	if err := c.resolveAll(actions, request.DuplicateKeys, nil); err != nil {
 		return err
 	}
-	for i := range actions {
-		if _, err := c.perform(&actions[i]); err != nil {
-			return err
+	return c.reading(func() error {
+		for i := range actions {
+			if _, err := c.perform(&actions[i]); err != nil {
+				return err
+			}
 		}
-	}
-	return nil
+		return nil
+	})
 }
 
 // resolveAll enters the tables of the actions, checks the actions against them and takes the stripes of their items.

@@ -3,7 +3,6 @@ package engine
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 
@@ -132,18 +131,15 @@ func (pc *puttingCommit) putEach(puts []*put, errs []error) {
 		pc.wanted = append(pc.wanted, stripe.Of(p.key))
 	}
 	pc.lock()
-	var err error
-	pc.rows, err = pc.db.rows()
-	if err == nil {
+	err := pc.reading(func() (err error) {
 		for _, p := range puts {
 			if errs[p.at], err = pc.putOne(&p.action); err != nil {
-				break
+				return err
 			}
 			pc.decided = append(pc.decided, p.at)
 		}
-		err = errors.Join(err, pc.rows.Close())
-		pc.rows = nil
-	}
+		return nil
+	})
 	if err != nil {
 		for _, p := range puts {
 			errs[p.at] = fmt.Errorf("engine: put items: %w", err)

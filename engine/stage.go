@@ -75,6 +75,18 @@ func (c *commit) get(key []byte) ([]byte, error) {
 	return value, nil
 }
 
+// reading lets do read rows with one iterator, as they are now: the caller holds their stripes.
+func (c *commit) reading(do func() error) (err error) {
+	if c.rows, err = c.db.rows(); err != nil {
+		return err
+	}
+	defer func() {
+		err = joinClose(err, c.rows)
+		c.rows = nil
+	}()
+	return do()
+}
+
 // seek is get with an iterator that is at hand. It is cheaper than opening one for each row, the more so in the order of
 // the keys.
 func (c *commit) seek(key []byte) ([]byte, error) {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
 	streamtypes "github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
 	"github.com/cockroachdb/pebble/v2"
@@ -13,7 +12,6 @@ import (
 	"github.com/onefold/onefold/dynamo"
 	"github.com/onefold/onefold/engine/internal/catalog"
 	"github.com/onefold/onefold/engine/internal/damage"
-	"github.com/onefold/onefold/engine/internal/item"
 	"github.com/onefold/onefold/engine/internal/row"
 )
 
@@ -138,7 +136,7 @@ func (db *DB) streamRecord(st *stream, seq uint64, v []byte) (streamtypes.Record
 			return streamtypes.Record{}, err
 		}
 	}
-	keys := st.imageKeys(body)
+	keys := row.FillKeys(body, st.hash, st.rng)
 	size := int64(row.Size(r.Old) + row.Size(r.New) + keys)
 	body.SizeBytes = &size
 	id := row.EventID(st.id, seq)
@@ -148,36 +146,4 @@ func (db *DB) streamRecord(st *stream, seq uint64, v []byte) (streamtypes.Record
 		rec.UserIdentity = &streamtypes.Identity{PrincipalId: &principal, Type: &kind}
 	}
 	return rec, nil
-}
-
-// imageKeys fills in the record's keys from an image and returns their size in bytes.
-func (st *stream) imageKeys(body *streamtypes.StreamRecord) int {
-	if body.Keys == nil {
-		image := body.NewImage
-		if image == nil {
-			image = body.OldImage
-		}
-		body.Keys = make(map[string]streamtypes.AttributeValue, 2)
-		body.Keys[st.hash] = image[st.hash]
-		if st.rng != "" {
-			body.Keys[st.rng] = image[st.rng]
-		}
-	}
-	size := 0
-	for name, v := range body.Keys {
-		size += len(name) + streamKeySize(v)
-	}
-	return size
-}
-
-func streamKeySize(v streamtypes.AttributeValue) int {
-	switch v := v.(type) {
-	case *streamtypes.AttributeValueMemberS:
-		return len(v.Value)
-	case *streamtypes.AttributeValueMemberB:
-		return len(v.Value)
-	case *streamtypes.AttributeValueMemberN:
-		return item.SizeOf(&types.AttributeValueMemberN{Value: v.Value})
-	}
-	return 0
 }

@@ -3,6 +3,8 @@ package row
 import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	streamtypes "github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
+
+	"github.com/onefold/onefold/engine/internal/item"
 )
 
 // DecodeImage decodes a row into the types of the streams API.
@@ -56,4 +58,37 @@ func streamValue(v types.AttributeValue) streamtypes.AttributeValue {
 		return &streamtypes.AttributeValueMemberBS{Value: v.Value}
 	}
 	return &streamtypes.AttributeValueMemberNULL{Value: true}
+}
+
+// FillKeys fills in a record's keys, the attributes hash and, unless it is "", rng, from an image when it has none, and
+// returns their size in bytes.
+func FillKeys(body *streamtypes.StreamRecord, hash, rng string) int {
+	if body.Keys == nil {
+		image := body.NewImage
+		if image == nil {
+			image = body.OldImage
+		}
+		body.Keys = make(map[string]streamtypes.AttributeValue, 2)
+		body.Keys[hash] = image[hash]
+		if rng != "" {
+			body.Keys[rng] = image[rng]
+		}
+	}
+	size := 0
+	for name, v := range body.Keys {
+		size += len(name) + streamKeySize(v)
+	}
+	return size
+}
+
+func streamKeySize(v streamtypes.AttributeValue) int {
+	switch v := v.(type) {
+	case *streamtypes.AttributeValueMemberS:
+		return len(v.Value)
+	case *streamtypes.AttributeValueMemberB:
+		return len(v.Value)
+	case *streamtypes.AttributeValueMemberN:
+		return item.SizeOf(&types.AttributeValueMemberN{Value: v.Value})
+	}
+	return 0
 }

@@ -158,9 +158,12 @@ func (t *valueCounter) rows(by analytics.Dimension) []analytics.Row {
 		}
 		rows = append(rows, row)
 	}
-	measure := t.facet.measure(by)
+	measure, visits := t.facet.measure(by), func(r *analytics.Row) int64 { return r.Visits }
+	if by == analytics.ByEventName {
+		visits = func(*analytics.Row) int64 { return 0 } // reports, whose order this is, do not know them
+	}
 	slices.SortFunc(rows, func(a, b analytics.Row) int {
-		return cmp.Or(cmp.Compare(measure(&b), measure(&a)), cmp.Compare(b.PageViews, a.PageViews), cmp.Compare(b.Visits, a.Visits), cmp.Compare(a.Value, b.Value))
+		return cmp.Or(cmp.Compare(measure(&b), measure(&a)), cmp.Compare(b.PageViews, a.PageViews), cmp.Compare(visits(&b), visits(&a)), cmp.Compare(a.Value, b.Value))
 	})
 	return rows
 }

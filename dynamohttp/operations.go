@@ -127,12 +127,8 @@ type queryAnswer struct{ *dynamodb.QueryOutput }
 // Serialize implements smithy.Serializable.
 func (a queryAnswer) Serialize(s smithy.ShapeSerializer) {
 	s.WriteStruct(schemas.QueryOutput)
-	if a.Count == 0 {
-		s.WriteInt32(schemas.QueryOutput_Count, 0)
-	}
-	if a.ScannedCount == 0 {
-		s.WriteInt32(schemas.QueryOutput_ScannedCount, 0)
-	}
+	writeZero(s, schemas.QueryOutput_Count, a.Count)
+	writeZero(s, schemas.QueryOutput_ScannedCount, a.ScannedCount)
 	a.SerializeMembers(s)
 	s.CloseStruct()
 }
@@ -143,12 +139,14 @@ type scanAnswer struct{ *dynamodb.ScanOutput }
 // Serialize implements smithy.Serializable.
 func (a scanAnswer) Serialize(s smithy.ShapeSerializer) {
 	s.WriteStruct(schemas.ScanOutput)
-	if a.Count == 0 {
-		s.WriteInt32(schemas.ScanOutput_Count, 0)
-	}
-	if a.ScannedCount == 0 {
-		s.WriteInt32(schemas.ScanOutput_ScannedCount, 0)
-	}
+	writeZero(s, schemas.ScanOutput_Count, a.Count)
+	writeZero(s, schemas.ScanOutput_ScannedCount, a.ScannedCount)
 	a.SerializeMembers(s)
 	s.CloseStruct()
+}
+
+func writeZero(s smithy.ShapeSerializer, member *smithy.Schema, count int32) {
+	if count == 0 {
+		s.WriteInt32(member, 0)
+	}
 }

@@ -3,17 +3,17 @@
 package dashboard
 
 import (
-	"crypto/sha256"
+	"cmp"
 	"embed"
-	"encoding/base64"
 	"errors"
 	"fmt"
 	"io/fs"
 	"mime"
 	"net/http"
 	"path"
-	"strconv"
 	"strings"
+
+	"github.com/onefold/onefold/server/internal/webfile"
 )
 
 // dist holds but a README until the page is built.
@@ -24,15 +24,7 @@ var dist embed.FS
 // Page serves the page and what it loads. It is the page for every path that is not a file of it, because paths are
 // read in the browser.
 type Page struct {
-	files map[string]*file // by path, "/assets/index-1a2b.js"; empty when the page was not built
-}
-
-// file is one file in the encodings that it was built in.
-type file struct {
-	contentType string
-	tag         string
-	plain       []byte
-	encoded     map[string][]byte // by content coding
+	files map[string]*webfile.File // by path, "/assets/index-1a2b.js"; empty when the page was not built
 }
 
 // codings are the encodings that the build leaves beside a file, the best first.
@@ -50,7 +42,7 @@ func Load() (*Page, error) {
 }
 
 func load(built fs.FS) (*Page, error) {
-	p := &Page{files: map[string]*file{}}
+	p := &Page{files: map[string]*webfile.File{}}
 	err := fs.WalkDir(built, ".", func(name string, d fs.DirEntry, err error) error {
 		if name == "." && errors.Is(err, fs.ErrNotExist) {
 			return fs.SkipAll // not built
@@ -67,20 +59,16 @@ func load(built fs.FS) (*Page, error) {
 	return p, nil
 }
 
-func readFile(built fs.FS, name string) (*file, error) {
+func readFile(built fs.FS, name string) (*webfile.File, error) {
 	text, err := fs.ReadFile(built, name)
 	if err != nil {
 		return nil, err
 	}
-	sum := sha256.Sum256(text)
-	f := &file{plain: text, encoded: map[string][]byte{}, tag: base64.RawURLEncoding.EncodeToString(sum[:9])}
-	if f.contentType = mime.TypeByExtension(path.Ext(name)); f.contentType == "" {
-		f.contentType = "application/octet-stream"
-	}
+	f := webfile.New(cmp.Or(mime.TypeByExtension(path.Ext(name)), "application/octet-stream"), text)
 	for _, c := range codings {
 		switch text, err := fs.ReadFile(built, name+c.suffix); {
 		case err == nil:
-			f.encoded[c.name] = text
+			f.Add(c.name, text)
 		case !errors.Is(err, fs.ErrNotExist):
 			return nil, err
 		}
@@ -104,45 +92,11 @@ func (p *Page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, notBuilt, http.StatusNotFound)
 	case f != nil && strings.HasPrefix(r.URL.Path, assets):
 		w.Header().Set("Cache-Control", "public, max-age=31536000, immutable")
-		f.serve(w, r)
+		f.ServeHTTP(w, r)
 	case strings.HasPrefix(r.URL.Path, assets):
 		http.Error(w, "There is no such file. The page was renewed; load it again.", http.StatusNotFound)
 	default:
 		w.Header().Set("Cache-Control", "no-cache")
-		p.files[index].serve(w, r)
+		p.files[index].ServeHTTP(w, r)
 	}
-}
-
-func (f *file) serve(w http.ResponseWriter, r *http.Request) {
-	h := w.Header()
-	h.Set("Content-Type", f.contentType)
-	h.Set("Vary", "Accept-Encoding")
-	text, tag := f.plain, f.tag
-	for _, c := range codings {
-		if encoded := f.encoded[c.name]; encoded != nil && accepts(r, c.name) {
-			text, tag = encoded, f.tag+"-"+c.name
-			h.Set("Content-Encoding", c.name)
-			break
-		}
-	}
-	h.Set("ETag", `"`+tag+`"`)
-	if strings.Contains(r.Header.Get("If-None-Match"), `"`+tag+`"`) {
-		h.Del("Content-Encoding")
-		w.WriteHeader(http.StatusNotModified)
-		return
-	}
-	h.Set("Content-Length", strconv.Itoa(len(text)))
-	if r.Method != http.MethodHead {
-		_, _ = w.Write(text) // a client that went away needs nothing
-	}
-}
-
-func accepts(r *http.Request, coding string) bool {
-	for part := range strings.SplitSeq(r.Header.Get("Accept-Encoding"), ",") {
-		name, weight, _ := strings.Cut(strings.TrimSpace(part), ";")
-		if name == coding && strings.ReplaceAll(weight, " ", "") != "q=0" {
-			return true
-		}
-	}
-	return false
 }

@@ -96,10 +96,10 @@ func TestThePageIsSmall(t *testing.T) {
 		if path.Ext(name) != ".js" {
 			continue
 		}
-		if f.encoded["gzip"] == nil {
+		if f.Encoded("gzip") == nil {
 			t.Errorf("%s is not compressed", name)
 		}
-		total += len(f.encoded["gzip"])
+		total += len(f.Encoded("gzip"))
 	}
 	t.Logf("all script: %d bytes gzipped", total)
 	if total > maxScript {
@@ -109,7 +109,7 @@ func TestThePageIsSmall(t *testing.T) {
 
 // TestThePageLoadsNothingElse looks for what a content security policy would refuse.
 func TestThePageLoadsNothingElse(t *testing.T) {
-	page := built(t).files[index].plain
+	page := built(t).files[index].Text
 	if elsewhere := regexp.MustCompile(`(src|href)="(https?:)?//[^"]*"`).Find(page); elsewhere != nil {
 		t.Errorf("the page loads %s", elsewhere)
 	}
@@ -117,7 +117,7 @@ func TestThePageLoadsNothingElse(t *testing.T) {
 		t.Errorf("the page has %s inline", inline)
 	}
 	for name, f := range built(t).files {
-		if path.Ext(name) == ".css" && bytes.Contains(f.plain, []byte("url(http")) {
+		if path.Ext(name) == ".css" && bytes.Contains(f.Text, []byte("url(http")) {
 			t.Errorf("%s loads something from elsewhere", name)
 		}
 	}

@@ -80,26 +80,12 @@ func silence(w http.ResponseWriter, r *http.Request) {
 // wireMeasure compares the engine behind HTTP with a server that does nothing, through the same client.
 func wireMeasure(connections int, memory bool) func(context.Context, *bench) (Result, error) {
 	return func(ctx context.Context, b *bench) (r Result, err error) {
-		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(b.o.Processors))
-		db := b.live.db
-		if memory {
-			if db, err = emptyTable(ctx, b.o); err != nil {
-				return Result{}, err
-			}
-			defer func() { err = errors.Join(err, db.Close()) }()
-		}
-		ours, err := serveEngine(db)
-		if err != nil {
-			return Result{}, err
-		}
-		defer func() { err = errors.Join(err, ours.close()) }()
 		empty, err := serve(http.HandlerFunc(silence))
 		if err != nil {
 			return Result{}, err
 		}
 		defer func() { err = errors.Join(err, empty.close()) }()
-		block := 60 + connections
-		r, err = b.pair(ctx, connections, put(client(ours.url, connections), block), put(client(empty.url, connections), block))
+		r, err = b.overHTTP(ctx, connections, memory, client(empty.url, connections))
 		r.Against, r.Goal = emptyServer, 0.6
 		return r, err
 	}
@@ -111,17 +97,6 @@ func dynaliteMeasure(connections int) func(context.Context, *bench) (Result, err
 		if b.o.Dynalite == "" {
 			return Result{}, errLeftOut
 		}
-		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(b.o.Processors))
-		db, err := emptyTable(ctx, b.o)
-		if err != nil {
-			return Result{}, err
-		}
-		defer func() { err = errors.Join(err, db.Close()) }()
-		ours, err := serveEngine(db)
-		if err != nil {
-			return Result{}, err
-		}
-		defer func() { err = errors.Join(err, ours.close()) }()
 		theirs, err := startDynalite(ctx, b.o.Dynalite)
 		if err != nil {
 			return Result{}, err
@@ -131,10 +106,29 @@ func dynaliteMeasure(connections int) func(context.Context, *bench) (Result, err
 		if err := theirs.prepare(ctx, reference); err != nil {
 			return Result{}, err
 		}
-		r, err = b.pair(ctx, connections, put(client(ours.url, connections), 1), put(reference, 1))
+		r, err = b.overHTTP(ctx, connections, true, reference)
 		r.Against, r.Goal = dynalite, 1.5
 		return r, err
 	}
+}
+
+// overHTTP compares puts into the engine, behind HTTP, with puts into another server.
+func (b *bench) overHTTP(ctx context.Context, connections int, memory bool, reference *dynamodb.Client) (r Result, err error) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(b.o.Processors))
+	db := b.live.db
+	if memory {
+		if db, err = emptyTable(ctx, b.o); err != nil {
+			return Result{}, err
+		}
+		defer func() { err = errors.Join(err, db.Close()) }()
+	}
+	ours, err := serveEngine(db)
+	if err != nil {
+		return Result{}, err
+	}
+	defer func() { err = errors.Join(err, ours.close()) }()
+	block := 60 + connections
+	return b.pair(ctx, connections, put(client(ours.url, connections), block), put(reference, block))
 }
 
 func serveEngine(db *engine.DB) (*endpoint, error) {

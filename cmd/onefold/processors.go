@@ -6,8 +6,8 @@ import (
 )
 
 // serverProcessors is how many goroutines a server of the embedded database lets run at once. A write that waits for the
-// disk occupies a processor, as Go counts them, until the scheduler notices: on a machine of two, a server of durable
-// writes stands still half of the time (`onefold bench engine` with GOMAXPROCS=2 and 4 shows it: 1.7 times the writes).
+// disk occupies a processor, as Go counts them, until the scheduler notices. On a machine of two, 32 clients of a server
+// of durable writes got 1.7 times as many done with GOMAXPROCS=4 as with 2 (`onefold bench engine --only HTTP`).
 func serverProcessors() int {
 	n := runtime.GOMAXPROCS(0)
 	if os.Getenv("GOMAXPROCS") != "" {

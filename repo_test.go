@@ -42,6 +42,8 @@ var policy = map[string][]string{
 	"table": {"vocabulary", "dynamo", "github.com/cespare/xxhash/v2", "github.com/hashicorp/golang-lru/v2", "golang.org/x/sync/..."},
 	"fold":  {"vocabulary", "dynamo", "table", "fold/...", "github.com/hashicorp/golang-lru/v2/...", "golang.org/x/sync/...", "pgregory.net/rapid"},
 
+	"fold/foldtest": {"vocabulary", "table", "fold", "fold/foldsim", "engine"},
+
 	"analytics": {"vocabulary", "dynamo", "table", "fold", "analytics/internal/...", "analytics/refusals", "internal/...",
 		"github.com/cespare/xxhash/v2", "github.com/oklog/ulid/v2", "golang.org/x/sync/..."},
 

@@ -15,6 +15,7 @@ import (
 
 	"github.com/onefold/onefold/analytics/internal/visits"
 	"github.com/onefold/onefold/dynamo"
+	"github.com/onefold/onefold/fold/foldtest"
 	"github.com/onefold/onefold/internal/referral"
 	"github.com/onefold/onefold/table"
 )
@@ -86,15 +87,15 @@ func TestIngestRefusesUnknownSites(t *testing.T) {
 	w := newWorld(t, noon)
 	hit := Hit{Path: "/", Address: "192.0.2.1"}
 	for _, id := range []string{"none", "", "a#b", "a/b", strings.Repeat("x", 65)} {
-		if _, err := w.collector.Ingest(w.ctx, id, []Hit{hit}); !errors.Is(err, ErrUnknownSite) {
+		if _, err := w.collector.Ingest(w.Ctx, id, []Hit{hit}); !errors.Is(err, ErrUnknownSite) {
 			t.Errorf("%q: %v", id, err)
 		}
 	}
 	w.site("none", "UTC")
-	if _, err := w.collector.Ingest(w.ctx, "none", []Hit{hit}); !errors.Is(err, ErrUnknownSite) {
+	if _, err := w.collector.Ingest(w.Ctx, "none", []Hit{hit}); !errors.Is(err, ErrUnknownSite) {
 		t.Errorf("within ten seconds: %v", err)
 	}
-	w.clock.Set(w.clock.Now().Add(siteLifetime))
+	w.Set(w.Now().Add(siteLifetime))
 	w.ingest("none", hit)
 }
 
@@ -122,11 +123,11 @@ func TestStoredEvent(t *testing.T) {
 			t.Errorf("%q is stored: %s", secret, all)
 		}
 	}
-	w.clock.Set(noon.AddDate(0, 0, 29)) // thirty days from its arrival, not from its time
+	w.Set(noon.AddDate(0, 0, 29)) // thirty days from its arrival, not from its time
 	if n := len(w.events(s, noon.AddDate(0, 0, -4), noon)); n != 1 {
 		t.Errorf("%d events after 29 days", n)
 	}
-	w.clock.Set(noon.AddDate(0, 0, 30))
+	w.Set(noon.AddDate(0, 0, 30))
 	if n := len(w.events(s, noon.AddDate(0, 0, -4), noon)); n != 0 {
 		t.Errorf("%d events after 30 days", n)
 	}
@@ -163,12 +164,12 @@ func TestVisitorIDsTurnAtTheSitesMidnight(t *testing.T) {
 	if id := w.visitorIDsOf(other, false, before)[0]; id == ids[0] {
 		t.Error("two sites have the same visitor id")
 	}
-	second := NewCollector(w.table, CollectorOptions{}) // another process has the same salt
+	second := NewCollector(w.Table, CollectorOptions{}) // another process has the same salt
 	w.collector = second
 	if id := w.visitorIDsOf(s, false, after.Add(time.Second))[0]; id != ids[2] {
 		t.Errorf("another collector: %s, want %s", id, ids[2])
 	}
-	w.clock.Set(noon.AddDate(0, 0, 3)) // the salt is gone, deleted or not: nobody can make that day's ids any more
+	w.Set(noon.AddDate(0, 0, 3)) // the salt is gone, deleted or not: nobody can make that day's ids any more
 	if id := w.visitorIDsOf(s, false, after.Add(2*time.Second))[0]; id == ids[2] {
 		t.Error("a salt was used after its time")
 	}
@@ -179,8 +180,8 @@ func TestImportedVisitorIDsStay(t *testing.T) {
 	s := w.site("site", "UTC")
 	at := noon.AddDate(-1, 0, 0)
 	first := w.visitorIDsOf(s, true, at)[0]
-	w.clock.Set(noon.AddDate(1, 0, 0))
-	w.collector = NewCollector(w.table, CollectorOptions{})
+	w.Set(noon.AddDate(1, 0, 0))
+	w.collector = NewCollector(w.Table, CollectorOptions{})
 	if again := w.visitorIDsOf(s, true, at.Add(time.Second))[0]; again != first {
 		t.Errorf("%s, then %s", first, again)
 	}
@@ -194,7 +195,7 @@ func TestSaltRace(t *testing.T) {
 	for i := range salts {
 		wg.Go(func() {
 			var err error
-			if salts[i], err = saltOf(w.ctx, w.table, SaltKey{"site", "2026-05-12"}, noon); err != nil {
+			if salts[i], err = saltOf(w.Ctx, w.Table, SaltKey{"site", "2026-05-12"}, noon); err != nil {
 				t.Error(err)
 			}
 		})
@@ -247,8 +248,8 @@ func (a *throttling) PutItem(ctx context.Context, in *dynamodb.PutItemInput, opt
 func TestIngestRetriesThrottledWrites(t *testing.T) {
 	w := newWorld(t, noon)
 	s := w.site("site", "UTC")
-	api := &throttling{API: w.db, random: rand.New(rand.NewPCG(1, 2))}
-	w.collector = NewCollector(table.New(api, "test", table.Options{Clock: w.clock.Now}), CollectorOptions{
+	api := &throttling{API: w.DB, random: rand.New(rand.NewPCG(1, 2))}
+	w.collector = NewCollector(table.New(api, foldtest.TableName, table.Options{Clock: w.Now}), CollectorOptions{
 		Concurrency: 8, Sleep: func(ctx context.Context, _ time.Duration) error { return ctx.Err() },
 	})
 	w.visitorIDsOf(s, true, noon) // the site is known
@@ -278,9 +279,9 @@ func TestIngestWritesTogether(t *testing.T) {
 	w := newWorld(t, noon)
 	s := w.site("site", "UTC")
 	w.ingest("site", Hit{Path: "/", Address: "192.0.2.1"}) // makes the salt
-	api := &together{API: w.db}
+	api := &together{API: w.DB}
 	api.barrier.Add(16)
-	w.collector = NewCollector(table.New(api, "test", table.Options{Clock: w.clock.Now}), CollectorOptions{Concurrency: 16})
+	w.collector = NewCollector(table.New(api, foldtest.TableName, table.Options{Clock: w.Now}), CollectorOptions{Concurrency: 16})
 	hits := make([]Hit, 16)
 	for i := range hits {
 		hits[i] = Hit{Path: "/", Address: "192.0.2.1"}
@@ -294,7 +295,7 @@ func TestIngestWritesTogether(t *testing.T) {
 func TestIngestStopsWithItsContext(t *testing.T) {
 	w := newWorld(t, noon)
 	w.site("site", "UTC")
-	ctx, cancel := context.WithCancel(w.ctx)
+	ctx, cancel := context.WithCancel(w.Ctx)
 	cancel()
 	hits := drawHits(rand.New(rand.NewPCG(3, 4)), 10, 5, noon.Add(-time.Hour), noon)
 	outcomes, err := w.collector.Ingest(ctx, "site", hits)

@@ -22,10 +22,10 @@ func TestRealtime(t *testing.T) {
 		hit(noon.Add(-9*time.Minute), "3", "/a", ""),
 		hit(noon.Add(-RealtimeWindow-time.Minute), "4", "/late", ""), // too late for realtime
 	)
-	w.drain()
+	w.Drain()
 	minutes := map[string]Realtime{}
-	for m, err := range Minutes.All(w.ctx, w.table, LastMinutes("site", noon, 30)) {
-		w.must(err)
+	for m, err := range Minutes.All(w.Ctx, w.Table, LastMinutes("site", noon, 30)) {
+		w.Must(err)
 		minutes[m.Minute] = m
 	}
 	m := minutes["2026-05-12T12:00"]
@@ -37,8 +37,8 @@ func TestRealtime(t *testing.T) {
 	if now.Count() != 3 {
 		t.Errorf("%d visitors in the last minutes", now.Count())
 	}
-	w.clock.Set(noon.Add(RealtimeWindow + time.Minute))
-	if _, err := Realtimes.Get(w.ctx, w.table, RealtimeKey{"site", "2026-05-12T12:00"}); !errors.Is(err, table.ErrNotFound) {
+	w.Set(noon.Add(RealtimeWindow + time.Minute))
+	if _, err := Realtimes.Get(w.Ctx, w.Table, RealtimeKey{"site", "2026-05-12T12:00"}); !errors.Is(err, table.ErrNotFound) {
 		t.Errorf("after the window: %v", err)
 	}
 }
@@ -55,7 +55,7 @@ func TestExpiry(t *testing.T) {
 		Hit{At: old, Path: "/old", Address: "1", Imported: true, Browser: "Firefox"},
 		Hit{At: noon, Path: "/new", Address: "1", Browser: "Firefox"},
 	)
-	w.drain()
+	w.Drain()
 	for _, c := range []struct {
 		after              time.Duration
 		visitors, sessions int
@@ -67,7 +67,7 @@ func TestExpiry(t *testing.T) {
 		{89 * aDay, 0, 2, 2, 2},
 		{90*aDay + 2*time.Hour, 0, 0, 0, 0},
 	} {
-		w.clock.Set(noon.Add(c.after))
+		w.Set(noon.Add(c.after))
 		visitors := 0
 		for shard := range s.Sharding.At(noon) {
 			for _, day := range []string{old.Format(calendar.DayLayout), noon.Format(calendar.DayLayout)} {
@@ -75,8 +75,8 @@ func TestExpiry(t *testing.T) {
 			}
 		}
 		sessions := 0
-		for _, err := range RecentSessions.All(w.ctx, w.table, SiteIn{"site"}) {
-			w.must(err)
+		for _, err := range RecentSessions.All(w.Ctx, w.Table, SiteIn{"site"}) {
+			w.Must(err)
 			sessions++
 		}
 		if hours, values := len(w.hours(s)), len(w.breakdowns(s, ByBrowser)); visitors != c.visitors || sessions != c.sessions || hours != c.hours || values != c.breakdowns {
@@ -88,16 +88,16 @@ func TestExpiry(t *testing.T) {
 // TestSitesRetention: a site's own lifetimes hold for what is derived.
 func TestSitesRetention(t *testing.T) {
 	w := newWorld(t, noon)
-	s, err := CreateSite(w.ctx, w.table, NewSite{ID: "site", Retention: Retention{RawDays: 5, HourDays: 20}})
-	w.must(err)
+	s, err := CreateSite(w.Ctx, w.Table, NewSite{ID: "site", Retention: Retention{RawDays: 5, HourDays: 20}})
+	w.Must(err)
 	w.ingest("site", Hit{Path: "/", Address: "1"})
-	w.drain()
+	w.Drain()
 	for _, c := range []struct {
 		after  time.Duration
 		events int
 		hours  int
 	}{{4 * aDay, 1, 1}, {6 * aDay, 0, 1}, {21 * aDay, 0, 0}} {
-		w.clock.Set(noon.Add(c.after))
+		w.Set(noon.Add(c.after))
 		if events, hours := len(w.events(s, noon.Add(-aDay), noon.Add(aDay))), len(w.hours(s)); events != c.events || hours != c.hours {
 			t.Errorf("after %v: %d events, %d hours; want %+v", c.after, events, hours, c)
 		}
@@ -112,8 +112,8 @@ func (w *world) visitorsIn(s Site, shard int, day string) (n int) {
 		Shard  int    `dynamodbav:"shard"`
 	}
 	query := table.NewQuery(Visitors, table.QueryDef[in]{ID: "T1", Question: "all visitors of a shard", Prefix: "VISITOR#"})
-	for v, err := range query.All(w.ctx, w.table, in{s.SiteID, shard}) {
-		w.must(err)
+	for v, err := range query.All(w.Ctx, w.Table, in{s.SiteID, shard}) {
+		w.Must(err)
 		if v.Day == day {
 			n++
 		}
@@ -126,24 +126,24 @@ func TestRollupMarks(t *testing.T) {
 	w := newWorld(t, noon)
 	w.site("site", "Pacific/Auckland")
 	w.ingest("site", Hit{At: noon, Path: "/", Address: "1"}, Hit{At: noon.Add(-time.Hour), Path: "/", Address: "1"})
-	w.drain()
+	w.Drain()
 	var marked []string
-	for m, err := range DaysToRollUp.All(w.ctx, w.table, DaysIn{SiteID: "site"}) {
-		w.must(err)
+	for m, err := range DaysToRollUp.All(w.Ctx, w.Table, DaysIn{SiteID: "site"}) {
+		w.Must(err)
 		marked = append(marked, m.Day)
-		w.must(RollupMarks.Delete(w.ctx, w.table, m.RollupKey))
+		w.Must(RollupMarks.Delete(w.Ctx, w.Table, m.RollupKey))
 	}
 	if len(marked) != 2 || marked[0] != "2026-05-12" || marked[1] != "2026-05-13" { // midnight is at noon
 		t.Errorf("marked %v", marked)
 	}
-	w.clock.Set(noon.Add(time.Minute))
+	w.Set(noon.Add(time.Minute))
 	w.ingest("site", Hit{At: noon.Add(-2 * time.Hour), Path: "/", Address: "1"})
-	w.drain()
-	m, err := RollupMarks.Get(w.ctx, w.table, RollupKey{"site", "2026-05-12"})
+	w.Drain()
+	m, err := RollupMarks.Get(w.Ctx, w.Table, RollupKey{"site", "2026-05-12"})
 	if err != nil || m.Changed < noon.Unix() {
 		t.Errorf("a late event: %+v, %v", m, err)
 	}
-	if _, err := RollupMarks.Get(w.ctx, w.table, RollupKey{"site", "2026-05-13"}); !errors.Is(err, table.ErrNotFound) {
+	if _, err := RollupMarks.Get(w.Ctx, w.Table, RollupKey{"site", "2026-05-13"}); !errors.Is(err, table.ErrNotFound) {
 		t.Errorf("a day that did not change: %v", err)
 	}
 }
@@ -156,19 +156,19 @@ func TestSessionsMergedAwayAreRemoved(t *testing.T) {
 		return Hit{At: noon.Add(-time.Hour + time.Duration(m)*time.Minute), Path: "/", Address: "1", UserID: "ann", Browser: "Firefox", Device: "desktop", Language: "en"}
 	}
 	sessions := func() (n int) {
-		for _, err := range UserJourney(w.ctx, w.table, "site", "ann") {
-			w.must(err)
+		for _, err := range UserJourney(w.Ctx, w.Table, "site", "ann") {
+			w.Must(err)
 			n++
 		}
 		return n
 	}
 	w.ingest("site", at(0), at(40))
-	w.drain()
+	w.Drain()
 	if n := sessions(); n != 2 {
 		t.Errorf("%d sessions", n)
 	}
 	w.ingest("site", at(20))
-	w.drain()
+	w.Drain()
 	if n := sessions(); n != 1 {
 		t.Errorf("%d sessions after the gap was closed", n)
 	}
@@ -186,7 +186,7 @@ func TestFullBreakdown(t *testing.T) {
 			hits[i] = Hit{At: noon.Add(-30 * time.Minute), Path: fmt.Sprint("/", part*len(hits)+i), Address: fmt.Sprint(i % 50)}
 		}
 		w.ingest("site", hits...)
-		w.drain()
+		w.Drain()
 	}
 	hour := noon.Add(-time.Hour).Format(calendar.HourLayout)
 	pages, entries, stats := w.breakdowns(s, ByPage)[hour], w.breakdowns(s, ByEntryPage)[hour], w.hours(s)[hour]
@@ -236,9 +236,9 @@ func TestAttentionIsNoVisit(t *testing.T) {
 		attention(noon, "2", "/a", 1000, 80), // of somebody who was here before midnight
 		Hit{At: noon.Add(time.Minute), Name: VitalsEvent, Path: "/a", Address: "3", Vitals: Vitals{LCP: 1200}},
 	)
-	w.drain()
-	report, err := Report(w.ctx, w.table, ReportIn{Site: "site", From: "2026-05-12", To: "2026-05-12"})
-	w.must(err)
+	w.Drain()
+	report, err := Report(w.Ctx, w.Table, ReportIn{Site: "site", From: "2026-05-12", To: "2026-05-12"})
+	w.Must(err)
 	want := Figures{PageViews: 2, Visits: 2, Visitors: 1, Bounces: 2, Revenue: "0", EngagedSeconds: 3.25}
 	if report.Totals.Figures != want {
 		t.Errorf("got %+v, want %+v", report.Totals.Figures, want)

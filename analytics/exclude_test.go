@@ -13,7 +13,7 @@ import (
 func TestWhatASiteDoesNotCount(t *testing.T) {
 	w := newWorld(t, noon)
 	w.site("site", "UTC")
-	_, err := UpdateSite(w.ctx, w.table, "site", func(s *Site) error {
+	_, err := UpdateSite(w.Ctx, w.Table, "site", func(s *Site) error {
 		s.Domains = []string{"example.com", "shop.example.org"}
 		s.Exclude = exclude.Rules{Addresses: []string{"198.51.100.0/24"}, Paths: []string{"/admin/**"}, Hosts: []string{"staging.example.com"}}
 		s.RespectDNT, s.RespectGPC = true, true
@@ -49,7 +49,7 @@ func TestWhatASiteDoesNotCount(t *testing.T) {
 			t.Errorf("%+v: %+v, want %q", c.hit, got, c.reason)
 		}
 	}
-	if _, err := UpdateSite(w.ctx, w.table, "site", func(s *Site) error {
+	if _, err := UpdateSite(w.Ctx, w.Table, "site", func(s *Site) error {
 		s.Exclude.Addresses = []string{"here"}
 		return nil
 	}); !errors.Is(err, ErrSite) || !errors.Is(err, exclude.ErrRule) {

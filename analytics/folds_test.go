@@ -249,8 +249,8 @@ func (w *world) checkBreakdowns(s Site, want *expected, total Stats) {
 func (w *world) checkSessions(s Site, want *expected) {
 	w.Helper()
 	seen := 0
-	for got, err := range RecentSessions.All(w.ctx, w.table, SiteIn{s.SiteID}) {
-		w.must(err)
+	for got, err := range RecentSessions.All(w.Ctx, w.Table, SiteIn{s.SiteID}) {
+		w.Must(err)
 		seen++
 		got.Kept = Kept{}
 		id := got.SessionID
@@ -287,12 +287,12 @@ func TestDerivedIsARecountOfTheFacts(t *testing.T) {
 				hits[i].Imported = i%3 == 0
 			}
 			stored := w.sendShuffled(r, s, hits)
-			w.drain()
+			w.Drain()
 			if stored != len(hits) || len(w.events(s, from, to)) != len(hits) {
 				t.Fatalf("%d of %d stored", stored, len(hits))
 			}
 			w.checkFolded(s, from, to)
-			if dead := w.worker.Status().DeadLetters; dead != 0 {
+			if dead := w.Worker.Status().DeadLetters; dead != 0 {
 				t.Errorf("%d dead letters", dead)
 			}
 		})
@@ -331,11 +331,11 @@ func (w *world) sendShuffled(r *rand.Rand, s Site, hits []Hit) (stored int) {
 		queue = queue[n:]
 		switch r.IntN(4) {
 		case 0:
-			w.drain()
+			w.Drain()
 		case 1:
-			w.newWorker()
+			w.Restart()
 		}
-		w.clock.Set(w.clock.Now().Add(time.Duration(r.IntN(300)) * time.Second))
+		w.Set(w.Now().Add(time.Duration(r.IntN(300)) * time.Second))
 	}
 	return stored
 }
@@ -347,30 +347,30 @@ func TestFoldsBesideIngest(t *testing.T) {
 	from, to := noon.Add(-24*time.Hour), noon
 	w := newWorld(t, to)
 	s := w.site("site", "Europe/Paris")
-	first := w.worker
-	w.newWorker()
+	first := w.Worker
+	w.Restart()
 	done := make(chan struct{})
-	workers, _ := errgroup.WithContext(w.ctx)
-	for _, worker := range []*fold.Worker{first, w.worker} {
-		workers.Go(func() error { return drainUntil(w.ctx, worker, done) })
+	workers, _ := errgroup.WithContext(w.Ctx)
+	for _, worker := range []*fold.Worker{first, w.Worker} {
+		workers.Go(func() error { return drainUntil(w.Ctx, worker, done) })
 	}
-	senders, _ := errgroup.WithContext(w.ctx)
+	senders, _ := errgroup.WithContext(w.Ctx)
 	for i := range uint64(4) {
 		senders.Go(func() error {
 			r := rand.New(rand.NewPCG(seed, i))
 			for range 10 {
-				if _, err := w.collector.Ingest(w.ctx, s.SiteID, drawHits(r, 30, 8, from, to)); err != nil {
+				if _, err := w.collector.Ingest(w.Ctx, s.SiteID, drawHits(r, 30, 8, from, to)); err != nil {
 					return err
 				}
 			}
 			return nil
 		})
 	}
-	w.must(senders.Wait())
+	w.Must(senders.Wait())
 	close(done)
-	w.must(workers.Wait())
-	w.drain()
-	t.Logf("%d conflicts", w.worker.Status().Conflicts)
+	w.Must(workers.Wait())
+	w.Drain()
+	t.Logf("%d conflicts", w.Worker.Status().Conflicts)
 	if n := len(w.events(s, from, to)); n != 4*10*30 {
 		t.Fatalf("%d events", n)
 	}

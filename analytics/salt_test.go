@@ -5,16 +5,17 @@ import (
 	"testing"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/onefold/onefold/fold/foldtest"
 )
 
 // saltItems are the sort keys of the salts that are in the table, expired or not.
 func (w *world) saltItems() (found []string) {
 	w.Helper()
-	out, err := w.db.Scan(w.ctx, &dynamodb.ScanInput{TableName: aws.String("test")})
-	w.must(err)
+	out, err := w.DB.Scan(w.Ctx, &dynamodb.ScanInput{TableName: new(foldtest.TableName)})
+	w.Must(err)
 	for _, item := range out.Items {
 		if sk, ok := item["sk"].(*types.AttributeValueMemberS); ok && strings.HasPrefix(sk.Value, "SALT#") {
 			found = append(found, sk.Value)
@@ -33,8 +34,8 @@ func TestSaltsAreDeleted(t *testing.T) {
 		at   time.Time
 		want int
 	}{{noon, 1}, {midnight.Add(47 * time.Hour), 1}, {midnight.Add(48*time.Hour + time.Second), 0}} {
-		w.clock.Set(c.at)
-		if _, err := w.db.ExpireNow(w.ctx); err != nil {
+		w.Set(c.at)
+		if _, err := w.DB.ExpireNow(w.Ctx); err != nil {
 			t.Fatal(err)
 		}
 		if got := w.saltItems(); len(got) != c.want {

@@ -11,28 +11,28 @@ import (
 
 func TestSites(t *testing.T) {
 	w := newWorld(t, noon)
-	made, err := CreateSite(w.ctx, w.table, NewSite{ID: "b", Domains: []string{"WWW.Example.com"}})
-	w.must(err)
+	made, err := CreateSite(w.Ctx, w.Table, NewSite{ID: "b", Domains: []string{"WWW.Example.com"}})
+	w.Must(err)
 	if made.OwnerID != DefaultOwner || made.TimeZone != "UTC" || made.Domains[0] != "example.com" || len(made.ImportKey) != 32 ||
 		made.Sharding.At(noon) != defaultShards {
 		t.Errorf("%+v", made)
 	}
-	if _, err := CreateSite(w.ctx, w.table, NewSite{ID: "b"}); !errors.Is(err, table.ErrExists) {
+	if _, err := CreateSite(w.Ctx, w.Table, NewSite{ID: "b"}); !errors.Is(err, table.ErrExists) {
 		t.Errorf("created twice: %v", err)
 	}
-	_, err = CreateSite(w.ctx, w.table, NewSite{ID: "a"})
-	w.must(err)
-	_, err = CreateSite(w.ctx, w.table, NewSite{ID: "c", OwnerID: "other"})
-	w.must(err)
+	_, err = CreateSite(w.Ctx, w.Table, NewSite{ID: "a"})
+	w.Must(err)
+	_, err = CreateSite(w.Ctx, w.Table, NewSite{ID: "c", OwnerID: "other"})
+	w.Must(err)
 	var ids []string
-	for s, err := range ListSites(w.ctx, w.table, "") {
-		w.must(err)
+	for s, err := range ListSites(w.Ctx, w.Table, "") {
+		w.Must(err)
 		ids = append(ids, s.SiteID)
 	}
 	if strings.Join(ids, " ") != "a b" {
 		t.Errorf("sites %v", ids)
 	}
-	if _, err := GetSite(w.ctx, w.table, "none"); !errors.Is(err, table.ErrNotFound) {
+	if _, err := GetSite(w.Ctx, w.Table, "none"); !errors.Is(err, table.ErrNotFound) {
 		t.Errorf("unknown site: %v", err)
 	}
 }
@@ -44,11 +44,11 @@ func TestCreateSiteRefuses(t *testing.T) {
 		"domain": {ID: "a", Domains: []string{"https://example.com/x"}}, "owner": {ID: "a", OwnerID: "x#y"},
 		"domains": {ID: "a", Domains: make([]string, maxDomains+1)},
 	} {
-		if _, err := CreateSite(w.ctx, w.table, n); !errors.Is(err, ErrSite) {
+		if _, err := CreateSite(w.Ctx, w.Table, n); !errors.Is(err, ErrSite) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if _, err := CreateSite(w.ctx, w.table, NewSite{ID: "a", Retention: Retention{HourDays: 7}}); !errors.Is(err, ErrRetention) {
+	if _, err := CreateSite(w.Ctx, w.Table, NewSite{ID: "a", Retention: Retention{HourDays: 7}}); !errors.Is(err, ErrRetention) {
 		t.Errorf("retention: %v", err)
 	}
 }
@@ -56,16 +56,16 @@ func TestCreateSiteRefuses(t *testing.T) {
 func TestUpdateSite(t *testing.T) {
 	w := newWorld(t, noon)
 	made := w.site("site", "UTC")
-	changed, err := UpdateSite(w.ctx, w.table, "site", func(s *Site) error {
+	changed, err := UpdateSite(w.Ctx, w.Table, "site", func(s *Site) error {
 		s.Domains, s.ImportKey, s.Sharding = []string{"new.example"}, nil, nil
 		return nil
 	})
-	w.must(err)
+	w.Must(err)
 	if changed.Domains[0] != "new.example" || string(changed.ImportKey) != string(made.ImportKey) || changed.Sharding.At(noon) != defaultShards {
 		t.Errorf("%+v", changed)
 	}
 	zone := func(name string) error {
-		_, err := UpdateSite(w.ctx, w.table, "site", func(s *Site) error { s.TimeZone = name; return nil })
+		_, err := UpdateSite(w.Ctx, w.Table, "site", func(s *Site) error { s.TimeZone = name; return nil })
 		return err
 	}
 	if err := zone("Asia/Tokyo"); err != nil {
@@ -83,7 +83,7 @@ func TestUpdateSite(t *testing.T) {
 		"property":   func(s *Site) { s.CustomProperties = []string{"a#b"} },
 		"twice":      func(s *Site) { s.CustomProperties = []string{"a", "a"} },
 	} {
-		if _, err := UpdateSite(w.ctx, w.table, "site", func(s *Site) error { change(s); return nil }); !errors.Is(err, ErrSite) {
+		if _, err := UpdateSite(w.Ctx, w.Table, "site", func(s *Site) error { change(s); return nil }); !errors.Is(err, ErrSite) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -100,19 +100,19 @@ func TestSetShards(t *testing.T) {
 			Browser: "Firefox", Device: "desktop", Language: "en"})
 	}
 	w.ingest("site", hits...)
-	s, err := SetShards(w.ctx, w.table, "site", 16)
-	w.must(err)
+	s, err := SetShards(w.Ctx, w.Table, "site", 16)
+	w.Must(err)
 	if s.Sharding.At(noon.Add(maxFuture)) != defaultShards || s.Sharding.At(noon.Add(time.Hour)) != 16 {
 		t.Errorf("%+v", s.Sharding)
 	}
-	w.clock.Set(noon.Add(time.Hour))
+	w.Set(noon.Add(time.Hour))
 	for _, o := range w.ingest("site", hits...) {
 		if o.Status != Duplicate {
 			t.Fatalf("%+v", o)
 		}
 	}
 	for i := range hits {
-		hits[i].EventID = newULID(uint64(w.clock.Now().UnixMilli()), uint64(i), 0).String()
+		hits[i].EventID = newULID(uint64(w.Now().UnixMilli()), uint64(i), 0).String()
 	}
 	w.ingest("site", hits...)
 	shards, visitors := map[int]bool{}, map[int]bool{}
@@ -122,6 +122,6 @@ func TestSetShards(t *testing.T) {
 	if len(shards) <= defaultShards || len(visitors) != 1 {
 		t.Errorf("events in shards %v, their visitor in %v", shards, visitors)
 	}
-	w.drain()
+	w.Drain()
 	w.checkFolded(s, noon.Add(-time.Hour), noon.Add(3*time.Hour))
 }

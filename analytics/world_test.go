@@ -1,117 +1,61 @@
 package analytics
 
 import (
-	"context"
 	"fmt"
 	"math/rand/v2"
-	"sync"
 	"testing"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/onefold/onefold/engine"
 	"github.com/onefold/onefold/fold"
+	"github.com/onefold/onefold/fold/foldtest"
 	"github.com/onefold/onefold/table"
 )
 
-// world is a whole installation in memory: engine, table, collector and folds, with a clock that stands still.
+// world is a whole installation in memory, with a clock that stands still.
 type world struct {
-	*testing.T
-	ctx       context.Context
-	db        *engine.DB
-	table     *table.Table
+	*foldtest.World
 	collector *Collector
-	worker    *fold.Worker
-	clock     *clock
-}
-
-type clock struct {
-	mu  sync.Mutex
-	now time.Time
-}
-
-func (c *clock) Now() time.Time {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.now
-}
-
-func (c *clock) Set(now time.Time) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.now = now
 }
 
 func newWorld(t *testing.T, now time.Time) *world {
 	t.Helper()
-	w := &world{T: t, ctx: t.Context(), clock: &clock{now: now}}
-	var err error
-	w.db, err = engine.OpenMemory(engine.Options{Clock: w.clock.Now, StreamShards: 3, RollEvery: 300, TTLInterval: -1})
-	w.must(err)
-	t.Cleanup(func() {
-		if err := w.db.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	w.must(Schema.Ensure(w.ctx, w.db, "test"))
-	w.table = table.New(w.db, "test", table.Options{Clock: w.clock.Now})
-	w.collector = NewCollector(w.table, CollectorOptions{})
-	w.newWorker()
+	w := &world{World: foldtest.NewWorld(t, foldtest.Setup{
+		Schema: Schema, Group: FoldGroup, At: now, Engine: engine.Options{StreamShards: 3, RollEvery: 300},
+		Folds: func(t *table.Table) []*fold.Fold { return Folds(Config{SiteRetention(t)}) },
+	})}
+	w.collector = NewCollector(w.Table, CollectorOptions{})
 	return w
-}
-
-func (w *world) must(err error) {
-	w.Helper()
-	if err != nil {
-		w.Fatal(err)
-	}
-}
-
-// newWorker starts the folds anew from what is durable, as after a restart.
-func (w *world) newWorker() {
-	w.Helper()
-	name := "test"
-	d, err := w.db.DescribeTable(w.ctx, &dynamodb.DescribeTableInput{TableName: &name})
-	w.must(err)
-	w.worker, err = fold.NewWorker(w.table, fold.Streams(w.db, *d.Table.LatestStreamArn), Folds(Config{SiteRetention(w.table)}), fold.Options{
-		Group: FoldGroup, Clock: w.clock.Now,
-	})
-	w.must(err)
 }
 
 func (w *world) site(id, zone string) Site {
 	w.Helper()
-	s, err := CreateSite(w.ctx, w.table, NewSite{ID: id, TimeZone: zone, Domains: []string{"example.com"}, Settings: Settings{CustomProperties: []string{"plan"}}})
-	w.must(err)
+	s, err := CreateSite(w.Ctx, w.Table, NewSite{ID: id, TimeZone: zone, Domains: []string{"example.com"}, Settings: Settings{CustomProperties: []string{"plan"}}})
+	w.Must(err)
 	for _, g := range []Goal{
 		{GoalKey: GoalKey{id, "p1"}, Path: "/p1", Value: "2.5"},
 		{GoalKey: GoalKey{id, "sale"}, Event: "signup", Counting: EveryTime},
 	} {
-		w.must(g.Check())
-		w.must(Goals.Put(w.ctx, w.table, &g))
+		w.Must(g.Check())
+		w.Must(Goals.Put(w.Ctx, w.Table, &g))
 	}
 	return s
 }
 
 func (w *world) ingest(site string, hits ...Hit) []Outcome {
 	w.Helper()
-	outcomes, err := w.collector.Ingest(w.ctx, site, hits)
-	w.must(err)
+	outcomes, err := w.collector.Ingest(w.Ctx, site, hits)
+	w.Must(err)
 	return outcomes
-}
-
-func (w *world) drain() {
-	w.Helper()
-	w.must(w.worker.Drain(w.ctx))
 }
 
 // events are all raw events of a site.
 func (w *world) events(s Site, from, to time.Time) (all []*Event) {
 	w.Helper()
-	for e, err := range EventsByTime.All(w.ctx, w.table, EventsBetween(&s, from, to, "")) {
-		w.must(err)
+	for e, err := range EventsByTime.All(w.Ctx, w.Table, EventsBetween(&s, from, to, "")) {
+		w.Must(err)
 		all = append(all, &e)
 	}
 	return all
@@ -120,8 +64,8 @@ func (w *world) events(s Site, from, to time.Time) (all []*Event) {
 func (w *world) hours(s Site) map[string]Stats {
 	w.Helper()
 	all := map[string]Stats{}
-	for h, err := range StatsByTime.All(w.ctx, w.table, StatsIn{SiteID: s.SiteID, Period: Hour}) {
-		w.must(err)
+	for h, err := range StatsByTime.All(w.Ctx, w.Table, StatsIn{SiteID: s.SiteID, Period: Hour}) {
+		w.Must(err)
 		all[h.Start] = h
 	}
 	return all
@@ -130,8 +74,8 @@ func (w *world) hours(s Site) map[string]Stats {
 func (w *world) breakdowns(s Site, d Dimension) map[string]Breakdown {
 	w.Helper()
 	all := map[string]Breakdown{}
-	for b, err := range BreakdownByTime.All(w.ctx, w.table, BreakdownIn{SiteID: s.SiteID, Period: Hour, Dimension: d}) {
-		w.must(err)
+	for b, err := range BreakdownByTime.All(w.Ctx, w.Table, BreakdownIn{SiteID: s.SiteID, Period: Hour, Dimension: d}) {
+		w.Must(err)
 		all[b.Start] = b
 	}
 	return all

@@ -22,8 +22,8 @@ func TestUser(t *testing.T) {
 	w := newWorld(t)
 	w.ingest("site", all...)
 	w.settle()
-	receipt, err := User(w.ctx, w.table, w.worker, "site", "ann-4711")
-	w.must(err)
+	receipt, err := User(w.Ctx, w.Table, w.Worker, "site", "ann-4711")
+	w.Must(err)
 	if receipt.Deleted.Events != int64(len(all)-len(others)) || receipt.Deleted.Sessions == 0 || receipt.Deleted.Visitors == 0 || receipt.Sealed != 0 || receipt.DoneAt.IsZero() {
 		t.Errorf("%+v; %d events", receipt, len(all)-len(others))
 	}
@@ -35,11 +35,11 @@ func TestUser(t *testing.T) {
 	if left := w.items("ann-4711"); len(left) > 0 {
 		t.Errorf("there are still %q", left)
 	}
-	if _, err := User(w.ctx, w.table, w.worker, "site", "ann-4711"); !errors.Is(err, ErrNobody) {
+	if _, err := User(w.Ctx, w.Table, w.Worker, "site", "ann-4711"); !errors.Is(err, ErrNobody) {
 		t.Errorf("again: %v", err)
 	}
-	receipts, err := ReceiptsOfSite.Collect(w.ctx, w.table, analytics.SiteIn{SiteID: "site"})
-	w.must(err)
+	receipts, err := ReceiptsOfSite.Collect(w.Ctx, w.Table, analytics.SiteIn{SiteID: "site"})
+	w.Must(err)
 	if len(receipts) != 1 || receipts[0].Deleted != receipt.Deleted || len(receipts[0].Subject) != 64 {
 		t.Errorf("%+v", receipts)
 	}
@@ -56,18 +56,18 @@ func TestFoldsTakeOff(t *testing.T) {
 	w := newWorld(t)
 	w.ingest("site", all...)
 	w.settle()
-	site, err := analytics.GetSite(w.ctx, w.table, "site")
-	w.must(err)
-	days, _, err := daysOfUser(w.ctx, w.table, &site, "ann-4711")
-	w.must(err)
-	e := &eraser{t: w.table, w: w.worker, site: &site, r: Receipt{Left: days}}
+	site, err := analytics.GetSite(w.Ctx, w.Table, "site")
+	w.Must(err)
+	days, _, err := daysOfUser(w.Ctx, w.Table, &site, "ann-4711")
+	w.Must(err)
+	e := &eraser{t: w.Table, w: w.Worker, site: &site, r: Receipt{Left: days}}
 	e.cal = mustZone(w)
 	for _, k := range days {
-		w.must(e.events(w.ctx, k))
+		w.Must(e.events(w.Ctx, k))
 	}
-	w.must(e.drain(w.ctx))
-	left, err := e.visitors(w.ctx, days)
-	w.must(err)
+	w.Must(e.drain(w.Ctx))
+	left, err := e.visitors(w.Ctx, days)
+	w.Must(err)
 	if len(left) > 0 {
 		t.Errorf("%v left", left)
 	}
@@ -87,26 +87,26 @@ func TestResume(t *testing.T) {
 	w := newWorld(t)
 	w.ingest("site", all...)
 	w.settle()
-	ctx, cancel := context.WithCancel(w.ctx)
+	ctx, cancel := context.WithCancel(w.Ctx)
 	drains := 2 + r.IntN(4)
-	_, err := User(ctx, w.table, drainer(func(ctx context.Context) error {
+	_, err := User(ctx, w.Table, drainer(func(ctx context.Context) error {
 		if drains--; drains == 0 {
 			cancel()
 		}
-		return w.worker.Drain(ctx)
+		return w.Worker.Drain(ctx)
 	}), "site", "ann-4711")
 	if !errors.Is(err, context.Canceled) {
 		t.Fatalf("it ended with %v", err)
 	}
-	w.advance(time.Minute)
-	w.must(Resume(w.ctx, w.table, w.worker, "site"))
+	w.Advance(time.Minute)
+	w.Must(Resume(w.Ctx, w.Table, w.Worker, "site"))
 	w.settle()
 	w.checkSame(want.figures())
 	w.checkClean()
 	if left := w.items("ann-4711"); len(left) > 0 {
 		t.Errorf("there are still %q", left)
 	}
-	w.must(Resume(w.ctx, w.table, w.worker, "site"))
+	w.Must(Resume(w.Ctx, w.Table, w.Worker, "site"))
 }
 
 type drainer func(context.Context) error
@@ -118,11 +118,11 @@ func TestVisitor(t *testing.T) {
 	hit := func(address, path string) analytics.Hit { return analytics.Hit{Address: address, Path: path, At: noon} }
 	w.ingest("site", hit("1", "/a"), hit("1", "/b"), hit("2", "/a"))
 	w.settle()
-	for s, err := range analytics.RecentSessions.All(w.ctx, w.table, analytics.SiteIn{SiteID: "site"}) {
-		w.must(err)
+	for s, err := range analytics.RecentSessions.All(w.Ctx, w.Table, analytics.SiteIn{SiteID: "site"}) {
+		w.Must(err)
 		if s.PageViews == 2 {
-			receipt, err := Visitor(w.ctx, w.table, w.worker, "site", s.SessionID)
-			w.must(err)
+			receipt, err := Visitor(w.Ctx, w.Table, w.Worker, "site", s.SessionID)
+			w.Must(err)
 			if receipt.Deleted != (Deleted{2, 1, 1}) || receipt.FirstDay != "2026-05-12" {
 				t.Errorf("%+v", receipt)
 			}
@@ -133,10 +133,10 @@ func TestVisitor(t *testing.T) {
 	want.settle()
 	w.checkSame(want.figures())
 	w.checkClean()
-	if _, err := Visitor(w.ctx, w.table, w.worker, "site", "01ARZ3NDEKTSV4RRFFQ69G5FAV"); !errors.Is(err, ErrNobody) {
+	if _, err := Visitor(w.Ctx, w.Table, w.Worker, "site", "01ARZ3NDEKTSV4RRFFQ69G5FAV"); !errors.Is(err, ErrNobody) {
 		t.Errorf("no session: %v", err)
 	}
-	if _, err := User(w.ctx, w.table, w.worker, "nowhere", "ann-4711"); !errors.Is(err, table.ErrNotFound) {
+	if _, err := User(w.Ctx, w.Table, w.Worker, "nowhere", "ann-4711"); !errors.Is(err, table.ErrNotFound) {
 		t.Errorf("no site: %v", err)
 	}
 }
@@ -146,10 +146,10 @@ func TestSealed(t *testing.T) {
 	w := newWorld(t)
 	w.ingest("site", analytics.Hit{Address: "1", Path: "/a", UserID: "ann-4711"})
 	w.settle()
-	w.advance(40 * 24 * time.Hour)
+	w.Advance(40 * 24 * time.Hour)
 	before := w.figures()["day totals"]
-	receipt, err := User(w.ctx, w.table, w.worker, "site", "ann-4711")
-	w.must(err)
+	receipt, err := User(w.Ctx, w.Table, w.Worker, "site", "ann-4711")
+	w.Must(err)
 	if receipt.Deleted != (Deleted{0, 1, 0}) || receipt.Sealed != 1 {
 		t.Errorf("%+v", receipt)
 	}
@@ -157,7 +157,7 @@ func TestSealed(t *testing.T) {
 	if after := w.figures()["day totals"]; after != before {
 		t.Errorf("%s became %s", before, after)
 	}
-	_, err = analytics.RecentSessions.First(w.ctx, w.table, analytics.SiteIn{SiteID: "site"})
+	_, err = analytics.RecentSessions.First(w.Ctx, w.Table, analytics.SiteIn{SiteID: "site"})
 	if !errors.Is(err, table.ErrNotFound) {
 		t.Errorf("session: %v", err)
 	}

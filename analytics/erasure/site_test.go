@@ -23,40 +23,40 @@ func TestDeleteSite(t *testing.T) {
 	w.ingest("site", all...)
 	w.ingest("gone", all...)
 	w.settle()
-	_, err := analytics.SetShards(w.ctx, w.table, "gone", 7)
-	w.must(err)
-	w.advance(time.Hour)
+	_, err := analytics.SetShards(w.Ctx, w.Table, "gone", 7)
+	w.Must(err)
+	w.Advance(time.Hour)
 	w.ingest("gone", analytics.Hit{Address: "1", Path: "/"})
 	want := w.figures()
-	w.must(DeleteSite(w.ctx, w.table, "gone"))
-	if _, err := analytics.GetSite(w.ctx, w.table, "gone"); !errors.Is(err, table.ErrNotFound) {
+	w.Must(DeleteSite(w.Ctx, w.Table, "gone"))
+	if _, err := analytics.GetSite(w.Ctx, w.Table, "gone"); !errors.Is(err, table.ErrNotFound) {
 		t.Errorf("it is still there: %v", err)
 	}
-	if err := DeleteSite(w.ctx, w.table, "gone"); !errors.Is(err, table.ErrNotFound) {
+	if err := DeleteSite(w.Ctx, w.Table, "gone"); !errors.Is(err, table.ErrNotFound) {
 		t.Errorf("again: %v", err)
 	}
-	if done, err := Purge(w.ctx, w.table, w.worker, "gone"); err != nil || !done.Waiting {
+	if done, err := Purge(w.Ctx, w.Table, w.Worker, "gone"); err != nil || !done.Waiting {
 		t.Errorf("at once: %+v, %v", done, err)
 	}
-	w.advance(analytics.SettingsNotice)
-	if _, err := w.collector.Ingest(w.ctx, "gone", all[:1]); !errors.Is(err, analytics.ErrUnknownSite) {
+	w.Advance(analytics.SettingsNotice)
+	if _, err := w.collector.Ingest(w.Ctx, "gone", all[:1]); !errors.Is(err, analytics.ErrUnknownSite) {
 		t.Errorf("an event: %v", err)
 	}
 	broken := errors.New("broken off")
 	for n := range 4 {
 		left := n
-		done, err := Purge(w.ctx, w.table, drainer(func(ctx context.Context) error {
+		done, err := Purge(w.Ctx, w.Table, drainer(func(ctx context.Context) error {
 			if left--; left < 0 {
 				return broken
 			}
-			return w.worker.Drain(ctx)
+			return w.Worker.Drain(ctx)
 		}), "gone")
 		t.Logf("%+v, %v", done, err)
 		if err != nil && !errors.Is(err, broken) && !errors.Is(err, table.ErrNotFound) {
 			t.Fatal(err)
 		}
 	}
-	if _, err := Purge(w.ctx, w.table, w.worker, "gone"); err != nil && !errors.Is(err, table.ErrNotFound) {
+	if _, err := Purge(w.Ctx, w.Table, w.Worker, "gone"); err != nil && !errors.Is(err, table.ErrNotFound) {
 		t.Fatal(err)
 	}
 	w.settle()
@@ -65,11 +65,11 @@ func TestDeleteSite(t *testing.T) {
 			t.Errorf("%s is left", key)
 		}
 	}
-	for s, err := range DeletedSites(w.ctx, w.table, "") {
+	for s, err := range DeletedSites(w.Ctx, w.Table, "") {
 		t.Errorf("%s waits, %v", s.SiteID, err)
 	}
 	w.checkSame(want)
-	if _, err := Purge(w.ctx, w.table, w.worker, "site"); err == nil {
+	if _, err := Purge(w.Ctx, w.Table, w.Worker, "site"); err == nil {
 		t.Error("a site that is not deleted is purged")
 	}
 }
@@ -79,7 +79,7 @@ func TestSalts(t *testing.T) {
 	w := newWorld(t)
 	for range 8 {
 		w.ingest("site", analytics.Hit{Address: "1", Path: "/"})
-		w.advance(24 * time.Hour)
+		w.Advance(24 * time.Hour)
 	}
 	salts := func() (n int) {
 		for _, key := range w.items("analytics.salt") {
@@ -92,12 +92,12 @@ func TestSalts(t *testing.T) {
 	if n := salts(); n != 8 {
 		t.Fatalf("%d salts", n)
 	}
-	w.must(Salts(w.ctx, w.table, "site"))
+	w.Must(Salts(w.Ctx, w.Table, "site"))
 	if n := salts(); n != 3 {
 		t.Errorf("%d salts are left", n)
 	}
-	day := analytics.SaltKey{SiteID: "site", Day: w.now().Add(-24 * time.Hour).Format(time.DateOnly)}
-	if _, err := analytics.Salts.Get(w.ctx, w.table, day); err != nil {
+	day := analytics.SaltKey{SiteID: "site", Day: w.Now().Add(-24 * time.Hour).Format(time.DateOnly)}
+	if _, err := analytics.Salts.Get(w.Ctx, w.Table, day); err != nil {
 		t.Errorf("that of yesterday: %v", err)
 	}
 }

@@ -1,13 +1,10 @@
 package erasure
 
 import (
-	"context"
 	"fmt"
-	"log/slog"
 	"math/rand/v2"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -15,67 +12,42 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/onefold/onefold/analytics"
-	"github.com/onefold/onefold/engine"
 	"github.com/onefold/onefold/fold"
+	"github.com/onefold/onefold/fold/foldtest"
 	"github.com/onefold/onefold/internal/calendar"
 	"github.com/onefold/onefold/table"
 )
 
 var noon = time.Date(2026, 5, 12, 12, 0, 0, 0, time.UTC)
 
-// world is a table in memory with a site and its folds, at a time of its own.
+// world is a site with its folds, at a time of its own.
 type world struct {
-	*testing.T
-	ctx       context.Context
-	db        *engine.DB
-	table     *table.Table
-	worker    *fold.Worker
+	*foldtest.World
 	collector *analytics.Collector
-	millis    atomic.Int64
 }
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	w := &world{T: t, ctx: t.Context()}
-	w.millis.Store(noon.UnixMilli())
-	logger := slog.New(slog.DiscardHandler)
-	var err error
-	w.db, err = engine.OpenMemory(engine.Options{Clock: w.now, TTLInterval: -1, Logger: logger})
-	w.must(err)
-	t.Cleanup(func() { w.must(w.db.Close()) })
-	w.table = table.New(w.db, "erasure", table.Options{Clock: w.now})
-	w.must(Schema.Ensure(w.ctx, w.db, "erasure"))
-	described, err := w.db.DescribeTable(w.ctx, &dynamodb.DescribeTableInput{TableName: new("erasure")})
-	w.must(err)
-	w.worker, err = fold.NewWorker(w.table, fold.Streams(w.db, *described.Table.LatestStreamArn), analytics.Folds(analytics.Config{}),
-		fold.Options{Group: analytics.FoldGroup, Clock: w.now, Logger: logger})
-	w.must(err)
-	w.collector = analytics.NewCollector(w.table, analytics.CollectorOptions{})
+	w := &world{World: foldtest.NewWorld(t, foldtest.Setup{
+		Schema: Schema, Group: analytics.FoldGroup, At: noon,
+		Folds: func(*table.Table) []*fold.Fold { return analytics.Folds(analytics.Config{}) },
+	})}
+	w.collector = analytics.NewCollector(w.Table, analytics.CollectorOptions{})
 	w.site("site")
 	return w
 }
 
 func (w *world) site(id string) {
 	w.Helper()
-	_, err := analytics.CreateSite(w.ctx, w.table, analytics.NewSite{ID: id, TimeZone: "Europe/Berlin"})
-	w.must(err)
-	w.must(analytics.Goals.Put(w.ctx, w.table, &analytics.Goal{GoalKey: analytics.GoalKey{SiteID: id, GoalID: "page"}, Name: "page", Path: "/p*"}))
-}
-
-func (w *world) now() time.Time          { return time.UnixMilli(w.millis.Load()).UTC() }
-func (w *world) advance(d time.Duration) { w.millis.Add(d.Milliseconds()) }
-
-func (w *world) must(err error) {
-	w.Helper()
-	if err != nil {
-		w.Fatal(err)
-	}
+	_, err := analytics.CreateSite(w.Ctx, w.Table, analytics.NewSite{ID: id, TimeZone: "Europe/Berlin"})
+	w.Must(err)
+	w.Must(analytics.Goals.Put(w.Ctx, w.Table, &analytics.Goal{GoalKey: analytics.GoalKey{SiteID: id, GoalID: "page"}, Name: "page", Path: "/p*"}))
 }
 
 func (w *world) ingest(site string, hits ...analytics.Hit) {
 	w.Helper()
-	outcomes, err := w.collector.Ingest(w.ctx, site, hits)
-	w.must(err)
+	outcomes, err := w.collector.Ingest(w.Ctx, site, hits)
+	w.Must(err)
 	for _, o := range outcomes {
 		if o.Status != analytics.Stored {
 			w.Fatalf("%+v", o)
@@ -85,10 +57,10 @@ func (w *world) ingest(site string, hits ...analytics.Hit) {
 
 func (w *world) settle() {
 	w.Helper()
-	w.must(w.worker.Drain(w.ctx))
-	_, err := analytics.RollUp(w.ctx, w.table, "site", w.now())
-	w.must(err)
-	w.must(w.worker.Drain(w.ctx))
+	w.Must(w.Worker.Drain(w.Ctx))
+	_, err := analytics.RollUp(w.Ctx, w.Table, "site", w.Now())
+	w.Must(err)
+	w.Must(w.Worker.Drain(w.Ctx))
 }
 
 // draw makes up what visitors do in three days. Ann comes with two addresses, and is identified now and then.
@@ -125,8 +97,8 @@ func (w *world) figures() map[string]string {
 	got := map[string]string{}
 	for _, period := range []analytics.Period{analytics.Hour, analytics.Day, analytics.Month} {
 		for _, by := range analytics.Dimensions {
-			out, err := analytics.Report(w.ctx, w.table, analytics.ReportIn{Site: "site", From: "2026-05-01", To: "2026-05-31", Period: period, By: by})
-			w.must(err)
+			out, err := analytics.Report(w.Ctx, w.Table, analytics.ReportIn{Site: "site", From: "2026-05-01", To: "2026-05-31", Period: period, By: by})
+			w.Must(err)
 			got[fmt.Sprint(period, " totals")] = fmt.Sprintf("%+v", out.Totals.Figures)
 			for _, b := range out.Buckets {
 				got[fmt.Sprint(period, " ", b.Start)] = fmt.Sprintf("%+v", b.Figures)
@@ -167,8 +139,8 @@ func (w *world) checkSame(want map[string]string) {
 
 func (w *world) checkClean() {
 	w.Helper()
-	found, err := analytics.Verify(w.ctx, w.table, w.worker, analytics.RangeIn{Site: "site", From: "2026-05-08", To: "2026-05-12"}, nil)
-	w.must(err)
+	found, err := analytics.Verify(w.Ctx, w.Table, w.Worker, analytics.RangeIn{Site: "site", From: "2026-05-08", To: "2026-05-12"}, nil)
+	w.Must(err)
 	if found.Count > 0 || len(found.Busy) > 0 {
 		w.Errorf("%d differences: %+v", found.Count, found.List)
 	}
@@ -177,10 +149,10 @@ func (w *world) checkClean() {
 // items are all items of the table that mention a text.
 func (w *world) items(text string) (found []string) {
 	w.Helper()
-	in := &dynamodb.ScanInput{TableName: new("erasure")}
+	in := &dynamodb.ScanInput{TableName: new(foldtest.TableName)}
 	for {
-		out, err := w.db.Scan(w.ctx, in)
-		w.must(err)
+		out, err := w.DB.Scan(w.Ctx, in)
+		w.Must(err)
 		for _, it := range out.Items {
 			if all := plain(&types.AttributeValueMemberM{Value: it}); strings.Contains(all, text) {
 				found = append(found, plain(it["pk"])+" "+plain(it["sk"]))
@@ -219,6 +191,6 @@ func plain(av types.AttributeValue) string {
 func mustZone(w *world) calendar.Zone {
 	w.Helper()
 	zone, err := calendar.LoadZone("Europe/Berlin")
-	w.must(err)
+	w.Must(err)
 	return zone
 }

@@ -4,70 +4,44 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"math/rand/v2"
 	"reflect"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/oklog/ulid/v2"
 
 	"github.com/onefold/onefold/analytics"
-	"github.com/onefold/onefold/engine"
 	"github.com/onefold/onefold/fold"
+	"github.com/onefold/onefold/fold/foldtest"
 	"github.com/onefold/onefold/table"
 )
 
 var noon = time.Date(2026, 5, 12, 12, 0, 0, 0, time.UTC)
 
-// world is a site on a table in memory with its folds, at a time of its own.
+// world is a site with its folds, at a time of its own.
 type world struct {
-	*testing.T
-	ctx       context.Context
-	table     *table.Table
-	worker    *fold.Worker
+	*foldtest.World
 	collector *analytics.Collector
-	millis    atomic.Int64
 }
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	w := &world{T: t, ctx: t.Context()}
-	w.millis.Store(noon.UnixMilli())
-	logger := slog.New(slog.DiscardHandler)
-	db, err := engine.OpenMemory(engine.Options{Clock: w.now, TTLInterval: -1, Logger: logger})
-	w.must(err)
-	t.Cleanup(func() { w.must(db.Close()) })
-	w.table = table.New(db, "goals", table.Options{Clock: w.now})
-	w.must(analytics.Schema.Ensure(w.ctx, db, "goals"))
-	described, err := db.DescribeTable(w.ctx, &dynamodb.DescribeTableInput{TableName: new("goals")})
-	w.must(err)
-	w.worker, err = fold.NewWorker(w.table, fold.Streams(db, *described.Table.LatestStreamArn), analytics.Folds(analytics.Config{}),
-		fold.Options{Group: analytics.FoldGroup, Clock: w.now, Logger: logger})
-	w.must(err)
-	_, err = analytics.CreateSite(w.ctx, w.table, analytics.NewSite{ID: "site", TimeZone: "Europe/Berlin"})
-	w.must(err)
-	w.collector = analytics.NewCollector(w.table, analytics.CollectorOptions{})
+	w := &world{World: foldtest.NewWorld(t, foldtest.Setup{
+		Schema: analytics.Schema, Group: analytics.FoldGroup, At: noon,
+		Folds: func(*table.Table) []*fold.Fold { return analytics.Folds(analytics.Config{}) },
+	})}
+	_, err := analytics.CreateSite(w.Ctx, w.Table, analytics.NewSite{ID: "site", TimeZone: "Europe/Berlin"})
+	w.Must(err)
+	w.collector = analytics.NewCollector(w.Table, analytics.CollectorOptions{})
 	return w
-}
-
-func (w *world) now() time.Time          { return time.UnixMilli(w.millis.Load()).UTC() }
-func (w *world) advance(d time.Duration) { w.millis.Add(d.Milliseconds()) }
-
-func (w *world) must(err error) {
-	w.Helper()
-	if err != nil {
-		w.Fatal(err)
-	}
 }
 
 func (w *world) ingest(hits ...analytics.Hit) {
 	w.Helper()
-	outcomes, err := w.collector.Ingest(w.ctx, "site", hits)
-	w.must(err)
+	outcomes, err := w.collector.Ingest(w.Ctx, "site", hits)
+	w.Must(err)
 	for _, o := range outcomes {
 		if o.Status == analytics.Rejected {
 			w.Fatalf("%+v", o)
@@ -75,34 +49,29 @@ func (w *world) ingest(hits ...analytics.Hit) {
 	}
 }
 
-func (w *world) drain() {
-	w.Helper()
-	w.must(w.worker.Drain(w.ctx))
-}
-
 func (w *world) backfill() Backfilled {
 	w.Helper()
-	done, err := Backfill(w.ctx, w.table, "site")
-	w.must(err)
+	done, err := Backfill(w.Ctx, w.Table, "site")
+	w.Must(err)
 	return done
 }
 
 // derived is everything that follows from goals.
 func (w *world) derived() map[string]string {
 	w.Helper()
-	w.drain()
+	w.Drain()
 	d := map[string]string{}
-	for s, err := range analytics.StatsByTime.All(w.ctx, w.table, analytics.StatsIn{SiteID: "site", Period: analytics.Hour}) {
-		w.must(err)
+	for s, err := range analytics.StatsByTime.All(w.Ctx, w.Table, analytics.StatsIn{SiteID: "site", Period: analytics.Hour}) {
+		w.Must(err)
 		d["hour "+s.Start] = fmt.Sprint(s.Conversions)
 	}
-	for b, err := range analytics.BreakdownByTime.All(w.ctx, w.table, analytics.BreakdownIn{SiteID: "site", Period: analytics.Hour, Dimension: analytics.ByGoal}) {
-		w.must(err)
+	for b, err := range analytics.BreakdownByTime.All(w.Ctx, w.Table, analytics.BreakdownIn{SiteID: "site", Period: analytics.Hour, Dimension: analytics.ByGoal}) {
+		w.Must(err)
 		d["goals "+b.Start] = fmt.Sprint(b.Values)
 	}
 	sums := map[string]int64{} // sessions' ids depend on the salt
-	for s, err := range analytics.SessionsByTime.All(w.ctx, w.table, analytics.SessionsIn{SiteID: "site"}) {
-		w.must(err)
+	for s, err := range analytics.SessionsByTime.All(w.Ctx, w.Table, analytics.SessionsIn{SiteID: "site"}) {
+		w.Must(err)
 		sums[fmt.Sprint("sessions ", s.Start)] += s.Conversions
 	}
 	for k, n := range sums {
@@ -129,8 +98,8 @@ func (w *world) checkSame(want map[string]string) {
 
 func (w *world) checkClean() {
 	w.Helper()
-	found, err := analytics.Verify(w.ctx, w.table, w.worker, analytics.RangeIn{Site: "site", From: "2026-05-08", To: "2026-05-12"}, nil)
-	w.must(err)
+	found, err := analytics.Verify(w.Ctx, w.Table, w.Worker, analytics.RangeIn{Site: "site", From: "2026-05-08", To: "2026-05-12"}, nil)
+	w.Must(err)
 	if found.Count > 0 || len(found.Busy) > 0 {
 		w.Errorf("%d differences: %+v", found.Count, found.List)
 	}
@@ -179,8 +148,8 @@ func TestBackfill(t *testing.T) {
 	hits := draw(r, 400)
 	want := newWorld(t)
 	for _, g := range finalGoals {
-		_, err := Create(want.ctx, want.table, g)
-		want.must(err)
+		_, err := Create(want.Ctx, want.Table, g)
+		want.Must(err)
 	}
 	want.ingest(hits...)
 
@@ -191,38 +160,38 @@ func TestBackfill(t *testing.T) {
 			w.ingest(hits[order[0]])
 			order = order[1:]
 			if r.IntN(20) == 0 {
-				w.drain()
+				w.Drain()
 			}
 		}
 	}
 	changes := []func() error{
-		func() error { _, err := Create(w.ctx, w.table, finalGoals[1]); return err },
+		func() error { _, err := Create(w.Ctx, w.Table, finalGoals[1]); return err },
 		func() error {
-			_, err := Create(w.ctx, w.table, goal("blog", func(g *Goal) { g.Path, g.Counting = "/blog/*", analytics.EveryTime }))
+			_, err := Create(w.Ctx, w.Table, goal("blog", func(g *Goal) { g.Path, g.Counting = "/blog/*", analytics.EveryTime }))
 			return err
 		},
 		func() error {
-			_, err := Create(w.ctx, w.table, goal("gone", func(g *Goal) { g.Path = "/" }))
+			_, err := Create(w.Ctx, w.Table, goal("gone", func(g *Goal) { g.Path = "/" }))
 			return err
 		},
 		func() error {
-			_, err := Update(w.ctx, w.table, finalGoals[0].GoalKey, func(g *Goal) error {
+			_, err := Update(w.Ctx, w.Table, finalGoals[0].GoalKey, func(g *Goal) error {
 				g.Path, g.Counting, g.Value = "/blog/**", analytics.OncePerSession, "1.50"
 				return nil
 			})
 			return err
 		},
-		func() error { return Delete(w.ctx, w.table, analytics.GoalKey{SiteID: "site", GoalID: "gone"}) },
-		func() error { _, err := Create(w.ctx, w.table, finalGoals[2]); return err },
+		func() error { return Delete(w.Ctx, w.Table, analytics.GoalKey{SiteID: "site", GoalID: "gone"}) },
+		func() error { _, err := Create(w.Ctx, w.Table, finalGoals[2]); return err },
 	}
 	for _, change := range changes {
 		next(r.IntN(80))
-		w.must(change())
+		w.Must(change())
 		next(r.IntN(20)) // some of which do not know of it
 		if done := w.backfill(); !done.Waiting {
 			t.Errorf("it does not wait: %+v", done)
 		}
-		w.advance(analytics.SettingsNotice)
+		w.Advance(analytics.SettingsNotice)
 		if r.IntN(2) == 0 {
 			next(r.IntN(20))
 			w.backfill()
@@ -235,8 +204,8 @@ func TestBackfill(t *testing.T) {
 	}
 	w.checkSame(want.derived())
 	w.checkClean()
-	all, err := analytics.GoalsOfSite.Collect(w.ctx, w.table, analytics.SiteIn{SiteID: "site"})
-	w.must(err)
+	all, err := analytics.GoalsOfSite.Collect(w.Ctx, w.Table, analytics.SiteIn{SiteID: "site"})
+	w.Must(err)
 	if len(all) != len(finalGoals) {
 		t.Errorf("goals %+v", all)
 	}
@@ -251,33 +220,33 @@ func TestBackfillBesideIngest(t *testing.T) {
 	w := newWorld(t)
 	w.ingest(hits[:300]...)
 	for _, g := range finalGoals {
-		_, err := Create(w.ctx, w.table, g)
-		w.must(err)
+		_, err := Create(w.Ctx, w.Table, g)
+		w.Must(err)
 	}
-	w.advance(analytics.SettingsNotice)
+	w.Advance(analytics.SettingsNotice)
 	done := make(chan error, 1)
 	go func() {
 		for _, h := range hits[300:] {
-			w.advance(10 * time.Millisecond) // so that a fence is passed although there is always more to read
-			if _, err := w.collector.Ingest(w.ctx, "site", []analytics.Hit{h}); err != nil {
+			w.Advance(10 * time.Millisecond) // so that a fence is passed although there is always more to read
+			if _, err := w.collector.Ingest(w.Ctx, "site", []analytics.Hit{h}); err != nil {
 				done <- err
 				return
 			}
 		}
 		done <- nil
 	}()
-	folding, stop := context.WithCancel(w.ctx)
+	folding, stop := context.WithCancel(w.Ctx)
 	folded := make(chan error, 1)
-	go func() { folded <- w.worker.Run(folding) }()
+	go func() { folded <- w.Worker.Run(folding) }()
 	w.backfill()
-	w.must(<-done)
+	w.Must(<-done)
 	stop()
-	w.must(<-folded)
-	w.advance(time.Minute) // whatever waits for a time
+	w.Must(<-folded)
+	w.Advance(time.Minute) // whatever waits for a time
 	want := newWorld(t)
 	for _, g := range finalGoals {
-		_, err := Create(want.ctx, want.table, g)
-		want.must(err)
+		_, err := Create(want.Ctx, want.Table, g)
+		want.Must(err)
 	}
 	want.ingest(hits...)
 	w.checkSame(want.derived())
@@ -288,23 +257,23 @@ func TestBackfillBesideIngest(t *testing.T) {
 func TestSealedDaysStay(t *testing.T) {
 	w := newWorld(t)
 	w.ingest(analytics.Hit{Path: "/thanks", Address: "1"})
-	w.drain()
-	w.advance(29*24*time.Hour + time.Hour) // the raw event is still there, and its day within a day of being sealed
+	w.Drain()
+	w.Advance(29*24*time.Hour + time.Hour) // the raw event is still there, and its day within a day of being sealed
 	w.ingest(analytics.Hit{Path: "/thanks", Address: "1"})
-	_, err := Create(w.ctx, w.table, finalGoals[2])
-	w.must(err)
-	w.advance(analytics.SettingsNotice)
+	_, err := Create(w.Ctx, w.Table, finalGoals[2])
+	w.Must(err)
+	w.Advance(analytics.SettingsNotice)
 	if done := w.backfill(); done.Sealed != 1 || done.Changed != 0 && done.Changed != 1 || done.Goals != 1 {
 		t.Errorf("%+v", done)
 	}
-	goals, err := List(w.ctx, w.table, "site")
-	w.must(err)
+	goals, err := List(w.Ctx, w.Table, "site")
+	w.Must(err)
 	if goals[0].Since != "2026-05-13" || goals[0].Pending {
 		t.Errorf("%+v", goals[0])
 	}
-	w.drain()
-	results, err := Report(w.ctx, w.table, "site", "2026-05-12", "2026-06-30")
-	w.must(err)
+	w.Drain()
+	results, err := Report(w.Ctx, w.Table, "site", "2026-05-12", "2026-06-30")
+	w.Must(err)
 	if len(results) != 1 || results[0].Conversions != 1 || results[0].Visits != 1 || results[0].Rate != 0.5 || results[0].Since != "2026-05-13" {
 		t.Errorf("%+v", results)
 	}
@@ -313,17 +282,17 @@ func TestSealedDaysStay(t *testing.T) {
 func TestReport(t *testing.T) {
 	w := newWorld(t)
 	for _, g := range finalGoals {
-		_, err := Create(w.ctx, w.table, g)
-		w.must(err)
+		_, err := Create(w.Ctx, w.Table, g)
+		w.Must(err)
 	}
 	hit := func(visitor, path, name, revenue string) analytics.Hit {
 		return analytics.Hit{Path: path, Name: name, Revenue: revenue, Address: visitor, At: noon}
 	}
 	w.ingest(hit("1", "/blog/a", "", ""), hit("1", "/blog/b", "", ""), hit("1", "/", "order", "10"), hit("1", "/", "order", "0.5"),
 		hit("2", "/blog/a", "", ""), hit("3", "/", "", ""), hit("4", "/blog/x", "order", "3"))
-	w.drain()
-	results, err := Report(w.ctx, w.table, "site", "2026-05-01", "2026-05-31")
-	w.must(err)
+	w.Drain()
+	results, err := Report(w.Ctx, w.Table, "site", "2026-05-01", "2026-05-31")
+	w.Must(err)
 	want := []Result{
 		{ID: "blog", Name: "blog", Conversions: 2, Visits: 2, Rate: 0.5, Revenue: "3", Pending: true},
 		{ID: "order", Name: "order", Conversions: 3, Visits: 2, Rate: 0.5, Revenue: "13.5", Pending: true},
@@ -348,21 +317,21 @@ func TestRefused(t *testing.T) {
 		"value":    goal("g", func(g *Goal) { g.Path, g.Value = "/", "lots" }),
 		"currency": goal("g", func(g *Goal) { g.Path, g.Currency = "/", "USD" }),
 	} {
-		if _, err := Create(w.ctx, w.table, g); !errors.Is(err, ErrGoal) {
+		if _, err := Create(w.Ctx, w.Table, g); !errors.Is(err, ErrGoal) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if _, err := Create(w.ctx, w.table, Goal{GoalKey: analytics.GoalKey{SiteID: "nowhere"}, Name: "n", Path: "/"}); !errors.Is(err, table.ErrNotFound) {
+	if _, err := Create(w.Ctx, w.Table, Goal{GoalKey: analytics.GoalKey{SiteID: "nowhere"}, Name: "n", Path: "/"}); !errors.Is(err, table.ErrNotFound) {
 		t.Errorf("no site: %v", err)
 	}
-	if err := Delete(w.ctx, w.table, analytics.GoalKey{SiteID: "site", GoalID: "none"}); !errors.Is(err, table.ErrNotFound) {
+	if err := Delete(w.Ctx, w.Table, analytics.GoalKey{SiteID: "site", GoalID: "none"}); !errors.Is(err, table.ErrNotFound) {
 		t.Errorf("no goal: %v", err)
 	}
 	for i := range MaxGoals {
-		_, err := Create(w.ctx, w.table, goal(fmt.Sprint("g", i), func(g *Goal) { g.Path = "/" }))
-		w.must(err)
+		_, err := Create(w.Ctx, w.Table, goal(fmt.Sprint("g", i), func(g *Goal) { g.Path = "/" }))
+		w.Must(err)
 	}
-	if _, err := Create(w.ctx, w.table, finalGoals[0]); !errors.Is(err, ErrGoal) {
+	if _, err := Create(w.Ctx, w.Table, finalGoals[0]); !errors.Is(err, ErrGoal) {
 		t.Errorf("one more: %v", err)
 	}
 }

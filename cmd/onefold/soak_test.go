@@ -8,8 +8,10 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -17,69 +19,105 @@ import (
 	"github.com/oklog/ulid/v2"
 
 	"github.com/onefold/onefold/analytics"
+	"github.com/onefold/onefold/analytics/goals"
 )
 
-// soakFor is how long TestSoak sends events; ONEFOLD_SOAK says otherwise, such as 5m.
+// soakFor is how long TestSoak sends events; ONEFOLD_SOAK says otherwise, such as 5m. With ONEFOLD_SOAK_EVENTS, such as
+// 1000000, it sends that many, however long it takes.
 const soakFor = 3 * time.Second
 
 // soaked is what the clients of a soak have sent.
 type soaked struct {
 	mu      sync.Mutex
 	random  *rand.Rand
-	sent    map[string]*soakRequest // by the id of each of its events
-	open    []*soakRequest          // not acknowledged
-	done    []*soakRequest          // acknowledged, some of them
-	repeats int
+	most    int                        // events to send, if above 0
+	sent    map[ulid.ULID]*soakedEvent // all of them
+	open    []*soakRequest             // not acknowledged
+	done    []*soakRequest             // acknowledged, some of them
+	repeats int                        // requests that were sent though they had been acknowledged
+	triples int                        // requests that were sent three times at once
+	hangups int                        // attempts that a client gave up early
+	cutOff  int                        // requests that a kill left without an answer
+}
+
+// soakedEvent is what a client knows of an event.
+type soakedEvent struct {
+	page   int
+	plan   int // of a purchase; -1: a page view
+	stored int // answers that said it was stored by them
 }
 
 // soakRequest is a request that may have to be sent again.
 type soakRequest struct {
 	address, body string
-	views, events int
+	ids           []ulid.ULID
 }
+
+const soakPages, soakPlans = 300, 3
 
 // next is what a client sends: something that was acknowledged already, sometimes, or new events of the last two days.
 func (s *soaked) next() *soakRequest {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.done) > 0 && s.random.IntN(8) == 0 {
+	if full := s.full(); len(s.done) > 0 && (full || s.random.IntN(8) == 0) {
 		s.repeats++
 		return s.done[s.random.IntN(len(s.done))]
 	}
-	r := &soakRequest{address: fmt.Sprintf("198.51.%d.%d", s.random.IntN(4), s.random.IntN(250))}
+	r := &soakRequest{address: fmt.Sprintf("198.51.%d.%d", s.random.IntN(20), s.random.IntN(250))}
+	n := 1 + s.random.IntN(40)
+	if s.random.IntN(10) == 0 {
+		n *= 10
+	}
+	if s.most > 0 {
+		n = max(1, min(n, s.most-len(s.sent)))
+	}
 	var list []string
 	start := time.Now().Add(-time.Duration(s.random.Int64N(int64(48 * time.Hour))))
-	for i := range 1 + s.random.IntN(40) {
-		id := ulid.MustNew(ulid.Timestamp(start.Add(-time.Duration(i)*time.Duration(s.random.IntN(60_000))*time.Millisecond)), ulid.DefaultEntropy()).String()
+	for i := range n {
+		id := ulid.MustNew(ulid.Timestamp(start.Add(-time.Duration(i)*time.Duration(s.random.IntN(60_000))*time.Millisecond)), ulid.DefaultEntropy())
+		e := &soakedEvent{page: s.random.IntN(soakPages), plan: -1}
 		more := ""
 		if s.random.IntN(5) == 0 {
-			more = `,"name":"buy","revenue":"0.10"`
-			r.events++
-		} else {
-			r.views++
+			e.plan = s.random.IntN(soakPlans)
+			more = fmt.Sprintf(`,"name":"buy","revenue":"0.10","props":{"plan":"p%d"}`, e.plan)
 		}
-		list = append(list, fmt.Sprintf(`{"id":%q,"url":"/p%d?utm_source=u%d","referrer":"https://r%d.example/"%s}`, id, s.random.IntN(300), s.random.IntN(5), s.random.IntN(20), more))
-		s.sent[id] = r
+		list = append(list, fmt.Sprintf(`{"id":%q,"url":"https://shop.example/p%d?utm_source=u%d","referrer":"https://r%d.example/","language":"en","screen":"800x600"%s}`,
+			id, e.page, s.random.IntN(5), s.random.IntN(20), more))
+		s.sent[id] = e
+		r.ids = append(r.ids, id)
 	}
 	r.body = `{"site":"s","events":[` + strings.Join(list, ",") + `]}`
 	return r
 }
 
-// told notes whether a request was acknowledged.
-func (s *soaked) told(r *soakRequest, ok bool) {
+// full reports whether enough was sent. The lock is held.
+func (s *soaked) full() bool { return s.most > 0 && len(s.sent) >= s.most }
+
+// told notes the outcomes that a request was answered with.
+func (s *soaked) told(t *testing.T, r *soakRequest, outcomes []analytics.Outcome) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	switch {
-	case !ok:
-		s.open = append(s.open, r)
-	case len(s.done) < 1000:
-		s.done = append(s.done, r)
-	default:
-		s.done[s.random.IntN(len(s.done))] = r
+	for i, o := range outcomes {
+		e := s.sent[r.ids[i]]
+		switch {
+		case o.EventID != r.ids[i].String():
+			t.Errorf("outcome %d is of event %s, sent was %s", i, o.EventID, r.ids[i])
+		case o.Status == analytics.Stored:
+			if e.stored++; e.stored > 1 {
+				t.Errorf("event %s was stored by %d requests", o.EventID, e.stored)
+			}
+		case o.Status != analytics.Duplicate:
+			t.Errorf("event %s was %s: %s", o.EventID, o.Status, o.Detail)
+		}
 	}
+	if len(s.done) < 1000 {
+		s.done = append(s.done, r)
+		return
+	}
+	s.done[s.random.IntN(len(s.done))] = r
 }
 
-// take returns the requests that were not acknowledged, to be sent again.
+// take returns the requests that had no answer, to be sent again.
 func (s *soaked) take() []*soakRequest {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -88,75 +126,165 @@ func (s *soaked) take() []*soakRequest {
 	return open
 }
 
-// post sends a request and reports whether all of it was acknowledged. What is answered otherwise fails the test.
-func (s *served) post(t *testing.T, ctx context.Context, r *soakRequest) bool {
+// luck decides how a request is sent: how many times at once, and after how long the client hangs up; 0: never.
+func (s *soaked) luck() (times int, patience time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	times = 1
+	if s.random.IntN(10) == 0 {
+		times = 3
+		s.triples++
+	}
+	if s.random.IntN(20) == 0 {
+		patience = time.Duration(1 + s.random.Int64N(int64(20*time.Millisecond)))
+	}
+	return times, patience
+}
+
+// deliver sends a request until there is an answer, or until ctx ends: then it has to be sent again later.
+func (s *soaked) deliver(t *testing.T, ctx context.Context, server *served, r *soakRequest) {
+	for ctx.Err() == nil {
+		if s.try(t, ctx, server, r) {
+			return
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.cutOff++
+	s.open = append(s.open, r)
+}
+
+// try sends a request once, or three times at once, and reports whether there was an answer.
+func (s *soaked) try(t *testing.T, ctx context.Context, server *served, r *soakRequest) bool {
+	times, patience := s.luck()
+	if patience > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, patience)
+		defer cancel()
+	}
+	var wait sync.WaitGroup
+	var answered atomic.Bool
+	for range times {
+		wait.Go(func() {
+			if outcomes := server.post(t, ctx, r); outcomes != nil {
+				s.told(t, r, outcomes)
+				answered.Store(true)
+			}
+		})
+	}
+	wait.Wait()
+	if patience > 0 && !answered.Load() {
+		s.mu.Lock()
+		s.hangups++
+		s.mu.Unlock()
+	}
+	return answered.Load()
+}
+
+// post sends a request and returns what became of each of its events; nil if there was no answer. An answer that says
+// anything else fails the test.
+func (s *served) post(t *testing.T, ctx context.Context, r *soakRequest) []analytics.Outcome {
 	ask, err := http.NewRequestWithContext(ctx, http.MethodPost, s.url+"/api/events", strings.NewReader(r.body))
 	if err != nil {
 		t.Error(err)
-		return false
+		return nil
 	}
 	ask.Header.Set("Content-Type", "application/json")
 	ask.Header.Set("User-Agent", browser)
 	ask.Header.Set("X-Forwarded-For", r.address)
 	answer, err := http.DefaultClient.Do(ask)
 	if err != nil {
-		return false
+		return nil
 	}
 	defer answer.Body.Close()
 	var told struct{ Outcomes []analytics.Outcome }
 	if err := json.NewDecoder(answer.Body).Decode(&told); err != nil {
-		return false
+		return nil
 	}
 	if answer.StatusCode >= http.StatusInternalServerError {
-		return false
+		return nil
 	}
-	if answer.StatusCode != http.StatusAccepted || len(told.Outcomes) != r.views+r.events {
-		t.Errorf("answer %s with %d outcomes for %d events", answer.Status, len(told.Outcomes), r.views+r.events)
-		return false
+	if answer.StatusCode != http.StatusAccepted || len(told.Outcomes) != len(r.ids) {
+		t.Errorf("answer %s with %d outcomes for %d events", answer.Status, len(told.Outcomes), len(r.ids))
+		return nil
 	}
-	for _, o := range told.Outcomes {
-		if o.Status != analytics.Stored && o.Status != analytics.Duplicate {
-			t.Errorf("event %s was %s: %s", o.EventID, o.Status, o.Detail)
-		}
-	}
-	return true
+	return told.Outcomes
 }
 
-// A server that is killed again and again, whose clients send again what had no answer and some of what had one, ends
-// with every event once: raw, in each hour, day and month, and in the values of every dimension.
+// A server that is killed again and again, whose clients hang up, send the same three times at once, and send again what
+// had no answer and some of what had one, ends with every event once: raw, in each hour, day and month, and in the
+// values of every dimension.
 func TestSoak(t *testing.T) {
-	span := soakFor
-	if text := os.Getenv("ONEFOLD_SOAK"); text != "" {
-		var err error
-		if span, err = time.ParseDuration(text); err != nil {
-			t.Fatal(err)
-		}
-	}
+	sent, more := newSoak(t)
 	data := filepath.Join(t.TempDir(), "data")
-	onefold(t, "--data", data, "site", "create", "s", "--timezone", "Europe/Berlin")
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
-	random := rand.New(rand.NewPCG(seed, 0))
-	sent := &soaked{random: rand.New(rand.NewPCG(seed, 1)), sent: map[string]*soakRequest{}}
+	soakSite(t, data)
+	random := rand.New(rand.NewPCG(sent.random.Uint64(), 0))
 	kills := 0
-	for until := time.Now().Add(span); time.Now().Before(until); kills++ {
+	for ; more(); kills++ {
 		life := time.Duration(100+random.IntN(1500)) * time.Millisecond
 		sent.live(t, soakServer(t, data), life)
 	}
 	s := soakServer(t, data)
 	for _, r := range sent.take() {
-		if !s.post(t, t.Context(), r) {
+		outcomes := s.post(t, t.Context(), r)
+		if outcomes == nil {
 			t.Fatal("a request was refused when it was sent again")
 		}
+		sent.told(t, r, outcomes)
 	}
 	if err := s.end(t, syscall.SIGTERM); err != nil {
 		t.Fatalf("a server that was asked to stop ended with %v", err)
 	}
-	t.Logf("%d events, %d kills, %d requests repeated", len(sent.sent), kills, sent.repeats)
+	t.Logf("%d events, %d kills; %d requests cut off, %d given up early, %d sent again after an answer, %d three times at once",
+		len(sent.sent), kills, sent.cutOff, sent.hangups, sent.repeats, sent.triples)
 	sent.check(t, data)
 }
 
-// live lets clients send, first what was not acknowledged before, until the server is killed.
+// newSoak reads what the environment asks for. more reports whether there is more to send.
+func newSoak(t *testing.T) (s *soaked, more func() bool) {
+	t.Helper()
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("seed %d", seed)
+	s = &soaked{random: rand.New(rand.NewPCG(seed, 1)), sent: map[ulid.ULID]*soakedEvent{}}
+	var err error
+	if text := os.Getenv("ONEFOLD_SOAK_EVENTS"); text != "" {
+		if s.most, err = strconv.Atoi(text); err != nil || s.most < 1 {
+			t.Fatalf("ONEFOLD_SOAK_EVENTS=%s: want how many events to send", text)
+		}
+		return s, func() bool { return !s.full() }
+	}
+	span := soakFor
+	if text := os.Getenv("ONEFOLD_SOAK"); text != "" {
+		if span, err = time.ParseDuration(text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	until := time.Now().Add(span)
+	return s, func() bool { return time.Now().Before(until) }
+}
+
+// soakSite makes a site that counts a property and a goal.
+func soakSite(t *testing.T, data string) {
+	t.Helper()
+	g := &globals{Data: data}
+	err := g.withStore(t.Context(), t.Output(), tuning{}, func(st *store) error {
+		_, err := analytics.CreateSite(t.Context(), st.table, analytics.NewSite{
+			ID: "s", TimeZone: "Europe/Berlin", Settings: analytics.Settings{CustomProperties: []string{"plan"}},
+		})
+		if err != nil {
+			return err
+		}
+		_, err = goals.Create(t.Context(), st.table, goals.Goal{
+			GoalKey: analytics.GoalKey{SiteID: "s", GoalID: "bought"}, Name: "Bought", Event: "buy", Counting: analytics.EveryTime,
+		})
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// live lets clients send, first what had no answer before, until the server is killed.
 func (s *soaked) live(t *testing.T, server *served, life time.Duration) {
 	t.Helper()
 	const clients = 6
@@ -167,12 +295,10 @@ func (s *soaked) live(t *testing.T, server *served, life time.Duration) {
 	for client := range clients {
 		wait.Go(func() {
 			for i := client; i < len(again); i += clients {
-				s.told(again[i], server.post(t, ctx, again[i]))
+				s.deliver(t, ctx, server, again[i])
 			}
-			for ok := true; ok && ctx.Err() == nil; {
-				r := s.next()
-				ok = server.post(t, ctx, r)
-				s.told(r, ok)
+			for ctx.Err() == nil {
+				s.deliver(t, ctx, server, s.next())
 			}
 		})
 	}
@@ -186,64 +312,4 @@ func (s *soaked) live(t *testing.T, server *served, life time.Duration) {
 
 func soakServer(t *testing.T, data string) *served {
 	return startServer(t, "--data", data, "serve", "--addr", "127.0.0.1:0", "--token", testToken, "--trust-proxy", "--event-rate", "1e9", "--site-rate", "1e8")
-}
-
-// check compares what is stored and derived with what was sent.
-func (s *soaked) check(t *testing.T, data string) {
-	t.Helper()
-	raw := map[string]int{}
-	g := &globals{Data: data}
-	err := g.withStore(t.Context(), t.Output(), tuning{existing: true}, func(st *store) error {
-		site, err := analytics.GetSite(t.Context(), st.table, "s")
-		if err != nil {
-			return err
-		}
-		now := time.Now()
-		for e, err := range analytics.EventsByTime.All(t.Context(), st.table, analytics.EventsBetween(&site, now.AddDate(0, 0, -4), now, "")) {
-			if err != nil {
-				return err
-			}
-			raw[e.EventID]++
-		}
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	var views int64
-	seen := map[*soakRequest]bool{}
-	for id, r := range s.sent {
-		if raw[id] != 1 {
-			t.Errorf("event %s is stored %d times", id, raw[id])
-		}
-		if !seen[r] {
-			seen[r] = true
-			views += int64(r.views)
-		}
-	}
-	if len(raw) != len(s.sent) {
-		t.Errorf("%d raw events, %d were sent", len(raw), len(s.sent))
-	}
-	s.checkDerived(t, data, views)
-	t.Logf("verify: %s", onefold(t, "--data", data, "verify", "--site", "s"))
-}
-
-// checkDerived adds up statistics by every width of a bucket and every dimension.
-func (s *soaked) checkDerived(t *testing.T, data string, views int64) {
-	t.Helper()
-	for _, period := range []string{"hour", "day", "month"} {
-		for _, by := range []string{"page", "entry_page", "exit_page", "referrer", "source", "channel", "utm_source", "country", "browser", "os", "device", "language"} {
-			r := fromJSON[reportJSON](t, onefold(t, "--data", data, "report", "--site", "s", "--period", period, "--by", by, "--limit", "0", "--json"))
-			var buckets, top int64
-			for _, b := range r.Buckets {
-				buckets += b.PageViews
-			}
-			for _, row := range r.Top {
-				top += row.PageViews
-			}
-			if r.Totals.PageViews != views || buckets != views || top != views {
-				t.Errorf("by %s and %s: %d page views in total, %d in buckets, %d in values; %d were sent", period, by, r.Totals.PageViews, buckets, top, views)
-			}
-		}
-	}
 }

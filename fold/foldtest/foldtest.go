@@ -1,5 +1,5 @@
-// Package foldtest checks the laws that make a fold safe to batch, retry and reorder. Tests of packages that declare
-// folds use it; nothing else may.
+// Package foldtest checks the laws that make a fold safe to batch, retry and reorder, and holds a world to run folds in.
+// Tests of packages that declare folds use it; nothing else may.
 package foldtest
 
 import (

@@ -56,8 +56,12 @@ var policy = map[string][]string{
 
 	"accounts": {"vocabulary", "dynamo", "table", "github.com/oklog/ulid/v2", "golang.org/x/crypto/argon2"},
 
-	"server": {"vocabulary", "dynamo", "table", "fold", "analytics", "accounts", "analytics/refusals", "analytics/explore", "analytics/goals", "analytics/erasure", "internal/...", "server/tracker", "server/dashboard", "server/apidocs", "github.com/danielgtaylor/huma/v2/...",
-		"github.com/prometheus/client_golang/...", "golang.org/x/time/rate", "golang.org/x/sync/..."},
+	"server": {"dynamo", "table", "fold", "analytics", "accounts", "internal/...", "server/internal/...", "server/webanalytics", "server/dashboard", "server/apidocs",
+		"github.com/danielgtaylor/huma/v2/...", "github.com/prometheus/client_golang/..."},
+	"server/internal/door": {"dynamo", "table", "accounts", "github.com/danielgtaylor/huma/v2/...", "github.com/prometheus/client_golang/...", "golang.org/x/time/rate"},
+	"server/webanalytics": {"table", "fold", "analytics", "analytics/erasure", "analytics/explore", "analytics/goals", "analytics/refusals", "accounts", "internal/...",
+		"server/internal/...", "server/tracker", "github.com/danielgtaylor/huma/v2/...", "github.com/prometheus/client_golang/...", "golang.org/x/sync/..."},
+	"server/servertest": {"vocabulary", "table", "fold", "analytics", "analytics/erasure", "accounts", "engine", "server", "server/webanalytics"},
 
 	"server/tracker":   {"server/internal/webfile"},
 	"server/dashboard": {"server/internal/webfile"},
@@ -81,7 +85,7 @@ var policy = map[string][]string{
 }
 
 // forTests may be imported by any _test.go file, beside what its package may import.
-var forTests = []string{"engine", "engine/enginetest", "dynamohttp", "dynamo", "dynamo/dynamotest", "table", "fold/...", "vocabulary",
+var forTests = []string{"server", "server/servertest", "engine", "engine/enginetest", "dynamohttp", "dynamo", "dynamo/dynamotest", "table", "fold/...", "vocabulary",
 	"github.com/aws/aws-sdk-go-v2/...", "github.com/cockroachdb/datadriven", "github.com/rogpeppe/go-internal/...",
 	"pgregory.net/rapid", "go.uber.org/goleak", "github.com/anishathalye/porcupine", "github.com/cockroachdb/pebble/v2/vfs", "github.com/oklog/ulid/v2",
 	"github.com/cockroachdb/apd/v3", "github.com/cespare/xxhash/v2", "github.com/klauspost/compress/..."}

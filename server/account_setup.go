@@ -7,6 +7,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/onefold/onefold/accounts"
+	"github.com/onefold/onefold/server/internal/door"
 )
 
 type setupAnswer struct {
@@ -25,12 +26,12 @@ type setupRequest struct {
 }
 
 func (s *Server) setupRoutes(api huma.API) {
-	huma.Register(api, guard(forAnyone, huma.Operation{
+	huma.Register(api, door.Guard(door.ForAnyone, huma.Operation{
 		OperationID: "setup-needed", Method: http.MethodGet, Path: "/api/v1/setup",
 		Summary: "Whether the installation has no owner yet", Tags: []string{"accounts"},
 	}), s.setupNeeded)
-	huma.Register(api, guard(forAnyone, huma.Operation{
-		OperationID: "setup", Method: http.MethodPost, Path: "/api/v1/setup", MaxBodyBytes: maxSmallBody,
+	huma.Register(api, door.Guard(door.ForAnyone, huma.Operation{
+		OperationID: "setup", Method: http.MethodPost, Path: "/api/v1/setup", MaxBodyBytes: door.MaxSmallBody,
 		Summary: "Make the first owner, who is then logged in", Tags: []string{"accounts"}, Errors: []int{http.StatusForbidden},
 	}), s.setUp)
 }
@@ -39,24 +40,24 @@ func (s *Server) setupNeeded(ctx context.Context, _ *struct{}) (*setupAnswer, er
 	answer := new(setupAnswer)
 	var err error
 	if answer.Body.Needed, err = s.o.Accounts.SetupNeeded(ctx); err != nil {
-		return nil, s.httpError(ctx, err)
+		return nil, s.door.Error(ctx, err)
 	}
 	return answer, nil
 }
 
 func (s *Server) setUp(ctx context.Context, in *setupRequest) (*meAnswer, error) {
-	who := callerOf(ctx)
-	if err := s.slowDown(who, "set-up"); err != nil {
+	who := door.CallerOf(ctx)
+	if err := s.door.SlowDown(who, "set-up"); err != nil {
 		return nil, err
 	}
 	user, err := s.o.Accounts.SetUp(ctx, in.Body.Token, accounts.NewUser{Email: in.Body.Email, Name: in.Body.Name, Password: in.Body.Password})
 	if err != nil {
-		return nil, s.httpError(ctx, err)
+		return nil, s.door.Error(ctx, err)
 	}
-	s.record(ctx, accounts.Entry{Actor: "user:" + user.UserID, Action: "setup", Subject: user.UserID})
+	s.door.Record(ctx, accounts.Entry{Actor: "user:" + user.UserID, Action: "setup", Subject: user.UserID})
 	user, login, err := s.o.Accounts.LogIn(ctx, in.Body.Email, in.Body.Password)
 	if err != nil {
-		return nil, s.httpError(ctx, err)
+		return nil, s.door.Error(ctx, err)
 	}
-	return s.loggedIn(ctx, who.secure, user, login)
+	return s.loggedIn(ctx, who.Secure, user, login)
 }

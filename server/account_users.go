@@ -8,6 +8,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/onefold/onefold/accounts"
+	"github.com/onefold/onefold/server/internal/door"
 )
 
 type userBody struct {
@@ -59,18 +60,18 @@ type updateUserRequest struct {
 
 func (s *Server) userRoutes(api huma.API) {
 	const list, one = "/api/v1/users", "/api/v1/users/{id}"
-	huma.Register(api, guard(forAccounts, huma.Operation{
+	huma.Register(api, door.Guard(door.ForAccounts, huma.Operation{
 		OperationID: "users", Method: http.MethodGet, Path: list, Summary: "All users", Tags: []string{"accounts"},
 	}), s.users)
-	huma.Register(api, guard(forAccounts, huma.Operation{
-		OperationID: "add-user", Method: http.MethodPost, Path: list, DefaultStatus: http.StatusCreated, MaxBodyBytes: maxSmallBody,
+	huma.Register(api, door.Guard(door.ForAccounts, huma.Operation{
+		OperationID: "add-user", Method: http.MethodPost, Path: list, DefaultStatus: http.StatusCreated, MaxBodyBytes: door.MaxSmallBody,
 		Summary: "Make a user", Tags: []string{"accounts"}, Errors: []int{http.StatusConflict},
 	}), s.addUser)
-	huma.Register(api, guard(forAccounts, huma.Operation{
-		OperationID: "update-user", Method: http.MethodPatch, Path: one, MaxBodyBytes: maxSmallBody,
+	huma.Register(api, door.Guard(door.ForAccounts, huma.Operation{
+		OperationID: "update-user", Method: http.MethodPatch, Path: one, MaxBodyBytes: door.MaxSmallBody,
 		Summary: "Change a user's name, roles or password, or disable the user", Tags: []string{"accounts"}, Errors: []int{http.StatusConflict},
 	}), s.updateUser)
-	huma.Register(api, guard(forAccounts, huma.Operation{
+	huma.Register(api, door.Guard(door.ForAccounts, huma.Operation{
 		OperationID: "delete-user", Method: http.MethodDelete, Path: one, DefaultStatus: http.StatusNoContent,
 		Summary: "Delete a user", Tags: []string{"accounts"}, Errors: []int{http.StatusConflict},
 	}), s.deleteUser)
@@ -79,7 +80,7 @@ func (s *Server) userRoutes(api huma.API) {
 func (s *Server) users(ctx context.Context, _ *struct{}) (*usersAnswer, error) {
 	users, err := s.o.Accounts.Users(ctx)
 	if err != nil {
-		return nil, s.httpError(ctx, err)
+		return nil, s.door.Error(ctx, err)
 	}
 	answer := new(usersAnswer)
 	answer.Body.Users = make([]userBody, len(users))
@@ -94,9 +95,9 @@ func (s *Server) addUser(ctx context.Context, in *newUserRequest) (*userAnswer, 
 		Email: in.Body.Email, Name: in.Body.Name, Password: in.Body.Password, Grants: in.Body.Roles,
 	})
 	if err != nil {
-		return nil, s.httpError(ctx, err)
+		return nil, s.door.Error(ctx, err)
 	}
-	s.record(ctx, accounts.Entry{Actor: callerOf(ctx).actor, Action: "user.create", Subject: user.UserID})
+	s.door.Record(ctx, accounts.Entry{Actor: door.CallerOf(ctx).Actor, Action: "user.create", Subject: user.UserID})
 	return &userAnswer{describeUser(&user)}, nil
 }
 
@@ -116,16 +117,16 @@ func (s *Server) updateUser(ctx context.Context, in *updateUserRequest) (*userAn
 		err = s.o.Accounts.SetPassword(ctx, in.ID, *in.Body.Password)
 	}
 	if err != nil {
-		return nil, s.httpError(ctx, err)
+		return nil, s.door.Error(ctx, err)
 	}
-	s.record(ctx, accounts.Entry{Actor: callerOf(ctx).actor, Action: "user.update", Subject: in.ID})
+	s.door.Record(ctx, accounts.Entry{Actor: door.CallerOf(ctx).Actor, Action: "user.update", Subject: in.ID})
 	return &userAnswer{describeUser(&user)}, nil
 }
 
 func (s *Server) deleteUser(ctx context.Context, in *UserPath) (*struct{}, error) {
 	if err := s.o.Accounts.DeleteUser(ctx, in.ID); err != nil {
-		return nil, s.httpError(ctx, err)
+		return nil, s.door.Error(ctx, err)
 	}
-	s.record(ctx, accounts.Entry{Actor: callerOf(ctx).actor, Action: "user.delete", Subject: in.ID})
+	s.door.Record(ctx, accounts.Entry{Actor: door.CallerOf(ctx).Actor, Action: "user.delete", Subject: in.ID})
 	return nil, nil
 }

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/onefold/onefold/server/internal/door"
 )
 
 type auditRequest struct {
@@ -30,7 +32,7 @@ type auditEntry struct {
 }
 
 func (s *Server) auditRoutes(api huma.API) {
-	huma.Register(api, guard(forAccounts, huma.Operation{
+	huma.Register(api, door.Guard(door.ForAccounts, huma.Operation{
 		OperationID: "audit", Method: http.MethodGet, Path: "/api/v1/audit",
 		Summary: "Who changed what in a month, latest first", Tags: []string{"accounts"},
 	}), s.audit)
@@ -39,7 +41,7 @@ func (s *Server) auditRoutes(api huma.API) {
 func (s *Server) audit(ctx context.Context, in *auditRequest) (*auditAnswer, error) {
 	page, err := s.o.Accounts.Audit(ctx, in.Month, in.Cursor, in.Limit)
 	if err != nil {
-		return nil, s.httpError(ctx, err)
+		return nil, s.door.Error(ctx, err)
 	}
 	answer := new(auditAnswer)
 	answer.Body.Cursor = page.Next

@@ -14,20 +14,21 @@ import (
 	"github.com/onefold/onefold/internal/traffic"
 	"github.com/onefold/onefold/internal/useragent"
 	"github.com/onefold/onefold/server/dashboard"
+	"github.com/onefold/onefold/server/servertest"
 )
 
 // fill stores the traffic of the last days, up to now.
-func (h *house) fill(days, visitsPerDay int) {
+func fill(h *servertest.House, days, visitsPerDay int) {
 	h.Helper()
 	now := time.Now().UTC()
 	agents, err := useragent.New(0)
-	must(h.T, err)
+	servertest.Must(h.T, err)
 	generator, err := traffic.New(traffic.Options{Seed: 1, Start: now.AddDate(0, 0, 1-days).Truncate(24 * time.Hour), Days: days, VisitsPerDay: visitsPerDay})
-	must(h.T, err)
+	servertest.Must(h.T, err)
 	var hits []analytics.Hit
 	send := func() {
-		outcomes, err := h.collector.Ingest(h.Context(), "blog", hits)
-		must(h.T, err)
+		outcomes, err := h.Collector.Ingest(h.Context(), "blog", hits)
+		servertest.Must(h.T, err)
 		for i := range outcomes {
 			if outcomes[i].Status != analytics.Stored {
 				h.Fatalf("made-up traffic: %+v", outcomes[i])
@@ -44,7 +45,7 @@ func (h *house) fill(days, visitsPerDay int) {
 		}
 	}
 	send()
-	must(h.T, h.worker.Drain(h.Context()))
+	servertest.Must(h.T, h.Worker.Drain(h.Context()))
 }
 
 func madeUp(e *traffic.Event, agents *useragent.Parser) analytics.Hit {
@@ -63,18 +64,18 @@ func madeUp(e *traffic.Event, agents *useragent.Parser) analytics.Hit {
 // TestTheDashboardInABrowser does what people do with the page, in Chromium: see e2e/dashboard.mjs.
 func TestTheDashboardInABrowser(t *testing.T) {
 	page, err := dashboard.Load()
-	must(t, err)
+	servertest.Must(t, err)
 	if !page.Built() {
 		t.Skip("the page is not built; run `make web`, which needs Node.js")
 	}
-	h := newHouse(t, nil)
-	link, err := h.accounts.SetupToken(t.Context())
-	must(t, err)
-	cmd := browserScript(t, "dashboard.mjs", h.url, link, os.Getenv("ONEFOLD_TEST_SHOTS"))
-	h.fill(10, 50)
+	h := servertest.New(t, nil)
+	link, err := h.Accounts.SetupToken(t.Context())
+	servertest.Must(t, err)
+	cmd := browserScript(t, "dashboard.mjs", h.URL, link, os.Getenv("ONEFOLD_TEST_SHOTS"))
+	fill(h, 10, 50)
 	ctx, stop := context.WithCancel(t.Context())
 	folded := make(chan error, 1)
-	go func() { folded <- h.worker.Run(ctx) }()
+	go func() { folded <- h.Worker.Run(ctx) }()
 	out, err := cmd.CombinedOutput()
 	t.Logf("%s", out)
 	if err != nil {

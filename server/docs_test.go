@@ -7,18 +7,18 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/onefold/onefold/analytics"
+	"github.com/onefold/onefold/server/servertest"
 )
 
 func TestDocsLoadNothing(t *testing.T) {
-	h := newHouse(t, nil)
-	answer, err := http.Get(h.url + "/docs")
-	must(t, err)
+	h := servertest.New(t, nil)
+	answer, err := http.Get(h.URL + "/docs")
+	servertest.Must(t, err)
 	answer.Body.Close()
 	if policy := answer.Header.Get("Content-Security-Policy"); !strings.HasPrefix(policy, "default-src 'none'; style-src 'sha256-") {
 		t.Errorf("policy %q", policy)
 	}
-	_, page := h.get("/docs")
+	_, page := h.Get("/docs")
 	style := page[strings.Index(page, "<style>")+len("<style>") : strings.Index(page, "</style>")]
 	sum := sha256.Sum256([]byte(style))
 	if hash := base64.StdEncoding.EncodeToString(sum[:]); !strings.Contains(answer.Header.Get("Content-Security-Policy"), hash) {
@@ -29,24 +29,9 @@ func TestDocsLoadNothing(t *testing.T) {
 			t.Errorf("the page has %q", bad)
 		}
 	}
-	for _, op := range h.operations() {
+	for _, op := range operations(h) {
 		if !strings.Contains(page, `id="`+op.id+`"`) {
 			t.Errorf("the page lacks %s", op.id)
 		}
-	}
-}
-
-func TestBadge(t *testing.T) {
-	h := visitedHouse(t)
-	for path, want := range map[string]int{"/badge/blog.svg": 404, "/badge/blog": 404, "/badge/nothing.svg": 404, "/badge/a%23b.svg": 404} {
-		if status, body := h.get(path); status != want {
-			t.Errorf("%s: %d %s", path, status, body)
-		}
-	}
-	_, err := analytics.UpdateSite(t.Context(), h.table, "blog", func(s *analytics.Site) error { s.Public = true; return nil })
-	must(t, err)
-	status, body := h.get("/badge/blog.svg")
-	if status != http.StatusOK || !strings.Contains(body, ">3</text>") {
-		t.Errorf("%d %s", status, body)
 	}
 }

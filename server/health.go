@@ -7,9 +7,9 @@ import (
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
-	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/onefold/onefold/analytics"
+	"github.com/onefold/onefold/server/internal/door"
 	"github.com/onefold/onefold/table"
 )
 
@@ -26,7 +26,7 @@ type healthAnswer struct {
 }
 
 func (s *Server) healthRoutes(api huma.API) {
-	huma.Register(api, guard(forAnyone, huma.Operation{
+	huma.Register(api, door.Guard(door.ForAnyone, huma.Operation{
 		OperationID: "health", Method: http.MethodGet, Path: "/healthz",
 		Summary: "Whether the table answers and the folds keep up", Tags: []string{"operations"},
 	}), s.health)
@@ -49,8 +49,4 @@ func (s *Server) health(ctx context.Context, _ *struct{}) (*healthAnswer, error)
 		answer.Status, answer.Body.Status = http.StatusServiceUnavailable, "behind"
 	}
 	return answer, nil
-}
-
-func (s *Server) metricsHandler() http.Handler {
-	return promhttp.HandlerFor(s.metrics.registry, promhttp.HandlerOpts{Timeout: 5 * time.Second})
 }

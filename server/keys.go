@@ -8,6 +8,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/onefold/onefold/accounts"
+	"github.com/onefold/onefold/server/internal/door"
 )
 
 type keyBody struct {
@@ -47,15 +48,15 @@ type keyRequest struct {
 // Keys are made by people, for the sites whose settings they may change: no key makes another.
 func (s *Server) keyRoutes(api huma.API) {
 	const list, one = "/api/v1/keys", "/api/v1/keys/{id}"
-	huma.Register(api, guard(forPerson, huma.Operation{
+	huma.Register(api, door.Guard(door.ForPerson, huma.Operation{
 		OperationID: "keys", Method: http.MethodGet, Path: list,
 		Summary: "The API keys of the sites whose settings one may change", Tags: []string{"accounts"},
 	}), s.keys)
-	huma.Register(api, guard(forPerson, huma.Operation{
-		OperationID: "add-key", Method: http.MethodPost, Path: list, DefaultStatus: http.StatusCreated, MaxBodyBytes: maxSmallBody,
+	huma.Register(api, door.Guard(door.ForPerson, huma.Operation{
+		OperationID: "add-key", Method: http.MethodPost, Path: list, DefaultStatus: http.StatusCreated, MaxBodyBytes: door.MaxSmallBody,
 		Summary: "Make an API key", Tags: []string{"accounts"},
 	}), s.addKey)
-	huma.Register(api, guard(forPerson, huma.Operation{
+	huma.Register(api, door.Guard(door.ForPerson, huma.Operation{
 		OperationID: "revoke-key", Method: http.MethodDelete, Path: one, DefaultStatus: http.StatusNoContent,
 		Summary: "Revoke an API key", Tags: []string{"accounts"},
 	}), s.revokeKey)
@@ -64,12 +65,12 @@ func (s *Server) keyRoutes(api huma.API) {
 func (s *Server) keys(ctx context.Context, _ *struct{}) (*keysAnswer, error) {
 	keys, err := s.o.Accounts.Keys(ctx)
 	if err != nil {
-		return nil, s.httpError(ctx, err)
+		return nil, s.door.Error(ctx, err)
 	}
 	answer := new(keysAnswer)
 	answer.Body.Keys = []keyBody{}
 	for i := range keys {
-		if callerOf(ctx).may(forWrite, keys[i].Site) {
+		if door.CallerOf(ctx).May(door.ForWrite, keys[i].Site) {
 			answer.Body.Keys = append(answer.Body.Keys, describeKey(&keys[i], ""))
 		}
 	}
@@ -77,17 +78,17 @@ func (s *Server) keys(ctx context.Context, _ *struct{}) (*keysAnswer, error) {
 }
 
 func (s *Server) addKey(ctx context.Context, in *newKeyRequest) (*keyAnswer, error) {
-	who := callerOf(ctx)
-	if err := s.permit(ctx, who, forWrite, in.Body.Site); err != nil {
+	who := door.CallerOf(ctx)
+	if err := s.door.Permit(ctx, who, door.ForWrite, in.Body.Site); err != nil {
 		return nil, err
 	}
 	key, token, err := s.o.Accounts.AddKey(ctx, accounts.NewKey{
-		Name: in.Body.Name, Site: in.Body.Site, Scope: in.Body.Scope, Creator: who.user.UserID,
+		Name: in.Body.Name, Site: in.Body.Site, Scope: in.Body.Scope, Creator: who.User.UserID,
 	})
 	if err != nil {
-		return nil, s.httpError(ctx, err)
+		return nil, s.door.Error(ctx, err)
 	}
-	s.record(ctx, accounts.Entry{Actor: who.actor, Action: "key.create", Site: siteOf(key.Site), Subject: key.KeyID})
+	s.door.Record(ctx, accounts.Entry{Actor: who.Actor, Action: "key.create", Site: siteOf(key.Site), Subject: key.KeyID})
 	return &keyAnswer{describeKey(&key, token)}, nil
 }
 
@@ -102,14 +103,14 @@ func siteOf(site string) string {
 func (s *Server) revokeKey(ctx context.Context, in *keyRequest) (*struct{}, error) {
 	key, err := s.o.Accounts.Key(ctx, in.ID)
 	if err != nil {
-		return nil, s.httpError(ctx, err)
+		return nil, s.door.Error(ctx, err)
 	}
-	if err := s.permit(ctx, callerOf(ctx), forWrite, key.Site); err != nil {
+	if err := s.door.Permit(ctx, door.CallerOf(ctx), door.ForWrite, key.Site); err != nil {
 		return nil, err
 	}
 	if err := s.o.Accounts.RevokeKey(ctx, in.ID); err != nil {
-		return nil, s.httpError(ctx, err)
+		return nil, s.door.Error(ctx, err)
 	}
-	s.record(ctx, accounts.Entry{Actor: callerOf(ctx).actor, Action: "key.revoke", Site: siteOf(key.Site), Subject: in.ID})
+	s.door.Record(ctx, accounts.Entry{Actor: door.CallerOf(ctx).Actor, Action: "key.revoke", Site: siteOf(key.Site), Subject: in.ID})
 	return nil, nil
 }

@@ -1,52 +1,18 @@
 package server
 
 import (
-	"strconv"
 	"time"
 
-	"github.com/danielgtaylor/huma/v2"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
-	"github.com/onefold/onefold/analytics"
 	"github.com/onefold/onefold/fold"
+	"github.com/onefold/onefold/server/internal/door"
 )
 
-// metrics are one server's Prometheus metrics, on a registry of its own. No label holds what a client chose.
-type metrics struct {
-	registry *prometheus.Registry
-	events   *prometheus.CounterVec
-	refused  *prometheus.CounterVec
-	requests *prometheus.HistogramVec
-	clock    func() time.Time
-}
-
-func newMetrics(w *fold.Worker, clock func() time.Time) *metrics {
-	m := &metrics{
-		registry: prometheus.NewRegistry(),
-		events:   prometheus.NewCounterVec(prometheus.CounterOpts{Name: "onefold_events_total", Help: "Events by outcome."}, []string{"outcome"}),
-		refused:  prometheus.NewCounterVec(prometheus.CounterOpts{Name: "onefold_events_refused_total", Help: "Events of requests that were refused whole, by reason."}, []string{"reason"}),
-		requests: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "onefold_http_request_seconds", Help: "Time to answer a request.", Buckets: prometheus.ExponentialBuckets(0.0005, 2, 14),
-		}, []string{"operation", "status"}),
-		clock: clock,
-	}
-	m.registry.MustRegister(m.events, m.refused, m.requests, newFoldCollector(w, clock),
-		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	return m
-}
-
-func (m *metrics) count(outcomes []analytics.Outcome) {
-	for i := range outcomes {
-		m.events.WithLabelValues(string(outcomes[i].Status)).Inc()
-	}
-}
-
-// observe times every operation.
-func (m *metrics) observe(ctx huma.Context, next func(huma.Context)) {
-	start := m.clock()
-	next(ctx)
-	m.requests.WithLabelValues(ctx.Operation().OperationID, strconv.Itoa(ctx.Status())).Observe(m.clock().Sub(start).Seconds())
+// registerMetrics registers what is of no product: the folds, and the process.
+func registerMetrics(m *door.Metrics, w *fold.Worker, clock func() time.Time) {
+	m.MustRegister(newFoldCollector(w, clock), collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 }
 
 // foldCollector reads the worker's own counters when it is asked, so that nothing is counted twice.

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/onefold/onefold/accounts"
 	"github.com/onefold/onefold/analytics"
+	"github.com/onefold/onefold/server/internal/door"
 )
 
 type shareBody struct {
@@ -42,7 +44,7 @@ type sharesAnswer struct {
 }
 
 type newShareRequest struct {
-	SitePath
+	door.SitePath
 	Body struct {
 		Name     string    `json:"name,omitempty" maxLength:"100"`
 		Password string    `json:"password,omitempty" maxLength:"256" doc:"At least 10 characters. Default: the link is enough."`
@@ -52,35 +54,35 @@ type newShareRequest struct {
 }
 
 type shareRequest struct {
-	SitePath
+	door.SitePath
 	ID string `path:"id" maxLength:"32"`
 }
 
 func (s *Server) shareRoutes(api huma.API) {
 	const list, one = "/api/v1/sites/{site}/shares", "/api/v1/sites/{site}/shares/{id}"
-	huma.Register(api, guard(forWrite, huma.Operation{
+	huma.Register(api, door.Guard(door.ForWrite, huma.Operation{
 		OperationID: "shares", Method: http.MethodGet, Path: list, Summary: "The shared views of a site", Tags: []string{"sharing"},
 	}), s.shares)
-	huma.Register(api, guard(forWrite, huma.Operation{
-		OperationID: "add-share", Method: http.MethodPost, Path: list, DefaultStatus: http.StatusCreated, MaxBodyBytes: maxSmallBody,
+	huma.Register(api, door.Guard(door.ForWrite, huma.Operation{
+		OperationID: "add-share", Method: http.MethodPost, Path: list, DefaultStatus: http.StatusCreated, MaxBodyBytes: door.MaxSmallBody,
 		Summary: "Share a site's statistics by a link", Tags: []string{"sharing"},
 	}), s.addShare)
-	huma.Register(api, guard(forWrite, huma.Operation{
+	huma.Register(api, door.Guard(door.ForWrite, huma.Operation{
 		OperationID: "revoke-share", Method: http.MethodDelete, Path: one, DefaultStatus: http.StatusNoContent,
 		Summary: "Take a shared view back", Tags: []string{"sharing"},
 	}), s.revokeShare)
-	huma.Register(api, guard(forAnyone, huma.Operation{
-		OperationID: "open-share", Method: http.MethodPost, Path: "/api/v1/shared/{token}", MaxBodyBytes: maxSmallBody,
+	huma.Register(api, door.Guard(door.ForAnyone, huma.Operation{
+		OperationID: "open-share", Method: http.MethodPost, Path: "/api/v1/shared/{token}", MaxBodyBytes: door.MaxSmallBody,
 		Summary:     "Open a shared view",
 		Description: "Sets a cookie, and tells the same as `access`, which is sent as a bearer token where cookies are not kept.",
 		Tags:        []string{"sharing"}, Errors: []int{http.StatusUnauthorized, http.StatusNotFound, http.StatusTooManyRequests},
 	}), s.openShare)
 }
 
-func (s *Server) shares(ctx context.Context, in *SitePath) (*sharesAnswer, error) {
+func (s *Server) shares(ctx context.Context, in *door.SitePath) (*sharesAnswer, error) {
 	shares, err := s.o.Accounts.Shares(ctx, in.Site)
 	if err != nil {
-		return nil, s.httpError(ctx, err)
+		return nil, s.door.Error(ctx, err)
 	}
 	answer := new(sharesAnswer)
 	answer.Body.Shares = make([]shareBody, len(shares))
@@ -92,26 +94,26 @@ func (s *Server) shares(ctx context.Context, in *SitePath) (*sharesAnswer, error
 
 func (s *Server) addShare(ctx context.Context, in *newShareRequest) (*shareAnswer, error) {
 	if _, err := analytics.GetSite(ctx, s.o.Table, in.Site); err != nil {
-		return nil, s.httpError(ctx, err)
+		return nil, s.door.Error(ctx, err)
 	}
-	who := callerOf(ctx)
+	who := door.CallerOf(ctx)
 	n := accounts.NewShare{Name: in.Body.Name, Site: in.Site, Password: in.Body.Password, Expires: in.Body.Expires, Embed: in.Body.Embed}
-	if who.user != nil {
-		n.Creator = who.user.UserID
+	if who.User != nil {
+		n.Creator = who.User.UserID
 	}
 	share, token, err := s.o.Accounts.AddShare(ctx, n)
 	if err != nil {
-		return nil, s.httpError(ctx, err)
+		return nil, s.door.Error(ctx, err)
 	}
-	s.record(ctx, accounts.Entry{Actor: who.actor, Action: "share.create", Site: in.Site, Subject: share.ShareID})
+	s.door.Record(ctx, accounts.Entry{Actor: who.Actor, Action: "share.create", Site: in.Site, Subject: share.ShareID})
 	return &shareAnswer{describeShare(&share, token)}, nil
 }
 
 func (s *Server) revokeShare(ctx context.Context, in *shareRequest) (*struct{}, error) {
 	if err := s.o.Accounts.RevokeShare(ctx, in.Site, in.ID); err != nil {
-		return nil, s.httpError(ctx, err)
+		return nil, s.door.Error(ctx, err)
 	}
-	s.record(ctx, accounts.Entry{Actor: callerOf(ctx).actor, Action: "share.revoke", Site: in.Site, Subject: in.ID})
+	s.door.Record(ctx, accounts.Entry{Actor: door.CallerOf(ctx).Actor, Action: "share.revoke", Site: in.Site, Subject: in.ID})
 	return nil, nil
 }
 
@@ -137,44 +139,44 @@ type openShareAnswer struct {
 
 // openShare lets whoever has the link, and knows the password if there is one, see the site's statistics for a day.
 func (s *Server) openShare(ctx context.Context, in *openShareRequest) (*openShareAnswer, error) {
-	who := callerOf(ctx)
+	who := door.CallerOf(ctx)
 	share, err := s.o.Accounts.FindShare(ctx, in.Token)
 	switch {
 	case errors.Is(err, accounts.ErrDenied):
-		return nil, problem(http.StatusNotFound, "not_found", "This link does not hold any more.")
+		return nil, door.Problem(http.StatusNotFound, "not_found", "This link does not hold any more.")
 	case err != nil:
-		return nil, s.httpError(ctx, err)
+		return nil, s.door.Error(ctx, err)
 	case share.Password != "" && in.Body.Password == "":
-		return nil, problem(http.StatusUnauthorized, "password_required", "This view asks for a password.")
+		return nil, door.Problem(http.StatusUnauthorized, "password_required", "This view asks for a password.")
 	case share.Password != "":
-		if err := s.slowDown(who, "share "+share.ShareID); err != nil {
+		if err := s.door.SlowDown(who, "share "+share.ShareID); err != nil {
 			return nil, err
 		}
 	}
 	share, login, err := s.o.Accounts.OpenShare(ctx, in.Token, in.Body.Password)
 	if errors.Is(err, accounts.ErrDenied) {
-		return nil, problem(http.StatusUnauthorized, "bad_password", "The password is wrong.")
+		return nil, door.Problem(http.StatusUnauthorized, "bad_password", "The password is wrong.")
 	}
 	if err != nil {
-		return nil, s.httpError(ctx, err)
+		return nil, s.door.Error(ctx, err)
 	}
 	if share.Password != "" {
-		s.logins.forgive(throttleKey("share "+share.ShareID), who.network)
+		s.door.Forgive(who, "share "+share.ShareID)
 	}
 	site, err := analytics.GetSite(ctx, s.o.Table, share.Site)
 	if err != nil {
-		return nil, s.httpError(ctx, err)
+		return nil, s.door.Error(ctx, err)
 	}
-	answer := &openShareAnswer{SetCookie: []http.Cookie{s.shareCookie(&share, login, who.secure)}}
-	answer.Body.Site.ID, answer.Body.Site.Name, answer.Body.Site.TimeZone = site.SiteID, siteName(&site), site.TimeZone
+	answer := &openShareAnswer{SetCookie: []http.Cookie{s.shareCookie(&share, login, who.Secure)}}
+	answer.Body.Site.ID, answer.Body.Site.Name, answer.Body.Site.TimeZone = site.SiteID, cmp.Or(site.Name, site.SiteID), site.TimeZone
 	answer.Body.Access, answer.Body.Expires = login.Token, login.Expires
 	return answer, nil
 }
 
-// shareCookie is kept by browsers in a frame of another site, too, where the share may be shown in one: it sees figures
+// door.ShareCookie is kept by browsers in a frame of another site, too, where the share may be shown in one: it sees figures
 // and changes nothing. Without TLS browsers do not keep such a cookie.
 func (s *Server) shareCookie(share *accounts.Share, login accounts.Login, secure bool) http.Cookie {
-	cookie := s.cookie(shareCookie, login, secure)
+	cookie := s.cookie(door.ShareCookie, login, secure)
 	if secure && len(share.Embed) > 0 {
 		cookie.SameSite, cookie.Partitioned = http.SameSiteNoneMode, true
 	}

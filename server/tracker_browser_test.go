@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"github.com/onefold/onefold/analytics"
+	"github.com/onefold/onefold/server/servertest"
 )
 
 // browserScript prepares a script of e2e for Chromium, or skips the test saying what is missing.
@@ -55,7 +56,7 @@ func browserScript(t *testing.T, script string, arguments ...string) *exec.Cmd {
 
 // measuredSite is a web site that has the tracker, on another origin than the server that counts.
 type measuredSite struct {
-	*house
+	*servertest.House
 	front   *httptest.Server // the server that counts, seen from the pages
 	pages   *httptest.Server
 	arrived chan struct{} // gets a value after every event that was answered, as long as it has room
@@ -67,9 +68,9 @@ type measuredSite struct {
 
 func newMeasuredSite(t *testing.T, want int) *measuredSite {
 	t.Helper()
-	v := &measuredSite{house: newHouse(t, nil), arrived: make(chan struct{}, 1), lost: map[string]bool{}, want: want}
-	target, err := url.Parse(v.url)
-	must(t, err)
+	v := &measuredSite{House: servertest.New(t, nil), arrived: make(chan struct{}, 1), lost: map[string]bool{}, want: want}
+	target, err := url.Parse(v.URL)
+	servertest.Must(t, err)
 	proxy := httputil.NewSingleHostReverseProxy(target)
 	v.front = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		proxy.ServeHTTP(w, r)
@@ -143,7 +144,7 @@ func (v *measuredSite) lossy(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
-	onward, err := http.NewRequestWithContext(context.WithoutCancel(r.Context()), http.MethodPost, v.url+"/api/event", bytes.NewReader(body))
+	onward, err := http.NewRequestWithContext(context.WithoutCancel(r.Context()), http.MethodPost, v.URL+"/api/event", bytes.NewReader(body))
 	if err == nil {
 		onward.Header = r.Header.Clone()
 		var answer *http.Response
@@ -170,7 +171,7 @@ func (v *measuredSite) lossy(w http.ResponseWriter, r *http.Request) {
 // settled answers when all events are there, or when it does not look as if they came.
 func (v *measuredSite) settled(w http.ResponseWriter, r *http.Request) {
 	deadline := time.After(10 * time.Second)
-	for len(v.stored()) < v.want {
+	for len(v.Stored()) < v.want {
 		select {
 		case <-v.arrived:
 		case <-deadline:
@@ -224,7 +225,7 @@ func TestTheTrackerInABrowser(t *testing.T) {
 		t.Errorf("%v: %s", err, out)
 	}
 	var got []string
-	events := v.stored()
+	events := v.Stored()
 	for i := range events {
 		got = append(got, v.line(&events[i]))
 	}

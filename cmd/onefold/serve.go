@@ -15,6 +15,7 @@ import (
 
 	"github.com/onefold/onefold/analytics"
 	"github.com/onefold/onefold/server"
+	"github.com/onefold/onefold/server/webanalytics"
 )
 
 // listenFlags are shared by the commands that serve.
@@ -99,8 +100,8 @@ func setupHint(ctx context.Context, std streams, s *store, url string) error {
 // newServer makes the server. release is called when it has ended.
 func (c *listenFlags) newServer(s *store, logger *slog.Logger) (web *server.Server, release func() error, err error) {
 	o := server.Options{
-		Table: s.table, Collector: analytics.NewCollector(s.table, analytics.CollectorOptions{}), Worker: s.worker, Accounts: s.accounts,
-		Token: c.Token, Version: version, Logger: logger,
+		Table: s.table, Worker: s.worker, Accounts: s.accounts, Token: c.Token, Version: version, Logger: logger,
+		Analytics: webanalytics.Options{Collector: analytics.NewCollector(s.table, analytics.CollectorOptions{})},
 	}
 	if release, err = c.apply(&o); err != nil {
 		return nil, nil, err

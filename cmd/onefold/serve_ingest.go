@@ -24,8 +24,9 @@ const largestBatch = 1000
 
 // apply sets a server's options, and returns what has to be closed after the server.
 func (f *ingestFlags) apply(o *server.Options) (release func() error, err error) {
-	o.TrustProxy, o.TrackerPath, o.EventPath = f.TrustProxy, f.TrackerPath, f.EventPath
-	o.EventRate, o.EventBurst, o.SiteRate = f.EventRate, max(int(20*f.EventRate), largestBatch), f.SiteRate
+	a := &o.Analytics
+	o.TrustProxy, a.TrackerPath, a.EventPath = f.TrustProxy, f.TrackerPath, f.EventPath
+	a.EventRate, a.EventBurst, a.SiteRate = f.EventRate, max(int(20*f.EventRate), largestBatch), f.SiteRate
 	for _, text := range f.TrustedProxy {
 		network, err := netip.ParsePrefix(text)
 		if err != nil {
@@ -36,8 +37,8 @@ func (f *ingestFlags) apply(o *server.Options) (release func() error, err error)
 	if f.Geo == "" {
 		return func() error { return nil }, nil
 	}
-	if o.Places, err = geo.Open(f.Geo); err != nil {
+	if a.Places, err = geo.Open(f.Geo); err != nil {
 		return nil, fmt.Errorf("--geo: %w", err)
 	}
-	return o.Places.Close, nil
+	return a.Places.Close, nil
 }

@@ -1,0 +1,53 @@
+package server
+
+import (
+	"net/http"
+	"strings"
+)
+
+// pagePolicy lets our pages load what we serve, and nothing from elsewhere. Scripts and style sheets are files; only
+// single elements may carry a style of their own, such as the length of a bar.
+const pagePolicy = "default-src 'self'; style-src-attr 'unsafe-inline'; img-src 'self' data:; object-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors "
+
+// securityHeaders says what no browser should do with an answer of ours.
+func (s *Server) securityHeaders(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h := w.Header()
+		h.Set("X-Content-Type-Options", "nosniff")
+		h.Set("Referrer-Policy", "no-referrer")
+		h.Set("Cross-Origin-Opener-Policy", "same-origin")
+		h.Set("Permissions-Policy", "camera=(), geolocation=(), microphone=(), payment=(), usb=()")
+		if s.door.OverTLS(r) {
+			h.Set("Strict-Transport-Security", "max-age=31536000")
+		}
+		frames := "'none'"
+		switch {
+		case strings.HasPrefix(r.URL.Path, "/api/"):
+			h.Set("Cache-Control", "no-store")
+			h.Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'")
+		case strings.HasPrefix(r.URL.Path, sharePrefix):
+			if origins := s.embedders(r); origins != "" {
+				frames = origins
+			}
+			fallthrough
+		default:
+			h.Set("Content-Security-Policy", pagePolicy+frames)
+		}
+		if frames == "'none'" { // for browsers that do not know frame-ancestors
+			h.Set("X-Frame-Options", "DENY")
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// sharePrefix is where shared views are, as pages.
+const sharePrefix = "/share/"
+
+// embedders are the origins whose pages may show a shared view in a frame, as a content security policy names them.
+func (s *Server) embedders(r *http.Request) string {
+	share, err := s.o.Accounts.FindShare(r.Context(), strings.TrimPrefix(r.URL.Path, sharePrefix))
+	if err != nil { // the page says so itself
+		return ""
+	}
+	return strings.Join(share.Embed, " ")
+}

@@ -1,0 +1,57 @@
+package door
+
+import (
+	"context"
+
+	"github.com/onefold/onefold/accounts"
+)
+
+// Caller is who sent a request. The zero value is nobody.
+type Caller struct {
+	Actor  string          // for the record: user:ID, key:ID, share:ID or token; "" for nobody
+	Grants accounts.Grants // of a person, a key or the token
+	User   *accounts.User  // of a person
+	Login  accounts.Login  // of a person
+	shared string          // the site whose statistics a share shows
+
+	shareCookie string // of a browser that opened a shared view; not looked at before it is needed
+
+	Secure  bool   // came over TLS
+	Network string // that attempts are counted for
+}
+
+type callerKey struct{}
+
+// CallerOf is who sent the request that a handler works on.
+func CallerOf(ctx context.Context) *Caller {
+	if who, ok := ctx.Value(callerKey{}).(*Caller); ok {
+		return who
+	}
+	return &Caller{}
+}
+
+// May reports whether a caller has a permission; on operations of a site, for that site.
+func (c *Caller) May(need Permission, site string) bool {
+	role := c.Grants.On(site)
+	switch need {
+	case ForAnyone:
+		return true
+	case ForSomebody:
+		return c.User != nil || len(c.Grants) > 0
+	case ForPerson:
+		return c.User != nil
+	case ForStatistics:
+		return role.Includes(accounts.Viewer) || c.shared != "" && c.shared == site
+	case ForRead:
+		return role.Includes(accounts.Viewer)
+	case ForWrite:
+		return role.Includes(accounts.Admin)
+	case ForOwner:
+		return c.User != nil && role.Includes(accounts.Owner)
+	case ForNewSites:
+		return c.Grants[accounts.AllSites].Includes(accounts.Admin)
+	case ForAccounts:
+		return c.User != nil && c.Grants[accounts.AllSites].Includes(accounts.Owner)
+	}
+	return false
+}

@@ -1,0 +1,74 @@
+// Package door is what the routes of every product stand behind: who calls and what they may do, how often they may ask,
+// how errors become answers, and what is measured of all requests. Only server and the packages of its routes use it.
+package door
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"log/slog"
+	"net/http"
+	"net/netip"
+	"time"
+
+	"github.com/onefold/onefold/accounts"
+)
+
+// Options configure a door. All but Token, TrustProxy, Proxies and Problems are required.
+type Options struct {
+	Accounts *accounts.Store
+	Token    string // reads all sites as "Authorization: Bearer <token>"; "": there is none
+
+	TrustProxy bool           // take the client's address from X-Forwarded-For
+	Proxies    []netip.Prefix // the networks of proxies before the last one: they are no clients. Used with TrustProxy
+
+	Public   func(ctx context.Context, site string) (bool, error) // whether a site shows its statistics to everyone
+	Problems []func(error) error                                  // the answers to errors of products; nil for other errors
+
+	Logger *slog.Logger
+	Clock  func() time.Time
+}
+
+// Door lets requests in. Make one with New.
+type Door struct {
+	Options
+	Metrics Metrics
+
+	token   [sha256.Size]byte // of Options.Token, so that comparing takes the same time whatever was sent
+	logins  *throttle
+	guests  *Limiter // by network
+	origins *http.CrossOriginProtection
+}
+
+const minTokenBytes = 16
+
+// New makes a door.
+func New(o Options) (*Door, error) {
+	if o.Token != "" && len(o.Token) < minTokenBytes {
+		return nil, errors.New("server: a token that reads statistics has at least 16 characters")
+	}
+	return &Door{
+		Options: o,
+		Metrics: newMetrics(o.Clock),
+		token:   sha256.Sum256([]byte(o.Token)),
+		logins:  newThrottle(o.Clock),
+		guests:  NewLimiter(guestRate, guestBurst, o.Clock),
+		origins: http.NewCrossOriginProtection(),
+	}, nil
+}
+
+// SitePath names the site of an operation, for which the caller needs the permission. Parts of requests are exported,
+// because huma fills in no others.
+type SitePath struct {
+	Site string `path:"site" maxLength:"128"`
+}
+
+// MaxSmallBody bounds requests that hold a few settings.
+const MaxSmallBody = 64 << 10
+
+// Record writes a change down. What was done stays done when that fails; the log has it then.
+func (d *Door) Record(ctx context.Context, e accounts.Entry) {
+	if err := d.Accounts.Record(context.WithoutCancel(ctx), e); err != nil {
+		d.Logger.ErrorContext(ctx, "a change was not recorded", "action", e.Action, "actor", e.Actor, "subject", e.Subject, "error", err)
+	}
+}

@@ -1,0 +1,70 @@
+package door
+
+import (
+	"fmt"
+	"net/http"
+
+	"github.com/danielgtaylor/huma/v2"
+)
+
+// Permission is what an operation asks of whoever calls it. On operations of one site it is meant for that site.
+type Permission int
+
+const (
+	ForAnyone     Permission = iota + 1 // ingest, health, logging in
+	ForSomebody                         // anyone who is known: a person, a key, the token
+	ForPerson                           // somebody who logged in
+	ForStatistics                       // sees figures that tell of nobody: shared and public views may, too
+	ForRead                             // sees everything
+	ForWrite                            // changes settings
+	ForOwner                            // deletes the site; a person
+	ForNewSites                         // makes sites
+	ForAccounts                         // looks after accounts; a person
+)
+
+// The ways to say who one is, as the API's document names them.
+const (
+	TokenScheme   = "token"
+	SessionScheme = "session"
+)
+
+const permissionKey = "permission" // of an operation's metadata
+
+// Guard declares what an operation needs. Every operation is declared; CheckGuards fails for one that is not.
+func Guard(need Permission, op huma.Operation) huma.Operation {
+	op.Metadata = map[string]any{permissionKey: need}
+	if need != ForAnyone {
+		op.Security = []map[string][]string{{TokenScheme: {}}, {SessionScheme: {}}}
+		op.Errors = append(op.Errors, http.StatusUnauthorized, http.StatusForbidden)
+	}
+	return op
+}
+
+// CheckGuards fails when an operation does not say what it needs.
+func CheckGuards(api huma.API) error {
+	for path, item := range api.OpenAPI().Paths {
+		for _, op := range []*huma.Operation{item.Get, item.Put, item.Post, item.Delete, item.Patch, item.Head, item.Options} {
+			if op == nil {
+				continue
+			}
+			if _, ok := op.Metadata[permissionKey].(Permission); !ok {
+				return fmt.Errorf("door: %s %s does not declare what it needs: register it with Guard", op.Method, path)
+			}
+		}
+	}
+	return nil
+}
+
+// needs says for people what an operation asks of its caller.
+var needs = map[Permission]string{
+	ForAnyone: "For anyone.", ForSomebody: "For people and keys.", ForPerson: "For people who logged in.",
+	ForStatistics: "For whoever may see the site's statistics, shared and public views too.",
+	ForRead:       "For viewers of the site, and keys that read.", ForWrite: "For admins of the site, and keys that write.",
+	ForOwner: "For owners of the site.", ForNewSites: "For admins of all sites, and keys that write to all.", ForAccounts: "For owners of all sites.",
+}
+
+// NeedsOf says for people what an operation asks of its caller.
+func NeedsOf(op *huma.Operation) string {
+	need, _ := op.Metadata[permissionKey].(Permission)
+	return needs[need]
+}

@@ -1,0 +1,171 @@
+// Package servertest is a server for a test, on a table in memory, and people who use it.
+package servertest
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"github.com/onefold/onefold/accounts"
+	"github.com/onefold/onefold/analytics"
+	"github.com/onefold/onefold/analytics/erasure"
+	"github.com/onefold/onefold/engine"
+	"github.com/onefold/onefold/fold"
+	"github.com/onefold/onefold/server"
+	"github.com/onefold/onefold/server/webanalytics"
+	"github.com/onefold/onefold/table"
+)
+
+const (
+	Token   = "a token that nobody guesses" // reads all sites
+	Firefox = "Mozilla/5.0 (X11; Linux x86_64; rv:138.0) Gecko/20100101 Firefox/138.0"
+)
+
+// House is a server on a table in memory, with one site, "blog".
+type House struct {
+	*testing.T
+	URL    string
+	Table  *table.Table
+	Worker *fold.Worker
+
+	Accounts  *accounts.Store
+	Collector *analytics.Collector
+}
+
+// New serves until the test ends, with options that change may change. Nobody folds but the test.
+func New(t *testing.T, change func(*server.Options)) *House {
+	t.Helper()
+	db, err := engine.OpenMemory(engine.Options{})
+	Must(t, err)
+	t.Cleanup(func() { Must(t, db.Close()) })
+	tbl := table.New(db, "onefold", table.Options{})
+	ctx := t.Context()
+	Must(t, table.MustSchema("all", erasure.Schema, accounts.Schema).Ensure(ctx, db, "onefold"))
+	described, err := db.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: aws.String("onefold")})
+	Must(t, err)
+	worker, err := fold.NewWorker(tbl, fold.Streams(db, *described.Table.LatestStreamArn), analytics.Folds(analytics.Config{Retention: analytics.SiteRetention(tbl)}), fold.Options{Group: analytics.FoldGroup})
+	Must(t, err)
+	_, err = analytics.CreateSite(ctx, tbl, analytics.NewSite{ID: "blog", TimeZone: "UTC"})
+	Must(t, err)
+	o := server.Options{Table: tbl, Worker: worker, Token: Token,
+		Analytics: webanalytics.Options{Collector: analytics.NewCollector(tbl, analytics.CollectorOptions{})},
+		Accounts:  accounts.New(tbl, accounts.Options{Cost: accounts.Cost{KiB: 64, Passes: 1}}),
+		Logger:    slog.New(slog.NewTextHandler(t.Output(), nil))}
+	if change != nil {
+		change(&o)
+	}
+	s, err := server.New(o)
+	Must(t, err)
+	web := httptest.NewServer(s.Handler())
+	t.Cleanup(web.Close)
+	t.Cleanup(s.Close)
+	return &House{T: t, URL: web.URL, Table: tbl, Worker: worker, Accounts: o.Accounts, Collector: o.Analytics.Collector}
+}
+
+// Must ends a test that cannot go on.
+func Must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Post sends a body as a browser would, and returns status and answer.
+func (h *House) Post(path, body string, headers ...string) (int, string) {
+	h.Helper()
+	r, err := http.NewRequestWithContext(h.Context(), http.MethodPost, h.URL+path, strings.NewReader(body))
+	Must(h.T, err)
+	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("User-Agent", Firefox)
+	return h.Do(r, headers)
+}
+
+// Get asks as a browser would that nobody logged in with.
+func (h *House) Get(path string, headers ...string) (int, string) {
+	h.Helper()
+	r, err := http.NewRequestWithContext(h.Context(), http.MethodGet, h.URL+path, nil)
+	Must(h.T, err)
+	return h.Do(r, headers)
+}
+
+// Do sends a request with further headers, names and values in turn.
+func (h *House) Do(r *http.Request, headers []string) (int, string) {
+	h.Helper()
+	return h.Send(http.DefaultClient, r, headers)
+}
+
+// Send sends a request with a client of one's own.
+func (h *House) Send(web *http.Client, r *http.Request, headers []string) (int, string) {
+	h.Helper()
+	for i := 0; i < len(headers); i += 2 {
+		r.Header.Set(headers[i], headers[i+1])
+	}
+	answer, err := web.Do(r)
+	Must(h.T, err)
+	defer answer.Body.Close()
+	body, err := io.ReadAll(answer.Body)
+	Must(h.T, err)
+	return answer.StatusCode, string(body)
+}
+
+// PageViewsToday folds, and asks for the page views of the site's day.
+func (h *House) PageViewsToday() int64 {
+	h.Helper()
+	Must(h.T, h.Worker.Drain(h.Context()))
+	today := time.Now().UTC().Format(time.DateOnly)
+	status, body := h.Get("/api/v1/sites/blog/report?from="+today+"&to="+today, "Authorization", "Bearer "+Token)
+	if status != http.StatusOK {
+		h.Fatalf("report: %d %s", status, body)
+	}
+	var report struct {
+		Totals struct{ PageViews int64 }
+	}
+	Must(h.T, json.Unmarshal([]byte(body), &report))
+	return report.Totals.PageViews
+}
+
+// Visited is a house whose site has seen three visitors on eight pages today.
+func Visited(t *testing.T) *House {
+	h := New(t, nil)
+	for i, paths := range [][]string{{"/", "/pricing", "/"}, {"/pricing"}, {"/", "/Docs", "/docs/a", "/"}} {
+		for _, path := range paths {
+			body := fmt.Sprintf(`{"site":"blog","url":"https://example.org%s"}`, path)
+			if status, answer := h.Post("/api/event", body, "User-Agent", fmt.Sprintf("%s%d", Firefox, i)); status != http.StatusAccepted || !strings.Contains(answer, "stored") {
+				t.Fatalf("ingest: %d %s", status, answer)
+			}
+		}
+	}
+	Must(t, h.Worker.Drain(t.Context()))
+	return h
+}
+
+// Stored are the raw events of the last hour.
+func (h *House) Stored() []analytics.Event {
+	h.Helper()
+	site, err := analytics.GetSite(h.Context(), h.Table, "blog")
+	Must(h.T, err)
+	now := time.Now()
+	events, err := analytics.EventsByTime.Collect(h.Context(), h.Table, analytics.EventsBetween(&site, now.Add(-time.Hour), now.Add(time.Hour), ""))
+	Must(h.T, err)
+	return events
+}
+
+// Settings changes the site's settings, and waits for nobody to notice.
+func (h *House) Settings(change func(*analytics.Site)) {
+	h.Helper()
+	_, err := analytics.UpdateSite(h.Context(), h.Table, "blog", func(s *analytics.Site) error {
+		change(s)
+		return nil
+	})
+	Must(h.T, err)
+	h.Collector.Forget("blog")
+}

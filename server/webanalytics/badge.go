@@ -1,0 +1,77 @@
+package webanalytics
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"github.com/onefold/onefold/analytics"
+	"github.com/onefold/onefold/table"
+)
+
+// IsPublic reports whether a site shows its statistics to everyone. One that is not there does not.
+func IsPublic(ctx context.Context, t *table.Table, siteID string) (bool, error) {
+	site, err := analytics.GetSite(ctx, t, siteID)
+	if errors.Is(err, table.ErrNotFound) || errors.Is(err, table.ErrKeyValue) {
+		return false, nil
+	}
+	return site.Public, err
+}
+
+// badge draws the visitors of a public site's last thirty days, for people to put on their pages. Of other sites it does
+// not even say whether they are there.
+func (s *Service) badge(w http.ResponseWriter, r *http.Request) {
+	siteID, ok := strings.CutSuffix(r.PathValue("file"), ".svg")
+	public, err := IsPublic(r.Context(), s.table, siteID)
+	if err != nil {
+		s.door.Logger.WarnContext(r.Context(), "badge not drawn", "error", err)
+		http.Error(w, "The table did not answer.", http.StatusServiceUnavailable)
+		return
+	}
+	if !ok || !public {
+		http.Error(w, "There is no public site of this id.", http.StatusNotFound)
+		return
+	}
+	from, to, err := analytics.RecentDays(r.Context(), s.table, siteID, "", "", reportDays)
+	var report analytics.ReportOut
+	if err == nil {
+		report, err = analytics.Statistics(r.Context(), s.table, analytics.ReportIn{Site: siteID, From: from, To: to, Period: analytics.Day})
+	}
+	if err != nil {
+		s.door.Logger.WarnContext(r.Context(), "badge not drawn", "error", err)
+		http.Error(w, "The table did not answer.", http.StatusServiceUnavailable)
+		return
+	}
+	w.Header().Set("Content-Type", "image/svg+xml")
+	w.Header().Set("Cache-Control", "public, max-age=3600")
+	w.Header().Set("Content-Security-Policy", "default-src 'none'")
+	w.Header().Set("Cross-Origin-Resource-Policy", "cross-origin")
+	drawBadge(w, short(report.Totals.Visitors))
+}
+
+// short writes a count in at most four digits.
+func short(n int64) string {
+	switch {
+	case n >= 10_000_000:
+		return fmt.Sprintf("%dM", n/1_000_000)
+	case n >= 1_000_000:
+		return fmt.Sprintf("%.1fM", float64(n/100_000)/10)
+	case n >= 10_000:
+		return fmt.Sprintf("%dk", n/1000)
+	case n >= 1000:
+		return fmt.Sprintf("%.1fk", float64(n/100)/10)
+	}
+	return fmt.Sprint(n)
+}
+
+// drawBadge writes an image of 20 pixels' height. The text is digits and a letter.
+func drawBadge(w http.ResponseWriter, value string) {
+	const label, letter = 102, 8 // pixels
+	width := letter*len(value) + 14
+	fmt.Fprintf(w, `<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="20" role="img" aria-label="visitors a month: %s">`+
+		`<title>visitors a month: %s</title><rect width="%d" height="20" rx="4" fill="#444"/><path d="M%d 0h%da4 4 0 0 1 4 4v12a4 4 0 0 1-4 4h-%dz" fill="#2f6f5e"/>`+
+		`<g fill="#fff" font-family="system-ui,sans-serif" font-size="11"><text x="8" y="14">visitors a month</text><text x="%d" y="14" text-anchor="middle" font-weight="600">%s</text></g></svg>`,
+		label+width, value, value, label+width, label, width-4, width-4, label+width/2, value)
+}

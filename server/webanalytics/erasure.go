@@ -1,0 +1,118 @@
+package webanalytics
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/onefold/onefold/accounts"
+	"github.com/onefold/onefold/analytics"
+	"github.com/onefold/onefold/analytics/erasure"
+	"github.com/onefold/onefold/server/internal/door"
+)
+
+// erasureWait is how long a request waits for an erasure, which reads all raw events of the site and goes on without it.
+const erasureWait = 45 * time.Second
+
+type erasureRequest struct {
+	door.SitePath
+	Body struct {
+		UserID    string `json:"userId,omitempty" maxLength:"128" doc:"As the site identified the user. Either this or sessionId."`
+		SessionID string `json:"sessionId,omitempty" maxLength:"64" doc:"A session: all of its visitor's day is erased."`
+	}
+}
+
+type erasureAnswer struct{ Body erasure.Receipt }
+
+type receiptsRequest struct {
+	door.SitePath
+	Cursor string `query:"cursor" maxLength:"2048"`
+	Limit  int    `query:"limit" minimum:"1" maximum:"1000" default:"50"`
+}
+
+type receiptsAnswer struct {
+	Body struct {
+		Receipts []erasure.Receipt `json:"receipts"`
+		Cursor   string            `json:"cursor,omitempty" doc:"Of the next page."`
+	}
+}
+
+func (s *Service) erasureRoutes(api huma.API) {
+	const path = "/api/v1/sites/{site}/erasure"
+	huma.Register(api, door.Guard(door.ForWrite, huma.Operation{
+		OperationID: "erase", Method: http.MethodPost, Path: path, MaxBodyBytes: door.MaxSmallBody, Summary: "Delete what is known of a person",
+		Description: "Raw events, visits and sessions are deleted, and what they added to statistics comes off. The receipt does not say who it was.",
+		Tags:        []string{"privacy"}, Errors: []int{http.StatusNotFound, http.StatusConflict, http.StatusGatewayTimeout},
+	}), s.erase)
+	huma.Register(api, door.Guard(door.ForRead, huma.Operation{
+		OperationID: "erasures", Method: http.MethodGet, Path: path, Summary: "What was erased, the latest first", Tags: []string{"privacy"},
+	}), s.erasures)
+}
+
+func (s *Service) erase(ctx context.Context, in *erasureRequest) (*erasureAnswer, error) {
+	if (in.Body.UserID == "") == (in.Body.SessionID == "") {
+		return nil, door.Problem(http.StatusUnprocessableEntity, "invalid_request", "Name either a userId or a sessionId.")
+	}
+	select {
+	case s.erasing <- struct{}{}:
+	default:
+		return nil, door.Problem(http.StatusConflict, "busy", "Somebody else is being erased. Try again when that has ended.")
+	}
+	done := make(chan erased, 1)
+	actor := door.CallerOf(ctx).Actor
+	if !s.background.Start(func(ctx context.Context) {
+		e := s.runErasure(ctx, in, actor)
+		<-s.erasing // before anyone hears of the end, and asks for the next
+		done <- e
+	}) {
+		<-s.erasing
+		return nil, door.Stopping()
+	}
+	timer := time.NewTimer(erasureWait)
+	defer timer.Stop()
+	select {
+	case e := <-done:
+		if e.err != nil {
+			return nil, s.door.Error(ctx, e.err)
+		}
+		return &erasureAnswer{e.receipt}, nil
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+	return nil, door.Problem(http.StatusGatewayTimeout, "still_running", "It takes long and goes on. The receipt will be among those of the site.")
+}
+
+type erased struct {
+	receipt erasure.Receipt
+	err     error
+}
+
+func (s *Service) runErasure(ctx context.Context, in *erasureRequest, actor string) (e erased) {
+	if in.Body.UserID != "" {
+		e.receipt, e.err = erasure.User(ctx, s.table, s.worker, in.Site, in.Body.UserID)
+	} else {
+		e.receipt, e.err = erasure.Visitor(ctx, s.table, s.worker, in.Site, in.Body.SessionID)
+	}
+	if e.err == nil {
+		s.door.Record(ctx, accounts.Entry{Actor: actor, Action: "erasure", Site: in.Site, Subject: e.receipt.ReceiptID})
+	} else if !errors.Is(e.err, erasure.ErrNobody) {
+		s.door.Logger.WarnContext(ctx, "an erasure was broken off; it can be asked for again", "site", in.Site, "error", e.err)
+	}
+	return e
+}
+
+func (s *Service) erasures(ctx context.Context, in *receiptsRequest) (*receiptsAnswer, error) {
+	page, err := erasure.ReceiptsOfSite.Page(ctx, s.table, analytics.SiteIn{SiteID: in.Site}, in.Cursor, in.Limit)
+	if err != nil {
+		return nil, s.door.Error(ctx, err)
+	}
+	answer := new(receiptsAnswer)
+	answer.Body.Receipts, answer.Body.Cursor = page.Items, page.Next
+	if page.Items == nil {
+		answer.Body.Receipts = []erasure.Receipt{}
+	}
+	return answer, nil
+}

@@ -1,0 +1,70 @@
+package webanalytics
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/onefold/onefold/analytics"
+	"github.com/onefold/onefold/analytics/explore"
+	"github.com/onefold/onefold/server/internal/door"
+)
+
+// rawTimeout bounds a question that raw events answer.
+const rawTimeout = 50 * time.Second
+
+// FilterParams select visits.
+type FilterParams struct {
+	Filter []string `query:"filter,explode" maxItems:"20" doc:"Only visits with a value: dimension:op:value|value, such as country:is:DE|AT. Op is is, is_not, contains, contains_not or matches (* is any text without a slash, ** any text). Dimensions are those of breakdowns; (none) is no value. \\| is a bar, \\\\ a backslash. A visit has to fulfil all filters, and is counted as a whole."`
+}
+
+// count answers from statistics where these know, else from raw events. Without a dimension there are no rows.
+func (s *Service) count(ctx context.Context, ask analytics.ReportIn, filter []string) (explore.Report, explore.Source, error) {
+	filters, err := explore.ParseFilters(filter)
+	if err == nil {
+		err = s.checkProperties(ctx, ask.Site, ask.By, filters)
+	}
+	if err != nil {
+		return explore.Report{}, "", err
+	}
+	if len(filters) == 0 && !s.onlyRaw(ctx, ask) {
+		out := explore.Report{Notes: []string{}}
+		if ask.By == "" {
+			out.ReportOut, err = analytics.Statistics(ctx, s.table, ask)
+		} else {
+			out.ReportOut, err = analytics.Report(ctx, s.table, ask)
+		}
+		return out, explore.FromStatistics, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, rawTimeout)
+	defer cancel()
+	out, err := s.raw.Report(ctx, ask, filters)
+	return out, explore.FromRaw, err
+}
+
+// onlyRaw reports whether no statistics are kept of a dimension: of a property that the site does not list.
+func (s *Service) onlyRaw(ctx context.Context, ask analytics.ReportIn) bool {
+	if !strings.HasPrefix(string(ask.By), explore.Property) {
+		return false
+	}
+	site, err := analytics.GetSite(ctx, s.table, ask.Site)
+	return err == nil && !slices.Contains(site.Dimensions(), ask.By)
+}
+
+// question is the range of days and the filters that a request asks for.
+func (s *Service) question(ctx context.Context, site door.SitePath, days DayRange, f FilterParams) (r explore.Range, filters []explore.Filter, err error) {
+	if filters, err = explore.ParseFilters(f.Filter); err != nil {
+		return r, nil, err
+	}
+	from, to, err := analytics.RecentDays(ctx, s.table, site.Site, days.From, days.To, reportDays)
+	return explore.Range{Site: site.Site, From: from, To: to}, filters, err
+}
+
+// statisticsOperation is an operation that reads statistics of a site.
+func statisticsOperation(id, path, summary string) huma.Operation {
+	return huma.Operation{OperationID: id, Method: http.MethodGet, Path: "/api/v1/sites/{site}/" + path, Summary: summary, Tags: []string{"statistics"}}
+}

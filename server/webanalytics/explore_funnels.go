@@ -1,0 +1,190 @@
+package webanalytics
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/onefold/onefold/accounts"
+	"github.com/onefold/onefold/analytics"
+	"github.com/onefold/onefold/analytics/explore"
+	"github.com/onefold/onefold/server/internal/door"
+)
+
+type funnelStep struct {
+	Path  string `json:"path,omitempty" maxLength:"512" doc:"Of a page view; * is any text without a slash, ** any text."`
+	Event string `json:"event,omitempty" maxLength:"512" doc:"Name of a custom event."`
+	Name  string `json:"name,omitempty" maxLength:"512" readOnly:"true"`
+}
+
+// FunnelCourse is what a funnel counts.
+type FunnelCourse struct {
+	Steps         []funnelStep `json:"steps" minItems:"2" maxItems:"12" doc:"In this order, within one visit; other events may lie between."`
+	WindowMinutes int          `json:"windowMinutes,omitempty" minimum:"0" maximum:"1440" doc:"From the first step to the last. Default: the visit."`
+}
+
+type funnelBody struct {
+	ID   string `json:"id,omitempty" readOnly:"true"`
+	Name string `json:"name" minLength:"1" maxLength:"100"`
+	FunnelCourse
+}
+
+type funnelsAnswer struct {
+	Body struct {
+		Funnels []funnelBody `json:"funnels"`
+	}
+}
+
+type newFunnelRequest struct {
+	door.SitePath
+	Body struct {
+		Name string `json:"name" minLength:"1" maxLength:"100"`
+		FunnelCourse
+	}
+}
+
+type funnelAnswer struct{ Body funnelBody }
+
+// FunnelPath names a funnel of a site.
+type FunnelPath struct {
+	door.SitePath
+	ID string `path:"id" maxLength:"64"`
+}
+
+// FunnelParams select the visits of a funnel.
+type FunnelParams struct {
+	DayRange
+	FilterParams
+	By string `query:"by" maxLength:"80" doc:"Also by the values of a dimension of visits, such as country."`
+}
+
+type funnelReportRequest struct {
+	FunnelPath
+	FunnelParams
+}
+
+type funnelPreviewRequest struct {
+	door.SitePath
+	FunnelParams
+	Body FunnelCourse
+}
+
+type funnelReportAnswer struct {
+	Body struct {
+		Steps  []stepCountBody   `json:"steps"`
+		Groups []funnelGroupBody `json:"groups,omitempty"`
+		Source string            `json:"source" enum:"raw"`
+		Notes  []string          `json:"notes"`
+	}
+}
+
+type stepCountBody struct {
+	Name    string  `json:"name"`
+	Visits  int64   `json:"visits"`
+	DropOff int64   `json:"dropOff" doc:"Visits that came to the step before, and not to this one."`
+	Rate    float64 `json:"rate" doc:"Of the visits that took the first step, 0 to 1."`
+}
+
+type funnelGroupBody struct {
+	Value  string  `json:"value"`
+	Visits []int64 `json:"visits" doc:"That came to each step."`
+}
+
+func (s *Service) exploreFunnelRoutes(api huma.API) {
+	const list = "/api/v1/sites/{site}/funnels"
+	huma.Register(api, door.Guard(door.ForStatistics, statisticsOperation("funnels", "funnels", "The funnels of a site")), s.funnels)
+	huma.Register(api, door.Guard(door.ForWrite, huma.Operation{
+		OperationID: "add-funnel", Method: http.MethodPost, Path: list, DefaultStatus: http.StatusCreated, MaxBodyBytes: door.MaxSmallBody,
+		Summary: "Keep a funnel", Tags: []string{"statistics"},
+	}), s.addFunnel)
+	huma.Register(api, door.Guard(door.ForWrite, huma.Operation{
+		OperationID: "delete-funnel", Method: http.MethodDelete, Path: list + "/{id}", DefaultStatus: http.StatusNoContent,
+		Summary: "Forget a funnel", Tags: []string{"statistics"},
+	}), s.deleteFunnel)
+	huma.Register(api, door.Guard(door.ForStatistics, statisticsOperation("funnel-report", "funnels/{id}/report", "How far visits come in a funnel")), s.funnelReport)
+	huma.Register(api, door.Guard(door.ForRead, huma.Operation{
+		OperationID: "preview-funnel", Method: http.MethodPost, Path: list + "/preview", MaxBodyBytes: door.MaxSmallBody,
+		Summary: "How far visits come in a funnel that is not kept", Tags: []string{"statistics"},
+	}), s.funnelPreview)
+}
+
+func (s *Service) funnels(ctx context.Context, in *door.SitePath) (*funnelsAnswer, error) {
+	all, err := s.raw.Funnels(ctx, in.Site)
+	if err != nil {
+		return nil, s.door.Error(ctx, err)
+	}
+	answer := new(funnelsAnswer)
+	answer.Body.Funnels = make([]funnelBody, len(all))
+	for i := range all {
+		answer.Body.Funnels[i] = describeFunnel(&all[i])
+	}
+	return answer, nil
+}
+
+func (s *Service) addFunnel(ctx context.Context, in *newFunnelRequest) (*funnelAnswer, error) {
+	f, err := s.raw.CreateFunnel(ctx, in.Site, in.Body.Name, in.Body.course())
+	if err != nil {
+		return nil, s.door.Error(ctx, err)
+	}
+	s.door.Record(ctx, accounts.Entry{Actor: door.CallerOf(ctx).Actor, Action: "funnel.create", Site: in.Site, Subject: f.FunnelID})
+	return &funnelAnswer{describeFunnel(&f)}, nil
+}
+
+func (s *Service) deleteFunnel(ctx context.Context, in *FunnelPath) (*struct{}, error) {
+	if err := s.raw.DeleteFunnel(ctx, in.Site, in.ID); err != nil {
+		return nil, s.door.Error(ctx, err)
+	}
+	s.door.Record(ctx, accounts.Entry{Actor: door.CallerOf(ctx).Actor, Action: "funnel.delete", Site: in.Site, Subject: in.ID})
+	return nil, nil
+}
+
+func (s *Service) funnelReport(ctx context.Context, in *funnelReportRequest) (*funnelReportAnswer, error) {
+	f, err := s.raw.Funnel(ctx, in.Site, in.ID)
+	if err != nil {
+		return nil, s.door.Error(ctx, err)
+	}
+	return s.followFunnel(ctx, in.SitePath, &in.FunnelParams, f.Course)
+}
+
+func (s *Service) funnelPreview(ctx context.Context, in *funnelPreviewRequest) (*funnelReportAnswer, error) {
+	return s.followFunnel(ctx, in.SitePath, &in.FunnelParams, in.Body.course())
+}
+
+func (s *Service) followFunnel(ctx context.Context, site door.SitePath, in *FunnelParams, c explore.Course) (*funnelReportAnswer, error) {
+	days, filters, err := s.question(ctx, site, in.DayRange, in.FilterParams)
+	if err != nil {
+		return nil, s.door.Error(ctx, err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, rawTimeout)
+	defer cancel()
+	report, err := s.raw.FunnelReport(ctx, explore.FunnelIn{Range: days, Course: c, Filters: filters, By: analytics.Dimension(in.By)})
+	if err != nil {
+		return nil, s.door.Error(ctx, err)
+	}
+	answer := new(funnelReportAnswer)
+	answer.Body.Source, answer.Body.Notes = string(explore.FromRaw), report.Notes
+	for _, step := range report.Steps {
+		answer.Body.Steps = append(answer.Body.Steps, stepCountBody(step))
+	}
+	for _, g := range report.Groups {
+		answer.Body.Groups = append(answer.Body.Groups, funnelGroupBody(g))
+	}
+	return answer, nil
+}
+
+func (c *FunnelCourse) course() explore.Course {
+	course := explore.Course{WindowMinutes: c.WindowMinutes}
+	for _, step := range c.Steps {
+		course.Steps = append(course.Steps, explore.Step{Path: step.Path, Event: step.Event})
+	}
+	return course
+}
+
+func describeFunnel(f *explore.Funnel) funnelBody {
+	body := funnelBody{ID: f.FunnelID, Name: f.Name, FunnelCourse: FunnelCourse{WindowMinutes: f.WindowMinutes}}
+	for _, step := range f.Steps {
+		body.Steps = append(body.Steps, funnelStep{step.Path, step.Event, step.Name()})
+	}
+	return body
+}

@@ -1,0 +1,108 @@
+package webanalytics
+
+import (
+	"context"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/onefold/onefold/analytics/explore"
+	"github.com/onefold/onefold/server/internal/door"
+)
+
+type journeysRequest struct {
+	door.SitePath
+	DayRange
+	FilterParams
+	Page      string `query:"page" required:"true" minLength:"1" maxLength:"512" doc:"Path of the page that journeys are followed from, or to."`
+	Direction string `query:"direction" enum:"forward,back" default:"forward"`
+	Steps     int    `query:"steps" minimum:"1" maximum:"5" default:"3"`
+}
+
+type journeysAnswer struct {
+	Body struct {
+		Levels [][]pageVisitsBody `json:"levels" doc:"The page, then the pages one step away, and so on. (exit) and (entry) are where visits end, (other) the pages beyond the greatest eight."`
+		Links  []linkBody         `json:"links"`
+		Source string             `json:"source" enum:"raw"`
+		Notes  []string           `json:"notes"`
+	}
+}
+
+type pageVisitsBody struct {
+	Page   string `json:"page"`
+	Visits int64  `json:"visits"`
+}
+
+type linkBody struct {
+	From   [2]int `json:"from" doc:"Level, and place in it."`
+	To     [2]int `json:"to"`
+	Visits int64  `json:"visits"`
+}
+
+type retentionRequest struct {
+	door.SitePath
+	DayRange
+	FilterParams
+	By string `query:"by" enum:"week,day" default:"week" doc:"Weeks begin on Mondays."`
+}
+
+type retentionAnswer struct {
+	Body struct {
+		Cohorts []cohortBody `json:"cohorts" doc:"Identified users, by when they were first seen in the range."`
+		Notes   []string     `json:"notes"`
+	}
+}
+
+type cohortBody struct {
+	Start    string  `json:"start" doc:"Its first day."`
+	Users    int64   `json:"users"`
+	Returned []int64 `json:"returned" doc:"Users who were there in each week or day from start on; the first is all of them."`
+}
+
+func (s *Service) exploreJourneyRoutes(api huma.API) {
+	huma.Register(api, door.Guard(door.ForStatistics, statisticsOperation("journeys", "journeys", "The ways of visits from a page, or to it")), s.journeys)
+	huma.Register(api, door.Guard(door.ForStatistics, statisticsOperation("retention", "retention", "How identified users come back")), s.retention)
+}
+
+func (s *Service) journeys(ctx context.Context, in *journeysRequest) (*journeysAnswer, error) {
+	days, filters, err := s.question(ctx, in.SitePath, in.DayRange, in.FilterParams)
+	if err != nil {
+		return nil, s.door.Error(ctx, err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, rawTimeout)
+	defer cancel()
+	ways, err := s.raw.Journeys(ctx, explore.JourneysIn{Range: days, Filters: filters, Page: in.Page, Direction: explore.Direction(in.Direction), Steps: in.Steps})
+	if err != nil {
+		return nil, s.door.Error(ctx, err)
+	}
+	answer := new(journeysAnswer)
+	answer.Body.Source, answer.Body.Notes = string(explore.FromRaw), ways.Notes
+	answer.Body.Levels, answer.Body.Links = make([][]pageVisitsBody, len(ways.Levels)), make([]linkBody, len(ways.Links))
+	for i, level := range ways.Levels {
+		for _, p := range level {
+			answer.Body.Levels[i] = append(answer.Body.Levels[i], pageVisitsBody(p))
+		}
+	}
+	for i, l := range ways.Links {
+		answer.Body.Links[i] = linkBody(l)
+	}
+	return answer, nil
+}
+
+func (s *Service) retention(ctx context.Context, in *retentionRequest) (*retentionAnswer, error) {
+	days, filters, err := s.question(ctx, in.SitePath, in.DayRange, in.FilterParams)
+	if err != nil {
+		return nil, s.door.Error(ctx, err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, rawTimeout)
+	defer cancel()
+	out, err := s.raw.Retention(ctx, explore.RetentionIn{Range: days, Filters: filters, By: in.By})
+	if err != nil {
+		return nil, s.door.Error(ctx, err)
+	}
+	answer := new(retentionAnswer)
+	answer.Body.Notes, answer.Body.Cohorts = out.Notes, make([]cohortBody, len(out.Cohorts))
+	for i, c := range out.Cohorts {
+		answer.Body.Cohorts[i] = cohortBody(c)
+	}
+	return answer, nil
+}

@@ -1,0 +1,154 @@
+package webanalytics
+
+import (
+	"cmp"
+	"context"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/onefold/onefold/analytics"
+	"github.com/onefold/onefold/analytics/explore"
+	"github.com/onefold/onefold/server/internal/door"
+)
+
+// SessionFields are one session as it is listed.
+type SessionFields struct {
+	ID        string    `json:"id"`
+	Start     time.Time `json:"start"`
+	End       time.Time `json:"end"`
+	Entry     string    `json:"entry"`
+	Exit      string    `json:"exit"`
+	PageViews int64     `json:"pageViews"`
+	Events    int64     `json:"events"`
+	Country   string    `json:"country,omitempty"`
+	Region    string    `json:"region,omitempty"`
+	City      string    `json:"city,omitempty"`
+	Browser   string    `json:"browser,omitempty"`
+	OS        string    `json:"os,omitempty"`
+	Device    string    `json:"device,omitempty"`
+	Source    string    `json:"source,omitempty"`
+	Channel   string    `json:"channel,omitempty"`
+	Referrer  string    `json:"referrer,omitempty"`
+	UserID    string    `json:"userId,omitempty"`
+	Revenue   string    `json:"revenue" doc:"Exact decimal, in the site's currency."`
+}
+
+type visitsRequest struct {
+	door.SitePath
+	DayRange
+	FilterParams
+	CursorParams
+}
+
+// CursorParams ask for a page of a list.
+type CursorParams struct {
+	Limit  int    `query:"limit" minimum:"1" maximum:"1000" default:"50"`
+	Cursor string `query:"cursor" maxLength:"2048" doc:"Of the answer before; default: the beginning."`
+}
+
+type visitsAnswer struct {
+	Body struct {
+		Sessions []SessionFields `json:"sessions" doc:"The latest first. There may be fewer than asked for, and more to come."`
+		Cursor   string          `json:"cursor,omitempty" doc:"Absent at the end."`
+		Source   string          `json:"source" enum:"statistics,raw"`
+		Notes    []string        `json:"notes"`
+	}
+}
+
+type visitRequest struct {
+	door.SitePath
+	ID string `path:"id" maxLength:"64"`
+}
+
+// stepBody is one event of a session.
+type stepBody struct {
+	At      time.Time         `json:"at"`
+	Kind    string            `json:"kind" enum:"pageview,event"`
+	Name    string            `json:"name,omitempty" doc:"Of a custom event."`
+	Path    string            `json:"path"`
+	Props   map[string]string `json:"props,omitempty"`
+	Revenue string            `json:"revenue,omitempty"`
+}
+
+type visitAnswer struct {
+	Body struct {
+		SessionFields
+		Timeline []stepBody `json:"timeline"`
+		Notes    []string   `json:"notes"`
+	}
+}
+
+type userVisitsRequest struct {
+	door.SitePath
+	User string `path:"user" minLength:"1" maxLength:"128"`
+	CursorParams
+}
+
+func (s *Service) exploreSessionRoutes(api huma.API) {
+	huma.Register(api, door.Guard(door.ForRead, statisticsOperation("sessions", "sessions", "The sessions of a range of days, the latest first")), s.visits)
+	huma.Register(api, door.Guard(door.ForRead, statisticsOperation("session", "sessions/{id}", "One session, and what happened in it")), s.visit)
+	huma.Register(api, door.Guard(door.ForRead, statisticsOperation("user-sessions", "users/{user}/sessions", "The sessions of a user whom the site identified, the latest first")), s.userVisits)
+}
+
+func (s *Service) visits(ctx context.Context, in *visitsRequest) (*visitsAnswer, error) {
+	days, filters, err := s.question(ctx, in.SitePath, in.DayRange, in.FilterParams)
+	if err != nil {
+		return nil, s.door.Error(ctx, err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, rawTimeout)
+	defer cancel()
+	page, err := s.raw.Sessions(ctx, explore.SessionsIn{Range: days, Filters: filters, Cursor: in.Cursor, Limit: in.Limit})
+	if err != nil {
+		return nil, s.door.Error(ctx, err)
+	}
+	return describeVisits(&page), nil
+}
+
+func (s *Service) visit(ctx context.Context, in *visitRequest) (*visitAnswer, error) {
+	line, err := s.raw.Timeline(ctx, in.Site, in.ID)
+	if err != nil {
+		return nil, s.door.Error(ctx, err)
+	}
+	answer := new(visitAnswer)
+	answer.Body.SessionFields, answer.Body.Notes = describeVisit(&line.Session), line.Notes
+	answer.Body.Timeline = make([]stepBody, len(line.Events))
+	for i := range line.Events {
+		answer.Body.Timeline[i] = describeStep(&line.Events[i])
+	}
+	return answer, nil
+}
+
+func (s *Service) userVisits(ctx context.Context, in *userVisitsRequest) (*visitsAnswer, error) {
+	page, err := s.raw.UserSessions(ctx, in.Site, in.User, in.Cursor, in.Limit)
+	if err != nil {
+		return nil, s.door.Error(ctx, err)
+	}
+	return describeVisits(&page), nil
+}
+
+func describeVisits(page *explore.SessionPage) *visitsAnswer {
+	answer := new(visitsAnswer)
+	answer.Body.Cursor, answer.Body.Source, answer.Body.Notes = page.Cursor, string(page.Source), page.Notes
+	answer.Body.Sessions = make([]SessionFields, len(page.Sessions))
+	for i := range page.Sessions {
+		answer.Body.Sessions[i] = describeVisit(&page.Sessions[i])
+	}
+	return answer
+}
+
+func describeVisit(s *analytics.Session) SessionFields {
+	return SessionFields{
+		ID: s.SessionID, Start: time.UnixMilli(s.Start).UTC(), End: time.UnixMilli(s.End).UTC(), Entry: s.EntryPath, Exit: s.ExitPath,
+		PageViews: s.PageViews, Events: s.Events, Country: s.Country, Region: s.Region, City: s.City, Browser: s.Browser, OS: s.OS,
+		Device: s.Device, Source: s.Source.Name, Channel: s.Channel, Referrer: s.Referrer, UserID: s.UserID, Revenue: cmp.Or(s.Revenue, "0"),
+	}
+}
+
+func describeStep(e *analytics.Event) stepBody {
+	step := stepBody{At: explore.TimeOf(e), Kind: "pageview", Name: e.Name, Path: e.Path, Props: e.Properties, Revenue: e.Revenue}
+	if e.Name != "" {
+		step.Kind = "event"
+	}
+	return step
+}

@@ -1,0 +1,178 @@
+package webanalytics
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/onefold/onefold/analytics"
+	"github.com/onefold/onefold/server/internal/door"
+)
+
+const (
+	eventPath  = "/api/event"
+	eventsPath = "/api/events"
+
+	maxEvents     = 1000
+	maxEventBytes = 64 << 10
+	maxBatchBytes = 4 << 20
+
+	ingestFor = 30 * time.Second // how long events may take to be stored
+)
+
+// Event is one page view or custom event as a client sends it.
+type Event struct {
+	ID         string            `json:"id,omitempty" maxLength:"26" doc:"ULID made by the client when it happened. Sending an event again with the same id counts it once."`
+	At         time.Time         `json:"at,omitzero" doc:"When it happened, for clients that make no ULID. Default: the id's time, else now."`
+	Name       string            `json:"name,omitempty" maxLength:"120" doc:"Name of a custom event. Empty or 'pageview': a page view."`
+	URL        string            `json:"url" minLength:"1" maxLength:"4096" doc:"Address of the page, or its path."`
+	Referrer   string            `json:"referrer,omitempty" maxLength:"4096"`
+	Screen     string            `json:"screen,omitempty" maxLength:"20" example:"1440x900"`
+	Language   string            `json:"language,omitempty" maxLength:"35" example:"en-GB"`
+	UserID     string            `json:"userId,omitempty" maxLength:"128" doc:"Who it was, when the site knows and may say so."`
+	SessionID  string            `json:"sessionId,omitempty" maxLength:"64" doc:"The client's own session id. Without one, visits end after 30 minutes of silence."`
+	Properties map[string]string `json:"props,omitempty" maxProperties:"30"`
+	Revenue    string            `json:"revenue,omitempty" maxLength:"40" example:"12.50" doc:"Decimal."`
+	analytics.Engagement
+	analytics.Vitals
+	Visitor *Visitor `json:"visitor,omitempty" doc:"Whose event it is, told by a server. Needs a key of the site with scope ingest or write."`
+}
+
+type oneEvent struct {
+	Sender
+	Body struct {
+		Site string `json:"site" minLength:"1" maxLength:"128"`
+		Event
+	}
+}
+
+type manyEvents struct {
+	Sender
+	Body struct {
+		Site   string  `json:"site" minLength:"1" maxLength:"128"`
+		Events []Event `json:"events" minItems:"1" maxItems:"1000"`
+	}
+}
+
+// outcomes answers an ingest request: one outcome an event, in the order sent.
+type outcomes struct {
+	Body struct {
+		Outcomes []analytics.Outcome `json:"outcomes"`
+		Now      int64               `json:"now" doc:"The server's clock, in milliseconds since 1970. An event that was too_old or in_the_future can be sent again with a new id."`
+	}
+}
+
+func (s *Service) ingestRoutes(api huma.API) {
+	one := door.Guard(door.ForAnyone, huma.Operation{
+		OperationID: oneOperation, Method: http.MethodPost, Path: eventPath, DefaultStatus: http.StatusAccepted, MaxBodyBytes: maxEventBytes,
+		Summary: "Take one event in", Tags: []string{"ingest"},
+		Description: "Answers 202 when the event's outcome is decided: stored and durable, a duplicate of one that is, or rejected with the reason. " +
+			"A rejected event is no error of the request, and sending it again will not help.",
+	})
+	take := func(ctx context.Context, in *oneEvent) (*outcomes, error) {
+		return s.ingest(ctx, in.Body.Site, &in.Sender, []Event{in.Body.Event})
+	}
+	huma.Register(api, one, take)
+	if s.o.EventPath != "" {
+		one.OperationID, one.Path, one.Hidden = aliasOperation, s.o.EventPath, true
+		huma.Register(api, one, take)
+	}
+	huma.Register(api, door.Guard(door.ForAnyone, huma.Operation{
+		OperationID: manyOperation, Method: http.MethodPost, Path: eventsPath, DefaultStatus: http.StatusAccepted, MaxBodyBytes: maxBatchBytes,
+		Summary: "Take up to 1,000 events in", Description: "Answers 202 when they are durable, with an outcome for each.", Tags: []string{"ingest"},
+	}), func(ctx context.Context, in *manyEvents) (*outcomes, error) {
+		return s.ingest(ctx, in.Body.Site, &in.Sender, in.Body.Events)
+	})
+	s.pixelRoutes(api)
+	s.refusalRoutes(api)
+}
+
+func (s *Service) ingest(ctx context.Context, site string, from *Sender, events []Event) (*outcomes, error) {
+	told, err := s.tellsVisitors(ctx, site, from, events)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.withinRates(site, from.address, told, len(events)); err != nil {
+		return nil, err
+	}
+	// A page that goes away sends its last events and closes the connection: they count all the same.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), ingestFor)
+	defer cancel()
+	answer := new(outcomes)
+	answer.Body.Now = s.door.Clock().UnixMilli()
+	answer.Body.Outcomes = make([]analytics.Outcome, len(events))
+	hits, of, err := s.people(ctx, site, from, events, answer.Body.Outcomes)
+	if err != nil {
+		return nil, s.door.Error(ctx, err)
+	}
+	if len(hits) > 0 {
+		stored, err := s.o.Collector.Ingest(ctx, site, hits)
+		if err != nil {
+			return nil, s.door.Error(ctx, err)
+		}
+		s.countRejected(ctx, site, stored)
+		for i := range stored {
+			answer.Body.Outcomes[of[i]] = stored[i]
+		}
+	}
+	s.metrics.count(answer.Body.Outcomes)
+	return answer, nil
+}
+
+// people are the hits of events that no program sent, and their numbers among the events. The others are counted, and
+// their outcomes set.
+func (s *Service) people(ctx context.Context, site string, from *Sender, events []Event, rejected []analytics.Outcome) (hits []analytics.Hit, of []int, err error) {
+	hits, of = make([]analytics.Hit, 0, len(events)), make([]int, 0, len(events))
+	for i := range events {
+		e, sender := &events[i], from
+		if e.Visitor != nil {
+			sender = &Sender{UserAgent: e.Visitor.UserAgent, address: e.Visitor.Address}
+		}
+		agent := s.agents.Parse(sender.UserAgent)
+		if agent.Bot {
+			if err := s.countBot(ctx, site, &agent, 1); err != nil {
+				return nil, nil, err
+			}
+			rejected[i] = analytics.Outcome{EventID: e.ID, Status: analytics.Rejected, Reason: reasonBot, Detail: "user agents of programs are not counted"}
+			continue
+		}
+		place := s.placeOf(ctx, sender)
+		h := e.hit(sender)
+		h.Browser, h.OS, h.Device = agent.Browser, agent.OS, agent.Device
+		h.Country, h.Region, h.City = place.Country, place.Region, place.City
+		hits, of = append(hits, h), append(of, i)
+	}
+	return hits, of, nil
+}
+
+// withinRates takes n events from the budgets of an address, unless it is that of a server that has a key, and of a site.
+func (s *Service) withinRates(site, address string, keyed bool, n int) error {
+	if !keyed {
+		if wait, ok := s.limits.Allow(door.Network(address), n); !ok {
+			s.metrics.refused.WithLabelValues("rate_limited").Add(float64(n))
+			return door.RateLimited("events of this address", wait)
+		}
+	}
+	if wait, ok := s.siteLimits.Allow(site, n); !ok {
+		s.metrics.refused.WithLabelValues("site_rate_limited").Add(float64(n))
+		return door.RateLimited("events of this site", wait)
+	}
+	return nil
+}
+
+func (e *Event) hit(from *Sender) analytics.Hit {
+	h := analytics.Hit{
+		EventID: e.ID, At: e.At, Name: e.Name, URL: e.URL, Referrer: e.Referrer, UserAgent: from.UserAgent, Address: from.address,
+		UserID: e.UserID, SessionID: e.SessionID, Screen: e.Screen, Language: e.Language, Properties: e.Properties, Revenue: e.Revenue,
+		Engagement: e.Engagement, Vitals: e.Vitals, DNT: from.dnt, GPC: from.gpc,
+	}
+	if h.Name == "pageview" {
+		h.Name = ""
+	}
+	return h
+}
+
+// reasonBot is why events of programs are rejected.
+const reasonBot analytics.Reason = "bot"

@@ -1,0 +1,144 @@
+package webanalytics
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"mime"
+	"net/http"
+	"unicode/utf8"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/onefold/onefold/server/internal/door"
+)
+
+// The operations of ingest, as the API's document and the metrics name them.
+const (
+	oneOperation   = "ingest-event"
+	aliasOperation = "ingest-event-alias"
+	manyOperation  = "ingest-events"
+)
+
+// quickIngest answers requests whose events are as they should be, which is found out for a fraction of what it takes to
+// say what is wrong with one that is not. All others go the way of every operation, with the same body: the API's
+// document, and what it says of errors, are decided there.
+func (s *Service) quickIngest(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		operation, most := s.quickOperation(r)
+		if operation == "" || r.ContentLength <= 0 || r.ContentLength > most || !isJSON(r.Header.Get("Content-Type")) || r.Header.Get("Content-Encoding") != "" {
+			next.ServeHTTP(w, r)
+			return
+		}
+		start := s.door.Clock()
+		body, err := io.ReadAll(r.Body)
+		if err != nil { // most likely nobody is there to hear it
+			door.WriteProblem(w, door.Problem(http.StatusBadRequest, "bad_request", "The body ended early."))
+			return
+		}
+		site, events, ok := decodeEvents(body, operation == manyOperation)
+		if !ok {
+			r.Body = io.NopCloser(bytes.NewReader(body))
+			next.ServeHTTP(w, r)
+			return
+		}
+		from := &Sender{
+			UserAgent: r.UserAgent(), address: r.RemoteAddr, header: r.Header.Get,
+			dnt: r.Header.Get("DNT") == "1", gpc: r.Header.Get("Sec-GPC") == "1",
+		}
+		answer, err := s.ingest(r.Context(), site, from, events)
+		status := s.writeOutcomes(w, r, answer, err)
+		s.door.Metrics.Answered(operation, status, start)
+	})
+}
+
+// quickOperation is the operation of ingest that a request is for, and how long its body may be; "" for other requests.
+func (s *Service) quickOperation(r *http.Request) (operation string, most int64) {
+	if r.Method != http.MethodPost {
+		return "", 0
+	}
+	switch p := r.URL.Path; {
+	case p == eventPath:
+		return oneOperation, maxEventBytes
+	case p == eventsPath:
+		return manyOperation, maxBatchBytes
+	case p != "" && p == s.o.EventPath:
+		return aliasOperation, maxEventBytes
+	}
+	return "", 0
+}
+
+// isJSON reports whether a body is, or may be, JSON: navigator.sendBeacon calls it text.
+func isJSON(contentType string) bool {
+	if contentType == "application/json" || contentType == "" {
+		return true
+	}
+	kind, _, err := mime.ParseMediaType(contentType)
+	return err == nil && (kind == "application/json" || kind == "text/plain")
+}
+
+// decodeEvents reads the body of a request. It is not ok if there is anything in it that is not just as documented.
+func decodeEvents(body []byte, many bool) (site string, events []Event, ok bool) {
+	if bytes.Contains(body, []byte("null")) { // which Go takes for no value, and the document for a wrong one
+		return "", nil, false
+	}
+	in := json.NewDecoder(bytes.NewReader(body))
+	in.DisallowUnknownFields()
+	var err error
+	if many {
+		var all manyEvents
+		err = in.Decode(&all.Body)
+		site, events = all.Body.Site, all.Body.Events
+	} else {
+		var one oneEvent
+		err = in.Decode(&one.Body)
+		site, events = one.Body.Site, []Event{one.Body.Event}
+	}
+	if err != nil || !within(site, 1, 128) || len(events) < 1 || len(events) > maxEvents {
+		return "", nil, false
+	}
+	if _, err := in.Token(); !errors.Is(err, io.EOF) {
+		return "", nil, false
+	}
+	for i := range events {
+		if !events[i].valid() {
+			return "", nil, false
+		}
+	}
+	return site, events, true
+}
+
+// valid reports whether an event keeps to the lengths that its fields' tags name.
+func (e *Event) valid() bool {
+	v := e.Visitor
+	return within(e.ID, 0, 26) && within(e.Name, 0, 120) && within(e.URL, 1, 4096) && within(e.Referrer, 0, 4096) &&
+		within(e.Screen, 0, 20) && within(e.Language, 0, 35) && within(e.UserID, 0, 128) && within(e.SessionID, 0, 64) &&
+		len(e.Properties) <= 30 && within(e.Revenue, 0, 40) && (v == nil || v.Address != "" && v.UserAgent != "" && within(v.Address, 0, 64) && within(v.UserAgent, 0, 2048))
+}
+
+// within reports whether a text has so many characters.
+func within(s string, least, most int) bool {
+	return len(s) >= least && (len(s) <= most || utf8.RuneCountInString(s) <= most)
+}
+
+// writeOutcomes answers, and returns the status.
+func (s *Service) writeOutcomes(w http.ResponseWriter, r *http.Request, answer *outcomes, err error) int {
+	if err != nil {
+		p := new(huma.ErrorModel)
+		if !errors.As(err, &p) {
+			errors.As(s.door.Error(r.Context(), err), &p)
+		}
+		if more := huma.HeadersError(nil); errors.As(err, &more) {
+			for name, values := range more.GetHeaders() {
+				w.Header()[name] = values
+			}
+		}
+		door.WriteProblem(w, p)
+		return p.Status
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(http.StatusAccepted)
+	_ = door.PlainJSON(w).Encode(answer.Body) // a client that is gone does not hear it
+	return http.StatusAccepted
+}

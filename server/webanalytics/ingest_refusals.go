@@ -1,0 +1,139 @@
+package webanalytics
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"net/http"
+	"slices"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/onefold/onefold/analytics"
+	"github.com/onefold/onefold/analytics/refusals"
+	"github.com/onefold/onefold/internal/calendar"
+	"github.com/onefold/onefold/internal/useragent"
+	"github.com/onefold/onefold/server/internal/door"
+)
+
+// countBot counts events that a program sent: crawlers of language models by name, others by what they are.
+func (s *Service) countBot(ctx context.Context, site string, agent *useragent.Agent, n int) error {
+	day, err := s.o.Collector.Today(ctx, site)
+	if err != nil {
+		return err
+	}
+	kind, reason := refusals.Bot, agent.BotReason
+	if agent.AICrawler {
+		kind, reason = refusals.AICrawler, agent.BotName
+	}
+	s.refusals.Count(refusals.DayKey{SiteID: site, Day: day}, kind, reason, n)
+	return nil
+}
+
+// countRejected counts the outcomes that are rejections.
+func (s *Service) countRejected(ctx context.Context, site string, outcomes []analytics.Outcome) {
+	for i := range outcomes {
+		if outcomes[i].Status != analytics.Rejected {
+			continue
+		}
+		day, err := s.o.Collector.Today(ctx, site)
+		if err != nil { // the site was there a moment ago; the events are decided all the same
+			s.door.Logger.WarnContext(ctx, "rejected events were not counted", "site", site, "error", err)
+			return
+		}
+		s.refusals.Count(refusals.DayKey{SiteID: site, Day: day}, refusals.Other, string(outcomes[i].Reason), 1)
+	}
+}
+
+type refusalsRequest struct {
+	Site string `path:"site" maxLength:"128"`
+	From string `query:"from" doc:"First day, in the site's time zone, YYYY-MM-DD. Default: 29 days before the last."`
+	To   string `query:"to" doc:"Last day, included. Default: today."`
+}
+
+type refusalsAnswer struct {
+	Body struct {
+		From       string          `json:"from"`
+		To         string          `json:"to"`
+		Bots       []reasonCount   `json:"bots" doc:"Events of programs, by what they are; those of language models are apart."`
+		AICrawlers []reasonCount   `json:"aiCrawlers" doc:"Events of language models' crawlers and agents, by name."`
+		Refused    []reasonCount   `json:"refused" doc:"Other rejected events, by reason."`
+		Days       []refusalsOfDay `json:"days" doc:"Days on which events were turned away."`
+	}
+}
+
+type reasonCount struct {
+	Value  string `json:"value"`
+	Events int64  `json:"events"`
+}
+
+type refusalsOfDay struct {
+	Day        string `json:"day"`
+	Bots       int64  `json:"bots"`
+	AICrawlers int64  `json:"aiCrawlers"`
+	Refused    int64  `json:"refused"`
+}
+
+func (s *Service) refusalRoutes(api huma.API) {
+	huma.Register(api, door.Guard(door.ForStatistics, huma.Operation{
+		OperationID: "bots", Method: http.MethodGet, Path: "/api/v1/sites/{site}/bots",
+		Summary: "Events that were turned away, by reason", Tags: []string{"statistics"},
+		Description: "Counted in memory and written every ten seconds: a server that is killed loses those of the last ten.",
+	}), s.bots)
+}
+
+func (s *Service) bots(ctx context.Context, in *refusalsRequest) (*refusalsAnswer, error) {
+	from, to, err := s.recentDays(ctx, in)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.refusals.Flush(ctx); err != nil {
+		return nil, s.door.Error(ctx, err)
+	}
+	answer := new(refusalsAnswer)
+	answer.Body.From, answer.Body.To = from, to
+	var total refusals.Day
+	answer.Body.Days = []refusalsOfDay{}
+	for day, err := range refusals.ByDay.All(ctx, s.table, refusals.RangeIn{SiteID: in.Site, From: from, To: to + "~"}) {
+		if err != nil {
+			return nil, s.door.Error(ctx, err)
+		}
+		total.Add(&day)
+		answer.Body.Days = append(answer.Body.Days, refusalsOfDay{Day: day.Day, Bots: sum(day.Bots), AICrawlers: sum(day.AI), Refused: sum(day.Others)})
+	}
+	answer.Body.Bots, answer.Body.AICrawlers, answer.Body.Refused = counts(total.Bots), counts(total.AI), counts(total.Others)
+	return answer, nil
+}
+
+// recentDays are the days that are asked for. Bots come on days without visitors, too.
+func (s *Service) recentDays(ctx context.Context, in *refusalsRequest) (from, to string, err error) {
+	today, err := s.o.Collector.Today(ctx, in.Site)
+	if err != nil {
+		return "", "", s.door.Error(ctx, err)
+	}
+	to = cmp.Or(in.To, today)
+	from = cmp.Or(in.From, calendar.ShiftDay(to, 1-reportDays))
+	for _, day := range []string{from, to} {
+		if _, err := calendar.ParseDay(day); err != nil {
+			return "", "", door.Problem(http.StatusUnprocessableEntity, "bad_range", "A day is written like 2026-05-12.")
+		}
+	}
+	return from, to, nil
+}
+
+func sum(counts map[string]int64) (n int64) {
+	for _, c := range counts {
+		n += c
+	}
+	return n
+}
+
+// counts lists counts, the greatest first.
+func counts(of map[string]int64) []reasonCount {
+	list := make([]reasonCount, 0, len(of))
+	for _, value := range slices.Sorted(maps.Keys(of)) {
+		list = append(list, reasonCount{value, of[value]})
+	}
+	slices.SortStableFunc(list, func(a, b reasonCount) int { return int(b.Events - a.Events) })
+	return list
+}

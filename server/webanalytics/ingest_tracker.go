@@ -1,0 +1,50 @@
+package webanalytics
+
+import (
+	"errors"
+	"net/http"
+	"path"
+	"strings"
+
+	"github.com/onefold/onefold/server/tracker"
+)
+
+// trackerPath is where pages load the tracker from.
+const trackerPath = "/js/" + tracker.Main
+
+// trackerRoutes serves the tracker's scripts, at their own path and at the one that the operator chose.
+func (s *Service) trackerRoutes(mux *http.ServeMux) error {
+	main, err := tracker.Load(tracker.Main)
+	if err != nil {
+		return err
+	}
+	vitals, err := tracker.Load(tracker.Vitals)
+	if err != nil {
+		return err
+	}
+	for _, at := range []string{trackerPath, s.o.TrackerPath} {
+		if at == "" {
+			continue
+		}
+		mux.Handle("GET "+at, main)
+		mux.Handle("GET "+strings.TrimSuffix(at, ".js")+".vitals.js", vitals) // where the main script looks for it
+	}
+	return nil
+}
+
+// checkAliases refuses paths that cannot be served beside the server's own.
+func (o *Options) checkAliases() error {
+	for _, p := range []string{o.TrackerPath, o.EventPath} {
+		if p == "" {
+			continue
+		}
+		if !strings.HasPrefix(p, "/") || p == "/" || path.Clean(p) != p || strings.ContainsAny(p, "{} ?#") ||
+			strings.HasPrefix(p, "/api/v1/") || p == trackerPath || p == eventPath || p == eventsPath || p == pixelPath {
+			return errors.New("server: path " + p + ": choose one like /js/numbers.js or /numbers that is not the server's own")
+		}
+	}
+	if o.TrackerPath != "" && o.TrackerPath == o.EventPath {
+		return errors.New("server: the tracker and events need a path each")
+	}
+	return nil
+}

@@ -1,0 +1,29 @@
+package webanalytics
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/onefold/onefold/analytics"
+	"github.com/onefold/onefold/server/internal/door"
+)
+
+// metrics count events.
+type metrics struct {
+	events  *prometheus.CounterVec
+	refused *prometheus.CounterVec
+}
+
+func newMetrics(of *door.Metrics) *metrics {
+	m := &metrics{
+		events:  prometheus.NewCounterVec(prometheus.CounterOpts{Name: "onefold_events_total", Help: "Events by outcome."}, []string{"outcome"}),
+		refused: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "onefold_events_refused_total", Help: "Events of requests that were refused whole, by reason."}, []string{"reason"}),
+	}
+	of.MustRegister(m.events, m.refused)
+	return m
+}
+
+func (m *metrics) count(outcomes []analytics.Outcome) {
+	for i := range outcomes {
+		m.events.WithLabelValues(string(outcomes[i].Status)).Inc()
+	}
+}

@@ -1,0 +1,54 @@
+package webanalytics
+
+import (
+	"errors"
+	"net/http"
+
+	"github.com/onefold/onefold/analytics"
+	"github.com/onefold/onefold/analytics/erasure"
+	"github.com/onefold/onefold/analytics/explore"
+	"github.com/onefold/onefold/analytics/goals"
+	"github.com/onefold/onefold/server/internal/door"
+)
+
+// Problem is the answer to an error of analytics that says what to do; nil for other errors.
+func Problem(err error) error {
+	if p := exploreProblem(err); p != nil {
+		return p
+	}
+	return analyticsProblem(err)
+}
+
+// exploreProblem is the answer to errors of questions about raw events; nil for others.
+func exploreProblem(err error) error {
+	switch {
+	case errors.Is(err, explore.ErrQuestion):
+		return door.Problem(http.StatusUnprocessableEntity, "bad_question", err.Error())
+	case errors.Is(err, explore.ErrTooMuch):
+		return door.Problem(http.StatusUnprocessableEntity, "too_much", err.Error())
+	case errors.Is(err, explore.ErrGone):
+		return door.Problem(http.StatusUnprocessableEntity, "raw_events_gone", err.Error())
+	}
+	return nil
+}
+
+// analyticsProblem is the answer to an error of analytics that says what to do; nil for other errors.
+func analyticsProblem(err error) error {
+	switch {
+	case errors.Is(err, analytics.ErrUnknownSite):
+		return door.Problem(http.StatusNotFound, "not_found", "There is no such site. Create it with `onefold site create`, or in the dashboard.")
+	case errors.Is(err, analytics.ErrSite), errors.Is(err, analytics.ErrRetention):
+		return door.Problem(http.StatusUnprocessableEntity, "bad_site", err.Error())
+	case errors.Is(err, erasure.ErrNobody):
+		return door.Problem(http.StatusNotFound, "not_found", "Nobody is known by that.")
+	case errors.Is(err, erasure.ErrTooMany), errors.Is(err, erasure.ErrBusy):
+		return door.Problem(http.StatusConflict, "busy", "Not everything is erased yet: it was too much at once, or is being counted. Ask again.")
+	case errors.Is(err, goals.ErrGoal):
+		return door.Problem(http.StatusUnprocessableEntity, "bad_goal", err.Error())
+	case errors.Is(err, analytics.ErrRange), errors.Is(err, analytics.ErrExpired), errors.Is(err, analytics.ErrSealed):
+		return door.Problem(http.StatusUnprocessableEntity, "bad_range", err.Error())
+	case errors.Is(err, analytics.ErrReport):
+		return door.Problem(http.StatusUnprocessableEntity, "bad_range", err.Error())
+	}
+	return nil
+}

@@ -1,0 +1,37 @@
+package webanalytics
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/onefold/onefold/analytics"
+	"github.com/onefold/onefold/analytics/explore"
+	"github.com/onefold/onefold/server/internal/door"
+)
+
+// checkProperties refuses properties of events that a site does not list to those who may see figures only, as a
+// dimension and in filters: raw events hold whatever was sent with them, and that may tell of somebody.
+func (s *Service) checkProperties(ctx context.Context, siteID string, by analytics.Dimension, filters []explore.Filter) error {
+	if door.CallerOf(ctx).May(door.ForRead, siteID) {
+		return nil
+	}
+	asked := []analytics.Dimension{by}
+	for i := range filters {
+		asked = append(asked, filters[i].Dimension)
+	}
+	asked = slices.DeleteFunc(asked, func(d analytics.Dimension) bool { return !strings.HasPrefix(string(d), explore.Property) })
+	if len(asked) == 0 {
+		return nil
+	}
+	site, err := analytics.GetSite(ctx, s.table, siteID)
+	if err != nil {
+		return err
+	}
+	shown := site.Dimensions()
+	if slices.ContainsFunc(asked, func(d analytics.Dimension) bool { return !slices.Contains(shown, d) }) {
+		return door.Problem(http.StatusForbidden, "forbidden", "This view shows only the properties that the site's settings list.")
+	}
+	return nil
+}

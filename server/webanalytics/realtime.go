@@ -1,0 +1,237 @@
+package webanalytics
+
+import (
+	"cmp"
+	"context"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humago"
+	"github.com/danielgtaylor/huma/v2/sse"
+
+	"github.com/onefold/onefold/analytics"
+	"github.com/onefold/onefold/internal/sketch"
+	"github.com/onefold/onefold/server/internal/door"
+)
+
+const (
+	realtimeMinutes = 30
+	presentMinutes  = 5 // a visitor with an event in them is there now
+
+	realtimeEvery   = 5 * time.Second  // a stream tells
+	realtimeFresh   = 2 * time.Second  // an answer is given again so long, however many ask
+	streamFor       = 10 * time.Minute // then a stream ends; browsers come back, and are asked who they are again
+	maxStreams      = 200              // at a time
+	realtimeVisits  = 1000             // the latest visits that are looked at
+	realtimeReach   = 2 * time.Hour    // how long ago a visit that goes on may have begun
+	realtimeLongest = 10               // rows of a list
+)
+
+// realtimeBody is what goes on at a site.
+type realtimeBody struct {
+	Now    int64 `json:"now" doc:"Visitors of the last five minutes."`
+	Last30 struct {
+		Visitors  int64            `json:"visitors"`
+		PageViews int64            `json:"pageViews"`
+		Minutes   []realtimeMinute `json:"minutes" doc:"The last thirty, the present one last."`
+	} `json:"last30"`
+	Pages     []realtimeRow `json:"pages" doc:"Where the visits of the last five minutes are."`
+	Sources   []realtimeRow `json:"sources" doc:"Where they came from."`
+	Countries []realtimeRow `json:"countries"`
+}
+
+type realtimeMinute struct {
+	Minute    string `json:"minute" doc:"2026-05-12T14:05Z"`
+	Visitors  int64  `json:"visitors"`
+	PageViews int64  `json:"pageViews"`
+}
+
+type realtimeRow struct {
+	Value    string `json:"value"`
+	Visitors int64  `json:"visitors"`
+}
+
+type realtimeAnswer struct{ Body realtimeBody }
+
+// realtimes keeps the last answer of each site for a moment.
+type realtimes struct {
+	mu    sync.Mutex
+	sites map[string]*realtimeOfSite
+}
+
+type realtimeOfSite struct {
+	mu   sync.Mutex // held while it is asked for, so that many who ask cost one answer
+	at   time.Time
+	body realtimeBody
+}
+
+func (s *Service) realtimeRoutes(api huma.API) {
+	const path = "/api/v1/sites/{site}/realtime"
+	huma.Register(api, door.Guard(door.ForStatistics, huma.Operation{
+		OperationID: "realtime", Method: http.MethodGet, Path: path,
+		Summary: "What goes on now", Tags: []string{"statistics"},
+	}), func(ctx context.Context, in *door.SitePath) (*realtimeAnswer, error) {
+		body, err := s.realtime(ctx, in.Site)
+		if err != nil {
+			return nil, s.door.Error(ctx, err)
+		}
+		return &realtimeAnswer{body}, nil
+	})
+	stream := door.Guard(door.ForStatistics, huma.Operation{
+		OperationID: "realtime-stream", Method: http.MethodGet, Path: path + "/stream",
+		Summary: "What goes on, again and again, as server-sent events", Tags: []string{"statistics"},
+	})
+	stream.Middlewares = huma.Middlewares{s.admitStream(api)}
+	sse.Register(api, stream, map[string]any{"realtime": realtimeBody{}}, s.streamRealtime)
+}
+
+// admitStream bounds how many streams there are, and lets one last longer than other requests.
+func (s *Service) admitStream(api huma.API) func(huma.Context, func(huma.Context)) {
+	slots := make(chan struct{}, maxStreams)
+	return func(ctx huma.Context, next func(huma.Context)) {
+		select {
+		case slots <- struct{}{}:
+			defer func() { <-slots }()
+		default:
+			s.door.Refuse(api, ctx, door.Problem(http.StatusServiceUnavailable, "too_many_streams", "Too many streams are open. Ask for realtime without a stream."))
+			return
+		}
+		_, w := humago.Unwrap(ctx)
+		if err := http.NewResponseController(w).SetReadDeadline(time.Time{}); err != nil {
+			s.door.Logger.Warn("a stream will end early", "error", err)
+		}
+		ctx.SetHeader("X-Accel-Buffering", "no") // proxies must not hold events back
+		next(ctx)
+	}
+}
+
+func (s *Service) streamRealtime(ctx context.Context, in *door.SitePath, send sse.Sender) {
+	ctx, cancel := context.WithTimeout(ctx, streamFor)
+	defer cancel()
+	defer context.AfterFunc(s.background.Context(), cancel)()
+	ticker := time.NewTicker(realtimeEvery)
+	defer ticker.Stop()
+	for {
+		body, err := s.realtime(ctx, in.Site)
+		if err != nil {
+			if ctx.Err() == nil {
+				s.door.Logger.WarnContext(ctx, "a stream ended", "site", in.Site, "error", err)
+			}
+			return
+		}
+		if send.Data(body) != nil { // nobody listens
+			return
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+	}
+}
+
+func (s *Service) realtime(ctx context.Context, siteID string) (realtimeBody, error) {
+	now := s.door.Clock()
+	of := s.realtimes.of(siteID)
+	of.mu.Lock()
+	defer of.mu.Unlock()
+	if now.Sub(of.at) < realtimeFresh {
+		return of.body, nil
+	}
+	var body realtimeBody
+	if _, err := analytics.GetSite(ctx, s.table, siteID); err != nil {
+		return body, err
+	}
+	if err := s.lastMinutes(ctx, siteID, now, &body); err != nil {
+		return body, err
+	}
+	if err := s.presentVisits(ctx, siteID, now, &body); err != nil {
+		return body, err
+	}
+	of.at, of.body = now, body
+	return body, nil
+}
+
+// of is the last answer of a site. When too many are remembered, all are forgotten.
+func (r *realtimes) of(site string) *realtimeOfSite {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	of := r.sites[site]
+	if of == nil {
+		if len(r.sites) >= maxStreams || r.sites == nil {
+			r.sites = map[string]*realtimeOfSite{}
+		}
+		of = &realtimeOfSite{}
+		r.sites[site] = of
+	}
+	return of
+}
+
+// lastMinutes fills in what the minutes' own counts say.
+func (s *Service) lastMinutes(ctx context.Context, siteID string, now time.Time, body *realtimeBody) error {
+	var all, present sketch.Set
+	counted := map[string]*analytics.Realtime{}
+	for m, err := range analytics.Minutes.All(ctx, s.table, analytics.LastMinutes(siteID, now, realtimeMinutes)) {
+		if err != nil {
+			return err
+		}
+		counted[m.Minute] = &m
+	}
+	this := now.UTC().Truncate(time.Minute)
+	for ago := realtimeMinutes - 1; ago >= 0; ago-- {
+		minute := this.Add(-time.Duration(ago) * time.Minute).Format("2006-01-02T15:04")
+		line := realtimeMinute{Minute: minute + "Z"}
+		if m := counted[minute]; m != nil {
+			line.Visitors, line.PageViews = m.Visitors.Count(), m.PageViews
+			all.Merge(m.Visitors)
+			if ago < presentMinutes {
+				present.Merge(m.Visitors)
+			}
+		}
+		body.Last30.Minutes = append(body.Last30.Minutes, line)
+		body.Last30.PageViews += line.PageViews
+	}
+	body.Now, body.Last30.Visitors = present.Count(), all.Count()
+	return nil
+}
+
+// presentVisits fills in the lists, from the visits that had an event in the last minutes.
+func (s *Service) presentVisits(ctx context.Context, siteID string, now time.Time, body *realtimeBody) error {
+	pages, sources, countries := map[string]int64{}, map[string]int64{}, map[string]int64{}
+	since, oldest := now.Add(-presentMinutes*time.Minute).UnixMilli(), now.Add(-realtimeReach).UnixMilli()
+	read := 0
+	for v, err := range analytics.RecentSessions.All(ctx, s.table, analytics.SiteIn{SiteID: siteID}) {
+		if err != nil {
+			return err
+		}
+		if read++; v.Start < oldest || read > realtimeVisits {
+			break
+		}
+		if v.End < since {
+			continue
+		}
+		pages[v.ExitPath]++
+		sources[v.Source.Name]++
+		countries[v.Country]++
+	}
+	body.Pages, body.Sources, body.Countries = longest(pages), longest(sources), longest(countries)
+	return nil
+}
+
+// longest are the values with the most visitors.
+func longest(counts map[string]int64) []realtimeRow {
+	rows := make([]realtimeRow, 0, len(counts))
+	for value, n := range counts {
+		if value == "" {
+			value = analytics.None
+		}
+		rows = append(rows, realtimeRow{value, n})
+	}
+	slices.SortFunc(rows, func(a, b realtimeRow) int {
+		return cmp.Or(cmp.Compare(b.Visitors, a.Visitors), cmp.Compare(a.Value, b.Value))
+	})
+	return rows[:min(len(rows), realtimeLongest)]
+}

@@ -1,0 +1,225 @@
+package webanalytics
+
+import (
+	"cmp"
+	"context"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/onefold/onefold/accounts"
+	"github.com/onefold/onefold/analytics"
+	"github.com/onefold/onefold/analytics/erasure"
+	"github.com/onefold/onefold/internal/exclude"
+	"github.com/onefold/onefold/server/internal/door"
+)
+
+// siteBody is what one may know of a site; its import key is nobody's business.
+type siteBody struct {
+	ID               string        `json:"id"`
+	Name             string        `json:"name"`
+	Domains          []string      `json:"domains"`
+	TimeZone         string        `json:"timezone"`
+	Currency         string        `json:"currency" doc:"ISO 4217, of all revenue."`
+	Public           bool          `json:"public" doc:"Everybody may see its statistics."`
+	CustomProperties []string      `json:"customProperties" doc:"Properties of events that are dimensions, prop:NAME."`
+	HasEvents        bool          `json:"hasEvents"`
+	Role             accounts.Role `json:"role,omitempty" doc:"Of whoever asks."`
+	*siteSettings
+}
+
+// siteSettings are for those who have a role on the site, not for shared and public views.
+type siteSettings struct {
+	Retention  retentionBody `json:"retention"`
+	Exclude    excludeBody   `json:"exclude"`
+	RespectDNT bool          `json:"respectDnt" doc:"Do not count senders that ask so by Do Not Track."`
+	RespectGPC bool          `json:"respectGpc" doc:"Do not count senders that ask so by Global Privacy Control."`
+}
+
+type retentionBody struct {
+	RawDays   int `json:"rawDays,omitempty" minimum:"0" doc:"Events. 0: the default, 30."`
+	HourDays  int `json:"hourDays,omitempty" minimum:"0" doc:"Hours and visits. 0: the default, 90."`
+	DayDays   int `json:"dayDays,omitempty" minimum:"0" doc:"Days. 0: the default, 730."`
+	MonthDays int `json:"monthDays,omitempty" minimum:"0" doc:"Months. 0: for ever."`
+}
+
+type excludeBody struct {
+	Addresses []string `json:"addresses,omitempty" maxItems:"200" doc:"IP addresses or networks."`
+	Paths     []string `json:"paths,omitempty" maxItems:"200" doc:"Wildcards, such as /admin/**."`
+	Hosts     []string `json:"hosts,omitempty" maxItems:"200" doc:"Wildcards, such as *.preview.example.com."`
+}
+
+type siteAnswer struct {
+	Body siteBody
+}
+
+type newSiteRequest struct {
+	Body struct {
+		ID       string   `json:"id,omitempty" maxLength:"64" doc:"What trackers send: letters, digits and . _ - . Default: the first domain, or made of the name."`
+		Name     string   `json:"name,omitempty" maxLength:"200"`
+		Domains  []string `json:"domains,omitempty" maxItems:"50"`
+		TimeZone string   `json:"timezone,omitempty" maxLength:"64" doc:"IANA name. It cannot be changed: all statistics are in its days. Default: UTC."`
+	}
+}
+
+type updateSiteRequest struct {
+	door.SitePath
+	Body struct {
+		Name             *string        `json:"name,omitempty" maxLength:"200"`
+		Domains          *[]string      `json:"domains,omitempty" maxItems:"50"`
+		TimeZone         *string        `json:"timezone,omitempty" maxLength:"64"`
+		Currency         *string        `json:"currency,omitempty" maxLength:"3"`
+		Public           *bool          `json:"public,omitempty"`
+		CustomProperties *[]string      `json:"customProperties,omitempty" maxItems:"10"`
+		Retention        *retentionBody `json:"retention,omitempty"`
+		Exclude          *excludeBody   `json:"exclude,omitempty"`
+		RespectDNT       *bool          `json:"respectDnt,omitempty"`
+		RespectGPC       *bool          `json:"respectGpc,omitempty"`
+	}
+}
+
+func (s *Service) siteRoutes(api huma.API) {
+	const list, one = "/api/v1/sites", "/api/v1/sites/{site}"
+	huma.Register(api, door.Guard(door.ForSomebody, huma.Operation{
+		OperationID: "sites", Method: http.MethodGet, Path: list,
+		Summary: "The sites that one may see, with their last week", Tags: []string{"sites"},
+	}), s.sites)
+	huma.Register(api, door.Guard(door.ForNewSites, huma.Operation{
+		OperationID: "add-site", Method: http.MethodPost, Path: list, DefaultStatus: http.StatusCreated, MaxBodyBytes: door.MaxSmallBody,
+		Summary: "Make a site", Tags: []string{"sites"}, Errors: []int{http.StatusConflict},
+	}), s.addSite)
+	huma.Register(api, door.Guard(door.ForStatistics, huma.Operation{
+		OperationID: "site", Method: http.MethodGet, Path: one,
+		Summary: "A site's settings", Description: "Shared and public views see only what they show.", Tags: []string{"sites"},
+	}), s.site)
+	huma.Register(api, door.Guard(door.ForWrite, huma.Operation{
+		OperationID: "update-site", Method: http.MethodPatch, Path: one, MaxBodyBytes: door.MaxSmallBody,
+		Summary: "Change a site's settings", Description: "What is not named stays as it is. What was counted before does, too.", Tags: []string{"sites"},
+	}), s.updateSite)
+	huma.Register(api, door.Guard(door.ForOwner, huma.Operation{
+		OperationID: "delete-site", Method: http.MethodDelete, Path: one, DefaultStatus: http.StatusNoContent,
+		Summary: "Delete a site and everything that it has", Description: "It is unknown from now on; what it has is deleted in the background. Roles, keys and shares of it go at once.", Tags: []string{"sites"},
+	}), s.deleteSite)
+}
+
+func (s *Service) site(ctx context.Context, in *door.SitePath) (*siteAnswer, error) {
+	site, err := analytics.GetSite(ctx, s.table, in.Site)
+	if err != nil {
+		return nil, s.door.Error(ctx, err)
+	}
+	return s.describeSite(ctx, &site)
+}
+
+func (s *Service) describeSite(ctx context.Context, site *analytics.Site) (*siteAnswer, error) {
+	first, _, err := analytics.Extent(ctx, s.table, site)
+	if err != nil {
+		return nil, s.door.Error(ctx, err)
+	}
+	body := siteBody{
+		ID: site.SiteID, Name: cmp.Or(site.Name, site.SiteID), Domains: orEmpty(site.Domains), TimeZone: site.TimeZone, Currency: site.Currency,
+		Public: site.Public, CustomProperties: orEmpty(site.CustomProperties), HasEvents: first != "",
+	}
+	if body.Currency == "" {
+		body.Currency = analytics.DefaultCurrency
+	}
+	if who := door.CallerOf(ctx); who.May(door.ForRead, site.SiteID) {
+		body.Role = who.Grants.On(site.SiteID)
+		body.siteSettings = &siteSettings{describeRetention(site.Retention), excludeBody(site.Exclude), site.RespectDNT, site.RespectGPC}
+	}
+	return &siteAnswer{Body: body}, nil
+}
+
+// describeRetention says how long tiers are kept, the defaults filled in.
+func describeRetention(r analytics.Retention) retentionBody {
+	const day = 24 * time.Hour
+	return retentionBody{int(r.Raw() / day), int(r.Of(analytics.Hour) / day), int(r.Of(analytics.Day) / day), int(r.Of(analytics.Month) / day)}
+}
+
+func orEmpty(list []string) []string {
+	if list == nil {
+		return []string{}
+	}
+	return list
+}
+
+func (s *Service) addSite(ctx context.Context, in *newSiteRequest) (*siteAnswer, error) {
+	n := analytics.NewSite{ID: in.Body.ID, Domains: in.Body.Domains, TimeZone: in.Body.TimeZone}
+	if n.ID == "" {
+		n.ID = siteIDFrom(append(in.Body.Domains, in.Body.Name)[0])
+	}
+	site, err := analytics.CreateSite(ctx, s.table, n)
+	if err == nil && in.Body.Name != "" {
+		site, err = analytics.UpdateSite(ctx, s.table, n.ID, func(site *analytics.Site) error {
+			site.Name = in.Body.Name
+			return nil
+		})
+	}
+	if err != nil {
+		return nil, s.door.Error(ctx, err)
+	}
+	s.door.Record(ctx, accounts.Entry{Actor: door.CallerOf(ctx).Actor, Action: "site.create", Site: site.SiteID})
+	return s.describeSite(ctx, &site)
+}
+
+// siteIDFrom makes an id of a domain or a name: what cannot be part of it becomes a dash.
+func siteIDFrom(text string) string {
+	id := strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' || r == '.' || r == '_' {
+			return r
+		}
+		return '-'
+	}, strings.ToLower(strings.TrimSpace(text)))
+	return strings.Trim(id[:min(len(id), 64)], "-.")
+}
+
+func (s *Service) updateSite(ctx context.Context, in *updateSiteRequest) (*siteAnswer, error) {
+	site, err := analytics.UpdateSite(ctx, s.table, in.Site, in.change)
+	if err != nil {
+		return nil, s.door.Error(ctx, err)
+	}
+	s.o.Collector.Forget(in.Site)
+	s.door.Record(ctx, accounts.Entry{Actor: door.CallerOf(ctx).Actor, Action: "site.update", Site: in.Site})
+	return s.describeSite(ctx, &site)
+}
+
+// change takes over what the request names.
+func (in *updateSiteRequest) change(site *analytics.Site) error {
+	b := &in.Body
+	set(&site.Name, b.Name)
+	set(&site.Domains, b.Domains)
+	set(&site.TimeZone, b.TimeZone)
+	set(&site.Currency, b.Currency)
+	set(&site.Public, b.Public)
+	set(&site.CustomProperties, b.CustomProperties)
+	set(&site.RespectDNT, b.RespectDNT)
+	set(&site.RespectGPC, b.RespectGPC)
+	if b.Retention != nil {
+		site.Retention = analytics.Retention(*b.Retention)
+	}
+	if b.Exclude != nil {
+		site.Exclude = exclude.Rules(*b.Exclude)
+	}
+	return nil
+}
+
+func set[T any](field *T, value *T) {
+	if value != nil {
+		*field = *value
+	}
+}
+
+// deleteSite marks the site first. Should it be broken off after that, roles, keys and shares go when the site is purged.
+func (s *Service) deleteSite(ctx context.Context, in *door.SitePath) (*struct{}, error) {
+	err := erasure.DeleteSite(ctx, s.table, in.Site)
+	if err == nil {
+		s.o.Collector.Forget(in.Site)
+		err = s.door.Accounts.ForgetSite(ctx, in.Site)
+	}
+	if err != nil {
+		return nil, s.door.Error(ctx, err)
+	}
+	s.door.Record(ctx, accounts.Entry{Actor: door.CallerOf(ctx).Actor, Action: "site.delete", Site: in.Site})
+	return nil, nil
+}

@@ -1,0 +1,95 @@
+package webanalytics
+
+import (
+	"cmp"
+	"context"
+	"errors"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/onefold/onefold/accounts"
+	"github.com/onefold/onefold/analytics"
+	"github.com/onefold/onefold/internal/calendar"
+	"github.com/onefold/onefold/server/internal/door"
+)
+
+// siteLine is a site as the list of sites shows it.
+type siteLine struct {
+	ID               string        `json:"id"`
+	Name             string        `json:"name"`
+	Domains          []string      `json:"domains"`
+	TimeZone         string        `json:"timezone"`
+	Role             accounts.Role `json:"role" enum:"viewer,admin,owner"`
+	Visitors         int64         `json:"visitors" doc:"Of the last seven days, today included."`
+	PreviousVisitors int64         `json:"previousVisitors" doc:"Of the seven days before."`
+	Trend            []int64       `json:"trend" doc:"Visitors of each of the last seven days."`
+}
+
+type sitesAnswer struct {
+	Body struct {
+		Sites []siteLine `json:"sites"`
+	}
+}
+
+const (
+	trendDays = 7
+	// trendSites bounds how many sites of a list get their figures; the others have none. atOnce of them are asked for
+	// at a time.
+	trendSites = 100
+	atOnce     = 4
+)
+
+func (s *Service) sites(ctx context.Context, _ *struct{}) (*sitesAnswer, error) {
+	who := door.CallerOf(ctx)
+	answer := new(sitesAnswer)
+	lines := []siteLine{}
+	for site, err := range analytics.ListSites(ctx, s.table, "") {
+		if err != nil {
+			return nil, s.door.Error(ctx, err)
+		}
+		if who.May(door.ForRead, site.SiteID) {
+			lines = append(lines, siteLine{
+				ID: site.SiteID, Name: cmp.Or(site.Name, site.SiteID), Domains: orEmpty(site.Domains), TimeZone: site.TimeZone,
+				Role: who.Grants.On(site.SiteID), Trend: []int64{},
+			})
+		}
+	}
+	group, groupCtx := errgroup.WithContext(ctx)
+	group.SetLimit(atOnce)
+	for i := range lines[:min(len(lines), trendSites)] {
+		group.Go(func() error { return s.fillTrend(groupCtx, &lines[i]) })
+	}
+	if err := group.Wait(); err != nil {
+		return nil, s.door.Error(ctx, err)
+	}
+	answer.Body.Sites = lines
+	return answer, nil
+}
+
+// fillTrend asks for two weeks of a site.
+func (s *Service) fillTrend(ctx context.Context, line *siteLine) error {
+	zone, err := calendar.LoadZone(line.TimeZone)
+	if err != nil {
+		return err
+	}
+	today := zone.Day(s.door.Clock())
+	report, err := analytics.Statistics(ctx, s.table, analytics.ReportIn{
+		Site: line.ID, From: calendar.ShiftDay(today, 1-2*trendDays), To: today, Period: analytics.Day,
+	})
+	if errors.Is(err, analytics.ErrExpired) {
+		return nil // a retention of days shorter than two weeks
+	}
+	if err != nil {
+		return err
+	}
+	for i := range report.Buckets {
+		visitors := report.Buckets[i].Visitors
+		if i < trendDays {
+			line.PreviousVisitors += visitors
+			continue
+		}
+		line.Visitors += visitors
+		line.Trend = append(line.Trend, visitors)
+	}
+	return nil
+}

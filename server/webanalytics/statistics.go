@@ -1,0 +1,48 @@
+package webanalytics
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/onefold/onefold/analytics"
+	"github.com/onefold/onefold/server/internal/door"
+)
+
+// reportDays is how many days are reported when nobody says from when.
+const reportDays = 30
+
+type reportRequest struct {
+	Site   string `path:"site" maxLength:"128"`
+	From   string `query:"from" doc:"First day, in the site's time zone, YYYY-MM-DD. Default: 29 days before the last."`
+	To     string `query:"to" doc:"Last day, included. Default: the last that has statistics."`
+	Period string `query:"period" enum:"hour,day,month" default:"day"`
+	By     string `query:"by" default:"page" doc:"Dimension of the top values."`
+	Limit  int    `query:"limit" minimum:"1" maximum:"1000" default:"10"`
+}
+
+type reportAnswer struct {
+	Body analytics.ReportOut
+}
+
+func (s *Service) statisticsRoutes(api huma.API) {
+	huma.Register(api, door.Guard(door.ForStatistics, huma.Operation{
+		OperationID: "report", Method: http.MethodGet, Path: "/api/v1/sites/{site}/report",
+		Summary: "Totals, buckets and top values of a range of days", Tags: []string{"statistics"},
+	}), s.report)
+}
+
+func (s *Service) report(ctx context.Context, in *reportRequest) (*reportAnswer, error) {
+	from, to, err := analytics.RecentDays(ctx, s.table, in.Site, in.From, in.To, reportDays)
+	if err != nil {
+		return nil, s.door.Error(ctx, err)
+	}
+	report, err := analytics.Report(ctx, s.table, analytics.ReportIn{
+		Site: in.Site, From: from, To: to, Period: analytics.Period(in.Period), By: analytics.Dimension(in.By), Limit: in.Limit,
+	})
+	if err != nil {
+		return nil, s.door.Error(ctx, err)
+	}
+	return &reportAnswer{Body: report}, nil
+}

@@ -1,0 +1,144 @@
+package webanalytics
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/onefold/onefold/analytics"
+	"github.com/onefold/onefold/analytics/explore"
+	"github.com/onefold/onefold/server/internal/door"
+)
+
+// DayRange is the days that statistics are asked for.
+type DayRange struct {
+	From string `query:"from" maxLength:"10" doc:"First day, in the site's time zone, YYYY-MM-DD. Default: 29 days before the last."`
+	To   string `query:"to" maxLength:"10" doc:"Last day, included. Default: the last that has statistics."`
+}
+
+type statsRequest struct {
+	door.SitePath
+	DayRange
+	FilterParams
+	Period  string `query:"period" enum:"hour,day,month" default:"day"`
+	Compare string `query:"compare" enum:"none,previous,year" default:"none" doc:"With as many days before, or the same days a year ago."`
+}
+
+// figuresBody are the figures of a bucket or a range, with the averages that follow from them.
+type figuresBody struct {
+	analytics.Figures
+	BounceRate    *float64 `json:"bounceRate,omitempty" doc:"bounces / visits; absent without visits."`
+	Duration      *float64 `json:"duration,omitempty" doc:"Seconds of a visit, on average."`
+	ViewsPerVisit *float64 `json:"viewsPerVisit,omitempty"`
+}
+
+type bucketBody struct {
+	Start string `json:"start" doc:"2026-05-12T14:00:00Z, 2026-05-12 or 2026-05."`
+	figuresBody
+}
+
+// statsBody is the answer of statistics, wherever they come from.
+type statsBody struct {
+	From            string       `json:"from"`
+	To              string       `json:"to"`
+	Period          string       `json:"period"`
+	TimeZone        string       `json:"timezone"`
+	Source          string       `json:"source" enum:"statistics,raw" doc:"statistics: from stored counts. raw: counted from raw events, which are kept for a while only."`
+	Totals          figuresBody  `json:"totals"`
+	Previous        *figuresBody `json:"previous,omitempty" doc:"Totals of the range that is compared with."`
+	Buckets         []bucketBody `json:"buckets"`
+	PreviousBuckets []bucketBody `json:"previousBuckets,omitempty"`
+	Notes           []string     `json:"notes" doc:"What a reader has to know of these numbers."`
+}
+
+type statsAnswer struct{ Body statsBody }
+
+func (s *Service) statsRoutes(api huma.API) {
+	huma.Register(api, door.Guard(door.ForStatistics, huma.Operation{
+		OperationID: "stats", Method: http.MethodGet, Path: "/api/v1/sites/{site}/stats",
+		Summary: "Totals and buckets of a range of days, compared with another", Tags: []string{"statistics"},
+	}), s.stats)
+	huma.Register(api, door.Guard(door.ForStatistics, huma.Operation{
+		OperationID: "breakdown", Method: http.MethodGet, Path: "/api/v1/sites/{site}/breakdown",
+		Summary: "The values of one dimension in a range of days", Tags: []string{"statistics"},
+	}), s.breakdown)
+}
+
+func (s *Service) stats(ctx context.Context, in *statsRequest) (*statsAnswer, error) {
+	from, to, err := analytics.RecentDays(ctx, s.table, in.Site, in.From, in.To, reportDays)
+	if err != nil {
+		return nil, s.door.Error(ctx, err)
+	}
+	ask := analytics.ReportIn{Site: in.Site, From: from, To: to, Period: analytics.Period(in.Period)}
+	report, source, err := s.count(ctx, ask, in.Filter)
+	if err != nil {
+		return nil, s.door.Error(ctx, err)
+	}
+	answer := &statsAnswer{statsBody{
+		From: from, To: to, Period: in.Period, TimeZone: report.TimeZone, Source: string(source),
+		Totals: describeFigures(report.Totals.Figures), Buckets: describeBuckets(report.Buckets), Notes: report.Notes,
+	}}
+	if in.Compare != "none" {
+		ask.From, ask.To = comparedDays(from, to, in.Compare)
+		if err := s.compare(ctx, &answer.Body, ask, in.Filter); err != nil {
+			return nil, s.door.Error(ctx, err)
+		}
+	}
+	return answer, nil
+}
+
+// compare adds the figures of another range. Where these are gone the answer says so, and has none.
+func (s *Service) compare(ctx context.Context, body *statsBody, ask analytics.ReportIn, filter []string) error {
+	report, _, err := s.count(ctx, ask, filter)
+	if errors.Is(err, analytics.ErrExpired) || errors.Is(err, explore.ErrGone) {
+		body.Notes = append(body.Notes, "There is nothing to compare with: "+ask.From+" to "+ask.To+" is not kept so fine any more.")
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	previous := describeFigures(report.Totals.Figures)
+	body.Previous, body.PreviousBuckets = &previous, describeBuckets(report.Buckets)
+	body.Notes = append(body.Notes, report.Notes...)
+	return nil
+}
+
+// comparedDays are the days that a range is compared with. Both days were checked.
+func comparedDays(from, to, with string) (string, string) {
+	first, err := time.Parse(time.DateOnly, from)
+	last, err2 := time.Parse(time.DateOnly, to)
+	if err != nil || err2 != nil {
+		return from, to
+	}
+	if with == "year" {
+		return first.AddDate(-1, 0, 0).Format(time.DateOnly), last.AddDate(-1, 0, 0).Format(time.DateOnly)
+	}
+	days := int(last.Sub(first).Hours()/24) + 1
+	return first.AddDate(0, 0, -days).Format(time.DateOnly), last.AddDate(0, 0, -days).Format(time.DateOnly)
+}
+
+func describeFigures(f analytics.Figures) figuresBody {
+	return figuresBody{
+		Figures: f, BounceRate: ratio(f.Bounces, f.Visits), Duration: ratio(f.Seconds, f.Visits), ViewsPerVisit: ratio(f.PageViews, f.Visits),
+	}
+}
+
+func describeBuckets(buckets []analytics.Bucket) []bucketBody {
+	bodies := make([]bucketBody, len(buckets))
+	for i := range buckets {
+		bodies[i] = bucketBody{buckets[i].Start, describeFigures(buckets[i].Figures)}
+	}
+	return bodies
+}
+
+// ratio is nil where there is nothing to divide by.
+func ratio(of, by int64) *float64 {
+	if by <= 0 {
+		return nil
+	}
+	r := float64(of) / float64(by)
+	return &r
+}

@@ -1,0 +1,103 @@
+package webanalytics
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/onefold/onefold/analytics"
+	"github.com/onefold/onefold/server/internal/door"
+)
+
+type breakdownRequest struct {
+	door.SitePath
+	DayRange
+	FilterParams
+	By     string `query:"by" required:"true" maxLength:"80" doc:"A dimension, such as page, source or country."`
+	Search string `query:"search" maxLength:"200" doc:"Only values that contain this text, whatever its case."`
+	Offset int    `query:"offset" minimum:"0" maximum:"100000"`
+	Limit  int    `query:"limit" minimum:"1" maximum:"1000" default:"10"`
+}
+
+// rowBody is one value of a dimension.
+type rowBody struct {
+	analytics.Row
+	Share float64 `json:"share" doc:"Of all events for dimensions of events, of all page views for pages, else of all visits; 0 to 1."`
+}
+
+// breakdownBody is the answer of a breakdown, wherever it comes from.
+type breakdownBody struct {
+	By     string    `json:"by"`
+	Source string    `json:"source" enum:"statistics,raw"`
+	Rows   []rowBody `json:"rows"`
+	Other  *rowBody  `json:"other,omitempty" doc:"Values that found no place in the stored counts, together."`
+	Total  int       `json:"total" doc:"Number of values, with those of other pages."`
+	Notes  []string  `json:"notes" doc:"What a reader has to know of these numbers."`
+}
+
+type breakdownAnswer struct{ Body breakdownBody }
+
+func (s *Service) breakdown(ctx context.Context, in *breakdownRequest) (*breakdownAnswer, error) {
+	from, to, err := analytics.RecentDays(ctx, s.table, in.Site, in.From, in.To, reportDays)
+	if err != nil {
+		return nil, s.door.Error(ctx, err)
+	}
+	report, source, err := s.count(ctx, analytics.ReportIn{
+		Site: in.Site, From: from, To: to, Period: analytics.Month, By: analytics.Dimension(in.By),
+	}, in.Filter)
+	if err != nil {
+		return nil, s.door.Error(ctx, err)
+	}
+	body := breakdownBody{By: in.By, Source: string(source), Notes: report.Notes}
+	body.fill(report.Top, &report.Totals.Figures, in)
+	return &breakdownAnswer{body}, nil
+}
+
+// fill takes the rows that were asked for, in the order of their shares.
+func (b *breakdownBody) fill(rows []analytics.Row, total *analytics.Figures, in *breakdownRequest) {
+	counted, all := measure(analytics.Dimension(in.By), rows, total)
+	search := strings.ToLower(in.Search)
+	matching := []rowBody{}
+	for _, row := range rows {
+		body := rowBody{Row: row}
+		if share := ratio(counted(&row), all); share != nil {
+			body.Share = min(1, *share)
+		}
+		switch {
+		case row.Value == analytics.Other:
+			b.Other = &body
+		case search == "" || strings.Contains(strings.ToLower(row.Value), search):
+			matching = append(matching, body)
+		}
+	}
+	slices.SortStableFunc(matching, func(x, y rowBody) int { return cmp.Compare(counted(&y.Row), counted(&x.Row)) })
+	b.Total = len(matching)
+	first := min(in.Offset, len(matching))
+	b.Rows = matching[first:min(first+in.Limit, len(matching))]
+}
+
+// measure is what the rows of a dimension are ordered by, and all of it. A visit can be in several rows of an event's
+// dimension and of none, so there the events are what adds up.
+func measure(by analytics.Dimension, rows []analytics.Row, total *analytics.Figures) (func(*analytics.Row) int64, int64) {
+	switch {
+	case by == analytics.ByPage:
+		return func(r *analytics.Row) int64 { return r.PageViews }, total.PageViews
+	case countsEvents(by):
+		var all int64
+		for i := range rows {
+			all += rows[i].Events
+		}
+		return func(r *analytics.Row) int64 { return r.Events }, all
+	}
+	return func(r *analytics.Row) int64 { return r.Visits }, total.Visits
+}
+
+// countsEvents reports whether the rows of a dimension count events.
+func countsEvents(by analytics.Dimension) bool {
+	switch by {
+	case analytics.ByEventName, analytics.ByGoal, analytics.ByOutbound, analytics.ByDownload, analytics.ByNotFound:
+		return true
+	}
+	return strings.HasPrefix(string(by), "prop:")
+}

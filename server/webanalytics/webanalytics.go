@@ -1,0 +1,122 @@
+// Package webanalytics is web analytics over HTTP: it takes events in, gives statistics out, and looks after sites and
+// goals. It maps requests to the verbs of analytics and their errors to status codes, and holds no rule of its own. Only
+// server assembles it.
+package webanalytics
+
+import (
+	"context"
+	"errors"
+	"net/http"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/onefold/onefold/analytics"
+	"github.com/onefold/onefold/analytics/explore"
+	"github.com/onefold/onefold/analytics/refusals"
+	"github.com/onefold/onefold/fold"
+	"github.com/onefold/onefold/internal/geo"
+	"github.com/onefold/onefold/internal/useragent"
+	"github.com/onefold/onefold/server/internal/background"
+	"github.com/onefold/onefold/server/internal/door"
+	"github.com/onefold/onefold/table"
+)
+
+// Options configure web analytics. Collector is required.
+type Options struct {
+	Collector *analytics.Collector
+
+	Places      *geo.DB // places of addresses; default: only what a trusted edge says
+	TrackerPath string  // also serves the tracker here, such as /js/numbers.js
+	EventPath   string  // also takes single events here; a page's tracker is told by its data-api
+
+	EventRate  float64 // events a second from one address, sustained; default 100
+	EventBurst int     // events at once from one address; default 2,000
+	SiteRate   float64 // events a second of one site, sustained, ten times as many at once; default 10,000
+}
+
+func (o *Options) defaults() error {
+	if o.Collector == nil {
+		return errors.New("server: Analytics.Collector is required")
+	}
+	if o.EventRate <= 0 {
+		o.EventRate = 100
+	}
+	if o.EventBurst <= 0 {
+		o.EventBurst = maxEvents * 2
+	}
+	if o.SiteRate <= 0 {
+		o.SiteRate = 10_000
+	}
+	return o.checkAliases()
+}
+
+// Service is web analytics behind a door. Make one with New.
+type Service struct {
+	o       Options
+	door    *door.Door
+	table   *table.Table
+	worker  *fold.Worker
+	agents  *useragent.Parser
+	metrics *metrics
+
+	limits     *door.Limiter // by address
+	siteLimits *door.Limiter // by site
+	refusals   *refusals.Counter
+
+	raw           *explore.Explorer
+	verifications verifications
+	realtimes     realtimes
+	erasing       chan struct{} // holds one while somebody is erased: it reads all raw events of a site
+	background    *background.Work
+}
+
+// New makes the service of a table that the worker folds.
+func New(d *door.Door, t *table.Table, w *fold.Worker, o Options) (*Service, error) {
+	if err := o.defaults(); err != nil {
+		return nil, err
+	}
+	agents, err := useragent.New(0)
+	if err != nil {
+		return nil, err
+	}
+	return &Service{
+		o: o, door: d, table: t, worker: w, agents: agents, metrics: newMetrics(&d.Metrics),
+		limits:     door.NewLimiter(o.EventRate, o.EventBurst, d.Clock),
+		siteLimits: door.NewLimiter(o.SiteRate, max(int(10*o.SiteRate), maxEvents), d.Clock),
+		refusals:   refusals.NewCounter(t),
+		raw:        explore.New(t, explore.Options{}),
+		background: background.New(),
+		erasing:    make(chan struct{}, 1),
+	}, nil
+}
+
+// Register adds the operations to the API, and to the mux what is served beside it.
+func (s *Service) Register(api huma.API, mux *http.ServeMux) error {
+	s.ingestRoutes(api)
+	s.siteRoutes(api)
+	s.statisticsRoutes(api)
+	s.statsRoutes(api)
+	s.exploreSessionRoutes(api)
+	s.exploreFunnelRoutes(api)
+	s.exploreJourneyRoutes(api)
+	s.exploreExportRoutes(api)
+	s.realtimeRoutes(api)
+	s.goalRoutes(api)
+	s.erasureRoutes(api)
+	s.verifyRoutes(api)
+	mux.HandleFunc("GET /badge/{file}", s.badge)
+	return s.trackerRoutes(mux)
+}
+
+// Wrap handles what comes before operations are looked up: events that are as they should be, from pages of anywhere.
+func (s *Service) Wrap(next http.Handler) http.Handler {
+	return s.allowIngestFromAnywhere(s.quickIngest(next))
+}
+
+// Run writes down what is counted in memory, until ctx ends and once more then.
+func (s *Service) Run(ctx context.Context) {
+	s.refusals.Run(ctx, func(err error) { s.door.Logger.Warn("refusals not written yet", "error", err) })
+}
+
+// Close ends streams and what goes on in the background, and waits for it.
+func (s *Service) Close() { s.background.Close() }

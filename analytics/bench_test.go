@@ -137,28 +137,28 @@ func BenchmarkApply(b *testing.B) {
 	events := w.events(b, benchHits(batch))
 	b.Run("event", func(b *testing.B) {
 		b.ReportAllocs()
-		var d *derived
+		var d *Derived
 		for i := 0; b.Loop(); i++ {
 			if i%batch == 0 {
-				d = newDerived()
+				d = NewDerived()
 			}
-			d.add(events[i%batch])
+			d.Add(events[i%batch])
 		}
 	})
-	d := newDerived()
+	d := NewDerived()
 	for _, e := range events {
-		d.add(e)
+		d.Add(e)
 	}
 	var visitors []*Visitor
-	for _, v := range d.visitors {
+	for _, v := range d.Visitors {
 		visitors = append(visitors, v)
 	}
 	b.Run("visitor", func(b *testing.B) {
 		b.ReportAllocs()
-		var d *derived
+		var d *Derived
 		for i := 0; b.Loop(); i++ {
 			if i%len(visitors) == 0 {
-				d = newDerived()
+				d = NewDerived()
 			}
 			v := visitors[i%len(visitors)]
 			addToSessions(nil, v, d.session)
@@ -166,13 +166,6 @@ func BenchmarkApply(b *testing.B) {
 			addVisitorToBreakdowns(nil, v, &d.names, d.breakdown)
 		}
 	})
-}
-
-func newDerived() *derived {
-	return &derived{
-		visitors: map[VisitorKey]*Visitor{}, sessions: map[SessionKey]*Session{},
-		stats: map[StatsKey]*Stats{}, breakdowns: map[BreakdownKey]*Breakdown{},
-	}
 }
 
 // BenchmarkIngest stores events in an engine in memory, in batches of 500.

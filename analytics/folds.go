@@ -219,9 +219,9 @@ func sessionID(k *VisitorKey, v *visits.Visit) string {
 	return id.String()
 }
 
-// hourExpiry is when the derived items of an hour may be deleted: both the hour and the arrival of its last fact are
+// HourExpiry is when the derived items of an hour may be deleted: both the hour and the arrival of its last fact are
 // over for as long as hours are kept.
-func hourExpiry(start string, k Kept, r Retention) time.Time {
+func HourExpiry(start string, k Kept, r Retention) time.Time {
 	until := time.Unix(k.Until, 0)
 	if at, err := time.Parse(calendar.HourLayout, start); err == nil && at.Add(time.Hour).After(until) {
 		until = at.Add(time.Hour)

@@ -25,9 +25,9 @@ func foldBreakdowns(c Config, names *calendar.HourNames) *fold.Fold {
 		}),
 	).With(
 		fold.CacheSize(1024), // they are large, and most changes are to those of the last hours
-		fold.Removable((*Breakdown).empty),
+		fold.Removable((*Breakdown).Empty),
 		fold.Finish(func(b *Breakdown) {
-			b.ExpiresAt = hourExpiry(b.Start, b.Kept, c.retention(b.SiteID))
+			b.ExpiresAt = HourExpiry(b.Start, b.Kept, c.retention(b.SiteID))
 		}),
 	)
 }
@@ -38,11 +38,11 @@ func (b *Breakdown) merge(o *Breakdown) {
 	b.Other = b.Other.Plus(o.Other)
 	tally.Bounded{Values: &b.Values, Other: &b.Other, Full: &b.Full}.Merge(o.Values)
 	b.Day = max(b.Day, o.Day)
-	b.Kept.merge(o.Kept)
+	b.Kept.Merge(o.Kept)
 }
 
-// empty reports whether there is nothing left that was ever counted here.
-func (b *Breakdown) empty() bool { return len(b.Values) == 0 && b.Other == tally.Count{} && !b.Full }
+// Empty reports whether there is nothing left that was ever counted here.
+func (b *Breakdown) Empty() bool { return len(b.Values) == 0 && b.Other == tally.Count{} && !b.Full }
 
 // addEventToBreakdowns counts what an event says by itself, in its own hour, with a sign: the page or the custom event,
 // attention that a page had, and properties that are dimensions.

@@ -27,7 +27,7 @@ func foldStats(c Config, names *calendar.HourNames) *fold.Fold {
 			return nil
 		}),
 	).With(fold.Finish(func(s *Stats) {
-		s.ExpiresAt = hourExpiry(s.Start, s.Kept, c.retention(s.SiteID))
+		s.ExpiresAt = HourExpiry(s.Start, s.Kept, c.retention(s.SiteID))
 	}))
 }
 
@@ -45,7 +45,7 @@ func (s *Stats) merge(o *Stats) {
 	s.Conversions += o.Conversions
 	s.EngagedMS += o.EngagedMS
 	s.Day = max(s.Day, o.Day)
-	s.Kept.merge(o.Kept)
+	s.Kept.Merge(o.Kept)
 }
 
 // counted says what a change of an event counts by itself: a new one is counted (+1), and taken off again (-1) when it is

@@ -17,7 +17,7 @@ import (
 
 // Schema is all that this package stores and asks.
 var Schema = table.MustSchema("analytics",
-	Sites, Goals, Events, Visitors, Sessions, StatsItems, Breakdowns, Realtimes, Salts, RollupMarks, Jobs,
+	Sites, Goals, Events, Visitors, Sessions, StatsItems, Breakdowns, Realtimes, Salts, RollupMarks,
 	IngestEvent, SessionEvents, SessionByID, RecentSessions, SessionsByTime, SessionsOfUser, VisitorDays, StatsByTime, LatestStats,
 	BreakdownByTime, Minutes, SiteByID, SitesOfOwner, EventsByTime, GoalsOfSite, DaysToRollUp,
 	refusals.Days, refusals.ByDay,
@@ -59,13 +59,13 @@ var SessionEvents = table.NewQuery(Events, table.QueryDef[SessionEventsIn]{
 func EventsOfSession(site *Site, s *Session) SessionEventsIn {
 	from, to := time.UnixMilli(s.Start), time.UnixMilli(s.End+1)
 	return SessionEventsIn{
-		SiteID: s.SiteID, From: firstID(from), To: firstID(to), VisitorID: s.VisitorID,
+		SiteID: s.SiteID, From: FirstID(from), To: FirstID(to), VisitorID: s.VisitorID,
 		Shards: site.Sharding.Over(from, to),
 	}
 }
 
-// firstID is the least event id of a millisecond.
-func firstID(at time.Time) string {
+// FirstID is the least event id of a millisecond.
+func FirstID(at time.Time) string {
 	var id ulid.ULID
 	if err := id.SetTime(ulid.Timestamp(at)); err != nil { // after the year 10889
 		return ulid.ULID{255}.String()
@@ -234,7 +234,7 @@ var EventsByTime = table.NewQuery(Events, table.QueryDef[EventsIn]{
 
 // EventsBetween asks for the events of a site with times in [from, to).
 func EventsBetween(site *Site, from, to time.Time, kind EventKind) EventsIn {
-	return EventsIn{SiteID: site.SiteID, From: firstID(from), To: firstID(to), Shards: site.Sharding.Over(from, to), Kind: kind}
+	return EventsIn{SiteID: site.SiteID, From: FirstID(from), To: FirstID(to), Shards: site.Sharding.Over(from, to), Kind: kind}
 }
 
 // GoalsOfSite are the goals of a site, by id.

@@ -2,7 +2,7 @@ package analytics
 
 import (
 	"errors"
-	"slices"
+
 	"strings"
 	"testing"
 	"time"
@@ -13,70 +13,70 @@ import (
 
 // Every access pattern, asked of one small world.
 func TestPatterns(t *testing.T) {
-	w := newShop(t, "Europe/Berlin", utc("2026-05-12T12:30"))
+	w := newWorld(t, utc("2026-05-12T12:30"))
+	site := w.site("shop", "Europe/Berlin")
 	page := func(at, who, path string) Hit {
 		return Hit{At: utc(at), Address: who, Path: path, UserID: map[string]string{"1": "ann"}[who]}
 	}
-	w.ingest(
+	w.ingest("shop",
 		page("2026-05-12T10:00", "1", "/a"), page("2026-05-12T10:05", "1", "/b"), page("2026-05-12T11:00", "1", "/c"),
 		page("2026-05-12T10:02", "2", "/a"), Hit{At: utc("2026-05-12T12:28"), Address: "3", Name: "order"},
 	)
-	other, err := CreateSite(w.ctx, w.table, NewSite{ID: "shop2", OwnerID: "ann"})
-	w.must(err)
-	_, err = NewCollector(w.table, CollectorOptions{}).Ingest(w.ctx, other.SiteID, []Hit{page("2026-05-12T10:00", "1", "/other")})
-	w.must(err)
-	w.must(Goals.Put(w.ctx, w.table, &Goal{GoalKey: GoalKey{"shop", "buy"}, Name: "Buy", Event: "order"}))
-	w.drain()
+	other, err := CreateSite(w.Ctx, w.Table, NewSite{ID: "shop2", OwnerID: "ann"})
+	w.Must(err)
+	w.ingest(other.SiteID, page("2026-05-12T10:00", "1", "/other"))
+	w.Must(Goals.Put(w.Ctx, w.Table, &Goal{GoalKey: GoalKey{"shop", "buy"}, Name: "Buy", Event: "order"}))
+	w.Drain()
 
 	t.Run("W1", func(t *testing.T) {
-		e := Event{EventKey: EventKey{"shop", 0, firstID(utc("2026-05-11T10:00"))}, VisitorID: "v", Path: "/"}
-		w.must(IngestEvent.Run(w.ctx, w.table, &e))
-		if err := IngestEvent.Run(w.ctx, w.table, &e); !errors.Is(err, table.ErrExists) {
+		e := Event{EventKey: EventKey{"shop", 0, FirstID(utc("2026-05-11T10:00"))}, VisitorID: "v", Path: "/"}
+		w.Must(IngestEvent.Run(w.Ctx, w.Table, &e))
+		if err := IngestEvent.Run(w.Ctx, w.Table, &e); !errors.Is(err, table.ErrExists) {
 			t.Errorf("again: %v", err)
 		}
 	})
-	sessions, err := RecentSessions.Collect(w.ctx, w.table, SiteIn{"shop"})
-	w.must(err)
+	sessions, err := RecentSessions.Collect(w.Ctx, w.Table, SiteIn{"shop"})
+	w.Must(err)
 	t.Run("W4", func(t *testing.T) {
 		if got := entries(sessions); got != "(none) /c /a /a" { // the event of W1 is not folded yet
 			t.Errorf("recent sessions begin with %s", got)
 		}
-		recent, err := RecentSessions.Page(w.ctx, w.table, SiteIn{"shop"}, "", 2)
-		w.must(err)
-		rest, err := RecentSessions.Page(w.ctx, w.table, SiteIn{"shop"}, recent.Next, 10)
-		w.must(err)
+		recent, err := RecentSessions.Page(w.Ctx, w.Table, SiteIn{"shop"}, "", 2)
+		w.Must(err)
+		rest, err := RecentSessions.Page(w.Ctx, w.Table, SiteIn{"shop"}, recent.Next, 10)
+		w.Must(err)
 		if entries(recent.Items) != "(none) /c" || entries(rest.Items) != "/a /a" || rest.Next != "" {
 			t.Errorf("pages: %s; %s; %q", entries(recent.Items), entries(rest.Items), rest.Next)
 		}
 	})
 	mine := sessions[3] // the first to start: 10:00 to 10:05
 	t.Run("W4b", func(t *testing.T) {
-		got, err := SessionsByTime.Collect(w.ctx, w.table, SessionsIn{"shop", firstID(utc("2026-05-12T10:01")), firstID(utc("2026-05-12T12:00"))})
-		w.must(err)
+		got, err := SessionsByTime.Collect(w.Ctx, w.Table, SessionsIn{"shop", FirstID(utc("2026-05-12T10:01")), FirstID(utc("2026-05-12T12:00"))})
+		w.Must(err)
 		if entries(got) != "/a /c" {
 			t.Errorf("sessions begin with %s", entries(got))
 		}
 	})
 	t.Run("W2", func(t *testing.T) {
-		events, err := SessionEvents.Collect(w.ctx, w.table, EventsOfSession(&w.site, &mine))
-		w.must(err)
+		events, err := SessionEvents.Collect(w.Ctx, w.Table, EventsOfSession(&site, &mine))
+		w.Must(err)
 		if got := paths(events); got != "/a /b" {
 			t.Errorf("events of the session: %s", got)
 		}
 	})
 	t.Run("W3", func(t *testing.T) {
-		s, err := SessionByID.Get(w.ctx, w.table, mine.SessionKey)
-		w.must(err)
+		s, err := SessionByID.Get(w.Ctx, w.Table, mine.SessionKey)
+		w.Must(err)
 		if s.ExitPath != "/b" || s.PageViews != 2 {
 			t.Errorf("session %+v", s)
 		}
 	})
 	t.Run("W5", func(t *testing.T) {
-		all, err := SessionsOfUser.Collect(w.ctx, w.table, UserIn{"ann"})
-		w.must(err)
+		all, err := SessionsOfUser.Collect(w.Ctx, w.Table, UserIn{"ann"})
+		w.Must(err)
 		var journey []Session
-		for s, err := range UserJourney(w.ctx, w.table, "shop", "ann") {
-			w.must(err)
+		for s, err := range UserJourney(w.Ctx, w.Table, "shop", "ann") {
+			w.Must(err)
 			journey = append(journey, s)
 		}
 		if len(all) != 3 || entries(journey) != "/c /a" {
@@ -84,66 +84,76 @@ func TestPatterns(t *testing.T) {
 		}
 	})
 	t.Run("W6", func(t *testing.T) {
-		days, err := VisitorDays.Collect(w.ctx, w.table, VisitorIn{"shop", mine.VisitorShard, mine.VisitorID})
-		w.must(err)
+		days, err := VisitorDays.Collect(w.Ctx, w.Table, VisitorIn{"shop", mine.VisitorShard, mine.VisitorID})
+		w.Must(err)
 		if len(days) != 1 || len(days[0].Visits) != 2 || days[0].Day != "2026-05-12" {
 			t.Errorf("days of the visitor: %+v", days)
 		}
 	})
 	t.Run("W7", func(t *testing.T) {
-		hours, err := StatsByTime.Collect(w.ctx, w.table, StatsIn{"shop", Hour, "2026-05-12T10:00:00Z", "2026-05-12T12:00:00Z"})
-		w.must(err)
+		hours, err := StatsByTime.Collect(w.Ctx, w.Table, StatsIn{"shop", Hour, "2026-05-12T10:00:00Z", "2026-05-12T12:00:00Z"})
+		w.Must(err)
 		if len(hours) != 2 || hours[0].PageViews != 3 || hours[1].PageViews != 1 {
 			t.Errorf("hours %+v", hours)
 		}
 	})
 	t.Run("W8", func(t *testing.T) {
-		hours, err := BreakdownByTime.Collect(w.ctx, w.table, BreakdownIn{"shop", Hour, ByPage, "2026-05-12T10:00:00Z", "2026-05-12T11:00:00Z"})
-		w.must(err)
+		hours, err := BreakdownByTime.Collect(w.Ctx, w.Table, BreakdownIn{"shop", Hour, ByPage, "2026-05-12T10:00:00Z", "2026-05-12T11:00:00Z"})
+		w.Must(err)
 		if len(hours) != 1 || hours[0].Values["/a"] != (tally.Count{PageViews: 2, Visits: 2}) {
 			t.Errorf("hours %+v", hours)
 		}
 	})
 	t.Run("W9", func(t *testing.T) {
-		minutes, err := Minutes.Collect(w.ctx, w.table, LastMinutes("shop", w.now(), 5))
-		w.must(err)
+		minutes, err := Minutes.Collect(w.Ctx, w.Table, LastMinutes("shop", w.Now(), 5))
+		w.Must(err)
 		if len(minutes) != 1 || minutes[0].Minute != "2026-05-12T12:28" || minutes[0].Events != 1 {
 			t.Errorf("minutes %+v", minutes)
 		}
-		if in := LastMinutes("shop", w.now(), 5); in.From != "2026-05-12T12:26" || in.To != "2026-05-12T12:31" {
+		if in := LastMinutes("shop", w.Now(), 5); in.From != "2026-05-12T12:26" || in.To != "2026-05-12T12:31" {
 			t.Errorf("the last five minutes are %+v", in)
 		}
 	})
 	t.Run("W10", func(t *testing.T) {
-		s, err := SiteByID.Get(w.ctx, w.table, SiteIn{"shop"})
-		w.must(err)
-		owned, err := SitesOfOwner.Collect(w.ctx, w.table, OwnerIn{"ann"})
-		w.must(err)
+		s, err := SiteByID.Get(w.Ctx, w.Table, SiteIn{"shop"})
+		w.Must(err)
+		owned, err := SitesOfOwner.Collect(w.Ctx, w.Table, OwnerIn{"ann"})
+		w.Must(err)
 		if s.TimeZone != "Europe/Berlin" || len(owned) != 1 || owned[0].SiteID != "shop2" {
 			t.Errorf("site %+v, ann's %+v", s, owned)
 		}
 	})
 	t.Run("W11", func(t *testing.T) {
 		for kind, want := range map[EventKind]string{"": "/a /a /b /c order", PageViewsOnly: "/a /a /b /c", CustomEventsOnly: "order"} {
-			events, err := EventsByTime.Collect(w.ctx, w.table, EventsBetween(&w.site, utc("2026-05-12T00:00"), utc("2026-05-13T00:00"), kind))
-			w.must(err)
+			events, err := EventsByTime.Collect(w.Ctx, w.Table, EventsBetween(&site, utc("2026-05-12T00:00"), utc("2026-05-13T00:00"), kind))
+			w.Must(err)
 			if got := paths(events); got != want {
 				t.Errorf("%q: %s, want %s", kind, got, want)
 			}
 		}
 	})
 	t.Run("W12", func(t *testing.T) {
-		goals, err := GoalsOfSite.Collect(w.ctx, w.table, SiteIn{"shop"})
-		w.must(err)
-		if len(goals) != 1+len(shopGoals) || goals[0].Event != "order" {
+		goals, err := GoalsOfSite.Collect(w.Ctx, w.Table, SiteIn{"shop"})
+		w.Must(err)
+		if len(goals) != 3 || goals[0].Event != "order" {
 			t.Errorf("goals %+v", goals)
 		}
 	})
 	t.Run("W13", func(t *testing.T) {
-		if days := w.waitingDays(); !slices.Equal(days, []string{"2026-05-12"}) {
+		days, err := DaysToRollUp.Collect(w.Ctx, w.Table, DaysIn{SiteID: "shop"})
+		w.Must(err)
+		if len(days) != 1 || days[0].Day != "2026-05-12" {
 			t.Errorf("days %v", days)
 		}
 	})
+}
+
+func utc(text string) time.Time {
+	at, err := time.Parse("2006-01-02T15:04", text)
+	if err != nil {
+		panic(err)
+	}
+	return at
 }
 
 // entries are the pages with which sessions begin.
@@ -186,7 +196,7 @@ func TestPatternsExplain(t *testing.T) {
 			t.Errorf("it asks %s", r)
 		}
 	}
-	if firstID(time.UnixMilli(1<<48)) <= firstID(utc("9999-12-31T00:00")) {
+	if FirstID(time.UnixMilli(1<<48)) <= FirstID(utc("9999-12-31T00:00")) {
 		t.Error("a time that no id can have is not after all ids")
 	}
 }

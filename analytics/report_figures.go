@@ -11,12 +11,12 @@ func (r *reporter) buckets() (buckets []Bucket, total Stats, err error) {
 	starts, at := r.starts()
 	for _, start := range starts {
 		s := at(start)
-		b := Bucket{start, figures(s)}
+		b := Bucket{start, s.Figures()}
 		if r.in.Period == Hour {
 			b.Visitors = s.ActiveVisitors
 		}
 		buckets = append(buckets, b)
-		addStats(&total, s)
+		total.Add(s)
 	}
 	return buckets, total, r.checkKept()
 }
@@ -66,7 +66,7 @@ func (r *reporter) day(day string) *Stats {
 func (r *reporter) sumOfHours(day string) *Stats {
 	sum := &Stats{}
 	for _, h := range r.hours(day) {
-		addStats(sum, r.hour(h))
+		sum.Add(r.hour(h))
 	}
 	return sum
 }
@@ -82,7 +82,7 @@ func (r *reporter) month(month string) *Stats {
 	sum := &Stats{}
 	for _, d := range r.days {
 		if calendar.MonthOf(d) == month {
-			addStats(sum, r.day(d))
+			sum.Add(r.day(d))
 		}
 	}
 	return sum
@@ -103,17 +103,17 @@ func (r *reporter) checkKept() error {
 	if r.in.Period == Hour {
 		for _, d := range r.days {
 			stored := r.byDay[d]
-			if !r.fresh[d] && stored != nil && sealed(stored, r.site.Retention, r.now) && !sameCounts(stored, r.sumOfHours(d)) {
+			if !r.fresh[d] && stored != nil && stored.Sealed(r.site.Retention, r.now) && !stored.Same(r.sumOfHours(d)) {
 				return fmt.Errorf("%w: hours of %s; ask by day", ErrExpired, d)
 			}
 		}
 	}
 	for _, m := range calendar.MonthsOf(r.days) {
 		stored := r.byMonth[m]
-		if r.rolledUp(m) || stored == nil || !sealed(stored, r.site.Retention, r.now) {
+		if r.rolledUp(m) || stored == nil || !stored.Sealed(r.site.Retention, r.now) {
 			continue
 		}
-		if sum := r.sumOfDays(m); sum == nil || !sameCounts(stored, sum) {
+		if sum := r.sumOfDays(m); sum == nil || !stored.Same(sum) {
 			return fmt.Errorf("%w: days of %s; ask for whole months by month", ErrExpired, m)
 		}
 	}
@@ -128,32 +128,13 @@ func (r *reporter) sumOfDays(month string) *Stats {
 	}
 	sum := &Stats{}
 	for _, d := range calendar.Days(first, last) {
-		addStats(sum, r.day(d))
+		sum.Add(r.day(d))
 	}
 	return sum
 }
 
-// sameCounts compares what adds up over buckets.
-func sameCounts(a, b *Stats) bool {
-	return a.PageViews == b.PageViews && a.Events == b.Events && a.NewVisitors == b.NewVisitors && a.Visits == b.Visits &&
-		a.Bounces == b.Bounces && a.Seconds == b.Seconds && a.Revenue == b.Revenue &&
-		a.Conversions == b.Conversions && a.EngagedMS == b.EngagedMS
-}
-
-func figures(s *Stats) Figures {
-	f := Figures{
-		PageViews: s.PageViews, Visits: s.Visits, Visitors: s.NewVisitors, Events: s.Events,
-		Bounces: s.Bounces, Seconds: s.Seconds, Revenue: s.Revenue,
-		Conversions: s.Conversions, EngagedSeconds: float64(s.EngagedMS) / 1000,
-	}
-	if f.Revenue == "" {
-		f.Revenue = "0"
-	}
-	return f
-}
-
 func totals(s *Stats) Totals {
-	t := Totals{Figures: figures(s)}
+	t := Totals{Figures: s.Figures()}
 	if s.Visits > 0 {
 		rate := float64(s.Bounces) / float64(s.Visits)
 		t.BounceRate = &rate

@@ -3,7 +3,6 @@ package analytics
 import (
 	"context"
 	"iter"
-	"time"
 
 	"github.com/onefold/onefold/internal/calendar"
 )
@@ -23,7 +22,7 @@ func (r *reporter) load(ctx context.Context) error {
 		return err
 	}
 	for day := range fresh {
-		if stored := r.byDay[day]; stored != nil && sealed(stored, r.site.Retention, r.now) {
+		if stored := r.byDay[day]; stored != nil && stored.Sealed(r.site.Retention, r.now) {
 			delete(fresh, day)
 		}
 	}
@@ -75,24 +74,4 @@ func statsByStart(items iter.Seq2[Stats, error]) (map[string]*Stats, error) {
 		byStart[s.Start] = &s
 	}
 	return byStart, nil
-}
-
-// sealed reports whether some of the buckets that a rolled-up bucket was made of may have expired. It is then final:
-// making it again would lose what they held.
-func sealed(s *Stats, keep Retention, now time.Time) bool {
-	at := sealedAt(s, keep)
-	return !at.IsZero() && !now.Before(at)
-}
-
-// sealedAt is when the first part of a day or month expires; zero: never. Parts live from their own end, or the
-// arrival of their last fact if that is later, so the first fact that arrived is a bound for all of them.
-func sealedAt(s *Stats, keep Retention) time.Time {
-	if s.Since == 0 {
-		return time.Time{}
-	}
-	since := time.Unix(s.Since, 0)
-	if s.Period == Month {
-		return since.Add(keep.Of(Day))
-	}
-	return since.Add(keep.Of(Hour))
 }

@@ -2,12 +2,17 @@ package analytics
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
 	"github.com/onefold/onefold/internal/calendar"
 	"github.com/onefold/onefold/table"
 )
+
+// ErrSealed is returned when a bucket may no longer be made again, because some of what it was made of may have
+// expired: it would shrink.
+var ErrSealed = errors.New("analytics: bucket is sealed")
 
 // CheckRaw refuses a day of which raw events may be gone at a time: they live for a time from their arrival, and
 // statistics know when the first arrived. Errors: ErrSealed.

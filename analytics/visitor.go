@@ -17,7 +17,7 @@ func (v *Visitor) merge(o *Visitor) {
 	v.Visits = visits.Union(v.Visits, o.Visits)
 	v.Scrolls.Merge(o.Scrolls)
 	v.EngagedAt = max(v.EngagedAt, o.EngagedAt)
-	v.Kept.merge(o.Kept)
+	v.Kept.Merge(o.Kept)
 }
 
 // visitOf is the visit that a single event makes.
@@ -112,8 +112,8 @@ func (k *Kept) note(at int64) {
 	k.Until = max(k.Until, at)
 }
 
-// merge counts the arrivals that another has counted.
-func (k *Kept) merge(o Kept) {
+// Merge counts the arrivals that another has counted.
+func (k *Kept) Merge(o Kept) {
 	if o.Until == 0 {
 		return
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/oklog/ulid/v2"
 
 	"github.com/onefold/onefold/analytics"
+	"github.com/onefold/onefold/analytics/reconcile"
 	"github.com/onefold/onefold/table"
 )
 
@@ -87,12 +88,12 @@ var ReceiptsOfSite = table.NewQuery(Receipts, table.QueryDef[analytics.SiteIn]{
 })
 
 // Schema is what this package stores beside what package analytics does.
-var Schema = table.MustSchema("erasure", analytics.Schema, Receipts, ReceiptsOfSite)
+var Schema = table.MustSchema("erasure", reconcile.Schema, Receipts, ReceiptsOfSite)
 
 // User erases a user: every visitor's day on which the site identified them, with what it did before it was identified,
 // and all of their sessions. It reads all raw events of the site, and those of the days concerned again. Broken off, it
 // is finished by Resume. Errors: ErrNobody, ErrTooMany, ErrBusy, table.ErrNotFound for the site.
-func User(ctx context.Context, t *table.Table, w analytics.Folded, siteID, userID string) (Receipt, error) {
+func User(ctx context.Context, t *table.Table, w reconcile.Folded, siteID, userID string) (Receipt, error) {
 	site, err := analytics.GetSite(ctx, t, siteID)
 	if err != nil {
 		return Receipt{}, err
@@ -114,7 +115,7 @@ func User(ctx context.Context, t *table.Table, w analytics.Folded, siteID, userI
 }
 
 // Visitor erases the visitor's day that a session is of. Errors: ErrNobody, ErrBusy, table.ErrNotFound for the site.
-func Visitor(ctx context.Context, t *table.Table, w analytics.Folded, siteID, sessionID string) (Receipt, error) {
+func Visitor(ctx context.Context, t *table.Table, w reconcile.Folded, siteID, sessionID string) (Receipt, error) {
 	site, err := analytics.GetSite(ctx, t, siteID)
 	if err != nil {
 		return Receipt{}, err
@@ -132,7 +133,7 @@ func Visitor(ctx context.Context, t *table.Table, w analytics.Folded, siteID, se
 }
 
 // Resume finishes the erasures of a site that were broken off. It does nothing where there are none.
-func Resume(ctx context.Context, t *table.Table, w analytics.Folded, siteID string) error {
+func Resume(ctx context.Context, t *table.Table, w reconcile.Folded, siteID string) error {
 	site, err := analytics.GetSite(ctx, t, siteID)
 	if err != nil {
 		return err
@@ -192,7 +193,7 @@ func daysOfUser(ctx context.Context, t *table.Table, site *analytics.Site, userI
 }
 
 // begin writes down what is to be done, and does it.
-func begin(ctx context.Context, t *table.Table, w analytics.Folded, site *analytics.Site, r Receipt) (Receipt, error) {
+func begin(ctx context.Context, t *table.Table, w reconcile.Folded, site *analytics.Site, r Receipt) (Receipt, error) {
 	r.At = t.Now().UTC().Truncate(time.Millisecond)
 	r.ReceiptKey = ReceiptKey{site.SiteID, ulid.MustNew(ulid.Timestamp(r.At), ulid.DefaultEntropy()).String()}
 	days := make([]string, len(r.Left))

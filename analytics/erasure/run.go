@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/onefold/onefold/analytics"
+	"github.com/onefold/onefold/analytics/reconcile"
 	"github.com/onefold/onefold/fold"
 	"github.com/onefold/onefold/internal/calendar"
 	"github.com/onefold/onefold/table"
@@ -29,14 +30,14 @@ const maxTries = 8
 // eraser works on one receipt.
 type eraser struct {
 	t    *table.Table
-	w    analytics.Folded
+	w    reconcile.Folded
 	site *analytics.Site
 	cal  calendar.Zone
 	r    Receipt
 }
 
 // finish does what a receipt says is left.
-func finish(ctx context.Context, t *table.Table, w analytics.Folded, site *analytics.Site, r Receipt) (Receipt, error) {
+func finish(ctx context.Context, t *table.Table, w reconcile.Folded, site *analytics.Site, r Receipt) (Receipt, error) {
 	cal, err := calendar.LoadZone(site.TimeZone)
 	if err != nil {
 		return r, err
@@ -201,7 +202,7 @@ func (e *eraser) rebuild(ctx context.Context) error {
 	slices.Sort(days)
 	e.r.Sealed = 0
 	for _, day := range slices.Compact(days) {
-		_, err := analytics.Rebuild(ctx, e.t, e.w, analytics.RangeIn{Site: e.site.SiteID, From: day, To: day}, nil)
+		_, err := reconcile.Rebuild(ctx, e.t, e.w, reconcile.RangeIn{Site: e.site.SiteID, From: day, To: day}, nil)
 		if errors.Is(err, analytics.ErrSealed) {
 			e.r.Sealed++
 			continue

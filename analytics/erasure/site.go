@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/onefold/onefold/analytics"
+	"github.com/onefold/onefold/analytics/reconcile"
 	"github.com/onefold/onefold/table"
 )
 
@@ -60,7 +61,7 @@ type Purged struct {
 
 // Purge deletes everything that a deleted site has, the site itself last. It may be stopped at any time and run again.
 // A site that is not marked as deleted is refused. Errors: table.ErrNotFound when there is no such site any more.
-func Purge(ctx context.Context, t *table.Table, w analytics.Folded, siteID string) (Purged, error) {
+func Purge(ctx context.Context, t *table.Table, w reconcile.Folded, siteID string) (Purged, error) {
 	p := &purge{t: t}
 	err := p.run(ctx, w, siteID)
 	if err != nil {
@@ -74,7 +75,7 @@ type purge struct {
 	done Purged
 }
 
-func (p *purge) run(ctx context.Context, w analytics.Folded, siteID string) error {
+func (p *purge) run(ctx context.Context, w reconcile.Folded, siteID string) error {
 	site, err := analytics.SiteByID.Get(ctx, p.t, analytics.SiteIn{SiteID: siteID})
 	if err != nil {
 		return err
@@ -100,7 +101,7 @@ func (p *purge) run(ctx context.Context, w analytics.Folded, siteID string) erro
 				return err
 			}
 		}
-		for _, verb := range []analytics.Verb{analytics.Verifying, analytics.Rebuilding} {
+		for _, verb := range []reconcile.Verb{reconcile.Verifying, reconcile.Rebuilding} {
 			if err := p.partition(ctx, "FOLD#"+analytics.FoldGroup, fmt.Sprintf("JOB#%s#%s#", verb, siteID)); err != nil {
 				return err
 			}

@@ -12,6 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/onefold/onefold/analytics"
+	"github.com/onefold/onefold/analytics/reconcile"
 	"github.com/onefold/onefold/fold"
 	"github.com/onefold/onefold/fold/foldtest"
 	"github.com/onefold/onefold/internal/calendar"
@@ -58,7 +59,7 @@ func (w *world) ingest(site string, hits ...analytics.Hit) {
 func (w *world) settle() {
 	w.Helper()
 	w.Must(w.Worker.Drain(w.Ctx))
-	_, err := analytics.RollUp(w.Ctx, w.Table, "site", w.Now())
+	_, err := reconcile.RollUp(w.Ctx, w.Table, "site", w.Now())
 	w.Must(err)
 	w.Must(w.Worker.Drain(w.Ctx))
 }
@@ -139,7 +140,7 @@ func (w *world) checkSame(want map[string]string) {
 
 func (w *world) checkClean() {
 	w.Helper()
-	found, err := analytics.Verify(w.Ctx, w.Table, w.Worker, analytics.RangeIn{Site: "site", From: "2026-05-08", To: "2026-05-12"}, nil)
+	found, err := reconcile.Verify(w.Ctx, w.Table, w.Worker, reconcile.RangeIn{Site: "site", From: "2026-05-08", To: "2026-05-12"}, nil)
 	w.Must(err)
 	if found.Count > 0 || len(found.Busy) > 0 {
 		w.Errorf("%d differences: %+v", found.Count, found.List)

@@ -12,6 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/onefold/onefold/analytics"
+	"github.com/onefold/onefold/analytics/reconcile"
 	"github.com/onefold/onefold/dynamo"
 	"github.com/onefold/onefold/engine"
 	"github.com/onefold/onefold/fold"
@@ -93,7 +94,7 @@ func (w *shop) ingest(hits ...analytics.Hit) {
 
 func (w *shop) rollUp() {
 	w.Helper()
-	_, err := analytics.RollUp(w.ctx, w.table, w.site.SiteID, w.now())
+	_, err := reconcile.RollUp(w.ctx, w.table, w.site.SiteID, w.now())
 	w.must(err)
 	w.must(w.worker.Drain(w.ctx))
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/oklog/ulid/v2"
 
 	"github.com/onefold/onefold/analytics"
+	"github.com/onefold/onefold/analytics/reconcile"
 	"github.com/onefold/onefold/fold"
 	"github.com/onefold/onefold/fold/foldtest"
 	"github.com/onefold/onefold/table"
@@ -98,7 +99,7 @@ func (w *world) checkSame(want map[string]string) {
 
 func (w *world) checkClean() {
 	w.Helper()
-	found, err := analytics.Verify(w.Ctx, w.Table, w.Worker, analytics.RangeIn{Site: "site", From: "2026-05-08", To: "2026-05-12"}, nil)
+	found, err := reconcile.Verify(w.Ctx, w.Table, w.Worker, reconcile.RangeIn{Site: "site", From: "2026-05-08", To: "2026-05-12"}, nil)
 	w.Must(err)
 	if found.Count > 0 || len(found.Busy) > 0 {
 		w.Errorf("%d differences: %+v", found.Count, found.List)

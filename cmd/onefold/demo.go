@@ -11,6 +11,7 @@ import (
 
 	"github.com/onefold/onefold/accounts"
 	"github.com/onefold/onefold/analytics"
+	"github.com/onefold/onefold/analytics/reconcile"
 	"github.com/onefold/onefold/internal/useragent"
 )
 
@@ -103,7 +104,7 @@ func (d *demo) fill(ctx context.Context, std streams, s *store) error {
 				return err
 			}
 			n, err := site.fill(ctx, start, now, func(at time.Time) {
-				bar.update(analytics.Progress{Day: at.Format(time.DateOnly), Done: i*demoDays + int(at.Sub(start).Hours()/24), Of: len(d.sites) * demoDays})
+				bar.update(reconcile.Progress{Day: at.Format(time.DateOnly), Done: i*demoDays + int(at.Sub(start).Hours()/24), Of: len(d.sites) * demoDays})
 			})
 			if err != nil {
 				return err
@@ -114,7 +115,7 @@ func (d *demo) fill(ctx context.Context, std streams, s *store) error {
 	})
 	for _, site := range d.sites {
 		if err == nil {
-			_, err = analytics.RollUp(ctx, s.table, site.site.ID, now)
+			_, err = reconcile.RollUp(ctx, s.table, site.site.ID, now)
 		}
 	}
 	bar.close()

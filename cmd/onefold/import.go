@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/onefold/onefold/analytics"
+	"github.com/onefold/onefold/analytics/reconcile"
 	"github.com/onefold/onefold/table"
 )
 
@@ -129,7 +130,7 @@ func (c *importCommand) run(ctx context.Context, std streams, s *store) (*import
 	if err != nil {
 		return nil, fmt.Errorf("import: %w\nWhat was imported stays; import the same files again to go on where it stopped", err)
 	}
-	if _, err := analytics.RollUp(ctx, s.table, c.Site, time.Now()); err != nil {
+	if _, err := reconcile.RollUp(ctx, s.table, c.Site, time.Now()); err != nil {
 		return nil, err
 	}
 	total := time.Since(start)

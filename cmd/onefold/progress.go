@@ -11,7 +11,7 @@ import (
 	"github.com/vbauerster/mpb/v8"
 	"github.com/vbauerster/mpb/v8/decor"
 
-	"github.com/onefold/onefold/analytics"
+	"github.com/onefold/onefold/analytics/reconcile"
 )
 
 // readProgress draws a bar over the bytes of the files that are read, with the rate in lines and the time left. It draws
@@ -105,7 +105,7 @@ func newDayProgress(w io.Writer) *dayProgress {
 }
 
 // update says which day is worked on, and how many of how many are done.
-func (p *dayProgress) update(at analytics.Progress) {
+func (p *dayProgress) update(at reconcile.Progress) {
 	if p.bars == nil {
 		return
 	}

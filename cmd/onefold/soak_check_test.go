@@ -10,6 +10,7 @@ import (
 	"github.com/oklog/ulid/v2"
 
 	"github.com/onefold/onefold/analytics"
+	"github.com/onefold/onefold/analytics/reconcile"
 )
 
 // soakCount is what is counted of a bucket or a value in a soak, of what is sent and of what is derived.
@@ -56,7 +57,7 @@ func (s *soaked) check(t *testing.T, data string) {
 		if err := st.worker.Drain(t.Context()); err != nil {
 			return err
 		}
-		if _, err := analytics.RollUp(t.Context(), st.table, "s", time.Now().AddDate(0, 0, 40)); err != nil {
+		if _, err := reconcile.RollUp(t.Context(), st.table, "s", time.Now().AddDate(0, 0, 40)); err != nil {
 			return err
 		}
 		for _, check := range []func(*testing.T, *store, *soakFacts) error{s.checkRaw, checkStats, checkBreakdowns, checkSessions} {

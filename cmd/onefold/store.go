@@ -17,6 +17,7 @@ import (
 	"github.com/onefold/onefold/analytics"
 	"github.com/onefold/onefold/analytics/erasure"
 	"github.com/onefold/onefold/analytics/explore"
+	"github.com/onefold/onefold/analytics/reconcile"
 	"github.com/onefold/onefold/analytics/refusals"
 	"github.com/onefold/onefold/engine"
 	"github.com/onefold/onefold/fold"
@@ -27,7 +28,7 @@ import (
 const tableName = "onefold"
 
 // schema is all that the table holds. Starting fails if two packages could write the same key.
-var schema = table.MustSchema("onefold", analytics.Schema, explore.Schema, erasure.Schema, refusals.Days, refusals.ByDay, accounts.Schema)
+var schema = table.MustSchema("onefold", analytics.Schema, reconcile.Schema, explore.Schema, erasure.Schema, refusals.Days, refusals.ByDay, accounts.Schema)
 
 // store is an open table with what runs on it.
 type store struct {

@@ -10,6 +10,7 @@ import (
 	"github.com/onefold/onefold/analytics"
 	"github.com/onefold/onefold/analytics/erasure"
 	"github.com/onefold/onefold/analytics/goals"
+	"github.com/onefold/onefold/analytics/reconcile"
 	"github.com/onefold/onefold/table"
 )
 
@@ -57,7 +58,7 @@ func eachSite(ctx context.Context, s *store, logger *slog.Logger, what string, s
 }
 
 func rollUp(ctx context.Context, s *store, site string) error {
-	_, err := analytics.RollUp(ctx, s.table, site, time.Now())
+	_, err := reconcile.RollUp(ctx, s.table, site, time.Now())
 	return err
 }
 

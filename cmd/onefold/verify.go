@@ -7,6 +7,7 @@ import (
 	"io"
 
 	"github.com/onefold/onefold/analytics"
+	"github.com/onefold/onefold/analytics/reconcile"
 	"github.com/onefold/onefold/table"
 )
 
@@ -23,7 +24,7 @@ type verifyCommand struct {
 
 // Run compares what is stored with what the raw facts say, and ends with code 3 when they differ.
 func (c *verifyCommand) Run(ctx context.Context, std streams, g *globals) error {
-	found, err := c.reconcile(ctx, std, g, analytics.Verify)
+	found, err := c.reconcile(ctx, std, g, reconcile.Verify)
 	if err == nil && found.Count > 0 {
 		err = &exitError{exitDifferences, fmt.Errorf("differences: %d items are not what the raw facts say; `onefold rebuild --site %s` mends them", found.Count, c.Site)}
 	}
@@ -36,13 +37,13 @@ type rebuildCommand struct {
 
 // Run replaces what differs from the raw facts.
 func (c *rebuildCommand) Run(ctx context.Context, std streams, g *globals) error {
-	_, err := c.reconcile(ctx, std, g, analytics.Rebuild)
+	_, err := c.reconcile(ctx, std, g, reconcile.Rebuild)
 	return err
 }
 
-type reconciler func(context.Context, *table.Table, analytics.Folded, analytics.RangeIn, func(analytics.Progress)) (analytics.Differences, error)
+type reconciler func(context.Context, *table.Table, reconcile.Folded, reconcile.RangeIn, func(reconcile.Progress)) (reconcile.Differences, error)
 
-func (r *rangeFlags) reconcile(ctx context.Context, std streams, g *globals, work reconciler) (found analytics.Differences, err error) {
+func (r *rangeFlags) reconcile(ctx context.Context, std streams, g *globals, work reconciler) (found reconcile.Differences, err error) {
 	err = g.withStore(ctx, std.err, tuning{existing: true}, func(s *store) error {
 		if err := s.worker.Drain(ctx); err != nil { // the days to verify are those that have statistics
 			return err
@@ -54,7 +55,7 @@ func (r *rangeFlags) reconcile(ctx context.Context, std streams, g *globals, wor
 		bar := newDayProgress(std.err)
 		defer bar.close()
 		err = s.folding(ctx, func(ctx context.Context) (err error) {
-			found, err = work(ctx, s.table, s.worker, analytics.RangeIn{Site: r.Site, From: from, To: to}, bar.update)
+			found, err = work(ctx, s.table, s.worker, reconcile.RangeIn{Site: r.Site, From: from, To: to}, bar.update)
 			return err
 		})
 		bar.close()
@@ -72,7 +73,7 @@ func (r *rangeFlags) reconcile(ctx context.Context, std streams, g *globals, wor
 	return found, err
 }
 
-func printDifferences(out io.Writer, d *analytics.Differences) error {
+func printDifferences(out io.Writer, d *reconcile.Differences) error {
 	p := &printer{out: out}
 	p.line("%d days, %s raw events, %s derived items compared: %s differ", d.Days, grouped(d.Events), grouped(d.Items), grouped(d.Count))
 	if d.Mended > 0 {

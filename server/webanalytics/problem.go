@@ -8,6 +8,7 @@ import (
 	"github.com/onefold/onefold/analytics/erasure"
 	"github.com/onefold/onefold/analytics/explore"
 	"github.com/onefold/onefold/analytics/goals"
+	"github.com/onefold/onefold/analytics/reconcile"
 	"github.com/onefold/onefold/server/internal/door"
 )
 
@@ -45,7 +46,7 @@ func analyticsProblem(err error) error {
 		return door.Problem(http.StatusConflict, "busy", "Not everything is erased yet: it was too much at once, or is being counted. Ask again.")
 	case errors.Is(err, goals.ErrGoal):
 		return door.Problem(http.StatusUnprocessableEntity, "bad_goal", err.Error())
-	case errors.Is(err, analytics.ErrRange), errors.Is(err, analytics.ErrExpired), errors.Is(err, analytics.ErrSealed):
+	case errors.Is(err, reconcile.ErrRange), errors.Is(err, analytics.ErrExpired), errors.Is(err, analytics.ErrSealed):
 		return door.Problem(http.StatusUnprocessableEntity, "bad_range", err.Error())
 	case errors.Is(err, analytics.ErrReport):
 		return door.Problem(http.StatusUnprocessableEntity, "bad_range", err.Error())

@@ -11,6 +11,7 @@ import (
 
 	"github.com/onefold/onefold/accounts"
 	"github.com/onefold/onefold/analytics"
+	"github.com/onefold/onefold/analytics/reconcile"
 	"github.com/onefold/onefold/server/internal/door"
 )
 
@@ -40,7 +41,7 @@ type verifyBody struct {
 // differenceBody is one derived item that is not what its facts say.
 type differenceBody struct {
 	Item       string                   `json:"item" doc:"Entity and key."`
-	Field      analytics.DifferenceKind `json:"field" enum:"missing,wrong,extra"`
+	Field      reconcile.DifferenceKind `json:"field" enum:"missing,wrong,extra"`
 	Stored     string                   `json:"stored"`
 	Recomputed string                   `json:"recomputed"`
 }
@@ -98,7 +99,7 @@ func (s *Service) verify(ctx context.Context, in *verifyRequest) (*verifyStarted
 }
 
 func (s *Service) runVerify(ctx context.Context, site, from, to string) {
-	found, err := analytics.Verify(ctx, s.table, s.worker, analytics.RangeIn{Site: site, From: from, To: to}, func(p analytics.Progress) {
+	found, err := reconcile.Verify(ctx, s.table, s.worker, reconcile.RangeIn{Site: site, From: from, To: to}, func(p reconcile.Progress) {
 		s.verifications.change(site, func(b *verifyBody) { b.Done, b.Of, b.Events, b.Checked = p.Done, p.Of, p.Events, p.Items })
 	})
 	ended := s.door.Clock().UTC()

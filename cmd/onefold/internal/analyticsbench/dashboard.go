@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/onefold/onefold/analytics"
+	"github.com/onefold/onefold/analytics/reconcile"
 )
 
 const (
@@ -52,7 +53,7 @@ func (b *bench) fillYear(ctx context.Context, dir string) error {
 			return s.Worker.Drain(ctx)
 		})
 		if err == nil {
-			_, err = analytics.RollUp(ctx, s.Table, bigSite, now)
+			_, err = reconcile.RollUp(ctx, s.Table, bigSite, now)
 		}
 	}
 	return errors.Join(err, s.DB.Close())

@@ -1,4 +1,4 @@
-package analytics
+package reconcile
 
 import (
 	"context"
@@ -6,6 +6,9 @@ import (
 	"slices"
 	"time"
 
+	"github.com/oklog/ulid/v2"
+
+	"github.com/onefold/onefold/analytics"
 	"github.com/onefold/onefold/analytics/internal/tally"
 	"github.com/onefold/onefold/internal/calendar"
 )
@@ -13,15 +16,15 @@ import (
 // recount is a naive count of raw events: it sorts them, cuts them into visits, and adds up. It shares no code with the
 // folds.
 type recount struct {
-	hours  map[string]*Figures // by start; Visitors are active ones
-	days   map[string]*Figures
-	total  Figures
+	hours  map[string]*analytics.Figures // by start; Visitors are active ones
+	days   map[string]*analytics.Figures
+	total  analytics.Figures
 	visits []recountedVisit
-	events []Event
+	events []analytics.Event
 }
 
 type recountedVisit struct {
-	events []Event
+	events []analytics.Event
 	hour   string
 }
 
@@ -34,13 +37,13 @@ func (w *shop) recount(from, to string) *recount {
 	w.must(err)
 	end, err := w.cal.Start(calendar.ShiftDay(to, 1))
 	w.must(err)
-	events, err := EventsByTime.Collect(context.Background(), w.table, EventsBetween(&w.site, start, end, ""))
+	events, err := analytics.EventsByTime.Collect(context.Background(), w.table, analytics.EventsBetween(&w.site, start, end, ""))
 	w.must(err)
-	r := &recount{hours: make(map[string]*Figures), days: make(map[string]*Figures), events: events}
-	byDay := make(map[string][]Event)
+	r := &recount{hours: make(map[string]*analytics.Figures), days: make(map[string]*analytics.Figures), events: events}
+	byDay := make(map[string][]analytics.Event)
 	for _, e := range events {
 		key := dayText(zone, e) + " " + e.VisitorID
-		if e.silent() {
+		if measurement(e) {
 			continue
 		}
 		byDay[key] = append(byDay[key], e)
@@ -48,9 +51,9 @@ func (w *shop) recount(from, to string) *recount {
 	active := make(map[string]map[string]bool)
 	for _, e := range events {
 		h := hourText(zone, e)
-		r.count(zone, e, func(f *Figures) {
+		r.count(zone, e, func(f *analytics.Figures) {
 			switch e.Name {
-			case EngagementEvent:
+			case analytics.EngagementEvent:
 				f.EngagedSeconds += float64(e.EngagedMS) / 1000
 			case "":
 				f.PageViews++
@@ -58,7 +61,7 @@ func (w *shop) recount(from, to string) *recount {
 				f.Events++
 			}
 		})
-		if e.silent() {
+		if measurement(e) {
 			continue
 		}
 		if active[h] == nil {
@@ -79,7 +82,7 @@ func (w *shop) recount(from, to string) *recount {
 }
 
 // cut divides a visitor's day, in order, where nothing happened for half an hour.
-func (r *recount) cut(zone *time.Location, events []Event) {
+func (r *recount) cut(zone *time.Location, events []analytics.Event) {
 	for len(events) > 0 {
 		n := 1
 		for n < len(events) && timeOf(events[n]).Sub(timeOf(events[n-1])) < 30*time.Minute {
@@ -92,7 +95,7 @@ func (r *recount) cut(zone *time.Location, events []Event) {
 				views++
 			}
 		}
-		r.count(zone, events[0], func(f *Figures) {
+		r.count(zone, events[0], func(f *analytics.Figures) {
 			f.Visits++
 			f.Seconds += int64(timeOf(visit.events[n-1]).Sub(timeOf(events[0])) / time.Second)
 			if n == 1 && views == 1 {
@@ -106,23 +109,23 @@ func (r *recount) cut(zone *time.Location, events []Event) {
 }
 
 // orders are the visit's conversions of the goal that counts each time.
-func (v *recountedVisit) orders() []Event {
-	return slices.DeleteFunc(slices.Clone(v.events), func(e Event) bool { return e.Name != "order" })
+func (v *recountedVisit) orders() []analytics.Event {
+	return slices.DeleteFunc(slices.Clone(v.events), func(e analytics.Event) bool { return e.Name != "order" })
 }
 
 // pages is the visit's conversion of the goal that counts once, if it has one.
-func (v *recountedVisit) pages() []Event {
-	seen := slices.DeleteFunc(slices.Clone(v.events), func(e Event) bool { return e.Name != "" || e.Path != "/page/1" && e.Path != "/page/2" })
+func (v *recountedVisit) pages() []analytics.Event {
+	seen := slices.DeleteFunc(slices.Clone(v.events), func(e analytics.Event) bool { return e.Name != "" || e.Path != "/page/1" && e.Path != "/page/2" })
 	return seen[:min(len(seen), 1)]
 }
 
-func (r *recount) count(zone *time.Location, e Event, add func(*Figures)) {
+func (r *recount) count(zone *time.Location, e analytics.Event, add func(*analytics.Figures)) {
 	h, d := hourText(zone, e), dayText(zone, e)
 	if r.hours[h] == nil {
-		r.hours[h] = new(Figures)
+		r.hours[h] = new(analytics.Figures)
 	}
 	if r.days[d] == nil {
-		r.days[d] = new(Figures)
+		r.days[d] = new(analytics.Figures)
 	}
 	add(r.hours[h])
 	add(r.days[d])
@@ -130,18 +133,18 @@ func (r *recount) count(zone *time.Location, e Event, add func(*Figures)) {
 }
 
 // top counts by page, or by what an event says of its visit's beginning.
-func (r *recount) top(by Dimension) map[string]tally.Count {
+func (r *recount) top(by analytics.Dimension) map[string]tally.Count {
 	out := make(map[string]tally.Count)
 	add := func(value string, c tally.Count) {
 		if value == "" {
-			value = None
+			value = analytics.None
 		}
 		out[value] = out[value].Plus(c)
 	}
 	for _, v := range r.visits {
 		first := v.events[0]
-		value := map[Dimension]string{ByCountry: first.Country, ByBrowser: first.Browser, BySource: first.Source.Name, ByChannel: first.Channel}[by]
-		if by == ByGoal {
+		value := map[analytics.Dimension]string{analytics.ByCountry: first.Country, analytics.ByBrowser: first.Browser, analytics.BySource: first.Source.Name, analytics.ByChannel: first.Channel}[by]
+		if by == analytics.ByGoal {
 			if n := len(v.orders()); n > 0 {
 				add("order", tally.Count{Events: int64(n), Visits: 1})
 			}
@@ -153,37 +156,39 @@ func (r *recount) top(by Dimension) map[string]tally.Count {
 		pages := make(map[string]bool)
 		for _, e := range v.events {
 			switch {
-			case by == ByPage && e.Name == "":
+			case by == analytics.ByPage && e.Name == "":
 				add(e.Path, tally.Count{PageViews: 1})
 				pages[e.Path] = true
-			case by == ByEventName && e.Name != "":
+			case by == analytics.ByEventName && e.Name != "":
 				add(e.Name, tally.Count{Events: 1})
-			case by != ByPage && by != ByEventName && e.Name == "":
+			case by != analytics.ByPage && by != analytics.ByEventName && e.Name == "":
 				add(value, tally.Count{PageViews: 1})
 			}
 		}
 		for p := range pages {
 			add(p, tally.Count{Visits: 1})
 		}
-		if by != ByPage && by != ByEventName {
+		if by != analytics.ByPage && by != analytics.ByEventName {
 			add(value, tally.Count{Visits: 1})
 		}
 	}
 	return out
 }
 
-func timeOf(e Event) time.Time {
-	ms, err := eventMS(e.EventID)
-	if err != nil {
-		panic(err)
-	}
-	return time.UnixMilli(ms).UTC()
+func measurement(e analytics.Event) bool {
+	return e.Name == analytics.EngagementEvent || e.Name == analytics.VitalsEvent
 }
 
-func dayText(zone *time.Location, e Event) string { return timeOf(e).In(zone).Format("2006-01-02") }
+func timeOf(e analytics.Event) time.Time {
+	return ulid.MustParse(e.EventID).Timestamp().UTC()
+}
+
+func dayText(zone *time.Location, e analytics.Event) string {
+	return timeOf(e).In(zone).Format("2006-01-02")
+}
 
 // hourText cuts the minutes off the local time, and writes the rest in UTC.
-func hourText(zone *time.Location, e Event) string {
+func hourText(zone *time.Location, e analytics.Event) string {
 	local := timeOf(e).In(zone)
 	into := time.Duration(local.Minute())*time.Minute + time.Duration(local.Second())*time.Second + time.Duration(local.Nanosecond())
 	return local.Add(-into).UTC().Format("2006-01-02T15:04:05Z")

@@ -1,4 +1,4 @@
-package analytics
+package reconcile
 
 import (
 	"errors"
@@ -10,13 +10,14 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/onefold/onefold/analytics"
 	"github.com/onefold/onefold/table"
 )
 
 func (w *shop) waitingDays() []string {
 	w.Helper()
 	var days []string
-	for m, err := range DaysToRollUp.All(w.ctx, w.table, DaysIn{SiteID: w.site.SiteID}) {
+	for m, err := range analytics.DaysToRollUp.All(w.ctx, w.table, analytics.DaysIn{SiteID: w.site.SiteID}) {
 		w.must(err)
 		days = append(days, m.Day)
 	}
@@ -26,7 +27,7 @@ func (w *shop) waitingDays() []string {
 func TestRollUpClosedDaysOnly(t *testing.T) {
 	w := newShop(t, "America/New_York", utc("2026-03-03T12:00"))
 	w.ingest(shopTraffic(rand.New(rand.NewPCG(1, 1)), utc("2026-02-27T05:00"), utc("2026-03-03T05:00"), 100)...)
-	w.ingest(Hit{At: utc("2026-03-03T11:00"), Address: "1", Path: "/"})
+	w.ingest(analytics.Hit{At: utc("2026-03-03T11:00"), Address: "1", Path: "/"})
 	w.drain()
 	rolled := w.rollUp()
 	if !slices.Equal(rolled.Days, []string{"2026-02-27", "2026-02-28", "2026-03-01", "2026-03-02"}) ||
@@ -71,7 +72,7 @@ func TestLateEventMarksItsDay(t *testing.T) {
 	w.ingest(shopTraffic(rand.New(rand.NewPCG(1, 1)), utc("2026-02-20T00:00"), utc("2026-03-10T00:00"), 100)...)
 	w.drain()
 	w.rollUp()
-	w.ingest(Hit{At: utc("2026-02-27T10:00"), Imported: true, Address: "late", Path: "/late"})
+	w.ingest(analytics.Hit{At: utc("2026-02-27T10:00"), Imported: true, Address: "late", Path: "/late"})
 	w.drain()
 	if waiting := w.waitingDays(); !slices.Equal(waiting, []string{"2026-02-27"}) {
 		t.Errorf("%v wait", waiting)
@@ -125,13 +126,13 @@ func TestSealedDayDoesNotShrink(t *testing.T) {
 	w.ingest(shopTraffic(rand.New(rand.NewPCG(1, 1)), utc("2026-03-01T00:00"), utc("2026-03-02T00:00"), 100)...)
 	w.drain()
 	w.rollUp()
-	before := w.report(ReportIn{From: "2026-03-01", To: "2026-03-01"})
+	before := w.report(analytics.ReportIn{From: "2026-03-01", To: "2026-03-01"})
 	w.advance(120 * 24 * time.Hour)
-	w.ingest(Hit{At: utc("2026-03-01T10:00"), Imported: true, Address: "late", Path: "/late"})
+	w.ingest(analytics.Hit{At: utc("2026-03-01T10:00"), Imported: true, Address: "late", Path: "/late"})
 	w.drain()
 	check := func() {
 		t.Helper()
-		if after := w.report(ReportIn{From: "2026-03-01", To: "2026-03-01"}); after.Totals.Figures != before.Totals.Figures || !reflect.DeepEqual(after.Top, before.Top) {
+		if after := w.report(analytics.ReportIn{From: "2026-03-01", To: "2026-03-01"}); after.Totals.Figures != before.Totals.Figures || !reflect.DeepEqual(after.Top, before.Top) {
 			t.Errorf("%+v became %+v", before.Totals, after.Totals)
 		}
 	}
@@ -143,7 +144,7 @@ func TestSealedDayDoesNotShrink(t *testing.T) {
 	if waiting := w.waitingDays(); len(waiting) > 0 {
 		t.Errorf("%v wait", waiting)
 	}
-	if err := AggregateDaily(w.ctx, w.table, "shop", utc("2026-03-01T10:00")); !errors.Is(err, ErrSealed) {
+	if err := AggregateDaily(w.ctx, w.table, "shop", utc("2026-03-01T10:00")); !errors.Is(err, analytics.ErrSealed) {
 		t.Errorf("aggregate daily: %v", err)
 	}
 }
@@ -154,17 +155,17 @@ func TestRolledUpItemsExpire(t *testing.T) {
 	w.drain()
 	w.rollUp()
 	for _, tc := range []struct {
-		key   StatsKey
+		key   analytics.StatsKey
 		alive time.Duration // after which it is gone; 0: never
 	}{
-		{StatsKey{"shop", Day, "2026-02-28"}, 731 * 24 * time.Hour},
-		{StatsKey{"shop", Month, "2026-02"}, 0},
+		{analytics.StatsKey{SiteID: "shop", Period: analytics.Day, Start: "2026-02-28"}, 731 * 24 * time.Hour},
+		{analytics.StatsKey{SiteID: "shop", Period: analytics.Month, Start: "2026-02"}, 0},
 	} {
-		if _, err := StatsItems.Get(w.ctx, w.table, tc.key); err != nil {
+		if _, err := analytics.StatsItems.Get(w.ctx, w.table, tc.key); err != nil {
 			t.Errorf("%v: %v", tc.key, err)
 		}
 		later := table.New(w.db, "shop", table.Options{Clock: func() time.Time { return w.now().Add(max(tc.alive, 20*365*24*time.Hour)) }})
-		if _, err := StatsItems.Get(w.ctx, later, tc.key); errors.Is(err, table.ErrNotFound) != (tc.alive > 0) {
+		if _, err := analytics.StatsItems.Get(w.ctx, later, tc.key); errors.Is(err, table.ErrNotFound) != (tc.alive > 0) {
 			t.Errorf("%v, later: %v", tc.key, err)
 		}
 	}

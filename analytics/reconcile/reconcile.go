@@ -1,4 +1,7 @@
-package analytics
+// Package reconcile makes derived items anew of what they were made of. Days and months it rolls up from the tier below;
+// everything else it verifies against raw facts, or rebuilds from them, while writes go on. Whoever keeps a table imports
+// it: the program, the server and what erases facts.
+package reconcile
 
 import (
 	"context"
@@ -6,13 +9,10 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/onefold/onefold/analytics"
 	"github.com/onefold/onefold/internal/calendar"
 	"github.com/onefold/onefold/table"
 )
-
-// ErrSealed is returned when a bucket may no longer be made again, because some of what it was made of may have
-// expired: it would shrink.
-var ErrSealed = errors.New("analytics: bucket is sealed")
 
 // ErrRange is returned when a range of days to verify or rebuild is malformed or empty.
 var ErrRange = errors.New("analytics: range of days")
@@ -88,7 +88,7 @@ const (
 // Verify computes what is derived from the raw events of days again, in memory and with the functions of the folds,
 // and compares visitors' days, sessions, statistics and breakdowns with it; and rolled-up days and months with the
 // tiers below them. Events may be written meanwhile: what is in flight is no difference. A day whose first raw events
-// may have expired is refused with ErrSealed. If it was stopped it goes on after the last day that it finished.
+// may have expired is refused with analytics.ErrSealed. If it was stopped it goes on after the last day that it finished.
 func Verify(ctx context.Context, t *table.Table, w Folded, in RangeIn, progress func(Progress)) (Differences, error) {
 	return reconcile(ctx, t, w, in, Verifying, progress)
 }
@@ -145,7 +145,7 @@ func (in RangeIn) check() error {
 type reconciler struct {
 	t        *table.Table
 	w        Folded
-	site     Site
+	site     analytics.Site
 	cal      calendar.Zone
 	verb     Verb
 	report   func(Progress)
@@ -155,7 +155,7 @@ type reconciler struct {
 }
 
 func newReconciler(ctx context.Context, t *table.Table, w Folded, siteID string, verb Verb) (*reconciler, error) {
-	site, err := GetSite(ctx, t, siteID)
+	site, err := analytics.GetSite(ctx, t, siteID)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", verb, err)
 	}

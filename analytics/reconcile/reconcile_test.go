@@ -1,4 +1,4 @@
-package analytics
+package reconcile
 
 import (
 	"context"
@@ -12,6 +12,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
+	"github.com/onefold/onefold/analytics"
 	"github.com/onefold/onefold/analytics/internal/tally"
 	"github.com/onefold/onefold/fold"
 	"github.com/onefold/onefold/internal/calendar"
@@ -76,10 +77,10 @@ func remove[S any, K comparable](w *shop, e *table.Entity[S, K], key K) {
 
 // items names one stored item of each kind: those of the first visit of a day.
 type items struct {
-	session   Session
-	visitor   VisitorKey
-	stats     StatsKey
-	breakdown BreakdownKey
+	session   analytics.Session
+	visitor   analytics.VisitorKey
+	stats     analytics.StatsKey
+	breakdown analytics.BreakdownKey
 	day       string
 }
 
@@ -87,12 +88,12 @@ func (w *shop) items(day string) items {
 	w.Helper()
 	from, to, err := w.cal.Bounds(day)
 	w.must(err)
-	s, err := SessionsByTime.First(w.ctx, w.table, SessionsIn{w.site.SiteID, firstID(from), firstID(to)})
+	s, err := analytics.SessionsByTime.First(w.ctx, w.table, analytics.SessionsIn{SiteID: w.site.SiteID, From: analytics.FirstID(from), To: analytics.FirstID(to)})
 	w.must(err)
 	hour := w.cal.Hour(time.UnixMilli(s.Start))
 	return items{
-		s, VisitorKey{s.SiteID, s.VisitorShard, s.VisitorID, s.Day}, StatsKey{s.SiteID, Hour, hour},
-		BreakdownKey{s.SiteID, Hour, ByBrowser, hour}, day,
+		s, analytics.VisitorKey{SiteID: s.SiteID, Shard: s.VisitorShard, VisitorID: s.VisitorID, Day: s.Day}, analytics.StatsKey{SiteID: s.SiteID, Period: analytics.Hour, Start: hour},
+		analytics.BreakdownKey{SiteID: s.SiteID, Period: analytics.Hour, Dimension: analytics.ByBrowser, Start: hour}, day,
 	}
 }
 
@@ -106,66 +107,68 @@ type spoiled struct {
 func ways() map[string]spoiled {
 	return map[string]spoiled{
 		"wrong statistics": {func(w *shop, i items) {
-			overwrite(w, StatsItems, i.stats, func(s *Stats) { s.PageViews += 7 })
+			overwrite(w, analytics.StatsItems, i.stats, func(s *analytics.Stats) { s.PageViews += 7 })
 		}, "analytics.stats", Wrong},
 		"wrong sketch": {func(w *shop, i items) {
-			overwrite(w, StatsItems, i.stats, func(s *Stats) { s.Active.Add(42) })
+			overwrite(w, analytics.StatsItems, i.stats, func(s *analytics.Stats) { s.Active.Add(42) })
 		}, "analytics.stats", Wrong},
-		"missing statistics": {func(w *shop, i items) { remove(w, StatsItems, i.stats) }, "analytics.stats", Missing},
+		"missing statistics": {func(w *shop, i items) { remove(w, analytics.StatsItems, i.stats) }, "analytics.stats", Missing},
 		"extra statistics": {func(w *shop, i items) {
 			hours, err := w.cal.Hours(i.day)
 			w.must(err)
 			for _, h := range hours {
-				if _, err := StatsItems.Get(w.ctx, w.table, StatsKey{w.site.SiteID, Hour, h}); errors.Is(err, table.ErrNotFound) {
-					overwrite(w, StatsItems, StatsKey{w.site.SiteID, Hour, h}, func(s *Stats) { s.PageViews, s.Day = 1, i.day })
+				if _, err := analytics.StatsItems.Get(w.ctx, w.table, analytics.StatsKey{SiteID: w.site.SiteID, Period: analytics.Hour, Start: h}); errors.Is(err, table.ErrNotFound) {
+					overwrite(w, analytics.StatsItems, analytics.StatsKey{SiteID: w.site.SiteID, Period: analytics.Hour, Start: h}, func(s *analytics.Stats) { s.PageViews, s.Day = 1, i.day })
 					return
 				}
 			}
 			w.Fatal("no hour is empty")
 		}, "analytics.stats", Extra},
 		"wrong breakdown": {func(w *shop, i items) {
-			overwrite(w, Breakdowns, i.breakdown, func(b *Breakdown) { b.Values.Add("Netscape", tally.Count{PageViews: 1}) })
+			overwrite(w, analytics.Breakdowns, i.breakdown, func(b *analytics.Breakdown) { b.Values.Add("Netscape", tally.Count{PageViews: 1}) })
 		}, "analytics.breakdown", Wrong},
-		"missing breakdown": {func(w *shop, i items) { remove(w, Breakdowns, i.breakdown) }, "analytics.breakdown", Missing},
+		"missing breakdown": {func(w *shop, i items) { remove(w, analytics.Breakdowns, i.breakdown) }, "analytics.breakdown", Missing},
 		"wrong visitor": {func(w *shop, i items) {
-			overwrite(w, Visitors, i.visitor, func(v *Visitor) {
+			overwrite(w, analytics.Visitors, i.visitor, func(v *analytics.Visitor) {
 				for i := range v.Visits { // none, if something else took them away before
 					v.Visits[i].Hours[0].Views += 3
 				}
 			})
 		}, "analytics.visitor", Wrong},
-		"missing visitor": {func(w *shop, i items) { remove(w, Visitors, i.visitor) }, "analytics.visitor", Missing},
+		"missing visitor": {func(w *shop, i items) { remove(w, analytics.Visitors, i.visitor) }, "analytics.visitor", Missing},
 		"extra visitor": {func(w *shop, i items) {
 			visitor := i.visitor
 			visitor.VisitorID = "nobody"
-			overwrite(w, Visitors, visitor, func(v *Visitor) {
+			overwrite(w, analytics.Visitors, visitor, func(v *analytics.Visitor) {
 				at := time.UnixMilli(i.session.Start)
-				e := Event{EventKey: EventKey{EventID: firstID(at)}, ZoneMinutes: w.cal.Minutes(at), Path: "/nowhere"}
-				w.must(addToVisitor(&e, func(VisitorKey) *Visitor { return v }))
+				e := analytics.Event{EventKey: analytics.EventKey{EventID: analytics.FirstID(at)}, ZoneMinutes: w.cal.Minutes(at), Path: "/nowhere"}
+				day, err := new(analytics.Replay).Add(&e)
+				w.must(err)
+				v.Visits, v.Kept = day.Visits, day.Kept
 			})
 		}, "analytics.visitor", Extra},
 		"wrong session": {func(w *shop, i items) {
-			overwrite(w, Sessions, i.session.SessionKey, func(s *Session) { s.ExitPath = "/elsewhere" })
+			overwrite(w, analytics.Sessions, i.session.SessionKey, func(s *analytics.Session) { s.ExitPath = "/elsewhere" })
 		}, "analytics.session", Wrong},
-		"missing session": {func(w *shop, i items) { remove(w, Sessions, i.session.SessionKey) }, "analytics.session", Missing},
+		"missing session": {func(w *shop, i items) { remove(w, analytics.Sessions, i.session.SessionKey) }, "analytics.session", Missing},
 		"extra session": {func(w *shop, i items) {
-			key := SessionKey{i.session.SiteID, firstID(time.UnixMilli(i.session.Start))}
-			overwrite(w, Sessions, key, func(s *Session) { *s = i.session; s.SessionKey = key })
+			key := analytics.SessionKey{SiteID: i.session.SiteID, SessionID: analytics.FirstID(time.UnixMilli(i.session.Start))}
+			overwrite(w, analytics.Sessions, key, func(s *analytics.Session) { *s = i.session; s.SessionKey = key })
 		}, "analytics.session", Extra},
 		"wrong day": {func(w *shop, i items) {
-			overwrite(w, StatsItems, StatsKey{w.site.SiteID, Day, i.day}, func(s *Stats) { s.Visits-- })
+			overwrite(w, analytics.StatsItems, analytics.StatsKey{SiteID: w.site.SiteID, Period: analytics.Day, Start: i.day}, func(s *analytics.Stats) { s.Visits-- })
 		}, "analytics.stats", Wrong},
 		"missing day": {func(w *shop, i items) {
-			remove(w, StatsItems, StatsKey{w.site.SiteID, Day, i.day})
+			remove(w, analytics.StatsItems, analytics.StatsKey{SiteID: w.site.SiteID, Period: analytics.Day, Start: i.day})
 		}, "analytics.stats", Missing},
 		"wrong breakdown of a day": {func(w *shop, i items) {
-			overwrite(w, Breakdowns, BreakdownKey{w.site.SiteID, Day, ByPage, i.day}, func(b *Breakdown) { b.Other.PageViews++ })
+			overwrite(w, analytics.Breakdowns, analytics.BreakdownKey{SiteID: w.site.SiteID, Period: analytics.Day, Dimension: analytics.ByPage, Start: i.day}, func(b *analytics.Breakdown) { b.Other.PageViews++ })
 		}, "analytics.breakdown", Wrong},
 		"wrong month": {func(w *shop, i items) {
-			overwrite(w, StatsItems, StatsKey{w.site.SiteID, Month, calendar.MonthOf(i.day)}, func(s *Stats) { s.Seconds++ })
+			overwrite(w, analytics.StatsItems, analytics.StatsKey{SiteID: w.site.SiteID, Period: analytics.Month, Start: calendar.MonthOf(i.day)}, func(s *analytics.Stats) { s.Seconds++ })
 		}, "analytics.stats", Wrong},
 		"missing breakdown of a month": {func(w *shop, i items) {
-			remove(w, Breakdowns, BreakdownKey{w.site.SiteID, Month, ByPage, calendar.MonthOf(i.day)})
+			remove(w, analytics.Breakdowns, analytics.BreakdownKey{SiteID: w.site.SiteID, Period: analytics.Month, Dimension: analytics.ByPage, Start: calendar.MonthOf(i.day)})
 		}, "analytics.breakdown", Missing},
 	}
 }
@@ -247,11 +250,11 @@ func TestFullBreakdowns(t *testing.T) {
 	w.rollUp()
 	check := func() {
 		t.Helper()
-		out := w.report(ReportIn{From: "2026-04-01", To: "2026-04-30"})
+		out := w.report(analytics.ReportIn{From: "2026-04-01", To: "2026-04-30"})
 		var sum, other int64
 		for _, row := range out.Top {
 			sum += row.PageViews
-			if row.Value == Other {
+			if row.Value == analytics.Other {
 				other = row.PageViews
 			}
 		}
@@ -262,7 +265,7 @@ func TestFullBreakdowns(t *testing.T) {
 	}
 	check()
 	for _, start := range []string{"2026-04-01T08:00:00Z", "2026-04-01T09:00:00Z"} {
-		overwrite(w, Breakdowns, BreakdownKey{"shop", Hour, ByPage, start}, func(b *Breakdown) { b.Other.PageViews++ })
+		overwrite(w, analytics.Breakdowns, analytics.BreakdownKey{SiteID: "shop", Period: analytics.Hour, Dimension: analytics.ByPage, Start: start}, func(b *analytics.Breakdown) { b.Other.PageViews++ })
 	}
 	if d := w.rebuild("2026-04-01", "2026-04-01"); d.Mended < 2 {
 		t.Errorf("rebuild mended %d", d.Mended)
@@ -293,9 +296,9 @@ func TestRebuildWhileWritesGoOn(t *testing.T) {
 		default:
 		}
 		i := w.items("2026-04-01")
-		overwrite(w, StatsItems, i.stats, func(s *Stats) { s.PageViews += 100 })
-		remove(w, Breakdowns, i.breakdown)
-		overwrite(w, Visitors, i.visitor, func(v *Visitor) { v.Visits = v.Visits[:1]; v.Visits[0].End += 1000 })
+		overwrite(w, analytics.StatsItems, i.stats, func(s *analytics.Stats) { s.PageViews += 100 })
+		remove(w, analytics.Breakdowns, i.breakdown)
+		overwrite(w, analytics.Visitors, i.visitor, func(v *analytics.Visitor) { v.Visits = v.Visits[:1]; v.Visits[0].End += 1000 })
 		d := w.rebuild("2026-04-01", "2026-04-01")
 		t.Logf("rebuild mended %d of %d, %d busy", d.Mended, d.Count, len(d.Busy))
 	}
@@ -315,7 +318,7 @@ func TestRebuildWhileWritesGoOn(t *testing.T) {
 func (w *shop) write(random *rand.Rand, from, to time.Time) <-chan error {
 	done := make(chan error, 1)
 	go func() {
-		c := NewCollector(w.table, CollectorOptions{})
+		c := analytics.NewCollector(w.table, analytics.CollectorOptions{})
 		for hits := range slices.Chunk(shopTraffic(random, from, to, 4000), 2) {
 			w.advance(10 * time.Millisecond) // so that a fence is passed although there is always more to read
 			if _, err := c.Ingest(w.ctx, w.site.SiteID, hits); err != nil {
@@ -353,21 +356,21 @@ func TestSealedDayIsRefused(t *testing.T) {
 	w.ingest(shopTraffic(rand.New(rand.NewPCG(1, 1)), utc("2026-04-01T00:00"), utc("2026-04-02T00:00"), 50)...)
 	w.drain()
 	w.rollUp()
-	before := w.report(ReportIn{From: "2026-04-01", To: "2026-04-01"})
+	before := w.report(analytics.ReportIn{From: "2026-04-01", To: "2026-04-01"})
 	w.advance(35 * 24 * time.Hour)
 	in := RangeIn{"shop", "2026-04-01", "2026-04-01"}
-	if _, err := Verify(w.ctx, w.table, w.worker, in, nil); !errors.Is(err, ErrSealed) {
+	if _, err := Verify(w.ctx, w.table, w.worker, in, nil); !errors.Is(err, analytics.ErrSealed) {
 		t.Errorf("verify: %v", err)
 	}
 	_, err := Rebuild(w.ctx, w.table, w.worker, in, nil)
-	if !errors.Is(err, ErrSealed) {
+	if !errors.Is(err, analytics.ErrSealed) {
 		t.Errorf("rebuild: %v", err)
 	}
 	t.Log(err)
-	if err := AggregateHourly(w.ctx, w.table, w.worker, "shop", utc("2026-04-01T10:00")); !errors.Is(err, ErrSealed) {
+	if err := AggregateHourly(w.ctx, w.table, w.worker, "shop", utc("2026-04-01T10:00")); !errors.Is(err, analytics.ErrSealed) {
 		t.Errorf("aggregate hourly: %v", err)
 	}
-	if after := w.report(ReportIn{From: "2026-04-01", To: "2026-04-01"}); after.Totals.Figures != before.Totals.Figures {
+	if after := w.report(analytics.ReportIn{From: "2026-04-01", To: "2026-04-01"}); after.Totals.Figures != before.Totals.Figures {
 		t.Errorf("%+v became %+v", before.Totals, after.Totals)
 	}
 }
@@ -377,8 +380,8 @@ func TestAggregateHourlyMendsOneHour(t *testing.T) {
 	w.ingest(shopTraffic(rand.New(rand.NewPCG(1, 1)), utc("2026-04-01T00:00"), utc("2026-04-02T00:00"), 80)...)
 	w.drain()
 	i := w.items("2026-04-01")
-	overwrite(w, StatsItems, i.stats, func(s *Stats) { s.PageViews, s.Bounces = 0, 99 })
-	remove(w, Breakdowns, i.breakdown)
+	overwrite(w, analytics.StatsItems, i.stats, func(s *analytics.Stats) { s.PageViews, s.Bounces = 0, 99 })
+	remove(w, analytics.Breakdowns, i.breakdown)
 	hour, err := time.Parse(calendar.HourLayout, i.stats.Start)
 	w.must(err)
 	w.must(AggregateHourly(w.ctx, w.table, w.worker, "shop", hour.Add(20*time.Minute)))
@@ -395,7 +398,7 @@ func TestReconcileResumes(t *testing.T) {
 	w.ingest(shopTraffic(rand.New(rand.NewPCG(1, 1)), utc("2026-04-01T00:00"), utc("2026-04-07T00:00"), 120)...)
 	w.drain()
 	w.rollUp()
-	overwrite(w, StatsItems, w.items("2026-04-02").stats, func(s *Stats) { s.PageViews++ })
+	overwrite(w, analytics.StatsItems, w.items("2026-04-02").stats, func(s *analytics.Stats) { s.PageViews++ })
 	in := RangeIn{"shop", "2026-04-01", "2026-04-06"}
 	ctx, cancel := context.WithCancel(w.ctx)
 	_, err := Verify(ctx, w.table, w.worker, in, func(p Progress) {
@@ -419,7 +422,7 @@ func TestReconcileResumes(t *testing.T) {
 	if len(days) != 6 {
 		t.Errorf("progress named %v", days)
 	}
-	if _, err := Jobs.Get(w.ctx, w.table, JobKey{FoldGroup, Verifying, "shop", in.From, in.To}); !errors.Is(err, table.ErrNotFound) {
+	if _, err := Jobs.Get(w.ctx, w.table, JobKey{analytics.FoldGroup, Verifying, "shop", in.From, in.To}); !errors.Is(err, table.ErrNotFound) {
 		t.Errorf("the job is still there: %v", err)
 	}
 }
@@ -438,18 +441,18 @@ func TestReconcileRefusesRanges(t *testing.T) {
 
 // A breakdown that was ever full is compared by what must hold whatever came first.
 func TestFitsBreakdown(t *testing.T) {
-	want := &Breakdown{Values: tally.Values{"a": {PageViews: 3}, "b": {PageViews: 2}, "c": {PageViews: 1}}}
+	want := &analytics.Breakdown{Values: tally.Values{"a": {PageViews: 3}, "b": {PageViews: 2}, "c": {PageViews: 1}}}
 	for name, tc := range map[string]struct {
-		stored Breakdown
+		stored analytics.Breakdown
 		fits   bool
 	}{
-		"same":               {Breakdown{Values: tally.Values{"a": {PageViews: 3}, "b": {PageViews: 2}, "c": {PageViews: 1}}}, true},
-		"one is missing":     {Breakdown{Values: tally.Values{"a": {PageViews: 3}, "b": {PageViews: 2}}}, false},
-		"a rest":             {Breakdown{Values: tally.Values{"a": {PageViews: 3}}, Other: tally.Count{PageViews: 3}, Full: true}, true},
-		"a rest, never full": {Breakdown{Values: tally.Values{"a": {PageViews: 3}}, Other: tally.Count{PageViews: 3}}, false},
-		"a short rest":       {Breakdown{Values: tally.Values{"a": {PageViews: 3}}, Other: tally.Count{PageViews: 2}, Full: true}, false},
-		"a divided value":    {Breakdown{Values: tally.Values{"a": {PageViews: 2}}, Other: tally.Count{PageViews: 4}, Full: true}, false},
-		"a place without":    {Breakdown{Values: tally.Values{"a": {PageViews: 3}, "z": {}}, Other: tally.Count{PageViews: 3}, Full: true}, true},
+		"same":               {analytics.Breakdown{Values: tally.Values{"a": {PageViews: 3}, "b": {PageViews: 2}, "c": {PageViews: 1}}}, true},
+		"one is missing":     {analytics.Breakdown{Values: tally.Values{"a": {PageViews: 3}, "b": {PageViews: 2}}}, false},
+		"a rest":             {analytics.Breakdown{Values: tally.Values{"a": {PageViews: 3}}, Other: tally.Count{PageViews: 3}, Full: true}, true},
+		"a rest, never full": {analytics.Breakdown{Values: tally.Values{"a": {PageViews: 3}}, Other: tally.Count{PageViews: 3}}, false},
+		"a short rest":       {analytics.Breakdown{Values: tally.Values{"a": {PageViews: 3}}, Other: tally.Count{PageViews: 2}, Full: true}, false},
+		"a divided value":    {analytics.Breakdown{Values: tally.Values{"a": {PageViews: 2}}, Other: tally.Count{PageViews: 4}, Full: true}, false},
+		"a place without":    {analytics.Breakdown{Values: tally.Values{"a": {PageViews: 3}, "z": {}}, Other: tally.Count{PageViews: 3}, Full: true}, true},
 	} {
 		if got := fitsBreakdown(&tc.stored, want); got != tc.fits {
 			t.Errorf("%s: fits is %v", name, got)

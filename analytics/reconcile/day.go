@@ -1,4 +1,4 @@
-package analytics
+package reconcile
 
 import (
 	"context"
@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/onefold/onefold/analytics"
 	"github.com/onefold/onefold/fold"
 	"github.com/onefold/onefold/table"
 )
@@ -30,11 +31,11 @@ const (
 
 // check is the comparison of the items of one kind.
 type check interface {
-	find(ctx context.Context, d *derived) error  // compares all, and keeps those that look different
-	before(ctx context.Context) error            // step 1, for those
-	after(ctx context.Context, d *derived) error // step 4: settles those that were not written meanwhile
-	left() int                                   // how many are not settled
-	busy()                                       // gives up on them
+	find(ctx context.Context, d *analytics.Derived) error  // compares all, and keeps those that look different
+	before(ctx context.Context) error                      // step 1, for those
+	after(ctx context.Context, d *analytics.Derived) error // step 4: settles those that were not written meanwhile
+	left() int                                             // how many are not settled
+	busy()                                                 // gives up on them
 }
 
 // checkOf compares the items of one kind.
@@ -70,7 +71,7 @@ func (c *checkOf[S, K]) same(stored, want *S) bool {
 	return c.kind.same(stored, want) || c.kind.empty(stored) && c.kind.empty(want)
 }
 
-func (c *checkOf[S, K]) find(ctx context.Context, d *derived) error {
+func (c *checkOf[S, K]) find(ctx context.Context, d *analytics.Derived) error {
 	c.suspects = nil
 	want := c.kind.want(d)
 	keys := make([]K, 0, len(want)+len(c.stored))
@@ -111,7 +112,7 @@ func (c *checkOf[S, K]) before(ctx context.Context) error {
 	return nil
 }
 
-func (c *checkOf[S, K]) after(ctx context.Context, d *derived) error {
+func (c *checkOf[S, K]) after(ctx context.Context, d *analytics.Derived) error {
 	loaded, err := fold.Load(ctx, c.r.t, c.kind.entity, c.suspects)
 	if err != nil {
 		return err
@@ -206,7 +207,7 @@ func (r *reconciler) attempt(ctx context.Context, day string, checks []check) er
 }
 
 // folded computes what the events of a day make, and waits until they are folded.
-func (r *reconciler) folded(ctx context.Context, day string) (*derived, error) {
+func (r *reconciler) folded(ctx context.Context, day string) (*analytics.Derived, error) {
 	d, err := r.derive(ctx, day)
 	if err != nil {
 		return nil, err
@@ -223,7 +224,7 @@ func (r *reconciler) drain(ctx context.Context) error {
 
 // day compares everything that is derived from one day: visitors' days first, because all else follows from them.
 func (r *reconciler) day(ctx context.Context, day string) error {
-	if err := CheckRaw(ctx, r.t, &r.site, day, r.t.Now()); err != nil {
+	if err := analytics.CheckRaw(ctx, r.t, &r.site, day, r.t.Now()); err != nil {
 		return err
 	}
 	d, err := r.folded(ctx, day)
@@ -251,13 +252,13 @@ func (r *reconciler) day(ctx context.Context, day string) error {
 }
 
 // visitors compares visitors' days: those that events make, and those whose sessions are there.
-func (r *reconciler) visitors(ctx context.Context, day string, d *derived) (mended bool, err error) {
-	c := &checkOf[Visitor, VisitorKey]{r: r, kind: kindOfVisitor}
+func (r *reconciler) visitors(ctx context.Context, day string, d *analytics.Derived) (mended bool, err error) {
+	c := &checkOf[analytics.Visitor, analytics.VisitorKey]{r: r, kind: kindOfVisitor}
 	for s, err := range r.storedSessions(ctx, day) {
 		if err != nil {
 			return false, err
 		}
-		if k := (VisitorKey{s.SiteID, s.VisitorShard, s.VisitorID, s.Day}); s.Day == day && d.visitors[k] == nil {
+		if k := (analytics.VisitorKey{SiteID: s.SiteID, Shard: s.VisitorShard, VisitorID: s.VisitorID, Day: s.Day}); s.Day == day && d.Visitors[k] == nil {
 			c.stored = append(c.stored, k)
 		}
 	}
@@ -269,20 +270,20 @@ func (r *reconciler) visitors(ctx context.Context, day string, d *derived) (mend
 }
 
 // followers compares what follows from events and visitors' days.
-func (r *reconciler) followers(ctx context.Context, day string, d *derived) error {
-	sessions := &checkOf[Session, SessionKey]{r: r, kind: kindOfSession}
-	stats := &checkOf[Stats, StatsKey]{r: r, kind: kindOfStats}
-	breakdowns := &checkOf[Breakdown, BreakdownKey]{r: r, kind: kindOfBreakdown}
+func (r *reconciler) followers(ctx context.Context, day string, d *analytics.Derived) error {
+	sessions := &checkOf[analytics.Session, analytics.SessionKey]{r: r, kind: kindOfSession}
+	stats := &checkOf[analytics.Stats, analytics.StatsKey]{r: r, kind: kindOfStats}
+	breakdowns := &checkOf[analytics.Breakdown, analytics.BreakdownKey]{r: r, kind: kindOfBreakdown}
 	checks := []check{sessions, stats, breakdowns}
-	err := r.storedHours(ctx, day, func(k StatsKey) { stats.stored = append(stats.stored, k) },
-		func(k BreakdownKey) { breakdowns.stored = append(breakdowns.stored, k) })
+	err := r.storedHours(ctx, day, func(k analytics.StatsKey) { stats.stored = append(stats.stored, k) },
+		func(k analytics.BreakdownKey) { breakdowns.stored = append(breakdowns.stored, k) })
 	if err != nil {
 		return err
 	}
 	if r.onlyHour != "" {
 		checks = checks[1:]
-		stats.only(func(k StatsKey) bool { return k.Start == r.onlyHour })
-		breakdowns.only(func(k BreakdownKey) bool { return k.Start == r.onlyHour })
+		stats.only(func(k analytics.StatsKey) bool { return k.Start == r.onlyHour })
+		breakdowns.only(func(k analytics.BreakdownKey) bool { return k.Start == r.onlyHour })
 	} else {
 		for s, err := range r.storedSessions(ctx, day) {
 			if err != nil {
@@ -300,19 +301,19 @@ func (r *reconciler) followers(ctx context.Context, day string, d *derived) erro
 }
 
 // storedHours finds the statistics and breakdowns that a day's hours have, also under names that no hour should have.
-func (r *reconciler) storedHours(ctx context.Context, day string, stats func(StatsKey), breakdown func(BreakdownKey)) error {
+func (r *reconciler) storedHours(ctx context.Context, day string, stats func(analytics.StatsKey), breakdown func(analytics.BreakdownKey)) error {
 	from, to, err := r.cal.HourRange(day, day)
 	if err != nil {
 		return err
 	}
-	for s, err := range StatsByTime.All(ctx, r.t, StatsIn{r.site.SiteID, Hour, from, to}) {
+	for s, err := range analytics.StatsByTime.All(ctx, r.t, analytics.StatsIn{SiteID: r.site.SiteID, Period: analytics.Hour, From: from, To: to}) {
 		if err != nil {
 			return err
 		}
 		stats(s.StatsKey)
 	}
 	for _, d := range r.site.Dimensions() {
-		for b, err := range BreakdownByTime.All(ctx, r.t, BreakdownIn{r.site.SiteID, Hour, d, from, to}) {
+		for b, err := range analytics.BreakdownByTime.All(ctx, r.t, analytics.BreakdownIn{SiteID: r.site.SiteID, Period: analytics.Hour, Dimension: d, From: from, To: to}) {
 			if err != nil {
 				return err
 			}
@@ -325,7 +326,7 @@ func (r *reconciler) storedHours(ctx context.Context, day string, stats func(Sta
 // only restricts the comparison to some keys.
 func (c *checkOf[S, K]) only(keep func(K) bool) {
 	want := c.kind.want
-	c.kind.want = func(d *derived) map[K]*S {
+	c.kind.want = func(d *analytics.Derived) map[K]*S {
 		kept := maps.Clone(want(d))
 		maps.DeleteFunc(kept, func(k K, _ *S) bool { return !keep(k) })
 		return kept

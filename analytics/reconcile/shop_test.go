@@ -1,4 +1,4 @@
-package analytics
+package reconcile
 
 import (
 	"context"
@@ -11,6 +11,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
+	"github.com/onefold/onefold/analytics"
 	"github.com/onefold/onefold/engine"
 	"github.com/onefold/onefold/fold"
 	"github.com/onefold/onefold/internal/calendar"
@@ -24,7 +25,7 @@ type shop struct {
 	db     *engine.DB
 	table  *table.Table
 	worker *fold.Worker
-	site   Site
+	site   analytics.Site
 	cal    calendar.Zone
 	millis atomic.Int64
 }
@@ -38,25 +39,25 @@ func newShop(t *testing.T, zone string, now time.Time) *shop {
 	w.must(err)
 	t.Cleanup(func() { w.must(db.Close()) })
 	w.db, w.table = db, table.New(db, "shop", table.Options{Clock: w.now})
-	w.must(Schema.Ensure(w.ctx, db, "shop"))
+	w.must(analytics.Schema.Ensure(w.ctx, db, "shop"))
 	described, err := db.DescribeTable(w.ctx, &dynamodb.DescribeTableInput{TableName: new("shop")})
 	w.must(err)
 	source := fold.Streams(db, *described.Table.LatestStreamArn)
-	w.worker, err = fold.NewWorker(w.table, source, Folds(Config{}), fold.Options{Group: FoldGroup, Logger: logger})
+	w.worker, err = fold.NewWorker(w.table, source, analytics.Folds(analytics.Config{}), fold.Options{Group: analytics.FoldGroup, Logger: logger})
 	w.must(err)
-	w.site, err = CreateSite(w.ctx, w.table, NewSite{ID: "shop", TimeZone: zone, Settings: Settings{CustomProperties: []string{"plan"}}})
+	w.site, err = analytics.CreateSite(w.ctx, w.table, analytics.NewSite{ID: "shop", TimeZone: zone, Settings: analytics.Settings{CustomProperties: []string{"plan"}}})
 	w.must(err)
 	for _, g := range shopGoals {
-		w.must(Goals.Put(w.ctx, w.table, &g))
+		w.must(analytics.Goals.Put(w.ctx, w.table, &g))
 	}
 	w.cal, err = calendar.LoadZone(zone)
 	w.must(err)
 	return w
 }
 
-var shopGoals = []Goal{
-	{GoalKey: GoalKey{"shop", "page"}, Path: "/page/[12]", PathKind: RegexpPath, Value: "2.5", Counting: OncePerSession},
-	{GoalKey: GoalKey{"shop", "order"}, Event: "order", Counting: EveryTime},
+var shopGoals = []analytics.Goal{
+	{GoalKey: analytics.GoalKey{SiteID: "shop", GoalID: "page"}, Path: "/page/[12]", PathKind: analytics.RegexpPath, Value: "2.5", Counting: analytics.OncePerSession},
+	{GoalKey: analytics.GoalKey{SiteID: "shop", GoalID: "order"}, Event: "order", Counting: analytics.EveryTime},
 }
 
 func (w *shop) now() time.Time          { return time.UnixMilli(w.millis.Load()).UTC() }
@@ -75,12 +76,12 @@ func (w *shop) drain() {
 }
 
 // ingest stores hits; all of them must be accepted.
-func (w *shop) ingest(hits ...Hit) {
+func (w *shop) ingest(hits ...analytics.Hit) {
 	w.Helper()
-	outcomes, err := NewCollector(w.table, CollectorOptions{}).Ingest(w.ctx, w.site.SiteID, hits)
+	outcomes, err := analytics.NewCollector(w.table, analytics.CollectorOptions{}).Ingest(w.ctx, w.site.SiteID, hits)
 	w.must(err)
 	for i, o := range outcomes {
-		if o.Status != Stored {
+		if o.Status != analytics.Stored {
 			w.Fatalf("hit %+v: %+v", hits[i], o)
 		}
 	}
@@ -95,17 +96,17 @@ func (w *shop) rollUp() Rolled {
 	return rolled
 }
 
-func (w *shop) report(in ReportIn) ReportOut {
+func (w *shop) report(in analytics.ReportIn) analytics.ReportOut {
 	w.Helper()
 	in.Site = w.site.SiteID
-	out, err := Report(w.ctx, w.table, in)
+	out, err := analytics.Report(w.ctx, w.table, in)
 	w.must(err)
 	return out
 }
 
 // shopTraffic makes hits of a few visitors between two times, some of whom come back, some of whom leave at once.
-func shopTraffic(random *rand.Rand, from, to time.Time, n int) []Hit {
-	hits := make([]Hit, 0, n)
+func shopTraffic(random *rand.Rand, from, to time.Time, n int) []analytics.Hit {
+	hits := make([]analytics.Hit, 0, n)
 	visitors := max(3, n/8)
 	for len(hits) < n {
 		visitor := random.IntN(visitors)
@@ -121,8 +122,8 @@ func shopTraffic(random *rand.Rand, from, to time.Time, n int) []Hit {
 	return hits
 }
 
-func shopHit(random *rand.Rand, visitor int, at time.Time) Hit {
-	h := Hit{
+func shopHit(random *rand.Rand, visitor int, at time.Time) analytics.Hit {
+	h := analytics.Hit{
 		At: at, Imported: true, Address: fmt.Sprintf("10.0.0.%d", visitor), UserAgent: "test",
 		Path:    fmt.Sprintf("/page/%d", random.IntN(7)),
 		Country: []string{"", "DE", "FR", "US"}[visitor%4], Browser: []string{"Firefox", "Chrome"}[visitor%2],
@@ -137,7 +138,7 @@ func shopHit(random *rand.Rand, visitor int, at time.Time) Hit {
 		h.Properties = map[string]string{"plan": []string{"free", "pro"}[random.IntN(2)]}
 	}
 	if random.IntN(8) == 0 {
-		h.Name, h.Revenue, h.EngagedMS, h.Scroll = EngagementEvent, "", int64(random.IntN(360))*250, random.IntN(101)
+		h.Name, h.Revenue, h.EngagedMS, h.Scroll = analytics.EngagementEvent, "", int64(random.IntN(360))*250, random.IntN(101)
 	}
 	if random.IntN(10) == 0 {
 		h.UserID = fmt.Sprintf("user-%d", visitor)

@@ -1,4 +1,4 @@
-package analytics
+package reconcile
 
 import (
 	"context"
@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/onefold/onefold/analytics"
 	"github.com/onefold/onefold/fold"
 	"github.com/onefold/onefold/internal/calendar"
 	"github.com/onefold/onefold/table"
@@ -40,7 +41,7 @@ func RollUp(ctx context.Context, t *table.Table, siteID string, now time.Time) (
 	}
 	marked := make(map[string][]string) // by month
 	today := r.cal.Day(now)
-	for m, err := range DaysToRollUp.All(ctx, t, DaysIn{SiteID: siteID}) {
+	for m, err := range analytics.DaysToRollUp.All(ctx, t, analytics.DaysIn{SiteID: siteID}) {
 		switch {
 		case err != nil:
 			return r.rolled, fmt.Errorf("analytics: roll up %s: %w", siteID, err)
@@ -79,14 +80,14 @@ func AggregateMonthly(ctx context.Context, t *table.Table, siteID string, at tim
 // roller rolls up one site.
 type roller struct {
 	t      *table.Table
-	site   Site
+	site   analytics.Site
 	cal    calendar.Zone
 	now    time.Time
 	rolled Rolled
 }
 
 func newRoller(ctx context.Context, t *table.Table, siteID string, now time.Time) (*roller, error) {
-	site, err := GetSite(ctx, t, siteID)
+	site, err := analytics.GetSite(ctx, t, siteID)
 	if err != nil {
 		return nil, err
 	}
@@ -96,18 +97,18 @@ func newRoller(ctx context.Context, t *table.Table, siteID string, now time.Time
 
 func refuseFinal(final bool, err error) error {
 	if err == nil && final {
-		return fmt.Errorf("%w: the buckets that it was made of have begun to expire", ErrSealed)
+		return fmt.Errorf("%w: the buckets that it was made of have begun to expire", analytics.ErrSealed)
 	}
 	return err
 }
 
 // rollMarked rolls up days of one month, then the month, and takes the marks off.
 func (r *roller) rollMarked(ctx context.Context, month string, days []string) error {
-	keys := make([]RollupKey, len(days))
+	keys := make([]analytics.RollupKey, len(days))
 	for i, day := range days {
-		keys[i] = RollupKey{r.site.SiteID, day}
+		keys[i] = analytics.RollupKey{SiteID: r.site.SiteID, Day: day}
 	}
-	marks, err := fold.Load(ctx, r.t, RollupMarks, keys)
+	marks, err := fold.Load(ctx, r.t, analytics.RollupMarks, keys)
 	if err != nil {
 		return err
 	}
@@ -128,21 +129,21 @@ func (r *roller) rollMarked(ctx context.Context, month string, days []string) er
 		return err
 	}
 	for i, key := range keys {
-		err := fold.RemoveState(ctx, r.t, RollupMarks, key, marks[i].Version)
+		err := fold.RemoveState(ctx, r.t, analytics.RollupMarks, key, marks[i].Version)
 		if err != nil && !errors.Is(err, table.ErrConflict) { // a changed mark stays, for the next roll-up
 			return err
 		}
-		r.rolled.note(Day, days[i], final[i])
+		r.rolled.note(analytics.Day, days[i], final[i])
 	}
-	r.rolled.note(Month, month, finalMonth)
+	r.rolled.note(analytics.Month, month, finalMonth)
 	return nil
 }
 
-func (r *Rolled) note(p Period, start string, final bool) {
+func (r *Rolled) note(p analytics.Period, start string, final bool) {
 	switch {
 	case final:
 		r.Sealed = append(r.Sealed, start)
-	case p == Day:
+	case p == analytics.Day:
 		r.Days = append(r.Days, start)
 	default:
 		r.Months = append(r.Months, start)

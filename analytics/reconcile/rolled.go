@@ -1,4 +1,4 @@
-package analytics
+package reconcile
 
 import (
 	"context"
@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"iter"
 
+	"github.com/onefold/onefold/analytics"
 	"github.com/onefold/onefold/fold"
 	"github.com/onefold/onefold/internal/calendar"
 	"github.com/onefold/onefold/table"
@@ -97,7 +98,7 @@ func (r *reconciler) settleRollup(ctx context.Context, changes []rollChange, wai
 
 // waiting reports whether a day from first to last has a mark.
 func (r *reconciler) waiting(ctx context.Context, first, last string) (bool, error) {
-	_, err := DaysToRollUp.First(ctx, r.t, DaysIn{r.site.SiteID, first, calendar.ShiftDay(last, 1)})
+	_, err := analytics.DaysToRollUp.First(ctx, r.t, analytics.DaysIn{SiteID: r.site.SiteID, From: first, To: calendar.ShiftDay(last, 1)})
 	if errors.Is(err, table.ErrNotFound) {
 		return false, nil
 	}
@@ -105,14 +106,14 @@ func (r *reconciler) waiting(ctx context.Context, first, last string) (bool, err
 }
 
 // storedSessions yields the sessions that started on a day.
-func (r *reconciler) storedSessions(ctx context.Context, day string) iter.Seq2[Session, error] {
-	return func(yield func(Session, error) bool) {
+func (r *reconciler) storedSessions(ctx context.Context, day string) iter.Seq2[analytics.Session, error] {
+	return func(yield func(analytics.Session, error) bool) {
 		from, to, err := r.cal.Bounds(day)
 		if err != nil {
-			yield(Session{}, err)
+			yield(analytics.Session{}, err)
 			return
 		}
-		SessionsByTime.All(ctx, r.t, SessionsIn{r.site.SiteID, firstID(from), firstID(to)})(yield)
+		analytics.SessionsByTime.All(ctx, r.t, analytics.SessionsIn{SiteID: r.site.SiteID, From: analytics.FirstID(from), To: analytics.FirstID(to)})(yield)
 	}
 }
 

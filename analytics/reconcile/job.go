@@ -1,4 +1,4 @@
-package analytics
+package reconcile
 
 import (
 	"context"
@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/onefold/onefold/analytics"
 	"github.com/onefold/onefold/table"
 )
 
@@ -36,9 +37,12 @@ var Jobs = table.Define[Job, JobKey]("analytics.job", table.Def[Job]{
 	Doc:     "How far a verify or rebuild came.",
 })
 
+// Schema is all that this package stores, beside what it is asked of.
+var Schema = table.MustSchema("reconcile", analytics.Schema, Jobs)
+
 // resume finds how far the same job came before.
 func (r *reconciler) resume(ctx context.Context, in RangeIn) (*Job, error) {
-	key := JobKey{FoldGroup, r.verb, in.Site, in.From, in.To}
+	key := JobKey{analytics.FoldGroup, r.verb, in.Site, in.From, in.To}
 	job, err := Jobs.Get(ctx, r.t, key)
 	switch {
 	case errors.Is(err, table.ErrNotFound):

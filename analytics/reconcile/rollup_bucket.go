@@ -1,4 +1,4 @@
-package analytics
+package reconcile
 
 import (
 	"context"
@@ -7,10 +7,10 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/onefold/onefold/analytics"
 	"github.com/onefold/onefold/analytics/internal/tally"
 	"github.com/onefold/onefold/fold"
 	"github.com/onefold/onefold/internal/calendar"
-	"github.com/onefold/onefold/internal/decimal"
 )
 
 const (
@@ -20,9 +20,9 @@ const (
 
 // rolling is a bucket to make, and the half-open range of the tier below that it is made of.
 type rolling struct {
-	period   Period
+	period   analytics.Period
 	start    string
-	of       Period
+	of       analytics.Period
 	from, to string
 	endDay   string // the day after the bucket
 	complete bool   // the tier below is known to be complete, so the bucket is made even if it looks final
@@ -30,13 +30,13 @@ type rolling struct {
 
 func (r *roller) ofDay(day string) (rolling, error) {
 	from, to, err := r.cal.HourRange(day, day)
-	return rolling{period: Day, start: day, of: Hour, from: from, to: to, endDay: calendar.ShiftDay(day, 1)}, err
+	return rolling{period: analytics.Day, start: day, of: analytics.Hour, from: from, to: to, endDay: calendar.ShiftDay(day, 1)}, err
 }
 
 func (r *roller) ofMonth(month string) rolling {
 	first, last := calendar.MonthBounds(month)
 	next := calendar.ShiftDay(last, 1)
-	return rolling{period: Month, start: month, of: Day, from: first, to: next, endDay: next}
+	return rolling{period: analytics.Month, start: month, of: analytics.Day, from: first, to: next, endDay: next}
 }
 
 // rollChange is one item of a bucket that is not the sum of the tier below.
@@ -53,11 +53,11 @@ func (r *roller) changes(ctx context.Context, b rolling) (changes []rollChange, 
 		return nil, final, err
 	}
 	dimensions := r.site.Dimensions()
-	keys := make([]BreakdownKey, len(dimensions))
+	keys := make([]analytics.BreakdownKey, len(dimensions))
 	for i, d := range dimensions {
-		keys[i] = BreakdownKey{r.site.SiteID, b.period, d, b.start}
+		keys[i] = analytics.BreakdownKey{SiteID: r.site.SiteID, Period: b.period, Dimension: d, Start: b.start}
 	}
-	stored, err := fold.Load(ctx, r.t, Breakdowns, keys)
+	stored, err := fold.Load(ctx, r.t, analytics.Breakdowns, keys)
 	if err != nil {
 		return nil, false, err
 	}
@@ -83,23 +83,23 @@ func (r *roller) changes(ctx context.Context, b rolling) (changes []rollChange, 
 }
 
 func (r *roller) changedStats(ctx context.Context, b rolling) (change *rollChange, final bool, err error) {
-	key := StatsKey{r.site.SiteID, b.period, b.start}
-	loaded, err := fold.Load(ctx, r.t, StatsItems, []StatsKey{key})
+	key := analytics.StatsKey{SiteID: r.site.SiteID, Period: b.period, Start: b.start}
+	loaded, err := fold.Load(ctx, r.t, analytics.StatsItems, []analytics.StatsKey{key})
 	if err != nil {
 		return nil, false, err
 	}
 	stored := loaded[0]
-	sum := Stats{StatsKey: key}
-	for s, err := range StatsByTime.All(ctx, r.t, StatsIn{r.site.SiteID, b.of, b.from, b.to}) {
+	sum := analytics.Stats{StatsKey: key}
+	for s, err := range analytics.StatsByTime.All(ctx, r.t, analytics.StatsIn{SiteID: r.site.SiteID, Period: b.of, From: b.from, To: b.to}) {
 		if err != nil {
 			return nil, false, err
 		}
-		addStats(&sum, &s)
+		sum.Add(&s)
 	}
 	switch {
 	case !b.complete && r.final(&stored.State, &sum):
 		return nil, true, nil
-	case sameCounts(&stored.State, &sum) && stored.State.Since == sum.Since && stored.State.Until == sum.Until:
+	case stored.State.Same(&sum) && stored.State.Since == sum.Since && stored.State.Until == sum.Until:
 		return nil, false, nil
 	}
 	if sum.ExpiresAt, err = r.expires(b, sum.Until); err != nil {
@@ -108,24 +108,24 @@ func (r *roller) changedStats(ctx context.Context, b rolling) (change *rollChang
 	return &rollChange{
 		difference: differenceOf(kindOfStats, key, stored, &sum),
 		apply: func(ctx context.Context) error {
-			return fold.ReplaceState(ctx, r.t, StatsItems, key, sum, stored.Version)
+			return fold.ReplaceState(ctx, r.t, analytics.StatsItems, key, sum, stored.Version)
 		},
 	}, false, nil
 }
 
 // final reports whether a bucket must not be made again: some of what it was made of may have expired, by its age, or
 // has, as the first fact that it counts is no longer counted below.
-func (r *roller) final(stored, sum *Stats) bool {
+func (r *roller) final(stored, sum *analytics.Stats) bool {
 	if stored.Since == 0 {
 		return false
 	}
-	return sealed(stored, r.site.Retention, r.now) || sum.Since == 0 || sum.Since > stored.Since
+	return stored.Sealed(r.site.Retention, r.now) || sum.Since == 0 || sum.Since > stored.Since
 }
 
-func (r *roller) changedBreakdown(ctx context.Context, b rolling, key BreakdownKey, stored fold.Stored[Breakdown]) (*rollChange, error) {
-	sum := Breakdown{BreakdownKey: key}
+func (r *roller) changedBreakdown(ctx context.Context, b rolling, key analytics.BreakdownKey, stored fold.Stored[analytics.Breakdown]) (*rollChange, error) {
+	sum := analytics.Breakdown{BreakdownKey: key}
 	all := make(tally.Values)
-	for part, err := range BreakdownByTime.All(ctx, r.t, BreakdownIn{key.SiteID, b.of, key.Dimension, b.from, b.to}) {
+	for part, err := range analytics.BreakdownByTime.All(ctx, r.t, analytics.BreakdownIn{SiteID: key.SiteID, Period: b.of, Dimension: key.Dimension, From: b.from, To: b.to}) {
 		if err != nil {
 			return nil, err
 		}
@@ -133,7 +133,7 @@ func (r *roller) changedBreakdown(ctx context.Context, b rolling, key BreakdownK
 			all.Add(v, c)
 		}
 		sum.Other = sum.Other.Plus(part.Other)
-		sum.Kept.merge(part.Kept)
+		sum.Kept.Merge(part.Kept)
 	}
 	tally.Bounded{Values: &sum.Values, Other: &sum.Other, Full: &sum.Full}.Merge(all)
 	if sameBreakdown(&stored.State, &sum) {
@@ -146,31 +146,17 @@ func (r *roller) changedBreakdown(ctx context.Context, b rolling, key BreakdownK
 	return &rollChange{
 		difference: differenceOf(kindOfBreakdown, key, stored, &sum),
 		apply: func(ctx context.Context) error {
-			if sum.empty() {
-				return fold.RemoveState(ctx, r.t, Breakdowns, key, stored.Version)
+			if sum.Empty() {
+				return fold.RemoveState(ctx, r.t, analytics.Breakdowns, key, stored.Version)
 			}
-			return fold.ReplaceState(ctx, r.t, Breakdowns, key, sum, stored.Version)
+			return fold.ReplaceState(ctx, r.t, analytics.Breakdowns, key, sum, stored.Version)
 		},
 	}, nil
 }
 
 // sameBreakdown compares two breakdowns that were made in one go of the same parts.
-func sameBreakdown(a, b *Breakdown) bool {
+func sameBreakdown(a, b *analytics.Breakdown) bool {
 	return maps.Equal(a.Values, b.Values) && a.Other == b.Other && a.Full == b.Full && a.Since == b.Since && a.Until == b.Until
-}
-
-// addStats adds the counts of a part to those of a longer bucket.
-func addStats(sum, part *Stats) {
-	sum.PageViews += part.PageViews
-	sum.Events += part.Events
-	sum.NewVisitors += part.NewVisitors
-	sum.Visits += part.Visits
-	sum.Bounces += part.Bounces
-	sum.Seconds += part.Seconds
-	sum.Revenue = decimal.Add(sum.Revenue, part.Revenue)
-	sum.Conversions += part.Conversions
-	sum.EngagedMS += part.EngagedMS
-	sum.Kept.merge(part.Kept)
 }
 
 // expires is when a rolled-up bucket may be deleted: its lifetime after its end, or after the arrival of its last fact.

@@ -1,4 +1,4 @@
-package analytics
+package reconcile
 
 import (
 	"context"
@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/onefold/onefold/analytics"
 	"github.com/onefold/onefold/analytics/internal/tally"
 	"github.com/onefold/onefold/internal/calendar"
 )
@@ -27,8 +28,8 @@ func utc(text string) time.Time {
 func (w *shop) checkReports(from, to string) {
 	w.Helper()
 	want := w.recount(from, to)
-	for _, period := range []Period{Hour, Day, Month} {
-		got := w.report(ReportIn{From: from, To: to, Period: period})
+	for _, period := range []analytics.Period{analytics.Hour, analytics.Day, analytics.Month} {
+		got := w.report(analytics.ReportIn{From: from, To: to, Period: period})
 		total := got.Totals.Figures
 		total.Revenue = ""
 		if total != want.total {
@@ -36,9 +37,9 @@ func (w *shop) checkReports(from, to string) {
 		}
 		w.checkBuckets(got, want)
 	}
-	for _, by := range []Dimension{ByPage, ByEventName, ByCountry, ByBrowser, BySource, ByChannel} {
+	for _, by := range []analytics.Dimension{analytics.ByPage, analytics.ByEventName, analytics.ByCountry, analytics.ByBrowser, analytics.BySource, analytics.ByChannel} {
 		got := make(map[string]tally.Count)
-		for _, row := range w.report(ReportIn{From: from, To: to, By: by}).Top {
+		for _, row := range w.report(analytics.ReportIn{From: from, To: to, By: by}).Top {
 			got[row.Value] = tally.Count{PageViews: row.PageViews, Visits: row.Visits, Events: row.Events}
 		}
 		if top := want.top(by); !reflect.DeepEqual(got, top) {
@@ -47,13 +48,13 @@ func (w *shop) checkReports(from, to string) {
 	}
 }
 
-func (w *shop) checkBuckets(got ReportOut, want *recount) {
+func (w *shop) checkBuckets(got analytics.ReportOut, want *recount) {
 	w.Helper()
 	known := want.days
-	if got.Period == Hour {
+	if got.Period == analytics.Hour {
 		known = want.hours
 	}
-	sum := Figures{}
+	sum := analytics.Figures{}
 	found := 0
 	for _, b := range got.Buckets {
 		f := b.Figures
@@ -61,10 +62,10 @@ func (w *shop) checkBuckets(got ReportOut, want *recount) {
 		sum.PageViews += f.PageViews
 		sum.Visits += f.Visits
 		sum.Events += f.Events
-		if got.Period == Month {
+		if got.Period == analytics.Month {
 			continue
 		}
-		expected := Figures{}
+		expected := analytics.Figures{}
 		if known[b.Start] != nil {
 			expected = *known[b.Start]
 			found++
@@ -73,7 +74,7 @@ func (w *shop) checkBuckets(got ReportOut, want *recount) {
 			w.Errorf("%s %s is %+v, recounted %+v", got.Period, b.Start, f, expected)
 		}
 	}
-	if got.Period != Month && found != len(known) {
+	if got.Period != analytics.Month && found != len(known) {
 		w.Errorf("by %s: %d of %d recounted buckets are there", got.Period, found, len(known))
 	}
 	if sum.PageViews != got.Totals.PageViews || sum.Visits != got.Totals.Visits || sum.Events != got.Totals.Events {
@@ -135,47 +136,51 @@ func TestReportAgreesWithRecount(t *testing.T) {
 func (w *shop) checkSums(from, to string) {
 	w.Helper()
 	ctx := context.Background()
-	months := make(map[string]*Stats)
+	months := make(map[string]*analytics.Stats)
 	for _, day := range calendar.Days(from, to) {
 		hoursFrom, hoursTo, err := w.cal.HourRange(day, day)
 		w.must(err)
-		hours, err := StatsByTime.Collect(ctx, w.table, StatsIn{w.site.SiteID, Hour, hoursFrom, hoursTo})
+		hours, err := analytics.StatsByTime.Collect(ctx, w.table, analytics.StatsIn{SiteID: w.site.SiteID, Period: analytics.Hour, From: hoursFrom, To: hoursTo})
 		w.must(err)
-		sum := &Stats{}
+		sum := &analytics.Stats{}
 		for i := range hours {
-			addStats(sum, &hours[i])
+			sum.Add(&hours[i])
 		}
-		stored, err := StatsItems.Get(ctx, w.table, StatsKey{w.site.SiteID, Day, day})
+		stored, err := analytics.StatsItems.Get(ctx, w.table, analytics.StatsKey{SiteID: w.site.SiteID, Period: analytics.Day, Start: day})
 		w.must(err)
-		if !sameCounts(&stored, sum) {
+		if !stored.Same(sum) {
 			w.Errorf("day %s is %+v, its hours add up to %+v", day, stored, sum)
 		}
-		addStats(at(months, calendar.MonthOf(day), Stats{}), &stored)
+		month := calendar.MonthOf(day)
+		if months[month] == nil {
+			months[month] = &analytics.Stats{}
+		}
+		months[month].Add(&stored)
 	}
 	for month, sum := range months {
-		stored, err := StatsItems.Get(ctx, w.table, StatsKey{w.site.SiteID, Month, month})
+		stored, err := analytics.StatsItems.Get(ctx, w.table, analytics.StatsKey{SiteID: w.site.SiteID, Period: analytics.Month, Start: month})
 		w.must(err)
-		if !sameCounts(&stored, sum) {
+		if !stored.Same(sum) {
 			w.Errorf("month %s is %+v, its days add up to %+v", month, stored, sum)
 		}
 	}
-	total := w.report(ReportIn{From: from, To: to}).Totals
+	total := w.report(analytics.ReportIn{From: from, To: to}).Totals
 	for _, d := range w.site.Dimensions() {
 		var sum tally.Count
 		engaged := 0.0
-		for _, row := range w.report(ReportIn{From: from, To: to, By: d}).Top {
+		for _, row := range w.report(analytics.ReportIn{From: from, To: to, By: d}).Top {
 			sum = sum.Plus(tally.Count{PageViews: row.PageViews, Visits: row.Visits, Events: row.Events, Revenue: row.Revenue})
 			engaged += row.EngagedSeconds
 		}
 		bad := false
 		switch d {
-		case ByEventName:
+		case analytics.ByEventName:
 			bad = sum.Events != total.Events
-		case ByGoal:
+		case analytics.ByGoal:
 			bad = sum.Events != total.Conversions
-		case ByOutbound, ByDownload, ByNotFound, ByProperty("plan"):
+		case analytics.ByOutbound, analytics.ByDownload, analytics.ByNotFound, analytics.ByProperty("plan"):
 			bad = sum.Events > total.Events || sum.PageViews > total.PageViews
-		case ByPage:
+		case analytics.ByPage:
 			bad = sum.PageViews != total.PageViews || math.Abs(engaged-total.EngagedSeconds) > 0.001
 		default:
 			bad = sum.PageViews != total.PageViews || sum.Visits != total.Visits
@@ -188,7 +193,7 @@ func (w *shop) checkSums(from, to string) {
 
 // What a report costs depends on its range, not on how much happened in it.
 func TestReportCostsTheSameWhateverTheTraffic(t *testing.T) {
-	costs := make(map[int]map[Period]Cost)
+	costs := make(map[int]map[analytics.Period]analytics.Cost)
 	counts := []int{150, 1500}
 	for _, n := range counts {
 		w := newShop(t, "UTC", utc("2026-03-10T15:00"))
@@ -198,16 +203,16 @@ func TestReportCostsTheSameWhateverTheTraffic(t *testing.T) {
 		w.rollUp()
 		w.ingest(shopTraffic(random, utc("2026-02-25T00:00"), utc("2026-02-26T00:00"), n/10)...) // one late day
 		w.drain()
-		costs[n] = make(map[Period]Cost)
-		for _, p := range []Period{Hour, Day, Month} {
-			out := w.report(ReportIn{From: "2026-02-20", To: "2026-03-10", Period: p})
+		costs[n] = make(map[analytics.Period]analytics.Cost)
+		for _, p := range []analytics.Period{analytics.Hour, analytics.Day, analytics.Month} {
+			out := w.report(analytics.ReportIn{From: "2026-02-20", To: "2026-03-10", Period: p})
 			costs[n][p] = out.Cost
 			if views := out.Totals.PageViews; views < int64(n/2) {
 				t.Errorf("%d page views of %d hits", views, n)
 			}
 		}
 	}
-	for _, p := range []Period{Hour, Day, Month} {
+	for _, p := range []analytics.Period{analytics.Hour, analytics.Day, analytics.Month} {
 		few, many := costs[counts[0]][p], costs[counts[1]][p]
 		t.Logf("by %s: %d hits cost %+v, %d cost %+v", p, counts[0], few, counts[1], many)
 		if few.Requests != many.Requests || many.Requests > 10 {
@@ -222,13 +227,13 @@ func TestReportCostsTheSameWhateverTheTraffic(t *testing.T) {
 func TestReportJSON(t *testing.T) {
 	w := newShop(t, "Europe/Berlin", utc("2026-05-12T18:00"))
 	w.ingest(
-		Hit{At: utc("2026-05-12T10:00"), Imported: true, Address: "1", Path: "/a"},
-		Hit{At: utc("2026-05-12T10:10"), Imported: true, Address: "1", Path: "/b"},
-		Hit{At: utc("2026-05-12T11:00"), Imported: true, Address: "2", Path: "/a"},
-		Hit{At: utc("2026-05-12T11:01"), Imported: true, Address: "3", Name: "order", Revenue: "12.50"},
+		analytics.Hit{At: utc("2026-05-12T10:00"), Imported: true, Address: "1", Path: "/a"},
+		analytics.Hit{At: utc("2026-05-12T10:10"), Imported: true, Address: "1", Path: "/b"},
+		analytics.Hit{At: utc("2026-05-12T11:00"), Imported: true, Address: "2", Path: "/a"},
+		analytics.Hit{At: utc("2026-05-12T11:01"), Imported: true, Address: "3", Name: "order", Revenue: "12.50"},
 	)
 	w.drain()
-	got, err := json.Marshal(w.report(ReportIn{From: "2026-05-11", To: "2026-05-12", Period: Day, Limit: 10}))
+	got, err := json.Marshal(w.report(analytics.ReportIn{From: "2026-05-11", To: "2026-05-12", Period: analytics.Day, Limit: 10}))
 	w.must(err)
 	want := `{"site":"shop","from":"2026-05-11","to":"2026-05-12","period":"day","timezone":"Europe/Berlin",` +
 		`"totals":{"pageViews":3,"visits":3,"visitors":3,"events":1,"bounces":1,"seconds":600,"revenue":"12.5","conversions":1,"engagedSeconds":0,"bounceRate":0.3333333333333333},` +
@@ -242,17 +247,17 @@ func TestReportJSON(t *testing.T) {
 
 func TestReportRefuses(t *testing.T) {
 	w := newShop(t, "UTC", utc("2026-05-12T18:00"))
-	for name, in := range map[string]ReportIn{
+	for name, in := range map[string]analytics.ReportIn{
 		"from after to":    {From: "2026-05-12", To: "2026-05-11"},
 		"malformed from":   {From: "12.5.2026", To: "2026-05-11"},
 		"malformed to":     {From: "2026-05-12", To: ""},
 		"unknown period":   {From: "2026-05-12", To: "2026-05-12", Period: "week"},
 		"unknown by":       {From: "2026-05-12", To: "2026-05-12", By: "colour"},
-		"too long by hour": {From: "2024-05-12", To: "2026-05-12", Period: Hour},
-		"too long":         {From: "2006-05-12", To: "2026-05-12", Period: Month},
+		"too long by hour": {From: "2024-05-12", To: "2026-05-12", Period: analytics.Hour},
+		"too long":         {From: "2006-05-12", To: "2026-05-12", Period: analytics.Month},
 	} {
 		in.Site = "shop"
-		if _, err := Report(context.Background(), w.table, in); !errors.Is(err, ErrReport) {
+		if _, err := analytics.Report(context.Background(), w.table, in); !errors.Is(err, analytics.ErrReport) {
 			t.Errorf("%s: error %v", name, err)
 		}
 	}
@@ -265,32 +270,24 @@ func TestReportOfExpiredTiers(t *testing.T) {
 	w.ingest(shopTraffic(rand.New(rand.NewPCG(3, 4)), utc("2026-01-05T00:00"), utc("2026-01-15T00:00"), 200)...)
 	w.drain()
 	w.rollUp()
-	want := w.report(ReportIn{From: "2026-01-01", To: "2026-01-31", Period: Day, By: ByCountry})
-	wantMonth := w.report(ReportIn{From: "2026-01-01", To: "2026-01-31", Period: Month, By: ByCountry})
+	want := w.report(analytics.ReportIn{From: "2026-01-01", To: "2026-01-31", Period: analytics.Day, By: analytics.ByCountry})
+	wantMonth := w.report(analytics.ReportIn{From: "2026-01-01", To: "2026-01-31", Period: analytics.Month, By: analytics.ByCountry})
 
 	w.advance(120 * 24 * time.Hour) // hours are gone
-	if _, err := Report(ctx, w.table, ReportIn{Site: "shop", From: "2026-01-01", To: "2026-01-31", Period: Hour}); !errors.Is(err, ErrExpired) {
+	if _, err := analytics.Report(ctx, w.table, analytics.ReportIn{Site: "shop", From: "2026-01-01", To: "2026-01-31", Period: analytics.Hour}); !errors.Is(err, analytics.ErrExpired) {
 		t.Errorf("by hour: error %v", err)
 	}
-	if got := w.report(ReportIn{From: "2026-01-01", To: "2026-01-31", Period: Day, By: ByCountry}); got.Totals.PageViews != want.Totals.PageViews || !reflect.DeepEqual(got.Top, want.Top) {
+	if got := w.report(analytics.ReportIn{From: "2026-01-01", To: "2026-01-31", Period: analytics.Day, By: analytics.ByCountry}); got.Totals.PageViews != want.Totals.PageViews || !reflect.DeepEqual(got.Top, want.Top) {
 		t.Errorf("by day: %+v, before %+v", got, want)
 	}
 	w.advance(800 * 24 * time.Hour) // days are gone
-	for _, in := range []ReportIn{{From: "2026-01-01", To: "2026-01-31", Period: Day}, {From: "2026-01-07", To: "2026-02-28", Period: Month}} {
+	for _, in := range []analytics.ReportIn{{From: "2026-01-01", To: "2026-01-31", Period: analytics.Day}, {From: "2026-01-07", To: "2026-02-28", Period: analytics.Month}} {
 		in.Site = "shop"
-		if _, err := Report(ctx, w.table, in); !errors.Is(err, ErrExpired) {
+		if _, err := analytics.Report(ctx, w.table, in); !errors.Is(err, analytics.ErrExpired) {
 			t.Errorf("%s to %s by %s: error %v", in.From, in.To, in.Period, err)
 		}
 	}
-	if got := w.report(ReportIn{From: "2026-01-01", To: "2026-01-31", Period: Month, By: ByCountry}); !reflect.DeepEqual(got.Buckets, wantMonth.Buckets) || !reflect.DeepEqual(got.Top, wantMonth.Top) {
+	if got := w.report(analytics.ReportIn{From: "2026-01-01", To: "2026-01-31", Period: analytics.Month, By: analytics.ByCountry}); !reflect.DeepEqual(got.Buckets, wantMonth.Buckets) || !reflect.DeepEqual(got.Top, wantMonth.Top) {
 		t.Errorf("by month: %+v, before %+v", got, wantMonth)
-	}
-}
-
-func TestPlan(t *testing.T) {
-	days := calendar.Days("2026-01-15", "2026-04-10")
-	p := newPlan(days, map[string]bool{"2026-03-05": true, "2026-04-10": true}, Month)
-	if !reflect.DeepEqual(p.months, []string{"2026-02"}) || len(p.hours) != 2 || len(p.days) != 17+30+9 {
-		t.Errorf("months %v, %d days, hours of %v", p.months, len(p.days), p.hours)
 	}
 }

@@ -1,4 +1,4 @@
-package analytics
+package reconcile
 
 import (
 	"bytes"
@@ -10,6 +10,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/attributevalue"
 
+	"github.com/onefold/onefold/analytics"
 	"github.com/onefold/onefold/analytics/internal/tally"
 	"github.com/onefold/onefold/fold"
 	"github.com/onefold/onefold/table"
@@ -19,72 +20,74 @@ import (
 type kindOf[S any, K comparable] struct {
 	entity *table.Entity[S, K]
 	zero   func(K) S
-	want   func(*derived) map[K]*S
+	want   func(*analytics.Derived) map[K]*S
 	same   func(stored, want *S) bool
-	empty  func(*S) bool                      // nothing was ever counted in it: as if it were not there
-	finish func(want, stored *S, r Retention) // makes what is wanted ready to be written over what is stored
-	text   func(*S) any                       // what people should see of it
+	empty  func(*S) bool                                // nothing was ever counted in it: as if it were not there
+	finish func(want, stored *S, r analytics.Retention) // makes what is wanted ready to be written over what is stored
+	text   func(*S) any                                 // what people should see of it
 }
 
-var kindOfVisitor = kindOf[Visitor, VisitorKey]{
-	entity: Visitors,
-	zero:   func(k VisitorKey) Visitor { return Visitor{VisitorKey: k} },
-	want:   func(d *derived) map[VisitorKey]*Visitor { return d.visitors },
+var kindOfVisitor = kindOf[analytics.Visitor, analytics.VisitorKey]{
+	entity: analytics.Visitors,
+	zero:   func(k analytics.VisitorKey) analytics.Visitor { return analytics.Visitor{VisitorKey: k} },
+	want:   func(d *analytics.Derived) map[analytics.VisitorKey]*analytics.Visitor { return d.Visitors },
 	same:   sameVisitor,
-	empty:  func(v *Visitor) bool { return len(v.Visits) == 0 && len(v.Scrolls) == 0 },
-	finish: func(v, _ *Visitor, r Retention) { v.ExpiresAt = time.Unix(v.Until, 0).Add(r.Raw()) },
-	text:   func(v *Visitor) any { return v.Visits },
+	empty:  func(v *analytics.Visitor) bool { return len(v.Visits) == 0 && len(v.Scrolls) == 0 },
+	finish: func(v, _ *analytics.Visitor, r analytics.Retention) { v.ExpiresAt = time.Unix(v.Until, 0).Add(r.Raw()) },
+	text:   func(v *analytics.Visitor) any { return v.Visits },
 }
 
-var kindOfSession = kindOf[Session, SessionKey]{
-	entity: Sessions,
-	zero:   func(k SessionKey) Session { return Session{SessionKey: k} },
-	want:   func(d *derived) map[SessionKey]*Session { return d.sessions },
+var kindOfSession = kindOf[analytics.Session, analytics.SessionKey]{
+	entity: analytics.Sessions,
+	zero:   func(k analytics.SessionKey) analytics.Session { return analytics.Session{SessionKey: k} },
+	want:   func(d *analytics.Derived) map[analytics.SessionKey]*analytics.Session { return d.Sessions },
 	same:   sameSession,
-	empty:  func(s *Session) bool { return s.Start == 0 },
-	finish: func(s, _ *Session, r Retention) { s.ExpiresAt = time.Unix(s.Until, 0).Add(r.Of(Hour)) },
-	text:   func(s *Session) any { return s },
+	empty:  func(s *analytics.Session) bool { return s.Start == 0 },
+	finish: func(s, _ *analytics.Session, r analytics.Retention) {
+		s.ExpiresAt = time.Unix(s.Until, 0).Add(r.Of(analytics.Hour))
+	},
+	text: func(s *analytics.Session) any { return s },
 }
 
-var kindOfStats = kindOf[Stats, StatsKey]{
-	entity: StatsItems,
-	zero:   func(k StatsKey) Stats { return Stats{StatsKey: k} },
-	want:   func(d *derived) map[StatsKey]*Stats { return d.stats },
+var kindOfStats = kindOf[analytics.Stats, analytics.StatsKey]{
+	entity: analytics.StatsItems,
+	zero:   func(k analytics.StatsKey) analytics.Stats { return analytics.Stats{StatsKey: k} },
+	want:   func(d *analytics.Derived) map[analytics.StatsKey]*analytics.Stats { return d.Stats },
 	same:   sameStats,
-	empty: func(s *Stats) bool {
-		return sameCounts(s, &Stats{}) && s.ActiveVisitors == 0 && len(s.Active) == 0 && s.Until == 0
+	empty: func(s *analytics.Stats) bool {
+		return s.Same(&analytics.Stats{}) && s.ActiveVisitors == 0 && len(s.Active) == 0 && s.Until == 0
 	},
-	finish: func(s, stored *Stats, r Retention) {
+	finish: func(s, stored *analytics.Stats, r analytics.Retention) {
 		s.Day = max(s.Day, stored.Day)
-		s.Kept.merge(stored.Kept)
-		s.ExpiresAt = hourExpiry(s.Start, s.Kept, r)
+		s.Kept.Merge(stored.Kept)
+		s.ExpiresAt = analytics.HourExpiry(s.Start, s.Kept, r)
 	},
-	text: func(s *Stats) any {
+	text: func(s *analytics.Stats) any {
 		return struct {
-			Figures
+			analytics.Figures
 			Active int64
-			Kept
-		}{figures(s), s.ActiveVisitors, s.Kept}
+			analytics.Kept
+		}{s.Figures(), s.ActiveVisitors, s.Kept}
 	},
 }
 
-var kindOfBreakdown = kindOf[Breakdown, BreakdownKey]{
-	entity: Breakdowns,
-	zero:   func(k BreakdownKey) Breakdown { return Breakdown{BreakdownKey: k} },
-	want:   func(d *derived) map[BreakdownKey]*Breakdown { return d.breakdowns },
+var kindOfBreakdown = kindOf[analytics.Breakdown, analytics.BreakdownKey]{
+	entity: analytics.Breakdowns,
+	zero:   func(k analytics.BreakdownKey) analytics.Breakdown { return analytics.Breakdown{BreakdownKey: k} },
+	want:   func(d *analytics.Derived) map[analytics.BreakdownKey]*analytics.Breakdown { return d.Breakdowns },
 	same:   fitsBreakdown,
-	empty:  (*Breakdown).empty,
+	empty:  (*analytics.Breakdown).Empty,
 	finish: finishBreakdown,
-	text:   func(b *Breakdown) any { return b },
+	text:   func(b *analytics.Breakdown) any { return b },
 }
 
-func sameVisitor(a, b *Visitor) bool {
+func sameVisitor(a, b *analytics.Visitor) bool {
 	x, errX := a.Visits.MarshalDynamoDBAttributeValue()
 	y, errY := b.Visits.MarshalDynamoDBAttributeValue()
 	return errX == nil && errY == nil && reflect.DeepEqual(x, y) && slices.Equal(a.Scrolls, b.Scrolls) && a.EngagedAt == b.EngagedAt && a.Since == b.Since && a.Until == b.Until
 }
 
-func sameSession(a, b *Session) bool {
+func sameSession(a, b *analytics.Session) bool {
 	x, y := *a, *b
 	x.ExpiresAt, y.ExpiresAt = time.Time{}, time.Time{}
 	return x == y
@@ -92,8 +95,8 @@ func sameSession(a, b *Session) bool {
 
 // sameStats compares what is stored with what is wanted. What is stored may know of earlier and later arrivals: those of
 // events that were erased. An hour that has lost all of its events stays, with nothing counted.
-func sameStats(stored, want *Stats) bool {
-	if !sameCounts(stored, want) || stored.ActiveVisitors != want.ActiveVisitors || !bytes.Equal(stored.Active, want.Active) {
+func sameStats(stored, want *analytics.Stats) bool {
+	if !stored.Same(want) || stored.ActiveVisitors != want.ActiveVisitors || !bytes.Equal(stored.Active, want.Active) {
 		return false
 	}
 	return want.Until == 0 || stored.Day == want.Day && stored.Since != 0 && stored.Since <= want.Since && stored.Until >= want.Until
@@ -102,7 +105,7 @@ func sameStats(stored, want *Stats) bool {
 // fitsBreakdown compares what is stored with the unbounded counts that are wanted. Which values found a place depends
 // on when they came, but each that did must have exactly its count, and the rest must be exactly the sum of the others;
 // only what was full once may have a rest.
-func fitsBreakdown(stored, want *Breakdown) bool {
+func fitsBreakdown(stored, want *analytics.Breakdown) bool {
 	var placed tally.Count
 	for v, c := range stored.Values {
 		if c != want.Values[v] {
@@ -117,12 +120,12 @@ func fitsBreakdown(stored, want *Breakdown) bool {
 }
 
 // finishBreakdown bounds the values, and keeps the item for as long as the stored one would have been.
-func finishBreakdown(want, stored *Breakdown, r Retention) {
+func finishBreakdown(want, stored *analytics.Breakdown, r analytics.Retention) {
 	all := want.Values
 	want.Values = nil
 	tally.Bounded{Values: &want.Values, Other: &want.Other, Full: &want.Full}.Merge(all)
-	want.Kept.merge(stored.Kept)
-	want.ExpiresAt = hourExpiry(want.Start, want.Kept, r)
+	want.Kept.Merge(stored.Kept)
+	want.ExpiresAt = analytics.HourExpiry(want.Start, want.Kept, r)
 }
 
 // differenceOf describes how a stored item differs from what is wanted.

@@ -1,0 +1,32 @@
+package reconcile
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/onefold/onefold/analytics"
+)
+
+// derive reads the raw events of a day and computes what is derived from them.
+func (r *reconciler) derive(ctx context.Context, day string) (*analytics.Derived, error) {
+	from, to, err := r.cal.Bounds(day)
+	if err != nil {
+		return nil, err
+	}
+	d := analytics.NewDerived()
+	for e, err := range analytics.EventsByTime.All(ctx, r.t, analytics.EventsBetween(&r.site, from, to, "")) {
+		if err != nil {
+			return nil, fmt.Errorf("read the events of %s: %w", day, err)
+		}
+		d.Add(&e)
+		if r.found.Events++; r.found.Events%progressEvery == 0 {
+			r.at.Day = day
+			r.tell()
+		}
+	}
+	d.Follow()
+	return d, nil
+}
+
+// progressEvery is how many events are read between two reports of progress.
+const progressEvery = 50_000

@@ -1,0 +1,61 @@
+package analytics
+
+import (
+	"time"
+
+	"github.com/onefold/onefold/internal/decimal"
+)
+
+// Add adds the counts of a part of the bucket: what is rolled up.
+func (s *Stats) Add(part *Stats) {
+	s.PageViews += part.PageViews
+	s.Events += part.Events
+	s.NewVisitors += part.NewVisitors
+	s.Visits += part.Visits
+	s.Bounces += part.Bounces
+	s.Seconds += part.Seconds
+	s.Revenue = decimal.Add(s.Revenue, part.Revenue)
+	s.Conversions += part.Conversions
+	s.EngagedMS += part.EngagedMS
+	s.Kept.Merge(part.Kept)
+}
+
+// Same compares what adds up over buckets.
+func (s *Stats) Same(o *Stats) bool {
+	return s.PageViews == o.PageViews && s.Events == o.Events && s.NewVisitors == o.NewVisitors && s.Visits == o.Visits &&
+		s.Bounces == o.Bounces && s.Seconds == o.Seconds && s.Revenue == o.Revenue &&
+		s.Conversions == o.Conversions && s.EngagedMS == o.EngagedMS
+}
+
+// Figures are the counts as people are shown them.
+func (s *Stats) Figures() Figures {
+	f := Figures{
+		PageViews: s.PageViews, Visits: s.Visits, Visitors: s.NewVisitors, Events: s.Events,
+		Bounces: s.Bounces, Seconds: s.Seconds, Revenue: s.Revenue,
+		Conversions: s.Conversions, EngagedSeconds: float64(s.EngagedMS) / 1000,
+	}
+	if f.Revenue == "" {
+		f.Revenue = "0"
+	}
+	return f
+}
+
+// Sealed reports whether some of the buckets that a rolled-up bucket was made of may have expired. It is then final:
+// making it again would lose what they held.
+func (s *Stats) Sealed(keep Retention, now time.Time) bool {
+	at := s.sealedAt(keep)
+	return !at.IsZero() && !now.Before(at)
+}
+
+// sealedAt is when the first part of a day or month expires; zero: never. Parts live from their own end, or the
+// arrival of their last fact if that is later, so the first fact that arrived is a bound for all of them.
+func (s *Stats) sealedAt(keep Retention) time.Time {
+	if s.Since == 0 {
+		return time.Time{}
+	}
+	since := time.Unix(s.Since, 0)
+	if s.Period == Month {
+		return since.Add(keep.Of(Day))
+	}
+	return since.Add(keep.Of(Hour))
+}

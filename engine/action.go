@@ -12,8 +12,9 @@ import (
 // action is one write under way.
 type action struct {
 	request.Write
-	s   *schema
-	key []byte // row key
+	s    *schema
+	key  []byte // row key
+	size int    // of the item that a put brings, in bytes; 0: not reckoned yet
 }
 
 func actionsOf(writes []request.Write) []action {
@@ -31,7 +32,10 @@ func (a *action) resolve(c *commit, s *schema) error {
 		if err := s.desc.CheckItem(a.Keyed); err != nil {
 			return err
 		}
-		if item.Size(a.Keyed) > request.MaxItemBytes {
+		if a.size == 0 {
+			a.size = item.Size(a.Keyed)
+		}
+		if a.size > request.MaxItemBytes {
 			return request.Invalid(request.ItemTooLarge)
 		}
 	} else if err := s.desc.CheckKey(a.Keyed); err != nil {
@@ -114,7 +118,7 @@ func (a *action) check(ch *change, second int64) error {
 func (c *commit) transform(a *action, ch *change) error {
 	switch a.Verb {
 	case request.Put:
-		c.put(ch, a.Keyed)
+		c.put(ch, a.Keyed, a.size)
 	case request.Update:
 		return c.updateItem(a, ch)
 	}
@@ -141,7 +145,7 @@ func (c *commit) updateItem(a *action, ch *change) error {
 	if err := a.s.desc.CheckIndexKeys(base); err != nil {
 		return err
 	}
-	c.put(ch, base)
+	c.put(ch, base, item.Size(base))
 	if row.Size(ch.row) > request.MaxItemBytes {
 		return dynamo.Validation("Item size to update has exceeded the maximum allowed size")
 	}

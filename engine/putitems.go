@@ -70,7 +70,8 @@ func (db *DB) PutItems(ctx context.Context, ins []*dynamodb.PutItemInput) []erro
 func putsOf(puts []put) int {
 	n, bytes := 0, 0
 	for n < min(len(puts), putsOfCommit) && bytes < bytesOfCommit {
-		bytes += item.Size(puts[n].Keyed)
+		puts[n].size = item.Size(puts[n].Keyed)
+		bytes += puts[n].size
 		n++
 	}
 	return n

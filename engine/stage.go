@@ -104,10 +104,10 @@ func (c *commit) seek(key []byte) ([]byte, error) {
 	return value, nil
 }
 
-// put sets the item after the change. It has been checked.
-func (c *commit) put(ch *change, it item.Item) {
+// put sets the item after the change, of so many bytes. It has been checked.
+func (c *commit) put(ch *change, it item.Item, size int) {
 	at := len(c.buf)
-	c.buf = row.Append(c.buf, it)
+	c.buf = row.AppendMeasured(c.buf, it, size)
 	ch.new, ch.row = it, c.buf[at:len(c.buf):len(c.buf)]
 }
 

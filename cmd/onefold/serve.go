@@ -49,6 +49,7 @@ type service func(context.Context) error
 // serve listens, says where (hello), and runs the server, the folds, roll-ups and more until ctx ends or one fails.
 func (c *listenFlags) serve(ctx context.Context, std streams, g *globals, s *store, hello func(url, token string) error, more ...service) (err error) {
 	runtime.GOMAXPROCS(serverProcessors())
+	defer collectLessOften()()
 	printed := c.Token == ""
 	if printed {
 		c.Token = rand.Text()

@@ -15,8 +15,11 @@ var ErrCorrupt = errors.New("engine: damaged on disk")
 // item. The size goes first so that a page can be counted without decoding what it does not return.
 
 // Append appends the row of an item.
-func Append(dst []byte, it item.Item) []byte {
-	return item.Append(binary.AppendUvarint(dst, uint64(item.Size(it))), it)
+func Append(dst []byte, it item.Item) []byte { return AppendMeasured(dst, it, item.Size(it)) }
+
+// AppendMeasured is Append of an item whose size the caller knows: reckoning it takes as long as a fifth of the rest.
+func AppendMeasured(dst []byte, it item.Item, size int) []byte {
+	return item.Append(binary.AppendUvarint(dst, uint64(size)), it)
 }
 
 // Split returns the item's size in bytes and its encoding.

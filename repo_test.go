@@ -55,6 +55,10 @@ var policy = map[string][]string{
 
 	"analytics/internal": {"vocabulary", "dynamo", "table", "analytics/internal/...", "internal/..."},
 
+	"telemetry": {"vocabulary", "dynamo", "table", "fold", "telemetry/internal/...", "internal/...", "github.com/cespare/xxhash/v2",
+		"github.com/oklog/ulid/v2", "golang.org/x/sync/...", "golang.org/x/time/rate"},
+	"telemetry/internal": {"vocabulary", "telemetry/internal/...", "internal/...", "github.com/cockroachdb/apd/v3", "github.com/DataDog/sketches-go/ddsketch/mapping"},
+
 	"accounts": {"vocabulary", "dynamo", "table", "github.com/oklog/ulid/v2", "golang.org/x/crypto/argon2"},
 
 	"server": {"dynamo", "table", "fold", "analytics", "accounts", "internal/...", "server/internal/...", "server/webanalytics", "server/dashboard", "server/apidocs",

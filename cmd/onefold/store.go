@@ -22,13 +22,14 @@ import (
 	"github.com/onefold/onefold/engine"
 	"github.com/onefold/onefold/fold"
 	"github.com/onefold/onefold/table"
+	"github.com/onefold/onefold/telemetry"
 )
 
 // tableName is the one table.
 const tableName = "onefold"
 
 // schema is all that the table holds. Starting fails if two packages could write the same key.
-var schema = table.MustSchema("onefold", analytics.Schema, reconcile.Schema, explore.Schema, erasure.Schema, refusals.Days, refusals.ByDay, accounts.Schema)
+var schema = table.MustSchema("onefold", analytics.Schema, reconcile.Schema, explore.Schema, erasure.Schema, refusals.Days, refusals.ByDay, accounts.Schema, telemetry.Schema)
 
 // store is an open table with what runs on it.
 type store struct {

@@ -1,0 +1,241 @@
+// Package bucket holds what the readings of one device in one bucket of time make, metric by metric. It is the state of
+// telemetry's aggregates, and used by nobody else.
+package bucket
+
+import (
+	"cmp"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/onefold/onefold/internal/varint"
+	"github.com/onefold/onefold/telemetry/internal/exact"
+	"github.com/onefold/onefold/telemetry/internal/spread"
+	"github.com/onefold/onefold/telemetry/internal/track"
+)
+
+// Kind is what the values of a metric are. Its numbers are part of the stored format.
+type Kind byte
+
+// The kinds.
+const (
+	Gauge Kind = iota
+	Counter
+	State
+)
+
+// Metric is what the values of one metric make. The zero value is that of none.
+//
+// Invariant: it is a function of the multiset of values and times that were added, in any order and grouping: counts and
+// exact sums add up; extremes are lattices; First and Last are the least and the greatest point in time; spread and track
+// say the same of themselves.
+type Metric struct {
+	Name         string
+	Kind         Kind
+	Count        int64
+	Sum, Squares exact.Decimal // of numbers
+	Min, Max     exact.Decimal // of numbers
+	First, Last  track.Point   // by time, and by value within a millisecond
+	Spread       spread.Spread // of gauges
+	Track        track.Track   // of counters and states, in the finest buckets
+	// Run is what counters and states went through: of a bucket that was made of finer ones, or derived from the readings
+	// because its track was too long. It is of the first Known readings. Folds leave both alone.
+	Run   *track.Run
+	Known int64
+}
+
+// Metrics are those of one bucket, by name and kind.
+type Metrics []Metric
+
+// At returns the state of a metric, and makes it if there is none.
+func (m *Metrics) At(name string, kind Kind) *Metric {
+	i, found := slices.BinarySearchFunc(*m, Metric{Name: name, Kind: kind}, compare)
+	if !found {
+		*m = slices.Insert(*m, i, Metric{Name: name, Kind: kind})
+	}
+	return &(*m)[i]
+}
+
+func compare(a, b Metric) int {
+	return cmp.Or(strings.Compare(a.Name, b.Name), cmp.Compare(a.Kind, b.Kind))
+}
+
+// Number adds a number.
+func (m *Metric) Number(at int64, v exact.Decimal) {
+	if m.Count == 0 || v.Cmp(&m.Min) < 0 {
+		m.Min = v
+	}
+	if m.Count == 0 || v.Cmp(&m.Max) > 0 {
+		m.Max = v
+	}
+	m.Sum, m.Squares = m.Sum.Plus(v), m.Squares.Plus(v.Times(v))
+	m.point(track.Point{At: at, Number: v})
+	if m.Kind == Gauge {
+		m.Spread.Add(v)
+	}
+}
+
+// Named adds a state.
+func (m *Metric) Named(at int64, name string) { m.point(track.Point{At: at, Name: name}) }
+
+func (m *Metric) point(p track.Point) {
+	if m.Count == 0 || track.Before(p, m.First) {
+		m.First = p
+	}
+	if m.Count == 0 || track.Before(m.Last, p) {
+		m.Last = p
+	}
+	m.Count++
+	if m.Kind != Gauge {
+		m.Track.Add(p)
+	}
+}
+
+// Merge adds all that was added to another bucket. It may keep parts of it.
+func (m *Metrics) Merge(o Metrics) {
+	if len(*m) == 0 {
+		*m = o
+		return
+	}
+	for i := range o {
+		m.At(o[i].Name, o[i].Kind).merge(&o[i])
+	}
+}
+
+func (m *Metric) merge(o *Metric) {
+	m.Parts(o)
+	m.Track.Merge(&o.Track)
+}
+
+// Parts adds what another metric says but for its track and run, which have an order.
+func (m *Metric) Parts(o *Metric) {
+	if o.Count == 0 {
+		return
+	}
+	if m.Count == 0 || o.Min.Cmp(&m.Min) < 0 {
+		m.Min = o.Min
+	}
+	if m.Count == 0 || o.Max.Cmp(&m.Max) > 0 {
+		m.Max = o.Max
+	}
+	if m.Count == 0 || track.Before(o.First, m.First) {
+		m.First = o.First
+	}
+	if m.Count == 0 || track.Before(m.Last, o.Last) {
+		m.Last = o.Last
+	}
+	m.Sum, m.Squares = m.Sum.Plus(o.Sum), m.Squares.Plus(o.Squares)
+	m.Count += o.Count
+	m.Spread.Merge(&o.Spread)
+}
+
+// Whole is what a counter or state went through. ok is false if only the readings can tell.
+func (m *Metric) Whole() (r track.Run, ok bool) {
+	switch {
+	case m.Run != nil && m.Known == m.Count:
+		return *m.Run, true
+	case m.Track.Over():
+		return r, false
+	}
+	return m.Track.Run(), true
+}
+
+// Settle gives a metric the run that was derived from the readings.
+func (m *Metric) Settle(r track.Run) {
+	m.Run, m.Known = &r, m.Count
+}
+
+// format is the first byte of an encoding.
+const format = 1
+
+// ErrEncoding is returned when a stored bucket cannot be read.
+var ErrEncoding = errors.New("bucket: malformed encoding")
+
+// Append encodes the metrics. docs/format/telemetry.md describes it.
+func (m Metrics) Append(b []byte) []byte {
+	b = binary.AppendUvarint(append(b, format), uint64(len(m)))
+	for i := range m {
+		b = m[i].append(b)
+	}
+	return b
+}
+
+func (m *Metric) append(b []byte) []byte {
+	b = binary.AppendUvarint(b, uint64(len(m.Name)))
+	b = append(append(b, m.Name...), byte(m.Kind))
+	b = binary.AppendUvarint(b, uint64(m.Count))
+	if m.Kind != State {
+		b = m.Max.Append(m.Min.Append(m.Squares.Append(m.Sum.Append(b))))
+	}
+	b = m.Last.Append(m.First.Append(b))
+	if m.Kind == Gauge {
+		return m.Spread.Append(b)
+	}
+	b = m.Track.Append(b)
+	if m.Run == nil {
+		return append(b, 0)
+	}
+	return m.Run.Append(binary.AppendUvarint(b, uint64(m.Known)))
+}
+
+// Decode reads what Append wrote. Errors: ErrEncoding.
+func Decode(b []byte) (Metrics, error) {
+	if len(b) == 0 {
+		return nil, nil
+	}
+	if b[0] != format {
+		return nil, fmt.Errorf("%w: format %d", ErrEncoding, b[0])
+	}
+	r := varint.NewReader(b[1:])
+	n := r.Count()
+	m := make(Metrics, 0, n)
+	for range n {
+		m = append(m, read(&r))
+	}
+	if r.Failed() || r.More() || !slices.IsSortedFunc(m, compare) {
+		return nil, ErrEncoding
+	}
+	return m, nil
+}
+
+func read(r *varint.Reader) (m Metric) {
+	m.Name = string(r.Bytes(r.Uint()))
+	if m.Kind = Kind(r.Uint()); m.Kind > State {
+		r.Fail()
+	}
+	m.Count = int64(r.Uint())
+	if m.Kind != State {
+		m.Sum, m.Squares, m.Min, m.Max = exact.Read(r), exact.Read(r), exact.Read(r), exact.Read(r)
+	}
+	m.First, m.Last = track.ReadPoint(r), track.ReadPoint(r)
+	if m.Kind == Gauge {
+		m.Spread = spread.Read(r)
+		return m
+	}
+	m.Track = track.Read(r)
+	if m.Known = int64(r.Uint()); m.Known > 0 {
+		run := track.ReadRun(r)
+		m.Run = &run
+	}
+	return m
+}
+
+// MarshalDynamoDBAttributeValue stores the metrics as one binary value.
+func (m Metrics) MarshalDynamoDBAttributeValue() (types.AttributeValue, error) {
+	return &types.AttributeValueMemberB{Value: m.Append(make([]byte, 0, 256*len(m)+2))}, nil
+}
+
+// UnmarshalDynamoDBAttributeValue reads them.
+func (m *Metrics) UnmarshalDynamoDBAttributeValue(av types.AttributeValue) error {
+	b, ok := av.(*types.AttributeValueMemberB)
+	if !ok {
+		return fmt.Errorf("%w: it is a %T", ErrEncoding, av)
+	}
+	read, err := Decode(b.Value)
+	*m = read
+	return err
+}

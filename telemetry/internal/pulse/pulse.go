@@ -1,0 +1,51 @@
+// Package pulse estimates how often something is heard of, by the last times that it was. It is a part of telemetry, and
+// used by nobody else.
+package pulse
+
+import (
+	"slices"
+	"time"
+)
+
+// kept is how many arrivals are remembered. A device that sends three readings at once, one after the other, is still
+// seen to do so every now and then.
+const kept = 24
+
+// Pulse is the last arrivals, in epoch seconds and in order, each once.
+//
+// Invariant: the greatest 24 of all that were added, in whatever order and grouping: the greatest of a union are among
+// the greatest of its parts.
+type Pulse []int64
+
+// Add adds an arrival.
+func (p *Pulse) Add(at int64) {
+	i, found := slices.BinarySearch(*p, at)
+	if found || i == 0 && len(*p) >= kept {
+		return
+	}
+	*p = slices.Insert(*p, i, at)
+	if n := len(*p); n > kept {
+		*p = slices.Delete(*p, 0, n-kept)
+	}
+}
+
+// Merge adds the arrivals of another pulse.
+func (p *Pulse) Merge(o Pulse) {
+	for _, at := range o {
+		p.Add(at)
+	}
+}
+
+// Rhythm is the time that passes between two arrivals: four of five are no longer. So neither an outage nor what comes
+// in bursts makes much of a difference. 0: fewer than three arrivals say nothing.
+func (p Pulse) Rhythm() time.Duration {
+	if len(p) < 3 {
+		return 0
+	}
+	gaps := make([]int64, len(p)-1)
+	for i := range gaps {
+		gaps[i] = p[i+1] - p[i]
+	}
+	slices.Sort(gaps)
+	return time.Duration(gaps[(len(gaps)*4-1)/5]) * time.Second
+}

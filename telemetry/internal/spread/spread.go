@@ -1,0 +1,258 @@
+// Package spread keeps how values are spread, to say percentiles: exactly while the distinct values are few, and else by
+// a sketch. It is a part of telemetry, and used by nobody else.
+package spread
+
+import (
+	"encoding/binary"
+	"math"
+	"slices"
+
+	"github.com/DataDog/sketches-go/ddsketch/mapping"
+
+	"github.com/onefold/onefold/internal/varint"
+	"github.com/onefold/onefold/telemetry/internal/exact"
+)
+
+const (
+	// Accuracy is the relative error of a percentile of the sketch.
+	Accuracy = 0.01
+
+	maxDistinct = 64   // values that are kept as they are; an hour of minutes has 60
+	maxBins     = 1024 // of either sign: with 1 % they cover eight powers of ten; values nearer to 0 share the last one
+)
+
+// Spread counts values. The zero value has none.
+//
+// Invariant: it is a function of the multiset of values that were added, whatever their order, and however they were
+// grouped and merged. While there are at most maxDistinct different ones it holds these with their counts. As soon as
+// there were more it holds, and from then on only, the bins of a DDSketch: the bin of a value is a function of the value
+// alone, and number of distinct values only grows, so it makes no difference when that happened. Bins of one sign beyond
+// maxBins are joined with the bin that is maxBins below the highest one: that one only rises, so what was joined earlier
+// would be joined now, too.
+type Spread struct {
+	values []value // by value, while sketched is false
+	bins   []bin   // by index
+	// sketched says that there were too many values to keep.
+	sketched bool
+}
+
+type value struct {
+	v exact.Decimal
+	n int64
+}
+
+// bin counts values of one sign and about one size. Its place orders it: the index of a positive value's size shifted up
+// by 1<<30, that of a negative one's mirrored, and 0 for zero.
+type bin struct {
+	place int64
+	n     int64
+}
+
+const aside = int64(1) << 30
+
+var sizes = newSizes()
+
+func newSizes() *mapping.LogarithmicMapping {
+	m, err := mapping.NewLogarithmicMapping(Accuracy)
+	if err != nil {
+		panic(err) // for another Accuracy only
+	}
+	return m
+}
+
+func placeOf(f float64) int64 {
+	switch size := math.Abs(f); {
+	case size < sizes.MinIndexableValue():
+		return 0
+	case f > 0:
+		return aside + int64(sizes.Index(size))
+	default:
+		return -aside - int64(sizes.Index(size))
+	}
+}
+
+func valueOf(place int64) float64 {
+	switch {
+	case place > 0:
+		return sizes.Value(int(place - aside))
+	case place < 0:
+		return -sizes.Value(int(-place - aside))
+	}
+	return 0
+}
+
+// Add counts a value.
+func (s *Spread) Add(v exact.Decimal) {
+	if s.sketched {
+		s.addBin(bin{placeOf(v.Float()), 1})
+		s.join()
+		return
+	}
+	i, found := slices.BinarySearchFunc(s.values, v, func(x value, v exact.Decimal) int { return x.v.Cmp(&v) })
+	if found {
+		s.values[i].n++
+		return
+	}
+	s.values = slices.Insert(s.values, i, value{v, 1})
+	if len(s.values) > maxDistinct {
+		s.sketch()
+	}
+}
+
+// Merge counts all values of another spread, which is not changed.
+func (s *Spread) Merge(o *Spread) {
+	if !s.sketched && !o.sketched {
+		if s.mergeValues(o.values); len(s.values) > maxDistinct {
+			s.sketch()
+		}
+		return
+	}
+	if !s.sketched {
+		s.sketch()
+	}
+	for _, v := range o.values {
+		s.addBin(bin{placeOf(v.v.Float()), v.n})
+	}
+	for _, b := range o.bins {
+		s.addBin(b)
+	}
+	s.join()
+}
+
+func (s *Spread) mergeValues(o []value) {
+	merged := make([]value, 0, len(s.values)+len(o))
+	a := s.values
+	for len(a) > 0 && len(o) > 0 {
+		switch c := a[0].v.Cmp(&o[0].v); {
+		case c < 0:
+			merged, a = append(merged, a[0]), a[1:]
+		case c > 0:
+			merged, o = append(merged, o[0]), o[1:]
+		default:
+			merged = append(merged, value{a[0].v, a[0].n + o[0].n})
+			a, o = a[1:], o[1:]
+		}
+	}
+	s.values = append(append(merged, a...), o...)
+}
+
+// sketch goes over to bins.
+func (s *Spread) sketch() {
+	s.sketched = true
+	values := s.values
+	s.values = nil
+	for _, v := range values {
+		s.addBin(bin{placeOf(v.v.Float()), v.n})
+	}
+	s.join()
+}
+
+func (s *Spread) addBin(b bin) {
+	i, found := slices.BinarySearchFunc(s.bins, b.place, func(x bin, place int64) int {
+		switch {
+		case x.place < place:
+			return -1
+		case x.place > place:
+			return 1
+		}
+		return 0
+	})
+	if found {
+		s.bins[i].n += b.n
+		return
+	}
+	s.bins = slices.Insert(s.bins, i, b)
+}
+
+// join bounds the bins of either sign: those of sizes far below the largest share one.
+func (s *Spread) join() {
+	if n := len(s.bins); n == 0 || n <= maxBins && s.bins[n-1].place-s.bins[0].place < maxBins {
+		return
+	}
+	least, most := s.bins[0].place, s.bins[len(s.bins)-1].place
+	joined := s.bins[:0]
+	for _, b := range s.bins {
+		switch {
+		case b.place > 0:
+			b.place = max(b.place, most-maxBins+1)
+		case b.place < 0:
+			b.place = min(b.place, least+maxBins-1)
+		}
+		if n := len(joined); n > 0 && joined[n-1].place == b.place {
+			joined[n-1].n += b.n
+			continue
+		}
+		joined = append(joined, b)
+	}
+	s.bins = joined
+}
+
+// Exact reports whether percentiles are values that were counted. Else they are within Accuracy of such.
+func (s *Spread) Exact() bool { return !s.sketched }
+
+// Percentile is the least value that at least p percent of all are at or below, 0 < p ≤ 100. ok is false for no values.
+func (s *Spread) Percentile(p float64) (v exact.Decimal, ok bool) {
+	var total int64
+	for _, x := range s.values {
+		total += x.n
+	}
+	for _, b := range s.bins {
+		total += b.n
+	}
+	rank := max(int64(math.Ceil(p/100*float64(total)-1e-9)), 1)
+	for _, x := range s.values {
+		if rank -= x.n; rank <= 0 {
+			return x.v, true
+		}
+	}
+	for _, b := range s.bins {
+		if rank -= b.n; rank <= 0 {
+			v, err := exact.ParseFloat(valueOf(b.place))
+			return v, err == nil
+		}
+	}
+	return v, false
+}
+
+// Append encodes the spread: whether it is sketched and how many parts it has, then these.
+func (s *Spread) Append(b []byte) []byte {
+	if !s.sketched {
+		b = binary.AppendUvarint(b, uint64(len(s.values))<<1)
+		for _, v := range s.values {
+			b = binary.AppendUvarint(v.v.Append(b), uint64(v.n))
+		}
+		return b
+	}
+	b = binary.AppendUvarint(b, uint64(len(s.bins))<<1|1)
+	at := int64(0)
+	for _, x := range s.bins {
+		b = binary.AppendUvarint(binary.AppendVarint(b, x.place-at), uint64(x.n))
+		at = x.place
+	}
+	return b
+}
+
+// Read takes a spread off an encoding.
+func Read(r *varint.Reader) (s Spread) {
+	head := r.Uint()
+	n := head >> 1
+	if s.sketched = head&1 == 1; s.sketched && n > 2*maxBins+1 || !s.sketched && n > maxDistinct {
+		r.Fail()
+		return Spread{}
+	}
+	if !s.sketched && n > 0 {
+		s.values = make([]value, n)
+		for i := range s.values {
+			s.values[i] = value{exact.Read(r), int64(r.Uint())}
+		}
+	}
+	if s.sketched {
+		s.bins = make([]bin, n)
+		at := int64(0)
+		for i := range s.bins {
+			at += r.Int()
+			s.bins[i] = bin{at, int64(r.Uint())}
+		}
+	}
+	return s
+}

@@ -1,0 +1,147 @@
+package spread
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/onefold/onefold/internal/varint"
+	"github.com/onefold/onefold/telemetry/internal/exact"
+)
+
+func number(t *testing.T, s string) exact.Decimal {
+	t.Helper()
+	d, err := exact.Parse(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+// draw makes up values: few or many different ones, of both signs, over some or many powers of ten.
+func draw(t *testing.T, r *rand.Rand) []exact.Decimal {
+	different, wide := 1+r.IntN(200), r.IntN(2) == 0
+	pool := make([]exact.Decimal, different)
+	for i := range pool {
+		s := fmt.Sprintf("%d.%02d", r.IntN(400)-100, r.IntN(100))
+		if wide {
+			s = fmt.Sprintf("%de%d", r.IntN(2000)-500, r.IntN(60)-30)
+		}
+		pool[i] = number(t, s)
+	}
+	values := make([]exact.Decimal, r.IntN(400))
+	for i := range values {
+		values[i] = pool[r.IntN(different)]
+	}
+	return values
+}
+
+// However values are ordered, grouped and merged, written and read in between, the same is kept of them.
+func TestOrderAndGroupingMakeNoDifference(t *testing.T) {
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	r := rand.New(rand.NewPCG(seed, 0))
+	for range 200 {
+		values := draw(t, r)
+		var plain Spread
+		for _, v := range values {
+			plain.Add(v)
+		}
+		r.Shuffle(len(values), func(i, j int) { values[i], values[j] = values[j], values[i] })
+		var merged Spread
+		for len(values) > 0 {
+			var part Spread
+			n := 1 + r.IntN(len(values))
+			for _, v := range values[:n] {
+				part.Add(v)
+			}
+			values = values[n:]
+			in := varint.NewReader(part.Append(nil))
+			if part = Read(&in); in.Failed() || in.More() {
+				t.Fatal("an encoding is not read back")
+			}
+			if r.IntN(2) == 0 {
+				merged, part = part, merged
+			}
+			merged.Merge(&part)
+		}
+		if a, b := plain.Append(nil), merged.Append(nil); !bytes.Equal(a, b) {
+			t.Fatalf("%x\n%x", a, b)
+		}
+	}
+}
+
+// Percentiles are those of the sorted values: the same while these are few, and else within 1 %.
+func TestPercentiles(t *testing.T) {
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	r := rand.New(rand.NewPCG(seed, 0))
+	sketched := 0
+	for range 200 {
+		n := 1 + r.IntN(300)
+		values := make([]exact.Decimal, n)
+		different := map[string]bool{}
+		var s Spread
+		for i := range values {
+			values[i] = number(t, fmt.Sprintf("%d.%d", r.IntN(3000)-1000, r.IntN(3)*r.IntN(10)))
+			if r.IntN(2) == 0 {
+				values[i] = exact.Of(int64(r.IntN(7)))
+			}
+			different[values[i].String()] = true
+			s.Add(values[i])
+		}
+		slices.SortFunc(values, func(a, b exact.Decimal) int { return a.Cmp(&b) })
+		if s.Exact() != (len(different) <= maxDistinct) {
+			t.Fatalf("%d different values: exact is %v", len(different), s.Exact())
+		}
+		for _, p := range []float64{1, 25, 50, 90, 95, 99, 99.9, 100} {
+			want := values[int(math.Ceil(p/100*float64(n)-1e-9))-1]
+			got, ok := s.Percentile(p)
+			if !ok || s.Exact() && got.Cmp(&want) != 0 || math.Abs(got.Float()-want.Float()) > Accuracy*1.0001*math.Abs(want.Float()) {
+				t.Fatalf("p%v of %d values is %s, want %s (exact: %v)", p, n, got, want, s.Exact())
+			}
+		}
+		if !s.Exact() {
+			sketched++
+		}
+	}
+	if sketched == 0 || sketched == 200 {
+		t.Errorf("%d of 200 were sketched", sketched)
+	}
+	var none Spread
+	if _, ok := none.Percentile(50); ok {
+		t.Error("nothing has a median")
+	}
+}
+
+// However many sizes values have, a spread stays small.
+func TestSpreadIsBounded(t *testing.T) {
+	var s Spread
+	for exponent := -38; exponent < 38; exponent++ {
+		for digit := 1; digit < 100; digit++ {
+			for _, sign := range []string{"", "-"} {
+				s.Add(number(t, fmt.Sprintf("%s%de%d", sign, digit, exponent)))
+			}
+		}
+	}
+	if n := len(s.Append(nil)); n > 8<<10 {
+		t.Errorf("%d bytes", n)
+	}
+	if p, _ := s.Percentile(100); math.Abs(p.Float()/99e37-1) > Accuracy*1.0001 {
+		t.Errorf("the greatest value is %s", p)
+	}
+}
+
+func FuzzRead(f *testing.F) {
+	var s Spread
+	s.Add(exact.Of(3))
+	f.Add(s.Append(nil))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		in := varint.NewReader(b)
+		s := Read(&in)
+		s.Percentile(50)
+	})
+}

@@ -1,0 +1,169 @@
+// Package track keeps what a counter or a state went through, for which the order of readings matters: how much a counter
+// has grown, resets included, and how long each state lasted. It is a part of telemetry, and used by nobody else.
+package track
+
+import (
+	"cmp"
+	"encoding/binary"
+	"slices"
+
+	"github.com/onefold/onefold/internal/varint"
+	"github.com/onefold/onefold/telemetry/internal/exact"
+)
+
+// A Point is a value at a time. A counter's is Number, a state's Name.
+type Point struct {
+	At     int64 // epoch milliseconds
+	Number exact.Decimal
+	Name   string
+}
+
+// compare orders points by time. Those of one time are in the order of their values: it is as good as any other, the
+// same whenever they came, and makes no reset of two readings in one millisecond.
+func compare(a, b Point) int {
+	return cmp.Or(cmp.Compare(a.At, b.At), a.Number.Cmp(&b.Number), cmp.Compare(a.Name, b.Name))
+}
+
+// Before reports whether a point comes before another.
+func Before(a, b Point) bool { return compare(a, b) < 0 }
+
+// maxPoints bounds a track: a reading every five seconds for an hour.
+const maxPoints = 720
+
+// Track is the set of the points of one bucket. The zero value is empty.
+//
+// What a counter grew by is the sum over neighbours in time, and a late reading comes between two that were neighbours.
+// So no summary shorter than the points can be merged with others in any order: the set of points can, as a union.
+//
+// Invariant: while there are at most maxPoints different ones, a track is their set. As soon as there were more it is
+// Over and keeps none: whoever needs them reads the readings themselves. Both are a function of the points that were added,
+// in any order and grouping.
+type Track struct {
+	points []Point // in order
+	over   bool
+}
+
+// Over reports whether there were too many points to keep.
+func (t *Track) Over() bool { return t.over }
+
+// Add adds a point.
+func (t *Track) Add(p Point) {
+	if t.over {
+		return
+	}
+	n := len(t.points)
+	if n == 0 || compare(t.points[n-1], p) < 0 {
+		t.points = append(t.points, p)
+	} else if i, found := slices.BinarySearchFunc(t.points, p, compare); !found {
+		t.points = slices.Insert(t.points, i, p)
+	}
+	t.bound()
+}
+
+// bound gives the points up when they are too many.
+func (t *Track) bound() {
+	if len(t.points) > maxPoints {
+		t.points, t.over = nil, true
+	}
+}
+
+// Merge adds all points of another track.
+func (t *Track) Merge(o *Track) {
+	if t.over || o.over {
+		t.points, t.over = nil, true
+		return
+	}
+	if n := len(t.points); n > 0 && len(o.points) > 0 && compare(t.points[n-1], o.points[0]) >= 0 {
+		t.points = union(t.points, o.points)
+	} else {
+		t.points = append(t.points, o.points...)
+	}
+	t.bound()
+}
+
+func union(a, b []Point) []Point {
+	all := make([]Point, 0, len(a)+len(b))
+	for len(a) > 0 && len(b) > 0 {
+		switch c := compare(a[0], b[0]); {
+		case c < 0:
+			all, a = append(all, a[0]), a[1:]
+		case c > 0:
+			all, b = append(all, b[0]), b[1:]
+		default:
+			all, a, b = append(all, a[0]), a[1:], b[1:]
+		}
+	}
+	return append(append(all, a...), b...)
+}
+
+// Run is what the points make.
+func (t *Track) Run() Run { return RunOf(t.points) }
+
+// Append encodes the track: whether it is over, then its points, each by what differs from the one before.
+func (t *Track) Append(b []byte) []byte {
+	if t.over {
+		return append(b, 1)
+	}
+	b = binary.AppendUvarint(append(b, 0), uint64(len(t.points)))
+	at := int64(0)
+	for _, p := range t.points {
+		b = binary.AppendVarint(b, p.At-at)
+		b = p.appendValue(b)
+		at = p.At
+	}
+	return b
+}
+
+// Append encodes the point.
+func (p Point) Append(b []byte) []byte { return p.appendValue(binary.AppendVarint(b, p.At)) }
+
+// ReadPoint takes a point off an encoding.
+func ReadPoint(r *varint.Reader) (p Point) {
+	p.At = r.Int()
+	readValue(r, &p)
+	return p
+}
+
+func (p Point) appendValue(b []byte) []byte {
+	b = binary.AppendUvarint(b, uint64(len(p.Name)))
+	b = append(b, p.Name...)
+	if p.Name == "" {
+		b = p.Number.Append(b)
+	}
+	return b
+}
+
+func readValue(r *varint.Reader, p *Point) {
+	if p.Name = string(r.Bytes(r.Uint())); p.Name == "" {
+		p.Number = exact.Read(r)
+	}
+}
+
+// Read takes a track off an encoding.
+func Read(r *varint.Reader) (t Track) {
+	switch r.Uint() {
+	case 0:
+	case 1:
+		t.over = true
+		return t
+	default:
+		r.Fail()
+		return t
+	}
+	n := r.Count()
+	if n > maxPoints {
+		r.Fail()
+		return t
+	}
+	if n == 0 {
+		return t
+	}
+	t.points = make([]Point, n)
+	at := int64(0)
+	for i := range t.points {
+		at += r.Int()
+		t.points[i].At = at
+		readValue(r, &t.points[i])
+	}
+	return t
+}

@@ -1,0 +1,217 @@
+package telemetry
+
+import (
+	"time"
+
+	"github.com/onefold/onefold/fold"
+	"github.com/onefold/onefold/table"
+)
+
+// The access patterns: everything that is asked of the table. Their loads are those of a thousand devices that send every
+// minute.
+
+// Schema is all that this package stores and asks.
+var Schema = table.MustSchema("telemetry",
+	Fleets, Profiles, Devices, Readings, Quarantine, Retractions, Alerts, Rules, Aggregates, Statuses, Claims, Labels, Counts,
+	Silences, RollupMarks,
+	DeviceByID, DevicesByStatus, ReadingsByTime, NewestReadings, AlertsOfDevice, OpenAlerts, AggregatesByTime, IngestReading,
+	FleetByID, FleetsOfOwner, ProfileByID, ProfilesOfFleet, DevicesLabelled, RulesOf, StatusByID, StatusesByConnectivity,
+	RetractionsOfDevice, QuarantineOfDevice, CountsOfFleet, SilenceOfFleet, DaysToRollUp,
+	fold.Schema,
+	table.ExpiryOrder("telemetry", Retention{}.Tiers()),
+)
+
+// DeviceIn names a device.
+type DeviceIn = DeviceKey
+
+// DeviceByID is one device.
+var DeviceByID = table.NewGet[DeviceIn](Devices, table.GetDef{
+	ID: "T1", Question: "a device", Load: table.Load{PerSecond: 2, Items: 1, ItemBytes: 400},
+})
+
+// StatusIn names a status of devices.
+type StatusIn struct {
+	Status DeviceStatus `dynamodbav:"status"`
+}
+
+// DevicesByStatus are the devices of all fleets with a status, by id. For those of one fleet see ListDevices.
+var DevicesByStatus = table.NewQuery(Devices, table.QueryDef[StatusIn]{
+	ID: "T2", Question: "the devices of all fleets with a status", Index: "gsi1",
+	FanOut: "shard", Over: allShards[StatusIn],
+	Load: table.Load{PerSecond: 0.01, Items: 1000, ItemBytes: 400},
+})
+
+// ReadingsIn asks for the readings of a device in [From, To), by device time; a zero To is open.
+type ReadingsIn struct {
+	DeviceID string    `dynamodbav:"deviceId"`
+	From     time.Time `dynamodbav:"from"`
+	To       time.Time `dynamodbav:"to"`
+}
+
+// ReadingsByTime are the readings of a device in the order of time.
+var ReadingsByTime = table.NewQuery(Readings, table.QueryDef[ReadingsIn]{
+	ID: "T3", Question: "the readings of a device in a range of time",
+	From: "READING#{from:ms}", To: "READING#{to:ms}",
+	Load: table.Load{PerSecond: 1, Items: 1440, ItemBytes: 200},
+})
+
+// NewestReadings are the readings of a device, the latest first. First is the latest reading.
+var NewestReadings = table.NewQuery(Readings, table.QueryDef[DeviceIn]{
+	ID: "T4", Question: "the latest reading of a device", Desc: true,
+	Load: table.Load{PerSecond: 1, Items: 1, ItemBytes: 200},
+})
+
+// AlertsOfDevice are the alerts of a device, the latest first.
+var AlertsOfDevice = table.NewQuery(Alerts, table.QueryDef[DeviceIn]{
+	ID: "T5", Question: "the alerts of a device", Desc: true,
+	Load: table.Load{PerSecond: 0.1, Items: 20, ItemBytes: 400},
+})
+
+// SeverityIn names a severity, and the fleet whose alerts are wanted; "" is all.
+type SeverityIn struct {
+	Severity Severity `dynamodbav:"severity"`
+	FleetID  string   `dynamodbav:"-"`
+}
+
+var alertFleet = table.FieldOf(Alerts, func(a *Alert) *string { return &a.FleetID })
+
+// OpenAlerts are the open alerts of a severity, the latest first.
+var OpenAlerts = table.NewQuery(Alerts, table.QueryDef[SeverityIn]{
+	ID: "T6", Question: "the open alerts of a severity across devices", Index: "gsi1", Desc: true,
+	Filter: func(in SeverityIn) table.Cond {
+		if in.FleetID == "" {
+			return table.Cond{}
+		}
+		return alertFleet.Eq(in.FleetID)
+	},
+	Load: table.Load{PerSecond: 0.5, Items: 20, ItemBytes: 400},
+})
+
+// AggregatesIn asks for the aggregates of a device in the buckets in [From, To), by their starts; an empty To is open.
+type AggregatesIn struct {
+	DeviceID string `dynamodbav:"deviceId"`
+	Period   Period `dynamodbav:"period"`
+	From     string `dynamodbav:"from"`
+	To       string `dynamodbav:"to"`
+}
+
+// AggregatesByTime are the aggregates of a device, bucket by bucket. The day that is going on has none: Series makes it of
+// its hours.
+var AggregatesByTime = table.NewQuery(Aggregates, table.QueryDef[AggregatesIn]{
+	ID: "T7", Question: "the hourly or daily aggregates of a device for a range",
+	From: "AGG#{period}#{from}", To: "AGG#{period}#{to}",
+	Load: table.Load{PerSecond: 1, Items: 48, ItemBytes: 900},
+})
+
+// IngestReading writes a reading unless it is there: a retry finds its own key.
+var IngestReading = table.NewCreate(Readings, table.CreateDef{
+	ID: "T8", Question: "write a reading with its ttl, once however often it is sent",
+	Load: table.Load{PerSecond: 17, Items: 1, ItemBytes: 200},
+})
+
+// FleetIn names a fleet.
+type FleetIn = FleetKey
+
+// FleetByID is one fleet.
+var FleetByID = table.NewGet[FleetIn](Fleets, table.GetDef{
+	ID: "T9", Question: "a fleet and its settings", Load: table.Load{PerSecond: 1, Items: 1, ItemBytes: 300},
+})
+
+// OwnerIn names an owner of fleets.
+type OwnerIn struct {
+	OwnerID string `dynamodbav:"ownerId"`
+}
+
+// FleetsOfOwner are the fleets of an owner, by id.
+var FleetsOfOwner = table.NewQuery(Fleets, table.QueryDef[OwnerIn]{
+	ID: "T9b", Question: "the fleets of an owner", Index: "gsi1",
+	Load: table.Load{PerSecond: 0.01, Items: 5, ItemBytes: 300},
+})
+
+// ProfileIn names a profile.
+type ProfileIn = ProfileKey
+
+// ProfileByID is one profile.
+var ProfileByID = table.NewGet[ProfileIn](Profiles, table.GetDef{
+	ID: "T10", Question: "a profile", Load: table.Load{PerSecond: 1, Items: 1, ItemBytes: 500},
+})
+
+// ProfilesOfFleet are the profiles of a fleet, by id.
+var ProfilesOfFleet = table.NewQuery(Profiles, table.QueryDef[FleetIn]{
+	ID: "T10b", Question: "the profiles of a fleet", Index: "gsi1",
+	Load: table.Load{PerSecond: 0.01, Items: 5, ItemBytes: 500},
+})
+
+// LabelIn asks for the devices of a fleet under a property. Kind ByFleet with the value Any is all of them.
+type LabelIn struct {
+	FleetID string    `dynamodbav:"fleetId"`
+	Kind    LabelKind `dynamodbav:"kind"`
+	Value   string    `dynamodbav:"value"`
+}
+
+// DevicesLabelled are the devices of a fleet under a property, by id.
+var DevicesLabelled = table.NewQuery(Labels, table.QueryDef[LabelIn]{
+	ID: "T2b", Question: "the devices of a fleet by status, type, tag, firmware or profile", Prefix: "LABEL#{kind}#{value}#",
+	Load: table.Load{PerSecond: 0.1, Items: 50, ItemBytes: 120},
+})
+
+// RulesIn names what rules are for.
+type RulesIn struct {
+	Scope   RuleScope `dynamodbav:"scope"`
+	ScopeID string    `dynamodbav:"scopeId"`
+}
+
+// RulesOf are the rules of a device or profile, by id.
+var RulesOf = table.NewQuery(Rules, table.QueryDef[RulesIn]{
+	ID: "T11", Question: "the rules of a device or a profile",
+	Load: table.Load{PerSecond: 1, Items: 5, ItemBytes: 300},
+})
+
+// StatusByID is the latest that is known of a device.
+var StatusByID = table.NewGet[DeviceIn](Statuses, table.GetDef{
+	ID: "T12", Question: "the latest values of a device", Load: table.Load{PerSecond: 2, Items: 1, ItemBytes: 500},
+})
+
+// ConnectivityIn names a connectivity.
+type ConnectivityIn struct {
+	Connectivity Connectivity `dynamodbav:"connectivity"`
+}
+
+// StatusesByConnectivity are the statuses of the devices of all fleets that are online, or offline.
+var StatusesByConnectivity = table.NewQuery(Statuses, table.QueryDef[ConnectivityIn]{
+	ID: "T13", Question: "the devices of all fleets that are online, or offline", Index: "gsi1",
+	FanOut: "shard", Over: allShards[ConnectivityIn],
+	Load: table.Load{PerSecond: 0.02, Items: 1000, ItemBytes: 500},
+})
+
+// RetractionsOfDevice are the retractions of a device, by when they were made.
+var RetractionsOfDevice = table.NewQuery(Retractions, table.QueryDef[DeviceIn]{
+	ID: "T14", Question: "what of a device's readings was retracted", Load: table.Load{PerSecond: 0.5, Items: 1, ItemBytes: 200},
+})
+
+// QuarantineOfDevice are the readings of a device whose time cannot be right, by the time that they claim.
+var QuarantineOfDevice = table.NewQuery(Quarantine, table.QueryDef[DeviceIn]{
+	ID: "T15", Question: "the readings of a device whose time cannot be right", Load: table.Load{PerSecond: 0.01, Items: 10, ItemBytes: 200},
+})
+
+// CountsOfFleet are the counters of a fleet.
+var CountsOfFleet = table.NewGet[FleetIn](Counts, table.GetDef{
+	ID: "T16", Question: "how many devices a fleet has", Load: table.Load{PerSecond: 0.5, Items: 1, ItemBytes: 200},
+})
+
+// SilenceOfFleet says since when most of a fleet is silent, if it is.
+var SilenceOfFleet = table.NewGet[FleetIn](Silences, table.GetDef{
+	ID: "T17", Question: "whether a fleet fell silent", Load: table.Load{PerSecond: 0.5, Items: 1, ItemBytes: 100},
+})
+
+// ShardIn names a shard.
+type ShardIn struct {
+	Shard int    `dynamodbav:"shard"`
+	To    string `dynamodbav:"to"` // days before
+}
+
+// DaysToRollUp are the days whose hours have changed since they were made of them.
+var DaysToRollUp = table.NewQuery(RollupMarks, table.QueryDef[ShardIn]{
+	ID: "T18", Question: "the days that wait to be made of their hours", From: "DAY#", To: "DAY#{to}",
+	Load: table.Load{PerSecond: 0.1, Items: 100, ItemBytes: 120},
+})

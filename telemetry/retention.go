@@ -1,0 +1,83 @@
+package telemetry
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/onefold/onefold/table"
+)
+
+// ErrRetention is returned when a fleet's retention would lose data: a tier that expires before the tier above it is
+// made of it, or while late readings may still change it.
+var ErrRetention = errors.New("telemetry: retention")
+
+// Retention is how long each tier is kept after its time, in days. Zero is the default of the tier.
+type Retention struct {
+	RawDays  int `dynamodbav:"raw,omitempty" json:"rawDays,omitempty"`   // readings; default 30
+	FineDays int `dynamodbav:"fine,omitempty" json:"fineDays,omitempty"` // aggregates of ten minutes; default 90
+	HourDays int `dynamodbav:"hour,omitempty" json:"hourDays,omitempty"` // hourly aggregates; default 730
+	DayDays  int `dynamodbav:"day,omitempty" json:"dayDays,omitempty"`   // daily aggregates; default for ever
+}
+
+// The default lifetimes, in days, and the bounds of what may be configured.
+const (
+	defaultRawDays  = 30
+	defaultFineDays = 90
+	defaultHourDays = 730
+
+	minRawDays   = 2
+	maxDays      = 36_500 // a hundred years: more is "for ever"
+	rollUpMargin = 2      // days that a roll-up may be late
+)
+
+// Raw is the lifetime of readings.
+func (r Retention) Raw() time.Duration { return inDays(orDefault(r.RawDays, defaultRawDays)) }
+
+// Of is the lifetime of a period's aggregates; 0 means for ever.
+func (r Retention) Of(p Period) time.Duration {
+	switch p {
+	case TenMinutes:
+		return inDays(orDefault(r.FineDays, defaultFineDays))
+	case Hourly:
+		return inDays(orDefault(r.HourDays, defaultHourDays))
+	default:
+		return inDays(r.DayDays)
+	}
+}
+
+// Check refuses a retention that would lose data. The error wraps ErrRetention and says which tier must be kept how long.
+func (r Retention) Check() error {
+	raw, fine, hour := orDefault(r.RawDays, defaultRawDays), orDefault(r.FineDays, defaultFineDays), orDefault(r.HourDays, defaultHourDays)
+	least := raw + rollUpMargin
+	switch {
+	case raw < minRawDays || raw > maxDays:
+		return fmt.Errorf("%w: readings are kept for %d days; choose %d to %d", ErrRetention, raw, minRawDays, maxDays)
+	case fine < least || fine > maxDays:
+		return fmt.Errorf("%w: aggregates of ten minutes are kept for %d days; with readings of %d days choose %d to %d", ErrRetention, fine, raw, least, maxDays)
+	case hour < least || hour > maxDays:
+		return fmt.Errorf("%w: hourly aggregates are kept for %d days; with readings of %d days choose %d to %d, or a day would be made of hours that are gone",
+			ErrRetention, hour, raw, least, maxDays)
+	case r.DayDays != 0 && (r.DayDays < hour || r.DayDays > maxDays):
+		return fmt.Errorf("%w: daily aggregates are kept for %d days; with hours of %d choose %d to %d, or 0 for ever", ErrRetention, r.DayDays, hour, hour, maxDays)
+	}
+	return nil
+}
+
+// Tiers are the tiers as the schema's check and its documents know them. Check asks for more.
+func (r Retention) Tiers() table.Tiers {
+	return table.Tiers{Tiers: []table.Tier{
+		{Name: "raw", Keep: r.Raw()},
+		{Name: string(Hourly), Bucket: time.Hour, Keep: r.Of(Hourly)},
+		{Name: string(Daily), Bucket: inDays(1), Keep: r.Of(Daily)},
+	}}
+}
+
+func orDefault(n, d int) int {
+	if n == 0 {
+		return d
+	}
+	return n
+}
+
+func inDays(n int) time.Duration { return time.Duration(n) * 24 * time.Hour }

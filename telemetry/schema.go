@@ -1,0 +1,134 @@
+package telemetry
+
+import (
+	"time"
+
+	"github.com/onefold/onefold/table"
+)
+
+// The largest encoded items, in bytes.
+const (
+	maxReadingBytes   = 32 << 10
+	maxAggregateBytes = 400 << 10
+)
+
+// Shards is over how many partitions the lists of devices of all fleets are spread. It is part of stored keys and never
+// changes.
+const Shards = 4
+
+// allShards are their numbers.
+func allShards[In any](In) []int { return []int{0, 1, 2, 3} }
+
+// Keys that several entities share.
+const (
+	fleetPK  = "FLEET#{fleetId}"
+	devicePK = "DEVICE#{deviceId}"
+	deviceSK = "DEVICE#{deviceId}" // on the index
+	metadata = "METADATA"
+)
+
+// Fleets are the fleets and their settings.
+var Fleets = table.Define[Fleet, FleetKey]("telemetry.fleet", table.Def[Fleet]{
+	PK: fleetPK, SK: metadata,
+	Indexes: []table.Index[Fleet]{{Name: "gsi1", PK: "OWNER#{ownerId}", SK: fleetPK}},
+	Doc:     "A set of devices that belong together, with their time zone.",
+})
+
+// Profiles say what devices of one kind measure.
+var Profiles = table.Define[Profile, ProfileKey]("telemetry.profile", table.Def[Profile]{
+	PK: "PROFILE#{profileId}", SK: metadata,
+	Indexes: []table.Index[Profile]{{Name: "gsi1", PK: "FLEET_PROFILES#{fleetId}", SK: "PROFILE#{profileId}"}},
+	Doc:     "What devices of one kind measure, and how their clocks are dealt with.",
+})
+
+// Devices are the devices but for what they measure.
+var Devices = table.Define[Device, DeviceKey]("telemetry.device", table.Def[Device]{
+	PK: devicePK, SK: "#METADATA",
+	Indexes: []table.Index[Device]{{Name: "gsi1", PK: "DEVICE_STATUS#{status}#{shard}", SK: deviceSK}},
+	Doc:     "A device: name, type, status, firmware, tags, profile.",
+})
+
+// Readings are the raw facts.
+var Readings = table.Define[Reading, ReadingKey]("telemetry.reading", table.Def[Reading]{
+	PK: devicePK, SK: "READING#{at:ms}#{disc}",
+	Expires:   func(r *Reading) time.Time { return r.ExpiresAt },
+	Immutable: true,
+	MaxBytes:  maxReadingBytes,
+	Doc:       "What a device measured at one time, stored once.",
+})
+
+// Quarantine keeps readings whose time cannot be right.
+var Quarantine = table.Define[Quarantined, QuarantineKey]("telemetry.quarantined", table.Def[Quarantined]{
+	PK: devicePK, SK: "QUARANTINE#{claimed:ms}#{disc}",
+	Expires:   func(q *Quarantined) time.Time { return q.ExpiresAt },
+	Immutable: true,
+	MaxBytes:  maxReadingBytes,
+	Doc:       "A reading whose time cannot be right: it counts nowhere.",
+})
+
+// Retractions say what of a device's readings is wrong.
+var Retractions = table.Define[Retraction, RetractionKey]("telemetry.retraction", table.Def[Retraction]{
+	PK: devicePK, SK: "RETRACTION#{retractionId}",
+	Doc: "A time of which a device's readings count in no aggregate.",
+})
+
+// Alerts are episodes in which a rule held. The open ones are on the index, so that list does not grow.
+var Alerts = table.Define[Alert, AlertKey]("telemetry.alert", table.Def[Alert]{
+	PK: devicePK, SK: "ALERT#{alertId}",
+	Indexes: []table.Index[Alert]{{
+		Name: "gsi1", PK: "ALERT_SEVERITY#{severity}", SK: "ALERT#{alertId}",
+		When: (*Alert).Open, WhenReads: []string{"state"},
+	}},
+	Doc: "One episode in which a rule held for a device.",
+})
+
+// Rules say when there are alerts, for a device or all of a profile.
+var Rules = table.Define[Rule, RuleKey]("telemetry.rule", table.Def[Rule]{
+	PK: "{scope}#{scopeId}", SK: "RULE#{ruleId}",
+	Doc: "When there is an alert, for a device or all devices of a profile.",
+})
+
+// Aggregates are what devices measured in hours, days and tens of minutes. Days are made of hours, the others folded.
+var Aggregates = table.Define[Aggregate, AggregateKey]("telemetry.aggregate", table.Def[Aggregate]{
+	PK: devicePK, SK: "AGG#{period}#{start}",
+	Expires:  func(a *Aggregate) time.Time { return a.ExpiresAt },
+	MaxBytes: maxAggregateBytes,
+	Doc:      "What a device measured in one hour, day or ten minutes.",
+})
+
+// Statuses are the latest that is known of devices, folded from readings.
+var Statuses = table.Define[Status, StatusKey]("telemetry.status", table.Def[Status]{
+	PK: devicePK, SK: "#STATUS",
+	Indexes: []table.Index[Status]{{Name: "gsi1", PK: "FLEET#{connectivity}#{shard}", SK: deviceSK}},
+	Doc:     "The latest values of a device and when it was heard of last.",
+})
+
+// Claims let people take devices into service.
+var Claims = table.Define[Claim, ClaimKey]("telemetry.claim", table.Def[Claim]{
+	PK: "CLAIM#{codeHash}", SK: metadata,
+	Doc: "The right to take a device into service, by a code.",
+})
+
+// Labels list the devices of a fleet by their properties, folded from devices.
+var Labels = table.Define[Label, LabelKey]("telemetry.label", table.Def[Label]{
+	PK: fleetPK, SK: "LABEL#{kind}#{value}#{deviceId}",
+	Doc: "A device of a fleet under one of its properties.",
+})
+
+// Counts say how many devices fleets have, folded from devices and statuses.
+var Counts = table.Define[FleetCounts, FleetCountsKey]("telemetry.counts", table.Def[FleetCounts]{
+	PK: fleetPK, SK: "COUNTS",
+	Doc: "How many devices a fleet has, by status and connectivity.",
+})
+
+// Silences say that most of a fleet fell silent at once.
+var Silences = table.Define[Silence, SilenceKey]("telemetry.silence", table.Def[Silence]{
+	PK: fleetPK, SK: "SILENCE",
+	Doc: "Most of a fleet fell silent at once.",
+})
+
+// RollupMarks say which days have to be made of their hours.
+var RollupMarks = table.Define[RollupMark, RollupKey]("telemetry.rollup", table.Def[RollupMark]{
+	PK: "DEVICE_ROLLUPS#{shard}", SK: "DAY#{day}#{deviceId}",
+	Doc: "A day of a device whose hours have changed since the day was made of them.",
+})

@@ -1,0 +1,156 @@
+package telemetry
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/onefold/onefold/telemetry/internal/exact"
+)
+
+// Value is one measured value: a number, a text or a truth value. The zero value is none.
+type Value struct {
+	form valueForm
+	text string // canonical: of a number, plain and without zeros that say nothing
+}
+
+type valueForm byte
+
+const (
+	noValue valueForm = iota
+	isNumber
+	isText
+	isBool
+)
+
+// Number is a number, written in decimal; what is written differently but is the same is the same value. The error says
+// what is wrong with it: NaN and infinities are no values.
+func Number(s string) (Value, error) {
+	d, err := exact.Parse(s)
+	if err != nil {
+		return Value{}, err
+	}
+	return Value{isNumber, d.String()}, nil
+}
+
+// Float is a number; see Number.
+func Float(f float64) (Value, error) {
+	d, err := exact.ParseFloat(f)
+	if err != nil {
+		return Value{}, err
+	}
+	return Value{isNumber, d.String()}, nil
+}
+
+// Text is a text.
+func Text(s string) Value { return Value{isText, s} }
+
+// Bool is a truth value.
+func Bool(b bool) Value { return Value{isBool, strconv.FormatBool(b)} }
+
+// IsZero reports whether there is no value.
+func (v Value) IsZero() bool { return v.form == noValue }
+
+// IsNumber reports whether the value is a number.
+func (v Value) IsNumber() bool { return v.form == isNumber }
+
+// String is the value as text; of a number, plain decimal digits.
+func (v Value) String() string { return v.text }
+
+// MarshalJSON writes a number as such, digit by digit.
+func (v Value) MarshalJSON() ([]byte, error) {
+	switch v.form {
+	case isNumber, isBool:
+		return []byte(v.text), nil
+	case isText:
+		return json.Marshal(v.text)
+	}
+	return []byte("null"), nil
+}
+
+// UnmarshalJSON reads a number, text or truth value.
+func (v *Value) UnmarshalJSON(b []byte) (err error) {
+	switch text := string(b); {
+	case text == "null":
+		*v = Value{}
+	case text == "true" || text == "false":
+		*v = Bool(text == "true")
+	case len(b) > 0 && b[0] == '"':
+		var s string
+		err = json.Unmarshal(b, &s)
+		*v = Text(s)
+	default:
+		*v, err = Number(text)
+	}
+	return err
+}
+
+// MarshalDynamoDBAttributeValue stores the value as N, S or BOOL.
+func (v Value) MarshalDynamoDBAttributeValue() (types.AttributeValue, error) {
+	switch v.form {
+	case isNumber:
+		return &types.AttributeValueMemberN{Value: v.text}, nil
+	case isText:
+		return &types.AttributeValueMemberS{Value: v.text}, nil
+	case isBool:
+		return &types.AttributeValueMemberBOOL{Value: v.text == "true"}, nil
+	}
+	return &types.AttributeValueMemberNULL{Value: true}, nil
+}
+
+// UnmarshalDynamoDBAttributeValue reads it.
+func (v *Value) UnmarshalDynamoDBAttributeValue(av types.AttributeValue) error {
+	switch av := av.(type) {
+	case *types.AttributeValueMemberN:
+		*v = Value{isNumber, av.Value}
+	case *types.AttributeValueMemberS:
+		*v = Text(av.Value)
+	case *types.AttributeValueMemberBOOL:
+		*v = Bool(av.Value)
+	case *types.AttributeValueMemberNULL:
+		*v = Value{}
+	default:
+		return fmt.Errorf("telemetry: a value is a %T", av)
+	}
+	return nil
+}
+
+// Values are what one reading measured, by metric.
+type Values map[string]Value
+
+// MarshalDynamoDBAttributeValue stores the values as a map.
+func (vs Values) MarshalDynamoDBAttributeValue() (types.AttributeValue, error) {
+	m := make(map[string]types.AttributeValue, len(vs))
+	for name, v := range vs {
+		av, err := v.MarshalDynamoDBAttributeValue()
+		if err != nil {
+			return nil, err
+		}
+		m[name] = av
+	}
+	return &types.AttributeValueMemberM{Value: m}, nil
+}
+
+// UnmarshalDynamoDBAttributeValue reads them.
+func (vs *Values) UnmarshalDynamoDBAttributeValue(av types.AttributeValue) error {
+	m, ok := av.(*types.AttributeValueMemberM)
+	if !ok {
+		return fmt.Errorf("telemetry: values are a %T", av)
+	}
+	*vs = make(Values, len(m.Value))
+	for name, av := range m.Value {
+		var v Value
+		if err := v.UnmarshalDynamoDBAttributeValue(av); err != nil {
+			return err
+		}
+		(*vs)[name] = v
+	}
+	return nil
+}
+
+// Names are the metrics, in order.
+func (vs Values) Names() []string { return slices.Sorted(maps.Keys(vs)) }

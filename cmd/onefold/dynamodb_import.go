@@ -116,9 +116,9 @@ func (c *dynamodbImport) run(ctx context.Context, std streams, api dynamo.API, s
 	var before, lines int64 // of the files before this one, of this one
 	m.Begin = func(f *transfer.File, _, _ int) {
 		before, lines = before+lines, 0
-		bar.start(f.Name, f.Size, f.BytesRead)
+		bar.Start(f.Name, f.Size, f.BytesRead)
 	}
-	m.Read = func(n, _ int64) { lines = n; bar.lines(before + n) }
+	m.Read = func(n, _ int64) { lines = n; bar.Lines(before + n) }
 	if c.Rejects == "" {
 		return m.Run(ctx, sources)
 	}

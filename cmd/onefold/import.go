@@ -14,6 +14,7 @@ import (
 
 	"github.com/onefold/onefold/analytics"
 	"github.com/onefold/onefold/analytics/reconcile"
+	"github.com/onefold/onefold/cmd/onefold/internal/intake"
 	"github.com/onefold/onefold/table"
 )
 
@@ -26,34 +27,21 @@ var importTuning = tuning{flushChanges: 6_000, flushAge: 5 * time.Second, cacheB
 const importMemory = 272 << 20
 
 type importCommand struct {
-	Site          string   `required:"" help:"The site that the lines belong to; made, in UTC, when there is none."`
+	Site          string   `required:"" help:"The site that the events belong to; made, in UTC, when there is none."`
+	Format        string   `help:"How the files are written: ${enum}." enum:"${formats}" default:"auto"`
+	Host          []string `help:"Take only requests of this virtual host. Repeat or separate by commas." placeholder:"NAME"`
 	IncludeBots   bool     `help:"Count requests of bots, too."`
 	IncludeAssets bool     `help:"Count requests of images, scripts, styles and fonts, too."`
 	Quiet         bool     `short:"q" help:"No progress bar."`
-	Files         []string `arg:"" name:"file" help:"Access logs, or - for standard input."`
+	Files         []string `arg:"" name:"file" help:"Access logs, plain or compressed with gzip or zstd, or - for standard input."`
 }
 
-// importSummary is what an import did. Every line is in exactly one of malformed, skipped, rejected, imported and
-// duplicates.
+// importSummary is what an import did, and where its time went.
 type importSummary struct {
-	Lines      int64         `json:"lines"`
-	Malformed  int64         `json:"malformed"`
-	Skipped    skipped       `json:"skipped"`
-	Rejected   int64         `json:"rejected"` // page views that cannot be stored, such as those of the future
-	Imported   int64         `json:"imported"`
-	Duplicates int64         `json:"duplicates"`
-	Seconds    importSeconds `json:"seconds"`
+	intake.Summary
+	Seconds importSeconds `json:"seconds"`
 
-	shown    []string       // the first malformed lines, with their numbers
-	rejected map[string]int // how many, by reason
-	unread   error          // files that could not be read to their end
-}
-
-// skipped counts well-formed lines that are no page views of people.
-type skipped struct {
-	Assets int64 `json:"assets"`
-	Bots   int64 `json:"bots"`
-	Other  int64 `json:"other"` // not a GET answered 200 or 304
+	unread error // files that could not be read to their end
 }
 
 // importSeconds says where the time went. Reading and folding overlap.
@@ -77,7 +65,7 @@ func (c *importCommand) Run(ctx context.Context, std streams, g *globals) error 
 			err = summary.print(std.out)
 		}
 		if err == nil && summary.Lines > 0 && summary.Malformed == summary.Lines {
-			err = errors.New("not_a_log: no line is in the common or combined log format")
+			err = fmt.Errorf("not_a_log: no line is in the format %s", summary.Formats[0])
 		}
 		return errors.Join(err, summary.unread)
 	})
@@ -113,15 +101,19 @@ func (c *importCommand) run(ctx context.Context, std streams, s *store) (*import
 		return nil, err
 	}
 	start := time.Now()
-	im, err := newImporter(s, c.Site, c.IncludeBots, c.IncludeAssets)
+	bar := newReadProgress(std.err, c.Quiet, c.Files)
+	defer bar.close()
+	im, err := intake.New(analytics.NewCollector(s.table, analytics.CollectorOptions{}), bar, c.options())
 	if err != nil {
 		return nil, err
 	}
+	summary := new(importSummary)
 	var read, folded time.Duration
 	err = s.folding(ctx, func(ctx context.Context) error {
-		if err := c.readFiles(ctx, std, im); err != nil {
+		if summary.unread, err = c.readFiles(ctx, std, im); err != nil {
 			return err
 		}
+		bar.close()
 		read = time.Since(start)
 		err := s.worker.Drain(ctx)
 		folded = time.Since(start)
@@ -134,22 +126,26 @@ func (c *importCommand) run(ctx context.Context, std streams, s *store) (*import
 		return nil, err
 	}
 	total := time.Since(start)
-	im.summary.Seconds = importSeconds{Read: read.Seconds(), Fold: (folded - read).Seconds(), Roll: (total - folded).Seconds(), Total: total.Seconds()}
-	return &im.summary, nil
+	summary.Summary = im.Summary
+	summary.Seconds = importSeconds{Read: read.Seconds(), Fold: (folded - read).Seconds(), Roll: (total - folded).Seconds(), Total: total.Seconds()}
+	return summary, nil
 }
 
-func (c *importCommand) readFiles(ctx context.Context, std streams, im *importer) error {
-	bar := newReadProgress(std.err, c.Quiet, c.Files)
-	defer bar.close()
+func (c *importCommand) options() intake.Options {
+	return intake.Options{Site: c.Site, Format: intake.Format(c.Format), Bots: c.IncludeBots, Assets: c.IncludeAssets, Hosts: c.Host}
+}
+
+// readFiles imports the files in order. unread are those that could not be read to their end.
+func (c *importCommand) readFiles(ctx context.Context, std streams, im *intake.Importer) (unread, err error) {
 	for _, name := range c.Files {
-		err := im.file(ctx, name, std.in, bar)
-		if damaged := (*damagedError)(nil); errors.As(err, &damaged) { // what was read of it stays, and the others go on
-			im.summary.unread = errors.Join(im.summary.unread, err)
+		err := im.File(ctx, name, std.in)
+		if damaged := (*intake.DamagedError)(nil); errors.As(err, &damaged) { // what was read of it stays, and the others go on
+			unread = errors.Join(unread, err)
 		} else if err != nil {
-			return fmt.Errorf("%s: %w", name, err)
+			return unread, fmt.Errorf("%s: %w", name, err)
 		}
 	}
-	return nil
+	return unread, nil
 }
 
 // siteForImport makes the site when there is none.
@@ -173,7 +169,7 @@ func (s *importSummary) print(w io.Writer) error {
 		what string
 	}{
 		{s.Duplicates, "already there"}, {s.Skipped.Assets, "assets left out"}, {s.Skipped.Bots, "of bots left out"},
-		{s.Skipped.Other, "no page views"}, {s.Malformed, "malformed"}, {s.Rejected, "rejected"},
+		{s.Skipped.Hosts, "of other hosts left out"}, {s.Skipped.Other, "no page views"}, {s.Malformed, "malformed"}, {s.Rejected, "rejected"},
 	} {
 		if part.n > 0 {
 			fmt.Fprintf(&b, ", %s %s", grouped(part.n), part.what)
@@ -181,14 +177,14 @@ func (s *importSummary) print(w io.Writer) error {
 	}
 	fmt.Fprintf(&b, ".\n%.1f s: %.1f reading and storing, %.1f folding the rest, %.1f rolling up; %s lines a second.\n",
 		s.Seconds.Total, s.Seconds.Read, s.Seconds.Fold, s.Seconds.Roll, grouped(int64(float64(s.Lines)/max(s.Seconds.Total, 0.001))))
-	for _, line := range s.shown {
+	for _, line := range s.Examples {
 		fmt.Fprintln(&b, "malformed:", line)
 	}
-	if more := s.Malformed - int64(len(s.shown)); more > 0 {
+	if more := s.Malformed - int64(len(s.Examples)); more > 0 {
 		fmt.Fprintf(&b, "malformed: and %s more\n", grouped(more))
 	}
-	for _, reason := range slices.Sorted(maps.Keys(s.rejected)) {
-		fmt.Fprintf(&b, "rejected: %s: %d\n", reason, s.rejected[reason])
+	for _, reason := range slices.Sorted(maps.Keys(s.Reasons)) {
+		fmt.Fprintf(&b, "rejected: %s: %d\n", reason, s.Reasons[reason])
 	}
 	_, err := io.WriteString(w, b.String())
 	return err

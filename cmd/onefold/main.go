@@ -9,10 +9,12 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 
 	"github.com/alecthomas/kong"
 
+	"github.com/onefold/onefold/cmd/onefold/internal/intake"
 	"github.com/onefold/onefold/engine"
 )
 
@@ -54,7 +56,8 @@ func run(ctx context.Context, args []string, std streams) int {
 	var cli commands
 	exited := false
 	parser, err := kong.New(&cli, kong.Name("onefold"), kong.Description(description), kong.UsageOnError(),
-		kong.Writers(std.out, std.err), kong.Exit(func(int) { exited = true }), kong.Vars{"version": version, "dimensions": dimensionNames()},
+		kong.Writers(std.out, std.err), kong.Exit(func(int) { exited = true }), kong.Vars{"version": version, "dimensions": dimensionNames(),
+			"formats": strings.Join(intake.Names(), ",")},
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, FlagsLast: true}),
 		kong.BindTo(ctx, (*context.Context)(nil)), kong.Bind(std))
 	if err != nil {

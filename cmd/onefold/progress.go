@@ -36,8 +36,8 @@ func newReadProgress(w io.Writer, quiet bool, files []string) *readProgress {
 	return p
 }
 
-// start begins a file of the given size in bytes (-1: unknown), of which read tells how much was read.
-func (p *readProgress) start(name string, size int64, read func() int64) {
+// Start begins a file of the given size in bytes (-1: unknown), of which read tells how much was read.
+func (p *readProgress) Start(name string, size int64, read func() int64) {
 	p.finishBar()
 	p.done++
 	p.size, p.read = size, read
@@ -57,8 +57,8 @@ func (p *readProgress) start(name string, size int64, read func() int64) {
 		mpb.AppendDecorators(rate, decor.OnComplete(decor.AverageETA(decor.ET_STYLE_GO), "done")))
 }
 
-// lines says how many lines were read so far, over all files.
-func (p *readProgress) lines(n int64) {
+// Lines says how many lines were read so far, over all files.
+func (p *readProgress) Lines(n int64) {
 	p.count.Store(n)
 	if p.bar != nil && p.size > 0 {
 		p.bar.SetCurrent(p.read())
@@ -72,10 +72,12 @@ func (p *readProgress) finishBar() {
 	}
 }
 
+// close ends the bar. It may be called again.
 func (p *readProgress) close() {
 	p.finishBar()
 	if p.bars != nil {
 		p.bars.Wait()
+		p.bars = nil
 	}
 }
 

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// ErrMalformed is returned when a line is not in the Common or the Combined Log Format. It is always wrapped with the
-// reason. Reading can go on with the next line.
+// ErrMalformed is returned when a line is not in the log's format. It is always wrapped with the reason. Reading can go on
+// with the next line.
 var ErrMalformed = errors.New("accesslog: malformed line")
 
 // Entry is one line of an access log. A field logged as "-" is empty. Escapes (\" \\ \n \xNN …) are undone, and bytes
@@ -18,7 +18,9 @@ var ErrMalformed = errors.New("accesslog: malformed line")
 type Entry struct {
 	// Addr is the client's address as written: IPv4, IPv6, or a name where the server looks names up.
 	Addr string
-	// Time is when the request was received, to the second, in UTC.
+	// Time is when the request was received or, as some servers log it, answered; to the second or, where the format says
+	// more, to the millisecond, in UTC. It is zero for a line that is well formed and tells of no request: a header, or a
+	// message of the server.
 	Time time.Time
 	// Method, Target and Protocol are the parts of the request line: "GET", "/a?b=c", "HTTP/1.1". All three are empty
 	// when the client did not send a request line ("-", a TLS handshake on a plain port, …): the line is well formed,
@@ -30,19 +32,25 @@ type Entry struct {
 	Bytes int64
 	// Referrer and UserAgent are empty if the client sent none or the format does not have them.
 	Referrer, UserAgent string
+	// Host is the virtual host that was asked, without a port, and Country the client's, where the format tells them.
+	Host, Country string
 }
 
 // Parser parses lines. It remembers the strings that logs repeat (addresses, targets, referrers, user agents), within
 // a fixed bound of memory, so that most lines allocate nothing. A Parser must not be used by two goroutines at once.
 type Parser struct {
+	format  Format   // "" is Combined
+	columns *columns // of CloudFront: what the last "#Fields:" line named
+
 	addrs, targets, referrers, agents, words interner
 
 	scratch []byte // holds an unescaped field until it is interned
 }
 
-// NewParser returns a Parser with nothing remembered.
-func NewParser() *Parser {
+// NewParser returns a Parser of a format with nothing remembered.
+func NewParser(format Format) *Parser {
 	return &Parser{
+		format:    format,
 		addrs:     newInterner(),
 		targets:   newInterner(),
 		referrers: newInterner(),
@@ -51,7 +59,8 @@ func NewParser() *Parser {
 	}
 }
 
-// ParseLine parses one line, as a Parser does that remembers nothing. For many lines make a Parser.
+// ParseLine parses one line of the Common or Combined Log Format, as a Parser does that remembers nothing. For many lines
+// make a Parser.
 func ParseLine(line []byte) (Entry, error) {
 	var p Parser
 	return p.Parse(line)
@@ -61,8 +70,23 @@ func ParseLine(line []byte) (Entry, error) {
 // ErrMalformed wrapped with the reason.
 func (p *Parser) Parse(line []byte) (Entry, error) {
 	// A file truncated while its server writes on ("copytruncate") starts with a run of NULs.
-	rest := bytes.TrimLeft(bytes.TrimRight(line, "\r\n"), "\x00")
+	line = bytes.TrimLeft(bytes.TrimRight(line, "\r\n"), "\x00")
+	switch p.format {
+	case Caddy:
+		return p.parseCaddy(line)
+	case CloudFront:
+		return p.parseCloudFront(line)
+	default:
+		return p.parseCombined(line)
+	}
+}
+
+// parseCombined parses a line of the Common or Combined Log Format.
+func (p *Parser) parseCombined(rest []byte) (Entry, error) {
 	var e Entry
+	if host, after, ok := cutHost(rest); ok {
+		e.Host, rest = p.words.get(host), after
+	}
 	addr, rest, found := bytes.Cut(rest, space)
 	switch {
 	case len(addr) == 0 && len(rest) == 0:
@@ -94,7 +118,7 @@ func (p *Parser) Parse(line []byte) (Entry, error) {
 	if e.Bytes, rest, err = cutBytes(rest); err != nil {
 		return Entry{}, err
 	}
-	if err := p.parseCombined(rest, &e); err != nil {
+	if err := p.parseSender(rest, &e); err != nil {
 		return Entry{}, err
 	}
 	return e, nil
@@ -109,9 +133,9 @@ func malformed(reason string) error {
 	return fmt.Errorf("%w: %s", ErrMalformed, reason)
 }
 
-// parseCombined parses what the Combined Log Format adds. A field that is not quoted is one of somebody's own format,
+// parseSender parses what the Combined Log Format adds. A field that is not quoted is one of somebody's own format,
 // appended to the Common Log Format.
-func (p *Parser) parseCombined(rest []byte, e *Entry) error {
+func (p *Parser) parseSender(rest []byte, e *Entry) error {
 	rest = bytes.TrimLeft(rest, " ")
 	if len(rest) == 0 || rest[0] != '"' {
 		return nil

@@ -14,7 +14,7 @@ import (
 
 // TestParse runs testdata/parse: "parse" takes lines as they are, "quoted" takes them in Go's syntax for strings.
 func TestParse(t *testing.T) {
-	p := NewParser()
+	p := NewParser(Combined)
 	datadriven.RunTest(t, "testdata/parse", func(t *testing.T, d *datadriven.TestData) string {
 		var out strings.Builder
 		for line := range strings.Lines(d.Input + "\n") {
@@ -83,7 +83,7 @@ func FuzzParseLine(f *testing.F) {
 	} {
 		f.Add([]byte(seed))
 	}
-	p := NewParser()
+	p := NewParser(Combined)
 	f.Fuzz(func(t *testing.T, line []byte) {
 		e, err := p.Parse(line)
 		if err != nil {
@@ -121,7 +121,7 @@ const combined = `83.149.9.216 - - [17/May/2015:10:05:03 +0000] ` +
 	`"Mozilla/5.0 (Macintosh; Intel Mac OS X 10_9_1) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/32.0.1700.77 Safari/537.36"`
 
 func TestRepeatedLinesDoNotAllocate(t *testing.T) {
-	p, line := NewParser(), []byte(combined)
+	p, line := NewParser(Combined), []byte(combined)
 	if n := testing.AllocsPerRun(100, func() {
 		if _, err := p.Parse(line); err != nil {
 			t.Fatal(err)

@@ -22,7 +22,7 @@ type File struct {
 	name  string
 	size  int64
 	count *countingReader
-	text  io.Reader
+	text  *bufio.Reader // decompressed
 	close []func() error
 }
 
@@ -56,7 +56,7 @@ func Open(path string, stdin io.Reader) (*File, error) {
 
 // detect looks at the first bytes and puts the right decompressor in front.
 func (f *File) detect() (*File, error) {
-	buffered := bufio.NewReaderSize(f.count, 64<<10)
+	buffered := bufio.NewReaderSize(f.count, HeadBytes)
 	magic, err := buffered.Peek(4)
 	if err != nil && !errors.Is(err, io.EOF) {
 		return nil, errors.Join(fmt.Errorf("accesslog: read %s: %w", f.name, err), f.Close())
@@ -67,14 +67,14 @@ func (f *File) detect() (*File, error) {
 		if err != nil {
 			return nil, errors.Join(fmt.Errorf("accesslog: read %s as gzip: %w", f.name, err), f.Close())
 		}
-		f.text = text
+		f.text = bufio.NewReaderSize(text, HeadBytes)
 		f.close = append(f.close, text.Close)
 	case isZstd(magic):
 		text, err := zstd.NewReader(buffered, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(maxWindow))
 		if err != nil {
 			return nil, errors.Join(fmt.Errorf("accesslog: read %s as zstd: %w", f.name, err), f.Close())
 		}
-		f.text = text
+		f.text = bufio.NewReaderSize(text, HeadBytes)
 		f.close = append(f.close, func() error { text.Close(); return nil })
 	default:
 		f.text = buffered
@@ -86,6 +86,23 @@ func (f *File) detect() (*File, error) {
 func isZstd(b []byte) bool {
 	frame := bytes.Equal(b, []byte{0x28, 0xb5, 0x2f, 0xfd})
 	return frame || len(b) == 4 && b[0]&0xf0 == 0x50 && b[1] == 0x2a && b[2] == 0x4d && b[3] == 0x18
+}
+
+// Head returns the beginning of the log's text: at least a line, or all if there is none, and at most HeadBytes. They are
+// read again afterwards. Of a file that is cut off it is what there is.
+func (f *File) Head() ([]byte, error) {
+	for {
+		head, err := f.text.Peek(min(f.text.Buffered()+1, HeadBytes))
+		if len(head) < f.text.Buffered() {
+			head, _ = f.text.Peek(f.text.Buffered()) // which is there
+		}
+		switch {
+		case len(head) == 0 && err != nil && !errors.Is(err, io.EOF):
+			return nil, fmt.Errorf("accesslog: read %s: %w", f.name, err)
+		case err != nil, len(head) == HeadBytes, bytes.IndexByte(head, '\n') >= 0:
+			return head, nil
+		}
+	}
 }
 
 // Read reads the log's text. A file that is cut off ends with an error that wraps io.ErrUnexpectedEOF, after the text

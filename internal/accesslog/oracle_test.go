@@ -68,7 +68,7 @@ func count(t *testing.T, path string) counts {
 	}()
 	c := counts{Status: map[string]int{}, Methods: map[string]int{}, Days: map[string]int{}, Hours: map[string]int{}}
 	addresses, agents, pages := map[string]int{}, map[string]int{}, map[string]int{}
-	p := NewParser()
+	p := NewParser(Combined)
 	for line, err := range Lines(f) {
 		if err != nil {
 			t.Fatal(err)
@@ -148,7 +148,7 @@ func BenchmarkParseRealLog(b *testing.B) {
 	var p *Parser
 	for i := 0; b.Loop(); i++ {
 		if i%len(lines) == 0 {
-			p = NewParser()
+			p = NewParser(Combined)
 		}
 		if _, err := p.Parse(lines[i%len(lines)]); err != nil && !errors.Is(err, ErrMalformed) {
 			b.Fatal(err)

@@ -22,7 +22,7 @@ type benchAnalytics struct {
 	Rounds int            `help:"Turns of each measure of ingest." default:"5"`
 	Turn   time.Duration  `help:"Length of a turn." default:"5s"`
 	Only   *regexp.Regexp `help:"Take the measures whose names match: single, batch, size, dashboard." placeholder:"REGEXP"`
-	Dir    string         `help:"Where to put the tables. Default: a temporary directory, removed afterwards." type:"path"`
+	Dir    string         `help:"Where to put the tables. The site whose dashboard is measured is left there, and used again by a run of as many events and pages. Default: a temporary directory, removed afterwards." type:"path"`
 
 	CPUProfile string `name:"cpuprofile" help:"Write processor profiles of the server here, one a measure, for go tool pprof." type:"path"`
 }
@@ -46,6 +46,9 @@ func (c *benchAnalytics) Run(ctx context.Context, std streams, g *globals) error
 		return err
 	}
 	defer os.RemoveAll(o.Dir)
+	if o.Filled = c.Dir; o.Filled == "" {
+		o.Filled = o.Dir
+	}
 	var results []analyticsbench.Result
 	err = analyticsbench.Run(ctx, o, func(r analyticsbench.Result) { results = append(results, r) })
 	if g.JSON {

@@ -17,6 +17,7 @@ import (
 type Options struct {
 	Program string        // onefold itself, whose serve is measured
 	Dir     string        // where tables are made; must exist
+	Filled  string        // where the site whose dashboard is measured is, or is made and left; must exist
 	Events  int           // of the site whose dashboard is measured, spread over a year
 	Pages   int           // distinct paths of that site
 	Rounds  int           // turns of a measure of ingest

@@ -4,8 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net/http"
 	"net/url"
+	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -24,8 +27,9 @@ const (
 )
 
 // dashboard measures the page that shows statistics, for a site with a year of events.
-func (b *bench) dashboard(ctx context.Context, dir string) ([]Result, error) {
-	if err := b.fillYear(ctx, dir); err != nil {
+func (b *bench) dashboard(ctx context.Context, _ string) ([]Result, error) {
+	dir := filepath.Join(b.o.Filled, fmt.Sprintf("dashboard-%d-%d", b.o.Events, b.o.Pages))
+	if err := b.filled(ctx, dir); err != nil {
 		return nil, err
 	}
 	p, err := b.serve(ctx, dir)
@@ -34,6 +38,21 @@ func (b *bench) dashboard(ctx context.Context, dir string) ([]Result, error) {
 	}
 	results, err := b.loadPages(ctx, p)
 	return results, errors.Join(err, p.stop())
+}
+
+// filled makes the site, unless a run before has left it.
+func (b *bench) filled(ctx context.Context, dir string) error {
+	if _, err := os.Stat(dir); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	unfinished := dir + "-unfinished"
+	if err := os.RemoveAll(unfinished); err != nil {
+		return err
+	}
+	if err := b.fillYear(ctx, unfinished); err != nil {
+		return err
+	}
+	return os.Rename(unfinished, dir)
 }
 
 // fillYear makes the site with a year of events, ending now.

@@ -49,7 +49,7 @@ var policy = map[string][]string{
 
 	"analytics/refusals":  {"vocabulary", "table"},
 	"analytics/reconcile": {"vocabulary", "table", "fold", "analytics", "analytics/internal/tally", "internal/calendar", "golang.org/x/sync/..."},
-	"analytics/explore":   {"table", "analytics", "analytics/internal/...", "internal/...", "github.com/oklog/ulid/v2", "golang.org/x/sync/..."},
+	"analytics/explore":   {"vocabulary", "dynamo", "table", "analytics", "analytics/internal/...", "internal/...", "github.com/oklog/ulid/v2", "golang.org/x/sync/..."},
 	"analytics/erasure":   {"vocabulary", "dynamo", "table", "fold", "analytics", "analytics/reconcile", "internal/calendar", "github.com/oklog/ulid/v2", "golang.org/x/sync/..."},
 	"analytics/goals":     {"vocabulary", "table", "analytics", "internal/calendar"},
 

@@ -3,9 +3,13 @@ package explore
 import (
 	"context"
 	"errors"
+	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/onefold/onefold/analytics"
 )
@@ -18,6 +22,7 @@ type cube struct {
 	periods map[analytics.Period]*counter
 	values  map[analytics.Dimension]*valueCounter
 	made    time.Time
+	visits  int64 // of the days so far, chosen or not
 }
 
 // The bounds of cubes that are kept for the questions that come next.
@@ -40,6 +45,9 @@ func (x *Explorer) cube(ctx context.Context, r Range, filters []Filter, by analy
 		by = "" // all others are always counted
 	}
 	key := cubeKey(r, filters, by)
+	if x.watched != nil {
+		key += "\x00" + strconv.FormatUint(x.watched.changes(r.Site), 10) // what was erased is forgotten at once
+	}
 	for {
 		x.mu.Lock()
 		if c := x.cubes[key]; c != nil && x.t.Now().Sub(c.made) < cubeLife {
@@ -132,37 +140,43 @@ func (x *Explorer) makeCube(ctx context.Context, r Range, filters []Filter, by a
 	dimensions := slices.Clone(analytics.Dimensions)
 	if by != "" {
 		dimensions = append(dimensions, by)
-		s.properties = true
 	}
 	for _, d := range dimensions {
 		if f, known := facetOf(d); known {
 			c.values[d] = &valueCounter{facet: f, most: x.o.Values, values: map[string]*valueCount{}}
 		}
 	}
-	err = s.each(ctx, func(day string, all []*visit) error {
-		for mine := range people(all) {
-			c.count(day, mine)
-		}
-		for _, v := range c.values {
-			v.forget()
-		}
+	return c, s.each(ctx, func(day string, d *columns) error {
+		c.count(day, d, d.chosen(s.conditions))
 		return ctx.Err()
 	})
-	return c, err
 }
 
-// count counts the visits of one visitor's day.
-func (c *cube) count(day string, mine []*visit) {
-	for _, v := range mine {
-		v.sum = counts{}
-		for i := range v.facts {
-			v.sum.addFact(&v.facts[i])
+// tally is what is counted of a day.
+type tally struct {
+	*columns
+	name   string
+	chosen []int    // visits, in order
+	sums   []counts // of their events, parallel to chosen
+	before int64    // more than there were visits on days before
+}
+
+// count counts the chosen visits of a day. What is counted by different dimensions is counted at the same time.
+func (c *cube) count(name string, d *columns, chosen []int) {
+	day := &tally{columns: d, name: name, chosen: chosen, sums: make([]counts, len(chosen)), before: c.visits}
+	c.visits += int64(len(d.visitor))
+	for i, v := range chosen {
+		for e, end := d.events(v); e < end; e++ {
+			day.sums[i].addEvent(d, e)
 		}
 	}
+	var g errgroup.Group
+	g.SetLimit(runtime.GOMAXPROCS(0))
 	for _, p := range c.periods {
-		p.count(day, mine)
+		g.Go(func() error { p.count(day); return nil })
 	}
 	for _, v := range c.values {
-		v.count(mine)
+		g.Go(func() error { v.count(day); return nil })
 	}
+	_ = g.Wait() // nothing fails
 }

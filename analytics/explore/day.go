@@ -22,7 +22,6 @@ type visit struct {
 	who   *analytics.Visitor
 	place int    // among the visits of who
 	facts []fact // in the order of time
-	sum   counts // of the facts, once they are counted
 }
 
 // fact is what of an event is kept while its day is looked at.
@@ -30,26 +29,58 @@ type fact struct {
 	id, own    string
 	name, path string
 	revenue    string
-	props      map[string]string // only where the question needs them
-	at         int64             // epoch milliseconds
-	hour       int64             // epoch seconds of the site's hour that it is in
-	engagedMS  int64             // of a silent one
-	silent     bool              // measures a page, and is no part of the visit
+	props      map[string]string
+	at         int64 // epoch milliseconds
+	hour       int64 // epoch seconds of the site's hour that it is in
+	engagedMS  int64 // of a silent one
+	silent     bool  // measures a page, and is no part of the visit
 }
 
 const (
+	daysAtOnce    = 3   // that a question reads at the same time
 	readersAtOnce = 4   // shards of a day that are read at the same time
 	batchEvents   = 256 // events that a reader hands over at once
 	maxTexts      = 100_000
 )
 
-// day reads a day's events, and makes all of its visits. Shards are read at the same time: the order of events makes no
-// difference to visits.
-func (s *scan) day(ctx context.Context, day string) ([]*visit, error) {
+// day finds the visits of a day: among those that are kept, or in its raw events.
+func (s *scan) day(ctx context.Context, day string) (*columns, error) {
 	from, to, err := s.cal.Bounds(day)
 	if err != nil {
 		return nil, err
 	}
+	key, version := keyOf(s.site.SiteID, from, to), uint64(0)
+	if w := s.x.watched; w != nil {
+		version = w.version(s.site.SiteID, from, to) // before the events are read
+		if d := s.x.shelf.get(key, version); d != nil {
+			return d, s.took(d.read)
+		}
+	}
+	all, n, err := s.readDay(ctx, from, to)
+	if err != nil {
+		return nil, err
+	}
+	d := columnsOf(all, &s.x.hours)
+	d.read = n
+	if s.x.watched != nil {
+		s.x.shelf.put(key, version, d)
+	}
+	return d, nil
+}
+
+// visits are those of a day, as its raw events make them.
+func (s *scan) visits(ctx context.Context, day string) ([]*visit, error) {
+	from, to, err := s.cal.Bounds(day)
+	if err != nil {
+		return nil, err
+	}
+	all, _, err := s.readDay(ctx, from, to)
+	return all, err
+}
+
+// readDay reads the raw events of a day, and makes all of its visits. Shards are read at the same time: the order of
+// events makes no difference to visits.
+func (s *scan) readDay(ctx context.Context, from, to time.Time) (all []*visit, events int, err error) {
 	in := analytics.EventsBetween(&s.site, from, to, "")
 	b := &builder{scan: s, people: map[*analytics.Visitor]*person{}, texts: map[string]string{}}
 	g, ctx := errgroup.WithContext(ctx)
@@ -60,9 +91,17 @@ func (s *scan) day(ctx context.Context, day string) ([]*visit, error) {
 		g.Go(func() error { return b.read(ctx, one) })
 	}
 	if err := g.Wait(); err != nil {
-		return nil, err
+		return nil, 0, err
 	}
-	return b.visits(), nil
+	return b.visits(), b.count, nil
+}
+
+// took counts events that were read.
+func (s *scan) took(events int) error {
+	if s.left.Add(-int64(events)) < 0 {
+		return fmt.Errorf("%w: the range has more than %d events; ask for fewer days, or without filters", ErrTooMuch, s.x.o.Events)
+	}
+	return nil
 }
 
 // builder makes visits of a day's events.
@@ -103,12 +142,11 @@ func (b *builder) add(batch []analytics.Event) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.count += len(batch)
-	b.scan.left -= len(batch)
 	if b.count > b.scan.x.o.DayEvents {
 		return fmt.Errorf("%w: a day has more than %d events; ask without filters", ErrTooMuch, b.scan.x.o.DayEvents)
 	}
-	if b.scan.left < 0 {
-		return fmt.Errorf("%w: the range has more than %d events; ask for fewer days, or without filters", ErrTooMuch, b.scan.x.o.Events)
+	if err := b.scan.took(len(batch)); err != nil {
+		return err
 	}
 	for i := range batch {
 		b.addEvent(&batch[i])
@@ -131,13 +169,10 @@ func (b *builder) addEvent(e *analytics.Event) {
 	at := timeOf(e.EventID)
 	f := fact{
 		id: e.EventID, own: b.text(e.SessionID), name: b.text(e.Name), path: b.text(e.Path), revenue: e.Revenue,
-		at: at, hour: calendar.HourOf(at, e.ZoneMinutes), silent: silent(e),
+		at: at, hour: calendar.HourOf(at, e.ZoneMinutes), silent: silent(e), props: e.Properties,
 	}
 	if f.silent {
 		f.engagedMS = e.EngagedMS
-	}
-	if b.scan.properties || e.Name == analytics.OutboundEvent || e.Name == analytics.DownloadEvent {
-		f.props = e.Properties
 	}
 	p.facts = append(p.facts, f)
 }

@@ -6,7 +6,10 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/onefold/onefold/analytics"
 	"github.com/onefold/onefold/internal/calendar"
@@ -20,13 +23,14 @@ type Options struct {
 	DayEvents int // raw events of one day, which are kept in memory while the day is looked at; default 1,000,000
 	Values    int // distinct values of a breakdown, those beyond are counted together; default 100,000
 	Users     int // users whose coming back is followed; default 500,000
+	KeepBytes int // of days that were read, which are kept in memory if the table's API is Watched; default 128 MB
 }
 
 func (o *Options) defaults() {
 	for _, d := range []struct {
 		of *int
 		is int
-	}{{&o.AtOnce, 2}, {&o.Events, 5_000_000}, {&o.DayEvents, 1_000_000}, {&o.Values, 100_000}, {&o.Users, 500_000}} {
+	}{{&o.AtOnce, 2}, {&o.Events, 5_000_000}, {&o.DayEvents, 1_000_000}, {&o.Values, 100_000}, {&o.Users, 500_000}, {&o.KeepBytes, 128 << 20}} {
 		if *d.of <= 0 {
 			*d.of = d.is
 		}
@@ -40,6 +44,10 @@ type Explorer struct {
 	turn chan struct{} // a place for each question that reads raw events
 	out  chan struct{} // a place for each export, which may take as long as its reader wants
 
+	watched *Watched // nil: nobody tells of writes, so no day is kept
+	shelf   shelf
+	hours   calendar.HourNames
+
 	mu      sync.Mutex
 	cubes   map[string]*cube   // that were made a moment ago
 	flights map[string]*flight // that are being made
@@ -48,8 +56,10 @@ type Explorer struct {
 // New makes an Explorer.
 func New(t *table.Table, o Options) *Explorer {
 	o.defaults()
+	watched, _ := t.API().(*Watched)
 	return &Explorer{
 		t: t, o: o, turn: make(chan struct{}, o.AtOnce), out: make(chan struct{}, o.AtOnce),
+		watched: watched, shelf: shelf{most: o.KeepBytes, days: map[dayKey]*shelved{}},
 		cubes: map[string]*cube{}, flights: map[string]*flight{},
 	}
 }
@@ -83,8 +93,7 @@ type scan struct {
 	days       []string // whose raw events are all there
 	lost       []string // whose raw events are gone, some or all
 	conditions []*condition
-	properties bool // events are wanted with their properties
-	left       int  // events that may still be read
+	left       atomic.Int64 // events that may still be read
 	turn       chan struct{}
 }
 
@@ -97,9 +106,6 @@ func (x *Explorer) scan(ctx context.Context, r Range, filters []Filter) (*scan, 
 	}
 	if s.conditions, err = conditions(filters); err != nil {
 		return nil, err
-	}
-	for _, f := range filters {
-		s.properties = s.properties || strings.HasPrefix(string(f.Dimension), Property)
 	}
 	if err := s.divide(ctx, calendar.Days(r.From, r.To)); err != nil {
 		return nil, fmt.Errorf("explore: %s: %w", r.Site, err)
@@ -115,7 +121,8 @@ func (x *Explorer) siteOf(ctx context.Context, r Range) (s *scan, err error) {
 	if err := r.check(); err != nil {
 		return nil, err
 	}
-	s = &scan{x: x, left: x.o.Events, turn: x.turn}
+	s = &scan{x: x, turn: x.turn}
+	s.left.Store(int64(x.o.Events))
 	if s.site, err = analytics.GetSite(ctx, x.t, r.Site); err != nil {
 		return nil, err
 	}
@@ -211,9 +218,67 @@ func (s *scan) notes() []string {
 		int(s.site.Retention.Raw()/(24*time.Hour)), strings.Join(parts, ", "))}
 }
 
-// each gives the selected visits of each day, in order; those of one visitor follow each other, in order. What it gives
-// is gone after the call. It waits for its turn first.
-func (s *scan) each(ctx context.Context, use func(day string, visits []*visit) error) error {
+// each gives the visits of each day, in order, chosen or not. Some days are read ahead. It waits for its turn first.
+func (s *scan) each(ctx context.Context, use func(day string, d *columns) error) error {
+	return s.inTurn(ctx, func(days []string) error {
+		g, ctx := errgroup.WithContext(ctx)
+		ahead := make(chan chan *columns, daysAtOnce-1)
+		g.Go(func() error {
+			defer close(ahead)
+			for _, day := range days {
+				one := make(chan *columns, 1)
+				select {
+				case ahead <- one:
+				case <-ctx.Done():
+					return ctx.Err()
+				}
+				g.Go(func() error {
+					d, err := s.day(ctx, day)
+					if err != nil {
+						return fmt.Errorf("explore: %s on %s: %w", s.site.SiteID, day, err)
+					}
+					one <- d
+					return nil
+				})
+			}
+			return nil
+		})
+		g.Go(func() error {
+			for _, day := range days {
+				select {
+				case d := <-<-ahead:
+					if err := use(day, d); err != nil {
+						return err
+					}
+				case <-ctx.Done():
+					return ctx.Err()
+				}
+			}
+			return nil
+		})
+		return g.Wait()
+	})
+}
+
+// eachRaw gives the chosen visits of each day, in order, as raw events make them; those of one visitor follow each other,
+// in order. What it gives is gone after the call. It waits for its turn first.
+func (s *scan) eachRaw(ctx context.Context, use func(day string, visits []*visit) error) error {
+	return s.inTurn(ctx, func(days []string) error {
+		for _, day := range days {
+			all, err := s.visits(ctx, day)
+			if err != nil {
+				return fmt.Errorf("explore: %s on %s: %w", s.site.SiteID, day, err)
+			}
+			if err := use(day, s.choose(all)); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// inTurn waits for a turn, and gives the days that can have events.
+func (s *scan) inTurn(ctx context.Context, use func(days []string) error) error {
 	select {
 	case s.turn <- struct{}{}:
 	case <-ctx.Done():
@@ -221,35 +286,17 @@ func (s *scan) each(ctx context.Context, use func(day string, visits []*visit) e
 	}
 	defer func() { <-s.turn }()
 	tomorrow := s.cal.Day(s.x.t.Now().Add(24 * time.Hour)) // later days have no events
-	for _, day := range s.days {
-		if day > tomorrow {
-			continue
-		}
-		all, err := s.day(ctx, day)
-		if err != nil {
-			return fmt.Errorf("explore: %s on %s: %w", s.site.SiteID, day, err)
-		}
-		if err := s.choose(ctx, &all); err != nil {
-			return err
-		}
-		if err := use(day, all); err != nil {
-			return err
-		}
-	}
-	return nil
+	return use(slices.DeleteFunc(slices.Clone(s.days), func(day string) bool { return day > tomorrow }))
 }
 
-// choose keeps the visits that fulfil the conditions.
-func (s *scan) choose(ctx context.Context, all *[]*visit) error {
+// choose are the visits that fulfil the conditions.
+func (s *scan) choose(all []*visit) []*visit {
 	if len(s.conditions) == 0 {
-		return nil
+		return all
 	}
-	asked := 0
-	*all = slices.DeleteFunc(*all, func(v *visit) bool {
-		if asked++; asked%1000 == 0 && ctx.Err() != nil {
-			return true
-		}
-		return !selected(s.conditions, v)
-	})
-	return ctx.Err()
+	var chosen []*visit
+	for _, v := range columnsOf(all, &s.x.hours).chosen(s.conditions) {
+		chosen = append(chosen, all[v])
+	}
+	return chosen
 }

@@ -71,7 +71,7 @@ func (x *Explorer) exportEvents(ctx context.Context, in ExportIn, sheet *Sheet) 
 		return err
 	}
 	s.turn = x.out
-	return s.each(ctx, func(day string, all []*visit) error {
+	return s.eachRaw(ctx, func(day string, all []*visit) error {
 		wanted := make(map[string]bool)
 		for _, v := range all {
 			for i := range v.facts {

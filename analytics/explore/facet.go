@@ -10,70 +10,108 @@ import (
 // Property is what the dimensions of custom properties begin with: prop:plan.
 const Property = "prop:"
 
-// facet is how a dimension's values are read off a visit: of each of its events, of the goals that it reached, or one.
+// facet is a dimension as questions know it: a visit has one value of it, those of all of its events, or the goals that it
+// reached.
 type facet struct {
-	of      func(f *fact) string  // an event's value; "" is none
-	goals   bool                  // a visit has the goals that it reached
-	one     func(v *visit) string // a visit's only value
-	scrolls bool                  // values are pages, of which is known how deep they were seen
+	by     analytics.Dimension
+	events bool // values are those of events
+	goals  bool
 }
 
-// values gives a visit's values until it is told to stop; "" is none.
-func (f *facet) values(v *visit, yield func(value string) bool) {
-	switch {
-	case f.goals:
-		for i := range v.Goals {
-			if n, _ := v.Goals[i].Worth(); n > 0 && !yield(v.Goals[i].Goal) {
-				return
-			}
-		}
-	case f.of != nil:
-		for i := range v.facts {
-			if e := &v.facts[i]; !e.silent && !yield(f.of(e)) {
-				return
-			}
-		}
-	default:
-		yield(f.one(v))
+// facetOf finds a dimension's facet.
+func facetOf(d analytics.Dimension) (facet, bool) {
+	if name, ok := strings.CutPrefix(string(d), Property); ok {
+		return facet{by: d, events: true}, name != ""
 	}
+	switch d {
+	case analytics.ByPage, analytics.ByEventName, analytics.ByOutbound, analytics.ByDownload, analytics.ByNotFound:
+		return facet{by: d, events: true}, true
+	case analytics.ByGoal:
+		return facet{by: d, goals: true}, true
+	}
+	return facet{by: d}, visitValue(d) != nil
+}
+
+// ofVisit reports whether a visit has one value of the dimension.
+func (f *facet) ofVisit() bool { return !f.events && !f.goals }
+
+// facetColumn is a facet on one day.
+type facetColumn struct {
+	facet
+	values []string        // the first is none
+	one    *column         // of each visit
+	of     func(e int) int // the place in values of an event's value
+	goal   *goalColumns
 }
 
 // urlProperty is where outbound and download events name an address.
 const urlProperty = "url"
 
-// facetOf finds a dimension's facet.
-func facetOf(d analytics.Dimension) (facet, bool) {
-	if name, ok := strings.CutPrefix(string(d), Property); ok {
-		return facet{of: func(f *fact) string { return f.props[name] }}, name != ""
-	}
-	named := func(event string, of func(f *fact) string) facet {
-		return facet{of: func(f *fact) string {
-			if f.name != event {
-				return ""
+// facet finds the values of a facet on the day.
+func (d *columns) facet(f facet) facetColumn {
+	c := facetColumn{facet: f}
+	named := func(event string, of func(e int) int) func(e int) int {
+		name := d.name.find(event)
+		return func(e int) int {
+			if d.name.at(e) != name {
+				return 0
 			}
-			return of(f)
-		}}
+			return of(e)
+		}
 	}
-	address := func(f *fact) string { return f.props[urlProperty] }
-	path := func(f *fact) string { return f.path }
-	switch d {
-	case analytics.ByPage:
-		page := named("", path)
-		page.scrolls = true
-		return page, true
-	case analytics.ByEventName:
-		return facet{of: func(f *fact) string { return f.name }}, true
-	case analytics.ByOutbound:
-		return named(analytics.OutboundEvent, address), true
-	case analytics.ByDownload:
-		return named(analytics.DownloadEvent, address), true
-	case analytics.ByNotFound:
-		return named(analytics.NotFoundEvent, path), true
+	switch f.by {
 	case analytics.ByGoal:
-		return facet{goals: true}, true
+		c.values, c.goal = d.goals.goal.values, &d.goals
+	case analytics.ByPage:
+		c.values, c.of = d.path.values, named("", d.path.at)
+	case analytics.ByNotFound:
+		c.values, c.of = d.path.values, named(analytics.NotFoundEvent, d.path.at)
+	case analytics.ByEventName:
+		c.values, c.of = d.name.values, d.name.at
+	case analytics.ByOutbound:
+		c.values, c.of = d.properties.value.values, named(analytics.OutboundEvent, d.properties.reader(urlProperty))
+	case analytics.ByDownload:
+		c.values, c.of = d.properties.value.values, named(analytics.DownloadEvent, d.properties.reader(urlProperty))
+	default:
+		if name, ok := strings.CutPrefix(string(f.by), Property); ok {
+			c.values, c.of = d.properties.value.values, d.properties.reader(name)
+		} else {
+			c.one = d.one[f.by]
+			c.values = c.one.values
+		}
 	}
-	one := visitValue(d)
-	return facet{one: one}, one != nil
+	return c
+}
+
+// reader reads the property of a name off events.
+func (p *propertyColumns) reader(name string) func(e int) int {
+	wanted := p.name.find(name)
+	if wanted < 0 || p.first == nil {
+		return func(int) int { return 0 }
+	}
+	return func(e int) int {
+		for i := p.first[e]; i < p.first[e+1]; i++ {
+			if p.name.at(int(i)) == wanted {
+				return p.value.at(int(i))
+			}
+		}
+		return 0
+	}
+}
+
+// ofVisits are the dimensions of which a visit has one value.
+var ofVisits = func() (all []visitDimension) {
+	for _, d := range analytics.Dimensions {
+		if of := visitValue(d); of != nil {
+			all = append(all, visitDimension{d, of})
+		}
+	}
+	return all
+}()
+
+type visitDimension struct {
+	by    analytics.Dimension
+	value func(v *visit) string
 }
 
 // visitValue reads a dimension of which a visit has one value; nil for others.

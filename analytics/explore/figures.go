@@ -12,33 +12,38 @@ type counts struct {
 }
 
 // addVisit counts what a visit counts in the bucket in which it started.
-func (c *counts) addVisit(v *visit) {
+func (c *counts) addVisit(d *columns, v int) {
 	c.Visits++
-	c.Seconds += v.Seconds()
-	if v.Bounced() {
+	c.Seconds += d.seconds[v]
+	if d.bounced[v] {
 		c.Bounces++
 	}
 }
 
 // addGoals counts the goals that a visit reached.
-func (c *counts) addGoals(v *visit) {
-	for i := range v.Goals {
-		n, _ := v.Goals[i].Worth()
-		c.Conversions += n
+func (c *counts) addGoals(d *columns, v int) {
+	for i, end := d.goals.of(v); i < end; i++ {
+		c.Conversions += d.goals.count[i]
 	}
 }
 
-// addFact counts what an event counts in the bucket in which it happened.
-func (c *counts) addFact(f *fact) {
-	switch {
-	case f.silent:
-		c.engagedMS += f.engagedMS
-	case f.name == "":
+// addEvent counts what an event counts in the bucket in which it happened.
+func (c *counts) addEvent(d *columns, e int) {
+	switch name := d.name.at(e); {
+	case d.silent[name]:
+		c.engagedMS += d.engagedOf(e)
+	case name == 0:
 		c.PageViews++
 	default:
 		c.Events++
 	}
-	c.Revenue = decimal.Add(c.Revenue, f.revenue)
+	c.addRevenue(d.revenue.text(e))
+}
+
+func (c *counts) addRevenue(amount string) {
+	if amount != "" {
+		c.Revenue = decimal.Add(c.Revenue, amount)
+	}
 }
 
 // add counts what the events of a visit count.
@@ -46,7 +51,7 @@ func (c *counts) add(o *counts) {
 	c.PageViews += o.PageViews
 	c.Events += o.Events
 	c.engagedMS += o.engagedMS
-	c.Revenue = decimal.Add(c.Revenue, o.Revenue)
+	c.addRevenue(o.Revenue)
 }
 
 // figures are what was counted.

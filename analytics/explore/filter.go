@@ -119,16 +119,12 @@ func (f *Filter) check() error {
 	return nil
 }
 
-// maxRemembered bounds how many values a condition remembers its answers for.
-const maxRemembered = 100_000
-
-// condition is a filter that can be asked. It is for one goroutine.
+// condition is a filter that can be asked.
 type condition struct {
-	facet    facet
-	negated  bool
-	none     bool // what has no value agrees
-	agrees   func(value string) bool
-	answered map[string]bool
+	facet   facet
+	negated bool
+	none    bool // what has no value agrees
+	agrees  func(value string) bool
 }
 
 // conditions are those of filters. Errors: ErrQuestion.
@@ -142,7 +138,7 @@ func conditions(filters []Filter) ([]*condition, error) {
 		if err := f.check(); err != nil {
 			return nil, err
 		}
-		c := &condition{negated: f.Op == IsNot || f.Op == ContainsNot, answered: map[string]bool{}}
+		c := &condition{negated: f.Op == IsNot || f.Op == ContainsNot}
 		c.none = (f.Op == Is || f.Op == IsNot) && slices.Contains(f.Values, analytics.None)
 		c.facet, _ = facetOf(f.Dimension)
 		c.agrees = f.agreement()
@@ -172,40 +168,73 @@ func (f *Filter) agreement() func(string) bool {
 	}
 }
 
-// selects reports whether a visit is wanted.
-func (c *condition) selects(v *visit) bool {
-	found, any := false, false
-	c.facet.values(v, func(value string) bool {
-		if value == "" {
-			return true
+// chosen are the visits of the day that fulfil all conditions, in order.
+func (d *columns) chosen(all []*condition) []int {
+	asked := make([]*askedColumn, len(all))
+	for i, c := range all {
+		asked[i] = &askedColumn{condition: c, facetColumn: d.facet(c.facet)}
+		asked[i].answers = make([]answer, len(asked[i].values))
+	}
+	visits := make([]int, 0, len(d.visitor))
+	for v := range d.visitor {
+		if !slices.ContainsFunc(asked, func(c *askedColumn) bool { return !c.selects(d, v) }) {
+			visits = append(visits, v)
 		}
-		any = true
-		found = c.ask(value)
-		return !found
-	})
-	if !any {
+	}
+	return visits
+}
+
+// askedColumn is a condition on one day. Each value is asked once.
+type askedColumn struct {
+	*condition
+	facetColumn
+	answers []answer // by place in values
+}
+
+type answer uint8
+
+const (
+	unknown answer = iota
+	yes
+	no
+)
+
+// selects reports whether a visit is wanted.
+func (c *askedColumn) selects(d *columns, v int) bool {
+	found, some := false, false
+	switch {
+	case c.one != nil:
+		found, some = c.ask(c.one.at(v))
+	case c.goal != nil:
+		for i, end := c.goal.of(v); i < end && !found; i++ {
+			agrees, is := c.ask(c.goal.goal.at(i))
+			found, some = agrees, some || is
+		}
+	default:
+		for e, end := d.events(v); e < end && !found; e++ {
+			if d.isSilent(e) {
+				continue
+			}
+			agrees, is := c.ask(c.of(e))
+			found, some = agrees, some || is
+		}
+	}
+	if !some {
 		found = c.none
 	}
 	return found != c.negated
 }
 
-func (c *condition) ask(value string) bool {
-	answer, known := c.answered[value]
-	if !known {
-		answer = c.agrees(value)
-		if len(c.answered) < maxRemembered {
-			c.answered[value] = answer
+// ask reports whether a value agrees, and whether it is one.
+func (c *askedColumn) ask(place int) (agrees, is bool) {
+	if place == 0 {
+		return false, false
+	}
+	if c.answers[place] == unknown {
+		c.answers[place] = no
+		if c.agrees(c.values[place]) {
+			c.answers[place] = yes
 		}
 	}
-	return answer
-}
-
-// selected reports whether a visit fulfils all conditions.
-func selected(all []*condition, v *visit) bool {
-	for _, c := range all {
-		if !c.selects(v) {
-			return false
-		}
-	}
-	return true
+	return c.answers[place] == yes, true
 }

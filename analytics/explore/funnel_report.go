@@ -44,10 +44,8 @@ func (x *Explorer) FunnelReport(ctx context.Context, in FunnelIn) (FunnelReport,
 	if err := in.Course.check(); err != nil {
 		return FunnelReport{}, err
 	}
-	var by facet
 	if in.By != "" {
-		var known bool
-		if by, known = facetOf(in.By); !known || by.one == nil {
+		if by, known := facetOf(in.By); !known || !by.ofVisit() {
 			return FunnelReport{}, unknownDimension(in.By)
 		}
 	}
@@ -58,17 +56,17 @@ func (x *Explorer) FunnelReport(ctx context.Context, in FunnelIn) (FunnelReport,
 	r := newRunner(in.Course)
 	total := make([]int64, len(in.Steps))
 	groups := map[string][]int64{}
-	err = s.each(ctx, func(_ string, all []*visit) error {
-		for _, v := range all {
-			came := r.run(v)
+	err = s.each(ctx, func(_ string, d *columns) error {
+		for _, v := range d.chosen(s.conditions) {
+			came := r.run(d, v)
 			for i := range came {
 				total[i]++
 			}
-			if by.one != nil && came > 0 {
-				countGroup(groups, cmp.Or(by.one(v), analytics.None), came, len(in.Steps), x.o.Values)
+			if in.By != "" && came > 0 {
+				countGroup(groups, cmp.Or(d.one[in.By].text(v), analytics.None), came, len(in.Steps), x.o.Values)
 			}
 		}
-		return nil
+		return ctx.Err()
 	})
 	if err != nil {
 		return FunnelReport{}, err
@@ -115,6 +113,9 @@ func greatestGroups(groups map[string][]int64) []FunnelGroup {
 	return all[:min(maxGroups, len(all))]
 }
 
+// maxRemembered bounds how many paths a step remembers its answers for.
+const maxRemembered = 100_000
+
 // runner follows visits along a course. It is for one goroutine.
 type runner struct {
 	Course
@@ -134,22 +135,22 @@ func newRunner(c Course) *runner {
 
 // run returns how many steps a visit took. An event is one step at most. To have begun later is never worse, so of all
 // ways to a step the one that began last is followed.
-func (r *runner) run(v *visit) (came int) {
+func (r *runner) run(d *columns, v int) (came int) {
 	for i := range r.began {
 		r.began[i] = -1
 	}
-	for i := range v.facts {
-		f := &v.facts[i]
-		if f.silent {
+	for e, end := d.events(v); e < end; e++ {
+		if d.isSilent(e) {
 			continue
 		}
+		at := d.at[e]
 		for n := min(came, len(r.Steps)-1); n >= 0; n-- {
-			if !r.takes(n, f) {
+			if !r.takes(n, d.name.text(e), d.path.text(e)) {
 				continue
 			}
-			began := f.at
+			began := at
 			if n > 0 {
-				if began = r.began[n-1]; began < 0 || r.windowMS > 0 && f.at-began > r.windowMS {
+				if began = r.began[n-1]; began < 0 || r.windowMS > 0 && at-began > r.windowMS {
 					continue
 				}
 			}
@@ -161,16 +162,16 @@ func (r *runner) run(v *visit) (came int) {
 }
 
 // takes reports whether an event is a step.
-func (r *runner) takes(n int, f *fact) bool {
+func (r *runner) takes(n int, name, path string) bool {
 	step := &r.Steps[n]
-	if step.Event != "" || f.name != "" {
-		return step.Event != "" && f.name == step.Event
+	if step.Event != "" || name != "" {
+		return step.Event != "" && name == step.Event
 	}
-	answer, known := r.matches[n][f.path]
+	answer, known := r.matches[n][path]
 	if !known {
-		answer = wildcard.Match(step.Path, f.path)
+		answer = wildcard.Match(step.Path, path)
 		if len(r.matches[n]) < maxRemembered {
-			r.matches[n][f.path] = answer
+			r.matches[n][path] = answer
 		}
 	}
 	return answer

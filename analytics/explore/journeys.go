@@ -76,11 +76,11 @@ func (x *Explorer) Journeys(ctx context.Context, in JourneysIn) (Journeys, error
 		return Journeys{}, err
 	}
 	w := walker{in: in, most: x.o.Values, ways: map[string]int64{}}
-	err = s.each(ctx, func(_ string, all []*visit) error {
-		for _, v := range all {
-			w.walk(v)
+	err = s.each(ctx, func(_ string, d *columns) error {
+		for _, v := range d.chosen(s.conditions) {
+			w.walk(pagesOf(d, v))
 		}
-		return nil
+		return ctx.Err()
 	})
 	if err != nil {
 		return Journeys{}, err
@@ -98,9 +98,8 @@ type walker struct {
 	ways map[string]int64 // visits by their pages, each ended by a 0 byte, which no path has
 }
 
-// walk counts a visit's way.
-func (w *walker) walk(v *visit) {
-	pages := pagesOf(v)
+// walk counts the way of a visit with these pages.
+func (w *walker) walk(pages []string) {
 	first := slices.Index(pages, w.in.Page)
 	if first < 0 {
 		return
@@ -122,12 +121,11 @@ func (w *walker) walk(v *visit) {
 }
 
 // pagesOf are the pages of a visit, in order, without one that is seen again at once.
-func pagesOf(v *visit) []string {
+func pagesOf(d *columns, v int) []string {
 	var pages []string
-	for i := range v.facts {
-		f := &v.facts[i]
-		if !f.silent && f.name == "" && (len(pages) == 0 || pages[len(pages)-1] != f.path) {
-			pages = append(pages, strings.ReplaceAll(f.path, "\x00", ""))
+	for e, end := d.events(v); e < end; e++ {
+		if path := d.path.text(e); d.name.at(e) == 0 && (len(pages) == 0 || pages[len(pages)-1] != path) {
+			pages = append(pages, strings.ReplaceAll(path, "\x00", ""))
 		}
 	}
 	return pages

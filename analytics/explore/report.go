@@ -66,22 +66,6 @@ func (c *cube) report(in analytics.ReportIn) (Report, error) {
 	return out, nil
 }
 
-// people divides visits by visitor. The visits of a visitor follow each other.
-func people(all []*visit) func(yield func([]*visit) bool) {
-	return func(yield func([]*visit) bool) {
-		for len(all) > 0 {
-			n := 1
-			for n < len(all) && all[n].who == all[0].who {
-				n++
-			}
-			if !yield(all[:n]) {
-				return
-			}
-			all = all[n:]
-		}
-	}
-}
-
 // maxHourDays is the longest range by hour, in days, as of reports.
 const maxHourDays = 366
 
@@ -121,19 +105,11 @@ func (s *scan) starts(period analytics.Period) ([]string, error) {
 // counter counts visits by bucket.
 type counter struct {
 	period  analytics.Period
-	names   calendar.HourNames
 	total   counts
 	buckets map[string]*counts
 }
 
-func (c *counter) bucket(day string, hour int64) *counts {
-	start := day
-	switch c.period {
-	case analytics.Hour:
-		start = c.names.Of(hour)
-	case analytics.Month:
-		start = calendar.MonthOf(day)
-	}
+func (c *counter) bucket(start string) *counts {
 	b := c.buckets[start]
 	if b == nil {
 		b = new(counts)
@@ -142,34 +118,62 @@ func (c *counter) bucket(day string, hour int64) *counts {
 	return b
 }
 
-// count counts the visits of one visitor's day. A visitor counts once a day; by hour, once in each with an event of a
-// visit.
-func (c *counter) count(day string, mine []*visit) {
-	c.total.Visitors++
-	if c.period != analytics.Hour {
-		c.bucket(day, 0).Visitors++
+// count counts the chosen visits of a day. A visitor counts once a day; by hour, once in each with an event of a visit.
+func (c *counter) count(day *tally) {
+	switch c.period {
+	case analytics.Hour:
+		c.countHours(day)
+		return
+	case analytics.Day:
+		c.countWhole(day, c.bucket(day.name))
+	default:
+		c.countWhole(day, c.bucket(calendar.MonthOf(day.name)))
 	}
-	active := make(map[int64]bool, 4)
-	for _, v := range mine {
-		started := c.bucket(day, v.StartHour())
-		for _, b := range []*counts{&c.total, started} {
-			b.addVisit(v)
-			b.addGoals(v)
+}
+
+func (c *counter) countWhole(day *tally, bucket *counts) {
+	d, last := day.columns, int64(-1)
+	for _, sum := range []*counts{&c.total, bucket} {
+		for i, v := range day.chosen {
+			if who := int64(d.visitor[v]); who != last {
+				last = who
+				sum.Visitors++
+			}
+			sum.addVisit(d, v)
+			sum.addGoals(d, v)
+			sum.add(&day.sums[i])
 		}
-		for i := range v.facts {
-			f := &v.facts[i]
-			active[f.hour] = active[f.hour] || !f.silent
-			c.total.addFact(f)
-			c.bucket(day, f.hour).addFact(f)
-		}
+		last = -1
 	}
-	if c.period == analytics.Hour {
-		for hour, is := range active {
-			if is {
-				c.bucket(day, hour).Visitors++
+}
+
+func (c *counter) countHours(day *tally) {
+	d := day.columns
+	c.countWhole(day, new(counts)) // the total
+	started, happened := c.hours(&d.started), c.hours(&d.hour)
+	seen := make([]int64, len(happened)) // of each hour, the last visitor with an event in it, counted from 1
+	for _, v := range day.chosen {
+		started[d.started.at(v)].addVisit(d, v)
+		started[d.started.at(v)].addGoals(d, v)
+		who := int64(d.visitor[v]) + 1
+		for e, end := d.events(v); e < end; e++ {
+			hour := d.hour.at(e)
+			happened[hour].addEvent(d, e)
+			if seen[hour] != who && !d.isSilent(e) {
+				seen[hour] = who
+				happened[hour].Visitors++
 			}
 		}
 	}
+}
+
+// hours are the buckets of a column's hours.
+func (c *counter) hours(of *column) []*counts {
+	buckets := make([]*counts, len(of.values))
+	for i, start := range of.values[1:] {
+		buckets[i+1] = c.bucket(start)
+	}
+	return buckets
 }
 
 func (c *counter) inOrder(starts []string) []analytics.Bucket {

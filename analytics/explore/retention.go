@@ -139,10 +139,10 @@ func (x *Explorer) eachSession(ctx context.Context, r Range, filters []Filter, t
 		if err != nil {
 			return nil, fmt.Errorf("explore: sessions of %s: %w", r.Site, err)
 		}
-		if s.left--; s.left < 0 {
+		if s.left.Add(-1) < 0 {
 			return nil, fmt.Errorf("%w: there are more than %d sessions; ask for fewer days", ErrTooMuch, x.o.Events)
 		}
-		if selected(all, visitOfSession(&session)) {
+		if selected(all, &session) {
 			if err := use(&session); err != nil {
 				return nil, err
 			}
@@ -158,13 +158,14 @@ func (x *Explorer) eachRawSession(ctx context.Context, r Range, filters []Filter
 		return nil, err
 	}
 	s.turn = turn
-	return append([]string{}, s.notes()...), s.each(ctx, func(_ string, all []*visit) error {
+	return append([]string{}, s.notes()...), s.eachRaw(ctx, func(_ string, all []*visit) error {
 		var sessions []analytics.Session
-		for mine := range people(all) {
-			of := analytics.SessionsOf(mine[0].who)
-			for _, v := range mine {
-				sessions = append(sessions, of[v.place])
+		var of []analytics.Session
+		for i, v := range all {
+			if i == 0 || v.who != all[i-1].who {
+				of = analytics.SessionsOf(v.who)
 			}
+			sessions = append(sessions, of[v.place])
 		}
 		slices.SortFunc(sessions, func(a, b analytics.Session) int { return cmp.Compare(a.SessionID, b.SessionID) })
 		for i := range sessions {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/onefold/onefold/analytics"
 	"github.com/onefold/onefold/analytics/internal/visits"
+	"github.com/onefold/onefold/internal/calendar"
 	"github.com/onefold/onefold/table"
 )
 
@@ -66,7 +67,7 @@ func (x *Explorer) Sessions(ctx context.Context, in SessionsIn) (SessionPage, er
 // ofSessions reports whether session items say a dimension's value.
 func ofSessions(d analytics.Dimension) bool {
 	f, known := facetOf(d)
-	return known && f.one != nil && d != analytics.ByHostname
+	return known && f.ofVisit() && d != analytics.ByHostname
 }
 
 // keptSessions lists session items.
@@ -99,18 +100,23 @@ func (x *Explorer) keptSessions(ctx context.Context, in SessionsIn) (SessionPage
 		}
 		passed++
 		last = session.SessionID
-		if selected(all, visitOfSession(&session)) {
+		if selected(all, &session) {
 			page.Sessions = append(page.Sessions, session)
 		}
 	}
 	return page, nil
 }
 
-// visitOfSession says of a session's visit what the session does.
-func visitOfSession(s *analytics.Session) *visit {
-	return &visit{Visit: &visits.Visit{
+// selected reports whether a session is of a visit that fulfils all conditions, which are about what sessions say.
+func selected(all []*condition, s *analytics.Session) bool {
+	if len(all) == 0 {
+		return true
+	}
+	v := &visit{Visit: &visits.Visit{
 		Entry: visits.Landing{Path: s.EntryPath}, Exit: visits.Landing{Path: s.ExitPath}, Source: s.Source, Client: s.Client,
+		Hours: []visits.Hour{{}},
 	}}
+	return len(columnsOf([]*visit{v}, new(calendar.HourNames)).chosen(all)) == 1
 }
 
 // sessionIDs are the ids of the sessions of a range.
@@ -145,7 +151,7 @@ func (x *Explorer) rawSessions(ctx context.Context, in SessionsIn) (SessionPage,
 		day := s.cal.Day(time.UnixMilli(timeOf(in.Cursor)))
 		s.days = slices.DeleteFunc(s.days, func(d string) bool { return d > day })
 	}
-	err = s.each(ctx, func(_ string, all []*visit) error {
+	err = s.eachRaw(ctx, func(_ string, all []*visit) error {
 		for _, v := range all {
 			session := analytics.SessionsOf(v.who)[v.place]
 			if in.Cursor == "" || session.SessionID < in.Cursor {

@@ -43,7 +43,7 @@ func newShop(t *testing.T, zone string, now time.Time) *shop {
 	w.must(err)
 	t.Cleanup(func() { w.must(db.Close()) })
 	w.db = db
-	w.table = table.New(db, "shop", table.Options{Clock: w.now})
+	w.table = table.New(Watch(db), "shop", table.Options{Clock: w.now})
 	w.must(analytics.Schema.Ensure(w.ctx, db, "shop"))
 	described, err := db.DescribeTable(w.ctx, &dynamodb.DescribeTableInput{TableName: new("shop")})
 	w.must(err)

@@ -6,16 +6,13 @@ import (
 	"slices"
 
 	"github.com/onefold/onefold/analytics"
-	"github.com/onefold/onefold/analytics/internal/visits"
-	"github.com/onefold/onefold/internal/decimal"
 )
 
 // valueCount is what is counted of one value.
 type valueCount struct {
 	counts
 	scroll, scrolls int64
-	who             *analytics.Visitor // the last visitor that was counted
-	in              *visit             // the last visit that was counted
+	who, in         int64 // the last visitor and visit that were counted, by their numbers in the tally
 }
 
 // valueCounter counts visits by the values of a dimension, of which it keeps a bounded number.
@@ -38,101 +35,107 @@ func (t *valueCounter) of(value string) *valueCount {
 				return c
 			}
 		}
-		c = new(valueCount)
+		c = &valueCount{who: -1, in: -1}
 		t.values[value] = c
 	}
 	return c
 }
 
-// count counts the visits of one visitor's day.
-func (t *valueCounter) count(mine []*visit) {
-	for _, v := range mine {
+// valuesOfDay counts the visits of one day. It finds the count of each value once.
+type valuesOfDay struct {
+	*valueCounter
+	*tally
+	column facetColumn
+	found  []*valueCount // by place in the column's values
+}
+
+// count counts the chosen visits of a day.
+func (t *valueCounter) count(day *tally) {
+	of := valuesOfDay{valueCounter: t, tally: day, column: day.columns.facet(t.facet)}
+	of.found = make([]*valueCount, max(1, len(of.column.values)))
+	for i, v := range day.chosen {
 		switch {
 		case t.facet.goals:
-			t.countGoals(v)
-		case t.facet.of != nil:
-			t.countEvents(v)
+			of.countGoals(v)
+		case t.facet.events:
+			of.countEvents(v)
 		default:
-			c := t.of(t.facet.one(v))
-			c.begin(v)
-			c.add(&v.sum)
+			c := of.at(of.column.one.at(v))
+			of.begin(c, v)
+			c.add(&day.sums[i])
 		}
 	}
-	if t.facet.scrolls {
-		t.countScrolls(mine)
+	if t.facet.by == analytics.ByPage {
+		of.countScrolls()
 	}
 }
 
+// at is the count of a value, by its place in the column's values.
+func (t *valuesOfDay) at(place int) *valueCount {
+	if t.found[place] == nil {
+		value := ""
+		if place > 0 {
+			value = t.column.values[place]
+		}
+		t.found[place] = t.of(value)
+	}
+	return t.found[place]
+}
+
 // countEvents counts events under their own values, and their visit once under each. Events without a value are left
-// out.
-func (t *valueCounter) countEvents(v *visit) {
-	for i := range v.facts {
-		f := &v.facts[i]
-		if f.silent && !t.facet.scrolls {
+// out. What pages are measured by is counted with the page.
+func (t *valuesOfDay) countEvents(v int) {
+	d := t.columns
+	for e, end := d.events(v); e < end; e++ {
+		place, silent := 0, d.isSilent(e)
+		switch {
+		case !silent:
+			place = t.column.of(e)
+		case t.facet.by == analytics.ByPage:
+			place = d.path.at(e)
+		}
+		if place == 0 {
 			continue
 		}
-		value := t.facet.of(f)
-		if f.silent {
-			value = f.path
+		c := t.at(place)
+		if !silent {
+			t.begin(c, v)
 		}
-		if value == "" {
-			continue
-		}
-		c := t.of(value)
-		if !f.silent {
-			c.begin(v)
-		}
-		c.addFact(f)
+		c.addEvent(d, e)
 	}
 }
 
 // countGoals counts conversions as events.
-func (t *valueCounter) countGoals(v *visit) {
-	for i := range v.Goals {
-		n, revenue := v.Goals[i].Worth()
-		if n == 0 {
-			continue
-		}
-		c := t.of(v.Goals[i].Goal)
-		c.begin(v)
-		c.Events += n
-		c.Revenue = decimal.Add(c.Revenue, revenue)
+func (t *valuesOfDay) countGoals(v int) {
+	goals := &t.columns.goals
+	for i, end := goals.of(v); i < end; i++ {
+		c := t.at(goals.goal.at(i))
+		t.begin(c, v)
+		c.Events += goals.count[i]
+		c.addRevenue(goals.revenue.text(i))
 	}
 }
 
-// countScrolls counts how deep pages were seen that day, if the visit that is said to have seen them is among those that
-// are counted: the first that lists the page, else the first.
-func (t *valueCounter) countScrolls(mine []*visit) {
-	who := mine[0].who
-	for _, s := range who.Scrolls {
-		place := slices.IndexFunc(who.Visits, func(v visits.Visit) bool {
-			_, found := slices.BinarySearch(v.Pages, s.Page)
-			return found
-		})
-		if slices.ContainsFunc(mine, func(v *visit) bool { return v.place == max(place, 0) }) {
-			c := t.of(s.Page)
-			c.scroll += s.Percent
+// countScrolls counts how deep pages were seen that day, if the visit that is said to have seen them was chosen.
+func (t *valuesOfDay) countScrolls() {
+	for _, s := range t.columns.scrolls {
+		if _, chosen := slices.BinarySearch(t.chosen, int(s.visit)); chosen {
+			c := t.at(int(s.page))
+			c.scroll += s.percent
 			c.scrolls++
 		}
 	}
 }
 
-// begin counts a visit and its visitor, unless they were before. The visits of one visitor follow each other.
-func (c *valueCount) begin(v *visit) {
-	if c.who != v.who {
-		c.who = v.who
+// begin counts a visit and its visitor under a value, unless they were before. The visits of one visitor follow each other.
+func (t *valuesOfDay) begin(c *valueCount, v int) {
+	if who := t.before + int64(t.columns.visitor[v]); c.who != who {
+		c.who = who
 		c.Visitors++
 	}
-	if c.in != v {
-		c.in = v
-		c.addVisit(v)
-	}
-}
-
-// forget lets go of the visits of a day that is over.
-func (t *valueCounter) forget() {
-	for _, c := range t.values {
-		c.who, c.in = nil, nil
+	if in := t.before + int64(v); c.in != in {
+		c.in = in
+		c.addVisit(t.columns, v)
 	}
 }
 
@@ -151,7 +154,7 @@ func (t *valueCounter) rows(by analytics.Dimension) []analytics.Row {
 			Value: value, Visitors: c.Visitors, Visits: c.Visits, PageViews: c.PageViews,
 			EngagedSeconds: float64(c.engagedMS) / 1000, ScrollDepth: ratio(c.scroll, c.scrolls), Revenue: c.Revenue,
 		}
-		if t.facet.of != nil || t.facet.goals {
+		if !t.facet.ofVisit() {
 			row.Events = c.Events
 		} else if c.Bounces != 0 || c.Seconds != 0 {
 			row.BounceRate, row.Duration = ratio(c.Bounces, c.Visits), ratio(c.Seconds, c.Visits)
@@ -175,7 +178,7 @@ func (f *facet) measure(by analytics.Dimension) func(*analytics.Row) int64 {
 	case by == analytics.ByPage:
 	case by == analytics.ByEntryPage, by == analytics.ByExitPage:
 		return func(r *analytics.Row) int64 { return r.Visits }
-	case f.of != nil, f.goals:
+	case !f.ofVisit():
 		return func(r *analytics.Row) int64 { return r.Events }
 	}
 	return func(r *analytics.Row) int64 { return r.PageViews }

@@ -54,7 +54,7 @@ func (g *globals) openStore(ctx context.Context, logs io.Writer, tune tuning) (*
 	if err != nil {
 		return nil, err
 	}
-	s := &store{db: db, table: table.New(db, tableName, table.Options{})}
+	s := &store{db: db, table: table.New(explore.Watch(db), tableName, table.Options{})}
 	s.accounts = accounts.New(s.table, accounts.Options{})
 	if err := s.prepare(ctx, fold.Options{
 		Group: analytics.FoldGroup, FlushChanges: tune.flushChanges, FlushAge: tune.flushAge, Logger: logger,

@@ -1,0 +1,218 @@
+package explore
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/onefold/onefold/analytics"
+	"github.com/onefold/onefold/table"
+)
+
+// counted is an Explorer on the shop's table that keeps days, and the gate that counts what it reads.
+func (w *shop) counted(o Options) (*Explorer, *table.Table, *gate) {
+	g := &gate{API: w.db, open: make(chan struct{})}
+	close(g.open)
+	t := table.New(Watch(g), "shop", table.Options{Clock: w.now})
+	return New(t, o), t, g
+}
+
+// same compares what an Explorer says with what one says that has kept nothing.
+func (w *shop) same(x *Explorer, in analytics.ReportIn, filters []Filter) {
+	w.Helper()
+	got, err := x.Report(w.ctx, in, filters)
+	w.must(err)
+	want, err := New(table.New(w.db, "shop", table.Options{Clock: w.now}), Options{}).Report(w.ctx, in, filters)
+	w.must(err)
+	if got.Totals.Figures != want.Totals.Figures || fmt.Sprint(got.Buckets) != fmt.Sprint(want.Buckets) || rowsText(in.By, got.Top) != rowsText(in.By, want.Top) {
+		w.Errorf("kept days say %+v\nraw events %+v", got, want)
+	}
+}
+
+var firefox = []Filter{{analytics.ByBrowser, Is, []string{"Firefox"}}}
+
+// Days are read once, whatever is asked of them, until one of their events is written: then that day is read again.
+func TestDaysAreReadOnce(t *testing.T) {
+	w := newShop(t, "Europe/Berlin", utc("2026-05-10T12:00"))
+	w.ingest(traffic(rand.New(rand.NewPCG(1, 2)), utc("2026-05-06T00:00"), utc("2026-05-10T11:00"), 500)...)
+	x, tab, g := w.counted(Options{})
+	in := analytics.ReportIn{Site: "shop", From: "2026-05-05", To: "2026-05-10", By: analytics.ByPage}
+	shards := int64(len(analytics.EventsBetween(&w.site, utc("2026-05-06T00:00"), utc("2026-05-07T00:00"), "").Shards))
+	reads := func(filters []Filter) int64 {
+		before := g.queries.Load()
+		w.same(x, in, filters)
+		return g.queries.Load() - before
+	}
+	first := reads(nil)
+	if first < 6*shards {
+		t.Fatalf("%d queries for six days", first)
+	}
+	rest := first - 6*shards // for what is not raw events
+	if n := reads(firefox); n != rest {
+		t.Errorf("%d queries for days that were read", n)
+	}
+	if _, err := x.Journeys(w.ctx, JourneysIn{Range: w.between(in.From, in.To), Page: "/"}); err != nil || g.queries.Load() != first+2*rest {
+		t.Errorf("%d queries for journeys on them: %v", g.queries.Load(), err)
+	}
+	late := hit(rand.New(rand.NewPCG(3, 4)), 1, utc("2026-05-07T21:59")) // the day's last minute in Berlin
+	collector := analytics.NewCollector(tab, analytics.CollectorOptions{})
+	_, err := collector.Ingest(w.ctx, "shop", []analytics.Hit{late})
+	w.must(err)
+	w.advance(cubeLife)
+	if n := reads(firefox); n != rest+shards {
+		t.Errorf("%d queries after a late event, want those of one day", n)
+	}
+	for _, change := range []func(analytics.Event){
+		func(e analytics.Event) {
+			_, err := analytics.NotedEvents.Patch(w.ctx, tab, e.EventKey, table.FieldOf(analytics.NotedEvents, func(e *analytics.NotedEvent) *bool { return &e.Erased }).Set(true))
+			w.must(err)
+		},
+		func(e analytics.Event) { w.must(analytics.Events.Delete(w.ctx, tab, e.EventKey)) },
+	} {
+		events, err := analytics.EventsByTime.Collect(w.ctx, tab, analytics.EventsBetween(&w.site, utc("2026-05-08T00:00"), utc("2026-05-09T00:00"), analytics.PageViewsOnly))
+		w.must(err)
+		change(events[len(events)/2])
+		w.same(x, in, nil) // at once
+		w.same(x, in, firefox)
+	}
+}
+
+// Every way to write an event is noted, and no other write.
+func TestWritesAreNoted(t *testing.T) {
+	w := newShop(t, "UTC", utc("2026-05-10T12:00"))
+	watched := Watch(w.db)
+	at := utc("2026-05-08T12:30")
+	key := func(sk string) map[string]types.AttributeValue {
+		return map[string]types.AttributeValue{"pk": &types.AttributeValueMemberS{Value: "SITE#shop#SHARD#1"}, "sk": &types.AttributeValueMemberS{Value: sk}}
+	}
+	event := key("EVENT#" + leastID(at))
+	name := new("shop")
+	for _, tc := range []struct {
+		name    string
+		changes uint64
+		write   func(ctx context.Context, k map[string]types.AttributeValue) error
+	}{
+		{"put", 0, func(ctx context.Context, k map[string]types.AttributeValue) error {
+			_, err := watched.PutItem(ctx, &dynamodb.PutItemInput{TableName: name, Item: k})
+			return err
+		}},
+		{"puts", 0, func(ctx context.Context, k map[string]types.AttributeValue) error {
+			return watched.PutItems(ctx, []*dynamodb.PutItemInput{{TableName: name, Item: k}})[0]
+		}},
+		{"update", 1, func(ctx context.Context, k map[string]types.AttributeValue) error {
+			_, err := watched.UpdateItem(ctx, &dynamodb.UpdateItemInput{TableName: name, Key: k})
+			return err
+		}},
+		{"delete", 1, func(ctx context.Context, k map[string]types.AttributeValue) error {
+			_, err := watched.DeleteItem(ctx, &dynamodb.DeleteItemInput{TableName: name, Key: k})
+			return err
+		}},
+		{"batch", 1, func(ctx context.Context, k map[string]types.AttributeValue) error {
+			_, err := watched.BatchWriteItem(ctx, &dynamodb.BatchWriteItemInput{RequestItems: map[string][]types.WriteRequest{*name: {{PutRequest: &types.PutRequest{Item: k}}}}})
+			return err
+		}},
+		{"batch delete", 1, func(ctx context.Context, k map[string]types.AttributeValue) error {
+			_, err := watched.BatchWriteItem(ctx, &dynamodb.BatchWriteItemInput{RequestItems: map[string][]types.WriteRequest{*name: {{DeleteRequest: &types.DeleteRequest{Key: k}}}}})
+			return err
+		}},
+		{"transaction", 3, func(ctx context.Context, k map[string]types.AttributeValue) error {
+			for _, one := range []types.TransactWriteItem{
+				{Put: &types.Put{TableName: name, Item: k}},
+				{Update: &types.Update{TableName: name, Key: k, UpdateExpression: new("SET a = :a"), ExpressionAttributeValues: map[string]types.AttributeValue{":a": &types.AttributeValueMemberBOOL{}}}},
+				{Delete: &types.Delete{TableName: name, Key: k}},
+			} {
+				if _, err := watched.TransactWriteItems(ctx, &dynamodb.TransactWriteItemsInput{TransactItems: []types.TransactWriteItem{one}}); err != nil {
+					return err
+				}
+			}
+			return nil
+		}},
+	} {
+		state := func() [3]uint64 {
+			return [3]uint64{watched.version("shop", at.Truncate(time.Hour), at.Add(time.Hour)), watched.changes("shop"), watched.version("shop", at.Add(-48*time.Hour), at.Add(-24*time.Hour))}
+		}
+		before := state()
+		w.must(tc.write(w.ctx, event))
+		after := state()
+		if after[0] == before[0] || after[1]-before[1] != tc.changes || after[2] != before[2] {
+			t.Errorf("%s: %v, then %v", tc.name, before, after)
+		}
+		w.must(tc.write(w.ctx, key("VISITOR#v#2026-05-08")))
+		if state() != after {
+			t.Errorf("%s of another item: %v, then %v", tc.name, after, state())
+		}
+	}
+}
+
+// Whoever asks after a write was acknowledged sees it, while others write, erase and ask.
+func TestKeptDaysAmongWriters(t *testing.T) {
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	w := newShop(t, "UTC", utc("2026-05-10T12:00"))
+	x, tab, _ := w.counted(Options{AtOnce: 4, KeepBytes: 60_000}) // room for some of the days
+	collector := analytics.NewCollector(tab, analytics.CollectorOptions{})
+	in := analytics.ReportIn{Site: "shop", From: "2026-05-06", To: "2026-05-10", By: analytics.ByPage}
+	erased := table.FieldOf(analytics.NotedEvents, func(e *analytics.NotedEvent) *bool { return &e.Erased })
+	var all sync.WaitGroup
+	for n := range 4 {
+		all.Go(func() {
+			random := rand.New(rand.NewPCG(seed, uint64(n)))
+			path := fmt.Sprintf("/writer/%d", n)
+			mine := []Filter{{analytics.ByPage, Is, []string{path}}}
+			there := []analytics.EventKey{}
+			for range 25 {
+				h := analytics.Hit{At: utc("2026-05-06T00:00").Add(time.Duration(random.Int64N(int64(100 * time.Hour)))), Imported: true, Address: path + fmt.Sprint(random.Uint64()), UserAgent: "test", Path: path}
+				if len(there) > 0 && random.IntN(3) == 0 {
+					i := random.IntN(len(there))
+					if _, err := analytics.NotedEvents.Patch(w.ctx, tab, there[i], erased.Set(true)); err != nil {
+						t.Error(err)
+					}
+					there = append(there[:i], there[i+1:]...)
+				} else {
+					outcomes, err := collector.Ingest(w.ctx, "shop", []analytics.Hit{h})
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					there = append(there, analytics.EventKey{SiteID: "shop", Shard: table.Shard(outcomes[0].EventID, w.site.Sharding.At(h.At)), EventID: outcomes[0].EventID})
+				}
+				ask := mine
+				ask = append(ask, Filter{analytics.ByCity, IsNot, []string{fmt.Sprint(random.Uint64())}}) // a question of its own, which no cube answers
+				got, err := x.Report(w.ctx, in, ask)
+				if err != nil || got.Totals.PageViews != int64(len(there)) {
+					t.Errorf("%d page views, want %d: %v", got.Totals.PageViews, len(there), err)
+				}
+			}
+		})
+	}
+	all.Wait()
+	if x.shelf.bytes > 60_000 {
+		t.Errorf("%d bytes are kept", x.shelf.bytes)
+	}
+}
+
+// What is kept is bounded, and what was not asked for longest goes first.
+func TestShelf(t *testing.T) {
+	s := shelf{most: 100, days: map[dayKey]*shelved{}}
+	key := func(n int64) dayKey { return dayKey{"shop", n, n + 1} }
+	for n := range int64(3) {
+		s.put(key(n), 1, &columns{bytes: 40})
+		s.get(key(0), 1)
+	}
+	s.put(key(9), 1, &columns{bytes: 101})
+	for n, want := range map[int64]bool{0: true, 1: false, 2: true, 9: false} {
+		if got := s.get(key(n), 1) != nil; got != want {
+			t.Errorf("day %d is kept: %t", n, got)
+		}
+	}
+	s.put(key(0), 2, &columns{bytes: 30})
+	if s.get(key(0), 1) != nil || s.bytes != 40 || len(s.days) != 1 {
+		t.Errorf("%d bytes, %d days", s.bytes, len(s.days))
+	}
+}

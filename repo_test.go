@@ -39,8 +39,8 @@ var policy = map[string][]string{
 
 	"engine/internal": {"vocabulary", "engine/internal/...", "github.com/cespare/xxhash/v2", "github.com/cockroachdb/apd/v3", "github.com/hashicorp/golang-lru/v2"},
 
-	"table": {"vocabulary", "dynamo", "github.com/cespare/xxhash/v2", "github.com/hashicorp/golang-lru/v2", "golang.org/x/sync/..."},
-	"fold":  {"vocabulary", "dynamo", "table", "fold/...", "github.com/hashicorp/golang-lru/v2/...", "golang.org/x/sync/...", "pgregory.net/rapid"},
+	"table": {"vocabulary", "dynamo", "internal/pause", "github.com/cespare/xxhash/v2", "github.com/hashicorp/golang-lru/v2", "golang.org/x/sync/..."},
+	"fold":  {"vocabulary", "dynamo", "table", "fold/...", "internal/pause", "github.com/hashicorp/golang-lru/v2/...", "golang.org/x/sync/...", "pgregory.net/rapid"},
 
 	"fold/foldtest": {"vocabulary", "table", "fold", "fold/foldsim", "engine"},
 
@@ -82,6 +82,7 @@ var policy = map[string][]string{
 	"internal/traffic":   {},
 	"internal/varint":    {},
 	"internal/gather":    {},
+	"internal/pause":     {},
 	"internal/geo":       {"github.com/oschwald/maxminddb-golang/v2", "internal/geo/..."},
 	"internal/exclude":   {"internal/wildcard"},
 	"internal/wildcard":  {},

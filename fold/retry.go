@@ -16,17 +16,6 @@ const (
 	backoffMost  = 5 * time.Second
 )
 
-func sleep(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
-
 // backoff returns how long to wait before attempt n, counted from 1: doubling, with full jitter.
 // https://aws.amazon.com/blogs/architecture/exponential-backoff-and-jitter/
 func (w *Worker) backoff(n int) time.Duration {

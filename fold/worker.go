@@ -13,6 +13,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/onefold/onefold/internal/pause"
 	"github.com/onefold/onefold/table"
 )
 
@@ -63,7 +64,7 @@ func (o Options) withDefaults(t *table.Table) Options {
 		o.Clock = t.Now
 	}
 	if o.Sleep == nil {
-		o.Sleep = sleep
+		o.Sleep = pause.For
 	}
 	if o.Random == nil {
 		o.Random = rand.Float64

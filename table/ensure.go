@@ -12,6 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/onefold/onefold/dynamo"
+	"github.com/onefold/onefold/internal/pause"
 )
 
 // indexNames are the secondary indexes that the entities are on, sorted.
@@ -104,7 +105,7 @@ func waitActive(ctx context.Context, api dynamo.API, name string) (*types.TableD
 		default:
 			return nil, fmt.Errorf("the table is %s", out.Table.TableStatus)
 		}
-		if err := sleep(ctx, wait); err != nil {
+		if err := pause.For(ctx, wait); err != nil {
 			return nil, err
 		}
 	}

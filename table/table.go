@@ -10,6 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/onefold/onefold/dynamo"
+	"github.com/onefold/onefold/internal/pause"
 )
 
 // The attributes that the kit itself writes. Every item has pk, sk and et; ttl is there when the item expires.
@@ -75,7 +76,7 @@ type Table struct {
 
 // New binds the table called name in api.
 func New(api dynamo.API, name string, o Options) *Table {
-	t := &Table{api: api, name: name, clock: o.Clock, cursorKey: o.CursorKey, sleep: sleep}
+	t := &Table{api: api, name: name, clock: o.Clock, cursorKey: o.CursorKey, sleep: pause.For}
 	if t.clock == nil {
 		t.clock = time.Now
 	}
@@ -114,15 +115,4 @@ func (t *Table) live(it Item) bool {
 func IsRemoved(it Item) bool {
 	et, ok := it[AttrEntity].(*types.AttributeValueMemberS)
 	return ok && et.Value == Removed
-}
-
-func sleep(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }

@@ -125,17 +125,6 @@ func (d *demo) fill(ctx context.Context, std streams, s *store) error {
 	return err
 }
 
-func sleepUntil(ctx context.Context, at time.Time) error {
-	timer := time.NewTimer(time.Until(at))
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-timer.C:
-		return nil
-	}
-}
-
 // hello shows the days of the first site and says where to look.
 func (d *demo) hello(ctx context.Context, std streams, s *store, url, token, dir string) error {
 	site := d.sites[0].site.ID

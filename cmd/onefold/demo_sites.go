@@ -11,6 +11,7 @@ import (
 
 	"github.com/onefold/onefold/analytics"
 	"github.com/onefold/onefold/analytics/goals"
+	"github.com/onefold/onefold/internal/pause"
 	"github.com/onefold/onefold/internal/traffic"
 	"github.com/onefold/onefold/internal/useragent"
 )
@@ -111,7 +112,7 @@ func (d *demoSite) live(ctx context.Context) error {
 			return err
 		}
 		for e := range generator.Events() {
-			if err := sleepUntil(ctx, e.At); err != nil {
+			if err := pause.For(ctx, time.Until(e.At)); err != nil {
 				return err
 			}
 			if err := d.send(ctx, []analytics.Hit{d.hit(&e)}); err != nil {

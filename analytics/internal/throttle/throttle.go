@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/onefold/onefold/dynamo"
+	"github.com/onefold/onefold/internal/pause"
 )
 
 // Retry says how. Its Sleep waits, or returns the context's error; nil is a timer.
@@ -40,12 +41,5 @@ func (r Retry) wait(ctx context.Context, d time.Duration) error {
 	if r.Sleep != nil {
 		return r.Sleep(ctx, d)
 	}
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
+	return pause.For(ctx, d)
 }

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+
+	"github.com/onefold/onefold/internal/pause"
 )
 
 const (
@@ -170,10 +172,8 @@ func (p *process) folded(ctx context.Context, want int) error {
 		if got > want {
 			return fmt.Errorf("%d page views were sent and %d counted", want, got)
 		}
-		select {
-		case <-time.After(between):
-		case <-ctx.Done():
-			return fmt.Errorf("%d of %d page views were folded: %w", got, want, ctx.Err())
+		if err := pause.For(ctx, between); err != nil {
+			return fmt.Errorf("%d of %d page views were folded: %w", got, want, err)
 		}
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/onefold/onefold/dynamo"
+	"github.com/onefold/onefold/internal/pause"
 )
 
 const (
@@ -128,11 +129,7 @@ func (m *Import) sendAll(ctx context.Context, requests []types.WriteRequest) err
 		case !dynamo.IsThrottle(err):
 			return err
 		}
-		timer := time.NewTimer(wait/2 + rand.N(wait/2))
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-			timer.Stop()
+		if pause.For(ctx, wait/2+rand.N(wait/2)) != nil {
 			return errors.Join(context.Cause(ctx), err)
 		}
 	}

@@ -367,6 +367,52 @@ func (w *world) noSecrets(secrets ...string) {
 	}
 }
 
+// TestAnInvitationHoldsOnce accepts one many times at once, and others late, replaced and to more than one site.
+func TestAnInvitationHoldsOnce(t *testing.T) {
+	w, ctx := newWorld(t), t.Context()
+	invite := func() string {
+		_, token, err := w.Invite(ctx, accounts.NewInvitation{Email: " Bob@example.com", Site: "blog", Role: accounts.Admin})
+		must(t, err)
+		return token
+	}
+	first := invite()
+	token := invite()
+	_, err := w.Join(ctx, first, "Bob", password)
+	wantErr(t, "replaced", err, accounts.ErrDenied)
+	joined := make(chan error, 8)
+	for range cap(joined) {
+		go func() {
+			_, err := w.Join(ctx, token, "Bob", password)
+			joined <- err
+		}()
+	}
+	successes := 0
+	for range cap(joined) {
+		if err := <-joined; err == nil {
+			successes++
+		} else if !errors.Is(err, accounts.ErrDenied) && !errors.Is(err, accounts.ErrEmailTaken) && !errors.Is(err, table.ErrConflict) {
+			t.Error(err)
+		}
+	}
+	u, err := w.UserByEmail(ctx, "bob@example.com")
+	must(t, err)
+	if successes != 1 || len(u.Grants) != 1 || u.Grants["blog"] != accounts.Admin {
+		t.Errorf("%d accounts, %+v", successes, u)
+	}
+	late := invite()
+	w.pass(7*24*time.Hour + time.Second)
+	_, err = w.FindInvitation(ctx, late)
+	wantErr(t, "late", err, accounts.ErrDenied)
+	for _, bad := range []accounts.NewInvitation{
+		{Email: "eve@example.com", Site: accounts.AllSites, Role: accounts.Owner}, {Email: "eve", Site: "blog", Role: accounts.Owner},
+		{Email: "eve@example.com", Site: "a#b", Role: accounts.Owner}, {Email: "eve@example.com", Site: "blog"},
+	} {
+		_, _, err := w.Invite(ctx, bad)
+		wantErr(t, fmt.Sprintf("%+v", bad), err, accounts.ErrInvalid)
+	}
+	w.noSecrets(first, token, late)
+}
+
 func TestSetUpHoldsOnce(t *testing.T) {
 	w, ctx := newWorld(t), t.Context()
 	first, err := w.SetupToken(ctx)
@@ -409,6 +455,8 @@ func TestForgetSite(t *testing.T) {
 	must(t, err)
 	_, share, err := w.AddShare(ctx, accounts.NewShare{Site: "blog"})
 	must(t, err)
+	_, invitation, err := w.Invite(ctx, accounts.NewInvitation{Email: "bob@example.com", Site: "blog", Role: accounts.Viewer})
+	must(t, err)
 	must(t, w.ForgetSite(ctx, "blog"))
 	must(t, w.ForgetSite(ctx, "blog"))
 	u, err = w.User(ctx, u.UserID)
@@ -420,6 +468,8 @@ func TestForgetSite(t *testing.T) {
 	wantErr(t, "key", err, accounts.ErrDenied)
 	_, err = w.FindShare(ctx, share)
 	wantErr(t, "share", err, accounts.ErrDenied)
+	_, err = w.FindInvitation(ctx, invitation)
+	wantErr(t, "invitation", err, accounts.ErrDenied)
 	_, err = w.UseKey(ctx, kept)
 	must(t, err)
 }

@@ -83,6 +83,23 @@ type Share struct {
 	Expires  time.Time `dynamodbav:"ttl,unixtime,omitempty"` // zero: never
 }
 
+// InvitationKey names an invitation.
+type InvitationKey struct {
+	InvitationID string `dynamodbav:"invitationId"`
+}
+
+// Invitation lets whoever has its link make an account with its address, and have a role on a site.
+type Invitation struct {
+	InvitationKey
+	Hash    string    `dynamodbav:"hash"`  // of its secret
+	Email   string    `dynamodbav:"email"` // lower case
+	Site    string    `dynamodbav:"site"`
+	Role    Role      `dynamodbav:"role"`
+	Creator string    `dynamodbav:"creator,omitempty"` // user id
+	Created time.Time `dynamodbav:"created"`
+	Expires time.Time `dynamodbav:"ttl,unixtime,omitempty"`
+}
+
 // SetupKey names the installation's set-up; there is one.
 type SetupKey struct{}
 

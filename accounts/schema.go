@@ -31,6 +31,11 @@ var (
 		Indexes: []table.Index[Share]{{Name: "gsi1", PK: "ACCOUNT#SHARES#{site}", SK: "SHARE#{shareId}"}},
 		Doc:     "A link that shows a site's statistics.",
 	})
+	Invitations = table.Define[Invitation, InvitationKey]("accounts.invitation", table.Def[Invitation]{
+		PK: "ACCOUNT#INVITATION#{invitationId}", SK: "INVITATION",
+		Indexes: []table.Index[Invitation]{{Name: "gsi1", PK: "ACCOUNT#INVITATIONS#{site}", SK: "INVITATION#{invitationId}"}},
+		Doc:     "A link by which somebody makes an account that has a role on a site.",
+	})
 	Setups = table.Define[Setup, SetupKey]("accounts.setup", table.Def[Setup]{
 		PK: "ACCOUNT#SETUP", SK: "STATE",
 		Doc: "Whether the installation has an owner, and until then its set-up link.",
@@ -75,10 +80,21 @@ var (
 	SetupState = table.NewGet[SetupKey](Setups, table.GetDef{
 		ID: "A10", Question: "whether there is an owner", Load: table.Load{PerSecond: 0.01, Items: 1, ItemBytes: 150},
 	})
+	InvitationByID = table.NewGet[InvitationKey](Invitations, table.GetDef{
+		ID: "A11", Question: "an invitation", Load: table.Load{PerSecond: 0.001, Items: 1, ItemBytes: 350},
+	})
+	InvitationsOfSite = table.NewQuery(Invitations, table.QueryDef[InvitationsIn]{
+		ID: "A12", Question: "the open invitations to a site", Index: "gsi1", Load: table.Load{PerSecond: 0.001, Items: 5, ItemBytes: 350},
+	})
 )
 
 // SharesIn names the site whose shares are asked for.
 type SharesIn struct {
+	Site string `dynamodbav:"site"`
+}
+
+// InvitationsIn names the site whose invitations are asked for.
+type InvitationsIn struct {
 	Site string `dynamodbav:"site"`
 }
 
@@ -89,14 +105,16 @@ type AuditIn struct {
 
 // Schema is all that this package stores and asks.
 var Schema = table.MustSchema("accounts",
-	Users, Emails, Sessions, Keys, Shares, Setups, Entries,
+	Users, Emails, Sessions, Keys, Shares, Invitations, Setups, Entries,
 	UserByID, UserByEmail, AllUsers, SessionByToken, KeyByID, AllKeys, ShareByID, SharesOfSite, EntriesOfMonth, SetupState,
+	InvitationByID, InvitationsOfSite,
 )
 
 var (
-	userVersion = table.FieldOf(Users, func(u *User) *int { return &u.Version })
-	setupHash   = table.FieldOf(Setups, func(s *Setup) *string { return &s.Hash })
-	setupDone   = table.FieldOf(Setups, func(s *Setup) *time.Time { return &s.Done })
-	sessionTTL  = table.FieldOf(Sessions, func(s *Session) *time.Time { return &s.Expires })
-	keyLastUsed = table.FieldOf(Keys, func(k *Key) *string { return &k.LastUsed })
+	userVersion    = table.FieldOf(Users, func(u *User) *int { return &u.Version })
+	setupHash      = table.FieldOf(Setups, func(s *Setup) *string { return &s.Hash })
+	setupDone      = table.FieldOf(Setups, func(s *Setup) *time.Time { return &s.Done })
+	sessionTTL     = table.FieldOf(Sessions, func(s *Session) *time.Time { return &s.Expires })
+	invitationHash = table.FieldOf(Invitations, func(i *Invitation) *string { return &i.Hash })
+	keyLastUsed    = table.FieldOf(Keys, func(k *Key) *string { return &k.LastUsed })
 )

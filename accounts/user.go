@@ -80,14 +80,21 @@ func added(err error) error {
 func normalEmail(email string) string { return strings.ToLower(strings.TrimSpace(email)) }
 
 func (u *User) check() error {
-	parsed, err := mail.ParseAddress(u.Email)
-	switch {
-	case err != nil || parsed.Address != u.Email || len(u.Email) > maxEmail || !utf8.ValidString(u.Email):
-		return fmt.Errorf("%w: e-mail address: use one like name@example.com, at most %d bytes", ErrInvalid, maxEmail)
-	case len(u.Name) > maxName || !utf8.ValidString(u.Name):
+	if err := checkEmail(u.Email); err != nil {
+		return err
+	}
+	if len(u.Name) > maxName || !utf8.ValidString(u.Name) {
 		return fmt.Errorf("%w: a name has at most %d bytes", ErrInvalid, maxName)
 	}
 	return u.Grants.check()
+}
+
+func checkEmail(email string) error {
+	parsed, err := mail.ParseAddress(email)
+	if err != nil || parsed.Address != email || len(email) > maxEmail || !utf8.ValidString(email) {
+		return fmt.Errorf("%w: e-mail address: use one like name@example.com, at most %d bytes", ErrInvalid, maxEmail)
+	}
+	return nil
 }
 
 // looksAfterAccounts reports whether a user is one of those of whom one must always be left.
@@ -233,7 +240,7 @@ func (s *Store) holdAnotherOwner(ctx context.Context, tx *table.Tx, except strin
 	return ErrLastOwner
 }
 
-// ForgetSite takes a deleted site out of everybody's grants, and its keys and shares away, so that a later site of the
+// ForgetSite takes a deleted site out of everybody's grants, and its keys, shares and invitations away, so that a later site of the
 // same id is nobody's yet. It can be run again when it was stopped.
 func (s *Store) ForgetSite(ctx context.Context, site string) error {
 	users, err := s.Users(ctx)
@@ -249,5 +256,5 @@ func (s *Store) ForgetSite(ctx context.Context, site string) error {
 			return err
 		}
 	}
-	return errors.Join(s.forgetKeys(ctx, site), s.forgetShares(ctx, site))
+	return errors.Join(s.forgetKeys(ctx, site), s.forgetShares(ctx, site), s.forgetInvitations(ctx, site))
 }

@@ -16,7 +16,7 @@ import (
 
 // open are the operations that need no login.
 var open = map[string]bool{
-	"ingest-event": true, "ingest-events": true, "ingest-pixel": true, "health": true, "login": true, "setup": true, "setup-needed": true, "open-share": true, "badge": true,
+	"ingest-event": true, "ingest-events": true, "ingest-pixel": true, "health": true, "login": true, "setup": true, "setup-needed": true, "open-share": true, "open-invitation": true, "join": true, "badge": true,
 }
 
 type operation struct{ id, method, path string }

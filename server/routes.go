@@ -23,6 +23,8 @@ func (s *Server) routes() (http.Handler, error) {
 	s.sessionRoutes(api)
 	s.setupRoutes(api)
 	s.userRoutes(api)
+	s.memberRoutes(api)
+	s.invitationRoutes(api)
 	s.keyRoutes(api)
 	s.shareRoutes(api)
 	s.auditRoutes(api)

@@ -255,7 +255,7 @@ const steps = {
     await page.getByRole('button', { name: /^Visitors/ }).waitFor()
   },
   async settings(page) {
-    for (const section of ['', '/tracking', '/privacy', '/sharing', '/erasure', '/delete']) {
+    for (const section of ['', '/tracking', '/privacy', '/sharing', '/people', '/erasure', '/delete']) {
       await page.goto(server + '/sites/blog/settings' + section)
       await page.locator('.forms section, .forms form').first().waitFor()
       await accessible(page, 'settings' + section)
@@ -308,6 +308,39 @@ const steps = {
       await shot(page, 'phone' + path.replaceAll('/', '-'))
     }
     await page.setViewportSize({ width: 1280, height: 800 })
+  },
+  // The owner of a site invites somebody, who chooses a password and sees that site.
+  async invited(page) {
+    await page.goto(server + '/sites/blog/settings/people')
+    await page.getByLabel('E-mail').fill('bob@example.com')
+    await page.getByRole('button', { name: 'Invite' }).click()
+    const link = await page.locator('.made code').textContent()
+    await page.getByText('invited as viewer').waitFor()
+    await shot(page, 'people')
+    const other = await page.context().browser().newContext({ reducedMotion: 'reduce' })
+    const guest = await other.newPage()
+    await guest.goto(link)
+    assert.equal(await guest.getByLabel('E-mail').inputValue(), 'bob@example.com')
+    assert.ok(!guest.url().includes('ofi_'), 'the token stays in the address')
+    await accessible(guest, 'invite')
+    await shot(guest, 'invite')
+    await guest.getByLabel('Name').fill('Bob')
+    await guest.getByLabel('Password').fill('a long enough password')
+    await guest.getByRole('button', { name: 'Create the account' }).click()
+    await guest.getByRole('button', { name: /^Visitors/ }).waitFor()
+    assert.equal(await guest.getByRole('link', { name: 'Settings' }).count(), 0)
+    await guest.goto(link)
+    await guest.reload()
+    await guest.getByText('This invitation does not hold any more').waitFor()
+    await page.reload()
+    const role = page.getByLabel('Role of bob@example.com')
+    await role.selectOption('admin')
+    await settled(page)
+    await guest.goto(server + '/sites/blog')
+    await guest.getByRole('link', { name: 'Settings' }).waitFor()
+    await page.getByRole('button', { name: 'Remove' }).click()
+    await role.waitFor({ state: 'detached' })
+    await other.close()
   },
   // Whoever has the link sees the statistics, and no way to change anything.
   async shared(page) {

@@ -104,6 +104,8 @@ func accountsProblem(err error) error {
 		return Problem(http.StatusUnprocessableEntity, "invalid_request", err.Error())
 	case errors.Is(err, accounts.ErrEmailTaken):
 		return Problem(http.StatusConflict, "email_taken", "There is an account with this address.")
+	case errors.Is(err, accounts.ErrMember):
+		return Problem(http.StatusConflict, "member_exists", "This person has another role on the site. Change that one.")
 	case errors.Is(err, accounts.ErrLastOwner):
 		return Problem(http.StatusConflict, "last_owner", "This is the last owner of all sites. Make somebody else one first.")
 	case errors.Is(err, accounts.ErrSetUp):

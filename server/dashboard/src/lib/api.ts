@@ -157,6 +157,8 @@ export type Scope = 'ingest' | 'read' | 'write'
 export interface Key { id: string; name: string; site: string; scope: Scope; created: string; lastUsed?: string; token?: string }
 export interface User { id: string; email: string; name: string; disabled: boolean; roles: Record<string, Role> | null }
 export interface Share { id: string; name: string; created: string; expires?: string; password: boolean; token?: string }
+export interface Member { id: string; email: string; name: string; role: Role; allSites: boolean; disabled: boolean }
+export interface Invitation { id: string; email: string; role: Role; expires: string; token?: string }
 export interface AuditEntry { at: string; actor: string; action: string; site?: string; subject?: string }
 
 // Problem is the API's answer to what it refuses: what happened, and a stable code to tell one from another.
@@ -252,5 +254,12 @@ export const api = {
   createShare: (site: string, body: { name: string; expires?: string; password?: string }) => call<Share>('POST', at(site) + '/shares', undefined, body),
   deleteShare: (site: string, share: string) => call<void>('DELETE', at(site) + '/shares/' + id(share)),
   openShare: (token: string, password?: string) => call<{ site: { id: string } }>('POST', '/shared/' + id(token), undefined, password ? { password } : {}),
+  members: (site: string, s?: Abort) => call<{ members: Member[] | null; invitations: Invitation[] | null }>('GET', at(site) + '/members', undefined, undefined, s),
+  addMember: (site: string, body: { email: string; role: Role }) => call<{ member?: Member; invitation?: Invitation }>('POST', at(site) + '/members', undefined, body),
+  changeMember: (site: string, member: string, role: Role) => call<Member>('PATCH', at(site) + '/members/' + id(member), undefined, { role }),
+  removeMember: (site: string, member: string) => call<void>('DELETE', at(site) + '/members/' + id(member)),
+  revokeInvitation: (site: string, invitation: string) => call<void>('DELETE', at(site) + '/invitations/' + id(invitation)),
+  openInvitation: (token: string) => call<{ email: string; site: string; role: Role }>('POST', '/invitations/open', undefined, { token }),
+  join: (body: { token: string; name: string; password: string }) => call<Me | undefined>('POST', '/invitations/accept', undefined, body),
   audit: (q: Query, s?: Abort) => call<{ entries: AuditEntry[] | null; cursor?: string }>('GET', '/audit', q, undefined, s),
 }

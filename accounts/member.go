@@ -1,0 +1,64 @@
+package accounts
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/onefold/onefold/table"
+)
+
+// ErrMember is returned when somebody has another role on a site than is to be given by adding them.
+var ErrMember = errors.New("accounts: this person has a role on the site already; change that one")
+
+// Members reads the users who have a role on a site, those with a role on all sites too, by address.
+func (s *Store) Members(ctx context.Context, site string) ([]User, error) {
+	users, err := s.Users(ctx)
+	if err != nil {
+		return nil, err
+	}
+	members := users[:0]
+	for _, u := range users {
+		if u.Grants.On(site) != "" {
+			members = append(members, u)
+		}
+	}
+	return members, nil
+}
+
+// AddMember gives the user who has an address a role on one site. Having it already is success. Errors:
+// table.ErrNotFound when nobody has the address, ErrMember, ErrInvalid.
+func (s *Store) AddMember(ctx context.Context, site, email string, role Role) (User, error) {
+	u, err := s.UserByEmail(ctx, email)
+	if err != nil {
+		return User{}, err
+	}
+	return s.write(ctx, u.UserID, func(u *User) error {
+		if has, ok := u.Grants[site]; ok && has != role {
+			return ErrMember
+		}
+		return u.give(site, role)
+	})
+}
+
+// SetMember changes the role that a user has on one site; "" takes it away. A role on all sites stays. Errors:
+// table.ErrNotFound when the user has none on it, ErrInvalid.
+func (s *Store) SetMember(ctx context.Context, site, userID string, role Role) (User, error) {
+	return s.write(ctx, userID, func(u *User) error {
+		if _, ok := u.Grants[site]; !ok {
+			return table.ErrNotFound
+		}
+		return u.give(site, role)
+	})
+}
+
+func (u *User) give(site string, role Role) error {
+	if site == AllSites {
+		return fmt.Errorf("%w: a member is of one site", ErrInvalid)
+	}
+	u.Grants = cloned(u.Grants)
+	if u.Grants[site] = role; role == "" {
+		delete(u.Grants, site)
+	}
+	return u.check()
+}

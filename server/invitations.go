@@ -1,0 +1,94 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"net/http"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/onefold/onefold/accounts"
+	"github.com/onefold/onefold/analytics"
+	"github.com/onefold/onefold/server/internal/door"
+	"github.com/onefold/onefold/table"
+)
+
+type openInvitationRequest struct {
+	Body struct {
+		Token string `json:"token" maxLength:"128" doc:"From the link."`
+	}
+}
+
+type openInvitationAnswer struct {
+	Body struct {
+		Email string        `json:"email"`
+		Site  string        `json:"site"`
+		Role  accounts.Role `json:"role" enum:"viewer,admin,owner"`
+	}
+}
+
+type joinRequest struct {
+	Body struct {
+		Token    string `json:"token" maxLength:"128" doc:"From the link."`
+		Name     string `json:"name,omitempty" maxLength:"100"`
+		Password string `json:"password" maxLength:"256" doc:"At least 10 characters."`
+	}
+}
+
+// The token is in the body: it stands behind the # of the link, and is in no log.
+func (s *Server) invitationRoutes(api huma.API) {
+	huma.Register(api, door.Guard(door.ForAnyone, huma.Operation{
+		OperationID: "open-invitation", Method: http.MethodPost, Path: "/api/v1/invitations/open", MaxBodyBytes: door.MaxSmallBody,
+		Summary: "Whom an invitation is for, and to what", Tags: []string{"accounts"}, Errors: []int{http.StatusNotFound},
+	}), s.openInvitation)
+	huma.Register(api, door.Guard(door.ForAnyone, huma.Operation{
+		OperationID: "join", Method: http.MethodPost, Path: "/api/v1/invitations/accept", MaxBodyBytes: door.MaxSmallBody,
+		Summary: "Accept an invitation: make the account, which is then logged in", Tags: []string{"accounts"}, Errors: []int{http.StatusNotFound, http.StatusConflict},
+	}), s.join)
+}
+
+// findInvitation refuses invitations to sites that are gone, too: their roles were taken away with them.
+func (s *Server) findInvitation(ctx context.Context, token string) (accounts.Invitation, error) {
+	i, err := s.o.Accounts.FindInvitation(ctx, token)
+	if err == nil {
+		_, err = analytics.GetSite(ctx, s.o.Table, i.Site)
+	}
+	return i, s.invitationError(ctx, err)
+}
+
+func (s *Server) invitationError(ctx context.Context, err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, accounts.ErrDenied), errors.Is(err, table.ErrNotFound):
+		return door.Problem(http.StatusNotFound, "not_found", "This invitation does not hold any more. Ask for another one.")
+	}
+	return s.door.Error(ctx, err)
+}
+
+func (s *Server) openInvitation(ctx context.Context, in *openInvitationRequest) (*openInvitationAnswer, error) {
+	i, err := s.findInvitation(ctx, in.Body.Token)
+	if err != nil {
+		return nil, err
+	}
+	answer := new(openInvitationAnswer)
+	answer.Body.Email, answer.Body.Site, answer.Body.Role = i.Email, i.Site, i.Role
+	return answer, nil
+}
+
+func (s *Server) join(ctx context.Context, in *joinRequest) (*meAnswer, error) {
+	i, err := s.findInvitation(ctx, in.Body.Token)
+	if err != nil {
+		return nil, err
+	}
+	user, err := s.o.Accounts.Join(ctx, in.Body.Token, in.Body.Name, in.Body.Password)
+	if err != nil {
+		return nil, s.invitationError(ctx, err)
+	}
+	s.door.Record(ctx, accounts.Entry{Actor: "user:" + user.UserID, Action: "invitation.accept", Site: i.Site, Subject: i.InvitationID})
+	user, login, err := s.o.Accounts.LogIn(ctx, user.Email, in.Body.Password)
+	if err != nil {
+		return nil, s.door.Error(ctx, err)
+	}
+	return s.loggedIn(ctx, door.CallerOf(ctx).Secure, user, login)
+}

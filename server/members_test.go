@@ -1,0 +1,135 @@
+package server_test
+
+import (
+	"encoding/json"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/onefold/onefold/accounts"
+	"github.com/onefold/onefold/analytics"
+	"github.com/onefold/onefold/server/servertest"
+)
+
+const members = "/api/v1/sites/blog/members"
+
+// invite invites an address, and returns the token in the link.
+func invite(t *testing.T, owner *servertest.Person, email, role string) string {
+	t.Helper()
+	var made struct{ Invitation struct{ Token string } }
+	servertest.Must(t, json.Unmarshal([]byte(owner.Want(http.StatusCreated, `"token":"ofi_`, http.MethodPost, members, `{"email":"`+email+`","role":"`+role+`"}`)), &made))
+	return made.Invitation.Token
+}
+
+func TestAnOwnerInvitesToTheirSite(t *testing.T) {
+	h := servertest.New(t, nil)
+	owner := h.NewPerson("owner@example.com", accounts.Grants{"blog": accounts.Owner})
+	token := invite(t, owner, "Bob@example.com", "admin")
+	owner.Want(http.StatusOK, `"email":"bob@example.com"`, http.MethodGet, members, "")
+	bob := h.Browser()
+	bob.Want(http.StatusOK, `"site":"blog"`, http.MethodPost, "/api/v1/invitations/open", `{"token":"`+token+`"}`)
+	bob.Want(http.StatusUnprocessableEntity, "invalid_request", http.MethodPost, "/api/v1/invitations/accept", `{"token":"`+token+`","password":"short"}`)
+	join := `{"token":"` + token + `","name":"Bob","password":"` + servertest.Password + `"}`
+	bob.Learn(bob.Want(http.StatusOK, `"sites":[{"id":"blog","role":"admin"}]`, http.MethodPost, "/api/v1/invitations/accept", join))
+	h.Browser().Want(http.StatusNotFound, "not_found", http.MethodPost, "/api/v1/invitations/accept", join)
+	bob.Want(http.StatusOK, "", http.MethodPatch, "/api/v1/sites/blog", `{"name":"Bob was here"}`)
+	bob.Want(http.StatusForbidden, "forbidden", http.MethodGet, members, "")
+
+	answer := owner.Want(http.StatusOK, `"invitations":[]`, http.MethodGet, members, "")
+	var list struct {
+		Members []struct{ ID, Email, Role string }
+	}
+	servertest.Must(t, json.Unmarshal([]byte(answer), &list))
+	if len(list.Members) != 2 || list.Members[0].Email != "bob@example.com" || list.Members[0].Role != "admin" || strings.Contains(answer, "argon2") {
+		t.Fatal(answer)
+	}
+	one := members + "/" + list.Members[0].ID
+	owner.Want(http.StatusConflict, "member_exists", http.MethodPost, members, `{"email":"bob@example.com","role":"viewer"}`)
+	owner.Want(http.StatusOK, `"role":"viewer"`, http.MethodPatch, one, `{"role":"viewer"}`)
+	bob.Want(http.StatusForbidden, "forbidden", http.MethodPatch, "/api/v1/sites/blog", `{"name":"Bob was here"}`)
+	owner.Want(http.StatusNoContent, "", http.MethodDelete, one, "")
+	owner.Want(http.StatusNotFound, "not_found", http.MethodDelete, one, "")
+	bob.Want(http.StatusForbidden, "forbidden", http.MethodGet, "/api/v1/sites/blog/stats", "")
+	for range 2 { // has an account by now; asked again, the answer is the same
+		owner.Want(http.StatusCreated, `"member":{`, http.MethodPost, members, `{"email":"bob@example.com","role":"viewer"}`)
+	}
+	bob.Want(http.StatusOK, "", http.MethodGet, "/api/v1/sites/blog/stats", "")
+	all := h.NewPerson("all@example.com", accounts.Grants{accounts.AllSites: accounts.Owner})
+	trail := all.Want(http.StatusOK, "member.invite", http.MethodGet, "/api/v1/audit", "")
+	for _, action := range []string{"invitation.accept", "member.add", "member.update", "member.remove"} {
+		if !strings.Contains(trail, action) {
+			t.Errorf("the record lacks %s: %s", action, trail)
+		}
+	}
+}
+
+// TestOnlyOwnersInvite tries it as everybody else, and as the owner of another site.
+func TestOnlyOwnersInvite(t *testing.T) {
+	h := servertest.New(t, nil)
+	all := h.NewPerson("all@example.com", accounts.Grants{accounts.AllSites: accounts.Owner})
+	all.Want(http.StatusCreated, "", http.MethodPost, "/api/v1/sites", `{"id":"other"}`)
+	owner := h.NewPerson("owner@example.com", accounts.Grants{"blog": accounts.Owner, "other": accounts.Viewer})
+	_, write, err := h.Accounts.AddKey(t.Context(), accounts.NewKey{Site: "blog", Scope: accounts.Write})
+	servertest.Must(t, err)
+	viewer, err := h.Accounts.AddUser(t.Context(), accounts.NewUser{Email: "v@example.com", Password: servertest.Password, Grants: accounts.Grants{"other": accounts.Viewer}})
+	servertest.Must(t, err)
+	for name, who := range map[string]*servertest.Person{
+		"viewer": h.NewPerson("viewer@example.com", accounts.Grants{"blog": accounts.Viewer}),
+		"admin":  h.NewPerson("admin@example.com", accounts.Grants{accounts.AllSites: accounts.Admin}),
+		"other":  h.NewPerson("other@example.com", accounts.Grants{"other": accounts.Owner}),
+	} {
+		for _, c := range [][3]string{
+			{http.MethodGet, members}, {http.MethodPost, members, `{"email":"x@example.com","role":"owner"}`}, {http.MethodPatch, members + "/" + viewer.UserID, `{"role":"owner"}`},
+			{http.MethodDelete, members + "/" + viewer.UserID}, {http.MethodDelete, "/api/v1/sites/blog/invitations/aaaaaaaaaaaaaaaa"},
+		} {
+			if status, body := who.Do(c[0], c[1], c[2]); status != http.StatusForbidden {
+				t.Errorf("%s: %s %s: %d %s", name, c[0], c[1], status, body)
+			}
+		}
+	}
+	h.Browser().Want(http.StatusForbidden, "forbidden", http.MethodPost, members, `{"email":"x@example.com","role":"viewer"}`, "Authorization", "Bearer "+write)
+	// Who is a member of another site only is none of this one's owners' business, and a role on all sites neither.
+	owner.Want(http.StatusNotFound, "not_found", http.MethodPatch, members+"/"+viewer.UserID, `{"role":"viewer"}`)
+	owner.Want(http.StatusForbidden, "forbidden", http.MethodPost, "/api/v1/sites/other/members", `{"email":"x@example.com","role":"viewer"}`)
+	owner.Want(http.StatusUnprocessableEntity, "invalid_request", http.MethodPost, members, `{"email":"x@example.com","role":"king"}`)
+	owner.Want(http.StatusUnprocessableEntity, "invalid_request", http.MethodPost, members, `{"email":"nobody","role":"viewer"}`)
+	if me := owner.Want(http.StatusOK, `"allSites":true`, http.MethodGet, members, ""); strings.Contains(me, "v@example.com") {
+		t.Error(me)
+	}
+	h.Browser().Want(http.StatusForbidden, "forbidden", http.MethodGet, "/api/v1/sites/*/members", "", "Authorization", "Bearer "+write)
+	all.Want(http.StatusNotFound, "not_found", http.MethodPost, "/api/v1/sites/*/members", `{"email":"viewer@example.com","role":"owner"}`)
+	all.Want(http.StatusNotFound, "not_found", http.MethodPost, "/api/v1/sites/nothing/members", `{"email":"viewer@example.com","role":"owner"}`)
+}
+
+func TestInvitationsEnd(t *testing.T) {
+	h := servertest.New(t, nil)
+	owner := h.NewPerson("owner@example.com", accounts.Grants{"blog": accounts.Owner})
+	gone := func(token string) {
+		t.Helper()
+		h.Browser().Want(http.StatusNotFound, "not_found", http.MethodPost, "/api/v1/invitations/accept", `{"token":"`+token+`","password":"`+servertest.Password+`"}`)
+	}
+	first := invite(t, owner, "bob@example.com", "owner")
+	second := invite(t, owner, "bob@example.com", "viewer")
+	gone(first) // replaced
+	var list struct{ Invitations []struct{ ID, Role string } }
+	servertest.Must(t, json.Unmarshal([]byte(owner.Want(http.StatusOK, "", http.MethodGet, members, "")), &list))
+	if len(list.Invitations) != 1 || list.Invitations[0].Role != "viewer" {
+		t.Fatalf("%+v", list)
+	}
+	owner.Want(http.StatusNoContent, "", http.MethodDelete, "/api/v1/sites/blog/invitations/"+list.Invitations[0].ID, "")
+	gone(second)
+	third := invite(t, owner, "bob@example.com", "viewer")
+	h.NewPerson("bob@example.com", nil)
+	h.Browser().Want(http.StatusConflict, "email_taken", http.MethodPost, "/api/v1/invitations/accept", `{"token":"`+third+`","password":"`+servertest.Password+`"}`)
+	fourth := invite(t, owner, "eve@example.com", "viewer")
+	_, err := analytics.Sites.Modify(t.Context(), h.Table, analytics.SiteKey{SiteID: "blog"}, func(s *analytics.Site) error {
+		s.DeletedAt = time.Now() // as a deletion that was broken off before it came to invitations
+		return nil
+	})
+	servertest.Must(t, err)
+	gone(fourth)
+	for _, bad := range []string{"", "ofi_", "ofi_aaaaaaaaaaaaaaaa_x", strings.Repeat("x", 100), "a#b"} {
+		gone(bad)
+	}
+}

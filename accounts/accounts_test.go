@@ -233,6 +233,22 @@ func TestOneAddressOneAccount(t *testing.T) {
 	if made != 1 || len(users) != 1 {
 		t.Errorf("%d succeeded, %d users", made, len(users))
 	}
+	same := accounts.NewUser{Email: "Ann@example.com", Password: password}
+	again, err := w.AddedBefore(ctx, same)
+	must(t, err)
+	if again.UserID != users[0].UserID {
+		t.Errorf("%+v", again)
+	}
+	for _, other := range []accounts.NewUser{
+		{Email: same.Email, Password: "another good one"}, {Email: same.Email, Password: password, Name: "Ann"},
+		{Email: same.Email, Password: password, Grants: accounts.Grants{"blog": accounts.Viewer}},
+	} {
+		_, err := w.AddedBefore(ctx, other)
+		wantErr(t, fmt.Sprintf("%+v", other), err, accounts.ErrEmailTaken)
+	}
+	w.pass(11 * time.Minute)
+	_, err = w.AddedBefore(ctx, same)
+	wantErr(t, "later", err, accounts.ErrEmailTaken)
 }
 
 // TestAnOwnerIsAlwaysLeft lets owners demote, disable and delete each other at once, in random order.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/mail"
 	"slices"
 	"strings"
@@ -39,6 +40,26 @@ func (s *Store) AddUser(ctx context.Context, n NewUser) (User, error) {
 		Setups.TxPut(tx, &Setup{Done: u.Created})
 	}
 	return u, added(tx.Commit(ctx))
+}
+
+// sentAgain is how long a request that is like one before counts as the same, whose answer was lost.
+const sentAgain = 10 * time.Minute
+
+// AddedBefore finds the user whom AddUser has made of the same a moment ago, for those whose answer was lost. Errors:
+// ErrEmailTaken when it was somebody else, or longer ago.
+func (s *Store) AddedBefore(ctx context.Context, n NewUser) (User, error) {
+	u, err := s.UserByEmail(ctx, n.Email)
+	if err != nil {
+		return User{}, err
+	}
+	if s.now().Sub(u.Created) > sentAgain || u.Disabled || u.Name != strings.TrimSpace(n.Name) || !maps.Equal(u.Grants, n.Grants) {
+		return User{}, ErrEmailTaken
+	}
+	right, err := s.hashes.check(ctx, n.Password, u.Password)
+	if err == nil && !right {
+		err = ErrEmailTaken
+	}
+	return u, err
 }
 
 // newUser checks what was given, and hashes the password.

@@ -2,13 +2,17 @@ package server
 
 import (
 	"context"
+	"errors"
 	"net/http"
+	"strconv"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/onefold/onefold/accounts"
+	"github.com/onefold/onefold/analytics"
 	"github.com/onefold/onefold/server/internal/door"
+	"github.com/onefold/onefold/table"
 )
 
 type userBody struct {
@@ -65,7 +69,7 @@ func (s *Server) userRoutes(api huma.API) {
 	}), s.users)
 	huma.Register(api, door.Guard(door.ForAccounts, huma.Operation{
 		OperationID: "add-user", Method: http.MethodPost, Path: list, DefaultStatus: http.StatusCreated, MaxBodyBytes: door.MaxSmallBody,
-		Summary: "Make a user", Tags: []string{"accounts"}, Errors: []int{http.StatusConflict},
+		Summary: "Make a user", Description: "Sent again within ten minutes, it has the same answer.", Tags: []string{"accounts"}, Errors: []int{http.StatusConflict},
 	}), s.addUser)
 	huma.Register(api, door.Guard(door.ForAccounts, huma.Operation{
 		OperationID: "update-user", Method: http.MethodPatch, Path: one, MaxBodyBytes: door.MaxSmallBody,
@@ -91,9 +95,16 @@ func (s *Server) users(ctx context.Context, _ *struct{}) (*usersAnswer, error) {
 }
 
 func (s *Server) addUser(ctx context.Context, in *newUserRequest) (*userAnswer, error) {
-	user, err := s.o.Accounts.AddUser(ctx, accounts.NewUser{
-		Email: in.Body.Email, Name: in.Body.Name, Password: in.Body.Password, Grants: in.Body.Roles,
-	})
+	n := accounts.NewUser{Email: in.Body.Email, Name: in.Body.Name, Password: in.Body.Password, Grants: in.Body.Roles}
+	if err := s.checkRoles(ctx, n.Grants, nil); err != nil {
+		return nil, s.door.Error(ctx, err)
+	}
+	user, err := s.o.Accounts.AddUser(ctx, n)
+	if errors.Is(err, accounts.ErrEmailTaken) {
+		if user, err = s.o.Accounts.AddedBefore(ctx, n); err == nil {
+			return &userAnswer{describeUser(&user)}, nil
+		}
+	}
 	if err != nil {
 		return nil, s.door.Error(ctx, err)
 	}
@@ -101,7 +112,42 @@ func (s *Server) addUser(ctx context.Context, in *newUserRequest) (*userAnswer, 
 	return &userAnswer{describeUser(&user)}, nil
 }
 
+// checkRoles refuses roles on sites that are not there, unless they were given before: whoever makes such a site later
+// shall know who has a role on it.
+func (s *Server) checkRoles(ctx context.Context, roles, before accounts.Grants) error {
+	for site := range roles {
+		if _, had := before[site]; had {
+			continue
+		}
+		if err := s.checkSite(ctx, site); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkSite refuses what is for a site that is not there, or is being deleted. All sites are there.
+func (s *Server) checkSite(ctx context.Context, site string) error {
+	if site == accounts.AllSites {
+		return nil
+	}
+	_, err := analytics.GetSite(ctx, s.o.Table, site)
+	if errors.Is(err, table.ErrNotFound) || errors.Is(err, table.ErrKeyValue) {
+		return door.Problem(http.StatusUnprocessableEntity, "unknown_site", "There is no site "+strconv.Quote(site)+".")
+	}
+	return err
+}
+
 func (s *Server) updateUser(ctx context.Context, in *updateUserRequest) (*userAnswer, error) {
+	if in.Body.Roles != nil {
+		before, err := s.o.Accounts.User(ctx, in.ID)
+		if err == nil {
+			err = s.checkRoles(ctx, *in.Body.Roles, before.Grants)
+		}
+		if err != nil {
+			return nil, s.door.Error(ctx, err)
+		}
+	}
 	user, err := s.o.Accounts.UpdateUser(ctx, in.ID, func(u *accounts.User) {
 		if in.Body.Name != nil {
 			u.Name = *in.Body.Name

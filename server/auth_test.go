@@ -214,6 +214,10 @@ func TestSetUp(t *testing.T) {
 	h.Browser().Want(http.StatusForbidden, "bad_setup_token", http.MethodPost, "/api/v1/setup", owner(setup))
 	var made struct{ ID string }
 	servertest.Must(t, json.Unmarshal([]byte(first.Want(http.StatusCreated, `"roles":{"blog":"viewer"}`, http.MethodPost, "/api/v1/users", `{"email":"bob@example.com","password":"`+servertest.Password+`","roles":{"blog":"viewer"}}`)), &made))
+	first.Want(http.StatusCreated, made.ID, http.MethodPost, "/api/v1/users", `{"email":"bob@example.com","password":"`+servertest.Password+`","roles":{"blog":"viewer"}}`) // whose answer was lost
+	first.Want(http.StatusUnprocessableEntity, "unknown_site", http.MethodPost, "/api/v1/users", `{"email":"eve@example.com","password":"`+servertest.Password+`","roles":{"blgo":"viewer"}}`)
+	first.Want(http.StatusUnprocessableEntity, "unknown_site", http.MethodPatch, "/api/v1/users/"+made.ID, `{"roles":{"a#b":"viewer"}}`)
+	first.Want(http.StatusUnprocessableEntity, "unknown_site", http.MethodPost, "/api/v1/keys", `{"site":"blgo","scope":"ingest"}`)
 	first.Want(http.StatusConflict, "email_taken", http.MethodPost, "/api/v1/users", `{"email":"BOB@example.com","password":"`+servertest.Password+`"}`)
 	first.Want(http.StatusUnprocessableEntity, "viewer, admin or owner", http.MethodPatch, "/api/v1/users/"+made.ID, `{"roles":{"blog":"king"}}`)
 	first.Want(http.StatusOK, `"disabled":true`, http.MethodPatch, "/api/v1/users/"+made.ID, `{"disabled":true}`)

@@ -82,6 +82,9 @@ func (s *Server) addKey(ctx context.Context, in *newKeyRequest) (*keyAnswer, err
 	if err := s.door.Permit(ctx, who, door.ForWrite, in.Body.Site); err != nil {
 		return nil, err
 	}
+	if err := s.checkSite(ctx, in.Body.Site); err != nil {
+		return nil, s.door.Error(ctx, err)
+	}
 	key, token, err := s.o.Accounts.AddKey(ctx, accounts.NewKey{
 		Name: in.Body.Name, Site: in.Body.Site, Scope: in.Body.Scope, Creator: who.User.UserID,
 	})

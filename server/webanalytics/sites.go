@@ -3,7 +3,9 @@ package webanalytics
 import (
 	"cmp"
 	"context"
+	"errors"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -13,7 +15,9 @@ import (
 	"github.com/onefold/onefold/analytics"
 	"github.com/onefold/onefold/analytics/erasure"
 	"github.com/onefold/onefold/internal/exclude"
+	"github.com/onefold/onefold/internal/referral"
 	"github.com/onefold/onefold/server/internal/door"
+	"github.com/onefold/onefold/table"
 )
 
 // siteBody is what one may know of a site; its import key is nobody's business.
@@ -88,7 +92,7 @@ func (s *Service) siteRoutes(api huma.API) {
 	}), s.sites)
 	huma.Register(api, door.Guard(door.ForNewSites, huma.Operation{
 		OperationID: "add-site", Method: http.MethodPost, Path: list, DefaultStatus: http.StatusCreated, MaxBodyBytes: door.MaxSmallBody,
-		Summary: "Make a site", Tags: []string{"sites"}, Errors: []int{http.StatusConflict},
+		Summary: "Make a site", Description: "Sent again within ten minutes, it has the same answer.", Tags: []string{"sites"}, Errors: []int{http.StatusConflict},
 	}), s.addSite)
 	huma.Register(api, door.Guard(door.ForStatistics, huma.Operation{
 		OperationID: "site", Method: http.MethodGet, Path: one,
@@ -145,22 +149,32 @@ func orEmpty(list []string) []string {
 }
 
 func (s *Service) addSite(ctx context.Context, in *newSiteRequest) (*siteAnswer, error) {
-	n := analytics.NewSite{ID: in.Body.ID, Domains: in.Body.Domains, TimeZone: in.Body.TimeZone}
+	n := analytics.NewSite{ID: in.Body.ID, Domains: in.Body.Domains, TimeZone: in.Body.TimeZone, Settings: analytics.Settings{Name: in.Body.Name}}
 	if n.ID == "" {
 		n.ID = siteIDFrom(append(in.Body.Domains, in.Body.Name)[0])
 	}
 	site, err := analytics.CreateSite(ctx, s.table, n)
-	if err == nil && in.Body.Name != "" {
-		site, err = analytics.UpdateSite(ctx, s.table, n.ID, func(site *analytics.Site) error {
-			site.Name = in.Body.Name
-			return nil
-		})
+	if errors.Is(err, table.ErrExists) {
+		if before, found := s.addedBefore(ctx, &n); found {
+			return s.describeSite(ctx, &before)
+		}
 	}
 	if err != nil {
 		return nil, s.door.Error(ctx, err)
 	}
 	s.door.Record(ctx, accounts.Entry{Actor: door.CallerOf(ctx).Actor, Action: "site.create", Site: site.SiteID})
 	return s.describeSite(ctx, &site)
+}
+
+// sentAgain is how long a request that is like one before counts as the same, whose answer was lost.
+const sentAgain = 10 * time.Minute
+
+// addedBefore finds the site that has been made of the same a moment ago.
+func (s *Service) addedBefore(ctx context.Context, n *analytics.NewSite) (analytics.Site, bool) {
+	site, err := analytics.GetSite(ctx, s.table, n.ID)
+	sameDomain := func(stored, asked string) bool { return stored == referral.HostName(asked) }
+	return site, err == nil && s.table.Now().Sub(site.CreatedAt) <= sentAgain && site.Name == n.Settings.Name &&
+		site.TimeZone == cmp.Or(n.TimeZone, "UTC") && slices.EqualFunc(site.Domains, n.Domains, sameDomain)
 }
 
 // siteIDFrom makes an id of a domain or a name: what cannot be part of it becomes a dash.

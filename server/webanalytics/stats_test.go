@@ -82,7 +82,14 @@ func TestSites(t *testing.T) {
 	if !strings.Contains(answer, `"hasEvents":false`) || !strings.Contains(answer, `"name":"Our shop"`) {
 		t.Error(answer)
 	}
-	owner.Want(http.StatusConflict, "exists", http.MethodPost, "/api/v1/sites", `{"id":"blog"}`)
+	shop := `{"name":"Our shop","domains":["shop.example"],"timezone":"Europe/Berlin"}`
+	owner.Want(http.StatusCreated, `"id":"shop.example"`, http.MethodPost, "/api/v1/sites", shop) // whose answer was lost
+	for _, other := range []string{`{"id":"blog","timezone":"Europe/Berlin"}`, `{"id":"blog","name":"My blog"}`, `{"id":"blog","domains":["example.com"]}`} {
+		owner.Want(http.StatusConflict, "exists", http.MethodPost, "/api/v1/sites", other)
+	}
+	if trail := owner.Want(http.StatusOK, "site.create", http.MethodGet, "/api/v1/audit", ""); strings.Count(trail, "site.create") != 1 {
+		t.Error(trail)
+	}
 	owner.Want(http.StatusUnprocessableEntity, "bad_site", http.MethodPost, "/api/v1/sites", `{"id":"a b"}`)
 	owner.Want(http.StatusUnprocessableEntity, "bad_site", http.MethodPost, "/api/v1/sites", `{}`)
 	owner.Want(http.StatusUnprocessableEntity, "time zone", http.MethodPatch, "/api/v1/sites/blog", `{"timezone":"Europe/Berlin"}`)

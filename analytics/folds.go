@@ -79,7 +79,7 @@ func foldVisitors(c Config) *fold.Fold {
 			return addToVisitor(ch.New, at)
 		}),
 	).With(fold.Finish(func(v *Visitor) {
-		v.ExpiresAt = time.Unix(v.Until, 0).Add(c.retention(v.SiteID).Raw())
+		v.ExpiresAt = v.Expiry(c.retention(v.SiteID).Raw())
 	}))
 }
 
@@ -136,7 +136,7 @@ func foldSessions(c Config) *fold.Fold {
 		fold.CacheSize(1024), // a visit that goes on is loaded again
 		fold.Removable(func(s *Session) bool { return s.Gone }),
 		fold.Finish(func(s *Session) {
-			s.ExpiresAt = time.Unix(s.Until, 0).Add(c.retention(s.SiteID).Of(Hour))
+			s.ExpiresAt = s.Expiry(c.retention(s.SiteID).Of(Hour))
 		}),
 	)
 }
@@ -219,6 +219,9 @@ func sessionID(k *VisitorKey, v *visits.Visit) string {
 	return id.String()
 }
 
+// Expiry is when an item may be deleted that is kept so long after the arrival of its last fact.
+func (k Kept) Expiry(keep time.Duration) time.Time { return wholeHour(time.Unix(k.Until, 0).Add(keep)) }
+
 // HourExpiry is when the derived items of an hour may be deleted: both the hour and the arrival of its last fact are
 // over for as long as hours are kept.
 func HourExpiry(start string, k Kept, r Retention) time.Time {
@@ -226,5 +229,5 @@ func HourExpiry(start string, k Kept, r Retention) time.Time {
 	if at, err := time.Parse(calendar.HourLayout, start); err == nil && at.Add(time.Hour).After(until) {
 		until = at.Add(time.Hour)
 	}
-	return until.Add(r.Of(Hour))
+	return wholeHour(until.Add(r.Of(Hour)))
 }

@@ -270,7 +270,7 @@ func (s *siteState) expire(e *Event, at, now time.Time) {
 		from = now.Add(time.Hour - 1).Truncate(time.Hour)
 		e.Arrived = from.Unix()
 	}
-	e.ExpiresAt = from.Add(s.site.Retention.Raw())
+	e.ExpiresAt = wholeHour(from.Add(s.site.Retention.Raw()))
 }
 
 // clip makes valid UTF-8 of a text and cuts it, between characters, to at most n bytes.

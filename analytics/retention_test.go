@@ -2,8 +2,17 @@ package analytics
 
 import (
 	"errors"
+	"fmt"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/onefold/onefold/table"
 )
 
 func TestRetentionDefaults(t *testing.T) {
@@ -35,6 +44,42 @@ func TestRetentionRefused(t *testing.T) {
 	for _, r := range []Retention{{RawDays: 2, HourDays: 4, DayDays: 35}, {RawDays: 30, HourDays: 32, DayDays: 63}, {MonthDays: 3650}} {
 		if err := r.Check(); err != nil {
 			t.Errorf("%+v: %v", r, err)
+		}
+	}
+}
+
+// Nothing expires before its time, and nothing but at a whole hour after it.
+func TestItemsExpireAtWholeHours(t *testing.T) {
+	now := time.Date(2026, 5, 12, 14, 33, 21, 0, time.UTC)
+	w := newWorld(t, now)
+	w.site("s", "Asia/Kolkata") // whose hours begin at half past
+	at := []time.Time{now, now.Add(-7 * time.Minute), now.Add(-40 * time.Hour)}
+	for i, when := range at {
+		w.ingest("s", Hit{At: when, URL: "https://example.com/p", Address: "192.0.2.1", UserAgent: fmt.Sprint("agent ", i)})
+	}
+	w.Must(w.Worker.Drain(w.Ctx))
+	least := map[string]time.Duration{"EVENT": 30 * 24 * time.Hour, "VISITOR": 30 * 24 * time.Hour, "SESSION": 90 * 24 * time.Hour, "STATS": 90 * 24 * time.Hour, "BREAKDOWN": 90 * 24 * time.Hour}
+	seen := map[string]int{}
+	out, err := w.Table.API().Scan(w.Ctx, &dynamodb.ScanInput{TableName: aws.String(w.Table.Name())})
+	w.Must(err)
+	for _, it := range out.Items {
+		sk := it[table.AttrSK].(*types.AttributeValueMemberS).Value
+		kind, _, _ := strings.Cut(sk, "#")
+		keep, checked := least[kind]
+		if !checked {
+			continue
+		}
+		seen[kind]++
+		ttl, err := strconv.ParseInt(it[table.AttrTTL].(*types.AttributeValueMemberN).Value, 10, 64)
+		w.Must(err)
+		left := time.Unix(ttl, 0).Sub(now)
+		if ttl%3600 != 0 || left < keep-7*time.Minute || left > keep+2*time.Hour {
+			t.Errorf("%s expires %s from now, at %s", sk, left, time.Unix(ttl, 0).UTC())
+		}
+	}
+	for kind := range least {
+		if seen[kind] < 2 {
+			t.Errorf("%d items of kind %s", seen[kind], kind)
 		}
 	}
 }

@@ -33,7 +33,7 @@ var kindOfVisitor = kindOf[analytics.Visitor, analytics.VisitorKey]{
 	want:   func(d *analytics.Derived) map[analytics.VisitorKey]*analytics.Visitor { return d.Visitors },
 	same:   sameVisitor,
 	empty:  func(v *analytics.Visitor) bool { return len(v.Visits) == 0 && len(v.Scrolls) == 0 },
-	finish: func(v, _ *analytics.Visitor, r analytics.Retention) { v.ExpiresAt = time.Unix(v.Until, 0).Add(r.Raw()) },
+	finish: func(v, _ *analytics.Visitor, r analytics.Retention) { v.ExpiresAt = v.Expiry(r.Raw()) },
 	text:   func(v *analytics.Visitor) any { return v.Visits },
 }
 
@@ -43,10 +43,8 @@ var kindOfSession = kindOf[analytics.Session, analytics.SessionKey]{
 	want:   func(d *analytics.Derived) map[analytics.SessionKey]*analytics.Session { return d.Sessions },
 	same:   sameSession,
 	empty:  func(s *analytics.Session) bool { return s.Start == 0 },
-	finish: func(s, _ *analytics.Session, r analytics.Retention) {
-		s.ExpiresAt = time.Unix(s.Until, 0).Add(r.Of(analytics.Hour))
-	},
-	text: func(s *analytics.Session) any { return s },
+	finish: func(s, _ *analytics.Session, r analytics.Retention) { s.ExpiresAt = s.Expiry(r.Of(analytics.Hour)) },
+	text:   func(s *analytics.Session) any { return s },
 }
 
 var kindOfStats = kindOf[analytics.Stats, analytics.StatsKey]{

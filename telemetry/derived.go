@@ -25,6 +25,7 @@ type Aggregate struct {
 	Late        int64          `dynamodbav:"late,omitempty"`        // of these, those that came later than their profile calls late
 	Corrections int64          `dynamodbav:"corrections,omitempty"` // of these, those that a profile wants to see corrected openly
 	Latest      int64          `dynamodbav:"latest,omitempty"`      // epoch milliseconds of the last arrival
+	RawUntil    int64          `dynamodbav:"until,omitempty"`       // epoch seconds from when the first of the readings may be gone
 	Metrics     bucket.Metrics `dynamodbav:"m"`
 
 	// ExpiresAt is when the item may be deleted; zero: never. It is computed before every write and not read back.

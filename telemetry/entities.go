@@ -125,8 +125,8 @@ type Reading struct {
 	Late        bool     `dynamodbav:"late,omitempty"`       // it came later than its profile calls late
 	Correction  bool     `dynamodbav:"correction,omitempty"` // it changes what the profile wants to see corrected openly
 
-	// ExpiresAt is when the raw reading may be deleted. It is decided at ingest and stored as ttl.
-	ExpiresAt time.Time `dynamodbav:"-"`
+	// ExpiresAt is when the raw reading may be deleted. It is decided at ingest.
+	ExpiresAt time.Time `dynamodbav:"ttl,unixtime,omitempty"`
 }
 
 // QuarantineKey names a reading that is kept apart, by the time that it claims.

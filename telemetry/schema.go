@@ -51,7 +51,6 @@ var Devices = table.Define[Device, DeviceKey]("telemetry.device", table.Def[Devi
 // Readings are the raw facts.
 var Readings = table.Define[Reading, ReadingKey]("telemetry.reading", table.Def[Reading]{
 	PK: devicePK, SK: "READING#{at:ms}#{disc}",
-	Expires:   func(r *Reading) time.Time { return r.ExpiresAt },
 	Immutable: true,
 	MaxBytes:  maxReadingBytes,
 	Doc:       "What a device measured at one time, stored once.",

@@ -61,6 +61,15 @@ func (v Value) IsNumber() bool { return v.form == isNumber }
 // String is the value as text; of a number, plain decimal digits.
 func (v Value) String() string { return v.text }
 
+// decimal is the number; 0 for what is none.
+func (v Value) decimal() exact.Decimal {
+	d, err := exact.Parse(v.text)
+	if err != nil || v.form != isNumber {
+		return exact.Decimal{}
+	}
+	return d
+}
+
 // MarshalJSON writes a number as such, digit by digit.
 func (v Value) MarshalJSON() ([]byte, error) {
 	switch v.form {

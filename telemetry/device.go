@@ -1,0 +1,215 @@
+package telemetry
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/onefold/onefold/table"
+)
+
+// ErrTransition is returned when a device's status cannot follow the one that it has.
+var ErrTransition = errors.New("telemetry: status cannot follow")
+
+// NewDevice says what a device should be.
+type NewDevice struct {
+	ID        string `json:"id"`
+	FleetID   string `json:"fleetId"`
+	Name      string `json:"name,omitempty"`
+	Type      string `json:"type,omitempty"`
+	Location  string `json:"location,omitempty"`
+	Firmware  string `json:"firmware,omitempty"`
+	ProfileID string `json:"profileId,omitempty"`
+	Tags      []string
+	Notes     map[string]string
+	Status    DeviceStatus `json:"status,omitempty"` // default Active
+}
+
+// CreateDevice makes a device. Errors: ErrInvalid, table.ErrExists when the id is taken, table.ErrNotFound when there is
+// no such fleet or profile.
+func CreateDevice(ctx context.Context, t *table.Table, n NewDevice) (Device, error) {
+	d, errs := CreateDevices(ctx, t, []NewDevice{n})
+	return d[0], errs[0]
+}
+
+// createAtOnce is how many requests of CreateDevices are under way at once.
+const createAtOnce = 32
+
+// CreateDevices makes many devices, and says of each, in order, what CreateDevice would have said.
+func CreateDevices(ctx context.Context, t *table.Table, ns []NewDevice) ([]Device, []error) {
+	devices, errs := make([]Device, len(ns)), make([]error, len(ns))
+	known := parents{t: t, fleets: map[string]error{}, profiles: map[string]profileOrErr{}}
+	var make []Device
+	var of []int
+	for i, n := range ns {
+		d := n.device(t)
+		if errs[i] = d.check(); errs[i] == nil {
+			errs[i] = known.of(ctx, &d)
+		}
+		if devices[i] = d; errs[i] == nil {
+			make, of = append(make, d), append(of, i)
+		}
+	}
+	for n, err := range Devices.CreateMany(ctx, t, make, createAtOnce) {
+		errs[of[n]] = err
+	}
+	for i, err := range errs {
+		if err != nil {
+			errs[i] = fmt.Errorf("telemetry: create device %q: %w", shorten(ns[i].ID), err)
+		}
+	}
+	return devices, errs
+}
+
+func (n *NewDevice) device(t *table.Table) Device {
+	now := nowOf(t)
+	d := Device{
+		DeviceKey: DeviceKey{n.ID}, FleetID: n.FleetID, Name: n.Name, Type: n.Type, Location: n.Location, Firmware: n.Firmware,
+		ProfileID: n.ProfileID, Tags: n.Tags, Notes: n.Notes, Status: n.Status, CreatedAt: now, UpdatedAt: now,
+	}
+	if d.Status == "" {
+		d.Status = Active
+	}
+	return d
+}
+
+// parents remembers which fleets and profiles there are.
+type parents struct {
+	t        *table.Table
+	fleets   map[string]error
+	profiles map[string]profileOrErr
+}
+
+type profileOrErr struct {
+	profile Profile
+	err     error
+}
+
+// of checks that a device's fleet and profile are there, and belong together.
+func (p *parents) of(ctx context.Context, d *Device) error {
+	err, known := p.fleets[d.FleetID]
+	if !known {
+		_, err = GetFleet(ctx, p.t, d.FleetID)
+		p.fleets[d.FleetID] = err
+	}
+	if err != nil || d.ProfileID == "" {
+		return err
+	}
+	found, known := p.profiles[d.ProfileID]
+	if !known {
+		found.profile, found.err = ProfileByID.Get(ctx, p.t, ProfileIn{d.ProfileID})
+		p.profiles[d.ProfileID] = found
+	}
+	if found.err == nil && found.profile.FleetID != d.FleetID {
+		return fmt.Errorf("profile %q: %w", d.ProfileID, table.ErrNotFound)
+	}
+	return found.err
+}
+
+// GetDevice reads a device. Errors: table.ErrNotFound, also for one that is being deleted.
+func GetDevice(ctx context.Context, t *table.Table, deviceID string) (Device, error) {
+	d, err := DeviceByID.Get(ctx, t, DeviceIn{deviceID})
+	if err == nil && !d.DeletedAt.IsZero() {
+		d, err = Device{}, table.ErrNotFound
+	}
+	if err != nil {
+		return d, fmt.Errorf("telemetry: device %q: %w", shorten(deviceID), err)
+	}
+	return d, nil
+}
+
+// UpdateDevice changes what is known of a device, but for its fleet and its tokens. Collectors see the change within ten
+// seconds. Errors: ErrInvalid, ErrTransition, table.ErrNotFound for the device or its new profile.
+func UpdateDevice(ctx context.Context, t *table.Table, deviceID string, change func(*Device) error) (Device, error) {
+	d, err := modifyDevice(ctx, t, deviceID, func(d *Device) error {
+		was := *d
+		d.Tags = slices.Clone(d.Tags)
+		if err := change(d); err != nil {
+			return err
+		}
+		d.DeviceKey, d.FleetID, d.Tokens, d.CreatedAt, d.DeletedAt = was.DeviceKey, was.FleetID, was.Tokens, was.CreatedAt, was.DeletedAt
+		if !was.Status.MayBecome(d.Status) {
+			return fmt.Errorf("%w: a device that is %s cannot become %q; it can become %v", ErrTransition, was.Status, d.Status, transitions[was.Status])
+		}
+		if err := d.check(); err != nil {
+			return err
+		}
+		known := parents{t: t, fleets: map[string]error{}, profiles: map[string]profileOrErr{}}
+		return known.of(ctx, d)
+	})
+	if err != nil {
+		return d, fmt.Errorf("telemetry: update device %q: %w", shorten(deviceID), err)
+	}
+	return d, nil
+}
+
+// modifyDevice changes a device that is not being deleted.
+func modifyDevice(ctx context.Context, t *table.Table, deviceID string, change func(*Device) error) (Device, error) {
+	return Devices.Modify(ctx, t, DeviceKey{deviceID}, func(d *Device) error {
+		if !d.DeletedAt.IsZero() {
+			return table.ErrNotFound
+		}
+		d.UpdatedAt = nowOf(t)
+		return change(d)
+	})
+}
+
+// check brings a device into its form, or says what is wrong with it.
+func (d *Device) check() error {
+	if err := checkID("device", d.DeviceID); err != nil {
+		return err
+	}
+	if !d.Status.Valid() {
+		return fmt.Errorf("%w: status %q: choose provisioned, active, inactive, maintenance or retired", ErrInvalid, shorten(string(d.Status)))
+	}
+	for what, s := range map[string]string{"type": d.Type, "firmware": d.Firmware} {
+		if err := checkLabel(what, s); err != nil {
+			return err
+		}
+	}
+	if len(d.Name) > maxName || len(d.Location) > maxName || len(d.Notes) > maxNotes {
+		return fmt.Errorf("%w: name and location have at most %d bytes, notes are at most %d", ErrInvalid, maxName, maxNotes)
+	}
+	for k, v := range d.Notes {
+		if len(k) > maxLabel || len(v) > maxName {
+			return fmt.Errorf("%w: note %q: at most %d bytes, of %d", ErrInvalid, shorten(k), maxLabel, maxName)
+		}
+	}
+	d.Shard = table.Shard(d.DeviceID, Shards)
+	return d.checkTags()
+}
+
+func (d *Device) checkTags() error {
+	if len(d.Tags) > maxTags {
+		return fmt.Errorf("%w: %d tags: at most %d", ErrInvalid, len(d.Tags), maxTags)
+	}
+	for i, tag := range d.Tags {
+		d.Tags[i] = strings.TrimSpace(tag)
+		if err := checkLabel("tag", d.Tags[i]); err != nil {
+			return err
+		}
+		if d.Tags[i] == "" {
+			return fmt.Errorf("%w: a tag is empty", ErrInvalid)
+		}
+	}
+	slices.Sort(d.Tags)
+	d.Tags = slices.Compact(d.Tags)
+	return nil
+}
+
+// ListDevices is a page of the devices of a fleet under a property; see table.Query.Page for cursor and limit.
+func ListDevices(ctx context.Context, t *table.Table, in LabelIn, cursor string, limit int) (table.Page[Device], error) {
+	labels, err := DevicesLabelled.Page(ctx, t, in, cursor, limit)
+	if err != nil {
+		return table.Page[Device]{}, err
+	}
+	keys := make([]DeviceKey, len(labels.Items))
+	for i, l := range labels.Items {
+		keys[i] = DeviceKey{l.DeviceID}
+	}
+	devices, err := Devices.GetMany(ctx, t, keys)
+	devices = slices.DeleteFunc(devices, func(d Device) bool { return d.FleetID != in.FleetID || !d.DeletedAt.IsZero() })
+	return table.Page[Device]{Items: devices, Next: labels.Next}, err
+}

@@ -1,0 +1,212 @@
+package telemetry
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"golang.org/x/time/rate"
+
+	"github.com/onefold/onefold/internal/calendar"
+	"github.com/onefold/onefold/table"
+)
+
+const (
+	settingsLifetime = 10 * time.Second // how long a collector goes by a device's settings
+	// SettingsNotice is how long after a change of a device, its fleet, profile or retractions every reading is stored
+	// by the new ones.
+	SettingsNotice = 2 * settingsLifetime
+	maxDevices     = 50_000 // that a collector remembers, and ids that are none
+)
+
+// deviceCache remembers devices. What it forgets it reads again.
+type deviceCache struct {
+	t *table.Table
+
+	mu       sync.Mutex
+	devices  map[string]*deviceEntry
+	fleets   map[string]*cached[Fleet]
+	profiles map[string]*cached[Profile]
+}
+
+// cached is a setting that several devices share.
+type cached[T any] struct {
+	mu    sync.Mutex
+	value T
+	found bool
+	until time.Time
+}
+
+// deviceEntry is a place for one device, so that many who ask at once read it once, and what is known of how it sends.
+type deviceEntry struct {
+	mu    sync.Mutex
+	state *deviceState // nil: there is no such device
+	until time.Time
+
+	sendMu  sync.Mutex
+	limiter *rate.Limiter
+	names   map[string]bool // metrics that it has sent; nil: not read yet
+}
+
+// deviceState is what a collector knows of a device. It does not change.
+type deviceState struct {
+	device      Device
+	fleet       Fleet
+	profile     Profile
+	zone        calendar.Zone
+	metrics     map[string]*metricDef
+	retractions []Retraction
+	entry       *deviceEntry
+}
+
+func newDeviceCache(t *table.Table) *deviceCache {
+	return &deviceCache{
+		t: t, devices: make(map[string]*deviceEntry), fleets: make(map[string]*cached[Fleet]), profiles: make(map[string]*cached[Profile]),
+	}
+}
+
+func (c *deviceCache) forget(deviceID string) {
+	c.mu.Lock()
+	e := c.devices[deviceID]
+	clear(c.fleets)
+	clear(c.profiles)
+	c.mu.Unlock()
+	if e != nil { // after: who holds a device's lock may wait for the cache's
+		e.mu.Lock()
+		e.until = time.Time{}
+		e.mu.Unlock()
+	}
+}
+
+// entryOf returns the place of a key. A new one may take that of any other.
+func entryOf[E any](mu *sync.Mutex, places map[string]*E, key string) *E {
+	mu.Lock()
+	defer mu.Unlock()
+	e := places[key]
+	if e != nil {
+		return e
+	}
+	if len(places) >= maxDevices {
+		for other := range places {
+			delete(places, other)
+			break
+		}
+	}
+	e = new(E)
+	places[key] = e
+	return e
+}
+
+// get returns a device; nil if there is none.
+func (c *deviceCache) get(ctx context.Context, deviceID string) (*deviceState, error) {
+	if checkID("device", deviceID) != nil {
+		return nil, nil
+	}
+	e := entryOf(&c.mu, c.devices, deviceID)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if now := c.t.Now(); !now.Before(e.until) {
+		state, err := c.load(ctx, deviceID, e)
+		if err != nil {
+			return nil, err
+		}
+		e.state, e.until = state, now.Add(settingsLifetime)
+	}
+	return e.state, nil
+}
+
+func (c *deviceCache) load(ctx context.Context, deviceID string, e *deviceEntry) (*deviceState, error) {
+	s := &deviceState{entry: e, metrics: make(map[string]*metricDef)}
+	var err error
+	if s.device, err = GetDevice(ctx, c.t, deviceID); errors.Is(err, table.ErrNotFound) {
+		return nil, nil
+	} else if err != nil {
+		return nil, err
+	}
+	fleet := entryOf(&c.mu, c.fleets, s.device.FleetID)
+	found := false
+	if s.fleet, found, err = fleet.get(c.t.Now(), func() (Fleet, error) { return GetFleet(ctx, c.t, s.device.FleetID) }); err != nil || !found {
+		return nil, err
+	}
+	if id := s.device.ProfileID; id != "" {
+		profile := entryOf(&c.mu, c.profiles, id)
+		if s.profile, _, err = profile.get(c.t.Now(), func() (Profile, error) { return ProfileByID.Get(ctx, c.t, ProfileIn{id}) }); err != nil {
+			return nil, err
+		}
+	}
+	for _, m := range s.profile.Metrics {
+		s.metrics[m.Name] = readMetric(m)
+	}
+	if s.retractions, err = RetractionsOfDevice.Collect(ctx, c.t, DeviceIn{deviceID}); err != nil {
+		return nil, err
+	}
+	if s.zone, err = calendar.LoadZone(s.fleet.TimeZone); err != nil {
+		return nil, err
+	}
+	return s, e.prepare(ctx, c.t, s)
+}
+
+// get returns a setting; not found is remembered, too.
+func (c *cached[T]) get(now time.Time, load func() (T, error)) (v T, found bool, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if now.Before(c.until) {
+		return c.value, c.found, nil
+	}
+	v, err = load()
+	if err != nil && !errors.Is(err, table.ErrNotFound) {
+		return v, false, err
+	}
+	c.value, c.found, c.until = v, err == nil, now.Add(settingsLifetime)
+	return c.value, c.found, nil
+}
+
+// prepare sets a device's limits, and reads which metrics it has sent so far.
+func (e *deviceEntry) prepare(ctx context.Context, t *table.Table, s *deviceState) error {
+	e.sendMu.Lock()
+	defer e.sendMu.Unlock()
+	perMinute := orDefault(s.fleet.Limits.PerMinute, defaultPerMinute)
+	if limit := rate.Limit(float64(perMinute) / 60); e.limiter == nil || e.limiter.Limit() != limit {
+		e.limiter = rate.NewLimiter(limit, perMinute)
+	}
+	if e.names != nil {
+		return nil
+	}
+	status, err := StatusByID.Get(ctx, t, DeviceIn{s.device.DeviceID})
+	if err != nil && !errors.Is(err, table.ErrNotFound) {
+		return err
+	}
+	e.names = make(map[string]bool, len(status.Values))
+	for name := range status.Values {
+		e.names[name] = true
+	}
+	return nil
+}
+
+// allow holds a device to its limits.
+func (e *deviceEntry) allow(in *Incoming, s *deviceState, now time.Time) *refusal {
+	e.sendMu.Lock()
+	defer e.sendMu.Unlock()
+	if !in.Imported && !e.limiter.AllowN(now, 1) {
+		r := refuse(TooFast, "more than %d readings a minute", orDefault(s.fleet.Limits.PerMinute, defaultPerMinute))
+		r.after = time.Duration(float64(time.Second) / float64(e.limiter.Limit()))
+		return r
+	}
+	most, fresh := orDefault(s.fleet.Limits.Metrics, defaultMetrics), 0
+	for name := range in.Values {
+		if !e.names[name] {
+			fresh++
+		}
+	}
+	if fresh == 0 {
+		return nil
+	}
+	if len(e.names)+fresh > most {
+		return refuse(TooManyMetrics, "the device would have %d different metrics, at most %d are allowed", len(e.names)+fresh, most)
+	}
+	for name := range in.Values {
+		e.names[name] = true
+	}
+	return nil
+}

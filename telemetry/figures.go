@@ -1,0 +1,80 @@
+package telemetry
+
+import (
+	"time"
+
+	"github.com/onefold/onefold/telemetry/internal/bucket"
+	"github.com/onefold/onefold/telemetry/internal/exact"
+	"github.com/onefold/onefold/telemetry/internal/track"
+)
+
+// Figures are what an aggregate says of one metric. Numbers are decimals, exact but for Mean, Deviation and Rate, which have
+// 20 digits, and for percentiles where Exact is false.
+type Figures struct {
+	Metric  string     `json:"metric"`
+	Kind    MetricKind `json:"kind"`
+	Count   int64      `json:"count"`
+	FirstAt time.Time  `json:"firstAt"`
+	LastAt  time.Time  `json:"lastAt"`
+	First   string     `json:"first"`
+	Last    string     `json:"last"`
+
+	// Of gauges and counters.
+	Sum       string `json:"sum,omitempty"`
+	Mean      string `json:"mean,omitempty"`
+	Min       string `json:"min,omitempty"`
+	Max       string `json:"max,omitempty"`
+	Deviation string `json:"deviation,omitempty"` // standard deviation of these values, not an estimate for others
+
+	// Of gauges: the least values that 50, 90, 95 and 99 percent are at or below. Exact says that they are values that were
+	// measured; else they are of a DDSketch, within 1 %.
+	P50   string `json:"p50,omitempty"`
+	P90   string `json:"p90,omitempty"`
+	P95   string `json:"p95,omitempty"`
+	P99   string `json:"p99,omitempty"`
+	Exact bool   `json:"exact,omitempty"`
+
+	// Of counters: by how much it grew since the last reading of the bucket before, if that is known, and else since the
+	// first of this one; and how often it was reset meanwhile.
+	Increase string `json:"increase,omitempty"`
+	Resets   int64  `json:"resets,omitempty"`
+	Rate     string `json:"rate,omitempty"` // of the increase, a second
+
+	// Of states: for how long each lasted within the bucket, in seconds. A state lasts until the next reading.
+	Lasted map[string]float64 `json:"lasted,omitempty"`
+
+	// Partial says that the order of readings matters and is not known any more: Increase and Lasted are left out.
+	Partial bool `json:"partial,omitempty"`
+}
+
+var kindNames = map[bucket.Kind]MetricKind{bucket.Gauge: Gauge, bucket.Counter: Counter, bucket.State: State}
+
+// figuresOf says what a metric's bucket says by itself.
+func figuresOf(m *bucket.Metric) Figures {
+	f := Figures{
+		Metric: m.Name, Kind: kindNames[m.Kind], Count: m.Count, FirstAt: time.UnixMilli(m.First.At).UTC(), LastAt: time.UnixMilli(m.Last.At).UTC(),
+		First: textOf(m.First), Last: textOf(m.Last),
+	}
+	if m.Kind != bucket.State {
+		f.Sum, f.Min, f.Max = m.Sum.String(), m.Min.String(), m.Max.String()
+		f.Mean, f.Deviation = exact.Mean(m.Sum, m.Count).String(), exact.Deviation(m.Sum, m.Squares, m.Count).String()
+	}
+	if m.Kind == bucket.Gauge {
+		percentile := func(p float64) string {
+			v, ok := m.Spread.Percentile(p)
+			if !ok {
+				return ""
+			}
+			return v.String()
+		}
+		f.P50, f.P90, f.P95, f.P99, f.Exact = percentile(50), percentile(90), percentile(95), percentile(99), m.Spread.Exact()
+	}
+	return f
+}
+
+func textOf(p track.Point) string {
+	if p.Name != "" {
+		return p.Name
+	}
+	return p.Number.String()
+}

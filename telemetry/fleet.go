@@ -1,0 +1,158 @@
+package telemetry
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"strings"
+	"time"
+
+	"github.com/onefold/onefold/internal/calendar"
+	"github.com/onefold/onefold/table"
+)
+
+// ErrInvalid is returned when what is asked for cannot be: the message says which field, and what to choose.
+var ErrInvalid = errors.New("telemetry: invalid")
+
+// DefaultOwner owns the fleets of an installation that has no accounts.
+const DefaultOwner = "local"
+
+// The longest texts, in bytes, and the bounds of limits.
+const (
+	maxID            = 64
+	maxName          = 200
+	maxLabel         = 100 // of a type, a firmware, a tag
+	maxTags          = 20
+	maxNotes         = 50
+	defaultPerMinute = 6_000
+	maxPerMinute     = 6_000_000
+	defaultMetrics   = 64
+	maxMetrics       = 256
+)
+
+// NewFleet says what a fleet should be.
+type NewFleet struct {
+	ID         string // letters, digits and . _ - ; at most 64
+	OwnerID    string // default DefaultOwner
+	Name       string
+	TimeZone   string // IANA name; default UTC. It cannot be changed: all buckets are in it
+	TenMinutes bool
+	Retention  Retention
+	Limits     Limits
+}
+
+// CreateFleet makes a fleet. Errors: ErrInvalid, ErrRetention, table.ErrExists when the id is taken.
+func CreateFleet(ctx context.Context, t *table.Table, n NewFleet) (Fleet, error) {
+	f := Fleet{
+		FleetKey: FleetKey{n.ID}, OwnerID: n.OwnerID, Name: n.Name, TimeZone: n.TimeZone, TenMinutes: n.TenMinutes,
+		Retention: n.Retention, Limits: n.Limits, CreatedAt: nowOf(t),
+	}
+	if f.OwnerID == "" {
+		f.OwnerID = DefaultOwner
+	}
+	if f.TimeZone == "" {
+		f.TimeZone = "UTC"
+	}
+	err := f.check()
+	if err == nil {
+		err = Fleets.Create(ctx, t, &f)
+	}
+	if err != nil {
+		return Fleet{}, fmt.Errorf("telemetry: create fleet %q: %w", n.ID, err)
+	}
+	return f, nil
+}
+
+// GetFleet reads a fleet. Errors: table.ErrNotFound, also for one that is being deleted.
+func GetFleet(ctx context.Context, t *table.Table, fleetID string) (Fleet, error) {
+	f, err := FleetByID.Get(ctx, t, FleetIn{fleetID})
+	if err == nil && !f.DeletedAt.IsZero() {
+		f, err = Fleet{}, table.ErrNotFound
+	}
+	if err != nil {
+		return f, fmt.Errorf("telemetry: fleet %q: %w", fleetID, err)
+	}
+	return f, nil
+}
+
+// ListFleets reads the fleets of an owner, by id; "" is DefaultOwner.
+func ListFleets(ctx context.Context, t *table.Table, ownerID string) iter.Seq2[Fleet, error] {
+	if ownerID == "" {
+		ownerID = DefaultOwner
+	}
+	return func(yield func(Fleet, error) bool) {
+		for f, err := range FleetsOfOwner.All(ctx, t, OwnerIn{ownerID}) {
+			if f.DeletedAt.IsZero() && !yield(f, err) {
+				return
+			}
+		}
+	}
+}
+
+// UpdateFleet changes a fleet's settings; its time zone stays. Collectors see the change within ten seconds. Errors:
+// ErrInvalid, ErrRetention, table.ErrNotFound.
+func UpdateFleet(ctx context.Context, t *table.Table, fleetID string, change func(*Fleet) error) (Fleet, error) {
+	f, err := Fleets.Modify(ctx, t, FleetKey{fleetID}, func(f *Fleet) error {
+		if !f.DeletedAt.IsZero() {
+			return table.ErrNotFound
+		}
+		was := *f
+		if err := change(f); err != nil {
+			return err
+		}
+		if f.TimeZone != was.TimeZone {
+			return fmt.Errorf("%w: the time zone is %s and stays so: all buckets are in it", ErrInvalid, was.TimeZone)
+		}
+		f.FleetKey, f.CreatedAt = was.FleetKey, was.CreatedAt
+		return f.check()
+	})
+	if err != nil {
+		return f, fmt.Errorf("telemetry: update fleet %q: %w", fleetID, err)
+	}
+	return f, nil
+}
+
+func (f *Fleet) check() error {
+	if err := checkID("fleet", f.FleetID); err != nil {
+		return err
+	}
+	if f.OwnerID == "" || strings.Contains(f.OwnerID, "#") || len(f.OwnerID) > maxName {
+		return fmt.Errorf("%w: owner %q: use 1 to %d bytes without '#'", ErrInvalid, f.OwnerID, maxName)
+	}
+	if len(f.Name) > maxName {
+		return fmt.Errorf("%w: the name has %d bytes: at most %d", ErrInvalid, len(f.Name), maxName)
+	}
+	if _, err := calendar.LoadZone(f.TimeZone); err != nil {
+		return fmt.Errorf("%w: time zone %q: use an IANA name like Europe/Berlin", ErrInvalid, f.TimeZone)
+	}
+	if f.Limits.PerMinute < 0 || f.Limits.PerMinute > maxPerMinute || f.Limits.Metrics < 0 || f.Limits.Metrics > maxMetrics {
+		return fmt.Errorf("%w: limits: readings a minute 1 to %d, metrics 1 to %d; 0 is the default", ErrInvalid, maxPerMinute, maxMetrics)
+	}
+	return f.Retention.Check()
+}
+
+// checkID refuses what cannot be an id. Ids are parts of keys and addresses.
+func checkID(what, id string) error {
+	ok := id != "" && len(id) <= maxID
+	for i := 0; ok && i < len(id); i++ {
+		c := id[i]
+		ok = c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '.' || c == '_' || c == '-' || c == ':'
+	}
+	if !ok {
+		return fmt.Errorf("%w: %s id %q: use letters, digits and . _ - : , at most %d", ErrInvalid, what, shorten(id), maxID)
+	}
+	return nil
+}
+
+// checkLabel refuses what a device could not be listed by.
+func checkLabel(what, s string) error {
+	if len(s) > maxLabel || strings.ContainsAny(s, "#\x00") {
+		return fmt.Errorf("%w: %s %q: at most %d bytes without '#'", ErrInvalid, what, shorten(s), maxLabel)
+	}
+	return nil
+}
+
+func shorten(s string) string { return strings.ToValidUTF8(s[:min(len(s), maxLabel)], "?") }
+
+func nowOf(t *table.Table) time.Time { return t.Now().UTC().Truncate(time.Millisecond) }

@@ -1,0 +1,149 @@
+package telemetry
+
+import (
+	"context"
+	"time"
+
+	"github.com/onefold/onefold/fold"
+	"github.com/onefold/onefold/table"
+)
+
+// FoldGroup names the folds of this package where workers keep their positions.
+const FoldGroup = "telemetry"
+
+// Config says what the folds need to know of fleets. The zero value keeps everything for the default times.
+type Config struct {
+	// Retention is asked before every write of an aggregate, so it must answer from memory, as that of FleetRetention
+	// does. nil: the defaults, whatever fleets say.
+	Retention func(fleetID string) Retention
+}
+
+// FleetRetention tells the folds how long fleets keep what is derived. It reads a fleet when it is asked for the first
+// time, and again after ten seconds. A fleet that cannot be read has the defaults: what is then written lives for another
+// time, and until the next write.
+func FleetRetention(t *table.Table) func(fleetID string) Retention {
+	cache := newDeviceCache(t)
+	return func(fleetID string) Retention {
+		ctx, cancel := context.WithTimeout(context.Background(), retentionTimeout)
+		defer cancel()
+		f, _, err := entryOf(&cache.mu, cache.fleets, fleetID).get(t.Now(), func() (Fleet, error) { return GetFleet(ctx, t, fleetID) })
+		if err != nil {
+			return Retention{}
+		}
+		return f.Retention
+	}
+}
+
+const retentionTimeout = 5 * time.Second
+
+func (c Config) retention(fleetID string) Retention {
+	if c.Retention == nil {
+		return Retention{}
+	}
+	return c.Retention(fleetID)
+}
+
+// Folds are all folds of the package. Readings make aggregates and statuses; the changes of hourly aggregates mark the
+// days that have to be made of them; devices make labels; devices and statuses make the counts of fleets.
+//
+// The removal of a reading is no change to what is derived from it: readings go when they have lived long enough.
+func Folds(c Config) []*fold.Fold {
+	return []*fold.Fold{foldAggregates(c), foldStatuses(), foldRollupMarks(), foldLabels(), foldCounts()}
+}
+
+func foldLabels() *fold.Fold {
+	return fold.New("telemetry.labels", Labels, (*Label).merge,
+		fold.On(Devices, func(ch fold.Typed[Device], at func(LabelKey) *Label) error {
+			was, is := labelsOf(ch.Old), labelsOf(ch.New)
+			for k := range is {
+				if !was[k] {
+					*at(k) = Label{LabelKey: k, There: true}
+				}
+			}
+			for k := range was {
+				if !is[k] {
+					*at(k) = Label{LabelKey: k, Gone: true}
+				}
+			}
+			return nil
+		}),
+	).With(fold.Removable(func(l *Label) bool { return l.Gone }))
+}
+
+// merge replaces what was known: a label has one device, whose changes come in order.
+func (l *Label) merge(o *Label) {
+	if o.There || o.Gone {
+		*l = *o
+	}
+}
+
+// labelsOf are the labels of a device; none of one that is being deleted, or nil.
+func labelsOf(d *Device) map[LabelKey]bool {
+	if d == nil || !d.DeletedAt.IsZero() {
+		return nil
+	}
+	all := map[LabelKey]bool{{d.FleetID, ByFleet, Any, d.DeviceID}: true}
+	add := func(kind LabelKind, value string) {
+		if value != "" {
+			all[LabelKey{d.FleetID, kind, value, d.DeviceID}] = true
+		}
+	}
+	add(ByStatus, string(d.Status))
+	add(ByType, d.Type)
+	add(ByFirmware, d.Firmware)
+	add(ByProfile, d.ProfileID)
+	for _, tag := range d.Tags {
+		add(ByTag, tag)
+	}
+	return all
+}
+
+func foldCounts() *fold.Fold {
+	return fold.New("telemetry.counts", Counts, (*FleetCounts).merge,
+		fold.On(Devices, func(ch fold.Typed[Device], at func(FleetCountsKey) *FleetCounts) error {
+			countDevice(ch.Old, -1, ch.New, at)
+			countDevice(ch.New, +1, ch.Old, at)
+			return nil
+		}),
+		fold.On(Statuses, func(ch fold.Typed[Status], at func(FleetCountsKey) *FleetCounts) error {
+			countStatus(ch.Old, -1, ch.New, at)
+			countStatus(ch.New, +1, ch.Old, at)
+			return nil
+		}),
+	)
+}
+
+// merge adds the counts of other changes. What comes to nothing is left out.
+func (c *FleetCounts) merge(o *FleetCounts) {
+	c.ByStatus, c.ByConnectivity = addCounts(c.ByStatus, o.ByStatus), addCounts(c.ByConnectivity, o.ByConnectivity)
+}
+
+func addCounts(into, delta map[string]int64) map[string]int64 {
+	if into == nil {
+		into = make(map[string]int64, len(delta))
+	}
+	for k, n := range delta {
+		if into[k] += n; into[k] == 0 {
+			delete(into, k)
+		}
+	}
+	return into
+}
+
+// countDevice counts a device with a sign, unless its other image counts the same.
+func countDevice(d *Device, sign int64, other *Device, at func(FleetCountsKey) *FleetCounts) {
+	counts := func(d *Device) bool { return d != nil && d.DeletedAt.IsZero() }
+	if !counts(d) || counts(other) && other.FleetID == d.FleetID && other.Status == d.Status {
+		return
+	}
+	c := at(FleetCountsKey{d.FleetID})
+	c.ByStatus = addCounts(c.ByStatus, map[string]int64{string(d.Status): sign})
+}
+
+func countStatus(s *Status, sign int64, other *Status, at func(FleetCountsKey) *FleetCounts) {
+	if s == nil || other != nil && other.FleetID == s.FleetID && other.Connectivity == s.Connectivity {
+		return
+	}
+	c := at(FleetCountsKey{s.FleetID})
+	c.ByConnectivity = addCounts(c.ByConnectivity, map[string]int64{string(s.Connectivity): sign})
+}

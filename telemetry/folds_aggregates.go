@@ -1,0 +1,167 @@
+package telemetry
+
+import (
+	"slices"
+	"time"
+
+	"github.com/onefold/onefold/fold"
+	"github.com/onefold/onefold/internal/calendar"
+	"github.com/onefold/onefold/table"
+	"github.com/onefold/onefold/telemetry/internal/bucket"
+	"github.com/onefold/onefold/telemetry/internal/exact"
+)
+
+func foldAggregates(c Config) *fold.Fold {
+	names := &calendar.HourNames{}
+	return fold.New("telemetry.aggregates", Aggregates, (*Aggregate).merge,
+		fold.On(Readings, func(ch fold.Typed[Reading], at func(AggregateKey) *Aggregate) error {
+			if ch.Old == nil && ch.New != nil {
+				addToAggregates(ch.New, names, at)
+			}
+			return nil
+		}),
+	).With(fold.Finish(func(a *Aggregate) { a.ExpiresAt = expiryOf(a, c.retention(a.FleetID)) }))
+}
+
+// merge adds what other readings of the same bucket make.
+//
+// Invariant: an aggregate is a function of the multiset of its readings: counts add up, the others are lattices, and
+// bucket.Metrics says the same of itself.
+func (a *Aggregate) merge(o *Aggregate) {
+	a.addFigures(o)
+	a.Metrics.Merge(o.Metrics)
+}
+
+// addFigures is merge without the metrics.
+func (a *Aggregate) addFigures(o *Aggregate) {
+	a.FleetID, a.Day = max(a.FleetID, o.FleetID), max(a.Day, o.Day)
+	a.Readings += o.Readings
+	a.Late += o.Late
+	a.Corrections += o.Corrections
+	a.Latest = max(a.Latest, o.Latest)
+	if a.RawUntil == 0 || o.RawUntil != 0 && o.RawUntil < a.RawUntil {
+		a.RawUntil = o.RawUntil
+	}
+}
+
+// addToAggregates counts a reading where its time says.
+func addToAggregates(r *Reading, names *calendar.HourNames, at func(AggregateKey) *Aggregate) {
+	if slices.Contains(r.Void, allMetrics) || len(r.Void) == len(r.Values) {
+		return
+	}
+	ms := r.At.UnixMilli()
+	r.addTo(at(AggregateKey{r.DeviceID, Hourly, names.Of(calendar.HourOf(ms, r.ZoneMinutes))}), ms)
+	if r.Fine {
+		r.addTo(at(AggregateKey{r.DeviceID, TenMinutes, tenMinutesOf(ms, r.ZoneMinutes)}), ms)
+	}
+}
+
+// tenMinutesOf names the ten minutes of an instant, at an offset from UTC in minutes.
+func tenMinutesOf(ms int64, minutes int) string {
+	const width = 600
+	local := ms/1000 + int64(minutes)*60
+	return time.Unix(ms/1000-local%width, 0).UTC().Format(calendar.HourLayout)
+}
+
+// addTo counts a reading in a bucket.
+func (r *Reading) addTo(a *Aggregate, ms int64) {
+	one := Aggregate{FleetID: r.FleetID, Day: a.Day, Readings: 1, Latest: r.Arrived, RawUntil: r.ExpiresAt.Unix()}
+	if one.Day == "" {
+		one.Day = calendar.DayOf(ms, r.ZoneMinutes)
+	}
+	if r.Late {
+		one.Late = 1
+	}
+	if r.Correction {
+		one.Corrections = 1
+	}
+	a.addFigures(&one)
+	for name, v := range r.Values {
+		if slices.Contains(r.Void, name) {
+			continue
+		}
+		if v.form != isNumber || slices.Contains(r.States, name) {
+			a.Metrics.At(name, bucket.State).Named(ms, v.text)
+			continue
+		}
+		d, err := exact.Parse(v.text)
+		if err != nil {
+			continue // not of a Collector, which parsed it before
+		}
+		kind := bucket.Gauge
+		if slices.Contains(r.Counters, name) {
+			kind = bucket.Counter
+		}
+		a.Metrics.At(name, kind).Number(ms, d)
+	}
+}
+
+// width is how long a bucket is; of a day, about.
+func (p Period) width() time.Duration {
+	switch p {
+	case TenMinutes:
+		return 10 * time.Minute
+	case Hourly:
+		return time.Hour
+	}
+	return 24 * time.Hour
+}
+
+// startOf is the start of a bucket; of a day, in UTC.
+func (k *AggregateKey) startOf() time.Time {
+	layout := calendar.HourLayout
+	if k.Period == Daily {
+		layout = calendar.DayLayout
+	}
+	at, err := time.Parse(layout, k.Start)
+	if err != nil {
+		return time.Time{}
+	}
+	return at
+}
+
+// expiryOf is when an aggregate may be deleted: both its bucket and the arrival of its last reading are over for as long
+// as its period is kept. Zero: never.
+func expiryOf(a *Aggregate, r Retention) time.Time {
+	keep := r.Of(a.Period)
+	if keep == 0 {
+		return time.Time{}
+	}
+	return latest(a.startOf().Add(a.Period.width()), time.UnixMilli(a.Latest)).Add(keep)
+}
+
+// datedAggregate is what a roll-up mark needs of an hour. Decoding its metrics before and after every change would cost
+// more than all else that is done with it.
+type datedAggregate struct {
+	AggregateKey
+	FleetID string `dynamodbav:"fleet"`
+	Day     string `dynamodbav:"day"`
+}
+
+var aggregateDays = table.Define[datedAggregate, AggregateKey](Aggregates.Name(), table.Def[datedAggregate]{PK: devicePK, SK: "AGG#{period}#{start}"})
+
+// foldRollupMarks marks days. An hour marks its day when it begins, and at every change after it is over: what changes
+// while it goes on is seen by the roll-up that follows the day's end.
+func foldRollupMarks() *fold.Fold {
+	return fold.New("telemetry.rollups", RollupMarks, (*RollupMark).merge,
+		fold.On(aggregateDays, func(ch fold.Typed[datedAggregate], at func(RollupKey) *RollupMark) error {
+			a := ch.New
+			if a == nil || a.Period != Hourly || a.Day == "" {
+				return nil
+			}
+			if ch.Old == nil || ch.At.Add(markEarly).After(a.startOf().Add(time.Hour)) {
+				m := at(RollupKey{table.Shard(a.DeviceID, Shards), a.Day, a.DeviceID})
+				m.FleetID, m.Changed = a.FleetID, max(m.Changed, ch.At.Unix())
+			}
+			return nil
+		}),
+	)
+}
+
+// markEarly is by how much the time of a change may be behind.
+const markEarly = time.Minute
+
+// merge keeps the later change.
+func (m *RollupMark) merge(o *RollupMark) {
+	m.FleetID, m.Changed = max(m.FleetID, o.FleetID), max(m.Changed, o.Changed)
+}

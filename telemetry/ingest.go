@@ -1,0 +1,230 @@
+package telemetry
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/cespare/xxhash/v2"
+
+	"github.com/onefold/onefold/dynamo"
+	"github.com/onefold/onefold/internal/gather"
+	"github.com/onefold/onefold/table"
+)
+
+// Incoming is a reading as a device sends it.
+type Incoming struct {
+	DeviceID string
+	At       time.Time // by the device's clock; zero: when it arrives
+	Seq      *int64    // the number that the device gave the reading, 0 to 10¹²-1: tells readings of a millisecond apart
+	// Nth is the number, from 0, of the reading among all that are the same in device, time and values, for who knows that
+	// they are several: two rows of a file. Without it they are one that was sent twice.
+	Nth    int
+	Values Values
+	Units  map[string]string // by metric, where the sender says them; another than the profile's is refused
+	// Imported says that the reading is from the past: it is neither late nor too fast, and kept from now on.
+	Imported bool
+}
+
+// OutcomeStatus says what became of a reading.
+type OutcomeStatus string
+
+// The statuses.
+const (
+	Stored     OutcomeStatus = "stored"
+	Duplicate  OutcomeStatus = "duplicate" // it was there already: as good as stored
+	StoredLate OutcomeStatus = "late"      // stored, later than its profile calls late
+	Rejected   OutcomeStatus = "rejected"  // sending it again will not help, but for TooFast
+)
+
+// Outcome says what became of one reading. It is empty if the store failed before that was decided: send it again.
+type Outcome struct {
+	Status      OutcomeStatus `json:"status"`
+	Reason      Reason        `json:"reason,omitempty"`      // of Rejected
+	Detail      string        `json:"detail,omitempty"`      // of Rejected, for people
+	Quarantined bool          `json:"quarantined,omitempty"` // it is kept apart, to be looked at
+	At          time.Time     `json:"at,omitzero"`           // the time that it is stored under
+	// RetryAfter is when the next reading of the device will be taken, of TooFast.
+	RetryAfter time.Duration `json:"-"`
+}
+
+// CollectorOptions configure a Collector. The zero value has good defaults.
+type CollectorOptions struct {
+	Concurrency int // requests in flight at once for one Ingest; default 128. The embedded engine needs one
+}
+
+// A Collector stores readings. It keeps in memory what it needs of the devices that send: their settings for ten seconds,
+// and how fast they were. It is safe for concurrent use.
+type Collector struct {
+	t       *table.Table
+	devices *deviceCache
+	atOnce  int
+
+	together *gather.Group[Reading, stored] // nil: each by itself
+}
+
+// NewCollector makes a Collector that stores in t.
+func NewCollector(t *table.Table, o CollectorOptions) *Collector {
+	if o.Concurrency <= 0 {
+		o.Concurrency = 128
+	}
+	c := &Collector{t: t, devices: newDeviceCache(t), atOnce: o.Concurrency}
+	if _, ok := t.API().(dynamo.Putter); ok { // a store that is quicker with batches
+		c.together = gather.New(togetherMost, togetherRuns, c.storeTogether)
+	}
+	return c
+}
+
+// Forget makes the collector read a device's settings again before its next reading.
+func (c *Collector) Forget(deviceID string) { c.devices.forget(deviceID) }
+
+// Ingest stores readings of any devices, each once however often it is sent, and says of each what became of it, in
+// order. When it returns, what is stored is durable. Errors: those of the store and of ctx, when not all outcomes are
+// known.
+func (c *Collector) Ingest(ctx context.Context, in []Incoming) ([]Outcome, error) {
+	b := batch{outcomes: make([]Outcome, len(in)), readings: make([]Reading, 0, len(in)), of: make([]int, 0, len(in))}
+	now := c.t.Now()
+	var s *deviceState
+	for i := range in {
+		if s == nil || s.device.DeviceID != in[i].DeviceID {
+			var err error
+			if s, err = c.devices.get(ctx, in[i].DeviceID); err != nil {
+				return b.outcomes, fmt.Errorf("telemetry: ingest: %w", err)
+			}
+		}
+		b.take(i, s, &in[i], now)
+	}
+	if err := c.quarantine(ctx, &b); err != nil {
+		return b.outcomes, fmt.Errorf("telemetry: ingest: %w", err)
+	}
+	if err := c.store(ctx, &b); err != nil {
+		return b.outcomes, fmt.Errorf("telemetry: ingest: %w", err)
+	}
+	return b.outcomes, nil
+}
+
+// batch is what one call of Ingest brings.
+type batch struct {
+	outcomes []Outcome
+	readings []Reading
+	of       []int // parallel to readings: the number of the outcome
+	apart    []Quarantined
+	apartOf  []int
+}
+
+// take decides on one reading. s is nil for a device that there is not.
+func (b *batch) take(i int, s *deviceState, in *Incoming, now time.Time) {
+	r, refused := s.readingOf(in, now)
+	if refused == nil {
+		b.readings, b.of = append(b.readings, r), append(b.of, i)
+		return
+	}
+	b.outcomes[i] = Outcome{Status: Rejected, Reason: refused.reason, Detail: refused.detail, RetryAfter: refused.after}
+	if refused.reason == ClockAhead || refused.reason == ClockImplausible {
+		b.apart = append(b.apart, Quarantined{
+			QuarantineKey: QuarantineKey{in.DeviceID, in.At, r.Disc}, FleetID: s.device.FleetID, Arrived: now.UnixMilli(),
+			Reason: refused.reason, Values: in.Values, ExpiresAt: now.Add(s.fleet.Retention.Raw()),
+		})
+		b.apartOf = append(b.apartOf, i)
+		b.outcomes[i] = Outcome{} // until it is kept
+	}
+}
+
+// quarantine keeps those readings apart whose time cannot be right.
+func (c *Collector) quarantine(ctx context.Context, b *batch) error {
+	if len(b.apart) == 0 {
+		return nil
+	}
+	var failed error
+	for n, err := range Quarantine.CreateMany(ctx, c.t, b.apart, c.atOnce) {
+		switch q := &b.apart[n]; {
+		case err == nil || errors.Is(err, table.ErrExists):
+			b.outcomes[b.apartOf[n]] = Outcome{
+				Status: Rejected, Reason: q.Reason, Quarantined: true, At: q.Claimed,
+				Detail: "its time cannot be right, so it is kept apart and counts nowhere",
+			}
+		default:
+			failed = err
+		}
+	}
+	return failed
+}
+
+// store writes the readings of a batch, a single one together with those of other callers.
+func (c *Collector) store(ctx context.Context, b *batch) error {
+	if len(b.readings) == 1 && c.together != nil {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		became := c.together.Do(ctx, b.readings[0])
+		return b.became(0, became.err)
+	}
+	var failed error
+	for n, err := range IngestReading.RunMany(ctx, c.t, b.readings, c.atOnce) {
+		if err := b.became(n, err); err != nil && failed == nil {
+			failed = err
+		}
+	}
+	return failed
+}
+
+// became notes what the store said of a reading, and returns what is no outcome.
+func (b *batch) became(n int, err error) error {
+	r := &b.readings[n]
+	o := Outcome{Status: Stored, At: r.At}
+	switch {
+	case errors.Is(err, table.ErrExists):
+		o.Status = Duplicate
+	case errors.Is(err, table.ErrTooLarge):
+		o = Outcome{Status: Rejected, Reason: TooLarge, Detail: "the reading is too large"}
+	case err != nil:
+		return err
+	case r.Late:
+		o.Status = StoredLate
+	}
+	b.outcomes[b.of[n]] = o
+	return nil
+}
+
+const (
+	togetherMost = 256
+	togetherRuns = 2                // so that one is prepared while another waits for the disk
+	togetherFor  = 30 * time.Second // how long storing one batch may take
+)
+
+// stored is what the store said of a reading.
+type stored struct{ err error }
+
+// storeTogether makes of readings that come one by one, but at the same time, a batch.
+func (c *Collector) storeTogether(ctx context.Context, readings []Reading) []stored {
+	ctx, cancel := context.WithTimeout(ctx, togetherFor)
+	defer cancel()
+	became := make([]stored, len(readings))
+	for i, err := range IngestReading.RunMany(ctx, c.t, readings, c.atOnce) {
+		became[i].err = err
+	}
+	return became
+}
+
+// discOf tells the readings of one millisecond apart.
+func discOf(in *Incoming) string {
+	if in.Seq != nil {
+		return fmt.Sprintf("%012d", *in.Seq)
+	}
+	var h xxhash.Digest
+	h.Reset()
+	for _, name := range in.Values.Names() {
+		v := in.Values[name]
+		h.WriteString(name)              //nolint:errcheck // a hash never fails
+		h.Write([]byte{0, byte(v.form)}) //nolint:errcheck
+		h.WriteString(v.text)            //nolint:errcheck
+		h.Write([]byte{0})               //nolint:errcheck
+	}
+	if in.Nth > 0 {
+		h.Write(binary.AppendUvarint(nil, uint64(in.Nth))) //nolint:errcheck
+	}
+	return base64.RawURLEncoding.EncodeToString(binary.BigEndian.AppendUint64(nil, h.Sum64()))
+}

@@ -1,0 +1,204 @@
+package telemetry
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/onefold/onefold/telemetry/internal/exact"
+)
+
+const (
+	maxValues    = 64  // of one reading
+	maxMetric    = 100 // bytes of a name
+	maxText      = 128 // bytes of a text that is a value
+	maxSeq       = 1_000_000_000_000
+	maxFromFirst = 24 * time.Hour
+)
+
+// plausibleFrom is the first instant that a device's clock can mean: the second day of 1990. A clock that was never set
+// says 1970 or 1980.
+var plausibleFrom = time.Date(1990, 1, 2, 0, 0, 0, 0, time.UTC)
+
+// refusal says why a reading is not stored as one.
+type refusal struct {
+	reason Reason
+	detail string
+	after  time.Duration
+}
+
+func refuse(reason Reason, format string, args ...any) *refusal {
+	return &refusal{reason: reason, detail: fmt.Sprintf(format, args...)}
+}
+
+// readingOf makes the fact of what a device sends. Of a refused one only Disc is set.
+func (s *deviceState) readingOf(in *Incoming, now time.Time) (r Reading, refused *refusal) {
+	switch {
+	case s == nil:
+		return r, refuse(UnknownDevice, "there is no device %q", shorten(in.DeviceID))
+	case !s.device.Status.Sends():
+		return r, refuse(NotInService, "the device is %s", s.device.Status)
+	}
+	if refused = s.checkValues(in); refused != nil {
+		return r, refused
+	}
+	at := in.At.UTC().Truncate(time.Millisecond)
+	if in.At.IsZero() {
+		at = now.UTC().Truncate(time.Millisecond)
+	}
+	r = Reading{
+		ReadingKey: ReadingKey{in.DeviceID, at, discOf(in)}, FleetID: s.device.FleetID, Arrived: now.UnixMilli(),
+		Values: in.Values, Fine: s.fleet.TenMinutes,
+	}
+	if refused = s.checkTime(&r, in.Imported, now); refused != nil {
+		return r, refused
+	}
+	if refused = s.entry.allow(in, s, now); refused != nil {
+		return r, refused
+	}
+	r.ZoneMinutes = s.zone.Minutes(at)
+	s.classify(&r)
+	return r, nil
+}
+
+// checkTime decides by the profile's policy on a reading whose time is not that of its arrival, and how long it is kept.
+func (s *deviceState) checkTime(r *Reading, imported bool, now time.Time) *refusal {
+	clock, raw := &s.profile.Clock, s.fleet.Retention.Raw()
+	ahead, age := r.At.Sub(now), now.Sub(r.At)
+	r.ExpiresAt = r.At.Add(raw)
+	switch {
+	case r.At.Before(plausibleFrom) || ahead > maxFromFirst || r.At.Year() > 9999:
+		return refuse(ClockImplausible, "%s cannot be right", r.At.Format(time.RFC3339))
+	case ahead > clock.future():
+		return refuse(ClockAhead, "its clock is %s ahead", ahead.Round(time.Second))
+	case imported:
+		r.ExpiresAt = latest(r.ExpiresAt, now.Add(raw))
+		return nil
+	case age <= clock.late():
+		return nil
+	}
+	r.Late, r.Correction = true, clock.Late == LateCorrect
+	switch expired := age >= raw; {
+	case clock.Late == LateReject:
+		return refuse(TooLate, "it is %s late, and the profile rejects what is late by more than %s", age.Round(time.Second), clock.late())
+	case expired && !r.Correction:
+		return refuse(Expired, "it is %s old, and readings are kept for %s", age.Round(time.Second), raw)
+	case expired:
+		r.ExpiresAt = now.Add(raw)
+	}
+	return nil
+}
+
+func latest(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+// checkValues compares what a reading says with what can be, and with its profile.
+func (s *deviceState) checkValues(in *Incoming) *refusal {
+	switch {
+	case len(in.Values) == 0:
+		return refuse(NoValues, "the reading has no values")
+	case len(in.Values) > maxValues:
+		return refuse(TooManyValues, "%d values: at most %d", len(in.Values), maxValues)
+	case in.Seq != nil && (*in.Seq < 0 || *in.Seq >= maxSeq):
+		return refuse(BadValue, "the sequence number %d is not between 0 and %d", *in.Seq, maxSeq-1)
+	}
+	for name, v := range in.Values {
+		if refused := s.checkValue(name, v, in.Units[name]); refused != nil {
+			return refused
+		}
+	}
+	return nil
+}
+
+func (s *deviceState) checkValue(name string, v Value, unit string) *refusal {
+	switch {
+	case !validMetric(name):
+		return refuse(BadMetric, "metric %q: use 1 to %d bytes of letters, digits and . _ - / : and blanks within", shorten(name), maxMetric)
+	case v.IsZero() || v.form == isText && (v.text == "" || len(v.text) > maxText || !utf8.ValidString(v.text)):
+		return refuse(BadValue, "metric %q: a text has 1 to %d bytes of UTF-8", name, maxText)
+	}
+	def := s.metrics[name]
+	switch {
+	case def == nil:
+		return nil
+	case def.Kind != State && !v.IsNumber():
+		return refuse(WrongKind, "metric %q is a %s: %q is no number", name, def.Kind, shorten(v.text))
+	case unit != "" && def.Unit != "" && unit != def.Unit:
+		return refuse(WrongUnit, "metric %q is in %q, not in %q", name, def.Unit, shorten(unit))
+	}
+	if def.bounded && v.IsNumber() {
+		d := v.decimal()
+		if def.Min != "" && d.Cmp(&def.least) < 0 || def.Max != "" && d.Cmp(&def.most) > 0 {
+			return refuse(Implausible, "metric %q: %s is not between %q and %q", name, v.text, def.Min, def.Max)
+		}
+	}
+	return nil
+}
+
+// validMetric reports whether a metric can have the name.
+func validMetric(name string) bool {
+	if name == "" || len(name) > maxMetric || strings.TrimSpace(name) != name || !utf8.ValidString(name) {
+		return false
+	}
+	return !strings.ContainsFunc(name, func(c rune) bool { return c < ' ' || c == 0x7f || c == '#' || c == '*' || c == '"' || c == '\\' })
+}
+
+// classify notes what folds have to know of the values: which are counters and states, and which are retracted.
+func (s *deviceState) classify(r *Reading) {
+	for name, v := range r.Values {
+		if def := s.metrics[name]; def != nil && v.IsNumber() {
+			switch def.Kind {
+			case Counter:
+				r.Counters = append(r.Counters, name)
+			case State:
+				r.States = append(r.States, name)
+			}
+		}
+	}
+	slices.Sort(r.Counters)
+	slices.Sort(r.States)
+	r.Void = voidOf(s.retractions, r)
+}
+
+// voidOf are the names of a reading's values that retractions say are wrong; "*" for all.
+func voidOf(retractions []Retraction, r *Reading) (void []string) {
+	for i := range retractions {
+		w := &retractions[i]
+		if !w.LiftedAt.IsZero() || r.At.Before(w.From) || !r.At.Before(w.To) {
+			continue
+		}
+		if len(w.Metrics) == 0 {
+			return []string{allMetrics}
+		}
+		for _, name := range w.Metrics {
+			if _, there := r.Values[name]; there && !slices.Contains(void, name) {
+				void = append(void, name)
+			}
+		}
+	}
+	slices.Sort(void)
+	return void
+}
+
+// allMetrics stands for all in Reading.Void. It is no metric's name.
+const allMetrics = "*"
+
+// metricDef is a MetricDef with its bounds read.
+type metricDef struct {
+	MetricDef
+	bounded     bool
+	least, most exact.Decimal
+}
+
+func readMetric(m MetricDef) *metricDef {
+	d := &metricDef{MetricDef: m, bounded: m.Min != "" || m.Max != ""}
+	d.least, _ = exact.Parse(m.Min) // both were checked when the profile was stored; empty is no bound
+	d.most, _ = exact.Parse(m.Max)
+	return d
+}

@@ -1,0 +1,109 @@
+package telemetry
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/onefold/onefold/table"
+	"github.com/onefold/onefold/telemetry/internal/exact"
+)
+
+// PutProfile makes or changes a profile. Its fleet cannot be changed. Readings go by it within ten seconds; those that
+// are stored stay as they are. Errors: ErrInvalid; table.ErrExists when another fleet has a profile of that id.
+func PutProfile(ctx context.Context, t *table.Table, p Profile) (Profile, error) {
+	err := p.check()
+	if err == nil {
+		if p.CreatedAt.IsZero() {
+			p.CreatedAt = nowOf(t)
+		}
+		err = Profiles.Put(ctx, t, &p, table.Or(table.Absent(), profileFleet.Eq(p.FleetID)))
+	}
+	if err != nil {
+		return p, fmt.Errorf("telemetry: profile %q: %w", shorten(p.ProfileID), profileTaken(err))
+	}
+	return p, nil
+}
+
+var profileFleet = table.FieldOf(Profiles, func(p *Profile) *string { return &p.FleetID })
+
+func (p *Profile) check() error {
+	if err := checkID("profile", p.ProfileID); err != nil {
+		return err
+	}
+	if err := checkID("fleet", p.FleetID); err != nil {
+		return err
+	}
+	if len(p.Name) > maxName || p.Every < 0 || p.Every > 31*24*3600 || len(p.Metrics) > maxMetrics {
+		return fmt.Errorf("%w: a name has at most %d bytes, readings are 1 second to 31 days apart, %d metrics at most", ErrInvalid, maxName, maxMetrics)
+	}
+	seen := map[string]bool{}
+	for _, m := range p.Metrics {
+		if err := m.check(); err != nil {
+			return err
+		}
+		if seen[m.Name] {
+			return fmt.Errorf("%w: metric %q is there twice", ErrInvalid, m.Name)
+		}
+		seen[m.Name] = true
+	}
+	return p.Clock.check()
+}
+
+func (m *MetricDef) check() error {
+	if !validMetric(m.Name) {
+		return fmt.Errorf("%w: metric %q: use 1 to %d bytes of letters, digits and . _ - / : and blanks within", ErrInvalid, shorten(m.Name), maxMetric)
+	}
+	if m.Kind != Gauge && m.Kind != Counter && m.Kind != State {
+		return fmt.Errorf("%w: metric %q is a %q: choose gauge, counter or state", ErrInvalid, m.Name, m.Kind)
+	}
+	for _, bound := range []string{m.Min, m.Max} {
+		if _, err := exact.Parse(bound); bound != "" && err != nil {
+			return fmt.Errorf("%w: metric %q: %w", ErrInvalid, m.Name, err)
+		}
+	}
+	return checkLabel("unit", m.Unit)
+}
+
+func (c *ClockPolicy) check() error {
+	switch c.Late {
+	case "", LateAccept, LateCorrect, LateReject:
+	default:
+		return fmt.Errorf("%w: late readings: %q: choose accept, correct or reject", ErrInvalid, c.Late)
+	}
+	if c.LateAfter < 0 || c.FutureWithin < 0 || c.FutureWithin > maxFutureSeconds {
+		return fmt.Errorf("%w: seconds of clocks: 0 or more, ahead by at most %d", ErrInvalid, maxFutureSeconds)
+	}
+	return nil
+}
+
+const (
+	defaultLateAfter = time.Hour
+	defaultFuture    = 10 * time.Minute
+	maxFutureSeconds = 24 * 3600
+)
+
+// late is how late a reading may arrive before it is called late.
+func (c *ClockPolicy) late() time.Duration {
+	if c.LateAfter == 0 {
+		return defaultLateAfter
+	}
+	return time.Duration(c.LateAfter) * time.Second
+}
+
+// future is by how much a device's clock may be ahead.
+func (c *ClockPolicy) future() time.Duration {
+	if c.FutureWithin == 0 {
+		return defaultFuture
+	}
+	return time.Duration(c.FutureWithin) * time.Second
+}
+
+// profileTaken says of a condition that did not hold what it means.
+func profileTaken(err error) error {
+	if errors.Is(err, table.ErrCondition) {
+		return fmt.Errorf("%w: another fleet has it", table.ErrExists)
+	}
+	return err
+}

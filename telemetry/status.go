@@ -1,0 +1,102 @@
+package telemetry
+
+import (
+	"time"
+
+	"github.com/onefold/onefold/fold"
+	"github.com/onefold/onefold/table"
+)
+
+func foldStatuses() *fold.Fold {
+	return fold.New("telemetry.statuses", Statuses, (*Status).merge,
+		fold.On(Readings, func(ch fold.Typed[Reading], at func(StatusKey) *Status) error {
+			if ch.Old == nil && ch.New != nil {
+				at(StatusKey{ch.New.DeviceID}).add(ch.New)
+			}
+			return nil
+		}),
+	).With(fold.Finish((*Status).finish))
+}
+
+// add notes a reading.
+func (s *Status) add(r *Reading) {
+	s.FleetID, s.LastSeen = max(s.FleetID, r.FleetID), max(s.LastSeen, r.Arrived)
+	s.Readings++
+	s.Arrivals.Add(r.Arrived / 1000)
+	if s.Values == nil {
+		s.Values = make(Latest, len(r.Values))
+	}
+	at := r.At.UnixMilli()
+	for name, v := range r.Values {
+		s.Values.note(name, LatestValue{at, v})
+	}
+}
+
+// note keeps a value if it is the latest of its metric.
+func (l Latest) note(name string, v LatestValue) {
+	if have, there := l[name]; !there || have.before(v) {
+		l[name] = v
+	}
+}
+
+// merge adds what other readings say.
+//
+// Invariant: a status is a function of the multiset of its readings, and of Silent, which no fold sets. The latest value
+// of a metric is the one with the greatest time, and of one time the greatest text.
+func (s *Status) merge(o *Status) {
+	s.FleetID = max(s.FleetID, o.FleetID)
+	s.Silent = max(s.Silent, o.Silent)
+	s.LastSeen = max(s.LastSeen, o.LastSeen)
+	s.Readings += o.Readings
+	s.Arrivals.Merge(o.Arrivals)
+	if len(s.Values) == 0 {
+		s.Values = o.Values
+		return
+	}
+	for name, v := range o.Values {
+		s.Values.note(name, v)
+	}
+}
+
+func (v LatestValue) before(o LatestValue) bool {
+	if v.At != o.At {
+		return v.At < o.At
+	}
+	return v.Value.text < o.Value.text
+}
+
+// finish sets what follows from the rest.
+func (s *Status) finish() {
+	s.Shard = table.Shard(s.DeviceID, Shards)
+	s.Connectivity = Online
+	if s.Silent >= s.LastSeen {
+		s.Connectivity = Offline
+	}
+}
+
+const (
+	missedBeats = 3                // heartbeats that may be missed
+	leastPause  = 90 * time.Second // that is no silence, however often a device sends
+	unknownBeat = 15 * time.Minute // rhythm of a device of which too little is known
+)
+
+// Rhythm is how often the device is heard of, as it shows itself; 0 if too little is known of it.
+func (s *Status) Rhythm() time.Duration { return s.Arrivals.Rhythm() }
+
+// At says whether the device is online at a time: whether it was heard of within three beats of its own rhythm. every is
+// how often its profile says that it sends, 0 if it does not.
+func (s *Status) At(now time.Time, every time.Duration) Connectivity {
+	if now.Before(time.UnixMilli(s.LastSeen).Add(s.patience(every))) {
+		return Online
+	}
+	return Offline
+}
+
+// patience is how long nothing is heard of a device before it counts as offline.
+func (s *Status) patience(every time.Duration) time.Duration {
+	beat := max(s.Rhythm(), every)
+	if beat == 0 {
+		beat = unknownBeat
+	}
+	return max(missedBeats*beat, leastPause)
+}

@@ -74,6 +74,7 @@ var policy = map[string][]string{
 	"server/apidocs":   {"github.com/danielgtaylor/huma/v2"},
 
 	"internal/accesslog": {"github.com/klauspost/compress/..."},
+	"internal/eventcsv":  {"internal/accesslog"},
 	"internal/useragent": {"github.com/hashicorp/golang-lru/v2/..."},
 	"internal/calendar":  {},
 	"internal/decimal":   {"github.com/cockroachdb/apd/v3"},

@@ -26,7 +26,7 @@ type commands struct {
 	Site    siteCommands   `cmd:"" help:"Create and list sites."`
 	User    userCommands   `cmd:"" help:"Make and look after users."`
 	Key     keyCommands    `cmd:"" help:"Make and revoke API keys."`
-	Import  importCommand  `cmd:"" help:"Import access logs of nginx, Apache, Caddy and CloudFront."`
+	Import  importCommand  `cmd:"" help:"Import access logs (nginx, Apache, Caddy, CloudFront) and exports (GoatCounter, Umami)."`
 	Report  reportCommand  `cmd:"" help:"Print the statistics of a site."`
 	Serve   serveCommand   `cmd:"" help:"Take events over HTTP, keep statistics up to date and answer them."`
 	Demo    demoCommand    `cmd:"" help:"Serve a fresh directory with 90 days of two generated sites, and visitors coming in."`

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/onefold/onefold/internal/accesslog"
+	"github.com/onefold/onefold/internal/eventcsv"
 )
 
 // Format is how a file tells of events.
@@ -22,6 +23,8 @@ var formats = []struct {
 	{Format(accesslog.Combined), "common or combined logs of nginx and Apache, with or without the virtual host before"},
 	{Format(accesslog.Caddy), "Caddy's JSON logs"},
 	{Format(accesslog.CloudFront), "standard logs of CloudFront, tab-separated or JSON"},
+	{Format(eventcsv.GoatCounter), "GoatCounter's export, a CSV"},
+	{Format(eventcsv.Umami), "Umami's website_event as CSV"},
 }
 
 // Names lists the formats for a flag, Auto first.
@@ -45,4 +48,9 @@ func unknownFormat(name string) error {
 }
 
 // detect tells the format of a file from its beginning; it is "" if it is none of them.
-func detect(head []byte) Format { return Format(accesslog.Detect(head)) }
+func detect(head []byte) Format {
+	if export := eventcsv.Detect(head); export != "" {
+		return Format(export)
+	}
+	return Format(accesslog.Detect(head))
+}

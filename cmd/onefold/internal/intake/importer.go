@@ -1,6 +1,7 @@
 package intake
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/onefold/onefold/analytics"
 	"github.com/onefold/onefold/internal/accesslog"
+	"github.com/onefold/onefold/internal/eventcsv"
 	"github.com/onefold/onefold/internal/useragent"
 )
 
@@ -158,7 +160,7 @@ func (im *Importer) read(ctx context.Context, lines lines, translate translator,
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
-		if err != nil && !errors.Is(err, accesslog.ErrMalformed) {
+		if err != nil && !isMalformed(err) {
 			damage = err
 			break
 		}
@@ -190,24 +192,38 @@ func (im *Importer) line(line accesslog.Line, err error, translate translator, s
 		im.Summary.skip(v)
 		return hit, false
 	}
-	hit.EventID = analytics.ContentID(hit.At, line.Text, seen.next(line.Text))
+	if hit.EventID == "" {
+		hit.EventID = analytics.ContentID(hit.At, line.Text, seen.next(line.Text))
+	}
 	return hit, true
+}
+
+// isMalformed reports whether an error is of one line only.
+func isMalformed(err error) bool {
+	return errors.Is(err, accesslog.ErrMalformed) || errors.Is(err, eventcsv.ErrMalformed)
 }
 
 // open finds out how a file is to be read.
 func (im *Importer) open(f *accesslog.File, name string) (lines, translator, error) {
+	head, err := f.Head()
+	if err != nil {
+		return nil, nil, &DamagedError{name, err}
+	}
 	format := im.o.Format
 	if format == Auto {
-		head, err := f.Head()
-		if err != nil {
-			return nil, nil, &DamagedError{name, err}
-		}
 		if format = detect(head); format == "" {
 			return nil, nil, unknownFormat(name)
 		}
 	}
 	if !slices.Contains(im.Summary.Formats, format) {
 		im.Summary.Formats = append(im.Summary.Formats, format)
+	}
+	if export := eventcsv.Export(format); slices.Contains(eventcsv.Exports, export) {
+		header, _, _ := bytes.Cut(head, []byte{'\n'})
+		if _, err := eventcsv.NewParser(export).Parse(header); err != nil {
+			return nil, nil, fmt.Errorf("wrong_header: %w", err)
+		}
+		return eventcsv.Rows(accesslog.Lines(f)), &exportRows{parser: eventcsv.NewParser(export), agents: im.agents, o: &im.o}, nil
 	}
 	return accesslog.Lines(f), &logLines{parser: accesslog.NewParser(accesslog.Format(format)), agents: im.agents, o: &im.o}, nil
 }

@@ -1,0 +1,60 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io"
+	"time"
+
+	"github.com/onefold/onefold/analytics"
+	"github.com/onefold/onefold/cmd/onefold/internal/intake"
+	"github.com/onefold/onefold/engine"
+	"github.com/onefold/onefold/table"
+)
+
+// rehearse reads the files and says what an import would do. It writes nothing.
+func (c *importCommand) rehearse(ctx context.Context, std streams, g *globals) (*importSummary, error) {
+	if err := c.checkFiles(); err != nil {
+		return nil, err
+	}
+	s, err := c.rehearsalStore(ctx, std.err, g)
+	if err != nil {
+		return nil, err
+	}
+	start := time.Now()
+	summary := &importSummary{DryRun: true}
+	taker := intake.NewRehearsal(analytics.NewCollector(s.table, analytics.CollectorOptions{}))
+	err = c.read(ctx, std, taker, summary)
+	summary.Seconds.Read = time.Since(start).Seconds()
+	summary.Seconds.Total = summary.Seconds.Read
+	return summary, errors.Join(err, s.Close())
+}
+
+// rehearsalStore opens the table that the site is in; where there is no such table or no such site, one in memory with the
+// site that an import would make.
+func (c *importCommand) rehearsalStore(ctx context.Context, logs io.Writer, g *globals) (*store, error) {
+	s, err := g.openStore(ctx, logs, tuning{existing: true})
+	if err == nil {
+		_, err = analytics.GetSite(ctx, s.table, c.Site)
+		if err == nil {
+			return s, nil
+		}
+		if closed := s.Close(); closed != nil || !errors.Is(err, table.ErrNotFound) {
+			return nil, errors.Join(err, closed)
+		}
+	} else if !errors.Is(err, errNoTable) {
+		return nil, err
+	}
+	db, err := engine.OpenMemory(engine.Options{Logger: g.logger(logs)})
+	if err != nil {
+		return nil, err
+	}
+	s = &store{db: db, table: table.New(db, tableName, table.Options{})}
+	if err = schema.Ensure(ctx, db, tableName); err == nil {
+		err = siteForImport(ctx, s.table, c.Site)
+	}
+	if err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	return s, nil
+}

@@ -1,0 +1,88 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/onefold/onefold/cmd/onefold/internal/intake"
+)
+
+// importSummary is what an import did, and where its time went.
+type importSummary struct {
+	intake.Summary
+	DryRun  bool          `json:"dryRun,omitempty"`
+	Seconds importSeconds `json:"seconds"`
+
+	unread error // files that could not be read to their end
+}
+
+// importSeconds says where the time went. Reading and folding overlap.
+type importSeconds struct {
+	Read  float64 `json:"read"`  // until the last line was stored
+	Fold  float64 `json:"fold"`  // from there until the folds had caught up
+	Roll  float64 `json:"roll"`  // rolling up days and months
+	Total float64 `json:"total"` // all of it
+}
+
+// tell prints what an import did, or would do, and returns why it did not do all of it.
+func (s *importSummary) tell(out io.Writer, asJSON bool) error {
+	err := s.unread
+	if s.Lines > 0 && s.Malformed == s.Lines {
+		err = errors.Join(fmt.Errorf("not_a_log: no line is in the format %s", formatNames(s.Formats)), err)
+	}
+	if asJSON {
+		return errors.Join(printJSON(out, s), err)
+	}
+	return errors.Join(s.print(out), err)
+}
+
+func formatNames(formats []intake.Format) string {
+	names := make([]string, len(formats))
+	for i, f := range formats {
+		names[i] = string(f)
+	}
+	return strings.Join(names, " and ")
+}
+
+func (s *importSummary) print(w io.Writer) error {
+	var b strings.Builder
+	if s.DryRun {
+		b.WriteString("Nothing was written. An import would say:\n")
+	}
+	fmt.Fprintf(&b, "%s lines: %s imported", grouped(s.Lines), grouped(s.Imported))
+	for _, part := range []struct {
+		n    int64
+		what string
+	}{
+		{s.Duplicates, "already there"}, {s.Skipped.Assets, "assets left out"}, {s.Skipped.Bots, "of bots left out"},
+		{s.Skipped.Hosts, "of other hosts left out"}, {s.Skipped.Other, "no page views"}, {s.Malformed, "malformed"}, {s.Rejected, "rejected"},
+	} {
+		if part.n > 0 {
+			fmt.Fprintf(&b, ", %s %s", grouped(part.n), part.what)
+		}
+	}
+	b.WriteString(".\n")
+	if !s.First.IsZero() {
+		fmt.Fprintf(&b, "From %s to %s, as %s.\n", s.First.Format(time.RFC3339), s.Last.Format(time.RFC3339), formatNames(s.Formats))
+	}
+	if !s.DryRun {
+		fmt.Fprintf(&b, "%.1f s: %.1f reading and storing, %.1f folding the rest, %.1f rolling up; %s lines a second.\n",
+			s.Seconds.Total, s.Seconds.Read, s.Seconds.Fold, s.Seconds.Roll, grouped(int64(float64(s.Lines)/max(s.Seconds.Total, 0.001))))
+	}
+	for _, line := range s.Examples {
+		fmt.Fprintln(&b, "malformed:", line)
+	}
+	if more := s.Malformed - int64(len(s.Examples)); more > 0 {
+		fmt.Fprintf(&b, "malformed: and %s more\n", grouped(more))
+	}
+	for _, reason := range slices.Sorted(maps.Keys(s.Reasons)) {
+		fmt.Fprintf(&b, "rejected: %s: %d\n", reason, s.Reasons[reason])
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}

@@ -40,7 +40,6 @@ const (
 	daysAtOnce    = 3   // that a question reads at the same time
 	readersAtOnce = 4   // shards of a day that are read at the same time
 	batchEvents   = 256 // events that a reader hands over at once
-	maxTexts      = 100_000
 )
 
 // day finds the visits of a day: among those that are kept, or in its raw events.
@@ -49,22 +48,37 @@ func (s *scan) day(ctx context.Context, day string) (*columns, error) {
 	if err != nil {
 		return nil, err
 	}
-	key, version := keyOf(s.site.SiteID, from, to), uint64(0)
-	if w := s.x.watched; w != nil {
-		version = w.version(s.site.SiteID, from, to) // before the events are read
-		if d := s.x.shelf.get(key, version); d != nil {
-			return d, s.took(d.read)
-		}
+	if s.x.watched == nil {
+		return s.makeColumns(ctx, from, to)
 	}
+	key := keyOf(s.site.SiteID, from, to)
+	if d := s.x.shelf.get(key, s.x.watched.version(s.site.SiteID, from, to)); d != nil {
+		return d, s.took(d.read)
+	}
+	release, err := s.x.shelf.claim(ctx, key)
+	if err != nil {
+		return nil, err
+	}
+	defer release()
+	version := s.x.watched.version(s.site.SiteID, from, to) // before the events are read
+	if d := s.x.shelf.get(key, version); d != nil {
+		return d, s.took(d.read)
+	}
+	d, err := s.makeColumns(ctx, from, to)
+	if err != nil {
+		return nil, err
+	}
+	s.x.shelf.put(key, version, d)
+	return d, nil
+}
+
+func (s *scan) makeColumns(ctx context.Context, from, to time.Time) (*columns, error) {
 	all, n, err := s.readDay(ctx, from, to)
 	if err != nil {
 		return nil, err
 	}
 	d := columnsOf(all, &s.x.hours)
 	d.read = n
-	if s.x.watched != nil {
-		s.x.shelf.put(key, version, d)
-	}
 	return d, nil
 }
 
@@ -82,9 +96,9 @@ func (s *scan) visits(ctx context.Context, day string) ([]*visit, error) {
 // events makes no difference to visits.
 func (s *scan) readDay(ctx context.Context, from, to time.Time) (all []*visit, events int, err error) {
 	in := analytics.EventsBetween(&s.site, from, to, "")
-	b := &builder{scan: s, people: map[*analytics.Visitor]*person{}, texts: map[string]string{}}
+	b := &builder{scan: s, people: map[*analytics.Visitor]*person{}}
 	g, ctx := errgroup.WithContext(ctx)
-	g.SetLimit(readersAtOnce)
+	g.SetLimit(s.readers)
 	for _, shard := range in.Shards {
 		one := in
 		one.Shards = []int{shard}
@@ -112,7 +126,6 @@ type builder struct {
 	replay analytics.Replay
 	people map[*analytics.Visitor]*person
 	order  []*person
-	texts  map[string]string // texts that came before, so that each is kept once
 	count  int
 }
 
@@ -168,7 +181,7 @@ func (b *builder) addEvent(e *analytics.Event) {
 	}
 	at := timeOf(e.EventID)
 	f := fact{
-		id: e.EventID, own: b.text(e.SessionID), name: b.text(e.Name), path: b.text(e.Path), revenue: e.Revenue,
+		id: e.EventID, own: e.SessionID, name: e.Name, path: e.Path, revenue: e.Revenue,
 		at: at, hour: calendar.HourOf(at, e.ZoneMinutes), silent: silent(e), props: e.Properties,
 	}
 	if f.silent {
@@ -193,16 +206,6 @@ func timeOf(id string) int64 {
 		return 0
 	}
 	return int64(u.Time())
-}
-
-func (b *builder) text(s string) string {
-	if known, ok := b.texts[s]; ok {
-		return known
-	}
-	if len(b.texts) < maxTexts {
-		b.texts[s] = s
-	}
-	return s
 }
 
 // visits divides what everybody did among their visits.

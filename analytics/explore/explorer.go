@@ -44,9 +44,10 @@ type Explorer struct {
 	turn chan struct{} // a place for each question that reads raw events
 	out  chan struct{} // a place for each export, which may take as long as its reader wants
 
-	watched *Watched // nil: nobody tells of writes, so no day is kept
-	shelf   shelf
-	hours   calendar.HourNames
+	watched   *Watched // nil: nobody tells of writes, so no day is kept
+	shelf     shelf
+	preparing preparations
+	hours     calendar.HourNames
 
 	mu      sync.Mutex
 	cubes   map[string]*cube   // that were made a moment ago
@@ -59,7 +60,7 @@ func New(t *table.Table, o Options) *Explorer {
 	watched, _ := t.API().(*Watched)
 	return &Explorer{
 		t: t, o: o, turn: make(chan struct{}, o.AtOnce), out: make(chan struct{}, o.AtOnce),
-		watched: watched, shelf: shelf{most: o.KeepBytes, days: map[dayKey]*shelved{}},
+		watched: watched, shelf: shelf{most: o.KeepBytes, days: map[dayKey]*shelved{}, claims: map[dayKey]chan struct{}{}},
 		cubes: map[string]*cube{}, flights: map[string]*flight{},
 	}
 }
@@ -94,6 +95,7 @@ type scan struct {
 	lost       []string // whose raw events are gone, some or all
 	conditions []*condition
 	left       atomic.Int64 // events that may still be read
+	readers    int          // shards of a day that are read at the same time
 	turn       chan struct{}
 }
 
@@ -121,7 +123,7 @@ func (x *Explorer) siteOf(ctx context.Context, r Range) (s *scan, err error) {
 	if err := r.check(); err != nil {
 		return nil, err
 	}
-	s = &scan{x: x, turn: x.turn}
+	s = &scan{x: x, turn: x.turn, readers: readersAtOnce}
 	s.left.Store(int64(x.o.Events))
 	if s.site, err = analytics.GetSite(ctx, x.t, r.Site); err != nil {
 		return nil, err

@@ -1,6 +1,7 @@
 package explore
 
 import (
+	"context"
 	"sync"
 	"time"
 )
@@ -13,6 +14,8 @@ type shelf struct {
 	bytes int
 	uses  int64
 	days  map[dayKey]*shelved
+
+	claims map[dayKey]chan struct{} // days that somebody reads; closed when that is over
 }
 
 // dayKey names a day of a site by its bounds, which depend on the time zone.
@@ -27,6 +30,31 @@ type shelved struct {
 	*columns
 	version uint64
 	used    int64 // the shelf's uses when it was asked for last
+}
+
+// claim waits until nobody else reads a day, for whoever is about to. Afterwards release has to be called.
+func (s *shelf) claim(ctx context.Context, key dayKey) (release func(), err error) {
+	for {
+		s.mu.Lock()
+		other, taken := s.claims[key]
+		if !taken {
+			mine := make(chan struct{})
+			s.claims[key] = mine
+			s.mu.Unlock()
+			return func() {
+				s.mu.Lock()
+				defer s.mu.Unlock()
+				delete(s.claims, key)
+				close(mine)
+			}, nil
+		}
+		s.mu.Unlock()
+		select {
+		case <-other:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
 }
 
 // get finds a day as it was at a version; nil if it is not there. One of another version is forgotten.

@@ -199,7 +199,7 @@ func TestKeptDaysAmongWriters(t *testing.T) {
 
 // What is kept is bounded, and what was not asked for longest goes first.
 func TestShelf(t *testing.T) {
-	s := shelf{most: 100, days: map[dayKey]*shelved{}}
+	s := shelf{most: 100, days: map[dayKey]*shelved{}, claims: map[dayKey]chan struct{}{}}
 	key := func(n int64) dayKey { return dayKey{"shop", n, n + 1} }
 	for n := range int64(3) {
 		s.put(key(n), 1, &columns{bytes: 40})
@@ -214,5 +214,30 @@ func TestShelf(t *testing.T) {
 	s.put(key(0), 2, &columns{bytes: 30})
 	if s.get(key(0), 1) != nil || s.bytes != 40 || len(s.days) != 1 {
 		t.Errorf("%d bytes, %d days", s.bytes, len(s.days))
+	}
+}
+
+// Days that were prepared are not read again; the present one is not prepared.
+func TestPreparedDays(t *testing.T) {
+	w := newShop(t, "UTC", utc("2026-05-10T12:00"))
+	w.ingest(traffic(rand.New(rand.NewPCG(1, 2)), utc("2026-05-06T00:00"), utc("2026-05-10T11:00"), 300)...)
+	x, _, g := w.counted(Options{})
+	days := w.between("2026-05-06", "2026-05-10")
+	w.must(x.Prepare(w.ctx, days))
+	if len(x.shelf.days) != 4 || len(x.shelf.claims) != 0 {
+		t.Fatalf("%d days are kept, %d claimed", len(x.shelf.days), len(x.shelf.claims))
+	}
+	before := g.queries.Load()
+	w.must(x.Prepare(w.ctx, days)) // within a minute
+	if g.queries.Load() != before {
+		t.Error("prepared twice")
+	}
+	w.same(x, analytics.ReportIn{Site: "shop", From: "2026-05-06", To: "2026-05-10", By: analytics.ByPage}, firefox)
+	w.advance(prepareEvery)
+	w.must(x.Prepare(w.ctx, w.between("2025-05-06", "2025-05-10"))) // gone
+	few, _, _ := w.counted(Options{Events: 150})
+	w.must(few.Prepare(w.ctx, days))
+	if n := len(few.shelf.days); n == 0 || n == 4 {
+		t.Errorf("%d days are kept of more events than one may read", n)
 	}
 }

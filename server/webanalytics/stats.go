@@ -87,7 +87,19 @@ func (s *Service) stats(ctx context.Context, in *statsRequest) (*statsAnswer, er
 			return nil, s.door.Error(ctx, err)
 		}
 	}
+	if source == explore.FromStatistics {
+		s.prepare(explore.Range{Site: in.Site, From: from, To: to})
+	}
 	return answer, nil
+}
+
+// prepare reads the raw events of days that somebody looks at: a filter is likely to be what they ask for next.
+func (s *Service) prepare(r explore.Range) {
+	s.background.Start(func(ctx context.Context) {
+		if err := s.raw.Prepare(ctx, r); err != nil && ctx.Err() == nil {
+			s.door.Logger.Warn("the days of a site were not prepared", "site", r.Site, "error", err)
+		}
+	})
 }
 
 // compare adds the figures of another range. Where these are gone the answer says so, and has none.

@@ -77,11 +77,20 @@ type Engagement struct {
 	Scroll    int   `dynamodbav:"scroll,omitempty" json:"scroll,omitempty"`       // how far down the page was seen so far, 0 to 100
 }
 
-// Vitals are what an event named VitalsEvent tells of how its page loaded. Zero: not measured, or nothing to measure.
+// Vitals are what an event named VitalsEvent tells of how its page loaded. Zero: not measured, or nothing to measure; but
+// a page that never shifted has a layout shift of 0, which is measured and good.
 type Vitals struct {
-	LCP float64 `dynamodbav:"lcp,omitempty" json:"lcp,omitempty"` // largest contentful paint, milliseconds
-	INP float64 `dynamodbav:"inp,omitempty" json:"inp,omitempty"` // interaction to next paint, milliseconds
-	CLS float64 `dynamodbav:"cls,omitempty" json:"cls,omitempty"` // cumulative layout shift, a number without unit
+	LCP float64  `dynamodbav:"lcp,omitempty" json:"lcp,omitempty"` // largest contentful paint, milliseconds
+	INP float64  `dynamodbav:"inp,omitempty" json:"inp,omitempty"` // interaction to next paint, milliseconds
+	CLS *float64 `dynamodbav:"cls,omitempty" json:"cls,omitempty"` // cumulative layout shift, a number without unit; nil: not measured
+}
+
+// Shift is the cumulative layout shift; 0, too, where it was not measured.
+func (v *Vitals) Shift() float64 {
+	if v.CLS == nil {
+		return 0
+	}
+	return *v.CLS
 }
 
 // The names of events that are no deeds of the visitor's, but measurements of the page.

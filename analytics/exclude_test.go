@@ -3,6 +3,7 @@ package analytics
 import (
 	"errors"
 	"math"
+	"reflect"
 	"testing"
 	"time"
 
@@ -65,7 +66,9 @@ func TestMeasurementsAreBounded(t *testing.T) {
 	for i, h := range []Hit{
 		{Name: EngagementEvent, Engagement: Engagement{EngagedMS: math.MaxInt64, Scroll: -5}, Vitals: Vitals{LCP: 7}},
 		{Name: EngagementEvent, Engagement: Engagement{EngagedMS: 1500, Scroll: 101}},
-		{Name: VitalsEvent, Vitals: Vitals{LCP: math.Inf(1), INP: math.NaN(), CLS: -1}, Engagement: Engagement{Scroll: 7}},
+		{Name: VitalsEvent, Vitals: Vitals{LCP: math.Inf(1), INP: math.NaN(), CLS: new(-1.0)}, Engagement: Engagement{Scroll: 7}},
+		{Name: VitalsEvent, Vitals: Vitals{LCP: -1, CLS: new(0.0)}},
+		{Name: VitalsEvent, Vitals: Vitals{CLS: new(math.Inf(1))}},
 		{Name: "buy", Vitals: Vitals{LCP: 7}, Engagement: Engagement{Scroll: 7}},
 	} {
 		h.At, h.Path, h.Address = at.Add(time.Duration(i)*time.Millisecond), "/", "192.0.2.1"
@@ -73,10 +76,10 @@ func TestMeasurementsAreBounded(t *testing.T) {
 	}
 	want := []Event{
 		{Engagement: Engagement{EngagedMS: 86_400_000}}, {Engagement: Engagement{EngagedMS: 1500, Scroll: 100}},
-		{Vitals: Vitals{LCP: maxVital}}, {},
+		{Vitals: Vitals{LCP: maxVital}}, {Vitals: Vitals{CLS: new(0.0)}}, {Vitals: Vitals{CLS: new(float64(maxShift))}}, {},
 	}
 	for i, e := range w.events(s, at, noon) {
-		if e.Engagement != want[i].Engagement || e.Vitals != want[i].Vitals {
+		if e.Engagement != want[i].Engagement || !reflect.DeepEqual(e.Vitals, want[i].Vitals) {
 			t.Errorf("%d: %+v %+v", i, e.Engagement, e.Vitals)
 		}
 	}

@@ -1,8 +1,11 @@
 package analytics
 
 import (
+	"cmp"
+
 	"github.com/onefold/onefold/analytics/internal/facets"
 	"github.com/onefold/onefold/analytics/internal/tally"
+	"github.com/onefold/onefold/analytics/internal/vitals"
 	"github.com/onefold/onefold/fold"
 	"github.com/onefold/onefold/internal/calendar"
 	"github.com/onefold/onefold/internal/decimal"
@@ -36,9 +39,18 @@ func foldBreakdowns(c Config, names *calendar.HourNames) *fold.Fold {
 func (b *Breakdown) merge(o *Breakdown) {
 	b.Full = b.Full || o.Full
 	b.Other = b.Other.Plus(o.Other)
-	tally.Bounded{Values: &b.Values, Other: &b.Other, Full: &b.Full}.Merge(o.Values)
+	b.Take(o.Values)
 	b.Day = max(b.Day, o.Day)
 	b.Kept.Merge(o.Kept)
+}
+
+// Take adds counts of values, as far as they find a place; the others are counted in Other.
+func (b *Breakdown) Take(values tally.Values) {
+	most := tally.MaxValues
+	if ofVitals(b.Dimension) {
+		most = maxVitalsValues
+	}
+	tally.Bounded{Values: &b.Values, Other: &b.Other, Full: &b.Full, Most: most}.Merge(values)
 }
 
 // Empty reports whether there is nothing left that was ever counted here.
@@ -69,6 +81,7 @@ func addEventToBreakdowns(e *Event, sign int64, names *calendar.HourNames, at fu
 	switch {
 	case e.silent():
 		add(ByPage, e.Path, tally.Count{EngagedMS: sign * e.EngagedMS})
+		addVitals(e, sign, add)
 		return nil
 	case e.Name == "":
 		add(ByPage, e.Path, tally.Count{PageViews: sign})
@@ -85,6 +98,17 @@ func addEventToBreakdowns(e *Event, sign int64, names *calendar.HourNames, at fu
 		add(ByProperty(name), e.Properties[name], c)
 	}
 	return nil
+}
+
+// addVitals counts what a page load measured, by its page and by the device that it was on.
+func addVitals(e *Event, sign int64, add func(Dimension, string, tally.Count)) {
+	h := e.Vitals.histograms()
+	if h == "" {
+		return
+	}
+	c := tally.Count{}.Plus(tally.Count{Events: sign, Vitals: vitals.Histograms("").Plus(h, sign)})
+	add(vitalsByPage, e.Path, c)
+	add(vitalsByDevice, cmp.Or(e.Device, None), c)
 }
 
 // addEventName counts a custom event by its name, and by what it names if it has a dimension of its own.

@@ -116,6 +116,8 @@ func drawStored(w *foldsim.World) *Event {
 		e.Counted, e.Properties = []string{"plan"}, map[string]string{"plan": "pro"}
 	case 0:
 		e.Name, e.Path, e.Revenue = "click", "", "0.5"
+	case 5:
+		e.Name, e.Vitals = VitalsEvent, Vitals{LCP: 700 * float64(r.IntN(8)), CLS: new(0.1 * float64(r.IntN(4)))}
 	case 1:
 		e.SessionID = fmt.Sprint("own", r.IntN(2))
 	case 2:

@@ -13,6 +13,7 @@ import (
 	"github.com/onefold/onefold/analytics/internal/facets"
 	"github.com/onefold/onefold/analytics/internal/tally"
 	"github.com/onefold/onefold/analytics/internal/visits"
+	"github.com/onefold/onefold/analytics/internal/vitals"
 	"github.com/onefold/onefold/fold"
 	"github.com/onefold/onefold/internal/calendar"
 	"github.com/onefold/onefold/internal/decimal"
@@ -67,6 +68,7 @@ func (r *expected) event(e *Event, hour string) {
 		if e.EngagedMS != 0 {
 			r.add(ByPage, hour, e.Path, tally.Count{EngagedMS: e.EngagedMS})
 		}
+		r.measured(e, hour)
 		return
 	}
 	c := tally.Count{PageViews: 1, Revenue: e.Revenue}
@@ -84,6 +86,25 @@ func (r *expected) event(e *Event, hour string) {
 		s.Events += c.Events
 		s.PageViews += c.PageViews
 	})
+}
+
+// measured counts the vitals of a page load.
+func (r *expected) measured(e *Event, hour string) {
+	c := tally.Count{Events: 1}
+	for m, value := range map[vitals.Metric]*float64{vitals.LCP: &e.LCP, vitals.INP: &e.INP, vitals.CLS: e.CLS} {
+		if value != nil && (*value != 0 || m == vitals.CLS) {
+			c.Vitals = vitals.Of(m, *value).Plus(c.Vitals, +1)
+		}
+	}
+	if c.Vitals == "" {
+		return
+	}
+	device := e.Device
+	if device == "" {
+		device = "(none)"
+	}
+	r.add("vitals:page", hour, e.Path, c)
+	r.add("vitals:device", hour, device, c)
 }
 
 // scrolled counts how deep a visitor saw each page.
@@ -210,7 +231,7 @@ func equalStats(a, b Stats) bool {
 
 func (w *world) checkBreakdowns(s Site, want *expected, total Stats) {
 	w.Helper()
-	for _, d := range s.Dimensions() {
+	for _, d := range s.Breakdowns() {
 		got := w.breakdowns(s, d)
 		if !slices.Equal(slices.Sorted(maps.Keys(got)), slices.Sorted(maps.Keys(want.breakdowns[d]))) {
 			w.Errorf("%s: got hours %v, want %v", d, slices.Sorted(maps.Keys(got)), slices.Sorted(maps.Keys(want.breakdowns[d])))

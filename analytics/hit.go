@@ -238,7 +238,10 @@ func (h *Hit) measured() (e Engagement, v Vitals) {
 		e.EngagedMS = min(max(h.EngagedMS, 0), maxEngaged.Milliseconds())
 		e.Scroll = min(max(h.Scroll, 0), maxScroll)
 	case VitalsEvent:
-		v.LCP, v.INP, v.CLS = bounded(h.LCP, maxVital), bounded(h.INP, maxVital), bounded(h.CLS, maxShift)
+		v.LCP, v.INP = bounded(h.LCP, maxVital), bounded(h.INP, maxVital)
+		if h.CLS != nil && *h.CLS >= 0 {
+			v.CLS = new(bounded(*h.CLS, maxShift))
+		}
 	}
 	return e, v
 }

@@ -11,7 +11,7 @@ import (
 const (
 	maxEventBytes     = 32 << 10
 	maxVisitorBytes   = 400 << 10
-	maxBreakdownBytes = 128 << 10
+	maxBreakdownBytes = 256 << 10
 )
 
 // Sites are the sites and their settings.

@@ -58,6 +58,12 @@ func (s *Site) Dimensions() []Dimension {
 	return all
 }
 
+// Breakdowns are all dimensions of which the site's statistics have breakdowns: those that a report can be by, and those
+// that web vitals are counted in.
+func (s *Site) Breakdowns() []Dimension {
+	return append(s.Dimensions(), vitalsByPage, vitalsByDevice)
+}
+
 // stamp notes on an event what it counts by the site's goals and settings of now, so that folds need not know these.
 func (s *siteState) stamp(e *Event) {
 	if e.silent() {

@@ -105,7 +105,13 @@ func drawHits(r *rand.Rand, n, visitors int, from, to time.Time) []Hit {
 		if r.IntN(4) == 0 {
 			h.Properties = map[string]string{"plan": pick("free", "pro", ""), "other": "x"}
 		}
-		switch r.IntN(7) {
+		switch r.IntN(8) {
+		case 4:
+			h.Name, h.LCP, h.INP = VitalsEvent, float64(r.IntN(6000)), float64(r.IntN(3)*200)
+			h.Device = pick("desktop", "phone", "")
+			if r.IntN(3) > 0 {
+				h.CLS = new(float64(r.IntN(4)) / 10)
+			}
 		case 3:
 			h.Name, h.EngagedMS, h.Scroll = EngagementEvent, int64(r.IntN(5)*700), r.IntN(3)*50
 		case 0:

@@ -252,7 +252,7 @@ func (v *measuredSite) checkDetails(e *analytics.Event) {
 			v.Errorf("two short looks down to the end: %+v", e.Engagement)
 		}
 	case "vitals/vitals":
-		if e.LCP <= 0 || e.LCP > 30_000 || e.CLS < 0 {
+		if e.LCP <= 0 || e.LCP > 30_000 || e.CLS == nil || *e.CLS < 0 {
 			v.Errorf("vitals: %+v", e.Vitals)
 		}
 	}

@@ -1,6 +1,7 @@
 package erasure
 
 import (
+	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -78,6 +79,8 @@ func draw(r *rand.Rand, n int) (all, others []analytics.Hit) {
 			h.Name, h.Revenue = "order", "9.99"
 		case 1:
 			h.Name, h.EngagedMS, h.Scroll = analytics.EngagementEvent, 1500, r.IntN(101)
+		case 2:
+			h.Name, h.Vitals = analytics.VitalsEvent, analytics.Vitals{LCP: float64(r.IntN(6000)), CLS: new(float64(r.IntN(3)) / 8)}
 		}
 		if visitor < 2 {
 			h.UserID = "ann-4711"
@@ -116,6 +119,13 @@ func (w *world) figures() map[string]string {
 				got[fmt.Sprint(by, " ", r.Value)] = fmt.Sprintf("%+v %v %v", r, depth, duration)
 			}
 		}
+	}
+	vitals, err := analytics.WebVitals(w.Ctx, w.Table, analytics.VitalsIn{Site: "site", From: "2026-05-01", To: "2026-05-31"})
+	w.Must(err)
+	for _, row := range append(vitals.Pages, vitals.Devices...) {
+		text, err := json.Marshal(row)
+		w.Must(err)
+		got["vitals of "+row.Value] = string(text)
 	}
 	return got
 }

@@ -127,7 +127,7 @@ func eventRow(e *analytics.Event) []any {
 	return []any{
 		moment(timeOf(e.EventID)), e.EventID, kind, e.Name, e.Path, e.Host, e.VisitorID, e.SessionID, e.UserID, e.Referrer, e.Source.Name, e.Channel,
 		e.UTM.Source, e.Medium, e.Campaign, e.Term, e.Content, e.Country, e.Region, e.City, e.Browser, e.OS, e.Device,
-		e.Screen, e.Language, amount(cmp.Or(e.Revenue, "0")), e.EngagedMS, int64(e.Scroll), e.LCP, e.INP, e.CLS, properties,
+		e.Screen, e.Language, amount(cmp.Or(e.Revenue, "0")), e.EngagedMS, int64(e.Scroll), e.LCP, e.INP, e.Shift(), properties,
 	}
 }
 

@@ -182,7 +182,7 @@ func TestExportsThatFail(t *testing.T) {
 
 // What a page measured of itself is in the export, the only place that tells it.
 func TestExportsHoldMeasurements(t *testing.T) {
-	e := analytics.Event{Name: analytics.VitalsEvent, Vitals: analytics.Vitals{LCP: 1200, INP: 48, CLS: 0.031}}
+	e := analytics.Event{Name: analytics.VitalsEvent, Vitals: analytics.Vitals{LCP: 1200, INP: 48, CLS: new(0.031)}}
 	e.EventID = "01J8Z6V0Q4W3N7M2K5T9R1X8BC"
 	row := eventRow(&e)
 	for name, want := range map[string]float64{"lcp": 1200, "inp": 48, "cls": 0.031} {

@@ -312,7 +312,7 @@ func (r *reconciler) storedHours(ctx context.Context, day string, stats func(ana
 		}
 		stats(s.StatsKey)
 	}
-	for _, d := range r.site.Dimensions() {
+	for _, d := range r.site.Breakdowns() {
 		for b, err := range analytics.BreakdownByTime.All(ctx, r.t, analytics.BreakdownIn{SiteID: r.site.SiteID, Period: analytics.Hour, Dimension: d, From: from, To: to}) {
 			if err != nil {
 				return err

@@ -121,7 +121,7 @@ func fitsBreakdown(stored, want *analytics.Breakdown) bool {
 func finishBreakdown(want, stored *analytics.Breakdown, r analytics.Retention) {
 	all := want.Values
 	want.Values = nil
-	tally.Bounded{Values: &want.Values, Other: &want.Other, Full: &want.Full}.Merge(all)
+	want.Take(all)
 	want.Kept.Merge(stored.Kept)
 	want.ExpiresAt = analytics.HourExpiry(want.Start, want.Kept, r)
 }

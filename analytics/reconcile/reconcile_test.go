@@ -97,6 +97,15 @@ func (w *shop) items(day string) items {
 	}
 }
 
+// vitals names the first breakdown of vitals of a day.
+func (w *shop) vitals(period analytics.Period, day string) analytics.BreakdownKey {
+	w.Helper()
+	in := analytics.BreakdownIn{SiteID: w.site.SiteID, Period: period, Dimension: "vitals:device", From: day, To: calendar.ShiftDay(day, 1)}
+	b, err := analytics.BreakdownByTime.First(w.ctx, w.table, in)
+	w.must(err)
+	return b.BreakdownKey
+}
+
 // spoiled is a way to make a derived item wrong, and what verify must say of it.
 type spoiled struct {
 	spoil  func(*shop, items)
@@ -167,6 +176,12 @@ func ways() map[string]spoiled {
 		"wrong month": {func(w *shop, i items) {
 			overwrite(w, analytics.StatsItems, analytics.StatsKey{SiteID: w.site.SiteID, Period: analytics.Month, Start: calendar.MonthOf(i.day)}, func(s *analytics.Stats) { s.Seconds++ })
 		}, "analytics.stats", Wrong},
+		"wrong vitals": {func(w *shop, i items) {
+			overwrite(w, analytics.Breakdowns, w.vitals(analytics.Hour, i.day), func(b *analytics.Breakdown) { b.Values = tally.Values{"phone": {Events: 1}} })
+		}, "analytics.breakdown", Wrong},
+		"missing vitals of a day": {func(w *shop, i items) {
+			remove(w, analytics.Breakdowns, w.vitals(analytics.Day, i.day))
+		}, "analytics.breakdown", Missing},
 		"missing breakdown of a month": {func(w *shop, i items) {
 			remove(w, analytics.Breakdowns, analytics.BreakdownKey{SiteID: w.site.SiteID, Period: analytics.Month, Dimension: analytics.ByPage, Start: calendar.MonthOf(i.day)})
 		}, "analytics.breakdown", Missing},

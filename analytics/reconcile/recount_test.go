@@ -53,6 +53,7 @@ func (w *shop) recount(from, to string) *recount {
 		h := hourText(zone, e)
 		r.count(zone, e, func(f *analytics.Figures) {
 			switch e.Name {
+			case analytics.VitalsEvent:
 			case analytics.EngagementEvent:
 				f.EngagedSeconds += float64(e.EngagedMS) / 1000
 			case "":

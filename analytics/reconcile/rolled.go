@@ -58,7 +58,7 @@ func (r *reconciler) rolledUp(ctx context.Context, b rolling, first, last string
 		if err != nil {
 			return err
 		}
-		r.found.Items += int64(1 + len(r.site.Dimensions()))
+		r.found.Items += int64(1 + len(r.site.Breakdowns()))
 		settled, err := r.settleRollup(ctx, changes, waiting, first, last)
 		if settled || err != nil {
 			return err

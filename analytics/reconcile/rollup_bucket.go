@@ -52,7 +52,7 @@ func (r *roller) changes(ctx context.Context, b rolling) (changes []rollChange, 
 	if err != nil || final {
 		return nil, final, err
 	}
-	dimensions := r.site.Dimensions()
+	dimensions := r.site.Breakdowns()
 	keys := make([]analytics.BreakdownKey, len(dimensions))
 	for i, d := range dimensions {
 		keys[i] = analytics.BreakdownKey{SiteID: r.site.SiteID, Period: b.period, Dimension: d, Start: b.start}
@@ -135,7 +135,7 @@ func (r *roller) changedBreakdown(ctx context.Context, b rolling, key analytics.
 		sum.Other = sum.Other.Plus(part.Other)
 		sum.Kept.Merge(part.Kept)
 	}
-	tally.Bounded{Values: &sum.Values, Other: &sum.Other, Full: &sum.Full}.Merge(all)
+	sum.Take(all)
 	if sameBreakdown(&stored.State, &sum) {
 		return nil, nil
 	}

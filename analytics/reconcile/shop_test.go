@@ -140,6 +140,10 @@ func shopHit(random *rand.Rand, visitor int, at time.Time) analytics.Hit {
 	if random.IntN(8) == 0 {
 		h.Name, h.Revenue, h.EngagedMS, h.Scroll = analytics.EngagementEvent, "", int64(random.IntN(360))*250, random.IntN(101)
 	}
+	if random.IntN(8) == 0 {
+		h.Name, h.Revenue, h.Engagement = analytics.VitalsEvent, "", analytics.Engagement{}
+		h.Vitals = analytics.Vitals{LCP: float64(random.IntN(6000)), INP: float64(random.IntN(700)), CLS: new(float64(random.IntN(3)) / 8)}
+	}
 	if random.IntN(10) == 0 {
 		h.UserID = fmt.Sprintf("user-%d", visitor)
 	}

@@ -36,6 +36,8 @@ const (
 	Download    Dimension = "download"
 	NotFound    Dimension = "not_found"
 
+	// VitalsOf is what dimensions of web vitals begin with: what of vitals events is counted beside the dimension itself.
+	VitalsOf = "vitals:"
 	// Property is what dimensions of custom properties begin with.
 	Property = "prop:"
 )

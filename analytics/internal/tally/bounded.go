@@ -13,9 +13,10 @@ const (
 
 // Bounded is a set of values with the exact rest of those that found no place.
 type Bounded struct {
-	Values *Values // at most MaxValues, of at most MaxBytes
+	Values *Values // at most Most, of at most MaxBytes
 	Other  *Count  // counts together what found no place
 	Full   *bool   // once full, always full
+	Most   int     // how many values have a place; 0: MaxValues
 }
 
 // Merge adds a delta. While there is room, every value gets a place and values that come to zero lose theirs: order
@@ -38,7 +39,7 @@ func (b Bounded) Merge(delta Values) {
 		}
 	}
 	for _, v := range fresh {
-		if size += len(v); len(values) >= MaxValues || size > MaxBytes {
+		if size += len(v); len(values) >= b.most() || size > MaxBytes {
 			*b.Full = true
 		}
 		if *b.Full {
@@ -48,6 +49,8 @@ func (b Bounded) Merge(delta Values) {
 		values[v] = delta[v]
 	}
 }
+
+func (b Bounded) most() int { return cmp.Or(b.Most, MaxValues) }
 
 func (b Bounded) set(value string, c Count) {
 	if c == (Count{}) && !*b.Full {
@@ -73,7 +76,7 @@ func (b Bounded) rank(fresh []string, delta Values, size int) {
 	for _, v := range fresh {
 		size += len(v)
 	}
-	if *b.Full || len(*b.Values)+len(fresh) <= MaxValues && size <= MaxBytes {
+	if *b.Full || len(*b.Values)+len(fresh) <= b.most() && size <= MaxBytes {
 		return
 	}
 	slices.SortFunc(fresh, func(x, y string) int {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/onefold/onefold/analytics/internal/vitals"
 	"github.com/onefold/onefold/internal/varint"
 )
 
@@ -21,9 +22,9 @@ var ErrMalformed = errors.New("tally: not the counts of values")
 //	  uvarint  bytes that it shares with the value before
 //	  uvarint  bytes that follow
 //	  bytes
-//	  uvarint  a bit for each of (*Count).numbers that is not zero, and above them one for the revenue
+//	  uvarint  a bit for each of (*Count).numbers that is not zero, and above them one for the revenue and one for vitals
 //	  varint   of each of these numbers
-//	  uvarint  length of the revenue, and its bytes, if there is one
+//	  uvarint  length of the revenue, and its bytes, if there is one; then the same of vitals
 //
 // Format 0x01, which is read and no longer written, has three varints behind the bytes: page views, visits and events.
 const (
@@ -31,6 +32,7 @@ const (
 	versionBefore = 1
 
 	revenueBit = 1 << 8
+	vitalsBit  = 1 << 9
 )
 
 // MarshalDynamoDBAttributeValue stores the values as binary.
@@ -64,6 +66,9 @@ func (c *Count) append(buf []byte) []byte {
 	if c.Revenue != "" {
 		mask |= revenueBit
 	}
+	if c.Vitals != "" {
+		mask |= vitalsBit
+	}
 	buf = binary.AppendUvarint(buf, mask)
 	for _, n := range numbers {
 		if *n != 0 {
@@ -73,6 +78,10 @@ func (c *Count) append(buf []byte) []byte {
 	if c.Revenue != "" {
 		buf = binary.AppendUvarint(buf, uint64(len(c.Revenue)))
 		buf = append(buf, c.Revenue...)
+	}
+	if c.Vitals != "" {
+		buf = binary.AppendUvarint(buf, uint64(len(c.Vitals)))
+		buf = append(buf, c.Vitals...)
 	}
 	return buf
 }
@@ -86,6 +95,12 @@ func (c *Count) read(r *varint.Reader) {
 	}
 	if mask&revenueBit != 0 {
 		c.Revenue = string(r.Bytes(r.Uint()))
+	}
+	if mask&vitalsBit != 0 {
+		var err error
+		if c.Vitals, err = vitals.Parse(r.Bytes(r.Uint())); err != nil {
+			r.Fail()
+		}
 	}
 }
 

@@ -9,6 +9,8 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"pgregory.net/rapid"
+
+	"github.com/onefold/onefold/analytics/internal/vitals"
 )
 
 // bounded is a bounded set as items hold it.
@@ -19,7 +21,7 @@ type bounded struct {
 }
 
 func (b *bounded) merge(o *bounded) {
-	Bounded{&b.Values, &b.Other, &b.Full}.Merge(o.Values)
+	Bounded{Values: &b.Values, Other: &b.Other, Full: &b.Full}.Merge(o.Values)
 }
 
 func drawDeltas(t *rapid.T, names int) []*bounded {
@@ -99,6 +101,9 @@ func TestEncoding(t *testing.T) {
 				*n = rapid.Int64().Draw(t, "n")
 			}
 			c.Revenue = rapid.SampledFrom([]string{"", "9.99", "-1"}).Draw(t, "revenue")
+			if rapid.Bool().Draw(t, "measured") {
+				c.Vitals = vitals.Of(vitals.LCP, 1200).Plus(vitals.Of(vitals.CLS, rapid.Float64Range(0, 1).Draw(t, "cls")), -1)
+			}
 			return c
 		}), 0, 40).Draw(t, "values")
 		av, err := Values(want).MarshalDynamoDBAttributeValue()
@@ -132,6 +137,7 @@ func FuzzStoredValues(f *testing.F) {
 	f.Add([]byte{1, 0, 1, 'a', 2, 0, 0})
 	f.Add([]byte{1, 1, 1, 'a', 1})
 	f.Add([]byte{2, 0, 1, 'a', 0x81, 2, 1, 1, '5'})
+	f.Add([]byte{2, 0, 1, 'a', 0x80, 4, 4, 1, 1, 48, 2})
 	f.Fuzz(func(_ *testing.T, b []byte) {
 		var v Values
 		_ = v.UnmarshalDynamoDBAttributeValue(&types.AttributeValueMemberB{Value: b}) // must not panic

@@ -3,7 +3,10 @@
 // nobody else.
 package tally
 
-import "github.com/onefold/onefold/internal/decimal"
+import (
+	"github.com/onefold/onefold/analytics/internal/vitals"
+	"github.com/onefold/onefold/internal/decimal"
+)
 
 // Count is what is counted of one value. What a dimension does not count is zero.
 type Count struct {
@@ -16,6 +19,8 @@ type Count struct {
 	Scrolls   int64  `dynamodbav:"n,omitempty"` // how often a depth is in Scroll
 	Scroll    int64  `dynamodbav:"d,omitempty"` // sum of depths, in percent
 	Revenue   string `dynamodbav:"r,omitempty"`
+
+	Vitals vitals.Histograms `dynamodbav:"w,omitempty"`
 }
 
 // Plus adds counts.
@@ -36,6 +41,7 @@ func (c Count) plus(o *Count, sign int64) Count {
 	if o.Revenue != "" {
 		c.Revenue = decimal.Add(c.Revenue, decimal.Times(o.Revenue, sign))
 	}
+	c.Vitals = c.Vitals.Plus(o.Vitals, sign)
 	return c
 }
 

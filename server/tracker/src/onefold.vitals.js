@@ -2,7 +2,7 @@
 // interaction to next paint in milliseconds, cumulative layout shift as it is. Definitions: https://web.dev/articles/vitals
 (() => {
   let lcp
-  let cls = 0
+  let cls // 0 is a value, too: where shifts are measured at all
   let told
   const durations = new Map() // of interactions, by id
   const observe = (type, see, options) => {
@@ -17,6 +17,7 @@
   let shift = 0
   let first = 0
   let last = 0
+  if (window.PerformanceObserver?.supportedEntryTypes?.includes('layout-shift')) cls = 0
   observe('layout-shift', entry => {
     if (entry.hadRecentInput) return
     if (entry.startTime - last > 1000 || entry.startTime - first > 5000) {
@@ -25,7 +26,7 @@
     }
     last = entry.startTime
     shift += entry.value
-    cls = Math.max(cls, shift)
+    cls = Math.max(cls, Math.round(shift * 1e4) / 1e4)
   })
 
   observe('event', entry => {
@@ -41,7 +42,7 @@
   const tell = () => {
     if (told || !window.onefold) return
     told = 1
-    window.onefold('vitals', { fields: { lcp, inp: inp(), cls: Math.round(cls * 1e4) / 1e4 } })
+    window.onefold('vitals', { fields: { lcp, inp: inp(), cls } })
   }
   addEventListener('visibilitychange', () => document.hidden && tell(), true)
   addEventListener('pagehide', tell, true)

@@ -1,0 +1,160 @@
+package vitals
+
+import (
+	"encoding/binary"
+	"errors"
+
+	"github.com/onefold/onefold/internal/varint"
+)
+
+// ErrMalformed is returned when stored bytes are no histograms.
+var ErrMalformed = errors.New("vitals: not histograms")
+
+// Histograms are one of each metric that was measured, in the form in which they are stored (docs/format/analytics.md).
+// The same counts are the same text, whatever order they were added in, so they can be compared with ==. The zero value
+// holds nothing. Counts may be negative: what is to be taken off.
+type Histograms string
+
+// cell is a bucket of a metric with something in it.
+type cell struct {
+	metric Metric
+	bucket int
+	count  int64
+}
+
+func (c cell) before(o cell) bool {
+	return c.metric < o.metric || c.metric == o.metric && c.bucket < o.bucket
+}
+
+// Of is one measurement.
+func Of(m Metric, value float64) Histograms {
+	return encode([]cell{{m, scales[m].bucket(value), 1}})
+}
+
+// Parse takes what was stored. Errors: ErrMalformed.
+func Parse(b []byte) (Histograms, error) {
+	cells, err := decode(b)
+	if err != nil {
+		return "", err
+	}
+	return encode(cells), nil
+}
+
+// Plus adds others, or takes them off for a sign of -1.
+func (h Histograms) Plus(o Histograms, sign int64) Histograms {
+	if o == "" || sign == 0 {
+		return h
+	}
+	a, b := h.cells(), o.cells()
+	sum := make([]cell, 0, len(a)+len(b))
+	for len(a) > 0 || len(b) > 0 {
+		switch {
+		case len(b) == 0 || len(a) > 0 && a[0].before(b[0]):
+			sum, a = append(sum, a[0]), a[1:]
+		case len(a) == 0 || b[0].before(a[0]):
+			sum, b = append(sum, cell{b[0].metric, b[0].bucket, sign * b[0].count}), b[1:]
+		default:
+			if n := a[0].count + sign*b[0].count; n != 0 {
+				sum = append(sum, cell{a[0].metric, a[0].bucket, n})
+			}
+			a, b = a[1:], b[1:]
+		}
+	}
+	return encode(sum)
+}
+
+// cells are the buckets in order. What was stored was checked by Parse.
+func (h Histograms) cells() []cell {
+	cells, err := decode([]byte(h))
+	if err != nil {
+		return nil
+	}
+	return cells
+}
+
+// encode writes cells, which are in order. Each begins with how far its bucket is from the one before.
+func encode(cells []cell) Histograms {
+	buf := make([]byte, 0, 4+3*len(cells))
+	for i := 0; i < len(cells); {
+		n := i
+		for n < len(cells) && cells[n].metric == cells[i].metric {
+			n++
+		}
+		buf = append(buf, byte(cells[i].metric))
+		buf = binary.AppendUvarint(buf, uint64(n-i))
+		for last := lowest; i < n; i++ {
+			buf = binary.AppendUvarint(buf, uint64(cells[i].bucket-last))
+			buf = binary.AppendVarint(buf, cells[i].count)
+			last = cells[i].bucket
+		}
+	}
+	return Histograms(buf)
+}
+
+func decode(b []byte) ([]cell, error) {
+	r := varint.NewReader(b)
+	var cells []cell
+	for r.More() {
+		metric := r.Uint()
+		if metric < uint64(LCP) || metric > uint64(CLS) || len(cells) > 0 && Metric(metric) <= cells[len(cells)-1].metric {
+			return nil, ErrMalformed
+		}
+		bucket := lowest
+		for i := range r.Count() {
+			step := r.Uint()
+			if step > highest-lowest || step == 0 && i > 0 {
+				return nil, ErrMalformed
+			}
+			bucket += int(step)
+			c := cell{Metric(metric), bucket, r.Int()}
+			if bucket > highest || c.count == 0 {
+				return nil, ErrMalformed
+			}
+			cells = append(cells, c)
+		}
+	}
+	if r.Failed() {
+		return nil, ErrMalformed
+	}
+	return cells, nil
+}
+
+// Summary is what a histogram says of a metric.
+type Summary struct {
+	Count                        int64 // page loads that were measured
+	Good, NeedsImprovement, Poor int64 // of these; exact
+	P75                          float64
+}
+
+// Summary sums a metric up. P75 is what three of four page loads were at or below, less than 5 % from the exact one and
+// always on the right side of the thresholds. What is less than a fortieth of what is good is 0, and nothing is more than
+// about twenty times that.
+func (h Histograms) Summary(m Metric) Summary {
+	var s Summary
+	scale := scales[m]
+	cells := h.cells()
+	for _, c := range cells {
+		switch {
+		case c.metric != m:
+			continue
+		case c.bucket <= 0:
+			s.Good += c.count
+		case c.bucket <= scale.steps:
+			s.NeedsImprovement += c.count
+		default:
+			s.Poor += c.count
+		}
+		s.Count += c.count
+	}
+	rank, seen := (3*s.Count+3)/4, int64(0) // the nearest rank
+	for _, c := range cells {
+		if c.metric != m {
+			continue
+		}
+		if seen += c.count; seen >= rank {
+			s.P75 = scale.middle(c.bucket)
+			break
+		}
+	}
+	return s
+}

@@ -1,0 +1,137 @@
+package analytics
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/onefold/onefold/analytics/internal/meter"
+	"github.com/onefold/onefold/analytics/internal/tally"
+	"github.com/onefold/onefold/analytics/internal/vitals"
+	"github.com/onefold/onefold/table"
+)
+
+// VitalsIn asks for the web vitals of a site. From and To are days of its zone, YYYY-MM-DD, both inclusive; at most ten
+// years.
+type VitalsIn struct{ Site, From, To string }
+
+// VitalsOut is the answer. Its JSON form is part of the HTTP API.
+type VitalsOut struct {
+	Site     string      `json:"site"`
+	From     string      `json:"from"`
+	To       string      `json:"to"`
+	TimeZone string      `json:"timezone"`
+	Total    VitalsRow   `json:"total"`
+	Pages    []VitalsRow `json:"pages"`   // by page loads; with Other for pages that found no place
+	Devices  []VitalsRow `json:"devices"` // by page loads; None for those that did not say
+	Cost     Cost        `json:"-"`
+}
+
+// VitalsRow are the web vitals of a page, of a kind of device or of a site. A metric that nobody measured is absent.
+type VitalsRow struct {
+	Value string `json:"value,omitempty"`
+	Loads int64  `json:"loads"` // page loads that measured anything
+	LCP   *Vital `json:"lcp,omitempty"`
+	INP   *Vital `json:"inp,omitempty"`
+	CLS   *Vital `json:"cls,omitempty"`
+}
+
+// Vital is one metric over many page loads.
+type Vital struct {
+	// P75 is what three of four page loads were at or below: milliseconds, or the layout shift. It is less than 5 % from
+	// the exact one and always on the right side of the thresholds.
+	P75              float64 `json:"p75"`
+	Rating           Rating  `json:"rating"`           // of P75
+	Loads            int64   `json:"loads"`            // page loads that measured it
+	Good             float64 `json:"good"`             // part of them, 0 to 1; exact
+	NeedsImprovement float64 `json:"needsImprovement"` // part of them, 0 to 1; exact
+	Poor             float64 `json:"poor"`             // part of them, 0 to 1; exact
+}
+
+// Rating is what web.dev thinks of a value.
+type Rating string
+
+// The ratings. Good are 2.5 s, 200 ms and 0.1 or less, poor more than 4 s, 500 ms and 0.25.
+const (
+	Good             Rating = "good"
+	NeedsImprovement Rating = "needs improvement"
+	Poor             Rating = "poor"
+)
+
+// WebVitals answers from the derived buckets alone. It asks what Report asks, without the totals of a range.
+func WebVitals(ctx context.Context, t *table.Table, in VitalsIn) (VitalsOut, error) {
+	m := meter.New(t)
+	r, err := newReporter(ctx, m.Table, ReportIn{Site: in.Site, From: in.From, To: in.To, Period: Month})
+	if err != nil {
+		return VitalsOut{}, err
+	}
+	out := VitalsOut{Site: in.Site, From: in.From, To: in.To, TimeZone: r.site.TimeZone}
+	if err := r.vitals(ctx, &out); err != nil {
+		return VitalsOut{}, fmt.Errorf("analytics: web vitals of %s: %w", in.Site, err)
+	}
+	out.Cost = m.Cost()
+	return out, nil
+}
+
+func (r *reporter) vitals(ctx context.Context, out *VitalsOut) error {
+	if err := r.load(ctx); err != nil {
+		return err
+	}
+	r.in.By = vitalsByDevice
+	values, other, err := r.values(ctx)
+	if err != nil {
+		return err
+	}
+	out.Devices, out.Total = vitalsRows(values, other), vitalsRow("", values.Sum().Plus(other))
+	r.in.By = vitalsByPage
+	if values, other, err = r.values(ctx); err != nil {
+		return err
+	}
+	out.Pages = vitalsRows(values, other)
+	return nil
+}
+
+func vitalsRows(values tally.Values, other tally.Count) []VitalsRow {
+	rows := make([]VitalsRow, 0, len(values)+1)
+	for v, c := range values {
+		if c.Vitals != "" {
+			rows = append(rows, vitalsRow(v, c))
+		}
+	}
+	if other.Vitals != "" {
+		rows = append(rows, vitalsRow(Other, other))
+	}
+	slices.SortFunc(rows, func(a, b VitalsRow) int {
+		return cmp.Or(cmp.Compare(b.Loads, a.Loads), cmp.Compare(a.Value, b.Value))
+	})
+	return rows
+}
+
+func vitalsRow(value string, c tally.Count) VitalsRow {
+	return VitalsRow{
+		Value: value, Loads: c.Events,
+		LCP: vitalOf(c.Vitals, vitals.LCP, 1), INP: vitalOf(c.Vitals, vitals.INP, 1), CLS: vitalOf(c.Vitals, vitals.CLS, 1000),
+	}
+}
+
+// vitalOf sums a metric up, with its percentile in whole parts of a unit; nil if nobody measured it.
+func vitalOf(h vitals.Histograms, m vitals.Metric, parts float64) *Vital {
+	s := h.Summary(m)
+	if s.Count <= 0 {
+		return nil
+	}
+	n := float64(s.Count)
+	v := &Vital{
+		P75: math.Round(s.P75*parts) / parts, Rating: Poor, Loads: s.Count,
+		Good: float64(s.Good) / n, NeedsImprovement: float64(s.NeedsImprovement) / n, Poor: float64(s.Poor) / n,
+	}
+	switch scale := m.Scale(); {
+	case s.P75 <= scale.Good:
+		v.Rating = Good
+	case s.P75 <= scale.Poor:
+		v.Rating = NeedsImprovement
+	}
+	return v
+}

@@ -28,7 +28,20 @@ type listenFlags struct {
 type serveCommand struct {
 	listenFlags
 
+	FoldDelay time.Duration `help:"How long what is derived from events may wait to be written, at most 10m. The longer, the fewer writes: for stores that bill them. Reports are as much behind; figures of visits twice that." default:"0" env:"ONEFOLD_FOLD_DELAY"`
+
 	CPUProfile string `name:"cpuprofile" help:"Write a processor profile here, for go tool pprof." type:"path" hidden:""`
+}
+
+// maxFoldDelay is how long what is derived may wait: it is kept in memory, and folded again after a crash.
+const maxFoldDelay = 10 * time.Minute
+
+// Validate is called by kong.
+func (c *serveCommand) Validate() error {
+	if c.FoldDelay < 0 || c.FoldDelay > maxFoldDelay {
+		return fmt.Errorf("--fold-delay: %s is not from 0 to %s", c.FoldDelay, maxFoldDelay)
+	}
+	return nil
 }
 
 // Run serves until it is told to stop.
@@ -37,7 +50,7 @@ func (c *serveCommand) Run(ctx context.Context, std streams, g *globals) error {
 	if err != nil {
 		return err
 	}
-	err = g.withStore(ctx, std.err, tuning{}, func(s *store) error {
+	err = g.withStore(ctx, std.err, tuning{flushAge: c.FoldDelay}, func(s *store) error {
 		return c.serve(ctx, std, g, s, func(string, string) error { return nil })
 	})
 	return errors.Join(err, stop())

@@ -41,20 +41,21 @@ type store struct {
 
 // tuning adapts the folds to the work at hand.
 type tuning struct {
-	flushChanges int           // 0: the runtime's default
-	flushAge     time.Duration // 0: the runtime's default
-	cacheBytes   int64         // the engine's; 0: its default
-	existing     bool          // the table must be there: commands that only read make none
+	flushChanges int              // 0: the runtime's default
+	flushAge     time.Duration    // 0: the runtime's default
+	cacheBytes   int64            // the engine's; 0: its default
+	existing     bool             // the table must be there: commands that only read make none
+	clock        func() time.Time // nil: the system's
 }
 
 // openStore opens the directory, makes the table when it is new and prepares (but does not start) the fold worker.
 func (g *globals) openStore(ctx context.Context, logs io.Writer, tune tuning) (*store, error) {
 	logger := g.logger(logs)
-	db, err := g.openEngine(engine.Options{Logger: logger, CacheBytes: tune.cacheBytes}, tune.existing)
+	db, err := g.openEngine(engine.Options{Logger: logger, CacheBytes: tune.cacheBytes, Clock: tune.clock}, tune.existing)
 	if err != nil {
 		return nil, err
 	}
-	s := &store{db: db, table: table.New(explore.Watch(db), tableName, table.Options{})}
+	s := &store{db: db, table: table.New(explore.Watch(db), tableName, table.Options{Clock: tune.clock})}
 	s.accounts = accounts.New(s.table, accounts.Options{})
 	if err := s.prepare(ctx, fold.Options{
 		Group: analytics.FoldGroup, FlushChanges: tune.flushChanges, FlushAge: tune.flushAge, Logger: logger,

@@ -26,7 +26,8 @@ type Options struct {
 
 	CPUProfile string // the server writes one here for each measure, with the measure's name before the extension
 
-	Open     func(ctx context.Context, dir string) (*Store, error) // for what is measured and made in this process
+	// Open opens a table for what is measured and made in this process. Its clock is the system's if it has none.
+	Open     func(ctx context.Context, dir string, clock func() time.Time) (*Store, error)
 	Progress func(doing string)
 }
 
@@ -107,7 +108,7 @@ func Run(ctx context.Context, o Options, report func(Result)) error {
 
 // prepared makes a table with a site, and returns a key that sends its events.
 func (b *bench) prepared(ctx context.Context, dir string, sites ...string) (key string, err error) {
-	s, err := b.o.Open(ctx, dir)
+	s, err := b.o.Open(ctx, dir, nil)
 	if err != nil {
 		return "", err
 	}

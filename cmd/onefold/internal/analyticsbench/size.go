@@ -3,42 +3,32 @@ package analyticsbench
 import (
 	"context"
 	"errors"
-	"fmt"
 	"path/filepath"
 	"time"
 
 	"github.com/onefold/onefold/engine"
 )
 
-const (
-	rawEvents   = 100_000
-	busyEvents  = 30_000
-	busyBatch   = 2_500 // what comes at 10,000 events a second until the folds write
-	quietEvents = 600
-	quietBatch  = 3
-)
+const rawEvents = 100_000
 
-// size measures what an event takes on disk and in write units.
+// size measures what an event and a year of statistics take on disk, and what an event takes in write units.
 func (b *bench) size(ctx context.Context, dir string) ([]Result, error) {
 	bytes, err := b.rawBytes(ctx, filepath.Join(dir, "raw"))
 	if err != nil {
 		return nil, err
 	}
-	busy, err := b.units(ctx, filepath.Join(dir, "busy"), busyEvents, busyBatch)
+	results := []Result{{Name: "a raw event on disk", Unit: "bytes", Value: bytes, Goal: 120, Most: true}}
+	years, err := b.years(ctx, filepath.Join(dir, "years"))
 	if err != nil {
 		return nil, err
 	}
-	quiet, err := b.units(ctx, filepath.Join(dir, "quiet"), quietEvents, quietBatch)
-	return []Result{
-		{Name: "a raw event on disk", Unit: "bytes", Value: bytes, Goal: 120, Most: true},
-		{Name: fmt.Sprintf("an event of three of a visit, folded with %d others", busyBatch-1), Unit: "write units", Value: busy, Goal: 2, Most: true},
-		{Name: fmt.Sprintf("an event of three of a visit, folded with %d others", quietBatch-1), Unit: "write units", Value: quiet},
-	}, err
+	live, err := b.live(ctx, filepath.Join(dir, "live"))
+	return append(append(results, years...), live...), err
 }
 
 // rawBytes are the bytes of the table's files an event, before anything is folded.
 func (b *bench) rawBytes(ctx context.Context, dir string) (float64, error) {
-	s, err := b.o.Open(ctx, dir)
+	s, err := b.o.Open(ctx, dir, nil)
 	if err != nil {
 		return 0, err
 	}
@@ -72,25 +62,6 @@ func tableBytes(ctx context.Context, db *engine.DB) (total float64, err error) {
 		}
 	}
 	return total, nil
-}
-
-// units are the write units of an event and all that is derived from it, when so many are folded at once.
-func (b *bench) units(ctx context.Context, dir string, events, batch int) (float64, error) {
-	s, err := b.o.Open(ctx, dir)
-	if err != nil {
-		return 0, err
-	}
-	var before, after float64
-	err = s.Site(ctx, liveSite)
-	if err == nil {
-		before = writeUnits(s.DB)
-		err = s.Folding(ctx, func(ctx context.Context) error {
-			now := time.Now()
-			return fill(ctx, s, liveSite, events, livePages, batch, now.Add(-time.Hour), now, func() error { return s.Worker.Drain(ctx) })
-		})
-		after = writeUnits(s.DB)
-	}
-	return (after - before) / float64(events), errors.Join(err, s.DB.Close())
 }
 
 func writeUnits(db *engine.DB) (units float64) {

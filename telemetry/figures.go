@@ -78,3 +78,31 @@ func textOf(p track.Point) string {
 	}
 	return p.Number.String()
 }
+
+// addRun says what a counter or state went through in a bucket that ends at a time; before is what it went through before
+// that, of which only the last point counts.
+func (f *Figures) addRun(run, before track.Run, start, end time.Time) {
+	if run.N == 0 {
+		return
+	}
+	from := run.First.At
+	if before.N > 0 && before.Last.At < run.First.At {
+		from = before.Last.At
+		step := track.Run{N: 1, First: before.Last, Last: before.Last}
+		if f.Kind == State { // what lasted before the bucket is none of its time
+			step.Last.At = max(step.Last.At, start.UnixMilli())
+		}
+		run = step.Then(run)
+	}
+	if f.Kind == Counter {
+		f.Increase, f.Resets = run.Increase.String(), run.Resets
+		if ms := run.Last.At - from; ms > 0 {
+			f.Rate = exact.Mean(run.Increase.Times(exact.Of(1000)), ms).String()
+		}
+		return
+	}
+	f.Lasted = make(map[string]float64)
+	for _, l := range run.Until(end.UnixMilli()).Lasted {
+		f.Lasted[l.Name] = float64(l.MS) / 1000
+	}
+}

@@ -46,6 +46,12 @@ func RunOf(points []Point) (r Run) {
 	return r
 }
 
+// RunOfAny is the run of points in any order, some of which may be there twice.
+func RunOfAny(points []Point) Run {
+	slices.SortFunc(points, compare)
+	return RunOf(slices.CompactFunc(points, func(a, b Point) bool { return compare(a, b) == 0 }))
+}
+
 func (r Run) next(p Point) Run {
 	if r.N == 0 {
 		return Run{N: 1, First: p, Last: p}

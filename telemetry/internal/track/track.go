@@ -46,6 +46,9 @@ type Track struct {
 // Over reports whether there were too many points to keep.
 func (t *Track) Over() bool { return t.over }
 
+// GiveUp makes a track one that is over: what it would be of is not known.
+func (t *Track) GiveUp() { t.points, t.over = nil, true }
+
 // Add adds a point.
 func (t *Track) Add(p Point) {
 	if t.over {

@@ -1,0 +1,113 @@
+package telemetry
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/oklog/ulid/v2"
+
+	"github.com/onefold/onefold/table"
+)
+
+const maxRetractions = 200 // of one device: every reading is compared with all
+
+// Retract says that what a device measured in [From, To) is wrong: it counts in no aggregate any more, once
+// ApplyRetractions has run, nor does what arrives later of that time. Errors: ErrInvalid, ErrRange, table.ErrNotFound.
+func Retract(ctx context.Context, t *table.Table, n Retraction) (Retraction, error) {
+	err := n.check()
+	if err == nil {
+		_, err = GetDevice(ctx, t, n.DeviceID)
+	}
+	if err == nil {
+		err = roomForOne(ctx, t, n.DeviceID)
+	}
+	if err == nil {
+		n.RetractionID, n.CreatedAt, n.AppliedAt, n.LiftedAt = ulid.Make().String(), nowOf(t), time.Time{}, time.Time{}
+		n.From, n.To = n.From.UTC().Truncate(time.Millisecond), n.To.UTC().Truncate(time.Millisecond)
+		err = Retractions.Create(ctx, t, &n)
+	}
+	if err != nil {
+		return n, fmt.Errorf("telemetry: retract: %w", err)
+	}
+	return n, nil
+}
+
+func (w *Retraction) check() error {
+	if !w.From.Before(w.To) || w.To.Sub(w.From) > maxRange {
+		return fmt.Errorf("%w: from %s to %s", ErrRange, w.From.Format(time.RFC3339), w.To.Format(time.RFC3339))
+	}
+	if len(w.Metrics) > maxMetrics || len(w.Reason) > maxName || len(w.By) > maxName {
+		return fmt.Errorf("%w: at most %d metrics, and %d bytes of reason", ErrInvalid, maxMetrics, maxName)
+	}
+	for _, name := range w.Metrics {
+		if !validMetric(name) {
+			return fmt.Errorf("%w: metric %q", ErrInvalid, shorten(name))
+		}
+	}
+	return nil
+}
+
+func roomForOne(ctx context.Context, t *table.Table, deviceID string) error {
+	all, err := RetractionsOfDevice.Collect(ctx, t, DeviceIn{deviceID})
+	if err == nil && len(all) >= maxRetractions {
+		err = fmt.Errorf("%w: the device has %d retractions: at most %d", ErrInvalid, len(all), maxRetractions)
+	}
+	return err
+}
+
+// Lift takes a retraction back. Errors: table.ErrNotFound.
+func Lift(ctx context.Context, t *table.Table, k RetractionKey) error {
+	_, err := Retractions.Modify(ctx, t, k, func(w *Retraction) error {
+		if w.LiftedAt.IsZero() {
+			w.LiftedAt = nowOf(t)
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("telemetry: lift retraction %s: %w", k.RetractionID, err)
+	}
+	return nil
+}
+
+// ApplyRetractions makes the aggregates of a device without what is retracted, and with what was and is no longer. It
+// takes effect at once; waiting says that collectors may still store readings by what they knew before, so that it has to
+// be run again after SettingsNotice. Aggregates that are sealed are emptied if all of their time is retracted, and else
+// left as they are: the error is ErrSealed then. Days follow at the next RollUp.
+func ApplyRetractions(ctx context.Context, t *table.Table, w Folded, deviceID string) (waiting bool, err error) {
+	all, err := RetractionsOfDevice.Collect(ctx, t, DeviceIn{deviceID})
+	if err != nil {
+		return false, err
+	}
+	all = slices.DeleteFunc(all, func(x Retraction) bool { return !x.AppliedAt.IsZero() && x.LiftedAt.IsZero() })
+	for i := range all {
+		x := &all[i]
+		settled := latest(x.CreatedAt, x.LiftedAt).Add(SettingsNotice)
+		_, err := Rebuild(ctx, t, w, deviceID, x.From, x.To)
+		if err != nil && !errors.Is(err, ErrSealed) {
+			return waiting, err
+		}
+		if t.Now().Before(settled) {
+			waiting = true
+			continue
+		}
+		if note := x.applied(ctx, t); note != nil || err != nil {
+			return waiting, errors.Join(note, err)
+		}
+	}
+	return waiting, nil
+}
+
+// applied notes that aggregates follow a retraction; a lifted one is forgotten.
+func (w *Retraction) applied(ctx context.Context, t *table.Table) error {
+	if !w.LiftedAt.IsZero() {
+		return Retractions.Delete(ctx, t, w.RetractionKey)
+	}
+	_, err := Retractions.Modify(ctx, t, w.RetractionKey, func(x *Retraction) error {
+		x.AppliedAt = nowOf(t)
+		return nil
+	})
+	return err
+}

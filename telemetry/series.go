@@ -1,0 +1,441 @@
+package telemetry
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/onefold/onefold/internal/calendar"
+	"github.com/onefold/onefold/table"
+	"github.com/onefold/onefold/telemetry/internal/lttb"
+	"github.com/onefold/onefold/telemetry/internal/track"
+)
+
+// Raw is the resolution of readings as they are.
+const Raw Period = "raw"
+
+// Fill says what stands where nothing was measured.
+type Fill string
+
+// The fills. A point that was filled in says so.
+const (
+	FillNone     Fill = ""         // no point
+	FillNull     Fill = "null"     // a point without a value
+	FillPrevious Fill = "previous" // the value before
+	FillLinear   Fill = "linear"   // on the line between the values before and after; of numbers
+)
+
+// SeriesIn asks for one metric of a device in [From, To).
+type SeriesIn struct {
+	DeviceID, Metric string
+	From, To         time.Time
+	Resolution       Period // "": the finest that has at most MaxPoints
+	MaxPoints        int    // default 500, at most 10,000
+	Fill             Fill
+}
+
+// Series is a curve: readings, or aggregates of one width.
+type Series struct {
+	DeviceID   string     `json:"deviceId"`
+	Metric     string     `json:"metric"`
+	Kind       MetricKind `json:"kind,omitempty"`
+	Resolution Period     `json:"resolution"`
+	// Thinned says that some points were left out so that the curve looks the same with MaxPoints.
+	Thinned bool    `json:"thinned,omitempty"`
+	Points  []Point `json:"points"`
+}
+
+// Point is one point of a series.
+type Point struct {
+	At time.Time `json:"at"` // of a reading; or the start of a bucket
+	// Value is what is drawn: the reading; of a bucket the mean of a gauge, the increase of a counter, the last state. It is
+	// the zero Value where nothing is known.
+	Value    Value    `json:"value"`
+	Filled   bool     `json:"filled,omitempty"`
+	Figures  *Figures `json:"figures,omitempty"`  // of a bucket
+	Coverage float64  `json:"coverage,omitempty"` // of a bucket: readings received of those expected, at most 1; 0: nobody knows
+}
+
+const (
+	defaultPoints = 500
+	maxPoints     = 10_000
+	maxRead       = 200_000 // readings that are read for one series
+	maxRange      = 50 * 366 * 24 * time.Hour
+)
+
+// ErrRange is returned when a range of time is malformed, empty, or too long for its resolution.
+var ErrRange = errors.New("telemetry: range")
+
+// ReadSeries reads a curve. Errors: ErrRange, ErrInvalid, table.ErrNotFound when there is no such device.
+func ReadSeries(ctx context.Context, t *table.Table, in SeriesIn) (Series, error) {
+	s := Series{DeviceID: in.DeviceID, Metric: in.Metric}
+	r, err := newSeriesReader(ctx, t, &in)
+	if err == nil {
+		if s.Resolution = in.Resolution; s.Resolution == "" {
+			s.Resolution = r.choose()
+		}
+		err = r.read(ctx, &s)
+	}
+	if err != nil {
+		return s, fmt.Errorf("telemetry: series of device %q: %w", shorten(in.DeviceID), err)
+	}
+	r.fill(&s)
+	r.thin(&s)
+	return s, nil
+}
+
+// seriesReader is one reading of a series.
+type seriesReader struct {
+	t     *table.Table
+	in    SeriesIn
+	fleet Fleet
+	zone  calendar.Zone
+	every time.Duration // between readings; 0: nobody knows
+}
+
+func newSeriesReader(ctx context.Context, t *table.Table, in *SeriesIn) (*seriesReader, error) {
+	switch {
+	case !in.From.Before(in.To) || in.To.Sub(in.From) > maxRange:
+		return nil, fmt.Errorf("%w: from %s to %s: want up to 50 years", ErrRange, in.From.Format(time.RFC3339), in.To.Format(time.RFC3339))
+	case in.Fill != FillNone && in.Fill != FillNull && in.Fill != FillPrevious && in.Fill != FillLinear:
+		return nil, fmt.Errorf("%w: fill %q: choose null, previous or linear", ErrInvalid, shorten(string(in.Fill)))
+	case in.Resolution != "" && in.Resolution != Raw && in.Resolution != TenMinutes && in.Resolution != Hourly && in.Resolution != Daily:
+		return nil, fmt.Errorf("%w: resolution %q: choose raw, 10min, hourly or daily", ErrInvalid, shorten(string(in.Resolution)))
+	case !validMetric(in.Metric):
+		return nil, fmt.Errorf("%w: metric %q", ErrInvalid, shorten(in.Metric))
+	}
+	if in.MaxPoints <= 0 {
+		in.MaxPoints = defaultPoints
+	}
+	in.MaxPoints = max(min(in.MaxPoints, maxPoints), 3)
+	d, err := GetDevice(ctx, t, in.DeviceID)
+	if err != nil {
+		return nil, err
+	}
+	r := &seriesReader{t: t, in: *in}
+	if r.fleet, err = GetFleet(ctx, t, d.FleetID); err != nil {
+		return nil, err
+	}
+	if r.zone, err = calendar.LoadZone(r.fleet.TimeZone); err != nil {
+		return nil, err
+	}
+	r.every, err = everyOf(ctx, t, &d)
+	return r, err
+}
+
+// everyOf is how often a device sends, as its profile says or as it shows itself; 0 if nobody knows.
+func everyOf(ctx context.Context, t *table.Table, d *Device) (time.Duration, error) {
+	if d.ProfileID != "" {
+		p, err := ProfileByID.Get(ctx, t, ProfileIn{d.ProfileID})
+		if err == nil && p.Every > 0 || err != nil && !errors.Is(err, table.ErrNotFound) {
+			return time.Duration(p.Every) * time.Second, err
+		}
+	}
+	s, err := StatusByID.Get(ctx, t, DeviceIn{d.DeviceID})
+	if err != nil && !errors.Is(err, table.ErrNotFound) {
+		return 0, err
+	}
+	return s.Rhythm(), nil
+}
+
+// choose finds the finest resolution that has about as many points as are wanted and is still kept.
+func (r *seriesReader) choose() Period {
+	length, age := r.in.To.Sub(r.in.From), r.t.Now().Sub(r.in.From)
+	fits := func(every time.Duration) bool { return length/every <= time.Duration(r.in.MaxPoints) }
+	kept := func(p Period) bool { keep := r.fleet.Retention.Of(p); return keep == 0 || age < keep }
+	raw := r.every
+	if raw == 0 {
+		raw = time.Minute
+	}
+	switch {
+	case age < r.fleet.Retention.Raw() && fits(raw):
+		return Raw
+	case r.fleet.TenMinutes && fits(TenMinutes.width()) && kept(TenMinutes):
+		return TenMinutes
+	case fits(Hourly.width()) && kept(Hourly):
+		return Hourly
+	}
+	return Daily
+}
+
+func (r *seriesReader) read(ctx context.Context, s *Series) error {
+	if s.Resolution == Raw {
+		return r.readings(ctx, s)
+	}
+	buckets, err := r.starts(s.Resolution)
+	if err != nil {
+		return err
+	}
+	return r.buckets(ctx, s, buckets)
+}
+
+// readings reads the readings as they are, but for what is retracted.
+func (r *seriesReader) readings(ctx context.Context, s *Series) error {
+	retractions, err := RetractionsOfDevice.Collect(ctx, r.t, DeviceIn{r.in.DeviceID})
+	if err != nil {
+		return err
+	}
+	n := 0
+	for one, err := range ReadingsByTime.All(ctx, r.t, ReadingsIn{r.in.DeviceID, r.in.From, r.in.To}) {
+		if err != nil {
+			return err
+		}
+		if n++; n > maxRead {
+			return fmt.Errorf("%w: more than %d readings: choose a shorter one, or a coarser resolution", ErrRange, maxRead)
+		}
+		v, there := one.Values[r.in.Metric]
+		if !there || retracted(retractions, &one, r.in.Metric) {
+			continue
+		}
+		s.Points = append(s.Points, Point{At: one.At, Value: v})
+	}
+	return nil
+}
+
+func retracted(retractions []Retraction, r *Reading, metric string) bool {
+	for _, name := range voidOf(retractions, r) {
+		if name == allMetrics || name == metric {
+			return true
+		}
+	}
+	return false
+}
+
+// bucketAt is a bucket of a series: its name, and its bounds.
+type bucketAt struct {
+	name       string
+	start, end time.Time
+}
+
+// starts names the buckets of a range, in order: those that begin in it, and the one that it begins in.
+func (r *seriesReader) starts(p Period) (all []bucketAt, err error) {
+	if p == TenMinutes {
+		for at := parseBucket(tenMinutesOf(r.in.From.UnixMilli(), r.zone.Minutes(r.in.From))); at.Before(r.in.To); at = at.Add(p.width()) {
+			if all = append(all, bucketAt{at.UTC().Format(calendar.HourLayout), at, at.Add(p.width())}); len(all) > maxRead {
+				return nil, fmt.Errorf("%w: more than %d buckets", ErrRange, maxRead)
+			}
+		}
+		return all, nil
+	}
+	first, last := r.zone.Day(r.in.From), r.zone.Day(r.in.To.Add(-1))
+	for _, day := range calendar.Days(first, last) {
+		if p == Daily {
+			start, end, err := r.zone.Bounds(day)
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, bucketAt{day, start, end})
+			continue
+		}
+		hours, err := r.zone.Hours(day)
+		if err != nil {
+			return nil, err
+		}
+		for _, name := range hours {
+			if start := parseBucket(name); start.Add(time.Hour).After(r.in.From) && start.Before(r.in.To) {
+				all = append(all, bucketAt{name, start, start.Add(time.Hour)})
+			}
+		}
+		if len(all) > maxRead {
+			return nil, fmt.Errorf("%w: more than %d buckets", ErrRange, maxRead)
+		}
+	}
+	return all, nil
+}
+
+func parseBucket(name string) time.Time {
+	k := AggregateKey{Start: name, Period: Hourly}
+	return k.startOf()
+}
+
+// buckets reads the aggregates of a range. Increases and states go on from one to the next.
+func (r *seriesReader) buckets(ctx context.Context, s *Series, all []bucketAt) error {
+	if len(all) == 0 {
+		return nil
+	}
+	stored, before, err := r.stored(ctx, s.Resolution, all)
+	if err != nil {
+		return err
+	}
+	for _, b := range all {
+		a := stored[b.name]
+		if a == nil {
+			if r.in.Fill != FillNone {
+				s.Points = append(s.Points, Point{At: b.start})
+			}
+			continue
+		}
+		p := Point{At: b.start}
+		for i := range a.Metrics {
+			if m := &a.Metrics[i]; m.Name == r.in.Metric {
+				f := figuresOf(m)
+				run, known := m.Whole()
+				if f.Partial = !known; known {
+					f.addRun(run, before, b.start, earlier(b.end, r.t.Now()))
+					before = run
+				}
+				p.Figures, p.Value, s.Kind = &f, drawn(&f), f.Kind
+				p.Coverage = r.coverage(b, f.Count)
+			}
+		}
+		if p.Figures != nil || r.in.Fill != FillNone {
+			s.Points = append(s.Points, p)
+		}
+	}
+	return nil
+}
+
+func earlier(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return a
+	}
+	return b
+}
+
+// coverage is how many of the readings that were expected in a bucket, as far as it is over, were received.
+func (r *seriesReader) coverage(b bucketAt, n int64) float64 {
+	over := earlier(b.end, r.t.Now()).Sub(b.start)
+	if r.every <= 0 || over <= 0 {
+		return 0
+	}
+	return min(float64(n)/max(float64(over)/float64(r.every), 1), 1)
+}
+
+// drawn is what of a bucket is drawn.
+func drawn(f *Figures) Value {
+	text := f.Mean
+	switch f.Kind {
+	case Counter:
+		text = f.Increase
+	case State:
+		return Text(f.Last)
+	}
+	v, err := Number(text)
+	if err != nil {
+		return Value{} // of a counter whose increase is not known
+	}
+	return v
+}
+
+// lookBack is how far before a range the bucket is looked for from which counters and states go on.
+var lookBack = map[Period]time.Duration{TenMinutes: 3 * time.Hour, Hourly: 24 * time.Hour, Daily: 7 * 24 * time.Hour}
+
+// stored reads the aggregates of buckets, by name, and what the metric went through in the last one before them. Days that
+// are not made yet are made of their hours; what tracks do not know is read from the readings.
+func (r *seriesReader) stored(ctx context.Context, p Period, all []bucketAt) (map[string]*Aggregate, track.Run, error) {
+	var before track.Run
+	layout := calendar.HourLayout
+	if p == Daily {
+		layout = calendar.DayLayout
+	}
+	first, end := all[0], all[len(all)-1]
+	in := AggregatesIn{r.in.DeviceID, p, first.start.Add(-lookBack[p]).UTC().Format(layout), end.name + "~"}
+	found := make(map[string]*Aggregate, len(all))
+	for a, err := range AggregatesByTime.All(ctx, r.t, in) {
+		if err == nil && p != Daily {
+			err = settleHour(ctx, r.t, &a, false)
+		}
+		if err != nil {
+			return nil, before, err
+		}
+		found[a.Start] = &a
+		for i := range a.Metrics {
+			if run, known := a.Metrics[i].Whole(); known && a.Start < first.name && a.Metrics[i].Name == r.in.Metric {
+				before = run
+			}
+		}
+	}
+	if p != Daily {
+		return found, before, nil
+	}
+	return found, before, r.openDays(ctx, found, all)
+}
+
+// openDays makes the days that wait for their roll-up: those of the last two days, and others that are marked.
+func (r *seriesReader) openDays(ctx context.Context, found map[string]*Aggregate, all []bucketAt) error {
+	for _, b := range all {
+		recent := r.t.Now().Before(b.end.Add(48*time.Hour)) && !r.t.Now().Before(b.start.Add(-24*time.Hour))
+		if !recent {
+			continue
+		}
+		day, err := dayOfHours(ctx, r.t, r.zone, r.in.DeviceID, b.name, false)
+		if err != nil {
+			return err
+		}
+		if day.Readings > 0 {
+			found[b.name] = &day
+		}
+	}
+	return nil
+}
+
+// fill puts values where there are none.
+func (r *seriesReader) fill(s *Series) {
+	if r.in.Fill != FillPrevious && r.in.Fill != FillLinear {
+		return
+	}
+	last := -1
+	for i := range s.Points {
+		if s.Points[i].Value.IsZero() {
+			if r.in.Fill == FillPrevious && last >= 0 {
+				s.Points[i].Value, s.Points[i].Filled = s.Points[last].Value, true
+			}
+			continue
+		}
+		if r.in.Fill == FillLinear && last >= 0 {
+			interpolate(s.Points[last : i+1])
+		}
+		last = i
+	}
+}
+
+// interpolate puts the points between the first and the last on the line between these, if they are numbers.
+func interpolate(points []Point) {
+	a, b := points[0], points[len(points)-1]
+	if !a.Value.IsNumber() || !b.Value.IsNumber() {
+		return
+	}
+	from, to := a.Value.decimal().Float(), b.Value.decimal().Float()
+	for i := 1; i < len(points)-1; i++ {
+		part := float64(points[i].At.Sub(a.At)) / float64(b.At.Sub(a.At))
+		v, err := Number(strconv.FormatFloat(from+(to-from)*part, 'g', 12, 64))
+		if err == nil {
+			points[i].Value, points[i].Filled = v, true
+		}
+	}
+}
+
+// thin leaves points out so that the curve looks the same with as many as are wanted. Curves of anything but numbers keep
+// every n-th point.
+func (r *seriesReader) thin(s *Series) {
+	if len(s.Points) <= r.in.MaxPoints {
+		return
+	}
+	curve := make([]lttb.Point, len(s.Points))
+	for i, p := range s.Points {
+		curve[i] = lttb.Point{X: float64(p.At.UnixMilli() - s.Points[0].At.UnixMilli()), Y: p.Value.decimal().Float()}
+	}
+	chosen := lttb.Thin(curve, r.in.MaxPoints)
+	points := make([]Point, len(chosen))
+	for i, n := range chosen {
+		points[i] = s.Points[n]
+	}
+	s.Points, s.Thinned = points, true
+}
+
+// FiguresOf are what an aggregate says of its metrics, by name. Increases are those within the bucket.
+func FiguresOf(a *Aggregate) []Figures {
+	all := make([]Figures, len(a.Metrics))
+	start := a.startOf()
+	for i := range a.Metrics {
+		m := &a.Metrics[i]
+		all[i] = figuresOf(m)
+		run, known := m.Whole()
+		if all[i].Partial = !known; known {
+			all[i].addRun(run, track.Run{}, start, time.UnixMilli(m.Last.At))
+		}
+	}
+	return all
+}

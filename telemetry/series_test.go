@@ -1,0 +1,239 @@
+package telemetry
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"reflect"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/onefold/onefold/table"
+)
+
+func (w *world) series(in SeriesIn) Series {
+	w.Helper()
+	if in.DeviceID == "" {
+		in.DeviceID = "d1"
+	}
+	s, err := ReadSeries(w.Ctx, w.Table, in)
+	w.Must(err)
+	return s
+}
+
+// every sends a reading of d1 at equal times.
+func (w *world) every(from time.Time, step time.Duration, n int, values func(i int) Values) {
+	w.Helper()
+	in := make([]Incoming, n)
+	for i := range in {
+		in[i] = send(from.Add(time.Duration(i)*step), values(i))
+	}
+	w.ingest(in...)
+}
+
+// The resolution follows from the range and the number of points.
+func TestResolution(t *testing.T) {
+	w := newWorld(t, "Europe/Berlin", utc("2026-04-20T14:00"))
+	for i := range 30 { // in real time, so that its rhythm shows
+		w.Set(utc("2026-04-20T14:00").Add(time.Duration(i) * time.Minute))
+		w.ingest(send(w.Now(), Values{"temp": num(t, strconv.Itoa(i))}))
+	}
+	w.Drain()
+	to := w.Now().Add(time.Second)
+	for _, c := range []struct {
+		from time.Time
+		want Period
+	}{
+		{to.Add(-2 * time.Hour), Raw}, {to.Add(-9 * time.Hour), TenMinutes}, {to.Add(-9 * 24 * time.Hour), Hourly}, {to.Add(-300 * 24 * time.Hour), Daily},
+		{to.Add(-40 * 365 * 24 * time.Hour), Daily},
+	} {
+		if s := w.series(SeriesIn{Metric: "temp", From: c.from, To: to, MaxPoints: 240}); s.Resolution != c.want || len(s.Points) == 0 || len(s.Points) > 240 {
+			t.Errorf("from %s: %s, %d points", c.from, s.Resolution, len(s.Points))
+		}
+	}
+	thin := w.series(SeriesIn{Metric: "temp", From: to.Add(-time.Hour), To: to, Resolution: Raw, MaxPoints: 10})
+	if len(thin.Points) != 10 || !thin.Thinned {
+		t.Errorf("%d points, thinned: %v", len(thin.Points), thin.Thinned)
+	}
+	for _, bad := range []SeriesIn{{Metric: "temp", From: to, To: to}, {Metric: "a#b", From: to.Add(-1), To: to}, {Metric: "temp", From: to.Add(-1), To: to, Fill: "x"}, {Metric: "temp", From: to.Add(-1), To: to, Resolution: "x"}} {
+		bad.DeviceID = "d1"
+		if _, err := ReadSeries(w.Ctx, w.Table, bad); !errors.Is(err, ErrRange) && !errors.Is(err, ErrInvalid) {
+			t.Errorf("%+v: %v", bad, err)
+		}
+	}
+	if _, err := ReadSeries(w.Ctx, w.Table, SeriesIn{DeviceID: "nobody", Metric: "temp", From: to.Add(-1), To: to}); !errors.Is(err, table.ErrNotFound) {
+		t.Errorf("unknown device: %v", err)
+	}
+}
+
+func TestFills(t *testing.T) {
+	w := newWorld(t, "UTC", utc("2026-04-20T14:00"))
+	for hour, v := range map[string]string{"2026-04-20T08:30": "10", "2026-04-20T11:10": "40"} {
+		w.ingest(send(utc(hour), Values{"temp": num(t, v)}))
+	}
+	w.Drain()
+	for fill, want := range map[Fill]string{
+		FillNone: "8=10 11=40", FillNull: "7= 8=10 9= 10= 11=40 12=", FillPrevious: "7= 8=10 9=10* 10=10* 11=40 12=40*", FillLinear: "7= 8=10 9=20* 10=30* 11=40 12=",
+	} {
+		s := w.series(SeriesIn{Metric: "temp", From: utc("2026-04-20T07:00"), To: utc("2026-04-20T13:00"), Resolution: Hourly, Fill: fill})
+		got := ""
+		for i, p := range s.Points {
+			if i > 0 {
+				got += " "
+			}
+			got += fmt.Sprintf("%d=%s", p.At.Hour(), p.Value)
+			if p.Filled {
+				got += "*"
+			}
+		}
+		if got != want {
+			t.Errorf("%q: %s, want %s", fill, got, want)
+		}
+	}
+}
+
+// A counter's increase goes on from bucket to bucket, over resets and gaps: the sum over all is that of the readings.
+func TestCounterOverBuckets(t *testing.T) {
+	w := newWorld(t, "UTC", utc("2026-04-20T14:00"))
+	counts := []int{100, 130, 150, 20, 50, 50, 10}
+	w.every(utc("2026-04-20T08:40"), 40*time.Minute, len(counts), func(i int) Values { return Values{"pulses": num(t, strconv.Itoa(counts[i]))} })
+	w.Drain()
+	for p, want := range map[Period]string{Hourly: "8=0/0 9=30/0 10=40/1 11=30/0 12=10/1", TenMinutes: "8=0/0 9=30/0 10=20/0 10=20/1 11=30/0 12=0/0 12=10/1"} {
+		got := ""
+		for i, pt := range w.series(SeriesIn{Metric: "pulses", From: utc("2026-04-20T08:00"), To: utc("2026-04-20T14:00"), Resolution: p}).Points {
+			if i > 0 {
+				got += " "
+			}
+			got += fmt.Sprintf("%d=%s/%d", pt.At.Hour(), pt.Value, pt.Figures.Resets)
+		}
+		if got != want {
+			t.Errorf("%s: %s, want %s", p, got, want)
+		}
+	}
+}
+
+// A state lasts until the next reading, also over buckets.
+func TestStatesOverBuckets(t *testing.T) {
+	w := newWorld(t, "UTC", utc("2026-04-20T14:00"))
+	for at, v := range map[string]string{"2026-04-20T08:30": "open", "2026-04-20T08:45": "shut", "2026-04-20T09:20": "open", "2026-04-20T09:30": "open"} {
+		w.ingest(send(utc(at), Values{"door": Text(v)}))
+	}
+	w.Drain()
+	s := w.series(SeriesIn{Metric: "door", From: utc("2026-04-20T08:00"), To: utc("2026-04-20T10:00"), Resolution: Hourly})
+	want := []map[string]float64{{"open": 900, "shut": 900}, {"shut": 1200, "open": 2400}}
+	for i, p := range s.Points {
+		if !reflect.DeepEqual(p.Figures.Lasted, want[i]) {
+			t.Errorf("hour %d: %v, want %v", i, p.Figures.Lasted, want[i])
+		}
+	}
+	if len(s.Points) != 2 || s.Kind != State {
+		t.Errorf("%+v", s)
+	}
+}
+
+func TestCoverage(t *testing.T) {
+	w := newWorld(t, "UTC", utc("2026-04-20T14:15"))
+	_, err := PutProfile(w.Ctx, w.Table, Profile{ProfileKey: ProfileKey{"meter"}, FleetID: "plant", Every: 60})
+	w.Must(err)
+	w.every(utc("2026-04-20T13:00"), 2*time.Minute, 30, func(i int) Values { return Values{"x": num(t, "1")} })
+	w.every(utc("2026-04-20T14:00"), time.Minute, 15, func(i int) Values { return Values{"x": num(t, "1")} })
+	w.Drain()
+	s := w.series(SeriesIn{Metric: "x", From: utc("2026-04-20T13:00"), To: utc("2026-04-20T15:00"), Resolution: Hourly})
+	if len(s.Points) != 2 || s.Points[0].Coverage != 0.5 || s.Points[1].Coverage != 1 {
+		t.Errorf("%+v", s.Points)
+	}
+}
+
+// Days are made of their hours after they are over, and again when an hour changes; until then a series makes them itself.
+func TestDays(t *testing.T) {
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	r := rand.New(rand.NewPCG(seed, 0))
+	start := utc("2026-03-27T22:00")
+	in := drawReadings(t, r, start, 1200) // over the day of 23 hours
+	last := in[len(in)-1].At
+	w := newWorld(t, "Europe/Berlin", last)
+	late := in[300]
+	in = append(in[:300:300], in[301:]...)
+	w.ingest(in...)
+	w.Drain()
+	days := func() Series {
+		return w.series(SeriesIn{Metric: "pulses", From: start, To: last.Add(time.Second), Resolution: Daily})
+	}
+	_, err := RollUp(w.Ctx, w.Table)
+	w.Must(err)
+	open := days()
+	w.Advance(72 * time.Hour)
+	did, err := RollUp(w.Ctx, w.Table)
+	w.Must(err)
+	if got := days(); !reflect.DeepEqual(values(got), values(open)) || len(got.Points) < 2 {
+		t.Errorf("%v became %v (%+v)", values(open), values(got), did)
+	}
+	if again, err := RollUp(w.Ctx, w.Table); err != nil || again.Days != 0 {
+		t.Errorf("nothing has changed: %+v, %v", again, err)
+	}
+	before := w.dayReadings()
+	w.ingest(late)
+	w.Drain()
+	did, err = RollUp(w.Ctx, w.Table)
+	w.Must(err)
+	if did.Days != 1 || did.Changed != 1 || w.dayReadings() != before+1 {
+		t.Errorf("after a late reading: %+v, %d readings after %d", did, w.dayReadings(), before)
+	}
+	total := int64(0)
+	for _, h := range w.aggregates("d1", Hourly) {
+		total += h.Readings
+	}
+	if total != w.dayReadings() || total != 1200 {
+		t.Errorf("hours have %d readings, days %d", total, w.dayReadings())
+	}
+}
+
+func (w *world) dayReadings() (n int64) {
+	for _, d := range w.aggregates("d1", Daily) {
+		n += d.Readings
+	}
+	return n
+}
+
+func values(s Series) (all []string) {
+	for _, p := range s.Points {
+		all = append(all, p.At.Format(time.DateOnly)+" "+p.Value.String()+" "+fmt.Sprint(p.Figures.Count))
+	}
+	return all
+}
+
+// An hour with more readings than a track keeps is derived from them, to the same figures, and written down by the
+// roll-up before they expire.
+func TestLongTracks(t *testing.T) {
+	w := newWorld(t, "UTC", utc("2026-04-20T14:00"))
+	count := 0
+	increase := 0
+	w.every(utc("2026-04-20T12:00"), 4*time.Second, 900, func(i int) Values {
+		step := i % 7
+		if count += step; i > 0 {
+			increase += step
+		}
+		return Values{"pulses": num(t, strconv.Itoa(count))}
+	})
+	w.Drain()
+	figures := func() *Figures {
+		s := w.series(SeriesIn{Metric: "pulses", From: utc("2026-04-20T12:00"), To: utc("2026-04-20T13:00"), Resolution: Hourly})
+		return s.Points[0].Figures
+	}
+	if f := figures(); f.Partial || f.Increase != strconv.Itoa(increase) {
+		t.Errorf("%+v, want %d", f, increase)
+	}
+	w.Advance(48 * time.Hour)
+	_, err := RollUp(w.Ctx, w.Table)
+	w.Must(err)
+	w.Advance(40 * 24 * time.Hour)
+	if f := figures(); f.Partial || f.Increase != strconv.Itoa(increase) {
+		t.Errorf("after the readings are gone: %+v, want %d", f, increase)
+	}
+	days := w.series(SeriesIn{Metric: "pulses", From: utc("2026-04-20T00:00"), To: utc("2026-04-21T00:00"), Resolution: Daily})
+	if f := days.Points[0].Figures; f.Partial || f.Increase != strconv.Itoa(increase) {
+		t.Errorf("the day: %+v", f)
+	}
+}

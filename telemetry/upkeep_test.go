@@ -1,0 +1,334 @@
+package telemetry
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"reflect"
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/onefold/onefold/fold"
+	"github.com/onefold/onefold/fold/foldtest"
+	"github.com/onefold/onefold/table"
+)
+
+func (w *world) status(id string) Status {
+	w.Helper()
+	s, err := StatusByID.Get(w.Ctx, w.Table, DeviceIn{id})
+	w.Must(err)
+	return s
+}
+
+func (w *world) sweep() Swept {
+	w.Helper()
+	w.Drain()
+	did, err := Sweep(w.Ctx, w.Table)
+	w.Must(err)
+	w.Drain()
+	return did
+}
+
+// A device is offline when it misses three beats of its own rhythm, and online when it is heard of again. While it sends,
+// its connectivity is not written.
+func TestConnectivity(t *testing.T) {
+	w := newWorld(t, "UTC", utc("2026-04-20T14:00"))
+	rhythm := map[string]time.Duration{"fast": time.Minute, "slow": time.Hour, "d1": 10 * time.Minute}
+	for id := range rhythm {
+		if id != "d1" {
+			w.device(id)
+		}
+	}
+	beat := func(id string) {
+		w.ingest(Incoming{DeviceID: id, At: w.Now(), Values: Values{"x": num(t, "1")}})
+	}
+	for i := range 600 {
+		for id, every := range rhythm {
+			if i%int(every/time.Minute) == 0 && (id != "fast" || i < 590) {
+				beat(id)
+			}
+		}
+		w.Advance(time.Minute)
+	}
+	if did := w.sweep(); len(did.Offline) != 1 || did.Offline[0].DeviceID != "fast" {
+		t.Errorf("offline: %+v", did)
+	}
+	if s := w.status("slow"); s.Rhythm() != time.Hour || s.Connectivity != Online || s.Values["x"].Value.String() != "1" {
+		t.Errorf("slow is %+v", s)
+	}
+	if did := w.sweep(); len(did.Offline) != 0 {
+		t.Errorf("again: %+v", did)
+	}
+	counts, err := CountsOfFleet.Get(w.Ctx, w.Table, FleetIn{"plant"})
+	w.Must(err)
+	if counts.ByConnectivity["online"] != 2 || counts.ByConnectivity["offline"] != 1 {
+		t.Errorf("counts %v", counts.ByConnectivity)
+	}
+	offline, err := StatusesByConnectivity.Collect(w.Ctx, w.Table, ConnectivityIn{Offline})
+	w.Must(err)
+	if len(offline) != 1 || offline[0].DeviceID != "fast" {
+		t.Errorf("%d are listed as offline", len(offline))
+	}
+	beat("fast")
+	w.Drain()
+	if s := w.status("fast"); s.Connectivity != Online {
+		t.Errorf("fast is %s", s.Connectivity)
+	}
+}
+
+// When most of a fleet falls silent at once, no device is called offline: the fleet is silent.
+func TestSilenceGuard(t *testing.T) {
+	w := newWorld(t, "UTC", utc("2026-04-20T14:00"))
+	_, err := CreateFleet(w.Ctx, w.Table, NewFleet{ID: "other"})
+	w.Must(err)
+	ids := []string{"d1"}
+	for i := range 9 {
+		ids = append(ids, fmt.Sprint("p", i))
+		w.device(ids[i+1])
+	}
+	_, err = CreateDevice(w.Ctx, w.Table, NewDevice{ID: "o1", FleetID: "other"})
+	w.Must(err)
+	beat := func(ids ...string) {
+		for _, id := range ids {
+			w.ingest(Incoming{DeviceID: id, At: w.Now(), Values: Values{"x": num(t, "1")}})
+		}
+		w.Advance(time.Minute)
+	}
+	for range 10 {
+		beat(append(ids, "o1")...)
+	}
+	for range 10 {
+		beat("d1")
+	}
+	did := w.sweep()
+	if len(did.Silent) != 1 || did.Silent[0].FleetID != "plant" || did.Silent[0].Devices != 9 || len(did.Offline) != 1 || did.Offline[0].DeviceID != "o1" {
+		t.Errorf("%+v", did)
+	}
+	if _, err := SilenceOfFleet.Get(w.Ctx, w.Table, FleetIn{"plant"}); err != nil {
+		t.Error(err)
+	}
+	for range 5 {
+		beat(ids[:9]...)
+	}
+	if did := w.sweep(); len(did.Silent) != 0 || len(did.Offline) != 1 || did.Offline[0].DeviceID != ids[9] {
+		t.Errorf("heard of again: %+v", did)
+	}
+	if _, err := SilenceOfFleet.Get(w.Ctx, w.Table, FleetIn{"plant"}); !errors.Is(err, table.ErrNotFound) {
+		t.Errorf("silent still: %v", err)
+	}
+}
+
+// "Sensor bad from 10:20 to 11:10" takes effect, whenever its readings come, and is taken back exactly.
+func TestRetraction(t *testing.T) {
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	r := rand.New(rand.NewPCG(seed, 0))
+	start := utc("2026-04-18T06:00")
+	in := drawReadings(t, r, start, 600)
+	bad := func(i Incoming) bool {
+		return !i.At.Before(start.Add(4*time.Hour)) && i.At.Before(start.Add(9*time.Hour))
+	}
+	without := func(metric string) (rest []Incoming) {
+		for _, one := range in {
+			if bad(one) {
+				left := Values{}
+				for name, v := range one.Values {
+					if metric != "" && name != metric {
+						left[name] = v
+					}
+				}
+				if one.Values = left; len(left) == 0 {
+					continue
+				}
+			}
+			rest = append(rest, one)
+		}
+		return rest
+	}
+	for _, metric := range []string{"", "temp"} {
+		t.Run("metric "+metric, func(t *testing.T) {
+			w := newWorld(t, "Europe/Berlin", in[len(in)-1].At)
+			var early, late []Incoming
+			for i, one := range in {
+				if i%3 == 0 && bad(one) {
+					late = append(late, one)
+				} else {
+					early = append(early, one)
+				}
+			}
+			w.ingest(early...)
+			n := Retraction{RetractionKey: RetractionKey{DeviceID: "d1"}, From: start.Add(4 * time.Hour), To: start.Add(9 * time.Hour), Reason: "loose wire"}
+			if metric != "" {
+				n.Metrics = []string{metric}
+			}
+			made, err := Retract(w.Ctx, w.Table, n)
+			w.Must(err)
+			apply := func() {
+				t.Helper()
+				waiting, err := ApplyRetractions(w.Ctx, w.Table, w.Worker, "d1")
+				w.Must(err)
+				if !waiting {
+					t.Error("readings may still be stored by what collectors knew before")
+				}
+				w.Advance(SettingsNotice)
+				w.ingest(late...)
+				w.Drain()
+				if waiting, err := ApplyRetractions(w.Ctx, w.Table, w.Worker, "d1"); waiting || err != nil {
+					t.Errorf("waiting %v, %v", waiting, err)
+				}
+			}
+			apply()
+			compareHours(t, w.counted("temp"), oracleOf(t, "Europe/Berlin", without(metric), "temp"))
+			compareHours(t, w.counted("pulses"), oracleOf(t, "Europe/Berlin", without(metric), "pulses"))
+			w.verified()
+			w.Must(Lift(w.Ctx, w.Table, made.RetractionKey))
+			apply()
+			compareHours(t, w.counted("temp"), oracleOf(t, "Europe/Berlin", in, "temp"))
+			w.verified()
+			if all, err := RetractionsOfDevice.Collect(w.Ctx, w.Table, DeviceIn{"d1"}); err != nil || len(all) != 0 {
+				t.Errorf("%v, %v", all, err)
+			}
+		})
+	}
+}
+
+// counted are the figures of a metric in hours that count any.
+func (w *world) counted(metric string) map[string]Figures {
+	w.Helper()
+	all := w.figuresOfHours("d1", metric)
+	for start, f := range all {
+		if f.Count == 0 {
+			delete(all, start)
+		}
+	}
+	return all
+}
+
+func (w *world) verified() {
+	w.Helper()
+	found, err := Verify(w.Ctx, w.Table, w.Worker, "d1", utc("2026-04-17T00:00"), utc("2026-04-21T00:00"))
+	w.Must(err)
+	if found.Count != 0 || found.Busy != 0 || found.Items == 0 {
+		w.Errorf("verify found %+v", found)
+	}
+}
+
+// Damage is found and mended, while readings come.
+func TestRebuild(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 3))
+	start := utc("2026-04-18T06:00")
+	in := drawReadings(t, r, start, 400)
+	w := newWorld(t, "Europe/Berlin", in[len(in)-1].At)
+	w.ingest(in[:390]...)
+	w.Drain()
+	w.verified()
+	all := w.aggregates("d1", Hourly)
+	damage := func(k AggregateKey, change func(*Aggregate)) {
+		loaded, err := fold.Load(w.Ctx, w.Table, Aggregates, []AggregateKey{k})
+		w.Must(err)
+		change(&loaded[0].State)
+		w.Must(fold.ReplaceState(w.Ctx, w.Table, Aggregates, k, loaded[0].State, loaded[0].Version))
+	}
+	damage(all[1].AggregateKey, func(a *Aggregate) { a.Readings++ })
+	damage(all[2].AggregateKey, func(a *Aggregate) { a.Metrics = a.Metrics[:1] })
+	damage(AggregateKey{"d1", TenMinutes, all[3].Start}, func(a *Aggregate) { a.Readings, a.Metrics, a.FleetID = 7, nil, "plant" })
+	key, err := Aggregates.Key(all[4].AggregateKey)
+	w.Must(err)
+	_, err = w.DB.DeleteItem(w.Ctx, &dynamodb.DeleteItemInput{TableName: new(foldtest.TableName), Key: key})
+	w.Must(err)
+	from, to := utc("2026-04-17T00:00"), utc("2026-04-21T00:00")
+	found, err := Verify(w.Ctx, w.Table, w.Worker, "d1", from, to)
+	w.Must(err)
+	if found.Count != 4 || len(found.List) != 4 {
+		t.Errorf("verify found %+v", found)
+	}
+	w.ingest(in[390:]...)
+	if found, err = Rebuild(w.Ctx, w.Table, w.Worker, "d1", from, to); err != nil || found.Count != 4 {
+		t.Errorf("rebuild found %+v, %v", found, err)
+	}
+	w.verified()
+	compareHours(t, w.counted("temp"), oracleOf(t, "Europe/Berlin", in, "temp"))
+}
+
+// What is sealed is neither shrunk nor grown; that all of it was wrong can still be said.
+func TestSealed(t *testing.T) {
+	start := utc("2026-03-10T06:00")
+	w := newWorld(t, "UTC", start.Add(5*time.Hour))
+	w.every(start, time.Minute, 240, func(i int) Values { return Values{"temp": num(t, strconv.Itoa(i%50))} })
+	w.Drain()
+	before := w.aggregates("d1", Hourly)
+	w.Advance(29*24*time.Hour + 21*time.Hour) // the first hours' readings are gone, the last ones' are not
+	_, err := w.DB.ExpireNow(w.Ctx)
+	w.Must(err)
+	w.Drain()
+	if got := w.aggregates("d1", Hourly); !reflect.DeepEqual(got, before) {
+		t.Error("aggregates changed when readings expired")
+	}
+	if _, err := Rebuild(w.Ctx, w.Table, w.Worker, "d1", start, start.Add(time.Hour)); !errors.Is(err, ErrSealed) {
+		t.Errorf("rebuild: %v", err)
+	}
+	if got := w.aggregates("d1", Hourly); !reflect.DeepEqual(got, before) {
+		t.Error("a rebuild changed what is sealed")
+	}
+	_, err = Retract(w.Ctx, w.Table, Retraction{RetractionKey: RetractionKey{DeviceID: "d1"}, From: start.Add(-time.Minute), To: start.Add(time.Hour)})
+	w.Must(err)
+	if _, err := ApplyRetractions(w.Ctx, w.Table, w.Worker, "d1"); err != nil && !errors.Is(err, ErrSealed) {
+		t.Error(err)
+	}
+	got := w.aggregates("d1", Hourly)
+	if got[0].Readings != 0 || got[1].Readings != 60 {
+		t.Errorf("hours have %d and %d readings", got[0].Readings, got[1].Readings)
+	}
+}
+
+// A deleted device is unknown at once; a purge that is broken off goes on, and leaves nothing of it.
+func TestPurge(t *testing.T) {
+	w := newWorld(t, "UTC", utc("2026-04-20T14:00"))
+	w.device("d2")
+	for _, id := range []string{"d1", "d2"} {
+		for i := range 300 {
+			w.ingest(Incoming{DeviceID: id, At: w.Now().Add(-time.Duration(i) * 11 * time.Minute), Values: Values{"temp": num(t, "1")}})
+		}
+	}
+	w.Drain()
+	if _, err := PurgeDevice(w.Ctx, w.Table, w.Worker, "d1"); err == nil {
+		t.Error("a device that is not deleted was purged")
+	}
+	w.Must(DeleteDevice(w.Ctx, w.Table, "d1"))
+	if did, err := PurgeDevice(w.Ctx, w.Table, w.Worker, "d1"); err != nil || !did.Waiting {
+		t.Errorf("%+v, %v", did, err)
+	}
+	w.Advance(SettingsNotice)
+	if o := w.ingest(send(w.Now(), Values{"temp": num(t, "1")})); o[0].Reason != UnknownDevice {
+		t.Errorf("a reading of it: %+v", o[0])
+	}
+	did, err := PurgeDevice(w.Ctx, w.Table, w.Worker, "d1")
+	w.Must(err)
+	if did.Items < 300 {
+		t.Errorf("%+v", did)
+	}
+	w.Drain()
+	out, err := w.DB.Query(w.Ctx, &dynamodb.QueryInput{
+		TableName: new(foldtest.TableName), KeyConditionExpression: new("pk = :pk"),
+		ExpressionAttributeValues: table.Item{":pk": &types.AttributeValueMemberS{Value: "DEVICE#d1"}},
+	})
+	w.Must(err)
+	if len(out.Items) != 0 {
+		t.Errorf("%d items are left", len(out.Items))
+	}
+	counts, err := CountsOfFleet.Get(w.Ctx, w.Table, FleetIn{"plant"})
+	w.Must(err)
+	page, err := ListDevices(w.Ctx, w.Table, LabelIn{"plant", ByFleet, Any}, "", 10)
+	w.Must(err)
+	if counts.ByStatus["active"] != 1 || counts.ByConnectivity["online"] != 1 || len(page.Items) != 1 || !slices.ContainsFunc(page.Items, func(d Device) bool { return d.DeviceID == "d2" }) {
+		t.Errorf("what is left: %+v, %+v", counts, page.Items)
+	}
+	if _, err := PurgeDevice(w.Ctx, w.Table, w.Worker, "d1"); !errors.Is(err, table.ErrNotFound) {
+		t.Errorf("again: %v", err)
+	}
+}

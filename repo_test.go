@@ -80,6 +80,7 @@ var policy = map[string][]string{
 	"internal/decimal":   {"github.com/cockroachdb/apd/v3"},
 	"internal/referral":  {},
 	"internal/sketch":    {"vocabulary"},
+	"internal/tail":      {"internal/pause"},
 	"internal/traffic":   {},
 	"internal/varint":    {},
 	"internal/gather":    {},

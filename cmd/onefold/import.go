@@ -29,14 +29,19 @@ type importCommand struct {
 	IncludeBots   bool     `help:"Count requests of bots, too."`
 	IncludeAssets bool     `help:"Count requests of images, scripts, styles and fonts, too."`
 	DryRun        bool     `help:"Say what would be imported, and write nothing."`
+	Follow        bool     `help:"Go on with what is added to the files, across rotation and restarts, until stopped."`
 	Quiet         bool     `short:"q" help:"No progress bar."`
 	Files         []string `arg:"" name:"file" help:"Access logs and exports, plain or compressed with gzip or zstd, or - for standard input."`
 }
 
 // Run imports the files in order, waits for the folds and prints a summary.
 func (c *importCommand) Run(ctx context.Context, std streams, g *globals) error {
-	if c.DryRun {
-		summary, err := c.rehearse(ctx, std, g)
+	if c.DryRun || c.Follow {
+		work := c.rehearse
+		if !c.DryRun {
+			work = c.follow
+		}
+		summary, err := work(ctx, std, g)
 		if err != nil {
 			return err
 		}

@@ -27,6 +27,7 @@ type listenFlags struct {
 
 type serveCommand struct {
 	listenFlags
+	followFlags
 
 	FoldDelay time.Duration `help:"How long what is derived from events may wait to be written, at most 10m. The longer, the fewer writes: for stores that bill them. Reports are as much behind; figures of visits twice that." default:"0" env:"ONEFOLD_FOLD_DELAY"`
 
@@ -51,7 +52,11 @@ func (c *serveCommand) Run(ctx context.Context, std streams, g *globals) error {
 		return err
 	}
 	err = g.withStore(ctx, std.err, tuning{flushAge: c.FoldDelay}, func(s *store) error {
-		return c.serve(ctx, std, g, s, func(string, string) error { return nil })
+		following, err := c.services(ctx, s, g, std.err)
+		if err != nil {
+			return err
+		}
+		return c.serve(ctx, std, g, s, func(string, string) error { return nil }, following...)
 	})
 	return errors.Join(err, stop())
 }

@@ -164,7 +164,7 @@ func (im *Importer) read(ctx context.Context, lines lines, translate translator,
 			damage = err
 			break
 		}
-		hit, ok := im.line(line, err, translate, seen)
+		hit, ok := im.line(line, err, translate, seen, &im.Summary)
 		if !ok {
 			continue
 		}
@@ -178,18 +178,18 @@ func (im *Importer) read(ctx context.Context, lines lines, translate translator,
 }
 
 // line makes a hit of a line that is an event, and counts those that are none.
-func (im *Importer) line(line accesslog.Line, err error, translate translator, seen *occurrences) (hit analytics.Hit, ok bool) {
-	im.Summary.Lines++
+func (im *Importer) line(line accesslog.Line, err error, translate translator, seen *occurrences, into *Summary) (hit analytics.Hit, ok bool) {
+	into.Lines++
 	var v verdict
 	if err == nil {
 		hit, v, err = translate.hit(line.Text)
 	}
 	switch {
 	case err != nil:
-		im.Summary.malformed(line, err)
+		into.malformed(line, err)
 		return hit, false
 	case v != anEvent:
-		im.Summary.skip(v)
+		into.skip(v)
 		return hit, false
 	}
 	if hit.EventID == "" {

@@ -2,6 +2,7 @@ package intake
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/oklog/ulid/v2"
@@ -98,5 +99,32 @@ func (s *Summary) extend(eventID string) {
 	}
 	if at.After(s.Last) {
 		s.Last = at
+	}
+}
+
+// Add adds what became of other files.
+func (s *Summary) Add(o *Summary) {
+	s.Lines, s.Malformed, s.Rejected = s.Lines+o.Lines, s.Malformed+o.Malformed, s.Rejected+o.Rejected
+	s.Imported, s.Duplicates = s.Imported+o.Imported, s.Duplicates+o.Duplicates
+	s.Skipped.Assets, s.Skipped.Bots = s.Skipped.Assets+o.Skipped.Assets, s.Skipped.Bots+o.Skipped.Bots
+	s.Skipped.Hosts, s.Skipped.Other = s.Skipped.Hosts+o.Skipped.Hosts, s.Skipped.Other+o.Skipped.Other
+	if s.First.IsZero() || !o.First.IsZero() && o.First.Before(s.First) {
+		s.First = o.First
+	}
+	if o.Last.After(s.Last) {
+		s.Last = o.Last
+	}
+	for _, f := range o.Formats {
+		if !slices.Contains(s.Formats, f) {
+			s.Formats = append(s.Formats, f)
+		}
+	}
+	s.Examples = append(s.Examples, o.Examples...)
+	s.Examples = s.Examples[:min(len(s.Examples), shownMalformed)]
+	for reason, n := range o.Reasons {
+		if s.Reasons == nil {
+			s.Reasons = map[string]int64{}
+		}
+		s.Reasons[reason] += n
 	}
 }

@@ -1,0 +1,127 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/onefold/onefold/analytics"
+	"github.com/onefold/onefold/cmd/onefold/internal/intake"
+	"github.com/onefold/onefold/internal/pause"
+	"github.com/onefold/onefold/internal/tail"
+)
+
+// follow imports the lines of logs as they come, with the folds running, until the process is told to stop.
+func (c *importCommand) follow(ctx context.Context, std streams, g *globals) (*importSummary, error) {
+	if slices.Contains(c.Files, "-") {
+		return nil, errors.New("not_followable: standard input ends by itself; import it without --follow")
+	}
+	start := time.Now()
+	summary := new(importSummary)
+	err := g.withStore(ctx, std.err, tuning{}, func(s *store) error {
+		if err := siteForImport(ctx, s.table, c.Site); err != nil {
+			return err
+		}
+		logger := g.logger(std.err)
+		services := append([]service{s.worker.Run}, upkeep(s, logger)...)
+		var followers []*intake.Importer
+		taker := analytics.NewCollector(s.table, analytics.CollectorOptions{})
+		for _, name := range c.Files {
+			im, following, err := follower(taker, g, logger, c.options(), name)
+			if err != nil {
+				return err
+			}
+			followers = append(followers, im)
+			services = append(services, following)
+			fmt.Fprintf(std.err, "onefold follows %s for the site %s\n", name, c.Site)
+		}
+		if err := runAll(ctx, services); err != nil {
+			return err
+		}
+		for _, im := range followers {
+			summary.Add(&im.Summary)
+		}
+		rest, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainFor)
+		defer cancel()
+		return s.worker.Drain(rest)
+	})
+	summary.Seconds.Total = time.Since(start).Seconds()
+	summary.Seconds.Read = summary.Seconds.Total
+	return summary, err
+}
+
+// follower makes a service that follows one log.
+func follower(taker intake.Taker, g *globals, logger *slog.Logger, o intake.Options, name string) (*intake.Importer, service, error) {
+	path, err := filepath.Abs(name)
+	if err != nil {
+		return nil, nil, err
+	}
+	im, err := intake.New(taker, newReadProgress(io.Discard, true, nil), o)
+	if err != nil {
+		return nil, nil, err
+	}
+	f := intake.Following{File: tail.Options{Path: path}, Positions: &intake.Positions{Path: g.positionFile(o.Site, path)}, Logger: logger}
+	return im, func(ctx context.Context) error { return im.Follow(ctx, f) }, nil
+}
+
+// positionFile is where it is remembered how far a log was followed for a site: in a folder beside the table, which holds
+// nothing but its own files.
+func (g *globals) positionFile(site, path string) string {
+	h := fnv.New64a()
+	_, _ = io.WriteString(h, path) // never fails
+	return filepath.Join(g.Data+".follow", fmt.Sprintf("%s-%s-%016x.json", site, filepath.Base(path), h.Sum64()))
+}
+
+// followFlags let a server follow logs.
+type followFlags struct {
+	Follow []string `help:"Follow a log and import its page views for a site. Repeat for others." placeholder:"SITE=FILE" sep:"none"`
+}
+
+// services follow each log. The sites must exist.
+func (f *followFlags) services(ctx context.Context, s *store, g *globals, logs io.Writer) ([]service, error) {
+	var services []service
+	taker := analytics.NewCollector(s.table, analytics.CollectorOptions{})
+	for _, text := range f.Follow {
+		site, path, ok := strings.Cut(text, "=")
+		if !ok || site == "" || path == "" {
+			return nil, fmt.Errorf("--follow %s: use SITE=FILE, such as blog=/var/log/nginx/access.log", text)
+		}
+		if _, err := analytics.GetSite(ctx, s.table, site); err != nil {
+			return nil, siteError(site, err)
+		}
+		if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
+			return nil, fmt.Errorf("--follow %s: it is not a regular file", text)
+		}
+		_, following, err := follower(taker, g, g.logger(logs), intake.Options{Site: site}, path)
+		if err != nil {
+			return nil, err
+		}
+		services = append(services, again(g.logger(logs), path, following))
+	}
+	return services, nil
+}
+
+// again runs a service that follows a log anew a minute after it failed: a log that cannot be read is no reason to stop
+// serving.
+func again(logger *slog.Logger, path string, run service) service {
+	return func(ctx context.Context) error {
+		for {
+			err := run(ctx)
+			if err == nil || ctx.Err() != nil {
+				return err
+			}
+			logger.Error("a log is not followed; tried again in a minute", "file", path, "error", err)
+			if err := pause.For(ctx, time.Minute); err != nil {
+				return err
+			}
+		}
+	}
+}

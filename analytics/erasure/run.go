@@ -80,6 +80,9 @@ func (e *eraser) run(ctx context.Context) error {
 	if err := e.rebuild(ctx); err != nil {
 		return err
 	}
+	if err := reconcile.Forget(ctx, e.t, e.site.SiteID); err != nil {
+		return err
+	}
 	e.r.DoneAt, e.r.Left, e.r.UserID = e.t.Now().UTC(), nil, ""
 	return Receipts.Put(ctx, e.t, &e.r)
 }

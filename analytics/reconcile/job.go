@@ -38,7 +38,7 @@ var Jobs = table.Define[Job, JobKey]("analytics.job", table.Def[Job]{
 })
 
 // Schema is all that this package stores, beside what it is asked of.
-var Schema = table.MustSchema("reconcile", analytics.Schema, Jobs)
+var Schema = table.MustSchema("reconcile", analytics.Schema, Jobs, Verifications, LastVerification)
 
 // resume finds how far the same job came before.
 func (r *reconciler) resume(ctx context.Context, in RangeIn) (*Job, error) {

@@ -24,11 +24,22 @@ type verifyCommand struct {
 
 // Run compares what is stored with what the raw facts say, and ends with code 3 when they differ.
 func (c *verifyCommand) Run(ctx context.Context, std streams, g *globals) error {
-	found, err := c.reconcile(ctx, std, g, reconcile.Verify)
+	found, err := c.reconcile(ctx, std, g, verifyAndKeep)
 	if err == nil && found.Count > 0 {
 		err = &exitError{exitDifferences, fmt.Errorf("differences: %d items are not what the raw facts say; `onefold rebuild --site %s` mends them", found.Count, c.Site)}
 	}
 	return err
+}
+
+// verifyAndKeep also writes down how it ended, for the dashboard to show.
+func verifyAndKeep(ctx context.Context, t *table.Table, w reconcile.Folded, in reconcile.RangeIn, progress func(reconcile.Progress)) (reconcile.Differences, error) {
+	found, err := reconcile.Verify(ctx, t, w, in, progress)
+	if err == nil {
+		err = reconcile.Keep(ctx, t, &reconcile.Verification{
+			SiteKey: analytics.SiteKey{SiteID: in.Site}, At: t.Now().UTC(), From: in.From, To: in.To, Of: found.Days, Found: found,
+		})
+	}
+	return found, err
 }
 
 type rebuildCommand struct {

@@ -4,8 +4,11 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/onefold/onefold/accounts"
+	"github.com/onefold/onefold/analytics"
+	"github.com/onefold/onefold/analytics/reconcile"
 	"github.com/onefold/onefold/server/servertest"
 )
 
@@ -25,10 +28,14 @@ func TestErasure(t *testing.T) {
 		admin.Want(http.StatusUnprocessableEntity, "invalid_request", http.MethodPost, path, bad)
 	}
 	admin.Want(http.StatusNotFound, "not_found", http.MethodPost, path, `{"userId":"nobody"}`)
+	named := reconcile.Differences{Count: 1, List: []reconcile.Difference{{Entity: "analytics.session", Key: "of somebody", Kind: reconcile.Wrong}}}
+	servertest.Must(t, reconcile.Keep(t.Context(), h.Table, &reconcile.Verification{SiteKey: analytics.SiteKey{SiteID: "blog"}, At: time.Now(), Found: named}))
+	admin.Want(http.StatusOK, `"state":"differs"`, http.MethodGet, "/api/v1/sites/blog/verify", "")
 	receipt := admin.Want(http.StatusOK, `"events":2`, http.MethodPost, path, `{"userId":"ann-1"}`)
 	if strings.Contains(receipt, "ann-1") {
 		t.Errorf("the receipt says who it was: %s", receipt)
 	}
+	admin.Want(http.StatusOK, `"state":"never"`, http.MethodGet, "/api/v1/sites/blog/verify", "") // it may name who was erased
 	servertest.Must(t, h.Worker.Drain(t.Context()))
 	admin.Want(http.StatusOK, `"visits":3`, http.MethodGet, "/api/v1/sites/blog/stats", "")
 	admin.Want(http.StatusOK, `"events":2`, http.MethodGet, path, "")

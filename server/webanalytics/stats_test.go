@@ -4,11 +4,14 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
 	"github.com/onefold/onefold/accounts"
+	"github.com/onefold/onefold/server"
 	"github.com/onefold/onefold/server/servertest"
+	"github.com/onefold/onefold/server/webanalytics"
 )
 
 type figures struct {
@@ -142,5 +145,17 @@ func TestVerifyRunsInTheBackground(t *testing.T) {
 			t.Error(answer)
 		}
 		break
+	}
+	again, err := server.New(server.Options{Table: h.Table, Worker: h.Worker, Accounts: h.Accounts, Analytics: webanalytics.Options{Collector: h.Collector}})
+	servertest.Must(t, err)
+	defer again.Close()
+	_, key, err := h.Accounts.AddKey(t.Context(), accounts.NewKey{Site: "blog", Scope: accounts.Read})
+	servertest.Must(t, err)
+	r, w := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/api/v1/sites/blog/verify", nil), httptest.NewRecorder()
+	r.Header.Set("Authorization", "Bearer "+key)
+	again.Handler().ServeHTTP(w, r)
+	before := owner.Want(http.StatusOK, `"clean"`, http.MethodGet, "/api/v1/sites/blog/verify", "")
+	if w.Body.String() != before || !strings.Contains(before, `"done":7,"of":7`) {
+		t.Errorf("after a restart: %s, was %s", w.Body, before)
 	}
 }

@@ -3,6 +3,7 @@ package webanalytics
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"net/http"
 	"sync"
 	"time"
@@ -13,14 +14,14 @@ import (
 	"github.com/onefold/onefold/analytics"
 	"github.com/onefold/onefold/analytics/reconcile"
 	"github.com/onefold/onefold/server/internal/door"
+	"github.com/onefold/onefold/table"
 )
 
-// verifications remember the last check of each site's numbers since the server started. One runs at a time: each reads
-// all raw events of its days.
+// verifications know the check of a site's numbers that runs. One runs at a time: each reads all raw events of its days.
 type verifications struct {
-	mu      sync.Mutex
-	last    map[string]*verifyBody // by site
-	running bool
+	mu   sync.Mutex
+	site string
+	now  *verifyBody // nil: none
 }
 
 type verifyBody struct {
@@ -73,7 +74,7 @@ func (s *Service) verifyRoutes(api huma.API) {
 	}), s.verify)
 	huma.Register(api, door.Guard(door.ForRead, huma.Operation{
 		OperationID: "verified", Method: http.MethodGet, Path: path,
-		Summary: "How the last comparison since the server started went, or goes", Tags: []string{"operations"},
+		Summary: "How the last comparison of the last thirty days went, or goes", Tags: []string{"operations"},
 	}), s.verified)
 }
 
@@ -85,78 +86,103 @@ func (s *Service) verify(ctx context.Context, in *verifyRequest) (*verifyStarted
 	if err != nil {
 		return nil, s.door.Error(ctx, err)
 	}
-	body := &verifyBody{ID: rand.Text(), State: "running", At: s.door.Clock().UTC(), From: from, To: to, Differences: []differenceBody{}}
-	if !s.verifications.begin(in.Site, body) {
+	began := verifyBody{ID: rand.Text(), State: "running", At: s.door.Clock().UTC(), From: from, To: to, Differences: []differenceBody{}}
+	if !s.verifications.begin(in.Site, began) {
 		return nil, door.Problem(http.StatusConflict, "busy", "A comparison is running. Only one runs at a time; ask again when it has ended.")
 	}
 	s.door.Record(ctx, accounts.Entry{Actor: door.CallerOf(ctx).Actor, Action: "site.verify", Site: in.Site})
-	if !s.background.Start(func(ctx context.Context) { s.runVerify(ctx, in.Site, from, to) }) {
+	if !s.background.Start(func(ctx context.Context) { s.runVerify(ctx, in.Site, began) }) {
+		s.verifications.end()
 		return nil, door.Stopping()
 	}
 	answer := new(verifyStarted)
-	answer.Body.ID = body.ID
+	answer.Body.ID = began.ID
 	return answer, nil
 }
 
-func (s *Service) runVerify(ctx context.Context, site, from, to string) {
-	found, err := reconcile.Verify(ctx, s.table, s.worker, reconcile.RangeIn{Site: site, From: from, To: to}, func(p reconcile.Progress) {
-		s.verifications.change(site, func(b *verifyBody) { b.Done, b.Of, b.Events, b.Checked = p.Done, p.Of, p.Events, p.Items })
+// runVerify compares, and writes down how that ended: a restart shows it. One that the server's end broke off goes on when
+// it is asked for again, and leaves the one before on show.
+func (s *Service) runVerify(ctx context.Context, site string, began verifyBody) {
+	defer s.verifications.end()
+	v := reconcile.Verification{SiteKey: analytics.SiteKey{SiteID: site}, ID: began.ID, From: began.From, To: began.To}
+	var err error
+	v.Found, err = reconcile.Verify(ctx, s.table, s.worker, reconcile.RangeIn{Site: site, From: v.From, To: v.To}, func(p reconcile.Progress) {
+		v.Of = p.Of
+		s.verifications.progress(&p)
 	})
-	ended := s.door.Clock().UTC()
-	failure := ""
-	if err != nil {
-		failure = s.door.Error(ctx, err).Error()
+	if ctx.Err() != nil {
+		return
 	}
-	s.verifications.end(site, func(b *verifyBody) {
-		b.At, b.Events, b.Checked, b.Count, b.State = ended, found.Events, found.Items, found.Count, "clean"
-		for _, d := range found.List {
-			b.Differences = append(b.Differences, differenceBody{d.Entity + " " + d.Key, d.Kind, d.Stored, d.Want})
-		}
-		switch {
-		case failure != "":
-			b.State, b.Problem = "failed", failure
-		case found.Count > 0:
-			b.State = "differs"
-		}
-	})
+	if err != nil {
+		v.Failure = s.door.Error(ctx, err).Error()
+	}
+	v.At = s.door.Clock().UTC()
+	if err := reconcile.Keep(ctx, s.table, &v); err != nil {
+		s.door.Logger.ErrorContext(ctx, "a verification was not written down", "site", site, "error", err)
+	}
 }
 
-func (s *Service) verified(_ context.Context, in *door.SitePath) (*verifyAnswer, error) {
-	return &verifyAnswer{s.verifications.of(in.Site)}, nil
+func (s *Service) verified(ctx context.Context, in *door.SitePath) (*verifyAnswer, error) {
+	if body := s.verifications.of(in.Site); body != nil {
+		return &verifyAnswer{*body}, nil
+	}
+	v, err := reconcile.LastVerification.Get(ctx, s.table, analytics.SiteKey{SiteID: in.Site})
+	if errors.Is(err, table.ErrNotFound) {
+		return &verifyAnswer{verifyBody{State: "never", Differences: []differenceBody{}}}, nil
+	}
+	if err != nil {
+		return nil, s.door.Error(ctx, err)
+	}
+	return &verifyAnswer{describeVerification(&v)}, nil
+}
+
+func describeVerification(v *reconcile.Verification) verifyBody {
+	body := verifyBody{
+		ID: v.ID, State: "clean", At: v.At, From: v.From, To: v.To, Done: v.Found.Days, Of: v.Of, Events: v.Found.Events, Checked: v.Found.Items,
+		Count: v.Found.Count, Differences: []differenceBody{}, Problem: v.Failure,
+	}
+	for _, d := range v.Found.List {
+		body.Differences = append(body.Differences, differenceBody{d.Entity + " " + d.Key, d.Kind, d.Stored, d.Want})
+	}
+	switch {
+	case v.Failure != "":
+		body.State = "failed"
+	case v.Found.Count > 0:
+		body.State = "differs"
+	}
+	return body
 }
 
 // begin notes that a check runs, unless one does already.
-func (v *verifications) begin(site string, body *verifyBody) bool {
+func (v *verifications) begin(site string, body verifyBody) bool {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if v.running {
+	if v.now != nil {
 		return false
 	}
-	if v.last == nil {
-		v.last = map[string]*verifyBody{}
-	}
-	v.running, v.last[site] = true, body
+	v.site, v.now = site, &body
 	return true
 }
 
-func (v *verifications) change(site string, change func(*verifyBody)) {
+func (v *verifications) progress(p *reconcile.Progress) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	change(v.last[site])
+	v.now.Done, v.now.Of, v.now.Events, v.now.Checked = p.Done, p.Of, p.Events, p.Items
 }
 
-func (v *verifications) end(site string, change func(*verifyBody)) {
+func (v *verifications) end() {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	change(v.last[site])
-	v.running = false
+	v.now = nil
 }
 
-func (v *verifications) of(site string) verifyBody {
+// of is the check of a site that runs; nil if none does.
+func (v *verifications) of(site string) *verifyBody {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if body := v.last[site]; body != nil {
-		return *body
+	if v.now == nil || v.site != site {
+		return nil
 	}
-	return verifyBody{State: "never", Differences: []differenceBody{}}
+	body := *v.now
+	return &body
 }

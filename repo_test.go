@@ -42,7 +42,7 @@ var policy = map[string][]string{
 	"table": {"vocabulary", "dynamo", "internal/pause", "github.com/cespare/xxhash/v2", "github.com/hashicorp/golang-lru/v2", "golang.org/x/sync/..."},
 	"fold":  {"vocabulary", "dynamo", "table", "fold/...", "internal/pause", "github.com/hashicorp/golang-lru/v2/...", "golang.org/x/sync/...", "pgregory.net/rapid"},
 
-	"fold/foldtest": {"vocabulary", "table", "fold", "fold/foldsim", "engine"},
+	"fold/foldtest": {"vocabulary", "dynamo", "table", "fold", "fold/foldsim", "engine"},
 
 	"analytics": {"vocabulary", "dynamo", "table", "fold", "analytics/internal/...", "analytics/refusals", "internal/...",
 		"github.com/cespare/xxhash/v2", "github.com/oklog/ulid/v2", "golang.org/x/sync/..."},

@@ -3,26 +3,23 @@ package explore
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"math/rand/v2"
-	"sync/atomic"
 	"testing"
 	"time"
-
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/onefold/onefold/analytics"
 	"github.com/onefold/onefold/analytics/reconcile"
 	"github.com/onefold/onefold/dynamo"
 	"github.com/onefold/onefold/engine"
 	"github.com/onefold/onefold/fold"
+	"github.com/onefold/onefold/fold/foldtest"
 	"github.com/onefold/onefold/internal/calendar"
 	"github.com/onefold/onefold/table"
 )
 
 // shop is one site on a table in memory, with its folds, at a time of its own.
 type shop struct {
-	*testing.T
+	*foldtest.World
 	ctx       context.Context
 	db        dynamo.API
 	table     *table.Table
@@ -31,25 +28,16 @@ type shop struct {
 	x         *Explorer
 	site      analytics.Site
 	cal       calendar.Zone
-	millis    atomic.Int64
 }
 
 func newShop(t *testing.T, zone string, now time.Time) *shop {
 	t.Helper()
-	w := &shop{T: t, ctx: t.Context()}
-	w.millis.Store(now.UnixMilli())
-	logger := slog.New(slog.DiscardHandler)
-	db, err := engine.OpenMemory(engine.Options{Clock: w.now, TTLInterval: -1, Logger: logger})
-	w.must(err)
-	t.Cleanup(func() { w.must(db.Close()) })
-	w.db = db
-	w.table = table.New(Watch(db), "shop", table.Options{Clock: w.now})
-	w.must(analytics.Schema.Ensure(w.ctx, db, "shop"))
-	described, err := db.DescribeTable(w.ctx, &dynamodb.DescribeTableInput{TableName: new("shop")})
-	w.must(err)
-	source := fold.Streams(db, *described.Table.LatestStreamArn)
-	w.worker, err = fold.NewWorker(w.table, source, analytics.Folds(analytics.Config{}), fold.Options{Group: analytics.FoldGroup, Logger: logger})
-	w.must(err)
+	world := foldtest.NewWorld(t, foldtest.Setup{
+		Name: "shop", Schema: analytics.Schema, Group: analytics.FoldGroup, At: now, Wrap: func(db *engine.DB) dynamo.API { return Watch(db) },
+		Folds: func(*table.Table) []*fold.Fold { return analytics.Folds(analytics.Config{}) },
+	})
+	w := &shop{World: world, ctx: world.Ctx, db: world.DB, table: world.Table, worker: world.Worker}
+	var err error
 	w.site, err = analytics.CreateSite(w.ctx, w.table, analytics.NewSite{ID: "shop", TimeZone: zone})
 	w.must(err)
 	for _, g := range []analytics.Goal{
@@ -65,15 +53,9 @@ func newShop(t *testing.T, zone string, now time.Time) *shop {
 	return w
 }
 
-func (w *shop) now() time.Time          { return time.UnixMilli(w.millis.Load()).UTC() }
-func (w *shop) advance(d time.Duration) { w.millis.Add(d.Milliseconds()) }
-
-func (w *shop) must(err error) {
-	if err != nil {
-		w.Helper()
-		w.Fatal(err)
-	}
-}
+func (w *shop) now() time.Time          { return w.Now() }
+func (w *shop) advance(d time.Duration) { w.Advance(d) }
+func (w *shop) must(err error)          { w.Helper(); w.Must(err) }
 
 // ingest stores hits, all of which must be accepted, and folds them.
 func (w *shop) ingest(hits ...analytics.Hit) {

@@ -1,6 +1,7 @@
 package foldtest
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"sync"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
+	"github.com/onefold/onefold/dynamo"
 	"github.com/onefold/onefold/engine"
 	"github.com/onefold/onefold/fold"
 	"github.com/onefold/onefold/table"
@@ -33,24 +35,33 @@ type Setup struct {
 	Schema *table.Schema
 	Folds  func(*table.Table) []*fold.Fold
 	Group  string
+	Name   string         // of the table; default TableName
 	At     time.Time      // when the clock begins
 	Engine engine.Options // of which Clock, TTLInterval and Logger are the World's own
+
+	// Wrap is the API that the table has instead of the database's; nil: none.
+	Wrap func(*engine.DB) dynamo.API
 }
 
-// TableName is the name of every World's table.
+// TableName is the name of a World's table, unless Setup says another.
 const TableName = "world"
 
 // NewWorld makes the table. It is closed when the test ends.
 func NewWorld(t *testing.T, s Setup) *World {
 	t.Helper()
+	s.Name = cmp.Or(s.Name, TableName)
 	w := &World{T: t, Ctx: t.Context(), setup: s, at: s.At}
 	s.Engine.Clock, s.Engine.TTLInterval, s.Engine.Logger = w.Now, -1, slog.New(slog.DiscardHandler)
 	var err error
 	w.DB, err = engine.OpenMemory(s.Engine)
 	w.Must(err)
 	t.Cleanup(func() { w.Must(w.DB.Close()) })
-	w.Must(s.Schema.Ensure(w.Ctx, w.DB, TableName))
-	w.Table = table.New(w.DB, TableName, table.Options{Clock: w.Now})
+	w.Must(s.Schema.Ensure(w.Ctx, w.DB, s.Name))
+	var api dynamo.API = w.DB
+	if s.Wrap != nil {
+		api = s.Wrap(w.DB)
+	}
+	w.Table = table.New(api, s.Name, table.Options{Clock: w.Now})
 	w.Restart()
 	return w
 }
@@ -58,7 +69,7 @@ func NewWorld(t *testing.T, s Setup) *World {
 // Restart starts the folds anew from what is durable, as a new process does.
 func (w *World) Restart() {
 	w.Helper()
-	described, err := w.DB.DescribeTable(w.Ctx, &dynamodb.DescribeTableInput{TableName: new(TableName)})
+	described, err := w.DB.DescribeTable(w.Ctx, &dynamodb.DescribeTableInput{TableName: &w.setup.Name})
 	w.Must(err)
 	w.Worker, err = fold.NewWorker(w.Table, fold.Streams(w.DB, *described.Table.LatestStreamArn), w.setup.Folds(w.Table),
 		fold.Options{Group: w.setup.Group, Clock: w.Now, Logger: slog.New(slog.DiscardHandler)})

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/cockroachdb/datadriven"
+	"github.com/oklog/ulid/v2"
 	"pgregory.net/rapid"
 
 	"github.com/onefold/onefold/analytics/internal/visits"
@@ -339,7 +340,7 @@ func TestLargestVisitor(t *testing.T) {
 		if i%43 != 0 { // the others are more than visits.Gap apart
 			e.SessionID = long(i, maxSessionID)
 		}
-		e.UserID = long(i, maxUserID)
+		e.UserID, e.Host = long(i, maxUserID), long(i, maxHost)
 		e.Revenue = fmt.Sprintf("%d.000001", 100_000_000_000_000+i)
 		e.Referrer, e.Source.Name = long(i, referral.MaxReferrer), long(i, referral.MaxText)
 		e.Channel = referral.ChannelOtherCampaign
@@ -354,7 +355,14 @@ func TestLargestVisitor(t *testing.T) {
 		e.Client = visits.Client{
 			Country: texts[0], Region: texts[1], City: texts[2], Browser: texts[3], OS: texts[4], Device: texts[5], Screen: texts[6], Language: texts[7],
 		}
-		events = append(events, e)
+		for goal := range 50 { // as many as a site may have, each with the longest id
+			e.Goals = append(e.Goals, visits.Conversion{Goal: long(goal, 64), Value: "999999999999999.999999", Count: int64(1 + i*goal), Revenue: fmt.Sprintf("%d.%06d", 100_000_000_000_000+i, goal)})
+		}
+		seen := *e // the same pages again and again, all the day
+		seen.EventID, seen.Path, seen.Goals = newULID(ulid.MustParse(e.EventID).Time(), uint64(i), 1).String(), long(i/43%visits.MaxPages, maxPath), nil
+		scrolled := seen
+		scrolled.EventID, scrolled.Name, scrolled.Path, scrolled.Scroll = newULID(ulid.MustParse(e.EventID).Time(), uint64(i), 2).String(), EngagementEvent, long(i, maxPath), 100
+		events = append(events, e, &seen, &scrolled)
 	}
 	v := visitorOf(t, events)
 	it, err := Visitors.Encode(v)

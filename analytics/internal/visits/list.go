@@ -20,7 +20,7 @@ type List []Visit
 // What ends a visit, and the bounds of a visitor's day.
 const (
 	Gap      = 30 * time.Minute
-	MaxOwn   = 48        // visits of a day by session ids of the client
+	MaxOwn   = 24        // visits of a day by session ids of the client; with the 48 that Gap allows, the largest day fits in an item
 	OtherOwn = "(other)" // stands for the ids beyond them: no client can send it
 	MaxPages = 100       // distinct pages of a visitor's day that its visits list
 )

@@ -16,12 +16,13 @@ func (r *reporter) top(ctx context.Context, total *Stats) ([]Row, error) {
 	if err != nil {
 		return nil, err
 	}
-	rows := make([]Row, 0, len(values)+2)
+	none := r.none(total, values.Sum().Plus(other))
+	values.Add(Other, other) // a sender may send these names, too: no value has two rows
+	values.Add(None, none)
+	rows := make([]Row, 0, len(values))
 	for v, c := range values {
 		rows = appendRow(rows, v, c)
 	}
-	rows = appendRow(rows, Other, other)
-	rows = appendRow(rows, None, r.none(total, values.Sum().Plus(other)))
 	slices.SortFunc(rows, r.order())
 	if r.in.Limit > 0 && len(rows) > r.in.Limit {
 		rows = rows[:r.in.Limit]

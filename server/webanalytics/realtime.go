@@ -223,11 +223,12 @@ func (s *Service) presentVisits(ctx context.Context, siteID string, now time.Tim
 
 // longest are the values with the most visitors.
 func longest(counts map[string]int64) []realtimeRow {
+	if n := counts[""]; n > 0 {
+		delete(counts, "")
+		counts[analytics.None] += n // a sender may send that name, too: no value has two rows
+	}
 	rows := make([]realtimeRow, 0, len(counts))
 	for value, n := range counts {
-		if value == "" {
-			value = analytics.None
-		}
 		rows = append(rows, realtimeRow{value, n})
 	}
 	slices.SortFunc(rows, func(a, b realtimeRow) int {

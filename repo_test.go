@@ -71,6 +71,7 @@ var policy = map[string][]string{
 	"server/tracker":   {"server/internal/webfile"},
 	"server/dashboard": {"server/internal/webfile"},
 	"server/internal":  {},
+	"server/mqtt":      {"github.com/mochi-mqtt/server/v2/..."},
 	"server/apidocs":   {"github.com/danielgtaylor/huma/v2"},
 
 	"internal/accesslog": {"github.com/klauspost/compress/..."},
@@ -96,7 +97,8 @@ var policy = map[string][]string{
 var forTests = []string{"server", "server/servertest", "engine", "engine/enginetest", "dynamohttp", "dynamo", "dynamo/dynamotest", "table", "fold/...", "vocabulary", "analytics/reconcile",
 	"github.com/aws/aws-sdk-go-v2/...", "github.com/cockroachdb/datadriven", "github.com/rogpeppe/go-internal/...",
 	"pgregory.net/rapid", "go.uber.org/goleak", "github.com/anishathalye/porcupine", "github.com/cockroachdb/pebble/v2/vfs", "github.com/oklog/ulid/v2",
-	"github.com/cockroachdb/apd/v3", "github.com/cespare/xxhash/v2", "github.com/klauspost/compress/..."}
+	"github.com/cockroachdb/apd/v3", "github.com/cespare/xxhash/v2", "github.com/klauspost/compress/...",
+	"github.com/eclipse/paho.golang/...", "github.com/eclipse/paho.mqtt.golang"}
 
 // vocabulary is DynamoDB's API in the SDK's types. Clients are made in cmd and in tests only, see TestClientsAreMadeInCmd.
 var vocabulary = []string{

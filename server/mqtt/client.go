@@ -1,0 +1,155 @@
+package mqtt
+
+import (
+	"context"
+	"sync"
+
+	mochi "github.com/mochi-mqtt/server/v2"
+	"github.com/mochi-mqtt/server/v2/packets"
+)
+
+// client is what is known of one connection. Its messages are decided in the background, many at a time, and acknowledged
+// in the order in which they came [MQTT-4.6.0-2]: so a client that does not wait for each acknowledgement shares the
+// wait for the disk with itself. A client that sends nothing has no goroutine here.
+type client struct {
+	b    *Broker
+	cl   *mochi.Client
+	take Taker
+
+	room chan struct{} // has an entry for each message that waits: full, the connection is not read
+
+	mu      sync.Mutex
+	queue   []waiting
+	running bool
+	over    bool // it was disconnected for what it sent: nothing more of it counts
+}
+
+// waiting is a message that waits to be decided.
+type waiting struct {
+	Message
+	id uint16
+}
+
+// mostAtOnce is how many messages a Taker is given at once.
+const mostAtOnce = 256
+
+// add lets a message be decided. It waits while too many do, and returns when the message is in line or never will be.
+func (c *client) add(m waiting) {
+	select {
+	case <-c.b.done: // not by chance, as below
+		return
+	default:
+	}
+	select {
+	case c.room <- struct{}{}:
+	case <-c.b.done:
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.over || !c.running && !c.b.begin() {
+		<-c.room
+		return
+	}
+	c.queue = append(c.queue, m)
+	if !c.running {
+		c.running = true
+		go c.run()
+	}
+}
+
+// run decides on messages until there are none.
+func (c *client) run() {
+	defer c.b.taking.Done()
+	for {
+		c.mu.Lock()
+		n := min(len(c.queue), mostAtOnce)
+		if n == 0 || c.over {
+			c.drop()
+			c.mu.Unlock()
+			return
+		}
+		ms := c.queue[:n:n]
+		if c.queue = c.queue[n:]; len(c.queue) == 0 {
+			c.queue = nil
+		}
+		c.mu.Unlock()
+		c.decide(ms)
+		for range ms {
+			<-c.room
+		}
+	}
+}
+
+// drop ends a run. The caller holds mu.
+func (c *client) drop() {
+	for range c.queue {
+		<-c.room
+	}
+	c.queue, c.running = nil, false
+}
+
+// decide asks for verdicts and acts on them.
+func (c *client) decide(ms []waiting) {
+	ctx, cancel := context.WithTimeout(c.b.ctx, takeFor)
+	defer cancel()
+	messages := make([]Message, len(ms))
+	for i := range ms {
+		messages[i] = ms[i].Message
+	}
+	verdicts := c.take(ctx, messages)
+	for i := range ms {
+		v := Failed
+		if i < len(verdicts) {
+			v = verdicts[i]
+		}
+		c.b.counts.verdicts[v].Add(1)
+		if !c.answer(&ms[i], v) {
+			c.mu.Lock()
+			c.over = true
+			c.mu.Unlock()
+			return
+		}
+	}
+}
+
+// answer acknowledges a message, or disconnects the client and returns false.
+func (c *client) answer(m *waiting, v Verdict) bool {
+	newer := c.cl.Properties.ProtocolVersion >= 5
+	code := packets.CodeSuccess
+	switch {
+	case v == Taken:
+	case v == Malformed && newer:
+		code = packets.ErrPayloadFormatInvalid
+	case v == Malformed:
+	case v == Busy && newer:
+		code = packets.ErrQuotaExceeded
+	case v == Busy:
+		return c.disconnect(packets.ErrQuotaExceeded)
+	case v == Forbidden:
+		return c.disconnect(packets.ErrNotAuthorized)
+	default:
+		return c.disconnect(packets.ErrServerBusy)
+	}
+	if m.QoS == 0 {
+		return true
+	}
+	ack := packets.Packet{FixedHeader: packets.FixedHeader{Type: packets.Puback}, PacketID: m.id, ReasonCode: code.Code}
+	if code.Code >= packets.ErrUnspecifiedError.Code {
+		ack.Properties.ReasonString = code.Reason
+	}
+	if err := c.cl.WritePacket(ack); err != nil { // it does not hear: it will send the message again
+		c.cl.Stop(err)
+		return false
+	}
+	return true
+}
+
+// disconnect says why, to clients that can be told, and closes the connection.
+func (c *client) disconnect(why packets.Code) bool {
+	if c.cl.Properties.ProtocolVersion >= 5 {
+		_ = c.b.server.DisconnectClient(c.cl, why) // returns why
+	}
+	c.cl.Stop(why)
+	return false
+}

@@ -1,0 +1,83 @@
+package mqtt
+
+import (
+	"context"
+	"sync"
+
+	mochi "github.com/mochi-mqtt/server/v2"
+	"github.com/mochi-mqtt/server/v2/packets"
+)
+
+// hook is where the library asks. It acknowledges by itself whatever a hook returns a plain error for, so publishing is
+// taken out of its hands altogether: OnPublish always answers ErrRejectPacket, which acknowledges nothing.
+type hook struct {
+	mochi.HookBase
+	b       *Broker
+	clients sync.Map // *mochi.Client → *client
+}
+
+func (h *hook) ID() string { return "onefold" }
+
+func (h *hook) Provides(what byte) bool {
+	switch what {
+	case mochi.OnConnect, mochi.OnConnectAuthenticate, mochi.OnACLCheck, mochi.OnPacketRead, mochi.OnPublish, mochi.OnDisconnect:
+		return true
+	}
+	return false
+}
+
+// OnConnect makes a session the user's own: else who knows another's client id could take its place. There are no wills,
+// since nobody could receive them.
+func (h *hook) OnConnect(cl *mochi.Client, pk packets.Packet) error {
+	cl.ID = string(pk.Connect.Username) + "\x00" + cl.ID
+	cl.Properties.Will = mochi.Will{}
+	if limit := uint16(maxKeepAlive.Seconds()); cl.State.Keepalive == 0 || cl.State.Keepalive > limit {
+		cl.State.Keepalive, cl.State.ServerKeepalive = limit, true
+	}
+	return nil
+}
+
+func (h *hook) OnConnectAuthenticate(cl *mochi.Client, pk packets.Packet) bool {
+	ctx, cancel := context.WithTimeout(h.b.ctx, connectFor)
+	defer cancel()
+	take, err := h.b.o.Login(ctx, Login{
+		Username: string(pk.Connect.Username), Password: string(pk.Connect.Password),
+		ClientID: pk.Connect.ClientIdentifier, Address: cl.Net.Remote,
+	})
+	if err != nil || take == nil {
+		h.b.counts.refused.Add(1)
+		return false
+	}
+	h.b.counts.clients.Add(1)
+	h.clients.Store(cl, &client{b: h.b, cl: cl, take: take, room: make(chan struct{}, h.b.o.MaxInFlight)})
+	return true
+}
+
+// OnACLCheck lets nobody subscribe. Whether a topic may be published to is for the Taker to say.
+func (h *hook) OnACLCheck(_ *mochi.Client, _ string, write bool) bool { return write }
+
+// OnPacketRead refuses QoS 2, which the library would take for QoS 1.
+func (h *hook) OnPacketRead(cl *mochi.Client, pk packets.Packet) (packets.Packet, error) {
+	if pk.FixedHeader.Type != packets.Publish || pk.FixedHeader.Qos < 2 {
+		return pk, nil
+	}
+	if cl.Properties.ProtocolVersion >= 5 {
+		_ = h.b.server.DisconnectClient(cl, packets.ErrQosNotSupported) // returns the reason
+	}
+	return pk, packets.ErrRejectPacket
+}
+
+func (h *hook) OnPublish(cl *mochi.Client, pk packets.Packet) (packets.Packet, error) {
+	if c, ok := h.clients.Load(cl); ok {
+		c.(*client).add(waiting{id: pk.PacketID, Message: Message{
+			Topic: pk.TopicName, Payload: pk.Payload, QoS: pk.FixedHeader.Qos, Dup: pk.FixedHeader.Dup,
+		}})
+	}
+	return pk, packets.ErrRejectPacket
+}
+
+func (h *hook) OnDisconnect(cl *mochi.Client, _ error, _ bool) {
+	if _, ok := h.clients.LoadAndDelete(cl); ok {
+		h.b.counts.clients.Add(-1)
+	}
+}

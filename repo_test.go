@@ -57,6 +57,8 @@ var policy = map[string][]string{
 
 	"telemetry": {"vocabulary", "dynamo", "table", "fold", "telemetry/internal/...", "internal/...", "github.com/cespare/xxhash/v2",
 		"github.com/oklog/ulid/v2", "golang.org/x/sync/...", "golang.org/x/time/rate"},
+	"telemetry/payload": {"telemetry"},
+
 	"telemetry/internal": {"vocabulary", "telemetry/internal/...", "internal/...", "github.com/cockroachdb/apd/v3", "github.com/DataDog/sketches-go/ddsketch/mapping"},
 
 	"accounts": {"vocabulary", "dynamo", "table", "github.com/oklog/ulid/v2", "golang.org/x/crypto/argon2"},

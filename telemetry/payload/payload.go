@@ -1,0 +1,134 @@
+// Package payload reads the JSON in which devices tell what they measure, the same over HTTP, over MQTT and in files:
+//
+//	{"device": "boiler-1", "at": "2026-05-12T14:00:00.250Z", "seq": 17,
+//	 "values": {"temperature": 71.25, "valve": "open", "alarm": false}, "units": {"temperature": "C"}}
+//
+// or an array of such. Only values are required. What is wrong with one reading is said of that reading; the others are
+// read. It is for whatever takes readings in.
+package payload
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"time"
+
+	"github.com/onefold/onefold/telemetry"
+)
+
+// MaxReadings is how many readings one text may have.
+const MaxReadings = 5_000
+
+// Errors of whole texts: nothing of it was read.
+var (
+	// ErrSyntax is returned when a text is no JSON, or neither an object nor an array.
+	ErrSyntax = errors.New("payload: not readings in JSON")
+	// ErrTooMany is returned when an array has more than MaxReadings.
+	ErrTooMany = fmt.Errorf("payload: more than %d readings at once", MaxReadings)
+)
+
+// Reading is one reading of a text, or what is wrong with it.
+type Reading struct {
+	telemetry.Incoming
+	// Err says why it cannot be read, for people; nil if it can.
+	Err error
+}
+
+// Outcome is what becomes of a reading that cannot be read.
+func (r *Reading) Outcome() telemetry.Outcome {
+	return telemetry.Outcome{Status: telemetry.Rejected, Reason: telemetry.BadValue, Detail: r.Err.Error()}
+}
+
+// Parse reads one reading, or an array of them. Readings that name no device are of the given one. Errors: ErrSyntax,
+// ErrTooMany.
+func Parse(text []byte, device string) ([]Reading, error) {
+	text = bytes.TrimSpace(text)
+	if len(text) > 0 && text[0] == '{' {
+		r, err := parseOne(text, device)
+		if err != nil && !json.Valid(text) {
+			return nil, fmt.Errorf("%w: %v", ErrSyntax, err)
+		}
+		return []Reading{r}, nil
+	}
+	in := json.NewDecoder(bytes.NewReader(text))
+	if start, err := in.Token(); err != nil || start != json.Delim('[') {
+		return nil, fmt.Errorf("%w: it begins with neither { nor [", ErrSyntax)
+	}
+	var readings []Reading
+	for in.More() {
+		if len(readings) == MaxReadings {
+			return nil, ErrTooMany
+		}
+		var one json.RawMessage
+		if err := in.Decode(&one); err != nil {
+			return nil, fmt.Errorf("%w: reading %d: %v", ErrSyntax, len(readings)+1, err)
+		}
+		r, _ := parseOne(one, device) // the reading has it
+		readings = append(readings, r)
+	}
+	if _, err := in.Token(); err != nil {
+		return nil, fmt.Errorf("%w: %v", ErrSyntax, err)
+	}
+	if _, err := in.Token(); !errors.Is(err, io.EOF) {
+		return nil, fmt.Errorf("%w: there is something after the readings", ErrSyntax)
+	}
+	return readings, nil
+}
+
+// Value reads what a topic of one metric carries: a number, a truth value, or any other text as it is. The bool is false
+// for a text that is none in UTF-8, or empty.
+func Value(text []byte) (telemetry.Value, bool) {
+	text = bytes.TrimSpace(text)
+	var v telemetry.Value
+	if err := v.UnmarshalJSON(text); err == nil && !v.IsZero() && json.Valid(text) {
+		return v, true
+	}
+	return telemetry.Text(string(text)), len(text) > 0 && text[0] != '{' && text[0] != '['
+}
+
+// form is a reading in JSON.
+type form struct {
+	Device string            `json:"device"`
+	At     moment            `json:"at"`
+	Seq    *int64            `json:"seq"`
+	Values telemetry.Values  `json:"values"`
+	Units  map[string]string `json:"units"`
+}
+
+func parseOne(text []byte, device string) (Reading, error) {
+	var f form
+	in := json.NewDecoder(bytes.NewReader(text))
+	in.DisallowUnknownFields()
+	err := in.Decode(&f)
+	if err == nil && in.More() {
+		err = errors.New("there is something after the reading")
+	}
+	if f.Device == "" {
+		f.Device = device
+	}
+	return Reading{Err: err, Incoming: telemetry.Incoming{DeviceID: f.Device, At: f.At.Time, Seq: f.Seq, Values: f.Values, Units: f.Units}}, err
+}
+
+// moment is a time as devices write it: RFC 3339, or a number of milliseconds since 1970.
+type moment struct{ time.Time }
+
+// maxMilliseconds is the year 9999: what is beyond is no number of milliseconds.
+const maxMilliseconds = 253402300799999
+
+func (m *moment) UnmarshalJSON(text []byte) error {
+	if len(text) > 0 && text[0] == '"' {
+		return m.Time.UnmarshalJSON(text)
+	}
+	if string(text) == "null" {
+		return nil
+	}
+	ms, err := strconv.ParseInt(string(text), 10, 64)
+	if err != nil || ms < 0 || ms > maxMilliseconds {
+		return fmt.Errorf("time %.40s: use RFC 3339, or whole milliseconds since 1970", text)
+	}
+	m.Time = time.UnixMilli(ms).UTC()
+	return nil
+}

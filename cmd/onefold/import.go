@@ -30,30 +30,39 @@ type importCommand struct {
 	IncludeAssets bool     `help:"Count requests of images, scripts, styles and fonts, too."`
 	DryRun        bool     `help:"Say what would be imported, and write nothing."`
 	Follow        bool     `help:"Go on with what is added to the files, across rotation and restarts, until stopped."`
+	Server        string   `help:"Send the events to a running server, such as https://stats.example.org, in place of opening the table." placeholder:"URL" env:"ONEFOLD_SERVER"`
+	Key           string   `help:"Key of the site with scope write, for --server." env:"ONEFOLD_KEY"`
 	Quiet         bool     `short:"q" help:"No progress bar."`
 	Files         []string `arg:"" name:"file" help:"Access logs and exports, plain or compressed with gzip or zstd, or - for standard input."`
 }
 
 // Run imports the files in order, waits for the folds and prints a summary.
 func (c *importCommand) Run(ctx context.Context, std streams, g *globals) error {
-	if c.DryRun || c.Follow {
-		work := c.rehearse
-		if !c.DryRun {
-			work = c.follow
-		}
-		summary, err := work(ctx, std, g)
-		if err != nil {
-			return err
-		}
-		return summary.tell(std.out, g.JSON)
+	work := c.store
+	switch {
+	case c.DryRun:
+		work = c.rehearse
+	case c.Follow && c.Server != "":
+		work = c.followTo
+	case c.Follow:
+		work = c.follow
+	case c.Server != "":
+		work = c.send
 	}
-	return g.withStore(ctx, std.err, importTuning, func(s *store) error {
-		summary, err := c.run(ctx, std, s)
-		if err != nil {
-			return err
-		}
-		return summary.tell(std.out, g.JSON)
+	summary, err := work(ctx, std, g)
+	if err != nil {
+		return err
+	}
+	return summary.tell(std.out, g.JSON)
+}
+
+// store imports into the table.
+func (c *importCommand) store(ctx context.Context, std streams, g *globals) (summary *importSummary, err error) {
+	err = g.withStore(ctx, std.err, importTuning, func(s *store) (err error) {
+		summary, err = c.run(ctx, std, s)
+		return err
 	})
+	return summary, err
 }
 
 // checkFiles refuses files that cannot be read before anything is made.

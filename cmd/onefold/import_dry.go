@@ -17,17 +17,25 @@ func (c *importCommand) rehearse(ctx context.Context, std streams, g *globals) (
 	if err := c.checkFiles(); err != nil {
 		return nil, err
 	}
+	summary := &importSummary{DryRun: true}
+	start := time.Now()
+	defer func() {
+		summary.Seconds.Read = time.Since(start).Seconds()
+		summary.Seconds.Total = summary.Seconds.Read
+	}()
+	if c.Server != "" {
+		remote, err := intake.NewRemote(c.Server, c.Key)
+		if err != nil {
+			return nil, err
+		}
+		return summary, c.read(ctx, std, intake.NewRehearsal(remote), summary)
+	}
 	s, err := c.rehearsalStore(ctx, std.err, g)
 	if err != nil {
 		return nil, err
 	}
-	start := time.Now()
-	summary := &importSummary{DryRun: true}
 	taker := intake.NewRehearsal(analytics.NewCollector(s.table, analytics.CollectorOptions{}))
-	err = c.read(ctx, std, taker, summary)
-	summary.Seconds.Read = time.Since(start).Seconds()
-	summary.Seconds.Total = summary.Seconds.Read
-	return summary, errors.Join(err, s.Close())
+	return summary, errors.Join(c.read(ctx, std, taker, summary), s.Close())
 }
 
 // rehearsalStore opens the table that the site is in; where there is no such table or no such site, one in memory with the

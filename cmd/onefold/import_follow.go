@@ -21,9 +21,6 @@ import (
 
 // follow imports the lines of logs as they come, with the folds running, until the process is told to stop.
 func (c *importCommand) follow(ctx context.Context, std streams, g *globals) (*importSummary, error) {
-	if slices.Contains(c.Files, "-") {
-		return nil, errors.New("not_followable: standard input ends by itself; import it without --follow")
-	}
 	start := time.Now()
 	summary := new(importSummary)
 	err := g.withStore(ctx, std.err, tuning{}, func(s *store) error {
@@ -32,22 +29,9 @@ func (c *importCommand) follow(ctx context.Context, std streams, g *globals) (*i
 		}
 		logger := g.logger(std.err)
 		services := append([]service{s.worker.Run}, upkeep(s, logger)...)
-		var followers []*intake.Importer
 		taker := analytics.NewCollector(s.table, analytics.CollectorOptions{})
-		for _, name := range c.Files {
-			im, following, err := follower(taker, g, logger, c.options(), name)
-			if err != nil {
-				return err
-			}
-			followers = append(followers, im)
-			services = append(services, following)
-			fmt.Fprintf(std.err, "onefold follows %s for the site %s\n", name, c.Site)
-		}
-		if err := runAll(ctx, services); err != nil {
+		if err := c.followAll(ctx, std, g, taker, summary, services...); err != nil {
 			return err
-		}
-		for _, im := range followers {
-			summary.Add(&im.Summary)
 		}
 		rest, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainFor)
 		defer cancel()
@@ -56,6 +40,27 @@ func (c *importCommand) follow(ctx context.Context, std streams, g *globals) (*i
 	summary.Seconds.Total = time.Since(start).Seconds()
 	summary.Seconds.Read = summary.Seconds.Total
 	return summary, err
+}
+
+// followAll follows the files, with other services beside, and sums up what became of them.
+func (c *importCommand) followAll(ctx context.Context, std streams, g *globals, taker intake.Taker, summary *importSummary, services ...service) error {
+	if slices.Contains(c.Files, "-") {
+		return errors.New("not_followable: standard input ends by itself; import it without --follow")
+	}
+	var followers []*intake.Importer
+	for _, name := range c.Files {
+		im, following, err := follower(taker, g, g.logger(std.err), c.options(), name)
+		if err != nil {
+			return err
+		}
+		followers, services = append(followers, im), append(services, following)
+		fmt.Fprintf(std.err, "onefold follows %s for the site %s\n", name, c.Site)
+	}
+	err := runAll(ctx, services)
+	for _, im := range followers {
+		summary.Add(&im.Summary)
+	}
+	return err
 }
 
 // follower makes a service that follows one log.

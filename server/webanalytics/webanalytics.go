@@ -93,6 +93,7 @@ func New(d *door.Door, t *table.Table, w *fold.Worker, o Options) (*Service, err
 // Register adds the operations to the API, and to the mux what is served beside it.
 func (s *Service) Register(api huma.API, mux *http.ServeMux) error {
 	s.ingestRoutes(api)
+	s.importRoutes(api)
 	s.siteRoutes(api)
 	s.statisticsRoutes(api)
 	s.statsRoutes(api)

@@ -11,21 +11,26 @@ import (
 // Rehearsal takes events and stores none: it says what would become of them. It remembers eight bytes of each, so that
 // what comes twice is a duplicate the second time, as it would be.
 type Rehearsal struct {
-	collector *analytics.Collector
+	previewer Previewer
 	seed      maphash.Seed
 
 	mu   sync.Mutex
 	seen map[uint64]struct{}
 }
 
-// NewRehearsal rehearses for a collector.
-func NewRehearsal(c *analytics.Collector) *Rehearsal {
-	return &Rehearsal{collector: c, seed: maphash.MakeSeed(), seen: map[uint64]struct{}{}}
+// Previewer says what would become of events. analytics.Collector and Remote do.
+type Previewer interface {
+	Preview(ctx context.Context, siteID string, hits []analytics.Hit) ([]analytics.Outcome, error)
 }
 
-// Ingest says what the collector would say.
+// NewRehearsal rehearses with what a previewer says.
+func NewRehearsal(p Previewer) *Rehearsal {
+	return &Rehearsal{previewer: p, seed: maphash.MakeSeed(), seen: map[uint64]struct{}{}}
+}
+
+// Ingest says what would become of the events.
 func (r *Rehearsal) Ingest(ctx context.Context, siteID string, hits []analytics.Hit) ([]analytics.Outcome, error) {
-	outcomes, err := r.collector.Preview(ctx, siteID, hits)
+	outcomes, err := r.previewer.Preview(ctx, siteID, hits)
 	if err != nil {
 		return nil, err
 	}

@@ -1,0 +1,82 @@
+package webanalytics
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/onefold/onefold/analytics"
+	"github.com/onefold/onefold/server/internal/door"
+)
+
+// ImportedEvent is an event of the past, of a log or of another program's export, with what that tells of its visitor.
+type ImportedEvent struct {
+	ID         string            `json:"id" minLength:"26" maxLength:"26" doc:"ULID of the time when it happened and of its content. An event that is sent again with the same id counts once."`
+	Name       string            `json:"name,omitempty" maxLength:"120" doc:"Name of a custom event. Empty: a page view."`
+	URL        string            `json:"url" minLength:"1" maxLength:"8192" doc:"Address of the page, or its path."`
+	Referrer   string            `json:"referrer,omitempty" maxLength:"8192"`
+	Address    string            `json:"address,omitempty" maxLength:"256" doc:"Of the visitor, or another id that the visitor has on this day. Used for the visitor's id, then forgotten."`
+	UserAgent  string            `json:"userAgent,omitempty" maxLength:"8192" doc:"Used for the visitor's id, then forgotten."`
+	UserID     string            `json:"userId,omitempty" maxLength:"128"`
+	SessionID  string            `json:"sessionId,omitempty" maxLength:"64"`
+	Screen     string            `json:"screen,omitempty" maxLength:"64"`
+	Language   string            `json:"language,omitempty" maxLength:"64"`
+	Country    string            `json:"country,omitempty" maxLength:"64"`
+	Region     string            `json:"region,omitempty" maxLength:"256"`
+	City       string            `json:"city,omitempty" maxLength:"256"`
+	Browser    string            `json:"browser,omitempty" maxLength:"64"`
+	OS         string            `json:"os,omitempty" maxLength:"64"`
+	Device     string            `json:"device,omitempty" maxLength:"64"`
+	Properties map[string]string `json:"props,omitempty" maxProperties:"30"`
+	Revenue    string            `json:"revenue,omitempty" maxLength:"40" doc:"Decimal."`
+}
+
+type importRequest struct {
+	door.SitePath
+	Body struct {
+		Events []ImportedEvent `json:"events" minItems:"1" maxItems:"1000"`
+		DryRun bool            `json:"dryRun,omitempty" doc:"Say what would become of them, and store nothing."`
+	}
+}
+
+func (s *Service) importRoutes(api huma.API) {
+	huma.Register(api, door.Guard(door.ForWrite, huma.Operation{
+		OperationID: "import", Method: http.MethodPost, Path: "/api/v1/sites/{site}/import", DefaultStatus: http.StatusAccepted, MaxBodyBytes: maxBatchBytes,
+		Summary: "Import up to 1,000 events of the past",
+		Description: "Answers 202 when they are durable, with an outcome for each. Events of any age are taken, of any host, and of bots: what is left out " +
+			"is the sender's choice. `onefold import --server` sends them. No rate limit holds; send one request after the other.",
+		Tags: []string{"ingest"}, Errors: []int{http.StatusNotFound},
+	}), s.importEvents)
+}
+
+func (s *Service) importEvents(ctx context.Context, in *importRequest) (*outcomes, error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), ingestFor)
+	defer cancel()
+	hits := make([]analytics.Hit, len(in.Body.Events))
+	for i := range in.Body.Events {
+		hits[i] = in.Body.Events[i].hit()
+	}
+	take := s.o.Collector.Ingest
+	if in.Body.DryRun {
+		take = s.o.Collector.Preview
+	}
+	became, err := take(ctx, in.Site, hits)
+	if err != nil {
+		return nil, s.door.Error(ctx, err)
+	}
+	answer := new(outcomes)
+	answer.Body.Now, answer.Body.Outcomes = s.door.Clock().UnixMilli(), became
+	if !in.Body.DryRun {
+		s.metrics.count(became)
+	}
+	return answer, nil
+}
+
+func (e *ImportedEvent) hit() analytics.Hit {
+	return analytics.Hit{
+		Imported: true, EventID: e.ID, Name: e.Name, URL: e.URL, Referrer: e.Referrer, Address: e.Address, UserAgent: e.UserAgent,
+		UserID: e.UserID, SessionID: e.SessionID, Screen: e.Screen, Language: e.Language, Country: e.Country, Region: e.Region, City: e.City,
+		Browser: e.Browser, OS: e.OS, Device: e.Device, Properties: e.Properties, Revenue: e.Revenue,
+	}
+}

@@ -60,7 +60,7 @@ const (
 	Poor             Rating = "poor"
 )
 
-// WebVitals answers from the derived buckets alone. It asks what Report asks, without the totals of a range.
+// WebVitals answers from the derived buckets alone, and asks what Report asks. Errors: ErrReport, ErrExpired.
 func WebVitals(ctx context.Context, t *table.Table, in VitalsIn) (VitalsOut, error) {
 	m := meter.New(t)
 	r, err := newReporter(ctx, m.Table, ReportIn{Site: in.Site, From: in.From, To: in.To, Period: Month})
@@ -77,6 +77,9 @@ func WebVitals(ctx context.Context, t *table.Table, in VitalsIn) (VitalsOut, err
 
 func (r *reporter) vitals(ctx context.Context, out *VitalsOut) error {
 	if err := r.load(ctx); err != nil {
+		return err
+	}
+	if err := r.checkKept(); err != nil {
 		return err
 	}
 	r.in.By = vitalsByDevice

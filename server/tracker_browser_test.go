@@ -118,7 +118,7 @@ var bodies = map[string]string{
 	"/calls": `<script>window.onefold=window.onefold||function(){(onefold.q=onefold.q||[]).push(arguments)}
 		onefold('early', {props: {a: '1'}}); onefold('identify', 'user-7')</script>`,
 	"/clock":  `<script>const now = Date.now; Date.now = () => now() + 864e5</script>`,
-	"/vitals": `<h1>A heading that is painted</h1><button id="button">Press</button>`,
+	"/vitals": `<h1>A heading that is painted</h1><button id="button" onclick="const t = performance.now(); while (performance.now() - t < 60);">Press</button>`,
 }
 
 func (v *measuredSite) page(w http.ResponseWriter, r *http.Request) {
@@ -236,6 +236,19 @@ func TestTheTrackerInABrowser(t *testing.T) {
 	}
 	for i := range events {
 		v.checkDetails(&events[i])
+	}
+	v.checkVitals()
+}
+
+// checkVitals asks for the statistics of what the browser measured.
+func (v *measuredSite) checkVitals() {
+	v.Helper()
+	servertest.Must(v.T, v.Worker.Drain(v.Context()))
+	today := time.Now().UTC().Format(time.DateOnly)
+	out, err := analytics.WebVitals(v.Context(), v.Table, analytics.VitalsIn{Site: "blog", From: today, To: today})
+	servertest.Must(v.T, err)
+	if len(out.Pages) != 1 || out.Pages[0].Value != "/vitals" || out.Pages[0].LCP == nil || out.Pages[0].INP == nil || out.Pages[0].CLS == nil {
+		v.Errorf("web vitals of pages: %+v", out.Pages)
 	}
 }
 

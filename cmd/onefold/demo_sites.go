@@ -88,9 +88,11 @@ func (d *demoSite) fill(ctx context.Context, start, now time.Time, told func(at 
 		if e.At.After(now) {
 			break
 		}
-		h := d.hit(&e)
-		h.Imported = now.Sub(e.At) > 24*time.Hour // as from a log: what comes live may not be that old
-		if hits = append(hits, h); len(hits) < demoBatch {
+		for _, h := range d.hits(&e) {
+			h.Imported = now.Sub(e.At) > 24*time.Hour // as from a log: what comes live may not be that old
+			hits = append(hits, h)
+		}
+		if len(hits) < demoBatch {
 			continue
 		}
 		if err := d.send(ctx, hits); err != nil {
@@ -115,7 +117,7 @@ func (d *demoSite) live(ctx context.Context) error {
 			if err := pause.For(ctx, time.Until(e.At)); err != nil {
 				return err
 			}
-			if err := d.send(ctx, []analytics.Hit{d.hit(&e)}); err != nil {
+			if err := d.send(ctx, d.hits(&e)); err != nil {
 				return err
 			}
 		}
@@ -134,6 +136,15 @@ func (d *demoSite) send(ctx context.Context, hits []analytics.Hit) error {
 		}
 	}
 	return nil
+}
+
+// hits are an event, and what its page measured when it was left.
+func (d *demoSite) hits(e *traffic.Event) []analytics.Hit {
+	h := d.hit(e)
+	if v, ok := d.vitals(&h); ok {
+		return []analytics.Hit{v, h}
+	}
+	return []analytics.Hit{h}
 }
 
 func (d *demoSite) hit(e *traffic.Event) analytics.Hit {

@@ -21,6 +21,7 @@ type reportCommand struct {
 	Period string `help:"Width of a bucket: hour, day or month." enum:"hour,day,month" default:"day"`
 	By     string `help:"Dimension of the top values: ${dimensions}." default:"page"`
 	Limit  int    `help:"How many top values; 0 for all." default:"10"`
+	Vitals bool   `help:"Web vitals of the site, its pages and devices instead."`
 }
 
 // Run prints the report.
@@ -32,6 +33,9 @@ func (c *reportCommand) Run(ctx context.Context, std streams, g *globals) error 
 		from, to, err := analytics.RecentDays(ctx, s.table, c.Site, c.From, c.To, lastDays)
 		if err != nil {
 			return siteError(c.Site, err)
+		}
+		if c.Vitals {
+			return c.vitals(ctx, std, g, s, from, to)
 		}
 		in := analytics.ReportIn{
 			Site: c.Site, From: from, To: to,

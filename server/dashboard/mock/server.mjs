@@ -84,6 +84,12 @@ const answers = [
     const rows = all.map((value, i) => { const visits = Math.round((8200 / (i + 1.3)) * (0.8 + r() * 0.3) * 0.34 ** q.getAll('filter').length); return { value, visitors: Math.round(visits * 0.88), visits, pageViews: Math.round(visits * 1.7), bounceRate: 0.3 + r() * 0.3, duration: 40 + r() * 120, ...(['event', 'goal', 'outbound', 'download', 'not_found'].includes(by) || by.startsWith('prop:') ? { events: Math.round(visits * 0.2) } : {}), share: visits / 30000 } }).sort((a, b) => b.visits - a.visits)
     return { by, source: 'statistics', rows: rows.slice(+(q.get('offset') ?? 0)).slice(0, +(q.get('limit') ?? 10)), total: rows.length }
   }],
+  ['GET', /^\/sites\/([^/]+)\/vitals$/, ([id], q) => {
+    const r = random(id + q.get('from'))
+    const metric = (good, poor) => { const p75 = good * (0.5 + r() * 1.6), share = Math.min(0.97, (0.72 * good) / p75); return { p75, rating: p75 <= good ? 'good' : p75 <= poor ? 'needs improvement' : 'poor', loads: 900, good: share, needsImprovement: (1 - share) * 0.7, poor: (1 - share) * 0.3 } }
+    const row = (value, loads) => ({ value, loads, lcp: metric(2500, 4000), ...(loads > 300 ? { inp: metric(200, 500) } : {}), cls: metric(0.1, 0.25) })
+    return { total: row(undefined, 9120), ...(q.get('compare') === 'none' ? {} : { previous: row(undefined, 8800) }), pages: values.page.slice(0, 6).map((p, i) => row(p, Math.round(2600 / (i + 1)))), devices: ['desktop', 'mobile', 'tablet'].map((d, i) => row(d, 5000 - i * 2200)), found: 14, notes: [] }
+  }],
   ['GET', /^\/sites\/([^/]+)\/goals$/, () => ({ goals: state.goals })],
   ['POST', /^\/sites\/([^/]+)\/goals$/, (_, __, body) => { const g = { id: 'g' + Date.now(), ...body }; state.goals = [...state.goals, g]; return [201, g] }],
   ['PUT', /^\/sites\/([^/]+)\/goals\/(.+)$/, ([, g], __, body) => { state.goals = state.goals.map((x) => (x.id === g ? { id: g, ...body } : x)); return { id: g, ...body } }],

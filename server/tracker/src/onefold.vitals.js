@@ -29,10 +29,12 @@
     cls = Math.max(cls, Math.round(shift * 1e4) / 1e4)
   })
 
-  observe('event', entry => {
+  const interaction = entry => {
     if (!entry.interactionId) return
     durations.set(entry.interactionId, Math.max(durations.get(entry.interactionId) || 0, entry.duration))
-  }, { durationThreshold: 40 })
+  }
+  observe('event', interaction, { durationThreshold: 40 })
+  observe('first-input', interaction) // is told however fast it was: a page that is always fast has an INP, too
   // Of many interactions the worst is left out for every fifty.
   const inp = () => {
     const sorted = [...durations.values()].sort((a, b) => b - a)

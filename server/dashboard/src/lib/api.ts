@@ -146,6 +146,11 @@ export interface Verification {
   differences?: { item: string; field: string; stored: string; recomputed: string }[] | null
 }
 
+// Vital is one web vital at the 75th percentile, with the parts of the page loads that were good, middling and poor.
+export interface Vital { p75: number; rating: 'good' | 'needs improvement' | 'poor'; loads: number; good: number; needsImprovement: number; poor: number }
+export interface VitalsRow { value?: string; loads: number; lcp?: Vital; inp?: Vital; cls?: Vital }
+export interface Vitals { total: VitalsRow; previous?: VitalsRow; pages: VitalsRow[] | null; devices: VitalsRow[] | null; found: number; notes?: string[] | null }
+
 export interface Counted { value: string; events: number }
 export interface Refusals { bots: Counted[] | null; aiCrawlers: Counted[] | null; refused: Counted[] | null }
 
@@ -216,6 +221,8 @@ export const api = {
   deleteSite: (site: string) => call<void>('DELETE', at(site)),
   stats: (site: string, q: Query, s?: Abort) => call<Stats>('GET', at(site) + '/stats', q, undefined, s),
   breakdown: (site: string, q: Query, s?: Abort) => call<Breakdown>('GET', at(site) + '/breakdown', q, undefined, s),
+
+  vitals: (site: string, q: Query, s?: Abort) => call<Vitals>('GET', at(site) + '/vitals', q, undefined, s),
 
   goals: (site: string, s?: Abort) => call<{ goals: Goal[] | null }>('GET', at(site) + '/goals', undefined, undefined, s),
   goalReport: (site: string, q: Query, s?: Abort) => call<{ goals: GoalResult[] | null }>('GET', at(site) + '/goals/report', q, undefined, s),

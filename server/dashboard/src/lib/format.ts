@@ -59,6 +59,12 @@ export function formatMetric(m: Metric, n: number, currency?: string, brief = fa
   }
 }
 
+// vital writes a web vital: milliseconds, or a layout shift, which has no unit.
+export function vital(metric: 'lcp' | 'inp' | 'cls', n: number): string {
+  if (metric === 'cls') return n.toFixed(2)
+  return n < 1000 ? `${Math.round(n)} ms` : `${(n / 1000).toFixed(1)} s`
+}
+
 // change is the relative difference; null when there is nothing to compare with.
 export function change(now: number, before: number | undefined): number | null {
   if (before === undefined) return null

@@ -1,0 +1,73 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/onefold/onefold/analytics"
+)
+
+// vitals prints how fast pages were.
+func (c *reportCommand) vitals(ctx context.Context, std streams, g *globals, s *store, from, to string) error {
+	out, err := analytics.WebVitals(ctx, s.table, analytics.VitalsIn{Site: c.Site, From: from, To: to})
+	if err != nil {
+		return siteError(c.Site, err)
+	}
+	if c.Limit > 0 {
+		out.Pages = out.Pages[:min(c.Limit, len(out.Pages))]
+	}
+	if g.JSON {
+		return printJSON(std.out, out)
+	}
+	return printVitals(std.out, &out)
+}
+
+func printVitals(w io.Writer, v *analytics.VitalsOut) error {
+	out := &strings.Builder{}
+	fmt.Fprintf(out, "%s, %s to %s (%s)\n\n", v.Site, v.From, v.To, v.TimeZone)
+	if v.Total.Loads == 0 {
+		fmt.Fprintln(out, "No page told its web vitals in this range. The tracker does with the attribute data-vitals.")
+	} else {
+		fmt.Fprintf(out, "web vitals at the 75th percentile, and the part of page loads that were good\n\n")
+		table := tabwriter.NewWriter(out, 0, 8, 2, ' ', tabwriter.AlignRight)
+		fmt.Fprintln(table, "page loads\tLCP\tgood\tINP\tgood\tCLS\tgood\t\x20 ")
+		printVitalsRow(table, &v.Total, "all")
+		for _, rows := range [][]analytics.VitalsRow{v.Devices, v.Pages} {
+			for i := range rows {
+				printVitalsRow(table, &rows[i], printable(rows[i].Value))
+			}
+		}
+		table.Flush() // into a strings.Builder, which does not fail
+	}
+	_, err := io.WriteString(w, out.String())
+	return err
+}
+
+func printVitalsRow(w io.Writer, r *analytics.VitalsRow, name string) {
+	fmt.Fprintf(w, "%s\t", grouped(r.Loads))
+	for _, m := range []struct {
+		vital  *analytics.Vital
+		format string
+	}{{r.LCP, "%.0f ms"}, {r.INP, "%.0f ms"}, {r.CLS, "%.3f"}} {
+		if m.vital == nil {
+			fmt.Fprint(w, "–\t–\t")
+			continue
+		}
+		fmt.Fprintf(w, m.format+"%s\t%.0f %%\t", m.vital.P75, ratingMark(m.vital.Rating), 100*m.vital.Good)
+	}
+	fmt.Fprintf(w, "\x20 %s\n", name)
+}
+
+// ratingMark tells what is not good.
+func ratingMark(r analytics.Rating) string {
+	switch r {
+	case analytics.Poor:
+		return " !!"
+	case analytics.NeedsImprovement:
+		return " ! "
+	}
+	return "   "
+}

@@ -134,3 +134,28 @@ func TestCubesAreForgotten(t *testing.T) {
 		t.Errorf("%d are kept", len(w.x.cubes))
 	}
 }
+
+// While a question is answered others can ask how far it has come.
+func TestProgress(t *testing.T) {
+	w := newShop(t, "UTC", utc("2026-05-10T12:00"))
+	g := &gate{API: w.db, asked: make(chan struct{}, 1), open: make(chan struct{})}
+	x := New(table.New(g, "shop", table.Options{Clock: w.now}), Options{})
+	var all sync.WaitGroup
+	all.Go(func() {
+		if _, err := x.Report(w.ctx, analytics.ReportIn{Site: "shop", From: "2026-05-08", To: "2026-05-10"}, firefox); err != nil {
+			t.Error(err)
+		}
+	})
+	<-g.asked
+	if done, of := x.Progress("shop"); done != 0 || of != 3 {
+		t.Errorf("%d of %d days before the first was read", done, of)
+	}
+	if done, of := x.Progress("other"); done != 0 || of != 0 {
+		t.Errorf("%d of %d days of another site", done, of)
+	}
+	close(g.open)
+	all.Wait()
+	if done, of := x.Progress("shop"); done != 0 || of != 0 || len(x.asked) != 0 {
+		t.Errorf("%d of %d days when nobody asks", done, of)
+	}
+}

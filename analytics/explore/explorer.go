@@ -52,6 +52,7 @@ type Explorer struct {
 	mu      sync.Mutex
 	cubes   map[string]*cube   // that were made a moment ago
 	flights map[string]*flight // that are being made
+	asked   map[*scan]bool     // questions that wait for an answer
 }
 
 // New makes an Explorer.
@@ -61,7 +62,7 @@ func New(t *table.Table, o Options) *Explorer {
 	return &Explorer{
 		t: t, o: o, turn: make(chan struct{}, o.AtOnce), out: make(chan struct{}, o.AtOnce),
 		watched: watched, shelf: shelf{most: o.KeepBytes, days: map[dayKey]*shelved{}, claims: map[dayKey]chan struct{}{}},
-		cubes: map[string]*cube{}, flights: map[string]*flight{},
+		cubes: map[string]*cube{}, flights: map[string]*flight{}, asked: map[*scan]bool{},
 	}
 }
 
@@ -97,6 +98,7 @@ type scan struct {
 	left       atomic.Int64 // events that may still be read
 	readers    int          // shards of a day that are read at the same time
 	turn       chan struct{}
+	progress   progress // the Explorer's mu guards it
 }
 
 // scan begins a question about the visits of a range that fulfil all filters. Errors: ErrQuestion, ErrGone when there is
@@ -252,6 +254,7 @@ func (s *scan) each(ctx context.Context, use func(day string, d *columns) error)
 					if err := use(day, d); err != nil {
 						return err
 					}
+					s.looked()
 				case <-ctx.Done():
 					return ctx.Err()
 				}
@@ -274,6 +277,7 @@ func (s *scan) eachRaw(ctx context.Context, use func(day string, visits []*visit
 			if err := use(day, s.choose(all)); err != nil {
 				return err
 			}
+			s.looked()
 		}
 		return nil
 	})
@@ -281,14 +285,16 @@ func (s *scan) eachRaw(ctx context.Context, use func(day string, visits []*visit
 
 // inTurn waits for a turn, and gives the days that can have events.
 func (s *scan) inTurn(ctx context.Context, use func(days []string) error) error {
+	tomorrow := s.cal.Day(s.x.t.Now().Add(24 * time.Hour)) // later days have no events
+	days := slices.DeleteFunc(slices.Clone(s.days), func(day string) bool { return day > tomorrow })
+	defer s.begin(len(days))()
 	select {
 	case s.turn <- struct{}{}:
 	case <-ctx.Done():
 		return ctx.Err()
 	}
 	defer func() { <-s.turn }()
-	tomorrow := s.cal.Day(s.x.t.Now().Add(24 * time.Hour)) // later days have no events
-	return use(slices.DeleteFunc(slices.Clone(s.days), func(day string) bool { return day > tomorrow }))
+	return use(days)
 }
 
 // choose are the visits that fulfil the conditions.

@@ -46,6 +46,19 @@ func (s *Service) count(ctx context.Context, ask analytics.ReportIn, filter []st
 	return out, explore.FromRaw, err
 }
 
+type readingAnswer struct {
+	Body struct {
+		Done int `json:"done" doc:"Days that were looked at, by all questions about the site that wait for their answer."`
+		Of   int `json:"of" doc:"Days that they ask for; 0 when nobody waits."`
+	}
+}
+
+func (s *Service) reading(_ context.Context, in *door.SitePath) (*readingAnswer, error) {
+	var answer readingAnswer
+	answer.Body.Done, answer.Body.Of = s.raw.Progress(in.Site)
+	return &answer, nil
+}
+
 // onlyRaw reports whether no statistics are kept of a dimension: of a property that the site does not list.
 func (s *Service) onlyRaw(ctx context.Context, ask analytics.ReportIn) bool {
 	if !strings.HasPrefix(string(ask.By), explore.Property) {

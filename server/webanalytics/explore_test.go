@@ -37,6 +37,8 @@ func TestFilters(t *testing.T) {
 		t.Error(text)
 	}
 	viewer.Want(http.StatusOK, `"rows":[]`, http.MethodGet, "/api/v1/sites/blog/breakdown?by=prop:plan", "")
+	viewer.Want(http.StatusOK, `"done":0,"of":0`, http.MethodGet, "/api/v1/sites/blog/reading", "")
+	h.NewPerson("eve@example.com", nil).Want(http.StatusForbidden, "", http.MethodGet, "/api/v1/sites/blog/reading", "")
 	for query, code := range map[string]string{
 		"stats?filter=page":                                    "bad_question",
 		"stats?filter=colour:is:red":                           "bad_question",

@@ -65,6 +65,10 @@ func (s *Service) statsRoutes(api huma.API) {
 		OperationID: "breakdown", Method: http.MethodGet, Path: "/api/v1/sites/{site}/breakdown",
 		Summary: "The values of one dimension in a range of days", Tags: []string{"statistics"},
 	}), s.breakdown)
+	huma.Register(api, door.Guard(door.ForStatistics, huma.Operation{
+		OperationID: "reading", Method: http.MethodGet, Path: "/api/v1/sites/{site}/reading",
+		Summary: "How far questions have come that raw events answer", Tags: []string{"statistics"},
+	}), s.reading)
 }
 
 func (s *Service) stats(ctx context.Context, in *statsRequest) (*statsAnswer, error) {

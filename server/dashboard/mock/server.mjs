@@ -79,6 +79,7 @@ const answers = [
     const before = compare === 'none' ? undefined : buckets(id, shift(q.get('from'), -back), shift(q.get('to'), -back), q.get('period') ?? 'day', scale * 0.93)
     return { from: q.get('from'), to: q.get('to'), period: q.get('period') ?? 'day', timezone: 'Europe/Berlin', source: filters ? 'raw' : 'statistics', totals: sum(list), ...(before ? { previous: sum(before), previousBuckets: before } : {}), buckets: list, notes: [] }
   }],
+  ['GET', /^\/sites\/([^/]+)\/reading$/, () => ({ done: 12, of: 30 })],
   ['GET', /^\/sites\/([^/]+)\/breakdown$/, ([id], q) => {
     const by = q.get('by'), r = random(id + by + q.get('from') + q.getAll('filter')), all = (values[by] ?? ['free', 'team', 'business']).filter((v) => v.toLowerCase().includes((q.get('search') ?? '').toLowerCase()))
     const rows = all.map((value, i) => { const visits = Math.round((8200 / (i + 1.3)) * (0.8 + r() * 0.3) * 0.34 ** q.getAll('filter').length); return { value, visitors: Math.round(visits * 0.88), visits, pageViews: Math.round(visits * 1.7), bounceRate: 0.3 + r() * 0.3, duration: 40 + r() * 120, ...(['event', 'goal', 'outbound', 'download', 'not_found'].includes(by) || by.startsWith('prop:') ? { events: Math.round(visits * 0.2) } : {}), share: visits / 30000 } }).sort((a, b) => b.visits - a.visits)

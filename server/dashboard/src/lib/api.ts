@@ -223,6 +223,7 @@ export const api = {
   breakdown: (site: string, q: Query, s?: Abort) => call<Breakdown>('GET', at(site) + '/breakdown', q, undefined, s),
 
   vitals: (site: string, q: Query, s?: Abort) => call<Vitals>('GET', at(site) + '/vitals', q, undefined, s),
+  reading: (site: string, s?: Abort) => call<{ done: number; of: number }>('GET', at(site) + '/reading', undefined, undefined, s),
 
   goals: (site: string, s?: Abort) => call<{ goals: Goal[] | null }>('GET', at(site) + '/goals', undefined, undefined, s),
   goalReport: (site: string, q: Query, s?: Abort) => call<{ goals: GoalResult[] | null }>('GET', at(site) + '/goals/report', q, undefined, s),

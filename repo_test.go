@@ -73,6 +73,7 @@ var policy = map[string][]string{
 	"server/tracker":   {"server/internal/webfile"},
 	"server/dashboard": {"server/internal/webfile"},
 	"server/internal":  {},
+	"server/devices":   {"table", "telemetry", "telemetry/payload", "server/mqtt", "server/internal/..."},
 	"server/mqtt":      {"github.com/mochi-mqtt/server/v2/..."},
 	"server/apidocs":   {"github.com/danielgtaylor/huma/v2"},
 

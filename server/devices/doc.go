@@ -1,0 +1,2 @@
+// Package devices is how devices reach telemetry, and people what devices measured.
+package devices

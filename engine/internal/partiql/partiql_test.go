@@ -18,6 +18,7 @@ import (
 
 	"github.com/onefold/onefold/dynamo"
 	"github.com/onefold/onefold/engine"
+	"github.com/onefold/onefold/engine/enginetest"
 )
 
 // TestStatements runs the files in testdata against an engine in memory. Each line of a command's input is a statement, in
@@ -58,16 +59,7 @@ func TestStatements(t *testing.T) {
 
 func memory(t testing.TB) *engine.DB {
 	t.Helper()
-	db, err := engine.OpenMemory(engine.Options{TTLInterval: -1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := db.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return db
+	return enginetest.New(t).DB
 }
 
 // createTable makes the table that a command describes.

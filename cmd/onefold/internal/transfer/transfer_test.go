@@ -21,6 +21,7 @@ import (
 	"github.com/onefold/onefold/cmd/onefold/internal/transfer"
 	"github.com/onefold/onefold/dynamo"
 	"github.com/onefold/onefold/engine"
+	"github.com/onefold/onefold/engine/enginetest"
 )
 
 type item = map[string]types.AttributeValue
@@ -32,16 +33,7 @@ func str(s string) types.AttributeValue { return &types.AttributeValueMemberS{Va
 // database opens a database in memory with one table of everything that a description tells.
 func database(t *testing.T) *engine.DB {
 	t.Helper()
-	db, err := engine.OpenMemory(engine.Options{TTLInterval: -1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := db.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return db
+	return enginetest.New(t).DB
 }
 
 func keys(hash, rng string) []types.KeySchemaElement {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/onefold/onefold/analytics/imported"
 	"github.com/onefold/onefold/internal/calendar"
 	"github.com/onefold/onefold/table"
 )
@@ -22,8 +23,8 @@ var LatestStats = table.NewQuery(StatsItems, table.QueryDef[PeriodIn]{
 	Load: table.Load{PerSecond: 0.1, Items: 1, ItemBytes: 250},
 })
 
-// RecentDays fills in the ends of a range of days that are empty: to with the site's last day that has statistics, or
-// today when it has none; from with n days up to to, or with the site's first day for n = 0. What is given stays as it is.
+// RecentDays fills in the ends of a range of days that are empty: to with the site's last day that has statistics, or else
+// imported counts, or today when it has none; from with n days up to to, or with the site's first day for n = 0. What is given stays as it is.
 func RecentDays(ctx context.Context, t *table.Table, siteID, from, to string, n int) (string, string, error) {
 	if from != "" && to != "" {
 		return from, to, nil
@@ -33,6 +34,9 @@ func RecentDays(ctx context.Context, t *table.Table, siteID, from, to string, n 
 		return "", "", err
 	}
 	first, last, err := Extent(ctx, t, &site)
+	if err == nil && last == "" {
+		first, last, err = imported.Extent(ctx, t, siteID)
+	}
 	if err != nil {
 		return "", "", err
 	}

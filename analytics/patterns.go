@@ -7,6 +7,7 @@ import (
 
 	"github.com/oklog/ulid/v2"
 
+	"github.com/onefold/onefold/analytics/imported"
 	"github.com/onefold/onefold/analytics/refusals"
 	"github.com/onefold/onefold/fold"
 	"github.com/onefold/onefold/table"
@@ -21,6 +22,7 @@ var Schema = table.MustSchema("analytics",
 	IngestEvent, SessionEvents, SessionByID, RecentSessions, SessionsByTime, SessionsOfUser, VisitorDays, StatsByTime, LatestStats,
 	BreakdownByTime, Minutes, SiteByID, SitesOfOwner, EventsByTime, GoalsOfSite, DaysToRollUp,
 	refusals.Days, refusals.ByDay,
+	imported.Imports, imported.Days, imported.Months, imported.ImportsOfSite, imported.DaysByTime, imported.MonthsByTime,
 	fold.Schema,
 	table.ExpiryOrder("analytics", Retention{}.Tiers()),
 )

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/onefold/onefold/analytics/imported"
 	"github.com/onefold/onefold/analytics/internal/meter"
 	"github.com/onefold/onefold/internal/calendar"
 	"github.com/onefold/onefold/table"
@@ -46,7 +47,9 @@ type ReportOut struct {
 	Totals   Totals   `json:"totals"`
 	Buckets  []Bucket `json:"buckets"` // of every hour, day or month that the range touches, in order; those without data are zero
 	Top      []Row    `json:"top"`
-	Cost     Cost     `json:"-"`
+	// Imported is there when days of the range are known from what other analytics counted.
+	Imported *Imported `json:"imported,omitempty"`
+	Cost     Cost      `json:"-"`
 }
 
 // Figures are the counts of a bucket or a range.
@@ -129,9 +132,9 @@ func report(ctx context.Context, t *table.Table, in ReportIn, top bool) (ReportO
 	if err != nil {
 		return ReportOut{}, fmt.Errorf("analytics: report on %s: %w", in.Site, err)
 	}
-	out.Buckets, out.Totals = buckets, totals(&total)
+	out.Buckets, out.Totals, out.Imported = buckets, totals(&total), r.aboutImported()
 	if top {
-		if out.Top, err = r.top(ctx, &total); err != nil {
+		if out.Top, err = r.top(ctx); err != nil {
 			return ReportOut{}, fmt.Errorf("analytics: report on %s by %s: %w", in.Site, r.in.By, err)
 		}
 	}
@@ -151,6 +154,9 @@ type reporter struct {
 	plan  plan            // of Buckets and Totals
 
 	byMonth, byDay, byHour map[string]*Stats
+
+	own      Stats          // of the whole range
+	imported *imported.View // nil: nothing
 }
 
 func newReporter(ctx context.Context, t *table.Table, in ReportIn) (*reporter, error) {

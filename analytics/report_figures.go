@@ -10,7 +10,9 @@ import (
 func (r *reporter) buckets() (buckets []Bucket, total Stats, err error) {
 	starts, at := r.starts()
 	for _, start := range starts {
-		s := at(start)
+		own := at(start)
+		r.own.Add(own)
+		s := r.withImported(start, own)
 		b := Bucket{start, s.Figures()}
 		if r.in.Period == Hour {
 			b.Visitors = s.ActiveVisitors

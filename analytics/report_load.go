@@ -34,7 +34,7 @@ func (r *reporter) load(ctx context.Context) error {
 			return err
 		}
 	}
-	return nil
+	return r.loadImported(ctx)
 }
 
 func (r *reporter) loadHours(ctx context.Context, first, last string) error {

@@ -11,8 +11,12 @@ import (
 )
 
 // top counts the values of the report's dimension over the whole range, from the coarsest buckets that have them.
-func (r *reporter) top(ctx context.Context, total *Stats) ([]Row, error) {
+func (r *reporter) top(ctx context.Context) ([]Row, error) {
 	values, other, err := r.values(ctx)
+	if err != nil {
+		return nil, err
+	}
+	total, err := r.addImported(ctx, &r.own, values, &other)
 	if err != nil {
 		return nil, err
 	}

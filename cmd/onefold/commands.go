@@ -23,16 +23,17 @@ type globals struct {
 type commands struct {
 	globals
 
-	Site    siteCommands   `cmd:"" help:"Create and list sites."`
-	User    userCommands   `cmd:"" help:"Make and look after users."`
-	Key     keyCommands    `cmd:"" help:"Make and revoke API keys."`
-	Import  importCommand  `cmd:"" help:"Import access logs (nginx, Apache, Caddy, CloudFront) and exports (GoatCounter, Umami)."`
-	Report  reportCommand  `cmd:"" help:"Print the statistics of a site."`
-	Serve   serveCommand   `cmd:"" help:"Take events over HTTP, keep statistics up to date and answer them."`
-	Demo    demoCommand    `cmd:"" help:"Serve a fresh directory with 90 days of two generated sites, and visitors coming in."`
-	Verify  verifyCommand  `cmd:"" help:"Recompute statistics from raw facts and compare."`
-	Rebuild rebuildCommand `cmd:"" help:"Recompute statistics from raw facts and replace what differs."`
-	Bench   benchCommands  `cmd:"" help:"Measure this machine."`
+	Site    siteCommands    `cmd:"" help:"Create and list sites."`
+	User    userCommands    `cmd:"" help:"Make and look after users."`
+	Key     keyCommands     `cmd:"" help:"Make and revoke API keys."`
+	Import  importCommand   `cmd:"" help:"Import access logs (nginx, Apache, Caddy, CloudFront) and exports (GoatCounter, Umami)."`
+	Imports importsCommands `cmd:"" help:"List and delete imports of daily counts."`
+	Report  reportCommand   `cmd:"" help:"Print the statistics of a site."`
+	Serve   serveCommand    `cmd:"" help:"Take events over HTTP, keep statistics up to date and answer them."`
+	Demo    demoCommand     `cmd:"" help:"Serve a fresh directory with 90 days of two generated sites, and visitors coming in."`
+	Verify  verifyCommand   `cmd:"" help:"Recompute statistics from raw facts and compare."`
+	Rebuild rebuildCommand  `cmd:"" help:"Recompute statistics from raw facts and replace what differs."`
+	Bench   benchCommands   `cmd:"" help:"Measure this machine."`
 
 	Dynamodb dynamodbCommands `cmd:"" help:"Serve the embedded database as a DynamoDB, and look after it."`
 }

@@ -38,6 +38,12 @@ type importCommand struct {
 
 // Run imports the files in order, waits for the folds and prints a summary.
 func (c *importCommand) Run(ctx context.Context, std streams, g *globals) error {
+	if counts, err := c.ofCounts(); err != nil || counts {
+		if err != nil {
+			return err
+		}
+		return c.runCounts(ctx, std, g)
+	}
 	work := c.store
 	switch {
 	case c.DryRun:

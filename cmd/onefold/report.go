@@ -58,6 +58,9 @@ func printReport(w io.Writer, r *analytics.ReportOut, by string) error {
 	printTotals(out, &r.Totals)
 	printChart(out, r)
 	printTop(out, r.Top, by)
+	if r.Imported != nil {
+		fmt.Fprintf(out, "\n%s\n", r.Imported.Note)
+	}
 	_, err := io.WriteString(w, out.String())
 	return err
 }

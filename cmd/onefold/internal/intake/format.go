@@ -25,6 +25,9 @@ var formats = []struct {
 	{Format(accesslog.CloudFront), "standard logs of CloudFront, tab-separated or JSON"},
 	{Format(eventcsv.GoatCounter), "GoatCounter's export, a CSV"},
 	{Format(eventcsv.Umami), "Umami's website_event as CSV"},
+	// Daily counts are no events: who imports looks for them first.
+	{"plausible", "Plausible's export of daily counts, a zip, a folder or its CSV files"},
+	{"ga4", "daily counts in the manner of Google Analytics 4: CSV of date, at most one dimension and metrics"},
 }
 
 // Names lists the formats for a flag, Auto first.

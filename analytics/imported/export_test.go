@@ -1,0 +1,7 @@
+package imported
+
+// InParts makes an import store n facts at a time, and tells after each part.
+func (o Options) InParts(n int64, each func(day string)) Options {
+	o.atOnce, o.each = n, each
+	return o
+}

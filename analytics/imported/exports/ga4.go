@@ -1,0 +1,152 @@
+package exports
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/onefold/onefold/analytics/internal/facets"
+)
+
+// What Google calls metrics and dimensions, in its API, its pages and Looker Studio, in small letters and digits alone:
+// https://developers.google.com/analytics/devguides/reporting/data/v1/api-schema
+var (
+	ga4Metrics = map[string]metric{
+		"totalusers": visitors, "activeusers": activeVisitors, "users": activeVisitors, "sessions": visits,
+		"screenpageviews": pageViews, "pageviews": pageViews, "views": pageViews,
+		"engagedsessions": engagedVisits, "bounces": bounces, "bouncerate": bounceRate, "engagementrate": engagementRate,
+		"averagesessionduration": secondsPerVisit, "avgsessionduration": secondsPerVisit,
+		"userengagementduration": engagedSeconds, "userengagement": engagedSeconds,
+		"eventcount": events, "totalrevenue": revenue, "purchaserevenue": revenue,
+	}
+	ga4Dimensions = map[string]Dimension{
+		"pagepath": facets.Page, "pagepathplusquerystring": facets.Page, "pagepathquerystring": facets.Page, "pagepathandscreenclass": facets.Page,
+		"page": facets.Page, "pagelocation": facets.Page, "fullpageurl": facets.Page,
+		"landingpage": facets.EntryPage, "landingpageplusquerystring": facets.EntryPage, "landingpagequerystring": facets.EntryPage,
+		"sessionsource": facets.Source, "source": facets.Source, "sessionmedium": facets.UTMMedium, "medium": facets.UTMMedium,
+		"sessioncampaign": facets.UTMCampaign, "sessioncampaignname": facets.UTMCampaign, "campaign": facets.UTMCampaign, "campaignname": facets.UTMCampaign,
+		"sessionmanualterm": facets.UTMTerm, "sessionmanualadcontent": facets.UTMContent,
+		"sessiondefaultchannelgroup": facets.Channel, "sessiondefaultchannelgrouping": facets.Channel, "sessionprimarychannelgroup": facets.Channel,
+		"sessionprimarychannelgroupdefaultchannelgroup": facets.Channel, "defaultchannelgroup": facets.Channel, "defaultchannelgrouping": facets.Channel,
+		"pagereferrer": facets.Referrer, "country": facets.Country, "countryid": facets.Country, "region": facets.Region, "city": facets.City,
+		"browser": facets.Browser, "operatingsystem": facets.OS, "devicecategory": facets.Device, "screenresolution": facets.Screen,
+		"language": facets.Language, "languagecode": facets.Language, "hostname": facets.Hostname, "eventname": facets.EventName,
+	}
+	ga4Derived = map[string]bool{ // metrics that say nothing new, and those that are not counted here
+		"newusers": true, "returningusers": true, "keyevents": true, "conversions": true, "viewspersession": true, "viewsperactiveuser": true,
+		"screenpageviewspersession": true, "screenpageviewsperuser": true, "engagedsessionsperactiveuser": true, "averageengagementtime": true,
+		"averageengagementtimepersession": true, "averageengagementtimeperactiveuser": true, "eventcountperactiveuser": true, "eventcountperuser": true, "sessionsperactiveuser": true, "sessionsperuser": true,
+		"eventspersession": true, "eventvalue": true, "sessionkeyeventrate": true, "userkeyeventrate": true, "property": true,
+	}
+	ga4Events   = map[string]string{"file_download": downloadEvent, "click": outboundEvent}
+	ga4NoEvents = map[string]bool{ // what Google counts as events by itself
+		"page_view": true, "session_start": true, "first_visit": true, "user_engagement": true, "scroll": true, "first_open": true, "screen_view": true,
+	}
+)
+
+// plain is a column's name without what differs between Google's ways of writing it.
+func plain(name string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsLetter(r) || unicode.IsDigit(r) {
+			return unicode.ToLower(r)
+		}
+		return -1
+	}, name)
+}
+
+// ga4Layout reads a header in the manner of Google Analytics. A table without days is nothing to import; one with several
+// dimensions is refused, since what its rows count does not add up.
+func ga4Layout(header, comments []string) (*layout, error) {
+	l := &layout{format: GA4, day: -1, width: len(header), metrics: map[int]metric{}}
+	var by []valueAt
+	for i, name := range header {
+		switch key := plain(name); {
+		case key == "date" || key == "day" && l.day < 0:
+			l.day = i
+		case key == "nthday":
+			if l.nth = startDate(comments); l.nth == "" {
+				return nil, fmt.Errorf("%w: its days are numbers, and no comment tells the start date", ErrFormat)
+			}
+			l.day = i
+		case ga4Metrics[key] != noMetric:
+			l.metrics[i] = ga4Metrics[key]
+		case ga4Dimensions[key] != "":
+			by = append(by, valueAt{i, ga4Dimensions[key]})
+		case ga4Derived[key]:
+			l.ignored = append(l.ignored, clip(name, shown))
+		case key != "" && key != "totals":
+			return nil, fmt.Errorf("%w: column %q is not known", ErrFormat, clip(name, shown))
+		}
+	}
+	switch {
+	case l.day < 0:
+		return nil, fmt.Errorf("%w: there is no column with the date", ErrFormat)
+	case len(by) > 1:
+		return nil, fmt.Errorf("%w: columns %q and %q: export one dimension beside the date, in one file each", ErrFormat, clip(header[by[0].column], shown), clip(header[by[1].column], shown))
+	}
+	l.width = 1 + slices.Max(append(slices.Collect(maps.Keys(l.metrics)), l.day))
+	l.choose(by)
+	if len(l.metrics) == 0 {
+		return nil, fmt.Errorf("%w: no column is a metric that is counted here", ErrFormat)
+	}
+	return l, nil
+}
+
+// choose says what the rows count, and leaves out the metrics that mean something else there.
+func (l *layout) choose(by []valueAt) {
+	l.table = "totals"
+	l.cells = func([]string) []cell { return []cell{{Totals, ""}} }
+	counted := func(m metric) bool { return m != events }
+	if len(by) > 0 {
+		v := by[0]
+		l.table, l.width = string(v.dimension), max(l.width, v.column+1)
+		l.cells = func(record []string) []cell { return ga4Cells(record, v) }
+		if v.dimension == facets.EventName {
+			counted = func(m metric) bool { return m == events }
+		}
+	}
+	for i, m := range l.metrics {
+		if !counted(m) {
+			delete(l.metrics, i)
+		}
+	}
+}
+
+func ga4Cells(record []string, v valueAt) []cell {
+	text := strings.TrimSpace(record[v.column])
+	if v.dimension == facets.EventName {
+		if ga4NoEvents[text] {
+			return nil
+		}
+		if name, ok := ga4Events[text]; ok {
+			text = name
+		}
+		cells := []cell{{EventTotals, ""}}
+		if text == rest {
+			return append(cells, cell{v.dimension, rest})
+		}
+		return appendCells(cells, []string{text}, []valueAt{{0, v.dimension}})
+	}
+	switch {
+	case text == rest:
+		return []cell{{v.dimension, rest}}
+	case v.dimension == facets.UTMMedium && (text == "organic" || text == "referral"), v.dimension == facets.UTMCampaign && strings.HasPrefix(text, "("):
+		return nil // Google's words for visits without a tag
+	}
+	return appendCells(nil, record, []valueAt{v})
+}
+
+// startDate is the first day that comments tell: "Start date: 20260501".
+func startDate(comments []string) string {
+	for _, c := range comments {
+		name, value, ok := strings.Cut(c, ":")
+		if ok && strings.EqualFold(strings.TrimSpace(name), "start date") {
+			if d, err := day(value); err == nil {
+				return d
+			}
+		}
+	}
+	return ""
+}

@@ -1,0 +1,187 @@
+package exports
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/onefold/onefold/analytics/internal/facets"
+)
+
+// Format is whose export a table is.
+type Format string
+
+// The formats.
+const (
+	Plausible Format = "plausible"
+	GA4       Format = "ga4"
+)
+
+// layout says how the rows of a table are read.
+type layout struct {
+	format  Format
+	table   string // what it counts, for people
+	width   int    // columns that a row has at least
+	day     int    // column of the day
+	nth     string // where the day is a number: the first day
+	metrics map[int]metric
+	cells   func(record []string) []cell // the values that a row counts
+	ignored []string                     // names of columns that say nothing here
+}
+
+// layoutOf finds out what a table is by the names of its columns and the comments above it. nil: no table of daily counts.
+// The error says why a table that looks like one is none.
+func layoutOf(header, comments []string) (*layout, error) {
+	if l := plausibleLayout(header); l != nil {
+		return l, nil
+	}
+	return ga4Layout(header, comments)
+}
+
+// facts calls yield with what a row counts.
+func (l *layout) facts(record []string, yield func(Fact) error) error {
+	if len(record) < l.width {
+		return &rowError{fmt.Sprintf("%d columns: want %d", len(record), l.width)}
+	}
+	at, err := l.dayOf(record[l.day])
+	if err != nil {
+		return &rowError{err.Error()}
+	}
+	var m measures
+	for i, what := range l.metrics {
+		if err := m.read(what, record[i]); err != nil {
+			return &rowError{err.Error()}
+		}
+	}
+	n, err := m.numbers()
+	if err != nil {
+		return &rowError{err.Error()}
+	}
+	for _, c := range l.cells(record) {
+		f := Fact{Day: at, Dimension: c.dimension, Value: c.value}
+		if f.Visitors, f.Count = keep(c.dimension, &n); c.value == rest && c.dimension != Totals && c.dimension != EventTotals {
+			f.Value, f.Rest = "", true
+		}
+		if err := yield(f); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (l *layout) dayOf(text string) (string, error) {
+	if l.nth != "" {
+		return nthDay(l.nth, text)
+	}
+	return day(text)
+}
+
+// rowError says why a row is malformed. The others of its table are read.
+type rowError struct{ text string }
+
+func (e *rowError) Error() string { return e.text }
+
+// plausibleTable is one table of Plausible's export: https://plausible.io/docs/csv-import tells of them.
+type plausibleTable struct {
+	name       string
+	needs      []string // columns by which it is recognised, beside date
+	dimensions map[string]Dimension
+	metrics    map[string]metric
+	cells      func(column map[string]int) func(record []string) []cell // nil: those of dimensions
+}
+
+var ofVisits = map[string]metric{"visits": visits, "visit_duration": seconds, "bounces": bounces, "pageviews": pageViews}
+
+// plausibleTables are in the order in which they are recognised: the one with no dimension last.
+var plausibleTables = []plausibleTable{
+	{name: "imported_entry_pages", needs: []string{"entry_page", "entrances"}, dimensions: map[string]Dimension{"entry_page": facets.EntryPage},
+		metrics: map[string]metric{"entrances": visits, "visit_duration": seconds, "bounces": bounces, "pageviews": pageViews}},
+	{name: "imported_exit_pages", needs: []string{"exit_page", "exits"}, dimensions: map[string]Dimension{"exit_page": facets.ExitPage},
+		metrics: map[string]metric{"exits": visits, "visit_duration": seconds, "bounces": bounces, "pageviews": pageViews}},
+	{name: "imported_custom_events", needs: []string{"name", "events"}, metrics: map[string]metric{"events": events}, cells: plausibleEvents},
+	{name: "imported_sources", needs: []string{"source", "visits"}, metrics: ofVisits, cells: plausibleSources},
+	{name: "imported_pages", needs: []string{"page", "pageviews"}, dimensions: map[string]Dimension{"page": facets.Page},
+		metrics: map[string]metric{"visits": visits, "pageviews": pageViews, "total_scroll_depth": scrollSum, "total_scroll_depth_visits": scrolls, "total_time_on_page": engagedSeconds}},
+	{name: "imported_locations", needs: []string{"country", "visits"}, metrics: ofVisits, cells: plausiblePlaces},
+	{name: "imported_devices", needs: []string{"device", "visits"}, dimensions: map[string]Dimension{"device": facets.Device}, metrics: ofVisits},
+	{name: "imported_browsers", needs: []string{"browser", "visits"}, dimensions: map[string]Dimension{"browser": facets.Browser}, metrics: ofVisits},
+	{name: "imported_operating_systems", needs: []string{"operating_system", "visits"}, dimensions: map[string]Dimension{"operating_system": facets.OS}, metrics: ofVisits},
+	{name: "imported_visitors", needs: []string{"visitors", "pageviews", "visits"},
+		metrics: map[string]metric{"visitors": visitors, "visits": visits, "visit_duration": seconds, "bounces": bounces, "pageviews": pageViews}},
+}
+
+// known are the columns of Plausible's that are no news: they are read, or there is nothing here to count them by.
+var known = map[string]bool{
+	"date": true, "visitors": true, "source": true, "referrer": true, "utm_source": true, "utm_medium": true, "utm_campaign": true, "utm_content": true, "utm_term": true,
+	"country": true, "region": true, "city": true, "name": true, "link_url": true, "path": true,
+}
+
+func plausibleLayout(header []string) *layout {
+	column := map[string]int{}
+	for i, name := range header {
+		column[strings.ToLower(strings.TrimSpace(name))] = i
+	}
+	for i := range plausibleTables {
+		if t := &plausibleTables[i]; t.fits(column) {
+			return t.layout(column)
+		}
+	}
+	return nil
+}
+
+func (t *plausibleTable) fits(column map[string]int) bool {
+	for _, name := range append([]string{"date", "visitors"}, t.needs...) {
+		if _, ok := column[name]; !ok {
+			return false
+		}
+	}
+	return true
+}
+
+func (t *plausibleTable) layout(column map[string]int) *layout {
+	l := &layout{format: Plausible, table: t.name, width: len(column), day: column["date"], metrics: map[int]metric{}}
+	var values []valueAt
+	for name, i := range column {
+		if what, ok := t.metrics[name]; ok {
+			l.metrics[i] = what
+		} else if d, ok := t.dimensions[name]; ok {
+			values = append(values, valueAt{i, d})
+		} else if !known[name] {
+			l.ignored = append(l.ignored, name)
+		}
+	}
+	switch {
+	case t.cells != nil:
+		l.cells = t.cells(column)
+	case values == nil:
+		l.cells = func([]string) []cell { return []cell{{Totals, ""}} }
+	default:
+		l.cells = func(record []string) []cell { return appendCells(nil, record, values) }
+	}
+	return l
+}
+
+// valueAt is a column of a dimension's values.
+type valueAt struct {
+	column    int
+	dimension Dimension
+}
+
+// appendCells adds the values of columns. What has no value is counted by no cell.
+func appendCells(cells []cell, record []string, values []valueAt) []cell {
+	for _, v := range values {
+		if value := named(v.dimension, record[v.column]); value != "" {
+			cells = append(cells, cell{v.dimension, value})
+		}
+	}
+	return cells
+}
+
+// columnsOf are the columns that there are of some.
+func columnsOf(column map[string]int, dimensions map[string]Dimension) (values []valueAt) {
+	for name, d := range dimensions {
+		if i, ok := column[name]; ok {
+			values = append(values, valueAt{i, d})
+		}
+	}
+	return values
+}

@@ -1,0 +1,277 @@
+package exports
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/csv"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// Table is one table of an export, and what is in it.
+type Table struct {
+	File      string   `json:"file"`
+	Format    Format   `json:"format,omitempty"`
+	Table     string   `json:"table,omitempty"` // what it counts
+	Rows      int64    `json:"rows"`            // that are counted
+	Malformed int64    `json:"malformed,omitempty"`
+	From      string   `json:"from,omitempty"` // first day
+	To        string   `json:"to,omitempty"`   // last day
+	Ignored   []string `json:"ignored,omitempty"`
+	Problem   string   `json:"problem,omitempty"` // why nothing is read of it
+
+	layout *layout
+}
+
+// Contents are what is in an export.
+type Contents struct {
+	ID        string   `json:"id"` // of the content, whatever the files are called
+	Format    Format   `json:"format"`
+	Tables    []Table  `json:"tables"`
+	Rows      int64    `json:"rows"`
+	Malformed int64    `json:"malformed"`
+	From      string   `json:"from"`
+	To        string   `json:"to"`
+	Shown     []string `json:"-"` // the first malformed rows, for people
+
+	facts      map[string]int64 // how many there are of each day
+	dimensions map[Dimension]bool
+}
+
+func newContents() *Contents {
+	return &Contents{facts: map[string]int64{}, dimensions: map[Dimension]bool{}}
+}
+
+// Dimensions are those that are counted, totals among them, in order.
+func (c *Contents) Dimensions() []Dimension { return slices.Sorted(maps.Keys(c.dimensions)) }
+
+// Days are the days of which there are counts, in order.
+func (c *Contents) Days() []string { return slices.Sorted(maps.Keys(c.facts)) }
+
+// Facts is how many facts there are of a day: more than it has values.
+func (c *Contents) Facts(day string) int64 { return c.facts[day] }
+
+const (
+	maxShown   = 5
+	idBytes    = 10
+	maxColumns = 200
+)
+
+// Inspect reads everything and says what is in it. progress is told the bytes that were read; nil: nobody. Errors:
+// ErrFormat when there is nothing to import, ErrTooMuch, and those of the files.
+func (e *Export) Inspect(ctx context.Context, progress func(bytes int64)) (*Contents, error) {
+	c := newContents()
+	left := e.limit()
+	var sums []string
+	for i := range e.members {
+		m := &e.members[i]
+		part, sum := newContents(), sha256.New()
+		if err := m.read(ctx, &left, progress, sum, part.note(m)); err != nil {
+			return nil, fmt.Errorf("%s: %w", m.name, err)
+		}
+		content := string(sum.Sum(nil))
+		if m.again = slices.Contains(sums, content); m.again {
+			c.Tables = append(c.Tables, Table{File: m.name, Problem: "it is the same as another file"})
+			continue
+		}
+		sums = append(sums, content)
+		c.add(part)
+	}
+	slices.Sort(sums)
+	all := sha256.Sum256([]byte(strings.Join(sums, "")))
+	c.ID = hex.EncodeToString(all[:idBytes])
+	if len(c.facts) == 0 {
+		return c, fmt.Errorf("%w%s", ErrFormat, c.reasons())
+	}
+	if err := c.twice(); err != nil {
+		return c, err
+	}
+	for d := range c.facts {
+		if c.From == "" || d < c.From {
+			c.From = d
+		}
+		c.To = max(c.To, d)
+	}
+	return c, nil
+}
+
+// add adds what is in a file.
+func (c *Contents) add(part *Contents) {
+	c.Tables = append(c.Tables, part.Tables...)
+	c.Rows += part.Rows
+	c.Malformed += part.Malformed
+	c.Shown = append(c.Shown, part.Shown[:min(len(part.Shown), maxShown-len(c.Shown))]...)
+	c.Format = cmp.Or(c.Format, part.Format)
+	for day, n := range part.facts {
+		c.facts[day] += n
+	}
+	maps.Copy(c.dimensions, part.dimensions)
+}
+
+// twice refuses two tables that count the same in the same days: their sums would be twice what was.
+func (c *Contents) twice() error {
+	for i := range c.Tables {
+		for j := range c.Tables[:i] {
+			a, b := &c.Tables[j], &c.Tables[i]
+			if a.Rows == 0 || b.Rows == 0 || a.Table != b.Table || a.To < b.From || b.To < a.From {
+				continue
+			}
+			for _, what := range a.layout.metrics {
+				if slices.Contains(slices.Collect(maps.Values(b.layout.metrics)), what) {
+					return fmt.Errorf("%w: %s and %s count the same by %s, of the same days: give one of them, or both as one file", ErrFormat, a.File, b.File, a.Table)
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// reasons says of each table why it is none, as far as there is room.
+func (c *Contents) reasons() string {
+	var b strings.Builder
+	for i := range c.Tables {
+		if t := &c.Tables[i]; t.Problem != "" && i < maxShown {
+			fmt.Fprintf(&b, "; %s: %s", t.File, strings.TrimPrefix(t.Problem, ErrFormat.Error()+": "))
+		}
+	}
+	for _, line := range c.Shown {
+		fmt.Fprintf(&b, "; %s", line)
+	}
+	return b.String()
+}
+
+// note counts what is in a table.
+func (c *Contents) note(m *member) visitor {
+	var t *Table
+	return visitor{
+		table: func(l *layout, err error) {
+			c.Tables = append(c.Tables, Table{File: m.name})
+			t = &c.Tables[len(c.Tables)-1]
+			if err != nil {
+				t.Problem = err.Error()
+				return
+			}
+			t.Format, t.Table, t.Ignored, t.layout = l.format, l.table, l.ignored, l
+			c.Format = cmp.Or(c.Format, l.format)
+		},
+		row: func(line int64, record []string, err error) {
+			if err == nil {
+				t.Rows++
+				c.Rows++
+				return
+			}
+			t.Malformed++
+			c.Malformed++
+			if len(c.Shown) < maxShown {
+				c.Shown = append(c.Shown, fmt.Sprintf("%s line %d: %v: %q", m.name, line, err, clip(strings.Join(record, ","), 120)))
+			}
+		},
+		fact: func(f Fact) error {
+			if c.facts[f.Day]++; t.From == "" || f.Day < t.From {
+				t.From = f.Day
+			}
+			if f.Day < m.last {
+				m.mixed = true
+			}
+			m.last, t.To = f.Day, max(t.To, f.Day)
+			c.dimensions[f.Dimension] = true
+			return nil
+		},
+	}
+}
+
+// visitor is told what is in a file.
+type visitor struct {
+	table func(l *layout, err error) // of each table, or why there is none
+	row   func(line int64, record []string, err error)
+	fact  func(f Fact) error
+}
+
+// read reads a file.
+func (m *member) read(ctx context.Context, left *int64, progress func(int64), sum hash.Hash, v visitor) (err error) {
+	f, err := m.open()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	var r io.Reader = &bounded{ctx, f, left, progress}
+	if sum != nil {
+		r = io.TeeReader(r, sum)
+	}
+	s := newSections(r)
+	any := false
+	for {
+		more, err := s.next()
+		if err != nil || !more {
+			if err == nil && !any {
+				v.table(nil, fmt.Errorf("%w: the file is empty", ErrFormat))
+			}
+			return err
+		}
+		any = true
+		if err := s.readTable(v); err != nil {
+			return err
+		}
+	}
+}
+
+// readTable reads one table of a file.
+func (s *sections) readTable(v visitor) error {
+	first := s.line - 1
+	r := csv.NewReader(s)
+	r.FieldsPerRecord, r.ReuseRecord = -1, true
+	header, err := r.Read()
+	if err != nil && s.err != nil && s.err != io.EOF {
+		return s.err
+	}
+	if err != nil || len(header) > maxColumns {
+		v.table(nil, fmt.Errorf("%w: the first line names no columns: %w", ErrFormat, err))
+		return nil
+	}
+	l, err := layoutOf(slices.Clone(header), s.comments)
+	v.table(l, err)
+	if err != nil {
+		return nil
+	}
+	for {
+		record, err := r.Read()
+		if err == io.EOF {
+			return nil
+		}
+		if parse := (*csv.ParseError)(nil); err != nil && !errors.As(err, &parse) {
+			return err
+		}
+		if err := s.row(l, record, v, first, err); err != nil {
+			return err
+		}
+	}
+}
+
+// row counts one row, of a table whose first line comes after first. malformed says that it could not be read.
+func (s *sections) row(l *layout, record []string, v visitor, first int64, malformed error) error {
+	if parse := (*csv.ParseError)(nil); errors.As(malformed, &parse) {
+		v.row(first+int64(parse.StartLine), record, parse.Err)
+		return nil
+	}
+	if l.isTotal(record) {
+		return nil
+	}
+	err := l.facts(record, v.fact)
+	if bad := (*rowError)(nil); err != nil && !errors.As(err, &bad) {
+		return err
+	}
+	v.row(s.line, record, err)
+	return nil
+}
+
+// isTotal reports whether a row has the sums of a table and no day, as Google's have.
+func (l *layout) isTotal(record []string) bool {
+	return l.format == GA4 && l.day < len(record) && strings.TrimSpace(record[l.day]) == ""
+}

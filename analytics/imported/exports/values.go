@@ -1,0 +1,161 @@
+package exports
+
+import (
+	"net/url"
+	"strings"
+	"sync"
+	"unicode/utf8"
+
+	"golang.org/x/text/language"
+	"golang.org/x/text/language/display"
+
+	"github.com/onefold/onefold/analytics/internal/facets"
+	"github.com/onefold/onefold/internal/referral"
+)
+
+// The bounds of values, in bytes, as of those that are counted from events. Longer ones are cut.
+const (
+	maxPage  = 512
+	maxURL   = 512
+	maxName  = 120
+	maxPlace = 64
+	shown    = 60 // of what is not understood, in messages
+)
+
+// missing are the words by which exports say that there is no value.
+var missing = map[string]bool{
+	"": true, "(none)": true, "(not set)": true, "(not provided)": true, "(direct)": true, "Direct / None": true, "(data not available)": true,
+}
+
+// rest is what exports call the values that they count together.
+const rest = "(other)"
+
+// named says each value as onefold counts it; empty for none.
+func named(d Dimension, text string) string {
+	if text = strings.TrimSpace(text); missing[text] {
+		return ""
+	}
+	switch d {
+	case facets.Page, facets.EntryPage, facets.ExitPage, facets.NotFound:
+		return pagePath(text)
+	case facets.Referrer:
+		return referrer(text)
+	case facets.Outbound, facets.Download:
+		return clip(text, maxURL)
+	case facets.Source:
+		return origin(referral.Source{UTM: referral.UTM{Source: text}}).Name
+	case facets.UTMSource, facets.UTMMedium, facets.UTMCampaign, facets.UTMTerm, facets.UTMContent:
+		return clip(text, referral.MaxText)
+	case facets.Channel:
+		return or(channels, text, maxPlace)
+	case facets.Country:
+		return country(text)
+	case facets.Device:
+		return or(devices, strings.ToLower(text), maxPlace)
+	case facets.OS:
+		return or(systems, text, maxPlace)
+	case facets.Browser:
+		return or(browsers, text, maxPlace)
+	case facets.Hostname:
+		return clip(referral.HostName(text), maxURL)
+	case facets.EventName:
+		return clip(text, maxName)
+	}
+	return clip(text, maxPlace)
+}
+
+// or is what a name is called here, or the name itself.
+func or(names map[string]string, name string, most int) string {
+	if other, ok := names[name]; ok {
+		return other
+	}
+	return clip(name, most)
+}
+
+// pagePath is the path of a page's address or path, without its query.
+func pagePath(text string) string {
+	p := referral.Locate(text).Path
+	if p == "" || p[0] != '/' {
+		p = "/" + p
+	}
+	return clip(p, maxPage)
+}
+
+// referrer is host and path of a page that referred.
+func referrer(text string) string {
+	if !strings.Contains(text, "://") {
+		text = "https://" + text
+	}
+	a := referral.Locate(text)
+	return clip(a.Host+strings.TrimSuffix(a.Path, "/"), referral.MaxReferrer)
+}
+
+// origin names the place that a visit came from, and its channel, by the rules that events are counted by.
+func origin(s referral.Source) referral.Source {
+	query := url.Values{}
+	for name, value := range map[string]string{"utm_source": s.UTM.Source, "utm_medium": s.Medium, "utm_campaign": s.Campaign, "utm_term": s.Term, "utm_content": s.Content} {
+		if value != "" {
+			query.Set(name, value)
+		}
+	}
+	from := ""
+	if s.Referrer != "" {
+		from = "https://" + s.Referrer
+	}
+	return referral.Of(from, referral.Address{Query: query.Encode()}, nil)
+}
+
+// channels are those of Google Analytics that have other names here.
+var channels = map[string]string{
+	"Mobile Push Notifications": referral.ChannelPush, "Cross-network": referral.ChannelPaidOther, "Unassigned": referral.ChannelOtherCampaign,
+	"Paid Other": referral.ChannelPaidOther, "AI Assistant": referral.ChannelAI,
+}
+
+var devices = map[string]string{"laptop": "desktop", "ultra-wide": "desktop", "ultrawide": "desktop", "smart tv": "tv", "smarttv": "tv"}
+
+var systems = map[string]string{"Mac": "macOS", "Macintosh": "macOS", "Mac OS X": "macOS", "GNU/Linux": "Linux", "Ubuntu": "Linux", "Fedora": "Linux", "Debian": "Linux", "Chromium OS": "Chrome OS", "iPadOS": "iOS"}
+
+var browsers = map[string]string{"Microsoft Edge": "Edge", "Samsung Browser": "Samsung Internet", "Safari (in-app)": "Safari", "Mobile Safari": "Safari", "MIUI Browser": "Miui Browser", "YaBrowser": "Yandex Browser", "Opera GX": "Opera", "Internet Explorer Mobile": "Internet Explorer"}
+
+// country is the ISO 3166-1 code of a code or an English name, or what it was where that is not known.
+func country(text string) string {
+	if len(text) == 2 {
+		return strings.ToUpper(text)
+	}
+	if code, ok := countryCodes()[strings.ToLower(text)]; ok {
+		return code
+	}
+	return clip(text, maxPlace)
+}
+
+// countryCodes are the codes of countries by their English names in lower case.
+var countryCodes = sync.OnceValue(func() map[string]string {
+	codes := map[string]string{"turkey": "TR", "türkiye": "TR", "united states of america": "US", "hong kong": "HK", "macao": "MO", "macau": "MO", "myanmar": "MM", "czech republic": "CZ", "côte d’ivoire": "CI", "bosnia & herzegovina": "BA", "palestine": "PS", "north macedonia": "MK"}
+	names := display.English.Regions()
+	for a := 'A'; a <= 'Z'; a++ {
+		for b := 'A'; b <= 'Z'; b++ {
+			region, err := language.ParseRegion(string([]rune{a, b}))
+			if err != nil || !region.IsCountry() || region.Canonicalize() != region {
+				continue
+			}
+			if name := strings.ToLower(names.Name(region)); name != "" && codes[name] == "" {
+				codes[name] = region.String()
+			}
+		}
+	}
+	return codes
+})
+
+// clip makes valid UTF-8 of a text without control characters and cuts it, between characters, to at most n bytes.
+func clip(s string, n int) string {
+	s = strings.ToValidUTF8(s, "\uFFFD")
+	s = strings.Map(func(r rune) rune {
+		if r < ' ' || r == 0x7f {
+			return -1
+		}
+		return r
+	}, s)
+	for n = min(n, len(s)); n > 0 && n < len(s) && !utf8.RuneStart(s[n]); n-- {
+	}
+	return s[:n]
+}

@@ -1,0 +1,260 @@
+package imported
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/onefold/onefold/analytics/imported/exports"
+	"github.com/onefold/onefold/analytics/internal/tally"
+	"github.com/onefold/onefold/internal/calendar"
+	"github.com/onefold/onefold/table"
+)
+
+// ErrGone is returned when imported days have expired of which only the month is left.
+var ErrGone = errors.New("imported: days have expired")
+
+// Ask asks for what is imported of a site's days.
+type Ask struct {
+	SiteID   string
+	From, To string // both included
+	KeepDays time.Duration
+	// OwnSince tells the first day of which the site has counts of its own, "" for none. exact is false where only its month
+	// is known: it is then the month's first. It is asked when something is imported only.
+	OwnSince func(context.Context) (day string, exact bool, err error)
+}
+
+// A View is what is imported of a range of days, as far as it counts: up to the first day of which the site has counts of
+// its own. The nil View has nothing.
+type View struct {
+	t       *table.Table
+	ask     Ask
+	imports map[string]*Import // that are done, by id
+	days    []string           // of the range that count, in order
+	months  []string           // those of them that are whole and answered from months
+	single  []string           // days of the others
+	totals  map[string]*Counts // by day, or month
+}
+
+// Find finds what is imported of a range; nil for nothing. It asks one Query where nothing is.
+func Find(ctx context.Context, t *table.Table, ask Ask) (*View, error) {
+	v := &View{t: t, ask: ask, imports: map[string]*Import{}, totals: map[string]*Counts{}}
+	for im, err := range ImportsOfSite.All(ctx, t, SiteIn{ask.SiteID}) {
+		if err != nil {
+			return nil, err
+		}
+		if im.State == Done && im.From <= ask.To && im.To >= ask.From {
+			v.imports[im.ImportID] = &im
+		}
+	}
+	if len(v.imports) == 0 {
+		return nil, nil
+	}
+	if err := v.choose(ctx); err != nil || len(v.days) == 0 {
+		return nil, err
+	}
+	return v, nil
+}
+
+// Range is the first and the last day of the range that are imported and count, ends included.
+func (v *View) Range() (from, to string) { return v.days[0], v.days[len(v.days)-1] }
+
+// choose says which days count, and which of them are answered by month.
+func (v *View) choose(ctx context.Context) error {
+	since, exact, err := v.ask.OwnSince(ctx)
+	if err != nil {
+		return err
+	}
+	if since != "" && !exact {
+		since = v.within(since)
+	}
+	first, last := v.bounds()
+	first, last = max(first, v.ask.From), min(last, v.ask.To)
+	if since != "" {
+		last = min(last, calendar.ShiftDay(since, -1))
+	}
+	v.days = calendar.Days(first, last)
+	for _, month := range calendar.MonthsOf(v.days) {
+		if v.answers(month, since) {
+			v.months = append(v.months, month)
+		}
+	}
+	for _, d := range v.days {
+		if !slices.Contains(v.months, calendar.MonthOf(d)) {
+			v.single = append(v.single, d)
+		}
+	}
+	return nil
+}
+
+// bounds are the first and the last day of all imports.
+func (v *View) bounds() (first, last string) {
+	for _, im := range v.imports {
+		if first == "" || im.From < first {
+			first = im.From
+		}
+		last = max(last, im.To)
+	}
+	return first, last
+}
+
+// within is the first own day in a month of which no more is known: what an import knew of it, or the month's first day.
+func (v *View) within(since string) string {
+	day := since
+	for _, im := range v.imports {
+		if calendar.MonthOf(im.Until) == calendar.MonthOf(since) {
+			day = max(day, im.Until)
+		}
+	}
+	return day
+}
+
+// answers reports whether the imports' sums of a month are all that is asked of it: the range does not cut it, nor does the
+// site's first own day.
+func (v *View) answers(month, since string) bool {
+	first, last := calendar.MonthBounds(month)
+	for _, im := range v.imports {
+		from, to := max(first, im.From), min(last, im.To)
+		if from <= to && (from < v.ask.From || to > v.ask.To || since != "" && to >= since) {
+			return false
+		}
+	}
+	return true
+}
+
+// LoadTotals reads the totals of days, or of months where the range has whole ones and nobody wants the days. Errors: ErrGone.
+func (v *View) LoadTotals(ctx context.Context, byMonth bool) error {
+	if v == nil {
+		return nil
+	}
+	months, days := v.months, v.single
+	if !byMonth {
+		months, days = nil, v.days
+	}
+	for _, d := range []exports.Dimension{exports.Totals, exports.EventTotals} {
+		err := v.each(ctx, d, months, days, func(start string, c *Counts) {
+			sum := v.totals[start]
+			if sum == nil {
+				sum = &Counts{}
+				v.totals[start] = sum
+			}
+			sum.Visitors += c.Visitors
+			sum.Other = sum.Other.Plus(c.Sum())
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// maxSpans is the most Query calls that days take.
+const maxSpans = 3
+
+// each calls add with what is imported of a dimension in months and days.
+func (v *View) each(ctx context.Context, d exports.Dimension, months, days []string, add func(start string, c *Counts)) error {
+	if len(months) > 0 {
+		in := MonthsIn{v.ask.SiteID, d, months[0], calendar.MonthAfter(months[len(months)-1])}
+		for m, err := range MonthsByTime.All(ctx, v.t, in) {
+			if err != nil {
+				return err
+			}
+			if _, found := slices.BinarySearch(months, m.Month); found && v.imports[m.ImportID] != nil {
+				add(m.Month, &m.Counts)
+			}
+		}
+	}
+	if err := v.checkKept(days); err != nil {
+		return err
+	}
+	for _, span := range calendar.Spans(days, maxSpans) {
+		for day, err := range DaysByTime.All(ctx, v.t, DaysIn{v.ask.SiteID, d, span.From, calendar.ShiftDay(span.To, 1)}) {
+			if err != nil {
+				return err
+			}
+			if _, found := slices.BinarySearch(days, day.Day); found && v.imports[day.ImportID] != nil {
+				add(day.Day, &day.Counts)
+			}
+		}
+	}
+	return nil
+}
+
+// checkKept refuses days that have expired, rather than showing them as nothing.
+func (v *View) checkKept(days []string) error {
+	if len(days) == 0 || v.ask.KeepDays == 0 {
+		return nil
+	}
+	now := v.t.Now()
+	for _, im := range v.imports {
+		if now.Before(im.At.Add(v.ask.KeepDays)) {
+			continue
+		}
+		if i, _ := slices.BinarySearch(days, im.From); i < len(days) && days[i] <= im.To {
+			return fmt.Errorf("%w: imported days of %s; ask for whole months by month", ErrGone, calendar.MonthOf(days[i]))
+		}
+	}
+	return nil
+}
+
+// Total is what was counted in a day or month, as far as it is in the range. LoadTotals comes before.
+func (v *View) Total(start string) (c Counts) {
+	if v == nil {
+		return c
+	}
+	if whole := v.totals[start]; whole != nil {
+		return *whole
+	}
+	if len(start) == len(calendar.DayLayout) {
+		return c
+	}
+	for at, part := range v.totals {
+		if calendar.MonthOf(at) == start {
+			c.Visitors += part.Visitors
+			c.Other = c.Other.Plus(part.Other)
+		}
+	}
+	return c
+}
+
+// Values adds what is imported of a dimension to values, and to other what has no name there. covered are the totals of the
+// days of which the dimension is known.
+func (v *View) Values(ctx context.Context, d exports.Dimension, values tally.Values, other *tally.Count) (covered Counts, err error) {
+	if v == nil {
+		return covered, nil
+	}
+	seen := map[string]bool{}
+	err = v.each(ctx, d, v.months, v.single, func(start string, c *Counts) {
+		for value, n := range c.Values {
+			values.Add(value, n)
+		}
+		*other = other.Plus(c.Other)
+		if !seen[start] {
+			seen[start] = true
+			total := v.Total(start)
+			covered.Visitors += total.Visitors
+			covered.Other = covered.Other.Plus(total.Other)
+		}
+	})
+	return covered, err
+}
+
+// Extent is the first and the last day that a site's imports have, empty for none. Days of which the
+// site has its own counts do not matter here: those are later.
+func Extent(ctx context.Context, t *table.Table, siteID string) (first, last string, err error) {
+	for im, err := range ImportsOfSite.All(ctx, t, SiteIn{siteID}) {
+		if err != nil {
+			return "", "", err
+		}
+		if im.State != Done {
+			continue
+		}
+		if first == "" || im.From < first {
+			first = im.From
+		}
+		last = max(last, im.To)
+	}
+	return first, last, nil
+}

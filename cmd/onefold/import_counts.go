@@ -1,0 +1,170 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"runtime/debug"
+	"strings"
+	"time"
+
+	"github.com/vbauerster/mpb/v8"
+	"github.com/vbauerster/mpb/v8/decor"
+
+	"github.com/onefold/onefold/analytics"
+	"github.com/onefold/onefold/analytics/imported"
+	"github.com/onefold/onefold/analytics/imported/exports"
+	"github.com/onefold/onefold/cmd/onefold/internal/intake"
+)
+
+// countsMemory is what an import of daily counts should stay within, in bytes.
+const countsMemory = 512 << 20
+
+// ofCounts reports whether the files hold daily counts rather than events. Both in one command are refused.
+func (c *importCommand) ofCounts() (bool, error) {
+	switch forced := exports.Format(c.Format) == exports.Plausible || exports.Format(c.Format) == exports.GA4; {
+	case forced && c.Follow:
+		return false, errors.New("not_a_log: only files of events can be followed")
+	case forced:
+		return true, nil
+	case c.Follow || intake.Format(c.Format) != intake.Auto:
+		return false, nil
+	}
+	counts := 0
+	for _, name := range c.Files {
+		if name == "-" {
+			continue
+		}
+		yes, err := exports.Detect(name)
+		if err != nil {
+			return false, fmt.Errorf("no_such_file: %w", err)
+		}
+		if yes {
+			counts++
+		}
+	}
+	if counts > 0 && counts < len(c.Files) {
+		return false, errors.New("mixed_files: some of the files hold daily counts and some hold events; import them by two commands")
+	}
+	return counts > 0, nil
+}
+
+// runCounts imports daily counts, or says what it would import.
+func (c *importCommand) runCounts(ctx context.Context, std streams, g *globals) (err error) {
+	if c.Server != "" {
+		return errors.New("not_over_http: daily counts are imported into the table itself: stop the server, import without --server, and start it again")
+	}
+	defer debug.SetMemoryLimit(debug.SetMemoryLimit(countsMemory - engineOutsideGo))
+	var s *store
+	if c.DryRun {
+		s, err = c.rehearsalStore(ctx, std.err, g)
+	} else {
+		s, err = g.openStore(ctx, std.err, importTuning)
+	}
+	if err != nil {
+		return err
+	}
+	result, err := c.counts(ctx, std, s)
+	if err = errors.Join(err, s.Close()); err != nil {
+		return err
+	}
+	if g.JSON {
+		return printJSON(std.out, result)
+	}
+	return printCounts(std.out, &result)
+}
+
+func (c *importCommand) counts(ctx context.Context, std streams, s *store) (result imported.Result, err error) {
+	if !c.DryRun {
+		if err := siteForImport(ctx, s.table, c.Site); err != nil {
+			return result, err
+		}
+		if err := s.worker.Drain(ctx); err != nil { // what the site counted itself decides which days are taken
+			return result, err
+		}
+	}
+	into, err := analytics.ImportInto(ctx, s.table, c.Site)
+	if err != nil {
+		return result, err
+	}
+	e, err := exports.Open(c.Files...)
+	if err != nil {
+		return result, countsError(err)
+	}
+	defer func() { err = errors.Join(err, e.Close()) }()
+	bar, done := newBytesProgress(std.err, c.Quiet)
+	defer done()
+	result, err = imported.Run(ctx, s.table, into, e, imported.Options{DryRun: c.DryRun, Progress: bar})
+	done()
+	return result, countsError(err)
+}
+
+// countsError gives an error its code.
+func countsError(err error) error {
+	switch {
+	case errors.Is(err, exports.ErrFormat):
+		return fmt.Errorf("unknown_format: %w", err)
+	case errors.Is(err, exports.ErrTooMuch), errors.Is(err, imported.ErrTooMuch):
+		return fmt.Errorf("too_much: %w", err)
+	case errors.Is(err, imported.ErrNothing):
+		return fmt.Errorf("nothing_to_import: %w", err)
+	case errors.Is(err, context.Canceled):
+		return fmt.Errorf("%w\nWhat was stored does not count yet; import the same files again, and it does", err)
+	}
+	return err
+}
+
+// newBytesProgress draws a bar over bytes, where there is somebody to look at it. done ends it, and may be called again.
+func newBytesProgress(w io.Writer, quiet bool) (update func(done, size int64), done func()) {
+	if quiet || !isTerminal(w) {
+		return nil, func() {}
+	}
+	bars := mpb.New(mpb.WithOutput(w), mpb.WithWidth(64), mpb.WithRefreshRate(150*time.Millisecond))
+	bar := bars.AddBar(0, mpb.PrependDecorators(decor.Name("counts "), decor.Percentage(decor.WCSyncSpace)),
+		mpb.AppendDecorators(decor.OnComplete(decor.AverageETA(decor.ET_STYLE_GO), "done")))
+	update = func(done, size int64) {
+		bar.SetTotal(size+1, false)
+		bar.SetCurrent(done)
+	}
+	return update, func() {
+		bar.SetTotal(-1, true)
+		bars.Wait()
+	}
+}
+
+func printCounts(w io.Writer, r *imported.Result) error {
+	p := &printer{out: w}
+	verb := "imported"
+	if r.Dry {
+		verb = "would be imported"
+	}
+	p.line("%s: %d days %s, %s to %s: %s page views, %s visits, %s visitors, %s events.", r.Format, r.Days, verb, r.From, r.To,
+		grouped(r.PageViews), grouped(r.Visits), grouped(r.Visitors), grouped(r.Events))
+	if r.Cut > 0 {
+		p.line("%d days left out: from %s on the site has its own counts, or the day is not over.", r.Cut, r.Until)
+	}
+	if r.Held > 0 {
+		p.line("%s counts left out: another import has their day and dimension already.", grouped(int64(r.Held)))
+	}
+	for i := range r.Tables {
+		t := &r.Tables[i]
+		if t.Problem != "" {
+			p.line("not read: %s: %s", printable(t.File), strings.TrimPrefix(t.Problem, exports.ErrFormat.Error()+": "))
+			continue
+		}
+		ignored := ""
+		if len(t.Ignored) > 0 {
+			ignored = "; not counted: " + printable(strings.Join(t.Ignored, ", "))
+		}
+		p.line("%s: %s rows%s", printable(t.File), grouped(t.Rows), ignored)
+	}
+	for _, line := range r.Shown {
+		p.line("malformed: %s", printable(line))
+	}
+	if more := r.Malformed - int64(len(r.Shown)); more > 0 {
+		p.line("malformed: and %s more", grouped(more))
+	}
+	p.line("`onefold imports delete --site %s %s` takes it off again.", r.SiteID, r.ImportID)
+	return p.err
+}

@@ -1,0 +1,70 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"text/tabwriter"
+
+	"github.com/onefold/onefold/analytics"
+	"github.com/onefold/onefold/analytics/imported"
+	"github.com/onefold/onefold/table"
+)
+
+type importsCommands struct {
+	List   importsList   `cmd:"" help:"List the imports of a site."`
+	Delete importsDelete `cmd:"" help:"Delete an import, and take off what it counts."`
+}
+
+type importsList struct {
+	Site string `required:"" help:"The site."`
+}
+
+// Run prints the imports.
+func (c *importsList) Run(ctx context.Context, std streams, g *globals) error {
+	return g.withStore(ctx, std.err, tuning{existing: true}, func(s *store) error {
+		if _, err := analytics.GetSite(ctx, s.table, c.Site); err != nil {
+			return siteError(c.Site, err)
+		}
+		all, err := imported.ImportsOfSite.Collect(ctx, s.table, imported.SiteIn{SiteID: c.Site})
+		if err != nil {
+			return err
+		}
+		if g.JSON {
+			return printJSON(std.out, append([]imported.Import{}, all...))
+		}
+		w := tabwriter.NewWriter(std.out, 0, 8, 2, ' ', 0)
+		fmt.Fprintln(w, "ID\tFORMAT\tSTATE\tFROM\tTO\tPAGE VIEWS\tVISITS\tIMPORTED")
+		for i := range all {
+			im := &all[i]
+			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", im.ImportID, im.Format, im.State, im.From, im.To, grouped(im.PageViews), grouped(im.Visits), im.At.Format("2006-01-02 15:04"))
+		}
+		return w.Flush()
+	})
+}
+
+type importsDelete struct {
+	Site string `required:"" help:"The site."`
+	ID   string `arg:"" help:"The import's id, as the list tells it."`
+}
+
+// Run deletes the import.
+func (c *importsDelete) Run(ctx context.Context, std streams, g *globals) error {
+	return g.withStore(ctx, std.err, tuning{existing: true}, func(s *store) error {
+		if _, err := analytics.GetSite(ctx, s.table, c.Site); err != nil {
+			return siteError(c.Site, err)
+		}
+		err := imported.Delete(ctx, s.table, imported.ImportKey{SiteID: c.Site, ImportID: c.ID})
+		if errors.Is(err, table.ErrNotFound) {
+			return fmt.Errorf("no_such_import: %q; `onefold imports list --site %s` shows those there are", c.ID, c.Site)
+		}
+		if err != nil {
+			return err
+		}
+		if g.JSON {
+			return printJSON(std.out, map[string]string{"deleted": c.ID})
+		}
+		_, err = fmt.Fprintln(std.out, "deleted")
+		return err
+	})
+}

@@ -288,7 +288,7 @@ func TestABeaconIsAccepted(t *testing.T) {
 }
 
 func TestRefusals(t *testing.T) {
-	h := servertest.New(t, func(o *server.Options) { o.Analytics.EventRate, o.Analytics.EventBurst = 1, 5 })
+	h := servertest.New(t, func(o *server.Options) { o.Analytics.EventRate, o.Analytics.EventBurst = 1, 8 })
 	old := ulid.MustNew(ulid.Timestamp(time.Now().AddDate(-1, 0, 0)), ulid.DefaultEntropy())
 	for _, c := range []struct {
 		name, path, body, agent string
@@ -301,10 +301,16 @@ func TestRefusals(t *testing.T) {
 		{"unknown site", "/api/event", `{"site":"nobody","url":"/"}`, servertest.Firefox, 404, "urn:onefold:error:not_found"},
 		{"site with #", "/api/event", `{"site":"a#b","url":"/"}`, servertest.Firefox, 404, "urn:onefold:error:not_found"},
 		{"too large", "/api/event", `{"site":"blog","url":"/` + strings.Repeat("a", 1<<20) + `"}`, servertest.Firefox, 413, "urn:onefold:error:body_too_large"},
+		{"deep", "/api/event", `{"site":"blog","url":"/","props":` + strings.Repeat(`{"a":`, 10_000), servertest.Firefox, 400, "urn:onefold:error:"},
+		{"deep and whole", "/api/events", `{"site":"blog","events":` + strings.Repeat(`[`, 9_000) + strings.Repeat(`]`, 9_000) + `}`, servertest.Firefox, 422, "urn:onefold:error:invalid_request"},
+		{"deeper than is read", "/api/events", `{"site":"blog","events":` + strings.Repeat(`[`, 1<<20) + strings.Repeat(`]`, 1<<20) + `}`, servertest.Firefox, 400, "urn:onefold:error:"},
+		{"too many properties", "/api/event", `{"site":"blog","url":"/","name":"a","props":{` + strings.TrimSuffix(manyProperties(31), ",") + `}}`, servertest.Firefox, 422, "props"},
+		{"a long name of a property", "/api/event", `{"site":"blog","url":"/","name":"a","props":{"` + strings.Repeat("n", 65) + `":"x"}}`, servertest.Firefox, 202, "property_too_long"},
+		{"a long property", "/api/event", `{"site":"blog","url":"/","name":"a","props":{"n":"` + strings.Repeat("v", 513) + `"}}`, servertest.Firefox, 202, "property_too_long"},
 		{"bot", "/api/event", `{"site":"blog","url":"/"}`, "Googlebot/2.1 (+http://www.google.com/bot.html)", 202, "bot"},
 		{"bad id", "/api/event", `{"site":"blog","url":"/","id":"12345"}`, servertest.Firefox, 202, "bad_event_id"},
 		{"too old", "/api/event", fmt.Sprintf(`{"site":"blog","url":"/","id":%q}`, old), servertest.Firefox, 202, "too_old"},
-		{"too many at once", "/api/events", `{"site":"blog","events":[` + strings.TrimSuffix(strings.Repeat(`{"url":"/"},`, 6), ",") + `]}`, servertest.Firefox, 429, "rate_limited"},
+		{"too many at once", "/api/events", `{"site":"blog","events":[` + strings.TrimSuffix(strings.Repeat(`{"url":"/"},`, 9), ",") + `]}`, servertest.Firefox, 429, "rate_limited"},
 	} {
 		status, body := h.Post(c.path, c.body, "User-Agent", c.agent)
 		if status != c.status || !strings.Contains(body, c.says) {

@@ -35,6 +35,16 @@ type Site struct {
 	Settings
 }
 
+// OwnerKey names an owner of sites.
+type OwnerKey struct {
+	OwnerID string `dynamodbav:"ownerId"`
+}
+
+// Owner is somebody other than DefaultOwner who has, or had, a site.
+type Owner struct {
+	OwnerKey
+}
+
 // EventKey names an event. The shard is a function of the event's id and of the site's number of shards at the time
 // in the id, so that a retry finds the same key.
 type EventKey struct {

@@ -18,9 +18,9 @@ import (
 
 // Schema is all that this package stores and asks.
 var Schema = table.MustSchema("analytics",
-	Sites, Goals, Events, Visitors, Sessions, StatsItems, Breakdowns, Realtimes, Salts, RollupMarks,
+	Sites, Owners, Goals, Events, Visitors, Sessions, StatsItems, Breakdowns, Realtimes, Salts, RollupMarks,
 	IngestEvent, SessionEvents, SessionByID, RecentSessions, SessionsByTime, SessionsOfUser, VisitorDays, StatsByTime, LatestStats,
-	BreakdownByTime, Minutes, SiteByID, SitesOfOwner, EventsByTime, GoalsOfSite, DaysToRollUp,
+	BreakdownByTime, Minutes, SiteByID, SitesOfOwner, OwnersOfSites, EventsByTime, GoalsOfSite, DaysToRollUp,
 	refusals.Days, refusals.ByDay,
 	imported.Imports, imported.Days, imported.Months, imported.ImportsOfSite, imported.DaysByTime, imported.MonthsByTime,
 	fold.Schema,
@@ -197,6 +197,12 @@ type OwnerIn struct {
 var SitesOfOwner = table.NewQuery(Sites, table.QueryDef[OwnerIn]{
 	ID: "W10b", Question: "the sites of an owner", Index: "gsi1",
 	Load: table.Load{PerSecond: 0.01, Items: 5, ItemBytes: 400},
+})
+
+// OwnersOfSites are the owners that have, or had, a site, by id; without DefaultOwner.
+var OwnersOfSites = table.NewQuery(Owners, table.QueryDef[struct{}]{
+	ID: "W10c", Question: "the owners of sites",
+	Load: table.Load{PerSecond: 0.07, Items: 1, ItemBytes: 100},
 })
 
 // EventKind says which events are wanted.

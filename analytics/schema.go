@@ -21,6 +21,12 @@ var Sites = table.Define[Site, SiteKey]("analytics.site", table.Def[Site]{
 	Doc:     "A tracked web site or app and its settings.",
 })
 
+// Owners are the owners of sites, but for DefaultOwner. One is written before the owner's first site.
+var Owners = table.Define[Owner, OwnerKey]("analytics.owner", table.Def[Owner]{
+	PK: "OWNERS", SK: "OWNER#{ownerId}",
+	Doc: "Somebody who has, or had, a site.",
+})
+
 // Goals are the goals of sites.
 var Goals = table.Define[Goal, GoalKey]("analytics.goal", table.Def[Goal]{
 	PK: sitePK, SK: "GOAL#{goalId}",

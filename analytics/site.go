@@ -66,6 +66,9 @@ func CreateSite(ctx context.Context, t *table.Table, n NewSite) (Site, error) {
 	if _, err := rand.Read(s.ImportKey); err != nil {
 		return Site{}, fmt.Errorf("analytics: create site %s: %w", n.ID, err)
 	}
+	if err := s.register(ctx, t); err != nil {
+		return Site{}, fmt.Errorf("analytics: create site %s: %w", n.ID, err)
+	}
 	if err := Sites.Create(ctx, t, &s); err != nil {
 		return Site{}, fmt.Errorf("analytics: create site %s: %w", n.ID, err)
 	}
@@ -84,15 +87,45 @@ func GetSite(ctx context.Context, t *table.Table, siteID string) (Site, error) {
 	return s, nil
 }
 
-// ListSites reads the sites of an owner, by id; "" is DefaultOwner.
-func ListSites(ctx context.Context, t *table.Table, ownerID string) iter.Seq2[Site, error] {
-	if ownerID == "" {
-		ownerID = DefaultOwner
+// register writes the owner of a site down before the site is written, so that EverySite finds it.
+func (s *Site) register(ctx context.Context, t *table.Table) error {
+	if s.OwnerID == DefaultOwner {
+		return nil
 	}
+	return Owners.Put(ctx, t, &Owner{OwnerKey{s.OwnerID}})
+}
+
+// ListSites reads the sites of an owner, by id; "" is every owner, one after the other.
+func ListSites(ctx context.Context, t *table.Table, ownerID string) iter.Seq2[Site, error] {
 	return func(yield func(Site, error) bool) {
-		for s, err := range SitesOfOwner.All(ctx, t, OwnerIn{ownerID}) {
+		for s, err := range EverySite(ctx, t, ownerID) {
 			if s.DeletedAt.IsZero() && !yield(s, err) {
 				return
+			}
+		}
+	}
+}
+
+// EverySite is ListSites with the sites that are being deleted.
+func EverySite(ctx context.Context, t *table.Table, ownerID string) iter.Seq2[Site, error] {
+	if ownerID != "" {
+		return SitesOfOwner.All(ctx, t, OwnerIn{ownerID})
+	}
+	return func(yield func(Site, error) bool) {
+		for s, err := range SitesOfOwner.All(ctx, t, OwnerIn{DefaultOwner}) {
+			if !yield(s, err) {
+				return
+			}
+		}
+		for owner, err := range OwnersOfSites.All(ctx, t, struct{}{}) {
+			if err != nil {
+				yield(Site{}, err)
+				return
+			}
+			for s, err := range SitesOfOwner.All(ctx, t, OwnerIn(owner.OwnerKey)) {
+				if !yield(s, err) {
+					return
+				}
 			}
 		}
 	}
@@ -121,7 +154,10 @@ func UpdateSite(ctx context.Context, t *table.Table, siteID string, change func(
 			return fmt.Errorf("%w %s: its time zone is %s and stays so: all of its buckets are in it", ErrSite, siteID, was.TimeZone)
 		}
 		s.SiteKey, s.CreatedAt, s.DeletedAt, s.ImportKey, s.Sharding = was.SiteKey, was.CreatedAt, was.DeletedAt, was.ImportKey, was.Sharding
-		return s.check()
+		if err := s.check(); err != nil || s.OwnerID == was.OwnerID {
+			return err
+		}
+		return s.register(ctx, t)
 	})
 	if err != nil {
 		return s, fmt.Errorf("analytics: update site %s: %w", siteID, err)

@@ -24,13 +24,19 @@ func TestSites(t *testing.T) {
 	w.Must(err)
 	_, err = CreateSite(w.Ctx, w.Table, NewSite{ID: "c", OwnerID: "other"})
 	w.Must(err)
-	var ids []string
-	for s, err := range ListSites(w.Ctx, w.Table, "") {
-		w.Must(err)
-		ids = append(ids, s.SiteID)
-	}
-	if strings.Join(ids, " ") != "a b" {
-		t.Errorf("sites %v", ids)
+	_, err = CreateSite(w.Ctx, w.Table, NewSite{ID: "d"})
+	w.Must(err)
+	_, err = UpdateSite(w.Ctx, w.Table, "d", func(s *Site) error { s.OwnerID = "third"; return nil })
+	w.Must(err)
+	for owner, want := range map[string]string{"": "a b c d", DefaultOwner: "a b", "other": "c", "third": "d", "nobody": ""} {
+		var ids []string
+		for s, err := range ListSites(w.Ctx, w.Table, owner) {
+			w.Must(err)
+			ids = append(ids, s.SiteID)
+		}
+		if got := strings.Join(ids, " "); got != want {
+			t.Errorf("sites of %q: %s, want %s", owner, got, want)
+		}
 	}
 	if _, err := GetSite(w.Ctx, w.Table, "none"); !errors.Is(err, table.ErrNotFound) {
 		t.Errorf("unknown site: %v", err)

@@ -39,13 +39,10 @@ func DeleteSite(ctx context.Context, t *table.Table, siteID string) error {
 	return nil
 }
 
-// DeletedSites are the sites of an owner that are marked as deleted and wait for Purge; "" is analytics.DefaultOwner.
+// DeletedSites are the sites of an owner that are marked as deleted and wait for Purge; "" is every owner.
 func DeletedSites(ctx context.Context, t *table.Table, ownerID string) iter.Seq2[analytics.Site, error] {
-	if ownerID == "" {
-		ownerID = analytics.DefaultOwner
-	}
 	return func(yield func(analytics.Site, error) bool) {
-		for s, err := range analytics.SitesOfOwner.All(ctx, t, analytics.OwnerIn{OwnerID: ownerID}) {
+		for s, err := range analytics.EverySite(ctx, t, ownerID) {
 			if (err != nil || !s.DeletedAt.IsZero()) && !yield(s, err) {
 				return
 			}

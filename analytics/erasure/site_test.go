@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -67,6 +68,20 @@ func TestDeleteSite(t *testing.T) {
 	}
 	for s, err := range DeletedSites(w.Ctx, w.Table, "") {
 		t.Errorf("%s waits, %v", s.SiteID, err)
+	}
+	_, err = analytics.CreateSite(w.Ctx, w.Table, analytics.NewSite{ID: "theirs", OwnerID: "somebody"})
+	w.Must(err)
+	w.Must(DeleteSite(w.Ctx, w.Table, "theirs"))
+	for s, err := range DeletedSites(w.Ctx, w.Table, "") { // whoever owns it
+		if w.Must(err); s.SiteID != "theirs" {
+			t.Errorf("%s waits", s.SiteID)
+		}
+		w.Advance(analytics.SettingsNotice)
+		_, err := Purge(w.Ctx, w.Table, w.Worker, s.SiteID)
+		w.Must(err)
+	}
+	if slices.ContainsFunc(w.items("theirs"), func(key string) bool { return strings.Contains(key, "theirs") }) {
+		t.Error("a site of another owner is left")
 	}
 	w.checkSame(want)
 	if _, err := Purge(w.Ctx, w.Table, w.Worker, "site"); err == nil {

@@ -36,6 +36,8 @@ type Options struct {
 	TrustProxy bool           // take the client's address from X-Forwarded-For, and its place from an edge; only behind a proxy that sets them
 	Proxies    []netip.Prefix // the networks of proxies before the last one: they are no clients. Used with TrustProxy
 
+	MaxConnections int // at a time; default 10,000. More find the place of an idle one, or wait
+
 	ShutdownFor time.Duration // how long requests under way may take to finish at shutdown; default 10 s
 	Version     string
 	Logger      *slog.Logger // default: discards
@@ -48,6 +50,9 @@ func (o *Options) defaults() error {
 	}
 	if o.Accounts == nil {
 		o.Accounts = accounts.New(o.Table, accounts.Options{})
+	}
+	if o.MaxConnections <= 0 {
+		o.MaxConnections = 10_000
 	}
 	if o.ShutdownFor <= 0 {
 		o.ShutdownFor = 10 * time.Second
@@ -122,18 +127,11 @@ func (s *Server) Close() {
 
 // Run serves on the listener until ctx ends, then lets the requests under way finish.
 func (s *Server) Run(ctx context.Context, l net.Listener) error {
-	web := &http.Server{
-		Handler:           s.handler,
-		ReadHeaderTimeout: 5 * time.Second,
-		ReadTimeout:       30 * time.Second,
-		WriteTimeout:      60 * time.Second,
-		IdleTimeout:       2 * time.Minute,
-		MaxHeaderBytes:    32 << 10,
-		ErrorLog:          errorLog(s.o.Logger),
-	}
+	web, listener := s.web(s.handler), bounded(l, s.o.MaxConnections)
+	web.ConnState = listener.observe
 	defer s.runProducts(ctx)() // after which no request can come any more
 	served := make(chan error, 1)
-	go func() { served <- web.Serve(l) }()
+	go func() { served <- web.Serve(listener) }()
 	defer s.Close()
 	select {
 	case err := <-served:
@@ -151,6 +149,19 @@ func (s *Server) Run(ctx context.Context, l net.Listener) error {
 		err = errors.Join(err, served)
 	}
 	return err
+}
+
+// web is the server of a handler. No client holds a connection for long without doing something with it.
+func (s *Server) web(handler http.Handler) *http.Server {
+	return &http.Server{
+		Handler:           handler,
+		ReadHeaderTimeout: 5 * time.Second,
+		ReadTimeout:       30 * time.Second,
+		WriteTimeout:      60 * time.Second,
+		IdleTimeout:       2 * time.Minute,
+		MaxHeaderBytes:    32 << 10,
+		ErrorLog:          errorLog(s.o.Logger),
+	}
 }
 
 // runProducts lets the products run until stop is called, which waits for them.

@@ -20,8 +20,9 @@ import (
 
 // listenFlags are shared by the commands that serve.
 type listenFlags struct {
-	Addr  string `help:"Address to listen on." default:"127.0.0.1:8090" env:"ONEFOLD_ADDR"`
-	Token string `help:"Token that reads statistics, at least 16 characters. Default: a new one, printed." env:"ONEFOLD_TOKEN"`
+	Addr           string `help:"Address to listen on." default:"127.0.0.1:8090" env:"ONEFOLD_ADDR"`
+	MaxConnections int    `help:"Connections at a time; more find the place of an idle one, or wait." default:"10000" env:"ONEFOLD_MAX_CONNECTIONS"`
+	Token          string `help:"Token that reads statistics, at least 16 characters. Default: a new one, printed." env:"ONEFOLD_TOKEN"`
 	ingestFlags
 }
 
@@ -119,7 +120,7 @@ func setupHint(ctx context.Context, std streams, s *store, url string) error {
 // newServer makes the server. release is called when it has ended.
 func (c *listenFlags) newServer(s *store, logger *slog.Logger) (web *server.Server, release func() error, err error) {
 	o := server.Options{
-		Table: s.table, Worker: s.worker, Accounts: s.accounts, Token: c.Token, Version: version, Logger: logger,
+		Table: s.table, Worker: s.worker, Accounts: s.accounts, Token: c.Token, MaxConnections: c.MaxConnections, Version: version, Logger: logger,
 		Analytics: webanalytics.Options{Collector: analytics.NewCollector(s.table, analytics.CollectorOptions{})},
 	}
 	if release, err = c.apply(&o); err != nil {

@@ -1,0 +1,183 @@
+package server
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// serveBounded serves a handler on so many connections.
+func serveBounded(t *testing.T, most int, handler http.HandlerFunc) *httptest.Server {
+	t.Helper()
+	web := httptest.NewUnstartedServer(handler)
+	listener := bounded(web.Listener, most)
+	web.Listener, web.Config.ConnState = listener, listener.observe
+	web.Start()
+	t.Cleanup(web.Close)
+	return web
+}
+
+// ask sends a request over a connection of its own.
+func ask(url string, client *http.Client) error {
+	answer, err := client.Get(url)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(io.Discard, answer.Body)
+	return errors.Join(err, answer.Body.Close())
+}
+
+// TestConnectionsAreBounded has many clients who ask slowly: never more than two are served at once, and all are in the end.
+func TestConnectionsAreBounded(t *testing.T) {
+	const most, clients = 2, 20
+	var now, peak atomic.Int64
+	together := make(chan struct{})
+	web := serveBounded(t, most, func(http.ResponseWriter, *http.Request) {
+		n := now.Add(1)
+		for p := peak.Load(); n > p && !peak.CompareAndSwap(p, n); p = peak.Load() {
+		}
+		select {
+		case together <- struct{}{}: // two meet here, so both places are taken at once
+		case <-together:
+		}
+		now.Add(-1)
+	})
+	var wait sync.WaitGroup
+	for range clients {
+		wait.Go(func() {
+			if err := ask(web.URL, &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wait.Wait()
+	if peak.Load() != most {
+		t.Errorf("%d were served at once, want %d", peak.Load(), most)
+	}
+}
+
+// TestIdleConnectionsMakeRoom has clients who keep their connections: who comes later is served all the same.
+func TestIdleConnectionsMakeRoom(t *testing.T) {
+	web := serveBounded(t, 2, func(http.ResponseWriter, *http.Request) {})
+	for round := range 3 {
+		for i := range 6 {
+			transport := &http.Transport{}
+			defer transport.CloseIdleConnections()
+			if err := ask(web.URL, &http.Client{Transport: transport}); err != nil {
+				t.Fatalf("round %d, client %d: %v", round, i, err)
+			}
+		}
+	}
+}
+
+func TestWaitingForAPlaceEnds(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	full := bounded(l, 1)
+	dial := func() net.Conn {
+		conn, err := net.Dial("tcp", l.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return conn
+	}
+	defer dial().Close()
+	first, err := full.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer first.Close()
+	defer dial().Close()
+	ended := make(chan error, 1)
+	go func() {
+		_, err := full.Accept()
+		ended <- err
+	}()
+	if err := full.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-ended; !errors.Is(err, net.ErrClosed) {
+		t.Errorf("%v", err)
+	}
+}
+
+// pipes is a listener for connections that time in a test passes for.
+type pipes chan net.Conn
+
+func (p pipes) Accept() (net.Conn, error) {
+	conn, ok := <-p
+	if !ok {
+		return nil, net.ErrClosed
+	}
+	return conn, nil
+}
+
+func (pipes) Close() error   { return nil }
+func (pipes) Addr() net.Addr { return &net.TCPAddr{} }
+
+// TestSlowClientsAreCutOff sends half a header, half a body and nothing more after an answer, and waits to be cut off.
+func TestSlowClientsAreCutOff(t *testing.T) {
+	for name, c := range map[string]struct {
+		sends   string
+		answers bool
+		after   time.Duration
+	}{
+		"half a header": {"GET / HTTP/1.1\r\nHost: x\r\nX-More: ", false, 5 * time.Second},
+		"half a body":   {"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\nhalf", true, 30 * time.Second},
+		"idle":          {"GET / HTTP/1.1\r\nHost: x\r\n\r\n", true, 2 * time.Minute},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := &Server{o: Options{Logger: slog.New(slog.DiscardHandler)}}
+				listener := make(pipes)
+				web := s.web(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+					_, err := io.Copy(io.Discard, r.Body)
+					fmt.Fprint(w, err)
+				}))
+				served := make(chan error, 1)
+				go func() { served <- web.Serve(listener) }()
+				client, conn := net.Pipe()
+				listener <- conn
+				began := time.Now()
+				if _, err := io.WriteString(client, c.sends); err != nil {
+					t.Error(err)
+				}
+				in := bufio.NewReader(client)
+				if c.answers {
+					answer, err := http.ReadResponse(in, nil)
+					if err != nil {
+						t.Fatal(err)
+					}
+					if _, err := io.Copy(io.Discard, answer.Body); err != nil {
+						t.Error(err)
+					}
+				}
+				if _, err := io.Copy(io.Discard, in); err != nil {
+					t.Error(err)
+				}
+				if passed := time.Since(began); passed < c.after || passed > c.after+time.Second {
+					t.Errorf("cut off after %v, want %v", passed, c.after)
+				}
+				close(listener)
+				if err := <-served; !errors.Is(err, net.ErrClosed) {
+					t.Error(err)
+				}
+				if err := web.Close(); err != nil {
+					t.Error(err)
+				}
+			})
+		})
+	}
+}

@@ -38,7 +38,8 @@ type StatusKey struct {
 }
 
 // Status is the latest that is known of a device, folded from its readings. It is apart from Device, so that what changes
-// all the time does not touch what is listed.
+// all the time does not touch what is listed. It follows a device once a minute at most (CollectorOptions.StatusEvery), so
+// that not every heartbeat is a write: ReadStatus adds what came since.
 type Status struct {
 	StatusKey
 	FleetID      string       `dynamodbav:"fleet"`
@@ -48,7 +49,6 @@ type Status struct {
 	LastSeen     int64        `dynamodbav:"seen"`             // epoch milliseconds of the last arrival
 	Arrivals     pulse.Pulse  `dynamodbav:"pulse"`            // the last arrivals, of which its rhythm is estimated
 	Values       Latest       `dynamodbav:"latest,omitempty"` // by metric
-	Readings     int64        `dynamodbav:"n,omitempty"`      // ever
 }
 
 // Latest are the latest values of a device, by metric.

@@ -3,6 +3,7 @@ package telemetry
 import (
 	"context"
 	"errors"
+	"math"
 	"sync"
 	"time"
 
@@ -22,7 +23,8 @@ const (
 
 // deviceCache remembers devices. What it forgets it reads again.
 type deviceCache struct {
-	t *table.Table
+	t           *table.Table
+	statusEvery time.Duration
 
 	mu       sync.Mutex
 	devices  map[string]*deviceEntry
@@ -46,7 +48,8 @@ type deviceEntry struct {
 
 	sendMu  sync.Mutex
 	limiter *rate.Limiter
-	names   map[string]bool // metrics that it has sent; nil: not read yet
+	names   map[string]int64 // metrics that it has sent, and when its status was told last, by the device's clock in epoch ms; nil: not read yet
+	told    time.Time        // when its status was told anything
 }
 
 // deviceState is what a collector knows of a device. It does not change.
@@ -57,6 +60,7 @@ type deviceState struct {
 	zone        calendar.Zone
 	metrics     map[string]*metricDef
 	retractions []Retraction
+	statusEvery time.Duration
 	entry       *deviceEntry
 }
 
@@ -117,7 +121,7 @@ func (c *deviceCache) get(ctx context.Context, deviceID string) (*deviceState, e
 }
 
 func (c *deviceCache) load(ctx context.Context, deviceID string, e *deviceEntry) (*deviceState, error) {
-	s := &deviceState{entry: e, metrics: make(map[string]*metricDef)}
+	s := &deviceState{entry: e, metrics: make(map[string]*metricDef), statusEvery: c.statusEvery}
 	var err error
 	if s.device, err = GetDevice(ctx, c.t, deviceID); errors.Is(err, table.ErrNotFound) {
 		return nil, nil
@@ -177,9 +181,9 @@ func (e *deviceEntry) prepare(ctx context.Context, t *table.Table, s *deviceStat
 	if err != nil && !errors.Is(err, table.ErrNotFound) {
 		return err
 	}
-	e.names = make(map[string]bool, len(status.Values))
-	for name := range status.Values {
-		e.names[name] = true
+	e.names = make(map[string]int64, len(status.Values))
+	for name, v := range status.Values {
+		e.names[name] = v.At
 	}
 	return nil
 }
@@ -195,7 +199,7 @@ func (e *deviceEntry) allow(in *Incoming, s *deviceState, now time.Time) *refusa
 	}
 	most, fresh := orDefault(s.fleet.Limits.Metrics, defaultMetrics), 0
 	for name := range in.Values {
-		if !e.names[name] {
+		if _, known := e.names[name]; !known {
 			fresh++
 		}
 	}
@@ -206,7 +210,30 @@ func (e *deviceEntry) allow(in *Incoming, s *deviceState, now time.Time) *refusa
 		return refuse(TooManyMetrics, "the device would have %d different metrics, at most %d are allowed", len(e.names)+fresh, most)
 	}
 	for name := range in.Values {
-		e.names[name] = true
+		if _, known := e.names[name]; !known {
+			e.names[name] = math.MinInt64
+		}
 	}
 	return nil
+}
+
+// quiet reports whether the device's status need not follow a reading: it was told of the device within a time, and of each
+// of the reading's metrics within that time of the reading's own. A reading that is sent again is as loud as at first, for
+// it may be that it was not stored.
+func (e *deviceEntry) quiet(r *Reading, now time.Time, every time.Duration) bool {
+	e.sendMu.Lock()
+	defer e.sendMu.Unlock()
+	at, quiet := r.At.UnixMilli(), now.Sub(e.told) < every
+	for name := range r.Values {
+		told := e.names[name]
+		quiet = quiet && at != told && at-every.Milliseconds() < told
+	}
+	if quiet {
+		return true
+	}
+	e.told = now
+	for name := range r.Values {
+		e.names[name] = max(e.names[name], at)
+	}
+	return false
 }

@@ -124,6 +124,7 @@ type Reading struct {
 	Fine        bool     `dynamodbav:"fine,omitempty"`       // the fleet keeps aggregates of ten minutes
 	Late        bool     `dynamodbav:"late,omitempty"`       // it came later than its profile calls late
 	Correction  bool     `dynamodbav:"correction,omitempty"` // it changes what the profile wants to see corrected openly
+	Quiet       bool     `dynamodbav:"quiet,omitempty"`      // another has told the device's status as much a moment ago
 
 	// ExpiresAt is when the raw reading may be deleted. It is decided at ingest.
 	ExpiresAt time.Time `dynamodbav:"ttl,unixtime,omitempty"`

@@ -54,6 +54,9 @@ type Outcome struct {
 // CollectorOptions configure a Collector. The zero value has good defaults.
 type CollectorOptions struct {
 	Concurrency int // requests in flight at once for one Ingest; default 128. The embedded engine needs one
+	// StatusEvery is how often a device's status follows its readings, at most; default a minute. Where writes are billed,
+	// longer is cheaper; a device that sends more often is called offline three times as long after its last reading.
+	StatusEvery time.Duration
 }
 
 // A Collector stores readings. It keeps in memory what it needs of the devices that send: their settings for ten seconds,
@@ -71,7 +74,11 @@ func NewCollector(t *table.Table, o CollectorOptions) *Collector {
 	if o.Concurrency <= 0 {
 		o.Concurrency = 128
 	}
+	if o.StatusEvery <= 0 {
+		o.StatusEvery = time.Minute
+	}
 	c := &Collector{t: t, devices: newDeviceCache(t), atOnce: o.Concurrency}
+	c.devices.statusEvery = o.StatusEvery
 	if _, ok := t.API().(dynamo.Putter); ok { // a store that is quicker with batches
 		c.together = gather.New(togetherMost, togetherRuns, c.storeTogether)
 	}

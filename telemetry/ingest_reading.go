@@ -59,6 +59,7 @@ func (s *deviceState) readingOf(in *Incoming, now time.Time) (r Reading, refused
 		return r, refused
 	}
 	r.ZoneMinutes = s.zone.Minutes(at)
+	r.Quiet = s.entry.quiet(&r, now, s.statusEvery)
 	s.classify(&r)
 	return r, nil
 }

@@ -13,10 +13,10 @@ import (
 // Schema is all that this package stores and asks.
 var Schema = table.MustSchema("telemetry",
 	Fleets, Profiles, Devices, Readings, Quarantine, Retractions, Alerts, Rules, Aggregates, Statuses, Claims, Labels, Counts,
-	Silences, RollupMarks,
+	Silences, RollupMarks, Tasks,
 	DeviceByID, DevicesByStatus, ReadingsByTime, NewestReadings, AlertsOfDevice, OpenAlerts, AggregatesByTime, IngestReading,
 	FleetByID, FleetsOfOwner, ProfileByID, ProfilesOfFleet, DevicesLabelled, RulesOf, StatusByID, StatusesByConnectivity,
-	RetractionsOfDevice, QuarantineOfDevice, CountsOfFleet, SilenceOfFleet, DaysToRollUp,
+	RetractionsOfDevice, QuarantineOfDevice, CountsOfFleet, SilenceOfFleet, DaysToRollUp, TasksWaiting,
 	fold.Schema,
 	table.ExpiryOrder("telemetry", Retention{}.Tiers()),
 )

@@ -13,13 +13,15 @@ import (
 )
 
 // DeleteDevice marks a device as deleted: from now on it is unknown to everybody, and within seconds to those who take its
-// readings. PurgeDevice deletes what it has. Errors: table.ErrNotFound.
+// readings. Upkeep purges it. Errors: table.ErrNotFound.
 func DeleteDevice(ctx context.Context, t *table.Table, deviceID string) error {
-	_, err := modifyDevice(ctx, t, deviceID, func(d *Device) error {
-		d.DeletedAt = nowOf(t)
-		d.Tokens = nil
-		return nil
-	})
+	err := ask(ctx, t, ToPurge, deviceID)
+	if err == nil {
+		_, err = modifyDevice(ctx, t, deviceID, func(d *Device) error {
+			d.DeletedAt, d.Tokens = nowOf(t), nil
+			return nil
+		})
+	}
 	if err != nil {
 		return fmt.Errorf("telemetry: delete device %q: %w", shorten(deviceID), err)
 	}
@@ -49,6 +51,8 @@ func PurgeDevice(ctx context.Context, t *table.Table, w Folded, deviceID string)
 	return p.done, err
 }
 
+var errNotDeleted = errors.New("it is not deleted; DeleteDevice comes first")
+
 type purge struct {
 	t    *table.Table
 	done Purged
@@ -60,7 +64,7 @@ func (p *purge) run(ctx context.Context, w Folded, deviceID string) error {
 	case err != nil:
 		return err
 	case d.DeletedAt.IsZero():
-		return errors.New("it is not deleted; DeleteDevice comes first")
+		return errNotDeleted
 	}
 	if p.done.Waiting = p.t.Now().Before(d.DeletedAt.Add(SettingsNotice)); p.done.Waiting {
 		return nil

@@ -15,7 +15,7 @@ import (
 const maxRetractions = 200 // of one device: every reading is compared with all
 
 // Retract says that what a device measured in [From, To) is wrong: it counts in no aggregate any more, once
-// ApplyRetractions has run, nor does what arrives later of that time. Errors: ErrInvalid, ErrRange, table.ErrNotFound.
+// Upkeep or ApplyRetractions has run, nor does what arrives later of that time. Errors: ErrInvalid, ErrRange, table.ErrNotFound.
 func Retract(ctx context.Context, t *table.Table, n Retraction) (Retraction, error) {
 	err := n.check()
 	if err == nil {
@@ -27,7 +27,9 @@ func Retract(ctx context.Context, t *table.Table, n Retraction) (Retraction, err
 	if err == nil {
 		n.RetractionID, n.CreatedAt, n.AppliedAt, n.LiftedAt = ulid.Make().String(), nowOf(t), time.Time{}, time.Time{}
 		n.From, n.To = n.From.UTC().Truncate(time.Millisecond), n.To.UTC().Truncate(time.Millisecond)
-		err = Retractions.Create(ctx, t, &n)
+		if err = ask(ctx, t, ToRetract, n.DeviceID); err == nil {
+			err = Retractions.Create(ctx, t, &n)
+		}
 	}
 	if err != nil {
 		return n, fmt.Errorf("telemetry: retract: %w", err)
@@ -60,12 +62,15 @@ func roomForOne(ctx context.Context, t *table.Table, deviceID string) error {
 
 // Lift takes a retraction back. Errors: table.ErrNotFound.
 func Lift(ctx context.Context, t *table.Table, k RetractionKey) error {
-	_, err := Retractions.Modify(ctx, t, k, func(w *Retraction) error {
-		if w.LiftedAt.IsZero() {
-			w.LiftedAt = nowOf(t)
-		}
-		return nil
-	})
+	err := ask(ctx, t, ToRetract, k.DeviceID)
+	if err == nil {
+		_, err = Retractions.Modify(ctx, t, k, func(w *Retraction) error {
+			if w.LiftedAt.IsZero() {
+				w.LiftedAt = nowOf(t)
+			}
+			return nil
+		})
+	}
 	if err != nil {
 		return fmt.Errorf("telemetry: lift retraction %s: %w", k.RetractionID, err)
 	}

@@ -1,6 +1,10 @@
 package telemetry
 
 import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
 	"time"
 
 	"github.com/onefold/onefold/fold"
@@ -10,7 +14,7 @@ import (
 func foldStatuses() *fold.Fold {
 	return fold.New("telemetry.statuses", Statuses, (*Status).merge,
 		fold.On(Readings, func(ch fold.Typed[Reading], at func(StatusKey) *Status) error {
-			if ch.Old == nil && ch.New != nil {
+			if ch.Old == nil && ch.New != nil && !ch.New.Quiet {
 				at(StatusKey{ch.New.DeviceID}).add(ch.New)
 			}
 			return nil
@@ -21,7 +25,6 @@ func foldStatuses() *fold.Fold {
 // add notes a reading.
 func (s *Status) add(r *Reading) {
 	s.FleetID, s.LastSeen = max(s.FleetID, r.FleetID), max(s.LastSeen, r.Arrived)
-	s.Readings++
 	s.Arrivals.Add(r.Arrived / 1000)
 	if s.Values == nil {
 		s.Values = make(Latest, len(r.Values))
@@ -47,7 +50,6 @@ func (s *Status) merge(o *Status) {
 	s.FleetID = max(s.FleetID, o.FleetID)
 	s.Silent = max(s.Silent, o.Silent)
 	s.LastSeen = max(s.LastSeen, o.LastSeen)
-	s.Readings += o.Readings
 	s.Arrivals.Merge(o.Arrivals)
 	if len(s.Values) == 0 {
 		s.Values = o.Values
@@ -79,6 +81,52 @@ const (
 	leastPause  = 90 * time.Second // that is no silence, however often a device sends
 	unknownBeat = 15 * time.Minute // rhythm of a device of which too little is known
 )
+
+// tail is how many readings ReadStatus looks at, at most.
+const tail = 1000
+
+// ReadStatus reads the latest values of a device, with those that came since its status was written. Errors:
+// table.ErrNotFound for a device that has never sent anything.
+func ReadStatus(ctx context.Context, t *table.Table, deviceID string) (Status, error) {
+	s, err := StatusByID.Get(ctx, t, DeviceIn{deviceID})
+	if err != nil && !errors.Is(err, table.ErrNotFound) {
+		return s, fmt.Errorf("telemetry: status of device %q: %w", shorten(deviceID), err)
+	}
+	known := len(s.Values) > 0
+	s.DeviceID = deviceID
+	oldest := s.oldest()
+	n := 0
+	for r, err := range NewestReadings.All(ctx, t, DeviceIn{deviceID}) {
+		if err != nil {
+			return s, fmt.Errorf("telemetry: status of device %q: %w", shorten(deviceID), err)
+		}
+		if n++; n > tail || r.At.UnixMilli() <= oldest {
+			break
+		}
+		was := s.Arrivals
+		s.add(&r)
+		if s.Arrivals = was; !known { // the rhythm is that of what is written
+			break
+		}
+	}
+	if !known && n == 0 {
+		return s, fmt.Errorf("telemetry: status of device %q: %w", shorten(deviceID), table.ErrNotFound)
+	}
+	s.finish()
+	return s, nil
+}
+
+// oldest is the time of the metric that was heard of longest ago: no reading before it says anything new.
+func (s *Status) oldest() int64 {
+	oldest := int64(math.MaxInt64)
+	for _, v := range s.Values {
+		oldest = min(oldest, v.At)
+	}
+	if len(s.Values) == 0 {
+		return math.MinInt64
+	}
+	return oldest
+}
 
 // Rhythm is how often the device is heard of, as it shows itself; 0 if too little is known of it.
 func (s *Status) Rhythm() time.Duration { return s.Arrivals.Rhythm() }

@@ -332,3 +332,93 @@ func TestPurge(t *testing.T) {
 		t.Errorf("again: %v", err)
 	}
 }
+
+// A status is not written at every heartbeat, and what is read is the latest all the same.
+func TestStatusIsToldOnceAMinute(t *testing.T) {
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	r := rand.New(rand.NewPCG(seed, 0))
+	w := newWorld(t, "UTC", utc("2026-04-20T14:00"))
+	want := map[string]string{}
+	for i := range 400 {
+		values := Values{}
+		for _, name := range []string{"a", "b", "c"}[:1+r.IntN(3)] {
+			if i == 0 || r.IntN(2) == 0 {
+				values[name] = num(t, strconv.Itoa(i))
+				want[name] = strconv.Itoa(i)
+			}
+		}
+		if len(values) > 0 {
+			w.ingest(send(w.Now(), values))
+		}
+		if i%50 == 0 {
+			w.Drain()
+		}
+		if i == 200 {
+			w.c = NewCollector(w.Table, CollectorOptions{}) // another process
+		}
+		w.Advance(3 * time.Second)
+	}
+	w.Drain()
+	s, err := ReadStatus(w.Ctx, w.Table, "d1")
+	w.Must(err)
+	got := map[string]string{}
+	for name, v := range s.Values {
+		got[name] = v.Value.String()
+	}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("latest %v, want %v", got, want)
+	}
+	loud := 0
+	for one, err := range ReadingsByTime.All(w.Ctx, w.Table, ReadingsIn{DeviceID: "d1"}) {
+		w.Must(err)
+		if !one.Quiet {
+			loud++
+		}
+	}
+	if loud < 20 || loud > 100 { // three metrics in 20 minutes, each when it is told anew
+		t.Errorf("%d readings of 20 minutes are written into the status", loud)
+	}
+	if _, err := ReadStatus(w.Ctx, w.Table, "nobody"); !errors.Is(err, table.ErrNotFound) {
+		t.Errorf("nobody: %v", err)
+	}
+}
+
+// What waits for its time is done by the upkeep: retractions, purges, days, silence.
+func TestUpkeep(t *testing.T) {
+	w := newWorld(t, "UTC", utc("2026-04-20T14:00"))
+	w.device("d2")
+	w.every(w.Now().Add(-time.Hour), time.Minute, 60, func(int) Values { return Values{"temp": num(t, "1")} })
+	w.Drain()
+	_, err := Retract(w.Ctx, w.Table, Retraction{RetractionKey: RetractionKey{DeviceID: "d1"}, From: utc("2026-04-20T13:00"), To: utc("2026-04-20T13:30")})
+	w.Must(err)
+	w.Must(DeleteDevice(w.Ctx, w.Table, "d2"))
+	keep := func() Kept {
+		did, err := Upkeep(w.Ctx, w.Table, w.Worker)
+		w.Must(err)
+		return did
+	}
+	if did := keep(); did.Tasks != 0 || did.Waiting != 2 {
+		t.Errorf("%+v", did)
+	}
+	if all := w.aggregates("d1", Hourly); all[0].Readings != 30 {
+		t.Errorf("the retraction took no effect: %d readings", all[0].Readings)
+	}
+	w.Advance(SettingsNotice)
+	if did := keep(); did.Tasks != 2 || did.Waiting != 0 {
+		t.Errorf("%+v", did)
+	}
+	if _, err := DeviceByID.Get(w.Ctx, w.Table, DeviceIn{"d2"}); !errors.Is(err, table.ErrNotFound) {
+		t.Errorf("d2: %v", err)
+	}
+	w.Advance(48 * time.Hour)
+	if did := keep(); did.Days != 1 || len(did.Offline) != 1 {
+		t.Errorf("two days later: %+v", did)
+	}
+	if days := w.aggregates("d1", Daily); len(days) != 1 || days[0].Readings != 30 {
+		t.Errorf("%+v", days)
+	}
+	if did := keep(); did.Tasks+did.Waiting+did.Days+len(did.Offline) != 0 {
+		t.Errorf("nothing is left: %+v", did)
+	}
+}

@@ -15,16 +15,16 @@ var ErrTransition = errors.New("telemetry: status cannot follow")
 
 // NewDevice says what a device should be.
 type NewDevice struct {
-	ID        string `json:"id"`
-	FleetID   string `json:"fleetId"`
-	Name      string `json:"name,omitempty"`
-	Type      string `json:"type,omitempty"`
-	Location  string `json:"location,omitempty"`
-	Firmware  string `json:"firmware,omitempty"`
-	ProfileID string `json:"profileId,omitempty"`
-	Tags      []string
-	Notes     map[string]string
-	Status    DeviceStatus `json:"status,omitempty"` // default Active
+	ID        string            `json:"id"`
+	FleetID   string            `json:"fleetId"`
+	Name      string            `json:"name,omitempty"`
+	Type      string            `json:"type,omitempty"`
+	Location  string            `json:"location,omitempty"`
+	Firmware  string            `json:"firmware,omitempty"`
+	ProfileID string            `json:"profileId,omitempty"`
+	Tags      []string          `json:"tags,omitempty"`
+	Notes     map[string]string `json:"notes,omitempty"`
+	Status    DeviceStatus      `json:"status,omitempty"` // default Active
 }
 
 // CreateDevice makes a device. Errors: ErrInvalid, table.ErrExists when the id is taken, table.ErrNotFound when there is
@@ -41,7 +41,7 @@ const createAtOnce = 32
 func CreateDevices(ctx context.Context, t *table.Table, ns []NewDevice) ([]Device, []error) {
 	devices, errs := make([]Device, len(ns)), make([]error, len(ns))
 	known := parents{t: t, fleets: map[string]error{}, profiles: map[string]profileOrErr{}}
-	var make []Device
+	var fresh []Device
 	var of []int
 	for i, n := range ns {
 		d := n.device(t)
@@ -49,10 +49,10 @@ func CreateDevices(ctx context.Context, t *table.Table, ns []NewDevice) ([]Devic
 			errs[i] = known.of(ctx, &d)
 		}
 		if devices[i] = d; errs[i] == nil {
-			make, of = append(make, d), append(of, i)
+			fresh, of = append(fresh, d), append(of, i)
 		}
 	}
-	for n, err := range Devices.CreateMany(ctx, t, make, createAtOnce) {
+	for n, err := range Devices.CreateMany(ctx, t, fresh, createAtOnce) {
 		errs[of[n]] = err
 	}
 	for i, err := range errs {

@@ -4,9 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
+	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 )
 
 // What becomes of a reading, by what is wrong with it.
@@ -173,4 +178,45 @@ func TestIngestThatIsStopped(t *testing.T) {
 			}
 		}
 	}
+}
+
+// The same readings from many at once, one by one and in batches, are stored once each.
+func TestIngestAtOnce(t *testing.T) {
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	w := newWorld(t, "UTC", utc("2026-04-20T14:00"))
+	clean := drawReadings(t, rand.New(rand.NewPCG(seed, 0)), utc("2026-04-20T02:00"), 150)
+	var stored atomic.Int64
+	var g errgroup.Group
+	for n := range 8 {
+		r := rand.New(rand.NewPCG(seed, uint64(n)))
+		in := slices.Clone(clean)
+		r.Shuffle(len(in), func(i, j int) { in[i], in[j] = in[j], in[i] })
+		g.Go(func() error {
+			for len(in) > 0 {
+				size := min(1+r.IntN(2)*r.IntN(20), len(in))
+				outcomes, err := w.c.Ingest(w.Ctx, in[:size])
+				if err != nil {
+					return err
+				}
+				for i, o := range outcomes {
+					switch o.Status {
+					case Stored, StoredLate:
+						stored.Add(1)
+					case Duplicate:
+					default:
+						return fmt.Errorf("%+v: %+v", in[i], o)
+					}
+				}
+				in = in[size:]
+			}
+			return nil
+		})
+	}
+	w.Must(g.Wait())
+	w.Drain()
+	if stored.Load() != int64(len(clean)) {
+		t.Errorf("%d of %d are called stored", stored.Load(), len(clean))
+	}
+	compareHours(t, w.figuresOfHours("d1", "temp"), oracleOf(t, "UTC", clean, "temp"))
 }

@@ -288,7 +288,7 @@ type Label struct {
 // LabelKind says what devices are listed by.
 type LabelKind string
 
-// The kinds of labels. Every device has ByFleet with the value Any.
+// The kinds of labels. Every device has ByFleet: with the value Any, or while it is being deleted, and then alone, Deleting.
 const (
 	ByFleet    LabelKind = "fleet"
 	ByStatus   LabelKind = "status"
@@ -298,5 +298,8 @@ const (
 	ByProfile  LabelKind = "profile"
 )
 
-// Any is the value of ByFleet.
-const Any = "all"
+// The values of ByFleet.
+const (
+	Any      = "all"
+	Deleting = "deleting"
+)

@@ -77,10 +77,13 @@ func (l *Label) merge(o *Label) {
 	}
 }
 
-// labelsOf are the labels of a device; none of one that is being deleted, or nil.
+// labelsOf are the labels of a device; none of nil.
 func labelsOf(d *Device) map[LabelKey]bool {
-	if d == nil || !d.DeletedAt.IsZero() {
+	switch {
+	case d == nil:
 		return nil
+	case !d.DeletedAt.IsZero():
+		return map[LabelKey]bool{{d.FleetID, ByFleet, Deleting, d.DeviceID}: true}
 	}
 	all := map[LabelKey]bool{{d.FleetID, ByFleet, Any, d.DeviceID}: true}
 	add := func(kind LabelKind, value string) {

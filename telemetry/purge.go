@@ -51,7 +51,7 @@ func PurgeDevice(ctx context.Context, t *table.Table, w Folded, deviceID string)
 	return p.done, err
 }
 
-var errNotDeleted = errors.New("it is not deleted; DeleteDevice comes first")
+var errNotDeleted = errors.New("it is not deleted; that comes first")
 
 type purge struct {
 	t    *table.Table
@@ -73,6 +73,14 @@ func (p *purge) run(ctx context.Context, w Folded, deviceID string) error {
 	if err != nil {
 		return err
 	}
+	if err := p.all(ctx, w, self); err != nil {
+		return err
+	}
+	return Devices.Delete(ctx, p.t, d.DeviceKey)
+}
+
+// all deletes the items of a partition but for its owner's, until nothing is written there any more.
+func (p *purge) all(ctx context.Context, w Folded, self table.Item) error {
 	for range maxRounds {
 		if err := w.Drain(ctx); err != nil {
 			return fmt.Errorf("wait until everything is folded: %w", err)
@@ -82,14 +90,14 @@ func (p *purge) run(ctx context.Context, w Folded, deviceID string) error {
 			return err
 		}
 		if p.done.Items == before {
-			p.done.Items++
-			return Devices.Delete(ctx, p.t, d.DeviceKey)
+			p.done.Items++ // the owner, which is deleted next
+			return nil
 		}
 	}
 	return errors.New("its items are still being written; try again later")
 }
 
-// partition deletes the items of the device's partition but for the device itself.
+// partition deletes the items of a partition but for its owner's.
 func (p *purge) partition(ctx context.Context, self table.Item) error {
 	in := &dynamodb.QueryInput{
 		TableName: new(p.t.Name()), Limit: new(int32(purgePage)), ConsistentRead: new(true),

@@ -11,13 +11,13 @@ import (
 
 // TaskKey names work that waits.
 type TaskKey struct {
-	Shard    int    `dynamodbav:"shard"`
-	Verb     Verb   `dynamodbav:"verb"`
-	DeviceID string `dynamodbav:"deviceId"`
+	Shard int    `dynamodbav:"shard"`
+	Verb  Verb   `dynamodbav:"verb"`
+	ID    string `dynamodbav:"id"` // of the device, or of the fleet
 }
 
-// Task says that something is to be done with a device which takes its time, so that it is done whatever becomes of the
-// process that was asked for it. Upkeep does it.
+// Task says that something is to be done with a device or a fleet which takes its time, so that it is done whatever becomes
+// of the process that was asked for it. Upkeep does it.
 type Task struct {
 	TaskKey
 	At time.Time `dynamodbav:"at"` // when it was asked for last
@@ -28,14 +28,15 @@ type Verb string
 
 // The verbs.
 const (
-	ToRetract Verb = "retract"
-	ToPurge   Verb = "purge"
+	ToRetract    Verb = "retract"
+	ToPurge      Verb = "purge"
+	ToPurgeFleet Verb = "purge_fleet"
 )
 
 // Tasks are the work that waits.
 var Tasks = table.Define[Task, TaskKey]("telemetry.task", table.Def[Task]{
-	PK: "DEVICE_TASKS#{shard}", SK: "TASK#{verb}#{deviceId}",
-	Doc: "Work on a device that waits for its time.",
+	PK: "DEVICE_TASKS#{shard}", SK: "TASK#{verb}#{id}",
+	Doc: "Work on a device or a fleet that waits for its time.",
 })
 
 // TasksIn names a shard.
@@ -48,9 +49,9 @@ var TasksWaiting = table.NewQuery(Tasks, table.QueryDef[TasksIn]{
 	ID: "T19", Question: "the work on devices that waits", Load: table.Load{PerSecond: 0.3, Items: 1, ItemBytes: 120},
 })
 
-// ask has the upkeep do something with a device. Work that was done meanwhile turns out to be none.
-func ask(ctx context.Context, t *table.Table, verb Verb, deviceID string) error {
-	return Tasks.Put(ctx, t, &Task{TaskKey{table.Shard(deviceID, Shards), verb, deviceID}, nowOf(t)})
+// ask has the upkeep do something with a device or a fleet. Work that was done meanwhile turns out to be none.
+func ask(ctx context.Context, t *table.Table, verb Verb, id string) error {
+	return Tasks.Put(ctx, t, &Task{TaskKey{table.Shard(id, Shards), verb, id}, nowOf(t)})
 }
 
 // Kept says what Upkeep did.
@@ -96,12 +97,16 @@ func (task *Task) do(ctx context.Context, t *table.Table, w Folded) (done bool, 
 	young := t.Now().Before(task.At.Add(SettingsNotice))
 	switch task.Verb {
 	case ToRetract:
-		waiting, err := ApplyRetractions(ctx, t, w, task.DeviceID)
+		waiting, err := ApplyRetractions(ctx, t, w, task.ID)
 		if gone := errors.Is(err, table.ErrNotFound) || errors.Is(err, ErrSealed); waiting || err != nil && !gone {
 			return false, err
 		}
-	case ToPurge:
-		did, err := PurgeDevice(ctx, t, w, task.DeviceID)
+	case ToPurge, ToPurgeFleet:
+		purge := PurgeDevice
+		if task.Verb == ToPurgeFleet {
+			purge = PurgeFleet
+		}
+		did, err := purge(ctx, t, w, task.ID)
 		if gone := errors.Is(err, table.ErrNotFound) || errors.Is(err, errNotDeleted); did.Waiting || err != nil && !gone {
 			return false, err
 		}

@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -420,5 +421,40 @@ func TestUpkeep(t *testing.T) {
 	}
 	if did := keep(); did.Tasks+did.Waiting+did.Days+len(did.Offline) != 0 {
 		t.Errorf("nothing is left: %+v", did)
+	}
+}
+
+// A deleted fleet goes with its devices and profiles, and no other does.
+func TestDeleteFleet(t *testing.T) {
+	w := newWorld(t, "UTC", utc("2026-04-20T14:00"))
+	_, err := CreateFleet(w.Ctx, w.Table, NewFleet{ID: "other"})
+	w.Must(err)
+	_, err = CreateDevice(w.Ctx, w.Table, NewDevice{ID: "o1", FleetID: "other"})
+	w.Must(err)
+	for i := range 20 {
+		w.device(fmt.Sprint("p", i))
+	}
+	w.every(w.Now().Add(-time.Hour), time.Minute, 60, func(int) Values { return Values{"temp": num(t, "1")} })
+	w.Must(Rules.Put(w.Ctx, w.Table, &Rule{RuleKey: RuleKey{ForProfile, "meter", "hot"}, FleetID: "plant"}))
+	w.Must(DeleteFleet(w.Ctx, w.Table, "plant"))
+	if _, err := CreateDevice(w.Ctx, w.Table, NewDevice{ID: "late", FleetID: "plant"}); !errors.Is(err, table.ErrNotFound) {
+		t.Errorf("a device of it: %v", err)
+	}
+	for range 4 {
+		w.Advance(SettingsNotice)
+		_, err := Upkeep(w.Ctx, w.Table, w.Worker)
+		w.Must(err)
+	}
+	out, err := w.DB.Scan(w.Ctx, &dynamodb.ScanInput{TableName: new(foldtest.TableName)})
+	w.Must(err)
+	for _, it := range out.Items {
+		pk, ok := it[table.AttrPK].(*types.AttributeValueMemberS)
+		if !ok || slices.Contains([]string{"FLEET#other", "DEVICE#o1"}, pk.Value) || strings.HasPrefix(pk.Value, "FOLD#") || table.IsRemoved(it) {
+			continue
+		}
+		if strings.HasPrefix(pk.Value, "DEVICE_ROLLUPS#") {
+			continue // days that are not over yet: the roll-up forgets them
+		}
+		t.Errorf("%v is left", it)
 	}
 }

@@ -77,6 +77,7 @@ func TestDaysAreReadOnce(t *testing.T) {
 	} {
 		events, err := analytics.EventsByTime.Collect(w.ctx, tab, analytics.EventsBetween(&w.site, utc("2026-05-08T00:00"), utc("2026-05-09T00:00"), analytics.PageViewsOnly))
 		w.must(err)
+		w.same(x, in, nil) // which is remembered
 		change(events[len(events)/2])
 		w.same(x, in, nil) // at once
 		w.same(x, in, firefox)

@@ -19,6 +19,7 @@ import (
 const (
 	rollUpAfter = 5 * time.Minute // after a day's end it is made of its hours
 	maxRolls    = 6               // attempts, while its hours are being written
+	firstZone   = 14 * time.Hour  // how far the first time zone is ahead of UTC
 )
 
 // RolledUp says what a roll-up did.
@@ -31,9 +32,9 @@ type RolledUp struct {
 // has changed since. It may be stopped at any time and run again, and run by several.
 func RollUp(ctx context.Context, t *table.Table) (RolledUp, error) {
 	r := roller{t: t, fleets: map[string]*rollFleet{}}
-	tomorrow := t.Now().UTC().Add(48 * time.Hour).Format(calendar.DayLayout)
+	today := t.Now().UTC().Add(firstZone).Format(calendar.DayLayout) // the latest that is over nowhere
 	for shard := range Shards {
-		for mark, err := range DaysToRollUp.All(ctx, t, ShardIn{shard, tomorrow}) {
+		for mark, err := range DaysToRollUp.All(ctx, t, ShardIn{shard, today}) {
 			if err == nil {
 				err = r.marked(ctx, mark)
 			}

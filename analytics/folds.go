@@ -24,6 +24,9 @@ type Config struct {
 	// Retention is asked before every write of a derived item, so it must answer from memory, as that of SiteRetention
 	// does. nil: the defaults, whatever sites say.
 	Retention func(siteID string) Retention
+	// Wait is how long visitors' days, and the breakdowns of hours, wait for more to come before they are written: what is
+	// told of visits is as much behind, and their breakdowns twice that. 0: not beyond the worker's flush. See fold.Hold.
+	Wait time.Duration
 }
 
 // SiteRetention tells the folds how long sites keep what is derived. It reads a site when it is asked for the first
@@ -78,7 +81,7 @@ func foldVisitors(c Config) *fold.Fold {
 			}
 			return addToVisitor(ch.New, at)
 		}),
-	).With(fold.Finish(func(v *Visitor) {
+	).With(fold.Hold(c.Wait), fold.Finish(func(v *Visitor) {
 		v.ExpiresAt = v.Expiry(c.retention(v.SiteID).Raw())
 	}))
 }

@@ -27,6 +27,7 @@ func foldBreakdowns(c Config, names *calendar.HourNames) *fold.Fold {
 			return nil
 		}),
 	).With(
+		fold.Hold(c.Wait),
 		fold.CacheSize(1024), // they are large, and most changes are to those of the last hours
 		fold.Removable((*Breakdown).Empty),
 		fold.Finish(func(b *Breakdown) {

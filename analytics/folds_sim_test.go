@@ -21,7 +21,7 @@ import (
 // when changes were committed, which the two runs do not have in common.
 func TestFoldsInTheSimulator(t *testing.T) {
 	var folds []*fold.Fold
-	for _, f := range Folds(Config{Retention: func(string) Retention { return Retention{RawDays: 9999, HourDays: 9999} }}) {
+	for _, f := range Folds(Config{Wait: 150 * time.Millisecond, Retention: func(string) Retention { return Retention{RawDays: 9999, HourDays: 9999} }}) {
 		if f.Name() != "analytics.realtime" && f.Name() != "analytics.rollups" {
 			folds = append(folds, f)
 		}

@@ -24,7 +24,7 @@ func newWorld(t *testing.T, now time.Time) *world {
 	t.Helper()
 	w := &world{World: foldtest.NewWorld(t, foldtest.Setup{
 		Schema: Schema, Group: FoldGroup, At: now, Engine: engine.Options{StreamShards: 3, RollEvery: 300},
-		Folds: func(t *table.Table) []*fold.Fold { return Folds(Config{SiteRetention(t)}) },
+		Folds: func(t *table.Table) []*fold.Fold { return Folds(Config{Retention: SiteRetention(t)}) },
 	})}
 	w.collector = NewCollector(w.Table, CollectorOptions{})
 	return w

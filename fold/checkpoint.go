@@ -27,7 +27,7 @@ func (sh *shard) behind(now time.Time) bool {
 	switch {
 	case sh.end && !sh.done:
 		return true
-	case sh.position.Compare(sh.checkpoint) <= 0:
+	case sh.through().Compare(sh.checkpoint) <= 0:
 		return false
 	}
 	return sh.counted || sh.waiting > 0 || sh.skipped >= skipRecords || sh.skipped > 0 && now.Sub(sh.advancedAt) >= skipAge
@@ -44,7 +44,7 @@ func (w *Worker) dueSkips() bool {
 	return false
 }
 
-// advanceAll advances the checkpoints of all shards. All items are written by now.
+// advanceAll advances the checkpoints of all shards. All items are written by now but those that wait.
 func (w *Worker) advanceAll(ctx context.Context) error {
 	now := w.o.Clock()
 	var behind []*shard
@@ -56,7 +56,7 @@ func (w *Worker) advanceAll(ctx context.Context) error {
 	return w.each(w.o.Readers, len(behind), func(i int) error { return w.advance(ctx, behind[i]) })
 }
 
-// advance moves a shard's checkpoint to its position, on condition of the checkpoint's previous value. It never goes
+// advance moves a shard's checkpoint to where everything is written, on condition of the checkpoint's previous value. It never goes
 // back: another worker may have been further.
 func (w *Worker) advance(ctx context.Context, sh *shard) error {
 	for attempt := 1; ; attempt++ {
@@ -67,7 +67,7 @@ func (w *Worker) advance(ctx context.Context, sh *shard) error {
 		tick := w.tick.Add(1)
 		err := w.putCheckpoint(ctx, sh)
 		if err == nil {
-			sh.observe(sh.position, true, sh.end, tick)
+			sh.observe(sh.through(), true, sh.end, tick)
 			sh.settled()
 			sh.advancedAt = w.o.Clock()
 			w.counts.checkpoints.Add(1)
@@ -92,7 +92,7 @@ func (sh *shard) settled() { sh.counted, sh.skipped = false, 0 }
 func (w *Worker) putCheckpoint(ctx context.Context, sh *shard) error {
 	it, err := Checkpoints.Encode(&Checkpoint{
 		CheckpointKey: CheckpointKey{Group: w.o.Group, Shard: sh.id},
-		Position:      string(sh.position), Done: sh.end, Missed: sh.missed, Owner: w.o.Owner, At: w.o.Clock(),
+		Position:      string(sh.through()), Done: sh.end, Missed: sh.missed, Owner: w.o.Owner, At: w.o.Clock(),
 	})
 	if err != nil {
 		return err

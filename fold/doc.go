@@ -17,6 +17,9 @@
 //  5. When every item is written, and what could not be applied is in dead letters, each shard's checkpoint advances,
 //     on condition of its previous value.
 //
+// A fold with Hold leaves its items waiting over several flushes. Their deltas, and the changes of these, stay in memory,
+// and the checkpoint stays before the first of these changes; what else was written bears marks beyond it.
+//
 // # Why this is safe
 //
 // The invariant: an item contains, of each shard, exactly the routed changes up to its effective mark. That is its mark

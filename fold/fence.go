@@ -55,7 +55,7 @@ func (w *Worker) WaitFor(ctx context.Context, f Fence) error {
 func (w *Worker) passed(f Fence) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.listed < f.turn || w.waiting > 0 || len(w.dead) > 0 {
+	if w.listed < f.turn || w.unsettled || w.waiting > 0 || len(w.dead) > 0 {
 		return false
 	}
 	now := w.o.Clock()

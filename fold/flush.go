@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -19,24 +20,81 @@ var errLost = errors.New("fold: item changed meanwhile")
 
 const maxConflicts = 16 // how often in a row one item may be lost to other writers
 
-// flush makes the batch durable: items first, then dead letters, then checkpoints. After an error the batch is still
-// there, with what has been written marked as done: flush must be called again before the batch may grow.
-func (w *Worker) flush(ctx context.Context) error {
+// flush makes the batch durable: items first, then dead letters, then checkpoints. Unless all is set or the batch is
+// full, items of a fold with Hold may wait, and the checkpoints with them. After an error the batch is still there, with
+// what has been written marked as done: flush must be called again before the batch may grow.
+func (w *Worker) flush(ctx context.Context, all bool) error {
 	w.unsettled = true
 	if w.waiting > 0 {
-		if err := w.flushItems(ctx); err != nil {
+		if err := w.flushItems(ctx, w.due(all)); err != nil {
 			return fmt.Errorf("fold: flush: %w", err)
 		}
 	}
 	if err := w.flushDead(ctx); err != nil {
 		return fmt.Errorf("fold: flush: %w", err)
 	}
+	w.leave()
 	if err := w.advanceAll(ctx); err != nil {
 		return fmt.Errorf("fold: flush: %w", err)
 	}
-	w.clear()
 	w.unsettled = false
 	return nil
+}
+
+// due returns the deltas that are to be written now. Nothing waits when a shard was read to its end, for that it is
+// finished is said with its last checkpoint.
+func (w *Worker) due(all bool) (due []*delta) {
+	all = all || w.full() || slices.ContainsFunc(w.order, func(sh *shard) bool { return sh.end && sh.waiting > 0 })
+	now := w.o.Clock()
+	for _, l := range w.lanes {
+		hold := l.fold().options.hold
+		for _, d := range l.deltas() {
+			if !d.waiting() {
+				continue
+			}
+			if d.waits.IsZero() {
+				d.waits = now
+			}
+			if all || now.Sub(d.waits) >= hold {
+				due = append(due, d)
+			}
+		}
+	}
+	return due
+}
+
+// leave forgets what is written and notes which changes go on waiting, and of each shard the first of them.
+func (w *Worker) leave() {
+	for _, sh := range w.order {
+		sh.counted = sh.counted || sh.waiting > 0
+		sh.waiting, sh.held = 0, nil
+	}
+	w.waiting, w.opened = 0, w.o.Clock()
+	seen := make(map[*Change]bool)
+	for _, l := range w.lanes {
+		if l.fold().options.hold <= 0 {
+			l.reset()
+			continue
+		}
+		l.forget()
+		for _, d := range l.deltas() {
+			for _, k := range d.changes {
+				if !seen[k.change] {
+					seen[k.change] = true
+					w.leaveWaiting(k)
+				}
+			}
+		}
+	}
+}
+
+// leaveWaiting counts a change that goes on waiting.
+func (w *Worker) leaveWaiting(k *kept) {
+	w.waiting++
+	k.shard.waiting++
+	if k.shard.held == nil || k.change.Seq.Compare(k.shard.held.change.Seq) < 0 {
+		k.shard.held = k
+	}
 }
 
 // clear forgets the batch.
@@ -49,21 +107,14 @@ func (w *Worker) clear() {
 		l.reset()
 	}
 	for _, sh := range w.order {
-		sh.waiting = 0
+		sh.waiting, sh.held = 0, nil
 	}
 }
 
-func (w *Worker) flushItems(ctx context.Context) error {
-	var open []*delta
-	for _, l := range w.lanes {
-		for _, d := range l.deltas() {
-			if d.done || len(d.changes) == 0 {
-				continue
-			}
-			if d.held == nil {
-				d.held = l.cache().take(d.id)
-			}
-			open = append(open, d)
+func (w *Worker) flushItems(ctx context.Context, open []*delta) error {
+	for _, d := range open {
+		if d.held == nil {
+			d.held = d.lane.cache().take(d.id)
 		}
 	}
 	if err := w.load(ctx, open); err != nil {

@@ -54,7 +54,7 @@ func (w *Worker) handle(ctx context.Context, changes []Change) error {
 			sh.position = c.Seq
 		}
 	}
-	return w.flush(ctx)
+	return w.flush(ctx, true)
 }
 
 // firsts returns the first sequence of each shard.

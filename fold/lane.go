@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"runtime/debug"
 	"slices"
+	"time"
 
 	"github.com/onefold/onefold/table"
 )
@@ -16,9 +18,10 @@ type kept struct {
 	change *Change
 	shard  *shard
 	reader *reader
-	pk, sk string // of the changed item
-	typed  any    // *Typed[T], shared by all folds
-	err    error  // why there is none
+	pk, sk string   // of the changed item
+	before Sequence // the shard's position before it
+	typed  any      // *Typed[T], shared by all folds
+	err    error    // why there is none
 }
 
 // span is what a delta holds of one shard.
@@ -34,6 +37,7 @@ type delta struct {
 	key     table.Item // {pk, sk}
 	state   any        // *S, in its zero state when the delta was opened
 	changes []*kept    // that touched it, in the order of application
+	waits   time.Time  // since when a flush has left it waiting; zero: none has
 	spans   []span
 	held    *stored // what the delta is merged into, nil if it must be loaded
 	stale   bool    // state must be built again from changes
@@ -58,6 +62,9 @@ func (d *delta) extend(k *kept) {
 	}
 	d.spans = append(d.spans, span{shard: k.shard, first: k.change.Seq, last: k.change.Seq})
 }
+
+// waiting reports whether the delta still is to be written.
+func (d *delta) waiting() bool { return !d.done && len(d.changes) > 0 }
 
 // forget takes the change that was applied last off again.
 func (d *delta) forget(k *kept) {
@@ -86,6 +93,7 @@ type lane interface {
 	encode(state any) (table.Item, error)
 	cache() *cache
 	reset()
+	forget() // drops the deltas that are not waiting
 }
 
 // A poisonError says that a change, or an item, cannot be folded: trying again would not help.
@@ -163,6 +171,12 @@ func (l *sum[S, K]) reset() {
 	l.byID = make(map[string]*delta, len(l.byID))
 	l.order = l.order[:0:0]
 	l.current, l.touched = nil, nil
+}
+
+func (l *sum[S, K]) forget() {
+	l.order = slices.DeleteFunc(l.order, func(d *delta) bool { return !d.waiting() })
+	maps.DeleteFunc(l.byKey, func(_ K, d *delta) bool { return !d.waiting() })
+	maps.DeleteFunc(l.byID, func(_ string, d *delta) bool { return !d.waiting() })
 }
 
 func (l *sum[S, K]) route(k *kept) error {

@@ -1,6 +1,9 @@
 package fold
 
-import "fmt"
+import (
+	"fmt"
+	"time"
+)
 
 // An Option changes how one fold is run. See Fold.With.
 type Option struct {
@@ -14,6 +17,7 @@ type options struct {
 	partial   any // func(K, int) K
 	partials  int
 	cache     int
+	hold      time.Duration
 }
 
 // With returns the fold with options.
@@ -45,6 +49,13 @@ func Partials[K any](n int, part func(key K, number int) K) Option {
 // CacheSize is how many states a worker keeps in memory between flushes. Default 4096; negative keeps none.
 func CacheSize(n int) Option {
 	return Option{func(o *options) { o.cache = n }}
+}
+
+// Hold lets the fold's items wait for more changes, so that several flushes become one write: an item is written when so
+// much time has passed since the first flush that left it waiting. Checkpoints stay behind what waits, so after a crash
+// it is read again, and Options.FlushChanges bounds how much waits. Drain and WaitFor do not let anything wait. Default 0.
+func Hold(d time.Duration) Option {
+	return Option{func(o *options) { o.hold = d }}
 }
 
 const defaultCache = 4096

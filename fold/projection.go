@@ -71,6 +71,9 @@ func (l *ordered[E, R, RK]) fold() *Fold      { return l.def }
 func (l *ordered[E, R, RK]) deltas() []*delta { return l.list }
 func (l *ordered[E, R, RK]) cache() *cache    { return l.none }
 
+// forget forgets all: projections have no Hold.
+func (l *ordered[E, R, RK]) forget() { l.reset() }
+
 func (l *ordered[E, R, RK]) reset() {
 	l.byID = make(map[string]*delta, len(l.byID))
 	l.list = nil

@@ -57,7 +57,7 @@ func newKept(r *reader, sh *shard, c *Change, before, after bool) *kept {
 	if item == nil {
 		item = c.Old
 	}
-	k := &kept{change: c, shard: sh, reader: r, pk: stringOf(item[table.AttrPK]), sk: stringOf(item[table.AttrSK])}
+	k := &kept{change: c, shard: sh, reader: r, before: sh.position, pk: stringOf(item[table.AttrPK]), sk: stringOf(item[table.AttrSK])}
 	k.err = guard(func() (err error) {
 		k.typed, err = r.source.decode(c, before, after)
 		return err

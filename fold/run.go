@@ -49,7 +49,7 @@ func (w *Worker) stop(ctx context.Context) error {
 	defer cancel()
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	err := w.flush(ctx)
+	err := w.flush(ctx, true)
 	if err == nil {
 		err = w.releaseLeases(ctx)
 	}
@@ -81,7 +81,7 @@ func (w *Worker) turn(ctx context.Context, force bool) (read int, err error) {
 		return 0, err
 	}
 	if w.unsettled {
-		if err := w.flush(ctx); err != nil {
+		if err := w.flush(ctx, force); err != nil {
 			return 0, err
 		}
 	}
@@ -90,7 +90,7 @@ func (w *Worker) turn(ctx context.Context, force bool) (read int, err error) {
 	}
 	read, err = w.gather(ctx, force)
 	if force || w.full() || w.aged() {
-		err = errors.Join(err, w.flush(ctx))
+		err = errors.Join(err, w.flush(ctx, force))
 	}
 	return read, err
 }
@@ -101,9 +101,10 @@ func (w *Worker) aged() bool {
 	return w.waiting > 0 && w.o.Clock().Sub(w.opened) >= w.o.FlushAge || w.dueSkips()
 }
 
-// gather reads all ready shards in turn until nothing comes any more or the batch is to be written.
+// gather reads all ready shards in turn until nothing comes any more or the batch is to be written. It reads once even of
+// a batch that is old: what waits beyond a flush must not keep more from coming.
 func (w *Worker) gather(ctx context.Context, force bool) (read int, err error) {
-	for !w.full() && (force || !w.aged()) {
+	for first := true; !w.full() && (first || force || !w.aged()); first = false {
 		n, err := w.readOnce(ctx)
 		read += n
 		if err != nil || n == 0 {

@@ -17,6 +17,7 @@ type shard struct {
 	position Sequence // read up to here
 	skipped  int      // records read since the checkpoint that no fold wanted
 	waiting  int      // changes in the current batch
+	held     *kept    // the first of them if a flush has left them waiting
 	counted  bool     // changes have been counted since the checkpoint
 	end      bool     // read to its end
 	missed   int      // how often changes were trimmed before they were read
@@ -56,6 +57,14 @@ func (s *shard) durable() (Sequence, uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.checkpoint, s.asOf
+}
+
+// through returns up to where everything is written: the position, unless changes wait longer than the flush.
+func (s *shard) through() Sequence {
+	if s.held != nil {
+		return s.held.before
+	}
+	return s.position
 }
 
 func (s *shard) finished() bool {

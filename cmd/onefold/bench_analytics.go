@@ -32,10 +32,10 @@ func (c *benchAnalytics) Run(ctx context.Context, std streams, g *globals) error
 	o := analyticsbench.Options{
 		Events: c.Events, Pages: c.Pages, Rounds: c.Rounds, Turn: c.Turn, Only: c.Only, CPUProfile: c.CPUProfile,
 		Progress: func(doing string) { fmt.Fprintln(std.err, doing) },
-		Open: func(ctx context.Context, dir string, clock func() time.Time) (*analyticsbench.Store, error) {
+		Open: func(ctx context.Context, dir string, t analyticsbench.Time) (*analyticsbench.Store, error) {
 			own := *g
 			own.Data = dir
-			return own.benchStore(ctx, std.err, clock)
+			return own.benchStore(ctx, std.err, t)
 		},
 	}
 	var err error
@@ -58,8 +58,10 @@ func (c *benchAnalytics) Run(ctx context.Context, std streams, g *globals) error
 }
 
 // benchStore opens a table for what is measured without a server.
-func (g *globals) benchStore(ctx context.Context, logs io.Writer, clock func() time.Time) (*analyticsbench.Store, error) {
-	s, err := g.openStore(ctx, logs, tuning{clock: clock})
+func (g *globals) benchStore(ctx context.Context, logs io.Writer, t analyticsbench.Time) (*analyticsbench.Store, error) {
+	tune := delayed(t.FoldDelay)
+	tune.clock, tune.sleep = t.Clock, t.Sleep
+	s, err := g.openStore(ctx, logs, tune)
 	if err != nil {
 		return nil, err
 	}

@@ -30,13 +30,19 @@ type serveCommand struct {
 	listenFlags
 	followFlags
 
-	FoldDelay time.Duration `help:"How long what is derived from events may wait to be written, at most 10m. The longer, the fewer writes: for stores that bill them. Reports are as much behind; figures of visits twice that." default:"0" env:"ONEFOLD_FOLD_DELAY"`
+	FoldDelay time.Duration `help:"How long what is derived from events may wait to be written, at most 5m. The longer, the fewer writes: for stores that bill them. Reports are as much behind, figures of visits up to six times, breakdowns up to ten times that." default:"0" env:"ONEFOLD_FOLD_DELAY"`
 
 	CPUProfile string `name:"cpuprofile" help:"Write a processor profile here, for go tool pprof." type:"path" hidden:""`
 }
 
 // maxFoldDelay is how long what is derived may wait: it is kept in memory, and folded again after a crash.
-const maxFoldDelay = 10 * time.Minute
+const maxFoldDelay = 5 * time.Minute
+
+// visitWait is how many delays visitors' days and breakdowns wait: a visit lasts some minutes, and is best written once.
+const visitWait = 4
+
+// delayed lets derived items wait.
+func delayed(by time.Duration) tuning { return tuning{flushAge: by, wait: visitWait * by} }
 
 // Validate is called by kong.
 func (c *serveCommand) Validate() error {
@@ -52,7 +58,7 @@ func (c *serveCommand) Run(ctx context.Context, std streams, g *globals) error {
 	if err != nil {
 		return err
 	}
-	err = g.withStore(ctx, std.err, tuning{flushAge: c.FoldDelay}, func(s *store) error {
+	err = g.withStore(ctx, std.err, delayed(c.FoldDelay), func(s *store) error {
 		following, err := c.services(ctx, s, g, std.err)
 		if err != nil {
 			return err

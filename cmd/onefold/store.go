@@ -41,11 +41,13 @@ type store struct {
 
 // tuning adapts the folds to the work at hand.
 type tuning struct {
-	flushChanges int              // 0: the runtime's default
-	flushAge     time.Duration    // 0: the runtime's default
-	cacheBytes   int64            // the engine's; 0: its default
-	existing     bool             // the table must be there: commands that only read make none
-	clock        func() time.Time // nil: the system's
+	flushChanges int                                        // 0: the runtime's default
+	flushAge     time.Duration                              // 0: the runtime's default
+	wait         time.Duration                              // of visitors' days and breakdowns, beyond that
+	cacheBytes   int64                                      // the engine's; 0: its default
+	existing     bool                                       // the table must be there: commands that only read make none
+	clock        func() time.Time                           // nil: the system's
+	sleep        func(context.Context, time.Duration) error // of the worker; nil: a timer
 }
 
 // openStore opens the directory, makes the table when it is new and prepares (but does not start) the fold worker.
@@ -58,8 +60,8 @@ func (g *globals) openStore(ctx context.Context, logs io.Writer, tune tuning) (*
 	s := &store{db: db, table: table.New(explore.Watch(db), tableName, table.Options{Clock: tune.clock})}
 	s.accounts = accounts.New(s.table, accounts.Options{})
 	if err := s.prepare(ctx, fold.Options{
-		Group: analytics.FoldGroup, FlushChanges: tune.flushChanges, FlushAge: tune.flushAge, Logger: logger,
-	}); err != nil {
+		Group: analytics.FoldGroup, FlushChanges: tune.flushChanges, FlushAge: tune.flushAge, Sleep: tune.sleep, Logger: logger,
+	}, tune.wait); err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
 	return s, nil
@@ -113,7 +115,7 @@ func checkDirectory(dir string, existing bool) error {
 	return nil
 }
 
-func (s *store) prepare(ctx context.Context, o fold.Options) error {
+func (s *store) prepare(ctx context.Context, o fold.Options, wait time.Duration) error {
 	if err := schema.Ensure(ctx, s.db, tableName); err != nil {
 		return err
 	}
@@ -122,7 +124,7 @@ func (s *store) prepare(ctx context.Context, o fold.Options) error {
 		return err
 	}
 	source := fold.Streams(s.db, aws.ToString(described.Table.LatestStreamArn))
-	s.worker, err = fold.NewWorker(s.table, source, analytics.Folds(analytics.Config{Retention: analytics.SiteRetention(s.table)}), o)
+	s.worker, err = fold.NewWorker(s.table, source, analytics.Folds(analytics.Config{Retention: analytics.SiteRetention(s.table), Wait: wait}), o)
 	return err
 }
 

@@ -2,6 +2,7 @@ package foldsim_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/onefold/onefold/fold"
 	"github.com/onefold/onefold/fold/foldsim"
@@ -10,6 +11,17 @@ import (
 func TestDerivedItemsAreTheFoldOfAllChanges(t *testing.T) {
 	foldsim.Test(t, foldsim.Scenario{
 		Folds: []*fold.Fold{foldTotals(), foldContinents(), foldLargest(), foldMixes()},
+		Write: writeOrders,
+		Check: checkOrders,
+	}, 1000)
+}
+
+// Some items wait over many flushes, some over few, some not at all.
+func TestItemsThatWait(t *testing.T) {
+	foldsim.Test(t, foldsim.Scenario{
+		Folds: []*fold.Fold{
+			foldTotals().With(fold.Hold(300 * time.Millisecond)), foldContinents(), foldLargest().With(fold.Hold(20 * time.Millisecond)), foldMixes(),
+		},
 		Write: writeOrders,
 		Check: checkOrders,
 	}, 1000)

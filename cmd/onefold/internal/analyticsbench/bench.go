@@ -26,9 +26,15 @@ type Options struct {
 
 	CPUProfile string // the server writes one here for each measure, with the measure's name before the extension
 
-	// Open opens a table for what is measured and made in this process. Its clock is the system's if it has none.
-	Open     func(ctx context.Context, dir string, clock func() time.Time) (*Store, error)
+	Open     func(ctx context.Context, dir string, t Time) (*Store, error) // for what is measured and made in this process
 	Progress func(doing string)
+}
+
+// Time is the time of a table and of its folds. The zero value is the system's.
+type Time struct {
+	Clock     func() time.Time
+	Sleep     func(context.Context, time.Duration) error // of the worker
+	FoldDelay time.Duration                              // as of onefold serve
 }
 
 // Store is an open table and its folds, which no worker runs yet.
@@ -108,7 +114,7 @@ func Run(ctx context.Context, o Options, report func(Result)) error {
 
 // prepared makes a table with a site, and returns a key that sends its events.
 func (b *bench) prepared(ctx context.Context, dir string, sites ...string) (key string, err error) {
-	s, err := b.o.Open(ctx, dir, nil)
+	s, err := b.o.Open(ctx, dir, Time{})
 	if err != nil {
 		return "", err
 	}

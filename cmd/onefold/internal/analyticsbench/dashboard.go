@@ -65,7 +65,7 @@ func (b *bench) filled(ctx context.Context, dir string) error {
 // fillYear makes the site with a year of events, ending now.
 func (b *bench) fillYear(ctx context.Context, dir string) error {
 	b.o.Progress(fmt.Sprintf("filling a site with %d events of a year, %d pages", b.o.Events, b.o.Pages))
-	s, err := b.o.Open(ctx, dir, nil)
+	s, err := b.o.Open(ctx, dir, Time{})
 	if err != nil {
 		return err
 	}

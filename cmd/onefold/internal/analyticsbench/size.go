@@ -28,7 +28,7 @@ func (b *bench) size(ctx context.Context, dir string) ([]Result, error) {
 
 // rawBytes are the bytes of the table's files an event, before anything is folded.
 func (b *bench) rawBytes(ctx context.Context, dir string) (float64, error) {
-	s, err := b.o.Open(ctx, dir, nil)
+	s, err := b.o.Open(ctx, dir, Time{})
 	if err != nil {
 		return 0, err
 	}

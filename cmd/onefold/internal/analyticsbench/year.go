@@ -39,7 +39,7 @@ func (b *bench) years(ctx context.Context, dir string) (results []Result, err er
 // yearBytes fills whole days, rolls them up and measures each tier in a table of its own. The days are in one month, so a
 // month is taken to be as large as one of few days: its values are bounded, and a busy site's are all there soon.
 func (b *bench) yearBytes(ctx context.Context, dir string, perDay int) (year float64, err error) {
-	s, err := b.o.Open(ctx, dir, nil)
+	s, err := b.o.Open(ctx, dir, Time{})
 	if err != nil {
 		return 0, err
 	}
@@ -75,7 +75,7 @@ func (b *bench) yearBytes(ctx context.Context, dir string, perDay int) (year flo
 
 // tierBytes are the bytes that the statistics and breakdowns of a period take in a table that has nothing else.
 func (b *bench) tierBytes(ctx context.Context, dir string, from *Store, p analytics.Period) (bytes float64, err error) {
-	to, err := b.o.Open(ctx, dir, nil)
+	to, err := b.o.Open(ctx, dir, Time{})
 	if err != nil {
 		return 0, err
 	}

@@ -97,13 +97,23 @@ func (w *shop) items(day string) items {
 	}
 }
 
-// vitals names the first breakdown of vitals of a day.
-func (w *shop) vitals(period analytics.Period, day string) analytics.BreakdownKey {
+// vitals names the breakdown of vitals of the first hour of a day that has one or, if none has, of the day's first visit.
+func (w *shop) vitals(i items) analytics.BreakdownKey {
 	w.Helper()
-	in := analytics.BreakdownIn{SiteID: w.site.SiteID, Period: period, Dimension: "vitals:device", From: day, To: calendar.ShiftDay(day, 1)}
-	b, err := analytics.BreakdownByTime.First(w.ctx, w.table, in)
+	hours, err := w.cal.Hours(i.day)
 	w.must(err)
-	return b.BreakdownKey
+	key := analytics.BreakdownKey{SiteID: w.site.SiteID, Period: analytics.Hour, Dimension: "vitals:device"}
+	for _, key.Start = range hours {
+		_, err := analytics.Breakdowns.Get(w.ctx, w.table, key)
+		if err == nil {
+			return key
+		}
+		if !errors.Is(err, table.ErrNotFound) {
+			w.Fatal(err)
+		}
+	}
+	key.Start = i.stats.Start
+	return key
 }
 
 // spoiled is a way to make a derived item wrong, and what verify must say of it.
@@ -177,10 +187,10 @@ func ways() map[string]spoiled {
 			overwrite(w, analytics.StatsItems, analytics.StatsKey{SiteID: w.site.SiteID, Period: analytics.Month, Start: calendar.MonthOf(i.day)}, func(s *analytics.Stats) { s.Seconds++ })
 		}, "analytics.stats", Wrong},
 		"wrong vitals": {func(w *shop, i items) {
-			overwrite(w, analytics.Breakdowns, w.vitals(analytics.Hour, i.day), func(b *analytics.Breakdown) { b.Values = tally.Values{"phone": {Events: 1}} })
+			overwrite(w, analytics.Breakdowns, w.vitals(i), func(b *analytics.Breakdown) { b.Values = tally.Values{"phone": {Events: 1}} })
 		}, "analytics.breakdown", Wrong},
 		"missing vitals of a day": {func(w *shop, i items) {
-			remove(w, analytics.Breakdowns, w.vitals(analytics.Day, i.day))
+			remove(w, analytics.Breakdowns, analytics.BreakdownKey{SiteID: w.site.SiteID, Period: analytics.Day, Dimension: "vitals:device", Start: i.day})
 		}, "analytics.breakdown", Missing},
 		"missing breakdown of a month": {func(w *shop, i items) {
 			remove(w, analytics.Breakdowns, analytics.BreakdownKey{SiteID: w.site.SiteID, Period: analytics.Month, Dimension: analytics.ByPage, Start: calendar.MonthOf(i.day)})

@@ -60,6 +60,15 @@ func RecentDays(ctx context.Context, t *table.Table, siteID, from, to string, n 
 	return from, to, nil
 }
 
+// HasCounts reports whether anything is counted of a site: events of its own, or imported days.
+func HasCounts(ctx context.Context, t *table.Table, site *Site) (bool, error) {
+	first, _, err := Extent(ctx, t, site)
+	if err == nil && first == "" {
+		first, _, err = imported.Extent(ctx, t, site.SiteID)
+	}
+	return first != "", err
+}
+
 // Extent returns the first and the last day of a site that have statistics, YYYY-MM-DD in the site's zone. Both are
 // empty when there are none. Of a time of which only months are left it takes whole months. It asks at most six Query
 // calls of one item.

@@ -22,9 +22,9 @@ type Imported struct {
 
 // What reports say of imported days. These are sums that other analytics made: of them nobody can tell more.
 const (
-	noteImported  = "%s to %s include imported data: visitors of several days are the sum of the days."
-	noteNoHours   = "%s to %s are imported and have no hours: they are not counted here. Ask by day."
-	noteNoFilters = "%s to %s are imported as daily counts, which cannot be filtered: they are not counted here."
+	noteImported = "%s to %s include imported data: visitors of several days are the sum of the days."
+	noteNoHours  = "%s to %s are imported and have no hours: they are not counted here. Ask by day."
+	noteNoVisits = "%s to %s are imported as daily counts, without visits to look into: they are not counted here."
 )
 
 // loadImported finds what is imported of the range.
@@ -46,8 +46,8 @@ func findImported(ctx context.Context, t *table.Table, site *Site, cal calendar.
 	})
 }
 
-// ImportedDays says which days of a range are known from imported counts; nil for none. It is for answers from raw events,
-// which these days have not.
+// ImportedDays says which days of a range are known from imported counts; nil for none. It is for answers that are made of
+// events or visits, of which these days have none. Errors: ErrReport for a malformed range, table.ErrNotFound.
 func ImportedDays(ctx context.Context, t *table.Table, siteID, from, to string) (*Imported, error) {
 	site, err := GetSite(ctx, t, siteID)
 	if err != nil {
@@ -61,7 +61,7 @@ func ImportedDays(ctx context.Context, t *table.Table, siteID, from, to string) 
 	if err != nil || v == nil {
 		return nil, err
 	}
-	return sayImported(v, noteNoFilters, false), nil
+	return sayImported(v, noteNoVisits, false), nil
 }
 
 func sayImported(v *imported.View, note string, included bool) *Imported {

@@ -165,14 +165,13 @@ func UpdateSite(ctx context.Context, t *table.Table, siteID string, change func(
 	return s, nil
 }
 
-// hasEvents reports whether a site has events, or statistics of such that are gone.
+// hasEvents reports whether a site has events, or counts of such that are gone or were never here.
 func hasEvents(ctx context.Context, t *table.Table, s *Site) (bool, error) {
 	_, err := EventsByTime.First(ctx, t, EventsBetween(s, time.UnixMilli(0), t.Now().Add(time.Hour), ""))
 	if err == nil || !errors.Is(err, table.ErrNotFound) {
 		return true, err
 	}
-	first, _, err := Extent(ctx, t, s)
-	return first != "", err
+	return HasCounts(ctx, t, s)
 }
 
 // SetShards spreads a site's later events over another number of partitions, from about twelve minutes on, and its

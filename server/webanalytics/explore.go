@@ -43,7 +43,19 @@ func (s *Service) count(ctx context.Context, ask analytics.ReportIn, filter []st
 	ctx, cancel := context.WithTimeout(ctx, rawTimeout)
 	defer cancel()
 	out, err := s.raw.Report(ctx, ask, filters)
+	if err == nil {
+		out.Imported, err = analytics.ImportedDays(ctx, s.table, ask.Site, ask.From, ask.To)
+	}
 	return out, explore.FromRaw, err
+}
+
+// leftOut adds to the notes of an answer that is made of visits which imported days it leaves out.
+func (s *Service) leftOut(ctx context.Context, r explore.Range, notes *[]string) error {
+	days, err := analytics.ImportedDays(ctx, s.table, r.Site, r.From, r.To)
+	if days != nil {
+		*notes = append(slices.Clip(*notes), days.Note) // others may have got the same
+	}
+	return err
 }
 
 type readingAnswer struct {

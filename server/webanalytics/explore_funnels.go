@@ -159,6 +159,9 @@ func (s *Service) followFunnel(ctx context.Context, site door.SitePath, in *Funn
 	ctx, cancel := context.WithTimeout(ctx, rawTimeout)
 	defer cancel()
 	report, err := s.raw.FunnelReport(ctx, explore.FunnelIn{Range: days, Course: c, Filters: filters, By: analytics.Dimension(in.By)})
+	if err == nil {
+		err = s.leftOut(ctx, days, &report.Notes)
+	}
 	if err != nil {
 		return nil, s.door.Error(ctx, err)
 	}

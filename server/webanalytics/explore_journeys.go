@@ -71,6 +71,9 @@ func (s *Service) journeys(ctx context.Context, in *journeysRequest) (*journeysA
 	ctx, cancel := context.WithTimeout(ctx, rawTimeout)
 	defer cancel()
 	ways, err := s.raw.Journeys(ctx, explore.JourneysIn{Range: days, Filters: filters, Page: in.Page, Direction: explore.Direction(in.Direction), Steps: in.Steps})
+	if err == nil {
+		err = s.leftOut(ctx, days, &ways.Notes)
+	}
 	if err != nil {
 		return nil, s.door.Error(ctx, err)
 	}
@@ -96,6 +99,9 @@ func (s *Service) retention(ctx context.Context, in *retentionRequest) (*retenti
 	ctx, cancel := context.WithTimeout(ctx, rawTimeout)
 	defer cancel()
 	out, err := s.raw.Retention(ctx, explore.RetentionIn{Range: days, Filters: filters, By: in.By})
+	if err == nil {
+		err = s.leftOut(ctx, days, &out.Notes)
+	}
 	if err != nil {
 		return nil, s.door.Error(ctx, err)
 	}

@@ -99,6 +99,9 @@ func (s *Service) visits(ctx context.Context, in *visitsRequest) (*visitsAnswer,
 	ctx, cancel := context.WithTimeout(ctx, rawTimeout)
 	defer cancel()
 	page, err := s.raw.Sessions(ctx, explore.SessionsIn{Range: days, Filters: filters, Cursor: in.Cursor, Limit: in.Limit})
+	if err == nil {
+		err = s.leftOut(ctx, days, &page.Notes)
+	}
 	if err != nil {
 		return nil, s.door.Error(ctx, err)
 	}

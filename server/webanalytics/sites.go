@@ -29,7 +29,7 @@ type siteBody struct {
 	Currency         string        `json:"currency" doc:"ISO 4217, of all revenue."`
 	Public           bool          `json:"public" doc:"Everybody may see its statistics."`
 	CustomProperties []string      `json:"customProperties" doc:"Properties of events that are dimensions, prop:NAME."`
-	HasEvents        bool          `json:"hasEvents"`
+	HasEvents        bool          `json:"hasEvents" doc:"Something is counted: events, or imported days."`
 	Role             accounts.Role `json:"role,omitempty" doc:"Of whoever asks."`
 	*siteSettings
 }
@@ -117,13 +117,13 @@ func (s *Service) site(ctx context.Context, in *door.SitePath) (*siteAnswer, err
 }
 
 func (s *Service) describeSite(ctx context.Context, site *analytics.Site) (*siteAnswer, error) {
-	first, _, err := analytics.Extent(ctx, s.table, site)
+	counted, err := analytics.HasCounts(ctx, s.table, site)
 	if err != nil {
 		return nil, s.door.Error(ctx, err)
 	}
 	body := siteBody{
 		ID: site.SiteID, Name: cmp.Or(site.Name, site.SiteID), Domains: orEmpty(site.Domains), TimeZone: site.TimeZone, Currency: site.Currency,
-		Public: site.Public, CustomProperties: orEmpty(site.CustomProperties), HasEvents: first != "",
+		Public: site.Public, CustomProperties: orEmpty(site.CustomProperties), HasEvents: counted,
 	}
 	if body.Currency == "" {
 		body.Currency = analytics.DefaultCurrency

@@ -52,6 +52,9 @@ type statsBody struct {
 	Buckets         []bucketBody `json:"buckets"`
 	PreviousBuckets []bucketBody `json:"previousBuckets,omitempty"`
 	Notes           []string     `json:"notes" doc:"What a reader has to know of these numbers."`
+
+	Imported         *analytics.Imported `json:"imported,omitempty" doc:"Days of the range that are known from what other analytics counted."`
+	PreviousImported *analytics.Imported `json:"previousImported,omitempty" doc:"Those of the range that is compared with."`
 }
 
 type statsAnswer struct{ Body statsBody }
@@ -84,6 +87,7 @@ func (s *Service) stats(ctx context.Context, in *statsRequest) (*statsAnswer, er
 	answer := &statsAnswer{statsBody{
 		From: from, To: to, Period: in.Period, TimeZone: report.TimeZone, Source: string(source),
 		Totals: describeFigures(report.Totals.Figures), Buckets: describeBuckets(report.Buckets), Notes: report.Notes,
+		Imported: report.Imported,
 	}}
 	if in.Compare != "none" {
 		ask.From, ask.To = comparedDays(from, to, in.Compare)
@@ -117,7 +121,7 @@ func (s *Service) compare(ctx context.Context, body *statsBody, ask analytics.Re
 		return err
 	}
 	previous := describeFigures(report.Totals.Figures)
-	body.Previous, body.PreviousBuckets = &previous, describeBuckets(report.Buckets)
+	body.Previous, body.PreviousBuckets, body.PreviousImported = &previous, describeBuckets(report.Buckets), report.Imported
 	body.Notes = append(body.Notes, report.Notes...)
 	return nil
 }

@@ -34,6 +34,8 @@ type breakdownBody struct {
 	Other  *rowBody  `json:"other,omitempty" doc:"Values that found no place in the stored counts, together."`
 	Total  int       `json:"total" doc:"Number of values, with those of other pages."`
 	Notes  []string  `json:"notes" doc:"What a reader has to know of these numbers."`
+
+	Imported *analytics.Imported `json:"imported,omitempty" doc:"Days of the range that are known from what other analytics counted."`
 }
 
 type breakdownAnswer struct{ Body breakdownBody }
@@ -49,7 +51,7 @@ func (s *Service) breakdown(ctx context.Context, in *breakdownRequest) (*breakdo
 	if err != nil {
 		return nil, s.door.Error(ctx, err)
 	}
-	body := breakdownBody{By: in.By, Source: string(source), Notes: report.Notes}
+	body := breakdownBody{By: in.By, Source: string(source), Notes: report.Notes, Imported: report.Imported}
 	body.fill(report.Top, &report.Totals.Figures, in)
 	return &breakdownAnswer{body}, nil
 }

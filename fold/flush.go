@@ -29,6 +29,9 @@ func (w *Worker) flush(ctx context.Context, all bool) error {
 		if err := w.flushItems(ctx, w.due(all)); err != nil {
 			return fmt.Errorf("fold: flush: %w", err)
 		}
+		if err := w.tellObservers(ctx); err != nil {
+			return fmt.Errorf("fold: flush: %w", err)
+		}
 	}
 	if err := w.flushDead(ctx); err != nil {
 		return fmt.Errorf("fold: flush: %w", err)

@@ -31,7 +31,7 @@ type Fold struct {
 // Name returns the fold's name. Dead letters are kept under it.
 func (f *Fold) Name() string { return f.name }
 
-// Into returns the name of the entity whose items the fold writes. Nothing else may write them.
+// Into returns the name of the entity whose items the fold writes. Nothing else may write them. An observer has none.
 func (f *Fold) Into() string { return f.into }
 
 // From returns the names of the entities whose changes the fold reads.

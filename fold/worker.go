@@ -169,7 +169,7 @@ func checkFolds(folds []*Fold, group string) error {
 		if names[f.name] {
 			errs = append(errs, fmt.Errorf("two folds are called %s", f.name))
 		}
-		if other, taken := into[f.into]; taken {
+		if other, taken := into[f.into]; taken && f.into != "" {
 			errs = append(errs, fmt.Errorf("folds %s and %s both write %s: make one fold with two Ons, for marks belong to one fold", other, f.name, f.into))
 		}
 		names[f.name], into[f.into] = true, f.name

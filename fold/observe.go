@@ -1,0 +1,114 @@
+package fold
+
+import (
+	"context"
+	"fmt"
+	"runtime/debug"
+
+	"github.com/onefold/onefold/table"
+)
+
+// Observe declares a fold that writes no derived item by itself: act is told what a batch has touched, and brings what it
+// looks after up to date with the table. The stream is a hint, the table the truth: so act must have the same effect
+// however often and in whatever parts it is told, and then no marks are needed.
+//
+// It runs after the items of the batch are written and before its checkpoints advance, so nothing is missed: if it fails,
+// the batch is written, and act told, again. from gathers the batch's changes in a S, as for New; the key is nothing.
+// What an On refuses goes to the dead letters, and so does a panic of act.
+func Observe[S any](name string, act func(ctx context.Context, t *table.Table, seen *S) error, from ...From[S, struct{}]) *Fold {
+	f := &Fold{name: name}
+	for _, fr := range from {
+		f.addSource(fr.source)
+	}
+	f.open = func(f *Fold, t *table.Table) (lane, error) {
+		if act == nil || len(from) == 0 {
+			return nil, fmt.Errorf("%w: observer %s: it needs an act and at least one On", ErrDefinition, f.name)
+		}
+		if f.options != (options{}) {
+			return nil, fmt.Errorf("%w: observer %s: the options are for commutative folds", ErrDefinition, f.name)
+		}
+		l := &observer[S]{def: f, table: t, act: act, from: make(map[any][]From[S, struct{}]), none: newCache(-1)}
+		for _, fr := range from {
+			l.from[fr.source.is] = append(l.from[fr.source.is], fr)
+		}
+		return l, nil
+	}
+	return f
+}
+
+// observing is a lane that has no deltas, but is told before checkpoints advance.
+type observing interface {
+	observe(ctx context.Context, w *Worker) error
+}
+
+// observer is the lane of Observe.
+type observer[S any] struct {
+	def   *Fold
+	table *table.Table
+	act   func(context.Context, *table.Table, *S) error
+	from  map[any][]From[S, struct{}]
+	none  *cache
+	seen  *S    // nil: nothing yet
+	last  *kept // that was gathered
+}
+
+func (l *observer[S]) fold() *Fold      { return l.def }
+func (l *observer[S]) deltas() []*delta { return nil }
+func (l *observer[S]) cache() *cache    { return l.none }
+func (l *observer[S]) reset()           { l.seen, l.last = nil, nil }
+
+func (l *observer[S]) route(k *kept) error {
+	if l.seen == nil {
+		l.seen = new(S)
+	}
+	l.last = k
+	err := guard(func() error {
+		for _, fr := range l.from[k.reader.source.is] {
+			if err := fr.apply(k.typed, func(struct{}) *S { return l.seen }); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return &poisonError{change: k, err: err}
+	}
+	return nil
+}
+
+// observe tells act what there is. A panic would come again, so the batch goes on without it.
+func (l *observer[S]) observe(ctx context.Context, w *Worker) (err error) {
+	if l.seen == nil {
+		return nil
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			w.deadChange(l, l.last, fmt.Errorf("panic: %v\n%s", r, debug.Stack()))
+		}
+	}()
+	if err := l.act(ctx, l.table, l.seen); err != nil {
+		return fmt.Errorf("observer %s: %w", l.def.name, err)
+	}
+	return nil
+}
+
+func (l *observer[S]) decode(*delta, table.Item) (any, error) { return nil, errNoItems }
+func (l *observer[S]) rebuild(*delta, func(*kept) bool) error { return errNoItems }
+func (l *observer[S]) merge(context.Context, any, *delta) (removable bool, err error) {
+	return false, errNoItems
+}
+func (l *observer[S]) encode(any) (table.Item, error) { return nil, errNoItems }
+
+// errNoItems cannot happen: an observer has no deltas.
+var errNoItems = fmt.Errorf("%w: an observer has no items", ErrDefinition)
+
+func (w *Worker) tellObservers(ctx context.Context) error {
+	for _, l := range w.lanes {
+		if o, ok := l.(observing); ok {
+			if err := o.observe(ctx, w); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

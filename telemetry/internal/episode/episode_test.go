@@ -1,0 +1,159 @@
+package episode_test
+
+import (
+	"bufio"
+	"compress/gzip"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/onefold/onefold/telemetry/internal/episode"
+	"github.com/onefold/onefold/telemetry/internal/exact"
+)
+
+// episodes runs the machine over points.
+func episodes(l *episode.Levels, points []episode.Point) (all []episode.Episode, m episode.Machine) {
+	for i := range points {
+		if e := m.Step(l, &points[i]); e != nil {
+			all = append(all, *e)
+		}
+	}
+	if m.Phase == episode.Firing {
+		all = append(all, m.Episode)
+	}
+	return all, m
+}
+
+// oracle finds episodes by the definition, looking at the whole series for every one: it shares nothing with the machine.
+func oracle(l *episode.Levels, points []episode.Point) (all []episode.Episode) {
+	above := func(i int, level *exact.Decimal) bool {
+		c := points[i].Value.Cmp(level)
+		return c > 0 && !l.Below || c < 0 && l.Below
+	}
+	for start := 0; start < len(points); start++ {
+		if !above(start, &l.Raise) {
+			continue
+		}
+		fired := start
+		for fired < len(points) && above(fired, &l.Raise) && points[fired].At-points[start].At < l.For {
+			fired++
+		}
+		if fired == len(points) {
+			return all
+		}
+		if !above(fired, &l.Raise) {
+			start = fired
+			continue
+		}
+		e := episode.Episode{First: points[start].Key, Fired: points[fired].At, Last: points[fired].Key, Value: points[fired].Value}
+		end := fired + 1
+		for ; end < len(points); end++ {
+			if above(end, &l.Clear) {
+				e.Last, e.Value = points[end].Key, points[end].Value
+			} else if points[end].At-e.Last.At >= l.KeepFor && points[end].At > e.First.At {
+				e.Resolved = points[end].At
+				break
+			}
+		}
+		e.Peak = points[start].Value
+		for i := start; i < min(end, len(points)); i++ {
+			if above(i, &e.Peak) && (above(i, &l.Clear)) {
+				e.Peak = points[i].Value
+			}
+		}
+		all, start = append(all, e), end
+	}
+	return all
+}
+
+func TestMachineIsTheDefinition(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		l := episode.Levels{
+			Below: rapid.Bool().Draw(t, "below"), Raise: exact.Of(10), Clear: exact.Of(8),
+			For: rapid.Int64Range(0, 5).Draw(t, "for"), KeepFor: rapid.Int64Range(0, 5).Draw(t, "keep"),
+		}
+		if l.Below {
+			l.Clear = exact.Of(12)
+		}
+		var points []episode.Point
+		at := int64(0)
+		for range rapid.IntRange(0, 40).Draw(t, "n") {
+			p := episode.Point{Value: exact.Of(rapid.Int64Range(6, 14).Draw(t, "value"))}
+			if at += rapid.Int64Range(0, 3).Draw(t, "step"); len(points) > 0 && points[len(points)-1].At == at {
+				p.Disc = points[len(points)-1].Disc + "a"
+			}
+			p.At = at
+			points = append(points, p)
+		}
+		got, _ := episodes(&l, points)
+		want := oracle(&l, points)
+		if len(got) != len(want) {
+			t.Fatalf("%d episodes, want %d", len(got), len(want))
+		}
+		for i := range got {
+			if show(got[i]) != show(want[i]) || i > 0 && got[i].First.At <= got[i-1].First.At {
+				t.Errorf("episode %d is %s, want %s", i, show(got[i]), show(want[i]))
+			}
+		}
+	})
+}
+
+func show(e episode.Episode) string {
+	return strings.Join([]string{
+		time.UnixMilli(e.First.At).String(), e.First.Disc, time.UnixMilli(e.Fired).String(), time.UnixMilli(e.Last.At).String(), e.Last.Disc,
+		time.UnixMilli(e.Resolved).String(), e.Value.String(), e.Peak.String(),
+	}, " ")
+}
+
+func TestMachineTemperature(t *testing.T) {
+	points := machineTemperature(t)
+	l := episode.Levels{Raise: exact.Of(100), Clear: exact.Of(97), For: 15 * 60_000, KeepFor: 30 * 60_000}
+	got, m := episodes(&l, points)
+	breaching := 0
+	for i := range points {
+		if l.Breaches(&points[i].Value) {
+			breaching++
+		}
+	}
+	if len(got) != 17 || breaching != 1586 || m.Phase != episode.Idle {
+		t.Errorf("%d episodes of %d breaching readings, ending %q; want 17 of 1586, idle", len(got), breaching, m.Phase)
+	}
+}
+
+// machineTemperature is a real series: one machine, every five minutes for two and a half months.
+func machineTemperature(t *testing.T) (points []episode.Point) {
+	dir := os.Getenv("ONEFOLD_DATA")
+	if dir == "" {
+		dir = "../../../../shared/data"
+	}
+	f, err := os.Open(filepath.Join(dir, "machine_temperature.csv.gz"))
+	if err != nil {
+		t.Skip("the real data is not here: set ONEFOLD_DATA to its folder")
+	}
+	defer f.Close()
+	z, err := gzip.NewReader(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := bufio.NewScanner(z)
+	for lines.Scan() {
+		when, value, _ := strings.Cut(lines.Text(), ",")
+		at, err := time.Parse(time.DateTime, when)
+		if err != nil {
+			continue // the header
+		}
+		v, err := exact.Parse(value)
+		if err != nil {
+			t.Fatal(err)
+		}
+		points = append(points, episode.Point{Key: episode.Key{At: at.UnixMilli(), Disc: value}, Value: v})
+	}
+	if lines.Err() != nil || len(points) != 22695 {
+		t.Fatalf("%d readings, %v", len(points), lines.Err())
+	}
+	return points
+}

@@ -56,6 +56,7 @@ func (l *observer[S]) fold() *Fold      { return l.def }
 func (l *observer[S]) deltas() []*delta { return nil }
 func (l *observer[S]) cache() *cache    { return l.none }
 func (l *observer[S]) reset()           { l.seen, l.last = nil, nil }
+func (l *observer[S]) forget()          { l.reset() }
 
 func (l *observer[S]) route(k *kept) error {
 	if l.seen == nil {

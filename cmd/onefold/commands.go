@@ -26,7 +26,7 @@ type commands struct {
 	Site    siteCommands    `cmd:"" help:"Create and list sites."`
 	User    userCommands    `cmd:"" help:"Make and look after users."`
 	Key     keyCommands     `cmd:"" help:"Make and revoke API keys."`
-	Import  importCommand   `cmd:"" help:"Import access logs (nginx, Apache, Caddy, CloudFront) and exports (GoatCounter, Umami)."`
+	Import  importCommand   `cmd:"" help:"Import access logs (nginx, Apache, Caddy, CloudFront), events (GoatCounter, Umami) and daily counts (Plausible, Google Analytics)."`
 	Imports importsCommands `cmd:"" help:"List and delete imports of daily counts."`
 	Report  reportCommand   `cmd:"" help:"Print the statistics of a site."`
 	Serve   serveCommand    `cmd:"" help:"Take events over HTTP, keep statistics up to date and answer them."`

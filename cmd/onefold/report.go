@@ -1,14 +1,18 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
 
 	"github.com/onefold/onefold/analytics"
+	"github.com/onefold/onefold/analytics/goals"
+	"github.com/onefold/onefold/table"
 )
 
 // lastDays is how many days are reported when nobody says from when.
@@ -19,9 +23,17 @@ type reportCommand struct {
 	From   string `help:"First day, YYYY-MM-DD, in the site's time zone. Default: 29 days before the last."`
 	To     string `help:"Last day, included. Default: the last day that has statistics."`
 	Period string `help:"Width of a bucket: hour, day or month." enum:"hour,day,month" default:"day"`
-	By     string `help:"Dimension of the top values: ${dimensions}." default:"page"`
+	By     string `help:"Dimension of the top values: ${dimensions}, or prop:NAME of a property that the site lists." default:"page"`
 	Limit  int    `help:"How many top values; 0 for all." default:"10"`
 	Vitals bool   `help:"Web vitals of the site, its pages and devices instead."`
+}
+
+// Validate is called by kong.
+func (c *reportCommand) Validate() error {
+	if c.Limit < 0 {
+		return fmt.Errorf("--limit: %d is below 0, which is all", c.Limit)
+	}
+	return nil
 }
 
 // Run prints the report.
@@ -47,6 +59,11 @@ func (c *reportCommand) Run(ctx context.Context, std streams, g *globals) error 
 		}
 		if g.JSON {
 			return printJSON(std.out, report)
+		}
+		if in.By == analytics.ByGoal {
+			if err := nameGoals(ctx, s.table, c.Site, report.Top); err != nil {
+				return err
+			}
 		}
 		return printReport(std.out, &report, c.By)
 	})
@@ -91,7 +108,7 @@ func printChart(out io.Writer, r *analytics.ReportOut) {
 		most = max(most, buckets[i].PageViews)
 	}
 	if most == 0 {
-		fmt.Fprintln(out, "\nNothing was seen in this range.")
+		fmt.Fprintln(out, "\nNo page was viewed in this range.")
 		return
 	}
 	fmt.Fprintf(out, "\npage views by %s\n", r.Period)
@@ -145,17 +162,69 @@ func bar(n, most int64) string {
 
 const longestValue = 70
 
+// column is a figure of the top values.
+type column struct {
+	name string
+	of   func(*analytics.Row) string // "": nothing was counted
+}
+
+// columns are the figures that any of the rows has. Events and goals have no page views, pages no events.
+func columns(top []analytics.Row, by string) []column {
+	events := "events"
+	if by == string(analytics.ByGoal) {
+		events = "conversions"
+	}
+	all := []column{
+		{"page views", func(r *analytics.Row) string { return orNothing(r.PageViews) }},
+		{events, func(r *analytics.Row) string { return orNothing(r.Events) }},
+		{"visits", func(r *analytics.Row) string { return orNothing(r.Visits) }},
+		{"revenue", func(r *analytics.Row) string { return r.Revenue }},
+	}
+	return slices.DeleteFunc(all, func(c column) bool {
+		return !slices.ContainsFunc(top, func(r analytics.Row) bool { return c.of(&r) != "" })
+	})
+}
+
+func orNothing(n int64) string {
+	if n == 0 {
+		return ""
+	}
+	return grouped(n)
+}
+
 func printTop(out io.Writer, top []analytics.Row, by string) {
 	if len(top) == 0 {
+		fmt.Fprintf(out, "\nNo %s was seen in this range.\n", strings.ReplaceAll(by, "_", " "))
 		return
 	}
 	fmt.Fprintln(out)
 	w := tabwriter.NewWriter(out, 0, 8, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(w, "page views\tvisits\t\x20 "+strings.ReplaceAll(by, "_", " "))
-	for _, row := range top {
-		fmt.Fprintf(w, "%s\t%s\t\x20 %s\n", grouped(row.PageViews), grouped(row.Visits), printable(row.Value))
+	shown := columns(top, by)
+	for _, c := range shown {
+		fmt.Fprint(w, c.name, "\t")
+	}
+	fmt.Fprintln(w, "\x20 "+strings.ReplaceAll(by, "_", " "))
+	for i := range top {
+		for _, c := range shown {
+			fmt.Fprint(w, cmp.Or(c.of(&top[i]), "0"), "\t")
+		}
+		fmt.Fprintln(w, "\x20 "+printable(top[i].Value))
 	}
 	w.Flush() // into a strings.Builder, which does not fail
+}
+
+// nameGoals puts the names of goals in place of their ids. A deleted goal keeps its id.
+func nameGoals(ctx context.Context, t *table.Table, site string, top []analytics.Row) error {
+	all, err := goals.List(ctx, t, site)
+	if err != nil {
+		return err
+	}
+	for i := range top {
+		if g := slices.IndexFunc(all, func(g goals.Goal) bool { return g.GoalID == top[i].Value }); g >= 0 {
+			top[i].Value = all[g].Name
+		}
+	}
+	return nil
 }
 
 // printable makes a value from outside safe for a terminal: no control characters, no endless lines.

@@ -61,25 +61,26 @@ var policy = map[string][]string{
 	"telemetry": {"vocabulary", "dynamo", "table", "fold", "telemetry/internal/...", "internal/...", "github.com/cespare/xxhash/v2",
 		"github.com/oklog/ulid/v2", "golang.org/x/sync/...", "golang.org/x/time/rate",
 		"telemetry", "telemetry/payload"}, // its tests: devices speak it
-	"telemetry/payload": {"telemetry"},
+	"telemetry/payload": {"telemetry", "internal/lineprotocol"},
 
 	"telemetry/internal": {"vocabulary", "telemetry/internal/...", "internal/...", "github.com/cockroachdb/apd/v3", "github.com/DataDog/sketches-go/ddsketch/mapping"},
 
 	"accounts": {"vocabulary", "dynamo", "table", "github.com/oklog/ulid/v2", "golang.org/x/crypto/argon2"},
 
-	"server": {"dynamo", "table", "fold", "analytics", "accounts", "internal/...", "server/internal/...", "server/webanalytics", "server/dashboard", "server/apidocs",
+	"server": {"dynamo", "table", "fold", "analytics", "accounts", "internal/...", "server/internal/...", "server/webanalytics", "server/devices", "server/dashboard", "server/apidocs", "telemetry",
 		"github.com/danielgtaylor/huma/v2/...", "github.com/prometheus/client_golang/..."},
 	"server/internal/door": {"dynamo", "table", "accounts", "github.com/danielgtaylor/huma/v2/...", "github.com/prometheus/client_golang/...", "golang.org/x/time/rate"},
 	"server/webanalytics": {"table", "fold", "analytics", "analytics/erasure", "analytics/explore", "analytics/goals", "analytics/imported", "analytics/imported/exports", "analytics/reconcile", "analytics/refusals", "accounts", "internal/...",
 		"server/internal/...", "server/tracker", "github.com/danielgtaylor/huma/v2/...", "github.com/prometheus/client_golang/...", "golang.org/x/sync/..."},
-	"server/servertest": {"vocabulary", "table", "fold", "analytics", "analytics/erasure", "accounts", "engine", "server", "server/webanalytics"},
+	"server/servertest": {"vocabulary", "table", "fold", "analytics", "analytics/erasure", "accounts", "engine", "server", "server/webanalytics", "telemetry"},
 
 	"server/tracker":   {"server/internal/webfile"},
 	"server/dashboard": {"server/internal/webfile"},
 	"server/internal":  {},
-	"server/devices":   {"table", "telemetry", "telemetry/payload", "server/mqtt", "server/internal/..."},
-	"server/mqtt":      {"github.com/mochi-mqtt/server/v2/..."},
-	"server/apidocs":   {"github.com/danielgtaylor/huma/v2"},
+	"server/devices": {"table", "telemetry", "telemetry/payload", "accounts", "internal/lineprotocol", "server/mqtt", "server/internal/...", "github.com/danielgtaylor/huma/v2/...",
+		"github.com/prometheus/client_golang/..."},
+	"server/mqtt":    {"github.com/mochi-mqtt/server/v2/..."},
+	"server/apidocs": {"github.com/danielgtaylor/huma/v2"},
 
 	"internal/accesslog": {"github.com/klauspost/compress/..."},
 	"internal/eventcsv":  {"internal/accesslog"},
@@ -97,6 +98,8 @@ var policy = map[string][]string{
 	"internal/geo":       {"github.com/oschwald/maxminddb-golang/v2", "internal/geo/..."},
 	"internal/exclude":   {"internal/wildcard"},
 	"internal/wildcard":  {},
+
+	"internal/lineprotocol": {"github.com/influxdata/line-protocol/v2/lineprotocol"},
 
 	"cmd": {"..."},
 }

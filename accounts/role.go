@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Role is what somebody may do on a site. Each includes those before it.
+// Role is what somebody may do on a site, or on a fleet of devices. Each includes those before it.
 type Role string
 
 // The roles. The zero value is none.
@@ -22,10 +22,20 @@ func (r Role) Includes(other Role) bool {
 	return ranks[r] > 0 && ranks[other] > 0 && ranks[r] >= ranks[other]
 }
 
-// AllSites stands for every site, those made later too. An owner of all sites also looks after accounts.
+// AllSites stands for every site and every fleet, those made later too. An owner of all sites also looks after accounts.
 const AllSites = "*"
 
-// Grants are roles by the ids of sites.
+// fleetPrefix begins what stands for a fleet where a site is named. No site's id has a colon, so a site and a fleet of the
+// same id share nothing.
+const fleetPrefix = "fleet:"
+
+// OfFleet stands for a fleet of devices wherever this package names a site: in grants, keys, invitations and records.
+func OfFleet(fleetID string) string { return fleetPrefix + fleetID }
+
+// FleetOf is the fleet that OfFleet made this of; the bool is false for a site.
+func FleetOf(site string) (fleetID string, ok bool) { return strings.CutPrefix(site, fleetPrefix) }
+
+// Grants are roles by the ids of sites, and by what stands for fleets.
 type Grants map[string]Role
 
 // On is the role on a site: the greater of that given for it and that given for all.
@@ -54,10 +64,11 @@ func (g Grants) check() error {
 	return nil
 }
 
-// checkSite refuses what cannot be a site's id.
+// checkSite refuses what cannot be the id of a site, or stand for a fleet.
 func checkSite(site string) error {
-	if site == "" || len(site) > 64 || strings.Contains(site, "#") {
-		return fmt.Errorf("%w: a site's id has 1 to 64 bytes and no '#'", ErrInvalid)
+	id := strings.TrimPrefix(site, fleetPrefix)
+	if id == "" || len(id) > 64 || strings.Contains(id, "#") {
+		return fmt.Errorf("%w: the id of a site or fleet has 1 to 64 bytes and no '#'", ErrInvalid)
 	}
 	return nil
 }

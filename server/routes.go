@@ -2,6 +2,7 @@ package server
 
 import (
 	"net/http"
+	"reflect"
 	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -55,6 +56,7 @@ func (s *Server) api(mux *http.ServeMux) huma.API {
 		door.TokenScheme:   {Type: "http", Scheme: "bearer", Description: "An API key, the access of a shared view, or the token that `onefold serve` was started with."},
 		door.SessionScheme: {Type: "apiKey", In: "cookie", Name: door.SessionCookie, Description: "What logging in sets. Requests that change something also send X-CSRF-Token, which GET /api/v1/me tells."},
 	}
+	config.Components.Schemas = huma.NewMapRegistry("#/components/schemas/", schemaName)
 	config.DocsPath = "" // the package's page loads from elsewhere
 	// navigator.sendBeacon cannot say application/json without asking the server first.
 	config.Formats["text/plain"] = huma.DefaultJSONFormat
@@ -63,6 +65,19 @@ func (s *Server) api(mux *http.ServeMux) huma.API {
 	api := humago.New(mux, config)
 	api.UseMiddleware(s.door.Metrics.Observe, s.door.Authorize(api))
 	return api
+}
+
+// schemaName names types in the API's document. Products have types of the same name, so those of telemetry say whose they
+// are.
+func schemaName(t reflect.Type, hint string) string {
+	name := huma.DefaultSchemaNamer(t, hint)
+	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice {
+		t = t.Elem()
+	}
+	if strings.Contains(t.PkgPath(), "/telemetry") || strings.HasSuffix(t.PkgPath(), "/devices") {
+		return "Telemetry" + name
+	}
+	return name
 }
 
 // methods are those that operations have.

@@ -17,6 +17,7 @@ import (
 
 	"github.com/onefold/onefold/accounts"
 	"github.com/onefold/onefold/fold"
+	"github.com/onefold/onefold/server/devices"
 	"github.com/onefold/onefold/server/internal/door"
 	"github.com/onefold/onefold/server/webanalytics"
 	"github.com/onefold/onefold/table"
@@ -30,6 +31,7 @@ type Options struct {
 	Accounts *accounts.Store // default: those of Table
 
 	Analytics webanalytics.Options
+	Devices   devices.Options
 
 	Token string // reads all sites as "Authorization: Bearer <token>"; "": there is none
 
@@ -85,6 +87,7 @@ type Server struct {
 	since    time.Time
 	door     *door.Door
 	products []product
+	devices  *devices.Service
 	handler  http.Handler
 }
 
@@ -98,7 +101,7 @@ func New(o Options) (*Server, error) {
 		Public: func(ctx context.Context, site string) (bool, error) {
 			return webanalytics.IsPublic(ctx, o.Table, site)
 		},
-		Problems: []func(error) error{webanalytics.Problem},
+		Problems: []func(error) error{webanalytics.Problem, devices.Problem},
 	})
 	if err != nil {
 		return nil, err
@@ -107,7 +110,11 @@ func New(o Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{o: o, since: o.Clock(), door: d, products: []product{visits}}
+	measured, err := devices.New(d, o.Table, o.Worker, o.Devices)
+	if err != nil {
+		return nil, err
+	}
+	s := &Server{o: o, since: o.Clock(), door: d, products: []product{visits, measured}, devices: measured}
 	registerMetrics(&d.Metrics, o.Worker, o.Clock)
 	if s.handler, err = s.routes(); err != nil {
 		return nil, err
@@ -117,6 +124,9 @@ func New(o Options) (*Server, error) {
 
 // Handler returns the server as an http.Handler, for those who do not Run it. They call Close when they are done.
 func (s *Server) Handler() http.Handler { return s.handler }
+
+// Devices is what devices talk to, for ways in that are not HTTP.
+func (s *Server) Devices() *devices.Service { return s.devices }
 
 // Close ends streams and what goes on in the background, and waits for it. Run does so itself.
 func (s *Server) Close() {

@@ -18,6 +18,7 @@ import (
 // Incoming is a reading as a device sends it.
 type Incoming struct {
 	DeviceID string
+	FleetID  string    // that the device must be of, or it is unknown; "": any
 	At       time.Time // by the device's clock; zero: when it arrives
 	Seq      *int64    // the number that the device gave the reading, 0 to 10¹²-1: tells readings of a millisecond apart
 	// Nth is the number, from 0, of the reading among all that are the same in device, time and values, for who knows that

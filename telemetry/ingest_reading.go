@@ -36,7 +36,7 @@ func refuse(reason Reason, format string, args ...any) *refusal {
 // readingOf makes the fact of what a device sends. Of a refused one only Disc is set.
 func (s *deviceState) readingOf(in *Incoming, now time.Time) (r Reading, refused *refusal) {
 	switch {
-	case s == nil:
+	case s == nil, in.FleetID != "" && in.FleetID != s.device.FleetID:
 		return r, refuse(UnknownDevice, "there is no device %q", shorten(in.DeviceID))
 	case !s.device.Status.Sends():
 		return r, refuse(NotInService, "the device is %s", s.device.Status)

@@ -24,6 +24,7 @@ type listenFlags struct {
 	MaxConnections int    `help:"Connections at a time; more find the place of an idle one, or wait." default:"10000" env:"ONEFOLD_MAX_CONNECTIONS"`
 	Token          string `help:"Token that reads statistics, at least 16 characters. Default: a new one, printed." env:"ONEFOLD_TOKEN"`
 	ingestFlags
+	deviceFlags
 }
 
 type serveCommand struct {
@@ -89,6 +90,10 @@ func (c *listenFlags) serve(ctx context.Context, std streams, g *globals, s *sto
 	if err != nil {
 		return fmt.Errorf("listen: %w", err)
 	}
+	devices, err := c.deviceServices(web.Devices().Login, logger, std)
+	if err != nil {
+		return errors.Join(err, listener.Close())
+	}
 	url := "http://" + listener.Addr().String()
 	fmt.Fprintf(std.err, "onefold serves %s; events go to %s/api/event\n", url, url)
 	if printed {
@@ -100,7 +105,7 @@ func (c *listenFlags) serve(ctx context.Context, std streams, g *globals, s *sto
 	services := append([]service{
 		func(ctx context.Context) error { return web.Run(ctx, listener) },
 		s.worker.Run,
-	}, slices.Concat(upkeep(s, logger), more)...)
+	}, slices.Concat(upkeep(s, logger), devices, more)...)
 	if err := runAll(ctx, services); err != nil {
 		return err
 	}
@@ -129,6 +134,7 @@ func (c *listenFlags) newServer(s *store, logger *slog.Logger) (web *server.Serv
 		Table: s.table, Worker: s.worker, Accounts: s.accounts, Token: c.Token, MaxConnections: c.MaxConnections, Version: version, Logger: logger,
 		Analytics: webanalytics.Options{Collector: analytics.NewCollector(s.table, analytics.CollectorOptions{})},
 	}
+	c.applyDevices(&o)
 	if release, err = c.apply(&o); err != nil {
 		return nil, nil, err
 	}

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"syscall"
 	"time"
 
@@ -124,7 +125,11 @@ func (s *store) prepare(ctx context.Context, o fold.Options, wait time.Duration)
 		return err
 	}
 	source := fold.Streams(s.db, aws.ToString(described.Table.LatestStreamArn))
-	s.worker, err = fold.NewWorker(s.table, source, analytics.Folds(analytics.Config{Retention: analytics.SiteRetention(s.table), Wait: wait}), o)
+	folds := slices.Concat(
+		analytics.Folds(analytics.Config{Retention: analytics.SiteRetention(s.table), Wait: wait}),
+		telemetry.Folds(telemetry.Config{Retention: telemetry.FleetRetention(s.table)}),
+	)
+	s.worker, err = fold.NewWorker(s.table, source, folds, o)
 	return err
 }
 

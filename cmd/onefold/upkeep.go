@@ -28,6 +28,7 @@ func upkeep(s *store, logger *slog.Logger) []service {
 		each("backfill of goals", analytics.ListSites, backfillGoals),
 		each("erasure", analytics.ListSites, erase),
 		each("purge of a deleted site", erasure.DeletedSites, purge),
+		func(ctx context.Context) error { return telemetryUpkeep(ctx, s, logger) },
 	}
 }
 

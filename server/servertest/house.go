@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -23,6 +24,7 @@ import (
 	"github.com/onefold/onefold/server"
 	"github.com/onefold/onefold/server/webanalytics"
 	"github.com/onefold/onefold/table"
+	"github.com/onefold/onefold/telemetry"
 )
 
 const (
@@ -49,10 +51,10 @@ func New(t *testing.T, change func(*server.Options)) *House {
 	t.Cleanup(func() { Must(t, db.Close()) })
 	tbl := table.New(db, "onefold", table.Options{})
 	ctx := t.Context()
-	Must(t, table.MustSchema("all", erasure.Schema, accounts.Schema).Ensure(ctx, db, "onefold"))
+	Must(t, table.MustSchema("all", erasure.Schema, accounts.Schema, telemetry.Schema).Ensure(ctx, db, "onefold"))
 	described, err := db.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: aws.String("onefold")})
 	Must(t, err)
-	worker, err := fold.NewWorker(tbl, fold.Streams(db, *described.Table.LatestStreamArn), analytics.Folds(analytics.Config{Retention: analytics.SiteRetention(tbl)}), fold.Options{Group: analytics.FoldGroup})
+	worker, err := fold.NewWorker(tbl, fold.Streams(db, *described.Table.LatestStreamArn), folds(tbl), fold.Options{Group: analytics.FoldGroup})
 	Must(t, err)
 	_, err = analytics.CreateSite(ctx, tbl, analytics.NewSite{ID: "blog", TimeZone: "UTC"})
 	Must(t, err)
@@ -69,6 +71,14 @@ func New(t *testing.T, change func(*server.Options)) *House {
 	t.Cleanup(web.Close)
 	t.Cleanup(s.Close)
 	return &House{T: t, URL: web.URL, Table: tbl, Worker: worker, Accounts: o.Accounts, Collector: o.Analytics.Collector}
+}
+
+// folds are those of all products.
+func folds(t *table.Table) []*fold.Fold {
+	return slices.Concat(
+		analytics.Folds(analytics.Config{Retention: analytics.SiteRetention(t)}),
+		telemetry.Folds(telemetry.Config{Retention: telemetry.FleetRetention(t)}),
+	)
 }
 
 // Must ends a test that cannot go on.

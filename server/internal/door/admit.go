@@ -48,7 +48,7 @@ func (d *Door) admit(ctx huma.Context) (*Caller, error) {
 		if err := d.limitGuests(who); err != nil {
 			return nil, err
 		}
-		if err := d.Permit(ctx.Context(), who, need, ctx.Param("site")); err != nil {
+		if err := d.Permit(ctx.Context(), who, need, placeOf(ctx)); err != nil {
 			return nil, err
 		}
 	}
@@ -61,6 +61,14 @@ func (d *Door) admit(ctx huma.Context) (*Caller, error) {
 		}
 	}
 	return who, nil
+}
+
+// placeOf is what the operation's path says that roles are looked up for: a site, or a fleet; "" for neither.
+func placeOf(ctx huma.Context) string {
+	if fleet := ctx.Param("fleet"); fleet != "" {
+		return accounts.OfFleet(fleet)
+	}
+	return ctx.Param("site")
 }
 
 // limitGuests bounds how much those ask who have no role anywhere: public views are for everyone, and every question costs

@@ -1,0 +1,73 @@
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"time"
+
+	"github.com/onefold/onefold/server"
+	"github.com/onefold/onefold/server/mqtt"
+	"github.com/onefold/onefold/telemetry"
+)
+
+// deviceFlags say how devices reach the server.
+type deviceFlags struct {
+	MQTT     string   `name:"mqtt" help:"Address to take readings over MQTT on, such as 127.0.0.1:1883. Default: none." placeholder:"ADDR" env:"ONEFOLD_MQTT"`
+	MQTTCert string   `name:"mqtt-cert" help:"Certificate of MQTT over TLS, in PEM." type:"path" placeholder:"FILE" env:"ONEFOLD_MQTT_CERT"`
+	MQTTKey  string   `name:"mqtt-key" help:"Key of the certificate, in PEM." type:"path" placeholder:"FILE" env:"ONEFOLD_MQTT_KEY"`
+	LineTag  []string `name:"device-tag" help:"Tag that names the device in line protocol. Repeat or separate by commas. Default: device,device_id,host." placeholder:"TAG" env:"ONEFOLD_DEVICE_TAG"`
+}
+
+// applyDevices sets a server's options.
+func (f *deviceFlags) applyDevices(o *server.Options) { o.Devices.DeviceTags = f.LineTag }
+
+// deviceServices listens for devices that do not speak HTTP, if it is to.
+func (f *deviceFlags) deviceServices(login func(context.Context, mqtt.Login) (mqtt.Taker, error), logger *slog.Logger, std streams) ([]service, error) {
+	if f.MQTT == "" {
+		return nil, nil
+	}
+	o := mqtt.Options{Login: login, Logger: logger}
+	if f.MQTTCert != "" || f.MQTTKey != "" {
+		pair, err := tls.LoadX509KeyPair(f.MQTTCert, f.MQTTKey)
+		if err != nil {
+			return nil, fmt.Errorf("--mqtt-cert, --mqtt-key: %w", err)
+		}
+		o.TLS = &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}
+	}
+	broker, err := mqtt.New(o)
+	if err != nil {
+		return nil, err
+	}
+	l, err := net.Listen("tcp", f.MQTT)
+	if err != nil {
+		return nil, fmt.Errorf("listen for MQTT: %w", err)
+	}
+	fmt.Fprintf(std.err, "readings over MQTT: %s\n", l.Addr())
+	return []service{func(ctx context.Context) error { return broker.Run(ctx, l) }}, nil
+}
+
+// sweepEvery is how often devices are looked for that have fallen silent.
+const sweepEvery = 30 * time.Second
+
+// telemetryUpkeep makes days of hours and finds devices that have fallen silent, now and then. A failure is logged and
+// tried again with the next round.
+func telemetryUpkeep(ctx context.Context, s *store, logger *slog.Logger) error {
+	ticker := time.NewTicker(sweepEvery)
+	defer ticker.Stop()
+	for {
+		_, rolled := telemetry.RollUp(ctx, s.table)
+		_, swept := telemetry.Sweep(ctx, s.table)
+		if err := errors.Join(rolled, swept); err != nil && ctx.Err() == nil {
+			logger.Error("upkeep of devices failed", "error", err)
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-ticker.C:
+		}
+	}
+}

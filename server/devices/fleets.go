@@ -1,0 +1,154 @@
+package devices
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"net/http"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/onefold/onefold/accounts"
+	"github.com/onefold/onefold/server/internal/door"
+	"github.com/onefold/onefold/table"
+	"github.com/onefold/onefold/telemetry"
+)
+
+type fleetBody struct {
+	ID         string              `json:"id"`
+	Name       string              `json:"name"`
+	TimeZone   string              `json:"timezone"`
+	TenMinutes bool                `json:"tenMinutes" doc:"Aggregates of ten minutes are kept beside hours and days."`
+	Retention  telemetry.Retention `json:"retention"`
+	Limits     telemetry.Limits    `json:"limits" doc:"Of one device: readings a minute, and different metrics. 0: the default, 6,000 and 64."`
+	Created    time.Time           `json:"created"`
+	Role       accounts.Role       `json:"role,omitempty" doc:"Of whoever asks."`
+}
+
+type fleetAnswer struct{ Body fleetBody }
+
+type fleetsAnswer struct {
+	Body struct {
+		Fleets []fleetBody `json:"fleets"`
+	}
+}
+
+type newFleetRequest struct {
+	Body struct {
+		ID         string              `json:"id" minLength:"1" maxLength:"64" doc:"Letters, digits and . _ - :"`
+		Name       string              `json:"name,omitempty" maxLength:"200"`
+		TimeZone   string              `json:"timezone,omitempty" maxLength:"64" doc:"IANA name. It cannot be changed: all hours and days are in it. Default: UTC."`
+		TenMinutes bool                `json:"tenMinutes,omitempty"`
+		Retention  telemetry.Retention `json:"retention,omitempty"`
+		Limits     telemetry.Limits    `json:"limits,omitempty"`
+	}
+}
+
+type updateFleetRequest struct {
+	door.FleetPath
+	Body struct {
+		Name       *string              `json:"name,omitempty" maxLength:"200"`
+		TenMinutes *bool                `json:"tenMinutes,omitempty"`
+		Retention  *telemetry.Retention `json:"retention,omitempty"`
+		Limits     *telemetry.Limits    `json:"limits,omitempty"`
+	}
+}
+
+const fleetsPath, fleetPath = "/api/v1/fleets", "/api/v1/fleets/{fleet}"
+
+func (s *Service) fleetRoutes(api huma.API) {
+	huma.Register(api, door.Guard(door.ForSomebody, huma.Operation{
+		OperationID: "fleets", Method: http.MethodGet, Path: fleetsPath, Summary: "The fleets that one may see", Tags: []string{"fleets"},
+	}), s.fleets)
+	huma.Register(api, door.Guard(door.ForNewSites, huma.Operation{
+		OperationID: "add-fleet", Method: http.MethodPost, Path: fleetsPath, DefaultStatus: http.StatusCreated, MaxBodyBytes: door.MaxSmallBody,
+		Summary: "Make a fleet", Description: "Sent again within ten minutes, it has the same answer.", Tags: []string{"fleets"}, Errors: []int{http.StatusConflict},
+	}), s.addFleet)
+	huma.Register(api, door.Guard(door.ForRead, huma.Operation{
+		OperationID: "fleet", Method: http.MethodGet, Path: fleetPath, Summary: "A fleet's settings", Tags: []string{"fleets"},
+	}), s.fleet)
+	huma.Register(api, door.Guard(door.ForWrite, huma.Operation{
+		OperationID: "update-fleet", Method: http.MethodPatch, Path: fleetPath, MaxBodyBytes: door.MaxSmallBody,
+		Summary: "Change a fleet's settings", Description: "What is not named stays as it is. Readings go by it within ten seconds.", Tags: []string{"fleets"},
+	}), s.updateFleet)
+}
+
+func describeFleet(ctx context.Context, f *telemetry.Fleet) fleetBody {
+	return fleetBody{
+		ID: f.FleetID, Name: cmp.Or(f.Name, f.FleetID), TimeZone: f.TimeZone, TenMinutes: f.TenMinutes, Retention: f.Retention,
+		Limits: f.Limits, Created: f.CreatedAt, Role: door.CallerOf(ctx).Grants.On(accounts.OfFleet(f.FleetID)),
+	}
+}
+
+func (s *Service) fleets(ctx context.Context, _ *struct{}) (*fleetsAnswer, error) {
+	answer, who := new(fleetsAnswer), door.CallerOf(ctx)
+	answer.Body.Fleets = []fleetBody{}
+	for f, err := range telemetry.ListFleets(ctx, s.table, "") {
+		if err != nil {
+			return nil, s.door.Error(ctx, err)
+		}
+		if who.May(door.ForRead, accounts.OfFleet(f.FleetID)) {
+			answer.Body.Fleets = append(answer.Body.Fleets, describeFleet(ctx, &f))
+		}
+	}
+	return answer, nil
+}
+
+// sentAgain is how long a request that is like one before counts as the same, whose answer was lost.
+const sentAgain = 10 * time.Minute
+
+func (s *Service) addFleet(ctx context.Context, in *newFleetRequest) (*fleetAnswer, error) {
+	b := &in.Body
+	n := telemetry.NewFleet{
+		ID: b.ID, Name: b.Name, TimeZone: b.TimeZone, TenMinutes: b.TenMinutes, Retention: b.Retention, Limits: b.Limits,
+	}
+	f, err := telemetry.CreateFleet(ctx, s.table, n)
+	if errors.Is(err, table.ErrExists) {
+		before, found := telemetry.GetFleet(ctx, s.table, n.ID)
+		if found == nil && s.table.Now().Sub(before.CreatedAt) <= sentAgain && before.Name == n.Name && before.TimeZone == cmp.Or(n.TimeZone, "UTC") &&
+			before.TenMinutes == n.TenMinutes && before.Retention == n.Retention && before.Limits == n.Limits {
+			return &fleetAnswer{describeFleet(ctx, &before)}, nil
+		}
+	}
+	if err != nil {
+		return nil, s.door.Error(ctx, err)
+	}
+	s.record(ctx, "fleet.create", f.FleetID, "")
+	return &fleetAnswer{describeFleet(ctx, &f)}, nil
+}
+
+// record writes down who changed what of a fleet.
+func (s *Service) record(ctx context.Context, action, fleetID, subject string) {
+	s.door.Record(ctx, accounts.Entry{Actor: door.CallerOf(ctx).Actor, Action: action, Site: accounts.OfFleet(fleetID), Subject: subject})
+}
+
+func (s *Service) fleet(ctx context.Context, in *door.FleetPath) (*fleetAnswer, error) {
+	f, err := telemetry.GetFleet(ctx, s.table, in.Fleet)
+	if err != nil {
+		return nil, s.door.Error(ctx, err)
+	}
+	return &fleetAnswer{describeFleet(ctx, &f)}, nil
+}
+
+func (s *Service) updateFleet(ctx context.Context, in *updateFleetRequest) (*fleetAnswer, error) {
+	b := &in.Body
+	f, err := telemetry.UpdateFleet(ctx, s.table, in.Fleet, func(f *telemetry.Fleet) error {
+		set(&f.Name, b.Name)
+		set(&f.TenMinutes, b.TenMinutes)
+		set(&f.Limits, b.Limits)
+		set(&f.Retention, b.Retention)
+		return nil
+	})
+	if err != nil {
+		return nil, s.door.Error(ctx, err)
+	}
+	s.record(ctx, "fleet.update", in.Fleet, "")
+	return &fleetAnswer{describeFleet(ctx, &f)}, nil
+}
+
+func set[T any](field *T, value *T) {
+	if value != nil {
+		*field = *value
+	}
+}

@@ -1,0 +1,183 @@
+package devices
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/onefold/onefold/accounts"
+	"github.com/onefold/onefold/server/internal/door"
+	"github.com/onefold/onefold/telemetry"
+	"github.com/onefold/onefold/telemetry/payload"
+)
+
+const (
+	maxBody   = 8 << 20 // of readings, and of what a compressed body becomes
+	ingestFor = 30 * time.Second
+)
+
+// sender is who readings come from: a device, or the holder of a key of a fleet or of all.
+type sender struct {
+	deviceID string // "": not one device
+	fleetID  string // "": any
+}
+
+// identify finds out who sends. Errors: problems, those of the store.
+func (s *Service) identify(ctx context.Context, token string) (sender, error) {
+	if !accounts.IsKey(token) {
+		d, err := s.o.Collector.Authenticate(ctx, token)
+		return sender{d.DeviceID, d.FleetID}, err
+	}
+	key, err := s.door.Accounts.UseKey(ctx, token)
+	if errors.Is(err, accounts.ErrDenied) {
+		return sender{}, telemetry.ErrToken
+	}
+	if err != nil {
+		return sender{}, err
+	}
+	fleet, ok := accounts.FleetOf(key.Site)
+	if key.Scope == accounts.Read || !ok && key.Site != accounts.AllSites {
+		return sender{}, door.Problem(http.StatusForbidden, "forbidden", "This key may not send readings. Make one of the fleet with the scope ingest.")
+	}
+	return sender{fleetID: fleet}, nil
+}
+
+type readingsRequest struct {
+	Authorization   string `header:"Authorization" doc:"Bearer, and the token of a device or a key of the fleet with the scope ingest or write."`
+	ContentEncoding string `header:"Content-Encoding" doc:"gzip or none."`
+	RawBody         []byte `contentType:"application/json"`
+}
+
+type readingsAnswer struct {
+	Status     int
+	RetryAfter string `header:"Retry-After"`
+	Body       struct {
+		Outcomes []telemetry.Outcome `json:"outcomes" doc:"One a reading, in the order sent."`
+		Now      int64               `json:"now" doc:"The server's clock, in milliseconds since 1970."`
+	}
+}
+
+func (s *Service) ingestRoutes(api huma.API) {
+	huma.Register(api, door.Guard(door.ForAnyone, huma.Operation{
+		OperationID: "ingest-readings", Method: http.MethodPost, Path: "/api/readings", DefaultStatus: http.StatusAccepted,
+		MaxBodyBytes: maxBody, BodyReadTimeout: ingestFor, SkipValidateBody: true,
+		Summary: "Take readings in",
+		Description: `One reading, or an array of up to 5,000:
+
+    {"device": "boiler-1", "at": "2026-05-12T14:00:00.250Z", "seq": 17,
+     "values": {"temperature": 71.25, "valve": "open", "alarm": false}, "units": {"temperature": "C"}}
+
+Only values are required, and with a key device. ` + "`at`" + ` may be milliseconds since 1970. A device's token stands for that device alone. ` +
+			"Answers 202 when the outcome of each reading is decided: `stored`, `duplicate` and `late` ones are durable, a `rejected` one says why, and sending it " +
+			"again will not help. When some came faster than the fleet allows (`too_fast`) the status is 429: send all again after Retry-After, or just those; what is stored counts once.",
+		Tags: []string{"ingest"}, Errors: []int{http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden, http.StatusTooManyRequests},
+	}), s.ingestReadings)
+}
+
+func (s *Service) ingestReadings(ctx context.Context, in *readingsRequest) (*readingsAnswer, error) {
+	token, _ := tokenOf(in.Authorization)
+	from, err := s.identify(ctx, token)
+	if err != nil {
+		return nil, s.door.Error(ctx, err)
+	}
+	body, err := plainBody(in.RawBody, in.ContentEncoding)
+	if err != nil {
+		return nil, err
+	}
+	readings, err := payload.Parse(body, from.deviceID)
+	if err != nil {
+		return nil, s.door.Error(ctx, err)
+	}
+	became, err := s.take(ctx, from, len(readings), func(i int) (telemetry.Incoming, error) { return readings[i].Incoming, readings[i].Err })
+	if err != nil {
+		return nil, s.door.Error(ctx, err)
+	}
+	answer := &readingsAnswer{Status: http.StatusAccepted}
+	answer.Body.Now, answer.Body.Outcomes = s.door.Clock().UnixMilli(), became
+	if wait := retryAfter(became); wait > 0 {
+		answer.Status, answer.RetryAfter = http.StatusTooManyRequests, seconds(wait)
+	}
+	return answer, nil
+}
+
+// take stores n readings and says what became of each. One that has an error was not to be read.
+func (s *Service) take(ctx context.Context, from sender, n int, reading func(int) (telemetry.Incoming, error)) ([]telemetry.Outcome, error) {
+	// A sender that goes away has sent all the same.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), ingestFor)
+	defer cancel()
+	outcomes := make([]telemetry.Outcome, n)
+	readings, of := make([]telemetry.Incoming, 0, n), make([]int, 0, n)
+	for i := range n {
+		r, err := reading(i)
+		switch {
+		case err != nil:
+			outcomes[i] = telemetry.Outcome{Status: telemetry.Rejected, Reason: telemetry.BadValue, Detail: err.Error()}
+		case from.deviceID != "" && r.DeviceID != from.deviceID:
+			outcomes[i] = telemetry.Outcome{Status: telemetry.Rejected, Reason: notYours, Detail: "the token is of another device"}
+		default:
+			r.FleetID = from.fleetID
+			readings, of = append(readings, r), append(of, i)
+		}
+	}
+	became, err := s.o.Collector.Ingest(ctx, readings)
+	for i := range became {
+		outcomes[of[i]] = became[i]
+	}
+	s.metrics.count(outcomes)
+	return outcomes, err
+}
+
+// notYours is why a reading is rejected that a device sends for another.
+const notYours telemetry.Reason = "other_device"
+
+// retryAfter is how long to wait with readings that came too fast; 0 if none did.
+func retryAfter(outcomes []telemetry.Outcome) (wait time.Duration) {
+	for i := range outcomes {
+		if outcomes[i].Reason == telemetry.TooFast {
+			wait += max(outcomes[i].RetryAfter, time.Millisecond)
+		}
+	}
+	return wait
+}
+
+// seconds are those of a Retry-After, a minute at most: what is allowed meanwhile is stored.
+func seconds(wait time.Duration) string {
+	return strconv.Itoa(int(min(wait, time.Minute)/time.Second) + 1)
+}
+
+// tokenOf is the token of an Authorization header, by the schemes of the web and of InfluxDB.
+func tokenOf(header string) (string, bool) {
+	scheme, token, ok := strings.Cut(strings.TrimSpace(header), " ")
+	return strings.TrimSpace(token), ok && (strings.EqualFold(scheme, "Bearer") || strings.EqualFold(scheme, "Token"))
+}
+
+// plainBody is a body as it was before it was compressed. Errors: problems.
+func plainBody(body []byte, encoding string) ([]byte, error) {
+	switch encoding {
+	case "", "identity":
+		return body, nil
+	case "gzip":
+	default:
+		return nil, door.Problem(http.StatusUnsupportedMediaType, "unsupported_encoding", "Use gzip, or no Content-Encoding.")
+	}
+	in, err := gzip.NewReader(bytes.NewReader(body))
+	if err == nil {
+		body, err = io.ReadAll(io.LimitReader(in, maxBody+1))
+	}
+	switch {
+	case err != nil:
+		return nil, door.Problem(http.StatusBadRequest, "bad_request", "The body is no gzip: "+err.Error()+".")
+	case len(body) > maxBody:
+		return nil, door.Problem(http.StatusRequestEntityTooLarge, "body_too_large", fmt.Sprintf("The body has more than %d MiB. Send it in parts.", maxBody>>20))
+	}
+	return body, nil
+}

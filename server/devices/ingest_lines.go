@@ -1,0 +1,250 @@
+package devices
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/onefold/onefold/internal/lineprotocol"
+	"github.com/onefold/onefold/server/internal/door"
+	"github.com/onefold/onefold/telemetry"
+	"github.com/onefold/onefold/telemetry/payload"
+)
+
+// linesRequest is what clients of InfluxDB 2 send.
+type linesRequest struct {
+	Authorization   string `header:"Authorization" doc:"Token or Bearer, and the token of a device or a key of the fleet with the scope ingest or write."`
+	ContentEncoding string `header:"Content-Encoding" doc:"gzip or none."`
+	Bucket          string `query:"bucket" doc:"The fleet. A device's token and a fleet's key say it, too."`
+	Org             string `query:"org" doc:"Not looked at."`
+	Precision       string `query:"precision" doc:"What timestamps count: ns, us, ms or s. Default: ns."`
+	RawBody         []byte `contentType:"text/plain"`
+}
+
+// oldLinesRequest is what clients of InfluxDB 1 send.
+type oldLinesRequest struct {
+	Authorization   string `header:"Authorization"`
+	ContentEncoding string `header:"Content-Encoding"`
+	Database        string `query:"db" doc:"The fleet."`
+	User            string `query:"u"`
+	Password        string `query:"p" doc:"The token or key, where no header has it."`
+	Precision       string `query:"precision" doc:"ns, u, ms, s, m or h. Default: ns."`
+	RawBody         []byte `contentType:"text/plain"`
+}
+
+func (s *Service) lineRoutes(api huma.API, mux *http.ServeMux) {
+	op := huma.Operation{
+		OperationID: "write-lines", Method: http.MethodPost, Path: "/api/v2/write", DefaultStatus: http.StatusNoContent,
+		MaxBodyBytes: maxBody, BodyReadTimeout: ingestFor, SkipValidateBody: true,
+		Summary: "Take readings in as InfluxDB's line protocol",
+		Description: "As InfluxDB 2 does, so that Telegraf and InfluxDB's clients work unchanged; up to 20,000 lines. A line is a reading of the device that its tag `device`, `device_id` or `host` names; " +
+			"field `f` of measurement `m` is the metric `m.f` (`m` for a field called value), with the other tags in braces: `cpu.idle{cpu=cpu0}`. " +
+			"Answers 204 when all lines are durable. When some were refused the status is 400, the message names them by number, and the others are stored. " +
+			"429 when a device sends faster than its fleet allows: send all again after Retry-After; what is stored counts once.",
+		Tags: []string{"ingest"}, Errors: []int{http.StatusBadRequest, http.StatusUnauthorized, http.StatusTooManyRequests},
+	}
+	huma.Register(api, door.Guard(door.ForAnyone, op), func(ctx context.Context, in *linesRequest) (*huma.StreamResponse, error) {
+		token, _ := tokenOf(in.Authorization)
+		return s.writeLines(ctx, token, in.Bucket, in.Precision, in.ContentEncoding, in.RawBody).answer(false), nil
+	})
+	old := op
+	old.OperationID, old.Path, old.Hidden = "write-lines-v1", "/write", true
+	huma.Register(api, door.Guard(door.ForAnyone, old), func(ctx context.Context, in *oldLinesRequest) (*huma.StreamResponse, error) {
+		fleet, _, _ := strings.Cut(in.Database, "/") // what follows names how long InfluxDB keeps it
+		return s.writeLines(ctx, oldToken(in), fleet, in.Precision, in.ContentEncoding, in.RawBody).answer(true), nil
+	})
+	for _, path := range []string{"GET /ping", "GET /api/v2/ping"} {
+		mux.HandleFunc(path, pong)
+	}
+	mux.HandleFunc("GET /health", healthy)
+	mux.HandleFunc("POST /query", created)
+}
+
+// oldToken is the token of a client of InfluxDB 1, which may call it a password.
+func oldToken(in *oldLinesRequest) string {
+	if token, ok := tokenOf(in.Authorization); ok {
+		return token
+	}
+	if basic, ok := strings.CutPrefix(in.Authorization, "Basic "); ok {
+		text, err := base64.StdEncoding.DecodeString(basic)
+		if _, password, ok := strings.Cut(string(text), ":"); ok && err == nil {
+			return password
+		}
+	}
+	return in.Password
+}
+
+// written is the answer to lines.
+type written struct {
+	status  int
+	code    string // InfluxDB's
+	message string
+	wait    time.Duration
+	lines   []refusedLine
+}
+
+// refusedLine is a line that was not stored.
+type refusedLine struct {
+	Line   int              `json:"line"`
+	Reason telemetry.Reason `json:"reason"`
+	Detail string           `json:"detail"`
+}
+
+// badLine is the reason of a line that cannot be read.
+const badLine telemetry.Reason = "bad_line"
+
+func (s *Service) writeLines(ctx context.Context, token, fleet, precision, encoding string, body []byte) written {
+	unit, ok := lineprotocol.Unit(precision)
+	if !ok {
+		return written{status: http.StatusBadRequest, code: "invalid", message: fmt.Sprintf("precision %.20q: use ns, us, ms or s", precision)}
+	}
+	from, err := s.identify(ctx, token)
+	if err == nil && fleet != "" && from.fleetID != "" && fleet != from.fleetID {
+		return written{status: http.StatusNotFound, code: "not found", message: fmt.Sprintf("bucket %.64q not found: the token is for another fleet", fleet)}
+	}
+	if err == nil {
+		body, err = plainBody(body, encoding)
+	}
+	if err != nil {
+		return s.failed(ctx, err)
+	}
+	if from.fleetID == "" {
+		from.fleetID = fleet
+	}
+	lines, err := payload.Lines{Unit: unit, Device: from.deviceID, DeviceTags: s.o.DeviceTags}.Parse(body)
+	if err != nil {
+		return s.failed(ctx, err)
+	}
+	became, err := s.take(ctx, from, len(lines), func(i int) (telemetry.Incoming, error) { return lines[i].Incoming, lines[i].Err })
+	if err != nil {
+		return s.failed(ctx, err)
+	}
+	return judge(lines, became)
+}
+
+// judge makes one answer of many outcomes.
+func judge(lines []payload.Line, became []telemetry.Outcome) written {
+	if wait := retryAfter(became); wait > 0 {
+		return written{status: http.StatusTooManyRequests, code: "too many requests", message: "the fleet allows a device fewer readings a minute: send all again later, what is stored counts once", wait: wait}
+	}
+	w := written{status: http.StatusNoContent}
+	for i := range became {
+		if o := &became[i]; o.Status == telemetry.Rejected {
+			refused := refusedLine{lines[i].Number, o.Reason, o.Detail}
+			if lines[i].Err != nil {
+				refused.Reason = badLine
+			}
+			w.lines = append(w.lines, refused)
+		}
+	}
+	if len(w.lines) > 0 {
+		w.status, w.code, w.message = http.StatusBadRequest, "invalid", partial(w.lines, len(lines))
+		w.lines = w.lines[:min(len(w.lines), maxNamed)]
+	}
+	return w
+}
+
+// How many refused lines an answer names, and its message.
+const maxNamed, maxTold = 1000, 20
+
+func partial(refused []refusedLine, of int) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "partial write: %d of %d lines were refused, the others are stored: ", len(refused), of)
+	for i, r := range refused {
+		if i == maxTold {
+			fmt.Fprintf(&b, "; and %d more", len(refused)-i)
+			break
+		}
+		if i > 0 {
+			b.WriteString("; ")
+		}
+		fmt.Fprintf(&b, "line %d: %s", r.Line, strings.TrimPrefix(r.Detail, fmt.Sprintf("line %d: ", r.Line)))
+	}
+	return b.String()
+}
+
+// codes are InfluxDB's words for a status.
+var codes = map[int]string{
+	http.StatusBadRequest: "invalid", http.StatusUnauthorized: "unauthorized", http.StatusForbidden: "forbidden", http.StatusNotFound: "not found",
+	http.StatusRequestEntityTooLarge: "request too large", http.StatusUnsupportedMediaType: "invalid", http.StatusTooManyRequests: "too many requests",
+	http.StatusServiceUnavailable: "unavailable",
+}
+
+// failed is the answer when nothing is known to be stored.
+func (s *Service) failed(ctx context.Context, err error) written {
+	p := new(huma.ErrorModel)
+	if !errors.As(err, &p) {
+		errors.As(s.door.Error(ctx, err), &p)
+	}
+	w := written{status: p.Status, code: codes[p.Status], message: p.Detail}
+	if w.code == "" {
+		w.code = "internal error"
+	}
+	return w
+}
+
+// answer writes in the form of InfluxDB 2, or 1.
+func (w written) answer(old bool) *huma.StreamResponse {
+	return &huma.StreamResponse{Body: func(ctx huma.Context) {
+		ctx.SetHeader("X-Influxdb-Version", influxVersion)
+		if w.wait > 0 {
+			ctx.SetHeader("Retry-After", seconds(w.wait))
+		}
+		if w.status == http.StatusNoContent {
+			ctx.SetStatus(w.status)
+			return
+		}
+		ctx.SetHeader("Content-Type", "application/json")
+		if w.status == http.StatusUnauthorized {
+			ctx.SetHeader("WWW-Authenticate", `Token realm="onefold"`)
+		}
+		ctx.SetStatus(w.status)
+		_ = door.PlainJSON(ctx.BodyWriter()).Encode(w.form(old)) // a client that is gone does not hear it
+	}}
+}
+
+func (w written) form(old bool) any {
+	if old {
+		return struct {
+			Error string `json:"error"`
+		}{w.message}
+	}
+	return struct {
+		Code    string        `json:"code"`
+		Message string        `json:"message"`
+		Lines   []refusedLine `json:"lines,omitempty"`
+	}{w.code, w.message, w.lines}
+}
+
+// influxVersion is the version of InfluxDB whose protocol this is: clients ask before they write.
+const influxVersion = "v2.7.0"
+
+func pong(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("X-Influxdb-Build", "onefold")
+	w.Header().Set("X-Influxdb-Version", influxVersion)
+	w.WriteHeader(http.StatusNoContent)
+}
+
+func healthy(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Content-Type", "application/json")
+	_, _ = w.Write([]byte(`{"name":"onefold","message":"ready for writes","status":"pass","checks":[],"version":"` + influxVersion + `","commit":""}` + "\n"))
+}
+
+// created answers the one statement that clients of InfluxDB 1 send before they write.
+func created(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("X-Influxdb-Version", influxVersion)
+	r.Body = http.MaxBytesReader(w, r.Body, door.MaxSmallBody)
+	if q := strings.ToUpper(strings.TrimSpace(r.FormValue("q"))); strings.HasPrefix(q, "CREATE DATABASE") {
+		_, _ = w.Write([]byte(`{"results":[{"statement_id":0}]}` + "\n"))
+		return
+	}
+	w.WriteHeader(http.StatusBadRequest)
+	_, _ = w.Write([]byte(`{"error":"nothing can be asked here; GET /docs lists the API"}` + "\n"))
+}

@@ -1,0 +1,85 @@
+package devices
+
+import (
+	"context"
+	"errors"
+	"net/http"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/onefold/onefold/accounts"
+	"github.com/onefold/onefold/server/internal/background"
+	"github.com/onefold/onefold/server/internal/door"
+	"github.com/onefold/onefold/server/mqtt"
+	"github.com/onefold/onefold/table"
+	"github.com/onefold/onefold/telemetry"
+)
+
+// Options configure telemetry. The zero value is good.
+type Options struct {
+	Collector *telemetry.Collector // default: one of the table
+	// DeviceTags are the tags that name devices in line protocol; default device, device_id and host.
+	DeviceTags []string
+}
+
+// Service is telemetry behind a door. Make one with New.
+type Service struct {
+	o          Options
+	door       *door.Door
+	table      *table.Table
+	folded     telemetry.Folded
+	metrics    *metrics
+	background *background.Work
+}
+
+// New makes the service of a table whose folds are w's.
+func New(d *door.Door, t *table.Table, w telemetry.Folded, o Options) (*Service, error) {
+	if w == nil {
+		return nil, errors.New("devices: the folds are required")
+	}
+	if o.Collector == nil {
+		o.Collector = telemetry.NewCollector(t, telemetry.CollectorOptions{})
+	}
+	return &Service{o: o, door: d, table: t, folded: w, metrics: newMetrics(&d.Metrics), background: background.New()}, nil
+}
+
+// Register adds the operations to the API.
+func (s *Service) Register(api huma.API, mux *http.ServeMux) error {
+	s.ingestRoutes(api)
+	s.lineRoutes(api, mux)
+	s.fleetRoutes(api)
+	return nil
+}
+
+// Wrap handles nothing that is not an operation.
+func (s *Service) Wrap(next http.Handler) http.Handler { return next }
+
+// Run has nothing to do but what requests begin.
+func (s *Service) Run(context.Context) {}
+
+// Close ends streams and what goes on in the background, and waits for it.
+func (s *Service) Close() { s.background.Close() }
+
+// Login lets devices and gateways in over MQTT; see Messages.
+func (s *Service) Login(ctx context.Context, l mqtt.Login) (mqtt.Taker, error) {
+	m := Messages{
+		Collector: s.o.Collector, Gateway: s.gateway, Count: s.metrics.count,
+		Device: func(ctx context.Context, deviceID string) (telemetry.Device, error) {
+			return telemetry.GetDevice(ctx, s.table, deviceID)
+		},
+	}
+	return m.Login(ctx, l)
+}
+
+// gateway is the fleet that a key sends for, whatever its holder is called.
+func (s *Service) gateway(ctx context.Context, _, token string) (fleetID string, err error) {
+	key, err := s.door.Accounts.UseKey(ctx, token)
+	if err != nil {
+		return "", err
+	}
+	fleet, ok := accounts.FleetOf(key.Site)
+	if !ok || key.Scope == accounts.Read {
+		return "", accounts.ErrDenied
+	}
+	return fleet, nil
+}

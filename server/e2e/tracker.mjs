@@ -42,12 +42,15 @@ const steps = {
     await page.waitForURL(/#.next/)
     await page.goto('about:blank')
   },
-  // Calls before the script is there, properties, revenue, a user.
+  // Calls before the script is there, properties that are no text, revenue, users.
   async calls(page) {
     await page.goto(pages + '/calls')
     await page.waitForFunction(() => window.onefold.v)
     await page.evaluate(() => {
-      onefold('purchase', { props: { plan: 'pro' }, revenue: 12.5 })
+      onefold('purchase', { props: { plan: 'pro', seats: 3, trial: false, coupon: null }, revenue: 12.5 })
+      onefold('identify', { id: 7 })
+      onefold('seen', null)
+      onefold('identify', { id: null }) // logged out
     })
     await page.goto('about:blank')
   },

@@ -119,11 +119,17 @@
     clock()
   }
 
-  const onefold = (name, more = {}) => {
-    if (name == 'identify') user = more.id || more || undefined
+  const text = value => (value == null || value === '' ? undefined : value + '') // the server takes text only
+  const onefold = (name, more) => {
+    more ??= {}
+    if (name == 'identify') user = text(typeof more == 'object' ? more.id : more)
     else if (!page) queued.push([name, more])
     else if (name == 'pageview') view(1)
-    else send({ name, props: more.props, revenue: more.revenue == null ? undefined : more.revenue + '', ...more.fields })
+    else {
+      const props = {}
+      for (const key in more.props) props[key] = text(more.props[key])
+      send({ name, props, revenue: text(more.revenue), ...more.fields })
+    }
   }
   onefold.v = 1
   const queued = (window.onefold && window.onefold.q) || []

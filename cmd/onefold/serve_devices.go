@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"crypto/tls"
-	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -50,18 +49,16 @@ func (f *deviceFlags) deviceServices(login func(context.Context, mqtt.Login) (mq
 	return []service{func(ctx context.Context) error { return broker.Run(ctx, l) }}, nil
 }
 
-// sweepEvery is how often devices are looked for that have fallen silent.
-const sweepEvery = 30 * time.Second
+// telemetryEvery is how often what waits is done for devices and fleets.
+const telemetryEvery = 30 * time.Second
 
-// telemetryUpkeep makes days of hours and finds devices that have fallen silent, now and then. A failure is logged and
-// tried again with the next round.
+// telemetryUpkeep does what waits for devices and fleets, now and then. A failure is logged and tried again with the next
+// round.
 func telemetryUpkeep(ctx context.Context, s *store, logger *slog.Logger) error {
-	ticker := time.NewTicker(sweepEvery)
+	ticker := time.NewTicker(telemetryEvery)
 	defer ticker.Stop()
 	for {
-		_, rolled := telemetry.RollUp(ctx, s.table)
-		_, swept := telemetry.Sweep(ctx, s.table)
-		if err := errors.Join(rolled, swept); err != nil && ctx.Err() == nil {
+		if _, err := telemetry.Upkeep(ctx, s.table, s.worker); err != nil && ctx.Err() == nil {
 			logger.Error("upkeep of devices failed", "error", err)
 		}
 		select {

@@ -72,6 +72,13 @@ func (s *Service) fleetRoutes(api huma.API) {
 		OperationID: "update-fleet", Method: http.MethodPatch, Path: fleetPath, MaxBodyBytes: door.MaxSmallBody,
 		Summary: "Change a fleet's settings", Description: "What is not named stays as it is. Readings go by it within ten seconds.", Tags: []string{"fleets"},
 	}), s.updateFleet)
+	huma.Register(api, door.Guard(door.ForOwner, huma.Operation{
+		OperationID: "delete-fleet", Method: http.MethodDelete, Path: fleetPath, DefaultStatus: http.StatusNoContent,
+		Summary: "Delete a fleet, its devices and everything that they have", Description: "It is unknown from now on; what it has is deleted within minutes. Roles and keys of it go at once.", Tags: []string{"fleets"},
+	}), s.deleteFleet)
+	huma.Register(api, door.Guard(door.ForRead, huma.Operation{
+		OperationID: "fleet-board", Method: http.MethodGet, Path: fleetPath + "/board", Summary: "How many devices a fleet has, by status and connectivity", Tags: []string{"fleets"},
+	}), s.board)
 }
 
 func describeFleet(ctx context.Context, f *telemetry.Fleet) fleetBody {
@@ -102,6 +109,11 @@ func (s *Service) addFleet(ctx context.Context, in *newFleetRequest) (*fleetAnsw
 	b := &in.Body
 	n := telemetry.NewFleet{
 		ID: b.ID, Name: b.Name, TimeZone: b.TimeZone, TenMinutes: b.TenMinutes, Retention: b.Retention, Limits: b.Limits,
+	}
+	if _, err := telemetry.GetFleet(ctx, s.table, n.ID); errors.Is(err, table.ErrNotFound) { // nobody has a role on what is new
+		if err := s.door.Accounts.ForgetSite(ctx, accounts.OfFleet(n.ID)); err != nil {
+			return nil, s.door.Error(ctx, err)
+		}
 	}
 	f, err := telemetry.CreateFleet(ctx, s.table, n)
 	if errors.Is(err, table.ErrExists) {
@@ -151,4 +163,63 @@ func set[T any](field *T, value *T) {
 	if value != nil {
 		*field = *value
 	}
+}
+
+func (s *Service) deleteFleet(ctx context.Context, in *door.FleetPath) (*struct{}, error) {
+	err := telemetry.DeleteFleet(ctx, s.table, in.Fleet)
+	if err == nil {
+		err = s.door.Accounts.ForgetSite(ctx, accounts.OfFleet(in.Fleet))
+	}
+	if err != nil {
+		return nil, s.door.Error(ctx, err)
+	}
+	s.record(ctx, "fleet.delete", in.Fleet, "")
+	return nil, nil
+}
+
+type boardAnswer struct {
+	Body struct {
+		Devices        int64            `json:"devices"`
+		ByStatus       map[string]int64 `json:"byStatus"`
+		ByConnectivity map[string]int64 `json:"byConnectivity" doc:"online, offline, and never for devices that were never heard of."`
+		Silence        *silenceBody     `json:"silence,omitempty" doc:"Most of the fleet fell silent at once: while that lasts no device is called offline."`
+	}
+}
+
+type silenceBody struct {
+	Since   time.Time `json:"since"`
+	Devices int       `json:"devices" doc:"That were silent then."`
+	Of      int       `json:"of" doc:"That were online before."`
+}
+
+func (s *Service) board(ctx context.Context, in *door.FleetPath) (*boardAnswer, error) {
+	fleet := telemetry.FleetIn{FleetID: in.Fleet}
+	if _, err := telemetry.GetFleet(ctx, s.table, in.Fleet); err != nil {
+		return nil, s.door.Error(ctx, err)
+	}
+	counts, err := telemetry.CountsOfFleet.Get(ctx, s.table, fleet)
+	if err != nil && !errors.Is(err, table.ErrNotFound) {
+		return nil, s.door.Error(ctx, err)
+	}
+	silence, err := telemetry.SilenceOfFleet.Get(ctx, s.table, fleet)
+	if err != nil && !errors.Is(err, table.ErrNotFound) {
+		return nil, s.door.Error(ctx, err)
+	}
+	answer := new(boardAnswer)
+	b := &answer.Body
+	b.ByStatus, b.ByConnectivity = map[string]int64{}, map[string]int64{}
+	for status, n := range counts.ByStatus {
+		b.ByStatus[status] = n
+		b.Devices += n
+	}
+	never := b.Devices
+	for connectivity, n := range counts.ByConnectivity {
+		b.ByConnectivity[connectivity] = n
+		never -= n
+	}
+	b.ByConnectivity["never"] = max(never, 0)
+	if err == nil {
+		b.Silence = &silenceBody{silence.Since, silence.Devices, silence.Of}
+	}
+	return answer, nil
 }

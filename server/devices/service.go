@@ -48,6 +48,10 @@ func (s *Service) Register(api huma.API, mux *http.ServeMux) error {
 	s.ingestRoutes(api)
 	s.lineRoutes(api, mux)
 	s.fleetRoutes(api)
+	s.profileRoutes(api)
+	s.deviceRoutes(api)
+	s.importDeviceRoutes(api)
+	s.tokenRoutes(api)
 	return nil
 }
 

@@ -1,0 +1,314 @@
+package devices
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/onefold/onefold/server/internal/door"
+	"github.com/onefold/onefold/table"
+	"github.com/onefold/onefold/telemetry"
+)
+
+// DevicePath names a device of a fleet.
+type DevicePath struct {
+	door.FleetPath
+	Device string `path:"device" maxLength:"64"`
+}
+
+// deviceForm is what people say of a device.
+type deviceForm struct {
+	ID        string                 `json:"id" minLength:"1" maxLength:"64" doc:"Letters, digits and . _ - : ; no other device of the installation has it."`
+	Name      string                 `json:"name,omitempty" maxLength:"200"`
+	Type      string                 `json:"type,omitempty" maxLength:"100" example:"sensor"`
+	Status    telemetry.DeviceStatus `json:"status,omitempty" enum:"provisioned,active,inactive,maintenance,retired" doc:"Default: active."`
+	Location  string                 `json:"location,omitempty" maxLength:"200"`
+	Firmware  string                 `json:"firmware,omitempty" maxLength:"100"`
+	ProfileID string                 `json:"profile,omitempty" maxLength:"64"`
+	Tags      []string               `json:"tags,omitempty" maxItems:"20"`
+	Notes     map[string]string      `json:"notes,omitempty" maxProperties:"50"`
+}
+
+func (f *deviceForm) device(fleetID string) telemetry.NewDevice {
+	return telemetry.NewDevice{
+		ID: f.ID, FleetID: fleetID, Name: f.Name, Type: f.Type, Status: f.Status, Location: f.Location, Firmware: f.Firmware, ProfileID: f.ProfileID,
+		Tags: f.Tags, Notes: f.Notes,
+	}
+}
+
+// deviceBody is a device and the latest that is known of it.
+type deviceBody struct {
+	deviceForm
+	Fleet        string                 `json:"fleet"`
+	Created      time.Time              `json:"created"`
+	Updated      time.Time              `json:"updated"`
+	Tokens       []tokenBody            `json:"tokens" doc:"Those that are valid, without their secrets."`
+	Connectivity telemetry.Connectivity `json:"connectivity,omitempty" enum:"online,offline" doc:"Absent: it was never heard of."`
+	LastSeen     time.Time              `json:"lastSeen,omitzero"`
+	Rhythm       float64                `json:"rhythm,omitempty" doc:"Seconds between readings, as the device shows itself."`
+	Latest       map[string]latestBody  `json:"latest" doc:"The latest value of each metric."`
+}
+
+type tokenBody struct {
+	Created time.Time `json:"created"`
+	Expires time.Time `json:"expires,omitzero"`
+}
+
+type latestBody struct {
+	At    time.Time       `json:"at"`
+	Value telemetry.Value `json:"value"`
+}
+
+func describeDevice(d *telemetry.Device, s *telemetry.Status, now time.Time) deviceBody {
+	b := deviceBody{
+		deviceForm: deviceForm{
+			ID: d.DeviceID, Name: d.Name, Type: d.Type, Status: d.Status, Location: d.Location, Firmware: d.Firmware, ProfileID: d.ProfileID,
+			Tags: d.Tags, Notes: d.Notes,
+		},
+		Fleet: d.FleetID, Created: d.CreatedAt, Updated: d.UpdatedAt, Tokens: []tokenBody{}, Latest: map[string]latestBody{},
+	}
+	for _, k := range d.Tokens {
+		if k.ExpiresAt.IsZero() || now.Before(k.ExpiresAt) {
+			b.Tokens = append(b.Tokens, tokenBody{k.CreatedAt, k.ExpiresAt})
+		}
+	}
+	if s == nil || s.LastSeen == 0 {
+		return b
+	}
+	b.Connectivity, b.LastSeen, b.Rhythm = s.Connectivity, time.UnixMilli(s.LastSeen).UTC(), s.Rhythm().Seconds()
+	for name, v := range s.Values {
+		b.Latest[name] = latestBody{time.UnixMilli(v.At).UTC(), v.Value}
+	}
+	return b
+}
+
+type deviceAnswer struct{ Body deviceBody }
+
+type newDeviceRequest struct {
+	door.FleetPath
+	Body deviceForm
+}
+
+type updateDeviceRequest struct {
+	DevicePath
+	Body struct {
+		Name      *string                 `json:"name,omitempty" maxLength:"200"`
+		Type      *string                 `json:"type,omitempty" maxLength:"100"`
+		Status    *telemetry.DeviceStatus `json:"status,omitempty" enum:"provisioned,active,inactive,maintenance,retired"`
+		Location  *string                 `json:"location,omitempty" maxLength:"200"`
+		Firmware  *string                 `json:"firmware,omitempty" maxLength:"100"`
+		ProfileID *string                 `json:"profile,omitempty" maxLength:"64"`
+		Tags      *[]string               `json:"tags,omitempty" maxItems:"20"`
+		Notes     *map[string]string      `json:"notes,omitempty" maxProperties:"50"`
+	}
+}
+
+const devicesPath, devicePath = fleetPath + "/devices", fleetPath + "/devices/{device}"
+
+func (s *Service) deviceRoutes(api huma.API) {
+	huma.Register(api, door.Guard(door.ForRead, huma.Operation{
+		OperationID: "devices", Method: http.MethodGet, Path: devicesPath, Summary: "The devices of a fleet, with what is known of them last",
+		Description: "By id. With several filters a page may hold fewer devices than its limit, and there are more as long as there is a cursor.", Tags: []string{"devices"},
+	}), s.devices)
+	huma.Register(api, door.Guard(door.ForWrite, huma.Operation{
+		OperationID: "add-device", Method: http.MethodPost, Path: devicesPath, DefaultStatus: http.StatusCreated, MaxBodyBytes: door.MaxSmallBody,
+		Summary: "Make a device", Tags: []string{"devices"}, Errors: []int{http.StatusConflict},
+	}), s.addDevice)
+	huma.Register(api, door.Guard(door.ForRead, huma.Operation{
+		OperationID: "device", Method: http.MethodGet, Path: devicePath, Summary: "A device, with what is known of it last", Tags: []string{"devices"},
+	}), s.device)
+	huma.Register(api, door.Guard(door.ForWrite, huma.Operation{
+		OperationID: "update-device", Method: http.MethodPatch, Path: devicePath, MaxBodyBytes: door.MaxSmallBody,
+		Summary: "Change a device, or its status", Description: "What is not named stays as it is. A status follows some others only.", Tags: []string{"devices"}, Errors: []int{http.StatusConflict},
+	}), s.updateDevice)
+	huma.Register(api, door.Guard(door.ForWrite, huma.Operation{
+		OperationID: "delete-device", Method: http.MethodDelete, Path: devicePath, DefaultStatus: http.StatusNoContent,
+		Summary: "Delete a device and everything that it has", Description: "It is unknown from now on; what it has is deleted within minutes, and GET …/deleting lists it until then.", Tags: []string{"devices"},
+	}), s.deleteDevice)
+	huma.Register(api, door.Guard(door.ForRead, huma.Operation{
+		OperationID: "deleting-devices", Method: http.MethodGet, Path: fleetPath + "/deleting", Summary: "The devices that are being deleted", Tags: []string{"devices"},
+	}), s.deleting)
+}
+
+// known is a device of the fleet that the path names. A device of another fleet is not there.
+func (s *Service) known(ctx context.Context, in *DevicePath) (telemetry.Device, error) {
+	d, err := telemetry.GetDevice(ctx, s.table, in.Device)
+	if err == nil && d.FleetID != in.Fleet {
+		err = table.ErrNotFound
+	}
+	if err != nil {
+		return d, s.door.Error(ctx, err)
+	}
+	return d, nil
+}
+
+func (s *Service) answerDevice(ctx context.Context, d *telemetry.Device) (*deviceAnswer, error) {
+	status, err := telemetry.StatusByID.Get(ctx, s.table, telemetry.DeviceIn{DeviceID: d.DeviceID})
+	if err != nil && !errors.Is(err, table.ErrNotFound) {
+		return nil, s.door.Error(ctx, err)
+	}
+	return &deviceAnswer{describeDevice(d, &status, s.table.Now())}, nil
+}
+
+func (s *Service) addDevice(ctx context.Context, in *newDeviceRequest) (*deviceAnswer, error) {
+	d, err := telemetry.CreateDevice(ctx, s.table, in.Body.device(in.Fleet))
+	if err != nil {
+		return nil, s.door.Error(ctx, err)
+	}
+	s.o.Collector.Forget(d.DeviceID) // it may be known as none
+	s.record(ctx, "device.create", in.Fleet, d.DeviceID)
+	return s.answerDevice(ctx, &d)
+}
+
+func (s *Service) device(ctx context.Context, in *DevicePath) (*deviceAnswer, error) {
+	d, err := s.known(ctx, in)
+	if err != nil {
+		return nil, err
+	}
+	return s.answerDevice(ctx, &d)
+}
+
+func (s *Service) updateDevice(ctx context.Context, in *updateDeviceRequest) (*deviceAnswer, error) {
+	if _, err := s.known(ctx, &in.DevicePath); err != nil {
+		return nil, err
+	}
+	d, err := telemetry.UpdateDevice(ctx, s.table, in.Device, func(d *telemetry.Device) error {
+		if d.FleetID != in.Fleet {
+			return table.ErrNotFound
+		}
+		b := &in.Body
+		set(&d.Name, b.Name)
+		set(&d.Type, b.Type)
+		set(&d.Status, b.Status)
+		set(&d.Location, b.Location)
+		set(&d.Firmware, b.Firmware)
+		set(&d.ProfileID, b.ProfileID)
+		set(&d.Tags, b.Tags)
+		set(&d.Notes, b.Notes)
+		return nil
+	})
+	if err != nil {
+		return nil, s.door.Error(ctx, err)
+	}
+	s.o.Collector.Forget(in.Device)
+	s.record(ctx, "device.update", in.Fleet, in.Device)
+	return s.answerDevice(ctx, &d)
+}
+
+func (s *Service) deleteDevice(ctx context.Context, in *DevicePath) (*struct{}, error) {
+	if _, err := s.known(ctx, in); err != nil {
+		return nil, err
+	}
+	if err := telemetry.DeleteDevice(ctx, s.table, in.Device); err != nil {
+		return nil, s.door.Error(ctx, err)
+	}
+	s.o.Collector.Forget(in.Device)
+	s.record(ctx, "device.delete", in.Fleet, in.Device)
+	return nil, nil
+}
+
+type devicesRequest struct {
+	door.FleetPath
+	Status       telemetry.DeviceStatus `query:"status" enum:"provisioned,active,inactive,maintenance,retired"`
+	Type         string                 `query:"type"`
+	Tag          string                 `query:"tag"`
+	Firmware     string                 `query:"firmware"`
+	Profile      string                 `query:"profile"`
+	Connectivity string                 `query:"connectivity" enum:"online,offline,never"`
+	Search       string                 `query:"search" maxLength:"100" doc:"Part of the id or name, in any case."`
+	Cursor       string                 `query:"cursor" doc:"Of the page before."`
+	Limit        int                    `query:"limit" minimum:"1" maximum:"1000" default:"100"`
+}
+
+type devicesAnswer struct {
+	Body struct {
+		Devices []deviceBody `json:"devices"`
+		Cursor  string       `json:"cursor,omitempty" doc:"Of the next page, if there may be one."`
+	}
+}
+
+// label is the narrowest list that the question names.
+func (in *devicesRequest) label() telemetry.LabelIn {
+	for _, l := range []telemetry.LabelIn{
+		{Kind: telemetry.ByTag, Value: in.Tag}, {Kind: telemetry.ByProfile, Value: in.Profile}, {Kind: telemetry.ByFirmware, Value: in.Firmware},
+		{Kind: telemetry.ByType, Value: in.Type}, {Kind: telemetry.ByStatus, Value: string(in.Status)}, {Kind: telemetry.ByFleet, Value: telemetry.Any},
+	} {
+		if l.Value != "" {
+			l.FleetID = in.Fleet
+			return l
+		}
+	}
+	return telemetry.LabelIn{} // unreachable: the last has a value
+}
+
+// fits reports whether a device is asked for.
+func (in *devicesRequest) fits(d *deviceBody) bool {
+	is := func(want, have string) bool { return want == "" || want == have }
+	found := strings.Contains(strings.ToLower(d.ID+"\n"+d.Name), strings.ToLower(in.Search))
+	heard := in.Connectivity == "" || in.Connectivity == string(d.Connectivity) || in.Connectivity == "never" && d.Connectivity == ""
+	return found && heard && is(string(in.Status), string(d.Status)) && is(in.Type, d.Type) && is(in.Firmware, d.Firmware) &&
+		is(in.Profile, d.ProfileID) && (in.Tag == "" || slices.Contains(d.Tags, in.Tag))
+}
+
+func (s *Service) devices(ctx context.Context, in *devicesRequest) (*devicesAnswer, error) {
+	if _, err := telemetry.GetFleet(ctx, s.table, in.Fleet); err != nil {
+		return nil, s.door.Error(ctx, err)
+	}
+	page, err := telemetry.ListDevices(ctx, s.table, in.label(), in.Cursor, in.Limit)
+	if err != nil {
+		return nil, s.door.Error(ctx, err)
+	}
+	keys := make([]telemetry.StatusKey, len(page.Items))
+	for i := range page.Items {
+		keys[i] = telemetry.StatusKey{DeviceID: page.Items[i].DeviceID}
+	}
+	all, err := telemetry.Statuses.GetMany(ctx, s.table, keys)
+	if err != nil {
+		return nil, s.door.Error(ctx, err)
+	}
+	known := make(map[string]*telemetry.Status, len(all))
+	for i := range all {
+		known[all[i].DeviceID] = &all[i]
+	}
+	answer := &devicesAnswer{}
+	answer.Body.Devices, answer.Body.Cursor = []deviceBody{}, page.Next
+	for i := range page.Items {
+		d := describeDevice(&page.Items[i], known[page.Items[i].DeviceID], s.table.Now())
+		if in.fits(&d) {
+			answer.Body.Devices = append(answer.Body.Devices, d)
+		}
+	}
+	return answer, nil
+}
+
+type deletingAnswer struct {
+	Body struct {
+		Devices []string `json:"devices" doc:"Ids. A device that is no longer there is deleted, with all that it had."`
+		Cursor  string   `json:"cursor,omitempty"`
+	}
+}
+
+type deletingRequest struct {
+	door.FleetPath
+	Cursor string `query:"cursor"`
+	Limit  int    `query:"limit" minimum:"1" maximum:"1000" default:"100"`
+}
+
+func (s *Service) deleting(ctx context.Context, in *deletingRequest) (*deletingAnswer, error) {
+	ask := telemetry.LabelIn{FleetID: in.Fleet, Kind: telemetry.ByFleet, Value: telemetry.Deleting}
+	page, err := telemetry.DevicesLabelled.Page(ctx, s.table, ask, in.Cursor, in.Limit)
+	if err != nil {
+		return nil, s.door.Error(ctx, err)
+	}
+	answer := &deletingAnswer{}
+	answer.Body.Devices, answer.Body.Cursor = make([]string, len(page.Items)), page.Next
+	for i := range page.Items {
+		answer.Body.Devices[i] = page.Items[i].DeviceID
+	}
+	return answer, nil
+}

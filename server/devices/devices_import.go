@@ -1,0 +1,246 @@
+package devices
+
+import (
+	"bytes"
+	"context"
+	"encoding/csv"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/onefold/onefold/server/internal/door"
+	"github.com/onefold/onefold/table"
+	"github.com/onefold/onefold/telemetry"
+)
+
+// maxImport is how many devices one request may make.
+const maxImport = 5000
+
+type importDevicesRequest struct {
+	door.FleetPath
+	ContentType string `header:"Content-Type" doc:"text/csv or application/jsonl."`
+	Tokens      bool   `query:"tokens" doc:"Give each new device a token, which the answer tells this once."`
+	DryRun      bool   `query:"dryRun" doc:"Only read, and say what is wrong."`
+	RawBody     []byte `contentType:"text/csv"`
+}
+
+type importDevicesAnswer struct {
+	Body struct {
+		Created  int              `json:"created"`
+		Existing int              `json:"existing"`
+		Rejected int              `json:"rejected"`
+		Devices  []importedDevice `json:"devices" doc:"One a line, in order."`
+	}
+}
+
+type importedDevice struct {
+	Line   int    `json:"line"`
+	ID     string `json:"id"`
+	Status string `json:"status" enum:"created,exists,rejected,valid"`
+	Detail string `json:"detail,omitempty"`
+	Token  string `json:"token,omitempty"`
+}
+
+// formLine is a line of a list of devices.
+type formLine struct {
+	deviceForm
+	line int
+	err  error
+}
+
+func (s *Service) importDeviceRoutes(api huma.API) {
+	huma.Register(api, door.Guard(door.ForWrite, huma.Operation{
+		OperationID: "import-devices", Method: http.MethodPost, Path: devicesPath + "/import", MaxBodyBytes: maxBody, BodyReadTimeout: ingestFor, SkipValidateBody: true,
+		Summary: "Make up to 5,000 devices of a list",
+		Description: "JSON lines like the body of POST …/devices, or CSV whose first line names its columns: id, name, type, status, location, firmware, profile, " +
+			"tags (separated by ;) and note:NAME. Devices that there are already stay as they are. A line that is wrong is said so, and the others are made.",
+		Tags: []string{"devices"}, Errors: []int{http.StatusBadRequest, http.StatusUnsupportedMediaType},
+	}), s.importDevices)
+}
+
+func (s *Service) importDevices(ctx context.Context, in *importDevicesRequest) (*importDevicesAnswer, error) {
+	if _, err := telemetry.GetFleet(ctx, s.table, in.Fleet); err != nil {
+		return nil, s.door.Error(ctx, err)
+	}
+	lines, err := readForms(in.ContentType, in.RawBody)
+	if err != nil {
+		return nil, err
+	}
+	answer := &importDevicesAnswer{}
+	answer.Body.Devices = make([]importedDevice, len(lines))
+	var make []telemetry.NewDevice
+	var of []int
+	for i := range lines {
+		l := &lines[i]
+		answer.Body.Devices[i] = importedDevice{Line: l.line, ID: l.ID, Status: "valid"}
+		if l.err != nil {
+			answer.Body.Devices[i].Status, answer.Body.Devices[i].Detail = "rejected", l.err.Error()
+			continue
+		}
+		make, of = append(make, l.device(in.Fleet)), append(of, i)
+	}
+	if !in.DryRun {
+		if err := s.makeDevices(ctx, in, make, of, answer.Body.Devices); err != nil {
+			return nil, s.door.Error(ctx, err)
+		}
+	}
+	for _, d := range answer.Body.Devices {
+		switch d.Status {
+		case "created":
+			answer.Body.Created++
+		case "exists":
+			answer.Body.Existing++
+		case "rejected":
+			answer.Body.Rejected++
+		}
+	}
+	s.record(ctx, "device.import", in.Fleet, "")
+	return answer, nil
+}
+
+// makeDevices makes devices and notes what became of each. Errors: those of the store, when some may not be made.
+func (s *Service) makeDevices(ctx context.Context, in *importDevicesRequest, devices []telemetry.NewDevice, of []int, notes []importedDevice) error {
+	_, errs := telemetry.CreateDevices(ctx, s.table, devices)
+	for n, err := range errs {
+		note := &notes[of[n]]
+		switch {
+		case err == nil:
+			note.Status = "created"
+			s.o.Collector.Forget(note.ID)
+		case errors.Is(err, table.ErrExists):
+			note.Status = "exists"
+			if d, err := telemetry.GetDevice(ctx, s.table, note.ID); err != nil || d.FleetID != in.Fleet {
+				note.Status, note.Detail = "rejected", "the id is taken"
+			}
+		case errors.Is(err, telemetry.ErrInvalid), errors.Is(err, table.ErrNotFound), errors.Is(err, table.ErrKeyValue):
+			note.Status, note.Detail = "rejected", err.Error()
+		default:
+			return err
+		}
+		if note.Status == "created" && in.Tokens {
+			token, err := telemetry.NewToken(ctx, s.table, note.ID)
+			if err != nil {
+				return err
+			}
+			note.Token = token
+		}
+	}
+	return nil
+}
+
+// readForms reads a list. Errors: problems.
+func readForms(contentType string, body []byte) ([]formLine, error) {
+	kind, _, err := mime.ParseMediaType(contentType)
+	if err != nil {
+		kind = contentType
+	}
+	var lines []formLine
+	switch kind {
+	case "text/csv":
+		lines, err = readCSV(body)
+	case "application/jsonl", "application/x-ndjson", "application/json", "text/plain", "":
+		lines = readJSONLines(body)
+	default:
+		return nil, door.Problem(http.StatusUnsupportedMediaType, "unsupported_media_type", "Send text/csv or application/jsonl.")
+	}
+	if err != nil {
+		return nil, door.Problem(http.StatusBadRequest, "bad_csv", err.Error())
+	}
+	if len(lines) > maxImport {
+		return nil, door.Problem(http.StatusRequestEntityTooLarge, "too_many_devices", fmt.Sprintf("At most %d devices at once. Send the list in parts.", maxImport))
+	}
+	return lines, nil
+}
+
+func readJSONLines(body []byte) (lines []formLine) {
+	number := 0
+	for text := range bytes.Lines(body) {
+		number++
+		if text = bytes.TrimSpace(text); len(text) == 0 {
+			continue
+		}
+		l := formLine{line: number}
+		in := json.NewDecoder(bytes.NewReader(text))
+		in.DisallowUnknownFields()
+		if l.err = in.Decode(&l.deviceForm); l.err == nil && in.More() {
+			l.err = errors.New("there is something after the device")
+		}
+		lines = append(lines, l)
+		if len(lines) > maxImport {
+			break
+		}
+	}
+	return lines
+}
+
+func readCSV(body []byte) (lines []formLine, err error) {
+	in := csv.NewReader(bytes.NewReader(body))
+	in.FieldsPerRecord = -1
+	head, err := in.Read()
+	if errors.Is(err, io.EOF) {
+		return nil, errors.New("the first line names the columns")
+	}
+	if err != nil {
+		return nil, err
+	}
+	head[0] = strings.TrimPrefix(head[0], "\ufeff")
+	var check deviceForm
+	for i, name := range head {
+		if head[i] = strings.TrimSpace(name); check.set(head[i], "") != nil {
+			return nil, fmt.Errorf("column %.40q: use id, name, type, status, location, firmware, profile, tags or note:NAME", name)
+		}
+	}
+	for len(lines) <= maxImport {
+		row, err := in.Read()
+		if errors.Is(err, io.EOF) {
+			return lines, nil
+		}
+		l := formLine{err: err}
+		if bad := new(csv.ParseError); errors.As(err, &bad) {
+			l.line = bad.StartLine
+		} else {
+			l.line, _ = in.FieldPos(0)
+		}
+		if err == nil && len(row) != len(head) {
+			l.err = fmt.Errorf("it has %d columns, the first line %d", len(row), len(head))
+		}
+		for i := 0; l.err == nil && i < len(row); i++ {
+			l.err = l.set(head[i], strings.TrimSpace(row[i]))
+		}
+		lines = append(lines, l)
+	}
+	return lines, nil
+}
+
+// set sets what a column says.
+func (f *deviceForm) set(column, text string) error {
+	if note, ok := strings.CutPrefix(column, "note:"); ok && note != "" {
+		if text != "" {
+			if f.Notes == nil {
+				f.Notes = map[string]string{}
+			}
+			f.Notes[note] = text
+		}
+		return nil
+	}
+	switch column {
+	case "status":
+		f.Status = telemetry.DeviceStatus(text)
+		return nil
+	case "tags":
+		f.Tags = strings.FieldsFunc(text, func(r rune) bool { return r == ';' })
+		return nil
+	}
+	field := map[string]*string{"id": &f.ID, "name": &f.Name, "type": &f.Type, "location": &f.Location, "firmware": &f.Firmware, "profile": &f.ProfileID}[column]
+	if field == nil {
+		return fmt.Errorf("unknown column %q", column)
+	}
+	*field = text
+	return nil
+}

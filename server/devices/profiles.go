@@ -1,0 +1,136 @@
+package devices
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/onefold/onefold/server/internal/door"
+	"github.com/onefold/onefold/table"
+	"github.com/onefold/onefold/telemetry"
+)
+
+// ProfilePath names a profile of a fleet.
+type ProfilePath struct {
+	door.FleetPath
+	Profile string `path:"profile" maxLength:"64"`
+}
+
+type profileForm struct {
+	Name    string                `json:"name,omitempty" maxLength:"200"`
+	Metrics []telemetry.MetricDef `json:"metrics,omitempty" maxItems:"256" doc:"Metrics that are not named are gauges if they are numbers, and else states."`
+	Every   int                   `json:"every,omitempty" minimum:"0" doc:"Seconds between two readings. 0: whatever the device's own rhythm is."`
+	Clock   telemetry.ClockPolicy `json:"clock,omitempty" doc:"What is done with readings whose time is not that of their arrival."`
+}
+
+type profileBody struct {
+	ID string `json:"id"`
+	profileForm
+	Created time.Time `json:"created"`
+}
+
+type profileAnswer struct{ Body profileBody }
+
+type profilesAnswer struct {
+	Body struct {
+		Profiles []profileBody `json:"profiles"`
+	}
+}
+
+type putProfileRequest struct {
+	ProfilePath
+	Body profileForm
+}
+
+func describeProfile(p *telemetry.Profile) profileBody {
+	return profileBody{p.ProfileID, profileForm{p.Name, p.Metrics, p.Every, p.Clock}, p.CreatedAt}
+}
+
+func (s *Service) profileRoutes(api huma.API) {
+	const list, one = fleetPath + "/profiles", fleetPath + "/profiles/{profile}"
+	huma.Register(api, door.Guard(door.ForRead, huma.Operation{
+		OperationID: "profiles", Method: http.MethodGet, Path: list, Summary: "The profiles of a fleet: what kinds of devices measure", Tags: []string{"fleets"},
+	}), s.profiles)
+	huma.Register(api, door.Guard(door.ForRead, huma.Operation{
+		OperationID: "profile", Method: http.MethodGet, Path: one, Summary: "A profile", Tags: []string{"fleets"},
+	}), s.profile)
+	huma.Register(api, door.Guard(door.ForWrite, huma.Operation{
+		OperationID: "put-profile", Method: http.MethodPut, Path: one, MaxBodyBytes: door.MaxSmallBody,
+		Summary: "Make or replace a profile", Description: "Readings go by it within ten seconds; those that are stored stay as they are.", Tags: []string{"fleets"}, Errors: []int{http.StatusConflict},
+	}), s.putProfile)
+	huma.Register(api, door.Guard(door.ForWrite, huma.Operation{
+		OperationID: "delete-profile", Method: http.MethodDelete, Path: one, DefaultStatus: http.StatusNoContent,
+		Summary: "Delete a profile that no device has", Tags: []string{"fleets"}, Errors: []int{http.StatusConflict},
+	}), s.deleteProfile)
+}
+
+func (s *Service) profiles(ctx context.Context, in *door.FleetPath) (*profilesAnswer, error) {
+	all, err := telemetry.ProfilesOfFleet.Collect(ctx, s.table, telemetry.FleetIn{FleetID: in.Fleet})
+	if err != nil {
+		return nil, s.door.Error(ctx, err)
+	}
+	answer := new(profilesAnswer)
+	answer.Body.Profiles = make([]profileBody, len(all))
+	for i := range all {
+		answer.Body.Profiles[i] = describeProfile(&all[i])
+	}
+	return answer, nil
+}
+
+// knownProfile is a profile of the fleet that the path names.
+func (s *Service) knownProfile(ctx context.Context, in *ProfilePath) (telemetry.Profile, error) {
+	p, err := telemetry.ProfileByID.Get(ctx, s.table, telemetry.ProfileIn{ProfileID: in.Profile})
+	if err == nil && p.FleetID != in.Fleet {
+		err = table.ErrNotFound
+	}
+	return p, err
+}
+
+func (s *Service) profile(ctx context.Context, in *ProfilePath) (*profileAnswer, error) {
+	p, err := s.knownProfile(ctx, in)
+	if err != nil {
+		return nil, s.door.Error(ctx, err)
+	}
+	return &profileAnswer{describeProfile(&p)}, nil
+}
+
+func (s *Service) putProfile(ctx context.Context, in *putProfileRequest) (*profileAnswer, error) {
+	if _, err := telemetry.GetFleet(ctx, s.table, in.Fleet); err != nil {
+		return nil, s.door.Error(ctx, err)
+	}
+	before, err := s.knownProfile(ctx, &in.ProfilePath)
+	if err != nil && !errors.Is(err, table.ErrNotFound) {
+		return nil, s.door.Error(ctx, err)
+	}
+	p, err := telemetry.PutProfile(ctx, s.table, telemetry.Profile{
+		ProfileKey: telemetry.ProfileKey{ProfileID: in.Profile}, FleetID: in.Fleet, Name: in.Body.Name, Metrics: in.Body.Metrics, Every: in.Body.Every,
+		Clock: in.Body.Clock, CreatedAt: before.CreatedAt,
+	})
+	if err != nil {
+		return nil, s.door.Error(ctx, err)
+	}
+	s.record(ctx, "profile.put", in.Fleet, in.Profile)
+	return &profileAnswer{describeProfile(&p)}, nil
+}
+
+func (s *Service) deleteProfile(ctx context.Context, in *ProfilePath) (*struct{}, error) {
+	p, err := s.knownProfile(ctx, in)
+	if err != nil {
+		return nil, s.door.Error(ctx, err)
+	}
+	_, err = telemetry.DevicesLabelled.First(ctx, s.table, telemetry.LabelIn{FleetID: in.Fleet, Kind: telemetry.ByProfile, Value: in.Profile})
+	if err == nil {
+		return nil, door.Problem(http.StatusConflict, "in_use", "There are devices with this profile. Give them another one first.")
+	}
+	if errors.Is(err, table.ErrNotFound) {
+		err = telemetry.Profiles.Delete(ctx, s.table, p.ProfileKey)
+	}
+	if err != nil {
+		return nil, s.door.Error(ctx, err)
+	}
+	s.record(ctx, "profile.delete", in.Fleet, in.Profile)
+	return nil, nil
+}

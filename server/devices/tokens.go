@@ -1,0 +1,115 @@
+package devices
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/onefold/onefold/server/internal/door"
+	"github.com/onefold/onefold/telemetry"
+)
+
+type newTokenAnswer struct {
+	Body struct {
+		Token string `json:"token" doc:"What the device sends. It is told this once."`
+	}
+}
+
+type revokeTokensRequest struct {
+	DevicePath
+	All bool `query:"all" doc:"The newest, too: the device cannot send any more."`
+}
+
+type claimCodeAnswer struct {
+	Body struct {
+		Code string `json:"code" doc:"To be printed on the device. It is told this once, and works once, within a year."`
+	}
+}
+
+type claimRequest struct {
+	door.FleetPath
+	Body struct {
+		Code string `json:"code" maxLength:"64"`
+	}
+}
+
+type claimAnswer struct {
+	Body struct {
+		Device deviceBody `json:"device"`
+		Token  string     `json:"token" doc:"What the device sends. It is told this once."`
+	}
+}
+
+func (s *Service) tokenRoutes(api huma.API) {
+	const tokens = devicePath + "/tokens"
+	huma.Register(api, door.Guard(door.ForWrite, huma.Operation{
+		OperationID: "add-device-token", Method: http.MethodPost, Path: tokens, DefaultStatus: http.StatusCreated,
+		Summary: "Give a device a token, or a new one", Description: "The one before stays valid for seven days, so that devices can be changed over.", Tags: []string{"devices"},
+	}), s.addToken)
+	huma.Register(api, door.Guard(door.ForWrite, huma.Operation{
+		OperationID: "revoke-device-tokens", Method: http.MethodDelete, Path: tokens, DefaultStatus: http.StatusNoContent,
+		Summary: "Revoke a device's older token, or all", Tags: []string{"devices"},
+	}), s.revokeTokens)
+	huma.Register(api, door.Guard(door.ForWrite, huma.Operation{
+		OperationID: "add-claim-code", Method: http.MethodPost, Path: devicePath + "/claim-code", DefaultStatus: http.StatusCreated,
+		Summary: "Make a code by which a provisioned device is taken into service", Tags: []string{"devices"}, Errors: []int{http.StatusConflict},
+	}), s.addClaimCode)
+	huma.Register(api, door.Guard(door.ForWrite, huma.Operation{
+		OperationID: "claim-device", Method: http.MethodPost, Path: fleetPath + "/claim", MaxBodyBytes: door.MaxSmallBody,
+		Summary: "Take a device into service in this fleet, by its code", Tags: []string{"devices"},
+	}), s.claim)
+}
+
+func (s *Service) addToken(ctx context.Context, in *DevicePath) (*newTokenAnswer, error) {
+	if _, err := s.known(ctx, in); err != nil {
+		return nil, err
+	}
+	token, err := telemetry.NewToken(ctx, s.table, in.Device)
+	if err != nil {
+		return nil, s.door.Error(ctx, err)
+	}
+	s.o.Collector.Forget(in.Device)
+	s.record(ctx, "device.token", in.Fleet, in.Device)
+	answer := new(newTokenAnswer)
+	answer.Body.Token = token
+	return answer, nil
+}
+
+func (s *Service) revokeTokens(ctx context.Context, in *revokeTokensRequest) (*struct{}, error) {
+	if _, err := s.known(ctx, &in.DevicePath); err != nil {
+		return nil, err
+	}
+	if err := telemetry.RevokeTokens(ctx, s.table, in.Device, in.All); err != nil {
+		return nil, s.door.Error(ctx, err)
+	}
+	s.o.Collector.Forget(in.Device)
+	s.record(ctx, "device.revoke_tokens", in.Fleet, in.Device)
+	return nil, nil
+}
+
+func (s *Service) addClaimCode(ctx context.Context, in *DevicePath) (*claimCodeAnswer, error) {
+	if _, err := s.known(ctx, in); err != nil {
+		return nil, err
+	}
+	code, err := telemetry.NewClaim(ctx, s.table, in.Device)
+	if err != nil {
+		return nil, s.door.Error(ctx, err)
+	}
+	s.record(ctx, "device.claim_code", in.Fleet, in.Device)
+	answer := new(claimCodeAnswer)
+	answer.Body.Code = code
+	return answer, nil
+}
+
+func (s *Service) claim(ctx context.Context, in *claimRequest) (*claimAnswer, error) {
+	d, token, err := telemetry.ClaimDevice(ctx, s.table, in.Body.Code, in.Fleet)
+	if err != nil {
+		return nil, s.door.Error(ctx, err)
+	}
+	s.o.Collector.Forget(d.DeviceID)
+	s.record(ctx, "device.claim", in.Fleet, d.DeviceID)
+	answer := new(claimAnswer)
+	answer.Body.Device, answer.Body.Token = describeDevice(&d, nil, s.table.Now()), token
+	return answer, nil
+}

@@ -64,3 +64,68 @@ func TestHoldWritesOnce(t *testing.T) {
 		})
 	}
 }
+
+// A change that touched two items, of which one is written and one waits, is applied again for the one that waits when
+// somebody else has written that: what it does to the other leaves no trace, and finds its key there as it did before.
+func TestHoldRebuildsOneOfTwo(t *testing.T) {
+	at := newClock()
+	b := openEngine(t, engine.Options{Clock: at.now})
+	tab := table.New(b.db, "table", table.Options{Clock: at.now})
+	pairs := fold.New("pairs", totals, func(into, d *total) { into.Orders += d.Orders },
+		fold.On(orders, func(c fold.Typed[order], at func(totalKey) *total) error {
+			for _, region := range []string{c.New.Region, "all"} {
+				one := at(totalKey{region})
+				if one.Region != region {
+					return fmt.Errorf("the state of %s says %q", region, one.Region)
+				}
+				one.Orders++
+			}
+			return nil
+		})).With(fold.Hold(4 * time.Second))
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	second := 0
+	var w *fold.Worker
+	w = newWorker(t, tab, fold.Streams(b.db, b.arn), fold.Options{FlushAge: time.Second, Poll: time.Second, Sleep: func(context.Context, time.Duration) error {
+		at.add(time.Second)
+		switch second++; second {
+		case 1:
+			put(t, tab, order{orderKey{"1"}, "eu", 1})
+		case 11:
+			put(t, tab, order{orderKey{"2"}, "us", 1})
+		case 14:
+			put(t, tab, order{orderKey{"3"}, "eu", 1})
+		case 18:
+			if s := w.Status(); s.Writes != 4 || s.Waiting != 1 {
+				t.Errorf("%d writes, %d changes waiting; want 4 and the one that eu waits with", s.Writes, s.Waiting)
+			}
+			rewrite(t, tab, totalKey{"eu"})
+		case 30:
+			cancel()
+		}
+		return ctx.Err()
+	}}, pairs)
+	if err := w.Run(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if s := w.Status(); s.DeadLetters != 0 || s.Conflicts != 1 {
+		t.Errorf("%d dead letters, %d conflicts; want none and 1", s.DeadLetters, s.Conflicts)
+	}
+	for region, want := range map[string]int{"eu": 2, "us": 1, "all": 3} {
+		if got, err := totals.Get(t.Context(), tab, totalKey{region}); err != nil || got.Orders != want {
+			t.Errorf("%s has %+v, error %v; want %d orders", region, got, err, want)
+		}
+	}
+}
+
+// rewrite writes a derived item as it is, which gives it another version.
+func rewrite(t *testing.T, tab *table.Table, key totalKey) {
+	t.Helper()
+	found, err := fold.Load(t.Context(), tab, totals, []totalKey{key})
+	if err == nil {
+		err = fold.ReplaceState(t.Context(), tab, totals, key, found[0].State, found[0].Version)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}

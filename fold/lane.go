@@ -291,10 +291,11 @@ func (l *sum[S, K]) rebuild(d *delta, counted func(*kept) bool) error {
 	return nil
 }
 
-// aside returns a state for what a replayed change does to other items than the one that is rebuilt.
+// aside returns a state for what a replayed change does to other items than the one that is rebuilt. These may be written
+// already, and their deltas gone.
 func (l *sum[S, K]) aside(key K) *S {
-	if other := l.byKey[key]; other != nil {
-		if s, err := l.decode(other, nil); err == nil {
+	if it, err := l.into.Key(key); err == nil {
+		if s, err := l.decode(&delta{key: it}, nil); err == nil {
 			return s.(*S)
 		}
 	}

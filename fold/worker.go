@@ -23,7 +23,7 @@ type Options struct {
 	// its progress is not known. Default "main".
 	Group        string
 	FlushChanges int           // a batch is written when it has so many changes; default 20000
-	FlushAge     time.Duration // or when its first change has waited so long; default 250 ms
+	FlushAge     time.Duration // or when its first change has waited so long; default 250 ms, at most half an hour
 	Poll         time.Duration // pause after a read that found nothing; default 50 ms
 	Refresh      time.Duration // how often shards are listed anew; default 10 s. A finished shard is a reason, too
 	PageSize     int           // records asked for in one read, at most 1000; default 1000
@@ -122,7 +122,7 @@ func NewWorker(t *table.Table, src Source, folds []*Fold, o Options) (*Worker, e
 		table: t, source: src, o: o.withDefaults(t), read: make(map[string][]*reader),
 		shards: make(map[string]*shard), elders: make(map[string]Sequence),
 	}
-	if err := checkFolds(folds, w.o.Group); err != nil {
+	if err := checkFolds(folds, &w.o); err != nil {
 		return nil, err
 	}
 	depth, err := chainDepth(folds)
@@ -158,14 +158,14 @@ func (w *Worker) listen(s *source, l lane) {
 // wants reports whether any fold reads an entity's changes.
 func (w *Worker) wants(entity string) bool { return len(w.read[entity]) > 0 }
 
-func checkFolds(folds []*Fold, group string) error {
-	errs := []error{checkName("group", group)}
+func checkFolds(folds []*Fold, o *Options) error {
+	errs := []error{checkName("group", o.Group), checkWait("FlushAge", o.FlushAge)}
 	if len(folds) == 0 {
 		errs = append(errs, errors.New("no folds"))
 	}
 	names, into := map[string]bool{}, map[string]string{}
 	for _, f := range folds {
-		errs = append(errs, checkName("fold", f.name))
+		errs = append(errs, checkName("fold", f.name), checkWait("Hold of fold "+f.name, f.options.hold))
 		if names[f.name] {
 			errs = append(errs, fmt.Errorf("two folds are called %s", f.name))
 		}
@@ -184,6 +184,17 @@ func checkFolds(folds []*Fold, group string) error {
 func checkName(what, name string) error {
 	if name == "" || strings.Contains(name, "#") {
 		return fmt.Errorf("%s %q: a name is not empty and has no '#'", what, name)
+	}
+	return nil
+}
+
+// maxWait is how long anything may wait to be written: well less than a batch may be old.
+const maxWait = maxBatchAge / 2
+
+// checkWait refuses what would have a batch given back before it is written.
+func checkWait(what string, d time.Duration) error {
+	if d < 0 || d > maxWait {
+		return fmt.Errorf("%s: %s is not from 0 to %s", what, d, maxWait)
 	}
 	return nil
 }

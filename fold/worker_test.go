@@ -290,6 +290,8 @@ func TestFaultyDefinitionsAreRefused(t *testing.T) {
 		"other state":   {fold.New("f", totals, merge, on).With(fold.Removable(func(*world) bool { return false }))},
 		"no partials":   {fold.New("f", totals, merge, on).With(fold.Partials(0, func(k totalKey, _ int) totalKey { return k }))},
 		"no projection": {fold.Project("f", orders, totals, fold.Projection[order, total, totalKey]{})},
+		"a long hold":   {totalsFold().With(fold.Hold(31 * time.Minute))},
+		"no hold":       {totalsFold().With(fold.Hold(-1))},
 	} {
 		_, err := fold.NewWorker(table.New(nil, "table", table.Options{}), nil, folds, fold.Options{})
 		if !errors.Is(err, fold.ErrDefinition) {

@@ -19,6 +19,8 @@ import (
 	"time"
 
 	"github.com/oklog/ulid/v2"
+
+	"github.com/onefold/onefold/analytics"
 )
 
 const (
@@ -153,6 +155,53 @@ func TestKilledServer(t *testing.T) {
 		t.Fatal("nothing was acknowledged")
 	}
 	countsEventually(t, data, want)
+}
+
+// A server that lets derived items wait writes them when it is told to stop: the next process has nothing left to fold.
+func TestServerThatIsToldToStopFoldsWhatWaits(t *testing.T) {
+	data := filepath.Join(t.TempDir(), "data")
+	onefold(t, "--data", data, "site", "create", "s")
+	for life := range 2 {
+		s := startServer(t, "--data", data, "serve", "--addr", "127.0.0.1:0", "--token", testToken, "--fold-delay", "5m")
+		for page := range 20 {
+			if !s.send(t.Context(), ulid.Make().String(), page) {
+				t.Fatal("an event was refused")
+			}
+		}
+		if err := s.end(t, syscall.SIGTERM); err != nil {
+			t.Fatalf("a server that was asked to stop ended with %v", err)
+		}
+		if stats, sessions, left := derived(t, data); stats != int64(20*(life+1)) || sessions != stats || left != 0 {
+			t.Errorf("life %d: statistics have %d page views, sessions %d, and %d changes were left to fold; each life was sent 20", life, stats, sessions, left)
+		}
+	}
+}
+
+// derived returns the page views that are in statistics and in sessions, and how many changes were not folded yet.
+func derived(t *testing.T, data string) (stats, sessions, left int64) {
+	t.Helper()
+	g := &globals{Data: data}
+	err := g.withStore(t.Context(), t.Output(), tuning{existing: true}, func(st *store) error {
+		for b, err := range analytics.StatsByTime.All(t.Context(), st.table, analytics.StatsIn{SiteID: "s", Period: analytics.Hour}) {
+			if err != nil {
+				return err
+			}
+			stats += b.PageViews
+		}
+		for v, err := range analytics.SessionsByTime.All(t.Context(), st.table, analytics.SessionsIn{SiteID: "s"}) {
+			if err != nil {
+				return err
+			}
+			sessions += v.PageViews
+		}
+		err := st.worker.Drain(t.Context())
+		left = st.worker.Status().Changes
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return stats, sessions, left
 }
 
 // countsEventually starts a server once more, which folds what is left, and expects its page views to come to want.

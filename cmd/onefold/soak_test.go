@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -23,13 +24,18 @@ import (
 )
 
 // soakFor is how long TestSoak sends events; ONEFOLD_SOAK says otherwise, such as 5m. With ONEFOLD_SOAK_EVENTS, such as
-// 1000000, it sends that many, however long it takes.
-const soakFor = 3 * time.Second
+// 1000000, it sends that many, however long it takes. The server's lives have the delays of soakDelays in turn, or those of
+// ONEFOLD_SOAK_DELAYS.
+const (
+	soakFor    = 3 * time.Second
+	soakDelays = "0s,1s"
+)
 
 // soaked is what the clients of a soak have sent.
 type soaked struct {
 	mu      sync.Mutex
 	random  *rand.Rand
+	delays  []string                   // of folds, in the server's lives in turn
 	most    int                        // events to send, if above 0
 	sent    map[ulid.ULID]*soakedEvent // all of them
 	open    []*soakRequest             // not acknowledged
@@ -224,9 +230,9 @@ func TestSoak(t *testing.T) {
 		longest = 8 * time.Second // a million events take long enough without so many starts
 	}
 	for ; more(); kills++ {
-		sent.live(t, soakServer(t, data), 100*time.Millisecond+time.Duration(random.Int64N(int64(longest))))
+		sent.live(t, sent.server(t, data, kills), 100*time.Millisecond+time.Duration(random.Int64N(int64(longest))))
 	}
-	s := soakServer(t, data)
+	s := sent.server(t, data, kills)
 	for _, r := range sent.take() {
 		outcomes := s.post(t, t.Context(), r)
 		if outcomes == nil {
@@ -247,7 +253,8 @@ func newSoak(t *testing.T) (s *soaked, more func() bool) {
 	t.Helper()
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
-	s = &soaked{random: rand.New(rand.NewPCG(seed, 1)), sent: map[ulid.ULID]*soakedEvent{}}
+	delays := strings.Split(cmp.Or(os.Getenv("ONEFOLD_SOAK_DELAYS"), soakDelays), ",")
+	s = &soaked{random: rand.New(rand.NewPCG(seed, 1)), delays: delays, sent: map[ulid.ULID]*soakedEvent{}}
 	var err error
 	if text := os.Getenv("ONEFOLD_SOAK_EVENTS"); text != "" {
 		if s.most, err = strconv.Atoi(text); err != nil || s.most < 1 {
@@ -312,6 +319,8 @@ func (s *soaked) live(t *testing.T, server *served, life time.Duration) {
 	wait.Wait()
 }
 
-func soakServer(t *testing.T, data string) *served {
-	return startServer(t, "--data", data, "serve", "--addr", "127.0.0.1:0", "--token", testToken, "--trust-proxy", "--event-rate", "1e9", "--site-rate", "1e8")
+// server starts the server for its life after so many kills.
+func (s *soaked) server(t *testing.T, data string, kills int) *served {
+	return startServer(t, "--data", data, "serve", "--addr", "127.0.0.1:0", "--token", testToken, "--trust-proxy",
+		"--event-rate", "1e9", "--site-rate", "1e8", "--fold-delay", s.delays[kills%len(s.delays)])
 }

@@ -63,6 +63,8 @@ var policy = map[string][]string{
 		"telemetry", "telemetry/payload"}, // its tests: devices speak it
 	"telemetry/payload": {"telemetry", "internal/lineprotocol"},
 
+	"eventstore": {"vocabulary", "dynamo", "table", "fold", "internal/...", "github.com/oklog/ulid/v2"},
+
 	"telemetry/internal": {"vocabulary", "telemetry/internal/...", "internal/...", "github.com/cockroachdb/apd/v3", "github.com/DataDog/sketches-go/ddsketch/mapping"},
 
 	"accounts": {"vocabulary", "dynamo", "table", "github.com/oklog/ulid/v2", "golang.org/x/crypto/argon2"},

@@ -1,0 +1,37 @@
+package eventstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/onefold/onefold/table"
+)
+
+// Close ends a stream for good: it can be read, and never be appended to. Closing a closed one does nothing. Errors:
+// table.ErrNotFound, ErrClosed for one that is deleted.
+func (s *Store) Close(ctx context.Context, id ID) error { return s.end(ctx, id, Closed) }
+
+// Delete leaves a tombstone: the stream's id is never used again. Its events stay until they are purged. Errors:
+// table.ErrNotFound.
+func (s *Store) Delete(ctx context.Context, id ID) error { return s.end(ctx, id, Deleted) }
+
+func (s *Store) end(ctx context.Context, id ID, state StreamState) error {
+	err := id.check()
+	if err == nil && s.o.OneByOne {
+		err = fmt.Errorf("%w: without transactions streams cannot be closed", ErrInvalid)
+	}
+	if err == nil {
+		_, err = Heads.Patch(ctx, s.t, id, headState.Set(state), headUpdated.Set(s.t.Now().UTC()),
+			table.If[Head](table.Or(headState.Missing(), headState.Eq(Closed))))
+	}
+	switch {
+	case errors.Is(err, table.ErrCondition) && state == Deleted:
+		return nil
+	case errors.Is(err, table.ErrCondition):
+		return fmt.Errorf("eventstore: close %s: %w: it is deleted", id, ErrClosed)
+	case err != nil:
+		return fmt.Errorf("eventstore: end %s: %w", shorten(id.String()), err)
+	}
+	return nil
+}

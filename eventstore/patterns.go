@@ -1,0 +1,102 @@
+package eventstore
+
+import (
+	"github.com/onefold/onefold/fold"
+	"github.com/onefold/onefold/table"
+)
+
+// The access patterns. Their loads are those of a thousand appends a minute. E1, the append, is a transaction: see Append.
+
+// Schema is all that this package stores and asks.
+var Schema = table.MustSchema("eventstore",
+	Heads, Events, Snapshots, Marks, Reservations,
+	AppendEvent, Replay, ReplayBackwards, SnapshotByID, HeadByID, EventsOfType, AggregatesOfType, MarkByID, ReservationByValue,
+	fold.Schema,
+)
+
+// AppendEvent writes one event unless its number is taken. It is all of an append to a store without transactions.
+var AppendEvent = table.NewCreate(Events, table.CreateDef{
+	ID: "E1b", Question: "append one event where there are no transactions",
+	Load: table.Load{PerSecond: 17, Items: 1, ItemBytes: 600},
+})
+
+// EndOfStream is a number that no event reaches: a key has twelve digits for it.
+const EndOfStream = 999_999_999_999
+
+// ReplayIn asks for the events of an aggregate in [From, To); EndOfStream is an open To.
+type ReplayIn struct {
+	ID
+	From int64 `dynamodbav:"from"`
+	To   int64 `dynamodbav:"to"`
+}
+
+// Replay are the events of an aggregate in order. See Store.Read, which finds holes.
+var Replay = table.NewQuery(Events, table.QueryDef[ReplayIn]{
+	ID: "E2", Question: "the events of an aggregate, from any of them on",
+	From: "EVENT#{from:012}", To: "EVENT#{to:012}",
+	Load: table.Load{PerSecond: 10, Items: 20, ItemBytes: 600},
+})
+
+// ReplayBackwards are the events of an aggregate, the last first.
+var ReplayBackwards = table.NewQuery(Events, table.QueryDef[ReplayIn]{
+	ID: "E3", Question: "the last events of an aggregate", Desc: true,
+	From: "EVENT#{from:012}", To: "EVENT#{to:012}",
+	Load: table.Load{PerSecond: 1, Items: 1, ItemBytes: 600},
+})
+
+// SnapshotByID is the snapshot of an aggregate.
+var SnapshotByID = table.NewGet[SnapshotKey](Snapshots, table.GetDef{
+	ID: "E4", Question: "the snapshot of an aggregate", Load: table.Load{PerSecond: 10, Items: 1, ItemBytes: 2000},
+})
+
+// HeadByID is the head of a stream.
+var HeadByID = table.NewGet[ID](Heads, table.GetDef{
+	ID: "E5", Question: "the version of an aggregate", Load: table.Load{PerSecond: 5, Items: 1, ItemBytes: 300},
+})
+
+// TypeIn asks for the events of a type from an event id on; "" is all. Shards is over how many partitions the type is spread.
+type TypeIn struct {
+	EventType string `dynamodbav:"eventType"`
+	From      string `dynamodbav:"from"`
+	To        string `dynamodbav:"to"`
+	Shards    int    `dynamodbav:"-"`
+}
+
+// EventsOfType are the events of a type over all aggregates, by event id, which is in the order of time. The index is
+// behind the table, and ids are made before the append: see Store.Feed for one that loses none.
+var EventsOfType = table.NewQuery(Events, table.QueryDef[TypeIn]{
+	ID: "E6", Question: "the events of a type across aggregates, in the order of time", Index: "gsi1",
+	PK: "EVENT_TYPE#{eventType}[#{shard}]", From: "EVENT#{from}", To: "EVENT#{to}",
+	FanOut: "shard", Over: func(in TypeIn) []int { return upTo(max(in.Shards, 1)) },
+	Load: table.Load{PerSecond: 0.1, Items: 100, ItemBytes: 600},
+})
+
+// AggregatesIn names a type of aggregates.
+type AggregatesIn struct {
+	Type string `dynamodbav:"type"`
+}
+
+// AggregatesOfType are the heads of all aggregates of a type, by id.
+var AggregatesOfType = table.NewQuery(Heads, table.QueryDef[AggregatesIn]{
+	ID: "E8", Question: "the aggregates of a type", Index: "gsi1",
+	FanOut: "shard", Over: func(AggregatesIn) []int { return upTo(HeadShards) },
+	Load: table.Load{PerSecond: 0.01, Items: 1000, ItemBytes: 300},
+})
+
+// MarkByID is an append by the id that its caller gave it.
+var MarkByID = table.NewGet[MarkKey](Marks, table.GetDef{
+	ID: "E9", Question: "which events an append made", Load: table.Load{PerSecond: 1, Items: 1, ItemBytes: 200},
+})
+
+// ReservationByValue is who has a value that only one may have.
+var ReservationByValue = table.NewGet[ReservationKey](Reservations, table.GetDef{
+	ID: "E10", Question: "who has a value that only one may have", Load: table.Load{PerSecond: 1, Items: 1, ItemBytes: 250},
+})
+
+func upTo(n int) []int {
+	all := make([]int, n)
+	for i := range all {
+		all[i] = i
+	}
+	return all
+}

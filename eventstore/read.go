@@ -1,0 +1,109 @@
+package eventstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"time"
+
+	"github.com/onefold/onefold/table"
+)
+
+// ReadOption narrows what is read.
+type ReadOption func(*reading)
+
+// From begins with event n, from 1.
+func From(n int64) ReadOption { return func(r *reading) { r.from = max(n, 1) } }
+
+// To ends with event n.
+func To(n int64) ReadOption { return func(r *reading) { r.to, r.ends = n, true } }
+
+// AsOf ends before the first event that was recorded after a time. It cannot go with Backwards.
+func AsOf(at time.Time) ReadOption { return func(r *reading) { r.asOf = at } }
+
+// Backwards reads the last event first.
+func Backwards() ReadOption { return func(r *reading) { r.back = true } }
+
+type reading struct {
+	from, to int64
+	ends     bool
+	asOf     time.Time
+	back     bool
+}
+
+// Read reads the events of a stream in order, page by page, consistently: what was appended before it began is there. A
+// stream that is not there has none. Errors: ErrHole when an event is missing between two, or the first; ErrInvalid;
+// those of the store. After an error there is nothing more.
+func (s *Store) Read(ctx context.Context, id ID, options ...ReadOption) iter.Seq2[Event, error] {
+	r := reading{from: 1}
+	for _, o := range options {
+		o(&r)
+	}
+	return func(yield func(Event, error) bool) {
+		if err := r.run(ctx, s, id, yield); err != nil {
+			yield(Event{}, fmt.Errorf("eventstore: read %s: %w", shorten(id.String()), err))
+		}
+	}
+}
+
+func (r *reading) run(ctx context.Context, s *Store, id ID, yield func(Event, error) bool) error {
+	if err := id.check(); err != nil {
+		return err
+	}
+	if r.back && !r.asOf.IsZero() {
+		return fmt.Errorf("%w: AsOf and Backwards do not go together", ErrInvalid)
+	}
+	if r.ends && r.to < r.from {
+		return nil
+	}
+	in, query := ReplayIn{id, r.from, EndOfStream}, Replay
+	if r.ends {
+		in.To = min(r.to, EndOfStream-1) + 1
+	}
+	if r.back {
+		query = ReplayBackwards
+	}
+	next := int64(0) // the number that has to come; 0: any
+	if !r.back {
+		next = r.from
+	}
+	for e, err := range query.All(ctx, s.t, in) {
+		switch {
+		case err != nil:
+			return err
+		case next != 0 && e.Seq != next:
+			return fmt.Errorf("%w: %d follows where %d should", ErrHole, e.Seq, next)
+		case !r.asOf.IsZero() && e.RecordedAt.After(r.asOf):
+			return nil
+		case !yield(e, nil):
+			return nil
+		}
+		if next = e.Seq + 1; r.back {
+			next = e.Seq - 1
+		}
+	}
+	if r.back && next >= r.from {
+		return fmt.Errorf("%w: %d", ErrHole, next)
+	}
+	return nil
+}
+
+// Head returns the version of a stream and its state. Errors: table.ErrNotFound when it was never appended to.
+func (s *Store) Head(ctx context.Context, id ID) (Head, error) {
+	if err := id.check(); err != nil {
+		return Head{}, err
+	}
+	if !s.o.OneByOne {
+		h, err := HeadByID.Get(ctx, s.t, id)
+		if err != nil && !errors.Is(err, table.ErrNotFound) {
+			err = fmt.Errorf("eventstore: head of %s: %w", id, err)
+		}
+		return h, err
+	}
+	last, err := ReplayBackwards.First(ctx, s.t, ReplayIn{id, 1, EndOfStream})
+	if err != nil {
+		return Head{}, fmt.Errorf("eventstore: head of %s: %w", id, err)
+	}
+	return Head{ID: id, Version: last.Seq, UpdatedAt: last.RecordedAt}, nil
+}

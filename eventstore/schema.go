@@ -1,0 +1,86 @@
+package eventstore
+
+import (
+	"time"
+
+	"github.com/onefold/onefold/table"
+)
+
+// HeadShards is over how many partitions the aggregates of a type are listed. It is part of stored keys and never changes.
+const HeadShards = 4
+
+const aggregatePK = "AGGREGATE#{type}#{id}"
+
+// Heads are what is known of streams without reading them.
+var Heads = table.Define[Head, ID]("eventstore.head", table.Def[Head]{
+	PK: aggregatePK, SK: "#METADATA",
+	Indexes: []table.Index[Head]{{Name: "gsi1", PK: "AGGREGATE_TYPE#{type}#{shard}", SK: "AGGREGATE#{id}"}},
+	Doc:     "The version of an aggregate's stream, and whether it is open.",
+})
+
+// Events are the facts.
+var Events = table.Define[Event, EventKey]("eventstore.event", table.Def[Event]{
+	PK: aggregatePK, SK: "EVENT#{seqNum:012}",
+	Indexes:   []table.Index[Event]{{Name: "gsi1", PK: "EVENT_TYPE#{eventType}[#{shard}]", SK: "EVENT#{eventId}"}},
+	Immutable: true,
+	MaxBytes:  maxEventBytes,
+	Doc:       "What happened to an aggregate, once and for ever.",
+})
+
+// SnapshotKey names the snapshot of an aggregate.
+type SnapshotKey struct{ ID }
+
+// Snapshot is the state of an aggregate as it was after an event, so that nobody has to replay those before.
+type Snapshot struct {
+	SnapshotKey
+	LastSeq int64     `dynamodbav:"lastSeqNum"`
+	Reducer int       `dynamodbav:"reducer"` // version of what made it of the events
+	State   Payload   `dynamodbav:"state"`
+	MadeAt  time.Time `dynamodbav:"madeAt"`
+}
+
+// Snapshots are states that can be made again.
+var Snapshots = table.Define[Snapshot, SnapshotKey]("eventstore.snapshot", table.Def[Snapshot]{
+	PK: aggregatePK, SK: "#SNAPSHOT", MaxBytes: maxEventBytes,
+	Doc: "The state of an aggregate after one of its events.",
+})
+
+// MarkKey names an append by the id that its caller gave it.
+type MarkKey struct {
+	ID
+	CommitID string `dynamodbav:"commitId"`
+}
+
+// Mark says which events an append made whose caller gave it an id, so that the same append is found whatever came after
+// it, and whatever version it expects the next time: who repeats a command decides anew, on what it did the first time.
+type Mark struct {
+	MarkKey
+	First int64 `dynamodbav:"first"`
+	N     int   `dynamodbav:"n"`
+}
+
+// Marks are appends by the ids that their callers gave them.
+var Marks = table.Define[Mark, MarkKey]("eventstore.mark", table.Def[Mark]{
+	PK: aggregatePK, SK: "COMMIT#{commitId}", Immutable: true,
+	Doc: "Which events an append made, by the id that its caller gave it.",
+})
+
+// ReservationKey names a value that only one aggregate may have, such as an address in the scope email. Value is a hash:
+// values may be of any length, and name people.
+type ReservationKey struct {
+	Scope string `dynamodbav:"scope"`
+	Value string `dynamodbav:"value"` // SHA-256 in hex
+}
+
+// Reservation says whose a value is.
+type Reservation struct {
+	ReservationKey
+	Owner string    `dynamodbav:"owner"` // type/id
+	At    time.Time `dynamodbav:"at"`
+}
+
+// Reservations are values that only one aggregate may have.
+var Reservations = table.Define[Reservation, ReservationKey]("eventstore.reservation", table.Def[Reservation]{
+	PK: "UNIQUE#{scope}#{value}", SK: "RESERVATION",
+	Doc: "A value that only one aggregate may have, and whose it is.",
+})

@@ -1,0 +1,45 @@
+package eventstore
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/onefold/onefold/table"
+)
+
+func unmarshalState(p Payload, state any) error { return json.Unmarshal(p, state) }
+
+var (
+	snapshotSeq     = table.FieldOf(Snapshots, func(s *Snapshot) *int64 { return &s.LastSeq })
+	snapshotReducer = table.FieldOf(Snapshots, func(s *Snapshot) *int { return &s.Reducer })
+)
+
+// SaveSnapshot keeps a state, as JSON, so that Load begins with it. A snapshot never goes back: one of a later event, or of
+// a later Fold.Version, stays, and saved is false. Errors: ErrInvalid for a fold of version 0, ErrTooLarge, those of the
+// store.
+func SaveSnapshot[S any](ctx context.Context, s *Store, f Fold[S], at Loaded[S]) (saved bool, err error) {
+	if f.Version < 1 || at.Version < 1 {
+		return false, fmt.Errorf("%w: a snapshot needs a fold of version 1 or more, and an event", ErrInvalid)
+	}
+	state, err := json.Marshal(at.State)
+	if err != nil {
+		return false, fmt.Errorf("eventstore: snapshot of %s: %w", at.ID, err)
+	}
+	snap := Snapshot{SnapshotKey: SnapshotKey{at.ID}, LastSeq: at.Version, Reducer: f.Version, State: state, MadeAt: s.t.Now().UTC()}
+	err = Snapshots.Put(ctx, s.t, &snap, table.Or(
+		table.Absent(),
+		snapshotReducer.Lt(f.Version),
+		table.And(snapshotReducer.Eq(f.Version), snapshotSeq.Lt(at.Version)),
+	))
+	switch {
+	case errors.Is(err, table.ErrCondition):
+		return false, nil
+	case errors.Is(err, table.ErrTooLarge):
+		return false, fmt.Errorf("%w: snapshot of %s: %w", ErrTooLarge, at.ID, err)
+	case err != nil:
+		return false, fmt.Errorf("eventstore: snapshot of %s: %w", at.ID, err)
+	}
+	return true, nil
+}

@@ -1,0 +1,60 @@
+package eventstore
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/oklog/ulid/v2"
+
+	"github.com/onefold/onefold/internal/pause"
+	"github.com/onefold/onefold/table"
+)
+
+// Options configure a Store. The zero value has good defaults.
+type Options struct {
+	// OneByOne appends without transactions, for stores that have none: one conditional put an event. An append then has one
+	// event, and there are no heads, marks and reservations. It cannot be mixed with the other way in one table.
+	OneByOne bool
+	// TypeShards is over how many partitions the index spreads the events of one type, 1 to 256; default 1, which is good for
+	// a thousand appends a second of one type. It may grow: readers have to look at as many.
+	TypeShards int
+}
+
+// Store is an event store on a table. It is safe for concurrent use.
+type Store struct {
+	t     *table.Table
+	o     Options
+	sleep func(context.Context, time.Duration) error // tests replace it
+
+	mu  sync.Mutex
+	ids *ulid.MonotonicEntropy
+}
+
+// New makes a Store on a table of Schema. Errors: ErrInvalid.
+func New(t *table.Table, o Options) (*Store, error) {
+	if o.TypeShards == 0 {
+		o.TypeShards = 1
+	}
+	if o.TypeShards < 1 || o.TypeShards > table.MaxShards {
+		return nil, fmt.Errorf("%w: TypeShards is %d: 1 to %d", ErrInvalid, o.TypeShards, table.MaxShards)
+	}
+	return &Store{t: t, o: o, sleep: pause.For, ids: ulid.Monotonic(rand.Reader, 0)}, nil
+}
+
+// newIDs are n event ids of a time, each above the one before, also above those of earlier calls within the millisecond.
+func (s *Store) newIDs(at time.Time, n int) ([]string, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	ids := make([]string, n)
+	for i := range ids {
+		id, err := ulid.New(ulid.Timestamp(at), s.ids)
+		if err != nil {
+			return nil, fmt.Errorf("eventstore: event id: %w", err)
+		}
+		ids[i] = id.String()
+	}
+	return ids, nil
+}

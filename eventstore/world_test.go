@@ -1,0 +1,103 @@
+package eventstore_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/onefold/onefold/engine/enginetest"
+	"github.com/onefold/onefold/eventstore"
+	"github.com/onefold/onefold/table"
+)
+
+// world is an event store in memory.
+type world struct {
+	*testing.T
+	ctx   context.Context
+	db    *enginetest.DB
+	table *table.Table
+	store *eventstore.Store
+}
+
+func newWorld(t *testing.T, o eventstore.Options) *world {
+	t.Helper()
+	w := &world{T: t, ctx: t.Context(), db: enginetest.New(t)}
+	w.must(eventstore.Schema.Ensure(w.ctx, w.db, "onefold"))
+	w.table = table.New(w.db, "onefold", table.Options{Clock: w.db.Now})
+	var err error
+	w.store, err = eventstore.New(w.table, o)
+	w.must(err)
+	return w
+}
+
+// both runs a test with transactions and without.
+func both(t *testing.T, test func(*world)) {
+	for name, o := range map[string]eventstore.Options{"transactions": {}, "one by one": {OneByOne: true}} {
+		t.Run(name, func(t *testing.T) { test(newWorld(t, o)) })
+	}
+}
+
+func (w *world) must(err error) {
+	w.Helper()
+	if err != nil {
+		w.Fatal(err)
+	}
+}
+
+func order(n string) eventstore.ID { return eventstore.ID{Type: "order", ID: n} }
+
+// said are events of given types, whose payload is their type.
+func said(types ...string) []eventstore.NewEvent {
+	events := make([]eventstore.NewEvent, len(types))
+	for i, name := range types {
+		events[i] = eventstore.NewEvent{Type: name, Payload: []byte(`"` + name + `"`)}
+	}
+	return events
+}
+
+func (w *world) append(id eventstore.ID, expected eventstore.Expected, types ...string) eventstore.Commit {
+	w.Helper()
+	c, err := w.store.Append(w.ctx, id, expected, said(types...))
+	w.must(err)
+	return c
+}
+
+// story is a stream as text: "1 Placed 2 Paid".
+func (w *world) story(id eventstore.ID, options ...eventstore.ReadOption) string {
+	w.Helper()
+	var b strings.Builder
+	for e, err := range w.store.Read(w.ctx, id, options...) {
+		w.must(err)
+		fmt.Fprintf(&b, "%d %s ", e.Seq, e.EventType)
+	}
+	return strings.TrimSpace(b.String())
+}
+
+func (w *world) isStory(id eventstore.ID, want string, options ...eventstore.ReadOption) {
+	w.Helper()
+	if have := w.story(id, options...); have != want {
+		w.Errorf("%s: %q, want %q", id, have, want)
+	}
+}
+
+// tally is a fold: how often each type of event happened.
+var tally = eventstore.Fold[map[string]int]{Version: 1, Apply: func(m map[string]int, e eventstore.Event) (map[string]int, error) {
+	next := map[string]int{}
+	for k, n := range m {
+		next[k] = n
+	}
+	next[e.EventType]++
+	return next, nil
+}}
+
+func types(events []eventstore.Event) []string {
+	return slices.Collect(func(yield func(string) bool) {
+		for _, e := range events {
+			if !yield(e.EventType) {
+				return
+			}
+		}
+	})
+}

@@ -1,0 +1,112 @@
+package eventstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"time"
+
+	"github.com/onefold/onefold/dynamo"
+	"github.com/onefold/onefold/table"
+)
+
+func jitter(most time.Duration) time.Duration { return rand.N(most + 1) }
+
+var (
+	headVersion = table.FieldOf(Heads, func(h *Head) *int64 { return &h.Version })
+	headState   = table.FieldOf(Heads, func(h *Head) *StreamState { return &h.State })
+	headUpdated = table.FieldOf(Heads, func(h *Head) *time.Time { return &h.UpdatedAt })
+)
+
+// write appends to a version, once. The error is errTaken if the stream has another, one that is final, or one of the
+// store, after which nobody knows what happened.
+func (a *appending) write(ctx context.Context, version int64) error {
+	for i := range a.events {
+		a.events[i].Seq = version + int64(i) + 1
+	}
+	if a.s.o.OneByOne {
+		return taken(AppendEvent.Run(ctx, a.s.t, &a.events[0]))
+	}
+	tx := table.NewTx(a.s.t, "")
+	a.addTo(tx, version)
+	return a.blame(tx.Commit(ctx), version)
+}
+
+// addTo adds the append to a transaction: the head first, which is what writers meet at.
+func (a *appending) addTo(tx *table.Tx, version int64) {
+	last := version + int64(len(a.events))
+	now := a.events[0].RecordedAt
+	if version == 0 {
+		Heads.TxCreate(tx, &Head{ID: a.id, Version: last, Shard: table.Shard(a.id.ID, HeadShards), CreatedAt: now, UpdatedAt: now})
+	} else {
+		Heads.TxPatch(tx, a.id, headVersion.Set(last), headUpdated.Set(now), table.If[Head](headVersion.Eq(version)), table.If[Head](headState.Missing()))
+	}
+	for i := range a.events {
+		Events.TxCreate(tx, &a.events[i])
+	}
+	if a.named {
+		Marks.TxCreate(tx, &Mark{MarkKey: MarkKey{a.id, a.commit}, First: version + 1, N: len(a.events)})
+	}
+	for _, c := range a.claims {
+		c.addTo(tx, a.id, now)
+	}
+}
+
+// blame says what it means that a transaction failed: reasons are told apart, so that throttling is no conflict.
+func (a *appending) blame(err error, version int64) error {
+	if err == nil {
+		return nil
+	}
+	if errors.Is(err, table.ErrTooLarge) || tooLarge(err) {
+		return fmt.Errorf("%w: %w", ErrTooLarge, err)
+	}
+	blamed := (*table.TxError)(nil)
+	if !errors.As(err, &blamed) || errors.Is(err, table.ErrConflict) || errors.Is(err, table.ErrThrottled) {
+		return err
+	}
+	switch at := blamed.Index; {
+	case at == 0:
+		return a.headRefused(blamed)
+	case at <= len(a.events) && errors.Is(err, table.ErrExists):
+		return fmt.Errorf("%w: %s has version %d, and event %d all the same", ErrHole, a.id, version, a.events[at-1].Seq)
+	case errors.Is(err, table.ErrExists) && blamed.Op == "create "+Marks.Name():
+		return errTaken // by the same append: it will be found
+	case errors.Is(err, table.ErrExists) || errors.Is(err, table.ErrCondition) || errors.Is(err, table.ErrNotFound):
+		return fmt.Errorf("%w: %w", ErrReserved, err)
+	}
+	return err
+}
+
+// tooLarge reports whether the store found a transaction or one of its items too large, which it says in words only.
+func tooLarge(err error) bool {
+	return dynamo.Code(err) == dynamo.CodeValidation && strings.Contains(err.Error(), "size") && strings.Contains(err.Error(), "exceed")
+}
+
+// headRefused is what a condition on the head that did not hold means.
+func (a *appending) headRefused(blamed *table.TxError) error {
+	if blamed.Item != nil {
+		h, err := Heads.Decode(blamed.Item)
+		if err != nil {
+			return err
+		}
+		if h.State != Open {
+			return fmt.Errorf("%w: it is %s", ErrClosed, h.State)
+		}
+	}
+	if errors.Is(blamed, table.ErrExists) || errors.Is(blamed, table.ErrCondition) || errors.Is(blamed, table.ErrNotFound) {
+		return errTaken
+	}
+	return blamed
+}
+
+func taken(err error) error {
+	switch {
+	case errors.Is(err, table.ErrExists):
+		return errTaken
+	case errors.Is(err, table.ErrTooLarge):
+		return fmt.Errorf("%w: %w", ErrTooLarge, err)
+	}
+	return err
+}

@@ -61,6 +61,8 @@ var policy = map[string][]string{
 	"telemetry": {"vocabulary", "dynamo", "table", "fold", "telemetry/internal/...", "internal/...", "github.com/cespare/xxhash/v2",
 		"github.com/oklog/ulid/v2", "golang.org/x/sync/...", "golang.org/x/time/rate",
 		"telemetry", "telemetry/payload"}, // its tests: devices speak it
+	"telemetry/alerts": {"vocabulary", "table", "fold", "telemetry", "telemetry/internal/episode", "telemetry/internal/exact", "internal/pause",
+		"github.com/oklog/ulid/v2", "golang.org/x/sync/..."},
 	"telemetry/payload": {"telemetry", "internal/lineprotocol"},
 
 	"eventstore": {"vocabulary", "dynamo", "table", "fold", "internal/...", "github.com/oklog/ulid/v2"},
@@ -74,7 +76,7 @@ var policy = map[string][]string{
 	"server/internal/door": {"dynamo", "table", "accounts", "github.com/danielgtaylor/huma/v2/...", "github.com/prometheus/client_golang/...", "golang.org/x/time/rate"},
 	"server/webanalytics": {"table", "fold", "analytics", "analytics/erasure", "analytics/explore", "analytics/goals", "analytics/imported", "analytics/imported/exports", "analytics/reconcile", "analytics/refusals", "accounts", "internal/...",
 		"server/internal/...", "server/tracker", "github.com/danielgtaylor/huma/v2/...", "github.com/prometheus/client_golang/...", "golang.org/x/sync/..."},
-	"server/servertest": {"vocabulary", "table", "fold", "analytics", "analytics/erasure", "accounts", "engine", "server", "server/webanalytics", "telemetry"},
+	"server/servertest": {"vocabulary", "table", "fold", "analytics", "analytics/erasure", "accounts", "engine", "server", "server/webanalytics", "telemetry", "telemetry/alerts"},
 
 	"server/tracker":   {"server/internal/webfile"},
 	"server/dashboard": {"server/internal/webfile"},

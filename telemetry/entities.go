@@ -189,9 +189,18 @@ type Alert struct {
 	Value    string     `dynamodbav:"value,omitempty"`    // of the last reading that kept it
 	Peak     string     `dynamodbav:"peak,omitempty"`     // the worst value so far
 
-	AckedAt      time.Time `dynamodbav:"ackedAt,omitempty"`
-	AckedBy      string    `dynamodbav:"ackedBy,omitempty"`
-	SnoozedUntil time.Time `dynamodbav:"snoozedUntil,omitempty"`
+	First       string       `dynamodbav:"first,omitempty"` // disc of the first reading
+	RuleVersion int          `dynamodbav:"ruleVersion,omitempty"`
+	Ended       Ending       `dynamodbav:"ended,omitempty"`     // why, if no reading ended it
+	Withdrawn   bool         `dynamodbav:"withdrawn,omitempty"` // later readings, or a retraction, say that it never was
+	Replaces    string       `dynamodbav:"replaces,omitempty"`  // alert id of what later readings made this of
+	Notified    []Transition `dynamodbav:"notified,omitempty"`  // what has been told of it, or decided not to be: each once
+	Rev         int64        `dynamodbav:"rev,omitempty"`       // one more at every write
+
+	AckedAt      time.Time   `dynamodbav:"ackedAt,omitempty"`
+	AckedBy      string      `dynamodbav:"ackedBy,omitempty"`
+	SnoozedUntil time.Time   `dynamodbav:"snoozedUntil,omitempty"`
+	History      []AlertNote `dynamodbav:"history,omitempty"` // what people and corrections did, the oldest first
 
 	// ExpiresAt is when a resolved alert may be deleted; stored as ttl.
 	ExpiresAt time.Time `dynamodbav:"ttl,unixtime,omitempty"`
@@ -199,6 +208,32 @@ type Alert struct {
 
 // Open reports whether the alert is listed among those that somebody has to look at.
 func (a *Alert) Open() bool { return a.State == Firing }
+
+// AlertNote is one line of an alert's history.
+type AlertNote struct {
+	At   time.Time `dynamodbav:"at" json:"at"`
+	By   string    `dynamodbav:"by,omitempty" json:"by,omitempty"` // "": nobody, the readings changed
+	What string    `dynamodbav:"what" json:"what"`                 // such as acknowledged, snoozed, commented, withdrawn
+	Text string    `dynamodbav:"text,omitempty" json:"text,omitempty"`
+}
+
+// Ending says why an alert ended without a reading.
+type Ending string
+
+// The endings.
+const (
+	RuleChanged Ending = "rule_changed" // the rule was changed, switched off or deleted
+)
+
+// Transition is what happens to an alert and is told once.
+type Transition string
+
+// The transitions.
+const (
+	Fires     Transition = "firing"
+	Resolves  Transition = "resolved"
+	Withdraws Transition = "withdrawn" // it was told of, and never was
+)
 
 // Severity says how bad an alert is.
 type Severity string

@@ -15,7 +15,7 @@ var Schema = table.MustSchema("telemetry",
 	Fleets, Profiles, Devices, Readings, Quarantine, Retractions, Alerts, Rules, Aggregates, Statuses, Claims, Labels, Counts,
 	Silences, RollupMarks, Tasks,
 	DeviceByID, DevicesByStatus, ReadingsByTime, NewestReadings, AlertsOfDevice, OpenAlerts, AggregatesByTime, IngestReading,
-	FleetByID, FleetsOfOwner, ProfileByID, ProfilesOfFleet, DevicesLabelled, RulesOf, StatusByID, StatusesByConnectivity,
+	FleetByID, FleetsOfOwner, ProfileByID, ProfilesOfFleet, DevicesLabelled, RulesOf, RulesOfFleet, StatusByID, StatusesByConnectivity,
 	RetractionsOfDevice, QuarantineOfDevice, CountsOfFleet, SilenceOfFleet, DaysToRollUp, TasksWaiting,
 	fold.Schema,
 	table.ExpiryOrder("telemetry", Retention{}.Tiers()),
@@ -165,6 +165,12 @@ type RulesIn struct {
 var RulesOf = table.NewQuery(Rules, table.QueryDef[RulesIn]{
 	ID: "T11", Question: "the rules of a device or a profile",
 	Load: table.Load{PerSecond: 1, Items: 5, ItemBytes: 300},
+})
+
+// RulesOfFleet are all rules of a fleet, by id.
+var RulesOfFleet = table.NewQuery(Rules, table.QueryDef[FleetIn]{
+	ID: "T11b", Question: "the rules of a fleet", Index: "gsi1",
+	Load: table.Load{PerSecond: 1, Items: 20, ItemBytes: 300},
 })
 
 // StatusByID is the latest that is known of a device.

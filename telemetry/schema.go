@@ -84,7 +84,8 @@ var Alerts = table.Define[Alert, AlertKey]("telemetry.alert", table.Def[Alert]{
 // Rules say when there are alerts, for a device or all of a profile.
 var Rules = table.Define[Rule, RuleKey]("telemetry.rule", table.Def[Rule]{
 	PK: "{scope}#{scopeId}", SK: "RULE#{ruleId}",
-	Doc: "When there is an alert, for a device or all devices of a profile.",
+	Indexes: []table.Index[Rule]{{Name: "gsi1", PK: "FLEET_RULES#{fleetId}", SK: "RULE#{ruleId}"}},
+	Doc:     "When there is an alert, for a device or all devices of a profile.",
 })
 
 // Aggregates are what devices measured in hours, days and tens of minutes. Days are made of hours, the others folded.

@@ -186,7 +186,7 @@ func (r *seriesReader) readings(ctx context.Context, s *Series) error {
 			return fmt.Errorf("%w: more than %d readings: choose a shorter one, or a coarser resolution", ErrRange, maxRead)
 		}
 		v, there := one.Values[r.in.Metric]
-		if !there || retracted(retractions, &one, r.in.Metric) {
+		if !there || Retracted(retractions, &one, r.in.Metric) {
 			continue
 		}
 		s.Points = append(s.Points, Point{At: one.At, Value: v})
@@ -194,7 +194,8 @@ func (r *seriesReader) readings(ctx context.Context, s *Series) error {
 	return nil
 }
 
-func retracted(retractions []Retraction, r *Reading, metric string) bool {
+// Retracted reports whether retractions say that a reading's value of a metric is wrong.
+func Retracted(retractions []Retraction, r *Reading, metric string) bool {
 	for _, name := range voidOf(retractions, r) {
 		if name == allMetrics || name == metric {
 			return true

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -11,6 +12,7 @@ import (
 	"github.com/onefold/onefold/server"
 	"github.com/onefold/onefold/server/mqtt"
 	"github.com/onefold/onefold/telemetry"
+	"github.com/onefold/onefold/telemetry/alerts"
 )
 
 // deviceFlags say how devices reach the server.
@@ -58,7 +60,8 @@ func telemetryUpkeep(ctx context.Context, s *store, logger *slog.Logger) error {
 	ticker := time.NewTicker(telemetryEvery)
 	defer ticker.Stop()
 	for {
-		if _, err := telemetry.Upkeep(ctx, s.table, s.worker); err != nil && ctx.Err() == nil {
+		_, err := telemetry.Upkeep(ctx, s.table, s.worker)
+		if err := errors.Join(err, alerts.Sweep(ctx, s.table)); err != nil && ctx.Err() == nil {
 			logger.Error("upkeep of devices failed", "error", err)
 		}
 		select {

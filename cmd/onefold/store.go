@@ -24,13 +24,14 @@ import (
 	"github.com/onefold/onefold/fold"
 	"github.com/onefold/onefold/table"
 	"github.com/onefold/onefold/telemetry"
+	"github.com/onefold/onefold/telemetry/alerts"
 )
 
 // tableName is the one table.
 const tableName = "onefold"
 
 // schema is all that the table holds. Starting fails if two packages could write the same key.
-var schema = table.MustSchema("onefold", analytics.Schema, reconcile.Schema, explore.Schema, erasure.Schema, refusals.Days, refusals.ByDay, accounts.Schema, telemetry.Schema)
+var schema = table.MustSchema("onefold", analytics.Schema, reconcile.Schema, explore.Schema, erasure.Schema, refusals.Days, refusals.ByDay, accounts.Schema, telemetry.Schema, alerts.Schema)
 
 // store is an open table with what runs on it.
 type store struct {
@@ -128,6 +129,7 @@ func (s *store) prepare(ctx context.Context, o fold.Options, wait time.Duration)
 	folds := slices.Concat(
 		analytics.Folds(analytics.Config{Retention: analytics.SiteRetention(s.table), Wait: wait}),
 		telemetry.Folds(telemetry.Config{Retention: telemetry.FleetRetention(s.table)}),
+		[]*fold.Fold{alerts.Fold()},
 	)
 	s.worker, err = fold.NewWorker(s.table, source, folds, o)
 	return err

@@ -25,6 +25,7 @@ import (
 	"github.com/onefold/onefold/server/webanalytics"
 	"github.com/onefold/onefold/table"
 	"github.com/onefold/onefold/telemetry"
+	"github.com/onefold/onefold/telemetry/alerts"
 )
 
 const (
@@ -51,7 +52,7 @@ func New(t *testing.T, change func(*server.Options)) *House {
 	t.Cleanup(func() { Must(t, db.Close()) })
 	tbl := table.New(db, "onefold", table.Options{})
 	ctx := t.Context()
-	Must(t, table.MustSchema("all", erasure.Schema, accounts.Schema, telemetry.Schema).Ensure(ctx, db, "onefold"))
+	Must(t, table.MustSchema("all", erasure.Schema, accounts.Schema, alerts.Schema).Ensure(ctx, db, "onefold"))
 	described, err := db.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: aws.String("onefold")})
 	Must(t, err)
 	worker, err := fold.NewWorker(tbl, fold.Streams(db, *described.Table.LatestStreamArn), folds(tbl), fold.Options{Group: analytics.FoldGroup})
@@ -78,6 +79,7 @@ func folds(t *table.Table) []*fold.Fold {
 	return slices.Concat(
 		analytics.Folds(analytics.Config{Retention: analytics.SiteRetention(t)}),
 		telemetry.Folds(telemetry.Config{Retention: telemetry.FleetRetention(t)}),
+		[]*fold.Fold{alerts.Fold()},
 	)
 }
 

@@ -1,0 +1,122 @@
+package alerts
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/base64"
+	"fmt"
+	"net/mail"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/oklog/ulid/v2"
+
+	"github.com/onefold/onefold/table"
+	"github.com/onefold/onefold/telemetry"
+)
+
+const (
+	maxChannels   = 20 // of a fleet: all are told in the transaction that changes an alert
+	maxURL        = 2000
+	maxRecipients = 20
+)
+
+// CheckChannel says what is wrong with a channel: a *RuleError.
+func CheckChannel(c *Channel) error {
+	bad := func(field, format string, args ...any) error {
+		return &RuleError{Code: "channel_" + strings.ToLower(field), Field: field, What: fmt.Sprintf(format, args...)}
+	}
+	switch {
+	case strings.ContainsAny(c.ChannelID, "#.\x00") || len(c.ChannelID) > 64:
+		return bad("channelId", "at most 64 letters, digits, _ and -")
+	case len(c.Name) > maxName || strings.ContainsAny(c.Name, "\r\n\x00"):
+		return bad("name", "at most %d bytes in one line", maxName)
+	case c.Least != "" && rank(c.Least) < 0:
+		return bad("least", "choose info, warning or critical, or none for all")
+	case c.Within < -1 || c.Within > maxFor:
+		return bad("within", "1 to %d seconds, 0 for a day, -1 for ever", maxFor)
+	}
+	for _, e := range c.Events {
+		if e != telemetry.Fires && e != telemetry.Resolves && e != telemetry.Withdraws {
+			return bad("events", "choose of firing, resolved and withdrawn, or none for all")
+		}
+	}
+	switch c.Kind {
+	case Webhook:
+		u, err := url.Parse(c.URL)
+		if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Hostname() == "" || u.User != nil || len(c.URL) > maxURL || len(c.To) > 0 {
+			return bad("url", "an address that begins with https:// or http://, without a user, at most %d bytes", maxURL)
+		}
+	case Email:
+		if len(c.To) == 0 || len(c.To) > maxRecipients || c.URL != "" {
+			return bad("to", "1 to %d addresses", maxRecipients)
+		}
+		for _, to := range c.To {
+			if a, err := mail.ParseAddress(to); err != nil || a.Address != to || len(to) > 254 || strings.ContainsAny(to, "\r\n") {
+				return bad("to", "an address such as ops@example.com")
+			}
+		}
+	default:
+		return bad("kind", "choose %s or %s", Webhook, Email)
+	}
+	return nil
+}
+
+// PutChannel makes or changes a channel. A webhook without a secret gets one, or keeps the one that it has: it is returned,
+// and kept as it is, for every message is signed with it. Errors: telemetry.ErrInvalid (a *RuleError), table.ErrNotFound if
+// there is no such fleet.
+func PutChannel(ctx context.Context, t *table.Table, c Channel) (Channel, error) {
+	if c.ChannelID == "" {
+		c.ChannelID = strings.ToLower(ulid.Make().String())
+	}
+	err := CheckChannel(&c)
+	if err == nil {
+		_, err = telemetry.GetFleet(ctx, t, c.FleetID)
+	}
+	if err == nil {
+		err = c.prepare(ctx, t)
+	}
+	if err == nil {
+		err = Channels.Put(ctx, t, &c)
+	}
+	if err != nil {
+		return c, fmt.Errorf("alerts: channel: %w", err)
+	}
+	return c, nil
+}
+
+func (c *Channel) prepare(ctx context.Context, t *table.Table) error {
+	all, err := ChannelsOfFleet.Collect(ctx, t, telemetry.FleetIn{FleetID: c.FleetID})
+	if err != nil {
+		return err
+	}
+	now := t.Now().UTC().Truncate(time.Millisecond)
+	c.CreatedAt, c.UpdatedAt = now, now
+	known := false
+	for i := range all {
+		if all[i].ChannelID == c.ChannelID {
+			known, c.CreatedAt = true, all[i].CreatedAt
+			if c.Secret == "" {
+				c.Secret = all[i].Secret
+			}
+		}
+	}
+	if !known && len(all) >= maxChannels {
+		return &RuleError{Code: "channel_limit", Field: "channelId", What: fmt.Sprintf("the fleet has %d channels: at most that many", maxChannels)}
+	}
+	if c.Kind == Webhook && c.Secret == "" {
+		raw := make([]byte, 32)
+		rand.Read(raw) // never fails
+		c.Secret = "whsec_" + base64.StdEncoding.EncodeToString(raw)
+	}
+	return nil
+}
+
+// DeleteChannel deletes a channel. What waits for it is skipped.
+func DeleteChannel(ctx context.Context, t *table.Table, k ChannelKey) error {
+	if err := Channels.Delete(ctx, t, k); err != nil {
+		return fmt.Errorf("alerts: delete channel %s: %w", k.ChannelID, err)
+	}
+	return nil
+}

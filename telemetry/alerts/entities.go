@@ -1,0 +1,216 @@
+package alerts
+
+import (
+	"time"
+
+	"github.com/onefold/onefold/fold"
+	"github.com/onefold/onefold/table"
+	"github.com/onefold/onefold/telemetry"
+	"github.com/onefold/onefold/telemetry/internal/episode"
+)
+
+// WatchKey names how far a rule is with a device.
+type WatchKey struct {
+	DeviceID string `dynamodbav:"deviceId"`
+	RuleID   string `dynamodbav:"ruleId"`
+}
+
+// Watch is where a rule is with a device. There is none while nothing has ever breached.
+type Watch struct {
+	WatchKey
+	Version   int           `dynamodbav:"version"` // of the rule
+	Rev       int64         `dynamodbav:"rev"`     // one more at every write
+	Phase     episode.Phase `dynamodbav:"phase,omitempty"`
+	FirstAt   int64         `dynamodbav:"firstAt,omitempty"` // the first point of what is pending or fires
+	FirstDisc string        `dynamodbav:"firstDisc,omitempty"`
+	UntilAt   int64         `dynamodbav:"untilAt"` // the last point of anything that was
+	UntilDisc string        `dynamodbav:"untilDisc,omitempty"`
+}
+
+func (w *Watch) first() episode.Key { return episode.Key{At: w.FirstAt, Disc: w.FirstDisc} }
+func (w *Watch) until() episode.Key { return episode.Key{At: w.UntilAt, Disc: w.UntilDisc} }
+
+// Watches say where rules are with devices.
+var Watches = table.Define[Watch, WatchKey]("telemetry.watch", table.Def[Watch]{
+	PK: "DEVICE#{deviceId}", SK: "WATCH#{ruleId}",
+	Doc: "Where a rule is with a device: what is pending or fires, and from when on nothing does.",
+})
+
+// ChannelKey names a way to tell people.
+type ChannelKey struct {
+	FleetID   string `dynamodbav:"fleetId"`
+	ChannelID string `dynamodbav:"channelId"`
+}
+
+// Channel is a way to tell people of a fleet's alerts.
+type Channel struct {
+	ChannelKey
+	Kind   ChannelKind            `dynamodbav:"kind"`
+	Name   string                 `dynamodbav:"name,omitempty"`
+	URL    string                 `dynamodbav:"url,omitempty"`    // of a webhook
+	Secret string                 `dynamodbav:"secret,omitempty"` // of a webhook: signs what is sent. It is stored as it is, for it is needed again
+	To     []string               `dynamodbav:"to,omitempty"`     // of email
+	Least  telemetry.Severity     `dynamodbav:"least,omitempty"`  // "": all
+	Events []telemetry.Transition `dynamodbav:"events,omitempty"` // none: all
+	Within int                    `dynamodbav:"within,omitempty"` // seconds after which it is too late to tell; default 86,400, -1: never
+	Off    bool                   `dynamodbav:"off,omitempty"`
+
+	CreatedAt time.Time `dynamodbav:"createdAt"`
+	UpdatedAt time.Time `dynamodbav:"updatedAt"`
+}
+
+// ChannelKind says how a channel tells.
+type ChannelKind string
+
+// The kinds of channels.
+const (
+	Webhook ChannelKind = "webhook"
+	Email   ChannelKind = "email"
+)
+
+// Channels are the ways to tell people.
+var Channels = table.Define[Channel, ChannelKey]("telemetry.channel", table.Def[Channel]{
+	PK: "FLEET#{fleetId}", SK: "CHANNEL#{channelId}",
+	Doc: "A way to tell people of a fleet's alerts.",
+})
+
+// NotificationKey names a notification: its id is made of the alert, the transition and the channel, so there is one.
+type NotificationKey struct {
+	FleetID        string `dynamodbav:"fleetId"`
+	NotificationID string `dynamodbav:"notificationId"`
+}
+
+// Notification is what is to be told by one channel, and how that went. It is written with the alert's change.
+type Notification struct {
+	NotificationKey
+	ChannelID string               `dynamodbav:"channelId"`
+	Shard     int                  `dynamodbav:"shard"`
+	Event     telemetry.Transition `dynamodbav:"event"`
+	Alert     Told                 `dynamodbav:"alert"`
+	State     DeliveryState        `dynamodbav:"state"`
+	Due       time.Time            `dynamodbav:"due"` // when it is tried next
+	Attempts  int                  `dynamodbav:"attempts,omitempty"`
+	LastError string               `dynamodbav:"lastError,omitempty"`
+	CreatedAt time.Time            `dynamodbav:"createdAt"`
+	SentAt    time.Time            `dynamodbav:"sentAt,omitempty"`
+	ExpiresAt time.Time            `dynamodbav:"ttl,unixtime,omitempty"` // of what is done with
+}
+
+// DeliveryState says how far a notification is.
+type DeliveryState string
+
+// The states of deliveries.
+const (
+	Waiting DeliveryState = "waiting"
+	Sent    DeliveryState = "sent"
+	Skipped DeliveryState = "skipped" // its alert was snoozed, or its channel is gone
+	Dead    DeliveryState = "dead"    // it was tried as often as it is
+)
+
+// Told is what a notification says of its alert, as it was then.
+type Told struct {
+	AlertID  string             `dynamodbav:"id" json:"id"`
+	FleetID  string             `dynamodbav:"fleet" json:"fleet"`
+	DeviceID string             `dynamodbav:"device" json:"device"`
+	Device   string             `dynamodbav:"deviceName,omitempty" json:"deviceName,omitempty"`
+	RuleID   string             `dynamodbav:"rule" json:"rule"`
+	Message  string             `dynamodbav:"message,omitempty" json:"message,omitempty"`
+	Metric   string             `dynamodbav:"metric,omitempty" json:"metric,omitempty"`
+	Severity telemetry.Severity `dynamodbav:"severity" json:"severity"`
+	Value    string             `dynamodbav:"value,omitempty" json:"value,omitempty"`
+	Peak     string             `dynamodbav:"peak,omitempty" json:"peak,omitempty"`
+	Since    time.Time          `dynamodbav:"since" json:"since"`
+	FiredAt  time.Time          `dynamodbav:"firedAt" json:"firedAt"`
+	Resolved *time.Time         `dynamodbav:"resolvedAt,omitempty" json:"resolvedAt,omitempty"`
+}
+
+// Shards is over how many partitions the notifications that wait are spread. It is part of stored keys.
+const Shards = 4
+
+// Notifications are the outbox.
+var Notifications = table.Define[Notification, NotificationKey]("telemetry.notification", table.Def[Notification]{
+	PK: "FLEET#{fleetId}", SK: "NOTIFICATION#{notificationId}",
+	Indexes: []table.Index[Notification]{{
+		Name: "gsi1", PK: "OUTBOX#{shard}", SK: "DUE#{due:ms}#{notificationId}",
+		When: func(n *Notification) bool { return n.State == Waiting }, WhenReads: []string{"state"},
+	}},
+	Doc: "What is to be told of an alert by one channel, and how that went.",
+})
+
+// ruleIn narrows alerts of a device down to those of a rule that began in [From, To), by the ids of such.
+type ruleIn struct {
+	DeviceID string `dynamodbav:"deviceId"`
+	From     string `dynamodbav:"from"`
+	To       string `dynamodbav:"to"`
+	RuleID   string `dynamodbav:"-"`
+}
+
+var alertRule = table.FieldOf(telemetry.Alerts, func(a *telemetry.Alert) *string { return &a.RuleID })
+
+func ofRule(in ruleIn) table.Cond { return alertRule.Eq(in.RuleID) }
+
+// alertsFrom and alertsBack are the alerts of a device and a rule, the oldest and the latest first.
+var (
+	alertsFrom = table.NewQuery(telemetry.Alerts, table.QueryDef[ruleIn]{
+		ID: "TA1", Question: "the alerts of a device and a rule since a time", From: "ALERT#{from}", To: "ALERT#{to}", Filter: ofRule,
+		Load: table.Load{PerSecond: 0.1, Items: 1, ItemBytes: 400},
+	})
+	alertsBack = table.NewQuery(telemetry.Alerts, table.QueryDef[ruleIn]{
+		ID: "TA2", Question: "the latest alert of a device and a rule before a time", From: "ALERT#{from}", To: "ALERT#{to}", Filter: ofRule,
+		Desc: true, Load: table.Load{PerSecond: 0.1, Items: 1, ItemBytes: 400},
+	})
+	readingsBack = table.NewQuery(telemetry.Readings, table.QueryDef[telemetry.ReadingsIn]{
+		ID: "TA3", Question: "the readings of a device before a time, the latest first", From: "READING#{from:ms}", To: "READING#{to:ms}",
+		Desc: true, Load: table.Load{PerSecond: 0.1, Items: 8, ItemBytes: 200},
+	})
+	aggregatesBack = table.NewQuery(telemetry.Aggregates, table.QueryDef[telemetry.AggregatesIn]{
+		ID: "TA4", Question: "the aggregates of a device before a time, the latest first", From: "AGG#{period}#{from}", To: "AGG#{period}#{to}",
+		Desc: true, Load: table.Load{PerSecond: 0.1, Items: 8, ItemBytes: 900},
+	})
+)
+
+var watchesOf = table.NewQuery(Watches, table.QueryDef[telemetry.DeviceIn]{
+	ID: "TA8", Question: "which rules are pending for a device", Load: table.Load{PerSecond: 0.1, Items: 3, ItemBytes: 120},
+})
+
+// ChannelsOfFleet are the ways to tell people of a fleet's alerts.
+var ChannelsOfFleet = table.NewQuery(Channels, table.QueryDef[telemetry.FleetIn]{
+	ID: "TA5", Question: "how people are told of a fleet's alerts", Load: table.Load{PerSecond: 0.1, Items: 3, ItemBytes: 300},
+})
+
+// NotificationsOfFleet are the notifications of a fleet, those of the latest alerts first.
+var NotificationsOfFleet = table.NewQuery(Notifications, table.QueryDef[DeliveriesIn]{
+	ID: "TA6", Question: "the notifications of a fleet, dead letters among them", Desc: true,
+	Filter: func(in DeliveriesIn) table.Cond {
+		if in.State == "" {
+			return table.Cond{}
+		}
+		return notificationState.Eq(in.State)
+	},
+	Load: table.Load{PerSecond: 0.01, Items: 50, ItemBytes: 600},
+})
+
+// DeliveriesIn names a fleet and the state of the notifications that are wanted; "" is all.
+type DeliveriesIn struct {
+	FleetID string        `dynamodbav:"fleetId"`
+	State   DeliveryState `dynamodbav:"-"`
+}
+
+var notificationState = table.FieldOf(Notifications, func(n *Notification) *DeliveryState { return &n.State })
+
+type dueIn struct {
+	Shard int       `dynamodbav:"shard"`
+	To    time.Time `dynamodbav:"to"`
+}
+
+var dueNotifications = table.NewQuery(Notifications, table.QueryDef[dueIn]{
+	ID: "TA7", Question: "the notifications that are due", Index: "gsi1", From: "DUE#", To: "DUE#{to:ms}",
+	Load: table.Load{PerSecond: 1, Items: 1, ItemBytes: 600},
+})
+
+// Schema is all that this package stores and asks.
+var Schema = table.MustSchema("telemetry.alerts",
+	telemetry.Schema, Watches, Channels, Notifications,
+	alertsFrom, alertsBack, readingsBack, aggregatesBack, ChannelsOfFleet, NotificationsOfFleet, dueNotifications, watchesOf,
+	fold.Schema,
+)

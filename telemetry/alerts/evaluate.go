@@ -1,0 +1,331 @@
+package alerts
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/onefold/onefold/fold"
+	"github.com/onefold/onefold/table"
+	"github.com/onefold/onefold/telemetry"
+	"github.com/onefold/onefold/telemetry/internal/episode"
+)
+
+const (
+	atOnce   = 4  // devices that are looked at
+	attempts = 16 // at one watch that others write, too
+)
+
+// Fold keeps alerts up to date with readings, aggregates, retractions and rules. It runs in the same group as
+// telemetry.Folds.
+func Fold() *fold.Fold {
+	return fold.Observe("telemetry.alerts", evaluate,
+		fold.On(telemetry.Readings, func(ch fold.Typed[telemetry.Reading], at func(struct{}) *seen) error {
+			if ch.Old == nil && ch.New != nil {
+				d := at(struct{}{}).device(ch.New.DeviceID, ch.New.FleetID)
+				d.readings = append(d.readings, ch.New)
+			}
+			return nil
+		}),
+		fold.On(telemetry.Aggregates, func(ch fold.Typed[telemetry.Aggregate], at func(struct{}) *seen) error {
+			if a := ch.New; a != nil {
+				d := at(struct{}{}).device(a.DeviceID, a.FleetID)
+				d.aggregates = append(d.aggregates, changed{a.Period, a.Start})
+			}
+			return nil
+		}),
+		fold.On(telemetry.Retractions, func(ch fold.Typed[telemetry.Retraction], at func(struct{}) *seen) error {
+			for _, r := range []*telemetry.Retraction{ch.Old, ch.New} {
+				if r != nil {
+					d := at(struct{}{}).device(r.DeviceID, "")
+					d.retracted = append(d.retracted, *r)
+				}
+			}
+			return nil
+		}),
+		fold.On(telemetry.Rules, func(ch fold.Typed[telemetry.Rule], at func(struct{}) *seen) error {
+			if ch.Old != nil && (ch.New == nil || ch.New.Off || ch.New.Version != ch.Old.Version) {
+				s := at(struct{}{})
+				s.ended = append(s.ended, *ch.Old)
+			}
+			return nil
+		}),
+	)
+}
+
+// seen is what a batch of the stream has touched.
+type seen struct {
+	devices map[string]*touched
+	ended   []telemetry.Rule // versions that hold no longer
+}
+
+// touched is what came of one device.
+type touched struct {
+	deviceID, fleetID string
+	readings          []*telemetry.Reading // of the stream: not to be written to
+	aggregates        []changed
+	retracted         []telemetry.Retraction // new ones, and those that were lifted
+}
+
+// changed is a bucket that changed.
+type changed struct {
+	period telemetry.Period
+	start  string
+}
+
+func (s *seen) device(id, fleet string) *touched {
+	if s.devices == nil {
+		s.devices = make(map[string]*touched)
+	}
+	d := s.devices[id]
+	if d == nil {
+		d = &touched{deviceID: id}
+		s.devices[id] = d
+	}
+	d.fleetID = max(d.fleetID, fleet)
+	return d
+}
+
+// pair is a device and a rule that its changes are of interest to.
+type pair struct {
+	*touched
+	rule  *compiled
+	watch Watch
+}
+
+func evaluate(ctx context.Context, t *table.Table, s *seen) error {
+	for i := range s.ended {
+		if err := endRule(ctx, t, &s.ended[i]); err != nil {
+			return err
+		}
+	}
+	pairs, err := pairsOf(ctx, t, s)
+	if err != nil {
+		return err
+	}
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(atOnce)
+	for _, p := range pairs {
+		group.Go(func() error {
+			if err := p.evaluate(ctx, t); err != nil {
+				return fmt.Errorf("alerts: device %s, rule %s: %w", p.deviceID, p.rule.RuleID, err)
+			}
+			return nil
+		})
+	}
+	return group.Wait()
+}
+
+// evaluate brings the alerts of a device and a rule up to date.
+func (p *pair) evaluate(ctx context.Context, t *table.Table) error {
+	for range attempts {
+		err := p.attempt(ctx, t)
+		if !errors.Is(err, errMoved) {
+			return err
+		}
+		w, err := Watches.Get(ctx, t, p.watch.WatchKey)
+		if errors.Is(err, table.ErrNotFound) {
+			w, err = Watch{WatchKey: p.watch.WatchKey}, nil
+		}
+		if err != nil {
+			return err
+		}
+		p.watch = w
+	}
+	return fmt.Errorf("%w: %d times", errMoved, attempts)
+}
+
+func (p *pair) attempt(ctx context.Context, t *table.Table) error {
+	w := p.watch
+	if w.Version != p.rule.Version {
+		w = Watch{WatchKey: w.WatchKey, Version: p.rule.Version, Rev: w.Rev}
+	}
+	if p.rule.NoData {
+		return p.heard(ctx, t, w)
+	}
+	first, last, any := p.changes(&w)
+	if !any {
+		return nil
+	}
+	retractions, err := telemetry.RetractionsOfDevice.Collect(ctx, t, telemetry.DeviceIn{DeviceID: p.deviceID})
+	if err != nil {
+		return err
+	}
+	d := &derivation{
+		t: t, rule: p.rule, deviceID: p.deviceID, series: seriesOf(t, p.rule, p.deviceID, retractions), watch: w, first: first, last: last,
+	}
+	if err := d.run(ctx); err != nil {
+		return err
+	}
+	plan := d.plan(t.Now().UTC().Truncate(time.Millisecond))
+	if err := decideAll(ctx, t, plan.changes); err != nil {
+		return err
+	}
+	return plan.commit(ctx, t)
+}
+
+// changes are the bounds of what changed for the rule; any is false if that can change nothing: readings that do not
+// breach, behind all that ever was pending or fired.
+func (p *pair) changes(w *Watch) (first, last episode.Key, any bool) {
+	note := func(k episode.Key) {
+		if !any || k.Compare(first) < 0 {
+			first = k
+		}
+		if !any || k.Compare(last) > 0 {
+			last = k
+		}
+		any = true
+	}
+	if p.rule.Over != "" {
+		for _, c := range p.aggregates {
+			if at, err := bucketStart(c.period, c.start); err == nil && c.period == p.rule.Over {
+				note(episode.Key{At: at.UnixMilli()})
+			}
+		}
+		return first, last, any
+	}
+	for _, r := range p.retracted {
+		note(episode.Key{At: r.From.UnixMilli()})
+		note(episode.Key{At: r.To.UnixMilli()})
+	}
+	matters := any
+	for _, r := range p.readings {
+		point, ok := p.rule.point(r, nil)
+		if !ok {
+			continue
+		}
+		note(point.Key)
+		matters = matters || w.Phase != episode.Idle || point.Compare(w.until()) < 0 || p.rule.levels.Breaches(&point.Value)
+	}
+	return first, last, matters
+}
+
+// pairsOf finds the rules that touched devices have, and where they are with them. A device without rules costs nothing but
+// its part in one question for the rules of its fleet.
+func pairsOf(ctx context.Context, t *table.Table, s *seen) ([]*pair, error) {
+	r := &ruleBook{t: t, fleets: make(map[string]*fleetRules)}
+	if err := r.read(ctx, s); err != nil {
+		return nil, err
+	}
+	var pairs []*pair
+	var keys []WatchKey
+	at := make(map[WatchKey]*pair)
+	for _, d := range s.devices {
+		for _, c := range r.of(d) {
+			p := &pair{touched: d, rule: c, watch: Watch{WatchKey: WatchKey{d.deviceID, c.RuleID}}}
+			pairs, keys = append(pairs, p), append(keys, p.watch.WatchKey)
+			at[p.watch.WatchKey] = p
+		}
+	}
+	watches, err := Watches.GetMany(ctx, t, keys)
+	if err != nil {
+		return nil, err
+	}
+	for _, w := range watches {
+		at[w.WatchKey].watch = w
+	}
+	return pairs, nil
+}
+
+// ruleBook knows the rules of the fleets of touched devices.
+type ruleBook struct {
+	t        *table.Table
+	fleets   map[string]*fleetRules
+	profiles map[string]string // of devices in fleets that have rules for profiles
+}
+
+type fleetRules struct{ device, profile map[string][]*compiled }
+
+func (b *ruleBook) read(ctx context.Context, s *seen) error {
+	var unsure []telemetry.DeviceKey
+	for _, d := range s.devices {
+		if d.fleetID == "" { // only a retraction tells of it
+			device, err := telemetry.DeviceByID.Get(ctx, b.t, telemetry.DeviceIn{DeviceID: d.deviceID})
+			if err != nil && !errors.Is(err, table.ErrNotFound) {
+				return err
+			}
+			d.fleetID = device.FleetID
+		}
+		f := b.fleets[d.fleetID]
+		if f == nil && d.fleetID != "" {
+			var err error
+			if f, err = readRules(ctx, b.t, d.fleetID); err != nil {
+				return err
+			}
+			b.fleets[d.fleetID] = f
+		}
+		if f != nil && len(f.profile) > 0 {
+			unsure = append(unsure, telemetry.DeviceKey{DeviceID: d.deviceID})
+		}
+	}
+	devices, err := telemetry.Devices.GetMany(ctx, b.t, unsure)
+	b.profiles = make(map[string]string, len(devices))
+	for _, d := range devices {
+		b.profiles[d.DeviceID] = d.ProfileID
+	}
+	return err
+}
+
+func readRules(ctx context.Context, t *table.Table, fleetID string) (*fleetRules, error) {
+	f := &fleetRules{make(map[string][]*compiled), make(map[string][]*compiled)}
+	for r, err := range telemetry.RulesOfFleet.All(ctx, t, telemetry.FleetIn{FleetID: fleetID}) {
+		if err != nil {
+			return nil, err
+		}
+		if r.Off {
+			continue
+		}
+		c, err := compile(r)
+		if err != nil {
+			return nil, fmt.Errorf("alerts: rule %s: %w", r.RuleID, err)
+		}
+		c.since = r.UpdatedAt.UnixMilli()
+		scope := f.device
+		if r.Scope == telemetry.ForProfile {
+			scope = f.profile
+		}
+		scope[r.ScopeID] = append(scope[r.ScopeID], c)
+	}
+	return f, nil
+}
+
+func (b *ruleBook) of(d *touched) []*compiled {
+	f := b.fleets[d.fleetID]
+	if f == nil {
+		return nil
+	}
+	all := f.device[d.deviceID]
+	if profile := b.profiles[d.deviceID]; profile != "" {
+		all = append(all[:len(all):len(all)], f.profile[profile]...)
+	}
+	return all
+}
+
+// endRule ends what is open of a version of a rule that holds no longer.
+func endRule(ctx context.Context, t *table.Table, r *telemetry.Rule) error {
+	for a, err := range telemetry.OpenAlerts.All(ctx, t, telemetry.SeverityIn{Severity: r.Severity, FleetID: r.FleetID}) {
+		if err != nil {
+			return err
+		}
+		if a.RuleID != r.RuleID || a.RuleVersion > r.Version {
+			continue
+		}
+		before := a
+		now := t.Now().UTC().Truncate(time.Millisecond)
+		a.State, a.Resolved, a.Ended, a.ExpiresAt = telemetry.Resolved, max(now.UnixMilli(), a.Last), telemetry.RuleChanged, expiry(now, now.UnixMilli())
+		note(&a, telemetry.AlertNote{At: now, What: "ended", Text: "its rule was changed, switched off or deleted"})
+		c := []change{{alert: a, before: &before}}
+		if err := decideAll(ctx, t, c); err != nil {
+			return err
+		}
+		tx := table.NewTx(t, "")
+		c[0].add(tx)
+		if err := tx.Commit(ctx); err != nil {
+			return err // the batch is told again
+		}
+	}
+	return nil
+}

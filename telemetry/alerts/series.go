@@ -1,0 +1,210 @@
+package alerts
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"time"
+
+	"github.com/onefold/onefold/table"
+	"github.com/onefold/onefold/telemetry"
+	"github.com/onefold/onefold/telemetry/internal/episode"
+	"github.com/onefold/onefold/telemetry/internal/exact"
+)
+
+// compiled is a rule that is ready to run.
+type compiled struct {
+	telemetry.Rule
+	levels episode.Levels
+	since  int64 // epoch milliseconds: readings that arrived earlier are none of its business; 0: all are
+}
+
+func compile(r telemetry.Rule) (*compiled, error) {
+	c := &compiled{Rule: r}
+	c.levels.Below, c.levels.For, c.levels.KeepFor = r.Below, int64(r.For)*1000, int64(r.KeepFor)*1000
+	if r.NoData {
+		return c, nil
+	}
+	var err error
+	if c.levels.Raise, err = exact.Parse(r.Raise); err != nil {
+		return nil, fmt.Errorf("%w: raise: %w", telemetry.ErrInvalid, err)
+	}
+	if c.levels.Clear = c.levels.Raise; r.Clear != "" {
+		if c.levels.Clear, err = exact.Parse(r.Clear); err != nil {
+			return nil, fmt.Errorf("%w: clear: %w", telemetry.ErrInvalid, err)
+		}
+	}
+	return c, nil
+}
+
+// point is a reading as the rule sees it; ok is false if it says nothing to it.
+func (c *compiled) point(r *telemetry.Reading, retractions []telemetry.Retraction) (p episode.Point, ok bool) {
+	v, there := r.Values[c.Metric]
+	if !there || !v.IsNumber() || r.Arrived < c.since || telemetry.Retracted(retractions, r, c.Metric) {
+		return p, false
+	}
+	p.Key = episode.Key{At: r.At.UnixMilli(), Disc: r.Disc}
+	var err error
+	p.Value, err = exact.Parse(v.String())
+	return p, err == nil
+}
+
+// series is what a rule runs over for one device: points in order, from a key on, and back from one that is not itself
+// among them.
+type series interface {
+	from(ctx context.Context, k episode.Key) iter.Seq2[episode.Point, error]
+	back(ctx context.Context, k episode.Key) iter.Seq2[episode.Point, error]
+}
+
+func seriesOf(t *table.Table, c *compiled, deviceID string, retractions []telemetry.Retraction) series {
+	if c.Over != "" {
+		return &aggregates{t, c, deviceID}
+	}
+	return &readings{t, c, deviceID, retractions}
+}
+
+// readings are the series of a metric itself.
+type readings struct {
+	t           *table.Table
+	rule        *compiled
+	deviceID    string
+	retractions []telemetry.Retraction
+}
+
+func (s *readings) from(ctx context.Context, k episode.Key) iter.Seq2[episode.Point, error] {
+	in := telemetry.ReadingsIn{DeviceID: s.deviceID, From: time.UnixMilli(k.At).UTC()}
+	return points(telemetry.ReadingsByTime.All(ctx, s.t, in), s.point, func(p *episode.Point) bool { return p.Compare(k) >= 0 })
+}
+
+func (s *readings) back(ctx context.Context, k episode.Key) iter.Seq2[episode.Point, error] {
+	in := telemetry.ReadingsIn{DeviceID: s.deviceID, From: time.UnixMilli(0).UTC(), To: time.UnixMilli(k.At + 1).UTC()}
+	return points(stepwise(ctx, s.t, readingsBack, in), s.point, func(p *episode.Point) bool { return p.Compare(k) < 0 })
+}
+
+func (s *readings) point(r *telemetry.Reading) (episode.Point, bool) {
+	return s.rule.point(r, s.retractions)
+}
+
+// points are those of items that say something, and that are wanted.
+func points[T any](items iter.Seq2[T, error], point func(*T) (episode.Point, bool), wanted func(*episode.Point) bool) iter.Seq2[episode.Point, error] {
+	return func(yield func(episode.Point, error) bool) {
+		for one, err := range items {
+			if err != nil {
+				yield(episode.Point{}, err)
+				return
+			}
+			if p, ok := point(&one); ok && wanted(&p) && !yield(p, nil) {
+				return
+			}
+		}
+	}
+}
+
+// stepwise reads a few items at first, and more as more are wanted: most who walk back need one.
+func stepwise[In, T, K any](ctx context.Context, t *table.Table, q *table.Query[In, T, K], in In) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		cursor, limit := "", 4
+		for {
+			page, err := q.Page(ctx, t, in, cursor, limit)
+			if err != nil {
+				var none T
+				yield(none, err)
+				return
+			}
+			for _, one := range page.Items {
+				if !yield(one, nil) {
+					return
+				}
+			}
+			if page.Next == "" {
+				return
+			}
+			cursor, limit = page.Next, min(limit*8, 1000)
+		}
+	}
+}
+
+// aggregates are the series of a figure of buckets, each at its start. A bucket is a point once a later one has begun: then
+// it is whole, but for what comes late.
+type aggregates struct {
+	t        *table.Table
+	rule     *compiled
+	deviceID string
+}
+
+func (s *aggregates) in(from, to string) telemetry.AggregatesIn {
+	return telemetry.AggregatesIn{DeviceID: s.deviceID, Period: s.rule.Over, From: from, To: to}
+}
+
+func (s *aggregates) from(ctx context.Context, k episode.Key) iter.Seq2[episode.Point, error] {
+	all := telemetry.AggregatesByTime.All(ctx, s.t, s.in(bucketName(s.rule.Over, k.At), ""))
+	whole := func(yield func(telemetry.Aggregate, error) bool) {
+		var held *telemetry.Aggregate
+		for one, err := range all {
+			if err != nil {
+				yield(one, err)
+				return
+			}
+			if held != nil && !yield(*held, nil) {
+				return
+			}
+			held = &one
+		}
+	}
+	return points(whole, s.point, func(p *episode.Point) bool { return p.Compare(k) >= 0 })
+}
+
+func (s *aggregates) back(ctx context.Context, k episode.Key) iter.Seq2[episode.Point, error] {
+	return points(stepwise(ctx, s.t, aggregatesBack, s.in("", bucketName(s.rule.Over, k.At))), s.point,
+		func(p *episode.Point) bool { return p.Compare(k) < 0 })
+}
+
+func (s *aggregates) point(a *telemetry.Aggregate) (p episode.Point, ok bool) {
+	at, err := bucketStart(a.Period, a.Start)
+	if err != nil || a.Latest < s.rule.since {
+		return p, false
+	}
+	for _, f := range telemetry.FiguresOf(a) {
+		if f.Metric == s.rule.Metric {
+			p.At = at.UnixMilli()
+			p.Value, err = exact.Parse(figures[s.rule.Function](&f))
+			return p, err == nil
+		}
+	}
+	return p, false
+}
+
+// figures are what a rule over aggregates may ask for.
+var figures = map[string]func(*telemetry.Figures) string{
+	"mean":      func(f *telemetry.Figures) string { return f.Mean },
+	"min":       func(f *telemetry.Figures) string { return f.Min },
+	"max":       func(f *telemetry.Figures) string { return f.Max },
+	"sum":       func(f *telemetry.Figures) string { return f.Sum },
+	"deviation": func(f *telemetry.Figures) string { return f.Deviation },
+	"first":     func(f *telemetry.Figures) string { return f.First },
+	"last":      func(f *telemetry.Figures) string { return f.Last },
+	"p50":       func(f *telemetry.Figures) string { return f.P50 },
+	"p90":       func(f *telemetry.Figures) string { return f.P90 },
+	"p95":       func(f *telemetry.Figures) string { return f.P95 },
+	"p99":       func(f *telemetry.Figures) string { return f.P99 },
+	"increase":  func(f *telemetry.Figures) string { return f.Increase },
+	"rate":      func(f *telemetry.Figures) string { return f.Rate },
+	"count":     func(f *telemetry.Figures) string { return fmt.Sprint(f.Count) },
+}
+
+const bucketLayout = "2006-01-02T15:04:05Z"
+
+// bucketStart is when a bucket starts; a day is taken as one of UTC, which keeps days in order and apart.
+func bucketStart(p telemetry.Period, start string) (time.Time, error) {
+	if p == telemetry.Daily {
+		return time.Parse(time.DateOnly, start)
+	}
+	return time.Parse(bucketLayout, start)
+}
+
+func bucketName(p telemetry.Period, at int64) string {
+	if p == telemetry.Daily {
+		return time.UnixMilli(at).UTC().Format(time.DateOnly)
+	}
+	return time.UnixMilli(at).UTC().Format(bucketLayout)
+}

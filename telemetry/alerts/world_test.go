@@ -1,0 +1,202 @@
+package alerts_test
+
+import (
+	"bufio"
+	"compress/gzip"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/onefold/onefold/dynamo"
+	"github.com/onefold/onefold/engine"
+	"github.com/onefold/onefold/fold"
+	"github.com/onefold/onefold/fold/foldtest"
+	"github.com/onefold/onefold/table"
+	"github.com/onefold/onefold/telemetry"
+	"github.com/onefold/onefold/telemetry/alerts"
+)
+
+// world is an installation in memory with a fleet, a profile and a device of it.
+type world struct {
+	*foldtest.World
+	c *telemetry.Collector
+}
+
+var start = time.Date(2026, 4, 20, 12, 0, 0, 0, time.UTC)
+
+func newWorld(t *testing.T, wrap func(*engine.DB) dynamo.API) *world {
+	t.Helper()
+	w := &world{World: foldtest.NewWorld(t, foldtest.Setup{
+		Schema: alerts.Schema, Group: telemetry.FoldGroup, At: after(240), Engine: engine.Options{StreamShards: 3, RollEvery: 300}, Wrap: wrap,
+		Folds: func(t *table.Table) []*fold.Fold {
+			return append(telemetry.Folds(telemetry.Config{Retention: telemetry.FleetRetention(t)}), alerts.Fold())
+		},
+	})}
+	w.c = telemetry.NewCollector(w.Table, telemetry.CollectorOptions{})
+	_, err := telemetry.CreateFleet(w.Ctx, w.Table, telemetry.NewFleet{ID: "plant", Limits: telemetry.Limits{PerMinute: 1_000_000}})
+	w.Must(err)
+	_, err = telemetry.PutProfile(w.Ctx, w.Table, telemetry.Profile{ProfileKey: telemetry.ProfileKey{ProfileID: "meter"}, FleetID: "plant"})
+	w.Must(err)
+	w.device("d1")
+	return w
+}
+
+func (w *world) device(id string) {
+	w.Helper()
+	_, err := telemetry.CreateDevice(w.Ctx, w.Table, telemetry.NewDevice{ID: id, FleetID: "plant", ProfileID: "meter"})
+	w.Must(err)
+}
+
+// rule makes a rule: over 100, clear at 97, for 15 minutes, keep 30, for d1.
+func (w *world) rule(change ...func(*telemetry.Rule)) telemetry.Rule {
+	w.Helper()
+	r := telemetry.Rule{
+		RuleKey: telemetry.RuleKey{Scope: telemetry.ForDevice, ScopeID: "d1", RuleID: "hot"}, FleetID: "plant", Name: "too hot", Metric: "temp",
+		Raise: "100", Clear: "97", For: 15 * 60, KeepFor: 30 * 60, Severity: telemetry.Critical,
+	}
+	for _, c := range change {
+		c(&r)
+	}
+	r, err := alerts.CreateRule(w.Ctx, w.Table, r)
+	w.Must(err)
+	return r
+}
+
+func (w *world) webhook() {
+	w.Helper()
+	_, err := alerts.PutChannel(w.Ctx, w.Table, alerts.Channel{
+		ChannelKey: alerts.ChannelKey{FleetID: "plant", ChannelID: "ops"}, Kind: alerts.Webhook, URL: "https://hooks.example.com/x", Within: -1,
+	})
+	w.Must(err)
+}
+
+func (w *world) ingest(in ...telemetry.Incoming) {
+	w.Helper()
+	outcomes, err := w.c.Ingest(w.Ctx, in)
+	w.Must(err)
+	for i, o := range outcomes {
+		if o.Status == telemetry.Rejected {
+			w.Fatalf("reading %v is rejected: %s %s", in[i], o.Reason, o.Detail)
+		}
+	}
+}
+
+// temp is a reading of d1.
+func temp(at time.Time, value string) telemetry.Incoming {
+	v, err := telemetry.Number(value)
+	if err != nil {
+		panic(err)
+	}
+	return telemetry.Incoming{DeviceID: "d1", At: at, Values: telemetry.Values{"temp": v}, Imported: true}
+}
+
+// after is a time so many minutes after the start.
+func after(minutes int) time.Time { return start.Add(time.Duration(minutes) * time.Minute) }
+
+func (w *world) alerts(device string) (valid, withdrawn []telemetry.Alert) {
+	w.Helper()
+	for a, err := range telemetry.AlertsOfDevice.All(w.Ctx, w.Table, telemetry.DeviceIn{DeviceID: device}) {
+		w.Must(err)
+		if a.Withdrawn {
+			withdrawn = append(withdrawn, a)
+		} else {
+			valid = append(valid, a)
+		}
+	}
+	return valid, withdrawn
+}
+
+func (w *world) open() (ids []string) {
+	w.Helper()
+	for a, err := range telemetry.OpenAlerts.All(w.Ctx, w.Table, telemetry.SeverityIn{Severity: telemetry.Critical, FleetID: "plant"}) {
+		w.Must(err)
+		ids = append(ids, a.AlertID)
+	}
+	return ids
+}
+
+func (w *world) notifications() (all []alerts.Notification) {
+	w.Helper()
+	all, err := alerts.NotificationsOfFleet.Collect(w.Ctx, w.Table, alerts.DeliveriesIn{FleetID: "plant"})
+	w.Must(err)
+	return all
+}
+
+// line says of an alert what the readings make of it.
+func line(a *telemetry.Alert) string {
+	return fmt.Sprint(a.AlertID, a.State, a.Since, a.First, a.Fired, a.Last, a.Resolved, a.Value, a.Peak)
+}
+
+func lines(all []telemetry.Alert) string {
+	var b strings.Builder
+	for i := range all {
+		fmt.Fprintln(&b, line(&all[i]))
+	}
+	return b.String()
+}
+
+// replayed is what all readings of d1 in the table make, by the rule alone.
+func (w *world) replayed(r telemetry.Rule) alerts.Replayed {
+	w.Helper()
+	retractions, err := telemetry.RetractionsOfDevice.Collect(w.Ctx, w.Table, telemetry.DeviceIn{DeviceID: "d1"})
+	w.Must(err)
+	out, err := alerts.Replay(r, "d1", telemetry.ReadingsByTime.All(w.Ctx, w.Table, telemetry.ReadingsIn{DeviceID: "d1", From: time.UnixMilli(0)}), retractions)
+	w.Must(err)
+	return out
+}
+
+// agree fails unless the alerts are what a replay makes.
+func (w *world) agree(r telemetry.Rule) {
+	w.Helper()
+	want := w.replayed(r)
+	valid, _ := w.alerts("d1")
+	say := func(id string, times ...any) string { return fmt.Sprintln(append([]any{id}, times...)...) }
+	var got, expected string
+	for i := range valid {
+		a := &valid[len(valid)-1-i]
+		got += say(a.AlertID, a.Since, a.Fired, a.Last, a.Resolved, a.Value, a.Peak)
+	}
+	for _, e := range want.Episodes {
+		resolved := int64(0)
+		if !e.Resolved.IsZero() {
+			resolved = e.Resolved.UnixMilli()
+		}
+		expected += say(e.AlertID, e.Since.UnixMilli(), e.FiredAt.UnixMilli(), e.Last.UnixMilli(), resolved, e.Value, e.Peak)
+	}
+	if got != expected {
+		w.Fatalf("alerts are\n%swant\n%s", got, expected)
+	}
+	pending, err := alerts.Pending(w.Ctx, w.Table, "d1")
+	w.Must(err)
+	if at := pending[r.RuleID]; !at.Equal(want.Pending) {
+		w.Fatalf("pending since %v, want %v", at, want.Pending)
+	}
+}
+
+// machineTemperature is a real series: one machine, every five minutes for two and a half months.
+func machineTemperature(t *testing.T) (all []telemetry.Incoming) {
+	t.Helper()
+	dir := os.Getenv("ONEFOLD_DATA")
+	if dir == "" {
+		dir = "../../../shared/data"
+	}
+	f, err := os.Open(filepath.Join(dir, "machine_temperature.csv.gz"))
+	if err != nil {
+		t.Skipf("no real data: %v; set ONEFOLD_DATA", err)
+	}
+	defer f.Close()
+	z, err := gzip.NewReader(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for s := bufio.NewScanner(z); s.Scan(); {
+		when, value, _ := strings.Cut(s.Text(), ",")
+		if at, err := time.Parse(time.DateTime, when); err == nil {
+			all = append(all, temp(at, value))
+		}
+	}
+	return all
+}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"os"
 	"runtime"
 	"slices"
 	"time"
@@ -81,7 +82,7 @@ func (c *listenFlags) serve(ctx context.Context, std streams, g *globals, s *sto
 		c.Token = rand.Text()
 	}
 	logger := g.logger(std.err)
-	web, release, err := c.newServer(s, logger)
+	web, release, err := c.newServer(s, logger, g.Data+".uploads")
 	if err != nil {
 		return err
 	}
@@ -128,11 +129,15 @@ func setupHint(ctx context.Context, std streams, s *store, url string) error {
 	return err
 }
 
-// newServer makes the server. release is called when it has ended.
-func (c *listenFlags) newServer(s *store, logger *slog.Logger) (web *server.Server, release func() error, err error) {
+// newServer makes the server. uploads is the folder for files that are sent to it, and nothing else's. release is called
+// when it has ended.
+func (c *listenFlags) newServer(s *store, logger *slog.Logger, uploads string) (web *server.Server, release func() error, err error) {
+	if err := os.RemoveAll(uploads); err != nil { // what a killed process left
+		return nil, nil, err
+	}
 	o := server.Options{
 		Table: s.table, Worker: s.worker, Accounts: s.accounts, Token: c.Token, MaxConnections: c.MaxConnections, Version: version, Logger: logger,
-		Analytics: webanalytics.Options{Collector: analytics.NewCollector(s.table, analytics.CollectorOptions{})},
+		Analytics: webanalytics.Options{Collector: analytics.NewCollector(s.table, analytics.CollectorOptions{}), Uploads: uploads},
 	}
 	c.applyDevices(&o)
 	if release, err = c.apply(&o); err != nil {

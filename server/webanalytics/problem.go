@@ -8,6 +8,8 @@ import (
 	"github.com/onefold/onefold/analytics/erasure"
 	"github.com/onefold/onefold/analytics/explore"
 	"github.com/onefold/onefold/analytics/goals"
+	"github.com/onefold/onefold/analytics/imported"
+	"github.com/onefold/onefold/analytics/imported/exports"
 	"github.com/onefold/onefold/analytics/reconcile"
 	"github.com/onefold/onefold/server/internal/door"
 )
@@ -17,7 +19,25 @@ func Problem(err error) error {
 	if p := exploreProblem(err); p != nil {
 		return p
 	}
+	if p := importedProblem(err); p != nil {
+		return p
+	}
 	return analyticsProblem(err)
+}
+
+// importedProblem is the answer to errors of imports of daily counts; nil for others.
+func importedProblem(err error) error {
+	switch {
+	case errors.Is(err, exports.ErrFormat):
+		return door.Problem(http.StatusUnprocessableEntity, "unknown_format", err.Error())
+	case errors.Is(err, exports.ErrTooMuch), errors.Is(err, imported.ErrTooMuch):
+		return door.Problem(http.StatusUnprocessableEntity, "too_much", err.Error())
+	case errors.Is(err, imported.ErrNothing):
+		return door.Problem(http.StatusUnprocessableEntity, "nothing_to_import", err.Error())
+	case errors.Is(err, imported.ErrDeleting):
+		return door.Problem(http.StatusConflict, "deleting", "This import is being deleted. Delete it again if that was broken off, then import it again.")
+	}
+	return nil
 }
 
 // exploreProblem is the answer to errors of questions about raw events; nil for others.

@@ -29,6 +29,8 @@ type Options struct {
 	TrackerPath string  // also serves the tracker here, such as /js/numbers.js
 	EventPath   string  // also takes single events here; a page's tracker is told by its data-api
 
+	Uploads string // folder in which uploaded files are kept while they are imported; default: the system's for temporary files
+
 	EventRate  float64 // events a second from one address, sustained; default 100
 	EventBurst int     // events at once from one address; default 2,000
 	SiteRate   float64 // events a second of one site, sustained, ten times as many at once; default 10,000
@@ -66,6 +68,7 @@ type Service struct {
 	raw           *explore.Explorer
 	verifications verifications
 	realtimes     realtimes
+	importing     *importing
 	erasing       chan struct{} // holds one while somebody is erased: it reads all raw events of a site
 	background    *background.Work
 }
@@ -86,6 +89,7 @@ func New(d *door.Door, t *table.Table, w *fold.Worker, o Options) (*Service, err
 		refusals:   refusals.NewCounter(t),
 		raw:        explore.New(t, explore.Options{}),
 		background: background.New(),
+		importing:  newImporting(),
 		erasing:    make(chan struct{}, 1),
 	}, nil
 }
@@ -94,6 +98,7 @@ func New(d *door.Door, t *table.Table, w *fold.Worker, o Options) (*Service, err
 func (s *Service) Register(api huma.API, mux *http.ServeMux) error {
 	s.ingestRoutes(api)
 	s.importRoutes(api)
+	s.importedRoutes(api)
 	s.siteRoutes(api)
 	s.statisticsRoutes(api)
 	s.statsRoutes(api)

@@ -107,7 +107,7 @@ func (e *Export) add(name string) error {
 	}
 	archive, err := zip.OpenReader(name)
 	if err != nil {
-		return fmt.Errorf("%w: %s: %w", ErrFormat, name, err)
+		return fmt.Errorf("%w: %s: %w", ErrFormat, filepath.Base(name), err)
 	}
 	e.closers = append(e.closers, archive)
 	return e.addArchive(&archive.Reader)

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -63,6 +64,9 @@ func Problem(status int, code, detail string) *huma.ErrorModel {
 	return &huma.ErrorModel{Type: codePrefix + code, Title: http.StatusText(status), Status: status, Detail: detail}
 }
 
+// Code is the code of a problem.
+func Code(p *huma.ErrorModel) string { return strings.TrimPrefix(p.Type, codePrefix) }
+
 // Error is the one place where errors of the verbs become answers. What is not named here is our fault: it is
 // logged, and the client learns no more than that.
 func (d *Door) Error(ctx context.Context, err error) error {
@@ -117,12 +121,12 @@ func accountsProblem(err error) error {
 // RateLimited refuses what there were too many of, and says when there may be more.
 func RateLimited(what string, wait time.Duration) error {
 	seconds := strconv.Itoa(int(wait.Seconds()) + 1)
-	return huma.ErrorWithHeaders(Problem(http.StatusTooManyRequests, "rate_limited", "Too many "+what+". Try again after "+seconds+" d."), http.Header{"Retry-After": {seconds}})
+	return huma.ErrorWithHeaders(Problem(http.StatusTooManyRequests, "rate_limited", "Too many "+what+". Try again after "+seconds+" s."), http.Header{"Retry-After": {seconds}})
 }
 
 // Stopping refuses work that would outlive the server.
 func Stopping() error {
-	return Problem(http.StatusServiceUnavailable, "unavailable", "The server is Stopping. Ask again when it is back.")
+	return Problem(http.StatusServiceUnavailable, "unavailable", "The server is stopping. Ask again when it is back.")
 }
 
 // WriteProblem answers outside of the API's operations. A client that is gone does not hear it.

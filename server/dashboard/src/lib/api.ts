@@ -33,7 +33,12 @@ export interface Stats {
   buckets: Bucket[]
   previousBuckets?: Bucket[]
   notes?: string[] | null
+  imported?: Imported
+  previousImported?: Imported
 }
+
+// Imported are days of a range that are known from what other analytics counted.
+export interface Imported { from: string; to: string; included: boolean; note: string }
 
 export interface Row {
   value: string
@@ -49,7 +54,7 @@ export interface Row {
   share?: number
 }
 
-export interface Breakdown { by: string; source: 'statistics' | 'raw'; rows: Row[] | null; other?: Partial<Row>; total: number }
+export interface Breakdown { by: string; source: 'statistics' | 'raw'; rows: Row[] | null; other?: Partial<Row>; total: number; imported?: Imported }
 
 export interface SiteSummary {
   id: string
@@ -156,6 +161,20 @@ export interface Refusals { bots: Counted[] | null; aiCrawlers: Counted[] | null
 
 export interface Receipt { id: string; at: string; doneAt?: string; kind: string; deleted: { events: number; sessions: number; visitors: number }; from?: string; to?: string; sealedDays?: number }
 
+export interface ImportCounts { from: string; to: string; until: string; pageViews: number; visits: number; visitors: number; events: number; malformed: number }
+export interface Import extends ImportCounts { id: string; state: 'storing' | 'done' | 'deleting'; format: string; at: string }
+export interface ImportWork {
+  id: string
+  state: 'uploading' | 'waiting' | 'running' | 'done' | 'failed'
+  dryRun: boolean
+  done: number // bytes that were read
+  of: number
+  result?: Import & { days: number; cut: number; held: number; tables: { file: string; rows: number; problem?: string; ignored?: string[] | null }[] | null }
+  malformed?: string[] | null
+  problem?: string
+}
+export interface Imports { imports: Import[] | null; work?: ImportWork; maxBytes: number }
+
 // Me is who asks. The user is absent where a shared view's cookie asks, not a person.
 export interface Me { user?: { id: string; email: string; name: string }; csrf?: string; owner: boolean; newSites: boolean; sites: { id: string; role: Role }[] | null }
 export type Scope = 'ingest' | 'read' | 'write'
@@ -197,9 +216,34 @@ async function call<T>(method: string, path: string, query?: Query, body?: unkno
   const type = answer.headers.get('Content-Type') ?? ''
   const content = type.includes('json') ? await answer.json() : await answer.text()
   if (answer.ok) return content as T
+  throw problemOf(answer.status, content)
+}
+
+function problemOf(status: number, content: unknown): Problem {
   const p = typeof content === 'object' && content ? content as { type?: string; code?: string; detail?: string; title?: string; errors?: { message?: string; location?: string }[] } : {}
   const reasons = (p.errors ?? []).map((e) => [e.location?.replace(/^(body|query)\./, ''), e.message].filter(Boolean).join(': ')).filter(Boolean)
-  throw new Problem(answer.status, p.code ?? (p.type ?? '').split(':').pop() ?? '', [p.detail || p.title || `The server answered ${answer.status}.`, ...reasons].join(' '))
+  return new Problem(status, p.code ?? (p.type ?? '').split(':').pop() ?? '', [p.detail || p.title || `The server answered ${status}.`, ...reasons].join(' '))
+}
+
+// upload sends files, and tells how much of them is sent, 0 to 1: fetch does not.
+function upload<T>(path: string, files: File[], progress: (part: number) => void): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const body = new FormData()
+    for (const f of files) body.append('files', f)
+    const request = new XMLHttpRequest()
+    request.open('POST', '/api/v1' + path)
+    request.setRequestHeader('Accept', 'application/json')
+    if (csrf) request.setRequestHeader('X-CSRF-Token', csrf)
+    request.upload.onprogress = (e) => { if (e.lengthComputable) progress(e.loaded / e.total) }
+    request.onload = () => {
+      let content: unknown
+      try { content = JSON.parse(request.responseText) } catch { /* the status says it */ }
+      if (request.status >= 200 && request.status < 300) resolve(content as T)
+      else reject(problemOf(request.status, content))
+    }
+    request.onerror = () => reject(new Problem(0, 'offline', 'The upload broke off. Check the connection, then send the files again.'))
+    request.send(body)
+  })
 }
 
 const at = (site: string) => '/sites/' + encodeURIComponent(site)
@@ -250,6 +294,9 @@ export const api = {
   refusals: (site: string, q: Query, s?: Abort) => call<Refusals>('GET', at(site) + '/bots', q, undefined, s),
   erase: (site: string, body: { userId: string }) => call<Receipt>('POST', at(site) + '/erasure', undefined, body),
   receipts: (site: string, s?: Abort) => call<{ receipts: Receipt[] | null }>('GET', at(site) + '/erasure', undefined, undefined, s),
+  imports: (site: string, s?: Abort) => call<Imports>('GET', at(site) + '/imports', undefined, undefined, s),
+  addImport: (site: string, files: File[], dryRun: boolean, progress: (part: number) => void) => upload<ImportWork>(at(site) + '/imports' + (dryRun ? '?dryRun=true' : ''), files, progress),
+  deleteImport: (site: string, id_: string) => call<void>('DELETE', at(site) + '/imports/' + id(id_)),
   exportURL: (site: string, q: URLSearchParams) => '/api/v1' + at(site) + '/export?' + q,
 
   keys: (s?: Abort) => call<{ keys: Key[] | null }>('GET', '/keys', undefined, undefined, s),

@@ -1,0 +1,114 @@
+package webanalytics
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humago"
+
+	"github.com/onefold/onefold/accounts"
+	"github.com/onefold/onefold/analytics"
+	"github.com/onefold/onefold/analytics/imported"
+	"github.com/onefold/onefold/server/internal/door"
+)
+
+// deletionWait is how long a request waits for the deletion of an import, which goes on without it.
+const deletionWait = 45 * time.Second
+
+type uploadRequest struct {
+	door.SitePath
+	DryRun bool `query:"dryRun" doc:"Say what would be imported, and store nothing."`
+
+	raw *http.Request // its body is read as it comes
+	w   http.ResponseWriter
+}
+
+// Resolve implements huma.Resolver.
+func (u *uploadRequest) Resolve(ctx huma.Context) []error {
+	u.raw, u.w = humago.Unwrap(ctx)
+	return nil
+}
+
+type importAnswer struct{ Body ImportWork }
+
+type importsAnswer struct {
+	Body struct {
+		Imports  []imported.Import `json:"imports" doc:"Those that are done count."`
+		Work     *ImportWork       `json:"work,omitempty" doc:"The import that is under way, or else the last since the server started."`
+		MaxBytes int64             `json:"maxBytes" doc:"That an upload may have."`
+	}
+}
+
+// ImportPath names an import of a site.
+type ImportPath struct {
+	door.SitePath
+	ID string `path:"id" maxLength:"64"`
+}
+
+func (s *Service) importedRoutes(api huma.API) {
+	const list, one = "/api/v1/sites/{site}/imports", "/api/v1/sites/{site}/imports/{id}"
+	upload := door.Guard(door.ForWrite, huma.Operation{
+		OperationID: "add-import", Method: http.MethodPost, Path: list, DefaultStatus: http.StatusAccepted,
+		Summary: "Import daily counts of Plausible or Google Analytics",
+		Description: "Files as multipart/form-data: zip archives or CSV, whatever their fields are called. Answers 202 when all of them have arrived; reading and " +
+			"storing goes on, and GET tells how far it is and what came of it. Importing the same files again changes nothing.",
+		Tags: []string{"imports"}, Errors: []int{http.StatusNotFound, http.StatusConflict, http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType},
+	})
+	huma.Register(api, upload, s.addImport)
+	// Said afterwards, so that nobody reads the body before the handler does.
+	api.OpenAPI().Paths[list].Post.RequestBody = &huma.RequestBody{Required: true, Content: map[string]*huma.MediaType{"multipart/form-data": {Schema: &huma.Schema{
+		Type: "object", AdditionalProperties: &huma.Schema{Type: "string", Format: "binary"},
+	}}}}
+	huma.Register(api, door.Guard(door.ForRead, huma.Operation{
+		OperationID: "imports", Method: http.MethodGet, Path: list, Summary: "The imports of daily counts, and the one under way", Tags: []string{"imports"},
+	}), s.imports)
+	huma.Register(api, door.Guard(door.ForWrite, huma.Operation{
+		OperationID: "delete-import", Method: http.MethodDelete, Path: one, DefaultStatus: http.StatusNoContent, Summary: "Delete an import, and take off what it counts",
+		Description: "It does not count from its first moment on. One that was broken off is deleted by asking again.",
+		Tags:        []string{"imports"}, Errors: []int{http.StatusNotFound, http.StatusGatewayTimeout},
+	}), s.deleteImport)
+}
+
+func (s *Service) imports(ctx context.Context, in *door.SitePath) (*importsAnswer, error) {
+	if _, err := analytics.GetSite(ctx, s.table, in.Site); err != nil {
+		return nil, s.door.Error(ctx, err)
+	}
+	work := s.importing.of(in.Site) // before the list: what is done then is in it
+	all, err := imported.ImportsOfSite.Collect(ctx, s.table, imported.SiteIn{SiteID: in.Site})
+	if err != nil {
+		return nil, s.door.Error(ctx, err)
+	}
+	answer := new(importsAnswer)
+	answer.Body.Imports, answer.Body.Work, answer.Body.MaxBytes = append([]imported.Import{}, all...), work, maxUpload
+	return answer, nil
+}
+
+func (s *Service) deleteImport(ctx context.Context, in *ImportPath) (*struct{}, error) {
+	if _, err := analytics.GetSite(ctx, s.table, in.Site); err != nil {
+		return nil, s.door.Error(ctx, err)
+	}
+	done, actor := make(chan error, 1), door.CallerOf(ctx).Actor
+	if !s.background.Start(func(ctx context.Context) {
+		err := imported.Delete(ctx, s.table, imported.ImportKey{SiteID: in.Site, ImportID: in.ID})
+		if err == nil {
+			s.door.Record(ctx, accounts.Entry{Actor: actor, Action: "import.delete", Site: in.Site, Subject: in.ID})
+		}
+		done <- err
+	}) {
+		return nil, door.Stopping()
+	}
+	timer := time.NewTimer(deletionWait)
+	defer timer.Stop()
+	select {
+	case err := <-done:
+		if err != nil {
+			return nil, s.door.Error(ctx, err)
+		}
+		return nil, nil
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+	return nil, door.Problem(http.StatusGatewayTimeout, "still_running", "It takes long and goes on. The import counts no more.")
+}

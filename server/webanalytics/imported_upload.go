@@ -1,0 +1,196 @@
+package webanalytics
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"mime/multipart"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/onefold/onefold/analytics"
+	"github.com/onefold/onefold/server/internal/door"
+)
+
+// The bounds of an upload.
+const (
+	maxUpload      = 2 << 30 // bytes of all files
+	maxUploadFiles = 500     // as of an export
+	uploadTimeout  = time.Hour
+	uploadPatience = 30 * time.Second // for a sender to send some more
+	uploadAnswer   = 30 * time.Second // for a sender to take the answer
+)
+
+// addImport takes files in and begins to import them.
+func (s *Service) addImport(ctx context.Context, in *uploadRequest) (*importAnswer, error) {
+	if _, err := analytics.GetSite(ctx, s.table, in.Site); err != nil {
+		return nil, s.door.Error(ctx, err)
+	}
+	parts, err := in.raw.MultipartReader()
+	if err != nil {
+		return nil, door.Problem(http.StatusUnsupportedMediaType, "unsupported_media_type", "Send the files as multipart/form-data.")
+	}
+	work := s.importing.begin(in.Site, in.DryRun, s.door.Clock().UTC())
+	if work == nil {
+		return nil, door.Problem(http.StatusConflict, "busy", "An import of this site is under way, or several of others. Try again when it has ended.")
+	}
+	begun := false
+	defer func() {
+		if !begun {
+			s.importing.forget(work)
+		}
+	}()
+	files, err := s.receive(in, parts)
+	if err != nil {
+		return nil, s.door.Error(ctx, err)
+	}
+	actor := door.CallerOf(ctx).Actor
+	if begun = s.background.Start(func(ctx context.Context) { s.runImport(ctx, work, files, actor) }); !begun {
+		return nil, s.door.Error(ctx, errors.Join(door.Stopping(), files.remove()))
+	}
+	return &importAnswer{s.importing.copyOf(work)}, nil
+}
+
+// upload is what was sent, in a folder of its own.
+type upload struct {
+	folder string
+	names  []string
+}
+
+func (u *upload) remove() error { return os.RemoveAll(u.folder) }
+
+// receive writes the files of a request to disk. Each has a folder of its own, so that it can keep its name.
+func (s *Service) receive(in *uploadRequest, parts *multipart.Reader) (_ *upload, err error) {
+	if s.o.Uploads != "" {
+		if err := os.MkdirAll(s.o.Uploads, 0o700); err != nil {
+			return nil, err
+		}
+	}
+	u := new(upload)
+	if u.folder, err = os.MkdirTemp(s.o.Uploads, "onefold-upload-"); err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, u.remove())
+		}
+	}()
+	from := &sender{control: http.NewResponseController(in.w), left: maxUpload, until: time.Now().Add(uploadTimeout)}
+	for {
+		part, err := parts.NextPart()
+		if err == io.EOF { // itself: one in the middle of a part is wrapped
+			break
+		}
+		if err != nil {
+			return nil, uploadProblem(err)
+		}
+		if part.FileName() == "" {
+			continue
+		}
+		if err := u.add(part, from); from.err != nil {
+			return nil, uploadProblem(from.err)
+		} else if err != nil {
+			return nil, err
+		}
+	}
+	if len(u.names) == 0 {
+		return nil, door.Problem(http.StatusUnprocessableEntity, "invalid_request", "There is no file in the request.")
+	}
+	return u, from.allow(uploadAnswer)
+}
+
+// add writes one file.
+func (u *upload) add(part *multipart.Part, from *sender) (err error) {
+	if len(u.names) == maxUploadFiles {
+		return door.Problem(http.StatusRequestEntityTooLarge, "too_much", fmt.Sprintf("At most %d files are taken at once.", maxUploadFiles))
+	}
+	folder := filepath.Join(u.folder, strconv.Itoa(len(u.names)))
+	if err := os.Mkdir(folder, 0o700); err != nil {
+		return err
+	}
+	name := filepath.Join(folder, safeName(part.FileName()))
+	f, err := os.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	u.names = append(u.names, name)
+	from.r = part
+	_, err = io.Copy(f, from)
+	return err
+}
+
+// safeName is the name of a file that somebody sent, as a file may be called here.
+func safeName(name string) string {
+	name = strings.Map(func(r rune) rune {
+		if r == '/' || r == '\\' || r == unicode.ReplacementChar || !unicode.IsPrint(r) {
+			return -1
+		}
+		return r
+	}, name)
+	const most = 120 // bytes; a file system takes 255
+	for len(name) > most {
+		name = strings.ToValidUTF8(name[len(name)-most:], "") // the end says what it is
+	}
+	if strings.Trim(name, ".") == "" {
+		return "file"
+	}
+	return name
+}
+
+// errUploadTooLarge is returned when the files of a request are too large together.
+var errUploadTooLarge = errors.New("the files are too large")
+
+// sender reads what somebody sends, who has a while for each part of it.
+type sender struct {
+	r       io.Reader
+	control *http.ResponseController
+	left    int64 // bytes
+	until   time.Time
+	err     error // that ended it
+}
+
+// Read implements io.Reader.
+func (s *sender) Read(p []byte) (int, error) {
+	if s.err = s.allow(uploadPatience); s.err != nil {
+		return 0, s.err
+	}
+	n, err := s.r.Read(p)
+	if s.left -= int64(n); s.left < 0 {
+		err = errUploadTooLarge
+	}
+	if err != io.EOF {
+		s.err = err
+	}
+	return n, err
+}
+
+// allow lets the sender have a while from now on to send, and then to take the answer.
+func (s *sender) allow(patience time.Duration) error {
+	now := time.Now()
+	if now.After(s.until) {
+		return context.DeadlineExceeded
+	}
+	err := errors.Join(s.control.SetReadDeadline(now.Add(patience)), s.control.SetWriteDeadline(now.Add(patience+uploadAnswer)))
+	if errors.Is(err, http.ErrNotSupported) {
+		return nil
+	}
+	return err
+}
+
+// uploadProblem is the answer to files that could not be taken in.
+func uploadProblem(err error) error {
+	switch {
+	case errors.Is(err, errUploadTooLarge):
+		return door.Problem(http.StatusRequestEntityTooLarge, "body_too_large", fmt.Sprintf("At most %d MiB are taken at once. Use `onefold import` on the server for more.", maxUpload>>20))
+	case errors.Is(err, os.ErrDeadlineExceeded), errors.Is(err, context.DeadlineExceeded):
+		return door.Problem(http.StatusRequestTimeout, "timeout", "The files came too slowly. Send them again.")
+	}
+	return door.Problem(http.StatusBadRequest, "bad_request", "The request is no multipart/form-data, or ends within a file. Send it again.")
+}

@@ -1,0 +1,136 @@
+package alerts
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"time"
+
+	"github.com/onefold/onefold/table"
+	"github.com/onefold/onefold/telemetry"
+)
+
+const (
+	maxAttempts = 12 // over about five hours
+	claimFor    = 2 * time.Minute
+	firstPause  = 10 * time.Second
+	longPause   = time.Hour
+	maxError    = 500 // bytes
+)
+
+// Senders are the ways in which notifications leave. A nil one is not there: what is for it fails, and is tried again.
+type Senders struct {
+	Webhook func(ctx context.Context, c *Channel, n *Notification, now time.Time) error
+	Email   func(ctx context.Context, c *Channel, n *Notification, now time.Time) error
+	Random  func() float64 // jitter, in [0, 1); default math/rand
+}
+
+// Deliver sends what is due, once round, and returns how many were sent. Whoever receives a notification twice, because the
+// answer to the first was lost, knows it by its id. Several may deliver at once: each claims what it sends for two minutes.
+// What fails waits, twice as long each time, and after twelve attempts is a dead letter: see Resend.
+func Deliver(ctx context.Context, t *table.Table, s Senders) (sent int, err error) {
+	if s.Random == nil {
+		s.Random = rand.Float64
+	}
+	for shard := range Shards {
+		in := dueIn{Shard: shard, To: t.Now().UTC().Add(time.Millisecond)}
+		due, err := dueNotifications.Page(ctx, t, in, "", 100)
+		if err != nil {
+			return sent, fmt.Errorf("alerts: deliver: %w", err)
+		}
+		for i := range due.Items {
+			ok, err := s.deliver(ctx, t, due.Items[i].NotificationKey)
+			if err != nil {
+				return sent, fmt.Errorf("alerts: deliver %s: %w", due.Items[i].NotificationID, err)
+			}
+			if ok {
+				sent++
+			}
+		}
+	}
+	return sent, nil
+}
+
+var errNotDue = errors.New("alerts: not due")
+
+func (s *Senders) deliver(ctx context.Context, t *table.Table, k NotificationKey) (sent bool, err error) {
+	n, err := Notifications.Modify(ctx, t, k, func(n *Notification) error {
+		if n.State != Waiting || n.Due.After(t.Now()) {
+			return errNotDue
+		}
+		n.Due, n.Attempts = t.Now().UTC().Add(claimFor), n.Attempts+1
+		return nil
+	})
+	if errors.Is(err, errNotDue) || errors.Is(err, table.ErrNotFound) || errors.Is(err, table.ErrConflict) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	skip, failed := s.try(ctx, t, &n)
+	if ctx.Err() != nil {
+		return false, ctx.Err() // nothing is known: it is tried again when the claim ends
+	}
+	_, err = Notifications.Modify(ctx, t, k, func(n *Notification) error {
+		n.settle(t.Now().UTC().Truncate(time.Millisecond), skip, failed, s.Random())
+		return nil
+	})
+	return err == nil && !skip && failed == nil, err
+}
+
+// try sends a notification, unless it is not wanted any more.
+func (s *Senders) try(ctx context.Context, t *table.Table, n *Notification) (skip bool, failed error) {
+	c, err := Channels.Get(ctx, t, ChannelKey{n.FleetID, n.ChannelID})
+	if errors.Is(err, table.ErrNotFound) || err == nil && c.Off {
+		return true, nil
+	} else if err != nil {
+		return false, err
+	}
+	a, err := telemetry.Alerts.Get(ctx, t, telemetry.AlertKey{DeviceID: n.Alert.DeviceID, AlertID: n.Alert.AlertID})
+	if err != nil && !errors.Is(err, table.ErrNotFound) {
+		return false, err
+	}
+	if t.Now().Before(a.SnoozedUntil) {
+		return true, nil
+	}
+	send := map[ChannelKind]func(context.Context, *Channel, *Notification, time.Time) error{Webhook: s.Webhook, Email: s.Email}[c.Kind]
+	if send == nil {
+		return false, fmt.Errorf("this server sends no %s", c.Kind)
+	}
+	return false, send(ctx, &c, n, t.Now())
+}
+
+// settle notes how an attempt ended.
+func (n *Notification) settle(now time.Time, skip bool, failed error, random float64) {
+	switch {
+	case skip:
+		n.State, n.ExpiresAt = Skipped, now.Add(keepSent)
+	case failed == nil:
+		n.State, n.SentAt, n.LastError, n.ExpiresAt = Sent, now, "", now.Add(keepSent)
+	default:
+		text := failed.Error()
+		n.LastError = strings.ToValidUTF8(text[:min(len(text), maxError)], "?")
+		if n.Attempts >= maxAttempts {
+			n.State, n.ExpiresAt = Dead, now.Add(keepDead)
+			return
+		}
+		pause := min(firstPause<<min(n.Attempts-1, 20), longPause)
+		n.Due = now.Add(pause/2 + time.Duration(random*float64(pause/2))).Truncate(time.Millisecond)
+	}
+}
+
+// Resend lets a dead letter, or one that was skipped, be tried anew. Others stay as they are. Errors: table.ErrNotFound.
+func Resend(ctx context.Context, t *table.Table, k NotificationKey) (Notification, error) {
+	n, err := Notifications.Modify(ctx, t, k, func(n *Notification) error {
+		if n.State == Dead || n.State == Skipped {
+			n.State, n.Attempts, n.Due, n.ExpiresAt = Waiting, 0, t.Now().UTC().Truncate(time.Millisecond), time.Time{}
+		}
+		return nil
+	})
+	if err != nil {
+		return n, fmt.Errorf("alerts: resend %s: %w", k.NotificationID, err)
+	}
+	return n, nil
+}

@@ -1,0 +1,129 @@
+package alerts_test
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/onefold/onefold/telemetry"
+	"github.com/onefold/onefold/telemetry/alerts"
+)
+
+// TestDelivery lets a webhook fail for a while, be redirected, be snoozed, and be dead.
+func TestDelivery(t *testing.T) {
+	w := newWorld(t, nil)
+	var got []*http.Request
+	var bodies [][]byte
+	status := http.StatusServiceUnavailable
+	hook := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		w.Must(err)
+		got, bodies = append(got, r), append(bodies, body)
+		rw.Header().Set("Location", "/elsewhere")
+		rw.WriteHeader(status)
+	}))
+	defer hook.Close()
+	c, err := alerts.PutChannel(w.Ctx, w.Table, alerts.Channel{
+		ChannelKey: alerts.ChannelKey{FleetID: "plant", ChannelID: "ops"}, Kind: alerts.Webhook, URL: hook.URL + "/secret-path", Within: -1,
+		Events: []telemetry.Transition{telemetry.Fires},
+	})
+	w.Must(err)
+	w.rule(func(r *telemetry.Rule) { r.For, r.KeepFor = 0, 0 })
+	w.ingest(temp(after(0), "101"), temp(after(1), "90"))
+	w.Drain()
+	deliver := func(private bool) int {
+		t.Helper()
+		n, err := alerts.Deliver(w.Ctx, w.Table, alerts.Senders{Webhook: alerts.WebhookSender(private), Random: func() float64 { return 0.5 }})
+		w.Must(err)
+		return n
+	}
+	only := func() alerts.Notification {
+		t.Helper()
+		all := w.notifications()
+		if len(all) != 1 {
+			t.Fatalf("%d notifications, want one: the channel wants what fires only", len(all))
+		}
+		return all[0]
+	}
+	if deliver(false); len(got) != 0 || !strings.Contains(only().LastError, "private address") {
+		t.Fatalf("called a private address, or did not say why not: %+v", only())
+	}
+	if deliver(true) != 0 || len(got) != 0 {
+		t.Error("tried again without a pause")
+	}
+	for _, status = range []int{http.StatusServiceUnavailable, http.StatusFound} {
+		w.Advance(time.Hour)
+		if deliver(true) != 0 || only().State != alerts.Waiting || strings.Contains(only().LastError, "secret-path") {
+			t.Errorf("after %d: %+v", status, only())
+		}
+	}
+	status = http.StatusNoContent
+	w.Advance(time.Hour)
+	if deliver(true) != 1 || only().State != alerts.Sent || len(got) != 3 {
+		t.Fatalf("%d requests, %+v", len(got), only())
+	}
+	r, body := got[2], bodies[2]
+	if id := r.Header.Get("webhook-id"); id != got[0].Header.Get("webhook-id") || id != only().NotificationID {
+		t.Errorf("the id is %q", id)
+	}
+	if r.Header.Get("webhook-signature") != alerts.Sign(c.Secret, only().NotificationID, r.Header.Get("webhook-timestamp"), body) {
+		t.Error("the signature is not of the body")
+	}
+	var m struct {
+		Event string
+		Alert alerts.Told
+	}
+	if err := json.Unmarshal(body, &m); err != nil || m.Event != "alert.firing" || m.Alert.DeviceID != "d1" || m.Alert.Value != "101" {
+		t.Errorf("the body is %s (%v)", body, err)
+	}
+	if w.Advance(time.Hour); deliver(true) != 0 || len(got) != 3 {
+		t.Error("sent twice")
+	}
+}
+
+// TestDeadLetter lets a channel fail for good, and work again.
+func TestDeadLetter(t *testing.T) {
+	w := newWorld(t, nil)
+	w.webhook()
+	w.rule(func(r *telemetry.Rule) { r.For = 0 })
+	w.ingest(temp(after(0), "101"))
+	w.Drain()
+	for range 12 {
+		_, err := alerts.Deliver(w.Ctx, w.Table, alerts.Senders{})
+		w.Must(err)
+		w.Advance(time.Hour)
+	}
+	n := w.notifications()[0]
+	if n.State != alerts.Dead || n.Attempts != 12 || !strings.Contains(n.LastError, "sends no webhook") {
+		t.Fatalf("after twelve attempts %+v", n)
+	}
+	n, err := alerts.Resend(w.Ctx, w.Table, n.NotificationKey)
+	w.Must(err)
+	_, err = alerts.Snooze(w.Ctx, w.Table, telemetry.AlertKey{DeviceID: "d1", AlertID: n.Alert.AlertID}, "ada", w.Now().Add(time.Hour))
+	w.Must(err)
+	_, err = alerts.Deliver(w.Ctx, w.Table, alerts.Senders{})
+	w.Must(err)
+	if n := w.notifications()[0]; n.State != alerts.Skipped {
+		t.Errorf("a snoozed alert's notification is %s", n.State)
+	}
+}
+
+// TestInvalidChannels refuses what could not be told, with a code.
+func TestInvalidChannels(t *testing.T) {
+	for _, c := range []alerts.Channel{
+		{Kind: "pigeon"}, {Kind: alerts.Webhook, URL: "ftp://x.example"}, {Kind: alerts.Webhook, URL: "https://a:b@x.example"}, {Kind: alerts.Webhook},
+		{Kind: alerts.Email}, {Kind: alerts.Email, To: []string{"a@b.example\r\nBcc: c@d.example"}}, {Kind: alerts.Email, To: []string{"ops"}},
+		{Kind: alerts.Webhook, URL: "https://x.example", Least: "dire"}, {Kind: alerts.Webhook, URL: "https://x.example", Within: -2},
+		{Kind: alerts.Webhook, URL: "https://x.example", Events: []telemetry.Transition{"boom"}},
+	} {
+		var e *alerts.RuleError
+		if err := alerts.CheckChannel(&c); !errors.As(err, &e) || !strings.HasPrefix(e.Code, "channel_") || !errors.Is(err, telemetry.ErrInvalid) {
+			t.Errorf("%+v: %v", c, err)
+		}
+	}
+}

@@ -1,0 +1,126 @@
+package alerts
+
+import (
+	"bytes"
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+const (
+	sendTimeout = 10 * time.Second
+	maxAnswer   = 4 << 10
+)
+
+// ErrPrivate is returned for a webhook whose host is an address that only this machine or its network can reach.
+var ErrPrivate = errors.New("alerts: the webhook is at a private address, which this server does not call")
+
+// message is the body of a webhook.
+type message struct {
+	ID    string `json:"id"`
+	Event string `json:"event"`
+	Alert Told   `json:"alert"`
+}
+
+// WebhookSender posts notifications as JSON, signed as standardwebhooks.com says: the header webhook-id is the notification's
+// id, the same at every attempt; webhook-timestamp is the time of the attempt in epoch seconds; webhook-signature is "v1,"
+// and the HMAC-SHA256, in base64, of "id.timestamp.body" under the channel's secret. Any answer of 200 to 299 is an
+// acknowledgement. It follows no redirects, and calls only public addresses unless private is set.
+func WebhookSender(private bool) func(context.Context, *Channel, *Notification, time.Time) error {
+	dialer := &net.Dialer{Timeout: sendTimeout}
+	if !private {
+		// Here the name is resolved already: a name cannot stand for one address when checked, and for another when called.
+		dialer.Control = func(_, address string, _ syscall.RawConn) error { return checkPublic(address) }
+	}
+	client := &http.Client{
+		Timeout:       sendTimeout,
+		Transport:     &http.Transport{DialContext: dialer.DialContext, DisableKeepAlives: true, MaxResponseHeaderBytes: 16 << 10, TLSHandshakeTimeout: sendTimeout},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+	return func(ctx context.Context, c *Channel, n *Notification, now time.Time) error {
+		body, err := json.Marshal(message{n.NotificationID, "alert." + string(n.Event), n.Alert})
+		if err != nil {
+			return err
+		}
+		r, err := http.NewRequestWithContext(ctx, http.MethodPost, c.URL, bytes.NewReader(body))
+		if err != nil {
+			return errors.New("the address cannot be used")
+		}
+		at := strconv.FormatInt(now.Unix(), 10)
+		r.Header.Set("Content-Type", "application/json")
+		r.Header.Set("User-Agent", "onefold")
+		r.Header.Set("webhook-id", n.NotificationID)
+		r.Header.Set("webhook-timestamp", at)
+		r.Header.Set("webhook-signature", Sign(c.Secret, n.NotificationID, at, body))
+		answer, err := client.Do(r)
+		if err != nil {
+			return withoutAddress(err)
+		}
+		defer answer.Body.Close()
+		if _, err := io.Copy(io.Discard, io.LimitReader(answer.Body, maxAnswer)); err != nil {
+			return fmt.Errorf("the answer broke off: %w", withoutAddress(err))
+		}
+		if answer.StatusCode < 200 || answer.StatusCode > 299 {
+			return fmt.Errorf("answered %s", answer.Status)
+		}
+		return nil
+	}
+}
+
+// withoutAddress leaves the URL out of an error: its path is often a secret.
+func withoutAddress(err error) error {
+	var u interface{ Unwrap() error }
+	if errors.As(err, &u) {
+		return u.Unwrap()
+	}
+	return err
+}
+
+// Sign is the webhook-signature of a message. A secret that begins with whsec_ is base64 behind that.
+func Sign(secret, id, timestamp string, body []byte) string {
+	key := []byte(secret)
+	if coded, ok := strings.CutPrefix(secret, "whsec_"); ok {
+		if raw, err := base64.StdEncoding.DecodeString(coded); err == nil {
+			key = raw
+		}
+	}
+	mac := hmac.New(sha256.New, key)
+	fmt.Fprintf(mac, "%s.%s.", id, timestamp)
+	mac.Write(body)
+	return "v1," + base64.StdEncoding.EncodeToString(mac.Sum(nil))
+}
+
+// shared are networks that are not public, beside those that netip knows.
+var shared = []netip.Prefix{
+	netip.MustParsePrefix("0.0.0.0/8"), netip.MustParsePrefix("100.64.0.0/10"), netip.MustParsePrefix("192.0.0.0/24"),
+	netip.MustParsePrefix("198.18.0.0/15"), netip.MustParsePrefix("240.0.0.0/4"), netip.MustParsePrefix("64:ff9b::/96"), netip.MustParsePrefix("2002::/16"),
+}
+
+func checkPublic(address string) error {
+	at, err := netip.ParseAddrPort(address)
+	if err != nil {
+		return ErrPrivate
+	}
+	ip := at.Addr().Unmap().WithZone("")
+	if !ip.IsGlobalUnicast() || ip.IsPrivate() {
+		return ErrPrivate
+	}
+	for _, p := range shared {
+		if p.Contains(ip) {
+			return ErrPrivate
+		}
+	}
+	return nil
+}

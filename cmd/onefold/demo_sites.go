@@ -10,6 +10,7 @@ import (
 	"github.com/oklog/ulid/v2"
 
 	"github.com/onefold/onefold/analytics"
+	"github.com/onefold/onefold/analytics/explore"
 	"github.com/onefold/onefold/analytics/goals"
 	"github.com/onefold/onefold/internal/pause"
 	"github.com/onefold/onefold/internal/traffic"
@@ -20,6 +21,7 @@ import (
 type demoSite struct {
 	site         analytics.NewSite
 	goals        []analytics.Goal
+	funnel       explore.Funnel
 	kind         traffic.Kind
 	visitsPerDay int
 	visit        float64 // mean events of a visit
@@ -28,6 +30,9 @@ type demoSite struct {
 	collector *analytics.Collector
 	agents    *useragent.Parser
 }
+
+// loggedIn is of how many people one is known to the site.
+const loggedIn = 8
 
 // newDemoSites are the sites of the demo, whose visits come to so many a day.
 func newDemoSites(seed uint64, visitsPerDay int) []*demoSite {
@@ -41,7 +46,8 @@ func newDemoSites(seed uint64, visitsPerDay int) []*demoSite {
 			{GoalKey: analytics.GoalKey{GoalID: "purchase"}, Name: "Purchase", Event: "purchase", Counting: analytics.EveryTime},
 			{GoalKey: analytics.GoalKey{GoalID: "pricing"}, Name: "Saw the prices", Path: "/pricing"},
 		},
-		kind: traffic.Company, visitsPerDay: max(visitsPerDay*2/3, 1), visit: 3, seed: seed,
+		funnel: demoFunnel("From the home page to a sign-up", explore.Step{Path: "/"}, explore.Step{Path: "/pricing"}, explore.Step{Event: "signup"}),
+		kind:   traffic.Company, visitsPerDay: max(visitsPerDay*2/3, 1), visit: 3, seed: seed,
 	}
 	shop := &demoSite{
 		site: analytics.NewSite{
@@ -53,12 +59,17 @@ func newDemoSites(seed uint64, visitsPerDay int) []*demoSite {
 			{GoalKey: analytics.GoalKey{GoalID: "basket"}, Name: "Into the basket", Event: "add_to_cart"},
 			{GoalKey: analytics.GoalKey{GoalID: "product"}, Name: "Saw a product", Path: "/products/*"},
 		},
-		kind: traffic.Shop, visitsPerDay: max(visitsPerDay/3, 1), visit: 4.5, seed: seed + 1<<32,
+		funnel: demoFunnel("From a product to an order", explore.Step{Path: "/products/*"}, explore.Step{Event: "add_to_cart"}, explore.Step{Event: "purchase"}),
+		kind:   traffic.Shop, visitsPerDay: max(visitsPerDay/3, 1), visit: 4.5, seed: seed + 1<<32,
 	}
 	return []*demoSite{company, shop}
 }
 
-// create makes the site and its goals.
+func demoFunnel(name string, steps ...explore.Step) explore.Funnel {
+	return explore.Funnel{Name: name, Course: explore.Course{Steps: steps}}
+}
+
+// create makes the site, its goals and its funnel.
 func (d *demoSite) create(ctx context.Context, s *store) error {
 	_, err := analytics.CreateSite(ctx, s.table, d.site)
 	for _, g := range d.goals {
@@ -67,6 +78,10 @@ func (d *demoSite) create(ctx context.Context, s *store) error {
 			_, err = goals.Create(ctx, s.table, g)
 		}
 	}
+	if err != nil {
+		return err
+	}
+	_, err = explore.New(s.table, explore.Options{}).CreateFunnel(ctx, d.site.ID, d.funnel.Name, d.funnel.Course)
 	return err
 }
 
@@ -159,6 +174,9 @@ func (d *demoSite) hit(e *traffic.Event) analytics.Hit {
 		Screen: e.Screen, Language: e.Language, Country: e.Country, Properties: e.Properties,
 		Browser: agent.Browser, OS: agent.OS, Device: agent.Device,
 		Engagement: analytics.Engagement{EngagedMS: e.EngagedMS, Scroll: e.Scroll},
+	}
+	if e.Visitor%loggedIn == 0 {
+		h.UserID = fmt.Sprintf("customer-%d", e.Visitor)
 	}
 	if e.Currency != "" {
 		h.Revenue = strconv.FormatInt(e.RevenueCents/100, 10) + "." + fmt.Sprintf("%02d", e.RevenueCents%100)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/onefold/onefold/accounts"
+	"github.com/onefold/onefold/analytics"
 	"github.com/onefold/onefold/table"
 )
 
@@ -42,6 +43,9 @@ func describeKey(k *accounts.Key, token string) keyOutput {
 // Run makes the key.
 func (c *keyCreate) Run(ctx context.Context, std streams, g *globals) error {
 	return g.withStore(ctx, std.err, tuning{}, func(s *store) error {
+		if err := s.checkSite(ctx, c.Site); err != nil {
+			return err
+		}
 		k, token, err := s.accounts.AddKey(ctx, accounts.NewKey{Name: c.Name, Site: c.Site, Scope: accounts.Scope(c.Scope)})
 		if err == nil {
 			err = s.accounts.Record(ctx, accounts.Entry{Actor: byCommand, Action: "key.create", Subject: k.KeyID})
@@ -55,6 +59,15 @@ func (c *keyCreate) Run(ctx context.Context, std streams, g *globals) error {
 		_, err = fmt.Fprintln(std.out, token)
 		return err
 	})
+}
+
+// checkSite refuses rights on a site that is not there: who makes it later would not know of them. "*" is all sites.
+func (s *store) checkSite(ctx context.Context, id string) error {
+	if id == accounts.AllSites {
+		return nil
+	}
+	_, err := analytics.GetSite(ctx, s.table, id)
+	return siteError(id, err)
 }
 
 type keyList struct{}

@@ -73,8 +73,12 @@ func printReport(w io.Writer, r *analytics.ReportOut, by string) error {
 	out := &strings.Builder{}
 	fmt.Fprintf(out, "%s, %s to %s (%s)\n\n", r.Site, r.From, r.To, r.TimeZone)
 	printTotals(out, &r.Totals)
-	printChart(out, r)
-	printTop(out, r.Top, by)
+	if r.Totals.PageViews == 0 && r.Totals.Events == 0 && len(r.Top) == 0 {
+		fmt.Fprintln(out, "\nNothing was seen in this range.")
+	} else {
+		printChart(out, r)
+		printTop(out, r.Top, by)
+	}
 	if r.Imported != nil {
 		fmt.Fprintf(out, "\n%s\n", r.Imported.Note)
 	}

@@ -62,6 +62,11 @@ func (c *userAdd) Run(ctx context.Context, std streams, g *globals) error {
 		return err
 	}
 	return g.withStore(ctx, std.err, tuning{}, func(s *store) error {
+		for site := range n.Grants {
+			if err := s.checkSite(ctx, site); err != nil {
+				return err
+			}
+		}
 		u, err := s.accounts.AddUser(ctx, n)
 		if err == nil {
 			err = s.accounts.Record(ctx, accounts.Entry{Actor: byCommand, Action: "user.create", Subject: u.UserID})

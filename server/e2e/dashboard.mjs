@@ -239,7 +239,7 @@ const steps = {
   async newSite(page) {
     let posts = 0
     page.on('request', r => { if (r.method() === 'POST' && r.url().endsWith('/sites')) posts++ })
-    await page.goto(server + '/sites/new')
+    await page.goto(server + '/new-site')
     await page.getByLabel('Domain').fill('https://fresh.example.com/')
     await accessible(page, 'new site')
     await page.getByRole('button', { name: 'Add the site' }).dblclick()
@@ -276,10 +276,18 @@ const steps = {
     await page.getByRole('button', { name: 'Erase' }).click()
     await page.getByRole('status').getByText('Erased: 2 events, 1 session.').waitFor()
     await page.getByRole('table').waitFor()
-    for (const part of ['keys', 'people', 'audit']) {
+    for (const part of ['you', 'keys', 'people', 'audit']) {
       await page.goto(server + '/account/' + part)
       await settled(page)
       await accessible(page, part)
+    }
+    // A wrong password is told, a right one changed; the session goes on.
+    await page.goto(server + '/account')
+    for (const [current, answer] of [['not the password', 'The current password is wrong.'], [password, 'Saved']]) {
+      await page.getByLabel('Current password').fill(current)
+      await page.getByLabel('New password').fill(password)
+      await page.getByRole('button', { name: 'Change the password' }).click()
+      await page.getByText(answer).waitFor()
     }
     await page.goto(server + '/account/keys')
     await page.getByLabel('Name').fill('Weekly report')

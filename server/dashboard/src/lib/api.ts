@@ -254,8 +254,9 @@ export const api = {
   setupNeeded: () => call<{ needed: boolean }>('GET', '/setup'),
   setup: (body: { token: string; email: string; password: string; name: string }) => call<Me | undefined>('POST', '/setup', undefined, body),
   login: (body: { email: string; password: string }) => call<Me | undefined>('POST', '/login', undefined, body),
-  logout: () => call<void>('POST', '/logout', undefined, {}),
+  logout: (everywhere = false) => call<void>('POST', '/logout', everywhere ? new URLSearchParams({ everywhere: 'true' }) : undefined, {}),
   me: () => call<Me>('GET', '/me'),
+  changeMe: (body: { name?: string; password?: string; currentPassword?: string }) => call<Me>('PATCH', '/me', undefined, body),
 
   sites: (s?: Abort) => call<{ sites: SiteSummary[] | null }>('GET', '/sites', undefined, undefined, s),
   createSite: (body: { id?: string; name: string; domains: string[]; timezone: string }) => call<Site>('POST', '/sites', undefined, body),

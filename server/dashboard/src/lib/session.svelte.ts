@@ -29,8 +29,8 @@ export const session = {
       else throw e
     }
   },
-  async logout() {
-    await api.logout()
+  async logout(everywhere = false) {
+    await api.logout(everywhere)
     me = null
     setCsrf('')
   },

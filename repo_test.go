@@ -73,7 +73,7 @@ var policy = map[string][]string{
 
 	"server": {"dynamo", "table", "fold", "analytics", "accounts", "internal/...", "server/internal/...", "server/webanalytics", "server/devices", "server/dashboard", "server/apidocs", "telemetry",
 		"github.com/danielgtaylor/huma/v2/...", "github.com/prometheus/client_golang/..."},
-	"server/internal/door": {"dynamo", "table", "accounts", "github.com/danielgtaylor/huma/v2/...", "github.com/prometheus/client_golang/...", "golang.org/x/time/rate"},
+	"server/internal/door": {"dynamo", "table", "accounts", "server/internal/download", "github.com/danielgtaylor/huma/v2/...", "github.com/prometheus/client_golang/...", "golang.org/x/time/rate"},
 	"server/webanalytics": {"table", "fold", "analytics", "analytics/erasure", "analytics/explore", "analytics/goals", "analytics/imported", "analytics/imported/exports", "analytics/reconcile", "analytics/refusals", "accounts", "internal/...",
 		"server/internal/...", "server/tracker", "github.com/danielgtaylor/huma/v2/...", "github.com/prometheus/client_golang/...", "golang.org/x/sync/..."},
 	"server/servertest": {"vocabulary", "table", "fold", "analytics", "analytics/erasure", "accounts", "engine", "server", "server/webanalytics", "telemetry", "telemetry/alerts"},

@@ -13,13 +13,14 @@ import (
 	"github.com/onefold/onefold/analytics"
 	"github.com/onefold/onefold/server/internal/door"
 	"github.com/onefold/onefold/table"
+	"github.com/onefold/onefold/telemetry"
 )
 
 type userBody struct {
 	personBody
 	Disabled bool            `json:"disabled"`
 	Created  time.Time       `json:"created"`
-	Roles    accounts.Grants `json:"roles" doc:"viewer, admin or owner by the ids of sites; * stands for all."`
+	Roles    accounts.Grants `json:"roles" doc:"viewer, admin or owner by the ids of sites, and fleet:ID of fleets; * stands for all."`
 }
 
 func describeUser(u *accounts.User) userBody {
@@ -126,10 +127,17 @@ func (s *Server) checkRoles(ctx context.Context, roles, before accounts.Grants) 
 	return nil
 }
 
-// checkSite refuses what is for a site that is not there, or is being deleted. All sites are there.
+// checkSite refuses what is for a site or a fleet that is not there, or is being deleted. All sites are there.
 func (s *Server) checkSite(ctx context.Context, site string) error {
 	if site == accounts.AllSites {
 		return nil
+	}
+	if fleet, ok := accounts.FleetOf(site); ok {
+		_, err := telemetry.GetFleet(ctx, s.o.Table, fleet)
+		if errors.Is(err, table.ErrNotFound) || errors.Is(err, table.ErrKeyValue) {
+			return door.Problem(http.StatusUnprocessableEntity, "unknown_fleet", "There is no fleet "+strconv.Quote(fleet)+".")
+		}
+		return err
 	}
 	_, err := analytics.GetSite(ctx, s.o.Table, site)
 	if errors.Is(err, table.ErrNotFound) || errors.Is(err, table.ErrKeyValue) {

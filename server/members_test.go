@@ -133,3 +133,17 @@ func TestInvitationsEnd(t *testing.T) {
 		gone(bad)
 	}
 }
+
+// Keys and roles are given for fleets as for sites, by those who may.
+func TestKeysOfFleets(t *testing.T) {
+	h := servertest.New(t, nil)
+	owner := h.NewPerson("owner@example.com", accounts.Grants{accounts.AllSites: accounts.Owner})
+	owner.Want(http.StatusCreated, `"id":"plant"`, http.MethodPost, "/api/v1/fleets", `{"id":"plant"}`)
+	admin := h.NewPerson("admin@example.com", accounts.Grants{accounts.OfFleet("plant"): accounts.Admin})
+	admin.Want(http.StatusCreated, "ofk_", http.MethodPost, "/api/v1/keys", `{"site":"fleet:plant","scope":"ingest"}`)
+	admin.Want(http.StatusOK, `"site":"fleet:plant"`, http.MethodGet, "/api/v1/keys", "")
+	admin.Want(http.StatusForbidden, "forbidden", http.MethodPost, "/api/v1/keys", `{"site":"blog","scope":"ingest"}`)
+	owner.Want(http.StatusUnprocessableEntity, "unknown_fleet", http.MethodPost, "/api/v1/keys", `{"site":"fleet:none","scope":"ingest"}`)
+	owner.Want(http.StatusUnprocessableEntity, "unknown_fleet", http.MethodPost, "/api/v1/keys", `{"site":"fleet:a#b","scope":"ingest"}`)
+	owner.Want(http.StatusCreated, `"fleet:plant":"viewer"`, http.MethodPost, "/api/v1/users", `{"email":"v@example.com","password":"`+servertest.Password+`","roles":{"fleet:plant":"viewer"}}`)
+}

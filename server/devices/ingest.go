@@ -133,6 +133,7 @@ func (s *Service) take(ctx context.Context, from sender, n int, reading func(int
 		outcomes[of[i]] = became[i]
 	}
 	s.metrics.count(outcomes)
+	s.tail.tell(readings, became)
 	return outcomes, err
 }
 

@@ -30,6 +30,8 @@ type Messages struct {
 	Device func(ctx context.Context, deviceID string) (telemetry.Device, error)
 	// Count is told every outcome. nil: nobody counts.
 	Count func([]telemetry.Outcome)
+	// Stored is told of readings and what became of them, in parallel. nil: nobody wants to know.
+	Stored func([]telemetry.Incoming, []telemetry.Outcome)
 }
 
 // Login lets devices in by their token, which is the password; the user name is the device's id. Whoever else has a key
@@ -66,6 +68,9 @@ func (m *Messages) taker(mine func(context.Context, string) bool) mqtt.Taker {
 		}
 		outcomes, err := m.Collector.Ingest(ctx, t.readings)
 		t.settle(outcomes, err)
+		if m.Stored != nil {
+			m.Stored(t.readings, outcomes)
+		}
 		if m.Count != nil {
 			m.Count(outcomes)
 			m.Count(t.unread)

@@ -29,6 +29,7 @@ type Service struct {
 	table      *table.Table
 	folded     telemetry.Folded
 	metrics    *metrics
+	tail       tail
 	background *background.Work
 }
 
@@ -52,6 +53,10 @@ func (s *Service) Register(api huma.API, mux *http.ServeMux) error {
 	s.deviceRoutes(api)
 	s.importDeviceRoutes(api)
 	s.tokenRoutes(api)
+	s.readingRoutes(api)
+	s.exportRoutes(api)
+	s.retractionRoutes(api)
+	s.tailRoutes(api)
 	return nil
 }
 
@@ -67,7 +72,7 @@ func (s *Service) Close() { s.background.Close() }
 // Login lets devices and gateways in over MQTT; see Messages.
 func (s *Service) Login(ctx context.Context, l mqtt.Login) (mqtt.Taker, error) {
 	m := Messages{
-		Collector: s.o.Collector, Gateway: s.gateway, Count: s.metrics.count,
+		Collector: s.o.Collector, Gateway: s.gateway, Count: s.metrics.count, Stored: s.tail.tell,
 		Device: func(ctx context.Context, deviceID string) (telemetry.Device, error) {
 			return telemetry.GetDevice(ctx, s.table, deviceID)
 		},

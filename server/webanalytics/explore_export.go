@@ -2,8 +2,8 @@ package webanalytics
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"time"
 
@@ -13,13 +13,10 @@ import (
 	"github.com/onefold/onefold/analytics"
 	"github.com/onefold/onefold/analytics/explore"
 	"github.com/onefold/onefold/server/internal/door"
+	"github.com/onefold/onefold/server/internal/download"
 )
 
-const (
-	exportTimeout  = time.Hour        // of all of an export
-	exportPatience = 30 * time.Second // for a reader to take what was written
-	exportBuffer   = 32 << 10
-)
+const exportTimeout = time.Hour // of all of an export
 
 type exportRequest struct {
 	door.SitePath
@@ -48,76 +45,13 @@ func (s *Service) export(ctx context.Context, in *exportRequest) (*huma.StreamRe
 	return &huma.StreamResponse{Body: func(hc huma.Context) { s.writeExport(hc, ask) }}, nil
 }
 
-// writeExport writes an export. Before anything was sent an error is a problem; after that the connection is closed, so
-// that nobody takes a part for the whole.
 func (s *Service) writeExport(hc huma.Context, ask explore.ExportIn) {
 	ctx, cancel := context.WithTimeout(hc.Context(), exportTimeout)
 	defer cancel()
 	_, w := humago.Unwrap(hc)
-	file := &download{w: w, control: http.NewResponseController(w), header: func(h http.Header) {
+	err := download.Send(w, exportTimeout, func(h http.Header) {
 		h.Set("Content-Type", map[explore.Format]string{explore.CSV: "text/csv; charset=utf-8", explore.JSONL: "application/jsonl"}[ask.Format])
 		h.Set("Content-Disposition", fmt.Sprintf(`attachment; filename="%s-%s-%s-%s.%s"`, ask.Site, ask.Kind, ask.From, ask.To, ask.Format))
-	}}
-	err := file.allow(exportTimeout)
-	if err == nil {
-		err = s.raw.Export(ctx, ask, file)
-	}
-	if err == nil {
-		err = file.flush()
-	}
-	if err == nil {
-		return
-	}
-	if file.started {
-		if hc.Context().Err() == nil {
-			s.door.Logger.WarnContext(ctx, "export broke off", "site", ask.Site, "error", err)
-		}
-		panic(http.ErrAbortHandler) // the way to close a connection
-	}
-	var p *huma.ErrorModel
-	if !errors.As(s.door.Error(ctx, err), &p) {
-		p = door.Problem(http.StatusServiceUnavailable, "unavailable", "The export cannot be made at the moment.")
-	}
-	door.WriteProblem(w, p)
-}
-
-// download buffers what is written, and sends no header before it has to. A reader has a while to take each part.
-type download struct {
-	w       http.ResponseWriter
-	control *http.ResponseController
-	header  func(http.Header)
-	started bool
-	buffer  []byte
-}
-
-// Write implements io.Writer.
-func (d *download) Write(p []byte) (int, error) {
-	d.buffer = append(d.buffer, p...)
-	if len(d.buffer) < exportBuffer {
-		return len(p), nil
-	}
-	return len(p), d.flush()
-}
-
-func (d *download) flush() error {
-	if !d.started {
-		d.started = true
-		d.header(d.w.Header())
-		d.w.WriteHeader(http.StatusOK)
-	}
-	if err := d.allow(exportPatience); err != nil {
-		return err
-	}
-	_, err := d.w.Write(d.buffer)
-	d.buffer = d.buffer[:0]
-	return errors.Join(err, d.allow(exportTimeout))
-}
-
-// allow lets the next write take a while. What is computed between two writes counts, too, and a deadline that has passed
-// cannot be moved; so it is far away but while something is written.
-func (d *download) allow(most time.Duration) error {
-	if err := d.control.SetWriteDeadline(time.Now().Add(most)); err != nil && !errors.Is(err, http.ErrNotSupported) {
-		return fmt.Errorf("server: export: %w", err)
-	}
-	return nil
+	}, func(file io.Writer) error { return s.raw.Export(ctx, ask, file) })
+	s.door.BrokenOff(ctx, w, err)
 }

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
-	"github.com/danielgtaylor/huma/v2/adapters/humago"
 	"github.com/danielgtaylor/huma/v2/sse"
 
 	"github.com/onefold/onefold/analytics"
@@ -84,28 +83,8 @@ func (s *Service) realtimeRoutes(api huma.API) {
 		OperationID: "realtime-stream", Method: http.MethodGet, Path: path + "/stream",
 		Summary: "What goes on, again and again, as server-sent events", Tags: []string{"statistics"},
 	})
-	stream.Middlewares = huma.Middlewares{s.admitStream(api)}
+	stream.Middlewares = huma.Middlewares{s.door.AdmitStreams(api, maxStreams)}
 	sse.Register(api, stream, map[string]any{"realtime": realtimeBody{}}, s.streamRealtime)
-}
-
-// admitStream bounds how many streams there are, and lets one last longer than other requests.
-func (s *Service) admitStream(api huma.API) func(huma.Context, func(huma.Context)) {
-	slots := make(chan struct{}, maxStreams)
-	return func(ctx huma.Context, next func(huma.Context)) {
-		select {
-		case slots <- struct{}{}:
-			defer func() { <-slots }()
-		default:
-			s.door.Refuse(api, ctx, door.Problem(http.StatusServiceUnavailable, "too_many_streams", "Too many streams are open. Ask for realtime without a stream."))
-			return
-		}
-		_, w := humago.Unwrap(ctx)
-		if err := http.NewResponseController(w).SetReadDeadline(time.Time{}); err != nil {
-			s.door.Logger.Warn("a stream will end early", "error", err)
-		}
-		ctx.SetHeader("X-Accel-Buffering", "no") // proxies must not hold events back
-		next(ctx)
-	}
 }
 
 func (s *Service) streamRealtime(ctx context.Context, in *door.SitePath, send sse.Sender) {

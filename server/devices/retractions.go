@@ -1,0 +1,154 @@
+package devices
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/onefold/onefold/server/internal/door"
+	"github.com/onefold/onefold/telemetry"
+)
+
+type retractionBody struct {
+	ID      string    `json:"id"`
+	From    time.Time `json:"from"`
+	To      time.Time `json:"to"`
+	Metrics []string  `json:"metrics,omitempty" doc:"None: all."`
+	Reason  string    `json:"reason,omitempty"`
+	By      string    `json:"by,omitempty"`
+	Created time.Time `json:"created"`
+	Applied time.Time `json:"applied,omitzero" doc:"When aggregates were made without it. Absent: not yet."`
+	Lifted  time.Time `json:"lifted,omitzero" doc:"When it was taken back. It is gone once that is applied."`
+}
+
+func describeRetraction(r *telemetry.Retraction) retractionBody {
+	return retractionBody{r.RetractionID, r.From, r.To, r.Metrics, r.Reason, r.By, r.CreatedAt, r.AppliedAt, r.LiftedAt}
+}
+
+type retractionsAnswer struct {
+	Body struct {
+		Retractions []retractionBody `json:"retractions"`
+	}
+}
+
+type retractionAnswer struct{ Body retractionBody }
+
+type retractRequest struct {
+	DevicePath
+	Body struct {
+		From    time.Time `json:"from"`
+		To      time.Time `json:"to" doc:"Not included."`
+		Metrics []string  `json:"metrics,omitempty" maxItems:"256" doc:"Default: all."`
+		Reason  string    `json:"reason,omitempty" maxLength:"200"`
+	}
+}
+
+// RetractionPath names a retraction of a device.
+type RetractionPath struct {
+	DevicePath
+	Retraction string `path:"retraction" maxLength:"26"`
+}
+
+type quarantineRequest struct {
+	DevicePath
+	PageParams
+}
+
+type quarantinedBody struct {
+	Claimed time.Time        `json:"claimed" doc:"The time that it says."`
+	Arrived time.Time        `json:"arrived"`
+	Reason  telemetry.Reason `json:"reason"`
+	Values  telemetry.Values `json:"values"`
+}
+
+type quarantineAnswer struct {
+	Body struct {
+		Readings []quarantinedBody `json:"readings"`
+		Cursor   string            `json:"cursor,omitempty"`
+	}
+}
+
+func (s *Service) retractionRoutes(api huma.API) {
+	const list = devicePath + "/retractions"
+	huma.Register(api, readOperation("device-quarantine", "/quarantine", "Readings whose time cannot be right: they count nowhere"), s.quarantine)
+	huma.Register(api, readOperation("retractions", "/retractions", "What of a device's readings was retracted"), s.retractions)
+	huma.Register(api, door.Guard(door.ForWrite, huma.Operation{
+		OperationID: "retract", Method: http.MethodPost, Path: list, DefaultStatus: http.StatusCreated, MaxBodyBytes: door.MaxSmallBody,
+		Summary: "Say that what a device measured for a time is wrong", Description: "It counts in no aggregate any more, within a minute, nor does what arrives later of that time. The readings stay.", Tags: []string{"readings"},
+	}), s.retract)
+	huma.Register(api, door.Guard(door.ForWrite, huma.Operation{
+		OperationID: "lift-retraction", Method: http.MethodDelete, Path: list + "/{retraction}", DefaultStatus: http.StatusNoContent,
+		Summary: "Take a retraction back", Tags: []string{"readings"},
+	}), s.lift)
+}
+
+func (s *Service) quarantine(ctx context.Context, in *quarantineRequest) (*quarantineAnswer, error) {
+	if _, err := s.known(ctx, &in.DevicePath); err != nil {
+		return nil, err
+	}
+	page, err := telemetry.QuarantineOfDevice.Page(ctx, s.table, telemetry.DeviceIn{DeviceID: in.Device}, in.Cursor, in.Limit)
+	if err != nil {
+		return nil, s.door.Error(ctx, err)
+	}
+	answer := new(quarantineAnswer)
+	answer.Body.Cursor = page.Next
+	answer.Body.Readings = described(page, func(q *telemetry.Quarantined) quarantinedBody {
+		return quarantinedBody{q.Claimed, time.UnixMilli(q.Arrived).UTC(), q.Reason, q.Values}
+	})
+	return answer, nil
+}
+
+func (s *Service) retractions(ctx context.Context, in *DevicePath) (*retractionsAnswer, error) {
+	if _, err := s.known(ctx, in); err != nil {
+		return nil, err
+	}
+	all, err := telemetry.RetractionsOfDevice.Collect(ctx, s.table, telemetry.DeviceIn{DeviceID: in.Device})
+	if err != nil {
+		return nil, s.door.Error(ctx, err)
+	}
+	answer := new(retractionsAnswer)
+	answer.Body.Retractions = make([]retractionBody, len(all))
+	for i := range all {
+		answer.Body.Retractions[i] = describeRetraction(&all[i])
+	}
+	return answer, nil
+}
+
+func (s *Service) retract(ctx context.Context, in *retractRequest) (*retractionAnswer, error) {
+	if _, err := s.known(ctx, &in.DevicePath); err != nil {
+		return nil, err
+	}
+	r, err := telemetry.Retract(ctx, s.table, telemetry.Retraction{
+		RetractionKey: telemetry.RetractionKey{DeviceID: in.Device}, From: in.Body.From, To: in.Body.To, Metrics: in.Body.Metrics,
+		Reason: in.Body.Reason, By: door.CallerOf(ctx).Actor,
+	})
+	if err != nil {
+		return nil, s.door.Error(ctx, err)
+	}
+	s.retracted(ctx, "reading.retract", in.Fleet, in.Device)
+	return &retractionAnswer{describeRetraction(&r)}, nil
+}
+
+func (s *Service) lift(ctx context.Context, in *RetractionPath) (*struct{}, error) {
+	if _, err := s.known(ctx, &in.DevicePath); err != nil {
+		return nil, err
+	}
+	if err := telemetry.Lift(ctx, s.table, telemetry.RetractionKey{DeviceID: in.Device, RetractionID: in.Retraction}); err != nil {
+		return nil, s.door.Error(ctx, err)
+	}
+	s.retracted(ctx, "reading.lift", in.Fleet, in.Device)
+	return nil, nil
+}
+
+// retracted begins to make aggregates by what is retracted now. Upkeep finishes it, also if this is broken off.
+func (s *Service) retracted(ctx context.Context, action, fleetID, deviceID string) {
+	s.o.Collector.Forget(deviceID)
+	s.record(ctx, action, fleetID, deviceID)
+	s.background.Start(func(ctx context.Context) {
+		if _, err := telemetry.ApplyRetractions(ctx, s.table, s.folded, deviceID); err != nil && ctx.Err() == nil {
+			s.door.Logger.WarnContext(ctx, "retractions are not applied yet", "device", deviceID, "error", err)
+		}
+	})
+}

@@ -1,0 +1,161 @@
+package devices
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/sse"
+
+	"github.com/onefold/onefold/server/internal/door"
+	"github.com/onefold/onefold/table"
+	"github.com/onefold/onefold/telemetry"
+)
+
+const (
+	streamFor  = 10 * time.Minute // then a stream ends; browsers come back, and are asked who they are again
+	maxStreams = 200              // at a time
+	tailAhead  = 256              // readings that may wait for a slow reader
+	tailBeat   = 15 * time.Second // so that proxies do not take silence for the end
+)
+
+// tailed is a reading as it came.
+type tailed struct {
+	Device string           `json:"device"`
+	At     time.Time        `json:"at"`
+	Values telemetry.Values `json:"values"`
+	Late   bool             `json:"late,omitempty"`
+}
+
+// missed says that a reader was too slow for so many readings.
+type missed struct {
+	Missed int `json:"missed"`
+}
+
+// beat says that the stream goes on.
+type beat struct {
+	Now time.Time `json:"now"`
+}
+
+// tail gives readings to those who watch them come, in this process.
+type tail struct {
+	mu        sync.Mutex
+	listeners map[*listener]struct{}
+}
+
+// listener watches one device, or all of which it cares.
+type listener struct {
+	device string // "": any
+	come   chan tailed
+	missed int // guarded by tail.mu
+}
+
+func (t *tail) listen(device string) (l *listener, leave func()) {
+	l = &listener{device: device, come: make(chan tailed, tailAhead)}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.listeners == nil {
+		t.listeners = map[*listener]struct{}{}
+	}
+	t.listeners[l] = struct{}{}
+	return l, func() {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		delete(t.listeners, l)
+	}
+}
+
+// tell gives new readings to whoever listens. Nobody waits for a listener.
+func (t *tail) tell(readings []telemetry.Incoming, became []telemetry.Outcome) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if len(t.listeners) == 0 {
+		return
+	}
+	for i := range became {
+		o := &became[i]
+		if o.Status != telemetry.Stored && o.Status != telemetry.StoredLate {
+			continue
+		}
+		one := tailed{readings[i].DeviceID, o.At, readings[i].Values, o.Status == telemetry.StoredLate}
+		for l := range t.listeners {
+			if l.device != "" && l.device != one.Device {
+				continue
+			}
+			select {
+			case l.come <- one:
+			default:
+				l.missed++
+			}
+		}
+	}
+}
+
+// gone is how many readings a listener has missed since it was asked last.
+func (t *tail) gone(l *listener) int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	n := l.missed
+	l.missed = 0
+	return n
+}
+
+func (s *Service) tailRoutes(api huma.API) {
+	types := map[string]any{"reading": tailed{}, "missed": missed{}, "beat": beat{}}
+	admit := huma.Middlewares{s.door.AdmitStreams(api, maxStreams)}
+	one := readOperation("tail-device", "/tail", "Readings of a device as they come, as server-sent events")
+	one.Description = "Those that this process takes in. A device of another fleet has none."
+	one.Middlewares = admit
+	sse.Register(api, one, types, func(ctx context.Context, in *DevicePath, send sse.Sender) {
+		s.stream(ctx, in.Device, in.Fleet, send)
+	})
+	sse.Register(api, door.Guard(door.ForRead, huma.Operation{
+		OperationID: "tail-fleet", Method: http.MethodGet, Path: fleetPath + "/tail", Middlewares: admit,
+		Summary: "Readings of a fleet as they come, as server-sent events", Description: "Those that this process takes in.", Tags: []string{"readings"},
+	}), types, func(ctx context.Context, in *door.FleetPath, send sse.Sender) { s.stream(ctx, "", in.Fleet, send) })
+}
+
+func (s *Service) stream(ctx context.Context, device, fleet string, send sse.Sender) {
+	ctx, cancel := context.WithTimeout(ctx, streamFor)
+	defer cancel()
+	defer context.AfterFunc(s.background.Context(), cancel)()
+	l, leave := s.tail.listen(device)
+	defer leave()
+	mine := map[string]bool{} // devices, whether they are of the fleet
+	ticker := time.NewTicker(tailBeat)
+	defer ticker.Stop()
+	err := send.Data(beat{s.table.Now().UTC()}) // now it listens
+	for err == nil {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+			err = send.Data(beat{s.table.Now().UTC()})
+		case one := <-l.come:
+			if n := s.tail.gone(l); n > 0 {
+				err = send.Data(missed{n})
+			}
+			if err == nil && s.isOf(ctx, one.Device, fleet, mine) {
+				err = send.Data(one)
+			}
+		}
+	}
+}
+
+// isOf reports whether a device is of a fleet, and remembers it for the stream.
+func (s *Service) isOf(ctx context.Context, device, fleet string, known map[string]bool) bool {
+	is, asked := known[device]
+	if asked {
+		return is
+	}
+	d, err := telemetry.GetDevice(ctx, s.table, device)
+	if err != nil && !errors.Is(err, table.ErrNotFound) {
+		s.door.Logger.WarnContext(ctx, "a reading is not shown to those who watch", "device", device, "error", err)
+		return false
+	}
+	known[device] = err == nil && d.FleetID == fleet
+	return known[device]
+}

@@ -3,6 +3,7 @@
 import { createServer } from 'node:http'
 import { readFile } from 'node:fs/promises'
 import { extname, join } from 'node:path'
+import { deviceAnswers, streamed } from './devices.mjs'
 
 const web = new URL('../dist/web/', import.meta.url).pathname
 const types = { '.js': 'text/javascript', '.css': 'text/css', '.svg': 'image/svg+xml', '.html': 'text/html' }
@@ -128,10 +129,13 @@ const answers = [
   ['GET', /^\/audit$/, () => ({ entries: [{ at: new Date().toISOString(), actor: 'user:u1', action: 'session.login' }, { at: new Date().toISOString(), actor: 'user:u1', action: 'share.create', site: 'blog', subject: 'h1' }] })],
 ]
 
+answers.push(...deviceAnswers)
+
 export async function handle(req, res) {
   const url = new URL(req.url, 'http://mock')
   if (url.pathname.startsWith('/api/v1/')) {
     const path = url.pathname.slice(7)
+    if (streamed(path, req, res)) return
     if (path.endsWith('/realtime/stream')) {
       res.writeHead(200, { 'Content-Type': 'text/event-stream' })
       const send = () => res.write(`event: realtime\ndata: ${JSON.stringify(live())}\n\n`)

@@ -198,7 +198,7 @@ export const setCsrf = (token: string) => { csrf = token }
 
 type Query = URLSearchParams | undefined
 
-async function call<T>(method: string, path: string, query?: Query, body?: unknown, signal?: AbortSignal): Promise<T> {
+export async function call<T>(method: string, path: string, query?: Query, body?: unknown, signal?: AbortSignal): Promise<T> {
   const text = query?.toString()
   const headers: Record<string, string> = { Accept: 'application/json' }
   if (body !== undefined) headers['Content-Type'] = 'application/json'

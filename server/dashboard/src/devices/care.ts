@@ -1,0 +1,6 @@
+// The pages of those who look after fleets and devices, in one file.
+export { default as Connect } from './Connect.svelte'
+export { default as DeviceSettings } from './DeviceSettings.svelte'
+export { default as FleetSettings } from './FleetSettings.svelte'
+export { default as NewDevice } from './NewDevice.svelte'
+export { default as NewFleet } from './NewFleet.svelte'

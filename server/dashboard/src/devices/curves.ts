@@ -1,0 +1,3 @@
+// The pages that draw curves, in one file.
+export { default as Alerts } from './Alerts.svelte'
+export { default as DeviceFrame } from './DeviceFrame.svelte'

@@ -152,7 +152,7 @@ func (c *Collector) quarantine(ctx context.Context, b *batch) error {
 		case err == nil || errors.Is(err, table.ErrExists):
 			b.outcomes[b.apartOf[n]] = Outcome{
 				Status: Rejected, Reason: q.Reason, Quarantined: true, At: q.Claimed,
-				Detail: "its time cannot be right, so it is kept apart and counts nowhere",
+				Detail: keptApart,
 			}
 		default:
 			failed = err

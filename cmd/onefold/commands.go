@@ -1,15 +1,16 @@
 package main
 
 import (
-	"encoding/json"
-	"fmt"
 	"io"
 	"log/slog"
 
 	"github.com/alecthomas/kong"
+
+	"github.com/onefold/onefold/cmd/onefold/internal/devicecli"
+	"github.com/onefold/onefold/cmd/onefold/internal/terminal"
 )
 
-const description = "One table, folded: web analytics whose every number is a fold of one DynamoDB table."
+const description = "One table, folded: web analytics and telemetry of devices whose every number is a fold of one DynamoDB table."
 
 // globals are the flags that every command has.
 type globals struct {
@@ -26,7 +27,7 @@ type commands struct {
 	Site    siteCommands    `cmd:"" help:"Create and list sites."`
 	User    userCommands    `cmd:"" help:"Make and look after users."`
 	Key     keyCommands     `cmd:"" help:"Make and revoke API keys."`
-	Import  importCommand   `cmd:"" help:"Import access logs (nginx, Apache, Caddy, CloudFront), events (GoatCounter, Umami) and daily counts (Plausible, Google Analytics)."`
+	Import  importCommands  `cmd:"" help:"Import access logs, exports of other analytics, and readings of devices."`
 	Imports importsCommands `cmd:"" help:"List and delete imports of daily counts."`
 	Report  reportCommand   `cmd:"" help:"Print the statistics of a site."`
 	Serve   serveCommand    `cmd:"" help:"Take events over HTTP, keep statistics up to date and answer them."`
@@ -34,6 +35,11 @@ type commands struct {
 	Verify  verifyCommand   `cmd:"" help:"Recompute statistics from raw facts and compare."`
 	Rebuild rebuildCommand  `cmd:"" help:"Recompute statistics from raw facts and replace what differs."`
 	Bench   benchCommands   `cmd:"" help:"Measure this machine."`
+
+	Fleet    devicecli.Fleets   `cmd:"" help:"Make and look after fleets of devices."`
+	Profile  devicecli.Profiles `cmd:"" help:"Say what kinds of devices measure."`
+	Device   devicecli.Devices  `cmd:"" help:"Make and look after devices."`
+	Readings devicecli.Readings `cmd:"" help:"Show what a device measured."`
 
 	Dynamodb dynamodbCommands `cmd:"" help:"Serve the embedded database as a DynamoDB, and look after it."`
 }
@@ -47,12 +53,10 @@ func (g *globals) logger(w io.Writer) *slog.Logger {
 	return slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: level}))
 }
 
-func printJSON(w io.Writer, v any) error {
-	encoder := json.NewEncoder(w)
-	encoder.SetIndent("", "  ")
-	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(v); err != nil {
-		return fmt.Errorf("print: %w", err)
-	}
-	return nil
+func printJSON(w io.Writer, v any) error { return terminal.JSON(w, v) }
+
+// importCommands are what can be imported. Without a word of what it is, files are logs.
+type importCommands struct {
+	Log       importCommand    `cmd:"" default:"withargs" help:"Import access logs (nginx, Apache, Caddy, CloudFront), events (GoatCounter, Umami) and daily counts (Plausible, Google Analytics). (default)"`
+	Telemetry devicecli.Import `cmd:"" help:"Import readings of devices: CSV with any columns, JSON lines."`
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"github.com/onefold/onefold/cmd/onefold/internal/intake"
+	"github.com/onefold/onefold/cmd/onefold/internal/readingfiles"
 	"github.com/onefold/onefold/engine"
 )
 
@@ -57,7 +58,7 @@ func run(ctx context.Context, args []string, std streams) int {
 	exited := false
 	parser, err := kong.New(&cli, kong.Name("onefold"), kong.Description(description), kong.UsageOnError(),
 		kong.Writers(std.out, std.err), kong.Exit(func(int) { exited = true }), kong.Vars{"version": version, "dimensions": dimensionNames(),
-			"formats": strings.Join(intake.Names(), ",")},
+			"formats": strings.Join(intake.Names(), ","), "reading_formats": strings.Join(readingfiles.Formats(), ",")},
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, FlagsLast: true}),
 		kong.BindTo(ctx, (*context.Context)(nil)), kong.Bind(std))
 	if err != nil {
@@ -73,7 +74,7 @@ func run(ctx context.Context, args []string, std streams) int {
 		fmt.Fprintln(std.err, "Run `onefold --help`, or `onefold COMMAND --help`.")
 		return exitUsage
 	}
-	return exitCode(std, command.Run(&cli.globals))
+	return exitCode(std, command.Run(&cli.globals, cli.deviceEnv(std)))
 }
 
 func exitCode(std streams, err error) int {

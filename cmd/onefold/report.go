@@ -12,6 +12,7 @@ import (
 
 	"github.com/onefold/onefold/analytics"
 	"github.com/onefold/onefold/analytics/goals"
+	"github.com/onefold/onefold/cmd/onefold/internal/terminal"
 	"github.com/onefold/onefold/table"
 )
 
@@ -164,8 +165,6 @@ func bar(n, most int64) string {
 	return b
 }
 
-const longestValue = 70
-
 // column is a figure of the top values.
 type column struct {
 	name string
@@ -231,20 +230,5 @@ func nameGoals(ctx context.Context, t *table.Table, site string, top []analytics
 	return nil
 }
 
-// printable makes a value from outside safe for a terminal: no control characters, no endless lines.
-func printable(value string) string {
-	runes := []rune(value)
-	cut := len(runes) > longestValue
-	if cut {
-		runes = runes[:longestValue-1]
-	}
-	for i, r := range runes {
-		if r < ' ' || (r >= 0x7f && r < 0xa0) {
-			runes[i] = '·'
-		}
-	}
-	if cut {
-		return string(runes) + "…"
-	}
-	return string(runes)
-}
+// printable makes a value from outside safe for a terminal.
+func printable(value string) string { return terminal.Printable(value) }

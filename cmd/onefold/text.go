@@ -6,24 +6,11 @@ import (
 	"strings"
 
 	"github.com/onefold/onefold/analytics"
+	"github.com/onefold/onefold/cmd/onefold/internal/terminal"
 )
 
 // grouped writes n with a comma between thousands.
-func grouped(n int64) string {
-	digits := strconv.FormatInt(n, 10)
-	sign := ""
-	if n < 0 {
-		sign, digits = "-", digits[1:]
-	}
-	var b strings.Builder
-	for i, d := range digits {
-		if i > 0 && (len(digits)-i)%3 == 0 {
-			b.WriteByte(',')
-		}
-		b.WriteRune(d)
-	}
-	return sign + b.String()
-}
+func grouped(n int64) string { return terminal.Grouped(n) }
 
 // percent writes a share of 0 to 1.
 func percent(part, whole int64) string {

@@ -39,7 +39,7 @@ func (im *Importer) Follow(ctx context.Context, f Following) error {
 
 func (im *Importer) follow(ctx context.Context, file *tail.File, f Following) error {
 	var translate translator
-	var seen *occurrences
+	var seen *Occurrences
 	for {
 		batch, err := file.Next(ctx)
 		if err != nil {
@@ -52,7 +52,7 @@ func (im *Importer) follow(ctx context.Context, file *tail.File, f Following) er
 			if translate, err = im.translatorOf(batch.Lines, f.File.Path); err != nil {
 				return err
 			}
-			seen = newOccurrences()
+			seen = NewOccurrences()
 		}
 		before := im.Summary.Malformed
 		if err := im.take(ctx, &batch, translate, seen); err != nil {
@@ -93,7 +93,7 @@ func (im *Importer) translatorOf(lines []tail.Line, name string) (translator, er
 }
 
 // take hands the events of a batch on. Those of an old one were, and are only counted.
-func (im *Importer) take(ctx context.Context, batch *tail.Batch, translate translator, seen *occurrences) error {
+func (im *Importer) take(ctx context.Context, batch *tail.Batch, translate translator, seen *Occurrences) error {
 	into := &im.Summary
 	if batch.Old {
 		into = new(Summary)

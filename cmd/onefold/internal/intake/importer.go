@@ -144,7 +144,7 @@ func (im *Importer) send(ctx context.Context, batches <-chan []analytics.Hit, re
 }
 
 func (im *Importer) read(ctx context.Context, lines lines, translate translator, batches chan<- []analytics.Hit) (damage, err error) {
-	seen := newOccurrences()
+	seen := NewOccurrences()
 	hits := make([]analytics.Hit, 0, hitsOfBatch)
 	hand := func() error {
 		select {
@@ -178,7 +178,7 @@ func (im *Importer) read(ctx context.Context, lines lines, translate translator,
 }
 
 // line makes a hit of a line that is an event, and counts those that are none.
-func (im *Importer) line(line accesslog.Line, err error, translate translator, seen *occurrences, into *Summary) (hit analytics.Hit, ok bool) {
+func (im *Importer) line(line accesslog.Line, err error, translate translator, seen *Occurrences, into *Summary) (hit analytics.Hit, ok bool) {
 	into.Lines++
 	var v verdict
 	if err == nil {
@@ -193,7 +193,7 @@ func (im *Importer) line(line accesslog.Line, err error, translate translator, s
 		return hit, false
 	}
 	if hit.EventID == "" {
-		hit.EventID = analytics.ContentID(hit.At, line.Text, seen.next(line.Text))
+		hit.EventID = analytics.ContentID(hit.At, line.Text, seen.Next(line.Text))
 	}
 	return hit, true
 }

@@ -1,0 +1,35 @@
+package main
+
+import (
+	"context"
+	"runtime/debug"
+
+	"github.com/onefold/onefold/cmd/onefold/internal/devicecli"
+	"github.com/onefold/onefold/cmd/onefold/internal/intake"
+)
+
+// deviceEnv is what the commands of devices stand on.
+func (g *globals) deviceEnv(std streams) *devicecli.Env {
+	open := func(tune tuning) func(context.Context, func(*devicecli.Store) error) error {
+		return func(ctx context.Context, work func(*devicecli.Store) error) error {
+			return g.withStore(ctx, std.err, tune, func(s *store) error {
+				return work(&devicecli.Store{Table: s.table, Worker: s.worker, Folding: s.folding})
+			})
+		}
+	}
+	much := importTuning
+	much.existing = true
+	return &devicecli.Env{
+		In: std.in, Out: std.out, Err: std.err, JSON: g.JSON, NoTable: errNoTable,
+		Make: open(tuning{}), Open: open(tuning{existing: true}),
+		Load: func(ctx context.Context, work func(*devicecli.Store) error) error {
+			defer debug.SetMemoryLimit(debug.SetMemoryLimit(importMemory - engineOutsideGo))
+			return open(much)(ctx, work)
+		},
+		Progress: func(files []string, quiet bool) (intake.Progress, func()) {
+			bar := newReadProgress(std.err, quiet, files)
+			return bar, bar.close
+		},
+		CheckFiles: func(names []string) error { return (&importCommand{Files: names}).checkFiles() },
+	}
+}

@@ -1,0 +1,261 @@
+package devicecli
+
+import (
+	"context"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/onefold/onefold/cmd/onefold/internal/terminal"
+	"github.com/onefold/onefold/table"
+	"github.com/onefold/onefold/telemetry"
+)
+
+func sortedNames[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
+
+type deviceUpdate struct {
+	ID string `arg:"" help:"The device's id."`
+	deviceFields
+}
+
+// Run changes the device.
+func (c *deviceUpdate) Run(ctx context.Context, env *Env) error {
+	return env.Open(ctx, func(s *Store) error {
+		d, err := telemetry.UpdateDevice(ctx, s.Table, c.ID, func(d *telemetry.Device) error {
+			c.apply(d)
+			return nil
+		})
+		if err != nil {
+			return explain("device", c.ID, err)
+		}
+		out := deviceOutputOf(&d)
+		if env.JSON {
+			return terminal.JSON(env.Out, out)
+		}
+		return printDevice(env, &out)
+	})
+}
+
+type deviceToken struct {
+	ID     string `arg:"" help:"The device's id."`
+	Revoke bool   `help:"Make none: take all tokens away."`
+}
+
+// Run makes a token, or takes all away.
+func (c *deviceToken) Run(ctx context.Context, env *Env) error {
+	return env.Open(ctx, func(s *Store) (err error) {
+		out := struct {
+			Device string `json:"device"`
+			Token  string `json:"token,omitempty"`
+		}{Device: c.ID}
+		if c.Revoke {
+			err = telemetry.RevokeTokens(ctx, s.Table, c.ID, true)
+		} else {
+			out.Token, err = telemetry.NewToken(ctx, s.Table, c.ID)
+		}
+		switch {
+		case err != nil:
+			return explain("device", c.ID, err)
+		case env.JSON:
+			return terminal.JSON(env.Out, out)
+		case c.Revoke:
+			_, err = fmt.Fprintf(env.Out, "Revoked all tokens of %s.\n", c.ID)
+		default:
+			_, err = fmt.Fprintln(env.Out, out.Token)
+		}
+		return err
+	})
+}
+
+type deviceClaim struct {
+	ID    string `arg:"" optional:"" help:"The device that a code is made for."`
+	Code  string `help:"The code by which a device is taken into service." xor:"what"`
+	Fleet string `help:"The fleet that takes it." placeholder:"FLEET"`
+}
+
+// Validate is called by kong.
+func (c *deviceClaim) Validate() error {
+	if (c.ID == "") == (c.Code == "") || (c.Code == "") != (c.Fleet == "") {
+		return errors.New("say the device that a code is made for, or --code and --fleet to take one into service")
+	}
+	return nil
+}
+
+// Run makes a code, or uses one.
+func (c *deviceClaim) Run(ctx context.Context, env *Env) error {
+	return env.Open(ctx, func(s *Store) error {
+		out := struct {
+			Device string `json:"device"`
+			Code   string `json:"code,omitempty"`
+			Token  string `json:"token,omitempty"`
+		}{Device: c.ID}
+		var err error
+		shown := &out.Code
+		if c.Code == "" {
+			out.Code, err = telemetry.NewClaim(ctx, s.Table, c.ID)
+			err = explain("device", c.ID, err)
+		} else {
+			var d telemetry.Device
+			d, out.Token, err = telemetry.ClaimDevice(ctx, s.Table, c.Code, c.Fleet)
+			err = explain("fleet", c.Fleet, err)
+			out.Device, shown = d.DeviceID, &out.Token
+		}
+		switch {
+		case err != nil:
+			return err
+		case env.JSON:
+			return terminal.JSON(env.Out, out)
+		}
+		_, err = fmt.Fprintln(env.Out, *shown)
+		return err
+	})
+}
+
+type deviceDelete struct {
+	ID  string `arg:"" help:"The device's id."`
+	Yes bool   `required:"" help:"Yes, delete it: nothing brings it back."`
+}
+
+// Run marks the device as deleted; a server deletes what it has.
+func (c *deviceDelete) Run(ctx context.Context, env *Env) error {
+	return env.Open(ctx, func(s *Store) error {
+		if err := telemetry.DeleteDevice(ctx, s.Table, c.ID); err != nil {
+			return explain("device", c.ID, err)
+		}
+		_, err := fmt.Fprintf(env.Out, "Deleted %s. What it measured is deleted as long as `onefold serve` runs.\n", c.ID)
+		return err
+	})
+}
+
+type deviceImport struct {
+	File  string `arg:"" help:"CSV with a header: id, and any of name, type, location, firmware, profile, tags (by blanks), status. - is standard input."`
+	Fleet string `required:"" help:"The fleet that they belong to."`
+}
+
+// importedDevices says what became of the rows of a CSV.
+type importedDevices struct {
+	Created  int      `json:"created"`
+	Existing int      `json:"existing"` // left as they are
+	Failed   int      `json:"failed"`
+	Errors   []string `json:"errors,omitempty"` // the first of them
+}
+
+const (
+	devicesAtOnce = 1000
+	shownErrors   = 20
+)
+
+// Run makes the devices. Those that are there stay as they are, so a file can be imported again.
+func (c *deviceImport) Run(ctx context.Context, env *Env) error {
+	in := env.In
+	if c.File != "-" {
+		f, err := os.Open(c.File)
+		if err != nil {
+			return fmt.Errorf("no_such_file: %w", err)
+		}
+		defer f.Close()
+		in = f
+	}
+	var did importedDevices
+	err := env.Open(ctx, func(s *Store) error {
+		if _, err := telemetry.GetFleet(ctx, s.Table, c.Fleet); err != nil {
+			return explain("fleet", c.Fleet, err)
+		}
+		return did.read(ctx, s, c.Fleet, in)
+	})
+	if err != nil {
+		return err
+	}
+	if env.JSON {
+		err = terminal.JSON(env.Out, did)
+	} else {
+		_, err = fmt.Fprintf(env.Out, "%d devices made, %d there already, %d failed.\n%s", did.Created, did.Existing, did.Failed, strings.Join(append(did.Errors, ""), "\n"))
+	}
+	if err == nil && did.Failed > 0 {
+		err = fmt.Errorf("invalid_rows: %d rows make no device", did.Failed)
+	}
+	return err
+}
+
+// read makes devices of rows, many at once.
+func (did *importedDevices) read(ctx context.Context, s *Store, fleet string, in io.Reader) error {
+	rows := csv.NewReader(in)
+	rows.TrimLeadingSpace = true
+	header, err := rows.Read()
+	if err != nil {
+		return fmt.Errorf("wrong_header: %w", err)
+	}
+	if !slices.Contains(header, "id") {
+		return fmt.Errorf("wrong_header: the columns are %q; one has to be id", header)
+	}
+	for _, name := range header {
+		if !slices.Contains([]string{"id", "name", "type", "location", "firmware", "profile", "tags", "status"}, name) {
+			return fmt.Errorf("wrong_header: there is no column %.40q; use id, name, type, location, firmware, profile, tags, status", name)
+		}
+	}
+	var devices []telemetry.NewDevice
+	for {
+		row, err := rows.Read()
+		if err != nil && !errors.Is(err, io.EOF) {
+			return fmt.Errorf("malformed: %w; the devices before it are made", errors.Join(err, did.make(ctx, s, devices)))
+		}
+		if err == nil {
+			devices = append(devices, newDeviceOf(fleet, header, row))
+		}
+		if err != nil || len(devices) == devicesAtOnce {
+			if failed := did.make(ctx, s, devices); failed != nil || err != nil {
+				return failed
+			}
+			devices = devices[:0]
+		}
+	}
+}
+
+func newDeviceOf(fleet string, header, row []string) telemetry.NewDevice {
+	d := telemetry.NewDevice{FleetID: fleet}
+	for i, name := range header {
+		switch v := strings.TrimSpace(row[i]); name {
+		case "id":
+			d.ID = v
+		case "name":
+			d.Name = v
+		case "type":
+			d.Type = v
+		case "location":
+			d.Location = v
+		case "firmware":
+			d.Firmware = v
+		case "profile":
+			d.ProfileID = v
+		case "tags":
+			d.Tags = strings.Fields(v)
+		case "status":
+			d.Status = telemetry.DeviceStatus(v)
+		}
+	}
+	return d
+}
+
+func (did *importedDevices) make(ctx context.Context, s *Store, devices []telemetry.NewDevice) error {
+	_, errs := telemetry.CreateDevices(ctx, s.Table, devices)
+	for i, err := range errs {
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case err == nil:
+			did.Created++
+		case errors.Is(err, table.ErrExists):
+			did.Existing++
+		default:
+			if did.Failed++; len(did.Errors) < shownErrors {
+				did.Errors = append(did.Errors, explain("profile", devices[i].ProfileID, err).Error())
+			}
+		}
+	}
+	return nil
+}

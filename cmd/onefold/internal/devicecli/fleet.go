@@ -1,0 +1,150 @@
+package devicecli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"text/tabwriter"
+	"time"
+
+	"github.com/onefold/onefold/cmd/onefold/internal/terminal"
+	"github.com/onefold/onefold/table"
+	"github.com/onefold/onefold/telemetry"
+)
+
+// Fleets are the commands of fleets.
+type Fleets struct {
+	Create fleetCreate `cmd:"" help:"Create a fleet."`
+	List   fleetList   `cmd:"" help:"List the fleets."`
+	Show   fleetShow   `cmd:"" help:"Show a fleet, and how many devices it has."`
+	Delete fleetDelete `cmd:"" help:"Delete a fleet with its devices and all that they measured."`
+}
+
+type fleetCreate struct {
+	ID         string `arg:"" help:"The fleet's id: letters, digits and . _ - ; at most 64."`
+	Name       string `help:"What people call it."`
+	Timezone   string `help:"IANA time zone of its hours and days, such as Europe/Berlin. It cannot be changed." default:"UTC" env:"ONEFOLD_TIMEZONE"`
+	TenMinutes bool   `help:"Keep aggregates of ten minutes, too."`
+	RawDays    int    `help:"Days that readings are kept; 0 is the default, 30."`
+	HourDays   int    `help:"Days that hourly aggregates are kept; 0 is the default, 730."`
+	PerMinute  int    `help:"Readings a minute that a device may send; 0 is the default, 6000."`
+	Metrics    int    `help:"Different metrics that a device may have; 0 is the default, 64."`
+}
+
+// fleetOutput is a fleet as scripts see it.
+type fleetOutput struct {
+	ID           string              `json:"id"`
+	Name         string              `json:"name,omitempty"`
+	TimeZone     string              `json:"timezone"`
+	CreatedAt    time.Time           `json:"createdAt"`
+	TenMinutes   bool                `json:"tenMinutes"`
+	Retention    telemetry.Retention `json:"retention"`
+	Limits       telemetry.Limits    `json:"limits"`
+	Statuses     map[string]int64    `json:"statuses,omitempty"`     // devices by status
+	Connectivity map[string]int64    `json:"connectivity,omitempty"` // devices by connectivity
+}
+
+func fleetOutputOf(f *telemetry.Fleet) fleetOutput {
+	return fleetOutput{ID: f.FleetID, Name: f.Name, TimeZone: f.TimeZone, CreatedAt: f.CreatedAt, TenMinutes: f.TenMinutes, Retention: f.Retention, Limits: f.Limits}
+}
+
+// Run creates the fleet.
+func (c *fleetCreate) Run(ctx context.Context, env *Env) error {
+	return env.Make(ctx, func(s *Store) error {
+		f, err := telemetry.CreateFleet(ctx, s.Table, telemetry.NewFleet{
+			ID: c.ID, Name: c.Name, TimeZone: c.Timezone, TenMinutes: c.TenMinutes,
+			Retention: telemetry.Retention{RawDays: c.RawDays, HourDays: c.HourDays},
+			Limits:    telemetry.Limits{PerMinute: c.PerMinute, Metrics: c.Metrics},
+		})
+		if err != nil {
+			return explain("fleet", c.ID, err)
+		}
+		if env.JSON {
+			return terminal.JSON(env.Out, fleetOutputOf(&f))
+		}
+		_, err = fmt.Fprintf(env.Out, "Created %s (%s). Next: onefold device add --fleet %s DEVICE.\n", f.FleetID, f.TimeZone, f.FleetID)
+		return err
+	})
+}
+
+type fleetList struct{}
+
+// Run lists the fleets.
+func (c *fleetList) Run(ctx context.Context, env *Env) error {
+	fleets := []fleetOutput{}
+	err := env.Open(ctx, func(s *Store) error {
+		for f, err := range telemetry.ListFleets(ctx, s.Table, "") {
+			if err != nil {
+				return err
+			}
+			fleets = append(fleets, fleetOutputOf(&f))
+		}
+		return nil
+	})
+	switch {
+	case err != nil && !errors.Is(err, env.NoTable):
+		return err
+	case env.JSON:
+		return terminal.JSON(env.Out, fleets)
+	case len(fleets) == 0:
+		_, err := fmt.Fprintln(env.Out, "No fleets yet. Create one with: onefold fleet create plant")
+		return err
+	}
+	w := tabwriter.NewWriter(env.Out, 0, 8, 2, ' ', 0)
+	fmt.Fprintln(w, "FLEET\tTIME ZONE\tNAME\tCREATED")
+	for _, f := range fleets {
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", f.ID, f.TimeZone, terminal.Printable(f.Name), f.CreatedAt.Format(time.DateOnly))
+	}
+	return w.Flush()
+}
+
+type fleetShow struct {
+	ID string `arg:"" help:"The fleet's id."`
+}
+
+// Run shows one fleet.
+func (c *fleetShow) Run(ctx context.Context, env *Env) error {
+	return env.Open(ctx, func(s *Store) error {
+		if err := s.Worker.Drain(ctx); err != nil {
+			return err
+		}
+		f, err := telemetry.GetFleet(ctx, s.Table, c.ID)
+		if err != nil {
+			return explain("fleet", c.ID, err)
+		}
+		counts, err := telemetry.CountsOfFleet.Get(ctx, s.Table, telemetry.FleetIn{FleetID: c.ID})
+		if err != nil && !errors.Is(err, table.ErrNotFound) {
+			return err
+		}
+		out := fleetOutputOf(&f)
+		out.Statuses, out.Connectivity = counts.ByStatus, counts.ByConnectivity
+		if env.JSON {
+			return terminal.JSON(env.Out, out)
+		}
+		w := tabwriter.NewWriter(env.Out, 0, 8, 2, ' ', 0)
+		fmt.Fprintf(w, "fleet\t%s\nname\t%s\ntime zone\t%s\ncreated\t%s\nreadings are kept\t%d d\n", out.ID, terminal.Printable(out.Name), out.TimeZone,
+			out.CreatedAt.Format(time.RFC3339), int(f.Retention.Raw().Hours()/24))
+		for _, status := range []telemetry.DeviceStatus{telemetry.Provisioned, telemetry.Active, telemetry.Inactive, telemetry.Maintenance, telemetry.Retired} {
+			if n := counts.ByStatus[string(status)]; n > 0 {
+				fmt.Fprintf(w, "%s\t%s\n", status, terminal.Grouped(n))
+			}
+		}
+		return w.Flush()
+	})
+}
+
+type fleetDelete struct {
+	ID  string `arg:"" help:"The fleet's id."`
+	Yes bool   `required:"" help:"Yes, delete it: nothing brings it back."`
+}
+
+// Run marks the fleet as deleted; a server deletes what it has.
+func (c *fleetDelete) Run(ctx context.Context, env *Env) error {
+	return env.Open(ctx, func(s *Store) error {
+		if err := telemetry.DeleteFleet(ctx, s.Table, c.ID); err != nil {
+			return explain("fleet", c.ID, err)
+		}
+		_, err := fmt.Fprintf(env.Out, "Deleted %s. What it has is deleted as long as `onefold serve` runs.\n", c.ID)
+		return err
+	})
+}

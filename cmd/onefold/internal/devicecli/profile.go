@@ -1,0 +1,175 @@
+package devicecli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+
+	"encoding/json"
+
+	"github.com/onefold/onefold/cmd/onefold/internal/terminal"
+	"github.com/onefold/onefold/table"
+	"github.com/onefold/onefold/telemetry"
+)
+
+// Profiles are the commands of profiles.
+type Profiles struct {
+	Put  profilePut  `cmd:"" help:"Make or change a profile."`
+	List profileList `cmd:"" help:"List the profiles of a fleet."`
+	Show profileShow `cmd:"" help:"Show a profile, in the form that put --stdin reads."`
+}
+
+type profilePut struct {
+	ID           string   `arg:"" help:"The profile's id, unique in the installation."`
+	Fleet        string   `required:"" help:"The fleet that it belongs to."`
+	Name         string   `help:"What people call it."`
+	Metric       []string `help:"A metric as NAME:KIND[:UNIT[:MIN:MAX]], with the kind gauge, counter or state; repeat or separate by commas." placeholder:"NAME:KIND:UNIT"`
+	Every        int      `help:"Seconds between two readings; 0: whatever a device's own rhythm is."`
+	Late         string   `help:"What is done with late readings: ${enum}." enum:"accept,correct,reject" default:"accept"`
+	LateAfter    int      `help:"Seconds after which a reading is late." default:"3600"`
+	FutureWithin int      `help:"Seconds by which a clock may be ahead." default:"600"`
+	Stdin        bool     `help:"Read name, metrics, every and clock as JSON from standard input in place of flags."`
+}
+
+// profileOutput is a profile as scripts see it.
+type profileOutput struct {
+	ID      string                `json:"id"`
+	Fleet   string                `json:"fleet"`
+	Name    string                `json:"name,omitempty"`
+	Every   int                   `json:"every,omitempty"`
+	Clock   telemetry.ClockPolicy `json:"clock"`
+	Metrics []telemetry.MetricDef `json:"metrics"`
+}
+
+func profileOutputOf(p *telemetry.Profile) profileOutput {
+	return profileOutput{p.ProfileID, p.FleetID, p.Name, p.Every, p.Clock, p.Metrics}
+}
+
+// profile is what the flags, or standard input, say.
+func (c *profilePut) profile(stdin io.Reader) (p telemetry.Profile, err error) {
+	p = telemetry.Profile{
+		Name: c.Name, Every: c.Every,
+		Clock: telemetry.ClockPolicy{Late: telemetry.LatePolicy(c.Late), LateAfter: c.LateAfter, FutureWithin: c.FutureWithin},
+	}
+	if c.Stdin {
+		var in profileOutput
+		decoder := json.NewDecoder(io.LimitReader(stdin, 1<<20))
+		decoder.DisallowUnknownFields()
+		if err := decoder.Decode(&in); err != nil {
+			return p, fmt.Errorf("malformed: %w", err)
+		}
+		p.Name, p.Every, p.Clock, p.Metrics = in.Name, in.Every, in.Clock, in.Metrics
+	}
+	for _, text := range c.Metric {
+		m, err := metricOf(text)
+		if err != nil {
+			return p, err
+		}
+		p.Metrics = append(p.Metrics, m)
+	}
+	p.ProfileID, p.FleetID = c.ID, c.Fleet
+	return p, nil
+}
+
+// metricOf reads NAME:KIND[:UNIT[:MIN:MAX]].
+func metricOf(text string) (telemetry.MetricDef, error) {
+	parts := strings.Split(text, ":")
+	if len(parts) < 2 || len(parts) > 5 || len(parts) == 4 {
+		return telemetry.MetricDef{}, fmt.Errorf("invalid: metric %.100q: write NAME:KIND, NAME:KIND:UNIT or NAME:KIND:UNIT:MIN:MAX", text)
+	}
+	parts = append(parts, "", "", "")
+	return telemetry.MetricDef{Name: parts[0], Kind: telemetry.MetricKind(parts[1]), Unit: parts[2], Min: parts[3], Max: parts[4]}, nil
+}
+
+// Run makes the profile.
+func (c *profilePut) Run(ctx context.Context, env *Env) error {
+	p, err := c.profile(env.In)
+	if err != nil {
+		return err
+	}
+	return env.Open(ctx, func(s *Store) error {
+		if _, err := telemetry.GetFleet(ctx, s.Table, c.Fleet); err != nil {
+			return explain("fleet", c.Fleet, err)
+		}
+		p, err := telemetry.PutProfile(ctx, s.Table, p)
+		if err != nil {
+			return explain("profile", c.ID, err)
+		}
+		return showProfile(env, &p)
+	})
+}
+
+type profileList struct {
+	Fleet string `required:"" help:"The fleet."`
+}
+
+// Run lists the profiles.
+func (c *profileList) Run(ctx context.Context, env *Env) error {
+	return env.Open(ctx, func(s *Store) error {
+		if _, err := telemetry.GetFleet(ctx, s.Table, c.Fleet); err != nil {
+			return explain("fleet", c.Fleet, err)
+		}
+		profiles, err := telemetry.ProfilesOfFleet.Collect(ctx, s.Table, telemetry.FleetIn{FleetID: c.Fleet})
+		if err != nil {
+			return err
+		}
+		out := make([]profileOutput, len(profiles))
+		for i := range profiles {
+			out[i] = profileOutputOf(&profiles[i])
+		}
+		if env.JSON {
+			return terminal.JSON(env.Out, out)
+		}
+		w := tabwriter.NewWriter(env.Out, 0, 8, 2, ' ', 0)
+		fmt.Fprintln(w, "PROFILE\tMETRICS\tNAME")
+		for _, p := range out {
+			names := make([]string, len(p.Metrics))
+			for i := range p.Metrics {
+				names[i] = p.Metrics[i].Name
+			}
+			fmt.Fprintf(w, "%s\t%s\t%s\n", p.ID, terminal.Printable(strings.Join(names, ", ")), terminal.Printable(p.Name))
+		}
+		return w.Flush()
+	})
+}
+
+type profileShow struct {
+	ID string `arg:"" help:"The profile's id."`
+}
+
+// Run shows the profile.
+func (c *profileShow) Run(ctx context.Context, env *Env) error {
+	return env.Open(ctx, func(s *Store) error {
+		p, err := telemetry.ProfileByID.Get(ctx, s.Table, telemetry.ProfileIn{ProfileID: c.ID})
+		if errors.Is(err, table.ErrNotFound) {
+			return fmt.Errorf("no_such_profile: there is no profile %q; `onefold profile list --fleet FLEET` shows those there are", c.ID)
+		}
+		if err != nil {
+			return err
+		}
+		return showProfile(env, &p)
+	})
+}
+
+func showProfile(env *Env, p *telemetry.Profile) error {
+	out := profileOutputOf(p)
+	if env.JSON {
+		return terminal.JSON(env.Out, out)
+	}
+	w := tabwriter.NewWriter(env.Out, 0, 8, 2, ' ', 0)
+	fmt.Fprintf(w, "profile\t%s\nfleet\t%s\nname\t%s\n", out.ID, out.Fleet, terminal.Printable(out.Name))
+	if out.Every > 0 {
+		fmt.Fprintf(w, "a reading every\t%d s\n", out.Every)
+	}
+	for _, m := range out.Metrics {
+		bounds := ""
+		if m.Min != "" || m.Max != "" {
+			bounds = fmt.Sprintf("  %s to %s", m.Min, m.Max)
+		}
+		fmt.Fprintf(w, "%s\t%s %s%s\n", terminal.Printable(m.Name), m.Kind, m.Unit, bounds)
+	}
+	return w.Flush()
+}

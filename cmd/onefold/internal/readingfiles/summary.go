@@ -1,0 +1,91 @@
+package readingfiles
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/onefold/onefold/telemetry"
+)
+
+const (
+	shownLines = 10  // malformed and rejected lines shown, each
+	shownBytes = 120 // of a malformed one
+)
+
+// Summary is what became of what was read. Every row is in exactly one of malformed, rejected, imported and duplicates.
+type Summary struct {
+	Lines       int64 `json:"lines"`
+	Malformed   int64 `json:"malformed"`
+	Rejected    int64 `json:"rejected"`
+	Quarantined int64 `json:"quarantined"` // of the rejected, those that are kept apart because of their time
+	Imported    int64 `json:"imported"`
+	Duplicates  int64 `json:"duplicates"`
+
+	First time.Time `json:"first,omitzero"` // of the readings that are imported or were there
+	Last  time.Time `json:"last,omitzero"`
+
+	Formats  []Format         `json:"formats,omitempty"`         // of the files, each once
+	Examples []string         `json:"malformedLines,omitempty"`  // the first of them, with their numbers
+	Refused  []string         `json:"rejectedLines,omitempty"`   // some of them, with their numbers
+	Reasons  map[string]int64 `json:"rejectedReasons,omitempty"` // how many were rejected, by reason
+}
+
+func (s *Summary) format(f Format) {
+	if !slices.Contains(s.Formats, f) {
+		s.Formats = append(s.Formats, f)
+	}
+}
+
+func (s *Summary) malformed(r *Row) {
+	s.Malformed++
+	if len(s.Examples) < shownLines {
+		s.Examples = append(s.Examples, fmt.Sprintf("line %d: %v: %q", r.Number, r.Err, r.Text[:min(len(r.Text), shownBytes)]))
+	}
+}
+
+func (s *Summary) addMalformed(o *Summary) {
+	s.Lines, s.Malformed = s.Lines+o.Lines, s.Malformed+o.Malformed
+	s.Examples = append(s.Examples, o.Examples...)
+	s.Examples = s.Examples[:min(len(s.Examples), shownLines)]
+}
+
+// count adds what became of some readings.
+func (s *Summary) count(b *batch, outcomes []telemetry.Outcome) {
+	for i := range outcomes {
+		switch o := &outcomes[i]; o.Status {
+		case telemetry.Stored, telemetry.StoredLate:
+			s.Imported++
+			s.extend(o.At)
+		case telemetry.Duplicate:
+			s.Duplicates++
+			s.extend(o.At)
+		default:
+			s.refused(b.numbers[i], o)
+		}
+	}
+}
+
+func (s *Summary) refused(number int64, o *telemetry.Outcome) {
+	s.Rejected++
+	if o.Quarantined {
+		s.Quarantined++
+	}
+	if s.Reasons == nil {
+		s.Reasons = map[string]int64{}
+	}
+	s.Reasons[string(o.Reason)]++ // reasons are a closed list
+	if len(s.Refused) < shownLines {
+		s.Refused = append(s.Refused, fmt.Sprintf("line %d: %s: %s", number, o.Reason, o.Detail))
+	}
+}
+
+// extend makes the range of times reach to a reading.
+func (s *Summary) extend(at time.Time) {
+	if s.First.IsZero() || at.Before(s.First) {
+		s.First = at
+	}
+	if at.After(s.Last) {
+		s.Last = at
+	}
+}

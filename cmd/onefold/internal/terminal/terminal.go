@@ -1,0 +1,58 @@
+// Package terminal writes for people and for scripts. It belongs to the command line.
+package terminal
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+)
+
+// Grouped writes n with a comma between thousands.
+func Grouped(n int64) string {
+	digits := strconv.FormatInt(n, 10)
+	sign := ""
+	if n < 0 {
+		sign, digits = "-", digits[1:]
+	}
+	var b strings.Builder
+	for i, d := range digits {
+		if i > 0 && (len(digits)-i)%3 == 0 {
+			b.WriteByte(',')
+		}
+		b.WriteRune(d)
+	}
+	return sign + b.String()
+}
+
+const longestValue = 70
+
+// Printable makes a value from outside safe for a terminal: no control characters, no endless lines.
+func Printable(value string) string {
+	runes := []rune(value)
+	cut := len(runes) > longestValue
+	if cut {
+		runes = runes[:longestValue-1]
+	}
+	for i, r := range runes {
+		if r < ' ' || (r >= 0x7f && r < 0xa0) {
+			runes[i] = '·'
+		}
+	}
+	if cut {
+		return string(runes) + "…"
+	}
+	return string(runes)
+}
+
+// JSON writes a value as JSON that people can read, too.
+func JSON(w io.Writer, v any) error {
+	encoder := json.NewEncoder(w)
+	encoder.SetIndent("", "  ")
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(v); err != nil {
+		return fmt.Errorf("print: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,47 @@
+package telemetry
+
+import (
+	"context"
+	"fmt"
+)
+
+// Preview says what would become of readings, and stores nothing. Of two that are the same both would be stored. Errors:
+// those of the store and of ctx.
+func (c *Collector) Preview(ctx context.Context, in []Incoming) ([]Outcome, error) {
+	b := batch{outcomes: make([]Outcome, len(in))}
+	now := c.t.Now()
+	for i := range in {
+		s, err := c.devices.get(ctx, in[i].DeviceID)
+		if err != nil {
+			return b.outcomes, fmt.Errorf("telemetry: preview: %w", err)
+		}
+		b.take(i, s, &in[i], now)
+	}
+	for n, i := range b.apartOf {
+		b.outcomes[i] = Outcome{Status: Rejected, Reason: b.apart[n].Reason, Quarantined: true, At: b.apart[n].Claimed, Detail: keptApart}
+	}
+	keys := make([]ReadingKey, len(b.readings))
+	for n := range keys {
+		keys[n] = b.readings[n].ReadingKey
+	}
+	there, err := Readings.GetMany(ctx, c.t, keys)
+	if err != nil {
+		return b.outcomes, fmt.Errorf("telemetry: preview: %w", err)
+	}
+	known := make(map[ReadingKey]bool, len(there))
+	for n := range there {
+		known[there[n].ReadingKey] = true
+	}
+	for n := range b.readings {
+		if err := b.became(n, nil); err != nil {
+			return b.outcomes, err
+		}
+		if known[keys[n]] {
+			b.outcomes[b.of[n]].Status = Duplicate
+		}
+	}
+	return b.outcomes, nil
+}
+
+// keptApart is what people are told of a quarantined reading.
+const keptApart = "its time cannot be right, so it is kept apart and counts nowhere"

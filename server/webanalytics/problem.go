@@ -29,11 +29,11 @@ func Problem(err error) error {
 func importedProblem(err error) error {
 	switch {
 	case errors.Is(err, exports.ErrFormat):
-		return door.Problem(http.StatusUnprocessableEntity, "unknown_format", err.Error())
+		return door.Problem(http.StatusUnprocessableEntity, "unknown_format", door.Detail(err))
 	case errors.Is(err, exports.ErrTooMuch), errors.Is(err, imported.ErrTooMuch):
-		return door.Problem(http.StatusUnprocessableEntity, "too_much", err.Error())
+		return door.Problem(http.StatusUnprocessableEntity, "too_much", door.Detail(err))
 	case errors.Is(err, imported.ErrNothing):
-		return door.Problem(http.StatusUnprocessableEntity, "nothing_to_import", err.Error())
+		return door.Problem(http.StatusUnprocessableEntity, "nothing_to_import", door.Detail(err))
 	case errors.Is(err, imported.ErrDeleting):
 		return door.Problem(http.StatusConflict, "deleting", "This import is being deleted. Delete it again if that was broken off, then import it again.")
 	}
@@ -44,11 +44,11 @@ func importedProblem(err error) error {
 func exploreProblem(err error) error {
 	switch {
 	case errors.Is(err, explore.ErrQuestion):
-		return door.Problem(http.StatusUnprocessableEntity, "bad_question", err.Error())
+		return door.Problem(http.StatusUnprocessableEntity, "bad_question", door.Detail(err))
 	case errors.Is(err, explore.ErrTooMuch):
-		return door.Problem(http.StatusUnprocessableEntity, "too_much", err.Error())
+		return door.Problem(http.StatusUnprocessableEntity, "too_much", door.Detail(err))
 	case errors.Is(err, explore.ErrGone):
-		return door.Problem(http.StatusUnprocessableEntity, "raw_events_gone", err.Error())
+		return door.Problem(http.StatusUnprocessableEntity, "raw_events_gone", door.Detail(err))
 	}
 	return nil
 }
@@ -59,17 +59,17 @@ func analyticsProblem(err error) error {
 	case errors.Is(err, analytics.ErrUnknownSite):
 		return door.Problem(http.StatusNotFound, "not_found", "There is no such site. Create it with `onefold site create`, or in the dashboard.")
 	case errors.Is(err, analytics.ErrSite), errors.Is(err, analytics.ErrRetention):
-		return door.Problem(http.StatusUnprocessableEntity, "bad_site", err.Error())
+		return door.Problem(http.StatusUnprocessableEntity, "bad_site", door.Detail(err))
 	case errors.Is(err, erasure.ErrNobody):
 		return door.Problem(http.StatusNotFound, "not_found", "Nobody is known by that.")
 	case errors.Is(err, erasure.ErrTooMany), errors.Is(err, erasure.ErrBusy):
 		return door.Problem(http.StatusConflict, "busy", "Not everything is erased yet: it was too much at once, or is being counted. Ask again.")
 	case errors.Is(err, goals.ErrGoal):
-		return door.Problem(http.StatusUnprocessableEntity, "bad_goal", err.Error())
+		return door.Problem(http.StatusUnprocessableEntity, "bad_goal", door.Detail(err))
 	case errors.Is(err, reconcile.ErrRange), errors.Is(err, analytics.ErrExpired), errors.Is(err, analytics.ErrSealed):
-		return door.Problem(http.StatusUnprocessableEntity, "bad_range", err.Error())
+		return door.Problem(http.StatusUnprocessableEntity, "bad_range", door.Detail(err))
 	case errors.Is(err, analytics.ErrReport):
-		return door.Problem(http.StatusUnprocessableEntity, "bad_range", err.Error())
+		return door.Problem(http.StatusUnprocessableEntity, "bad_range", door.Detail(err))
 	}
 	return nil
 }

@@ -6,8 +6,11 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"regexp"
 	"strconv"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -64,6 +67,19 @@ func Problem(status int, code, detail string) *huma.ErrorModel {
 	return &huma.ErrorModel{Type: codePrefix + code, Title: http.StatusText(status), Status: status, Detail: detail}
 }
 
+// origin is where an error came from, as errors of Go say it first: "goals: goal: ".
+var origin = regexp.MustCompile(`^(?:[a-z]+: )+`)
+
+// Detail is what an error says to people: without the packages that it came through, and as a sentence begins.
+func Detail(err error) string {
+	text := err.Error()
+	if rest := text[len(origin.FindString(text)):]; rest != "" {
+		text = rest
+	}
+	first, n := utf8.DecodeRuneInString(text)
+	return string(unicode.ToUpper(first)) + text[n:]
+}
+
 // Code is the code of a problem.
 func Code(p *huma.ErrorModel) string { return strings.TrimPrefix(p.Type, codePrefix) }
 
@@ -105,7 +121,7 @@ func (d *Door) Error(ctx context.Context, err error) error {
 func accountsProblem(err error) error {
 	switch {
 	case errors.Is(err, accounts.ErrInvalid):
-		return Problem(http.StatusUnprocessableEntity, "invalid_request", err.Error())
+		return Problem(http.StatusUnprocessableEntity, "invalid_request", Detail(err))
 	case errors.Is(err, accounts.ErrEmailTaken):
 		return Problem(http.StatusConflict, "email_taken", "There is an account with this address.")
 	case errors.Is(err, accounts.ErrMember):

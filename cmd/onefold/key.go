@@ -11,6 +11,7 @@ import (
 	"github.com/onefold/onefold/accounts"
 	"github.com/onefold/onefold/analytics"
 	"github.com/onefold/onefold/table"
+	"github.com/onefold/onefold/telemetry"
 )
 
 type keyCommands struct {
@@ -20,7 +21,7 @@ type keyCommands struct {
 }
 
 type keyCreate struct {
-	Site  string `required:"" help:"The site that it is for; * is all."`
+	Site  string `required:"" help:"The site that it is for, or fleet:ID for a fleet of devices; * is all."`
 	Scope string `help:"What it may do: ${enum}." enum:"ingest,read,write" default:"read"`
 	Name  string `help:"What it is for."`
 }
@@ -61,10 +62,18 @@ func (c *keyCreate) Run(ctx context.Context, std streams, g *globals) error {
 	})
 }
 
-// checkSite refuses rights on a site that is not there: who makes it later would not know of them. "*" is all sites.
+// checkSite refuses rights on a site or a fleet that is not there: who makes it later would not know of them. "*" is all
+// sites.
 func (s *store) checkSite(ctx context.Context, id string) error {
 	if id == accounts.AllSites {
 		return nil
+	}
+	if fleet, ok := accounts.FleetOf(id); ok {
+		_, err := telemetry.GetFleet(ctx, s.table, fleet)
+		if errors.Is(err, table.ErrNotFound) || errors.Is(err, table.ErrKeyValue) {
+			return fmt.Errorf("no_such_fleet: there is no fleet %q", fleet)
+		}
+		return err
 	}
 	_, err := analytics.GetSite(ctx, s.table, id)
 	return siteError(id, err)

@@ -34,10 +34,9 @@ type Config struct {
 // another time, and until the next write.
 func SiteRetention(t *table.Table) func(siteID string) Retention {
 	sites := newSiteCache(t, throttle.Retry{})
+	sites.within = retentionTimeout
 	return func(siteID string) Retention {
-		ctx, cancel := context.WithTimeout(context.Background(), retentionTimeout)
-		defer cancel()
-		s, err := sites.get(ctx, siteID)
+		s, err := sites.get(context.Background(), siteID)
 		if err != nil {
 			return Retention{}
 		}

@@ -150,7 +150,7 @@ func addVisitorToBreakdowns(before, after *Visitor, names *calendar.HourNames, a
 			item.Kept.note(late)
 		}
 	}
-	if late != lateBefore {
+	if late != lateBefore && before != nil { // a visitor that is new is counted in all of it anyhow
 		facets.Touch(is, add) // everything that the visitor is counted in lives longer now
 	}
 	facets.Change(was, is, add)

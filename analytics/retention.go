@@ -86,7 +86,7 @@ func orDefault(n, d int) int {
 }
 
 // wholeHour is the end of the hour that a time is in. Items expire at whole hours: an item that is written again keeps
-// its expiry row, and rows of one time are next to each other, which saves a tenth of an event's bytes on disk.
+// its expiry row, and rows of one time are next to each other, which saves a twentieth of an event's bytes on disk.
 func wholeHour(t time.Time) time.Time { return t.Add(time.Hour - 1).Truncate(time.Hour) }
 
 func inDays(n int) time.Duration { return time.Duration(n) * 24 * time.Hour }

@@ -25,8 +25,9 @@ const (
 
 // siteCache remembers sites. What it forgets it reads again.
 type siteCache struct {
-	t     *table.Table
-	retry throttle.Retry
+	t      *table.Table
+	retry  throttle.Retry
+	within time.Duration // how long a read may take; 0: as long as whoever asks waits
 
 	mu    sync.Mutex
 	sites map[string]*siteEntry
@@ -78,6 +79,11 @@ func (c *siteCache) get(ctx context.Context, siteID string) (*siteState, error) 
 	defer entry.mu.Unlock()
 	if now := c.t.Now(); !now.Before(entry.until) {
 		var state *siteState
+		if c.within > 0 { // only now: a deadline costs more than to find a site that is known
+			var cancel context.CancelFunc
+			ctx, cancel = context.WithTimeout(ctx, c.within)
+			defer cancel()
+		}
 		err := c.retry.Do(ctx, func() (err error) {
 			state, err = c.load(ctx, siteID)
 			return err

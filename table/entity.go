@@ -417,12 +417,18 @@ func (e *Entity[T, K]) DecodeInto(it Item, v *T) error {
 	if err := c.sk.parse(text(it, AttrSK), key); err != nil {
 		return fmt.Errorf("table: decode %s: %w", c.name, err)
 	}
+	if len(it) <= keyAttributes {
+		return nil
+	}
 	stored := structPlan{fields: c.stored}
 	if err := stored.decode(it, rv); err != nil {
 		return fmt.Errorf("table: decode %s: %w", c.name, err)
 	}
 	return nil
 }
+
+// keyAttributes are what every item has: pk, sk and et. An item that folds begin with has nothing else.
+const keyAttributes = 3
 
 // text is a string attribute's value; empty when there is none.
 func text(it Item, name string) string {

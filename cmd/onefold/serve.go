@@ -91,7 +91,7 @@ func (c *listenFlags) serve(ctx context.Context, std streams, g *globals, s *sto
 	if err != nil {
 		return fmt.Errorf("listen: %w", err)
 	}
-	devices, err := c.deviceServices(web.Devices().Login, logger, std)
+	devices, err := c.deviceServices(s, web.Devices().Login, logger, std)
 	if err != nil {
 		return errors.Join(err, listener.Close())
 	}

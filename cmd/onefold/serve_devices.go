@@ -17,6 +17,7 @@ import (
 
 // deviceFlags say how devices reach the server.
 type deviceFlags struct {
+	alertFlags
 	MQTT     string   `name:"mqtt" help:"Address to take readings over MQTT on, such as 127.0.0.1:1883. Default: none." placeholder:"ADDR" env:"ONEFOLD_MQTT"`
 	MQTTCert string   `name:"mqtt-cert" help:"Certificate of MQTT over TLS, in PEM." type:"path" placeholder:"FILE" env:"ONEFOLD_MQTT_CERT"`
 	MQTTKey  string   `name:"mqtt-key" help:"Key of the certificate, in PEM." type:"path" placeholder:"FILE" env:"ONEFOLD_MQTT_KEY"`
@@ -26,8 +27,18 @@ type deviceFlags struct {
 // applyDevices sets a server's options.
 func (f *deviceFlags) applyDevices(o *server.Options) { o.Devices.DeviceTags = f.LineTag }
 
-// deviceServices listens for devices that do not speak HTTP, if it is to.
-func (f *deviceFlags) deviceServices(login func(context.Context, mqtt.Login) (mqtt.Taker, error), logger *slog.Logger, std streams) ([]service, error) {
+// deviceServices tells people of alerts, and listens for devices that do not speak HTTP, if it is to.
+func (f *deviceFlags) deviceServices(s *store, login func(context.Context, mqtt.Login) (mqtt.Taker, error), logger *slog.Logger, std streams) ([]service, error) {
+	tell, err := f.notifier(s, logger)
+	if err != nil {
+		return nil, err
+	}
+	listening, err := f.mqttServices(login, logger, std)
+	return append(listening, tell), err
+}
+
+// mqttServices is the broker, if there is to be one.
+func (f *deviceFlags) mqttServices(login func(context.Context, mqtt.Login) (mqtt.Taker, error), logger *slog.Logger, std streams) ([]service, error) {
 	if f.MQTT == "" {
 		return nil, nil
 	}

@@ -61,8 +61,17 @@ func madeUp(e *traffic.Event, agents *useragent.Parser) analytics.Hit {
 	return hit
 }
 
-// TestTheDashboardInABrowser does what people do with the page, in Chromium: see e2e/dashboard.mjs.
+// TestTheDashboardInABrowser does what people do with the page, in Chromium: see e2e/dashboard.mjs and e2e/devices.mjs.
 func TestTheDashboardInABrowser(t *testing.T) {
+	for script, before := range map[string]func(*servertest.House){
+		"dashboard.mjs": func(h *servertest.House) { fill(h, 10, 50) },
+		"devices.mjs":   func(*servertest.House) {},
+	} {
+		t.Run(script, func(t *testing.T) { inABrowser(t, script, before) })
+	}
+}
+
+func inABrowser(t *testing.T, script string, before func(*servertest.House)) {
 	page, err := dashboard.Load()
 	servertest.Must(t, err)
 	if !page.Built() {
@@ -71,8 +80,8 @@ func TestTheDashboardInABrowser(t *testing.T) {
 	h := servertest.New(t, nil)
 	link, err := h.Accounts.SetupToken(t.Context())
 	servertest.Must(t, err)
-	cmd := browserScript(t, "dashboard.mjs", h.URL, link, os.Getenv("ONEFOLD_TEST_SHOTS"))
-	fill(h, 10, 50)
+	cmd := browserScript(t, script, h.URL, link, os.Getenv("ONEFOLD_TEST_SHOTS"))
+	before(h)
 	ctx, stop := context.WithCancel(t.Context())
 	folded := make(chan error, 1)
 	go func() { folded <- h.Worker.Run(ctx) }()

@@ -1,0 +1,221 @@
+// What people do with the pages of devices, for dashboard_browser_test.go.
+//   node devices.mjs SERVER SETUP-TOKEN [DIRECTORY FOR SCREENSHOTS]
+// A fleet is made and looked at on the server; what needs ten thousand devices, or alerts of weeks, is on the made-up server of
+// server/dashboard/mock.
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { readFile } from 'node:fs/promises'
+import { createServer } from 'node:http'
+import { join } from 'node:path'
+import { handle } from '../dashboard/mock/server.mjs'
+import { withBrowser } from './chromium.mjs'
+
+const [server, setupToken, shots] = process.argv.slice(2)
+const axe = await readFile(new URL('./node_modules/axe-core/axe.min.js', import.meta.url), 'utf8')
+const mocked = createServer((q, r) => handle(q, r).catch((e) => { console.error(e); r.destroy() })).listen(0, '127.0.0.1')
+await once(mocked, 'listening')
+const mock = 'http://127.0.0.1:' + mocked.address().port
+
+const settled = (page) => page.waitForFunction(() => !document.querySelector('[aria-busy="true"], .skeleton'))
+const wide = (page) => page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth)
+
+// look waits until a page stands still, and fails for what axe finds serious.
+async function look(page, name) {
+  await settled(page)
+  await page.evaluate(axe)
+  const { violations } = await page.evaluate(() => axe.run(document, { resultTypes: ['violations'] }))
+  const serious = violations.filter((v) => v.impact === 'serious' || v.impact === 'critical')
+  assert.deepEqual(serious.map((v) => `${v.id}: ${v.nodes.map((n) => n.html.slice(0, 160)).slice(0, 3).join(' | ')}`), [], name)
+  if (shots) await page.screenshot({ path: join(shots, 'devices-' + name + '.png'), fullPage: !page.url().includes('city') }) // no picture has the height of all rows
+}
+
+let token = ''
+const send = async (page, body) => {
+  const answer = await page.request.post(server + '/api/readings', { data: body, headers: { Authorization: 'Bearer ' + token } })
+  assert.equal(answer.status(), 202, await answer.text())
+}
+
+const steps = {
+  async fleet(page) {
+    await page.goto(server + '/setup#' + setupToken)
+    await page.getByLabel('Name').fill('Ada Lovelace')
+    await page.getByLabel('E-mail').fill('ada@example.com')
+    await page.getByLabel('Password').fill('a sentence that nobody guesses')
+    await page.getByRole('button', { name: 'Create the account' }).click()
+    await page.getByRole('link', { name: 'Devices' }).click()
+    await page.getByText('No fleets yet').waitFor()
+    await look(page, 'no-fleets')
+    await page.getByRole('link', { name: 'Add a fleet' }).click()
+    await page.getByRole('textbox', { name: 'Name' }).fill('Plant 4')
+    await look(page, 'new-fleet')
+    await page.getByRole('button', { name: 'Add the fleet' }).click()
+    await page.getByRole('heading', { name: 'The first device' }).waitFor()
+    await page.getByRole('button', { name: 'Telegraf' }).click()
+    assert.match(await page.locator('pre').textContent(), /bucket = "plant-4"/)
+    await look(page, 'empty-fleet')
+  },
+  async profile(page) {
+    await page.goto(server + '/fleets/plant-4/settings/profiles')
+    await page.getByRole('button', { name: 'New profile' }).click()
+    const dialog = page.getByRole('dialog')
+    await dialog.getByLabel('Id').fill('boiler')
+    await dialog.getByLabel('A reading every').fill('60')
+    await page.getByRole('button', { name: 'Add a metric' }).click()
+    await page.getByLabel('Metric 1', { exact: true }).fill('temperature')
+    await page.getByLabel('Unit of metric 1').fill('°C')
+    await look(page, 'profile')
+    await page.getByRole('button', { name: 'Save' }).click()
+    await page.getByRole('button', { name: 'Change boiler' }).waitFor()
+  },
+  // A device is added, shown its token once, and its page goes on with what it sends.
+  async device(page) {
+    await page.goto(server + '/fleets/plant-4/devices/new')
+    await page.getByLabel('Id', { exact: true }).fill('boiler-01')
+    await page.getByLabel('Name', { exact: true }).fill('Boiler 1')
+    await page.getByLabel('Tags').fill('roof, gas')
+    await page.getByLabel('Profile').selectOption('boiler')
+    await look(page, 'new-device')
+    await page.getByRole('button', { name: 'Add the device' }).click()
+    token = await page.locator('.made code').textContent()
+    await look(page, 'token')
+    await page.getByRole('link', { name: 'Open the device' }).click()
+    await page.getByText('Nothing was heard of it yet').waitFor()
+    await look(page, 'silent-device')
+    const minute = Math.floor(Date.now() / 6e4) * 6e4, readings = []
+    for (let i = 300; i > 0; i--) if (i > 120 || i < 90) readings.push({ at: minute - i * 6e4, values: { temperature: 70 + (i % 7), valve: i % 60 < 40 ? 'open' : 'closed' } })
+    await send(page, readings)
+    await page.reload()
+    await page.getByRole('region', { name: 'temperature' }).getByText('1 gap').waitFor()
+    await page.getByText('Live', { exact: true }).waitFor()
+    await send(page, { values: { temperature: 98.75 } })
+    await page.getByRole('cell', { name: '98.75' }).waitFor()
+    await look(page, 'device')
+    await page.getByRole('application').focus()
+    await page.keyboard.press('End')
+    await page.locator('.tip').getByText('98.75').waitFor()
+    await page.keyboard.press('1')
+    await page.waitForFunction(() => location.search.includes('span=1h'))
+    await page.getByLabel('Resolution').selectOption('hourly')
+    await page.getByRole('region', { name: 'temperature' }).getByText('hours').waitFor()
+    await look(page, 'device-hours')
+    const csv = await page.request.get(server + await page.getByRole('link', { name: /CSV/ }).getAttribute('href'))
+    assert.match(await csv.text(), /98\.75/)
+  },
+  async data(page) {
+    await page.goto(server + '/fleets/plant-4/devices/boiler-01/data')
+    await page.getByRole('button', { name: /^Retract a time/ }).click()
+    await page.getByLabel('Reason').fill('It was in the sun')
+    await look(page, 'retract')
+    await page.getByRole('button', { name: 'Retract', exact: true }).click()
+    await page.getByText('It was in the sun').waitFor()
+    await look(page, 'data')
+    await page.goto(server + '/fleets/plant-4/devices/boiler-01/settings')
+    await page.getByRole('button', { name: 'Renew the token' }).click()
+    await page.getByText('Copy it now').waitFor()
+    await page.getByRole('button', { name: 'Maintenance' }).click()
+    await page.getByRole('heading', { name: 'Status: maintenance' }).waitFor()
+    await look(page, 'device-settings')
+  },
+  // Ten thousand devices: a few rows are in the page, all are found, and the keyboard gets everywhere.
+  async board(page) {
+    await page.goto(mock + '/fleets/city')
+    const rows = page.locator('[role=row].device')
+    await page.locator('[role=table][aria-rowcount="10001"]').waitFor()
+    assert.ok(await rows.count() < 60, 'rows that nobody sees are in the page')
+    await look(page, 'ten-thousand')
+    await rows.first().getByRole('link').focus()
+    await page.keyboard.press('End')
+    await page.waitForFunction(() => document.activeElement?.closest('[data-row="9999"]'))
+    await page.keyboard.press('Home')
+    await page.waitForFunction(() => document.activeElement?.closest('[data-row="0"]'))
+    await page.keyboard.press('/')
+    await page.keyboard.type('air-0777')
+    await page.getByText('10 of 10,000').waitFor()
+    await page.keyboard.press('Escape')
+    await page.getByRole('button', { name: /^Offline/ }).click()
+    await page.waitForFunction(() => location.search.includes('connectivity=offline'))
+    const offline = Number((await page.getByRole('button', { name: /^Offline/ }).locator('.value').textContent()).replaceAll(',', ''))
+    await page.getByRole('searchbox').fill('')
+    await page.locator(`[role=table][aria-rowcount="${offline + 1}"]`).waitFor()
+  },
+  async alerts(page) {
+    await page.goto(mock + '/fleets/plant/alerts')
+    await page.getByRole('region', { name: 'Critical' }).waitFor()
+    await look(page, 'alerts')
+    await page.keyboard.press('j')
+    await page.keyboard.press('a')
+    const taken = page.getByRole('region', { name: 'Taken on or snoozed' })
+    await taken.getByText('ada@example.com').waitFor()
+    await page.getByRole('region', { name: 'Warning' }).getByRole('button', { name: /^Snooze/ }).click()
+    await page.getByRole('button', { name: 'For 4 hours' }).click()
+    await taken.getByText('snoozed until').waitFor()
+    await taken.getByRole('button', { name: 'Too hot', exact: true }).click()
+    const dialog = page.getByRole('dialog')
+    await dialog.getByLabel('Comment').fill('The valve was stuck.')
+    await dialog.getByRole('button', { name: 'Add the comment' }).click()
+    await dialog.getByRole('listitem').getByText('The valve was stuck.').waitFor()
+    await look(page, 'alert')
+    await page.keyboard.press('Escape')
+    await page.getByRole('button', { name: 'All', exact: true }).click()
+    await page.getByText(/^resolved/).first().waitFor()
+    await look(page, 'all-alerts')
+  },
+  async rules(page) {
+    await page.goto(mock + '/fleets/plant/rules')
+    await page.getByText('Temperature above 82 for 15 min, until at or below 78 for 30 min').waitFor()
+    await look(page, 'rules')
+    await page.getByRole('link', { name: 'New rule' }).click()
+    await page.getByLabel('Name').fill('Warm')
+    await page.getByLabel('Device', { exact: true }).fill('boiler-03')
+    await page.getByLabel('Raise at').fill('75')
+    await page.getByLabel('End at').fill('76')
+    await page.getByText('It would end at 76 while it still holds').waitFor()
+    await page.getByLabel('End at').fill('73')
+    await page.getByRole('status').getByText(/\d alerts/).waitFor()
+    await look(page, 'rule')
+    await page.getByRole('button', { name: 'Save' }).click()
+    await page.getByRole('link', { name: 'Warm', exact: true }).waitFor()
+    await page.getByRole('button', { name: 'Delete Warm' }).click()
+    await page.getByRole('button', { name: 'Delete', exact: true }).click()
+    await page.getByRole('link', { name: 'Warm', exact: true }).waitFor({ state: 'detached' })
+  },
+  async dark(page) {
+    await page.getByRole('button', { name: 'Use the dark theme' }).click()
+    for (const path of ['', '/devices/boiler-03', '/alerts', '/rules/profile/boiler/r1', '/settings/notifications', '/connect']) {
+      await page.goto(mock + '/fleets/plant' + path)
+      await page.getByRole('main').waitFor()
+      await look(page, 'dark' + path.replaceAll('/', '-'))
+    }
+    await page.getByRole('button', { name: 'Use the light theme' }).click()
+  },
+  async phone(page) {
+    await page.setViewportSize({ width: 375, height: 780 })
+    for (const path of ['', '/plant', '/city', '/fresh', '/plant/devices/new', '/plant/devices/boiler-03', '/plant/devices/boiler-03?span=7d', '/plant/devices/boiler-03/alerts', '/plant/devices/boiler-03/data', '/plant/devices/boiler-03/settings', '/plant/alerts', '/plant/rules', '/plant/rules/profile/boiler/r1', '/plant/settings', '/plant/settings/profiles', '/plant/settings/notifications', '/plant/connect']) {
+      await page.goto(mock + '/fleets' + path)
+      await page.getByRole('main').waitFor()
+      await look(page, 'phone' + path.replaceAll(/[/?=]/g, '-'))
+      assert.ok(await wide(page) <= 0, `${path} is ${await wide(page)} px wider than a phone`)
+    }
+  },
+}
+
+await withBrowser({ reducedMotion: 'reduce' }, async (context) => {
+  const page = await context.newPage()
+  context.setDefaultTimeout(15_000)
+  const refused = []
+  page.on('console', (m) => { if (/Content Security Policy|Unhandled|Uncaught/.test(m.text())) refused.push(m.text()) })
+  page.on('pageerror', (e) => refused.push(e.stack))
+  for (const [name, step] of Object.entries(steps)) {
+    const began = Date.now()
+    try {
+      await step(page)
+      assert.deepEqual(refused, [], 'what the browser complained of')
+    } catch (e) {
+      if (shots) await page.screenshot({ path: join(shots, 'failed-' + name + '.png') })
+      throw new Error(`${name}: ${e.message} (at ${page.url()})`)
+    }
+    console.log(name, Date.now() - began, 'ms')
+  }
+})
+mocked.closeAllConnections()
+mocked.close()

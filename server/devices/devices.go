@@ -148,7 +148,7 @@ func (s *Service) known(ctx context.Context, in *DevicePath) (telemetry.Device, 
 }
 
 func (s *Service) answerDevice(ctx context.Context, d *telemetry.Device) (*deviceAnswer, error) {
-	status, err := telemetry.StatusByID.Get(ctx, s.table, telemetry.DeviceIn{DeviceID: d.DeviceID})
+	status, err := telemetry.ReadStatus(ctx, s.table, d.DeviceID)
 	if err != nil && !errors.Is(err, table.ErrNotFound) {
 		return nil, s.door.Error(ctx, err)
 	}

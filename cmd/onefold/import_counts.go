@@ -53,7 +53,7 @@ func (c *importCommand) ofCounts() (bool, error) {
 // runCounts imports daily counts, or says what it would import.
 func (c *importCommand) runCounts(ctx context.Context, std streams, g *globals) (err error) {
 	if c.Server != "" {
-		return errors.New("not_over_http: daily counts are imported into the table itself: stop the server, import without --server, and start it again")
+		return c.sendCounts(ctx, std, g)
 	}
 	defer debug.SetMemoryLimit(debug.SetMemoryLimit(countsMemory - engineOutsideGo))
 	var s *store
@@ -69,10 +69,34 @@ func (c *importCommand) runCounts(ctx context.Context, std streams, g *globals) 
 	if err = errors.Join(err, s.Close()); err != nil {
 		return err
 	}
-	if g.JSON {
-		return printJSON(std.out, result)
+	return tellCounts(std.out, &result, g.JSON)
+}
+
+// sendCounts has a running server import the files.
+func (c *importCommand) sendCounts(ctx context.Context, std streams, g *globals) error {
+	remote, err := intake.NewRemote(c.Server, c.Key)
+	if err != nil {
+		return err
 	}
-	return printCounts(std.out, &result)
+	files, err := exports.Files(c.Files...)
+	if err != nil {
+		return fmt.Errorf("no_such_file: %w", err)
+	}
+	bar, done := newBytesProgress(std.err, c.Quiet)
+	defer done()
+	result, err := remote.Counts(ctx, c.Site, files, c.DryRun, bar)
+	done()
+	if err != nil {
+		return err
+	}
+	return tellCounts(std.out, result, g.JSON)
+}
+
+func tellCounts(w io.Writer, r *imported.Result, asJSON bool) error {
+	if asJSON {
+		return printJSON(w, r)
+	}
+	return printCounts(w, r)
 }
 
 func (c *importCommand) counts(ctx context.Context, std streams, s *store) (result imported.Result, err error) {

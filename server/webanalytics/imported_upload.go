@@ -50,6 +50,7 @@ func (s *Service) addImport(ctx context.Context, in *uploadRequest) (*importAnsw
 	if err != nil {
 		return nil, s.door.Error(ctx, err)
 	}
+	s.importing.change(work, func(w *ImportWork) { w.State = workWaiting })
 	actor := door.CallerOf(ctx).Actor
 	if begun = s.background.Start(func(ctx context.Context) { s.runImport(ctx, work, files, actor) }); !begun {
 		return nil, s.door.Error(ctx, errors.Join(door.Stopping(), files.remove()))

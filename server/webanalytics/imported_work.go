@@ -118,23 +118,13 @@ func (i *importing) of(site string) *ImportWork {
 	return nil
 }
 
-// runImport waits for its turn, imports files and removes them. What the server's end breaks off counts nothing, and goes
-// on when the same files are imported again.
+// runImport imports files when it is their turn, and removes them before anyone hears of the end. What the server's end
+// breaks off counts nothing, and goes on when the same files are imported again.
 func (s *Service) runImport(ctx context.Context, w *ImportWork, files *upload, actor string) {
-	defer func() {
-		if err := files.remove(); err != nil {
-			s.door.Logger.Warn("uploaded files were not removed", "folder", files.folder, "error", err)
-		}
-	}()
-	s.importing.change(w, func(w *ImportWork) { w.State = workWaiting })
-	select {
-	case s.importing.turn <- struct{}{}:
-		defer func() { <-s.importing.turn }()
-	case <-ctx.Done():
-		return
+	result, err := s.importInTurn(ctx, w, files.names)
+	if err := files.remove(); err != nil {
+		s.door.Logger.Warn("uploaded files were not removed", "folder", files.folder, "error", err)
 	}
-	s.importing.change(w, func(w *ImportWork) { w.State = workRunning })
-	result, err := s.importFiles(ctx, w, files.names)
 	switch {
 	case err != nil:
 		err = s.door.Error(ctx, err)
@@ -142,6 +132,17 @@ func (s *Service) runImport(ctx context.Context, w *ImportWork, files *upload, a
 		s.door.Record(ctx, accounts.Entry{Actor: actor, Action: "import", Site: w.site, Subject: result.ImportID})
 	}
 	s.importing.change(w, func(w *ImportWork) { w.end(&result, err) })
+}
+
+func (s *Service) importInTurn(ctx context.Context, w *ImportWork, names []string) (imported.Result, error) {
+	select {
+	case s.importing.turn <- struct{}{}:
+		defer func() { <-s.importing.turn }()
+	case <-ctx.Done():
+		return imported.Result{}, ctx.Err()
+	}
+	s.importing.change(w, func(w *ImportWork) { w.State = workRunning })
+	return s.importFiles(ctx, w, names)
 }
 
 func (s *Service) importFiles(ctx context.Context, w *ImportWork, names []string) (result imported.Result, err error) {

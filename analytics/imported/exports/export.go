@@ -126,23 +126,51 @@ func isArchive(name string) bool {
 }
 
 func (e *Export) addFolder(name string) error {
-	entries, err := os.ReadDir(name)
+	files, err := tablesOf(name)
 	if err != nil {
 		return err
 	}
-	for _, entry := range entries {
-		if !isTable(entry.Name()) || !entry.Type().IsRegular() {
-			continue
-		}
-		info, err := entry.Info()
+	for _, file := range files {
+		info, err := os.Stat(file)
 		if err == nil {
-			err = e.addFile(filepath.Join(name, entry.Name()), info.Size())
+			err = e.addFile(file, info.Size())
 		}
 		if err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// tablesOf are the CSV files in a folder.
+func tablesOf(name string) (files []string, err error) {
+	entries, err := os.ReadDir(name)
+	for _, entry := range entries {
+		if isTable(entry.Name()) && entry.Type().IsRegular() {
+			files = append(files, filepath.Join(name, entry.Name()))
+		}
+	}
+	return files, err
+}
+
+// Files are the files that Open would open: in place of folders, the tables in them. Errors: those of the file system.
+func Files(names ...string) (files []string, err error) {
+	for _, name := range names {
+		info, err := os.Stat(name)
+		if err != nil {
+			return nil, err
+		}
+		if !info.IsDir() {
+			files = append(files, name)
+			continue
+		}
+		tables, err := tablesOf(name)
+		if err != nil {
+			return nil, err
+		}
+		files = append(files, tables...)
+	}
+	return files, nil
 }
 
 func (e *Export) addFile(name string, size int64) error {

@@ -66,7 +66,7 @@ func (r *Remote) send(ctx context.Context, siteID string, hits []analytics.Hit, 
 	if len(hits) == 0 {
 		return nil, nil
 	}
-	body, err := json.Marshal(map[string]any{"events": imported(hits), "dryRun": dryRun})
+	body, err := json.Marshal(map[string]any{"events": asImported(hits), "dryRun": dryRun})
 	if err != nil {
 		return nil, err
 	}
@@ -135,8 +135,8 @@ func refusedBy(status int, text []byte) error {
 	return fmt.Errorf("%s: %s", code, problem.Detail)
 }
 
-// imported are events as the server takes them. What is longer than it takes is cut, as a table would cut it further.
-func imported(hits []analytics.Hit) []webanalytics.ImportedEvent {
+// asImported are events as the server takes them. What is longer than it takes is cut, as a table would cut it further.
+func asImported(hits []analytics.Hit) []webanalytics.ImportedEvent {
 	events := make([]webanalytics.ImportedEvent, len(hits))
 	for i := range hits {
 		h := &hits[i]

@@ -1,7 +1,7 @@
 // How figures, days and names are written. Numbers keep their digits as long as they fit; nothing is rounded silently
 // where the exact number is not one hover away.
 
-import type { Figures, Period } from './api'
+import type { Figures, Imported, Period } from './api'
 import { parseDay } from './days'
 
 const whole = new Intl.NumberFormat('en', { maximumFractionDigits: 0 })
@@ -92,6 +92,9 @@ export function dayRange(from: string, to: string): string {
   const sameYear = from.slice(0, 4) === to.slice(0, 4)
   return `${(sameYear ? dayOnly : dayYear).format(parseDay(from))} – ${dayYear.format(parseDay(to))}`
 }
+
+// importedNote is what the server says of imported days, with their days written as elsewhere.
+export const importedNote = (i: Imported) => i.note.replace(`${i.from} to ${i.to}`, dayRange(i.from, i.to))
 
 export function zoned(timezone: string, options: Intl.DateTimeFormatOptions): Intl.DateTimeFormat {
   try {

@@ -255,7 +255,7 @@ const steps = {
     await page.getByRole('button', { name: /^Visitors/ }).waitFor()
   },
   async settings(page) {
-    for (const section of ['', '/tracking', '/privacy', '/sharing', '/people', '/erasure', '/delete']) {
+    for (const section of ['', '/tracking', '/privacy', '/sharing', '/imports', '/people', '/erasure', '/delete']) {
       await page.goto(server + '/sites/blog/settings' + section)
       await page.locator('.forms section, .forms form').first().waitFor()
       await accessible(page, 'settings' + section)
@@ -294,6 +294,29 @@ const steps = {
     await page.getByRole('button', { name: 'Make a key' }).click()
     await page.getByText('Copy it now').waitFor()
   },
+  // Counts of the past are looked at, imported, marked where they are shown, and taken off again.
+  async imports(page) {
+    await page.goto(server + '/sites/blog/settings/imports')
+    await settled(page)
+    const day = new Date(Date.now() - 20 * 864e5).toISOString().slice(0, 10)
+    const file = (name, text) => ({ name, mimeType: 'text/csv', buffer: Buffer.from(text) })
+    await page.getByLabel('Files').setInputFiles([file('totals.csv', `date,totalUsers,sessions,screenPageViews\n${day},7,8,4321\n`), file('wide.csv', 'date,country,browser,sessions\n')])
+    await page.getByRole('button', { name: 'Look first' }).click()
+    await page.getByRole('heading', { name: 'An import would count' }).waitFor()
+    await page.getByText('export one dimension beside the date').waitFor()
+    await accessible(page, 'looked at')
+    await shot(page, 'imports')
+    await page.getByRole('button', { name: 'Import', exact: true }).click()
+    await page.getByRole('heading', { name: 'Imported' }).waitFor()
+    await page.goto(server + '/sites/blog?range=30d')
+    await page.getByText('include imported data').waitFor()
+    await accessible(page, 'site with imported days')
+    await shot(page, 'imported')
+    await page.goto(server + '/sites/blog/settings/imports')
+    await page.getByRole('button', { name: /^Delete the import/ }).click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Delete', exact: true }).click()
+    await page.getByText('Nothing was imported yet.').waitFor()
+  },
   async deletion(page) {
     await page.goto(server + '/sites/fresh.example.com/settings/delete')
     await page.getByRole('button', { name: /^Delete / }).click()
@@ -307,7 +330,7 @@ const steps = {
   },
   async phone(page) {
     await page.setViewportSize({ width: 375, height: 780 })
-    for (const path of ['/', '/sites/blog', '/sites/blog/realtime', '/sites/blog/goals', '/sites/blog/funnels', '/sites/blog/sessions', '/sites/blog/journeys', '/sites/blog/numbers', '/sites/blog/settings', '/account/keys']) {
+    for (const path of ['/', '/sites/blog', '/sites/blog/realtime', '/sites/blog/goals', '/sites/blog/funnels', '/sites/blog/sessions', '/sites/blog/journeys', '/sites/blog/numbers', '/sites/blog/settings', '/sites/blog/settings/imports', '/account/keys']) {
       await page.goto(server + path)
       await page.getByRole('main').waitFor()
       await settled(page)

@@ -40,6 +40,8 @@ type commands struct {
 	Profile  devicecli.Profiles `cmd:"" help:"Say what kinds of devices measure."`
 	Device   devicecli.Devices  `cmd:"" help:"Make and look after devices."`
 	Readings devicecli.Readings `cmd:"" help:"Show what a device measured."`
+	Rules    devicecli.Rules    `cmd:"" help:"Say when somebody has to look, and try it on what was measured."`
+	Alerts   devicecli.Alerts   `cmd:"" help:"Show alerts and look after them."`
 
 	Dynamodb dynamodbCommands `cmd:"" help:"Serve the embedded database as a DynamoDB, and look after it."`
 }

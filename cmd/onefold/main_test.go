@@ -26,8 +26,11 @@ func TestScripts(t *testing.T) {
 		Dir: "testdata/script",
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("ONEFOLD_DATA_DIR", env.WorkDir+"/data")
+			env.Setenv("ONEFOLD_DATA", os.Getenv("ONEFOLD_DATA"))
 			return nil
 		},
+		Condition: recorded,
+		Cmds:      map[string]func(*testscript.TestScript, bool, []string){"alert": rememberAlert},
 	})
 }
 

@@ -1,10 +1,14 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
 )
 
 // realData is the path of a file of recorded readings.
@@ -15,6 +19,24 @@ func realData(t *testing.T, name string) string {
 		t.Skipf("no real data: %v; set ONEFOLD_DATA", err)
 	}
 	return path
+}
+
+// recorded is the condition of scripts that need recorded readings.
+func recorded(name string) (bool, error) {
+	if name != "recorded" {
+		return false, fmt.Errorf("no condition is called %q", name)
+	}
+	_, err := os.Stat(filepath.Join(os.Getenv("ONEFOLD_DATA"), "machine_temperature.csv.gz"))
+	return err == nil, nil
+}
+
+// rememberAlert sets ALERT to the id of the alert that the command before printed as JSON.
+func rememberAlert(ts *testscript.TestScript, neg bool, args []string) {
+	found := regexp.MustCompile(`"id": "([^"]+)"`).FindStringSubmatch(ts.ReadFile("stdout"))
+	if neg || len(args) > 0 || found == nil {
+		ts.Fatalf("usage: alert, after a command that prints one as JSON")
+	}
+	ts.Setenv("ALERT", found[1])
 }
 
 // All of a real machine's readings are kept, those of its 12 repeated times, too, and an import again changes nothing.

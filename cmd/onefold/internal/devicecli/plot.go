@@ -27,10 +27,14 @@ func plotSeries(out io.Writer, s *telemetry.Series, zone *time.Location) error {
 	}
 	drawing := asciigraph.Plot(curve, asciigraph.Height(plotHeight), asciigraph.Precision(2))
 	axis := strings.IndexAny(firstLine(drawing), "┤┼")
-	left, right := from.In(zone).Format("2006-01-02 15:04"), to.In(zone).Format("2006-01-02 15:04")
-	space := strings.Repeat(" ", max(plotWidth-len(left)-len(right), 1))
-	_, err := fmt.Fprintf(out, "%s\n%s%s%s%s\n%s\n", drawing, strings.Repeat(" ", max(axis, 0)+1), left, space, right, about(s))
+	_, err := fmt.Fprintf(out, "%s\n%s%s\n%s\n", drawing, strings.Repeat(" ", max(axis, 0)+1), timeAxis(from, to, zone), about(s))
 	return err
+}
+
+// timeAxis is the ends of a plot's range, each at its side.
+func timeAxis(from, to time.Time, zone *time.Location) string {
+	left, right := from.In(zone).Format("2006-01-02 15:04"), to.In(zone).Format("2006-01-02 15:04")
+	return left + strings.Repeat(" ", max(plotWidth-len(left)-len(right), 1)) + right
 }
 
 func firstLine(s string) string {

@@ -1,0 +1,230 @@
+package devicecli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"math"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/guptarohit/asciigraph"
+
+	"github.com/onefold/onefold/cmd/onefold/internal/terminal"
+	"github.com/onefold/onefold/telemetry"
+	"github.com/onefold/onefold/telemetry/alerts"
+)
+
+type ruleTest struct {
+	Device string `arg:"" help:"The device whose readings are looked at."`
+	Rule   string `help:"A rule that there is. Default: one that the other flags say." placeholder:"ID"`
+	From   string `help:"Beginning, as 2026-05-12, 2026-05-12T14:00 in the fleet's time zone, or with a zone. Default: the first reading."`
+	To     string `help:"End, which is not included. Default: the last reading."`
+	NoPlot bool   `help:"Draw nothing."`
+	ruleFields
+}
+
+// Run replays the rule.
+func (c *ruleTest) Run(ctx context.Context, env *Env) error {
+	return env.Open(ctx, func(s *Store) error {
+		if err := s.Worker.Drain(ctx); err != nil {
+			return err
+		}
+		r, zone, err := c.prepare(ctx, s)
+		if err != nil {
+			return err
+		}
+		from, to, err := c.bounds(zone)
+		if err != nil {
+			return err
+		}
+		h := history{s, c.Device, from, to, zone}
+		did, curve, err := h.replay(ctx, &r)
+		switch {
+		case errors.Is(err, telemetry.ErrInvalid):
+			return fmt.Errorf("invalid: %w", err)
+		case err != nil:
+			return err
+		case env.JSON:
+			return terminal.JSON(env.Out, did)
+		}
+		if r.Over == telemetry.Daily {
+			zone = time.UTC // days are dates
+		}
+		if err := printReplay(env.Out, &r, &did, zone); err != nil || c.NoPlot {
+			return err
+		}
+		return plotReplay(env.Out, &r, &did, curve, zone)
+	})
+}
+
+// prepare is the rule, and the zone of the device's fleet.
+func (c *ruleTest) prepare(ctx context.Context, s *Store) (r telemetry.Rule, zone *time.Location, err error) {
+	d, err := telemetry.GetDevice(ctx, s.Table, c.Device)
+	if err != nil {
+		return r, nil, explain("device", c.Device, err)
+	}
+	fleet, err := telemetry.GetFleet(ctx, s.Table, d.FleetID)
+	if err != nil {
+		return r, nil, explain("fleet", d.FleetID, err)
+	}
+	if zone, err = time.LoadLocation(fleet.TimeZone); err != nil {
+		return r, nil, err
+	}
+	switch {
+	case c.Rule == "":
+		r, err = c.rule()
+	case c.ruleFields != ruleFields{Severity: c.Severity}:
+		err = errors.New("invalid: --rule names a rule that there is, and the other flags one that there is not; use either")
+	default:
+		r, err = findRule(ctx, s, d.FleetID, c.Rule, "")
+	}
+	if err == nil && r.NoData {
+		err = errors.New("invalid: a rule about silence cannot be replayed")
+	}
+	return r, zone, err
+}
+
+func (c *ruleTest) bounds(zone *time.Location) (from, to time.Time, err error) {
+	from = time.UnixMilli(0)
+	if c.From != "" {
+		if from, err = parseMoment(c.From, zone); err != nil {
+			return from, to, fmt.Errorf("invalid_range: --from: %w", err)
+		}
+	}
+	if c.To == "" {
+		return from, to, nil
+	}
+	if to, err = parseMoment(c.To, zone); err != nil {
+		return from, to, fmt.Errorf("invalid_range: --to: %w", err)
+	}
+	if !from.Before(to) {
+		return from, to, errors.New("invalid_range: --to has to be later than --from")
+	}
+	return from, to, nil
+}
+
+// history is what a device measured in a range.
+type history struct {
+	store    *Store
+	device   string
+	from, to time.Time // a zero to is open
+	zone     *time.Location
+}
+
+// sample is one point of a curve.
+type sample struct {
+	at    time.Time
+	value float64
+}
+
+// replay runs the rule, and keeps what it looked at, to be drawn. Of rules over aggregates nothing is kept.
+func (h *history) replay(ctx context.Context, r *telemetry.Rule) (did alerts.Replayed, curve []sample, err error) {
+	if r.Over != "" {
+		did, err = alerts.ReplayAggregates(*r, h.device, telemetry.AggregatesByTime.All(ctx, h.store.Table, h.buckets(r.Over)))
+		return did, nil, err
+	}
+	retractions, err := telemetry.RetractionsOfDevice.Collect(ctx, h.store.Table, telemetry.DeviceIn{DeviceID: h.device})
+	if err != nil {
+		return did, nil, err
+	}
+	all := telemetry.ReadingsByTime.All(ctx, h.store.Table, telemetry.ReadingsIn{DeviceID: h.device, From: h.from, To: h.to})
+	did, err = alerts.Replay(*r, h.device, keep(all, r.Metric, retractions, &curve), retractions)
+	return did, curve, err
+}
+
+// buckets are those of the range: days are named by the fleet's dates, what is shorter by its beginning in UTC.
+func (h *history) buckets(p telemetry.Period) telemetry.AggregatesIn {
+	zone, layout := time.UTC, "2006-01-02T15:04:05Z"
+	if p == telemetry.Daily {
+		zone, layout = h.zone, time.DateOnly
+	}
+	in := telemetry.AggregatesIn{DeviceID: h.device, Period: p, From: h.from.In(zone).Format(layout)}
+	if !h.to.IsZero() {
+		in.To = h.to.In(zone).Format(layout)
+	}
+	return in
+}
+
+// keep notes the numbers of a metric as they pass.
+func keep(all iter.Seq2[telemetry.Reading, error], metric string, retractions []telemetry.Retraction, curve *[]sample) iter.Seq2[telemetry.Reading, error] {
+	return func(yield func(telemetry.Reading, error) bool) {
+		for r, err := range all {
+			if v := r.Values[metric]; err == nil && v.IsNumber() && !telemetry.Retracted(retractions, &r, metric) {
+				number, bad := strconv.ParseFloat(v.String(), 64)
+				if bad == nil {
+					*curve = append(*curve, sample{r.At, number})
+				}
+			}
+			if !yield(r, err) {
+				return
+			}
+		}
+	}
+}
+
+func printReplay(out io.Writer, r *telemetry.Rule, did *alerts.Replayed, zone *time.Location) error {
+	const layout = "2006-01-02 15:04:05"
+	fmt.Fprintf(out, "%s\n%d episodes; %s of %s points breach.\n", terminal.Printable(alerts.Describe(r)), len(did.Episodes),
+		terminal.Grouped(int64(did.Breaching)), terminal.Grouped(int64(did.Points)))
+	if did.Pending.After(time.Time{}) {
+		fmt.Fprintf(out, "Breached since %s, and not yet long enough.\n", did.Pending.In(zone).Format(layout))
+	}
+	if len(did.Episodes) == 0 {
+		return nil
+	}
+	w := tabwriter.NewWriter(out, 0, 8, 2, ' ', 0)
+	fmt.Fprintln(w, "SINCE\tFIRED\tRESOLVED\tPEAK")
+	for i := range did.Episodes {
+		e := &did.Episodes[i]
+		resolved := "open"
+		if !e.Resolved.IsZero() {
+			resolved = e.Resolved.In(zone).Format(layout)
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", e.Since.In(zone).Format(layout), e.FiredAt.In(zone).Format(layout), resolved, terminal.Printable(e.Peak))
+	}
+	return w.Flush()
+}
+
+// plotReplay draws what the rule looked at, the level at which it raises, and below them when it fired.
+func plotReplay(out io.Writer, r *telemetry.Rule, did *alerts.Replayed, curve []sample, zone *time.Location) error {
+	if len(curve) == 0 {
+		return nil
+	}
+	from, to := curve[0].at, curve[len(curve)-1].at
+	column := func(at time.Time) int {
+		return min(max(int(float64(plotWidth-1)*float64(at.Sub(from))/float64(max(to.Sub(from), 1))+0.5), 0), plotWidth-1)
+	}
+	worst, level, fired := make([]float64, plotWidth), make([]float64, plotWidth), []byte(strings.Repeat(" ", plotWidth))
+	raise, err := strconv.ParseFloat(r.Raise, 64)
+	if err != nil {
+		return err
+	}
+	for i := range worst {
+		worst[i], level[i] = math.NaN(), raise
+	}
+	for _, s := range curve {
+		at := &worst[column(s.at)]
+		if math.IsNaN(*at) || s.value > *at != r.Below {
+			*at = s.value
+		}
+	}
+	for i := range did.Episodes {
+		e := &did.Episodes[i]
+		end := e.Resolved
+		if end.IsZero() {
+			end = to
+		}
+		for c := column(e.FiredAt); c <= column(end); c++ {
+			fired[c] = '!'
+		}
+	}
+	drawing := asciigraph.PlotMany([][]float64{level, worst}, asciigraph.Height(plotHeight), asciigraph.Precision(2))
+	margin := strings.Repeat(" ", max(strings.IndexAny(firstLine(drawing), "┤┼"), 0)+1)
+	_, err = fmt.Fprintf(out, "%s\n%s%s\n%s%s\n", drawing, margin, fired, margin, timeAxis(from, to, zone))
+	return err
+}

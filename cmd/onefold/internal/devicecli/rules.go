@@ -1,0 +1,219 @@
+package devicecli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/onefold/onefold/cmd/onefold/internal/terminal"
+	"github.com/onefold/onefold/table"
+	"github.com/onefold/onefold/telemetry"
+	"github.com/onefold/onefold/telemetry/alerts"
+)
+
+// Rules are the commands of rules.
+type Rules struct {
+	Add    ruleAdd    `cmd:"" help:"Make a rule, which holds for readings that arrive from now on."`
+	List   ruleList   `cmd:"" help:"List the rules of a fleet."`
+	Delete ruleDelete `cmd:"" help:"Delete a rule. Its open alerts end."`
+	Test   ruleTest   `cmd:"" help:"Say what alerts a rule would have made of what a device measured. Nothing is written."`
+}
+
+// ruleFields are what a rule says.
+type ruleFields struct {
+	Metric   string        `help:"What is measured."`
+	Raise    string        `help:"Above it (or below it, with --below) a reading breaches."`
+	Clear    string        `help:"At it or on its other side a reading no longer keeps the alert. Default: --raise."`
+	Below    bool          `help:"Raise below, not above."`
+	For      time.Duration `help:"How long it has to be breached, by the times of readings." placeholder:"15m"`
+	Keep     time.Duration `help:"How long it has to be quiet before the alert ends." placeholder:"30m"`
+	Silence  bool          `help:"Raise when nothing is heard of a device for the time of --for."`
+	Over     string        `help:"Look at aggregates, not at readings: 10min, hourly or daily." placeholder:"PERIOD"`
+	Function string        `help:"Of aggregates: mean, min, max, sum, count, first, last, deviation, p50, p90, p95, p99, increase or rate." placeholder:"NAME"`
+	Severity string        `help:"info, warning or critical." default:"warning"`
+	Name     string        `help:"What people call it."`
+}
+
+// rule is what was said.
+func (f *ruleFields) rule() (telemetry.Rule, error) {
+	if f.For%time.Second != 0 || f.Keep%time.Second != 0 {
+		return telemetry.Rule{}, errors.New("invalid: --for and --keep are whole seconds")
+	}
+	r := telemetry.Rule{
+		Name: f.Name, Metric: f.Metric, Over: telemetry.Period(f.Over), Function: f.Function, Below: f.Below, NoData: f.Silence,
+		Raise: f.Raise, Clear: f.Clear, For: int(f.For / time.Second), KeepFor: int(f.Keep / time.Second), Severity: telemetry.Severity(f.Severity),
+	}
+	if r.Clear == "" {
+		r.Clear = r.Raise
+	}
+	return r, nil
+}
+
+// ruleOutput is a rule as scripts see it.
+type ruleOutput struct {
+	ID        string             `json:"id"`
+	Fleet     string             `json:"fleet"`
+	Device    string             `json:"device,omitempty"`
+	Profile   string             `json:"profile,omitempty"`
+	Name      string             `json:"name,omitempty"`
+	Metric    string             `json:"metric,omitempty"`
+	Over      telemetry.Period   `json:"over,omitempty"`
+	Function  string             `json:"function,omitempty"`
+	Below     bool               `json:"below,omitempty"`
+	Silence   bool               `json:"silence,omitempty"`
+	Raise     string             `json:"raise,omitempty"`
+	Clear     string             `json:"clear,omitempty"`
+	For       int                `json:"forSeconds,omitempty"`
+	Keep      int                `json:"keepSeconds,omitempty"`
+	Severity  telemetry.Severity `json:"severity"`
+	Off       bool               `json:"off,omitempty"`
+	Version   int                `json:"version"`
+	CreatedAt time.Time          `json:"createdAt"`
+	says      string
+}
+
+func ruleOutputOf(r *telemetry.Rule) ruleOutput {
+	out := ruleOutput{
+		ID: r.RuleID, Fleet: r.FleetID, Name: r.Name, Metric: r.Metric, Over: r.Over, Function: r.Function, Below: r.Below, Silence: r.NoData,
+		Raise: r.Raise, Clear: r.Clear, For: r.For, Keep: r.KeepFor, Severity: r.Severity, Off: r.Off, Version: r.Version, CreatedAt: r.CreatedAt,
+		says: alerts.Describe(r),
+	}
+	if r.Scope == telemetry.ForDevice {
+		out.Device = r.ScopeID
+	} else {
+		out.Profile = r.ScopeID
+	}
+	return out
+}
+
+type ruleAdd struct {
+	ID      string `arg:"" optional:"" help:"The rule's id. Default: one is made."`
+	Device  string `help:"The device that it is for." xor:"scope" required:""`
+	Profile string `help:"The profile that it is for: all its devices." xor:"scope" required:""`
+	ruleFields
+}
+
+// Run makes the rule.
+func (c *ruleAdd) Run(ctx context.Context, env *Env) error {
+	r, err := c.rule()
+	if err != nil {
+		return err
+	}
+	return env.Open(ctx, func(s *Store) error {
+		r.RuleID = c.ID
+		if err := c.scope(ctx, s, &r); err != nil {
+			return err
+		}
+		r, err := alerts.CreateRule(ctx, s.Table, r)
+		if errors.Is(err, table.ErrExists) {
+			return fmt.Errorf("rule_exists: there is a rule %q already; `onefold rules list --fleet %s` shows it", c.ID, r.FleetID)
+		}
+		switch {
+		case err != nil:
+			return explain("device", c.Device, err)
+		case env.JSON:
+			return terminal.JSON(env.Out, ruleOutputOf(&r))
+		}
+		_, err = fmt.Fprintf(env.Out, "Made the rule %s: %s.\n", r.RuleID, terminal.Printable(alerts.Describe(&r)))
+		return err
+	})
+}
+
+// scope says what the rule is for, and in which fleet that is.
+func (c *ruleAdd) scope(ctx context.Context, s *Store, r *telemetry.Rule) error {
+	if c.Device != "" {
+		d, err := telemetry.GetDevice(ctx, s.Table, c.Device)
+		r.Scope, r.ScopeID, r.FleetID = telemetry.ForDevice, c.Device, d.FleetID
+		return explain("device", c.Device, err)
+	}
+	p, err := telemetry.ProfileByID.Get(ctx, s.Table, telemetry.ProfileIn{ProfileID: c.Profile})
+	r.Scope, r.ScopeID, r.FleetID = telemetry.ForProfile, c.Profile, p.FleetID
+	return explain("profile", c.Profile, err)
+}
+
+type ruleList struct {
+	Fleet string `required:"" help:"The fleet."`
+}
+
+// Run lists the rules.
+func (c *ruleList) Run(ctx context.Context, env *Env) error {
+	return env.Open(ctx, func(s *Store) error {
+		all, err := rulesOf(ctx, s, c.Fleet)
+		if err != nil {
+			return err
+		}
+		out := make([]ruleOutput, len(all))
+		for i := range all {
+			out[i] = ruleOutputOf(&all[i])
+		}
+		if env.JSON {
+			return terminal.JSON(env.Out, out)
+		}
+		w := tabwriter.NewWriter(env.Out, 0, 8, 2, ' ', 0)
+		fmt.Fprintln(w, "RULE\tFOR\tSEVERITY\tRAISES")
+		for i := range out {
+			r := &out[i]
+			whose := r.Device
+			if r.Profile != "" {
+				whose = "profile " + r.Profile
+			}
+			fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", r.ID, whose, r.Severity, terminal.Printable(r.says))
+		}
+		return w.Flush()
+	})
+}
+
+// rulesOf are the rules of a fleet that is there.
+func rulesOf(ctx context.Context, s *Store, fleet string) ([]telemetry.Rule, error) {
+	if _, err := telemetry.GetFleet(ctx, s.Table, fleet); err != nil {
+		return nil, explain("fleet", fleet, err)
+	}
+	return telemetry.RulesOfFleet.Collect(ctx, s.Table, telemetry.FleetIn{FleetID: fleet})
+}
+
+// findRule is the rule of a fleet with an id: the only one, or that of a device or profile.
+func findRule(ctx context.Context, s *Store, fleet, id, of string) (found telemetry.Rule, err error) {
+	all, err := rulesOf(ctx, s, fleet)
+	if err != nil {
+		return found, err
+	}
+	var whose []string
+	for i := range all {
+		if all[i].RuleID == id && (of == "" || all[i].ScopeID == of) {
+			found, whose = all[i], append(whose, all[i].ScopeID)
+		}
+	}
+	switch len(whose) {
+	case 0:
+		return found, fmt.Errorf("no_such_rule: there is no rule %q; `onefold rules list --fleet %s` shows those there are", id, fleet)
+	case 1:
+		return found, nil
+	}
+	return found, fmt.Errorf("which_rule: %s have a rule %q each; --of says which", strings.Join(whose, ", "), id)
+}
+
+type ruleDelete struct {
+	ID    string `arg:"" help:"The rule's id."`
+	Fleet string `required:"" help:"The fleet."`
+	Of    string `help:"The device or profile that it is for, where several have a rule of this id." placeholder:"ID"`
+}
+
+// Run deletes the rule, and waits until its alerts have ended.
+func (c *ruleDelete) Run(ctx context.Context, env *Env) error {
+	return env.Open(ctx, func(s *Store) error {
+		r, err := findRule(ctx, s, c.Fleet, c.ID, c.Of)
+		if err == nil {
+			err = alerts.DeleteRule(ctx, s.Table, r.RuleKey)
+		}
+		if err == nil {
+			err = s.Worker.Drain(ctx)
+		}
+		if err == nil {
+			_, err = fmt.Fprintf(env.Out, "Deleted the rule %s.\n", c.ID)
+		}
+		return err
+	})
+}

@@ -25,6 +25,7 @@ type benchCommands struct {
 	Engine benchEngine `cmd:"" help:"Measure the embedded engine, each figure beside what bounds it."`
 
 	Analytics benchAnalytics `cmd:"" help:"Measure web analytics: a server in a process of its own, driven over HTTP."`
+	Telemetry benchTelemetry `cmd:"" help:"Measure telemetry: a server in a process of its own, driven over HTTP and MQTT."`
 }
 
 type benchImport struct {

@@ -11,9 +11,8 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"github.com/onefold/onefold/accounts"
-	"github.com/onefold/onefold/analytics"
 	"github.com/onefold/onefold/cmd/onefold/internal/analyticsbench"
+	"github.com/onefold/onefold/cmd/onefold/internal/workbench"
 )
 
 type benchAnalytics struct {
@@ -32,11 +31,7 @@ func (c *benchAnalytics) Run(ctx context.Context, std streams, g *globals) error
 	o := analyticsbench.Options{
 		Events: c.Events, Pages: c.Pages, Rounds: c.Rounds, Turn: c.Turn, Only: c.Only, CPUProfile: c.CPUProfile,
 		Progress: func(doing string) { fmt.Fprintln(std.err, doing) },
-		Open: func(ctx context.Context, dir string, t analyticsbench.Time) (*analyticsbench.Store, error) {
-			own := *g
-			own.Data = dir
-			return own.benchStore(ctx, std.err, t)
-		},
+		Open:     g.benchOpen(std.err),
 	}
 	var err error
 	if o.Program, err = os.Executable(); err != nil {
@@ -49,36 +44,32 @@ func (c *benchAnalytics) Run(ctx context.Context, std streams, g *globals) error
 	if o.Filled = c.Dir; o.Filled == "" {
 		o.Filled = o.Dir
 	}
-	var results []analyticsbench.Result
-	err = analyticsbench.Run(ctx, o, func(r analyticsbench.Result) { results = append(results, r) })
+	var results []workbench.Result
+	err = analyticsbench.Run(ctx, o, func(r workbench.Result) { results = append(results, r) })
 	if g.JSON {
 		return errors.Join(err, printJSON(std.out, results))
 	}
-	return errors.Join(err, printAnalyticsResults(std.out, results))
+	return errors.Join(err, printBenchResults(std.out, results))
 }
 
-// benchStore opens a table for what is measured without a server.
-func (g *globals) benchStore(ctx context.Context, logs io.Writer, t analyticsbench.Time) (*analyticsbench.Store, error) {
-	tune := delayed(t.FoldDelay)
-	tune.clock, tune.sleep = t.Clock, t.Sleep
-	s, err := g.openStore(ctx, logs, tune)
-	if err != nil {
-		return nil, err
+// longestHold is how long folds let items wait at most.
+const longestHold = 30 * time.Minute
+
+// benchOpen opens tables for what is measured without a server.
+func (g *globals) benchOpen(logs io.Writer) workbench.Open {
+	return func(ctx context.Context, dir string, t workbench.Time) (*workbench.Store, error) {
+		own, tune := *g, delayed(t.FoldDelay)
+		own.Data, tune.clock, tune.sleep = dir, t.Clock, t.Sleep
+		tune.wait = min(tune.wait, longestHold)
+		s, err := own.openStore(ctx, logs, tune)
+		if err != nil {
+			return nil, err
+		}
+		return &workbench.Store{DB: s.db, Table: s.table, Worker: s.worker, Accounts: s.accounts, Folding: s.folding}, nil
 	}
-	return &analyticsbench.Store{
-		DB: s.db, Table: s.table, Worker: s.worker, Folding: s.folding,
-		Site: func(ctx context.Context, id string) error {
-			_, err := analytics.CreateSite(ctx, s.table, analytics.NewSite{ID: id, TimeZone: "UTC"})
-			return err
-		},
-		Key: func(ctx context.Context) (string, error) {
-			_, token, err := s.accounts.AddKey(ctx, accounts.NewKey{Site: accounts.AllSites, Scope: accounts.Ingest})
-			return token, err
-		},
-	}, nil
 }
 
-func printAnalyticsResults(out io.Writer, results []analyticsbench.Result) error {
+func printBenchResults(out io.Writer, results []workbench.Result) error {
 	var b bytes.Buffer
 	w := tabwriter.NewWriter(&b, 0, 8, 2, ' ', 0)
 	fmt.Fprintln(w, "work\tfigure\treference\tgoal\t")

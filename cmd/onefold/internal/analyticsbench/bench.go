@@ -8,9 +8,9 @@ import (
 	"regexp"
 	"time"
 
-	"github.com/onefold/onefold/engine"
-	"github.com/onefold/onefold/fold"
-	"github.com/onefold/onefold/table"
+	"github.com/onefold/onefold/accounts"
+	"github.com/onefold/onefold/analytics"
+	"github.com/onefold/onefold/cmd/onefold/internal/workbench"
 )
 
 // Options configure a run. All but Only and CPUProfile are required.
@@ -26,51 +26,12 @@ type Options struct {
 
 	CPUProfile string // the server writes one here for each measure, with the measure's name before the extension
 
-	Open     func(ctx context.Context, dir string, t Time) (*Store, error) // for what is measured and made in this process
+	Open     workbench.Open
 	Progress func(doing string)
-}
-
-// Time is the time of a table and of its folds. The zero value is the system's.
-type Time struct {
-	Clock     func() time.Time
-	Sleep     func(context.Context, time.Duration) error // of the worker
-	FoldDelay time.Duration                              // as of onefold serve
-}
-
-// Store is an open table and its folds, which no worker runs yet.
-type Store struct {
-	DB      *engine.DB
-	Table   *table.Table
-	Worker  *fold.Worker
-	Folding func(ctx context.Context, work func(context.Context) error) error // runs the worker beside the work
-	Site    func(ctx context.Context, id string) error                        // makes a site
-	Key     func(ctx context.Context) (token string, err error)               // makes a key that sends events of all sites
 }
 
 // ErrOptions is returned when an option is out of its range.
 var ErrOptions = errors.New("analyticsbench: events and pages must be at least 1,000, rounds and turn above 0")
-
-// Result is one figure.
-type Result struct {
-	Name      string  `json:"name"`
-	Unit      string  `json:"unit"`
-	Value     float64 `json:"value"`
-	Against   string  `json:"against,omitempty"` // what the reference is
-	Reference float64 `json:"reference,omitempty"`
-	Goal      float64 `json:"goal,omitempty"` // 0: none
-	Most      bool    `json:"most,omitempty"` // the goal is the most that is good, not the least
-}
-
-// Reached reports whether the goal is met; true without one.
-func (r *Result) Reached() bool {
-	if r.Goal == 0 {
-		return true
-	}
-	if r.Most {
-		return r.Value <= r.Goal
-	}
-	return r.Value >= r.Goal
-}
 
 // goatCounter names the reference: its figures were measured over loopback on two cores, too.
 const goatCounter = "GoatCounter"
@@ -78,7 +39,7 @@ const goatCounter = "GoatCounter"
 // measure is one thing that can be measured.
 type measure struct {
 	name string
-	take func(b *bench, ctx context.Context, dir string) ([]Result, error)
+	take func(b *bench, ctx context.Context, dir string) ([]workbench.Result, error)
 }
 
 var measures = []measure{
@@ -91,7 +52,7 @@ var measures = []measure{
 type bench struct{ o Options }
 
 // Run takes the measures, each on a table of its own, and hands their results to report.
-func Run(ctx context.Context, o Options, report func(Result)) error {
+func Run(ctx context.Context, o Options, report func(workbench.Result)) error {
 	if o.Events < 1000 || o.Pages < 1000 || o.Rounds < 1 || o.Turn <= 0 {
 		return ErrOptions
 	}
@@ -114,15 +75,25 @@ func Run(ctx context.Context, o Options, report func(Result)) error {
 
 // prepared makes a table with a site, and returns a key that sends its events.
 func (b *bench) prepared(ctx context.Context, dir string, sites ...string) (key string, err error) {
-	s, err := b.o.Open(ctx, dir, Time{})
+	s, err := b.o.Open(ctx, dir, workbench.Time{})
 	if err != nil {
 		return "", err
 	}
 	for _, site := range sites {
-		err = errors.Join(err, s.Site(ctx, site))
+		err = errors.Join(err, addSite(ctx, s, site))
 	}
 	if err == nil {
-		key, err = s.Key(ctx)
+		key, err = s.Key(ctx, accounts.AllSites)
 	}
 	return key, errors.Join(err, s.DB.Close())
+}
+
+func addSite(ctx context.Context, s *workbench.Store, id string) error {
+	_, err := analytics.CreateSite(ctx, s.Table, analytics.NewSite{ID: id, TimeZone: "UTC"})
+	return err
+}
+
+// serve starts a server that takes what one client sends as that of many.
+func (b *bench) serve(ctx context.Context, dir string) (*workbench.Process, error) {
+	return workbench.Serve(ctx, b.o.Program, dir, b.o.CPUProfile, "--trust-proxy", "--event-rate", "1e9", "--site-rate", "1e8")
 }

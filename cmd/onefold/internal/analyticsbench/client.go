@@ -1,81 +1,16 @@
 package analyticsbench
 
 import (
-	"bufio"
-	"bytes"
-	"encoding/json"
-	"errors"
-	"fmt"
-	"io"
-	"net"
 	"net/http"
+
+	"github.com/onefold/onefold/cmd/onefold/internal/workbench"
 )
-
-// connection is a client that costs little beside the server that is measured: it writes requests that were made before.
-type connection struct {
-	net.Conn
-	in   *bufio.Reader
-	body bytes.Buffer
-}
-
-func dial(address string) (*connection, error) {
-	c, err := net.Dial("tcp", address)
-	if err != nil {
-		return nil, err
-	}
-	return &connection{Conn: c, in: bufio.NewReaderSize(c, 64<<10)}, nil
-}
-
-// ask sends a request and returns the body of the answer, valid until the next call.
-func (c *connection) ask(request []byte, want int) ([]byte, error) {
-	if _, err := c.Write(request); err != nil {
-		return nil, err
-	}
-	answer, err := http.ReadResponse(c.in, nil)
-	if err != nil {
-		return nil, fmt.Errorf("read an answer: %w", err)
-	}
-	c.body.Reset()
-	_, err = c.body.ReadFrom(answer.Body)
-	if err = errors.Join(err, answer.Body.Close()); err != nil {
-		return nil, fmt.Errorf("read an answer: %w", err)
-	}
-	if answer.StatusCode != want {
-		return nil, fmt.Errorf("answer of status %d: %.500s", answer.StatusCode, c.body.Bytes())
-	}
-	return c.body.Bytes(), nil
-}
-
-// get asks for JSON as those do who read statistics.
-func get(client *http.Client, address, path string, into any) error {
-	r, err := http.NewRequest(http.MethodGet, "http://"+address+path, nil)
-	if err != nil {
-		return err
-	}
-	r.Header.Set("Authorization", "Bearer "+token)
-	answer, err := client.Do(r)
-	if err != nil {
-		return err
-	}
-	defer answer.Body.Close()
-	body, err := io.ReadAll(answer.Body)
-	if err != nil {
-		return err
-	}
-	if answer.StatusCode != http.StatusOK {
-		return fmt.Errorf("%s answers %s: %s", path, answer.Status, body)
-	}
-	if into == nil {
-		return nil
-	}
-	return json.Unmarshal(body, into)
-}
 
 // pageViews are those of a site that its statistics show.
 func pageViews(client *http.Client, address, site string) (int, error) {
 	var answer struct {
 		Totals struct{ PageViews int }
 	}
-	err := get(client, address, "/api/v1/sites/"+site+"/stats", &answer)
+	err := workbench.Get(client, address, "/api/v1/sites/"+site+"/stats", &answer)
 	return answer.Totals.PageViews, err
 }

@@ -18,6 +18,7 @@ import (
 
 	"github.com/onefold/onefold/analytics"
 	"github.com/onefold/onefold/analytics/reconcile"
+	"github.com/onefold/onefold/cmd/onefold/internal/workbench"
 )
 
 const (
@@ -34,7 +35,7 @@ const (
 )
 
 // dashboard measures the page that shows statistics, for a site with a year of events.
-func (b *bench) dashboard(ctx context.Context, _ string) ([]Result, error) {
+func (b *bench) dashboard(ctx context.Context, _ string) ([]workbench.Result, error) {
 	dir := filepath.Join(b.o.Filled, fmt.Sprintf("dashboard-%d-%d", b.o.Events, b.o.Pages))
 	if err := b.filled(ctx, dir); err != nil {
 		return nil, err
@@ -44,7 +45,7 @@ func (b *bench) dashboard(ctx context.Context, _ string) ([]Result, error) {
 		return nil, err
 	}
 	results, err := b.loadPages(ctx, p)
-	return results, errors.Join(err, p.stop())
+	return results, errors.Join(err, p.Stop())
 }
 
 // filled makes the site, unless a run before has left it.
@@ -65,11 +66,11 @@ func (b *bench) filled(ctx context.Context, dir string) error {
 // fillYear makes the site with a year of events, ending now.
 func (b *bench) fillYear(ctx context.Context, dir string) error {
 	b.o.Progress(fmt.Sprintf("filling a site with %d events of a year, %d pages", b.o.Events, b.o.Pages))
-	s, err := b.o.Open(ctx, dir, Time{})
+	s, err := b.o.Open(ctx, dir, workbench.Time{})
 	if err != nil {
 		return err
 	}
-	err = s.Site(ctx, bigSite)
+	err = addSite(ctx, s, bigSite)
 	if err == nil {
 		now := time.Now()
 		err = s.Folding(ctx, func(ctx context.Context) error {
@@ -115,10 +116,10 @@ func pageRequests(s span, filter string) []string {
 	return paths
 }
 
-func (b *bench) loadPages(ctx context.Context, p *process) ([]Result, error) {
+func (b *bench) loadPages(ctx context.Context, p *workbench.Process) ([]workbench.Result, error) {
 	client := &http.Client{Transport: &http.Transport{MaxConnsPerHost: atOnce, MaxIdleConnsPerHost: atOnce}}
 	defer client.CloseIdleConnections()
-	var results []Result
+	var results []workbench.Result
 	load := func(name string, n int, goal float64, page func(i int) []string) error {
 		two, err := loadOften(ctx, client, p, n, page)
 		two[0].Name, two[0].Goal, two[1].Name = name+two[0].Name, goal, name+two[1].Name
@@ -150,8 +151,8 @@ func (b *bench) loadPages(ctx context.Context, p *process) ([]Result, error) {
 
 // loadOften loads pages one after another, and tells how long each took, and how much of the server's processor: that
 // depends less on what else the machine does.
-func loadOften(ctx context.Context, client *http.Client, p *process, n int, page func(i int) []string) (two [2]Result, err error) {
-	before, err := p.cpuSeconds()
+func loadOften(ctx context.Context, client *http.Client, p *workbench.Process, n int, page func(i int) []string) (two [2]workbench.Result, err error) {
+	before, err := p.CPUSeconds()
 	var took []float64
 	for i := 0; i < n && err == nil; i++ {
 		var ms float64
@@ -161,24 +162,24 @@ func loadOften(ctx context.Context, client *http.Client, p *process, n int, page
 	if err != nil {
 		return two, err
 	}
-	after, err := p.cpuSeconds()
+	after, err := p.CPUSeconds()
 	if err != nil {
 		return two, err
 	}
-	two[0] = Result{Name: ", p95", Unit: "ms", Value: percentile(took, 95), Most: true}
+	two[0] = workbench.Result{Name: ", p95", Unit: "ms", Value: workbench.Percentile(took, 95), Most: true}
 	if n == 1 {
 		two[0].Name = ""
 	}
-	two[1] = Result{Name: ", processor time of the server", Unit: "ms", Value: (after - before) * 1000 / float64(n)}
+	two[1] = workbench.Result{Name: ", processor time of the server", Unit: "ms", Value: (after - before) * 1000 / float64(n)}
 	return two, nil
 }
 
 // loadPage makes the requests of a page in the way of a browser, and returns how long they took together.
-func loadPage(ctx context.Context, client *http.Client, p *process, paths []string) (ms float64, err error) {
+func loadPage(ctx context.Context, client *http.Client, p *workbench.Process, paths []string) (ms float64, err error) {
 	began := time.Now()
 	group, ctx := errgroup.WithContext(ctx)
 	for _, path := range paths {
-		group.Go(func() error { return errors.Join(ctx.Err(), get(client, p.address, path, nil)) })
+		group.Go(func() error { return errors.Join(ctx.Err(), workbench.Get(client, p.Address, path, nil)) })
 	}
 	err = group.Wait()
 	return float64(time.Since(began).Microseconds()) / 1000, err

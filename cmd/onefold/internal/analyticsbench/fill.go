@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/onefold/onefold/analytics"
+	"github.com/onefold/onefold/cmd/onefold/internal/workbench"
 	"github.com/onefold/onefold/internal/useragent"
 )
 
@@ -14,7 +15,7 @@ var countries = [...]string{"US", "DE", "FR", "GB", "ES", "IN", "BR", "JP"}
 const fillBatch = 512
 
 // fill stores visits of a site, evenly spread over the time from start to end, in batches; after each it calls then.
-func fill(ctx context.Context, s *Store, site string, events, pages, batch int, start, end time.Time, then func() error) error {
+func fill(ctx context.Context, s *workbench.Store, site string, events, pages, batch int, start, end time.Time, then func() error) error {
 	agents, err := useragent.New(0)
 	if err != nil {
 		return err

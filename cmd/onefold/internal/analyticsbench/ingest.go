@@ -6,11 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"slices"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/onefold/onefold/cmd/onefold/internal/workbench"
 	"github.com/onefold/onefold/internal/pause"
 )
 
@@ -24,15 +24,15 @@ const (
 
 // sender is one connection and what it sends next.
 type sender struct {
-	*connection
+	*workbench.Connection
 	request func() []byte
 	events  int // of a request
 }
 
 // single measures single events, and how soon they are seen.
-func (b *bench) single(ctx context.Context, dir string) (results []Result, err error) {
-	return b.ingest(ctx, dir, func(p *process, _ string) ([]Result, error) {
-		senders, err := p.senders(connections, 1, func(v *visitor) func() []byte {
+func (b *bench) single(ctx context.Context, dir string) (results []workbench.Result, err error) {
+	return b.ingest(ctx, dir, func(p *workbench.Process, _ string) ([]workbench.Result, error) {
+		senders, err := newSenders(p, connections, 1, func(v *visitor) func() []byte {
 			var request, body []byte
 			return func() []byte { request, body = v.single(request, body); return request }
 		})
@@ -43,18 +43,18 @@ func (b *bench) single(ctx context.Context, dir string) (results []Result, err e
 		if err != nil {
 			return nil, err
 		}
-		seen, err := b.untilSeen(ctx, p, senders, pace.rate/2)
-		return append([]Result{
-			{Name: "single events, 16 connections, durable and folded", Unit: "events/s", Value: pace.rate, Against: goatCounter, Reference: 5400, Goal: 12_000},
-			{Name: "processor time of a single event", Unit: "µs", Value: pace.micros, Against: goatCounter, Reference: 123, Goal: 50, Most: true},
+		seen, err := b.untilSeen(ctx, p, senders, pace.Rate/2)
+		return append([]workbench.Result{
+			{Name: "single events, 16 connections, durable and folded", Unit: "events/s", Value: pace.Rate, Against: goatCounter, Reference: 5400, Goal: 12_000},
+			{Name: "processor time of a single event", Unit: "µs", Value: pace.Micros, Against: goatCounter, Reference: 123, Goal: 50, Most: true},
 		}, seen...), err
 	})
 }
 
 // batch measures batches of events that a server sends for its visitors.
-func (b *bench) batch(ctx context.Context, dir string) ([]Result, error) {
-	return b.ingest(ctx, dir, func(p *process, key string) ([]Result, error) {
-		senders, err := p.senders(4, batchEvents, func(v *visitor) func() []byte {
+func (b *bench) batch(ctx context.Context, dir string) ([]workbench.Result, error) {
+	return b.ingest(ctx, dir, func(p *workbench.Process, key string) ([]workbench.Result, error) {
+		senders, err := newSenders(p, 4, batchEvents, func(v *visitor) func() []byte {
 			var request, body []byte
 			return func() []byte { request, body = v.batch(request, body, batchEvents, key); return request }
 		})
@@ -62,15 +62,15 @@ func (b *bench) batch(ctx context.Context, dir string) ([]Result, error) {
 			return nil, err
 		}
 		pace, err := b.turns(ctx, p, senders)
-		return []Result{
-			{Name: "batches of 500, 4 connections, durable and folded", Unit: "events/s", Value: pace.rate, Against: goatCounter, Reference: 44_000, Goal: 60_000},
-			{Name: "processor time of an event in a batch", Unit: "µs", Value: pace.micros, Against: goatCounter, Reference: 32, Goal: 25, Most: true},
+		return []workbench.Result{
+			{Name: "batches of 500, 4 connections, durable and folded", Unit: "events/s", Value: pace.Rate, Against: goatCounter, Reference: 44_000, Goal: 60_000},
+			{Name: "processor time of an event in a batch", Unit: "µs", Value: pace.Micros, Against: goatCounter, Reference: 32, Goal: 25, Most: true},
 		}, err
 	})
 }
 
 // ingest runs a server on a fresh table for a measure.
-func (b *bench) ingest(ctx context.Context, dir string, work func(p *process, key string) ([]Result, error)) ([]Result, error) {
+func (b *bench) ingest(ctx context.Context, dir string, work func(p *workbench.Process, key string) ([]workbench.Result, error)) ([]workbench.Result, error) {
 	key, err := b.prepared(ctx, dir, liveSite, probeSite)
 	if err != nil {
 		return nil, err
@@ -80,13 +80,13 @@ func (b *bench) ingest(ctx context.Context, dir string, work func(p *process, ke
 		return nil, err
 	}
 	results, err := work(p, key)
-	return results, errors.Join(err, p.stop())
+	return results, errors.Join(err, p.Stop())
 }
 
-func (p *process) senders(n, events int, request func(*visitor) func() []byte) ([]sender, error) {
+func newSenders(p *workbench.Process, n, events int, request func(*visitor) func() []byte) ([]sender, error) {
 	all := make([]sender, n)
 	for i := range all {
-		c, err := dial(p.address)
+		c, err := workbench.Dial(p.Address)
 		if err != nil {
 			return nil, err
 		}
@@ -95,37 +95,16 @@ func (p *process) senders(n, events int, request func(*visitor) func() []byte) (
 	return all, nil
 }
 
-// pace is what turns have shown: medians of events a second until all were folded, and of the server's time of each.
-type pace struct{ rate, micros float64 }
-
-func (b *bench) turns(ctx context.Context, p *process, senders []sender) (pace, error) {
-	var rates, micros []float64
+func (b *bench) turns(ctx context.Context, p *workbench.Process, senders []sender) (workbench.Pace, error) {
 	total := 0
-	for round := range b.o.Rounds + 1 {
-		before, err := p.cpuSeconds()
+	return p.Turns(b.o.Rounds, func() (int, error) {
+		n, err := turn(ctx, senders, time.Now().Add(b.o.Turn), 0)
 		if err != nil {
-			return pace{}, err
-		}
-		began := time.Now()
-		n, err := turn(ctx, senders, began.Add(b.o.Turn), 0)
-		if err != nil {
-			return pace{}, err
+			return n, err
 		}
 		total += n
-		if err := p.folded(ctx, total); err != nil {
-			return pace{}, err
-		}
-		took := time.Since(began).Seconds()
-		after, err := p.cpuSeconds()
-		if err != nil {
-			return pace{}, err
-		}
-		if round == 0 {
-			continue // the first warms up
-		}
-		rates, micros = append(rates, float64(n)/took), append(micros, 1e6*(after-before)/float64(n))
-	}
-	return pace{median(rates), median(micros)}, nil
+		return n, folded(ctx, p, total)
+	})
 }
 
 // turn lets all senders send until then, each a request every so often, or one after another.
@@ -140,7 +119,7 @@ func turn(ctx context.Context, senders []sender, until time.Time, every time.Dur
 				if every > 0 {
 					time.Sleep(time.Until(due))
 				}
-				body, err := s.ask(s.request(), http.StatusAccepted)
+				body, err := s.Ask(s.request(), http.StatusAccepted)
 				if err != nil {
 					return err
 				}
@@ -160,12 +139,12 @@ func turn(ctx context.Context, senders []sender, until time.Time, every time.Dur
 }
 
 // folded waits until statistics show so many page views.
-func (p *process) folded(ctx context.Context, want int) error {
+func folded(ctx context.Context, p *workbench.Process, want int) error {
 	const between = 20 * time.Millisecond
 	ctx, cancel := context.WithTimeout(ctx, foldFor)
 	defer cancel()
 	for {
-		got, err := pageViews(http.DefaultClient, p.address, liveSite)
+		got, err := pageViews(http.DefaultClient, p.Address, liveSite)
 		if err != nil || got == want {
 			return err
 		}
@@ -176,12 +155,4 @@ func (p *process) folded(ctx context.Context, want int) error {
 			return fmt.Errorf("%d of %d page views were folded: %w", got, want, err)
 		}
 	}
-}
-
-func median(v []float64) float64 { return percentile(v, 50) }
-
-// percentile is the nearest rank.
-func percentile(v []float64, p int) float64 {
-	v = slices.Sorted(slices.Values(v))
-	return v[max((len(v)*p+99)/100-1, 0)]
 }

@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"strings"
 	"time"
+
+	"github.com/onefold/onefold/cmd/onefold/internal/workbench"
 )
 
 // probes are events that are followed one by one until they are seen.
@@ -13,7 +15,7 @@ const probes = 100
 
 // untilSeen measures the time from sending an event until statistics show it, under load of so many events a second on
 // another site.
-func (b *bench) untilSeen(ctx context.Context, p *process, senders []sender, rate float64) ([]Result, error) {
+func (b *bench) untilSeen(ctx context.Context, p *workbench.Process, senders []sender, rate float64) ([]workbench.Result, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	loaded := make(chan error, 1)
@@ -31,7 +33,7 @@ func (b *bench) untilSeen(ctx context.Context, p *process, senders []sender, rat
 	var failed error
 	for n := 1; n <= probes && ctx.Err() == nil && failed == nil; n++ {
 		began := time.Now()
-		failed = p.probe(ctx, n)
+		failed = probe(ctx, p, n)
 		took = append(took, float64(time.Since(began).Milliseconds()))
 	}
 	cancel()
@@ -41,15 +43,15 @@ func (b *bench) untilSeen(ctx context.Context, p *process, senders []sender, rat
 	if failed != nil {
 		return nil, failed
 	}
-	return []Result{
-		{Name: fmt.Sprintf("sent until seen at %.0f events/s, median", rate), Unit: "ms", Value: median(took)},
-		{Name: fmt.Sprintf("sent until seen at %.0f events/s, p99", rate), Unit: "ms", Value: percentile(took, 99), Goal: 1000, Most: true},
+	return []workbench.Result{
+		{Name: fmt.Sprintf("sent until seen at %.0f events/s, median", rate), Unit: "ms", Value: workbench.Median(took)},
+		{Name: fmt.Sprintf("sent until seen at %.0f events/s, p99", rate), Unit: "ms", Value: workbench.Percentile(took, 99), Goal: 1000, Most: true},
 	}, nil
 }
 
 // probe sends the n-th event of the site of probes, and waits until it is seen.
-func (p *process) probe(ctx context.Context, n int) error {
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+p.address+"/api/event", strings.NewReader(`{"site":"probe","url":"/probe"}`))
+func probe(ctx context.Context, p *workbench.Process, n int) error {
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+p.Address+"/api/event", strings.NewReader(`{"site":"probe","url":"/probe"}`))
 	if err != nil {
 		return err
 	}
@@ -64,7 +66,7 @@ func (p *process) probe(ctx context.Context, n int) error {
 		return fmt.Errorf("a probe was answered %s", answer.Status)
 	}
 	for ctx.Err() == nil {
-		seen, err := pageViews(http.DefaultClient, p.address, probeSite)
+		seen, err := pageViews(http.DefaultClient, p.Address, probeSite)
 		if err != nil || seen >= n {
 			return err
 		}

@@ -6,18 +6,19 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/onefold/onefold/cmd/onefold/internal/workbench"
 	"github.com/onefold/onefold/engine"
 )
 
 const rawEvents = 100_000
 
 // size measures what an event and a year of statistics take on disk, and what an event takes in write units.
-func (b *bench) size(ctx context.Context, dir string) ([]Result, error) {
+func (b *bench) size(ctx context.Context, dir string) ([]workbench.Result, error) {
 	bytes, err := b.rawBytes(ctx, filepath.Join(dir, "raw"))
 	if err != nil {
 		return nil, err
 	}
-	results := []Result{{Name: "a raw event on disk", Unit: "bytes", Value: bytes, Goal: 120, Most: true}}
+	results := []workbench.Result{{Name: "a raw event on disk", Unit: "bytes", Value: bytes, Goal: 120, Most: true}}
 	years, err := b.years(ctx, filepath.Join(dir, "years"))
 	if err != nil {
 		return nil, err
@@ -28,12 +29,12 @@ func (b *bench) size(ctx context.Context, dir string) ([]Result, error) {
 
 // rawBytes are the bytes of the table's files an event, before anything is folded.
 func (b *bench) rawBytes(ctx context.Context, dir string) (float64, error) {
-	s, err := b.o.Open(ctx, dir, Time{})
+	s, err := b.o.Open(ctx, dir, workbench.Time{})
 	if err != nil {
 		return 0, err
 	}
 	bytes, err := func() (float64, error) {
-		if err := s.Site(ctx, liveSite); err != nil {
+		if err := addSite(ctx, s, liveSite); err != nil {
 			return 0, err
 		}
 		now := time.Now()
@@ -62,13 +63,4 @@ func tableBytes(ctx context.Context, db *engine.DB) (total float64, err error) {
 		}
 	}
 	return total, nil
-}
-
-func writeUnits(db *engine.DB) (units float64) {
-	for _, t := range db.Metered().Tables {
-		for _, e := range t.Entities {
-			units += e.WriteUnits
-		}
-	}
-	return units
 }

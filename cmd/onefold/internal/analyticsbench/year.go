@@ -13,6 +13,7 @@ import (
 
 	"github.com/onefold/onefold/analytics"
 	"github.com/onefold/onefold/analytics/reconcile"
+	"github.com/onefold/onefold/cmd/onefold/internal/workbench"
 	"github.com/onefold/onefold/dynamo"
 )
 
@@ -24,14 +25,14 @@ const (
 )
 
 // years measures what the statistics of a site's year take on disk, for a small site and a busy one.
-func (b *bench) years(ctx context.Context, dir string) (results []Result, err error) {
+func (b *bench) years(ctx context.Context, dir string) (results []workbench.Result, err error) {
 	for _, perDay := range []int{1_000, 50_000} {
 		b.o.Progress(fmt.Sprintf("statistics of %d events a day", perDay))
 		bytes, err := b.yearBytes(ctx, filepath.Join(dir, fmt.Sprint(perDay)), perDay)
 		if err != nil {
 			return nil, err
 		}
-		results = append(results, Result{Name: fmt.Sprintf("statistics of a year, %d events a day (%d days of hours, %d days, %d months)", perDay, yearsHours, yearDays, yearsMonths), Unit: "MB", Value: bytes / (1 << 20)})
+		results = append(results, workbench.Result{Name: fmt.Sprintf("statistics of a year, %d events a day (%d days of hours, %d days, %d months)", perDay, yearsHours, yearDays, yearsMonths), Unit: "MB", Value: bytes / (1 << 20)})
 	}
 	return results, nil
 }
@@ -39,12 +40,12 @@ func (b *bench) years(ctx context.Context, dir string) (results []Result, err er
 // yearBytes fills whole days, rolls them up and measures each tier in a table of its own. The days are in one month, so a
 // month is taken to be as large as one of few days: its values are bounded, and a busy site's are all there soon.
 func (b *bench) yearBytes(ctx context.Context, dir string, perDay int) (year float64, err error) {
-	s, err := b.o.Open(ctx, dir, Time{})
+	s, err := b.o.Open(ctx, dir, workbench.Time{})
 	if err != nil {
 		return 0, err
 	}
 	defer func() { err = errors.Join(err, s.DB.Close()) }()
-	if err := s.Site(ctx, liveSite); err != nil {
+	if err := addSite(ctx, s, liveSite); err != nil {
 		return 0, err
 	}
 	now := time.Now().UTC()
@@ -74,8 +75,8 @@ func (b *bench) yearBytes(ctx context.Context, dir string, perDay int) (year flo
 }
 
 // tierBytes are the bytes that the statistics and breakdowns of a period take in a table that has nothing else.
-func (b *bench) tierBytes(ctx context.Context, dir string, from *Store, p analytics.Period) (bytes float64, err error) {
-	to, err := b.o.Open(ctx, dir, Time{})
+func (b *bench) tierBytes(ctx context.Context, dir string, from *workbench.Store, p analytics.Period) (bytes float64, err error) {
+	to, err := b.o.Open(ctx, dir, workbench.Time{})
 	if err != nil {
 		return 0, err
 	}
@@ -95,7 +96,7 @@ func (b *bench) tierBytes(ctx context.Context, dir string, from *Store, p analyt
 }
 
 // copyItems copies the items of the site whose sort keys begin with a prefix, and returns how many they are.
-func copyItems(ctx context.Context, from, to *Store, prefix string) (items int, err error) {
+func copyItems(ctx context.Context, from, to *workbench.Store, prefix string) (items int, err error) {
 	in := &dynamodb.QueryInput{
 		TableName: aws.String(from.Table.Name()), KeyConditionExpression: aws.String("pk = :pk AND begins_with(sk, :sk)"),
 		ExpressionAttributeValues: map[string]types.AttributeValue{

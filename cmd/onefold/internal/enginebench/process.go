@@ -6,14 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
-	"strings"
 	"syscall"
 	"time"
 
+	"github.com/onefold/onefold/cmd/onefold/internal/workbench"
 	"github.com/onefold/onefold/engine"
 )
 
@@ -97,24 +95,10 @@ func idleMemory(ctx context.Context, program, dir string) (float64, error) {
 	case <-time.After(settling):
 	case <-ctx.Done():
 	}
-	mb, err := residentMB(cmd.Process.Pid)
+	mb, err := workbench.ResidentMB(cmd.Process.Pid)
 	cancel()
 	if waited := cmd.Wait(); waited != nil && !errors.Is(waited, context.Canceled) && err == nil {
 		err = waited
 	}
 	return mb, err
-}
-
-func residentMB(pid int) (float64, error) {
-	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
-	if err != nil {
-		return 0, fmt.Errorf("this system does not tell the memory of a process: %w", err)
-	}
-	for line := range strings.Lines(string(status)) {
-		if rest, ok := strings.CutPrefix(line, "VmRSS:"); ok {
-			kb, err := strconv.ParseFloat(strings.Fields(rest)[0], 64)
-			return kb / 1024, err
-		}
-	}
-	return 0, errors.New("no VmRSS in the status of the process")
 }

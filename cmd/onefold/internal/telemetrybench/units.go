@@ -1,0 +1,69 @@
+package telemetrybench
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"path/filepath"
+	"time"
+
+	"github.com/onefold/onefold/cmd/onefold/internal/workbench"
+	"github.com/onefold/onefold/telemetry"
+)
+
+const (
+	steadyDevices = 1000             // each sends once a minute
+	steadyFor     = 20 * time.Minute // for how long they send
+
+	wantedUnits = 1.25
+)
+
+// units measures the write units of a reading with all that is derived from it, for how long that waits.
+func (b *bench) units(ctx context.Context, dir string) (results []workbench.Result, err error) {
+	for _, delay := range []time.Duration{0, time.Minute, 10 * time.Minute} {
+		b.o.Progress(fmt.Sprintf("units: folded after %s", delay))
+		units, err := b.steadyUnits(ctx, filepath.Join(dir, delay.String()), delay)
+		if err != nil {
+			return nil, err
+		}
+		results = append(results, workbench.Result{
+			Name: fmt.Sprintf("a reading, %d devices once a minute, fold delay %s", steadyDevices, delay), Unit: "write units", Value: units, Goal: wantedUnits, Most: true,
+		})
+	}
+	return results, nil
+}
+
+// steadyUnits are the write units of a reading of devices whose seconds of the minute are evenly spread.
+func (b *bench) steadyUnits(ctx context.Context, dir string, delay time.Duration) (float64, error) {
+	const total = steadyDevices * int(steadyFor/time.Minute)
+	begin, random := time.Date(2026, 5, 12, 10, 0, 0, 0, time.UTC), rand.New(rand.NewPCG(3, 7))
+	var collector *telemetry.Collector
+	sent := 0
+	traffic := workbench.Traffic{
+		Open: b.o.Open, Dir: dir, FoldDelay: delay, Begin: begin,
+		Prepare: func(ctx context.Context, s *workbench.Store) error {
+			collector = telemetry.NewCollector(s.Table, telemetry.CollectorOptions{})
+			if err := addDevices(ctx, s, steadyDevices); err != nil {
+				return err
+			}
+			return s.Worker.Drain(ctx)
+		},
+		Send: func(ctx context.Context, now time.Time) (more bool, err error) {
+			var due []telemetry.Incoming
+			for ; sent < total; sent++ {
+				at := begin.Add(time.Duration(sent) * time.Minute / steadyDevices)
+				if at.Add(time.Second).After(now.Truncate(time.Second)) { // what a second brings is stored together
+					break
+				}
+				in, err := incoming(random, sent%steadyDevices, at)
+				if err != nil {
+					return false, err
+				}
+				due = append(due, in)
+			}
+			return sent < total, ingest(ctx, collector, due)
+		},
+	}
+	units, err := traffic.WriteUnits(ctx)
+	return units / float64(total), err
+}

@@ -1,0 +1,129 @@
+package workbench
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"syscall"
+)
+
+// token reads statistics of the servers that are measured. They listen on loopback, for the time of the measure.
+const token = "a token for the benchmark"
+
+// Process is a server in a process of its own.
+type Process struct {
+	Address string // of HTTP
+	MQTT    string // address; "": it does not listen there
+
+	cmd     *exec.Cmd
+	drained chan struct{} // closed when its standard error is read to the end
+}
+
+var (
+	saysWhere = regexp.MustCompile(`onefold serves http://([^\s;]+)`)
+	saysMQTT  = regexp.MustCompile(`readings over MQTT: (\S+)`)
+)
+
+// Serve starts a server: program serve, with more arguments. It writes a processor profile beside profile, with the
+// directory's name before the extension, unless that is empty.
+func Serve(ctx context.Context, program, dir, profile string, more ...string) (*Process, error) {
+	args := append([]string{"--data", dir, "serve", "--addr", "127.0.0.1:0", "--token", token}, more...)
+	if profile != "" {
+		ext := filepath.Ext(profile)
+		args = append(args, "--cpuprofile", strings.TrimSuffix(profile, ext)+"."+filepath.Base(dir)+ext)
+	}
+	cmd := exec.CommandContext(ctx, program, args...)
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
+	out, err := cmd.StderrPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	p := &Process{cmd: cmd, drained: make(chan struct{})}
+	lines := bufio.NewReader(out)
+	if said, err := p.listen(lines); err != nil {
+		rest, _ := io.ReadAll(lines) // what it says of its end; the error is told all the same
+		return nil, errors.Join(fmt.Errorf("the server did not start: %s%s", said, rest), cmd.Wait())
+	}
+	go func() {
+		defer close(p.drained)
+		_, _ = io.Copy(io.Discard, lines) // so that it never waits for a reader
+	}()
+	return p, nil
+}
+
+// listen reads what the server says until it says where it is.
+func (p *Process) listen(lines *bufio.Reader) (said string, err error) {
+	for p.Address == "" {
+		line, err := lines.ReadString('\n')
+		said += line
+		if err != nil {
+			return said, err
+		}
+		if found := saysMQTT.FindStringSubmatch(line); found != nil {
+			p.MQTT = found[1]
+		}
+		if found := saysWhere.FindStringSubmatch(line); found != nil {
+			p.Address = found[1]
+		}
+	}
+	return said, nil
+}
+
+// Stop ends the server and waits until it has.
+func (p *Process) Stop() error {
+	err := p.cmd.Process.Signal(syscall.SIGTERM)
+	<-p.drained
+	return errors.Join(err, p.cmd.Wait())
+}
+
+// ticksASecond is the unit of times in /proc, which Linux fixes for programs on all its platforms.
+const ticksASecond = 100
+
+// CPUSeconds is the processor time of the server so far, user and system.
+func (p *Process) CPUSeconds() (float64, error) {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.cmd.Process.Pid))
+	if err != nil {
+		return 0, fmt.Errorf("this system does not tell the processor time of a process: %w", err)
+	}
+	_, rest, _ := strings.Cut(string(stat), ") ") // the name before may hold anything
+	fields := strings.Fields(rest)
+	const user, system = 11, 12 // utime and stime, proc(5) fields 14 and 15
+	if len(fields) <= system {
+		return 0, errors.New("/proc/PID/stat is not as proc(5) describes it")
+	}
+	u, err := strconv.ParseFloat(fields[user], 64)
+	if err != nil {
+		return 0, err
+	}
+	s, err := strconv.ParseFloat(fields[system], 64)
+	return (u + s) / ticksASecond, err
+}
+
+// ResidentMB is the memory that the server has now, in MB.
+func (p *Process) ResidentMB() (float64, error) { return ResidentMB(p.cmd.Process.Pid) }
+
+// ResidentMB is the memory that a process has now, in MB.
+func ResidentMB(pid int) (float64, error) {
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		return 0, fmt.Errorf("this system does not tell the memory of a process: %w", err)
+	}
+	for line := range strings.Lines(string(status)) {
+		if rest, ok := strings.CutPrefix(line, "VmRSS:"); ok {
+			kb, err := strconv.ParseFloat(strings.Fields(rest)[0], 64)
+			return kb / 1024, err
+		}
+	}
+	return 0, errors.New("no VmRSS in the status of the process")
+}

@@ -71,6 +71,7 @@ const steps = {
     assert.match(await csv.text(), /^[a-z_,]+\r?\n20/i)
     await page.getByRole('button', { name: /^Page views/ }).click()
     assert.equal((await query(page)).get('metric'), 'pageViews')
+    await settled(page)
     await page.getByRole('application').focus()
     await page.keyboard.press('End')
     await page.locator('.tip').getByText('so far').waitFor()
@@ -88,6 +89,7 @@ const steps = {
     await page.getByRole('button', { name: /^Negate/ }).click()
     assert.match((await query(page)).get('filter'), /^country:is_not:/)
     await page.waitForFunction(n => document.querySelectorAll('.figure .value')[1].textContent.replaceAll(',', '') === String(n), all - some)
+    await settled(page) // what is read again is paler meanwhile
     await accessible(page, 'filtered site')
     await page.getByRole('button', { name: /^Remove/ }).click()
     assert.equal((await query(page)).get('filter'), null)

@@ -42,6 +42,7 @@ type commands struct {
 	Readings devicecli.Readings `cmd:"" help:"Show what a device measured."`
 	Rules    devicecli.Rules    `cmd:"" help:"Say when somebody has to look, and try it on what was measured."`
 	Alerts   devicecli.Alerts   `cmd:"" help:"Show alerts and look after them."`
+	Simulate simulateCommands   `cmd:"" help:"Make up what devices send."`
 
 	Dynamodb dynamodbCommands `cmd:"" help:"Serve the embedded database as a DynamoDB, and look after it."`
 }
@@ -60,5 +61,10 @@ func printJSON(w io.Writer, v any) error { return terminal.JSON(w, v) }
 // importCommands are what can be imported. Without a word of what it is, files are logs.
 type importCommands struct {
 	Log       importCommand    `cmd:"" default:"withargs" help:"Import access logs (nginx, Apache, Caddy, CloudFront), events (GoatCounter, Umami) and daily counts (Plausible, Google Analytics). (default)"`
-	Telemetry devicecli.Import `cmd:"" help:"Import readings of devices: CSV with any columns, JSON lines."`
+	Telemetry devicecli.Import `cmd:"" help:"Import readings of devices: CSV with any columns, JSON lines, line protocol."`
+}
+
+// simulateCommands are what can be made up.
+type simulateCommands struct {
+	Telemetry devicecli.Simulate `cmd:"" help:"Write readings of made-up devices to a file, with all that goes wrong with real ones if wanted: CSV, JSON lines, line protocol."`
 }

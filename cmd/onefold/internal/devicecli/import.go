@@ -19,7 +19,7 @@ import (
 // Import imports files of readings.
 type Import struct {
 	Device       string   `help:"The device whose readings these are, where the files do not say it."`
-	DeviceColumn string   `help:"Column that names the device. Default: device, device_id or deviceId." placeholder:"NAME"`
+	DeviceColumn string   `help:"Column, or tag of line protocol, that names the device. Default: device, device_id or deviceId; tags device, device_id or host." placeholder:"NAME"`
 	TimeColumn   string   `help:"Column of the time. Default: time, timestamp, at, ts, datetime or date." placeholder:"NAME"`
 	SeqColumn    string   `help:"Column of the number that the device gave the reading. Default: seq, if there is one." placeholder:"NAME"`
 	Metric       []string `help:"A column that is a metric, as COLUMN, COLUMN=METRIC or COLUMN=METRIC:UNIT; repeat or separate by commas. Default: all others." placeholder:"COLUMN=METRIC"`
@@ -29,7 +29,7 @@ type Import struct {
 	Fleet        string   `help:"Make devices that are not there, in this fleet."`
 	DryRun       bool     `help:"Say what would be imported, and write nothing."`
 	Quiet        bool     `short:"q" help:"No progress bar."`
-	Files        []string `arg:"" name:"file" help:"CSV or JSON lines, plain or compressed with gzip or zstd, or - for standard input."`
+	Files        []string `arg:"" name:"file" help:"CSV, JSON lines or InfluxDB's line protocol, plain or compressed with gzip or zstd, or - for standard input."`
 }
 
 // Run imports the files in order, waits for the folds and prints a summary.

@@ -18,13 +18,14 @@ type Format string
 
 // The formats. Auto tells from the beginning of each file which it is.
 const (
-	Auto Format = "auto"
-	CSV  Format = "csv"
-	JSON Format = "jsonl"
+	Auto  Format = "auto"
+	CSV   Format = "csv"
+	JSON  Format = "jsonl"
+	Lines Format = "line" // InfluxDB's line protocol
 )
 
 // Formats are their names, for a flag.
-func Formats() []string { return []string{string(Auto), string(CSV), string(JSON)} }
+func Formats() []string { return []string{string(Auto), string(CSV), string(JSON), string(Lines)} }
 
 // ErrHeader is returned for a CSV whose columns are not what is asked for.
 var ErrHeader = errors.New("wrong_header")
@@ -34,7 +35,7 @@ type Options struct {
 	Format Format
 	Device string // whose readings they are, where a file does not say it
 
-	// Of CSV:
+	// Of CSV, TimeFormat of line protocol, too:
 	DeviceColumn string         // default: one called device, device_id or deviceId, if there is one
 	TimeColumn   string         // default: one called time, timestamp, at, ts, datetime or date
 	SeqColumn    string         // default: one called seq, if there is one
@@ -71,6 +72,12 @@ func Read(f *accesslog.File, o Options) (Format, iter.Seq2[Row, error], error) {
 	switch o.Format {
 	case JSON:
 		return JSON, rows(accesslog.Lines(f), o.json), nil
+	case Lines:
+		points, err := o.lines()
+		if err != nil {
+			return Lines, nil, err
+		}
+		return Lines, rows(accesslog.Lines(f), points.read), nil
 	}
 	t, err := o.table(head)
 	if err != nil {
@@ -79,10 +86,18 @@ func Read(f *accesslog.File, o Options) (Format, iter.Seq2[Row, error], error) {
 	return CSV, rows(eventcsv.Rows(accesslog.Lines(f)), t.row), nil
 }
 
-// detect tells the format: JSON begins with a brace.
+// detect tells the format: JSON begins with a brace, and line protocol with a point, or a comment and a point.
 func detect(head []byte) Format {
-	if bytes.HasPrefix(bytes.TrimSpace(head), []byte{'{'}) {
+	head = bytes.TrimSpace(head)
+	if bytes.HasPrefix(head, []byte{'{'}) {
 		return JSON
+	}
+	for bytes.HasPrefix(head, []byte{'#'}) {
+		_, head, _ = bytes.Cut(head, []byte{'\n'})
+		head = bytes.TrimLeft(head, " \t\r\n")
+	}
+	if first, _, _ := bytes.Cut(head, []byte{'\n'}); isPoint(first) {
+		return Lines
 	}
 	return CSV
 }

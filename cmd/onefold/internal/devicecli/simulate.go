@@ -1,0 +1,148 @@
+package devicecli
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/onefold/onefold/cmd/onefold/internal/terminal"
+	"github.com/onefold/onefold/internal/devicesim"
+)
+
+// Simulate writes what made-up devices send.
+type Simulate struct {
+	File        string        `arg:"" help:"The file that is written, which must not be there, or - for standard output."`
+	Format      string        `help:"csv, jsonl or line (InfluxDB's line protocol)." enum:"csv,jsonl,line" default:"jsonl"`
+	Seed        uint64        `help:"Chooses one of all the possible pasts. The same options give the same file." default:"1"`
+	Devices     int           `help:"How many devices: cold rooms, meters and pumps, in turns." default:"3"`
+	Prefix      string        `help:"What the ids of devices begin with: letters, digits and . _ - :"`
+	Measurement string        `help:"The measurement of line protocol: letters, digits and . _ - :" default:"sim"`
+	Start       string        `help:"The first moment, as 2026-05-12, 2026-05-12T14:00 in UTC, or with a zone." default:"2026-01-01"`
+	Length      time.Duration `help:"How long it goes on." default:"24h"`
+	Every       time.Duration `help:"Time between two readings of a device, 1s to 24h." default:"1m"`
+	Perturb     float64       `help:"Part of the readings that something goes wrong with, 0 to 1."`
+	Faults      []string      `help:"What goes wrong: twice, hour, day, same-time, nan, text, unit, expired, offline, ahead, behind, 1970. Default: all." placeholder:"FAULT"`
+}
+
+// Validate is called by kong.
+func (c *Simulate) Validate() error {
+	for _, name := range []string{c.Prefix, c.Measurement} {
+		if strings.ContainsFunc(name, func(r rune) bool {
+			return !('a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || strings.ContainsRune("._-:", r))
+		}) {
+			return fmt.Errorf("invalid: %.40q has other characters than letters, digits and . _ - : in it", name)
+		}
+	}
+	switch {
+	case c.Measurement == "":
+		return errors.New("--measurement is not to be empty")
+	case c.Devices < 1:
+		return errors.New("--devices: at least one")
+	case c.Length <= 0:
+		return errors.New("--length: longer than nothing")
+	}
+	return nil
+}
+
+// simulated says what was written.
+type simulated struct {
+	Messages int64                     `json:"messages"`
+	Devices  int                       `json:"devices"`
+	Fates    map[devicesim.Fate]int64  `json:"fates"`            // what a server has to make of them when they arrive
+	Faults   map[devicesim.Fault]int64 `json:"faults,omitempty"` // what went wrong with them
+}
+
+// Run writes the file. Its lines stand in the order in which a server would get them.
+func (c *Simulate) Run(ctx context.Context, env *Env) (err error) {
+	sim, err := c.simulation()
+	if err != nil {
+		return err
+	}
+	out, tell := env.Out, env.Err
+	if c.File != "-" {
+		f, err := os.OpenFile(c.File, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+		switch {
+		case errors.Is(err, os.ErrExist):
+			return fmt.Errorf("file_exists: %s is there already, and is left as it is", c.File)
+		case err != nil:
+			return fmt.Errorf("cannot_write: %w", err)
+		}
+		out, tell = f, env.Out
+		defer func() { err = errors.Join(err, f.Close()) }()
+	}
+	did, err := c.write(ctx, out, sim)
+	if err != nil {
+		return err
+	}
+	if env.JSON {
+		return terminal.JSON(tell, did)
+	}
+	return did.print(tell)
+}
+
+func (c *Simulate) simulation() (*devicesim.Simulation, error) {
+	start, err := parseMoment(c.Start, time.UTC)
+	if err != nil {
+		return nil, fmt.Errorf("invalid: --start: %w", err)
+	}
+	o := devicesim.Options{Seed: c.Seed, Devices: c.Devices, Prefix: c.Prefix, Start: start, Length: c.Length, Every: c.Every, Rate: c.Perturb}
+	for _, f := range c.Faults {
+		o.Faults = append(o.Faults, devicesim.Fault(f))
+	}
+	sim, err := devicesim.New(o)
+	if err != nil {
+		return nil, fmt.Errorf("invalid: %w", err)
+	}
+	return sim, nil
+}
+
+func (c *Simulate) write(ctx context.Context, out io.Writer, sim *devicesim.Simulation) (did simulated, err error) {
+	did = simulated{Devices: c.Devices, Fates: map[devicesim.Fate]int64{}, Faults: map[devicesim.Fault]int64{}}
+	w := bufio.NewWriter(out)
+	if c.Format == "csv" {
+		fmt.Fprintln(w, strings.Join(devicesim.Columns(), ","))
+	}
+	var line []byte
+	for m := range sim.Messages() {
+		if ctx.Err() != nil {
+			return did, context.Cause(ctx)
+		}
+		switch line = line[:0]; c.Format {
+		case "csv":
+			line = m.AppendCSV(line)
+		case "line":
+			line = m.AppendLine(line, c.Measurement)
+		default:
+			line = m.AppendJSON(line)
+		}
+		if _, err := w.Write(append(line, '\n')); err != nil {
+			return did, fmt.Errorf("cannot_write: %w", err)
+		}
+		did.Messages++
+		did.Fates[m.Fate]++
+		if m.Fault != "" {
+			did.Faults[m.Fault]++
+		}
+	}
+	if err := w.Flush(); err != nil {
+		return did, fmt.Errorf("cannot_write: %w", err)
+	}
+	return did, nil
+}
+
+func (d *simulated) print(out io.Writer) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s messages of %s devices.\n", terminal.Grouped(d.Messages), terminal.Grouped(int64(d.Devices)))
+	for _, f := range devicesim.Faults {
+		if n := d.Faults[f]; n > 0 {
+			fmt.Fprintf(&b, "%s: %s\n", f, terminal.Grouped(n))
+		}
+	}
+	_, err := io.WriteString(out, b.String())
+	return err
+}

@@ -1,0 +1,53 @@
+package readingfiles
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/onefold/onefold/internal/accesslog"
+	"github.com/onefold/onefold/internal/lineprotocol"
+	"github.com/onefold/onefold/telemetry"
+	"github.com/onefold/onefold/telemetry/payload"
+)
+
+// isPoint reports whether a line is a point of line protocol. The header of a CSV is none: it has no fields.
+func isPoint(line []byte) bool {
+	for _, err := range lineprotocol.Points(line, time.Nanosecond) {
+		return err == nil
+	}
+	return false
+}
+
+// points reads the lines of line protocol. A point stands on one line.
+type points struct{ payload.Lines }
+
+// lines says how the points of a file are read.
+func (o *Options) lines() (points, error) {
+	unit, known := units[o.TimeFormat]
+	if !known && o.TimeFormat != "" {
+		return points{}, fmt.Errorf("invalid: the times of line protocol are unix, unix-ms, unix-us or unix-ns, not %.60q", o.TimeFormat)
+	}
+	p := points{payload.Lines{Unit: unit, Device: o.Device}}
+	if o.DeviceColumn != "" {
+		p.DeviceTags = []string{o.DeviceColumn}
+	}
+	return p, nil
+}
+
+// read makes a reading of a point. A comment is none.
+func (p points) read(line accesslog.Line) (in telemetry.Incoming, any bool, err error) {
+	lines, err := p.Parse(line.Text)
+	switch {
+	case err != nil:
+		return in, true, err
+	case len(lines) == 0:
+		return in, false, nil
+	case lines[0].Err != nil: // which tells the number of its line, among those of this text
+		return in, true, errors.New(strings.TrimPrefix(lines[0].Err.Error(), "line 1: "))
+	case lines[0].At.IsZero():
+		return in, true, errors.New("it has no time")
+	}
+	return lines[0].Incoming, true, nil
+}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -123,7 +124,7 @@ func (w *works) eventually(path, want string) {
 // Whoever watches a device sees what it sends, whichever way it comes, and nothing of others.
 func TestTail(t *testing.T) {
 	w := newWorks(t)
-	for _, path := range []string{plantPath + "/devices/d1/tail", plantPath + "/tail"} {
+	for i, path := range []string{plantPath + "/devices/d1/tail", plantPath + "/tail"} {
 		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, w.URL+path, nil)
 		servertest.Must(t, err)
 		r.Header.Set("Authorization", "Bearer "+w.keys[accounts.Read])
@@ -149,9 +150,9 @@ func TestTail(t *testing.T) {
 				}
 			}
 		}
-		at := time.Now().UTC().Format(time.RFC3339Nano)
+		at := time.Now().Add(-time.Duration(i+1) * time.Minute).UTC().Format(time.RFC3339Nano) // another one each time, however quick this is
 		for _, send := range []struct{ token, body string }{
-			{w.tokens["theirs"], `{"values":{"t":1}}`}, {w.tokens["d1"], `{"at":"` + at + `","values":{"t":2}}`}, {w.tokens["d1"], `{"at":"` + at + `","values":{"t":2}}`}, {w.tokens["d1"], `{"values":{"t":3}}`},
+			{w.tokens["theirs"], `{"values":{"t":1}}`}, {w.tokens["d1"], `{"at":"` + at + `","values":{"t":2}}`}, {w.tokens["d1"], `{"at":"` + at + `","values":{"t":2}}`}, {w.tokens["d1"], `{"seq":` + strconv.Itoa(i) + `,"values":{"t":3}}`},
 		} {
 			w.Post("/api/readings", send.body, bearer(send.token)...)
 		}

@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -124,7 +126,7 @@ func New(o Options) (*Broker, error) {
 // Run takes messages from a listener until ctx ends, and then decides on those that are there. It closes the listener.
 func (b *Broker) Run(ctx context.Context, l net.Listener) error {
 	defer b.cancel()
-	w := &watched{Listener: l, failed: make(chan error, 1)}
+	w := &watched{Listener: l, failed: make(chan error, 1), conns: map[*conn]struct{}{}}
 	var listener net.Listener = w
 	if b.o.TLS != nil {
 		listener = tls.NewListener(w, b.o.TLS)
@@ -142,7 +144,17 @@ func (b *Broker) Run(ctx context.Context, l net.Listener) error {
 		err = fmt.Errorf("mqtt: accept: %w", err)
 	}
 	b.stop()
-	return errors.Join(err, b.server.Close())
+	return errors.Join(err, b.hangUp(w))
+}
+
+// partingFor is how long clients may take to hear that the broker stops.
+const partingFor = 5 * time.Second
+
+// hangUp tells clients that the broker stops, and closes the connections of those that do not listen.
+func (b *Broker) hangUp(w *watched) error {
+	late := time.AfterFunc(partingFor, w.closeAll)
+	defer late.Stop()
+	return b.server.Close()
 }
 
 // stop lets clients' messages be decided, for as long as Options.Drain says, and takes no more.
@@ -175,22 +187,47 @@ func (b *Broker) Figures() Figures {
 	}
 }
 
-// watched tells when its listener fails, and gives connections little time to say what they want: the library gives them
-// for ever.
+// watched tells when its listener fails, knows its connections, and gives them little time to say what they want: the
+// library gives them for ever.
 type watched struct {
 	net.Listener
 	failed chan error
+
+	mu    sync.Mutex
+	conns map[*conn]struct{}
+	over  bool // new connections are closed at once
+}
+
+// conn is a connection that its listener knows until it is closed.
+type conn struct {
+	net.Conn
+	w *watched
+}
+
+func (c *conn) Close() error {
+	c.w.mu.Lock()
+	delete(c.w.conns, c)
+	c.w.mu.Unlock()
+	return c.Conn.Close()
+}
+
+func (w *watched) closeAll() {
+	w.mu.Lock()
+	all := slices.Collect(maps.Keys(w.conns))
+	w.over = true
+	w.mu.Unlock()
+	for _, c := range all {
+		_ = c.Close() // whoever reads it hears of it
+	}
 }
 
 func (w *watched) Accept() (net.Conn, error) {
 	for {
 		c, err := w.Listener.Accept()
 		if err == nil {
-			err = c.SetDeadline(time.Now().Add(connectFor))
-			if err == nil {
+			if c, ok := w.keep(c); ok {
 				return c, nil
 			}
-			_ = c.Close() // it is gone already
 			continue
 		}
 		if ne := net.Error(nil); errors.As(err, &ne) && ne.Timeout() {
@@ -201,4 +238,20 @@ func (w *watched) Accept() (net.Conn, error) {
 		}
 		return nil, err
 	}
+}
+
+// keep notes a connection; not one that is gone already, or comes too late.
+func (w *watched) keep(c net.Conn) (net.Conn, bool) {
+	known := &conn{c, w}
+	w.mu.Lock()
+	over := w.over
+	if !over {
+		w.conns[known] = struct{}{}
+	}
+	w.mu.Unlock()
+	if over || c.SetDeadline(time.Now().Add(connectFor)) != nil {
+		_ = known.Close()
+		return nil, false
+	}
+	return known, true
 }

@@ -81,7 +81,7 @@ var policy = map[string][]string{
 	"server/tracker":   {"server/internal/webfile"},
 	"server/dashboard": {"server/internal/webfile"},
 	"server/internal":  {},
-	"server/devices": {"table", "telemetry", "telemetry/payload", "accounts", "internal/lineprotocol", "server/mqtt", "server/internal/...", "github.com/danielgtaylor/huma/v2/...",
+	"server/devices": {"table", "telemetry", "telemetry/payload", "telemetry/alerts", "accounts", "internal/lineprotocol", "server/mqtt", "server/internal/...", "github.com/danielgtaylor/huma/v2/...",
 		"github.com/prometheus/client_golang/..."},
 	"server/mqtt":    {"github.com/mochi-mqtt/server/v2/..."},
 	"server/apidocs": {"github.com/danielgtaylor/huma/v2"},

@@ -4,14 +4,26 @@ import (
 	"errors"
 	"net/http"
 
+	"github.com/danielgtaylor/huma/v2"
+
 	"github.com/onefold/onefold/server/internal/door"
 	"github.com/onefold/onefold/telemetry"
+	"github.com/onefold/onefold/telemetry/alerts"
 	"github.com/onefold/onefold/telemetry/payload"
 )
 
 // Problem is the answer to an error of telemetry that says what to do; nil for other errors.
 func Problem(err error) error {
+	if faults := ruleErrors(err); len(faults) > 0 {
+		return ruleProblem(faults)
+	}
 	switch {
+	case errors.Is(err, alerts.ErrEnded):
+		return door.Problem(http.StatusConflict, "alert_ended", "The alert has ended: there is nothing to look after any more.")
+	case errors.Is(err, alerts.ErrSnooze):
+		return door.Problem(http.StatusUnprocessableEntity, "bad_snooze", "Snooze until a time within the next 31 days.")
+	case errors.Is(err, alerts.ErrComment):
+		return door.Problem(http.StatusUnprocessableEntity, "bad_comment", "A comment has 1 to 2,000 bytes.")
 	case errors.Is(err, telemetry.ErrTransition):
 		return door.Problem(http.StatusConflict, "bad_transition", err.Error())
 	case errors.Is(err, telemetry.ErrInvalid), errors.Is(err, telemetry.ErrRetention):
@@ -30,4 +42,28 @@ func Problem(err error) error {
 		return door.Problem(http.StatusRequestEntityTooLarge, "too_many_readings", err.Error())
 	}
 	return nil
+}
+
+// ruleErrors are all faults of a rule or channel that an error tells of.
+func ruleErrors(err error) (faults []*alerts.RuleError) {
+	switch e := err.(type) {
+	case *alerts.RuleError:
+		return []*alerts.RuleError{e}
+	case interface{ Unwrap() []error }:
+		for _, one := range e.Unwrap() {
+			faults = append(faults, ruleErrors(one)...)
+		}
+	case interface{ Unwrap() error }:
+		return ruleErrors(e.Unwrap())
+	}
+	return faults
+}
+
+// ruleProblem names every field that is wrong; its code is that of the first.
+func ruleProblem(faults []*alerts.RuleError) error {
+	p := door.Problem(http.StatusUnprocessableEntity, faults[0].Code, "It cannot be as it is said.")
+	for _, f := range faults {
+		p.Errors = append(p.Errors, &huma.ErrorDetail{Message: f.What, Location: "body." + f.Field})
+	}
+	return p
 }

@@ -57,6 +57,9 @@ func (s *Service) Register(api huma.API, mux *http.ServeMux) error {
 	s.exportRoutes(api)
 	s.retractionRoutes(api)
 	s.tailRoutes(api)
+	s.alertRoutes(api)
+	s.ruleRoutes(api)
+	s.channelRoutes(api)
 	return nil
 }
 

@@ -1,0 +1,242 @@
+package devices
+
+import (
+	"context"
+	"maps"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/onefold/onefold/server/internal/door"
+	"github.com/onefold/onefold/telemetry"
+	"github.com/onefold/onefold/telemetry/alerts"
+)
+
+// AlertDevicePath names a device of a fleet, or by ~FLEET the fleet as a whole, which has alerts of its own.
+type AlertDevicePath struct {
+	door.FleetPath
+	Device string `path:"device" maxLength:"65" doc:"~FLEET is the fleet as a whole."`
+}
+
+// AlertPath names an alert.
+type AlertPath struct {
+	AlertDevicePath
+	Alert string `path:"alert" maxLength:"26"`
+}
+
+// AlertBody is an alert as lists have it.
+type AlertBody struct {
+	ID           string               `json:"id"`
+	Device       string               `json:"device"`
+	DeviceName   string               `json:"deviceName,omitempty"`
+	Rule         string               `json:"rule"`
+	RuleName     string               `json:"ruleName,omitempty"`
+	Metric       string               `json:"metric,omitempty"`
+	Severity     telemetry.Severity   `json:"severity" enum:"info,warning,critical"`
+	State        telemetry.AlertState `json:"state" enum:"firing,resolved"`
+	Message      string               `json:"message,omitempty"`
+	Since        time.Time            `json:"since" doc:"Of the first reading that breached."`
+	FiredAt      time.Time            `json:"firedAt,omitzero"`
+	LastAt       time.Time            `json:"lastAt,omitzero" doc:"Of the last reading that kept it."`
+	ResolvedAt   time.Time            `json:"resolvedAt,omitzero"`
+	Value        string               `json:"value,omitempty" doc:"Of the last reading that kept it."`
+	Peak         string               `json:"peak,omitempty" doc:"The worst value."`
+	Ended        telemetry.Ending     `json:"ended,omitempty" doc:"Why it ended, if no reading ended it."`
+	Withdrawn    bool                 `json:"withdrawn,omitempty" doc:"Later readings, or a retraction, say that it never was."`
+	Replaces     string               `json:"replaces,omitempty" doc:"The alert that later readings made this of."`
+	AckedAt      time.Time            `json:"ackedAt,omitzero"`
+	AckedBy      string               `json:"ackedBy,omitempty"`
+	SnoozedUntil time.Time            `json:"snoozedUntil,omitzero"`
+}
+
+func instant(ms int64) time.Time {
+	if ms == 0 {
+		return time.Time{}
+	}
+	return time.UnixMilli(ms).UTC()
+}
+
+func describeAlert(a *telemetry.Alert) AlertBody {
+	return AlertBody{
+		ID: a.AlertID, Device: a.DeviceID, Rule: a.RuleID, Metric: a.Metric, Severity: a.Severity, State: a.State, Message: a.Message,
+		Since: time.UnixMilli(a.Since).UTC(), FiredAt: instant(a.Fired), LastAt: instant(a.Last), ResolvedAt: instant(a.Resolved), Value: a.Value, Peak: a.Peak,
+		Ended: a.Ended, Withdrawn: a.Withdrawn, Replaces: a.Replaces, AckedAt: a.AckedAt, AckedBy: a.AckedBy, SnoozedUntil: a.SnoozedUntil,
+	}
+}
+
+type alertAnswer struct{ Body AlertBody }
+
+type alertDetailAnswer struct {
+	Body struct {
+		AlertBody
+		History []telemetry.AlertNote `json:"history" doc:"What people and corrections did, the oldest first."`
+	}
+}
+
+type snoozeRequest struct {
+	AlertPath
+	Body struct {
+		Until time.Time `json:"until,omitzero" required:"false" doc:"Within the next 31 days. Absent: the snooze ends."`
+	}
+}
+
+type commentRequest struct {
+	AlertPath
+	Body struct {
+		Text string `json:"text" doc:"1 to 2,000 bytes."`
+	}
+}
+
+type pendingBody struct {
+	Rule  string    `json:"rule"`
+	Since time.Time `json:"since"`
+}
+
+type pendingAnswer struct {
+	Body struct {
+		Pending []pendingBody `json:"pending"`
+	}
+}
+
+func (s *Service) alertRoutes(api huma.API) {
+	const one = devicePath + "/alerts/{alert}"
+	tags := []string{"alerts"}
+	huma.Register(api, door.Guard(door.ForRead, huma.Operation{
+		OperationID: "alerts", Method: http.MethodGet, Path: fleetPath + "/alerts", Summary: "The alerts of a fleet, or of a device of it", Tags: tags,
+		Description: "Open ones of a fleet come the critical first; the alerts of a device the latest first; all of a fleet device by device. " +
+			"A page may hold fewer than its limit, and there may be more as long as there is a cursor.",
+	}), s.alerts)
+	huma.Register(api, door.Guard(door.ForRead, huma.Operation{
+		OperationID: "alert", Method: http.MethodGet, Path: one, Summary: "An alert and its history", Tags: tags,
+	}), s.alert)
+	huma.Register(api, door.Guard(door.ForWrite, huma.Operation{
+		OperationID: "acknowledge-alert", Method: http.MethodPost, Path: one + "/ack", Summary: "Say that one looks after an alert", Tags: tags, Errors: []int{http.StatusConflict},
+	}), s.acknowledge)
+	huma.Register(api, door.Guard(door.ForWrite, huma.Operation{
+		OperationID: "snooze-alert", Method: http.MethodPost, Path: one + "/snooze", MaxBodyBytes: door.MaxSmallBody,
+		Summary: "Keep an alert quiet for a time", Tags: tags, Errors: []int{http.StatusConflict},
+	}), s.snooze)
+	huma.Register(api, door.Guard(door.ForWrite, huma.Operation{
+		OperationID: "comment-alert", Method: http.MethodPost, Path: one + "/comments", MaxBodyBytes: door.MaxSmallBody, Summary: "Add to an alert's history", Tags: tags,
+	}), s.comment)
+	huma.Register(api, door.Guard(door.ForRead, huma.Operation{
+		OperationID: "pending-alerts", Method: http.MethodGet, Path: devicePath + "/pending", Summary: "The rules that may soon fire for a device", Tags: tags,
+	}), s.pending)
+}
+
+// knownTo fails unless the device is of the fleet, or stands for it.
+func (s *Service) knownTo(ctx context.Context, fleetID, deviceID string) error {
+	if deviceID == alerts.FleetDevice(fleetID) {
+		return nil
+	}
+	_, err := s.known(ctx, &DevicePath{door.FleetPath{Fleet: fleetID}, deviceID})
+	return err
+}
+
+func (s *Service) alert(ctx context.Context, in *AlertPath) (*alertDetailAnswer, error) {
+	if err := s.knownTo(ctx, in.Fleet, in.Device); err != nil {
+		return nil, err
+	}
+	a, err := telemetry.Alerts.Get(ctx, s.table, telemetry.AlertKey{DeviceID: in.Device, AlertID: in.Alert})
+	if err != nil {
+		return nil, s.door.Error(ctx, err)
+	}
+	named, err := s.nameAlerts(ctx, in.Fleet, []telemetry.Alert{a})
+	if err != nil {
+		return nil, s.door.Error(ctx, err)
+	}
+	answer := new(alertDetailAnswer)
+	answer.Body.AlertBody, answer.Body.History = named[0], append([]telemetry.AlertNote{}, a.History...)
+	return answer, nil
+}
+
+// act changes an alert by do, whose first argument is which alert and the second who asks.
+func (s *Service) act(ctx context.Context, in *AlertPath, action string, do func(telemetry.AlertKey, string) (telemetry.Alert, error)) (*alertAnswer, error) {
+	if err := s.knownTo(ctx, in.Fleet, in.Device); err != nil {
+		return nil, err
+	}
+	a, err := do(telemetry.AlertKey{DeviceID: in.Device, AlertID: in.Alert}, door.CallerOf(ctx).Actor)
+	if err != nil {
+		return nil, s.door.Error(ctx, err)
+	}
+	s.record(ctx, action, in.Fleet, in.Device)
+	named, err := s.nameAlerts(ctx, in.Fleet, []telemetry.Alert{a})
+	if err != nil {
+		return nil, s.door.Error(ctx, err)
+	}
+	return &alertAnswer{named[0]}, nil
+}
+
+func (s *Service) acknowledge(ctx context.Context, in *AlertPath) (*alertAnswer, error) {
+	return s.act(ctx, in, "alert.acknowledge", func(k telemetry.AlertKey, by string) (telemetry.Alert, error) {
+		return alerts.Acknowledge(ctx, s.table, k, by)
+	})
+}
+
+func (s *Service) snooze(ctx context.Context, in *snoozeRequest) (*alertAnswer, error) {
+	return s.act(ctx, &in.AlertPath, "alert.snooze", func(k telemetry.AlertKey, by string) (telemetry.Alert, error) {
+		return alerts.Snooze(ctx, s.table, k, by, in.Body.Until)
+	})
+}
+
+func (s *Service) comment(ctx context.Context, in *commentRequest) (*alertAnswer, error) {
+	return s.act(ctx, &in.AlertPath, "alert.comment", func(k telemetry.AlertKey, by string) (telemetry.Alert, error) {
+		return alerts.Comment(ctx, s.table, k, by, in.Body.Text)
+	})
+}
+
+func (s *Service) pending(ctx context.Context, in *DevicePath) (*pendingAnswer, error) {
+	if _, err := s.known(ctx, in); err != nil {
+		return nil, err
+	}
+	all, err := alerts.Pending(ctx, s.table, in.Device)
+	if err != nil {
+		return nil, s.door.Error(ctx, err)
+	}
+	answer := new(pendingAnswer)
+	answer.Body.Pending = []pendingBody{}
+	for _, rule := range slices.Sorted(maps.Keys(all)) {
+		answer.Body.Pending = append(answer.Body.Pending, pendingBody{rule, all[rule]})
+	}
+	return answer, nil
+}
+
+// nameAlerts describes alerts with the names of their devices and rules.
+func (s *Service) nameAlerts(ctx context.Context, fleetID string, all []telemetry.Alert) ([]AlertBody, error) {
+	bodies := make([]AlertBody, len(all))
+	if len(all) == 0 {
+		return bodies, nil
+	}
+	keys := make([]telemetry.DeviceKey, len(all))
+	for i := range all {
+		keys[i] = telemetry.DeviceKey{DeviceID: all[i].DeviceID}
+	}
+	devices, err := telemetry.Devices.GetMany(ctx, s.table, keys)
+	if err != nil {
+		return nil, err
+	}
+	rules, err := telemetry.RulesOfFleet.Collect(ctx, s.table, telemetry.FleetIn{FleetID: fleetID})
+	if err != nil {
+		return nil, err
+	}
+	known, called := map[string]*telemetry.Device{}, map[telemetry.RuleKey]string{}
+	for i := range devices {
+		known[devices[i].DeviceID] = &devices[i]
+	}
+	for i := range rules {
+		called[rules[i].RuleKey] = rules[i].Name
+	}
+	for i := range all {
+		b := describeAlert(&all[i])
+		if d := known[b.Device]; d != nil {
+			b.DeviceName, b.RuleName = d.Name, called[telemetry.RuleKey{Scope: telemetry.ForProfile, ScopeID: d.ProfileID, RuleID: b.Rule}]
+		}
+		if name := called[telemetry.RuleKey{Scope: telemetry.ForDevice, ScopeID: b.Device, RuleID: b.Rule}]; name != "" {
+			b.RuleName = name
+		}
+		bodies[i] = b
+	}
+	return bodies, nil
+}

@@ -1,0 +1,208 @@
+package devices
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/onefold/onefold/accounts"
+	"github.com/onefold/onefold/server/internal/door"
+	"github.com/onefold/onefold/table"
+	"github.com/onefold/onefold/telemetry"
+	"github.com/onefold/onefold/telemetry/alerts"
+)
+
+// ChannelPath names a channel of a fleet.
+type ChannelPath struct {
+	door.FleetPath
+	Channel string `path:"channel" maxLength:"64" pattern:"^[A-Za-z0-9_-]+$" patternDescription:"letters, digits, _ and -"`
+}
+
+func (in *ChannelPath) key() alerts.ChannelKey {
+	return alerts.ChannelKey{FleetID: in.Fleet, ChannelID: in.Channel}
+}
+
+// ChannelForm is what people say of a channel. What is wrong with it is told by alerts.CheckChannel.
+type ChannelForm struct {
+	Name   string                 `json:"name,omitempty"`
+	Kind   alerts.ChannelKind     `json:"kind" doc:"webhook or email."`
+	URL    string                 `json:"url,omitempty" doc:"Of a webhook. Who may not change it sees its host only."`
+	To     []string               `json:"to,omitempty" doc:"Addresses, of email."`
+	Least  telemetry.Severity     `json:"least,omitempty" doc:"Tell of alerts that are at least so bad: info, warning or critical. Absent: all."`
+	Events []telemetry.Transition `json:"events,omitempty" doc:"firing, resolved, withdrawn. None: all."`
+	Within int                    `json:"within,omitempty" doc:"Seconds after which it is too late to tell. 0: a day, -1: never."`
+	Off    bool                   `json:"off,omitempty"`
+}
+
+type channelBody struct {
+	ID string `json:"id"`
+	ChannelForm
+}
+
+// describeChannel leaves the secret out, and the address, which may be one, unless whoever asks may change it.
+func describeChannel(ctx context.Context, c *alerts.Channel) channelBody {
+	address := c.URL
+	if u, err := url.Parse(address); address != "" && err == nil && !door.CallerOf(ctx).May(door.ForWrite, accounts.OfFleet(c.FleetID)) {
+		address = u.Scheme + "://" + u.Host
+	}
+	return channelBody{c.ChannelID, ChannelForm{c.Name, c.Kind, address, c.To, c.Least, c.Events, c.Within, c.Off}}
+}
+
+type channelsAnswer struct {
+	Body struct {
+		Channels []channelBody `json:"channels"`
+	}
+}
+
+type putChannelRequest struct {
+	ChannelPath
+	Body ChannelForm
+}
+
+type putChannelAnswer struct {
+	Body struct {
+		Channel channelBody `json:"channel"`
+		Secret  string      `json:"secret,omitempty" doc:"By which a webhook's messages are signed. It is told when it is made, once."`
+	}
+}
+
+// NotificationPath names a notification of a fleet.
+type NotificationPath struct {
+	door.FleetPath
+	Notification string `path:"notification" maxLength:"200"`
+}
+
+type notificationsRequest struct {
+	door.FleetPath
+	State alerts.DeliveryState `query:"state" enum:"waiting,sent,skipped,dead" doc:"Default: all."`
+	PageParams
+}
+
+type notificationBody struct {
+	ID        string               `json:"id"`
+	Channel   string               `json:"channel"`
+	Event     telemetry.Transition `json:"event"`
+	Alert     alerts.Told          `json:"alert" doc:"As it was then."`
+	State     alerts.DeliveryState `json:"state" enum:"waiting,sent,skipped,dead"`
+	Due       time.Time            `json:"due,omitzero" doc:"When it is tried next, if it waits."`
+	Attempts  int                  `json:"attempts"`
+	LastError string               `json:"lastError,omitempty"`
+	CreatedAt time.Time            `json:"createdAt"`
+	SentAt    time.Time            `json:"sentAt,omitzero"`
+}
+
+func describeNotification(n *alerts.Notification) notificationBody {
+	b := notificationBody{
+		ID: n.NotificationID, Channel: n.ChannelID, Event: n.Event, Alert: n.Alert, State: n.State, Attempts: n.Attempts, LastError: n.LastError,
+		CreatedAt: n.CreatedAt, SentAt: n.SentAt,
+	}
+	if n.State == alerts.Waiting {
+		b.Due = n.Due
+	}
+	return b
+}
+
+type notificationAnswer struct{ Body notificationBody }
+
+type notificationsAnswer struct {
+	Body struct {
+		Notifications []notificationBody `json:"notifications" doc:"Those of the latest alerts first."`
+		Cursor        string             `json:"cursor,omitempty"`
+	}
+}
+
+func (s *Service) channelRoutes(api huma.API) {
+	const list, one, sent = fleetPath + "/channels", fleetPath + "/channels/{channel}", fleetPath + "/notifications"
+	tags := []string{"alerts"}
+	huma.Register(api, door.Guard(door.ForRead, huma.Operation{
+		OperationID: "channels", Method: http.MethodGet, Path: list, Summary: "How people are told of a fleet's alerts", Tags: tags,
+	}), s.channels)
+	huma.Register(api, door.Guard(door.ForWrite, huma.Operation{
+		OperationID: "put-channel", Method: http.MethodPut, Path: one, MaxBodyBytes: door.MaxSmallBody, Summary: "Make or replace a channel", Description: "A webhook keeps its secret.", Tags: tags,
+	}), s.putChannel)
+	huma.Register(api, door.Guard(door.ForWrite, huma.Operation{
+		OperationID: "delete-channel", Method: http.MethodDelete, Path: one, DefaultStatus: http.StatusNoContent,
+		Summary: "Delete a channel", Description: "What waits for it is skipped.", Tags: tags,
+	}), s.deleteChannel)
+	huma.Register(api, door.Guard(door.ForRead, huma.Operation{
+		OperationID: "notifications", Method: http.MethodGet, Path: sent, Summary: "What was told of a fleet's alerts, and how that went", Tags: tags,
+	}), s.notifications)
+	huma.Register(api, door.Guard(door.ForWrite, huma.Operation{
+		OperationID: "resend-notification", Method: http.MethodPost, Path: sent + "/{notification}/resend", DefaultStatus: http.StatusAccepted,
+		Summary: "Try a notification anew that could not be delivered, or was skipped", Description: "Others stay as they are.", Tags: tags,
+	}), s.resend)
+}
+
+func (s *Service) channels(ctx context.Context, in *door.FleetPath) (*channelsAnswer, error) {
+	if _, err := telemetry.GetFleet(ctx, s.table, in.Fleet); err != nil {
+		return nil, s.door.Error(ctx, err)
+	}
+	all, err := alerts.ChannelsOfFleet.Collect(ctx, s.table, telemetry.FleetIn{FleetID: in.Fleet})
+	if err != nil {
+		return nil, s.door.Error(ctx, err)
+	}
+	answer := new(channelsAnswer)
+	answer.Body.Channels = make([]channelBody, len(all))
+	for i := range all {
+		answer.Body.Channels[i] = describeChannel(ctx, &all[i])
+	}
+	return answer, nil
+}
+
+func (s *Service) putChannel(ctx context.Context, in *putChannelRequest) (*putChannelAnswer, error) {
+	before, err := alerts.Channels.Get(ctx, s.table, in.key())
+	if err != nil && !errors.Is(err, table.ErrNotFound) {
+		return nil, s.door.Error(ctx, err)
+	}
+	b := &in.Body
+	c, err := alerts.PutChannel(ctx, s.table, alerts.Channel{
+		ChannelKey: in.key(), Name: b.Name, Kind: b.Kind, URL: b.URL, To: b.To, Least: b.Least, Events: b.Events, Within: b.Within, Off: b.Off,
+	})
+	if err != nil {
+		return nil, s.door.Error(ctx, err)
+	}
+	s.record(ctx, "channel.put", in.Fleet, in.Channel)
+	answer := new(putChannelAnswer)
+	if answer.Body.Channel = describeChannel(ctx, &c); c.Secret != before.Secret {
+		answer.Body.Secret = c.Secret
+	}
+	return answer, nil
+}
+
+func (s *Service) deleteChannel(ctx context.Context, in *ChannelPath) (*struct{}, error) {
+	_, err := alerts.Channels.Get(ctx, s.table, in.key())
+	if err == nil {
+		err = alerts.DeleteChannel(ctx, s.table, in.key())
+	}
+	if err != nil {
+		return nil, s.door.Error(ctx, err)
+	}
+	s.record(ctx, "channel.delete", in.Fleet, in.Channel)
+	return nil, nil
+}
+
+func (s *Service) notifications(ctx context.Context, in *notificationsRequest) (*notificationsAnswer, error) {
+	if _, err := telemetry.GetFleet(ctx, s.table, in.Fleet); err != nil {
+		return nil, s.door.Error(ctx, err)
+	}
+	page, err := alerts.NotificationsOfFleet.Page(ctx, s.table, alerts.DeliveriesIn{FleetID: in.Fleet, State: in.State}, in.Cursor, in.Limit)
+	if err != nil {
+		return nil, s.door.Error(ctx, err)
+	}
+	answer := new(notificationsAnswer)
+	answer.Body.Notifications, answer.Body.Cursor = described(page, describeNotification), page.Next
+	return answer, nil
+}
+
+func (s *Service) resend(ctx context.Context, in *NotificationPath) (*notificationAnswer, error) {
+	n, err := alerts.Resend(ctx, s.table, alerts.NotificationKey{FleetID: in.Fleet, NotificationID: in.Notification})
+	if err != nil {
+		return nil, s.door.Error(ctx, err)
+	}
+	s.record(ctx, "notification.resend", in.Fleet, in.Notification)
+	return &notificationAnswer{describeNotification(&n)}, nil
+}

@@ -92,6 +92,7 @@ var policy = map[string][]string{
 	"internal/calendar":  {},
 	"internal/devicesim": {},
 	"internal/decimal":   {"github.com/cockroachdb/apd/v3"},
+	"internal/recorded":  {},
 	"internal/referral":  {},
 	"internal/sketch":    {"vocabulary"},
 	"internal/tail":      {"internal/pause"},
@@ -111,7 +112,7 @@ var policy = map[string][]string{
 // forTests may be imported by any _test.go file, beside what its package may import.
 var forTests = []string{"server", "server/servertest", "engine", "engine/enginetest", "dynamohttp", "dynamo", "dynamo/dynamotest", "table", "fold/...", "vocabulary", "analytics/reconcile",
 	"github.com/aws/aws-sdk-go-v2/...", "github.com/cockroachdb/datadriven", "github.com/rogpeppe/go-internal/...",
-	"pgregory.net/rapid", "go.uber.org/goleak", "github.com/anishathalye/porcupine", "github.com/cockroachdb/pebble/v2/vfs", "github.com/oklog/ulid/v2",
+	"internal/recorded", "pgregory.net/rapid", "go.uber.org/goleak", "github.com/anishathalye/porcupine", "github.com/cockroachdb/pebble/v2/vfs", "github.com/oklog/ulid/v2",
 	"github.com/cockroachdb/apd/v3", "github.com/cespare/xxhash/v2", "github.com/klauspost/compress/...",
 	"github.com/eclipse/paho.golang/...", "github.com/eclipse/paho.mqtt.golang"}
 

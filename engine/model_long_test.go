@@ -15,7 +15,7 @@ import (
 func TestModelAtLength(t *testing.T) {
 	text := os.Getenv("ONEFOLD_MODEL_OPS")
 	if text == "" {
-		t.Skip("set ONEFOLD_MODEL_OPS to a number of operations, such as 10000000")
+		t.Skip("the number of operations is missing: this test runs for minutes, so set ONEFOLD_MODEL_OPS to one, such as 10000000")
 	}
 	wanted, err := strconv.ParseInt(text, 10, 64)
 	if err != nil {

@@ -1,21 +1,17 @@
 package telemetry
 
 import (
-	"bufio"
-	"compress/gzip"
 	"fmt"
 	"maps"
 	"math/big"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
 	"reflect"
 	"slices"
 	"strconv"
-	"strings"
 	"testing"
 	"time"
 
+	"github.com/onefold/onefold/internal/recorded"
 	"github.com/onefold/onefold/table"
 )
 
@@ -294,31 +290,10 @@ func encoded(t testing.TB, all []Aggregate) []table.Item {
 }
 
 // machineTemperature reads the real series; rows that are the same are numbered.
-func machineTemperature(t testing.TB) []Incoming {
+func machineTemperature(t testing.TB) (in []Incoming) {
 	t.Helper()
-	dir := os.Getenv("ONEFOLD_DATA")
-	if dir == "" {
-		dir = "../../shared/data"
-	}
-	f, err := os.Open(filepath.Join(dir, "machine_temperature.csv.gz"))
-	if err != nil {
-		t.Skipf("no real data: %v; set ONEFOLD_DATA", err)
-	}
-	defer f.Close()
-	z, err := gzip.NewReader(f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var in []Incoming
-	same := map[string]int{}
-	for lines := bufio.NewScanner(z); lines.Scan(); {
-		at, value, _ := strings.Cut(lines.Text(), ",")
-		when, err := time.Parse("2006-01-02 15:04:05", at)
-		if err != nil {
-			continue // the head
-		}
-		in = append(in, Incoming{DeviceID: "machine", At: when, Nth: same[lines.Text()], Imported: true, Values: Values{"celsius": num(t, value)}})
-		same[lines.Text()]++
+	for _, r := range recorded.Temperatures(t) {
+		in = append(in, Incoming{DeviceID: "machine", At: r.At, Nth: r.Nth, Imported: true, Values: Values{"celsius": num(t, r.Value)}})
 	}
 	return in
 }

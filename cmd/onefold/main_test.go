@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/onefold/onefold/internal/recorded"
 )
 
 // asCommand makes the test binary behave as onefold, so that a test can start, kill and restart a real process.
@@ -26,10 +28,11 @@ func TestScripts(t *testing.T) {
 		Dir: "testdata/script",
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("ONEFOLD_DATA_DIR", env.WorkDir+"/data")
-			env.Setenv("ONEFOLD_DATA", os.Getenv("ONEFOLD_DATA"))
+			env.Setenv("RECORDED", recorded.Dir())
+			env.Setenv("MISSING", recorded.Missing(recorded.MachineTemperature))
 			return nil
 		},
-		Condition: recorded,
+		Condition: isRecorded,
 		Cmds:      map[string]func(*testscript.TestScript, bool, []string){"alert": rememberAlert},
 	})
 }

@@ -2,11 +2,12 @@ package main
 
 import (
 	"encoding/json"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"testing"
+
+	"github.com/onefold/onefold/internal/recorded"
 )
 
 // oracle is what the independent count in testdata/oracle.py says of a log.
@@ -40,7 +41,7 @@ type bucketJSON struct {
 
 // A real log gives exactly the numbers of an independent count, for each hour, each day, in total and for each page.
 func TestRealLogAgainstOracle(t *testing.T) {
-	log := realLog(t)
+	log := recorded.Path(t, recorded.AccessLog)
 	want := count(t, log)
 	data := filepath.Join(t.TempDir(), "data")
 	summary := fromJSON[importSummary](t, onefold(t, "--data", data, "import", "--site", "s", "--include-bots", "--include-assets", "--json", log))
@@ -98,20 +99,6 @@ func everyDimensionAddsUp(t *testing.T, report func(...string) reportJSON, want 
 			}
 		}
 	}
-}
-
-// realLog finds the recorded log, which the project does not ship.
-func realLog(t *testing.T) string {
-	t.Helper()
-	dir := os.Getenv("ONEFOLD_DATA")
-	if dir == "" {
-		dir = "../../../shared/data"
-	}
-	path := filepath.Join(dir, "access.log.gz")
-	if _, err := os.Stat(path); err != nil {
-		t.Skipf("%s is missing: put the recorded log of elastic/examples there, or set ONEFOLD_DATA to its folder", path)
-	}
-	return path
 }
 
 func count(t *testing.T, log string) oracle {

@@ -15,12 +15,12 @@ func TestOtherClients(t *testing.T) {
 		missing string
 		session []string
 	}{
-		{"aws", []string{"aws", "--version"}, "needs the AWS command line, Debian's package awscli", []string{"sh", "testdata/sdk/session.sh"}},
-		{"boto3", []string{"/usr/bin/python3", "-c", "import boto3"}, "needs boto3, Debian's package python3-boto3", []string{"/usr/bin/python3", "testdata/sdk/session.py"}},
+		{"aws", []string{"aws", "--version"}, "the AWS command line is missing: install Debian's package awscli", []string{"sh", "testdata/sdk/session.sh"}},
+		{"boto3", []string{"/usr/bin/python3", "-c", "import boto3"}, "boto3 is missing: install Debian's package python3-boto3", []string{"/usr/bin/python3", "testdata/sdk/session.py"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if err := exec.Command(c.present[0], c.present[1:]...).Run(); err != nil {
-				t.Skipf("%s: %v", c.missing, err)
+				t.Skipf("%s (%v)", c.missing, err)
 			}
 			s := startServer(t, "dynamodb", "--memory", "--addr", "127.0.0.1:0", "--access-key", "tester:a secret")
 			session := exec.Command(c.session[0], append(c.session[1:], s.url, "tester", "a secret")...)

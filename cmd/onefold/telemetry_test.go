@@ -2,32 +2,23 @@ package main
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/onefold/onefold/internal/recorded"
 )
 
-// realData is the path of a file of recorded readings.
-func realData(t *testing.T, name string) string {
-	t.Helper()
-	path := filepath.Join(os.Getenv("ONEFOLD_DATA"), name)
-	if _, err := os.Stat(path); err != nil {
-		t.Skipf("no real data: %v; set ONEFOLD_DATA", err)
+// isRecorded is the condition of scripts that need recorded readings, such as [recorded:machine_temperature.csv.gz].
+func isRecorded(condition string) (bool, error) {
+	name, ok := strings.CutPrefix(condition, "recorded:")
+	if !ok {
+		return false, fmt.Errorf("no condition is called %q", condition)
 	}
-	return path
-}
-
-// recorded is the condition of scripts that need recorded readings.
-func recorded(name string) (bool, error) {
-	if name != "recorded" {
-		return false, fmt.Errorf("no condition is called %q", name)
-	}
-	_, err := os.Stat(filepath.Join(os.Getenv("ONEFOLD_DATA"), "machine_temperature.csv.gz"))
-	return err == nil, nil
+	return recorded.Has(name), nil
 }
 
 // rememberAlert sets ALERT to the id of the alert that the command before printed as JSON.
@@ -41,7 +32,7 @@ func rememberAlert(ts *testscript.TestScript, neg bool, args []string) {
 
 // All of a real machine's readings are kept, those of its 12 repeated times, too, and an import again changes nothing.
 func TestImportOfMachineTemperature(t *testing.T) {
-	path := realData(t, "machine_temperature.csv.gz")
+	path := recorded.Path(t, recorded.MachineTemperature)
 	t.Setenv("ONEFOLD_DATA_DIR", filepath.Join(t.TempDir(), "data"))
 	onefold(t, "fleet", "create", "plant", "--timezone", "Europe/Berlin")
 	again := func() (said, days string) {

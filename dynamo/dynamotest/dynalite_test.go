@@ -66,7 +66,7 @@ var notDynalite = map[string]string{
 // TestDynalite holds an independent implementation to the suite: what both pass is not only our reading of DynamoDB.
 func TestDynalite(t *testing.T) {
 	if _, err := os.Stat(dynaliteProgram); errors.Is(err, fs.ErrNotExist) && os.Getenv("ONEFOLD_TEST_DYNALITE") == "" {
-		t.Skip("dynalite is not installed: `make dynalite` installs it, ONEFOLD_TEST_DYNALITE=1 makes this an error")
+		t.Skip("dynalite is missing: `make dynalite` installs it, with Node.js; ONEFOLD_TEST_DYNALITE=1 makes this an error")
 	}
 	endpoint := startDynalite(t)
 	dynamotest.Run(t, func(t *testing.T) (dynamo.API, dynamo.Streams) { return openEndpoint(t, endpoint), nil }, notDynalite)

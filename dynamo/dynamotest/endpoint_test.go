@@ -19,7 +19,7 @@ import (
 func TestEndpoint(t *testing.T) {
 	endpoint := os.Getenv("ONEFOLD_TEST_ENDPOINT")
 	if endpoint == "" {
-		t.Skip("no endpoint is under test: ONEFOLD_TEST_ENDPOINT is the URL of one without tables")
+		t.Skip("an endpoint to test is missing: start a DynamoDB without tables, such as `onefold dynamodb --memory`, and set ONEFOLD_TEST_ENDPOINT to its URL")
 	}
 	dynamotest.Run(t, func(t *testing.T) (dynamo.API, dynamo.Streams) {
 		return openEndpoint(t, endpoint), streamsClient(cmp.Or(os.Getenv("ONEFOLD_TEST_STREAMS_ENDPOINT"), endpoint))

@@ -7,11 +7,12 @@ import (
 	"errors"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"reflect"
 	"slices"
 	"strconv"
 	"testing"
+
+	"github.com/onefold/onefold/internal/recorded"
 )
 
 // counts is what testdata/oracle.py counts.
@@ -29,17 +30,6 @@ type pageCount struct {
 	PageViews int
 }
 
-// realLog is the path of a log recorded in the world.
-func realLog(t testing.TB) string {
-	t.Helper()
-	dir := cmp.Or(os.Getenv("ONEFOLD_DATA"), filepath.Join("..", "..", "..", "shared", "data"))
-	path := filepath.Join(dir, "access.log.gz")
-	if _, err := os.Stat(path); err != nil {
-		t.Skipf("the recorded log is missing: %v; set ONEFOLD_DATA to the folder that has access.log.gz", err)
-	}
-	return path
-}
-
 // TestRealLog counts a recorded log and compares with what a program in another language counted.
 func TestRealLog(t *testing.T) {
 	var want counts
@@ -50,7 +40,7 @@ func TestRealLog(t *testing.T) {
 	if err := json.Unmarshal(golden, &want); err != nil {
 		t.Fatal(err)
 	}
-	got := count(t, realLog(t))
+	got := count(t, recorded.Path(t, recorded.AccessLog))
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got  %+v\nwant %+v", got, want)
 	}
@@ -110,7 +100,7 @@ func top(pages map[string]int, n int) []pageCount {
 
 // TestOracle checks that the numbers to compare with are still those of the oracle.
 func TestOracle(t *testing.T) {
-	path := realLog(t)
+	path := recorded.Path(t, recorded.AccessLog)
 	python, err := exec.LookPath("python3")
 	if err != nil {
 		t.Skip("python3 is missing: install it to count the log anew; testdata/oracle.json is taken as it is")
@@ -130,7 +120,7 @@ func TestOracle(t *testing.T) {
 
 // BenchmarkParseRealLog measures a line of a recorded log, with its parser new every 10,000 lines.
 func BenchmarkParseRealLog(b *testing.B) {
-	f, err := Open(realLog(b), nil)
+	f, err := Open(recorded.Path(b, recorded.AccessLog), nil)
 	if err != nil {
 		b.Fatal(err)
 	}

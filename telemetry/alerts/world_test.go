@@ -1,11 +1,7 @@
 package alerts_test
 
 import (
-	"bufio"
-	"compress/gzip"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -14,6 +10,7 @@ import (
 	"github.com/onefold/onefold/engine"
 	"github.com/onefold/onefold/fold"
 	"github.com/onefold/onefold/fold/foldtest"
+	"github.com/onefold/onefold/internal/recorded"
 	"github.com/onefold/onefold/table"
 	"github.com/onefold/onefold/telemetry"
 	"github.com/onefold/onefold/telemetry/alerts"
@@ -176,27 +173,11 @@ func (w *world) agree(r telemetry.Rule) {
 	}
 }
 
-// machineTemperature is a real series: one machine, every five minutes for two and a half months.
+// machineTemperature is the real series as it is sent.
 func machineTemperature(t *testing.T) (all []telemetry.Incoming) {
 	t.Helper()
-	dir := os.Getenv("ONEFOLD_DATA")
-	if dir == "" {
-		dir = "../../../shared/data"
-	}
-	f, err := os.Open(filepath.Join(dir, "machine_temperature.csv.gz"))
-	if err != nil {
-		t.Skipf("no real data: %v; set ONEFOLD_DATA", err)
-	}
-	defer f.Close()
-	z, err := gzip.NewReader(f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for s := bufio.NewScanner(z); s.Scan(); {
-		when, value, _ := strings.Cut(s.Text(), ",")
-		if at, err := time.Parse(time.DateTime, when); err == nil {
-			all = append(all, temp(at, value))
-		}
+	for _, r := range recorded.Temperatures(t) {
+		all = append(all, temp(r.At, r.Value))
 	}
 	return all
 }

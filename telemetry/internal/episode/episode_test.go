@@ -1,16 +1,13 @@
 package episode_test
 
 import (
-	"bufio"
-	"compress/gzip"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"pgregory.net/rapid"
 
+	"github.com/onefold/onefold/internal/recorded"
 	"github.com/onefold/onefold/telemetry/internal/episode"
 	"github.com/onefold/onefold/telemetry/internal/exact"
 )
@@ -124,36 +121,18 @@ func TestMachineTemperature(t *testing.T) {
 	}
 }
 
-// machineTemperature is a real series: one machine, every five minutes for two and a half months.
+// machineTemperature is the real series as points.
 func machineTemperature(t *testing.T) (points []episode.Point) {
-	dir := os.Getenv("ONEFOLD_DATA")
-	if dir == "" {
-		dir = "../../../../shared/data"
-	}
-	f, err := os.Open(filepath.Join(dir, "machine_temperature.csv.gz"))
-	if err != nil {
-		t.Skip("the real data is not here: set ONEFOLD_DATA to its folder")
-	}
-	defer f.Close()
-	z, err := gzip.NewReader(f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	lines := bufio.NewScanner(z)
-	for lines.Scan() {
-		when, value, _ := strings.Cut(lines.Text(), ",")
-		at, err := time.Parse(time.DateTime, when)
-		if err != nil {
-			continue // the header
-		}
-		v, err := exact.Parse(value)
+	t.Helper()
+	for _, r := range recorded.Temperatures(t) {
+		v, err := exact.Parse(r.Value)
 		if err != nil {
 			t.Fatal(err)
 		}
-		points = append(points, episode.Point{Key: episode.Key{At: at.UnixMilli(), Disc: value}, Value: v})
+		points = append(points, episode.Point{Key: episode.Key{At: r.At.UnixMilli(), Disc: r.Value}, Value: v})
 	}
-	if lines.Err() != nil || len(points) != 22695 {
-		t.Fatalf("%d readings, %v", len(points), lines.Err())
+	if len(points) != 22695 {
+		t.Fatalf("%d readings", len(points))
 	}
 	return points
 }

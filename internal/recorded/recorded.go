@@ -1,0 +1,104 @@
+// Package recorded finds data that was recorded in the world, for tests. The project ships none of it. Only tests import
+// it.
+package recorded
+
+import (
+	"bufio"
+	"compress/gzip"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// The files, and what they are.
+const (
+	AccessLog          = "access.log.gz"              // of elastic/examples, Apache-2.0
+	MachineTemperature = "machine_temperature.csv.gz" // of numenta/NAB, MIT
+)
+
+var origins = map[string]string{
+	AccessLog:          "the Apache log of elastic/examples (Apache-2.0), packed with gzip",
+	MachineTemperature: "the temperature of an industrial machine of numenta/NAB (MIT), packed with gzip",
+}
+
+// T is the part of testing.TB that is needed.
+type T interface {
+	Helper()
+	Skipf(format string, args ...any)
+	Fatalf(format string, args ...any)
+}
+
+// Dir is the folder that the files are looked for in: ONEFOLD_DATA, else shared/data beside the project.
+func Dir() string {
+	if dir := os.Getenv("ONEFOLD_DATA"); dir != "" {
+		return dir
+	}
+	root, err := os.Getwd()
+	for err == nil && !isFile(filepath.Join(root, "go.mod")) && root != filepath.Dir(root) {
+		root = filepath.Dir(root)
+	}
+	return filepath.Join(filepath.Dir(root), "shared", "data")
+}
+
+// Has reports whether a file is there.
+func Has(name string) bool { return isFile(filepath.Join(Dir(), name)) }
+
+func isFile(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.Mode().IsRegular()
+}
+
+// Missing says that a file is not there, and how to get it.
+func Missing(name string) string {
+	return name + " is missing in " + Dir() + ": put there " + origins[name] + ", or set ONEFOLD_DATA to the folder that has it"
+}
+
+// Path is the path of a file. A test that lacks it is skipped.
+func Path(t T, name string) string {
+	t.Helper()
+	if !Has(name) {
+		t.Skipf("%s", Missing(name))
+	}
+	return filepath.Join(Dir(), name)
+}
+
+// Row is one reading of a recorded series. Nth is its number, from 0, among the rows that are the same.
+type Row struct {
+	At    time.Time // written without a zone, read as UTC
+	Value string
+	Nth   int
+}
+
+// Temperatures are the readings of MachineTemperature, in the order of the file: one every five minutes, for two and a
+// half months, some times twice. A test that lacks the file is skipped.
+func Temperatures(t T) (rows []Row) {
+	t.Helper()
+	f, err := os.Open(Path(t, MachineTemperature))
+	if err != nil {
+		t.Fatalf("%v", err)
+	}
+	defer f.Close()
+	z, err := gzip.NewReader(f)
+	if err != nil {
+		t.Fatalf("%s: %v", f.Name(), err)
+	}
+	same := map[string]int{}
+	lines := bufio.NewScanner(z)
+	for lines.Scan() {
+		when, value, _ := strings.Cut(lines.Text(), ",")
+		at, err := time.Parse(time.DateTime, when)
+		if err != nil {
+			if rows == nil { // the head
+				continue
+			}
+			t.Fatalf("%s: %q: %v", f.Name(), lines.Text(), err)
+		}
+		rows = append(rows, Row{at, value, same[lines.Text()]})
+		same[lines.Text()]++
+	}
+	if err := lines.Err(); err != nil {
+		t.Fatalf("%s: %v", f.Name(), err)
+	}
+	return rows
+}

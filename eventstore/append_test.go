@@ -192,6 +192,18 @@ func TestReservations(t *testing.T) {
 	w.must(err)
 }
 
+// The head says which types of events the last append had.
+func TestHeadSaysTypesOfTheLastAppend(t *testing.T) {
+	w := newWorld(t, eventstore.Options{})
+	for i, types := range [][]string{{"Placed"}, {"Paid", "Noted", "Paid"}, {"Shipped"}} {
+		w.append(order("1"), eventstore.Any(), types...)
+		slices.Sort(types)
+		if h, err := w.store.Head(w.ctx, order("1")); err != nil || !slices.Equal(h.LastTypes, slices.Compact(types)) {
+			t.Errorf("append %d: %+v, %v", i, h, err)
+		}
+	}
+}
+
 func TestNamesThatCannotBe(t *testing.T) {
 	both(t, func(w *world) {
 		for _, id := range []eventstore.ID{{}, {"order", ""}, {"", "1"}, {"order", "a#b"}, {"o#", "1"}, {"order", strings.Repeat("x", 257)}, {"order", "\xff"}} {

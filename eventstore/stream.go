@@ -57,6 +57,7 @@ type Head struct {
 	State     StreamState `dynamodbav:"state,omitempty"`
 	CreatedAt time.Time   `dynamodbav:"createdAt"`
 	UpdatedAt time.Time   `dynamodbav:"updatedAt"`
+	LastTypes []string    `dynamodbav:"lastTypes,omitempty"` // the different types of the events of the last append, sorted
 }
 
 // StreamState says whether events may be appended.

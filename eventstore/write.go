@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"time"
 
@@ -18,6 +19,7 @@ var (
 	headVersion = table.FieldOf(Heads, func(h *Head) *int64 { return &h.Version })
 	headState   = table.FieldOf(Heads, func(h *Head) *StreamState { return &h.State })
 	headUpdated = table.FieldOf(Heads, func(h *Head) *time.Time { return &h.UpdatedAt })
+	headTypes   = table.FieldOf(Heads, func(h *Head) *[]string { return &h.LastTypes })
 )
 
 // write appends to a version, once. The error is errTaken if the stream has another, one that is final, or one of the
@@ -37,11 +39,12 @@ func (a *appending) write(ctx context.Context, version int64) error {
 // addTo adds the append to a transaction: the head first, which is what writers meet at.
 func (a *appending) addTo(tx *table.Tx, version int64) {
 	last := version + int64(len(a.events))
-	now := a.events[0].RecordedAt
+	now, types := a.events[0].RecordedAt, a.types()
 	if version == 0 {
-		Heads.TxCreate(tx, &Head{ID: a.id, Version: last, Shard: table.Shard(a.id.ID, HeadShards), CreatedAt: now, UpdatedAt: now})
+		Heads.TxCreate(tx, &Head{ID: a.id, Version: last, Shard: table.Shard(a.id.ID, HeadShards), CreatedAt: now, UpdatedAt: now, LastTypes: types})
 	} else {
-		Heads.TxPatch(tx, a.id, headVersion.Set(last), headUpdated.Set(now), table.If[Head](headVersion.Eq(version)), table.If[Head](headState.Missing()))
+		Heads.TxPatch(tx, a.id, headVersion.Set(last), headUpdated.Set(now), headTypes.Set(types),
+			table.If[Head](headVersion.Eq(version)), table.If[Head](headState.Missing()))
 	}
 	for i := range a.events {
 		Events.TxCreate(tx, &a.events[i])
@@ -52,6 +55,16 @@ func (a *appending) addTo(tx *table.Tx, version int64) {
 	for _, c := range a.claims {
 		c.addTo(tx, a.id, now)
 	}
+}
+
+// types are the different types of the events, for readers of the head's changes who want some of them.
+func (a *appending) types() []string {
+	types := make([]string, len(a.events))
+	for i := range a.events {
+		types[i] = a.events[i].EventType
+	}
+	slices.Sort(types)
+	return slices.Compact(types)
 }
 
 // blame says what it means that a transaction failed: reasons are told apart, so that throttling is no conflict.

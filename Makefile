@@ -3,10 +3,11 @@
 GO       ?= go
 PACKAGES ?= ./...
 SEEDS    ?= 10000
+EVENTS   ?= 1000000
 FUZZTIME ?= 30s
 
 .DEFAULT_GOAL := build
-.PHONY: build web test browser dynalite check race fuzz simulate bench demo clean
+.PHONY: build web test browser dynalite check race fuzz simulate soak bench demo clean
 
 build: web ## build bin/onefold, static
 	CGO_ENABLED=0 $(GO) build -trimpath -o bin/onefold ./cmd/onefold
@@ -65,6 +66,9 @@ fuzz: ## each fuzz target for FUZZTIME
 
 simulate: ## the fold simulator over SEEDS seeds
 	ONEFOLD_SIM_SEEDS=$(SEEDS) $(GO) test -count=1 -timeout 60m -v ./fold/foldsim
+
+soak: web ## EVENTS events to a server that is killed again and again; ONEFOLD_SOAK_DELAYS=0s,30s says what folds wait
+	ONEFOLD_SOAK_EVENTS=$(EVENTS) $(GO) test -count=1 -timeout 0 -v -run 'TestSoak$$' ./cmd/onefold
 
 bench: build ## the import benchmark: a generated log of two million lines
 	bin/onefold bench import

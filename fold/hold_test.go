@@ -35,6 +35,9 @@ func TestHoldWritesOnce(t *testing.T) {
 					if s := w.Status(); s.Writes != 0 || s.Waiting != 8 || s.Flushes < 5 {
 						t.Errorf("before its time: %d writes, %d changes waiting, %d flushes", s.Writes, s.Waiting, s.Flushes)
 					}
+					if age := longestHeld(w); age < 5*time.Second || age > 10*time.Second {
+						t.Errorf("what waits is said to be %s old", age)
+					}
 					if other {
 						drain(t, held(fold.Options{}))
 					}
@@ -50,6 +53,9 @@ func TestHoldWritesOnce(t *testing.T) {
 			if other {
 				want, skipped = 0, 8
 			}
+			if age := longestHeld(w); age != 0 {
+				t.Errorf("nothing waits, but something is %s old", age)
+			}
 			if s := w.Status(); s.Writes != want || s.Skipped != skipped || s.Waiting != 0 {
 				t.Errorf("%d writes, %d skipped, %d waiting; want %d, %d, 0", s.Writes, s.Skipped, s.Waiting, want, skipped)
 			}
@@ -63,6 +69,13 @@ func TestHoldWritesOnce(t *testing.T) {
 			}
 		})
 	}
+}
+
+func longestHeld(w *fold.Worker) (age time.Duration) {
+	for _, sh := range w.Status().Shards {
+		age = max(age, sh.Held)
+	}
+	return age
 }
 
 // A change that touched two items, of which one is written and one waits, is applied again for the one that waits when

@@ -38,6 +38,7 @@ type ShardStatus struct {
 	Position   Sequence      // read up to here
 	Checkpoint Sequence      // durable up to here
 	Lag        time.Duration // age of the last change read, 0 once the shard was read to its tip
+	Held       time.Duration // age of the oldest change that was read and waits, of folds with Hold; else 0
 	Age        time.Duration // since the shard was last read
 	Failures   int           // reads that failed in a row
 	Missed     int           // times that changes were trimmed before they were read, by any worker
@@ -71,6 +72,9 @@ func (sh *shard) status(now time.Time, turn uint64, owned bool) ShardStatus {
 	s.Checkpoint, _ = sh.durable()
 	if !sh.readAt.IsZero() {
 		s.Age = now.Sub(sh.readAt)
+	}
+	if sh.held != nil {
+		s.Held = max(now.Sub(sh.held.change.At), 0)
 	}
 	if sh.tip != turn && !sh.lastAt.IsZero() {
 		s.Lag = max(now.Sub(sh.lastAt), 0)

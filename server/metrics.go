@@ -21,6 +21,7 @@ type foldCollector struct {
 	since  time.Time
 	clock  func() time.Time
 	lag    *prometheus.Desc
+	held   *prometheus.Desc
 	counts *prometheus.Desc
 }
 
@@ -28,17 +29,27 @@ func newFoldCollector(w *fold.Worker, clock func() time.Time) *foldCollector {
 	return &foldCollector{
 		worker: w, since: clock(), clock: clock,
 		lag:    prometheus.NewDesc("onefold_fold_lag_seconds", "Age of the oldest change that is not folded yet.", nil, nil),
+		held:   prometheus.NewDesc("onefold_fold_held_seconds", "Age of the oldest change that is read and waits, as serve --fold-delay lets it.", nil, nil),
 		counts: prometheus.NewDesc("onefold_fold_total", "What the fold worker did, by kind.", []string{"kind"}, nil),
 	}
 }
 
 // Describe implements prometheus.Collector.
-func (c *foldCollector) Describe(out chan<- *prometheus.Desc) { out <- c.lag; out <- c.counts }
+func (c *foldCollector) Describe(out chan<- *prometheus.Desc) {
+	out <- c.lag
+	out <- c.held
+	out <- c.counts
+}
 
 // Collect implements prometheus.Collector.
 func (c *foldCollector) Collect(out chan<- prometheus.Metric) {
 	status := c.worker.Status()
 	out <- prometheus.MustNewConstMetric(c.lag, prometheus.GaugeValue, behind(&status, c.since, c.clock()).Seconds())
+	held := time.Duration(0)
+	for _, sh := range status.Shards {
+		held = max(held, sh.Held)
+	}
+	out <- prometheus.MustNewConstMetric(c.held, prometheus.GaugeValue, held.Seconds())
 	for kind, n := range map[string]int64{
 		"changes": status.Changes, "skipped": status.Skipped, "writes": status.Writes,
 		"conflicts": status.Conflicts, "retries": status.Retries, "dead_letters": status.DeadLetters, "missed": status.Missed,

@@ -45,6 +45,7 @@ type appending struct {
 	events   []Event
 	size     int
 	claims   []claim
+	prev     []byte // hash of the event before, if the stream is a chain
 }
 
 // Append adds events to a stream, all or none, if it has the expected version. When it returns a Commit they are durable
@@ -170,12 +171,13 @@ var errTaken = errors.New("eventstore: another append was quicker")
 
 // final reports whether an append that failed will always fail.
 func final(err error) bool {
-	return errors.Is(err, ErrClosed) || errors.Is(err, ErrTooLarge) || errors.Is(err, ErrReserved) || errors.Is(err, ErrInvalid) || errors.Is(err, ErrHole)
+	return errors.Is(err, ErrClosed) || errors.Is(err, ErrTooLarge) || errors.Is(err, ErrReserved) || errors.Is(err, ErrInvalid) || errors.Is(err, ErrHole) || errors.Is(err, ErrChained)
 }
 
-// startVersion is the version that events are appended to. Where a transaction compares it, it need not be read.
+// startVersion is the version that events are appended to. Where a transaction compares it, it need not be read, but for
+// the hash that a chain goes on from.
 func (a *appending) startVersion(ctx context.Context) (int64, error) {
-	if a.expected.pinned() && !a.s.o.OneByOne {
+	if a.expected.pinned() && !a.s.o.OneByOne && (!a.s.o.Chain || a.expected.version == 0) {
 		return a.expected.version, nil
 	}
 	h, err := a.s.Head(ctx, a.id)
@@ -185,9 +187,12 @@ func (a *appending) startVersion(ctx context.Context) (int64, error) {
 	switch {
 	case h.State != Open:
 		return 0, fmt.Errorf("%w: it is %s", ErrClosed, h.State)
+	case len(h.Hash) > 0 && !a.s.o.Chain:
+		return 0, ErrChained
 	case !a.expected.meets(h.Version):
 		return h.Version, errTaken // or so it seems
 	}
+	a.prev = h.Hash
 	return h.Version, nil
 }
 

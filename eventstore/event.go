@@ -25,10 +25,11 @@ type Event struct {
 	Payload    Payload   `dynamodbav:"payload,omitempty"`
 	Envelope
 
-	CommitID string `dynamodbav:"commitId"` // of the append that it came with
-	Nth      int    `dynamodbav:"nth"`      // its number in that append, from 0
-	Of       int    `dynamodbav:"of"`       // how many events that append has
-	Shard    int    `dynamodbav:"shard"`    // of its type's index; 0: the only one, or the first
+	CommitID string `dynamodbav:"commitId"`       // of the append that it came with
+	Nth      int    `dynamodbav:"nth"`            // its number in that append, from 0
+	Of       int    `dynamodbav:"of"`             // how many events that append has
+	Shard    int    `dynamodbav:"shard"`          // of its type's index; 0: the only one, or the first
+	Hash     []byte `dynamodbav:"hash,omitempty"` // of it and the event before: see ChainHash; only with Options.Chain
 }
 
 // Envelope is what goes with an event beside its payload.

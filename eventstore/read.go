@@ -30,10 +30,11 @@ type reading struct {
 	ends     bool
 	asOf     time.Time
 	back     bool
+	verified bool
 }
 
 // Read reads the events of a stream in order, page by page, consistently: what was appended before it began is there. A
-// stream that is not there has none. Errors: ErrHole when an event is missing between two, or the first; ErrInvalid;
+// stream that is not there has none. Errors: ErrHole when an event is missing between two, or the first; ErrInvalid; ErrChain;
 // those of the store. After an error there is nothing more.
 func (s *Store) Read(ctx context.Context, id ID, options ...ReadOption) iter.Seq2[Event, error] {
 	r := reading{from: 1}
@@ -47,15 +48,20 @@ func (s *Store) Read(ctx context.Context, id ID, options ...ReadOption) iter.Seq
 	}
 }
 
+func (r *reading) check(id ID) error {
+	if r.back && (!r.asOf.IsZero() || r.verified) {
+		return fmt.Errorf("%w: neither AsOf nor Verified goes together with Backwards", ErrInvalid)
+	}
+	return id.check()
+}
+
 func (r *reading) run(ctx context.Context, s *Store, id ID, yield func(Event, error) bool) error {
-	if err := id.check(); err != nil {
+	if err := r.check(id); err != nil || r.ends && r.to < r.from {
 		return err
 	}
-	if r.back && !r.asOf.IsZero() {
-		return fmt.Errorf("%w: AsOf and Backwards do not go together", ErrInvalid)
-	}
-	if r.ends && r.to < r.from {
-		return nil
+	chain, err := r.chain(ctx, s, id)
+	if err != nil {
+		return err
 	}
 	in, query := ReplayIn{id, r.from, EndOfStream}, Replay
 	if r.ends {
@@ -76,7 +82,11 @@ func (r *reading) run(ctx context.Context, s *Store, id ID, yield func(Event, er
 			return fmt.Errorf("%w: %d follows where %d should", ErrHole, e.Seq, next)
 		case !r.asOf.IsZero() && e.RecordedAt.After(r.asOf):
 			return nil
-		case !yield(e, nil):
+		}
+		if err := chain.follow(&e); err != nil {
+			return err
+		}
+		if !yield(e, nil) {
 			return nil
 		}
 		if next = e.Seq + 1; r.back {
@@ -86,7 +96,7 @@ func (r *reading) run(ctx context.Context, s *Store, id ID, yield func(Event, er
 	if r.back && next >= r.from {
 		return fmt.Errorf("%w: %d", ErrHole, next)
 	}
-	return nil
+	return chain.end()
 }
 
 // Head returns the version of a stream and its state. Errors: table.ErrNotFound when it was never appended to.
@@ -105,5 +115,5 @@ func (s *Store) Head(ctx context.Context, id ID) (Head, error) {
 	if err != nil {
 		return Head{}, fmt.Errorf("eventstore: head of %s: %w", id, err)
 	}
-	return Head{ID: id, Version: last.Seq, UpdatedAt: last.RecordedAt}, nil
+	return Head{ID: id, Version: last.Seq, UpdatedAt: last.RecordedAt, Hash: last.Hash}, nil
 }

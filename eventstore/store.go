@@ -21,6 +21,10 @@ type Options struct {
 	// TypeShards is over how many partitions the index spreads the events of one type, 1 to 256; default 1, which is good for
 	// a thousand appends a second of one type. It may grow: readers have to look at as many.
 	TypeShards int
+	// Chain gives each event a hash over itself and the event before it: see Verified for what it proves. All writers of a
+	// stream have to agree; it may begin later, and never ends. An append then reads the head once more where it expects an
+	// exact version.
+	Chain bool
 }
 
 // Store is an event store on a table. It is safe for concurrent use.

@@ -58,6 +58,7 @@ type Head struct {
 	CreatedAt time.Time   `dynamodbav:"createdAt"`
 	UpdatedAt time.Time   `dynamodbav:"updatedAt"`
 	LastTypes []string    `dynamodbav:"lastTypes,omitempty"` // the different types of the events of the last append, sorted
+	Hash      []byte      `dynamodbav:"hash,omitempty"`      // of the last event, if the stream is a chain
 }
 
 // StreamState says whether events may be appended.

@@ -28,6 +28,7 @@ func (a *appending) write(ctx context.Context, version int64) error {
 	for i := range a.events {
 		a.events[i].Seq = version + int64(i) + 1
 	}
+	a.chain()
 	if a.s.o.OneByOne {
 		return taken(AppendEvent.Run(ctx, a.s.t, &a.events[0]))
 	}
@@ -41,10 +42,15 @@ func (a *appending) addTo(tx *table.Tx, version int64) {
 	last := version + int64(len(a.events))
 	now, types := a.events[0].RecordedAt, a.types()
 	if version == 0 {
-		Heads.TxCreate(tx, &Head{ID: a.id, Version: last, Shard: table.Shard(a.id.ID, HeadShards), CreatedAt: now, UpdatedAt: now, LastTypes: types})
+		Heads.TxCreate(tx, &Head{ID: a.id, Version: last, Shard: table.Shard(a.id.ID, HeadShards), CreatedAt: now, UpdatedAt: now, LastTypes: types, Hash: a.lastHash()})
 	} else {
-		Heads.TxPatch(tx, a.id, headVersion.Set(last), headUpdated.Set(now), headTypes.Set(types),
-			table.If[Head](headVersion.Eq(version)), table.If[Head](headState.Missing()))
+		changes := []table.Change[Head]{headVersion.Set(last), headUpdated.Set(now), headTypes.Set(types), table.If[Head](headVersion.Eq(version)), table.If[Head](headState.Missing())}
+		if a.s.o.Chain {
+			changes = append(changes, headHash.Set(a.lastHash()))
+		} else {
+			changes = append(changes, table.If[Head](headHash.Missing()))
+		}
+		Heads.TxPatch(tx, a.id, changes...)
 	}
 	for i := range a.events {
 		Events.TxCreate(tx, &a.events[i])
@@ -104,8 +110,11 @@ func (a *appending) headRefused(blamed *table.TxError) error {
 		if err != nil {
 			return err
 		}
-		if h.State != Open {
+		switch {
+		case h.State != Open:
 			return fmt.Errorf("%w: it is %s", ErrClosed, h.State)
+		case len(h.Hash) > 0 && !a.s.o.Chain:
+			return ErrChained
 		}
 	}
 	if errors.Is(blamed, table.ErrExists) || errors.Is(blamed, table.ErrCondition) || errors.Is(blamed, table.ErrNotFound) {

@@ -1,0 +1,141 @@
+package eventstore
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/onefold/onefold/table"
+)
+
+// A chain of hashes makes a stream speak for itself: each event carries a hash of what it says and of the hash before it,
+// and the head carries the last. So whoever noted a head's hash elsewhere finds out, later, whether any event up to it was
+// changed, removed, added or exchanged. Without such a note it finds accidents and whoever cannot compute SHA-256: who can
+// write to the table can make a whole new chain.
+
+// Errors of chains.
+var (
+	// ErrChain is returned when the hashes of a stream do not fit its events: it was changed, or is damaged.
+	ErrChain = errors.New("eventstore: the chain of hashes is broken")
+	// ErrChained is returned when a stream that is a chain is appended to by a Store without Options.Chain.
+	ErrChained = errors.New("eventstore: the stream is a chain of hashes, which only a store with Options.Chain goes on with")
+)
+
+var headHash = table.FieldOf(Heads, func(h *Head) *[]byte { return &h.Hash })
+
+// Verified checks the chain of hashes while it reads: that each event has the hash that follows from it and the one before,
+// and, unless To ends it, that the stream ends as its head says. Events from before the chain began are not checked. The
+// error is ErrChain. It cannot go with Backwards.
+func Verified() ReadOption { return func(r *reading) { r.verified = true } }
+
+// ChainHash is the hash of an event that follows one with the hash prev, which is nil for the first of a chain: SHA-256 of
+// prev and all that the event says, each part with its length before it. docs/format/eventstore.md has the order.
+func ChainHash(prev []byte, e *Event) []byte {
+	s := sum{sha256.New()}
+	s.text("onefold event 1")
+	s.bytes(prev)
+	for _, text := range []string{e.Type, e.ID.ID, e.EventID, e.EventType} {
+		s.text(text)
+	}
+	s.number(e.Seq)
+	s.number(int64(max(e.Schema, 1)))
+	s.time(e.OccurredAt)
+	s.time(e.RecordedAt)
+	s.bytes(e.Payload)
+	for _, text := range []string{e.Correlation, e.Causation, e.Actor, e.Tenant, e.CommitID} {
+		s.text(text)
+	}
+	s.number(int64(e.Nth))
+	s.number(int64(e.Of))
+	s.number(int64(len(e.Metadata)))
+	for _, name := range slices.Sorted(maps.Keys(e.Metadata)) {
+		s.text(name)
+		s.text(e.Metadata[name])
+	}
+	return s.Sum(nil)
+}
+
+// sum is a hash of parts that cannot run into each other.
+type sum struct{ hash.Hash }
+
+func (s sum) number(n int64)   { _ = binary.Write(s, binary.BigEndian, n) } // a hash refuses nothing
+func (s sum) time(t time.Time) { s.number(t.UnixMilli()) }                  // which is what is stored
+func (s sum) text(t string)    { s.bytes([]byte(t)) }
+func (s sum) bytes(b []byte) {
+	s.number(int64(len(b)))
+	s.Write(b)
+}
+
+// chain gives the events of an append their hashes.
+func (a *appending) chain() {
+	if !a.s.o.Chain {
+		return
+	}
+	prev := a.prev
+	for i := range a.events {
+		prev = ChainHash(prev, &a.events[i])
+		a.events[i].Hash = prev
+	}
+}
+
+func (a *appending) lastHash() []byte { return a.events[len(a.events)-1].Hash }
+
+// link follows a chain from event to event. A nil one follows nothing.
+type link struct {
+	prev  []byte // hash before the next event
+	known bool   // or else that event is taken as it is
+	head  Head   // as it was when reading began; version 0: there was none
+	open  bool   // the end of the stream, as head has it, is still to come
+}
+
+// chain begins to follow the chain of a stream, if it is to be verified.
+func (r *reading) chain(ctx context.Context, s *Store, id ID) (*link, error) {
+	if !r.verified {
+		return nil, nil
+	}
+	h, err := s.Head(ctx, id)
+	if err != nil && !errors.Is(err, table.ErrNotFound) {
+		return nil, err
+	}
+	l := &link{known: true, head: h, open: h.Version >= r.from && (!r.ends || r.to >= h.Version)}
+	if r.from > 1 {
+		before, err := Events.Get(ctx, s.t, EventKey{id, r.from - 1})
+		if err != nil && !errors.Is(err, table.ErrNotFound) {
+			return nil, err
+		}
+		l.prev, l.known = before.Hash, err == nil
+	}
+	return l, nil
+}
+
+func (l *link) follow(e *Event) error {
+	if l == nil {
+		return nil
+	}
+	began := len(l.prev) > 0 || len(e.Hash) > 0
+	if began && l.known && !bytes.Equal(e.Hash, ChainHash(l.prev, e)) {
+		return fmt.Errorf("%w at event %d", ErrChain, e.Seq)
+	}
+	if l.prev, l.known = e.Hash, true; e.Seq == l.head.Version {
+		l.open = false
+		if !bytes.Equal(e.Hash, l.head.Hash) {
+			return fmt.Errorf("%w: the head has another hash than event %d", ErrChain, e.Seq)
+		}
+	}
+	return nil
+}
+
+// end checks that nothing was cut off.
+func (l *link) end() error {
+	if l != nil && l.open {
+		return fmt.Errorf("%w: it ends before event %d", ErrChain, l.head.Version)
+	}
+	return nil
+}

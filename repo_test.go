@@ -39,7 +39,9 @@ var policy = map[string][]string{
 
 	"engine/internal": {"vocabulary", "engine/internal/...", "github.com/cespare/xxhash/v2", "github.com/cockroachdb/apd/v3", "github.com/hashicorp/golang-lru/v2"},
 
-	"table": {"vocabulary", "dynamo", "internal/pause", "github.com/cespare/xxhash/v2", "github.com/hashicorp/golang-lru/v2", "golang.org/x/sync/..."},
+	"table/internal": {"vocabulary"},
+
+	"table": {"vocabulary", "dynamo", "table/internal/...", "internal/pause", "github.com/cespare/xxhash/v2", "github.com/hashicorp/golang-lru/v2", "golang.org/x/sync/..."},
 	"fold":  {"vocabulary", "dynamo", "table", "fold/...", "internal/pause", "github.com/hashicorp/golang-lru/v2/...", "golang.org/x/sync/...", "pgregory.net/rapid"},
 
 	"fold/foldtest": {"vocabulary", "dynamo", "table", "fold", "fold/foldsim", "engine"},

@@ -11,6 +11,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/attributevalue"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"pgregory.net/rapid"
+
+	"github.com/onefold/onefold/table/internal/codec"
 )
 
 type allKey struct {
@@ -130,7 +132,7 @@ func drawAll(t *rapid.T) all {
 // What the compiled codec writes is what the SDK writes, with times of a fixed width; and it reads back what it wrote.
 func TestCodecAgainstSDK(t *testing.T) {
 	e := Define[all, allKey]("all", Def[all]{PK: "ALL#{id}", SK: "ALL"})
-	options := func(o *attributevalue.EncoderOptions) { o.EncodeTime = encodeTimeValue }
+	options := func(o *attributevalue.EncoderOptions) { o.EncodeTime = codec.EncodeTime }
 	rapid.Check(t, func(t *rapid.T) {
 		v := drawAll(t)
 		got, err := e.Encode(&v)
@@ -206,11 +208,11 @@ func TestCodecErrors(t *testing.T) {
 func TestTimesAreFixedWidth(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		at := time.UnixMilli(rapid.Int64Range(-62167219200000, 253402300799999).Draw(t, "ms")).In(time.FixedZone("", rapid.IntRange(-50000, 50000).Draw(t, "zone")))
-		text := FormatTime(at)
-		if want := at.UTC().Format(msLayout); text != want {
+		text := codec.FormatMS(at)
+		if want := at.UTC().Format(codec.MSLayout); text != want {
 			t.Fatalf("%s, want %s", text, want)
 		}
-		back, err := parseTime(text)
+		back, err := codec.ParseTime(text)
 		if err != nil || !back.Equal(at) {
 			t.Fatalf("%s read back as %v, %v", text, back, err)
 		}

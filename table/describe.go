@@ -3,6 +3,8 @@ package table
 import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/onefold/onefold/table/internal/codec"
 )
 
 // EntityInfo describes an entity for documents.
@@ -71,7 +73,7 @@ func (s *Schema) Indexes() []string { return s.indexNames() }
 func (e *entity) info() EntityInfo {
 	info := EntityInfo{
 		Name: e.name, Doc: e.doc, PK: e.pk.src, SK: e.sk.src, Expires: e.expires, Immutable: e.immutable,
-		MaxBytes: e.maxBytes, Attributes: attributes(e.stored), Key: attributes(e.keyPlan.fields),
+		MaxBytes: e.maxBytes, Attributes: attributes(e.stored), Key: attributes(e.keyPlan.Fields),
 	}
 	for _, x := range e.indexes {
 		info.Indexes = append(info.Indexes, IndexInfo{Name: x.name, PK: x.pk.src, SK: x.sk.src, Conditional: x.conditional})
@@ -79,10 +81,10 @@ func (e *entity) info() EntityInfo {
 	return info
 }
 
-func attributes(fields []structField) []AttributeInfo {
+func attributes(fields []codec.Field) []AttributeInfo {
 	infos := make([]AttributeInfo, len(fields))
 	for i, f := range fields {
-		infos[i] = AttributeInfo{Name: f.name, Type: f.typ.String(), Optional: f.omitEmpty}
+		infos[i] = AttributeInfo{Name: f.Name, Type: f.Type.String(), Optional: f.OmitEmpty}
 	}
 	return infos
 }
@@ -97,7 +99,7 @@ func (p *pattern) info() PatternInfo {
 		info.PK = p.pk.src
 	}
 	if p.in != nil {
-		info.Input = attributes(p.in.fields)
+		info.Input = attributes(p.in.Fields)
 	}
 	return info
 }

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/onefold/onefold/table/internal/codec"
 )
 
 // DynamoDB's limits in bytes.
@@ -59,9 +61,9 @@ type Entity[T, K any] struct {
 type entity struct {
 	name      string
 	doc       string
-	plan      *structPlan   // of T, key fields included
-	stored    []structField // of T, key fields excluded
-	keyPlan   *structPlan   // of K
+	plan      *codec.Plan   // of T, key fields included
+	stored    []codec.Field // of T, key fields excluded
+	keyPlan   *codec.Plan   // of K
 	pk, sk    *keyTemplate  // over K
 	indexes   []entityIndex
 	reads     []string // of Expires
@@ -133,19 +135,19 @@ func (e *entity) seal() {
 
 // compile makes the plans of T and K and finds K in T.
 func (e *entity) compile(t, k reflect.Type) (keyField []int) {
-	c := newCompiler()
-	e.plan, e.keyPlan = c.plan(t), c.plan(k)
-	e.fail(c.problems...)
+	c := codec.NewCompiler()
+	e.plan, e.keyPlan = c.Plan(t), c.Plan(k)
+	e.fail(c.Problems...)
 	if keyField = embedded(t, k); keyField == nil {
 		e.fail(fmt.Errorf("%s does not embed its key struct %s", t, k))
 		return nil
 	}
-	for _, f := range e.plan.fields {
-		if len(f.index) > len(keyField) && slices.Equal(f.index[:len(keyField)], keyField) {
+	for _, f := range e.plan.Fields {
+		if len(f.Index) > len(keyField) && slices.Equal(f.Index[:len(keyField)], keyField) {
 			continue
 		}
-		if e.keyPlan.field(f.name) != nil {
-			e.fail(fmt.Errorf("field %q of %s hides the key's field of that name", f.name, t))
+		if e.keyPlan.Field(f.Name) != nil {
+			e.fail(fmt.Errorf("field %q of %s hides the key's field of that name", f.Name, t))
 		}
 		e.stored = append(e.stored, f)
 	}
@@ -180,7 +182,7 @@ func (e *entity) bindKeys(pk, sk string) {
 		return
 	}
 	used := append(e.pk.variables(), e.sk.variables()...)
-	for _, name := range e.keyPlan.names() {
+	for _, name := range e.keyPlan.Names() {
 		if !slices.Contains(used, name) {
 			e.fail(fmt.Errorf("key field %q is in neither PK %q nor SK %q, so it would be lost: put it in one, or move it out of the key struct",
 				name, pk, sk))
@@ -212,12 +214,12 @@ func (e *entity) checkDefinition() {
 		reserved = append(reserved, x.pkAttr, x.skAttr)
 	}
 	for _, f := range e.stored {
-		if f.name == AttrTTL && f.typ == timeType && f.form == "unixtime" && f.omitEmpty && !e.expires {
+		if f.Name == AttrTTL && f.Type == timeType && f.Form == "unixtime" && f.OmitEmpty && !e.expires {
 			e.expires = true
 			continue
 		}
-		if slices.Contains(reserved, f.name) {
-			e.fail(fmt.Errorf("field %q: the name is kept for the kit: %s", f.name, strings.Join(reserved, ", ")))
+		if slices.Contains(reserved, f.Name) {
+			e.fail(fmt.Errorf("field %q: the name is kept for the kit: %s", f.Name, strings.Join(reserved, ", ")))
 		}
 	}
 	if e.maxBytes < 0 || e.maxBytes > maxItemBytes {
@@ -229,8 +231,8 @@ func (e *entity) checkDefinition() {
 func (e *entity) unknown(what string, names []string) []error {
 	var problems []error
 	for _, name := range names {
-		if e.plan.field(name) == nil {
-			problems = append(problems, fmt.Errorf("%s: unknown field %q; known: %s", what, name, strings.Join(e.plan.names(), ", ")))
+		if e.plan.Field(name) == nil {
+			problems = append(problems, fmt.Errorf("%s: unknown field %q; known: %s", what, name, strings.Join(e.plan.Names(), ", ")))
 		}
 	}
 	return problems
@@ -255,7 +257,7 @@ func (e *Entity[T, K]) KeyOf(v *T) K {
 		return zero
 	}
 	// Not by Interface, which refuses a key struct whose type is not exported.
-	return *(*K)(fieldAt(reflect.ValueOf(v).Elem(), e.keyField).Addr().UnsafePointer())
+	return *(*K)(codec.At(reflect.ValueOf(v).Elem(), e.keyField).Addr().UnsafePointer())
 }
 
 // Key returns the primary key as the API carries it: pk and sk. Errors: ErrKeyValue, ErrKeyEmpty, ErrKeyFormat,
@@ -265,13 +267,12 @@ func (e *Entity[T, K]) Key(k K) (Item, error) {
 		return nil, e.core.err
 	}
 	it := make(Item, 2)
-	pair := &[2]types.AttributeValueMemberS{}
-	enc := encoder{strings: pair[:]}
-	return it, e.core.encodeKey(&enc, reflect.ValueOf(&k).Elem(), it)
+	enc := codec.NewEncoder(2, 0)
+	return it, e.core.encodeKey(enc, reflect.ValueOf(&k).Elem(), it)
 }
 
 // encodeKey writes both keys. They share one text, since they live and die together.
-func (e *entity) encodeKey(enc *encoder, k reflect.Value, into Item) error {
+func (e *entity) encodeKey(enc *codec.Encoder, k reflect.Value, into Item) error {
 	var buf [192]byte
 	key, missing, err := e.pk.appendTo(buf[:0], k)
 	pkLen := len(key)
@@ -285,8 +286,8 @@ func (e *entity) encodeKey(enc *encoder, k reflect.Value, into Item) error {
 	if err = e.keyError(missing, err); err != nil {
 		return err
 	}
-	text := enc.text(key)
-	into[AttrPK], into[AttrSK] = enc.string(text[:pkLen]), enc.string(text[pkLen:])
+	text := enc.Text(key)
+	into[AttrPK], into[AttrSK] = enc.String(text[:pkLen]), enc.String(text[pkLen:])
 	return nil
 }
 
@@ -311,16 +312,16 @@ func (e *Entity[T, K]) encode(v *T, it Item) (Item, error) {
 		return nil, e.core.err
 	}
 	c, rv := e.core, reflect.ValueOf(v).Elem()
-	stored := structPlan{fields: c.stored}
+	stored := codec.Plan{Fields: c.stored}
 	if it == nil {
-		it = make(Item, stored.count(rv)+2*len(c.indexes)+4+c.room())
+		it = make(Item, stored.Count(rv)+2*len(c.indexes)+4+c.room())
 	}
-	enc := &encoder{strings: make([]types.AttributeValueMemberS, slab+2*len(c.indexes)), ahead: 256}
-	if err := c.encodeKey(enc, fieldAt(rv, e.keyField), it); err != nil {
+	enc := codec.NewEncoder(codec.Slab+2*len(c.indexes), 256)
+	if err := c.encodeKey(enc, codec.At(rv, e.keyField), it); err != nil {
 		return nil, err
 	}
-	it[AttrEntity] = enc.string(c.name)
-	if err := stored.encode(enc, rv, it); err != nil {
+	it[AttrEntity] = enc.String(c.name)
+	if err := stored.Encode(enc, rv, it); err != nil {
 		return nil, fmt.Errorf("table: encode %s: %w", c.name, err)
 	}
 	if err := e.encodeDerived(enc, v, rv, it); err != nil {
@@ -335,7 +336,7 @@ func (e *Entity[T, K]) encode(v *T, it Item) (Item, error) {
 }
 
 // encodeDerived adds what follows from the attributes: index keys and ttl.
-func (e *Entity[T, K]) encodeDerived(enc *encoder, v *T, rv reflect.Value, it Item) error {
+func (e *Entity[T, K]) encodeDerived(enc *codec.Encoder, v *T, rv reflect.Value, it Item) error {
 	for i := range e.core.indexes {
 		if e.when[i] != nil && !e.when[i](v) {
 			continue
@@ -345,30 +346,30 @@ func (e *Entity[T, K]) encodeDerived(enc *encoder, v *T, rv reflect.Value, it It
 			return fmt.Errorf("%w (entity %s)", err, e.core.name)
 		}
 		if ok {
-			it[e.core.indexes[i].pkAttr] = enc.string(pk)
-			it[e.core.indexes[i].skAttr] = enc.string(sk)
+			it[e.core.indexes[i].pkAttr] = enc.String(pk)
+			it[e.core.indexes[i].skAttr] = enc.String(sk)
 		}
 	}
 	ttl, err := e.ttl(v)
 	if ttl != "" {
-		it[AttrTTL] = enc.number(ttl)
+		it[AttrTTL] = enc.Number(ttl)
 	}
 	return err
 }
 
 // keys derives the index keys of the item rv. Not ok: the item is not on the index.
-func (x *entityIndex) keys(enc *encoder, rv reflect.Value) (pk, sk string, ok bool, err error) {
+func (x *entityIndex) keys(enc *codec.Encoder, rv reflect.Value) (pk, sk string, ok bool, err error) {
 	var buf [192]byte
 	text, missing, err := x.pk.appendTo(buf[:0], rv)
 	if err != nil || missing != "" {
 		return "", "", false, err
 	}
-	pk = enc.text(text)
+	pk = enc.Text(text)
 	text, missing, err = x.sk.appendTo(buf[:0], rv)
 	if err != nil || missing != "" {
 		return "", "", false, err
 	}
-	sk = enc.text(text)
+	sk = enc.Text(text)
 	if len(pk) > maxPKBytes || len(sk) > maxSKBytes {
 		return "", "", false, fmt.Errorf("%w: keys of index %s have %d and %d bytes, at most %d and %d are allowed",
 			ErrTooLarge, x.name, len(pk), len(sk), maxPKBytes, maxSKBytes)
@@ -410,7 +411,7 @@ func (e *Entity[T, K]) DecodeInto(it Item, v *T) error {
 	var zero T
 	*v = zero
 	rv := reflect.ValueOf(v).Elem()
-	key := fieldAt(rv, e.keyField)
+	key := codec.At(rv, e.keyField)
 	if err := c.pk.parse(text(it, AttrPK), key); err != nil {
 		return fmt.Errorf("table: decode %s: %w", c.name, err)
 	}
@@ -420,8 +421,8 @@ func (e *Entity[T, K]) DecodeInto(it Item, v *T) error {
 	if len(it) <= keyAttributes {
 		return nil
 	}
-	stored := structPlan{fields: c.stored}
-	if err := stored.decode(it, rv); err != nil {
+	stored := codec.Plan{Fields: c.stored}
+	if err := stored.Decode(it, rv); err != nil {
 		return fmt.Errorf("table: decode %s: %w", c.name, err)
 	}
 	return nil

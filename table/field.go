@@ -7,13 +7,15 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/expression"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/onefold/onefold/table/internal/codec"
 )
 
 // A Field is one attribute of T with values of type V. It makes conditions and the changes of a Patch, so that neither
 // can name what is not there or give it a value of the wrong type.
 type Field[T, V any] struct {
 	of    *entity
-	field structField
+	field codec.Field
 	err   error
 }
 
@@ -27,7 +29,7 @@ func FieldOf[V, T, K any](e *Entity[T, K], at func(*T) *V) Field[T, V] {
 	v := new(T)
 	rv, p := reflect.ValueOf(v).Elem(), reflect.ValueOf(at(v))
 	for _, sf := range e.core.stored {
-		if fv := fieldAt(rv, sf.index); fv.Type() == p.Type().Elem() && fv.Addr().UnsafePointer() == p.UnsafePointer() {
+		if fv := codec.At(rv, sf.Index); fv.Type() == p.Type().Elem() && fv.Addr().UnsafePointer() == p.UnsafePointer() {
 			f.field = sf
 			return f
 		}
@@ -40,11 +42,11 @@ func (f Field[T, V]) encode(v V) (types.AttributeValue, error) {
 	if f.err != nil {
 		return nil, f.err
 	}
-	return f.field.codec.encode(&encoder{}, reflect.ValueOf(&v).Elem())
+	return f.field.Encode(&codec.Encoder{}, reflect.ValueOf(&v).Elem())
 }
 
 func (f Field[T, V]) name() expression.NameBuilder {
-	return expression.NameNoDotSplit(f.field.name)
+	return expression.NameNoDotSplit(f.field.Name)
 }
 
 // compare makes a condition of the field and values.
@@ -136,25 +138,25 @@ type Change[T any] struct {
 // Set gives the attribute a value. One that omitempty leaves out is removed.
 func (f Field[T, V]) Set(v V) Change[T] {
 	value := reflect.ValueOf(&v).Elem()
-	if f.err == nil && f.field.omitEmpty && empty(value) {
+	if f.err == nil && f.field.OmitEmpty && codec.Empty(value) {
 		return f.Remove()
 	}
 	av, err := f.encode(v)
 	return Change[T]{
-		name: f.field.name, err: err,
+		name: f.field.Name, err: err,
 		update: func(u expression.UpdateBuilder) expression.UpdateBuilder {
 			return u.Set(f.name(), expression.Value(av))
 		},
-		apply: func(t *T) { fieldAt(reflect.ValueOf(t).Elem(), f.field.index).Set(value) },
+		apply: func(t *T) { codec.At(reflect.ValueOf(t).Elem(), f.field.Index).Set(value) },
 	}
 }
 
 // Remove takes the attribute off the item; it is then read as the zero value.
 func (f Field[T, V]) Remove() Change[T] {
 	return Change[T]{
-		name: f.field.name, err: f.err,
+		name: f.field.Name, err: f.err,
 		update: func(u expression.UpdateBuilder) expression.UpdateBuilder { return u.Remove(f.name()) },
-		apply:  func(t *T) { fieldAt(reflect.ValueOf(t).Elem(), f.field.index).SetZero() },
+		apply:  func(t *T) { codec.At(reflect.ValueOf(t).Elem(), f.field.Index).SetZero() },
 	}
 }
 
@@ -168,7 +170,7 @@ type Number interface {
 func Add[T any, V Number](f Field[T, V], delta V) Change[T] {
 	av, err := f.encode(delta)
 	return Change[T]{
-		name: f.field.name, err: err,
+		name: f.field.Name, err: err,
 		update: func(u expression.UpdateBuilder) expression.UpdateBuilder {
 			return u.Add(f.name(), expression.Value(av))
 		},
@@ -182,7 +184,7 @@ func Append[T, E any](f Field[T, []E], elements ...E) Change[T] {
 		err = errors.New("Append needs elements, and a field that is stored as a list")
 	}
 	return Change[T]{
-		name: f.field.name, err: err,
+		name: f.field.Name, err: err,
 		update: func(u expression.UpdateBuilder) expression.UpdateBuilder {
 			old := f.name().IfNotExists(expression.Value(&types.AttributeValueMemberL{}))
 			return u.Set(f.name(), expression.ListAppend(old, expression.Value(av)))

@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/onefold/onefold/table/internal/codec"
 )
 
 var timeType = reflect.TypeFor[time.Time]()
@@ -36,7 +38,7 @@ type variable struct {
 
 // bindTemplate finds the template's variables in the fields of a struct. sorted says that the text is a sort key, where
 // an integer must be padded. All problems are returned.
-func bindTemplate(what, src string, fields *structPlan, sorted bool) (*keyTemplate, []error) {
+func bindTemplate(what, src string, fields *codec.Plan, sorted bool) (*keyTemplate, []error) {
 	t, err := parseTemplate(src)
 	if err != nil {
 		return nil, []error{fmt.Errorf("%s: %w", what, err)}
@@ -47,10 +49,10 @@ func bindTemplate(what, src string, fields *structPlan, sorted bool) (*keyTempla
 		if p.name == "" {
 			continue
 		}
-		f := fields.field(p.name)
+		f := fields.Field(p.name)
 		if f == nil {
 			problems = append(problems, fmt.Errorf("%s: template %q: unknown field {%s}; known: %s",
-				what, src, p.name, strings.Join(fields.names(), ", ")))
+				what, src, p.name, strings.Join(fields.Names(), ", ")))
 			continue
 		}
 		v, err := newVariable(p, f, sorted)
@@ -63,11 +65,11 @@ func bindTemplate(what, src string, fields *structPlan, sorted bool) (*keyTempla
 	return k, problems
 }
 
-func newVariable(p templatePart, f *structField, sorted bool) (*variable, error) {
-	v := &variable{name: p.name, index: f.index}
-	switch kind := f.typ.Kind(); {
-	case f.typ == timeType:
-		v.kind, v.layout = timeVariable, timeLayouts[p.format]
+func newVariable(p templatePart, f *codec.Field, sorted bool) (*variable, error) {
+	v := &variable{name: p.name, index: f.Index}
+	switch kind := f.Type.Kind(); {
+	case f.Type == timeType:
+		v.kind, v.layout = timeVariable, codec.TimeLayouts[p.format]
 		if v.layout == "" {
 			return nil, fmt.Errorf("time {%s} needs a fixed-width format: {%s:ms}, or one of s, minute, hour, day, month", p.name, p.name)
 		}
@@ -82,7 +84,7 @@ func newVariable(p templatePart, f *structField, sorted bool) (*variable, error)
 		}
 		return v, v.setWidth(p, sorted)
 	default:
-		return nil, fmt.Errorf("{%s} is a %s: key variables are strings, integers and times", p.name, f.typ)
+		return nil, fmt.Errorf("{%s} is a %s: key variables are strings, integers and times", p.name, f.Type)
 	}
 	return v, nil
 }
@@ -120,7 +122,7 @@ func (k *keyTemplate) appendParts(dst []byte, rv reflect.Value, n int) ([]byte, 
 		}
 		before := len(dst)
 		var err error
-		if dst, err = v.appendTo(dst, fieldAt(rv, v.index)); err != nil {
+		if dst, err = v.appendTo(dst, codec.At(rv, v.index)); err != nil {
 			return dst, "", err
 		}
 		if len(dst) == before {
@@ -131,7 +133,7 @@ func (k *keyTemplate) appendParts(dst []byte, rv reflect.Value, n int) ([]byte, 
 }
 
 func (v *variable) zero(rv reflect.Value) bool {
-	return fieldAt(rv, v.index).IsZero()
+	return codec.At(rv, v.index).IsZero()
 }
 
 // appendTo writes one value; an empty string or zero time writes nothing.
@@ -152,11 +154,11 @@ func (v *variable) appendTo(dst []byte, f reflect.Value) ([]byte, error) {
 	if t.IsZero() {
 		return dst, nil
 	}
-	if !yearFits(t) {
+	if !codec.YearFits(t) {
 		return dst, fmt.Errorf("%w: %s = %v: the year has more than four digits", ErrKeyFormat, v.name, t)
 	}
-	if v.layout == msLayout {
-		return appendMS(dst, t), nil
+	if v.layout == codec.MSLayout {
+		return codec.AppendMS(dst, t), nil
 	}
 	return t.UTC().AppendFormat(dst, v.layout), nil
 }
@@ -202,7 +204,7 @@ func (k *keyTemplate) parse(key string, rv reflect.Value) error {
 		if end <= 0 {
 			return fmt.Errorf("%w: key %q is not of the form %q", ErrKeyFormat, key, k.src)
 		}
-		if err := v.set(rest[:end], fieldAt(rv, v.index)); err != nil {
+		if err := v.set(rest[:end], codec.At(rv, v.index)); err != nil {
 			return fmt.Errorf("key %q: %w", key, err)
 		}
 		rest = rest[end:]
@@ -255,8 +257,8 @@ func (v *variable) set(text string, f reflect.Value) error {
 }
 
 func (v *variable) parseTime(text string) (time.Time, error) {
-	if v.layout == msLayout {
-		if t, ok := parseMS(text); ok {
+	if v.layout == codec.MSLayout {
+		if t, ok := codec.ParseMS(text); ok {
 			return t, nil
 		}
 	}
@@ -265,11 +267,4 @@ func (v *variable) parseTime(text string) (time.Time, error) {
 		return t, fmt.Errorf("%w: %s = %q is not a time like %s", ErrKeyFormat, v.name, text, v.layout)
 	}
 	return t.UTC(), nil
-}
-
-func fieldAt(rv reflect.Value, index []int) reflect.Value {
-	for _, i := range index {
-		rv = rv.Field(i)
-	}
-	return rv
 }

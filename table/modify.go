@@ -108,7 +108,7 @@ func (e *entity) unchanged(it Item) expression.ConditionBuilder {
 	}
 	may := []string{AttrTTL}
 	for _, f := range e.stored {
-		may = append(may, f.name)
+		may = append(may, f.Name)
 	}
 	for _, x := range e.indexes {
 		may = append(may, x.pkAttr, x.skAttr)

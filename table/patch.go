@@ -11,6 +11,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/expression"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/onefold/onefold/table/internal/codec"
 )
 
 // Patch changes attributes of an item that is there, in one write without reading it first, and returns the item after
@@ -97,8 +99,8 @@ type patchPlan[T any] struct {
 }
 
 func (e *Entity[T, K]) plan(k K, changes []Change[T]) (*patchPlan[T], error) {
-	p := &patchPlan[T]{item: new(T), known: e.core.keyPlan.names()}
-	*(*K)(fieldAt(reflect.ValueOf(p.item).Elem(), e.keyField).Addr().UnsafePointer()) = k
+	p := &patchPlan[T]{item: new(T), known: e.core.keyPlan.Names()}
+	*(*K)(codec.At(reflect.ValueOf(p.item).Elem(), e.keyField).Addr().UnsafePointer()) = k
 	for _, c := range changes {
 		if c.err != nil {
 			return nil, c.err
@@ -137,7 +139,7 @@ func (e *Entity[T, K]) derive(p *patchPlan[T]) (expression.UpdateBuilder, error)
 		}
 		pk, sk, ok := "", "", e.when[i] == nil || e.when[i](p.item)
 		if ok {
-			if pk, sk, ok, err = x.keys(&encoder{}, reflect.ValueOf(p.item).Elem()); err != nil {
+			if pk, sk, ok, err = x.keys(&codec.Encoder{}, reflect.ValueOf(p.item).Elem()); err != nil {
 				return u, err
 			}
 		}

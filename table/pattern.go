@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/onefold/onefold/table/internal/codec"
 )
 
 // pattern is what of an access pattern does not depend on Go types.
@@ -21,7 +23,7 @@ type pattern struct {
 	fanOut       string
 	load         Load
 
-	in       *structPlan
+	in       *codec.Plan
 	pk       *keyTemplate // over In
 	fan      int          // the part of pk that is the shard; -1: no fan-out
 	fanVar   *variable
@@ -80,9 +82,9 @@ func (p *pattern) describe(in reflect.Type, pk string, r rangeTemplates) {
 		p.fail(fmt.Errorf("its input %s must be a struct", in))
 		return
 	}
-	c := newCompiler()
-	p.in = c.plan(in)
-	p.fail(c.problems...)
+	c := codec.NewCompiler()
+	p.in = c.Plan(in)
+	p.fail(c.Problems...)
 	p.bindPK(pk)
 	p.bindRange(r)
 }
@@ -93,7 +95,7 @@ func (p *pattern) bindPK(src string) {
 	}
 	plan, fan := p.in, p.fanPart(src)
 	if fan != nil { // the shard comes from Over, not from the input: bind it as the integer that it is
-		plan = &structPlan{fields: append([]structField{*fan}, p.in.fields...)}
+		plan = &codec.Plan{Fields: append([]codec.Field{*fan}, p.in.Fields...)}
 	}
 	k, problems := bindTemplate("PK", src, plan, false)
 	p.fail(problems...)
@@ -112,7 +114,7 @@ func (p *pattern) bindPK(src string) {
 }
 
 // fanPart is the pretended input field of the fan-out variable.
-func (p *pattern) fanPart(src string) *structField {
+func (p *pattern) fanPart(src string) *codec.Field {
 	if p.fanOut == "" {
 		return nil
 	}
@@ -121,7 +123,7 @@ func (p *pattern) fanPart(src string) *structField {
 		p.fail(fmt.Errorf("FanOut %q is not a variable of PK %q", p.fanOut, src))
 		return nil
 	}
-	return &structField{name: p.fanOut, typ: reflect.TypeFor[int]()}
+	return &codec.Field{Name: p.fanOut, Type: reflect.TypeFor[int]()}
 }
 
 func (p *pattern) bindRange(r rangeTemplates) {
@@ -181,10 +183,10 @@ func (p *pattern) unused() []error {
 		}
 	}
 	var problems []error
-	for _, name := range p.in.names() {
+	for _, name := range p.in.Names() {
 		if !slices.Contains(used, name) {
 			problems = append(problems, fmt.Errorf("input field %q of %s is in none of its key templates; they name: %s",
-				name, p.in.typ, strings.Join(used, ", ")))
+				name, p.in.Type, strings.Join(used, ", ")))
 		}
 	}
 	return problems
@@ -289,7 +291,7 @@ func (p *pattern) partition(rv reflect.Value, n int) (string, error) {
 			key, err = v.appendInt(key, int64(n))
 		default:
 			before := len(key)
-			if key, err = v.appendTo(key, fieldAt(rv, v.index)); err == nil && len(key) == before {
+			if key, err = v.appendTo(key, codec.At(rv, v.index)); err == nil && len(key) == before {
 				err = fmt.Errorf("%w: %s", ErrKeyEmpty, v.name)
 			}
 		}

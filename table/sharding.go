@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/cespare/xxhash/v2"
+
+	"github.com/onefold/onefold/table/internal/codec"
 )
 
 // MaxShards bounds how many partitions one owner's items are spread over: every read asks all of them.
@@ -70,7 +72,7 @@ func (s Sharding) Validate() error {
 		}
 		if i > 0 && !step.From.After(s[i-1].From) {
 			return fmt.Errorf("table: sharding from %s does not come after %s: a history is only added to",
-				FormatTime(step.From), FormatTime(s[i-1].From))
+				codec.FormatMS(step.From), codec.FormatMS(s[i-1].From))
 		}
 	}
 	return nil

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
+
+	"github.com/onefold/onefold/table/internal/codec"
 )
 
 // The keys that one table has to hold side by side: pk, sk, and on the index gsi1 pk and sk.
@@ -159,7 +161,7 @@ func FuzzKeyValue(f *testing.F) {
 func FuzzTemplate(f *testing.F) {
 	f.Add("SITE#{siteId}[#{shard}]", "SITE#a#3")
 	f.Add("{at:ms}{x", "]")
-	plan := newCompiler().plan(reflect.TypeFor[everyKey]())
+	plan := codec.NewCompiler().Plan(reflect.TypeFor[everyKey]())
 	f.Fuzz(func(t *testing.T, src, key string) {
 		k, problems := bindTemplate("PK", src, plan, true)
 		if len(problems) > 0 {

@@ -1,4 +1,4 @@
-package table
+package codec
 
 import (
 	"fmt"
@@ -7,13 +7,13 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
-// Timestamps have a fixed width and are always UTC, so that text order is time order: a format that leaves zeros away
+// MSLayout is that of timestamps. They have a fixed width and are always UTC, so that text order is time order: a format that leaves zeros away
 // sorts 14:00:00.500Z before 14:00:00Z and makes ranges miss their first second.
-const msLayout = "2006-01-02T15:04:05.000Z"
+const MSLayout = "2006-01-02T15:04:05.000Z"
 
-// timeLayouts are the formats of a time variable in a template. All have a fixed width.
-var timeLayouts = map[string]string{
-	"ms":     msLayout,
+// TimeLayouts are the formats of a time variable in a template. All have a fixed width.
+var TimeLayouts = map[string]string{
+	"ms":     MSLayout,
 	"s":      "2006-01-02T15:04:05Z",
 	"minute": "2006-01-02T15:04Z",
 	"hour":   "2006-01-02T15Z",
@@ -21,14 +21,14 @@ var timeLayouts = map[string]string{
 	"month":  "2006-01",
 }
 
-// FormatTime writes a time as keys and attributes carry it: UTC, milliseconds, fixed width.
-func FormatTime(t time.Time) string {
-	return string(appendMS(make([]byte, 0, len(msLayout)), t))
+// FormatMS writes a time as keys and attributes carry it: UTC, milliseconds, fixed width.
+func FormatMS(t time.Time) string {
+	return string(AppendMS(make([]byte, 0, len(MSLayout)), t))
 }
 
-// appendMS is t.UTC().AppendFormat(dst, msLayout), several times faster. Years outside 0..9999 do not fit; callers
-// check them with yearFits.
-func appendMS(dst []byte, t time.Time) []byte {
+// AppendMS is t.UTC().AppendFormat(dst, MSLayout), several times faster. Years outside 0..9999 do not fit; callers
+// check them with YearFits.
+func AppendMS(dst []byte, t time.Time) []byte {
 	t = t.UTC()
 	year, month, day := t.Date()
 	hour, minute, second := t.Clock()
@@ -45,14 +45,15 @@ func appendMS(dst []byte, t time.Time) []byte {
 
 func digit(n int) byte { return byte('0' + n%10) }
 
-func yearFits(t time.Time) bool {
+// YearFits reports whether a year has at most four digits.
+func YearFits(t time.Time) bool {
 	year := t.UTC().Year()
 	return year >= 0 && year <= 9999
 }
 
-// parseTime reads RFC 3339 text; the fixed-width form is read without the general parser.
-func parseTime(s string) (time.Time, error) {
-	if t, ok := parseMS(s); ok {
+// ParseTime reads RFC 3339 text; the fixed-width form is read without the general parser.
+func ParseTime(s string) (time.Time, error) {
+	if t, ok := ParseMS(s); ok {
 		return t, nil
 	}
 	t, err := time.Parse(time.RFC3339Nano, s)
@@ -62,8 +63,9 @@ func parseTime(s string) (time.Time, error) {
 	return t.UTC(), nil
 }
 
-func parseMS(s string) (time.Time, bool) {
-	if len(s) != len(msLayout) || s[4] != '-' || s[7] != '-' || s[10] != 'T' || s[13] != ':' || s[16] != ':' || s[19] != '.' || s[23] != 'Z' {
+// ParseMS reads the fixed-width form, but for days that not all months have.
+func ParseMS(s string) (time.Time, bool) {
+	if len(s) != len(MSLayout) || s[4] != '-' || s[7] != '-' || s[10] != 'T' || s[13] != ':' || s[16] != ':' || s[19] != '.' || s[23] != 'Z' {
 		return time.Time{}, false
 	}
 	year, ok1 := digits(s[0:4])
@@ -91,10 +93,10 @@ func digits(s string) (int, bool) {
 	return n, true
 }
 
-// encodeTimeValue is the fixed-width form for the parts of an item that the SDK encodes.
-func encodeTimeValue(t time.Time) (types.AttributeValue, error) {
-	if !yearFits(t) {
+// EncodeTime is the fixed-width form for the parts of an item that the SDK encodes.
+func EncodeTime(t time.Time) (types.AttributeValue, error) {
+	if !YearFits(t) {
 		return nil, fmt.Errorf("time %v: the year has more than four digits", t)
 	}
-	return &types.AttributeValueMemberS{Value: FormatTime(t)}, nil
+	return &types.AttributeValueMemberS{Value: FormatMS(t)}, nil
 }

@@ -1,4 +1,4 @@
-package table
+package codec
 
 import (
 	"errors"
@@ -10,10 +10,10 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
-func (c *compiler) pointerCodec(t reflect.Type) codec {
+func (c *Compiler) pointerCodec(t reflect.Type) codec {
 	elem := c.codec(t.Elem())
 	return codec{
-		encode: func(e *encoder, v reflect.Value) (types.AttributeValue, error) {
+		encode: func(e *Encoder, v reflect.Value) (types.AttributeValue, error) {
 			if v.IsNil() {
 				return null(), nil
 			}
@@ -29,10 +29,10 @@ func (c *compiler) pointerCodec(t reflect.Type) codec {
 	}
 }
 
-func (c *compiler) sliceCodec(t reflect.Type) codec {
+func (c *Compiler) sliceCodec(t reflect.Type) codec {
 	elem := c.codec(t.Elem())
 	return codec{
-		encode: func(e *encoder, v reflect.Value) (types.AttributeValue, error) {
+		encode: func(e *Encoder, v reflect.Value) (types.AttributeValue, error) {
 			if v.IsNil() {
 				return null(), nil
 			}
@@ -62,10 +62,10 @@ func (c *compiler) sliceCodec(t reflect.Type) codec {
 }
 
 // mapCodec is for maps with string keys. Values are encoded through one addressable copy.
-func (c *compiler) mapCodec(t reflect.Type) codec {
+func (c *Compiler) mapCodec(t reflect.Type) codec {
 	elem := c.codec(t.Elem())
 	return codec{
-		encode: func(e *encoder, v reflect.Value) (types.AttributeValue, error) {
+		encode: func(e *Encoder, v reflect.Value) (types.AttributeValue, error) {
 			if v.IsNil() {
 				return null(), nil
 			}
@@ -105,12 +105,12 @@ func (c *compiler) mapCodec(t reflect.Type) codec {
 	}
 }
 
-func (c *compiler) structCodec(t reflect.Type) codec {
-	p := c.plan(t)
+func (c *Compiler) structCodec(t reflect.Type) codec {
+	p := c.Plan(t)
 	return codec{
-		encode: func(e *encoder, v reflect.Value) (types.AttributeValue, error) {
-			m := make(map[string]types.AttributeValue, len(p.fields))
-			if err := p.encode(e, v, m); err != nil {
+		encode: func(e *Encoder, v reflect.Value) (types.AttributeValue, error) {
+			m := make(map[string]types.AttributeValue, len(p.Fields))
+			if err := p.Encode(e, v, m); err != nil {
 				return nil, err
 			}
 			return &types.AttributeValueMemberM{Value: m}, nil
@@ -120,54 +120,69 @@ func (c *compiler) structCodec(t reflect.Type) codec {
 			if !ok {
 				return mismatch(av, "M")
 			}
-			return p.decode(m.Value, v)
+			return p.Decode(m.Value, v)
 		},
 	}
 }
 
-// count is how many attributes encode will write. A map of the right size costs half of one that is too large.
-func (p *structPlan) count(v reflect.Value) int {
+// Count is how many attributes Encode will write. A map of the right size costs half of one that is too large.
+func (p *Plan) Count(v reflect.Value) int {
 	n := 0
-	for i := range p.fields {
-		if f := &p.fields[i]; !f.omitEmpty || !empty(fieldAt(v, f.index)) {
+	for i := range p.Fields {
+		if f := &p.Fields[i]; !f.OmitEmpty || !Empty(At(v, f.Index)) {
 			n++
 		}
 	}
 	return n
 }
 
-func (p *structPlan) encode(e *encoder, v reflect.Value, into Item) error {
-	for i := range p.fields {
-		f := &p.fields[i]
-		fv := fieldAt(v, f.index)
-		if f.omitEmpty && empty(fv) {
+// Encode writes the attributes of a struct into an item.
+func (p *Plan) Encode(e *Encoder, v reflect.Value, into map[string]types.AttributeValue) error {
+	for i := range p.Fields {
+		f := &p.Fields[i]
+		fv := At(v, f.Index)
+		if f.OmitEmpty && Empty(fv) {
 			continue
 		}
 		av, err := f.codec.encode(e, fv)
 		if err != nil {
-			return fmt.Errorf("field %s: %w", f.name, err)
+			return fmt.Errorf("field %s: %w", f.Name, err)
 		}
-		into[f.name] = av
+		into[f.Name] = av
 	}
 	return nil
 }
 
-func (p *structPlan) decode(from Item, v reflect.Value) error {
-	for i := range p.fields {
-		f := &p.fields[i]
-		av, ok := from[f.name]
+// Decode sets the fields of a struct, which is addressable and zero, to the attributes that an item has.
+func (p *Plan) Decode(from map[string]types.AttributeValue, v reflect.Value) error {
+	for i := range p.Fields {
+		f := &p.Fields[i]
+		av, ok := from[f.Name]
 		if !ok {
 			continue
 		}
-		if err := f.codec.decode(av, fieldAt(v, f.index)); err != nil {
-			return fmt.Errorf("field %s: %w", f.name, err)
+		if err := f.codec.decode(av, At(v, f.Index)); err != nil {
+			return fmt.Errorf("field %s: %w", f.Name, err)
 		}
 	}
 	return nil
 }
 
-// empty is what omitempty leaves out: zero values, zero times, and slices and maps without elements.
-func empty(v reflect.Value) bool {
+// Encode returns the attribute value of one field.
+func (f *Field) Encode(e *Encoder, v reflect.Value) (types.AttributeValue, error) {
+	return f.codec.encode(e, v)
+}
+
+// At returns the field of a struct at an index as reflect counts them. No pointer is on the way.
+func At(rv reflect.Value, index []int) reflect.Value {
+	for _, i := range index {
+		rv = rv.Field(i)
+	}
+	return rv
+}
+
+// Empty is what omitempty leaves out: zero values, zero times, and slices and maps without elements.
+func Empty(v reflect.Value) bool {
 	switch v.Kind() {
 	case reflect.Slice, reflect.Map:
 		return v.Len() == 0
@@ -181,7 +196,7 @@ func empty(v reflect.Value) bool {
 func customCodec(t reflect.Type) codec {
 	c := fallbackCodec()
 	if reflect.PointerTo(t).Implements(marshalerType) {
-		c.encode = func(_ *encoder, v reflect.Value) (types.AttributeValue, error) {
+		c.encode = func(_ *Encoder, v reflect.Value) (types.AttributeValue, error) {
 			return v.Addr().Interface().(attributevalue.Marshaler).MarshalDynamoDBAttributeValue()
 		}
 	}
@@ -196,10 +211,10 @@ func customCodec(t reflect.Type) codec {
 // fallbackCodec leaves a type to the SDK: arrays, interfaces, maps with other keys.
 func fallbackCodec() codec {
 	options := func(o *attributevalue.EncoderOptions) {
-		o.EncodeTime = encodeTimeValue
+		o.EncodeTime = EncodeTime
 	}
 	return codec{
-		encode: func(_ *encoder, v reflect.Value) (types.AttributeValue, error) {
+		encode: func(_ *Encoder, v reflect.Value) (types.AttributeValue, error) {
 			return attributevalue.MarshalWithOptions(v.Interface(), options)
 		},
 		decode: func(av types.AttributeValue, v reflect.Value) error {
@@ -225,7 +240,7 @@ func setCodec(t reflect.Type, form string) *codec {
 	return nil
 }
 
-func encodeStringSet(_ *encoder, v reflect.Value) (types.AttributeValue, error) {
+func encodeStringSet(_ *Encoder, v reflect.Value) (types.AttributeValue, error) {
 	if v.Len() == 0 {
 		return null(), nil
 	}
@@ -248,7 +263,7 @@ func decodeStringSet(av types.AttributeValue, v reflect.Value) error {
 	return nil
 }
 
-func encodeNumberSet(_ *encoder, v reflect.Value) (types.AttributeValue, error) {
+func encodeNumberSet(_ *Encoder, v reflect.Value) (types.AttributeValue, error) {
 	if v.Len() == 0 {
 		return null(), nil
 	}
@@ -275,7 +290,7 @@ func decodeNumberSet(av types.AttributeValue, v reflect.Value) error {
 	return nil
 }
 
-func encodeBinarySet(_ *encoder, v reflect.Value) (types.AttributeValue, error) {
+func encodeBinarySet(_ *Encoder, v reflect.Value) (types.AttributeValue, error) {
 	if v.Len() == 0 {
 		return null(), nil
 	}

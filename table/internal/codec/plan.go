@@ -1,4 +1,6 @@
-package table
+// Package codec knows how Go structs are items: which attributes they have, and how each is written and read. Plans are
+// made once per type, so that nothing is looked up while items are encoded. It is the kit's own.
+package codec
 
 import (
 	"fmt"
@@ -7,63 +9,66 @@ import (
 	"strings"
 )
 
-// A structPlan is what is known of a struct type: its attributes with the codec of each. It is made once per type.
-type structPlan struct {
-	typ    reflect.Type
-	fields []structField
+// A Plan is what is known of a struct type: its attributes with the codec of each. It is made once per type.
+type Plan struct {
+	Type   reflect.Type
+	Fields []Field
 }
 
-// structField is one attribute of a struct. Fields of embedded structs count as the struct's own.
-type structField struct {
-	name      string
-	index     []int
-	typ       reflect.Type
-	omitEmpty bool
-	form      string // the tag's, such as unixtime
+// Field is one attribute of a struct. Fields of embedded structs count as the struct's own.
+type Field struct {
+	Name      string
+	Index     []int
+	Type      reflect.Type
+	OmitEmpty bool
+	Form      string // the tag's, such as unixtime
 	codec     *codec
 }
 
-func (p *structPlan) field(name string) *structField {
-	for i := range p.fields {
-		if p.fields[i].name == name {
-			return &p.fields[i]
+// Field returns the attribute of a name, nil if there is none.
+func (p *Plan) Field(name string) *Field {
+	for i := range p.Fields {
+		if p.Fields[i].Name == name {
+			return &p.Fields[i]
 		}
 	}
 	return nil
 }
 
-func (p *structPlan) names() []string {
-	names := make([]string, len(p.fields))
-	for i, f := range p.fields {
-		names[i] = f.name
+// Names returns the names of all attributes.
+func (p *Plan) Names() []string {
+	names := make([]string, len(p.Fields))
+	for i, f := range p.Fields {
+		names[i] = f.Name
 	}
 	return names
 }
 
-// A compiler makes the plans of the types of one entity. It remembers types, so that a type may contain itself.
-type compiler struct {
+// A Compiler makes the plans of the types of one entity. It remembers types, so that a type may contain itself.
+type Compiler struct {
 	codecs   map[reflect.Type]*codec
-	problems []error
+	Problems []error // what cannot be stored, with the reason
 }
 
-func newCompiler() *compiler {
-	return &compiler{codecs: map[reflect.Type]*codec{}}
+// NewCompiler returns one that knows no types.
+func NewCompiler() *Compiler {
+	return &Compiler{codecs: map[reflect.Type]*codec{}}
 }
 
-func (c *compiler) fail(format string, args ...any) {
-	c.problems = append(c.problems, fmt.Errorf(format, args...))
+func (c *Compiler) fail(format string, args ...any) {
+	c.Problems = append(c.Problems, fmt.Errorf(format, args...))
 }
 
-// plan reads the fields of a struct type. What counts is the attribute's name, not the Go name: of fields with one name
+// Plan reads the fields of a struct type. What counts is the attribute's name, not the Go name: of fields with one name
 // the less deeply embedded is the attribute.
-func (c *compiler) plan(t reflect.Type) *structPlan {
-	p := &structPlan{typ: t}
+func (c *Compiler) Plan(t reflect.Type) *Plan {
+	p := &Plan{Type: t}
 	c.walk(p, t, nil)
 	return p
 }
 
 // walk adds the fields of t, which stands at index in the plan's type.
-func (c *compiler) walk(p *structPlan, t reflect.Type, index []int) {
+func (c *Compiler) walk(p *Plan, t reflect.Type, index []int) {
 	for i := range t.NumField() {
 		sf := t.Field(i)
 		at := append(slices.Clone(index), i)
@@ -77,19 +82,19 @@ func (c *compiler) walk(p *structPlan, t reflect.Type, index []int) {
 		case sf.Anonymous && !tag.named && flattened(sf.Type):
 			c.walk(p, sf.Type, at)
 		case sf.IsExported():
-			c.add(p, structField{name: tag.name, index: at, typ: sf.Type, omitEmpty: tag.omitEmpty, form: tag.form, codec: c.tagged(t, sf, tag)})
+			c.add(p, Field{Name: tag.name, Index: at, Type: sf.Type, OmitEmpty: tag.omitEmpty, Form: tag.form, codec: c.tagged(t, sf, tag)})
 		}
 	}
 }
 
-func (c *compiler) add(p *structPlan, f structField) {
-	same := p.field(f.name)
+func (c *Compiler) add(p *Plan, f Field) {
+	same := p.Field(f.Name)
 	switch {
 	case same == nil:
-		p.fields = append(p.fields, f)
-	case len(same.index) == len(f.index):
-		c.fail("type %s: two fields are called %q", p.typ, f.name)
-	case len(same.index) > len(f.index):
+		p.Fields = append(p.Fields, f)
+	case len(same.Index) == len(f.Index):
+		c.fail("type %s: two fields are called %q", p.Type, f.Name)
+	case len(same.Index) > len(f.Index):
 		*same = f
 	}
 }
@@ -128,7 +133,7 @@ func parseTag(sf reflect.StructField) fieldTag {
 }
 
 // tagged is the codec of a field: of its type, unless the tag asks for another form.
-func (c *compiler) tagged(t reflect.Type, sf reflect.StructField, tag fieldTag) *codec {
+func (c *Compiler) tagged(t reflect.Type, sf reflect.StructField, tag fieldTag) *codec {
 	switch tag.form {
 	case "":
 		return c.codec(sf.Type)

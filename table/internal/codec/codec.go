@@ -1,4 +1,4 @@
-package table
+package codec
 
 import (
 	"fmt"
@@ -15,24 +15,29 @@ import (
 // A codec turns values of one Go type into attribute values and back. Codecs are made once per type; what they produce
 // is what the SDK's attributevalue package produces, except that times have a fixed width and milliseconds.
 type codec struct {
-	encode func(*encoder, reflect.Value) (types.AttributeValue, error)
+	encode func(*Encoder, reflect.Value) (types.AttributeValue, error)
 	decode func(types.AttributeValue, reflect.Value) error // the value is addressable and zero; NULL leaves it so
 }
 
-// An encoder hands out attribute values of one item, and the texts that it makes, from slabs: an item has tens of them,
+// An Encoder hands out attribute values of one item, and the texts that it makes, from slabs: an item has tens of them,
 // and they live together.
-type encoder struct {
+type Encoder struct {
 	strings []types.AttributeValueMemberS
 	numbers []types.AttributeValueMemberN
 	made    strings.Builder
 	ahead   int // bytes of text to make room for at once
 }
 
-// slab is how many values are made at once.
-const slab = 8
+// Slab is how many values are made at once.
+const Slab = 8
 
-// text is b as a string.
-func (e *encoder) text(b []byte) string {
+// NewEncoder returns an encoder with room for so many strings, and bytes of text, before it needs more.
+func NewEncoder(stringsAhead, textAhead int) *Encoder {
+	return &Encoder{strings: make([]types.AttributeValueMemberS, stringsAhead), ahead: textAhead}
+}
+
+// Text is b as a string.
+func (e *Encoder) Text(b []byte) string {
 	if e.made.Cap()-e.made.Len() < len(b) { // a new slab, so that what was handed out stays where it is
 		e.made = strings.Builder{}
 		e.made.Grow(max(e.ahead, len(b)))
@@ -42,9 +47,10 @@ func (e *encoder) text(b []byte) string {
 	return e.made.String()[start:]
 }
 
-func (e *encoder) string(s string) types.AttributeValue {
+// String is a S.
+func (e *Encoder) String(s string) types.AttributeValue {
 	if len(e.strings) == 0 {
-		e.strings = make([]types.AttributeValueMemberS, slab)
+		e.strings = make([]types.AttributeValueMemberS, Slab)
 	}
 	av := &e.strings[0]
 	e.strings = e.strings[1:]
@@ -52,9 +58,10 @@ func (e *encoder) string(s string) types.AttributeValue {
 	return av
 }
 
-func (e *encoder) number(s string) types.AttributeValue {
+// Number is an N.
+func (e *Encoder) Number(s string) types.AttributeValue {
 	if len(e.numbers) == 0 {
-		e.numbers = make([]types.AttributeValueMemberN, slab)
+		e.numbers = make([]types.AttributeValueMemberN, Slab)
 	}
 	av := &e.numbers[0]
 	e.numbers = e.numbers[1:]
@@ -62,6 +69,7 @@ func (e *encoder) number(s string) types.AttributeValue {
 	return av
 }
 
+// null is NULL.
 func null() types.AttributeValue { return &types.AttributeValueMemberNULL{Value: true} }
 
 func isNull(av types.AttributeValue) bool {
@@ -77,6 +85,7 @@ func mismatch(av types.AttributeValue, want string) error {
 }
 
 var (
+	timeType        = reflect.TypeFor[time.Time]()
 	marshalerType   = reflect.TypeFor[attributevalue.Marshaler]()
 	unmarshalerType = reflect.TypeFor[attributevalue.Unmarshaler]()
 	numberType      = reflect.TypeFor[attributevalue.Number]()
@@ -88,7 +97,7 @@ func custom(t reflect.Type) bool {
 	return p.Implements(marshalerType) || p.Implements(unmarshalerType)
 }
 
-func (c *compiler) codec(t reflect.Type) *codec {
+func (c *Compiler) codec(t reflect.Type) *codec {
 	if known := c.codecs[t]; known != nil {
 		return known
 	}
@@ -98,7 +107,7 @@ func (c *compiler) codec(t reflect.Type) *codec {
 	return made
 }
 
-func (c *compiler) build(t reflect.Type) codec {
+func (c *Compiler) build(t reflect.Type) codec {
 	if custom(t) {
 		return customCodec(t)
 	}
@@ -133,8 +142,8 @@ func (c *compiler) build(t reflect.Type) codec {
 	return fallbackCodec()
 }
 
-func encodeString(e *encoder, v reflect.Value) (types.AttributeValue, error) {
-	return e.string(v.String()), nil
+func encodeString(e *Encoder, v reflect.Value) (types.AttributeValue, error) {
+	return e.String(v.String()), nil
 }
 
 func decodeString(av types.AttributeValue, v reflect.Value) error {
@@ -146,11 +155,11 @@ func decodeString(av types.AttributeValue, v reflect.Value) error {
 	return nil
 }
 
-func encodeNumber(e *encoder, v reflect.Value) (types.AttributeValue, error) {
+func encodeNumber(e *Encoder, v reflect.Value) (types.AttributeValue, error) {
 	if v.String() == "" {
-		return e.number("0"), nil
+		return e.Number("0"), nil
 	}
-	return e.number(v.String()), nil
+	return e.Number(v.String()), nil
 }
 
 func decodeNumber(av types.AttributeValue, v reflect.Value) error {
@@ -162,7 +171,7 @@ func decodeNumber(av types.AttributeValue, v reflect.Value) error {
 	return nil
 }
 
-func encodeBool(_ *encoder, v reflect.Value) (types.AttributeValue, error) {
+func encodeBool(_ *Encoder, v reflect.Value) (types.AttributeValue, error) {
 	return &types.AttributeValueMemberBOOL{Value: v.Bool()}, nil
 }
 
@@ -175,9 +184,9 @@ func decodeBool(av types.AttributeValue, v reflect.Value) error {
 	return nil
 }
 
-func encodeInt(e *encoder, v reflect.Value) (types.AttributeValue, error) {
+func encodeInt(e *Encoder, v reflect.Value) (types.AttributeValue, error) {
 	var buf [20]byte
-	return e.number(e.text(strconv.AppendInt(buf[:0], v.Int(), 10))), nil
+	return e.Number(e.Text(strconv.AppendInt(buf[:0], v.Int(), 10))), nil
 }
 
 func decodeInt(av types.AttributeValue, v reflect.Value) error {
@@ -193,9 +202,9 @@ func decodeInt(av types.AttributeValue, v reflect.Value) error {
 	return nil
 }
 
-func encodeUint(e *encoder, v reflect.Value) (types.AttributeValue, error) {
+func encodeUint(e *Encoder, v reflect.Value) (types.AttributeValue, error) {
 	var buf [20]byte
-	return e.number(e.text(strconv.AppendUint(buf[:0], v.Uint(), 10))), nil
+	return e.Number(e.Text(strconv.AppendUint(buf[:0], v.Uint(), 10))), nil
 }
 
 func decodeUint(av types.AttributeValue, v reflect.Value) error {
@@ -211,13 +220,13 @@ func decodeUint(av types.AttributeValue, v reflect.Value) error {
 	return nil
 }
 
-func encodeFloat(e *encoder, v reflect.Value) (types.AttributeValue, error) {
+func encodeFloat(e *Encoder, v reflect.Value) (types.AttributeValue, error) {
 	f := v.Float()
 	if math.IsNaN(f) || math.IsInf(f, 0) {
 		return nil, fmt.Errorf("%v is not a number that can be stored", f)
 	}
 	var buf [32]byte
-	return e.number(e.text(strconv.AppendFloat(buf[:0], f, 'g', -1, v.Type().Bits()))), nil
+	return e.Number(e.Text(strconv.AppendFloat(buf[:0], f, 'g', -1, v.Type().Bits()))), nil
 }
 
 func decodeFloat(av types.AttributeValue, v reflect.Value) error {
@@ -233,7 +242,7 @@ func decodeFloat(av types.AttributeValue, v reflect.Value) error {
 	return nil
 }
 
-func encodeBytes(_ *encoder, v reflect.Value) (types.AttributeValue, error) {
+func encodeBytes(_ *Encoder, v reflect.Value) (types.AttributeValue, error) {
 	if v.IsNil() {
 		return null(), nil
 	}
@@ -249,13 +258,13 @@ func decodeBytes(av types.AttributeValue, v reflect.Value) error {
 	return nil
 }
 
-func encodeTime(e *encoder, v reflect.Value) (types.AttributeValue, error) {
+func encodeTime(e *Encoder, v reflect.Value) (types.AttributeValue, error) {
 	t := *v.Addr().Interface().(*time.Time)
-	if !yearFits(t) {
+	if !YearFits(t) {
 		return nil, fmt.Errorf("time %v: the year has more than four digits", t)
 	}
-	var buf [len(msLayout)]byte
-	return e.string(e.text(appendMS(buf[:0], t))), nil
+	var buf [len(MSLayout)]byte
+	return e.String(e.Text(AppendMS(buf[:0], t))), nil
 }
 
 func decodeTime(av types.AttributeValue, v reflect.Value) error {
@@ -263,7 +272,7 @@ func decodeTime(av types.AttributeValue, v reflect.Value) error {
 	if !ok {
 		return mismatch(av, "S")
 	}
-	t, err := parseTime(s.Value)
+	t, err := ParseTime(s.Value)
 	if err != nil {
 		return err
 	}
@@ -278,9 +287,9 @@ func unixCodec(milliseconds bool) *codec {
 		to, from = time.Time.UnixMilli, time.UnixMilli
 	}
 	return &codec{
-		encode: func(e *encoder, v reflect.Value) (types.AttributeValue, error) {
+		encode: func(e *Encoder, v reflect.Value) (types.AttributeValue, error) {
 			var buf [20]byte
-			return e.number(e.text(strconv.AppendInt(buf[:0], to(*v.Addr().Interface().(*time.Time)), 10))), nil
+			return e.Number(e.Text(strconv.AppendInt(buf[:0], to(*v.Addr().Interface().(*time.Time)), 10))), nil
 		},
 		decode: func(av types.AttributeValue, v reflect.Value) error {
 			n, ok := av.(*types.AttributeValueMemberN)

@@ -35,13 +35,22 @@ func CommitID(id string) AppendOption {
 	return func(a *appending) { a.commit, a.named = id, true }
 }
 
-// appending is one append under way.
+// AppendTo is what a joint append adds to one aggregate.
+type AppendTo struct {
+	ID       ID
+	Expected Expected
+	Events   []NewEvent
+	Options  []AppendOption // for this aggregate: Reserve, Release
+}
+
+// appending is what an append under way adds to one aggregate.
 type appending struct {
 	s        *Store
 	id       ID
 	expected Expected
 	commit   string
 	named    bool // by the caller, who may come again
+	version  int64
 	events   []Event
 	size     int
 	claims   []claim
@@ -53,64 +62,82 @@ type appending struct {
 // and tries again; if that fails, too, call it again with the same CommitID. Errors: *Conflict, which is an ErrConflict;
 // ErrInvalid, ErrTooLarge, ErrClosed, ErrCommitReused, ErrReserved, ErrBusy; those of the store.
 func (s *Store) Append(ctx context.Context, id ID, expected Expected, events []NewEvent, options ...AppendOption) (Commit, error) {
-	a := &appending{s: s, id: id, expected: expected}
-	for _, o := range options {
-		o(a)
+	commits, err := s.append(ctx, []AppendTo{{id, expected, events, options}}, nil)
+	if err != nil {
+		return Commit{}, err
 	}
-	if err := a.prepare(events); err != nil {
-		return Commit{}, fmt.Errorf("eventstore: append to %s: %w", shorten(id.String()), err)
-	}
-	c, err := a.run(ctx)
-	if conflict := (*Conflict)(nil); err != nil && !errors.As(err, &conflict) {
-		err = fmt.Errorf("eventstore: append to %s: %w", id, err)
-	}
-	return c, err
+	return commits[0], nil
 }
 
-// prepare checks an append and makes its events but for their numbers.
-func (a *appending) prepare(events []NewEvent) error {
+// AppendAll appends to several aggregates in one transaction: to all of them, or to none. Its commits are in the order of
+// its parts. A *Conflict says which aggregate had another version; otherwise it is as Append. A CommitID names the whole:
+// whoever repeats it repeats the same parts, in any order. All of it has to fit into the hundred operations of a transaction:
+// an event is one, an aggregate one, with a CommitID two, and each value that is reserved or released one.
+func (s *Store) AppendAll(ctx context.Context, parts []AppendTo, options ...AppendOption) ([]Commit, error) {
+	return s.append(ctx, parts, options)
+}
+
+func (s *Store) append(ctx context.Context, parts []AppendTo, options []AppendOption) ([]Commit, error) {
+	j, err := s.join(parts, options)
+	var commits []Commit
+	if err == nil {
+		commits, err = j.run(ctx)
+	}
+	conflict := (*Conflict)(nil)
+	switch {
+	case err == nil || errors.As(err, &conflict):
+		return commits, err
+	case len(parts) == 0:
+		return nil, fmt.Errorf("eventstore: append: %w", err)
+	case len(parts) > 1:
+		return nil, fmt.Errorf("eventstore: append to %s and %d more: %w", shorten(parts[0].ID.String()), len(parts)-1, err)
+	}
+	return nil, fmt.Errorf("eventstore: append to %s: %w", shorten(parts[0].ID.String()), err)
+}
+
+// check refuses what cannot be appended to the aggregate.
+func (a *appending) check(events []NewEvent) error {
 	if err := a.id.check(); err != nil {
 		return err
 	}
 	switch {
 	case len(events) == 0:
 		return fmt.Errorf("%w: there are no events", ErrInvalid)
-	case len(events) > a.mostEvents():
-		return fmt.Errorf("%w: %d events: at most %d at once here", ErrTooLarge, len(events), a.mostEvents())
 	case a.s.o.OneByOne && (len(events) > 1 || len(a.claims) > 0):
 		return fmt.Errorf("%w: without transactions an append has one event, and reserves nothing", ErrInvalid)
 	case a.expected.version < 0:
 		return fmt.Errorf("%w: version %d", ErrInvalid, a.expected.version)
+	case !a.named:
+		return nil
 	}
-	now := a.s.t.Now().UTC().Truncate(time.Millisecond)
-	ids, err := a.s.newIDs(now, len(events))
-	if err != nil {
-		return err
+	return checkName("commit id", a.commit, maxCommitID)
+}
+
+// operations is how many of a transaction's the append takes: for its events, the head, the mark and what is reserved.
+func (a *appending) operations(events int) int {
+	n := events + 1 + len(a.claims)
+	if a.named {
+		n++
 	}
-	if !a.named {
-		a.commit = ids[0]
-	}
-	if err := checkName("commit id", a.commit, maxCommitID); err != nil {
-		return err
-	}
+	return n
+}
+
+// prepare makes the events but for their numbers.
+func (a *appending) prepare(events []NewEvent, ids []string, now time.Time) error {
 	for i := range events {
 		if err := a.add(&events[i], ids[i], now, len(events)); err != nil {
 			return err
 		}
 	}
-	if a.size > maxCommitBytes {
-		return fmt.Errorf("%w: the events have %d bytes, at most %d at once", ErrTooLarge, a.size, maxCommitBytes)
-	}
 	return nil
 }
 
-// mostEvents is how many events fit into the transaction beside the head, the mark and what is reserved.
-func (a *appending) mostEvents() int {
-	most := MaxEvents - len(a.claims)
-	if a.named {
-		most--
+// number gives the events their numbers, and their hashes, which depend on these.
+func (a *appending) number() {
+	for i := range a.events {
+		a.events[i].Seq = a.version + int64(i) + 1
 	}
-	return most
+	a.chain()
 }
 
 func (a *appending) add(n *NewEvent, eventID string, now time.Time, of int) error {
@@ -130,95 +157,84 @@ func (a *appending) add(n *NewEvent, eventID string, now time.Time, of int) erro
 	return nil
 }
 
-// run tries until the append happened, or cannot.
-func (a *appending) run(ctx context.Context) (Commit, error) {
-	for try := 0; ; try++ {
-		version, err := a.startVersion(ctx)
-		if err == nil && a.named && a.s.o.OneByOne { // no mark keeps it from happening twice, but what came up to now can be read
-			if c, err := a.look(ctx, version, nil); err != nil || c.Version > 0 {
-				return c, err
-			}
-		}
-		if err == nil {
-			if err = a.write(ctx, version); err == nil {
-				return Commit{CommitID: a.commit, First: version + 1, Version: version + int64(len(a.events))}, nil
-			}
-		}
-		if final(err) {
-			return Commit{}, err
-		}
-		c, lookErr := a.look(ctx, version, err)
-		switch {
-		case lookErr != nil:
-			return Commit{}, lookErr
-		case c.Version > 0:
-			return c, nil
-		case ctx.Err() != nil:
-			return Commit{}, errors.Join(ctx.Err(), err)
-		case try == maxTries-1 && errors.Is(err, errTaken):
-			return Commit{}, ErrBusy
-		case try == maxTries-1:
-			return Commit{}, err
-		}
-		if err := a.s.sleep(ctx, backoff(try)); err != nil {
-			return Commit{}, err
-		}
-	}
-}
-
-// errTaken says that another append was quicker, or that this one has happened before.
-var errTaken = errors.New("eventstore: another append was quicker")
-
-// final reports whether an append that failed will always fail.
-func final(err error) bool {
-	return errors.Is(err, ErrClosed) || errors.Is(err, ErrTooLarge) || errors.Is(err, ErrReserved) || errors.Is(err, ErrInvalid) || errors.Is(err, ErrHole) || errors.Is(err, ErrChained)
-}
-
-// startVersion is the version that events are appended to. Where a transaction compares it, it need not be read, but for
-// the hash that a chain goes on from.
-func (a *appending) startVersion(ctx context.Context) (int64, error) {
-	if a.expected.pinned() && !a.s.o.OneByOne && (!a.s.o.Chain || a.expected.version == 0) {
-		return a.expected.version, nil
+// start finds the version that events are appended to. Where a transaction compares it, it need not be read,
+// but for the hash that a chain goes on from.
+func (a *appending) start(ctx context.Context) error {
+	if a.version = a.expected.version; a.expected.pinned() && !a.s.o.OneByOne && (!a.s.o.Chain || a.expected.version == 0) {
+		return nil
 	}
 	h, err := a.s.Head(ctx, a.id)
 	if err != nil && !errors.Is(err, table.ErrNotFound) {
-		return 0, err
+		return err
 	}
-	switch {
+	switch a.version = h.Version; {
 	case h.State != Open:
-		return 0, fmt.Errorf("%w: it is %s", ErrClosed, h.State)
+		return a.isClosed(h.State)
 	case len(h.Hash) > 0 && !a.s.o.Chain:
-		return 0, ErrChained
+		return ErrChained
 	case !a.expected.meets(h.Version):
-		return h.Version, errTaken // or so it seems
+		return errTaken // or so it seems
 	}
 	a.prev = h.Hash
-	return h.Version, nil
+	return nil
+}
+
+func (a *appending) isClosed(as StreamState) error {
+	return fmt.Errorf("%w: %s is %s", ErrClosed, shorten(a.id.String()), as)
+}
+
+// happened is what the append is when it happened at the version.
+func (a *appending) happened() Commit {
+	return Commit{CommitID: a.commit, First: a.version + 1, Version: a.version + int64(len(a.events))}
 }
 
 // look finds out what became of an append that failed: it returns the commit if it happened after all, or before; what is
 // in its way, if anything is; or neither, and then it may be tried again.
-func (a *appending) look(ctx context.Context, version int64, why error) (c Commit, err error) {
-	if a.named && !a.s.o.OneByOne {
-		m, err := MarkByID.Get(ctx, a.s.t, MarkKey{a.id, a.commit})
-		if err == nil {
-			return a.again(m.First, m.N)
-		}
-		if !errors.Is(err, table.ErrNotFound) {
+func (a *appending) look(ctx context.Context, why error) (Commit, error) {
+	c, err := a.marked(ctx)
+	if err != nil {
+		return c, errors.Join(err, why)
+	}
+	if c.Version > 0 {
+		return c, nil
+	}
+	for range 2 { // the head may be of an append that came after the events were read
+		conflict := &Conflict{ID: a.id, Expected: a.expected}
+		if c, err = a.readSince(ctx, conflict); err != nil {
 			return c, errors.Join(err, why)
 		}
+		if c.Version > 0 {
+			return c, nil
+		}
+		if read := conflict.Actual; len(conflict.Since) == 0 {
+			if err := a.readActual(ctx, conflict); err != nil {
+				return c, err
+			}
+			if conflict.Actual > read {
+				continue
+			}
+		}
+		if !a.expected.meets(conflict.Actual) {
+			return c, conflict
+		}
+		return c, nil
 	}
-	from := version + 1
+	return c, fmt.Errorf("%w: %s has fewer events than its head says", ErrHole, a.id)
+}
+
+// readSince reads what came after the version until it finds the commit.
+func (a *appending) readSince(ctx context.Context, conflict *Conflict) (Commit, error) {
+	from := a.version + 1
 	if a.expected.pinned() {
 		from = a.expected.version + 1
 	}
 	if a.named && a.s.o.OneByOne {
 		from = 1 // there is no mark: it may be anywhere
 	}
-	conflict := &Conflict{ID: a.id, Expected: a.expected, Actual: from - 1}
+	conflict.Actual = from - 1
 	for e, err := range a.s.Read(ctx, a.id, From(from)) {
 		if err != nil {
-			return c, errors.Join(err, why)
+			return Commit{}, err
 		}
 		if e.CommitID == a.commit {
 			return a.again(e.Seq-int64(e.Nth), e.Of)
@@ -227,7 +243,35 @@ func (a *appending) look(ctx context.Context, version int64, why error) (c Commi
 			conflict.Since = append(conflict.Since, e)
 		}
 	}
-	return c, a.inTheWay(ctx, conflict)
+	return Commit{}, nil
+}
+
+// readActual reads the version of a stream without events to tell, which may be shorter than expected.
+func (a *appending) readActual(ctx context.Context, conflict *Conflict) error {
+	h, err := a.s.Head(ctx, a.id)
+	if err != nil && !errors.Is(err, table.ErrNotFound) {
+		return err
+	}
+	if h.State != Open {
+		return a.isClosed(h.State)
+	}
+	conflict.Actual = h.Version
+	return nil
+}
+
+// marked finds the commit by the id that its caller gave it.
+func (a *appending) marked(ctx context.Context) (Commit, error) {
+	if !a.named || a.s.o.OneByOne {
+		return Commit{}, nil
+	}
+	m, err := MarkByID.Get(ctx, a.s.t, MarkKey{a.id, a.commit})
+	switch {
+	case err == nil:
+		return a.again(m.First, m.N)
+	case errors.Is(err, table.ErrNotFound):
+		return Commit{}, nil
+	}
+	return Commit{}, err
 }
 
 // again is the result of an append that happened. One without a name of the caller's is this very call's.
@@ -236,24 +280,6 @@ func (a *appending) again(first int64, n int) (Commit, error) {
 		return Commit{}, fmt.Errorf("%w: %q, of %d events", ErrCommitReused, a.commit, n)
 	}
 	return Commit{CommitID: a.commit, First: first, Version: first + int64(n) - 1, Again: a.named}, nil
-}
-
-// inTheWay returns the conflict if there is one. A stream that is shorter than expected has no events to tell.
-func (a *appending) inTheWay(ctx context.Context, conflict *Conflict) error {
-	if len(conflict.Since) == 0 {
-		h, err := a.s.Head(ctx, a.id)
-		if err != nil && !errors.Is(err, table.ErrNotFound) {
-			return err
-		}
-		if h.State != Open {
-			return fmt.Errorf("%w: it is %s", ErrClosed, h.State)
-		}
-		conflict.Actual = h.Version
-	}
-	if a.expected.meets(conflict.Actual) {
-		return nil
-	}
-	return conflict
 }
 
 // maxSince is how many events a Conflict carries.

@@ -1,7 +1,6 @@
 package eventstore
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -22,23 +21,9 @@ var (
 	headTypes   = table.FieldOf(Heads, func(h *Head) *[]string { return &h.LastTypes })
 )
 
-// write appends to a version, once. The error is errTaken if the stream has another, one that is final, or one of the
-// store, after which nobody knows what happened.
-func (a *appending) write(ctx context.Context, version int64) error {
-	for i := range a.events {
-		a.events[i].Seq = version + int64(i) + 1
-	}
-	a.chain()
-	if a.s.o.OneByOne {
-		return taken(AppendEvent.Run(ctx, a.s.t, &a.events[0]))
-	}
-	tx := table.NewTx(a.s.t, "")
-	a.addTo(tx, version)
-	return a.blame(tx.Commit(ctx), version)
-}
-
 // addTo adds the append to a transaction: the head first, which is what writers meet at.
-func (a *appending) addTo(tx *table.Tx, version int64) {
+func (a *appending) addTo(tx *table.Tx) {
+	version := a.version
 	last := version + int64(len(a.events))
 	now, types := a.events[0].RecordedAt, a.types()
 	if version == 0 {
@@ -73,23 +58,13 @@ func (a *appending) types() []string {
 	return slices.Compact(types)
 }
 
-// blame says what it means that a transaction failed: reasons are told apart, so that throttling is no conflict.
-func (a *appending) blame(err error, version int64) error {
-	if err == nil {
-		return nil
-	}
-	if errors.Is(err, table.ErrTooLarge) || tooLarge(err) {
-		return fmt.Errorf("%w: %w", ErrTooLarge, err)
-	}
-	blamed := (*table.TxError)(nil)
-	if !errors.As(err, &blamed) || errors.Is(err, table.ErrConflict) || errors.Is(err, table.ErrThrottled) {
-		return err
-	}
-	switch at := blamed.Index; {
+// blame says what it means that an operation of the append, the at-th, kept the transaction from happening.
+func (a *appending) blame(err error, blamed *table.TxError, at int) error {
+	switch {
 	case at == 0:
 		return a.headRefused(blamed)
 	case at <= len(a.events) && errors.Is(err, table.ErrExists):
-		return fmt.Errorf("%w: %s has version %d, and event %d all the same", ErrHole, a.id, version, a.events[at-1].Seq)
+		return fmt.Errorf("%w: %s has version %d, and event %d all the same", ErrHole, a.id, a.version, a.events[at-1].Seq)
 	case errors.Is(err, table.ErrExists) && blamed.Op == "create "+Marks.Name():
 		return errTaken // by the same append: it will be found
 	case errors.Is(err, table.ErrExists) || errors.Is(err, table.ErrCondition) || errors.Is(err, table.ErrNotFound):
@@ -112,7 +87,7 @@ func (a *appending) headRefused(blamed *table.TxError) error {
 		}
 		switch {
 		case h.State != Open:
-			return fmt.Errorf("%w: it is %s", ErrClosed, h.State)
+			return a.isClosed(h.State)
 		case len(h.Hash) > 0 && !a.s.o.Chain:
 			return ErrChained
 		}

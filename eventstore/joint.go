@@ -1,0 +1,253 @@
+package eventstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/onefold/onefold/table"
+)
+
+// maxOperations is DynamoDB's limit of a transaction.
+const maxOperations = 100
+
+// A joint is an append under way, to one aggregate or to several. All of its parts are in one transaction, and have one
+// commit id: so one part that happened says that all did.
+type joint struct {
+	s     *Store
+	parts []*appending
+	ready bool // the parts' versions are found
+}
+
+// join checks an append and makes its events but for their numbers.
+func (s *Store) join(parts []AppendTo, options []AppendOption) (*joint, error) {
+	j := &joint{s: s}
+	if len(parts) == 0 || len(parts) > maxOperations/2 {
+		return j, fmt.Errorf("%w: an append is to 1 to %d aggregates, not to %d", ErrInvalid, maxOperations/2, len(parts))
+	}
+	seen := map[ID]bool{}
+	for i := range parts {
+		a := &appending{s: s, id: parts[i].ID, expected: parts[i].Expected}
+		for _, o := range options {
+			o(a)
+		}
+		if len(a.claims) > 0 {
+			return j, fmt.Errorf("%w: say for which of the aggregates a value is reserved", ErrInvalid)
+		}
+		common := a.commit
+		for _, o := range parts[i].Options {
+			o(a)
+		}
+		if len(parts) > 1 && a.commit != common {
+			return j, fmt.Errorf("%w: one commit id is for all parts of an append", ErrInvalid)
+		}
+		if seen[a.id] {
+			return j, fmt.Errorf("%w: %s is there twice: join its events", ErrInvalid, shorten(a.id.String()))
+		}
+		seen[a.id] = true
+		j.parts = append(j.parts, a)
+	}
+	return j, j.prepare(parts)
+}
+
+func (j *joint) prepare(parts []AppendTo) error {
+	events, operations := 0, 0
+	for i, a := range j.parts {
+		if err := a.check(parts[i].Events); err != nil {
+			return err
+		}
+		events += len(parts[i].Events)
+		operations += a.operations(len(parts[i].Events))
+	}
+	switch most := maxOperations - (operations - events); {
+	case operations > maxOperations:
+		return fmt.Errorf("%w: %d events: at most %d at once here", ErrTooLarge, events, most)
+	case j.s.o.OneByOne && len(j.parts) > 1:
+		return fmt.Errorf("%w: without transactions an append is to one aggregate", ErrInvalid)
+	}
+	now := j.s.t.Now().UTC().Truncate(time.Millisecond)
+	ids, err := j.s.newIDs(now, events)
+	if err != nil {
+		return err
+	}
+	commit, size := ids[0], 0
+	for i, a := range j.parts {
+		if !a.named {
+			a.commit = commit
+		}
+		n := len(parts[i].Events)
+		if err := a.prepare(parts[i].Events, ids[:n], now); err != nil {
+			return err
+		}
+		ids, size = ids[n:], size+a.size
+	}
+	if size > maxCommitBytes {
+		return fmt.Errorf("%w: the events have %d bytes, at most %d at once", ErrTooLarge, size, maxCommitBytes)
+	}
+	return nil
+}
+
+// run tries until the append happened, or cannot.
+func (j *joint) run(ctx context.Context) ([]Commit, error) {
+	for try := 0; ; try++ {
+		commits, err := j.attempt(ctx)
+		if err == nil {
+			return commits, nil
+		}
+		if final(err) {
+			return j.before(ctx, err)
+		}
+		if j.ready || errors.Is(err, errTaken) {
+			if commits, lookErr := j.look(ctx, err); lookErr != nil || commits != nil {
+				return commits, lookErr
+			}
+		}
+		switch {
+		case ctx.Err() != nil:
+			return nil, errors.Join(ctx.Err(), err)
+		case try == maxTries-1 && errors.Is(err, errTaken):
+			return nil, ErrBusy
+		case try == maxTries-1:
+			return nil, err
+		}
+		if err := j.s.sleep(ctx, backoff(try)); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// attempt tries once. Versions are found anew only when others are known to have been appended to: as long as nobody knows
+// whether an attempt happened, and it may happen yet, the next one is at the same versions, of which one happens at most.
+func (j *joint) attempt(ctx context.Context) ([]Commit, error) {
+	if !j.ready {
+		if err := j.start(ctx); err != nil {
+			return nil, err
+		}
+		j.ready = true
+	}
+	if j.s.o.OneByOne && j.parts[0].named { // no mark keeps it from happening twice, but what came up to now can be read
+		if commits, err := j.look(ctx, nil); err != nil || commits != nil {
+			return commits, err
+		}
+	}
+	err := j.write(ctx)
+	if errors.Is(err, errTaken) {
+		j.ready = false
+	}
+	if err != nil {
+		return nil, err
+	}
+	return j.happened(), nil
+}
+
+// errTaken says that another append was quicker, or that this one has happened before.
+var errTaken = errors.New("eventstore: another append was quicker")
+
+// final reports whether an append that failed will always fail.
+func final(err error) bool {
+	return errors.Is(err, ErrClosed) || errors.Is(err, ErrTooLarge) || errors.Is(err, ErrReserved) || errors.Is(err, ErrInvalid) || errors.Is(err, ErrHole) || errors.Is(err, ErrChained)
+}
+
+// start finds the versions of all parts, even when one has not the version that was expected.
+func (j *joint) start(ctx context.Context) (taken error) {
+	for _, a := range j.parts {
+		switch err := a.start(ctx); {
+		case errors.Is(err, errTaken):
+			taken = err
+		case err != nil:
+			return err
+		}
+	}
+	return taken
+}
+
+func (j *joint) happened() []Commit {
+	commits := make([]Commit, len(j.parts))
+	for i, a := range j.parts {
+		commits[i] = a.happened()
+	}
+	return commits
+}
+
+// before looks whether an append that cannot happen did so before what is in its way now, such as the stream's end.
+func (j *joint) before(ctx context.Context, why error) ([]Commit, error) {
+	commits := make([]Commit, len(j.parts))
+	for i, a := range j.parts {
+		c, err := a.marked(ctx)
+		if err != nil {
+			return nil, errors.Join(why, err)
+		}
+		if c.Version == 0 {
+			return nil, why
+		}
+		commits[i] = c
+	}
+	return commits, nil
+}
+
+// look finds out what became of an append that failed: it returns its commits if it happened after all, or before; what is
+// in its way, if anything is; or neither, and then it may be tried again. Those of a part that was looked at before all
+// happened are found the second time.
+func (j *joint) look(ctx context.Context, why error) ([]Commit, error) {
+	commits, found := make([]Commit, len(j.parts)), 0
+	for range 2 {
+		for i, a := range j.parts {
+			if commits[i].Version > 0 {
+				continue
+			}
+			c, err := a.look(ctx, why)
+			if err != nil {
+				return nil, err
+			}
+			if c.Version > 0 {
+				commits[i] = c
+				found++
+			}
+		}
+		if found == 0 {
+			return nil, nil
+		}
+	}
+	if found < len(j.parts) {
+		return nil, fmt.Errorf("%w: %q, of other aggregates", ErrCommitReused, j.parts[0].commit)
+	}
+	return commits, nil
+}
+
+// write appends to the versions, once. The error is errTaken if a stream has another, one that is final, or one of the
+// store, after which nobody knows what happened.
+func (j *joint) write(ctx context.Context) error {
+	for _, a := range j.parts {
+		a.number()
+	}
+	if j.s.o.OneByOne {
+		return taken(AppendEvent.Run(ctx, j.s.t, &j.parts[0].events[0]))
+	}
+	tx := table.NewTx(j.s.t, "")
+	begins := make([]int, len(j.parts)) // the operation with which each part begins
+	for i, a := range j.parts {
+		begins[i] = tx.Len()
+		a.addTo(tx)
+	}
+	return j.blame(tx.Commit(ctx), begins)
+}
+
+// blame says what it means that a transaction failed: reasons are told apart, so that throttling is no conflict.
+func (j *joint) blame(err error, begins []int) error {
+	if err == nil {
+		return nil
+	}
+	if errors.Is(err, table.ErrTooLarge) || tooLarge(err) {
+		return fmt.Errorf("%w: %w", ErrTooLarge, err)
+	}
+	blamed := (*table.TxError)(nil)
+	if !errors.As(err, &blamed) || errors.Is(err, table.ErrConflict) || errors.Is(err, table.ErrThrottled) {
+		return err
+	}
+	part := 0
+	for part+1 < len(begins) && begins[part+1] <= blamed.Index {
+		part++
+	}
+	return j.parts[part].blame(err, blamed, blamed.Index-begins[part])
+}

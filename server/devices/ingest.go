@@ -25,6 +25,9 @@ const (
 	ingestFor = 30 * time.Second
 )
 
+// tooLong is said of a body of more than maxBody.
+var tooLong = fmt.Sprintf("The body has more than %d MiB. Send it in parts.", maxBody>>20)
+
 // sender is who readings come from: a device, or the holder of a key of a fleet or of all.
 type sender struct {
 	deviceID string // "": not one device
@@ -178,7 +181,7 @@ func plainBody(body []byte, encoding string) ([]byte, error) {
 	case err != nil:
 		return nil, door.Problem(http.StatusBadRequest, "bad_request", "The body is no gzip: "+err.Error()+".")
 	case len(body) > maxBody:
-		return nil, door.Problem(http.StatusRequestEntityTooLarge, "body_too_large", fmt.Sprintf("The body has more than %d MiB. Send it in parts.", maxBody>>20))
+		return nil, door.Problem(http.StatusRequestEntityTooLarge, "body_too_large", tooLong)
 	}
 	return body, nil
 }

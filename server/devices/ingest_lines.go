@@ -5,11 +5,13 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"strings"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
 	"github.com/onefold/onefold/internal/lineprotocol"
 	"github.com/onefold/onefold/server/internal/door"
@@ -49,12 +51,13 @@ func (s *Service) lineRoutes(api huma.API, mux *http.ServeMux) {
 			"429 when a device sends faster than its fleet allows: send all again after Retry-After; what is stored counts once.",
 		Tags: []string{"ingest"}, Errors: []int{http.StatusBadRequest, http.StatusUnauthorized, http.StatusTooManyRequests},
 	}
+	old := op
+	op.Middlewares = huma.Middlewares{refuseLong(false)}
 	huma.Register(api, door.Guard(door.ForAnyone, op), func(ctx context.Context, in *linesRequest) (*huma.StreamResponse, error) {
 		token, _ := tokenOf(in.Authorization)
 		return s.writeLines(ctx, token, in.Bucket, in.Precision, in.ContentEncoding, in.RawBody).answer(false), nil
 	})
-	old := op
-	old.OperationID, old.Path, old.Hidden = "write-lines-v1", "/write", true
+	old.OperationID, old.Path, old.Hidden, old.Middlewares = "write-lines-v1", "/write", true, huma.Middlewares{refuseLong(true)}
 	huma.Register(api, door.Guard(door.ForAnyone, old), func(ctx context.Context, in *oldLinesRequest) (*huma.StreamResponse, error) {
 		fleet, _, _ := strings.Cut(in.Database, "/") // what follows names how long InfluxDB keeps it
 		return s.writeLines(ctx, oldToken(in), fleet, in.Precision, in.ContentEncoding, in.RawBody).answer(true), nil
@@ -64,6 +67,26 @@ func (s *Service) lineRoutes(api huma.API, mux *http.ServeMux) {
 	}
 	mux.HandleFunc("GET /health", healthy)
 	mux.HandleFunc("POST /query", created)
+}
+
+// drained is how much is read of a body that is too long, in bytes: a client that is still sending may not hear why it is
+// refused, and InfluxDB's send 50 MB at most.
+const drained = 64 << 20
+
+// refuseLong answers requests that say to have too long a body in the form that their clients read.
+func refuseLong(old bool) func(huma.Context, func(huma.Context)) {
+	return func(ctx huma.Context, next func(huma.Context)) {
+		r, _ := humago.Unwrap(ctx)
+		if r.ContentLength < maxBody {
+			next(ctx)
+			return
+		}
+		if err := ctx.SetReadDeadline(time.Now().Add(ingestFor)); err == nil {
+			_, _ = io.CopyN(io.Discard, r.Body, drained) // whatever it ends with, the answer is the same
+		}
+		w := written{status: http.StatusRequestEntityTooLarge, code: codes[http.StatusRequestEntityTooLarge], message: tooLong}
+		w.answer(old).Body(ctx)
+	}
 }
 
 // oldToken is the token of a client of InfluxDB 1, which may call it a password.

@@ -119,6 +119,8 @@ func TestLinesOverHTTP(t *testing.T) {
 		{"not packed", v2, "x", append(slices.Clone(token), "Content-Encoding", "gzip"), 400, "gzip"},
 		{"packed otherwise", v2, "x", append(slices.Clone(token), "Content-Encoding", "br"), 415, "gzip"},
 		{"too much, packed", v2, zipped(t, strings.Repeat(" ", 9<<20)), append(slices.Clone(token), "Content-Encoding", "gzip"), 413, `"code":"request too large"`},
+		{"too much", v2, strings.Repeat(" ", 9<<20), token, 413, `{"code":"request too large","message":"The body has more than 8 MiB. `},
+		{"version 1, too much", "/write?db=plant", strings.Repeat(" ", 9<<20), basic, 413, `{"error":"The body has more than 8 MiB. `},
 		{"too many lines", v2, strings.Repeat("w t=1\n", 20_001), token, 413, ""},
 		{"version 1", "/write?db=plant&precision=ms", fmt.Sprintf("w,host=d1 t=10 %d", now.UnixMilli()), basic, 204, ""},
 		{"version 1, by parameters", "/write?db=plant/autogen&u=x&p=" + key, line("d1", 11), nil, 204, ""},

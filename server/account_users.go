@@ -10,14 +10,12 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/onefold/onefold/accounts"
-	"github.com/onefold/onefold/analytics"
 	"github.com/onefold/onefold/server/internal/door"
 	"github.com/onefold/onefold/table"
-	"github.com/onefold/onefold/telemetry"
 )
 
 type userBody struct {
-	personBody
+	PersonBody
 	Disabled bool            `json:"disabled"`
 	Created  time.Time       `json:"created"`
 	Roles    accounts.Grants `json:"roles" doc:"viewer, admin or owner by the ids of sites, and fleet:ID of fleets; * stands for all."`
@@ -28,7 +26,7 @@ func describeUser(u *accounts.User) userBody {
 	if roles == nil {
 		roles = accounts.Grants{}
 	}
-	return userBody{personBody{u.UserID, u.Email, u.Name}, u.Disabled, u.Created, roles}
+	return userBody{PersonBody{u.UserID, u.Email, u.Name}, u.Disabled, u.Created, roles}
 }
 
 type userAnswer struct{ Body userBody }
@@ -88,10 +86,7 @@ func (s *Server) users(ctx context.Context, _ *struct{}) (*usersAnswer, error) {
 		return nil, s.door.Error(ctx, err)
 	}
 	answer := new(usersAnswer)
-	answer.Body.Users = make([]userBody, len(users))
-	for i := range users {
-		answer.Body.Users[i] = describeUser(&users[i])
-	}
+	answer.Body.Users = described(users, describeUser)
 	return answer, nil
 }
 
@@ -132,18 +127,14 @@ func (s *Server) checkSite(ctx context.Context, site string) error {
 	if site == accounts.AllSites {
 		return nil
 	}
-	if fleet, ok := accounts.FleetOf(site); ok {
-		_, err := telemetry.GetFleet(ctx, s.o.Table, fleet)
-		if errors.Is(err, table.ErrNotFound) || errors.Is(err, table.ErrKeyValue) {
-			return door.Problem(http.StatusUnprocessableEntity, "unknown_fleet", "There is no fleet "+strconv.Quote(fleet)+".")
-		}
+	err := s.isThere(ctx, site)
+	if !errors.Is(err, table.ErrNotFound) && !errors.Is(err, table.ErrKeyValue) {
 		return err
 	}
-	_, err := analytics.GetSite(ctx, s.o.Table, site)
-	if errors.Is(err, table.ErrNotFound) || errors.Is(err, table.ErrKeyValue) {
-		return door.Problem(http.StatusUnprocessableEntity, "unknown_site", "There is no site "+strconv.Quote(site)+".")
+	if fleet, ok := accounts.FleetOf(site); ok {
+		return door.Problem(http.StatusUnprocessableEntity, "unknown_fleet", "There is no fleet "+strconv.Quote(fleet)+".")
 	}
-	return err
+	return door.Problem(http.StatusUnprocessableEntity, "unknown_site", "There is no site "+strconv.Quote(site)+".")
 }
 
 func (s *Server) updateUser(ctx context.Context, in *updateUserRequest) (*userAnswer, error) {

@@ -8,7 +8,6 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/onefold/onefold/accounts"
-	"github.com/onefold/onefold/analytics"
 	"github.com/onefold/onefold/server/internal/door"
 	"github.com/onefold/onefold/table"
 )
@@ -22,7 +21,8 @@ type openInvitationRequest struct {
 type openInvitationAnswer struct {
 	Body struct {
 		Email string        `json:"email"`
-		Site  string        `json:"site"`
+		Site  string        `json:"site,omitempty" doc:"To which it is."`
+		Fleet string        `json:"fleet,omitempty" doc:"To which it is, if not to a site."`
 		Role  accounts.Role `json:"role" enum:"viewer,admin,owner"`
 	}
 }
@@ -47,11 +47,11 @@ func (s *Server) invitationRoutes(api huma.API) {
 	}), s.join)
 }
 
-// findInvitation refuses invitations to sites that are gone, too: their roles were taken away with them.
+// findInvitation refuses invitations to sites and fleets that are gone, too: their roles were taken away with them.
 func (s *Server) findInvitation(ctx context.Context, token string) (accounts.Invitation, error) {
 	i, err := s.o.Accounts.FindInvitation(ctx, token)
 	if err == nil {
-		_, err = analytics.GetSite(ctx, s.o.Table, i.Site)
+		err = s.isThere(ctx, i.Site)
 	}
 	return i, s.invitationError(ctx, err)
 }
@@ -72,7 +72,12 @@ func (s *Server) openInvitation(ctx context.Context, in *openInvitationRequest) 
 		return nil, err
 	}
 	answer := new(openInvitationAnswer)
-	answer.Body.Email, answer.Body.Site, answer.Body.Role = i.Email, i.Site, i.Role
+	answer.Body.Email, answer.Body.Role = i.Email, i.Role
+	if fleet, ok := accounts.FleetOf(i.Site); ok {
+		answer.Body.Fleet = fleet
+	} else {
+		answer.Body.Site = i.Site
+	}
 	return answer, nil
 }
 

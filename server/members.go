@@ -12,19 +12,22 @@ import (
 	"github.com/onefold/onefold/analytics"
 	"github.com/onefold/onefold/server/internal/door"
 	"github.com/onefold/onefold/table"
+	"github.com/onefold/onefold/telemetry"
 )
 
-// memberBody is what the owners of a site know of who has a role on it.
+// memberBody is what the owners of a site or fleet know of who has a role on it.
 type memberBody struct {
-	personBody
+	ID       string        `json:"id"`
+	Email    string        `json:"email"`
+	Name     string        `json:"name"`
 	Role     accounts.Role `json:"role" enum:"viewer,admin,owner"`
-	AllSites bool          `json:"allSites" doc:"The role is on all sites: only who looks after accounts can change it."`
+	AllSites bool          `json:"allSites" doc:"The role is on all sites and fleets: only who looks after accounts can change it."`
 	Disabled bool          `json:"disabled"`
 }
 
-func describeMember(u *accounts.User, site string) memberBody {
-	role := u.Grants.On(site)
-	return memberBody{personBody{u.UserID, u.Email, u.Name}, role, u.Grants[accounts.AllSites].Includes(role), u.Disabled}
+func describeMember(u *accounts.User, place string) memberBody {
+	role := u.Grants.On(place)
+	return memberBody{u.UserID, u.Email, u.Name, role, u.Grants[accounts.AllSites].Includes(role), u.Disabled}
 }
 
 type invitationBody struct {
@@ -47,7 +50,6 @@ type membersAnswer struct {
 }
 
 type newMemberRequest struct {
-	door.SitePath
 	Body struct {
 		Email string        `json:"email" maxLength:"254"`
 		Role  accounts.Role `json:"role" enum:"viewer,admin,owner"`
@@ -61,9 +63,8 @@ type newMemberAnswer struct {
 	}
 }
 
-// MemberPath names a member of, or an invitation to, a site.
+// MemberPath names a member of, or an invitation to, a site or fleet.
 type MemberPath struct {
-	door.SitePath
 	ID string `path:"id" maxLength:"32"`
 }
 
@@ -76,96 +77,123 @@ type updateMemberRequest struct {
 
 type memberAnswer struct{ Body memberBody }
 
+// memberRoutes are the same for sites and for fleets: who has a role is looked after in one way.
 func (s *Server) memberRoutes(api huma.API) {
-	const list, one = "/api/v1/sites/{site}/members", "/api/v1/sites/{site}/members/{id}"
-	huma.Register(api, door.Guard(door.ForOwner, huma.Operation{
-		OperationID: "members", Method: http.MethodGet, Path: list, Summary: "Who has a role on a site, and who is invited", Tags: []string{"accounts"},
-	}), s.members)
-	huma.Register(api, door.Guard(door.ForOwner, huma.Operation{
-		OperationID: "add-member", Method: http.MethodPost, Path: list, DefaultStatus: http.StatusCreated, MaxBodyBytes: door.MaxSmallBody,
-		Summary: "Give somebody a role on a site", Tags: []string{"accounts"}, Errors: []int{http.StatusConflict},
-		Description: "Somebody who has an account has the role at once. Anybody else is invited: the answer has a token, whose link is to be sent to them.",
-	}), s.addMember)
-	huma.Register(api, door.Guard(door.ForOwner, huma.Operation{
-		OperationID: "update-member", Method: http.MethodPatch, Path: one, MaxBodyBytes: door.MaxSmallBody,
-		Summary: "Change somebody's role on a site", Tags: []string{"accounts"},
-	}), s.updateMember)
-	huma.Register(api, door.Guard(door.ForOwner, huma.Operation{
-		OperationID: "remove-member", Method: http.MethodDelete, Path: one, DefaultStatus: http.StatusNoContent,
-		Summary: "Take somebody's role on a site away", Tags: []string{"accounts"},
-	}), s.removeMember)
-	huma.Register(api, door.Guard(door.ForOwner, huma.Operation{
-		OperationID: "revoke-invitation", Method: http.MethodDelete, Path: "/api/v1/sites/{site}/invitations/{id}", DefaultStatus: http.StatusNoContent,
-		Summary: "Take an invitation back", Tags: []string{"accounts"},
-	}), s.revokeInvitation)
+	for _, at := range []door.Kind{door.Sites, door.Fleets} {
+		guard := func(op huma.Operation) huma.Operation {
+			op.Tags, op.MaxBodyBytes = []string{"accounts"}, door.MaxSmallBody
+			return door.Guard(door.ForOwner, at.Operation(op))
+		}
+		huma.Register(api, guard(huma.Operation{
+			OperationID: "members", Method: http.MethodGet, Path: "/members", Summary: "Who has a role on a " + at.Noun + ", and who is invited",
+		}), s.members)
+		huma.Register(api, guard(huma.Operation{
+			OperationID: "add-member", Method: http.MethodPost, Path: "/members", DefaultStatus: http.StatusCreated,
+			Summary: "Give somebody a role on a " + at.Noun, Errors: []int{http.StatusConflict},
+			Description: "Somebody who has an account has the role at once. Anybody else is invited: the answer has a token, whose link is to be sent to them.",
+		}), s.addMember)
+		huma.Register(api, guard(huma.Operation{
+			OperationID: "update-member", Method: http.MethodPatch, Path: "/members/{id}", Summary: "Change somebody's role on a " + at.Noun,
+		}), s.updateMember)
+		huma.Register(api, guard(huma.Operation{
+			OperationID: "remove-member", Method: http.MethodDelete, Path: "/members/{id}", DefaultStatus: http.StatusNoContent,
+			Summary: "Take somebody's role on a " + at.Noun + " away",
+		}), s.removeMember)
+		huma.Register(api, guard(huma.Operation{
+			OperationID: "revoke-invitation", Method: http.MethodDelete, Path: "/invitations/{id}", DefaultStatus: http.StatusNoContent,
+			Summary: "Take an invitation to a " + at.Noun + " back",
+		}), s.revokeInvitation)
+	}
 }
 
-func (s *Server) members(ctx context.Context, in *door.SitePath) (*membersAnswer, error) {
-	users, err := s.o.Accounts.Members(ctx, in.Site)
+// isThere fails with table.ErrNotFound unless there is a site, or a fleet where accounts.OfFleet stands for one.
+func (s *Server) isThere(ctx context.Context, place string) error {
+	if fleet, ok := accounts.FleetOf(place); ok {
+		_, err := telemetry.GetFleet(ctx, s.o.Table, fleet)
+		return err
+	}
+	_, err := analytics.GetSite(ctx, s.o.Table, place)
+	return err
+}
+
+// recordOf writes down what was done about somebody's role on the place that the request is about.
+func (s *Server) recordOf(ctx context.Context, action, subject string) {
+	who := door.CallerOf(ctx)
+	s.door.Record(ctx, accounts.Entry{Actor: who.Actor, Action: action, Site: who.Place, Subject: subject})
+}
+
+func (s *Server) members(ctx context.Context, _ *struct{}) (*membersAnswer, error) {
+	place := door.CallerOf(ctx).Place
+	users, err := s.o.Accounts.Members(ctx, place)
 	if err != nil {
 		return nil, s.door.Error(ctx, err)
 	}
-	open, err := s.o.Accounts.Invitations(ctx, in.Site)
+	open, err := s.o.Accounts.Invitations(ctx, place)
 	if err != nil {
 		return nil, s.door.Error(ctx, err)
 	}
 	answer := new(membersAnswer)
-	answer.Body.Members, answer.Body.Invitations = make([]memberBody, len(users)), make([]invitationBody, len(open))
-	for i := range users {
-		answer.Body.Members[i] = describeMember(&users[i], in.Site)
-	}
-	for i := range open {
-		answer.Body.Invitations[i] = describeInvitation(&open[i], "")
-	}
+	answer.Body.Members = described(users, func(u *accounts.User) memberBody { return describeMember(u, place) })
+	answer.Body.Invitations = described(open, func(i *accounts.Invitation) invitationBody { return describeInvitation(i, "") })
 	return answer, nil
 }
 
+// described are the bodies of all items; never nil.
+func described[T, B any](items []T, describe func(*T) B) []B {
+	bodies := make([]B, len(items))
+	for i := range items {
+		bodies[i] = describe(&items[i])
+	}
+	return bodies
+}
+
 func (s *Server) addMember(ctx context.Context, in *newMemberRequest) (*newMemberAnswer, error) {
-	if _, err := analytics.GetSite(ctx, s.o.Table, in.Site); err != nil {
+	who, answer := door.CallerOf(ctx), new(newMemberAnswer)
+	if err := s.isThere(ctx, who.Place); err != nil {
 		return nil, s.door.Error(ctx, err)
 	}
-	who, answer := door.CallerOf(ctx), new(newMemberAnswer)
-	user, err := s.o.Accounts.AddMember(ctx, in.Site, in.Body.Email, in.Body.Role)
+	user, err := s.o.Accounts.AddMember(ctx, who.Place, in.Body.Email, in.Body.Role)
 	if err == nil {
-		member := describeMember(&user, in.Site)
+		member := describeMember(&user, who.Place)
 		answer.Body.Member = &member
-		s.door.Record(ctx, accounts.Entry{Actor: who.Actor, Action: "member.add", Site: in.Site, Subject: user.UserID})
+		s.recordOf(ctx, "member.add", user.UserID)
 		return answer, nil
 	}
 	if !errors.Is(err, table.ErrNotFound) {
 		return nil, s.door.Error(ctx, err)
 	}
-	open, token, err := s.o.Accounts.Invite(ctx, accounts.NewInvitation{Email: in.Body.Email, Site: in.Site, Role: in.Body.Role, Creator: who.User.UserID})
+	open, token, err := s.o.Accounts.Invite(ctx, accounts.NewInvitation{Email: in.Body.Email, Site: who.Place, Role: in.Body.Role, Creator: who.User.UserID})
 	if err != nil {
 		return nil, s.door.Error(ctx, err)
 	}
 	invitation := describeInvitation(&open, token)
 	answer.Body.Invitation = &invitation
-	s.door.Record(ctx, accounts.Entry{Actor: who.Actor, Action: "member.invite", Site: in.Site, Subject: open.InvitationID})
+	s.recordOf(ctx, "member.invite", open.InvitationID)
 	return answer, nil
 }
 
 func (s *Server) updateMember(ctx context.Context, in *updateMemberRequest) (*memberAnswer, error) {
-	user, err := s.o.Accounts.SetMember(ctx, in.Site, in.ID, in.Body.Role)
+	place := door.CallerOf(ctx).Place
+	user, err := s.o.Accounts.SetMember(ctx, place, in.ID, in.Body.Role)
 	if err != nil {
 		return nil, s.door.Error(ctx, err)
 	}
-	s.door.Record(ctx, accounts.Entry{Actor: door.CallerOf(ctx).Actor, Action: "member.update", Site: in.Site, Subject: in.ID})
-	return &memberAnswer{describeMember(&user, in.Site)}, nil
+	s.recordOf(ctx, "member.update", in.ID)
+	return &memberAnswer{describeMember(&user, place)}, nil
 }
 
 func (s *Server) removeMember(ctx context.Context, in *MemberPath) (*struct{}, error) {
-	if _, err := s.o.Accounts.SetMember(ctx, in.Site, in.ID, ""); err != nil {
+	if _, err := s.o.Accounts.SetMember(ctx, door.CallerOf(ctx).Place, in.ID, ""); err != nil {
 		return nil, s.door.Error(ctx, err)
 	}
-	s.door.Record(ctx, accounts.Entry{Actor: door.CallerOf(ctx).Actor, Action: "member.remove", Site: in.Site, Subject: in.ID})
+	s.recordOf(ctx, "member.remove", in.ID)
 	return nil, nil
 }
 
 func (s *Server) revokeInvitation(ctx context.Context, in *MemberPath) (*struct{}, error) {
-	if err := s.o.Accounts.RevokeInvitation(ctx, in.Site, in.ID); err != nil {
+	if err := s.o.Accounts.RevokeInvitation(ctx, door.CallerOf(ctx).Place, in.ID); err != nil {
 		return nil, s.door.Error(ctx, err)
 	}
-	s.door.Record(ctx, accounts.Entry{Actor: door.CallerOf(ctx).Actor, Action: "invitation.revoke", Site: in.Site, Subject: in.ID})
+	s.recordOf(ctx, "invitation.revoke", in.ID)
 	return nil, nil
 }

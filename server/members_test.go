@@ -147,3 +147,52 @@ func TestKeysOfFleets(t *testing.T) {
 	owner.Want(http.StatusUnprocessableEntity, "unknown_fleet", http.MethodPost, "/api/v1/keys", `{"site":"fleet:a#b","scope":"ingest"}`)
 	owner.Want(http.StatusCreated, `"fleet:plant":"viewer"`, http.MethodPost, "/api/v1/users", `{"email":"v@example.com","password":"`+servertest.Password+`","roles":{"fleet:plant":"viewer"}}`)
 }
+
+// Roles on a fleet are given as those on a site are, and the two share nothing.
+func TestAnOwnerInvitesToTheirFleet(t *testing.T) {
+	const people = "/api/v1/fleets/blog/members" // there is a site of this name, too
+	h := servertest.New(t, nil)
+	all := h.NewPerson("all@example.com", accounts.Grants{accounts.AllSites: accounts.Owner})
+	all.Want(http.StatusCreated, "", http.MethodPost, "/api/v1/fleets", `{"id":"blog"}`)
+	owner := h.NewPerson("owner@example.com", accounts.Grants{accounts.OfFleet("blog"): accounts.Owner})
+	owner.Want(http.StatusOK, `"sites":[],"fleets":[{"id":"blog","role":"owner"}]`, http.MethodGet, "/api/v1/me", "")
+	h.NewPerson("site@example.com", accounts.Grants{"blog": accounts.Owner}).Want(http.StatusForbidden, "forbidden", http.MethodGet, people, "")
+	owner.Want(http.StatusForbidden, "forbidden", http.MethodGet, members, "")
+
+	var made struct{ Invitation struct{ ID, Token string } }
+	servertest.Must(t, json.Unmarshal([]byte(owner.Want(http.StatusCreated, `"token":"ofi_`, http.MethodPost, people, `{"email":"bob@example.com","role":"admin"}`)), &made))
+	bob := h.Browser()
+	bob.Want(http.StatusOK, `"fleet":"blog"`, http.MethodPost, "/api/v1/invitations/open", `{"token":"`+made.Invitation.Token+`"}`)
+	join := `{"token":"` + made.Invitation.Token + `","password":"` + servertest.Password + `"}`
+	bob.Learn(bob.Want(http.StatusOK, `"fleets":[{"id":"blog","role":"admin"}]`, http.MethodPost, "/api/v1/invitations/accept", join))
+	bob.Want(http.StatusCreated, "", http.MethodPost, "/api/v1/fleets/blog/devices", `{"id":"d1"}`)
+	bob.Want(http.StatusForbidden, "forbidden", http.MethodGet, people, "")
+	bob.Want(http.StatusForbidden, "forbidden", http.MethodGet, members, "")
+
+	var list struct{ Members []struct{ ID, Email string } }
+	servertest.Must(t, json.Unmarshal([]byte(owner.Want(http.StatusOK, `"invitations":[]`, http.MethodGet, people, "")), &list))
+	if len(list.Members) != 3 || list.Members[1].Email != "bob@example.com" {
+		t.Fatalf("%+v", list)
+	}
+	one := people + "/" + list.Members[1].ID
+	owner.Want(http.StatusConflict, "another role on the fleet", http.MethodPost, people, `{"email":"bob@example.com","role":"viewer"}`)
+	owner.Want(http.StatusOK, `"role":"viewer"`, http.MethodPatch, one, `{"role":"viewer"}`)
+	bob.Want(http.StatusForbidden, "forbidden", http.MethodPost, "/api/v1/fleets/blog/devices", `{"id":"d2"}`)
+	owner.Want(http.StatusNoContent, "", http.MethodDelete, one, "")
+	bob.Want(http.StatusForbidden, "forbidden", http.MethodGet, "/api/v1/fleets/blog", "")
+
+	open := owner.Want(http.StatusCreated, `"token":"ofi_`, http.MethodPost, people, `{"email":"eve@example.com","role":"viewer"}`)
+	servertest.Must(t, json.Unmarshal([]byte(open), &made))
+	owner.Want(http.StatusNoContent, "", http.MethodDelete, "/api/v1/fleets/blog/invitations/"+made.Invitation.ID, "")
+	owner.Want(http.StatusNotFound, "no such fleet", http.MethodDelete, "/api/v1/fleets/blog/invitations/"+made.Invitation.ID, "")
+	all.Want(http.StatusNotFound, "no such fleet", http.MethodPost, "/api/v1/fleets/none/members", `{"email":"x@example.com","role":"viewer"}`)
+	all.Want(http.StatusNotFound, "not_found", http.MethodGet, "/api/v1/fleets/"+strings.Repeat("x", 4000)+"/members", "")
+
+	open = owner.Want(http.StatusCreated, `"token":"ofi_`, http.MethodPost, people, `{"email":"eve@example.com","role":"viewer"}`)
+	servertest.Must(t, json.Unmarshal([]byte(open), &made))
+	owner.Want(http.StatusNoContent, "", http.MethodDelete, "/api/v1/fleets/blog", "")
+	h.Browser().Want(http.StatusNotFound, "not_found", http.MethodPost, "/api/v1/invitations/open", `{"token":"`+made.Invitation.Token+`"}`)
+	if trail := all.Want(http.StatusOK, "member.invite", http.MethodGet, "/api/v1/audit", ""); !strings.Contains(trail, `"site":"fleet:blog"`) {
+		t.Error(trail)
+	}
+}

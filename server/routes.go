@@ -1,6 +1,7 @@
 package server
 
 import (
+	"errors"
 	"net/http"
 	"reflect"
 	"strings"
@@ -30,7 +31,7 @@ func (s *Server) routes() (http.Handler, error) {
 	s.shareRoutes(api)
 	s.auditRoutes(api)
 	s.healthRoutes(api)
-	if err := door.CheckGuards(api); err != nil {
+	if err := errors.Join(door.CheckGuards(api), door.CheckSchemas(api)); err != nil {
 		return nil, err
 	}
 	docs, err := apidocs.Handler(api, door.NeedsOf)

@@ -10,19 +10,22 @@ import (
 	"github.com/onefold/onefold/accounts"
 	"github.com/onefold/onefold/analytics"
 	"github.com/onefold/onefold/server/internal/door"
+	"github.com/onefold/onefold/telemetry"
 )
 
 // meBody is what a page has to know of who uses it.
 type meBody struct {
-	User *personBody `json:"user,omitempty" doc:"Absent for keys and the token."`
+	User *PersonBody `json:"user,omitempty" doc:"Absent for keys and the token."`
 	CSRF string      `json:"csrf,omitempty" doc:"What a page sends as X-CSRF-Token with requests that change something."`
 	// Owner and NewSites spare a page the rules of roles.
 	Owner    bool       `json:"owner" doc:"Looks after accounts: an owner of all sites."`
-	NewSites bool       `json:"newSites" doc:"May make sites."`
+	NewSites bool       `json:"newSites" doc:"May make sites and fleets."`
 	Sites    []siteRole `json:"sites"`
+	Fleets   []siteRole `json:"fleets"`
 }
 
-type personBody struct {
+// PersonBody is what is told of a person. It is exported, because the API's document has no fields of others that are embedded.
+type PersonBody struct {
 	ID    string `json:"id"`
 	Email string `json:"email"`
 	Name  string `json:"name"`
@@ -137,9 +140,9 @@ func (s *Server) me(ctx context.Context, _ *struct{}) (*meAnswer, error) {
 }
 
 func (s *Server) describe(ctx context.Context, who *door.Caller) (meBody, error) {
-	body := meBody{Owner: who.May(door.ForAccounts, ""), NewSites: who.May(door.ForNewSites, ""), Sites: []siteRole{}}
+	body := meBody{Owner: who.May(door.ForAccounts, ""), NewSites: who.May(door.ForNewSites, ""), Sites: []siteRole{}, Fleets: []siteRole{}}
 	if who.User != nil {
-		body.User = &personBody{who.User.UserID, who.User.Email, who.User.Name}
+		body.User = &PersonBody{who.User.UserID, who.User.Email, who.User.Name}
 		body.CSRF = accounts.CSRF(who.Login.Token)
 	}
 	for site, err := range analytics.ListSites(ctx, s.o.Table, "") {
@@ -148,6 +151,14 @@ func (s *Server) describe(ctx context.Context, who *door.Caller) (meBody, error)
 		}
 		if role := who.Grants.On(site.SiteID); role != "" {
 			body.Sites = append(body.Sites, siteRole{site.SiteID, role})
+		}
+	}
+	for fleet, err := range telemetry.ListFleets(ctx, s.o.Table, "") {
+		if err != nil {
+			return body, err
+		}
+		if role := who.Grants.On(accounts.OfFleet(fleet.FleetID)); role != "" {
+			body.Fleets = append(body.Fleets, siteRole{fleet.FleetID, role})
 		}
 	}
 	return body, nil

@@ -85,10 +85,7 @@ func (s *Server) shares(ctx context.Context, in *door.SitePath) (*sharesAnswer, 
 		return nil, s.door.Error(ctx, err)
 	}
 	answer := new(sharesAnswer)
-	answer.Body.Shares = make([]shareBody, len(shares))
-	for i := range shares {
-		answer.Body.Shares[i] = describeShare(&shares[i], "")
-	}
+	answer.Body.Shares = described(shares, func(share *accounts.Share) shareBody { return describeShare(share, "") })
 	return answer, nil
 }
 

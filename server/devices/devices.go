@@ -21,8 +21,8 @@ type DevicePath struct {
 	Device string `path:"device" maxLength:"64"`
 }
 
-// deviceForm is what people say of a device.
-type deviceForm struct {
+// DeviceForm is what people say of a device, exported for the API's document.
+type DeviceForm struct {
 	ID        string                 `json:"id" minLength:"1" maxLength:"64" doc:"Letters, digits and . _ - : ; no other device of the installation has it."`
 	Name      string                 `json:"name,omitempty" maxLength:"200"`
 	Type      string                 `json:"type,omitempty" maxLength:"100" example:"sensor"`
@@ -34,7 +34,7 @@ type deviceForm struct {
 	Notes     map[string]string      `json:"notes,omitempty" maxProperties:"50"`
 }
 
-func (f *deviceForm) device(fleetID string) telemetry.NewDevice {
+func (f *DeviceForm) device(fleetID string) telemetry.NewDevice {
 	return telemetry.NewDevice{
 		ID: f.ID, FleetID: fleetID, Name: f.Name, Type: f.Type, Status: f.Status, Location: f.Location, Firmware: f.Firmware, ProfileID: f.ProfileID,
 		Tags: f.Tags, Notes: f.Notes,
@@ -43,7 +43,7 @@ func (f *deviceForm) device(fleetID string) telemetry.NewDevice {
 
 // deviceBody is a device and the latest that is known of it.
 type deviceBody struct {
-	deviceForm
+	DeviceForm
 	Fleet        string                 `json:"fleet"`
 	Created      time.Time              `json:"created"`
 	Updated      time.Time              `json:"updated"`
@@ -66,7 +66,7 @@ type latestBody struct {
 
 func describeDevice(d *telemetry.Device, s *telemetry.Status, now time.Time) deviceBody {
 	b := deviceBody{
-		deviceForm: deviceForm{
+		DeviceForm: DeviceForm{
 			ID: d.DeviceID, Name: d.Name, Type: d.Type, Status: d.Status, Location: d.Location, Firmware: d.Firmware, ProfileID: d.ProfileID,
 			Tags: d.Tags, Notes: d.Notes,
 		},
@@ -91,7 +91,7 @@ type deviceAnswer struct{ Body deviceBody }
 
 type newDeviceRequest struct {
 	door.FleetPath
-	Body deviceForm
+	Body DeviceForm
 }
 
 type updateDeviceRequest struct {

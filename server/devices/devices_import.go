@@ -49,7 +49,7 @@ type importedDevice struct {
 
 // formLine is a line of a list of devices.
 type formLine struct {
-	deviceForm
+	DeviceForm
 	line int
 	err  error
 }
@@ -168,7 +168,7 @@ func readJSONLines(body []byte) (lines []formLine) {
 		l := formLine{line: number}
 		in := json.NewDecoder(bytes.NewReader(text))
 		in.DisallowUnknownFields()
-		if l.err = in.Decode(&l.deviceForm); l.err == nil && in.More() {
+		if l.err = in.Decode(&l.DeviceForm); l.err == nil && in.More() {
 			l.err = errors.New("there is something after the device")
 		}
 		lines = append(lines, l)
@@ -190,7 +190,7 @@ func readCSV(body []byte) (lines []formLine, err error) {
 		return nil, err
 	}
 	head[0] = strings.TrimPrefix(head[0], "\ufeff")
-	var check deviceForm
+	var check DeviceForm
 	for i, name := range head {
 		if head[i] = strings.TrimSpace(name); check.set(head[i], "") != nil {
 			return nil, fmt.Errorf("column %.40q: use id, name, type, status, location, firmware, profile, tags or note:NAME", name)
@@ -219,7 +219,7 @@ func readCSV(body []byte) (lines []formLine, err error) {
 }
 
 // set sets what a column says.
-func (f *deviceForm) set(column, text string) error {
+func (f *DeviceForm) set(column, text string) error {
 	if note, ok := strings.CutPrefix(column, "note:"); ok && note != "" {
 		if text != "" {
 			if f.Notes == nil {

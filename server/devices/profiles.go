@@ -19,7 +19,8 @@ type ProfilePath struct {
 	Profile string `path:"profile" maxLength:"64"`
 }
 
-type profileForm struct {
+// ProfileForm is what people say of a profile. It is exported, because the API's document has no fields of others that are embedded.
+type ProfileForm struct {
 	Name    string                `json:"name,omitempty" maxLength:"200"`
 	Metrics []telemetry.MetricDef `json:"metrics,omitempty" maxItems:"256" doc:"Metrics that are not named are gauges if they are numbers, and else states."`
 	Every   int                   `json:"every,omitempty" minimum:"0" doc:"Seconds between two readings. 0: whatever the device's own rhythm is."`
@@ -28,7 +29,7 @@ type profileForm struct {
 
 type profileBody struct {
 	ID string `json:"id"`
-	profileForm
+	ProfileForm
 	Created time.Time `json:"created"`
 }
 
@@ -42,11 +43,11 @@ type profilesAnswer struct {
 
 type putProfileRequest struct {
 	ProfilePath
-	Body profileForm
+	Body ProfileForm
 }
 
 func describeProfile(p *telemetry.Profile) profileBody {
-	return profileBody{p.ProfileID, profileForm{p.Name, p.Metrics, p.Every, p.Clock}, p.CreatedAt}
+	return profileBody{p.ProfileID, ProfileForm{p.Name, p.Metrics, p.Every, p.Clock}, p.CreatedAt}
 }
 
 func (s *Service) profileRoutes(api huma.API) {

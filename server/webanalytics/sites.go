@@ -31,15 +31,15 @@ type siteBody struct {
 	CustomProperties []string      `json:"customProperties" doc:"Properties of events that are dimensions, prop:NAME."`
 	HasEvents        bool          `json:"hasEvents" doc:"Something is counted: events, or imported days."`
 	Role             accounts.Role `json:"role,omitempty" doc:"Of whoever asks."`
-	*siteSettings
+	*SiteSettings
 }
 
-// siteSettings are for those who have a role on the site, not for shared and public views.
-type siteSettings struct {
-	Retention  retentionBody `json:"retention"`
-	Exclude    excludeBody   `json:"exclude"`
-	RespectDNT bool          `json:"respectDnt" doc:"Do not count senders that ask so by Do Not Track."`
-	RespectGPC bool          `json:"respectGpc" doc:"Do not count senders that ask so by Global Privacy Control."`
+// SiteSettings are for those who have a role on the site, not for shared and public views.
+type SiteSettings struct {
+	Retention  retentionBody `json:"retention" required:"false"`
+	Exclude    excludeBody   `json:"exclude" required:"false"`
+	RespectDNT bool          `json:"respectDnt" required:"false" doc:"Do not count senders that ask so by Do Not Track."`
+	RespectGPC bool          `json:"respectGpc" required:"false" doc:"Do not count senders that ask so by Global Privacy Control."`
 }
 
 type retentionBody struct {
@@ -130,7 +130,7 @@ func (s *Service) describeSite(ctx context.Context, site *analytics.Site) (*site
 	}
 	if who := door.CallerOf(ctx); who.May(door.ForRead, site.SiteID) {
 		body.Role = who.Grants.On(site.SiteID)
-		body.siteSettings = &siteSettings{describeRetention(site.Retention), excludeBody(site.Exclude), site.RespectDNT, site.RespectGPC}
+		body.SiteSettings = &SiteSettings{describeRetention(site.Retention), excludeBody(site.Exclude), site.RespectDNT, site.RespectGPC}
 	}
 	return &siteAnswer{Body: body}, nil
 }

@@ -27,8 +27,8 @@ type statsRequest struct {
 	Compare string `query:"compare" enum:"none,previous,year" default:"none" doc:"With as many days before, or the same days a year ago."`
 }
 
-// figuresBody are the figures of a bucket or a range, with the averages that follow from them.
-type figuresBody struct {
+// FiguresBody are the figures of a bucket or a range, with the averages that follow from them.
+type FiguresBody struct {
 	analytics.Figures
 	BounceRate    *float64 `json:"bounceRate,omitempty" doc:"bounces / visits; absent without visits."`
 	Duration      *float64 `json:"duration,omitempty" doc:"Seconds of a visit, on average."`
@@ -37,7 +37,7 @@ type figuresBody struct {
 
 type bucketBody struct {
 	Start string `json:"start" doc:"2026-05-12T14:00:00Z, 2026-05-12 or 2026-05."`
-	figuresBody
+	FiguresBody
 }
 
 // statsBody is the answer of statistics, wherever they come from.
@@ -47,8 +47,8 @@ type statsBody struct {
 	Period          string       `json:"period"`
 	TimeZone        string       `json:"timezone"`
 	Source          string       `json:"source" enum:"statistics,raw" doc:"statistics: from stored counts. raw: counted from raw events, which are kept for a while only."`
-	Totals          figuresBody  `json:"totals"`
-	Previous        *figuresBody `json:"previous,omitempty" doc:"Totals of the range that is compared with."`
+	Totals          FiguresBody  `json:"totals"`
+	Previous        *FiguresBody `json:"previous,omitempty" doc:"Totals of the range that is compared with."`
 	Buckets         []bucketBody `json:"buckets"`
 	PreviousBuckets []bucketBody `json:"previousBuckets,omitempty"`
 	Notes           []string     `json:"notes" doc:"What a reader has to know of these numbers."`
@@ -140,8 +140,8 @@ func comparedDays(from, to, with string) (string, string) {
 	return first.AddDate(0, 0, -days).Format(time.DateOnly), last.AddDate(0, 0, -days).Format(time.DateOnly)
 }
 
-func describeFigures(f analytics.Figures) figuresBody {
-	return figuresBody{
+func describeFigures(f analytics.Figures) FiguresBody {
+	return FiguresBody{
 		Figures: f, BounceRate: ratio(f.Bounces, f.Visits), Duration: ratio(f.Seconds, f.Visits), ViewsPerVisit: ratio(f.PageViews, f.Visits),
 	}
 }

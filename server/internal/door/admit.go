@@ -40,7 +40,7 @@ func (d *Door) Authorize(api huma.API) func(huma.Context, func(huma.Context)) {
 func (d *Door) admit(ctx huma.Context) (*Caller, error) {
 	r, _ := humago.Unwrap(ctx)
 	need, _ := ctx.Operation().Metadata[permissionKey].(Permission)
-	who := &Caller{Secure: d.OverTLS(r), Network: Network(r.RemoteAddr)}
+	who := &Caller{Secure: d.OverTLS(r), Network: Network(r.RemoteAddr), Place: placeOf(ctx)}
 	if need != ForAnyone {
 		if err := d.identify(ctx.Context(), r, who); err != nil {
 			return nil, err
@@ -48,7 +48,7 @@ func (d *Door) admit(ctx huma.Context) (*Caller, error) {
 		if err := d.limitGuests(who); err != nil {
 			return nil, err
 		}
-		if err := d.Permit(ctx.Context(), who, need, placeOf(ctx)); err != nil {
+		if err := d.Permit(ctx.Context(), who, need, who.Place); err != nil {
 			return nil, err
 		}
 	}
@@ -59,16 +59,11 @@ func (d *Door) admit(ctx huma.Context) (*Caller, error) {
 		if err := checkQuery(ctx.Operation(), r); err != nil {
 			return nil, err
 		}
+		if err := checkPlace(ctx); err != nil {
+			return nil, err
+		}
 	}
 	return who, nil
-}
-
-// placeOf is what the operation's path says that roles are looked up for: a site, or a fleet; "" for neither.
-func placeOf(ctx huma.Context) string {
-	if fleet := ctx.Param("fleet"); fleet != "" {
-		return accounts.OfFleet(fleet)
-	}
-	return ctx.Param("site")
 }
 
 // limitGuests bounds how much those ask who have no role anywhere: public views are for everyone, and every question costs
@@ -171,7 +166,7 @@ func (d *Door) Permit(ctx context.Context, who *Caller, need Permission, site st
 	if who.Actor == "" {
 		return Problem(http.StatusUnauthorized, "unauthorized", "Log in, or send a key: Authorization: Bearer <key>.")
 	}
-	return Problem(http.StatusForbidden, "forbidden", "This is not for you. An owner of the installation can give you a role on the site.")
+	return Problem(http.StatusForbidden, "forbidden", "This is not for you. An owner of the installation can give you a role on the site or fleet.")
 }
 
 // isOpen reports whether a site shows its statistics to someone without a role on it: to everyone, or by a link that the

@@ -10,6 +10,7 @@ import (
 type Caller struct {
 	Actor  string          // for the record: user:ID, key:ID, share:ID or token; "" for nobody
 	Grants accounts.Grants // of a person, a key or the token
+	Place  string          // that the request is about: a site, or what stands for a fleet; "" for neither
 	User   *accounts.User  // of a person
 	Login  accounts.Login  // of a person
 	shared string          // the site whose statistics a share shows

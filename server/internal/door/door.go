@@ -57,17 +57,6 @@ func New(o Options) (*Door, error) {
 	}, nil
 }
 
-// SitePath names the site of an operation, for which the caller needs the permission. Parts of requests are exported,
-// because huma fills in no others.
-type SitePath struct {
-	Site string `path:"site" maxLength:"128"`
-}
-
-// FleetPath names the fleet of an operation, for which the caller needs the permission.
-type FleetPath struct {
-	Fleet string `path:"fleet" maxLength:"64"`
-}
-
 // MaxSmallBody bounds requests that hold a few settings.
 const MaxSmallBody = 64 << 10
 

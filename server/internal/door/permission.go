@@ -3,6 +3,8 @@ package door
 import (
 	"fmt"
 	"net/http"
+	"reflect"
+	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
 )
@@ -17,8 +19,8 @@ const (
 	ForStatistics                       // sees figures that tell of nobody: shared and public views may, too
 	ForRead                             // sees everything
 	ForWrite                            // changes settings
-	ForOwner                            // deletes the site; a person
-	ForNewSites                         // makes sites
+	ForOwner                            // deletes the site or fleet, and gives roles on it; a person
+	ForNewSites                         // makes sites and fleets
 	ForAccounts                         // looks after accounts; a person
 )
 
@@ -55,12 +57,34 @@ func CheckGuards(api huma.API) error {
 	return nil
 }
 
+// CheckSchemas fails when the API's document lacks fields that are sent: huma leaves out those of embedded structs that are not
+// exported, which encoding/json does not.
+func CheckSchemas(api huma.API) error {
+	schemas := api.OpenAPI().Components.Schemas
+	for name, schema := range schemas.Map() {
+		t := schemas.TypeFromRef("#/components/schemas/" + name)
+		if schema.Type != huma.TypeObject || t == nil || t.Kind() != reflect.Struct {
+			continue
+		}
+		for _, f := range reflect.VisibleFields(t) {
+			sent, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+			if !f.IsExported() || sent == "" || sent == "-" {
+				continue
+			}
+			if schema.Properties[sent] == nil {
+				return fmt.Errorf("door: the document of %s lacks %s: export the struct that it embeds", t, sent)
+			}
+		}
+	}
+	return nil
+}
+
 // needs says for people what an operation asks of its caller.
 var needs = map[Permission]string{
 	ForAnyone: "For anyone.", ForSomebody: "For people and keys.", ForPerson: "For people who logged in.",
 	ForStatistics: "For whoever may see the site's statistics, shared and public views too.",
-	ForRead:       "For viewers of the site, and keys that read.", ForWrite: "For admins of the site, and keys that write.",
-	ForOwner: "For owners of the site.", ForNewSites: "For admins of all sites, and keys that write to all.", ForAccounts: "For owners of all sites.",
+	ForRead:       "For viewers of the site or fleet, and keys that read.", ForWrite: "For admins of the site or fleet, and keys that write.",
+	ForOwner: "For owners of the site or fleet.", ForNewSites: "For admins of all sites, and keys that write to all.", ForAccounts: "For owners of all sites.",
 }
 
 // NeedsOf says for people what an operation asks of its caller.

@@ -89,7 +89,8 @@ func (d *Door) Error(ctx context.Context, err error) error {
 	if known := new(huma.ErrorModel); errors.As(err, &known) {
 		return known
 	}
-	if p := accountsProblem(err); p != nil {
+	place, sent := words(ctx)
+	if p := accountsProblem(err, place); p != nil {
 		return p
 	}
 	for _, problemOf := range d.Problems {
@@ -99,9 +100,9 @@ func (d *Door) Error(ctx context.Context, err error) error {
 	}
 	switch {
 	case errors.Is(err, table.ErrNotFound):
-		return Problem(http.StatusNotFound, "not_found", "There is nothing of that id, or no such site.")
+		return Problem(http.StatusNotFound, "not_found", "There is nothing of that id, or no such "+place+".")
 	case errors.Is(err, table.ErrKeyValue):
-		return Problem(http.StatusUnprocessableEntity, "bad_site", "A site's id may not contain '#'.")
+		return Problem(http.StatusUnprocessableEntity, "bad_site", "An id may not contain '#'.")
 	case errors.Is(err, table.ErrCursor):
 		return Problem(http.StatusUnprocessableEntity, "bad_cursor", "The cursor is not one of this list. Begin without one.")
 	case errors.Is(err, table.ErrExists):
@@ -109,23 +110,23 @@ func (d *Door) Error(ctx context.Context, err error) error {
 	case dynamo.IsThrottle(err):
 		return huma.ErrorWithHeaders(Problem(http.StatusServiceUnavailable, "throttled", "The table takes no more for the moment. Send it again."), http.Header{"Retry-After": {"1"}})
 	case errors.Is(err, context.DeadlineExceeded):
-		return Problem(http.StatusGatewayTimeout, "timeout", "The table did not answer in time. Sending the same events again counts none twice.")
+		return Problem(http.StatusGatewayTimeout, "timeout", "The table did not answer in time. Sending the same "+sent+" again counts nothing twice.")
 	case errors.Is(err, context.Canceled) && ctx.Err() != nil:
 		return Problem(http.StatusServiceUnavailable, "cancelled", "The request was given up.")
 	}
 	d.Logger.ErrorContext(ctx, "request failed", "error", err)
-	return Problem(http.StatusInternalServerError, "internal", "Something went wrong here. Sending the same events again counts none twice.")
+	return Problem(http.StatusInternalServerError, "internal", "Something went wrong here. Sending the same "+sent+" again counts nothing twice.")
 }
 
-// accountsProblem is the answer to an error of accounts; nil for other errors.
-func accountsProblem(err error) error {
+// accountsProblem is the answer to an error of accounts about a place; nil for other errors.
+func accountsProblem(err error, place string) error {
 	switch {
 	case errors.Is(err, accounts.ErrInvalid):
 		return Problem(http.StatusUnprocessableEntity, "invalid_request", Detail(err))
 	case errors.Is(err, accounts.ErrEmailTaken):
 		return Problem(http.StatusConflict, "email_taken", "There is an account with this address.")
 	case errors.Is(err, accounts.ErrMember):
-		return Problem(http.StatusConflict, "member_exists", "This person has another role on the site. Change that one.")
+		return Problem(http.StatusConflict, "member_exists", "This person has another role on the "+place+". Change that one.")
 	case errors.Is(err, accounts.ErrLastOwner):
 		return Problem(http.StatusConflict, "last_owner", "This is the last owner of all sites. Make somebody else one first.")
 	case errors.Is(err, accounts.ErrSetUp):

@@ -1,0 +1,78 @@
+package door
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/onefold/onefold/accounts"
+)
+
+// SitePath names the site of an operation, for which the caller needs the permission. Parts of requests are exported,
+// because huma fills in no others.
+type SitePath struct {
+	Site string `path:"site" maxLength:"128"`
+}
+
+// FleetPath names the fleet of an operation, for which the caller needs the permission.
+type FleetPath struct {
+	Fleet string `path:"fleet" maxLength:"64"`
+}
+
+// Kind is a kind of place that roles are given on.
+type Kind struct {
+	Noun   string // for people
+	path   string
+	prefix string // of the ids of operations
+	param  huma.Param
+}
+
+// The kinds of places.
+var (
+	Sites  = Kind{Noun: "site", path: "/api/v1/sites/{site}", param: pathParam("site", 128)}
+	Fleets = Kind{Noun: "fleet", path: "/api/v1/fleets/{fleet}", prefix: "fleet-", param: pathParam("fleet", 64)}
+)
+
+func pathParam(name string, longest int) huma.Param {
+	return huma.Param{Name: name, In: "path", Required: true, Schema: &huma.Schema{Type: huma.TypeString, MaxLength: &longest}}
+}
+
+// Operation is an operation that places of more than one kind have, here of those of this kind: its path is below that of the
+// place. Its request names no place: CallerOf tells which one it is.
+func (k Kind) Operation(op huma.Operation) huma.Operation {
+	param := k.param
+	op.OperationID, op.Path, op.Parameters = k.prefix+op.OperationID, k.path+op.Path, []*huma.Param{&param}
+	return op
+}
+
+// placeOf is what the operation's path says that roles are looked up for: a site, or a fleet; "" for neither.
+func placeOf(ctx huma.Context) string {
+	if fleet := ctx.Param("fleet"); fleet != "" {
+		return accounts.OfFleet(fleet)
+	}
+	return ctx.Param("site")
+}
+
+// checkPlace refuses ids that no place has, of operations whose requests do not hold them.
+func checkPlace(ctx huma.Context) error {
+	for _, p := range ctx.Operation().Parameters {
+		if p.In == "path" && p.Schema != nil && p.Schema.MaxLength != nil && len(ctx.Param(p.Name)) > *p.Schema.MaxLength {
+			return Problem(http.StatusNotFound, "not_found", "There is nothing of that id: it is too long for one.")
+		}
+	}
+	return nil
+}
+
+// words are what problems call the place that a request is about, and what is sent to it.
+func words(ctx context.Context) (place, sent string) {
+	switch of := CallerOf(ctx).Place; {
+	case of == "":
+		return "site or fleet", "data"
+	default:
+		if _, ok := accounts.FleetOf(of); ok {
+			return "fleet", "readings"
+		}
+		return "site", "events"
+	}
+}

@@ -69,6 +69,8 @@ var policy = map[string][]string{
 
 	"eventstore": {"vocabulary", "dynamo", "table", "fold", "internal/...", "github.com/oklog/ulid/v2"},
 
+	"eventstore/fsck": {"vocabulary", "dynamo", "table", "eventstore", "github.com/oklog/ulid/v2"},
+
 	"telemetry/internal": {"vocabulary", "telemetry/internal/...", "internal/...", "github.com/cockroachdb/apd/v3", "github.com/DataDog/sketches-go/ddsketch/mapping"},
 
 	"accounts": {"vocabulary", "dynamo", "table", "github.com/oklog/ulid/v2", "golang.org/x/crypto/argon2"},

@@ -48,6 +48,12 @@ func New(t *table.Table, o Options) (*Store, error) {
 	return &Store{t: t, o: o, sleep: pause.For, ids: ulid.Monotonic(rand.Reader, 0)}, nil
 }
 
+// Table returns the table that the events are in.
+func (s *Store) Table() *table.Table { return s.t }
+
+// OneByOne reports whether the store goes without transactions, and so without heads, marks and reservations.
+func (s *Store) OneByOne() bool { return s.o.OneByOne }
+
 // newIDs are n event ids of a time, each above the one before, also above those of earlier calls within the millisecond.
 func (s *Store) newIDs(at time.Time, n int) ([]string, error) {
 	s.mu.Lock()

@@ -59,6 +59,8 @@ type Head struct {
 	UpdatedAt time.Time   `dynamodbav:"updatedAt"`
 	LastTypes []string    `dynamodbav:"lastTypes,omitempty"` // the different types of the events of the last append, sorted
 	Hash      []byte      `dynamodbav:"hash,omitempty"`      // of the last event, if the stream is a chain
+	FirstKept int64       `dynamodbav:"firstKept,omitempty"` // the first event in the table, where those before were truncated
+	KeptAfter []byte      `dynamodbav:"keptAfter,omitempty"` // hash of the event before that one, if the stream is a chain
 }
 
 // StreamState says whether events may be appended.

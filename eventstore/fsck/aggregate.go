@@ -1,0 +1,271 @@
+package fsck
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/oklog/ulid/v2"
+
+	"github.com/onefold/onefold/dynamo"
+	"github.com/onefold/onefold/eventstore"
+	"github.com/onefold/onefold/table"
+)
+
+// aggregate is one that is being checked. Its items come in the order of their sort keys: head, snapshot, marks, events.
+type aggregate struct {
+	*checker
+	id     eventstore.ID
+	head   eventstore.Head // as it was before its events were read
+	found  bool            // that there is a head
+	unread bool            // the head does not fit its entity
+	first  eventstore.Event
+	prev   eventstore.Event // the event before; number 0: none
+	snap   eventstore.Snapshot
+	broken bool // the numbers or the chain are known to be wrong: what follows from that is not told
+}
+
+func (c *checker) aggregate(ctx context.Context, id eventstore.ID) error {
+	a := &aggregate{checker: c, id: id}
+	if err := a.readHead(ctx); err != nil {
+		return err
+	}
+	in := &dynamodb.QueryInput{
+		TableName: aws.String(c.t.Name()), ConsistentRead: aws.Bool(true), KeyConditionExpression: aws.String("pk = :pk"),
+		ExpressionAttributeValues: table.Item{":pk": &types.AttributeValueMemberS{Value: "AGGREGATE#" + id.Type + "#" + id.ID}},
+	}
+	for {
+		out, err := c.t.API().Query(ctx, in)
+		if err != nil {
+			return fmt.Errorf("read %s: %w", id, err)
+		}
+		for _, it := range out.Items {
+			if err := a.item(ctx, it); err != nil {
+				return err
+			}
+		}
+		if in.ExclusiveStartKey = out.LastEvaluatedKey; len(in.ExclusiveStartKey) == 0 {
+			return a.end(ctx)
+		}
+	}
+}
+
+// readHead reads the head, before the events, which then have at least its version.
+func (a *aggregate) readHead(ctx context.Context) error {
+	h, err := eventstore.Heads.Get(ctx, a.t, a.id)
+	if a.head, a.found = h, err == nil; err == nil || errors.Is(err, table.ErrNotFound) {
+		return nil
+	}
+	a.unread = true // which is told when it comes
+	return storeError(ctx, err)
+}
+
+func (a *aggregate) item(ctx context.Context, it table.Item) error {
+	switch text(it, table.AttrEntity) {
+	case eventstore.Heads.Name():
+		_, err := decoded(ctx, a, eventstore.Heads, it, a.head.CreatedAt)
+		return err
+	case eventstore.Snapshots.Name():
+		snap, err := decoded(ctx, a, eventstore.Snapshots, it, time.Time{})
+		if snap != nil {
+			a.snap = *snap
+		}
+		return err
+	case eventstore.Marks.Name():
+		m, err := decoded(ctx, a, eventstore.Marks, it, time.Time{})
+		if err != nil || m == nil {
+			return err
+		}
+		return a.mark(ctx, m)
+	case eventstore.Events.Name():
+		a.p.Events++
+		e, err := decoded(ctx, a, eventstore.Events, it, recordedAt(it))
+		if err != nil || e == nil {
+			return err
+		}
+		return a.event(ctx, e)
+	}
+	return nil
+}
+
+func recordedAt(it table.Item) time.Time {
+	if e, err := eventstore.Events.Decode(it); err == nil {
+		return e.RecordedAt
+	}
+	return time.Time{}
+}
+
+// decoded reads an item and checks what every item has; nil: it cannot be read, which is told.
+func decoded[T, K any](ctx context.Context, a *aggregate, e *table.Entity[T, K], it table.Item, at time.Time) (*T, error) {
+	v, err := e.Decode(it)
+	if err != nil {
+		return nil, a.report(Finding{Kind: Unreadable, ID: a.id, Item: keysOf(it), Says: err.Error()})
+	}
+	should, err := e.Encode(&v)
+	if err != nil {
+		return nil, a.report(Finding{Kind: Unreadable, ID: a.id, Item: keysOf(it), Says: err.Error()})
+	}
+	return &v, a.indexed(ctx, it, should, at)
+}
+
+// event checks an event against the one before.
+func (a *aggregate) event(ctx context.Context, e *eventstore.Event) error {
+	if e.Seq < a.head.FirstKept {
+		return a.leftover(e)
+	}
+	if a.prev.Seq == 0 {
+		a.first = *e
+	}
+	if err := a.follows(e); err != nil {
+		return err
+	}
+	if err := a.linked(e); err != nil {
+		return err
+	}
+	a.prev = *e
+	if e.Nth == 0 {
+		return a.marked(ctx, e)
+	}
+	return nil
+}
+
+// follows checks numbers.
+func (a *aggregate) follows(e *eventstore.Event) error {
+	f := Finding{ID: a.id, Item: itemOf(e)}
+	next := max(a.head.FirstKept, 1)
+	if a.prev.Seq > 0 {
+		next = a.prev.Seq + 1
+	}
+	switch {
+	case e.Seq != next:
+		f.Kind, f.Says = Hole, fmt.Sprintf("%s: events %d to %d are missing", a.id, next, e.Seq-1)
+		a.broken = true
+	case a.prev.Seq > 0 && (e.Nth > 0) != (a.prev.Nth+1 < a.prev.Of), a.prev.Seq > 0 && e.Nth > 0 && (e.CommitID != a.prev.CommitID || e.Nth != a.prev.Nth+1):
+		f.Kind, f.Says = Torn, fmt.Sprintf("%s: event %d is number %d of %d in its append, and %d is number %d of %d", a.id, a.prev.Seq, a.prev.Nth+1, a.prev.Of, e.Seq, e.Nth+1, e.Of)
+	default:
+		return nil
+	}
+	return a.report(f)
+}
+
+// linked checks the chain of hashes.
+func (a *aggregate) linked(e *eventstore.Event) error {
+	if a.broken || len(a.prev.Hash)+len(e.Hash) == 0 {
+		return nil
+	}
+	prev := a.prev.Hash
+	if a.prev.Seq == 0 && a.head.FirstKept > 1 {
+		prev = a.head.KeptAfter
+	}
+	if bytes.Equal(e.Hash, eventstore.ChainHash(prev, e)) {
+		return nil
+	}
+	a.broken = true
+	return a.report(Finding{Kind: Broken, ID: a.id, Item: itemOf(e), Says: fmt.Sprintf("%s: the hash of event %d does not follow from it and the one before", a.id, e.Seq)})
+}
+
+// end checks the head against the tail, and the snapshot.
+func (a *aggregate) end(ctx context.Context) error {
+	if !a.s.OneByOne() && !a.unread {
+		if err := a.tail(ctx); err != nil {
+			return err
+		}
+	}
+	if a.snap.LastSeq == 0 {
+		return nil
+	}
+	return a.snapshot(ctx)
+}
+
+// tail checks the head against the last event.
+func (a *aggregate) tail(ctx context.Context) error {
+	f := Finding{ID: a.id, Item: headItem(a.id)}
+	switch last := a.prev.Seq; {
+	case !a.found && last > 0:
+		f.Kind, f.Says = HeadMissing, fmt.Sprintf("%s has events to %d and no head", a.id, last)
+		a.planHead(&f)
+	case a.found && last < a.head.Version:
+		f.Kind, f.Says = HeadAhead, fmt.Sprintf("%s has version %d, and its last event is %d", a.id, a.head.Version, last)
+	case a.found && last > a.head.Version:
+		now, err := eventstore.Heads.Get(ctx, a.t, a.id) // appends go on
+		if err != nil || now.Version >= last {
+			return err
+		}
+		a.head = now
+		f.Kind, f.Says = HeadBehind, fmt.Sprintf("%s has version %d, and its last event is %d", a.id, now.Version, last)
+		a.planHead(&f)
+	case a.found && last == a.head.Version && !a.broken && !bytes.Equal(a.head.Hash, a.prev.Hash):
+		f.Kind, f.Says = Broken, fmt.Sprintf("%s: the head has another hash than event %d", a.id, last)
+	default:
+		return nil
+	}
+	return a.report(f)
+}
+
+// mark checks that a commit id's events are those of its append.
+func (a *aggregate) mark(ctx context.Context, m *eventstore.Mark) error {
+	if m.First+int64(m.N) <= a.head.FirstKept {
+		return nil
+	}
+	f := Finding{Kind: MarkWrong, ID: a.id, Item: fmt.Sprintf("AGGREGATE#%s#%s COMMIT#%s", a.id.Type, a.id.ID, m.CommitID)}
+	for _, at := range []struct {
+		seq int64
+		nth int
+	}{{m.First, 0}, {m.First + int64(m.N) - 1, m.N - 1}} {
+		if at.seq < a.head.FirstKept {
+			continue
+		}
+		e, err := eventstore.Events.Get(ctx, a.t, eventstore.EventKey{ID: a.id, Seq: at.seq})
+		switch {
+		case errors.Is(err, table.ErrNotFound):
+			f.Says = fmt.Sprintf("%s: append %q made %d events from %d on, of which %d is missing", a.id, m.CommitID, m.N, m.First, at.seq)
+		case err != nil:
+			return storeError(ctx, err)
+		case e.CommitID != m.CommitID || e.Nth != at.nth || e.Of != m.N:
+			f.Says = fmt.Sprintf("%s: append %q made %d events from %d on, and %d is number %d of %d of append %q", a.id, m.CommitID, m.N, m.First, at.seq, e.Nth+1, e.Of, e.CommitID)
+		default:
+			continue
+		}
+		return a.report(f)
+	}
+	return nil
+}
+
+// marked checks that an append has a mark if its caller gave it an id, as far as that can be seen: ids that the store makes
+// are ULIDs.
+func (a *aggregate) marked(ctx context.Context, e *eventstore.Event) error {
+	if _, err := ulid.ParseStrict(e.CommitID); err == nil || a.s.OneByOne() {
+		return nil
+	}
+	m := eventstore.Mark{MarkKey: eventstore.MarkKey{ID: a.id, CommitID: e.CommitID}, First: e.Seq, N: e.Of}
+	_, err := eventstore.Marks.Get(ctx, a.t, m.MarkKey)
+	if !errors.Is(err, table.ErrNotFound) {
+		return storeError(ctx, err) // or it is there, and checked when its turn comes
+	}
+	return a.report(Finding{
+		Kind: MarkMissing, ID: a.id, Item: itemOf(e), Says: fmt.Sprintf("%s: append %q of event %d is not kept by its id: repeated, it would happen again", a.id, e.CommitID, e.Seq),
+		Plan: fmt.Sprintf("keep that append %q made %d events from %d on", e.CommitID, m.N, m.First),
+		fix:  func(ctx context.Context) error { return changed(eventstore.Marks.Create(ctx, a.t, &m)) },
+	})
+}
+
+// storeError is an error of the store, and not one of an item that does not fit its entity, which is a finding of its own.
+func storeError(ctx context.Context, err error) error {
+	if dynamo.Code(err) != "" || ctx.Err() != nil {
+		return err
+	}
+	return nil
+}
+
+func itemOf(e *eventstore.Event) string {
+	return fmt.Sprintf("AGGREGATE#%s#%s EVENT#%012d", e.Type, e.ID.ID, e.Seq)
+}
+
+func headItem(id eventstore.ID) string {
+	return fmt.Sprintf("AGGREGATE#%s#%s #METADATA", id.Type, id.ID)
+}

@@ -1,0 +1,60 @@
+package fsck
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/onefold/onefold/eventstore"
+	"github.com/onefold/onefold/table"
+)
+
+// cursor is where a check is: in a pass, after a key, which is all texts.
+type cursor struct {
+	Pass string            `json:"pass"`
+	Key  map[string]string `json:"key,omitempty"`
+}
+
+func (c cursor) String() string {
+	b, err := json.Marshal(c)
+	if err != nil {
+		return "" // texts are always JSON
+	}
+	return base64.RawURLEncoding.EncodeToString(b)
+}
+
+// parseCursor reads a cursor; empty is the beginning.
+func parseCursor(s string) (c cursor, err error) {
+	if s == "" {
+		return cursor{Pass: overTable}, nil
+	}
+	b, err := base64.RawURLEncoding.DecodeString(s)
+	if err == nil {
+		err = json.Unmarshal(b, &c)
+	}
+	if err != nil || c.Pass != overTable && c.Pass != overIndex && c.Pass != finished {
+		return c, fmt.Errorf("%w: the cursor is not of a check", eventstore.ErrInvalid)
+	}
+	return c, nil
+}
+
+func (c cursor) start() table.Item {
+	if len(c.Key) == 0 {
+		return nil
+	}
+	key := table.Item{}
+	for name, value := range c.Key {
+		key[name] = &types.AttributeValueMemberS{Value: value}
+	}
+	return key
+}
+
+func textOf(key table.Item) map[string]string {
+	all := map[string]string{}
+	for name := range key {
+		all[name] = text(key, name)
+	}
+	return all
+}

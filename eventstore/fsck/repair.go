@@ -1,0 +1,141 @@
+package fsck
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/onefold/onefold/dynamo"
+	"github.com/onefold/onefold/eventstore"
+	"github.com/onefold/onefold/table"
+)
+
+var (
+	headVersion = table.FieldOf(eventstore.Heads, func(h *eventstore.Head) *int64 { return &h.Version })
+	snapSeq     = table.FieldOf(eventstore.Snapshots, func(s *eventstore.Snapshot) *int64 { return &s.LastSeq })
+	owner       = table.FieldOf(eventstore.Reservations, func(r *eventstore.Reservation) *string { return &r.Owner })
+)
+
+// changed says that a repair met something else than was found.
+func changed(err error) error {
+	if errors.Is(err, table.ErrCondition) || errors.Is(err, table.ErrExists) || errors.Is(err, table.ErrNotFound) || dynamo.Code(err) == "ConditionalCheckFailedException" {
+		return fmt.Errorf("%w: %w", ErrChanged, err)
+	}
+	return err
+}
+
+// planHead plans to bring a head up to its last event. What the events do not say, such as that a stream was closed, stays
+// as it was, or is lost with the head. Over a hole nothing is planned: nobody knows what the version was.
+func (a *aggregate) planHead(f *Finding) {
+	if a.broken {
+		f.Says += "; its events are damaged, too"
+		return
+	}
+	h, first, last := a.head, a.first, a.prev
+	if !a.found {
+		h = eventstore.Head{ID: a.id, Shard: table.Shard(a.id.ID, eventstore.HeadShards), CreatedAt: first.RecordedAt}
+		f.Plan = fmt.Sprintf("make a head of version %d, open to appends, as nobody knows whether it was closed", last.Seq)
+	} else {
+		f.Plan = fmt.Sprintf("set the version from %d to %d", h.Version, last.Seq)
+	}
+	was := h.Version
+	h.Version, h.UpdatedAt, h.Hash, h.LastTypes = last.Seq, last.RecordedAt, last.Hash, []string{last.EventType}
+	f.fix = func(ctx context.Context) error {
+		if was == 0 {
+			return changed(eventstore.Heads.Create(ctx, a.t, &h))
+		}
+		return changed(eventstore.Heads.Put(ctx, a.t, &h, headVersion.Eq(was)))
+	}
+}
+
+// leftover tells of an event that a truncation did not come to delete.
+func (a *aggregate) leftover(e *eventstore.Event) error {
+	key := e.EventKey
+	return a.report(Finding{
+		Kind: Leftover, ID: a.id, Item: itemOf(e), Says: fmt.Sprintf("%s is truncated before event %d, and %d is still there", a.id, a.head.FirstKept, e.Seq),
+		Plan: fmt.Sprintf("delete event %d", e.Seq),
+		fix:  func(ctx context.Context) error { return eventstore.Events.Delete(ctx, a.t, key) },
+	})
+}
+
+// reservation checks that a value is reserved for an aggregate that is there.
+func (c *checker) reservation(ctx context.Context, it table.Item) error {
+	who := text(it, "owner")
+	for i, r := range who {
+		id := eventstore.ID{Type: who[:i], ID: who[min(i+1, len(who)):]}
+		if r != '/' || id.Type == "" || id.ID == "" { // both may have a slash: any reading that is there will do
+			continue
+		}
+		if there, err := c.exists(ctx, id); err != nil || there {
+			return err
+		}
+	}
+	f := Finding{Kind: Orphan, Item: keysOf(it), Says: fmt.Sprintf("the value is reserved for %q, which was never there", who)}
+	scope, value, ok := strings.Cut(strings.TrimPrefix(text(it, table.AttrPK), "UNIQUE#"), "#")
+	if ok {
+		f.Plan = "give the value free"
+		f.fix = func(ctx context.Context) error {
+			return changed(eventstore.Reservations.Delete(ctx, c.t, eventstore.ReservationKey{Scope: scope, Value: value}, owner.Eq(who)))
+		}
+	}
+	return c.report(f)
+}
+
+// exists reports whether an aggregate was ever appended to, head or not.
+func (c *checker) exists(ctx context.Context, id eventstore.ID) (bool, error) {
+	_, err := eventstore.ReplayBackwards.First(ctx, c.t, eventstore.ReplayIn{ID: id, From: 1, To: eventstore.EndOfStream})
+	if errors.Is(err, table.ErrNotFound) || errors.Is(err, table.ErrKeyValue) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// rekey writes the index keys that an item should have, which are texts, or removes them.
+func (c *checker) rekey(it, should table.Item) func(context.Context) error {
+	in := &dynamodb.UpdateItemInput{
+		TableName: aws.String(c.t.Name()), Key: table.Item{table.AttrPK: it[table.AttrPK], table.AttrSK: it[table.AttrSK]},
+		ConditionExpression:       aws.String("attribute_exists(pk)"),
+		ExpressionAttributeValues: table.Item{},
+	}
+	var set, remove []string
+	for i, name := range indexKeys {
+		if av, ok := should[name]; ok {
+			v := fmt.Sprintf(":v%d", i)
+			set, in.ExpressionAttributeValues[v] = append(set, name+" = "+v), av
+		} else {
+			remove = append(remove, name)
+		}
+	}
+	update := ""
+	if len(set) > 0 {
+		update += "SET " + strings.Join(set, ", ")
+	}
+	if len(remove) > 0 {
+		update += " REMOVE " + strings.Join(remove, ", ")
+	}
+	if in.UpdateExpression = aws.String(update); len(in.ExpressionAttributeValues) == 0 {
+		in.ExpressionAttributeValues = nil
+	}
+	return func(ctx context.Context) error {
+		_, err := c.t.API().UpdateItem(ctx, in)
+		return changed(err)
+	}
+}
+
+var indexKeys = []string{"gsi1pk", "gsi1sk"}
+
+func same(a, b table.Item, names ...string) bool {
+	for _, name := range names {
+		_, inA := a[name].(*types.AttributeValueMemberS)
+		_, inB := b[name].(*types.AttributeValueMemberS)
+		if inA != inB || text(a, name) != text(b, name) {
+			return false
+		}
+	}
+	return true
+}

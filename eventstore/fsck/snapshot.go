@@ -1,0 +1,84 @@
+package fsck
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/onefold/onefold/eventstore"
+)
+
+// Replay makes the state that a snapshot should have, and says how it differs, or "". ok is false when it cannot tell.
+type Replay func(context.Context, *eventstore.Store, eventstore.Snapshot) (differs string, ok bool, err error)
+
+// ReplayOf replays by a fold. Snapshots of another version of the fold, which no load uses, are not compared.
+func ReplayOf[S any](f eventstore.Fold[S]) Replay {
+	return func(ctx context.Context, s *eventstore.Store, snap eventstore.Snapshot) (string, bool, error) {
+		if snap.Reducer != f.Version {
+			return "", false, nil
+		}
+		var have, want S
+		if err := json.Unmarshal(snap.State, &have); err != nil {
+			return fmt.Sprintf("its state cannot be read: %v", err), true, nil
+		}
+		for e, err := range s.Read(ctx, snap.ID, eventstore.To(snap.LastSeq)) {
+			if err != nil {
+				return "", false, err
+			}
+			if want, err = f.Apply(want, e); err != nil {
+				return "", false, fmt.Errorf("apply event %d of %s: %w", e.Seq, e.EventKey.ID, err)
+			}
+		}
+		a, err := json.Marshal(have)
+		if err != nil {
+			return "", false, err
+		}
+		b, err := json.Marshal(want)
+		if err != nil || bytes.Equal(a, b) {
+			return "", true, err
+		}
+		return fmt.Sprintf("it is %s, and its events make %s", clip(a), clip(b)), true, nil
+	}
+}
+
+// clip keeps a state readable in a finding.
+func clip(b []byte) string {
+	const most = 200
+	if len(b) > most {
+		return string(bytes.ToValidUTF8(b[:most], nil)) + "…"
+	}
+	return string(b)
+}
+
+// snapshot checks the snapshot against the events.
+func (a *aggregate) snapshot(ctx context.Context) error {
+	f := Finding{Kind: SnapAhead, ID: a.id, Item: fmt.Sprintf("AGGREGATE#%s#%s #SNAPSHOT", a.id.Type, a.id.ID)}
+	f.Plan = "delete the snapshot, which loads then do without and makers make again"
+	f.fix = func(ctx context.Context) error {
+		return changed(eventstore.Snapshots.Delete(ctx, a.t, a.snap.SnapshotKey, snapSeq.Eq(a.snap.LastSeq)))
+	}
+	if a.snap.LastSeq > a.prev.Seq {
+		f.Says = fmt.Sprintf("%s has a snapshot of event %d, and its last event is %d", a.id, a.snap.LastSeq, a.prev.Seq)
+		return a.report(f)
+	}
+	replay := a.o.Folds[a.id.Type]
+	if replay == nil || a.broken {
+		a.p.Unchecked++
+		return nil
+	}
+	differs, ok, err := replay(ctx, a.s, a.snap)
+	if err != nil {
+		return fmt.Errorf("replay %s: %w", a.id, err)
+	}
+	if !ok {
+		a.p.Unchecked++
+		return nil
+	}
+	a.p.Snapshots++
+	if differs == "" {
+		return nil
+	}
+	f.Kind, f.Says = SnapWrong, fmt.Sprintf("the snapshot of %s after event %d: %s", a.id, a.snap.LastSeq, differs)
+	return a.report(f)
+}

@@ -67,7 +67,8 @@ var policy = map[string][]string{
 		"github.com/oklog/ulid/v2", "golang.org/x/sync/..."},
 	"telemetry/payload": {"telemetry", "internal/lineprotocol"},
 
-	"eventstore": {"vocabulary", "dynamo", "table", "fold", "internal/...", "github.com/oklog/ulid/v2"},
+	"eventstore":          {"vocabulary", "dynamo", "table", "fold", "internal/...", "github.com/oklog/ulid/v2"},
+	"eventstore/registry": {"eventstore"},
 
 	"eventstore/fsck": {"vocabulary", "dynamo", "table", "eventstore", "github.com/oklog/ulid/v2"},
 

@@ -1,0 +1,136 @@
+package registry
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"reflect"
+
+	"github.com/onefold/onefold/eventstore"
+)
+
+// Raw is an event of a type that is not registered.
+type Raw struct{ eventstore.Event }
+
+// Decoded is an event and what it says.
+type Decoded struct {
+	eventstore.Event
+	Data any // of the registered type; Raw, or nil for what is skipped, if its type is not registered
+}
+
+// Encode makes an event of a value of a registered type.
+func (r *Registry) Encode(v any) (eventstore.NewEvent, error) {
+	if err := r.Check(); err != nil {
+		return eventstore.NewEvent{}, err
+	}
+	t := r.types[reflect.TypeOf(v)]
+	if t == nil {
+		return eventstore.NewEvent{}, fmt.Errorf("%w: %T", ErrUnknownType, v)
+	}
+	payload, err := t.form.codec.Encode(v)
+	if err != nil {
+		return eventstore.NewEvent{}, fmt.Errorf("%w: encode %s: %w", ErrPayload, t.name, err)
+	}
+	return eventstore.NewEvent{Type: t.name, Schema: t.version, Payload: payload}, nil
+}
+
+// EncodeAll makes events of values of registered types, all in the same envelope.
+func (r *Registry) EncodeAll(envelope eventstore.Envelope, vs ...any) ([]eventstore.NewEvent, error) {
+	events := make([]eventstore.NewEvent, len(vs))
+	for i, v := range vs {
+		e, err := r.Encode(v)
+		if err != nil {
+			return nil, err
+		}
+		e.Envelope = envelope
+		events[i] = e
+	}
+	return events, nil
+}
+
+// Decide lets a decision for Transact return values of registered types.
+func Decide[S any](r *Registry, decide func(eventstore.Loaded[S]) ([]any, error)) func(eventstore.Loaded[S]) ([]eventstore.NewEvent, error) {
+	return func(at eventstore.Loaded[S]) ([]eventstore.NewEvent, error) {
+		vs, err := decide(at)
+		if err != nil {
+			return nil, err
+		}
+		return r.EncodeAll(eventstore.Envelope{}, vs...)
+	}
+}
+
+// Decode returns what an event says, as a value of the type that is registered for it, upcast if it is of an older version.
+// Errors: ErrUnknownType, unless Options.Unknown says otherwise; ErrUnknownVersion, ErrPayload.
+func (r *Registry) Decode(e *eventstore.Event) (any, error) {
+	if err := r.Check(); err != nil {
+		return nil, err
+	}
+	t := r.names[e.EventType]
+	if t != nil {
+		return t.decode(e)
+	}
+	switch r.o.Unknown {
+	case Skip:
+		return nil, nil
+	case AsRaw:
+		return Raw{*e}, nil
+	}
+	return nil, fmt.Errorf("%w: %q of event %d of %s", ErrUnknownType, e.EventType, e.Seq, e.ID)
+}
+
+func (t *eventType) decode(e *eventstore.Event) (any, error) {
+	version, f := max(e.Schema, 1), t.form
+	if version > t.version {
+		return nil, fmt.Errorf("%w: event %d of %s is a %s of version %d; %d is registered", ErrUnknownVersion, e.Seq, e.ID, t.name, version, t.version)
+	}
+	if version < t.version {
+		f = t.olds[version].form
+	}
+	v, err := f.decode(e.Payload)
+	for err == nil && version < t.version {
+		u := t.olds[version]
+		v, err = u.do(v)
+		version = u.to
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%w: event %d of %s, a %s of version %d: %w", ErrPayload, e.Seq, e.ID, t.name, max(e.Schema, 1), err)
+	}
+	return v, nil
+}
+
+// Current returns an event in the form of today: an older payload is upcast and encoded again. It is for those who read
+// payloads and not values. Events of unknown types come back as they are, unless they are refused.
+func (r *Registry) Current(e eventstore.Event) (eventstore.Event, error) {
+	v, err := r.Decode(&e)
+	if err != nil {
+		return e, err
+	}
+	t := r.names[e.EventType]
+	if t == nil || max(e.Schema, 1) == t.version {
+		return e, nil
+	}
+	if e.Payload, err = t.form.codec.Encode(v); err != nil {
+		return e, fmt.Errorf("%w: encode %s: %w", ErrPayload, t.name, err)
+	}
+	e.Schema = t.version
+	return e, nil
+}
+
+// Read is eventstore's Read, with what the events say. Skipped ones are left out. After an error there is nothing more.
+func (r *Registry) Read(ctx context.Context, s *eventstore.Store, id eventstore.ID, options ...eventstore.ReadOption) iter.Seq2[Decoded, error] {
+	return func(yield func(Decoded, error) bool) {
+		for e, err := range s.Read(ctx, id, options...) {
+			var data any
+			if err == nil {
+				data, err = r.Decode(&e)
+			}
+			if err != nil {
+				yield(Decoded{}, err)
+				return
+			}
+			if data != nil && !yield(Decoded{e, data}, nil) {
+				return
+			}
+		}
+	}
+}

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Role is what somebody may do on a site, or on a fleet of devices. Each includes those before it.
+// Role is what somebody may do on a site, on a fleet of devices, or with the event store. Each includes those before it.
 type Role string
 
 // The roles. The zero value is none.
@@ -22,7 +22,7 @@ func (r Role) Includes(other Role) bool {
 	return ranks[r] > 0 && ranks[other] > 0 && ranks[r] >= ranks[other]
 }
 
-// AllSites stands for every site and every fleet, those made later too. An owner of all sites also looks after accounts.
+// AllSites stands for every site and every fleet, those made later too, and the event store. An owner of all sites also looks after accounts.
 const AllSites = "*"
 
 // fleetPrefix begins what stands for a fleet where a site is named. No site's id has a colon, so a site and a fleet of the
@@ -35,7 +35,11 @@ func OfFleet(fleetID string) string { return fleetPrefix + fleetID }
 // FleetOf is the fleet that OfFleet made this of; the bool is false for a site.
 func FleetOf(site string) (fleetID string, ok bool) { return strings.CutPrefix(site, fleetPrefix) }
 
-// Grants are roles by the ids of sites, and by what stands for fleets.
+// EventStore stands for the table's event store wherever this package names a site. A table has one; should it have several
+// one day, they are others after the colon.
+const EventStore = "events:main"
+
+// Grants are roles by the ids of sites, and by what stands for fleets and the event store.
 type Grants map[string]Role
 
 // On is the role on a site: the greater of that given for it and that given for all.

@@ -9,8 +9,8 @@ import (
 
 // Schema is all that this package stores and asks.
 var Schema = table.MustSchema("eventstore",
-	Heads, Events, Snapshots, Marks, Reservations,
-	AppendEvent, Replay, ReplayBackwards, SnapshotByID, HeadByID, EventsOfType, AggregatesOfType, MarkByID, ReservationByValue,
+	Heads, Events, Snapshots, Marks, Reservations, Types,
+	AppendEvent, Replay, ReplayBackwards, SnapshotByID, HeadByID, EventsOfType, AggregatesOfType, MarkByID, ReservationByValue, AllTypes,
 	fold.Schema,
 )
 

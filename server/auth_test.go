@@ -62,6 +62,9 @@ func TestEveryOperationNeedsALogin(t *testing.T) {
 			}
 		}
 		keys := []string{ingest}
+		if op.id == "append-events" { // which such keys are for
+			keys = nil
+		}
 		if strings.Contains(op.path, "/blog") {
 			keys = append(keys, elsewhere)
 		}

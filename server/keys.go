@@ -14,7 +14,7 @@ import (
 type keyBody struct {
 	ID       string         `json:"id"`
 	Name     string         `json:"name"`
-	Site     string         `json:"site" doc:"The site that it is for, or fleet:ID for a fleet of devices; * is all."`
+	Site     string         `json:"site" doc:"The site that it is for, or fleet:ID for a fleet of devices, or events:main for the event store; * is all."`
 	Scope    accounts.Scope `json:"scope" enum:"ingest,read,write"`
 	Created  time.Time      `json:"created"`
 	LastUsed string         `json:"lastUsed,omitempty" doc:"The day, in UTC."`
@@ -36,7 +36,7 @@ type keysAnswer struct {
 type newKeyRequest struct {
 	Body struct {
 		Name  string         `json:"name,omitempty" maxLength:"100"`
-		Site  string         `json:"site" minLength:"1" maxLength:"70" doc:"The site that it is for, or fleet:ID for a fleet of devices; * is all."`
+		Site  string         `json:"site" minLength:"1" maxLength:"70" doc:"The site that it is for, or fleet:ID for a fleet of devices, or events:main for the event store; * is all."`
 		Scope accounts.Scope `json:"scope" enum:"ingest,read,write"`
 	}
 }

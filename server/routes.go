@@ -68,8 +68,8 @@ func (s *Server) api(mux *http.ServeMux) huma.API {
 	return api
 }
 
-// schemaName names types in the API's document. Products have types of the same name, so those of telemetry say whose they
-// are.
+// schemaName names types in the API's document. Products have types of the same name, so those of telemetry and of the event
+// store say whose they are.
 func schemaName(t reflect.Type, hint string) string {
 	name := huma.DefaultSchemaNamer(t, hint)
 	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice {
@@ -77,6 +77,9 @@ func schemaName(t reflect.Type, hint string) string {
 	}
 	if strings.Contains(t.PkgPath(), "/telemetry") || strings.HasSuffix(t.PkgPath(), "/devices") {
 		return "Telemetry" + name
+	}
+	if strings.HasSuffix(t.PkgPath(), "/server/events") || strings.Contains(t.PkgPath(), "/eventstore") {
+		return "EventStore" + name
 	}
 	return name
 }

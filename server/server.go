@@ -18,6 +18,7 @@ import (
 	"github.com/onefold/onefold/accounts"
 	"github.com/onefold/onefold/fold"
 	"github.com/onefold/onefold/server/devices"
+	"github.com/onefold/onefold/server/events"
 	"github.com/onefold/onefold/server/internal/door"
 	"github.com/onefold/onefold/server/webanalytics"
 	"github.com/onefold/onefold/table"
@@ -32,6 +33,7 @@ type Options struct {
 
 	Analytics webanalytics.Options
 	Devices   devices.Options
+	Events    events.Options
 
 	Token string // reads all sites as "Authorization: Bearer <token>"; "": there is none
 
@@ -101,7 +103,7 @@ func New(o Options) (*Server, error) {
 		Public: func(ctx context.Context, site string) (bool, error) {
 			return webanalytics.IsPublic(ctx, o.Table, site)
 		},
-		Problems: []func(error) error{webanalytics.Problem, devices.Problem},
+		Problems: []func(error) error{webanalytics.Problem, devices.Problem, events.Problem},
 	})
 	if err != nil {
 		return nil, err
@@ -114,7 +116,11 @@ func New(o Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{o: o, since: o.Clock(), door: d, products: []product{visits, measured}, devices: measured}
+	happened, err := events.New(d, o.Table, o.Events)
+	if err != nil {
+		return nil, err
+	}
+	s := &Server{o: o, since: o.Clock(), door: d, products: []product{visits, measured, happened}, devices: measured}
 	registerMetrics(&d.Metrics, o.Worker, o.Clock)
 	if s.handler, err = s.routes(); err != nil {
 		return nil, err

@@ -21,7 +21,7 @@ type keyCommands struct {
 }
 
 type keyCreate struct {
-	Site  string `required:"" help:"The site that it is for, or fleet:ID for a fleet of devices; * is all."`
+	Site  string `required:"" help:"The site that it is for, or fleet:ID for a fleet of devices, or events:main for the event store; * is all."`
 	Scope string `help:"What it may do: ${enum}." enum:"ingest,read,write" default:"read"`
 	Name  string `help:"What it is for."`
 }
@@ -63,9 +63,9 @@ func (c *keyCreate) Run(ctx context.Context, std streams, g *globals) error {
 }
 
 // checkSite refuses rights on a site or a fleet that is not there: who makes it later would not know of them. "*" is all
-// sites.
+// sites, and the event store is always there.
 func (s *store) checkSite(ctx context.Context, id string) error {
-	if id == accounts.AllSites {
+	if id == accounts.AllSites || id == accounts.EventStore {
 		return nil
 	}
 	if fleet, ok := accounts.FleetOf(id); ok {

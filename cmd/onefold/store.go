@@ -21,6 +21,7 @@ import (
 	"github.com/onefold/onefold/analytics/reconcile"
 	"github.com/onefold/onefold/analytics/refusals"
 	"github.com/onefold/onefold/engine"
+	"github.com/onefold/onefold/eventstore"
 	"github.com/onefold/onefold/fold"
 	"github.com/onefold/onefold/table"
 	"github.com/onefold/onefold/telemetry"
@@ -31,7 +32,7 @@ import (
 const tableName = "onefold"
 
 // schema is all that the table holds. Starting fails if two packages could write the same key.
-var schema = table.MustSchema("onefold", analytics.Schema, reconcile.Schema, explore.Schema, erasure.Schema, refusals.Days, refusals.ByDay, accounts.Schema, telemetry.Schema, alerts.Schema)
+var schema = table.MustSchema("onefold", analytics.Schema, reconcile.Schema, explore.Schema, erasure.Schema, refusals.Days, refusals.ByDay, accounts.Schema, telemetry.Schema, alerts.Schema, eventstore.Schema)
 
 // store is an open table with what runs on it.
 type store struct {
@@ -130,6 +131,7 @@ func (s *store) prepare(ctx context.Context, o fold.Options, wait time.Duration)
 		analytics.Folds(analytics.Config{Retention: analytics.SiteRetention(s.table), Wait: wait}),
 		telemetry.Folds(telemetry.Config{Retention: telemetry.FleetRetention(s.table)}),
 		[]*fold.Fold{alerts.Fold()},
+		eventstore.Folds(),
 	)
 	s.worker, err = fold.NewWorker(s.table, source, folds, o)
 	return err

@@ -20,6 +20,7 @@ import (
 	"github.com/onefold/onefold/analytics"
 	"github.com/onefold/onefold/analytics/erasure"
 	"github.com/onefold/onefold/engine"
+	"github.com/onefold/onefold/eventstore"
 	"github.com/onefold/onefold/fold"
 	"github.com/onefold/onefold/server"
 	"github.com/onefold/onefold/server/webanalytics"
@@ -52,7 +53,7 @@ func New(t *testing.T, change func(*server.Options)) *House {
 	t.Cleanup(func() { Must(t, db.Close()) })
 	tbl := table.New(db, "onefold", table.Options{})
 	ctx := t.Context()
-	Must(t, table.MustSchema("all", erasure.Schema, accounts.Schema, alerts.Schema).Ensure(ctx, db, "onefold"))
+	Must(t, table.MustSchema("all", erasure.Schema, accounts.Schema, alerts.Schema, eventstore.Schema).Ensure(ctx, db, "onefold"))
 	described, err := db.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: aws.String("onefold")})
 	Must(t, err)
 	worker, err := fold.NewWorker(tbl, fold.Streams(db, *described.Table.LatestStreamArn), folds(tbl), fold.Options{Group: analytics.FoldGroup})
@@ -80,6 +81,7 @@ func folds(t *table.Table) []*fold.Fold {
 		analytics.Folds(analytics.Config{Retention: analytics.SiteRetention(t)}),
 		telemetry.Folds(telemetry.Config{Retention: telemetry.FleetRetention(t)}),
 		[]*fold.Fold{alerts.Fold()},
+		eventstore.Folds(),
 	)
 }
 

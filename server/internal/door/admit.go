@@ -69,7 +69,7 @@ func (d *Door) admit(ctx huma.Context) (*Caller, error) {
 // limitGuests bounds how much those ask who have no role anywhere: public views are for everyone, and every question costs
 // reads.
 func (d *Door) limitGuests(who *Caller) error {
-	if who.May(ForSomebody, "") {
+	if who.May(ForSomebody, "") || who.sends != "" {
 		return nil
 	}
 	if wait, ok := d.guests.Allow(who.Network, 1); !ok {
@@ -117,6 +117,9 @@ func (d *Door) identifyBearer(ctx context.Context, header string, who *Caller) e
 		return err
 	}
 	who.Actor, who.Grants = "key:"+key.KeyID, keyGrants(key)
+	if key.Scope == accounts.Ingest {
+		who.sends = key.Site
+	}
 	return nil
 }
 

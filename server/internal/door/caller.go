@@ -14,6 +14,7 @@ type Caller struct {
 	User   *accounts.User  // of a person
 	Login  accounts.Login  // of a person
 	shared string          // the site whose statistics a share shows
+	sends  string          // what a key that does nothing else sends to
 
 	shareCookie string // of a browser that opened a shared view; not looked at before it is needed
 
@@ -45,6 +46,8 @@ func (c *Caller) May(need Permission, site string) bool {
 		return role.Includes(accounts.Viewer) || c.shared != "" && c.shared == site
 	case ForRead:
 		return role.Includes(accounts.Viewer)
+	case ForAppend:
+		return role.Includes(accounts.Admin) || c.sends != "" && (c.sends == site || c.sends == accounts.AllSites)
 	case ForWrite:
 		return role.Includes(accounts.Admin)
 	case ForOwner:

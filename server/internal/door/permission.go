@@ -18,6 +18,7 @@ const (
 	ForPerson                           // somebody who logged in
 	ForStatistics                       // sees figures that tell of nobody: shared and public views may, too
 	ForRead                             // sees everything
+	ForAppend                           // sends what happened: keys that do nothing else may, too
 	ForWrite                            // changes settings
 	ForOwner                            // deletes the site or fleet, and gives roles on it; a person
 	ForNewSites                         // makes sites and fleets
@@ -30,7 +31,11 @@ const (
 	SessionScheme = "session"
 )
 
-const permissionKey = "permission" // of an operation's metadata
+// Of an operation's metadata.
+const (
+	permissionKey = "permission"
+	placeKey      = "place"
+)
 
 // Guard declares what an operation needs. Every operation is declared; CheckGuards fails for one that is not.
 func Guard(need Permission, op huma.Operation) huma.Operation {
@@ -39,6 +44,13 @@ func Guard(need Permission, op huma.Operation) huma.Operation {
 		op.Security = []map[string][]string{{TokenScheme: {}}, {SessionScheme: {}}}
 		op.Errors = append(op.Errors, http.StatusUnauthorized, http.StatusForbidden)
 	}
+	return op
+}
+
+// GuardOf declares what an operation needs on what its path does not name, such as the event store.
+func GuardOf(place string, need Permission, op huma.Operation) huma.Operation {
+	op = Guard(need, op)
+	op.Metadata[placeKey] = place
 	return op
 }
 
@@ -83,6 +95,7 @@ func CheckSchemas(api huma.API) error {
 var needs = map[Permission]string{
 	ForAnyone: "For anyone.", ForSomebody: "For people and keys.", ForPerson: "For people who logged in.",
 	ForStatistics: "For whoever may see the site's statistics, shared and public views too.",
+	ForAppend:     "For admins, and keys that send or write.",
 	ForRead:       "For viewers of the site or fleet, and keys that read.", ForWrite: "For admins of the site or fleet, and keys that write.",
 	ForOwner: "For owners of the site or fleet.", ForNewSites: "For admins of all sites, and keys that write to all.", ForAccounts: "For owners of all sites.",
 }

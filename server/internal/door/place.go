@@ -46,8 +46,12 @@ func (k Kind) Operation(op huma.Operation) huma.Operation {
 	return op
 }
 
-// placeOf is what the operation's path says that roles are looked up for: a site, or a fleet; "" for neither.
+// placeOf is what roles are looked up for: what the operation was declared with, else a site or a fleet that its path says;
+// "" for neither.
 func placeOf(ctx huma.Context) string {
+	if place, ok := ctx.Operation().Metadata[placeKey].(string); ok {
+		return place
+	}
 	if fleet := ctx.Param("fleet"); fleet != "" {
 		return accounts.OfFleet(fleet)
 	}
@@ -69,6 +73,8 @@ func words(ctx context.Context) (place, sent string) {
 	switch of := CallerOf(ctx).Place; {
 	case of == "":
 		return "site or fleet", "data"
+	case of == accounts.EventStore:
+		return "event store", "events"
 	default:
 		if _, ok := accounts.FleetOf(of); ok {
 			return "fleet", "readings"

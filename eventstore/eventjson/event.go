@@ -1,0 +1,86 @@
+// Package eventjson is events as JSON: as they are told over HTTP, printed by commands and written to files, and as they are
+// taken in. It imports only the event store.
+package eventjson
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/onefold/onefold/eventstore"
+)
+
+// Event is an event of a stream.
+type Event struct {
+	Seq        int64     `json:"seq" doc:"Its number in the stream, from 1."`
+	ID         string    `json:"id" doc:"A ULID, unique."`
+	Type       string    `json:"type"`
+	Schema     int       `json:"schema" doc:"Version of the form of its data."`
+	OccurredAt time.Time `json:"occurredAt" doc:"As whoever appended it says."`
+	RecordedAt time.Time `json:"recordedAt" doc:"When it was appended."`
+	Said
+	Commit string `json:"commit" doc:"Of the append that it came with."`
+	Nth    int    `json:"nth" doc:"Its number in that append, from 0."`
+	Of     int    `json:"of" doc:"How many events that append has."`
+}
+
+// Said is what an event says, and what goes with that. Either Data or Binary is there, or neither.
+type Said struct {
+	Data   json.RawMessage `json:"data,omitempty" doc:"What it says: any JSON."`
+	Binary []byte          `json:"binary,omitempty" doc:"What it says, in base64, when that is no JSON."`
+	eventstore.Envelope
+}
+
+// Of is the JSON form of an event.
+func Of(e *eventstore.Event) Event {
+	out := Event{
+		Seq: e.Seq, ID: e.EventID, Type: e.EventType, Schema: max(e.Schema, 1), OccurredAt: e.OccurredAt, RecordedAt: e.RecordedAt,
+		Said: Said{Envelope: e.Envelope}, Commit: e.CommitID, Nth: e.Nth, Of: e.Of,
+	}
+	switch {
+	case len(e.Payload) == 0:
+	case json.Valid(e.Payload):
+		out.Data = json.RawMessage(e.Payload)
+	default:
+		out.Binary = e.Payload
+	}
+	return out
+}
+
+// New is an event to be appended.
+type New struct {
+	Type       string    `json:"type" minLength:"1" maxLength:"128" doc:"Such as OrderPlaced; no '#'."`
+	Schema     int       `json:"schema,omitempty" minimum:"0" maximum:"1000000" doc:"Version of the form of its data. Default: 1."`
+	OccurredAt time.Time `json:"occurredAt,omitzero" doc:"Default: now."`
+	Said
+}
+
+// Event is what the store takes. Errors: eventstore.ErrInvalid.
+func (n *New) Event() (eventstore.NewEvent, error) {
+	e := eventstore.NewEvent{Type: n.Type, Schema: n.Schema, OccurredAt: n.OccurredAt, Payload: n.Binary, Envelope: n.Envelope}
+	if len(n.Data) == 0 {
+		return e, nil
+	}
+	if len(n.Binary) > 0 {
+		return e, fmt.Errorf("%w: event %q has data and binary: one of them", eventstore.ErrInvalid, n.Type)
+	}
+	var compact bytes.Buffer
+	if err := json.Compact(&compact, n.Data); err != nil {
+		return e, fmt.Errorf("%w: event %q: data: %w", eventstore.ErrInvalid, n.Type, err)
+	}
+	e.Payload = compact.Bytes()
+	return e, nil
+}
+
+// NewEvents are what the store takes. Errors: eventstore.ErrInvalid.
+func NewEvents(all []New) ([]eventstore.NewEvent, error) {
+	events := make([]eventstore.NewEvent, len(all))
+	for i := range all {
+		var err error
+		if events[i], err = all[i].Event(); err != nil {
+			return nil, err
+		}
+	}
+	return events, nil
+}

@@ -1,0 +1,85 @@
+package eventstore
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/onefold/onefold/fold"
+	"github.com/onefold/onefold/table"
+)
+
+// TypeKey names a type of aggregates.
+type TypeKey struct {
+	Type string `dynamodbav:"type"`
+}
+
+// TypeCounts say how much there is of a type of aggregates. They are derived from heads.
+type TypeCounts struct {
+	TypeKey
+	Aggregates int64     `dynamodbav:"aggregates"` // that were ever begun, whether or not they have ended
+	Closed     int64     `dynamodbav:"closed"`
+	Deleted    int64     `dynamodbav:"deleted"`
+	Events     int64     `dynamodbav:"events"`
+	LastAt     time.Time `dynamodbav:"lastAt,omitempty"` // of the last append
+}
+
+// Types are the types of aggregates that there are.
+var Types = table.Define[TypeCounts, TypeKey]("eventstore.type", table.Def[TypeCounts]{
+	PK: "AGGREGATE_TYPES", SK: "TYPE#{type}",
+	Doc: "How many aggregates and events there are of a type of aggregates.",
+})
+
+// AllTypes are the types of aggregates, by name.
+var AllTypes = table.NewQuery(Types, table.QueryDef[struct{}]{
+	ID: "E11", Question: "which types of aggregates there are", Load: table.Load{PerSecond: 0.1, Items: 20, ItemBytes: 250},
+})
+
+// ListTypes returns the types of aggregates by name, as far as they are folded. Without transactions there are no heads, and
+// none of them.
+func (s *Store) ListTypes(ctx context.Context) ([]TypeCounts, error) {
+	all, err := AllTypes.Collect(ctx, s.t, struct{}{})
+	if err != nil {
+		return nil, fmt.Errorf("eventstore: types of aggregates: %w", err)
+	}
+	return all, nil
+}
+
+// Folds are all folds of the package. A worker that runs beside the store runs them.
+func Folds() []*fold.Fold { return []*fold.Fold{foldTypes()} }
+
+func foldTypes() *fold.Fold {
+	return fold.New("eventstore.types", Types, (*TypeCounts).merge,
+		fold.On(Heads, func(ch fold.Typed[Head], at func(TypeKey) *TypeCounts) error {
+			countHead(ch.Old, -1, at)
+			countHead(ch.New, +1, at)
+			return nil
+		}),
+	)
+}
+
+// merge adds what other changes come to.
+func (c *TypeCounts) merge(o *TypeCounts) {
+	c.Aggregates += o.Aggregates
+	c.Closed += o.Closed
+	c.Deleted += o.Deleted
+	c.Events += o.Events
+	if o.LastAt.After(c.LastAt) {
+		c.LastAt = o.LastAt
+	}
+}
+
+// countHead counts a head with a sign.
+func countHead(h *Head, sign int64, at func(TypeKey) *TypeCounts) {
+	if h == nil {
+		return
+	}
+	c := at(TypeKey{h.Type})
+	c.merge(&TypeCounts{Aggregates: sign, Events: sign * h.Version, LastAt: h.UpdatedAt})
+	switch h.State {
+	case Closed:
+		c.Closed += sign
+	case Deleted:
+		c.Deleted += sign
+	}
+}

@@ -1,0 +1,143 @@
+package events
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"reflect"
+	"strconv"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/onefold/onefold/eventstore"
+	"github.com/onefold/onefold/eventstore/eventjson"
+	"github.com/onefold/onefold/server/internal/door"
+)
+
+const maxAppendBody = 6 << 20 // 4 MB of events, and what JSON adds
+
+type appendRequest struct {
+	AggregatePath
+	IfMatch     string `header:"If-Match" maxLength:"64" doc:"The version that the stream must have, as an entity tag; * is any but none. In place of expected."`
+	IfNoneMatch string `header:"If-None-Match" maxLength:"64" doc:"*: there must be no events yet. In place of expected."`
+	Key         string `header:"Idempotency-Key" maxLength:"64" doc:"In place of commitId."`
+	Body        struct {
+		Expected json.RawMessage `json:"expected,omitempty" doc:"The version that the stream must have: a number, \"none\", \"exists\" or \"any\". Default: any."`
+		CommitID string          `json:"commitId,omitempty" maxLength:"64" doc:"Names the append: whoever sends it again with the same name gets the result of the first time, for ever. No '#'."`
+		Events   []eventjson.New `json:"events" minItems:"1" maxItems:"99" doc:"Appended all or none. With a commit id at most 98."`
+	}
+}
+
+type appendAnswer struct {
+	Status int
+	ETag   string `header:"ETag" doc:"The version, for If-Match of the next append."`
+	Body   struct {
+		Commit  string `json:"commit"`
+		First   int64  `json:"first" doc:"The number of its first event."`
+		Version int64  `json:"version" doc:"That of its last: the version of the stream after it."`
+		Again   bool   `json:"again" doc:"It had happened before, and nothing was written now."`
+	}
+}
+
+func (s *Service) appendRoutes(api huma.API) {
+	op := operation(door.ForAppend, "append-events", http.MethodPost, aggregatePath+"/events", "Append events to a stream, all or none")
+	op.Description = `The stream begins with its first events.
+
+    {"expected": 3, "commitId": "5f2c…", "events": [
+      {"type": "OrderPaid", "data": {"amount": 71.25}, "actor": "alice", "metadata": {"ip": "…"}}]}
+
+Only events and their types are required. When the stream has another version than ` + "`expected`" + ` the answer is a 409, and a 412 when a header said what is
+expected: ` + "`version_conflict`" + ` with the version that it has and the events since. After a time-out nobody knows whether it happened: send it again with the
+same ` + "`commitId`" + `. The answer is 201, or 200 when it had happened before.`
+	op.DefaultStatus, op.MaxBodyBytes = http.StatusCreated, maxAppendBody
+	op.Errors = append(op.Errors, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity)
+	conflict := &huma.Response{Description: "The stream has another version, or has ended.", Content: map[string]*huma.MediaType{
+		"application/problem+json": {Schema: api.OpenAPI().Components.Schemas.Schema(reflect.TypeFor[conflictProblem](), true, "VersionConflict")},
+	}}
+	op.Responses = map[string]*huma.Response{"409": conflict, "412": conflict}
+	huma.Register(api, op, s.append)
+}
+
+func (s *Service) append(ctx context.Context, in *appendRequest) (*appendAnswer, error) {
+	expected, status, err := in.expected()
+	if err != nil {
+		return nil, err
+	}
+	events, err := eventjson.NewEvents(in.Body.Events)
+	if err != nil {
+		return nil, s.door.Error(ctx, err)
+	}
+	var options []eventstore.AppendOption
+	switch named := in.Body.CommitID; {
+	case named != "" && in.Key != "" && named != in.Key:
+		return nil, door.Problem(http.StatusUnprocessableEntity, "invalid_request", "commitId and Idempotency-Key differ. Send one of them.")
+	case named != "" || in.Key != "":
+		options = append(options, eventstore.CommitID(cmp.Or(named, in.Key)))
+	}
+	c, err := s.store.Append(ctx, in.id(), expected, events, options...)
+	if conflict := (*eventstore.Conflict)(nil); errors.As(err, &conflict) {
+		return nil, conflictOf(conflict, status)
+	}
+	if err != nil {
+		return nil, s.door.Error(ctx, err)
+	}
+	s.appended.ring()
+	answer := &appendAnswer{Status: http.StatusCreated, ETag: etag(c.Version)}
+	if c.Again {
+		answer.Status = http.StatusOK
+	}
+	answer.Body.Commit, answer.Body.First, answer.Body.Version, answer.Body.Again = c.CommitID, c.First, c.Version, c.Again
+	return answer, nil
+}
+
+// etag is a version as an entity tag.
+func etag(version int64) string { return `"` + strconv.FormatInt(version, 10) + `"` }
+
+// expected is the version that an append expects, and the status of the answer when the stream has another.
+func (r *appendRequest) expected() (e eventstore.Expected, status int, err error) {
+	said := 0
+	for _, is := range []bool{len(r.Body.Expected) > 0, r.IfMatch != "", r.IfNoneMatch != ""} {
+		if is {
+			said++
+		}
+	}
+	switch {
+	case said > 1:
+		return e, 0, door.Problem(http.StatusUnprocessableEntity, "invalid_request", "Say once what is expected: with If-Match, with If-None-Match or with expected.")
+	case r.IfNoneMatch == "*":
+		return eventstore.NoStream(), http.StatusPreconditionFailed, nil
+	case r.IfNoneMatch != "":
+		return e, 0, door.Problem(http.StatusUnprocessableEntity, "invalid_request", "If-None-Match can only be *.")
+	case r.IfMatch == "*":
+		return eventstore.Exists(), http.StatusPreconditionFailed, nil
+	case r.IfMatch != "":
+		n, err := strconv.ParseInt(strings.Trim(strings.TrimPrefix(r.IfMatch, "W/"), `"`), 10, 64)
+		if err != nil || n < 0 {
+			return e, 0, door.Problem(http.StatusUnprocessableEntity, "invalid_request", `If-Match is the version of the stream, such as "3", or *.`)
+		}
+		return eventstore.Exact(n), http.StatusPreconditionFailed, nil
+	}
+	e, err = expectedOf(r.Body.Expected)
+	return e, http.StatusConflict, err
+}
+
+// expectedOf reads a version as JSON says it.
+func expectedOf(said json.RawMessage) (eventstore.Expected, error) {
+	switch text := string(said); text {
+	case "", `"any"`, "null":
+		return eventstore.Any(), nil
+	case `"none"`:
+		return eventstore.NoStream(), nil
+	case `"exists"`:
+		return eventstore.Exists(), nil
+	default:
+		n, err := strconv.ParseInt(text, 10, 64)
+		if err != nil || n < 0 {
+			return eventstore.Expected{}, door.Problem(http.StatusUnprocessableEntity, "invalid_request", `expected is a version from 0, "none", "exists" or "any".`)
+		}
+		return eventstore.Exact(n), nil
+	}
+}

@@ -1,0 +1,59 @@
+package events
+
+import (
+	"errors"
+	"net/http"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/onefold/onefold/eventstore"
+	"github.com/onefold/onefold/eventstore/eventjson"
+	"github.com/onefold/onefold/server/internal/door"
+)
+
+// Problem is the answer to an error of the event store that says what to do; nil for other errors.
+func Problem(err error) error {
+	switch {
+	case errors.Is(err, eventstore.ErrInvalid):
+		return door.Problem(http.StatusUnprocessableEntity, "invalid_request", door.Detail(err))
+	case errors.Is(err, eventstore.ErrTooLarge):
+		return door.Problem(http.StatusRequestEntityTooLarge, "too_large", door.Detail(err))
+	case errors.Is(err, eventstore.ErrClosed):
+		return door.Problem(http.StatusConflict, "stream_closed", "The stream has ended: nothing will ever be appended to it.")
+	case errors.Is(err, eventstore.ErrCommitReused):
+		return door.Problem(http.StatusUnprocessableEntity, "commit_reused", "This commit id belongs to another append. Use one of its own for each.")
+	case errors.Is(err, eventstore.ErrReserved):
+		return door.Problem(http.StatusConflict, "reserved", "Another aggregate has a value that this append would reserve.")
+	case errors.Is(err, eventstore.ErrBusy):
+		return huma.ErrorWithHeaders(door.Problem(http.StatusServiceUnavailable, "busy", "Others kept appending to this stream. Send it again."), http.Header{"Retry-After": {"1"}})
+	case errors.Is(err, eventstore.ErrHole):
+		return door.Problem(http.StatusInternalServerError, "damaged", door.Detail(err))
+	}
+	return nil
+}
+
+// conflictProblem is the answer to an append that expected another version: it tells what the writer did not know.
+type conflictProblem struct {
+	*huma.ErrorModel
+	Actual int64             `json:"actual" doc:"The version that the stream has."`
+	Since  []eventjson.Event `json:"since" doc:"The events after the version that was expected, in order, as many as go into an answer: read on from the last."`
+}
+
+func conflictOf(c *eventstore.Conflict, status int) error {
+	p := &conflictProblem{Actual: c.Actual, Since: []eventjson.Event{},
+		ErrorModel: door.Problem(status, "version_conflict", "The stream has another version than expected. Decide again, with the events since.")}
+	bytes := 0
+	for i := range c.Since {
+		if bytes += eventBytes(&c.Since[i]); bytes > pageBytes {
+			break
+		}
+		p.Since = append(p.Since, eventjson.Of(&c.Since[i]))
+	}
+	return p
+}
+
+// pageBytes bounds the events of an answer, but for the last of them.
+const pageBytes = 4 << 20
+
+// eventBytes is what an event takes in an answer, about.
+func eventBytes(e *eventstore.Event) int { return len(e.Payload)*4/3 + 512 }

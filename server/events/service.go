@@ -1,0 +1,86 @@
+// Package events is the routes of the event store: appending, reading, watching, and what aggregates there are. Only server
+// uses it.
+package events
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/onefold/onefold/accounts"
+	"github.com/onefold/onefold/eventstore"
+	"github.com/onefold/onefold/server/internal/background"
+	"github.com/onefold/onefold/server/internal/door"
+	"github.com/onefold/onefold/table"
+)
+
+// Options configure the event store. The zero value is good.
+type Options struct {
+	Store *eventstore.Store // default: one of the table, with transactions
+}
+
+// Service is an event store behind a door. Make one with New.
+type Service struct {
+	door       *door.Door
+	table      *table.Table
+	store      *eventstore.Store
+	background *background.Work
+	appended   bell
+}
+
+// New makes the service of a table.
+func New(d *door.Door, t *table.Table, o Options) (*Service, error) {
+	if o.Store == nil {
+		var err error
+		if o.Store, err = eventstore.New(t, eventstore.Options{}); err != nil {
+			return nil, err
+		}
+	}
+	return &Service{door: d, table: t, store: o.Store, background: background.New()}, nil
+}
+
+const (
+	root          = "/api/v1/events"
+	aggregatePath = root + "/aggregates/{type}/{id}"
+)
+
+// AggregatePath names an aggregate.
+type AggregatePath struct {
+	Type string `path:"type" maxLength:"64"`
+	ID   string `path:"id" maxLength:"256" doc:"Percent-encoded where it has characters that paths give a meaning."`
+}
+
+func (p *AggregatePath) id() eventstore.ID { return eventstore.ID{Type: p.Type, ID: p.ID} }
+
+// Register adds the operations to the API.
+func (s *Service) Register(api huma.API, _ *http.ServeMux) error {
+	s.aggregateRoutes(api)
+	s.appendRoutes(api)
+	s.readingRoutes(api)
+	s.stateRoutes(api)
+	s.tailRoutes(api)
+	s.endingRoutes(api)
+	return nil
+}
+
+// operation declares an operation of the event store.
+func operation(need door.Permission, id, method, path, summary string) huma.Operation {
+	return door.GuardOf(accounts.EventStore, need, huma.Operation{
+		OperationID: id, Method: method, Path: path, Summary: summary, Tags: []string{"event store"}, MaxBodyBytes: door.MaxSmallBody,
+	})
+}
+
+// Wrap handles nothing that is not an operation.
+func (s *Service) Wrap(next http.Handler) http.Handler { return next }
+
+// Run has nothing to do but what requests begin.
+func (s *Service) Run(context.Context) {}
+
+// Close ends streams.
+func (s *Service) Close() { s.background.Close() }
+
+// record writes down who changed what of an aggregate. Appends are a record of their own.
+func (s *Service) record(ctx context.Context, action string, id eventstore.ID) {
+	s.door.Record(ctx, accounts.Entry{Actor: door.CallerOf(ctx).Actor, Action: action, Site: accounts.EventStore, Subject: id.String()})
+}

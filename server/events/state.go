@@ -1,0 +1,102 @@
+package events
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/onefold/onefold/eventstore"
+	"github.com/onefold/onefold/eventstore/eventjson"
+	"github.com/onefold/onefold/server/internal/door"
+	"github.com/onefold/onefold/table"
+)
+
+// stateFor is how long a state may be in the making.
+const stateFor = 20 * time.Second
+
+type stateRequest struct {
+	AggregatePath
+	Version int64 `query:"version" minimum:"0" doc:"After that event. Default: after the last."`
+}
+
+type stateBody struct {
+	Version int64          `json:"version" doc:"The number of the last event in it."`
+	At      time.Time      `json:"at,omitzero" doc:"When that was recorded."`
+	Silent  int64          `json:"silent" doc:"Events whose data is no object: they add nothing."`
+	Fields  map[string]any `json:"fields" doc:"The last value of each field that the events told."`
+}
+
+type stateAnswer struct{ Body stateBody }
+
+type snapshotBody struct {
+	Version int64           `json:"version" doc:"The number of the last event in it."`
+	Reducer int             `json:"reducer" doc:"The version of what made it of the events."`
+	Made    time.Time       `json:"made"`
+	State   json.RawMessage `json:"state,omitempty"`
+	Binary  []byte          `json:"binary,omitempty" doc:"The state in base64, when it is no JSON."`
+}
+
+type snapshotAnswer struct{ Body snapshotBody }
+
+func (s *Service) stateRoutes(api huma.API) {
+	state := operation(door.ForRead, "aggregate-state", http.MethodGet, aggregatePath+"/state", "What the events of an aggregate came to, at any version")
+	state.Description = "Made of the events without knowing what they mean: the last value of each field of their data, objects within objects merged. What a program makes of them is in its projections and snapshots."
+	huma.Register(api, state, s.state)
+	huma.Register(api, operation(door.ForRead, "aggregate-snapshot", http.MethodGet, aggregatePath+"/snapshot", "The snapshot of an aggregate, as its program made it"), s.snapshot)
+}
+
+func (s *Service) state(ctx context.Context, in *stateRequest) (*stateAnswer, error) {
+	ctx, cancel := context.WithTimeout(ctx, stateFor)
+	defer cancel()
+	head, err := s.readable(ctx, &in.AggregatePath)
+	if err != nil {
+		return nil, s.door.Error(ctx, err)
+	}
+	if in.Version > head.Version {
+		return nil, door.Problem(http.StatusUnprocessableEntity, "bad_version", "The stream has fewer events.")
+	}
+	to := in.Version
+	if to == 0 {
+		to = head.Version
+	}
+	var state eventjson.State
+	answer := new(stateAnswer)
+	for e, err := range s.store.Read(ctx, in.id(), eventstore.To(to)) {
+		if err == nil {
+			err = state.Add(&e)
+		}
+		if err != nil {
+			return nil, s.door.Error(ctx, err)
+		}
+		answer.Body.Version, answer.Body.At = e.Seq, e.RecordedAt
+	}
+	answer.Body.Silent, answer.Body.Fields = state.Silent, state.Fields
+	if state.Fields == nil {
+		answer.Body.Fields = map[string]any{}
+	}
+	return answer, nil
+}
+
+func (s *Service) snapshot(ctx context.Context, in *AggregatePath) (*snapshotAnswer, error) {
+	if _, err := s.readable(ctx, in); err != nil {
+		return nil, s.door.Error(ctx, err)
+	}
+	snap, err := eventstore.SnapshotByID.Get(ctx, s.table, eventstore.SnapshotKey{ID: in.id()})
+	if errors.Is(err, table.ErrNotFound) {
+		return nil, door.Problem(http.StatusNotFound, "no_snapshot", "This aggregate has no snapshot.")
+	}
+	if err != nil {
+		return nil, s.door.Error(ctx, err)
+	}
+	answer := &snapshotAnswer{snapshotBody{Version: snap.LastSeq, Reducer: snap.Reducer, Made: snap.MadeAt}}
+	if json.Valid(snap.State) {
+		answer.Body.State = json.RawMessage(snap.State)
+	} else {
+		answer.Body.Binary = snap.State
+	}
+	return answer, nil
+}

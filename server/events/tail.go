@@ -1,0 +1,130 @@
+package events
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/sse"
+
+	"github.com/onefold/onefold/eventstore"
+	"github.com/onefold/onefold/eventstore/eventjson"
+	"github.com/onefold/onefold/server/internal/door"
+	"github.com/onefold/onefold/table"
+)
+
+const (
+	streamFor  = 10 * time.Minute // then a stream ends; browsers come back, and are asked who they are again
+	maxStreams = 200              // at a time
+	tailBeat   = 15 * time.Second // so that proxies do not take silence for the end
+	tailLook   = 2 * time.Second  // for what other processes append
+)
+
+// beat says that the stream goes on.
+type beat struct {
+	Now time.Time `json:"now"`
+}
+
+// bell wakes up those who watch. The zero value is ready.
+type bell struct {
+	mu   sync.Mutex
+	rung chan struct{} // closed when it rings; nil: nobody listens
+}
+
+// listen returns what is closed when the bell rings next.
+func (b *bell) listen() <-chan struct{} {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.rung == nil {
+		b.rung = make(chan struct{})
+	}
+	return b.rung
+}
+
+func (b *bell) ring() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.rung != nil {
+		close(b.rung)
+		b.rung = nil
+	}
+}
+
+type tailRequest struct {
+	AggregatePath
+	Last  string `header:"Last-Event-ID" maxLength:"20" doc:"The number of the last event that was seen; browsers send it when they come back."`
+	After int64  `query:"after" minimum:"-1" default:"-1" doc:"The number of the last event that was seen, where Last-Event-ID does not say it; 0 for all. Default: only what is appended from now on."`
+}
+
+func (s *Service) tailRoutes(api huma.API) {
+	tail := operation(door.ForRead, "tail-events", http.MethodGet, aggregatePath+"/tail", "The events of a stream as they are appended, as server-sent events")
+	tail.Description = "The id of each is its number in the stream, so that a reader who comes back misses none. The stream need not be there yet."
+	tail.Middlewares = huma.Middlewares{s.door.AdmitStreams(api, maxStreams)}
+	sse.Register(api, tail, map[string]any{"event": eventjson.Event{}, "beat": beat{}}, s.tail)
+}
+
+// position is the number of the event after which a stream goes on.
+func (s *Service) position(ctx context.Context, in *tailRequest) (int64, error) {
+	if n, err := strconv.ParseInt(in.Last, 10, 64); err == nil && n >= 0 {
+		return n, nil
+	}
+	if in.After >= 0 {
+		return in.After, nil
+	}
+	h, err := s.store.Head(ctx, in.id())
+	if err != nil && !errors.Is(err, table.ErrNotFound) {
+		return 0, err
+	}
+	return h.Version, nil
+}
+
+func (s *Service) tail(ctx context.Context, in *tailRequest, send sse.Sender) {
+	at, err := s.position(ctx, in)
+	if err == nil {
+		err = s.watch(ctx, send, func(ctx context.Context) error {
+			for e, err := range s.store.Read(ctx, in.id(), eventstore.From(at+1)) {
+				if err == nil {
+					err = send(sse.Message{ID: int(e.Seq), Data: eventjson.Of(&e)})
+				}
+				if err != nil {
+					return err
+				}
+				at = e.Seq
+			}
+			return nil
+		})
+	}
+	if err != nil && ctx.Err() == nil {
+		s.door.Logger.DebugContext(ctx, "a stream ended", "error", err)
+	}
+}
+
+// watch lets more send what there is, again and again, as soon as there may be more, until the reader is gone.
+func (s *Service) watch(ctx context.Context, send sse.Sender, more func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, streamFor)
+	defer cancel()
+	defer context.AfterFunc(s.background.Context(), cancel)()
+	look, pulse := time.NewTicker(tailLook), time.NewTicker(tailBeat)
+	defer look.Stop()
+	defer pulse.Stop()
+	err := send.Data(beat{s.table.Now().UTC()}) // now it listens
+	for err == nil {
+		rung := s.appended.listen() // before it looks: what comes meanwhile wakes it
+		if err = more(ctx); err != nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-rung:
+		case <-look.C:
+		case <-pulse.C:
+			err = send.Data(beat{s.table.Now().UTC()})
+		}
+	}
+	return err
+}

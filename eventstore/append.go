@@ -79,6 +79,9 @@ func (s *Store) AppendAll(ctx context.Context, parts []AppendTo, options ...Appe
 
 func (s *Store) append(ctx context.Context, parts []AppendTo, options []AppendOption) ([]Commit, error) {
 	j, err := s.join(parts, options)
+	if err == nil {
+		err = j.seal(ctx)
+	}
 	var commits []Commit
 	if err == nil {
 		commits, err = j.run(ctx)
@@ -232,7 +235,7 @@ func (a *appending) readSince(ctx context.Context, conflict *Conflict) (Commit, 
 		from = 1 // there is no mark: it may be anywhere
 	}
 	conflict.Actual = from - 1
-	for e, err := range a.s.Read(ctx, a.id, From(from)) {
+	for e, err := range a.s.Read(ctx, a.id, From(from), func(r *reading) { r.keptOnly = true }) {
 		if err != nil {
 			return Commit{}, err
 		}

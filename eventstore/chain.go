@@ -111,6 +111,9 @@ func (r *reading) chain(ctx context.Context, s *Store, id ID) (*link, error) {
 			return nil, err
 		}
 		l.prev, l.known = before.Hash, err == nil
+		if h.FirstKept == r.from {
+			l.prev, l.known = h.KeptAfter, true
+		}
 	}
 	return l, nil
 }

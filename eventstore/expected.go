@@ -72,6 +72,7 @@ type Conflict struct {
 	Expected Expected
 	Actual   int64
 	// Since are the events after the version that was expected, in order, at most 1,000: what the decision did not know.
+	// Those that were truncated since are not among them.
 	Since []Event
 }
 

@@ -31,11 +31,13 @@ type reading struct {
 	asOf     time.Time
 	back     bool
 	verified bool
+	asStored bool
+	keptOnly bool // leaves out what was truncated, and does not say so
 }
 
 // Read reads the events of a stream in order, page by page, consistently: what was appended before it began is there. A
-// stream that is not there has none. Errors: ErrHole when an event is missing between two, or the first; ErrInvalid; ErrChain;
-// those of the store. After an error there is nothing more.
+// stream that is not there has none. Errors: ErrHole when an event is missing between two, or the first; ErrTruncated;
+// ErrInvalid; ErrChain; those of the store. After an error there is nothing more.
 func (s *Store) Read(ctx context.Context, id ID, options ...ReadOption) iter.Seq2[Event, error] {
 	r := reading{from: 1}
 	for _, o := range options {
@@ -63,40 +65,8 @@ func (r *reading) run(ctx context.Context, s *Store, id ID, yield func(Event, er
 	if err != nil {
 		return err
 	}
-	in, query := ReplayIn{id, r.from, EndOfStream}, Replay
-	if r.ends {
-		in.To = min(r.to, EndOfStream-1) + 1
-	}
-	if r.back {
-		query = ReplayBackwards
-	}
-	next := int64(0) // the number that has to come; 0: any
-	if !r.back {
-		next = r.from
-	}
-	for e, err := range query.All(ctx, s.t, in) {
-		switch {
-		case err != nil:
-			return err
-		case next != 0 && e.Seq != next:
-			return fmt.Errorf("%w: %d follows where %d should", ErrHole, e.Seq, next)
-		case !r.asOf.IsZero() && e.RecordedAt.After(r.asOf):
-			return nil
-		}
-		if err := chain.follow(&e); err != nil {
-			return err
-		}
-		if !yield(e, nil) {
-			return nil
-		}
-		if next = e.Seq + 1; r.back {
-			next = e.Seq - 1
-		}
-	}
-	if r.back && next >= r.from {
-		return fmt.Errorf("%w: %d", ErrHole, next)
-	}
-	return chain.end()
+	p := &pass{reading: *r, s: s, id: id, yield: yield, links: chain}
+	return p.run(ctx)
 }
 
 // Head returns the version of a stream and its state. Errors: table.ErrNotFound when it was never appended to.

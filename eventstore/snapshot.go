@@ -27,7 +27,11 @@ func SaveSnapshot[S any](ctx context.Context, s *Store, f Fold[S], at Loaded[S])
 	if err != nil {
 		return false, fmt.Errorf("eventstore: snapshot of %s: %w", at.ID, err)
 	}
-	snap := Snapshot{SnapshotKey: SnapshotKey{at.ID}, LastSeq: at.Version, Reducer: f.Version, State: state, MadeAt: s.t.Now().UTC()}
+	sealed, err := s.sealState(ctx, at.ID, state)
+	if err != nil {
+		return false, fmt.Errorf("eventstore: snapshot of %s: %w", at.ID, err)
+	}
+	snap := Snapshot{SnapshotKey: SnapshotKey{at.ID}, LastSeq: at.Version, Reducer: f.Version, State: sealed, MadeAt: s.t.Now().UTC()}
 	err = Snapshots.Put(ctx, s.t, &snap, table.Or(
 		table.Absent(),
 		snapshotReducer.Lt(f.Version),

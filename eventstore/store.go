@@ -25,6 +25,10 @@ type Options struct {
 	// stream have to agree; it may begin later, and never ends. An append then reads the head once more where it expects an
 	// exact version.
 	Chain bool
+	// Secrets keep parts of what is stored from whoever sees the table, and let it be forgotten; see package shred.
+	Secrets *Secrets
+	// Archive has the events that were truncated; see package archive. Without it reading them is an ErrTruncated.
+	Archive Archived
 }
 
 // Store is an event store on a table. It is safe for concurrent use.

@@ -67,7 +67,14 @@ func (l *Loaded[S]) restore(ctx context.Context, s *Store, version int) error {
 	if snap.Reducer != version {
 		return nil
 	}
-	if err := unmarshalState(snap.State, &l.State); err != nil {
+	state, ok, err := s.openState(ctx, l.ID, snap.State)
+	if err != nil {
+		return fmt.Errorf("eventstore: snapshot of %s: %w", l.ID, err)
+	}
+	if !ok {
+		return nil
+	}
+	if err := unmarshalState(state, &l.State); err != nil {
 		return fmt.Errorf("eventstore: snapshot of %s: %w", l.ID, err)
 	}
 	l.Version = snap.LastSeq

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"github.com/onefold/onefold/eventstore"
@@ -68,7 +69,7 @@ func (a *aggregate) snapshot(ctx context.Context) error {
 		return nil
 	}
 	differs, ok, err := replay(ctx, a.s, a.snap)
-	if err != nil {
+	if err != nil && !errors.Is(err, eventstore.ErrTruncated) {
 		return fmt.Errorf("replay %s: %w", a.id, err)
 	}
 	if !ok {

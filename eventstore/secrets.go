@@ -1,0 +1,60 @@
+package eventstore
+
+import (
+	"context"
+	"fmt"
+)
+
+// Secrets keep parts of what is said from whoever sees the table: they change events and states before they are stored, and
+// back when they are read. Package shred makes one.
+type Secrets struct {
+	// Seal changes the events of an append to one aggregate, which have their ids, but no numbers yet.
+	Seal func(ctx context.Context, events []Event) error
+	// Open changes an event back.
+	Open func(ctx context.Context, e *Event) error
+	// SealState changes the state of a snapshot. Every event in it was opened before.
+	SealState func(ctx context.Context, id ID, state Payload) (Payload, error)
+	// OpenState changes it back. Not ok: it cannot be opened any more, and the snapshot is as if it were not there.
+	OpenState func(ctx context.Context, id ID, state Payload) (opened Payload, ok bool, err error)
+}
+
+// AsStored reads events as they are in the table: what Options.Secrets have sealed stays so.
+func AsStored() ReadOption { return func(r *reading) { r.asStored = true } }
+
+// Open opens an event that did not come from Read, such as one of the change stream, with Options.Secrets.
+func (s *Store) Open(ctx context.Context, e *Event) error {
+	if s.o.Secrets == nil {
+		return nil
+	}
+	if err := s.o.Secrets.Open(ctx, e); err != nil {
+		return fmt.Errorf("open event %d: %w", e.Seq, err)
+	}
+	return nil
+}
+
+// seal seals the events of all parts.
+func (j *joint) seal(ctx context.Context) error {
+	if j.s.o.Secrets == nil {
+		return nil
+	}
+	for _, a := range j.parts {
+		if err := j.s.o.Secrets.Seal(ctx, a.events); err != nil {
+			return fmt.Errorf("seal events: %w", err)
+		}
+	}
+	return nil
+}
+
+func (s *Store) sealState(ctx context.Context, id ID, state Payload) (Payload, error) {
+	if s.o.Secrets == nil {
+		return state, nil
+	}
+	return s.o.Secrets.SealState(ctx, id, state)
+}
+
+func (s *Store) openState(ctx context.Context, id ID, state Payload) (Payload, bool, error) {
+	if s.o.Secrets == nil {
+		return state, true, nil
+	}
+	return s.o.Secrets.OpenState(ctx, id, state)
+}

@@ -7,7 +7,7 @@ EVENTS   ?= 1000000
 FUZZTIME ?= 30s
 
 .DEFAULT_GOAL := build
-.PHONY: build web test browser dynalite check race fuzz simulate soak bench demo clean
+.PHONY: build web test browser mosquitto dynalite check race fuzz simulate soak bench demo clean
 
 build: web ## build bin/onefold, static
 	CGO_ENABLED=0 $(GO) build -trimpath -o bin/onefold ./cmd/onefold
@@ -30,13 +30,18 @@ server/dashboard/node_modules/.package-lock.json: server/dashboard/package-lock.
 server/dashboard/dist/web/index.html: server/dashboard/node_modules/.package-lock.json server/dashboard/index.html server/dashboard/vite.config.ts $(wildcard server/dashboard/src/* server/dashboard/src/*/*)
 	npm run --prefix server/dashboard build
 
-test: web check dynalite browser ## everything that CI runs: lint, then every test
+test: web check dynalite browser mosquitto ## everything that CI runs: lint, then every test
 	ONEFOLD_TEST_DYNALITE=1 $(GO) test -timeout 20m $(PACKAGES)
 
 browser: server/e2e/node_modules/.package-lock.json ## install what drives a browser through the pages, and a browser where that is allowed
 	@command -v chromium chromium-browser google-chrome >/dev/null || \
 	  if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then apt-get update -q && apt-get install -qy --no-install-recommends chromium; \
 	  else echo "chromium is missing: install it to run the tests in a browser, which are skipped" >&2; fi
+
+mosquitto: ## install a client of MQTT that a test publishes with, where that is allowed
+	@command -v mosquitto_pub >/dev/null || \
+	  { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && apt-get update -q && apt-get install -qy --no-install-recommends mosquitto-clients; } || \
+	  echo "mosquitto_pub is missing: install Debian's package mosquitto-clients to run the test that publishes with it, which is skipped" >&2
 
 server/e2e/node_modules/.package-lock.json: server/e2e/package-lock.json
 	@command -v npm >/dev/null || { echo "npm is missing: install Node.js 20 or newer, with npm; it drives the browser" >&2; exit 1; }

@@ -82,7 +82,7 @@ var policy = map[string][]string{
 	"server/internal/door": {"dynamo", "table", "accounts", "server/internal/download", "github.com/danielgtaylor/huma/v2/...", "github.com/prometheus/client_golang/...", "golang.org/x/time/rate"},
 	"server/webanalytics": {"table", "fold", "analytics", "analytics/erasure", "analytics/explore", "analytics/goals", "analytics/imported", "analytics/imported/exports", "analytics/reconcile", "analytics/refusals", "accounts", "internal/...",
 		"server/internal/...", "server/tracker", "github.com/danielgtaylor/huma/v2/...", "github.com/prometheus/client_golang/...", "golang.org/x/sync/..."},
-	"server/servertest": {"vocabulary", "table", "fold", "analytics", "analytics/erasure", "accounts", "engine", "eventstore", "server", "server/webanalytics", "telemetry", "telemetry/alerts"},
+	"server/servertest": {"vocabulary", "dynamo", "table", "fold", "analytics", "analytics/erasure", "accounts", "engine", "eventstore", "server", "server/webanalytics", "telemetry", "telemetry/alerts"},
 
 	"server/tracker":   {"server/internal/webfile"},
 	"server/dashboard": {"server/internal/webfile"},

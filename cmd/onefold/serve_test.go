@@ -30,12 +30,16 @@ const (
 
 // served is a server in a process of its own.
 type served struct {
-	cmd *exec.Cmd
-	url string
-	log chan struct{} // closed when the process has closed its standard error
+	cmd  *exec.Cmd
+	url  string
+	mqtt string        // where it takes messages; "": nowhere
+	log  chan struct{} // closed when the process has closed its standard error
 }
 
-var saysWhere = regexp.MustCompile(`serves \D*(http://[^\s;]+)`)
+var (
+	saysWhere     = regexp.MustCompile(`serves \D*(http://[^\s;]+)`)
+	saysWhereMQTT = regexp.MustCompile(`^readings over MQTT: (\S+)`) // before it says the other
+)
 
 func serve(t *testing.T, data string) *served {
 	t.Helper()
@@ -57,6 +61,9 @@ func startServer(t *testing.T, args ...string) *served {
 	t.Cleanup(func() { _ = cmd.Process.Kill() }) // it has ended, unless the test failed
 	lines := bufio.NewScanner(stderr)
 	for s.url == "" && lines.Scan() {
+		if found := saysWhereMQTT.FindStringSubmatch(lines.Text()); found != nil {
+			s.mqtt = found[1]
+		}
 		if found := saysWhere.FindStringSubmatch(lines.Text()); found != nil {
 			s.url = found[1]
 		}

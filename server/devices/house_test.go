@@ -23,11 +23,16 @@ type works struct {
 
 func newWorks(t *testing.T, change ...func(*server.Options)) *works {
 	t.Helper()
-	h := servertest.New(t, func(o *server.Options) {
+	return worksOf(servertest.New(t, func(o *server.Options) {
 		for _, c := range change {
 			c(o)
 		}
-	})
+	}))
+}
+
+func worksOf(h *servertest.House) *works {
+	t := h.T
+	t.Helper()
 	w := &works{House: h, tokens: map[string]string{}}
 	w.owner = h.NewPerson("owner@example.org", accounts.Grants{accounts.AllSites: accounts.Owner})
 	for id, fleet := range map[string]string{"d1": "plant", "d2": "plant", "theirs": "other"} {

@@ -19,6 +19,7 @@ import (
 	"github.com/onefold/onefold/accounts"
 	"github.com/onefold/onefold/analytics"
 	"github.com/onefold/onefold/analytics/erasure"
+	"github.com/onefold/onefold/dynamo"
 	"github.com/onefold/onefold/engine"
 	"github.com/onefold/onefold/eventstore"
 	"github.com/onefold/onefold/fold"
@@ -40,6 +41,7 @@ type House struct {
 	URL    string
 	Table  *table.Table
 	Worker *fold.Worker
+	Server *server.Server
 
 	Accounts  *accounts.Store
 	Collector *analytics.Collector
@@ -51,6 +53,18 @@ func New(t *testing.T, change func(*server.Options)) *House {
 	db, err := engine.OpenMemory(engine.Options{})
 	Must(t, err)
 	t.Cleanup(func() { Must(t, db.Close()) })
+	return On(t, db, change)
+}
+
+// DB is where a house may stand.
+type DB interface {
+	dynamo.API
+	dynamo.Streams
+}
+
+// On is New on a database of the test's own.
+func On(t *testing.T, db DB, change func(*server.Options)) *House {
+	t.Helper()
 	tbl := table.New(db, "onefold", table.Options{})
 	ctx := t.Context()
 	Must(t, table.MustSchema("all", erasure.Schema, accounts.Schema, alerts.Schema, eventstore.Schema).Ensure(ctx, db, "onefold"))
@@ -72,7 +86,7 @@ func New(t *testing.T, change func(*server.Options)) *House {
 	web := httptest.NewServer(s.Handler())
 	t.Cleanup(web.Close)
 	t.Cleanup(s.Close)
-	return &House{T: t, URL: web.URL, Table: tbl, Worker: worker, Accounts: o.Accounts, Collector: o.Analytics.Collector}
+	return &House{T: t, URL: web.URL, Table: tbl, Worker: worker, Server: s, Accounts: o.Accounts, Collector: o.Analytics.Collector}
 }
 
 // folds are those of all products.

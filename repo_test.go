@@ -67,7 +67,7 @@ var policy = map[string][]string{
 		"github.com/oklog/ulid/v2", "golang.org/x/sync/..."},
 	"telemetry/payload": {"telemetry", "internal/lineprotocol"},
 
-	"eventstore":           {"vocabulary", "dynamo", "table", "fold", "internal/...", "github.com/oklog/ulid/v2"},
+	"eventstore":           {"vocabulary", "dynamo", "table", "fold", "internal/...", "github.com/oklog/ulid/v2", "golang.org/x/sync/..."},
 	"eventstore/registry":  {"eventstore"},
 	"eventstore/eventjson": {"eventstore"},
 

@@ -9,8 +9,9 @@ import (
 
 // Schema is all that this package stores and asks.
 var Schema = table.MustSchema("eventstore",
-	Heads, Events, Snapshots, Marks, Reservations, Types,
+	Heads, Events, Snapshots, Marks, Reservations, Types, FeedChunks, FeedHeads,
 	AppendEvent, Replay, ReplayBackwards, SnapshotByID, HeadByID, EventsOfType, AggregatesOfType, MarkByID, ReservationByValue, AllTypes,
+	FeedFrom, FeedHeadNow,
 	fold.Schema,
 )
 

@@ -1,6 +1,7 @@
 package foldsim
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -53,7 +54,7 @@ func (p *process) call(do func() error) error {
 
 func (c *client) PutItem(_ context.Context, in *dynamodb.PutItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error) {
 	err := c.p.call(func() error {
-		ok, err := holds(in, c.p.world.items[idOf(in.Item)])
+		ok, err := holds(in.ConditionExpression, in.ExpressionAttributeNames, in.ExpressionAttributeValues, c.p.world.items[idOf(in.Item)])
 		if err == nil && !ok {
 			err = &types.ConditionalCheckFailedException{}
 		}
@@ -65,23 +66,51 @@ func (c *client) PutItem(_ context.Context, in *dynamodb.PutItemInput, _ ...func
 	return &dynamodb.PutItemOutput{}, err
 }
 
+// TransactWriteItems puts several items, or none.
+func (c *client) TransactWriteItems(_ context.Context, in *dynamodb.TransactWriteItemsInput, _ ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error) {
+	err := c.p.call(func() error {
+		reasons := make([]types.CancellationReason, len(in.TransactItems))
+		refused := false
+		for i, w := range in.TransactItems {
+			if w.Put == nil {
+				return errors.New("foldsim: a transaction that does not put")
+			}
+			ok, err := holds(w.Put.ConditionExpression, w.Put.ExpressionAttributeNames, w.Put.ExpressionAttributeValues, c.p.world.items[idOf(w.Put.Item)])
+			if err != nil {
+				return err
+			}
+			if reasons[i].Code = new("None"); !ok {
+				refused, reasons[i].Code = true, new("ConditionalCheckFailed")
+			}
+		}
+		if refused {
+			return &types.TransactionCanceledException{CancellationReasons: reasons}
+		}
+		for _, w := range in.TransactItems {
+			c.p.world.commit(w.Put.Item, w.Put.Item, false)
+		}
+		return nil
+	})
+	return &dynamodb.TransactWriteItemsOutput{}, err
+}
+
 // holds evaluates the two forms of condition that folds use.
-func holds(in *dynamodb.PutItemInput, it table.Item) (bool, error) {
-	if in.ConditionExpression == nil {
+func holds(condition *string, names map[string]string, values, it table.Item) (bool, error) {
+	if condition == nil {
 		return true, nil
 	}
-	cond := *in.ConditionExpression
+	cond := strings.ReplaceAll(*condition, " (", "(")
 	if name, ok := strings.CutPrefix(cond, "attribute_not_exists("); ok {
-		_, exists := it[in.ExpressionAttributeNames[strings.TrimSuffix(name, ")")]]
+		name = strings.TrimSuffix(name, ")")
+		_, exists := it[cmp.Or(names[name], name)]
 		return !exists, nil
 	}
 	name, value, ok := strings.Cut(cond, " = ")
 	if !ok {
 		return false, fmt.Errorf("foldsim: condition %q", cond)
 	}
-	want := in.ExpressionAttributeValues[value]
-	have, exists := it[in.ExpressionAttributeNames[name]]
-	return exists && show(have) == show(want), nil
+	have, exists := it[names[name]]
+	return exists && show(have) == show(values[value]), nil
 }
 
 func (c *client) GetItem(_ context.Context, in *dynamodb.GetItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error) {

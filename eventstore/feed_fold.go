@@ -1,0 +1,145 @@
+package eventstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"time"
+
+	"github.com/onefold/onefold/fold"
+	"github.com/onefold/onefold/table"
+)
+
+// Bounds of a chunk of the feed, which is one item.
+const (
+	chunkCommits = 500
+	chunkBytes   = 128 << 10
+)
+
+// keepMark is how long the mark of a shard outlives its last record. Records are kept for a day, and a worker gives back what
+// it has held for an hour: no record of a shard comes so late.
+const keepMark = 48 * time.Hour
+
+// headChange is an append as the change stream tells it: the change of a head.
+type headChange struct {
+	FeedCommit
+	shard string
+	seq   fold.Sequence
+}
+
+// FeedFold writes the feed: give it to a fold.Worker, in any number of processes. The stream has the changes of one head in
+// their order, and each append moves its head once, so a change is an append. Chunks are written in a transaction with the
+// feed head, which has the marks of the stream's shards, on condition that nobody wrote it meanwhile: so each append gets one
+// position, whatever is delivered again, and a reader never sees a position before those below it.
+func FeedFold() *fold.Fold {
+	return fold.Observe("eventstore.feed", writeFeed, fold.On(Heads, func(c fold.Typed[Head], at func(struct{}) *[]headChange) error {
+		if c.New == nil {
+			return nil
+		}
+		before := int64(0)
+		if c.Old != nil {
+			before = c.Old.Version
+		}
+		if c.New.Version > before { // else it was closed, or is looked after in some other way
+			seen := at(struct{}{})
+			*seen = append(*seen, headChange{
+				FeedCommit{ID: c.New.ID, First: before + 1, N: int(c.New.Version - before), Types: c.New.LastTypes}, c.Shard, c.Seq,
+			})
+		}
+		return nil
+	}))
+}
+
+// writeFeed brings what a worker has seen into the feed.
+func writeFeed(ctx context.Context, t *table.Table, seen *[]headChange) error {
+	for rest, lost := *seen, 0; ; {
+		h, err := readFeedHead(ctx, t)
+		if err != nil {
+			return err
+		}
+		if rest = h.uncounted(rest, t.Now()); len(rest) == 0 {
+			return nil
+		}
+		part := cut(rest)
+		commits := make([]FeedCommit, len(part))
+		for i, c := range part {
+			commits[i] = c.FeedCommit
+			h.Marks[c.shard] = FeedMark{Seq: string(c.seq), At: t.Now().UTC()}
+		}
+		switch err := h.write(ctx, t, commits); {
+		case err == nil:
+			lost = 0
+		case !errors.Is(err, table.ErrCondition) && !errors.Is(err, table.ErrExists) || lost == maxTries:
+			return fmt.Errorf("eventstore: write the feed: %w", err)
+		default: // another worker was here: see what it has written
+			lost++
+		}
+	}
+}
+
+func readFeedHead(ctx context.Context, t *table.Table) (FeedHead, error) {
+	h, err := FeedHeads.Get(ctx, t, FeedHeadKey{})
+	if err != nil && !errors.Is(err, table.ErrNotFound) {
+		return h, fmt.Errorf("eventstore: feed head: %w", err)
+	}
+	if h.Marks == nil {
+		h.Marks = map[string]FeedMark{}
+	}
+	return h, nil
+}
+
+// uncounted returns the changes behind the marks, and forgets the marks of shards that have been silent for long. The marks
+// of shards of which something came, if only again, are as young as that.
+func (h *FeedHead) uncounted(changes []headChange, now time.Time) []headChange {
+	var rest []headChange
+	for _, c := range changes {
+		m, marked := h.Marks[c.shard]
+		if !marked || c.seq.Compare(fold.Sequence(m.Seq)) > 0 {
+			rest = append(rest, c)
+			continue
+		}
+		m.At = now.UTC()
+		h.Marks[c.shard] = m
+	}
+	maps.DeleteFunc(h.Marks, func(_ string, m FeedMark) bool { return now.Sub(m.At) > keepMark })
+	return rest
+}
+
+// cut returns as many changes as one chunk takes.
+func cut(changes []headChange) []headChange {
+	size := 0
+	for i := range changes {
+		if size += changes[i].bytes(); i == chunkCommits || size > chunkBytes && i > 0 {
+			return changes[:i]
+		}
+	}
+	return changes
+}
+
+// bytes is about what an append takes in a chunk.
+func (c *FeedCommit) bytes() int {
+	n := 64 + len(c.Type) + len(c.ID.ID)
+	for _, t := range c.Types {
+		n += len(t) + 1
+	}
+	return n
+}
+
+// write appends a chunk, on condition that the head is as it was read. Errors: table.ErrCondition, table.ErrExists.
+func (h *FeedHead) write(ctx context.Context, t *table.Table, commits []FeedCommit) error {
+	was := h.Version
+	h.Version++
+	h.Position += int64(len(commits))
+	h.UpdatedAt = t.Now().UTC()
+	unchanged := table.Absent()
+	if was > 0 {
+		unchanged = feedVersion.Eq(was)
+	}
+	tx := table.NewTx(t, "")
+	FeedHeads.TxPut(tx, h, unchanged)
+	FeedChunks.TxCreate(tx, &FeedChunk{FeedChunkKey: FeedChunkKey{h.Position}, Commits: commits, At: h.UpdatedAt})
+	return tx.Commit(ctx)
+}
+
+var feedVersion = table.FieldOf(FeedHeads, func(h *FeedHead) *int64 { return &h.Version })

@@ -1,0 +1,175 @@
+package eventstore
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/onefold/onefold/table"
+)
+
+// FeedRepair is what RepairFeed did.
+type FeedRepair struct {
+	Aggregates int   // that lacked something
+	Commits    int   // that were appended
+	Position   int64 // of the feed afterwards
+}
+
+// ErrFeedBusy is returned when another RepairFeed runs. Let it end.
+var ErrFeedBusy = errors.New("eventstore: the feed is being repaired by somebody else")
+
+// RepairFeed appends what the feed lacks of the aggregates of some types, and of the types that it has: because no worker ran
+// for longer than the change stream keeps its records, or because the feed is younger than the store. What is appended late
+// stands behind what came after it, so the events of such an aggregate are not in their order: a consumer sees that a number is
+// too high, and reads the stream.
+//
+// caughtUp must return when everything that is in the change stream is in the feed, as fold.Worker.Drain of the worker that
+// runs FeedFold does. What is appended meanwhile is the stream's, and left to it. It may be repeated, after a crash, too.
+// Errors: ErrFeedBusy, those of the store.
+func (s *Store) RepairFeed(ctx context.Context, caughtUp func(context.Context) error, types ...string) (r FeedRepair, err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("eventstore: repair the feed: %w", err)
+		}
+	}()
+	if s.o.OneByOne {
+		return r, fmt.Errorf("%w: without transactions there is no feed", ErrInvalid)
+	}
+	h, err := readFeedHead(ctx, s.t)
+	if err != nil {
+		return r, err
+	}
+	known := map[string]bool{}
+	for c, err := range s.FeedCommits(ctx, 0) {
+		if err != nil {
+			return r, err
+		}
+		known[c.Type] = true
+	}
+	for _, t := range types {
+		known[t] = true
+	}
+	versions := map[ID]int64{}
+	for _, t := range slices.Sorted(maps.Keys(known)) {
+		for a, err := range AggregatesOfType.All(ctx, s.t, AggregatesIn{t}) {
+			if err != nil {
+				return r, err
+			}
+			versions[a.ID] = a.Version
+		}
+	}
+	if err := caughtUp(ctx); err != nil {
+		return r, err
+	}
+	return s.repairFeed(ctx, h.Repaired, versions)
+}
+
+// span is a range of an aggregate's events, both ends included.
+type span struct{ from, to int64 }
+
+// repairFeed appends what the feed lacks of aggregates up to their versions, which the stream does not bring any more.
+func (s *Store) repairFeed(ctx context.Context, round int64, versions map[ID]int64) (r FeedRepair, err error) {
+	fed := map[ID][]span{}
+	for c, err := range s.FeedCommits(ctx, 0) {
+		if err != nil {
+			return r, err
+		}
+		fed[c.ID] = addSpan(fed[c.ID], span{c.First, c.First + int64(c.N) - 1})
+	}
+	var missing []headChange
+	for _, id := range slices.SortedFunc(maps.Keys(versions), func(a, b ID) int { return cmp.Compare(a.String(), b.String()) }) {
+		holes := without(fed[id], versions[id])
+		for _, hole := range holes {
+			if missing, err = s.addCommits(ctx, id, hole, missing); err != nil {
+				return r, err
+			}
+		}
+		if len(holes) > 0 {
+			r.Aggregates++
+		}
+	}
+	for rest := missing; len(rest) > 0; {
+		part := cut(rest)
+		if r.Position, err = s.writeRepair(ctx, round, part); err != nil {
+			return r, err
+		}
+		round++
+		rest = rest[len(part):]
+	}
+	r.Commits = len(missing)
+	return r, nil
+}
+
+// addSpan adds a span to spans in order, joined where they touch.
+func addSpan(spans []span, add span) []span {
+	if n := len(spans); n > 0 && spans[n-1].to+1 == add.from {
+		spans[n-1].to = add.to
+		return spans
+	}
+	at, _ := slices.BinarySearchFunc(spans, add, func(a, b span) int { return cmp.Compare(a.from, b.from) })
+	return slices.Insert(spans, at, add)
+}
+
+// without are the holes between spans, from 1 to a last number.
+func without(spans []span, last int64) (holes []span) {
+	next := int64(1)
+	for _, s := range spans {
+		if s.from > next {
+			holes = append(holes, span{next, min(s.from-1, last)})
+		}
+		if next = max(next, s.to+1); next > last {
+			return holes
+		}
+	}
+	if next <= last {
+		holes = append(holes, span{next, last})
+	}
+	return holes
+}
+
+// addCommits reads which appends made a range of events, and their types.
+func (s *Store) addCommits(ctx context.Context, id ID, of span, into []headChange) ([]headChange, error) {
+	for e, err := range s.Read(ctx, id, From(of.from), To(of.to)) {
+		if err != nil {
+			return into, err
+		}
+		if n := len(into); n == 0 || e.Nth == 0 || e.Seq == of.from {
+			into = append(into, headChange{FeedCommit: FeedCommit{ID: id, First: e.Seq}})
+		}
+		c := &into[len(into)-1]
+		if c.N++; !slices.Contains(c.Types, e.EventType) {
+			c.Types = append(c.Types, e.EventType)
+		}
+	}
+	return into, nil
+}
+
+// writeRepair appends a chunk, whatever else is appended meanwhile, but for another repair.
+func (s *Store) writeRepair(ctx context.Context, round int64, part []headChange) (position int64, err error) {
+	commits := make([]FeedCommit, len(part))
+	for i, c := range part {
+		commits[i] = c.FeedCommit
+	}
+	for try := 0; ; try++ {
+		h, err := readFeedHead(ctx, s.t)
+		if err != nil {
+			return 0, err
+		}
+		if h.Repaired != round {
+			return 0, ErrFeedBusy
+		}
+		h.Repaired++
+		switch err := h.write(ctx, s.t, commits); {
+		case err == nil:
+			return h.Position, nil
+		case !errors.Is(err, table.ErrCondition) && !errors.Is(err, table.ErrExists) || try == maxTries:
+			return 0, err
+		}
+		if err := s.sleep(ctx, backoff(try)); err != nil {
+			return 0, err
+		}
+	}
+}

@@ -220,6 +220,9 @@ func (s *Store) readEvents(ctx context.Context, keys []EventKey, into []Event) e
 	for i, k := range keys {
 		if len(found) > 0 && found[0].EventKey == k {
 			into[i], found = found[0], found[1:]
+			if err := s.Open(ctx, &into[i]); err != nil {
+				return err
+			}
 			continue
 		}
 		for e, err := range s.Read(ctx, k.ID, From(k.Seq), To(k.Seq)) {

@@ -69,11 +69,11 @@ type FeedIn struct {
 
 // FeedFrom are the chunks of the feed in order.
 var FeedFrom = table.NewQuery(FeedChunks, table.QueryDef[FeedIn]{
-	ID: "E11", Question: "the appends of all aggregates behind a position", From: "POSITION#{after:012}", To: "POSITION#{to:012}",
+	ID: "E12", Question: "the appends of all aggregates behind a position", From: "POSITION#{after:012}", To: "POSITION#{to:012}",
 	Load: table.Load{PerSecond: 1, Items: 2, ItemBytes: 20000},
 })
 
 // FeedHeadNow is how far the feed is.
 var FeedHeadNow = table.NewGet[FeedHeadKey](FeedHeads, table.GetDef{
-	ID: "E12", Question: "how far the feed is", Load: table.Load{PerSecond: 1, Items: 1, ItemBytes: 500},
+	ID: "E13", Question: "how far the feed is", Load: table.Load{PerSecond: 1, Items: 1, ItemBytes: 500},
 })

@@ -21,7 +21,7 @@ type FeedRepair struct {
 // ErrFeedBusy is returned when another RepairFeed runs. Let it end.
 var ErrFeedBusy = errors.New("eventstore: the feed is being repaired by somebody else")
 
-// RepairFeed appends what the feed lacks of the aggregates of some types, and of the types that it has: because no worker ran
+// RepairFeed appends what the feed lacks of the aggregates of all types, those of ListTypes and those that are named: because no worker ran
 // for longer than the change stream keeps its records, or because the feed is younger than the store. What is appended late
 // stands behind what came after it, so the events of such an aggregate are not in their order: a consumer sees that a number is
 // too high, and reads the stream.
@@ -43,11 +43,12 @@ func (s *Store) RepairFeed(ctx context.Context, caughtUp func(context.Context) e
 		return r, err
 	}
 	known := map[string]bool{}
-	for c, err := range s.FeedCommits(ctx, 0) {
-		if err != nil {
-			return r, err
-		}
-		known[c.Type] = true
+	listed, err := s.ListTypes(ctx)
+	if err != nil {
+		return r, err
+	}
+	for _, t := range listed {
+		known[t.Type] = true
 	}
 	for _, t := range types {
 		known[t] = true
@@ -132,7 +133,7 @@ func without(spans []span, last int64) (holes []span) {
 
 // addCommits reads which appends made a range of events, and their types.
 func (s *Store) addCommits(ctx context.Context, id ID, of span, into []headChange) ([]headChange, error) {
-	for e, err := range s.Read(ctx, id, From(of.from), To(of.to)) {
+	for e, err := range s.Read(ctx, id, From(of.from), To(of.to), AsStored()) {
 		if err != nil {
 			return into, err
 		}

@@ -140,13 +140,13 @@ func TestFeedAfterAMissedStream(t *testing.T) {
 	w.drain(worker)
 	w.isFed(1, "2* a 5 A5, 3* b 1 B1")
 	w.append(order("b"), eventstore.Exact(1), "B2") // in the stream: not for the repair
-	r, err := w.store.RepairFeed(w.ctx, worker.Drain, "cart", "none")
+	r, err := w.store.RepairFeed(w.ctx, worker.Drain, "order", "cart", "none")
 	w.must(err)
 	if r.Aggregates != 2 || r.Commits != 3 || r.Position != 7 {
 		t.Errorf("repaired %+v, want 3 appends of 2 aggregates", r)
 	}
 	w.isFed(3, "4* b 2 B2, 5* c 1 C1, 6 a 2 A2, 6* a 3 A3, 7* a 4 A4")
-	if r, err = w.store.RepairFeed(w.ctx, worker.Drain); err != nil || r.Commits != 0 {
+	if r, err = w.store.RepairFeed(w.ctx, worker.Drain, "order"); err != nil || r.Commits != 0 {
 		t.Errorf("repaired again: %+v (%v)", r, err)
 	}
 }

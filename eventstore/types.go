@@ -46,7 +46,7 @@ func (s *Store) ListTypes(ctx context.Context) ([]TypeCounts, error) {
 }
 
 // Folds are all folds of the package. A worker that runs beside the store runs them.
-func Folds() []*fold.Fold { return []*fold.Fold{foldTypes()} }
+func Folds() []*fold.Fold { return []*fold.Fold{foldTypes(), FeedFold()} }
 
 func foldTypes() *fold.Fold {
 	return fold.New("eventstore.types", Types, (*TypeCounts).merge,

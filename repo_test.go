@@ -67,9 +67,10 @@ var policy = map[string][]string{
 		"github.com/oklog/ulid/v2", "golang.org/x/sync/..."},
 	"telemetry/payload": {"telemetry", "internal/lineprotocol"},
 
-	"eventstore":           {"vocabulary", "dynamo", "table", "fold", "internal/...", "github.com/oklog/ulid/v2", "golang.org/x/sync/..."},
-	"eventstore/registry":  {"eventstore"},
-	"eventstore/eventjson": {"eventstore"},
+	"eventstore":                {"vocabulary", "dynamo", "table", "fold", "internal/...", "github.com/oklog/ulid/v2", "golang.org/x/sync/..."},
+	"eventstore/registry":       {"eventstore"},
+	"eventstore/eventjson":      {"eventstore"},
+	"eventstore/eventstoretest": {"vocabulary", "dynamo", "table", "eventstore", "eventstore/registry", "engine/enginetest"},
 
 	"eventstore/fsck": {"vocabulary", "dynamo", "table", "eventstore", "github.com/oklog/ulid/v2"},
 
@@ -117,7 +118,7 @@ var policy = map[string][]string{
 }
 
 // forTests may be imported by any _test.go file, beside what its package may import.
-var forTests = []string{"server", "server/servertest", "engine", "engine/enginetest", "dynamohttp", "dynamo", "dynamo/dynamotest", "table", "fold/...", "vocabulary", "analytics/reconcile",
+var forTests = []string{"server", "server/servertest", "engine", "engine/enginetest", "dynamohttp", "dynamo", "dynamo/dynamotest", "table", "fold/...", "vocabulary", "analytics/reconcile", "eventstore/eventstoretest",
 	"github.com/aws/aws-sdk-go-v2/...", "github.com/cockroachdb/datadriven", "github.com/rogpeppe/go-internal/...",
 	"internal/recorded", "pgregory.net/rapid", "go.uber.org/goleak", "github.com/anishathalye/porcupine", "github.com/cockroachdb/pebble/v2/vfs", "github.com/oklog/ulid/v2",
 	"github.com/cockroachdb/apd/v3", "github.com/cespare/xxhash/v2", "github.com/klauspost/compress/...",

@@ -3,12 +3,13 @@ package eventstore_test
 import (
 	"context"
 	"fmt"
-	"slices"
+	"maps"
 	"strings"
 	"testing"
 
 	"github.com/onefold/onefold/engine/enginetest"
 	"github.com/onefold/onefold/eventstore"
+	"github.com/onefold/onefold/eventstore/eventstoretest"
 	"github.com/onefold/onefold/table"
 )
 
@@ -23,13 +24,8 @@ type world struct {
 
 func newWorld(t *testing.T, o eventstore.Options) *world {
 	t.Helper()
-	w := &world{T: t, ctx: t.Context(), db: enginetest.New(t)}
-	w.must(eventstore.Schema.Ensure(w.ctx, w.db, "onefold"))
-	w.table = table.New(w.db, "onefold", table.Options{Clock: w.db.Now})
-	var err error
-	w.store, err = eventstore.New(w.table, o)
-	w.must(err)
-	return w
+	s := eventstoretest.New(t, o)
+	return &world{T: t, ctx: t.Context(), db: s.DB, table: s.Table, store: s.Store}
 }
 
 // both runs a test with transactions and without.
@@ -84,20 +80,10 @@ func (w *world) isStory(id eventstore.ID, want string, options ...eventstore.Rea
 
 // tally is a fold: how often each type of event happened.
 var tally = eventstore.Fold[map[string]int]{Version: 1, Apply: func(m map[string]int, e eventstore.Event) (map[string]int, error) {
-	next := map[string]int{}
-	for k, n := range m {
-		next[k] = n
+	next := maps.Clone(m)
+	if next == nil {
+		next = map[string]int{}
 	}
 	next[e.EventType]++
 	return next, nil
 }}
-
-func types(events []eventstore.Event) []string {
-	return slices.Collect(func(yield func(string) bool) {
-		for _, e := range events {
-			if !yield(e.EventType) {
-				return
-			}
-		}
-	})
-}

@@ -1,14 +1,6 @@
 package dynamotest_test
 
 import (
-	"bufio"
-	"errors"
-	"fmt"
-	"io/fs"
-	"net"
-	"os"
-	"os/exec"
-	"strings"
 	"testing"
 	"time"
 
@@ -20,8 +12,6 @@ const (
 	minDelay = 10 * time.Millisecond
 	maxDelay = time.Second
 	patience = time.Minute
-
-	dynaliteProgram = "dynalite/node_modules/dynalite/cli.js"
 )
 
 // notDynalite are the cases that dynalite is not held to: what it does not have and what it answers otherwise than
@@ -65,56 +55,6 @@ var notDynalite = map[string]string{
 
 // TestDynalite holds an independent implementation to the suite: what both pass is not only our reading of DynamoDB.
 func TestDynalite(t *testing.T) {
-	if _, err := os.Stat(dynaliteProgram); errors.Is(err, fs.ErrNotExist) && os.Getenv("ONEFOLD_TEST_DYNALITE") == "" {
-		t.Skip("dynalite is missing: `make dynalite` installs it, with Node.js; ONEFOLD_TEST_DYNALITE=1 makes this an error")
-	}
-	endpoint := startDynalite(t)
+	endpoint := dynamotest.StartDynalite(t)
 	dynamotest.Run(t, func(t *testing.T) (dynamo.API, dynamo.Streams) { return openEndpoint(t, endpoint), nil }, notDynalite)
-}
-
-// startDynalite runs dynalite until the test ends and returns its URL.
-func startDynalite(t *testing.T) string {
-	t.Helper()
-	address := freeAddress(t)
-	_, port, err := net.SplitHostPort(address)
-	if err != nil {
-		t.Fatal(err)
-	}
-	server := exec.Command("node", dynaliteProgram, "--host", "127.0.0.1", "--port", port,
-		"--createTableMs", "1", "--deleteTableMs", "1", "--updateTableMs", "1")
-	var complaints strings.Builder
-	server.Stderr = &complaints
-	out, err := server.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := server.Start(); err != nil {
-		t.Fatalf("start dynalite: %v; node runs it", err)
-	}
-	t.Cleanup(func() {
-		_ = server.Process.Kill() // it may have died of a request
-		_ = server.Wait()
-		if t.Failed() && complaints.Len() > 0 {
-			t.Logf("dynalite says: %s", complaints.String())
-		}
-	})
-	if line, err := bufio.NewReader(out).ReadString('\n'); err != nil || !strings.Contains(line, "listening") {
-		t.Fatalf("dynalite did not start: %q %v", line, err)
-	}
-	return fmt.Sprintf("http://%s", address)
-}
-
-// freeAddress returns a loopback address that nobody listens on.
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		if err := l.Close(); err != nil {
-			t.Error(err)
-		}
-	}()
-	return l.Addr().String()
 }

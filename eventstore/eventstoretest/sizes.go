@@ -1,0 +1,140 @@
+package eventstoretest
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/onefold/onefold/eventstore"
+)
+
+func oneToAHundredEvents(w *suite) {
+	for n := 1; n <= 100; n++ {
+		for _, named := range []bool{false, true} {
+			id, most := order(fmt.Sprint(n, named)), 99
+			var options []eventstore.AppendOption
+			if named {
+				options, most = append(options, eventstore.CommitID("c")), 98
+			}
+			c, err := w.store.Append(w.ctx, id, eventstore.NoStream(), said(slices.Repeat([]string{"E"}, n)...), options...)
+			if fine := n <= most; fine != (err == nil) || fine && c.Version != int64(n) || !fine && !errors.Is(err, eventstore.ErrTooLarge) {
+				w.Errorf("%d events, with an id: %v: %+v, %v", n, named, c, err)
+			}
+		}
+	}
+}
+
+// An aggregate of more than a page is read whole, from any event on and backwards.
+func threeMegabytes(w *suite) {
+	for i := range 12 {
+		_, err := w.store.Append(w.ctx, order("1"), eventstore.Exact(int64(i)), []eventstore.NewEvent{{Type: fmt.Sprint("E", i%5), Payload: bytes.Repeat([]byte("x"), 300<<10)}})
+		w.must(err)
+	}
+	for name, c := range map[string]struct {
+		options     []eventstore.ReadOption
+		n           int
+		first, last int64
+	}{
+		"all": {nil, 12, 1, 12}, "backwards": {[]eventstore.ReadOption{eventstore.Backwards()}, 12, 12, 1},
+		"from 3": {[]eventstore.ReadOption{eventstore.From(3)}, 10, 3, 12}, "to 11": {[]eventstore.ReadOption{eventstore.To(11)}, 11, 1, 11},
+	} {
+		events, size := w.events(order("1"), c.options...), 0
+		for _, e := range events {
+			size += len(e.Payload)
+		}
+		if len(events) != c.n || events[0].Seq != c.first || events[c.n-1].Seq != c.last || size != c.n*300<<10 {
+			w.Errorf("%s: %d events of %d bytes", name, len(events), size)
+		}
+	}
+	if at, err := eventstore.Load(w.ctx, w.store, order("1"), tally); err != nil || at.Version != 12 || at.State["E1"] != 3 {
+		w.Errorf("%+v, %v", at, err)
+	}
+}
+
+// Nothing is lost where a page ends: four events with all totals around 1 MB, and two more.
+func pagesOfExactly1MB(w *suite) {
+	const page = 1 << 20
+	id := order("size")
+	w.append(id, eventstore.NoStream(), "E")
+	item, err := eventstore.Events.Encode(&w.events(id)[0])
+	w.must(err)
+	over := sizeOf(item) - len(`"E"`)
+	for off := -6; off <= 6; off++ {
+		id := order(fmt.Sprintf("%+04d", off)) // as long as "size"
+		for i := range 6 {
+			n := page/4 - over
+			if i == 3 {
+				n += off
+			}
+			_, err := w.store.Append(w.ctx, id, eventstore.Exact(int64(i)), []eventstore.NewEvent{{Type: "E", Payload: bytes.Repeat([]byte("x"), n)}})
+			w.must(err)
+		}
+		w.isStory(id, "1 E 2 E 3 E 4 E 5 E 6 E")
+		w.isStory(id, "6 E 5 E 4 E 3 E 2 E 1 E", eventstore.Backwards())
+	}
+}
+
+// sizeOf is the size of an item of texts and small numbers by DynamoDB's rules, give or take a byte a number.
+func sizeOf(item map[string]types.AttributeValue) (n int) {
+	for name, av := range item {
+		switch av := av.(type) {
+		case *types.AttributeValueMemberS:
+			n += len(av.Value)
+		default:
+			n += 2
+		}
+		n += len(name)
+	}
+	return n
+}
+
+// A conflict carries a thousand events at most, and a decision is made on all of them nevertheless.
+func conflictWithMuch(w *suite) {
+	for range 11 {
+		w.append(order("1"), eventstore.Any(), slices.Repeat([]string{"E"}, 99)...)
+	}
+	_, err := w.store.Append(w.ctx, order("1"), eventstore.Exact(1), said("X"))
+	conflict := (*eventstore.Conflict)(nil)
+	if !errors.As(err, &conflict) || conflict.Actual != 11*99 || len(conflict.Since) != 1000 || conflict.Since[0].Seq != 2 {
+		w.Fatalf("%v", err)
+	}
+	tries := 0
+	at, err := eventstore.Transact(w.ctx, w.store, order("1"), tally, func(at eventstore.Loaded[map[string]int]) ([]eventstore.NewEvent, error) {
+		if tries++; tries == 1 {
+			for range 11 {
+				w.append(order("1"), eventstore.Any(), slices.Repeat([]string{"E"}, 99)...)
+			}
+		}
+		return said(fmt.Sprint("Seen", at.State["E"])), nil
+	})
+	if err != nil || at.Version != 22*99+1 || at.State[fmt.Sprint("Seen", 22*99)] != 1 {
+		w.Errorf("version %d, %v", at.Version, err)
+	}
+}
+
+// Names are compared to the letter, and may be what people write.
+func namesThatCanBe(w *suite) {
+	ids := []eventstore.ID{
+		{Type: "order", ID: "a"}, {Type: "order", ID: "A"}, {Type: "Order", ID: "a"}, {Type: "order", ID: "a "}, {Type: "order", ID: "a/b"}, {Type: "order/a", ID: "b"}, {Type: "order", ID: "é"}, {Type: "order", ID: "e\u0301"},
+		{Type: "order", ID: "00"}, {Type: "order", ID: "0"}, {Type: "order", ID: "a\x00"}, {Type: "order", ID: strings.Repeat("x", 256)}, {Type: strings.Repeat("y", 64), ID: "a"}, {Type: "order", ID: "{id}"},
+	}
+	for i, id := range ids {
+		for range i%3 + 1 {
+			w.append(id, eventstore.Any(), fmt.Sprint("E", i))
+		}
+	}
+	for i, id := range ids {
+		for _, e := range w.events(id) {
+			if e.ID != id || e.EventType != fmt.Sprint("E", i) {
+				w.Errorf("%q has an event of %q", id, e.ID)
+			}
+		}
+		if h, err := w.store.Head(w.ctx, id); err != nil || h.Version != int64(i%3+1) {
+			w.Errorf("%q: %+v, %v", id, h, err)
+		}
+	}
+}

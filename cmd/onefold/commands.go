@@ -7,10 +7,11 @@ import (
 	"github.com/alecthomas/kong"
 
 	"github.com/onefold/onefold/cmd/onefold/internal/devicecli"
+	"github.com/onefold/onefold/cmd/onefold/internal/eventcli"
 	"github.com/onefold/onefold/cmd/onefold/internal/terminal"
 )
 
-const description = "One table, folded: web analytics and telemetry of devices whose every number is a fold of one DynamoDB table."
+const description = "One table, folded: web analytics, telemetry of devices and an event store whose every number is a fold of one DynamoDB table."
 
 // globals are the flags that every command has.
 type globals struct {
@@ -27,7 +28,7 @@ type commands struct {
 	Site    siteCommands    `cmd:"" help:"Create and list sites."`
 	User    userCommands    `cmd:"" help:"Make and look after users."`
 	Key     keyCommands     `cmd:"" help:"Make and revoke API keys."`
-	Import  importCommands  `cmd:"" help:"Import access logs, exports of other analytics, and readings of devices."`
+	Import  importCommands  `cmd:"" help:"Import access logs, exports of other analytics, readings of devices, and events of aggregates."`
 	Imports importsCommands `cmd:"" help:"List and delete imports of daily counts."`
 	Report  reportCommand   `cmd:"" help:"Print the statistics of a site."`
 	Serve   serveCommand    `cmd:"" help:"Take events over HTTP, keep statistics up to date and answer them."`
@@ -43,6 +44,8 @@ type commands struct {
 	Rules    devicecli.Rules    `cmd:"" help:"Say when somebody has to look, and try it on what was measured."`
 	Alerts   devicecli.Alerts   `cmd:"" help:"Show alerts and look after them."`
 	Simulate simulateCommands   `cmd:"" help:"Make up what devices send."`
+
+	Events eventcli.Events `cmd:"" help:"Append, read and check events of aggregates."`
 
 	Dynamodb dynamodbCommands `cmd:"" help:"Serve the embedded database as a DynamoDB, and look after it."`
 }
@@ -61,6 +64,7 @@ func printJSON(w io.Writer, v any) error { return terminal.JSON(w, v) }
 // importCommands are what can be imported. Without a word of what it is, files are logs.
 type importCommands struct {
 	Log       importCommand    `cmd:"" default:"withargs" help:"Import access logs (nginx, Apache, Caddy, CloudFront), events (GoatCounter, Umami) and daily counts (Plausible, Google Analytics). (default)"`
+	Events    eventcli.Import  `cmd:"" help:"Import events of aggregates: CSV with any columns, a row an event."`
 	Telemetry devicecli.Import `cmd:"" help:"Import readings of devices: CSV with any columns, JSON lines, line protocol."`
 }
 

@@ -74,7 +74,7 @@ func run(ctx context.Context, args []string, std streams) int {
 		fmt.Fprintln(std.err, "Run `onefold --help`, or `onefold COMMAND --help`.")
 		return exitUsage
 	}
-	return exitCode(std, command.Run(&cli.globals, cli.deviceEnv(std)))
+	return exitCode(std, command.Run(&cli.globals, cli.ground(std)))
 }
 
 func exitCode(std streams, err error) int {

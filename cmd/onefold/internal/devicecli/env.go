@@ -3,39 +3,19 @@
 package devicecli
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"io"
 
-	"github.com/onefold/onefold/cmd/onefold/internal/intake"
-	"github.com/onefold/onefold/fold"
+	"github.com/onefold/onefold/cmd/onefold/internal/ground"
 	"github.com/onefold/onefold/table"
 	"github.com/onefold/onefold/telemetry"
 )
 
-// Env is what commands stand on.
-type Env struct {
-	In       io.Reader
-	Out, Err io.Writer
-	JSON     bool // print for scripts
-	// Make opens the table, which is made if there is none. Open wants it to be there, Load does, for work on much at once.
-	Make, Open, Load func(ctx context.Context, work func(*Store) error) error
-	// Progress shows how far files are read, until it is told to stop.
-	Progress func(files []string, quiet bool) (bar intake.Progress, stop func())
-	// CheckFiles refuses files that cannot be read.
-	CheckFiles func(names []string) error
-	// NoTable is the error of Open and Load when there is no table.
-	NoTable error
-}
-
-// Store is an open table.
-type Store struct {
-	Table  *table.Table
-	Worker *fold.Worker
-	// Folding runs the folds beside some work.
-	Folding func(ctx context.Context, work func(context.Context) error) error
-}
+// Env is what commands stand on, Store an open table.
+type (
+	Env   = ground.Env
+	Store = ground.Store
+)
 
 // explain says what to do about a device, fleet or profile that is not there, or is there already, or cannot be.
 func explain(what, id string, err error) error {

@@ -34,7 +34,7 @@ func NewRemote(address, key string) (*Remote, error) {
 		return nil, fmt.Errorf("bad_server: %q: use an address like https://stats.example.org", address)
 	}
 	if key == "" {
-		return nil, errors.New("no_key: a server takes imports with a key of the site with scope write: --key, or ONEFOLD_KEY")
+		return nil, errors.New("no_key: a server wants a key of what it is asked for, with scope write to import or append: --key, or ONEFOLD_KEY")
 	}
 	client := &http.Client{
 		Timeout:       time.Minute,
@@ -59,7 +59,7 @@ const (
 	firstWait   = 250 * time.Millisecond
 	longestWait = 30 * time.Second
 	maxBody     = 4 << 20 // that the server takes
-	maxAnswer   = 1 << 20
+	maxAnswer   = 16 << 20
 )
 
 func (r *Remote) send(ctx context.Context, siteID string, hits []analytics.Hit, dryRun bool) ([]analytics.Outcome, error) {
@@ -78,55 +78,97 @@ func (r *Remote) send(ctx context.Context, siteID string, hits []analytics.Hit, 
 		second, err := r.send(ctx, siteID, hits[len(hits)/2:], dryRun)
 		return append(first, second...), err
 	}
+	var told struct{ Outcomes []analytics.Outcome }
+	err = r.Call(ctx, http.MethodPost, "/api/v1/sites/"+url.PathEscape(siteID)+"/import", body, &told)
+	if err == nil && len(told.Outcomes) != len(hits) {
+		err = fmt.Errorf("server: %d outcomes for %d events", len(told.Outcomes), len(hits))
+	}
+	return told.Outcomes, err
+}
+
+// Call sends a request with a body of JSON, nil for none, and reads the answer into a value, nil if it has none. One that fails for reasons of the
+// moment is sent again, for some two minutes: it must be one that may be.
+func (r *Remote) Call(ctx context.Context, method, path string, body []byte, into any) error {
 	wait := firstWait
 	for try := 1; ; try++ {
-		outcomes, retry, err := r.post(ctx, siteID, body)
-		if err == nil && len(outcomes) != len(hits) {
-			err = fmt.Errorf("server: %d outcomes for %d events", len(outcomes), len(hits))
-		}
+		retry, err := r.once(ctx, method, path, body, into)
 		if err == nil || retry < 0 || try == tries || ctx.Err() != nil {
-			return outcomes, err
+			return err
 		}
 		if err := r.Wait(ctx, max(wait, min(retry, longestWait))); err != nil {
-			return nil, err
+			return err
 		}
 		wait = min(2*wait, longestWait)
 	}
 }
 
-// post sends one request. retry is below zero if sending it again will not help, else how long the server asks to wait.
-func (r *Remote) post(ctx context.Context, siteID string, body []byte) (outcomes []analytics.Outcome, retry time.Duration, err error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, r.base+"/api/v1/sites/"+url.PathEscape(siteID)+"/import", bytes.NewReader(body))
+// once sends one request. retry is below zero if sending it again will not help, else how long the server asks to wait.
+func (r *Remote) once(ctx context.Context, method, path string, body []byte, into any) (retry time.Duration, err error) {
+	answer, err := r.open(ctx, method, path, body)
 	if err != nil {
-		return nil, -1, err
-	}
-	request.Header.Set("Authorization", "Bearer "+r.key)
-	request.Header.Set("Content-Type", "application/json")
-	answer, err := r.client.Do(request)
-	if err != nil {
-		return nil, 0, fmt.Errorf("server: %w", err)
+		return 0, err
 	}
 	text, err := io.ReadAll(io.LimitReader(answer.Body, maxAnswer))
 	if err = errors.Join(err, answer.Body.Close()); err != nil {
-		return nil, 0, fmt.Errorf("server: %w", err)
+		return 0, fmt.Errorf("server: %w", err)
 	}
-	if answer.StatusCode == http.StatusAccepted {
-		var told struct{ Outcomes []analytics.Outcome }
-		if err := json.Unmarshal(text, &told); err != nil {
-			return nil, -1, fmt.Errorf("server: what it answers is not understood: %w", err)
+	if answer.StatusCode/100 == 2 {
+		if into == nil {
+			return 0, nil
 		}
-		return told.Outcomes, 0, nil
+		if err := json.Unmarshal(text, into); err != nil {
+			return -1, fmt.Errorf("server: what it answers is not understood: %w", err)
+		}
+		return 0, nil
 	}
-	err = refusedBy(answer.StatusCode, text)
+	err = Refused(answer.StatusCode, text)
 	if answer.StatusCode != http.StatusTooManyRequests && answer.StatusCode < http.StatusInternalServerError {
-		return nil, -1, err
+		return -1, err
 	}
 	seconds, _ := strconv.Atoi(answer.Header.Get("Retry-After")) // 0 if it does not say
-	return nil, time.Duration(max(seconds, 0)) * time.Second, err
+	return time.Duration(max(seconds, 0)) * time.Second, err
 }
 
-// refusedBy is what a server says that takes nothing.
-func refusedBy(status int, text []byte) error {
+// Ask sends a request once, and reads the answer into a value.
+func (r *Remote) Ask(ctx context.Context, method, path string, body []byte, into any) error {
+	_, err := r.once(ctx, method, path, body, into)
+	return err
+}
+
+// Watch opens a stream, which goes on until its body is closed.
+func (r *Remote) Watch(ctx context.Context, path string) (io.ReadCloser, error) {
+	patient := *r
+	patient.client = &http.Client{CheckRedirect: r.client.CheckRedirect}
+	answer, err := patient.open(ctx, http.MethodGet, path, nil)
+	if err != nil {
+		return nil, err
+	}
+	if answer.StatusCode == http.StatusOK {
+		return answer.Body, nil
+	}
+	text, err := io.ReadAll(io.LimitReader(answer.Body, maxAnswer))
+	return nil, errors.Join(Refused(answer.StatusCode, text), err, answer.Body.Close())
+}
+
+// open sends a request, and returns the answer, whatever it is. Its body is the caller's to close.
+func (r *Remote) open(ctx context.Context, method, path string, body []byte) (*http.Response, error) {
+	request, err := http.NewRequestWithContext(ctx, method, r.base+path, bytes.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	request.Header.Set("Authorization", "Bearer "+r.key)
+	if body != nil {
+		request.Header.Set("Content-Type", "application/json")
+	}
+	answer, err := r.client.Do(request)
+	if err != nil {
+		return nil, fmt.Errorf("server: %w", err)
+	}
+	return answer, nil
+}
+
+// Refused is what a server says that takes nothing.
+func Refused(status int, text []byte) error {
 	var problem struct{ Type, Detail string }
 	if err := json.Unmarshal(text, &problem); err != nil || problem.Type == "" {
 		return fmt.Errorf("server: it answers %d %s; is it onefold?", status, http.StatusText(status))

@@ -110,7 +110,7 @@ func (r *Remote) ask(client *http.Client, request *http.Request, want int, into 
 		return fmt.Errorf("server: %w", err)
 	}
 	if answer.StatusCode != want {
-		return refusedBy(answer.StatusCode, text)
+		return Refused(answer.StatusCode, text)
 	}
 	if err := json.Unmarshal(text, into); err != nil {
 		return fmt.Errorf("server: what it answers is not understood: %w", err)

@@ -1,8 +1,6 @@
 package readingfiles
 
 import (
-	"bytes"
-	"encoding/csv"
 	"fmt"
 	"slices"
 	"strconv"
@@ -15,9 +13,8 @@ import (
 
 // table reads the rows of a CSV.
 type table struct {
+	*Header
 	o       *Options
-	comma   rune
-	header  []string
 	device  int // columns; -1: none
 	time    int
 	seq     int
@@ -40,15 +37,11 @@ var (
 
 // table reads the header.
 func (o *Options) table(head []byte) (*table, error) {
-	line, _, _ := bytes.Cut(bytes.TrimPrefix(head, []byte("\ufeff")), []byte{'\n'})
-	t := &table{o: o, comma: separator(line), seen: intake.NewOccurrences()}
-	var err error
-	if t.header, err = t.split(line); err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrHeader, err)
+	header, err := ReadHeader(head)
+	if err != nil {
+		return nil, err
 	}
-	for i := range t.header {
-		t.header[i] = strings.TrimSpace(t.header[i])
-	}
+	t := &table{o: o, Header: header, seen: intake.NewOccurrences()}
 	if t.clock, err = NewClock(o.TimeFormat, o.Zone); err != nil {
 		return nil, err
 	}
@@ -63,62 +56,29 @@ func (o *Options) table(head []byte) (*table, error) {
 		{&t.time, "--time-column", o.TimeColumn, timeNames, false},
 		{&t.seq, "--seq-column", o.SeqColumn, seqNames, true},
 	} {
-		if *c.to, err = t.find(c.what, c.asked, c.usual, c.without); err != nil {
+		if *c.to, err = t.Find(c.what, c.asked, c.usual, c.without); err != nil {
 			return nil, err
 		}
 	}
 	if t.device < 0 && o.Device == "" {
-		return nil, fmt.Errorf("%w: no column names the device; --device or --device-column says whose readings they are. The columns are %q", ErrHeader, t.header)
+		return nil, fmt.Errorf("%w: no column names the device; --device or --device-column says whose readings they are. The columns are %q", ErrHeader, t.Names)
 	}
 	return t, t.choose()
-}
-
-// separator is the character between columns: the most frequent of those in use.
-func separator(line []byte) rune {
-	best, n := ',', 0
-	for _, c := range []rune{',', ';', '\t'} {
-		if found := bytes.Count(line, []byte(string(c))); found > n {
-			best, n = c, found
-		}
-	}
-	return best
-}
-
-func (t *table) split(line []byte) ([]string, error) {
-	r := csv.NewReader(bytes.NewReader(line))
-	r.Comma, r.FieldsPerRecord, r.ReuseRecord = t.comma, -1, false
-	return r.Read()
-}
-
-// find is the column of a name that was asked for, or of one of the usual ones.
-func (t *table) find(flag, asked string, usual []string, without bool) (int, error) {
-	if asked != "" {
-		usual, without = []string{asked}, false
-	}
-	for _, name := range usual {
-		if at := slices.IndexFunc(t.header, func(h string) bool { return h == name || asked == "" && strings.EqualFold(h, name) }); at >= 0 {
-			return at, nil
-		}
-	}
-	if without {
-		return -1, nil
-	}
-	return -1, fmt.Errorf("%w: there is no column %s; %s says which it is. The columns are %q", ErrHeader, strings.Join(usual, ", "), flag, t.header)
 }
 
 // choose finds the columns that are metrics.
 func (t *table) choose() error {
 	if t.o.Metrics == nil {
-		for i, name := range t.header {
+		for i, name := range t.Names {
 			if i != t.device && i != t.time && i != t.seq && name != "" {
 				t.columns = append(t.columns, column{Column{Name: name, Metric: name}, i})
 			}
 		}
 	}
 	for _, c := range t.o.Metrics {
-		at := slices.Index(t.header, c.Name)
+		at := slices.Index(t.Names, c.Name)
 		if at < 0 {
-			return fmt.Errorf("%w: there is no column %q. The columns are %q", ErrHeader, c.Name, t.header)
+			return fmt.Errorf("%w: there is no column %q. The columns are %q", ErrHeader, c.Name, t.Names)
 		}
 		if c.Metric == "" {
 			c.Metric = c.Name
@@ -126,7 +86,7 @@ func (t *table) choose() error {
 		t.columns = append(t.columns, column{c, at})
 	}
 	if len(t.columns) == 0 {
-		return fmt.Errorf("%w: no column is left that could be a metric. The columns are %q", ErrHeader, t.header)
+		return fmt.Errorf("%w: no column is left that could be a metric. The columns are %q", ErrHeader, t.Names)
 	}
 	return nil
 }
@@ -137,12 +97,12 @@ func (t *table) row(line accesslog.Line) (in telemetry.Incoming, any bool, err e
 		t.begun = true
 		return in, false, nil
 	}
-	cells, err := t.split(line.Text)
+	cells, err := t.Split(line.Text)
 	if err != nil {
 		return in, true, err
 	}
-	if len(cells) != len(t.header) {
-		return in, true, fmt.Errorf("it has %d columns, and the header %d", len(cells), len(t.header))
+	if len(cells) != len(t.Names) {
+		return in, true, fmt.Errorf("it has %d columns, and the header %d", len(cells), len(t.Names))
 	}
 	in.DeviceID = t.o.Device
 	if t.device >= 0 {

@@ -4,25 +4,25 @@ import (
 	"context"
 	"runtime/debug"
 
-	"github.com/onefold/onefold/cmd/onefold/internal/devicecli"
+	"github.com/onefold/onefold/cmd/onefold/internal/ground"
 	"github.com/onefold/onefold/cmd/onefold/internal/intake"
 )
 
-// deviceEnv is what the commands of devices stand on.
-func (g *globals) deviceEnv(std streams) *devicecli.Env {
-	open := func(tune tuning) func(context.Context, func(*devicecli.Store) error) error {
-		return func(ctx context.Context, work func(*devicecli.Store) error) error {
+// ground is what the commands of products stand on.
+func (g *globals) ground(std streams) *ground.Env {
+	open := func(tune tuning) func(context.Context, func(*ground.Store) error) error {
+		return func(ctx context.Context, work func(*ground.Store) error) error {
 			return g.withStore(ctx, std.err, tune, func(s *store) error {
-				return work(&devicecli.Store{Table: s.table, Worker: s.worker, Folding: s.folding})
+				return work(&ground.Store{Table: s.table, Worker: s.worker, Folding: s.folding})
 			})
 		}
 	}
 	much := importTuning
 	much.existing = true
-	return &devicecli.Env{
+	return &ground.Env{
 		In: std.in, Out: std.out, Err: std.err, JSON: g.JSON, NoTable: errNoTable,
 		Make: open(tuning{}), Open: open(tuning{existing: true}),
-		Load: func(ctx context.Context, work func(*devicecli.Store) error) error {
+		Load: func(ctx context.Context, work func(*ground.Store) error) error {
 			defer debug.SetMemoryLimit(debug.SetMemoryLimit(importMemory - engineOutsideGo))
 			return open(much)(ctx, work)
 		},

@@ -1,0 +1,128 @@
+package eventcli
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+
+	"github.com/onefold/onefold/cmd/onefold/internal/terminal"
+	"github.com/onefold/onefold/eventstore"
+	"github.com/onefold/onefold/eventstore/eventjson"
+)
+
+type appendCommand struct {
+	Where
+	Aggregate string `arg:"" help:"The aggregate, as TYPE/ID."`
+	Type      string `help:"Type of one event, such as OrderPlaced." placeholder:"TYPE"`
+	Payload   string `help:"What it says, in JSON." placeholder:"JSON"`
+	File      string `help:"JSON lines of events, - for standard input: type, data, occurredAt, actor and more, as the API takes them." placeholder:"FILE"`
+	Expect    string `help:"The version that the stream must have: a number, none, exists or any." default:"any"`
+	CommitID  string `help:"Names the append: repeated with the same name it changes nothing. Default: a new one."`
+}
+
+// Run appends.
+func (c *appendCommand) Run(ctx context.Context, env *Env) error {
+	id, err := parseID(c.Aggregate)
+	if err != nil {
+		return err
+	}
+	a := &appending{CommitID: c.CommitID, Expected: c.Expect}
+	if n, err := strconv.ParseInt(c.Expect, 10, 64); err == nil && n >= 0 {
+		a.Expected = n
+	} else if c.Expect != "none" && c.Expect != "exists" && c.Expect != "any" {
+		return fmt.Errorf("invalid: --expect %q: a version, none, exists or any", c.Expect)
+	}
+	if a.Events, err = c.events(env.In); err != nil {
+		return err
+	}
+	if a.CommitID == "" && len(a.Events) < eventstore.MaxEvents { // so that it can be sent again when an answer is lost
+		a.CommitID = rand.Text()
+	}
+	return c.opened(ctx, env, env.Make, func(t target) error {
+		done, err := t.append(ctx, id, a)
+		if err != nil {
+			return err
+		}
+		if env.JSON {
+			return terminal.JSON(env.Out, done)
+		}
+		what := "Appended"
+		if done.Again {
+			what = "Had appended"
+		}
+		_, err = fmt.Fprintf(env.Out, "%s events %d to %d; %s has version %d.\n", what, done.First, done.Version, terminal.Printable(id.String()), done.Version)
+		return err
+	})
+}
+
+// events are those of the file, or the one that flags say.
+func (c *appendCommand) events(stdin io.Reader) ([]eventjson.New, error) {
+	switch {
+	case (c.Type == "") == (c.File == ""):
+		return nil, errors.New("invalid: say one event with --type and --payload, or many with --file")
+	case c.File == "-":
+		return readEvents(stdin)
+	case c.File != "":
+		f, err := os.Open(c.File)
+		if err != nil {
+			return nil, fmt.Errorf("no_such_file: %w", err)
+		}
+		events, err := readEvents(f)
+		return events, errors.Join(err, f.Close())
+	}
+	if c.Payload != "" && !json.Valid([]byte(c.Payload)) {
+		return nil, errors.New("invalid: --payload is no JSON; a text needs quotes of its own: --payload '\"text\"'")
+	}
+	return []eventjson.New{{Type: c.Type, Said: eventjson.Said{Data: json.RawMessage(c.Payload)}}}, nil
+}
+
+const longestLine = 1 << 20 // of a file of events: one has at most 400 KB
+
+// readEvents reads JSON lines, as many as an append can have.
+func readEvents(r io.Reader) (events []eventjson.New, err error) {
+	lines := bufio.NewScanner(r)
+	lines.Buffer(nil, longestLine)
+	for n := 1; lines.Scan(); n++ {
+		if len(bytes.TrimSpace(lines.Bytes())) == 0 {
+			continue
+		}
+		var e eventjson.New
+		decoder := json.NewDecoder(bytes.NewReader(lines.Bytes()))
+		decoder.DisallowUnknownFields()
+		if err := decoder.Decode(&e); err != nil {
+			return nil, fmt.Errorf("invalid: line %d: %w", n, err)
+		}
+		if events = append(events, e); len(events) > eventstore.MaxEvents {
+			return nil, fmt.Errorf("too_large: more than %d events: an append is all or none, and has no more", eventstore.MaxEvents)
+		}
+	}
+	return events, lines.Err()
+}
+
+type closeCommand struct {
+	Where
+	Aggregate string `arg:"" help:"The aggregate, as TYPE/ID."`
+	Yes       bool   `required:"" help:"Yes, close it: nothing opens it again."`
+}
+
+// Run closes a stream.
+func (c *closeCommand) Run(ctx context.Context, env *Env) error {
+	id, err := parseID(c.Aggregate)
+	if err != nil {
+		return err
+	}
+	return c.opened(ctx, env, env.Open, func(t target) error {
+		if err := t.end(ctx, id); err != nil {
+			return err
+		}
+		_, err := fmt.Fprintf(env.Out, "Closed %s.\n", terminal.Printable(id.String()))
+		return err
+	})
+}

@@ -1,0 +1,85 @@
+// Package eventcli is the commands of the event store: they append, read and watch events, in the directory of the table or
+// through a server, and import files of them. It belongs to the command line, which gives it what it stands on.
+package eventcli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/onefold/onefold/cmd/onefold/internal/ground"
+	"github.com/onefold/onefold/eventstore"
+	"github.com/onefold/onefold/table"
+)
+
+// Env is what commands stand on.
+type Env = ground.Env
+
+// Events are the commands of the event store.
+type Events struct {
+	Append     appendCommand     `cmd:"" help:"Append events to a stream, all or none."`
+	Read       readCommand       `cmd:"" help:"Print the events of a stream."`
+	Tail       tailCommand       `cmd:"" help:"Print events as they are appended through a server."`
+	Head       headCommand       `cmd:"" help:"Print the version of a stream, and whether it is open."`
+	State      stateCommand      `cmd:"" help:"Print what the events of an aggregate came to, at any version, or how two versions differ."`
+	Types      typesCommand      `cmd:"" help:"List the types of aggregates."`
+	Aggregates aggregatesCommand `cmd:"" help:"List the aggregates of a type."`
+	Close      closeCommand      `cmd:"" help:"End a stream for good: it can be read, and never be appended to."`
+	Fsck       fsckCommand       `cmd:"" help:"Check the event store against itself, and repair what can be."`
+}
+
+// parseID reads TYPE/ID.
+func parseID(text string) (eventstore.ID, error) {
+	kind, id, ok := strings.Cut(text, "/")
+	if !ok || kind == "" || id == "" {
+		return eventstore.ID{}, fmt.Errorf("invalid: %.60q is no aggregate: write TYPE/ID, such as order/1001", text)
+	}
+	return eventstore.ID{Type: kind, ID: id}, nil
+}
+
+// opened does some work where the aggregates are: on a server, if one is named, else in the directory.
+func (f *Where) opened(ctx context.Context, env *Env, open func(context.Context, func(*ground.Store) error) error, work func(target) error) error {
+	if f.Server != "" {
+		t, err := newRemote(f.Server, f.Key)
+		if err != nil {
+			return err
+		}
+		return work(t)
+	}
+	return open(ctx, func(s *ground.Store) error {
+		store, err := eventstore.New(s.Table, eventstore.Options{})
+		if err != nil {
+			return err
+		}
+		return work(&local{store: store, ground: s})
+	})
+}
+
+// Where says where the event store is.
+type Where struct {
+	Server string `help:"Ask a running server, such as https://events.example.org, in place of opening the table." placeholder:"URL" env:"ONEFOLD_SERVER"`
+	Key    string `help:"Key of events:main, for --server." env:"ONEFOLD_KEY"`
+}
+
+// explain gives errors of the event store the codes that the API has for them, and says what to do.
+func explain(id eventstore.ID, err error) error {
+	conflict := (*eventstore.Conflict)(nil)
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &conflict):
+		return fmt.Errorf("version_conflict: %s has version %d, expected %s; `onefold events read %[1]s --from %d` shows what came in between", id, conflict.Actual, conflict.Expected, max(conflict.Actual-int64(len(conflict.Since)), 0)+1)
+	case errors.Is(err, table.ErrNotFound):
+		return fmt.Errorf("no_such_aggregate: there is no %s; `onefold events aggregates %s` shows those there are", id, id.Type)
+	}
+	for code, is := range map[string]error{
+		"invalid": eventstore.ErrInvalid, "too_large": eventstore.ErrTooLarge, "stream_closed": eventstore.ErrClosed, "commit_reused": eventstore.ErrCommitReused,
+		"reserved": eventstore.ErrReserved, "busy": eventstore.ErrBusy, "damaged": eventstore.ErrHole,
+	} {
+		if errors.Is(err, is) {
+			return fmt.Errorf("%s: %w", code, err)
+		}
+	}
+	return err
+}

@@ -1,0 +1,95 @@
+package eventcli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/onefold/onefold/cmd/onefold/internal/ground"
+	"github.com/onefold/onefold/cmd/onefold/internal/terminal"
+	"github.com/onefold/onefold/eventstore"
+	"github.com/onefold/onefold/eventstore/fsck"
+)
+
+type fsckCommand struct {
+	Type    []string `help:"Check only aggregates of this type. Repeat or separate by commas. Default: all." placeholder:"TYPE"`
+	NoIndex bool     `help:"Do not look each item up on the index, which takes most of the time."`
+	Repair  bool     `help:"Repair what can be without inventing facts. Without it, the command says what it would do."`
+}
+
+// ErrDamaged is returned when something is wrong that was not repaired.
+var ErrDamaged = errors.New("damaged")
+
+type finding struct {
+	fsck.Finding
+	Aggregate string `json:"aggregate,omitempty"`
+	Repaired  bool   `json:"repaired,omitempty"`
+	Failed    string `json:"failed,omitempty"` // why it could not be repaired
+}
+
+// Run checks, and tells each finding, with --json one a line.
+func (c *fsckCommand) Run(ctx context.Context, env *Env) error {
+	return env.Open(ctx, func(s *ground.Store) error {
+		store, err := eventstore.New(s.Table, eventstore.Options{})
+		if err != nil {
+			return err
+		}
+		var last fsck.Progress
+		o := fsck.Options{Types: c.Type, NoIndex: c.NoIndex, Progress: func(p fsck.Progress) { last = p }}
+		left := 0
+		for f, err := range fsck.Check(ctx, store, o) {
+			if err != nil {
+				return err
+			}
+			told := c.treat(ctx, &f)
+			if !told.Repaired {
+				left++
+			}
+			if err := told.print(env); err != nil {
+				return err
+			}
+		}
+		if !env.JSON {
+			fmt.Fprintf(env.Out, "%s aggregates with %s events checked: %d wrong, %d left.\n", terminal.Grouped(last.Aggregates), terminal.Grouped(last.Events), last.Findings, left)
+		}
+		if left > 0 {
+			return fmt.Errorf("%w: %d findings are left", ErrDamaged, left)
+		}
+		return nil
+	})
+}
+
+// treat repairs a finding, if it is to be and can be.
+func (c *fsckCommand) treat(ctx context.Context, f *fsck.Finding) finding {
+	told := finding{Finding: *f}
+	if f.ID != (eventstore.ID{}) {
+		told.Aggregate = f.ID.String()
+	}
+	if !c.Repair || f.Plan == "" {
+		return told
+	}
+	if err := f.Repair(ctx); err != nil {
+		told.Failed = err.Error()
+	} else {
+		told.Repaired = true
+	}
+	return told
+}
+
+func (f *finding) print(env *Env) error {
+	if env.JSON {
+		return json.NewEncoder(env.Out).Encode(f)
+	}
+	what := "nothing can be done without inventing facts"
+	switch {
+	case f.Repaired:
+		what = "repaired: " + f.Plan
+	case f.Failed != "":
+		what = "not repaired: " + f.Failed
+	case f.Plan != "":
+		what = "--repair would: " + f.Plan
+	}
+	_, err := fmt.Fprintf(env.Out, "%s  %s\n    %s\n    %s\n", f.Kind, clean(f.Item), clean(f.Says), clean(what))
+	return err
+}

@@ -1,0 +1,193 @@
+package eventcli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/maphash"
+	"io"
+	"iter"
+	"strings"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/onefold/onefold/cmd/onefold/internal/intake"
+	"github.com/onefold/onefold/cmd/onefold/internal/readingfiles"
+	"github.com/onefold/onefold/eventstore"
+	"github.com/onefold/onefold/eventstore/eventjson"
+	"github.com/onefold/onefold/internal/accesslog"
+)
+
+// Import imports files of events.
+type Import struct {
+	Where
+	Aggregate       string   `required:"" help:"What the aggregates are: their type, such as order." placeholder:"TYPE"`
+	AggregateColumn string   `required:"" help:"Column that names the aggregate." placeholder:"NAME"`
+	TypeColumn      string   `required:"" help:"Column that is the event's type." placeholder:"NAME"`
+	TimeColumn      string   `required:"" help:"Column that says when it happened." placeholder:"NAME"`
+	ActorColumn     string   `help:"Column that says who did it." placeholder:"NAME"`
+	Column          []string `help:"A column that the event says; repeat or separate by commas. Default: all others that are not empty." placeholder:"NAME"`
+	TimeFormat      string   `help:"unix, unix-ms, unix-us, unix-ns, or how 2006-01-02 15:04:05 would be written. Default: any usual one, years first."`
+	TimeZone        string   `help:"IANA time zone of times that say none." default:"UTC"`
+	DryRun          bool     `help:"Say what would be imported, and write nothing."`
+	Quiet           bool     `short:"q" help:"No progress bar."`
+	Files           []string `arg:"" name:"file" help:"CSV files, plain or compressed with gzip or zstd, or - for standard input. The rows of an aggregate stand in their order."`
+}
+
+// Run imports the files in order and prints a summary. Each row is an append of its own, whose commit id is made of the row: so
+// a file that is imported again, or again after a crash, adds nothing.
+func (c *Import) Run(ctx context.Context, env *Env) error {
+	if err := env.CheckFiles(c.Files); err != nil {
+		return err
+	}
+	if _, err := c.clock(); err != nil {
+		return err
+	}
+	summary := newSummary(c.DryRun)
+	work := func(t target) error {
+		start := time.Now()
+		err := c.read(ctx, env, t, summary)
+		summary.Seconds = time.Since(start).Seconds()
+		return err
+	}
+	var err error
+	switch {
+	case c.DryRun:
+		err = work(nil)
+	case c.Server != "":
+		err = c.opened(ctx, env, nil, work)
+	default:
+		err = c.opened(ctx, env, env.Make, func(t target) error {
+			s := t.(*local).ground // which opened makes of a directory
+			return s.Folding(ctx, func(ctx context.Context) error {
+				return errors.Join(work(t), s.Worker.Drain(ctx))
+			})
+		})
+	}
+	if err != nil {
+		return fmt.Errorf("%w\nWhat was imported stays; import the same files again to go on where it stopped", err)
+	}
+	return summary.tell(env.Out, env.JSON)
+}
+
+// clock reads times as the flags say.
+func (c *Import) clock() (*readingfiles.Clock, error) {
+	zone, err := time.LoadLocation(c.TimeZone)
+	if err != nil {
+		return nil, fmt.Errorf("invalid: --time-zone %q: use an IANA name like Europe/Berlin", c.TimeZone)
+	}
+	return readingfiles.NewClock(c.TimeFormat, zone)
+}
+
+// read reads the files in order. A file that cannot be read to its end is noted, and the others follow.
+func (c *Import) read(ctx context.Context, env *Env, t target, into *summary) error {
+	bar, stop := env.Progress(c.Files, c.Quiet)
+	defer stop()
+	for _, name := range c.Files {
+		err := c.file(ctx, name, env.In, t, bar, into)
+		if errors.Is(err, readingfiles.ErrDamaged) {
+			into.unread = errors.Join(into.unread, err)
+		} else if err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+func (c *Import) file(ctx context.Context, name string, stdin io.Reader, t target, bar intake.Progress, into *summary) error {
+	f, err := accesslog.Open(name, stdin)
+	if err != nil {
+		return err
+	}
+	rows, err := c.rows(f)
+	if err != nil {
+		return errors.Join(err, f.Close())
+	}
+	bar.Start(name, f.Size(), f.BytesRead)
+	if closer, ok := stdin.(io.Closer); ok && name == "-" { // a pipe may have nothing to read for ever
+		defer context.AfterFunc(ctx, func() { _ = closer.Close() })()
+	}
+	damage, err := appendRows(ctx, rows, t, bar, into)
+	closed := f.Close()
+	switch {
+	case err != nil:
+		return errors.Join(err, closed)
+	case damage != nil: // closing a damaged file says the same again
+		return fmt.Errorf("%w: %s was imported up to a place that cannot be read: %w", readingfiles.ErrDamaged, name, damage)
+	}
+	return closed
+}
+
+const (
+	writers  = 32  // so that many appends share a sync of the disk
+	rowAhead = 100 // of each writer
+)
+
+// appendRows appends rows, those of an aggregate one after another. damage is why the rows ended early.
+func appendRows(ctx context.Context, rows iter.Seq2[row, error], t target, bar intake.Progress, into *summary) (damage, err error) {
+	group, ctx := errgroup.WithContext(ctx)
+	lanes, seed := make([]chan row, writers), maphash.MakeSeed()
+	for i := range lanes {
+		lanes[i] = make(chan row, rowAhead)
+		group.Go(func() error {
+			for r := range lanes[i] {
+				if err := appendRow(ctx, &r, t, into); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	group.Go(func() error {
+		defer func() {
+			for _, lane := range lanes {
+				close(lane)
+			}
+		}()
+		for r, err := range rows {
+			if err != nil {
+				damage = err
+				return nil
+			}
+			bar.Lines(into.line())
+			if r.err != nil {
+				into.malformed(&r)
+				continue
+			}
+			select {
+			case lanes[maphash.String(seed, r.id.ID)%writers] <- r:
+			case <-ctx.Done():
+				return context.Cause(ctx)
+			}
+		}
+		return nil
+	})
+	err = group.Wait()
+	return damage, err
+}
+
+// appendRow appends one. What the event store refuses for what it is, is counted; other errors end the import.
+func appendRow(ctx context.Context, r *row, t target, into *summary) error {
+	if t == nil {
+		e := eventstore.Event{EventKey: eventstore.EventKey{ID: r.id, Seq: 1}, EventType: r.event.Type, Payload: eventstore.Payload(r.event.Data)}
+		if _, err := eventstore.Events.Encode(&e); err != nil {
+			into.refused(r, err)
+			return nil
+		}
+		into.count(r, committed{})
+		return nil
+	}
+	done, err := t.append(ctx, r.id, &appending{CommitID: r.commit, Events: []eventjson.New{r.event}})
+	if err == nil {
+		into.count(r, done)
+		return nil
+	}
+	code, _, _ := strings.Cut(err.Error(), ":")
+	switch code {
+	case "invalid", "invalid_request", "too_large", "stream_closed":
+		into.refused(r, err)
+		return nil
+	}
+	return fmt.Errorf("line %d: %w", r.number, err)
+}

@@ -1,0 +1,258 @@
+package eventcli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/onefold/onefold/cmd/onefold/internal/terminal"
+	"github.com/onefold/onefold/eventstore/eventjson"
+)
+
+type readCommand struct {
+	Where
+	Aggregate string `arg:"" help:"The aggregate, as TYPE/ID."`
+	From      int64  `help:"The first event, by its number."`
+	To        int64  `help:"The last event, by its number."`
+	AsOf      string `help:"Only what was recorded up to a time, such as 2026-05-12T14:00:00Z." placeholder:"TIME"`
+	Backwards bool   `help:"The last event first."`
+	Limit     int    `help:"How many at most; 0: all." default:"0"`
+}
+
+// Run prints events, with --json one a line.
+func (c *readCommand) Run(ctx context.Context, env *Env) error {
+	id, err := parseID(c.Aggregate)
+	if err != nil {
+		return err
+	}
+	in := reading{from: c.From, to: c.To, backwards: c.Backwards}
+	if c.AsOf != "" {
+		if in.asOf, err = time.Parse(time.RFC3339Nano, c.AsOf); err != nil {
+			return fmt.Errorf("invalid: --as-of %.60q is no time; write it like 2026-05-12T14:00:00Z", c.AsOf)
+		}
+	}
+	return c.opened(ctx, env, env.Open, func(t target) error {
+		print, read := printer(env.Out, env.JSON), 0
+		for e, err := range t.read(ctx, id, in) {
+			if err == nil {
+				err = print(&e)
+			}
+			if err != nil {
+				return err
+			}
+			if read++; read == c.Limit {
+				break
+			}
+		}
+		return nil
+	})
+}
+
+// printer prints events: for scripts as JSON lines, for people in two lines each at most.
+func printer(out io.Writer, asJSON bool) func(*eventjson.Event) error {
+	if asJSON {
+		lines := json.NewEncoder(out)
+		lines.SetEscapeHTML(false)
+		return func(e *eventjson.Event) error { return lines.Encode(e) }
+	}
+	return func(e *eventjson.Event) error {
+		by := ""
+		if e.Actor != "" {
+			by = "  by " + terminal.Printable(e.Actor)
+		}
+		said := string(e.Data)
+		if len(e.Binary) > 0 {
+			said = fmt.Sprintf("(%d bytes)", len(e.Binary))
+		}
+		_, err := fmt.Fprintf(out, "%6d  %s  %s%s\n        %s\n", e.Seq, e.OccurredAt.UTC().Format("2006-01-02 15:04:05.000"), terminal.Printable(e.Type), by, clean(said))
+		return err
+	}
+}
+
+// clean makes a text safe for a terminal, without cutting it.
+func clean(text string) string {
+	return strings.Map(func(r rune) rune {
+		if r < ' ' || r >= 0x7f && r < 0xa0 {
+			return '·'
+		}
+		return r
+	}, text)
+}
+
+type headCommand struct {
+	Where
+	Aggregate string `arg:"" help:"The aggregate, as TYPE/ID."`
+}
+
+// Run prints a head.
+func (c *headCommand) Run(ctx context.Context, env *Env) error {
+	id, err := parseID(c.Aggregate)
+	if err != nil {
+		return err
+	}
+	return c.opened(ctx, env, env.Open, func(t target) error {
+		h, err := t.head(ctx, id)
+		if err != nil {
+			return err
+		}
+		if env.JSON {
+			return terminal.JSON(env.Out, h)
+		}
+		w := tabwriter.NewWriter(env.Out, 0, 8, 2, ' ', 0)
+		fmt.Fprintf(w, "aggregate\t%s\nversion\t%d\nstate\t%s\nbegun\t%s\nappended to\t%s\n", terminal.Printable(id.String()), h.Version, stateOf(&h), h.Created.Format(time.RFC3339), h.Updated.Format(time.RFC3339))
+		return w.Flush()
+	})
+}
+
+func stateOf(h *head) string {
+	if h.State == "" {
+		return "open"
+	}
+	return string(h.State)
+}
+
+type typesCommand struct{ Where }
+
+// Run lists types.
+func (c *typesCommand) Run(ctx context.Context, env *Env) error {
+	types := []typeCounts{}
+	err := c.opened(ctx, env, env.Open, func(t target) (err error) {
+		types, err = t.types(ctx)
+		return err
+	})
+	switch {
+	case err != nil && !errors.Is(err, env.NoTable):
+		return err
+	case env.JSON:
+		return terminal.JSON(env.Out, types)
+	case len(types) == 0:
+		_, err := fmt.Fprintln(env.Out, "No events yet. Append one with: onefold events append order/1 --type OrderPlaced --payload '{\"total\":10}'")
+		return err
+	}
+	w := tabwriter.NewWriter(env.Out, 0, 8, 2, ' ', 0)
+	fmt.Fprintln(w, "TYPE\tAGGREGATES\tEVENTS\tCLOSED\tLAST APPEND")
+	for _, c := range types {
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", terminal.Printable(c.Type), terminal.Grouped(c.Aggregates), terminal.Grouped(c.Events), terminal.Grouped(c.Closed), c.LastAt.Format("2006-01-02 15:04"))
+	}
+	return w.Flush()
+}
+
+type aggregatesCommand struct {
+	Where
+	Type  string `arg:"" help:"Their type."`
+	Limit int    `help:"How many at most; 0: all." default:"0"`
+}
+
+// Run lists aggregates, with --json one a line.
+func (c *aggregatesCommand) Run(ctx context.Context, env *Env) error {
+	return c.opened(ctx, env, env.Open, func(t target) error {
+		w, lines, read := tabwriter.NewWriter(env.Out, 0, 8, 2, ' ', 0), json.NewEncoder(env.Out), 0
+		if !env.JSON {
+			fmt.Fprintln(w, "ID\tVERSION\tSTATE\tLAST APPEND\tOF")
+		}
+		for h, err := range t.aggregates(ctx, c.Type) {
+			switch {
+			case err != nil:
+				return err
+			case env.JSON:
+				err = lines.Encode(h)
+			default:
+				_, err = fmt.Fprintf(w, "%s\t%d\t%s\t%s\t%s\n", terminal.Printable(h.ID), h.Version, stateOf(&h), h.Updated.Format("2006-01-02 15:04"), terminal.Printable(strings.Join(h.Last, ", ")))
+			}
+			if err != nil {
+				return err
+			}
+			if read++; read == c.Limit {
+				break
+			}
+		}
+		return w.Flush()
+	})
+}
+
+type stateCommand struct {
+	Where
+	Aggregate string `arg:"" help:"The aggregate, as TYPE/ID."`
+	At        int64  `help:"After that event. Default: after the last."`
+	Since     int64  `help:"Print only what differs from that earlier version."`
+}
+
+// Run prints a state, or a difference.
+func (c *stateCommand) Run(ctx context.Context, env *Env) error {
+	id, err := parseID(c.Aggregate)
+	if err != nil {
+		return err
+	}
+	if c.At < 0 || c.Since < 0 {
+		return errors.New("invalid: a version is 1 or more")
+	}
+	return c.opened(ctx, env, env.Open, func(t target) error {
+		s, err := t.state(ctx, id, c.At)
+		if err != nil {
+			return err
+		}
+		if c.Since == 0 {
+			return terminal.JSON(env.Out, s)
+		}
+		before, err := t.state(ctx, id, c.Since)
+		if err != nil {
+			return err
+		}
+		return printDifference(env.Out, before.Fields, s.Fields)
+	})
+}
+
+// printDifference tells field by field what is another one, in the order of their names.
+func printDifference(out io.Writer, before, after map[string]any) error {
+	was, is := map[string]string{}, map[string]string{}
+	flatten(was, "", before)
+	flatten(is, "", after)
+	names := slices.Sorted(maps.Keys(was))
+	for name := range is {
+		if _, had := was[name]; !had {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		old, had := was[name]
+		now, has := is[name]
+		var err error
+		switch {
+		case had && has && old != now:
+			_, err = fmt.Fprintf(out, "~ %s: %s -> %s\n", clean(name), clean(old), clean(now))
+		case had && !has:
+			_, err = fmt.Fprintf(out, "- %s: %s\n", clean(name), clean(old))
+		case !had:
+			_, err = fmt.Fprintf(out, "+ %s: %s\n", clean(name), clean(now))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// flatten writes fields as paths and what they hold.
+func flatten(into map[string]string, path string, v any) {
+	fields, ok := v.(map[string]any)
+	if !ok || len(fields) == 0 && path != "" {
+		text, err := json.Marshal(v)
+		if err != nil { // what came from JSON is JSON
+			text = []byte(reflect.TypeOf(v).String())
+		}
+		into[path] = string(text)
+		return
+	}
+	for name, value := range fields {
+		flatten(into, strings.TrimPrefix(path+"."+name, "."), value)
+	}
+}

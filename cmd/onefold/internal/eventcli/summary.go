@@ -1,0 +1,144 @@
+package eventcli
+
+import (
+	"errors"
+	"fmt"
+	"hash/maphash"
+	"io"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/onefold/onefold/cmd/onefold/internal/terminal"
+)
+
+// summary is what became of what was read. Every row is in exactly one of malformed, rejected, imported and duplicates.
+type summary struct {
+	Lines      int64     `json:"lines"`
+	Malformed  int64     `json:"malformed"`
+	Rejected   int64     `json:"rejected"`
+	Imported   int64     `json:"imported"`
+	Duplicates int64     `json:"duplicates"`
+	Aggregates int64     `json:"aggregates"` // that the rows are of
+	Types      int64     `json:"types"`      // of events
+	First      time.Time `json:"first,omitzero"`
+	Last       time.Time `json:"last,omitzero"`
+	Examples   []string  `json:"malformedLines,omitempty"` // the first of them, with their numbers
+	Refused    []string  `json:"rejectedLines,omitempty"`
+	DryRun     bool      `json:"dryRun,omitempty"`
+	Seconds    float64   `json:"seconds"`
+
+	unread error // files that could not be read to their end
+
+	mu    sync.Mutex // writers count at once
+	seed  maphash.Seed
+	known map[uint64]struct{} // hashes of aggregates and of types of events
+}
+
+func newSummary(dryRun bool) *summary {
+	return &summary{DryRun: dryRun, seed: maphash.MakeSeed(), known: map[uint64]struct{}{}}
+}
+
+const (
+	shownLines = 10  // malformed and rejected lines shown, each
+	shownBytes = 120 // of a malformed one
+)
+
+func (s *summary) line() int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.Lines++
+	return s.Lines
+}
+
+func (s *summary) malformed(r *row) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.Malformed++
+	if len(s.Examples) < shownLines {
+		s.Examples = append(s.Examples, fmt.Sprintf("line %d: %v: %q", r.number, r.err, r.text[:min(len(r.text), shownBytes)]))
+	}
+}
+
+func (s *summary) refused(r *row, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.Rejected++
+	if len(s.Refused) < shownLines {
+		s.Refused = append(s.Refused, fmt.Sprintf("line %d: %v", r.number, err))
+	}
+}
+
+func (s *summary) count(r *row, done committed) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if done.Again {
+		s.Duplicates++
+	} else {
+		s.Imported++
+	}
+	s.Aggregates += s.fresh("aggregate " + r.id.ID)
+	s.Types += s.fresh("type " + r.event.Type)
+	if at := r.event.OccurredAt; s.First.IsZero() || at.Before(s.First) {
+		s.First = at
+	}
+	if at := r.event.OccurredAt; at.After(s.Last) {
+		s.Last = at
+	}
+}
+
+// fresh is 1 for what is seen for the first time.
+func (s *summary) fresh(what string) int64 {
+	before := len(s.known)
+	s.known[maphash.String(s.seed, what)] = struct{}{}
+	return int64(len(s.known) - before)
+}
+
+// tell prints what an import did, or would do, and returns why it did not do all of it.
+func (s *summary) tell(out io.Writer, asJSON bool) error {
+	err := s.unread
+	if s.Lines > 0 && s.Malformed == s.Lines {
+		err = errors.Join(errors.New("no_events: no row is an event"), err)
+	}
+	if asJSON {
+		return errors.Join(terminal.JSON(out, s), err)
+	}
+	return errors.Join(s.print(out), err)
+}
+
+func (s *summary) print(w io.Writer) error {
+	var b strings.Builder
+	if s.DryRun {
+		b.WriteString("Nothing was written. An import, to where none of it is, would say:\n")
+	}
+	fmt.Fprintf(&b, "%s events: %s imported", terminal.Grouped(s.Lines), terminal.Grouped(s.Imported))
+	for _, part := range []struct {
+		n    int64
+		what string
+	}{{s.Duplicates, "already there"}, {s.Malformed, "malformed"}, {s.Rejected, "rejected"}} {
+		if part.n > 0 {
+			fmt.Fprintf(&b, ", %s %s", terminal.Grouped(part.n), part.what)
+		}
+	}
+	fmt.Fprintf(&b, ".\nThey are of %s aggregates and %s types.\n", terminal.Grouped(s.Aggregates), terminal.Grouped(s.Types))
+	if !s.First.IsZero() {
+		fmt.Fprintf(&b, "From %s to %s.\n", s.First.Format(time.RFC3339), s.Last.Format(time.RFC3339))
+	}
+	if !s.DryRun {
+		fmt.Fprintf(&b, "%.1f s; %s events a second.\n", s.Seconds, terminal.Grouped(int64(float64(s.Lines)/max(s.Seconds, 0.001))))
+	}
+	for _, list := range []struct {
+		name  string
+		lines []string
+		of    int64
+	}{{"malformed", s.Examples, s.Malformed}, {"rejected", s.Refused, s.Rejected}} {
+		for _, line := range list.lines {
+			fmt.Fprintf(&b, "%s: %s\n", list.name, clean(line))
+		}
+		if more := list.of - int64(len(list.lines)); more > 0 {
+			fmt.Fprintf(&b, "%s: and %s more\n", list.name, terminal.Grouped(more))
+		}
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}

@@ -1,0 +1,64 @@
+package readingfiles
+
+import (
+	"bytes"
+	"encoding/csv"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Header is the first line of a CSV: the names of its columns, and what stands between them.
+type Header struct {
+	Names []string
+	comma rune
+}
+
+// ReadHeader reads the first line of the beginning of a file. Errors: ErrHeader.
+func ReadHeader(head []byte) (*Header, error) {
+	line, _, _ := bytes.Cut(bytes.TrimPrefix(head, []byte("\ufeff")), []byte{'\n'})
+	h := &Header{comma: separator(line)}
+	var err error
+	if h.Names, err = h.Split(line); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrHeader, err)
+	}
+	for i := range h.Names {
+		h.Names[i] = strings.TrimSpace(h.Names[i])
+	}
+	return h, nil
+}
+
+// separator is the character between columns: the most frequent of those in use.
+func separator(line []byte) rune {
+	best, n := ',', 0
+	for _, c := range []rune{',', ';', '\t'} {
+		if found := bytes.Count(line, []byte(string(c))); found > n {
+			best, n = c, found
+		}
+	}
+	return best
+}
+
+// Split takes a row apart.
+func (h *Header) Split(line []byte) ([]string, error) {
+	r := csv.NewReader(bytes.NewReader(line))
+	r.Comma, r.FieldsPerRecord, r.ReuseRecord = h.comma, -1, false
+	return r.Read()
+}
+
+// Find is the column of a name that was asked for, or of one of the usual ones; -1 if there is none and it may be missing.
+// Errors: ErrHeader, which names the flag that says which column it is.
+func (h *Header) Find(flag, asked string, usual []string, without bool) (int, error) {
+	if asked != "" {
+		usual, without = []string{asked}, false
+	}
+	for _, name := range usual {
+		if at := slices.IndexFunc(h.Names, func(n string) bool { return n == name || asked == "" && strings.EqualFold(n, name) }); at >= 0 {
+			return at, nil
+		}
+	}
+	if without {
+		return -1, nil
+	}
+	return -1, fmt.Errorf("%w: there is no column %s; %s says which it is. The columns are %q", ErrHeader, strings.Join(usual, ", "), flag, h.Names)
+}

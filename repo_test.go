@@ -72,6 +72,8 @@ var policy = map[string][]string{
 	"eventstore/eventjson":      {"eventstore"},
 	"eventstore/eventstoretest": {"vocabulary", "dynamo", "table", "eventstore", "eventstore/registry", "engine/enginetest"},
 
+	"eventstore/shred": {"vocabulary", "table", "eventstore", "github.com/hashicorp/golang-lru/v2",
+		"eventstore/fsck"}, // its tests
 	"eventstore/fsck": {"vocabulary", "dynamo", "table", "eventstore", "github.com/oklog/ulid/v2"},
 
 	"telemetry/internal": {"vocabulary", "telemetry/internal/...", "internal/...", "github.com/cockroachdb/apd/v3", "github.com/DataDog/sketches-go/ddsketch/mapping"},

@@ -146,8 +146,8 @@ func TestSecrets(t *testing.T) {
 			return nil
 		},
 		Open: func(_ context.Context, e *eventstore.Event) error { e.Payload = flip(e.Payload); return nil },
-		SealState: func(_ context.Context, _ eventstore.ID, state eventstore.Payload) (eventstore.Payload, error) {
-			return flip(state), nil
+		SealState: func(_ context.Context, _ eventstore.ID, since time.Time, state eventstore.Payload) (eventstore.Payload, bool, error) {
+			return flip(state), !since.IsZero(), nil
 		},
 		OpenState: func(_ context.Context, _ eventstore.ID, state eventstore.Payload) (eventstore.Payload, bool, error) {
 			return flip(state), open, nil

@@ -3,6 +3,7 @@ package eventstore
 import (
 	"context"
 	"fmt"
+	"time"
 )
 
 // Secrets keep parts of what is said from whoever sees the table: they change events and states before they are stored, and
@@ -12,8 +13,9 @@ type Secrets struct {
 	Seal func(ctx context.Context, events []Event) error
 	// Open changes an event back.
 	Open func(ctx context.Context, e *Event) error
-	// SealState changes the state of a snapshot. Every event in it was opened before.
-	SealState func(ctx context.Context, id ID, state Payload) (Payload, error)
+	// SealState changes the state of a snapshot whose events were opened since a time, zero if that is not known. Not ok: it
+	// must not be kept, as what it is made of is to be forgotten.
+	SealState func(ctx context.Context, id ID, since time.Time, state Payload) (sealed Payload, ok bool, err error)
 	// OpenState changes it back. Not ok: it cannot be opened any more, and the snapshot is as if it were not there.
 	OpenState func(ctx context.Context, id ID, state Payload) (opened Payload, ok bool, err error)
 }
@@ -45,11 +47,11 @@ func (j *joint) seal(ctx context.Context) error {
 	return nil
 }
 
-func (s *Store) sealState(ctx context.Context, id ID, state Payload) (Payload, error) {
+func (s *Store) sealState(ctx context.Context, id ID, since time.Time, state Payload) (Payload, bool, error) {
 	if s.o.Secrets == nil {
-		return state, nil
+		return state, true, nil
 	}
-	return s.o.Secrets.SealState(ctx, id, state)
+	return s.o.Secrets.SealState(ctx, id, since, state)
 }
 
 func (s *Store) openState(ctx context.Context, id ID, state Payload) (Payload, bool, error) {

@@ -17,7 +17,7 @@ var (
 )
 
 // SaveSnapshot keeps a state, as JSON, so that Load begins with it. A snapshot never goes back: one of a later event, or of
-// a later Fold.Version, stays, and saved is false. Errors: ErrInvalid for a fold of version 0, ErrTooLarge, those of the
+// a later Fold.Version, stays, and saved is false; so it is for a state that has what was forgotten since it was loaded. Errors: ErrInvalid for a fold of version 0, ErrTooLarge, those of the
 // store.
 func SaveSnapshot[S any](ctx context.Context, s *Store, f Fold[S], at Loaded[S]) (saved bool, err error) {
 	if f.Version < 1 || at.Version < 1 {
@@ -27,9 +27,12 @@ func SaveSnapshot[S any](ctx context.Context, s *Store, f Fold[S], at Loaded[S])
 	if err != nil {
 		return false, fmt.Errorf("eventstore: snapshot of %s: %w", at.ID, err)
 	}
-	sealed, err := s.sealState(ctx, at.ID, state)
+	sealed, ok, err := s.sealState(ctx, at.ID, at.since, state)
 	if err != nil {
 		return false, fmt.Errorf("eventstore: snapshot of %s: %w", at.ID, err)
+	}
+	if !ok {
+		return false, nil
 	}
 	snap := Snapshot{SnapshotKey: SnapshotKey{at.ID}, LastSeq: at.Version, Reducer: f.Version, State: sealed, MadeAt: s.t.Now().UTC()}
 	err = Snapshots.Put(ctx, s.t, &snap, table.Or(

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/onefold/onefold/table"
 )
@@ -23,13 +24,15 @@ type Loaded[S any] struct {
 	State   S
 	Version int64 // the number of the last event in State: what an append has to expect
 	Read    int   // events that were read for it
+
+	since time.Time // when reading began
 }
 
 // Load makes the state of an aggregate of its snapshot, if there is one of the same Fold.Version, and the events after it.
 // Its version is that of the last event it has read, consistently, and of nothing else. An aggregate without events has the
 // zero state and version 0.
 func Load[S any](ctx context.Context, s *Store, id ID, f Fold[S]) (Loaded[S], error) {
-	at := Loaded[S]{ID: id}
+	at := Loaded[S]{ID: id, since: s.t.Now()}
 	if f.Version > 0 {
 		if err := at.restore(ctx, s, f.Version); err != nil {
 			return at, err

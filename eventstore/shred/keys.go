@@ -1,0 +1,149 @@
+package shred
+
+import (
+	"context"
+	"crypto/cipher"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/onefold/onefold/eventstore"
+	"github.com/onefold/onefold/table"
+)
+
+var (
+	subjectWrapped = table.FieldOf(Subjects, func(s *Subject) *[]byte { return &s.Wrapped })
+	subjectMaster  = table.FieldOf(Subjects, func(s *Subject) *string { return &s.Master })
+)
+
+// key is a subject's key as it was when it was read.
+type key struct {
+	cipher.AEAD // nil: forgotten
+	forgotten   time.Time
+	read        time.Time
+}
+
+// find returns the key of a subject, from memory if that is young enough. Errors: table.ErrNotFound.
+func (k *Keeper) find(ctx context.Context, subject string) (*key, error) {
+	now := k.t.Now()
+	if known, ok := k.keys.Get(subject); ok && (known.AEAD == nil || now.Sub(known.read) < k.o.Keep && !now.Before(known.read)) {
+		return known, nil
+	}
+	s, err := SubjectByID.Get(ctx, k.t, SubjectKey{subject})
+	if err != nil {
+		return nil, err
+	}
+	return k.remember(&s, now)
+}
+
+func (k *Keeper) remember(s *Subject, now time.Time) (*key, error) {
+	found := &key{forgotten: s.Forgotten, read: now}
+	if len(s.Wrapped) > 0 {
+		data, err := k.unwrap(s)
+		if err != nil {
+			return nil, err
+		}
+		if found.AEAD, err = newAEAD(data); err != nil {
+			return nil, fmt.Errorf("%w: the key of %q", ErrUnreadable, s.Subject)
+		}
+	}
+	k.keys.Add(s.Subject, found)
+	return found, nil
+}
+
+// make returns the key of a subject, which it makes if there is none yet. Errors: ErrForgotten.
+func (k *Keeper) make(ctx context.Context, subject string) (*key, error) {
+	found, err := k.find(ctx, subject)
+	if errors.Is(err, table.ErrNotFound) {
+		found, err = k.create(ctx, subject)
+	}
+	if err == nil && found.AEAD == nil {
+		err = fmt.Errorf("%w: %q, at %s", ErrForgotten, subject, found.forgotten.Format(time.RFC3339))
+	}
+	return found, err
+}
+
+func (k *Keeper) create(ctx context.Context, subject string) (*key, error) {
+	data := make([]byte, 32)
+	if _, err := rand.Read(data); err != nil {
+		return nil, fmt.Errorf("shred: make a key: %w", err)
+	}
+	now := k.t.Now().UTC()
+	s := Subject{SubjectKey: SubjectKey{subject}, Shard: table.Shard(subject, subjectShards), CreatedAt: now}
+	k.wrap(&s, data)
+	err := Subjects.Create(ctx, k.t, &s)
+	if errors.Is(err, table.ErrExists) { // another was quicker, or this attempt was not the first
+		return k.find(ctx, subject)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("shred: keep the key of a subject: %w", err)
+	}
+	return k.remember(&s, now)
+}
+
+// wrap encrypts a subject's key with the master.
+func (k *Keeper) wrap(s *Subject, data []byte) {
+	s.Master = k.o.Masters[0].ID
+	s.Wrapped = k.masters[s.Master].Seal(nil, nil, data, s.binding())
+}
+
+func (k *Keeper) unwrap(s *Subject) ([]byte, error) {
+	master := k.masters[s.Master]
+	if master == nil {
+		return nil, fmt.Errorf("%w: the key of %q is encrypted with master %q, which is not at hand", ErrUnreadable, s.Subject, s.Master)
+	}
+	data, err := master.Open(nil, nil, s.Wrapped, s.binding())
+	if err != nil {
+		return nil, fmt.Errorf("%w: the key of %q does not open with master %q", ErrUnreadable, s.Subject, s.Master)
+	}
+	return data, nil
+}
+
+// binding keeps a key with its subject and master.
+func (s *Subject) binding() []byte { return bind("key", s.Subject, s.Master) }
+
+// Rewrap encrypts the keys of all subjects with the first master, where they are with another. When it has returned without
+// an error, those others are not needed any more, but for keys that were made meanwhile by whoever still has another first.
+func (k *Keeper) Rewrap(ctx context.Context) (n int, err error) {
+	for s, err := range EverySubject.All(ctx, k.t, EveryIn{}) {
+		if err != nil {
+			return n, fmt.Errorf("shred: rewrap: %w", err)
+		}
+		was := s.Master
+		if was == k.o.Masters[0].ID || len(s.Wrapped) == 0 {
+			continue
+		}
+		data, err := k.unwrap(&s)
+		if err != nil {
+			return n, fmt.Errorf("shred: rewrap: %w", err)
+		}
+		k.wrap(&s, data)
+		_, err = Subjects.Patch(ctx, k.t, s.SubjectKey, subjectWrapped.Set(s.Wrapped), subjectMaster.Set(s.Master), table.If[Subject](subjectMaster.Eq(was)))
+		if errors.Is(err, table.ErrCondition) { // forgotten, or done by another
+			continue
+		}
+		if err != nil {
+			return n, fmt.Errorf("shred: rewrap: %w", err)
+		}
+		n++
+	}
+	return n, nil
+}
+
+// join notes that a subject is in an aggregate, before an event says so.
+func (k *Keeper) join(ctx context.Context, subject string, id eventstore.ID) error {
+	link := Link{LinkKey{subject, id}}
+	if k.links.Contains(link.LinkKey) {
+		return nil
+	}
+	err := Links.Put(ctx, k.t, &link)
+	if err == nil {
+		err = Backlinks.Put(ctx, k.t, &link)
+	}
+	if err != nil {
+		return fmt.Errorf("shred: note a subject of %s: %w", id, err)
+	}
+	k.links.Add(link.LinkKey, true)
+	return nil
+}

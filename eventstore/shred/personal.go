@@ -1,0 +1,115 @@
+package shred
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/onefold/onefold/eventstore"
+)
+
+// Personal says what is personal in the events of a type, whose payloads are JSON objects. A path names a field by the names
+// that lead to it, such as address.street; * stands for each element of an array or field of an object. An event type that is
+// about several people has one for each.
+type Personal struct {
+	Event    string   // the event type
+	Subject  string   // path of the text or number that names the person: an id, better than an address, as it is stored as it is
+	Fields   []string // paths of what is personal
+	Metadata []string // entries of the envelope's metadata that are personal
+}
+
+// rule is a Personal as it is used.
+type rule struct {
+	subject  []string
+	fields   [][]string
+	metadata []string
+}
+
+func (p *Personal) compile() (r rule, err error) {
+	split := func(path string) []string {
+		parts := strings.Split(path, ".")
+		if slices.Contains(parts, "") && err == nil {
+			err = fmt.Errorf("%w: %q of event type %q is no path such as address.street", eventstore.ErrInvalid, path, p.Event)
+		}
+		return parts
+	}
+	if r.subject = split(p.Subject); slices.Contains(r.subject, "*") {
+		err = fmt.Errorf("%w: the subject of event type %q is one field, not %q", eventstore.ErrInvalid, p.Event, p.Subject)
+	}
+	for _, f := range p.Fields {
+		path := split(f)
+		if len(path) <= len(r.subject) && slices.Equal(path, r.subject[:len(path)]) {
+			err = fmt.Errorf("%w: the subject of event type %q is in its personal field %q, and could not be read any more", eventstore.ErrInvalid, p.Event, f)
+		}
+		r.fields = append(r.fields, path)
+	}
+	if r.metadata = p.Metadata; p.Event == "" || len(r.fields)+len(r.metadata) == 0 {
+		err = fmt.Errorf("%w: event type %q has nothing that is personal", eventstore.ErrInvalid, p.Event)
+	}
+	return r, err
+}
+
+// Of reads what is personal from the tags of the Go type of an event's payload: `personal:"subject"` on the field that names
+// the person, `personal:"yes"` on those that are personal, whatever they have. Names are those of encoding/json. Errors:
+// eventstore.ErrInvalid.
+func Of[T any](eventType string) (Personal, error) {
+	p := Personal{Event: eventType}
+	if err := p.read(reflect.TypeFor[T](), nil, nil); err != nil {
+		return p, err
+	}
+	_, err := p.compile()
+	return p, err
+}
+
+// read adds the fields of a type that is at a path. within are the types that it is in, for those that have themselves.
+func (p *Personal) read(t reflect.Type, path []string, within []reflect.Type) error {
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	if slices.Contains(within, t) {
+		return nil
+	}
+	within = append(slices.Clone(within), t)
+	switch t.Kind() {
+	case reflect.Slice, reflect.Array, reflect.Map:
+		return p.read(t.Elem(), append(slices.Clone(path), "*"), within)
+	case reflect.Struct:
+	default:
+		return nil
+	}
+	for i := range t.NumField() {
+		if err := p.field(t.Field(i), path, within); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p *Personal) field(f reflect.StructField, path []string, within []reflect.Type) error {
+	name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+	if !f.IsExported() && !f.Anonymous || name == "-" {
+		return nil
+	}
+	at := slices.Clone(path)
+	if name == "" && !f.Anonymous {
+		name = f.Name
+	}
+	if name != "" {
+		at = append(at, name)
+	}
+	switch tag := f.Tag.Get("personal"); tag {
+	case "":
+		return p.read(f.Type, at, within)
+	case "yes":
+		p.Fields = append(p.Fields, strings.Join(at, "."))
+	case "subject":
+		if p.Subject != "" {
+			return fmt.Errorf("%w: event type %q has two subjects; declare them one by one", eventstore.ErrInvalid, p.Event)
+		}
+		p.Subject = strings.Join(at, ".")
+	default:
+		return fmt.Errorf(`%w: the tag personal:%q of %s is neither "subject" nor "yes"`, eventstore.ErrInvalid, tag, f.Name)
+	}
+	return nil
+}

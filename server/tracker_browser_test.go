@@ -47,7 +47,7 @@ func browserScript(t *testing.T, script string, arguments ...string) *exec.Cmd {
 	if err != nil {
 		t.Skip("Node.js is missing: install version 20 or newer")
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	t.Cleanup(cancel)
 	cmd := exec.CommandContext(ctx, node, append([]string{filepath.Join("e2e", script)}, arguments...)...)
 	cmd.Env = append(os.Environ(), "CHROMIUM="+browser)

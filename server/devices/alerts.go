@@ -47,7 +47,7 @@ type AlertBody struct {
 	Withdrawn    bool                 `json:"withdrawn,omitempty" doc:"Later readings, or a retraction, say that it never was."`
 	Replaces     string               `json:"replaces,omitempty" doc:"The alert that later readings made this of."`
 	AckedAt      time.Time            `json:"ackedAt,omitzero"`
-	AckedBy      string               `json:"ackedBy,omitempty"`
+	AckedBy      string               `json:"ackedBy,omitempty" doc:"The name of the person or key."`
 	SnoozedUntil time.Time            `json:"snoozedUntil,omitzero"`
 }
 
@@ -149,6 +149,13 @@ func (s *Service) alert(ctx context.Context, in *AlertPath) (*alertDetailAnswer,
 	}
 	answer := new(alertDetailAnswer)
 	answer.Body.AlertBody, answer.Body.History = named[0], append([]telemetry.AlertNote{}, a.History...)
+	who := s.names()
+	for i := range answer.Body.History {
+		note := &answer.Body.History[i]
+		if note.By, err = who.of(ctx, note.By); err != nil {
+			return nil, s.door.Error(ctx, err)
+		}
+	}
 	return answer, nil
 }
 
@@ -203,7 +210,7 @@ func (s *Service) pending(ctx context.Context, in *DevicePath) (*pendingAnswer, 
 	return answer, nil
 }
 
-// nameAlerts describes alerts with the names of their devices and rules.
+// nameAlerts describes alerts with the names of their devices, rules and those who look after them.
 func (s *Service) nameAlerts(ctx context.Context, fleetID string, all []telemetry.Alert) ([]AlertBody, error) {
 	bodies := make([]AlertBody, len(all))
 	if len(all) == 0 {
@@ -228,8 +235,12 @@ func (s *Service) nameAlerts(ctx context.Context, fleetID string, all []telemetr
 	for i := range rules {
 		called[rules[i].RuleKey] = rules[i].Name
 	}
+	who := s.names()
 	for i := range all {
 		b := describeAlert(&all[i])
+		if b.AckedBy, err = who.of(ctx, b.AckedBy); err != nil {
+			return nil, err
+		}
 		if d := known[b.Device]; d != nil {
 			b.DeviceName, b.RuleName = d.Name, called[telemetry.RuleKey{Scope: telemetry.ForProfile, ScopeID: d.ProfileID, RuleID: b.Rule}]
 		}

@@ -17,14 +17,15 @@ type retractionBody struct {
 	To      time.Time `json:"to"`
 	Metrics []string  `json:"metrics,omitempty" doc:"None: all."`
 	Reason  string    `json:"reason,omitempty"`
-	By      string    `json:"by,omitempty"`
+	By      string    `json:"by,omitempty" doc:"The name of the person or key."`
 	Created time.Time `json:"created"`
 	Applied time.Time `json:"applied,omitzero" doc:"When aggregates were made without it. Absent: not yet."`
 	Lifted  time.Time `json:"lifted,omitzero" doc:"When it was taken back. It is gone once that is applied."`
 }
 
-func describeRetraction(r *telemetry.Retraction) retractionBody {
-	return retractionBody{r.RetractionID, r.From, r.To, r.Metrics, r.Reason, r.By, r.CreatedAt, r.AppliedAt, r.LiftedAt}
+func describeRetraction(ctx context.Context, r *telemetry.Retraction, who *names) (retractionBody, error) {
+	by, err := who.of(ctx, r.By)
+	return retractionBody{r.RetractionID, r.From, r.To, r.Metrics, r.Reason, by, r.CreatedAt, r.AppliedAt, r.LiftedAt}, err
 }
 
 type retractionsAnswer struct {
@@ -110,8 +111,11 @@ func (s *Service) retractions(ctx context.Context, in *DevicePath) (*retractions
 	}
 	answer := new(retractionsAnswer)
 	answer.Body.Retractions = make([]retractionBody, len(all))
+	who := s.names()
 	for i := range all {
-		answer.Body.Retractions[i] = describeRetraction(&all[i])
+		if answer.Body.Retractions[i], err = describeRetraction(ctx, &all[i], who); err != nil {
+			return nil, s.door.Error(ctx, err)
+		}
 	}
 	return answer, nil
 }
@@ -128,7 +132,11 @@ func (s *Service) retract(ctx context.Context, in *retractRequest) (*retractionA
 		return nil, s.door.Error(ctx, err)
 	}
 	s.retracted(ctx, "reading.retract", in.Fleet, in.Device)
-	return &retractionAnswer{describeRetraction(&r)}, nil
+	body, err := describeRetraction(ctx, &r, s.names())
+	if err != nil {
+		return nil, s.door.Error(ctx, err)
+	}
+	return &retractionAnswer{body}, nil
 }
 
 func (s *Service) lift(ctx context.Context, in *RetractionPath) (*struct{}, error) {

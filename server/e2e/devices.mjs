@@ -101,6 +101,116 @@ const steps = {
     const csv = await page.request.get(server + await page.getByRole('link', { name: /CSV/ }).getAttribute('href'))
     assert.match(await csv.text(), /98\.75/)
   },
+  // A rule is tried on what was measured, with a plot, and saved. One about silence cannot be tried, and nothing asks for it.
+  async rule(page) {
+    await page.goto(server + '/fleets/plant-4/rules')
+    await page.getByText('No rules yet').waitFor()
+    await look(page, 'no-rules')
+    await page.getByRole('link', { name: 'New rule' }).click()
+    const asked = []
+    page.on('request', (r) => { if (r.url().endsWith('/rules/test')) asked.push(JSON.parse(r.postData()).rule) })
+    await page.getByRole('button', { name: 'Silence' }).click()
+    await page.getByLabel('Device', { exact: true }).fill('boiler-01')
+    await page.getByText('A rule about silence cannot be tried').waitFor()
+    await look(page, 'silence-rule')
+    await page.getByRole('button', { name: 'Readings' }).click()
+    await page.getByLabel('Name').fill('Too hot')
+    await page.getByLabel('Raise at').fill('95')
+    await page.getByLabel('End at').fill('90')
+    await page.getByLabel('For, minutes').fill('0')
+    await page.getByLabel('Keep, minutes').fill('0')
+    await page.getByLabel('Severity').selectOption('critical')
+    const said = page.getByRole('status')
+    await said.getByText('1 alert', { exact: true }).waitFor()
+    assert.match(await said.textContent(), /1 alert in \d+ readings, of which 1 was beyond the level/)
+    await page.getByRole('region', { name: 'Back-test' }).getByRole('cell', { name: '98.75' }).waitFor()
+    await look(page, 'real-rule')
+    assert.deepEqual(asked.filter((r) => r.noData), [], 'silence was tried')
+    assert.ok(asked.length > 0)
+    await page.getByRole('button', { name: 'Save' }).click()
+    await page.getByText('Temperature above 95, until at or below 90').waitFor()
+    await look(page, 'real-rules')
+  },
+  // Readings fire an alert; it is acknowledged, commented and snoozed; and readings resolve it.
+  async alert(page) {
+    const alerts = async (state) => (await (await page.request.get(`${server}/api/v1/fleets/plant-4/alerts?state=${state}`)).json()).alerts
+    const until = async (state, n) => { while ((await alerts(state)).length !== n); } // until it is folded
+    await page.goto(server + '/fleets/plant-4/alerts')
+    await page.getByText('Nothing is wrong').waitFor()
+    await look(page, 'no-alerts')
+    const now = Date.now()
+    await send(page, { at: now - 20e3, values: { temperature: 96.5 } })
+    await send(page, { at: now - 10e3, values: { temperature: 97.25 } })
+    await until('open', 1)
+    await page.reload()
+    const critical = page.getByRole('region', { name: 'Critical' })
+    await critical.getByRole('button', { name: 'Too hot', exact: true }).waitFor()
+    await look(page, 'real-alerts')
+    await page.getByRole('group', { name: 'Severity' }).getByRole('button', { name: 'Info' }).click()
+    await page.getByText('No open alert is info').waitFor()
+    await look(page, 'no-such-alerts')
+    await page.getByRole('button', { name: 'Any severity' }).click()
+    await critical.getByRole('button', { name: 'Acknowledge' }).click()
+    const taken = page.getByRole('region', { name: 'Taken on or snoozed' })
+    await taken.getByText(/^Ada Lovelace, /).waitFor()
+    await taken.getByRole('button', { name: /^Snooze/ }).click()
+    await page.getByRole('button', { name: 'For 4 hours' }).click()
+    await taken.getByText('snoozed until').waitFor()
+    await taken.getByRole('button', { name: 'Too hot', exact: true }).click()
+    const dialog = page.getByRole('dialog')
+    await dialog.getByLabel('Comment').fill('The valve was stuck.\nIt is not any more.')
+    await dialog.getByRole('button', { name: 'Add the comment' }).click()
+    await dialog.getByRole('listitem').getByText('The valve was stuck.').waitFor()
+    for (const what of ['Began', 'Fired', 'Acknowledged by Ada Lovelace', 'Snoozed by Ada Lovelace', 'Commented by Ada Lovelace']) await dialog.getByRole('listitem').getByText(what).waitFor()
+    await look(page, 'real-alert')
+    await page.keyboard.press('Escape')
+    await send(page, { at: now - 5e3, values: { temperature: 71 } })
+    await until('open', 0)
+    await page.reload()
+    await page.getByText('Nothing is wrong').waitFor()
+    await page.getByRole('button', { name: 'Look at past alerts' }).click()
+    await page.getByText(/^resolved/).waitFor()
+    await look(page, 'real-past-alerts')
+    await page.goto(server + '/fleets/plant-4/devices/boiler-01/alerts?state=all')
+    await page.getByText(/^resolved/).waitFor()
+    await look(page, 'real-device-alerts')
+  },
+  // The alerts of a fleet are listed device by device: those of the last are found, though the first page of them is empty.
+  async past(page) {
+    const { csrf } = await (await page.request.get(server + '/api/v1/me')).json()
+    const rows = Array.from({ length: 450 }, (_, i) => `a-${String(i).padStart(4, '0')}`)
+    const made = await page.request.post(server + '/api/v1/fleets/plant-4/devices/import', { data: ['id', ...rows].join('\n'), headers: { 'X-CSRF-Token': csrf, 'Content-Type': 'text/csv' } })
+    assert.equal(made.status(), 200, await made.text())
+    const first = async () => (await page.request.get(server + '/api/v1/fleets/plant-4/alerts?state=all')).json()
+    while ((await first()).alerts.length); // until the devices are listed, before the one that has an alert
+    assert.ok((await first()).cursor)
+    await page.goto(server + '/fleets/plant-4/alerts?state=all')
+    await page.getByText(/^resolved/).waitFor()
+    await page.getByRole('group', { name: 'Severity' }).getByRole('button', { name: 'Warning' }).click()
+    await page.getByText('No alert is warning').waitFor()
+  },
+  // The same pages in the dark, and on a phone.
+  async elsewhere(page) {
+    const looks = async (how) => {
+      for (const path of ['alerts', 'alerts?state=all', 'rules', 'rules/new?device=boiler-01&metric=temperature']) {
+        await page.goto(server + '/fleets/plant-4/' + path)
+        await page.getByRole('main').waitFor()
+        await look(page, how + '-real-' + path.replaceAll(/[/?&=].*/g, path.includes('all') ? '-all' : '-new'))
+        assert.ok(await wide(page) <= 0, `${path} is ${await wide(page)} px too wide (${how})`)
+      }
+      await page.goto(server + '/fleets/plant-4/alerts?state=all')
+      await page.getByRole('button', { name: 'Too hot', exact: true }).click()
+      await page.getByRole('dialog').getByText('The valve was stuck.').waitFor()
+      await look(page, how + '-real-alert')
+      await page.keyboard.press('Escape')
+    }
+    await page.getByRole('button', { name: 'Use the dark theme' }).click()
+    await looks('dark')
+    await page.getByRole('button', { name: 'Use the light theme' }).click()
+    await page.setViewportSize({ width: 375, height: 780 })
+    await looks('phone')
+    await page.setViewportSize({ width: 1280, height: 800 })
+  },
   async data(page) {
     await page.goto(server + '/fleets/plant-4/devices/boiler-01/data')
     await page.getByRole('button', { name: /^Retract a time/ }).click()

@@ -87,6 +87,8 @@ export interface Alert {
   resolvedAt?: string
   value?: string
   peak?: string
+  ended?: string // why, if no reading ended it
+  withdrawn?: boolean // later readings say that it never was
   ackedAt?: string
   ackedBy?: string
   snoozedUntil?: string

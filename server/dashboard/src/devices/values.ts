@@ -153,5 +153,9 @@ export function snoozes(now: number): [string, Date][] {
   return [['For an hour', new Date(now + 3.6e6)], ['For 4 hours', new Date(now + 4 * 3.6e6)], ['Until tomorrow, 8:00', morning], ['For a week', new Date(now + 7 * 864e5)]]
 }
 
+// ending is the state of an alert in words: one that has ended says how, if no reading ended it.
+export const ending = (a: { state: string; ended?: string; withdrawn?: boolean }) => (a.withdrawn ? 'withdrawn' : (ENDINGS[a.ended ?? ''] ?? a.state))
+const ENDINGS: Record<string, string> = { rule_changed: 'ended with its rule' }
+
 // An alert of a whole fleet stands for those of its devices; it is kept under a name that no device has.
 export const wholeFleet = (a: { device: string }) => a.device.startsWith('~')

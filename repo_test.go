@@ -72,6 +72,9 @@ var policy = map[string][]string{
 	"eventstore/eventjson":      {"eventstore"},
 	"eventstore/eventstoretest": {"vocabulary", "dynamo", "table", "eventstore", "eventstore/registry", "engine/enginetest"},
 
+	"blueprint": {"vocabulary", "dynamo", "dynamo/dynamojson", "table", "github.com/oklog/ulid/v2",
+		"analytics", "telemetry", "eventstore"}, // its tests: what it describes
+
 	"eventstore/shred": {"vocabulary", "table", "eventstore", "github.com/hashicorp/golang-lru/v2",
 		"eventstore/fsck"}, // its tests
 	"eventstore/fsck": {"vocabulary", "dynamo", "table", "eventstore", "github.com/oklog/ulid/v2"},

@@ -53,8 +53,9 @@ var SessionEvents = table.NewQuery(Events, table.QueryDef[SessionEventsIn]{
 	ID: "W2", Question: "the events of a session",
 	From: "EVENT#{from}", To: "EVENT#{to}",
 	FanOut: "shard", Over: func(in SessionEventsIn) []int { return in.Shards },
-	Filter: func(in SessionEventsIn) table.Cond { return eventVisitor.Eq(in.VisitorID) },
-	Load:   table.Load{PerSecond: 0.01, Items: 40, ItemBytes: 350},
+	Filter:  func(in SessionEventsIn) table.Cond { return eventVisitor.Eq(in.VisitorID) },
+	Load:    table.Load{PerSecond: 0.01, Items: 40, ItemBytes: 350},
+	Example: func(in *SessionEventsIn) { in.Shards = []int{0} },
 })
 
 // EventsOfSession asks for the events of a session of a site.
@@ -237,7 +238,8 @@ var EventsByTime = table.NewQuery(Events, table.QueryDef[EventsIn]{
 		}
 		return table.Cond{}
 	},
-	Load: table.Load{PerSecond: 0.001, Items: 1_000_000, ItemBytes: 350},
+	Load:    table.Load{PerSecond: 0.001, Items: 1_000_000, ItemBytes: 350},
+	Example: func(in *EventsIn) { in.Shards = []int{0} },
 })
 
 // EventsBetween asks for the events of a site with times in [from, to).

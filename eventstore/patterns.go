@@ -1,19 +1,35 @@
 package eventstore
 
 import (
+	"context"
+
 	"github.com/onefold/onefold/fold"
 	"github.com/onefold/onefold/table"
 )
 
-// The access patterns. Their loads are those of a thousand appends a minute. E1, the append, is a transaction: see Append.
+// The access patterns. Their loads are those of a thousand appends a minute.
 
 // Schema is all that this package stores and asks.
 var Schema = table.MustSchema("eventstore",
 	Heads, Events, Snapshots, Marks, Reservations, Types, FeedChunks, FeedHeads,
-	AppendEvent, Replay, ReplayBackwards, SnapshotByID, HeadByID, EventsOfType, AggregatesOfType, MarkByID, ReservationByValue, AllTypes,
+	AppendEvents, AppendEvent, Replay, ReplayBackwards, SnapshotByID, HeadByID, EventsOfType, AggregatesOfType, MarkByID, ReservationByValue, AllTypes,
 	FeedFrom, FeedHeadNow,
 	fold.Schema,
 )
+
+// AppendEvents is what Append asks: the head, which is what writers meet at, the events, and the mark of a named append.
+var AppendEvents = table.NewOperation(Events, table.OperationDef{
+	ID: "E1", Question: "append events at an expected version", Operation: "TransactWriteItems",
+	Condition: "head: absent, or currentSeqNum = n and open; events and mark: absent",
+	Load:      table.Load{PerSecond: 17, Items: 2, ItemBytes: 600},
+	Example: func(ctx context.Context, t *table.Table) error {
+		s, err := New(t, Options{})
+		if err == nil {
+			_, err = s.Append(ctx, ID{Type: "order", ID: "1001"}, NoStream(), []NewEvent{{Type: "OrderPlaced", Payload: []byte(`{"total":"12.50"}`)}}, CommitID("place-1001"))
+		}
+		return err
+	},
+})
 
 // AppendEvent writes one event unless its number is taken. It is all of an append to a store without transactions.
 var AppendEvent = table.NewCreate(Events, table.CreateDef{

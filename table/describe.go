@@ -1,6 +1,12 @@
 package table
 
 import (
+	"path"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
@@ -16,7 +22,8 @@ type EntityInfo struct {
 	Key        []AttributeInfo // variables of PK and SK
 	Expires    bool
 	Immutable  bool
-	MaxBytes   int // 0: not declared
+	MaxBytes   int    // 0: not declared
+	Source     string // where it is defined: file:line, the file below its package's import path
 }
 
 // IndexInfo describes an entity's keys on a secondary index.
@@ -35,7 +42,7 @@ type AttributeInfo struct {
 // PatternInfo describes an access pattern for documents.
 type PatternInfo struct {
 	ID, Question string
-	Operation    string // Query, GetItem or PutItem
+	Operation    string // Query, GetItem or PutItem; of an Operation also another
 	Entity       string
 	Index        string // empty: the table
 	PK           string
@@ -45,8 +52,9 @@ type PatternInfo struct {
 	Consistent   bool
 	Filtered     bool
 	Input        []AttributeInfo
-	Request      Request // as Explain makes it, without a filter, with templates in the place of values
+	Request      Request // of other patterns than Operations, as Explain makes it, without a filter, with templates in the place of values
 	Load         Load
+	Source       string // where it is defined: file:line, the file below its package's import path
 }
 
 // Entities describes the entities, in the order in which they were given.
@@ -73,7 +81,7 @@ func (s *Schema) Indexes() []string { return s.indexNames() }
 func (e *entity) info() EntityInfo {
 	info := EntityInfo{
 		Name: e.name, Doc: e.doc, PK: e.pk.src, SK: e.sk.src, Expires: e.expires, Immutable: e.immutable,
-		MaxBytes: e.maxBytes, Attributes: attributes(e.stored), Key: attributes(e.keyPlan.Fields),
+		MaxBytes: e.maxBytes, Source: e.source, Attributes: attributes(e.stored), Key: attributes(e.keyPlan.Fields),
 	}
 	for _, x := range e.indexes {
 		info.Indexes = append(info.Indexes, IndexInfo{Name: x.name, PK: x.pk.src, SK: x.sk.src, Conditional: x.conditional})
@@ -93,7 +101,7 @@ func (p *pattern) info() PatternInfo {
 	info := PatternInfo{
 		ID: p.id, Question: p.question, Operation: p.operation, Entity: p.entity.name, Index: p.index,
 		PK: p.ownPK.src, Condition: p.condition(), FanOut: p.fanOut, Descending: p.desc, Consistent: p.consistent,
-		Filtered: p.filtered, Request: p.sample(), Load: p.load,
+		Filtered: p.filtered, Request: p.sample(), Load: p.load, Source: p.source,
 	}
 	if p.pk != nil {
 		info.PK = p.pk.src
@@ -113,6 +121,8 @@ func (p *pattern) condition() string {
 		return k.src
 	}
 	switch {
+	case p.documented():
+		return p.told
 	case p.operation == "PutItem":
 		return *p.entity.absence()
 	case p.exact:
@@ -128,13 +138,15 @@ func (p *pattern) condition() string {
 // sample is the pattern's request with templates in the place of values.
 func (p *pattern) sample() Request {
 	str := func(k *keyTemplate) types.AttributeValue { return &types.AttributeValueMemberS{Value: k.src} }
-	switch p.operation {
-	case "PutItem":
+	switch {
+	case p.documented():
+		return Request{}
+	case p.operation == "PutItem":
 		return Request{Put: &dynamodb.PutItemInput{
 			Item:                Item{AttrPK: str(p.ownPK), AttrSK: str(p.ownSK), AttrEntity: &types.AttributeValueMemberS{Value: p.entity.name}},
 			ConditionExpression: p.entity.absence(),
 		}}
-	case "GetItem":
+	case p.operation == "GetItem":
 		return Request{Get: &dynamodb.GetItemInput{Key: Item{AttrPK: str(p.pk), AttrSK: str(p.prefix)}, ConsistentRead: &consistent}}
 	}
 	return Request{Query: p.request(ask{pk: p.pk.src, span: p.sampleSpan()}, 0)}
@@ -155,4 +167,17 @@ func (p *pattern) sampleSpan() span {
 		s.hi = p.to.src
 	}
 	return s
+}
+
+// caller is where an exported function of the kit was called: file:line, the file below its package's import path, so that
+// it is the same wherever the program was built.
+func caller() string {
+	pc, _, _, ok := runtime.Caller(2)
+	if !ok {
+		return ""
+	}
+	frame, _ := runtime.CallersFrames([]uintptr{pc}).Next()
+	dir, name := path.Split(frame.Function)
+	pkg, _, _ := strings.Cut(name, ".")
+	return dir + pkg + "/" + path.Base(filepath.ToSlash(frame.File)) + ":" + strconv.Itoa(frame.Line)
 }

@@ -36,6 +36,9 @@ type Def[T any] struct {
 	Immutable bool   // only created and deleted
 	MaxBytes  int    // largest encoded size that is accepted, at most 400 KB; 0: whatever the store takes
 	Doc       string // one sentence for documents
+
+	// Example completes an item that is made up for documents: names and times are there already. Optional.
+	Example func(*T)
 }
 
 // Index derives an item's keys on one secondary index. The item is absent from the index (a sparse index) while a
@@ -74,6 +77,11 @@ type entity struct {
 	err       error // problems, joined
 
 	spare sync.Pool // of empty maps, which CreateMany encodes into
+
+	// For documents, which know no Go types.
+	encodeAny func(any) (Item, error)
+	example   func(any)
+	source    string // where it is defined
 }
 
 // room is how many attributes others add to an encoded item: a fold adds its version and marks to what it derives, and
@@ -99,9 +107,13 @@ func Define[T, K any](name string, d Def[T]) *Entity[T, K] {
 	t, k := reflect.TypeFor[T](), reflect.TypeFor[K]()
 	core := &entity{
 		name: name, doc: d.Doc, reads: d.ExpiresReads, expires: d.Expires != nil,
-		immutable: d.Immutable, maxBytes: d.MaxBytes,
+		immutable: d.Immutable, maxBytes: d.MaxBytes, source: caller(),
 	}
 	e := &Entity[T, K]{core: core, expires: d.Expires}
+	core.encodeAny = func(v any) (Item, error) { return e.Encode(v.(*T)) }
+	if d.Example != nil {
+		core.example = func(v any) { d.Example(v.(*T)) }
+	}
 	if t.Kind() != reflect.Struct || k.Kind() != reflect.Struct {
 		core.fail(fmt.Errorf("%s and its key %s must be structs", t, k))
 		core.seal()
@@ -328,7 +340,7 @@ func (e *Entity[T, K]) encode(v *T, it Item) (Item, error) {
 		return nil, err
 	}
 	if c.maxBytes > 0 {
-		if n := itemSize(it); n > c.maxBytes {
+		if n := ItemSize(it); n > c.maxBytes {
 			return nil, fmt.Errorf("%w: %s has %d bytes, at most %d are declared", ErrTooLarge, c.name, n, c.maxBytes)
 		}
 	}

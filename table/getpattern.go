@@ -22,7 +22,7 @@ type GetPattern[In, T, K any] struct {
 
 // NewGet describes a read of one item. In may be the key struct itself, or any struct with the same `dynamodbav` names.
 func NewGet[In, T, K any](e *Entity[T, K], d GetDef) *GetPattern[In, T, K] {
-	p := &pattern{id: d.ID, question: d.Question, operation: "GetItem", entity: e.core, consistent: true, load: d.Load}
+	p := &pattern{id: d.ID, question: d.Question, operation: "GetItem", entity: e.core, consistent: true, load: d.Load, source: caller()}
 	sk := ""
 	if e.core.sk != nil {
 		sk = e.core.sk.src
@@ -30,7 +30,9 @@ func NewGet[In, T, K any](e *Entity[T, K], d GetDef) *GetPattern[In, T, K] {
 	p.describe(reflect.TypeFor[In](), "", rangeTemplates{prefix: sk})
 	p.fail(p.unused()...)
 	p.seal()
-	return &GetPattern[In, T, K]{core: p, entity: e}
+	g := &GetPattern[In, T, K]{core: p, entity: e}
+	g.bindExample()
+	return g
 }
 
 func (g *GetPattern[In, T, K]) addTo(s *Schema) { s.addPattern(g.core) }
@@ -98,10 +100,12 @@ type CreatePattern[T, K any] struct {
 
 // NewCreate describes a write of one item, idempotent by its key.
 func NewCreate[T, K any](e *Entity[T, K], d CreateDef) *CreatePattern[T, K] {
-	p := &pattern{id: d.ID, question: d.Question, operation: "PutItem", entity: e.core, load: d.Load, fan: -1}
+	p := &pattern{id: d.ID, question: d.Question, operation: "PutItem", entity: e.core, load: d.Load, fan: -1, source: caller()}
 	p.pkAttr, p.skAttr, p.ownPK, p.ownSK = AttrPK, AttrSK, e.core.pk, e.core.sk
 	p.seal()
-	return &CreatePattern[T, K]{core: p, entity: e}
+	c := &CreatePattern[T, K]{core: p, entity: e}
+	c.bindExample()
+	return c
 }
 
 func (c *CreatePattern[T, K]) addTo(s *Schema) { s.addPattern(c.core) }

@@ -1,6 +1,7 @@
 package table
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"reflect"
@@ -36,6 +37,13 @@ type pattern struct {
 	ownSK    *keyTemplate
 	problems []error
 	err      error
+
+	// For documents, which know no Go types: inputs are pointers.
+	explainAny func(*Table, any) ([]Request, error)
+	runAny     func(ctx context.Context, t *Table, in any, most int) ([]Item, error)
+	example    func(any)
+	source     string // where it is defined
+	told       string // condition of an Operation, in words
 }
 
 // rangeTemplates are the templates that choose sort keys.

@@ -37,6 +37,8 @@ type QueryDef[In any] struct {
 	Filter   func(In) Cond // keeps only items that fulfil it; what it drops is read, and paid for, nevertheless
 	Eventual bool          // eventually consistent, at half the price; always so on an index
 	Load     Load
+
+	Example func(*In) // completes an input that is made up for documents, so that it finds an example row; optional
 }
 
 // A Query is an access pattern as a value. It is safe for concurrent use.
@@ -52,7 +54,7 @@ type Query[In, T, K any] struct {
 func NewQuery[In, T, K any](e *Entity[T, K], d QueryDef[In]) *Query[In, T, K] {
 	p := &pattern{
 		id: d.ID, question: d.Question, operation: "Query", entity: e.core, index: d.Index, desc: d.Desc,
-		consistent: !d.Eventual && d.Index == "", load: d.Load, fanOut: d.FanOut, filtered: d.Filter != nil,
+		consistent: !d.Eventual && d.Index == "", load: d.Load, fanOut: d.FanOut, filtered: d.Filter != nil, source: caller(),
 	}
 	p.describe(reflect.TypeFor[In](), d.PK, rangeTemplates{d.Prefix, d.From, d.To})
 	if (d.FanOut == "") != (d.Over == nil) {
@@ -62,7 +64,9 @@ func NewQuery[In, T, K any](e *Entity[T, K], d QueryDef[In]) *Query[In, T, K] {
 		p.fail(p.unused()...)
 	}
 	p.seal()
-	return &Query[In, T, K]{core: p, entity: e, over: d.Over, filter: d.Filter}
+	q := &Query[In, T, K]{core: p, entity: e, over: d.Over, filter: d.Filter}
+	q.bindExample(d.Example)
+	return q
 }
 
 // All yields every live item in the order of the sort keys. It reads page after page as the items are taken, and ends

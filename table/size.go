@@ -2,9 +2,9 @@ package table
 
 import "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-// itemSize is an item's size in bytes by DynamoDB's rules: names and values count, numbers about a byte for two digits.
+// ItemSize is an item's size in bytes by DynamoDB's rules: names and values count, numbers about a byte for two digits.
 // https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/CapacityUnitCalculations.html
-func itemSize(it Item) int {
+func ItemSize(it Item) int {
 	n := 0
 	for name, av := range it {
 		n += len(name) + valueSize(av)

@@ -79,6 +79,10 @@ var Alerts = table.Define[Alert, AlertKey]("telemetry.alert", table.Def[Alert]{
 		When: (*Alert).Open, WhenReads: []string{"state"},
 	}},
 	Doc: "One episode in which a rule held for a device.",
+	Example: func(a *Alert) {
+		*a = Alert{AlertKey: a.AlertKey, FleetID: a.FleetID, RuleID: a.RuleID, Metric: a.Metric, Severity: Critical, State: Firing,
+			Since: a.Since, Fired: a.Since + 900_000, Value: "103.5", Peak: "106.2"}
+	},
 })
 
 // Rules say when there are alerts, for a device or all of a profile.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"github.com/onefold/onefold/cmd/onefold/internal/blueprintcli"
 	"github.com/onefold/onefold/cmd/onefold/internal/devicecli"
 	"github.com/onefold/onefold/cmd/onefold/internal/eventcli"
 	"github.com/onefold/onefold/cmd/onefold/internal/terminal"
@@ -45,7 +46,8 @@ type commands struct {
 	Alerts   devicecli.Alerts   `cmd:"" help:"Show alerts and look after them."`
 	Simulate simulateCommands   `cmd:"" help:"Make up what devices send."`
 
-	Events eventcli.Events `cmd:"" help:"Append, read and check events of aggregates."`
+	Events eventcli.Events     `cmd:"" help:"Append, read and check events of aggregates."`
+	Design blueprintcli.Design `cmd:"" help:"Write the design of the table: what it holds and is asked, executed on examples, with what that takes."`
 
 	Dynamodb dynamodbCommands `cmd:"" help:"Serve the embedded database as a DynamoDB, and look after it."`
 }

@@ -74,7 +74,7 @@ func run(ctx context.Context, args []string, std streams) int {
 		fmt.Fprintln(std.err, "Run `onefold --help`, or `onefold COMMAND --help`.")
 		return exitUsage
 	}
-	return exitCode(std, command.Run(&cli.globals, cli.ground(std)))
+	return exitCode(std, command.Run(&cli.globals, cli.ground(std), cli.blueprintEnv(std)))
 }
 
 func exitCode(std streams, err error) int {

@@ -135,6 +135,9 @@ var Notifications = table.Define[Notification, NotificationKey]("telemetry.notif
 		When: func(n *Notification) bool { return n.State == Waiting }, WhenReads: []string{"state"},
 	}},
 	Doc: "What is to be told of an alert by one channel, and how that went.",
+	Example: func(n *Notification) {
+		n.Event, n.State, n.Attempts, n.LastError = telemetry.Fires, Waiting, 0, ""
+	},
 })
 
 // ruleIn narrows alerts of a device down to those of a rule that began in [From, To), by the ids of such.
@@ -147,17 +150,19 @@ type ruleIn struct {
 
 var alertRule = table.FieldOf(telemetry.Alerts, func(a *telemetry.Alert) *string { return &a.RuleID })
 
+func exampleRule(in *ruleIn) { in.RuleID = "too-hot" }
+
 func ofRule(in ruleIn) table.Cond { return alertRule.Eq(in.RuleID) }
 
 // alertsFrom and alertsBack are the alerts of a device and a rule, the oldest and the latest first.
 var (
 	alertsFrom = table.NewQuery(telemetry.Alerts, table.QueryDef[ruleIn]{
 		ID: "TA1", Question: "the alerts of a device and a rule since a time", From: "ALERT#{from}", To: "ALERT#{to}", Filter: ofRule,
-		Load: table.Load{PerSecond: 0.1, Items: 1, ItemBytes: 400},
+		Load: table.Load{PerSecond: 0.1, Items: 1, ItemBytes: 400}, Example: exampleRule,
 	})
 	alertsBack = table.NewQuery(telemetry.Alerts, table.QueryDef[ruleIn]{
 		ID: "TA2", Question: "the latest alert of a device and a rule before a time", From: "ALERT#{from}", To: "ALERT#{to}", Filter: ofRule,
-		Desc: true, Load: table.Load{PerSecond: 0.1, Items: 1, ItemBytes: 400},
+		Desc: true, Load: table.Load{PerSecond: 0.1, Items: 1, ItemBytes: 400}, Example: exampleRule,
 	})
 	readingsBack = table.NewQuery(telemetry.Readings, table.QueryDef[telemetry.ReadingsIn]{
 		ID: "TA3", Question: "the readings of a device before a time, the latest first", From: "READING#{from:ms}", To: "READING#{to:ms}",

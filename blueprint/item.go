@@ -1,0 +1,79 @@
+package blueprint
+
+import (
+	"cmp"
+	"maps"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/onefold/onefold/dynamo/dynamojson"
+	"github.com/onefold/onefold/table"
+)
+
+// textOf is a string attribute's value; empty when there is none.
+func textOf(it table.Item, name string) string {
+	s, ok := it[name].(*types.AttributeValueMemberS)
+	if !ok {
+		return ""
+	}
+	return s.Value
+}
+
+// itemJSON is an item in the API's JSON, attributes sorted.
+func itemJSON(it table.Item) []byte {
+	const head = `{"Item":`
+	b := dynamojson.AppendOrdered(nil, &types.PutRequest{Item: it})
+	return b[len(head) : len(b)-1]
+}
+
+// valueText is a value as people read it: text and numbers as they are, all else in the API's JSON.
+func valueText(av types.AttributeValue) string {
+	switch v := av.(type) {
+	case *types.AttributeValueMemberS:
+		return v.Value
+	case *types.AttributeValueMemberN:
+		return v.Value
+	case *types.AttributeValueMemberBOOL:
+		return strconv.FormatBool(v.Value)
+	case *types.AttributeValueMemberB:
+		return strconv.Itoa(len(v.Value)) + " bytes"
+	}
+	b := itemJSON(table.Item{"v": av})
+	return string(b[len(`{"v":`) : len(b)-1])
+}
+
+// sortedNames are the names of the attributes that are no keys.
+func sortedNames(it table.Item) []string {
+	var names []string
+	for _, name := range slices.Sorted(maps.Keys(it)) {
+		if name == table.AttrPK || name == table.AttrSK || name == table.AttrEntity || indexKey.MatchString(name) {
+			continue
+		}
+		names = append(names, name)
+	}
+	return names
+}
+
+// indexKey are the names of an index's keys: see table.Index.
+var indexKey = regexp.MustCompile(`^gsi[0-9]+[ps]k$`)
+
+// indexed is on how many indexes an item is.
+func indexed(it table.Item) int {
+	n := 0
+	for name := range it {
+		if indexKey.MatchString(name) && strings.HasSuffix(name, "pk") {
+			n++
+		}
+	}
+	return n
+}
+
+func sameKey(a, b table.Item) bool {
+	return textOf(a, table.AttrPK) == textOf(b, table.AttrPK) && textOf(a, table.AttrSK) == textOf(b, table.AttrSK)
+}
+
+func compareText(a, b string) int { return cmp.Compare(a, b) }

@@ -1,0 +1,193 @@
+package blueprint
+
+import (
+	"encoding/binary"
+	"fmt"
+	"hash/fnv"
+	"math/rand/v2"
+	"reflect"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/attributevalue"
+	"github.com/oklog/ulid/v2"
+
+	"github.com/onefold/onefold/table"
+)
+
+// newRow makes up the nth example of an entity. What all rows have in common is what the keys of others name, too: one site,
+// one device. The last variable of the key is what tells rows apart.
+func newRow(s *table.Schema, info *table.EntityInfo, now time.Time, n int) (Row, error) {
+	x, err := s.ExampleRow(info.Name)
+	if err != nil {
+		return Row{}, err
+	}
+	vary := lastVariable(info.SK)
+	if vary == "" {
+		vary = lastVariable(info.PK)
+	}
+	key := make(map[string]bool)
+	for _, k := range info.Key {
+		key[k.Name] = true
+	}
+	m := maker{entity: info.Name, now: now}
+	x.Each(func(name string, optional bool, v reflect.Value) {
+		if optional && !named(info, name) && seldom(name, v) {
+			return
+		}
+		at := n
+		if key[name] && name != vary {
+			at = 0
+		}
+		m.fill(name, at, v, key[name])
+	})
+	x.Complete()
+	it, err := x.Item()
+	return Row{Entity: info.Name, Item: it, Bytes: table.ItemSize(it), example: x}, err
+}
+
+// named reports whether a key on an index names the attribute: without it, the row would not be there.
+func named(info *table.EntityInfo, name string) bool {
+	for _, x := range info.Indexes {
+		if strings.Contains(x.PK+x.SK, "{"+name+"}") || strings.Contains(x.PK+x.SK, "{"+name+":") {
+			return true
+		}
+	}
+	return false
+}
+
+// seldom reports whether an attribute that may be left out tells of what mostly did not happen: an end, a deletion.
+func seldom(name string, v reflect.Value) bool {
+	_, isTime := v.Interface().(time.Time)
+	return isTime || v.Kind() == reflect.Bool || strings.HasSuffix(name, "ed")
+}
+
+// lastVariable is the name of a template's last variable that is not the number of a shard, "" if there is none.
+func lastVariable(template string) string {
+	last := ""
+	for rest := template; ; {
+		_, after, ok := strings.Cut(rest, "{")
+		if !ok {
+			return last
+		}
+		var name string
+		name, rest, _ = strings.Cut(after, "}")
+		if name, _, _ = strings.Cut(name, ":"); name != "shard" {
+			last = name
+		}
+	}
+}
+
+// maker makes up values that look like what their names say.
+type maker struct {
+	entity string
+	now    time.Time
+}
+
+var marshaler = reflect.TypeFor[attributevalue.Marshaler]()
+
+func (m *maker) fill(name string, n int, v reflect.Value, key bool) {
+	switch at, isTime := v.Interface().(time.Time); {
+	case isTime && at.IsZero():
+		v.Set(reflect.ValueOf(m.time(name, n)))
+	case v.CanAddr() && v.Addr().Type().Implements(marshaler):
+	case v.Kind() == reflect.String:
+		v.SetString(m.text(name, n))
+	case v.CanInt() && key:
+		v.SetInt(m.place(name, n))
+	case v.CanInt():
+		v.SetInt(m.number(name, n))
+	case v.CanUint():
+		v.SetUint(uint64(m.number(name, n)))
+	case v.CanFloat():
+		v.SetFloat(float64(m.number(name, n)) / 4)
+	}
+}
+
+func (m *maker) time(name string, n int) time.Time {
+	switch strings.ToLower(name) {
+	case "day":
+		return m.now.Truncate(24*time.Hour).AddDate(0, 0, -n)
+	case "month":
+		return time.Date(m.now.Year(), m.now.Month()-time.Month(n), 1, 0, 0, 0, 0, time.UTC)
+	case "start", "hour":
+		return m.now.Truncate(time.Hour).Add(-time.Duration(n) * time.Hour)
+	case "minute":
+		return m.now.Truncate(time.Minute).Add(-time.Duration(n) * time.Minute)
+	case "ttl", "until", "expires", "expiresat":
+		return m.now.AddDate(0, 0, 30)
+	}
+	return m.now.Add(-time.Duration(n) * 7 * time.Minute)
+}
+
+// texts are what attributes of such names hold; rows take them in turn.
+var texts = map[string][]string{
+	"actor": {"ada"}, "author": {"ada", "grace"}, "browser": {"Firefox", "Chrome"}, "category": {"garden", "kitchen"}, "channel": {"organic search", "direct"},
+	"city": {"Utrecht", "Lyon"}, "country": {"NL", "FR"}, "customerId": {"42", "43"}, "day": {"2026-05-12", "2026-05-11"}, "device": {"desktop", "phone"},
+	"deviceId": {"pump-1", "pump-2"}, "email": {"ada@example.com", "grace@example.com"}, "eventType": {"OrderPlaced", "OrderPaid"}, "fleetId": {"north", "south"},
+	"hostname": {"example.com"}, "kind": {"gauge"}, "metric": {"temperature", "humidity"}, "month": {"2026-05", "2026-04"}, "name": {"Ada", "Grace"},
+	"orderId": {"1001", "1002"}, "os": {"Linux", "iOS"}, "owner": {"ada", "grace"}, "ownerId": {"ada", "grace"}, "path": {"/", "/pricing"}, "profileId": {"pump", "meter"},
+	"referrer": {"search.example", "news.example"}, "ruleId": {"too-hot", "silent"}, "scope": {"email"}, "siteId": {"blog", "shop"}, "source": {"search", "news"},
+	"status": {"active", "pending"}, "tenant": {"acme"}, "timeZone": {"Europe/Amsterdam"}, "type": {"order", "invoice"}, "userId": {"u-42", "u-43"},
+	"value": {"green", "blue"}, "zone": {"Europe/Amsterdam"},
+}
+
+func (m *maker) text(name string, n int) string {
+	if known := texts[name]; known != nil {
+		return known[n%len(known)]
+	}
+	lower := strings.ToLower(name)
+	switch {
+	case lower == "id" || strings.HasSuffix(name, "Id") || strings.HasSuffix(name, "ID"):
+		return m.ulid(name, n)
+	case strings.HasSuffix(lower, "hash") || strings.HasSuffix(lower, "token"):
+		return fmt.Sprintf("%016x", m.seed(name, n))
+	}
+	return fmt.Sprintf("%s-%d", strings.ToLower(name), n+1)
+}
+
+// ulid is one of the example's time: the same name has the same in every entity.
+func (m *maker) ulid(name string, n int) string {
+	var id ulid.ULID
+	if err := id.SetTime(ulid.Timestamp(m.now.Add(-time.Duration(n) * 7 * time.Minute))); err != nil {
+		return name
+	}
+	var entropy [16]byte
+	binary.BigEndian.PutUint64(entropy[:], m.seed(name, n))
+	binary.BigEndian.PutUint64(entropy[8:], m.seed("more "+name, n))
+	if err := id.SetEntropy(entropy[:10]); err != nil {
+		return name
+	}
+	return id.String()
+}
+
+// place is a number in a key: of a shard, or of what is counted from 1.
+func (m *maker) place(name string, n int) int64 {
+	if name == "shard" || name == "part" {
+		return 0
+	}
+	return int64(n + 1)
+}
+
+func (m *maker) number(name string, n int) int64 {
+	switch strings.ToLower(name) {
+	case "shard", "part":
+		return 0
+	case "seqnum", "seq", "version", "currentseqnum", "first":
+		return int64(n + 1)
+	case "schema", "reducer", "of", "n":
+		return 1
+	case "nth":
+		return 0
+	case "start", "end", "since", "last", "at":
+		return m.now.Add(-time.Duration(n) * 7 * time.Minute).UnixMilli()
+	}
+	return 1 + int64(m.seed(name, n)%100)
+}
+
+// seed is the same for the same name and row, for ever.
+func (m *maker) seed(name string, n int) uint64 {
+	h := fnv.New64a()
+	_, _ = fmt.Fprintf(h, "%s %d", name, n) // a hash does not fail
+	return rand.New(rand.NewPCG(h.Sum64(), 1)).Uint64()
+}

@@ -1,0 +1,123 @@
+// Package blueprintcli is the commands that write what follows from a schema: design documents. It belongs to the command
+// line.
+package blueprintcli
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/onefold/onefold/blueprint"
+	"github.com/onefold/onefold/cmd/onefold/internal/terminal"
+	"github.com/onefold/onefold/engine"
+	"github.com/onefold/onefold/table"
+)
+
+// Env is what the commands stand on.
+type Env struct {
+	Out     io.Writer
+	JSON    bool
+	Schemas []*table.Schema // that can be asked for, by their names; the first is the default
+}
+
+// ErrStale is returned when a document that was written before is not what would be written now.
+var ErrStale = errors.New("stale_document")
+
+// Design writes the design of a schema.
+type Design struct {
+	Schema string `help:"Which schema: onefold is all that a table holds; or analytics, telemetry, eventstore." default:"onefold"`
+	Format string `help:"markdown or json." enum:"markdown,json" default:"markdown"`
+	Out    string `help:"File to write; by default, standard output." short:"o" type:"path"`
+	Check  string `help:"Write nothing: fail if this file is not what would be written. Lines of code are not compared." type:"existingfile"`
+	Rows   int    `help:"Example rows of an entity, 1 to 5." default:"2"`
+}
+
+// Run makes the design: the patterns are executed on an engine in memory.
+func (c *Design) Run(ctx context.Context, e *Env) error {
+	s, err := e.schema(c.Schema)
+	if err != nil {
+		return err
+	}
+	d, err := design(ctx, s, c.Rows)
+	if err != nil {
+		return err
+	}
+	var b bytes.Buffer
+	if c.Format == "json" || e.JSON {
+		err = terminal.JSON(&b, d)
+	} else {
+		err = d.Markdown(&b)
+	}
+	switch {
+	case err != nil:
+		return err
+	case c.Check != "":
+		return c.check(b.Bytes())
+	case c.Out != "":
+		return writeFile(c.Out, b.Bytes())
+	}
+	_, err = e.Out.Write(b.Bytes())
+	return err
+}
+
+func (e *Env) schema(name string) (*table.Schema, error) {
+	i := slices.IndexFunc(e.Schemas, func(s *table.Schema) bool { return s.Name() == name })
+	if i >= 0 {
+		return e.Schemas[i], nil
+	}
+	var names []string
+	for _, s := range e.Schemas {
+		names = append(names, s.Name())
+	}
+	return nil, fmt.Errorf("no_such_schema: there is no schema %q; there are %s", terminal.Printable(name), strings.Join(names, ", "))
+}
+
+func design(ctx context.Context, s *table.Schema, rows int) (d *blueprint.Design, err error) {
+	db, err := engine.OpenMemory(engine.Options{Clock: func() time.Time { return blueprint.Epoch }})
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	return blueprint.New(ctx, s, blueprint.Options{Store: db, Rows: rows})
+}
+
+// codeLine is the line in a place of the code, which moves when something else in the file does.
+var codeLine = regexp.MustCompile(`(\.go):[0-9]+`)
+
+func (c *Design) check(want []byte) error {
+	got, err := os.ReadFile(c.Check)
+	if err != nil {
+		return err
+	}
+	lineless := func(b []byte) []byte { return codeLine.ReplaceAll(b, []byte("$1")) }
+	if bytes.Equal(lineless(got), lineless(want)) {
+		return nil
+	}
+	return fmt.Errorf("%w: %s is not what the schema says now: write it again with `onefold design --schema %s --format %s --out %s`",
+		ErrStale, c.Check, c.Schema, c.Format, filepath.ToSlash(c.Check))
+}
+
+// writeFile replaces a file in one step, so that nobody reads half of it.
+func writeFile(name string, content []byte) error {
+	f, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+"-*")
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(content)
+	err = errors.Join(err, f.Chmod(0o644), f.Close())
+	if err == nil {
+		err = os.Rename(f.Name(), name)
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(f.Name()))
+	}
+	return nil
+}

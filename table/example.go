@@ -1,0 +1,220 @@
+package table
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"github.com/onefold/onefold/table/internal/codec"
+)
+
+// An ExampleRow is an item made up for documents: the Go value of an entity, whose fields are set by the names of their
+// attributes.
+type ExampleRow struct {
+	entity *entity
+	v      reflect.Value // *T
+}
+
+// ExampleRow returns a zero row of an entity. Errors: ErrNotFound when the schema has none of that name.
+func (s *Schema) ExampleRow(entity string) (*ExampleRow, error) {
+	for _, e := range s.entities {
+		if e.name == entity && e.err == nil {
+			return &ExampleRow{e, reflect.New(e.plan.Type)}, nil
+		}
+	}
+	return nil, fmt.Errorf("table: schema %s: entity %q: %w", s.name, entity, ErrNotFound)
+}
+
+// Entity is the name of the row's entity.
+func (r *ExampleRow) Entity() string { return r.entity.name }
+
+// Each tells fill of every attribute, those of the key included: its name, whether it may be left out, and where its value
+// is to be set.
+func (r *ExampleRow) Each(fill func(name string, optional bool, v reflect.Value)) {
+	for _, f := range r.entity.plan.Fields {
+		fill(f.Name, f.OmitEmpty, codec.At(r.v.Elem(), f.Index))
+	}
+}
+
+// Complete lets the entity's own Example have the last word.
+func (r *ExampleRow) Complete() {
+	if r.entity.example != nil {
+		r.entity.example(r.v.Interface())
+	}
+}
+
+// Item is the row as it is stored: keys, index keys and ttl made of it as ever.
+func (r *ExampleRow) Item() (Item, error) { return r.entity.encodeAny(r.v.Interface()) }
+
+// An ExampleUse is an access pattern with an input: what is asked, and what the answer is, for documents.
+type ExampleUse struct {
+	pattern *pattern
+	in      any // *In
+}
+
+// ExampleUse returns a pattern with an input that finds a row, which is of the pattern's entity: every variable of a key
+// template is the row's, and a range ends right behind it. What the pattern writes is the row. Errors: ErrNotFound.
+func (s *Schema) ExampleUse(patternID string, row *ExampleRow) (*ExampleUse, error) {
+	for _, p := range s.patterns {
+		if p.id != patternID || p.entity != row.entity || p.err != nil {
+			continue
+		}
+		u := &ExampleUse{pattern: p, in: row.v.Interface()}
+		if p.in != nil {
+			in := reflect.New(p.in.Type)
+			u.in = in.Interface()
+			p.fillExample(in.Elem(), row.v.Elem())
+		}
+		if p.example != nil {
+			p.example(u.in)
+		}
+		return u, nil
+	}
+	return nil, fmt.Errorf("table: schema %s: pattern %q of %s: %w", s.name, patternID, row.entity.name, ErrNotFound)
+}
+
+// Input is a pointer to the pattern's input.
+func (u *ExampleUse) Input() any { return u.in }
+
+// Explain returns the requests with which the pattern begins.
+func (u *ExampleUse) Explain(t *Table) ([]Request, error) { return u.pattern.explainAny(t, u.in) }
+
+// Run asks the table. It returns at most so many items, as they are stored; a write returns none.
+func (u *ExampleUse) Run(ctx context.Context, t *Table, most int) ([]Item, error) {
+	return u.pattern.runAny(ctx, t, u.in, most)
+}
+
+// fillExample sets the fields of an input to what finds the row: by their names, and by where their variables stand.
+func (p *pattern) fillExample(in, row reflect.Value) {
+	for _, f := range p.in.Fields {
+		if own := p.entity.plan.Field(f.Name); own != nil {
+			setExample(codec.At(in, f.Index), codec.At(row, own.Index), "")
+		}
+	}
+	p.fillTemplate(in, row, p.pk, p.ownPK, false)
+	p.fillTemplate(in, row, p.prefix, p.ownSK, false)
+	p.fillTemplate(in, row, p.from, p.ownSK, false)
+	p.fillTemplate(in, row, p.to, p.ownSK, true)
+}
+
+func (p *pattern) fillTemplate(in, row reflect.Value, mine, own *keyTemplate, behind bool) {
+	if mine == nil {
+		return
+	}
+	theirs, last := own.bySegment(), -1
+	vars := mine.bySegment()
+	for i, v := range vars {
+		if v != nil {
+			last = i
+		}
+	}
+	for i, v := range vars {
+		if v == nil || theirs[i] == nil || v.name == p.fanOut {
+			continue
+		}
+		f := p.entity.plan.Field(theirs[i].name)
+		if f == nil {
+			continue
+		}
+		at := codec.At(in, v.index)
+		if setExample(at, codec.At(row, f.Index), theirs[i].layout); behind && i == last {
+			moveBehind(at, v)
+		}
+	}
+}
+
+// setExample sets an input's field to a row's, if it can hold it.
+func setExample(to, from reflect.Value, layout string) {
+	at, isTime := from.Interface().(time.Time)
+	switch {
+	case isTime && to.Kind() == reflect.String && layout != "":
+		to.SetString(at.UTC().Format(layout))
+	case from.Kind() == to.Kind() && from.CanConvert(to.Type()):
+		to.Set(from.Convert(to.Type()))
+	}
+}
+
+// moveBehind moves the end of a range behind a value: text is left open.
+func moveBehind(v reflect.Value, of *variable) {
+	switch of.kind {
+	case timeVariable:
+		v.Set(reflect.ValueOf(nextTime(v.Interface().(time.Time), of.layout)))
+	case intVariable:
+		v.SetInt(v.Int() + 1)
+	case uintVariable:
+		v.SetUint(v.Uint() + 1)
+	default:
+		v.SetZero()
+	}
+}
+
+// nextTime is the next time that a layout tells apart.
+func nextTime(at time.Time, layout string) time.Time {
+	switch {
+	case strings.Contains(layout, "000"):
+		return at.Add(time.Millisecond)
+	case strings.Contains(layout, "05"):
+		return at.Add(time.Second)
+	case strings.Contains(layout, "04"):
+		return at.Add(time.Minute)
+	case strings.Contains(layout, "15"):
+		return at.Add(time.Hour)
+	case strings.Contains(layout, "02"):
+		return at.AddDate(0, 0, 1)
+	}
+	return at.AddDate(0, 1, 0)
+}
+
+// bindExample ties the pattern to its Go types.
+func (q *Query[In, T, K]) bindExample(example func(*In)) {
+	p := q.core
+	if example != nil {
+		p.example = func(in any) { example(in.(*In)) }
+	}
+	p.explainAny = func(_ *Table, in any) ([]Request, error) { return q.Explain(*in.(*In)) }
+	p.runAny = func(ctx context.Context, t *Table, in any, most int) (items []Item, err error) {
+		s, err := q.open(ctx, t, *in.(*In), 0)
+		for err == nil && len(items) < most {
+			var it Item
+			if it, err = s.next(ctx); it == nil {
+				break
+			}
+			items = append(items, it)
+		}
+		if err != nil {
+			err = p.failed(err)
+		}
+		return items, err
+	}
+}
+
+func (g *GetPattern[In, T, K]) bindExample() {
+	g.core.explainAny = func(_ *Table, in any) ([]Request, error) { return g.Explain(*in.(*In)) }
+	g.core.runAny = func(ctx context.Context, t *Table, in any, _ int) ([]Item, error) {
+		key, err := g.key(*in.(*In))
+		if err != nil {
+			return nil, g.core.failed(err)
+		}
+		out, err := t.api.GetItem(ctx, &dynamodb.GetItemInput{TableName: &t.name, Key: key, ConsistentRead: &consistent})
+		if err != nil || len(out.Item) == 0 {
+			return nil, err
+		}
+		return []Item{out.Item}, nil
+	}
+}
+
+func (c *CreatePattern[T, K]) bindExample() {
+	c.core.explainAny = func(t *Table, v any) ([]Request, error) { return c.Explain(t, v.(*T)) }
+	c.core.runAny = func(ctx context.Context, t *Table, v any, _ int) ([]Item, error) {
+		err := c.Run(ctx, t, v.(*T))
+		if errors.Is(err, ErrExists) {
+			err = nil // it is there, which is what the pattern says
+		}
+		return nil, err
+	}
+}

@@ -67,7 +67,7 @@ var policy = map[string][]string{
 		"github.com/oklog/ulid/v2", "golang.org/x/sync/..."},
 	"telemetry/payload": {"telemetry", "internal/lineprotocol"},
 
-	"eventstore":                {"vocabulary", "dynamo", "table", "fold", "internal/...", "github.com/oklog/ulid/v2", "golang.org/x/sync/..."},
+	"eventstore":                {"vocabulary", "dynamo", "table", "fold", "internal/...", "github.com/hashicorp/golang-lru/v2", "github.com/oklog/ulid/v2", "golang.org/x/sync/..."},
 	"eventstore/registry":       {"eventstore"},
 	"eventstore/eventjson":      {"eventstore"},
 	"eventstore/eventstoretest": {"vocabulary", "dynamo", "table", "eventstore", "eventstore/registry", "engine/enginetest"},

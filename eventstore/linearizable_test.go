@@ -127,12 +127,11 @@ func TestLinearizable(t *testing.T) {
 	both(t, func(w *world) {
 		for h := range histories {
 			r := rand.New(rand.NewPCG(seed, uint64(h)))
-			o := eventstore.Options{OneByOne: strings.HasSuffix(w.Name(), "one_by_one")}
-			one := newWorld(w.T, o)
+			one := newWorld(w.T, eventstore.Options{OneByOne: w.oneByOne})
 			if h%2 == 1 {
 				one.db.Inject(enginetest.Fault{Effect: []enginetest.Effect{enginetest.Fail, enginetest.LoseAnswer, enginetest.Conflict}[r.IntN(3)], Writes: true, Every: 2 + r.IntN(4)})
 			}
-			history := recordHistory(one, r, o.OneByOne)
+			history := recordHistory(one, r)
 			if r := porcupine.CheckOperationsTimeout(streamsModel, history, time.Minute); r != porcupine.Ok {
 				w.Fatalf("history %d of seed %d: %s\n%s", h, seed, r, describe(history))
 			}
@@ -164,7 +163,7 @@ func describe(history []porcupine.Operation) string {
 	return b.String()
 }
 
-func recordHistory(w *world, r *rand.Rand, oneByOne bool) []porcupine.Operation {
+func recordHistory(w *world, r *rand.Rand) []porcupine.Operation {
 	const clients, each = 5, 8
 	var mu sync.Mutex
 	var history []porcupine.Operation
@@ -174,7 +173,7 @@ func recordHistory(w *world, r *rand.Rand, oneByOne bool) []porcupine.Operation 
 		own := rand.New(rand.NewPCG(r.Uint64(), r.Uint64()))
 		running.Go(func() {
 			for i := range each {
-				c := randomCall(own, fmt.Sprintf("%d.%d", client, i), oneByOne)
+				c := randomCall(own, fmt.Sprintf("%d.%d", client, i), w.oneByOne)
 				for range 1 + own.IntN(2) { // a named one may be repeated
 					again := *c
 					call := time.Since(began).Nanoseconds()

@@ -16,6 +16,9 @@ type Fold[S any] struct {
 	Version int
 	// Apply adds an event to a state, which is the zero S before the first.
 	Apply func(state S, e Event) (S, error)
+	// Cache keeps states between loads; nil: none is kept. With one, states are shared: neither Apply nor who loads a state may
+	// change what it refers to, such as a map in it.
+	Cache *Cache[S]
 }
 
 // Loaded is a state, and the version at which it is.
@@ -28,12 +31,13 @@ type Loaded[S any] struct {
 	since time.Time // when reading began
 }
 
-// Load makes the state of an aggregate of its snapshot, if there is one of the same Fold.Version, and the events after it.
+// Load makes the state of an aggregate of the one in the cache, if there is one, or else of its snapshot, if there is one of
+// the same Fold.Version, and the events after it.
 // Its version is that of the last event it has read, consistently, and of nothing else. An aggregate without events has the
 // zero state and version 0.
 func Load[S any](ctx context.Context, s *Store, id ID, f Fold[S]) (Loaded[S], error) {
 	at := Loaded[S]{ID: id, since: s.t.Now()}
-	if f.Version > 0 {
+	if !f.Cache.begin(s, &at) && f.Version > 0 {
 		if err := at.restore(ctx, s, f.Version); err != nil {
 			return at, err
 		}
@@ -46,6 +50,7 @@ func Load[S any](ctx context.Context, s *Store, id ID, f Fold[S]) (Loaded[S], er
 			return at, err
 		}
 	}
+	f.Cache.keep(s, &at)
 	return at, nil
 }
 
@@ -116,6 +121,7 @@ func Transact[S any](ctx context.Context, s *Store, id ID, f Fold[S], decide fun
 // add adds what a conflict brought, or loads anew when that is not all.
 func (l Loaded[S]) add(ctx context.Context, s *Store, f Fold[S], c *Conflict) (Loaded[S], error) {
 	if len(c.Since) == 0 || c.Since[0].Seq != l.Version+1 || c.Since[len(c.Since)-1].Seq != c.Actual {
+		f.Cache.Drop(s, l.ID) // it may be ahead of the stream, if somebody brought that back
 		return Load(ctx, s, l.ID, f)
 	}
 	for i := range c.Since {
@@ -136,5 +142,6 @@ func (l Loaded[S]) catchUp(ctx context.Context, s *Store, f Fold[S], version int
 			return l, err
 		}
 	}
+	f.Cache.keep(s, &l)
 	return l, nil
 }

@@ -20,12 +20,14 @@ type world struct {
 	db    *enginetest.DB
 	table *table.Table
 	store *eventstore.Store
+
+	oneByOne bool
 }
 
 func newWorld(t *testing.T, o eventstore.Options) *world {
 	t.Helper()
 	s := eventstoretest.New(t, o)
-	return &world{T: t, ctx: t.Context(), db: s.DB, table: s.Table, store: s.Store}
+	return &world{T: t, ctx: t.Context(), db: s.DB, table: s.Table, store: s.Store, oneByOne: o.OneByOne}
 }
 
 // both runs a test with transactions and without.
@@ -39,6 +41,14 @@ func (w *world) must(err error) {
 	w.Helper()
 	if err != nil {
 		w.Fatal(err)
+	}
+}
+
+// noError is must for goroutines.
+func (w *world) noError(err error) {
+	w.Helper()
+	if err != nil {
+		w.Error(err)
 	}
 }
 

@@ -1,0 +1,71 @@
+package eventstore_test
+
+import (
+	"bytes"
+	"testing"
+
+	"github.com/onefold/onefold/engine"
+	"github.com/onefold/onefold/eventstore"
+	"github.com/onefold/onefold/table"
+)
+
+// BenchmarkLoad loads an aggregate of 1,000 events of 320 bytes: all of it, from a snapshot at 950, and with the state at
+// hand.
+func BenchmarkLoad(b *testing.B) {
+	db, err := engine.Open(b.TempDir(), engine.Options{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer func() {
+		if err := db.Close(); err != nil {
+			b.Error(err)
+		}
+	}()
+	if err := eventstore.Schema.Ensure(b.Context(), db, "onefold"); err != nil {
+		b.Fatal(err)
+	}
+	store, err := eventstore.New(table.New(db, "onefold", table.Options{}), eventstore.Options{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	events := make([]eventstore.NewEvent, 50)
+	for i := range events {
+		events[i] = eventstore.NewEvent{Type: "Added", Payload: bytes.Repeat([]byte("x"), 320)}
+	}
+	sizes := eventstore.Fold[int]{Version: 1, Apply: func(n int, e eventstore.Event) (int, error) { return n + len(e.Payload), nil }}
+	for range 19 {
+		appendTo(b, store, events)
+	}
+	at, err := eventstore.Load(b.Context(), store, order("1"), sizes)
+	if err != nil {
+		b.Fatal(err)
+	}
+	if _, err := eventstore.SaveSnapshot(b.Context(), store, sizes, at); err != nil {
+		b.Fatal(err)
+	}
+	appendTo(b, store, events)
+	whole := sizes
+	whole.Version = 0
+	kept := whole
+	kept.Cache = eventstore.NewCache[int](1)
+	for _, c := range []struct {
+		name string
+		fold eventstore.Fold[int]
+	}{{"whole", whole}, {"snapshot", sizes}, {"cache", kept}} {
+		b.Run(c.name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if at, err := eventstore.Load(b.Context(), store, order("1"), c.fold); err != nil || at.State != 320_000 {
+					b.Fatal(at, err)
+				}
+			}
+		})
+	}
+}
+
+func appendTo(b *testing.B, store *eventstore.Store, events []eventstore.NewEvent) {
+	b.Helper()
+	if _, err := store.Append(b.Context(), order("1"), eventstore.Any(), events); err != nil {
+		b.Fatal(err)
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -383,10 +384,15 @@ func (w *world) noSecrets(secrets ...string) {
 	}
 }
 
-// secretOf returns the part of a token that nothing may keep, which may hold any number of underscores; of a password, all.
+// named is a token that begins with the id under which it is looked up. Both alphabets have the underscore.
+var named = regexp.MustCompile(`^of[a-z]_[^_]+_(.+)$`)
+
+// secretOf returns the part of a token that nothing may keep; of a password or the token of a login, all.
 func secretOf(token string) string {
-	parts := strings.SplitN(token, "_", 3)
-	return parts[len(parts)-1]
+	if m := named.FindStringSubmatch(token); m != nil {
+		return m[1]
+	}
+	return token
 }
 
 // TestAnInvitationHoldsOnce accepts one many times at once, and others late, replaced and to more than one site.

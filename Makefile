@@ -78,7 +78,7 @@ soak: web ## EVENTS events to a server that is killed again and again; ONEFOLD_S
 bench: build ## the import benchmark: a generated log of two million lines
 	bin/onefold bench import
 
-demo: build ## start the product on a fresh directory with 90 days of two sites
+demo: build ## start the product on a fresh directory with 90 days of two sites and a week of a fleet
 	bin/onefold demo
 
 clean:

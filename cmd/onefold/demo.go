@@ -12,16 +12,11 @@ import (
 	"github.com/onefold/onefold/accounts"
 	"github.com/onefold/onefold/analytics"
 	"github.com/onefold/onefold/analytics/reconcile"
-	"github.com/onefold/onefold/internal/useragent"
+	"github.com/onefold/onefold/cmd/onefold/internal/demo"
+	"github.com/onefold/onefold/telemetry"
 )
 
-const (
-	demoDays      = 90
-	demoBatch     = 500
-	demoEmail     = "demo@example.com"
-	liveAhead     = 3 // live traffic is that many times denser than the months before, so that something moves
-	liveChunkDays = 1
-)
+const demoEmail = "demo@example.com"
 
 type demoCommand struct {
 	listenFlags
@@ -30,7 +25,8 @@ type demoCommand struct {
 	Keep         bool   `help:"Keep the directory when the demo ends."`
 }
 
-// Run fills a fresh directory with the last 90 days of two made-up sites, then serves them while visitors keep coming.
+// Run fills a fresh directory with the last 90 days of two made-up sites and a week of a fleet of devices, then serves them while
+// visitors keep coming and devices keep reporting.
 func (c *demoCommand) Run(ctx context.Context, std streams, g *globals) (err error) {
 	free, err := net.Listen("tcp", c.Addr) // a busy port is told before the past is made, not after
 	if err != nil {
@@ -48,7 +44,11 @@ func (c *demoCommand) Run(ctx context.Context, std streams, g *globals) (err err
 	}
 	own := *g
 	own.Data = dir
-	d := &demo{sites: newDemoSites(c.Seed, c.VisitsPerDay), password: rand.Text()}
+	fleet, err := demo.NewFleet(c.Seed, time.Now(), demo.FleetDays)
+	if err != nil {
+		return err
+	}
+	d := &demonstration{sites: demo.NewSites(c.Seed, c.VisitsPerDay), fleet: fleet, password: rand.Text()}
 	fill := func(s *store) error { return d.fill(ctx, std, s) }
 	if err := own.withStore(ctx, std.err, importTuning, fill); err != nil {
 		return err
@@ -58,31 +58,41 @@ func (c *demoCommand) Run(ctx context.Context, std streams, g *globals) (err err
 			return err
 		}
 		hello := func(url, token string) error { return d.hello(ctx, std, s, url, token, dir) }
-		services := make([]service, len(d.sites))
-		for i, site := range d.sites {
-			services[i] = site.live
-		}
-		return c.serve(ctx, std, &own, s, hello, services...)
+		return c.serve(ctx, std, &own, s, hello, d.live()...)
 	})
 }
 
-// demo sends made-up traffic to its sites, which an owner with a password made for this run may look at.
-type demo struct {
-	sites    []*demoSite
+// demonstration sends made-up traffic to its sites, and readings to its fleet, which an owner with a password made for this run may look at.
+type demonstration struct {
+	sites    []*demo.Site
+	fleet    *demo.Fleet
 	password string
 }
 
-// opened lets the sites send to a store.
-func (d *demo) opened(s *store) error {
-	agents, err := useragent.New(0)
+// live is all that goes on while the demo is served.
+func (d *demonstration) live() (all []service) {
 	for _, site := range d.sites {
-		site.collector, site.agents = analytics.NewCollector(s.table, analytics.CollectorOptions{}), agents
+		all = append(all, site.Live)
 	}
-	return err
+	for _, live := range d.fleet.Live() {
+		all = append(all, live)
+	}
+	return all
 }
 
-// fill makes the sites and their owner, stores the traffic from demoDays ago until now and waits for the folds.
-func (d *demo) fill(ctx context.Context, std streams, s *store) error {
+// opened lets the sites and devices send to a store.
+func (d *demonstration) opened(s *store) error {
+	d.fleet.Open(s.table)
+	for _, site := range d.sites {
+		if err := site.Open(s.table); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// fill makes the sites, the fleet and their owner, stores what there was of them until now and waits for the folds.
+func (d *demonstration) fill(ctx context.Context, std streams, s *store) error {
 	if err := d.opened(s); err != nil {
 		return err
 	}
@@ -92,42 +102,58 @@ func (d *demo) fill(ctx context.Context, std streams, s *store) error {
 	if err != nil {
 		return err
 	}
-	now := time.Now().UTC()
-	start := now.AddDate(0, 0, -demoDays+1).Truncate(24 * time.Hour)
-	began := time.Now()
-	bar := newDayProgress(std.err)
-	defer bar.close()
-	sent := 0
-	err = s.folding(ctx, func(ctx context.Context) error {
-		for i, site := range d.sites {
-			if err := site.create(ctx, s); err != nil {
-				return err
-			}
-			n, err := site.fill(ctx, start, now, func(at time.Time) {
-				bar.update(reconcile.Progress{Day: at.Format(time.DateOnly), Done: i*demoDays + int(at.Sub(start).Hours()/24), Of: len(d.sites) * demoDays})
-			})
-			if err != nil {
-				return err
-			}
-			sent += n
+	began, sent, measured := time.Now(), 0, 0
+	err = s.folding(ctx, func(ctx context.Context) (err error) {
+		if sent, err = d.fillSites(ctx, std, s); err != nil {
+			return err
+		}
+		if err = d.fleet.Create(ctx); err != nil {
+			return err
+		}
+		if measured, err = d.fleet.Fill(ctx); err != nil {
+			return err
 		}
 		return s.worker.Drain(ctx)
 	})
 	for _, site := range d.sites {
 		if err == nil {
-			_, err = reconcile.RollUp(ctx, s.table, site.site.ID, now)
+			_, err = reconcile.RollUp(ctx, s.table, site.ID(), began)
 		}
 	}
-	bar.close()
 	if err == nil {
-		fmt.Fprintf(std.err, "%d days, %s events of %d sites in %.1f s\n", demoDays, grouped(int64(sent)), len(d.sites), time.Since(began).Seconds())
+		_, err = telemetry.RollUp(ctx, s.table)
+	}
+	if err == nil {
+		fmt.Fprintf(std.err, "%d days, %s events of %d sites; %d days, %s readings of a fleet; in %.1f s\n",
+			demo.Days, grouped(int64(sent)), len(d.sites), demo.FleetDays, grouped(int64(measured)), time.Since(began).Seconds())
 	}
 	return err
 }
 
+// fillSites makes the sites and stores the traffic from demo.Days ago until now.
+func (d *demonstration) fillSites(ctx context.Context, std streams, s *store) (sent int, err error) {
+	now := time.Now().UTC()
+	start := now.AddDate(0, 0, -demo.Days+1).Truncate(24 * time.Hour)
+	bar := newDayProgress(std.err)
+	defer bar.close()
+	for i, site := range d.sites {
+		if err := site.Create(ctx, s.table); err != nil {
+			return sent, err
+		}
+		n, err := site.Fill(ctx, start, now, func(at time.Time) {
+			bar.update(reconcile.Progress{Day: at.Format(time.DateOnly), Done: i*demo.Days + int(at.Sub(start).Hours()/24), Of: len(d.sites) * demo.Days})
+		})
+		if err != nil {
+			return sent, err
+		}
+		sent += n
+	}
+	return sent, nil
+}
+
 // hello shows the days of the first site and says where to look.
-func (d *demo) hello(ctx context.Context, std streams, s *store, url, token, dir string) error {
-	site := d.sites[0].site.ID
+func (d *demonstration) hello(ctx context.Context, std streams, s *store, url, token, dir string) error {
+	site := d.sites[0].ID()
 	today := time.Now().UTC()
 	const shown = 30
 	report, err := analytics.Report(ctx, s.table, analytics.ReportIn{
@@ -144,12 +170,13 @@ The dashboard is at  %[1]s/
   log in as  %[5]s
   password   %[6]s   (of this run only)
 
-Visitors keep coming. The API tells the same:
+Visitors keep coming, and the devices of the fleet %[7]s keep reporting: one cold room is too warm, one pump is silent.
+The API tells the same:
   curl -sH 'Authorization: Bearer %[2]s' '%[1]s/api/v1/sites/%[3]s/stats?compare=previous'
   curl -s %[1]s/healthz
 Send an event of your own:
   curl -s %[1]s/api/event -H 'Content-Type: application/json' -A 'Mozilla/5.0 (X11; Linux x86_64; rv:138.0) Gecko/20100101 Firefox/138.0' -d '{"site":"%[3]s","url":"/hello"}'
 The API is described at %[1]s/openapi.json. The table is in %[4]s. Stop with Ctrl-C.
-`, url, token, site, dir, demoEmail, d.password)
+`, url, token, site, dir, demoEmail, d.password, demo.FleetID)
 	return err
 }

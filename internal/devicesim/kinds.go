@@ -70,7 +70,7 @@ func (d *device) coldRoom(at time.Time) []Value {
 	d.level += (warmer - d.level) * 0.3
 	return []Value{
 		number("temperature", 4+d.level+0.6*busy+0.15*d.world.NormFloat64(), 2),
-		number("humidity", 78+6*d.level-3*busy+d.world.NormFloat64(), 1),
+		number("humidity", min(100, 78+6*d.level-3*busy+d.world.NormFloat64()), 1),
 		{Metric: "door", Text: door, Quoted: true},
 	}
 }

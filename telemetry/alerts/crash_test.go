@@ -118,7 +118,7 @@ func TestSilence(t *testing.T) {
 	look(0)
 	w.Advance(time.Minute)
 	look(1)
-	if a, _ := w.alerts("d1"); a[0].Since != heard.UnixMilli() || a[0].Fired != heard.Add(10*time.Minute).UnixMilli() || a[0].Message != "no readings for 10m0s" {
+	if a, _ := w.alerts("d1"); a[0].Since != heard.UnixMilli() || a[0].Fired != heard.Add(10*time.Minute).UnixMilli() || a[0].Message != "no readings for 10 min" {
 		t.Errorf("the alert is %+v", a[0])
 	}
 	w.Advance(time.Minute)

@@ -186,10 +186,25 @@ func Describe(r *telemetry.Rule) string {
 		said = "no readings"
 	}
 	if r.For > 0 {
-		said += " for " + time.Duration(r.For*int(time.Second)).String()
+		said += " for " + spell(time.Duration(r.For)*time.Second)
 	}
 	if r.Name != "" {
 		return r.Name + ": " + said
 	}
 	return said
+}
+
+// spell writes a time of whole seconds as people do: "1 h 30 min".
+func spell(d time.Duration) string {
+	var parts []string
+	for _, unit := range []struct {
+		of   time.Duration
+		name string
+	}{{24 * time.Hour, "d"}, {time.Hour, "h"}, {time.Minute, "min"}, {time.Second, "s"}} {
+		if n := d / unit.of; n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n, unit.name))
+			d -= n * unit.of
+		}
+	}
+	return strings.Join(parts, " ")
 }

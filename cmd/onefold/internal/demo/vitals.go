@@ -1,4 +1,4 @@
-package main
+package demo
 
 import (
 	"hash/fnv"
@@ -12,7 +12,7 @@ import (
 
 // vitals makes up the web vitals that a page tells when it is left; false for browsers that do not measure them. Each
 // page has its own speed, phones are slower, and a few loads are much slower than the others.
-func (d *demoSite) vitals(left *analytics.Hit) (analytics.Hit, bool) {
+func (d *Site) vitals(left *analytics.Hit) (analytics.Hit, bool) {
 	if left.Name != analytics.EngagementEvent || left.Browser != "Chrome" && left.Browser != "Edge" {
 		return analytics.Hit{}, false
 	}

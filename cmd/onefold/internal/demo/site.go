@@ -1,4 +1,6 @@
-package main
+// Package demo is what the demo shows: the past of sites and of a fleet of devices that were made up, and how they go on. It
+// belongs to the command line.
+package demo
 
 import (
 	"context"
@@ -15,13 +17,14 @@ import (
 	"github.com/onefold/onefold/internal/pause"
 	"github.com/onefold/onefold/internal/traffic"
 	"github.com/onefold/onefold/internal/useragent"
+	"github.com/onefold/onefold/table"
 )
 
-// demoSite is one of the sites of the demo: what it is, and the traffic that it has.
-type demoSite struct {
+// Site is one of the sites of the demo: what it is, and the traffic that it has.
+type Site struct {
 	site         analytics.NewSite
 	goals        []analytics.Goal
-	funnel       explore.Funnel
+	course       explore.Funnel
 	kind         traffic.Kind
 	visitsPerDay int
 	visit        float64 // mean events of a visit
@@ -31,12 +34,21 @@ type demoSite struct {
 	agents    *useragent.Parser
 }
 
+// Days are those of the past of a site.
+const Days = 90
+
+const (
+	batch    = 500 // events that are stored at once
+	busier   = 3   // live traffic is that many times denser than the months before, so that something moves
+	liveDays = 1
+)
+
 // loggedIn is of how many people one is known to the site.
 const loggedIn = 8
 
-// newDemoSites are the sites of the demo, whose visits come to so many a day.
-func newDemoSites(seed uint64, visitsPerDay int) []*demoSite {
-	company := &demoSite{
+// NewSites are the sites of the demo, whose visits come to so many a day.
+func NewSites(seed uint64, visitsPerDay int) []*Site {
+	company := &Site{
 		site: analytics.NewSite{
 			ID: "demo", TimeZone: "UTC", Domains: []string{"example.com"},
 			Settings: analytics.Settings{Currency: "EUR", CustomProperties: []string{"plan", "interval"}},
@@ -46,10 +58,10 @@ func newDemoSites(seed uint64, visitsPerDay int) []*demoSite {
 			{GoalKey: analytics.GoalKey{GoalID: "purchase"}, Name: "Purchase", Event: "purchase", Counting: analytics.EveryTime},
 			{GoalKey: analytics.GoalKey{GoalID: "pricing"}, Name: "Saw the prices", Path: "/pricing"},
 		},
-		funnel: demoFunnel("From the home page to a sign-up", explore.Step{Path: "/"}, explore.Step{Path: "/pricing"}, explore.Step{Event: "signup"}),
+		course: funnel("From the home page to a sign-up", explore.Step{Path: "/"}, explore.Step{Path: "/pricing"}, explore.Step{Event: "signup"}),
 		kind:   traffic.Company, visitsPerDay: max(visitsPerDay*2/3, 1), visit: 3, seed: seed,
 	}
-	shop := &demoSite{
+	shop := &Site{
 		site: analytics.NewSite{
 			ID: "tea-shop", TimeZone: "Europe/Berlin", Domains: []string{"tea.example.com"},
 			Settings: analytics.Settings{Currency: "EUR", CustomProperties: []string{"category", "payment"}},
@@ -59,46 +71,56 @@ func newDemoSites(seed uint64, visitsPerDay int) []*demoSite {
 			{GoalKey: analytics.GoalKey{GoalID: "basket"}, Name: "Into the basket", Event: "add_to_cart"},
 			{GoalKey: analytics.GoalKey{GoalID: "product"}, Name: "Saw a product", Path: "/products/*"},
 		},
-		funnel: demoFunnel("From a product to an order", explore.Step{Path: "/products/*"}, explore.Step{Event: "add_to_cart"}, explore.Step{Event: "purchase"}),
+		course: funnel("From a product to an order", explore.Step{Path: "/products/*"}, explore.Step{Event: "add_to_cart"}, explore.Step{Event: "purchase"}),
 		kind:   traffic.Shop, visitsPerDay: max(visitsPerDay/3, 1), visit: 4.5, seed: seed + 1<<32,
 	}
-	return []*demoSite{company, shop}
+	return []*Site{company, shop}
 }
 
-func demoFunnel(name string, steps ...explore.Step) explore.Funnel {
+func funnel(name string, steps ...explore.Step) explore.Funnel {
 	return explore.Funnel{Name: name, Course: explore.Course{Steps: steps}}
 }
 
-// create makes the site, its goals and its funnel.
-func (d *demoSite) create(ctx context.Context, s *store) error {
-	_, err := analytics.CreateSite(ctx, s.table, d.site)
+// ID is the site's.
+func (d *Site) ID() string { return d.site.ID }
+
+// Open lets the site send to a table.
+func (d *Site) Open(t *table.Table) (err error) {
+	d.collector = analytics.NewCollector(t, analytics.CollectorOptions{})
+	d.agents, err = useragent.New(0)
+	return err
+}
+
+// Create makes the site, its goals and its funnel.
+func (d *Site) Create(ctx context.Context, t *table.Table) error {
+	_, err := analytics.CreateSite(ctx, t, d.site)
 	for _, g := range d.goals {
 		if err == nil {
 			g.SiteID = d.site.ID
-			_, err = goals.Create(ctx, s.table, g)
+			_, err = goals.Create(ctx, t, g)
 		}
 	}
 	if err != nil {
 		return err
 	}
-	_, err = explore.New(s.table, explore.Options{}).CreateFunnel(ctx, d.site.ID, d.funnel.Name, d.funnel.Course)
+	_, err = explore.New(t, explore.Options{}).CreateFunnel(ctx, d.site.ID, d.course.Name, d.course.Course)
 	return err
 }
 
 // traffic is what the site's visitors do.
-func (d *demoSite) traffic(seed uint64, start time.Time, days, visitsPerDay int) (*traffic.Generator, error) {
+func (d *Site) traffic(seed uint64, start time.Time, days, visitsPerDay int) (*traffic.Generator, error) {
 	return traffic.New(traffic.Options{
 		Kind: d.kind, Engagement: true, Seed: seed, Start: start, Days: days, VisitsPerDay: visitsPerDay, EventsPerVisit: d.visit, Site: d.site.Domains[0],
 	})
 }
 
-// fill stores the traffic of the days up to now, and tells how many events that were.
-func (d *demoSite) fill(ctx context.Context, start, now time.Time, told func(at time.Time)) (sent int, err error) {
-	generator, err := d.traffic(d.seed, start, demoDays, d.visitsPerDay)
+// Fill stores the traffic of the days up to now, and tells how many events that were.
+func (d *Site) Fill(ctx context.Context, start, now time.Time, told func(at time.Time)) (sent int, err error) {
+	generator, err := d.traffic(d.seed, start, Days, d.visitsPerDay)
 	if err != nil {
 		return 0, err
 	}
-	hits := make([]analytics.Hit, 0, demoBatch)
+	hits := make([]analytics.Hit, 0, batch)
 	for e := range generator.Events() {
 		if e.At.After(now) {
 			break
@@ -107,7 +129,7 @@ func (d *demoSite) fill(ctx context.Context, start, now time.Time, told func(at 
 			h.Imported = now.Sub(e.At) > 24*time.Hour // as from a log: what comes live may not be that old
 			hits = append(hits, h)
 		}
-		if len(hits) < demoBatch {
+		if len(hits) < batch {
 			continue
 		}
 		if err := d.send(ctx, hits); err != nil {
@@ -120,11 +142,11 @@ func (d *demoSite) fill(ctx context.Context, start, now time.Time, told func(at 
 	return sent + len(hits), d.send(ctx, hits)
 }
 
-// live sends traffic as it happens, day after day, until ctx ends.
-func (d *demoSite) live(ctx context.Context) error {
+// Live sends traffic as it happens, day after day, until ctx ends.
+func (d *Site) Live(ctx context.Context) error {
 	for seed := d.seed + 1; ; seed++ {
 		start := time.Now().UTC().Truncate(time.Second)
-		generator, err := d.traffic(seed, start, liveChunkDays, d.visitsPerDay*liveAhead)
+		generator, err := d.traffic(seed, start, liveDays, d.visitsPerDay*busier)
 		if err != nil {
 			return err
 		}
@@ -140,7 +162,7 @@ func (d *demoSite) live(ctx context.Context) error {
 }
 
 // send stores hits; that the demo's own traffic is refused would be a fault of ours.
-func (d *demoSite) send(ctx context.Context, hits []analytics.Hit) error {
+func (d *Site) send(ctx context.Context, hits []analytics.Hit) error {
 	outcomes, err := d.collector.Ingest(ctx, d.site.ID, hits)
 	if err != nil {
 		return err
@@ -154,7 +176,7 @@ func (d *demoSite) send(ctx context.Context, hits []analytics.Hit) error {
 }
 
 // hits are an event, and what its page measured when it was left.
-func (d *demoSite) hits(e *traffic.Event) []analytics.Hit {
+func (d *Site) hits(e *traffic.Event) []analytics.Hit {
 	h := d.hit(e)
 	if v, ok := d.vitals(&h); ok {
 		return []analytics.Hit{v, h}
@@ -162,7 +184,7 @@ func (d *demoSite) hits(e *traffic.Event) []analytics.Hit {
 	return []analytics.Hit{h}
 }
 
-func (d *demoSite) hit(e *traffic.Event) analytics.Hit {
+func (d *Site) hit(e *traffic.Event) analytics.Hit {
 	agent := d.agents.Parse(e.UserAgent)
 	url := "https://" + d.site.Domains[0] + e.Path
 	if e.Query != "" {

@@ -9,6 +9,7 @@ import (
 	"net"
 	"time"
 
+	"github.com/onefold/onefold/cmd/onefold/internal/outbox"
 	"github.com/onefold/onefold/server"
 	"github.com/onefold/onefold/server/mqtt"
 	"github.com/onefold/onefold/telemetry"
@@ -17,7 +18,7 @@ import (
 
 // deviceFlags say how devices reach the server.
 type deviceFlags struct {
-	alertFlags
+	outbox.Flags
 	MQTT     string   `name:"mqtt" help:"Address to take readings over MQTT on, such as 127.0.0.1:1883. Default: none." placeholder:"ADDR" env:"ONEFOLD_MQTT"`
 	MQTTCert string   `name:"mqtt-cert" help:"Certificate of MQTT over TLS, in PEM." type:"path" placeholder:"FILE" env:"ONEFOLD_MQTT_CERT"`
 	MQTTKey  string   `name:"mqtt-key" help:"Key of the certificate, in PEM." type:"path" placeholder:"FILE" env:"ONEFOLD_MQTT_KEY"`
@@ -29,7 +30,7 @@ func (f *deviceFlags) applyDevices(o *server.Options) { o.Devices.DeviceTags = f
 
 // deviceServices tells people of alerts, and listens for devices that do not speak HTTP, if it is to.
 func (f *deviceFlags) deviceServices(s *store, login func(context.Context, mqtt.Login) (mqtt.Taker, error), logger *slog.Logger, std streams) ([]service, error) {
-	tell, err := f.notifier(s, logger)
+	tell, err := f.Notifier(s.table, logger)
 	if err != nil {
 		return nil, err
 	}

@@ -1,12 +1,10 @@
 package alerts_test
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"net"
 	"strings"
 	"testing"
 	"time"
@@ -187,65 +185,5 @@ func TestInvalidRules(t *testing.T) {
 		if !errors.Is(err, telemetry.ErrInvalid) || !strings.Contains(err.Error(), "("+code+")") {
 			t.Errorf("%s: %v", code, err)
 		}
-	}
-}
-
-// TestEmail sends to a mail server that writes down what it is told.
-func TestEmail(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	heard := make(chan string, 1)
-	go func() {
-		conn, err := l.Accept()
-		if err != nil {
-			return
-		}
-		defer conn.Close()
-		var said strings.Builder
-		fmt.Fprint(conn, "220 hello\r\n")
-		data := false
-		for s := bufio.NewScanner(conn); s.Scan(); {
-			said.WriteString(s.Text() + "\n")
-			switch {
-			case data && s.Text() != ".":
-			case s.Text() == "DATA":
-				data = true
-				fmt.Fprint(conn, "354 go on\r\n")
-			case s.Text() == "QUIT":
-				fmt.Fprint(conn, "221 bye\r\n")
-				heard <- said.String()
-				return
-			default:
-				data = false
-				fmt.Fprint(conn, "250 fine\r\n")
-			}
-		}
-	}()
-	n := alerts.Notification{
-		NotificationKey: alerts.NotificationKey{FleetID: "plant", NotificationID: "A.firing.ops"}, Event: telemetry.Fires,
-		Alert: alerts.Told{AlertID: "A", DeviceID: "d1", Device: "Kühl\r\nBcc: x@y.example", Message: "too hot", Severity: telemetry.Critical, Metric: "temp", Value: "101", Peak: "103"},
-	}
-	c := alerts.Channel{Kind: alerts.Email, To: []string{"ops@example.com"}}
-	send, err := alerts.EmailSender(alerts.Mail{Addr: l.Addr().String(), From: "Onefold <alerts@example.com>", Plain: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := send(t.Context(), &c, &n, start); err != nil {
-		t.Fatal(err)
-	}
-	said := <-heard
-	for _, want := range []string{"MAIL FROM:<alerts@example.com>", "RCPT TO:<ops@example.com>", "Message-ID: <A.firing.ops@example.com>", "Value:    101 (worst: 103)"} {
-		if !strings.Contains(said, want) {
-			t.Errorf("no %q in\n%s", want, said)
-		}
-	}
-	if strings.Contains(said, "\nBcc:") {
-		t.Errorf("a name began a header:\n%s", said)
-	}
-	if _, err := alerts.EmailSender(alerts.Mail{Addr: "x:25", From: "a@b.example", Plain: true, User: "u"}); !errors.Is(err, telemetry.ErrInvalid) {
-		t.Errorf("a password without TLS: %v", err)
 	}
 }

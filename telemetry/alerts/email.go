@@ -3,6 +3,7 @@ package alerts
 import (
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"mime"
@@ -19,13 +20,18 @@ type Mail struct {
 	From     string // such as Onefold <alerts@example.com>
 	User     string // "": no authentication
 	Password string
-	Plain    bool // send without TLS to a server that does not offer STARTTLS; never with a User
+	Plain    bool           // send without TLS to a server that does not offer STARTTLS; never with a User
+	TLS      bool           // TLS from the start, as always on port 465
+	Roots    *x509.CertPool // who may vouch for the server; nil: whom this machine trusts
 }
 
 // ErrNoTLS is returned when a mail server offers no STARTTLS.
 var ErrNoTLS = errors.New("alerts: the mail server does not offer STARTTLS")
 
-// EmailSender sends notifications as email, over STARTTLS, or TLS from the start on port 465. The Message-ID is made of the
+// mailTimeout is how long one email may take.
+const mailTimeout = 3 * sendTimeout
+
+// EmailSender sends notifications as email, over STARTTLS, or TLS from the start. The Message-ID is made of the
 // notification's id, so one that comes twice can be told. Errors: telemetry.ErrInvalid (a *RuleError) for options that
 // cannot work.
 func EmailSender(o Mail) (func(context.Context, *Channel, *Notification, time.Time) error, error) {
@@ -37,38 +43,62 @@ func EmailSender(o Mail) (func(context.Context, *Channel, *Notification, time.Ti
 	if err != nil {
 		return nil, &RuleError{Code: "mail_from", Field: "from", What: "an address such as alerts@example.com"}
 	}
-	if o.Plain && o.User != "" {
-		return nil, &RuleError{Code: "mail_plain", Field: "plain", What: "a password is not sent without TLS"}
+	if o.TLS = o.TLS || port == "465"; o.Plain && (o.User != "" || o.TLS) {
+		return nil, &RuleError{Code: "mail_plain", Field: "plain", What: "a password is not sent without TLS, nor anything on a port that is for TLS"}
 	}
 	return func(ctx context.Context, c *Channel, n *Notification, now time.Time) error {
-		ctx, cancel := context.WithTimeout(ctx, 3*sendTimeout)
+		ctx, cancel := context.WithTimeout(ctx, mailTimeout)
 		defer cancel()
-		conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", o.Addr)
-		if err != nil {
-			return err
+		err := o.send(ctx, host, from.Address, c.To, letter(from, c, n, now))
+		if err != nil && ctx.Err() != nil {
+			return fmt.Errorf("alerts: mail server %s: %w", o.Addr, ctx.Err())
 		}
-		defer conn.Close()
-		stop := context.AfterFunc(ctx, func() { conn.Close() }) // whatever is under way then fails
-		defer stop()
-		if port == "465" {
-			conn = tls.Client(conn, &tls.Config{ServerName: host})
-		}
-		client, err := smtp.NewClient(conn, host)
-		if err != nil {
-			return err
-		}
-		if err := o.login(client, host, port == "465"); err != nil {
-			return err
-		}
-		return post(client, from.Address, c.To, letter(from, c, n, now))
+		return err
 	}, nil
 }
 
-func (o *Mail) login(c *smtp.Client, host string, encrypted bool) error {
-	if !encrypted {
+func (o *Mail) send(ctx context.Context, host, from string, to []string, letter []byte) error {
+	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", o.Addr)
+	if err != nil {
+		return err // it says where
+	}
+	defer conn.Close()
+	stop := context.AfterFunc(ctx, func() { conn.Close() }) // whatever is under way then fails
+	defer stop()
+	err = o.talk(conn, host, from, to, letter)
+	switch {
+	case errors.Is(err, ErrNoTLS):
+		return fmt.Errorf("%w: %s", ErrNoTLS, o.Addr)
+	case err != nil:
+		return fmt.Errorf("alerts: mail server %s: %w", o.Addr, err)
+	}
+	return nil
+}
+
+func (o *Mail) talk(conn net.Conn, host, from string, to []string, letter []byte) error {
+	trust := &tls.Config{ServerName: host, RootCAs: o.Roots, MinVersion: tls.VersionTLS12}
+	if o.TLS {
+		encrypted := tls.Client(conn, trust)
+		if err := encrypted.Handshake(); err != nil {
+			return err
+		}
+		conn = encrypted
+	}
+	client, err := smtp.NewClient(conn, host)
+	if err != nil {
+		return err
+	}
+	if err := o.login(client, host, trust); err != nil {
+		return err
+	}
+	return post(client, from, to, letter)
+}
+
+func (o *Mail) login(c *smtp.Client, host string, trust *tls.Config) error {
+	if !o.TLS {
 		if ok, _ := c.Extension("STARTTLS"); ok {
-			if err := c.StartTLS(&tls.Config{ServerName: host}); err != nil {
-				return err
+			if err := c.StartTLS(trust); err != nil {
+				return fmt.Errorf("STARTTLS: %w", err)
 			}
 		} else if !o.Plain {
 			return ErrNoTLS
@@ -77,16 +107,60 @@ func (o *Mail) login(c *smtp.Client, host string, encrypted bool) error {
 	if o.User == "" {
 		return nil
 	}
-	return c.Auth(smtp.PlainAuth("", o.User, o.Password, host))
+	auth, err := o.auth(c, host)
+	if err == nil {
+		err = c.Auth(auth)
+	}
+	if err != nil {
+		return fmt.Errorf("log in as %q: %w", o.User, err)
+	}
+	return nil
+}
+
+// auth is a way to prove oneself that the server offers. The connection is encrypted, so both send the password.
+func (o *Mail) auth(c *smtp.Client, host string) (smtp.Auth, error) {
+	_, offered := c.Extension("AUTH")
+	for _, one := range strings.Fields(strings.ToUpper(offered)) {
+		switch one {
+		case "PLAIN":
+			return smtp.PlainAuth("", o.User, o.Password, host), nil
+		case "LOGIN":
+			return &loginAuth{o.User, o.Password}, nil
+		}
+	}
+	return nil, fmt.Errorf("it offers AUTH %q, and PLAIN or LOGIN is needed", offered)
+}
+
+// loginAuth is AUTH LOGIN, which no standard describes and some servers offer alone: it asks for the user, then the password.
+type loginAuth struct{ user, password string }
+
+func (a *loginAuth) Start(s *smtp.ServerInfo) (string, []byte, error) {
+	if !s.TLS {
+		return "", nil, ErrNoTLS
+	}
+	return "LOGIN", nil, nil
+}
+
+func (a *loginAuth) Next(asked []byte, more bool) ([]byte, error) {
+	question := strings.ToLower(string(asked))
+	switch {
+	case !more:
+		return nil, nil
+	case strings.HasPrefix(question, "user"):
+		return []byte(a.user), nil
+	case strings.HasPrefix(question, "pass"):
+		return []byte(a.password), nil
+	}
+	return nil, fmt.Errorf("it asks %.40q, neither for a user nor for a password", asked)
 }
 
 func post(c *smtp.Client, from string, to []string, letter []byte) error {
 	if err := c.Mail(from); err != nil {
-		return err
+		return fmt.Errorf("from %s: %w", from, err)
 	}
 	for _, one := range to {
 		if err := c.Rcpt(one); err != nil {
-			return err
+			return fmt.Errorf("to %s: %w", one, err)
 		}
 	}
 	w, err := c.Data()

@@ -1,0 +1,71 @@
+// Package outbox is the part of `onefold serve` that tells people of alerts: by which ways, as flags say, and when. Only the
+// command may use it.
+package outbox
+
+import (
+	"context"
+	"crypto/x509"
+	"fmt"
+	"log/slog"
+	"os"
+	"time"
+
+	"github.com/onefold/onefold/table"
+	"github.com/onefold/onefold/telemetry/alerts"
+)
+
+// Flags say how people are told of alerts.
+type Flags struct {
+	WebhookPrivate bool   `name:"webhook-private" help:"Let webhooks of alerts be at private and loopback addresses. Whoever may change a fleet's channels can then make this server call them." env:"ONEFOLD_WEBHOOK_PRIVATE"`
+	SMTPAddr       string `name:"smtp" help:"Mail server for alerts, such as smtp.example.com:587 (STARTTLS) or :465 (TLS from the start). Default: no email." placeholder:"HOST:PORT" env:"ONEFOLD_SMTP"`
+	SMTPFrom       string `name:"smtp-from" help:"Address that email about alerts is from." placeholder:"ADDRESS" env:"ONEFOLD_SMTP_FROM"`
+	SMTPUser       string `name:"smtp-user" help:"User at the mail server. Default: none." placeholder:"USER" env:"ONEFOLD_SMTP_USER"`
+	SMTPPassword   string `name:"smtp-password" help:"Its password: better in the environment than here." placeholder:"PASSWORD" env:"ONEFOLD_SMTP_PASSWORD"`
+	SMTPTLS        bool   `name:"smtp-tls" help:"Begin with TLS on another port than 465, too." env:"ONEFOLD_SMTP_TLS"`
+	SMTPCA         string `name:"smtp-ca" help:"Certificates of who vouches for the mail server, in PEM. Default: whom this machine trusts." type:"path" placeholder:"FILE" env:"ONEFOLD_SMTP_CA"`
+	SMTPPlain      bool   `name:"smtp-plain" help:"Send without TLS to a mail server that does not offer it; not with a user." env:"ONEFOLD_SMTP_PLAIN"`
+}
+
+// deliverEvery is how often the outbox is looked at.
+const deliverEvery = 2 * time.Second
+
+// Notifier sends what is to be told of alerts, until its context ends. Errors: of flags that cannot work.
+func (f *Flags) Notifier(t *table.Table, logger *slog.Logger) (func(context.Context) error, error) {
+	senders := alerts.Senders{Webhook: alerts.WebhookSender(f.WebhookPrivate)}
+	if f.SMTPAddr != "" {
+		mail, err := f.mail()
+		if err == nil {
+			senders.Email, err = alerts.EmailSender(mail)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("--smtp: %w", err)
+		}
+	}
+	return func(ctx context.Context) error {
+		ticker := time.NewTicker(deliverEvery)
+		defer ticker.Stop()
+		for {
+			if _, err := alerts.Deliver(ctx, t, senders); err != nil && ctx.Err() == nil {
+				logger.Error("telling of alerts failed", "error", err)
+			}
+			select {
+			case <-ctx.Done():
+				return ctx.Err()
+			case <-ticker.C:
+			}
+		}
+	}, nil
+}
+
+// mail says by which server email leaves.
+func (f *Flags) mail() (alerts.Mail, error) {
+	m := alerts.Mail{Addr: f.SMTPAddr, From: f.SMTPFrom, User: f.SMTPUser, Password: f.SMTPPassword, Plain: f.SMTPPlain, TLS: f.SMTPTLS}
+	if f.SMTPCA == "" {
+		return m, nil
+	}
+	text, err := os.ReadFile(f.SMTPCA)
+	if m.Roots = x509.NewCertPool(); err == nil && !m.Roots.AppendCertsFromPEM(text) {
+		err = fmt.Errorf("%s has no certificate in PEM", f.SMTPCA)
+	}
+	return m, err
+}

@@ -73,7 +73,7 @@ var policy = map[string][]string{
 	"eventstore/eventstoretest": {"vocabulary", "dynamo", "table", "eventstore", "eventstore/registry", "engine/enginetest"},
 
 	"blueprint": {"vocabulary", "dynamo", "dynamo/dynamojson", "table", "github.com/oklog/ulid/v2",
-		"analytics", "telemetry", "eventstore"}, // its tests: what it describes
+		"analytics", "telemetry", "eventstore", "examples/..."}, // its tests: what it describes
 
 	"eventstore/shred": {"vocabulary", "table", "eventstore", "github.com/hashicorp/golang-lru/v2",
 		"eventstore/fsck"}, // its tests
@@ -118,6 +118,11 @@ var policy = map[string][]string{
 	"internal/wildcard":  {},
 
 	"internal/lineprotocol": {"github.com/influxdata/line-protocol/v2/lineprotocol"},
+
+	"examples":        {"vocabulary", "dynamo", "table", "fold", "engine", "blueprint/...", "examples/..."},
+	"examples/orders": {"table"},
+
+	"examples/orders/cmd": {"table", "engine", "examples/..."},
 
 	"cmd": {"..."},
 }

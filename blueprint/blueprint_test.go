@@ -13,12 +13,13 @@ import (
 	"github.com/onefold/onefold/blueprint"
 	"github.com/onefold/onefold/engine"
 	"github.com/onefold/onefold/eventstore"
+	"github.com/onefold/onefold/examples/orders"
 	"github.com/onefold/onefold/table"
 	"github.com/onefold/onefold/telemetry"
 )
 
 func schemas() []*table.Schema {
-	return []*table.Schema{analytics.Schema, telemetry.Schema, eventstore.Schema}
+	return []*table.Schema{analytics.Schema, telemetry.Schema, eventstore.Schema, orders.Schema}
 }
 
 // design is made on an engine of its own, whose clock stands at the time of the examples.
@@ -50,7 +51,7 @@ func TestPatternsAreExecuted(t *testing.T) {
 					continue
 				}
 				for _, c := range p.Execution.Calls {
-					if read, write := metered(&c); read != c.Read || write != c.Write {
+					if read, write := metered(&c); read != c.Read || write != c.Write && (len(c.Sizes) == c.Items || write > c.Write) {
 						t.Errorf("%s: %s of %v bytes took %v read and %v write units, by the rules %v and %v", p.ID, c.Operation, c.Sizes, c.Read, c.Write, read, write)
 					}
 				}
@@ -59,7 +60,8 @@ func TestPatternsAreExecuted(t *testing.T) {
 	}
 }
 
-// metered is what a call takes, reckoned apart: by hand from the rules.
+// metered is what a call takes, reckoned apart: by hand from the rules. Of patches and checks, whose items are not in the
+// request, it is the least.
 func metered(c *blueprint.Call) (read, write float64) {
 	switch c.Operation {
 	case "Query", "GetItem":
@@ -76,7 +78,7 @@ func metered(c *blueprint.Call) (read, write float64) {
 	for i, size := range c.Sizes {
 		write += float64(max(1, (size+1023)/1024) * (once + c.Indexed[i]))
 	}
-	return 0, write
+	return 0, write + float64((c.Items-len(c.Sizes))*once)
 }
 
 // The same schema has the same bytes, however often and wherever a document is made.

@@ -23,9 +23,10 @@ import (
 
 // Env is what the commands stand on.
 type Env struct {
-	Out     io.Writer
-	JSON    bool
-	Schemas []*table.Schema // that can be asked for, by their names; the first is the default
+	Out      io.Writer
+	JSON     bool
+	Schemas  []*table.Schema // that can be asked for, by their names; the first is the default
+	Examples []*table.Schema // that can be asked for as examples/NAME
 }
 
 // ErrStale is returned when a document that was written before is not what would be written now.
@@ -33,7 +34,7 @@ var ErrStale = errors.New("stale_document")
 
 // Design writes the design of a schema.
 type Design struct {
-	Schema string `help:"Which schema: onefold is all that a table holds; or analytics, telemetry, eventstore." default:"onefold"`
+	Schema string `help:"Which schema: onefold is all that a table holds; or analytics, telemetry, eventstore, examples/orders." default:"onefold"`
 	Format string `help:"markdown or json." enum:"markdown,json" default:"markdown"`
 	Out    string `help:"File to write; by default, standard output." short:"o" type:"path"`
 	Check  string `help:"Write nothing: fail if this file is not what would be written. Lines of code are not compared." type:"existingfile"`
@@ -69,13 +70,16 @@ func (c *Design) Run(ctx context.Context, e *Env) error {
 }
 
 func (e *Env) schema(name string) (*table.Schema, error) {
-	i := slices.IndexFunc(e.Schemas, func(s *table.Schema) bool { return s.Name() == name })
-	if i >= 0 {
-		return e.Schemas[i], nil
-	}
 	var names []string
-	for _, s := range e.Schemas {
-		names = append(names, s.Name())
+	for i, s := range slices.Concat(e.Schemas, e.Examples) {
+		called := s.Name()
+		if i >= len(e.Schemas) {
+			called = "examples/" + called
+		}
+		if called == name {
+			return s, nil
+		}
+		names = append(names, called)
 	}
 	return nil, fmt.Errorf("no_such_schema: there is no schema %q; there are %s", terminal.Printable(name), strings.Join(names, ", "))
 }

@@ -1,0 +1,90 @@
+package orders
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/onefold/onefold/table"
+)
+
+var (
+	// ErrPlaced is returned by Place for an order whose id is taken: by an attempt whose answer was lost, or by another.
+	ErrPlaced = errors.New("orders: the order was placed before")
+	// ErrNoCustomer is returned by Place when there is no such customer.
+	ErrNoCustomer = errors.New("orders: there is no such customer")
+	// ErrItems is returned by Place for an order without items, or with items that cannot be.
+	ErrItems = errors.New("orders: an order has 1 to 96 items, each of 1 to 999 pieces at a price of 0 to 10,000,000.00")
+	// ErrMove is returned by Move when the order's status does not allow it, which may have changed meanwhile.
+	ErrMove = errors.New("orders: the order's status does not allow that")
+)
+
+// Bounds of an order. maxItems is what the 100 operations of a transaction leave beside the order, its change, its copy
+// and the customer.
+const (
+	maxItems    = 96
+	maxQuantity = 999
+	maxPrice    = Cents(10_000_000_00)
+)
+
+// Place stores a new order with its items, in one transaction: all of it, or nothing. It sets the order's status, total
+// and shard, and the items' order. Errors: ErrPlaced, ErrNoCustomer, ErrItems.
+func Place(ctx context.Context, t *table.Table, o *Order, items ...Item) error {
+	if len(items) == 0 || len(items) > maxItems {
+		return ErrItems
+	}
+	o.Status, o.Total, o.Shard = Pending, 0, table.Shard(o.OrderID, StatusShards)
+	tx := table.NewTx(t, "")
+	for i := range items {
+		items[i].OrderID = o.OrderID
+		if n, price := items[i].Quantity, items[i].Price; n < 1 || n > maxQuantity || price < 0 || price > maxPrice {
+			return ErrItems
+		}
+		o.Total += Cents(items[i].Quantity) * items[i].Price
+	}
+	Orders.TxCreate(tx, o)
+	for i := range items {
+		Items.TxCreate(tx, &items[i])
+	}
+	Changes.TxCreate(tx, &Change{ChangeKey: ChangeKey{o.OrderID, o.PlacedAt, o.Status}})
+	PlacedOrders.TxCreate(tx, &Placed{PlacedKey{o.CustomerID, o.OrderID}, o.Status, o.Total, o.PlacedAt})
+	Customers.TxCheck(tx, CustomerKey{o.CustomerID}, table.Present())
+	err := tx.Commit(ctx)
+	switch {
+	case errors.Is(err, table.ErrExists):
+		err = fmt.Errorf("%w: %s", ErrPlaced, o.OrderID)
+	case errors.Is(err, table.ErrCondition):
+		err = fmt.Errorf("%w: %s", ErrNoCustomer, o.CustomerID)
+	}
+	return err
+}
+
+// next are the statuses that may follow one.
+var next = map[Status][]Status{
+	Pending: {Paid, Cancelled},
+	Paid:    {Shipped, Cancelled},
+	Shipped: {Delivered},
+}
+
+// Move takes an order on to another status and remembers when, in one transaction with the customer's copy. An order that
+// has the status is left as it is, so that a Move whose answer was lost can be repeated. Errors: table.ErrNotFound;
+// ErrMove, also when somebody else moved it between reading and writing it.
+func Move(ctx context.Context, t *table.Table, k OrderKey, to Status, note string) error {
+	o, err := GetOrder.Get(ctx, t, k)
+	if err != nil || o.Status == to {
+		return err
+	}
+	if !slices.Contains(next[o.Status], to) {
+		return fmt.Errorf("%w: %s is %s and cannot be %s", ErrMove, o.OrderID, o.Status, to)
+	}
+	tx := table.NewTx(t, "")
+	// The index key is made of status, time and shard, so a patch of one of them has to know all.
+	Orders.TxPatch(tx, k, orderStatus.Set(to), orderPlaced.Set(o.PlacedAt), orderShard.Set(o.Shard), table.If[Order](orderStatus.Eq(o.Status)))
+	PlacedOrders.TxPatch(tx, PlacedKey{o.CustomerID, o.OrderID}, placedStatus.Set(to))
+	Changes.TxCreate(tx, &Change{ChangeKey{o.OrderID, t.Now(), to}, note})
+	if err = tx.Commit(ctx); errors.Is(err, table.ErrCondition) {
+		err = fmt.Errorf("%w: %s was moved meanwhile", ErrMove, o.OrderID)
+	}
+	return err
+}

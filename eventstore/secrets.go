@@ -54,7 +54,8 @@ func (s *Store) sealState(ctx context.Context, id ID, since time.Time, state Pay
 	return s.o.Secrets.SealState(ctx, id, since, state)
 }
 
-func (s *Store) openState(ctx context.Context, id ID, state Payload) (Payload, bool, error) {
+// OpenState opens the state of a snapshot that did not come from Load. Not ok: it cannot be opened any more.
+func (s *Store) OpenState(ctx context.Context, id ID, state Payload) (Payload, bool, error) {
 	if s.o.Secrets == nil {
 		return state, true, nil
 	}

@@ -75,7 +75,7 @@ func (l *Loaded[S]) restore(ctx context.Context, s *Store, version int) error {
 	if snap.Reducer != version {
 		return nil
 	}
-	state, ok, err := s.openState(ctx, l.ID, snap.State)
+	state, ok, err := s.OpenState(ctx, l.ID, snap.State)
 	if err != nil {
 		return fmt.Errorf("eventstore: snapshot of %s: %w", l.ID, err)
 	}

@@ -20,7 +20,14 @@ func ReplayOf[S any](f eventstore.Fold[S]) Replay {
 			return "", false, nil
 		}
 		var have, want S
-		if err := json.Unmarshal(snap.State, &have); err != nil {
+		state, ok, err := s.OpenState(ctx, snap.ID, snap.State)
+		if err != nil {
+			return fmt.Sprintf("its state cannot be opened: %v", err), true, nil
+		}
+		if !ok {
+			return "", false, nil
+		}
+		if err := json.Unmarshal(state, &have); err != nil {
 			return fmt.Sprintf("its state cannot be read: %v", err), true, nil
 		}
 		for e, err := range s.Read(ctx, snap.ID, eventstore.To(snap.LastSeq)) {

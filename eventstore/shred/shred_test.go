@@ -220,6 +220,13 @@ func TestForget(t *testing.T) {
 					t.Errorf("load: %+v, %v", at, err)
 				}
 			}
+			compared := fsck.Progress{}
+			for f, err := range fsck.Check(w.ctx, w.store, fsck.Options{Folds: map[string]fsck.Replay{"customer": fsck.ReplayOf(states)}, Progress: func(p fsck.Progress) { compared = p }}) {
+				t.Errorf("%+v, %v", f, err)
+			}
+			if compared.Snapshots != 1 {
+				t.Errorf("%+v", compared)
+			}
 			receipt, err := w.keeper.Forget(w.ctx, "c1")
 			if err != nil || len(receipt.Aggregates) != 2 || receipt.Snapshots != 1 || receipt.Finished.IsZero() || fmt.Sprint(w.again) != "[customer/1 customer/2]" {
 				t.Errorf("%+v, %v, %v", receipt, w.again, err)

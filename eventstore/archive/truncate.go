@@ -1,0 +1,207 @@
+package archive
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+
+	"github.com/onefold/onefold/eventstore"
+	"github.com/onefold/onefold/eventstore/fsck"
+	"github.com/onefold/onefold/eventstore/shred"
+	"github.com/onefold/onefold/table"
+)
+
+// Errors of truncation. After each of them nothing was deleted.
+var (
+	// ErrNoSnapshot is returned when an aggregate has no snapshot of the fold's version that is late enough to do without the
+	// events that would be deleted.
+	ErrNoSnapshot = errors.New("archive: there is no snapshot to go on from")
+	// ErrWrongSnapshot is returned when the snapshot is not what the events make.
+	ErrWrongSnapshot = errors.New("archive: the snapshot is not what its events make")
+	// ErrNotArchived is returned when the archive does not have the events, or has others.
+	ErrNotArchived = errors.New("archive: the events are not in the archive as they are in the table")
+	// ErrPersonal is returned when events would be deleted for good whose aggregate has persons in it: when one of them is
+	// forgotten, its snapshot goes, and could not be made again.
+	ErrPersonal = errors.New("archive: the aggregate has persons in it, and has to be archived")
+)
+
+var (
+	headVersion = table.FieldOf(eventstore.Heads, func(h *eventstore.Head) *int64 { return &h.Version })
+	firstKept   = table.FieldOf(eventstore.Heads, func(h *eventstore.Head) *int64 { return &h.FirstKept })
+	keptAfter   = table.FieldOf(eventstore.Heads, func(h *eventstore.Head) *[]byte { return &h.KeptAfter })
+	snapSeq     = table.FieldOf(eventstore.Snapshots, func(s *eventstore.Snapshot) *int64 { return &s.LastSeq })
+	snapReducer = table.FieldOf(eventstore.Snapshots, func(s *eventstore.Snapshot) *int { return &s.Reducer })
+)
+
+// Truncated says what was done.
+type Truncated struct {
+	FirstKept int64 // the first event that is in the table
+	Deleted   int   // events now
+}
+
+// Truncate deletes the events of an aggregate before number keep, which stays. It first replays the snapshot, which has to be
+// of event keep-1 or later, and compares each event with the archive's. Then the head remembers keep, in a transaction that
+// holds the snapshot, and then events are deleted: who reads from before keep is sent to the archive from that moment on, so
+// a crash leaves events that the next call deletes. With a nil archive events are gone for good, and so is the way to another
+// version of the fold. Errors: table.ErrNotFound, eventstore.ErrInvalid for a number that the stream does not have or a
+// store without transactions, ErrNoSnapshot, ErrWrongSnapshot, ErrNotArchived, ErrPersonal, ErrDamaged, those of the store.
+func Truncate[S any](ctx context.Context, s *eventstore.Store, a *Archive, f eventstore.Fold[S], id eventstore.ID, keep int64) (Truncated, error) {
+	c := &cut{s: s, t: s.Table(), a: a, id: id, keep: keep, reducer: f.Version}
+	err := c.prepare(ctx)
+	if err == nil && c.head.FirstKept < keep {
+		if err = c.verify(ctx, fsck.ReplayOf(f)); err == nil {
+			err = c.commit(ctx)
+		}
+	}
+	deleted := 0
+	if err == nil {
+		deleted, err = c.remove(ctx)
+	}
+	if err != nil {
+		return Truncated{FirstKept: c.head.FirstKept, Deleted: deleted}, fmt.Errorf("truncate %s before event %d: %w", id, keep, err)
+	}
+	return Truncated{FirstKept: c.head.FirstKept, Deleted: deleted}, nil
+}
+
+// cut is a truncation under way.
+type cut struct {
+	s       *eventstore.Store
+	t       *table.Table
+	a       *Archive
+	id      eventstore.ID
+	keep    int64
+	reducer int
+	head    eventstore.Head
+	hash    []byte // of the last event that goes
+}
+
+func (c *cut) prepare(ctx context.Context) (err error) {
+	if c.s.OneByOne() {
+		return fmt.Errorf("%w: without transactions nothing is truncated", eventstore.ErrInvalid)
+	}
+	if c.head, err = c.s.Head(ctx, c.id); err != nil {
+		return err
+	}
+	if c.keep < 2 || c.keep > c.head.Version {
+		return fmt.Errorf("%w: of the events 1 to %d at least one goes, and the last stays", eventstore.ErrInvalid, c.head.Version)
+	}
+	return nil
+}
+
+// verify checks that the events can be done without.
+func (c *cut) verify(ctx context.Context, replay fsck.Replay) error {
+	snap, err := eventstore.SnapshotByID.Get(ctx, c.t, eventstore.SnapshotKey{ID: c.id})
+	switch {
+	case errors.Is(err, table.ErrNotFound):
+		return ErrNoSnapshot
+	case err != nil:
+		return err
+	case snap.Reducer != c.reducer || snap.LastSeq < c.keep-1:
+		return fmt.Errorf("%w: it is of event %d and version %d of the fold", ErrNoSnapshot, snap.LastSeq, snap.Reducer)
+	}
+	differs, ok, err := replay(ctx, c.s, snap)
+	switch {
+	case err != nil:
+		return err
+	case !ok:
+		return fmt.Errorf("%w: it cannot be opened any more", ErrNoSnapshot)
+	case differs != "":
+		return fmt.Errorf("%w: %s", ErrWrongSnapshot, differs)
+	case c.a == nil:
+		return c.impersonal(ctx)
+	}
+	return c.archived(ctx)
+}
+
+// impersonal checks that nobody can be forgotten whom the snapshot has.
+func (c *cut) impersonal(ctx context.Context) error {
+	_, err := shred.SubjectsOf.First(ctx, c.t, c.id)
+	if errors.Is(err, table.ErrNotFound) {
+		return c.each(ctx, func(e *eventstore.Event) error { return nil })
+	}
+	if err != nil {
+		return err
+	}
+	return ErrPersonal
+}
+
+// archived compares what goes with what the archive has.
+func (c *cut) archived(ctx context.Context) error {
+	begin := max(c.head.FirstKept, 1)
+	if has := c.a.Has(c.id, begin); has < c.keep-1 {
+		return fmt.Errorf("%w: of %d to %d it has those up to %d", ErrNotArchived, begin, c.keep-1, has)
+	}
+	next, stop := iter.Pull2(c.a.Read(ctx, c.id, begin, c.keep-1))
+	defer stop()
+	return c.each(ctx, func(e *eventstore.Event) error {
+		kept, err, ok := next()
+		if err != nil {
+			return err
+		}
+		equal, err := same(e, &kept)
+		if err == nil && (!ok || !equal) {
+			err = fmt.Errorf("%w: event %d", ErrNotArchived, e.Seq)
+		}
+		return err
+	})
+}
+
+// each passes the events that go to do, as they are stored.
+func (c *cut) each(ctx context.Context, do func(*eventstore.Event) error) error {
+	for e, err := range c.s.Read(ctx, c.id, eventstore.From(max(c.head.FirstKept, 1)), eventstore.To(c.keep-1), eventstore.AsStored(), eventstore.Verified()) {
+		if err == nil {
+			err = do(&e)
+		}
+		if err != nil {
+			return err
+		}
+		c.hash = e.Hash
+	}
+	return nil
+}
+
+// commit lets the head remember, while the snapshot is there.
+func (c *cut) commit(ctx context.Context) error {
+	tx := table.NewTx(c.t, "")
+	changes := []table.Change[eventstore.Head]{
+		firstKept.Set(c.keep), table.If[eventstore.Head](headVersion.Ge(c.keep)), table.If[eventstore.Head](table.Or(firstKept.Missing(), firstKept.Lt(c.keep))),
+	}
+	if len(c.hash) > 0 {
+		changes = append(changes, keptAfter.Set(c.hash))
+	}
+	eventstore.Heads.TxPatch(tx, c.id, changes...)
+	eventstore.Snapshots.TxCheck(tx, eventstore.SnapshotKey{ID: c.id}, snapSeq.Ge(c.keep-1), snapReducer.Eq(c.reducer))
+	if err := tx.Commit(ctx); err != nil {
+		return err
+	}
+	c.head.FirstKept = c.keep
+	return nil
+}
+
+// deletions is how many events one request deletes.
+const deletions = 25
+
+// remove deletes what is before the first event that is kept, from the first on.
+func (c *cut) remove(ctx context.Context) (n int, err error) {
+	var keys []eventstore.EventKey
+	flush := func() error {
+		if err := eventstore.Events.DeleteMany(ctx, c.t, keys); err != nil {
+			return err
+		}
+		n += len(keys)
+		keys = keys[:0]
+		return nil
+	}
+	for e, err := range eventstore.Replay.All(ctx, c.t, eventstore.ReplayIn{ID: c.id, From: 1, To: c.head.FirstKept}) {
+		if err != nil {
+			return n, err
+		}
+		if keys = append(keys, e.EventKey); len(keys) == deletions {
+			if err := flush(); err != nil {
+				return n, err
+			}
+		}
+	}
+	return n, flush()
+}

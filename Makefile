@@ -7,7 +7,7 @@ EVENTS   ?= 1000000
 FUZZTIME ?= 30s
 
 .DEFAULT_GOAL := build
-.PHONY: build web test browser mosquitto dynalite check race fuzz simulate soak bench demo clean
+.PHONY: build web test browser mosquitto dynalite servicespec check race fuzz simulate soak bench demo clean
 
 build: web ## build bin/onefold, static
 	CGO_ENABLED=0 $(GO) build -trimpath -o bin/onefold ./cmd/onefold
@@ -30,8 +30,8 @@ server/dashboard/node_modules/.package-lock.json: server/dashboard/package-lock.
 server/dashboard/dist/web/index.html: server/dashboard/node_modules/.package-lock.json server/dashboard/index.html server/dashboard/vite.config.ts $(wildcard server/dashboard/src/* server/dashboard/src/*/*)
 	npm run --prefix server/dashboard build
 
-test: web check dynalite browser mosquitto ## everything that CI runs: lint, then every test
-	ONEFOLD_TEST_DYNALITE=1 $(GO) test -timeout 20m $(PACKAGES)
+test: web check dynalite servicespec browser mosquitto ## everything that CI runs: lint, then every test
+	ONEFOLD_TEST_DYNALITE=1 ONEFOLD_TEST_SERVICESPEC=1 $(GO) test -timeout 20m $(PACKAGES)
 
 browser: server/e2e/node_modules/.package-lock.json ## install what drives a browser through the pages, and a browser where that is allowed
 	@command -v chromium chromium-browser google-chrome >/dev/null || \
@@ -53,6 +53,13 @@ dynalite: dynamo/dynamotest/dynalite/node_modules/.package-lock.json ## install 
 dynamo/dynamotest/dynalite/node_modules/.package-lock.json: dynamo/dynamotest/dynalite/package-lock.json
 	@command -v npm >/dev/null || { echo "npm is missing: install Node.js 20 or newer, with npm; the tests run dynalite" >&2; exit 1; }
 	npm ci --prefix dynamo/dynamotest/dynalite --no-audit --no-fund
+	@touch $@
+
+servicespec: blueprint/infra/servicespec/node_modules/.package-lock.json ## install AWS's own description of what templates may say
+
+blueprint/infra/servicespec/node_modules/.package-lock.json: blueprint/infra/servicespec/package-lock.json
+	@command -v npm >/dev/null || { echo "npm is missing: install Node.js 20 or newer, with npm; the tests check templates with it" >&2; exit 1; }
+	npm ci --prefix blueprint/infra/servicespec --no-audit --no-fund
 	@touch $@
 
 check: ## vet, staticcheck and the house rules

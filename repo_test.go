@@ -72,6 +72,8 @@ var policy = map[string][]string{
 	"eventstore/eventjson":      {"eventstore"},
 	"eventstore/eventstoretest": {"vocabulary", "dynamo", "table", "eventstore", "eventstore/registry", "engine/enginetest"},
 
+	"blueprint/infra": {"vocabulary", "dynamo/dynamojson", "table", "github.com/hashicorp/hcl/v2/...", "github.com/zclconf/go-cty/...", "go.yaml.in/yaml/v3",
+		"analytics", "telemetry", "eventstore"}, // its tests: what it deploys
 	"blueprint": {"vocabulary", "dynamo", "dynamo/dynamojson", "table", "github.com/oklog/ulid/v2",
 		"analytics", "telemetry", "eventstore", "examples/..."}, // its tests: what it describes
 

@@ -47,6 +47,7 @@ type commands struct {
 	Simulate simulateCommands   `cmd:"" help:"Make up what devices send."`
 
 	Events eventcli.Events     `cmd:"" help:"Append, read and check events of aggregates."`
+	Infra  blueprintcli.Infra  `cmd:"" help:"Write what the table needs on AWS: CloudFormation, Terraform, policies."`
 	Design blueprintcli.Design `cmd:"" help:"Write the design of the table: what it holds and is asked, executed on examples, with what that takes."`
 
 	Dynamodb dynamodbCommands `cmd:"" help:"Serve the embedded database as a DynamoDB, and look after it."`

@@ -1,0 +1,79 @@
+package infra
+
+import "strings"
+
+// alarm is what somebody should know of.
+type alarm struct {
+	id, why           string
+	namespace, metric string
+	statistic         string
+	dimensions        []dimension
+	threshold         int // it is told above it
+	minutes           int // how long
+}
+
+// dimension is one of a metric's: its value is text, or the name of a resource.
+type dimension struct{ name, text, resource string }
+
+// The stream forgets after 24 hours: half of that is left to act.
+const streamAlarmHours = 12
+
+// alarms are those of a stack.
+func (o *Options) alarms() []alarm {
+	var all []alarm
+	table := dimension{name: "TableName", resource: "Table"}
+	for _, index := range append([]string{""}, o.Indexes...) {
+		dimensions := []dimension{table}
+		if index != "" {
+			dimensions = append(dimensions, dimension{name: "GlobalSecondaryIndexName", text: index})
+		}
+		for _, what := range []string{"Read", "Write"} {
+			all = append(all, alarm{
+				id: what + "Throttles" + sid(index), why: what + "s are refused: a key is hot, or a bound is reached. `onefold heat` tells which.",
+				namespace: "AWS/DynamoDB", metric: what + "ThrottleEvents", statistic: "Sum", dimensions: dimensions, threshold: 0, minutes: 5,
+			})
+		}
+	}
+	if !o.Functions {
+		return all
+	}
+	function := []dimension{{name: "FunctionName", resource: "StreamFunction"}}
+	return append(all,
+		alarm{
+			id: "StreamAge", why: "The oldest change that is not folded is half as old as the stream remembers.",
+			namespace: "AWS/Lambda", metric: "IteratorAge", statistic: "Maximum", dimensions: function, threshold: streamAlarmHours * 3600 * 1000, minutes: 5,
+		},
+		alarm{
+			id: "StreamErrors", why: "Folding fails again and again.",
+			namespace: "AWS/Lambda", metric: "Errors", statistic: "Sum", dimensions: function, threshold: 0, minutes: 15,
+		},
+		alarm{
+			id: "DeadLetters", why: "Changes could not be folded: `onefold work dead` shows them.",
+			namespace: "AWS/SQS", metric: "ApproximateNumberOfMessagesVisible", statistic: "Maximum",
+			dimensions: []dimension{{name: "QueueName", resource: "DeadLetters.QueueName"}}, threshold: 0, minutes: 5,
+		},
+	)
+}
+
+func (c *cloudFormation) alarms() object {
+	var all object
+	for _, a := range c.o.alarms() {
+		var dimensions list
+		for _, d := range a.dimensions {
+			value := any(d.text)
+			if name, of, ok := strings.Cut(d.resource, "."); ok {
+				value = attribute(name, of)
+			} else if d.resource != "" {
+				value = ref(d.resource)
+			}
+			dimensions = append(dimensions, object{entry("Name", d.name), entry("Value", value)})
+		}
+		properties := object{
+			entry("AlarmDescription", a.why), entry("Namespace", a.namespace), entry("MetricName", a.metric), entry("Dimensions", dimensions),
+			entry("Statistic", a.statistic), entry("Period", 60), entry("EvaluationPeriods", a.minutes), entry("DatapointsToAlarm", min(a.minutes, 3)),
+			entry("Threshold", a.threshold), entry("ComparisonOperator", "GreaterThanThreshold"), entry("TreatMissingData", "notBreaching"),
+		}.with(c.o.AlarmTopic != "", entry("AlarmActions", list{c.o.AlarmTopic}), entry("OKActions", list{c.o.AlarmTopic}))
+		all = append(all, entry("Alarm"+a.id, object{entry("Type", "AWS::CloudWatch::Alarm"), entry("Properties", properties)}))
+	}
+	return all
+}

@@ -1,0 +1,26 @@
+package infra
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+
+	"github.com/onefold/onefold/table"
+)
+
+// maxFilters is how many patterns an event source has at most, unless AWS was asked for more.
+// https://docs.aws.amazon.com/lambda/latest/dg/invocation-eventfiltering.html
+const maxFilters = 5
+
+// filterPatterns are those of the event source: one for new images, one for old ones.
+func (o *Options) filterPatterns() []string {
+	sources := slices.Sorted(slices.Values(o.Sources))
+	patterns := make([]string, 0, maxFilters)
+	for _, image := range []string{"NewImage", "OldImage"} {
+		b, _ := json.Marshal(map[string]any{"dynamodb": map[string]any{image: map[string]any{table.AttrEntity: map[string]any{"S": sources}}}}) // strings and maps are always JSON
+		patterns = append(patterns, string(b))
+	}
+	return patterns
+}
+
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

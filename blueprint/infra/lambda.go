@@ -1,0 +1,158 @@
+package infra
+
+// How changes come to the function that folds them: see fold.Worker.Handle. A tumbling window makes events name their shard,
+// and one batch of a shard at a time keeps its changes in order.
+const (
+	batchRecords  = 1000
+	batchSeconds  = 1
+	windowSeconds = 10
+	maxAgeSeconds = 24 * 3600 // as long as the stream remembers
+	maxRetries    = 10_000    // AWS takes no more: the age ends it
+	memoryMB      = 512
+	streamSeconds = 60
+)
+
+// functionNeeds is a function of the stack.
+type functionNeeds struct {
+	id, mode string
+	role     role
+	seconds  int
+	why      string
+}
+
+func (o *Options) functions() []functionNeeds {
+	all := []functionNeeds{
+		{"StreamFunction", "stream", worker, streamSeconds, "Folds the table's changes."},
+		{"ScheduleFunction", "schedule", worker, 15 * 60, "Rolls up, expires and tells what is due."},
+	}
+	if o.Ingest != NoIngest {
+		all = append(all, functionNeeds{"IngestFunction", "ingest", writer, 10, "Takes facts in."})
+	}
+	return all
+}
+
+func (c *cloudFormation) functions() object {
+	var all object
+	for _, f := range c.o.functions() {
+		all = append(all, c.function(&f)...)
+	}
+	all = append(all, c.eventSource()...)
+	all = append(all,
+		entry("Schedule", object{entry("Type", "AWS::Events::Rule"), entry("Properties", object{
+			entry("ScheduleExpression", "rate(5 minutes)"),
+			entry("Targets", list{object{entry("Arn", attribute("ScheduleFunction", "Arn")), entry("Id", "schedule")}}),
+		})}),
+		entry("ScheduleMayCall", permission("ScheduleFunction", "events.amazonaws.com", attribute("Schedule", "Arn"))),
+	)
+	switch c.o.Ingest {
+	case FunctionURL:
+		all = append(all,
+			entry("IngestUrl", object{entry("Type", "AWS::Lambda::Url"), entry("Properties", object{
+				entry("TargetFunctionArn", attribute("IngestFunction", "Arn")), said("Keys of the API are checked by the function.", "AuthType", "NONE"),
+			})}),
+			entry("IngestMayBeCalled", object{entry("Type", "AWS::Lambda::Permission"), entry("Properties", object{
+				entry("Action", "lambda:InvokeFunctionUrl"), entry("FunctionName", ref("IngestFunction")), entry("Principal", "*"), entry("FunctionUrlAuthType", "NONE"),
+			})}))
+	case HTTPAPI:
+		all = append(all,
+			entry("IngestApi", object{entry("Type", "AWS::ApiGatewayV2::Api"), entry("Properties", object{
+				entry("Name", c.o.TableName+"-ingest"), entry("ProtocolType", "HTTP"), entry("Target", attribute("IngestFunction", "Arn")),
+			})}),
+			entry("IngestMayBeCalled", permission("IngestFunction", "apigateway.amazonaws.com",
+				substitute("arn:${AWS::Partition}:execute-api:${AWS::Region}:${AWS::AccountId}:${IngestApi}/*"))))
+	}
+	return all
+}
+
+func permission(of, principal string, source any) object {
+	return object{entry("Type", "AWS::Lambda::Permission"), entry("Properties", object{
+		entry("Action", "lambda:InvokeFunction"), entry("FunctionName", ref(of)), entry("Principal", principal), entry("SourceArn", source),
+	})}
+}
+
+// function is a function with its role, which may do what it needs and no more.
+func (c *cloudFormation) function(f *functionNeeds) object {
+	var policy list
+	for _, st := range roles[f.role](c.s) {
+		var resources list
+		for _, r := range st.Resource {
+			switch {
+			case r.Stream:
+				resources = append(resources, attribute("Table", "StreamArn"))
+			case r.Index != "":
+				resources = append(resources, substitute("${Table.Arn}/index/"+r.Index))
+			default:
+				resources = append(resources, attribute("Table", "Arn"))
+			}
+		}
+		policy = append(policy, statementObject(&st, resources))
+	}
+	if f.mode == "stream" {
+		policy = append(policy, object{entry("Sid", "SendDeadLetters"), entry("Effect", "Allow"), entry("Action", list{"sqs:SendMessage"}), entry("Resource", list{attribute("DeadLetters", "Arn")})})
+	}
+	policy = append(policy, object{entry("Sid", "WriteLogs"), entry("Effect", "Allow"), entry("Action", list{"logs:CreateLogStream", "logs:PutLogEvents"}), entry("Resource", list{attribute(f.id+"Logs", "Arn")})})
+	role := object{entry("Type", "AWS::IAM::Role"), entry("Properties", object{
+		entry("AssumeRolePolicyDocument", object{entry("Version", policyVersion), entry("Statement", list{object{
+			entry("Effect", "Allow"), entry("Principal", object{entry("Service", list{"lambda.amazonaws.com"})}), entry("Action", list{"sts:AssumeRole"}),
+		}})}),
+		entry("Policies", list{object{entry("PolicyName", string(f.role)), entry("PolicyDocument", object{entry("Version", policyVersion), entry("Statement", policy)})}}),
+	})}
+	logs := object{entry("Type", "AWS::Logs::LogGroup"), entry("Properties", object{entry("RetentionInDays", 30)})}
+	return object{entry(f.id+"Role", role), entry(f.id+"Logs", logs), said(f.why, f.id, c.lambda(f))}
+}
+
+func (c *cloudFormation) lambda(f *functionNeeds) object {
+	return object{entry("Type", "AWS::Lambda::Function"), entry("Properties", object{
+		entry("Runtime", "provided.al2023"), entry("Architectures", list{"arm64"}), entry("Handler", "bootstrap"),
+		entry("Code", object{entry("S3Bucket", ref("CodeBucket")), entry("S3Key", ref("CodeKey"))}),
+		entry("MemorySize", memoryMB), entry("Timeout", f.seconds), entry("Role", attribute(f.id+"Role", "Arn")),
+		entry("LoggingConfig", object{entry("LogFormat", "JSON"), entry("LogGroup", ref(f.id+"Logs"))}),
+		entry("Environment", object{entry("Variables", object{
+			entry("ONEFOLD_STORE", substitute("dynamodb://${Table}")), entry("ONEFOLD_MODE", f.mode),
+		})}),
+	})}
+}
+
+func statementObject(st *Statement, resources list) object {
+	o := object{said(st.why, "Sid", st.Sid), entry("Effect", st.Effect), entry("Action", texts(st.Action)), entry("Resource", resources)}
+	if len(st.Condition) == 0 {
+		return o
+	}
+	var condition object
+	for _, operator := range sortedKeys(st.Condition) {
+		var keys object
+		for _, key := range sortedKeys(st.Condition[operator]) {
+			keys = append(keys, entry(key, texts(st.Condition[operator][key])))
+		}
+		condition = append(condition, entry(operator, keys))
+	}
+	return append(o, entry("Condition", condition))
+}
+
+// eventSource brings the changes of the entities that are folded to the function.
+func (c *cloudFormation) eventSource() object {
+	return object{
+		said("Batches that could not be folded, to be looked at: the changes are in the stream for a day.", "DeadLetters", object{
+			entry("Type", "AWS::SQS::Queue"), entry("Properties", object{entry("MessageRetentionPeriod", 14*24*3600), entry("SqsManagedSseEnabled", true)}),
+		}),
+		entry("Changes", object{entry("Type", "AWS::Lambda::EventSourceMapping"), entry("Properties", object{
+			entry("EventSourceArn", attribute("Table", "StreamArn")), entry("FunctionName", ref("StreamFunction")),
+			entry("StartingPosition", "TRIM_HORIZON"), entry("BatchSize", batchRecords), entry("MaximumBatchingWindowInSeconds", batchSeconds),
+			said("Events of a window name their shard, which marks are kept by.", "TumblingWindowInSeconds", windowSeconds),
+			said("The changes of a shard stay in order.", "ParallelizationFactor", 1),
+			entry("BisectBatchOnFunctionError", true), entry("FunctionResponseTypes", list{"ReportBatchItemFailures"}),
+			entry("MaximumRecordAgeInSeconds", maxAgeSeconds), entry("MaximumRetryAttempts", maxRetries),
+			entry("DestinationConfig", object{entry("OnFailure", object{entry("Destination", attribute("DeadLetters", "Arn"))})}),
+			entry("FilterCriteria", object{entry("Filters", c.filters())}),
+		})}),
+	}
+}
+
+// filters let through the changes of the entities that are folded: by what there is now, and by what there was.
+func (c *cloudFormation) filters() list {
+	var all list
+	for _, pattern := range c.o.filterPatterns() {
+		all = append(all, object{entry("Pattern", pattern)})
+	}
+	return all
+}

@@ -1,0 +1,238 @@
+package infra
+
+import (
+	"cmp"
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/onefold/onefold/table"
+)
+
+// Statement is a part of an IAM policy.
+type Statement struct {
+	Sid       string
+	Effect    string
+	Action    []string
+	Resource  []Resource
+	Condition map[string]map[string][]string `json:",omitempty"`
+
+	why string // for people
+}
+
+// Resource is what a statement is about: the table, its stream, or an index.
+type Resource struct {
+	Stream bool
+	Index  string
+}
+
+// arn is the resource's ARN, below that of the table.
+func (r Resource) arn(table, stream string) string {
+	switch {
+	case r.Stream:
+		return stream
+	case r.Index != "":
+		return table + "/index/" + r.Index
+	}
+	return table
+}
+
+// Reading is what the schema's patterns ask, and no more: no pattern scans, and each may only name partition keys of its form.
+func Reading(s *table.Schema) []Statement {
+	var reads []table.PatternInfo
+	for _, p := range s.Patterns() {
+		if p.Operation == "Query" || p.Operation == "GetItem" {
+			reads = append(reads, p)
+		}
+	}
+	return group("Read", reads, func(p *table.PatternInfo) []string { return []string{"dynamodb:" + p.Operation} })
+}
+
+// Writing is what storing facts takes: items of every entity may be put, and those that are no facts changed and deleted.
+// IAM sees partition keys, not sort keys: that facts are only put where there are none is the condition of each put, and
+// AppendOnly adds what IAM can.
+func Writing(s *table.Schema) []Statement {
+	put, change := map[string]bool{}, map[string]bool{}
+	for _, e := range s.Entities() {
+		for _, key := range leadingKeys(e.PK) {
+			put[key] = true
+			if !e.Immutable {
+				change[key] = true
+			}
+		}
+	}
+	return []Statement{
+		allow("WriteItems", []string{"dynamodb:PutItem", "dynamodb:ConditionCheckItem", "dynamodb:BatchWriteItem"}, put, "facts and all else are put"),
+		allow("ChangeItems", []string{"dynamodb:UpdateItem", "dynamodb:DeleteItem"}, change, "what is no fact is changed and deleted"),
+		allow("ReadForWrites", []string{"dynamodb:BatchGetItem", "dynamodb:GetItem"}, put, "states are read before they are merged"),
+	}
+}
+
+// AppendOnly denies what would change facts, as far as IAM can tell facts apart: by the attributes that only they have. Give
+// it to everybody who appends; erasure needs a role without it.
+func AppendOnly(s *table.Schema) []Statement {
+	var all []Statement
+	for _, e := range s.Entities() {
+		if !e.Immutable {
+			continue
+		}
+		own := ownAttributes(s, &e)
+		if len(own) == 0 {
+			continue
+		}
+		all = append(all, Statement{
+			Sid: "AppendOnly" + sid(e.Name), Effect: "Deny", Action: []string{"dynamodb:UpdateItem"}, Resource: []Resource{{}},
+			Condition: map[string]map[string][]string{
+				"ForAnyValue:StringLike":   {"dynamodb:LeadingKeys": leadingKeys(e.PK)},
+				"ForAnyValue:StringEquals": {"dynamodb:Attributes": own},
+			},
+			why: e.Name + " is never changed",
+		})
+	}
+	return all
+}
+
+// ownAttributes are those that no entity has that may be changed in the same partitions.
+func ownAttributes(s *table.Schema, of *table.EntityInfo) []string {
+	own := map[string]bool{}
+	for _, a := range of.Attributes {
+		own[a.Name] = true
+	}
+	for _, e := range s.Entities() {
+		if e.Immutable || !share(e.PK, of.PK) {
+			continue
+		}
+		for _, a := range e.Attributes {
+			delete(own, a.Name)
+		}
+	}
+	return slices.Sorted(maps.Keys(own))
+}
+
+func share(a, b string) bool {
+	return slices.ContainsFunc(leadingKeys(a), func(key string) bool { return slices.Contains(leadingKeys(b), key) })
+}
+
+// Streaming is what reading the table's changes takes.
+func Streaming() []Statement {
+	return []Statement{{
+		Sid: "ReadStream", Effect: "Allow", Resource: []Resource{{Stream: true}},
+		Action: []string{"dynamodb:DescribeStream", "dynamodb:GetRecords", "dynamodb:GetShardIterator", "dynamodb:ListStreams"},
+		why:    "changes are folded",
+	}}
+}
+
+func allow(name string, actions []string, keys map[string]bool, why string) Statement {
+	return Statement{
+		Sid: name, Effect: "Allow", Action: actions, Resource: []Resource{{}}, why: why,
+		Condition: map[string]map[string][]string{"ForAllValues:StringLike": {"dynamodb:LeadingKeys": slices.Sorted(maps.Keys(keys))}},
+	}
+}
+
+// group makes a statement for each action and place, of all patterns that ask there.
+func group(name string, patterns []table.PatternInfo, actions func(*table.PatternInfo) []string) []Statement {
+	type place struct{ action, index string }
+	keys, ids := map[place]map[string]bool{}, map[place][]string{}
+	for i := range patterns {
+		p := &patterns[i]
+		for _, action := range actions(p) {
+			at := place{action, p.Index}
+			if keys[at] == nil {
+				keys[at] = map[string]bool{}
+			}
+			for _, key := range leadingKeys(p.PK) {
+				keys[at][key] = true
+			}
+			ids[at] = append(ids[at], p.ID)
+		}
+	}
+	places := slices.SortedFunc(maps.Keys(keys), func(a, b place) int {
+		return cmp.Or(cmp.Compare(a.index, b.index), cmp.Compare(a.action, b.action))
+	})
+	var all []Statement
+	for _, at := range places {
+		one := allow(name+strings.TrimPrefix(at.action, "dynamodb:")+sid(at.index), []string{at.action}, keys[at], "patterns "+strings.Join(ids[at], ", "))
+		one.Resource = []Resource{{Index: at.index}}
+		all = append(all, one)
+	}
+	return all
+}
+
+// leadingKeys are the patterns of partition keys that a template makes, as IAM's StringLike reads them.
+func leadingKeys(template string) []string {
+	whole, tail, optional := strings.Cut(template, "[")
+	keys := []string{starred(whole)}
+	if optional {
+		keys = append(keys, starred(whole+strings.TrimSuffix(tail, "]")))
+	}
+	return keys
+}
+
+// starred is a template with a star for each variable.
+func starred(template string) string {
+	var b strings.Builder
+	for rest := template; ; {
+		text, after, ok := strings.Cut(rest, "{")
+		b.WriteString(text)
+		if !ok {
+			return b.String()
+		}
+		b.WriteByte('*')
+		_, rest, _ = strings.Cut(after, "}")
+	}
+}
+
+// sid is a name as a statement's identifier has it: letters and digits.
+func sid(name string) string {
+	var b strings.Builder
+	up := true
+	for _, r := range name {
+		switch {
+		case r >= 'a' && r <= 'z' && up:
+			b.WriteRune(r - 'a' + 'A')
+			up = false
+		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9':
+			b.WriteRune(r)
+			up = false
+		default:
+			up = true
+		}
+	}
+	return b.String()
+}
+
+// PolicyDocument is an IAM policy.
+type PolicyDocument struct {
+	Version   string
+	Statement []documentStatement
+}
+
+type documentStatement struct {
+	Sid       string
+	Effect    string
+	Action    []string
+	Resource  []string
+	Condition map[string]map[string][]string `json:",omitempty"`
+}
+
+// Policy writes the policy of a role as IAM's JSON, for a table's ARN. Errors: ErrOptions.
+func Policy(s *table.Schema, name, tableARN string) ([]byte, error) {
+	statements, err := Role(s, name)
+	if err != nil {
+		return nil, err
+	}
+	d := PolicyDocument{Version: policyVersion}
+	for _, st := range statements {
+		one := documentStatement{Sid: st.Sid, Effect: st.Effect, Action: st.Action, Condition: st.Condition}
+		for _, r := range st.Resource {
+			one.Resource = append(one.Resource, r.arn(tableARN, tableARN+"/stream/*"))
+		}
+		d.Statement = append(d.Statement, one)
+	}
+	b, err := json.MarshalIndent(d, "", "  ")
+	return append(b, '\n'), err
+}
+
+// policyVersion is that of IAM's language.
+const policyVersion = "2012-10-17"

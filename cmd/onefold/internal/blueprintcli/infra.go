@@ -1,0 +1,151 @@
+package blueprintcli
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/onefold/onefold/blueprint/infra"
+	"github.com/onefold/onefold/table"
+)
+
+// Infra writes what the table needs on AWS.
+type Infra struct {
+	Cloudformation cloudFormation `cmd:"" help:"A CloudFormation template: table, indexes, alarms, and functions with their roles if wanted."`
+	Terraform      terraform      `cmd:"" help:"The same for Terraform."`
+	Iam            iam            `cmd:"" help:"The policy of a role, which may ask the access patterns and no more."`
+	CreateTable    createTable    `cmd:"" help:"The request that creates the table, for aws dynamodb create-table --cli-input-json."`
+}
+
+// stack is what all have in common.
+type stack struct {
+	Schema string `help:"Which schema: see onefold design." default:"onefold"`
+	Table  string `help:"Name of the table; by default that of the schema."`
+	Out    string `help:"File to write; by default, standard output." short:"o" type:"path"`
+}
+
+// capacity is how the table is billed.
+type capacity struct {
+	Provisioned bool     `help:"Capacity that is kept ready and follows the load, instead of billing by request."`
+	MinRead     int      `help:"Least read units a second, of provisioned capacity."`
+	MaxRead     int      `help:"Most read units a second; by request, 0 is no bound."`
+	MinWrite    int      `help:"Least write units a second, of provisioned capacity."`
+	MaxWrite    int      `help:"Most write units a second; by request, 0 is no bound."`
+	Have        []string `help:"Indexes that the table has already: one is added or removed at a time, and --stage says which update is written." placeholder:"INDEX"`
+	Stage       int      `help:"With --have: which update is written, from 1. Without it, the updates are listed."`
+}
+
+// surroundings are what a stack has beside the table.
+type surroundings struct {
+	Functions  bool   `help:"Add the functions that fold the table's changes, with their event source and roles."`
+	Ingest     string `help:"Add a function that takes facts in: function-url or http-api." enum:",function-url,http-api" default:""`
+	AlarmTopic string `help:"ARN of the SNS topic that alarms go to." placeholder:"ARN"`
+}
+
+type cloudFormation struct {
+	stack        `embed:""`
+	capacity     `embed:""`
+	surroundings `embed:""`
+}
+
+type terraform struct {
+	stack        `embed:""`
+	capacity     `embed:""`
+	surroundings `embed:""`
+}
+
+type createTable struct {
+	stack    `embed:""`
+	capacity `embed:""`
+}
+
+type iam struct {
+	stack   `embed:""`
+	Role    string `help:"reader asks the patterns; writer also stores facts, and never changes one; worker also reads changes and writes what is derived." enum:"reader,writer,worker" default:"reader"`
+	Account string `help:"Account of the table." default:"*"`
+	Region  string `help:"Region of the table." default:"*"`
+}
+
+// Run writes the template.
+func (c *cloudFormation) Run(e *Env) error {
+	return c.write(e, &c.capacity, &c.surroundings, infra.CloudFormation)
+}
+
+// Run writes the configuration.
+func (c *terraform) Run(e *Env) error {
+	return c.write(e, &c.capacity, &c.surroundings, infra.Terraform)
+}
+
+// Run writes the request.
+func (c *createTable) Run(e *Env) error {
+	return c.write(e, &c.capacity, &surroundings{}, infra.CreateTable)
+}
+
+// Run writes the policy.
+func (c *iam) Run(e *Env) error {
+	s, err := e.schema(c.Schema)
+	if err != nil {
+		return err
+	}
+	name := c.Table
+	if name == "" {
+		name = s.Name()
+	}
+	b, err := infra.Policy(s, c.Role, fmt.Sprintf("arn:aws:dynamodb:%s:%s:table/%s", c.Region, c.Account, name))
+	if err != nil {
+		return err
+	}
+	return c.out(e, b)
+}
+
+func (s *stack) write(e *Env, c *capacity, more *surroundings, form func(*table.Schema, infra.Options) ([]byte, error)) error {
+	schema, err := e.schema(s.Schema)
+	if err != nil {
+		return err
+	}
+	o := infra.Options{
+		TableName: s.Table, Provisioned: c.Provisioned,
+		Read: infra.Bounds{Min: c.MinRead, Max: c.MaxRead}, Write: infra.Bounds{Min: c.MinWrite, Max: c.MaxWrite},
+		Functions: more.Functions, Ingest: infra.Ingest(more.Ingest), AlarmTopic: more.AlarmTopic,
+	}
+	if len(c.Have) > 0 {
+		stages := infra.Stages(schema, c.Have)
+		if c.Stage == 0 {
+			return listStages(e, stages)
+		}
+		if c.Stage < 1 || c.Stage > len(stages) {
+			return fmt.Errorf("no_such_stage: there are %d updates, not %d", len(stages), c.Stage)
+		}
+		o.Indexes = stages[c.Stage-1].Indexes
+	}
+	b, err := form(schema, o)
+	if err != nil {
+		return err
+	}
+	return s.out(e, b)
+}
+
+func (s *stack) out(e *Env, b []byte) error {
+	if s.Out != "" {
+		return writeFile(s.Out, b)
+	}
+	_, err := e.Out.Write(b)
+	return err
+}
+
+func listStages(e *Env, stages []infra.Stage) error {
+	if len(stages) == 0 {
+		_, err := fmt.Fprintln(e.Out, "The table has the indexes of the schema: there is nothing to update.")
+		return err
+	}
+	var b strings.Builder
+	for i, st := range stages {
+		what := "add index " + st.Adds
+		if st.Removes != "" {
+			what = "remove index " + st.Removes
+		}
+		fmt.Fprintf(&b, "%d. %s; the table then has %s\n", i+1, what, strings.Join(st.Indexes, ", "))
+	}
+	fmt.Fprintln(&b, "DynamoDB changes one index in an update. Write each with --stage N, and wait until it is done.")
+	_, err := e.Out.Write([]byte(b.String()))
+	return err
+}

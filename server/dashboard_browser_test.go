@@ -61,11 +61,12 @@ func madeUp(e *traffic.Event, agents *useragent.Parser) analytics.Hit {
 	return hit
 }
 
-// TestTheDashboardInABrowser does what people do with the page, in Chromium: see e2e/dashboard.mjs and e2e/devices.mjs.
+// TestTheDashboardInABrowser does what people do with the page, in Chromium: see e2e/dashboard.mjs, e2e/devices.mjs and e2e/events.mjs.
 func TestTheDashboardInABrowser(t *testing.T) {
 	for script, before := range map[string]func(*servertest.House){
 		"dashboard.mjs": func(h *servertest.House) { fill(h, 10, 50) },
 		"devices.mjs":   func(*servertest.House) {},
+		"events.mjs":    func(*servertest.House) {},
 	} {
 		t.Run(script, func(t *testing.T) { inABrowser(t, script, before) })
 	}

@@ -22,6 +22,8 @@ type meBody struct {
 	NewSites bool       `json:"newSites" doc:"May make sites and fleets."`
 	Sites    []siteRole `json:"sites"`
 	Fleets   []siteRole `json:"fleets"`
+
+	EventStore accounts.Role `json:"eventStore,omitempty" enum:"viewer,admin,owner" doc:"The role on the event store. Absent: none."`
 }
 
 // PersonBody is what is told of a person. It is exported, because the API's document has no fields of others that are embedded.
@@ -140,7 +142,7 @@ func (s *Server) me(ctx context.Context, _ *struct{}) (*meAnswer, error) {
 }
 
 func (s *Server) describe(ctx context.Context, who *door.Caller) (meBody, error) {
-	body := meBody{Owner: who.May(door.ForAccounts, ""), NewSites: who.May(door.ForNewSites, ""), Sites: []siteRole{}, Fleets: []siteRole{}}
+	body := meBody{Owner: who.May(door.ForAccounts, ""), NewSites: who.May(door.ForNewSites, ""), Sites: []siteRole{}, Fleets: []siteRole{}, EventStore: who.Grants.On(accounts.EventStore)}
 	if who.User != nil {
 		body.User = &PersonBody{who.User.UserID, who.User.Email, who.User.Name}
 		body.CSRF = accounts.CSRF(who.Login.Token)

@@ -63,6 +63,11 @@ func TestEventsThroughAServer(t *testing.T) {
 	if first := fromJSON[eventjson.Event](t, strings.SplitN(tailed, "\n", 2)[0]); first.Seq != 81 || strings.Count(tailed, "\n") != 5 {
 		t.Errorf("tail: %s", tailed)
 	}
+	for _, more := range [][]string{nil, {"--json"}} {
+		if all := onefold(t, append(append([]string{"events", "tail", "--after", "0", "--count", "1500"}, remote...), more...)...); strings.Count(all, "c3/x") != 89 {
+			t.Errorf("tail of all %v: %d of c3/x, want 89: %.300s", more, strings.Count(all, "c3/x"), all)
+		}
+	}
 	onefold(t, append([]string{"events", "close", "case/c3/x", "--yes"}, remote...)...)
 	for code, args := range map[string][]string{
 		"stream_closed": {"append", "case/c3/x", "--type", "A"}, "version_conflict": {"append", "case/c4/x", "--type", "A", "--expect", "1"},

@@ -104,7 +104,7 @@ func TestPermissions(t *testing.T) {
 		{s.keys[accounts.Write], web, 200, 201, 204, 403},
 		{nil, s.owner, 200, 409, 204, 204},
 	} {
-		for _, path := range []string{"/api/v1/events/types", "/api/v1/events/aggregates?type=order", orders + "/1", orders + "/1/events", orders + "/1/state", orders + "/1/export", "/api/v1/events/of-type/Counted"} {
+		for _, path := range []string{"/api/v1/events/types", "/api/v1/events/aggregates?type=order", orders + "/1", orders + "/1/events", orders + "/1/state", orders + "/1/export", "/api/v1/events/of-type/Counted", "/api/v1/events/feed", "/api/v1/events/feed/head"} {
 			c.who.Want(c.read, "", "GET", path, "", c.headers...)
 		}
 		c.who.Want(c.append, "", "POST", orders+"/1/events", some(1), c.headers...)
@@ -283,4 +283,72 @@ func TestTail(t *testing.T) {
 	s.append("new", some(1))
 	want(fresh, 1)
 	leave()
+}
+
+// The feed tells what happened to all aggregates, once and in one order, to those who watch it and to those who come back.
+func TestFeed(t *testing.T) {
+	s := newShop(t)
+	key := s.keys[accounts.Read]
+	read := s.Browser()
+	s.append("1", some(2))
+	s.append("2", some(1))
+	s.append("1", `{"events":[{"type":"Paid"}]}`)
+	read.Want(200, `"position":0`, "GET", "/api/v1/events/feed/head", "", key...)
+	servertest.Must(t, s.Worker.Drain(t.Context()))
+	read.Want(200, `"position":3`, "GET", "/api/v1/events/feed/head", "", key...)
+	type page struct {
+		Events []struct {
+			Position    int64
+			AggregateID string
+			Seq         int64
+			Type        string
+		}
+		Through int64
+		Tip     bool
+	}
+	ask := func(query string) (p page) {
+		t.Helper()
+		servertest.Must(t, json.Unmarshal([]byte(read.Want(200, "", "GET", "/api/v1/events/feed?"+query, "", key...)), &p))
+		return p
+	}
+	told := map[string]int64{}
+	for p := ask("limit=1"); ; p = ask(fmt.Sprintf("limit=1&after=%d", p.Through)) {
+		for _, e := range p.Events {
+			if told[e.AggregateID]++; told[e.AggregateID] != e.Seq {
+				t.Errorf("%+v comes after %d events", e, told[e.AggregateID]-1)
+			}
+		}
+		if p.Tip {
+			break
+		}
+	}
+	if told["1"] != 3 || told["2"] != 1 {
+		t.Errorf("told: %v", told)
+	}
+	if p := ask("eventType=Paid"); len(p.Events) != 1 || p.Events[0].Seq != 3 || p.Through != 3 || !p.Tip {
+		t.Errorf("of a type: %+v", p)
+	}
+	if p := ask("aggregateType=invoice"); len(p.Events) != 0 || p.Through != 3 {
+		t.Errorf("of another type of aggregates: %+v", p)
+	}
+	for path, status := range map[string]int{"feed?after=-1": 422, "feed?limit=0": 422, "feed?limit=101": 422, "tail?after=-2": 422} {
+		read.Want(status, "invalid_request", "GET", "/api/v1/events/"+path, "", key...)
+	}
+	next, leave := s.tail("/api/v1/events/tail?after=0&eventType=Counted,Shipped", key...)
+	defer leave()
+	for range 3 {
+		if have := next(); !strings.Contains(have, `"type":"Counted"`) {
+			t.Errorf("watched: %s", have)
+		}
+	}
+	fresh, leaveFresh := s.tail("/api/v1/events/tail", append([]string{"Last-Event-ID", "3"}, key...)...)
+	defer leaveFresh()
+	s.append("9", `{"events":[{"type":"Begun"},{"type":"Shipped"}]}`)
+	servertest.Must(t, s.Worker.Drain(t.Context()))
+	if have := next(); !strings.HasPrefix(have, `4 {"position":4,"aggregateType":"order","aggregateId":"9"`) {
+		t.Errorf("watched: %s", have)
+	}
+	if first, second := fresh(), fresh(); !strings.HasPrefix(first, ` {"position":4`) || !strings.HasPrefix(second, `4 {"position":4`) {
+		t.Errorf("watched: %s %s", first, second)
+	}
 }

@@ -26,6 +26,8 @@ func Problem(err error) error {
 		return door.Problem(http.StatusConflict, "reserved", "Another aggregate has a value that this append would reserve.")
 	case errors.Is(err, eventstore.ErrBusy):
 		return huma.ErrorWithHeaders(door.Problem(http.StatusServiceUnavailable, "busy", "Others kept appending to this stream. Send it again."), http.Header{"Retry-After": {"1"}})
+	case errors.Is(err, eventstore.ErrTruncated):
+		return door.Problem(http.StatusGone, "truncated", "These events were truncated, and are in no archive that the server knows.")
 	case errors.Is(err, eventstore.ErrHole):
 		return door.Problem(http.StatusInternalServerError, "damaged", door.Detail(err))
 	}

@@ -60,6 +60,7 @@ func (s *Service) Register(api huma.API, _ *http.ServeMux) error {
 	s.readingRoutes(api)
 	s.stateRoutes(api)
 	s.tailRoutes(api)
+	s.feedRoutes(api)
 	s.endingRoutes(api)
 	return nil
 }

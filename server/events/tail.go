@@ -85,7 +85,7 @@ func (s *Service) position(ctx context.Context, in *tailRequest) (int64, error) 
 func (s *Service) tail(ctx context.Context, in *tailRequest, send sse.Sender) {
 	at, err := s.position(ctx, in)
 	if err == nil {
-		err = s.watch(ctx, send, func(ctx context.Context) error {
+		err = s.watch(ctx, send, tailLook, func(ctx context.Context) error {
 			for e, err := range s.store.Read(ctx, in.id(), eventstore.From(at+1)) {
 				if err == nil {
 					err = send(sse.Message{ID: int(e.Seq), Data: eventjson.Of(&e)})
@@ -98,17 +98,22 @@ func (s *Service) tail(ctx context.Context, in *tailRequest, send sse.Sender) {
 			return nil
 		})
 	}
-	if err != nil && ctx.Err() == nil {
-		s.door.Logger.DebugContext(ctx, "a stream ended", "error", err)
+	s.ended(ctx, err)
+}
+
+// ended says why a stream ended that nobody closed.
+func (s *Service) ended(ctx context.Context, err error) {
+	if err != nil && ctx.Err() == nil && !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, context.Canceled) {
+		s.door.Logger.WarnContext(ctx, "a stream ended", "error", err)
 	}
 }
 
-// watch lets more send what there is, again and again, as soon as there may be more, until the reader is gone.
-func (s *Service) watch(ctx context.Context, send sse.Sender, more func(context.Context) error) error {
+// watch lets more send what there is, again and again, as soon as there may be more and now and then, until the reader is gone.
+func (s *Service) watch(ctx context.Context, send sse.Sender, every time.Duration, more func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, streamFor)
 	defer cancel()
 	defer context.AfterFunc(s.background.Context(), cancel)()
-	look, pulse := time.NewTicker(tailLook), time.NewTicker(tailBeat)
+	look, pulse := time.NewTicker(every), time.NewTicker(tailBeat)
 	defer look.Stop()
 	defer pulse.Stop()
 	err := send.Data(beat{s.table.Now().UTC()}) // now it listens

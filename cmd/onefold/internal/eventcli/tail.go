@@ -7,19 +7,20 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"strconv"
 	"strings"
 	"time"
 
-	"github.com/onefold/onefold/eventstore"
+	"github.com/onefold/onefold/cmd/onefold/internal/terminal"
 	"github.com/onefold/onefold/eventstore/eventjson"
 	"github.com/onefold/onefold/internal/pause"
 )
 
 type tailCommand struct {
 	Where
-	Aggregate string `arg:"" help:"The aggregate, as TYPE/ID."`
-	After     int64  `help:"Begin after that event; 0: with the first. Default: with what is appended from now on." default:"-1"`
+	Aggregate string `arg:"" optional:"" help:"The aggregate, as TYPE/ID. Default: all, in the order of the feed."`
+	After     int64  `help:"Begin after that event, or after that position of the feed; 0: with the first. Default: with what is appended from now on." default:"-1"`
 	Count     int    `help:"End after so many events; 0: never." default:"0"`
 }
 
@@ -30,10 +31,6 @@ const (
 
 // Run prints events as they come, and comes back when the connection breaks off, without missing one.
 func (c *tailCommand) Run(ctx context.Context, env *Env) error {
-	id, err := parseID(c.Aggregate)
-	if err != nil {
-		return err
-	}
 	if c.Server == "" {
 		return errors.New("no_server: a directory is open in one process only: tail what goes through a server, with --server and --key")
 	}
@@ -41,18 +38,36 @@ func (c *tailCommand) Run(ctx context.Context, env *Env) error {
 	if err != nil {
 		return err
 	}
-	if c.After < 0 { // so that a first try that fails misses nothing
-		h, err := r.head(ctx, id)
-		if err != nil && !strings.HasPrefix(err.Error(), "no_such_aggregate") {
+	path, where, print := root+"/tail", root+"/feed/head", feedPrinter(env)
+	if c.Aggregate != "" {
+		id, err := parseID(c.Aggregate)
+		if err != nil {
 			return err
 		}
-		c.After = h.Version
+		path, where, print = pathOf(id)+"/tail", pathOf(id), streamPrinter(env)
 	}
-	print, read, wait := printer(env.Out, env.JSON), 0, firstWait
+	if c.After < 0 { // now, and not when a connection holds
+		var h struct{ Version, Position int64 }
+		if err := r.Ask(ctx, http.MethodGet, where, nil, &h); err != nil && !strings.HasPrefix(err.Error(), "no_such_aggregate") {
+			return err
+		}
+		c.After = h.Version + h.Position
+	}
+	return c.follow(ctx, r, path, print)
+}
+
+// follow reads a stream again and again.
+func (c *tailCommand) follow(ctx context.Context, r *remote, path string, print func([]byte) error) error {
+	read, wait := 0, firstWait
 	for {
-		err := r.tail(ctx, id, c.After, func(e *eventjson.Event) error {
-			c.After, wait = e.Seq, firstWait
-			if err := print(e); err != nil {
+		err := r.tail(ctx, path+"?after="+strconv.FormatInt(c.After, 10), func(at int64, kind string, data []byte) error {
+			if at > 0 {
+				c.After = at
+			}
+			if wait = firstWait; kind != "event" {
+				return nil
+			}
+			if err := print(data); err != nil {
 				return err
 			}
 			if read++; read == c.Count {
@@ -75,35 +90,72 @@ func (c *tailCommand) Run(ctx context.Context, env *Env) error {
 
 var errEnough = errors.New("enough")
 
+// streamPrinter prints events of a stream.
+func streamPrinter(env *Env) func(data []byte) error {
+	print := printer(env.Out, env.JSON)
+	return func(data []byte) error {
+		var e eventjson.Event
+		if err := json.Unmarshal(data, &e); err != nil {
+			return fmt.Errorf("server: what it sends is not understood: %w", err)
+		}
+		return print(&e)
+	}
+}
+
+// feedPrinter prints events of all aggregates, and of which they are.
+func feedPrinter(env *Env) func(data []byte) error {
+	print := printer(env.Out, false)
+	return func(data []byte) error {
+		if env.JSON {
+			_, err := fmt.Fprintf(env.Out, "%s\n", data)
+			return err
+		}
+		var e struct {
+			AggregateType, AggregateID string
+			eventjson.Event
+		}
+		err := json.Unmarshal(data, &e)
+		if err != nil {
+			return fmt.Errorf("server: what it sends is not understood: %w", err)
+		}
+		if _, err = fmt.Fprintln(env.Out, terminal.Printable(e.AggregateType+"/"+e.AggregateID)); err == nil {
+			err = print(&e.Event)
+		}
+		return err
+	}
+}
+
 // tail reads a stream until it breaks off, which is no error.
-func (r *remote) tail(ctx context.Context, id eventstore.ID, after int64, take func(*eventjson.Event) error) error {
-	body, err := r.Watch(ctx, pathOf(id)+"/tail?after="+strconv.FormatInt(after, 10))
+func (r *remote) tail(ctx context.Context, path string, take func(at int64, kind string, data []byte) error) error {
+	body, err := r.Watch(ctx, path)
 	if err != nil {
 		return err
 	}
 	return errors.Join(readStream(body, take), body.Close())
 }
 
-// readStream reads server-sent events; those of no kind but "event" are passed over.
-func readStream(body io.Reader, take func(*eventjson.Event) error) error {
+// readStream reads server-sent events, each with the number that it has as an id, if any.
+func readStream(body io.Reader, take func(at int64, kind string, data []byte) error) error {
 	lines := bufio.NewScanner(body)
 	lines.Buffer(nil, longestLine)
-	kind := ""
+	at, kind := int64(0), ""
 	for lines.Scan() {
-		line := lines.Text()
-		if name, ok := strings.CutPrefix(line, "event: "); ok {
-			kind = name
-		}
-		data, ok := strings.CutPrefix(line, "data: ")
-		if !ok || kind != "event" {
-			continue
-		}
-		var e eventjson.Event
-		if err := json.Unmarshal([]byte(data), &e); err != nil {
-			return fmt.Errorf("server: what it sends is not understood: %w", err)
-		}
-		if err := take(&e); err != nil {
-			return err
+		name, value, _ := strings.Cut(lines.Text(), ": ")
+		switch name {
+		case "id":
+			n, err := strconv.ParseInt(value, 10, 64)
+			if err != nil {
+				return fmt.Errorf("server: the id of what it sends is not understood: %w", err)
+			}
+			at = n
+		case "event":
+			kind = value
+		case "data":
+			if err := take(at, kind, []byte(value)); err != nil {
+				return err
+			}
+		case "": // the end of one
+			at, kind = 0, ""
 		}
 	}
 	return nil

@@ -176,7 +176,7 @@ export interface ImportWork {
 export interface Imports { imports: Import[] | null; work?: ImportWork; maxBytes: number }
 
 // Me is who asks. The user is absent where a shared view's cookie asks, not a person.
-export interface Me { user?: { id: string; email: string; name: string }; csrf?: string; owner: boolean; newSites: boolean; sites: { id: string; role: Role }[] | null }
+export interface Me { user?: { id: string; email: string; name: string }; csrf?: string; owner: boolean; newSites: boolean; eventStore?: Role; sites: { id: string; role: Role }[] | null }
 export type Scope = 'ingest' | 'read' | 'write'
 export interface Key { id: string; name: string; site: string; scope: Scope; created: string; lastUsed?: string; token?: string }
 export interface User { id: string; email: string; name: string; disabled: boolean; roles: Record<string, Role> | null }

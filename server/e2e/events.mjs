@@ -1,0 +1,170 @@
+// What people do with the pages of the event store, for dashboard_browser_test.go.
+//   node events.mjs SERVER SETUP-TOKEN [DIRECTORY FOR SCREENSHOTS]
+import assert from 'node:assert/strict'
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { withBrowser } from './chromium.mjs'
+
+const [server, setupToken, shots] = process.argv.slice(2)
+const axe = await readFile(new URL('./node_modules/axe-core/axe.min.js', import.meta.url), 'utf8')
+
+const settled = (page) => page.waitForFunction(() => !document.querySelector('[aria-busy="true"], .skeleton'))
+const wide = (page) => page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth)
+
+// look waits until a page stands still, and fails for what axe finds serious.
+async function look(page, name) {
+  await settled(page)
+  await page.evaluate(axe)
+  const { violations } = await page.evaluate(() => axe.run(document, { resultTypes: ['violations'] }))
+  const serious = violations.filter((v) => v.impact === 'serious' || v.impact === 'critical')
+  assert.deepEqual(serious.map((v) => `${v.id}: ${v.nodes.map((n) => n.html.slice(0, 160)).slice(0, 3).join(' | ')}`), [], name)
+  if (shots) await page.screenshot({ path: join(shots, 'events-' + name + '.png'), fullPage: true })
+}
+
+let key = ''
+async function append(page, id, events) {
+  const answer = await page.request.post(`${server}/api/v1/events/aggregates/order/${encodeURIComponent(id)}/events`, { data: { events }, headers: { Authorization: 'Bearer ' + key } })
+  assert.equal(answer.status(), 201, await answer.text())
+}
+
+const at = (day, hour) => `2026-05-${String(day).padStart(2, '0')}T${String(hour).padStart(2, '0')}:05:00Z`
+const placed = (n) => ({ type: 'OrderPlaced', occurredAt: at(4, 9), actor: 'ada@example.com', correlationId: 'visit-' + n, metadata: { ip: '192.0.2.' + n }, data: {
+  total: 71.25, currency: 'EUR', paid: false, customer: { id: 'c-' + n, name: 'Grace Hopper', address: { city: 'Oslo', zip: '0150' } }, lines: [{ sku: 'tea-01', quantity: 2 }, { sku: 'cup-07', quantity: 1 }], note: '' } })
+
+const steps = {
+  async empty(page) {
+    await page.goto(server + '/setup#' + setupToken)
+    await page.getByLabel('Name').fill('Ada Lovelace')
+    await page.getByLabel('E-mail').fill('ada@example.com')
+    await page.getByLabel('Password').fill('a sentence that nobody guesses')
+    await page.getByRole('button', { name: 'Create the account' }).click()
+    await page.getByRole('link', { name: 'Events' }).click()
+    await page.getByText('No events yet').waitFor()
+    await look(page, 'none')
+    const { csrf } = await (await page.request.get(server + '/api/v1/me')).json()
+    const made = await page.request.post(server + '/api/v1/keys', { data: { site: 'events:main', scope: 'ingest' }, headers: { 'X-CSRF-Token': csrf } })
+    key = (await made.json()).token
+    for (let n = 1; n <= 30; n++) await append(page, String(1000 + n), [placed(n)])
+    await append(page, '1001', [
+      { type: 'OrderPaid', occurredAt: at(4, 10), actor: 'bank', data: { paid: true, method: 'card' } },
+      { type: 'InvoiceSent', occurredAt: at(4, 10), data: { invoice: 'I-88' } },
+    ])
+    await append(page, '1001', [{ type: 'AddressChanged', occurredAt: at(5, 8), actor: 'grace@example.com', data: { customer: { address: { city: 'Bergen', zip: '5003' } } } }])
+    await append(page, '1001', [{ type: 'OrderShipped', occurredAt: at(6, 15), actor: 'warehouse', data: { carrier: 'Post', tracking: 'NO' + '0123456789'.repeat(8) } }])
+    await append(page, '<script>x()</script>/ü', [{ type: '<img src=x onerror=x()>', data: { '<b>bold</b>': '<script>window.hacked = true</script>' } }])
+  },
+  async types(page) {
+    const types = async () => (await (await page.request.get(server + '/api/v1/events/types')).json()).types
+    while ((await types())[0]?.events !== 35); // the figures follow appends
+    await page.goto(server + '/events')
+    await page.getByText('35', { exact: true }).waitFor()
+    await look(page, 'types')
+    await page.getByRole('link', { name: /^order/ }).click()
+    await page.getByRole('link', { name: '1001', exact: true }).waitFor()
+    await look(page, 'aggregates')
+    await page.keyboard.press('/')
+    await page.keyboard.type('1001')
+    assert.equal(await page.locator('tbody tr').count(), 1)
+    await page.keyboard.press('Enter')
+    await page.waitForURL('**/events/order/1001')
+  },
+  // A stream is read, its state at any version, and what differs between two.
+  async stream(page) {
+    await page.goto(server + '/events/order/1001')
+    await page.getByText('5 events').waitFor()
+    await page.getByRole('heading', { name: 'OrderShipped' }).waitFor()
+    await look(page, 'stream')
+    await page.getByRole('link', { name: /AddressChanged/ }).click()
+    await page.waitForURL('**?at=4')
+    await page.keyboard.press('s')
+    await page.getByRole('heading', { name: 'After event 4' }).waitFor()
+    await page.getByText('Bergen').first().waitFor()
+    await look(page, 'state')
+    await page.keyboard.press('c')
+    const changes = page.getByRole('region', { name: 'Changed fields' })
+    await changes.getByRole('row', { name: /changed.*city.*Oslo.*Bergen/ }).waitFor()
+    assert.equal(await changes.getByRole('row').count(), 3)
+    await page.getByLabel('Compare with version').fill('1')
+    await page.keyboard.press('Tab')
+    await changes.getByRole('row', { name: /new.*invoice.*I-88/ }).waitFor()
+    await look(page, 'changes')
+    await page.keyboard.press('e')
+    await page.keyboard.press('j')
+    await page.keyboard.press('j')
+    await page.keyboard.press('j')
+    await page.waitForURL('**?at=1')
+    await page.getByText('Grace Hopper').first().waitFor()
+    await page.getByText('192.0.2.1').waitFor()
+    await look(page, 'event')
+    const file = await page.request.get(server + await page.getByRole('link', { name: 'JSON lines' }).getAttribute('href'))
+    assert.equal((await file.text()).trim().split('\n').length, 5)
+  },
+  // What comes is shown as it comes, and what was chosen stays.
+  async live(page) {
+    await page.goto(server + '/events/order/1002')
+    await page.getByText('Live', { exact: true }).waitFor()
+    await append(page, '1002', [{ type: 'OrderCancelled', data: { reason: 'too late' } }])
+    await page.getByRole('heading', { name: 'OrderCancelled' }).waitFor()
+    await page.getByText('2 events').waitFor()
+    await page.getByRole('link', { name: /OrderPlaced/ }).click()
+    await append(page, '1002', [{ type: 'OrderRefunded', data: { amount: 71.25 } }])
+    await page.getByRole('link', { name: /OrderRefunded/ }).waitFor()
+    await page.getByRole('heading', { name: 'OrderPlaced' }).waitFor()
+    await look(page, 'live')
+  },
+  // A long stream is read in parts, and an address leads into the middle of it.
+  async long(page) {
+    for (let i = 0; i < 3; i++) await append(page, 'long', Array.from({ length: 99 }, (_, n) => ({ type: 'Counted', data: { n: i * 99 + n + 1 } })))
+    await page.goto(server + '/events/order/long')
+    await page.getByText('297 events').waitFor()
+    assert.equal(await page.locator('.timeline li').count(), 100)
+    await page.getByRole('button', { name: 'Earlier events' }).click()
+    await page.waitForFunction(() => document.querySelectorAll('.timeline li').length === 200)
+    await page.goto(server + '/events/order/long?at=42&show=state')
+    await page.getByRole('heading', { name: 'After event 42' }).waitFor()
+    await page.waitForFunction(() => document.querySelectorAll('.timeline li').length === 297)
+  },
+  async hostile(page) {
+    await page.goto(server + '/events/order/' + encodeURIComponent('<script>x()</script>/ü'))
+    await page.getByRole('heading', { name: '<img src=x onerror=x()>' }).waitFor()
+    await look(page, 'hostile')
+    assert.equal(await page.evaluate(() => window.hacked), undefined)
+    await page.goto(server + '/events/order/none')
+    await page.getByText('There is no aggregate of this type and id').waitFor()
+    await look(page, 'missing')
+  },
+  async small(page) {
+    for (const theme of ['light', 'dark']) {
+      await page.setViewportSize(theme === 'light' ? { width: 375, height: 740 } : { width: 1280, height: 860 })
+      await page.goto(server + '/events')
+      await settled(page)
+      const dark = await page.evaluate(() => document.documentElement.dataset.theme === 'dark')
+      if (dark !== (theme === 'dark')) await page.getByRole('button', { name: new RegExp(`${theme} theme`) }).click()
+      for (const [name, path] of [['types', '/events'], ['aggregates', '/events/order'], ['stream', '/events/order/1001'], ['state', '/events/order/1001?at=4&show=state'], ['changes', '/events/order/1001?show=changes&since=1']]) {
+        await page.goto(server + path)
+        await settled(page)
+        assert.ok(await wide(page) <= 0, `${name} is ${await wide(page)} px wider than the screen (${theme})`)
+        await look(page, `${theme}-${name}`)
+      }
+    }
+  },
+}
+
+await withBrowser({ reducedMotion: 'reduce' }, async (context) => {
+  const page = await context.newPage()
+  context.setDefaultTimeout(60_000)
+  const refused = []
+  page.on('console', (m) => { if (/Content Security Policy|Unhandled|Uncaught/.test(m.text())) refused.push(m.text()) })
+  page.on('pageerror', (e) => refused.push(e.stack))
+  for (const [name, step] of Object.entries(steps)) {
+    const began = Date.now()
+    try {
+      await step(page)
+      assert.deepEqual(refused, [], 'what the browser complained of')
+    } catch (e) {
+      if (shots) await page.screenshot({ path: join(shots, 'failed-' + name + '.png') })
+      throw new Error(`${name}: ${e.message} (at ${page.url()})`)
+    }
+    console.log(name, Date.now() - began, 'ms')
+  }
+})

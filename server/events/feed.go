@@ -1,0 +1,145 @@
+package events
+
+import (
+	"context"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/sse"
+
+	"github.com/onefold/onefold/eventstore"
+	"github.com/onefold/onefold/eventstore/eventjson"
+	"github.com/onefold/onefold/server/internal/door"
+)
+
+const (
+	feedLook    = 500 * time.Millisecond // how often the feed is looked at: it follows appends by what the folds take
+	feedAppends = 25                     // that are read at once for who watches: each may have 4 MB
+)
+
+// FeedFilter says which events of the feed are wanted.
+type FeedFilter struct {
+	EventType     []string `query:"eventType" maxItems:"50" doc:"Types of events, separated by commas. Default: all."`
+	AggregateType []string `query:"aggregateType" maxItems:"50" doc:"Types of aggregates, separated by commas. Default: all."`
+}
+
+func (f *FeedFilter) options() (options []eventstore.FeedOption) {
+	if len(f.EventType) > 0 {
+		options = append(options, eventstore.OfType(f.EventType...))
+	}
+	if len(f.AggregateType) > 0 {
+		options = append(options, eventstore.OfAggregateType(f.AggregateType...))
+	}
+	return options
+}
+
+type feedRequest struct {
+	FeedFilter
+	After int64 `query:"after" minimum:"0" doc:"The position up to which everything was seen. Default: 0, the beginning."`
+	Limit int   `query:"limit" minimum:"1" maximum:"100" default:"50" doc:"Appends that are looked through, whether their events are wanted or not."`
+}
+
+type feedEvent struct {
+	Position      int64  `json:"position" doc:"Of its append in the feed, from 1 and without gaps."`
+	AggregateType string `json:"aggregateType"`
+	AggregateID   string `json:"aggregateId"`
+	eventjson.Event
+}
+
+func describeFeedEvent(e *eventstore.FeedEvent) feedEvent {
+	return feedEvent{e.Position, e.Type, e.ID.ID, eventjson.Of(&e.Event)}
+}
+
+type feedPage struct {
+	Body struct {
+		Events  []feedEvent `json:"events" doc:"In the order of the feed; those of an aggregate in their order."`
+		Through int64       `json:"through" doc:"Up to this position the page has all that is wanted: what the next begins after."`
+		Tip     bool        `json:"tip" doc:"There was nothing more."`
+	}
+}
+
+type feedHeadAnswer struct {
+	Body struct {
+		Position int64     `json:"position" doc:"Of the last append in the feed."`
+		Updated  time.Time `json:"updated,omitzero" doc:"When that was written into it."`
+	}
+}
+
+type feedTailRequest struct {
+	FeedFilter
+	Last  string `header:"Last-Event-ID" maxLength:"20" doc:"The position up to which everything was seen; browsers send it when they come back."`
+	After int64  `query:"after" minimum:"-1" default:"-1" doc:"The position up to which everything was seen, where Last-Event-ID does not say it; 0 for all. Default: only what comes from now on."`
+}
+
+func (s *Service) feedRoutes(api huma.API) {
+	feed := operation(door.ForRead, "feed", http.MethodGet, root+"/feed", "The events of all aggregates in one order that never changes")
+	feed.Description = "Each append has one position, and whoever goes on after `through` misses none and gets none twice, however long they were away. It follows appends within moments."
+	huma.Register(api, feed, s.feed)
+	huma.Register(api, operation(door.ForRead, "feed-head", http.MethodGet, root+"/feed/head", "How far the feed is"), s.feedHead)
+	tail := operation(door.ForRead, "tail-feed", http.MethodGet, root+"/tail", "The events of all aggregates as they come, as server-sent events")
+	tail.Description = "The id is the position up to which everything was sent, so that a reader who comes back misses none."
+	tail.Middlewares = huma.Middlewares{s.door.AdmitStreams(api, maxStreams)}
+	sse.Register(api, tail, map[string]any{"event": feedEvent{}, "beat": beat{}}, s.tailFeed)
+}
+
+func (s *Service) feed(ctx context.Context, in *feedRequest) (*feedPage, error) {
+	page, err := s.store.FeedPage(ctx, in.After, in.Limit, in.options()...)
+	if err != nil {
+		return nil, s.door.Error(ctx, err)
+	}
+	answer := new(feedPage)
+	answer.Body.Events, answer.Body.Through, answer.Body.Tip = make([]feedEvent, len(page.Events)), page.Through, page.Tip
+	for i := range page.Events {
+		answer.Body.Events[i] = describeFeedEvent(&page.Events[i])
+	}
+	return answer, nil
+}
+
+func (s *Service) feedHead(ctx context.Context, _ *struct{}) (*feedHeadAnswer, error) {
+	head, err := s.store.FeedHead(ctx)
+	if err != nil {
+		return nil, s.door.Error(ctx, err)
+	}
+	answer := new(feedHeadAnswer)
+	answer.Body.Position, answer.Body.Updated = head.Position, head.UpdatedAt
+	return answer, nil
+}
+
+// feedPosition is where a stream of the feed begins.
+func (s *Service) feedPosition(ctx context.Context, in *feedTailRequest) (int64, error) {
+	if n, err := strconv.ParseInt(in.Last, 10, 64); err == nil && n >= 0 {
+		return n, nil
+	}
+	if in.After >= 0 {
+		return in.After, nil
+	}
+	head, err := s.store.FeedHead(ctx)
+	return head.Position, err
+}
+
+func (s *Service) tailFeed(ctx context.Context, in *feedTailRequest, send sse.Sender) {
+	at, err := s.feedPosition(ctx, in)
+	if err == nil {
+		err = s.watch(ctx, send, feedLook, func(ctx context.Context) error {
+			for {
+				page, err := s.store.FeedPage(ctx, at, feedAppends, in.options()...)
+				for i := 0; i < len(page.Events) && err == nil; i++ {
+					m := sse.Message{Data: describeFeedEvent(&page.Events[i])}
+					if page.Events[i].Last { // who has seen but a part of an append has to see it again
+						m.ID = int(page.Events[i].Position)
+					}
+					err = send(m)
+				}
+				if err != nil {
+					return err
+				}
+				if at = page.Through; page.Tip {
+					return nil
+				}
+			}
+		})
+	}
+	s.ended(ctx, err)
+}

@@ -1,8 +1,10 @@
 package payload_test
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"maps"
 	"strings"
 	"testing"
 	"time"
@@ -49,6 +51,41 @@ func TestLines(t *testing.T) {
 	if _, err := (payload.Lines{}).Parse([]byte(strings.Repeat("m v=1\n", payload.MaxLines+1))); !errors.Is(err, payload.ErrTooMany) {
 		t.Errorf("too many lines: %v", err)
 	}
+}
+
+// FuzzLines reads anything: nothing panics, lines are numbered in order, and a good line is read whatever comes after it.
+func FuzzLines(f *testing.F) {
+	f.Add([]byte("boiler,device=b1 temperature=71.25,valve=\"open\" 1778594400000000000\n"))
+	f.Add([]byte("a,device=d t=\"one\ntwo\" 5\nbroken\n# a comment\n\nb,host=h,x=y v=1i,w=18446744073709551615u,b=F -1\r\n"))
+	f.Add([]byte("a,device=d t=\"open\n\n\n\n\n\n\n\n\nb,device=d v=1"))
+	f.Add([]byte("a\\ b,device=\xff\\=,= v=1e-400 9223372036854775807"))
+	const good = "good,device=first v=1 7\n"
+	f.Fuzz(func(t *testing.T, text []byte) {
+		alone, err := (payload.Lines{Unit: time.Second}).Parse(text)
+		if err != nil || len(alone) == payload.MaxLines {
+			return // too many
+		}
+		last := 0
+		for i := range alone {
+			l := &alone[i]
+			if l.Number <= last || l.Number > 1+bytes.Count(text, []byte{'\n'}) {
+				t.Fatalf("line %d after line %d", l.Number, last)
+			}
+			if last = l.Number; l.Err == nil && (l.DeviceID == "" || len(l.Values) == 0 || l.Nth < 0) {
+				t.Fatalf("line %d: %+v", l.Number, l)
+			}
+		}
+		behind, err := (payload.Lines{Unit: time.Second}).Parse(append([]byte(good), text...))
+		if err != nil || len(behind) != 1+len(alone) || behind[0].Err != nil || behind[0].DeviceID != "first" {
+			t.Fatalf("%d lines behind a good one, alone %d: %v", len(behind), len(alone), err)
+		}
+		for i := range alone {
+			a, b := &alone[i], &behind[i+1]
+			if b.Number != a.Number+1 || (a.Err == nil) != (b.Err == nil) || a.Err == nil && (a.DeviceID != b.DeviceID || !a.At.Equal(b.At) || !maps.Equal(a.Values, b.Values)) {
+				t.Fatalf("%+v became %+v behind a good line", a, b)
+			}
+		}
+	})
 }
 
 func BenchmarkLines(b *testing.B) {

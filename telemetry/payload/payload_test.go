@@ -1,8 +1,11 @@
 package payload_test
 
 import (
+	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"strings"
 	"testing"
 
@@ -95,19 +98,51 @@ func TestValue(t *testing.T) {
 	}
 }
 
+// FuzzParse reads anything: nothing panics, what is read is bounded, and what can be read is the same when it is written again.
 func FuzzParse(f *testing.F) {
 	f.Add([]byte(`[{"device":"d","at":1778594400250,"seq":7,"values":{"t":1e2,"s":"on","b":true},"units":{"t":"C"}}]`))
 	f.Add([]byte(`{"values":{"t":0.1e-9}}`))
+	f.Add([]byte(`[{"at":"2026-05-12T14:00:00.25+02:00","values":{"":null}},{"values":{"t":1},"values":{"t":[]}},7,{"at":1e3}]`))
+	f.Add([]byte("{\"device\":\"\xff\",\"values\":{\"a\":\"\\ud800\",\"a\":-0.0}} "))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		readings, err := payload.Parse(text, "me")
-		if err != nil && readings != nil {
+		if err != nil && readings != nil || len(readings) > payload.MaxReadings || len(readings) > 1+bytes.Count(text, []byte(",")) {
 			t.Fatalf("%d readings and %v", len(readings), err)
 		}
 		for i := range readings {
-			if readings[i].Err == nil && readings[i].DeviceID == "" {
-				t.Fatal("a reading of no device")
+			if readings[i].Err == nil {
+				writtenAgain(t, &readings[i])
 			}
 		}
-		payload.Value(text)
+		if v, ok := payload.Value(text); ok && len(v.String()) > len(text)+maxExponent {
+			t.Fatalf("a value of %d bytes became %d", len(text), len(v.String()))
+		}
 	})
+}
+
+// maxExponent is how much longer a number may be than its letters: 1e99 has a hundred digits.
+const maxExponent = 1000
+
+// writtenAgain expects a reading to say the same when it is written and read.
+func writtenAgain(t *testing.T, r *payload.Reading) {
+	t.Helper()
+	if r.DeviceID == "" {
+		t.Fatal("a reading of no device")
+	}
+	form := map[string]any{"device": r.DeviceID, "values": r.Values, "seq": r.Seq, "units": r.Units}
+	if !r.At.IsZero() {
+		form["at"] = r.At
+	}
+	text, err := json.Marshal(form)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := payload.Parse(text, "another")
+	if err != nil || len(again) != 1 || again[0].Err != nil {
+		t.Fatalf("%s: %v, %v", text, again, err)
+	}
+	if same := again[0]; same.DeviceID != r.DeviceID || !same.At.Equal(r.At) || !maps.Equal(same.Values, r.Values) || !maps.Equal(same.Units, r.Units) ||
+		(same.Seq == nil) != (r.Seq == nil) || r.Seq != nil && *same.Seq != *r.Seq {
+		t.Fatalf("%+v became %+v", r, same)
+	}
 }

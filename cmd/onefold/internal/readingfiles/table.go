@@ -85,6 +85,13 @@ func (t *table) choose() error {
 		}
 		t.columns = append(t.columns, column{c, at})
 	}
+	of := map[string]bool{}
+	for _, c := range t.columns {
+		if of[c.Metric] { // the one would silently replace the other
+			return fmt.Errorf("%w: two columns are the metric %q; --metric says which is. The columns are %q", ErrHeader, c.Metric, t.Names)
+		}
+		of[c.Metric] = true
+	}
 	if len(t.columns) == 0 {
 		return fmt.Errorf("%w: no column is left that could be a metric. The columns are %q", ErrHeader, t.Names)
 	}

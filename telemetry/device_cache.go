@@ -121,13 +121,20 @@ func (c *deviceCache) get(ctx context.Context, deviceID string) (*deviceState, e
 }
 
 func (c *deviceCache) load(ctx context.Context, deviceID string, e *deviceEntry) (*deviceState, error) {
-	s := &deviceState{entry: e, metrics: make(map[string]*metricDef), statusEvery: c.statusEvery}
-	var err error
-	if s.device, err = GetDevice(ctx, c.t, deviceID); errors.Is(err, table.ErrNotFound) {
+	d, err := GetDevice(ctx, c.t, deviceID)
+	if errors.Is(err, table.ErrNotFound) {
 		return nil, nil
-	} else if err != nil {
+	}
+	if err != nil {
 		return nil, err
 	}
+	return c.stateOf(ctx, d, e)
+}
+
+// stateOf reads what a collector has to know of a device; nil if its fleet is not there.
+func (c *deviceCache) stateOf(ctx context.Context, d Device, e *deviceEntry) (*deviceState, error) {
+	s := &deviceState{device: d, entry: e, metrics: make(map[string]*metricDef), statusEvery: c.statusEvery}
+	var err error
 	fleet := entryOf(&c.mu, c.fleets, s.device.FleetID)
 	found := false
 	if s.fleet, found, err = fleet.get(c.t.Now(), func() (Fleet, error) { return GetFleet(ctx, c.t, s.device.FleetID) }); err != nil || !found {
@@ -142,7 +149,7 @@ func (c *deviceCache) load(ctx context.Context, deviceID string, e *deviceEntry)
 	for _, m := range s.profile.Metrics {
 		s.metrics[m.Name] = readMetric(m)
 	}
-	if s.retractions, err = RetractionsOfDevice.Collect(ctx, c.t, DeviceIn{deviceID}); err != nil {
+	if s.retractions, err = RetractionsOfDevice.Collect(ctx, c.t, DeviceIn{d.DeviceID}); err != nil {
 		return nil, err
 	}
 	if s.zone, err = calendar.LoadZone(s.fleet.TimeZone); err != nil {

@@ -5,13 +5,15 @@ import (
 	"fmt"
 )
 
-// Preview says what would become of readings, and stores nothing. Of two that are the same both would be stored. Errors:
-// those of the store and of ctx.
-func (c *Collector) Preview(ctx context.Context, in []Incoming) ([]Outcome, error) {
+// preview says what would become of readings, and stores nothing. Devices that are not there may be imagined.
+func (c *Collector) preview(ctx context.Context, in []Incoming, imagined map[string]*deviceState) ([]Outcome, error) {
 	b := batch{outcomes: make([]Outcome, len(in))}
 	now := c.t.Now()
 	for i := range in {
-		s, err := c.devices.get(ctx, in[i].DeviceID)
+		s, err := imagined[in[i].DeviceID], error(nil)
+		if s == nil {
+			s, err = c.devices.get(ctx, in[i].DeviceID)
+		}
 		if err != nil {
 			return b.outcomes, fmt.Errorf("telemetry: preview: %w", err)
 		}

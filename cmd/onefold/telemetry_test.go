@@ -1,10 +1,15 @@
 package main
 
 import (
+	"bytes"
+	"cmp"
 	"fmt"
+	"io"
+	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -58,5 +63,47 @@ func TestImportOfMachineTemperature(t *testing.T) {
 	raw := onefold(t, "readings", "machine", "--resolution", "raw", "--max-points", "10000", "--from", "2014-01-07T02:00:00Z", "--to", "2014-01-07T03:00:00Z", "--csv")
 	if n := strings.Count(raw, "\n"); n != 1+2*12 {
 		t.Errorf("the hour that was recorded twice has %d readings, want 24:\n%s", n-1, raw)
+	}
+}
+
+// An import through a running server gives the readings of one into the table, and stores each once.
+func TestImportOfReadingsThroughAServer(t *testing.T) {
+	dir := t.TempDir()
+	file, rows := filepath.Join(dir, "a.jsonl"), filepath.Join(dir, "b.csv")
+	onefold(t, "simulate", "telemetry", file, "--length", "6h", "--perturb", "0.2", "--faults", "twice,hour,unit,1970")
+	if err := os.WriteFile(rows, []byte("device,time,temperature\nr,2026-01-01 10:00:00,1.5\nr,2026-01-01 10:00:00,1.5\nr,2026-01-01 11:00:00,2\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	here, there := filepath.Join(dir, "here"), filepath.Join(dir, "there")
+	for _, data := range []string{here, there} {
+		onefold(t, "--data", data, "fleet", "create", "plant", "--timezone", "Europe/Berlin")
+	}
+	onefold(t, "--data", here, "import", "telemetry", file, rows, "--fleet", "plant")
+	key := fromJSON[struct{ Token string }](t, onefold(t, "--data", there, "key", "create", "--site", "fleet:plant", "--scope", "write", "--json")).Token
+	s := serve(t, there)
+	type told struct{ Lines, Imported, Duplicates, Rejected, DevicesMade int64 }
+	send := func(more ...string) told {
+		return fromJSON[told](t, onefold(t, append([]string{"import", "telemetry", file, rows, "--fleet", "plant", "--server", s.url, "--key", key, "--json"}, more...)...))
+	}
+	rehearsed, first, second := send("--dry-run"), send(), send()
+	if rehearsed != first || first.DevicesMade != 4 || first.Duplicates == 0 || first.Rejected == 0 || second.Imported != 0 || second.DevicesMade != 0 || second.Rejected != first.Rejected {
+		t.Errorf("rehearsed %+v\nfirst %+v\nsecond %+v", rehearsed, first, second)
+	}
+	for _, bad := range [][]string{{"no_key", "--key", ""}, {"unauthorized", "--key", "ofk_no"}, {"forbidden", "--key", key, "--fleet", "none"}, {"bad_server", "--key", key, "--server", "x"}} {
+		args := append([]string{"import", "telemetry", file, "--fleet", "plant", "--server", s.url}, bad[1:]...)
+		var errs bytes.Buffer
+		if code := run(t.Context(), args, streams{in: strings.NewReader(""), out: io.Discard, err: &errs}); code == 0 || !regexp.MustCompile(bad[0]).MatchString(errs.String()) {
+			t.Errorf("%v: %d %s, want %s", bad[1:], code, errs.String(), bad[0])
+		}
+	}
+	if err := s.end(t, syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	for _, device := range []string{"coldroom-1", "meter-1", "r"} {
+		metric := map[string]string{"meter-1": "power"}[device]
+		show := func(data string) string {
+			return onefold(t, "--data", data, "readings", device, "--metric", cmp.Or(metric, "temperature"), "--from", "2026-01-01", "--to", "2026-01-02", "--csv", "--resolution", "hourly")
+		}
+		mustBeTheSame(t, device, show(there), show(here))
 	}
 }

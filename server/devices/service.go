@@ -47,6 +47,7 @@ func New(d *door.Door, t *table.Table, w telemetry.Folded, o Options) (*Service,
 // Register adds the operations to the API.
 func (s *Service) Register(api huma.API, mux *http.ServeMux) error {
 	s.ingestRoutes(api)
+	s.importRoutes(api)
 	s.lineRoutes(api, mux)
 	s.fleetRoutes(api)
 	s.profileRoutes(api)

@@ -92,10 +92,25 @@ func Value(text []byte) (telemetry.Value, bool) {
 // form is a reading in JSON.
 type form struct {
 	Device string            `json:"device"`
-	At     moment            `json:"at"`
-	Seq    *int64            `json:"seq"`
+	At     moment            `json:"at,omitzero"`
+	Seq    *int64            `json:"seq,omitempty"`
+	Nth    int               `json:"nth,omitempty"`
 	Values telemetry.Values  `json:"values"`
-	Units  map[string]string `json:"units"`
+	Units  map[string]string `json:"units,omitempty"`
+}
+
+// maxNth bounds how many readings are the same.
+const maxNth = 1_000_000
+
+// Append appends readings as Parse reads them, in an array.
+func Append(b []byte, readings []telemetry.Incoming) ([]byte, error) {
+	forms := make([]form, len(readings))
+	for i := range readings {
+		r := &readings[i]
+		forms[i] = form{r.DeviceID, moment{r.At}, r.Seq, r.Nth, r.Values, r.Units}
+	}
+	text, err := json.Marshal(forms)
+	return append(b, text...), err
 }
 
 func parseOne(text []byte, device string) (Reading, error) {
@@ -106,10 +121,13 @@ func parseOne(text []byte, device string) (Reading, error) {
 	if err == nil && in.More() {
 		err = errors.New("there is something after the reading")
 	}
+	if err == nil && (f.Nth < 0 || f.Nth > maxNth) {
+		err = fmt.Errorf("nth %d: from 0 to %d", f.Nth, maxNth)
+	}
 	if f.Device == "" {
 		f.Device = device
 	}
-	return Reading{Err: err, Incoming: telemetry.Incoming{DeviceID: f.Device, At: f.At.Time, Seq: f.Seq, Values: f.Values, Units: f.Units}}, err
+	return Reading{Err: err, Incoming: telemetry.Incoming{DeviceID: f.Device, At: f.At.Time, Seq: f.Seq, Nth: f.Nth, Values: f.Values, Units: f.Units}}, err
 }
 
 // moment is a time as devices write it: RFC 3339, or a number of milliseconds since 1970.

@@ -28,6 +28,8 @@ type Import struct {
 	Format       string   `help:"How the files are written: ${enum}." enum:"${reading_formats}" default:"auto"`
 	Fleet        string   `help:"Make devices that are not there, in this fleet."`
 	DryRun       bool     `help:"Say what would be imported, and write nothing."`
+	Server       string   `help:"Send the readings to a running server, such as https://stats.example.org, in place of opening the table. Wants --fleet." placeholder:"URL" env:"ONEFOLD_SERVER"`
+	Key          string   `help:"Key of the fleet with scope write, for --server." env:"ONEFOLD_KEY"`
 	Quiet        bool     `short:"q" help:"No progress bar."`
 	Files        []string `arg:"" name:"file" help:"CSV, JSON lines or InfluxDB's line protocol, plain or compressed with gzip or zstd, or - for standard input."`
 }
@@ -37,32 +39,63 @@ func (c *Import) Run(ctx context.Context, env *Env) error {
 	if err := env.CheckFiles(c.Files); err != nil {
 		return err
 	}
-	var summary telemetrySummary
-	err := env.Load(ctx, func(s *Store) error {
-		o, err := c.options(ctx, s)
-		if err != nil {
-			return err
-		}
-		start := time.Now()
-		if c.DryRun {
-			err = c.rehearse(ctx, env, s, o, &summary)
-		} else {
-			err = c.store(ctx, env, s, o, &summary)
-		}
-		summary.Seconds = time.Since(start).Seconds()
-		return err
-	})
+	summary := telemetrySummary{DryRun: c.DryRun}
+	start := time.Now()
+	work := c.local
+	if c.Server != "" {
+		work = c.send
+	}
+	err := work(ctx, env, &summary)
 	if errors.Is(err, env.NoTable) {
 		return fmt.Errorf("%w; readings belong to devices: make a fleet with `onefold fleet create`, and devices with `onefold device add`", err)
 	}
 	if err != nil {
 		return err
 	}
+	summary.Seconds = time.Since(start).Seconds()
 	return summary.tell(env.Out, env.JSON)
 }
 
+// local imports into the table.
+func (c *Import) local(ctx context.Context, env *Env, summary *telemetrySummary) error {
+	return env.Load(ctx, func(s *Store) error {
+		to := &tableInto{c, s.Table, telemetry.NewCollector(s.Table, telemetry.CollectorOptions{})}
+		if c.DryRun {
+			return c.read(ctx, env, to, summary)
+		}
+		err := s.Folding(ctx, func(ctx context.Context) error {
+			if err := c.read(ctx, env, to, summary); err != nil {
+				return err
+			}
+			return s.Worker.Drain(ctx)
+		})
+		if err != nil {
+			return stopped(err)
+		}
+		_, err = telemetry.RollUp(ctx, s.Table)
+		return err
+	})
+}
+
+// send imports into a running server, which folds.
+func (c *Import) send(ctx context.Context, env *Env, summary *telemetrySummary) error {
+	to, err := c.toServer()
+	if err == nil {
+		err = c.read(ctx, env, to, summary)
+	}
+	if err != nil && summary.Lines > 0 && !c.DryRun {
+		return stopped(err)
+	}
+	return err
+}
+
+// stopped says how to go on.
+func stopped(err error) error {
+	return fmt.Errorf("import: %w\nWhat was imported stays; import the same files again to go on where it stopped", err)
+}
+
 // options are how the files are read.
-func (c *Import) options(ctx context.Context, s *Store) (o readingfiles.Options, err error) {
+func (c *Import) options(ctx context.Context, to into) (o readingfiles.Options, err error) {
 	o = readingfiles.Options{
 		Format: readingfiles.Format(c.Format), Device: c.Device, DeviceColumn: c.DeviceColumn, TimeColumn: c.TimeColumn, SeqColumn: c.SeqColumn, TimeFormat: c.TimeFormat,
 	}
@@ -71,7 +104,7 @@ func (c *Import) options(ctx context.Context, s *Store) (o readingfiles.Options,
 		metric, unit, _ := strings.Cut(rest, ":")
 		o.Metrics = append(o.Metrics, readingfiles.Column{Name: column, Metric: metric, Unit: unit})
 	}
-	fleet, err := c.fleetOf(ctx, s)
+	fleet, err := to.fleet(ctx)
 	if err != nil {
 		return o, err
 	}
@@ -82,54 +115,25 @@ func (c *Import) options(ctx context.Context, s *Store) (o readingfiles.Options,
 	return o, nil
 }
 
-// fleetOf is the fleet that was said, or that of the device that was said; none if the files say it.
-func (c *Import) fleetOf(ctx context.Context, s *Store) (telemetry.Fleet, error) {
-	id := c.Fleet
-	switch {
-	case id == "" && c.Device == "":
-		return telemetry.Fleet{}, nil
-	case id == "":
-		d, err := telemetry.GetDevice(ctx, s.Table, c.Device)
-		if err != nil {
-			return telemetry.Fleet{}, fmt.Errorf("%w; --fleet makes it", explain("device", c.Device, err))
-		}
-		id = d.FleetID
-	}
-	fleet, err := telemetry.GetFleet(ctx, s.Table, id)
-	return fleet, explain("fleet", id, err)
-}
-
-// store imports into the table.
-func (c *Import) store(ctx context.Context, env *Env, s *Store, o readingfiles.Options, into *telemetrySummary) error {
-	taker := &deviceMaker{table: s.Table, fleet: c.Fleet, collector: telemetry.NewCollector(s.Table, telemetry.CollectorOptions{}), known: map[string]bool{}}
-	err := s.Folding(ctx, func(ctx context.Context) error {
-		if err := c.read(ctx, env, taker, o, into); err != nil {
-			return err
-		}
-		return s.Worker.Drain(ctx)
-	})
-	if err != nil {
-		return fmt.Errorf("import: %w\nWhat was imported stays; import the same files again to go on where it stopped", err)
-	}
-	into.Devices = taker.made
-	_, err = telemetry.RollUp(ctx, s.Table)
-	return err
-}
-
 // read reads the files in order. A file that cannot be read to its end is noted, and the others follow.
-func (c *Import) read(ctx context.Context, env *Env, taker readingfiles.Taker, o readingfiles.Options, into *telemetrySummary) error {
+func (c *Import) read(ctx context.Context, env *Env, to into, summary *telemetrySummary) error {
+	o, err := c.options(ctx, to)
+	if err != nil {
+		return err
+	}
+	taker := &importing{into: to, dryRun: c.DryRun, made: map[string]bool{}, seen: map[[16]byte]bool{}}
 	bar, stop := env.Progress(c.Files, c.Quiet)
 	defer stop()
 	im := readingfiles.NewImporter(taker, bar, o)
+	defer func() { summary.Summary, summary.Devices = im.Summary, len(taker.made) }()
 	for _, name := range c.Files {
 		err := im.File(ctx, name, env.In)
 		if errors.Is(err, readingfiles.ErrDamaged) {
-			into.unread = errors.Join(into.unread, err)
+			summary.unread = errors.Join(summary.unread, err)
 		} else if err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
 	}
-	into.Summary = im.Summary
 	return nil
 }
 

@@ -175,6 +175,9 @@ func (a *aggregate) end(ctx context.Context) error {
 		if err := a.tail(ctx); err != nil {
 			return err
 		}
+		if err := a.told(); err != nil {
+			return err
+		}
 	}
 	if a.snap.LastSeq == 0 {
 		return nil

@@ -27,6 +27,10 @@ const (
 	NotIndexed  Kind = "not-indexed"        // an item is not on the index
 	IndexStale  Kind = "index-stale"        // the index has an entry whose item is not there, or says something else
 	Orphan      Kind = "reservation-orphan" // a value is reserved for an aggregate that was never there
+	FeedHole    Kind = "feed-hole"          // a position of the feed is missing
+	FeedTwice   Kind = "feed-twice"         // the feed tells an event twice
+	FeedAhead   Kind = "feed-ahead"         // the feed tells an event that is not there: events were lost
+	FeedBehind  Kind = "feed-behind"        // the feed lacks an event that will not come by itself
 	SnapAhead   Kind = "snapshot-ahead"     // a snapshot is of an event that is not there
 	SnapWrong   Kind = "snapshot-wrong"     // a snapshot is not what its events make
 )

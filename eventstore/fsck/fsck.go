@@ -60,7 +60,8 @@ type checker struct {
 	o    Options
 	p    Progress
 	tell func(Finding) bool
-	last eventstore.ID // the aggregate that was checked last: its items follow one another
+	fed  map[eventstore.ID]*fed // what the feed tells; nil: there is none
+	last eventstore.ID          // the aggregate that was checked last: its items follow one another
 }
 
 func (c *checker) report(f Finding) error {
@@ -87,7 +88,13 @@ func (c *checker) run(ctx context.Context) error {
 		return err
 	}
 	if from.Pass == overTable {
+		if err := c.readFeed(ctx); err != nil {
+			return err
+		}
 		if err := c.scan(ctx, from, c.item); err != nil {
+			return err
+		}
+		if err := c.unseen(); err != nil {
 			return err
 		}
 		from = cursor{Pass: overIndex}

@@ -1,0 +1,121 @@
+package fsck
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/onefold/onefold/eventstore"
+	"github.com/onefold/onefold/table"
+)
+
+// fed is what the feed tells of an aggregate.
+type fed struct {
+	spans []span // in the order of the feed, joined where they touch
+	seen  bool   // the aggregate is in the table
+}
+
+// span is a range of events, both ends included.
+type span struct{ from, to int64 }
+
+// unfed is how old an append is that will not come into the feed by itself any more: the change stream keeps records so long.
+const unfed = 24 * time.Hour
+
+// readFeed reads which events the feed tells, before the table is read, which then has them. It takes some 100 bytes of memory
+// an aggregate.
+func (c *checker) readFeed(ctx context.Context) error {
+	if c.s.OneByOne() {
+		return nil
+	}
+	_, err := eventstore.FeedHeadNow.Get(ctx, c.t, eventstore.FeedHeadKey{})
+	if errors.Is(err, table.ErrNotFound) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("read the head of the feed: %w", err)
+	}
+	c.fed = map[eventstore.ID]*fed{}
+	for told, err := range c.s.FeedCommits(ctx, 0) {
+		switch {
+		case errors.Is(err, eventstore.ErrHole) && c.o.After == "":
+			c.fed = nil
+			return c.report(Finding{Kind: FeedHole, Item: "FEED", Says: err.Error()})
+		case errors.Is(err, eventstore.ErrHole):
+			c.fed = nil
+			return nil
+		case err != nil:
+			return fmt.Errorf("read the feed: %w", err)
+		}
+		f := c.fed[told.ID]
+		if f == nil {
+			f = &fed{}
+			c.fed[told.ID] = f
+		}
+		f.add(span{told.First, told.First + int64(told.N) - 1})
+	}
+	return nil
+}
+
+func (f *fed) add(s span) {
+	if n := len(f.spans); n > 0 && f.spans[n-1].to+1 == s.from {
+		f.spans[n-1].to = s.to
+		return
+	}
+	f.spans = append(f.spans, s)
+}
+
+// told checks that the feed tells each event of the aggregate once, and none that is not there.
+func (a *aggregate) told() error {
+	if a.fed == nil {
+		return nil
+	}
+	f := a.fed[a.id]
+	if f == nil {
+		f = &fed{}
+		a.fed[a.id] = f
+	}
+	f.seen = true
+	slices.SortFunc(f.spans, func(x, y span) int { return cmp.Compare(x.from, y.from) })
+	last, missing := int64(0), int64(0)
+	for _, s := range f.spans {
+		if s.from <= last {
+			return a.report(Finding{Kind: FeedTwice, ID: a.id, Item: headItem(a.id), Says: fmt.Sprintf("the feed tells event %d of %s twice", s.from, a.id)})
+		}
+		if s.from > last+1 && missing == 0 {
+			missing = last + 1
+		}
+		last = s.to
+	}
+	if last > max(a.head.Version, a.prev.Seq) {
+		return a.report(Finding{Kind: FeedAhead, ID: a.id, Item: headItem(a.id), Says: fmt.Sprintf("the feed tells event %d of %s, whose last is %d", last, a.id, a.prev.Seq)})
+	}
+	if last < a.head.Version && missing == 0 {
+		missing = last + 1
+	}
+	if missing == 0 || a.t.Now().Sub(a.head.UpdatedAt) < unfed {
+		return nil
+	}
+	return a.report(Finding{
+		Kind: FeedBehind, ID: a.id, Item: headItem(a.id),
+		Says: fmt.Sprintf("the feed does not tell event %d of %s, and the change stream has it no more: RepairFeed appends it", missing, a.id),
+	})
+}
+
+// unseen tells of aggregates that the feed has and the table does not. Only who has passed the whole table knows.
+func (c *checker) unseen() error {
+	if c.o.After != "" || len(c.o.Types) > 0 {
+		return nil
+	}
+	for id, f := range c.fed {
+		if f.seen {
+			continue
+		}
+		if err := c.report(Finding{Kind: FeedAhead, ID: id, Item: headItem(id), Says: fmt.Sprintf("the feed tells events of %s, which is not there", id)}); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -12,7 +12,7 @@ import (
 // Schema is all that this package stores and asks.
 var Schema = table.MustSchema("eventstore",
 	Heads, Events, Snapshots, Marks, Reservations, Types, FeedChunks, FeedHeads,
-	AppendEvents, AppendEvent, Replay, ReplayBackwards, SnapshotByID, HeadByID, EventsOfType, AggregatesOfType, MarkByID, ReservationByValue, AllTypes,
+	AppendEvents, AppendEvent, Replay, ReplayBackwards, SnapshotByID, HeadByID, EventsOfType, AggregatesOfType, AggregatesOfShard, MarkByID, ReservationByValue, AllTypes,
 	FeedFrom, FeedHeadNow,
 	fold.Schema,
 )
@@ -97,6 +97,21 @@ type AggregatesIn struct {
 var AggregatesOfType = table.NewQuery(Heads, table.QueryDef[AggregatesIn]{
 	ID: "E8", Question: "the aggregates of a type", Index: "gsi1",
 	FanOut: "shard", Over: func(AggregatesIn) []int { return upTo(HeadShards) },
+	Load: table.Load{PerSecond: 0.01, Items: 1000, ItemBytes: 300},
+})
+
+// AggregatesFrom asks for the aggregates of a type in one of the HeadShards parts of their list, from an id on; "" is all.
+type AggregatesFrom struct {
+	Type  string `dynamodbav:"type"`
+	Shard int    `dynamodbav:"shard"`
+	From  string `dynamodbav:"from"`
+	To    string `dynamodbav:"to"`
+}
+
+// AggregatesOfShard are the heads of a part of the aggregates of a type, by id: for work that is shared and resumed.
+var AggregatesOfShard = table.NewQuery(Heads, table.QueryDef[AggregatesFrom]{
+	ID: "E8b", Question: "a part of the aggregates of a type, from an id on", Index: "gsi1",
+	From: "AGGREGATE#{from}", To: "AGGREGATE#{to}",
 	Load: table.Load{PerSecond: 0.01, Items: 1000, ItemBytes: 300},
 })
 

@@ -29,9 +29,18 @@ type Projection[E, R any, RK comparable] struct {
 	// Apply puts an event into the read model.
 	Apply func(*R, *E) error
 	// Missing reads the events of e's aggregate from the table, consistently and in order, that come behind the
-	// number after.
+	// number after. An error is tried again, unless it is Poison.
 	Missing func(ctx context.Context, t *table.Table, e *E, after int64) iter.Seq2[E, error]
+
+	// Wants says whether an event is of an aggregate that has a read model; nil: all are.
+	Wants func(*E) bool
+	// Open changes an event, a copy of its own, before it is applied, such as decrypts it; nil: nothing to do. An error is
+	// tried again, unless it is Poison.
+	Open func(context.Context, *E) error
 }
+
+// Poison marks an error as one that stays however often it is tried again.
+func Poison(err error) error { return &poisonError{err: err} }
 
 // Project makes a fold of a projection.
 func Project[E any, EK comparable, R any, RK comparable](name string, events *table.Entity[E, EK], into *table.Entity[R, RK], p Projection[E, R, RK]) *Fold {
@@ -83,6 +92,9 @@ func (l *ordered[E, R, RK]) route(k *kept) error {
 	e := k.typed.(*Typed[E]).New
 	if e == nil {
 		return nil // events are not taken back: this one was archived
+	}
+	if l.p.Wants != nil && !l.p.Wants(e) {
+		return nil
 	}
 	var key table.Item
 	err := guard(func() (err error) {
@@ -172,7 +184,7 @@ func (l *ordered[E, R, RK]) applyAll(ctx context.Context, s *projected[R], event
 				return nil
 			}
 		}
-		if err := l.apply(s, e); err != nil {
+		if err := l.apply(ctx, s, e); err != nil {
 			return err
 		}
 	}
@@ -181,30 +193,42 @@ func (l *ordered[E, R, RK]) applyAll(ctx context.Context, s *projected[R], event
 
 // fillGap applies what the table has behind the last applied event, at least up to the one before e.
 func (l *ordered[E, R, RK]) fillGap(ctx context.Context, s *projected[R], e *E, last int64) error {
-	for missing, err := range l.p.Missing(ctx, l.table, e, s.applied) {
-		if err != nil {
-			return fmt.Errorf("read missing events: %w", err)
-		}
-		if last > 0 && s.applied >= last {
-			return nil
-		}
-		if err := l.apply(s, &missing); err != nil {
-			return err
-		}
+	if err := l.fill(ctx, s, e, last); err != nil {
+		return err
 	}
-	if n := l.p.Seq(e); s.applied < n-1 {
+	if n := l.p.Seq(e); s.applied < n-1 && (last == 0 || s.applied < last) {
 		return &poisonError{err: fmt.Errorf("event %d is not in the table, but %d is in the stream", s.applied+1, n)}
 	}
 	return nil
 }
 
-func (l *ordered[E, R, RK]) apply(s *projected[R], e *E) error {
+// fill applies what the table has behind the last applied event, up to the number last, 0 for all.
+func (l *ordered[E, R, RK]) fill(ctx context.Context, s *projected[R], e *E, last int64) error {
+	for missing, err := range l.p.Missing(ctx, l.table, e, s.applied) {
+		if err != nil {
+			return fmt.Errorf("read missing events: %w", err)
+		}
+		if err := l.apply(ctx, s, &missing); err != nil || last > 0 && s.applied >= last {
+			return err
+		}
+	}
+	return nil
+}
+
+func (l *ordered[E, R, RK]) apply(ctx context.Context, s *projected[R], e *E) error {
 	n := l.p.Seq(e)
 	switch {
 	case n <= s.applied:
 		return nil
 	case n > s.applied+1:
 		return &poisonError{err: fmt.Errorf("event %d is not in the table, but %d is", s.applied+1, n)}
+	}
+	if l.p.Open != nil {
+		opened := *e // others read the same event
+		if err := l.p.Open(ctx, &opened); err != nil {
+			return err
+		}
+		e = &opened
 	}
 	if err := guard(func() error { return l.p.Apply(&s.model, e) }); err != nil {
 		return &poisonError{err: fmt.Errorf("event %d: %w", n, err)}

@@ -1,0 +1,131 @@
+package projection
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+
+	"github.com/onefold/onefold/eventstore"
+)
+
+// Comparison says how the read models of a version differ from those that are served.
+type Comparison struct {
+	Aggregates int64
+	Same       int64
+	Different  int64 // of the same event, made otherwise: what the new version changes
+	Fewer      int64 // of fewer events than the aggregate has, for an event cannot be applied: parked
+	// Unserved read models have none in the version that is served, or one of another event: it lags, or is parked itself.
+	Unserved int64
+	Samples  []Difference // at most ten of each kind
+}
+
+// Difference is a read model that differs.
+type Difference struct {
+	ID       eventstore.ID
+	Why      string // different, parked, unserved
+	Served   any    // the state that is served, an R
+	New      any    // the state of the new version, an R
+	Applied  int64  // the last event of New
+	Version  int64  // of the aggregate, when it was compared
+	ServedAt int64  // the last event of Served, 0: there is none
+}
+
+// maxSamples is how many differences of a kind are told.
+const maxSamples = 10
+
+// ErrNotSwitched is returned by Rebuild when aggregates are parked in the new version.
+var ErrNotSwitched = fmt.Errorf("projection: the version before is still served, for aggregates are parked in the new one")
+
+// compare looks at all read models again, brings those up to date that are behind, and compares them with those that are
+// served.
+func (r *rebuild[R]) compare(ctx context.Context) (c Comparison, err error) {
+	kinds := map[string]int{}
+	err = r.walk(ctx, "compare", func(ctx context.Context, a part) error {
+		return r.heads(ctx, a, "", func(heads []eventstore.Head) error {
+			some, err := r.compareSome(ctx, heads)
+			if err != nil {
+				return err
+			}
+			r.tell(int64(len(heads)), 0)
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			c.Aggregates += some.Aggregates
+			c.Same += some.Same
+			c.Different += some.Different
+			c.Fewer += some.Fewer
+			c.Unserved += some.Unserved
+			for _, d := range some.Samples {
+				if kinds[d.Why]++; kinds[d.Why] <= maxSamples {
+					c.Samples = append(c.Samples, d)
+				}
+			}
+			return nil
+		})
+	})
+	return c, err
+}
+
+func (r *rebuild[R]) compareSome(ctx context.Context, heads []eventstore.Head) (c Comparison, err error) {
+	ids := make([]eventstore.ID, len(heads))
+	for i, h := range heads {
+		ids[i] = h.ID
+	}
+	now, err := r.p.read(ctx, r.p.def.Version, ids)
+	if err != nil {
+		return c, err
+	}
+	for i, m := range now {
+		if m.Applied >= heads[i].Version {
+			continue
+		}
+		if _, err := r.p.catchUp(ctx, ids); err != nil {
+			return c, err
+		}
+		if now, err = r.p.read(ctx, r.p.def.Version, ids); err != nil {
+			return c, err
+		}
+		break
+	}
+	served := make([]Model[R], len(ids))
+	if r.was.Version > 0 {
+		if served, err = r.p.read(ctx, r.was.Version, ids); err != nil {
+			return c, err
+		}
+	}
+	for i := range ids {
+		c.add(heads[i], served[i].Applied, served[i].State, now[i].Applied, now[i].State)
+	}
+	return c, nil
+}
+
+// add compares two read models of an aggregate.
+func (c *Comparison) add(h eventstore.Head, servedAt int64, served any, applied int64, now any) {
+	c.Aggregates++
+	d := Difference{ID: h.ID, Served: served, New: now, Applied: applied, Version: h.Version, ServedAt: servedAt}
+	switch {
+	case applied < h.Version:
+		c.Fewer++
+		d.Why = "parked"
+	case servedAt != applied:
+		c.Unserved++
+		d.Why = "unserved"
+	case !reflect.DeepEqual(served, now):
+		c.Different++
+		d.Why = "different"
+	default:
+		c.Same++
+		return
+	}
+	c.Samples = append(c.Samples, d)
+}
+
+// approve asks whether to switch.
+func (r *rebuild[R]) approve(c Comparison) error {
+	switch {
+	case r.o.Approve != nil:
+		return r.o.Approve(c)
+	case c.Fewer > 0 && r.was.Version > 0 && r.was.Version != r.p.def.Version:
+		return fmt.Errorf("%w: %d, see Parked", ErrNotSwitched, c.Fewer)
+	}
+	return nil
+}

@@ -1,0 +1,163 @@
+package projection
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/onefold/onefold/eventstore"
+	"github.com/onefold/onefold/fold"
+	"github.com/onefold/onefold/internal/pause"
+	"github.com/onefold/onefold/table"
+)
+
+// ErrDefinition is returned when a projection is defined in a way that cannot work.
+var ErrDefinition = errors.New("projection: faulty definition")
+
+// Definition says what a read model is. R is a struct.
+type Definition[R any] struct {
+	Name string // 1 to 64 bytes, without '#'
+	// Version is that of Apply and of the form of R, from 1. When either changes, raise it: the read models of the version
+	// before are served until Rebuild has made the new ones.
+	Version int
+	Of      []string // the types of aggregates that have a read model
+	// Apply adds an event to the read model of its aggregate, which is the zero R before the first. It depends on nothing
+	// else. An error parks the aggregate: see Projection.Parked.
+	Apply func(model *R, e *eventstore.Event) error
+}
+
+// Options configure a Projection. The zero value has good defaults.
+type Options struct {
+	Within time.Duration // how long WaitFor waits at most; default 5 s
+	Poll   time.Duration // how often it looks; default 10 ms
+
+	Sleep  func(context.Context, time.Duration) error // waits, or returns the context's error; default: a timer
+	Logger *slog.Logger                               // default slog.Default()
+}
+
+// Projection keeps a read model of each aggregate. It is safe for concurrent use.
+type Projection[R any] struct {
+	def    Definition[R]
+	o      Options
+	s      *eventstore.Store
+	t      *table.Table
+	models *table.Entity[Model[R], ModelKey]
+	groups []grouping[R]
+
+	mu     sync.Mutex
+	others map[int]*table.Entity[Model[R], ModelKey] // of other versions
+}
+
+// ModelKey names the read model of an aggregate.
+type ModelKey struct{ eventstore.ID }
+
+// Model is the read model of an aggregate after the event Applied.
+type Model[R any] struct {
+	ModelKey
+	Applied int64 `dynamodbav:"fa,omitempty"` // fold.AttrApplied
+	State   R     `dynamodbav:"state"`
+}
+
+// Define makes a projection of the events of a store on a table. Errors: ErrDefinition.
+func Define[R any](t *table.Table, s *eventstore.Store, d Definition[R], o Options) (*Projection[R], error) {
+	switch {
+	case d.Name == "" || len(d.Name) > 64 || strings.ContainsAny(d.Name, "#{}[]"):
+		return nil, fmt.Errorf("%w: name %q: use 1 to 64 bytes without # and brackets", ErrDefinition, d.Name)
+	case d.Version < 1 || len(d.Of) == 0 || d.Apply == nil:
+		return nil, fmt.Errorf("%w: %s: Version from 1, Of and Apply are needed", ErrDefinition, d.Name)
+	}
+	d.Of = slices.Clone(d.Of)
+	for v, to := range map[*time.Duration]time.Duration{&o.Within: 5 * time.Second, &o.Poll: 10 * time.Millisecond} {
+		if *v <= 0 {
+			*v = to
+		}
+	}
+	if o.Sleep == nil {
+		o.Sleep = pause.For
+	}
+	if o.Logger == nil {
+		o.Logger = slog.Default()
+	}
+	p := &Projection[R]{def: d, o: o, s: s, t: t, models: modelsOf[R](d.Name, d.Version), others: map[int]*table.Entity[Model[R], ModelKey]{}}
+	if _, err := p.models.Key(ModelKey{eventstore.ID{Type: "t", ID: "i"}}); err != nil {
+		return nil, fmt.Errorf("%w: %s: %w", ErrDefinition, d.Name, err)
+	}
+	return p, nil
+}
+
+func modelsOf[R any](name string, version int) *table.Entity[Model[R], ModelKey] {
+	return table.Define[Model[R], ModelKey](foldName(name, version), table.Def[Model[R]]{
+		PK: fmt.Sprintf("PROJECTION#%s#%d#{type}#{id}", name, version), SK: "MODEL",
+		Doc: "The read model " + name + " of an aggregate.",
+	})
+}
+
+// foldName is the name of a projection's fold and entity, which are others in each version, so that two versions may run at once.
+func foldName(name string, version int) string {
+	return fmt.Sprintf("projection.%s.v%d", name, version)
+}
+
+// Name is that of the definition.
+func (p *Projection[R]) Name() string { return p.def.Name }
+
+// Version is that of the definition.
+func (p *Projection[R]) Version() int { return p.def.Version }
+
+// Models are the read models of the definition's version, for folds of their own over their changes.
+func (p *Projection[R]) Models() *table.Entity[Model[R], ModelKey] { return p.models }
+
+// Folds keep the read models and groups up to date: give them to a fold.Worker. Those of several versions may run at once.
+func (p *Projection[R]) Folds() []*fold.Fold {
+	folds := []*fold.Fold{fold.Project(foldName(p.def.Name, p.def.Version), eventstore.Events, p.models, p.projection())}
+	for _, g := range p.groups {
+		folds = append(folds, g.fold)
+	}
+	return folds
+}
+
+// Part is what the projection stores, for a schema.
+func (p *Projection[R]) Part() table.Part { return p.models }
+
+func (p *Projection[R]) projection() fold.Projection[eventstore.Event, Model[R], ModelKey] {
+	return fold.Projection[eventstore.Event, Model[R], ModelKey]{
+		Key:     func(e *eventstore.Event) ModelKey { return ModelKey{e.ID} },
+		Seq:     func(e *eventstore.Event) int64 { return e.Seq },
+		Wants:   func(e *eventstore.Event) bool { return slices.Contains(p.def.Of, e.Type) },
+		Open:    func(ctx context.Context, e *eventstore.Event) error { return p.s.Open(ctx, e) },
+		Missing: p.missing,
+		Apply: func(m *Model[R], e *eventstore.Event) error {
+			m.Applied = e.Seq
+			return p.def.Apply(&m.State, e)
+		},
+	}
+}
+
+// missing reads the events of an aggregate behind a number. What is wrong with a stream itself stays wrong, and parks it.
+func (p *Projection[R]) missing(ctx context.Context, _ *table.Table, e *eventstore.Event, after int64) iter.Seq2[eventstore.Event, error] {
+	return func(yield func(eventstore.Event, error) bool) {
+		for e, err := range p.s.Read(ctx, e.ID, eventstore.From(after+1), eventstore.AsStored()) {
+			if errors.Is(err, eventstore.ErrHole) || errors.Is(err, eventstore.ErrTruncated) {
+				err = fold.Poison(err)
+			}
+			if !yield(e, err) {
+				return
+			}
+		}
+	}
+}
+
+// catchUp brings the read models of aggregates up to date with the table.
+func (p *Projection[R]) catchUp(ctx context.Context, ids []eventstore.ID) ([]fold.Caught, error) {
+	aggregates := make([]eventstore.Event, len(ids))
+	for i, id := range ids {
+		aggregates[i].ID = id
+	}
+	return fold.CatchUp(ctx, p.t, foldName(p.def.Name, p.def.Version), p.models, p.projection(), aggregates,
+		fold.Options{Readers: 8, Sleep: p.o.Sleep, Logger: p.o.Logger})
+}

@@ -1,0 +1,353 @@
+package projection
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/onefold/onefold/eventstore"
+	"github.com/onefold/onefold/table"
+)
+
+// CheckpointKey names a part of a rebuild.
+type CheckpointKey struct {
+	Name    string `dynamodbav:"name"`
+	Version int    `dynamodbav:"version"`
+	Part    string `dynamodbav:"part"` // type/shard of the list of aggregates, or begin
+}
+
+// Checkpoint is how far a part of a rebuild is.
+type Checkpoint struct {
+	CheckpointKey
+	After      string    `dynamodbav:"after,omitempty"` // the last aggregate that is done
+	Done       bool      `dynamodbav:"done,omitempty"`
+	Aggregates int64     `dynamodbav:"aggregates"`
+	Feed       int64     `dynamodbav:"feed,omitempty"` // of begin: where the feed was
+	At         time.Time `dynamodbav:"at"`
+}
+
+// Checkpoints are of rebuilds under way.
+var Checkpoints = table.Define[Checkpoint, CheckpointKey]("eventstore.projectioncheckpoint", table.Def[Checkpoint]{
+	PK: "PROJECTION#{name}#{version}", SK: "CHECKPOINT#{part}",
+	Doc: "How far a part of a rebuild of a projection is.",
+})
+
+// CheckpointsIn names a version of a projection.
+type CheckpointsIn struct {
+	Name    string `dynamodbav:"name"`
+	Version int    `dynamodbav:"version"`
+}
+
+// CheckpointsOf are those of a rebuild.
+var CheckpointsOf = table.NewQuery(Checkpoints, table.QueryDef[CheckpointsIn]{
+	ID: "P2", Question: "how far a rebuild is", Prefix: "CHECKPOINT#",
+	Load: table.Load{PerSecond: 0.01, Items: 10, ItemBytes: 150},
+})
+
+// Schema is what projections store beside read models and groups: add it to that of the table, with Projection.Part.
+var Schema = table.MustSchema("eventstore.projection", Pointers, Checkpoints, CheckpointsOf)
+
+// RebuildOptions configure a Rebuild. The zero value has good defaults, but for groups.
+type RebuildOptions struct {
+	// CaughtUp returns when everything that is in the change stream is folded: fold.Worker.Drain of the worker that runs
+	// Folds. Groups are made by that worker, so with groups it is needed.
+	CaughtUp func(context.Context) error
+	// Approve looks at what differs from the version that is served and refuses to switch with an error, after which the
+	// rebuild may be gone on with. Default: refuse if aggregates are parked that are not parked in the version that is served.
+	Approve func(Comparison) error
+	// Progress is told now and then, by several goroutines, but never by two at once.
+	Progress func(Progress)
+}
+
+// Progress is how far a rebuild is.
+type Progress struct {
+	Stage      string // build, compare or follow
+	Aggregates int64  // done in this stage, those of an earlier attempt included
+	Events     int64  // applied in this attempt
+}
+
+// checkpointEvery is how many aggregates of a part are done from one checkpoint to the next.
+const checkpointEvery = 10 * batch
+
+// beginPart is the part that says when a rebuild began. Others have a slash.
+const beginPart = "begin"
+
+// feedMargin is by how many appends a rebuild goes back to where the feed was when it began: the list of aggregates is an
+// index, which may be behind for a moment.
+const feedMargin = 1000
+
+// Rebuild makes the read models of the definition's version from the events, while appends go on and the version before is
+// served; then compares the two, and switches. It walks all aggregates in parts side by side, each with a checkpoint, so that
+// it goes on where it was if it is called again after an error or a crash; then it follows the feed from where it began, so
+// that read models are up to date also while no worker runs their fold. A version that is served already is only brought up to
+// date. Read models of the version before stay until Remove. Errors: those of Approve, of the store.
+func (p *Projection[R]) Rebuild(ctx context.Context, o RebuildOptions) (c Comparison, err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("projection: rebuild %s version %d: %w", p.def.Name, p.def.Version, err)
+		}
+	}()
+	if len(p.groups) > 0 && o.CaughtUp == nil {
+		return c, fmt.Errorf("%w: groups are made by the worker: CaughtUp is needed", ErrDefinition)
+	}
+	r := &rebuild[R]{p: p, o: o, found: map[string]Checkpoint{}}
+	if r.was, err = p.Served(ctx); err != nil && !errors.Is(err, ErrNotServed) {
+		return c, err
+	}
+	if err := r.begin(ctx); err != nil {
+		return c, err
+	}
+	if err := r.walk(ctx, "build", r.buildPart); err != nil {
+		return c, err
+	}
+	if c, err = r.compare(ctx); err != nil {
+		return c, err
+	}
+	if err := r.follow(ctx); err != nil {
+		return c, err
+	}
+	if o.CaughtUp != nil {
+		if err := o.CaughtUp(ctx); err != nil {
+			return c, err
+		}
+	}
+	if err := r.approve(c); err != nil {
+		return c, err
+	}
+	if r.was.Version != p.def.Version {
+		if err := p.point(ctx, r.was); err != nil {
+			return c, err
+		}
+	}
+	return c, r.end(ctx)
+}
+
+// rebuild is a Rebuild under way.
+type rebuild[R any] struct {
+	p     *Projection[R]
+	o     RebuildOptions
+	was   Served
+	found map[string]Checkpoint // by part
+	feed  int64                 // where it was
+
+	mu       sync.Mutex
+	progress Progress
+}
+
+// begin finds the checkpoints of an attempt before, or notes that this is the first.
+func (r *rebuild[R]) begin(ctx context.Context) error {
+	for c, err := range CheckpointsOf.All(ctx, r.p.t, CheckpointsIn{r.p.def.Name, r.p.def.Version}) {
+		if err != nil {
+			return err
+		}
+		r.found[c.Part] = c
+	}
+	c, ok := r.found[beginPart]
+	if !ok {
+		h, err := r.p.s.FeedHead(ctx)
+		if err != nil {
+			return err
+		}
+		c = Checkpoint{CheckpointKey: r.key(beginPart), Feed: h.Position, At: r.p.t.Now().UTC()}
+		if err := Checkpoints.Put(ctx, r.p.t, &c); err != nil {
+			return err
+		}
+	}
+	r.feed = max(c.Feed-feedMargin, 0)
+	return nil
+}
+
+func (r *rebuild[R]) key(part string) CheckpointKey {
+	return CheckpointKey{r.p.def.Name, r.p.def.Version, part}
+}
+
+// part is one of the parts of the list of aggregates of a type.
+type part struct {
+	of    string
+	shard int
+}
+
+func (a part) String() string { return fmt.Sprintf("%s/%d", a.of, a.shard) }
+
+// walk lets each of the parts be worked at.
+func (r *rebuild[R]) walk(ctx context.Context, stage string, work func(context.Context, part) error) error {
+	r.mu.Lock()
+	r.progress.Stage, r.progress.Aggregates = stage, 0
+	r.mu.Unlock()
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(eventstore.HeadShards)
+	for _, of := range r.p.def.Of {
+		for shard := range eventstore.HeadShards {
+			g.Go(func() error { return work(ctx, part{of, shard}) })
+		}
+	}
+	return g.Wait()
+}
+
+// heads hands over the aggregates of a part behind an id, many at a time.
+func (r *rebuild[R]) heads(ctx context.Context, a part, after string, do func([]eventstore.Head) error) error {
+	some := make([]eventstore.Head, 0, batch)
+	for h, err := range eventstore.AggregatesOfShard.All(ctx, r.p.t, eventstore.AggregatesFrom{Type: a.of, Shard: a.shard, From: after}) {
+		if err != nil {
+			return err
+		}
+		if some = append(some, h); len(some) == batch {
+			if err := do(some); err != nil {
+				return err
+			}
+			some = some[:0]
+		}
+	}
+	if len(some) == 0 {
+		return nil
+	}
+	return do(some)
+}
+
+// buildPart makes the read models of a part, behind its checkpoint.
+func (r *rebuild[R]) buildPart(ctx context.Context, a part) error {
+	c := r.found[a.String()]
+	c.CheckpointKey = r.key(a.String())
+	r.tell(c.Aggregates, 0)
+	if c.Done {
+		return nil
+	}
+	save := func() error {
+		c.At = r.p.t.Now().UTC()
+		return Checkpoints.Put(ctx, r.p.t, &c)
+	}
+	saved := c.Aggregates
+	err := r.heads(ctx, a, c.After, func(heads []eventstore.Head) error {
+		events, err := r.catchUp(ctx, heads)
+		if err != nil {
+			return err
+		}
+		c.After = heads[len(heads)-1].ID.ID
+		c.Aggregates += int64(len(heads))
+		r.tell(int64(len(heads)), events)
+		if c.Aggregates-saved < checkpointEvery {
+			return nil
+		}
+		saved = c.Aggregates
+		return save()
+	})
+	if err != nil {
+		return err
+	}
+	c.Done = true
+	return save()
+}
+
+// catchUp brings the read models of aggregates up to date and returns how many events that took, about.
+func (r *rebuild[R]) catchUp(ctx context.Context, heads []eventstore.Head) (events int64, err error) {
+	ids := make([]eventstore.ID, len(heads))
+	for i, h := range heads {
+		ids[i] = h.ID
+	}
+	caught, err := r.p.catchUp(ctx, ids)
+	for _, c := range caught {
+		if c.Wrote {
+			events += c.Applied
+		}
+	}
+	return events, err
+}
+
+func (r *rebuild[R]) tell(aggregates, events int64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.progress.Aggregates += aggregates
+	r.progress.Events += events
+	if r.o.Progress != nil {
+		r.o.Progress(r.progress)
+	}
+}
+
+// follow brings those up to date that were appended to since the rebuild began, until there are no more.
+func (r *rebuild[R]) follow(ctx context.Context) error {
+	r.mu.Lock()
+	r.progress.Stage, r.progress.Aggregates = "follow", 0
+	r.mu.Unlock()
+	wanted := map[string]bool{}
+	for _, of := range r.p.def.Of {
+		wanted[of] = true
+	}
+	open := map[eventstore.ID]bool{}
+	flush := func() error {
+		var heads []eventstore.Head
+		for id := range open {
+			heads = append(heads, eventstore.Head{ID: id})
+		}
+		clear(open)
+		if len(heads) == 0 {
+			return nil
+		}
+		events, err := r.catchUp(ctx, heads)
+		r.tell(int64(len(heads)), events)
+		return err
+	}
+	for c, err := range r.p.s.FeedCommits(ctx, r.feed) {
+		if err != nil {
+			return err
+		}
+		if open[c.ID] = wanted[c.Type]; !wanted[c.Type] {
+			delete(open, c.ID)
+		}
+		if len(open) == batch {
+			if err := flush(); err != nil {
+				return err
+			}
+		}
+	}
+	return flush()
+}
+
+// end forgets the checkpoints.
+func (r *rebuild[R]) end(ctx context.Context) error {
+	all, err := CheckpointsOf.Collect(ctx, r.p.t, CheckpointsIn{r.p.def.Name, r.p.def.Version})
+	if err != nil {
+		return err
+	}
+	keys := make([]CheckpointKey, len(all))
+	for i, c := range all {
+		keys[i] = c.CheckpointKey
+	}
+	return Checkpoints.DeleteMany(ctx, r.p.t, keys)
+}
+
+// ErrServed is returned by Remove for the version that is served.
+var ErrServed = errors.New("projection: the version is served")
+
+// Remove deletes the read models and groups of a version that is not served, whose folds no worker must run any more. Errors:
+// ErrServed, those of the store.
+func (p *Projection[R]) Remove(ctx context.Context, version int) error {
+	s, err := p.Served(ctx)
+	if err == nil && s.Version == version {
+		err = ErrServed
+	}
+	if err == nil {
+		r := &rebuild[R]{p: p}
+		err = r.walk(ctx, "remove", func(ctx context.Context, a part) error {
+			return r.heads(ctx, a, "", func(heads []eventstore.Head) error {
+				keys := make([]ModelKey, len(heads))
+				for i, h := range heads {
+					keys[i] = ModelKey{h.ID}
+				}
+				return p.modelsAt(version).DeleteMany(ctx, p.t, keys)
+			})
+		})
+	}
+	for _, g := range p.groups {
+		if err == nil {
+			err = g.remove(ctx, p.t, version)
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("projection: remove %s version %d: %w", p.def.Name, version, err)
+	}
+	return nil
+}

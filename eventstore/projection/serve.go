@@ -1,0 +1,176 @@
+package projection
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/onefold/onefold/eventstore"
+	"github.com/onefold/onefold/table"
+)
+
+// Errors of reading.
+var (
+	// ErrNotServed is returned when no version of a projection is served yet. Start or Rebuild it.
+	ErrNotServed = errors.New("projection: no version is served")
+	// ErrBehind is returned by WaitFor when a read model did not get to a version in time.
+	ErrBehind = errors.New("projection: the read model is behind")
+	// ErrParked is returned by WaitFor when it will not, until a fault is mended: see Projection.Parked.
+	ErrParked = errors.New("projection: an event cannot be applied")
+)
+
+// ServedKey names a projection.
+type ServedKey struct {
+	Name string `dynamodbav:"name"`
+}
+
+// Served says which version of a projection is read.
+type Served struct {
+	ServedKey
+	Version  int       `dynamodbav:"version"`
+	Previous int       `dynamodbav:"previous,omitempty"` // the version before, 0: none
+	Since    time.Time `dynamodbav:"since"`
+}
+
+// Pointers say which versions are served.
+var Pointers = table.Define[Served, ServedKey]("eventstore.projection", table.Def[Served]{
+	PK: "PROJECTION#{name}", SK: "#SERVED",
+	Doc: "Which version of a projection is served.",
+})
+
+var servedVersion = table.FieldOf(Pointers, func(s *Served) *int { return &s.Version })
+
+// Served returns which version is read. Errors: ErrNotServed.
+func (p *Projection[R]) Served(ctx context.Context) (Served, error) {
+	s, err := Pointers.Get(ctx, p.t, ServedKey{p.def.Name})
+	switch {
+	case errors.Is(err, table.ErrNotFound):
+		return s, fmt.Errorf("%w: %s", ErrNotServed, p.def.Name)
+	case err != nil:
+		return s, fmt.Errorf("projection: %s: %w", p.def.Name, err)
+	}
+	return s, nil
+}
+
+// Start serves a projection that was never served, if there are no aggregates yet, whose past it would lack; else ErrNotServed
+// says that it is to be rebuilt. One that is served in some version stays so. Call it when a program starts, with the folds
+// running.
+func (p *Projection[R]) Start(ctx context.Context) error {
+	if _, err := p.Served(ctx); !errors.Is(err, ErrNotServed) {
+		return err
+	}
+	for _, of := range p.def.Of {
+		_, err := eventstore.AggregatesOfType.First(ctx, p.t, eventstore.AggregatesIn{Type: of})
+		if err == nil {
+			return fmt.Errorf("%w: %s: there are aggregates of type %s already: rebuild it", ErrNotServed, p.def.Name, of)
+		}
+		if !errors.Is(err, table.ErrNotFound) {
+			return fmt.Errorf("projection: start %s: %w", p.def.Name, err)
+		}
+	}
+	return p.point(ctx, Served{})
+}
+
+// point serves the definition's version, on condition that another one still is.
+func (p *Projection[R]) point(ctx context.Context, was Served) error {
+	unchanged := table.Absent()
+	if was.Version > 0 {
+		unchanged = servedVersion.Eq(was.Version)
+	}
+	next := Served{ServedKey: ServedKey{p.def.Name}, Version: p.def.Version, Previous: was.Version, Since: p.t.Now().UTC()}
+	err := Pointers.Put(ctx, p.t, &next, unchanged)
+	if errors.Is(err, table.ErrCondition) { // somebody else has: is it this one?
+		if now, err := p.Served(ctx); err != nil || now.Version == p.def.Version {
+			return err
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("projection: serve %s version %d: %w", p.def.Name, p.def.Version, err)
+	}
+	return nil
+}
+
+// modelsAt are the read models of a version.
+func (p *Projection[R]) modelsAt(version int) *table.Entity[Model[R], ModelKey] {
+	if version == p.def.Version {
+		return p.models
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.others[version] == nil {
+		p.others[version] = modelsOf[R](p.def.Name, version)
+	}
+	return p.others[version]
+}
+
+// Get returns the read model of an aggregate, in the version that is served: an older one is read into R as far as it fits. That
+// of an aggregate without events is zero. Errors: ErrNotServed, those of the store.
+func (p *Projection[R]) Get(ctx context.Context, id eventstore.ID) (Model[R], error) {
+	all, err := p.GetMany(ctx, []eventstore.ID{id})
+	if err != nil {
+		return Model[R]{}, err
+	}
+	return all[0], nil
+}
+
+// GetMany is Get of many aggregates, in their order.
+func (p *Projection[R]) GetMany(ctx context.Context, ids []eventstore.ID) ([]Model[R], error) {
+	s, err := p.Served(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return p.read(ctx, s.Version, ids)
+}
+
+func (p *Projection[R]) read(ctx context.Context, version int, ids []eventstore.ID) ([]Model[R], error) {
+	keys, at := make([]ModelKey, len(ids)), make(map[ModelKey]int, len(ids))
+	for i, id := range ids {
+		keys[i] = ModelKey{id}
+	}
+	found, err := p.modelsAt(version).GetMany(ctx, p.t, keys)
+	if err != nil {
+		return nil, fmt.Errorf("projection: read %s: %w", p.def.Name, err)
+	}
+	for i := range found {
+		at[found[i].ModelKey] = i + 1
+	}
+	models := make([]Model[R], len(ids))
+	for i, k := range keys {
+		if models[i].ModelKey = k; at[k] > 0 {
+			models[i] = found[at[k]-1]
+		}
+	}
+	return models, nil
+}
+
+// WaitFor returns the read model of an aggregate once it has an event: so who has appended reads what he wrote. It looks at what
+// is served. Errors: ErrParked when the event cannot be applied, ErrBehind after Options.Within, ErrNotServed.
+func (p *Projection[R]) WaitFor(ctx context.Context, id eventstore.ID, version int64) (Model[R], error) {
+	until := p.t.Now().Add(p.o.Within)
+	for {
+		m, err := p.Get(ctx, id)
+		if err != nil || m.Applied >= version {
+			return m, err
+		}
+		if !p.t.Now().Before(until) {
+			return m, p.whyBehind(ctx, m, version)
+		}
+		if err := p.o.Sleep(ctx, p.o.Poll); err != nil {
+			return m, err
+		}
+	}
+}
+
+func (p *Projection[R]) whyBehind(ctx context.Context, m Model[R], version int64) error {
+	parked, err := p.Parked(ctx)
+	if err != nil {
+		return err
+	}
+	for _, a := range parked {
+		if a.ID == m.ID {
+			return fmt.Errorf("%w: %s of %s is at %d: %s", ErrParked, p.def.Name, m.ID, m.Applied, a.Reason)
+		}
+	}
+	return fmt.Errorf("%w: %s of %s is at %d after %s, not %d: does its worker run?", ErrBehind, p.def.Name, m.ID, m.Applied, p.o.Within, version)
+}

@@ -70,6 +70,7 @@ var policy = map[string][]string{
 	"eventstore":                {"vocabulary", "dynamo", "table", "fold", "internal/...", "github.com/hashicorp/golang-lru/v2", "github.com/oklog/ulid/v2", "golang.org/x/sync/..."},
 	"eventstore/registry":       {"eventstore"},
 	"eventstore/eventjson":      {"eventstore"},
+	"eventstore/projection":     {"vocabulary", "table", "fold", "eventstore", "eventstore/eventjson", "internal/pause", "golang.org/x/sync/..."},
 	"eventstore/eventstoretest": {"vocabulary", "dynamo", "table", "eventstore", "eventstore/registry", "engine/enginetest"},
 
 	"blueprint/infra": {"vocabulary", "dynamo/dynamojson", "table", "github.com/hashicorp/hcl/v2/...", "github.com/zclconf/go-cty/...", "go.yaml.in/yaml/v3",

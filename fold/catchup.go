@@ -64,10 +64,11 @@ type catching[E, R any, RK comparable] struct {
 
 // behind is an aggregate whose read model is to be caught up.
 type behind[E any] struct {
-	at int
-	e  *E
-	d  *delta
-	in *dynamodb.PutItemInput // nil: there is nothing to write
+	at     int
+	e      *E
+	d      *delta
+	before int64                  // the last event in the read model as it was loaded
+	in     *dynamodb.PutItemInput // nil: there is nothing to write
 }
 
 // round tries once, and returns what somebody else has written meanwhile.
@@ -103,7 +104,7 @@ func (c *catching[E, R, RK]) round(ctx context.Context, open []behind[E]) (lost 
 			if !poison {
 				return nil, err
 			}
-			c.out[of[i].at] = Caught{Applied: of[i].d.held.state.(*projected[R]).applied}
+			c.out[of[i].at] = Caught{Applied: of[i].before}
 			c.bury(&of[i], p)
 		}
 	}
@@ -118,34 +119,47 @@ func (c *catching[E, R, RK]) prepare(ctx context.Context, b *behind[E]) error {
 		return nil
 	}
 	s := b.d.held.state.(*projected[R])
-	before := s.applied
+	b.before = s.applied
 	err := c.l.fill(ctx, s, b.e, 0)
 	p, poison := isPoison(err)
 	if err != nil && !poison {
 		return err
 	}
-	if poison { // the failure may have left half of an event
-		good, err := c.l.decode(b.d, s.origin)
-		if err == nil && s.applied > before {
-			err = c.l.fill(ctx, good.(*projected[R]), b.e, s.applied)
-		}
-		if err != nil {
+	if poison {
+		if s, err = c.upTo(ctx, b, s.applied); err != nil {
 			return err
 		}
-		s = good.(*projected[R])
 	}
 	c.out[b.at] = Caught{Applied: s.applied}
 	if poison {
 		c.bury(b, p)
 	}
-	if s.applied == before {
+	if s.applied == b.before {
 		return nil
 	}
 	held := b.d.held
 	held.state = s
+	return c.encode(b, held)
+}
+
+// upTo makes the state again that was at the last event that can be applied: the failure may have left half of the one after.
+func (c *catching[E, R, RK]) upTo(ctx context.Context, b *behind[E], last int64) (*projected[R], error) {
+	good, err := c.l.decode(b.d, b.d.held.state.(*projected[R]).origin)
+	if err != nil {
+		return nil, err
+	}
+	s := good.(*projected[R])
+	if last > b.before {
+		err = c.l.fill(ctx, s, b.e, last)
+	}
+	return s, err
+}
+
+// encode makes the request that writes a state. One that no item can hold is poison.
+func (c *catching[E, R, RK]) encode(b *behind[E], held *stored) error {
 	it, next, err := c.w.encode(b.d, held, false)
 	if p, refused := isPoison(err); refused {
-		c.out[b.at].Applied = before
+		c.out[b.at].Applied = b.before
 		c.bury(b, p)
 		return nil
 	}
@@ -166,6 +180,6 @@ func (c *catching[E, R, RK]) bury(b *behind[E], p *poisonError) {
 	h.Write([]byte(b.d.id)) //nolint:errcheck // a hash never fails
 	c.w.bury(Dead{
 		DeadKey: DeadKey{Fold: c.l.def.name, Seq: fmt.Sprint(next.Applied + 1), Shard: "table", Part: fmt.Sprintf("%016x", h.Sum64())},
-		Reason:  reason(p.err), Changes: 1, At: c.w.o.Clock(), ItemPK: stringOf(b.d.key["pk"]), ItemSK: stringOf(b.d.key["sk"]),
+		Reason:  reason(p.err), Changes: 1, At: c.w.o.Clock(), ItemPK: stringOf(b.d.key[table.AttrPK]), ItemSK: stringOf(b.d.key[table.AttrSK]),
 	})
 }

@@ -107,3 +107,28 @@ func TestImportOfReadingsThroughAServer(t *testing.T) {
 		mustBeTheSame(t, device, show(there), show(here))
 	}
 }
+
+// What made-up devices send to a server becomes what their faults say it has to.
+func TestSimulatedDevicesSendToAServer(t *testing.T) {
+	data := filepath.Join(t.TempDir(), "data")
+	onefold(t, "--data", data, "fleet", "create", "plant")
+	key := fromJSON[struct{ Token string }](t, onefold(t, "--data", data, "key", "create", "--site", "fleet:plant", "--scope", "write", "--json")).Token
+	s := serve(t, data)
+	args := []string{"simulate", "telemetry", "--server", s.url, "--key", key, "--length", "6h", "--perturb", "0.1", "--json"}
+	var errs bytes.Buffer
+	if code := run(t.Context(), args, streams{in: strings.NewReader(""), out: io.Discard, err: &errs}); code == 0 || !strings.Contains(errs.String(), "no_such_device") {
+		t.Errorf("without devices: %d %s", code, errs.String())
+	}
+	type told struct {
+		Messages, Devices int64
+		Fates, Outcomes   map[string]int64
+	}
+	got := fromJSON[told](t, onefold(t, append(args, "--fleet", "plant")...))
+	o, f := got.Outcomes, got.Fates
+	if got.Devices != 3 || f["counts"] < 500 || o["stored"]+o["late"] != f["counts"] || o["duplicate"] != f["repeats"] || o["rejected"] != f["refused"] || f["refused"] == 0 {
+		t.Errorf("%+v", got)
+	}
+	if err := s.end(t, syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+}

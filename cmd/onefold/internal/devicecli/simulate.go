@@ -12,17 +12,21 @@ import (
 
 	"github.com/onefold/onefold/cmd/onefold/internal/terminal"
 	"github.com/onefold/onefold/internal/devicesim"
+	"github.com/onefold/onefold/telemetry"
 )
 
-// Simulate writes what made-up devices send.
+// Simulate writes what made-up devices send, or sends it.
 type Simulate struct {
-	File        string        `arg:"" help:"The file that is written, which must not be there, or - for standard output."`
+	File        string        `arg:"" optional:"" help:"The file that is written, which must not be there, or - for standard output."`
+	Server      string        `help:"Send the readings to a running server, such as http://127.0.0.1:8090, in place of writing a file." placeholder:"URL" env:"ONEFOLD_SERVER"`
+	Key         string        `help:"Key of the fleet, for --server: with scope ingest, or write to make devices." env:"ONEFOLD_KEY"`
+	Fleet       string        `help:"Make devices that are not there in this fleet, for --server."`
 	Format      string        `help:"csv, jsonl or line (InfluxDB's line protocol)." enum:"csv,jsonl,line" default:"jsonl"`
 	Seed        uint64        `help:"Chooses one of all the possible pasts. The same options give the same file." default:"1"`
 	Devices     int           `help:"How many devices: cold rooms, meters and pumps, in turns." default:"3"`
 	Prefix      string        `help:"What the ids of devices begin with: letters, digits and . _ - :"`
 	Measurement string        `help:"The measurement of line protocol: letters, digits and . _ - :" default:"sim"`
-	Start       string        `help:"The first moment, as 2026-05-12, 2026-05-12T14:00 in UTC, or with a zone." default:"2026-01-01"`
+	Start       string        `help:"The first moment, as 2026-05-12, 2026-05-12T14:00 in UTC, or with a zone. Default: 2026-01-01; with --server so long ago that it ends now."`
 	Length      time.Duration `help:"How long it goes on." default:"24h"`
 	Every       time.Duration `help:"Time between two readings of a device, 1s to 24h." default:"1m"`
 	Perturb     float64       `help:"Part of the readings that something goes wrong with, 0 to 1."`
@@ -39,6 +43,10 @@ func (c *Simulate) Validate() error {
 		}
 	}
 	switch {
+	case c.File == "" && c.Server == "":
+		return errors.New("say which file to write, or --server")
+	case c.File != "" && c.Server != "":
+		return errors.New("--server sends, and writes no file")
 	case c.Measurement == "":
 		return errors.New("--measurement is not to be empty")
 	case c.Devices < 1:
@@ -55,6 +63,16 @@ type simulated struct {
 	Devices  int                       `json:"devices"`
 	Fates    map[devicesim.Fate]int64  `json:"fates"`            // what a server has to make of them when they arrive
 	Faults   map[devicesim.Fault]int64 `json:"faults,omitempty"` // what went wrong with them
+
+	Outcomes map[telemetry.OutcomeStatus]int64 `json:"outcomes,omitempty"` // what the server made of them
+}
+
+func (d *simulated) count(m *devicesim.Message) {
+	d.Messages++
+	d.Fates[m.Fate]++
+	if m.Fault != "" {
+		d.Faults[m.Fault]++
+	}
 }
 
 // Run writes the file. Its lines stand in the order in which a server would get them.
@@ -62,6 +80,9 @@ func (c *Simulate) Run(ctx context.Context, env *Env) (err error) {
 	sim, err := c.simulation()
 	if err != nil {
 		return err
+	}
+	if c.Server != "" {
+		return c.send(ctx, env, sim)
 	}
 	out, tell := env.Out, env.Err
 	if c.File != "-" {
@@ -86,7 +107,7 @@ func (c *Simulate) Run(ctx context.Context, env *Env) (err error) {
 }
 
 func (c *Simulate) simulation() (*devicesim.Simulation, error) {
-	start, err := parseMoment(c.Start, time.UTC)
+	start, err := c.startOf(time.Now())
 	if err != nil {
 		return nil, fmt.Errorf("invalid: --start: %w", err)
 	}
@@ -123,11 +144,7 @@ func (c *Simulate) write(ctx context.Context, out io.Writer, sim *devicesim.Simu
 		if _, err := w.Write(append(line, '\n')); err != nil {
 			return did, fmt.Errorf("cannot_write: %w", err)
 		}
-		did.Messages++
-		did.Fates[m.Fate]++
-		if m.Fault != "" {
-			did.Faults[m.Fault]++
-		}
+		did.count(&m)
 	}
 	if err := w.Flush(); err != nil {
 		return did, fmt.Errorf("cannot_write: %w", err)
@@ -141,6 +158,11 @@ func (d *simulated) print(out io.Writer) error {
 	for _, f := range devicesim.Faults {
 		if n := d.Faults[f]; n > 0 {
 			fmt.Fprintf(&b, "%s: %s\n", f, terminal.Grouped(n))
+		}
+	}
+	for _, status := range []telemetry.OutcomeStatus{telemetry.Stored, telemetry.StoredLate, telemetry.Duplicate, telemetry.Rejected} {
+		if n := d.Outcomes[status]; n > 0 {
+			fmt.Fprintf(&b, "the server: %s: %s\n", status, terminal.Grouped(n))
 		}
 	}
 	_, err := io.WriteString(out, b.String())

@@ -1,0 +1,143 @@
+package devicecli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/onefold/onefold/cmd/onefold/internal/intake"
+	"github.com/onefold/onefold/cmd/onefold/internal/terminal"
+	"github.com/onefold/onefold/internal/devicesim"
+	"github.com/onefold/onefold/telemetry"
+)
+
+// sentAtOnce are the readings of a request.
+const sentAtOnce = 200
+
+// send sends what made-up devices send to a running server, as fast as it takes it.
+func (c *Simulate) send(ctx context.Context, env *Env, sim *devicesim.Simulation) error {
+	remote, err := intake.NewRemote(c.Server, c.Key)
+	if err != nil {
+		return err
+	}
+	to := simulatedTo{remote: remote, did: simulated{Devices: c.Devices, Fates: map[devicesim.Fate]int64{}, Faults: map[devicesim.Fault]int64{}, Outcomes: map[telemetry.OutcomeStatus]int64{}}}
+	if c.Fleet != "" {
+		if err := to.makeDevices(ctx, c.Fleet, sim.Devices()); err != nil {
+			return err
+		}
+	}
+	for m := range sim.Messages() {
+		if err := to.add(ctx, &m); err != nil {
+			return err
+		}
+	}
+	if err := to.flush(ctx); err != nil {
+		return err
+	}
+	if env.JSON {
+		return terminal.JSON(env.Out, to.did)
+	}
+	return to.did.print(env.Out)
+}
+
+// simulatedTo is a server that is sent messages.
+type simulatedTo struct {
+	remote *intake.Remote
+	batch  []byte
+	n      int
+	did    simulated
+}
+
+// makeDevices makes those that are not there, and the profiles that say what they measure, in which unit.
+func (to *simulatedTo) makeDevices(ctx context.Context, fleet string, devices []devicesim.Device) error {
+	path := "/api/v1/fleets/" + url.PathEscape(fleet)
+	call := func(method, path string, what any) error {
+		body, err := json.Marshal(what)
+		if err != nil {
+			return err
+		}
+		return to.remote.Call(ctx, method, path, body, nil)
+	}
+	for _, k := range devicesim.Kinds {
+		metrics := make([]telemetry.MetricDef, len(k.Metrics))
+		for i, m := range k.Metrics {
+			metrics[i] = telemetry.MetricDef{Name: m.Name, Kind: telemetry.MetricKind(m.Kind), Unit: m.Unit}
+		}
+		if err := call(http.MethodPut, path+"/profiles/"+profileOf(&k), map[string]any{"name": "Made-up " + k.Name, "metrics": metrics}); err != nil {
+			return fmt.Errorf("make profile %s: %w", profileOf(&k), err)
+		}
+	}
+	for _, d := range devices {
+		err := call(http.MethodPost, path+"/devices", map[string]any{
+			"id": d.ID, "name": d.Name, "type": d.Kind.Name, "profile": profileOf(d.Kind), "location": d.Location, "firmware": d.Firmware, "tags": append([]string{}, d.Tags...),
+		})
+		if err != nil && !strings.HasPrefix(err.Error(), "exists: ") {
+			return fmt.Errorf("make device %s: %w", d.ID, err)
+		}
+	}
+	return nil
+}
+
+// profileOf is the profile of made-up devices of a kind.
+func profileOf(k *devicesim.Kind) string { return "sim-" + k.Name }
+
+// add sends a message with others. One that is no JSON goes alone, or nothing of what goes with it would be read.
+func (to *simulatedTo) add(ctx context.Context, m *devicesim.Message) error {
+	to.did.count(m)
+	alone := m.Fault == devicesim.NotANumber
+	if alone || to.n == sentAtOnce {
+		if err := to.flush(ctx); err != nil {
+			return err
+		}
+	}
+	if alone {
+		err := to.remote.Call(ctx, http.MethodPost, "/api/readings", m.AppendJSON(nil), nil)
+		if err != nil && !strings.HasPrefix(err.Error(), "bad_request: ") {
+			return err
+		}
+		to.did.Outcomes[telemetry.Rejected]++
+		return nil
+	}
+	if to.n > 0 {
+		to.batch = append(to.batch, ',')
+	}
+	to.batch, to.n = m.AppendJSON(to.batch), to.n+1
+	return nil
+}
+
+func (to *simulatedTo) flush(ctx context.Context) error {
+	if to.n == 0 {
+		return nil
+	}
+	var told struct{ Outcomes []telemetry.Outcome }
+	if err := to.remote.Call(ctx, http.MethodPost, "/api/readings", append(append([]byte{'['}, to.batch...), ']'), &told); err != nil {
+		return err
+	}
+	if len(told.Outcomes) != to.n {
+		return fmt.Errorf("server: %d outcomes for %d readings", len(told.Outcomes), to.n)
+	}
+	for _, o := range told.Outcomes {
+		if o.Reason == telemetry.UnknownDevice {
+			return errors.New("no_such_device: the server does not know a device; --fleet makes them, with a key of scope write")
+		}
+		to.did.Outcomes[o.Status]++
+	}
+	to.batch, to.n = to.batch[:0], 0
+	return nil
+}
+
+// startOf is the first moment: that which was said, or for a file always the same, and for a server so long ago that it ends now.
+func (c *Simulate) startOf(now time.Time) (time.Time, error) {
+	switch {
+	case c.Start != "":
+		return parseMoment(c.Start, time.UTC)
+	case c.Server != "":
+		return now.UTC().Add(-c.Length).Truncate(time.Second), nil
+	}
+	return time.Date(2026, time.January, 1, 0, 0, 0, 0, time.UTC), nil
+}

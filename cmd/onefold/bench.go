@@ -24,7 +24,9 @@ type benchCommands struct {
 	Import benchImport `cmd:"" help:"Import a generated log and say where time, memory and write units go."`
 	Engine benchEngine `cmd:"" help:"Measure the embedded engine, each figure beside what bounds it."`
 
-	Analytics benchAnalytics `cmd:"" help:"Measure web analytics: a server in a process of its own, driven over HTTP."`
+	Analytics  benchAnalytics  `cmd:"" help:"Measure web analytics: a server in a process of its own, driven over HTTP."`
+	Eventstore benchEventstore `cmd:"" help:"Measure the event store in this process, appends beside one raw sync of the disk."`
+
 	Telemetry benchTelemetry `cmd:"" help:"Measure telemetry: a server in a process of its own, driven over HTTP and MQTT."`
 }
 

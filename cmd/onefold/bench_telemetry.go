@@ -2,9 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"os"
 	"regexp"
 	"time"
 
@@ -24,23 +21,7 @@ type benchTelemetry struct {
 
 // Run takes the measures and prints a table.
 func (c *benchTelemetry) Run(ctx context.Context, std streams, g *globals) error {
-	o := telemetrybench.Options{
-		Rounds: c.Rounds, Turn: c.Turn, Clients: c.Clients, Only: c.Only, CPUProfile: c.CPUProfile,
-		Progress: func(doing string) { fmt.Fprintln(std.err, doing) },
-		Open:     g.benchOpen(std.err),
-	}
-	var err error
-	if o.Program, err = os.Executable(); err != nil {
-		return err
-	}
-	if o.Dir, err = os.MkdirTemp(c.Dir, "onefold-bench-"); err != nil {
-		return err
-	}
-	defer os.RemoveAll(o.Dir)
-	results := []workbench.Result{}
-	err = telemetrybench.Run(ctx, o, func(r workbench.Result) { results = append(results, r) })
-	if g.JSON {
-		return errors.Join(err, printJSON(std.out, results))
-	}
-	return errors.Join(err, printBenchResults(std.out, results))
+	return g.benchmark(std, c.Dir, workbench.Setup{Only: c.Only, CPUProfile: c.CPUProfile}, func(setup workbench.Setup, report func(workbench.Result)) error {
+		return telemetrybench.Run(ctx, telemetrybench.Options{Setup: setup, Rounds: c.Rounds, Turn: c.Turn, Clients: c.Clients}, report)
+	})
 }

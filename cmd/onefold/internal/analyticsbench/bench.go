@@ -3,9 +3,6 @@ package analyticsbench
 import (
 	"context"
 	"errors"
-	"fmt"
-	"path/filepath"
-	"regexp"
 	"time"
 
 	"github.com/onefold/onefold/accounts"
@@ -15,19 +12,12 @@ import (
 
 // Options configure a run. All but Only and CPUProfile are required.
 type Options struct {
-	Program string        // onefold itself, whose serve is measured
-	Dir     string        // where tables are made; must exist
-	Filled  string        // where the site whose dashboard is measured is, or is made and left; must exist
-	Events  int           // of the site whose dashboard is measured, spread over a year
-	Pages   int           // distinct paths of that site
-	Rounds  int           // turns of a measure of ingest
-	Turn    time.Duration // length of a turn
-	Only    *regexp.Regexp
-
-	CPUProfile string // the server writes one here for each measure, with the measure's name before the extension
-
-	Open     workbench.Open
-	Progress func(doing string)
+	workbench.Setup
+	Filled string        // where the site whose dashboard is measured is, or is made and left; must exist
+	Events int           // of the site whose dashboard is measured, spread over a year
+	Pages  int           // distinct paths of that site
+	Rounds int           // turns of a measure of ingest
+	Turn   time.Duration // length of a turn
 }
 
 // ErrOptions is returned when an option is out of its range.
@@ -35,19 +25,6 @@ var ErrOptions = errors.New("analyticsbench: events and pages must be at least 1
 
 // goatCounter names the reference: its figures were measured over loopback on two cores, too.
 const goatCounter = "GoatCounter"
-
-// measure is one thing that can be measured.
-type measure struct {
-	name string
-	take func(b *bench, ctx context.Context, dir string) ([]workbench.Result, error)
-}
-
-var measures = []measure{
-	{"single", (*bench).single},
-	{"batch", (*bench).batch},
-	{"size", (*bench).size},
-	{"dashboard", (*bench).dashboard},
-}
 
 type bench struct{ o Options }
 
@@ -57,20 +34,9 @@ func Run(ctx context.Context, o Options, report func(workbench.Result)) error {
 		return ErrOptions
 	}
 	b := &bench{o}
-	for _, m := range measures {
-		if o.Only != nil && !o.Only.MatchString(m.name) {
-			continue
-		}
-		o.Progress(m.name)
-		results, err := m.take(b, ctx, filepath.Join(o.Dir, m.name))
-		if err != nil {
-			return fmt.Errorf("analyticsbench: %s: %w", m.name, err)
-		}
-		for _, r := range results {
-			report(r)
-		}
-	}
-	return nil
+	return o.Take(ctx, []workbench.Measure{
+		{Name: "single", Take: b.single}, {Name: "batch", Take: b.batch}, {Name: "size", Take: b.size}, {Name: "dashboard", Take: b.dashboard},
+	}, report)
 }
 
 // prepared makes a table with a site, and returns a key that sends its events.

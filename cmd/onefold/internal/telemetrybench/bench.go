@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
-	"regexp"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -17,42 +15,14 @@ import (
 
 // Options configure a run. All but Only and CPUProfile are required.
 type Options struct {
-	Program string        // onefold itself, whose serve is measured
-	Dir     string        // where tables are made; must exist
+	workbench.Setup
 	Rounds  int           // turns of a measure of ingest
 	Turn    time.Duration // length of a turn
 	Clients int           // idle clients of MQTT, at most
-	Only    *regexp.Regexp
-
-	CPUProfile string // the server writes one here for each measure, with the measure's name before the extension
-
-	Open     workbench.Open
-	Progress func(doing string)
 }
 
 // ErrOptions is returned when an option is out of its range.
 var ErrOptions = errors.New("telemetrybench: rounds, turn and clients must be above 0")
-
-// measure is one thing that can be measured.
-type measure struct {
-	name string
-	take func(b *bench, ctx context.Context, dir string) ([]workbench.Result, error)
-}
-
-var measures = []measure{
-	{"batch", (*bench).batch},
-	{"lines", (*bench).lines},
-	{"mqtt-10", func(b *bench, ctx context.Context, dir string) ([]workbench.Result, error) {
-		return b.publish(ctx, dir, 10)
-	}},
-	{"mqtt-100", func(b *bench, ctx context.Context, dir string) ([]workbench.Result, error) {
-		return b.publish(ctx, dir, 100)
-	}},
-	{"units", (*bench).units},
-	{"range", (*bench).ranges},
-	{"board", (*bench).board},
-	{"idle", (*bench).idle},
-}
 
 type bench struct{ o Options }
 
@@ -62,20 +32,15 @@ func Run(ctx context.Context, o Options, report func(workbench.Result)) error {
 		return ErrOptions
 	}
 	b := &bench{o}
-	for _, m := range measures {
-		if o.Only != nil && !o.Only.MatchString(m.name) {
-			continue
-		}
-		o.Progress(m.name)
-		results, err := m.take(b, ctx, filepath.Join(o.Dir, m.name))
-		if err != nil {
-			return fmt.Errorf("telemetrybench: %s: %w", m.name, err)
-		}
-		for _, r := range results {
-			report(r)
+	publish := func(connections int) func(context.Context, string) ([]workbench.Result, error) {
+		return func(ctx context.Context, dir string) ([]workbench.Result, error) {
+			return b.publish(ctx, dir, connections)
 		}
 	}
-	return nil
+	return o.Take(ctx, []workbench.Measure{
+		{Name: "batch", Take: b.batch}, {Name: "lines", Take: b.lines}, {Name: "mqtt-10", Take: publish(10)}, {Name: "mqtt-100", Take: publish(100)},
+		{Name: "units", Take: b.units}, {Name: "range", Take: b.ranges}, {Name: "board", Take: b.board}, {Name: "idle", Take: b.idle},
+	}, report)
 }
 
 const (

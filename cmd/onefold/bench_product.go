@@ -1,0 +1,80 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"text/tabwriter"
+	"time"
+
+	"github.com/onefold/onefold/cmd/onefold/internal/workbench"
+)
+
+// benchmark completes the setup of a benchmark of a product, with a directory in dir ("": a temporary one) that is removed
+// afterwards, runs it and prints what it reports.
+func (g *globals) benchmark(std streams, dir string, setup workbench.Setup, run func(workbench.Setup, func(workbench.Result)) error) (err error) {
+	setup.Progress = func(doing string) { fmt.Fprintln(std.err, doing) }
+	setup.Open = g.benchOpen(std.err)
+	if setup.Program, err = os.Executable(); err != nil {
+		return err
+	}
+	if setup.Dir, err = os.MkdirTemp(dir, "onefold-bench-"); err != nil {
+		return err
+	}
+	defer os.RemoveAll(setup.Dir)
+	results := []workbench.Result{}
+	err = run(setup, func(r workbench.Result) { results = append(results, r) })
+	if g.JSON {
+		return errors.Join(err, printJSON(std.out, results))
+	}
+	return errors.Join(err, printBenchResults(std.out, results))
+}
+
+// longestHold is how long folds let items wait at most.
+const longestHold = 30 * time.Minute
+
+// benchOpen opens tables for what is measured without a server.
+func (g *globals) benchOpen(logs io.Writer) workbench.Open {
+	return func(ctx context.Context, dir string, t workbench.Time) (*workbench.Store, error) {
+		own, tune := *g, delayed(t.FoldDelay)
+		own.Data, tune.clock, tune.sleep = dir, t.Clock, t.Sleep
+		tune.wait = min(tune.wait, longestHold)
+		s, err := own.openStore(ctx, logs, tune)
+		if err != nil {
+			return nil, err
+		}
+		return &workbench.Store{DB: s.db, Table: s.table, Worker: s.worker, Accounts: s.accounts, Folding: s.folding}, nil
+	}
+}
+
+func printBenchResults(out io.Writer, results []workbench.Result) error {
+	var b bytes.Buffer
+	w := tabwriter.NewWriter(&b, 0, 8, 2, ' ', 0)
+	fmt.Fprintln(w, "work\tfigure\treference\tgoal\t")
+	for _, r := range results {
+		var reference, goal, verdict string
+		if r.Against != "" {
+			reference = fmt.Sprintf("%g, %s", r.Reference, r.Against)
+		}
+		if r.Goal != 0 {
+			goal, verdict = fmt.Sprintf("≥ %g", r.Goal), "not reached"
+			if r.Most {
+				goal = fmt.Sprintf("≤ %g", r.Goal)
+			}
+			if r.Reached() {
+				verdict = "reached"
+			}
+		}
+		digits := 0
+		if r.Value < 10 {
+			digits = 2
+		}
+		fmt.Fprintf(w, "%s\t%.*f %s\t%s\t%s\t%s\n", r.Name, digits, r.Value, r.Unit, reference, goal, verdict)
+	}
+	w.Flush() // into a buffer, which does not fail
+	_, err := out.Write(b.Bytes())
+	return err
+}

@@ -1,0 +1,132 @@
+package eventbench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"path/filepath"
+	"sync/atomic"
+	"time"
+
+	"github.com/onefold/onefold/cmd/onefold/internal/enginebench"
+	"github.com/onefold/onefold/cmd/onefold/internal/workbench"
+	"github.com/onefold/onefold/eventstore"
+)
+
+const (
+	streamLength = 1000 // events of a stream, after which another begins
+
+	wantedOfSync  = 0.8
+	wanted8       = 20_000
+	wanted32      = 30_000
+	contenders    = 8
+	perContended  = 20 // appends of each to one aggregate
+	contendedName = "8 writers of one aggregate, through Transact"
+)
+
+// writer appends one event after another, each to the version that it knows.
+type writer struct {
+	store   *eventstore.Store
+	name    string
+	stream  int
+	version int64
+	event   []eventstore.NewEvent
+}
+
+func (w *writer) append(ctx context.Context) error {
+	if w.version == streamLength {
+		w.stream, w.version = w.stream+1, 0
+	}
+	c, err := w.store.Append(ctx, eventstore.ID{Type: "bench", ID: fmt.Sprintf("%s-%d", w.name, w.stream)}, eventstore.Exact(w.version), w.event)
+	w.version = c.Version
+	return err
+}
+
+// alone measures one writer, in turns with raw Pebble that makes rows of an event's size durable one after the other.
+func (b *bench) alone(ctx context.Context, dir string) (all []workbench.Result, err error) {
+	raw, err := enginebench.OpenSynced(dir + "-raw")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, raw.Close()) }()
+	err = b.on(ctx, dir, eventstore.Options{}, func(s *opened) error {
+		w := &writer{store: s.events, name: "alone", event: some(1)}
+		sync := func(context.Context) error { return raw.Write(w.event[0].Payload) }
+		var rates, micros, syncs []float64
+		for round := range b.o.Rounds + 1 { // the first warms up
+			rate, cpu, err := b.turn(ctx, []func(context.Context) error{w.append})
+			if err != nil {
+				return err
+			}
+			reference, _, err := b.turn(ctx, []func(context.Context) error{sync})
+			if err != nil {
+				return err
+			}
+			if round > 0 {
+				rates, micros, syncs = append(rates, rate), append(micros, cpu), append(syncs, reference)
+			}
+		}
+		all = results("append one event of 320 B, 1 writer", workbench.Pace{Rate: workbench.Median(rates), Micros: workbench.Median(micros)}, 0)
+		all[0].Against, all[0].Reference = "raw Pebble syncs in turns", math.Round(workbench.Median(syncs))
+		all[0].Goal = math.Round(wantedOfSync * all[0].Reference)
+		return nil
+	})
+	return all, err
+}
+
+// writers measures many who append to aggregates of their own.
+func (b *bench) writers(ctx context.Context, dir string) (all []workbench.Result, err error) {
+	for _, c := range []struct {
+		n    int
+		goal float64
+	}{{8, wanted8}, {32, wanted32}} {
+		err := b.on(ctx, filepath.Join(dir, fmt.Sprint(c.n)), eventstore.Options{}, func(s *opened) error {
+			p, err := b.pace(ctx, c.n, func(i int) func(context.Context) error {
+				return (&writer{store: s.events, name: fmt.Sprint(i), event: some(1)}).append
+			})
+			all = append(all, results(fmt.Sprintf("append one event, %d writers of different aggregates", c.n), p, c.goal)...)
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
+// contended measures decisions on one aggregate that many make at once. Those that gave up after too many conflicts count as
+// none.
+func (b *bench) contended(ctx context.Context, dir string) (all []workbench.Result, err error) {
+	err = b.on(ctx, dir, eventstore.Options{}, func(s *opened) error {
+		var decided, done, busy atomic.Int64
+		count := eventstore.Fold[int]{Apply: func(n int, _ eventstore.Event) (int, error) { return n + 1, nil }}
+		event := some(1)
+		began := time.Now()
+		_, err := b.pace(ctx, contenders, func(i int) func(context.Context) error {
+			begun := 0
+			return func(ctx context.Context) error {
+				begun++ // an aggregate of its own for every so many, so that loads do not get longer and longer
+				id := eventstore.ID{Type: "bench", ID: fmt.Sprint("contended-", begun/perContended)}
+				_, err := eventstore.Transact(ctx, s.events, id, count, func(eventstore.Loaded[int]) ([]eventstore.NewEvent, error) {
+					decided.Add(1)
+					return event, nil
+				})
+				if errors.Is(err, eventstore.ErrBusy) {
+					busy.Add(1)
+					return nil
+				}
+				done.Add(1)
+				return err
+			}
+		})
+		seconds := time.Since(began).Seconds()
+		all = []workbench.Result{
+			{Name: contendedName, Unit: "/s", Value: float64(done.Load()) / seconds},
+			{Name: contendedName + ": tries of each", Value: float64(decided.Load()) / float64(max(done.Load(), 1))},
+			{Name: contendedName + ": gave up", Unit: "/s", Value: float64(busy.Load()) / seconds},
+		}
+		return err
+	})
+	return all, err
+}

@@ -1,0 +1,114 @@
+package eventbench
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/onefold/onefold/cmd/onefold/internal/workbench"
+	"github.com/onefold/onefold/eventstore"
+)
+
+const (
+	wantedLoads     = 2_000
+	wantedSnapshots = 10_000
+	wantedFeed      = 50_000
+	snapshotAt      = 950
+	perAppend       = 10 // events of an append of the feed
+	feeders         = 16
+)
+
+// loads measures states of an aggregate of a thousand events, from all of them and from a snapshot.
+func (b *bench) loads(ctx context.Context, dir string) (all []workbench.Result, err error) {
+	err = b.on(ctx, dir, eventstore.Options{}, func(s *opened) error {
+		id := eventstore.ID{Type: "bench", ID: "loaded"}
+		length := eventstore.Fold[int]{Version: 1, Apply: func(n int, e eventstore.Event) (int, error) { return n + len(e.Payload), nil }}
+		for version := int64(0); version < streamLength; version += 50 {
+			if version == snapshotAt {
+				at, err := eventstore.Load(ctx, s.events, id, length)
+				if err != nil {
+					return err
+				}
+				if _, err := eventstore.SaveSnapshot(ctx, s.events, length, at); err != nil {
+					return err
+				}
+			}
+			if _, err := s.events.Append(ctx, id, eventstore.Exact(version), some(50)); err != nil {
+				return err
+			}
+		}
+		plain := length
+		plain.Version = 0
+		for _, c := range []struct {
+			what string
+			fold eventstore.Fold[int]
+			goal float64
+		}{{"load of an aggregate of 1,000 events", plain, wantedLoads}, {"the same with a snapshot at 950", length, wantedSnapshots}} {
+			p, err := b.pace(ctx, 1, func(int) func(context.Context) error {
+				return func(ctx context.Context) error {
+					at, err := eventstore.Load(ctx, s.events, id, c.fold)
+					if err == nil && at.State != streamLength*payloadBytes {
+						err = fmt.Errorf("a state of %d bytes", at.State)
+					}
+					return err
+				}
+			})
+			if err != nil {
+				return err
+			}
+			all = append(all, results(c.what, p, c.goal)...)
+		}
+		return nil
+	})
+	return all, err
+}
+
+// feed measures how fast what was appended gets into the feed, with all that the folds make of it, and how fast it is read.
+func (b *bench) feed(ctx context.Context, dir string) (all []workbench.Result, err error) {
+	err = b.on(ctx, dir, eventstore.Options{}, func(s *opened) error {
+		if err := b.fill(ctx, s); err != nil {
+			return err
+		}
+		began := time.Now()
+		if err := s.Worker.Drain(ctx); err != nil {
+			return err
+		}
+		folded := time.Since(began)
+		began = time.Now()
+		read := 0
+		for _, err := range s.events.Feed(ctx, 0) {
+			if err != nil {
+				return err
+			}
+			read++
+		}
+		took := time.Since(began)
+		what := fmt.Sprintf("events, of %d in appends of %d", read, perAppend)
+		all = []workbench.Result{
+			{Name: "put into the feed: " + what, Unit: "/s", Value: float64(read) / folded.Seconds(), Goal: wantedFeed},
+			{Name: "read from the feed: " + what, Unit: "/s", Value: float64(read) / took.Seconds(), Goal: wantedFeed},
+		}
+		return nil
+	})
+	return all, err
+}
+
+// fill appends the events of the feed, to aggregates of a hundred each.
+func (b *bench) fill(ctx context.Context, s *opened) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(feeders)
+	for i := range (b.o.Events + 99) / 100 {
+		group.Go(func() error {
+			id := eventstore.ID{Type: "bench", ID: fmt.Sprint(i)}
+			for version := int64(0); version < 100; version += perAppend {
+				if _, err := s.events.Append(ctx, id, eventstore.Exact(version), some(perAppend)); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	return group.Wait()
+}

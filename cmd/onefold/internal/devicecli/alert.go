@@ -19,6 +19,7 @@ import (
 type Alerts struct {
 	List    alertList    `cmd:"" default:"withargs" help:"List the open alerts, the worst first. (default)"`
 	Ack     alertAck     `cmd:"" help:"Note that somebody looks after an open alert."`
+	Comment alertComment `cmd:"" help:"Note something about an open alert, for whoever looks at it next."`
 	Snooze  alertSnooze  `cmd:"" help:"Tell nobody of an open alert for a while."`
 	History alertHistory `cmd:"" help:"List all alerts of a device, and what was done about them."`
 }
@@ -154,6 +155,8 @@ func explainAlert(id string, err error) error {
 		return noOpenAlert(id)
 	case errors.Is(err, alerts.ErrSnooze):
 		return fmt.Errorf("invalid: --for: %w", err)
+	case errors.Is(err, alerts.ErrComment):
+		return fmt.Errorf("invalid: %w", err)
 	}
 	return err
 }
@@ -167,6 +170,19 @@ type alertAck struct {
 func (c *alertAck) Run(ctx context.Context, env *Env) error {
 	return changeAlert(ctx, env, c.ID, func(s *Store, k telemetry.AlertKey) (telemetry.Alert, error) {
 		return alerts.Acknowledge(ctx, s.Table, k, c.By)
+	})
+}
+
+type alertComment struct {
+	ID   string `arg:"" help:"The alert's id."`
+	Text string `arg:"" help:"What is to be noted, at most 2,000 bytes."`
+	By   string `help:"Who says so." default:"command line"`
+}
+
+// Run notes a comment.
+func (c *alertComment) Run(ctx context.Context, env *Env) error {
+	return changeAlert(ctx, env, c.ID, func(s *Store, k telemetry.AlertKey) (telemetry.Alert, error) {
+		return alerts.Comment(ctx, s.Table, k, c.By, c.Text)
 	})
 }
 

@@ -94,7 +94,7 @@ export function dayRange(from: string, to: string): string {
 }
 
 // importedNote is what the server says of imported days, with their days written as elsewhere.
-export const importedNote = (i: Imported) => i.note.replace(`${i.from} to ${i.to}`, dayRange(i.from, i.to))
+export const importedNote = (i: Imported) => (i.from === i.to ? i.note.replace(' include ', ' includes ') : i.note).replace(`${i.from} to ${i.to}`, dayRange(i.from, i.to))
 
 export function zoned(timezone: string, options: Intl.DateTimeFormatOptions): Intl.DateTimeFormat {
   try {

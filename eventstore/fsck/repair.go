@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -17,6 +18,9 @@ import (
 
 var (
 	headVersion = table.FieldOf(eventstore.Heads, func(h *eventstore.Head) *int64 { return &h.Version })
+	headUpdated = table.FieldOf(eventstore.Heads, func(h *eventstore.Head) *time.Time { return &h.UpdatedAt })
+	headHash    = table.FieldOf(eventstore.Heads, func(h *eventstore.Head) *[]byte { return &h.Hash })
+	headTypes   = table.FieldOf(eventstore.Heads, func(h *eventstore.Head) *[]string { return &h.LastTypes })
 	snapSeq     = table.FieldOf(eventstore.Snapshots, func(s *eventstore.Snapshot) *int64 { return &s.LastSeq })
 	owner       = table.FieldOf(eventstore.Reservations, func(r *eventstore.Reservation) *string { return &r.Owner })
 )
@@ -49,7 +53,9 @@ func (a *aggregate) planHead(f *Finding) {
 		if was == 0 {
 			return changed(eventstore.Heads.Create(ctx, a.t, &h))
 		}
-		return changed(eventstore.Heads.Put(ctx, a.t, &h, headVersion.Eq(was)))
+		_, err := eventstore.Heads.Patch(ctx, a.t, a.id, headVersion.Set(h.Version), headUpdated.Set(h.UpdatedAt), headHash.Set(h.Hash), headTypes.Set(h.LastTypes),
+			table.If[eventstore.Head](headVersion.Eq(was)))
+		return changed(err)
 	}
 }
 

@@ -27,6 +27,7 @@ type Events struct {
 	Aggregates aggregatesCommand `cmd:"" help:"List the aggregates of a type."`
 	Close      closeCommand      `cmd:"" help:"End a stream for good: it can be read, and never be appended to."`
 	Fsck       fsckCommand       `cmd:"" help:"Check the event store against itself, and repair what can be."`
+	Archive    archiveCommand    `cmd:"" help:"Write events to files, JSON lines and Parquet: those that the archive does not have yet."`
 }
 
 // parseID reads TYPE/ID.
@@ -75,7 +76,7 @@ func explain(id eventstore.ID, err error) error {
 	}
 	for code, is := range map[string]error{
 		"invalid": eventstore.ErrInvalid, "too_large": eventstore.ErrTooLarge, "stream_closed": eventstore.ErrClosed, "commit_reused": eventstore.ErrCommitReused,
-		"reserved": eventstore.ErrReserved, "busy": eventstore.ErrBusy, "damaged": eventstore.ErrHole,
+		"reserved": eventstore.ErrReserved, "busy": eventstore.ErrBusy, "damaged": eventstore.ErrHole, "truncated": eventstore.ErrTruncated, "chained": eventstore.ErrChained,
 	} {
 		if errors.Is(err, is) {
 			return fmt.Errorf("%s: %w", code, err)

@@ -1,0 +1,92 @@
+package eventcli
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/onefold/onefold/cmd/onefold/internal/ground"
+	"github.com/onefold/onefold/cmd/onefold/internal/terminal"
+	"github.com/onefold/onefold/eventstore"
+	"github.com/onefold/onefold/eventstore/archive"
+)
+
+type archiveCommand struct {
+	Dir       string   `arg:"" help:"Directory of the archive. It is made when it is not there."`
+	Type      []string `help:"Archive only aggregates of this type. Repeat or separate by commas. Default: all." placeholder:"TYPE"`
+	NoParquet bool     `help:"Write JSON lines only."`
+	Verify    bool     `help:"Read the whole archive afterwards, and compare it with its sums."`
+}
+
+// archived is what the command did.
+type archived struct {
+	Aggregates int64   `json:"aggregates"` // that were looked at
+	Events     int64   `json:"events"`     // that the archive did not have
+	Segments   int     `json:"segments"`   // that they are in
+	Verified   bool    `json:"verified"`
+	Seconds    float64 `json:"seconds"`
+}
+
+// Run writes what the archive does not have yet.
+func (c *archiveCommand) Run(ctx context.Context, env *Env) error {
+	return env.Open(ctx, func(s *ground.Store) error {
+		start := time.Now()
+		store, types, err := c.open(ctx, s)
+		if err != nil {
+			return err
+		}
+		a, err := archive.Open(c.Dir)
+		if err != nil {
+			return err
+		}
+		p, err := a.Write(ctx, store, archive.OfTypes(ctx, store, types...), archive.WriteOptions{NoParquet: c.NoParquet})
+		if err == nil && c.Verify {
+			err = a.Verify(ctx)
+		}
+		if err != nil {
+			return err
+		}
+		done := archived{p.Aggregates, p.Events, p.Segments, c.Verify, time.Since(start).Seconds()}
+		if env.JSON {
+			return json.NewEncoder(env.Out).Encode(done)
+		}
+		_, err = fmt.Fprintf(env.Out, "%s events of %s aggregates were new, and are in %d segments of %s now.\n", terminal.Grouped(done.Events), terminal.Grouped(done.Aggregates), done.Segments, c.Dir)
+		if err == nil && c.Verify {
+			_, err = fmt.Fprintln(env.Out, "The archive is what its sums say.")
+		}
+		return err
+	})
+}
+
+// open opens the store, and finds the types that are archived.
+func (c *archiveCommand) open(ctx context.Context, s *ground.Store) (*eventstore.Store, []string, error) {
+	if info, err := os.Stat(c.Dir); err == nil && !info.IsDir() {
+		return nil, nil, fmt.Errorf("invalid: %s is a file; an archive is a directory", c.Dir)
+	}
+	store, err := eventstore.New(s.Table, eventstore.Options{})
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := s.Worker.Drain(ctx); err != nil {
+		return nil, nil, err
+	}
+	all, err := store.ListTypes(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	var types []string
+	for _, t := range all {
+		if len(c.Type) == 0 || slices.Contains(c.Type, t.Type) {
+			types = append(types, t.Type)
+		}
+	}
+	for _, t := range c.Type {
+		if !slices.Contains(types, t) {
+			return nil, nil, fmt.Errorf("no_such_type: there are no aggregates of type %.60q; `onefold events types` shows those there are", t)
+		}
+	}
+	return store, types, nil
+}

@@ -143,7 +143,7 @@ func (a *aggregate) follows(e *eventstore.Event) error {
 	}
 	switch {
 	case e.Seq != next:
-		f.Kind, f.Says = Hole, fmt.Sprintf("%s: events %d to %d are missing", a.id, next, e.Seq-1)
+		f.Kind, f.Says = Hole, fmt.Sprintf("%s: the events from %d on are missing, up to %d", a.id, next, e.Seq)
 		a.broken = true
 	case a.prev.Seq > 0 && (e.Nth > 0) != (a.prev.Nth+1 < a.prev.Of), a.prev.Seq > 0 && e.Nth > 0 && (e.CommitID != a.prev.CommitID || e.Nth != a.prev.Nth+1):
 		f.Kind, f.Says = Torn, fmt.Sprintf("%s: event %d is number %d of %d in its append, and %d is number %d of %d", a.id, a.prev.Seq, a.prev.Nth+1, a.prev.Of, e.Seq, e.Nth+1, e.Of)

@@ -33,7 +33,7 @@ type commands struct {
 	Imports importsCommands `cmd:"" help:"List and delete imports of daily counts."`
 	Report  reportCommand   `cmd:"" help:"Print the statistics of a site."`
 	Serve   serveCommand    `cmd:"" help:"Take events over HTTP, keep statistics up to date and answer them."`
-	Demo    demoCommand     `cmd:"" help:"Serve a fresh directory with 90 days of two generated sites and a week of a fleet of devices, with more coming in."`
+	Demo    demoCommand     `cmd:"" help:"Serve a fresh directory with 90 days of two generated sites, a week of a fleet of devices and two of orders as events, with more coming in."`
 	Verify  verifyCommand   `cmd:"" help:"Recompute statistics from raw facts and compare."`
 	Rebuild rebuildCommand  `cmd:"" help:"Recompute statistics from raw facts and replace what differs."`
 	Bench   benchCommands   `cmd:"" help:"Measure this machine."`

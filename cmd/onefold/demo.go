@@ -25,7 +25,7 @@ type demoCommand struct {
 	Keep         bool   `help:"Keep the directory when the demo ends."`
 }
 
-// Run fills a fresh directory with the last 90 days of two made-up sites and a week of a fleet of devices, then serves them while
+// Run fills a fresh directory with the last 90 days of two made-up sites, a week of a fleet of devices and two of a shop's orders, then serves them while
 // visitors keep coming and devices keep reporting.
 func (c *demoCommand) Run(ctx context.Context, std streams, g *globals) (err error) {
 	free, err := net.Listen("tcp", c.Addr) // a busy port is told before the past is made, not after
@@ -48,7 +48,7 @@ func (c *demoCommand) Run(ctx context.Context, std streams, g *globals) (err err
 	if err != nil {
 		return err
 	}
-	d := &demonstration{sites: demo.NewSites(c.Seed, c.VisitsPerDay), fleet: fleet, password: rand.Text()}
+	d := &demonstration{sites: demo.NewSites(c.Seed, c.VisitsPerDay), fleet: fleet, orders: demo.NewOrders(c.Seed, time.Now()), password: rand.Text()}
 	fill := func(s *store) error { return d.fill(ctx, std, s) }
 	if err := own.withStore(ctx, std.err, importTuning, fill); err != nil {
 		return err
@@ -58,14 +58,15 @@ func (c *demoCommand) Run(ctx context.Context, std streams, g *globals) (err err
 			return err
 		}
 		hello := func(url, token string) error { return d.hello(ctx, std, s, url, token, dir) }
-		return c.serve(ctx, std, &own, s, hello, d.live()...)
+		return c.serve(ctx, std, &own, s, hello, append(d.live(), d.orders.Live(s.table))...)
 	})
 }
 
-// demonstration sends made-up traffic to its sites, and readings to its fleet, which an owner with a password made for this run may look at.
+// demonstration sends made-up traffic to its sites, readings to its fleet and events of orders, which an owner with a password made for this run may look at.
 type demonstration struct {
 	sites    []*demo.Site
 	fleet    *demo.Fleet
+	orders   *demo.Orders
 	password string
 }
 
@@ -102,7 +103,7 @@ func (d *demonstration) fill(ctx context.Context, std streams, s *store) error {
 	if err != nil {
 		return err
 	}
-	began, sent, measured := time.Now(), 0, 0
+	began, sent, measured, happened := time.Now(), 0, 0, 0
 	err = s.folding(ctx, func(ctx context.Context) (err error) {
 		if sent, err = d.fillSites(ctx, std, s); err != nil {
 			return err
@@ -111,6 +112,9 @@ func (d *demonstration) fill(ctx context.Context, std streams, s *store) error {
 			return err
 		}
 		if measured, err = d.fleet.Fill(ctx); err != nil {
+			return err
+		}
+		if happened, err = d.orders.Fill(ctx, s.table); err != nil {
 			return err
 		}
 		return s.worker.Drain(ctx)
@@ -124,8 +128,8 @@ func (d *demonstration) fill(ctx context.Context, std streams, s *store) error {
 		_, err = telemetry.RollUp(ctx, s.table)
 	}
 	if err == nil {
-		fmt.Fprintf(std.err, "%d days, %s events of %d sites; %d days, %s readings of a fleet; in %.1f s\n",
-			demo.Days, grouped(int64(sent)), len(d.sites), demo.FleetDays, grouped(int64(measured)), time.Since(began).Seconds())
+		fmt.Fprintf(std.err, "%d days, %s events of %d sites; %d days, %s readings of a fleet; %d days, %s events of orders; in %.1f s\n",
+			demo.Days, grouped(int64(sent)), len(d.sites), demo.FleetDays, grouped(int64(measured)), demo.OrderDays, grouped(int64(happened)), time.Since(began).Seconds())
 	}
 	return err
 }
@@ -171,6 +175,7 @@ The dashboard is at  %[1]s/
   password   %[6]s   (of this run only)
 
 Visitors keep coming, and the devices of the fleet %[7]s keep reporting: one cold room is too warm, one pump is silent.
+Orders keep being placed and sent: Events shows each as a timeline.
 The API tells the same:
   curl -sH 'Authorization: Bearer %[2]s' '%[1]s/api/v1/sites/%[3]s/stats?compare=previous'
   curl -s %[1]s/healthz

@@ -25,6 +25,7 @@ var Schema = table.MustSchema("analytics",
 	imported.Imports, imported.Days, imported.Months, imported.ImportsOfSite, imported.DaysByTime, imported.MonthsByTime,
 	fold.Schema,
 	table.ExpiryOrder("analytics", Retention{}.Tiers()),
+	remarks,
 )
 
 var (

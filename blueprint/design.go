@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/onefold/onefold/dynamo"
@@ -22,6 +23,15 @@ type Options struct {
 	Rows int
 	// TableName is that of the requests; default the schema's name.
 	TableName string
+	// Flows are what reads the table's change stream; those that read nothing of the schema are left out.
+	Flows []Flow
+}
+
+// Flow is what reads changes of entities, and derives another of them.
+type Flow struct {
+	Name string   `json:"name"`
+	From []string `json:"from"`
+	Into string   `json:"into,omitempty"` // "": it only watches, and acts
 }
 
 // Epoch is the time in which example rows live unless Options say otherwise: documents have the same bytes every day.
@@ -40,6 +50,24 @@ type Design struct {
 	Entities  []Entity  `json:"entities"`
 	Patterns  []Pattern `json:"patterns"`
 	Executed  bool      `json:"executed"` // the patterns, while this was made
+	Tiers     []Tiers   `json:"tiers,omitempty"`
+	Flows     []Flow    `json:"flows,omitempty"`
+
+	Gaps      []table.Gap      `json:"gaps,omitempty"`
+	Decisions []table.Decision `json:"decisions,omitempty"`
+}
+
+// Tiers are levels of data that are rolled up one into the next, from fine to coarse.
+type Tiers struct {
+	Name  string `json:"name"`
+	Tiers []Tier `json:"tiers"`
+}
+
+// Tier is one level of them.
+type Tier struct {
+	Name   string        `json:"name"`
+	Bucket time.Duration `json:"bucket"` // that one item covers, nanoseconds; 0: facts
+	Keep   time.Duration `json:"keep"`   // for which it is kept, nanoseconds; 0: for ever
 }
 
 // Entity is a kind of item.
@@ -60,6 +88,7 @@ type Row struct {
 // Pattern is what is asked.
 type Pattern struct {
 	table.PatternInfo
+	Callers   []string   `json:"callers,omitempty"`
 	Execution *Execution `json:"execution,omitempty"` // nil: it was not executed
 	Units     Units      `json:"units"`               // of one call at the declared load
 	Heat      Heat       `json:"heat"`                // at the declared load
@@ -87,7 +116,58 @@ func New(ctx context.Context, s *table.Schema, o Options) (*Design, error) {
 	if err := d.addPatterns(ctx, s, &o); err != nil {
 		return nil, err
 	}
+	d.addRemarks(s.Remarks())
+	for _, order := range s.Orders() {
+		tiers := Tiers{Name: order.Name}
+		for _, t := range order.Tiers.Tiers {
+			tiers.Tiers = append(tiers.Tiers, Tier{t.Name, t.Bucket, t.Keep})
+		}
+		d.Tiers = append(d.Tiers, tiers)
+	}
+	for _, f := range o.Flows {
+		f.From = slices.DeleteFunc(slices.Clone(f.From), func(name string) bool { return d.entity(name) == nil })
+		if len(f.From) > 0 {
+			d.Flows = append(d.Flows, f)
+		}
+	}
 	return d, nil
+}
+
+// addRemarks adds what was declared beside the entities and patterns.
+func (d *Design) addRemarks(r table.Remarks) {
+	d.Gaps, d.Decisions = r.Gaps, r.Decisions
+	for _, c := range r.Callers {
+		for i := range d.Patterns {
+			if p := &d.Patterns[i]; slices.Contains(c.Patterns, p.ID) {
+				p.Callers = append(p.Callers, c.Name)
+			}
+		}
+	}
+}
+
+// SingleTableDesign is the design of a schema as it is drawn, with example rows, not executed: New executes it.
+func SingleTableDesign(s *table.Schema) (*Design, error) {
+	return New(context.Background(), s, Options{})
+}
+
+// AccessPatternMatrix is what is asked of a schema's table, with units and the hottest keys at the declared loads.
+func AccessPatternMatrix(s *table.Schema) ([]Pattern, error) {
+	d, err := SingleTableDesign(s)
+	if err != nil {
+		return nil, err
+	}
+	return d.Patterns, nil
+}
+
+// Document is the design of a schema as Markdown, not executed.
+func Document(s *table.Schema) (string, error) {
+	d, err := SingleTableDesign(s)
+	if err != nil {
+		return "", err
+	}
+	var b strings.Builder
+	err = d.Markdown(&b)
+	return b.String(), err
 }
 
 func (d *Design) addEntities(s *table.Schema, o *Options) error {

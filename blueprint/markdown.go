@@ -2,7 +2,6 @@ package blueprint
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"io"
 	"strconv"
@@ -22,11 +21,17 @@ func (d *Design) Markdown(w io.Writer) error {
 	}
 	m.summary()
 	m.entities()
+	m.relations()
 	m.patterns()
-	m.partitions("")
-	for _, x := range d.Indexes {
-		m.partitions(x)
+	for _, index := range append([]string{""}, d.Indexes...) {
+		m.partitions(index)
+		m.overload(index)
 	}
+	m.lifecycle()
+	m.flows()
+	m.gaps()
+	m.limits()
+	m.decisions()
 	m.executions()
 	_, err := w.Write(m.b.Bytes())
 	return err
@@ -79,27 +84,27 @@ func (m *markdown) entities() {
 	head = append(head, m.d.Indexes...)
 	head = append(head, "expires", "example bytes", "what it is")
 	var rows [][]string
-	for _, e := range m.d.Entities {
+	for i := range m.d.Entities {
+		e := &m.d.Entities[i]
 		row := []string{code(e.Name), code(e.PK), code(e.SK)}
 		for _, name := range m.d.Indexes {
-			row = append(row, indexKeys(&e, name))
+			row = append(row, indexKeys(e, name))
 		}
-		rows = append(rows, append(row, yes(e.Expires), strconv.Itoa(e.exampleBytes()), e.Doc))
+		rows = append(rows, append(row, yes(e.Expires), strconv.Itoa(e.ExampleBytes()), e.Doc))
 	}
 	m.table(head, rows)
 }
 
 func indexKeys(e *Entity, index string) string {
-	for _, x := range e.Indexes {
-		if x.Name == index {
-			keys := code(x.PK) + " / " + code(x.SK)
-			if x.Conditional {
-				keys += " (sparse)"
-			}
-			return keys
-		}
+	x := e.index(index)
+	if x == nil {
+		return ""
 	}
-	return ""
+	keys := code(x.PK) + " / " + code(x.SK)
+	if e.Sparse(x) {
+		keys += " (sparse)"
+	}
+	return keys
 }
 
 func yes(v bool) string {
@@ -113,68 +118,20 @@ func (m *markdown) patterns() {
 	m.heading("Access patterns")
 	m.line("Units are those of one call at the declared load. The hottest key is the worst case: all calls ask one key, whose partition takes")
 	m.line("%d read and %d write units a second.\n", PartitionReads, PartitionWrites)
+	head := []string{"#", "question", "caller", "operation", "entity", "on", "key condition", "read", "items", "units", "calls/s", "hottest key", "code"}
 	var rows [][]string
 	for i := range m.d.Patterns {
 		p := &m.d.Patterns[i]
+		where := "table"
+		if p.Index != "" {
+			where = code(p.Index)
+		}
 		rows = append(rows, []string{
-			"[" + p.ID + "](#" + strings.ToLower(p.ID) + ")", p.Question, p.Operation, code(p.Entity), where(p), code(keyCondition(p)), consistency(p),
-			fmt.Sprintf("%d × %d B", p.Units.Items, p.Units.Bytes/max(p.Units.Items, 1)), units(&p.Units), rate(p.Load.PerSecond), percent(p.Heat.Share), code(p.Source),
+			"[" + p.ID + "](#" + strings.ToLower(p.ID) + ")", p.Question, strings.Join(p.Callers, ", "), p.Operation, code(p.Entity), where,
+			code(p.KeyCondition()), p.Consistency(), p.Units.Moved(), p.Units.String(), strconv.FormatFloat(p.Load.PerSecond, 'g', 3, 64), Percent(p.Heat.Share), code(p.Code()),
 		})
 	}
-	m.table([]string{"#", "question", "operation", "entity", "on", "key condition", "read", "items", "units", "calls/s", "hottest key", "code"}, rows)
-}
-
-func where(p *Pattern) string {
-	if p.Index == "" {
-		return "table"
-	}
-	return code(p.Index)
-}
-
-func keyCondition(p *Pattern) string {
-	pk := table.AttrPK
-	if p.Index != "" {
-		pk = p.Index + "pk"
-	}
-	text := pk + " = " + p.PK
-	if p.Operation != "Query" && p.Operation != "GetItem" {
-		return p.Condition
-	}
-	if p.Condition != "" {
-		text += " and " + p.Condition
-	}
-	return text
-}
-
-func consistency(p *Pattern) string {
-	switch {
-	case p.Units.Read == 0:
-		return ""
-	case p.Consistent:
-		return "consistent"
-	}
-	return "eventual"
-}
-
-func units(u *Units) string {
-	switch {
-	case u.Read > 0 && u.Write > 0:
-		return number(u.Read) + " read, " + number(u.Write) + " write"
-	case u.Write > 0:
-		return number(u.Write) + " write"
-	}
-	return number(u.Read) + " read"
-}
-
-func number(f float64) string { return strconv.FormatFloat(f, 'g', 6, 64) }
-
-func rate(f float64) string { return strconv.FormatFloat(f, 'g', 3, 64) }
-
-func percent(share float64) string {
-	if share > 0 && share < 0.0001 {
-		return "< 0.01 %"
-	}
-	return strconv.FormatFloat(100*share, 'g', 3, 64) + " %"
+	m.table(head, rows)
 }
 
 // partitions shows the example rows as the table holds them, or an index.
@@ -193,26 +150,14 @@ func (m *markdown) partitions(index string) {
 			if i > 0 {
 				key = ""
 			}
-			rows = append(rows, []string{key, code(textOf(r.Item, sk)), r.Entity, attributesOf(r.Item)})
+			var attributes []string
+			for _, a := range r.Attributes() {
+				attributes = append(attributes, a.Name+" "+code(a.Value))
+			}
+			rows = append(rows, []string{key, code(r.Text(sk)), r.Entity, strings.Join(attributes, ", ")})
 		}
 	}
 	m.table([]string{pk, sk, "entity", "attributes"}, rows)
-}
-
-// shown is how many characters of a value a document shows.
-const shown = 40
-
-// attributesOf are the attributes of an item that are no keys, shortened, sorted.
-func attributesOf(it table.Item) string {
-	var parts []string
-	for _, name := range sortedNames(it) {
-		text := valueText(it[name])
-		if r := []rune(text); len(r) > shown {
-			text = string(r[:shown]) + "…"
-		}
-		parts = append(parts, name+" "+code(strings.ReplaceAll(text, "`", "'")))
-	}
-	return strings.Join(parts, ", ")
 }
 
 func (m *markdown) executions() {
@@ -228,33 +173,12 @@ func (m *markdown) executions() {
 
 func (m *markdown) execution(p *Pattern) {
 	m.line("\n### %s\n\n%s\n", p.ID, p.Question)
-	for _, c := range p.Execution.Calls {
-		m.line("```json\n%s %s\n```\n", c.Operation, indented(c.Request))
+	for i := range p.Execution.Calls {
+		c := &p.Execution.Calls[i]
+		m.line("```\n%s %s\n```\n", c.Operation, c.Text())
 	}
-	m.line("%s, %s%s.", plural(len(p.Execution.Calls), "request"), units(&Units{Read: p.Execution.Read, Write: p.Execution.Write}), m.answer(p))
-	for _, it := range p.Execution.Items {
-		m.line("\n```json\n%s\n```", indented(itemJSON(it)))
+	m.line("%s", p.Execution.Summary())
+	for _, text := range p.Execution.ItemTexts() {
+		m.line("\n```\n%s\n```", text)
 	}
-}
-
-func (m *markdown) answer(p *Pattern) string {
-	if p.Execution.Read == 0 {
-		return ""
-	}
-	return "; " + plural(len(p.Execution.Items), "item")
-}
-
-func plural(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return strconv.Itoa(n) + " " + what + "s"
-}
-
-func indented(b []byte) string {
-	var out bytes.Buffer
-	if err := json.Indent(&out, b, "", "  "); err != nil {
-		return string(b)
-	}
-	return out.String()
 }

@@ -185,6 +185,9 @@ func (m *meter) BatchGetItem(ctx context.Context, in *dynamodb.BatchGetItemInput
 	if err != nil {
 		return nil, err
 	}
+	for _, asked := range in.RequestItems {
+		c.Consistent = c.Consistent || asked.ConsistentRead != nil && *asked.ConsistentRead
+	}
 	for _, items := range out.Responses {
 		c.saw(items...)
 	}

@@ -39,7 +39,7 @@ func (d *Design) units(p *Pattern) Units {
 	u := Units{Requests: max(1, p.calls()), Items: max(1, p.Load.Items)}
 	size := p.Load.ItemBytes
 	if size == 0 {
-		size = d.entity(p.Entity).exampleBytes()
+		size = d.entity(p.Entity).ExampleBytes()
 	}
 	u.Bytes = u.Items * size
 	switch p.Operation {
@@ -69,7 +69,8 @@ func (p *Pattern) calls() int {
 	return len(p.Execution.Calls)
 }
 
-func (e *Entity) exampleBytes() int {
+// ExampleBytes is the size of the largest example.
+func (e *Entity) ExampleBytes() int {
 	most := 0
 	for _, r := range e.Rows {
 		most = max(most, r.Bytes)

@@ -13,8 +13,9 @@ import (
 var Schema = table.MustSchema("eventstore",
 	Heads, Events, Snapshots, Marks, Reservations, Types, FeedChunks, FeedHeads,
 	AppendEvents, AppendEvent, Replay, ReplayBackwards, SnapshotByID, HeadByID, EventsOfType, AggregatesOfType, AggregatesOfShard, MarkByID, ReservationByValue, AllTypes,
-	FeedFrom, FeedHeadNow,
+	FeedFrom, FeedHeadNow, ProjectChanges,
 	fold.Schema,
+	remarks,
 )
 
 // AppendEvents is what Append asks: the head, which is what writers meet at, the events, and the mark of a named append.
@@ -132,3 +133,23 @@ func upTo(n int) []int {
 	}
 	return all
 }
+
+// ProjectChanges is what folds do with changes of the stream: what they derive is read, and written with the place in the
+// stream up to which it counts, on the condition that nobody wrote it meanwhile.
+var ProjectChanges = table.NewOperation(Types, table.OperationDef{
+	ID: "E7", Question: "projections off the change stream: here, the counts of a type", Operation: "PutItem",
+	Condition: "the derived item: absent, or fv as it was read",
+	Load:      table.Load{PerSecond: 1, Items: 1, ItemBytes: 250},
+	Example: func(ctx context.Context, t *table.Table) error {
+		w, err := fold.NewWorker(t, nil, []*fold.Fold{foldTypes()}, fold.Options{Group: "example", Owner: "worker-1"})
+		if err != nil {
+			return err
+		}
+		head := Head{ID: ID{Type: "shipment", ID: "7"}, Version: 1, UpdatedAt: t.Now()}
+		image, err := Heads.Encode(&head)
+		if err == nil {
+			_, err = w.Handle(ctx, []fold.Change{{Shard: "shardId-1", Seq: "1", At: t.Now(), Kind: fold.Insert, New: image}})
+		}
+		return err
+	},
+})

@@ -4,7 +4,8 @@ import "github.com/onefold/onefold/table"
 
 // Schema is the part of a table's schema that the runtime itself writes. Include it in the schema of every table that
 // workers run on.
-var Schema = table.MustSchema("fold", Checkpoints, Leases, DeadLetters, CheckpointsOf, DeadLettersOf)
+var Schema = table.MustSchema("fold", Checkpoints, Leases, DeadLetters, CheckpointsOf, DeadLettersOf,
+	table.Remarks{Callers: []table.Caller{{Name: "folds", Patterns: []string{"F1", "F2"}}}})
 
 // GroupIn names a group.
 type GroupIn struct {

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// A Part is what a schema is made of: an entity, a pattern, an expiry order, or another schema.
+// A Part is what a schema is made of: an entity, a pattern, an expiry order, remarks, or another schema.
 type Part interface {
 	addTo(*Schema)
 }
@@ -19,6 +19,7 @@ type Schema struct {
 	entities []*entity
 	patterns []*pattern
 	orders   []expiryOrder
+	remarks  Remarks
 }
 
 // NewSchema gathers parts and checks them, each and against each other. The error joins all findings, each of which
@@ -41,6 +42,7 @@ func NewSchema(name string, parts ...Part) (*Schema, error) {
 		}
 	}
 	problems = append(problems, s.checkNames()...)
+	problems = append(problems, s.checkRemarks()...)
 	problems = append(problems, s.checkCollisions()...)
 	if len(problems) > 0 {
 		return nil, fmt.Errorf("table: schema %s: %w", name, errors.Join(problems...))
@@ -71,6 +73,7 @@ func (s *Schema) addTo(to *Schema) {
 		to.addPattern(p)
 	}
 	to.orders = append(to.orders, s.orders...)
+	s.remarks.addTo(to)
 }
 
 func (s *Schema) addEntity(e *entity) {

@@ -19,6 +19,7 @@ var Schema = table.MustSchema("telemetry",
 	RetractionsOfDevice, QuarantineOfDevice, CountsOfFleet, SilenceOfFleet, DaysToRollUp, TasksWaiting,
 	fold.Schema,
 	table.ExpiryOrder("telemetry", Retention{}.Tiers()),
+	remarks,
 )
 
 // DeviceIn names a device.

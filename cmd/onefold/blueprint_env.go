@@ -1,12 +1,17 @@
 package main
 
 import (
+	"slices"
+
 	"github.com/onefold/onefold/analytics"
+	"github.com/onefold/onefold/blueprint"
 	"github.com/onefold/onefold/cmd/onefold/internal/blueprintcli"
 	"github.com/onefold/onefold/eventstore"
 	"github.com/onefold/onefold/examples/orders"
+	"github.com/onefold/onefold/fold"
 	"github.com/onefold/onefold/table"
 	"github.com/onefold/onefold/telemetry"
+	"github.com/onefold/onefold/telemetry/alerts"
 )
 
 // blueprintEnv is what the commands that write documents stand on.
@@ -15,5 +20,15 @@ func (g *globals) blueprintEnv(std streams) *blueprintcli.Env {
 		Out: std.out, JSON: g.JSON,
 		Schemas:  []*table.Schema{schema, analytics.Schema, telemetry.Schema, eventstore.Schema},
 		Examples: []*table.Schema{orders.Schema},
+		Flows:    flows(),
 	}
+}
+
+// flows are the folds that a process runs.
+func flows() []blueprint.Flow {
+	var all []blueprint.Flow
+	for _, f := range slices.Concat(analytics.Folds(analytics.Config{}), telemetry.Folds(telemetry.Config{}), []*fold.Fold{alerts.Fold()}, eventstore.Folds()) {
+		all = append(all, blueprint.Flow{Name: f.Name(), From: f.From(), Into: f.Into()})
+	}
+	return all
 }

@@ -25,8 +25,9 @@ import (
 type Env struct {
 	Out      io.Writer
 	JSON     bool
-	Schemas  []*table.Schema // that can be asked for, by their names; the first is the default
-	Examples []*table.Schema // that can be asked for as examples/NAME
+	Schemas  []*table.Schema  // that can be asked for, by their names; the first is the default
+	Examples []*table.Schema  // that can be asked for as examples/NAME
+	Flows    []blueprint.Flow // what reads the change stream
 }
 
 // ErrStale is returned when a document that was written before is not what would be written now.
@@ -47,7 +48,7 @@ func (c *Design) Run(ctx context.Context, e *Env) error {
 	if err != nil {
 		return err
 	}
-	d, err := design(ctx, s, c.Rows)
+	d, err := e.design(ctx, s, c.Rows)
 	if err != nil {
 		return err
 	}
@@ -84,13 +85,13 @@ func (e *Env) schema(name string) (*table.Schema, error) {
 	return nil, fmt.Errorf("no_such_schema: there is no schema %q; there are %s", terminal.Printable(name), strings.Join(names, ", "))
 }
 
-func design(ctx context.Context, s *table.Schema, rows int) (d *blueprint.Design, err error) {
+func (e *Env) design(ctx context.Context, s *table.Schema, rows int) (d *blueprint.Design, err error) {
 	db, err := engine.OpenMemory(engine.Options{Clock: func() time.Time { return blueprint.Epoch }})
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
-	return blueprint.New(ctx, s, blueprint.Options{Store: db, Rows: rows})
+	return blueprint.New(ctx, s, blueprint.Options{Store: db, Rows: rows, Flows: e.Flows})
 }
 
 // codeLine is the line in a place of the code, which moves when something else in the file does.

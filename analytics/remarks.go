@@ -1,0 +1,32 @@
+package analytics
+
+import "github.com/onefold/onefold/table"
+
+// remarks are what documents say of the schema beside what follows from it.
+var remarks = table.Remarks{
+	Callers: []table.Caller{
+		{Name: "ingest, imports", Patterns: []string{"W1", "W10", "W12"}},
+		{Name: "reports, dashboard", Patterns: []string{"W7", "W7b", "W8", "W12", "W13", "W14", "W20", "W21", "W22"}},
+		{Name: "realtime", Patterns: []string{"W4", "W9"}},
+		{Name: "explore", Patterns: []string{"W2", "W3", "W4b", "W5", "W11"}},
+		{Name: "erasure", Patterns: []string{"W2", "W3", "W6", "W11"}},
+		{Name: "roll-up", Patterns: []string{"W7", "W8", "W10b", "W10c", "W13"}},
+		{Name: "verify, rebuild", Patterns: []string{"W4b", "W7", "W8", "W11"}},
+		{Name: "goals of the past", Patterns: []string{"W11"}},
+	},
+	Gaps: []table.Gap{
+		{Question: "two dimensions at once in a standard report, such as pages by country", Needs: "a breakdown of both, which multiplies their values; explore answers it from raw events while these are kept"},
+		{Question: "a person on two days", Needs: "a visitor id that outlives the day's salt, which there is not on purpose; users who log in are found by their id"},
+		{Question: "exact unique visitors of a week or a month", Needs: "an item a visitor and month; a mergeable sketch is kept, with its stated error"},
+		{Question: "sessions by country, channel or device", Needs: "an index key of each, a write more a session; explore reads the sessions of the time"},
+	},
+	Decisions: []table.Decision{
+		{Title: "0002: Lifetimes count from arrival", Link: "../decisions/0002-expiry-counts-from-arrival.md"},
+		{Title: "0003: Our own visitor sketch and user agent table", Link: "../decisions/0003-our-own-sketch-and-user-agent-table.md"},
+		{Title: "0007: Refused events are counted beside the folds", Link: "../decisions/0007-refused-events-are-counted-beside-the-folds.md"},
+		{Title: "0008: Events carry the goals that they reach", Link: "../decisions/0008-events-carry-the-goals-that-they-reach.md"},
+		{Title: "0010: Imported counts are facts, added when read", Link: "../decisions/0010-imported-counts-are-facts.md"},
+		{Title: "0013: Derived items may wait", Link: "../decisions/0013-derived-items-may-wait.md"},
+		{Title: "0015: Web vitals are histograms in breakdowns", Link: "../decisions/0015-web-vitals-are-histograms-in-breakdowns.md"},
+	},
+}

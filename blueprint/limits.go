@@ -1,0 +1,170 @@
+package blueprint
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// What DynamoDB allows.
+// https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Constraints.html
+const (
+	LargestItem = 400 << 10 // bytes
+	MostIndexes = 20        // global secondary ones of a table, unless AWS raises it
+)
+
+// Limit is how near the design comes to a limit.
+type Limit struct {
+	What  string  `json:"what"`
+	Is    string  `json:"is"`
+	Limit string  `json:"limit"`
+	Share float64 `json:"share"` // of the limit; above 1 it would be hit
+	Note  string  `json:"note,omitempty"`
+}
+
+// Limits are the design's distances to what DynamoDB allows.
+func (d *Design) Limits() []Limit {
+	all := []Limit{{
+		What: "indexes of the table", Is: fmt.Sprint(len(d.Indexes)), Limit: fmt.Sprint(MostIndexes), Share: float64(len(d.Indexes)) / MostIndexes,
+	}}
+	for i := range d.Entities {
+		all = append(all, d.Entities[i].sizeLimit(d))
+	}
+	return append(all, d.heatLimits()...)
+}
+
+// sizeLimit compares the largest item that is known of: an example, or of a declared load.
+func (e *Entity) sizeLimit(d *Design) Limit {
+	size := e.ExampleBytes()
+	for i := range d.Patterns {
+		if p := &d.Patterns[i]; p.Entity == e.Name {
+			size = max(size, p.Load.ItemBytes)
+		}
+	}
+	l := Limit{What: "item of " + e.Name, Is: bytesText(size), Limit: bytesText(LargestItem), Share: float64(size) / LargestItem}
+	if e.MaxBytes > 0 {
+		l.Limit, l.Share, l.Note = bytesText(e.MaxBytes), float64(size)/float64(e.MaxBytes), "larger ones are refused when they are written"
+	}
+	return l
+}
+
+// heatLimits add up, for each kind of partition, all patterns at their declared loads, as if they met in one.
+func (d *Design) heatLimits() []Limit {
+	type kind struct{ index, pk string }
+	var order []kind
+	heat, asked := map[kind]Heat{}, map[kind][]string{}
+	for i := range d.Patterns {
+		p := &d.Patterns[i]
+		k := kind{p.Index, p.PK}
+		if !slices.Contains(order, k) {
+			order = append(order, k)
+		}
+		h := heat[k]
+		h.Reads, h.Writes = h.Reads+p.Heat.Reads, h.Writes+p.Heat.Writes
+		heat[k], asked[k] = h, append(asked[k], p.ID)
+	}
+	var all []Limit
+	for _, k := range order {
+		h, where := heat[k], "partition "
+		if h.Reads+h.Writes == 0 {
+			continue
+		}
+		if k.index != "" {
+			where += "of " + k.index + " "
+		}
+		all = append(all, Limit{
+			What: where + k.pk, Is: Units{Read: h.Reads, Write: h.Writes}.String() + " units/s",
+			Limit: fmt.Sprintf("%d read, %d write", PartitionReads, PartitionWrites),
+			Share: max(h.Reads/PartitionReads, h.Writes/PartitionWrites), Note: "if all of " + strings.Join(asked[k], ", ") + " met in one",
+		})
+	}
+	return all
+}
+
+func bytesText(n int) string {
+	if n >= 1<<10 && n%(1<<10) == 0 {
+		return fmt.Sprintf("%d KB", n>>10)
+	}
+	return fmt.Sprintf("%d B", n)
+}
+
+// Growth is what an entity's items do to the partition that they stand in.
+type Growth struct {
+	Entity string
+	PK     string
+	How    string
+}
+
+// Growths say of each entity whether its partitions stay small. A table without local indexes has no limit to an item
+// collection: what grows is split by its sort key, which takes minutes when it is written at one end.
+func (d *Design) Growths() []Growth {
+	var all []Growth
+	for i := range d.Entities {
+		e := &d.Entities[i]
+		g := Growth{Entity: e.Name, PK: e.PK, How: "one item a partition"}
+		switch {
+		case len(variables(e.SK)) == 0:
+		case e.Expires:
+			g.How = "as many as are not expired"
+		default:
+			g.How = "for ever: they are deleted by whoever wrote them"
+			if e.Immutable {
+				g.How = "for ever: they are facts"
+			}
+		}
+		all = append(all, g)
+	}
+	return all
+}
+
+// Unasked are attributes by which an entity's items are not found: no key holds them.
+type Unasked struct {
+	Entity     string
+	By         []string // what its items are found by: variables of the table's and the indexes' keys
+	Attributes []string
+}
+
+// Unasked says of each entity by what its items cannot be found, but by reading all that a key finds.
+func (d *Design) Unasked() []Unasked {
+	var all []Unasked
+	for i := range d.Entities {
+		e := &d.Entities[i]
+		u := Unasked{Entity: e.Name, By: variables(e.PK, e.SK)}
+		for _, x := range e.Indexes {
+			for _, name := range variables(x.PK, x.SK) {
+				if !slices.Contains(u.By, name) {
+					u.By = append(u.By, name)
+				}
+			}
+		}
+		for _, a := range e.Attributes {
+			if !slices.Contains(u.By, a.Name) && scalar(a.Type) {
+				u.Attributes = append(u.Attributes, a.Name)
+			}
+		}
+		all = append(all, u)
+	}
+	return all
+}
+
+// scalar reports whether a Go type is of one value, which a key could hold.
+func scalar(typ string) bool {
+	return !strings.HasPrefix(typ, "[]") && !strings.HasPrefix(typ, "map[") && !strings.HasPrefix(typ, "*") && typ != "bool"
+}
+
+// keepText is a time for which something is kept, as people say it; zero is for ever.
+func keepText(d time.Duration) string {
+	const day = 24 * time.Hour
+	switch {
+	case d == 0:
+		return "for ever"
+	case d >= 365*day && d%(365*day) == 0:
+		return plural(int(d/(365*day)), "year")
+	case d >= day && d%day == 0:
+		return plural(int(d/day), "day")
+	case d >= time.Hour && d%time.Hour == 0:
+		return plural(int(d/time.Hour), "hour")
+	}
+	return d.String()
+}

@@ -1,0 +1,167 @@
+package blueprint
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/onefold/onefold/table"
+)
+
+// Relation is between two entities, as their keys and attributes tell.
+type Relation struct {
+	One  string   `json:"one"`
+	Many string   `json:"many"`
+	By   []string `json:"by"`   // the variables, or the attribute, that both have
+	Kind string   `json:"kind"` // Contains, Extends, Refers
+}
+
+// The kinds of relations.
+const (
+	Contains = "contains" // the one's key is a part of the other's: there are many to one
+	Extends  = "extends"  // both have the same key variables: there is one to one
+	Refers   = "refers"   // an attribute of the many names the one
+)
+
+// Relations are those between the entities: an entity belongs to those whose key variables its own key has, too, the
+// nearest of them.
+func (d *Design) Relations() []Relation {
+	var all []Relation
+	for i := range d.Entities {
+		e := &d.Entities[i]
+		owners := d.owners(i)
+		all = append(all, owners...)
+		for _, a := range e.Attributes {
+			one := d.named(e, a.Name)
+			if one != "" && !slices.ContainsFunc(owners, func(r Relation) bool { return r.One == one }) {
+				all = append(all, Relation{One: one, Many: e.Name, By: []string{a.Name}, Kind: Refers})
+			}
+		}
+	}
+	return all
+}
+
+// owners relates the nth entity to those that it belongs to.
+func (d *Design) owners(n int) []Relation {
+	own := identity(&d.Entities[n])
+	if one := d.extended(n); one != "" {
+		return []Relation{{One: one, Many: d.Entities[n].Name, By: own, Kind: Extends}}
+	}
+	var found []Relation
+	for i := range d.Entities {
+		theirs := identity(&d.Entities[i])
+		if i == n || len(theirs) == 0 || when[theirs[len(theirs)-1]] || len(theirs) >= len(own) || !within(theirs, own) {
+			continue
+		}
+		near := func(r Relation) bool { return within(theirs, r.By) }
+		if slices.ContainsFunc(found, near) {
+			continue
+		}
+		found = slices.DeleteFunc(found, func(r Relation) bool { return within(r.By, theirs) })
+		found = append(found, Relation{One: d.Entities[i].Name, Many: d.Entities[n].Name, By: theirs, Kind: Contains})
+	}
+	return found
+}
+
+// extended is the entity to which the nth adds: both are one item in each partition, and it came first. "" if there is none.
+func (d *Design) extended(n int) string {
+	e := &d.Entities[n]
+	for i := range n {
+		if one := &d.Entities[i]; one.PK == e.PK && len(variables(e.PK)) > 0 && len(variables(one.SK)) == 0 && len(variables(e.SK)) == 0 {
+			return one.Name
+		}
+	}
+	return ""
+}
+
+// named is the entity that an attribute names, "" if none: siteId, or site, names the one whose key is siteId alone.
+func (d *Design) named(e *Entity, attribute string) string {
+	for i := range d.Entities {
+		id := identity(&d.Entities[i])
+		if len(id) == 1 && strings.HasSuffix(id[0], "Id") && d.Entities[i].Name != e.Name && (attribute == id[0] || attribute+"Id" == id[0]) {
+			return d.Entities[i].Name
+		}
+	}
+	return ""
+}
+
+// when are variables that say when something was, not what it is: what has the same day is not related by that.
+var when = map[string]bool{"day": true, "month": true, "start": true, "minute": true, "at": true}
+
+// identity are the variables of an entity's key but for numbers of shards, which spread what belongs together.
+func identity(e *Entity) []string {
+	var names []string
+	for _, a := range e.Key {
+		if a.Name != "shard" || a.Type == "string" {
+			names = append(names, a.Name)
+		}
+	}
+	return names
+}
+
+func within(some, of []string) bool {
+	return !slices.ContainsFunc(some, func(name string) bool { return !slices.Contains(of, name) })
+}
+
+var variableName = regexp.MustCompile(`\{([^}:]+)`)
+
+// variables are the names in templates, each once.
+func variables(templates ...string) []string {
+	var names []string
+	for _, m := range variableName.FindAllStringSubmatch(strings.Join(templates, "#"), -1) {
+		if !slices.Contains(names, m[1]) {
+			names = append(names, m[1])
+		}
+	}
+	return names
+}
+
+// Placement is what an entity puts on an index, or into the table.
+type Placement struct {
+	Entity   string   `json:"entity"`
+	PK       string   `json:"pk"`
+	SK       string   `json:"sk"`
+	Sparse   bool     `json:"sparse,omitempty"` // not all of its items are there
+	Patterns []string `json:"patterns,omitempty"`
+}
+
+// Overload is what an index holds of which entities; "" is the table itself. Entities stand in the order of their
+// partition keys, so that those who share partitions stand together.
+func (d *Design) Overload(index string) []Placement {
+	var all []Placement
+	for i := range d.Entities {
+		e := &d.Entities[i]
+		p := Placement{Entity: e.Name, PK: e.PK, SK: e.SK}
+		if index != "" {
+			x := e.index(index)
+			if x == nil {
+				continue
+			}
+			p.PK, p.SK, p.Sparse = x.PK, x.SK, e.Sparse(x)
+		}
+		for k := range d.Patterns {
+			if q := &d.Patterns[k]; q.Entity == e.Name && q.Index == index {
+				p.Patterns = append(p.Patterns, q.ID)
+			}
+		}
+		all = append(all, p)
+	}
+	slices.SortStableFunc(all, func(a, b Placement) int { return compareText(a.PK, b.PK) })
+	return all
+}
+
+func (e *Entity) index(name string) *table.IndexInfo {
+	for i := range e.Indexes {
+		if e.Indexes[i].Name == name {
+			return &e.Indexes[i]
+		}
+	}
+	return nil
+}
+
+// Sparse reports whether items may be missing on an index: it says when they are there, or its keys hold an attribute that
+// may be left out.
+func (e *Entity) Sparse(x *table.IndexInfo) bool {
+	names := variables(x.PK, x.SK)
+	return x.Conditional || slices.ContainsFunc(e.Attributes, func(a table.AttributeInfo) bool { return a.Optional && slices.Contains(names, a.Name) })
+}

@@ -1,0 +1,27 @@
+package eventstore
+
+import "github.com/onefold/onefold/table"
+
+// remarks are what documents say of the schema beside what follows from it.
+var remarks = table.Remarks{
+	Callers: []table.Caller{
+		{Name: "append", Patterns: []string{"E1", "E1b", "E5", "E9"}},
+		{Name: "read", Patterns: []string{"E2"}},
+		{Name: "state", Patterns: []string{"E2", "E4", "E5"}},
+		{Name: "head without transactions", Patterns: []string{"E3"}},
+		{Name: "events of a type over HTTP", Patterns: []string{"E6"}},
+		{Name: "folds", Patterns: []string{"E7"}},
+		{Name: "list of aggregates", Patterns: []string{"E8"}},
+		{Name: "reservations", Patterns: []string{"E10"}},
+		{Name: "list of types", Patterns: []string{"E11"}},
+		{Name: "feed", Patterns: []string{"E12", "E13"}},
+	},
+	Gaps: []table.Gap{
+		{Question: "events by what is in their payload", Needs: "a projection into an entity whose key has that value: a fold of events"},
+		{Question: "events of all types between two times", Needs: "the feed, read from a position on; or an index key of the day, in shards"},
+		{Question: "the states of many aggregates at once", Needs: "a projection: a state is folded from one stream"},
+	},
+	Decisions: []table.Decision{
+		{Title: "The event store: what it promises, and what that costs", Link: "../guides/eventstore.md"},
+	},
+}

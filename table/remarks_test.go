@@ -1,0 +1,37 @@
+package table
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestRemarks(t *testing.T) {
+	sites := NewGet[siteKey](goodSites, GetDef{ID: "P1", Question: "a site"})
+	tiers := ExpiryOrder("days", Tiers{Tiers: []Tier{{Name: "raw", Keep: 48 * time.Hour}}})
+	said := Remarks{
+		Callers:   []Caller{{"page", []string{"P1"}}},
+		Gaps:      []Gap{{"sites by their n", "an index key of it"}},
+		Decisions: []Decision{{"why", "why.md"}},
+	}
+	inner := MustSchema("inner", sites, said, tiers)
+	outer := MustSchema("outer", inner, inner, said, tiers) // a schema is often a part of several others
+	r := outer.Remarks()
+	if len(r.Callers) != 1 || !slices.Equal(r.Callers[0].Patterns, []string{"P1"}) || len(r.Gaps) != 1 || len(r.Decisions) != 1 {
+		t.Errorf("remarks %+v", r)
+	}
+	if o := outer.Orders(); len(o) != 1 || o[0].Name != "days" || o[0].Tiers.Tiers[0].Name != "raw" {
+		t.Errorf("orders %+v", o)
+	}
+	for want, wrong := range map[string]Remarks{
+		`caller "page" asks pattern "P9"`: {Callers: []Caller{{"page", []string{"P9"}}}},
+		`it has a name and patterns`:      {Callers: []Caller{{Name: "page"}}},
+		`it says what is not answered`:    {Gaps: []Gap{{Question: "why"}}},
+		`a title and a link`:              {Decisions: []Decision{{Title: "why"}}},
+	} {
+		if _, err := NewSchema("s", sites, wrong); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%+v: error %v, not %q", wrong, err, want)
+		}
+	}
+}

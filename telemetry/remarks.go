@@ -1,0 +1,28 @@
+package telemetry
+
+import "github.com/onefold/onefold/table"
+
+// remarks are what documents say of the schema beside what follows from it.
+var remarks = table.Remarks{
+	Callers: []table.Caller{
+		{Name: "ingest over HTTP, MQTT and of files", Patterns: []string{"T1", "T8", "T9", "T10", "T12", "T14"}},
+		{Name: "board of a fleet", Patterns: []string{"T2b", "T9", "T9b", "T10b", "T13", "T16", "T17"}},
+		{Name: "page of a device", Patterns: []string{"T1", "T4", "T5", "T7", "T12", "T14", "T15"}},
+		{Name: "lists over all fleets", Patterns: []string{"T2"}},
+		{Name: "curves, exports", Patterns: []string{"T3", "T7", "T14"}},
+		{Name: "alerts", Patterns: []string{"T3", "T4", "T6", "T7", "T11", "T11b", "T13"}},
+		{Name: "roll-up, upkeep", Patterns: []string{"T7", "T18", "T19"}},
+		{Name: "verify, rebuild", Patterns: []string{"T3", "T7"}},
+	},
+	Gaps: []table.Gap{
+		{Question: "the devices whose last value is above a limit", Needs: "a rule, whose open alerts are on the index; values are in no key"},
+		{Question: "one curve over all devices of a fleet", Needs: "an aggregate of the fleet: a fold of the devices' aggregates"},
+		{Question: "readings by the time of their arrival", Needs: "an index key of the arrival's day, in shards, a write more a reading; the change stream tells them as they come"},
+		{Question: "devices near a place", Needs: "a key of cells of the map, such as geohashes, as a label of devices"},
+	},
+	Decisions: []table.Decision{
+		{Title: "0002: Lifetimes count from arrival", Link: "../decisions/0002-expiry-counts-from-arrival.md"},
+		{Title: "0011: Devices belong to fleets", Link: "../decisions/0011-devices-belong-to-fleets.md"},
+		{Title: "0012: Aggregates keep what order needs", Link: "../decisions/0012-aggregates-keep-what-order-needs.md"},
+	},
+}

@@ -15,11 +15,13 @@ import (
 const (
 	AccessLog          = "access.log.gz"              // of elastic/examples, Apache-2.0
 	MachineTemperature = "machine_temperature.csv.gz" // of numenta/NAB, MIT
+	PermitReceipts     = "permit_receipts.csv.gz"     // of J. Buijs, Eindhoven University of Technology, as sampled in pm4py
 )
 
 var origins = map[string]string{
 	AccessLog:          "the Apache log of elastic/examples (Apache-2.0), packed with gzip",
 	MachineTemperature: "the temperature of an industrial machine of numenta/NAB (MIT), packed with gzip",
+	PermitReceipts:     "the receipt phase of an environmental permit application process (WABO), CoSeLoG project, J. Buijs, Eindhoven University of Technology, 2014, as CSV in pm4py's test data, packed with gzip",
 }
 
 // T is the part of testing.TB that is needed.

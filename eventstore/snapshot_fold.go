@@ -34,18 +34,7 @@ func SnapshotFold[S any](s *Store, name string, d Snapshotting[S]) *fold.Fold {
 		d.Every = 100
 	}
 	d.Fold.Cache = nil // it has what others have loaded: snapshots are of what is in the table
-	apply := d.Fold.Apply
-	d.Fold.Apply = func(state S, e Event) (next S, err error) {
-		defer func() {
-			if r := recover(); r != nil {
-				err = fmt.Errorf("%w: panic: %v", errUnfit, r)
-			}
-		}()
-		if next, err = apply(state, e); err != nil {
-			err = fmt.Errorf("%w: %w", errUnfit, err)
-		}
-		return next, err
-	}
+	d.Fold.Apply = marked(d.Fold.Apply)
 	act := func(ctx context.Context, _ *table.Table, due *map[ID]bool) error {
 		return makeSnapshots(ctx, s, d, *due)
 	}
@@ -78,6 +67,21 @@ func SnapshotFold[S any](s *Store, name string, d Snapshotting[S]) *fold.Fold {
 		note(c.New.ID, before, c.New.Version, at)
 		return nil
 	}))
+}
+
+// marked lets an event that cannot be applied be told from a store that cannot be read.
+func marked[S any](apply func(S, Event) (S, error)) func(S, Event) (S, error) {
+	return func(state S, e Event) (next S, err error) {
+		defer func() {
+			if r := recover(); r != nil {
+				err = fmt.Errorf("%w: panic: %v", errUnfit, r)
+			}
+		}()
+		if next, err = apply(state, e); err != nil {
+			err = fmt.Errorf("%w: %w", errUnfit, err)
+		}
+		return next, err
+	}
 }
 
 // snapshotters is how many snapshots are made at once.

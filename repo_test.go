@@ -101,7 +101,7 @@ var policy = map[string][]string{
 	"server/internal":  {},
 	"server/devices": {"table", "telemetry", "telemetry/payload", "telemetry/alerts", "accounts", "internal/lineprotocol", "server/mqtt", "server/internal/...", "github.com/danielgtaylor/huma/v2/...",
 		"github.com/prometheus/client_golang/..."},
-	"server/events":  {"table", "eventstore", "eventstore/eventjson", "accounts", "server/internal/...", "github.com/danielgtaylor/huma/v2/..."},
+	"server/events":  {"table", "eventstore", "eventstore/eventjson", "eventstore/projection", "accounts", "server/internal/...", "github.com/danielgtaylor/huma/v2/..."},
 	"server/mqtt":    {"github.com/mochi-mqtt/server/v2/..."},
 	"server/apidocs": {"github.com/danielgtaylor/huma/v2"},
 

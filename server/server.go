@@ -61,6 +61,9 @@ func (o *Options) defaults() error {
 	if o.ShutdownFor <= 0 {
 		o.ShutdownFor = 10 * time.Second
 	}
+	if o.Events.CaughtUp == nil {
+		o.Events.CaughtUp = o.Worker.Drain
+	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}

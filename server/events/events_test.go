@@ -10,6 +10,7 @@ import (
 
 	"github.com/onefold/onefold/accounts"
 	"github.com/onefold/onefold/eventstore"
+	"github.com/onefold/onefold/server"
 	"github.com/onefold/onefold/server/servertest"
 )
 
@@ -22,9 +23,13 @@ type shop struct {
 	keys            map[accounts.Scope][]string // headers
 }
 
-func newShop(t *testing.T) *shop {
+func newShop(t *testing.T, change ...func(*server.Options)) *shop {
 	t.Helper()
-	s := &shop{House: servertest.New(t, nil), keys: map[accounts.Scope][]string{}}
+	s := &shop{House: servertest.New(t, func(o *server.Options) {
+		for _, c := range change {
+			c(o)
+		}
+	}), keys: map[accounts.Scope][]string{}}
 	s.owner = s.NewPerson("owner@example.org", accounts.Grants{accounts.AllSites: accounts.Owner})
 	s.stranger = s.NewPerson("viewer@example.org", accounts.Grants{"blog": accounts.Owner})
 	for _, scope := range []accounts.Scope{accounts.Ingest, accounts.Read, accounts.Write} {

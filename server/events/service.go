@@ -17,16 +17,21 @@ import (
 
 // Options configure the event store. The zero value is good.
 type Options struct {
-	Store *eventstore.Store // default: one of the table, with transactions
+	Store       *eventstore.Store // default: one of the table, with transactions
+	Projections []Projection      // those of the program, one of each name
+	// CaughtUp returns when everything that is in the change stream is folded: the default is that of the server's worker.
+	CaughtUp func(context.Context) error
 }
 
 // Service is an event store behind a door. Make one with New.
 type Service struct {
+	o          Options
 	door       *door.Door
 	table      *table.Table
 	store      *eventstore.Store
 	background *background.Work
 	appended   bell
+	rebuilds   rebuilds
 }
 
 // New makes the service of a table.
@@ -37,7 +42,7 @@ func New(d *door.Door, t *table.Table, o Options) (*Service, error) {
 			return nil, err
 		}
 	}
-	return &Service{door: d, table: t, store: o.Store, background: background.New()}, nil
+	return &Service{o: o, door: d, table: t, store: o.Store, background: background.New()}, nil
 }
 
 const (
@@ -62,6 +67,7 @@ func (s *Service) Register(api huma.API, _ *http.ServeMux) error {
 	s.tailRoutes(api)
 	s.feedRoutes(api)
 	s.endingRoutes(api)
+	s.projectionRoutes(api)
 	return nil
 }
 
@@ -78,7 +84,7 @@ func (s *Service) Wrap(next http.Handler) http.Handler { return next }
 // Run has nothing to do but what requests begin.
 func (s *Service) Run(context.Context) {}
 
-// Close ends streams.
+// Close ends streams and rebuilds, and waits for them.
 func (s *Service) Close() { s.background.Close() }
 
 // record writes down who changed what of an aggregate. Appends are a record of their own.

@@ -1,0 +1,241 @@
+package events
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/onefold/onefold/accounts"
+	"github.com/onefold/onefold/eventstore/projection"
+	"github.com/onefold/onefold/server/internal/door"
+)
+
+// Projection is what the server tells of a projection and lets people do with it. *projection.Projection is one, whatever its
+// read models are.
+type Projection interface {
+	Name() string
+	Version() int
+	Served(context.Context) (projection.Served, error)
+	Parked(context.Context) ([]projection.Parked, error)
+	Retry(context.Context) ([]projection.Parked, error)
+	Rebuild(context.Context, projection.RebuildOptions) (projection.Comparison, error)
+}
+
+type projectionBody struct {
+	Name    string       `json:"name"`
+	Version int          `json:"version" doc:"Of the program that runs."`
+	Served  *servedBody  `json:"served,omitempty" doc:"What is read. Absent: nothing yet, it is to be rebuilt."`
+	Parked  int          `json:"parked" doc:"Aggregates of which an event cannot be applied. Others go on."`
+	Rebuild *rebuildBody `json:"rebuild,omitempty" doc:"The last one since the server was started."`
+}
+
+type servedBody struct {
+	Version  int       `json:"version"`
+	Previous int       `json:"previous,omitempty" doc:"The version before, whose read models are kept until they are removed."`
+	Since    time.Time `json:"since"`
+}
+
+type rebuildBody struct {
+	Running    bool      `json:"running"`
+	Stage      string    `json:"stage,omitempty" doc:"build, compare or follow."`
+	Aggregates int64     `json:"aggregates" doc:"Done in this stage."`
+	Events     int64     `json:"events" doc:"Applied."`
+	Began      time.Time `json:"began"`
+	Ended      time.Time `json:"ended,omitzero"`
+	Error      string    `json:"error,omitempty" doc:"Why it ended without a switch. Rebuild again to go on where it was."`
+	Same       int64     `json:"same" doc:"Read models that are as those that were served."`
+	Different  int64     `json:"different" doc:"Those that are others."`
+	Fewer      int64     `json:"fewer" doc:"Those that lack events, for one cannot be applied."`
+	Unserved   int64     `json:"unserved" doc:"Those of which none was served."`
+}
+
+type parkedBody struct {
+	AggregateType string    `json:"aggregateType"`
+	AggregateID   string    `json:"aggregateId"`
+	Applied       int64     `json:"applied" doc:"The last event in the read model: the next is the one that cannot be applied."`
+	Version       int64     `json:"version" doc:"Of the aggregate."`
+	Reason        string    `json:"reason"`
+	Since         time.Time `json:"since"`
+}
+
+type projectionsAnswer struct {
+	Body struct {
+		Feed        int64            `json:"feed" doc:"The position of the last append in the feed."`
+		Projections []projectionBody `json:"projections" doc:"By name; those of the program that runs."`
+	}
+}
+
+type parkedAnswer struct {
+	Body struct {
+		Parked []parkedBody `json:"parked"`
+	}
+}
+
+type projectionRequest struct {
+	Name string `path:"projection" maxLength:"64"`
+}
+
+// rebuilds are those that run and the last ones, by the names of projections. The zero value is ready.
+type rebuilds struct {
+	mu sync.Mutex
+	of map[string]*rebuildBody
+}
+
+// begin notes that one begins, unless one runs.
+func (r *rebuilds) begin(name string, at time.Time) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.of == nil {
+		r.of = map[string]*rebuildBody{}
+	}
+	if last := r.of[name]; last != nil && last.Running {
+		return false
+	}
+	r.of[name] = &rebuildBody{Running: true, Began: at}
+	return true
+}
+
+// change changes what is noted of the one of a name.
+func (r *rebuilds) change(name string, to func(*rebuildBody)) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	to(r.of[name])
+}
+
+func (r *rebuilds) last(name string) *rebuildBody {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if last := r.of[name]; last != nil {
+		body := *last
+		return &body
+	}
+	return nil
+}
+
+func (s *Service) projectionRoutes(api huma.API) {
+	const list, one = root + "/projections", root + "/projections/{projection}"
+	huma.Register(api, operation(door.ForRead, "projections", http.MethodGet, list, "The projections of the program, what is served of each, and what cannot be applied"), s.projections)
+	huma.Register(api, operation(door.ForRead, "parked-aggregates", http.MethodGet, one+"/parked", "The aggregates of which an event cannot be applied"), s.parked)
+	retry := operation(door.ForWrite, "retry-parked", http.MethodPost, one+"/retry", "Apply again what could not be, after a fault was mended")
+	retry.Description = "Answers those that are parked still."
+	huma.Register(api, retry, s.retry)
+	rebuild := operation(door.ForWrite, "rebuild-projection", http.MethodPost, one+"/rebuild", "Make all read models anew, compare them with those that are served, and switch")
+	rebuild.Description = "It goes on in the background, while appends do; the list of projections tells how far it is. One that was interrupted goes on where it was."
+	rebuild.DefaultStatus, rebuild.Errors = http.StatusAccepted, append(rebuild.Errors, http.StatusConflict)
+	huma.Register(api, rebuild, s.rebuild)
+}
+
+func (s *Service) projections(ctx context.Context, _ *struct{}) (*projectionsAnswer, error) {
+	answer := new(projectionsAnswer)
+	answer.Body.Projections = []projectionBody{}
+	head, err := s.store.FeedHead(ctx)
+	if err != nil {
+		return nil, s.door.Error(ctx, err)
+	}
+	answer.Body.Feed = head.Position
+	for _, p := range s.o.Projections {
+		body, err := s.describeProjection(ctx, p)
+		if err != nil {
+			return nil, s.door.Error(ctx, err)
+		}
+		answer.Body.Projections = append(answer.Body.Projections, body)
+	}
+	slices.SortFunc(answer.Body.Projections, func(a, b projectionBody) int {
+		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Version, b.Version))
+	})
+	return answer, nil
+}
+
+func (s *Service) describeProjection(ctx context.Context, p Projection) (projectionBody, error) {
+	body := projectionBody{Name: p.Name(), Version: p.Version(), Rebuild: s.rebuilds.last(p.Name())}
+	served, err := p.Served(ctx)
+	if err == nil {
+		body.Served = &servedBody{served.Version, served.Previous, served.Since}
+	} else if !errors.Is(err, projection.ErrNotServed) {
+		return body, err
+	}
+	parked, err := p.Parked(ctx)
+	body.Parked = len(parked)
+	return body, err
+}
+
+// projection is the one of a name.
+func (s *Service) projection(name string) (Projection, error) {
+	for _, p := range s.o.Projections {
+		if p.Name() == name {
+			return p, nil
+		}
+	}
+	return nil, door.Problem(http.StatusNotFound, "no_such_projection", "The program that runs has no projection of this name.")
+}
+
+func (s *Service) parked(ctx context.Context, in *projectionRequest) (*parkedAnswer, error) {
+	p, err := s.projection(in.Name)
+	if err != nil {
+		return nil, err
+	}
+	parked, err := p.Parked(ctx)
+	return s.describeParked(ctx, parked, err)
+}
+
+func (s *Service) describeParked(ctx context.Context, parked []projection.Parked, err error) (*parkedAnswer, error) {
+	if err != nil {
+		return nil, s.door.Error(ctx, err)
+	}
+	answer := new(parkedAnswer)
+	answer.Body.Parked = make([]parkedBody, len(parked))
+	for i, p := range parked {
+		answer.Body.Parked[i] = parkedBody{p.ID.Type, p.ID.ID, p.Applied, p.Version, p.Reason, p.Since}
+	}
+	return answer, nil
+}
+
+func (s *Service) retry(ctx context.Context, in *projectionRequest) (*parkedAnswer, error) {
+	p, err := s.projection(in.Name)
+	if err != nil {
+		return nil, err
+	}
+	still, err := p.Retry(ctx)
+	if err == nil {
+		s.door.Record(ctx, accounts.Entry{Actor: door.CallerOf(ctx).Actor, Action: "projection.retry", Site: accounts.EventStore, Subject: in.Name})
+	}
+	return s.describeParked(ctx, still, err)
+}
+
+func (s *Service) rebuild(ctx context.Context, in *projectionRequest) (*struct{}, error) {
+	p, err := s.projection(in.Name)
+	if err != nil {
+		return nil, err
+	}
+	if !s.rebuilds.begin(in.Name, s.table.Now().UTC()) {
+		return nil, door.Problem(http.StatusConflict, "rebuild_running", "A rebuild of this projection is under way.")
+	}
+	if !s.background.Start(func(ctx context.Context) { s.runRebuild(ctx, p) }) {
+		return nil, door.Stopping()
+	}
+	s.door.Record(ctx, accounts.Entry{Actor: door.CallerOf(ctx).Actor, Action: "projection.rebuild", Site: accounts.EventStore, Subject: in.Name})
+	return nil, nil
+}
+
+// runRebuild rebuilds, and notes what comes of it.
+func (s *Service) runRebuild(ctx context.Context, p Projection) {
+	differs, err := p.Rebuild(ctx, projection.RebuildOptions{CaughtUp: s.o.CaughtUp, Progress: func(at projection.Progress) {
+		s.rebuilds.change(p.Name(), func(r *rebuildBody) { r.Stage, r.Aggregates, r.Events = at.Stage, at.Aggregates, at.Events })
+	}})
+	if err != nil {
+		s.door.Logger.WarnContext(ctx, "a rebuild ended without a switch", "projection", p.Name(), "error", err)
+	}
+	s.rebuilds.change(p.Name(), func(r *rebuildBody) {
+		r.Running, r.Ended = false, s.table.Now().UTC()
+		r.Same, r.Different, r.Fewer, r.Unserved = differs.Same, differs.Different, differs.Fewer, differs.Unserved
+		if err != nil {
+			r.Error = door.Detail(err)
+		}
+	})
+}

@@ -1,6 +1,7 @@
 package blueprint
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -23,7 +24,7 @@ type Limit struct {
 	Note  string  `json:"note,omitempty"`
 }
 
-// Limits are the design's distances to what DynamoDB allows.
+// Limits are the design's distances to what DynamoDB allows, the nearest first.
 func (d *Design) Limits() []Limit {
 	all := []Limit{{
 		What: "indexes of the table", Is: fmt.Sprint(len(d.Indexes)), Limit: fmt.Sprint(MostIndexes), Share: float64(len(d.Indexes)) / MostIndexes,
@@ -31,7 +32,9 @@ func (d *Design) Limits() []Limit {
 	for i := range d.Entities {
 		all = append(all, d.Entities[i].sizeLimit(d))
 	}
-	return append(all, d.heatLimits()...)
+	all = append(all, d.heatLimits()...)
+	slices.SortStableFunc(all, func(a, b Limit) int { return cmp.Compare(b.Share, a.Share) })
+	return all
 }
 
 // sizeLimit compares the largest item that is known of: an example, or of a declared load.

@@ -96,7 +96,7 @@ func (m *markdown) entities() {
 }
 
 func indexKeys(e *Entity, index string) string {
-	x := e.index(index)
+	x := e.Index(index)
 	if x == nil {
 		return ""
 	}

@@ -38,7 +38,15 @@ func (d *Design) Relations() []Relation {
 			}
 		}
 	}
-	return all
+	said := slices.Clone(all)
+	return slices.DeleteFunc(all, func(r Relation) bool { return r.Kind == Refers && follows(said, r) })
+}
+
+// follows reports whether a reference says only what its owner says, too: a reading's fleet is that of its device.
+func follows(all []Relation, r Relation) bool {
+	return slices.ContainsFunc(all, func(owns Relation) bool {
+		return owns.Kind != Refers && owns.Many == r.Many && slices.ContainsFunc(all, func(o Relation) bool { return o.One == r.One && o.Many == owns.One })
+	})
 }
 
 // owners relates the nth entity to those that it belongs to.
@@ -133,7 +141,7 @@ func (d *Design) Overload(index string) []Placement {
 		e := &d.Entities[i]
 		p := Placement{Entity: e.Name, PK: e.PK, SK: e.SK}
 		if index != "" {
-			x := e.index(index)
+			x := e.Index(index)
 			if x == nil {
 				continue
 			}
@@ -150,7 +158,8 @@ func (d *Design) Overload(index string) []Placement {
 	return all
 }
 
-func (e *Entity) index(name string) *table.IndexInfo {
+// Index is where the entity stands on an index, nil when it does not.
+func (e *Entity) Index(name string) *table.IndexInfo {
 	for i := range e.Indexes {
 		if e.Indexes[i].Name == name {
 			return &e.Indexes[i]

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/onefold/onefold/blueprint"
+	"github.com/onefold/onefold/blueprint/page"
 	"github.com/onefold/onefold/cmd/onefold/internal/terminal"
 	"github.com/onefold/onefold/engine"
 	"github.com/onefold/onefold/table"
@@ -33,17 +34,23 @@ type Env struct {
 // ErrStale is returned when a document that was written before is not what would be written now.
 var ErrStale = errors.New("stale_document")
 
-// Design writes the design of a schema.
+// Design is the commands around designs.
 type Design struct {
+	Write Write `cmd:"" default:"withargs" help:"Write the design of a schema (the default)."`
+	Diff  Diff  `cmd:"" help:"What a new version of a design asks of a table that is full: nothing, a backfill, an index, or new keys."`
+}
+
+// Write writes the design of a schema.
+type Write struct {
 	Schema string `help:"Which schema: onefold is all that a table holds; or analytics, telemetry, eventstore, examples/orders." default:"onefold"`
-	Format string `help:"markdown or json." enum:"markdown,json" default:"markdown"`
+	Format string `help:"markdown, html (one page that needs nothing beside it), or json." enum:"markdown,html,json" default:"markdown"`
 	Out    string `help:"File to write; by default, standard output." short:"o" type:"path"`
 	Check  string `help:"Write nothing: fail if this file is not what would be written. Lines of code are not compared." type:"existingfile"`
 	Rows   int    `help:"Example rows of an entity, 1 to 5." default:"2"`
 }
 
 // Run makes the design: the patterns are executed on an engine in memory.
-func (c *Design) Run(ctx context.Context, e *Env) error {
+func (c *Write) Run(ctx context.Context, e *Env) error {
 	s, err := e.schema(c.Schema)
 	if err != nil {
 		return err
@@ -53,9 +60,12 @@ func (c *Design) Run(ctx context.Context, e *Env) error {
 		return err
 	}
 	var b bytes.Buffer
-	if c.Format == "json" || e.JSON {
+	switch {
+	case c.Format == "json" || e.JSON:
 		err = terminal.JSON(&b, d)
-	} else {
+	case c.Format == "html":
+		err = page.Write(&b, d)
+	default:
 		err = d.Markdown(&b)
 	}
 	switch {
@@ -97,7 +107,7 @@ func (e *Env) design(ctx context.Context, s *table.Schema, rows int) (d *bluepri
 // codeLine is the line in a place of the code, which moves when something else in the file does.
 var codeLine = regexp.MustCompile(`(\.go):[0-9]+`)
 
-func (c *Design) check(want []byte) error {
+func (c *Write) check(want []byte) error {
 	got, err := os.ReadFile(c.Check)
 	if err != nil {
 		return err

@@ -1,0 +1,234 @@
+// Package diff compares two versions of a design: what of the change needs nothing, and what must be done with a table that
+// is full.
+package diff
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/onefold/onefold/blueprint"
+	"github.com/onefold/onefold/table"
+)
+
+// Kind says what a change asks of a table that holds items.
+type Kind string
+
+// The kinds, the worst first.
+const (
+	Breaks     Kind = "breaks"     // items that are stored are not found, or not read, any more
+	NeedsIndex Kind = "index"      // an index has to be made, or dropped
+	Backfill   Kind = "backfill"   // items that are stored have to be written again
+	Compatible Kind = "compatible" // nothing has to be done
+)
+
+// Kinds are all of them, the worst first.
+func Kinds() []Kind { return []Kind{Breaks, NeedsIndex, Backfill, Compatible} }
+
+// Finding is one change.
+type Finding struct {
+	Kind Kind   `json:"kind"`
+	What string `json:"what"`
+	Do   string `json:"do"`
+}
+
+// Compare finds what has changed from one version to another, the worst first.
+func Compare(before, after *blueprint.Outline) []Finding {
+	c := &comparison{before: before, after: after}
+	c.indexes()
+	for i := range after.Entities {
+		e := &after.Entities[i]
+		if was := entity(before, e.Name); was != nil {
+			c.entity(was, e)
+		} else {
+			c.add(Compatible, "entity %s is new", e.Name)("nothing: nothing is stored of it")
+		}
+	}
+	for i := range before.Entities {
+		if e := &before.Entities[i]; entity(after, e.Name) == nil {
+			c.add(Breaks, "entity %s is gone", e.Name)("its items stay in the table, and nothing reads them: delete them before, or keep the entity until they are expired")
+		}
+	}
+	c.patterns()
+	slices.SortStableFunc(c.found, func(a, b Finding) int {
+		return cmp.Compare(slices.Index(Kinds(), a.Kind), slices.Index(Kinds(), b.Kind))
+	})
+	return c.found
+}
+
+type comparison struct {
+	before, after *blueprint.Outline
+	found         []Finding
+}
+
+// add adds a finding; what is returned says what to do.
+func (c *comparison) add(kind Kind, what string, args ...any) func(do string) {
+	return func(do string) { c.found = append(c.found, Finding{kind, fmt.Sprintf(what, args...), do}) }
+}
+
+func entity(o *blueprint.Outline, name string) *blueprint.OutlineEntity {
+	for i := range o.Entities {
+		if o.Entities[i].Name == name {
+			return &o.Entities[i]
+		}
+	}
+	return nil
+}
+
+func (c *comparison) indexes() {
+	for _, name := range c.after.Indexes {
+		if !slices.Contains(c.before.Indexes, name) {
+			c.add(NeedsIndex, "index %s is new", name)("make it before the code is released, one index an update: DynamoDB fills it with the items that have its keys")
+		}
+	}
+	for _, name := range c.before.Indexes {
+		if !slices.Contains(c.after.Indexes, name) {
+			c.add(NeedsIndex, "index %s is gone", name)("drop it when no release that is running asks it: until then every write pays for it")
+		}
+	}
+}
+
+// changed reports whether both are known and differ.
+func changed(was, is string) bool { return was != "" && is != "" && was != is }
+
+func (c *comparison) entity(was, is *blueprint.OutlineEntity) {
+	const moves = "items that are stored keep their keys and are not found under the new ones: copy each to its new key, read both for the time, then delete the old ones; of what is folded, rebuild"
+	if changed(was.PK, is.PK) {
+		c.add(Breaks, "%s: pk was %s, is %s", is.Name, was.PK, is.PK)(moves)
+	}
+	if changed(was.SK, is.SK) {
+		c.add(Breaks, "%s: sk was %s, is %s", is.Name, was.SK, is.SK)(moves)
+	}
+	c.attributes(is.Name, was.Key, is.Key, true)
+	if len(was.Attributes) > 0 {
+		c.attributes(is.Name, was.Attributes, is.Attributes, false)
+	}
+	c.placements(was, is)
+	switch {
+	case is.Expires && !was.Expires:
+		c.add(Backfill, "%s: items expire now", is.Name)("items that are stored have no ttl and stay for ever: write them again, or delete them")
+	case was.Expires && !is.Expires:
+		c.add(Backfill, "%s: items expire no more", is.Name)("items that are stored still have their ttl and are deleted: write those again that are to stay, before they expire")
+	}
+	if is.Immutable && !was.Immutable {
+		c.add(Compatible, "%s: items are not changed any more", is.Name)("nothing: what is stored stays; code that changes it no longer compiles")
+	}
+	if is.MaxBytes > 0 && (was.MaxBytes == 0 || is.MaxBytes < was.MaxBytes) {
+		c.add(Backfill, "%s: items have at most %d bytes", is.Name, is.MaxBytes)("larger ones are read, but refused when they are written: look for them, and split them")
+	}
+}
+
+// placements compares where the items of an entity stand on indexes.
+func (c *comparison) placements(was, is *blueprint.OutlineEntity) {
+	for _, x := range is.Indexes {
+		i := slices.IndexFunc(was.Indexes, func(o table.IndexInfo) bool { return o.Name == x.Name })
+		if i < 0 {
+			c.add(Backfill, "%s: items are on %s now, as %s / %s", is.Name, x.Name, x.PK, x.SK)("items that are stored have no such keys: write them again, so that queries find them")
+			continue
+		}
+		if o := was.Indexes[i]; changed(o.PK, x.PK) || changed(o.SK, x.SK) {
+			c.add(Backfill, "%s: keys on %s were %s / %s, are %s / %s", is.Name, x.Name, o.PK, o.SK, x.PK, x.SK)("items that are stored stand under the old keys: write them again; until then ask both")
+		} else if o.Conditional != x.Conditional && o.PK != "" {
+			c.add(Backfill, "%s: which items are on %s has changed", is.Name, x.Name)("items that are stored are there, or not, as before: write them again")
+		}
+	}
+	for _, o := range was.Indexes {
+		if !slices.ContainsFunc(is.Indexes, func(x table.IndexInfo) bool { return x.Name == o.Name }) {
+			c.add(Backfill, "%s: items are on %s no more", is.Name, o.Name)("items that are stored stay there, and are paid for, until they are written again")
+		}
+	}
+}
+
+func (c *comparison) attributes(name string, was, is []table.AttributeInfo, key bool) {
+	of := "attribute"
+	if key {
+		of = "key variable"
+	}
+	for _, a := range is {
+		i := slices.IndexFunc(was, func(o table.AttributeInfo) bool { return o.Name == a.Name })
+		switch {
+		case i >= 0 && changed(word(was[i].Type), word(a.Type)):
+			c.add(Breaks, "%s: %s %s was a %s, is a %s", name, of, a.Name, word(was[i].Type), word(a.Type))("items that are stored are not read: give the attribute a new name, or write all items again before")
+		case i >= 0 || key:
+		case a.Optional:
+			c.add(Compatible, "%s: attribute %s is new", name, a.Name)("nothing: items that are stored are read without it")
+		default:
+			c.add(Backfill, "%s: attribute %s is new, and always there", name, a.Name)("items that are stored are read with its zero value: write them again where that is not what it means")
+		}
+	}
+	for _, o := range was {
+		if !key && !slices.ContainsFunc(is, func(a table.AttributeInfo) bool { return a.Name == o.Name }) {
+			c.add(Compatible, "%s: attribute %s is gone", name, o.Name)("nothing: it is not read, and is dropped when an item is written again")
+		}
+	}
+}
+
+func word(goType string) string {
+	if goType == "" {
+		return ""
+	}
+	return blueprint.TypeWord(goType)
+}
+
+func (c *comparison) patterns() {
+	find := func(o *blueprint.Outline, id string) *blueprint.OutlinePattern {
+		i := slices.IndexFunc(o.Patterns, func(p blueprint.OutlinePattern) bool { return p.ID == id })
+		if i < 0 {
+			return nil
+		}
+		return &o.Patterns[i]
+	}
+	if len(c.before.Patterns) == 0 || len(c.after.Patterns) == 0 {
+		return // one of them is of a form that has none
+	}
+	for i := range c.after.Patterns {
+		p := &c.after.Patterns[i]
+		was := find(c.before, p.ID)
+		switch {
+		case was == nil && p.Index != "" && !slices.Contains(c.before.Indexes, p.Index):
+			c.add(NeedsIndex, "pattern %s (%s) is new, on the new index %s", p.ID, p.Question, p.Index)("release it when the index is active and filled")
+		case was == nil:
+			c.add(Compatible, "pattern %s (%s) is new", p.ID, p.Question)("nothing, but capacity: see its units")
+		case was.Operation != p.Operation || was.Index != p.Index || was.PK != p.PK || was.Condition != p.Condition:
+			c.add(Compatible, "pattern %s (%s) asks otherwise: %s", p.ID, p.Question, strings.TrimSpace(p.Operation+" "+p.Index+" "+p.PK+" "+p.Condition))("nothing, if what it now asks is stored: see what is said of its entity")
+		}
+	}
+	for i := range c.before.Patterns {
+		if p := &c.before.Patterns[i]; find(c.after, p.ID) == nil {
+			c.add(Compatible, "pattern %s (%s) is gone", p.ID, p.Question)("nothing, when nobody asks it")
+		}
+	}
+}
+
+// Worst is the worst kind among findings; Compatible when there are none.
+func Worst(found []Finding) Kind {
+	if len(found) == 0 {
+		return Compatible
+	}
+	return found[0].Kind
+}
+
+var headings = map[Kind]string{
+	Breaks: "Breaks what is stored", NeedsIndex: "Needs a change of indexes", Backfill: "Needs a backfill", Compatible: "Compatible",
+}
+
+// Text writes findings for people, as Markdown.
+func Text(w io.Writer, found []Finding) error {
+	var b strings.Builder
+	if len(found) == 0 {
+		b.WriteString("Nothing has changed.\n")
+	}
+	for i, f := range found {
+		if i == 0 || found[i-1].Kind != f.Kind {
+			if i > 0 {
+				b.WriteString("\n")
+			}
+			fmt.Fprintf(&b, "## %s\n\n", headings[f.Kind])
+		}
+		fmt.Fprintf(&b, "- %s\n  → %s\n", f.What, f.Do)
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}

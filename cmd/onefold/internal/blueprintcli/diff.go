@@ -1,0 +1,73 @@
+package blueprintcli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+
+	"github.com/onefold/onefold/blueprint"
+	"github.com/onefold/onefold/blueprint/diff"
+	"github.com/onefold/onefold/cmd/onefold/internal/terminal"
+)
+
+// ErrChange is returned when a change asks more than is allowed.
+var ErrChange = errors.New("change_refused")
+
+// Diff compares two versions of a design.
+type Diff struct {
+	Old    string `arg:"" help:"The version before: a file of 'onefold design --format json'." type:"existingfile"`
+	New    string `arg:"" optional:"" help:"The version after; by default, the schema as it is now." type:"existingfile"`
+	Schema string `help:"Which schema it is compared with, when no second file is given." default:"onefold"`
+	Allow  string `help:"Fail if the change asks more than this of a table that is full: compatible, backfill, index, or breaks (whatever it asks)." enum:"compatible,backfill,index,breaks" default:"breaks"`
+}
+
+// Run compares them.
+func (c *Diff) Run(_ context.Context, e *Env) error {
+	before, err := readOutline(c.Old)
+	if err != nil {
+		return err
+	}
+	after, err := c.after(e)
+	if err != nil {
+		return err
+	}
+	found := diff.Compare(before, after)
+	if e.JSON {
+		err = terminal.JSON(e.Out, map[string]any{"worst": diff.Worst(found), "findings": found})
+	} else {
+		err = diff.Text(e.Out, found)
+	}
+	if err != nil {
+		return err
+	}
+	kinds := diff.Kinds()
+	if worst := diff.Worst(found); slices.Index(kinds, worst) < slices.Index(kinds, diff.Kind(c.Allow)) {
+		return fmt.Errorf("%w: the change is %q, and %q is allowed", ErrChange, worst, c.Allow)
+	}
+	return nil
+}
+
+func (c *Diff) after(e *Env) (*blueprint.Outline, error) {
+	if c.New != "" {
+		return readOutline(c.New)
+	}
+	s, err := e.schema(c.Schema)
+	if err != nil {
+		return nil, err
+	}
+	return blueprint.OutlineOf(s), nil
+}
+
+func readOutline(name string) (*blueprint.Outline, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	o, err := blueprint.ReadOutline(f)
+	if err = errors.Join(err, f.Close()); err != nil {
+		return nil, fmt.Errorf("no_design: %s: %w", terminal.Printable(name), err)
+	}
+	return o, nil
+}

@@ -25,6 +25,7 @@ var (
 		PK: "ACCOUNT#KEY#{keyId}", SK: "KEY",
 		Indexes: []table.Index[Key]{{Name: "gsi1", PK: "ACCOUNT#KEYS", SK: "KEY#{keyId}"}},
 		Doc:     "An API key; its secret is not stored.",
+		Allow:   map[string]string{"heartbeat-index": "lastUsed is a day, written once a day"},
 	})
 	Shares = table.Define[Share, ShareKey]("accounts.share", table.Def[Share]{
 		PK: "ACCOUNT#SHARE#{shareId}", SK: "SHARE",

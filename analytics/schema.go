@@ -40,6 +40,9 @@ var Events = table.Define[Event, EventKey]("analytics.event", table.Def[Event]{
 	Immutable: true,
 	MaxBytes:  maxEventBytes,
 	Doc:       "A page view or custom event, stored once.",
+	Allow: map[string]string{
+		"fan-out-filter": "shards are few, the events of a session are read within its own minutes, and those of a date are mostly wanted all",
+	},
 })
 
 // Visitors are visitors' days, folded from events.

@@ -15,6 +15,7 @@ type GroupIn struct {
 // CheckpointsOf lists how far a group is in each shard.
 var CheckpointsOf = table.NewQuery(Checkpoints, table.QueryDef[GroupIn]{
 	ID: "F2", Question: "how far a group of folds is", PK: "FOLD#{group}", Prefix: "CHECKPOINT#",
+	Load: table.Load{PerSecond: 0.001, Items: 4, ItemBytes: 150},
 })
 
 // FoldIn names a fold.
@@ -25,4 +26,5 @@ type FoldIn struct {
 // DeadLettersOf lists the dead letters of one fold.
 var DeadLettersOf = table.NewQuery(DeadLetters, table.QueryDef[FoldIn]{
 	ID: "F1", Question: "dead letters of a fold", PK: "FOLD#{fold}", Prefix: "DEAD#",
+	Load: table.Load{PerSecond: 0.001, Items: 1, ItemBytes: 1000},
 })

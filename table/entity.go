@@ -39,6 +39,9 @@ type Def[T any] struct {
 
 	// Example completes an item that is made up for documents: names and times are there already. Optional.
 	Example func(*T)
+
+	// Allow says of what a check of the design finds, by the finding's name, why it is right here.
+	Allow map[string]string
 }
 
 // Index derives an item's keys on one secondary index. The item is absent from the index (a sparse index) while a
@@ -81,6 +84,7 @@ type entity struct {
 	// For documents, which know no Go types.
 	encodeAny func(any) (Item, error)
 	example   func(any)
+	allow     map[string]string
 	source    string // where it is defined
 }
 
@@ -107,7 +111,7 @@ func Define[T, K any](name string, d Def[T]) *Entity[T, K] {
 	t, k := reflect.TypeFor[T](), reflect.TypeFor[K]()
 	core := &entity{
 		name: name, doc: d.Doc, reads: d.ExpiresReads, expires: d.Expires != nil,
-		immutable: d.Immutable, maxBytes: d.MaxBytes, source: caller(),
+		immutable: d.Immutable, maxBytes: d.MaxBytes, source: caller(), allow: d.Allow,
 	}
 	e := &Entity[T, K]{core: core, expires: d.Expires}
 	core.encodeAny = func(v any) (Item, error) { return e.Encode(v.(*T)) }

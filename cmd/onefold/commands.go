@@ -48,6 +48,7 @@ type commands struct {
 
 	Events eventcli.Events     `cmd:"" help:"Append, read and check events of aggregates."`
 	Infra  blueprintcli.Infra  `cmd:"" help:"Write what the table needs on AWS: CloudFormation, Terraform, policies."`
+	Lint   blueprintcli.Lint   `cmd:"" help:"Say what of the table's design is known to go wrong on DynamoDB."`
 	Design blueprintcli.Design `cmd:"" help:"Write the design of the table: what it holds and is asked, executed on examples, with what that takes."`
 
 	Dynamodb dynamodbCommands `cmd:"" help:"Serve the embedded database as a DynamoDB, and look after it."`

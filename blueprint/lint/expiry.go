@@ -1,0 +1,72 @@
+package lint
+
+import (
+	"reflect"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/onefold/onefold/table"
+)
+
+// clockExpiry makes each item that expires twice, with times ten days apart, and looks whether its ttl follows them.
+func clockExpiry(s *schema) []Finding {
+	var all []Finding
+	for i := range s.entities {
+		e := &s.entities[i]
+		if !e.Expires || !hasTime(e) {
+			continue
+		}
+		now := time.Now()
+		young, old := ttlAt(s.Schema, e.Name, now), ttlAt(s.Schema, e.Name, now.AddDate(0, 0, -10))
+		if young == 0 || old == 0 || young != old {
+			continue // it does not expire as it was made up, or follows its time
+		}
+		all = append(all, Finding{Entity: e.Name, What: "its ttl is the same whenever it happened: what is loaded later lives too long, and a wrong clock makes it expire at once or never",
+			Fix: "reckon Expires from the item's own time"})
+	}
+	return all
+}
+
+// hasTime reports whether an item says when it happened. An attribute that is the ttl itself does not.
+func hasTime(e *table.EntityInfo) bool {
+	for _, list := range [][]table.AttributeInfo{e.Key, e.Attributes} {
+		for _, a := range list {
+			if a.Type == "time.Time" && a.Name != table.AttrTTL && !strings.Contains(strings.ToLower(a.Name), "expire") {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// ttlAt is the ttl of an item with every time at one, in epoch seconds; 0 when it has none.
+func ttlAt(s *table.Schema, entity string, at time.Time) int64 {
+	x, err := s.ExampleRow(entity)
+	if err != nil {
+		return 0
+	}
+	x.Each(func(name string, optional bool, v reflect.Value) {
+		if _, ok := v.Interface().(time.Time); ok && name != table.AttrTTL {
+			v.Set(reflect.ValueOf(at))
+		} else if v.Kind() == reflect.String && !optional {
+			v.SetString("x")
+		}
+	})
+	x.Complete()
+	it, err := x.Item()
+	if err != nil {
+		return 0 // what cannot be made up is not looked at
+	}
+	n, ok := it[table.AttrTTL].(*types.AttributeValueMemberN)
+	if !ok {
+		return 0
+	}
+	seconds, err := strconv.ParseInt(n.Value, 10, 64)
+	if err != nil {
+		return 0
+	}
+	return seconds
+}

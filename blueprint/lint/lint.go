@@ -1,0 +1,110 @@
+// Package lint finds in a schema what is known to go wrong on DynamoDB: keys that heat up, indexes that cost twice, items that
+// overwrite each other or never expire. Each finding says what happens, and what to do.
+package lint
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/onefold/onefold/table"
+)
+
+// Finding is something that a schema shows to be wrong, or that its owner has said to be right where it is.
+type Finding struct {
+	Lint    string `json:"lint"`
+	Entity  string `json:"entity"`
+	Pattern string `json:"pattern,omitempty"`
+	Index   string `json:"index,omitempty"`
+	What    string `json:"what"`              // what goes wrong
+	Fix     string `json:"fix"`               // what to do
+	Allowed string `json:"allowed,omitempty"` // why it is right here, as the entity's definition says; empty: it is not
+}
+
+// String is the finding in a line.
+func (f Finding) String() string {
+	at := f.Entity
+	if f.Pattern != "" {
+		at += ", pattern " + f.Pattern
+	}
+	if f.Index != "" {
+		at += ", index " + f.Index
+	}
+	return fmt.Sprintf("%s: %s: %s; %s", at, f.Lint, f.What, f.Fix)
+}
+
+// Lint is one kind of finding.
+type Lint struct {
+	ID   string
+	What string // in one sentence
+	find func(*schema) []Finding
+}
+
+// Lints are all kinds, by id.
+func Lints() []Lint { return slices.Clone(lints) }
+
+var lints = []Lint{
+	{"duplicate-index", "An index has the partition key of the table: it costs a write for what the sort key answers already.", duplicateIndexes},
+	{"fan-out-filter", "A pattern asks every shard and drops most of what it reads: it pays for the shards, however little it finds.", fanOutFilters},
+	{"growing-index", "What piles up stays on an index by its state: the list only grows.", growingIndexes},
+	{"heartbeat-index", "An item on an index says when something was last seen: every heartbeat writes the index, too.", heartbeatIndexes},
+	{"hot-index", "More is written to one key of an index than a partition takes; an index that cannot keep up holds the table back.", hotIndexes},
+	{"hot-partition", "More is written to one partition key than a partition takes.", hotPartitions},
+	{"no-load", "A pattern declares no load: its cost and heat are not known.", withoutLoads},
+	{"time-as-text", "A time stands in a key as whatever text comes: texts of different width do not sort as times.", timesAsText},
+	{"time-only-key", "Facts are told apart by their time alone: two in one moment are one.", timeOnlyKeys},
+	{"ttl-from-clock", "Items expire by the clock of who writes them, not by their own time: what comes late lives too long.", clockExpiry},
+	{"two-ids", "Partition and sort key hold two ids for one item: it cannot be read by one of them.", twoIDs},
+	{"unused-index", "No pattern asks an index that is paid for with every write.", unusedIndexes},
+}
+
+// Check returns what is wrong with a schema, and what its definitions allow, by lint and entity.
+func Check(s *table.Schema) []Finding {
+	in := newSchema(s)
+	var all []Finding
+	for _, l := range lints {
+		for _, f := range l.find(in) {
+			f.Lint = l.ID
+			if e := in.entity(f.Entity); e != nil {
+				f.Allowed = e.Allow[l.ID]
+			}
+			all = append(all, f)
+		}
+	}
+	slices.SortStableFunc(all, func(a, b Finding) int {
+		return cmp.Or(cmp.Compare(a.Lint, b.Lint), cmp.Compare(a.Entity, b.Entity), cmp.Compare(a.Pattern, b.Pattern), cmp.Compare(a.Index, b.Index))
+	})
+	return all
+}
+
+// schema is what lints look at.
+type schema struct {
+	*table.Schema
+	entities []table.EntityInfo
+	patterns []table.PatternInfo
+}
+
+func newSchema(s *table.Schema) *schema {
+	return &schema{Schema: s, entities: s.Entities(), patterns: s.Patterns()}
+}
+
+func (s *schema) entity(name string) *table.EntityInfo {
+	for i := range s.entities {
+		if s.entities[i].Name == name {
+			return &s.entities[i]
+		}
+	}
+	return nil
+}
+
+// writes is how many items of an entity are written in a second, and how large one is, as the patterns that write declare.
+func (s *schema) writes(entity string) (perSecond float64, bytes int) {
+	for _, p := range s.patterns {
+		if p.Entity != entity || p.Operation == "Query" || p.Operation == "GetItem" {
+			continue
+		}
+		perSecond += p.Load.PerSecond * float64(max(p.Load.Items, 1))
+		bytes = max(bytes, p.Load.ItemBytes)
+	}
+	return perSecond, bytes
+}

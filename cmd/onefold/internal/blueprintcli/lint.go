@@ -1,0 +1,91 @@
+package blueprintcli
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/onefold/onefold/blueprint/lint"
+	"github.com/onefold/onefold/cmd/onefold/internal/terminal"
+)
+
+// ErrFindings is returned when a schema shows what is known to go wrong.
+var ErrFindings = errors.New("findings")
+
+// Lint says what of a schema is known to go wrong on DynamoDB.
+type Lint struct {
+	Schema  string `help:"Which schema: see onefold design." default:"onefold"`
+	Allowed bool   `help:"Show also what the schema's definitions say to be right, with the reason."`
+	Kinds   bool   `help:"List what is looked for."`
+}
+
+// Run checks the schema. It fails when there is a finding that is not allowed.
+func (c *Lint) Run(e *Env) error {
+	if c.Kinds {
+		return listLints(e)
+	}
+	s, err := e.schema(c.Schema)
+	if err != nil {
+		return err
+	}
+	wrong, shown := 0, []lint.Finding{}
+	for _, f := range lint.Check(s) {
+		if f.Allowed == "" {
+			wrong++
+		}
+		if f.Allowed == "" || c.Allowed {
+			shown = append(shown, f)
+		}
+	}
+	if err := c.print(e, shown); err != nil {
+		return err
+	}
+	if wrong > 0 {
+		return fmt.Errorf("%w: %d in %s", ErrFindings, wrong, s.Name())
+	}
+	if e.JSON {
+		return nil
+	}
+	_, err = fmt.Fprintf(e.Out, "%s: %d kinds of faults looked for, none found.\n", s.Name(), len(lint.Lints()))
+	return err
+}
+
+func (c *Lint) print(e *Env, found []lint.Finding) error {
+	if e.JSON {
+		return terminal.JSON(e.Out, found)
+	}
+	for _, f := range found {
+		if err := printFinding(e.Out, &f); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func printFinding(w io.Writer, f *lint.Finding) error {
+	at := f.Entity
+	if f.Pattern != "" {
+		at += ", pattern " + f.Pattern
+	}
+	if f.Index != "" {
+		at += ", index " + f.Index
+	}
+	then := "do:      " + f.Fix
+	if f.Allowed != "" {
+		then = "allowed: " + f.Allowed
+	}
+	_, err := fmt.Fprintf(w, "%s (%s)\n  wrong:   %s\n  %s\n", at, f.Lint, f.What, then)
+	return err
+}
+
+func listLints(e *Env) error {
+	if e.JSON {
+		return terminal.JSON(e.Out, lint.Lints())
+	}
+	for _, l := range lint.Lints() {
+		if _, err := fmt.Fprintf(e.Out, "%-16s %s\n", l.ID, l.What); err != nil {
+			return err
+		}
+	}
+	return nil
+}

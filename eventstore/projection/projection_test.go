@@ -185,7 +185,7 @@ func TestAHoleParks(t *testing.T) {
 	}
 }
 
-// TestFoldsOfTheirOwn reads the changes of read models in a fold of the user's.
+// TestSeveralVersionsRunAtOnce keeps two up to date side by side, of which the first is served.
 func TestSeveralVersionsRunAtOnce(t *testing.T) {
 	w := newWorld(t)
 	one, two := w.define(1, tells), w.define(2, tells)
@@ -201,4 +201,27 @@ func TestSeveralVersionsRunAtOnce(t *testing.T) {
 	w.append(order(1), "Placed")
 	w.must(worker.Drain(w.ctx))
 	w.is("served", w.story(two, order(1)), "1Placed")
+}
+
+func TestStatus(t *testing.T) {
+	w := newWorld(t)
+	p := w.define(1, tells)
+	is := func(served, parked, behind int, head int64) {
+		t.Helper()
+		s, err := p.Status(w.ctx)
+		w.must(err)
+		if s.Served.Version != served || len(s.Parked) != parked || s.Behind != behind || s.Head != head || len(s.Rebuilds) != 0 {
+			t.Errorf("the status is %+v, want version %d served, %d parked, %d behind of %d", s, served, parked, behind, head)
+		}
+	}
+	is(0, 0, 0, 0)
+	w.must(p.Start(w.ctx))
+	w.append(order(1), "Placed", "Paid")
+	w.append(order(2), "Bad")
+	w.append(eventstore.ID{Type: "cart", ID: "1"}, "Filled")
+	w.feed()
+	is(1, 0, 2, 3)
+	_, err := p.Rebuild(w.ctx, projection.RebuildOptions{}) // for its fold is younger than what is appended
+	w.must(err)
+	is(1, 1, 1, 3)
 }

@@ -1,0 +1,59 @@
+package projection
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/onefold/onefold/eventstore"
+)
+
+// Status is where a projection is.
+type Status struct {
+	Name    string
+	Version int    // of the definition
+	Served  Served // zero: none is
+	Parked  []Parked
+	// Head is the position of the feed, and Behind how many of the last hundred appends to aggregates of the projection are not
+	// in their read models yet, those of parked aggregates included. The fold.Worker's status has its lag as time.
+	Head     int64
+	Behind   int
+	Rebuilds []Checkpoint // the parts of a rebuild that has begun and not ended
+}
+
+// Status returns where the definition's version is.
+func (p *Projection[R]) Status(ctx context.Context) (s Status, err error) {
+	s = Status{Name: p.def.Name, Version: p.def.Version}
+	if s.Served, err = p.Served(ctx); err != nil && !errors.Is(err, ErrNotServed) {
+		return s, err
+	}
+	if s.Parked, err = p.Parked(ctx); err != nil {
+		return s, err
+	}
+	if s.Rebuilds, err = CheckpointsOf.Collect(ctx, p.t, CheckpointsIn{p.def.Name, p.def.Version}); err != nil {
+		return s, fmt.Errorf("projection: status of %s: %w", p.def.Name, err)
+	}
+	h, err := p.s.FeedHead(ctx)
+	if err != nil {
+		return s, err
+	}
+	s.Head = h.Position
+	var ids []eventstore.ID
+	var last []int64
+	for c, err := range p.s.FeedCommits(ctx, h.Position-100) {
+		if err != nil {
+			return s, err
+		}
+		if slices.Contains(p.def.Of, c.Type) {
+			ids, last = append(ids, c.ID), append(last, c.First+int64(c.N)-1)
+		}
+	}
+	models, err := p.read(ctx, p.def.Version, ids)
+	for i, m := range models {
+		if m.Applied < last[i] {
+			s.Behind++
+		}
+	}
+	return s, err
+}

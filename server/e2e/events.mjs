@@ -41,9 +41,13 @@ const steps = {
     await page.getByRole('link', { name: 'Events' }).click()
     await page.getByText('No events yet').waitFor()
     await look(page, 'none')
-    const { csrf } = await (await page.request.get(server + '/api/v1/me')).json()
-    const made = await page.request.post(server + '/api/v1/keys', { data: { site: 'events:main', scope: 'ingest' }, headers: { 'X-CSRF-Token': csrf } })
-    key = (await made.json()).token
+    await page.goto(server + '/account/keys')
+    await page.getByLabel('Name').fill('Shop')
+    await page.getByLabel('May').selectOption('ingest')
+    await page.getByLabel('Of').selectOption('The event store')
+    await page.getByRole('button', { name: 'Make a key' }).click()
+    key = await page.locator('.made code').textContent()
+    await page.getByText('ingest · the event store').waitFor()
     for (let n = 1; n <= 30; n++) await append(page, String(1000 + n), [placed(n)])
     await append(page, '1001', [
       { type: 'OrderPaid', occurredAt: at(4, 10), actor: 'bank', data: { paid: true, method: 'card' } },

@@ -78,6 +78,8 @@ var policy = map[string][]string{
 	"blueprint/infra": {"vocabulary", "dynamo/dynamojson", "table", "github.com/hashicorp/hcl/v2/...", "github.com/zclconf/go-cty/...", "go.yaml.in/yaml/v3",
 		"analytics", "telemetry", "eventstore"}, // its tests: what it deploys
 	"blueprint/page": {"blueprint", "table", "analytics", "telemetry", "eventstore"}, // the last three in its tests: what it describes
+	"blueprint/workbench": {"blueprint", "table",
+		"blueprint/diff", "analytics", "telemetry", "eventstore"}, // its tests
 	"blueprint/diff": {"blueprint", "table"},
 	"blueprint": {"vocabulary", "dynamo", "dynamo/dynamojson", "table", "github.com/oklog/ulid/v2",
 		"analytics", "telemetry", "eventstore", "examples/..."}, // its tests: what it describes

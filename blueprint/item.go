@@ -46,6 +46,12 @@ func valueText(av types.AttributeValue) string {
 	return string(b[len(`{"v":`) : len(b)-1])
 }
 
+// TypeLetter is the type of a value as the API calls it, such as S or BOOL.
+func TypeLetter(av types.AttributeValue) string {
+	name, _, _ := strings.Cut(string(itemJSON(table.Item{"v": av})[len(`{"v":{"`):]), `"`)
+	return name
+}
+
 // sortedNames are the names of the attributes that are no keys.
 func sortedNames(it table.Item) []string {
 	var names []string

@@ -16,6 +16,7 @@ type Outline struct {
 	Indexes  []string         `json:"indexes"`
 	Entities []OutlineEntity  `json:"entities"`
 	Patterns []OutlinePattern `json:"patterns"`
+	Partial  bool             `json:"partial,omitempty"` // read from a form that tells no types, limits and conditions
 }
 
 // OutlineEntity is a kind of item.

@@ -105,6 +105,9 @@ func (r *Row) Attributes() []Attribute {
 	return all
 }
 
+// JSON is the row in the API's JSON, attributes sorted.
+func (r *Row) JSON() []byte { return itemJSON(r.Item) }
+
 // Text is a text attribute of the row, such as a key; empty when there is none.
 func (r *Row) Text(name string) string { return textOf(r.Item, name) }
 

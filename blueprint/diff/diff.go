@@ -112,6 +112,9 @@ func (c *comparison) entity(was, is *blueprint.OutlineEntity) {
 	case was.Expires && !is.Expires:
 		c.add(Backfill, "%s: items expire no more", is.Name)("items that are stored still have their ttl and are deleted: write those again that are to stay, before they expire")
 	}
+	if c.before.Partial || c.after.Partial {
+		return
+	}
 	if is.Immutable && !was.Immutable {
 		c.add(Compatible, "%s: items are not changed any more", is.Name)("nothing: what is stored stays; code that changes it no longer compiles")
 	}
@@ -130,7 +133,7 @@ func (c *comparison) placements(was, is *blueprint.OutlineEntity) {
 		}
 		if o := was.Indexes[i]; changed(o.PK, x.PK) || changed(o.SK, x.SK) {
 			c.add(Backfill, "%s: keys on %s were %s / %s, are %s / %s", is.Name, x.Name, o.PK, o.SK, x.PK, x.SK)("items that are stored stand under the old keys: write them again; until then ask both")
-		} else if o.Conditional != x.Conditional && o.PK != "" {
+		} else if o.Conditional != x.Conditional && o.PK != "" && x.PK != "" {
 			c.add(Backfill, "%s: which items are on %s has changed", is.Name, x.Name)("items that are stored are there, or not, as before: write them again")
 		}
 	}
@@ -151,22 +154,23 @@ func (c *comparison) attributes(name string, was, is []table.AttributeInfo, key 
 		switch {
 		case i >= 0 && changed(word(was[i].Type), word(a.Type)):
 			c.add(Breaks, "%s: %s %s was a %s, is a %s", name, of, a.Name, word(was[i].Type), word(a.Type))("items that are stored are not read: give the attribute a new name, or write all items again before")
-		case i >= 0 || key:
-		case a.Optional:
+		case i >= 0 || key || a.Name == table.AttrTTL: // whether items expire is said apart
+		case a.Optional || c.before.Partial:
 			c.add(Compatible, "%s: attribute %s is new", name, a.Name)("nothing: items that are stored are read without it")
 		default:
 			c.add(Backfill, "%s: attribute %s is new, and always there", name, a.Name)("items that are stored are read with its zero value: write them again where that is not what it means")
 		}
 	}
 	for _, o := range was {
-		if !key && !slices.ContainsFunc(is, func(a table.AttributeInfo) bool { return a.Name == o.Name }) {
+		if !key && !c.after.Partial && o.Name != table.AttrTTL && !slices.ContainsFunc(is, func(a table.AttributeInfo) bool { return a.Name == o.Name }) {
 			c.add(Compatible, "%s: attribute %s is gone", name, o.Name)("nothing: it is not read, and is dropped when an item is written again")
 		}
 	}
 }
 
+// word is a type as it is stored; "" when it is not known, or may be a text or a number, as times.
 func word(goType string) string {
-	if goType == "" {
+	if goType == "" || goType == "time.Time" {
 		return ""
 	}
 	return blueprint.TypeWord(goType)

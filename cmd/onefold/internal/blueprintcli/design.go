@@ -17,6 +17,7 @@ import (
 
 	"github.com/onefold/onefold/blueprint"
 	"github.com/onefold/onefold/blueprint/page"
+	"github.com/onefold/onefold/blueprint/workbench"
 	"github.com/onefold/onefold/cmd/onefold/internal/terminal"
 	"github.com/onefold/onefold/engine"
 	"github.com/onefold/onefold/table"
@@ -43,10 +44,20 @@ type Design struct {
 // Write writes the design of a schema.
 type Write struct {
 	Schema string `help:"Which schema: onefold is all that a table holds; or analytics, telemetry, eventstore, examples/orders." default:"onefold"`
-	Format string `help:"markdown, html (one page that needs nothing beside it), or json." enum:"markdown,html,json" default:"markdown"`
+	Format string `help:"markdown; html, one page that needs nothing beside it; json; workbench, a model of NoSQL Workbench; samples, the example rows as DynamoDB-JSON; or datamodel, as the design tools of AWS check it." enum:"markdown,html,json,workbench,samples,datamodel" default:"markdown"`
 	Out    string `help:"File to write; by default, standard output." short:"o" type:"path"`
 	Check  string `help:"Write nothing: fail if this file is not what would be written. Lines of code are not compared." type:"existingfile"`
 	Rows   int    `help:"Example rows of an entity, 1 to 5." default:"2"`
+}
+
+// formats write a design.
+var formats = map[string]func(io.Writer, *blueprint.Design) error{
+	"markdown":  func(w io.Writer, d *blueprint.Design) error { return d.Markdown(w) },
+	"html":      page.Write,
+	"json":      func(w io.Writer, d *blueprint.Design) error { return terminal.JSON(w, d) },
+	"workbench": workbench.Write,
+	"samples":   workbench.Samples,
+	"datamodel": workbench.DataModel,
 }
 
 // Run makes the design: the patterns are executed on an engine in memory.
@@ -60,14 +71,10 @@ func (c *Write) Run(ctx context.Context, e *Env) error {
 		return err
 	}
 	var b bytes.Buffer
-	switch {
-	case c.Format == "json" || e.JSON:
-		err = terminal.JSON(&b, d)
-	case c.Format == "html":
-		err = page.Write(&b, d)
-	default:
-		err = d.Markdown(&b)
+	if e.JSON {
+		c.Format = "json"
 	}
+	err = formats[c.Format](&b, d)
 	switch {
 	case err != nil:
 		return err

@@ -1,6 +1,7 @@
 package blueprintcli
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/onefold/onefold/blueprint"
 	"github.com/onefold/onefold/blueprint/diff"
+	"github.com/onefold/onefold/blueprint/workbench"
 	"github.com/onefold/onefold/cmd/onefold/internal/terminal"
 )
 
@@ -17,7 +19,7 @@ var ErrChange = errors.New("change_refused")
 
 // Diff compares two versions of a design.
 type Diff struct {
-	Old    string `arg:"" help:"The version before: a file of 'onefold design --format json'." type:"existingfile"`
+	Old    string `arg:"" help:"The version before: a file of 'onefold design --format json', a model of NoSQL Workbench, or a data model of AWS." type:"existingfile"`
 	New    string `arg:"" optional:"" help:"The version after; by default, the schema as it is now." type:"existingfile"`
 	Schema string `help:"Which schema it is compared with, when no second file is given." default:"onefold"`
 	Allow  string `help:"Fail if the change asks more than this of a table that is full: compatible, backfill, index, or breaks (whatever it asks)." enum:"compatible,backfill,index,breaks" default:"breaks"`
@@ -60,14 +62,19 @@ func (c *Diff) after(e *Env) (*blueprint.Outline, error) {
 	return blueprint.OutlineOf(s), nil
 }
 
+// readOutline reads a version in any form that tells one.
 func readOutline(name string) (*blueprint.Outline, error) {
-	f, err := os.Open(name)
+	b, err := os.ReadFile(name)
 	if err != nil {
 		return nil, err
 	}
-	o, err := blueprint.ReadOutline(f)
-	if err = errors.Join(err, f.Close()); err != nil {
-		return nil, fmt.Errorf("no_design: %s: %w", terminal.Printable(name), err)
+	o, err := blueprint.ReadOutline(bytes.NewReader(b))
+	if err == nil {
+		return o, nil
 	}
-	return o, nil
+	o, other := workbench.Read(bytes.NewReader(b))
+	if other == nil {
+		return o, nil
+	}
+	return nil, fmt.Errorf("no_design: %s: %w; %w", terminal.Printable(name), err, other)
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/onefold/onefold/cmd/onefold/internal/workbench"
 	"github.com/onefold/onefold/eventstore"
+	"github.com/onefold/onefold/eventstore/projection"
 )
 
 const (
@@ -39,13 +40,13 @@ func (b *bench) loads(ctx context.Context, dir string) (all []workbench.Result, 
 				return err
 			}
 		}
-		plain := length
-		plain.Version = 0
+		plain, cached := length, length
+		plain.Version, cached.Cache = 0, eventstore.NewCache[int](1)
 		for _, c := range []struct {
 			what string
 			fold eventstore.Fold[int]
 			goal float64
-		}{{"load of an aggregate of 1,000 events", plain, wantedLoads}, {"the same with a snapshot at 950", length, wantedSnapshots}} {
+		}{{"load of an aggregate of 1,000 events", plain, wantedLoads}, {"the same with a snapshot at 950", length, wantedSnapshots}, {"the same from a cache", cached, 0}} {
 			p, err := b.pace(ctx, 1, func(int) func(context.Context) error {
 				return func(ctx context.Context) error {
 					at, err := eventstore.Load(ctx, s.events, id, c.fold)
@@ -90,9 +91,30 @@ func (b *bench) feed(ctx context.Context, dir string) (all []workbench.Result, e
 			{Name: "put into the feed: " + what, Unit: "/s", Value: float64(read) / folded.Seconds(), Goal: wantedFeed},
 			{Name: "read from the feed: " + what, Unit: "/s", Value: float64(read) / took.Seconds(), Goal: wantedFeed},
 		}
-		return nil
+		rate, err := rebuild(ctx, s)
+		all = append(all, workbench.Result{Name: "rebuild a projection: " + what, Unit: "/s", Value: rate, Goal: wantedFeed})
+		return err
 	})
 	return all, err
+}
+
+// counted is a read model.
+type counted struct{ Events, Bytes int }
+
+// rebuild makes the read models of all aggregates, and returns how many events a second that takes.
+func rebuild(ctx context.Context, s *opened) (float64, error) {
+	p, err := projection.Define(s.Table, s.events, projection.Definition[counted]{
+		Name: "bench", Version: 1, Of: []string{"bench"}, Apply: func(c *counted, e *eventstore.Event) error {
+			c.Events, c.Bytes = c.Events+1, c.Bytes+len(e.Payload)
+			return nil
+		},
+	}, projection.Options{})
+	if err != nil {
+		return 0, err
+	}
+	events, began := int64(0), time.Now()
+	_, err = p.Rebuild(ctx, projection.RebuildOptions{CaughtUp: s.Worker.Drain, Progress: func(at projection.Progress) { events = max(events, at.Events) }})
+	return float64(events) / time.Since(began).Seconds(), err
 }
 
 // fill appends the events of the feed, to aggregates of a hundred each.

@@ -311,7 +311,7 @@ const steps = {
     await page.getByRole('button', { name: 'Import', exact: true }).click()
     await page.getByRole('heading', { name: 'Imported' }).waitFor()
     await page.goto(server + '/sites/blog?range=30d')
-    await page.getByText('include imported data').waitFor()
+    await page.getByText(/includes? imported data/).waitFor()
     await accessible(page, 'site with imported days')
     await shot(page, 'imported')
     await page.goto(server + '/sites/blog/settings/imports')

@@ -20,7 +20,7 @@ const (
 
 // units measures the write units of a reading with all that is derived from it, for how long that waits.
 func (b *bench) units(ctx context.Context, dir string) (results []workbench.Result, err error) {
-	for _, delay := range []time.Duration{0, time.Minute, 5 * time.Minute} // serve lets nothing wait longer than the last {
+	for _, delay := range []time.Duration{0, time.Minute, 5 * time.Minute} { // serve lets nothing wait longer
 		b.o.Progress(fmt.Sprintf("units: folded after %s", delay))
 		units, err := b.steadyUnits(ctx, filepath.Join(dir, delay.String()), delay)
 		if err != nil {

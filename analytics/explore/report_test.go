@@ -138,7 +138,7 @@ func TestFiltersAgreeWithTheOracle(t *testing.T) {
 	inEachZone(t, 400, func(w *shop, random *rand.Rand, from, to string) {
 		all := w.oracle(from, to)
 		some := 0
-		for range 6 {
+		for n := 0; n < 6 || some == 0 && n < 100; n++ { // few filters may select nothing
 			filters := drawFilters(random)
 			want := all.filtered(filters)
 			some += len(want.visits)

@@ -30,6 +30,7 @@ type pageRequest struct {
 	whole      bool // reach back to the table for what a local index does not project
 	filter     *expr.Condition
 	projection *expr.Projection
+	columns    *item.Columns // that the items go to; nil: they make a page
 }
 
 // pageRequest checks a Query or Scan. What is left is the range of rows.
@@ -126,6 +127,10 @@ func (db *DB) evaluate(r *pageRequest, p *page, key, value []byte) (int, error) 
 		p.count++
 		return size, nil
 	}
+	if r.columns != nil && r.filter == nil && r.projection == nil && !r.whole {
+		p.count++
+		return size, r.columns.Row(&p.decoder, b)
+	}
 	it, err := db.rowItem(r, p, b)
 	if err != nil {
 		return 0, err
@@ -145,6 +150,9 @@ func (db *DB) evaluate(r *pageRequest, p *page, key, value []byte) (int, error) 
 	}
 	if r.projection != nil {
 		it = r.projection.Apply(it)
+	}
+	if r.columns != nil {
+		return size, r.columns.Item(it)
 	}
 	p.items = append(p.items, it)
 	return size, nil

@@ -51,7 +51,7 @@ type statementStore struct{ *DB }
 
 // Query lets a filter name the keys.
 func (s statementStore) Query(ctx context.Context, in *dynamodb.QueryInput, _ ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error) {
-	return s.query(ctx, in, true)
+	return s.query(ctx, in, true, nil)
 }
 
 // Table returns a table's descriptor.

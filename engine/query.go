@@ -4,17 +4,24 @@ import (
 	"context"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/onefold/onefold/engine/internal/capacity"
+	"github.com/onefold/onefold/engine/internal/item"
 	"github.com/onefold/onefold/engine/internal/request"
 )
 
 // Query returns a page of one partition of a table or index, in the order of its sort key.
 func (db *DB) Query(ctx context.Context, in *dynamodb.QueryInput, _ ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error) {
-	return db.query(ctx, in, false)
+	return db.query(ctx, in, false, nil)
 }
 
-func (db *DB) query(ctx context.Context, in *dynamodb.QueryInput, keysInFilter bool) (*dynamodb.QueryOutput, error) {
+// QueryValues implements dynamo.ValuesReader.
+func (db *DB) QueryValues(ctx context.Context, in *dynamodb.QueryInput, names []string, visit func([]types.AttributeValue) error) (*dynamodb.QueryOutput, error) {
+	return db.query(ctx, in, false, item.NewColumns(names, visit))
+}
+
+func (db *DB) query(ctx context.Context, in *dynamodb.QueryInput, keysInFilter bool, columns *item.Columns) (*dynamodb.QueryOutput, error) {
 	call, err := begin(ctx, db, &in)
 	if err != nil {
 		return nil, err
@@ -31,7 +38,7 @@ func (db *DB) query(ctx context.Context, in *dynamodb.QueryInput, keysInFilter b
 	if err != nil {
 		return nil, err
 	}
-	r.reverse = in.ScanIndexForward != nil && !*in.ScanIndexForward
+	r.columns, r.reverse = columns, in.ScanIndexForward != nil && !*in.ScanIndexForward
 	if r.Range, err = r.s.Query(&q, r.x); err != nil {
 		return nil, err
 	}

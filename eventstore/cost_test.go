@@ -10,21 +10,21 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
-	"github.com/onefold/onefold/engine/enginetest"
+	"github.com/onefold/onefold/dynamo"
 	"github.com/onefold/onefold/eventstore"
 	"github.com/onefold/onefold/table"
 )
 
 // metered is a store that adds up the capacity that appends take, of the table and its index.
 type metered struct {
-	*enginetest.DB
+	dynamo.API
 	write, read float64
 }
 
 func (m *metered) TransactWriteItems(ctx context.Context, in *dynamodb.TransactWriteItemsInput, o ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error) {
 	asked := *in
 	asked.ReturnConsumedCapacity = "TOTAL"
-	out, err := m.DB.TransactWriteItems(ctx, &asked, o...)
+	out, err := m.API.TransactWriteItems(ctx, &asked, o...)
 	if err == nil {
 		for _, c := range out.ConsumedCapacity {
 			m.write += *c.CapacityUnits
@@ -36,7 +36,7 @@ func (m *metered) TransactWriteItems(ctx context.Context, in *dynamodb.TransactW
 func (m *metered) PutItem(ctx context.Context, in *dynamodb.PutItemInput, o ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error) {
 	asked := *in
 	asked.ReturnConsumedCapacity = "TOTAL"
-	out, err := m.DB.PutItem(ctx, &asked, o...)
+	out, err := m.API.PutItem(ctx, &asked, o...)
 	if err == nil {
 		m.write += *out.ConsumedCapacity.CapacityUnits
 	}
@@ -46,7 +46,7 @@ func (m *metered) PutItem(ctx context.Context, in *dynamodb.PutItemInput, o ...f
 func (m *metered) GetItem(ctx context.Context, in *dynamodb.GetItemInput, o ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error) {
 	asked := *in
 	asked.ReturnConsumedCapacity = "TOTAL"
-	out, err := m.DB.GetItem(ctx, &asked, o...)
+	out, err := m.API.GetItem(ctx, &asked, o...)
 	if err == nil {
 		m.read += *out.ConsumedCapacity.CapacityUnits
 	}
@@ -56,7 +56,7 @@ func (m *metered) GetItem(ctx context.Context, in *dynamodb.GetItemInput, o ...f
 func (m *metered) Query(ctx context.Context, in *dynamodb.QueryInput, o ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error) {
 	asked := *in
 	asked.ReturnConsumedCapacity = "TOTAL"
-	out, err := m.DB.Query(ctx, &asked, o...)
+	out, err := m.API.Query(ctx, &asked, o...)
 	if err == nil {
 		m.read += *out.ConsumedCapacity.CapacityUnits
 	}
@@ -99,7 +99,7 @@ func TestAppendsCostWhatTheGuideSays(t *testing.T) {
 // cost is what an append takes: write units, and read units if any.
 func cost(t *testing.T, o eventstore.Options, n, others int, expected func(int64) eventstore.Expected, options []eventstore.AppendOption) string {
 	w := newWorld(t, o)
-	m := &metered{DB: w.db}
+	m := &metered{API: w.db}
 	store, err := eventstore.New(table.New(m, "onefold", table.Options{Clock: w.db.Now}), o)
 	w.must(err)
 	version := int64(0)

@@ -67,7 +67,7 @@ func TestAppendAllOutcomeUnknown(t *testing.T) {
 
 // late is a store whose first transaction is carried out some requests after it was reported as failed.
 type late struct {
-	*enginetest.DB
+	dynamo.API
 	mu    sync.Mutex
 	after int // requests
 	held  *dynamodb.TransactWriteItemsInput
@@ -77,7 +77,7 @@ func (l *late) request() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.after--; l.after == 0 && l.held != nil {
-		_, _ = l.DB.TransactWriteItems(context.Background(), l.held) // it may be too late, which is what it is about
+		_, _ = l.API.TransactWriteItems(context.Background(), l.held) // it may be too late, which is what it is about
 	}
 }
 
@@ -86,17 +86,17 @@ func (l *late) TransactWriteItems(ctx context.Context, in *dynamodb.TransactWrit
 		l.held, l.after = in, l.after+1
 		return nil, context.DeadlineExceeded
 	}
-	return l.DB.TransactWriteItems(ctx, in, o...)
+	return l.API.TransactWriteItems(ctx, in, o...)
 }
 
 func (l *late) GetItem(ctx context.Context, in *dynamodb.GetItemInput, o ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error) {
 	l.request()
-	return l.DB.GetItem(ctx, in, o...)
+	return l.API.GetItem(ctx, in, o...)
 }
 
 func (l *late) Query(ctx context.Context, in *dynamodb.QueryInput, o ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error) {
 	l.request()
-	return l.DB.Query(ctx, in, o...)
+	return l.API.Query(ctx, in, o...)
 }
 
 var _ dynamo.API = (*late)(nil)
@@ -109,7 +109,7 @@ func TestAttemptThatHappensLate(t *testing.T) {
 				w := newWorld(t, eventstore.Options{})
 				w.append(order("1"), eventstore.NoStream(), "A")
 				w.append(order("2"), eventstore.NoStream(), "A")
-				store, err := eventstore.New(table.New(&late{DB: w.db, after: after}, "onefold", table.Options{Clock: w.db.Now}), eventstore.Options{})
+				store, err := eventstore.New(table.New(&late{API: w.db, after: after}, "onefold", table.Options{Clock: w.db.Now}), eventstore.Options{})
 				w.must(err)
 				var options []eventstore.AppendOption
 				if named {

@@ -421,18 +421,14 @@ func (e *Entity[T, K]) DecodeInto(it Item, v *T) error {
 	if c.err != nil {
 		return c.err
 	}
-	if et := text(it, AttrEntity); et != c.name {
-		return fmt.Errorf("%w: %q, not %q", ErrWrongEntity, et, c.name)
+	if err := c.isOne(text(it, AttrEntity)); err != nil {
+		return err
 	}
 	var zero T
 	*v = zero
 	rv := reflect.ValueOf(v).Elem()
-	key := codec.At(rv, e.keyField)
-	if err := c.pk.parse(text(it, AttrPK), key); err != nil {
-		return fmt.Errorf("table: decode %s: %w", c.name, err)
-	}
-	if err := c.sk.parse(text(it, AttrSK), key); err != nil {
-		return fmt.Errorf("table: decode %s: %w", c.name, err)
+	if err := e.decodeKey(text(it, AttrPK), text(it, AttrSK), rv); err != nil {
+		return err
 	}
 	if len(it) <= keyAttributes {
 		return nil
@@ -444,12 +440,35 @@ func (e *Entity[T, K]) DecodeInto(it Item, v *T) error {
 	return nil
 }
 
+// isOne refuses items whose et names another entity.
+func (e *entity) isOne(et string) error {
+	if et != e.name {
+		return fmt.Errorf("%w: %q, not %q", ErrWrongEntity, et, e.name)
+	}
+	return nil
+}
+
+// decodeKey reads the fields that are stored in the keys alone.
+func (e *Entity[T, K]) decodeKey(pk, sk string, rv reflect.Value) error {
+	key := codec.At(rv, e.keyField)
+	if err := e.core.pk.parse(pk, key); err != nil {
+		return fmt.Errorf("table: decode %s: %w", e.core.name, err)
+	}
+	if err := e.core.sk.parse(sk, key); err != nil {
+		return fmt.Errorf("table: decode %s: %w", e.core.name, err)
+	}
+	return nil
+}
+
 // keyAttributes are what every item has: pk, sk and et. An item that folds begin with has nothing else.
 const keyAttributes = 3
 
 // text is a string attribute's value; empty when there is none.
-func text(it Item, name string) string {
-	s, ok := it[name].(*types.AttributeValueMemberS)
+func text(it Item, name string) string { return textOf(it[name]) }
+
+// textOf is a string's value; empty when it is none.
+func textOf(av types.AttributeValue) string {
+	s, ok := av.(*types.AttributeValueMemberS)
 	if !ok {
 		return ""
 	}

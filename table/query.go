@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"iter"
 	"reflect"
+
+	"github.com/onefold/onefold/dynamo"
 )
 
 // Load is what a pattern is expected to cost, for documents and prices.
@@ -47,6 +49,8 @@ type Query[In, T, K any] struct {
 	entity *Entity[T, K]
 	over   func(In) []int
 	filter func(In) Cond
+
+	columns *columns // nil for a pattern that is wrong
 }
 
 // NewQuery describes a pattern over an entity. It never fails: what is wrong is found by NewSchema, and returned by
@@ -64,7 +68,7 @@ func NewQuery[In, T, K any](e *Entity[T, K], d QueryDef[In]) *Query[In, T, K] {
 		p.fail(p.unused()...)
 	}
 	p.seal()
-	q := &Query[In, T, K]{core: p, entity: e, over: d.Over, filter: d.Filter}
+	q := &Query[In, T, K]{core: p, entity: e, over: d.Over, filter: d.Filter, columns: columnsOf(p)}
 	q.bindExample(d.Example)
 	return q
 }
@@ -74,6 +78,13 @@ func NewQuery[In, T, K any](e *Entity[T, K], d QueryDef[In]) *Query[In, T, K] {
 func (q *Query[In, T, K]) All(ctx context.Context, t *Table, in In) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		s, err := q.open(ctx, t, in, 0)
+		if r, one := s.(*reader); one && err == nil && q.filter == nil {
+			if from, ok := t.api.(dynamo.ValuesReader); ok {
+				if err = q.values(ctx, r, from, yield); err == nil {
+					return
+				}
+			}
+		}
 		for err == nil {
 			var it Item
 			if it, err = s.next(ctx); it == nil {

@@ -97,8 +97,10 @@ func (t *Table) Name() string { return t.name }
 func (t *Table) Now() time.Time { return t.clock() }
 
 // Expired reports whether an item's ttl has been reached. Items without a numeric ttl never expire.
-func Expired(it Item, now time.Time) bool {
-	n, ok := it[AttrTTL].(*types.AttributeValueMemberN)
+func Expired(it Item, now time.Time) bool { return expired(it[AttrTTL], now) }
+
+func expired(ttl types.AttributeValue, now time.Time) bool {
+	n, ok := ttl.(*types.AttributeValueMemberN)
 	if !ok {
 		return false
 	}

@@ -33,6 +33,7 @@ var (
 	_ dynamo.Streams      = (*DB)(nil)
 	_ dynamo.Putter       = (*DB)(nil)
 	_ dynamo.RecordReader = (*DB)(nil)
+	_ dynamo.ValuesReader = (*DB)(nil)
 	_ dynamo.Statements   = (*DB)(nil)
 )
 

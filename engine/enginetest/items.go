@@ -94,6 +94,12 @@ func (db *DB) Query(ctx context.Context, in *dynamodb.QueryInput, _ ...func(*dyn
 	return answer(db, func() (*dynamodb.QueryOutput, error) { return db.DB.Query(ctx, in) }, Access{"Query", tableOf(in.TableName), nil, false})
 }
 
+// QueryValues is the engine's, unless a fault strikes. For faults it is a Query.
+func (db *DB) QueryValues(ctx context.Context, in *dynamodb.QueryInput, names []string, visit func([]types.AttributeValue) error) (*dynamodb.QueryOutput, error) {
+	in = given(in)
+	return answer(db, func() (*dynamodb.QueryOutput, error) { return db.DB.QueryValues(ctx, in, names, visit) }, Access{"Query", tableOf(in.TableName), nil, false})
+}
+
 // Scan is the engine's, unless a fault strikes.
 func (db *DB) Scan(ctx context.Context, in *dynamodb.ScanInput, _ ...func(*dynamodb.Options)) (*dynamodb.ScanOutput, error) {
 	in = given(in)

@@ -168,6 +168,20 @@ func (p *Plan) Decode(from map[string]types.AttributeValue, v reflect.Value) err
 	return nil
 }
 
+// DecodeValues is Decode of values instead of an item: that of field i is at[i] of them, nil if there is none.
+func (p *Plan) DecodeValues(values []types.AttributeValue, at []int, v reflect.Value) error {
+	for i := range p.Fields {
+		f, av := &p.Fields[i], values[at[i]]
+		if av == nil {
+			continue
+		}
+		if err := f.codec.decode(av, At(v, f.Index)); err != nil {
+			return fmt.Errorf("field %s: %w", f.Name, err)
+		}
+	}
+	return nil
+}
+
 // Encode returns the attribute value of one field.
 func (f *Field) Encode(e *Encoder, v reflect.Value) (types.AttributeValue, error) {
 	return f.codec.encode(e, v)

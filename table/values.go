@@ -1,0 +1,121 @@
+package table
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/onefold/onefold/dynamo"
+	"github.com/onefold/onefold/table/internal/codec"
+)
+
+// columns are the attributes that are read of an item, in the order of their names, and where among them is what: how a
+// pattern is read from a dynamo.ValuesReader.
+type columns struct {
+	names                  []string
+	pk, sk, et, ttl, order int
+	stored                 []int // of each stored field
+}
+
+func columnsOf(p *pattern) *columns {
+	if p.err != nil {
+		return nil
+	}
+	c := &columns{names: []string{AttrPK, AttrSK, AttrEntity, AttrTTL, p.skAttr}}
+	for _, f := range p.entity.stored {
+		c.names = append(c.names, f.Name)
+	}
+	slices.Sort(c.names)
+	c.names = slices.Compact(c.names)
+	at := func(name string) int { return slices.Index(c.names, name) }
+	c.pk, c.sk, c.et, c.ttl, c.order = at(AttrPK), at(AttrSK), at(AttrEntity), at(AttrTTL), at(p.skAttr)
+	for _, f := range p.entity.stored {
+		c.stored = append(c.stored, at(f.Name))
+	}
+	return c
+}
+
+// wanted is a reader's, of values.
+func (c *columns) wanted(r *reader, values []types.AttributeValue) bool {
+	if s := r.span; s.exact == "" && !s.inclusive && textOf(values[c.order]) == s.hi {
+		return false
+	}
+	return textOf(values[c.et]) != Removed && (values[c.ttl] == nil || !expired(values[c.ttl], r.t.Now()))
+}
+
+// values yields what All does, read without maps. A page is read before its first item is yielded: whoever takes items may
+// use the table.
+func (q *Query[In, T, K]) values(ctx context.Context, r *reader, from dynamo.ValuesReader, yield func(T, error) bool) error {
+	for !r.done {
+		var page rows[T]
+		var broken error
+		out, err := from.QueryValues(ctx, r.in, q.columns.names, func(values []types.AttributeValue) error {
+			if !q.columns.wanted(r, values) {
+				return nil
+			}
+			if broken = q.entity.decodeValues(q.columns, values, page.grow()); broken != nil {
+				page.shrink()
+			}
+			return broken
+		})
+		if err != nil && (broken == nil || !errors.Is(err, broken)) {
+			return err
+		}
+		for _, some := range page {
+			for i := range some {
+				if !yield(some[i], nil) {
+					return nil
+				}
+			}
+		}
+		if broken != nil {
+			return broken
+		}
+		r.in.ExclusiveStartKey = out.LastEvaluatedKey
+		r.done = len(out.LastEvaluatedKey) == 0
+	}
+	return nil
+}
+
+// rows are the items of a page, which are decoded where they stay: in pieces, so that none is copied when there are more.
+type rows[T any] [][]T
+
+const fewRows, manyRows = 8, 256 // of the first piece, and at most
+
+// grow returns the place of one more.
+func (r *rows[T]) grow() *T {
+	last := len(*r) - 1
+	if last < 0 || len((*r)[last]) == cap((*r)[last]) {
+		*r = append(*r, make([]T, 0, min(fewRows<<min(len(*r), 8), manyRows)))
+		last++
+	}
+	some := &(*r)[last]
+	*some = (*some)[:len(*some)+1]
+	return &(*some)[len(*some)-1]
+}
+
+// shrink takes the last one back.
+func (r *rows[T]) shrink() {
+	some := &(*r)[len(*r)-1]
+	*some = (*some)[:len(*some)-1]
+}
+
+// decodeValues is DecodeInto of values, into a zero T.
+func (e *Entity[T, K]) decodeValues(c *columns, values []types.AttributeValue, v *T) error {
+	if err := e.core.isOne(textOf(values[c.et])); err != nil {
+		return err
+	}
+	rv := reflect.ValueOf(v).Elem()
+	if err := e.decodeKey(textOf(values[c.pk]), textOf(values[c.sk]), rv); err != nil {
+		return err
+	}
+	stored := codec.Plan{Fields: e.core.stored}
+	if err := stored.DecodeValues(values, c.stored, rv); err != nil {
+		return fmt.Errorf("table: decode %s: %w", e.core.name, err)
+	}
+	return nil
+}

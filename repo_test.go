@@ -132,8 +132,10 @@ var policy = map[string][]string{
 	"internal/lineprotocol": {"github.com/influxdata/line-protocol/v2/lineprotocol"},
 
 	"examples":        {"vocabulary", "dynamo", "table", "fold", "engine", "blueprint/...", "examples/..."},
+	"examples/ledger": {"dynamo", "table", "fold"},
 	"examples/orders": {"table"},
 
+	"examples/ledger/cmd": {"vocabulary", "dynamo", "table", "fold", "engine", "examples/..."},
 	"examples/orders/cmd": {"table", "engine", "examples/..."},
 
 	"cmd": {"..."},

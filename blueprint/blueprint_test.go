@@ -15,13 +15,14 @@ import (
 	"github.com/onefold/onefold/blueprint"
 	"github.com/onefold/onefold/engine"
 	"github.com/onefold/onefold/eventstore"
+	"github.com/onefold/onefold/examples/ledger"
 	"github.com/onefold/onefold/examples/orders"
 	"github.com/onefold/onefold/table"
 	"github.com/onefold/onefold/telemetry"
 )
 
 func schemas() []*table.Schema {
-	return []*table.Schema{analytics.Schema, telemetry.Schema, eventstore.Schema, orders.Schema}
+	return []*table.Schema{analytics.Schema, telemetry.Schema, eventstore.Schema, ledger.Schema, orders.Schema}
 }
 
 // design is made on an engine of its own, whose clock stands at the time of the examples.

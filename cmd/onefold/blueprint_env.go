@@ -7,6 +7,7 @@ import (
 	"github.com/onefold/onefold/blueprint"
 	"github.com/onefold/onefold/cmd/onefold/internal/blueprintcli"
 	"github.com/onefold/onefold/eventstore"
+	"github.com/onefold/onefold/examples/ledger"
 	"github.com/onefold/onefold/examples/orders"
 	"github.com/onefold/onefold/fold"
 	"github.com/onefold/onefold/table"
@@ -19,7 +20,7 @@ func (g *globals) blueprintEnv(std streams) *blueprintcli.Env {
 	return &blueprintcli.Env{
 		Out: std.out, JSON: g.JSON,
 		Schemas:  []*table.Schema{schema, analytics.Schema, telemetry.Schema, eventstore.Schema},
-		Examples: []*table.Schema{orders.Schema},
+		Examples: []*table.Schema{ledger.Schema, orders.Schema},
 		Flows:    flows(),
 	}
 }
@@ -27,7 +28,7 @@ func (g *globals) blueprintEnv(std streams) *blueprintcli.Env {
 // flows are the folds that a process runs.
 func flows() []blueprint.Flow {
 	var all []blueprint.Flow
-	for _, f := range slices.Concat(analytics.Folds(analytics.Config{}), telemetry.Folds(telemetry.Config{}), []*fold.Fold{alerts.Fold()}, eventstore.Folds()) {
+	for _, f := range slices.Concat(analytics.Folds(analytics.Config{}), telemetry.Folds(telemetry.Config{}), []*fold.Fold{alerts.Fold(), ledger.Notify()}, eventstore.Folds()) {
 		all = append(all, blueprint.Flow{Name: f.Name(), From: f.From(), Into: f.Into()})
 	}
 	return all

@@ -3,6 +3,7 @@
 package onefold_test
 
 import (
+	"fmt"
 	"go/ast"
 	"go/format"
 	"go/parser"
@@ -270,6 +271,24 @@ func tooLong(t *testing.T, name string, lines, limit int) {
 	t.Helper()
 	if lines > limit && whole[name] == "" {
 		t.Errorf("%s has %d lines, the house number is %d. Is there a name for the part that should come out? If it is better whole, say why in `whole`.", name, lines, limit)
+	}
+}
+
+// Two pages that were begun at the same time may take the same number: the later one takes the next.
+func TestDecisionsAreNumbered(t *testing.T) {
+	pages, err := filepath.Glob("docs/decisions/*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, page := range pages {
+		number := filepath.Base(page)[:4]
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := fmt.Sprintf("%04d", i+1); number != want || !strings.HasPrefix(string(text), "# "+want+":") {
+			t.Errorf("%s should be number %s, in its name and in its title", page, want)
+		}
 	}
 }
 

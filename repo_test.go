@@ -64,7 +64,7 @@ var policy = map[string][]string{
 	"telemetry": {"vocabulary", "dynamo", "table", "fold", "telemetry/internal/...", "internal/...", "github.com/cespare/xxhash/v2",
 		"github.com/oklog/ulid/v2", "golang.org/x/sync/...", "golang.org/x/time/rate",
 		"telemetry", "telemetry/payload"}, // its tests: devices speak it
-	"telemetry/alerts": {"vocabulary", "table", "fold", "telemetry", "telemetry/internal/episode", "telemetry/internal/exact", "internal/pause",
+	"telemetry/alerts": {"vocabulary", "table", "fold", "telemetry", "telemetry/internal/episode", "telemetry/internal/exact", "internal/calendar", "internal/pause",
 		"github.com/oklog/ulid/v2", "golang.org/x/sync/..."},
 	"telemetry/payload": {"telemetry", "internal/lineprotocol"},
 

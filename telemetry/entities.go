@@ -191,6 +191,7 @@ type Alert struct {
 
 	First       string       `dynamodbav:"first,omitempty"` // disc of the first reading
 	RuleVersion int          `dynamodbav:"ruleVersion,omitempty"`
+	RuleMade    int64        `dynamodbav:"ruleMade,omitempty"`  // epoch milliseconds: a rule that is made again under an id is another
 	Ended       Ending       `dynamodbav:"ended,omitempty"`     // why, if no reading ended it
 	Withdrawn   bool         `dynamodbav:"withdrawn,omitempty"` // later readings, or a retraction, say that it never was
 	Replaces    string       `dynamodbav:"replaces,omitempty"`  // alert id of what later readings made this of
@@ -222,7 +223,7 @@ type Ending string
 
 // The endings.
 const (
-	RuleChanged Ending = "rule_changed" // the rule was changed, switched off or deleted
+	RuleChanged Ending = "rule_changed" // the rule was changed, switched off or deleted, or is for the device no longer
 )
 
 // Transition is what happens to an alert and is told once.

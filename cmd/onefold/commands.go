@@ -44,6 +44,7 @@ type commands struct {
 	Readings devicecli.Readings `cmd:"" help:"Show what a device measured."`
 	Rules    devicecli.Rules    `cmd:"" help:"Say when somebody has to look, and try it on what was measured."`
 	Alerts   devicecli.Alerts   `cmd:"" help:"Show alerts and look after them."`
+	Channels devicecli.Channels `cmd:"" help:"Say by which ways people are told of alerts."`
 	Simulate simulateCommands   `cmd:"" help:"Make up what devices send."`
 
 	Events eventcli.Events     `cmd:"" help:"Append, read and check events of aggregates."`

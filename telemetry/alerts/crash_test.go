@@ -162,6 +162,13 @@ func TestSilenceOfFleet(t *testing.T) {
 	if open := w.open(); len(open) != 0 {
 		t.Errorf("open are %v", open)
 	}
+	w.Advance(2 * time.Hour)
+	sweep()
+	w.Must(alerts.DeleteRule(w.Ctx, w.Table, telemetry.RuleKey{Scope: telemetry.ForProfile, ScopeID: "meter", RuleID: "gone"}))
+	sweep()
+	if whole, _ := w.alerts(alerts.FleetDevice("plant")); len(whole) != 2 || whole[0].State != telemetry.Resolved {
+		t.Errorf("nobody wants to know of silence, and alerts of the fleet are %+v", whole)
+	}
 }
 
 // TestInvalidRules refuses rules that cannot work, each with the code of its field.

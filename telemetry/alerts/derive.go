@@ -3,6 +3,7 @@ package alerts
 import (
 	"context"
 	"fmt"
+	"math"
 
 	"github.com/oklog/ulid/v2"
 
@@ -27,6 +28,7 @@ type derivation struct {
 	episodes []episode.Episode // that fired
 	until    episode.Key       // the last point of anything that was
 	settled  *episode.Key      // where what is derived and what is stored agree again; nil: nowhere before the end
+	kept     []kept            // alerts of which the first point has expired
 }
 
 func (d *derivation) run(ctx context.Context) error {
@@ -34,6 +36,9 @@ func (d *derivation) run(ctx context.Context) error {
 		return err
 	}
 	if err := d.loadOld(ctx); err != nil {
+		return err
+	}
+	if err := d.findKept(ctx); err != nil {
 		return err
 	}
 	for p, err := range d.series.from(ctx, d.start) {
@@ -46,6 +51,7 @@ func (d *derivation) run(ctx context.Context) error {
 			return nil
 		}
 	}
+	d.goOn(episode.Key{At: math.MaxInt64})
 	if d.machine.Phase == episode.Firing {
 		d.episodes = append(d.episodes, d.machine.Episode)
 	}
@@ -53,6 +59,10 @@ func (d *derivation) run(ctx context.Context) error {
 }
 
 func (d *derivation) step(p *episode.Point) {
+	if d.decided(p.Key) {
+		return
+	}
+	d.goOn(p.Key)
 	active := d.machine.Phase != episode.Idle
 	if e := d.machine.Step(&d.rule.levels, p); e != nil {
 		d.episodes = append(d.episodes, *e)
@@ -81,7 +91,7 @@ func (d *derivation) rests(p *episode.Point) bool {
 
 // counts reports whether an alert is part of the history that is stored.
 func (d *derivation) counts(a *telemetry.Alert) bool {
-	return a.RuleVersion == d.rule.Version && !a.Withdrawn
+	return a.RuleVersion == d.rule.Version && (a.RuleMade == 0 || a.RuleMade == d.rule.made()) && !a.Withdrawn
 }
 
 func firstOf(a *telemetry.Alert) episode.Key { return episode.Key{At: a.Since, Disc: a.First} }

@@ -18,8 +18,9 @@ type WatchKey struct {
 // Watch is where a rule is with a device. There is none while nothing has ever breached.
 type Watch struct {
 	WatchKey
-	Version   int           `dynamodbav:"version"` // of the rule
-	Rev       int64         `dynamodbav:"rev"`     // one more at every write
+	Version   int           `dynamodbav:"version"`            // of the rule
+	RuleMade  int64         `dynamodbav:"ruleMade,omitempty"` // epoch milliseconds
+	Rev       int64         `dynamodbav:"rev"`                // one more at every write
 	Phase     episode.Phase `dynamodbav:"phase,omitempty"`
 	FirstAt   int64         `dynamodbav:"firstAt,omitempty"` // the first point of what is pending or fires
 	FirstDisc string        `dynamodbav:"firstDisc,omitempty"`

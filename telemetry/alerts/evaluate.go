@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -51,6 +52,17 @@ func Fold() *fold.Fold {
 				s := at(struct{}{})
 				s.ended = append(s.ended, *ch.Old)
 			}
+			if ch.Old == nil && ch.New != nil && ch.New.Scope == telemetry.ForDevice {
+				s := at(struct{}{})
+				s.made = append(s.made, *ch.New)
+			}
+			return nil
+		}),
+		fold.On(telemetry.Devices, func(ch fold.Typed[telemetry.Device], at func(struct{}) *seen) error {
+			if ch.Old != nil && ch.New != nil && ch.Old.ProfileID != "" && ch.Old.ProfileID != ch.New.ProfileID {
+				s := at(struct{}{})
+				s.left = append(s.left, *ch.Old)
+			}
 			return nil
 		}),
 	)
@@ -59,7 +71,9 @@ func Fold() *fold.Fold {
 // seen is what a batch of the stream has touched.
 type seen struct {
 	devices map[string]*touched
-	ended   []telemetry.Rule // versions that hold no longer
+	ended   []telemetry.Rule   // versions that hold no longer
+	made    []telemetry.Rule   // of devices
+	left    []telemetry.Device // as they were, when they had another profile
 }
 
 // touched is what came of one device.
@@ -97,10 +111,8 @@ type pair struct {
 }
 
 func evaluate(ctx context.Context, t *table.Table, s *seen) error {
-	for i := range s.ended {
-		if err := endRule(ctx, t, &s.ended[i]); err != nil {
-			return err
-		}
+	if err := s.endAll(ctx, t); err != nil {
+		return err
 	}
 	pairs, err := pairsOf(ctx, t, s)
 	if err != nil {
@@ -121,8 +133,13 @@ func evaluate(ctx context.Context, t *table.Table, s *seen) error {
 
 // evaluate brings the alerts of a device and a rule up to date.
 func (p *pair) evaluate(ctx context.Context, t *table.Table) error {
+	return p.again(ctx, t, func() error { return p.attempt(ctx, t) })
+}
+
+// again tries until nobody else writes the watch meanwhile.
+func (p *pair) again(ctx context.Context, t *table.Table, attempt func() error) error {
 	for range attempts {
-		err := p.attempt(ctx, t)
+		err := attempt()
 		if !errors.Is(err, errMoved) {
 			return err
 		}
@@ -139,10 +156,7 @@ func (p *pair) evaluate(ctx context.Context, t *table.Table) error {
 }
 
 func (p *pair) attempt(ctx context.Context, t *table.Table) error {
-	w := p.watch
-	if w.Version != p.rule.Version {
-		w = Watch{WatchKey: w.WatchKey, Version: p.rule.Version, Rev: w.Rev}
-	}
+	w := p.rule.begun(p.watch)
 	if p.rule.NoData {
 		return p.heard(ctx, t, w)
 	}
@@ -150,21 +164,27 @@ func (p *pair) attempt(ctx context.Context, t *table.Table) error {
 	if !any {
 		return nil
 	}
+	_, err := p.derive(ctx, t, w, first, last)
+	return err
+}
+
+// derive makes the alerts of the device and the rule anew that changes between two points can touch, and says how many it wrote.
+func (p *pair) derive(ctx context.Context, t *table.Table, w Watch, first, last episode.Key) (wrote int, err error) {
 	retractions, err := telemetry.RetractionsOfDevice.Collect(ctx, t, telemetry.DeviceIn{DeviceID: p.deviceID})
 	if err != nil {
-		return err
+		return 0, err
 	}
 	d := &derivation{
 		t: t, rule: p.rule, deviceID: p.deviceID, series: seriesOf(t, p.rule, p.deviceID, retractions), watch: w, first: first, last: last,
 	}
 	if err := d.run(ctx); err != nil {
-		return err
+		return 0, err
 	}
 	plan := d.plan(t.Now().UTC().Truncate(time.Millisecond))
 	if err := decideAll(ctx, t, plan.changes); err != nil {
-		return err
+		return 0, err
 	}
-	return plan.commit(ctx, t)
+	return len(plan.changes), plan.commit(ctx, t)
 }
 
 // changes are the bounds of what changed for the rule; any is false if that can change nothing: readings that do not
@@ -292,6 +312,7 @@ func readRules(ctx context.Context, t *table.Table, fleetID string) (*fleetRules
 	return f, nil
 }
 
+// of are the rules of a device, and those of its profile but for ids that it has a rule of its own of.
 func (b *ruleBook) of(d *touched) []*compiled {
 	f := b.fleets[d.fleetID]
 	if f == nil {
@@ -299,33 +320,12 @@ func (b *ruleBook) of(d *touched) []*compiled {
 	}
 	all := f.device[d.deviceID]
 	if profile := b.profiles[d.deviceID]; profile != "" {
-		all = append(all[:len(all):len(all)], f.profile[profile]...)
+		own := len(all)
+		for _, c := range f.profile[profile] {
+			if !slices.ContainsFunc(all[:own], func(o *compiled) bool { return o.RuleID == c.RuleID }) {
+				all = append(all[:len(all):len(all)], c)
+			}
+		}
 	}
 	return all
-}
-
-// endRule ends what is open of a version of a rule that holds no longer.
-func endRule(ctx context.Context, t *table.Table, r *telemetry.Rule) error {
-	for a, err := range telemetry.OpenAlerts.All(ctx, t, telemetry.SeverityIn{Severity: r.Severity, FleetID: r.FleetID}) {
-		if err != nil {
-			return err
-		}
-		if a.RuleID != r.RuleID || a.RuleVersion > r.Version {
-			continue
-		}
-		before := a
-		now := t.Now().UTC().Truncate(time.Millisecond)
-		a.State, a.Resolved, a.Ended, a.ExpiresAt = telemetry.Resolved, max(now.UnixMilli(), a.Last), telemetry.RuleChanged, expiry(now, now.UnixMilli())
-		note(&a, telemetry.AlertNote{At: now, What: "ended", Text: "its rule was changed, switched off or deleted"})
-		c := []change{{alert: a, before: &before}}
-		if err := decideAll(ctx, t, c); err != nil {
-			return err
-		}
-		tx := table.NewTx(t, "")
-		c[0].add(tx)
-		if err := tx.Commit(ctx); err != nil {
-			return err // the batch is told again
-		}
-	}
-	return nil
 }

@@ -1,6 +1,7 @@
 package alerts
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -142,8 +143,8 @@ func (f *sweptFleet) onlySilence(scope map[string][]*compiled) {
 }
 
 func (s *sweep) judge(ctx context.Context, fleetID string, f *sweptFleet) error {
-	if !f.any {
-		return nil
+	if !f.any { // nobody wants to know of silence any more
+		return s.wholeFleet(ctx, fleetID, f, false, 0)
 	}
 	silence, err := telemetry.SilenceOfFleet.Get(ctx, s.t, telemetry.FleetIn{FleetID: fleetID})
 	silent := err == nil
@@ -206,16 +207,13 @@ func (s *sweep) quiet(ctx context.Context, c *compiled, id string) (quiet, error
 	if errors.Is(err, table.ErrNotFound) {
 		w, err = Watch{WatchKey: WatchKey{id, c.RuleID}}, nil
 	}
-	if w.Version != c.Version {
-		w = Watch{WatchKey: w.WatchKey, Version: c.Version, Rev: w.Rev}
-	}
-	return quiet{s.t, c, id, w}, err
+	return quiet{s.t, c, id, c.begun(w)}, err
 }
 
 // wholeFleet keeps the one alert of a fleet that is silent as a whole.
 func (s *sweep) wholeFleet(ctx context.Context, fleetID string, f *sweptFleet, silent bool, since int64) error {
 	c := &compiled{Rule: telemetry.Rule{
-		RuleKey: telemetry.RuleKey{RuleID: SilenceRule}, FleetID: fleetID, NoData: true, Version: 1, Severity: f.severity,
+		RuleKey: telemetry.RuleKey{RuleID: SilenceRule}, FleetID: fleetID, NoData: true, Version: 1, Severity: cmp.Or(f.severity, telemetry.Warning),
 		Name: "most of the fleet fell silent at once",
 	}}
 	q, err := s.quiet(ctx, c, FleetDevice(fleetID))

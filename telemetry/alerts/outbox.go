@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/oklog/ulid/v2"
+
 	"github.com/onefold/onefold/table"
 	"github.com/onefold/onefold/telemetry"
 )
@@ -95,11 +97,29 @@ func (s *Senders) try(ctx context.Context, t *table.Table, n *Notification) (ski
 	if t.Now().Before(a.SnoozedUntil) {
 		return true, nil
 	}
+	return false, s.send(ctx, &c, n, t.Now())
+}
+
+func (s *Senders) send(ctx context.Context, c *Channel, n *Notification, now time.Time) error {
 	send := map[ChannelKind]func(context.Context, *Channel, *Notification, time.Time) error{Webhook: s.Webhook, Email: s.Email}[c.Kind]
 	if send == nil {
-		return false, fmt.Errorf("this server sends no %s", c.Kind)
+		return fmt.Errorf("this server sends no %s", c.Kind)
 	}
-	return false, send(ctx, &c, n, t.Now())
+	return send(ctx, c, n, now)
+}
+
+// tested is the event of a message that is of no alert.
+const tested telemetry.Transition = "test"
+
+// Test sends a message that is of no alert by a channel, once, and returns its id. It is no notification: nothing is written
+// down, and nothing tried again.
+func (s *Senders) Test(ctx context.Context, c *Channel, now time.Time) (id string, err error) {
+	id = fmt.Sprintf("%s.%s.%s", ulid.Make(), tested, c.ChannelID)
+	now = now.UTC().Truncate(time.Millisecond)
+	return id, s.send(ctx, c, &Notification{
+		NotificationKey: NotificationKey{c.FleetID, id}, ChannelID: c.ChannelID, Event: tested, CreatedAt: now,
+		Alert: Told{FleetID: c.FleetID, Message: "a message to see whether it arrives", Severity: telemetry.Info, Since: now, FiredAt: now},
+	}, now)
 }
 
 // settle notes how an attempt ended.

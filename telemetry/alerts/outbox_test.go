@@ -127,3 +127,30 @@ func TestInvalidChannels(t *testing.T) {
 		}
 	}
 }
+
+// TestTestMessage sends a message that is of no alert: it arrives, signed, and nothing is written down.
+func TestTestMessage(t *testing.T) {
+	w := newWorld(t, nil)
+	w.webhook()
+	c, err := alerts.Channels.Get(w.Ctx, w.Table, alerts.ChannelKey{FleetID: "plant", ChannelID: "ops"})
+	w.Must(err)
+	var got string
+	hook := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err == nil && r.Header.Get("webhook-signature") == alerts.Sign(c.Secret, r.Header.Get("webhook-id"), r.Header.Get("webhook-timestamp"), body) {
+			got = string(body)
+		}
+	}))
+	defer hook.Close()
+	c.URL = hook.URL
+	senders := alerts.Senders{Webhook: alerts.WebhookSender(true)}
+	id, err := senders.Test(w.Ctx, &c, w.Now())
+	w.Must(err)
+	if !strings.Contains(got, `"event":"alert.test"`) || !strings.Contains(got, id) || len(w.notifications()) != 0 {
+		t.Errorf("received %q of %s, %d notifications", got, id, len(w.notifications()))
+	}
+	c.Kind = alerts.Email
+	if _, err := senders.Test(w.Ctx, &c, w.Now()); err == nil {
+		t.Error("an email was sent by nobody")
+	}
+}

@@ -19,6 +19,24 @@ type compiled struct {
 	since  int64 // epoch milliseconds: readings that arrived earlier are none of its business; 0: all are
 }
 
+// made is when the rule was made, in epoch milliseconds; 0 for one that nobody made.
+func (c *compiled) made() int64 {
+	if c.CreatedAt.IsZero() {
+		return 0
+	}
+	return c.CreatedAt.UnixMilli()
+}
+
+// begun is where the rule is with a device: at its beginning, if what is stored is of another version, or of a rule that had
+// its id before.
+func (c *compiled) begun(w Watch) Watch {
+	if w.Version != c.Version || w.RuleMade != 0 && w.RuleMade != c.made() {
+		w = Watch{WatchKey: w.WatchKey, Version: c.Version, Rev: w.Rev}
+	}
+	w.RuleMade = c.made()
+	return w
+}
+
 func compile(r telemetry.Rule) (*compiled, error) {
 	c := &compiled{Rule: r}
 	c.levels.Below, c.levels.For, c.levels.KeepFor = r.Below, int64(r.For)*1000, int64(r.KeepFor)*1000
@@ -54,6 +72,8 @@ func (c *compiled) point(r *telemetry.Reading, retractions []telemetry.Retractio
 type series interface {
 	from(ctx context.Context, k episode.Key) iter.Seq2[episode.Point, error]
 	back(ctx context.Context, k episode.Key) iter.Seq2[episode.Point, error]
+	// there says which of these keys have an item still, whatever it says to the rule.
+	there(ctx context.Context, keys []episode.Key) (map[episode.Key]bool, error)
 }
 
 func seriesOf(t *table.Table, c *compiled, deviceID string, retractions []telemetry.Retraction) series {
@@ -79,6 +99,19 @@ func (s *readings) from(ctx context.Context, k episode.Key) iter.Seq2[episode.Po
 func (s *readings) back(ctx context.Context, k episode.Key) iter.Seq2[episode.Point, error] {
 	in := telemetry.ReadingsIn{DeviceID: s.deviceID, From: time.UnixMilli(0).UTC(), To: time.UnixMilli(k.At + 1).UTC()}
 	return points(stepwise(ctx, s.t, readingsBack, in), s.point, func(p *episode.Point) bool { return p.Compare(k) < 0 })
+}
+
+func (s *readings) there(ctx context.Context, keys []episode.Key) (map[episode.Key]bool, error) {
+	ask := make([]telemetry.ReadingKey, len(keys))
+	for i, k := range keys {
+		ask[i] = telemetry.ReadingKey{DeviceID: s.deviceID, At: time.UnixMilli(k.At).UTC(), Disc: k.Disc}
+	}
+	all, err := telemetry.Readings.GetMany(ctx, s.t, ask)
+	there := make(map[episode.Key]bool, len(all))
+	for _, r := range all {
+		there[episode.Key{At: r.At.UnixMilli(), Disc: r.Disc}] = true
+	}
+	return there, err
 }
 
 func (s *readings) point(r *telemetry.Reading) (episode.Point, bool) {
@@ -157,6 +190,21 @@ func (s *aggregates) from(ctx context.Context, k episode.Key) iter.Seq2[episode.
 func (s *aggregates) back(ctx context.Context, k episode.Key) iter.Seq2[episode.Point, error] {
 	return points(stepwise(ctx, s.t, aggregatesBack, s.in("", bucketName(s.rule.Over, k.At))), s.point,
 		func(p *episode.Point) bool { return p.Compare(k) < 0 })
+}
+
+func (s *aggregates) there(ctx context.Context, keys []episode.Key) (map[episode.Key]bool, error) {
+	ask := make([]telemetry.AggregateKey, len(keys))
+	for i, k := range keys {
+		ask[i] = telemetry.AggregateKey{DeviceID: s.deviceID, Period: s.rule.Over, Start: bucketName(s.rule.Over, k.At)}
+	}
+	all, err := telemetry.Aggregates.GetMany(ctx, s.t, ask)
+	there := make(map[episode.Key]bool, len(all))
+	for _, a := range all {
+		if at, err := bucketStart(a.Period, a.Start); err == nil {
+			there[episode.Key{At: at.UnixMilli()}] = true
+		}
+	}
+	return there, err
 }
 
 func (s *aggregates) point(a *telemetry.Aggregate) (p episode.Point, ok bool) {

@@ -63,7 +63,7 @@ func (d *derivation) plan(now time.Time) *plan {
 		p.put(p.alertOf(id, &d.episodes[i], stored[id]), stored[id])
 	}
 	for i := range d.old {
-		if a := &d.old[i]; !wanted[a.AlertID] && d.counts(a) && (d.settled == nil || firstOf(a).Compare(*d.settled) < 0) {
+		if a := &d.old[i]; !wanted[a.AlertID] && d.counts(a) && !d.keeps(a.AlertID) && (d.settled == nil || firstOf(a).Compare(*d.settled) < 0) {
 			p.withdraw(a)
 		}
 	}
@@ -98,7 +98,8 @@ func (p *plan) alertOf(id string, e *episode.Episode, before *telemetry.Alert) t
 		a = *before
 		a.Notified, a.History = slices.Clone(a.Notified), slices.Clone(a.History)
 	}
-	a.FleetID, a.RuleID, a.RuleVersion, a.Metric, a.Severity, a.Message = r.FleetID, r.RuleID, r.Version, r.Metric, r.Severity, Describe(r)
+	a.FleetID, a.RuleID, a.RuleVersion, a.RuleMade = r.FleetID, r.RuleID, r.Version, p.d.rule.made()
+	a.Metric, a.Severity, a.Message = r.Metric, r.Severity, Describe(r)
 	a.Since, a.First, a.Fired, a.Last, a.Resolved = e.First.At, e.First.Disc, e.Fired, e.Last.At, e.Resolved
 	a.Value, a.Peak, a.State, a.Ended = e.Value.String(), e.Peak.String(), telemetry.Firing, ""
 	a.ExpiresAt = time.Time{}
@@ -129,7 +130,7 @@ func expiry(now time.Time, ended int64) time.Time {
 func (p *plan) inherit(a *telemetry.Alert) {
 	for i := range p.d.old {
 		o := &p.d.old[i]
-		if !p.d.counts(o) || o.Since > endOf(a) || endOf(o) < a.Since || p.isWanted(o.AlertID) {
+		if !p.d.counts(o) || p.d.keeps(o.AlertID) || o.Since > endOf(a) || endOf(o) < a.Since || p.isWanted(o.AlertID) {
 			continue
 		}
 		a.Replaces, a.Notified = o.AlertID, slices.Clone(o.Notified)

@@ -110,8 +110,11 @@ func (c *Channel) tooLate(after time.Duration) bool {
 
 // rank orders severities; "" is below all.
 func rank(s telemetry.Severity) int {
-	return slices.Index([]telemetry.Severity{telemetry.Info, telemetry.Warning, telemetry.Critical}, s)
+	return slices.Index(severities, s)
 }
+
+// severities from the least to the worst.
+var severities = []telemetry.Severity{telemetry.Info, telemetry.Warning, telemetry.Critical}
 
 func (d *decider) told(a *telemetry.Alert) Told {
 	told := Told{

@@ -22,6 +22,7 @@ type Alerts struct {
 	Comment alertComment `cmd:"" help:"Note something about an open alert, for whoever looks at it next."`
 	Snooze  alertSnooze  `cmd:"" help:"Tell nobody of an open alert for a while."`
 	History alertHistory `cmd:"" help:"List all alerts of a device, and what was done about them."`
+	Rebuild alertRebuild `cmd:"" help:"Make alerts anew from readings: those that are missing since nobody read the change stream for a day, too."`
 }
 
 // severities are listed in this order.

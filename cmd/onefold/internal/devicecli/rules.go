@@ -18,6 +18,7 @@ import (
 type Rules struct {
 	Add    ruleAdd    `cmd:"" help:"Make a rule, which holds for readings that arrive from now on."`
 	List   ruleList   `cmd:"" help:"List the rules of a fleet."`
+	Update ruleUpdate `cmd:"" help:"Change a rule. If more than its name changes, its open alerts end and it begins anew."`
 	Delete ruleDelete `cmd:"" help:"Delete a rule. Its open alerts end."`
 	Test   ruleTest   `cmd:"" help:"Say what alerts a rule would have made of what a device measured. Nothing is written."`
 }

@@ -1,4 +1,4 @@
-// Package outbox is the part of `onefold serve` that tells people of alerts: by which ways, as flags say, and when. Only the
+// Package outbox is the part of the command line that tells people of alerts: by which ways, as flags say, and when. Only the
 // command may use it.
 package outbox
 
@@ -31,15 +31,9 @@ const deliverEvery = 2 * time.Second
 
 // Notifier sends what is to be told of alerts, until its context ends. Errors: of flags that cannot work.
 func (f *Flags) Notifier(t *table.Table, logger *slog.Logger) (func(context.Context) error, error) {
-	senders := alerts.Senders{Webhook: alerts.WebhookSender(f.WebhookPrivate)}
-	if f.SMTPAddr != "" {
-		mail, err := f.mail()
-		if err == nil {
-			senders.Email, err = alerts.EmailSender(mail)
-		}
-		if err != nil {
-			return nil, fmt.Errorf("--smtp: %w", err)
-		}
+	senders, err := f.Senders()
+	if err != nil {
+		return nil, err
 	}
 	return func(ctx context.Context) error {
 		ticker := time.NewTicker(deliverEvery)
@@ -55,6 +49,21 @@ func (f *Flags) Notifier(t *table.Table, logger *slog.Logger) (func(context.Cont
 			}
 		}
 	}, nil
+}
+
+// Senders are the ways to send. Errors: of flags that cannot work.
+func (f *Flags) Senders() (alerts.Senders, error) {
+	senders := alerts.Senders{Webhook: alerts.WebhookSender(f.WebhookPrivate)}
+	if f.SMTPAddr != "" {
+		mail, err := f.mail()
+		if err == nil {
+			senders.Email, err = alerts.EmailSender(mail)
+		}
+		if err != nil {
+			return senders, fmt.Errorf("--smtp: %w", err)
+		}
+	}
+	return senders, nil
 }
 
 // mail says by which server email leaves.

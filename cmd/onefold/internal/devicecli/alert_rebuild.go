@@ -1,0 +1,59 @@
+package devicecli
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/onefold/onefold/cmd/onefold/internal/terminal"
+	"github.com/onefold/onefold/telemetry"
+	"github.com/onefold/onefold/telemetry/alerts"
+)
+
+type alertRebuild struct {
+	Fleet string `help:"Only those of a fleet. Default: all."`
+}
+
+// rebuiltFleet is what was done to a fleet's alerts, as scripts see it.
+type rebuiltFleet struct {
+	Fleet string `json:"fleet"`
+	alerts.Rebuilt
+}
+
+// Run makes the alerts anew. What is right already stays as it is.
+func (c *alertRebuild) Run(ctx context.Context, env *Env) error {
+	return env.Open(ctx, func(s *Store) error {
+		fleets, err := c.fleets(ctx, s)
+		if err != nil {
+			return err
+		}
+		all := []rebuiltFleet{}
+		for _, id := range fleets {
+			did, err := alerts.Rebuild(ctx, s.Table, s.Worker, id)
+			if err != nil {
+				return explain("fleet", id, err)
+			}
+			all = append(all, rebuiltFleet{id, did})
+			if !env.JSON {
+				fmt.Fprintf(env.Out, "%s: %d devices with rules; %d alerts made or amended, %d ended with their rule, %d aggregates mended.\n",
+					id, did.Devices, did.Alerts, did.Ended, did.Aggregates)
+			}
+		}
+		if env.JSON {
+			return terminal.JSON(env.Out, all)
+		}
+		return nil
+	})
+}
+
+func (c *alertRebuild) fleets(ctx context.Context, s *Store) (ids []string, err error) {
+	if c.Fleet != "" {
+		return []string{c.Fleet}, nil
+	}
+	for f, err := range telemetry.ListFleets(ctx, s.Table, "") {
+		if err != nil {
+			return nil, err
+		}
+		ids = append(ids, f.FleetID)
+	}
+	return ids, nil
+}

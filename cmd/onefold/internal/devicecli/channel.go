@@ -1,0 +1,203 @@
+package devicecli
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/onefold/onefold/cmd/onefold/internal/outbox"
+	"github.com/onefold/onefold/cmd/onefold/internal/terminal"
+	"github.com/onefold/onefold/table"
+	"github.com/onefold/onefold/telemetry"
+	"github.com/onefold/onefold/telemetry/alerts"
+)
+
+// Channels are the commands of ways to tell people.
+type Channels struct {
+	Add    channelAdd    `cmd:"" help:"Tell people of a fleet's alerts, by a webhook or email."`
+	List   channelList   `cmd:"" help:"List how people are told of a fleet's alerts."`
+	Delete channelDelete `cmd:"" help:"Tell nobody by a channel any more."`
+	Test   channelTest   `cmd:"" help:"Send a message by a channel now, to see whether it arrives."`
+}
+
+// channelOutput is a channel as scripts see it. The secret is shown once, when it is made.
+type channelOutput struct {
+	ID        string                 `json:"id"`
+	Fleet     string                 `json:"fleet"`
+	Kind      alerts.ChannelKind     `json:"kind"`
+	Name      string                 `json:"name,omitempty"`
+	URL       string                 `json:"url,omitempty"`
+	Secret    string                 `json:"secret,omitempty"`
+	To        []string               `json:"to,omitempty"`
+	Least     telemetry.Severity     `json:"least,omitempty"`
+	Events    []telemetry.Transition `json:"events,omitempty"`
+	Within    int                    `json:"withinSeconds,omitempty"`
+	Off       bool                   `json:"off,omitempty"`
+	CreatedAt time.Time              `json:"createdAt"`
+}
+
+func channelOutputOf(c *alerts.Channel) channelOutput {
+	return channelOutput{
+		ID: c.ChannelID, Fleet: c.FleetID, Kind: c.Kind, Name: c.Name, URL: c.URL, To: c.To, Least: c.Least, Events: c.Events,
+		Within: c.Within, Off: c.Off, CreatedAt: c.CreatedAt,
+	}
+}
+
+type channelAdd struct {
+	ID      string        `arg:"" optional:"" help:"The channel's id. Default: one is made."`
+	Fleet   string        `required:"" help:"The fleet."`
+	Webhook string        `help:"Post signed JSON to this address." placeholder:"URL" xor:"kind" required:""`
+	Email   []string      `help:"Write to this address. Repeat or separate by commas." placeholder:"ADDRESS" xor:"kind" required:""`
+	Name    string        `help:"What people call it."`
+	Least   string        `help:"The least severity that it tells of: info, warning or critical. Default: all." placeholder:"SEVERITY"`
+	Events  []string      `help:"What it tells of: firing, resolved, withdrawn. Default: all." placeholder:"EVENT"`
+	Within  time.Duration `help:"After how long it is too late to tell. Default: 24h." placeholder:"24h"`
+}
+
+// Run makes the channel. The secret of a webhook is printed, for whoever receives it to verify messages with.
+func (c *channelAdd) Run(ctx context.Context, env *Env) error {
+	one := alerts.Channel{
+		ChannelKey: alerts.ChannelKey{FleetID: c.Fleet, ChannelID: c.ID}, Kind: alerts.Webhook, Name: c.Name, URL: c.Webhook,
+		Least: telemetry.Severity(c.Least), Within: int(c.Within / time.Second),
+	}
+	for _, e := range c.Events {
+		one.Events = append(one.Events, telemetry.Transition(e))
+	}
+	if len(c.Email) > 0 {
+		one.Kind, one.To = alerts.Email, c.Email
+	}
+	return env.Open(ctx, func(s *Store) error {
+		err := alerts.CheckChannel(&one)
+		if err == nil {
+			err = c.unused(ctx, s)
+		}
+		if err == nil {
+			one, err = alerts.PutChannel(ctx, s.Table, one)
+		}
+		if err != nil {
+			return explain("fleet", c.Fleet, err)
+		}
+		out := channelOutputOf(&one)
+		out.Secret = one.Secret
+		if env.JSON {
+			return terminal.JSON(env.Out, out)
+		}
+		if _, err = fmt.Fprintf(env.Out, "Made the channel %s.\n", one.ChannelID); err == nil && one.Secret != "" {
+			_, err = fmt.Fprintf(env.Out, "Its messages are signed with %s, which is not shown again.\n", one.Secret)
+		}
+		return err
+	})
+}
+
+// unused refuses an id that a channel has already: it would be changed.
+func (c *channelAdd) unused(ctx context.Context, s *Store) error {
+	if c.ID == "" {
+		return nil
+	}
+	_, err := alerts.Channels.Get(ctx, s.Table, alerts.ChannelKey{FleetID: c.Fleet, ChannelID: c.ID})
+	if err == nil {
+		return fmt.Errorf("channel_exists: there is a channel %q already; `onefold channels list --fleet %s` shows it", c.ID, c.Fleet)
+	}
+	if errors.Is(err, table.ErrNotFound) {
+		return nil
+	}
+	return err
+}
+
+type channelList struct {
+	Fleet string `required:"" help:"The fleet."`
+}
+
+// Run lists the channels.
+func (c *channelList) Run(ctx context.Context, env *Env) error {
+	return env.Open(ctx, func(s *Store) error {
+		if _, err := telemetry.GetFleet(ctx, s.Table, c.Fleet); err != nil {
+			return explain("fleet", c.Fleet, err)
+		}
+		out := []channelOutput{}
+		for one, err := range alerts.ChannelsOfFleet.All(ctx, s.Table, telemetry.FleetIn{FleetID: c.Fleet}) {
+			if err != nil {
+				return err
+			}
+			out = append(out, channelOutputOf(&one))
+		}
+		if env.JSON {
+			return terminal.JSON(env.Out, out)
+		}
+		w := tabwriter.NewWriter(env.Out, 0, 8, 2, ' ', 0)
+		fmt.Fprintln(w, "CHANNEL\tKIND\tTO\tFROM SEVERITY\tNAME")
+		for i := range out {
+			one := &out[i]
+			to := cmp.Or(one.URL, strings.Join(one.To, ", "))
+			if one.Off {
+				to += " (off)"
+			}
+			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", one.ID, one.Kind, terminal.Printable(to), cmp.Or(one.Least, "all"), terminal.Printable(one.Name))
+		}
+		return w.Flush()
+	})
+}
+
+// oneChannel names a channel of a fleet.
+type oneChannel struct {
+	ID    string `arg:"" help:"The channel's id."`
+	Fleet string `required:"" help:"The fleet."`
+}
+
+func (c *oneChannel) key() alerts.ChannelKey {
+	return alerts.ChannelKey{FleetID: c.Fleet, ChannelID: c.ID}
+}
+
+// explain says why nothing can be done with a channel.
+func (c *oneChannel) explain(err error) error {
+	if errors.Is(err, table.ErrNotFound) || errors.Is(err, table.ErrKeyValue) {
+		return fmt.Errorf("no_such_channel: there is no channel %q; `onefold channels list --fleet %s` shows those there are", c.ID, c.Fleet)
+	}
+	return err
+}
+
+type channelDelete struct{ oneChannel }
+
+// Run deletes the channel.
+func (c *channelDelete) Run(ctx context.Context, env *Env) error {
+	return env.Open(ctx, func(s *Store) error {
+		_, err := alerts.Channels.Get(ctx, s.Table, c.key())
+		if err == nil {
+			err = alerts.DeleteChannel(ctx, s.Table, c.key())
+		}
+		if err != nil {
+			return c.explain(err)
+		}
+		_, err = fmt.Fprintf(env.Out, "Deleted the channel %s.\n", c.ID)
+		return err
+	})
+}
+
+type channelTest struct {
+	oneChannel
+	outbox.Flags
+}
+
+// Run sends a message that is of no alert.
+func (c *channelTest) Run(ctx context.Context, env *Env) error {
+	senders, err := c.Senders()
+	if err != nil {
+		return fmt.Errorf("invalid: %w", err)
+	}
+	return env.Open(ctx, func(s *Store) error {
+		one, err := alerts.Channels.Get(ctx, s.Table, c.key())
+		if err != nil {
+			return c.explain(err)
+		}
+		id, err := senders.Test(ctx, &one, s.Table.Now())
+		if err != nil {
+			return fmt.Errorf("not_sent: %w", err)
+		}
+		_, err = fmt.Fprintf(env.Out, "Sent %s by the channel %s, and it was accepted.\n", id, c.ID)
+		return err
+	})
+}

@@ -1,0 +1,90 @@
+package alerts
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/onefold/onefold/telemetry"
+	"github.com/onefold/onefold/telemetry/internal/episode"
+	"github.com/onefold/onefold/telemetry/internal/exact"
+)
+
+// leastKept is how old a point is at least when it expires: readings are kept for two days, or longer, from their arrival.
+const leastKept = 24 * time.Hour
+
+// kept is an alert of which the first point has expired. What was decided on points that are gone stays: one that is
+// resolved is neither made anew nor withdrawn, and points of its time are part of it; one that fires goes on.
+type kept struct {
+	alert *telemetry.Alert
+	on    bool // it goes on in the machine
+	e     episode.Episode
+}
+
+// findKept finds them among the alerts that are stored.
+func (d *derivation) findKept(ctx context.Context) error {
+	var keys []episode.Key
+	before := d.t.Now().Add(-leastKept).UnixMilli()
+	for i := range d.old {
+		if a := &d.old[i]; d.counts(a) && a.Since < before {
+			keys = append(keys, firstOf(a))
+		}
+	}
+	if len(keys) == 0 {
+		return nil
+	}
+	there, err := d.series.there(ctx, keys)
+	if err != nil {
+		return err
+	}
+	for i := range d.old {
+		a := &d.old[i]
+		if !slices.Contains(keys, firstOf(a)) || !d.counts(a) || there[firstOf(a)] {
+			continue
+		}
+		one := kept{alert: a, e: episode.Episode{First: firstOf(a), Fired: a.Fired, Last: episode.Key{At: a.Last}}}
+		if one.e.Value, err = exact.Parse(a.Value); err == nil {
+			one.e.Peak, err = exact.Parse(a.Peak)
+		}
+		if err != nil {
+			return fmt.Errorf("alert %s: %w", a.AlertID, err)
+		}
+		d.kept = append(d.kept, one)
+	}
+	return nil
+}
+
+func (d *derivation) keeps(alertID string) bool {
+	return slices.ContainsFunc(d.kept, func(k kept) bool { return k.alert.AlertID == alertID })
+}
+
+// decided reports whether a point is part of an alert that is kept as it is.
+func (d *derivation) decided(k episode.Key) bool {
+	for i := range d.kept {
+		if a := d.kept[i].alert; a.Resolved != 0 && covers(a, k) {
+			if d.machine.Phase == episode.Pending {
+				d.machine = episode.Machine{}
+			}
+			return true
+		}
+	}
+	return false
+}
+
+// goOn lets the alert go on that fires since before a point, and whose first point is gone. When it was kept last is known
+// only up to there.
+func (d *derivation) goOn(k episode.Key) {
+	for i := range d.kept {
+		one := &d.kept[i]
+		if one.on || one.alert.Resolved != 0 || one.e.First.Compare(k) > 0 {
+			continue
+		}
+		one.on = true
+		one.e.Last.At = min(one.e.Last.At, k.At)
+		d.machine = episode.Machine{Phase: episode.Firing, Episode: one.e}
+		if d.until.Compare(one.e.Last) < 0 {
+			d.until = one.e.Last
+		}
+	}
+}

@@ -1,0 +1,175 @@
+package alerts
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/onefold/onefold/internal/calendar"
+	"github.com/onefold/onefold/table"
+	"github.com/onefold/onefold/telemetry"
+	"github.com/onefold/onefold/telemetry/internal/episode"
+)
+
+// Rebuilt says what a rebuild did.
+type Rebuilt struct {
+	Devices    int `json:"devices"`    // that have rules
+	Aggregates int `json:"aggregates"` // that were not what readings say, and are now
+	Alerts     int `json:"alerts"`     // that were made, amended or withdrawn
+	Ended      int `json:"ended"`      // that were open of rules that hold no longer
+}
+
+// Rebuild makes all alerts of a fleet anew, from the readings that there are: those that are missing because nobody read the
+// stream while it had the changes, too. What is right stays as it is, and what was told is not told again; what nobody was
+// told of is told, unless it is too long ago for a channel. Aggregates that rules are over are made anew before. Readings that
+// have expired cannot be looked at: what was decided on them stays. It may run beside the folds, be stopped at any time and run
+// again. Rules about silence need none: Sweep looks at how it is now. Errors: table.ErrNotFound.
+func Rebuild(ctx context.Context, t *table.Table, w telemetry.Folded, fleetID string) (Rebuilt, error) {
+	r := rebuilder{t: t, w: w, book: &ruleBook{t: t, fleets: make(map[string]*fleetRules)}}
+	err := r.run(ctx, fleetID)
+	if err != nil {
+		err = fmt.Errorf("alerts: rebuild fleet %s: %w", fleetID, err)
+	}
+	return r.did, err
+}
+
+type rebuilder struct {
+	t    *table.Table
+	w    telemetry.Folded
+	zone calendar.Zone
+	book *ruleBook
+	did  Rebuilt
+}
+
+func (r *rebuilder) run(ctx context.Context, fleetID string) error {
+	fleet, err := telemetry.GetFleet(ctx, r.t, fleetID)
+	if err != nil {
+		return err
+	}
+	if r.zone, err = calendar.LoadZone(fleet.TimeZone); err != nil {
+		return err
+	}
+	if err := r.w.Drain(ctx); err != nil {
+		return err
+	}
+	if err := r.end(ctx, fleetID); err != nil {
+		return err
+	}
+	for _, status := range []telemetry.DeviceStatus{telemetry.Active, telemetry.Maintenance, telemetry.Provisioned, telemetry.Inactive, telemetry.Retired} {
+		for d, err := range telemetry.DevicesByStatus.All(ctx, r.t, telemetry.StatusIn{Status: status}) {
+			if err != nil {
+				return err
+			}
+			if d.FleetID != fleetID || !d.DeletedAt.IsZero() {
+				continue
+			}
+			if err := r.device(ctx, &touched{deviceID: d.DeviceID, fleetID: fleetID}); err != nil {
+				return fmt.Errorf("device %s: %w", d.DeviceID, err)
+			}
+		}
+	}
+	return nil
+}
+
+// rules are those of a device as they are now.
+func (r *rebuilder) rules(ctx context.Context, d *touched) ([]*compiled, error) {
+	if err := r.book.read(ctx, &seen{devices: map[string]*touched{d.deviceID: d}}); err != nil {
+		return nil, err
+	}
+	return r.book.of(d), nil
+}
+
+// end ends what is open of rules that hold no longer.
+func (r *rebuilder) end(ctx context.Context, fleetID string) error {
+	for _, severity := range severities {
+		var failed error
+		n, err := endOpen(ctx, r.t, telemetry.SeverityIn{Severity: severity, FleetID: fleetID}, ruleGone, func(a *telemetry.Alert) bool {
+			if a.RuleID == SilenceRule || failed != nil {
+				return false
+			}
+			rules, err := r.rules(ctx, &touched{deviceID: a.DeviceID, fleetID: fleetID})
+			failed = err
+			return err == nil && !holds(rules, a)
+		})
+		r.did.Ended += n
+		if err := errors.Join(err, failed); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// holds reports whether an alert is of one of the rules as they are.
+func holds(rules []*compiled, a *telemetry.Alert) bool {
+	for _, c := range rules {
+		if madeBy(a, &c.Rule) && a.RuleVersion == c.Version {
+			return true
+		}
+	}
+	return false
+}
+
+func (r *rebuilder) device(ctx context.Context, d *touched) error {
+	rules, err := r.rules(ctx, d)
+	if err != nil || len(rules) == 0 {
+		return err
+	}
+	r.did.Devices++
+	for _, c := range rules {
+		if c.Over != "" {
+			if err := r.aggregates(ctx, d.deviceID); err != nil {
+				return err
+			}
+			break
+		}
+	}
+	for _, c := range rules {
+		if !c.NoData {
+			if err := r.pair(ctx, d, c); err != nil {
+				return fmt.Errorf("rule %s: %w", c.RuleID, err)
+			}
+		}
+	}
+	return nil
+}
+
+// pair makes all alerts of a device and a rule anew.
+func (r *rebuilder) pair(ctx context.Context, d *touched, c *compiled) error {
+	p := &pair{touched: d, rule: c, watch: Watch{WatchKey: WatchKey{d.deviceID, c.RuleID}}}
+	w, err := Watches.Get(ctx, r.t, p.watch.WatchKey)
+	if err == nil {
+		p.watch = w
+	} else if !errors.Is(err, table.ErrNotFound) {
+		return err
+	}
+	return p.again(ctx, r.t, func() error {
+		wrote, err := p.derive(ctx, r.t, c.begun(p.watch), episode.Key{}, episode.Key{At: math.MaxInt64})
+		if err == nil {
+			r.did.Alerts += wrote
+		}
+		return err
+	})
+}
+
+// aggregates makes those of a device anew, of the days that it has readings of.
+func (r *rebuilder) aggregates(ctx context.Context, deviceID string) error {
+	for from := time.UnixMilli(0).UTC(); ; {
+		next, err := telemetry.ReadingsByTime.First(ctx, r.t, telemetry.ReadingsIn{DeviceID: deviceID, From: from})
+		if errors.Is(err, table.ErrNotFound) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		found, err := telemetry.Rebuild(ctx, r.t, r.w, deviceID, next.At, next.At.Add(time.Millisecond))
+		if err != nil && !errors.Is(err, telemetry.ErrSealed) {
+			return err
+		}
+		r.did.Aggregates += found.Count
+		if _, from, err = r.zone.Bounds(r.zone.Day(next.At)); err != nil {
+			return err
+		}
+	}
+}

@@ -1,0 +1,217 @@
+package alerts_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/onefold/onefold/telemetry"
+	"github.com/onefold/onefold/telemetry/alerts"
+)
+
+// overHours makes a rule one over the greatest value of an hour.
+func overHours(r *telemetry.Rule) {
+	r.Over, r.Function, r.Raise, r.Clear, r.For, r.KeepFor = telemetry.Hourly, "max", "100", "100", 0, 0
+}
+
+// TestRuleOverAggregates looks at hours once they are over, and again when something comes late.
+func TestRuleOverAggregates(t *testing.T) {
+	w := newWorld(t, nil)
+	w.webhook()
+	w.rule(overHours)
+	step := func(minute int, value string, open int) {
+		t.Helper()
+		w.ingest(temp(after(minute), value))
+		w.Drain()
+		if got := w.open(); len(got) != open {
+			t.Fatalf("minute %d: %d open alerts, want %d", minute, len(got), open)
+		}
+	}
+	step(10, "150", 0) // the hour goes on
+	step(50, "20", 0)
+	step(65, "20", 1)
+	if id := w.open()[0]; id != alerts.AlertID("d1", "hot", after(0).UnixMilli()) {
+		t.Errorf("the alert is %s", id)
+	}
+	step(70, "101", 1)
+	step(125, "20", 1) // the second hour keeps it
+	step(185, "20", 0)
+	valid, _ := w.alerts("d1")
+	if a := valid[0]; len(valid) != 1 || a.Last != after(60).UnixMilli() || a.Resolved != after(120).UnixMilli() || a.Peak != "150" {
+		t.Errorf("alerts are %+v", valid)
+	}
+	step(130, "160", 1) // late: the third hour kept it, too, and the fourth goes on
+	if valid, _ := w.alerts("d1"); len(valid) != 1 || valid[0].Peak != "160" {
+		t.Errorf("alerts are %+v", valid)
+	}
+	w.once()
+}
+
+// TestRetractedHours takes back the readings of which a rule over aggregates made an alert.
+func TestRetractedHours(t *testing.T) {
+	w := newWorld(t, nil)
+	w.webhook()
+	w.rule(overHours)
+	w.ingest(temp(after(10), "150"), temp(after(20), "20"), temp(after(65), "20"))
+	w.Drain()
+	if len(w.open()) != 1 {
+		t.Fatal("there is no alert")
+	}
+	_, err := telemetry.Retract(w.Ctx, w.Table, telemetry.Retraction{RetractionKey: telemetry.RetractionKey{DeviceID: "d1"}, From: after(9), To: after(11)})
+	w.Must(err)
+	for range 3 {
+		w.Advance(2 * telemetry.SettingsNotice)
+		_, err = telemetry.Upkeep(w.Ctx, w.Table, w.Worker)
+		w.Must(err)
+		w.Drain()
+	}
+	valid, withdrawn := w.alerts("d1")
+	if told := len(w.notifications()); len(valid) != 0 || len(withdrawn) != 1 || len(w.open()) != 0 || told != 2 {
+		t.Errorf("alerts are %+v, withdrawn %+v, %d notifications; want that it fired, and that it never was", valid, withdrawn, told)
+	}
+	if did := w.rebuild(); did.Alerts != 0 || len(w.notifications()) != 2 {
+		t.Errorf("a rebuild did %+v, %d notifications", did, len(w.notifications()))
+	}
+}
+
+// ofProfile makes a rule one of all meters.
+func ofProfile(r *telemetry.Rule) {
+	r.RuleKey, r.For, r.KeepFor = telemetry.RuleKey{Scope: telemetry.ForProfile, ScopeID: "meter", RuleID: "hot"}, 0, 0
+}
+
+// of is a reading of another device.
+func of(device string, in telemetry.Incoming) telemetry.Incoming {
+	in.DeviceID = device
+	return in
+}
+
+// TestRuleOfProfile holds for all devices of the profile, each on its own, and for those that come later.
+func TestRuleOfProfile(t *testing.T) {
+	w := newWorld(t, nil)
+	w.device("d2")
+	w.rule(ofProfile)
+	w.ingest(temp(after(0), "101"), of("d2", temp(after(1), "50")))
+	w.Drain()
+	if got := w.open(); len(got) != 1 || got[0] != alerts.AlertID("d1", "hot", after(0).UnixMilli()) {
+		t.Fatalf("open are %v, want that of d1", got)
+	}
+	w.device("d3")
+	w.ingest(of("d2", temp(after(2), "101")), of("d3", temp(after(2), "101")))
+	w.Drain()
+	if n := len(w.open()); n != 3 {
+		t.Fatalf("%d open alerts, want one of each", n)
+	}
+
+	other := telemetry.Profile{ProfileKey: telemetry.ProfileKey{ProfileID: "pump"}, FleetID: "plant"}
+	_, err := telemetry.PutProfile(w.Ctx, w.Table, other)
+	w.Must(err)
+	_, err = telemetry.UpdateDevice(w.Ctx, w.Table, "d2", func(d *telemetry.Device) error {
+		d.ProfileID = "pump"
+		return nil
+	})
+	w.Must(err)
+	w.Drain()
+	if a, _ := w.alerts("d2"); len(w.open()) != 2 || len(a) != 1 || a[0].Ended != telemetry.RuleChanged {
+		t.Errorf("of another profile its alert is %+v, %d are open", a, len(w.open()))
+	}
+	w.ingest(of("d2", temp(after(3), "120")))
+	w.Drain()
+	if n := len(w.open()); n != 2 {
+		t.Errorf("%d open alerts of devices that the rule is for, want 2", n)
+	}
+	if did := w.rebuild(); did.Alerts != 0 || did.Ended != 0 || did.Devices != 2 {
+		t.Errorf("a rebuild did %+v", did)
+	}
+}
+
+// TestOwnRule has a device with a rule of the id that a rule of its profile has: its own holds. Another device's rule of that
+// id is nobody else's.
+func TestOwnRule(t *testing.T) {
+	w := newWorld(t, nil)
+	w.device("d2")
+	w.rule(ofProfile)
+	w.ingest(temp(after(0), "101"), of("d2", temp(after(0), "101")))
+	w.Drain()
+	w.Advance(time.Minute)
+	own := w.rule(func(r *telemetry.Rule) { r.Raise, r.Clear, r.For, r.KeepFor = "200", "200", 0, 0 })
+	w.Drain()
+	if got := w.open(); len(got) != 1 || got[0] != alerts.AlertID("d2", "hot", after(0).UnixMilli()) {
+		t.Fatalf("open are %v, want that of d2 by the profile's rule", got)
+	}
+	w.ingest(temp(after(1), "150"), temp(after(2), "201"))
+	w.Drain()
+	if got := w.open(); len(got) != 2 {
+		t.Fatalf("%d open alerts, want 2", len(got))
+	}
+	w.Must(alerts.DeleteRule(w.Ctx, w.Table, own.RuleKey))
+	w.Drain()
+	if got := w.open(); len(got) != 1 || got[0] != alerts.AlertID("d2", "hot", after(0).UnixMilli()) {
+		t.Errorf("open are %v: the end of a device's rule is no other's", got)
+	}
+}
+
+// TestRuleMadeAgain makes a rule under an id that another had: what was before it stays as it was.
+func TestRuleMadeAgain(t *testing.T) {
+	w := newWorld(t, nil)
+	w.webhook()
+	r := w.rule()
+	w.ingest(temp(after(0), "101"), temp(after(20), "102"))
+	w.Drain()
+	w.Must(alerts.DeleteRule(w.Ctx, w.Table, r.RuleKey))
+	w.Drain()
+	before, _ := w.alerts("d1")
+	told := len(w.notifications())
+	w.Advance(time.Minute)
+	w.rule()
+	w.ingest(temp(after(30), "50"))
+	w.Drain()
+	w.rebuild()
+	valid, withdrawn := w.alerts("d1")
+	if lines(valid) != lines(before) || len(withdrawn) != 0 || len(w.notifications()) != told {
+		t.Errorf("alerts are\n%swithdrawn %v, %d notifications; were\n%s%d", lines(valid), withdrawn, len(w.notifications()), lines(before), told)
+	}
+}
+
+// TestSilenceThroughItsLife changes and deletes a rule about silence while it fires, and lets the device come back unseen.
+func TestSilenceThroughItsLife(t *testing.T) {
+	w := newWorld(t, nil)
+	w.webhook()
+	r := w.rule(func(r *telemetry.Rule) {
+		*r = telemetry.Rule{RuleKey: telemetry.RuleKey{Scope: telemetry.ForProfile, ScopeID: "meter", RuleID: "gone"}, FleetID: "plant",
+			NoData: true, For: 600, Severity: telemetry.Critical}
+	})
+	look := func(open int) {
+		t.Helper()
+		w.Must(alerts.Sweep(w.Ctx, w.Table))
+		if got := w.open(); len(got) != open {
+			t.Fatalf("%d open alerts, want %d", len(got), open)
+		}
+	}
+	beat := func() {
+		t.Helper()
+		w.ingest(telemetry.Incoming{DeviceID: "d1", At: w.Now(), Values: telemetry.Values{"up": telemetry.Bool(true)}})
+	}
+	beat()
+	w.Drain()
+	w.Advance(11 * time.Minute)
+	look(1)
+	beat() // the stream loses it
+	w.sleep()
+	beat()
+	w.Drain()
+	look(0)
+	w.Advance(20 * time.Minute)
+	look(1)
+	_, err := alerts.UpdateRule(w.Ctx, w.Table, r.RuleKey, func(r *telemetry.Rule) error { r.For = 7200; return nil })
+	w.Must(err)
+	w.Drain()
+	look(0)
+	w.Advance(2 * time.Hour)
+	look(1)
+	w.Must(alerts.DeleteRule(w.Ctx, w.Table, r.RuleKey))
+	w.Drain()
+	look(0)
+	if did := w.rebuild(); did.Alerts+did.Ended != 0 {
+		t.Errorf("a rebuild did %+v", did)
+	}
+	w.once()
+}

@@ -14,6 +14,9 @@ const (
 	maxBreakdownBytes = 256 << 10
 )
 
+// Growth is that of a site with a million events a day, three a visit, and a fold delay of 30 seconds: docs/decisions/0013
+// has the figures of others.
+
 // Sites are the sites and their settings.
 var Sites = table.Define[Site, SiteKey]("analytics.site", table.Def[Site]{
 	PK: sitePK, SK: "METADATA",
@@ -43,6 +46,7 @@ var Events = table.Define[Event, EventKey]("analytics.event", table.Def[Event]{
 	Allow: map[string]string{
 		"fan-out-filter": "shards are few, the events of a session are read within its own minutes, and those of a date are mostly wanted all",
 	},
+	Growth: table.Growth{Writes: 1, Items: 1, Bytes: 350, Keep: Retention{}.Raw()},
 })
 
 // Visitors are visitors' days, folded from events.
@@ -51,6 +55,7 @@ var Visitors = table.Define[Visitor, VisitorKey]("analytics.visitor", table.Def[
 	Expires:  func(v *Visitor) time.Time { return v.ExpiresAt },
 	MaxBytes: maxVisitorBytes,
 	Doc:      "One visitor's day as a list of visits.",
+	Growth:   table.Growth{Writes: 0.36, Items: 0.33, Bytes: 700, Keep: Retention{}.Raw()},
 })
 
 // Sessions mirror the visits of visitors' days, folded from them.
@@ -59,6 +64,7 @@ var Sessions = table.Define[Session, SessionKey]("analytics.session", table.Def[
 	Indexes: []table.Index[Session]{{Name: "gsi1", PK: "USER#{userId}", SK: "SESSION#{sessionId}"}},
 	Expires: func(s *Session) time.Time { return s.ExpiresAt },
 	Doc:     "One visit, as people list and open it.",
+	Growth:  table.Growth{Writes: 0.36, Items: 0.33, Bytes: 500, Keep: Retention{}.Of(Hour)},
 })
 
 // Keys that two views of an item share.
@@ -75,6 +81,7 @@ var StatsItems = table.Define[Stats, StatsKey]("analytics.stats", table.Def[Stat
 	PK: sitePK, SK: statsSK,
 	Expires: func(s *Stats) time.Time { return s.ExpiresAt },
 	Doc:     "Counts of one hour, day or month of a site.",
+	Growth:  table.Growth{Writes: 0.005, Bytes: 250},
 })
 
 // Breakdowns are the counts by one dimension. Hours are folded, the others rolled up.
@@ -83,6 +90,7 @@ var Breakdowns = table.Define[Breakdown, BreakdownKey]("analytics.breakdown", ta
 	Expires:  func(b *Breakdown) time.Time { return b.ExpiresAt },
 	MaxBytes: maxBreakdownBytes,
 	Doc:      "Counts of one hour, day or month of a site by the values of one dimension.",
+	Growth:   table.Growth{Writes: 0.011, Bytes: 2_000},
 })
 
 // Realtimes count the last minutes, folded from events.

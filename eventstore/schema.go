@@ -11,11 +11,14 @@ const HeadShards = 4
 
 const aggregatePK = "AGGREGATE#{type}#{id}"
 
+// Growth is that of appends of one event each, to aggregates of ten.
+
 // Heads are what is known of streams without reading them.
 var Heads = table.Define[Head, ID]("eventstore.head", table.Def[Head]{
 	PK: aggregatePK, SK: "#METADATA",
 	Indexes: []table.Index[Head]{{Name: "gsi1", PK: "AGGREGATE_TYPE#{type}#{shard}", SK: "AGGREGATE#{id}"}},
 	Doc:     "The version of an aggregate's stream, and whether it is open.",
+	Growth:  table.Growth{Writes: 1, Items: 0.1, Bytes: 300, Indexes: 1, Transact: true},
 })
 
 // Events are the facts.
@@ -25,6 +28,7 @@ var Events = table.Define[Event, EventKey]("eventstore.event", table.Def[Event]{
 	Immutable: true,
 	MaxBytes:  maxEventBytes,
 	Doc:       "What happened to an aggregate, once and for ever.",
+	Growth:    table.Growth{Writes: 1, Items: 1, Bytes: 600, Indexes: 1, Transact: true},
 })
 
 // SnapshotKey names the snapshot of an aggregate.

@@ -22,7 +22,8 @@ type EntityInfo struct {
 	Key        []AttributeInfo // variables of PK and SK
 	Expires    bool
 	Immutable  bool
-	MaxBytes   int               // 0: not declared
+	MaxBytes   int // 0: not declared
+	Growth     Growth
 	Allow      map[string]string // findings about it that are right here, each with the reason
 	Source     string            // where it is defined: file:line, the file below its package's import path
 }
@@ -82,7 +83,7 @@ func (s *Schema) Indexes() []string { return s.indexNames() }
 func (e *entity) info() EntityInfo {
 	info := EntityInfo{
 		Name: e.name, Doc: e.doc, PK: e.pk.src, SK: e.sk.src, Expires: e.expires, Immutable: e.immutable,
-		MaxBytes: e.maxBytes, Source: e.source, Allow: e.allow, Attributes: attributes(e.stored), Key: attributes(e.keyPlan.Fields),
+		MaxBytes: e.maxBytes, Growth: e.growth, Source: e.source, Allow: e.allow, Attributes: attributes(e.stored), Key: attributes(e.keyPlan.Fields),
 	}
 	for _, x := range e.indexes {
 		info.Indexes = append(info.Indexes, IndexInfo{Name: x.name, PK: x.pk.src, SK: x.sk.src, Conditional: x.conditional})

@@ -36,6 +36,7 @@ type Def[T any] struct {
 	Immutable bool   // only created and deleted
 	MaxBytes  int    // largest encoded size that is accepted, at most 400 KB; 0: whatever the store takes
 	Doc       string // one sentence for documents
+	Growth    Growth // what the facts that come in make of it, for documents and prices; optional
 
 	// Example completes an item that is made up for documents: names and times are there already. Optional.
 	Example func(*T)
@@ -85,6 +86,7 @@ type entity struct {
 	encodeAny func(any) (Item, error)
 	example   func(any)
 	allow     map[string]string
+	growth    Growth
 	source    string // where it is defined
 }
 
@@ -111,7 +113,7 @@ func Define[T, K any](name string, d Def[T]) *Entity[T, K] {
 	t, k := reflect.TypeFor[T](), reflect.TypeFor[K]()
 	core := &entity{
 		name: name, doc: d.Doc, reads: d.ExpiresReads, expires: d.Expires != nil,
-		immutable: d.Immutable, maxBytes: d.MaxBytes, source: caller(), allow: d.Allow,
+		immutable: d.Immutable, maxBytes: d.MaxBytes, growth: d.Growth, source: caller(), allow: d.Allow,
 	}
 	e := &Entity[T, K]{core: core, expires: d.Expires}
 	core.encodeAny = func(v any) (Item, error) { return e.Encode(v.(*T)) }

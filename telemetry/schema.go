@@ -27,6 +27,9 @@ const (
 	metadata = "METADATA"
 )
 
+// Growth is that of devices that report once a minute, with a fold delay of ten minutes: `onefold bench telemetry --only
+// units` has the figures of others.
+
 // Fleets are the fleets and their settings.
 var Fleets = table.Define[Fleet, FleetKey]("telemetry.fleet", table.Def[Fleet]{
 	PK: fleetPK, SK: metadata,
@@ -54,6 +57,7 @@ var Readings = table.Define[Reading, ReadingKey]("telemetry.reading", table.Def[
 	Immutable: true,
 	MaxBytes:  maxReadingBytes,
 	Doc:       "What a device measured at one time, stored once.",
+	Growth:    table.Growth{Writes: 1, Items: 1, Bytes: 200, Keep: Retention{}.Raw()},
 })
 
 // Quarantine keeps readings whose time cannot be right.
@@ -98,6 +102,7 @@ var Aggregates = table.Define[Aggregate, AggregateKey]("telemetry.aggregate", ta
 	Expires:  func(a *Aggregate) time.Time { return a.ExpiresAt },
 	MaxBytes: maxAggregateBytes,
 	Doc:      "What a device measured in one hour, day or ten minutes.",
+	Growth:   table.Growth{Writes: 0.23, Items: 0.12, Bytes: 600, Keep: Retention{}.Of(TenMinutes)},
 })
 
 // Statuses are the latest that is known of devices, folded from readings.
@@ -105,6 +110,7 @@ var Statuses = table.Define[Status, StatusKey]("telemetry.status", table.Def[Sta
 	PK: devicePK, SK: "#STATUS",
 	Indexes: []table.Index[Status]{{Name: "gsi1", PK: "FLEET#{connectivity}#{shard}", SK: deviceSK}},
 	Doc:     "The latest values of a device and when it was heard of last.",
+	Growth:  table.Growth{Writes: 0.1, Bytes: 500, Indexes: 1},
 })
 
 // Claims let people take devices into service.

@@ -51,6 +51,7 @@ type commands struct {
 	Infra  blueprintcli.Infra  `cmd:"" help:"Write what the table needs on AWS: CloudFormation, Terraform, policies."`
 	Lint   blueprintcli.Lint   `cmd:"" help:"Say what of the table's design is known to go wrong on DynamoDB."`
 	Design blueprintcli.Design `cmd:"" help:"Write the design of the table: what it holds and is asked, executed on examples, with what that takes."`
+	Cost   blueprintcli.Cost   `cmd:"" help:"Say what the table costs a month on DynamoDB, by entity and by pattern."`
 
 	Dynamodb dynamodbCommands `cmd:"" help:"Serve the embedded database as a DynamoDB, and look after it."`
 }

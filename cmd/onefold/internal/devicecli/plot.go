@@ -5,17 +5,10 @@ import (
 	"io"
 	"math"
 	"strconv"
-	"strings"
 	"time"
 
-	"github.com/guptarohit/asciigraph"
-
+	"github.com/onefold/onefold/cmd/onefold/internal/terminal"
 	"github.com/onefold/onefold/telemetry"
-)
-
-const (
-	plotWidth  = 72
-	plotHeight = 14
 )
 
 // plotSeries draws a curve of numbers. Time runs evenly from left to right; where nothing was measured there is a gap.
@@ -25,21 +18,14 @@ func plotSeries(out io.Writer, s *telemetry.Series, zone *time.Location) error {
 		_, err := fmt.Fprintf(out, "Nothing to draw: %s\n", about(s))
 		return err
 	}
-	drawing := asciigraph.Plot(curve, asciigraph.Height(plotHeight), asciigraph.Precision(2))
-	axis := strings.IndexAny(firstLine(drawing), "┤┼")
-	_, err := fmt.Fprintf(out, "%s\n%s%s\n%s\n", drawing, strings.Repeat(" ", max(axis, 0)+1), timeAxis(from, to, zone), about(s))
+	_, err := fmt.Fprintf(out, "%s\n%s\n", terminal.Plot([]string{timeAxis(from, to, zone)}, curve), about(s))
 	return err
 }
 
 // timeAxis is the ends of a plot's range, each at its side.
 func timeAxis(from, to time.Time, zone *time.Location) string {
-	left, right := from.In(zone).Format("2006-01-02 15:04"), to.In(zone).Format("2006-01-02 15:04")
-	return left + strings.Repeat(" ", max(plotWidth-len(left)-len(right), 1)) + right
-}
-
-func firstLine(s string) string {
-	line, _, _ := strings.Cut(s, "\n")
-	return line
+	const minute = "2006-01-02 15:04"
+	return terminal.Ends(from.In(zone).Format(minute), to.In(zone).Format(minute))
 }
 
 // spread spreads points over the columns of a plot: the mean of those in a column, NaN where there is none. Nil if there
@@ -49,7 +35,7 @@ func spread(points []telemetry.Point) (curve []float64, from, to time.Time) {
 		return nil, from, to
 	}
 	from, to = points[0].At, points[len(points)-1].At
-	width := plotWidth
+	width := terminal.PlotWidth
 	if len(points) < width {
 		width = max(len(points), 2)
 	}
@@ -75,17 +61,5 @@ func spread(points []telemetry.Point) (curve []float64, from, to time.Time) {
 			curve[i] = sums[i] / float64(counts[i])
 		}
 	}
-	return stretched(curve), from, to
-}
-
-// stretched widens a curve of few points to the width of a plot, each in as many columns.
-func stretched(curve []float64) []float64 {
-	if len(curve) >= plotWidth {
-		return curve
-	}
-	wide := make([]float64, plotWidth)
-	for i := range wide {
-		wide[i] = curve[i*len(curve)/plotWidth]
-	}
-	return wide
+	return curve, from, to
 }

@@ -12,8 +12,6 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"github.com/guptarohit/asciigraph"
-
 	"github.com/onefold/onefold/cmd/onefold/internal/terminal"
 	"github.com/onefold/onefold/telemetry"
 	"github.com/onefold/onefold/telemetry/alerts"
@@ -197,9 +195,9 @@ func plotReplay(out io.Writer, r *telemetry.Rule, did *alerts.Replayed, curve []
 	}
 	from, to := curve[0].at, curve[len(curve)-1].at
 	column := func(at time.Time) int {
-		return min(max(int(float64(plotWidth-1)*float64(at.Sub(from))/float64(max(to.Sub(from), 1))+0.5), 0), plotWidth-1)
+		return min(max(int(float64(terminal.PlotWidth-1)*float64(at.Sub(from))/float64(max(to.Sub(from), 1))+0.5), 0), terminal.PlotWidth-1)
 	}
-	worst, level, fired := make([]float64, plotWidth), make([]float64, plotWidth), []byte(strings.Repeat(" ", plotWidth))
+	worst, level, fired := make([]float64, terminal.PlotWidth), make([]float64, terminal.PlotWidth), []byte(strings.Repeat(" ", terminal.PlotWidth))
 	raise, err := strconv.ParseFloat(r.Raise, 64)
 	if err != nil {
 		return err
@@ -223,8 +221,6 @@ func plotReplay(out io.Writer, r *telemetry.Rule, did *alerts.Replayed, curve []
 			fired[c] = '!'
 		}
 	}
-	drawing := asciigraph.PlotMany([][]float64{level, worst}, asciigraph.Height(plotHeight), asciigraph.Precision(2))
-	margin := strings.Repeat(" ", max(strings.IndexAny(firstLine(drawing), "┤┼"), 0)+1)
-	_, err = fmt.Fprintf(out, "%s\n%s%s\n%s%s\n", drawing, margin, fired, margin, timeAxis(from, to, zone))
+	_, err = fmt.Fprintln(out, terminal.Plot([]string{string(fired), timeAxis(from, to, zone)}, level, worst))
 	return err
 }

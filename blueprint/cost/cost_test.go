@@ -1,0 +1,164 @@
+package cost_test
+
+import (
+	"errors"
+	"math"
+	"testing"
+	"time"
+
+	"github.com/onefold/onefold/blueprint"
+	"github.com/onefold/onefold/blueprint/cost"
+	"github.com/onefold/onefold/eventstore"
+	"github.com/onefold/onefold/table"
+)
+
+type noteKey struct {
+	ID string `dynamodbav:"id"`
+}
+
+type note struct {
+	noteKey
+	City string `dynamodbav:"city"`
+}
+
+// notes is a schema whose facts have items of so many bytes on so many indexes, and are read so often a second.
+func notes(g table.Growth, reads table.Load) *table.Schema {
+	d := table.Def[note]{PK: "NOTE#{id}", SK: "NOTE", Immutable: true, Growth: g}
+	if g.Indexes > 0 {
+		d.Indexes = []table.Index[note]{{Name: "gsi1", PK: "CITY#{city}", SK: "NOTE#{id}"}}
+	}
+	e := table.Define[note, noteKey]("notes.note", d)
+	write := table.NewCreate(e, table.CreateDef{ID: "N1", Question: "write a note", Load: table.Load{PerSecond: 10, Items: 1, ItemBytes: g.Bytes}})
+	read := table.NewGet[noteKey](e, table.GetDef{ID: "N2", Question: "a note", Load: reads})
+	return table.MustSchema("notes", e, write, read)
+}
+
+// The three workloads of docs/guides/cost.md, reckoned there by hand.
+func TestBillsAgreeWithTheGuide(t *testing.T) {
+	for _, c := range []struct {
+		name                 string
+		schema               *table.Schema
+		perDay               float64
+		region               string
+		months               int
+		write, read, stored  float64
+		writes, reads, total float64 // dollars
+		scaled               float64
+	}{{
+		name: "a million page views, a write each", schema: notes(table.Growth{Writes: 1, Items: 1, Bytes: 350, Keep: 30 * 24 * time.Hour}, table.Load{}),
+		perDay: 1e6, region: "us-east-1", months: 12,
+		write: 30_416_667, stored: 12.573, writes: 19.01, reads: 0, total: 19.01 + 3.14 + 2.51 + 0.53, // 12.573 GB at 0.25 and at 0.2; 2,628,000 GetRecords
+		scaled: 730 * (17*0.00065 + 1*0.00013), // 11.574/s of 70 %
+	}, {
+		name: "long readings on an index, and people who read", schema: notes(table.Growth{Writes: 1, Items: 1, Bytes: 1500, Indexes: 1}, table.Load{PerSecond: 5, Items: 1, ItemBytes: 6000}),
+		perDay: 1e5, region: "eu-central-1", months: 1,
+		write: 12_166_667, read: 26_280_000, stored: 9.065, writes: 9.28, reads: 4.01, total: 9.28 + 4.01 + 2.77 + 2.22 + 0.64,
+		scaled: 730 * (7*0.000793 + 15*0.0001586),
+	}, {
+		name: "events appended in transactions", schema: notes(table.Growth{Writes: 2, Items: 1, Bytes: 600, Indexes: 1, Transact: true}, table.Load{}),
+		perDay: 1e4, region: "ap-southeast-2", months: 12,
+		write: 1_825_000, stored: 4.759, writes: 1.30, reads: 0, total: 1.30 + 1.36 + 1.09 + 0.60,
+		scaled: 730 * (1*0.00074 + 1*0.000148),
+	}} {
+		t.Run(c.name, func(t *testing.T) {
+			b := bill(t, c.schema, c.perDay, c.region, c.months)
+			for name, is := range map[string][2]float64{
+				"write units": {b.WriteUnits, c.write}, "read units": {b.ReadUnits, c.read}, "GB": {b.StoredGB, c.stored},
+				"writes": {b.OnDemand.Writes, c.writes}, "reads": {b.OnDemand.Reads, c.reads}, "total": {b.Total, c.total}, "auto scaling": {b.Scaled.Cost, c.scaled},
+			} {
+				if tolerance := 0.0201; math.Abs(is[0]-is[1]) > tolerance { // sums of what was rounded to the cent
+					t.Errorf("%s: %v, by hand %v", name, is[0], is[1])
+				}
+			}
+		})
+	}
+}
+
+func bill(t *testing.T, s *table.Schema, perDay float64, region string, months int) cost.Bill {
+	t.Helper()
+	d, err := blueprint.New(t.Context(), s, blueprint.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, err := cost.Declared(d, perDay, months)
+	if err != nil {
+		t.Fatal(err)
+	}
+	book, err := cost.PriceBook()
+	if err != nil {
+		t.Fatal(err)
+	}
+	prices, err := book.Region(region)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return cost.Of(w, region, prices, 4)
+}
+
+// What an append takes by docs/guides/eventstore.md is what events of the event store are billed.
+func TestEventsOfTheEventStoreTakeSixUnits(t *testing.T) {
+	none, some := bill(t, eventstore.Schema, 0, "us-east-1", 1), bill(t, eventstore.Schema, 24_000, "us-east-1", 1)
+	if got := some.WriteUnits - none.WriteUnits; got != 6*24_000*730/24 {
+		t.Errorf("%v write units for 730,000 events", got)
+	}
+}
+
+// A schema that does not say what grows is scaled by its busiest pattern that writes.
+func TestSchemasWithoutGrowth(t *testing.T) {
+	s := notes(table.Growth{Bytes: 350}, table.Load{PerSecond: 5, Items: 1, ItemBytes: 350})
+	once, twice := bill(t, s, 864_000, "us-east-1", 1), bill(t, s, 2*864_000, "us-east-1", 1)
+	if once.WriteUnits != 26_280_000 || once.ReadUnits != 13_140_000 || twice.WriteUnits != 2*once.WriteUnits || twice.ReadUnits != 2*once.ReadUnits {
+		t.Errorf("%+v, of twice as many events %+v", once, twice)
+	}
+}
+
+// Where capacity is used as much as the break-even says, it costs what requests do.
+func TestBreakEven(t *testing.T) {
+	book, err := cost.PriceBook()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, region := range book.Names() {
+		p, err := book.Region(region)
+		if err != nil {
+			t.Fatal(err)
+		}
+		const units = 1e12 // so many that a unit of capacity more is nothing
+		w := &cost.Workload{Lines: []cost.Line{{WriteUnits: units, Writes: units}}}
+		b := cost.Of(w, region, p, 1)
+		if use := b.OnDemand.Writes * b.BreakEven; math.Abs(use/b.Peak.Cost-1) > 0.01 {
+			t.Errorf("%s: on demand %v, at a use of %v provisioned %v", region, b.OnDemand.Writes, b.BreakEven, b.Peak.Cost)
+		}
+		for name, v := range map[string]float64{
+			"reads to writes": p.ReadMillion / p.WriteMillion * 5, "capacity": p.ReadCapacityHour / p.WriteCapacityHour * 5,
+			"continuous backup to storage": p.ContinuousBackupMonth / p.StorageMonth / 0.8, "backup to storage": p.BackupMonth / p.StorageMonth / 0.4,
+			"streams to storage": p.StreamReads100k / p.StorageMonth / 0.08,
+		} { // everywhere in the same proportion: a slip of the pen would show
+			if v < 0.95 || v > 1.05 {
+				t.Errorf("%s: %s is %v times what it is elsewhere", region, name, v)
+			}
+		}
+	}
+}
+
+func TestWhatCannotBeAsked(t *testing.T) {
+	d, err := blueprint.New(t.Context(), eventstore.Schema, blueprint.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		perDay float64
+		months int
+	}{{-1, 1}, {math.NaN(), 1}, {math.Inf(1), 1}, {1e12, 1}, {1, 0}, {1, 1201}} {
+		if _, err := cost.Declared(d, c.perDay, c.months); !errors.Is(err, cost.ErrOptions) {
+			t.Errorf("%+v: error %v", c, err)
+		}
+	}
+	book, err := cost.PriceBook()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := book.Region("mars-north-1"); !errors.Is(err, cost.ErrRegion) {
+		t.Errorf("error %v", err)
+	}
+}

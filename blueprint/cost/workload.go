@@ -1,0 +1,185 @@
+package cost
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/onefold/onefold/blueprint"
+	"github.com/onefold/onefold/table"
+)
+
+// A month is 730 hours, as AWS reckons it.
+const (
+	hoursMonth   = 730
+	daysMonth    = hoursMonth / 24.0
+	secondsMonth = hoursMonth * 3600
+)
+
+// itemOverhead is what each item, and each of its entries on an index, is billed beyond its size.
+// https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/CapacityUnitCalculations.html
+const itemOverhead = 100
+
+// MaxEventsPerDay bounds what can be asked: a hundred billion.
+const MaxEventsPerDay = 1e11
+
+// ErrOptions is returned for options that are out of range.
+var ErrOptions = errors.New("bad_options")
+
+// Workload is what a table does in a month.
+type Workload struct {
+	Name         string  `json:"name"`
+	EventsPerDay float64 `json:"eventsPerDay"` // 0: it is not known
+	Lines        []Line  `json:"lines"`        // in the order of the schema, entities first
+}
+
+// Line is what one entity, or one pattern, does in a month.
+type Line struct {
+	Entity     string  `json:"entity"`
+	Pattern    string  `json:"pattern,omitempty"` // its id; "" is what folds write
+	Question   string  `json:"question"`
+	WriteUnits float64 `json:"writeUnits"`
+	ReadUnits  float64 `json:"readUnits"`
+	Writes     float64 `json:"writes"` // items that are written, and so changes in the stream
+	StoredGB   float64 `json:"storedGB"`
+}
+
+// Declared is the workload that a design declares, with so many events a day, after so many months of them. What events make
+// of entities (table.Growth) grows with them, and what reads does not: people read, not events. A schema without growth is
+// scaled as a whole, so that its busiest pattern that writes does so as often as there are events. Error: ErrOptions.
+func Declared(d *blueprint.Design, eventsPerDay float64, months int) (*Workload, error) {
+	if !(eventsPerDay >= 0 && eventsPerDay <= MaxEventsPerDay) {
+		return nil, fmt.Errorf("%w: %g events a day: 0 to %g", ErrOptions, eventsPerDay, float64(MaxEventsPerDay))
+	}
+	if months < 1 || months > 1200 {
+		return nil, fmt.Errorf("%w: %d months: 1 to 1200", ErrOptions, months)
+	}
+	w := &Workload{Name: d.Name, EventsPerDay: eventsPerDay}
+	grows := make(map[string]bool)
+	for i := range d.Entities {
+		if e := &d.Entities[i]; e.Growth.Writes > 0 {
+			grows[e.Name] = true
+			w.Lines = append(w.Lines, growing(d, e, eventsPerDay, months))
+		}
+	}
+	scale, kept := 1.0, 0
+	if len(grows) == 0 {
+		scale, kept = scaled(d, eventsPerDay), months
+	}
+	for i := range d.Patterns {
+		if p := &d.Patterns[i]; p.Load.PerSecond > 0 && !(writes(p) && grows[p.Entity]) {
+			w.Lines = append(w.Lines, asked(p, scale, kept))
+		}
+	}
+	return w, nil
+}
+
+func writes(p *blueprint.Pattern) bool { return p.Units.Write > 0 }
+
+// scaled is by what the loads are multiplied so that the busiest pattern that writes is called for each event.
+func scaled(d *blueprint.Design, eventsPerDay float64) float64 {
+	busiest := 0.0
+	for i := range d.Patterns {
+		if p := &d.Patterns[i]; writes(p) {
+			busiest = max(busiest, p.Load.PerSecond)
+		}
+	}
+	if busiest == 0 {
+		return 1
+	}
+	return eventsPerDay / (busiest * 24 * 3600)
+}
+
+// growing is what events make of an entity.
+func growing(d *blueprint.Design, e *blueprint.Entity, perDay float64, months int) Line {
+	g := &e.Growth
+	l := Line{Entity: e.Name, Question: e.Doc, Writes: perDay * daysMonth * g.Writes}
+	times := 1 + g.Indexes
+	if g.Transact {
+		times = 2 + g.Indexes
+	}
+	l.WriteUnits = l.Writes * blueprint.WriteUnits(g.Bytes) * float64(times)
+	days := daysMonth * float64(months)
+	if g.Keep > 0 {
+		days = min(days, g.Keep.Hours()/24)
+	}
+	l.StoredGB = perDay * days * g.Items * stored(g)
+	if g.Items >= 1 { // the facts: somebody calls a pattern for each
+		if p := busiestWriter(d, e.Name); p != nil {
+			l.Pattern, l.Question = p.ID, p.Question
+		}
+	}
+	return l
+}
+
+const gigabyte = 1 << 30
+
+func stored(g *table.Growth) float64 {
+	return float64((g.Bytes+itemOverhead)*(1+g.Indexes)) / gigabyte
+}
+
+func busiestWriter(d *blueprint.Design, entity string) *blueprint.Pattern {
+	var found *blueprint.Pattern
+	for i := range d.Patterns {
+		if p := &d.Patterns[i]; p.Entity == entity && writes(p) && (found == nil || p.Load.PerSecond > found.Load.PerSecond) {
+			found = p
+		}
+	}
+	return found
+}
+
+// asked is what calling a pattern takes. What it writes is kept for ever if so many months of it are given.
+func asked(p *blueprint.Pattern, scale float64, months int) Line {
+	calls := p.Load.PerSecond * scale * secondsMonth
+	l := Line{Entity: p.Entity, Pattern: p.ID, Question: p.Question, WriteUnits: calls * p.Units.Write, ReadUnits: calls * p.Units.Read}
+	if !writes(p) {
+		return l
+	}
+	l.Writes = calls * float64(p.Units.Items)
+	if p.Operation == "PutItem" || p.Operation == "TransactWriteItems" {
+		l.StoredGB = l.Writes * float64(months) * float64(p.Units.Bytes/max(p.Units.Items, 1)+itemOverhead) / gigabyte
+	}
+	return l
+}
+
+// Sum is a line of all that is under a name.
+type Sum struct {
+	Name       string  `json:"name"`
+	WriteUnits float64 `json:"writeUnits"`
+	ReadUnits  float64 `json:"readUnits"`
+	StoredGB   float64 `json:"storedGB"`
+	Cost       float64 `json:"cost"` // of requests on demand and of storage, a month
+}
+
+// By sums lines under names, the dearest first; those without a name are left out.
+func (w *Workload) By(p *Prices, name func(*Line) string) []Sum {
+	at := map[string]int{}
+	var sums []Sum
+	for i := range w.Lines {
+		l := &w.Lines[i]
+		n := name(l)
+		if n == "" {
+			continue
+		}
+		if _, ok := at[n]; !ok {
+			at[n] = len(sums)
+			sums = append(sums, Sum{Name: n})
+		}
+		s := &sums[at[n]]
+		s.WriteUnits, s.ReadUnits, s.StoredGB = s.WriteUnits+l.WriteUnits, s.ReadUnits+l.ReadUnits, s.StoredGB+l.StoredGB
+		s.Cost += p.requests(l.WriteUnits, l.ReadUnits) + l.StoredGB*p.StorageMonth
+	}
+	slices.SortStableFunc(sums, func(a, b Sum) int {
+		return cmp.Or(cmp.Compare(b.Cost, a.Cost), cmp.Compare(a.Name, b.Name))
+	})
+	return sums
+}
+
+func (p *Prices) requests(write, read float64) float64 {
+	return (write*p.WriteMillion + read*p.ReadMillion) / 1e6
+}
+
+// rounded is a figure to the cent, so that documents do not show what nobody can know.
+func rounded(v float64) float64 { return math.Round(v*100) / 100 }

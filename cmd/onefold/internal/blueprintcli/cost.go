@@ -1,0 +1,168 @@
+package blueprintcli
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/onefold/onefold/blueprint"
+	"github.com/onefold/onefold/blueprint/cost"
+	"github.com/onefold/onefold/cmd/onefold/internal/terminal"
+)
+
+// Cost says what a schema's table costs on DynamoDB.
+type Cost struct {
+	Schema       string  `help:"Which schema: see onefold design." default:"analytics"`
+	EventsPerDay float64 `help:"Events a day, beside 10 thousand, 100 thousand and a million." placeholder:"N"`
+	Region       string  `help:"AWS Region: us-east-1, us-west-2, eu-west-1, eu-central-1, ap-southeast-2." default:"us-east-1"`
+	Months       int     `help:"Months of events that are stored." default:"12"`
+	Peak         float64 `help:"How many times as much as a mean second the busiest takes." default:"4"`
+}
+
+// costs is what is printed.
+type costs struct {
+	Schema    string         `json:"schema"`
+	Prices    string         `json:"prices"` // the day of the price book
+	Source    string         `json:"source"`
+	Region    string         `json:"region"`
+	Bills     []cost.Bill    `json:"bills"`
+	ByEntity  []cost.Sum     `json:"byEntity"` // at the last of the bills, or a million events
+	ByPattern []cost.Sum     `json:"byPattern"`
+	Workload  *cost.Workload `json:"workload"`
+
+	prices cost.Prices
+	at     cost.Bill
+}
+
+// standard are the events a day for which a bill is always written.
+var standard = []float64{10_000, 100_000, 1_000_000}
+
+// Run prints the bills.
+func (c *Cost) Run(ctx context.Context, e *Env) error {
+	s, err := e.schema(c.Schema)
+	if err != nil {
+		return err
+	}
+	d, err := e.design(ctx, s, 2)
+	if err != nil {
+		return err
+	}
+	declared := func(perDay float64) (*cost.Workload, error) { return cost.Declared(d, perDay, c.Months) }
+	out, curve, err := c.bills(d, declared)
+	if err != nil {
+		return err
+	}
+	if e.JSON {
+		return terminal.JSON(e.Out, out)
+	}
+	_, err = e.Out.Write([]byte(c.text(out, curve)))
+	return err
+}
+
+// bills makes the bills, and the curve of a plot from the least events a day to the most.
+func (c *Cost) bills(d *blueprint.Design, of func(perDay float64) (*cost.Workload, error)) (*costs, []float64, error) {
+	book, err := cost.PriceBook()
+	if err != nil {
+		return nil, nil, err
+	}
+	prices, err := book.Region(c.Region)
+	if err != nil {
+		return nil, nil, err
+	}
+	if !(c.Peak >= 1 && c.Peak <= 1e6) {
+		return nil, nil, fmt.Errorf("%w: --peak is %g: 1 to a million", cost.ErrOptions, c.Peak)
+	}
+	out := &costs{Schema: d.Name, Prices: book.Date, Source: book.Source, Region: c.Region, prices: prices}
+	rates := slices.Clone(standard)
+	if c.EventsPerDay != 0 {
+		rates = append(rates, c.EventsPerDay)
+	}
+	for _, perDay := range rates {
+		if out.Workload, err = of(perDay); err != nil {
+			return nil, nil, err
+		}
+		out.at = cost.Of(out.Workload, c.Region, prices, c.Peak)
+		out.Bills = append(out.Bills, out.at)
+	}
+	out.ByEntity = out.Workload.By(&prices, func(l *cost.Line) string { return l.Entity })
+	out.ByPattern = out.Workload.By(&prices, func(l *cost.Line) string {
+		if l.Pattern == "" {
+			return ""
+		}
+		return l.Pattern + " " + l.Question
+	})
+	least, most := slices.Min(rates), slices.Max(rates)
+	curve := make([]float64, terminal.PlotWidth)
+	for i := range curve {
+		w, err := of(least * math.Pow(most/least, float64(i)/float64(len(curve)-1)))
+		if err != nil {
+			return nil, nil, err
+		}
+		curve[i] = cost.Of(w, c.Region, prices, c.Peak).Total
+	}
+	return out, curve, nil
+}
+
+func count(v float64) string { return terminal.Grouped(int64(math.Round(v))) }
+
+func dollars(v float64) string {
+	whole := math.Trunc(v)
+	return fmt.Sprintf("$%s.%02d", terminal.Grouped(int64(whole)), int(math.Round((v-whole)*100)))
+}
+
+func (c *Cost) text(o *costs, curve []float64) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s on DynamoDB, a month in %s (%s), at prices of %s, with %d months of events stored.\n\n", o.Schema, o.Region, o.prices.Name, o.Prices, c.Months)
+	w := tabwriter.NewWriter(&b, 0, 8, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintf(w, "events a day\twrite units\tread units\tstored\ton demand\tfor %g× peaks\tauto scaling\tstorage\tbackup\tstream\ttotal\t\n", c.Peak)
+	for i := range o.Bills {
+		l := &o.Bills[i]
+		fmt.Fprintf(w, "%s\t%s\t%s\t%.1f GB\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t\n", count(l.EventsPerDay), count(l.WriteUnits), count(l.ReadUnits), l.StoredGB,
+			dollars(l.OnDemand.Writes+l.OnDemand.Reads), dollars(l.Peak.Cost), dollars(l.Scaled.Cost), dollars(l.Storage), dollars(l.Backup), dollars(l.Streams), dollars(l.Total))
+	}
+	_ = w.Flush() // a strings.Builder does not fail
+	fmt.Fprintf(&b, "\nTotal is on demand. The next two are what reads and writes would cost as provisioned capacity: kept for the busiest second, and\n"+
+		"following the load with 70 %% of it in use. Provisioned is the cheaper where more than %.1f %% of it is in use: where the busiest\n"+
+		"second takes less than %.1f times a mean one.\n\n", 100*o.at.BreakEven, 1/o.at.BreakEven)
+	sums(&b, fmt.Sprintf("By entity, %s events a day", count(o.at.EventsPerDay)), o.ByEntity)
+	sums(&b, "By pattern; what folds write is of no pattern", o.ByPattern)
+	fmt.Fprintf(&b, "Total a month, by events a day\n%s\n\n", terminal.Plot([]string{terminal.Ends(count(slices.Min(rates(o))), count(slices.Max(rates(o))))}, curve))
+	fmt.Fprintf(&b, "A million events cost %s in all. A month is 730 hours. Not in it: transfer, functions, global tables, the free tier.\nPrices: %s.\nCompared with a second source: %s. Look there before a decision hangs on it.\n",
+		dollars(o.at.PerMillion), o.Source, cmp.Or(strings.Join(o.prices.Compared, ", "), "none of this Region"))
+	return b.String()
+}
+
+func rates(o *costs) (all []float64) {
+	for i := range o.Bills {
+		all = append(all, o.Bills[i].EventsPerDay)
+	}
+	return all
+}
+
+const mostSums = 12
+
+func sums(b *strings.Builder, title string, all []cost.Sum) {
+	if len(all) == 0 {
+		return
+	}
+	fmt.Fprintln(b, title)
+	w := tabwriter.NewWriter(b, 0, 8, 2, ' ', 0)
+	for i := range all {
+		s := &all[i]
+		if i == mostSums {
+			rest := 0.0
+			for _, r := range all[i:] {
+				rest += r.Cost
+			}
+			fmt.Fprintf(w, "  %s\tand %d more\n", dollars(rest), len(all)-i)
+			break
+		}
+		fmt.Fprintf(w, "  %s\t%s\t%s write, %s read units, %.2f GB\n", dollars(s.Cost), terminal.Printable(s.Name), count(s.WriteUnits), count(s.ReadUnits), s.StoredGB)
+	}
+	_ = w.Flush() // a strings.Builder does not fail
+	fmt.Fprintln(b)
+}

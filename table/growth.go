@@ -1,0 +1,14 @@
+package table
+
+import "time"
+
+// Growth is what the facts that come in make of an entity, for documents and prices: by it alone the cost of a schema follows
+// from how many facts there are. The zero value: nothing, it is written by people and now and then.
+type Growth struct {
+	Writes   float64       // of an item for each fact, on average; 1 for the facts themselves, less for what folds write together
+	Items    float64       // new items for each fact; 0: those that there are are written again
+	Bytes    int           // size of an item
+	Indexes  int           // on how many indexes an item is
+	Transact bool          // it is written in transactions, which take double
+	Keep     time.Duration // how long an item is kept; 0: for ever
+}

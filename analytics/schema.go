@@ -42,6 +42,7 @@ var Events = table.Define[Event, EventKey]("analytics.event", table.Def[Event]{
 	Expires:   func(e *Event) time.Time { return e.ExpiresAt },
 	Immutable: true,
 	MaxBytes:  maxEventBytes,
+	Example:   exampleEvent,
 	Doc:       "A page view or custom event, stored once.",
 	Allow: map[string]string{
 		"fan-out-filter": "shards are few, the events of a session are read within its own minutes, and those of a date are mostly wanted all",
@@ -54,6 +55,7 @@ var Visitors = table.Define[Visitor, VisitorKey]("analytics.visitor", table.Def[
 	PK: eventPK, SK: "VISITOR#{visitorId}#{day}",
 	Expires:  func(v *Visitor) time.Time { return v.ExpiresAt },
 	MaxBytes: maxVisitorBytes,
+	Example:  exampleVisitor,
 	Doc:      "One visitor's day as a list of visits.",
 	Growth:   table.Growth{Writes: 0.36, Items: 0.33, Bytes: 700, Keep: Retention{}.Raw()},
 })
@@ -63,6 +65,7 @@ var Sessions = table.Define[Session, SessionKey]("analytics.session", table.Def[
 	PK: sitePK, SK: "SESSION#{sessionId}",
 	Indexes: []table.Index[Session]{{Name: "gsi1", PK: "USER#{userId}", SK: "SESSION#{sessionId}"}},
 	Expires: func(s *Session) time.Time { return s.ExpiresAt },
+	Example: exampleSession,
 	Doc:     "One visit, as people list and open it.",
 	Growth:  table.Growth{Writes: 0.36, Items: 0.33, Bytes: 500, Keep: Retention{}.Of(Hour)},
 })
@@ -80,6 +83,7 @@ const (
 var StatsItems = table.Define[Stats, StatsKey]("analytics.stats", table.Def[Stats]{
 	PK: sitePK, SK: statsSK,
 	Expires: func(s *Stats) time.Time { return s.ExpiresAt },
+	Example: exampleStats,
 	Doc:     "Counts of one hour, day or month of a site.",
 	Growth:  table.Growth{Writes: 0.005, Bytes: 250},
 })
@@ -89,6 +93,7 @@ var Breakdowns = table.Define[Breakdown, BreakdownKey]("analytics.breakdown", ta
 	PK: sitePK, SK: breakdownSK,
 	Expires:  func(b *Breakdown) time.Time { return b.ExpiresAt },
 	MaxBytes: maxBreakdownBytes,
+	Example:  exampleBreakdown,
 	Doc:      "Counts of one hour, day or month of a site by the values of one dimension.",
 	Growth:   table.Growth{Writes: 0.011, Bytes: 2_000},
 })
@@ -110,5 +115,6 @@ var Salts = table.Define[Salt, SaltKey]("analytics.salt", table.Def[Salt]{
 // RollupMarks say which days have to be rolled up.
 var RollupMarks = table.Define[RollupMark, RollupKey]("analytics.rollup", table.Def[RollupMark]{
 	PK: sitePK, SK: "ROLLUP#{day}",
-	Doc: "A day whose hours changed since it was last rolled up.",
+	Example: exampleRollupMark,
+	Doc:     "A day whose hours changed since it was last rolled up.",
 })

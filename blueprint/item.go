@@ -30,7 +30,7 @@ func itemJSON(it table.Item) []byte {
 	return b[len(head) : len(b)-1]
 }
 
-// valueText is a value as people read it: text and numbers as they are, all else in the API's JSON.
+// valueText is a value as people read it: without the names of types.
 func valueText(av types.AttributeValue) string {
 	switch v := av.(type) {
 	case *types.AttributeValueMemberS:
@@ -41,6 +41,20 @@ func valueText(av types.AttributeValue) string {
 		return strconv.FormatBool(v.Value)
 	case *types.AttributeValueMemberB:
 		return strconv.Itoa(len(v.Value)) + " bytes"
+	case *types.AttributeValueMemberNULL:
+		return "–"
+	case *types.AttributeValueMemberL:
+		var parts []string
+		for _, e := range v.Value {
+			parts = append(parts, valueText(e))
+		}
+		return "[" + strings.Join(parts, ", ") + "]"
+	case *types.AttributeValueMemberM:
+		var parts []string
+		for _, name := range slices.Sorted(maps.Keys(v.Value)) {
+			parts = append(parts, name+": "+valueText(v.Value[name]))
+		}
+		return "{" + strings.Join(parts, ", ") + "}"
 	}
 	b := itemJSON(table.Item{"v": av})
 	return string(b[len(`{"v":`) : len(b)-1])

@@ -84,6 +84,8 @@ type maker struct {
 	now    time.Time
 }
 
+var bytesType = reflect.TypeFor[[]byte]()
+
 var marshaler = reflect.TypeFor[attributevalue.Marshaler]()
 
 func (m *maker) fill(name string, n int, v reflect.Value, key bool) {
@@ -92,7 +94,9 @@ func (m *maker) fill(name string, n int, v reflect.Value, key bool) {
 		v.Set(reflect.ValueOf(m.time(name, n)))
 	case v.CanAddr() && v.Addr().Type().Implements(marshaler):
 	case v.Kind() == reflect.String:
-		v.SetString(m.text(name, n))
+		v.SetString(m.text(name, n, key))
+	case v.Type() == bytesType:
+		v.SetBytes(binary.BigEndian.AppendUint64(nil, m.seed(name, n)))
 	case v.CanInt() && key:
 		v.SetInt(m.place(name, n))
 	case v.CanInt():
@@ -122,26 +126,41 @@ func (m *maker) time(name string, n int) time.Time {
 
 // texts are what attributes of such names hold; rows take them in turn.
 var texts = map[string][]string{
-	"actor": {"ada"}, "author": {"ada", "grace"}, "browser": {"Firefox", "Chrome"}, "category": {"garden", "kitchen"}, "channel": {"organic search", "direct"},
-	"city": {"Utrecht", "Lyon"}, "country": {"NL", "FR"}, "customerId": {"42", "43"}, "day": {"2026-05-12", "2026-05-11"}, "device": {"desktop", "phone"},
-	"deviceId": {"pump-1", "pump-2"}, "email": {"ada@example.com", "grace@example.com"}, "eventType": {"OrderPlaced", "OrderPaid"}, "fleetId": {"north", "south"},
-	"follower": {"alice", "bob"}, "followee": {"bob", "carol"},
-	"hostname": {"example.com"}, "kind": {"gauge"}, "metric": {"temperature", "humidity"}, "month": {"2026-05", "2026-04"}, "name": {"Ada", "Grace"},
-	"orderId": {"1001", "1002"}, "os": {"Linux", "iOS"}, "owner": {"ada", "grace"}, "ownerId": {"ada", "grace"}, "path": {"/", "/pricing"}, "productId": {"rake", "kettle"}, "profileId": {"pump", "meter"},
-	"referrer": {"search.example", "news.example"}, "ruleId": {"too-hot", "silent"}, "scope": {"email"}, "siteId": {"blog", "shop"}, "source": {"search", "news"},
-	"status": {"active", "pending"}, "tenant": {"acme"}, "timeZone": {"Europe/Amsterdam"}, "type": {"order", "invoice"}, "userId": {"u-42", "u-43"},
-	"value": {"green", "blue"}, "zone": {"Europe/Amsterdam"},
+	"action": {"site.create", "key.revoke"}, "actor": {"ada"}, "author": {"ada", "grace"}, "browser": {"Firefox", "Chrome"}, "by": {"ada"},
+	"category": {"garden", "kitchen"}, "channel": {"organic search", "direct"}, "city": {"Utrecht", "Lyon"}, "clear": {"75", "12"},
+	"connectivity": {"online", "offline"}, "counting": {"visits"}, "country": {"NL", "FR"}, "creator": {"ada"}, "currency": {"EUR"},
+	"customerId": {"42", "43"}, "day": {"2026-05-12", "2026-05-11"}, "device": {"desktop", "phone"}, "deviceId": {"pump-1", "pump-2"},
+	"dimension": {"page"}, "disc": {"000001", "000002"}, "email": {"ada@example.com", "grace@example.com"}, "entry": {"/", "/pricing"},
+	"event": {"signup", "order"}, "eventType": {"OrderPlaced", "OrderPaid"}, "exit": {"/pricing", "/docs"}, "firmware": {"2.4.1", "2.4.0"},
+	"fleet": {"north", "south"}, "fleetId": {"north", "south"}, "fold": {"sessions"}, "format": {"goatcounter"}, "from": {"2026-04-01", "2026-03-01"},
+	"group": {"onefold"}, "host": {"example.com"}, "hostname": {"example.com"}, "itempk": {"ORDER#1001"}, "itemsk": {"ORDER#1001"}, "kind": {"gauge"},
+	"lang": {"nl", "fr"}, "location": {"hall 3", "roof"}, "message": {"above 80 for 15 minutes"}, "metric": {"temperature", "humidity"},
+	"minute": {"2026-05-12T14:00", "2026-05-12T13:53"}, "month": {"2026-05", "2026-04"}, "name": {"Ada", "Grace"}, "orderId": {"1001", "1002"},
+	"os": {"Linux", "iOS"}, "owner": {"ada", "grace"}, "ownerId": {"ada", "grace"}, "part": {"0"}, "path": {"/pricing", "/docs"}, "pathKind": {"exact"},
+	"peak": {"106.2", "8"}, "period": {"hour"}, "pos": {"100000000000000000042"}, "profileId": {"pump", "meter"}, "raise": {"80", "10"},
+	"reason": {"calibration", "test"}, "ref": {"search.example", "news.example"}, "referrer": {"search.example", "news.example"},
+	"region": {"Utrecht", "Rhône"}, "revenue": {"49.00", "12.50"}, "role": {"viewer", "editor"}, "ruleId": {"too-hot", "silent"}, "scope": {"email"},
+	"screen": {"1920x1080", "390x844"}, "seq": {"100000000000000000042", "100000000000000000043"}, "severity": {"critical", "warning"},
+	"shard": {"shardId-00000001"}, "since": {"2026-05-12", "2026-05-11"}, "site": {"blog", "shop"}, "siteId": {"blog", "shop"},
+	"source": {"search", "news"}, "start": {"2026-05-12T14:00:00Z", "2026-05-12T13:00:00Z"}, "state": {"done", "running"},
+	"status": {"active", "inactive"}, "subject": {"u-42"}, "tenant": {"acme"}, "timeZone": {"Europe/Amsterdam"}, "to": {"2026-05-01", "2026-04-01"},
+	"type": {"order", "invoice"}, "until": {"2026-05-12", "2026-05-11"}, "user": {"u-42", "u-43"}, "userId": {"u-42", "u-43"}, "utmC": {"spring"},
+	"utmM": {"email"}, "utmN": {"header"}, "utmS": {"newsletter"}, "utmT": {"pumps"}, "value": {"green", "blue"}, "verb": {"purge"},
+	"zone": {"Europe/Amsterdam"},
 }
 
-func (m *maker) text(name string, n int) string {
+func (m *maker) text(name string, n int, key bool) string {
 	if known := texts[name]; known != nil {
+		if key && n >= maxRows { // one that is not there yet
+			return fmt.Sprintf("%s-%d", known[n%len(known)], n+1)
+		}
 		return known[n%len(known)]
 	}
 	lower := strings.ToLower(name)
 	switch {
 	case lower == "id" || strings.HasSuffix(name, "Id") || strings.HasSuffix(name, "ID"):
 		return m.ulid(name, n)
-	case strings.HasSuffix(lower, "hash") || strings.HasSuffix(lower, "token"):
+	case strings.HasSuffix(lower, "hash"), strings.HasSuffix(lower, "token"), lower == "password", lower == "visitor", lower == "session":
 		return fmt.Sprintf("%016x", m.seed(name, n))
 	}
 	return fmt.Sprintf("%s-%d", strings.ToLower(name), n+1)
@@ -174,13 +193,15 @@ func (m *maker) number(name string, n int) int64 {
 	switch strings.ToLower(name) {
 	case "shard", "part":
 		return 0
+	case "vshard":
+		return 0
 	case "seqnum", "seq", "version", "currentseqnum", "first":
 		return int64(n + 1)
 	case "schema", "reducer", "of", "n":
 		return 1
 	case "nth":
 		return 0
-	case "start", "end", "since", "last", "at":
+	case "start", "end", "since", "last", "at", "until", "changed", "latest", "fired", "seen":
 		return m.now.Add(-time.Duration(n) * 7 * time.Minute).UnixMilli()
 	}
 	return 1 + int64(m.seed(name, n)%100)

@@ -33,7 +33,8 @@ const feedPK = "FEED"
 // FeedChunks are the feed.
 var FeedChunks = table.Define[FeedChunk, FeedChunkKey]("eventstore.feed", table.Def[FeedChunk]{
 	PK: feedPK, SK: "POSITION#{last:012}", Immutable: true,
-	Doc: "Appends of all aggregates in one order without gaps.",
+	Example: exampleFeedChunk,
+	Doc:     "Appends of all aggregates in one order without gaps.",
 })
 
 // FeedHeadKey is the key of the one feed head.
@@ -58,7 +59,8 @@ type FeedMark struct {
 // FeedHeads is the feed head.
 var FeedHeads = table.Define[FeedHead, FeedHeadKey]("eventstore.feedhead", table.Def[FeedHead]{
 	PK: feedPK, SK: "#HEAD",
-	Doc: "Where the feed goes on, and what of the change stream is in it.",
+	Example: exampleFeedHead,
+	Doc:     "Where the feed goes on, and what of the change stream is in it.",
 })
 
 // FeedIn asks for the feed from the chunk on that has a position.

@@ -17,6 +17,7 @@ const aggregatePK = "AGGREGATE#{type}#{id}"
 var Heads = table.Define[Head, ID]("eventstore.head", table.Def[Head]{
 	PK: aggregatePK, SK: "#METADATA",
 	Indexes: []table.Index[Head]{{Name: "gsi1", PK: "AGGREGATE_TYPE#{type}#{shard}", SK: "AGGREGATE#{id}"}},
+	Example: exampleHead,
 	Doc:     "The version of an aggregate's stream, and whether it is open.",
 	Growth:  table.Growth{Writes: 1, Items: 0.1, Bytes: 300, Indexes: 1, Transact: true},
 })
@@ -27,6 +28,7 @@ var Events = table.Define[Event, EventKey]("eventstore.event", table.Def[Event]{
 	Indexes:   []table.Index[Event]{{Name: "gsi1", PK: "EVENT_TYPE#{eventType}[#{shard}]", SK: "EVENT#{eventId}"}},
 	Immutable: true,
 	MaxBytes:  maxEventBytes,
+	Example:   exampleEvent,
 	Doc:       "What happened to an aggregate, once and for ever.",
 	Growth:    table.Growth{Writes: 1, Items: 1, Bytes: 600, Indexes: 1, Transact: true},
 })
@@ -46,7 +48,8 @@ type Snapshot struct {
 // Snapshots are states that can be made again.
 var Snapshots = table.Define[Snapshot, SnapshotKey]("eventstore.snapshot", table.Def[Snapshot]{
 	PK: aggregatePK, SK: "#SNAPSHOT", MaxBytes: maxEventBytes,
-	Doc: "The state of an aggregate after one of its events.",
+	Example: exampleSnapshot,
+	Doc:     "The state of an aggregate after one of its events.",
 })
 
 // MarkKey names an append by the id that its caller gave it.

@@ -27,7 +27,8 @@ type TypeCounts struct {
 // Types are the types of aggregates that there are.
 var Types = table.Define[TypeCounts, TypeKey]("eventstore.type", table.Def[TypeCounts]{
 	PK: "AGGREGATE_TYPES", SK: "TYPE#{type}",
-	Doc: "How many aggregates and events there are of a type of aggregates.",
+	Example: exampleTypeCounts,
+	Doc:     "How many aggregates and events there are of a type of aggregates.",
 })
 
 // AllTypes are the types of aggregates, by name.

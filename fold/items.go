@@ -34,6 +34,7 @@ const (
 var Checkpoints = table.Define[Checkpoint, CheckpointKey]("fold.checkpoint", table.Def[Checkpoint]{
 	PK: "FOLD#{group}", SK: "CHECKPOINT#{shard}",
 	Expires: func(c *Checkpoint) time.Time { return c.At.Add(keepCheckpoint) },
+	Example: func(c *Checkpoint) { c.Owner = "worker-1" },
 	Doc:     "How far a group of folds has counted a stream shard.",
 })
 
@@ -55,6 +56,7 @@ type Lease struct {
 var Leases = table.Define[Lease, LeaseKey]("fold.lease", table.Def[Lease]{
 	PK: "FOLD#{group}", SK: "LEASE#{shard}",
 	Expires: func(l *Lease) time.Time { return l.Until.Add(24 * time.Hour) },
+	Example: func(l *Lease) { l.Owner = "worker-1" },
 	Doc:     "Which worker reads a stream shard now.",
 })
 
@@ -83,5 +85,6 @@ type Dead struct {
 var DeadLetters = table.Define[Dead, DeadKey]("fold.dead", table.Def[Dead]{
 	PK: "FOLD#{fold}", SK: "DEAD#{seq}#{shard}#{part}",
 	Expires: func(d *Dead) time.Time { return d.Found.Add(keepDead) },
+	Example: func(d *Dead) { d.Kind, d.Reason = "MODIFY", "the new image has no total" },
 	Doc:     "A change that a fold could not apply, with the reason.",
 })

@@ -34,6 +34,7 @@ const (
 var Fleets = table.Define[Fleet, FleetKey]("telemetry.fleet", table.Def[Fleet]{
 	PK: fleetPK, SK: metadata,
 	Indexes: []table.Index[Fleet]{{Name: "gsi1", PK: "OWNER#{ownerId}", SK: fleetPK}},
+	Example: exampleFleet,
 	Doc:     "A set of devices that belong together, with their time zone.",
 })
 
@@ -41,6 +42,7 @@ var Fleets = table.Define[Fleet, FleetKey]("telemetry.fleet", table.Def[Fleet]{
 var Profiles = table.Define[Profile, ProfileKey]("telemetry.profile", table.Def[Profile]{
 	PK: "PROFILE#{profileId}", SK: metadata,
 	Indexes: []table.Index[Profile]{{Name: "gsi1", PK: "FLEET_PROFILES#{fleetId}", SK: "PROFILE#{profileId}"}},
+	Example: exampleProfile,
 	Doc:     "What devices of one kind measure, and how their clocks are dealt with.",
 })
 
@@ -48,6 +50,7 @@ var Profiles = table.Define[Profile, ProfileKey]("telemetry.profile", table.Def[
 var Devices = table.Define[Device, DeviceKey]("telemetry.device", table.Def[Device]{
 	PK: devicePK, SK: "#METADATA",
 	Indexes: []table.Index[Device]{{Name: "gsi1", PK: "DEVICE_STATUS#{status}#{shard}", SK: deviceSK}},
+	Example: exampleDevice,
 	Doc:     "A device: name, type, status, firmware, tags, profile.",
 })
 
@@ -56,6 +59,7 @@ var Readings = table.Define[Reading, ReadingKey]("telemetry.reading", table.Def[
 	PK: devicePK, SK: "READING#{at:ms}#{disc}",
 	Immutable: true,
 	MaxBytes:  maxReadingBytes,
+	Example:   exampleReading,
 	Doc:       "What a device measured at one time, stored once.",
 	Growth:    table.Growth{Writes: 1, Items: 1, Bytes: 200, Keep: Retention{}.Raw()},
 })
@@ -66,6 +70,7 @@ var Quarantine = table.Define[Quarantined, QuarantineKey]("telemetry.quarantined
 	Expires:   func(q *Quarantined) time.Time { return q.ExpiresAt },
 	Immutable: true,
 	MaxBytes:  maxReadingBytes,
+	Example:   exampleQuarantined,
 	Doc:       "A reading whose time cannot be right: it counts nowhere.",
 })
 
@@ -93,6 +98,7 @@ var Alerts = table.Define[Alert, AlertKey]("telemetry.alert", table.Def[Alert]{
 var Rules = table.Define[Rule, RuleKey]("telemetry.rule", table.Def[Rule]{
 	PK: "{scope}#{scopeId}", SK: "RULE#{ruleId}",
 	Indexes: []table.Index[Rule]{{Name: "gsi1", PK: "FLEET_RULES#{fleetId}", SK: "RULE#{ruleId}"}},
+	Example: exampleRule,
 	Doc:     "When there is an alert, for a device or all devices of a profile.",
 })
 
@@ -101,6 +107,7 @@ var Aggregates = table.Define[Aggregate, AggregateKey]("telemetry.aggregate", ta
 	PK: devicePK, SK: "AGG#{period}#{start}",
 	Expires:  func(a *Aggregate) time.Time { return a.ExpiresAt },
 	MaxBytes: maxAggregateBytes,
+	Example:  exampleAggregate,
 	Doc:      "What a device measured in one hour, day or ten minutes.",
 	Growth:   table.Growth{Writes: 0.23, Items: 0.12, Bytes: 600, Keep: Retention{}.Of(TenMinutes)},
 })
@@ -109,6 +116,7 @@ var Aggregates = table.Define[Aggregate, AggregateKey]("telemetry.aggregate", ta
 var Statuses = table.Define[Status, StatusKey]("telemetry.status", table.Def[Status]{
 	PK: devicePK, SK: "#STATUS",
 	Indexes: []table.Index[Status]{{Name: "gsi1", PK: "FLEET#{connectivity}#{shard}", SK: deviceSK}},
+	Example: exampleStatus,
 	Doc:     "The latest values of a device and when it was heard of last.",
 	Growth:  table.Growth{Writes: 0.1, Bytes: 500, Indexes: 1},
 })
@@ -122,7 +130,8 @@ var Claims = table.Define[Claim, ClaimKey]("telemetry.claim", table.Def[Claim]{
 // Labels list the devices of a fleet by their properties, folded from devices.
 var Labels = table.Define[Label, LabelKey]("telemetry.label", table.Def[Label]{
 	PK: fleetPK, SK: "LABEL#{kind}#{value}#{deviceId}",
-	Doc: "A device of a fleet under one of its properties.",
+	Example: exampleLabel,
+	Doc:     "A device of a fleet under one of its properties.",
 })
 
 // Counts say how many devices fleets have, folded from devices and statuses.
@@ -134,7 +143,8 @@ var Counts = table.Define[FleetCounts, FleetCountsKey]("telemetry.counts", table
 // Silences say that most of a fleet fell silent at once.
 var Silences = table.Define[Silence, SilenceKey]("telemetry.silence", table.Def[Silence]{
 	PK: fleetPK, SK: "SILENCE",
-	Doc: "Most of a fleet fell silent at once.",
+	Example: exampleSilence,
+	Doc:     "Most of a fleet fell silent at once.",
 })
 
 // RollupMarks say which days have to be made of their hours.

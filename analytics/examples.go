@@ -1,0 +1,42 @@
+package analytics
+
+import (
+	"github.com/onefold/onefold/analytics/internal/tally"
+	"github.com/onefold/onefold/internal/calendar"
+)
+
+// What documents show of these entities, where their fields do not tell by their names.
+
+// exampleEvent is a page view.
+func exampleEvent(e *Event) {
+	e.Name, e.Revenue, e.Engagement, e.Vitals, e.ZoneMinutes, e.SessionID, e.UserID, e.Arrived = "", "", Engagement{}, Vitals{}, 120, "", "", 0
+	e.Properties = map[string]string{"plan": "team"}
+}
+
+func exampleStats(s *Stats) {
+	exampleDay(s.Start, &s.Day, &s.Kept)
+	s.PageViews, s.Events, s.Visits, s.Bounces, s.Seconds = 412, 37, 160, 61, 19840
+	s.NewVisitors, s.ActiveVisitors, s.Conversions, s.Revenue = 118, 142, 9, "441.00"
+}
+
+func exampleBreakdown(b *Breakdown) {
+	exampleDay(b.Start, &b.Day, &b.Kept)
+	b.Values = tally.Values{"/": {PageViews: 212, Visits: 120, Bounces: 51}, "/pricing": {PageViews: 97, Visits: 64, Bounces: 10}}
+}
+
+// exampleDay says the day of an hour, and when its facts arrived: in seconds.
+func exampleDay(start string, day *string, k *Kept) {
+	if len(start) > len(calendar.DayLayout) {
+		*day = start[:len(calendar.DayLayout)]
+	}
+	k.Since, k.Until = k.Since/1000, k.Until/1000
+}
+
+func exampleVisitor(v *Visitor) { v.EngagedAt, v.Since, v.Until = 0, v.Since/1000, v.Until/1000 }
+
+func exampleSession(s *Session) {
+	s.PageViews, s.Events, s.Conversions, s.VisitorShard, s.End = 3, 1, 1, 0, s.Start+240_000
+	s.Since, s.Until = s.Since/1000, s.Until/1000
+}
+
+func exampleRollupMark(m *RollupMark) { m.Changed /= 1000 }

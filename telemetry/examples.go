@@ -1,0 +1,49 @@
+package telemetry
+
+// What documents show of these entities, where their fields do not tell by their names.
+
+func exampleDevice(d *Device) {
+	d.Name, d.Type, d.Tags = "Pump "+d.DeviceID[len(d.DeviceID)-1:], "sensor", []string{"cooling"}
+}
+
+func exampleReading(r *Reading) {
+	r.FleetID, r.Values = "north", exampleValues()
+	r.ZoneMinutes, r.Arrived = 120, r.At.UnixMilli()+40
+}
+
+func exampleValues() Values {
+	return Values{"temperature": Value{isNumber, "21.5"}, "running": Bool(true)}
+}
+
+// exampleQuarantined was sent by a device whose clock was not set.
+func exampleQuarantined(q *Quarantined) {
+	q.FleetID, q.Values, q.Reason, q.Arrived = "north", exampleValues(), ClockImplausible, q.Claimed.UnixMilli()
+}
+
+func exampleAggregate(a *Aggregate) {
+	if len(a.Start) > 10 {
+		a.Day = a.Start[:10]
+	}
+	a.FleetID, a.Period, a.Readings, a.Late, a.Corrections = "north", Hourly, 60, 0, 0
+}
+
+func exampleStatus(s *Status) {
+	s.Values = Latest{"temperature": {At: s.LastSeen, Value: Value{isNumber, "21.5"}}}
+	if s.Connectivity == Online {
+		s.Silent = 0
+	}
+}
+
+func exampleRule(r *Rule) {
+	r.Scope, r.ScopeID, r.Name, r.Over, r.Function, r.For, r.KeepFor, r.Severity = ForProfile, "pump", "Too hot", "", "", 900, 300, Critical
+}
+
+func exampleLabel(l *Label) {
+	l.Kind, l.Value, l.There = ByStatus, string(Active), true
+}
+
+func exampleFleet(f *Fleet) { f.Name = "Fleet " + f.FleetID }
+
+func exampleProfile(p *Profile) { p.Name = "Profile " + p.ProfileID }
+
+func exampleSilence(s *Silence) { s.Of = s.Devices + 3 }

@@ -82,6 +82,8 @@ var policy = map[string][]string{
 	"blueprint/workbench": {"blueprint", "table",
 		"blueprint/diff", "analytics", "telemetry", "eventstore"}, // its tests
 	"blueprint/diff": {"blueprint", "table"},
+	"blueprint/heat": {"blueprint", "table",
+		"analytics"}, // its tests: what it looks at
 	"blueprint/cost": {"blueprint", "table",
 		"eventstore"}, // its tests
 	"blueprint": {"vocabulary", "dynamo", "dynamo/dynamojson", "table", "github.com/oklog/ulid/v2",

@@ -18,7 +18,7 @@ import (
 // blueprintEnv is what the commands that write documents stand on.
 func (g *globals) blueprintEnv(std streams) *blueprintcli.Env {
 	return &blueprintcli.Env{
-		Out: std.out, JSON: g.JSON,
+		Out: std.out, JSON: g.JSON, Usage: g.usageFile(),
 		Schemas:  []*table.Schema{schema, analytics.Schema, telemetry.Schema, eventstore.Schema},
 		Examples: []*table.Schema{ledger.Schema, orders.Schema},
 		Flows:    flows(),
@@ -33,3 +33,6 @@ func flows() []blueprint.Flow {
 	}
 	return all
 }
+
+// usageFile is where a server records what its meters say, beside the table's directory.
+func (g *globals) usageFile() string { return g.Data + ".usage" }

@@ -52,6 +52,7 @@ type commands struct {
 	Lint   blueprintcli.Lint   `cmd:"" help:"Say what of the table's design is known to go wrong on DynamoDB."`
 	Design blueprintcli.Design `cmd:"" help:"Write the design of the table: what it holds and is asked, executed on examples, with what that takes."`
 	Cost   blueprintcli.Cost   `cmd:"" help:"Say what the table costs a month on DynamoDB, by entity and by pattern."`
+	Heat   blueprintcli.Heat   `cmd:"" help:"Say which partition keys were hot while a server ran, why, and what to do."`
 
 	Dynamodb dynamodbCommands `cmd:"" help:"Serve the embedded database as a DynamoDB, and look after it."`
 }

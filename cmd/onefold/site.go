@@ -16,6 +16,8 @@ type siteCommands struct {
 	Create siteCreate `cmd:"" help:"Create a site."`
 	List   siteList   `cmd:"" help:"List the sites."`
 	Show   siteShow   `cmd:"" help:"Show a site's settings."`
+
+	Reshard siteReshard `cmd:"" help:"Spread a site's later events over another number of partitions; nothing is rewritten, and reads merge all."`
 }
 
 type siteCreate struct {
@@ -128,5 +130,27 @@ func (c *siteShow) Run(ctx context.Context, std streams, g *globals) error {
 		fmt.Fprintf(w, "site\t%s\ntime zone\t%s\ndomains\t%s\ncreated\t%s\npartitions\t%d\nretention\t%s\n",
 			out.ID, out.TimeZone, strings.Join(out.Domains, ", "), out.CreatedAt.Format(time.RFC3339), out.Shards, out.Retention)
 		return w.Flush()
+	})
+}
+
+type siteReshard struct {
+	ID     string `arg:"" help:"The site's id."`
+	Shards int    `arg:"" help:"Partitions from then on: 1 to 256, each about 1,000 events a second."`
+}
+
+// Run adds a step to the site's history of partitions.
+func (c *siteReshard) Run(ctx context.Context, std streams, g *globals) error {
+	return g.withStore(ctx, std.err, tuning{existing: true}, func(s *store) error {
+		site, err := analytics.SetShards(ctx, s.table, c.ID, c.Shards)
+		if err != nil {
+			return siteError(c.ID, err)
+		}
+		step := site.Sharding[len(site.Sharding)-1]
+		if g.JSON {
+			return printJSON(std.out, outputOf(site))
+		}
+		_, err = fmt.Fprintf(std.out, "Events of %s from %s on are spread over %d partitions, visitors from the day after. Earlier ones stay where they are; reports read both.\n",
+			site.SiteID, step.From.Format(time.RFC3339), step.N)
+		return err
 	})
 }

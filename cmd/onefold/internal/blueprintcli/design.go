@@ -27,6 +27,7 @@ import (
 type Env struct {
 	Out      io.Writer
 	JSON     bool
+	Usage    string           // file of what a server's meters said over time
 	Schemas  []*table.Schema  // that can be asked for, by their names; the first is the default
 	Examples []*table.Schema  // that can be asked for as examples/NAME
 	Flows    []blueprint.Flow // what reads the change stream

@@ -1,0 +1,101 @@
+package blueprintcli
+
+import (
+	"fmt"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/onefold/onefold/blueprint/heat"
+	"github.com/onefold/onefold/cmd/onefold/internal/terminal"
+	"github.com/onefold/onefold/cmd/onefold/internal/usage"
+)
+
+// Heat says which partition keys were hot while a server ran.
+type Heat struct {
+	Share float64       `help:"Keys are hot that take more than this share of what a partition can: 3,000 read and 1,000 write units a second." default:"0.5"`
+	Last  time.Duration `help:"Of how long, until the last that was recorded." default:"24h"`
+}
+
+// heats is what is printed.
+type heats struct {
+	From    time.Time      `json:"from"`
+	To      time.Time      `json:"to"`
+	Hot     []heat.Finding `json:"hot"`
+	Hottest *heat.Use      `json:"hottest,omitempty"`
+
+	curve []float64
+}
+
+// Run prints the hot keys of what the server recorded.
+func (c *Heat) Run(e *Env) error {
+	if !(c.Share > 0 && c.Share <= 100) || c.Last <= 0 {
+		return fmt.Errorf("bad_options: --share is %g: above 0 to 100; --last is %s: above 0", c.Share, c.Last)
+	}
+	samples, err := usage.Read(e.Usage)
+	if err != nil {
+		return err
+	}
+	if len(samples) == 0 {
+		return fmt.Errorf("no_usage: nothing was recorded in %s; onefold serve does so once a minute", e.Usage)
+	}
+	h := &heats{To: samples[len(samples)-1].At, Hot: []heat.Finding{}}
+	h.look(c, e, samples)
+	if e.JSON {
+		return terminal.JSON(e.Out, h)
+	}
+	_, err = e.Out.Write([]byte(h.text(c)))
+	return err
+}
+
+func (h *heats) look(c *Heat, e *Env, samples []usage.Sample) {
+	var uses []heat.Use
+	begin := h.To.Add(-c.Last)
+	h.From = h.To
+	for i := range samples {
+		s := &samples[i]
+		if s.At.Before(begin) {
+			continue
+		}
+		if s.At.Before(h.From) {
+			h.From = s.At
+		}
+		uses = append(uses, s.Keys...)
+	}
+	h.curve = make([]float64, terminal.PlotWidth)
+	length := max(h.To.Sub(h.From), 1)
+	for i := range uses {
+		u := &uses[i]
+		at := &h.curve[int(float64(len(h.curve)-1)*float64(u.At.Sub(h.From))/float64(length))]
+		*at = max(*at, 100*u.Share())
+		if h.Hottest == nil || u.Share() > h.Hottest.Share() {
+			h.Hottest = u
+		}
+	}
+	if hot := heat.Find(e.Schemas[0], uses, c.Share); hot != nil {
+		h.Hot = hot
+	}
+}
+
+func (h *heats) text(c *Heat) string {
+	const minute = "2006-01-02 15:04"
+	var b strings.Builder
+	fmt.Fprintf(&b, "The hottest key of each minute, %% of what a partition can take in a second\n%s\n\n",
+		terminal.Plot([]string{terminal.Ends(h.From.Format(minute), h.To.Format(minute)+" UTC")}, h.curve))
+	if len(h.Hot) == 0 {
+		fmt.Fprintf(&b, "No key took more than %g %%. The hottest was %s with %.1f %%.\n", 100*c.Share, terminal.Printable(h.Hottest.Key), 100*h.Hottest.Share())
+		return b.String()
+	}
+	for i := range h.Hot {
+		f := &h.Hot[i]
+		w := tabwriter.NewWriter(&b, 0, 8, 2, ' ', 0)
+		where := terminal.Printable(f.Key)
+		if f.Index != "" {
+			where += " on " + f.Index
+		}
+		fmt.Fprintf(w, "%s\t%.0f %%\t%.0f write, %.0f read units in its busiest second, until %s\n", where, 100*f.Share, f.PeakWrites, f.PeakReads, f.At.Format(minute))
+		_ = w.Flush() // a strings.Builder does not fail
+		fmt.Fprintf(&b, "  entities: %s\n  patterns: %s\n  do: %s\n", strings.Join(f.Entities, ", "), strings.Join(f.Patterns, "; "), f.Fix)
+	}
+	return b.String()
+}

@@ -1,0 +1,77 @@
+package usage_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/onefold/onefold/cmd/onefold/internal/usage"
+	"github.com/onefold/onefold/engine"
+)
+
+func TestWhatIsRecordedIsRead(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "data.usage")
+	now := time.Date(2026, 5, 12, 10, 0, 0, 0, time.UTC)
+	var hottest []engine.KeyUse
+	r := usage.Recorder{Path: path, Table: "t", Now: func() time.Time { return now }, Meter: func() engine.Meter {
+		return engine.Meter{Tables: map[string]engine.TableUse{"t": {Hottest: hottest}, "other": {Hottest: []engine.KeyUse{{Key: "x"}}}}}
+	}}
+	record := func() {
+		t.Helper()
+		if err := r.Record(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	read := func(want int) []usage.Sample {
+		t.Helper()
+		all, err := usage.Read(path)
+		if err != nil || len(all) != want {
+			t.Fatalf("%d samples, want %d, error %v", len(all), want, err)
+		}
+		return all
+	}
+	read(0)
+	record() // nothing was used
+	read(0)
+	hottest = []engine.KeyUse{{Key: "A#1", Index: "gsi1", PeakReads: 2, PeakWrites: 700}}
+	record()
+	now = now.Add(time.Minute)
+	record()
+	if k := read(2)[1].Keys[0]; k.Key != "A#1" || k.Index != "gsi1" || k.PeakReads != 2 || k.PeakWrites != 700 || !k.At.Equal(now) {
+		t.Errorf("%+v", k)
+	}
+	add(t, path, `{"at":"2026-05`) // a crash
+	read(2)
+	if err := r.Mend(); err != nil {
+		t.Fatal(err)
+	}
+	record()
+	read(3)
+	add(t, path, "{\n")
+	if _, err := usage.Read(path); err == nil || !strings.Contains(err.Error(), "bad_usage") || !strings.Contains(err.Error(), ":4:") {
+		t.Errorf("error %v", err)
+	}
+	if err := os.Truncate(path, 17<<20); err != nil { // a full file is put aside
+		t.Fatal(err)
+	}
+	record()
+	if info, err := os.Stat(path); err != nil || info.Size() > 1000 {
+		t.Errorf("%v, error %v", info, err)
+	}
+}
+
+func add(t *testing.T, path, text string) {
+	t.Helper()
+	f, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.WriteString(text); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+}

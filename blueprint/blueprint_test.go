@@ -169,6 +169,23 @@ func TestDocumentsAreDeterministic(t *testing.T) {
 	}
 }
 
+// What a month costs is units × calls × price, and nothing is said where no price is known.
+func TestMonthlyCost(t *testing.T) {
+	d, err := blueprint.New(t.Context(), analytics.Schema, blueprint.Options{Prices: &blueprint.Prices{Read: 0.125, Write: 0.625, Of: "a test"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range d.Patterns {
+		if p.ID == "W1" && fmt.Sprintf("%.2f", p.Monthly) != "19.71" { // 12 a second are 31.5 million units
+			t.Errorf("ingest costs %v", p.Monthly)
+		}
+	}
+	var b strings.Builder
+	if err := d.Markdown(&b); err != nil || !strings.Contains(b.String(), "| $19.71 |") {
+		t.Errorf("error %v; the document does not say what ingest costs", err)
+	}
+}
+
 func firstDifference(a, b string) string {
 	as, bs := strings.Split(a, "\n"), strings.Split(b, "\n")
 	for i := range min(len(as), len(bs)) {

@@ -23,8 +23,17 @@ type Options struct {
 	Rows int
 	// TableName is that of the requests; default the schema's name.
 	TableName string
+	// Prices say what the declared loads cost; nil: the design says nothing of it.
+	Prices *Prices
 	// Flows are what reads the table's change stream; those that read nothing of the schema are left out.
 	Flows []Flow
+}
+
+// Prices are those of request units on demand, in dollars a million.
+type Prices struct {
+	Read  float64 `json:"read"`
+	Write float64 `json:"write"`
+	Of    string  `json:"of"` // where and when, such as "us-east-1, of 2026-11-20"
 }
 
 // Flow is what reads changes of entities, and derives another of them.
@@ -52,6 +61,7 @@ type Design struct {
 	Executed  bool      `json:"executed"` // the patterns, while this was made
 	Tiers     []Tiers   `json:"tiers,omitempty"`
 	Flows     []Flow    `json:"flows,omitempty"`
+	Prices    *Prices   `json:"prices,omitempty"`
 
 	Gaps      []table.Gap      `json:"gaps,omitempty"`
 	Decisions []table.Decision `json:"decisions,omitempty"`
@@ -92,6 +102,7 @@ type Pattern struct {
 	Execution *Execution `json:"execution,omitempty"` // nil: it was not executed
 	Units     Units      `json:"units"`               // of one call at the declared load
 	Heat      Heat       `json:"heat"`                // at the declared load
+	Monthly   float64    `json:"monthly,omitempty"`   // what the declared load costs in a month of 730 hours, in dollars
 }
 
 // New makes the design of a schema. Errors: ErrOptions; an entities whose examples cannot be stored, and patterns that
@@ -109,7 +120,7 @@ func New(ctx context.Context, s *table.Schema, o Options) (*Design, error) {
 	if o.TableName == "" {
 		o.TableName = s.Name()
 	}
-	d := &Design{Name: s.Name(), TableName: o.TableName, Indexes: s.Indexes(), Executed: o.Store != nil}
+	d := &Design{Name: s.Name(), TableName: o.TableName, Indexes: s.Indexes(), Executed: o.Store != nil, Prices: o.Prices}
 	if err := d.addEntities(s, &o); err != nil {
 		return nil, err
 	}
@@ -218,6 +229,9 @@ func (d *Design) addPatterns(ctx context.Context, s *table.Schema, o *Options) e
 		p := &d.Patterns[i]
 		p.Units = d.units(p)
 		p.Heat = d.heat(p)
+		if d.Prices != nil {
+			p.Monthly = (p.Units.Read*d.Prices.Read + p.Units.Write*d.Prices.Write) / 1e6 * p.Load.PerSecond * 730 * 3600
+		}
 	}
 	return errors.Join(problems...)
 }

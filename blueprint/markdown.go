@@ -118,7 +118,10 @@ func (m *markdown) patterns() {
 	m.heading("Access patterns")
 	m.line("Units are those of one call at the declared load. The hottest key is the worst case: all calls ask one key, whose partition takes")
 	m.line("%d read and %d write units a second.\n", PartitionReads, PartitionWrites)
-	head := []string{"#", "question", "caller", "operation", "entity", "on", "key condition", "read", "items", "units", "calls/s", "hottest key", "code"}
+	if m.d.Prices != nil {
+		m.line("A month costs what the requests of the declared load do on demand, in %s; storage and what folds write come on top: see `onefold cost`.\n", m.d.Prices.Of)
+	}
+	head := []string{"#", "question", "caller", "operation", "entity", "on", "key condition", "read", "items", "units", "calls/s", "a month", "hottest key", "code"}
 	var rows [][]string
 	for i := range m.d.Patterns {
 		p := &m.d.Patterns[i]
@@ -128,7 +131,7 @@ func (m *markdown) patterns() {
 		}
 		rows = append(rows, []string{
 			"[" + p.ID + "](#" + strings.ToLower(p.ID) + ")", p.Question, strings.Join(p.Callers, ", "), p.Operation, code(p.Entity), where,
-			code(p.KeyCondition()), p.Consistency(), p.Units.Moved(), p.Units.String(), strconv.FormatFloat(p.Load.PerSecond, 'g', 3, 64), Percent(p.Heat.Share), code(p.Code()),
+			code(p.KeyCondition()), p.Consistency(), p.Units.Moved(), p.Units.String(), strconv.FormatFloat(p.Load.PerSecond, 'g', 3, 64), m.month(p), Percent(p.Heat.Share), code(p.Code()),
 		})
 	}
 	m.table(head, rows)
@@ -158,6 +161,14 @@ func (m *markdown) partitions(index string) {
 		}
 	}
 	m.table([]string{pk, sk, "entity", "attributes"}, rows)
+}
+
+// month is what a pattern costs, if that is known.
+func (m *markdown) month(p *Pattern) string {
+	if m.d.Prices == nil {
+		return ""
+	}
+	return Money(p.Monthly)
 }
 
 func (m *markdown) executions() {

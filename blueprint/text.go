@@ -59,6 +59,17 @@ func (u Units) String() string {
 	return number(u.Read) + " read"
 }
 
+// Money is an amount of dollars.
+func Money(f float64) string {
+	switch {
+	case f == 0:
+		return "$0"
+	case f < 0.01:
+		return "< $0.01"
+	}
+	return "$" + strconv.FormatFloat(f, 'f', 2, 64)
+}
+
 // Moved is how many items of how many bytes a call reads or writes.
 func (u Units) Moved() string { return fmt.Sprintf("%d × %d B", u.Items, u.Bytes/max(u.Items, 1)) }
 

@@ -27,7 +27,7 @@ var page = template.Must(template.New("page").Funcs(template.FuncMap{
 	"style":  func() template.CSS { return template.CSS(style) },
 	"script": func() template.JS { return template.JS(script) },
 	"key":    key, "join": strings.Join, "percent": blueprint.Percent, "lower": strings.ToLower, "anchor": anchor, "number": number,
-	"heat": heat, "short": short,
+	"heat": heat, "money": blueprint.Money, "short": short,
 }).Parse(source))
 
 // view is what the page is made of.

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/onefold/onefold/blueprint"
+	"github.com/onefold/onefold/blueprint/cost"
 	"github.com/onefold/onefold/blueprint/page"
 	"github.com/onefold/onefold/blueprint/workbench"
 	"github.com/onefold/onefold/cmd/onefold/internal/terminal"
@@ -104,12 +105,30 @@ func (e *Env) schema(name string) (*table.Schema, error) {
 }
 
 func (e *Env) design(ctx context.Context, s *table.Schema, rows int) (d *blueprint.Design, err error) {
+	prices, err := designPrices()
+	if err != nil {
+		return nil, err
+	}
 	db, err := engine.OpenMemory(engine.Options{Clock: func() time.Time { return blueprint.Epoch }})
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
-	return blueprint.New(ctx, s, blueprint.Options{Store: db, Rows: rows, Flows: e.Flows})
+	return blueprint.New(ctx, s, blueprint.Options{Store: db, Rows: rows, Flows: e.Flows, Prices: prices})
+}
+
+// designPrices are the prices that designs are told in.
+func designPrices() (*blueprint.Prices, error) {
+	const region = "us-east-1"
+	book, err := cost.PriceBook()
+	if err != nil {
+		return nil, err
+	}
+	p, err := book.Region(region)
+	if err != nil {
+		return nil, err
+	}
+	return &blueprint.Prices{Read: p.ReadMillion, Write: p.WriteMillion, Of: region + " by the price book of " + book.Date}, nil
 }
 
 // codeLine is the line in a place of the code, which moves when something else in the file does.

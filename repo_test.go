@@ -139,9 +139,11 @@ var policy = map[string][]string{
 	"examples":        {"vocabulary", "dynamo", "table", "fold", "engine", "blueprint/...", "examples/..."},
 	"examples/ledger": {"dynamo", "table", "fold"},
 	"examples/orders": {"table"},
+	"examples/social": {"table"},
 
 	"examples/ledger/cmd": {"vocabulary", "dynamo", "table", "fold", "engine", "examples/..."},
 	"examples/orders/cmd": {"table", "engine", "examples/..."},
+	"examples/social/cmd": {"table", "engine", "examples/..."},
 
 	"cmd": {"..."},
 }

@@ -17,12 +17,13 @@ import (
 	"github.com/onefold/onefold/eventstore"
 	"github.com/onefold/onefold/examples/ledger"
 	"github.com/onefold/onefold/examples/orders"
+	"github.com/onefold/onefold/examples/social"
 	"github.com/onefold/onefold/table"
 	"github.com/onefold/onefold/telemetry"
 )
 
 func schemas() []*table.Schema {
-	return []*table.Schema{analytics.Schema, telemetry.Schema, eventstore.Schema, ledger.Schema, orders.Schema}
+	return []*table.Schema{analytics.Schema, telemetry.Schema, eventstore.Schema, ledger.Schema, orders.Schema, social.Schema}
 }
 
 // design is made on an engine of its own, whose clock stands at the time of the examples.

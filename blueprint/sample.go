@@ -132,6 +132,7 @@ var texts = map[string][]string{
 	"customerId": {"42", "43"}, "day": {"2026-05-12", "2026-05-11"}, "device": {"desktop", "phone"}, "deviceId": {"pump-1", "pump-2"},
 	"dimension": {"page"}, "disc": {"000001", "000002"}, "email": {"ada@example.com", "grace@example.com"}, "entry": {"/", "/pricing"},
 	"event": {"signup", "order"}, "eventType": {"OrderPlaced", "OrderPaid"}, "exit": {"/pricing", "/docs"}, "firmware": {"2.4.1", "2.4.0"},
+	"followee": {"bob", "carol"}, "follower": {"alice", "bob"}, "productId": {"rake", "kettle"},
 	"fleet": {"north", "south"}, "fleetId": {"north", "south"}, "fold": {"sessions"}, "format": {"goatcounter"}, "from": {"2026-04-01", "2026-03-01"},
 	"group": {"onefold"}, "host": {"example.com"}, "hostname": {"example.com"}, "itempk": {"ORDER#1001"}, "itemsk": {"ORDER#1001"}, "kind": {"gauge"},
 	"lang": {"nl", "fr"}, "location": {"hall 3", "roof"}, "message": {"above 80 for 15 minutes"}, "metric": {"temperature", "humidity"},

@@ -9,6 +9,7 @@ import (
 	"github.com/onefold/onefold/eventstore"
 	"github.com/onefold/onefold/examples/ledger"
 	"github.com/onefold/onefold/examples/orders"
+	"github.com/onefold/onefold/examples/social"
 	"github.com/onefold/onefold/fold"
 	"github.com/onefold/onefold/table"
 	"github.com/onefold/onefold/telemetry"
@@ -20,7 +21,7 @@ func (g *globals) blueprintEnv(std streams) *blueprintcli.Env {
 	return &blueprintcli.Env{
 		Out: std.out, JSON: g.JSON, Usage: g.usageFile(),
 		Schemas:  []*table.Schema{schema, analytics.Schema, telemetry.Schema, eventstore.Schema},
-		Examples: []*table.Schema{ledger.Schema, orders.Schema},
+		Examples: []*table.Schema{ledger.Schema, orders.Schema, social.Schema},
 		Flows:    flows(),
 	}
 }

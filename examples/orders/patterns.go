@@ -41,9 +41,9 @@ type StatusIn struct {
 	To     time.Time `dynamodbav:"to"`
 }
 
-// OrdersIn are the orders in a status. The index is asked in every shard, and the answers are merged in the order of time.
+// OrdersIn are the orders in a status, of those that are open. The index is asked in every shard, and the answers are merged in the order of time.
 var OrdersIn = table.NewQuery(Orders, table.QueryDef[StatusIn]{
-	ID: "O6", Question: "the orders in a status, the latest first", Index: "gsi1", PK: "STATUS#{status}[#{shard}]",
+	ID: "O6", Question: "the open orders in a status, the latest first", Index: "gsi1", PK: "STATUS#{status}[#{shard}]",
 	From: "ORDER#{from:ms}", To: "ORDER#{to:ms}", Desc: true,
 	FanOut: "shard", Over: func(StatusIn) []int { return table.Shards(StatusShards).Over(time.Time{}, time.Time{}) },
 	Load: table.Load{PerSecond: 0.1, Items: 50, ItemBytes: 250},

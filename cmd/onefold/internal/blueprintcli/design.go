@@ -45,7 +45,7 @@ type Design struct {
 
 // Write writes the design of a schema.
 type Write struct {
-	Schema string `help:"Which schema: onefold is all that a table holds; or analytics, telemetry, eventstore, examples/ledger, examples/orders." default:"onefold"`
+	Schema string `help:"Which schema: onefold is all that a table holds; or analytics, telemetry, eventstore, examples/ledger, examples/orders, examples/social." default:"onefold"`
 	Format string `help:"markdown; html, one page that needs nothing beside it; json; workbench, a model of NoSQL Workbench; samples, the example rows as DynamoDB-JSON; or datamodel, as the design tools of AWS check it." enum:"markdown,html,json,workbench,samples,datamodel" default:"markdown"`
 	Out    string `help:"File to write; by default, standard output." short:"o" type:"path"`
 	Check  string `help:"Write nothing: fail if this file is not what would be written. Lines of code are not compared." type:"existingfile"`

@@ -1,0 +1,80 @@
+package social
+
+import (
+	"time"
+
+	"github.com/onefold/onefold/table"
+)
+
+// UserKey names a user.
+type UserKey struct {
+	UserID string `dynamodbav:"userId"`
+}
+
+// User is somebody.
+type User struct {
+	UserKey
+	Name string `dynamodbav:"name"`
+}
+
+// Users stand at the head of whom they follow.
+var Users = table.Define[User, UserKey]("social.user", table.Def[User]{
+	PK: "USER#{userId}", SK: "USER#{userId}", Doc: "somebody",
+})
+
+// FollowKey names an edge of the graph.
+type FollowKey struct {
+	Follower string `dynamodbav:"follower"`
+	Followee string `dynamodbav:"followee"`
+}
+
+// Follow is that one user follows another.
+type Follow struct {
+	FollowKey
+	Since time.Time `dynamodbav:"since"`
+}
+
+// Follows stand beside their follower; the index has them beside whom is followed. Both are in the order of user ids.
+var Follows = table.Define[Follow, FollowKey]("social.follow", table.Def[Follow]{
+	PK: "USER#{follower}", SK: "FOLLOWS#{followee}", Immutable: true,
+	Indexes: []table.Index[Follow]{{Name: "gsi1", PK: "FOLLOWED_BY#{followee}", SK: "USER#{follower}"}},
+	Doc:     "that one user follows another",
+})
+
+// SessionKey names a session.
+type SessionKey struct {
+	SessionID string `dynamodbav:"sessionId"`
+}
+
+// Session is a user's visit, until it is ended or expires.
+type Session struct {
+	SessionKey
+	UserID    string    `dynamodbav:"userId"`
+	StartedAt time.Time `dynamodbav:"startedAt"`
+	EndedAt   time.Time `dynamodbav:"endedAt,omitempty"`
+	ExpiresAt time.Time `dynamodbav:"ttl,unixtime,omitempty"`
+	Shard     int       `dynamodbav:"shard,omitempty"` // on the index, from its id
+}
+
+// SessionShards is how many partitions of the index active sessions are spread over. It may be raised, since a session
+// keeps its shard, and never lowered while there are sessions of before.
+const SessionShards = 4
+
+// Sessions are on the index while they are active: what is not on it costs nothing there, and needs no filter.
+var Sessions = table.Define[Session, SessionKey]("social.session", table.Def[Session]{
+	PK: "SESSION#{sessionId}", SK: "SESSION#{sessionId}",
+	Indexes: []table.Index[Session]{{
+		Name: "gsi1", PK: "SESSION#active[#{shard}]", SK: "SESSION#{startedAt:ms}#{sessionId}",
+		When: func(s *Session) bool { return s.EndedAt.IsZero() }, WhenReads: []string{"endedAt"},
+	}},
+	Doc: "a user's visit, until it is ended or expires",
+	Example: func(s *Session) {
+		s.ExpiresAt, s.Shard = s.StartedAt.Add(SessionLasts), table.Shard(s.SessionID, SessionShards)
+	},
+})
+
+var (
+	sessionStart = table.FieldOf(Sessions, func(s *Session) *time.Time { return &s.StartedAt })
+	sessionEnd   = table.FieldOf(Sessions, func(s *Session) *time.Time { return &s.EndedAt })
+	sessionShard = table.FieldOf(Sessions, func(s *Session) *int { return &s.Shard })
+)

@@ -121,12 +121,12 @@ func newSeriesReader(ctx context.Context, t *table.Table, in *SeriesIn) (*series
 	if r.zone, err = calendar.LoadZone(r.fleet.TimeZone); err != nil {
 		return nil, err
 	}
-	r.every, err = everyOf(ctx, t, &d)
+	r.every, err = EveryOf(ctx, t, &d)
 	return r, err
 }
 
-// everyOf is how often a device sends, as its profile says or as it shows itself; 0 if nobody knows.
-func everyOf(ctx context.Context, t *table.Table, d *Device) (time.Duration, error) {
+// EveryOf is how often a device sends, as its profile says or as it shows itself; 0 if nobody knows. Errors: the table's.
+func EveryOf(ctx context.Context, t *table.Table, d *Device) (time.Duration, error) {
 	if d.ProfileID != "" {
 		p, err := ProfileByID.Get(ctx, t, ProfileIn{d.ProfileID})
 		if err == nil && p.Every > 0 || err != nil && !errors.Is(err, table.ErrNotFound) {

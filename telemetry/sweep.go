@@ -23,14 +23,15 @@ type verdict struct {
 }
 
 // judge looks at the statuses that are online as they are written, all of them. Where half of a fleet's devices or more
-// have fallen silent, none of them is called offline: it is the way to all of them that fails.
-func judge(online []Status, now time.Time) verdict {
+// have fallen silent, none of them is called offline: it is the way to all of them that fails. every says how often devices
+// send that have shown no rhythm, as their profiles say.
+func judge(online []Status, every map[string]time.Duration, now time.Time) verdict {
 	v := verdict{silent: map[string]*Silence{}, heard: map[string]bool{}}
 	missing := map[string][]Status{}
 	total := map[string]int{}
 	for _, s := range online {
 		total[s.FleetID]++
-		if s.At(now, 0) == Offline {
+		if s.At(now, every[s.DeviceID]) == Offline {
 			missing[s.FleetID] = append(missing[s.FleetID], s)
 		}
 	}
@@ -59,7 +60,11 @@ func Sweep(ctx context.Context, t *table.Table) (Swept, error) {
 	if err != nil {
 		return did, fmt.Errorf("telemetry: sweep: %w", err)
 	}
-	found := judge(online, t.Now())
+	every, err := expected(ctx, t, online, t.Now())
+	if err != nil {
+		return did, fmt.Errorf("telemetry: sweep: %w", err)
+	}
+	found := judge(online, every, t.Now())
 	for i := range found.offline {
 		s, err := callOffline(ctx, t, found.offline[i].StatusKey, found.offline[i].LastSeen)
 		if err != nil {
@@ -82,6 +87,43 @@ func Sweep(ctx context.Context, t *table.Table) (Swept, error) {
 		}
 	}
 	return did, nil
+}
+
+// expected is how often profiles say that devices send which have shown no rhythm, of those that have paused.
+func expected(ctx context.Context, t *table.Table, online []Status, now time.Time) (map[string]time.Duration, error) {
+	var paused []DeviceKey
+	for i := range online {
+		if s := &online[i]; s.Rhythm() == 0 && now.Sub(time.UnixMilli(s.LastSeen)) >= leastPause {
+			paused = append(paused, DeviceKey{s.DeviceID})
+		}
+	}
+	devices, err := Devices.GetMany(ctx, t, paused)
+	if err != nil {
+		return nil, err
+	}
+	profiles := make(map[string]bool)
+	for _, d := range devices {
+		profiles[d.ProfileID] = d.ProfileID != ""
+	}
+	var keys []ProfileKey
+	for id, named := range profiles {
+		if named {
+			keys = append(keys, ProfileKey{id})
+		}
+	}
+	known, err := Profiles.GetMany(ctx, t, keys)
+	if err != nil {
+		return nil, err
+	}
+	of := make(map[string]time.Duration, len(known))
+	for _, p := range known {
+		of[p.ProfileID] = time.Duration(p.Every) * time.Second
+	}
+	every := make(map[string]time.Duration, len(devices))
+	for _, d := range devices {
+		every[d.DeviceID] = of[d.ProfileID]
+	}
+	return every, nil
 }
 
 // callOffline writes down that a device is offline, unless it was heard of meanwhile; then it returns nil.

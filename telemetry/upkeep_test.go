@@ -35,6 +35,32 @@ func (w *world) sweep() Swept {
 	return did
 }
 
+// A device that was heard of once is expected as often as its profile says, and within a quarter of an hour if that says nothing.
+func TestConnectivityByProfile(t *testing.T) {
+	w := newWorld(t, "UTC", utc("2026-04-20T14:00"))
+	for id, every := range map[string]int{"often": 60, "daily": 24 * 3600, "unsaid": 0} {
+		_, err := PutProfile(w.Ctx, w.Table, Profile{ProfileKey: ProfileKey{id}, FleetID: "plant", Every: every})
+		w.Must(err)
+		w.device(id, func(n *NewDevice) { n.ProfileID = id })
+		w.ingest(Incoming{DeviceID: id, At: w.Now(), Values: Values{"x": num(t, "1")}})
+	}
+	offline := func() (ids string) {
+		for _, s := range w.sweep().Offline {
+			ids += s.DeviceID + " "
+		}
+		return ids
+	}
+	for _, step := range []struct {
+		after time.Duration
+		want  string
+	}{{2 * time.Minute, ""}, {2 * time.Minute, "often "}, {40 * time.Minute, ""}, {2 * time.Minute, "unsaid "}, {70 * time.Hour, ""}, {2 * time.Hour, "daily "}} {
+		w.Advance(step.after)
+		if got := offline(); got != step.want {
+			t.Errorf("at %s offline are %q, want %q", w.Now(), got, step.want)
+		}
+	}
+}
+
 // A device is offline when it misses three beats of its own rhythm, and online when it is heard of again. While it sends,
 // its connectivity is not written.
 func TestConnectivity(t *testing.T) {

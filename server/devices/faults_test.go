@@ -251,3 +251,22 @@ func (f *failing) atRest() {
 		f.Errorf("hours count %d readings, %d were sent with a right clock; %d of %d are there", counted, right, len(f.readBack()), len(f.readings))
 	}
 }
+
+// A store that takes no more says when to try again, over either way of HTTP.
+func TestThrottledSaysWhen(t *testing.T) {
+	f := newFailing(t, 1)
+	for path, body := range map[string]string{"/api/v2/write?bucket=plant": "n,device=d1 value=1", "/api/readings": `{"device":"d1","values":{"n":1}}`} {
+		f.db.Inject(enginetest.Fault{Effect: enginetest.Throttle, Writes: true})
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, f.URL+path, strings.NewReader(body))
+		servertest.Must(t, err)
+		r.Header.Set("Authorization", "Bearer "+f.tokens["d1"])
+		r.Header.Set("Content-Type", "application/json")
+		answer, err := http.DefaultClient.Do(r)
+		servertest.Must(t, err)
+		servertest.Must(t, answer.Body.Close())
+		f.db.Heal()
+		if answer.StatusCode != http.StatusServiceUnavailable || answer.Header.Get("Retry-After") != "1" {
+			t.Errorf("%s: %d, Retry-After %q", path, answer.StatusCode, answer.Header.Get("Retry-After"))
+		}
+	}
+}

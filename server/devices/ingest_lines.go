@@ -109,6 +109,7 @@ type written struct {
 	code    string // InfluxDB's
 	message string
 	wait    time.Duration
+	after   string // when to try again, as an error says; "": it says nothing
 	lines   []refusedLine
 }
 
@@ -203,9 +204,13 @@ var codes = map[int]string{
 func (s *Service) failed(ctx context.Context, err error) written {
 	p := new(huma.ErrorModel)
 	if !errors.As(err, &p) {
-		errors.As(s.door.Error(ctx, err), &p)
+		err = s.door.Error(ctx, err)
+		errors.As(err, &p)
 	}
 	w := written{status: p.Status, code: codes[p.Status], message: p.Detail}
+	if h := huma.HeadersError(nil); errors.As(err, &h) {
+		w.after = h.GetHeaders().Get("Retry-After")
+	}
 	if w.code == "" {
 		w.code = "internal error"
 	}
@@ -218,6 +223,8 @@ func (w written) answer(old bool) *huma.StreamResponse {
 		ctx.SetHeader("X-Influxdb-Version", influxVersion)
 		if w.wait > 0 {
 			ctx.SetHeader("Retry-After", seconds(w.wait))
+		} else if w.after != "" {
+			ctx.SetHeader("Retry-After", w.after)
 		}
 		if w.status == http.StatusNoContent {
 			ctx.SetStatus(w.status)

@@ -214,7 +214,11 @@ func (c *deviceShow) Run(ctx context.Context, env *Env) error {
 		status, err := telemetry.ReadStatus(ctx, s.Table, c.ID)
 		switch {
 		case err == nil:
-			out.Connectivity, out.LastSeen = status.At(time.Now(), 0), time.UnixMilli(status.LastSeen).UTC()
+			every, err := telemetry.EveryOf(ctx, s.Table, &d)
+			if err != nil {
+				return err
+			}
+			out.Connectivity, out.LastSeen = status.At(time.Now(), every), time.UnixMilli(status.LastSeen).UTC()
 			out.Latest = make(map[string]latestValue, len(status.Values))
 			for name, v := range status.Values {
 				out.Latest[name] = latestValue{time.UnixMilli(v.At).UTC(), v.Value}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"time"
 
 	"github.com/onefold/onefold/blueprint"
 	"github.com/onefold/onefold/table"
@@ -72,6 +73,31 @@ func Declared(d *blueprint.Design, eventsPerDay float64, months int) (*Workload,
 		if p := &d.Patterns[i]; p.Load.PerSecond > 0 && !(writes(p) && grows[p.Entity]) {
 			w.Lines = append(w.Lines, asked(p, scale, kept))
 		}
+	}
+	return w, nil
+}
+
+// Metered is what one kind of item, or the keys of one prefix, took while somebody measured.
+type Metered struct {
+	Name       string  `json:"name"`
+	Writes     float64 `json:"writes"`
+	WriteUnits float64 `json:"writeUnits"`
+	ReadUnits  float64 `json:"readUnits"`
+}
+
+// Observed is the workload of so many events a day when in some time there were so many events with what was metered: reads
+// grow as the writes do. It says nothing of storage. Error: ErrOptions without time or events.
+func Observed(name string, all []Metered, took time.Duration, events, eventsPerDay float64) (*Workload, error) {
+	if took <= 0 || !(events > 0) {
+		return nil, fmt.Errorf("%w: %g events in %s say nothing of a month", ErrOptions, events, took)
+	}
+	if !(eventsPerDay >= 0 && eventsPerDay <= MaxEventsPerDay) {
+		return nil, fmt.Errorf("%w: %g events a day: 0 to %g", ErrOptions, eventsPerDay, float64(MaxEventsPerDay))
+	}
+	w := &Workload{Name: name, EventsPerDay: eventsPerDay}
+	scale := eventsPerDay * daysMonth / events
+	for _, m := range all {
+		w.Lines = append(w.Lines, Line{Entity: m.Name, Writes: m.Writes * scale, WriteUnits: m.WriteUnits * scale, ReadUnits: m.ReadUnits * scale})
 	}
 	return w, nil
 }

@@ -107,7 +107,7 @@ func (c *listenFlags) serve(ctx context.Context, std streams, g *globals, s *sto
 	services := append([]service{
 		func(ctx context.Context) error { return web.Run(ctx, listener) },
 		s.worker.Run,
-		(&usage.Recorder{Path: g.usageFile(), Table: tableName, Meter: s.db.Metered, Now: time.Now}).Run,
+		(&usage.Recorder{Path: g.usageFile(), Table: tableName, Meter: s.db.Metered, Now: time.Now, Since: time.Now()}).Run,
 	}, slices.Concat(upkeep(s, logger), devices, more)...)
 	if err := runAll(ctx, services); err != nil {
 		return err

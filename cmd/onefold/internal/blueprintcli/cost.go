@@ -8,10 +8,11 @@ import (
 	"slices"
 	"strings"
 	"text/tabwriter"
+	"time"
 
-	"github.com/onefold/onefold/blueprint"
 	"github.com/onefold/onefold/blueprint/cost"
 	"github.com/onefold/onefold/cmd/onefold/internal/terminal"
+	"github.com/onefold/onefold/cmd/onefold/internal/usage"
 )
 
 // Cost says what a schema's table costs on DynamoDB.
@@ -20,6 +21,7 @@ type Cost struct {
 	EventsPerDay float64 `help:"Events a day, beside 10 thousand, 100 thousand and a million." placeholder:"N"`
 	Region       string  `help:"AWS Region: us-east-1, us-west-2, eu-west-1, eu-central-1, ap-southeast-2." default:"us-east-1"`
 	Months       int     `help:"Months of events that are stored." default:"12"`
+	Observed     bool    `help:"Of what a server on --data metered, instead of what the schema declares: an event is an EVENT or a READING. Without storage, which is not metered."`
 	Peak         float64 `help:"How many times as much as a mean second the busiest takes." default:"4"`
 }
 
@@ -43,16 +45,11 @@ var standard = []float64{10_000, 100_000, 1_000_000}
 
 // Run prints the bills.
 func (c *Cost) Run(ctx context.Context, e *Env) error {
-	s, err := e.schema(c.Schema)
+	name, of, err := c.workloads(ctx, e)
 	if err != nil {
 		return err
 	}
-	d, err := e.design(ctx, s, 2)
-	if err != nil {
-		return err
-	}
-	declared := func(perDay float64) (*cost.Workload, error) { return cost.Declared(d, perDay, c.Months) }
-	out, curve, err := c.bills(d, declared)
+	out, curve, err := c.bills(name, of)
 	if err != nil {
 		return err
 	}
@@ -63,8 +60,41 @@ func (c *Cost) Run(ctx context.Context, e *Env) error {
 	return err
 }
 
+// workloads are those of a number of events a day, and what they are of.
+func (c *Cost) workloads(ctx context.Context, e *Env) (string, func(perDay float64) (*cost.Workload, error), error) {
+	if c.Observed {
+		return c.observed(e)
+	}
+	s, err := e.schema(c.Schema)
+	if err != nil {
+		return "", nil, err
+	}
+	d, err := e.design(ctx, s, 2)
+	return c.Schema, func(perDay float64) (*cost.Workload, error) { return cost.Declared(d, perDay, c.Months) }, err
+}
+
+// observed are those of what a server metered.
+func (c *Cost) observed(e *Env) (string, func(perDay float64) (*cost.Workload, error), error) {
+	samples, err := usage.Read(e.Usage)
+	if err != nil {
+		return "", nil, err
+	}
+	used, took := usage.Sum(samples)
+	events := 0.0
+	for _, m := range used {
+		if m.Name == "EVENT" || m.Name == "READING" {
+			events += m.Writes
+		}
+	}
+	if events == 0 {
+		return "", nil, fmt.Errorf("no_usage: no events were recorded in %s; onefold serve does so once a minute", e.Usage)
+	}
+	name := fmt.Sprintf("What was metered in %s, with %s events,", took.Round(time.Second), count(events))
+	return name, func(perDay float64) (*cost.Workload, error) { return cost.Observed(name, used, took, events, perDay) }, nil
+}
+
 // bills makes the bills, and the curve of a plot from the least events a day to the most.
-func (c *Cost) bills(d *blueprint.Design, of func(perDay float64) (*cost.Workload, error)) (*costs, []float64, error) {
+func (c *Cost) bills(name string, of func(perDay float64) (*cost.Workload, error)) (*costs, []float64, error) {
 	book, err := cost.PriceBook()
 	if err != nil {
 		return nil, nil, err
@@ -76,7 +106,7 @@ func (c *Cost) bills(d *blueprint.Design, of func(perDay float64) (*cost.Workloa
 	if !(c.Peak >= 1 && c.Peak <= 1e6) {
 		return nil, nil, fmt.Errorf("%w: --peak is %g: 1 to a million", cost.ErrOptions, c.Peak)
 	}
-	out := &costs{Schema: d.Name, Prices: book.Date, Source: book.Source, Region: c.Region, prices: prices}
+	out := &costs{Schema: name, Prices: book.Date, Source: book.Source, Region: c.Region, prices: prices}
 	rates := slices.Clone(standard)
 	if c.EventsPerDay != 0 {
 		rates = append(rates, c.EventsPerDay)

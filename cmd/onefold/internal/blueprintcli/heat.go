@@ -2,6 +2,7 @@ package blueprintcli
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -39,7 +40,8 @@ func (c *Heat) Run(e *Env) error {
 	if len(samples) == 0 {
 		return fmt.Errorf("no_usage: nothing was recorded in %s; onefold serve does so once a minute", e.Usage)
 	}
-	h := &heats{To: samples[len(samples)-1].At, Hot: []heat.Finding{}}
+	latest := slices.MaxFunc(samples, func(a, b usage.Sample) int { return a.At.Compare(b.At) }) // a clock may have gone back
+	h := &heats{To: latest.At, Hot: []heat.Finding{}}
 	h.look(c, e, samples)
 	if e.JSON {
 		return terminal.JSON(e.Out, h)
@@ -60,7 +62,10 @@ func (h *heats) look(c *Heat, e *Env, samples []usage.Sample) {
 		if s.At.Before(h.From) {
 			h.From = s.At
 		}
-		uses = append(uses, s.Keys...)
+		for _, u := range s.Keys {
+			u.At = s.At
+			uses = append(uses, u)
+		}
 	}
 	h.curve = make([]float64, terminal.PlotWidth)
 	length := max(h.To.Sub(h.From), 1)
@@ -82,6 +87,9 @@ func (h *heats) text(c *Heat) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "The hottest key of each minute, %% of what a partition can take in a second\n%s\n\n",
 		terminal.Plot([]string{terminal.Ends(h.From.Format(minute), h.To.Format(minute)+" UTC")}, h.curve))
+	if h.Hottest == nil {
+		return "No key was used in that time.\n"
+	}
 	if len(h.Hot) == 0 {
 		fmt.Fprintf(&b, "No key took more than %g %%. The hottest was %s with %.1f %%.\n", 100*c.Share, terminal.Printable(h.Hottest.Key), 100*h.Hottest.Share())
 		return b.String()

@@ -10,9 +10,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
+	"slices"
 	"time"
 
+	"github.com/onefold/onefold/blueprint/cost"
 	"github.com/onefold/onefold/blueprint/heat"
 	"github.com/onefold/onefold/engine"
 )
@@ -25,8 +28,10 @@ const (
 
 // Sample is what was used until a time, since the database was opened, and which keys were the hottest in the last two minutes.
 type Sample struct {
-	At   time.Time  `json:"at"`
-	Keys []heat.Use `json:"keys"`
+	Since time.Time      `json:"since"` // when it was opened
+	At    time.Time      `json:"at"`
+	Keys  []heat.Use     `json:"keys"`
+	Used  []cost.Metered `json:"used"` // writes by kind of item, reads by prefix of the key
 }
 
 // Recorder writes samples of a table.
@@ -35,6 +40,7 @@ type Recorder struct {
 	Table string
 	Meter func() engine.Meter
 	Now   func() time.Time
+	Since time.Time // when the database was opened
 }
 
 // Run records a sample a minute until ctx ends, and one then.
@@ -70,8 +76,10 @@ func (r *Recorder) Mend() error {
 
 // Record appends a sample; nothing when no key was used.
 func (r *Recorder) Record() (err error) {
-	s := Sample{At: r.Now().UTC().Truncate(time.Second)}
-	for _, k := range r.Meter().Tables[r.Table].Hottest {
+	s := Sample{Since: r.Since.UTC(), At: r.Now().UTC().Truncate(time.Second)}
+	use := r.Meter().Tables[r.Table]
+	s.Used = used(&use)
+	for _, k := range use.Hottest {
 		s.Keys = append(s.Keys, heat.Use{At: s.At, Key: k.Key, Index: k.Index, PeakReads: k.PeakReads, PeakWrites: k.PeakWrites})
 	}
 	if len(s.Keys) == 0 {
@@ -93,6 +101,41 @@ func (r *Recorder) Record() (err error) {
 	defer func() { err = errors.Join(err, f.Close()) }()
 	_, err = f.Write(append(line, '\n'))
 	return err
+}
+
+// used is the writes of a table by kinds of items, and its reads by prefixes of keys, each sorted.
+func used(t *engine.TableUse) (all []cost.Metered) {
+	for _, word := range slices.Sorted(maps.Keys(t.Entities)) {
+		all = append(all, cost.Metered{Name: word, Writes: float64(t.Entities[word].Writes), WriteUnits: t.Entities[word].WriteUnits})
+	}
+	for _, prefix := range slices.Sorted(maps.Keys(t.Prefixes)) {
+		if units := t.Prefixes[prefix].ReadUnits; units > 0 {
+			all = append(all, cost.Metered{Name: "reads of " + prefix, ReadUnits: units})
+		}
+	}
+	return all
+}
+
+// Sum is what was used in all samples together, and in which time: each run of a server counts to its last sample.
+func Sum(samples []Sample) (all []cost.Metered, took time.Duration) {
+	last := map[time.Time]*Sample{}
+	for i := range samples {
+		if s := &samples[i]; len(s.Used) > 0 {
+			last[s.Since] = s
+		}
+	}
+	sums := map[string]cost.Metered{}
+	for since, s := range last {
+		took += s.At.Sub(since)
+		for _, m := range s.Used {
+			sum := sums[m.Name]
+			sums[m.Name] = cost.Metered{Name: m.Name, Writes: sum.Writes + m.Writes, WriteUnits: sum.WriteUnits + m.WriteUnits, ReadUnits: sum.ReadUnits + m.ReadUnits}
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(sums)) {
+		all = append(all, sums[name])
+	}
+	return all, took
 }
 
 // Read is what was recorded, the oldest first. A last line that is cut off, as a crash leaves it, is left out.

@@ -146,7 +146,11 @@ func dollars(v float64) string {
 
 func (c *Cost) text(o *costs, curve []float64) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s on DynamoDB, a month in %s (%s), at prices of %s, with %d months of events stored.\n\n", o.Schema, o.Region, o.prices.Name, o.Prices, c.Months)
+	storage := fmt.Sprintf("with %d months of events stored", c.Months)
+	if c.Observed {
+		storage = "without storage, which is not metered"
+	}
+	fmt.Fprintf(&b, "%s on DynamoDB, a month in %s (%s), at prices of %s, %s.\n\n", o.Schema, o.Region, o.prices.Name, o.Prices, storage)
 	w := tabwriter.NewWriter(&b, 0, 8, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintf(w, "events a day\twrite units\tread units\tstored\ton demand\tfor %g× peaks\tauto scaling\tstorage\tbackup\tstream\ttotal\t\n", c.Peak)
 	for i := range o.Bills {

@@ -136,13 +136,13 @@ var policy = map[string][]string{
 
 	"internal/lineprotocol": {"github.com/influxdata/line-protocol/v2/lineprotocol"},
 
-	"examples":        {"vocabulary", "dynamo", "table", "fold", "engine", "blueprint/...", "examples/..."},
-	"examples/ledger": {"dynamo", "table", "fold"},
-	"examples/orders": {"table"},
-	"examples/social": {"table"},
-
+	"examples/internal":   {},
+	"examples/ledger":     {"dynamo", "table", "fold"},
 	"examples/ledger/cmd": {"vocabulary", "dynamo", "table", "fold", "engine", "examples/..."},
+	"examples/orders":     {"table"},
 	"examples/orders/cmd": {"table", "engine", "examples/..."},
+	"examples/rooms":      {"table", "engine", "blueprint", "blueprint/cost"},
+	"examples/social":     {"table"},
 	"examples/social/cmd": {"table", "engine", "examples/..."},
 
 	"cmd": {"..."},

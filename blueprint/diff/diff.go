@@ -8,6 +8,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/onefold/onefold/blueprint"
 	"github.com/onefold/onefold/table"
@@ -218,6 +219,14 @@ var headings = map[Kind]string{
 	Breaks: "Breaks what is stored", NeedsIndex: "Needs a change of indexes", Backfill: "Needs a backfill", Compatible: "Compatible",
 }
 
+// printable keeps what a file says from steering the terminal on which it is shown.
+func printable(r rune) rune {
+	if unicode.IsControl(r) {
+		return unicode.ReplacementChar
+	}
+	return r
+}
+
 // Text writes findings for people, as Markdown.
 func Text(w io.Writer, found []Finding) error {
 	var b strings.Builder
@@ -231,7 +240,7 @@ func Text(w io.Writer, found []Finding) error {
 			}
 			fmt.Fprintf(&b, "## %s\n\n", headings[f.Kind])
 		}
-		fmt.Fprintf(&b, "- %s\n  → %s\n", f.What, f.Do)
+		fmt.Fprintf(&b, "- %s\n  → %s\n", strings.Map(printable, f.What), f.Do)
 	}
 	_, err := io.WriteString(w, b.String())
 	return err

@@ -103,6 +103,15 @@ func boxed(d table.Def[item]) *table.Entity[item, key] {
 	return table.Define[item, key]("box", d)
 }
 
+// What a file says does not steer the terminal.
+func TestControlCharacters(t *testing.T) {
+	var b bytes.Buffer
+	err := diff.Text(&b, []diff.Finding{{Kind: diff.Breaks, What: "entity \x1b[2J\nforged"}})
+	if err != nil || strings.ContainsAny(b.String(), "\x1b") || strings.Contains(b.String(), "\nforged") {
+		t.Errorf("%q, error %v", &b, err)
+	}
+}
+
 // What a design says as JSON is what its schema says: nothing is lost on the way.
 func TestOutlineOfJSON(t *testing.T) {
 	s := schema(t, parcels(indexed("gsi1", "CITY#{city}")))

@@ -7,10 +7,13 @@ EVENTS   ?= 1000000
 FUZZTIME ?= 30s
 
 .DEFAULT_GOAL := build
-.PHONY: build web test browser mosquitto dynalite servicespec check race fuzz simulate soak bench demo clean
+.PHONY: build docs web test browser mosquitto dynalite servicespec check race fuzz simulate soak bench demo clean
 
 build: web ## build bin/onefold, static
 	CGO_ENABLED=0 $(GO) build -trimpath -o bin/onefold ./cmd/onefold
+
+docs: web ## write the designs of the schemas again, which a test holds to what the schemas say
+	@for schema in analytics telemetry eventstore; do $(GO) run ./cmd/onefold design --schema $$schema --out docs/design/$$schema.md || exit 1; done
 
 web: server/tracker/dist/onefold.js server/dashboard/dist/web/index.html ## build what browsers run, to be embedded
 

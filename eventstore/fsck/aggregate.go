@@ -169,7 +169,7 @@ func (a *aggregate) linked(e *eventstore.Event) error {
 	return a.report(Finding{Kind: Broken, ID: a.id, Item: itemOf(e), Says: fmt.Sprintf("%s: the hash of event %d does not follow from it and the one before", a.id, e.Seq)})
 }
 
-// end checks the head against the tail, and the snapshot.
+// end checks the head against the tail, and what was made of the events.
 func (a *aggregate) end(ctx context.Context) error {
 	if !a.s.OneByOne() && !a.unread {
 		if err := a.tail(ctx); err != nil {
@@ -179,10 +179,12 @@ func (a *aggregate) end(ctx context.Context) error {
 			return err
 		}
 	}
-	if a.snap.LastSeq == 0 {
-		return nil
+	if a.snap.LastSeq > 0 {
+		if err := a.snapshot(ctx); err != nil {
+			return err
+		}
 	}
-	return a.snapshot(ctx)
+	return a.models(ctx)
 }
 
 // tail checks the head against the last event.

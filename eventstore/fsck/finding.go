@@ -33,6 +33,7 @@ const (
 	FeedBehind  Kind = "feed-behind"        // the feed lacks an event that will not come by itself
 	SnapAhead   Kind = "snapshot-ahead"     // a snapshot is of an event that is not there
 	SnapWrong   Kind = "snapshot-wrong"     // a snapshot is not what its events make
+	ModelWrong  Kind = "model-wrong"        // a read model is not what its events make
 )
 
 // Finding is one thing that is wrong.

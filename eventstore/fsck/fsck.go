@@ -17,10 +17,11 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// Options configure a check. The zero value checks all but snapshots, which need the folds that made them.
+// Options configure a check. The zero value checks all but snapshots and read models, which need what made them.
 type Options struct {
 	Types    []string          // of aggregates; none: all
 	Folds    map[string]Replay // by type of aggregate: what its snapshots are compared with; see ReplayOf
+	Models   []Model           // read models that are compared with a replay
 	NoIndex  bool              // does not ask the index for each item, which costs a request each
 	After    string            // a Progress.Cursor, to go on where a check was
 	Progress func(Progress)    // is told after each page of the table
@@ -32,7 +33,8 @@ type Progress struct {
 	Aggregates int64  // that were checked
 	Events     int64  // that were checked
 	Snapshots  int64  // that were compared with a replay
-	Unchecked  int64  // snapshots without a fold of their type and version, or whose first events are in no archive
+	Models     int64  // read models that were compared with a replay
+	Unchecked  int64  // snapshots without a fold of their type and version; snapshots and read models whose first events are in no archive
 	Findings   int64  // so far
 	Cursor     string // to go on from here
 }

@@ -1,0 +1,47 @@
+package fsck
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/onefold/onefold/eventstore"
+)
+
+// Model is a read model that is made of events: a projection.Projection is one.
+type Model interface {
+	Name() string
+	// Verify says how the read model of an aggregate differs from what its events make, "" if it does not.
+	Verify(ctx context.Context, id eventstore.ID) (differs string, err error)
+	// Remake makes it anew.
+	Remake(ctx context.Context, id eventstore.ID) error
+}
+
+// models checks the read models of the aggregate against its events.
+func (a *aggregate) models(ctx context.Context) error {
+	for _, m := range a.o.Models {
+		if a.broken {
+			a.p.Unchecked++
+			continue
+		}
+		differs, err := m.Verify(ctx, a.id)
+		switch {
+		case errors.Is(err, eventstore.ErrTruncated):
+			a.p.Unchecked++
+			continue
+		case err != nil:
+			return err
+		}
+		if a.p.Models++; differs == "" {
+			continue
+		}
+		f := Finding{
+			Kind: ModelWrong, ID: a.id, Item: fmt.Sprintf("read model %s of %s", m.Name(), a.id), Says: fmt.Sprintf("the read model %s of %s: %s", m.Name(), a.id, clip([]byte(differs))),
+			Plan: "make the read model anew of the events", fix: func(ctx context.Context) error { return m.Remake(ctx, a.id) },
+		}
+		if err := a.report(f); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -14,6 +14,7 @@ build: web ## build bin/onefold, static
 
 docs: web ## write the designs of the schemas again, which a test holds to what the schemas say
 	@for schema in analytics telemetry eventstore; do $(GO) run ./cmd/onefold design --schema $$schema --out docs/design/$$schema.md || exit 1; done
+	@for schema in orders social ledger; do $(GO) run ./cmd/onefold design --schema examples/$$schema --out examples/$$schema/design.md || exit 1; done
 
 web: server/tracker/dist/onefold.js server/dashboard/dist/web/index.html ## build what browsers run, to be embedded
 

@@ -16,3 +16,16 @@ type ValuesReader interface {
 	// that was visited counts.
 	QueryValues(ctx context.Context, in *dynamodb.QueryInput, names []string, visit func(values []types.AttributeValue) error) (*dynamodb.QueryOutput, error)
 }
+
+// ValuesOf returns what an API offers of it, nil for nothing. An API around another has a method Values that says what the
+// inner one offers.
+func ValuesOf(api API) ValuesReader {
+	if around, ok := api.(interface{ Values() ValuesReader }); ok {
+		return around.Values()
+	}
+	r, ok := api.(ValuesReader)
+	if !ok {
+		return nil
+	}
+	return r
+}

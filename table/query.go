@@ -79,7 +79,7 @@ func (q *Query[In, T, K]) All(ctx context.Context, t *Table, in In) iter.Seq2[T,
 	return func(yield func(T, error) bool) {
 		s, err := q.open(ctx, t, in, 0)
 		if r, one := s.(*reader); one && err == nil && q.filter == nil {
-			if from, ok := t.api.(dynamo.ValuesReader); ok {
+			if from := dynamo.ValuesOf(t.api); from != nil {
 				if err = q.values(ctx, r, from, yield); err == nil {
 					return
 				}

@@ -28,6 +28,9 @@ type Watched struct {
 // Watch notes what is written through an API.
 func Watch(api dynamo.API) *Watched { return &Watched{API: api, seed: maphash.MakeSeed()} }
 
+// Values is what the API offers: reading is not noted.
+func (w *Watched) Values() dynamo.ValuesReader { return dynamo.ValuesOf(w.API) }
+
 // changed is the hour in which the changes of a site's events are counted that are no new ones.
 const changed = -1
 

@@ -12,6 +12,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/onefold/onefold/analytics"
+	"github.com/onefold/onefold/dynamo"
+	"github.com/onefold/onefold/engine"
 	"github.com/onefold/onefold/table"
 )
 
@@ -240,5 +242,24 @@ func TestPreparedDays(t *testing.T) {
 	w.must(few.Prepare(w.ctx, days))
 	if n := len(few.shelf.days); n == 0 || n == 4 {
 		t.Errorf("%d days are kept of more events than one may read", n)
+	}
+}
+
+// What an API offers for reading is offered through a watch, too, and nothing that it does not offer.
+func TestWatchOffersValues(t *testing.T) {
+	db, err := engine.OpenMemory(engine.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := db.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	if dynamo.ValuesOf(Watch(Watch(db))) != dynamo.ValuesReader(db) {
+		t.Error("the engine's is not offered")
+	}
+	if dynamo.ValuesOf(Watch(&gate{API: db})) != nil {
+		t.Error("something is offered that the API does not have")
 	}
 }

@@ -1,5 +1,6 @@
 // Starts the Chromium of this machine, with a directory of its own that is removed at the end.
-import { mkdtemp, rm } from 'node:fs/promises'
+import assert from 'node:assert/strict'
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { chromium } from 'playwright-core'
@@ -28,4 +29,19 @@ export async function withBrowser(options, steps) {
   } finally {
     await rm(directory, { recursive: true, force: true })
   }
+}
+
+const axe = await readFile(new URL('./node_modules/axe-core/axe.min.js', import.meta.url), 'utf8')
+
+// still waits until nothing is loaded, and nothing fades in or out any more: what is half faded has too little contrast.
+const still = (page) => page.waitForFunction(() => !document.querySelector('[aria-busy="true"], .skeleton') &&
+  !document.getAnimations().some((a) => a.playState === 'running' && Number.isFinite(a.effect.getComputedTiming().endTime)))
+
+// accessible waits until a page stands still, and fails for what axe finds serious.
+export async function accessible(page, where) {
+  await still(page)
+  await page.evaluate(axe)
+  const { violations } = await page.evaluate(() => axe.run(document, { resultTypes: ['violations'] }))
+  const serious = violations.filter((v) => v.impact === 'serious' || v.impact === 'critical')
+  assert.deepEqual(serious.map((v) => `${v.id}: ${v.nodes.map((n) => n.html.slice(0, 160)).slice(0, 3).join(' | ')}`), [], where)
 }

@@ -1,21 +1,11 @@
 // What people do with the dashboard, for dashboard_browser_test.go.
 //   node dashboard.mjs SERVER SETUP-TOKEN [DIRECTORY FOR SCREENSHOTS]
 import assert from 'node:assert/strict'
-import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { withBrowser } from './chromium.mjs'
+import { accessible, withBrowser } from './chromium.mjs'
 
 const [server, setupToken, shots] = process.argv.slice(2)
-const axe = await readFile(new URL('./node_modules/axe-core/axe.min.js', import.meta.url), 'utf8')
 const password = 'a sentence that nobody guesses'
-
-// accessible fails for what axe finds serious on the page as it is.
-async function accessible(page, where) {
-  await page.evaluate(axe)
-  const { violations } = await page.evaluate(() => axe.run(document, { resultTypes: ['violations'] }))
-  const serious = violations.filter(v => v.impact === 'serious' || v.impact === 'critical')
-  assert.deepEqual(serious.map(v => `${v.id}: ${v.nodes.map(n => n.html.slice(0, 160)).slice(0, 3).join(' | ')}`), [], where)
-}
 
 const settled = page => page.waitForFunction(() => !document.querySelector('[aria-busy="true"], .skeleton'))
 const shot = async (page, name) => { if (shots) await page.screenshot({ path: join(shots, name + '.png'), fullPage: true }) }

@@ -4,14 +4,12 @@
 // server/dashboard/mock.
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { readFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import { join } from 'node:path'
 import { handle } from '../dashboard/mock/server.mjs'
-import { withBrowser } from './chromium.mjs'
+import { accessible, withBrowser } from './chromium.mjs'
 
 const [server, setupToken, shots] = process.argv.slice(2)
-const axe = await readFile(new URL('./node_modules/axe-core/axe.min.js', import.meta.url), 'utf8')
 const mocked = createServer((q, r) => handle(q, r).catch((e) => { console.error(e); r.destroy() })).listen(0, '127.0.0.1')
 await once(mocked, 'listening')
 const mock = 'http://127.0.0.1:' + mocked.address().port
@@ -21,11 +19,7 @@ const wide = (page) => page.evaluate(() => document.documentElement.scrollWidth 
 
 // look waits until a page stands still, and fails for what axe finds serious.
 async function look(page, name) {
-  await settled(page)
-  await page.evaluate(axe)
-  const { violations } = await page.evaluate(() => axe.run(document, { resultTypes: ['violations'] }))
-  const serious = violations.filter((v) => v.impact === 'serious' || v.impact === 'critical')
-  assert.deepEqual(serious.map((v) => `${v.id}: ${v.nodes.map((n) => n.html.slice(0, 160)).slice(0, 3).join(' | ')}`), [], name)
+  await accessible(page, name)
   if (shots) await page.screenshot({ path: join(shots, 'devices-' + name + '.png'), fullPage: !page.url().includes('city') }) // no picture has the height of all rows
 }
 

@@ -1,23 +1,17 @@
 // What people do with the pages of the event store, for dashboard_browser_test.go.
 //   node events.mjs SERVER SETUP-TOKEN [DIRECTORY FOR SCREENSHOTS]
 import assert from 'node:assert/strict'
-import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { withBrowser } from './chromium.mjs'
+import { accessible, withBrowser } from './chromium.mjs'
 
 const [server, setupToken, shots] = process.argv.slice(2)
-const axe = await readFile(new URL('./node_modules/axe-core/axe.min.js', import.meta.url), 'utf8')
 
 const settled = (page) => page.waitForFunction(() => !document.querySelector('[aria-busy="true"], .skeleton'))
 const wide = (page) => page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth)
 
 // look waits until a page stands still, and fails for what axe finds serious.
 async function look(page, name) {
-  await settled(page)
-  await page.evaluate(axe)
-  const { violations } = await page.evaluate(() => axe.run(document, { resultTypes: ['violations'] }))
-  const serious = violations.filter((v) => v.impact === 'serious' || v.impact === 'critical')
-  assert.deepEqual(serious.map((v) => `${v.id}: ${v.nodes.map((n) => n.html.slice(0, 160)).slice(0, 3).join(' | ')}`), [], name)
+  await accessible(page, name)
   if (shots) await page.screenshot({ path: join(shots, 'events-' + name + '.png'), fullPage: true })
 }
 

@@ -13,7 +13,7 @@ import (
 // however often and in whatever parts it is told, and then no marks are needed.
 //
 // It runs after the items of the batch are written, but for those that wait (see Hold), and before its checkpoints
-// advance, so nothing is missed: if it fails, the batch is written, and act told, again. It is told, too, of what had
+// advance, so nothing is missed: if it fails, the batch is written, and act told, again, of all of it: what act has done already it should find done. It is told, too, of what had
 // waited when a worker ended. from gathers the batch's changes in a S, as for New; the key is nothing.
 // What an On refuses goes to the dead letters, and so does a panic of act.
 func Observe[S any](name string, act func(ctx context.Context, t *table.Table, seen *S) error, from ...From[S, struct{}]) *Fold {

@@ -123,7 +123,7 @@ func plain(t *testing.T, n *yaml.Node) any {
 func TestTerraform(t *testing.T) {
 	terraform, err := exec.LookPath("terraform")
 	if err != nil {
-		t.Skip("terraform is not installed: what is written is not checked by it")
+		t.Skip("terraform is missing: install it from HashiCorp (any version from 1.5) to check what is written; ONEFOLD_TERRAFORM_PLUGINS then names a directory with the AWS provider, for validate")
 	}
 	plugins := os.Getenv("ONEFOLD_TERRAFORM_PLUGINS")
 	for name, stack := range stacks() {

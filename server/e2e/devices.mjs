@@ -220,6 +220,37 @@ const steps = {
     await page.getByRole('heading', { name: 'Status: maintenance' }).waitFor()
     await look(page, 'device-settings')
   },
+  // The owner of a fleet invites somebody, who starts with that fleet and sees no sites.
+  async people(page) {
+    await page.goto(server + '/')
+    await page.getByRole('region', { name: 'Fleets' }).getByRole('link', { name: /Plant 4/ }).waitFor()
+    await look(page, 'start')
+    await page.goto(server + '/fleets/plant-4/settings/people')
+    await page.getByLabel('E-mail').fill('bob@example.com')
+    await page.getByRole('button', { name: 'Invite' }).click()
+    const link = await page.locator('.made code').textContent()
+    await page.getByText('invited as viewer').waitFor()
+    await look(page, 'people')
+    const other = await page.context().browser().newContext({ reducedMotion: 'reduce' })
+    const guest = await other.newPage()
+    await guest.goto(link)
+    await guest.getByText('Join plant-4').waitFor()
+    await guest.getByLabel('Name').fill('Bob')
+    await guest.getByLabel('Password').fill('a long enough password')
+    await guest.getByRole('button', { name: 'Create the account' }).click()
+    await guest.getByRole('searchbox').fill('boiler')
+    await guest.getByRole('link', { name: /Boiler 1/ }).waitFor()
+    assert.equal(await guest.getByRole('link', { name: 'Settings' }).count(), 0)
+    await guest.goto(server + '/')
+    await guest.getByRole('region', { name: 'Fleets' }).getByRole('link', { name: /Plant 4/ }).waitFor()
+    assert.equal(await guest.getByText('No sites yet').count(), 0)
+    await other.close()
+    await page.reload()
+    await page.getByLabel('Role of bob@example.com').selectOption('admin')
+    await settled(page)
+    await page.getByRole('button', { name: 'Remove' }).click()
+    await page.getByLabel('Role of bob@example.com').waitFor({ state: 'detached' })
+  },
   // Ten thousand devices: a few rows are in the page, all are found, and the keyboard gets everywhere.
   async board(page) {
     await page.goto(mock + '/fleets/city')

@@ -67,7 +67,7 @@ const session = (i) => { const r = random('s' + i); const start = Date.now() - i
 
 const answers = [
   ['GET', /^\/setup$/, () => ({ needed: false })],
-  ['GET', /^\/me$/, () => (state.loggedOut ? [401, { type: 'urn:onefold:error:unauthorized', detail: 'Log in.' }] : { user: { id: 'u1', email: 'ada@example.com', name: 'Ada Lovelace' }, csrf: 'c', owner: true, newSites: true, sites: ['shop', 'blog', 'fresh'].map((id) => ({ id, role: 'owner' })) })],
+  ['GET', /^\/me$/, () => (state.loggedOut ? [401, { type: 'urn:onefold:error:unauthorized', detail: 'Log in.' }] : { user: { id: 'u1', email: 'ada@example.com', name: 'Ada Lovelace' }, csrf: 'c', owner: true, newSites: true, sites: ['shop', 'blog', 'fresh'].map((id) => ({ id, role: 'owner' })), fleets: ['plant', 'city', 'fresh'].map((id) => ({ id, role: 'owner' })) })],
   ['POST', /^\/login$/, (_, __, body) => (body.password === 'wrong' ? [401, { detail: 'Address or password is wrong.' }] : ((state.loggedOut = false), {}))],
   ['POST', /^\/logout$/, () => ((state.loggedOut = true), [204])],
   ['GET', /^\/sites$/, () => ({ sites: ['shop', 'blog', 'fresh'].map((id) => { const b = id === 'fresh' ? [] : buckets(id, shift(day(new Date()), -1), day(new Date()), 'hour', id === 'blog' ? 0.4 : 1).slice(-33, -9); return { ...site(id), role: 'owner', visitors: sum(b).visitors, previousVisitors: Math.round(sum(b).visitors * (id === 'blog' ? 1.12 : 0.9)), trend: id === 'fresh' ? Array(24).fill(0) : b.map((x) => x.visitors) } }) })],

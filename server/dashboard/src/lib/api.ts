@@ -176,7 +176,7 @@ export interface ImportWork {
 export interface Imports { imports: Import[] | null; work?: ImportWork; maxBytes: number }
 
 // Me is who asks. The user is absent where a shared view's cookie asks, not a person.
-export interface Me { user?: { id: string; email: string; name: string }; csrf?: string; owner: boolean; newSites: boolean; eventStore?: Role; sites: { id: string; role: Role }[] | null }
+export interface Me { user?: { id: string; email: string; name: string }; csrf?: string; owner: boolean; newSites: boolean; eventStore?: Role; sites: { id: string; role: Role }[] | null; fleets: { id: string; role: Role }[] | null }
 export type Scope = 'ingest' | 'read' | 'write'
 export interface Key { id: string; name: string; site: string; scope: Scope; created: string; lastUsed?: string; token?: string }
 export interface User { id: string; email: string; name: string; disabled: boolean; roles: Record<string, Role> | null }
@@ -310,12 +310,13 @@ export const api = {
   createShare: (site: string, body: { name: string; expires?: string; password?: string }) => call<Share>('POST', at(site) + '/shares', undefined, body),
   deleteShare: (site: string, share: string) => call<void>('DELETE', at(site) + '/shares/' + id(share)),
   openShare: (token: string, password?: string) => call<{ site: { id: string } }>('POST', '/shared/' + id(token), undefined, password ? { password } : {}),
-  members: (site: string, s?: Abort) => call<{ members: Member[] | null; invitations: Invitation[] | null }>('GET', at(site) + '/members', undefined, undefined, s),
-  addMember: (site: string, body: { email: string; role: Role }) => call<{ member?: Member; invitation?: Invitation }>('POST', at(site) + '/members', undefined, body),
-  changeMember: (site: string, member: string, role: Role) => call<Member>('PATCH', at(site) + '/members/' + id(member), undefined, { role }),
-  removeMember: (site: string, member: string) => call<void>('DELETE', at(site) + '/members/' + id(member)),
-  revokeInvitation: (site: string, invitation: string) => call<void>('DELETE', at(site) + '/invitations/' + id(invitation)),
-  openInvitation: (token: string) => call<{ email: string; site: string; role: Role }>('POST', '/invitations/open', undefined, { token }),
+  // Of members, what they are of is named as in an address: /sites/ID or /fleets/ID.
+  members: (of: string, s?: Abort) => call<{ members: Member[] | null; invitations: Invitation[] | null }>('GET', of + '/members', undefined, undefined, s),
+  addMember: (of: string, body: { email: string; role: Role }) => call<{ member?: Member; invitation?: Invitation }>('POST', of + '/members', undefined, body),
+  changeMember: (of: string, member: string, role: Role) => call<Member>('PATCH', of + '/members/' + id(member), undefined, { role }),
+  removeMember: (of: string, member: string) => call<void>('DELETE', of + '/members/' + id(member)),
+  revokeInvitation: (of: string, invitation: string) => call<void>('DELETE', of + '/invitations/' + id(invitation)),
+  openInvitation: (token: string) => call<{ email: string; site?: string; fleet?: string; role: Role }>('POST', '/invitations/open', undefined, { token }),
   join: (body: { token: string; name: string; password: string }) => call<Me | undefined>('POST', '/invitations/accept', undefined, body),
   audit: (q: Query, s?: Abort) => call<{ entries: AuditEntry[] | null; cursor?: string }>('GET', '/audit', q, undefined, s),
 }

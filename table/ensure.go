@@ -92,6 +92,30 @@ func (s *Schema) ensure(ctx context.Context, api dynamo.API, name string) error 
 	return ensureTTL(ctx, api, name)
 }
 
+// Check says in what a table differs from the schema, and changes nothing. A table that is not there is the API's
+// ResourceNotFoundException.
+func (s *Schema) Check(ctx context.Context, api dynamo.API, name string) error {
+	if err := s.check(ctx, api, name); err != nil {
+		return fmt.Errorf("table: check %s for schema %s: %w", name, s.name, err)
+	}
+	return nil
+}
+
+func (s *Schema) check(ctx context.Context, api dynamo.API, name string) error {
+	out, err := api.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &name})
+	if err != nil {
+		return err
+	}
+	expires, err := expiry(ctx, api, name)
+	if err == nil && !expires {
+		err = fmt.Errorf("its items do not expire: enable TTL on attribute %q", AttrTTL)
+	}
+	if dynamo.Code(err) != "" {
+		return err
+	}
+	return errors.Join(append(s.differences(out.Table), err)...)
+}
+
 func waitActive(ctx context.Context, api dynamo.API, name string) (*types.TableDescription, error) {
 	for wait := 50 * time.Millisecond; ; wait = min(2*wait, 5*time.Second) {
 		out, err := api.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &name})
@@ -163,23 +187,32 @@ func describeKeys(schema []types.KeySchemaElement) string {
 
 // ensureTTL enables TTL on the ttl attribute. A crash after the table was created is made good by the next call.
 func ensureTTL(ctx context.Context, api dynamo.API, name string) error {
-	out, err := api.DescribeTimeToLive(ctx, &dynamodb.DescribeTimeToLiveInput{TableName: &name})
-	if err != nil {
+	expires, err := expiry(ctx, api, name)
+	if err != nil || expires {
 		return err
-	}
-	if d := out.TimeToLiveDescription; d != nil {
-		switch d.TimeToLiveStatus {
-		case types.TimeToLiveStatusEnabled, types.TimeToLiveStatusEnabling:
-			if d.AttributeName != nil && *d.AttributeName != AttrTTL {
-				return fmt.Errorf("its items expire by attribute %q, not %q: disable TTL first", *d.AttributeName, AttrTTL)
-			}
-			return nil
-		case types.TimeToLiveStatusDisabling:
-			return errors.New("its TTL is being disabled: try again when it is")
-		}
 	}
 	attribute, enabled := AttrTTL, true
 	_, err = api.UpdateTimeToLive(ctx, &dynamodb.UpdateTimeToLiveInput{TableName: &name,
 		TimeToLiveSpecification: &types.TimeToLiveSpecification{AttributeName: &attribute, Enabled: &enabled}})
 	return err
+}
+
+// expiry reports whether a table's items expire by the ttl attribute. That they do by another one is an error.
+func expiry(ctx context.Context, api dynamo.API, name string) (bool, error) {
+	out, err := api.DescribeTimeToLive(ctx, &dynamodb.DescribeTimeToLiveInput{TableName: &name})
+	if err != nil {
+		return false, err
+	}
+	if d := out.TimeToLiveDescription; d != nil {
+		switch d.TimeToLiveStatus {
+		case types.TimeToLiveStatusEnabled, types.TimeToLiveStatusEnabling:
+			if d.AttributeName != nil && *d.AttributeName != AttrTTL {
+				return false, fmt.Errorf("its items expire by attribute %q, not %q: disable TTL first", *d.AttributeName, AttrTTL)
+			}
+			return true, nil
+		case types.TimeToLiveStatusDisabling:
+			return false, errors.New("its TTL is being disabled: try again when it is")
+		}
+	}
+	return false, nil
 }

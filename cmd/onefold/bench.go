@@ -77,8 +77,7 @@ func (c *benchImport) Run(ctx context.Context, std streams, g *globals) error {
 	if err := c.generate(log); err != nil {
 		return err
 	}
-	own := *g
-	own.Data = filepath.Join(dir, "table")
+	own := g.within(filepath.Join(dir, "table"))
 	resetPeakMemory()
 	before := cpuSeconds()
 	var result benchResult
@@ -134,7 +133,7 @@ func (c *benchImport) generate(path string) error {
 }
 
 func (c *benchImport) measure(summary *importSummary, s *store) benchResult {
-	use := s.db.Metered().Tables[tableName]
+	use := s.Engine.Metered().Tables[tableName]
 	r := benchResult{
 		Lines: summary.Lines, Imported: summary.Imported, Seconds: summary.Seconds,
 		LinesPerSecond: float64(summary.Lines) / summary.Seconds.Total,

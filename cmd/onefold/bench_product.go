@@ -39,14 +39,14 @@ const longestHold = 30 * time.Minute
 // benchOpen opens tables for what is measured without a server.
 func (g *globals) benchOpen(logs io.Writer) workbench.Open {
 	return func(ctx context.Context, dir string, t workbench.Time) (*workbench.Store, error) {
-		own, tune := *g, delayed(t.FoldDelay)
-		own.Data, tune.clock, tune.sleep = dir, t.Clock, t.Sleep
+		tune := delayed(t.FoldDelay)
+		tune.clock, tune.sleep = t.Clock, t.Sleep
 		tune.wait = min(tune.wait, longestHold)
-		s, err := own.openStore(ctx, logs, tune)
+		s, err := g.within(dir).openStore(ctx, logs, tune)
 		if err != nil {
 			return nil, err
 		}
-		return &workbench.Store{DB: s.db, Table: s.table, Worker: s.worker, Accounts: s.accounts, Folding: s.folding}, nil
+		return &workbench.Store{DB: s.Engine, Table: s.table, Worker: s.worker, Accounts: s.accounts, Folding: s.folding}, nil
 	}
 }
 

@@ -17,6 +17,7 @@ const description = "One table, folded: web analytics, telemetry of devices and 
 // globals are the flags that every command has.
 type globals struct {
 	Data    string           `help:"Directory of the embedded table." default:"onefold-data" env:"ONEFOLD_DATA_DIR" type:"path"`
+	Store   string           `help:"Where the table is: embedded:DIR, memory:, dynamodb://TABLE?region=REGION&profile=PROFILE, dynamodb+http://HOST:PORT/TABLE. Default: in the directory of --data." env:"ONEFOLD_STORE"`
 	JSON    bool             `help:"Print machine-readable output." env:"ONEFOLD_JSON"`
 	Verbose bool             `short:"v" help:"Log what goes on, to standard error." env:"ONEFOLD_VERBOSE"`
 	Version kong.VersionFlag `help:"Print the version."`

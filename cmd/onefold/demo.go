@@ -42,8 +42,7 @@ func (c *demoCommand) Run(ctx context.Context, std streams, g *globals) (err err
 	if !c.Keep {
 		defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	}
-	own := *g
-	own.Data = dir
+	own := g.within(dir)
 	fleet, err := demo.NewFleet(c.Seed, time.Now(), demo.FleetDays)
 	if err != nil {
 		return err
@@ -58,7 +57,7 @@ func (c *demoCommand) Run(ctx context.Context, std streams, g *globals) (err err
 			return err
 		}
 		hello := func(url, token string) error { return d.hello(ctx, std, s, url, token, dir) }
-		return c.serve(ctx, std, &own, s, hello, append(d.live(), d.orders.Live(s.table))...)
+		return c.serve(ctx, std, own, s, hello, append(d.live(), d.orders.Live(s.table))...)
 	})
 }
 

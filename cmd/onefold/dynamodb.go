@@ -17,6 +17,7 @@ import (
 	"github.com/alecthomas/kong"
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/onefold/onefold/cmd/onefold/internal/place"
 	"github.com/onefold/onefold/dynamohttp"
 	"github.com/onefold/onefold/engine"
 )
@@ -98,7 +99,7 @@ func (c *dynamodbServe) open(g *globals, logger *slog.Logger) (*engine.DB, error
 	if c.Memory {
 		return engine.OpenMemory(o)
 	}
-	return g.openEngine(o, false)
+	return place.OpenEngine(g.Data, o, false)
 }
 
 // serve listens, says where, and answers until ctx ends.

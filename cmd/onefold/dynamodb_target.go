@@ -18,6 +18,7 @@ import (
 	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
+	"github.com/onefold/onefold/cmd/onefold/internal/place"
 	"github.com/onefold/onefold/dynamo"
 	"github.com/onefold/onefold/engine"
 )
@@ -45,9 +46,9 @@ func (t *dynamodbTarget) open(g *globals, logs io.Writer) (*engine.DB, error) {
 
 // openDatabase is openEngine with errors that speak of databases and servers of them.
 func openDatabase(g *globals, o engine.Options, existing bool) (*engine.DB, error) {
-	db, err := g.openEngine(o, existing)
+	db, err := place.OpenEngine(g.Data, o, existing)
 	switch {
-	case errors.Is(err, errNoTable):
+	case errors.Is(err, place.ErrNoTable):
 		return nil, fmt.Errorf("no_database: there is no database in %s; give --data DIR of one, or --endpoint URL of a running server", g.Data)
 	case errors.Is(err, engine.ErrInUse):
 		return nil, fmt.Errorf("in_use: %s is open in another process; give --endpoint URL of that server, or stop it", g.Data)

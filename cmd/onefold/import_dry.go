@@ -8,6 +8,7 @@ import (
 
 	"github.com/onefold/onefold/analytics"
 	"github.com/onefold/onefold/cmd/onefold/internal/intake"
+	"github.com/onefold/onefold/cmd/onefold/internal/place"
 	"github.com/onefold/onefold/engine"
 	"github.com/onefold/onefold/table"
 )
@@ -50,18 +51,15 @@ func (c *importCommand) rehearsalStore(ctx context.Context, logs io.Writer, g *g
 		if closed := s.Close(); closed != nil || !errors.Is(err, table.ErrNotFound) {
 			return nil, errors.Join(err, closed)
 		}
-	} else if !errors.Is(err, errNoTable) {
+	} else if !errors.Is(err, place.ErrNoTable) {
 		return nil, err
 	}
-	db, err := engine.OpenMemory(engine.Options{Logger: g.logger(logs)})
+	opened, err := place.Place{}.Open(ctx, engine.Options{Logger: g.logger(logs)}, false)
 	if err != nil {
 		return nil, err
 	}
-	s = &store{db: db, table: table.New(db, tableName, table.Options{})}
-	if err = schema.Ensure(ctx, db, tableName); err == nil {
-		err = siteForImport(ctx, s.table, c.Site)
-	}
-	if err != nil {
+	s = &store{Opened: opened, table: table.New(opened.API, opened.Table, table.Options{})}
+	if err = siteForImport(ctx, s.table, c.Site); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
 	return s, nil

@@ -74,6 +74,10 @@ func run(ctx context.Context, args []string, std streams) int {
 		fmt.Fprintln(std.err, "Run `onefold --help`, or `onefold COMMAND --help`.")
 		return exitUsage
 	}
+	if err := cli.settle(); err != nil {
+		fmt.Fprintln(std.err, "onefold:", err)
+		return exitUsage
+	}
 	return exitCode(std, command.Run(&cli.globals, cli.ground(std), cli.blueprintEnv(std)))
 }
 

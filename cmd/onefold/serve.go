@@ -107,8 +107,7 @@ func (c *listenFlags) serve(ctx context.Context, std streams, g *globals, s *sto
 	services := append([]service{
 		func(ctx context.Context) error { return web.Run(ctx, listener) },
 		s.worker.Run,
-		(&usage.Recorder{Path: g.usageFile(), Table: tableName, Meter: s.db.Metered, Now: time.Now, Since: time.Now()}).Run,
-	}, slices.Concat(upkeep(s, logger), devices, more)...)
+	}, slices.Concat(g.metering(s), upkeep(s, logger), devices, more)...)
 	if err := runAll(ctx, services); err != nil {
 		return err
 	}
@@ -118,6 +117,14 @@ func (c *listenFlags) serve(ctx context.Context, std streams, g *globals, s *sto
 		logger.Warn("stopped before everything was folded; the next start goes on", "error", err)
 	}
 	return nil
+}
+
+// metering records what an embedded table's meters say. Those of a service are the service's.
+func (g *globals) metering(s *store) []service {
+	if s.Engine == nil {
+		return nil
+	}
+	return []service{(&usage.Recorder{Path: g.usageFile(), Table: s.Table, Meter: s.Engine.Metered, Now: time.Now, Since: time.Now()}).Run}
 }
 
 // setupHint prints where the first owner is made, as long as there has been none. The token is in the fragment, which

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/onefold/onefold/analytics"
+	"github.com/onefold/onefold/cmd/onefold/internal/place"
 	"github.com/onefold/onefold/table"
 )
 
@@ -80,7 +81,7 @@ func (c *siteList) Run(ctx context.Context, std streams, g *globals) error {
 		return nil
 	})
 	switch {
-	case err != nil && !errors.Is(err, errNoTable):
+	case err != nil && !errors.Is(err, place.ErrNoTable):
 		return err
 	case g.JSON:
 		return printJSON(std.out, sites)

@@ -1,0 +1,40 @@
+// Package assembly is all products in one table: what the table holds, and what is derived from it. Every binary is made of it, so
+// that a server, a worker and a function on one table agree.
+package assembly
+
+import (
+	"slices"
+	"time"
+
+	"github.com/onefold/onefold/accounts"
+	"github.com/onefold/onefold/analytics"
+	"github.com/onefold/onefold/analytics/erasure"
+	"github.com/onefold/onefold/analytics/explore"
+	"github.com/onefold/onefold/analytics/reconcile"
+	"github.com/onefold/onefold/analytics/refusals"
+	"github.com/onefold/onefold/eventstore"
+	"github.com/onefold/onefold/fold"
+	"github.com/onefold/onefold/table"
+	"github.com/onefold/onefold/telemetry"
+	"github.com/onefold/onefold/telemetry/alerts"
+)
+
+// TableName is what the one table is called where no store says otherwise.
+const TableName = "onefold"
+
+// Group names the folds' checkpoints: all folds advance together.
+const Group = analytics.FoldGroup
+
+// Schema is all that the table holds. Starting fails if two packages could write the same key.
+var Schema = table.MustSchema("onefold", analytics.Schema, reconcile.Schema, explore.Schema, erasure.Schema, refusals.Days, refusals.ByDay, accounts.Schema, telemetry.Schema, alerts.Schema, eventstore.Schema)
+
+// Folds are all that is derived from the changes of a table. wait is how long visitors' days and breakdowns may wait beyond a
+// flush.
+func Folds(t *table.Table, wait time.Duration) []*fold.Fold {
+	return slices.Concat(
+		analytics.Folds(analytics.Config{Retention: analytics.SiteRetention(t), Wait: wait}),
+		telemetry.Folds(telemetry.Config{Retention: telemetry.FleetRetention(t)}),
+		[]*fold.Fold{alerts.Fold()},
+		eventstore.Folds(),
+	)
+}

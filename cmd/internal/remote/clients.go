@@ -1,0 +1,86 @@
+package remote
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"os"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
+	"github.com/aws/aws-sdk-go-v2/config"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
+)
+
+// Clients speak to where a table is.
+type Clients struct {
+	Items   *dynamodb.Client
+	Streams *dynamodbstreams.Client
+}
+
+// connections is how many requests go to a service at a time before more connections are made than are kept: a worker writes 64
+// items at once, and a server reads beside it.
+const connections = 256
+
+// defaultRegion is that of servers of one's own, which have none.
+const defaultRegion = "us-east-1"
+
+// Open makes the clients, with the credentials that AWS's tools would use: of the environment, the shared files, the machine or the
+// container. A server of one's own gets them if the environment has any, and else such as any of them take. Nothing is sent yet.
+func Open(ctx context.Context, l Location) (Clients, error) {
+	settings := []func(*config.LoadOptions) error{config.WithHTTPClient(awshttp.NewBuildableClient().WithTransportOptions(func(t *http.Transport) {
+		t.MaxIdleConns, t.MaxIdleConnsPerHost = connections, connections
+	}))}
+	if l.Region != "" {
+		settings = append(settings, config.WithRegion(l.Region))
+	}
+	if l.Profile != "" {
+		settings = append(settings, config.WithSharedConfigProfile(l.Profile))
+	}
+	if !l.amazon() && l.Profile == "" && os.Getenv("AWS_PROFILE") == "" && os.Getenv("AWS_ACCESS_KEY_ID") == "" {
+		settings = append(settings, config.WithCredentialsProvider(aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
+			return aws.Credentials{AccessKeyID: "any", SecretAccessKey: "any"}, nil
+		})))
+	}
+	cfg, err := config.LoadDefaultConfig(ctx, settings...)
+	if err != nil {
+		return Clients{}, fmt.Errorf("bad_credentials: %w", err)
+	}
+	if cfg.Region == "" {
+		if l.amazon() {
+			return Clients{}, fmt.Errorf("bad_region: no Region is set for %s: add ?region=REGION, or set AWS_REGION", l)
+		}
+		cfg.Region = defaultRegion
+	}
+	var endpoint *string
+	if l.Endpoint != "" {
+		endpoint = &l.Endpoint
+	}
+	return Clients{
+		Items:   dynamodb.NewFromConfig(cfg, func(o *dynamodb.Options) { o.BaseEndpoint = endpoint }),
+		Streams: dynamodbstreams.NewFromConfig(cfg, func(o *dynamodbstreams.Options) { o.BaseEndpoint = endpoint }),
+	}, nil
+}
+
+// patience is how long a service may take to answer for the first time.
+const patience = 15 * time.Second
+
+// Probe fails when nobody answers at a server of one's own: the SDK would try again for minutes.
+func (l Location) Probe(ctx context.Context) error {
+	if l.Endpoint == "" {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, l.Endpoint, nil)
+	if err != nil {
+		return fmt.Errorf("bad_store: %w", err)
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return fmt.Errorf("no_server: nobody answers at %s: %w", l.Endpoint, err)
+	}
+	return response.Body.Close()
+}

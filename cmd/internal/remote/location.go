@@ -1,0 +1,97 @@
+// Package remote opens a table on a DynamoDB: Amazon's, or any server that speaks its API. It makes the clients, which nothing but
+// commands may.
+package remote
+
+import (
+	"fmt"
+	"net/url"
+	"regexp"
+	"strings"
+)
+
+// Location is where a table is.
+type Location struct {
+	Table    string
+	Region   string // "" means that of the environment or of the profile
+	Profile  string // of the shared configuration files; "" means the default
+	Endpoint string // URL of a server; "" means Amazon's
+}
+
+// Forms is what URLs of tables look like, for messages.
+const Forms = "dynamodb://TABLE?region=REGION&profile=PROFILE, dynamodb+http://HOST:PORT/TABLE or dynamodb+https://HOST/TABLE"
+
+// tableName is what DynamoDB takes for the name of a table.
+// https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/HowItWorks.NamingRulesDataTypes.html
+var tableName = regexp.MustCompile(`^[A-Za-z0-9_.-]{3,255}$`)
+
+// Parse reads the URL of a table. Errors begin with bad_store.
+func Parse(raw string) (Location, error) {
+	u, err := url.Parse(raw)
+	if err != nil {
+		return Location{}, fmt.Errorf("bad_store: %w; a store is %s", err, Forms)
+	}
+	var l Location
+	switch u.Scheme {
+	case "dynamodb":
+		l.Table = u.Host
+		if u.Path != "" && u.Path != "/" {
+			return Location{}, fmt.Errorf("bad_store: %s has a path; a store is %s", raw, Forms)
+		}
+	case "dynamodb+http", "dynamodb+https":
+		l.Table = strings.Trim(u.Path, "/")
+		l.Endpoint = strings.TrimPrefix(u.Scheme, "dynamodb+") + "://" + u.Host
+		if u.Hostname() == "" {
+			return Location{}, fmt.Errorf("bad_store: %s names no server; a store is %s", raw, Forms)
+		}
+	default:
+		return Location{}, fmt.Errorf("bad_store: %s is none of %s", raw, Forms)
+	}
+	if u.User != nil {
+		return Location{}, fmt.Errorf("bad_store: credentials do not belong in a URL, which logs show: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or name a profile")
+	}
+	if !tableName.MatchString(l.Table) {
+		return Location{}, fmt.Errorf("bad_store: %q is no name of a table, which has 3 to 255 letters, digits and _.-; a store is %s", l.Table, Forms)
+	}
+	return l, l.setQuery(u.RawQuery)
+}
+
+func (l *Location) setQuery(raw string) error {
+	query, err := url.ParseQuery(raw)
+	if err != nil {
+		return fmt.Errorf("bad_store: %w", err)
+	}
+	for name, values := range query {
+		switch value := values[len(values)-1]; name {
+		case "region":
+			l.Region = value
+		case "profile":
+			l.Profile = value
+		default:
+			return fmt.Errorf("bad_store: a store has no setting %q; it has region and profile", name)
+		}
+	}
+	return nil
+}
+
+// String is the location as a URL.
+func (l Location) String() string {
+	u := url.URL{Scheme: "dynamodb", Host: l.Table}
+	if scheme, host, ok := strings.Cut(l.Endpoint, "://"); ok {
+		u = url.URL{Scheme: "dynamodb+" + scheme, Host: host, Path: "/" + l.Table}
+	}
+	query := url.Values{}
+	if l.Region != "" {
+		query.Set("region", l.Region)
+	}
+	if l.Profile != "" {
+		query.Set("profile", l.Profile)
+	}
+	u.RawQuery = query.Encode()
+	return u.String()
+}
+
+// amazon reports whether requests go to Amazon, which wants a real secret.
+func (l Location) amazon() bool {
+	u, err := url.Parse(l.Endpoint)
+	return l.Endpoint == "" || err == nil && strings.HasSuffix(u.Hostname(), ".amazonaws.com")
+}

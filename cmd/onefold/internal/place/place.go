@@ -1,0 +1,136 @@
+// Package place opens the table of the command line, wherever it is: in a directory, in memory, or on a DynamoDB. It belongs to the
+// command line.
+package place
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/onefold/onefold/cmd/internal/assembly"
+	"github.com/onefold/onefold/cmd/internal/remote"
+	"github.com/onefold/onefold/dynamo"
+	"github.com/onefold/onefold/engine"
+)
+
+// Place is where a table is. The zero value is in memory.
+type Place struct {
+	Dir    string          // of the embedded engine
+	Remote remote.Location // its Table is "" for an embedded table
+}
+
+// Forms is what stores look like, for messages and help.
+const Forms = "embedded:DIR, memory:, " + remote.Forms
+
+// Parse reads a store. Without one, the table is in the directory data. Errors begin with bad_store.
+func Parse(store, data string) (Place, error) {
+	scheme, rest, ok := strings.Cut(store, ":")
+	switch {
+	case store == "":
+		return Place{Dir: data}, nil
+	case !ok:
+		return Place{}, fmt.Errorf("bad_store: %q is none of %s", store, Forms)
+	case scheme == "memory":
+		if rest != "" {
+			return Place{}, fmt.Errorf("bad_store: memory: has no name, and nobody else sees it")
+		}
+		return Place{}, nil
+	case scheme == "embedded":
+		if rest == "" {
+			return Place{}, fmt.Errorf("bad_store: embedded: lacks its directory, as in embedded:onefold-data")
+		}
+		return Place{Dir: rest}, nil
+	case !strings.HasPrefix(scheme, "dynamodb"):
+		return Place{}, fmt.Errorf("bad_store: %q is none of %s", store, Forms)
+	}
+	l, err := remote.Parse(store)
+	return Place{Remote: l}, err
+}
+
+// Shared reports whether other processes may work on the table, too.
+func (p Place) Shared() bool { return p.Remote.Table != "" }
+
+// String is the place as a store.
+func (p Place) String() string {
+	switch {
+	case p.Shared():
+		return p.Remote.String()
+	case p.Dir == "":
+		return "memory:"
+	}
+	return "embedded:" + p.Dir
+}
+
+// Opened is an open table.
+type Opened struct {
+	API     dynamo.API
+	Streams dynamo.Streams
+	Table   string
+	Shared  bool       // other processes may work on it, too
+	Engine  *engine.DB // nil for a service
+}
+
+// Close closes what is embedded.
+func (o *Opened) Close() error {
+	if o.Engine == nil {
+		return nil
+	}
+	return o.Engine.Close()
+}
+
+// Open opens the table. An embedded one is made if there is none, unless it must exist. One on a service must exist and fit: to make it
+// there is an act of its own, for it costs money.
+func (p Place) Open(ctx context.Context, o engine.Options, existing bool) (*Opened, error) {
+	switch {
+	case p.Shared():
+		return p.openRemote(ctx)
+	case p.Dir == "":
+		db, err := engine.OpenMemory(o)
+		if err != nil {
+			return nil, err
+		}
+		return ready(ctx, db)
+	}
+	db, err := OpenEngine(p.Dir, o, existing)
+	if err != nil {
+		return nil, err
+	}
+	return ready(ctx, db)
+}
+
+func ready(ctx context.Context, db *engine.DB) (*Opened, error) {
+	if err := assembly.Schema.Ensure(ctx, db, assembly.TableName); err != nil {
+		return nil, errors.Join(err, db.Close())
+	}
+	return &Opened{API: db, Streams: db, Table: assembly.TableName, Engine: db}, nil
+}
+
+func (p Place) openRemote(ctx context.Context) (*Opened, error) {
+	o, err := p.Clients(ctx)
+	if err != nil {
+		return nil, err
+	}
+	err = assembly.Schema.Check(ctx, o.API, o.Table)
+	switch {
+	case dynamo.IsNotFound(err):
+		return nil, fmt.Errorf("no_table: there is no table %s at %s; `onefold infra apply --store '%[2]s'` makes it (%w)", o.Table, p, err)
+	case dynamo.Code(err) != "":
+		return nil, fmt.Errorf("no_access: %s: %w", p, err)
+	case err != nil:
+		return nil, fmt.Errorf("table_differs: %w; `onefold infra apply --store '%s'` mends what can be mended", err, p)
+	}
+	return o, nil
+}
+
+// Clients speaks to the service that the table is on, whatever is there.
+func (p Place) Clients(ctx context.Context) (*Opened, error) {
+	if err := p.Remote.Probe(ctx); err != nil {
+		return nil, err
+	}
+	clients, err := remote.Open(ctx, p.Remote)
+	if err != nil {
+		return nil, err
+	}
+	return &Opened{API: clients.Items, Streams: clients.Streams, Table: p.Remote.Table, Shared: true}, nil
+}

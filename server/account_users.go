@@ -125,7 +125,7 @@ func (s *Server) checkRoles(ctx context.Context, roles, before accounts.Grants) 
 // checkSite refuses what is for a site or a fleet that is not there, or is being deleted. All sites are there, and so is the
 // event store.
 func (s *Server) checkSite(ctx context.Context, site string) error {
-	if site == accounts.AllSites || site == accounts.EventStore {
+	if site == accounts.AllSites {
 		return nil
 	}
 	err := s.isThere(ctx, site)

@@ -23,6 +23,7 @@ type openInvitationAnswer struct {
 		Email string        `json:"email"`
 		Site  string        `json:"site,omitempty" doc:"To which it is."`
 		Fleet string        `json:"fleet,omitempty" doc:"To which it is, if not to a site."`
+		Store bool          `json:"eventStore,omitempty" doc:"It is to the event store."`
 		Role  accounts.Role `json:"role" enum:"viewer,admin,owner"`
 	}
 }
@@ -75,7 +76,7 @@ func (s *Server) openInvitation(ctx context.Context, in *openInvitationRequest) 
 	answer.Body.Email, answer.Body.Role = i.Email, i.Role
 	if fleet, ok := accounts.FleetOf(i.Site); ok {
 		answer.Body.Fleet = fleet
-	} else {
+	} else if answer.Body.Store = i.Site == accounts.EventStore; !answer.Body.Store {
 		answer.Body.Site = i.Site
 	}
 	return answer, nil

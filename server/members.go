@@ -15,13 +15,13 @@ import (
 	"github.com/onefold/onefold/telemetry"
 )
 
-// memberBody is what the owners of a site or fleet know of who has a role on it.
+// memberBody is what the owners of a site, a fleet or the event store know of who has a role on it.
 type memberBody struct {
 	ID       string        `json:"id"`
 	Email    string        `json:"email"`
 	Name     string        `json:"name"`
 	Role     accounts.Role `json:"role" enum:"viewer,admin,owner"`
-	AllSites bool          `json:"allSites" doc:"The role is on all sites and fleets: only who looks after accounts can change it."`
+	AllSites bool          `json:"allSites" doc:"The role is on all sites and fleets and the event store: only who looks after accounts can change it."`
 	Disabled bool          `json:"disabled"`
 }
 
@@ -63,7 +63,7 @@ type newMemberAnswer struct {
 	}
 }
 
-// MemberPath names a member of, or an invitation to, a site or fleet.
+// MemberPath names a member of, or an invitation to, a site, a fleet or the event store.
 type MemberPath struct {
 	ID string `path:"id" maxLength:"32"`
 }
@@ -77,37 +77,42 @@ type updateMemberRequest struct {
 
 type memberAnswer struct{ Body memberBody }
 
-// memberRoutes are the same for sites and for fleets: who has a role is looked after in one way.
+// memberRoutes are the same for sites, for fleets and for the event store: who has a role is looked after in one way.
 func (s *Server) memberRoutes(api huma.API) {
-	for _, at := range []door.Kind{door.Sites, door.Fleets} {
+	for _, at := range []door.Kind{door.Sites, door.Fleets, door.Events} {
+		place := at.Noun
 		guard := func(op huma.Operation) huma.Operation {
 			op.Tags, op.MaxBodyBytes = []string{"accounts"}, door.MaxSmallBody
-			return door.Guard(door.ForOwner, at.Operation(op))
+			return at.Guard(door.ForOwner, op)
 		}
 		huma.Register(api, guard(huma.Operation{
-			OperationID: "members", Method: http.MethodGet, Path: "/members", Summary: "Who has a role on a " + at.Noun + ", and who is invited",
+			OperationID: "members", Method: http.MethodGet, Path: "/members", Summary: "Who has a role on " + place + ", and who is invited",
 		}), s.members)
 		huma.Register(api, guard(huma.Operation{
 			OperationID: "add-member", Method: http.MethodPost, Path: "/members", DefaultStatus: http.StatusCreated,
-			Summary: "Give somebody a role on a " + at.Noun, Errors: []int{http.StatusConflict},
+			Summary: "Give somebody a role on " + place, Errors: []int{http.StatusConflict},
 			Description: "Somebody who has an account has the role at once. Anybody else is invited: the answer has a token, whose link is to be sent to them.",
 		}), s.addMember)
 		huma.Register(api, guard(huma.Operation{
-			OperationID: "update-member", Method: http.MethodPatch, Path: "/members/{id}", Summary: "Change somebody's role on a " + at.Noun,
+			OperationID: "update-member", Method: http.MethodPatch, Path: "/members/{id}", Summary: "Change somebody's role on " + place,
 		}), s.updateMember)
 		huma.Register(api, guard(huma.Operation{
 			OperationID: "remove-member", Method: http.MethodDelete, Path: "/members/{id}", DefaultStatus: http.StatusNoContent,
-			Summary: "Take somebody's role on a " + at.Noun + " away",
+			Summary: "Take somebody's role on " + place + " away",
 		}), s.removeMember)
 		huma.Register(api, guard(huma.Operation{
 			OperationID: "revoke-invitation", Method: http.MethodDelete, Path: "/invitations/{id}", DefaultStatus: http.StatusNoContent,
-			Summary: "Take an invitation to a " + at.Noun + " back",
+			Summary: "Take an invitation to " + place + " back",
 		}), s.revokeInvitation)
 	}
 }
 
-// isThere fails with table.ErrNotFound unless there is a site, or a fleet where accounts.OfFleet stands for one.
+// isThere fails with table.ErrNotFound unless there is a site, or a fleet where accounts.OfFleet stands for one. The event store
+// always is.
 func (s *Server) isThere(ctx context.Context, place string) error {
+	if place == accounts.EventStore {
+		return nil
+	}
 	if fleet, ok := accounts.FleetOf(place); ok {
 		_, err := telemetry.GetFleet(ctx, s.o.Table, fleet)
 		return err

@@ -3,6 +3,7 @@ package server_test
 import (
 	"encoding/json"
 	"net/http"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -62,6 +63,36 @@ func TestAnOwnerInvitesToTheirSite(t *testing.T) {
 			t.Errorf("the record lacks %s: %s", action, trail)
 		}
 	}
+}
+
+// TestAnOwnerInvitesToTheEventStore gives roles on what is neither a site nor a fleet.
+func TestAnOwnerInvitesToTheEventStore(t *testing.T) {
+	h := servertest.New(t, nil)
+	owner := h.NewPerson("owner@example.com", accounts.Grants{accounts.EventStore: accounts.Owner})
+	const members = "/api/v1/events/members"
+	var made struct{ Invitation struct{ ID, Token string } }
+	servertest.Must(t, json.Unmarshal([]byte(owner.Want(http.StatusCreated, `"token":"ofi_`, http.MethodPost, members, `{"email":"bob@example.com","role":"viewer"}`)), &made))
+	bob := h.Browser()
+	bob.Want(http.StatusOK, `"eventStore":true`, http.MethodPost, "/api/v1/invitations/open", `{"token":"`+made.Invitation.Token+`"}`)
+	bob.Learn(bob.Want(http.StatusOK, `"eventStore":"viewer"`, http.MethodPost, "/api/v1/invitations/accept", `{"token":"`+made.Invitation.Token+`","password":"`+servertest.Password+`"}`))
+	bob.Want(http.StatusOK, "", http.MethodGet, "/api/v1/events/types", "")
+	bob.Want(http.StatusForbidden, "forbidden", http.MethodGet, members, "")
+	for i, grants := range []accounts.Grants{{accounts.EventStore: accounts.Admin}, {"blog": accounts.Owner}, {accounts.AllSites: accounts.Admin}} {
+		other := h.NewPerson(strconv.Itoa(i)+"@example.com", grants)
+		other.Want(http.StatusForbidden, "forbidden", http.MethodPost, members, `{"email":"eve@example.com","role":"owner"}`)
+		other.Want(http.StatusForbidden, "forbidden", http.MethodGet, members, "")
+	}
+	owner.Want(http.StatusForbidden, "forbidden", http.MethodGet, "/api/v1/sites/blog/members", "")
+	answer := owner.Want(http.StatusOK, `"email":"bob@example.com"`, http.MethodGet, members, "")
+	var list struct{ Members []struct{ ID, Email string } }
+	servertest.Must(t, json.Unmarshal([]byte(answer), &list))
+	for _, m := range list.Members {
+		if m.Email == "bob@example.com" {
+			owner.Want(http.StatusOK, `"role":"admin"`, http.MethodPatch, members+"/"+m.ID, `{"role":"admin"}`)
+			owner.Want(http.StatusNoContent, "", http.MethodDelete, members+"/"+m.ID, "")
+		}
+	}
+	bob.Want(http.StatusForbidden, "forbidden", http.MethodGet, "/api/v1/events/types", "")
 }
 
 // TestOnlyOwnersInvite tries it as everybody else, and as the owner of another site.

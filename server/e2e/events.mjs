@@ -51,6 +51,34 @@ const steps = {
     await append(page, '1001', [{ type: 'OrderShipped', occurredAt: at(6, 15), actor: 'warehouse', data: { carrier: 'Post', tracking: 'NO' + '0123456789'.repeat(8) } }])
     await append(page, '<script>x()</script>/ü', [{ type: '<img src=x onerror=x()>', data: { '<b>bold</b>': '<script>window.hacked = true</script>' } }])
   },
+  // Whoever owns the event store gives others a role on it, who start with its events.
+  async people(page) {
+    await page.goto(server + '/events')
+    await page.getByRole('button', { name: 'People' }).click()
+    const dialog = page.getByRole('dialog')
+    await dialog.getByLabel('E-mail').fill('bob@example.com')
+    await dialog.getByRole('button', { name: 'Invite' }).click()
+    const link = await dialog.locator('.made code').textContent()
+    await dialog.getByText('invited as viewer').waitFor()
+    await look(page, 'people')
+    const other = await page.context().browser().newContext({ reducedMotion: 'reduce' })
+    const guest = await other.newPage()
+    await guest.goto(link)
+    await guest.getByText('Join the event store').waitFor()
+    await guest.getByLabel('Name').fill('Bob')
+    await guest.getByLabel('Password').fill('a long enough password')
+    await guest.getByRole('button', { name: 'Create the account' }).click()
+    await guest.getByRole('heading', { name: 'Events' }).waitFor()
+    assert.equal(await guest.getByRole('button', { name: 'People' }).count(), 0)
+    await other.close()
+    await page.reload()
+    await page.getByRole('button', { name: 'People' }).click()
+    await dialog.getByLabel('Role of bob@example.com').selectOption('admin')
+    await settled(page)
+    await dialog.getByRole('button', { name: 'Remove' }).click()
+    await dialog.getByLabel('Role of bob@example.com').waitFor({ state: 'detached' })
+    await page.keyboard.press('Escape')
+  },
   async types(page) {
     const types = async () => (await (await page.request.get(server + '/api/v1/events/types')).json()).types
     while ((await types())[0]?.events !== 35); // the figures follow appends

@@ -97,7 +97,7 @@ var needs = map[Permission]string{
 	ForStatistics: "For whoever may see the site's statistics, shared and public views too.",
 	ForAppend:     "For admins, and keys that send or write.",
 	ForRead:       "For viewers of the site or fleet, and keys that read.", ForWrite: "For admins of the site or fleet, and keys that write.",
-	ForOwner: "For owners of the site or fleet.", ForNewSites: "For admins of all sites, and keys that write to all.", ForAccounts: "For owners of all sites.",
+	ForOwner: "For owners of the site, fleet or event store.", ForNewSites: "For admins of all sites, and keys that write to all.", ForAccounts: "For owners of all sites.",
 }
 
 // NeedsOf says for people what an operation asks of its caller.

@@ -22,28 +22,34 @@ type FleetPath struct {
 
 // Kind is a kind of place that roles are given on.
 type Kind struct {
-	Noun   string // for people
+	Noun   string // for people, with its article
 	path   string
 	prefix string // of the ids of operations
+	place  string // of a kind that there is one of, whose path names none
 	param  huma.Param
 }
 
 // The kinds of places.
 var (
-	Sites  = Kind{Noun: "site", path: "/api/v1/sites/{site}", param: pathParam("site", 128)}
-	Fleets = Kind{Noun: "fleet", path: "/api/v1/fleets/{fleet}", prefix: "fleet-", param: pathParam("fleet", 64)}
+	Sites  = Kind{Noun: "a site", path: "/api/v1/sites/{site}", param: pathParam("site", 128)}
+	Fleets = Kind{Noun: "a fleet", path: "/api/v1/fleets/{fleet}", prefix: "fleet-", param: pathParam("fleet", 64)}
+	Events = Kind{Noun: "the event store", path: "/api/v1/events", prefix: "events-", place: accounts.EventStore}
 )
 
 func pathParam(name string, longest int) huma.Param {
 	return huma.Param{Name: name, In: "path", Required: true, Schema: &huma.Schema{Type: huma.TypeString, MaxLength: &longest}}
 }
 
-// Operation is an operation that places of more than one kind have, here of those of this kind: its path is below that of the
-// place. Its request names no place: CallerOf tells which one it is.
-func (k Kind) Operation(op huma.Operation) huma.Operation {
+// Guard is Guard for an operation that places of more than one kind have, here of those of this kind: its path is below that of
+// the place. Its request names no place: CallerOf tells which one it is.
+func (k Kind) Guard(need Permission, op huma.Operation) huma.Operation {
+	op.OperationID, op.Path = k.prefix+op.OperationID, k.path+op.Path
+	if k.place != "" {
+		return GuardOf(k.place, need, op)
+	}
 	param := k.param
-	op.OperationID, op.Path, op.Parameters = k.prefix+op.OperationID, k.path+op.Path, []*huma.Param{&param}
-	return op
+	op.Parameters = []*huma.Param{&param}
+	return Guard(need, op)
 }
 
 // placeOf is what roles are looked up for: what the operation was declared with, else a site or a fleet that its path says;

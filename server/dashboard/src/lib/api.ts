@@ -310,13 +310,13 @@ export const api = {
   createShare: (site: string, body: { name: string; expires?: string; password?: string }) => call<Share>('POST', at(site) + '/shares', undefined, body),
   deleteShare: (site: string, share: string) => call<void>('DELETE', at(site) + '/shares/' + id(share)),
   openShare: (token: string, password?: string) => call<{ site: { id: string } }>('POST', '/shared/' + id(token), undefined, password ? { password } : {}),
-  // Of members, what they are of is named as in an address: /sites/ID or /fleets/ID.
+  // Of members, what they are of is named as in an address: /sites/ID, /fleets/ID or /events.
   members: (of: string, s?: Abort) => call<{ members: Member[] | null; invitations: Invitation[] | null }>('GET', of + '/members', undefined, undefined, s),
   addMember: (of: string, body: { email: string; role: Role }) => call<{ member?: Member; invitation?: Invitation }>('POST', of + '/members', undefined, body),
   changeMember: (of: string, member: string, role: Role) => call<Member>('PATCH', of + '/members/' + id(member), undefined, { role }),
   removeMember: (of: string, member: string) => call<void>('DELETE', of + '/members/' + id(member)),
   revokeInvitation: (of: string, invitation: string) => call<void>('DELETE', of + '/invitations/' + id(invitation)),
-  openInvitation: (token: string) => call<{ email: string; site?: string; fleet?: string; role: Role }>('POST', '/invitations/open', undefined, { token }),
+  openInvitation: (token: string) => call<{ email: string; site?: string; fleet?: string; eventStore?: boolean; role: Role }>('POST', '/invitations/open', undefined, { token }),
   join: (body: { token: string; name: string; password: string }) => call<Me | undefined>('POST', '/invitations/accept', undefined, body),
   audit: (q: Query, s?: Abort) => call<{ entries: AuditEntry[] | null; cursor?: string }>('GET', '/audit', q, undefined, s),
 }

@@ -20,7 +20,7 @@ import (
 // blueprintEnv is what the commands that write documents stand on.
 func (g *globals) blueprintEnv(std streams) *blueprintcli.Env {
 	return &blueprintcli.Env{
-		Out: std.out, JSON: g.JSON, Usage: g.usageFile(),
+		Out: std.out, Err: std.err, Place: g.place, JSON: g.JSON, Usage: g.usageFile(),
 		Schemas:  []*table.Schema{assembly.Schema, analytics.Schema, telemetry.Schema, eventstore.Schema},
 		Examples: []*table.Schema{ledger.Schema, orders.Schema, social.Schema},
 		Flows:    flows(),

@@ -13,6 +13,7 @@ type Infra struct {
 	Cloudformation cloudFormation `cmd:"" help:"A CloudFormation template: table, indexes, alarms, and functions with their roles if wanted."`
 	Terraform      terraform      `cmd:"" help:"The same for Terraform."`
 	Iam            iam            `cmd:"" help:"The policy of a role, which may ask the access patterns and no more."`
+	Apply          Apply          `cmd:"" help:"Make the table of --store, or bring it to the schema, one update at a time."`
 	CreateTable    createTable    `cmd:"" help:"The request that creates the table, for aws dynamodb create-table --cli-input-json."`
 }
 

@@ -1,0 +1,99 @@
+package blueprintcli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/onefold/onefold/blueprint/infra"
+	"github.com/onefold/onefold/cmd/onefold/internal/terminal"
+	"github.com/onefold/onefold/internal/pause"
+)
+
+// Apply makes the table of a store, or brings it to the schema.
+type Apply struct {
+	MaxRead  int  `help:"Most read units a second that a new table takes; 0 is no bound."`
+	MaxWrite int  `help:"Most write units a second that a new table takes; 0 is no bound."`
+	Prune    bool `help:"Remove indexes that the schema does not have, and make those anew whose keys differ."`
+	DryRun   bool `help:"Say what would be done."`
+}
+
+// Help is shown by --help.
+func (*Apply) Help() string {
+	return `The table is that of --store, on DynamoDB or on a server that speaks its API:
+
+    onefold infra apply --store 'dynamodb://onefold?region=eu-central-1'
+
+Updates are made one at a time, as DynamoDB wants it, and waited for. It may be broken off and called again. For a table with
+functions, alarms and roles, write a template instead: onefold infra cloudformation, onefold infra terraform.`
+}
+
+type applied struct {
+	Store  string   `json:"store"`
+	Did    []string `json:"did"`
+	DryRun bool     `json:"dryRun,omitempty"`
+}
+
+// Run applies.
+func (c *Apply) Run(ctx context.Context, e *Env) error {
+	where, err := e.Place()
+	if err != nil {
+		return err
+	}
+	if !where.Shared() {
+		return fmt.Errorf("embedded_store: a table of %s is made when it is first opened; give --store 'dynamodb://TABLE?region=REGION', or dynamodb+http://HOST:PORT/TABLE", where)
+	}
+	opened, err := where.Clients(ctx)
+	if err != nil {
+		return err
+	}
+	did, err := infra.Apply(ctx, opened.API, e.Schemas[0], infra.Applying{
+		Options: infra.Options{TableName: opened.Table, Read: infra.Bounds{Max: c.MaxRead}, Write: infra.Bounds{Max: c.MaxWrite}},
+		Prune:   c.Prune, DryRun: c.DryRun, Tell: e.steps(), Sleep: pause.For,
+	})
+	if e.JSON {
+		return errors.Join(err, terminal.JSON(e.Out, applied{where.String(), append([]string{}, did...), c.DryRun}))
+	}
+	return errors.Join(err, c.print(e, where.String(), did, err))
+}
+
+func (c *Apply) print(e *Env, store string, did []string, failed error) error {
+	var b strings.Builder
+	switch {
+	case c.DryRun && len(did) > 0:
+		fmt.Fprintln(&b, "It would be done:")
+	case len(did) == 0 && failed == nil:
+		fmt.Fprintf(&b, "%s fits the schema; there is nothing to do.\n", store)
+	case failed == nil:
+		fmt.Fprintf(&b, "%s is ready:\n", store)
+	case len(did) > 0:
+		fmt.Fprintln(&b, "Before it failed:")
+	}
+	for _, d := range did {
+		fmt.Fprintf(&b, "  %s\n", d)
+	}
+	_, err := e.Out.Write([]byte(b.String()))
+	return err
+}
+
+// patience is after how long a step that goes on is told again.
+const patience = 30 * time.Second
+
+// steps tells how far steps are, to who waits.
+func (e *Env) steps() func(infra.Progress) {
+	next := patience
+	return func(p infra.Progress) {
+		switch {
+		case p.Done:
+			next = patience
+			fmt.Fprintf(e.Err, "%s: done after %s\n", p.Step, p.Waited) //nolint:errcheck // a word for who watches
+		case p.Waited == 0:
+			fmt.Fprintf(e.Err, "%s …\n", p.Step) //nolint:errcheck // as above
+		case p.Waited >= next:
+			next += patience
+			fmt.Fprintf(e.Err, "%s: %s so far; DynamoDB fills an index in minutes to hours, by the size of the table\n", p.Step, p.Waited) //nolint:errcheck // as above
+		}
+	}
+}

@@ -28,7 +28,7 @@ func (c *importCommand) follow(ctx context.Context, std streams, g *globals) (*i
 			return err
 		}
 		logger := g.logger(std.err)
-		services := append([]service{s.worker.Run}, upkeep(s, logger)...)
+		services := append([]service{s.worker.Run}, s.upkeep(logger)...)
 		taker := analytics.NewCollector(s.table, analytics.CollectorOptions{})
 		if err := c.followAll(ctx, std, g, taker, summary, services...); err != nil {
 			return err

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/onefold/onefold/analytics"
+	"github.com/onefold/onefold/cmd/internal/intakeflags"
 	"github.com/onefold/onefold/cmd/onefold/internal/usage"
 	"github.com/onefold/onefold/server"
 	"github.com/onefold/onefold/server/webanalytics"
@@ -25,7 +26,7 @@ type listenFlags struct {
 	Addr           string `help:"Address to listen on." default:"127.0.0.1:8090" env:"ONEFOLD_ADDR"`
 	MaxConnections int    `help:"Connections at a time; more find the place of an idle one, or wait." default:"10000" env:"ONEFOLD_MAX_CONNECTIONS"`
 	Token          string `help:"Token that reads statistics, at least 16 characters. Default: a new one, printed." env:"ONEFOLD_TOKEN"`
-	ingestFlags
+	intakeflags.Flags
 	deviceFlags
 }
 
@@ -107,7 +108,7 @@ func (c *listenFlags) serve(ctx context.Context, std streams, g *globals, s *sto
 	services := append([]service{
 		func(ctx context.Context) error { return web.Run(ctx, listener) },
 		s.worker.Run,
-	}, slices.Concat(g.metering(s), upkeep(s, logger), devices, more)...)
+	}, slices.Concat(g.metering(s), s.upkeep(logger), devices, more)...)
 	if err := runAll(ctx, services); err != nil {
 		return err
 	}
@@ -149,7 +150,7 @@ func (c *listenFlags) newServer(s *store, logger *slog.Logger, uploads string) (
 		Analytics: webanalytics.Options{Collector: analytics.NewCollector(s.table, analytics.CollectorOptions{}), Uploads: uploads},
 	}
 	c.applyDevices(&o)
-	if release, err = c.apply(&o); err != nil {
+	if release, err = c.Flags.Apply(&o); err != nil {
 		return nil, nil, err
 	}
 	if web, err = server.New(o); err != nil {

@@ -3,17 +3,13 @@ package main
 import (
 	"context"
 	"crypto/tls"
-	"errors"
 	"fmt"
 	"log/slog"
 	"net"
-	"time"
 
-	"github.com/onefold/onefold/cmd/onefold/internal/outbox"
+	"github.com/onefold/onefold/cmd/internal/outbox"
 	"github.com/onefold/onefold/server"
 	"github.com/onefold/onefold/server/mqtt"
-	"github.com/onefold/onefold/telemetry"
-	"github.com/onefold/onefold/telemetry/alerts"
 )
 
 // deviceFlags say how devices reach the server.
@@ -61,25 +57,4 @@ func (f *deviceFlags) mqttServices(login func(context.Context, mqtt.Login) (mqtt
 	}
 	fmt.Fprintf(std.err, "readings over MQTT: %s\n", l.Addr())
 	return []service{func(ctx context.Context) error { return broker.Run(ctx, l) }}, nil
-}
-
-// telemetryEvery is how often what waits is done for devices and fleets.
-const telemetryEvery = 30 * time.Second
-
-// telemetryUpkeep does what waits for devices and fleets, now and then. A failure is logged and tried again with the next
-// round.
-func telemetryUpkeep(ctx context.Context, s *store, logger *slog.Logger) error {
-	ticker := time.NewTicker(telemetryEvery)
-	defer ticker.Stop()
-	for {
-		_, err := telemetry.Upkeep(ctx, s.table, s.worker)
-		if err := errors.Join(err, alerts.Sweep(ctx, s.table)); err != nil && ctx.Err() == nil {
-			logger.Error("upkeep of devices failed", "error", err)
-		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-ticker.C:
-		}
-	}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -13,6 +14,7 @@ import (
 	"github.com/onefold/onefold/accounts"
 	"github.com/onefold/onefold/analytics/explore"
 	"github.com/onefold/onefold/cmd/internal/assembly"
+	"github.com/onefold/onefold/cmd/internal/upkeep"
 	"github.com/onefold/onefold/cmd/onefold/internal/place"
 	"github.com/onefold/onefold/engine"
 	"github.com/onefold/onefold/fold"
@@ -90,6 +92,15 @@ func (s *store) prepare(ctx context.Context, o fold.Options, wait time.Duration)
 	source := fold.Streams(s.Streams, aws.ToString(described.Table.LatestStreamArn))
 	s.worker, err = fold.NewWorker(s.table, source, assembly.Folds(s.table, wait), o)
 	return err
+}
+
+// upkeep is what is done for sites and devices now and then.
+func (s *store) upkeep(logger *slog.Logger) (all []service) {
+	u := &upkeep.Upkeep{Table: s.table, Accounts: s.accounts, Folded: s.worker, Logger: logger}
+	for _, run := range u.Services() {
+		all = append(all, run)
+	}
+	return all
 }
 
 // withStore runs a command's work on an open store and closes it whatever happens.

@@ -1,4 +1,5 @@
-package main
+// Package intakeflags are the settings by which events come in, of every binary that takes them.
+package intakeflags
 
 import (
 	"fmt"
@@ -8,8 +9,8 @@ import (
 	"github.com/onefold/onefold/server"
 )
 
-// ingestFlags say how events come in.
-type ingestFlags struct {
+// Flags say how events come in.
+type Flags struct {
 	TrustProxy   bool     `help:"Believe the X-Forwarded-For of a proxy in front, and the place that an edge tells." env:"ONEFOLD_TRUST_PROXY"`
 	TrustedProxy []string `help:"Network of further proxies before the one in front, such as 10.0.0.0/8. Repeat or separate by commas." placeholder:"CIDR" env:"ONEFOLD_TRUSTED_PROXY"`
 	Geo          string   `help:"Database of places in MaxMind's format (GeoLite2-City.mmdb)." type:"path" placeholder:"FILE" env:"ONEFOLD_GEO"`
@@ -22,8 +23,8 @@ type ingestFlags struct {
 // largestBatch is how many events one request may carry: an address may always send that many at once.
 const largestBatch = 1000
 
-// apply sets a server's options, and returns what has to be closed after the server.
-func (f *ingestFlags) apply(o *server.Options) (release func() error, err error) {
+// Apply sets a server's options, and returns what has to be closed after the server.
+func (f *Flags) Apply(o *server.Options) (release func() error, err error) {
 	a := &o.Analytics
 	o.TrustProxy, a.TrackerPath, a.EventPath = f.TrustProxy, f.TrackerPath, f.EventPath
 	a.EventRate, a.EventBurst, a.SiteRate = f.EventRate, max(int(20*f.EventRate), largestBatch), f.SiteRate

@@ -16,6 +16,7 @@ import (
 // routes wires every operation. What is not an operation of the API is served beside it.
 func (s *Server) routes() (http.Handler, error) {
 	mux := http.NewServeMux()
+	s.intake = newIntake(mux, s.visits.Scripts())
 	api := s.api(mux)
 	for _, p := range s.products {
 		if err := p.Register(api, mux); err != nil {
@@ -63,7 +64,7 @@ func (s *Server) api(mux *http.ServeMux) huma.API {
 	config.Formats["text/plain"] = huma.DefaultJSONFormat
 	config.CreateHooks = nil // no $schema links in answers
 	config.Transformers = append(config.Transformers, door.WithCode)
-	api := humago.New(mux, config)
+	api := huma.NewAPI(config, s.intake.noting(humago.NewAdapter(mux, "")))
 	api.UseMiddleware(s.door.Metrics.Observe, s.door.Authorize(api))
 	return api
 }

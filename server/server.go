@@ -92,8 +92,10 @@ type Server struct {
 	since    time.Time
 	door     *door.Door
 	products []product
+	visits   *webanalytics.Service
 	devices  *devices.Service
 	handler  http.Handler
+	intake   *intake
 }
 
 // New makes a server. It fails when a required option is missing.
@@ -123,7 +125,7 @@ func New(o Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{o: o, since: o.Clock(), door: d, products: []product{visits, measured, happened}, devices: measured}
+	s := &Server{o: o, since: o.Clock(), door: d, products: []product{visits, measured, happened}, visits: visits, devices: measured}
 	registerMetrics(&d.Metrics, o.Worker, o.Clock)
 	if s.handler, err = s.routes(); err != nil {
 		return nil, err

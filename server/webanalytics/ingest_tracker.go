@@ -22,14 +22,30 @@ func (s *Service) trackerRoutes(mux *http.ServeMux) error {
 	if err != nil {
 		return err
 	}
-	for _, at := range []string{trackerPath, s.o.TrackerPath} {
-		if at == "" {
-			continue
-		}
+	for _, at := range s.mainScripts() {
 		mux.Handle("GET "+at, main)
-		mux.Handle("GET "+strings.TrimSuffix(at, ".js")+".vitals.js", vitals) // where the main script looks for it
+		mux.Handle("GET "+vitalsScript(at), vitals)
 	}
 	return nil
+}
+
+// mainScripts are the paths of the tracker.
+func (s *Service) mainScripts() []string {
+	if s.o.TrackerPath == "" {
+		return []string{trackerPath}
+	}
+	return []string{trackerPath, s.o.TrackerPath}
+}
+
+// vitalsScript is where the main script looks for the one that measures how pages load.
+func vitalsScript(main string) string { return strings.TrimSuffix(main, ".js") + ".vitals.js" }
+
+// Scripts are the paths at which browsers find the tracker and what belongs to it.
+func (s *Service) Scripts() (paths []string) {
+	for _, at := range s.mainScripts() {
+		paths = append(paths, at, vitalsScript(at))
+	}
+	return paths
 }
 
 // checkAliases refuses paths that cannot be served beside the server's own.

@@ -125,5 +125,8 @@ func (s *Service) Run(ctx context.Context) {
 	s.refusals.Run(ctx, func(err error) { s.door.Logger.Warn("refusals not written yet", "error", err) })
 }
 
+// Settle writes down at once what is counted in memory.
+func (s *Service) Settle(ctx context.Context) error { return s.refusals.Flush(ctx) }
+
 // Close ends streams and what goes on in the background, and waits for it.
 func (s *Service) Close() { s.background.Close() }

@@ -37,7 +37,7 @@ func (sh *shard) behind(now time.Time) bool {
 func (w *Worker) dueSkips() bool {
 	now := w.o.Clock()
 	for _, sh := range w.order {
-		if sh.waiting == 0 && sh.behind(now) {
+		if sh.waiting == 0 && (sh.behind(now) || len(sh.gaps) > 0) {
 			return true
 		}
 	}
@@ -92,7 +92,7 @@ func (sh *shard) settled() { sh.counted, sh.skipped = false, 0 }
 func (w *Worker) putCheckpoint(ctx context.Context, sh *shard) error {
 	it, err := Checkpoints.Encode(&Checkpoint{
 		CheckpointKey: CheckpointKey{Group: w.o.Group, Shard: sh.id},
-		Position:      string(sh.through()), Done: sh.end, Missed: sh.missed, Owner: w.o.Owner, At: w.o.Clock(),
+		Position:      string(sh.through()), Read: sh.readUntil(), Done: sh.end, Missed: sh.missed, Owner: w.o.Owner, At: w.o.Clock(),
 	})
 	if err != nil {
 		return err
@@ -130,17 +130,29 @@ func (w *Worker) readCheckpoints(ctx context.Context, shards []*shard) error {
 		c, exists := found[sh.id]
 		sh.observe(Sequence(c.Position), exists, c.Done, tick)
 		if exists {
-			sh.remember(c.Missed)
+			sh.remember(&c)
 		}
 	}
 	return nil
 }
 
-func (sh *shard) remember(missed int) {
+func (sh *shard) remember(c *Checkpoint) {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
-	sh.missed = max(sh.missed, missed)
+	sh.missed = max(sh.missed, c.Missed)
+	sh.readTo = latest(sh.readTo, c.readTo())
 }
+
+// readTo returns a time that is not after the first change behind the checkpoint. Checkpoints of older versions say only
+// when they were written, and that may have been as late after the change as streams keep it.
+func (c *Checkpoint) readTo() time.Time {
+	if c.Read.IsZero() {
+		return c.At.Add(-keptByStreams)
+	}
+	return c.Read
+}
+
+const keptByStreams = 24 * time.Hour
 
 // getCheckpoints reads the checkpoints of shards by id. Absent ones are absent.
 func (w *Worker) getCheckpoints(ctx context.Context, ids []string) (map[string]Checkpoint, error) {
@@ -235,7 +247,7 @@ func (w *Worker) giveBack() {
 	w.dead, w.unsettled = nil, false
 	for _, sh := range w.order {
 		sh.position, _ = sh.durable()
-		sh.end = false
+		sh.end, sh.gaps = false, nil
 		sh.settled()
 	}
 }

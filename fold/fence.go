@@ -7,10 +7,16 @@ import (
 )
 
 // A Fence is a place in the stream: the end of every shard when it was made.
-type Fence struct{ turn uint64 }
+type Fence struct {
+	turn uint64
+	at   time.Time
+}
 
-// Fence returns the present end of the stream, for WaitFor of the same worker. With leases it covers the shards that
-// this worker owns.
+// fenceSkew is how far the clock of the stream may be behind this worker's, in whole seconds as it tells times. A change
+// that was committed so much later than a fence was made is behind it.
+const fenceSkew = 10 * time.Second
+
+// Fence returns the present end of the stream, for WaitFor of the same worker. It covers all shards, whoever owns them.
 func (w *Worker) Fence(ctx context.Context) (Fence, error) {
 	if err := ctx.Err(); err != nil {
 		return Fence{}, err
@@ -18,18 +24,25 @@ func (w *Worker) Fence(ctx context.Context) (Fence, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.listAt = time.Time{} // the stream may have shards that were not listed yet
-	return Fence{turn: w.turns + 1}, nil
+	return Fence{turn: w.turns + 1, at: w.o.Clock()}, nil
 }
 
-// WaitFor returns when everything before the fence is folded and durable. It does the work itself, also while Run does.
+// WaitFor returns when everything before the fence is folded and durable. What this worker owns it does itself, also while
+// Run does; for the shards of others it waits, and helps when their checkpoints do not move.
 func (w *Worker) WaitFor(ctx context.Context, f Fence) error {
 	if w.source == nil {
 		return ErrNoSource
 	}
-	for failures := 0; ; {
+	wait := &crossing{fence: f, others: make(map[string]*scout)}
+	defer w.endHelp(wait)
+	for failures, idle := 0, 0; ; {
 		n, err := w.turn(ctx, true)
+		passed := false
+		if err == nil {
+			passed, err = w.passed(ctx, wait)
+		}
 		switch {
-		case w.passed(f):
+		case passed:
 			return nil
 		case ctx.Err() != nil:
 			return ctx.Err()
@@ -40,9 +53,11 @@ func (w *Worker) WaitFor(ctx context.Context, f Fence) error {
 			err = w.o.Sleep(ctx, w.backoff(failures))
 		case n == 0:
 			failures = 0
-			err = w.o.Sleep(ctx, time.Millisecond)
+			idle++
+			w.hurry(idle)
+			err = w.o.Sleep(ctx, w.idlePause(idle))
 		default:
-			failures = 0
+			failures, idle = 0, 0
 		}
 		if err != nil && ctx.Err() != nil {
 			return ctx.Err()
@@ -50,25 +65,56 @@ func (w *Worker) WaitFor(ctx context.Context, f Fence) error {
 	}
 }
 
-// passed reports whether everything before a fence is durable: every shard that was listed after it has, also after it,
-// been read to its tip, and nothing of that waits. Times of changes cannot tell: they are of another clock.
-func (w *Worker) passed(f Fence) bool {
+// idlePause grows to that of a worker that finds nothing. A source with a pace of its own is asked no more often.
+func (w *Worker) idlePause(idle int) time.Duration {
+	if p, ok := w.source.(paced); ok && p.pace() > 0 {
+		return w.o.Poll
+	}
+	return min(time.Millisecond<<min(idle/8, 10), w.o.Poll)
+}
+
+// hurryEvery is after how many turns without anything new WaitFor looks for shards and parents, whatever the time: it does not
+// depend on a clock that moves.
+const hurryEvery = 16
+
+func (w *Worker) hurry(idle int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.listed < f.turn || w.unsettled || w.waiting > 0 || len(w.dead) > 0 {
-		return false
+	w.parentsAt = time.Time{}
+	for _, sh := range w.order {
+		sh.retryAt = time.Time{}
+	}
+	if idle%hurryEvery == 0 {
+		w.listAt = time.Time{}
+	}
+}
+
+// passed reports whether everything before a fence is durable: every shard that was listed after it has, also after it,
+// been read to its tip, or to a change of well after the fence, and nothing of that waits; or its owner has come so far.
+func (w *Worker) passed(ctx context.Context, c *crossing) (bool, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.listed < c.fence.turn || w.unsettled || w.waiting > 0 || len(w.dead) > 0 {
+		return false, nil
 	}
 	now := w.o.Clock()
+	passed := true
+	var others []*shard
 	for _, sh := range w.order {
-		if !sh.listed || sh.finished() || !w.owns(sh, now) {
-			continue
-		}
-		if sh.tip < f.turn {
-			return false
+		switch {
+		case !sh.listed || sh.finished():
+		case !w.reads(sh, now):
+			others = append(others, sh)
+		case sh.tip < c.fence.turn && !c.fence.before(sh.lastAt):
+			passed = false
 		}
 	}
-	return true
+	across, err := w.across(ctx, c, others)
+	return passed && across, err
 }
+
+// before reports whether a change that was committed at some time is surely behind the fence.
+func (f Fence) before(at time.Time) bool { return at.After(f.at.Add(fenceSkew)) }
 
 // Drain returns when everything that is in the stream now, and everything that the folds wrote because of it, is folded
 // and durable. It works while Run does in another goroutine, and does the work itself.

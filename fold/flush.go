@@ -36,6 +36,9 @@ func (w *Worker) flush(ctx context.Context, all bool) error {
 	if err := w.flushDead(ctx); err != nil {
 		return fmt.Errorf("fold: flush: %w", err)
 	}
+	if err := w.tellMissed(ctx); err != nil {
+		return fmt.Errorf("fold: flush: %w", err)
+	}
 	w.leave()
 	if err := w.advanceAll(ctx); err != nil {
 		return fmt.Errorf("fold: flush: %w", err)

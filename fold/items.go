@@ -16,8 +16,9 @@ type CheckpointKey struct {
 type Checkpoint struct {
 	CheckpointKey
 	Position string    `dynamodbav:"pos"`
+	Read     time.Time `dynamodbav:"read,omitempty"`   // about when the change at Position was committed
 	Done     bool      `dynamodbav:"done,omitempty"`   // the shard is closed and folded to its end
-	Missed   int       `dynamodbav:"missed,omitempty"` // how often changes were trimmed before they were read: rebuild
+	Missed   int       `dynamodbav:"missed,omitempty"` // how often changes were trimmed before they were read, see Missed
 	Owner    string    `dynamodbav:"by,omitempty"`     // who wrote it
 	At       time.Time `dynamodbav:"at"`
 }
@@ -26,7 +27,9 @@ type Checkpoint struct {
 // longer has served its purpose; it stays because marks of rarely written items may still refer to it.
 const (
 	keepCheckpoint = 90 * 24 * time.Hour
+	keepLease      = 24 * time.Hour
 	keepDead       = 90 * 24 * time.Hour
+	keepMissed     = 90 * 24 * time.Hour
 	keepTombstone  = 48 * time.Hour
 )
 
@@ -44,20 +47,53 @@ type LeaseKey struct {
 	Shard string `dynamodbav:"shard"`
 }
 
-// A Lease says which worker reads a shard. It saves work; correctness does not need it.
+// A Lease says which worker reads a shard. It saves work; correctness does not need it. It has run out for whoever has
+// seen it unchanged for as long as it holds, by one clock, its own: the times in it are of another's, and only shown.
 type Lease struct {
 	LeaseKey
-	Owner string    `dynamodbav:"by"`
-	Until time.Time `dynamodbav:"until"`
-	Turn  int64     `dynamodbav:"turn"` // one more at every renewal
+	Owner string        `dynamodbav:"by"`   // "": it was given back
+	Turn  int64         `dynamodbav:"turn"` // one more at every renewal
+	For   time.Duration `dynamodbav:"for"`  // how long it holds without renewal, in nanoseconds
+	At    time.Time     `dynamodbav:"at"`   // when it was renewed, by the owner's clock
+
+	// What the owner told of the shard at the renewal.
+	Lag  time.Duration `dynamodbav:"lag,omitempty"`  // age of the last change read, 0 at the tip, in nanoseconds
+	Held time.Duration `dynamodbav:"held,omitempty"` // age of the oldest change that was read and waits
 }
 
 // Leases is the entity of leases.
 var Leases = table.Define[Lease, LeaseKey]("fold.lease", table.Def[Lease]{
 	PK: "FOLD#{group}", SK: "LEASE#{shard}",
-	Expires: func(l *Lease) time.Time { return l.Until.Add(24 * time.Hour) },
-	Example: func(l *Lease) { l.Owner = "worker-1" },
+	Expires: func(l *Lease) time.Time { return l.At.Add(l.For + keepLease) },
+	Example: func(l *Lease) { l.Owner, l.For, l.Lag = "worker-1", 30*time.Second, 2*time.Second },
 	Doc:     "Which worker reads a stream shard now.",
+})
+
+// MissedKey is where it is kept that changes were missed.
+type MissedKey struct {
+	Group string `dynamodbav:"group"`
+	Shard string `dynamodbav:"shard"`
+	After string `dynamodbav:"after"` // the last change that was read, "0" for none
+}
+
+// Missed says that changes of a shard were trimmed before they were read: no worker ran for a day. What they touch must be
+// made again from the facts: see Mend.
+type Missed struct {
+	MissedKey
+	From   time.Time `dynamodbav:"from"` // what was missed was committed after this
+	To     time.Time `dynamodbav:"to"`   // and before this
+	Found  time.Time `dynamodbav:"found"`
+	Owner  string    `dynamodbav:"by,omitempty"`     // who found it
+	Mended time.Time `dynamodbav:"mended,omitempty"` // zero: not yet
+	Told   string    `dynamodbav:"told,omitempty"`   // what Mend has to say about it
+}
+
+// Misses is the entity of what was missed.
+var Misses = table.Define[Missed, MissedKey]("fold.missed", table.Def[Missed]{
+	PK: "FOLD#{group}", SK: "MISSED#{shard}#{after}",
+	Expires: func(m *Missed) time.Time { return m.Found.Add(keepMissed) },
+	Example: func(m *Missed) { m.Owner, m.Told = "worker-1", "made again: 2 sites, 3 days" },
+	Doc:     "Changes that were trimmed before a group had folded them, and whether what they touch was made again.",
 })
 
 // DeadKey is where a dead letter is kept.

@@ -3,7 +3,6 @@ package fold
 import (
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -13,16 +12,26 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
+// sighting is a lease as this worker saw it change last. Times that others wrote are of other clocks, so a lease has run
+// out when its turn has been the same for as long as it holds, by this worker's clock. A worker that pauses for longer and
+// goes on finds the turn changed. (Kinesis' client library does it so.)
+type sighting struct {
+	turn int64
+	at   time.Time
+}
+
 // owns reports whether this worker reads the shard. A worker whose lease has run out may not know it yet and go on; it
 // then does work twice, not wrong.
 func (w *Worker) owns(sh *shard, now time.Time) bool {
 	return !w.o.Leases || now.Before(sh.leased)
 }
 
-// keepLeases renews this worker's leases when a third of their time is left and takes its fair share of free ones.
+// keepLeases renews this worker's leases when a third of their time is over and takes its fair share: of those that nobody
+// has, and then of whoever has more than that, for a newcomer would else never get any. Who has more keeps it until it is
+// taken, so that no shard is without a reader.
 func (w *Worker) keepLeases(ctx context.Context) error {
 	now := w.o.Clock()
-	if !w.o.Leases || !w.leasesDue(now) {
+	if !w.o.Leases || w.o.Aside || now.Before(w.leaseAt) {
 		return nil
 	}
 	var open []*shard
@@ -37,84 +46,149 @@ func (w *Worker) keepLeases(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	now = w.o.Clock()
+	w.sight(open, held, now)
+	quota := w.fairShare(held, len(open), now)
+	own, wanted := w.worthTaking(open, held, quota, now)
+	if err := w.renewLeases(ctx, own, held); err != nil {
+		return err
+	}
 	mine := 0
-	quota := fairShare(held, len(open), w.o.Owner, now)
-	for _, sh := range w.worthTaking(open, held, quota, now) {
-		l, exists := held[sh.id]
-		ok, err := w.takeLease(ctx, sh, l, exists, now)
+	for _, sh := range open {
+		if sh.turn != 0 {
+			mine++
+		}
+	}
+	for _, sh := range wanted {
+		if mine >= quota {
+			break
+		}
+		ok, err := w.takeLease(ctx, sh, held[sh.id])
 		if err != nil {
 			return err
 		}
 		if ok {
 			mine++
 		}
-		if mine == quota {
-			break
-		}
 	}
-	w.leaseAt = now.Add(w.o.LeaseFor / 3)
+	w.leaseAt = w.nextLook(held, now)
 	return nil
 }
 
-// worthTaking returns the shards whose leases this worker may take, in order: its own, free ones, and at last one of
-// whoever has more than a fair share, for a newcomer would else never get any.
-func (w *Worker) worthTaking(open []*shard, held map[string]Lease, quota int, now time.Time) []*shard {
-	var own, free, others []*shard
+// sight takes note of which leases have changed since they were looked at.
+func (w *Worker) sight(open []*shard, held map[string]Lease, now time.Time) {
+	sights := make(map[string]sighting, len(open))
+	for _, sh := range open {
+		s, seen := w.sights[sh.id]
+		if turn := held[sh.id].Turn; !seen || s.turn != turn {
+			s = sighting{turn: turn, at: now}
+		}
+		sights[sh.id] = s
+	}
+	w.sights = sights
+}
+
+// live reports whether somebody has a lease.
+func (w *Worker) live(l *Lease, now time.Time) bool {
+	return l.Owner != "" && now.Sub(w.sights[l.Shard].at) < l.holds(w.o.LeaseFor)
+}
+
+func (l *Lease) holds(otherwise time.Duration) time.Duration {
+	if l.For <= 0 || l.For > maxLease {
+		return otherwise
+	}
+	return l.For
+}
+
+// maxLease bounds how long a shard may be without a reader because somebody wrote nonsense.
+const maxLease = time.Hour
+
+// nextLook is when leases are looked after again: when a third of their time is over, or one of another worker may have
+// run out.
+func (w *Worker) nextLook(held map[string]Lease, now time.Time) time.Time {
+	next := now.Add(w.o.LeaseFor / 3)
+	for _, l := range held {
+		end := w.sights[l.Shard].at.Add(l.holds(w.o.LeaseFor))
+		if l.Owner != w.o.Owner && w.live(&l, now) && end.Before(next) {
+			next = end
+		}
+	}
+	return next
+}
+
+// worthTaking returns the shards whose leases this worker has, and those that it may take, in order: free ones, and then
+// those that others have beyond a fair share.
+func (w *Worker) worthTaking(open []*shard, held map[string]Lease, quota int, now time.Time) (own, wanted []*shard) {
+	var others []*shard
 	count := map[string]int{}
 	for _, sh := range open {
 		l := held[sh.id]
 		switch {
-		case l.Owner == w.o.Owner && now.Before(l.Until):
+		case sh.turn != 0 && l.Turn == sh.turn && l.Owner == w.o.Owner:
 			own = append(own, sh)
-			sh.leased = time.Time{} // until it is renewed
-		case !now.Before(l.Until):
-			free = append(free, sh)
+			continue
+		case !w.live(&l, now), l.Owner == w.o.Owner: // its own if the answer of a renewal was lost
+			wanted = append(wanted, sh)
 		default:
-			if count[l.Owner]++; count[l.Owner] > quota && len(others) == 0 {
+			if count[l.Owner]++; count[l.Owner] > quota {
 				others = append(others, sh)
 			}
 		}
+		sh.turn, sh.leased = 0, time.Time{} // it was taken, if it was this worker's
 	}
-	return slices.Concat(own, free, others)
+	return own, append(wanted, others...)
 }
 
-func (w *Worker) leasesDue(now time.Time) bool { return !now.Before(w.leaseAt) }
-
 // fairShare returns how many of n shards one worker should have, as far as the leases tell who is there.
-func fairShare(held map[string]Lease, n int, self string, now time.Time) int {
-	owners := map[string]bool{self: true}
+func (w *Worker) fairShare(held map[string]Lease, n int, now time.Time) int {
+	owners := map[string]bool{w.o.Owner: true}
 	for _, l := range held {
-		if now.Before(l.Until) {
+		if w.live(&l, now) {
 			owners[l.Owner] = true
 		}
 	}
 	return (n + len(owners) - 1) / len(owners)
 }
 
-// takeLease takes or renews a lease, on condition that nobody else did meanwhile. On taking it the checkpoint is read
-// again, for the last owner has moved it.
-func (w *Worker) takeLease(ctx context.Context, sh *shard, l Lease, exists bool, now time.Time) (bool, error) {
-	renewal := exists && l.Owner == w.o.Owner && now.Before(l.Until)
-	next := Lease{
-		LeaseKey: LeaseKey{Group: w.o.Group, Shard: sh.id},
-		Owner:    w.o.Owner, Until: now.Add(w.o.LeaseFor), Turn: l.Turn + 1,
-	}
-	err := w.putLease(ctx, next, l.Turn, exists)
-	if dynamo.IsConditionFailed(err) {
-		return false, nil
-	}
-	if err != nil {
+// renewLeases renews what this worker has, also what has run out while nobody took it.
+func (w *Worker) renewLeases(ctx context.Context, own []*shard, held map[string]Lease) error {
+	return w.each(w.o.Readers, len(own), func(i int) error {
+		_, err := w.writeLease(ctx, own[i], held[own[i].id])
+		return err
+	})
+}
+
+// takeLease takes a lease, on condition that nobody else did meanwhile. Then the checkpoint is read again, for the last
+// owner has moved it.
+func (w *Worker) takeLease(ctx context.Context, sh *shard, l Lease) (bool, error) {
+	ok, err := w.writeLease(ctx, sh, l)
+	if !ok || err != nil {
 		return false, err
-	}
-	sh.leased = next.Until
-	if renewal {
-		return true, nil
 	}
 	if err := w.readCheckpoints(ctx, []*shard{sh}); err != nil {
 		return false, err
 	}
 	seq, _ := sh.durable()
 	sh.position = later(sh.position, seq)
+	return true, nil
+}
+
+// writeLease has this worker own a shard from now on, unless the lease has changed.
+func (w *Worker) writeLease(ctx context.Context, sh *shard, l Lease) (bool, error) {
+	now := w.o.Clock()
+	status := sh.status(now, w.turns, true)
+	next := Lease{
+		LeaseKey: LeaseKey{Group: w.o.Group, Shard: sh.id},
+		Owner:    w.o.Owner, Turn: l.Turn + 1, For: w.o.LeaseFor, At: now, Lag: status.Lag, Held: status.Held,
+	}
+	switch err := w.putLease(ctx, next, l.Turn, l.Turn > 0); {
+	case dynamo.IsConditionFailed(err):
+		sh.turn, sh.leased = 0, time.Time{}
+		return false, nil
+	case err != nil:
+		return false, err
+	}
+	sh.turn, sh.leased = next.Turn, now.Add(w.o.LeaseFor)
 	return true, nil
 }
 
@@ -150,25 +224,14 @@ func (w *Worker) releaseLeases(ctx context.Context) error {
 		return nil
 	}
 	now := w.o.Clock()
-	var keys []LeaseKey
 	for _, sh := range w.order {
-		if now.Before(sh.leased) {
-			keys = append(keys, LeaseKey{Group: w.o.Group, Shard: sh.id})
-		}
-		sh.leased = time.Time{}
-	}
-	held, err := w.readLeases(ctx, keys)
-	if err != nil {
-		return err
-	}
-	for _, k := range keys {
-		l, ok := held[k.Shard]
-		if !ok || l.Owner != w.o.Owner {
+		turn := sh.turn
+		sh.turn, sh.leased = 0, time.Time{}
+		if turn == 0 {
 			continue
 		}
-		turn := l.Turn
-		l.Until, l.Turn = now, turn+1
-		if err := w.putLease(ctx, l, turn, true); err != nil && !dynamo.IsConditionFailed(err) {
+		free := Lease{LeaseKey: LeaseKey{Group: w.o.Group, Shard: sh.id}, Turn: turn + 1, For: w.o.LeaseFor, At: now}
+		if err := w.putLease(ctx, free, turn, true); err != nil && !dynamo.IsConditionFailed(err) {
 			return err
 		}
 	}

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/onefold/onefold/dynamo"
 )
 
 // ErrNoSource is returned by Run, Drain and WaitFor of a worker that was made without a source.
@@ -129,6 +131,13 @@ func (w *Worker) readOnce(ctx context.Context) (read int, err error) {
 		if errs[i] != nil {
 			sh.failures++
 			sh.retryAt = now.Add(w.backoff(sh.failures))
+			if dynamo.IsThrottle(errs[i]) { // others read it, too
+				w.counts.throttles.Add(1)
+				continue
+			}
+			if dynamo.IsNotFound(errs[i]) { // it is trimmed
+				w.listAt = time.Time{}
+			}
 			err = errors.Join(err, fmt.Errorf("read shard %s: %w", sh.id, errs[i]))
 			continue
 		}
@@ -144,9 +153,7 @@ func (w *Worker) take(sh *shard, b *Batch) {
 	if b.Missed {
 		sh.missed++
 		sh.counted = true
-		w.counts.missed.Add(1)
-		w.o.Logger.Error("fold: changes were trimmed before they were read: rebuild the derived items",
-			"group", w.o.Group, "shard", sh.id, "after", sh.position)
+		sh.gaps = append(sh.gaps, gap{after: sh.position, from: latest(sh.lastAt, sh.readTo)})
 	}
 	before := w.waiting
 	for i := range b.Changes {

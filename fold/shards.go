@@ -27,11 +27,15 @@ type shard struct {
 	retryAt  time.Time // not read before this time
 	failures int       // reads that failed in a row
 	leased   time.Time // this worker has the lease until then
+	turn     int64     // of its lease; 0: it has none
+	help     int       // how many wait for this shard and do not wait for its owner any longer
+	gaps     []gap     // changes that were trimmed before they were read, not told yet
 
 	mu         sync.Mutex
 	checkpoint Sequence  // durable, at least this
 	exists     bool      // the checkpoint item does
 	done       bool      // durably finished
+	readTo     time.Time // about when the change at the checkpoint was committed
 	asOf       uint64    // Worker.tick before the checkpoint was read: it says nothing about items loaded later
 	advancedAt time.Time // when it was last written by this worker
 }
@@ -57,6 +61,24 @@ func (s *shard) durable() (Sequence, uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.checkpoint, s.asOf
+}
+
+// readUntil returns about when the last change was committed that is written when the checkpoint is at through.
+func (s *shard) readUntil() time.Time {
+	at := s.lastAt
+	if s.held != nil {
+		at = s.held.change.At
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return latest(at, s.readTo)
+}
+
+func latest(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
 }
 
 // through returns up to where everything is written: the position, unless changes wait longer than the flush.

@@ -5,26 +5,36 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
 	streamtypes "github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
 
 	"github.com/onefold/onefold/dynamo"
+	"github.com/onefold/onefold/internal/pause"
 	"github.com/onefold/onefold/table"
 )
 
 // Streams reads a stream over the DynamoDB Streams API: of DynamoDB or of the embedded engine. It keeps the iterators
-// and gets new ones when they expire.
+// and gets new ones when they expire. What it knows of the service, and keeps to, is said at manners.
 func Streams(api dynamo.Streams, streamARN string) Source {
-	return &streams{api: api, arn: streamARN, iterators: make(map[string]iterator)}
+	_, exact := api.(dynamo.RecordReader)
+	return &streams{
+		api: api, arn: streamARN, manners: mannersFor(streamARN, exact), clock: time.Now, sleep: pause.For,
+		iterators: make(map[string]iterator), reads: make(map[string]reading),
+	}
 }
 
 type streams struct {
-	api dynamo.Streams
-	arn string
+	api     dynamo.Streams
+	arn     string
+	manners manners
+	clock   func() time.Time // of rates
+	sleep   func(context.Context, time.Duration) error
 
 	mu        sync.Mutex
 	iterators map[string]iterator // by shard
+	reads     map[string]reading  // by shard
 }
 
 // iterator is a place in a shard: behind the record after.
@@ -41,7 +51,12 @@ const maxRecords = 1000
 func (s *streams) Shards(ctx context.Context) ([]Shard, error) {
 	var shards []Shard
 	in := &dynamodbstreams.DescribeStreamInput{StreamArn: &s.arn}
-	for {
+	for page := 0; ; page++ {
+		if page > 0 {
+			if err := s.sleep(ctx, s.manners.describeEvery); err != nil {
+				return nil, err
+			}
+		}
 		out, err := s.api.DescribeStream(ctx, in)
 		if err != nil {
 			return nil, fmt.Errorf("fold: describe stream: %w", err)
@@ -60,6 +75,9 @@ func (s *streams) Shards(ctx context.Context) ([]Shard, error) {
 
 // Read returns the next records of a shard.
 func (s *streams) Read(ctx context.Context, r ReadRequest) (Batch, error) {
+	if err := s.await(ctx, r.Shard); err != nil {
+		return Batch{}, err
+	}
 	token, missed, err := s.iteratorFor(ctx, r, false)
 	for attempt := 0; ; attempt++ {
 		if err != nil {
@@ -147,11 +165,13 @@ func (s *streams) get(ctx context.Context, r ReadRequest, in *dynamodbstreams.Ge
 		}
 		b, next = recordsBatch(r, out.Records), out.NextShardIterator
 	}
-	b.Tip, b.End = b.Read == 0, next == nil
+	b.End = next == nil
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	b.Tip = s.atTip(r, &b)
 	if b.End {
 		delete(s.iterators, r.Shard)
+		delete(s.reads, r.Shard)
 	} else {
 		s.iterators[r.Shard] = iterator{token: *next, after: b.Last}
 	}

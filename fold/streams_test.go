@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -91,8 +92,43 @@ func (s *script) GetRecords(_ context.Context, in *dynamodbstreams.GetRecordsInp
 	return out, nil
 }
 
+// ARNs of a stream of an emulator, and of DynamoDB.
+const (
+	emulated = "arn:aws:dynamodb:us-east-1:000000000000:table/t/stream/s"
+	hosted   = "arn:aws:dynamodb:us-east-1:123456789012:table/t/stream/s"
+)
+
+// TestOneEmptyPageIsNotTheTip reads a shard of DynamoDB, which may answer nothing although there is more, and wants not to
+// be read more than five times a second.
+func TestOneEmptyPageIsNotTheTip(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &script{first: 1, last: 5}
+		src := fold.Streams(s, hosted)
+		began := time.Now()
+		at := fold.Sequence("")
+		var tips []bool
+		for range 10 {
+			if len(tips) == 4 {
+				s.last = 7 // two that had not been found
+			}
+			b, err := src.Read(t.Context(), fold.ReadRequest{Shard: "c", After: at, Max: 9})
+			if err != nil {
+				t.Fatal(err)
+			}
+			at, tips = b.Last, append(tips, b.Tip)
+		}
+		want := []bool{false, false, false, false, false, false, false, false, true, true}
+		if !slices.Equal(tips, want) {
+			t.Errorf("tips are %v, want %v", tips, want)
+		}
+		if took := time.Since(began); took < 9*200*time.Millisecond {
+			t.Errorf("10 reads of a shard took %s, want five a second", took)
+		}
+	})
+}
+
 func TestStreamsListsEveryPage(t *testing.T) {
-	got, err := fold.Streams(&script{}, "arn").Shards(t.Context())
+	got, err := fold.Streams(&script{}, emulated).Shards(t.Context())
 	want := []fold.Shard{{ID: "p", Closed: true}, {ID: "c", Parent: "p"}}
 	if err != nil || !slices.Equal(got, want) {
 		t.Errorf("shards are %v (%v), want %v", got, err, want)
@@ -101,7 +137,7 @@ func TestStreamsListsEveryPage(t *testing.T) {
 
 func TestStreamsReads(t *testing.T) {
 	s := &script{first: 1, last: 5}
-	src := fold.Streams(s, "arn")
+	src := fold.Streams(s, emulated)
 	read := func(after fold.Sequence, n int) fold.Batch {
 		t.Helper()
 		b, err := src.Read(t.Context(), fold.ReadRequest{Shard: "c", After: after, Max: n})
@@ -142,7 +178,7 @@ func TestStreamsReads(t *testing.T) {
 }
 
 func TestStreamsLeavesUnwantedEntities(t *testing.T) {
-	b, err := fold.Streams(&script{first: 1, last: 5}, "arn").Read(t.Context(), fold.ReadRequest{
+	b, err := fold.Streams(&script{first: 1, last: 5}, emulated).Read(t.Context(), fold.ReadRequest{
 		Shard: "c", Max: 10, Want: func(entity string) bool { return entity == "e0" },
 	})
 	if err != nil || len(b.Changes) != 2 || b.Read != 5 || b.Last != "5" {

@@ -18,9 +18,9 @@ func (w *Worker) refresh(ctx context.Context) error {
 	if now.Before(w.listAt) {
 		return errors.Join(w.askForParents(ctx, now), w.keepLeases(ctx))
 	}
-	list, err := w.source.Shards(ctx)
+	list, err := w.listShards(ctx)
 	if err != nil {
-		return fmt.Errorf("fold: list shards: %w", err)
+		return err
 	}
 	var unread []*shard
 	for _, sh := range w.order {
@@ -49,22 +49,34 @@ func (w *Worker) refresh(ctx context.Context) error {
 			return err
 		}
 	}
-	w.listed, w.listAt = w.turns, now.Add(w.o.Refresh)
+	w.listed, w.listAt = w.turns, now.Add(w.o.Refresh/2+time.Duration(w.o.Random()*float64(w.o.Refresh))) // not all workers at once
 	return w.keepLeases(ctx)
+}
+
+// listShards asks the source, with patience: DynamoDB lets its streams be described ten times a second by all who do.
+func (w *Worker) listShards(ctx context.Context) (list []Shard, err error) {
+	err = w.retry(ctx, func() error {
+		list, err = w.source.Shards(ctx)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("fold: list shards: %w", err)
+	}
+	return list, nil
 }
 
 // parentsEvery is how often a worker looks whether others have finished what it waits for.
 const parentsEvery = 250 * time.Millisecond
 
-// askForParents reads the checkpoints of shards that other workers own and whose children this one waits to read.
+// askForParents reads the checkpoints of shards that others may have finished and whose children this one waits to read.
 func (w *Worker) askForParents(ctx context.Context, now time.Time) error {
-	if !w.o.Leases || now.Before(w.parentsAt) {
+	if now.Before(w.parentsAt) {
 		return nil
 	}
 	w.parentsAt = now.Add(parentsEvery)
 	var parents []*shard
 	for _, sh := range w.order {
-		if sh.listed && !sh.finished() && w.owns(sh, now) && !w.parentFinished(sh) && !slices.Contains(parents, w.shards[sh.parent]) {
+		if sh.listed && !sh.finished() && w.reads(sh, now) && !w.parentFinished(sh) && !slices.Contains(parents, w.shards[sh.parent]) {
 			parents = append(parents, w.shards[sh.parent])
 		}
 	}
@@ -97,7 +109,9 @@ func (w *Worker) forgetTrimmed(ctx context.Context) error {
 	}
 	for _, sh := range unfinished {
 		if !sh.finished() {
-			w.missedShard(sh.id, sh.position)
+			if err := w.closeMissed(ctx, sh.id, sh.advancedAt); err != nil {
+				return err
+			}
 		}
 	}
 	w.order = slices.DeleteFunc(w.order, func(sh *shard) bool {
@@ -111,48 +125,82 @@ func (w *Worker) forgetTrimmed(ctx context.Context) error {
 	return nil
 }
 
-func (w *Worker) missedShard(id string, after Sequence) {
-	w.counts.missed.Add(1)
-	w.o.Logger.Error("fold: a shard was trimmed before it was read to its end: rebuild the derived items",
-		"group", w.o.Group, "shard", id, "after", after)
-}
-
 // findMissed looks, when a worker starts, for shards that the group had begun and that are gone: what came in them
 // after the checkpoint was missed while no worker ran. It is told once; the checkpoint is then closed.
 func (w *Worker) findMissed(ctx context.Context) error {
-	begun := make(map[string]Checkpoint)
+	begun, known, last := make(map[string]bool), make(map[string]bool), time.Time{}
 	for c, err := range CheckpointsOf.All(ctx, w.table, GroupIn{Group: w.o.Group}) {
 		if err != nil {
 			return fmt.Errorf("fold: list checkpoints: %w", err)
 		}
+		known[c.Shard], last = true, latest(last, c.At)
 		if sh := w.shards[c.Shard]; !c.Done && (sh == nil || !sh.listed) {
-			begun[c.Shard] = c
+			begun[c.Shard] = true
 		}
 	}
-	if len(begun) == 0 {
-		return nil
+	if err := w.begin(ctx, known, last); err != nil || len(begun) == 0 {
+		return err
 	}
 	// A shard that is younger than the first listing may have got its checkpoint from another worker: only one that is
 	// not listed now, after its checkpoint was read, is gone.
-	list, err := w.source.Shards(ctx)
+	list, err := w.listShards(ctx)
 	if err != nil {
-		return fmt.Errorf("fold: list shards: %w", err)
+		return err
 	}
 	for _, s := range list {
 		delete(begun, s.ID)
 	}
 	for _, id := range slices.Sorted(maps.Keys(begun)) {
-		if err := w.closeMissed(ctx, begun[id]); err != nil {
+		if err := w.closeMissed(ctx, id, time.Time{}); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (w *Worker) closeMissed(ctx context.Context, c Checkpoint) error {
-	w.missedShard(c.Shard, Sequence(c.Position))
-	gone := newShard(c.Shard)
+// begin looks for listed shards whose parents are trimmed without a trace: the group knew neither. Unless the group is new,
+// what was in the parents was missed. last is when the group was last at work; the changes that it had not read then were
+// not older than streams keep them. A checkpoint at their beginning says that they were looked at.
+func (w *Worker) begin(ctx context.Context, known map[string]bool, last time.Time) error {
+	for _, sh := range w.order {
+		if parent := w.shards[sh.parent]; sh.parent == "" || parent != nil && parent.listed || known[sh.id] || known[sh.parent] {
+			continue
+		}
+		if len(known) > 0 {
+			if err := w.putMissed(ctx, sh.parent, gap{from: last.Add(-keptByStreams)}); err != nil {
+				return err
+			}
+		}
+		switch err := w.putCheckpoint(ctx, sh); {
+		case err == nil:
+			sh.observe("", true, false, 0)
+		case !dynamo.IsConditionFailed(err):
+			return fmt.Errorf("fold: first checkpoint: %w", err)
+		}
+	}
+	return nil
+}
+
+// closeMissed tells that the rest of a shard was trimmed, and closes its checkpoint. If the group had none of it, all was
+// missed that is not older than streams kept it when the shard was seen first; seen is zero if it never was.
+func (w *Worker) closeMissed(ctx context.Context, id string, seen time.Time) error {
+	found, err := w.getCheckpoints(ctx, []string{id})
+	if err != nil {
+		return err
+	}
+	c, begun := found[id]
+	if !begun && !seen.IsZero() {
+		return w.putMissed(ctx, id, gap{from: seen.Add(-keptByStreams)})
+	}
+	if !begun || c.Done {
+		return nil
+	}
+	if err := w.putMissed(ctx, id, gap{after: Sequence(c.Position), from: c.readTo()}); err != nil {
+		return err
+	}
+	gone := newShard(id)
 	gone.observe(Sequence(c.Position), true, false, 0)
+	gone.remember(&c)
 	gone.position, gone.end, gone.missed = Sequence(c.Position), true, c.Missed+1
 	if err := w.putCheckpoint(ctx, gone); err != nil && !dynamo.IsConditionFailed(err) {
 		return fmt.Errorf("fold: close checkpoint: %w", err)
@@ -160,11 +208,11 @@ func (w *Worker) closeMissed(ctx context.Context, c Checkpoint) error {
 	return nil
 }
 
-// ready returns the shards that may be read now: not finished, owned, and their parents finished or trimmed.
+// ready returns the shards that may be read now: not finished, owned or helped with, and their parents finished or trimmed.
 func (w *Worker) ready(now time.Time) []*shard {
 	var ready []*shard
 	for _, sh := range w.order {
-		if sh.listed && !sh.end && !sh.finished() && w.owns(sh, now) && !now.Before(sh.retryAt) && w.parentFinished(sh) {
+		if sh.listed && !sh.end && !sh.finished() && w.reads(sh, now) && !now.Before(sh.retryAt) && w.parentFinished(sh) {
 			ready = append(ready, sh)
 		}
 	}

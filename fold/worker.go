@@ -2,6 +2,7 @@ package fold
 
 import (
 	"context"
+	crand "crypto/rand"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -24,16 +25,17 @@ type Options struct {
 	Group        string
 	FlushChanges int           // a batch is written when it has so many changes; default 20000
 	FlushAge     time.Duration // or when its first change has waited so long; default 250 ms, at most half an hour
-	Poll         time.Duration // pause after a read that found nothing; default 50 ms
+	Poll         time.Duration // pause after a read that found nothing; default 50 ms, 250 ms for a stream of a service
 	Refresh      time.Duration // how often shards are listed anew; default 10 s. A finished shard is a reason, too
 	PageSize     int           // records asked for in one read, at most 1000; default 1000
 	Readers      int           // shards read at once; default 8
 	Writers      int           // items written at once, in multiples of 16, unless the API is a dynamo.Putter; default 64
 	Retries      int           // how often a refused request is sent again; default 8
 
-	Owner    string        // names this worker in checkpoints and leases; default host and process
+	Owner    string        // names this worker in checkpoints and leases, and no other; default host, process and a random part
 	Leases   bool          // share the shards with other workers of the group
-	LeaseFor time.Duration // how long a lease holds without renewal; default 30 s
+	LeaseFor time.Duration // how long a lease holds without renewal, at most an hour; default 30 s
+	Aside    bool          // with Leases: take none. WaitFor waits for those who do, and helps if they do not come forward
 
 	Clock  func() time.Time                           // default: the table's
 	Sleep  func(context.Context, time.Duration) error // waits, or returns the context's error; default: a timer
@@ -45,7 +47,6 @@ func (o Options) withDefaults(t *table.Table) Options {
 	setDefault(&o.Group, "main")
 	setDefault(&o.FlushChanges, 20000)
 	setDefault(&o.FlushAge, 250*time.Millisecond)
-	setDefault(&o.Poll, 50*time.Millisecond)
 	setDefault(&o.Refresh, 10*time.Second)
 	setDefault(&o.PageSize, 1000)
 	setDefault(&o.Readers, 8)
@@ -54,11 +55,7 @@ func (o Options) withDefaults(t *table.Table) Options {
 	setDefault(&o.LeaseFor, 30*time.Second)
 	setDefault(&o.Logger, slog.Default())
 	if o.Owner == "" {
-		host, err := os.Hostname()
-		if err != nil {
-			host = "host"
-		}
-		o.Owner = fmt.Sprintf("%s-%d", host, os.Getpid())
+		o.Owner = ownName()
 	}
 	if o.Clock == nil {
 		o.Clock = t.Now
@@ -70,6 +67,24 @@ func (o Options) withDefaults(t *table.Table) Options {
 		o.Random = rand.Float64
 	}
 	return o
+}
+
+// withPoll sets the pause that suits a source.
+func (o Options) withPoll(src Source) Options {
+	if p, ok := src.(paced); ok {
+		setDefault(&o.Poll, p.pace())
+	}
+	setDefault(&o.Poll, 50*time.Millisecond)
+	return o
+}
+
+// ownName makes a name that no other worker has: in containers, hosts and processes may be called the same.
+func ownName() string {
+	host, err := os.Hostname()
+	if err != nil {
+		host = "host"
+	}
+	return fmt.Sprintf("%s-%d-%s", host, os.Getpid(), strings.ToLower(crand.Text()[:6]))
 }
 
 func setDefault[T comparable](v *T, d T) {
@@ -104,6 +119,7 @@ type Worker struct {
 	listed    uint64    // the last turn that began with a listing of the shards
 	listAt    time.Time // when the shards are to be listed next
 	leaseAt   time.Time // when leases are looked after next
+	sights    map[string]sighting
 	parentsAt time.Time // when the parents of waiting shards are
 	deadMu    sync.Mutex
 	dead      []Dead // of the batch
@@ -119,7 +135,7 @@ type reader struct {
 // ErrDefinition.
 func NewWorker(t *table.Table, src Source, folds []*Fold, o Options) (*Worker, error) {
 	w := &Worker{
-		table: t, source: src, o: o.withDefaults(t), read: make(map[string][]*reader),
+		table: t, source: src, o: o.withPoll(src).withDefaults(t), read: make(map[string][]*reader),
 		shards: make(map[string]*shard), elders: make(map[string]Sequence),
 	}
 	if err := checkFolds(folds, &w.o); err != nil {
@@ -160,6 +176,9 @@ func (w *Worker) wants(entity string) bool { return len(w.read[entity]) > 0 }
 
 func checkFolds(folds []*Fold, o *Options) error {
 	errs := []error{checkName("group", o.Group), checkWait("FlushAge", o.FlushAge)}
+	if o.LeaseFor < 0 || o.LeaseFor > maxLease {
+		errs = append(errs, fmt.Errorf("LeaseFor: %s is not from 0 to %s", o.LeaseFor, maxLease))
+	}
 	if len(folds) == 0 {
 		errs = append(errs, errors.New("no folds"))
 	}

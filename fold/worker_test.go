@@ -268,6 +268,22 @@ func TestMissedChangesAreTold(t *testing.T) {
 	if got := w.Status().Missed; got != 1 {
 		t.Errorf("missed changes were told %d times, want 1", got)
 	}
+	mended, err := fold.Mend(t.Context(), tab, "main", func(_ context.Context, from, to time.Time) (string, error) {
+		if begin := newClock().now(); from.Before(begin.Add(-time.Hour)) || from.After(begin) || to.Before(begin.Add(29*time.Hour)) {
+			t.Errorf("missed from %s to %s", from, to)
+		}
+		return "done", nil
+	})
+	if err != nil || !mended {
+		t.Errorf("mended: %v (%v)", mended, err)
+	}
+	misses, err := fold.MissesOf.Collect(t.Context(), tab, fold.GroupIn{Group: "main"})
+	if err != nil || len(misses) != 1 || misses[0].Told != "done" || misses[0].Mended.IsZero() {
+		t.Errorf("misses are %+v (%v)", misses, err)
+	}
+	if mended, err := fold.Mend(t.Context(), tab, "main", nil); mended || err != nil {
+		t.Errorf("mended again (%v)", err)
+	}
 	w = newWorker(t, tab, fold.Streams(b.db, b.arn), fold.Options{}, totalsFold())
 	drain(t, w)
 	if got := w.Status().Missed; got != 0 {
@@ -307,14 +323,6 @@ func TestLeasesAreShared(t *testing.T) {
 	tab := table.New(b.db, "table", table.Options{Clock: clock.now})
 	worker := func(name string) *fold.Worker {
 		return newWorker(t, tab, fold.Streams(b.db, b.arn), fold.Options{Leases: true, LeaseFor: 30 * time.Second, Owner: name}, totalsFold())
-	}
-	owned := func(w *fold.Worker) (n int) {
-		for _, s := range w.Status().Shards {
-			if s.Owned {
-				n++
-			}
-		}
-		return n
 	}
 	a, other := worker("a"), worker("b")
 	drain(t, a)

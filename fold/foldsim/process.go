@@ -20,6 +20,7 @@ type process struct {
 	stop    func()
 	yield   func(struct{}) bool
 	crashed bool
+	skew    time.Duration // its clock is so much ahead of the world's
 	asleep  int // steps for which it is paused
 	err     error
 }
@@ -48,6 +49,9 @@ func (p *process) crash() {
 	p.stop()
 	p.cancel()
 }
+
+// now is the time as the process's machine has it.
+func (p *process) now() time.Time { return p.world.now.Add(p.skew) }
 
 // giveWay lets others run. An error says that the process has crashed meanwhile.
 func (p *process) giveWay() error {

@@ -52,7 +52,7 @@ func Test(t testing.TB, s Scenario, n int) {
 func Run(s Scenario, seed uint64) error {
 	sim := &simulation{Scenario: s, World: newWorld(rand.New(rand.NewPCG(seed, 0x6f6e65666f6c64)))}
 	sim.disturb()
-	if err := sim.settle(); err != nil {
+	if err := errors.Join(sim.settle(), sim.broken); err != nil {
 		return err
 	}
 	want, err := s.quiet(sim.history)
@@ -102,7 +102,7 @@ func newWorker(p *process, folds []*fold.Fold, o fold.Options) (*fold.Worker, er
 	o.Group, o.Owner, o.Readers, o.Writers = group, p.name, 1, 1
 	o.Sleep, o.Random = p.sleep, p.world.Rand.Float64
 	o.Logger = slog.New(slog.DiscardHandler)
-	t := table.New(&client{p: p}, "sim", table.Options{Clock: p.world.Now, CursorKey: []byte("sim")})
+	t := table.New(&client{p: p}, "sim", table.Options{Clock: p.now, CursorKey: []byte("sim")})
 	return fold.NewWorker(t, source{p}, folds, o)
 }
 
@@ -113,6 +113,7 @@ type simulation struct {
 	processes []*process
 	spawned   int
 	quieting  bool
+	broken    error // a promise that was not kept
 }
 
 // disturb lets everything happen at once for a while.
@@ -210,7 +211,7 @@ func (s *simulation) start() *process {
 	o := fold.Options{
 		FlushChanges: 1 + r.IntN(30), PageSize: 1 + r.IntN(10), Retries: 2 + r.IntN(4),
 		FlushAge: time.Duration(1+r.IntN(100)) * time.Millisecond, Refresh: time.Duration(1+r.IntN(300)) * time.Millisecond,
-		Leases: r.IntN(3) == 0, LeaseFor: time.Duration(10+r.IntN(2000)) * time.Millisecond,
+		Leases: r.IntN(3) > 0, LeaseFor: time.Duration(10+r.IntN(2000)) * time.Millisecond, Aside: r.IntN(3) == 0,
 	}
 	switch {
 	case s.Consume != nil:
@@ -230,7 +231,9 @@ func (s *simulation) name() string {
 
 // spawnWorker makes a process that drains, again and again until the faults end.
 func (s *simulation) spawnWorker(o fold.Options) *process {
+	skew := s.skew(4 * time.Second) // of fences: see fold.Fence
 	return s.spawn(s.name(), func(p *process) error {
+		p.skew = skew
 		if s.Consume != nil {
 			t := table.New(&client{p: p}, "sim", table.Options{Clock: s.Now, CursorKey: []byte("sim")})
 			return s.Consume(p.ctx, t, source{p})
@@ -241,7 +244,7 @@ func (s *simulation) spawnWorker(o fold.Options) *process {
 		}
 		for {
 			quieting := s.quieting
-			if err := worker.Drain(p.ctx); err != nil && quieting || quieting {
+			if err := s.fenced(p, worker); err != nil && quieting || quieting {
 				return err
 			}
 			if err := p.giveWay(); err != nil {
@@ -251,10 +254,34 @@ func (s *simulation) spawnWorker(o fold.Options) *process {
 	})
 }
 
+// fenced drains, and looks whether everything that was there before is durable then, whoever had to do it.
+func (s *simulation) fenced(p *process, worker *fold.Worker) error {
+	before := s.tips(s.Folds)
+	if err := worker.Drain(p.ctx); err != nil {
+		return err
+	}
+	for sh, tip := range before {
+		if c := s.checkpoint(sh); !c.Done && tip.Compare(fold.Sequence(c.Position)) > 0 && s.broken == nil {
+			s.broken = fmt.Errorf("%s passed a fence at %s of %s, whose checkpoint is at %q", p.name, tip, sh.id, c.Position)
+		}
+	}
+	return nil
+}
+
+// skew is how far a clock is off: not at all, a little, or much.
+func (s *simulation) skew(most time.Duration) time.Duration {
+	if s.Rand.IntN(2) == 0 {
+		return 0
+	}
+	return time.Duration(s.Rand.Int64N(int64(2*most))) - most
+}
+
 // spawnRun makes a process that runs and is told to stop at some time.
 func (s *simulation) spawnRun(o fold.Options) *process {
 	steps := s.Rand.IntN(200)
+	skew := s.skew(2 * time.Hour)
 	return s.spawn(s.name(), func(p *process) error {
+		p.skew = skew
 		ctx, cancel := context.WithCancel(p.ctx)
 		defer cancel()
 		stop := func(ctx context.Context, d time.Duration) error {
@@ -263,7 +290,7 @@ func (s *simulation) spawnRun(o fold.Options) *process {
 			}
 			return p.sleep(ctx, d)
 		}
-		t := table.New(&client{p: p}, "sim", table.Options{Clock: s.Now, CursorKey: []byte("sim")})
+		t := table.New(&client{p: p}, "sim", table.Options{Clock: p.now, CursorKey: []byte("sim")})
 		o.Group, o.Owner, o.Readers, o.Writers, o.Sleep, o.Random = group, p.name, 1, 1, stop, s.Rand.Float64
 		o.Logger = slog.New(slog.DiscardHandler)
 		worker, err := fold.NewWorker(t, source{p}, s.Folds, o)

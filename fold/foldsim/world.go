@@ -211,23 +211,35 @@ func (w *World) checkpoint(sh *shard) fold.Checkpoint {
 
 // counted reports whether the checkpoints cover all changes that folds read.
 func (w *World) counted(folds []*fold.Fold) bool {
+	for sh, tip := range w.tips(folds) {
+		if tip.Compare(fold.Sequence(w.checkpoint(sh).Position)) > 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// tips returns the last change of each shard that folds read, of the shards that are kept.
+func (w *World) tips(folds []*fold.Fold) map[*shard]fold.Sequence {
 	var read []string
 	for _, f := range folds {
 		read = append(read, f.From()...)
 	}
+	tips := make(map[*shard]fold.Sequence)
 	for _, sh := range w.shards {
 		if sh.trimmed {
 			continue
 		}
-		position := fold.Sequence(w.checkpoint(sh).Position)
 		for _, c := range sh.changes {
-			wanted := slices.Contains(read, stringOf(c.New[table.AttrEntity])) || slices.Contains(read, stringOf(c.Old[table.AttrEntity]))
-			if wanted && c.Seq.Compare(position) > 0 {
-				return false
+			if c.Expired {
+				continue // folds do not see it
+			}
+			if slices.Contains(read, stringOf(c.New[table.AttrEntity])) || slices.Contains(read, stringOf(c.Old[table.AttrEntity])) {
+				tips[sh] = c.Seq
 			}
 		}
 	}
-	return true
+	return tips
 }
 
 // expire deletes what has expired, as the service does.

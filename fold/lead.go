@@ -1,0 +1,127 @@
+package fold
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/onefold/onefold/table"
+)
+
+// LeadOptions configure Lead. The zero value has good defaults.
+type LeadOptions struct {
+	Owner    string                                     // names this process, and no other; default as for workers
+	LeaseFor time.Duration                              // how long others wait for one that is silent, at most an hour; default 30 s
+	Clock    func() time.Time                           // default: the table's
+	Sleep    func(context.Context, time.Duration) error // default: a timer
+	Logger   *slog.Logger                               // default slog.Default()
+}
+
+// Lead does work of which there is to be one at a time among all processes of a table, until ctx ends: it waits until no
+// other leads under the name, and then calls work, whose context ends when another has taken over. work must bear being
+// ended anywhere, and for a moment having another beside it: a lease saves work and is no lock. When work returns, so does
+// Lead, with its error; the lease is given back.
+func Lead(ctx context.Context, t *table.Table, name string, o LeadOptions, work func(context.Context) error) error {
+	if err := checkName("job", name); err != nil {
+		return fmt.Errorf("%w: %w", ErrDefinition, err)
+	}
+	w := &Worker{table: t, o: Options{Group: leadGroup, Owner: o.Owner, LeaseFor: o.LeaseFor, Clock: o.Clock, Sleep: o.Sleep, Logger: o.Logger}.withDefaults(t)}
+	l := &leader{w: w, sh: newShard(name)}
+	for {
+		if err := l.seek(ctx); err != nil {
+			return err
+		}
+		lost, err := l.hold(ctx, work)
+		if !lost || ctx.Err() != nil {
+			return cmp.Or(err, ctx.Err())
+		}
+		w.o.Logger.Info("fold: another process leads now", "job", name)
+	}
+}
+
+// leadGroup is the group of leases of jobs.
+const leadGroup = "jobs"
+
+// leader is a Lead under way. A job's lease is kept as a shard's.
+type leader struct {
+	w  *Worker
+	sh *shard
+}
+
+// seek returns when this process has the lease.
+func (l *leader) seek(ctx context.Context) error {
+	w := l.w
+	for failures := 0; ; {
+		held, err := w.readLeases(ctx, []LeaseKey{{Group: leadGroup, Shard: l.sh.id}})
+		if err == nil {
+			failures = 0
+			now := w.o.Clock()
+			w.sight([]*shard{l.sh}, held, now)
+			if lease := held[l.sh.id]; !w.live(&lease, now) || lease.Owner == w.o.Owner {
+				var ok bool
+				if ok, err = w.writeLease(ctx, l.sh, lease); ok {
+					return nil
+				}
+			}
+		}
+		if err != nil && ctx.Err() == nil {
+			failures++
+			w.o.Logger.Warn("fold: cannot ask who leads, trying again", "job", l.sh.id, "err", err)
+		}
+		if err := w.o.Sleep(ctx, max(w.o.LeaseFor/3, w.backoff(failures))); err != nil {
+			return err
+		}
+	}
+}
+
+// errTaken ends the work's context when another leads.
+var errTaken = errors.New("fold: another process leads")
+
+// hold works, and renews the lease meanwhile. lost says that another has it now.
+func (l *leader) hold(ctx context.Context, work func(context.Context) error) (lost bool, err error) {
+	inner, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var keep errgroup.Group
+	keep.Go(func() error {
+		l.renew(inner, cancel)
+		return nil
+	})
+	err = work(inner)
+	lost = errors.Is(context.Cause(inner), errTaken)
+	cancel(nil)
+	keep.Wait() //nolint:errcheck // it has none
+	if lost {
+		return true, nil
+	}
+	rest, stop := context.WithTimeout(context.WithoutCancel(ctx), stopWithin)
+	defer stop()
+	l.w.o.Leases, l.w.order = true, []*shard{l.sh}
+	return false, cmp.Or(err, l.w.releaseLeases(rest))
+}
+
+// renew keeps the lease until ctx ends or another has it. A renewal that fails is tried again until the lease may be
+// another's.
+func (l *leader) renew(ctx context.Context, lose context.CancelCauseFunc) {
+	w := l.w
+	for {
+		if err := w.o.Sleep(ctx, w.o.LeaseFor/3); err != nil {
+			return
+		}
+		ok, err := w.writeLease(ctx, l.sh, Lease{Turn: l.sh.turn})
+		switch {
+		case ctx.Err() != nil:
+			return
+		case err == nil && !ok, err != nil && !w.o.Clock().Before(l.sh.leased):
+			l.sh.turn = 0
+			lose(errTaken)
+			return
+		case err != nil:
+			w.o.Logger.Warn("fold: cannot renew the lease of a job, trying again", "job", l.sh.id, "err", err)
+		}
+	}
+}

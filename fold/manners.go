@@ -1,0 +1,75 @@
+package fold
+
+import (
+	"context"
+	"strings"
+	"time"
+)
+
+// manners are how one reads a stream of a service.
+//
+// DynamoDB lets a stream's shards be read five times a second and DescribeStream be called ten times a second, by all
+// readers together, and answers LimitExceeded or ProvisionedThroughputExceeded beyond. Its answer may be empty although
+// there is more: "it might take multiple calls to get to a portion of the shard that contains stream records". So one
+// empty page is not the end, and it has no figure that says how far behind a reader is. Several empty pages, one after
+// the other, with a read's pause between, are taken for the end; see docs/decisions.
+// https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_streams_GetRecords.html
+// https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/ServiceQuotas.html
+type manners struct {
+	emptyPages    int           // in a row that are the tip
+	readEvery     time.Duration // of one shard
+	describeEvery time.Duration // between pages of DescribeStream
+	poll          time.Duration // a worker's pause when nothing came; 0: the worker's own
+}
+
+// emulators have ARNs of this account: the embedded engine behind HTTP, DynamoDB Local. Nobody bills or limits their
+// readers, and they answer from one place: what is empty is at its end.
+const emulators = ":000000000000:"
+
+func mannersFor(streamARN string, exact bool) manners {
+	switch {
+	case exact:
+		return manners{emptyPages: 1}
+	case strings.Contains(streamARN, emulators):
+		return manners{emptyPages: 1, poll: 100 * time.Millisecond}
+	}
+	return manners{emptyPages: 4, readEvery: 200 * time.Millisecond, describeEvery: 200 * time.Millisecond, poll: 250 * time.Millisecond}
+}
+
+// paced is a source that says how often it is to be asked.
+type paced interface{ pace() time.Duration }
+
+func (s *streams) pace() time.Duration { return s.manners.poll }
+
+// reading is how a shard was read of late.
+type reading struct {
+	next  time.Time // not before
+	at    Sequence  // where pages were empty
+	empty int       // in a row
+}
+
+// await waits until a shard may be read again.
+func (s *streams) await(ctx context.Context, shard string) error {
+	if s.manners.readEvery <= 0 {
+		return nil
+	}
+	s.mu.Lock()
+	r, now := s.reads[shard], s.clock()
+	wait := r.next.Sub(now)
+	r.next = now.Add(max(wait, 0) + s.manners.readEvery)
+	s.reads[shard] = r
+	s.mu.Unlock()
+	return s.sleep(ctx, wait)
+}
+
+// atTip reports whether what was read says that there was nothing more. The caller holds mu.
+func (s *streams) atTip(r ReadRequest, b *Batch) bool {
+	was := s.reads[r.Shard]
+	if b.Read > 0 {
+		was.empty = 0
+	} else if was.empty++; was.at != r.After {
+		was.at, was.empty = r.After, 1
+	}
+	s.reads[r.Shard] = was
+	return was.empty >= s.manners.emptyPages
+}

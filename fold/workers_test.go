@@ -1,0 +1,199 @@
+package fold_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/onefold/onefold/engine"
+	"github.com/onefold/onefold/fold"
+	"github.com/onefold/onefold/table"
+)
+
+// skewed is a table whose owner's clock is off.
+func skewed(b *bench, c *clock, by time.Duration) *table.Table {
+	return table.New(b.db, "table", table.Options{Clock: func() time.Time { return c.now().Add(by) }})
+}
+
+func owned(w *fold.Worker) (n int) {
+	for _, s := range w.Status().Shards {
+		if s.Owned {
+			n++
+		}
+	}
+	return n
+}
+
+func amountOf(t *testing.T, tab *table.Table, region string) int {
+	t.Helper()
+	got, err := totals.Get(t.Context(), tab, totalKey{region})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return got.Amount
+}
+
+// TestFenceCoversShardsOfOthers waits, in a worker that has no shard, for one that has all of them and has stopped.
+func TestFenceCoversShardsOfOthers(t *testing.T) {
+	clock := newClock()
+	b := openEngine(t, engine.Options{StreamShards: 4, Clock: clock.now})
+	tab := table.New(b.db, "table", table.Options{Clock: clock.now})
+	owner := newWorker(t, tab, fold.Streams(b.db, b.arn), fold.Options{Leases: true, Owner: "owner"}, totalsFold(), worldFold())
+	drain(t, owner)
+	aside := newWorker(t, tab, fold.Streams(b.db, b.arn), fold.Options{Leases: true, Aside: true, Owner: "aside"}, totalsFold(), worldFold())
+	drain(t, aside)
+	if before := aside.Status().Writes; before != 0 {
+		t.Errorf("%d items were written though nothing was to do", before)
+	}
+	for i := range 40 {
+		put(t, tab, order{orderKey{fmt.Sprint(i)}, "r", 1})
+	}
+	drain(t, aside)
+	if got := amountOf(t, tab, "r"); got != 40 {
+		t.Errorf("after the fence the total is %d, want 40", got)
+	}
+	if owned(aside) != 0 || owned(owner) != 4 {
+		t.Errorf("the shards are %d and %d of 4 workers', want the owner's", owned(aside), owned(owner))
+	}
+	put(t, tab, order{orderKey{"more"}, "r", 2})
+	drain(t, owner)
+	if got := amountOf(t, tab, "r"); got != 42 {
+		t.Errorf("after the owner went on the total is %d, want 42", got)
+	}
+}
+
+// TestFenceAwaitsTheOwner waits for an owner that runs: the worker aside writes nothing itself.
+func TestFenceAwaitsTheOwner(t *testing.T) {
+	b := openEngine(t, engine.Options{StreamShards: 4})
+	tab := b.table()
+	owner := newWorker(t, tab, fold.Streams(b.db, b.arn), fold.Options{Leases: true, Owner: "owner", Poll: time.Millisecond, FlushAge: time.Millisecond}, totalsFold())
+	ctx, stop := context.WithCancel(t.Context())
+	var run errgroup.Group
+	run.Go(func() error { return owner.Run(ctx) })
+	aside := newWorker(t, tab, fold.Streams(b.db, b.arn), fold.Options{Leases: true, Aside: true, Owner: "aside"}, totalsFold())
+	for i := range 20 {
+		put(t, tab, order{orderKey{fmt.Sprint(i)}, "r", 1})
+		drain(t, aside)
+		if got := amountOf(t, tab, "r"); got != i+1 {
+			t.Fatalf("after fence %d the total is %d", i, got)
+		}
+	}
+	stop()
+	if err := run.Wait(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestClocksOfOwnersDoNotMatter has workers whose clocks are hours apart share shards, and take over from the dead.
+func TestClocksOfOwnersDoNotMatter(t *testing.T) {
+	clock := newClock()
+	b := openEngine(t, engine.Options{StreamShards: 6, Clock: clock.now})
+	worker := func(name string, by time.Duration) *fold.Worker {
+		return newWorker(t, skewed(b, clock, by), fold.Streams(b.db, b.arn), fold.Options{Leases: true, LeaseFor: 30 * time.Second, Owner: name}, totalsFold())
+	}
+	ahead, behind := worker("ahead", 3*time.Hour), worker("behind", -3*time.Hour)
+	drain(t, ahead)
+	drain(t, behind)
+	for range 5 {
+		clock.add(11 * time.Second)
+		drain(t, ahead)
+		drain(t, behind)
+	}
+	if owned(ahead) != 3 || owned(behind) != 3 {
+		t.Fatalf("of 6 shards, %d and %d are owned", owned(ahead), owned(behind))
+	}
+	for range 3 { // behind is gone: what it did last is seen in the first look, and 30 seconds later it has run out
+		clock.add(10 * time.Second)
+		drain(t, ahead)
+		if owned(ahead) != 3 {
+			t.Errorf("%d shards are owned: leases of 30 seconds were taken too soon", owned(ahead))
+		}
+	}
+	clock.add(10 * time.Second)
+	drain(t, ahead)
+	if owned(ahead) != 6 {
+		t.Errorf("%d shards of 6 were taken over from the dead", owned(ahead))
+	}
+}
+
+// TestManyShardsAreShared lets workers come and go.
+func TestManyShardsAreShared(t *testing.T) {
+	clock := newClock()
+	b := openEngine(t, engine.Options{StreamShards: 64, Clock: clock.now})
+	tab := table.New(b.db, "table", table.Options{Clock: clock.now})
+	var workers []*fold.Worker
+	settle := func() {
+		for range 4 {
+			clock.add(11 * time.Second)
+			for _, w := range workers {
+				drain(t, w)
+			}
+		}
+	}
+	for i := range 5 {
+		workers = append(workers, newWorker(t, tab, fold.Streams(b.db, b.arn), fold.Options{Leases: true, Owner: fmt.Sprint("w", i)}, totalsFold()))
+		settle()
+		sum := 0
+		for _, w := range workers {
+			sum += owned(w)
+			if n := owned(w); n > 64/(i+1)+1 {
+				t.Errorf("one of %d workers has %d shards of 64", i+1, n)
+			}
+		}
+		if sum != 64 {
+			t.Errorf("%d workers have %d shards of 64", i+1, sum)
+		}
+	}
+	stopped, cancel := context.WithCancel(t.Context())
+	cancel()
+	for _, w := range workers[:3] {
+		if err := w.Run(stopped); err != nil {
+			t.Fatal(err)
+		}
+	}
+	workers = workers[3:]
+	clock.add(11 * time.Second) // what was given back is taken at the next look
+	for _, w := range workers {
+		drain(t, w)
+	}
+	if a, z := owned(workers[0]), owned(workers[1]); a+z != 64 {
+		t.Errorf("the last two workers have %d and %d shards of 64", a, z)
+	}
+}
+
+// TestDrainNeedsNoTime has workers without leases, which all read all shards, while shards roll and no time passes.
+func TestDrainNeedsNoTime(t *testing.T) {
+	clock := newClock()
+	b := openEngine(t, engine.Options{StreamShards: 2, Clock: clock.now})
+	tab := table.New(b.db, "table", table.Options{Clock: clock.now})
+	var group errgroup.Group
+	for i := range 3 {
+		w := newWorker(t, tab, fold.Streams(b.db, b.arn), fold.Options{Owner: fmt.Sprint("w", i), FlushChanges: 7, PageSize: 5}, totalsFold(), worldFold())
+		group.Go(func() error {
+			for range 10 {
+				if err := w.Drain(t.Context()); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	for i := range 100 {
+		put(t, tab, order{orderKey{fmt.Sprint(i)}, fmt.Sprint("r", i%3), 1})
+		if i%10 == 0 {
+			if err := b.db.RollShards(t.Context(), "table"); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if err := group.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	drain(t, newWorker(t, tab, fold.Streams(b.db, b.arn), fold.Options{}, totalsFold(), worldFold()))
+	if got := amountOf(t, tab, "r0") + amountOf(t, tab, "r1") + amountOf(t, tab, "r2"); got != 100 {
+		t.Errorf("the totals are %d, want 100", got)
+	}
+}

@@ -21,6 +21,7 @@ func TestOneLeads(t *testing.T) {
 	var working, terms, most atomic.Int64
 	var group errgroup.Group
 	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
 	for i := range 3 {
 		var paused atomic.Bool
 		sleep := func(ctx context.Context, d time.Duration) error {

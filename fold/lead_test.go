@@ -3,66 +3,77 @@ package fold_test
 import (
 	"context"
 	"errors"
-	"runtime"
-	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 
 	"github.com/onefold/onefold/engine"
 	"github.com/onefold/onefold/fold"
+	"github.com/onefold/onefold/internal/pause"
+	"github.com/onefold/onefold/table"
 )
 
-// TestOneLeads has three processes want to do what one is to do. Who leads stops, or is paused for longer than its lease.
+// TestOneLeads has three processes, whose clocks are hours apart, want to do what one is to do. One that leads ends, and one is
+// paused for longer than its lease.
 func TestOneLeads(t *testing.T) {
-	clock := newClock()
-	b := openEngine(t, engine.Options{Clock: clock.now})
-	var working, terms, most atomic.Int64
-	var group errgroup.Group
-	ctx, stop := context.WithCancel(t.Context())
-	defer stop()
-	for i := range 3 {
-		var paused atomic.Bool
-		sleep := func(ctx context.Context, d time.Duration) error {
-			runtime.Gosched()
-			if paused.Load() {
-				<-ctx.Done()
-			}
-			clock.add(d / 10)
-			return ctx.Err()
+	synctest.Test(t, func(t *testing.T) {
+		db, err := engine.OpenMemory(engine.Options{TTLInterval: -1})
+		if err != nil {
+			t.Fatal(err)
 		}
-		group.Go(func() error {
-			for ctx.Err() == nil {
-				err := fold.Lead(ctx, skewed(b, clock, time.Duration(i)*time.Hour), "job", fold.LeadOptions{Sleep: sleep}, func(ctx context.Context) error {
-					most.Store(max(most.Load(), working.Add(1)))
-					defer working.Add(-1)
-					if n := terms.Add(1); n >= 12 {
-						stop()
-					} else if n%3 == 0 {
-						paused.Store(true) // the lease is not renewed any more
-						defer paused.Store(false)
-						for terms.Load() == n && ctx.Err() == nil {
-							runtime.Gosched()
-						}
-						return nil
-					}
-					return nil
-				})
-				if err != nil && !errors.Is(err, context.Canceled) {
-					return err
+		if err := schema.Ensure(t.Context(), db, "table"); err != nil {
+			t.Fatal(err)
+		}
+		ctx, stop := context.WithCancel(t.Context())
+		defer stop()
+		leads := make(chan int)
+		var ends, pauses [3]chan struct{}
+		var group errgroup.Group
+		for i := range 3 {
+			ends[i], pauses[i] = make(chan struct{}), make(chan struct{}, 1)
+			sleep := func(ctx context.Context, d time.Duration) error {
+				select {
+				case <-pauses[i]:
+					d = time.Hour
+				default:
 				}
+				return pause.For(ctx, d)
 			}
-			return nil
-		})
-	}
-	if err := group.Wait(); err != nil {
-		t.Fatal(err)
-	}
-	if terms.Load() < 12 {
-		t.Errorf("there were %d terms, want 12", terms.Load())
-	}
-	if most.Load() > 2 { // one that was paused, and its successor
-		t.Errorf("%d led at a time", most.Load())
-	}
+			clock := func() time.Time { return time.Now().Add(time.Duration(i) * time.Hour) }
+			group.Go(func() error {
+				return fold.Lead(ctx, table.New(db, "table", table.Options{Clock: clock}), "job", fold.LeadOptions{Sleep: sleep}, func(ctx context.Context) error {
+					leads <- i
+					select {
+					case <-ctx.Done():
+						return ctx.Err()
+					case <-ends[i]:
+						return errors.New("has ended")
+					}
+				})
+			})
+		}
+		first := <-leads
+		pauses[first] <- struct{}{}
+		second := <-leads // after the lease of the paused one has run out
+		close(ends[second])
+		third := <-leads
+		if first == second || second == third || first == third {
+			t.Errorf("%d, %d and %d led, one after the other", first, second, third)
+		}
+		time.Sleep(2 * time.Hour)
+		select {
+		case fourth := <-leads:
+			t.Errorf("%d leads beside %d, which is well", fourth, third)
+		default:
+		}
+		stop()
+		if err := group.Wait(); err == nil {
+			t.Error("the error of the work that ended is lost")
+		}
+		if err := db.Close(); err != nil {
+			t.Error(err)
+		}
+	})
 }

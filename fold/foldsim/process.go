@@ -21,7 +21,7 @@ type process struct {
 	yield   func(struct{}) bool
 	crashed bool
 	skew    time.Duration // its clock is so much ahead of the world's
-	asleep  int // steps for which it is paused
+	asleep  int           // steps for which it is paused
 	err     error
 }
 

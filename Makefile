@@ -7,10 +7,13 @@ EVENTS   ?= 1000000
 FUZZTIME ?= 30s
 
 .DEFAULT_GOAL := build
-.PHONY: build docs web test browser mosquitto dynalite servicespec check race fuzz simulate soak bench demo clean
+.PHONY: build build-duckdb docs web test browser mosquitto dynalite servicespec check race fuzz simulate soak bench demo clean
 
 build: web ## build bin/onefold, static
 	CGO_ENABLED=0 $(GO) build -trimpath -o bin/onefold ./cmd/onefold
+
+build-duckdb: web ## build bin/onefold with DuckDB, for `onefold query`: with cgo, so it needs a C++ compiler, and is neither static nor small
+	CGO_ENABLED=1 $(GO) build -trimpath -tags duckdb -o bin/onefold ./cmd/onefold
 
 docs: web ## write the designs of the schemas again, which a test holds to what the schemas say
 	@for schema in analytics telemetry eventstore; do $(GO) run ./cmd/onefold design --schema $$schema --out docs/design/$$schema.md || exit 1; done
@@ -36,6 +39,7 @@ server/dashboard/dist/web/index.html: server/dashboard/node_modules/.package-loc
 
 test: web check dynalite servicespec browser mosquitto ## everything that CI runs: lint, then every test
 	ONEFOLD_TEST_DYNALITE=1 ONEFOLD_TEST_SERVICESPEC=1 $(GO) test -timeout 20m $(PACKAGES)
+	CGO_ENABLED=1 $(GO) test -tags duckdb ./warehouse/duck
 
 browser: server/e2e/node_modules/.package-lock.json ## install what drives a browser through the pages, and a browser where that is allowed
 	@command -v chromium chromium-browser google-chrome >/dev/null || \
@@ -69,6 +73,7 @@ blueprint/infra/servicespec/node_modules/.package-lock.json: blueprint/infra/ser
 check: ## vet, staticcheck and the house rules
 	$(GO) vet $(PACKAGES)
 	$(GO) tool staticcheck $(PACKAGES)
+	CGO_ENABLED=1 $(GO) vet -tags duckdb ./warehouse/duck
 	$(GO) test -count=1 .
 
 race: ## every test under the race detector

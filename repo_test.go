@@ -137,6 +137,9 @@ var policy = map[string][]string{
 
 	"internal/lineprotocol": {"github.com/influxdata/line-protocol/v2/lineprotocol"},
 
+	"warehouse/duck": {"github.com/duckdb/duckdb-go/v2",
+		"analytics", "internal/calendar", "internal/traffic", "github.com/parquet-go/parquet-go"}, // its tests: what it reads
+
 	"examples/internal":   {},
 	"examples/ledger":     {"dynamo", "table", "fold"},
 	"examples/ledger/cmd": {"vocabulary", "dynamo", "table", "fold", "engine", "examples/..."},

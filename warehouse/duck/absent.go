@@ -1,0 +1,12 @@
+//go:build !duckdb || !cgo
+
+package duck
+
+import "database/sql"
+
+// Built says whether this build has DuckDB.
+const Built = false
+
+func open() (*sql.DB, error) { return nil, ErrNoDuckDB }
+
+func checkReads(*sql.Conn, string) error { return ErrNoDuckDB }

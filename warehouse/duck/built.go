@@ -1,0 +1,53 @@
+//go:build duckdb && cgo
+
+package duck
+
+import (
+	"database/sql"
+	"errors"
+	"fmt"
+
+	"github.com/duckdb/duckdb-go/v2"
+)
+
+// Built says whether this build has DuckDB.
+const Built = true
+
+func open() (*sql.DB, error) {
+	connector, err := duckdb.NewConnector("", nil)
+	if err != nil {
+		return nil, fmt.Errorf("duck: %w", err)
+	}
+	return sql.OpenDB(connector), nil
+}
+
+// errReads is returned for a statement that is no question.
+var errReads = errors.New("one SELECT is taken, and nothing else: statements that write, change settings or come in numbers are not; " +
+	"a PIVOT needs its values listed (ON x IN (…)), and for EXPLAIN there is --explain")
+
+// checkReads refuses what is not one statement that reads. It is parsed and bound, and not run.
+func checkReads(conn *sql.Conn, query string) error {
+	return conn.Raw(func(driverConn any) error {
+		c, ok := driverConn.(*duckdb.Conn)
+		if !ok {
+			return fmt.Errorf("duck: not a connection of DuckDB's: %T", driverConn)
+		}
+		prepared, err := c.Prepare(query)
+		if err != nil {
+			var told *duckdb.Error
+			if errors.As(err, &told) {
+				return told
+			}
+			return errReads // there is nothing, or more than one
+		}
+		defer prepared.Close()
+		kind, err := prepared.(*duckdb.Stmt).StatementType()
+		if err != nil {
+			return err
+		}
+		if kind != duckdb.STATEMENT_TYPE_SELECT {
+			return errReads
+		}
+		return nil
+	})
+}

@@ -1,0 +1,130 @@
+package duck
+
+import (
+	_ "embed"
+	"strings"
+)
+
+// View is one of the tables that a query sees.
+type View struct {
+	Name    string
+	Meaning string
+	Columns []Column
+}
+
+// Column is one of its columns.
+type Column struct {
+	Name    string
+	Type    string // DuckDB's
+	Meaning string
+}
+
+// The definitions of the views. Each is a file of its own: {files} stands for the Parquet files of its dataset.
+var (
+	//go:embed events.sql
+	eventsSQL string
+	//go:embed session_events.sql
+	sessionEventsSQL string
+	//go:embed sessions.sql
+	sessionsSQL string
+	//go:embed conversions.sql
+	conversionsSQL string
+	//go:embed readings.sql
+	readingsSQL string
+	//go:embed domain_events.sql
+	domainEventsSQL string
+)
+
+// dataset is a kind of files with what they hold.
+type dataset struct {
+	name  string
+	hive  string // types of the columns that are in paths
+	empty string // the files' columns, for when there are none
+}
+
+// The datasets, as docs/format/warehouse.md has them.
+var (
+	ofEvents = dataset{"events", "{'site': VARCHAR, 'date': DATE}", `site VARCHAR, date DATE, time TIMESTAMPTZ, event_id VARCHAR, visitor_id VARCHAR,
+		visitor_shard INTEGER, kind VARCHAR, name VARCHAR, path VARCHAR, hostname VARCHAR, session_id VARCHAR, user_id VARCHAR, referrer VARCHAR,
+		source VARCHAR, channel VARCHAR, utm_source VARCHAR, utm_medium VARCHAR, utm_campaign VARCHAR, utm_term VARCHAR, utm_content VARCHAR,
+		country VARCHAR, region VARCHAR, city VARCHAR, browser VARCHAR, os VARCHAR, device VARCHAR, screen VARCHAR, language VARCHAR,
+		properties VARCHAR, counted VARCHAR, goals VARCHAR, revenue VARCHAR, revenue_value DOUBLE, engaged_ms BIGINT, scroll INTEGER,
+		lcp DOUBLE, inp DOUBLE, cls DOUBLE, zone_minutes INTEGER, arrived_at TIMESTAMPTZ, expires_at TIMESTAMPTZ`}
+	ofReadings = dataset{"readings", "{'fleet': VARCHAR, 'date': DATE}", `fleet VARCHAR, date DATE, time TIMESTAMPTZ, device_id VARCHAR, disc VARCHAR,
+		metric VARCHAR, kind VARCHAR, number DOUBLE, text VARCHAR, bool BOOLEAN, decimal VARCHAR, void BOOLEAN, late BOOLEAN, correction BOOLEAN,
+		arrived_at TIMESTAMPTZ, zone_minutes INTEGER, expires_at TIMESTAMPTZ`}
+	ofDomainEvents = dataset{"domain_events", "{'type': VARCHAR, 'date': DATE}", `type VARCHAR, date DATE, time TIMESTAMPTZ, occurred_at TIMESTAMPTZ,
+		event_id VARCHAR, aggregate_type VARCHAR, aggregate_id VARCHAR, seq BIGINT, schema INTEGER, data VARCHAR, "binary" BLOB,
+		correlation_id VARCHAR, causation_id VARCHAR, actor VARCHAR, tenant VARCHAR, metadata VARCHAR, commit_id VARCHAR, nth INTEGER, "of" INTEGER`}
+)
+
+// from is what a view selects from: the named files and no others, or nothing of the same columns.
+func (d *dataset) from(files []string) string {
+	if len(files) == 0 {
+		return d.none()
+	}
+	quoted := make([]string, len(files))
+	for i, f := range files {
+		quoted[i] = quote(f)
+	}
+	return "read_parquet([" + strings.Join(quoted, ", ") + "], hive_partitioning = true, hive_types_autocast = false, hive_types = " + d.hive + ")"
+}
+
+func (d *dataset) none() string {
+	columns := strings.Split(d.empty, ",")
+	for i, c := range columns {
+		name, kind, _ := strings.Cut(strings.TrimSpace(c), " ")
+		columns[i] = "CAST(NULL AS " + kind + ") AS " + name
+	}
+	return "(SELECT " + strings.Join(columns, ", ") + " WHERE false)"
+}
+
+// quote writes a text as SQL does.
+func quote(text string) string { return "'" + strings.ReplaceAll(text, "'", "''") + "'" }
+
+// definition is a view as it is made.
+type definition struct {
+	name string
+	sql  string
+	of   *dataset
+}
+
+// definitions are in an order in which each finds those that it is made of; the first is that of events.
+var definitions = []definition{
+	{"events", eventsSQL, &ofEvents},
+	{"session_events", sessionEventsSQL, &ofEvents},
+	{"sessions", sessionsSQL, &ofEvents},
+	{"conversions", conversionsSQL, &ofEvents},
+	{"readings", readingsSQL, &ofReadings},
+	{"domain_events", domainEventsSQL, &ofDomainEvents},
+}
+
+// Views are the tables that a query sees, with the meaning of each column. They are read from their definitions, where a
+// comment behind each column says both, so that they cannot tell of others than there are.
+func Views() []View {
+	views := make([]View, len(definitions))
+	for i, d := range definitions {
+		views[i] = describe(d)
+	}
+	return views
+}
+
+// describe reads a definition's comments: `-- view: meaning` and, behind each column, `-- name TYPE: meaning`. The name *
+// stands for the columns of the view events.
+func describe(d definition) View {
+	v := View{Name: d.name}
+	for line := range strings.Lines(d.sql) {
+		_, comment, _ := strings.Cut(line, "-- ")
+		head, meaning, told := strings.Cut(strings.TrimSpace(comment), ": ")
+		name, kind, isColumn := strings.Cut(head, " ")
+		switch {
+		case told && head == "view":
+			v.Meaning = meaning
+		case told && name == "*":
+			v.Columns = append(v.Columns, describe(definitions[0]).Columns...)
+		case told && isColumn:
+			v.Columns = append(v.Columns, Column{name, kind, meaning})
+		}
+	}
+	return v
+}

@@ -101,7 +101,7 @@ var policy = map[string][]string{
 
 	"accounts": {"vocabulary", "dynamo", "table", "github.com/oklog/ulid/v2", "golang.org/x/crypto/argon2"},
 
-	"server": {"dynamo", "table", "fold", "analytics", "accounts", "internal/...", "server/internal/...", "server/webanalytics", "server/devices", "server/events", "server/dashboard", "server/apidocs", "telemetry",
+	"server": {"dynamo", "table", "fold", "analytics", "accounts", "internal/...", "server/internal/...", "server/webanalytics", "server/devices", "server/events", "server/capacity", "server/dashboard", "server/apidocs", "telemetry",
 		"github.com/danielgtaylor/huma/v2/...", "github.com/prometheus/client_golang/..."},
 	"server/internal/door": {"dynamo", "table", "accounts", "server/internal/download", "github.com/danielgtaylor/huma/v2/...", "github.com/prometheus/client_golang/...", "golang.org/x/time/rate"},
 	"server/webanalytics": {"table", "fold", "analytics", "analytics/erasure", "analytics/explore", "analytics/goals", "analytics/imported", "analytics/imported/exports", "analytics/reconcile", "analytics/refusals", "accounts", "internal/...",
@@ -113,7 +113,9 @@ var policy = map[string][]string{
 	"server/internal":  {},
 	"server/devices": {"table", "telemetry", "telemetry/payload", "telemetry/alerts", "accounts", "internal/lineprotocol", "server/mqtt", "server/internal/...", "github.com/danielgtaylor/huma/v2/...",
 		"github.com/prometheus/client_golang/..."},
-	"server/events":  {"table", "eventstore", "eventstore/eventjson", "eventstore/projection", "accounts", "server/internal/...", "github.com/danielgtaylor/huma/v2/..."},
+	"server/events": {"table", "eventstore", "eventstore/eventjson", "eventstore/projection", "accounts", "server/internal/...", "github.com/danielgtaylor/huma/v2/..."},
+	"server/capacity": {"table", "analytics", "blueprint", "blueprint/heat", "server/internal/...", "github.com/danielgtaylor/huma/v2/...",
+		"accounts"}, // its tests
 	"server/mqtt":    {"github.com/mochi-mqtt/server/v2/..."},
 	"server/apidocs": {"github.com/danielgtaylor/huma/v2"},
 

@@ -26,6 +26,7 @@ const (
 	importKeyBytes = 32
 	maxSiteID      = 64
 	maxDomains     = 50
+	maxShardings   = 100 // of one site
 
 	// shardingNotice is how long before its time a new number of shards is stored. By then no collector may hold the
 	// old history, and no event with a later time may have been stored under it.
@@ -174,10 +175,23 @@ func hasEvents(ctx context.Context, t *table.Table, s *Site) (bool, error) {
 	return HasCounts(ctx, t, s)
 }
 
-// SetShards spreads a site's later events over another number of partitions, from about twelve minutes on, and its
-// visitors from the next day on. Earlier ones stay where they are.
+// SetShards spreads a site's later events over another number of partitions, 1 to table.MaxShards, from about twelve minutes on,
+// and its visitors from the next day on. Earlier ones stay where they are. Nothing changes when that many are the last that
+// were set. Errors: ErrSite for another number, and when it was changed 100 times; table.ErrNotFound.
 func SetShards(ctx context.Context, t *table.Table, siteID string, shards int) (Site, error) {
+	if shards < 1 || shards > table.MaxShards {
+		return Site{}, fmt.Errorf("analytics: set shards of site %s: %w: %d partitions: 1 to %d", siteID, ErrSite, shards, table.MaxShards)
+	}
 	s, err := Sites.Modify(ctx, t, SiteKey{siteID}, func(s *Site) error {
+		if !s.DeletedAt.IsZero() {
+			return table.ErrNotFound
+		}
+		if n := len(s.Sharding); n > 0 && s.Sharding[n-1].N == shards {
+			return nil
+		}
+		if len(s.Sharding) > maxShardings {
+			return fmt.Errorf("%w: its partitions were changed %d times, and every read knows all of them", ErrSite, maxShardings)
+		}
 		next, err := s.Sharding.Then(t.Now().Add(shardingNotice), shards)
 		s.Sharding = next
 		return err

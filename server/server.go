@@ -17,6 +17,7 @@ import (
 
 	"github.com/onefold/onefold/accounts"
 	"github.com/onefold/onefold/fold"
+	"github.com/onefold/onefold/server/capacity"
 	"github.com/onefold/onefold/server/devices"
 	"github.com/onefold/onefold/server/events"
 	"github.com/onefold/onefold/server/internal/door"
@@ -34,6 +35,7 @@ type Options struct {
 	Analytics webanalytics.Options
 	Devices   devices.Options
 	Events    events.Options
+	Capacity  capacity.Options
 
 	Token string // reads all sites as "Authorization: Bearer <token>"; "": there is none
 
@@ -125,7 +127,11 @@ func New(o Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{o: o, since: o.Clock(), door: d, products: []product{visits, measured, happened}, visits: visits, devices: measured}
+	taken, err := capacity.New(d, o.Table, o.Capacity)
+	if err != nil {
+		return nil, err
+	}
+	s := &Server{o: o, since: o.Clock(), door: d, products: []product{visits, measured, happened, taken}, visits: visits, devices: measured}
 	registerMetrics(&d.Metrics, o.Worker, o.Clock)
 	if s.handler, err = s.routes(); err != nil {
 		return nil, err

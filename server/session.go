@@ -142,7 +142,7 @@ func (s *Server) me(ctx context.Context, _ *struct{}) (*meAnswer, error) {
 }
 
 func (s *Server) describe(ctx context.Context, who *door.Caller) (meBody, error) {
-	body := meBody{Owner: who.May(door.ForAccounts, ""), NewSites: who.May(door.ForNewSites, ""), Sites: []siteRole{}, Fleets: []siteRole{}, EventStore: who.Grants.On(accounts.EventStore)}
+	body := meBody{Owner: who.May(door.ForAccounts, ""), NewSites: who.May(door.ForAllSites, ""), Sites: []siteRole{}, Fleets: []siteRole{}, EventStore: who.Grants.On(accounts.EventStore)}
 	if who.User != nil {
 		body.User = &PersonBody{who.User.UserID, who.User.Email, who.User.Name}
 		body.CSRF = accounts.CSRF(who.Login.Token)

@@ -5,6 +5,7 @@ package heat
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"math"
 	"regexp"
 	"slices"
@@ -29,40 +30,58 @@ func (u *Use) Share() float64 {
 	return max(u.PeakReads/blueprint.PartitionReads, u.PeakWrites/blueprint.PartitionWrites)
 }
 
-// Finding is a hot key.
+// Finding is a key at its busiest, and why. Until, Times and Fix are of a hot one.
 type Finding struct {
 	Use
-	Share    float64  `json:"share"`
-	Template string   `json:"template,omitempty"` // of the schema's, that makes such keys; "": none does
-	Patterns []string `json:"patterns,omitempty"` // that ask or write such keys; first those with the larger declared load
-	Entities []string `json:"entities,omitempty"` // that have such keys
-	Times    int      `json:"times"`              // by how much it has to be spread to be below the share that was asked for
-	Fix      string   `json:"fix"`
+	Share    float64   `json:"share"`
+	Until    time.Time `json:"until,omitzero"`     // when it was hot last
+	Template string    `json:"template,omitempty"` // of the schema's, that makes such keys; "": none does
+	Patterns []string  `json:"patterns,omitempty"` // that ask or write such keys; first those with the larger declared load
+	Entities []string  `json:"entities,omitempty"` // that have such keys
+	Site     string    `json:"site,omitempty"`     // over whose shards its items are spread
+	Times    int       `json:"times,omitempty"`    // by how much it has to be spread to be below the share that was asked for
+	Fix      string    `json:"fix,omitempty"`
 }
 
 // Find returns the keys whose busiest second took more than a share of what a partition can, the hottest first, each once.
 func Find(s *table.Schema, uses []Use, share float64) []Finding {
-	worst := map[[2]string]Use{}
-	for _, u := range uses {
-		at := [2]string{u.Index, u.Key}
-		if was, ok := worst[at]; u.Share() > share && (!ok || u.Share() > was.Share()) {
-			worst[at] = u
-		}
-	}
-	var found []Finding
-	for _, u := range worst {
-		f := Finding{Use: u, Share: u.Share(), Times: int(math.Ceil(u.Share() / share))}
-		f.explain(s)
-		found = append(found, f)
-	}
-	slices.SortFunc(found, func(a, b Finding) int {
-		return cmp.Or(cmp.Compare(b.Share, a.Share), cmp.Compare(a.Key, b.Key), cmp.Compare(a.Index, b.Index))
-	})
-	return found
+	return rank(s, slices.DeleteFunc(slices.Clone(uses), func(u Use) bool { return u.Share() <= share }), share, len(uses))
 }
 
-// explain finds what makes such keys, and says what to do.
-func (f *Finding) explain(s *table.Schema) {
+// Busiest returns the n keys that took most, the busiest first, each once. Those above the share are hot.
+func Busiest(s *table.Schema, uses []Use, share float64, n int) []Finding {
+	return rank(s, uses, share, n)
+}
+
+func rank(s *table.Schema, uses []Use, share float64, n int) []Finding {
+	worst := map[[2]string]*Finding{}
+	for _, u := range uses {
+		at := [2]string{u.Index, u.Key}
+		f := worst[at]
+		if f == nil {
+			f = new(Finding)
+			worst[at] = f
+		}
+		if of := u.Share(); f.Key == "" || of > f.Share {
+			f.Use, f.Share = u, of
+		}
+		if u.Share() > share && u.At.After(f.Until) {
+			f.Until = u.At
+		}
+	}
+	found := slices.SortedFunc(maps.Values(worst), func(a, b *Finding) int {
+		return cmp.Or(cmp.Compare(b.Share, a.Share), cmp.Compare(a.Key, b.Key), cmp.Compare(a.Index, b.Index))
+	})
+	all := make([]Finding, min(n, len(found)))
+	for i := range all {
+		all[i] = *found[i]
+		all[i].explain(s, share)
+	}
+	return all
+}
+
+// explain finds what makes such keys, and says what to do about a hot one.
+func (f *Finding) explain(s *table.Schema, share float64) {
 	for _, e := range s.Entities() {
 		pk := e.PK
 		if f.Index != "" {
@@ -87,14 +106,19 @@ func (f *Finding) explain(s *table.Schema) {
 	for _, p := range patterns {
 		f.Patterns = append(f.Patterns, p.ID+" "+p.Question)
 	}
-	f.Fix = f.fix()
+	if strings.HasPrefix(f.Template, "SITE#{siteId}#SHARD#") {
+		f.Site = siteOf(f.Key)
+	}
+	if f.Share > share {
+		f.Times = int(math.Ceil(f.Share / share))
+		f.Fix = f.fix()
+	}
 }
 
 func (f *Finding) fix() string {
-	site, sharded := siteOf(f.Key)
 	switch {
-	case strings.HasPrefix(f.Template, "SITE#{siteId}#SHARD#") && sharded:
-		return fmt.Sprintf("raise the site's shards to %d times as many: onefold site reshard %s N", f.Times, site)
+	case f.Site != "":
+		return fmt.Sprintf("raise the site's shards to %d times as many: onefold site reshard %s N", f.Times, f.Site)
 	case strings.Contains(f.Template, "{shard"):
 		return fmt.Sprintf("raise the number of its shards to %d times as many", f.Times)
 	case f.PeakReads/blueprint.PartitionReads > f.PeakWrites/blueprint.PartitionWrites:
@@ -106,10 +130,9 @@ func (f *Finding) fix() string {
 }
 
 // siteOf is the site of a sharded key.
-func siteOf(key string) (string, bool) {
-	rest, ok := strings.CutPrefix(key, "SITE#")
-	site, _, sharded := strings.Cut(rest, "#SHARD#")
-	return site, ok && sharded
+func siteOf(key string) string {
+	site, _, _ := strings.Cut(strings.TrimPrefix(key, "SITE#"), "#SHARD#")
+	return site
 }
 
 var variable = regexp.MustCompile(`\\\{[^}]*\\\}`)

@@ -15,9 +15,11 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/onefold/onefold/analytics"
+	"github.com/onefold/onefold/cmd/internal/assembly"
 	"github.com/onefold/onefold/cmd/internal/intakeflags"
 	"github.com/onefold/onefold/cmd/onefold/internal/usage"
 	"github.com/onefold/onefold/server"
+	"github.com/onefold/onefold/server/capacity"
 	"github.com/onefold/onefold/server/webanalytics"
 )
 
@@ -84,7 +86,8 @@ func (c *listenFlags) serve(ctx context.Context, std streams, g *globals, s *sto
 		c.Token = rand.Text()
 	}
 	logger := g.logger(std.err)
-	web, release, err := c.newServer(s, logger, g.Data+".uploads")
+	recorder := g.recorder(s, logger)
+	web, release, err := c.newServer(s, recorder, logger, g.Data+".uploads")
 	if err != nil {
 		return err
 	}
@@ -105,10 +108,11 @@ func (c *listenFlags) serve(ctx context.Context, std streams, g *globals, s *sto
 	if err := errors.Join(setupHint(ctx, std, s, url), hello(url, c.Token)); err != nil {
 		return errors.Join(err, listener.Close())
 	}
-	services := append([]service{
-		func(ctx context.Context) error { return web.Run(ctx, listener) },
-		s.worker.Run,
-	}, slices.Concat(g.metering(s), s.upkeep(logger), devices, more)...)
+	services := []service{func(ctx context.Context) error { return web.Run(ctx, listener) }, s.worker.Run}
+	if recorder != nil {
+		services = append(services, recorder.Run)
+	}
+	services = slices.Concat(services, s.upkeep(logger), devices, more)
 	if err := runAll(ctx, services); err != nil {
 		return err
 	}
@@ -120,12 +124,12 @@ func (c *listenFlags) serve(ctx context.Context, std streams, g *globals, s *sto
 	return nil
 }
 
-// metering records what an embedded table's meters say. Those of a service are the service's.
-func (g *globals) metering(s *store) []service {
+// recorder records what an embedded table's meters say. Those of a service are the service's: it is nil for them.
+func (g *globals) recorder(s *store, logger *slog.Logger) *usage.Recorder {
 	if s.Engine == nil {
 		return nil
 	}
-	return []service{(&usage.Recorder{Path: g.usageFile(), Table: s.Table, Meter: s.Engine.Metered, Now: time.Now, Since: time.Now()}).Run}
+	return &usage.Recorder{Path: g.usageFile(), Table: s.Table, Meter: s.Engine.Metered, Now: time.Now, Since: time.Now(), Logger: logger}
 }
 
 // setupHint prints where the first owner is made, as long as there has been none. The token is in the fragment, which
@@ -141,13 +145,16 @@ func setupHint(ctx context.Context, std streams, s *store, url string) error {
 
 // newServer makes the server. uploads is the folder for files that are sent to it, and nothing else's. release is called
 // when it has ended.
-func (c *listenFlags) newServer(s *store, logger *slog.Logger, uploads string) (web *server.Server, release func() error, err error) {
+func (c *listenFlags) newServer(s *store, recorder *usage.Recorder, logger *slog.Logger, uploads string) (web *server.Server, release func() error, err error) {
 	if err := os.RemoveAll(uploads); err != nil { // what a killed process left
 		return nil, nil, err
 	}
 	o := server.Options{
 		Table: s.table, Worker: s.worker, Accounts: s.accounts, Token: c.Token, MaxConnections: c.MaxConnections, Version: version, Logger: logger,
 		Analytics: webanalytics.Options{Collector: analytics.NewCollector(s.table, analytics.CollectorOptions{}), Uploads: uploads},
+	}
+	if recorder != nil {
+		o.Capacity = capacity.Options{Uses: recorder.Uses, Schema: assembly.Schema}
 	}
 	c.applyDevices(&o)
 	if release, err = c.Flags.Apply(&o); err != nil {

@@ -61,7 +61,7 @@ func (s *Service) fleetRoutes(api huma.API) {
 	huma.Register(api, door.Guard(door.ForSomebody, huma.Operation{
 		OperationID: "fleets", Method: http.MethodGet, Path: fleetsPath, Summary: "The fleets that one may see", Tags: []string{"fleets"},
 	}), s.fleets)
-	huma.Register(api, door.Guard(door.ForNewSites, huma.Operation{
+	huma.Register(api, door.Guard(door.ForAllSites, huma.Operation{
 		OperationID: "add-fleet", Method: http.MethodPost, Path: fleetsPath, DefaultStatus: http.StatusCreated, MaxBodyBytes: door.MaxSmallBody,
 		Summary: "Make a fleet", Description: "Sent again within ten minutes, it has the same answer.", Tags: []string{"fleets"}, Errors: []int{http.StatusConflict},
 	}), s.addFleet)

@@ -62,19 +62,23 @@ type DB interface {
 	dynamo.Streams
 }
 
-// On is New on a database of the test's own.
+// On is New on a database of the test's own. If that has a time of its own, the house has it, too.
 func On(t *testing.T, db DB, change func(*server.Options)) *House {
 	t.Helper()
-	tbl := table.New(db, "onefold", table.Options{})
+	clock := time.Now
+	if timed, ok := db.(interface{ Now() time.Time }); ok {
+		clock = timed.Now
+	}
+	tbl := table.New(db, "onefold", table.Options{Clock: clock})
 	ctx := t.Context()
-	Must(t, table.MustSchema("all", erasure.Schema, accounts.Schema, alerts.Schema, eventstore.Schema).Ensure(ctx, db, "onefold"))
+	Must(t, Schema.Ensure(ctx, db, "onefold"))
 	described, err := db.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: aws.String("onefold")})
 	Must(t, err)
 	worker, err := fold.NewWorker(tbl, fold.Streams(db, *described.Table.LatestStreamArn), folds(tbl), fold.Options{Group: analytics.FoldGroup})
 	Must(t, err)
 	_, err = analytics.CreateSite(ctx, tbl, analytics.NewSite{ID: "blog", TimeZone: "UTC"})
 	Must(t, err)
-	o := server.Options{Table: tbl, Worker: worker, Token: Token,
+	o := server.Options{Table: tbl, Worker: worker, Token: Token, Clock: clock,
 		Analytics: webanalytics.Options{Collector: analytics.NewCollector(tbl, analytics.CollectorOptions{})},
 		Accounts:  accounts.New(tbl, accounts.Options{Cost: accounts.Cost{KiB: 64, Passes: 1}}),
 		Logger:    slog.New(slog.NewTextHandler(t.Output(), nil))}
@@ -88,6 +92,9 @@ func On(t *testing.T, db DB, change func(*server.Options)) *House {
 	t.Cleanup(s.Close)
 	return &House{T: t, URL: web.URL, Table: tbl, Worker: worker, Server: s, Accounts: o.Accounts, Collector: o.Analytics.Collector}
 }
+
+// Schema is that of a house's table.
+var Schema = table.MustSchema("all", erasure.Schema, accounts.Schema, alerts.Schema, eventstore.Schema)
 
 // folds are those of all products.
 func folds(t *table.Table) []*fold.Fold {

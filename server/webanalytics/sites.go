@@ -36,6 +36,7 @@ type siteBody struct {
 
 // SiteSettings are for those who have a role on the site, not for shared and public views.
 type SiteSettings struct {
+	Shards     []shardsBody  `json:"shards" required:"false" doc:"Over how many partitions its events are spread. The last step whose time has come holds; earlier events stay where they are."`
 	Retention  retentionBody `json:"retention" required:"false"`
 	Exclude    excludeBody   `json:"exclude" required:"false"`
 	RespectDNT bool          `json:"respectDnt" required:"false" doc:"Do not count senders that ask so by Do Not Track."`
@@ -90,7 +91,7 @@ func (s *Service) siteRoutes(api huma.API) {
 		OperationID: "sites", Method: http.MethodGet, Path: list,
 		Summary: "The sites that one may see, with their last week", Tags: []string{"sites"},
 	}), s.sites)
-	huma.Register(api, door.Guard(door.ForNewSites, huma.Operation{
+	huma.Register(api, door.Guard(door.ForAllSites, huma.Operation{
 		OperationID: "add-site", Method: http.MethodPost, Path: list, DefaultStatus: http.StatusCreated, MaxBodyBytes: door.MaxSmallBody,
 		Summary: "Make a site", Description: "Sent again within ten minutes, it has the same answer.", Tags: []string{"sites"}, Errors: []int{http.StatusConflict},
 	}), s.addSite)
@@ -102,6 +103,7 @@ func (s *Service) siteRoutes(api huma.API) {
 		OperationID: "update-site", Method: http.MethodPatch, Path: one, MaxBodyBytes: door.MaxSmallBody,
 		Summary: "Change a site's settings", Description: "What is not named stays as it is. What was counted before does, too.", Tags: []string{"sites"},
 	}), s.updateSite)
+	s.shardRoutes(api, one)
 	huma.Register(api, door.Guard(door.ForOwner, huma.Operation{
 		OperationID: "delete-site", Method: http.MethodDelete, Path: one, DefaultStatus: http.StatusNoContent,
 		Summary: "Delete a site and everything that it has", Description: "It is unknown from now on; what it has is deleted in the background. Roles, keys and shares of it go at once.", Tags: []string{"sites"},
@@ -130,7 +132,7 @@ func (s *Service) describeSite(ctx context.Context, site *analytics.Site) (*site
 	}
 	if who := door.CallerOf(ctx); who.May(door.ForRead, site.SiteID) {
 		body.Role = who.Grants.On(site.SiteID)
-		body.SiteSettings = &SiteSettings{describeRetention(site.Retention), excludeBody(site.Exclude), site.RespectDNT, site.RespectGPC}
+		body.SiteSettings = &SiteSettings{describeShards(site.Sharding), describeRetention(site.Retention), excludeBody(site.Exclude), site.RespectDNT, site.RespectGPC}
 	}
 	return &siteAnswer{Body: body}, nil
 }

@@ -52,7 +52,7 @@ func (c *Caller) May(need Permission, site string) bool {
 		return role.Includes(accounts.Admin)
 	case ForOwner:
 		return c.User != nil && role.Includes(accounts.Owner)
-	case ForNewSites:
+	case ForAllSites:
 		return c.Grants[accounts.AllSites].Includes(accounts.Admin)
 	case ForAccounts:
 		return c.User != nil && c.Grants[accounts.AllSites].Includes(accounts.Owner)

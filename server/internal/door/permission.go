@@ -21,7 +21,7 @@ const (
 	ForAppend                           // sends what happened: keys that do nothing else may, too
 	ForWrite                            // changes settings
 	ForOwner                            // deletes the site or fleet, and gives roles on it; a person
-	ForNewSites                         // makes sites and fleets
+	ForAllSites                         // makes sites and fleets, and sees what the whole table takes
 	ForAccounts                         // looks after accounts; a person
 )
 
@@ -97,7 +97,7 @@ var needs = map[Permission]string{
 	ForStatistics: "For whoever may see the site's statistics, shared and public views too.",
 	ForAppend:     "For admins, and keys that send or write.",
 	ForRead:       "For viewers of the site or fleet, and keys that read.", ForWrite: "For admins of the site or fleet, and keys that write.",
-	ForOwner: "For owners of the site, fleet or event store.", ForNewSites: "For admins of all sites, and keys that write to all.", ForAccounts: "For owners of all sites.",
+	ForOwner: "For owners of the site, fleet or event store.", ForAllSites: "For admins of all sites, and keys that write to all.", ForAccounts: "For owners of all sites.",
 }
 
 // NeedsOf says for people what an operation asks of its caller.

@@ -10,9 +10,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"maps"
 	"os"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/onefold/onefold/blueprint/cost"
@@ -34,19 +36,31 @@ type Sample struct {
 	Used  []cost.Metered `json:"used"` // writes by kind of item, reads by prefix of the key
 }
 
-// Recorder writes samples of a table.
+// kept is how long uses are known without reading the file.
+const kept = 24 * time.Hour
+
+// Recorder writes samples of a table, and knows those of a day.
 type Recorder struct {
-	Path  string
-	Table string
-	Meter func() engine.Meter
-	Now   func() time.Time
-	Since time.Time // when the database was opened
+	Path   string
+	Table  string
+	Meter  func() engine.Meter
+	Now    func() time.Time
+	Since  time.Time    // when the database was opened
+	Logger *slog.Logger // default: discards
+
+	mu   sync.Mutex
+	uses []heat.Use // of the last day, as they were recorded
 }
 
-// Run records a sample a minute until ctx ends, and one then.
+// Run records a sample a minute until ctx ends, and one then. A file that cannot be read is written on: what it had is not known.
 func (r *Recorder) Run(ctx context.Context) error {
 	if err := r.Mend(); err != nil {
 		return err
+	}
+	if samples, err := Read(r.Path); err == nil {
+		r.keep(samples...)
+	} else if r.Logger != nil {
+		r.Logger.Warn("what was metered before is not known", "error", err)
 	}
 	tick := time.NewTicker(every)
 	defer tick.Stop()
@@ -74,17 +88,46 @@ func (r *Recorder) Mend() error {
 	return err
 }
 
-// Record appends a sample; nothing when no key was used.
-func (r *Recorder) Record() (err error) {
+// keep remembers uses of samples, and forgets those of more than a day ago.
+func (r *Recorder) keep(samples ...Sample) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for i := range samples {
+		for _, u := range samples[i].Keys {
+			u.At = samples[i].At
+			r.uses = append(r.uses, u)
+		}
+	}
+	begin := r.Now().Add(-kept)
+	r.uses = slices.DeleteFunc(r.uses, func(u heat.Use) bool { return u.At.Before(begin) })
+}
+
+// Uses are what keys took since a time, at most a day ago, in the order of recording; the last are what they take now.
+func (r *Recorder) Uses(since time.Time) []heat.Use {
+	now := r.sample()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return append(slices.DeleteFunc(slices.Clone(r.uses), func(u heat.Use) bool { return u.At.Before(since) }), now.Keys...)
+}
+
+// sample is what is known now.
+func (r *Recorder) sample() Sample {
 	s := Sample{Since: r.Since.UTC(), At: r.Now().UTC().Truncate(time.Second)}
 	use := r.Meter().Tables[r.Table]
 	s.Used = used(&use)
 	for _, k := range use.Hottest {
 		s.Keys = append(s.Keys, heat.Use{At: s.At, Key: k.Key, Index: k.Index, PeakReads: k.PeakReads, PeakWrites: k.PeakWrites})
 	}
+	return s
+}
+
+// Record appends a sample; nothing when no key was used.
+func (r *Recorder) Record() (err error) {
+	s := r.sample()
 	if len(s.Keys) == 0 {
 		return nil
 	}
+	r.keep(s)
 	if info, err := os.Stat(r.Path); err == nil && info.Size() > maxBytes {
 		if err := os.Rename(r.Path, r.Path+".1"); err != nil {
 			return err

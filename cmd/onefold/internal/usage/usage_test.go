@@ -1,6 +1,8 @@
 package usage_test
 
 import (
+	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -49,6 +51,9 @@ func TestWhatIsRecordedIsRead(t *testing.T) {
 	}
 	record()
 	read(3)
+	if got := r.Uses(now); len(got) != 3 || !got[0].At.Equal(now) || got[2].Key != "A#1" || got[1].PeakWrites != 700 { // recorded, and now
+		t.Errorf("uses %+v", got)
+	}
 	add(t, path, "{\n")
 	if _, err := usage.Read(path); err == nil || !strings.Contains(err.Error(), "bad_usage") || !strings.Contains(err.Error(), ":4:") {
 		t.Errorf("error %v", err)
@@ -73,5 +78,40 @@ func add(t *testing.T, path, text string) {
 	}
 	if err := f.Close(); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// What a server recorded before is known after a restart, of a day; a file that cannot be read is written on.
+func TestADayIsKnownAfterARestart(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "data.usage")
+	now := time.Date(2026, 5, 12, 10, 0, 0, 0, time.UTC)
+	restart := func() *usage.Recorder {
+		r := &usage.Recorder{Path: path, Table: "t", Now: func() time.Time { return now }, Meter: func() engine.Meter {
+			return engine.Meter{Tables: map[string]engine.TableUse{"t": {Hottest: []engine.KeyUse{{Key: "A#1", PeakReads: 2}}}}}
+		}}
+		ctx, stop := context.WithCancel(t.Context())
+		stop() // it records once and ends
+		if err := r.Run(ctx); !errors.Is(err, context.Canceled) {
+			t.Fatal(err)
+		}
+		return r
+	}
+	restart()
+	now = now.Add(23 * time.Hour)
+	if got := restart().Uses(time.Time{}); len(got) != 3 || now.Sub(got[0].At) != 23*time.Hour {
+		t.Errorf("after 23 hours: %+v", got)
+	}
+	now = now.Add(2 * time.Hour)
+	if got := restart().Uses(time.Time{}); len(got) != 3 || now.Sub(got[0].At) != 2*time.Hour {
+		t.Errorf("after 25 hours: %+v", got)
+	}
+	if err := os.WriteFile(path, []byte("{\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got := restart().Uses(time.Time{}); len(got) != 2 {
+		t.Errorf("of a damaged file: %+v", got)
+	}
+	if _, err := usage.Read(path); err == nil {
+		t.Error("a damaged file was read")
 	}
 }

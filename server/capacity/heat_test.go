@@ -1,0 +1,154 @@
+package capacity_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/onefold/onefold/accounts"
+	"github.com/onefold/onefold/analytics"
+	"github.com/onefold/onefold/blueprint/heat"
+	"github.com/onefold/onefold/engine/enginetest"
+	"github.com/onefold/onefold/server"
+	"github.com/onefold/onefold/server/servertest"
+)
+
+// metered is a house that knows what its table takes.
+type metered struct {
+	*servertest.House
+	db   *enginetest.DB
+	uses []heat.Use
+}
+
+func newMetered(t *testing.T) *metered {
+	t.Helper()
+	m := &metered{db: enginetest.New(t, enginetest.At(time.Date(2026, 5, 12, 10, 0, 0, 0, time.UTC)))}
+	m.House = servertest.On(t, m.db, func(o *server.Options) {
+		o.Capacity.Schema, o.Capacity.Uses = servertest.Schema, func(since time.Time) []heat.Use {
+			return slices.DeleteFunc(slices.Clone(m.uses), func(u heat.Use) bool { return u.At.Before(since) })
+		}
+	})
+	_, err := analytics.CreateSite(t.Context(), m.Table, analytics.NewSite{ID: "shop", Shards: 1})
+	servertest.Must(t, err)
+	return m
+}
+
+// rush sends events of one second, and meters a minute later.
+func (m *metered) rush(site string, n int) {
+	m.Helper()
+	for hits := range slices.Chunk(make([]analytics.Hit, n), 100) {
+		for i := range hits {
+			hits[i] = analytics.Hit{Path: "/", UserAgent: servertest.Firefox, Address: fmt.Sprintf("192.0.2.%d", i)}
+		}
+		_, err := m.Collector.Ingest(m.Context(), site, hits)
+		servertest.Must(m.T, err)
+	}
+	m.db.Advance(time.Minute)
+	for _, k := range m.db.Metered().Tables["onefold"].Hottest {
+		m.uses = append(m.uses, heat.Use{At: m.db.Now(), Key: k.Key, Index: k.Index, PeakReads: k.PeakReads, PeakWrites: k.PeakWrites})
+	}
+}
+
+type told struct {
+	Metered bool
+	Hottest []float64
+	Keys    []struct {
+		Key, Fix           string
+		PeakWrites, Share  float64
+		Writes             []float64
+		Hot                bool
+		Entities, Patterns []string
+		Spread             *struct {
+			Site                  string
+			Shards, Advised, Next int
+			From                  time.Time
+		}
+	}
+}
+
+func (m *metered) heat(who *servertest.Person) told {
+	m.Helper()
+	var answer told
+	servertest.Must(m.T, json.Unmarshal([]byte(who.Want(http.StatusOK, `"metered":true`, http.MethodGet, "/api/v1/heat", "")), &answer))
+	return answer
+}
+
+// A rush makes a key hot; who owns the site spreads its events while the server runs; the next rush makes none hot.
+func TestAHotSiteIsSpread(t *testing.T) {
+	m := newMetered(t)
+	admin := m.NewPerson("admin@example.com", accounts.Grants{accounts.AllSites: accounts.Admin})
+	owner := m.NewPerson("owner@example.com", accounts.Grants{"shop": accounts.Owner})
+	m.rush("shop", 900)
+	hot := m.heat(admin)
+	k := hot.Keys[0]
+	if k.Key != "SITE#shop#SHARD#0" || !k.Hot || k.PeakWrites < 900 || slices.Max(k.Writes) != k.PeakWrites || slices.Max(hot.Hottest) != k.Share ||
+		!slices.Contains(k.Entities, "analytics.event") || !strings.HasPrefix(k.Patterns[0], "W1 ") || !strings.Contains(k.Fix, "reshard shop") {
+		t.Fatalf("the hottest key: %+v", k)
+	}
+	if k.Spread == nil || k.Spread.Site != "shop" || k.Spread.Shards != 1 || k.Spread.Advised != 2 || k.Spread.Next != 0 {
+		t.Fatalf("advice %+v", k.Spread)
+	}
+	for i, calm := range hot.Keys[1:] {
+		if calm.Hot || calm.Fix != "" || calm.Spread != nil || calm.Share > hot.Keys[i].Share {
+			t.Errorf("key %+v", calm)
+		}
+	}
+
+	const shards = "/api/v1/sites/shop/shards"
+	admin.Want(http.StatusForbidden, "forbidden", http.MethodPut, shards, `{"shards":4}`)
+	for _, bad := range []string{`{"shards":0}`, `{"shards":257}`, `{"shards":"4"}`, `{}`} {
+		owner.Want(http.StatusUnprocessableEntity, "invalid_request", http.MethodPut, shards, bad)
+	}
+	for range 2 { // the second changes nothing
+		var site struct{ Shards []struct{ Shards int } }
+		servertest.Must(t, json.Unmarshal([]byte(owner.Want(http.StatusOK, "", http.MethodPut, shards, `{"shards":4}`)), &site))
+		if len(site.Shards) != 2 || site.Shards[1].Shards != 4 {
+			t.Errorf("shards %+v", site.Shards)
+		}
+	}
+	if at := m.heat(admin).Keys[0].Spread; at.Shards != 1 || at.Next != 4 || !at.From.After(m.db.Now()) {
+		t.Errorf("before its time: %+v", at)
+	}
+	m.db.Advance(15 * time.Minute)
+	m.rush("shop", 900)
+	k = m.heat(admin).Keys[0]
+	if last := k.Writes[len(k.Writes)-1]; k.Spread.Shards != 4 || k.Spread.Next != 4 || last > 500 {
+		t.Errorf("after its time: %+v, %g writes in the last rush", k.Spread, last)
+	}
+	site, err := analytics.GetSite(t.Context(), m.Table, "shop")
+	servertest.Must(t, err)
+	events, err := analytics.EventsByTime.Collect(t.Context(), m.Table, analytics.EventsBetween(&site, m.db.Now().Add(-time.Hour), m.db.Now().Add(time.Hour), ""))
+	if err != nil || len(events) != 1800 {
+		t.Errorf("%d events of 1,800, error %v", len(events), err)
+	}
+	all := m.NewPerson("all@example.com", accounts.Grants{accounts.AllSites: accounts.Owner})
+	all.Want(http.StatusOK, "site.reshard", http.MethodGet, "/api/v1/audit", "")
+}
+
+func TestHeatIsForAdminsOfAllSites(t *testing.T) {
+	m := newMetered(t)
+	for i, grants := range []accounts.Grants{{accounts.AllSites: accounts.Viewer}, {"shop": accounts.Owner, accounts.EventStore: accounts.Owner}, {}} {
+		m.NewPerson(fmt.Sprintf("%d@example.com", i), grants).Want(http.StatusForbidden, "forbidden", http.MethodGet, "/api/v1/heat", "")
+	}
+	admin := m.NewPerson("admin@example.com", accounts.Grants{accounts.AllSites: accounts.Admin})
+	for _, bad := range []string{"minutes=4", "minutes=1441", "share=0", "share=1.1", "share=NaN", "minutes=x"} {
+		admin.Want(http.StatusUnprocessableEntity, "invalid_request", http.MethodGet, "/api/v1/heat?"+bad, "")
+	}
+	for _, good := range []string{"minutes=5&share=0.01", "minutes=1440&share=1"} {
+		admin.Want(http.StatusOK, `"keys":[]`, http.MethodGet, "/api/v1/heat?"+good, "")
+	}
+	m.rush("shop", 100)
+	if err := func() error { _, err := analytics.SetShards(t.Context(), m.Table, "shop", 0); return err }(); err == nil {
+		t.Error("a site without partitions")
+	}
+}
+
+// A server whose table is elsewhere says so.
+func TestATableElsewhere(t *testing.T) {
+	h := servertest.New(t, nil)
+	h.NewPerson("admin@example.com", accounts.Grants{accounts.AllSites: accounts.Admin}).Want(http.StatusOK, `"metered":false`, http.MethodGet, "/api/v1/heat", "")
+}

@@ -1,0 +1,53 @@
+package webanalytics
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/onefold/onefold/accounts"
+	"github.com/onefold/onefold/analytics"
+	"github.com/onefold/onefold/server/internal/door"
+	"github.com/onefold/onefold/table"
+)
+
+type shardsBody struct {
+	From   time.Time `json:"from"`
+	Shards int       `json:"shards"`
+}
+
+func describeShards(s table.Sharding) []shardsBody {
+	steps := make([]shardsBody, len(s))
+	for i, step := range s {
+		steps[i] = shardsBody{step.From, step.N}
+	}
+	return steps
+}
+
+type setShardsRequest struct {
+	door.SitePath
+	Body struct {
+		Shards int `json:"shards" minimum:"1" maximum:"256" doc:"Each takes about 1,000 events a second, and every question asks all of them."`
+	}
+}
+
+func (s *Service) shardRoutes(api huma.API, site string) {
+	huma.Register(api, door.Guard(door.ForOwner, huma.Operation{
+		OperationID: "set-site-shards", Method: http.MethodPut, Path: site + "/shards", MaxBodyBytes: door.MaxSmallBody,
+		Summary: "Spread a site's events over another number of partitions", Tags: []string{"sites"},
+		Description: "Events from about twelve minutes later on, and visitors from the day after. Nothing is rewritten: reports read all partitions that events of their time can be in.",
+	}), s.setShards)
+}
+
+// setShards is safe while events come in: whoever stores them sees the new number before its time comes.
+func (s *Service) setShards(ctx context.Context, in *setShardsRequest) (*siteAnswer, error) {
+	site, err := analytics.SetShards(ctx, s.table, in.Site, in.Body.Shards)
+	if err != nil {
+		return nil, s.door.Error(ctx, err)
+	}
+	s.o.Collector.Forget(in.Site)
+	s.door.Record(ctx, accounts.Entry{Actor: door.CallerOf(ctx).Actor, Action: "site.reshard", Site: in.Site})
+	return s.describeSite(ctx, &site)
+}

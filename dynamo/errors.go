@@ -38,7 +38,8 @@ func IsNotFound(err error) bool {
 	return Code(err) == "ResourceNotFoundException"
 }
 
-// IsThrottle reports whether a request was refused for now and may be sent again later.
+// IsThrottle reports whether a request was refused for now and may be sent again later. When whoever sent it has done so
+// already (GaveUp), later means not at once.
 func IsThrottle(err error) bool {
 	switch Code(err) {
 	case "ProvisionedThroughputExceededException", "RequestLimitExceeded", "ThrottlingException", "LimitExceededException":

@@ -190,7 +190,7 @@ func (w *Worker) writeAll(ctx context.Context, some []*delta) (err error) {
 	}
 	slept := false
 	for i, perr := range dynamo.PutAll(ctx, w.table.API(), ins, min(w.o.Writers, writersOfPart)) {
-		if dynamo.IsThrottle(perr) {
+		if dynamo.IsThrottle(perr) && transient(perr) {
 			w.counts.throttles.Add(1)
 			if !slept { // once for all of them
 				slept = true

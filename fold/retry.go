@@ -23,9 +23,10 @@ func (w *Worker) backoff(n int) time.Duration {
 	return time.Duration(w.o.Random()*float64(most)) + time.Millisecond
 }
 
-// transient reports whether a request may succeed when it is sent again as it is.
+// transient reports whether a request may succeed when it is sent again as it is, soon. What whoever sends it gave up is not:
+// the turn ends, and the next one begins after a pause.
 func transient(err error) bool {
-	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+	if _, gaveUp := dynamo.GaveUp(err); gaveUp || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return false
 	}
 	switch dynamo.Code(err) {

@@ -97,9 +97,10 @@ func (t *Table) getBatch(ctx context.Context, keys []Item, into map[primaryKey]I
 	return nil
 }
 
-// waitRetry waits before a batch's rest is sent again, and gives up after maxIdleRetries without progress.
+// waitRetry waits before a batch's rest is sent again. It gives up after maxIdleRetries without progress, and at once when
+// whoever sends has.
 func (t *Table) waitRetry(ctx context.Context, idle *int, cause error) error {
-	if *idle >= maxIdleRetries {
+	if _, gaveUp := dynamo.GaveUp(cause); gaveUp || *idle >= maxIdleRetries {
 		if cause != nil {
 			return fmt.Errorf("%w: %w", ErrThrottled, cause)
 		}

@@ -188,8 +188,9 @@ func (tx *Tx) Commit(ctx context.Context) error {
 		if err == nil {
 			return nil
 		}
+		_, gaveUp := dynamo.GaveUp(err)
 		err = tx.explain(err)
-		if attempt == maxTxAttempts-1 || !errors.Is(err, ErrConflict) && !errors.Is(err, ErrThrottled) {
+		if gaveUp || attempt == maxTxAttempts-1 || !errors.Is(err, ErrConflict) && !errors.Is(err, ErrThrottled) {
 			return err
 		}
 		if wait := tx.t.sleep(ctx, backoff(attempt)); wait != nil {

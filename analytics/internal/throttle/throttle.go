@@ -22,12 +22,12 @@ const (
 	firstThrottle = 20 * time.Millisecond
 )
 
-// Do calls request, and again while it is throttled, a bounded number of times.
+// Do calls request, and again while it is throttled, a bounded number of times; not when whoever sends it has done so.
 func (r Retry) Do(ctx context.Context, request func() error) error {
 	wait := firstThrottle
 	for try := 0; ; try++ {
 		err := request()
-		if err == nil || !dynamo.IsThrottle(err) || try == maxThrottles {
+		if _, gaveUp := dynamo.GaveUp(err); err == nil || gaveUp || !dynamo.IsThrottle(err) || try == maxThrottles {
 			return err
 		}
 		if err := r.wait(ctx, wait/2+rand.N(wait)); err != nil {

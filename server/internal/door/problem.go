@@ -98,6 +98,9 @@ func (d *Door) Error(ctx context.Context, err error) error {
 			return p
 		}
 	}
+	if p := storeProblem(err, sent); p != nil {
+		return p
+	}
 	switch {
 	case errors.Is(err, table.ErrNotFound):
 		return Problem(http.StatusNotFound, "not_found", "There is nothing of that id, or no such "+place+".")
@@ -107,8 +110,6 @@ func (d *Door) Error(ctx context.Context, err error) error {
 		return Problem(http.StatusUnprocessableEntity, "bad_cursor", "The cursor is not one of this list. Begin without one.")
 	case errors.Is(err, table.ErrExists):
 		return Problem(http.StatusConflict, "exists", "There is one with this id already.")
-	case dynamo.IsThrottle(err):
-		return huma.ErrorWithHeaders(Problem(http.StatusServiceUnavailable, "throttled", "The table takes no more for the moment. Send it again."), http.Header{"Retry-After": {"1"}})
 	case errors.Is(err, context.DeadlineExceeded):
 		return Problem(http.StatusGatewayTimeout, "timeout", "The table did not answer in time. Sending the same "+sent+" again counts nothing twice.")
 	case errors.Is(err, context.Canceled) && ctx.Err() != nil:
@@ -133,6 +134,31 @@ func accountsProblem(err error, place string) error {
 		return Problem(http.StatusForbidden, "bad_setup_token", "This set-up link does not hold. The server prints a new one when it starts, until there is an owner.")
 	}
 	return nil
+}
+
+// storeProblem is the answer to an error of a store that takes no more for the moment, or cannot be reached; nil for other
+// errors. All say when to ask again.
+func storeProblem(err error, sent string) error {
+	failure, gaveUp := dynamo.GaveUp(err)
+	switch {
+	case gaveUp && failure.Kind == dynamo.Unreachable:
+		return Later(Problem(http.StatusServiceUnavailable, "store_unreachable", "The table cannot be reached. Sending the same "+sent+" again later counts nothing twice."), failure.After)
+	case gaveUp:
+		return Later(throttledProblem(), failure.After)
+	case dynamo.IsThrottle(err), errors.Is(err, table.ErrThrottled):
+		return Later(throttledProblem(), time.Second)
+	}
+	return nil
+}
+
+func throttledProblem() *huma.ErrorModel {
+	return Problem(http.StatusTooManyRequests, "throttled", "The table takes no more for the moment. Send it again later, at a lower rate.")
+}
+
+// Later is a problem that says when to ask again: in whole seconds, at least one.
+func Later(p *huma.ErrorModel, after time.Duration) error {
+	seconds := max(int((after+time.Second-1)/time.Second), 1)
+	return huma.ErrorWithHeaders(p, http.Header{"Retry-After": {strconv.Itoa(seconds)}})
 }
 
 // RateLimited refuses what there were too many of, and says when there may be more.

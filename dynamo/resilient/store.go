@@ -1,0 +1,192 @@
+package resilient
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"time"
+
+	"github.com/onefold/onefold/dynamo"
+)
+
+// Store is an API around another. Make one with Wrap.
+type Store struct {
+	*sender
+	inner dynamo.API
+}
+
+var _ dynamo.API = (*Store)(nil)
+
+// Wrap makes a Store. The client below must not send anything again by itself.
+func Wrap(inner dynamo.API, o Options) *Store {
+	return &Store{sender: newSender("store", o), inner: inner}
+}
+
+// sender sends requests to one endpoint.
+type sender struct {
+	o         Options
+	name      string // in logs
+	breaker   *breaker
+	budget    *budget
+	gate      *gate
+	throttles *throttles
+	counts    counts
+}
+
+type counts struct {
+	requests, repeats, timeouts, failures, refused, crowded, broke atomic.Int64
+}
+
+func newSender(name string, o Options) *sender {
+	o = o.withDefaults()
+	return &sender{
+		o: o, name: name,
+		breaker: &breaker{failures: o.Failures, openFor: o.OpenFor, random: o.Random, state: Closed, since: o.Clock()},
+		budget:  newBudget(o.Budget), gate: newGate(&o), throttles: newThrottles(&o),
+	}
+}
+
+// request is what a sender has to know of one.
+type request struct {
+	op    string
+	takes time.Duration // an answer, at most
+	bytes int64         // that it holds, about
+	once  bool          // it changes something each time that it is carried out
+	keys  func() []string
+}
+
+// do sends a request, again if that is good, and returns the answer or why there is none.
+func do[Out any](ctx context.Context, s *sender, r request, send func(context.Context) (*Out, error)) (*Out, error) {
+	s.counts.requests.Add(1)
+	held, err := s.gate.enter(ctx, r.bytes)
+	if err != nil {
+		if errors.Is(err, errCrowded) {
+			s.counts.crowded.Add(1)
+			err = &dynamo.Failure{Kind: dynamo.Crowded, After: time.Second}
+		}
+		return nil, err
+	}
+	defer s.gate.leave(held)
+	began := s.o.Clock()
+	var last error
+	for attempt := 1; ; attempt++ {
+		now := s.o.Clock()
+		admitted := s.breaker.admit(now)
+		if !admitted.ok {
+			s.counts.refused.Add(1)
+			return nil, &dynamo.Failure{Kind: dynamo.Unreachable, After: max(admitted.wait, time.Second), Err: last}
+		}
+		out, err := once(ctx, min(r.takes, max(s.o.Within, r.takes)-now.Sub(began)), send)
+		became := outcomeOf(ctx, err)
+		s.note(admitted, became, r, err)
+		if became == answered || became == ended {
+			if became == answered && attempt == 1 {
+				s.budget.earn()
+			}
+			return out, err
+		}
+		last = err
+		wait := s.backoff(attempt)
+		if !s.again(r, became, err, attempt, s.o.Clock().Sub(began)+wait) {
+			s.counts.failures.Add(1)
+			return nil, s.failure(became, err)
+		}
+		s.counts.repeats.Add(1)
+		if err := s.o.Sleep(ctx, wait); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// once sends a request and waits so long for the answer.
+func once[Out any](ctx context.Context, most time.Duration, send func(context.Context) (*Out, error)) (*Out, error) {
+	ctx, cancel := context.WithTimeout(ctx, most)
+	defer cancel()
+	return send(ctx)
+}
+
+// again decides whether a request is sent once more. Nothing is when too many were already, or it was too often or for too
+// long, or when it may have happened and must not happen twice.
+func (s *sender) again(r request, became outcome, err error, attempt int, spent time.Duration) bool {
+	if became == down && r.once && !neverSent(err) {
+		return false
+	}
+	return attempt < s.o.Attempts && spent+r.takes/2 <= max(s.o.Within, r.takes) && s.budget.spend()
+}
+
+const (
+	firstBackoff = 50 * time.Millisecond
+	mostBackoff  = 2 * time.Second
+)
+
+// backoff is how long to wait after an attempt, counted from 1: full jitter below a time that doubles.
+// https://aws.amazon.com/blogs/architecture/exponential-backoff-and-jitter/
+func (s *sender) backoff(attempt int) time.Duration {
+	most := min(firstBackoff<<min(attempt-1, 10), mostBackoff)
+	return time.Duration(s.o.Random()*float64(most)) + time.Millisecond
+}
+
+// failure is the error of a request that is given up.
+func (s *sender) failure(became outcome, err error) error {
+	f := &dynamo.Failure{Kind: dynamo.Unreachable, After: time.Second, Err: err}
+	if became == throttled {
+		f.Kind = dynamo.Throttled
+		return f
+	}
+	f.After = max(f.After, s.breaker.condition(s.o.Clock()).Wait)
+	return f
+}
+
+// note counts what became of an attempt, and tells of what changed by it.
+func (s *sender) note(a admission, became outcome, r request, err error) {
+	switch became {
+	case throttled:
+		s.throttles.note(r, err)
+	case down:
+		s.counts.broke.Add(1)
+		if errors.Is(err, context.DeadlineExceeded) {
+			s.counts.timeouts.Add(1)
+		}
+	}
+	switch s.breaker.note(a, became, s.o.Clock()) {
+	case Open:
+		s.o.Logger.Error(s.name+": it does not answer; requests are refused at once until it does", "operation", r.op, "error", err)
+	case Closed:
+		s.o.Logger.Info(s.name+": it answers again", "operation", r.op)
+	}
+}
+
+// Stats tells what was sent since the start, and what is under way.
+type Stats struct {
+	Breaker Condition
+
+	Requests int64 // asked for
+	Repeats  int64 // sent again
+	Timeouts int64 // attempts without an answer in time
+	Broken   int64 // attempts without an answer, or with an error of the store, those of Timeouts included
+	Failures int64 // requests given up
+	Refused  int64 // requests not sent because the breaker is open
+	Crowded  int64 // requests not sent because too many wait
+
+	InFlight, Waiting, InFlightBytes int64
+	BudgetLeft                       int // repeats
+
+	Throttles map[Throttle]int64 // attempts
+	HotKeys   int64              // partition keys that were throttled for their own load within the last minute
+}
+
+// Stats tells what the store did.
+func (s *sender) Stats() Stats {
+	c := &s.counts
+	st := Stats{
+		Breaker:  s.breaker.condition(s.o.Clock()),
+		Requests: c.requests.Load(), Repeats: c.repeats.Load(), Timeouts: c.timeouts.Load(), Broken: c.broke.Load(),
+		Failures: c.failures.Load(), Refused: c.refused.Load(), Crowded: c.crowded.Load(),
+		InFlight: s.gate.inside.Load(), Waiting: s.gate.waiting.Load(), InFlightBytes: s.gate.held.Load(), BudgetLeft: s.budget.left(),
+	}
+	st.Throttles, st.HotKeys = s.throttles.counted()
+	return st
+}
+
+// Condition tells whether the store answers.
+func (s *sender) Condition() Condition { return s.breaker.condition(s.o.Clock()) }

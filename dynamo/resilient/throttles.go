@@ -1,0 +1,260 @@
+package resilient
+
+import (
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/onefold/onefold/dynamo"
+)
+
+// Limit is what a throttled request ran into.
+// https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_ThrottlingReason.html
+type Limit string
+
+// The limits.
+const (
+	KeyRange    Limit = "key_range"   // of one partition: a key is hot
+	Provisioned Limit = "provisioned" // of the table's or index's provisioned capacity
+	OnDemand    Limit = "on_demand"   // that was set for the table or index on demand
+	Account     Limit = "account"     // of the account, in this region
+	Unknown     Limit = "unknown"     // the store does not say
+)
+
+// Throttle is a reason for which the store refused a request.
+type Throttle struct {
+	Resource string // table, or table/index; "": it does not say
+	Write    bool
+	Limit    Limit
+}
+
+// reasonsOf are the reasons of an error, without repeats; at least one.
+func reasonsOf(op string, err error) (reasons []Throttle) {
+	for _, r := range sdkReasons(err) {
+		t := Throttle{Resource: resourceOf(deref(r.Resource)), Limit: limitOf(deref(r.Reason)), Write: strings.Contains(deref(r.Reason), "Write")}
+		if !slices.Contains(reasons, t) {
+			reasons = append(reasons, t)
+		}
+	}
+	if reasons == nil {
+		reasons = []Throttle{{Write: writes(op), Limit: Unknown}}
+	}
+	return reasons
+}
+
+func sdkReasons(err error) []types.ThrottlingReason {
+	var provisioned *types.ProvisionedThroughputExceededException
+	var throttling *types.ThrottlingException
+	var request *types.RequestLimitExceeded
+	switch {
+	case errors.As(err, &provisioned):
+		return provisioned.ThrottlingReasons
+	case errors.As(err, &throttling):
+		return throttling.ThrottlingReasons
+	case errors.As(err, &request):
+		return request.ThrottlingReasons
+	}
+	return nil
+}
+
+// limitOf reads a reason such as TableWriteKeyRangeThroughputExceeded.
+func limitOf(reason string) Limit {
+	for _, l := range []struct {
+		end   string
+		limit Limit
+	}{
+		{"KeyRangeThroughputExceeded", KeyRange}, {"MaxOnDemandThroughputExceeded", OnDemand},
+		{"ProvisionedThroughputExceeded", Provisioned}, {"AccountLimitExceeded", Account},
+	} {
+		if strings.HasSuffix(reason, l.end) {
+			return l.limit
+		}
+	}
+	return Unknown
+}
+
+// resourceOf is the table, or table/index, of an ARN such as arn:aws:dynamodb:eu-west-1:123456789012:table/onefold/index/gsi1.
+func resourceOf(arn string) string {
+	_, name, found := strings.Cut(arn, ":table/")
+	if !found {
+		return ""
+	}
+	return strings.Replace(name, "/index/", "/", 1)
+}
+
+func writes(op string) bool {
+	switch op {
+	case "PutItem", "UpdateItem", "DeleteItem", "BatchWriteItem", "TransactWriteItems":
+		return true
+	}
+	return false
+}
+
+const (
+	maxHotKeys = 1000             // that are remembered
+	hotFor     = time.Minute      // how long
+	tellEvery  = 10 * time.Second // how often the log is told of throttling, at most
+)
+
+// throttles counts why the store throttles, and remembers which keys are hot.
+type throttles struct {
+	clock  func() time.Time
+	logger *slog.Logger
+	show   map[string]int
+	salt   []byte // of hashes in logs, this process's own: nobody finds a key by trying
+
+	mu     sync.Mutex
+	counts map[Throttle]int64
+	hot    map[hotKey]*heat
+	told   time.Time
+	since  int64 // refusals since then
+}
+
+// hotKey is a partition key, as it may be shown, and where it is hot.
+type hotKey struct{ key, resource string }
+
+type heat struct {
+	times int64
+	last  time.Time
+}
+
+func newThrottles(o *Options) *throttles {
+	salt := make([]byte, 16)
+	rand.Read(salt) //nolint:errcheck // never returns an error since Go 1.24
+	return &throttles{clock: o.Clock, logger: o.Logger, show: o.Show, salt: salt, counts: map[Throttle]int64{}, hot: map[hotKey]*heat{}}
+}
+
+// note counts a refusal, and logs it unless it did so a moment ago.
+func (t *throttles) note(r request, err error) {
+	reasons, keys := reasonsOf(r.op, err), keysToBlame(r, err)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	now := t.clock()
+	t.since++
+	for _, reason := range reasons {
+		if _, known := t.counts[reason]; known || len(t.counts) < maxHotKeys {
+			t.counts[reason]++
+		}
+		if reason.Limit == KeyRange || reason.Limit == Unknown {
+			for _, key := range keys {
+				t.heat(hotKey{t.shown(key), reason.Resource}, now)
+			}
+		}
+	}
+	if now.Sub(t.told) < tellEvery {
+		return
+	}
+	about := []any{"operation", r.op, "limit", reasons[0].Limit, "resource", reasons[0].Resource, "times", t.since}
+	if k, h := t.hottest(now); h != nil {
+		about = append(about, "hot_key", k.key, "of_it", h.times)
+	}
+	t.logger.Warn("store: throttled", about...)
+	t.told, t.since = now, 0
+}
+
+// keysToBlame are the partition keys of what was refused: all that a request names, or those of a transaction's actions
+// that were.
+func keysToBlame(r request, err error) []string {
+	if r.keys == nil {
+		return nil
+	}
+	keys := r.keys()
+	reasons, ok := dynamo.CancellationReasons(err)
+	if !ok || len(reasons) != len(keys) {
+		slices.Sort(keys)
+		return slices.Compact(keys)
+	}
+	var blamed []string
+	for i := range reasons {
+		if isRateCode(deref(reasons[i].Code)) && !slices.Contains(blamed, keys[i]) {
+			blamed = append(blamed, keys[i])
+		}
+	}
+	return blamed
+}
+
+func (t *throttles) heat(k hotKey, now time.Time) {
+	if k.key == "" {
+		return
+	}
+	h := t.hot[k]
+	if h == nil {
+		if len(t.hot) >= maxHotKeys {
+			t.cool(now)
+		}
+		if len(t.hot) >= maxHotKeys {
+			return // as many are hot as anybody can look at
+		}
+		h = &heat{}
+		t.hot[k] = h
+	}
+	if now.Sub(h.last) > hotFor {
+		h.times = 0
+	}
+	h.times++
+	h.last = now
+}
+
+// cool forgets keys that are not hot any more.
+func (t *throttles) cool(now time.Time) {
+	for k, h := range t.hot {
+		if now.Sub(h.last) > hotFor {
+			delete(t.hot, k)
+		}
+	}
+}
+
+func (t *throttles) hottest(now time.Time) (at hotKey, most *heat) {
+	t.cool(now)
+	for k, h := range t.hot {
+		if most == nil || h.times > most.times || h.times == most.times && k.key < at.key {
+			at, most = k, h
+		}
+	}
+	return at, most
+}
+
+// counted are the reasons so far, and the number of hot keys.
+func (t *throttles) counted() (map[Throttle]int64, int64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.cool(t.clock())
+	all := make(map[Throttle]int64, len(t.counts))
+	for k, n := range t.counts {
+		all[k] = n
+	}
+	return all, int64(len(t.hot))
+}
+
+const maxShown = 64 // bytes of a key
+
+// shown is a partition key as a log may have it: its first word, as many more as Options.Show says, and a hash of the rest,
+// which is the same for the same key while the process lives.
+func (t *throttles) shown(key string) string {
+	words := strings.Split(key, "#")
+	clear := min(1+t.show[words[0]], len(words))
+	text := strings.Join(words[:clear], "#")
+	if len(text) > maxShown || !isName(words[0]) {
+		text, clear = "", 0
+	}
+	if clear == len(words) {
+		return text
+	}
+	mac := hmac.New(sha256.New, t.salt)
+	mac.Write([]byte(key))
+	return strings.TrimPrefix(text+"#~", "#") + hex.EncodeToString(mac.Sum(nil)[:6])
+}
+
+// isName reports whether a word is one that schemas give, such as SITE or DEVICE_STATUS, and nothing that came from outside.
+func isName(word string) bool {
+	return word != "" && strings.Trim(word, "ABCDEFGHIJKLMNOPQRSTUVWXYZ_") == ""
+}

@@ -28,6 +28,7 @@ var policy = map[string][]string{
 	"dynamo":            {"vocabulary"},
 	"dynamo/dynamotest": {"vocabulary", "dynamo"},
 	"dynamo/dynamojson": {"vocabulary"},
+	"dynamo/resilient":  {"vocabulary", "dynamo", "internal/pause", "golang.org/x/sync/..."},
 
 	"dynamohttp": {"vocabulary", "dynamo", "dynamo/dynamojson", "github.com/aws/aws-sdk-go-v2/service/dynamodb/schemas",
 		"github.com/prometheus/client_golang/..."},
@@ -101,7 +102,7 @@ var policy = map[string][]string{
 
 	"accounts": {"vocabulary", "dynamo", "table", "github.com/oklog/ulid/v2", "golang.org/x/crypto/argon2"},
 
-	"server": {"dynamo", "table", "fold", "analytics", "accounts", "internal/...", "server/internal/...", "server/webanalytics", "server/devices", "server/events", "server/capacity", "server/dashboard", "server/apidocs", "telemetry",
+	"server": {"dynamo", "dynamo/resilient", "table", "fold", "analytics", "accounts", "internal/...", "server/internal/...", "server/webanalytics", "server/devices", "server/events", "server/capacity", "server/dashboard", "server/apidocs", "telemetry",
 		"github.com/danielgtaylor/huma/v2/...", "github.com/prometheus/client_golang/..."},
 	"server/internal/door": {"dynamo", "table", "accounts", "server/internal/download", "github.com/danielgtaylor/huma/v2/...", "github.com/prometheus/client_golang/...", "golang.org/x/time/rate"},
 	"server/webanalytics": {"table", "fold", "analytics", "analytics/erasure", "analytics/explore", "analytics/goals", "analytics/imported", "analytics/imported/exports", "analytics/reconcile", "analytics/refusals", "accounts", "internal/...",

@@ -39,14 +39,22 @@ func (s *Server) health(ctx context.Context, _ *struct{}) (*healthAnswer, error)
 	status := s.o.Worker.Status()
 	lag := behind(&status, s.since, s.o.Clock())
 	answer.Body.LagSeconds = lag.Seconds()
-	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
-	defer cancel()
-	_, err := analytics.GetSite(ctx, s.o.Table, "health") // there or not, it was looked for
-	if err != nil && !errors.Is(err, table.ErrNotFound) {
+	if err := s.probe(ctx); err != nil {
 		s.o.Logger.ErrorContext(ctx, "health: the table does not answer", "error", err)
 		answer.Status, answer.Body.Status = http.StatusServiceUnavailable, "unreachable"
 	} else if lag > staleAfter {
 		answer.Status, answer.Body.Status = http.StatusServiceUnavailable, "behind"
 	}
 	return answer, nil
+}
+
+// probe finds out whether the table answers soon.
+func (s *Server) probe(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+	defer cancel()
+	_, err := analytics.GetSite(ctx, s.o.Table, "health") // there or not, it was looked for
+	if errors.Is(err, table.ErrNotFound) {
+		return nil
+	}
+	return err
 }

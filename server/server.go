@@ -16,6 +16,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/onefold/onefold/accounts"
+	"github.com/onefold/onefold/dynamo/resilient"
 	"github.com/onefold/onefold/fold"
 	"github.com/onefold/onefold/server/capacity"
 	"github.com/onefold/onefold/server/devices"
@@ -31,6 +32,11 @@ type Options struct {
 	Table    *table.Table
 	Worker   *fold.Worker    // asked for its lag by /healthz and /metrics; cmd runs it
 	Accounts *accounts.Store // default: those of Table
+
+	// Service and StreamService are what Table and Worker ask when that is a service, which can be away: /readyz and /metrics
+	// tell of them. Default: none.
+	Service       *resilient.Store
+	StreamService *resilient.Streams
 
 	Analytics webanalytics.Options
 	Devices   devices.Options
@@ -133,6 +139,7 @@ func New(o Options) (*Server, error) {
 	}
 	s := &Server{o: o, since: o.Clock(), door: d, products: []product{visits, measured, happened, taken}, visits: visits, devices: measured}
 	registerMetrics(&d.Metrics, o.Worker, o.Clock)
+	registerServices(&d.Metrics, &o)
 	if s.handler, err = s.routes(); err != nil {
 		return nil, err
 	}

@@ -156,6 +156,7 @@ func (c *listenFlags) newServer(s *store, recorder *usage.Recorder, logger *slog
 	if recorder != nil {
 		o.Capacity = capacity.Options{Uses: recorder.Uses, Schema: assembly.Schema}
 	}
+	o.Service, o.StreamService = s.Service, s.StreamService
 	c.applyDevices(&o)
 	if release, err = c.Flags.Apply(&o); err != nil {
 		return nil, nil, err

@@ -22,5 +22,5 @@ func TestConformance(t *testing.T) {
 			}
 		})
 		return resilient.Wrap(db, resilient.Options{}), resilient.WrapStreams(db, resilient.Options{})
-	})
+	}, nil)
 }

@@ -3,8 +3,10 @@ package devices
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 
+	"github.com/onefold/onefold/accounts"
 	"github.com/onefold/onefold/server/mqtt"
 	"github.com/onefold/onefold/telemetry"
 	"github.com/onefold/onefold/telemetry/payload"
@@ -41,14 +43,17 @@ func (m *Messages) Login(ctx context.Context, l mqtt.Login) (mqtt.Taker, error) 
 	switch {
 	case err == nil && l.Username == device.DeviceID:
 		return m.taker(func(_ context.Context, id string) bool { return id == device.DeviceID }), nil
-	case err == nil || !errors.Is(err, telemetry.ErrToken):
-		return nil, errMQTTLogin
-	case m.Gateway == nil:
+	case err != nil && !errors.Is(err, telemetry.ErrToken):
+		return nil, fmt.Errorf("%w: %w", mqtt.ErrUnavailable, err)
+	case err == nil || m.Gateway == nil:
 		return nil, errMQTTLogin
 	}
 	fleet, err := m.Gateway(ctx, l.Username, l.Password)
-	if err != nil {
+	switch {
+	case errors.Is(err, accounts.ErrDenied):
 		return nil, errMQTTLogin
+	case err != nil:
+		return nil, fmt.Errorf("%w: %w", mqtt.ErrUnavailable, err)
 	}
 	return m.taker(func(ctx context.Context, id string) bool {
 		d, err := m.Device(ctx, id)

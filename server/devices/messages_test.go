@@ -2,7 +2,6 @@ package devices_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net"
 	"strings"
@@ -12,6 +11,7 @@ import (
 
 	v3 "github.com/eclipse/paho.mqtt.golang"
 
+	"github.com/onefold/onefold/accounts"
 	"github.com/onefold/onefold/engine/enginetest"
 	"github.com/onefold/onefold/server/devices"
 	"github.com/onefold/onefold/server/mqtt"
@@ -60,7 +60,7 @@ func (p *plant) serve() {
 		Collector: telemetry.NewCollector(p.table, telemetry.CollectorOptions{}),
 		Gateway: func(_ context.Context, user, key string) (string, error) {
 			if user != "gateway" || key != "gate" {
-				return "", errors.New("unknown")
+				return "", accounts.ErrDenied
 			}
 			return "plant", nil
 		},

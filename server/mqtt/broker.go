@@ -19,7 +19,8 @@ import (
 
 // Options configure a Broker. Only Login is required.
 type Options struct {
-	// Login returns what takes the messages of a client, or an error, and then the client is refused. It must be quick.
+	// Login returns what takes the messages of a client, or an error, and then the client is refused; by ErrUnavailable it is
+	// told that it is not to blame. It must be quick.
 	Login func(context.Context, Login) (Taker, error)
 
 	TLS *tls.Config // nil: not encrypted
@@ -31,6 +32,9 @@ type Options struct {
 	Drain  time.Duration
 	Logger *slog.Logger // default: nothing is logged
 }
+
+// ErrUnavailable is what a Login returns when it cannot say who a client is for the moment: the client shall try again.
+var ErrUnavailable = errors.New("mqtt: nobody can log in at the moment")
 
 const (
 	maxKeepAlive = time.Hour        // a client that is silent for longer, and half as long again, is gone

@@ -2,6 +2,7 @@ package mqtt
 
 import (
 	"context"
+	"errors"
 	"sync"
 
 	mochi "github.com/mochi-mqtt/server/v2"
@@ -46,11 +47,21 @@ func (h *hook) OnConnectAuthenticate(cl *mochi.Client, pk packets.Packet) bool {
 	})
 	if err != nil || take == nil {
 		h.b.counts.refused.Add(1)
+		if errors.Is(err, ErrUnavailable) {
+			h.turnAway(cl)
+		}
 		return false
 	}
 	h.b.counts.clients.Add(1)
 	h.clients.Store(cl, &client{b: h.b, cl: cl, take: take, room: make(chan struct{}, h.b.o.MaxInFlight)})
 	return true
+}
+
+// turnAway tells a client to try again later. The library would say that its password is wrong, and a client that hears
+// that may give up for good; on a connection that is closed it says nothing.
+func (h *hook) turnAway(cl *mochi.Client) {
+	_ = h.b.server.SendConnack(cl, packets.ErrServerUnavailable, false, nil) // whether it hears or not
+	cl.Stop(packets.ErrServerUnavailable)
 }
 
 // OnACLCheck lets nobody subscribe. Whether a topic may be published to is for the Taker to say.

@@ -12,12 +12,14 @@ import (
 	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
+
+	"github.com/onefold/onefold/dynamo/resilient"
 )
 
-// Clients speak to where a table is.
+// Clients speak to where a table is. They bear with it: see dynamo/resilient. The SDK's own do not send anything again.
 type Clients struct {
-	Items   *dynamodb.Client
-	Streams *dynamodbstreams.Client
+	Items   *resilient.Store
+	Streams *resilient.Streams
 }
 
 // connections is how many requests go to a service at a time before more connections are made than are kept: a worker writes 64
@@ -28,11 +30,39 @@ const connections = 256
 const defaultRegion = "us-east-1"
 
 // Open makes the clients, with the credentials that AWS's tools would use: of the environment, the shared files, the machine or the
-// container. A server of one's own gets them if the environment has any, and else such as any of them take. Nothing is sent yet.
-func Open(ctx context.Context, l Location) (Clients, error) {
+// container. A server of one's own gets them if the environment has any, and else such as any of them take. Nothing is sent yet. Settings change how the clients bear with the service.
+func Open(ctx context.Context, l Location, settings ...func(*resilient.Options)) (Clients, error) {
+	cfg, err := l.config(ctx)
+	if err != nil {
+		return Clients{}, err
+	}
+	var endpoint *string
+	if l.Endpoint != "" {
+		endpoint = &l.Endpoint
+	}
+	o := resilient.Options{Show: shown}
+	for _, set := range settings {
+		set(&o)
+	}
+	return Clients{
+		Items:   resilient.Wrap(dynamodb.NewFromConfig(cfg, func(o *dynamodb.Options) { o.BaseEndpoint = endpoint }), o),
+		Streams: resilient.WrapStreams(dynamodbstreams.NewFromConfig(cfg, func(o *dynamodbstreams.Options) { o.BaseEndpoint = endpoint }), o),
+	}, nil
+}
+
+// shown are the partition keys that logs may name when they are hot, and how many of their words: none of a person, nor of
+// what a person is likely to be called by.
+var shown = map[string]int{
+	"SITE": 3, "FLEET": 3, "PROFILE": 1, "FLEET_PROFILES": 1, "FLEET_RULES": 1, "DEVICE_STATUS": 2, "DEVICE_ROLLUPS": 1, "DEVICE_TASKS": 1,
+	"ALERT_SEVERITY": 1, "OUTBOX": 1, "AGGREGATE": 1, "AGGREGATE_TYPE": 2, "EVENT_TYPE": 2, "PROJECTION": 2, "SUBJECTS": 1, "FOLD": 4, "UNIQUE": 1,
+}
+
+// config is what the SDK has to know.
+func (l Location) config(ctx context.Context) (aws.Config, error) {
+	nothingAgain := func() aws.Retryer { return aws.NopRetryer{} }
 	settings := []func(*config.LoadOptions) error{config.WithHTTPClient(awshttp.NewBuildableClient().WithTransportOptions(func(t *http.Transport) {
 		t.MaxIdleConns, t.MaxIdleConnsPerHost = connections, connections
-	}))}
+	})), config.WithRetryer(nothingAgain)}
 	if l.Region != "" {
 		settings = append(settings, config.WithRegion(l.Region))
 	}
@@ -46,22 +76,15 @@ func Open(ctx context.Context, l Location) (Clients, error) {
 	}
 	cfg, err := config.LoadDefaultConfig(ctx, settings...)
 	if err != nil {
-		return Clients{}, fmt.Errorf("bad_credentials: %w", err)
+		return aws.Config{}, fmt.Errorf("bad_credentials: %w", err)
 	}
 	if cfg.Region == "" {
 		if l.amazon() {
-			return Clients{}, fmt.Errorf("bad_region: no Region is set for %s: add ?region=REGION, or set AWS_REGION", l)
+			return aws.Config{}, fmt.Errorf("bad_region: no Region is set for %s: add ?region=REGION, or set AWS_REGION", l)
 		}
 		cfg.Region = defaultRegion
 	}
-	var endpoint *string
-	if l.Endpoint != "" {
-		endpoint = &l.Endpoint
-	}
-	return Clients{
-		Items:   dynamodb.NewFromConfig(cfg, func(o *dynamodb.Options) { o.BaseEndpoint = endpoint }),
-		Streams: dynamodbstreams.NewFromConfig(cfg, func(o *dynamodbstreams.Options) { o.BaseEndpoint = endpoint }),
-	}, nil
+	return cfg, nil
 }
 
 // patience is how long a service may take to answer for the first time.

@@ -6,11 +6,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
 
 	"github.com/onefold/onefold/cmd/internal/assembly"
 	"github.com/onefold/onefold/cmd/internal/remote"
 	"github.com/onefold/onefold/dynamo"
+	"github.com/onefold/onefold/dynamo/resilient"
 	"github.com/onefold/onefold/engine"
 )
 
@@ -69,6 +71,9 @@ type Opened struct {
 	Table   string
 	Shared  bool       // other processes may work on it, too
 	Engine  *engine.DB // nil for a service
+
+	Service       *resilient.Store   // what API is, for a service; nil for an engine
+	StreamService *resilient.Streams // what Streams is
 }
 
 // Close closes what is embedded.
@@ -84,7 +89,7 @@ func (o *Opened) Close() error {
 func (p Place) Open(ctx context.Context, o engine.Options, existing bool) (*Opened, error) {
 	switch {
 	case p.Shared():
-		return p.openRemote(ctx)
+		return p.openRemote(ctx, o.Logger)
 	case p.Dir == "":
 		db, err := engine.OpenMemory(o)
 		if err != nil {
@@ -106,8 +111,8 @@ func ready(ctx context.Context, db *engine.DB) (*Opened, error) {
 	return &Opened{API: db, Streams: db, Table: assembly.TableName, Engine: db}, nil
 }
 
-func (p Place) openRemote(ctx context.Context) (*Opened, error) {
-	o, err := p.Clients(ctx)
+func (p Place) openRemote(ctx context.Context, logger *slog.Logger) (*Opened, error) {
+	o, err := p.Clients(ctx, func(o *resilient.Options) { o.Logger = logger })
 	if err != nil {
 		return nil, err
 	}
@@ -115,6 +120,8 @@ func (p Place) openRemote(ctx context.Context) (*Opened, error) {
 	switch {
 	case dynamo.IsNotFound(err):
 		return nil, fmt.Errorf("no_table: there is no table %s at %s; `onefold infra apply --store '%[2]s'` makes it (%w)", o.Table, p, err)
+	case dynamo.IsUnavailable(err):
+		return nil, fmt.Errorf("no_server: %s: %w", p, err)
 	case dynamo.Code(err) != "":
 		return nil, fmt.Errorf("no_access: %s: %w", p, err)
 	case err != nil:
@@ -124,13 +131,16 @@ func (p Place) openRemote(ctx context.Context) (*Opened, error) {
 }
 
 // Clients speaks to the service that the table is on, whatever is there.
-func (p Place) Clients(ctx context.Context) (*Opened, error) {
+func (p Place) Clients(ctx context.Context, settings ...func(*resilient.Options)) (*Opened, error) {
 	if err := p.Remote.Probe(ctx); err != nil {
 		return nil, err
 	}
-	clients, err := remote.Open(ctx, p.Remote)
+	clients, err := remote.Open(ctx, p.Remote, settings...)
 	if err != nil {
 		return nil, err
 	}
-	return &Opened{API: clients.Items, Streams: clients.Streams, Table: p.Remote.Table, Shared: true}, nil
+	return &Opened{
+		API: clients.Items, Streams: clients.Streams, Table: p.Remote.Table, Shared: true,
+		Service: clients.Items, StreamService: clients.Streams,
+	}, nil
 }

@@ -1,0 +1,84 @@
+package server
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/onefold/onefold/dynamo/resilient"
+	"github.com/onefold/onefold/server/internal/door"
+)
+
+// registerServices registers what is known of the services that a server asks.
+func registerServices(m *door.Metrics, o *Options) {
+	c := &serviceCollector{stats: map[string]func() resilient.Stats{}}
+	if o.Service != nil {
+		c.stats["table"] = o.Service.Stats
+	}
+	if o.StreamService != nil {
+		c.stats["streams"] = o.StreamService.Stats
+	}
+	if len(c.stats) > 0 {
+		m.MustRegister(c)
+	}
+}
+
+// serviceCollector reads the counters of services when it is asked. No label holds a key, of which there are too many, and
+// which may be a person's: hot ones are in the log.
+type serviceCollector struct {
+	stats map[string]func() resilient.Stats // by service
+}
+
+func storeDesc(name, help string, labels ...string) *prometheus.Desc {
+	return prometheus.NewDesc("onefold_store_"+name, help, append([]string{"service"}, labels...), nil)
+}
+
+var (
+	storeUp        = storeDesc("up", "1 while the service answers, 0 while its circuit breaker is not closed.")
+	storeTrips     = storeDesc("breaker_trips_total", "How often the service was found unreachable.")
+	storeRequests  = storeDesc("requests_total", "Requests, by what became of them: asked, repeated, timed_out, broken, given_up, refused (the breaker is open), crowded (too many waited).", "kind")
+	storeThrottles = storeDesc("throttles_total", "Requests that the service refused for their rate, by what they ran into.", "resource", "operation", "limit")
+	storeHot       = storeDesc("hot_keys", "Partition keys that were throttled for their own load within the last minute. The log names the hottest.")
+	storeInFlight  = storeDesc("in_flight", "Requests under way.")
+	storeBytes     = storeDesc("in_flight_bytes", "About what they hold.")
+	storeWaiting   = storeDesc("waiting", "Requests that wait to be under way.")
+	storeBudget    = storeDesc("retry_budget", "Repeats that the budget has left.")
+)
+
+// Describe implements prometheus.Collector.
+func (c *serviceCollector) Describe(out chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{storeUp, storeTrips, storeRequests, storeThrottles, storeHot, storeInFlight, storeBytes, storeWaiting, storeBudget} {
+		out <- d
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (c *serviceCollector) Collect(out chan<- prometheus.Metric) {
+	for service, stats := range c.stats {
+		st := stats()
+		tell := func(d *prometheus.Desc, kind prometheus.ValueType, v float64, labels ...string) {
+			out <- prometheus.MustNewConstMetric(d, kind, v, append([]string{service}, labels...)...)
+		}
+		up := 0.0
+		if st.Breaker.State == resilient.Closed {
+			up = 1
+		}
+		tell(storeUp, prometheus.GaugeValue, up)
+		tell(storeTrips, prometheus.CounterValue, float64(st.Breaker.Trips))
+		for kind, n := range map[string]int64{
+			"asked": st.Requests, "repeated": st.Repeats, "timed_out": st.Timeouts, "broken": st.Broken, "given_up": st.Failures, "refused": st.Refused, "crowded": st.Crowded,
+		} {
+			tell(storeRequests, prometheus.CounterValue, float64(n), kind)
+		}
+		for t, n := range st.Throttles {
+			operation := "read"
+			if t.Write {
+				operation = "write"
+			}
+			tell(storeThrottles, prometheus.CounterValue, float64(n), t.Resource, operation, string(t.Limit))
+		}
+		tell(storeHot, prometheus.GaugeValue, float64(st.HotKeys))
+		tell(storeInFlight, prometheus.GaugeValue, float64(st.InFlight))
+		tell(storeBytes, prometheus.GaugeValue, float64(st.InFlightBytes))
+		tell(storeWaiting, prometheus.GaugeValue, float64(st.Waiting))
+		tell(storeBudget, prometheus.GaugeValue, float64(st.BudgetLeft))
+	}
+}

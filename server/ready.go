@@ -1,0 +1,57 @@
+package server
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/onefold/onefold/dynamo/resilient"
+	"github.com/onefold/onefold/server/internal/door"
+)
+
+type readyAnswer struct {
+	Status int
+	Body   struct {
+		Status string        `json:"status" enum:"ready,unreachable"`
+		Store  serviceHealth `json:"store"`
+	}
+}
+
+// serviceHealth is what is known of a store that is a service.
+type serviceHealth struct {
+	State      resilient.State `json:"state" enum:"closed,open,half_open" doc:"Of the circuit breaker: closed while the store answers."`
+	Since      time.Time       `json:"since,omitzero" doc:"When it became that."`
+	RetryAfter float64         `json:"retryAfterSeconds,omitempty" doc:"How long the store is left alone yet."`
+	Trips      int64           `json:"trips" doc:"How often it was found unreachable since the start."`
+	InFlight   int64           `json:"inFlight" doc:"Requests under way."`
+	Waiting    int64           `json:"waiting" doc:"Requests that wait to be under way."`
+}
+
+func (s *Server) readyRoutes(api huma.API) {
+	huma.Register(api, door.Guard(door.ForAnyone, huma.Operation{
+		OperationID: "ready", Method: http.MethodGet, Path: "/readyz",
+		Summary: "Whether requests are worth sending here", Tags: []string{"operations"},
+		Description: "For load balancers: tells what requests to the store have found out, and asks it only when that was that it does not answer. 503 while it does not.",
+	}), s.ready)
+}
+
+func (s *Server) ready(ctx context.Context, _ *struct{}) (*readyAnswer, error) {
+	answer := &readyAnswer{Status: http.StatusOK}
+	answer.Body.Status, answer.Body.Store.State = "ready", resilient.Closed
+	if s.o.Service != nil {
+		if c := s.o.Service.Condition(); c.State != resilient.Closed && c.Wait == 0 {
+			_ = s.probe(ctx) // what it finds is told below: a balancer that sends nothing here any more must not keep the store from being found again
+		}
+		st := s.o.Service.Stats()
+		answer.Body.Store = serviceHealth{
+			State: st.Breaker.State, Since: st.Breaker.Since.UTC(), RetryAfter: st.Breaker.Wait.Seconds(), Trips: st.Breaker.Trips,
+			InFlight: st.InFlight, Waiting: st.Waiting,
+		}
+	}
+	if answer.Body.Store.State != resilient.Closed {
+		answer.Status, answer.Body.Status = http.StatusServiceUnavailable, "unreachable"
+	}
+	return answer, nil
+}

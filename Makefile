@@ -7,13 +7,18 @@ EVENTS   ?= 1000000
 FUZZTIME ?= 30s
 
 .DEFAULT_GOAL := build
-.PHONY: build build-duckdb docs web test browser mosquitto dynalite servicespec check race fuzz simulate soak bench demo clean
+.PHONY: build build-duckdb lambda docs web test browser mosquitto dynalite servicespec check race fuzz simulate soak bench demo clean
 
 build: web ## build bin/onefold, static
 	CGO_ENABLED=0 $(GO) build -trimpath -o bin/onefold ./cmd/onefold
 
 build-duckdb: web ## build bin/onefold with DuckDB, for `onefold query`: with cgo, so it needs a C++ compiler, and is neither static nor small
 	CGO_ENABLED=1 $(GO) build -trimpath -tags duckdb -o bin/onefold ./cmd/onefold
+
+lambda: web ## build what AWS Lambda runs: bin/onefold-lambda-arm64.zip and bin/onefold-lambda-amd64.zip, the same bytes each time
+	@for arch in arm64 amd64; do mkdir -p bin/lambda-$$arch || exit 1; \
+	  GOOS=linux GOARCH=$$arch CGO_ENABLED=0 $(GO) build -trimpath -tags lambda.norpc -ldflags "-s -w -buildid=" -o bin/lambda-$$arch/bootstrap ./cmd/onefold-lambda || exit 1; \
+	  $(GO) run ./cmd/onefold-lambda/zip bin/lambda-$$arch/bootstrap bin/onefold-lambda-$$arch.zip || exit 1; done
 
 docs: web ## write the designs of the schemas again, which a test holds to what the schemas say
 	@for schema in analytics telemetry eventstore; do $(GO) run ./cmd/onefold design --schema $$schema --out docs/design/$$schema.md || exit 1; done

@@ -24,6 +24,9 @@ func newCache(size int) *cache {
 	return &cache{lru: l}
 }
 
+// keepNothing makes it a cache of no states.
+func (c *cache) keepNothing() { c.lru = nil }
+
 // take returns a state and removes it.
 func (c *cache) take(id string) *stored {
 	if c.lru == nil {

@@ -32,6 +32,10 @@ type Options struct {
 	Writers      int           // items written at once, in multiples of 16, unless the API is a dynamo.Putter; default 64
 	Retries      int           // how often a refused request is sent again; default 8
 
+	// Fresh keeps no states in memory between flushes, whatever folds say: for a worker beside others that write the same
+	// items, so that what it holds is mostly old. A write that is refused for that costs what a write costs.
+	Fresh bool
+
 	Owner    string        // names this worker in checkpoints and leases, and no other; default host, process and a random part
 	Leases   bool          // share the shards with other workers of the group
 	LeaseFor time.Duration // how long a lease holds without renewal, at most an hour; default 30 s
@@ -150,6 +154,9 @@ func NewWorker(t *table.Table, src Source, folds []*Fold, o Options) (*Worker, e
 		l, err := f.open(f, t)
 		if err != nil {
 			return nil, err
+		}
+		if w.o.Fresh {
+			l.cache().keepNothing()
 		}
 		w.lanes = append(w.lanes, l)
 		for _, s := range f.sources {

@@ -31,10 +31,18 @@ var Schema = table.MustSchema("onefold", analytics.Schema, reconcile.Schema, exp
 // Folds are all that is derived from the changes of a table. wait is how long visitors' days and breakdowns may wait beyond a
 // flush.
 func Folds(t *table.Table, wait time.Duration) []*fold.Fold {
-	return slices.Concat(
-		analytics.Folds(analytics.Config{Retention: analytics.SiteRetention(t), Wait: wait}),
-		telemetry.Folds(telemetry.Config{Retention: telemetry.FleetRetention(t)}),
-		[]*fold.Fold{alerts.Fold()},
-		eventstore.Folds(),
-	)
+	return folds(analytics.Config{Retention: analytics.SiteRetention(t), Wait: wait}, telemetry.Config{Retention: telemetry.FleetRetention(t)})
+}
+
+func folds(a analytics.Config, t telemetry.Config) []*fold.Fold {
+	return slices.Concat(analytics.Folds(a), telemetry.Folds(t), []*fold.Fold{alerts.Fold()}, eventstore.Folds())
+}
+
+// Sources are the entities whose changes are folded, by name: no others need to be brought to who folds.
+func Sources() (all []string) {
+	for _, f := range folds(analytics.Config{}, telemetry.Config{}) {
+		all = append(all, f.From()...)
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
 }

@@ -1,0 +1,299 @@
+package lambdasim
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
+	streamtypes "github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/onefold/onefold/dynamo"
+	"github.com/onefold/onefold/dynamo/dynamojson"
+	"github.com/onefold/onefold/table"
+)
+
+// Mapping brings the changes of a stream to a function: a batch of a shard at a time, the shards side by side, a parent's before
+// its children's. What fails is bisected and sent again.
+type Mapping struct {
+	Streams dynamo.Streams
+	ARN     string
+	Call    func(ctx context.Context, payload []byte, limit time.Duration, kill <-chan struct{}) ([]byte, error)
+
+	Batch   int           // records of a batch, at most; default 1,000
+	Timeout time.Duration // of the function; default one minute
+	Sources []string      // entities whose changes are let through; nil: of all
+
+	// Trouble makes what seldom happens happen often: batches twice, old ones once more, much too little time, killed
+	// processes. nil: none.
+	Trouble *rand.Rand
+
+	mu      sync.Mutex
+	shards  map[string]*shard
+	invoked atomic.Int64
+	records atomic.Int64
+}
+
+type shard struct {
+	id, parent string
+	iterator   *string
+	finished   bool
+	old        []streamtypes.Record // the batch before
+}
+
+const (
+	maxAttempts = 200 // at one batch. Lambda tries for a day
+	inTrouble   = 0.3 // of the batches, if there is to be trouble
+)
+
+// Invoked returns how often the function was called, and with how many records.
+func (m *Mapping) Invoked() (calls, records int64) { return m.invoked.Load(), m.records.Load() }
+
+// Drain brings everything that is in the stream, and everything that the function then writes, until nothing more comes.
+func (m *Mapping) Drain(ctx context.Context) error {
+	for {
+		n, err := m.round(ctx)
+		if err != nil || n == 0 {
+			return err
+		}
+	}
+}
+
+// round reads every shard to its end, those first whose parents are finished.
+func (m *Mapping) round(ctx context.Context) (read int64, err error) {
+	if err := m.list(ctx); err != nil {
+		return 0, err
+	}
+	var total atomic.Int64
+	g, ctx := errgroup.WithContext(ctx)
+	for _, sh := range m.ready() {
+		g.Go(func() error {
+			n, err := m.readShard(ctx, sh)
+			total.Add(int64(n))
+			return err
+		})
+	}
+	err = g.Wait()
+	return total.Load(), err
+}
+
+// list learns of new shards.
+func (m *Mapping) list(ctx context.Context) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.shards == nil {
+		m.shards = make(map[string]*shard)
+	}
+	in := &dynamodbstreams.DescribeStreamInput{StreamArn: &m.ARN}
+	for {
+		out, err := m.Streams.DescribeStream(ctx, in)
+		if err != nil {
+			return err
+		}
+		for _, sh := range out.StreamDescription.Shards {
+			if id := *sh.ShardId; m.shards[id] == nil {
+				m.shards[id] = &shard{id: id, parent: aws.ToString(sh.ParentShardId)}
+			}
+		}
+		if in.ExclusiveStartShardId = out.StreamDescription.LastEvaluatedShardId; in.ExclusiveStartShardId == nil {
+			return nil
+		}
+	}
+}
+
+func (m *Mapping) ready() (all []*shard) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, sh := range m.shards {
+		if parent := m.shards[sh.parent]; !sh.finished && (parent == nil || parent.finished) {
+			all = append(all, sh)
+		}
+	}
+	return all
+}
+
+// readShard reads a shard until nothing comes any more.
+func (m *Mapping) readShard(ctx context.Context, sh *shard) (read int, err error) {
+	if sh.iterator == nil {
+		out, err := m.Streams.GetShardIterator(ctx, &dynamodbstreams.GetShardIteratorInput{
+			StreamArn: &m.ARN, ShardId: &sh.id, ShardIteratorType: streamtypes.ShardIteratorTypeTrimHorizon,
+		})
+		if err != nil {
+			return 0, err
+		}
+		sh.iterator = out.ShardIterator
+	}
+	limit := int32(m.Batch)
+	if limit <= 0 {
+		limit = 1000
+	}
+	for {
+		out, err := m.Streams.GetRecords(ctx, &dynamodbstreams.GetRecordsInput{ShardIterator: sh.iterator, Limit: &limit})
+		if err != nil {
+			return read, err
+		}
+		read += len(out.Records)
+		batch := slices.DeleteFunc(out.Records, func(r streamtypes.Record) bool { return !m.passes(&r) })
+		if len(batch) > 0 {
+			if err := m.bring(ctx, sh, batch); err != nil {
+				return read, err
+			}
+		}
+		if sh.iterator = out.NextShardIterator; sh.iterator == nil {
+			m.mu.Lock()
+			defer m.mu.Unlock()
+			sh.finished = true
+			return read + 1, nil // its children are to be read, too
+		}
+		if len(out.Records) == 0 {
+			return read, nil
+		}
+	}
+}
+
+// passes is the filter of the mapping.
+func (m *Mapping) passes(r *streamtypes.Record) bool {
+	if m.Sources == nil {
+		return true
+	}
+	for _, image := range []map[string]streamtypes.AttributeValue{r.Dynamodb.NewImage, r.Dynamodb.OldImage} {
+		if s, ok := image[table.AttrEntity].(*streamtypes.AttributeValueMemberS); ok && slices.Contains(m.Sources, s.Value) {
+			return true
+		}
+	}
+	return false
+}
+
+// bring sends a batch until it is done, perhaps with what Lambda warns of.
+func (m *Mapping) bring(ctx context.Context, sh *shard, batch []streamtypes.Record) error {
+	again := slices.Concat(sh.old, batch)
+	sh.old = batch
+	if !m.troubled() {
+		return m.deliver(ctx, sh, batch, 0)
+	}
+	if m.troubled() { // with some that were done before, as after a failover
+		batch = again[m.drawn(len(again)-len(batch)+1):]
+	}
+	if err := m.deliver(ctx, sh, batch, 0); err != nil {
+		return err
+	}
+	if m.troubled() { // all of it once more
+		return m.deliver(ctx, sh, batch, 0)
+	}
+	return nil
+}
+
+func (m *Mapping) troubled() bool {
+	if m.Trouble == nil {
+		return false
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.Trouble.Float64() < inTrouble
+}
+
+func (m *Mapping) drawn(n int) int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.Trouble.IntN(n)
+}
+
+// deliver sends records until they are done. After a failure it goes on in halves; after a partial one from the record that it
+// names.
+func (m *Mapping) deliver(ctx context.Context, sh *shard, batch []streamtypes.Record, attempt int) error {
+	if attempt > maxAttempts {
+		return fmt.Errorf("lambdasim: a batch of shard %s failed %d times", sh.id, attempt)
+	}
+	payload, err := event(sh.id, m.ARN, batch)
+	if err != nil {
+		return err
+	}
+	limit, kill := m.circumstances()
+	m.invoked.Add(1)
+	m.records.Add(int64(len(batch)))
+	body, err := m.Call(ctx, payload, limit, kill)
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if err == nil {
+		var left []streamtypes.Record
+		if left, err = unfinished(body, batch); err == nil {
+			if len(left) == 0 {
+				return nil
+			}
+			return m.deliver(ctx, sh, left, attempt+1)
+		}
+	}
+	var failed *FunctionError
+	if errors.As(err, &failed) && m.Trouble == nil || errors.Is(err, ErrStart) {
+		return err
+	}
+	if half := len(batch) / 2; half > 0 {
+		return errors.Join(m.deliver(ctx, sh, batch[:half], attempt+1), m.deliver(ctx, sh, batch[half:], attempt+1))
+	}
+	return m.deliver(ctx, sh, batch, attempt+1)
+}
+
+// circumstances are those of one invocation.
+func (m *Mapping) circumstances() (limit time.Duration, kill <-chan struct{}) {
+	if limit = m.Timeout; limit <= 0 {
+		limit = time.Minute
+	}
+	if !m.troubled() {
+		return limit, nil
+	}
+	if m.troubled() {
+		dead := make(chan struct{})
+		time.AfterFunc(time.Duration(m.drawn(4_000))*time.Microsecond, func() { close(dead) })
+		return limit, dead
+	}
+	return time.Duration(1+m.drawn(150)) * time.Millisecond, nil
+}
+
+// unfinished are the records from the first on that the function names.
+func unfinished(body []byte, batch []streamtypes.Record) ([]streamtypes.Record, error) {
+	var answer struct {
+		State    json.RawMessage `json:"state"`
+		Failures []struct {
+			ID string `json:"itemIdentifier"`
+		} `json:"batchItemFailures"`
+	}
+	if err := json.Unmarshal(body, &answer); err != nil || answer.State == nil {
+		return nil, fmt.Errorf("lambdasim: the answer of a window has no state: %s", body)
+	}
+	first := len(batch)
+	for _, f := range answer.Failures {
+		i := slices.IndexFunc(batch, func(r streamtypes.Record) bool { return *r.Dynamodb.SequenceNumber == f.ID })
+		first = min(first, max(i, 0)) // one that is not there means all
+	}
+	return batch[first:], nil
+}
+
+// event is a batch as Lambda sends it.
+// https://docs.aws.amazon.com/lambda/latest/dg/services-ddb-windows.html
+func event(shardID, arn string, batch []streamtypes.Record) ([]byte, error) {
+	records := make([]map[string]any, len(batch))
+	for i := range batch {
+		r := &batch[i]
+		records[i] = map[string]any{
+			"eventID": aws.ToString(r.EventID), "eventName": r.EventName, "eventVersion": "1.1", "eventSource": "aws:dynamodb",
+			"awsRegion": aws.ToString(r.AwsRegion), "eventSourceARN": arn, "dynamodb": json.RawMessage(dynamojson.Append(nil, r.Dynamodb)),
+		}
+		if by := r.UserIdentity; by != nil {
+			records[i]["userIdentity"] = map[string]any{"type": by.Type, "principalId": by.PrincipalId}
+		}
+	}
+	return json.Marshal(map[string]any{
+		"Records": records, "shardId": shardID, "eventSourceARN": arn, "state": map[string]any{},
+		"window":                 map[string]string{"start": "2026-05-12T14:00:00Z", "end": "2026-05-12T14:00:10Z"},
+		"isFinalInvokeForWindow": false, "isWindowTerminatedEarly": false,
+	})
+}

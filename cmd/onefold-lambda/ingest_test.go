@@ -1,0 +1,169 @@
+package main
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-lambda-go/events"
+
+	"github.com/onefold/onefold/accounts"
+	"github.com/onefold/onefold/analytics"
+	"github.com/onefold/onefold/cmd/internal/lambdasim"
+	"github.com/onefold/onefold/engine"
+	"github.com/onefold/onefold/telemetry"
+)
+
+// asked is a request of a function URL, changed.
+func asked(t testing.TB, change func(*events.APIGatewayV2HTTPRequest)) []byte {
+	t.Helper()
+	var r events.APIGatewayV2HTTPRequest
+	must(t, json.Unmarshal(read(t, "url.json"), &r))
+	change(&r)
+	b, err := json.Marshal(r)
+	must(t, err)
+	return b
+}
+
+func ask(t testing.TB, pool *lambdasim.Pool, limit time.Duration, change func(*events.APIGatewayV2HTTPRequest)) events.APIGatewayV2HTTPResponse {
+	t.Helper()
+	b, err := pool.Invoke(t.Context(), asked(t, change), limit, nil)
+	must(t, err)
+	var answer events.APIGatewayV2HTTPResponse
+	must(t, json.Unmarshal(b, &answer))
+	return answer
+}
+
+// Facts come in by a function URL and by an HTTP API as they do by the server.
+func TestIngest(t *testing.T) {
+	p := newPlace(t, time.Now(), engine.Options{})
+	_, err := analytics.CreateSite(t.Context(), p.table, analytics.NewSite{ID: "shop"})
+	must(t, err)
+	_, err = telemetry.CreateFleet(t.Context(), p.table, telemetry.NewFleet{ID: "plant"})
+	must(t, err)
+	_, err = telemetry.CreateDevice(t.Context(), p.table, telemetry.NewDevice{ID: "pump", FleetID: "plant"})
+	must(t, err)
+	_, key, err := accounts.New(p.table, accounts.Options{}).AddKey(t.Context(), accounts.NewKey{Name: "gateway", Site: accounts.OfFleet("plant"), Scope: accounts.Write})
+	must(t, err)
+	pool := p.pool("ingest", "ONEFOLD_TRACKER_PATH=/js/numbers.js")
+	type request = events.APIGatewayV2HTTPRequest
+	for name, c := range map[string]struct {
+		change func(*request)
+		status int
+		says   string
+	}{
+		"as documented": {func(*request) {}, 202, `"stored"`},
+		"in base64": {func(r *request) {
+			r.Body, r.IsBase64Encoded = base64.StdEncoding.EncodeToString([]byte(r.Body)), true
+		}, 202, `"stored"`},
+		"no base64": {func(r *request) { r.IsBase64Encoded = true }, 400, "base64"},
+		"by a stage": {func(r *request) {
+			r.RequestContext.Stage, r.RawPath = "prod", "/prod/api/event"
+		}, 202, `"stored"`},
+		"preflight":     {func(r *request) { r.RequestContext.HTTP.Method, r.Body = "OPTIONS", "" }, 204, ""},
+		"no such site":  {func(r *request) { r.Body = `{"site":"shoop","url":"/"}` }, 404, "no such site"},
+		"no JSON":       {func(r *request) { r.Body = `{` }, 400, "urn:onefold:error:"},
+		"too long":      {func(r *request) { r.Body = `{"site":"` + strings.Repeat("x", 70_000) + `"}` }, 413, "urn:onefold:error:"},
+		"no body":       {func(r *request) { r.Body = "" }, 400, "urn:onefold:error:"},
+		"statistics":    {func(r *request) { r.RequestContext.HTTP.Method, r.RawPath = "GET", "/api/v1/sites/shop/report" }, 404, "not_found"},
+		"dashboard":     {func(r *request) { r.RequestContext.HTTP.Method, r.RawPath = "GET", "/" }, 404, "not_found"},
+		"no path":       {func(r *request) { r.RawPath = "" }, 404, "not_found"},
+		"an odd path":   {func(r *request) { r.RawPath = "%zz//../api/event" }, 307, ""},
+		"tracker":       {func(r *request) { r.RequestContext.HTTP.Method, r.RawPath = "GET", "/js/numbers.js" }, 200, "onefold"},
+		"without a key": {func(r *request) { r.RawPath, r.Body = "/api/readings", `{"device":"pump","values":{"bar":1}}` }, 401, "urn:onefold:error:"},
+		"with a key": {func(r *request) {
+			r.RawPath, r.Body = "/api/readings", `{"device":"pump","values":{"bar":1}}`
+			r.Headers["authorization"] = "Bearer " + key
+		}, 202, `"stored"`},
+		"line protocol": {func(r *request) {
+			r.RawPath, r.RawQueryString, r.Body = "/api/v2/write", "precision=s", "m,device=pump bar=2"
+			r.Headers["authorization"] = "Token " + key
+			r.Headers["content-type"] = "text/plain"
+		}, 204, ""},
+		"pixel, no code": {func(r *request) {
+			r.RequestContext.HTTP.Method, r.RawPath, r.RawQueryString = "GET", "/api/pixel.gif", "site=shop&url=/"
+		}, 200, ""},
+	} {
+		answer := ask(t, pool, time.Minute, c.change)
+		if answer.StatusCode != c.status || !strings.Contains(answer.Body, c.says) {
+			t.Errorf("%s: %d %v %.300s", name, answer.StatusCode, answer.Headers, answer.Body)
+		}
+		if name == "pixel, no code" {
+			if b, err := base64.StdEncoding.DecodeString(answer.Body); !answer.IsBase64Encoded || err != nil || !strings.HasPrefix(string(b), "GIF89a") {
+				t.Errorf("the pixel is %+v", answer)
+			}
+		}
+	}
+	for _, payload := range []string{`{`, `{}`, `{"version":"1.0","httpMethod":"GET"}`, string(read(t, "window.json"))} {
+		if _, err := pool.Invoke(t.Context(), []byte(payload), time.Minute, nil); err == nil || !strings.HasPrefix(refusal(t, err), "bad_event: ") {
+			t.Errorf("%.60s: %v", payload, err)
+		}
+	}
+	visitors := map[string]bool{}
+	for _, it := range p.items() {
+		if text(it, "et") == analytics.Events.Name() {
+			visitors[text(it, "visitor")] = true
+		}
+	}
+	if len(visitors) != 1 {
+		t.Errorf("one address is %d visitors", len(visitors))
+	}
+}
+
+// A visitor is who RequestContext says, whatever headers claim; behind a proxy that is trusted, who that says.
+func TestAddress(t *testing.T) {
+	p := newPlace(t, time.Now(), engine.Options{})
+	_, err := analytics.CreateSite(t.Context(), p.table, analytics.NewSite{ID: "shop"})
+	must(t, err)
+	for i, c := range []struct {
+		env  []string
+		want int
+	}{{nil, 1}, {[]string{"ONEFOLD_TRUST_PROXY=true"}, 2}} {
+		pool := p.pool("ingest", c.env...)
+		before := len(visitorsOf(p))
+		for _, from := range []string{"198.51.100.1", "198.51.100.2"} {
+			ask(t, pool, time.Minute, func(r *events.APIGatewayV2HTTPRequest) { r.Headers["x-forwarded-for"] = from })
+		}
+		if n := len(visitorsOf(p)) - before; n != c.want {
+			t.Errorf("%d: %d visitors, want %d", i, n, c.want)
+		}
+	}
+}
+
+func visitorsOf(p *place) map[string]bool {
+	all := map[string]bool{}
+	for _, it := range p.items() {
+		if text(it, "et") == analytics.Events.Name() {
+			all[text(it, "visitor")] = true
+		}
+	}
+	return all
+}
+
+// No event is acknowledged that is not stored: when the table is too slow, the answer is to send it again, in time.
+func TestIngestInTime(t *testing.T) {
+	p := newPlace(t, time.Now(), engine.Options{})
+	_, err := analytics.CreateSite(t.Context(), p.table, analytics.NewSite{ID: "shop"})
+	must(t, err)
+	pool := p.pool("ingest")
+	ask(t, pool, time.Minute, func(*events.APIGatewayV2HTTPRequest) {}) // settings are in memory now
+	hold := make(chan struct{})
+	p.hold.Store(&hold)
+	event := func(r *events.APIGatewayV2HTTPRequest) {
+		r.Body = `{"site":"shop","url":"/once","id":"` + eventID(time.Now()) + `"}`
+	}
+	answer := ask(t, pool, 600*time.Millisecond, event)
+	if answer.StatusCode != 503 || answer.Headers["retry-after"] == "" || !strings.Contains(answer.Body, "urn:onefold:error:too_slow") {
+		t.Errorf("answered %+v", answer)
+	}
+	p.hold.Store(nil)
+	close(hold)
+	if answer := ask(t, pool, time.Minute, event); answer.StatusCode != 202 {
+		t.Errorf("answered %+v", answer)
+	}
+	if pool.Starts() != 1 {
+		t.Error("a process did not answer in time")
+	}
+}

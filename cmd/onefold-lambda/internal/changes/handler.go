@@ -1,0 +1,120 @@
+// Package changes folds what Lambda brings of a table's stream. A batch is folded as a worker would fold it, with the same
+// marks and checkpoints, so it may come again, in any division, and beside those of other shards.
+package changes
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+
+	"github.com/onefold/onefold/cmd/onefold-lambda/internal/emf"
+	"github.com/onefold/onefold/fold"
+)
+
+// Handler takes batches.
+type Handler struct {
+	Worker  *fold.Worker
+	Metrics *emf.Writer
+	Logger  *slog.Logger
+	Clock   func() time.Time
+
+	// Piece is how many records are folded before it is asked whether there is time for more.
+	Piece int
+}
+
+// Of the time that an invocation has, so much is kept for its answer.
+const (
+	reserve      = 10 // one part in so many
+	leastReserve = 50 * time.Millisecond
+	mostReserve  = 2 * time.Second
+)
+
+// Invoke folds a batch, and answers from which record on it is to be sent again: from the first that could not be read or
+// folded, or for which there was no time. Errors are of batches of which nothing can be folded, however often they come.
+func (h *Handler) Invoke(ctx context.Context, payload []byte) ([]byte, error) {
+	b, err := decode(payload)
+	if err != nil {
+		return nil, err
+	}
+	before := h.Worker.Status()
+	folded, err := h.fold(ctx, b)
+	if err != nil {
+		h.Logger.Error("records were not folded and come again", "shard", b.Shard, "folded", folded, "records", len(b.Records), "error", err)
+	}
+	failed := ""
+	if folded < len(b.Records) {
+		failed = b.Records[folded].Changed.Seq
+	}
+	if err := h.tell(b, folded, before); err != nil {
+		h.Logger.Warn("metrics were not written", "error", err)
+	}
+	return b.answer(failed)
+}
+
+// fold folds as many of the records as there is time for, and returns their number.
+func (h *Handler) fold(ctx context.Context, b *batch) (folded int, err error) {
+	ctx, cancel := h.within(ctx)
+	defer cancel()
+	for folded < len(b.Records) {
+		if ctx.Err() != nil {
+			return folded, errTime
+		}
+		piece := b.Records[folded:min(folded+h.Piece, len(b.Records))]
+		changes := make([]fold.Change, 0, len(piece))
+		var unreadable error
+		for i := range piece {
+			c, err := piece[i].change(b.Shard)
+			if err != nil {
+				unreadable = err
+				break
+			}
+			changes = append(changes, c)
+		}
+		if len(changes) > 0 {
+			if _, err := h.Worker.Handle(ctx, changes); err != nil {
+				if ctx.Err() != nil {
+					err = errors.Join(errTime, err)
+				}
+				return folded, err
+			}
+		}
+		folded += len(changes)
+		if unreadable != nil {
+			return folded, unreadable
+		}
+	}
+	return folded, nil
+}
+
+var errTime = errors.New("no_time: the invocation's time is over; give the function more, or less records in a batch")
+
+// within ends the work before the invocation ends, so that there is time to answer.
+func (h *Handler) within(ctx context.Context) (context.Context, context.CancelFunc) {
+	end, bounded := ctx.Deadline()
+	if !bounded {
+		return context.WithCancel(ctx)
+	}
+	left := end.Sub(h.Clock())
+	return context.WithDeadline(ctx, end.Add(-min(max(left/reserve, leastReserve), mostReserve)))
+}
+
+// tell writes what the invocation did.
+func (h *Handler) tell(b *batch, folded int, before fold.Status) error {
+	now, oldest := h.Clock(), time.Duration(0)
+	if len(b.Records) > 0 {
+		oldest = max(now.Sub(at(b.Records[0].Changed.At)), 0)
+	}
+	after := h.Worker.Status()
+	count := func(n int64) emf.Figure { return emf.Figure{Unit: emf.Count, Value: n} }
+	return h.Metrics.Write(map[string]emf.Figure{
+		"records":     count(int64(len(b.Records))),
+		"folded":      count(int64(folded)),
+		"failed":      count(int64(len(b.Records) - folded)),
+		"age":         {Unit: emf.Milliseconds, Value: oldest.Milliseconds()},
+		"writes":      count(after.Writes - before.Writes),
+		"conflicts":   count(after.Conflicts - before.Conflicts),
+		"throttles":   count(after.Throttles - before.Throttles),
+		"deadLetters": count(after.DeadLetters - before.DeadLetters),
+	})
+}

@@ -1,0 +1,67 @@
+package function
+
+import (
+	"context"
+	"os"
+	"time"
+
+	"github.com/aws/aws-lambda-go/lambda"
+
+	"github.com/onefold/onefold/analytics"
+	"github.com/onefold/onefold/cmd/internal/intakeflags"
+	"github.com/onefold/onefold/cmd/internal/outbox"
+	"github.com/onefold/onefold/cmd/onefold-lambda/internal/emf"
+	"github.com/onefold/onefold/cmd/onefold-lambda/internal/gateway"
+	"github.com/onefold/onefold/server"
+	"github.com/onefold/onefold/server/webanalytics"
+)
+
+// intakeSettings are those by which facts come in and alerts go out.
+type intakeSettings struct {
+	intakeflags.Flags
+	Telling outbox.Flags `embed:""`
+	LineTag []string     `name:"device-tag" env:"ONEFOLD_DEVICE_TAG"`
+}
+
+// newIngest takes facts in. The answer is given when they are stored.
+func newIngest(b *base, s *settings) (lambda.Handler, error) {
+	w, err := b.worker(nil) // which never works: the server asks it for its lag, and none of these routes tells it
+	if err != nil {
+		return nil, err
+	}
+	o := server.Options{
+		Table: b.table, Worker: w, Accounts: b.accounts, Version: b.version, Logger: b.logger,
+		Analytics: webanalytics.Options{Collector: analytics.NewCollector(b.table, analytics.CollectorOptions{}), Uploads: os.TempDir()},
+	}
+	o.Devices.DeviceTags = s.LineTag
+	if _, err := s.Flags.Apply(&o); err != nil { // what would be released lives as long as the process
+		return nil, err
+	}
+	web, err := server.New(o)
+	if err != nil {
+		return nil, err
+	}
+	handler, settle := web.Intake()
+	return handlerFunc(func(ctx context.Context, payload []byte) (any, error) {
+		start := time.Now()
+		answer, err := gateway.Answer(ctx, handler, payload)
+		if err != nil {
+			return nil, err
+		}
+		if err := settle(ctx); err != nil {
+			b.logger.Warn("refusals were not written yet", "error", err)
+		}
+		failed := int64(0)
+		if answer.StatusCode >= 500 {
+			failed = 1
+		}
+		err = b.metrics.Write(map[string]emf.Figure{
+			"requests": {Unit: emf.Count, Value: 1}, "failed": {Unit: emf.Count, Value: failed},
+			"took": {Unit: emf.Milliseconds, Value: time.Since(start).Milliseconds()},
+		})
+		if err != nil {
+			b.logger.Warn("metrics were not written", "error", err)
+		}
+		return answer, nil
+	}), nil
+}

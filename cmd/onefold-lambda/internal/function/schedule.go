@@ -1,0 +1,93 @@
+package function
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/aws/aws-lambda-go/lambda"
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"github.com/onefold/onefold/cmd/internal/upkeep"
+	"github.com/onefold/onefold/cmd/onefold-lambda/internal/emf"
+	"github.com/onefold/onefold/fold"
+	"github.com/onefold/onefold/telemetry/alerts"
+)
+
+// Of the time that an invocation has, so much is kept for what was begun to end.
+const scheduleReserve = 5 * time.Second
+
+// newSchedule looks after what is due: once round, as far as there is time.
+func newSchedule(b *base, s *settings) (lambda.Handler, error) {
+	senders, err := s.Telling.Senders()
+	if err != nil {
+		return nil, err
+	}
+	folded := &foldedStream{b: b, arn: s.Stream}
+	u := &upkeep.Upkeep{Table: b.table, Accounts: b.accounts, Folded: folded, Logger: b.logger}
+	return handlerFunc(func(ctx context.Context, _ []byte) (any, error) {
+		start := time.Now()
+		if end, bounded := ctx.Deadline(); bounded {
+			var cancel context.CancelFunc
+			ctx, cancel = context.WithDeadline(ctx, end.Add(-min(scheduleReserve, end.Sub(start)/10)))
+			defer cancel()
+		}
+		sent, err := alerts.Deliver(ctx, b.table, senders) // first: somebody waits for it
+		if err != nil {
+			b.logger.Error("telling of alerts failed", "error", err)
+		}
+		done := u.Once(ctx, time.Now)
+		more, err := alerts.Deliver(context.WithoutCancel(ctx), b.table, senders)
+		if err != nil {
+			b.logger.Error("telling of alerts failed", "error", err)
+		}
+		answer := map[string]int{"failed": done.Failed, "unfinished": done.Unfinished, "told": sent + more}
+		figures := map[string]emf.Figure{"took": {Unit: emf.Milliseconds, Value: time.Since(start).Milliseconds()}}
+		for name, n := range answer {
+			figures[name] = emf.Figure{Unit: emf.Count, Value: int64(n)}
+		}
+		if err := b.metrics.Write(figures); err != nil {
+			b.logger.Warn("metrics were not written", "error", err)
+		}
+		return answer, nil
+	}), nil
+}
+
+// foldedStream waits until everything is folded by folding it: beside the function that does nothing else, which is work done
+// twice at worst. Erasures and purges wait so, and nothing else, so there is a worker only when it is asked for.
+type foldedStream struct {
+	b   *base
+	arn string
+
+	mu     sync.Mutex
+	worker *fold.Worker
+}
+
+// Drain implements reconcile.Folded.
+func (f *foldedStream) Drain(ctx context.Context) error {
+	w, err := f.open(ctx)
+	if err != nil {
+		return err
+	}
+	return w.Drain(ctx)
+}
+
+func (f *foldedStream) open(ctx context.Context) (*fold.Worker, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.worker != nil {
+		return f.worker, nil
+	}
+	if f.arn == "" {
+		described, err := f.b.clients.Items.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: aws.String(f.b.table.Name())})
+		if err != nil {
+			return nil, fmt.Errorf("no_stream: ONEFOLD_STREAM does not name the table's stream, and it cannot be asked for: %w", err)
+		}
+		f.arn = aws.ToString(described.Table.LatestStreamArn)
+	}
+	w, err := f.b.worker(fold.Streams(f.b.clients.Streams, f.arn))
+	f.worker = w
+	return w, err
+}

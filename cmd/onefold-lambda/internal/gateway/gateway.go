@@ -1,0 +1,142 @@
+// Package gateway lets an http.Handler answer what a function URL or an HTTP API brings, in format 2.0 of the payload.
+// https://docs.aws.amazon.com/lambda/latest/dg/urls-invocation.html
+package gateway
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/aws/aws-lambda-go/events"
+)
+
+var errEvent = errors.New("bad_event: this is no request in format 2.0 of a function URL or an HTTP API; set ONEFOLD_MODE to what calls the function")
+
+// Answer has a handler answer a request. It answers 503 by itself shortly before ctx ends: what is under way then goes on when the
+// next request comes.
+func Answer(ctx context.Context, handler http.Handler, payload []byte) (*events.APIGatewayV2HTTPResponse, error) {
+	var in events.APIGatewayV2HTTPRequest
+	if err := json.Unmarshal(payload, &in); err != nil {
+		return nil, fmt.Errorf("%w (%v)", errEvent, err)
+	}
+	if in.Version != "2.0" || in.RequestContext.HTTP.Method == "" {
+		return nil, errEvent
+	}
+	r, err := request(ctx, &in)
+	if err != nil {
+		return refused(http.StatusBadRequest, "bad_request", err.Error()), nil
+	}
+	w := &answer{header: make(http.Header)}
+	if end, bounded := ctx.Deadline(); bounded {
+		handler = http.TimeoutHandler(handler, time.Until(end)-reserve, tooSlow)
+	}
+	handler.ServeHTTP(w, r)
+	if w.status == http.StatusServiceUnavailable && w.body.String() == tooSlow {
+		return refused(w.status, "too_slow", tooSlow), nil
+	}
+	return w.response(), nil
+}
+
+const (
+	reserve    = 250 * time.Millisecond // of an invocation's time, for the answer
+	retryAfter = "2"                    // seconds
+	tooSlow    = "The table did not answer in time. Send it again: what has an id is counted once."
+)
+
+// request makes the request that was sent.
+func request(ctx context.Context, in *events.APIGatewayV2HTTPRequest) (*http.Request, error) {
+	body := []byte(in.Body)
+	if in.IsBase64Encoded {
+		var err error
+		if body, err = base64.StdEncoding.DecodeString(in.Body); err != nil {
+			return nil, errors.New("the body is no base64")
+		}
+	}
+	path := in.RawPath
+	if stage := in.RequestContext.Stage; stage != "" && stage != "$default" {
+		path = strings.TrimPrefix(path, "/"+stage)
+	}
+	target := &url.URL{Path: path, RawQuery: in.RawQueryString}
+	if decoded, err := url.PathUnescape(path); err == nil {
+		target.Path, target.RawPath = decoded, path
+	}
+	if !strings.HasPrefix(target.Path, "/") {
+		target.Path, target.RawPath = "/"+target.Path, ""
+	}
+	r := (&http.Request{
+		Method: in.RequestContext.HTTP.Method, URL: target, RequestURI: target.RequestURI(),
+		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Header: make(http.Header, len(in.Headers)),
+		Body: io.NopCloser(bytes.NewReader(body)), ContentLength: int64(len(body)),
+		Host: in.RequestContext.DomainName, RemoteAddr: net.JoinHostPort(in.RequestContext.HTTP.SourceIP, "0"),
+	}).WithContext(ctx)
+	for name, value := range in.Headers {
+		r.Header.Set(name, value)
+	}
+	if host := r.Header.Get("Host"); host != "" {
+		r.Host = host
+		r.Header.Del("Host")
+	}
+	if len(in.Cookies) > 0 {
+		r.Header.Set("Cookie", strings.Join(in.Cookies, "; "))
+	}
+	return r, nil
+}
+
+// answer keeps what a handler writes. Lambda sends it when it is whole.
+type answer struct {
+	header http.Header
+	status int
+	body   bytes.Buffer
+}
+
+func (a *answer) Header() http.Header { return a.header }
+
+func (a *answer) WriteHeader(status int) {
+	if a.status == 0 {
+		a.status = status
+	}
+}
+
+func (a *answer) Write(b []byte) (int, error) {
+	a.WriteHeader(http.StatusOK)
+	return a.body.Write(b)
+}
+
+// response is what was answered. Of headers with several values only cookies may not share a line.
+func (a *answer) response() *events.APIGatewayV2HTTPResponse {
+	a.WriteHeader(http.StatusOK)
+	out := &events.APIGatewayV2HTTPResponse{StatusCode: a.status, Headers: make(map[string]string, len(a.header))}
+	for name, values := range a.header {
+		if name == "Set-Cookie" {
+			out.Cookies = values
+			continue
+		}
+		out.Headers[strings.ToLower(name)] = strings.Join(values, ", ")
+	}
+	if out.Body = a.body.String(); !utf8.ValidString(out.Body) {
+		out.Body, out.IsBase64Encoded = base64.StdEncoding.EncodeToString(a.body.Bytes()), true
+	}
+	return out
+}
+
+// refused is a problem as the server tells them.
+func refused(status int, code, detail string) *events.APIGatewayV2HTTPResponse {
+	text, _ := json.Marshal(map[string]any{ // numbers and texts
+		"type": "urn:onefold:error:" + code, "title": http.StatusText(status), "status": status, "detail": detail,
+	})
+	headers := map[string]string{"content-type": "application/problem+json"}
+	if status == http.StatusServiceUnavailable {
+		headers["retry-after"] = retryAfter
+	}
+	return &events.APIGatewayV2HTTPResponse{StatusCode: status, Headers: headers, Body: string(text)}
+}

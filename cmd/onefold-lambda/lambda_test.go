@@ -1,0 +1,383 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"log/slog"
+	"maps"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/onefold/onefold/analytics"
+	"github.com/onefold/onefold/cmd/internal/assembly"
+	"github.com/onefold/onefold/cmd/internal/lambdasim"
+	"github.com/onefold/onefold/dynamohttp"
+	"github.com/onefold/onefold/engine"
+	"github.com/onefold/onefold/engine/enginetest"
+	"github.com/onefold/onefold/eventstore"
+	"github.com/onefold/onefold/fold"
+	"github.com/onefold/onefold/table"
+	"github.com/onefold/onefold/telemetry"
+)
+
+var seed = flag.Uint64("seed", 0, "replays a run; 0 draws a new one")
+
+// binary is the function as it is deployed.
+var binary string
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	os.Exit(run(m))
+}
+
+func run(m *testing.M) int {
+	dir, err := os.MkdirTemp("", "onefold-lambda")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	binary = filepath.Join(dir, "bootstrap")
+	if out, err := exec.Command("go", "build", "-tags", "lambda.norpc", "-o", binary, ".").CombinedOutput(); err != nil {
+		fmt.Fprintf(os.Stderr, "build: %v\n%s", err, out)
+		return 1
+	}
+	return m.Run()
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// The embedded engine is not in the program: what starts cold is to be small.
+func TestNoEngine(t *testing.T) {
+	out, err := exec.Command("go", "list", "-deps", "-tags", "lambda.norpc", ".").Output()
+	must(t, err)
+	for _, unwanted := range []string{"cockroachdb/pebble", "onefold/engine", "parquet-go", "net/http/httptest"} {
+		if strings.Contains(string(out), unwanted) {
+			t.Errorf("%s is in the program", unwanted)
+		}
+	}
+}
+
+// random are the choices of a test, which prints how to make them again.
+func random(t testing.TB) *rand.Rand {
+	s := *seed
+	if s == 0 {
+		s = rand.Uint64()
+	}
+	t.Logf("replay with -seed %d", s)
+	return rand.New(rand.NewPCG(s, 0))
+}
+
+// place is a table behind HTTP, and functions that work on it.
+type place struct {
+	t     testing.TB
+	db    *enginetest.DB
+	table *table.Table
+	url   string
+	arn   string
+	said  *lambdasim.Said
+	hold  atomic.Pointer[chan struct{}] // while there is one, writes wait until it is closed
+}
+
+// newPlace makes the table. Its clock stands still.
+func newPlace(t testing.TB, now time.Time, o engine.Options) *place {
+	t.Helper()
+	o.Logger = slog.New(slog.DiscardHandler)
+	db := enginetest.New(t, enginetest.With(o), enginetest.At(now))
+	p := &place{t: t, db: db, table: table.New(db, assembly.TableName, table.Options{Clock: db.Now}), said: new(lambdasim.Said)}
+	must(t, assembly.Schema.Ensure(t.Context(), db, assembly.TableName))
+	described, err := db.DescribeTable(t.Context(), &dynamodb.DescribeTableInput{TableName: aws.String(assembly.TableName)})
+	must(t, err)
+	p.arn = aws.ToString(described.Table.LatestStreamArn)
+	handler, err := dynamohttp.New(db, dynamohttp.Options{Keys: map[string]string{"AKIDEXAMPLE": "secret"}})
+	must(t, err)
+	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if hold := p.hold.Load(); hold != nil && strings.HasSuffix(r.Header.Get("X-Amz-Target"), "PutItem") {
+			<-*hold
+		}
+		handler.ServeHTTP(w, r)
+	}))
+	t.Cleanup(web.Close)
+	p.url = "dynamodb+" + web.URL + "/" + assembly.TableName
+	return p
+}
+
+// pool runs the function in a mode.
+func (p *place) pool(mode string, more ...string) *lambdasim.Pool {
+	pool := &lambdasim.Pool{Binary: binary, Logs: p.said, Env: append([]string{
+		"ONEFOLD_MODE=" + mode, "ONEFOLD_STORE=" + p.url, "ONEFOLD_STREAM=" + p.arn, "AWS_REGION=us-east-1", "AWS_ACCESS_KEY_ID=AKIDEXAMPLE", "AWS_SECRET_ACCESS_KEY=secret",
+	}, more...)}
+	p.t.Cleanup(func() {
+		must(p.t, pool.Close())
+		if p.t.Failed() {
+			p.t.Logf("the function said:\n%s", tail(p.said.String(), 6000))
+		}
+	})
+	return pool
+}
+
+func tail(s string, n int) string { return s[max(0, len(s)-n):] }
+
+// mapping brings the table's changes to a pool.
+func (p *place) mapping(pool *lambdasim.Pool, trouble *rand.Rand) *lambdasim.Mapping {
+	return &lambdasim.Mapping{Streams: p.db, ARN: p.arn, Call: pool.Invoke, Trouble: trouble, Sources: assembly.Sources()}
+}
+
+// work folds the table's changes as a worker does.
+func (p *place) work() {
+	p.t.Helper()
+	w, err := fold.NewWorker(p.table, fold.Streams(p.db, p.arn), assembly.Folds(p.table, 0), fold.Options{Group: assembly.Group, Logger: slog.New(slog.DiscardHandler)})
+	must(p.t, err)
+	must(p.t, w.Drain(context.Background()))
+}
+
+// items are all of the table, without what the fold runtime keeps for itself, by key.
+func (p *place) items() map[string]table.Item {
+	p.t.Helper()
+	all := make(map[string]table.Item)
+	in := &dynamodb.ScanInput{TableName: aws.String(assembly.TableName)}
+	for {
+		out, err := p.db.Scan(p.t.Context(), in)
+		must(p.t, err)
+		for _, it := range out.Items {
+			if entity := text(it, table.AttrEntity); strings.HasPrefix(entity, "fold.") || entity == table.Removed {
+				continue
+			}
+			all[text(it, table.AttrPK)+" "+text(it, table.AttrSK)] = it
+		}
+		if in.ExclusiveStartKey = out.LastEvaluatedKey; in.ExclusiveStartKey == nil {
+			return all
+		}
+	}
+}
+
+func text(it table.Item, name string) string {
+	s, _ := it[name].(*types.AttributeValueMemberS)
+	if s == nil {
+		return ""
+	}
+	return s.Value
+}
+
+// equal compares what two tables hold, marks aside.
+func equal(t testing.TB, got, want map[string]table.Item) {
+	t.Helper()
+	different := 0
+	for _, key := range slices.Sorted(maps.Keys(mapsUnion(got, want))) {
+		g, w := bare(got[key]), bare(want[key])
+		if reflect.DeepEqual(g, w) {
+			continue
+		}
+		if different++; different <= 5 {
+			t.Errorf("%s\n by Lambda %s\n by worker %s", key, shown(g), shown(w))
+		}
+	}
+	if different > 0 {
+		t.Errorf("%d of %d items differ", different, len(want))
+	}
+}
+
+func mapsUnion(a, b map[string]table.Item) map[string]table.Item {
+	all := maps.Clone(a)
+	maps.Copy(all, b)
+	return all
+}
+
+func bare(it table.Item) table.Item {
+	it = maps.Clone(it)
+	delete(it, fold.AttrMarks)
+	delete(it, fold.AttrVersion)
+	return it
+}
+
+func shown(it table.Item) string {
+	var b bytes.Buffer
+	for _, name := range slices.Sorted(maps.Keys(it)) {
+		fmt.Fprintf(&b, " %s=", name)
+		switch v := it[name].(type) {
+		case *types.AttributeValueMemberS:
+			b.WriteString(v.Value)
+		case *types.AttributeValueMemberN:
+			b.WriteString(v.Value)
+		default:
+			text, _ := json.Marshal(v)
+			b.WriteString(shorten(string(text)))
+		}
+	}
+	return b.String()
+}
+
+func shorten(s string) string {
+	if len(s) > 300 {
+		return s[:300] + "…"
+	}
+	return s
+}
+
+// facts are those of all products, as the collectors store them: in the order in which they are to be written.
+func facts(t testing.TB, r *rand.Rand, now time.Time, events int) []table.Item {
+	t.Helper()
+	ctx := t.Context()
+	db := enginetest.New(t, enginetest.At(now))
+	tbl := table.New(db, assembly.TableName, table.Options{Clock: db.Now})
+	must(t, assembly.Schema.Ensure(ctx, db, assembly.TableName))
+	_, err := analytics.CreateSite(ctx, tbl, analytics.NewSite{ID: "shop", TimeZone: "Europe/Berlin"})
+	must(t, err)
+	_, err = telemetry.CreateFleet(ctx, tbl, telemetry.NewFleet{ID: "plant"})
+	must(t, err)
+	collector, readings := analytics.NewCollector(tbl, analytics.CollectorOptions{}), telemetry.NewCollector(tbl, telemetry.CollectorOptions{})
+	hits := make([]analytics.Hit, events)
+	for i := range hits {
+		hits[i] = hit(r, now)
+	}
+	outcomes, err := collector.Ingest(ctx, "shop", hits)
+	must(t, err)
+	for _, o := range outcomes {
+		if o.Status != analytics.Stored {
+			t.Fatalf("an event was not stored: %+v", o)
+		}
+	}
+	for d := range 5 {
+		id := fmt.Sprint("pump-", d)
+		_, err := telemetry.CreateDevice(ctx, tbl, telemetry.NewDevice{ID: id, FleetID: "plant", Type: "pump"})
+		must(t, err)
+		var in []telemetry.Incoming
+		for range events / 20 {
+			bar, err := telemetry.Number(fmt.Sprint(r.IntN(1000)))
+			must(t, err)
+			in = append(in, telemetry.Incoming{DeviceID: id, At: now.Add(-time.Duration(r.IntN(7200)) * time.Second), Values: telemetry.Values{"bar": bar}})
+		}
+		_, err = readings.Ingest(ctx, in)
+		must(t, err)
+	}
+	store, err := eventstore.New(tbl, eventstore.Options{})
+	must(t, err)
+	for i := range events / 20 {
+		_, err := store.Append(ctx, eventstore.ID{Type: "order", ID: fmt.Sprint(i % 7)}, eventstore.Any(), []eventstore.NewEvent{{Type: "Paid", Payload: fmt.Append(nil, i)}})
+		must(t, err)
+	}
+	stored := (&place{t: t, db: db}).items()
+	all := make([]table.Item, 0, len(stored))
+	for _, key := range slices.Sorted(maps.Keys(stored)) {
+		all = append(all, stored[key])
+	}
+	r.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+	return all
+}
+
+// hit is something that one of forty visitors did in the last two hours.
+func hit(r *rand.Rand, now time.Time) analytics.Hit {
+	visitor := r.IntN(40)
+	h := analytics.Hit{
+		At: now.Add(-time.Duration(r.IntN(7200)) * time.Second), URL: fmt.Sprintf("https://shop.example/p/%d", r.IntN(12)),
+		UserAgent: "Mozilla/5.0", Address: fmt.Sprintf("192.0.2.%d", visitor), Country: []string{"DE", "FR", "US"}[visitor%3], Browser: "Firefox", OS: "Linux", Device: "desktop",
+	}
+	switch r.IntN(10) {
+	case 0:
+		h.Name, h.Revenue = "purchase", "12.50"
+	case 1:
+		h.Name, h.Engagement = analytics.EngagementEvent, analytics.Engagement{EngagedMS: int64(r.IntN(20_000)), Scroll: r.IntN(101)}
+	}
+	return h
+}
+
+// put writes items, and marks some events as erased later, which takes them off again.
+func (p *place) put(items []table.Item) {
+	p.t.Helper()
+	for _, it := range items {
+		_, err := p.db.PutItem(p.t.Context(), &dynamodb.PutItemInput{TableName: aws.String(assembly.TableName), Item: it})
+		must(p.t, err)
+	}
+}
+
+// erased are some of the events, marked.
+func erased(t testing.TB, items []table.Item) (marked []table.Item) {
+	for i, it := range items {
+		if i%5 != 0 || text(it, table.AttrEntity) != analytics.Events.Name() {
+			continue
+		}
+		e, err := analytics.Events.Decode(it)
+		must(t, err)
+		e.Erased = true
+		it, err := analytics.Events.Encode(&e)
+		must(t, err)
+		marked = append(marked, it)
+	}
+	return marked
+}
+
+// Lambda gives the same items as a worker: while batches come twice, or again with others, while invocations have no time, while
+// processes are killed, and shards roll and are folded side by side.
+func TestSameAsWorker(t *testing.T) {
+	r := random(t)
+	now := time.Now().Truncate(time.Hour).Add(30 * time.Minute)
+	all := facts(t, r, now, 400)
+	marked := erased(t, all)
+
+	worker := newPlace(t, now, engine.Options{})
+	worker.put(all)
+	worker.work()
+	worker.put(marked)
+	worker.work()
+
+	p := newPlace(t, now, engine.Options{StreamShards: 4, RollEvery: 100})
+	pool := p.pool("stream", "ONEFOLD_PIECE=64")
+	m := p.mapping(pool, r)
+	m.Batch = 50
+	p.put(all[:len(all)/2])
+	must(t, m.Drain(t.Context()))
+	p.put(all[len(all)/2:])
+	p.put(marked)
+	must(t, m.Drain(t.Context()))
+
+	calls, records := m.Invoked()
+	t.Logf("%d facts, %d invocations with %d records in %d processes", len(all)+len(marked), calls, records, pool.Starts())
+	if calls < 50 {
+		t.Errorf("%d invocations are no trouble", calls)
+	}
+	got, want := p.items(), worker.items()
+	if g, w := fed(got), fed(want); !slices.Equal(g, w) {
+		t.Errorf("the feed has %v by Lambda, %v by a worker", g, w)
+	}
+	equal(t, got, want)
+}
+
+// fed takes the event store's feed out of the items, and returns the commits that are in it. They have another order wherever
+// streams were appended to at once.
+func fed(items map[string]table.Item) (commits []string) {
+	for key, it := range items {
+		if text(it, table.AttrPK) != "FEED" {
+			continue
+		}
+		delete(items, key)
+		if list, ok := it["commits"].(*types.AttributeValueMemberL); ok {
+			for _, c := range list.Value {
+				commits = append(commits, shown(c.(*types.AttributeValueMemberM).Value))
+			}
+		}
+	}
+	slices.Sort(commits)
+	return commits
+}

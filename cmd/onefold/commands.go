@@ -9,6 +9,7 @@ import (
 	"github.com/onefold/onefold/cmd/onefold/internal/blueprintcli"
 	"github.com/onefold/onefold/cmd/onefold/internal/devicecli"
 	"github.com/onefold/onefold/cmd/onefold/internal/eventcli"
+	"github.com/onefold/onefold/cmd/onefold/internal/moving"
 	"github.com/onefold/onefold/cmd/onefold/internal/terminal"
 )
 
@@ -54,6 +55,8 @@ type commands struct {
 	Design blueprintcli.Design `cmd:"" help:"Write the design of the table: what it holds and is asked, executed on examples, with what that takes."`
 	Cost   blueprintcli.Cost   `cmd:"" help:"Say what the table costs a month on DynamoDB, by entity and by pattern."`
 	Heat   blueprintcli.Heat   `cmd:"" help:"Say which partition keys were hot while a server ran, why, and what to do."`
+
+	Move moving.Command `cmd:"" help:"Move the table to another store while it is used: copy, follow, compare, switch."`
 
 	Dynamodb dynamodbCommands `cmd:"" help:"Serve the embedded database as a DynamoDB, and look after it."`
 }

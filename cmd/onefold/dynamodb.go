@@ -7,18 +7,13 @@ import (
 	"io"
 	"log/slog"
 	"net"
-	"net/http"
-	"os"
 	"runtime"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/alecthomas/kong"
-	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/onefold/onefold/cmd/onefold/internal/place"
-	"github.com/onefold/onefold/dynamohttp"
+	"github.com/onefold/onefold/cmd/onefold/internal/protocol"
 	"github.com/onefold/onefold/engine"
 )
 
@@ -78,12 +73,12 @@ func (c *dynamodbServe) Run(ctx context.Context, std streams, g *globals, line *
 	if err := c.checkPlace(line); err != nil {
 		return err
 	}
-	keys, err := c.accessKeys()
-	if err != nil {
-		return err
+	keys, err := protocol.Keys(c.AccessKey, c.AccessKeyFile)
+	if err == nil {
+		err = protocol.CheckAddress(c.Addr, len(keys) > 0 || c.NoAuth)
 	}
-	if err := c.checkAddress(keys); err != nil {
-		return err
+	if err != nil {
+		return &exitError{exitUsage, err}
 	}
 	runtime.GOMAXPROCS(serverProcessors())
 	logger := g.logger(std.err)
@@ -104,10 +99,7 @@ func (c *dynamodbServe) open(g *globals, logger *slog.Logger) (*engine.DB, error
 
 // serve listens, says where, and answers until ctx ends.
 func (c *dynamodbServe) serve(ctx context.Context, out io.Writer, db *engine.DB, keys map[string]string, logger *slog.Logger, data string) error {
-	registry := newDynamodbRegistry(db)
-	handler, err := dynamohttp.New(db, dynamohttp.Options{
-		Region: c.Region, Keys: keys, Origins: c.Origin, Registry: registry, Logger: logger,
-	})
+	handler, err := protocol.Handler(db, protocol.Options{Region: c.Region, Keys: keys, Origins: c.Origin, ToAll: c.NoAuth, Logger: logger})
 	if err != nil {
 		return err
 	}
@@ -119,11 +111,7 @@ func (c *dynamodbServe) serve(ctx context.Context, out io.Writer, db *engine.DB,
 		data = "in memory"
 	}
 	fmt.Fprint(out, c.greeting(listener.Addr().String(), data, len(keys) > 0))
-	mux := http.NewServeMux()
-	mux.Handle("/metrics", dynamodbMetrics(registry, keys, c.NoAuth))
-	mux.Handle(adminPath, handler.Signed(dynamodbAdmin(db, logger)))
-	mux.Handle("/", handler)
-	return runDynamodb(ctx, listener, mux, logger)
+	return protocol.Serve(ctx, listener, handler, logger)
 }
 
 // greeting says how to reach the server.
@@ -136,90 +124,4 @@ func (c *dynamodbServe) greeting(address, data string, keys bool) string {
 	return fmt.Sprintf("onefold serves DynamoDB at %s (%s)\n"+
 		"  SDKs: export AWS_ENDPOINT_URL_DYNAMODB=%s AWS_ENDPOINT_URL_DYNAMODB_STREAMS=%s AWS_REGION=%s AWS_DEFAULT_REGION=%s %s\n"+
 		"  CLI:  aws dynamodb list-tables --endpoint-url %s --region %s\n", url, data, url, url, c.Region, c.Region, credentials, url, c.Region)
-}
-
-// accessKeys reads the keys of flags and file.
-func (c *dynamodbServe) accessKeys() (map[string]string, error) {
-	lines := slices.Clone(c.AccessKey)
-	if c.AccessKeyFile != "" {
-		text, err := os.ReadFile(c.AccessKeyFile)
-		if err != nil {
-			return nil, fmt.Errorf("access keys: %w", err)
-		}
-		lines = append(lines, strings.Split(string(text), "\n")...)
-	}
-	keys := map[string]string{}
-	for _, line := range lines {
-		line = strings.TrimSpace(line)
-		if line == "" || strings.HasPrefix(line, "#") {
-			continue
-		}
-		id, secret, ok := strings.Cut(line, ":")
-		if !ok || id == "" || secret == "" {
-			return nil, &exitError{exitUsage, errors.New("bad_access_key: an access key is written ID:SECRET")}
-		}
-		keys[id] = secret
-	}
-	if c.AccessKeyFile != "" && len(keys) == 0 {
-		return nil, &exitError{exitUsage, fmt.Errorf("bad_access_key: there is no access key in %s", c.AccessKeyFile)}
-	}
-	if len(c.AccessKey) > 0 && len(keys) == 0 { // a variable that is not set must not open the server
-		return nil, &exitError{exitUsage, errors.New("bad_access_key: --access-key is empty; leave it out to serve without keys")}
-	}
-	return keys, nil
-}
-
-// checkAddress refuses to give everybody on the network the database.
-func (c *dynamodbServe) checkAddress(keys map[string]string) error {
-	host, _, err := net.SplitHostPort(c.Addr)
-	if err != nil {
-		return &exitError{exitUsage, fmt.Errorf("bad_address: --addr is HOST:PORT: %w", err)}
-	}
-	ip := net.ParseIP(host)
-	if len(keys) > 0 || c.NoAuth || host == "localhost" || ip != nil && ip.IsLoopback() {
-		return nil
-	}
-	return &exitError{exitUsage, fmt.Errorf("open_to_all: %s can be reached from other machines; give --access-key ID:SECRET, or --no-auth when that is meant", c.Addr)}
-}
-
-// Limits of one connection. A client that keeps connections has to find them open, so they idle longer than in any SDK.
-const (
-	dynamodbReadHeader = 10 * time.Second
-	dynamodbRead       = 2 * time.Minute
-	dynamodbWrite      = 4 * time.Minute
-	dynamodbIdle       = 10 * time.Minute
-	dynamodbHeader     = 64 << 10
-)
-
-// runDynamodb serves until ctx ends, then lets the requests under way finish.
-func runDynamodb(ctx context.Context, l net.Listener, h http.Handler, logger *slog.Logger) error {
-	web := &http.Server{
-		Handler: h, ReadHeaderTimeout: dynamodbReadHeader, ReadTimeout: dynamodbRead, WriteTimeout: dynamodbWrite, IdleTimeout: dynamodbIdle,
-		MaxHeaderBytes: dynamodbHeader, ErrorLog: slog.NewLogLogger(logger.Handler(), slog.LevelWarn),
-	}
-	served := make(chan error, 1)
-	go func() { served <- web.Serve(l) }()
-	select {
-	case err := <-served:
-		return err
-	case <-ctx.Done():
-	}
-	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainFor)
-	defer cancel()
-	err := web.Shutdown(grace)
-	if err != nil { // requests that would outlive the database
-		err = errors.Join(err, web.Close())
-	}
-	if served := <-served; !errors.Is(served, http.ErrServerClosed) {
-		err = errors.Join(err, served)
-	}
-	return err
-}
-
-// newDynamodbRegistry holds what is known of the process and of the capacity that the database has used.
-func newDynamodbRegistry(db *engine.DB) *prometheus.Registry {
-	registry := prometheus.NewRegistry()
-	registry.MustRegister(processCollectors()...)
-	registry.MustRegister(newCapacityCollector(db))
-	return registry
 }

@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/onefold/onefold/cmd/onefold/internal/terminal"
 	"github.com/onefold/onefold/engine"
 )
 
@@ -33,9 +34,9 @@ its files with the database where the file system can (hard links), so put it, o
 
 // Run backs the database up.
 func (c *dynamodbBackup) Run(ctx context.Context, std streams, g *globals) error {
-	bar := newStepProgress(std.err, c.Quiet || c.Out == "-", "backup")
+	bar := terminal.NewSteps(std.err, c.Quiet || c.Out == "-", "backup")
 	m, err := c.run(ctx, std, g, bar)
-	bar.close()
+	bar.Close()
 	if err != nil {
 		return err
 	}
@@ -48,7 +49,7 @@ func (c *dynamodbBackup) Run(ctx context.Context, std streams, g *globals) error
 	return err
 }
 
-func (c *dynamodbBackup) run(ctx context.Context, std streams, g *globals, bar *stepProgress) (*engine.BackupManifest, error) {
+func (c *dynamodbBackup) run(ctx context.Context, std streams, g *globals, bar *terminal.Steps) (*engine.BackupManifest, error) {
 	stream := c.Out == "-" || strings.HasSuffix(c.Out, ".tar")
 	if c.Endpoint != "" {
 		if !stream {
@@ -64,9 +65,9 @@ func (c *dynamodbBackup) run(ctx context.Context, std streams, g *globals, bar *
 	}
 	var m *engine.BackupManifest
 	if stream {
-		err = c.write(std, func(w io.Writer) (err error) { m, err = db.BackupTo(ctx, w, bar.update); return err })
+		err = c.write(std, func(w io.Writer) (err error) { m, err = db.BackupTo(ctx, w, bar.Update); return err })
 	} else {
-		m, err = db.Backup(ctx, c.Out, bar.update)
+		m, err = db.Backup(ctx, c.Out, bar.Update)
 	}
 	return m, errors.Join(err, db.Close())
 }
@@ -135,7 +136,7 @@ func tables(n int) string {
 }
 
 // fetch copies a server's backup and reads the manifest in it. A stream that ends too early has none, or no end.
-func (c *dynamodbBackup) fetch(ctx context.Context, w io.Writer, bar *stepProgress) (m *engine.BackupManifest, err error) {
+func (c *dynamodbBackup) fetch(ctx context.Context, w io.Writer, bar *terminal.Steps) (m *engine.BackupManifest, err error) {
 	body, err := c.admin(ctx, "backup")
 	if err != nil {
 		return nil, err
@@ -143,7 +144,7 @@ func (c *dynamodbBackup) fetch(ctx context.Context, w io.Writer, bar *stepProgre
 	done := int64(0)
 	copied := io.TeeReader(io.TeeReader(body, w), writerFunc(func(b []byte) (int, error) {
 		done += int64(len(b))
-		bar.update(done, -1)
+		bar.Update(done, -1)
 		return len(b), nil
 	}))
 	if m, err = manifestOf(copied); err == nil {
@@ -186,9 +187,9 @@ type dynamodbRestore struct {
 
 // Run makes a database from a backup.
 func (c *dynamodbRestore) Run(ctx context.Context, std streams, g *globals) error {
-	bar := newStepProgress(std.err, c.Quiet, "restore")
+	bar := terminal.NewSteps(std.err, c.Quiet, "restore")
 	m, err := c.run(ctx, std, bar)
-	bar.close()
+	bar.Close()
 	if err != nil {
 		return err
 	}
@@ -199,22 +200,22 @@ func (c *dynamodbRestore) Run(ctx context.Context, std streams, g *globals) erro
 	return err
 }
 
-func (c *dynamodbRestore) run(ctx context.Context, std streams, bar *stepProgress) (*engine.BackupManifest, error) {
+func (c *dynamodbRestore) run(ctx context.Context, std streams, bar *terminal.Steps) (*engine.BackupManifest, error) {
 	if c.In == "-" {
-		return c.unpack(ctx, std.in, bar.update)
+		return c.unpack(ctx, std.in, bar.Update)
 	}
 	info, err := os.Stat(c.In)
 	if err != nil {
 		return nil, fmt.Errorf("no_such_file: %w", err)
 	}
 	if info.IsDir() {
-		return engine.Restore(ctx, c.In, c.Dir, bar.update)
+		return engine.Restore(ctx, c.In, c.Dir, bar.Update)
 	}
 	f, err := os.Open(c.In)
 	if err != nil {
 		return nil, err
 	}
-	m, err := c.unpack(ctx, f, func(done, _ int64) { bar.update(done, info.Size()) })
+	m, err := c.unpack(ctx, f, func(done, _ int64) { bar.Update(done, info.Size()) })
 	return m, errors.Join(err, f.Close())
 }
 

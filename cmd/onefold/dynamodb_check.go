@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/onefold/onefold/cmd/onefold/internal/protocol"
 	"github.com/onefold/onefold/engine"
 )
 
@@ -75,7 +76,7 @@ func (c *dynamodbCheck) ask(ctx context.Context, report func(engine.Finding)) (s
 	defer func() { err = errors.Join(err, body.Close()) }()
 	lines := json.NewDecoder(body)
 	for {
-		var line adminLine
+		var line protocol.AdminLine
 		if err := lines.Decode(&line); err != nil {
 			if errors.Is(err, io.EOF) {
 				err = io.ErrUnexpectedEOF

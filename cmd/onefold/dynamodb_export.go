@@ -11,6 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/klauspost/compress/gzip"
 
+	"github.com/onefold/onefold/cmd/onefold/internal/terminal"
 	"github.com/onefold/onefold/cmd/onefold/internal/transfer"
 	"github.com/onefold/onefold/dynamo"
 )
@@ -63,13 +64,13 @@ func (c *dynamodbExport) export(ctx context.Context, std streams, api dynamo.API
 	if err != nil {
 		return 0, err
 	}
-	bar := newStepProgress(std.err, c.Quiet || c.File == "-", c.Table)
-	defer bar.close()
+	bar := terminal.NewSteps(std.err, c.Quiet || c.File == "-", c.Table)
+	defer bar.Close()
 	total := int64(0)
 	if n := described.Table.ItemCount; n != nil {
 		total = *n
 	}
-	e := transfer.Export{API: api, Table: c.Table, Segments: c.Segments, Progress: func(items int64) { bar.update(items, max(total, items)) }}
+	e := transfer.Export{API: api, Table: c.Table, Segments: c.Segments, Progress: func(items int64) { bar.Update(items, max(total, items)) }}
 	run := func(w io.Writer) error { items, err = e.Run(ctx, w); return err }
 	if c.File == "-" {
 		err := compressed(std.out, false, run)

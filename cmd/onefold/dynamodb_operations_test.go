@@ -17,6 +17,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/onefold/onefold/cmd/onefold/internal/protocol"
 	"github.com/onefold/onefold/dynamo"
 )
 
@@ -96,8 +97,8 @@ func fails(args ...string) (int, string) {
 // could that passes for one of ours.
 func (s *served) refusesPages(t *testing.T) {
 	t.Helper()
-	for name, headers := range map[string]map[string]string{"no header": {}, "a page": {adminHeader: "1", "Origin": s.url}} {
-		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.url+adminPath+"backup", nil)
+	for name, headers := range map[string]map[string]string{"no header": {}, "a page": {protocol.AdminHeader: "1", "Origin": s.url}} {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.url+protocol.AdminPath+"backup", nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -156,7 +157,7 @@ func TestMetricsByName(t *testing.T) {
 		r := httptest.NewRequest(http.MethodGet, "/metrics", nil)
 		r.Host = c.host
 		w := httptest.NewRecorder()
-		dynamodbMetrics(registry, nil, c.all).ServeHTTP(w, r)
+		protocol.Metrics(registry, nil, c.all).ServeHTTP(w, r)
 		if w.Code != c.want {
 			t.Errorf("%s: got %d, want %d", c.host, w.Code, c.want)
 		}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"text/tabwriter"
 
+	"github.com/onefold/onefold/cmd/onefold/internal/protocol"
 	"github.com/onefold/onefold/engine"
 )
 
@@ -16,14 +17,14 @@ type dynamodbCompact struct {
 
 // Run compacts the database's files.
 func (c *dynamodbCompact) Run(ctx context.Context, std streams, g *globals) error {
-	var done compacted
+	var done protocol.Compacted
 	var err error
 	if c.Endpoint != "" {
 		err = c.adminJSON(ctx, "compact", &done)
 	} else if db, oerr := c.open(g, std.err); oerr != nil {
 		err = oerr
 	} else {
-		done, err = compact(ctx, db)
+		done, err = protocol.Compact(ctx, db)
 		err = errors.Join(err, db.Close())
 	}
 	if err != nil {

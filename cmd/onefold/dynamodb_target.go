@@ -19,6 +19,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/onefold/onefold/cmd/onefold/internal/place"
+	"github.com/onefold/onefold/cmd/onefold/internal/protocol"
 	"github.com/onefold/onefold/dynamo"
 	"github.com/onefold/onefold/engine"
 )
@@ -131,11 +132,11 @@ func (t *dynamodbTarget) sign(r *http.Request) error {
 
 // admin asks a running server for something that DynamoDB has no operation for. The caller closes the body.
 func (t *dynamodbTarget) admin(ctx context.Context, task string) (io.ReadCloser, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, strings.TrimRight(t.Endpoint, "/")+adminPath+task, nil)
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, strings.TrimRight(t.Endpoint, "/")+protocol.AdminPath+task, nil)
 	if err != nil {
 		return nil, &exitError{exitUsage, fmt.Errorf("bad_endpoint: %w", err)}
 	}
-	request.Header.Set(adminHeader, "1")
+	request.Header.Set(protocol.AdminHeader, "1")
 	if err := t.sign(request); err != nil {
 		return nil, err
 	}
@@ -148,7 +149,7 @@ func (t *dynamodbTarget) admin(ctx context.Context, task string) (io.ReadCloser,
 	}
 	const most = 4 << 10
 	text, err := io.ReadAll(io.LimitReader(response.Body, most))
-	var own adminError
+	var own protocol.AdminError
 	if json.Unmarshal(text, &own) == nil && own.Error.Code != "" {
 		return nil, errors.Join(fmt.Errorf("%s: %s", own.Error.Code, own.Error.Message), response.Body.Close())
 	}

@@ -21,7 +21,7 @@ func (g *globals) ground(std streams) *ground.Env {
 	much := importTuning
 	much.existing = true
 	return &ground.Env{
-		In: std.in, Out: std.out, Err: std.err, JSON: g.JSON, NoTable: place.ErrNoTable,
+		In: std.in, Out: std.out, Err: std.err, JSON: g.JSON, Logger: g.logger(std.err), NoTable: place.ErrNoTable,
 		Make: open(tuning{}), Open: open(tuning{existing: true}),
 		Load: func(ctx context.Context, work func(*ground.Store) error) error {
 			defer debug.SetMemoryLimit(debug.SetMemoryLimit(importMemory - engineOutsideGo))

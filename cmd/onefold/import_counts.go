@@ -16,6 +16,7 @@ import (
 	"github.com/onefold/onefold/analytics/imported"
 	"github.com/onefold/onefold/analytics/imported/exports"
 	"github.com/onefold/onefold/cmd/onefold/internal/intake"
+	"github.com/onefold/onefold/cmd/onefold/internal/terminal"
 )
 
 // countsMemory is what an import of daily counts should stay within, in bytes.
@@ -141,7 +142,7 @@ func countsError(err error) error {
 
 // newBytesProgress draws a bar over bytes, where there is somebody to look at it. done ends it, and may be called again.
 func newBytesProgress(w io.Writer, quiet bool) (update func(done, size int64), done func()) {
-	if quiet || !isTerminal(w) {
+	if quiet || !terminal.IsScreen(w) {
 		return nil, func() {}
 	}
 	bars := mpb.New(mpb.WithOutput(w), mpb.WithWidth(64), mpb.WithRefreshRate(150*time.Millisecond))

@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"sync/atomic"
 	"time"
@@ -12,6 +11,7 @@ import (
 	"github.com/vbauerster/mpb/v8/decor"
 
 	"github.com/onefold/onefold/analytics/reconcile"
+	"github.com/onefold/onefold/cmd/onefold/internal/terminal"
 )
 
 // readProgress draws a bar over the bytes of the files that are read, with the rate in lines and the time left. It draws
@@ -29,7 +29,7 @@ type readProgress struct {
 
 func newReadProgress(w io.Writer, quiet bool, files []string) *readProgress {
 	p := &readProgress{files: len(files), begun: time.Now()}
-	if quiet || !isTerminal(w) {
+	if quiet || !terminal.IsScreen(w) {
 		return p
 	}
 	p.bars = mpb.New(mpb.WithOutput(w), mpb.WithWidth(64), mpb.WithRefreshRate(150*time.Millisecond))
@@ -81,16 +81,6 @@ func (p *readProgress) close() {
 	}
 }
 
-// isTerminal reports whether w is a person's screen.
-func isTerminal(w io.Writer) bool {
-	f, ok := w.(*os.File)
-	if !ok {
-		return false
-	}
-	info, err := f.Stat()
-	return err == nil && info.Mode()&os.ModeCharDevice != 0
-}
-
 // dayProgress draws a bar over days.
 type dayProgress struct {
 	bars *mpb.Progress
@@ -100,7 +90,7 @@ type dayProgress struct {
 
 func newDayProgress(w io.Writer) *dayProgress {
 	p := &dayProgress{}
-	if isTerminal(w) {
+	if terminal.IsScreen(w) {
 		p.bars = mpb.New(mpb.WithOutput(w), mpb.WithWidth(64), mpb.WithRefreshRate(150*time.Millisecond))
 	}
 	return p

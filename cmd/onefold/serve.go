@@ -35,6 +35,7 @@ type listenFlags struct {
 type serveCommand struct {
 	listenFlags
 	followFlags
+	protocolFlags
 
 	FoldDelay time.Duration `help:"How long what is derived from events may wait to be written, at most 5m. The longer, the fewer writes: for stores that bill them. Reports are as much behind, figures of visits up to six times, breakdowns up to ten times that." default:"0" env:"ONEFOLD_FOLD_DELAY"`
 
@@ -65,11 +66,15 @@ func (c *serveCommand) Run(ctx context.Context, std streams, g *globals) error {
 		return err
 	}
 	err = g.withStore(ctx, std.err, delayed(c.FoldDelay), func(s *store) error {
-		following, err := c.services(ctx, s, g, std.err)
+		following, err := c.followFlags.services(ctx, s, g, std.err)
 		if err != nil {
 			return err
 		}
-		return c.serve(ctx, std, g, s, func(string, string) error { return nil }, following...)
+		others, err := c.protocolFlags.services(s, g.logger(std.err), std.err)
+		if err != nil {
+			return err
+		}
+		return c.serve(ctx, std, g, s, func(string, string) error { return nil }, append(following, others...)...)
 	})
 	return errors.Join(err, stop())
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/onefold/onefold/analytics/explore"
 	"github.com/onefold/onefold/analytics/reconcile"
 	"github.com/onefold/onefold/analytics/refusals"
+	"github.com/onefold/onefold/cmd/internal/relocation"
 	"github.com/onefold/onefold/eventstore"
 	"github.com/onefold/onefold/fold"
 	"github.com/onefold/onefold/table"
@@ -26,7 +27,7 @@ const TableName = "onefold"
 const Group = analytics.FoldGroup
 
 // Schema is all that the table holds. Starting fails if two packages could write the same key.
-var Schema = table.MustSchema("onefold", analytics.Schema, reconcile.Schema, explore.Schema, erasure.Schema, refusals.Days, refusals.ByDay, accounts.Schema, telemetry.Schema, alerts.Schema, eventstore.Schema)
+var Schema = table.MustSchema("onefold", analytics.Schema, reconcile.Schema, explore.Schema, erasure.Schema, refusals.Days, refusals.ByDay, accounts.Schema, telemetry.Schema, alerts.Schema, eventstore.Schema, relocation.Schema)
 
 // Folds are all that is derived from the changes of a table. wait is how long visitors' days and breakdowns may wait beyond a
 // flush.

@@ -5,6 +5,7 @@ package ground
 import (
 	"context"
 	"io"
+	"log/slog"
 
 	"github.com/onefold/onefold/cmd/onefold/internal/intake"
 	"github.com/onefold/onefold/fold"
@@ -16,6 +17,7 @@ type Env struct {
 	In       io.Reader
 	Out, Err io.Writer
 	JSON     bool // print for scripts
+	Logger   *slog.Logger
 	// Make opens the table, which is made if there is none. Open wants it to be there, Load does, for work on much at once.
 	Make, Open, Load func(ctx context.Context, work func(*Store) error) error
 	// Progress shows how far files are read, until it is told to stop.

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/onefold/onefold/cmd/internal/assembly"
+	"github.com/onefold/onefold/cmd/internal/relocation"
 	"github.com/onefold/onefold/cmd/internal/remote"
 	"github.com/onefold/onefold/dynamo"
 	"github.com/onefold/onefold/dynamo/resilient"
@@ -86,7 +87,20 @@ func (o *Opened) Close() error {
 
 // Open opens the table. An embedded one is made if there is none, unless it must exist. One on a service must exist and fit: to make it
 // there is an act of its own, for it costs money.
+// One that is half moved here, or that moved away, is refused: see relocation.Check.
 func (p Place) Open(ctx context.Context, o engine.Options, existing bool) (*Opened, error) {
+	opened, err := p.OpenMoving(ctx, o, existing)
+	if err != nil {
+		return nil, err
+	}
+	if err := relocation.Check(ctx, opened.API, opened.Table); err != nil {
+		return nil, errors.Join(err, opened.Close())
+	}
+	return opened, nil
+}
+
+// OpenMoving is Open for what moves tables, whatever the table says of that.
+func (p Place) OpenMoving(ctx context.Context, o engine.Options, existing bool) (*Opened, error) {
 	switch {
 	case p.Shared():
 		return p.openRemote(ctx, o.Logger)

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"os"
 	"strconv"
 	"strings"
 )
@@ -55,4 +56,14 @@ func JSON(w io.Writer, v any) error {
 		return fmt.Errorf("print: %w", err)
 	}
 	return nil
+}
+
+// IsScreen reports whether w is a person's screen.
+func IsScreen(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	if !ok {
+		return false
+	}
+	info, err := f.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }

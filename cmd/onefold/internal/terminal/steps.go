@@ -1,4 +1,4 @@
-package main
+package terminal
 
 import (
 	"io"
@@ -8,15 +8,16 @@ import (
 	"github.com/vbauerster/mpb/v8/decor"
 )
 
-// stepProgress draws a bar over bytes or items. It draws nothing when standard error is not a terminal.
-type stepProgress struct {
+// Steps draws a bar over bytes or items. It draws nothing when standard error is not a terminal.
+type Steps struct {
 	bars *mpb.Progress
 	bar  *mpb.Bar
 }
 
-func newStepProgress(w io.Writer, quiet bool, title string) *stepProgress {
-	p := &stepProgress{}
-	if quiet || !isTerminal(w) {
+// NewSteps begins a bar, unless it is to be quiet.
+func NewSteps(w io.Writer, quiet bool, title string) *Steps {
+	p := &Steps{}
+	if quiet || !IsScreen(w) {
 		return p
 	}
 	p.bars = mpb.New(mpb.WithOutput(w), mpb.WithWidth(64), mpb.WithRefreshRate(150*time.Millisecond))
@@ -26,8 +27,8 @@ func newStepProgress(w io.Writer, quiet bool, title string) *stepProgress {
 	return p
 }
 
-// update says how much of how much is done; total is -1 when nobody knows.
-func (p *stepProgress) update(done, total int64) {
+// Update says how much of how much is done; total is -1 when nobody knows.
+func (p *Steps) Update(done, total int64) {
 	if p.bar == nil {
 		return
 	}
@@ -37,8 +38,8 @@ func (p *stepProgress) update(done, total int64) {
 	p.bar.SetCurrent(done)
 }
 
-// close ends the bar.
-func (p *stepProgress) close() {
+// Close ends the bar.
+func (p *Steps) Close() {
 	if p.bars == nil {
 		return
 	}

@@ -1,4 +1,4 @@
-package main
+package protocol
 
 import (
 	"crypto/subtle"
@@ -20,11 +20,11 @@ import (
 
 const metricsTimeout = 5 * time.Second
 
-// dynamodbMetrics answers Prometheus. With access keys it asks for one of them by HTTP basic authentication, for Prometheus
+// Metrics answers Prometheus. With access keys it asks for one of them by HTTP basic authentication, for Prometheus
 // cannot sign: the secret goes over the wire, so that is for TLS or this machine. Without, unless
 // it is open to all, it answers only under names that nobody can own: a page of the web whose name has been given this
 // machine's address could read it otherwise, and a browser that gets does not say for which page.
-func dynamodbMetrics(registry *prometheus.Registry, keys map[string]string, toAll bool) http.Handler {
+func Metrics(registry *prometheus.Registry, keys map[string]string, toAll bool) http.Handler {
 	metrics := promhttp.HandlerFor(registry, promhttp.HandlerOpts{Timeout: metricsTimeout})
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if len(keys) > 0 && !holdsKey(r, keys) {
@@ -59,6 +59,7 @@ func holdsKey(r *http.Request, keys map[string]string) bool {
 	return subtle.ConstantTimeCompare([]byte(secret), []byte(want)) == 1 && ok && known
 }
 
+// processCollectors tell of the process.
 func processCollectors() []prometheus.Collector {
 	return []prometheus.Collector{
 		goprocess.NewGoCollector(), goprocess.NewProcessCollector(goprocess.ProcessCollectorOpts{}),

@@ -1,4 +1,4 @@
-package main
+package protocol
 
 import (
 	"context"
@@ -19,8 +19,13 @@ func TestCheckForNobody(t *testing.T) {
 		}
 		return engine.CheckSummary{}, ctx.Err()
 	}
-	err := writeFindings(t.Context(), writerFunc(func([]byte) (int, error) { return 0, gone }), check)
+	err := writeFindings(t.Context(), refusing{gone}, check)
 	if !errors.Is(err, gone) || read != 1 {
 		t.Errorf("%v after %d rows", err, read)
 	}
 }
+
+// refusing is a reader that has gone.
+type refusing struct{ err error }
+
+func (r refusing) Write([]byte) (int, error) { return 0, r.err }

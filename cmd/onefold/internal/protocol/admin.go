@@ -1,4 +1,4 @@
-package main
+package protocol
 
 import (
 	"cmp"
@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/onefold/onefold/cmd/onefold/internal/terminal"
 	"github.com/onefold/onefold/engine"
 )
 
@@ -18,19 +19,19 @@ import (
 // given this machine's address is of the same site and could send the header, so whatever names an origin, as every page
 // does that posts, is refused.
 const (
-	adminPath   = "/_onefold/"
-	adminHeader = "X-Onefold-Admin"
+	AdminPath   = "/_onefold/"
+	AdminHeader = "X-Onefold-Admin"
 )
 
-// dynamodbAdmin answers the tasks that look after a database, to whoever gets as far.
-func dynamodbAdmin(db *engine.DB, logger *slog.Logger) http.Handler {
+// admin answers the tasks that look after a database, to whoever gets as far.
+func admin(db *engine.DB, logger *slog.Logger) http.Handler {
 	mux := http.NewServeMux()
 	for name, task := range map[string]func(context.Context, http.ResponseWriter, *engine.DB) error{
 		"backup": serveBackup, "check": serveCheck, "compact": serveCompact, "sizes": serveSizes, "estimate": serveEstimate,
 	} {
-		mux.HandleFunc("POST "+adminPath+name, func(w http.ResponseWriter, r *http.Request) {
-			if r.Header.Get(adminHeader) == "" || r.Header.Get("Origin") != "" {
-				http.Error(w, "send the header "+adminHeader+", and not from a web page", http.StatusForbidden)
+		mux.HandleFunc("POST "+AdminPath+name, func(w http.ResponseWriter, r *http.Request) {
+			if r.Header.Get(AdminHeader) == "" || r.Header.Get("Origin") != "" {
+				http.Error(w, "send the header "+AdminHeader+", and not from a web page", http.StatusForbidden)
 				return
 			}
 			// A task takes as long as it takes: the limits of requests are not for it.
@@ -65,7 +66,7 @@ func (a *adminAnswer) fail(logger *slog.Logger, task string, err error) {
 	if a.begun {
 		panic(http.ErrAbortHandler)
 	}
-	told, status := adminError{}, http.StatusInternalServerError
+	told, status := AdminError{}, http.StatusInternalServerError
 	told.Error.Code, told.Error.Message = "failed", err.Error()
 	switch {
 	case errors.Is(err, engine.ErrBackupRunning):
@@ -75,13 +76,13 @@ func (a *adminAnswer) fail(logger *slog.Logger, task string, err error) {
 	}
 	a.Header().Set("Content-Type", "application/json")
 	a.WriteHeader(status)
-	if err := printJSON(a, told); err != nil {
+	if err := terminal.JSON(a, told); err != nil {
 		logger.Warn("onefold: the answer to "+task+" was not taken", "error", err)
 	}
 }
 
-// adminError is the answer of a task that failed.
-type adminError struct {
+// AdminError is the answer of a task that failed.
+type AdminError struct {
 	Error struct {
 		Code    string `json:"code"`
 		Message string `json:"message"`
@@ -94,8 +95,8 @@ func serveBackup(ctx context.Context, w http.ResponseWriter, db *engine.DB) erro
 	return err
 }
 
-// adminLine is a line of the answer of a check: findings, and the summary at its end.
-type adminLine struct {
+// AdminLine is a line of the answer of a check: findings, and the summary at its end.
+type AdminLine struct {
 	Finding *engine.Finding      `json:"finding,omitempty"`
 	Summary *engine.CheckSummary `json:"summary,omitempty"`
 }
@@ -115,36 +116,37 @@ func writeFindings(ctx context.Context, w io.Writer, check func(context.Context,
 		if failed != nil {
 			return
 		}
-		if failed = lines.Encode(adminLine{Finding: &f}); failed != nil {
+		if failed = lines.Encode(AdminLine{Finding: &f}); failed != nil {
 			stop()
 		}
 	})
 	if err := cmp.Or(failed, err); err != nil {
 		return err
 	}
-	return lines.Encode(adminLine{Summary: &summary})
+	return lines.Encode(AdminLine{Summary: &summary})
 }
 
-// compacted is how many bytes of files there were before and after. Tables and log are apart: what was only in the log
+// Compacted is how many bytes of files there were before and after. Tables and log are apart: what was only in the log
 // goes into tables, which makes them larger, and the log is emptied later than it could be.
-type compacted struct {
+type Compacted struct {
 	Before engine.DiskUse `json:"before"`
 	After  engine.DiskUse `json:"after"`
 }
 
-func compact(ctx context.Context, db *engine.DB) (compacted, error) {
-	c := compacted{Before: db.DiskUse()}
+// Compact rewrites the files of a database without what was deleted.
+func Compact(ctx context.Context, db *engine.DB) (Compacted, error) {
+	c := Compacted{Before: db.DiskUse()}
 	err := db.Compact(ctx)
 	c.After = db.DiskUse()
 	return c, err
 }
 
 func serveCompact(ctx context.Context, w http.ResponseWriter, db *engine.DB) error {
-	c, err := compact(ctx, db)
+	c, err := Compact(ctx, db)
 	if err != nil {
 		return err
 	}
-	return printJSON(w, c)
+	return terminal.JSON(w, c)
 }
 
 func serveSizes(ctx context.Context, w http.ResponseWriter, db *engine.DB) error {
@@ -160,5 +162,5 @@ func sizesTo(ctx context.Context, w http.ResponseWriter, db *engine.DB, count bo
 	if err != nil {
 		return err
 	}
-	return printJSON(w, s)
+	return terminal.JSON(w, s)
 }

@@ -1,0 +1,184 @@
+package moving
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"github.com/onefold/onefold/cmd/internal/assembly"
+	"github.com/onefold/onefold/cmd/internal/relocation"
+	"github.com/onefold/onefold/eventstore"
+	"github.com/onefold/onefold/fold"
+	"github.com/onefold/onefold/table"
+)
+
+var feedHead = eventstore.FeedHeads.Name()
+
+// Done is what a move came to.
+type Done struct {
+	From     string        `json:"from"`
+	To       string        `json:"to"`
+	Compared *Compared     `json:"compared,omitempty"`
+	Took     time.Duration `json:"-"`
+}
+
+// Finish ends the move: nobody writes to the source any more. What is left to be folded there is folded, what is left to be copied
+// copied, the two stores are compared, and the folds of the target begin behind what was copied. Errors: ErrBusy, ErrDiffers.
+func (m *Move) Finish(ctx context.Context) (Done, error) {
+	began := m.o.Clock()
+	done := Done{From: m.from.Name, To: m.to.Name}
+	if m.Phase() == relocation.Finished {
+		return done, m.leave(ctx)
+	}
+	if m.Phase() != relocation.Following {
+		return done, fmt.Errorf("%w: the items are not all copied; move without --finish first", ErrNoMove)
+	}
+	err := m.keeping(ctx, func(ctx context.Context) error {
+		if err := m.drain(ctx); err != nil {
+			return err
+		}
+		if !m.o.Trust {
+			c, err := m.compare(ctx)
+			if err != nil {
+				return err
+			}
+			done.Compared = &c
+		}
+		if err := m.still(ctx); err != nil {
+			return err
+		}
+		if c := done.Compared; c != nil && len(c.Differ) > 0 {
+			return fmt.Errorf("%w: %s; --restart copies again what is there", ErrDiffers, c.tell())
+		}
+		return m.start(ctx)
+	})
+	if err != nil {
+		return done, err
+	}
+	m.setPhase(relocation.Finished, 0)
+	if err := m.leave(ctx); err != nil {
+		return done, err
+	}
+	done.Took = m.o.Clock().Sub(began)
+	return done, m.saveAs(ctx, 0)
+}
+
+// drains is how often the folds of the source may find something new when nobody writes any more.
+const drains = 5
+
+// drain folds what is left in the source and copies what came of it, until nothing does.
+func (m *Move) drain(ctx context.Context) error {
+	worker, err := m.worker(ctx)
+	if err != nil {
+		return err
+	}
+	m.o.Progress(Progress{Phase: "draining"})
+	for range drains {
+		before := worker.Status()
+		if err := worker.Drain(ctx); err != nil {
+			return fmt.Errorf("move: fold what is left in %s: %w", m.from.Name, err)
+		}
+		if err := m.toEnd(ctx, m.source); err != nil {
+			return err
+		}
+		// The worker has read since when the stream's end was found: if there was nothing for it, it was through before.
+		if err := worker.Drain(ctx); err != nil {
+			return fmt.Errorf("move: fold what is left in %s: %w", m.from.Name, err)
+		}
+		if after := worker.Status(); after.Writes == before.Writes && after.Changes == before.Changes {
+			return m.toEnd(ctx, m.source)
+		}
+	}
+	return fmt.Errorf("%w: something goes on writing to %s: stop its servers, workers and imports", ErrBusy, m.from.Name)
+}
+
+// worker folds what is left in the source. It heeds no leases: nobody else is there, and if they were, marks keep it right.
+func (m *Move) worker(ctx context.Context) (*fold.Worker, error) {
+	_, arn, err := stream(ctx, m.from)
+	if err != nil {
+		return nil, err
+	}
+	t := m.from.table(m.o.Clock)
+	return fold.NewWorker(t, fold.Streams(m.from.Streams, arn), assembly.Folds(t, 0), fold.Options{Group: assembly.Group, Logger: m.o.Logger, Clock: m.o.Clock, Owner: "move-" + m.state.Owner})
+}
+
+func (s Store) table(clock func() time.Time) *table.Table {
+	return table.New(s.API, s.Table, table.Options{Clock: clock})
+}
+
+// still fails if anything that would have to be copied has come since the last look.
+func (m *Move) still(ctx context.Context) error {
+	var came error
+	take := m.source.take
+	defer func() { m.source.take = take }()
+	m.source.take = func(_ context.Context, changes []fold.Change) error {
+		for i := range changes {
+			if c := &changes[i]; !c.Expired && (copied(c.New) || copied(c.Old)) {
+				came = fmt.Errorf("%w: %s of %s was written while the stores were compared; stop the source's servers, workers and imports, and finish again",
+					ErrBusy, text(imageOf(c)[table.AttrEntity]), m.from.Name)
+			}
+		}
+		if came != nil {
+			return came // the position stays before it
+		}
+		return take(ctx, changes)
+	}
+	return m.toEnd(ctx, m.source)
+}
+
+func imageOf(c *fold.Change) table.Item {
+	if c.New != nil {
+		return c.New
+	}
+	return c.Old
+}
+
+// start sets the checkpoints of the target's folds behind all that its stream has of the move: what is derived of it was copied, too.
+func (m *Move) start(ctx context.Context) error {
+	if err := m.toEnd(ctx, m.own); err != nil {
+		return err
+	}
+	for shard, p := range m.own.saved() {
+		c := fold.Checkpoint{
+			CheckpointKey: fold.CheckpointKey{Group: assembly.Group, Shard: shard},
+			Position:      p.Seq, Done: p.Done, Owner: "move-" + m.state.Owner, At: m.o.Clock(),
+		}
+		it, err := fold.Checkpoints.Encode(&c)
+		if err == nil {
+			_, err = m.to.API.PutItem(ctx, &dynamodb.PutItemInput{TableName: &m.to.Table, Item: it})
+		}
+		if err != nil {
+			return fmt.Errorf("move: checkpoint of %s: %w", shard, err)
+		}
+	}
+	return m.save(ctx)
+}
+
+// leave says in the source that its successor is in use.
+func (m *Move) leave(ctx context.Context) error {
+	t := m.from.table(m.o.Clock)
+	have, _, err := relocation.Read(ctx, t)
+	if err != nil {
+		return err
+	}
+	if have.Phase == relocation.Away {
+		return nil
+	}
+	away := relocation.State{Phase: relocation.Away, Peer: m.to.Name, Version: have.Version + 1, Saved: m.o.Clock()}
+	return relocation.States.Put(ctx, t, &away)
+}
+
+// Reopen lets a store be used again that was moved away. It has nothing of what happened at its new place.
+func Reopen(ctx context.Context, s Store) error {
+	t := s.table(time.Now)
+	have, ok, err := relocation.Read(ctx, t)
+	switch {
+	case err != nil:
+		return err
+	case !ok || have.Phase != relocation.Away:
+		return fmt.Errorf("%w: %s did not move away", ErrNoMove, s.Name)
+	}
+	return relocation.States.Delete(ctx, t, relocation.Key{})
+}

@@ -1,0 +1,127 @@
+package moving
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"time"
+
+	"github.com/onefold/onefold/cmd/internal/relocation"
+	"github.com/onefold/onefold/fold"
+)
+
+// farBehind is how old changes are when following is not any more caught up.
+const farBehind = 10 * time.Second
+
+// quiet is how long to wait when nothing came.
+const quiet = 200 * time.Millisecond
+
+// applyAll brings changes of the source to the target: of each key the last. What was applied before a crash is applied again, and
+// again in order, so that each key ends as it is in the source.
+func (m *Move) applyAll(ctx context.Context, changes []fold.Change) error {
+	last := make(map[string]int, len(changes))
+	var todo []change
+	for i := range changes {
+		c := &changes[i]
+		it := c.New
+		if it == nil {
+			it = c.Old
+		}
+		if !copied(it) {
+			continue
+		}
+		next := change{key: keyOf(it)}
+		if c.New != nil {
+			next.item = unmarked(c.New)
+		}
+		if at, ok := last[id(it)]; ok {
+			todo[at] = next
+			continue
+		}
+		last[id(it)] = len(todo)
+		todo = append(todo, next)
+	}
+	return m.write.apply(ctx, todo)
+}
+
+// Follow applies what changes in the source, until it was at the end of the stream and caughtUp, which is then called, says that this is
+// enough, or ctx ends. Errors: ErrTrimmed, ErrTakenOver.
+func (m *Move) Follow(ctx context.Context, caughtUp func() (enough bool)) error {
+	caught := false
+	return m.keeping(ctx, func(ctx context.Context) error {
+		for {
+			read, tip, err := m.source.round(ctx, m.o.Clock())
+			if err != nil {
+				return err
+			}
+			if _, _, err := m.own.round(ctx, m.o.Clock()); err != nil { // so that its end is never far
+				return err
+			}
+			phase := string(relocation.Following)
+			if caught = (caught || tip) && m.source.behind < farBehind; caught {
+				phase = "caught_up"
+			}
+			m.mu.Lock()
+			m.o.Progress(Progress{Phase: phase, Items: max(m.state.Items, 0), Behind: m.source.behind.Seconds()})
+			m.mu.Unlock()
+			if tip && caughtUp() {
+				return nil
+			}
+			if read == 0 {
+				if err := m.o.Sleep(ctx, quiet); err != nil {
+					return err
+				}
+			}
+		}
+	})
+}
+
+const (
+	fences     = 20  // written at once
+	mostFences = 200 // times
+)
+
+// toEnd reads a stream to where it ends now. That nothing comes proves nothing on a service, so fences are written to where chance
+// puts them, until one has come out of each shard: all that was written before has come before.
+func (m *Move) toEnd(ctx context.Context, t *tail) error {
+	t.run, t.passed = rand.Text(), map[string]bool{}
+	defer func() { t.run = "" }()
+	s := t.store
+	for range mostFences {
+		for range fences {
+			f := relocation.Fence{FenceKey: relocation.FenceKey{Name: rand.Text()}, Run: t.run, At: m.o.Clock()}
+			if err := relocation.Fences.Put(ctx, s.table(m.o.Clock), &f); err != nil {
+				return fmt.Errorf("move: fence in %s: %w", s.Name, err)
+			}
+		}
+		t.listedAt = time.Time{}
+		for quietly := 0; quietly < 2; {
+			_, tip, err := t.round(ctx, m.o.Clock())
+			if err != nil {
+				return err
+			}
+			if !tip {
+				quietly = 0
+				continue
+			}
+			if t.allPassed() {
+				return nil
+			}
+			quietly++
+			if err := m.o.Sleep(ctx, quiet/2); err != nil {
+				return err
+			}
+		}
+	}
+	return fmt.Errorf("move: stream of %s: %d fences did not reach every shard", s.Name, fences*mostFences)
+}
+
+// allPassed reports whether a fence came out of every shard that is open.
+func (t *tail) allPassed() bool {
+	for _, s := range t.listed {
+		if !t.at(s.ID).Done && !t.passed[s.ID] {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,87 @@
+package moving
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	"github.com/onefold/onefold/cmd/onefold/internal/ground"
+	"github.com/onefold/onefold/cmd/onefold/internal/terminal"
+)
+
+// screen shows how far a move is: a bar for people, a line a second for scripts.
+type screen struct {
+	env   *ground.Env
+	quiet bool
+
+	mu    sync.Mutex
+	phase string
+	at    time.Time
+	bar   *terminal.Steps
+}
+
+func newScreen(env *ground.Env, quiet bool) *screen { return &screen{env: env, quiet: quiet} }
+
+// titles are the phases in words.
+var titles = map[string]string{
+	"copying": "copying", "sweeping": "looking for what is gone", "following": "following", "caught_up": "following",
+	"draining": "folding and copying what is left", "comparing": "comparing",
+}
+
+// show tells of progress.
+func (s *screen) show(p Progress) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	changed := s.phase != p.Phase
+	if !changed && time.Since(s.at) < time.Second && (s.bar == nil || s.env.JSON) {
+		return
+	}
+	title := titles[p.Phase]
+	if changed && (s.bar == nil || titles[s.phase] != title) {
+		s.end()
+		s.bar = terminal.NewSteps(s.env.Err, s.quiet || s.env.JSON, title)
+		if !s.quiet && !s.env.JSON && !terminal.IsScreen(s.env.Err) {
+			fmt.Fprintln(s.env.Err, title)
+		}
+	}
+	s.phase, s.at = p.Phase, time.Now()
+	if s.env.JSON {
+		s.line(s.env.Out, p)
+	}
+	s.bar.Update(p.Items, max(p.Total, p.Items))
+}
+
+// line writes JSON on one line.
+func (s *screen) line(w io.Writer, v any) {
+	b, err := json.Marshal(v)
+	if err == nil {
+		_, err = fmt.Fprintf(w, "%s\n", b)
+	}
+	if err != nil { // a reader that is gone is no reason to stop moving
+		s.env.Logger.Warn("progress could not be shown", "error", err)
+	}
+}
+
+// say says something to people.
+func (s *screen) say(text string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.end()
+	fmt.Fprintln(s.env.Err, text)
+}
+
+func (s *screen) end() {
+	if s.bar != nil {
+		s.bar.Close()
+		s.bar = nil
+	}
+	s.phase = ""
+}
+
+func (s *screen) close() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.end()
+}

@@ -1,0 +1,198 @@
+package moving
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/onefold/onefold/cmd/internal/relocation"
+	"github.com/onefold/onefold/fold"
+	"github.com/onefold/onefold/table"
+)
+
+const (
+	pageRecords = 1000            // of one read
+	listEvery   = 5 * time.Second // how often shards are listed, if none ends
+)
+
+// tail reads the stream of a store, a shard after its parent, and knows up to where.
+type tail struct {
+	store Store
+	from  fold.Source
+	take  func(context.Context, []fold.Change) error // returns when they are durable; nil: nobody wants them
+	want  func(entity string) bool                   // nil: all
+
+	listed   []fold.Shard
+	listedAt time.Time
+	behind   time.Duration
+
+	run    string          // of the fences that are looked for
+	passed map[string]bool // shards in which one was seen
+
+	mu        sync.Mutex
+	positions map[string]relocation.Position
+}
+
+func newTail(s Store, arn string, take func(context.Context, []fold.Change) error, want func(string) bool) *tail {
+	return &tail{store: s, from: fold.Streams(s.Streams, arn), take: take, want: want, passed: map[string]bool{}}
+}
+
+// saved is a copy of the positions.
+func (t *tail) saved() map[string]relocation.Position {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return maps.Clone(t.positions)
+}
+
+func (t *tail) at(shard string) relocation.Position {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.positions[shard]
+}
+
+func (t *tail) move(shard string, p relocation.Position) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.positions[shard] = p
+}
+
+// list lists the shards, and looks whether one is gone that was not read to its end.
+func (t *tail) list(ctx context.Context, now time.Time) error {
+	if now.Sub(t.listedAt) < listEvery && now.After(t.listedAt) {
+		return nil
+	}
+	listed, err := t.from.Shards(ctx)
+	if err != nil {
+		return err
+	}
+	t.listed, t.listedAt = listed, now
+	there := map[string]bool{}
+	for _, s := range listed {
+		there[s.ID] = true
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for shard, p := range t.positions {
+		switch {
+		case there[shard]:
+		case !p.Done && t.take != nil:
+			return trimmed("the shard " + shard + " of the stream is gone")
+		default:
+			delete(t.positions, shard)
+		}
+	}
+	return nil
+}
+
+// ready are the shards that may be read: those that are not at their end and whose parents are.
+func (t *tail) ready() (ready []fold.Shard) {
+	there := make(map[string]bool, len(t.listed))
+	for _, s := range t.listed {
+		there[s.ID] = true
+	}
+	for _, s := range t.listed {
+		if !t.at(s.ID).Done && (!there[s.Parent] || t.at(s.Parent).Done) {
+			ready = append(ready, s)
+		}
+	}
+	return ready
+}
+
+// round reads every ready shard once, and returns how many records there were, and whether all that there are were read.
+func (t *tail) round(ctx context.Context, now time.Time) (read int, tip bool, err error) {
+	if err := t.list(ctx, now); err != nil {
+		return 0, false, fmt.Errorf("move: stream of %s: %w", t.store.Name, err)
+	}
+	ready := t.ready()
+	batches := make([]fold.Batch, len(ready))
+	group, within := errgroup.WithContext(ctx)
+	group.SetLimit(8)
+	for i, s := range ready {
+		group.Go(func() (err error) {
+			batches[i], err = t.from.Read(within, fold.ReadRequest{Shard: s.ID, After: fold.Sequence(t.at(s.ID).Seq), Max: pageRecords, Want: t.want})
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return 0, false, fmt.Errorf("move: stream of %s: %w", t.store.Name, err)
+	}
+	var changes []fold.Change
+	tip = true
+	for i := range batches {
+		b := &batches[i]
+		if b.Missed && t.take != nil {
+			return 0, false, trimmed("in the shard " + ready[i].ID + " of the stream")
+		}
+		read += b.Read
+		tip = tip && b.Tip && !b.End
+		changes = append(changes, b.Changes...)
+		t.look(ready[i].ID, b)
+	}
+	if t.take != nil && len(changes) > 0 {
+		if err := t.take(ctx, changes); err != nil {
+			return 0, false, err
+		}
+	}
+	t.advance(ready, batches, now, tip)
+	return read, tip, nil
+}
+
+// advance notes what was read. When a shard has ended there may be others.
+func (t *tail) advance(ready []fold.Shard, batches []fold.Batch, now time.Time, tip bool) {
+	t.behind = 0
+	for i, b := range batches {
+		if b.Read > 0 || b.End {
+			t.move(ready[i].ID, relocation.Position{Seq: string(b.Last), Done: b.End})
+		}
+		if b.End {
+			t.listedAt = time.Time{}
+		}
+		if b.Read > 0 && !tip {
+			t.behind = max(t.behind, now.Sub(b.At))
+		}
+	}
+}
+
+// look looks for a fence.
+func (t *tail) look(shard string, b *fold.Batch) {
+	for i := range b.Changes {
+		it := b.Changes[i].New
+		if t.run != "" && text(it[table.AttrEntity]) == relocation.Fences.Name() && text(it["run"]) == t.run {
+			t.passed[shard] = true
+		}
+	}
+}
+
+// skip goes to the end of the stream as it is now without looking at it. What is written from now on comes behind.
+func (t *tail) skip(ctx context.Context) error {
+	shards, err := t.from.Shards(ctx)
+	if err != nil {
+		return fmt.Errorf("move: stream of %s: %w", t.store.Name, err)
+	}
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(8)
+	for _, s := range shards {
+		if s.Closed { // all of it was written before
+			t.move(s.ID, relocation.Position{Done: true})
+			continue
+		}
+		group.Go(func() error {
+			for p := t.at(s.ID); ; {
+				b, err := t.from.Read(ctx, fold.ReadRequest{Shard: s.ID, After: fold.Sequence(p.Seq), Max: pageRecords, Want: func(string) bool { return false }})
+				if err != nil {
+					return fmt.Errorf("move: stream of %s: %w", t.store.Name, err)
+				}
+				p = relocation.Position{Seq: string(b.Last), Done: b.End}
+				if b.Tip || b.End {
+					t.move(s.ID, p)
+					return nil
+				}
+			}
+		})
+	}
+	return group.Wait()
+}

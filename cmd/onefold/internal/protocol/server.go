@@ -1,0 +1,132 @@
+// Package protocol serves an embedded database as a DynamoDB, with what looks after it and tells of it. It belongs to the command line.
+package protocol
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/onefold/onefold/dynamohttp"
+	"github.com/onefold/onefold/engine"
+)
+
+// Options say who may ask.
+type Options struct {
+	Region  string
+	Keys    map[string]string // secrets by id; none: any signature will do
+	Origins []string          // of pages that may call without keys
+	ToAll   bool              // it is meant that everybody may read the metrics
+	Logger  *slog.Logger
+}
+
+// Handler answers the operations of DynamoDB, those that look after the database, and Prometheus.
+func Handler(db *engine.DB, o Options) (http.Handler, error) {
+	registry := newRegistry(db)
+	handler, err := dynamohttp.New(db, dynamohttp.Options{
+		Region: o.Region, Keys: o.Keys, Origins: o.Origins, Registry: registry, Logger: o.Logger,
+	})
+	if err != nil {
+		return nil, err
+	}
+	mux := http.NewServeMux()
+	mux.Handle("/metrics", Metrics(registry, o.Keys, o.ToAll))
+	mux.Handle(AdminPath, handler.Signed(admin(db, o.Logger)))
+	mux.Handle("/", handler)
+	return mux, nil
+}
+
+// Keys reads access keys, ID:SECRET each, of flags and of a file with one a line. Errors begin with bad_access_key.
+func Keys(flags []string, file string) (map[string]string, error) {
+	lines := slices.Clone(flags)
+	if file != "" {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			return nil, fmt.Errorf("access keys: %w", err)
+		}
+		lines = append(lines, strings.Split(string(text), "\n")...)
+	}
+	keys := map[string]string{}
+	for _, line := range lines {
+		line = strings.TrimSpace(line)
+		if line == "" || strings.HasPrefix(line, "#") {
+			continue
+		}
+		id, secret, ok := strings.Cut(line, ":")
+		if !ok || id == "" || secret == "" {
+			return nil, errors.New("bad_access_key: an access key is written ID:SECRET")
+		}
+		keys[id] = secret
+	}
+	if file != "" && len(keys) == 0 {
+		return nil, fmt.Errorf("bad_access_key: there is no access key in %s", file)
+	}
+	if len(flags) > 0 && len(keys) == 0 { // a variable that is not set must not open the server
+		return nil, errors.New("bad_access_key: --access-key is empty; leave it out to serve without keys")
+	}
+	return keys, nil
+}
+
+// CheckAddress refuses an address at which everybody on the network would get the database, unless that is meant, or they need keys.
+func CheckAddress(addr string, meant bool) error {
+	host, _, err := net.SplitHostPort(addr)
+	if err != nil {
+		return fmt.Errorf("bad_address: --addr is HOST:PORT: %w", err)
+	}
+	ip := net.ParseIP(host)
+	if meant || host == "localhost" || ip != nil && ip.IsLoopback() {
+		return nil
+	}
+	return fmt.Errorf("open_to_all: %s can be reached from other machines; give --access-key ID:SECRET, or --no-auth when that is meant", addr)
+}
+
+// Limits of one connection. A client that keeps connections has to find them open, so they idle longer than in any SDK.
+const (
+	grace            = 10 * time.Second // for requests under way when it is to end
+	readHeaderWithin = 10 * time.Second
+	readWithin       = 2 * time.Minute
+	writeWithin      = 4 * time.Minute
+	idleWithin       = 10 * time.Minute
+	maxHeader        = 64 << 10
+)
+
+// Serve serves until ctx ends, then lets the requests under way finish.
+func Serve(ctx context.Context, l net.Listener, h http.Handler, logger *slog.Logger) error {
+	web := &http.Server{
+		Handler: h, ReadHeaderTimeout: readHeaderWithin, ReadTimeout: readWithin, WriteTimeout: writeWithin, IdleTimeout: idleWithin,
+		MaxHeaderBytes: maxHeader, ErrorLog: slog.NewLogLogger(logger.Handler(), slog.LevelWarn),
+	}
+	served := make(chan error, 1)
+	go func() { served <- web.Serve(l) }()
+	select {
+	case err := <-served:
+		return err
+	case <-ctx.Done():
+	}
+	rest, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
+	defer cancel()
+	err := web.Shutdown(rest)
+	if err != nil { // requests that would outlive the database
+		err = errors.Join(err, web.Close())
+	}
+	if served := <-served; !errors.Is(served, http.ErrServerClosed) {
+		err = errors.Join(err, served)
+	}
+	return err
+}
+
+// newRegistry holds what is known of the process and of the capacity that the database has used.
+func newRegistry(db *engine.DB) *prometheus.Registry {
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(processCollectors()...)
+	registry.MustRegister(newCapacityCollector(db))
+	return registry
+}

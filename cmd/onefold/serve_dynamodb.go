@@ -1,0 +1,64 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+
+	"github.com/onefold/onefold/cmd/onefold/internal/protocol"
+)
+
+// protocolFlags let others at the table of a server while it runs, such as onefold move and onefold backup: by DynamoDB's protocol.
+type protocolFlags struct {
+	Dynamodb              string   `help:"Address at which the embedded table is served as a DynamoDB as well, such as 127.0.0.1:8000, for onefold move, onefold backup and any SDK. Default: not." placeholder:"ADDR" env:"ONEFOLD_SERVE_DYNAMODB"`
+	DynamodbAccessKey     []string `help:"Access key that requests there must be signed with; may be given several times. Default: a new one, printed." placeholder:"ID:SECRET" env:"ONEFOLD_DYNAMODB_ACCESS_KEY"`
+	DynamodbAccessKeyFile string   `help:"File of access keys, one ID:SECRET a line." type:"path" env:"ONEFOLD_DYNAMODB_ACCESS_KEY_FILE"`
+}
+
+// checkLoopback refuses an address that others can reach: what is asked and answered there is not encrypted.
+func checkLoopback(addr string) error {
+	if protocol.CheckAddress(addr, false) != nil {
+		return fmt.Errorf("not_loopback: --dynamodb is an address of this machine, such as 127.0.0.1:8000, not %q; others come through ssh -L", addr)
+	}
+	return nil
+}
+
+// protocolRegion is what signatures name. The table is in no Region.
+const protocolRegion = "us-east-1"
+
+// services serve the table of s by DynamoDB's protocol, if that is wanted.
+func (f *protocolFlags) services(s *store, logger *slog.Logger, out io.Writer) ([]service, error) {
+	if f.Dynamodb == "" {
+		return nil, nil
+	}
+	if s.Engine == nil {
+		return nil, &exitError{exitUsage, errors.New("not_embedded: --dynamodb serves an embedded table; this one is on a service already")}
+	}
+	keys, err := protocol.Keys(f.DynamodbAccessKey, f.DynamodbAccessKeyFile)
+	if err == nil {
+		err = checkLoopback(f.Dynamodb)
+	}
+	if err != nil {
+		return nil, &exitError{exitUsage, err}
+	}
+	printed := ""
+	if len(keys) == 0 {
+		id, secret := rand.Text()[:16], rand.Text()
+		keys = map[string]string{id: secret}
+		printed = fmt.Sprintf("  export AWS_ACCESS_KEY_ID=%s AWS_SECRET_ACCESS_KEY=%s\n", id, secret)
+	}
+	handler, err := protocol.Handler(s.Engine, protocol.Options{Region: protocolRegion, Keys: keys, Logger: logger})
+	if err != nil {
+		return nil, err
+	}
+	listener, err := net.Listen("tcp", f.Dynamodb)
+	if err != nil {
+		return nil, fmt.Errorf("listen: %w", err)
+	}
+	fmt.Fprintf(out, "the table is at dynamodb+http://%s/%s\n%s", listener.Addr(), s.Table, printed)
+	return []service{func(ctx context.Context) error { return protocol.Serve(ctx, listener, handler, logger) }}, nil
+}

@@ -121,7 +121,7 @@ func Begin(ctx context.Context, from, to Store, o Options) (*Move, error) {
 	if err != nil {
 		return nil, fmt.Errorf("move: target: %w", err)
 	}
-	if into == streamed {
+	if from.Name == to.Name || from.Shared && to.Shared && into == streamed {
 		return nil, fmt.Errorf("bad_store: %s and %s are one table", from.Name, to.Name)
 	}
 	m.source = newTail(from, streamed, m.applyAll, nil)

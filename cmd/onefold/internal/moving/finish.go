@@ -143,7 +143,7 @@ func (m *Move) start(ctx context.Context) error {
 	for shard, p := range m.own.saved() {
 		c := fold.Checkpoint{
 			CheckpointKey: fold.CheckpointKey{Group: assembly.Group, Shard: shard},
-			Position:      p.Seq, Done: p.Done, Owner: "move-" + m.state.Owner, At: m.o.Clock(),
+			Position:      p.Seq, Read: m.o.Clock(), Done: p.Done, Owner: "move-" + m.state.Owner, At: m.o.Clock(),
 		}
 		it, err := fold.Checkpoints.Encode(&c)
 		if err == nil {

@@ -1,0 +1,182 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"math/rand/v2"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/oklog/ulid/v2"
+
+	"github.com/onefold/onefold/cmd/internal/assembly"
+)
+
+// freeAddr is an address at which nobody listens.
+func freeAddr(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
+}
+
+// moveLine is a line of what onefold move --json prints.
+type moveLine struct {
+	Phase    string
+	Items    int64
+	Start    string
+	Compared *struct{ Items int64 }
+}
+
+// startMove starts a move in a process of its own and hands over what it prints; the channel is closed when it has ended.
+func startMove(t *testing.T, args ...string) (kill func(), lines <-chan moveLine) {
+	t.Helper()
+	cmd := process(t, append([]string{"move", "--json"}, args...)...)
+	cmd.Stderr = os.Stderr
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	told := make(chan moveLine, 1000)
+	go func() {
+		defer close(told)
+		text := bufio.NewScanner(out)
+		for text.Scan() {
+			var line moveLine
+			if json.Unmarshal(text.Bytes(), &line) == nil {
+				told <- line
+			}
+		}
+		_ = cmd.Wait() // what it came to is in its lines
+	}()
+	return func() { _ = cmd.Process.Kill() }, told
+}
+
+// clients post events, each again and again until it is acknowledged, wherever the server is.
+type clients struct {
+	server atomic.Pointer[served]
+	sent   atomic.Int64
+	stop   context.CancelFunc
+	wait   sync.WaitGroup
+}
+
+func post(t *testing.T, s *served) *clients {
+	t.Helper()
+	ctx, stop := context.WithCancel(t.Context())
+	c := &clients{stop: stop}
+	c.server.Store(s)
+	for i := range 4 {
+		c.wait.Go(func() {
+			for ctx.Err() == nil {
+				id := ulid.Make().String()
+				for !c.server.Load().send(t.Context(), id, i) {
+					if t.Context().Err() != nil {
+						return
+					}
+					time.Sleep(20 * time.Millisecond) // as a sender does that tries again
+				}
+				c.sent.Add(1)
+				time.Sleep(3 * time.Millisecond) // the rate of the load
+			}
+		})
+	}
+	return c
+}
+
+// end waits until all that was begun is acknowledged, and says how many events there are.
+func (c *clients) end() int64 {
+	c.stop()
+	c.wait.Wait()
+	return c.sent.Load()
+}
+
+// until waits for a phase of a move, and fails when the move ends before.
+func until(t *testing.T, lines <-chan moveLine, phase string) moveLine {
+	t.Helper()
+	for line := range lines {
+		if line.Phase == phase {
+			return line
+		}
+	}
+	t.Fatalf("the move ended before it was %s", phase)
+	return moveLine{}
+}
+
+// Events are posted all through a move from a directory to a service, whose process is killed again and again: each is counted once
+// at the new place, and after the way back as well.
+func TestMoveUnderLoad(t *testing.T) {
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("seed %d", seed)
+	random := rand.New(rand.NewPCG(seed, 0))
+	t.Setenv("AWS_ACCESS_KEY_ID", testKeyID)
+	t.Setenv("AWS_SECRET_ACCESS_KEY", testKeySecret)
+	dir := t.TempDir()
+	old, back := filepath.Join(dir, "old"), filepath.Join(dir, "back")
+	onefold(t, "--data", old, "site", "create", "s")
+	log := filepath.Join(dir, "access.log")
+	const imported = 3000
+	generatedLog(t, log, imported)
+	onefold(t, "--data", old, "import", "--site", "s", log)
+	before := fromJSON[reportJSON](t, onefold(t, "--data", old, "report", "--site", "s", "--from", "2025-12-01", "--to", "2027-12-31", "--period", "month", "--json"))
+
+	service := serveDynamodb(t, "--memory", "--region", "eu-central-1", "--access-key", testKeyID+":"+testKeySecret)
+	if err := assembly.Schema.Ensure(t.Context(), service.dynamodb(testKeyID, testKeySecret), assembly.TableName); err != nil {
+		t.Fatal(err)
+	}
+	target := "dynamodb+" + service.url + "/" + assembly.TableName + "?region=eu-central-1"
+	addr := freeAddr(t)
+	s := startServer(t, "--data", old, "serve", "--addr", "127.0.0.1:0", "--token", testToken, "--dynamodb", addr, "--dynamodb-access-key", testKeyID+":"+testKeySecret)
+	events := post(t, s)
+	args := []string{"--from", "dynamodb+http://" + addr + "/" + assembly.TableName, "--to", target, "--finish-from", "embedded:" + old, "--take-over"}
+	for range 5 {
+		kill, lines := startMove(t, args...)
+		time.AfterFunc(time.Duration(random.IntN(900))*time.Millisecond, kill)
+		for range lines { // to its end
+		}
+	}
+	_, lines := startMove(t, append(args, "--max-units", "50000")...)
+	until(t, lines, "caught_up")
+	if err := s.end(t, syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	finished := until(t, lines, "finished")
+	if finished.Compared == nil || finished.Compared.Items < imported || !strings.Contains(finished.Start, target) {
+		t.Errorf("finished: %+v", finished)
+	}
+	next := startServer(t, "--store", target, "--data", filepath.Join(dir, "beside"), "serve", "--addr", "127.0.0.1:0", "--token", testToken)
+	events.server.Store(next)
+	time.Sleep(time.Second) // of events at the new place
+	want := before.Totals.PageViews + events.end()
+	if err := next.end(t, syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	check := func(store string) {
+		t.Helper()
+		got := fromJSON[reportJSON](t, onefold(t, "--store", store, "report", "--site", "s", "--from", "2025-12-01", "--to", "2027-12-31", "--period", "month", "--json"))
+		if got.Totals.PageViews != want {
+			t.Errorf("%s: %d page views, want %d", store, got.Totals.PageViews, want)
+		}
+	}
+	check(target)
+	if code, errs := fails("--data", old, "site", "list"); code != exitFailed || !strings.Contains(errs, "moved_away: ") {
+		t.Errorf("the old place is still open: %d %s", code, errs)
+	}
+	onefold(t, "move", "--from", target, "--to", "embedded:"+back, "--finish", "--take-over")
+	check("embedded:" + back)
+	onefold(t, "--data", back, "verify", "--site", "s")
+	t.Logf("%d events posted, %d items compared", events.sent.Load(), finished.Compared.Items)
+}

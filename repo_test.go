@@ -98,6 +98,12 @@ var policy = map[string][]string{
 	"eventstore/fsck": {"vocabulary", "dynamo", "table", "eventstore", "github.com/oklog/ulid/v2",
 		"eventstore/projection"}, // its tests: what it compares
 
+	"warehouse": {"analytics", "eventstore", "telemetry", "github.com/klauspost/compress/zstd", "github.com/oklog/ulid/v2", "github.com/parquet-go/parquet-go/...",
+		"warehouse/warehousetest"}, // its tests
+	"warehouse/export": {"vocabulary", "table", "fold", "analytics", "eventstore", "telemetry", "warehouse", "internal/pause", "golang.org/x/sync/...",
+		"warehouse/warehousetest"}, // its tests
+	"warehouse/warehousetest": {"warehouse"},
+
 	"telemetry/internal": {"vocabulary", "telemetry/internal/...", "internal/...", "github.com/cockroachdb/apd/v3", "github.com/DataDog/sketches-go/ddsketch/mapping"},
 
 	"accounts": {"vocabulary", "dynamo", "table", "github.com/oklog/ulid/v2", "golang.org/x/crypto/argon2"},

@@ -1,0 +1,47 @@
+package export
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/onefold/onefold/warehouse"
+)
+
+// batch is what was read and is not committed.
+type batch struct {
+	ops       map[warehouse.Partition]map[warehouse.Key]*op
+	drops     map[owner]bool                // whose deletion was read
+	positions map[string]warehouse.Position // of shards that were read on
+	forget    []string
+	missed    []warehouse.Missed
+	rows      int
+	records   int // that were read, wanted or not
+	skipped   int64
+	opened    time.Time // when the first record came
+}
+
+func newBatch() *batch {
+	return &batch{
+		ops: map[warehouse.Partition]map[warehouse.Key]*op{}, drops: map[owner]bool{}, positions: map[string]warehouse.Position{},
+	}
+}
+
+// put notes what is to become of a fact.
+func (b *batch) put(at place, next *op) {
+	facts := b.ops[at.part]
+	if facts == nil {
+		facts = map[warehouse.Key]*op{}
+		b.ops[at.part] = facts
+	}
+	facts[at.key] = facts[at.key].then(next)
+	b.rows += max(len(next.rows), 1)
+}
+
+// empty reports whether there is nothing but progress to commit.
+func (b *batch) empty() bool { return len(b.ops)+len(b.drops) == 0 }
+
+// partitions are those with facts, in order.
+func (b *batch) partitions() []warehouse.Partition {
+	return slices.SortedFunc(maps.Keys(b.ops), warehouse.Partition.Compare)
+}

@@ -1,0 +1,141 @@
+package export
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/onefold/onefold/warehouse"
+)
+
+// Checked is what a comparison of the warehouse with the table found of one site, fleet or type. It counts facts: a reading
+// is one, whatever it measured.
+type Checked struct {
+	Dataset warehouse.Dataset `json:"dataset"`
+	Key     string            `json:"key"`
+	Table   int64             `json:"table"`             // facts in the table
+	Both    int64             `json:"both"`              // that the warehouse has, too
+	Missing int64             `json:"missing,omitempty"` // that it has not
+	Extra   int64             `json:"extra,omitempty"`   // that only it has, though they have not expired in the table
+	Expired int64             `json:"expired,omitempty"` // that only it has, because they expired in the table
+	Dates   []string          `json:"dates,omitempty"`   // days with facts that are missing or extra
+}
+
+// OK reports whether every fact of the table is in the warehouse, and nothing that was deleted.
+func (c *Checked) OK() bool { return c.Missing == 0 && c.Extra == 0 }
+
+// Check catches up and compares what the warehouse has with the table, fact by fact, and that files are as they were written.
+// It changes nothing else. What is written meanwhile is compared again. Of events of aggregates those that were truncated in
+// the table count neither as extra nor as expired. Errors: warehouse.ErrDamaged, those of the table and the objects.
+func (x *Exporter) Check(ctx context.Context) (found []Checked, err error) {
+	for range checkRounds {
+		if err := x.CatchUp(ctx); err != nil {
+			return nil, err
+		}
+		if found, err = x.compare(ctx); err != nil {
+			return nil, fmt.Errorf("export: check: %w", err)
+		}
+		if !slices.ContainsFunc(found, func(c Checked) bool { return !c.OK() }) {
+			break
+		}
+	}
+	for _, f := range x.w.Files() {
+		if err := x.w.Verify(ctx, f); err != nil {
+			return nil, fmt.Errorf("export: check: %w", err)
+		}
+	}
+	return found, nil
+}
+
+// checkRounds is how often differences are looked at again: what is written between the export and the comparison is none.
+const checkRounds = 3
+
+// tally adds up what is found.
+type tally struct {
+	by    map[owner]*Checked
+	dates map[owner]map[string]bool
+}
+
+func (t *tally) of(p warehouse.Partition) *Checked {
+	k := owner{p.Dataset, p.Key}
+	if t.by[k] == nil {
+		t.by[k] = &Checked{Dataset: p.Dataset, Key: p.Key}
+		t.dates[k] = map[string]bool{}
+	}
+	return t.by[k]
+}
+
+func (t *tally) differs(p warehouse.Partition) { t.dates[owner{p.Dataset, p.Key}][p.Date] = true }
+
+func (x *Exporter) compare(ctx context.Context) ([]Checked, error) {
+	x.plan = x.newPlan()
+	defer func() { x.plan = nil }()
+	t := &tally{by: map[owner]*Checked{}, dates: map[owner]map[string]bool{}}
+	for r := (warehouse.Repair{}); ; {
+		c, err := x.plan.chunk(ctx, r)
+		if err == nil {
+			err = x.count(ctx, c, t)
+		}
+		if err != nil {
+			return nil, err
+		}
+		if r = c.next; r.Dataset == "" {
+			break
+		}
+	}
+	found := make([]Checked, 0, len(t.by))
+	for k, c := range t.by {
+		c.Dates = slices.Sorted(maps.Keys(t.dates[k]))
+		found = append(found, *c)
+	}
+	slices.SortFunc(found, func(a, b Checked) int { return cmp.Or(cmp.Compare(a.Dataset, b.Dataset), cmp.Compare(a.Key, b.Key)) })
+	return found, nil
+}
+
+// count compares a chunk.
+func (x *Exporter) count(ctx context.Context, c *chunk, t *tally) error {
+	for p, facts := range c.facts {
+		one := t.of(p)
+		one.Table += int64(len(facts))
+		if err := x.find(ctx, p, facts); err != nil {
+			return err
+		}
+		for _, o := range facts {
+			if o.known {
+				one.Both++
+			} else {
+				one.Missing++
+				t.differs(p)
+			}
+		}
+	}
+	if c.covers == nil {
+		return nil
+	}
+	return x.extras(ctx, c, func(k rowKey, expired bool) {
+		if one := t.of(k.part); expired {
+			one.Expired++
+		} else {
+			one.Extra++
+			t.differs(k.part)
+		}
+	})
+}
+
+// find notes which facts of a partition the warehouse has.
+func (x *Exporter) find(ctx context.Context, p warehouse.Partition, facts map[warehouse.Key]*op) error {
+	for _, f := range x.w.In(p) {
+		for row, err := range x.w.Keys(ctx, f, f.Min, f.Max) {
+			if err != nil {
+				return err
+			}
+			k := row.Key()
+			if k.Sub = ""; facts[k] != nil {
+				facts[k].known = true
+			}
+		}
+	}
+	return nil
+}

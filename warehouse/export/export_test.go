@@ -1,0 +1,181 @@
+package export
+
+import (
+	"encoding/json"
+	"errors"
+	"maps"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/onefold/onefold/warehouse"
+	"github.com/onefold/onefold/warehouse/warehousetest"
+)
+
+func jsonOf(r warehouse.Row) string {
+	b, err := json.Marshal(r)
+	if err != nil {
+		panic(err)
+	}
+	return string(b)
+}
+
+// seeds are run in a test; a failure tells its own.
+const seeds = 2
+
+func each(t *testing.T, rounds int, test func(w *world)) {
+	for seed := range uint64(seeds) {
+		w := newWorld(t, seed)
+		for round := range rounds {
+			for range 12 {
+				w.write()
+			}
+			if round == 0 {
+				w.Drain() // the first export finds aggregates by their types, which are folded
+			}
+			test(w)
+			if t.Failed() {
+				t.Fatalf("seed %d", seed)
+			}
+		}
+	}
+}
+
+// What the table has is in the warehouse, whatever happens to it between exports.
+func TestExport(t *testing.T) {
+	each(t, 4, func(w *world) {
+		w.Must(w.exporter().CatchUp(w.Ctx))
+		w.compare()
+	})
+}
+
+// The place for objects fails before and behind everything, and processes die anywhere.
+func TestFaults(t *testing.T) {
+	each(t, 2, func(w *world) {
+		left := 0 // operations until the process dies
+		faulty := &warehousetest.Faulty{Objects: w.memory}
+		faulty.Decide = func(string, string) warehousetest.Fault {
+			if left--; left < 0 {
+				return warehousetest.Before
+			}
+			return []warehousetest.Fault{warehousetest.Before, warehousetest.After, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}[w.random.IntN(14)]
+		}
+		for range 8 {
+			left = 10 + w.random.IntN(150)
+			w.objects = faulty
+			if x := w.exporter(); x != nil {
+				if err := x.CatchUp(w.Ctx); err != nil && !errors.Is(err, warehousetest.ErrFault) {
+					w.Fatal(err)
+				}
+			}
+			w.write()
+		}
+		w.objects = w.memory
+		w.Must(w.exporter().CatchUp(w.Ctx))
+		w.compare()
+	})
+}
+
+// Every operation is the last one of a process, one after the other.
+func TestDiesAnywhere(t *testing.T) {
+	for _, fault := range []warehousetest.Fault{warehousetest.Before, warehousetest.After} {
+		w := newWorld(t, 3)
+		for range 6 {
+			w.write()
+		}
+		w.Drain()
+		for n := 1; ; n++ {
+			did := 0
+			w.objects = &warehousetest.Faulty{Objects: w.memory, Decide: func(string, string) warehousetest.Fault {
+				switch did++; {
+				case did == n:
+					return fault
+				case did > n:
+					return warehousetest.Before
+				}
+				return warehousetest.None
+			}}
+			x := w.exporter()
+			if x != nil && x.CatchUp(w.Ctx) == nil {
+				break
+			}
+			if n%8 == 0 {
+				w.write()
+			}
+		}
+		w.objects = w.memory
+		w.Must(w.exporter().CatchUp(w.Ctx))
+		w.compare()
+	}
+}
+
+// Several exporters at once, while things are written: each fact is there once.
+func TestSeveral(t *testing.T) {
+	each(t, 1, func(w *world) {
+		var wait sync.WaitGroup
+		for range 3 {
+			x := w.exporter()
+			wait.Go(func() {
+				for range 3 {
+					if err := x.CatchUp(w.Ctx); err != nil && !errors.Is(err, warehouse.ErrConflict) && !errors.Is(err, warehouse.ErrNotFound) {
+						w.Error(err)
+					}
+				}
+			})
+		}
+		for range 10 {
+			w.write()
+		}
+		wait.Wait()
+		w.Must(w.exporter().CatchUp(w.Ctx))
+		w.compare()
+	})
+}
+
+// Nobody exports for longer than the stream keeps changes.
+func TestTrimmed(t *testing.T) {
+	each(t, 2, func(w *world) {
+		w.Must(w.exporter().CatchUp(w.Ctx))
+		w.compare()
+		exported, gone := w.facts(), maps.Clone(w.expired)
+		for range 4 {
+			w.visit()
+			w.readings()
+			w.append()
+			w.erase()
+		}
+		w.Drain()
+		w.expire(25 * time.Hour)
+		for key := range w.expired { // what comes and goes while nobody looks is nowhere
+			switch rows, was := exported[key]; {
+			case gone[key] != nil:
+			case was:
+				w.expired[key] = rows
+			default:
+				delete(w.expired, key)
+			}
+		}
+		now := w.facts()
+		for key, rows := range exported { // nobody can tell what was deleted from what would have expired since
+			if at := rows[0].Expires(); now[key] == nil && at != 0 && at <= w.Now().Add(time.Hour).UnixMilli() {
+				w.expired[key] = rows
+			}
+		}
+		w.Must(w.DB.TrimStreams(w.Ctx))
+		w.write()
+		w.Drain()
+		x := w.exporter()
+		w.Must(x.CatchUp(w.Ctx))
+		w.compare()
+		if s := x.w.Status(); len(s.Missed) == 0 || s.Repair != nil {
+			w.Errorf("it does not say that changes were missed: %+v", s)
+		}
+		found, err := x.Check(w.Ctx)
+		w.Must(err)
+		for _, c := range found {
+			if !c.OK() || c.Both == 0 && c.Table > 0 {
+				w.Errorf("%+v", c)
+			}
+		}
+	})
+}

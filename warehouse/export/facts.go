@@ -1,0 +1,205 @@
+package export
+
+import (
+	"fmt"
+	"reflect"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/onefold/onefold/analytics"
+	"github.com/onefold/onefold/eventstore"
+	"github.com/onefold/onefold/fold"
+	"github.com/onefold/onefold/table"
+	"github.com/onefold/onefold/telemetry"
+	"github.com/onefold/onefold/warehouse"
+)
+
+// storedEvent is an event with the time at which the table may delete it, which the event itself does not read back.
+type storedEvent struct {
+	analytics.Event
+	TTL time.Time `dynamodbav:"ttl,unixtime,omitempty"`
+}
+
+// storedEvents are the events as they are stored.
+var storedEvents = table.Define[storedEvent, analytics.EventKey](analytics.Events.Name(), table.Def[storedEvent]{
+	PK: "SITE#{siteId}#SHARD#{shard}", SK: "EVENT#{eventId}",
+})
+
+// storedByTime are the raw events of a site in the order of time.
+var storedByTime = table.NewQuery(storedEvents, table.QueryDef[analytics.EventsIn]{
+	ID: "X1", Question: "the raw events of a site, to export them", From: "EVENT#{from}", To: "EVENT#{to}",
+	FanOut: "shard", Over: func(in analytics.EventsIn) []int { return in.Shards },
+	Load:    table.Load{PerSecond: 0.001, Items: 1_000_000, ItemBytes: 350},
+	Example: func(in *analytics.EventsIn) { in.Shards = []int{0} },
+})
+
+// place is where a fact is: its partition and its key in it.
+type place struct {
+	part warehouse.Partition
+	key  warehouse.Key // without Sub
+}
+
+// op is what is to become of a fact.
+type op struct {
+	rows    []warehouse.Row // none: it is taken out
+	replace bool            // what is there is replaced; else it stays
+	known   bool            // it is there, and stays
+}
+
+// then is what an op and the next one of the same fact come to.
+func (o *op) then(next *op) *op {
+	if o != nil {
+		next.replace = true
+	}
+	return next
+}
+
+func factPlace(d warehouse.Dataset, key string, k warehouse.Key) place {
+	k.Sub = ""
+	return place{part: warehouse.PartitionOf(d, key, k.At), key: k}
+}
+
+// wanted reports whether changes of an entity matter.
+func wanted(entity string) bool {
+	switch entity {
+	case analytics.Events.Name(), telemetry.Readings.Name(), eventstore.Events.Name(), analytics.Sites.Name(), telemetry.Fleets.Name():
+		return true
+	}
+	return false
+}
+
+func entityOf(c *fold.Change) string {
+	for _, it := range []table.Item{c.New, c.Old} {
+		if s, ok := it[table.AttrEntity].(*types.AttributeValueMemberS); ok {
+			return s.Value
+		}
+	}
+	return ""
+}
+
+// version is a fact as an image of a change has it. Without rows it is none that counts.
+type version struct {
+	place
+	rows []warehouse.Row
+}
+
+// versionOf reads an image of a fact.
+func versionOf(entity string, it table.Item) (v version, err error) {
+	switch entity {
+	case analytics.Events.Name():
+		e, err := storedEvents.Decode(it)
+		if err != nil {
+			return v, err
+		}
+		return eventVersion(&e)
+	case telemetry.Readings.Name():
+		r, err := telemetry.Readings.Decode(it)
+		if err != nil {
+			return v, err
+		}
+		return readingVersion(&r), nil
+	default:
+		e, err := eventstore.Events.Decode(it)
+		if err != nil {
+			return v, err
+		}
+		return domainVersion(&e)
+	}
+}
+
+func eventVersion(e *storedEvent) (version, error) {
+	row, err := warehouse.NewEventRow(&e.Event, e.TTL)
+	if err != nil {
+		return version{}, err
+	}
+	v := version{place: factPlace(warehouse.Events, e.SiteID, row.Key())}
+	if !e.Erased {
+		v.rows = []warehouse.Row{row}
+	}
+	return v, nil
+}
+
+func readingVersion(r *telemetry.Reading) version {
+	rows := warehouse.NewReadingRows(r)
+	return version{place: factPlace(warehouse.Readings, r.FleetID, rows[0].Key()), rows: rows}
+}
+
+func domainVersion(e *eventstore.Event) (version, error) {
+	row, err := warehouse.NewDomainEventRow(e)
+	if err != nil {
+		return version{}, err
+	}
+	return version{place: factPlace(warehouse.DomainEvents, e.EventType, row.Key()), rows: []warehouse.Row{row}}, nil
+}
+
+// take puts a change into the batch.
+func (b *batch) take(c *fold.Change) error {
+	switch entity := entityOf(c); entity {
+	case analytics.Sites.Name():
+		return b.takeSite(c)
+	case telemetry.Fleets.Name():
+		return b.takeFleet(c)
+	case eventstore.Events.Name():
+		if c.Kind == fold.Remove {
+			return nil // truncated streams go on in archives: what happened has happened
+		}
+		return b.takeFact(entity, c)
+	default:
+		return b.takeFact(entity, c)
+	}
+}
+
+func (b *batch) takeFact(entity string, c *fold.Change) error {
+	if c.Expired {
+		return nil // the warehouse keeps what the table need not
+	}
+	image := c.New
+	if image == nil {
+		image = c.Old
+	}
+	v, err := versionOf(entity, image)
+	if err != nil {
+		return err
+	}
+	next := &op{rows: v.rows, replace: c.Kind == fold.Modify}
+	switch {
+	case c.Kind == fold.Remove:
+		next.rows = nil
+	case c.Kind == fold.Modify && c.Old != nil:
+		old, err := versionOf(entity, c.Old)
+		if err != nil {
+			return fmt.Errorf("its old image: %w", err)
+		}
+		if reflect.DeepEqual(old, v) {
+			return nil
+		}
+	}
+	b.put(v.place, next)
+	return nil
+}
+
+// takeSite notes a site that is deleted: all that it has is taken out at once, and not event by event.
+func (b *batch) takeSite(c *fold.Change) error {
+	it, gone := c.New, c.New == nil
+	if gone {
+		it = c.Old
+	}
+	s, err := analytics.Sites.Decode(it)
+	if err == nil && (gone || !s.DeletedAt.IsZero()) {
+		b.drops[owner{warehouse.Events, s.SiteID}] = true
+	}
+	return err
+}
+
+func (b *batch) takeFleet(c *fold.Change) error {
+	it, gone := c.New, c.New == nil
+	if gone {
+		it = c.Old
+	}
+	f, err := telemetry.Fleets.Decode(it)
+	if err == nil && (gone || !f.DeletedAt.IsZero()) {
+		b.drops[owner{warehouse.Readings, f.FleetID}] = true
+	}
+	return err
+}

@@ -1,0 +1,176 @@
+package export
+
+import (
+	"context"
+	"iter"
+	"reflect"
+	"slices"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/onefold/onefold/warehouse"
+)
+
+// atOnce is how many partitions are written at a time.
+const atOnce = 4
+
+// changes are the files that a commit adds and removes.
+type changes struct {
+	mu     sync.Mutex
+	add    []warehouse.File
+	remove []string
+}
+
+func (c *changes) added(f warehouse.File) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.add = append(c.add, f)
+}
+
+func (c *changes) removed(path string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.remove = append(c.remove, path)
+}
+
+// resolver turns what is to become of facts into files.
+type resolver struct {
+	w    *warehouse.Warehouse
+	out  *changes
+	gone map[string]bool // files that count no more, or that certainly have none of the facts
+
+	// extra says of a row that is in none of the facts whether it is taken out; nil: no.
+	extra func(p warehouse.Partition, r warehouse.Row) bool
+	whole bool // facts that are there are compared, and replaced where they differ
+}
+
+// all resolves partitions, several at once.
+func (r *resolver) all(ctx context.Context, parts []warehouse.Partition, facts func(warehouse.Partition) map[warehouse.Key]*op) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(atOnce)
+	for _, p := range parts {
+		group.Go(func() error { return r.partition(ctx, p, facts(p)) })
+	}
+	return group.Wait()
+}
+
+// partition writes what is new of a partition, and those of its files again that have rows which are replaced or taken out.
+func (r *resolver) partition(ctx context.Context, p warehouse.Partition, facts map[warehouse.Key]*op) error {
+	times := make([]int64, 0, len(facts))
+	for k := range facts {
+		times = append(times, k.At)
+	}
+	slices.Sort(times)
+	for _, f := range r.w.In(p) {
+		from, to, ok := within(times, f)
+		if r.extra != nil {
+			from, to, ok = f.Min, f.Max, true
+		}
+		if !ok || r.gone[f.Path] {
+			continue
+		}
+		if err := r.file(ctx, f, facts, from, to); err != nil {
+			return err
+		}
+	}
+	return r.write(ctx, p, facts)
+}
+
+// within returns the first and the last of sorted times that are in a file's range.
+func within(times []int64, f warehouse.File) (from, to int64, ok bool) {
+	first, _ := slices.BinarySearch(times, f.Min)
+	last, _ := slices.BinarySearch(times, f.Max+1)
+	if first == last {
+		return 0, 0, false
+	}
+	return times[first], times[last-1], true
+}
+
+// file looks which of the facts a file has, and writes it again without those that it is not to have any more.
+func (r *resolver) file(ctx context.Context, f warehouse.File, facts map[warehouse.Key]*op, from, to int64) error {
+	out, err := r.outOf(ctx, f, facts, from, to)
+	if err != nil || len(out) == 0 {
+		return err
+	}
+	rest, ok, err := r.w.WriteFile(ctx, f.Partition, without(r.w.Rows(ctx, f), out))
+	if err != nil {
+		return err
+	}
+	if ok {
+		r.out.added(rest)
+	}
+	r.out.removed(f.Path)
+	return nil
+}
+
+// outOf are the facts that a file is not to have any more. Those that it has and that stay are marked as known.
+func (r *resolver) outOf(ctx context.Context, f warehouse.File, facts map[warehouse.Key]*op, from, to int64) (map[warehouse.Key]bool, error) {
+	rows := r.w.Keys(ctx, f, from, to)
+	if r.whole {
+		rows = r.w.Rows(ctx, f)
+	}
+	out, same := map[warehouse.Key]bool{}, map[warehouse.Key]int{}
+	for row, err := range rows {
+		if err != nil {
+			return nil, err
+		}
+		k := row.Key()
+		k.Sub = ""
+		switch o := facts[k]; {
+		case o == nil:
+			if r.extra != nil && r.extra(f.Partition, row) {
+				out[k] = true
+			}
+		case o.replace || len(o.rows) == 0:
+			out[k] = true
+		case r.whole:
+			if slices.ContainsFunc(o.rows, func(want warehouse.Row) bool { return reflect.DeepEqual(want, row) }) {
+				same[k]++
+			} else {
+				same[k] = -len(o.rows)
+			}
+		default:
+			o.known = true
+		}
+	}
+	for k, n := range same {
+		if facts[k].known = n == len(facts[k].rows); !facts[k].known {
+			out[k] = true
+		}
+	}
+	return out, nil
+}
+
+// without are the rows of other facts.
+func without(rows iter.Seq2[warehouse.Row, error], out map[warehouse.Key]bool) iter.Seq2[warehouse.Row, error] {
+	return func(yield func(warehouse.Row, error) bool) {
+		for row, err := range rows {
+			if err == nil {
+				k := row.Key()
+				if k.Sub = ""; out[k] {
+					continue
+				}
+			}
+			if !yield(row, err) {
+				return
+			}
+		}
+	}
+}
+
+// write writes the rows of facts that are not there yet.
+func (r *resolver) write(ctx context.Context, p warehouse.Partition, facts map[warehouse.Key]*op) error {
+	var rows []warehouse.Row
+	for _, o := range facts {
+		if !o.known {
+			rows = append(rows, o.rows...)
+		}
+	}
+	slices.SortFunc(rows, func(a, b warehouse.Row) int { return a.Key().Compare(b.Key()) })
+	f, ok, err := r.w.WriteFile(ctx, p, warehouse.Sorted(rows))
+	if err == nil && ok {
+		r.out.added(f)
+	}
+	return err
+}

@@ -1,0 +1,171 @@
+package warehouse
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"math"
+	"os"
+
+	"github.com/oklog/ulid/v2"
+	"github.com/parquet-go/parquet-go"
+)
+
+// File is a file of rows that the log names. It never changes.
+type File struct {
+	Path    string `json:"path"`
+	Rows    int64  `json:"rows"`
+	Facts   int64  `json:"facts"` // different ones: a reading may have several rows
+	Bytes   int64  `json:"bytes"`
+	Min     int64  `json:"min"`               // time of the first row, epoch milliseconds
+	Max     int64  `json:"max"`               // of the last
+	Expires int64  `json:"expires,omitempty"` // when the last of its raw facts may be gone from the table; 0: never
+	SHA256  string `json:"sha256"`
+
+	Partition Partition `json:"-"` // which the path says
+}
+
+// has reports whether the file may have rows with times in [from, to].
+func (f *File) has(from, to int64) bool { return f.Min <= to && f.Max >= from }
+
+// WriteFile stores sorted rows of a partition as a file, which counts when a commit has added it. There is none for no rows,
+// and ok is false. Errors: those of the rows and of the objects.
+func (w *Warehouse) WriteFile(ctx context.Context, p Partition, rows iter.Seq2[Row, error]) (f File, ok bool, err error) {
+	temp, err := os.CreateTemp(w.temp, "onefold-*"+extension)
+	if err != nil {
+		return f, false, fmt.Errorf("warehouse: %w", err)
+	}
+	defer func() { err = errors.Join(err, temp.Close(), os.Remove(temp.Name())) }()
+	id, err := ulid.New(ulid.Timestamp(w.now()), rand.Reader)
+	if err != nil {
+		return f, false, fmt.Errorf("warehouse: %w", err)
+	}
+	f = File{Path: p.Folder() + "/" + id.String() + extension, Partition: p}
+	sum := sha256.New()
+	if err := forms[p.Dataset].write(io.MultiWriter(temp, sum), f.counting(rows)); err != nil || f.Rows == 0 {
+		return f, false, err
+	}
+	f.SHA256 = hex.EncodeToString(sum.Sum(nil))
+	if f.Bytes, err = temp.Seek(0, io.SeekCurrent); err != nil {
+		return f, false, fmt.Errorf("warehouse: %w", err)
+	}
+	if _, err := temp.Seek(0, io.SeekStart); err != nil {
+		return f, false, fmt.Errorf("warehouse: %w", err)
+	}
+	if err := w.objects.Put(ctx, f.Path, temp); err != nil {
+		return f, false, fmt.Errorf("warehouse: write %s: %w", f.Path, err)
+	}
+	return f, true, nil
+}
+
+// counting notes what passes, and refuses rows that are not in order or are there twice.
+func (f *File) counting(rows iter.Seq2[Row, error]) iter.Seq2[Row, error] {
+	return func(yield func(Row, error) bool) {
+		var last Key
+		never := false
+		for r, err := range rows {
+			if err == nil {
+				k := r.Key()
+				if f.Rows > 0 && last.Compare(k) >= 0 {
+					err = fmt.Errorf("warehouse: write: row %v comes after %v", k, last)
+				}
+				if f.Rows == 0 {
+					f.Min = k.At
+				}
+				if f.Rows == 0 || k.At != last.At || k.ID != last.ID {
+					f.Facts++
+				}
+				f.Max, last = k.At, k
+				f.Rows++
+				never = never || r.Expires() == 0
+				f.Expires = max(f.Expires, r.Expires())
+			}
+			if !yield(r, err) || err != nil {
+				return
+			}
+		}
+		if never {
+			f.Expires = 0
+		}
+	}
+}
+
+// all is every time.
+const (
+	firstTime = math.MinInt64
+	lastTime  = math.MaxInt64
+)
+
+// Rows yields the rows of a file in order. Errors: ErrNotFound when it was removed meanwhile, ErrDamaged.
+func (w *Warehouse) Rows(ctx context.Context, f File) iter.Seq2[Row, error] {
+	return w.rows(ctx, f, forms[f.Partition.Dataset], firstTime, lastTime)
+}
+
+// Keys yields the keys of a file's rows, as Rows does, of the row groups that have times in [from, to].
+func (w *Warehouse) Keys(ctx context.Context, f File, from, to int64) iter.Seq2[Row, error] {
+	return w.rows(ctx, f, keyForms[f.Partition.Dataset], from, to)
+}
+
+func (w *Warehouse) rows(ctx context.Context, f File, as form, from, to int64) iter.Seq2[Row, error] {
+	return func(yield func(Row, error) bool) {
+		object, err := w.objects.Open(ctx, f.Path)
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		defer object.Close()
+		if object.Size() != f.Bytes {
+			yield(nil, fmt.Errorf("%w: %s has %d bytes, not %d", ErrDamaged, f.Path, object.Size(), f.Bytes))
+			return
+		}
+		p, err := openParquet(object)
+		if err != nil {
+			yield(nil, fmt.Errorf("%w: %s: %w", ErrDamaged, f.Path, err))
+			return
+		}
+		for r, err := range as.read(p, from, to) {
+			if err == nil {
+				err = ctx.Err()
+			}
+			if err != nil {
+				yield(nil, fmt.Errorf("warehouse: read %s: %w", f.Path, err))
+				return
+			}
+			if !yield(r, nil) {
+				return
+			}
+		}
+	}
+}
+
+// openParquet opens a file; one that is none is an error, whatever its bytes make of the reader.
+func openParquet(o Object) (f *parquet.File, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("no Parquet: %v", r)
+		}
+	}()
+	return parquet.OpenFile(o, o.Size(), parquet.SkipBloomFilters(true))
+}
+
+// Verify compares a file with what the log says of it. Errors: ErrDamaged, ErrNotFound.
+func (w *Warehouse) Verify(ctx context.Context, f File) error {
+	object, err := w.objects.Open(ctx, f.Path)
+	if err != nil {
+		return err
+	}
+	defer object.Close()
+	sum := sha256.New()
+	if _, err := io.Copy(sum, io.NewSectionReader(object, 0, object.Size())); err != nil {
+		return fmt.Errorf("warehouse: read %s: %w", f.Path, err)
+	}
+	if hex.EncodeToString(sum.Sum(nil)) != f.SHA256 {
+		return fmt.Errorf("%w: %s is not what was written", ErrDamaged, f.Path)
+	}
+	return nil
+}

@@ -1,0 +1,60 @@
+package warehouse
+
+import (
+	"unicode/utf8"
+
+	"github.com/onefold/onefold/eventstore"
+)
+
+// DomainEventRow is an event of an aggregate. Its type is in the path. What was sealed is sealed.
+type DomainEventRow struct {
+	Time          int64   `parquet:"time,timestamp(millisecond),delta"` // when it was recorded
+	OccurredAt    int64   `parquet:"occurred_at,timestamp(millisecond)"`
+	EventID       string  `parquet:"event_id"`
+	AggregateType string  `parquet:"aggregate_type,dict"`
+	AggregateID   string  `parquet:"aggregate_id,dict"`
+	Seq           int64   `parquet:"seq"`
+	Schema        int32   `parquet:"schema,dict"`
+	Data          *string `parquet:"data,optional"`
+	Binary        []byte  `parquet:"binary,optional"`
+	CorrelationID string  `parquet:"correlation_id,dict"`
+	CausationID   string  `parquet:"causation_id,dict"`
+	Actor         string  `parquet:"actor,dict"`
+	Tenant        string  `parquet:"tenant,dict"`
+	Metadata      string  `parquet:"metadata,optional"`
+	CommitID      string  `parquet:"commit_id,dict"`
+	Nth           int32   `parquet:"nth"`
+	Of            int32   `parquet:"of"`
+}
+
+// Key orders events by when they were recorded, and id.
+func (r *DomainEventRow) Key() Key { return Key{At: r.Time, ID: r.EventID} }
+
+// Expires is never: the table keeps them until they are truncated, and the warehouse does then, too.
+func (r *DomainEventRow) Expires() int64 { return 0 }
+
+type domainEventKeys struct {
+	Time    int64  `parquet:"time,timestamp(millisecond),delta"`
+	EventID string `parquet:"event_id"`
+}
+
+func (r *domainEventKeys) Key() Key       { return Key{At: r.Time, ID: r.EventID} }
+func (r *domainEventKeys) Expires() int64 { return 0 }
+
+// NewDomainEventRow is the row of an event of an aggregate.
+func NewDomainEventRow(e *eventstore.Event) (*DomainEventRow, error) {
+	r := &DomainEventRow{
+		Time: e.RecordedAt.UnixMilli(), OccurredAt: e.OccurredAt.UnixMilli(), EventID: e.EventID,
+		AggregateType: e.Type, AggregateID: e.EventKey.ID.ID, Seq: e.Seq, Schema: int32(max(e.Schema, 1)),
+		CorrelationID: e.Correlation, CausationID: e.Causation, Actor: e.Actor, Tenant: e.Tenant,
+		CommitID: e.CommitID, Nth: int32(e.Nth), Of: int32(e.Of),
+	}
+	if payload := string(e.Payload); utf8.ValidString(payload) && len(payload) > 0 {
+		r.Data = &payload
+	} else if len(payload) > 0 {
+		r.Binary = e.Payload
+	}
+	var err error
+	r.Metadata, err = object(e.Metadata)
+	return r, err
+}

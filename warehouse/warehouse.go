@@ -1,0 +1,325 @@
+package warehouse
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// ErrConflict is returned by Commit when another has committed what this commit cannot follow: what it was made of is to
+// be read again.
+var ErrConflict = errors.New("warehouse: another has committed meanwhile")
+
+// Options configure a Warehouse.
+type Options struct {
+	Clock func() time.Time // default time.Now
+	Temp  string           // directory for files that are being written; default that of the system
+}
+
+// Warehouse is an open warehouse: its log as far as it was read. It is safe for concurrent use.
+type Warehouse struct {
+	objects Objects
+	now     func() time.Time
+	temp    string
+
+	mu    sync.Mutex
+	state *state
+}
+
+// Open reads the log. An empty place is an empty warehouse. Errors: ErrDamaged, ErrFormat, those of the objects.
+func Open(ctx context.Context, objects Objects, o Options) (*Warehouse, error) {
+	if o.Clock == nil {
+		o.Clock = time.Now
+	}
+	w := &Warehouse{objects: objects, now: o.Clock, temp: o.Temp, state: newState()}
+	return w, w.Refresh(ctx)
+}
+
+// Refresh takes in what was committed since.
+func (w *Warehouse) Refresh(ctx context.Context) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.refresh(ctx, nil)
+}
+
+// refresh reads on in the log; each is told the entries, unless a checkpoint was read instead of them. The lock is held.
+func (w *Warehouse) refresh(ctx context.Context, each func(*Entry)) error {
+	for attempt := 0; ; attempt++ {
+		err := w.readOn(ctx, each)
+		if err == nil || attempt == 5 || !errors.Is(err, ErrNotFound) {
+			return err
+		}
+		// What was listed was deleted before it was read: there is a later checkpoint.
+	}
+}
+
+func (w *Warehouse) readOn(ctx context.Context, each func(*Entry)) error {
+	after := entryName(w.state.Version)
+	if w.state.Version == 0 {
+		after = ""
+	}
+	entries, checks, err := w.listLog(ctx, after)
+	if err != nil {
+		return err
+	}
+	if len(entries) > 0 && entries[0] != w.state.Version+1 || len(entries) == 0 && len(checks) > 0 {
+		if entries, err = w.readCheckpoint(ctx, checks); err != nil {
+			return err
+		}
+		each = nil
+	}
+	for _, v := range entries {
+		e, err := w.readEntry(ctx, v)
+		if err != nil {
+			return err
+		}
+		if err := w.state.apply(e); err != nil {
+			return err
+		}
+		if each != nil {
+			each(e)
+		}
+	}
+	return nil
+}
+
+// readCheckpoint begins with the latest checkpoint and returns which entries follow it.
+func (w *Warehouse) readCheckpoint(ctx context.Context, checks []int64) ([]int64, error) {
+	if len(checks) == 0 {
+		return nil, fmt.Errorf("%w: its log has no beginning", ErrDamaged)
+	}
+	name := checkName(checks[len(checks)-1])
+	b, err := readAll(ctx, w.objects, name)
+	if err != nil {
+		return nil, err
+	}
+	s, err := parseState(name, b)
+	if err != nil {
+		return nil, err
+	}
+	entries, _, err := w.listLog(ctx, entryName(s.Version))
+	if err == nil {
+		w.state = s
+	}
+	return entries, err
+}
+
+// listLog lists entries and checkpoints behind a name.
+func (w *Warehouse) listLog(ctx context.Context, after string) (entries, checks []int64, err error) {
+	for name, err := range w.objects.List(ctx, logFolder, after) {
+		if err != nil {
+			return nil, nil, err
+		}
+		switch v, checkpoint, ok := parseLogName(name); {
+		case ok && checkpoint:
+			checks = append(checks, v)
+		case ok:
+			entries = append(entries, v)
+		}
+	}
+	return entries, checks, nil
+}
+
+func (w *Warehouse) readEntry(ctx context.Context, version int64) (*Entry, error) {
+	name := entryName(version)
+	b, err := readAll(ctx, w.objects, name)
+	if err != nil {
+		return nil, err
+	}
+	return parseEntry(name, b)
+}
+
+// Commit writes an entry: number, id and time are filled in. It follows on what the Warehouse had read when the entry was
+// begun, which base says (Version). When others have committed since, it follows them, unless that cannot be: then it is
+// ErrConflict, and it is not written. After any other error it may be written or not: Refresh tells.
+func (w *Warehouse) Commit(ctx context.Context, base int64, e *Entry) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if base != w.state.Version {
+		return fmt.Errorf("%w: it was begun at %d, and %d is read", ErrConflict, base, w.state.Version)
+	}
+	e.Format, e.ID, e.At = logFormat, rand.Text(), w.now().UTC()
+	for {
+		e.Version = w.state.Version + 1
+		b, err := json.Marshal(e)
+		if err != nil {
+			return fmt.Errorf("warehouse: commit: %w", err)
+		}
+		err = w.objects.PutIfAbsent(ctx, entryName(e.Version), b)
+		if err == nil {
+			return w.committed(ctx, e)
+		}
+		if !errors.Is(err, ErrExists) {
+			return fmt.Errorf("warehouse: commit: %w", err)
+		}
+		if won, err := w.lost(ctx, e); err != nil || won {
+			return err
+		}
+	}
+}
+
+// lost reads what others have written at the place of an entry. won: it was written after all, by an attempt whose
+// answer was lost.
+func (w *Warehouse) lost(ctx context.Context, e *Entry) (won bool, err error) {
+	conflict, known := false, w.state.Version
+	err = w.refresh(ctx, func(o *Entry) {
+		known = o.Version
+		won = won || o.ID == e.ID
+		conflict = conflict || o.ID != e.ID && e.conflicts(o)
+	})
+	switch {
+	case err != nil || won:
+		return won, err
+	case conflict || known != w.state.Version: // a checkpoint hides what the others were
+		return false, ErrConflict
+	}
+	return false, nil
+}
+
+// committed takes an own entry in, deletes what it removed, and writes a checkpoint when it is time. What fails behind the
+// entry is no failure of the commit: Sweep deletes what is left, and the next writes the checkpoint.
+func (w *Warehouse) committed(ctx context.Context, e *Entry) error {
+	if err := w.state.apply(e); err != nil {
+		return err
+	}
+	if len(e.Remove) > 0 {
+		_ = w.objects.Delete(ctx, e.Remove...)
+	}
+	if e.Version%checkEvery == 0 {
+		w.checkpoint(ctx)
+	}
+	return nil
+}
+
+// checkpoint writes the state, and deletes the part of the log that it has made needless, if that is old enough: whoever
+// reads the log now still finds it.
+func (w *Warehouse) checkpoint(ctx context.Context) {
+	w.state.Checks = append(w.state.Checks, check{w.state.Version, w.now()})
+	old := int64(0)
+	for len(w.state.Checks) > 1 && w.now().Sub(w.state.Checks[0].At) > keepLog {
+		old = w.state.Checks[0].Version
+		w.state.Checks = w.state.Checks[1:]
+	}
+	b, err := w.state.encode()
+	if err == nil {
+		err = w.objects.Put(ctx, checkName(w.state.Version), bytes.NewReader(b))
+	}
+	if err != nil || old == 0 {
+		return
+	}
+	var names []string
+	for name, err := range w.objects.List(ctx, logFolder, "") {
+		if v, _, ok := parseLogName(name); err != nil || ok && v > old {
+			break
+		} else if ok {
+			names = append(names, name)
+		}
+	}
+	_ = w.objects.Delete(ctx, names...) // the next checkpoint deletes what is left
+}
+
+// Version is the number of the last commit that was read; 0: none.
+func (w *Warehouse) Version() int64 {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.state.Version
+}
+
+// Files are the files of datasets, all if none is named, by partition and then by time.
+func (w *Warehouse) Files(datasets ...Dataset) []File {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.state.sorted(func(f File) bool { return len(datasets) == 0 || slices.Contains(datasets, f.Partition.Dataset) })
+}
+
+// In are the files of a partition, by time.
+func (w *Warehouse) In(p Partition) []File {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var all []File
+	for path := range w.state.parts[p] {
+		all = append(all, w.state.files[path])
+	}
+	slices.SortFunc(all, compareFiles)
+	return all
+}
+
+// Partitions are the partitions that have files, in order.
+func (w *Warehouse) Partitions() []Partition {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.SortedFunc(maps.Keys(w.state.parts), Partition.Compare)
+}
+
+// Status is how far a warehouse is.
+type Status struct {
+	Version   int64               `json:"version"`
+	At        time.Time           `json:"at"`                // of the last commit
+	Read      time.Time           `json:"read,omitzero"`     // when progress was committed last
+	Source    string              `json:"source,omitempty"`  // the stream
+	Positions map[string]Position `json:"positions"`         // by shard
+	Repair    *Repair             `json:"repair,omitempty"`  // under way
+	Missed    []Missed            `json:"missed,omitempty"`  // changes that were trimmed before they were read; the last of them
+	Skipped   int64               `json:"skipped,omitempty"` // changes that could not be read
+}
+
+// Status tells how far the warehouse is.
+func (w *Warehouse) Status() Status {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	s := w.state
+	status := Status{
+		Version: s.Version, At: s.At, Read: s.Read, Source: s.Source, Positions: maps.Clone(s.Positions),
+		Missed: slices.Clone(s.Missed), Skipped: s.Skipped,
+	}
+	if s.Repair != nil {
+		r := *s.Repair
+		status.Repair = &r
+	}
+	return status
+}
+
+// Sweep deletes the files that no entry names: those that were written for commits that never came. Commits that are being
+// made of such files fail, for it commits a fence first. It returns how many files it deleted.
+func (w *Warehouse) Sweep(ctx context.Context) (int, error) {
+	unknown, err := w.unnamed(ctx)
+	if err != nil || len(unknown) == 0 {
+		return 0, err
+	}
+	if err := w.Commit(ctx, w.Version(), &Entry{Why: "sweep", Fence: true}); err != nil {
+		return 0, fmt.Errorf("warehouse: sweep: %w", err)
+	}
+	w.mu.Lock()
+	unknown = slices.DeleteFunc(unknown, func(path string) bool { _, ok := w.state.files[path]; return ok })
+	w.mu.Unlock()
+	if err := w.objects.Delete(ctx, unknown...); err != nil {
+		return 0, fmt.Errorf("warehouse: sweep: %w", err)
+	}
+	return len(unknown), nil
+}
+
+// unnamed lists the files that no entry that was read names.
+func (w *Warehouse) unnamed(ctx context.Context) ([]string, error) {
+	var names []string
+	for _, d := range Datasets() {
+		for name, err := range w.objects.List(ctx, string(d)+"/", "") {
+			if err != nil {
+				return nil, err
+			}
+			if strings.HasSuffix(name, extension) {
+				names = append(names, name)
+			}
+		}
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.DeleteFunc(names, func(path string) bool { _, ok := w.state.files[path]; return ok }), nil
+}

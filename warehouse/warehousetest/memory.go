@@ -1,0 +1,172 @@
+// Package warehousetest holds what tests of warehouses share: objects in memory, faults as values, and a suite that every
+// place for objects passes. Tests alone use it.
+package warehousetest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/onefold/onefold/warehouse"
+)
+
+// Memory is a place for objects in memory.
+type Memory struct {
+	mu      sync.Mutex
+	objects map[string][]byte
+}
+
+// NewMemory makes an empty one.
+func NewMemory() *Memory { return &Memory{objects: map[string][]byte{}} }
+
+// Put stores an object.
+func (m *Memory) Put(_ context.Context, name string, body io.ReadSeeker) error {
+	b, err := io.ReadAll(body)
+	if err != nil {
+		return err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.objects[name] = b
+	return nil
+}
+
+// PutIfAbsent stores an object unless there is one.
+func (m *Memory) PutIfAbsent(_ context.Context, name string, body []byte) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if _, ok := m.objects[name]; ok {
+		return fmt.Errorf("%w: %s", warehouse.ErrExists, name)
+	}
+	m.objects[name] = bytes.Clone(body)
+	return nil
+}
+
+type object struct{ *bytes.Reader }
+
+func (object) Close() error { return nil }
+
+// Open opens an object.
+func (m *Memory) Open(_ context.Context, name string) (warehouse.Object, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	b, ok := m.objects[name]
+	if !ok {
+		return nil, fmt.Errorf("%w: %s", warehouse.ErrNotFound, name)
+	}
+	return object{bytes.NewReader(b)}, nil
+}
+
+// List lists names in order.
+func (m *Memory) List(_ context.Context, prefix, after string) iter.Seq2[string, error] {
+	return func(yield func(string, error) bool) {
+		for _, name := range m.Names() {
+			if strings.HasPrefix(name, prefix) && name > after && !yield(name, nil) {
+				return
+			}
+		}
+	}
+}
+
+// Delete deletes objects.
+func (m *Memory) Delete(_ context.Context, names ...string) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, name := range names {
+		delete(m.objects, name)
+	}
+	return nil
+}
+
+// Names are the names of all objects, in order.
+func (m *Memory) Names() []string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slices.Sorted(maps.Keys(m.objects))
+}
+
+// ErrFault is what a Faulty returns for an operation that it makes fail.
+var ErrFault = errors.New("a fault that the test ordered")
+
+// Fault says what becomes of an operation.
+type Fault int
+
+// The faults.
+const (
+	None   Fault = iota
+	Before       // it fails, and does nothing
+	After        // it is done, and fails
+)
+
+// Faulty makes operations of other objects fail. Decide is asked before each, one at a time; do names it.
+type Faulty struct {
+	warehouse.Objects
+	Decide func(do, name string) Fault
+
+	mu sync.Mutex
+}
+
+func (f *Faulty) with(do, name string, run func() error) error {
+	f.mu.Lock()
+	fault := f.Decide(do, name)
+	f.mu.Unlock()
+	if fault == Before {
+		return fmt.Errorf("%s %s: %w", do, name, ErrFault)
+	}
+	err := run()
+	if fault == After {
+		return fmt.Errorf("%s %s: %w", do, name, ErrFault)
+	}
+	return err
+}
+
+// Put may fail.
+func (f *Faulty) Put(ctx context.Context, name string, body io.ReadSeeker) error {
+	return f.with("put", name, func() error { return f.Objects.Put(ctx, name, body) })
+}
+
+// PutIfAbsent may fail.
+func (f *Faulty) PutIfAbsent(ctx context.Context, name string, body []byte) error {
+	return f.with("put if absent", name, func() error { return f.Objects.PutIfAbsent(ctx, name, body) })
+}
+
+// Open may fail.
+func (f *Faulty) Open(ctx context.Context, name string) (o warehouse.Object, err error) {
+	err = f.with("open", name, func() (err error) {
+		o, err = f.Objects.Open(ctx, name)
+		return err
+	})
+	return o, err
+}
+
+// List may fail at once.
+func (f *Faulty) List(ctx context.Context, prefix, after string) iter.Seq2[string, error] {
+	return func(yield func(string, error) bool) {
+		if err := f.with("list", prefix, func() error { return nil }); err != nil {
+			yield("", err)
+			return
+		}
+		for name, err := range f.Objects.List(ctx, prefix, after) {
+			if !yield(name, err) {
+				return
+			}
+		}
+	}
+}
+
+// Delete may fail, also in the middle.
+func (f *Faulty) Delete(ctx context.Context, names ...string) error {
+	for _, name := range names {
+		if err := f.with("delete", name, func() error { return f.Objects.Delete(ctx, name) }); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -84,7 +84,7 @@ var policy = map[string][]string{
 		"blueprint/diff", "analytics", "telemetry", "eventstore"}, // its tests
 	"blueprint/diff": {"blueprint", "table"},
 	"blueprint/heat": {"blueprint", "table",
-		"analytics"}, // its tests: what it looks at
+		"analytics", "telemetry", "telemetry/alerts"}, // its tests: what it looks at
 	"blueprint/cost": {"blueprint", "table",
 		"eventstore"}, // its tests
 	"blueprint": {"vocabulary", "dynamo", "dynamo/dynamojson", "table", "github.com/oklog/ulid/v2",
@@ -113,7 +113,7 @@ var policy = map[string][]string{
 	"server/internal/door": {"dynamo", "table", "accounts", "server/internal/download", "github.com/danielgtaylor/huma/v2/...", "github.com/prometheus/client_golang/...", "golang.org/x/time/rate"},
 	"server/webanalytics": {"table", "fold", "analytics", "analytics/erasure", "analytics/explore", "analytics/goals", "analytics/imported", "analytics/imported/exports", "analytics/reconcile", "analytics/refusals", "accounts", "internal/...",
 		"server/internal/...", "server/tracker", "github.com/danielgtaylor/huma/v2/...", "github.com/prometheus/client_golang/...", "golang.org/x/sync/..."},
-	"server/servertest": {"vocabulary", "dynamo", "table", "fold", "analytics", "analytics/erasure", "accounts", "engine", "eventstore", "server", "server/webanalytics", "telemetry", "telemetry/alerts"},
+	"server/servertest": {"vocabulary", "dynamo", "table", "fold", "analytics", "analytics/erasure", "accounts", "engine", "eventstore", "server", "server/webanalytics", "telemetry", "telemetry/alerts", "blueprint/heat", "engine/enginetest"},
 
 	"server/tracker":   {"server/internal/webfile"},
 	"server/dashboard": {"server/internal/webfile"},

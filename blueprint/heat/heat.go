@@ -91,9 +91,13 @@ func (f *Finding) explain(s *table.Schema, share float64) {
 			}
 			pk = e.Indexes[at].PK
 		}
-		if Makes(pk, f.Key) {
-			f.Entities, f.Template = append(f.Entities, e.Name), pk
+		if !Makes(pk, f.Key) || literal(pk) < literal(f.Template) {
+			continue
 		}
+		if literal(pk) > literal(f.Template) { // what says more of the key is what makes it
+			f.Entities = nil
+		}
+		f.Entities, f.Template = append(f.Entities, e.Name), pk
 	}
 	patterns := slices.DeleteFunc(s.Patterns(), func(p table.PatternInfo) bool {
 		reads := p.Operation == "Query" || p.Operation == "GetItem"
@@ -134,6 +138,11 @@ func siteOf(key string) string {
 	site, _, _ := strings.Cut(strings.TrimPrefix(key, "SITE#"), "#SHARD#")
 	return site
 }
+
+// literal is how many bytes of a template are in every key that it makes.
+func literal(template string) int { return len(anything.ReplaceAllString(template, "")) }
+
+var anything = regexp.MustCompile(`\{[^}]*\}|\[[^]]*\]`)
 
 var variable = regexp.MustCompile(`\\\{[^}]*\\\}`)
 

@@ -11,6 +11,8 @@ import (
 	"github.com/onefold/onefold/blueprint/heat"
 	"github.com/onefold/onefold/engine"
 	"github.com/onefold/onefold/table"
+	"github.com/onefold/onefold/telemetry"
+	"github.com/onefold/onefold/telemetry/alerts"
 )
 
 // A site whose events all go to one partition is hot. The advice says to spread them; followed, the next burst is not, and
@@ -105,6 +107,14 @@ func TestTemplatesMakeKeys(t *testing.T) {
 		if got := heat.Makes(c.template, c.key); got != c.makes {
 			t.Errorf("%s makes %s: %v", c.template, c.key, got)
 		}
+	}
+}
+
+// What makes a key is the template that says most of it, not one that makes any key.
+func TestTheClosestTemplateMakesAKey(t *testing.T) {
+	found := heat.Find(table.MustSchema("all", analytics.Schema, telemetry.Schema, alerts.Schema), []heat.Use{{Key: "SITE#blog", PeakReads: 2400}}, 0.5)
+	if len(found) != 1 || !slices.Contains(found[0].Entities, "analytics.site") || slices.ContainsFunc(found[0].Entities, func(e string) bool { return !strings.HasPrefix(e, "analytics.") }) {
+		t.Errorf("%+v", found)
 	}
 }
 

@@ -130,8 +130,11 @@ func (s *Service) describe(ctx context.Context, b *heatBody, f *heat.Finding, us
 func spread(site *analytics.Site, f *heat.Finding, now time.Time) *spreadBody {
 	at := &spreadBody{Site: site.SiteID, Shards: site.Sharding.At(now)}
 	at.Advised = min(table.MaxShards, max(site.Sharding.At(f.At)*f.Times, site.Sharding.At(f.Until)*2)) // it may have been spread, and not enough
-	if n := len(site.Sharding); n > 0 && site.Sharding[n-1].From.After(f.Until) {
-		at.From, at.Next = &site.Sharding[n-1].From, site.Sharding[n-1].N
+	for i := range site.Sharding {
+		step := &site.Sharding[i]
+		if step.From.After(f.Until) && (at.From == nil || !step.From.After(now)) {
+			at.From, at.Next = &step.From, step.N
+		}
 	}
 	return at
 }

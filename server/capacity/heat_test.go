@@ -11,47 +11,10 @@ import (
 
 	"github.com/onefold/onefold/accounts"
 	"github.com/onefold/onefold/analytics"
-	"github.com/onefold/onefold/blueprint/heat"
-	"github.com/onefold/onefold/engine/enginetest"
-	"github.com/onefold/onefold/server"
 	"github.com/onefold/onefold/server/servertest"
 )
 
-// metered is a house that knows what its table takes.
-type metered struct {
-	*servertest.House
-	db   *enginetest.DB
-	uses []heat.Use
-}
-
-func newMetered(t *testing.T) *metered {
-	t.Helper()
-	m := &metered{db: enginetest.New(t, enginetest.At(time.Date(2026, 5, 12, 10, 0, 0, 0, time.UTC)))}
-	m.House = servertest.On(t, m.db, func(o *server.Options) {
-		o.Capacity.Schema, o.Capacity.Uses = servertest.Schema, func(since time.Time) []heat.Use {
-			return slices.DeleteFunc(slices.Clone(m.uses), func(u heat.Use) bool { return u.At.Before(since) })
-		}
-	})
-	_, err := analytics.CreateSite(t.Context(), m.Table, analytics.NewSite{ID: "shop", Shards: 1})
-	servertest.Must(t, err)
-	return m
-}
-
-// rush sends events of one second, and meters a minute later.
-func (m *metered) rush(site string, n int) {
-	m.Helper()
-	for hits := range slices.Chunk(make([]analytics.Hit, n), 100) {
-		for i := range hits {
-			hits[i] = analytics.Hit{Path: "/", UserAgent: servertest.Firefox, Address: fmt.Sprintf("192.0.2.%d", i)}
-		}
-		_, err := m.Collector.Ingest(m.Context(), site, hits)
-		servertest.Must(m.T, err)
-	}
-	m.db.Advance(time.Minute)
-	for _, k := range m.db.Metered().Tables["onefold"].Hottest {
-		m.uses = append(m.uses, heat.Use{At: m.db.Now(), Key: k.Key, Index: k.Index, PeakReads: k.PeakReads, PeakWrites: k.PeakWrites})
-	}
-}
+var start = time.Date(2026, 5, 12, 10, 0, 0, 0, time.UTC)
 
 type told struct {
 	Metered bool
@@ -70,20 +33,20 @@ type told struct {
 	}
 }
 
-func (m *metered) heat(who *servertest.Person) told {
-	m.Helper()
+func heatOf(who *servertest.Person) told {
+	who.Helper()
 	var answer told
-	servertest.Must(m.T, json.Unmarshal([]byte(who.Want(http.StatusOK, `"metered":true`, http.MethodGet, "/api/v1/heat", "")), &answer))
+	servertest.Must(who.T, json.Unmarshal([]byte(who.Want(http.StatusOK, `"metered":true`, http.MethodGet, "/api/v1/heat", "")), &answer))
 	return answer
 }
 
 // A rush makes a key hot; who owns the site spreads its events while the server runs; the next rush makes none hot.
 func TestAHotSiteIsSpread(t *testing.T) {
-	m := newMetered(t)
+	m := servertest.NewMetered(t, start)
 	admin := m.NewPerson("admin@example.com", accounts.Grants{accounts.AllSites: accounts.Admin})
 	owner := m.NewPerson("owner@example.com", accounts.Grants{"shop": accounts.Owner})
-	m.rush("shop", 900)
-	hot := m.heat(admin)
+	servertest.Must(t, m.Rush(900))
+	hot := heatOf(admin)
 	k := hot.Keys[0]
 	if k.Key != "SITE#shop#SHARD#0" || !k.Hot || k.PeakWrites < 900 || slices.Max(k.Writes) != k.PeakWrites || slices.Max(hot.Hottest) != k.Share ||
 		!slices.Contains(k.Entities, "analytics.event") || !strings.HasPrefix(k.Patterns[0], "W1 ") || !strings.Contains(k.Fix, "reshard shop") {
@@ -110,18 +73,18 @@ func TestAHotSiteIsSpread(t *testing.T) {
 			t.Errorf("shards %+v", site.Shards)
 		}
 	}
-	if at := m.heat(admin).Keys[0].Spread; at.Shards != 1 || at.Next != 4 || !at.From.After(m.db.Now()) {
+	if at := heatOf(admin).Keys[0].Spread; at.Shards != 1 || at.Next != 4 || !at.From.After(m.DB.Now()) {
 		t.Errorf("before its time: %+v", at)
 	}
-	m.db.Advance(15 * time.Minute)
-	m.rush("shop", 900)
-	k = m.heat(admin).Keys[0]
+	m.DB.Advance(15 * time.Minute)
+	servertest.Must(t, m.Rush(900))
+	k = heatOf(admin).Keys[0]
 	if last := k.Writes[len(k.Writes)-1]; k.Spread.Shards != 4 || k.Spread.Next != 4 || last > 500 {
 		t.Errorf("after its time: %+v, %g writes in the last rush", k.Spread, last)
 	}
 	site, err := analytics.GetSite(t.Context(), m.Table, "shop")
 	servertest.Must(t, err)
-	events, err := analytics.EventsByTime.Collect(t.Context(), m.Table, analytics.EventsBetween(&site, m.db.Now().Add(-time.Hour), m.db.Now().Add(time.Hour), ""))
+	events, err := analytics.EventsByTime.Collect(t.Context(), m.Table, analytics.EventsBetween(&site, m.DB.Now().Add(-time.Hour), m.DB.Now().Add(time.Hour), ""))
 	if err != nil || len(events) != 1800 {
 		t.Errorf("%d events of 1,800, error %v", len(events), err)
 	}
@@ -130,7 +93,7 @@ func TestAHotSiteIsSpread(t *testing.T) {
 }
 
 func TestHeatIsForAdminsOfAllSites(t *testing.T) {
-	m := newMetered(t)
+	m := servertest.NewMetered(t, start)
 	for i, grants := range []accounts.Grants{{accounts.AllSites: accounts.Viewer}, {"shop": accounts.Owner, accounts.EventStore: accounts.Owner}, {}} {
 		m.NewPerson(fmt.Sprintf("%d@example.com", i), grants).Want(http.StatusForbidden, "forbidden", http.MethodGet, "/api/v1/heat", "")
 	}
@@ -141,7 +104,7 @@ func TestHeatIsForAdminsOfAllSites(t *testing.T) {
 	for _, good := range []string{"minutes=5&share=0.01", "minutes=1440&share=1"} {
 		admin.Want(http.StatusOK, `"keys":[]`, http.MethodGet, "/api/v1/heat?"+good, "")
 	}
-	m.rush("shop", 100)
+	servertest.Must(t, m.Rush(100))
 	if err := func() error { _, err := analytics.SetShards(t.Context(), m.Table, "shop", 0); return err }(); err == nil {
 		t.Error("a site without partitions")
 	}

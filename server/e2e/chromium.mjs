@@ -45,3 +45,41 @@ export async function accessible(page, where) {
   const serious = violations.filter((v) => v.impact === 'serious' || v.impact === 'critical')
   assert.deepEqual(serious.map((v) => `${v.id}: ${v.nodes.map((n) => n.html.slice(0, 160)).slice(0, 3).join(' | ')}`), [], where)
 }
+
+// settled waits until nothing is loaded.
+export const settled = (page) => page.waitForFunction(() => !document.querySelector('[aria-busy="true"], .skeleton'))
+
+// wide is by how many pixels a page is wider than the screen.
+export const wide = (page) => page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth)
+
+// setUp makes the first account, which is then logged in.
+export async function setUp(page, server, token) {
+  await page.goto(server + '/setup#' + token)
+  await page.getByLabel('Name').fill('Ada Lovelace')
+  await page.getByLabel('E-mail').fill('ada@example.com')
+  await page.getByLabel('Password').fill('a sentence that nobody guesses')
+  await page.getByRole('button', { name: 'Create the account' }).click()
+}
+
+// walk goes through steps in one page, and says which one failed, with a picture of it where pictures are wanted. What the
+// browser complains of fails the step in which it does.
+export async function walk(steps, shots, timeout = 15_000) {
+  await withBrowser({ reducedMotion: 'reduce' }, async (context) => {
+    const page = await context.newPage()
+    context.setDefaultTimeout(timeout)
+    const refused = []
+    page.on('console', (m) => { if (/Content Security Policy|Unhandled|Uncaught/.test(m.text())) refused.push(m.text()) })
+    page.on('pageerror', (e) => refused.push(e.stack))
+    for (const [name, step] of Object.entries(steps)) {
+      const began = Date.now()
+      try {
+        await step(page)
+        assert.deepEqual(refused, [], 'what the browser complained of')
+      } catch (e) {
+        if (shots) await page.screenshot({ path: join(shots, 'failed-' + name + '.png') })
+        throw new Error(`${name}: ${e.message} (at ${page.url()})`)
+      }
+      console.log(name, Date.now() - began, 'ms')
+    }
+  })
+}

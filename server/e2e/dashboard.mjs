@@ -2,12 +2,11 @@
 //   node dashboard.mjs SERVER SETUP-TOKEN [DIRECTORY FOR SCREENSHOTS]
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
-import { accessible, withBrowser } from './chromium.mjs'
+import { accessible, settled, setUp, walk } from './chromium.mjs'
 
 const [server, setupToken, shots] = process.argv.slice(2)
 const password = 'a sentence that nobody guesses'
 
-const settled = page => page.waitForFunction(() => !document.querySelector('[aria-busy="true"], .skeleton'))
 const shot = async (page, name) => { if (shots) await page.screenshot({ path: join(shots, name + '.png'), fullPage: true }) }
 // query is read in the page: what the driver knows of the address may be late.
 const query = async page => new URLSearchParams(await page.evaluate(() => location.search))
@@ -390,21 +389,4 @@ const steps = {
   },
 }
 
-await withBrowser({ reducedMotion: 'reduce' }, async context => {
-  const page = await context.newPage()
-  context.setDefaultTimeout(15_000)
-  const refused = []
-  page.on('console', m => { if (/Content Security Policy|Unhandled|Uncaught/.test(m.text())) refused.push(m.text()) })
-  page.on('pageerror', e => refused.push(e.stack))
-  for (const [name, step] of Object.entries(steps)) {
-    const began = Date.now()
-    try {
-      await step(page)
-      assert.deepEqual(refused, [], 'what the browser complained of')
-    } catch (e) {
-      if (shots) await page.screenshot({ path: join(shots, 'failed-' + name + '.png') })
-      throw new Error(`${name}: ${e.message} (at ${page.url()})`)
-    }
-    console.log(name, Date.now() - began, 'ms')
-  }
-})
+await walk(steps, shots)

@@ -7,15 +7,13 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import { join } from 'node:path'
 import { handle } from '../dashboard/mock/server.mjs'
-import { accessible, withBrowser } from './chromium.mjs'
+import { accessible, settled, setUp, walk, wide } from './chromium.mjs'
 
 const [server, setupToken, shots] = process.argv.slice(2)
 const mocked = createServer((q, r) => handle(q, r).catch((e) => { console.error(e); r.destroy() })).listen(0, '127.0.0.1')
 await once(mocked, 'listening')
 const mock = 'http://127.0.0.1:' + mocked.address().port
 
-const settled = (page) => page.waitForFunction(() => !document.querySelector('[aria-busy="true"], .skeleton'))
-const wide = (page) => page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth)
 
 // look waits until a page stands still, and fails for what axe finds serious.
 async function look(page, name) {
@@ -31,11 +29,7 @@ const send = async (page, body) => {
 
 const steps = {
   async fleet(page) {
-    await page.goto(server + '/setup#' + setupToken)
-    await page.getByLabel('Name').fill('Ada Lovelace')
-    await page.getByLabel('E-mail').fill('ada@example.com')
-    await page.getByLabel('Password').fill('a sentence that nobody guesses')
-    await page.getByRole('button', { name: 'Create the account' }).click()
+    await setUp(page, server, setupToken)
     await page.getByRole('link', { name: 'Devices' }).click()
     await page.getByText('No fleets yet').waitFor()
     await look(page, 'no-fleets')
@@ -334,23 +328,6 @@ const steps = {
   },
 }
 
-await withBrowser({ reducedMotion: 'reduce' }, async (context) => {
-  const page = await context.newPage()
-  context.setDefaultTimeout(15_000)
-  const refused = []
-  page.on('console', (m) => { if (/Content Security Policy|Unhandled|Uncaught/.test(m.text())) refused.push(m.text()) })
-  page.on('pageerror', (e) => refused.push(e.stack))
-  for (const [name, step] of Object.entries(steps)) {
-    const began = Date.now()
-    try {
-      await step(page)
-      assert.deepEqual(refused, [], 'what the browser complained of')
-    } catch (e) {
-      if (shots) await page.screenshot({ path: join(shots, 'failed-' + name + '.png') })
-      throw new Error(`${name}: ${e.message} (at ${page.url()})`)
-    }
-    console.log(name, Date.now() - began, 'ms')
-  }
-})
+await walk(steps, shots)
 mocked.closeAllConnections()
 mocked.close()

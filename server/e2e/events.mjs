@@ -2,12 +2,9 @@
 //   node events.mjs SERVER SETUP-TOKEN [DIRECTORY FOR SCREENSHOTS]
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
-import { accessible, withBrowser } from './chromium.mjs'
+import { accessible, settled, setUp, walk, wide } from './chromium.mjs'
 
 const [server, setupToken, shots] = process.argv.slice(2)
-
-const settled = (page) => page.waitForFunction(() => !document.querySelector('[aria-busy="true"], .skeleton'))
-const wide = (page) => page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth)
 
 // look waits until a page stands still, and fails for what axe finds serious.
 async function look(page, name) {
@@ -27,11 +24,7 @@ const placed = (n) => ({ type: 'OrderPlaced', occurredAt: at(4, 9), actor: 'ada@
 
 const steps = {
   async empty(page) {
-    await page.goto(server + '/setup#' + setupToken)
-    await page.getByLabel('Name').fill('Ada Lovelace')
-    await page.getByLabel('E-mail').fill('ada@example.com')
-    await page.getByLabel('Password').fill('a sentence that nobody guesses')
-    await page.getByRole('button', { name: 'Create the account' }).click()
+    await setUp(page, server, setupToken)
     await page.getByRole('link', { name: 'Events' }).click()
     await page.getByText('No events yet').waitFor()
     await look(page, 'none')
@@ -176,21 +169,4 @@ const steps = {
   },
 }
 
-await withBrowser({ reducedMotion: 'reduce' }, async (context) => {
-  const page = await context.newPage()
-  context.setDefaultTimeout(60_000)
-  const refused = []
-  page.on('console', (m) => { if (/Content Security Policy|Unhandled|Uncaught/.test(m.text())) refused.push(m.text()) })
-  page.on('pageerror', (e) => refused.push(e.stack))
-  for (const [name, step] of Object.entries(steps)) {
-    const began = Date.now()
-    try {
-      await step(page)
-      assert.deepEqual(refused, [], 'what the browser complained of')
-    } catch (e) {
-      if (shots) await page.screenshot({ path: join(shots, 'failed-' + name + '.png') })
-      throw new Error(`${name}: ${e.message} (at ${page.url()})`)
-    }
-    console.log(name, Date.now() - began, 'ms')
-  }
-})
+await walk(steps, shots, 60_000)

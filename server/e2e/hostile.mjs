@@ -1,10 +1,9 @@
 // Opens every page of the dashboard on a site whose visitors sent scripts, for hostile_browser_test.go. None may run.
 //   node hostile.mjs SERVER SETUP-TOKEN
 import assert from 'node:assert/strict'
-import { withBrowser } from './chromium.mjs'
+import { settled, withBrowser } from './chromium.mjs'
 
 const [server, setupToken] = process.argv.slice(2)
-const settled = page => page.waitForFunction(() => !document.querySelector('[aria-busy="true"], .skeleton'))
 const day = 'range=today&'
 const dimensions = {
   pages: ['page', 'entry_page', 'exit_page'], sources: ['source', 'channel', 'utm_campaign', 'referrer'], places: ['country', 'language'], devices: ['browser', 'os', 'device', 'screen'],

@@ -73,6 +73,7 @@ export interface Site {
   domains: string[] | null
   timezone: string
   currency?: string
+  shards?: { from: string; shards: number }[] | null
   retention?: { rawDays: number; hourDays: number; dayDays: number }
   exclude?: { addresses?: string[] | null; paths?: string[] | null; hosts?: string[] | null }
   respectDnt?: boolean
@@ -185,6 +186,13 @@ export interface Member { id: string; email: string; name: string; role: Role; a
 export interface Invitation { id: string; email: string; role: Role; expires: string; token?: string }
 export interface AuditEntry { at: string; actor: string; action: string; site?: string; subject?: string }
 
+// HotKey is a partition key at its busiest; reads and writes are curves. Spread is how a site's events are, or should be.
+export interface HotKey {
+  key: string; index?: string; at: string; peakReads: number; peakWrites: number; share: number; reads: number[]; writes: number[]; entities: string[] | null; patterns: string[] | null
+  hot: boolean; until?: string; fix?: string; spread?: { site: string; shards: number; advised: number; from?: string; next?: number }
+}
+export interface Heat { metered: boolean; from: string; to: string; step: number; partitionReads: number; partitionWrites: number; hottest: number[] | null; keys: HotKey[] | null }
+
 // Problem is the API's answer to what it refuses: what happened, and a stable code to tell one from another.
 export class Problem extends Error {
   constructor(readonly status: number, readonly code: string, detail: string) {
@@ -261,6 +269,8 @@ export const api = {
   sites: (s?: Abort) => call<{ sites: SiteSummary[] | null }>('GET', '/sites', undefined, undefined, s),
   createSite: (body: { id?: string; name: string; domains: string[]; timezone: string }) => call<Site>('POST', '/sites', undefined, body),
   site: (site: string, s?: Abort) => call<Site>('GET', at(site), undefined, undefined, s),
+  setShards: (site: string, shards: number) => call<Site>('PUT', at(site) + '/shards', undefined, { shards }),
+  heat: (q: Query, s?: Abort) => call<Heat>('GET', '/heat', q, undefined, s),
   changeSite: (site: string, body: Partial<Site>) => call<Site>('PATCH', at(site), undefined, body),
 
   deleteSite: (site: string) => call<void>('DELETE', at(site)),

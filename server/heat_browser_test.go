@@ -1,0 +1,39 @@
+package server_test
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/onefold/onefold/server/dashboard"
+	"github.com/onefold/onefold/server/servertest"
+)
+
+// TestHeatInABrowser drives a key hot, follows the page's advice, and sees it cool: see e2e/heat.mjs.
+func TestHeatInABrowser(t *testing.T) {
+	page, err := dashboard.Load()
+	servertest.Must(t, err)
+	if !page.Built() {
+		t.Skip("the page is not built; run `make web`, which needs Node.js")
+	}
+	m := servertest.NewMetered(t, time.Now().Add(-20*time.Minute)) // at the end, its time has not passed the browser's
+	m.Minutes(1)
+	control := http.NewServeMux()
+	control.HandleFunc("POST /rush", func(w http.ResponseWriter, _ *http.Request) {
+		if err := m.Rush(900); err != nil {
+			http.Error(w, err.Error(), http.StatusInternalServerError)
+		}
+	})
+	control.HandleFunc("POST /later", func(http.ResponseWriter, *http.Request) { m.Minutes(15) }) // when another number of partitions holds
+	orders := httptest.NewServer(control)
+	t.Cleanup(orders.Close)
+	link, err := m.Accounts.SetupToken(t.Context())
+	servertest.Must(t, err)
+	out, err := browserScript(t, "heat.mjs", m.URL, link, orders.URL, os.Getenv("ONEFOLD_TEST_SHOTS")).CombinedOutput()
+	t.Logf("%s", out)
+	if err != nil {
+		t.Errorf("%v", err)
+	}
+}

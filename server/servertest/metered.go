@@ -1,0 +1,65 @@
+package servertest
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/onefold/onefold/analytics"
+	"github.com/onefold/onefold/blueprint/heat"
+	"github.com/onefold/onefold/engine/enginetest"
+	"github.com/onefold/onefold/server"
+)
+
+// Metered is a house that knows what its table takes, whose time passes by order. It has a site, "shop", on one partition.
+type Metered struct {
+	*House
+	DB *enginetest.DB
+
+	mu   sync.Mutex
+	uses []heat.Use
+}
+
+// NewMetered serves until the test ends. Its time begins at start.
+func NewMetered(t *testing.T, start time.Time) *Metered {
+	t.Helper()
+	m := &Metered{DB: enginetest.New(t, enginetest.At(start))}
+	m.House = On(t, m.DB, func(o *server.Options) { o.Capacity.Schema, o.Capacity.Uses = Schema, m.since })
+	_, err := analytics.CreateSite(t.Context(), m.Table, analytics.NewSite{ID: "shop", Shards: 1})
+	Must(t, err)
+	return m
+}
+
+func (m *Metered) since(at time.Time) []heat.Use {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slices.DeleteFunc(slices.Clone(m.uses), func(u heat.Use) bool { return u.At.Before(at) })
+}
+
+// Minutes lets time pass, and meters each minute.
+func (m *Metered) Minutes(n int) {
+	for range n {
+		m.DB.Advance(time.Minute)
+		m.mu.Lock()
+		for _, k := range m.DB.Metered().Tables["onefold"].Hottest {
+			m.uses = append(m.uses, heat.Use{At: m.DB.Now(), Key: k.Key, Index: k.Index, PeakReads: k.PeakReads, PeakWrites: k.PeakWrites})
+		}
+		m.mu.Unlock()
+	}
+}
+
+// Rush sends the shop as many events in one second, by one hundred visitors, and lets a minute pass.
+func (m *Metered) Rush(events int) error {
+	for hits := range slices.Chunk(make([]analytics.Hit, events), 100) {
+		for i := range hits {
+			hits[i] = analytics.Hit{Path: "/", UserAgent: Firefox, Address: fmt.Sprintf("192.0.2.%d", i)}
+		}
+		if _, err := m.Collector.Ingest(m.Context(), "shop", hits); err != nil {
+			return err
+		}
+	}
+	m.Minutes(1)
+	return nil
+}

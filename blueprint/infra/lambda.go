@@ -10,6 +10,7 @@ const (
 	maxRetries    = 10_000    // AWS takes no more: the age ends it
 	memoryMB      = 512
 	streamSeconds = 60
+	scheduleRate  = "rate(1 minute)" // as often as a server looks: people are told of alerts then
 )
 
 // functionNeeds is a function of the stack.
@@ -23,7 +24,7 @@ type functionNeeds struct {
 func (o *Options) functions() []functionNeeds {
 	all := []functionNeeds{
 		{"StreamFunction", "stream", worker, streamSeconds, "Folds the table's changes."},
-		{"ScheduleFunction", "schedule", worker, 15 * 60, "Rolls up, expires and tells what is due."},
+		{"ScheduleFunction", "schedule", keeper, 15 * 60, "Rolls up, erases and tells what is due."},
 	}
 	if o.Ingest != NoIngest {
 		all = append(all, functionNeeds{"IngestFunction", "ingest", writer, 10, "Takes facts in."})
@@ -39,7 +40,7 @@ func (c *cloudFormation) functions() object {
 	all = append(all, c.eventSource()...)
 	all = append(all,
 		entry("Schedule", object{entry("Type", "AWS::Events::Rule"), entry("Properties", object{
-			entry("ScheduleExpression", "rate(5 minutes)"),
+			entry("ScheduleExpression", scheduleRate),
 			entry("Targets", list{object{entry("Arn", attribute("ScheduleFunction", "Arn")), entry("Id", "schedule")}}),
 		})}),
 		entry("ScheduleMayCall", permission("ScheduleFunction", "events.amazonaws.com", attribute("Schedule", "Arn"))),
@@ -52,6 +53,9 @@ func (c *cloudFormation) functions() object {
 			})}),
 			entry("IngestMayBeCalled", object{entry("Type", "AWS::Lambda::Permission"), entry("Properties", object{
 				entry("Action", "lambda:InvokeFunctionUrl"), entry("FunctionName", ref("IngestFunction")), entry("Principal", "*"), entry("FunctionUrlAuthType", "NONE"),
+			})}),
+			said("Since October 2025 both are needed.", "IngestMayBeInvoked", object{entry("Type", "AWS::Lambda::Permission"), entry("Properties", object{
+				entry("Action", "lambda:InvokeFunction"), entry("FunctionName", ref("IngestFunction")), entry("Principal", "*"), entry("InvokedViaFunctionUrl", true),
 			})}))
 	case HTTPAPI:
 		all = append(all,
@@ -109,7 +113,7 @@ func (c *cloudFormation) lambda(f *functionNeeds) object {
 		entry("LoggingConfig", object{entry("LogFormat", "JSON"), entry("LogGroup", ref(f.id+"Logs"))}),
 		entry("Environment", object{entry("Variables", object{
 			entry("ONEFOLD_STORE", substitute("dynamodb://${Table}")), entry("ONEFOLD_MODE", f.mode),
-		})}),
+		}.with(f.mode == "schedule", entry("ONEFOLD_STREAM", attribute("Table", "StreamArn"))))}),
 	})}
 }
 

@@ -69,6 +69,22 @@ func Writing(s *table.Schema) []Statement {
 	}
 }
 
+// Erasing is what erasure takes, and what notes on facts take, beside Writing: facts are changed and deleted.
+func Erasing(s *table.Schema) []Statement {
+	facts := map[string]bool{}
+	for _, e := range s.Entities() {
+		if e.Immutable {
+			for _, key := range leadingKeys(e.PK) {
+				facts[key] = true
+			}
+		}
+	}
+	if len(facts) == 0 {
+		return nil
+	}
+	return []Statement{allow("EraseFacts", []string{"dynamodb:UpdateItem", "dynamodb:DeleteItem"}, facts, "facts are erased, and noted on")}
+}
+
 // AppendOnly denies what would change facts, as far as IAM can tell facts apart: by the attributes that only they have. Give
 // it to everybody who appends; erasure needs a role without it.
 func AppendOnly(s *table.Schema) []Statement {

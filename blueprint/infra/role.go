@@ -16,6 +16,7 @@ const (
 	reader role = "reader" // asks the patterns
 	writer role = "writer" // and stores facts, and looks after what is no fact
 	worker role = "worker" // and reads changes, and writes what is derived
+	keeper role = "keeper" // and changes and deletes facts: what erasure takes
 )
 
 var roles = map[role]func(*table.Schema) []Statement{
@@ -24,10 +25,13 @@ var roles = map[role]func(*table.Schema) []Statement{
 	worker: func(s *table.Schema) []Statement {
 		return slices.Concat(Reading(s), Writing(s), AppendOnly(s), Streaming())
 	},
+	keeper: func(s *table.Schema) []Statement {
+		return slices.Concat(Reading(s), Writing(s), Erasing(s), Streaming())
+	},
 }
 
 // Roles are the names of the roles: a reader asks the patterns; a writer stores facts, too, and looks after what is no fact;
-// a worker reads changes, too, and writes what is derived.
+// a worker reads changes, too, and writes what is derived; a keeper changes and deletes facts, too, as erasure does.
 func Roles() []string {
 	var names []string
 	for _, r := range slices.Sorted(maps.Keys(roles)) {

@@ -94,8 +94,12 @@ const tableRef = "aws_dynamodb_table.this"
 func (t *terraform) head() {
 	b := t.block("", "terraform")
 	set(b, "required_version", ">= 1.5")
+	version := ">= 5.100"
+	if t.o.Ingest == FunctionURL {
+		version = ">= 6.28" // which knows invoked_via_function_url
+	}
 	providers := b.AppendNewBlock("required_providers", nil).Body()
-	providers.SetAttributeValue("aws", cty.ObjectVal(map[string]cty.Value{"source": cty.StringVal("hashicorp/aws"), "version": cty.StringVal(">= 5.100")}))
+	providers.SetAttributeValue("aws", cty.ObjectVal(map[string]cty.Value{"source": cty.StringVal("hashicorp/aws"), "version": cty.StringVal(version)}))
 	set(t.block("", "variable", "table_name"), "type", expression("string"), "default", t.o.TableName)
 	if t.o.Functions {
 		set(t.block("", "variable", "function_zip"), "type", expression("string"), "description", "Path of onefold-lambda-arm64.zip.")

@@ -12,7 +12,7 @@ func (t *terraform) functions() {
 	set(t.resource("Batches that could not be folded, to be looked at: the changes are in the stream for a day.", "aws_sqs_queue", "dead_letters"),
 		"message_retention_seconds", 14*24*3600, "sqs_managed_sse_enabled", true)
 	t.eventSource()
-	set(t.resource("", "aws_cloudwatch_event_rule", "schedule"), "schedule_expression", "rate(5 minutes)")
+	set(t.resource("", "aws_cloudwatch_event_rule", "schedule"), "schedule_expression", scheduleRate)
 	set(t.resource("", "aws_cloudwatch_event_target", "schedule"), "rule", expression("aws_cloudwatch_event_rule.schedule.name"),
 		"arn", expression("aws_lambda_function.schedule.arn"))
 	t.permission("schedule", "events.amazonaws.com", "aws_cloudwatch_event_rule.schedule.arn")
@@ -20,6 +20,10 @@ func (t *terraform) functions() {
 	case FunctionURL:
 		set(t.resource("Keys of the API are checked by the function.", "aws_lambda_function_url", "ingest"),
 			"function_name", expression("aws_lambda_function.ingest.function_name"), "authorization_type", "NONE")
+		set(t.resource("", "aws_lambda_permission", "ingest_url"), "action", "lambda:InvokeFunctionUrl", "function_name", expression("aws_lambda_function.ingest.function_name"),
+			"principal", "*", "function_url_auth_type", "NONE")
+		set(t.resource("Since October 2025 both are needed.", "aws_lambda_permission", "ingest_invoke"), "action", "lambda:InvokeFunction", "function_name", expression("aws_lambda_function.ingest.function_name"),
+			"principal", "*", "invoked_via_function_url", true)
 	case HTTPAPI:
 		set(t.resource("", "aws_apigatewayv2_api", "ingest"), "name", t.o.TableName+"-ingest", "protocol_type", "HTTP", "target", expression("aws_lambda_function.ingest.arn"))
 		t.permission("ingest", "apigateway.amazonaws.com", `"${aws_apigatewayv2_api.ingest.execution_arn}/*"`)
@@ -53,10 +57,14 @@ func (t *terraform) function(f *functionNeeds) {
 		"filename", expression("var.function_zip"), "source_code_hash", expression("filebase64sha256(var.function_zip)"),
 		"memory_size", memoryMB, "timeout", f.seconds, "role", expression("aws_iam_role."+f.mode+".arn"))
 	set(b.AppendNewBlock("logging_config", nil).Body(), "log_format", "JSON", "log_group", expression("aws_cloudwatch_log_group."+f.mode+".name"))
-	b.AppendNewBlock("environment", nil).Body().SetAttributeRaw("variables", hclwrite.TokensForObject([]hclwrite.ObjectAttrTokens{
+	variables := []hclwrite.ObjectAttrTokens{
 		{Name: hclwrite.TokensForIdentifier("ONEFOLD_STORE"), Value: expression(`"dynamodb://${` + tableRef + `.name}"`).tokens()},
 		{Name: hclwrite.TokensForIdentifier("ONEFOLD_MODE"), Value: hclwrite.TokensForValue(cty.StringVal(f.mode))},
-	}))
+	}
+	if f.mode == "schedule" {
+		variables = append(variables, hclwrite.ObjectAttrTokens{Name: hclwrite.TokensForIdentifier("ONEFOLD_STREAM"), Value: expression(tableRef + ".stream_arn").tokens()})
+	}
+	b.AppendNewBlock("environment", nil).Body().SetAttributeRaw("variables", hclwrite.TokensForObject(variables))
 }
 
 func (t *terraform) statement(policy *hclwrite.Body, st *Statement) {

@@ -2,8 +2,10 @@ package blueprintcli
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
+	"github.com/onefold/onefold/blueprint"
 	"github.com/onefold/onefold/blueprint/infra"
 	"github.com/onefold/onefold/table"
 )
@@ -61,7 +63,7 @@ type createTable struct {
 
 type iam struct {
 	stack   `embed:""`
-	Role    string `help:"reader asks the patterns; writer also stores facts, and never changes one; worker also reads changes and writes what is derived." enum:"reader,writer,worker" default:"reader"`
+	Role    string `help:"reader asks the patterns; writer also stores facts, and never changes one; worker also reads changes and writes what is derived; keeper also changes and deletes facts, which erasure does." enum:"reader,writer,worker,keeper" default:"reader"`
 	Account string `help:"Account of the table." default:"*"`
 	Region  string `help:"Region of the table." default:"*"`
 }
@@ -107,6 +109,7 @@ func (s *stack) write(e *Env, c *capacity, more *surroundings, form func(*table.
 		TableName: s.Table, Provisioned: c.Provisioned,
 		Read: infra.Bounds{Min: c.MinRead, Max: c.MaxRead}, Write: infra.Bounds{Min: c.MinWrite, Max: c.MaxWrite},
 		Functions: more.Functions, Ingest: infra.Ingest(more.Ingest), AlarmTopic: more.AlarmTopic,
+		Sources: e.sources(schema),
 	}
 	if len(c.Have) > 0 {
 		stages := infra.Stages(schema, c.Have)
@@ -123,6 +126,16 @@ func (s *stack) write(e *Env, c *capacity, more *surroundings, form func(*table.
 		return err
 	}
 	return s.out(e, b)
+}
+
+// sources are the schema's entities whose changes some fold reads: the others are not brought to the function.
+func (e *Env) sources(s *table.Schema) (names []string) {
+	for _, entity := range s.Entities() {
+		if slices.ContainsFunc(e.Flows, func(f blueprint.Flow) bool { return slices.Contains(f.From, entity.Name) }) {
+			names = append(names, entity.Name)
+		}
+	}
+	return names
 }
 
 func (s *stack) out(e *Env, b []byte) error {

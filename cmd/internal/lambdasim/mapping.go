@@ -57,6 +57,13 @@ const (
 // Invoked returns how often the function was called, and with how many records.
 func (m *Mapping) Invoked() (calls, records int64) { return m.invoked.Load(), m.records.Load() }
 
+// Window brings what is in the stream now, and what of it is written while it is brought: what Lambda does when its batching
+// window is over.
+func (m *Mapping) Window(ctx context.Context) error {
+	_, err := m.round(ctx)
+	return err
+}
+
 // Drain brings everything that is in the stream, and everything that the function then writes, until nothing more comes.
 func (m *Mapping) Drain(ctx context.Context) error {
 	for {
@@ -131,32 +138,57 @@ func (m *Mapping) readShard(ctx context.Context, sh *shard) (read int, err error
 		}
 		sh.iterator = out.ShardIterator
 	}
-	limit := int32(m.Batch)
-	if limit <= 0 {
-		limit = 1000
-	}
 	for {
-		out, err := m.Streams.GetRecords(ctx, &dynamodbstreams.GetRecordsInput{ShardIterator: sh.iterator, Limit: &limit})
+		batch, n, err := m.gather(ctx, sh)
+		read += n
+		if err == nil && len(batch) > 0 {
+			err = m.bring(ctx, sh, batch)
+		}
 		if err != nil {
 			return read, err
 		}
-		read += len(out.Records)
-		batch := slices.DeleteFunc(out.Records, func(r streamtypes.Record) bool { return !m.passes(&r) })
-		if len(batch) > 0 {
-			if err := m.bring(ctx, sh, batch); err != nil {
-				return read, err
-			}
-		}
-		if sh.iterator = out.NextShardIterator; sh.iterator == nil {
+		if sh.iterator == nil {
 			m.mu.Lock()
 			defer m.mu.Unlock()
 			sh.finished = true
 			return read + 1, nil // its children are to be read, too
 		}
-		if len(out.Records) == 0 {
+		if n == 0 {
 			return read, nil
 		}
 	}
+}
+
+const (
+	pageRecords = 1000    // of GetRecords, at most
+	maxPayload  = 5 << 20 // bytes of records: Lambda takes 6 MB, in base of JSON
+)
+
+// gather reads records until a batch is full or nothing comes. n counts those that the filter held back, too.
+func (m *Mapping) gather(ctx context.Context, sh *shard) (batch []streamtypes.Record, n int, err error) {
+	most := m.Batch
+	if most <= 0 {
+		most = pageRecords
+	}
+	size := int64(0)
+	for sh.iterator != nil && len(batch) < most && size < maxPayload {
+		limit := int32(min(most-len(batch), pageRecords))
+		out, err := m.Streams.GetRecords(ctx, &dynamodbstreams.GetRecordsInput{ShardIterator: sh.iterator, Limit: &limit})
+		if err != nil {
+			return nil, n, err
+		}
+		n += len(out.Records)
+		for i := range out.Records {
+			if m.passes(&out.Records[i]) {
+				batch = append(batch, out.Records[i])
+				size += 3 * aws.ToInt64(out.Records[i].Dynamodb.SizeBytes) / 2
+			}
+		}
+		if sh.iterator = out.NextShardIterator; len(out.Records) == 0 {
+			break
+		}
+	}
+	return batch, n, nil
 }
 
 // passes is the filter of the mapping.

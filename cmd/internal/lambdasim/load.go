@@ -1,0 +1,181 @@
+package lambdasim
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"github.com/onefold/onefold/analytics"
+	"github.com/onefold/onefold/cmd/internal/assembly"
+	"github.com/onefold/onefold/dynamohttp"
+	"github.com/onefold/onefold/engine"
+	"github.com/onefold/onefold/table"
+)
+
+// Load is live traffic of one site: visits of three page views, 30 to 60 seconds apart, that begin at random and so overlap.
+type Load struct {
+	Binary    string        // of the function
+	PerSecond int           // events
+	For       time.Duration // how long visits begin
+	Shards    int           // of the stream, which are folded side by side
+	Window    time.Duration // the batching window: how long changes wait for more, at most 5 minutes
+	Logs      io.Writer     // what the function says; nil: nothing
+}
+
+// Cost is what a load took, by the meter of the table.
+type Cost struct {
+	Events       int
+	WriteUnits   float64            // an event with all that is derived from it
+	Entities     map[string]float64 // of these, by the prefix of the sort key
+	Calls        int64              // of the function
+	Records      int64              // brought to it
+	PagesCounted int64              // in the statistics of hours: as many as there were, if all is right
+	ReadUnits    float64            // an event
+}
+
+const (
+	loadSite   = "load"
+	visitViews = 3
+	loadPages  = 500
+)
+
+// Measure folds a load as functions would. Time goes by windows, not by a clock, so the units depend on the load alone.
+func Measure(ctx context.Context, l Load) (cost Cost, err error) {
+	var clock atomic.Int64
+	begin := time.Date(2026, 5, 12, 10, 0, 0, 0, time.UTC)
+	clock.Store(begin.UnixNano())
+	now := func() time.Time { return time.Unix(0, clock.Load()).UTC() }
+	db, err := engine.OpenMemory(engine.Options{Clock: now, TTLInterval: -1, StreamShards: max(l.Shards, 1), Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		return cost, err
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	if err := assembly.Schema.Ensure(ctx, db, assembly.TableName); err != nil {
+		return cost, err
+	}
+	url, stop, err := serve(db)
+	if err != nil {
+		return cost, err
+	}
+	defer func() { err = errors.Join(err, stop()) }()
+	described, err := db.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: aws.String(assembly.TableName)})
+	if err != nil {
+		return cost, err
+	}
+	pool := &Pool{Binary: l.Binary, Logs: l.Logs, Env: []string{
+		"ONEFOLD_MODE=stream", "ONEFOLD_STORE=dynamodb+" + url + "/" + assembly.TableName, "ONEFOLD_PIECE=10000",
+		"AWS_REGION=us-east-1", "AWS_ACCESS_KEY_ID=any", "AWS_SECRET_ACCESS_KEY=any",
+	}}
+	defer func() { err = errors.Join(err, pool.Close()) }()
+	m := &Mapping{Streams: db, ARN: aws.ToString(described.Table.LatestStreamArn), Call: pool.Invoke, Batch: 10_000, Sources: assembly.Sources()}
+	t := table.New(db, assembly.TableName, table.Options{Clock: now})
+	if cost.Events, err = l.send(ctx, t, m, func(after time.Duration) { clock.Store(begin.Add(after).UnixNano()) }); err != nil {
+		return cost, err
+	}
+	cost.Calls, cost.Records = m.Invoked()
+	cost.meter(db)
+	for s, err := range analytics.StatsByTime.All(ctx, t, analytics.StatsIn{SiteID: loadSite, Period: analytics.Hour, From: "2000", To: "3000"}) {
+		if err != nil {
+			return cost, err
+		}
+		cost.PagesCounted += s.PageViews
+	}
+	return cost, nil
+}
+
+// serve lets SDKs talk to the database.
+func serve(db *engine.DB) (url string, stop func() error, err error) {
+	handler, err := dynamohttp.New(db, dynamohttp.Options{MaxRequests: -1, MaxBytes: -1})
+	if err != nil {
+		return "", nil, err
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", nil, err
+	}
+	web := &http.Server{Handler: handler, ReadHeaderTimeout: time.Minute}
+	go func() { _ = web.Serve(listener) }() // ends when it is closed
+	return "http://" + listener.Addr().String(), web.Close, nil
+}
+
+// view is an event and how long after the beginning it happens.
+type view struct {
+	after time.Duration
+	hit   analytics.Hit
+}
+
+// draw makes the load up.
+func (l *Load) draw() []view {
+	r := rand.New(rand.NewPCG(1, 2))
+	pages := rand.NewZipf(r, 1.1, 8, loadPages-1)
+	var all []view
+	for range max(int(float64(l.PerSecond)*l.For.Seconds())/visitViews, 1) {
+		after := time.Duration(r.Int64N(int64(l.For)))
+		address := fmt.Sprintf("10.%d.%d.%d", r.IntN(256), r.IntN(256), r.IntN(256))
+		for range visitViews {
+			all = append(all, view{after, analytics.Hit{URL: fmt.Sprint("https://load.example/", pages.Uint64()), UserAgent: "Mozilla/5.0", Address: address,
+				Country: []string{"DE", "FR", "GB", "US"}[r.IntN(4)], Browser: "Firefox", OS: "Linux", Device: "desktop"}})
+			after += 30*time.Second + time.Duration(r.Int64N(int64(30*time.Second)))
+		}
+	}
+	slices.SortFunc(all, func(a, b view) int { return cmp.Compare(a.after, b.after) })
+	return all
+}
+
+// send stores the load, window by window, and brings the changes to the function after each. It returns the number of events.
+func (l *Load) send(ctx context.Context, t *table.Table, m *Mapping, at func(time.Duration)) (events int, err error) {
+	if _, err := analytics.CreateSite(ctx, t, analytics.NewSite{ID: loadSite}); err != nil {
+		return 0, err
+	}
+	collector, all := analytics.NewCollector(t, analytics.CollectorOptions{}), l.draw()
+	events = len(all)
+	begin := t.Now()
+	for end := l.Window; len(all) > 0; end += l.Window {
+		n, _ := slices.BinarySearchFunc(all, end, func(v view, end time.Duration) int { return cmp.Compare(v.after, end) })
+		hits := make([]analytics.Hit, n)
+		for i := range hits {
+			hits[i] = all[i].hit
+			hits[i].At = begin.Add(all[i].after)
+		}
+		all = all[n:]
+		at(end)
+		outcomes, err := collector.Ingest(ctx, loadSite, hits)
+		if err != nil {
+			return 0, err
+		}
+		for _, o := range outcomes {
+			if o.Status != analytics.Stored {
+				return 0, fmt.Errorf("lambdasim: an event was not stored: %s %s", o.Reason, o.Detail)
+			}
+		}
+		if err := m.Window(ctx); err != nil {
+			return 0, err
+		}
+	}
+	return events, m.Drain(ctx)
+}
+
+// meter reads what the table took.
+func (c *Cost) meter(db *engine.DB) {
+	use := db.Metered().Tables[assembly.TableName]
+	events := float64(c.Events)
+	c.ReadUnits, c.WriteUnits, c.Entities = use.ReadUnits/events, use.WriteUnits/events, make(map[string]float64)
+	for _, index := range use.Indexes {
+		c.WriteUnits += index.WriteUnits / events
+	}
+	for prefix, e := range use.Entities {
+		c.Entities[prefix] = e.WriteUnits / events
+	}
+}

@@ -48,11 +48,19 @@ func (s *scan) day(ctx context.Context, day string) (*columns, error) {
 	if err != nil {
 		return nil, err
 	}
-	if s.x.watched == nil {
-		return s.makeColumns(ctx, from, to)
+	version, archived := s.archived[day]
+	if s.x.watched == nil && !archived {
+		return s.makeColumns(ctx, day, from, to)
+	}
+	current := func() uint64 {
+		if archived {
+			return version
+		}
+		return s.x.watched.version(s.site.SiteID, from, to)
 	}
 	key := keyOf(s.site.SiteID, from, to)
-	if d := s.x.shelf.get(key, s.x.watched.version(s.site.SiteID, from, to)); d != nil {
+	key.archived = archived
+	if d := s.x.shelf.get(key, current()); d != nil {
 		return d, s.took(d.read)
 	}
 	release, err := s.x.shelf.claim(ctx, key)
@@ -60,11 +68,11 @@ func (s *scan) day(ctx context.Context, day string) (*columns, error) {
 		return nil, err
 	}
 	defer release()
-	version := s.x.watched.version(s.site.SiteID, from, to) // before the events are read
+	version = current() // before the events are read
 	if d := s.x.shelf.get(key, version); d != nil {
 		return d, s.took(d.read)
 	}
-	d, err := s.makeColumns(ctx, from, to)
+	d, err := s.makeColumns(ctx, day, from, to)
 	if err != nil {
 		return nil, err
 	}
@@ -72,8 +80,8 @@ func (s *scan) day(ctx context.Context, day string) (*columns, error) {
 	return d, nil
 }
 
-func (s *scan) makeColumns(ctx context.Context, from, to time.Time) (*columns, error) {
-	all, n, err := s.readDay(ctx, from, to)
+func (s *scan) makeColumns(ctx context.Context, day string, from, to time.Time) (*columns, error) {
+	all, n, err := s.readDay(ctx, day, from, to)
 	if err != nil {
 		return nil, err
 	}
@@ -88,15 +96,19 @@ func (s *scan) visits(ctx context.Context, day string) ([]*visit, error) {
 	if err != nil {
 		return nil, err
 	}
-	all, _, err := s.readDay(ctx, from, to)
+	all, _, err := s.readDay(ctx, day, from, to)
 	return all, err
 }
 
 // readDay reads the raw events of a day, and makes all of its visits. Shards are read at the same time: the order of
 // events makes no difference to visits.
-func (s *scan) readDay(ctx context.Context, from, to time.Time) (all []*visit, events int, err error) {
-	in := analytics.EventsBetween(&s.site, from, to, "")
+func (s *scan) readDay(ctx context.Context, day string, from, to time.Time) (all []*visit, events int, err error) {
 	b := &builder{scan: s, people: map[*analytics.Visitor]*person{}}
+	if _, archived := s.archived[day]; archived {
+		err := b.readArchive(ctx, from, to)
+		return b.visits(), b.count, err
+	}
+	in := analytics.EventsBetween(&s.site, from, to, "")
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(s.readers)
 	for _, shard := range in.Shards {
@@ -113,7 +125,7 @@ func (s *scan) readDay(ctx context.Context, from, to time.Time) (all []*visit, e
 // took counts events that were read.
 func (s *scan) took(events int) error {
 	if s.left.Add(-int64(events)) < 0 {
-		return fmt.Errorf("%w: the range has more than %d events; ask for fewer days, or without filters", ErrTooMuch, s.x.o.Events)
+		return fmt.Errorf("%w: the range has more than %d events; ask for fewer days, or without filters", ErrTooMuch, s.most)
 	}
 	return nil
 }

@@ -23,14 +23,19 @@ type Options struct {
 	DayEvents int // raw events of one day, which are kept in memory while the day is looked at; default 1,000,000
 	Values    int // distinct values of a breakdown, those beyond are counted together; default 100,000
 	Users     int // users whose coming back is followed; default 500,000
-	KeepBytes int // of days that were read, which are kept in memory if the table's API is Watched; default 128 MB
+	KeepBytes int // of days that were read, which are kept in memory if the table's API is Watched, or from the Archive; default 128 MB
+
+	Archive       Archive // of raw events that have expired; nil: there is none
+	ArchiveEvents int     // raw events that one question may read when some are the Archive's; default 50,000,000
+	LargeDay      int     // page views and events of a day from which on it is read from the Archive, though the table has it; default 50,000
 }
 
 func (o *Options) defaults() {
 	for _, d := range []struct {
 		of *int
 		is int
-	}{{&o.AtOnce, 2}, {&o.Events, 5_000_000}, {&o.DayEvents, 1_000_000}, {&o.Values, 100_000}, {&o.Users, 500_000}, {&o.KeepBytes, 128 << 20}} {
+	}{{&o.AtOnce, 2}, {&o.Events, 5_000_000}, {&o.DayEvents, 1_000_000}, {&o.Values, 100_000}, {&o.Users, 500_000}, {&o.KeepBytes, 128 << 20},
+		{&o.ArchiveEvents, 50_000_000}, {&o.LargeDay, 50_000}} {
 		if *d.of <= 0 {
 			*d.of = d.is
 		}
@@ -92,9 +97,11 @@ type scan struct {
 	x          *Explorer
 	site       analytics.Site
 	cal        calendar.Zone
-	days       []string // whose raw events are all there
-	lost       []string // whose raw events are gone, some or all
+	days       []string          // whose raw events are all there
+	archived   map[string]uint64 // those of days that are read from the archive, with its version of them
+	lost       []string          // whose raw events are gone, some or all
 	conditions []*condition
+	most       int          // events that may be read
 	left       atomic.Int64 // events that may still be read
 	readers    int          // shards of a day that are read at the same time
 	turn       chan struct{}
@@ -125,7 +132,7 @@ func (x *Explorer) siteOf(ctx context.Context, r Range) (s *scan, err error) {
 	if err := r.check(); err != nil {
 		return nil, err
 	}
-	s = &scan{x: x, turn: x.turn, readers: readersAtOnce}
+	s = &scan{x: x, turn: x.turn, readers: readersAtOnce, most: x.o.Events}
 	s.left.Store(int64(x.o.Events))
 	if s.site, err = analytics.GetSite(ctx, x.t, r.Site); err != nil {
 		return nil, err
@@ -149,7 +156,7 @@ func (s *scan) divide(ctx context.Context, days []string) error {
 			s.days = append(s.days, day)
 		}
 	}
-	gone, err := s.gone(ctx, old, now.Add(-raw))
+	gone, of, err := s.gone(ctx, old, now.Add(-raw))
 	if err != nil {
 		return err
 	}
@@ -162,33 +169,47 @@ func (s *scan) divide(ctx context.Context, days []string) error {
 		}
 	}
 	s.days = append(kept, s.days...)
-	return nil
+	return s.recall(ctx, of)
 }
 
 // gone are those of some days, in order, of which raw events have expired: the first arrived before a time. What
-// statistics say of a day tells; a day of which there are none any more is gone, too.
-func (s *scan) gone(ctx context.Context, days []string, before time.Time) (map[string]bool, error) {
-	gone := make(map[string]bool)
+// statistics say of a day tells, which it returns, too; a day of which there are none any more is gone, too.
+func (s *scan) gone(ctx context.Context, days []string, before time.Time) (gone map[string]bool, of map[string]known, err error) {
+	gone = make(map[string]bool)
 	if len(days) == 0 {
-		return gone, nil
+		return gone, nil, nil
+	}
+	if of, err = s.statistics(ctx, days[0], days[len(days)-1]); err != nil {
+		return nil, nil, err
 	}
 	dayLife := s.site.Retention.Of(analytics.Day)
 	forgotten := s.cal.Day(s.x.t.Now().Add(-dayLife))
 	for _, day := range days {
-		gone[day] = dayLife > 0 && day <= forgotten
+		since := of[day].since
+		gone[day] = dayLife > 0 && day <= forgotten || since != 0 && time.Unix(since, 0).Before(before)
 	}
-	note := func(day string, since int64) {
-		if _, asked := gone[day]; asked && since != 0 && time.Unix(since, 0).Before(before) {
-			gone[day] = true
+	return gone, of, nil
+}
+
+// statistics are what the days from one to another are known for: the roll-up of a day and the sum of its hours are taken, whichever
+// has counted more.
+func (s *scan) statistics(ctx context.Context, first, last string) (map[string]known, error) {
+	byDay, byHour := map[string]known{}, map[string]known{}
+	note := func(in map[string]known, day string, b *analytics.Stats) {
+		k := in[day]
+		k.pageViews += b.PageViews
+		k.events += b.Events
+		if k.since == 0 || b.Since != 0 && b.Since < k.since {
+			k.since = b.Since
 		}
+		in[day] = k
 	}
-	first, last := days[0], days[len(days)-1]
 	in := analytics.StatsIn{SiteID: s.site.SiteID, Period: analytics.Day, From: first, To: calendar.ShiftDay(last, 1)}
 	for b, err := range analytics.StatsByTime.All(ctx, s.x.t, in) {
 		if err != nil {
 			return nil, err
 		}
-		note(b.Start, b.Since)
+		note(byDay, b.Start, &b)
 	}
 	from, to, err := s.cal.HourRange(first, last)
 	if err != nil {
@@ -199,17 +220,31 @@ func (s *scan) gone(ctx context.Context, days []string, before time.Time) (map[s
 		if err != nil {
 			return nil, err
 		}
-		note(b.Day, b.Since)
+		note(byHour, b.Day, &b)
 	}
-	return gone, nil
+	for day, h := range byHour {
+		d := byDay[day]
+		if d.since == 0 || h.since != 0 && h.since < d.since {
+			d.since = h.since
+		}
+		d.pageViews, d.events = max(d.pageViews, h.pageViews), max(d.events, h.events)
+		byDay[day] = d
+	}
+	return byDay, nil
 }
 
-// notes say what the answer leaves out.
+// notes say what the answer leaves out, and what of it is from elsewhere.
 func (s *scan) notes() []string {
 	if len(s.lost) == 0 {
-		return nil
+		return s.archivedNotes()
 	}
-	spans := calendar.Spans(s.lost, len(s.lost))
+	return append([]string{fmt.Sprintf("Raw events are kept for %d days. Those of %s are gone, so these days are left out.",
+		int(s.site.Retention.Raw()/(24*time.Hour)), spansText(s.lost))}, s.archivedNotes()...)
+}
+
+// spansText names days, which are in order.
+func spansText(days []string) string {
+	spans := calendar.Spans(days, len(days))
 	const most = 3
 	var parts []string
 	for _, span := range spans[:min(most, len(spans))] {
@@ -218,8 +253,7 @@ func (s *scan) notes() []string {
 	if len(spans) > most {
 		parts = append(parts, "and more")
 	}
-	return []string{fmt.Sprintf("Raw events are kept for %d days. Those of %s are gone, so these days are left out.",
-		int(s.site.Retention.Raw()/(24*time.Hour)), strings.Join(parts, ", "))}
+	return strings.Join(parts, ", ")
 }
 
 // each gives the visits of each day, in order, chosen or not. Some days are read ahead. It waits for its turn first.

@@ -64,13 +64,21 @@ func (x *Explorer) exportEvents(ctx context.Context, in ExportIn, sheet *Sheet) 
 	if err != nil {
 		return err
 	}
-	if len(in.Filters) == 0 {
+	if len(in.Filters) == 0 && x.o.Archive == nil {
 		return s.writeEvents(ctx, in.From, in.To, sheet, nil)
 	}
 	if s, err = x.scan(ctx, in.Range, in.Filters); err != nil {
 		return err
 	}
 	s.turn = x.out
+	if len(in.Filters) == 0 {
+		for _, day := range s.days {
+			if err := s.writeEvents(ctx, day, day, sheet, nil); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
 	return s.eachRaw(ctx, func(day string, all []*visit) error {
 		wanted := make(map[string]bool)
 		for _, v := range all {
@@ -95,7 +103,11 @@ func (s *scan) writeEvents(ctx context.Context, first, last string, sheet *Sheet
 	if err != nil {
 		return err
 	}
-	for e, err := range analytics.EventsByTime.All(ctx, s.x.t, analytics.EventsBetween(&s.site, from, to, "")) {
+	events := analytics.EventsByTime.All(ctx, s.x.t, analytics.EventsBetween(&s.site, from, to, ""))
+	if _, archived := s.archived[first]; archived { // first is last
+		events = s.x.archived(ctx, s.site.SiteID, from, to)
+	}
+	for e, err := range events {
 		if err != nil {
 			return fmt.Errorf("explore: export events of %s: %w", s.site.SiteID, err)
 		}

@@ -21,6 +21,7 @@ type FunnelIn struct {
 type FunnelReport struct {
 	Steps  []StepCount
 	Groups []FunnelGroup // the 20 values of By that most visits begin with, in that order
+	Source Source
 	Notes  []string
 }
 
@@ -71,7 +72,7 @@ func (x *Explorer) FunnelReport(ctx context.Context, in FunnelIn) (FunnelReport,
 	if err != nil {
 		return FunnelReport{}, err
 	}
-	return FunnelReport{Steps: stepCounts(in.Steps, total), Groups: greatestGroups(groups), Notes: append([]string{}, s.notes()...)}, nil
+	return FunnelReport{Source: s.source(), Steps: stepCounts(in.Steps, total), Groups: greatestGroups(groups), Notes: append([]string{}, s.notes()...)}, nil
 }
 
 func countGroup(groups map[string][]int64, value string, came, steps, most int) {

@@ -44,6 +44,7 @@ type JourneysIn struct {
 type Journeys struct {
 	Levels [][]PageVisits // the page itself, then the pages one step away, and so on; most visits first
 	Links  []Link
+	Source Source
 	Notes  []string
 }
 
@@ -86,7 +87,7 @@ func (x *Explorer) Journeys(ctx context.Context, in JourneysIn) (Journeys, error
 		return Journeys{}, err
 	}
 	out := w.journeys()
-	out.Notes = append(append([]string{}, s.notes()...), w.notes()...)
+	out.Source, out.Notes = s.source(), append(append([]string{}, s.notes()...), w.notes()...)
 	return out, nil
 }
 

@@ -15,12 +15,14 @@ type Source string
 const (
 	FromStatistics Source = "statistics" // what the folds keep
 	FromRaw        Source = "raw"        // raw events
+	FromArchive    Source = "warehouse"  // raw events, some of which the Archive had
 )
 
 // Report is a report on the visits that filters select. Buckets of days whose raw events are gone are left out.
 type Report struct {
 	analytics.ReportOut
-	Notes []string // what it leaves out, for people
+	Source Source
+	Notes  []string // what it leaves out, for people
 }
 
 // Report counts visits by bucket, and by the values of a dimension if there is one: also of custom properties that the
@@ -51,7 +53,7 @@ func (c *cube) report(in analytics.ReportIn) (Report, error) {
 		return Report{}, err
 	}
 	p := c.periods[in.Period]
-	out := Report{Notes: append([]string{}, c.scan.notes()...)}
+	out := Report{Source: c.scan.source(), Notes: append([]string{}, c.scan.notes()...)}
 	out.Site, out.From, out.To, out.Period, out.TimeZone = in.Site, in.From, in.To, in.Period, c.scan.site.TimeZone
 	out.Buckets = p.inOrder(starts)
 	out.Totals.Figures = p.total.figures()

@@ -3,6 +3,7 @@ package explore
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -130,6 +131,11 @@ func (x *Explorer) eachSession(ctx context.Context, r Range, filters []Filter, t
 	s, err := x.siteOf(ctx, r)
 	if err != nil {
 		return nil, err
+	}
+	if s.outlived(r) {
+		if notes, err := x.eachRawSession(ctx, r, filters, turn, use); !errors.Is(err, ErrGone) {
+			return notes, err
+		}
 	}
 	ids, err := s.sessionIDs(r)
 	if err != nil {

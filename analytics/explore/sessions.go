@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 	"time"
 
@@ -81,6 +82,11 @@ func (x *Explorer) keptSessions(ctx context.Context, in SessionsIn) (SessionPage
 	if err != nil {
 		return page, err
 	}
+	if s.outlived(in.Range) {
+		if page, err := x.rawSessions(ctx, in); !errors.Is(err, ErrGone) {
+			return page, err
+		}
+	}
 	ids, err := s.sessionIDs(in.Range)
 	if err != nil {
 		return page, err
@@ -145,7 +151,7 @@ func (x *Explorer) rawSessions(ctx context.Context, in SessionsIn) (SessionPage,
 	if err != nil {
 		return page, err
 	}
-	page.Notes = append(page.Notes, s.notes()...)
+	page.Source, page.Notes = s.source(), append(page.Notes, s.notes()...)
 	slices.Reverse(s.days)
 	if in.Cursor != "" {
 		day := s.cal.Day(time.UnixMilli(timeOf(in.Cursor)))
@@ -202,23 +208,49 @@ func (x *Explorer) Timeline(ctx context.Context, siteID, sessionID string) (Time
 	if err != nil {
 		return Timeline{}, fmt.Errorf("explore: session %s: %w", sessionID, err)
 	}
-	for e, err := range analytics.SessionEvents.All(ctx, x.t, analytics.EventsOfSession(&site, &session)) {
+	if err := out.take(analytics.SessionEvents.All(ctx, x.t, analytics.EventsOfSession(&site, &session)), belongs); err != nil {
+		return Timeline{}, fmt.Errorf("explore: events of session %s: %w", sessionID, err)
+	}
+	if x.o.Archive != nil && out.lacks() {
+		fromTable := out.Events
+		out.Events, out.Notes = []analytics.Event{}, []string{}
+		err := out.take(x.archived(ctx, siteID, time.UnixMilli(session.Start), time.UnixMilli(session.End+1)), func(e *analytics.Event) bool {
+			return e.VisitorID == session.VisitorID && e.VisitorShard == session.VisitorShard && belongs(e)
+		})
 		if err != nil {
 			return Timeline{}, fmt.Errorf("explore: events of session %s: %w", sessionID, err)
+		}
+		if len(out.Events) < len(fromTable) {
+			out.Events = fromTable
+		}
+	}
+	if out.lacks() && len(out.Notes) == 0 {
+		out.Notes = append(out.Notes, "Some of its raw events are gone.")
+	}
+	return out, nil
+}
+
+// lacks reports whether there are fewer events than the session had.
+func (t *Timeline) lacks() bool {
+	return int64(len(t.Events)) < t.Session.PageViews+t.Session.Events
+}
+
+// take adds the events that belong to the session, as many as are shown.
+func (t *Timeline) take(events iter.Seq2[analytics.Event, error], belongs func(*analytics.Event) bool) error {
+	for e, err := range events {
+		if err != nil {
+			return err
 		}
 		if silent(&e) || e.Erased || !belongs(&e) {
 			continue
 		}
-		if len(out.Events) == maxTimeline {
-			out.Notes = append(out.Notes, fmt.Sprintf("Only the first %d events are shown.", maxTimeline))
-			break
+		if len(t.Events) == maxTimeline {
+			t.Notes = append(t.Notes, fmt.Sprintf("Only the first %d events are shown.", maxTimeline))
+			return nil
 		}
-		out.Events = append(out.Events, e)
+		t.Events = append(t.Events, e)
 	}
-	if int64(len(out.Events)) < session.PageViews+session.Events && len(out.Notes) == 0 {
-		out.Notes = append(out.Notes, "Some of its raw events are gone.")
-	}
-	return out, nil
+	return nil
 }
 
 // belongs tells the events of a session from those of others that its visitor had at the same time. When the visitor's

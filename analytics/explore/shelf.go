@@ -22,9 +22,12 @@ type shelf struct {
 type dayKey struct {
 	site     string
 	from, to int64 // epoch seconds
+	archived bool  // it is of the archive's events
 }
 
-func keyOf(site string, from, to time.Time) dayKey { return dayKey{site, from.Unix(), to.Unix()} }
+func keyOf(site string, from, to time.Time) dayKey {
+	return dayKey{site: site, from: from.Unix(), to: to.Unix()}
+}
 
 type shelved struct {
 	*columns

@@ -203,7 +203,7 @@ func TestKeptDaysAmongWriters(t *testing.T) {
 // What is kept is bounded, and what was not asked for longest goes first.
 func TestShelf(t *testing.T) {
 	s := shelf{most: 100, days: map[dayKey]*shelved{}, claims: map[dayKey]chan struct{}{}}
-	key := func(n int64) dayKey { return dayKey{"shop", n, n + 1} }
+	key := func(n int64) dayKey { return dayKey{site: "shop", from: n, to: n + 1} }
 	for n := range int64(3) {
 		s.put(key(n), 1, &columns{bytes: 40})
 		s.get(key(0), 1)

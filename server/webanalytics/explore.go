@@ -46,7 +46,7 @@ func (s *Service) count(ctx context.Context, ask analytics.ReportIn, filter []st
 	if err == nil {
 		out.Imported, err = analytics.ImportedDays(ctx, s.table, ask.Site, ask.From, ask.To)
 	}
-	return out, explore.FromRaw, err
+	return out, out.Source, err
 }
 
 // leftOut adds to the notes of an answer that is made of visits which imported days it leaves out.

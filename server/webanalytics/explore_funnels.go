@@ -74,7 +74,7 @@ type funnelReportAnswer struct {
 	Body struct {
 		Steps  []stepCountBody   `json:"steps"`
 		Groups []funnelGroupBody `json:"groups,omitempty"`
-		Source string            `json:"source" enum:"raw"`
+		Source string            `json:"source" enum:"raw,warehouse"`
 		Notes  []string          `json:"notes"`
 	}
 }
@@ -166,7 +166,7 @@ func (s *Service) followFunnel(ctx context.Context, site door.SitePath, in *Funn
 		return nil, s.door.Error(ctx, err)
 	}
 	answer := new(funnelReportAnswer)
-	answer.Body.Source, answer.Body.Notes = string(explore.FromRaw), report.Notes
+	answer.Body.Source, answer.Body.Notes = string(report.Source), report.Notes
 	for _, step := range report.Steps {
 		answer.Body.Steps = append(answer.Body.Steps, stepCountBody(step))
 	}

@@ -22,7 +22,7 @@ type journeysAnswer struct {
 	Body struct {
 		Levels [][]pageVisitsBody `json:"levels" doc:"The page, then the pages one step away, and so on. (exit) and (entry) are where visits end, (other) the pages beyond the greatest eight."`
 		Links  []linkBody         `json:"links"`
-		Source string             `json:"source" enum:"raw"`
+		Source string             `json:"source" enum:"raw,warehouse"`
 		Notes  []string           `json:"notes"`
 	}
 }
@@ -78,7 +78,7 @@ func (s *Service) journeys(ctx context.Context, in *journeysRequest) (*journeysA
 		return nil, s.door.Error(ctx, err)
 	}
 	answer := new(journeysAnswer)
-	answer.Body.Source, answer.Body.Notes = string(explore.FromRaw), ways.Notes
+	answer.Body.Source, answer.Body.Notes = string(ways.Source), ways.Notes
 	answer.Body.Levels, answer.Body.Links = make([][]pageVisitsBody, len(ways.Levels)), make([]linkBody, len(ways.Links))
 	for i, level := range ways.Levels {
 		for _, p := range level {

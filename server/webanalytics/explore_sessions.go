@@ -51,7 +51,7 @@ type visitsAnswer struct {
 	Body struct {
 		Sessions []SessionFields `json:"sessions" doc:"The latest first. There may be fewer than asked for, and more to come."`
 		Cursor   string          `json:"cursor,omitempty" doc:"Absent at the end."`
-		Source   string          `json:"source" enum:"statistics,raw"`
+		Source   string          `json:"source" enum:"statistics,raw,warehouse"`
 		Notes    []string        `json:"notes"`
 	}
 }

@@ -46,7 +46,7 @@ type statsBody struct {
 	To              string       `json:"to"`
 	Period          string       `json:"period"`
 	TimeZone        string       `json:"timezone"`
-	Source          string       `json:"source" enum:"statistics,raw" doc:"statistics: from stored counts. raw: counted from raw events, which are kept for a while only."`
+	Source          string       `json:"source" enum:"statistics,raw,warehouse" doc:"statistics: from stored counts. raw: counted from raw events, which are kept for a while only. warehouse: from raw events, of which some were read from the warehouse."`
 	Totals          FiguresBody  `json:"totals"`
 	Previous        *FiguresBody `json:"previous,omitempty" doc:"Totals of the range that is compared with."`
 	Buckets         []bucketBody `json:"buckets"`

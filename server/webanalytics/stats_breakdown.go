@@ -29,7 +29,7 @@ type rowBody struct {
 // breakdownBody is the answer of a breakdown, wherever it comes from.
 type breakdownBody struct {
 	By     string    `json:"by"`
-	Source string    `json:"source" enum:"statistics,raw"`
+	Source string    `json:"source" enum:"statistics,raw,warehouse"`
 	Rows   []rowBody `json:"rows"`
 	Other  *rowBody  `json:"other,omitempty" doc:"Values that found no place in the stored counts, together."`
 	Total  int       `json:"total" doc:"Number of values, with those of other pages."`

@@ -25,9 +25,10 @@ import (
 type Options struct {
 	Collector *analytics.Collector
 
-	Places      *geo.DB // places of addresses; default: only what a trusted edge says
-	TrackerPath string  // also serves the tracker here, such as /js/numbers.js
-	EventPath   string  // also takes single events here; a page's tracker is told by its data-api
+	Archive     explore.Archive // raw events that have expired; default: none
+	Places      *geo.DB         // places of addresses; default: only what a trusted edge says
+	TrackerPath string          // also serves the tracker here, such as /js/numbers.js
+	EventPath   string          // also takes single events here; a page's tracker is told by its data-api
 
 	Uploads string // folder in which uploaded files are kept while they are imported; default: the system's for temporary files
 
@@ -87,7 +88,7 @@ func New(d *door.Door, t *table.Table, w *fold.Worker, o Options) (*Service, err
 		limits:     door.NewLimiter(o.EventRate, o.EventBurst, d.Clock),
 		siteLimits: door.NewLimiter(o.SiteRate, max(int(10*o.SiteRate), maxEvents), d.Clock),
 		refusals:   refusals.NewCounter(t),
-		raw:        explore.New(t, explore.Options{}),
+		raw:        explore.New(t, explore.Options{Archive: o.Archive}),
 		background: background.New(),
 		importing:  newImporting(),
 		erasing:    make(chan struct{}, 1),

@@ -27,7 +27,7 @@ export interface Stats {
   to: string
   period: Period
   timezone: string
-  source: 'statistics' | 'raw'
+  source: 'statistics' | 'raw' | 'warehouse'
   totals: Figures
   previous?: Figures
   buckets: Bucket[]
@@ -54,7 +54,7 @@ export interface Row {
   share?: number
 }
 
-export interface Breakdown { by: string; source: 'statistics' | 'raw'; rows: Row[] | null; other?: Partial<Row>; total: number; imported?: Imported }
+export interface Breakdown { by: string; source: 'statistics' | 'raw' | 'warehouse'; rows: Row[] | null; other?: Partial<Row>; total: number; imported?: Imported }
 
 export interface SiteSummary {
   id: string

@@ -44,6 +44,8 @@ type dynamodbServe struct {
 	AccessKey     []string      `help:"Access key that requests must be signed with; may be given several times. Default: any signature will do." placeholder:"ID:SECRET" env:"ONEFOLD_DYNAMODB_ACCESS_KEY"`
 	AccessKeyFile string        `help:"File of access keys, one ID:SECRET a line." type:"path" env:"ONEFOLD_DYNAMODB_ACCESS_KEY_FILE"`
 	IndexDelay    time.Duration `help:"Age at which a write is seen in global indexes, to find code that relies on seeing it at once. Default: at once." env:"ONEFOLD_DYNAMODB_INDEX_DELAY"`
+	StreamShards  int           `help:"Shards of a new stream, 1 to 256, as a table of DynamoDB has one for each of its partitions." default:"1" env:"ONEFOLD_DYNAMODB_STREAM_SHARDS"`
+	RollShards    int           `help:"Records after which a shard of a stream ends and a child goes on, to meet soon what DynamoDB does every four hours. Default: never." placeholder:"N" env:"ONEFOLD_DYNAMODB_ROLL_SHARDS"`
 	NoAuth        bool          `help:"Listen on an address that others can reach without asking for access keys." env:"ONEFOLD_DYNAMODB_NO_AUTH"`
 	Origin        []string      `help:"Web origin whose pages may call without access keys, beside those on this machine." placeholder:"URL" env:"ONEFOLD_DYNAMODB_ORIGIN"`
 }
@@ -56,7 +58,15 @@ they ask for one of them by HTTP basic authentication, which sends the secret: o
 }
 
 // Validate refuses what it cannot serve with. Kong calls it.
-func (c *dynamodbServe) Validate() error { return checkRegion(c.Region) }
+func (c *dynamodbServe) Validate() error {
+	if c.StreamShards < 1 || c.StreamShards > mostShards || c.RollShards < 0 {
+		return fmt.Errorf("bad_shards: --stream-shards is %d: 1 to %d; --roll-shards is %d: 0 or more", c.StreamShards, mostShards, c.RollShards)
+	}
+	return checkRegion(c.Region)
+}
+
+// mostShards is how many a stream of the engine may have.
+const mostShards = 256
 
 // checkPlace refuses a directory beside --memory: one of the two was not meant.
 func (c *dynamodbServe) checkPlace(line *kong.Context) error {
@@ -90,7 +100,7 @@ func (c *dynamodbServe) Run(ctx context.Context, std streams, g *globals, line *
 }
 
 func (c *dynamodbServe) open(g *globals, logger *slog.Logger) (*engine.DB, error) {
-	o := engine.Options{Logger: logger, Region: c.Region, IndexDelay: c.IndexDelay}
+	o := engine.Options{Logger: logger, Region: c.Region, IndexDelay: c.IndexDelay, StreamShards: c.StreamShards, RollEvery: c.RollShards}
 	if c.Memory {
 		return engine.OpenMemory(o)
 	}

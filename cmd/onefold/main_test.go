@@ -24,17 +24,27 @@ func TestMain(m *testing.M) {
 }
 
 func TestScripts(t *testing.T) {
-	testscript.Run(t, testscript.Params{
-		Dir: "testdata/script",
+	testscript.Run(t, scripts("testdata/script", true, func(env *testscript.Env) error { return nil }))
+}
+
+// scripts are the sessions of a user in a directory, each in a place that setup makes. Lines for embedded tables begin with [embedded].
+func scripts(dir string, embedded bool, setup func(*testscript.Env) error) testscript.Params {
+	return testscript.Params{
+		Dir: dir,
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("ONEFOLD_DATA_DIR", env.WorkDir+"/data")
 			env.Setenv("RECORDED", recorded.Dir())
 			env.Setenv("MISSING", recorded.Missing(recorded.MachineTemperature))
-			return nil
+			return setup(env)
 		},
-		Condition: isRecorded,
-		Cmds:      map[string]func(*testscript.TestScript, bool, []string){"alert": rememberAlert},
-	})
+		Condition: func(condition string) (bool, error) {
+			if condition == "embedded" {
+				return embedded, nil
+			}
+			return isRecorded(condition)
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"alert": rememberAlert},
+	}
 }
 
 // onefold runs the command in this process and fails the test when it fails.

@@ -54,7 +54,11 @@ func (g *globals) openStore(ctx context.Context, logs io.Writer, tune tuning) (*
 	if err != nil {
 		return nil, err
 	}
-	s := &store{Opened: opened, table: table.New(explore.Watch(opened.API), opened.Table, table.Options{Clock: tune.clock})}
+	api := opened.API
+	if !opened.Shared { // what others write cannot be watched: their days are read each time
+		api = explore.Watch(api)
+	}
+	s := &store{Opened: opened, table: table.New(api, opened.Table, table.Options{Clock: tune.clock})}
 	s.accounts = accounts.New(s.table, accounts.Options{})
 	if err := s.prepare(ctx, fold.Options{
 		Group: assembly.Group, FlushChanges: tune.flushChanges, FlushAge: tune.flushAge, Sleep: tune.sleep, Logger: logger, Leases: s.Shared,

@@ -1,0 +1,86 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/onefold/onefold/cmd/internal/assembly"
+	"github.com/onefold/onefold/cmd/onefold/internal/place"
+)
+
+// The access key that databases of tests want requests to be signed with.
+const keyID, keySecret = "AKIDTEST", "a secret of tests"
+
+// startDatabase starts `onefold dynamodb` in a process of its own, which takes nothing that is not signed.
+func startDatabase(t *testing.T, args ...string) *served {
+	t.Helper()
+	t.Setenv("AWS_ACCESS_KEY_ID", keyID)
+	t.Setenv("AWS_SECRET_ACCESS_KEY", keySecret)
+	return startServer(t, append([]string{"dynamodb", "serve", "--addr", "127.0.0.1:0", "--access-key", keyID + ":" + keySecret}, args...)...)
+}
+
+// storeAt is the store of a table of a database.
+func storeAt(url, table string) string {
+	return "dynamodb+http://" + strings.TrimPrefix(url, "http://") + "/" + table
+}
+
+// makeTable makes the table of a store.
+func makeTable(t testing.TB, store string) {
+	t.Helper()
+	where, err := place.Parse(store, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	opened, err := where.Clients(t.Context())
+	if err == nil {
+		err = assembly.Schema.Ensure(t.Context(), opened.API, opened.Table)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// What users do on a directory they do on a service, too, word for word: the same sessions, each on a table of its own.
+func TestScriptsOnAService(t *testing.T) {
+	ofDirectories := []string{ // what they are about is in a directory, or nowhere
+		"bench_eventstore", "cost", "design", "dynamodb", "dynamodb_operations", "heat", "infra", "lint", "serve_flags",
+	}
+	dir := t.TempDir()
+	all, err := filepath.Glob("testdata/script/*.txtar")
+	if err != nil || len(all) <= len(ofDirectories) {
+		t.Fatalf("%d scripts, %v", len(all), err)
+	}
+	for _, path := range all {
+		name := filepath.Base(path)
+		if slices.Contains(ofDirectories, strings.TrimSuffix(name, ".txtar")) {
+			continue
+		}
+		text, err := os.ReadFile(path)
+		if err == nil {
+			err = os.WriteFile(filepath.Join(dir, name), text, 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	database := startDatabase(t, "--memory", "--stream-shards", "3", "--roll-shards", "500")
+	var tables atomic.Int32
+	t.Run("session", func(t *testing.T) {
+		testscript.Run(t, scripts(dir, false, func(env *testscript.Env) error {
+			store := storeAt(database.url, fmt.Sprintf("onefold-%d", tables.Add(1)))
+			makeTable(t, store)
+			env.Setenv("ONEFOLD_STORE", store)
+			env.Setenv("AWS_ACCESS_KEY_ID", keyID)
+			env.Setenv("AWS_SECRET_ACCESS_KEY", keySecret)
+			return nil
+		}))
+	})
+	_ = database.end(t, os.Interrupt) // nobody is there any more
+}

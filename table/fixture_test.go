@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
+	"os"
 	"sync"
 	"testing"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/onefold/onefold/dynamo"
+	"github.com/onefold/onefold/dynamo/dynamotest"
 	"github.com/onefold/onefold/engine"
 	"github.com/onefold/onefold/table"
 )
@@ -188,9 +190,15 @@ func (f *faulty) TransactWriteItems(ctx context.Context, in *dynamodb.TransactWr
 
 var start = time.Date(2026, 5, 12, 12, 0, 0, 0, time.UTC)
 
-// open makes an empty table whose time stands still.
-func open(t *testing.T) (context.Context, *table.Table, *faulty) {
+// onDynalite makes tables on a DynamoDB of others, as TestOnDynalite wants it of the tests that it runs.
+const onDynalite = "ONEFOLD_TEST_TABLES_ON_DYNALITE"
+
+// database is what tables are on.
+func database(t *testing.T) dynamo.API {
 	t.Helper()
+	if os.Getenv(onDynalite) != "" {
+		return dynamotest.Dynalite(t)
+	}
 	db, err := engine.OpenMemory(engine.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -200,9 +208,15 @@ func open(t *testing.T) (context.Context, *table.Table, *faulty) {
 			t.Error(err)
 		}
 	})
+	return db
+}
+
+// open makes an empty table whose time stands still.
+func open(t *testing.T) (context.Context, *table.Table, *faulty) {
+	t.Helper()
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
-	api := &faulty{API: db, rng: rand.New(rand.NewPCG(seed, 0))}
+	api := &faulty{API: database(t), rng: rand.New(rand.NewPCG(seed, 0))}
 	if err := schema.Ensure(t.Context(), api, "test"); err != nil {
 		t.Fatal(err)
 	}

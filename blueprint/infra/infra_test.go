@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -312,5 +313,62 @@ func TestOptions(t *testing.T) {
 				t.Errorf("%s: error %v", name, err)
 			}
 		}
+	}
+}
+
+// Policies are what AWS takes: however long the table's name, each part is a managed policy, and all together say what the whole
+// says, statement by statement.
+func TestPoliciesFit(t *testing.T) {
+	all := table.MustSchema("all", analytics.Schema, telemetry.Schema, eventstore.Schema)
+	long := "arn:aws:dynamodb:ap-southeast-2:123456789012:table/" + strings.Repeat("n", 255)
+	for _, arn := range []string{"arn:aws:dynamodb:*:*:table/all", long} {
+		for _, role := range infra.Roles() {
+			whole, err := infra.Policy(all, role, arn)
+			if err != nil {
+				t.Fatal(err)
+			}
+			parts, err := infra.Policies(all, role, arn)
+			if err != nil || arn != long && len(parts) != 1 || arn == long && role == "worker" && len(parts) < 2 {
+				t.Fatalf("%s: %d parts, error %v", role, len(parts), err)
+			}
+			type document struct{ Statement []any }
+			var want, got document
+			if err := json.Unmarshal(whole, &want); err != nil {
+				t.Fatal(err)
+			}
+			for _, part := range parts {
+				var compact bytes.Buffer
+				var d document
+				if err := errors.Join(json.Compact(&compact, part), json.Unmarshal(part, &d)); err != nil || compact.Len() > infra.MaxManagedPolicy {
+					t.Errorf("%s: a part has %d characters, error %v", role, compact.Len(), err)
+				}
+				got.Statement = append(got.Statement, d.Statement...)
+			}
+			if !reflect.DeepEqual(got, want) {
+				t.Errorf("%s: the parts do not say what the whole says", role)
+			}
+		}
+	}
+}
+
+// What no policy can hold is refused before AWS does.
+func TestPoliciesThatAreTooLong(t *testing.T) {
+	arn := "arn:aws:dynamodb:*:*:table/" + strings.Repeat("n", 6_200)
+	if _, err := infra.Policies(analytics.Schema, "reader", arn); !errors.Is(err, infra.ErrPolicyLength) {
+		t.Errorf("a statement longer than a policy: %v", err)
+	}
+	if _, err := infra.Policy(analytics.Schema, "worker", arn); !errors.Is(err, infra.ErrPolicyLength) {
+		t.Errorf("a policy longer than a role's: %v", err)
+	}
+	var all []table.Part
+	type Key struct {
+		ID string `dynamodbav:"id"`
+	}
+	type item struct{ Key }
+	for i := range 400 {
+		all = append(all, table.Define[item, Key](fmt.Sprintf("e%d", i), table.Def[item]{PK: fmt.Sprintf("KIND-OF-ITEM-%d#{id}", i), SK: "X"}))
+	}
+	if _, err := infra.CloudFormation(table.MustSchema("much", all...), infra.Options{Functions: true}); !errors.Is(err, infra.ErrPolicyLength) {
+		t.Errorf("functions whose roles are too long: %v", err)
 	}
 }

@@ -92,7 +92,7 @@ func (o *Options) complete(s *table.Schema) error {
 			o.Sources = append(o.Sources, e.Name)
 		}
 	}
-	return errors.Join(o.Read.complete("Read", o.Provisioned), o.Write.complete("Write", o.Provisioned))
+	return errors.Join(o.Read.complete("Read", o.Provisioned), o.Write.complete("Write", o.Provisioned), o.checkRoles(s))
 }
 
 func (b *Bounds) complete(what string, provisioned bool) error {

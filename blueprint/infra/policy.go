@@ -2,7 +2,6 @@ package infra
 
 import (
 	"cmp"
-	"encoding/json"
 	"maps"
 	"slices"
 	"strings"
@@ -230,24 +229,6 @@ type documentStatement struct {
 	Action    []string
 	Resource  []string
 	Condition map[string]map[string][]string `json:",omitempty"`
-}
-
-// Policy writes the policy of a role as IAM's JSON, for a table's ARN. Errors: ErrOptions.
-func Policy(s *table.Schema, name, tableARN string) ([]byte, error) {
-	statements, err := Role(s, name)
-	if err != nil {
-		return nil, err
-	}
-	d := PolicyDocument{Version: policyVersion}
-	for _, st := range statements {
-		one := documentStatement{Sid: st.Sid, Effect: st.Effect, Action: st.Action, Condition: st.Condition}
-		for _, r := range st.Resource {
-			one.Resource = append(one.Resource, r.arn(tableARN, tableARN+"/stream/*"))
-		}
-		d.Statement = append(d.Statement, one)
-	}
-	b, err := json.MarshalIndent(d, "", "  ")
-	return append(b, '\n'), err
 }
 
 // policyVersion is that of IAM's language.

@@ -66,6 +66,8 @@ type iam struct {
 	Role    string `help:"reader asks the patterns; writer also stores facts, and never changes one; worker also reads changes and writes what is derived; keeper also changes and deletes facts, which erasure does." enum:"reader,writer,worker,keeper" default:"reader"`
 	Account string `help:"Account of the table." default:"*"`
 	Region  string `help:"Region of the table." default:"*"`
+	Inline  bool   `help:"Write it whole, as an inline policy of a role: at most 10,240 characters, where a managed policy has at most 6,144."`
+	Part    int    `help:"Of a policy that is too long for one managed policy: which of those is written, from 1. A role needs all."`
 }
 
 // Run writes the template.
@@ -93,11 +95,24 @@ func (c *iam) Run(e *Env) error {
 	if name == "" {
 		name = s.Name()
 	}
-	b, err := infra.Policy(s, c.Role, fmt.Sprintf("arn:aws:dynamodb:%s:%s:table/%s", c.Region, c.Account, name))
-	if err != nil {
-		return err
+	arn := fmt.Sprintf("arn:aws:dynamodb:%s:%s:table/%s", c.Region, c.Account, name)
+	if c.Inline {
+		b, err := infra.Policy(s, c.Role, arn)
+		if err != nil {
+			return err
+		}
+		return c.out(e, b)
 	}
-	return c.out(e, b)
+	parts, err := infra.Policies(s, c.Role, arn)
+	switch {
+	case err != nil:
+		return err
+	case c.Part == 0 && len(parts) > 1:
+		return fmt.Errorf("policy_too_long: it takes %d managed policies, each of at most %d characters: write them with --part 1 to %d, or it whole with --inline, as a role's own", len(parts), infra.MaxManagedPolicy, len(parts))
+	case c.Part < 0 || c.Part > len(parts):
+		return fmt.Errorf("no_such_part: there are %d, not %d", len(parts), c.Part)
+	}
+	return c.out(e, parts[max(c.Part-1, 0)])
 }
 
 func (s *stack) write(e *Env, c *capacity, more *surroundings, form func(*table.Schema, infra.Options) ([]byte, error)) error {

@@ -17,6 +17,7 @@ import (
 
 	"github.com/onefold/onefold/accounts"
 	"github.com/onefold/onefold/cmd/internal/assembly"
+	"github.com/onefold/onefold/cmd/internal/relocation"
 	"github.com/onefold/onefold/cmd/internal/remote"
 	"github.com/onefold/onefold/cmd/onefold-lambda/internal/changes"
 	"github.com/onefold/onefold/cmd/onefold-lambda/internal/emf"
@@ -61,7 +62,15 @@ func New(ctx context.Context, e Environment) (lambda.Handler, error) {
 		metrics: emf.New(e.Out, s.Mode, where.Table, time.Now),
 	}
 	b.accounts = accounts.New(b.table, accounts.Options{})
-	return makes(b, &s)
+	handler, err := makes(b, &s)
+	if err != nil {
+		return nil, err
+	}
+	// What is half moved here must not be worked on; a stream keeps its batches meanwhile. A table that does not answer is for later.
+	if err := relocation.Check(ctx, clients.Items, where.Table); errors.Is(err, relocation.ErrUnfinished) || errors.Is(err, relocation.ErrAway) {
+		return nil, err
+	}
+	return handler, nil
 }
 
 // base is what all functions stand on.

@@ -1,0 +1,41 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"time"
+)
+
+// healthCommand asks a server, for containers and monitors that have no other program to do so.
+type healthCommand struct {
+	URL string `arg:"" optional:"" help:"Of the server." default:"http://127.0.0.1:8090" env:"ONEFOLD_URL"`
+}
+
+const healthWithin = 5 * time.Second
+
+// Run fails unless the server says that it is well.
+func (c *healthCommand) Run(ctx context.Context, std streams) error {
+	ctx, cancel := context.WithTimeout(ctx, healthWithin)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, c.URL+"/healthz", nil)
+	if err != nil {
+		return &exitError{exitUsage, fmt.Errorf("bad_url: %w", err)}
+	}
+	answer, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return fmt.Errorf("no_server: %w", err)
+	}
+	defer answer.Body.Close() //nolint:errcheck // only read
+	const most = 4 << 10
+	text, err := io.ReadAll(io.LimitReader(answer.Body, most))
+	if err != nil {
+		return fmt.Errorf("no_server: %w", err)
+	}
+	if answer.StatusCode != http.StatusOK {
+		return fmt.Errorf("unhealthy: %s answers %s: %s", c.URL, answer.Status, text)
+	}
+	_, err = fmt.Fprintf(std.out, "%s\n", text)
+	return err
+}

@@ -5,9 +5,10 @@ PACKAGES ?= ./...
 SEEDS    ?= 10000
 EVENTS   ?= 1000000
 FUZZTIME ?= 30s
+VERSION  ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 
 .DEFAULT_GOAL := build
-.PHONY: build build-duckdb lambda docs web test browser mosquitto dynalite servicespec check race fuzz simulate soak bench demo clean
+.PHONY: build build-duckdb lambda dist docs web test browser mosquitto dynalite servicespec check race fuzz simulate soak bench demo clean
 
 build: web ## build bin/onefold, static
 	CGO_ENABLED=0 $(GO) build -trimpath -o bin/onefold ./cmd/onefold
@@ -19,6 +20,17 @@ lambda: web ## build what AWS Lambda runs: bin/onefold-lambda-arm64.zip and bin/
 	@for arch in arm64 amd64; do mkdir -p bin/lambda-$$arch || exit 1; \
 	  GOOS=linux GOARCH=$$arch CGO_ENABLED=0 $(GO) build -trimpath -tags lambda.norpc -ldflags "-s -w -buildid=" -o bin/lambda-$$arch/bootstrap ./cmd/onefold-lambda || exit 1; \
 	  $(GO) run ./cmd/onefold-lambda/zip bin/lambda-$$arch/bootstrap bin/onefold-lambda-$$arch.zip || exit 1; done
+
+dist: web ## build dist/onefold_VERSION_SYSTEM_ARCH.tar.gz for Linux and macOS on amd64 and arm64, static, with their checksums
+	@rm -rf dist && mkdir -p dist
+	@for target in linux/amd64 linux/arm64 darwin/amd64 darwin/arm64; do \
+	  name=onefold_$(VERSION)_$$(echo $$target | tr / _); mkdir -p dist/$$name || exit 1; \
+	  GOOS=$${target%/*} GOARCH=$${target#*/} CGO_ENABLED=0 $(GO) build -trimpath -ldflags "-s -w -buildid= -X main.version=$(VERSION)" -o dist/$$name/onefold ./cmd/onefold || exit 1; \
+	  cp LICENSE README.md CHANGELOG.md packaging/onefold.service packaging/onefold.env dist/$$name/ || exit 1; \
+	  tar -C dist -cf - $$name | gzip -n9 > dist/$$name.tar.gz || exit 1; rm -r dist/$$name; \
+	  echo "dist/$$name.tar.gz: $$(wc -c < dist/$$name.tar.gz) bytes"; \
+	done
+	@cd dist && if command -v sha256sum >/dev/null; then sha256sum *.tar.gz; else shasum -a 256 *.tar.gz; fi > checksums.txt
 
 docs: web ## write the designs of the schemas again, which a test holds to what the schemas say
 	@for schema in analytics telemetry eventstore; do $(GO) run ./cmd/onefold design --schema $$schema --out docs/design/$$schema.md || exit 1; done
@@ -103,4 +115,4 @@ demo: build ## start the product on a fresh directory with 90 days of two sites 
 	bin/onefold demo
 
 clean:
-	rm -rf bin
+	rm -rf bin dist

@@ -176,7 +176,10 @@ func (w *Worker) takeLease(ctx context.Context, sh *shard, l Lease) (bool, error
 // writeLease has this worker own a shard from now on, unless the lease has changed.
 func (w *Worker) writeLease(ctx context.Context, sh *shard, l Lease) (bool, error) {
 	now := w.o.Clock()
-	status := sh.status(now, w.turns, true)
+	status := sh.status(now, max(w.turns, 1)-1, true)
+	if sh.tip == w.turns {
+		status.Lag = 0
+	}
 	next := Lease{
 		LeaseKey: LeaseKey{Group: w.o.Group, Shard: sh.id},
 		Owner:    w.o.Owner, Turn: l.Turn + 1, For: w.o.LeaseFor, At: now, Lag: status.Lag, Held: status.Held,

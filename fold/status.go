@@ -15,6 +15,7 @@ type counters struct {
 type Status struct {
 	Shards []ShardStatus // unfinished ones, by id, as of At
 	At     time.Time     // the end of the last turn; zero before the first
+	Aside  bool          // it leaves the folding to others, see Options: it turns only when somebody waits
 
 	Changes     int64 // read that a fold wanted
 	Skipped     int64 // (change, item) pairs not counted because the item had counted them already
@@ -51,6 +52,7 @@ func (w *Worker) Status() Status {
 	s.Changes, s.Skipped, s.Reads, s.Writes = c.changes.Load(), c.skipped.Load(), c.reads.Load(), c.writes.Load()
 	s.Flushes, s.Checkpoints, s.Conflicts = c.flushes.Load(), c.checkpoints.Load(), c.conflicts.Load()
 	s.Retries, s.Throttles, s.DeadLetters = c.retries.Load(), c.throttles.Load(), c.dead.Load()
+	s.Aside = w.o.Leases && w.o.Aside
 	s.Failures, s.Missed = c.failures.Load(), c.missed.Load()
 	return s
 }

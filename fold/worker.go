@@ -178,6 +178,9 @@ func (w *Worker) listen(s *source, l lane) {
 	w.read[s.entity] = append(w.read[s.entity], &reader{source: s, lanes: []lane{l}})
 }
 
+// Owner returns the name of the worker in checkpoints and leases.
+func (w *Worker) Owner() string { return w.o.Owner }
+
 // wants reports whether any fold reads an entity's changes.
 func (w *Worker) wants(entity string) bool { return len(w.read[entity]) > 0 }
 

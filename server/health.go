@@ -13,8 +13,8 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// staleAfter is how far the folds may be behind before the server calls itself unhealthy.
-const staleAfter = 5 * time.Minute
+// StaleAfter is how far the folds may be behind before a server or worker calls itself unhealthy.
+const StaleAfter = 5 * time.Minute
 
 type healthAnswer struct {
 	Status int
@@ -42,7 +42,7 @@ func (s *Server) health(ctx context.Context, _ *struct{}) (*healthAnswer, error)
 	if err := s.probe(ctx); err != nil {
 		s.o.Logger.ErrorContext(ctx, "health: the table does not answer", "error", err)
 		answer.Status, answer.Body.Status = http.StatusServiceUnavailable, "unreachable"
-	} else if lag > staleAfter {
+	} else if lag > StaleAfter {
 		answer.Status, answer.Body.Status = http.StatusServiceUnavailable, "behind"
 	}
 	return answer, nil

@@ -12,7 +12,7 @@ import (
 
 // registerMetrics registers what is of no product: the folds, and the process.
 func registerMetrics(m *door.Metrics, w *fold.Worker, clock func() time.Time) {
-	m.MustRegister(newFoldCollector(w, clock), collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	m.MustRegister(FoldCollector(w, clock), collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 }
 
 // foldCollector reads the worker's own counters when it is asked, so that nothing is counted twice.
@@ -25,7 +25,8 @@ type foldCollector struct {
 	counts *prometheus.Desc
 }
 
-func newFoldCollector(w *fold.Worker, clock func() time.Time) *foldCollector {
+// FoldCollector tells Prometheus what a worker does.
+func FoldCollector(w *fold.Worker, clock func() time.Time) prometheus.Collector {
 	return &foldCollector{
 		worker: w, since: clock(), clock: clock,
 		lag:    prometheus.NewDesc("onefold_fold_lag_seconds", "Age of the oldest change that is not folded yet.", nil, nil),
@@ -58,10 +59,19 @@ func (c *foldCollector) Collect(out chan<- prometheus.Metric) {
 	}
 }
 
+// FoldsBehind is how far a worker is behind: see behind.
+func FoldsBehind(w *fold.Worker, since, now time.Time) time.Duration {
+	status := w.Status()
+	return behind(&status, since, now)
+}
+
 // behind is how far the folds are behind: the greatest lag of a shard, or the time since the worker last looked at it.
 // Looking is due many times a second, so a second without it is no delay. since is when the server was made: a worker
 // that has not looked at all since then is behind by that.
 func behind(s *fold.Status, since, now time.Time) time.Duration {
+	if s.Aside {
+		return 0 // others fold, and tell
+	}
 	if s.At.After(since) {
 		since = s.At
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/onefold/onefold/cmd/onefold/internal/eventcli"
 	"github.com/onefold/onefold/cmd/onefold/internal/moving"
 	"github.com/onefold/onefold/cmd/onefold/internal/terminal"
+	"github.com/onefold/onefold/cmd/onefold/internal/workcli"
 )
 
 const description = "One table, folded: web analytics, telemetry of devices and an event store whose every number is a fold of one DynamoDB table."
@@ -35,6 +36,7 @@ type commands struct {
 	Imports importsCommands `cmd:"" help:"List and delete imports of daily counts."`
 	Report  reportCommand   `cmd:"" help:"Print the statistics of a site."`
 	Serve   serveCommand    `cmd:"" help:"Take events over HTTP, keep statistics up to date and answer them."`
+	Work    workcli.Work    `cmd:"" help:"Fold the changes of a table that servers and other workers share, and say how far that is."`
 	Demo    demoCommand     `cmd:"" help:"Serve a fresh directory with 90 days of two generated sites, a week of a fleet of devices and two of orders as events, with more coming in."`
 	Verify  verifyCommand   `cmd:"" help:"Recompute statistics from raw facts and compare."`
 	Rebuild rebuildCommand  `cmd:"" help:"Recompute statistics from raw facts and replace what differs."`

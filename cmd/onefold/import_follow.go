@@ -23,14 +23,13 @@ import (
 func (c *importCommand) follow(ctx context.Context, std streams, g *globals) (*importSummary, error) {
 	start := time.Now()
 	summary := new(importSummary)
-	err := g.withStore(ctx, std.err, tuning{}, func(s *store) error {
+	err := g.withStore(ctx, std.err, tuning{works: true}, func(s *store) error {
 		if err := siteForImport(ctx, s.table, c.Site); err != nil {
 			return err
 		}
 		logger := g.logger(std.err)
-		services := append([]service{s.worker.Run}, s.upkeep(logger)...)
 		taker := analytics.NewCollector(s.table, analytics.CollectorOptions{})
-		if err := c.followAll(ctx, std, g, taker, summary, services...); err != nil {
+		if err := c.followAll(ctx, std, g, taker, summary, s.folds(logger, nil)...); err != nil || s.Shared { // others go on with what is left
 			return err
 		}
 		rest, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainFor)

@@ -41,7 +41,7 @@ const (
 	exitOK          = 0
 	exitFailed      = 1
 	exitUsage       = 2
-	exitDifferences = 3 // verify found differences
+	exitDifferences = 3 // verify found differences; somebody has to look after workers
 )
 
 // exitError ends the process with a code of its own.
@@ -78,7 +78,7 @@ func run(ctx context.Context, args []string, std streams) int {
 		fmt.Fprintln(std.err, "onefold:", err)
 		return exitUsage
 	}
-	return exitCode(std, command.Run(&cli.globals, cli.ground(std), cli.blueprintEnv(std)))
+	return exitCode(std, command.Run(&cli.globals, cli.ground(std), cli.blueprintEnv(std), cli.workEnv(std)))
 }
 
 func exitCode(std streams, err error) int {

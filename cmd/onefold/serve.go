@@ -18,6 +18,7 @@ import (
 	"github.com/onefold/onefold/cmd/internal/assembly"
 	"github.com/onefold/onefold/cmd/internal/intakeflags"
 	"github.com/onefold/onefold/cmd/onefold/internal/usage"
+	"github.com/onefold/onefold/cmd/onefold/internal/workcli"
 	"github.com/onefold/onefold/server"
 	"github.com/onefold/onefold/server/capacity"
 	"github.com/onefold/onefold/server/webanalytics"
@@ -37,24 +38,22 @@ type serveCommand struct {
 	followFlags
 	protocolFlags
 
+	Workers   string        `help:"Who folds what comes in and does what is due: this process (in-process), beside others where the table is shared, or only others (none): onefold work." enum:"in-process,none" default:"in-process" env:"ONEFOLD_WORKERS"`
 	FoldDelay time.Duration `help:"How long what is derived from events may wait to be written, at most 5m. The longer, the fewer writes: for stores that bill them. Reports are as much behind, figures of visits up to six times, breakdowns up to ten times that." default:"0" env:"ONEFOLD_FOLD_DELAY"`
 
 	CPUProfile string `name:"cpuprofile" help:"Write a processor profile here, for go tool pprof." type:"path" hidden:""`
 }
 
-// maxFoldDelay is how long what is derived may wait: it is kept in memory, and folded again after a crash.
-const maxFoldDelay = 5 * time.Minute
-
 // visitWait is how many delays visitors' days and breakdowns wait: a visit lasts some minutes, and is best written once.
 const visitWait = 4
 
 // delayed lets derived items wait.
-func delayed(by time.Duration) tuning { return tuning{flushAge: by, wait: visitWait * by} }
+func delayed(by time.Duration) tuning { return tuning{works: true, flushAge: by, wait: visitWait * by} }
 
 // Validate is called by kong.
 func (c *serveCommand) Validate() error {
-	if c.FoldDelay < 0 || c.FoldDelay > maxFoldDelay {
-		return fmt.Errorf("--fold-delay: %s is not from 0 to %s", c.FoldDelay, maxFoldDelay)
+	if c.FoldDelay < 0 || c.FoldDelay > workcli.MaxFoldDelay {
+		return fmt.Errorf("--fold-delay: %s is not from 0 to %s", c.FoldDelay, workcli.MaxFoldDelay)
 	}
 	return nil
 }
@@ -65,7 +64,12 @@ func (c *serveCommand) Run(ctx context.Context, std streams, g *globals) error {
 	if err != nil {
 		return err
 	}
-	err = g.withStore(ctx, std.err, delayed(c.FoldDelay), func(s *store) error {
+	tune := delayed(c.FoldDelay)
+	tune.works = c.Workers != "none"
+	err = g.withStore(ctx, std.err, tune, func(s *store) error {
+		if !s.Shared && !tune.works {
+			return fmt.Errorf("bad_workers: --workers none leaves the folding to other processes, and %s can be open in one only: leave it out, or serve a --store that is shared", g.Data)
+		}
 		following, err := c.followFlags.services(ctx, s, g, std.err)
 		if err != nil {
 			return err
@@ -101,7 +105,7 @@ func (c *listenFlags) serve(ctx context.Context, std streams, g *globals, s *sto
 	if err != nil {
 		return fmt.Errorf("listen: %w", err)
 	}
-	devices, err := c.deviceServices(s, web.Devices().Login, logger, std)
+	devices, tell, err := c.deviceServices(s, web.Devices().Login, logger, std)
 	if err != nil {
 		return errors.Join(err, listener.Close())
 	}
@@ -113,12 +117,12 @@ func (c *listenFlags) serve(ctx context.Context, std streams, g *globals, s *sto
 	if err := errors.Join(setupHint(ctx, std, s, url), hello(url, c.Token)); err != nil {
 		return errors.Join(err, listener.Close())
 	}
-	services := []service{func(ctx context.Context) error { return web.Run(ctx, listener) }, s.worker.Run}
+	services := []service{func(ctx context.Context) error { return web.Run(ctx, listener) }}
 	if recorder != nil {
 		services = append(services, recorder.Run)
 	}
-	services = slices.Concat(services, s.upkeep(logger), devices, more)
-	if err := runAll(ctx, services); err != nil {
+	services = slices.Concat(services, s.folds(logger, tell), devices, more)
+	if err := runAll(ctx, services); err != nil || s.Shared { // others go on with what is left
 		return err
 	}
 	rest, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainFor)

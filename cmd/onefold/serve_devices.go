@@ -24,14 +24,13 @@ type deviceFlags struct {
 // applyDevices sets a server's options.
 func (f *deviceFlags) applyDevices(o *server.Options) { o.Devices.DeviceTags = f.LineTag }
 
-// deviceServices tells people of alerts, and listens for devices that do not speak HTTP, if it is to.
-func (f *deviceFlags) deviceServices(s *store, login func(context.Context, mqtt.Login) (mqtt.Taker, error), logger *slog.Logger, std streams) ([]service, error) {
-	tell, err := f.Notifier(s.table, logger)
-	if err != nil {
-		return nil, err
+// deviceServices listen for devices that do not speak HTTP, if they are to, and tell people of alerts.
+func (f *deviceFlags) deviceServices(s *store, login func(context.Context, mqtt.Login) (mqtt.Taker, error), logger *slog.Logger, std streams) (listening []service, tell service, err error) {
+	if tell, err = f.Notifier(s.table, logger); err != nil {
+		return nil, nil, err
 	}
-	listening, err := f.mqttServices(login, logger, std)
-	return append(listening, tell), err
+	listening, err = f.mqttServices(login, logger, std)
+	return listening, tell, err
 }
 
 // mqttServices is the broker, if there is to be one.

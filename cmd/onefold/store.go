@@ -16,6 +16,7 @@ import (
 	"github.com/onefold/onefold/cmd/internal/assembly"
 	"github.com/onefold/onefold/cmd/internal/upkeep"
 	"github.com/onefold/onefold/cmd/onefold/internal/place"
+	"github.com/onefold/onefold/cmd/onefold/internal/workcli"
 	"github.com/onefold/onefold/engine"
 	"github.com/onefold/onefold/fold"
 	"github.com/onefold/onefold/table"
@@ -30,6 +31,7 @@ type store struct {
 	table    *table.Table
 	accounts *accounts.Store
 	worker   *fold.Worker
+	works    bool // as tuned
 }
 
 // tuning adapts the folds to the work at hand.
@@ -39,6 +41,9 @@ type tuning struct {
 	wait         time.Duration                              // of visitors' days and breakdowns, beyond that
 	cacheBytes   int64                                      // the engine's; 0: its default
 	existing     bool                                       // the table must be there: commands that only read make none
+	works        bool                                       // it folds beside other processes, where these are; else it waits for them
+	leaseFor     time.Duration                              // 0: the runtime's default
+	owner        string                                     // "": one that no other worker has
 	clock        func() time.Time                           // nil: the system's
 	sleep        func(context.Context, time.Duration) error // of the worker; nil: a timer
 }
@@ -58,10 +63,11 @@ func (g *globals) openStore(ctx context.Context, logs io.Writer, tune tuning) (*
 	if !opened.Shared { // what others write cannot be watched: their days are read each time
 		api = explore.Watch(api)
 	}
-	s := &store{Opened: opened, table: table.New(api, opened.Table, table.Options{Clock: tune.clock})}
+	s := &store{Opened: opened, table: table.New(api, opened.Table, table.Options{Clock: tune.clock}), works: tune.works || !opened.Shared}
 	s.accounts = accounts.New(s.table, accounts.Options{})
 	if err := s.prepare(ctx, fold.Options{
-		Group: assembly.Group, FlushChanges: tune.flushChanges, FlushAge: tune.flushAge, Sleep: tune.sleep, Logger: logger, Leases: s.Shared,
+		Group: assembly.Group, FlushChanges: tune.flushChanges, FlushAge: tune.flushAge, Sleep: tune.sleep, Logger: logger,
+		Leases: s.Shared, Aside: !tune.works, LeaseFor: tune.leaseFor, Owner: tune.owner,
 	}, tune.wait); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
@@ -98,13 +104,22 @@ func (s *store) prepare(ctx context.Context, o fold.Options, wait time.Duration)
 	return err
 }
 
-// upkeep is what is done for sites and devices now and then.
-func (s *store) upkeep(logger *slog.Logger) (all []service) {
+// crew is the store's worker, and what is done for sites and devices now and then.
+func (s *store) crew(logger *slog.Logger) *workcli.Crew {
 	u := &upkeep.Upkeep{Table: s.table, Accounts: s.accounts, Folded: s.worker, Logger: logger}
-	for _, run := range u.Services() {
-		all = append(all, run)
+	return &workcli.Crew{Table: s.table, Worker: s.worker, Group: assembly.Group, Shared: s.Shared, Upkeep: u.Services(), Logger: logger}
+}
+
+// folds are the services that fold and do what is due, and tell if there is somebody to be told, unless that is left to others.
+func (s *store) folds(logger *slog.Logger, tell service) []service {
+	if !s.works {
+		return nil
 	}
-	return all
+	crew := s.crew(logger)
+	if tell != nil {
+		crew.Upkeep = append(crew.Upkeep, tell)
+	}
+	return []service{s.worker.Run, workcli.Once(crew, crew.Upkeep), workcli.NewWatch(crew).Run}
 }
 
 // withStore runs a command's work on an open store and closes it whatever happens.

@@ -1,0 +1,57 @@
+package workcli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/onefold/onefold/server"
+)
+
+// What a request for metrics may take.
+const (
+	headerTimeout = 5 * time.Second
+	answerTimeout = 10 * time.Second
+	stopTimeout   = 2 * time.Second
+)
+
+// serveMetrics answers Prometheus, and whoever asks whether all is well, until ctx ends.
+func serveMetrics(ctx context.Context, l net.Listener, crew *Crew, watch *Watch, version string) error {
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(server.FoldCollector(crew.Worker, crew.Table.Now), watch,
+		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	mux := http.NewServeMux()
+	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{Timeout: answerTimeout}))
+	began := crew.Table.Now()
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
+		behind := server.FoldsBehind(crew.Worker, began, crew.Table.Now())
+		status, code := "ok", http.StatusOK
+		if behind > server.StaleAfter {
+			status, code = "behind", http.StatusServiceUnavailable
+		}
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(code)
+		json.NewEncoder(w).Encode(map[string]any{"status": status, "lagSeconds": behind.Seconds(), "version": version}) //nolint:errcheck // nobody is there to be told
+	})
+	s := &http.Server{
+		Handler: mux, ReadHeaderTimeout: headerTimeout, ReadTimeout: headerTimeout, WriteTimeout: answerTimeout + time.Second,
+		MaxHeaderBytes: 1 << 14,
+	}
+	stop := context.AfterFunc(ctx, func() {
+		rest, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)
+		defer cancel()
+		s.Shutdown(rest) //nolint:errcheck // the process ends
+	})
+	defer stop()
+	if err := s.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
+	return ctx.Err()
+}

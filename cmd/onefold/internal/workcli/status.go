@@ -1,0 +1,206 @@
+package workcli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/onefold/onefold/cmd/onefold/internal/terminal"
+	"github.com/onefold/onefold/fold"
+	"github.com/onefold/onefold/table"
+)
+
+// Status is `onefold work status`.
+type Status struct{}
+
+// Help is more about it. Kong prints it.
+func (Status) Help() string {
+	return `It reads what workers keep in the table, so it runs anywhere. The lag of a shard is the age of the oldest change that is not folded. DynamoDB keeps
+changes for 24 hours: the exit code is 3 when one is not folded, or nothing was heard of a shard, for 12 hours, and when changes were missed
+and what they touch was not made again yet.`
+}
+
+// statusOutput is the status as scripts see it.
+type statusOutput struct {
+	At       time.Time      `json:"at"`
+	LagSec   float64        `json:"lagSeconds"`
+	Workers  []workerOutput `json:"workers"`
+	Shards   []shardOutput  `json:"shards"`
+	Finished int            `json:"finishedShards"`
+	Missed   []missedOutput `json:"missed"`
+	Alarms   []string       `json:"alarms"`
+}
+
+type workerOutput struct {
+	Name   string `json:"name"`
+	Shards int    `json:"shards"`
+}
+
+type shardOutput struct {
+	ID       string  `json:"id"`
+	Owner    string  `json:"owner,omitempty"`
+	State    string  `json:"state"`
+	LagSec   float64 `json:"lagSeconds"`
+	AgeSec   float64 `json:"ageSeconds"`
+	Position string  `json:"position,omitempty"`
+	Missed   int     `json:"missed,omitempty"`
+}
+
+type missedOutput struct {
+	Shard  string    `json:"shard"`
+	From   time.Time `json:"from"`
+	To     time.Time `json:"to"`
+	Found  time.Time `json:"found"`
+	Mended time.Time `json:"mended,omitzero"`
+	Told   string    `json:"told,omitempty"`
+}
+
+// errLate is returned when somebody has to look.
+var errLate = errors.New("late")
+
+// Run prints the status.
+func (Status) Run(ctx context.Context, env *Env) error {
+	return env.Look(ctx, func(t *table.Table, group string) error {
+		o, err := fold.Read(ctx, t, group)
+		if err != nil {
+			return err
+		}
+		out := statusOf(&o)
+		if env.JSON {
+			err = terminal.JSON(env.Out, out)
+		} else {
+			err = out.print(env.Out)
+		}
+		if err == nil && len(out.Alarms) > 0 {
+			err = env.Alarm(fmt.Errorf("%w: %s", errLate, strings.Join(out.Alarms, "; ")))
+		}
+		return err
+	})
+}
+
+func statusOf(o *fold.Overview) *statusOutput {
+	out := &statusOutput{
+		At: o.At, LagSec: o.Lag().Seconds(), Finished: o.Finished, Alarms: alarms(o),
+		Workers: []workerOutput{}, Shards: []shardOutput{}, Missed: []missedOutput{},
+	}
+	shards := make(map[string]int)
+	for i := range o.Shards {
+		s := &o.Shards[i]
+		if !s.Silent {
+			shards[s.Owner]++
+		}
+		out.Shards = append(out.Shards, shardOutput{
+			ID: s.ID, Owner: s.Owner, State: stateOf(s), LagSec: s.Lag.Seconds(), AgeSec: s.Age.Seconds(), Position: string(s.Position), Missed: s.Missed,
+		})
+	}
+	for _, name := range o.Owners {
+		out.Workers = append(out.Workers, workerOutput{name, shards[name]})
+	}
+	for i := range o.Misses {
+		m := &o.Misses[i]
+		out.Missed = append(out.Missed, missedOutput{m.Shard, m.From, m.To, m.Found, m.Mended, m.Told})
+	}
+	return out
+}
+
+func stateOf(s *fold.ShardOverview) string {
+	switch {
+	case !s.Shared:
+		return "not shared"
+	case s.Owner == "":
+		return "free"
+	case s.Silent:
+		return "silent"
+	}
+	return "read"
+}
+
+// alarms says in lines what somebody has to look at.
+func alarms(o *fold.Overview) []string {
+	out := []string{}
+	for i := range o.Shards {
+		s := &o.Shards[i]
+		switch {
+		case s.Lag >= LateAfter:
+			out = append(out, fmt.Sprintf("shard %s is %s behind; changes are lost after 24h: start workers, or find out what keeps them", s.ID, brief(s.Lag)))
+		case s.Shared && s.Age >= LateAfter:
+			out = append(out, fmt.Sprintf("nothing was heard of shard %s for %s: start workers", s.ID, brief(s.Age)))
+		}
+	}
+	if n := o.OpenMisses(); n > 0 {
+		out = append(out, fmt.Sprintf("changes were lost %d times, and what they touch is not made again yet: a worker does so, see its log", n))
+	}
+	return out
+}
+
+// maxLines bounds what a person is shown of finished business.
+const maxLines = 10
+
+func (s *statusOutput) print(w io.Writer) error {
+	if len(s.Shards) == 0 {
+		fmt.Fprintln(w, "Nothing was folded yet: no worker has run.")
+	} else {
+		tab := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+		fmt.Fprintln(tab, "shard\tworker\tstate\tlag\theard\ta block a power of ten seconds")
+		for i := range s.Shards {
+			sh := &s.Shards[i]
+			fmt.Fprintf(tab, "%s\t%s\t%s\t%s\t%s ago\t%s\n", terminal.Printable(sh.ID), terminal.Printable(sh.Owner), sh.State, seconds(sh.LagSec), seconds(sh.AgeSec), bar(sh.LagSec))
+		}
+		if err := tab.Flush(); err != nil {
+			return err
+		}
+		fmt.Fprintf(w, "\n%d shards, %d workers", len(s.Shards), len(s.Workers))
+		for i, c := range s.Workers {
+			fmt.Fprintf(w, "%s%s %d", []string{": ", ", "}[min(i, 1)], terminal.Printable(c.Name), c.Shards)
+		}
+		fmt.Fprintf(w, "; the oldest change not folded is %s old\n", seconds(s.LagSec))
+	}
+	for i, m := range s.Missed {
+		if i == maxLines {
+			fmt.Fprintf(w, "and %d more; --json shows all\n", len(s.Missed)-i)
+			break
+		}
+		state := "not made again yet"
+		if !m.Mended.IsZero() {
+			state = "made again " + m.Mended.UTC().Format(time.DateTime) + ": " + terminal.Printable(m.Told)
+		}
+		fmt.Fprintf(w, "missed in %s, from %s to %s UTC: %s\n", terminal.Printable(m.Shard), m.From.UTC().Format(time.DateTime), m.To.UTC().Format(time.DateTime), state)
+	}
+	for _, line := range s.Alarms {
+		fmt.Fprintln(w, "ALARM:", line)
+	}
+	return nil
+}
+
+func seconds(s float64) string { return brief(time.Duration(s * float64(time.Second))) }
+
+// brief shows a duration as closely as anybody wants to know.
+func brief(d time.Duration) string {
+	switch {
+	case d < time.Second:
+		return "0s"
+	case d < time.Hour:
+		return d.Round(time.Second).String()
+	case d < 48*time.Hour:
+		return strings.TrimSuffix(d.Round(time.Minute).String(), "0s")
+	}
+	return fmt.Sprintf("%dd", int(d.Hours()/24))
+}
+
+// bar shows a lag: a block for each power of ten seconds, and a mark at twelve hours.
+func bar(lag float64) string {
+	blocks := 0
+	if lag >= 1 {
+		blocks = min(int(math.Log10(lag))+1, 8)
+	}
+	b := strings.Repeat("█", blocks)
+	if lag >= LateAfter.Seconds() {
+		b += " !"
+	}
+	return b
+}

@@ -1,0 +1,101 @@
+package workcli
+
+import (
+	"context"
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/onefold/onefold/fold"
+)
+
+// LateAfter is how far behind folds may be before somebody has to look: DynamoDB keeps changes for 24 hours, and what is not
+// folded then is missed.
+const LateAfter = 12 * time.Hour
+
+// watchEvery is how often a process looks at the whole group, which takes reading some items.
+const watchEvery = time.Minute
+
+// Watch looks at all shards, whoever reads them, and says in the log and in metrics when somebody has to look. It is a
+// prometheus.Collector.
+type Watch struct {
+	crew *Crew
+	last atomic.Pointer[fold.Overview]
+
+	lag, age, shards, owners, missed *prometheus.Desc
+}
+
+// NewWatch makes one.
+func NewWatch(crew *Crew) *Watch {
+	desc := func(name, help string, labels ...string) *prometheus.Desc {
+		return prometheus.NewDesc("onefold_fold_stream_"+name, help, labels, nil)
+	}
+	return &Watch{
+		crew:   crew,
+		lag:    desc("lag_seconds", "Age of the oldest change that no worker has folded, by what workers tell. Above 43200 somebody has to look: at 86400 changes are lost."),
+		age:    desc("silence_seconds", "Longest time since something was heard of a shard of the stream."),
+		shards: desc("shards", "Unfinished shards of the stream, by whether a worker reads them.", "read"),
+		owners: desc("workers", "Workers that share the stream."),
+		missed: desc("missed", "Times that changes were trimmed before they were folded, by whether what they touch was made again.", "mended"),
+	}
+}
+
+// Run looks now and then until ctx ends.
+func (w *Watch) Run(ctx context.Context) error {
+	ticker := time.NewTicker(watchEvery)
+	defer ticker.Stop()
+	for {
+		o, err := fold.Read(ctx, w.crew.Table, w.crew.Group)
+		switch {
+		case err == nil:
+			w.last.Store(&o)
+			tell(w.crew.Logger, &o)
+		case ctx.Err() == nil:
+			w.crew.Logger.Warn("cannot tell how far behind the folds are", "error", err)
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-ticker.C:
+		}
+	}
+}
+
+func tell(logger *slog.Logger, o *fold.Overview) {
+	for _, line := range alarms(o) {
+		logger.Error("folds: " + line)
+	}
+}
+
+// Describe implements prometheus.Collector.
+func (w *Watch) Describe(out chan<- *prometheus.Desc) { prometheus.DescribeByCollect(w, out) }
+
+// Collect implements prometheus.Collector. There is nothing before the first look.
+func (w *Watch) Collect(out chan<- prometheus.Metric) {
+	o := w.last.Load()
+	if o == nil {
+		o = &fold.Overview{}
+	}
+	gauge := func(d *prometheus.Desc, v float64, labels ...string) {
+		out <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, labels...)
+	}
+	read, age := 0, time.Duration(0)
+	for i := range o.Shards {
+		if s := &o.Shards[i]; s.Owner != "" && !s.Silent {
+			read++
+		}
+		if o.Shards[i].Shared {
+			age = max(age, o.Shards[i].Age)
+		}
+	}
+	open := o.OpenMisses()
+	gauge(w.lag, o.Lag().Seconds())
+	gauge(w.age, age.Seconds())
+	gauge(w.shards, float64(read), "yes")
+	gauge(w.shards, float64(len(o.Shards)-read), "no")
+	gauge(w.owners, float64(len(o.Owners)))
+	gauge(w.missed, float64(open), "no")
+	gauge(w.missed, float64(len(o.Misses)-open), "yes")
+}

@@ -1,0 +1,148 @@
+// Package workcli is the commands that fold the changes of a table beside servers, and tell where that is. It belongs to the command
+// line.
+package workcli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/onefold/onefold/cmd/internal/outbox"
+	"github.com/onefold/onefold/fold"
+	"github.com/onefold/onefold/table"
+)
+
+// Env is what the commands stand on.
+type Env struct {
+	Out, Err io.Writer
+	JSON     bool
+	Version  string
+	// Open opens a table to work on, and Look one to read. Both close it when what they were given to do is done.
+	Open func(ctx context.Context, t Tuning, work func(*Crew) error) error
+	Look func(ctx context.Context, work func(t *table.Table, group string) error) error
+	// Alarm makes an error of which scripts can tell by the exit code that somebody has to look.
+	Alarm func(error) error
+}
+
+// Tuning is how a worker works.
+type Tuning struct {
+	FoldDelay time.Duration // how long what is derived may wait to be written
+	LeaseFor  time.Duration // how long others wait for this one when it is silent
+	Owner     string        // "": one that no other has
+}
+
+// Crew is a worker on an open table, and what it is to do beside folding.
+type Crew struct {
+	Table  *table.Table
+	Worker *fold.Worker
+	Group  string
+	Shared bool // with other processes
+	Upkeep []func(context.Context) error
+	Logger *slog.Logger
+}
+
+// Work is the commands of workers.
+type Work struct {
+	Run    Run    `cmd:"" default:"withargs" help:"Fold the changes of the table and do what is due, beside servers and other workers. (default)"`
+	Status Status `cmd:"" help:"Say who reads which shard of the change stream, how far behind it is, and what was missed."`
+}
+
+// Help is more about it. Kong prints it.
+func (Work) Help() string {
+	return `Any number of workers may run on a table of --store dynamodb://…: they share the shards of its change stream, take over from one
+another within --lease-for, and do what is due once. Servers beside them may leave it to them: serve --workers none.`
+}
+
+// MaxFoldDelay is how long what is derived may wait: it is kept in memory, and folded again after a crash.
+const MaxFoldDelay = 5 * time.Minute
+
+// The shortest and the longest that others may wait for a silent worker.
+const (
+	minLease = time.Second
+	maxLease = 10 * time.Minute
+)
+
+// Run is `onefold work`.
+type Run struct {
+	outbox.Flags
+	LeaseFor  time.Duration `help:"How long other workers wait before they take over from this one when it is silent, 1s to 10m." default:"30s" env:"ONEFOLD_LEASE_FOR"`
+	FoldDelay time.Duration `help:"How long what is derived may wait to be written, at most 5m. The longer, the fewer writes." default:"0" env:"ONEFOLD_FOLD_DELAY"`
+	Metrics   string        `help:"Address to answer Prometheus on at /metrics, and whether all is well at /healthz, such as 127.0.0.1:9090. Default: none." placeholder:"ADDR" env:"ONEFOLD_METRICS_ADDR"`
+	Name      string        `help:"Name of this worker in leases, which no other may have. Default: of host, process and chance." env:"ONEFOLD_WORKER_NAME"`
+}
+
+// maxName is how long a worker's name may be, in bytes.
+const maxName = 100
+
+// Validate is called by kong.
+func (c *Run) Validate() error {
+	switch {
+	case c.LeaseFor < minLease || c.LeaseFor > maxLease:
+		return fmt.Errorf("--lease-for: %s is not from %s to %s", c.LeaseFor, minLease, maxLease)
+	case c.FoldDelay < 0 || c.FoldDelay > MaxFoldDelay:
+		return fmt.Errorf("--fold-delay: %s is not from 0 to %s", c.FoldDelay, MaxFoldDelay)
+	case len(c.Name) > maxName:
+		return fmt.Errorf("--name: longer than %d bytes", maxName)
+	}
+	return nil
+}
+
+// Run folds until it is told to stop.
+func (c *Run) Run(ctx context.Context, env *Env) error {
+	return env.Open(ctx, Tuning{FoldDelay: c.FoldDelay, LeaseFor: c.LeaseFor, Owner: c.Name}, func(crew *Crew) error {
+		tell, err := c.Notifier(crew.Table, crew.Logger)
+		if err != nil {
+			return err
+		}
+		due := Once(crew, append(crew.Upkeep, tell))
+		watch := NewWatch(crew)
+		services := []func(context.Context) error{crew.Worker.Run, due, watch.Run}
+		if c.Metrics != "" {
+			listener, err := net.Listen("tcp", c.Metrics)
+			if err != nil {
+				return fmt.Errorf("listen for metrics: %w", err)
+			}
+			fmt.Fprintf(env.Err, "metrics: http://%s/metrics\n", listener.Addr())
+			services = append(services, func(ctx context.Context) error { return serveMetrics(ctx, listener, crew, watch, env.Version) })
+		}
+		fmt.Fprintf(env.Err, "onefold works on the changes of %s as %s\n", crew.Table.Name(), crew.Worker.Owner())
+		return together(ctx, services)
+	})
+}
+
+// together runs services until ctx ends or the first of them fails, and waits for all. Being told to stop is success.
+func together(ctx context.Context, services []func(context.Context) error) error {
+	group, ctx := errgroup.WithContext(ctx)
+	for _, run := range services {
+		group.Go(func() error {
+			if err := run(ctx); err != nil && !errors.Is(err, context.Canceled) {
+				return err
+			}
+			return nil
+		})
+	}
+	return group.Wait()
+}
+
+// Once does what is due: in one process at a time if several may work on the table.
+func Once(crew *Crew, due []func(context.Context) error) func(context.Context) error {
+	work := func(ctx context.Context) error { return together(ctx, due) }
+	if !crew.Shared {
+		return work
+	}
+	return func(ctx context.Context) error {
+		return fold.Lead(ctx, crew.Table, "upkeep", fold.LeadOptions{Logger: crew.Logger}, func(ctx context.Context) error {
+			err := work(ctx)
+			if err == nil {
+				err = ctx.Err() // it ends only when it is told to
+			}
+			return err
+		})
+	}
+}

@@ -1,0 +1,26 @@
+package main
+
+import (
+	"context"
+
+	"github.com/onefold/onefold/cmd/internal/assembly"
+	"github.com/onefold/onefold/cmd/onefold/internal/workcli"
+	"github.com/onefold/onefold/table"
+)
+
+// workEnv is what the commands of workers stand on.
+func (g *globals) workEnv(std streams) *workcli.Env {
+	return &workcli.Env{
+		Out: std.out, Err: std.err, JSON: g.JSON, Version: version,
+		Open: func(ctx context.Context, t workcli.Tuning, work func(*workcli.Crew) error) error {
+			tune := delayed(t.FoldDelay)
+			tune.existing, tune.leaseFor, tune.owner = true, t.LeaseFor, t.Owner
+			defer collectLessOften()()
+			return g.withStore(ctx, std.err, tune, func(s *store) error { return work(s.crew(g.logger(std.err))) })
+		},
+		Look: func(ctx context.Context, work func(*table.Table, string) error) error {
+			return g.withStore(ctx, std.err, tuning{existing: true}, func(s *store) error { return work(s.table, assembly.Group) })
+		},
+		Alarm: func(err error) error { return &exitError{exitDifferences, err} },
+	}
+}

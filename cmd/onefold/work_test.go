@@ -1,0 +1,148 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// gang is workers in processes of their own, to which bad things happen.
+type gang struct {
+	*testing.T
+	random *rand.Rand
+	made   int
+
+	mu      sync.Mutex
+	workers []*exec.Cmd
+	log     bytes.Buffer
+}
+
+// workLease is how long the workers of a test wait for a silent one.
+const workLease = time.Second
+
+func (g *gang) start() {
+	g.made++
+	cmd := process(g.T, "work", "--lease-for", workLease.String(), "--name", fmt.Sprint("w", g.made), "-v")
+	log, err := os.Create(filepath.Join(g.TempDir(), "log"))
+	if err != nil {
+		g.Fatal(err)
+	}
+	cmd.Stderr = log
+	if err := cmd.Start(); err != nil {
+		g.Fatal(err)
+	}
+	g.workers = append(g.workers, cmd)
+}
+
+// disturb has one worker die, stop as it is told to, or pause for longer than its lease holds and go on.
+func (g *gang) disturb(stop <-chan struct{}) {
+	i := g.random.IntN(len(g.workers))
+	cmd := g.workers[i]
+	replace := func(sig os.Signal) {
+		_ = cmd.Process.Signal(sig) // it is there: nobody has waited for it
+		if err := cmd.Wait(); sig == syscall.SIGTERM && err != nil {
+			g.Errorf("a worker that was told to stop: %v", err)
+		}
+		g.workers = append(g.workers[:i], g.workers[i+1:]...)
+		g.start()
+	}
+	switch g.random.IntN(3) {
+	case 0:
+		replace(os.Kill)
+	case 1:
+		replace(syscall.SIGTERM)
+	default:
+		_ = cmd.Process.Signal(syscall.SIGSTOP)
+		select {
+		case <-time.After(2 * workLease):
+		case <-stop:
+		}
+		_ = cmd.Process.Signal(syscall.SIGCONT)
+	}
+}
+
+// TestWorkersKilledAndPaused has three workers share the stream of a DynamoDB in another process, whose requests are signed and
+// whose shards roll, while logs are imported by processes that come and go. Workers are killed, stopped and paused. At the end the
+// numbers are those of an import into a directory that nothing happened to. ONEFOLD_WORK_LINES says how many lines.
+func TestWorkersKilledAndPaused(t *testing.T) {
+	lines := 2_400
+	if n, err := strconv.Atoi(os.Getenv("ONEFOLD_WORK_LINES")); err == nil {
+		lines = n
+	}
+	seed := uint64(time.Now().UnixNano())
+	if n, err := strconv.ParseUint(os.Getenv("ONEFOLD_WORK_SEED"), 10, 64); err == nil {
+		seed = n
+	}
+	t.Logf("seed %d", seed)
+	dir := t.TempDir()
+	log := filepath.Join(dir, "access.log")
+	all := generatedLog(t, log, lines)
+	undisturbed := filepath.Join(dir, "undisturbed")
+	onefold(t, "--data", undisturbed, "import", "--site", "s", log)
+	want := numbers(t, undisturbed)
+
+	t.Setenv("AWS_ACCESS_KEY_ID", testKeyID)
+	t.Setenv("AWS_SECRET_ACCESS_KEY", testKeySecret)
+	t.Setenv("AWS_REGION", "eu-central-1")
+	s := serveDynamodb(t, "--memory", "--region", "eu-central-1", "--access-key", testKeyID+":"+testKeySecret, "--stream-shards", "4", "--roll-shards", "700")
+	t.Setenv("ONEFOLD_STORE", "dynamodb+"+s.url+"/onefold")
+	onefold(t, "infra", "apply")
+
+	g := &gang{T: t, random: rand.New(rand.NewPCG(seed, 1))}
+	for range 3 {
+		g.start()
+	}
+	stop, calm := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(calm)
+		for {
+			select {
+			case <-stop:
+				return
+			case <-time.After(time.Duration(100+g.random.IntN(900)) * time.Millisecond):
+				g.disturb(stop)
+			}
+		}
+	}()
+	const parts = 4
+	for i := range parts {
+		part := filepath.Join(dir, fmt.Sprint("part", i))
+		if err := os.WriteFile(part, bytes.Join(all[i*len(all)/parts:(i+1)*len(all)/parts], nil), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		onefold(t, "import", "--site", "s", part)
+	}
+	close(stop)
+	<-calm
+	status := onefold(t, "work", "status")
+	t.Logf("%d workers were started\n%s", g.made, status)
+	if !strings.Contains(status, "read") {
+		t.Error("nobody reads")
+	}
+	mustBeTheSame(t, "by workers that were killed and paused", numbers(t, ""), want)
+	onefold(t, "verify", "--site", "s", "--from", "2026-01-01", "--to", "2026-01-03")
+	for _, cmd := range g.workers {
+		if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+			t.Error(err)
+		}
+		if err := cmd.Wait(); err != nil {
+			t.Errorf("stopped: %v", err)
+		}
+	}
+	status = onefold(t, "work", "status")
+	if strings.Contains(status, " read ") {
+		t.Errorf("leases were not given back:\n%s", status)
+	}
+	if err := s.end(t, syscall.SIGTERM); err != nil {
+		t.Errorf("stopped: %v", err)
+	}
+}

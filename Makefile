@@ -56,7 +56,7 @@ server/dashboard/dist/web/index.html: server/dashboard/node_modules/.package-loc
 
 test: web check dynalite servicespec browser mosquitto ## everything that CI runs: lint, then every test
 	ONEFOLD_TEST_DYNALITE=1 ONEFOLD_TEST_SERVICESPEC=1 $(GO) test -timeout 20m $(PACKAGES)
-	CGO_ENABLED=1 $(GO) test -tags duckdb ./warehouse/duck
+	CGO_ENABLED=1 $(GO) test -tags duckdb ./warehouse/duck ./cmd/onefold/internal/querycli
 
 browser: server/e2e/node_modules/.package-lock.json ## install what drives a browser through the pages, and a browser where that is allowed
 	@command -v chromium chromium-browser google-chrome >/dev/null || \
@@ -90,7 +90,7 @@ blueprint/infra/servicespec/node_modules/.package-lock.json: blueprint/infra/ser
 check: ## vet, staticcheck and the house rules
 	$(GO) vet $(PACKAGES)
 	$(GO) tool staticcheck $(PACKAGES)
-	CGO_ENABLED=1 $(GO) vet -tags duckdb ./warehouse/duck
+	CGO_ENABLED=1 $(GO) vet -tags duckdb ./warehouse/duck ./cmd/onefold/internal/querycli
 	$(GO) test -count=1 .
 
 race: ## every test under the race detector

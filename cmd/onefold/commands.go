@@ -10,6 +10,7 @@ import (
 	"github.com/onefold/onefold/cmd/onefold/internal/devicecli"
 	"github.com/onefold/onefold/cmd/onefold/internal/eventcli"
 	"github.com/onefold/onefold/cmd/onefold/internal/moving"
+	"github.com/onefold/onefold/cmd/onefold/internal/querycli"
 	"github.com/onefold/onefold/cmd/onefold/internal/terminal"
 	"github.com/onefold/onefold/cmd/onefold/internal/workcli"
 )
@@ -52,6 +53,7 @@ type commands struct {
 	Simulate simulateCommands   `cmd:"" help:"Make up what devices send."`
 
 	Events eventcli.Events     `cmd:"" help:"Append, read and check events of aggregates."`
+	Query  querycli.Query      `cmd:"" help:"Ask SQL of the warehouse: of raw facts of any age."`
 	Infra  blueprintcli.Infra  `cmd:"" help:"Write what the table needs on AWS: CloudFormation, Terraform, policies."`
 	Lint   blueprintcli.Lint   `cmd:"" help:"Say what of the table's design is known to go wrong on DynamoDB."`
 	Design blueprintcli.Design `cmd:"" help:"Write the design of the table: what it holds and is asked, executed on examples, with what that takes."`

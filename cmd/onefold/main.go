@@ -78,7 +78,7 @@ func run(ctx context.Context, args []string, std streams) int {
 		fmt.Fprintln(std.err, "onefold:", err)
 		return exitUsage
 	}
-	return exitCode(std, command.Run(&cli.globals, cli.ground(std), cli.blueprintEnv(std), cli.workEnv(std)))
+	return exitCode(std, command.Run(&cli.globals, cli.ground(std), cli.blueprintEnv(std), cli.workEnv(std), cli.queryEnv(std)))
 }
 
 func exitCode(std streams, err error) int {

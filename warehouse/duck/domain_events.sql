@@ -16,7 +16,7 @@ SELECT
   causation_id, -- causation_id VARCHAR: what caused it
   actor, -- actor VARCHAR: who did it
   tenant, -- tenant VARCHAR: for whom
-  CAST(metadata AS JSON) AS metadata, -- metadata JSON: what else was noted; NULL: nothing
+  CAST(nullif(metadata, '') AS JSON) AS metadata, -- metadata JSON: what else was noted; NULL: nothing
   commit_id, -- commit_id VARCHAR: the append that it was a part of
   nth, -- nth INTEGER: its number in that append
   "of" -- of INTEGER: how many events that append has

@@ -190,3 +190,26 @@ func TestOtherForms(t *testing.T) {
 		t.Errorf("saved to nowhere: %v", err)
 	}
 }
+
+// The guide's queries run.
+func TestGuide(t *testing.T) {
+	text, err := os.ReadFile("../../docs/guides/warehouse-sql.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	db := openTest(t, Options{})
+	asked := 0
+	for block := range strings.SplitSeq(string(text), "\n\n") {
+		if !strings.HasPrefix(block, "    ") || !strings.Contains(block, "SELECT ") {
+			continue
+		}
+		if _, quoted, found := strings.Cut(block, "onefold query \""); found {
+			block, _, _ = strings.Cut(quoted, "\"")
+		}
+		ask(t, db, block)
+		asked++
+	}
+	if asked != 4 {
+		t.Errorf("%d queries", asked)
+	}
+}

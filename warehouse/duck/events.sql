@@ -1,4 +1,5 @@
 -- view: page views, custom events and measurements of pages, one row each
+-- What is NULL may be '' in a dictionary of the file, which DuckDB casts as a whole, hence nullif.
 SELECT
   site, -- site VARCHAR: id of the site; a part of files' paths, so asking for one reads only its files
   date, -- date DATE: day of the event in UTC; a part of files' paths, so asking for some reads only theirs
@@ -30,9 +31,9 @@ SELECT
   device, -- device VARCHAR: kind of device
   screen, -- screen VARCHAR: width and height
   language, -- language VARCHAR: of the browser
-  CAST(properties AS JSON) AS properties, -- properties JSON: of the event, texts by name: properties->>'plan'; NULL: none
-  CAST(counted AS JSON) AS counted, -- counted JSON: names of those properties that statistics count; NULL: none
-  CAST(goals AS JSON) AS goals, -- goals JSON: goals of the site that it reaches; NULL: none. See conversions
+  CAST(nullif(properties, '') AS JSON) AS properties, -- properties JSON: of the event, texts by name: properties->>'plan'; NULL: none
+  CAST(nullif(counted, '') AS JSON) AS counted, -- counted JSON: names of those properties that statistics count; NULL: none
+  CAST(nullif(goals, '') AS JSON) AS goals, -- goals JSON: goals of the site that it reaches; NULL: none. See conversions
   CAST(nullif(revenue, '') AS DECIMAL(38, 6)) AS revenue, -- revenue DECIMAL(38,6): exact, in the site's currency; NULL: none
   engaged_ms, -- engaged_ms BIGINT: attention that the page had, milliseconds; of events named engagement
   scroll, -- scroll INTEGER: how far down the page was seen, percent; of events named engagement

@@ -1,0 +1,127 @@
+package querycli
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/onefold/onefold/warehouse"
+)
+
+// place is the warehouse that is asked.
+type place struct {
+	objects warehouse.Objects
+	w       *warehouse.Warehouse
+	root    string // the directory of one that is on this machine
+	cache   *cache // copies of files of one that is not
+}
+
+// ErrNoWarehouse is returned when there is nothing to ask.
+var ErrNoWarehouse = errors.New("no_warehouse")
+
+func (c *Query) open(ctx context.Context, e *Env) (*place, error) {
+	url := cmp.Or(c.Warehouse, e.Beside)
+	remote := strings.Contains(url, "://")
+	if info, err := os.Stat(url); !remote && (err != nil || !info.IsDir()) {
+		return nil, fmt.Errorf("%w: there is none in %s; `onefold warehouse export` makes one, and --warehouse says where one is", ErrNoWarehouse, url)
+	}
+	objects, err := e.Objects(ctx, url)
+	if err != nil {
+		return nil, err
+	}
+	p := &place{objects: objects}
+	if dir, ok := objects.(*warehouse.Dir); ok {
+		p.root = dir.Root()
+	} else if p.cache, err = openCache(url, int64(c.Cache)<<20); err != nil {
+		return nil, err
+	}
+	if p.w, err = warehouse.Open(ctx, objects, warehouse.Options{}); err != nil {
+		return nil, err
+	}
+	if p.w.Version() == 0 {
+		return nil, fmt.Errorf("%w: nothing was ever exported to %s; `onefold warehouse export` does", ErrNoWarehouse, url)
+	}
+	return p, nil
+}
+
+// files are those that the warehouse's log names now and the flags leave, on this machine.
+func (p *place) files(ctx context.Context, c *Query) (events, readings, domain []string, err error) {
+	if err := p.w.Refresh(ctx); err != nil {
+		return nil, nil, nil, err
+	}
+	lists := map[warehouse.Dataset]*[]string{warehouse.Events: &events, warehouse.Readings: &readings, warehouse.DomainEvents: &domain}
+	var chosen []warehouse.File
+	for _, f := range p.w.Files() {
+		if lists[f.Partition.Dataset] != nil && c.wants(f) {
+			chosen = append(chosen, f)
+		}
+	}
+	if p.cache != nil {
+		if err := p.cache.room(chosen); err != nil {
+			return nil, nil, nil, err
+		}
+	}
+	for _, f := range chosen {
+		path := filepath.Join(p.root, filepath.FromSlash(f.Path))
+		if p.cache != nil {
+			if path, err = p.cache.file(ctx, p.objects, f); err != nil {
+				if errors.Is(err, warehouse.ErrNotFound) {
+					err = errMoved
+				}
+				return nil, nil, nil, err
+			}
+		}
+		list := lists[f.Partition.Dataset]
+		*list = append(*list, path)
+	}
+	return events, readings, domain, nil
+}
+
+// wants reports whether a file can have rows that the flags leave. Days of a site begin and end up to a day before or after
+// those in UTC, which files are of.
+func (c *Query) wants(f warehouse.File) bool {
+	keys, slack := c.Site, 1
+	switch f.Partition.Dataset {
+	case warehouse.Readings:
+		keys, slack = c.Fleet, 0
+	case warehouse.DomainEvents:
+		keys, slack = c.Type, 0
+	}
+	if len(keys) > 0 && !slices.Contains(keys, f.Partition.Key) {
+		return false
+	}
+	return (c.From == "" || f.Partition.Date >= shift(c.From, -slack)) && (c.To == "" || f.Partition.Date <= shift(c.To, slack))
+}
+
+// shift is a day some days later.
+func shift(day string, by int) string {
+	at, err := time.Parse(time.DateOnly, day)
+	if err != nil {
+		return day // Validate has refused it
+	}
+	return at.AddDate(0, 0, by).Format(time.DateOnly)
+}
+
+func (p *place) close() {
+	if p.cache != nil {
+		p.cache.trim()
+	}
+}
+
+// cacheFolder is where copies of a warehouse's files are.
+func cacheFolder(url string) (string, error) {
+	dir, err := os.UserCacheDir()
+	if err != nil {
+		return "", fmt.Errorf("no_cache: %w", err)
+	}
+	sum := sha256.Sum256([]byte(url))
+	return filepath.Join(dir, "onefold", "warehouse", hex.EncodeToString(sum[:8])), nil
+}

@@ -102,6 +102,7 @@ var policy = map[string][]string{
 		"warehouse/warehousetest"}, // its tests
 	"warehouse/export": {"vocabulary", "table", "fold", "analytics", "eventstore", "telemetry", "warehouse", "internal/pause", "golang.org/x/sync/...",
 		"warehouse/warehousetest"}, // its tests
+	"warehouse/athena":        {"warehouse"},
 	"warehouse/warehousetest": {"warehouse"},
 
 	"telemetry/internal": {"vocabulary", "telemetry/internal/...", "internal/...", "github.com/cockroachdb/apd/v3", "github.com/DataDog/sketches-go/ddsketch/mapping"},

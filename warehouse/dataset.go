@@ -50,6 +50,9 @@ func (p Partition) Folder() string {
 	return fmt.Sprintf("%s/%s=%s/date=%s", p.Dataset, p.Dataset.Column(), escape(p.Key), p.Date)
 }
 
+// PathKey is the key as it is in paths.
+func (p Partition) PathKey() string { return escape(p.Key) }
+
 // escape writes a value so that it is a name of a folder everywhere: all but letters and digits of ASCII, "-", "_" and "."
 // is percent-encoded.
 func escape(s string) string {

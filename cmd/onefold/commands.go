@@ -12,6 +12,7 @@ import (
 	"github.com/onefold/onefold/cmd/onefold/internal/moving"
 	"github.com/onefold/onefold/cmd/onefold/internal/querycli"
 	"github.com/onefold/onefold/cmd/onefold/internal/terminal"
+	"github.com/onefold/onefold/cmd/onefold/internal/warehousecli"
 	"github.com/onefold/onefold/cmd/onefold/internal/workcli"
 )
 
@@ -65,6 +66,8 @@ type commands struct {
 	Health  healthCommand  `cmd:"" help:"Ask a server whether it is well; fails when it is not."`
 
 	Move moving.Command `cmd:"" help:"Move the table to another store while it is used: copy, follow, compare, switch."`
+
+	Warehouse warehousecli.Commands `cmd:"" help:"Bring raw facts to files for analysis, Parquet, on a disk or in S3, and look after these."`
 
 	Dynamodb dynamodbCommands `cmd:"" help:"Serve the embedded database as a DynamoDB, and look after it."`
 }

@@ -9,19 +9,24 @@ import (
 	"github.com/onefold/onefold/cmd/onefold/internal/place"
 )
 
+// ground is an open table as commands of products see it.
+func (s *store) ground() *ground.Store {
+	return &ground.Store{Table: s.table, Worker: s.worker, Folding: s.folding, Streams: s.Streams, Stream: s.stream, Shared: s.Shared}
+}
+
 // ground is what the commands of products stand on.
 func (g *globals) ground(std streams) *ground.Env {
 	open := func(tune tuning) func(context.Context, func(*ground.Store) error) error {
 		return func(ctx context.Context, work func(*ground.Store) error) error {
 			return g.withStore(ctx, std.err, tune, func(s *store) error {
-				return work(&ground.Store{Table: s.table, Worker: s.worker, Folding: s.folding})
+				return work(s.ground())
 			})
 		}
 	}
 	much := importTuning
 	much.existing = true
 	return &ground.Env{
-		In: std.in, Out: std.out, Err: std.err, JSON: g.JSON, Logger: g.logger(std.err), NoTable: place.ErrNoTable,
+		In: std.in, Out: std.out, Err: std.err, JSON: g.JSON, Data: g.Data, Logger: g.logger(std.err), NoTable: place.ErrNoTable,
 		Make: open(tuning{}), Open: open(tuning{existing: true}),
 		Load: func(ctx context.Context, work func(*ground.Store) error) error {
 			defer debug.SetMemoryLimit(debug.SetMemoryLimit(importMemory - engineOutsideGo))

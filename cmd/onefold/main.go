@@ -16,6 +16,7 @@ import (
 
 	"github.com/onefold/onefold/cmd/onefold/internal/intake"
 	"github.com/onefold/onefold/cmd/onefold/internal/readingfiles"
+	"github.com/onefold/onefold/cmd/onefold/internal/warehousecli"
 	"github.com/onefold/onefold/engine"
 )
 
@@ -41,7 +42,7 @@ const (
 	exitOK          = 0
 	exitFailed      = 1
 	exitUsage       = 2
-	exitDifferences = 3 // verify found differences; somebody has to look after workers
+	exitDifferences = 3 // verify or warehouse check found differences; somebody has to look after workers
 )
 
 // exitError ends the process with a code of its own.
@@ -92,6 +93,10 @@ func exitCode(std streams, err error) int {
 	case errors.Is(err, context.Canceled):
 		fmt.Fprintln(std.err, "onefold: interrupted:", err)
 		return exitFailed
+	}
+	if errors.Is(err, warehousecli.ErrDifferences) {
+		fmt.Fprintln(std.err, "onefold:", err)
+		return exitDifferences
 	}
 	if errors.Is(err, engine.ErrCorrupt) {
 		err = fmt.Errorf("damaged: %w; `onefold dynamodb check` tells what of it, and a backup brings it back", err)

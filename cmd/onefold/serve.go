@@ -18,6 +18,7 @@ import (
 	"github.com/onefold/onefold/cmd/internal/assembly"
 	"github.com/onefold/onefold/cmd/internal/intakeflags"
 	"github.com/onefold/onefold/cmd/onefold/internal/usage"
+	"github.com/onefold/onefold/cmd/onefold/internal/warehousecli"
 	"github.com/onefold/onefold/cmd/onefold/internal/workcli"
 	"github.com/onefold/onefold/server"
 	"github.com/onefold/onefold/server/capacity"
@@ -40,6 +41,8 @@ type serveCommand struct {
 
 	Workers   string        `help:"Who folds what comes in and does what is due: this process (in-process), beside others where the table is shared, or only others (none): onefold work." enum:"in-process,none" default:"in-process" env:"ONEFOLD_WORKERS"`
 	FoldDelay time.Duration `help:"How long what is derived from events may wait to be written, at most 5m. The longer, the fewer writes: for stores that bill them. Reports are as much behind, figures of visits up to six times, breakdowns up to ten times that." default:"0" env:"ONEFOLD_FOLD_DELAY"`
+
+	Warehouse string `help:"Bring raw facts to this warehouse, too, as onefold warehouse export --follow does: a directory, or s3://BUCKET/PREFIX?region=REGION." placeholder:"PLACE" env:"ONEFOLD_WAREHOUSE"`
 
 	CPUProfile string `name:"cpuprofile" help:"Write a processor profile here, for go tool pprof." type:"path" hidden:""`
 }
@@ -77,6 +80,13 @@ func (c *serveCommand) Run(ctx context.Context, std streams, g *globals) error {
 		others, err := c.protocolFlags.services(s, g.logger(std.err), std.err)
 		if err != nil {
 			return err
+		}
+		if c.Warehouse != "" {
+			exporting, err := warehousecli.Service(ctx, c.Warehouse, s.ground(), g.ground(std))
+			if err != nil {
+				return err
+			}
+			others = append(others, exporting)
 		}
 		return c.serve(ctx, std, g, s, func(string, string) error { return nil }, append(following, others...)...)
 	})

@@ -31,7 +31,8 @@ type store struct {
 	table    *table.Table
 	accounts *accounts.Store
 	worker   *fold.Worker
-	works    bool // as tuned
+	works    bool   // as tuned
+	stream   string // ARN of the table's stream
 }
 
 // tuning adapts the folds to the work at hand.
@@ -99,7 +100,8 @@ func (s *store) prepare(ctx context.Context, o fold.Options, wait time.Duration)
 	if err != nil {
 		return err
 	}
-	source := fold.Streams(s.Streams, aws.ToString(described.Table.LatestStreamArn))
+	s.stream = aws.ToString(described.Table.LatestStreamArn)
+	source := fold.Streams(s.Streams, s.stream)
 	s.worker, err = fold.NewWorker(s.table, source, assembly.Folds(s.table, wait), o)
 	return err
 }

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 
 	"github.com/onefold/onefold/cmd/onefold/internal/intake"
+	"github.com/onefold/onefold/dynamo"
 	"github.com/onefold/onefold/fold"
 	"github.com/onefold/onefold/table"
 )
@@ -16,7 +17,8 @@ import (
 type Env struct {
 	In       io.Reader
 	Out, Err io.Writer
-	JSON     bool // print for scripts
+	JSON     bool   // print for scripts
+	Data     string // the table's directory, beside which there is what belongs to it
 	Logger   *slog.Logger
 	// Make opens the table, which is made if there is none. Open wants it to be there, Load does, for work on much at once.
 	Make, Open, Load func(ctx context.Context, work func(*Store) error) error
@@ -32,6 +34,10 @@ type Env struct {
 type Store struct {
 	Table  *table.Table
 	Worker *fold.Worker
+	// Streams has the table's changes, in the stream of that ARN. Shared: other processes may work on the table, too.
+	Streams dynamo.Streams
+	Stream  string
+	Shared  bool
 	// Folding runs the folds beside some work.
 	Folding func(ctx context.Context, work func(context.Context) error) error
 }

@@ -1,0 +1,90 @@
+package s3store
+
+import (
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/johannesboyne/gofakes3"
+	"github.com/johannesboyne/gofakes3/backend/s3mem"
+
+	"github.com/onefold/onefold/warehouse"
+	"github.com/onefold/onefold/warehouse/warehousetest"
+)
+
+// bucket is an empty bucket of a server in this process, which fails every so many requests; 0: never.
+func bucket(t *testing.T, every int64) *Bucket {
+	t.Helper()
+	inner := gofakes3.New(s3mem.New()).Server()
+	var n atomic.Int64
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if k := n.Add(1); every > 0 && k%every == 0 {
+			if k%(2*every) == 0 { // it does, and nobody hears of it
+				inner.ServeHTTP(httptest.NewRecorder(), r)
+			}
+			w.WriteHeader(http.StatusServiceUnavailable)
+			return
+		}
+		inner.ServeHTTP(w, r)
+	}))
+	t.Cleanup(server.Close)
+	b, err := Open(t.Context(), "s3://facts/of/mine?endpoint="+server.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := b.Reachable(t.Context()); err == nil || !strings.HasPrefix(err.Error(), "no_bucket: ") {
+		t.Fatalf("without a bucket: %v", err)
+	}
+	if _, err := b.client.CreateBucket(t.Context(), &s3.CreateBucketInput{Bucket: &b.bucket}); err != nil {
+		t.Fatal(err)
+	}
+	b.page = 7
+	return b
+}
+
+func TestBucket(t *testing.T) {
+	b := bucket(t, 0)
+	warehousetest.Suite(t, b)
+	if err := b.Reachable(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+// A log is written through a service that fails now and then, also after it has done what it was asked.
+func TestCommitsOnce(t *testing.T) {
+	b := bucket(t, 5)
+	w, err := warehouse.Open(t.Context(), b, warehouse.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n := range int64(40) {
+		for w.Version() == n {
+			if err := w.Commit(t.Context(), n, &warehouse.Entry{Why: "export", Skipped: 1}); err != nil {
+				t.Log(err)
+				if err := w.Refresh(t.Context()); err != nil {
+					t.Log(err)
+				}
+			}
+		}
+	}
+	if got := w.Status(); got.Version != 40 || got.Skipped != 40 {
+		t.Errorf("%d commits, %d of them counted", got.Version, got.Skipped)
+	}
+}
+
+func TestBadPlaces(t *testing.T) {
+	for _, place := range []string{"", "s3://", "http://bucket/x", "s3://bucket/x?colour=red", "s3://me:secret@bucket/x"} {
+		if _, err := Open(t.Context(), place); err == nil || !strings.HasPrefix(err.Error(), "bad_warehouse: ") {
+			t.Errorf("%q: %v", place, err)
+		}
+	}
+	b := bucket(t, 0)
+	b.bucket = "another"
+	if err := b.PutIfAbsent(t.Context(), "x", nil); err == nil || errors.Is(err, warehouse.ErrExists) || !strings.HasPrefix(err.Error(), "no_bucket: ") {
+		t.Errorf("put where there is no bucket: %v", err)
+	}
+}

@@ -1,0 +1,138 @@
+package warehousecli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/onefold/onefold/cmd/onefold/internal/ground"
+	"github.com/onefold/onefold/cmd/onefold/internal/terminal"
+	"github.com/onefold/onefold/fold"
+	"github.com/onefold/onefold/warehouse"
+	"github.com/onefold/onefold/warehouse/export"
+)
+
+type exportCommand struct {
+	Where
+	Follow    bool          `help:"Go on until interrupted."`
+	Every     time.Duration `help:"How old changes may be, with --follow, before they are in the warehouse." default:"1m"`
+	Rows      int           `help:"Rows that are committed at a time, at most: what is in memory." default:"100000"`
+	NoCompact bool          `help:"Do not join small files."`
+}
+
+// Validate is called by kong.
+func (c *exportCommand) Validate() error {
+	if c.Every < time.Second || c.Every > time.Hour || c.Rows < 100 || c.Rows > 5_000_000 {
+		return errors.New("invalid: --every is from 1s to 1h, --rows from 100 to 5000000")
+	}
+	return nil
+}
+
+// stopFor is how long a stop may take to commit what was read.
+const stopFor = 20 * time.Second
+
+// Run exports.
+func (c *exportCommand) Run(ctx context.Context, env *ground.Env) error {
+	w, err := c.open(ctx, env, false)
+	if err != nil {
+		return err
+	}
+	return env.Open(ctx, func(s *ground.Store) error {
+		began := time.Now()
+		o := export.Options{FlushAge: c.Every, FlushRows: c.Rows, NoCompact: c.NoCompact, Logger: env.Logger}
+		if !env.JSON {
+			o.Progress = func(p export.Progress) {
+				if p.Doing == "" {
+					return
+				}
+				fmt.Fprintf(env.Err, "%s: %d rows in %d files, %d commits\n", terminal.Printable(p.Doing), p.Rows, p.Files, p.Commits)
+			}
+		}
+		x := exporter(w, s, o)
+		run := x.CatchUp
+		if c.Follow {
+			run = func(ctx context.Context) error { return follow(ctx, x) }
+		}
+		if err := settled(ctx, s, run); err != nil {
+			return err
+		}
+		return c.tell(env, x.Progress(), w, time.Since(began))
+	})
+}
+
+// settled folds before it works: aggregates are found by their types, which are folded. Where the table is shared, workers
+// of others do that.
+func settled(ctx context.Context, s *ground.Store, work func(context.Context) error) error {
+	if !s.Shared {
+		if err := s.Worker.Drain(ctx); err != nil {
+			return err
+		}
+	}
+	return work(ctx)
+}
+
+func exporter(w *warehouse.Warehouse, s *ground.Store, o export.Options) *export.Exporter {
+	o.Stream = s.Stream
+	return export.New(w, s.Table, fold.Streams(s.Streams, s.Stream), o)
+}
+
+// follow exports until it is told to stop.
+func follow(ctx context.Context, x *export.Exporter) error {
+	err := x.Run(ctx)
+	rest, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopFor)
+	defer cancel()
+	if errors.Is(err, context.Canceled) {
+		err = nil
+	}
+	if stopped := x.Stop(rest); stopped != nil && !errors.Is(stopped, warehouse.ErrConflict) {
+		err = errors.Join(err, stopped)
+	}
+	return err
+}
+
+func (c *exportCommand) tell(env *ground.Env, p export.Progress, w *warehouse.Warehouse, took time.Duration) error {
+	missed := len(w.Status().Missed)
+	if env.JSON {
+		return terminal.JSON(env.Out, struct {
+			export.Progress
+			Version int64   `json:"version"`
+			Missed  int     `json:"missed,omitempty"`
+			Seconds float64 `json:"seconds"`
+		}{p, w.Version(), missed, took.Seconds()})
+	}
+	_, err := fmt.Fprintf(env.Out, "Exported %d rows in %d files, %s, from %d changes. The warehouse is at commit %d.\n",
+		p.Rows, p.Files, size(p.Bytes), p.Records, w.Version())
+	return err
+}
+
+func size(n int64) string {
+	switch {
+	case n >= 1<<30:
+		return fmt.Sprintf("%.1f GB", float64(n)/(1<<30))
+	case n >= 1<<20:
+		return fmt.Sprintf("%.1f MB", float64(n)/(1<<20))
+	}
+	return fmt.Sprintf("%.1f kB", float64(n)/(1<<10))
+}
+
+// Service exports beside a server until ctx ends. Where other processes share the table they take turns.
+func Service(ctx context.Context, place string, s *ground.Store, env *ground.Env) (func(context.Context) error, error) {
+	w, err := Open(ctx, place, false)
+	if err != nil {
+		return nil, err
+	}
+	work := func(ctx context.Context) error {
+		return follow(ctx, exporter(w, s, export.Options{Logger: env.Logger}))
+	}
+	if !s.Shared {
+		return work, nil
+	}
+	host, err := os.Hostname()
+	if err != nil {
+		return nil, err
+	}
+	turns := &export.Turns{Table: s.Table, Owner: fmt.Sprintf("%s-%d", host, os.Getpid())}
+	return func(ctx context.Context) error { return turns.Run(ctx, work) }, nil
+}

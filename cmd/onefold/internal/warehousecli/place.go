@@ -1,0 +1,93 @@
+// Package warehousecli has the commands that bring raw facts to a warehouse and look after it. They belong to the command
+// line: it gives them the open table and the terminal.
+package warehousecli
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/onefold/onefold/cmd/internal/s3store"
+	"github.com/onefold/onefold/cmd/onefold/internal/ground"
+	"github.com/onefold/onefold/warehouse"
+)
+
+// Commands are those of the warehouse.
+type Commands struct {
+	Export  exportCommand  `cmd:"" help:"Bring raw facts to the warehouse, each once: off the change stream, and at first all that the table has."`
+	Status  statusCommand  `cmd:"" help:"Say what the warehouse has and how far it is. Needs no table."`
+	Compact compactCommand `cmd:"" help:"Join small files. Needs no table."`
+	Check   checkCommand   `cmd:"" help:"Export what is missing, and compare the warehouse with the table, fact by fact."`
+	DDL     ddlCommand     `cmd:"" name:"ddl" help:"Write the tables by which Athena or Glue reads the warehouse."`
+}
+
+// Forms is what warehouses look like, for messages and help.
+const Forms = "a directory, or " + s3store.Forms
+
+// Where says where the warehouse is.
+type Where struct {
+	To string `help:"Where the warehouse is: a directory, or s3://BUCKET/PREFIX?region=REGION&profile=PROFILE&endpoint=http://HOST:PORT. Default: the directory of --data with .warehouse at its end." env:"ONEFOLD_WAREHOUSE" placeholder:"PLACE"`
+}
+
+// Place is where the warehouse of a table is: as it is said, or beside the table's directory.
+func Place(said, data string) string {
+	if said != "" {
+		return said
+	}
+	return strings.TrimSuffix(data, string(os.PathSeparator)) + ".warehouse"
+}
+
+// Open opens a warehouse, and makes its directory. Errors begin with bad_warehouse, no_warehouse, no_bucket or no_access, or are those
+// of package warehouse.
+func Open(ctx context.Context, place string, existing bool) (*warehouse.Warehouse, error) {
+	objects, err := objects(ctx, place, existing)
+	if err != nil {
+		return nil, err
+	}
+	w, err := warehouse.Open(ctx, objects, warehouse.Options{})
+	if err != nil {
+		return nil, err
+	}
+	if existing && w.Version() == 0 {
+		return nil, fmt.Errorf("no_warehouse: there is none at %s; `onefold warehouse export --to PLACE` makes one", place)
+	}
+	return w, nil
+}
+
+func objects(ctx context.Context, place string, existing bool) (warehouse.Objects, error) {
+	if strings.Contains(place, "://") {
+		b, err := s3store.Open(ctx, place)
+		if err != nil {
+			return nil, err
+		}
+		return b, b.Reachable(ctx)
+	}
+	entries, err := os.ReadDir(place)
+	switch {
+	case err != nil && !os.IsNotExist(err):
+		return nil, fmt.Errorf("bad_warehouse: %w", err)
+	case existing && len(entries) == 0:
+		return nil, fmt.Errorf("no_warehouse: there is none in %s; `onefold warehouse export --to PLACE` makes one", place)
+	}
+	for _, e := range entries {
+		if name := e.Name(); name != "_log" && name != "_tmp" && !isDataset(name) {
+			return nil, fmt.Errorf("bad_warehouse: %s holds other files, such as %s; choose an empty directory, or one that onefold has made", place, filepath.Base(name))
+		}
+	}
+	return warehouse.OpenDir(place)
+}
+
+func isDataset(name string) bool {
+	for _, d := range warehouse.Datasets() {
+		if string(d) == name {
+			return true
+		}
+	}
+	return false
+}
+
+func (w *Where) open(ctx context.Context, env *ground.Env, existing bool) (*warehouse.Warehouse, error) {
+	return Open(ctx, Place(w.To, env.Data), existing)
+}

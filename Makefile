@@ -8,7 +8,7 @@ FUZZTIME ?= 30s
 VERSION  ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 
 .DEFAULT_GOAL := build
-.PHONY: build build-duckdb lambda dist docs web test browser mosquitto dynalite servicespec check race fuzz simulate soak bench demo clean
+.PHONY: build build-duckdb lambda dist docs web test browser mosquitto dynalite servicespec check race fuzz simulate soak chaos bench demo clean
 
 build: web ## build bin/onefold, static
 	CGO_ENABLED=0 $(GO) build -trimpath -o bin/onefold ./cmd/onefold
@@ -107,6 +107,9 @@ simulate: ## the fold simulator over SEEDS seeds
 
 soak: web ## EVENTS events to a server that is killed again and again; ONEFOLD_SOAK_DELAYS=0s,30s says what folds wait
 	ONEFOLD_SOAK_EVENTS=$(EVENTS) $(GO) test -count=1 -timeout 0 -v -run 'TestSoak$$' ./cmd/onefold
+
+chaos: web ## EVENTS events to two servers and three workers on one table, of which all goes wrong that can
+	ONEFOLD_SOAK_EVENTS=$(EVENTS) $(GO) test -count=1 -timeout 0 -v -run 'TestChaos$$' ./cmd/onefold
 
 bench: build ## the import benchmark: a generated log of two million lines
 	bin/onefold bench import

@@ -25,6 +25,7 @@ type benchCommands struct {
 	Engine benchEngine `cmd:"" help:"Measure the embedded engine, each figure beside what bounds it."`
 
 	Analytics  benchAnalytics  `cmd:"" help:"Measure web analytics: a server in a process of its own, driven over HTTP."`
+	Scale      benchScale      `cmd:"" help:"Measure workers that share a stream, the warehouse, and what an event writes, of a server and of functions."`
 	Eventstore benchEventstore `cmd:"" help:"Measure the event store in this process, appends beside one raw sync of the disk."`
 
 	Telemetry benchTelemetry `cmd:"" help:"Measure telemetry: a server in a process of its own, driven over HTTP and MQTT."`

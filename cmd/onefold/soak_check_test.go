@@ -49,9 +49,8 @@ func (s *soaked) facts() soakFacts {
 }
 
 // check compares what is stored and derived with what was sent. Days and months are rolled up first, open ones, too.
-func (s *soaked) check(t *testing.T, data string) {
+func (s *soaked) check(t *testing.T, g *globals) {
 	t.Helper()
-	g := &globals{Data: data}
 	facts := s.facts()
 	err := g.withStore(t.Context(), t.Output(), tuning{existing: true}, func(st *store) error {
 		if err := st.worker.Drain(t.Context()); err != nil {
@@ -70,8 +69,13 @@ func (s *soaked) check(t *testing.T, data string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	checkReports(t, data, facts.all.views)
-	t.Logf("verify: %s", onefold(t, "--data", data, "verify", "--site", "s"))
+	checkReports(t, g, facts.all.views)
+	t.Logf("verify: %s", onefold(t, g.flags("verify", "--site", "s")...))
+}
+
+// flags is a command on the same table.
+func (g *globals) flags(command ...string) []string {
+	return append([]string{"--data", g.Data, "--store", g.Store}, command...)
 }
 
 // checkRaw expects every event that was sent once, as it was sent.
@@ -235,11 +239,11 @@ func soakValues(t *testing.T, st *store, period analytics.Period, by analytics.D
 }
 
 // checkReports adds up what reports say, by every width of a bucket and every dimension.
-func checkReports(t *testing.T, data string, views int64) {
+func checkReports(t *testing.T, g *globals, views int64) {
 	t.Helper()
 	for _, period := range soakPeriods {
 		for _, by := range []string{"page", "entry_page", "exit_page", "referrer", "source", "channel", "utm_source", "country", "browser", "os", "device", "language"} {
-			r := fromJSON[reportJSON](t, onefold(t, "--data", data, "report", "--site", "s", "--period", string(period), "--by", by, "--limit", "0", "--json"))
+			r := fromJSON[reportJSON](t, onefold(t, g.flags("report", "--site", "s", "--period", string(period), "--by", by, "--limit", "0", "--json")...))
 			var buckets, top int64
 			for _, b := range r.Buckets {
 				buckets += b.PageViews

@@ -190,7 +190,11 @@ func (s *soaked) try(t *testing.T, ctx context.Context, server *served, r *soakR
 // post sends a request and returns what became of each of its events; nil if there was no answer. An answer that says
 // anything else fails the test.
 func (s *served) post(t *testing.T, ctx context.Context, r *soakRequest) []analytics.Outcome {
-	ask, err := http.NewRequestWithContext(ctx, http.MethodPost, s.url+"/api/events", strings.NewReader(r.body))
+	return r.post(t, ctx, s.url)
+}
+
+func (r *soakRequest) post(t *testing.T, ctx context.Context, url string) []analytics.Outcome {
+	ask, err := http.NewRequestWithContext(ctx, http.MethodPost, url+"/api/events", strings.NewReader(r.body))
 	if err != nil {
 		t.Error(err)
 		return nil
@@ -207,7 +211,7 @@ func (s *served) post(t *testing.T, ctx context.Context, r *soakRequest) []analy
 	if err := json.NewDecoder(answer.Body).Decode(&told); err != nil {
 		return nil
 	}
-	if answer.StatusCode >= http.StatusInternalServerError {
+	if answer.StatusCode >= http.StatusInternalServerError || answer.StatusCode == http.StatusTooManyRequests {
 		return nil
 	}
 	if answer.StatusCode != http.StatusAccepted || len(told.Outcomes) != len(r.ids) {
@@ -223,7 +227,7 @@ func (s *served) post(t *testing.T, ctx context.Context, r *soakRequest) []analy
 func TestSoak(t *testing.T) {
 	sent, more := newSoak(t)
 	data := filepath.Join(t.TempDir(), "data")
-	soakSite(t, data)
+	soakSite(t, &globals{Data: data})
 	random := rand.New(rand.NewPCG(sent.random.Uint64(), 0))
 	kills, longest := 0, 1500*time.Millisecond
 	if sent.most > 0 {
@@ -245,7 +249,7 @@ func TestSoak(t *testing.T) {
 	}
 	t.Logf("%d events, %d kills; %d requests cut off, %d given up early, %d sent again after an answer, %d three times at once",
 		len(sent.sent), kills, sent.cutOff, sent.hangups, sent.repeats, sent.triples)
-	sent.check(t, data)
+	sent.check(t, &globals{Data: data})
 }
 
 // newSoak reads what the environment asks for. more reports whether there is more to send.
@@ -273,9 +277,8 @@ func newSoak(t *testing.T) (s *soaked, more func() bool) {
 }
 
 // soakSite makes a site that counts a property and a goal.
-func soakSite(t *testing.T, data string) {
+func soakSite(t *testing.T, g *globals) {
 	t.Helper()
-	g := &globals{Data: data}
 	err := g.withStore(t.Context(), t.Output(), tuning{}, func(st *store) error {
 		_, err := analytics.CreateSite(t.Context(), st.table, analytics.NewSite{
 			ID: "s", TimeZone: "Europe/Berlin", Settings: analytics.Settings{CustomProperties: []string{"plan"}},

@@ -3,6 +3,7 @@ package remote
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"os"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
+	"github.com/aws/smithy-go/logging"
 
 	"github.com/onefold/onefold/dynamo/resilient"
 )
@@ -57,12 +59,18 @@ var shown = map[string]int{
 	"ALERT_SEVERITY": 1, "OUTBOX": 1, "AGGREGATE": 1, "AGGREGATE_TYPE": 2, "EVENT_TYPE": 2, "PROJECTION": 2, "SUBJECTS": 1, "FOLD": 4, "UNIQUE": 1,
 }
 
+// whisper is where the SDK complains of answers that it did not read to their end, as when their request was given up: who asked has
+// the error.
+func whisper(_ logging.Classification, format string, v ...any) {
+	slog.Debug("aws: " + fmt.Sprintf(format, v...))
+}
+
 // config is what the SDK has to know.
 func (l Location) config(ctx context.Context) (aws.Config, error) {
 	nothingAgain := func() aws.Retryer { return aws.NopRetryer{} }
 	settings := []func(*config.LoadOptions) error{config.WithHTTPClient(awshttp.NewBuildableClient().WithTransportOptions(func(t *http.Transport) {
 		t.MaxIdleConns, t.MaxIdleConnsPerHost = connections, connections
-	})), config.WithRetryer(nothingAgain)}
+	})), config.WithRetryer(nothingAgain), config.WithLogger(logging.LoggerFunc(whisper))}
 	if l.Region != "" {
 		settings = append(settings, config.WithRegion(l.Region))
 	}

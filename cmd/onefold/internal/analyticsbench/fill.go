@@ -8,6 +8,7 @@ import (
 	"github.com/onefold/onefold/analytics"
 	"github.com/onefold/onefold/cmd/onefold/internal/workbench"
 	"github.com/onefold/onefold/internal/useragent"
+	"github.com/onefold/onefold/table"
 )
 
 var countries = [...]string{"US", "DE", "FR", "GB", "ES", "IN", "BR", "JP"}
@@ -50,4 +51,12 @@ func fill(ctx context.Context, s *workbench.Store, site string, events, pages, b
 		}
 	}
 	return nil
+}
+
+// Fill makes a site and stores events of visits, evenly spread over the time from start to end.
+func Fill(ctx context.Context, t *table.Table, site string, events int, start, end time.Time) error {
+	if _, err := analytics.CreateSite(ctx, t, analytics.NewSite{ID: site}); err != nil {
+		return err
+	}
+	return fill(ctx, &workbench.Store{Table: t}, site, events, livePages, fillBatch, start, end, func() error { return nil })
 }

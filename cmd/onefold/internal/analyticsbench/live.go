@@ -29,12 +29,12 @@ var liveRates = []struct {
 }{{1, 10 * time.Minute}, {10, 4 * time.Minute}, {100, 2 * time.Minute}}
 
 // live measures the write units of an event with all that is derived from it, for each rate and for how long derived
-// items wait. A clock that the traffic moves decides, so the figures do not depend on the machine.
+// items wait.
 func (b *bench) live(ctx context.Context, dir string) (results []workbench.Result, err error) {
 	for _, rate := range liveRates {
 		for _, delay := range []time.Duration{0, 10 * time.Second, 30 * time.Second, time.Minute} {
 			b.o.Progress(fmt.Sprintf("live: %g events a second, folded after %s", rate.perSecond, delay))
-			units, err := b.liveUnits(ctx, filepath.Join(dir, fmt.Sprintf("%g-%s", rate.perSecond, delay)), drawLive(rate.perSecond, rate.during), delay)
+			units, err := LiveUnits(ctx, b.o.Open, filepath.Join(dir, fmt.Sprintf("%g-%s", rate.perSecond, delay)), Live{rate.perSecond, rate.during, delay})
 			if err != nil {
 				return nil, err
 			}
@@ -79,12 +79,21 @@ func drawLive(perSecond float64, during time.Duration) []liveHit {
 	return hits
 }
 
-// liveUnits are the write units of a hit.
-func (b *bench) liveUnits(ctx context.Context, dir string, hits []liveHit, delay time.Duration) (float64, error) {
+// Live is live traffic of a site: how many events come a second, for how long visits begin, and how long derived items wait.
+type Live struct {
+	PerSecond float64
+	During    time.Duration
+	FoldDelay time.Duration
+}
+
+// LiveUnits are the write units of an event of live traffic with all that is derived from it. A clock that the traffic moves
+// decides, so they do not depend on the machine.
+func LiveUnits(ctx context.Context, open workbench.Open, dir string, l Live) (float64, error) {
+	hits := drawLive(l.PerSecond, l.During)
 	begin, n := time.Date(2026, 5, 12, 10, 0, 0, 0, time.UTC), float64(len(hits))
 	var collector *analytics.Collector
 	traffic := workbench.Traffic{
-		Open: b.o.Open, Dir: dir, FoldDelay: delay, Begin: begin,
+		Open: open, Dir: dir, FoldDelay: l.FoldDelay, Begin: begin,
 		Prepare: func(ctx context.Context, s *workbench.Store) error {
 			collector = analytics.NewCollector(s.Table, analytics.CollectorOptions{})
 			return addSite(ctx, s, liveSite)

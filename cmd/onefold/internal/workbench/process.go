@@ -28,7 +28,7 @@ type Process struct {
 }
 
 var (
-	saysWhere = regexp.MustCompile(`onefold serves http://([^\s;]+)`)
+	saysWhere = regexp.MustCompile(`onefold (?:serves (?:DynamoDB at )?http://([^\s;]+)|works on )`)
 	saysMQTT  = regexp.MustCompile(`readings over MQTT: (\S+)`)
 )
 
@@ -40,6 +40,11 @@ func Serve(ctx context.Context, program, dir, profile string, more ...string) (*
 		ext := filepath.Ext(profile)
 		args = append(args, "--cpuprofile", strings.TrimSuffix(profile, ext)+"."+filepath.Base(dir)+ext)
 	}
+	return Start(ctx, program, args...)
+}
+
+// Start starts a command that says where it serves, or that it works.
+func Start(ctx context.Context, program string, args ...string) (*Process, error) {
 	cmd := exec.CommandContext(ctx, program, args...)
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	out, err := cmd.StderrPipe()
@@ -53,7 +58,7 @@ func Serve(ctx context.Context, program, dir, profile string, more ...string) (*
 	lines := bufio.NewReader(out)
 	if said, err := p.listen(lines); err != nil {
 		rest, _ := io.ReadAll(lines) // what it says of its end; the error is told all the same
-		return nil, errors.Join(fmt.Errorf("the server did not start: %s%s", said, rest), cmd.Wait())
+		return nil, errors.Join(fmt.Errorf("it did not start: %s%s", said, rest), cmd.Wait())
 	}
 	go func() {
 		defer close(p.drained)
@@ -64,7 +69,7 @@ func Serve(ctx context.Context, program, dir, profile string, more ...string) (*
 
 // listen reads what the server says until it says where it is.
 func (p *Process) listen(lines *bufio.Reader) (said string, err error) {
-	for p.Address == "" {
+	for {
 		line, err := lines.ReadString('\n')
 		said += line
 		if err != nil {
@@ -75,9 +80,16 @@ func (p *Process) listen(lines *bufio.Reader) (said string, err error) {
 		}
 		if found := saysWhere.FindStringSubmatch(line); found != nil {
 			p.Address = found[1]
+			return said, nil
 		}
 	}
-	return said, nil
+}
+
+// Kill ends the process at once.
+func (p *Process) Kill() {
+	_ = p.cmd.Process.Kill() // it may have ended
+	<-p.drained
+	_ = p.cmd.Wait() // that it was killed
 }
 
 // Stop ends the server and waits until it has.

@@ -1,0 +1,143 @@
+package main
+
+import (
+	"context"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"github.com/onefold/onefold/cmd/internal/assembly"
+	"github.com/onefold/onefold/fold"
+)
+
+// chaosEvents is how many events TestChaos sends; ONEFOLD_SOAK_EVENTS says otherwise.
+const chaosEvents = 6_000
+
+// chaos is what goes wrong in a cluster while clients send.
+type chaos struct {
+	*cluster
+	random                         *rand.Rand
+	kills, pauses, thefts, weather int
+}
+
+// Two servers and three workers on one table: they are killed and paused, for longer than a lease, too; leases are stolen from live
+// owners; the network loses requests and answers and takes its time; the store throttles; shards end every few hundred
+// records. In the end every event that was sent counts once, everywhere.
+func TestChaos(t *testing.T) {
+	sent, more := newSoak(t)
+	if sent.most == 0 {
+		sent.most = chaosEvents
+		more = func() bool { return !sent.full() }
+	}
+	c := &chaos{cluster: newCluster(t, sent.random.Uint64(), 2, 3), random: rand.New(rand.NewPCG(sent.random.Uint64(), 3))}
+	soakSite(t, c.globals())
+	c.start()
+	ctx, cancel := context.WithCancel(t.Context())
+	var clients sync.WaitGroup
+	var requests, unanswered atomic.Int64
+	for range 6 {
+		random := rand.New(rand.NewPCG(sent.random.Uint64(), 4))
+		clients.Go(func() {
+			for more() && ctx.Err() == nil {
+				c.deliver(ctx, sent, random, &requests, &unanswered)
+			}
+		})
+	}
+	done := make(chan struct{})
+	go func() { clients.Wait(); close(done) }()
+	c.rage(done)
+	cancel()
+	c.settle()
+	t.Logf("%d events in %d requests, %d of which had no answer; %d kills, %d pauses, %d stolen leases, %d changes of the weather, %v",
+		len(sent.sent), requests.Load(), unanswered.Load(), c.kills, c.pauses, c.thefts, c.weather, c.network.did)
+	sent.check(t, c.globals())
+}
+
+// deliver sends a request to any server until there is an answer, as a client does that keeps what it has to send.
+func (c *chaos) deliver(ctx context.Context, sent *soaked, random *rand.Rand, requests, unanswered *atomic.Int64) {
+	for r := sent.next(); ctx.Err() == nil; {
+		requests.Add(1)
+		if url := c.anyServer(random); url != "" {
+			if outcomes := r.post(c.T, ctx, url); outcomes != nil {
+				sent.told(c.T, r, outcomes)
+				return
+			}
+		}
+		unanswered.Add(1)
+		time.Sleep(time.Duration(random.IntN(50)) * time.Millisecond) // as clients do
+	}
+}
+
+// rage lets things go wrong until done.
+func (c *chaos) rage(done <-chan struct{}) {
+	var mending sync.WaitGroup
+	defer mending.Wait()
+	for {
+		select {
+		case <-done:
+			return
+		case <-c.Context().Done():
+			return
+		case <-time.After(time.Duration(100+c.random.IntN(900)) * time.Millisecond): // the moments are the input of this test
+		}
+		switch c.random.IntN(8) {
+		case 0, 1:
+			c.kills++
+			m := c.pick(c.members())
+			_ = m.end(syscall.SIGKILL) // that is how it ends
+			m.start(c.T)
+		case 2, 3:
+			c.pauses++
+			m, span := c.pick(c.workers), time.Duration(c.random.Int64N(int64(6*time.Second))) // a lease is 3 s
+			m.signal(syscall.SIGSTOP)
+			mending.Go(func() { time.Sleep(span); m.signal(syscall.SIGCONT) })
+		case 4, 5:
+			c.steal()
+		default:
+			c.weather++
+			c.network.set([]trouble{{}, {lost: 20, deaf: 20}, {slow: 100}, {throttled: 100}, {lost: 5, deaf: 5, slow: 20, throttled: 20}, {lost: 300, deaf: 100}}[c.random.IntN(6)])
+		}
+	}
+}
+
+func (c *chaos) pick(from []*member) *member { return from[c.random.IntN(len(from))] }
+
+// steal gives a lease to somebody who does nothing with it.
+func (c *chaos) steal() {
+	err := c.globals().withStore(c.Context(), c.Output(), tuning{existing: true}, func(st *store) error {
+		d, err := st.API.DescribeTable(c.Context(), &dynamodb.DescribeTableInput{TableName: &st.Table})
+		if err != nil {
+			return err
+		}
+		shards, err := fold.Streams(st.Streams, *d.Table.LatestStreamArn).Shards(c.Context())
+		if err != nil {
+			return err
+		}
+		key := fold.LeaseKey{Group: assembly.Group, Shard: shards[c.random.IntN(len(shards))].ID}
+		lease, err := fold.Leases.Get(c.Context(), st.table, key)
+		if err != nil {
+			return nil // nobody has it
+		}
+		lease.Owner, lease.Turn, lease.For, lease.At = "thief", lease.Turn+1, time.Second, time.Now()
+		c.thefts++
+		return fold.Leases.Put(c.Context(), st.table, &lease)
+	})
+	if err != nil {
+		c.Errorf("steal a lease: %v", err)
+	}
+}
+
+// settle lets nothing go wrong any more, and ends all processes when they have had their say.
+func (c *chaos) settle() {
+	c.network.set(trouble{})
+	for _, m := range c.workers {
+		m.signal(syscall.SIGCONT)
+	}
+	c.ready()
+	c.stop()
+}

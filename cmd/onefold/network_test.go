@@ -1,0 +1,102 @@
+package main
+
+import (
+	"io"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"sync"
+	"testing"
+	"time"
+)
+
+// network stands between processes and their database, and does to requests what networks and services do: it loses them, and
+// their answers, it takes its time, and it refuses them for their rate.
+type network struct {
+	*httptest.Server
+	to *httputil.ReverseProxy
+
+	mu      sync.Mutex
+	random  *rand.Rand
+	trouble trouble
+	did     map[string]int
+}
+
+// trouble is how many of a thousand requests meet something.
+type trouble struct {
+	lost      int // cut off before they arrive
+	deaf      int // done, but the answer is lost
+	slow      int // held up for up to slowest
+	throttled int // refused for their rate
+}
+
+const slowest = 300 * time.Millisecond
+
+func newNetwork(t *testing.T, seed uint64, to string) *network {
+	t.Helper()
+	target, err := url.Parse(to)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := &network{random: rand.New(rand.NewPCG(seed, 7)), did: map[string]int{}}
+	n.to = &httputil.ReverseProxy{
+		Rewrite:   func(r *httputil.ProxyRequest) { r.Out.URL.Scheme, r.Out.URL.Host = target.Scheme, target.Host }, // the Host is signed, and stays
+		Transport: &http.Transport{MaxIdleConnsPerHost: 256},
+		ErrorHandler: func(http.ResponseWriter, *http.Request, error) {
+			panic(http.ErrAbortHandler) // the database is gone: so is the connection
+		},
+	}
+	n.Server = httptest.NewServer(n)
+	t.Cleanup(n.Close)
+	return n
+}
+
+// set changes what goes wrong.
+func (n *network) set(t trouble) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.trouble = t
+}
+
+// fate is what becomes of a request, "" for nothing, and how long it is held up.
+func (n *network) fate() (string, time.Duration) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	at := n.random.IntN(1000)
+	for _, c := range []struct {
+		fate  string
+		share int
+	}{{"lost", n.trouble.lost}, {"deaf", n.trouble.deaf}, {"slow", n.trouble.slow}, {"throttled", n.trouble.throttled}} {
+		if at -= c.share; at < 0 {
+			n.did[c.fate]++
+			return c.fate, time.Duration(n.random.Int64N(int64(slowest)))
+		}
+	}
+	return "", 0
+}
+
+// ServeHTTP passes a request on, or not.
+func (n *network) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	fate, wait := n.fate()
+	switch fate {
+	case "lost":
+		panic(http.ErrAbortHandler)
+	case "deaf":
+		n.to.ServeHTTP(httptest.NewRecorder(), r)
+		panic(http.ErrAbortHandler)
+	case "slow":
+		time.Sleep(wait) // a slow network is the input of this test
+	case "throttled":
+		w.Header().Set("Content-Type", "application/x-amz-json-1.0")
+		w.WriteHeader(http.StatusBadRequest)
+		_, _ = io.WriteString(w, `{"__type":"com.amazonaws.dynamodb.v20120810#ProvisionedThroughputExceededException","message":"The level of configured provisioned throughput for the table was exceeded."}`) // who is gone need not know
+		return
+	}
+	n.to.ServeHTTP(w, r)
+}
+
+// address is where the network can be reached.
+func (n *network) address() string { return n.Listener.Addr().(*net.TCPAddr).String() }

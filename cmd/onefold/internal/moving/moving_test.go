@@ -257,3 +257,185 @@ func TestMoveWhileWriting(t *testing.T) {
 		t.Errorf("the target says %v", err)
 	}
 }
+
+// put writes an item that a move copies.
+func put(t *testing.T, api dynamo.API, name, value string) {
+	t.Helper()
+	_, err := api.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String(assembly.TableName), Item: table.Item{
+		"pk": &types.AttributeValueMemberS{Value: "P#" + name}, "sk": &types.AttributeValueMemberS{Value: "S"},
+		"et": &types.AttributeValueMemberS{Value: "test.e"}, "text": &types.AttributeValueMemberS{Value: value},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func begin(t *testing.T, from, to moving.Store, change func(*moving.Options)) (*moving.Move, error) {
+	t.Helper()
+	o := hurried
+	if change != nil {
+		change(&o)
+	}
+	return moving.Begin(t.Context(), from, to, o)
+}
+
+func mustBegin(t *testing.T, from, to moving.Store, change func(*moving.Options)) *moving.Move {
+	t.Helper()
+	m, err := begin(t, from, to, change)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+func mustFollow(t *testing.T, m *moving.Move) {
+	t.Helper()
+	err := m.Copy(t.Context())
+	if err == nil {
+		err = m.Follow(t.Context(), func() bool { return true })
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func mustBe(t *testing.T, got, want error) {
+	t.Helper()
+	if !errors.Is(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+}
+
+// A move writes over nothing, and neither does another process while one has it.
+func TestMoveRefuses(t *testing.T) {
+	from, to := memory(t, "source", rolling), memory(t, "target", rolling)
+	put(t, from.API, "a", "1")
+	put(t, to.API, "b", "2")
+	_, err := begin(t, from, to, nil)
+	mustBe(t, err, moving.ErrNotEmpty)
+	to = memory(t, "target", rolling)
+	m := mustBegin(t, from, to, nil)
+	_, err = m.Finish(t.Context())
+	mustBe(t, err, moving.ErrNoMove)
+	mustBe(t, relocation.Check(t.Context(), to.API, to.Table), relocation.ErrUnfinished)
+	_, err = begin(t, from, to, func(o *moving.Options) { o.TakeOver = false })
+	mustBe(t, err, moving.ErrInProgress)
+	other := memory(t, "other", engine.Options{Clock: func() time.Time { return time.Now().Add(time.Minute) }}) // another stream
+	put(t, other.API, "c", "3")
+	_, err = begin(t, other, to, nil)
+	mustBe(t, err, moving.ErrNotEmpty)
+	_, err = begin(t, to, memory(t, "third", rolling), nil) // what is half there is no source
+	mustBe(t, err, relocation.ErrUnfinished)
+	second := mustBegin(t, from, to, nil)
+	mustBe(t, m.Copy(t.Context()), moving.ErrTakenOver)
+	mustFollow(t, second)
+	if err := second.Release(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	mustBegin(t, from, to, func(o *moving.Options) { o.TakeOver = false })
+}
+
+// writesOnScan writes to a table when it is read to be compared.
+type writesOnScan struct {
+	dynamo.API
+	write func()
+	once  sync.Once
+}
+
+func (w *writesOnScan) Scan(ctx context.Context, in *dynamodb.ScanInput, o ...func(*dynamodb.Options)) (*dynamodb.ScanOutput, error) {
+	w.once.Do(w.write)
+	return w.API.Scan(ctx, in, o...)
+}
+
+// Whoever writes while the stores are compared is found out, and what he wrote is copied at the next try. What differs is told, and
+// made good by a copy from the beginning, which deletes what the source does not have.
+func TestFinishFindsOut(t *testing.T) {
+	from, to := memory(t, "source", rolling), memory(t, "target", rolling)
+	put(t, from.API, "a", "1")
+	busy := moving.Store{Opened: &place.Opened{Streams: from.Streams, Table: from.Table}, Name: from.Name}
+	mustFollow(t, mustBegin(t, from, to, nil))
+	busy.API = &writesOnScan{API: from.API, write: func() { put(t, from.API, "late", "2") }}
+	_, err := mustBegin(t, busy, to, nil).Finish(t.Context())
+	mustBe(t, err, moving.ErrBusy)
+	mustBe(t, relocation.Check(t.Context(), to.API, to.Table), relocation.ErrUnfinished)
+	put(t, to.API, "foreign", "3")
+	_, err = mustBegin(t, from, to, nil).Finish(t.Context())
+	mustBe(t, err, moving.ErrDiffers)
+	m := mustBegin(t, from, to, func(o *moving.Options) { o.Restart = true })
+	mustFollow(t, m)
+	if _, err := m.Finish(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	mustEqual(t, from.API, to.API)
+	if got := contents(t, to.API); len(got) != 2 {
+		t.Errorf("%d items, want 2", len(got))
+	}
+	again := mustBegin(t, from, to, nil) // a second end is none
+	if _, err := again.Finish(t.Context()); err != nil {
+		t.Error(err)
+	}
+	_, err = begin(t, from, memory(t, "third", rolling), nil)
+	mustBe(t, err, relocation.ErrAway)
+}
+
+// A move that was not gone on with for a day begins again.
+func TestMoveAfterADay(t *testing.T) {
+	from, to := memory(t, "source", rolling), memory(t, "target", rolling)
+	put(t, from.API, "a", "1")
+	put(t, from.API, "gone", "1")
+	mustFollow(t, mustBegin(t, from, to, nil))
+	key := table.Item{"pk": &types.AttributeValueMemberS{Value: "P#gone"}, "sk": &types.AttributeValueMemberS{Value: "S"}}
+	if _, err := from.API.DeleteItem(t.Context(), &dynamodb.DeleteItemInput{TableName: &from.Table, Key: key}); err != nil {
+		t.Fatal(err)
+	}
+	late := func(o *moving.Options) { o.Clock = func() time.Time { return time.Now().Add(25 * time.Hour) } }
+	_, err := begin(t, from, to, late)
+	mustBe(t, err, moving.ErrTrimmed)
+	m := mustBegin(t, from, to, func(o *moving.Options) { late(o); o.Restart = true })
+	mustFollow(t, m)
+	if _, err := m.Finish(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	mustEqual(t, from.API, to.API)
+}
+
+// The checkpoints of the target's folds are behind all that was copied, in every shard.
+func TestCheckpointsAreBehindTheCopies(t *testing.T) {
+	from, to := memory(t, "source", rolling), memory(t, "target", engine.Options{StreamShards: 3, RollEvery: 100})
+	random := rand.New(rand.NewPCG(1, 2))
+	scribble(t.Context(), t, from.API, random, 1500)
+	m := mustBegin(t, from, to, nil)
+	mustFollow(t, m)
+	if _, err := m.Finish(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	tbl := table.New(to.API, to.Table, table.Options{})
+	described, err := to.API.DescribeTable(t.Context(), &dynamodb.DescribeTableInput{TableName: &to.Table})
+	if err != nil {
+		t.Fatal(err)
+	}
+	stream := fold.Streams(to.Streams, *described.Table.LatestStreamArn)
+	shards, err := stream.Shards(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range shards {
+		c, err := fold.Checkpoints.Get(t.Context(), tbl, fold.CheckpointKey{Group: assembly.Group, Shard: s.ID})
+		if err != nil && !errors.Is(err, table.ErrNotFound) {
+			t.Fatal(err)
+		}
+		if c.Done {
+			continue
+		}
+		b, err := stream.Read(t.Context(), fold.ReadRequest{Shard: s.ID, After: fold.Sequence(c.Position), Max: 1000})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, change := range b.Changes {
+			if entity := text(change.New["et"]); entity != relocation.States.Name() && entity != fold.Checkpoints.Name() && entity != relocation.Fences.Name() {
+				t.Errorf("shard %s: %s at %s is behind the checkpoint %q", s.ID, entity, change.Seq, c.Position)
+			}
+		}
+	}
+	t.Logf("%d shards", len(shards))
+}

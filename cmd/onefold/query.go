@@ -2,10 +2,9 @@ package main
 
 import (
 	"context"
-	"fmt"
-	"strings"
 
 	"github.com/onefold/onefold/cmd/onefold/internal/querycli"
+	"github.com/onefold/onefold/cmd/onefold/internal/warehousecli"
 	"github.com/onefold/onefold/warehouse"
 )
 
@@ -15,9 +14,6 @@ func (g *globals) queryEnv(std streams) *querycli.Env {
 }
 
 // openObjects opens the place of a warehouse.
-func openObjects(_ context.Context, url string) (warehouse.Objects, error) {
-	if strings.Contains(url, "://") {
-		return nil, fmt.Errorf("bad_warehouse: %s: only directories can be asked", url)
-	}
-	return warehouse.OpenDir(url)
+func openObjects(ctx context.Context, place string) (warehouse.Objects, error) {
+	return warehousecli.Objects(ctx, place, true)
 }

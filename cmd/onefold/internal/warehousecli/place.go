@@ -42,7 +42,7 @@ func Place(said, data string) string {
 // Open opens a warehouse, and makes its directory. Errors begin with bad_warehouse, no_warehouse, no_bucket or no_access, or are those
 // of package warehouse.
 func Open(ctx context.Context, place string, existing bool) (*warehouse.Warehouse, error) {
-	objects, err := objects(ctx, place, existing)
+	objects, err := Objects(ctx, place, existing)
 	if err != nil {
 		return nil, err
 	}
@@ -56,7 +56,8 @@ func Open(ctx context.Context, place string, existing bool) (*warehouse.Warehous
 	return w, nil
 }
 
-func objects(ctx context.Context, place string, existing bool) (warehouse.Objects, error) {
+// Objects opens the place of a warehouse. Errors are those of Open that come before the log is read.
+func Objects(ctx context.Context, place string, existing bool) (warehouse.Objects, error) {
 	if strings.Contains(place, "://") {
 		b, err := s3store.Open(ctx, place)
 		if err != nil {

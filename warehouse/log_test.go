@@ -1,0 +1,242 @@
+package warehouse_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/onefold/onefold/warehouse"
+	"github.com/onefold/onefold/warehouse/warehousetest"
+)
+
+var noon = time.Date(2026, 4, 20, 12, 0, 0, 0, time.UTC)
+
+// house is a warehouse in memory with a clock of its own.
+type house struct {
+	*testing.T
+	ctx    context.Context
+	memory *warehousetest.Memory
+	now    time.Time
+}
+
+func newHouse(t *testing.T) *house {
+	return &house{T: t, ctx: t.Context(), memory: warehousetest.NewMemory(), now: noon}
+}
+
+func (h *house) must(err error) {
+	h.Helper()
+	if err != nil {
+		h.Fatal(err)
+	}
+}
+
+func (h *house) open() *warehouse.Warehouse {
+	h.Helper()
+	w, err := warehouse.Open(h.ctx, h.memory, warehouse.Options{Clock: func() time.Time { return h.now }, Temp: h.TempDir()})
+	h.must(err)
+	return w
+}
+
+// file writes events of a site, n of them, one a second from a time on.
+func (h *house) file(w *warehouse.Warehouse, site string, from time.Time, n int) warehouse.File {
+	h.Helper()
+	var rows []warehouse.Row
+	for i := range n {
+		at := from.Add(time.Duration(i) * time.Second).UnixMilli()
+		rows = append(rows, &warehouse.EventRow{Time: at, EventID: fmt.Sprintf("%013d%s", at, site), Kind: "pageview", Path: fmt.Sprint("/", i)})
+	}
+	f, ok, err := w.WriteFile(h.ctx, warehouse.PartitionOf(warehouse.Events, site, from.UnixMilli()), warehouse.Sorted(rows))
+	h.must(err)
+	if !ok || f.Rows != int64(n) {
+		h.Fatalf("%+v", f)
+	}
+	return f
+}
+
+func (h *house) commit(w *warehouse.Warehouse, e *warehouse.Entry) {
+	h.Helper()
+	h.must(w.Commit(h.ctx, w.Version(), e))
+}
+
+// The log stays small, and whoever opens it at any time knows the same.
+func TestLog(t *testing.T) {
+	h := newHouse(t)
+	w, late := h.open(), h.open()
+	var last warehouse.File
+	for i := range 400 {
+		h.now = h.now.Add(20 * time.Minute)
+		e := &warehouse.Entry{Why: "export", Positions: map[string]warehouse.Position{fmt.Sprint("s", i%3): {After: fmt.Sprint(i)}}}
+		if i%40 == 0 {
+			last = h.file(w, "a b/ü", h.now, 5)
+			e.Add = []warehouse.File{last}
+		}
+		if i%120 == 81 {
+			e.Add, e.Remove = nil, []string{last.Path}
+		}
+		h.commit(w, e)
+		if i%150 == 0 {
+			h.must(late.Refresh(h.ctx))
+		}
+		if opened := h.open(); opened.Version() != w.Version() || len(opened.Files()) != len(w.Files()) {
+			t.Fatalf("at %d: version %d, %d files", i, opened.Version(), len(opened.Files()))
+		}
+	}
+	h.must(late.Refresh(h.ctx))
+	if a, b := fmt.Sprintf("%+v", late.Status()), fmt.Sprintf("%+v", w.Status()); a != b {
+		t.Errorf("%s\n%s", a, b)
+	}
+	if !slices.Equal(late.Files(), w.Files()) || len(w.Files()) == 0 || w.Files()[0].Partition.Key != "a b/ü" {
+		t.Errorf("%+v", w.Files())
+	}
+	names := slices.DeleteFunc(h.memory.Names(), func(n string) bool { return !strings.HasPrefix(n, "_log/") })
+	if len(names) > 64+24*3+64+8 {
+		t.Errorf("the log has %d objects", len(names))
+	}
+}
+
+// Of two who commit the second follows, unless that cannot be.
+func TestConflicts(t *testing.T) {
+	h := newHouse(t)
+	first := h.open()
+	f := h.file(first, "s", noon, 3)
+	h.commit(first, &warehouse.Entry{Why: "export", Add: []warehouse.File{f}})
+	at := func(v string) map[string]warehouse.Position { return map[string]warehouse.Position{"s": {After: v}} }
+	for i, c := range []struct {
+		one, other warehouse.Entry
+		fails      bool
+	}{
+		{warehouse.Entry{Positions: at("1")}, warehouse.Entry{Positions: at("1")}, true},
+		{warehouse.Entry{Positions: at("1")}, warehouse.Entry{Why: "compact"}, false},
+		{warehouse.Entry{Why: "compact"}, warehouse.Entry{Positions: at("2")}, false},
+		{warehouse.Entry{Fence: true}, warehouse.Entry{Why: "compact"}, true},
+		{warehouse.Entry{Repaired: true}, warehouse.Entry{Positions: at("2")}, true},
+		{warehouse.Entry{Remove: []string{f.Path}}, warehouse.Entry{Remove: []string{f.Path}}, true},
+	} {
+		a, b := h.open(), h.open()
+		h.commit(a, &c.one)
+		if err := b.Commit(h.ctx, b.Version(), &c.other); errors.Is(err, warehouse.ErrConflict) != c.fails {
+			t.Errorf("%d: %v", i, err)
+		}
+		if v := h.open().Version(); b.Version() != v {
+			t.Errorf("%d: it has read %d of %d", i, b.Version(), v)
+		}
+	}
+}
+
+// A sweep deletes what no commit names, and lets none come that would.
+func TestSweep(t *testing.T) {
+	h := newHouse(t)
+	w, other := h.open(), h.open()
+	h.commit(w, &warehouse.Entry{Why: "export", Add: []warehouse.File{h.file(w, "s", noon, 3)}})
+	h.must(other.Refresh(h.ctx))
+	base, orphan := other.Version(), h.file(other, "s", noon.Add(time.Hour), 3)
+	if n, err := w.Sweep(h.ctx); n != 1 || err != nil {
+		t.Errorf("swept %d: %v", n, err)
+	}
+	if err := other.Commit(h.ctx, base, &warehouse.Entry{Why: "export", Add: []warehouse.File{orphan}}); !errors.Is(err, warehouse.ErrConflict) {
+		t.Errorf("a commit of what was swept: %v", err)
+	}
+	if n, err := w.Sweep(h.ctx); n != 0 || err != nil {
+		t.Errorf("swept %d: %v", n, err)
+	}
+	for r, err := range h.open().Rows(h.ctx, w.Files()[0]) {
+		h.must(err)
+		if r.Key().At < noon.UnixMilli() {
+			t.Error(r)
+		}
+	}
+}
+
+// Joining keeps every row, in order, and readers go on in what was joined.
+func TestCompact(t *testing.T) {
+	h := newHouse(t)
+	random := rand.New(rand.NewPCG(1, 2))
+	w := h.open()
+	rows := int64(0)
+	for i := range 70 {
+		n := 1 + random.IntN(30)
+		f := h.file(w, "s", noon.Add(time.Duration(i)*30*time.Second), n)
+		h.commit(w, &warehouse.Entry{Why: "export", Add: []warehouse.File{f}})
+		rows += f.Rows
+	}
+	// Events of different files at one second are the same facts here: of each run only the first 30 seconds are.
+	reader := h.open()
+	read := func(stop int, then func()) (keys []warehouse.Key) {
+		for e, err := range reader.Events(h.ctx, "s", noon, noon.Add(time.Hour)) {
+			h.must(err)
+			if keys = append(keys, e.Key()); len(keys) == stop {
+				then()
+			}
+		}
+		return keys
+	}
+	before := read(0, nil)
+	if int64(len(before)) != rows || !slices.IsSortedFunc(before, warehouse.Key.Compare) {
+		t.Fatalf("%d of %d rows", len(before), rows)
+	}
+	h.now = noon.Add(48 * time.Hour)
+	between := read(200, func() {
+		done, err := w.Compact(h.ctx, warehouse.Compaction{AtOnce: 10})
+		h.must(err)
+		if done.Joined < 70 || len(w.Files()) != 1 {
+			t.Errorf("%+v, %d files", done, len(w.Files()))
+		}
+	})
+	if !slices.Equal(between, before) {
+		t.Errorf("%d rows while they were joined, of %d", len(between), len(before))
+	}
+	if done, err := w.Compact(h.ctx, warehouse.Compaction{}); err != nil || done.Joined > 0 {
+		t.Errorf("again: %+v, %v", done, err)
+	}
+	h.must(w.Verify(h.ctx, w.Files()[0]))
+}
+
+// What is damaged, or of a later program, is said to be, and nothing panics.
+func TestDamaged(t *testing.T) {
+	h := newHouse(t)
+	w := h.open()
+	f := h.file(w, "s", noon, 2000)
+	h.commit(w, &warehouse.Entry{Why: "export", Add: []warehouse.File{f}})
+	random := rand.New(rand.NewPCG(3, 4))
+	good := content(h, f.Path)
+	for range 150 {
+		bad := slices.Clone(good)
+		for range 1 + random.IntN(4) {
+			bad[random.IntN(len(bad))] ^= byte(1 + random.IntN(255))
+		}
+		h.must(h.memory.Put(h.ctx, f.Path, strings.NewReader(string(bad))))
+		if err := w.Verify(h.ctx, f); !errors.Is(err, warehouse.ErrDamaged) {
+			t.Fatalf("verify: %v", err)
+		}
+		for _, err := range w.Rows(h.ctx, f) {
+			if err != nil {
+				break
+			}
+		}
+	}
+	for text, want := range map[string]error{
+		"": warehouse.ErrDamaged, "{}": warehouse.ErrDamaged, `{"format":9,"version":2}`: warehouse.ErrFormat,
+		`{"format":1,"version":2,"remove":["x"]}`:             warehouse.ErrDamaged,
+		`{"format":1,"version":2,"add":[{"path":"../../x"}]}`: warehouse.ErrDamaged,
+		`{"format":1,"version":7}`:                            warehouse.ErrDamaged,
+	} {
+		h.must(h.memory.Put(h.ctx, "_log/00000000000000000002.json", strings.NewReader(text)))
+		if _, err := warehouse.Open(h.ctx, h.memory, warehouse.Options{}); !errors.Is(err, want) {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+}
+
+func content(h *house, name string) []byte {
+	o, err := h.memory.Open(h.ctx, name)
+	h.must(err)
+	b := make([]byte, o.Size())
+	_, err = o.ReadAt(b, 0)
+	h.must(err)
+	return b
+}

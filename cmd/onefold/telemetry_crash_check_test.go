@@ -131,6 +131,15 @@ func TestKilledServerOfDevices(t *testing.T) {
 	newMeters(t, slices.Collect(maps.Keys(senders))...).run(senders)
 }
 
+// The same on a table that another server and three workers work on, too.
+func TestKilledServerOfManyOfDevices(t *testing.T) {
+	c := newCluster(t, uint64(time.Now().UnixNano()), 1, 3)
+	c.start()
+	senders := map[string]sender{"batches": (*meters).overHTTP, overLines: (*meters).overHTTP, "messages": (*meters).overMQTT}
+	newMetersIn(t, c.globals(), c.store, slices.Collect(maps.Keys(senders))...).run(senders)
+	c.stop()
+}
+
 // The same with a client of MQTT that others wrote.
 func TestKilledServerOfMosquitto(t *testing.T) {
 	if _, err := exec.LookPath("mosquitto_pub"); err != nil {

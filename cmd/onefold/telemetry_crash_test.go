@@ -29,7 +29,8 @@ import (
 // were acknowledged.
 type meters struct {
 	*testing.T
-	data   string
+	table  *globals          // where their readings are
+	store  string            // where servers find it; "": where it is
 	tokens map[string]string // by device
 
 	mu     sync.Mutex
@@ -56,9 +57,14 @@ const (
 
 func newMeters(t *testing.T, devices ...string) *meters {
 	t.Helper()
+	return newMetersIn(t, &globals{Data: filepath.Join(t.TempDir(), "data")}, "", devices...)
+}
+
+func newMetersIn(t *testing.T, table *globals, through string, devices ...string) *meters {
+	t.Helper()
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
-	m := &meters{T: t, data: filepath.Join(t.TempDir(), "data"), tokens: map[string]string{}, random: rand.New(rand.NewPCG(seed, 2)),
+	m := &meters{T: t, table: table, store: through, tokens: map[string]string{}, random: rand.New(rand.NewPCG(seed, 2)),
 		silent: map[string]bool{}, heard: make(chan struct{})}
 	for _, id := range devices {
 		m.silent[id] = true
@@ -80,15 +86,14 @@ func newMeters(t *testing.T, devices ...string) *meters {
 
 func (m *meters) inStore(do func(*store) error) {
 	m.Helper()
-	g := &globals{Data: m.data}
-	if err := g.withStore(m.Context(), m.Output(), tuning{}, do); err != nil {
+	if err := m.table.withStore(m.Context(), m.Output(), tuning{}, do); err != nil {
 		m.Fatal(err)
 	}
 }
 
 func (m *meters) serve() *served {
 	m.Helper()
-	return startServer(m.T, "--data", m.data, "serve", "--addr", "127.0.0.1:0", "--mqtt", "127.0.0.1:0", "--token", testToken)
+	return startServer(m.T, "--data", m.table.Data, "--store", m.store, "serve", "--addr", "127.0.0.1:0", "--mqtt", "127.0.0.1:0", "--token", testToken)
 }
 
 // measure makes readings of the last six hours.

@@ -107,6 +107,6 @@ func (c *restoreCommand) Run(ctx context.Context, std streams, g *globals) error
 	if g.JSON {
 		return printJSON(std.out, m)
 	}
-	_, err = fmt.Fprintf(std.out, "%s: %s as of %s, and %d files beside it\n", c.Dir, tables(len(m.Tables)), m.Taken.Format("2006-01-02 15:04:05 UTC"), files)
+	_, err = fmt.Fprintf(std.out, "%s: %s as of %s, and, beside it, files: %d\n", c.Dir, tables(len(m.Tables)), m.Taken.Format("2006-01-02 15:04:05 UTC"), files)
 	return err
 }

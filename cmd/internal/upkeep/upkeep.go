@@ -14,6 +14,7 @@ import (
 	"github.com/onefold/onefold/analytics/erasure"
 	"github.com/onefold/onefold/analytics/goals"
 	"github.com/onefold/onefold/analytics/reconcile"
+	"github.com/onefold/onefold/cmd/internal/mend"
 	"github.com/onefold/onefold/table"
 	"github.com/onefold/onefold/telemetry"
 	"github.com/onefold/onefold/telemetry/alerts"
@@ -49,6 +50,7 @@ func (u *Upkeep) duties() []duty {
 		u.ofSites("erasure", analytics.ListSites, u.erase),
 		u.ofSites("purge of a deleted site", erasure.DeletedSites, u.purge),
 		{"upkeep of devices", devicesEvery, u.devices},
+		{"what was missed", sitesEvery, u.missed},
 	}
 }
 
@@ -153,6 +155,16 @@ func (u *Upkeep) devices(ctx context.Context) (failed int) {
 	_, err := telemetry.Upkeep(ctx, u.Table, u.Folded)
 	if err := errors.Join(err, alerts.Sweep(ctx, u.Table)); err != nil && ctx.Err() == nil {
 		u.Logger.Error("upkeep of devices failed", "error", err)
+		return 1
+	}
+	return 0
+}
+
+// missed makes again what changes touch that nobody has folded while the stream kept them.
+func (u *Upkeep) missed(ctx context.Context) (failed int) {
+	m := mend.Mender{Table: u.Table, Folded: u.Folded, Logger: u.Logger}
+	if err := m.Run(ctx); err != nil && ctx.Err() == nil {
+		u.Logger.Error("making again what was missed failed, and is tried again", "error", err)
 		return 1
 	}
 	return 0

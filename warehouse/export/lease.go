@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"time"
 
 	"github.com/onefold/onefold/fold"
@@ -16,10 +17,11 @@ import (
 // Clocks of two machines are not compared: a lease is free when it was given back, or when whoever asks has seen it unchanged
 // for as long as it is good for.
 type Turns struct {
-	Table *table.Table
-	Owner string                                     // tells this process from others
-	For   time.Duration                              // how long a lease is good for; default 30 s
-	Sleep func(context.Context, time.Duration) error // default a timer
+	Table  *table.Table
+	Owner  string                                     // tells this process from others
+	For    time.Duration                              // how long a lease is good for; default 30 s
+	Sleep  func(context.Context, time.Duration) error // default a timer
+	Logger *slog.Logger                               // default slog.Default
 
 	seen   int64 // the lease as it was seen last
 	seenAt time.Time
@@ -29,13 +31,17 @@ var exporterLease = fold.LeaseKey{Group: "warehouse", Shard: "exporter"}
 
 var leaseTurn = table.FieldOf(fold.Leases, func(l *fold.Lease) *int64 { return &l.Turn })
 
-// Run waits for its turn and does the work, as long as the lease is kept and ctx has not ended.
+// Run waits for its turn and does the work, as long as the lease is kept, until ctx has ended. What fails is logged and begun
+// again: an export that waits for its table is no reason to stop a server.
 func (t *Turns) Run(ctx context.Context, work func(context.Context) error) error {
 	if t.For <= 0 {
 		t.For = 30 * time.Second
 	}
 	if t.Sleep == nil {
 		t.Sleep = pause.For
+	}
+	if t.Logger == nil {
+		t.Logger = slog.Default()
 	}
 	for {
 		turn, err := t.take(ctx)
@@ -46,7 +52,7 @@ func (t *Turns) Run(ctx context.Context, work func(context.Context) error) error
 			return ctx.Err()
 		}
 		if err != nil && !errors.Is(err, errLost) {
-			return err
+			t.Logger.Warn("warehouse: nothing is exported for now", "error", err)
 		}
 		if err := t.Sleep(ctx, t.For/3); err != nil {
 			return err

@@ -198,6 +198,7 @@ func (b *Bucket) failed(do, name string, err error) error {
 		if err == nil {
 			return nil
 		}
+		return fmt.Errorf("no_server: bucket %s: %s %s: %w", b.bucket, do, name, err)
 	case "NoSuchBucket":
 		return fmt.Errorf("no_bucket: there is no bucket %s; make it first (%w)", b.bucket, err)
 	case "AccessDenied", "InvalidAccessKeyId", "SignatureDoesNotMatch":
@@ -250,5 +251,5 @@ func (b *Bucket) Reachable(ctx context.Context) error {
 	if errors.As(err, &response) && response.HTTPStatusCode() == http.StatusNotFound {
 		return fmt.Errorf("no_bucket: there is no bucket %s; make it first (%w)", b.bucket, err)
 	}
-	return b.failed("reach", "", err)
+	return b.failed("reach", "it", err)
 }

@@ -124,7 +124,10 @@ func Service(ctx context.Context, place string, s *ground.Store, env *ground.Env
 		return nil, err
 	}
 	work := func(ctx context.Context) error {
-		return follow(ctx, exporter(w, s, export.Options{Logger: env.Logger}))
+		if err := follow(ctx, exporter(w, s, export.Options{Logger: env.Logger})); err != nil {
+			env.Logger.Warn("warehouse: what was read last is not exported; the next start goes on", "error", err)
+		}
+		return nil
 	}
 	if !s.Shared {
 		return work, nil
@@ -133,6 +136,6 @@ func Service(ctx context.Context, place string, s *ground.Store, env *ground.Env
 	if err != nil {
 		return nil, err
 	}
-	turns := &export.Turns{Table: s.Table, Owner: fmt.Sprintf("%s-%d", host, os.Getpid())}
+	turns := &export.Turns{Table: s.Table, Owner: fmt.Sprintf("%s-%d", host, os.Getpid()), Logger: env.Logger}
 	return func(ctx context.Context) error { return turns.Run(ctx, work) }, nil
 }

@@ -17,6 +17,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/onefold/onefold/cmd/onefold/internal/querybench"
 	"github.com/onefold/onefold/internal/traffic"
 )
 
@@ -27,6 +28,8 @@ type benchCommands struct {
 	Analytics  benchAnalytics  `cmd:"" help:"Measure web analytics: a server in a process of its own, driven over HTTP."`
 	Scale      benchScale      `cmd:"" help:"Measure workers that share a stream, the warehouse, and what an event writes, of a server and of functions."`
 	Eventstore benchEventstore `cmd:"" help:"Measure the event store in this process, appends beside one raw sync of the disk."`
+
+	Warehouse querybench.Bench `cmd:"" help:"Measure a month of events in a warehouse: writing it, and asking it by SQL and as filters of the dashboard do."`
 
 	Telemetry benchTelemetry `cmd:"" help:"Measure telemetry: a server in a process of its own, driven over HTTP and MQTT."`
 }

@@ -1,0 +1,198 @@
+// Package querybench measures a month of events in a warehouse: how long it takes to write, and to ask it by SQL and as the
+// dashboard's filters do. It belongs to the command line.
+package querybench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/onefold/onefold/analytics"
+	"github.com/onefold/onefold/analytics/explore"
+	"github.com/onefold/onefold/cmd/onefold/internal/ground"
+	"github.com/onefold/onefold/cmd/onefold/internal/terminal"
+	"github.com/onefold/onefold/engine"
+	"github.com/onefold/onefold/table"
+	"github.com/onefold/onefold/warehouse"
+	"github.com/onefold/onefold/warehouse/duck"
+	"github.com/onefold/onefold/warehouse/past"
+)
+
+// Bench fills a warehouse and asks it.
+type Bench struct {
+	Events int    `help:"Events of the month." default:"10000000"`
+	Memory int    `help:"Memory of a query in SQL, MB." default:"1024"`
+	Seed   uint64 `help:"Chooses the traffic." default:"1"`
+	Dir    string `help:"Where to put the warehouse; it stays there. Default: a temporary directory, removed afterwards." type:"path"`
+}
+
+// Result is what was measured. Times are in seconds; 0: this build has no DuckDB.
+type Result struct {
+	Events        int64   `json:"events"`
+	BytesPerEvent float64 `json:"bytesPerEvent"`
+	WriteSeconds  float64 `json:"writeSeconds"` // to make up and write the files
+	Answers       []Asked `json:"answers"`
+}
+
+// Asked is how long an answer took.
+type Asked struct {
+	What    string  `json:"what"`
+	Seconds float64 `json:"seconds"`
+}
+
+// Validate is called by kong.
+func (c *Bench) Validate() error {
+	if c.Events < days || c.Events > 1_000_000_000 {
+		return fmt.Errorf("--events: choose %d to 1,000,000,000", days)
+	}
+	return nil
+}
+
+// Run measures and prints.
+func (c *Bench) Run(ctx context.Context, e *ground.Env) error {
+	r, err := c.Measure(ctx)
+	if err != nil {
+		return err
+	}
+	if e.JSON {
+		return terminal.JSON(e.Out, r)
+	}
+	if _, err := fmt.Fprintf(e.Out, "%s events of a month, %.1f bytes each, made up and written in %.1f s (%s a second)\n", terminal.Grouped(r.Events), r.BytesPerEvent, r.WriteSeconds,
+		terminal.Grouped(int64(float64(r.Events)/max(r.WriteSeconds, 0.001)))); err != nil {
+		return err
+	}
+	for _, a := range r.Answers {
+		if _, err := fmt.Fprintf(e.Out, "%8.2f s  %s\n", a.Seconds, a.What); err != nil {
+			return err
+		}
+	}
+	if !duck.Built {
+		_, err = fmt.Fprintln(e.Out, "SQL was not asked:", duck.ErrNoDuckDB)
+	}
+	return err
+}
+
+// Measure fills a warehouse, unless there is one in the directory, and asks it.
+func (c *Bench) Measure(ctx context.Context) (r Result, err error) {
+	dir := c.Dir
+	if dir == "" {
+		if dir, err = os.MkdirTemp("", "onefold-bench-"); err != nil {
+			return r, err
+		}
+		defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	}
+	objects, err := warehouse.OpenDir(dir)
+	if err != nil {
+		return r, err
+	}
+	w, err := warehouse.Open(ctx, objects, warehouse.Options{})
+	if err != nil {
+		return r, err
+	}
+	began := time.Now()
+	if w.Version() == 0 {
+		if err := fill(ctx, w, c.Events, c.Seed); err != nil {
+			return r, err
+		}
+	}
+	r.WriteSeconds = time.Since(began).Seconds()
+	var bytes int64
+	for _, f := range w.Files(warehouse.Events) {
+		r.Events += f.Rows
+		bytes += f.Bytes
+	}
+	r.BytesPerEvent = float64(bytes) / float64(max(r.Events, 1))
+	if err := c.sql(ctx, w, dir, &r); err != nil {
+		return r, err
+	}
+	return r, filters(ctx, objects, &r)
+}
+
+func (r *Result) time(what string, ask func() error) error {
+	began := time.Now()
+	if err := ask(); err != nil {
+		return fmt.Errorf("%s: %w", what, err)
+	}
+	r.Answers = append(r.Answers, Asked{what, time.Since(began).Seconds()})
+	return nil
+}
+
+// queries are asked of the whole month.
+var queries = []struct{ what, sql string }{
+	{"SQL: page views of a country by page", "SELECT path, count(*) AS views FROM events WHERE country = 'DE' AND kind = 'pageview' GROUP BY path ORDER BY views DESC LIMIT 100"},
+	{"SQL: visits, visitors, bounces and duration of a country by day", `SELECT day, count(*), count(DISTINCT visitor_day), count(*) FILTER (bounced), avg(seconds)
+		FROM sessions WHERE country = 'DE' GROUP BY day ORDER BY day`},
+	{"SQL: visits that saw a page, by source", "SELECT source, count(*) FROM sessions WHERE list_contains(pages, '/') GROUP BY source ORDER BY ALL"},
+}
+
+func (c *Bench) sql(ctx context.Context, w *warehouse.Warehouse, dir string, r *Result) (err error) {
+	if !duck.Built {
+		return nil
+	}
+	o := duck.Options{MemoryMB: c.Memory, Timeout: time.Hour}
+	for _, f := range w.Files(warehouse.Events) {
+		o.Events = append(o.Events, dir+"/"+f.Path)
+	}
+	if o.TempDir, err = os.MkdirTemp("", "onefold-bench-"); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(o.TempDir)) }()
+	db, err := duck.Open(ctx, o)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	for _, q := range queries {
+		err := r.time(q.what, func() error {
+			return db.Query(ctx, q.sql, 0, func([]duck.Column) error { return nil }, func([]*string) error { return nil })
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// filters asks as the dashboard does, of a table that remembers nothing of the month.
+func filters(ctx context.Context, objects warehouse.Objects, r *Result) (err error) {
+	later := func() time.Time { return start.AddDate(5, 0, 0) }
+	db, err := engine.OpenMemory(engine.Options{Clock: later})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	if err := analytics.Schema.Ensure(ctx, db, "bench"); err != nil {
+		return err
+	}
+	t := table.New(db, "bench", table.Options{Clock: later})
+	if _, err := analytics.CreateSite(ctx, t, analytics.NewSite{ID: site, TimeZone: "UTC"}); err != nil {
+		return err
+	}
+	archive, err := past.Open(ctx, objects, past.Options{Clock: later})
+	if err != nil {
+		return err
+	}
+	x := explore.New(t, explore.Options{Archive: archive, KeepBytes: 1 << 30, Events: 1 << 40, ArchiveEvents: 1 << 40, DayEvents: 1 << 30})
+	in := analytics.ReportIn{Site: site, From: start.Format(time.DateOnly), To: start.AddDate(0, 0, days-1).Format(time.DateOnly), By: analytics.ByPage}
+	for _, ask := range []struct {
+		what   string
+		filter explore.Filter
+	}{
+		{"dashboard: figures and pages of a country, from files", explore.Filter{Dimension: analytics.ByCountry, Op: explore.Is, Values: []string{"DE"}}},
+		{"dashboard: the same of another country, from days in memory", explore.Filter{Dimension: analytics.ByCountry, Op: explore.Is, Values: []string{"FR"}}},
+	} {
+		err := r.time(ask.what, func() error {
+			answer, err := x.Report(ctx, in, []explore.Filter{ask.filter})
+			if err == nil && answer.Totals.Visits == 0 {
+				err = errors.New("nobody came")
+			}
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

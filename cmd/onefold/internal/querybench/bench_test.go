@@ -1,0 +1,11 @@
+package querybench
+
+import "testing"
+
+// A small month is written and asked.
+func TestMeasure(t *testing.T) {
+	r, err := (&Bench{Events: 3000, Memory: 256, Seed: 1}).Measure(t.Context())
+	if err != nil || r.Events < 2000 || r.BytesPerEvent <= 0 || len(r.Answers) < 2 {
+		t.Errorf("%+v, %v", r, err)
+	}
+}

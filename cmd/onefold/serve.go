@@ -42,7 +42,7 @@ type serveCommand struct {
 	Workers   string        `help:"Who folds what comes in and does what is due: this process (in-process), beside others where the table is shared, or only others (none): onefold work." enum:"in-process,none" default:"in-process" env:"ONEFOLD_WORKERS"`
 	FoldDelay time.Duration `help:"How long what is derived from events may wait to be written, at most 5m. The longer, the fewer writes: for stores that bill them. Reports are as much behind, figures of visits up to six times, breakdowns up to ten times that." default:"0" env:"ONEFOLD_FOLD_DELAY"`
 
-	Warehouse string `help:"Bring raw facts to this warehouse, too, as onefold warehouse export --follow does: a directory, or s3://BUCKET/PREFIX?region=REGION." placeholder:"PLACE" env:"ONEFOLD_WAREHOUSE"`
+	Warehouse string `help:"Bring raw facts to this warehouse, too, as onefold warehouse export --follow does, and answer questions about those that have expired from there: a directory, or s3://BUCKET/PREFIX?region=REGION." placeholder:"PLACE" env:"ONEFOLD_WAREHOUSE"`
 
 	CPUProfile string `name:"cpuprofile" help:"Write a processor profile here, for go tool pprof." type:"path" hidden:""`
 }
@@ -84,6 +84,9 @@ func (c *serveCommand) Run(ctx context.Context, std streams, g *globals) error {
 		if c.Warehouse != "" {
 			exporting, err := warehousecli.Service(ctx, c.Warehouse, s.ground(), g.ground(std))
 			if err != nil {
+				return err
+			}
+			if err := s.remember(ctx, c.Warehouse); err != nil {
 				return err
 			}
 			others = append(others, exporting)
@@ -170,7 +173,7 @@ func (c *listenFlags) newServer(s *store, recorder *usage.Recorder, logger *slog
 	}
 	o := server.Options{
 		Table: s.table, Worker: s.worker, Accounts: s.accounts, Token: c.Token, MaxConnections: c.MaxConnections, Version: version, Logger: logger,
-		Analytics: webanalytics.Options{Collector: analytics.NewCollector(s.table, analytics.CollectorOptions{}), Uploads: uploads},
+		Analytics: webanalytics.Options{Collector: analytics.NewCollector(s.table, analytics.CollectorOptions{}), Uploads: uploads, Archive: s.archive},
 	}
 	if recorder != nil {
 		o.Capacity = capacity.Options{Uses: recorder.Uses, Schema: assembly.Schema}

@@ -31,8 +31,9 @@ type store struct {
 	table    *table.Table
 	accounts *accounts.Store
 	worker   *fold.Worker
-	works    bool   // as tuned
-	stream   string // ARN of the table's stream
+	archive  explore.Archive // nil: raw events are gone when they have expired
+	works    bool            // as tuned
+	stream   string          // ARN of the table's stream
 }
 
 // tuning adapts the folds to the work at hand.

@@ -27,7 +27,7 @@ dist: web ## build dist/onefold_VERSION_SYSTEM_ARCH.tar.gz for Linux and macOS o
 	  name=onefold_$(VERSION)_$$(echo $$target | tr / _); mkdir -p dist/$$name || exit 1; \
 	  GOOS=$${target%/*} GOARCH=$${target#*/} CGO_ENABLED=0 $(GO) build -trimpath -ldflags "-s -w -buildid= -X main.version=$(VERSION)" -o dist/$$name/onefold ./cmd/onefold || exit 1; \
 	  cp LICENSE README.md CHANGELOG.md packaging/onefold.service packaging/onefold.env dist/$$name/ || exit 1; \
-	  tar -C dist -cf - $$name | gzip -n9 > dist/$$name.tar.gz || exit 1; rm -r dist/$$name; \
+	  tar -C dist -cf dist/$$name.tar $$name && gzip -n9 dist/$$name.tar || exit 1; rm -r dist/$$name; \
 	  echo "dist/$$name.tar.gz: $$(wc -c < dist/$$name.tar.gz) bytes"; \
 	done
 	@cd dist && if command -v sha256sum >/dev/null; then sha256sum *.tar.gz; else shasum -a 256 *.tar.gz; fi > checksums.txt

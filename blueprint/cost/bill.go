@@ -20,6 +20,7 @@ type Bill struct {
 
 	Storage float64 `json:"storage"`
 	Backup  float64 `json:"continuousBackup"` // point-in-time recovery
+	Full    float64 `json:"onDemandBackup"`   // one backup of all that is stored, kept for the month; not in the totals
 	Streams float64 `json:"streams"`          // GetRecords of a worker, one a second for each 1,000 write units; of AWS Lambda it is nothing
 
 	Total      float64 `json:"total"`                      // on demand, with all else
@@ -52,7 +53,7 @@ func Of(w *Workload, region string, p Prices, peak float64) Bill {
 	write, read := b.WriteUnits/secondsMonth, b.ReadUnits/secondsMonth
 	b.Peak = p.provisioned(write*math.Max(peak, 1), read*math.Max(peak, 1))
 	b.Scaled = p.provisioned(write/target, read/target)
-	b.Storage, b.Backup = b.StoredGB*p.StorageMonth, b.StoredGB*p.ContinuousBackupMonth
+	b.Storage, b.Backup, b.Full = b.StoredGB*p.StorageMonth, b.StoredGB*p.ContinuousBackupMonth, b.StoredGB*p.BackupMonth
 	if writes > 0 {
 		shards := math.Max(1, math.Ceil(write/1000))
 		b.Streams = shards * secondsMonth / 1e5 * p.StreamReads100k
@@ -76,7 +77,7 @@ func (p *Prices) provisioned(write, read float64) Provisioned {
 
 func (b *Bill) round() {
 	for _, v := range []*float64{
-		&b.OnDemand.Writes, &b.OnDemand.Reads, &b.Peak.Cost, &b.Scaled.Cost, &b.Storage, &b.Backup, &b.Streams, &b.Total, &b.Cheapest, &b.PerMillion,
+		&b.OnDemand.Writes, &b.OnDemand.Reads, &b.Peak.Cost, &b.Scaled.Cost, &b.Storage, &b.Backup, &b.Full, &b.Streams, &b.Total, &b.Cheapest, &b.PerMillion,
 	} {
 		*v = rounded(*v)
 	}

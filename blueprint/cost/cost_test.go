@@ -43,28 +43,28 @@ func TestBillsAgreeWithTheGuide(t *testing.T) {
 		months               int
 		write, read, stored  float64
 		writes, reads, total float64 // dollars
-		scaled               float64
+		scaled, full         float64 // dollars
 	}{{
 		name: "a million page views, a write each", schema: notes(table.Growth{Writes: 1, Items: 1, Bytes: 350, Keep: 30 * 24 * time.Hour}, table.Load{}),
 		perDay: 1e6, region: "us-east-1", months: 12,
-		write: 30_416_667, stored: 12.573, writes: 19.01, reads: 0, total: 19.01 + 3.14 + 2.51 + 0.53, // 12.573 GB at 0.25 and at 0.2; 2,628,000 GetRecords
+		write: 30_416_667, stored: 12.573, writes: 19.01, reads: 0, total: 19.01 + 3.14 + 2.51 + 0.53, full: 1.26, // 12.573 GB at 0.25 and at 0.2; 2,628,000 GetRecords
 		scaled: 730 * (17*0.00065 + 1*0.00013), // 11.574/s of 70 %
 	}, {
 		name: "long readings on an index, and people who read", schema: notes(table.Growth{Writes: 1, Items: 1, Bytes: 1500, Indexes: 1}, table.Load{PerSecond: 5, Items: 1, ItemBytes: 6000}),
 		perDay: 1e5, region: "eu-central-1", months: 1,
-		write: 12_166_667, read: 26_280_000, stored: 9.065, writes: 9.28, reads: 4.01, total: 9.28 + 4.01 + 2.77 + 2.22 + 0.64,
+		write: 12_166_667, read: 26_280_000, stored: 9.065, writes: 9.28, reads: 4.01, total: 9.28 + 4.01 + 2.77 + 2.22 + 0.64, full: 1.11,
 		scaled: 730 * (7*0.000793 + 15*0.0001586),
 	}, {
 		name: "events appended in transactions", schema: notes(table.Growth{Writes: 2, Items: 1, Bytes: 600, Indexes: 1, Transact: true}, table.Load{}),
 		perDay: 1e4, region: "ap-southeast-2", months: 12,
-		write: 1_825_000, stored: 4.759, writes: 1.30, reads: 0, total: 1.30 + 1.36 + 1.09 + 0.60,
+		write: 1_825_000, stored: 4.759, writes: 1.30, reads: 0, total: 1.30 + 1.36 + 1.09 + 0.60, full: 0.54,
 		scaled: 730 * (1*0.00074 + 1*0.000148),
 	}} {
 		t.Run(c.name, func(t *testing.T) {
 			b := bill(t, c.schema, c.perDay, c.region, c.months)
 			for name, is := range map[string][2]float64{
 				"write units": {b.WriteUnits, c.write}, "read units": {b.ReadUnits, c.read}, "GB": {b.StoredGB, c.stored},
-				"writes": {b.OnDemand.Writes, c.writes}, "reads": {b.OnDemand.Reads, c.reads}, "total": {b.Total, c.total}, "auto scaling": {b.Scaled.Cost, c.scaled},
+				"writes": {b.OnDemand.Writes, c.writes}, "reads": {b.OnDemand.Reads, c.reads}, "total": {b.Total, c.total}, "auto scaling": {b.Scaled.Cost, c.scaled}, "a backup on demand": {b.Full, c.full},
 			} {
 				if tolerance := 0.0201; math.Abs(is[0]-is[1]) > tolerance { // sums of what was rounded to the cent
 					t.Errorf("%s: %v, by hand %v", name, is[0], is[1])

@@ -182,14 +182,14 @@ func (s *Service) updateDevice(ctx context.Context, in *updateDeviceRequest) (*d
 			return table.ErrNotFound
 		}
 		b := &in.Body
-		set(&d.Name, b.Name)
-		set(&d.Type, b.Type)
-		set(&d.Status, b.Status)
-		set(&d.Location, b.Location)
-		set(&d.Firmware, b.Firmware)
-		set(&d.ProfileID, b.ProfileID)
-		set(&d.Tags, b.Tags)
-		set(&d.Notes, b.Notes)
+		door.Set(&d.Name, b.Name)
+		door.Set(&d.Type, b.Type)
+		door.Set(&d.Status, b.Status)
+		door.Set(&d.Location, b.Location)
+		door.Set(&d.Firmware, b.Firmware)
+		door.Set(&d.ProfileID, b.ProfileID)
+		door.Set(&d.Tags, b.Tags)
+		door.Set(&d.Notes, b.Notes)
 		return nil
 	})
 	if err != nil {

@@ -146,10 +146,10 @@ func (s *Service) fleet(ctx context.Context, in *door.FleetPath) (*fleetAnswer, 
 func (s *Service) updateFleet(ctx context.Context, in *updateFleetRequest) (*fleetAnswer, error) {
 	b := &in.Body
 	f, err := telemetry.UpdateFleet(ctx, s.table, in.Fleet, func(f *telemetry.Fleet) error {
-		set(&f.Name, b.Name)
-		set(&f.TenMinutes, b.TenMinutes)
-		set(&f.Limits, b.Limits)
-		set(&f.Retention, b.Retention)
+		door.Set(&f.Name, b.Name)
+		door.Set(&f.TenMinutes, b.TenMinutes)
+		door.Set(&f.Limits, b.Limits)
+		door.Set(&f.Retention, b.Retention)
 		return nil
 	})
 	if err != nil {
@@ -157,12 +157,6 @@ func (s *Service) updateFleet(ctx context.Context, in *updateFleetRequest) (*fle
 	}
 	s.record(ctx, "fleet.update", in.Fleet, "")
 	return &fleetAnswer{describeFleet(ctx, &f)}, nil
-}
-
-func set[T any](field *T, value *T) {
-	if value != nil {
-		*field = *value
-	}
 }
 
 func (s *Service) deleteFleet(ctx context.Context, in *door.FleetPath) (*struct{}, error) {

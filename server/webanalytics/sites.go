@@ -203,14 +203,14 @@ func (s *Service) updateSite(ctx context.Context, in *updateSiteRequest) (*siteA
 // change takes over what the request names.
 func (in *updateSiteRequest) change(site *analytics.Site) error {
 	b := &in.Body
-	set(&site.Name, b.Name)
-	set(&site.Domains, b.Domains)
-	set(&site.TimeZone, b.TimeZone)
-	set(&site.Currency, b.Currency)
-	set(&site.Public, b.Public)
-	set(&site.CustomProperties, b.CustomProperties)
-	set(&site.RespectDNT, b.RespectDNT)
-	set(&site.RespectGPC, b.RespectGPC)
+	door.Set(&site.Name, b.Name)
+	door.Set(&site.Domains, b.Domains)
+	door.Set(&site.TimeZone, b.TimeZone)
+	door.Set(&site.Currency, b.Currency)
+	door.Set(&site.Public, b.Public)
+	door.Set(&site.CustomProperties, b.CustomProperties)
+	door.Set(&site.RespectDNT, b.RespectDNT)
+	door.Set(&site.RespectGPC, b.RespectGPC)
 	if b.Retention != nil {
 		site.Retention = analytics.Retention(*b.Retention)
 	}
@@ -218,12 +218,6 @@ func (in *updateSiteRequest) change(site *analytics.Site) error {
 		site.Exclude = exclude.Rules(*b.Exclude)
 	}
 	return nil
-}
-
-func set[T any](field *T, value *T) {
-	if value != nil {
-		*field = *value
-	}
 }
 
 // deleteSite marks the site first. Should it be broken off after that, roles, keys and shares go when the site is purged.

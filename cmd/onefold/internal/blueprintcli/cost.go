@@ -162,6 +162,9 @@ func (c *Cost) text(o *costs, curve []float64) string {
 	fmt.Fprintf(&b, "\nTotal is on demand. The next two are what reads and writes would cost as provisioned capacity: kept for the busiest second, and\n"+
 		"following the load with 70 %% of it in use. Provisioned is the cheaper where more than %.1f %% of it is in use: where the busiest\n"+
 		"second takes less than %.1f times a mean one.\n\n", 100*o.at.BreakEven, 1/o.at.BreakEven)
+	if o.at.Full > 0 {
+		fmt.Fprintf(&b, "Backup is continuous (point-in-time recovery). One on demand, of %s events a day, costs %s a month while it is kept; it is not in the total.\n\n", count(o.at.EventsPerDay), dollars(o.at.Full))
+	}
 	sums(&b, fmt.Sprintf("By entity, %s events a day", count(o.at.EventsPerDay)), o.ByEntity)
 	sums(&b, "By pattern; what folds write is of no pattern", o.ByPattern)
 	fmt.Fprintf(&b, "Total a month, by events a day\n%s\n\n", terminal.Plot([]string{terminal.Ends(count(slices.Min(rates(o))), count(slices.Max(rates(o))))}, curve))

@@ -164,16 +164,8 @@ func (s *telemetrySummary) print(w io.Writer) error {
 	if s.DryRun {
 		b.WriteString("Nothing was written. An import would say:\n")
 	}
-	fmt.Fprintf(&b, "%s readings: %s imported", terminal.Grouped(s.Lines), terminal.Grouped(s.Imported))
-	for _, part := range []struct {
-		n    int64
-		what string
-	}{{s.Duplicates, "already there"}, {s.Malformed, "malformed"}, {s.Rejected, "rejected"}} {
-		if part.n > 0 {
-			fmt.Fprintf(&b, ", %s %s", terminal.Grouped(part.n), part.what)
-		}
-	}
-	b.WriteString(".\n")
+	counts := terminal.Imported{Lines: s.Lines, Stored: s.Imported, Duplicates: s.Duplicates, Malformed: s.Malformed, Rejected: s.Rejected}
+	fmt.Fprintln(&b, counts.Sentence("readings"))
 	if s.Devices > 0 {
 		fmt.Fprintf(&b, "%s devices made.\n", terminal.Grouped(int64(s.Devices)))
 	}
@@ -181,20 +173,13 @@ func (s *telemetrySummary) print(w io.Writer) error {
 		fmt.Fprintf(&b, "From %s to %s.\n", s.First.Format(time.RFC3339), s.Last.Format(time.RFC3339))
 	}
 	if !s.DryRun {
-		fmt.Fprintf(&b, "%.1f s; %s readings a second.\n", s.Seconds, terminal.Grouped(int64(float64(s.Lines)/max(s.Seconds, 0.001))))
+		fmt.Fprintln(&b, counts.Pace("readings", s.Seconds))
 	}
-	for _, line := range s.Examples {
-		fmt.Fprintln(&b, "malformed:", line)
-	}
-	if more := s.Malformed - int64(len(s.Examples)); more > 0 {
-		fmt.Fprintf(&b, "malformed: and %s more\n", terminal.Grouped(more))
-	}
+	b.WriteString(terminal.Examples("malformed", s.Examples, s.Malformed))
 	for _, reason := range slices.Sorted(maps.Keys(s.Reasons)) {
 		fmt.Fprintf(&b, "rejected: %s: %d\n", reason, s.Reasons[reason])
 	}
-	for _, line := range s.Refused {
-		fmt.Fprintln(&b, "rejected:", line)
-	}
+	b.WriteString(terminal.Examples("rejected", s.Refused, int64(len(s.Refused)))) // how many more there are the reasons say
 	_, err := io.WriteString(w, b.String())
 	return err
 }

@@ -90,6 +90,6 @@ func (f *finding) print(env *Env) error {
 	case f.Plan != "":
 		what = "--repair would: " + f.Plan
 	}
-	_, err := fmt.Fprintf(env.Out, "%s  %s\n    %s\n    %s\n", f.Kind, clean(f.Item), clean(f.Says), clean(what))
+	_, err := fmt.Fprintf(env.Out, "%s  %s\n    %s\n    %s\n", f.Kind, terminal.Clean(f.Item), terminal.Clean(f.Says), terminal.Clean(what))
 	return err
 }

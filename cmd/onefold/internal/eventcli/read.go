@@ -72,19 +72,9 @@ func printer(out io.Writer, asJSON bool) func(*eventjson.Event) error {
 		if len(e.Binary) > 0 {
 			said = fmt.Sprintf("(%d bytes)", len(e.Binary))
 		}
-		_, err := fmt.Fprintf(out, "%6d  %s  %s%s\n        %s\n", e.Seq, e.OccurredAt.UTC().Format("2006-01-02 15:04:05.000"), terminal.Printable(e.Type), by, clean(said))
+		_, err := fmt.Fprintf(out, "%6d  %s  %s%s\n        %s\n", e.Seq, e.OccurredAt.UTC().Format("2006-01-02 15:04:05.000"), terminal.Printable(e.Type), by, terminal.Clean(said))
 		return err
 	}
-}
-
-// clean makes a text safe for a terminal, without cutting it.
-func clean(text string) string {
-	return strings.Map(func(r rune) rune {
-		if r < ' ' || r >= 0x7f && r < 0xa0 {
-			return '·'
-		}
-		return r
-	}, text)
 }
 
 type headCommand struct {
@@ -228,11 +218,11 @@ func printDifference(out io.Writer, before, after map[string]any) error {
 		var err error
 		switch {
 		case had && has && old != now:
-			_, err = fmt.Fprintf(out, "~ %s: %s -> %s\n", clean(name), clean(old), clean(now))
+			_, err = fmt.Fprintf(out, "~ %s: %s -> %s\n", terminal.Clean(name), terminal.Clean(old), terminal.Clean(now))
 		case had && !has:
-			_, err = fmt.Fprintf(out, "- %s: %s\n", clean(name), clean(old))
+			_, err = fmt.Fprintf(out, "- %s: %s\n", terminal.Clean(name), terminal.Clean(old))
 		case !had:
-			_, err = fmt.Fprintf(out, "+ %s: %s\n", clean(name), clean(now))
+			_, err = fmt.Fprintf(out, "+ %s: %s\n", terminal.Clean(name), terminal.Clean(now))
 		}
 		if err != nil {
 			return err

@@ -111,34 +111,16 @@ func (s *summary) print(w io.Writer) error {
 	if s.DryRun {
 		b.WriteString("Nothing was written. An import, to where none of it is, would say:\n")
 	}
-	fmt.Fprintf(&b, "%s events: %s imported", terminal.Grouped(s.Lines), terminal.Grouped(s.Imported))
-	for _, part := range []struct {
-		n    int64
-		what string
-	}{{s.Duplicates, "already there"}, {s.Malformed, "malformed"}, {s.Rejected, "rejected"}} {
-		if part.n > 0 {
-			fmt.Fprintf(&b, ", %s %s", terminal.Grouped(part.n), part.what)
-		}
-	}
-	fmt.Fprintf(&b, ".\nThey are of %s aggregates and %s types.\n", terminal.Grouped(s.Aggregates), terminal.Grouped(s.Types))
+	counts := terminal.Imported{Lines: s.Lines, Stored: s.Imported, Duplicates: s.Duplicates, Malformed: s.Malformed, Rejected: s.Rejected}
+	fmt.Fprintf(&b, "%s\nThey are of %s aggregates and %s types.\n", counts.Sentence("events"), terminal.Grouped(s.Aggregates), terminal.Grouped(s.Types))
 	if !s.First.IsZero() {
 		fmt.Fprintf(&b, "From %s to %s.\n", s.First.Format(time.RFC3339), s.Last.Format(time.RFC3339))
 	}
 	if !s.DryRun {
-		fmt.Fprintf(&b, "%.1f s; %s events a second.\n", s.Seconds, terminal.Grouped(int64(float64(s.Lines)/max(s.Seconds, 0.001))))
+		fmt.Fprintln(&b, counts.Pace("events", s.Seconds))
 	}
-	for _, list := range []struct {
-		name  string
-		lines []string
-		of    int64
-	}{{"malformed", s.Examples, s.Malformed}, {"rejected", s.Refused, s.Rejected}} {
-		for _, line := range list.lines {
-			fmt.Fprintf(&b, "%s: %s\n", list.name, clean(line))
-		}
-		if more := list.of - int64(len(list.lines)); more > 0 {
-			fmt.Fprintf(&b, "%s: and %s more\n", list.name, terminal.Grouped(more))
-		}
-	}
+	b.WriteString(terminal.Examples("malformed", s.Examples, s.Malformed))
+	b.WriteString(terminal.Examples("rejected", s.Refused, s.Rejected))
 	_, err := io.WriteString(w, b.String())
 	return err
 }

@@ -141,11 +141,15 @@ func (m *Mender) fleets(ctx context.Context, since time.Time, d *did) error {
 		if err != nil {
 			return fmt.Errorf("mend: %w", err)
 		}
+		zone, err := calendar.LoadZone(fleet.TimeZone)
+		if err != nil {
+			return fmt.Errorf("mend fleet %s: %w", fleet.FleetID, err)
+		}
 		before := d.devices
 		for _, status := range []telemetry.DeviceStatus{telemetry.Active, telemetry.Maintenance, telemetry.Provisioned, telemetry.Inactive, telemetry.Retired} {
 			for device, err := range telemetry.DevicesByStatus.All(ctx, m.Table, telemetry.StatusIn{Status: status}) {
 				if err == nil && device.FleetID == fleet.FleetID && device.DeletedAt.IsZero() {
-					err = m.device(ctx, device.DeviceID, since, d)
+					err = m.device(ctx, device.DeviceID, zone, since, d)
 				}
 				if err != nil {
 					return fmt.Errorf("mend fleet %s: %w", fleet.FleetID, err)
@@ -165,16 +169,37 @@ func (m *Mender) fleets(ctx context.Context, since time.Time, d *did) error {
 	return nil
 }
 
-func (m *Mender) device(ctx context.Context, id string, since time.Time, d *did) error {
-	made, err := telemetry.CatchUp(ctx, m.Table, m.Folded, id, since)
-	if made.Readings > 0 {
+// device makes aggregates of the days of a device again that have readings which were stored since, and its status.
+func (m *Mender) device(ctx context.Context, id string, zone calendar.Zone, since time.Time, d *did) error {
+	days := make(map[string]time.Time)
+	err := telemetry.CatchUpStatus(ctx, m.Table, id, func(yield func(telemetry.Reading, error) bool) {
+		for r, err := range telemetry.NewestReadings.All(ctx, m.Table, telemetry.DeviceIn{DeviceID: id}) {
+			if err == nil && r.Arrived < since.UnixMilli() {
+				continue
+			}
+			days[zone.Day(r.At)] = r.At
+			if !yield(r, err) {
+				return
+			}
+		}
+	})
+	if err != nil {
+		return err
+	}
+	if len(days) > 0 {
 		d.devices++
-		d.aggregates += made.Differences
 	}
-	for _, sealed := range made.Sealed {
-		d.sealedAggs = append(d.sealedAggs, id+" "+sealed)
+	for _, day := range slices.Sorted(maps.Keys(days)) {
+		made, err := telemetry.Rebuild(ctx, m.Table, m.Folded, id, days[day], days[day].Add(time.Millisecond))
+		d.aggregates += made.Count
+		for _, sealed := range made.Sealed {
+			d.sealedAggs = append(d.sealedAggs, id+" "+sealed)
+		}
+		if err != nil && !errors.Is(err, telemetry.ErrSealed) {
+			return err
+		}
 	}
-	return err
+	return nil
 }
 
 // events appends what the feed lacks.

@@ -23,6 +23,7 @@ type StatsKey struct {
 	SiteID string `dynamodbav:"siteId"`
 	Period Period `dynamodbav:"period"`
 	Start  string `dynamodbav:"start"`
+	Part   int    `dynamodbav:"part,omitempty"` // of an hour, from 0: see SetParts
 }
 
 // Stats are the counts of one bucket. Averages and rates are derived when read and never stored.
@@ -53,6 +54,7 @@ type BreakdownKey struct {
 	Period    Period    `dynamodbav:"period"`
 	Dimension Dimension `dynamodbav:"dimension"`
 	Start     string    `dynamodbav:"start"`
+	Part      int       `dynamodbav:"part,omitempty"` // of an hour, from 0: see SetParts
 }
 
 // Breakdown counts the values of one dimension in one bucket. It holds at most tally.MaxValues of them; what does not fit
@@ -70,6 +72,7 @@ type Breakdown struct {
 type RealtimeKey struct {
 	SiteID string `dynamodbav:"siteId"`
 	Minute string `dynamodbav:"minute"`
+	Part   int    `dynamodbav:"part,omitempty"` // from 0: see SetParts
 }
 
 // Realtime counts what happened in one minute, of events that came at once. It lives for RealtimeWindow.

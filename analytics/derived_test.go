@@ -38,7 +38,7 @@ func TestRealtime(t *testing.T) {
 		t.Errorf("%d visitors in the last minutes", now.Count())
 	}
 	w.Set(noon.Add(RealtimeWindow + time.Minute))
-	if _, err := Realtimes.Get(w.Ctx, w.Table, RealtimeKey{"site", "2026-05-12T12:00"}); !errors.Is(err, table.ErrNotFound) {
+	if _, err := Realtimes.Get(w.Ctx, w.Table, RealtimeKey{"site", "2026-05-12T12:00", 0}); !errors.Is(err, table.ErrNotFound) {
 		t.Errorf("after the window: %v", err)
 	}
 }
@@ -203,7 +203,7 @@ func TestFullBreakdown(t *testing.T) {
 
 func TestBreakdownIsBoundedInBytes(t *testing.T) {
 	var d Breakdown
-	d.BreakdownKey = BreakdownKey{"site", Hour, ByPage, "2026-05-12T12:00:00Z"}
+	d.BreakdownKey = BreakdownKey{"site", Hour, ByPage, "2026-05-12T12:00:00Z", 0}
 	for i := range 1000 {
 		d.Values.Add(fmt.Sprintf("/%0511d", i), tally.Count{PageViews: 1 << 50, Visits: 1 << 50, Events: 1 << 50})
 	}

@@ -24,6 +24,7 @@ type Site struct {
 	DeletedAt time.Time      `dynamodbav:"deletedAt,omitempty"` // since when it is being deleted; package erasure does that
 	Sharding  table.Sharding `dynamodbav:"sharding"`            // number of event and visitor partitions, with its history
 	Retention Retention      `dynamodbav:"retention"`           // how long each tier is kept
+	Parts     int            `dynamodbav:"parts,omitempty"`     // over how many items the figures of an hour are spread; 0 is 1, see SetParts
 	// Exclude is the traffic that is not counted. RespectDNT and RespectGPC turn events away whose sender asks not to be
 	// tracked, by Do Not Track or by Global Privacy Control.
 	Exclude    exclude.Rules `dynamodbav:"exclude"`
@@ -60,6 +61,7 @@ type Event struct {
 	EventKey
 	VisitorID    string `dynamodbav:"visitor"`
 	VisitorShard int    `dynamodbav:"vshard,omitempty"`
+	Parts        int    `dynamodbav:"parts,omitempty"`   // over how many items what is counted of it in an hour is spread; 0 is 1
 	ZoneMinutes  int    `dynamodbav:"zone,omitempty"`    // the site's offset from UTC at the event's time, in minutes
 	Arrived      int64  `dynamodbav:"arrived,omitempty"` // epoch seconds, when it came more than a day after its time
 	Name         string `dynamodbav:"name,omitempty"`    // of a custom event; "" is a page view
@@ -123,6 +125,7 @@ type Visitor struct {
 	VisitorKey
 	Visits    visits.List   `dynamodbav:"visits"`              // by start
 	Scrolls   visits.Depths `dynamodbav:"scrolls,omitempty"`   // how deep pages were seen, at most
+	Parts     int           `dynamodbav:"parts,omitempty"`     // the most that one of its events says
 	EngagedAt int64         `dynamodbav:"engagedAt,omitempty"` // epoch seconds of the last EngagementEvent that came in time
 	Kept
 }

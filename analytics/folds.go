@@ -94,7 +94,9 @@ func changeGoals(before, after *Event, at func(VisitorKey) *Visitor) error {
 	if err != nil {
 		return err
 	}
-	at(VisitorKey{after.SiteID, after.VisitorShard, after.VisitorID, calendar.DayOf(visit.Start, after.ZoneMinutes)}).Visits.Add(&visit)
+	v := at(VisitorKey{after.SiteID, after.VisitorShard, after.VisitorID, calendar.DayOf(visit.Start, after.ZoneMinutes)})
+	v.Parts = max(v.Parts, after.Parts)
+	v.Visits.Add(&visit)
 	return nil
 }
 
@@ -109,6 +111,7 @@ func addToVisitor(e *Event, at func(VisitorKey) *Visitor) error {
 	}
 	v := at(VisitorKey{e.SiteID, e.VisitorShard, e.VisitorID, calendar.DayOf(visit.Start, e.ZoneMinutes)})
 	v.Kept.note(arrivalOf(e, visit.Start))
+	v.Parts = max(v.Parts, e.Parts)
 	v.Visits.Add(&visit)
 	return nil
 }
@@ -121,6 +124,7 @@ func addEngagement(e *Event, at func(VisitorKey) *Visitor) error {
 	}
 	v := at(VisitorKey{e.SiteID, e.VisitorShard, e.VisitorID, calendar.DayOf(ms, e.ZoneMinutes)})
 	v.Kept.note(arrivalOf(e, ms))
+	v.Parts = max(v.Parts, e.Parts)
 	if e.Arrived == 0 {
 		v.EngagedAt = max(v.EngagedAt, ms/1000)
 	}

@@ -72,7 +72,7 @@ func addEventToStats(e *Event, sign int64, names *calendar.HourNames, at func(St
 	if err != nil {
 		return err
 	}
-	s := at(StatsKey{e.SiteID, Hour, names.Of(calendar.HourOf(ms, e.ZoneMinutes))})
+	s := at(StatsKey{e.SiteID, Hour, names.Of(calendar.HourOf(ms, e.ZoneMinutes)), e.part()})
 	if s.Day == "" {
 		s.Day = calendar.DayOf(ms, e.ZoneMinutes)
 	}
@@ -136,6 +136,11 @@ func (h *hoursOfDay) count(v *Visitor, sign int64) {
 // addVisitorToStats takes what a visitor's day was before a change off again and counts what it is now. It touches the
 // hours only for which that differs. A nil visitor counts nothing.
 func addVisitorToStats(before, after *Visitor, names *calendar.HourNames, at func(StatsKey) *Stats) {
+	if before != nil && after != nil && before.part() != after.part() { // its figures are in another item from now on
+		addVisitorToStats(before, nil, names, at)
+		addVisitorToStats(nil, after, names, at)
+		return
+	}
 	v := after
 	if v == nil {
 		v = before
@@ -152,7 +157,7 @@ func addVisitorToStats(before, after *Visitor, names *calendar.HourNames, at fun
 		if h.visitors|h.visits|h.bounces|h.seconds|h.conversions == 0 && h.was == h.is {
 			continue
 		}
-		s := at(StatsKey{v.SiteID, Hour, names.Of(h.hour)})
+		s := at(StatsKey{v.SiteID, Hour, names.Of(h.hour), v.part()})
 		s.Day = v.Day
 		s.NewVisitors += h.visitors
 		s.Visits += h.visits

@@ -71,6 +71,10 @@ func statsByStart(items iter.Seq2[Stats, error]) (map[string]*Stats, error) {
 		if err != nil {
 			return nil, err
 		}
+		if have := byStart[s.Start]; have != nil { // another part
+			have.merge(&s)
+			continue
+		}
 		byStart[s.Start] = &s
 	}
 	return byStart, nil

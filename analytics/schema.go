@@ -75,8 +75,8 @@ const (
 	sitePK      = "SITE#{siteId}"
 	eventPK     = "SITE#{siteId}#SHARD#{shard}"
 	eventSK     = "EVENT#{eventId}"
-	statsSK     = "STATS#{period}#{start}"
-	breakdownSK = "BREAKDOWN#{period}#{dimension}#{start}"
+	statsSK     = "STATS#{period}#{start}[#{part:03}]"
+	breakdownSK = "BREAKDOWN#{period}#{dimension}#{start}[#{part:03}]"
 )
 
 // StatsItems are the counts of hours, days and months. Hours are folded, the others rolled up.
@@ -100,7 +100,7 @@ var Breakdowns = table.Define[Breakdown, BreakdownKey]("analytics.breakdown", ta
 
 // Realtimes count the last minutes, folded from events.
 var Realtimes = table.Define[Realtime, RealtimeKey]("analytics.realtime", table.Def[Realtime]{
-	PK: sitePK, SK: "REALTIME#{minute}",
+	PK: sitePK, SK: "REALTIME#{minute}[#{part:03}]",
 	Expires: func(r *Realtime) time.Time { return r.ExpiresAt },
 	Doc:     "What happened in one minute of a site.",
 })

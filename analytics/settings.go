@@ -66,6 +66,7 @@ func (s *Site) Breakdowns() []Dimension {
 
 // stamp notes on an event what it counts by the site's goals and settings of now, so that folds need not know these.
 func (s *siteState) stamp(e *Event) {
+	e.Parts = s.site.Parts
 	if e.silent() {
 		return
 	}

@@ -384,7 +384,7 @@ func fed(items map[string]table.Item) (commits []string) {
 
 // What an event takes with all that is derived from it, folded by functions side by side, and that all of it is counted.
 func TestWriteUnits(t *testing.T) {
-	cost, err := lambdasim.Measure(t.Context(), lambdasim.Load{Binary: binary, PerSecond: 50, For: 10 * time.Second, Shards: 4, Window: 20 * time.Second})
+	cost, err := lambdasim.Measure(t.Context(), lambdasim.Load{Binary: binary, PerSecond: 50, For: 10 * time.Second, Shards: 4, Parts: 4, Window: 20 * time.Second})
 	must(t, err)
 	t.Logf("%+v", cost)
 	if cost.PagesCounted != int64(cost.Events) || cost.WriteUnits < 1 || cost.WriteUnits > 6 {

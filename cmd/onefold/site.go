@@ -18,6 +18,7 @@ type siteCommands struct {
 	List   siteList   `cmd:"" help:"List the sites."`
 	Show   siteShow   `cmd:"" help:"Show a site's settings."`
 
+	Parts   siteParts   `cmd:"" help:"Spread what is counted of a site's later events over several items an hour, so that functions or workers side by side do not wait for one another; reports add them up."`
 	Reshard siteReshard `cmd:"" help:"Spread a site's later events over another number of partitions; nothing is rewritten, and reads merge all."`
 }
 
@@ -131,6 +132,26 @@ func (c *siteShow) Run(ctx context.Context, std streams, g *globals) error {
 		fmt.Fprintf(w, "site\t%s\ntime zone\t%s\ndomains\t%s\ncreated\t%s\npartitions\t%d\nretention\t%s\n",
 			out.ID, out.TimeZone, strings.Join(out.Domains, ", "), out.CreatedAt.Format(time.RFC3339), out.Shards, out.Retention)
 		return w.Flush()
+	})
+}
+
+type siteParts struct {
+	ID    string `arg:"" help:"The site's id."`
+	Parts int    `arg:"" help:"Items from then on: 1 to 256. More than its partitions are of no use."`
+}
+
+// Run sets how many items there are.
+func (c *siteParts) Run(ctx context.Context, std streams, g *globals) error {
+	return g.withStore(ctx, std.err, tuning{existing: true}, func(s *store) error {
+		site, err := analytics.SetParts(ctx, s.table, c.ID, c.Parts)
+		if err != nil {
+			return siteError(c.ID, err)
+		}
+		if g.JSON {
+			return printJSON(std.out, outputOf(site))
+		}
+		_, err = fmt.Fprintf(std.out, "What is counted of %s from now on is spread over %d items an hour.\n", site.SiteID, site.Parts)
+		return err
 	})
 }
 

@@ -157,6 +157,11 @@ func (s *Service) lastMinutes(ctx context.Context, siteID string, now time.Time,
 		if err != nil {
 			return err
 		}
+		if have := counted[m.Minute]; have != nil { // another part
+			have.Visitors.Merge(m.Visitors)
+			have.PageViews += m.PageViews
+			continue
+		}
 		counted[m.Minute] = &m
 	}
 	this := now.UTC().Truncate(time.Minute)

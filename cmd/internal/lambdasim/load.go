@@ -30,6 +30,7 @@ type Load struct {
 	PerSecond int           // events
 	For       time.Duration // how long visits begin
 	Shards    int           // of the stream, which are folded side by side
+	Parts     int           // of the site: see analytics.SetParts; default 1
 	Window    time.Duration // the batching window: how long changes wait for more, at most 5 minutes
 	Logs      io.Writer     // what the function says; nil: nothing
 }
@@ -136,7 +137,11 @@ func (l *Load) draw() []view {
 
 // send stores the load, window by window, and brings the changes to the function after each. It returns the number of events.
 func (l *Load) send(ctx context.Context, t *table.Table, m *Mapping, at func(time.Duration)) (events int, err error) {
-	if _, err := analytics.CreateSite(ctx, t, analytics.NewSite{ID: loadSite}); err != nil {
+	_, err = analytics.CreateSite(ctx, t, analytics.NewSite{ID: loadSite, Shards: max(4, l.Parts)})
+	if err == nil {
+		_, err = analytics.SetParts(ctx, t, loadSite, max(l.Parts, 1))
+	}
+	if err != nil {
 		return 0, err
 	}
 	collector, all := analytics.NewCollector(t, analytics.CollectorOptions{}), l.draw()

@@ -102,7 +102,7 @@ type settings struct {
 	Mode   string `name:"mode" env:"ONEFOLD_MODE"`
 	Store  string `name:"store" env:"ONEFOLD_STORE"`
 	Stream string `name:"stream" env:"ONEFOLD_STREAM"`
-	Piece  int    `name:"piece" env:"ONEFOLD_PIECE" default:"1000"`
+	Piece  int    `name:"piece" env:"ONEFOLD_PIECE" default:"10000"`
 	intakeSettings
 }
 

@@ -1,0 +1,76 @@
+package reconcile
+
+import (
+	"math/rand/v2"
+	"reflect"
+	"testing"
+	"time"
+
+	"github.com/onefold/onefold/analytics"
+	"github.com/onefold/onefold/fold"
+)
+
+// A site whose hours are spread over several items has the same statistics as one whose are not, also when their number
+// changes while people are on it; and what is stored is what its events make.
+func TestParts(t *testing.T) {
+	now := time.Date(2026, 5, 12, 23, 30, 0, 0, time.UTC)
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	from := now.Add(-20 * time.Hour)
+	hits := shopTraffic(rand.New(rand.NewPCG(seed, 0)), from, now, 600)
+	reports := func(w *shop) (all []analytics.ReportOut) {
+		for _, in := range []analytics.ReportIn{
+			{Period: analytics.Hour}, {Period: analytics.Day}, {Period: analytics.Day, By: analytics.ByPage}, {Period: analytics.Day, By: analytics.ByCountry},
+		} {
+			in.Site, in.From, in.To = "shop", "2026-05-12", "2026-05-12"
+			out := w.report(in)
+			out.Cost = analytics.ReportOut{}.Cost // more items are read
+			all = append(all, out)
+		}
+		return all
+	}
+	plain := newShop(t, "UTC", now)
+	plain.ingest(hits...)
+	plain.drain()
+	want := reports(plain)
+	for name, parts := range map[string][]int{"three": {3}, "more and less": {1, 3, 2}} {
+		w := newShop(t, "UTC", now)
+		for i, n := range parts {
+			site, err := analytics.SetParts(w.ctx, w.table, "shop", n)
+			w.must(err)
+			w.site = site
+			w.advance(11 * time.Second) // which collectors take to notice
+			w.ingest(hits[i*len(hits)/len(parts) : (i+1)*len(hits)/len(parts)]...)
+			w.drain()
+		}
+		if got := reports(w); !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: the reports are\n%+v, want\n%+v", name, got, want)
+		}
+		used := map[int]bool{}
+		for s, err := range analytics.StatsByTime.All(w.ctx, w.table, analytics.StatsIn{SiteID: "shop", Period: analytics.Hour, From: "2026", To: "2027"}) {
+			w.must(err)
+			used[s.Part] = true
+		}
+		if len(used) != 3 {
+			t.Errorf("%s: the parts are %v", name, used)
+		}
+		if name != "three" {
+			continue
+		}
+		found, err := Verify(w.ctx, w.table, w.worker, RangeIn{Site: "shop", From: "2026-05-12", To: "2026-05-12"}, nil)
+		w.must(err)
+		if found.Count != 0 {
+			t.Errorf("%s: %+v", name, found)
+		}
+		stats, err := fold.Load(w.ctx, w.table, analytics.StatsItems, []analytics.StatsKey{{SiteID: "shop", Period: analytics.Hour, Start: "2026-05-12T12:00:00Z", Part: 1}})
+		w.must(err)
+		broken := stats[0].State
+		broken.PageViews += 7
+		w.must(fold.ReplaceState(w.ctx, w.table, analytics.StatsItems, broken.StatsKey, broken, stats[0].Version))
+		found, err = Rebuild(w.ctx, w.table, w.worker, RangeIn{Site: "shop", From: "2026-05-12", To: "2026-05-12"}, nil)
+		w.must(err)
+		if found.Count == 0 || !reflect.DeepEqual(reports(w), want) {
+			t.Errorf("%s: rebuilt %+v", name, found)
+		}
+	}
+}

@@ -14,7 +14,9 @@ import (
 	"github.com/onefold/onefold/analytics/internal/throttle"
 	"github.com/onefold/onefold/dynamo"
 	"github.com/onefold/onefold/internal/gather"
+	"github.com/onefold/onefold/internal/spool"
 	"github.com/onefold/onefold/table"
+	"github.com/onefold/onefold/table/later"
 )
 
 // ErrUnknownSite is returned when events are sent for a site that does not exist.
@@ -28,6 +30,7 @@ const (
 	Stored    Status = "stored"
 	Duplicate Status = "duplicate" // it was there already: as good as stored
 	Rejected  Status = "rejected"  // sending it again will not help
+	Queued    Status = "queued"    // durable, and stored when the store can be reached again; it may then turn out a duplicate
 )
 
 // Outcome says what became of one hit. It is empty if the store failed before that was decided: send it again.
@@ -43,6 +46,8 @@ type CollectorOptions struct {
 	Concurrency int // requests in flight at once for one Ingest; default 128. The embedded engine needs one
 	// Sleep waits before a request that was throttled is sent again, or returns the context's error; default: a timer.
 	Sleep func(context.Context, time.Duration) error
+	// Spool keeps events while the store cannot be reached; Collector.Sinks have to drain it. Default: they are refused then.
+	Spool *spool.Spool
 }
 
 // A Collector stores events. It keeps in memory what it needs of the sites that events come for: their settings for ten
@@ -55,6 +60,7 @@ type Collector struct {
 	spare  sync.Pool // of buffers of events
 
 	together *gather.Group[Event, stored] // nil: each by itself
+	queue    *later.Queue                 // nil: what cannot be stored is refused
 }
 
 // NewCollector makes a Collector that stores in t.
@@ -65,6 +71,7 @@ func NewCollector(t *table.Table, o CollectorOptions) *Collector {
 	retry := throttle.Retry{Sleep: o.Sleep}
 	c := &Collector{t: t, sites: newSiteCache(t, retry), retry: retry, atOnce: o.Concurrency}
 	c.together = c.newTogether()
+	c.keepIn(o.Spool)
 	return c
 }
 
@@ -112,7 +119,8 @@ func (c *Collector) Ingest(ctx context.Context, siteID string, hits []Hit) ([]Ou
 		}
 		events, of = append(events, e), append(of, i)
 	}
-	if err := c.storeAny(ctx, events, func(i int, status Status) {
+	imported := len(hits) > 0 && hits[0].Imported
+	if err := c.storeOrKeep(ctx, events, imported, func(i int, status Status) {
 		outcomes[of[i]] = Outcome{EventID: events[i].EventID, Status: status}
 	}); err != nil {
 		return outcomes, fmt.Errorf("analytics: ingest: %w", err)

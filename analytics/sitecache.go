@@ -10,6 +10,7 @@ import (
 
 	"github.com/onefold/onefold/analytics/internal/throttle"
 	"github.com/onefold/onefold/analytics/internal/visitorid"
+	"github.com/onefold/onefold/dynamo"
 	"github.com/onefold/onefold/internal/calendar"
 	"github.com/onefold/onefold/internal/exclude"
 	"github.com/onefold/onefold/table"
@@ -28,6 +29,7 @@ type siteCache struct {
 	t      *table.Table
 	retry  throttle.Retry
 	within time.Duration // how long a read may take; 0: as long as whoever asks waits
+	stale  time.Duration // how long what was read last holds while the store is away; 0: not at all
 
 	mu    sync.Mutex
 	sites map[string]*siteEntry
@@ -88,15 +90,26 @@ func (c *siteCache) get(ctx context.Context, siteID string) (*siteState, error) 
 			state, err = c.load(ctx, siteID)
 			return err
 		})
-		if err != nil {
+		if err != nil && (!dynamo.IsUnavailable(err) || entry.state == nil || now.Sub(entry.until) >= c.stale) {
 			return nil, err
 		}
-		entry.state, entry.until = state, now.Add(siteLifetime)
+		if err == nil {
+			c.renew(ctx, entry, state, now)
+		}
 	}
 	if entry.state == nil {
 		return nil, fmt.Errorf("%w: %q: create it first", ErrUnknownSite, siteID)
 	}
 	return entry.state, nil
+}
+
+// renew notes what was read of a site.
+func (c *siteCache) renew(ctx context.Context, entry *siteEntry, state *siteState, now time.Time) {
+	if c.stale > 0 && state != nil {
+		state.adopt(entry.state, now)
+		state.prepare(ctx, c.t)
+	}
+	entry.state, entry.until = state, now.Add(siteLifetime)
 }
 
 func (c *siteCache) load(ctx context.Context, siteID string) (*siteState, error) {
@@ -151,13 +164,7 @@ type dayVisitors struct {
 
 // addVisitor gives an event its visitor's key.
 func (s *siteState) addVisitor(ctx context.Context, t *table.Table, h *Hit, e *Event, at time.Time) error {
-	local := at.UnixMilli() + int64(e.ZoneMinutes)*60_000
-	const dayMS = 24 * 60 * 60 * 1000
-	number := local / dayMS
-	if local%dayMS < 0 {
-		number--
-	}
-	visitors, err := s.day(siteDay{number, h.Imported}).get(func() (*dayVisitors, error) {
+	visitors, err := s.day(siteDay{dayNumber(at, e.ZoneMinutes), h.Imported}).get(func() (*dayVisitors, error) {
 		return s.visitorsOf(ctx, t, calendar.DayOf(at.UnixMilli(), e.ZoneMinutes), h.Imported)
 	})
 	if err != nil {
@@ -166,6 +173,17 @@ func (s *siteState) addVisitor(ctx context.Context, t *table.Table, h *Hit, e *E
 	e.VisitorID = visitors.ids.Of(h.Address, h.UserAgent)
 	e.VisitorShard = table.Shard(e.VisitorID, visitors.shards)
 	return nil
+}
+
+// dayNumber is the day of a time in a zone, counted from 1970.
+func dayNumber(at time.Time, zoneMinutes int) int64 {
+	const dayMS = 24 * 60 * 60 * 1000
+	local := at.UnixMilli() + int64(zoneMinutes)*60_000
+	number := local / dayMS
+	if local%dayMS < 0 {
+		number--
+	}
+	return number
 }
 
 func (s *siteState) day(d siteDay) *dayState {

@@ -1,9 +1,12 @@
 package server
 
 import (
+	"time"
+
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/onefold/onefold/dynamo/resilient"
+	"github.com/onefold/onefold/internal/spool"
 	"github.com/onefold/onefold/server/internal/door"
 )
 
@@ -18,6 +21,9 @@ func registerServices(m *door.Metrics, o *Options) {
 	}
 	if len(c.stats) > 0 {
 		m.MustRegister(c)
+	}
+	if o.Drain != nil {
+		m.MustRegister(&spoolCollector{o.Drain, o.Clock})
 	}
 }
 
@@ -80,5 +86,46 @@ func (c *serviceCollector) Collect(out chan<- prometheus.Metric) {
 		tell(storeBytes, prometheus.GaugeValue, float64(st.InFlightBytes))
 		tell(storeWaiting, prometheus.GaugeValue, float64(st.Waiting))
 		tell(storeBudget, prometheus.GaugeValue, float64(st.BudgetLeft))
+	}
+}
+
+// spoolCollector tells what waits for the store.
+type spoolCollector struct {
+	drain *spool.Drain
+	clock func() time.Time
+}
+
+var (
+	spoolWaiting  = prometheus.NewDesc("onefold_spool_records", "Events and readings that are acknowledged and wait for the store.", nil, nil)
+	spoolBytes    = prometheus.NewDesc("onefold_spool_bytes", "What the spool takes on disk.", nil, nil)
+	spoolMaxBytes = prometheus.NewDesc("onefold_spool_max_bytes", "What it may take.", nil, nil)
+	spoolOldest   = prometheus.NewDesc("onefold_spool_oldest_seconds", "Age of what has waited longest.", nil, nil)
+	spoolTotal    = prometheus.NewDesc("onefold_spool_total", "Records, by what became of them: kept, drained, refused (no room), put_aside (nobody takes them), and failed, attempts to drain.", []string{"kind"}, nil)
+	spoolDamaged  = prometheus.NewDesc("onefold_spool_damaged_bytes", "Bytes that could not be read when the spool was opened.", nil, nil)
+)
+
+// Describe implements prometheus.Collector.
+func (c *spoolCollector) Describe(out chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{spoolWaiting, spoolBytes, spoolMaxBytes, spoolOldest, spoolTotal, spoolDamaged} {
+		out <- d
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (c *spoolCollector) Collect(out chan<- prometheus.Metric) {
+	st := c.drain.Spool.Stats()
+	age := 0.0
+	if st.Records > 0 {
+		age = c.clock().Sub(st.Oldest).Seconds()
+	}
+	for d, v := range map[*prometheus.Desc]float64{
+		spoolWaiting: float64(st.Records), spoolBytes: float64(st.Bytes), spoolMaxBytes: float64(st.MaxBytes), spoolOldest: age, spoolDamaged: float64(st.Damaged),
+	} {
+		out <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v)
+	}
+	for kind, n := range map[string]int64{
+		"kept": st.Appended, "drained": st.Done, "refused": st.Refused, "put_aside": c.drain.Refused(), "failed": c.drain.Failures(),
+	} {
+		out <- prometheus.MustNewConstMetric(spoolTotal, prometheus.CounterValue, float64(n), kind)
 	}
 }

@@ -14,8 +14,9 @@ import (
 type readyAnswer struct {
 	Status int
 	Body   struct {
-		Status string        `json:"status" enum:"ready,unreachable"`
+		Status string        `json:"status" enum:"ready,spooling,unreachable" doc:"spooling: events and readings are kept here until the store answers, and other requests are refused."`
 		Store  serviceHealth `json:"store"`
+		Spool  *spoolHealth  `json:"spool,omitempty" doc:"What waits for the store, if the server keeps it."`
 	}
 }
 
@@ -29,11 +30,35 @@ type serviceHealth struct {
 	Waiting    int64           `json:"waiting" doc:"Requests that wait to be under way."`
 }
 
+// spoolHealth is what waits for the store.
+type spoolHealth struct {
+	Records  int64   `json:"records"`
+	Bytes    int64   `json:"bytes"`
+	MaxBytes int64   `json:"maxBytes"`
+	Oldest   float64 `json:"oldestSeconds" doc:"Age of what has waited longest."`
+}
+
+// spoolHealth tells what waits; nil if nothing ever does. full says that no more can.
+func (s *Server) spoolHealth() (h *spoolHealth, full bool) {
+	if s.o.Drain == nil {
+		return nil, true
+	}
+	st := s.o.Drain.Spool.Stats()
+	h = &spoolHealth{Records: st.Records, Bytes: st.Bytes, MaxBytes: st.MaxBytes}
+	if st.Records > 0 {
+		h.Oldest = s.o.Clock().Sub(st.Oldest).Seconds()
+	}
+	return h, st.MaxBytes-st.Bytes < minRoom
+}
+
+// minRoom is what a spool has to have free to be worth sending to: one large request.
+const minRoom = 4 << 20
+
 func (s *Server) readyRoutes(api huma.API) {
 	huma.Register(api, door.Guard(door.ForAnyone, huma.Operation{
 		OperationID: "ready", Method: http.MethodGet, Path: "/readyz",
 		Summary: "Whether requests are worth sending here", Tags: []string{"operations"},
-		Description: "For load balancers: tells what requests to the store have found out, and asks it only when that was that it does not answer. 503 while it does not.",
+		Description: "For load balancers: tells what requests to the store have found out, and asks it only when that was that it does not answer. 503 while it does not, unless a spool has room: then 200 and spooling.",
 	}), s.ready)
 }
 
@@ -50,7 +75,13 @@ func (s *Server) ready(ctx context.Context, _ *struct{}) (*readyAnswer, error) {
 			InFlight: st.InFlight, Waiting: st.Waiting,
 		}
 	}
-	if answer.Body.Store.State != resilient.Closed {
+	var full bool
+	answer.Body.Spool, full = s.spoolHealth()
+	switch {
+	case answer.Body.Store.State == resilient.Closed:
+	case !full:
+		answer.Body.Status = "spooling"
+	default:
 		answer.Status, answer.Body.Status = http.StatusServiceUnavailable, "unreachable"
 	}
 	return answer, nil

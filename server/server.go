@@ -18,6 +18,7 @@ import (
 	"github.com/onefold/onefold/accounts"
 	"github.com/onefold/onefold/dynamo/resilient"
 	"github.com/onefold/onefold/fold"
+	"github.com/onefold/onefold/internal/spool"
 	"github.com/onefold/onefold/server/capacity"
 	"github.com/onefold/onefold/server/devices"
 	"github.com/onefold/onefold/server/events"
@@ -37,6 +38,8 @@ type Options struct {
 	// tell of them. Default: none.
 	Service       *resilient.Store
 	StreamService *resilient.Streams
+	// Drain empties what Collectors keep while Service is away: /readyz and /metrics tell of it; cmd runs it. Default: none.
+	Drain *spool.Drain
 
 	Analytics webanalytics.Options
 	Devices   devices.Options

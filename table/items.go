@@ -104,6 +104,24 @@ func (e *Entity[T, K]) CreateMany(ctx context.Context, t *Table, vs []T, atOnce 
 	return errs
 }
 
+// CreateItems is CreateMany of items that Encode made, maybe in another process and long ago. Errors: those of CreateMany,
+// ErrWrongEntity.
+func (e *Entity[T, K]) CreateItems(ctx context.Context, t *Table, items []Item, atOnce int) []error {
+	errs := make([]error, len(items))
+	ins, at := make([]*dynamodb.PutItemInput, 0, len(items)), make([]int, 0, len(items))
+	for i, it := range items {
+		if text(it, AttrEntity) != e.core.name {
+			errs[i] = e.core.failed("create", ErrWrongEntity)
+			continue
+		}
+		ins, at = append(ins, e.createInput(t, it, t.nowValue)), append(at, i)
+	}
+	for i, err := range dynamo.PutAll(ctx, t.api, ins, atOnce) {
+		errs[at[i]] = e.created(err)
+	}
+	return errs
+}
+
 // absence is the condition of Create.
 func (e *entity) absence() *string {
 	if e.expires && !e.immutable {

@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/time/rate"
 
+	"github.com/onefold/onefold/dynamo"
 	"github.com/onefold/onefold/internal/calendar"
 	"github.com/onefold/onefold/table"
 )
@@ -25,6 +26,7 @@ const (
 type deviceCache struct {
 	t           *table.Table
 	statusEvery time.Duration
+	stale       time.Duration // how long what was read last holds while the store is away; 0: not at all
 
 	mu       sync.Mutex
 	devices  map[string]*deviceEntry
@@ -112,10 +114,12 @@ func (c *deviceCache) get(ctx context.Context, deviceID string) (*deviceState, e
 	defer e.mu.Unlock()
 	if now := c.t.Now(); !now.Before(e.until) {
 		state, err := c.load(ctx, deviceID, e)
-		if err != nil {
+		if err != nil && (!dynamo.IsUnavailable(err) || e.state == nil || now.Sub(e.until) >= c.stale) {
 			return nil, err
 		}
-		e.state, e.until = state, now.Add(settingsLifetime)
+		if err == nil {
+			e.state, e.until = state, now.Add(settingsLifetime)
+		}
 	}
 	return e.state, nil
 }

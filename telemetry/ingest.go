@@ -12,7 +12,9 @@ import (
 
 	"github.com/onefold/onefold/dynamo"
 	"github.com/onefold/onefold/internal/gather"
+	"github.com/onefold/onefold/internal/spool"
 	"github.com/onefold/onefold/table"
+	"github.com/onefold/onefold/table/later"
 )
 
 // Incoming is a reading as a device sends it.
@@ -39,6 +41,7 @@ const (
 	Duplicate  OutcomeStatus = "duplicate" // it was there already: as good as stored
 	StoredLate OutcomeStatus = "late"      // stored, later than its profile calls late
 	Rejected   OutcomeStatus = "rejected"  // sending it again will not help, but for TooFast
+	Queued     OutcomeStatus = "queued"    // durable, and stored when the store can be reached again
 )
 
 // Outcome says what became of one reading. It is empty if the store failed before that was decided: send it again.
@@ -58,6 +61,8 @@ type CollectorOptions struct {
 	// StatusEvery is how often a device's status follows its readings, at most; default a minute. Where writes are billed,
 	// longer is cheaper; a device that sends more often is called offline three times as long after its last reading.
 	StatusEvery time.Duration
+	// Spool keeps readings while the store cannot be reached; Collector.Sinks have to drain it. Default: they are refused then.
+	Spool *spool.Spool
 }
 
 // A Collector stores readings. It keeps in memory what it needs of the devices that send: their settings for ten seconds,
@@ -68,6 +73,8 @@ type Collector struct {
 	atOnce  int
 
 	together *gather.Group[Reading, stored] // nil: each by itself
+
+	queue, apart *later.Queue // of readings, and of those that are kept apart; nil: what cannot be stored is refused
 }
 
 // NewCollector makes a Collector that stores in t.
@@ -83,6 +90,7 @@ func NewCollector(t *table.Table, o CollectorOptions) *Collector {
 	if _, ok := t.API().(dynamo.Putter); ok { // a store that is quicker with batches
 		c.together = gather.New(togetherMost, togetherRuns, c.storeTogether)
 	}
+	c.keepIn(o.Spool)
 	return c
 }
 
@@ -105,10 +113,7 @@ func (c *Collector) Ingest(ctx context.Context, in []Incoming) ([]Outcome, error
 		}
 		b.take(i, s, &in[i], now)
 	}
-	if err := c.quarantine(ctx, &b); err != nil {
-		return b.outcomes, fmt.Errorf("telemetry: ingest: %w", err)
-	}
-	if err := c.store(ctx, &b); err != nil {
+	if err := c.storeOrKeep(ctx, &b, len(in) > 0 && in[0].Imported); err != nil {
 		return b.outcomes, fmt.Errorf("telemetry: ingest: %w", err)
 	}
 	return b.outcomes, nil
@@ -150,10 +155,7 @@ func (c *Collector) quarantine(ctx context.Context, b *batch) error {
 	for n, err := range Quarantine.CreateMany(ctx, c.t, b.apart, c.atOnce) {
 		switch q := &b.apart[n]; {
 		case err == nil || errors.Is(err, table.ErrExists):
-			b.outcomes[b.apartOf[n]] = Outcome{
-				Status: Rejected, Reason: q.Reason, Quarantined: true, At: q.Claimed,
-				Detail: keptApart,
-			}
+			b.outcomes[b.apartOf[n]] = q.outcome()
 		default:
 			failed = err
 		}

@@ -14,9 +14,9 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/onefold/onefold/analytics"
 	"github.com/onefold/onefold/cmd/internal/assembly"
 	"github.com/onefold/onefold/cmd/internal/intakeflags"
+	"github.com/onefold/onefold/cmd/onefold/internal/spoolflags"
 	"github.com/onefold/onefold/cmd/onefold/internal/usage"
 	"github.com/onefold/onefold/cmd/onefold/internal/warehousecli"
 	"github.com/onefold/onefold/cmd/onefold/internal/workcli"
@@ -32,6 +32,7 @@ type listenFlags struct {
 	Token          string `help:"Token that reads statistics, at least 16 characters. Default: a new one, printed." env:"ONEFOLD_TOKEN"`
 	intakeflags.Flags
 	deviceFlags
+	Kept spoolflags.Flags `embed:""`
 }
 
 type serveCommand struct {
@@ -109,7 +110,7 @@ func (c *listenFlags) serve(ctx context.Context, std streams, g *globals, s *sto
 	}
 	logger := g.logger(std.err)
 	recorder := g.recorder(s, logger)
-	web, release, err := c.newServer(s, recorder, logger, g.Data+".uploads")
+	web, drain, release, err := c.newServer(s, recorder, logger, g.Data)
 	if err != nil {
 		return err
 	}
@@ -134,7 +135,7 @@ func (c *listenFlags) serve(ctx context.Context, std streams, g *globals, s *sto
 	if recorder != nil {
 		services = append(services, recorder.Run)
 	}
-	services = slices.Concat(services, s.folds(logger, tell), devices, more)
+	services = slices.Concat(services, s.folds(logger, tell), devices, drain, more)
 	if err := runAll(ctx, services); err != nil || s.Shared { // others go on with what is left
 		return err
 	}
@@ -165,28 +166,37 @@ func setupHint(ctx context.Context, std streams, s *store, url string) error {
 	return err
 }
 
-// newServer makes the server. uploads is the folder for files that are sent to it, and nothing else's. release is called
-// when it has ended.
-func (c *listenFlags) newServer(s *store, recorder *usage.Recorder, logger *slog.Logger, uploads string) (web *server.Server, release func() error, err error) {
+// newServer makes the server, and what drains its spool. data is the directory of the table: beside it are files that are
+// sent to the server, and what waits for the table. release is called when it has ended.
+func (c *listenFlags) newServer(s *store, recorder *usage.Recorder, logger *slog.Logger, data string) (web *server.Server, drain []service, release func() error, err error) {
+	uploads := data + ".uploads"
 	if err := os.RemoveAll(uploads); err != nil { // what a killed process left
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
 	o := server.Options{
 		Table: s.table, Worker: s.worker, Accounts: s.accounts, Token: c.Token, MaxConnections: c.MaxConnections, Version: version, Logger: logger,
-		Analytics: webanalytics.Options{Collector: analytics.NewCollector(s.table, analytics.CollectorOptions{}), Uploads: uploads, Archive: s.archive},
+		Analytics: webanalytics.Options{Uploads: uploads, Archive: s.archive}, Service: s.Service, StreamService: s.StreamService,
 	}
 	if recorder != nil {
 		o.Capacity = capacity.Options{Uses: recorder.Uses, Schema: assembly.Schema}
 	}
-	o.Service, o.StreamService = s.Service, s.StreamService
 	c.applyDevices(&o)
-	if release, err = c.Flags.Apply(&o); err != nil {
-		return nil, nil, err
+	kept, err := c.Kept.Apply(&o, data, logger)
+	if err != nil {
+		return nil, nil, nil, err
 	}
+	places, err := c.Flags.Apply(&o)
+	if err != nil {
+		return nil, nil, nil, errors.Join(err, kept.Close())
+	}
+	release = func() error { return errors.Join(places(), kept.Close()) }
 	if web, err = server.New(o); err != nil {
-		return nil, nil, errors.Join(err, release())
+		return nil, nil, nil, errors.Join(err, release())
 	}
-	return web, release, nil
+	if o.Drain != nil {
+		drain = []service{o.Drain.Run}
+	}
+	return web, drain, release, nil
 }
 
 // drainFor is how long a stop may take to fold what was stored last.

@@ -40,7 +40,7 @@ func (s *Service) identify(ctx context.Context, token string) (sender, error) {
 		d, err := s.o.Collector.Authenticate(ctx, token)
 		return sender{d.DeviceID, d.FleetID}, err
 	}
-	key, err := s.door.Accounts.UseKey(ctx, token)
+	key, err := s.door.SenderKey(ctx, token)
 	if errors.Is(err, accounts.ErrDenied) {
 		return sender{}, telemetry.ErrToken
 	}

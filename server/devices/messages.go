@@ -8,6 +8,7 @@ import (
 
 	"github.com/onefold/onefold/accounts"
 	"github.com/onefold/onefold/server/mqtt"
+	"github.com/onefold/onefold/table"
 	"github.com/onefold/onefold/telemetry"
 	"github.com/onefold/onefold/telemetry/payload"
 )
@@ -42,7 +43,7 @@ func (m *Messages) Login(ctx context.Context, l mqtt.Login) (mqtt.Taker, error) 
 	device, err := m.Collector.Authenticate(ctx, l.Password)
 	switch {
 	case err == nil && l.Username == device.DeviceID:
-		return m.taker(func(_ context.Context, id string) bool { return id == device.DeviceID }), nil
+		return m.taker(func(_ context.Context, id string) (bool, error) { return id == device.DeviceID, nil }), nil
 	case err != nil && !errors.Is(err, telemetry.ErrToken):
 		return nil, fmt.Errorf("%w: %w", mqtt.ErrUnavailable, err)
 	case err == nil || m.Gateway == nil:
@@ -55,19 +56,22 @@ func (m *Messages) Login(ctx context.Context, l mqtt.Login) (mqtt.Taker, error) 
 	case err != nil:
 		return nil, fmt.Errorf("%w: %w", mqtt.ErrUnavailable, err)
 	}
-	return m.taker(func(ctx context.Context, id string) bool {
+	return m.taker(func(ctx context.Context, id string) (bool, error) {
 		d, err := m.Device(ctx, id)
-		return err == nil && d.FleetID == fleet
+		if errors.Is(err, table.ErrNotFound) {
+			return false, nil
+		}
+		return d.FleetID == fleet, err
 	}), nil
 }
 
 // taker takes messages of the devices that mine knows.
-func (m *Messages) taker(mine func(context.Context, string) bool) mqtt.Taker {
+func (m *Messages) taker(mine func(context.Context, string) (bool, error)) mqtt.Taker {
 	return func(ctx context.Context, messages []mqtt.Message) []mqtt.Verdict {
 		t := taking{verdicts: make([]mqtt.Verdict, len(messages))}
 		for i := range messages {
-			t.read(i, &messages[i], func(id string) bool { return mine(ctx, id) })
-			if t.verdicts[i] == mqtt.Forbidden {
+			t.read(i, &messages[i], func(id string) (bool, error) { return mine(ctx, id) })
+			if t.over {
 				break // what comes after it does not count
 			}
 		}
@@ -90,14 +94,22 @@ type taking struct {
 	readings []telemetry.Incoming
 	of       []int // parallel to readings: the number of the message
 	unread   []telemetry.Outcome
+	over     bool // the client is disconnected
 }
 
 // read takes a message apart.
-func (t *taking) read(i int, m *mqtt.Message, mine func(string) bool) {
+func (t *taking) read(i int, m *mqtt.Message, mine func(string) (bool, error)) {
 	rest, ok := strings.CutPrefix(m.Topic, topicRoot)
 	device, what, _ := strings.Cut(rest, "/")
-	if !ok || !mine(device) {
-		t.verdicts[i] = mqtt.Forbidden
+	if ok {
+		var err error
+		if ok, err = mine(device); err != nil {
+			t.verdicts[i], t.over = mqtt.Failed, true // nobody can say whose it is
+			return
+		}
+	}
+	if !ok {
+		t.verdicts[i], t.over = mqtt.Forbidden, true
 		return
 	}
 	metric, single := strings.CutPrefix(what, topicValue)
@@ -139,7 +151,7 @@ func (t *taking) readMany(i int, device string, text []byte) {
 		case r.Err != nil:
 			t.unread = append(t.unread, r.Outcome())
 		case r.DeviceID != device:
-			t.verdicts[i] = mqtt.Forbidden
+			t.verdicts[i], t.over = mqtt.Forbidden, true
 			return
 		default:
 			t.readings, t.of = append(t.readings, r.Incoming), append(t.of, i)

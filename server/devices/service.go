@@ -77,16 +77,14 @@ func (s *Service) Close() { s.background.Close() }
 func (s *Service) Login(ctx context.Context, l mqtt.Login) (mqtt.Taker, error) {
 	m := Messages{
 		Collector: s.o.Collector, Gateway: s.gateway, Count: s.metrics.count, Stored: s.tail.tell,
-		Device: func(ctx context.Context, deviceID string) (telemetry.Device, error) {
-			return telemetry.GetDevice(ctx, s.table, deviceID)
-		},
+		Device: s.o.Collector.Device,
 	}
 	return m.Login(ctx, l)
 }
 
 // gateway is the fleet that a key sends for, whatever its holder is called.
 func (s *Service) gateway(ctx context.Context, _, token string) (fleetID string, err error) {
-	key, err := s.door.Accounts.UseKey(ctx, token)
+	key, err := s.door.SenderKey(ctx, token)
 	if err != nil {
 		return "", err
 	}

@@ -44,7 +44,7 @@ func (s *Service) tellsVisitors(ctx context.Context, site string, from *Sender, 
 	if !ok || !accounts.IsKey(token) {
 		return false, door.Problem(http.StatusUnauthorized, "unauthorized", "To say whose event it is, send a key of the site: Authorization: Bearer <key>.")
 	}
-	key, err := s.door.Accounts.UseKey(ctx, token)
+	key, err := s.door.SenderKey(ctx, token)
 	if err != nil && !errors.Is(err, accounts.ErrDenied) {
 		return false, s.door.Error(ctx, err)
 	}

@@ -37,6 +37,7 @@ type Door struct {
 	token   [sha256.Size]byte // of Options.Token, so that comparing takes the same time whatever was sent
 	logins  *throttle
 	guests  *Limiter // by network
+	senders keys
 	origins *http.CrossOriginProtection
 }
 
@@ -53,6 +54,7 @@ func New(o Options) (*Door, error) {
 		token:   sha256.Sum256([]byte(o.Token)),
 		logins:  newThrottle(o.Clock),
 		guests:  NewLimiter(guestRate, guestBurst, o.Clock),
+		senders: keys{known: map[[sha256.Size]byte]knownKey{}},
 		origins: http.NewCrossOriginProtection(),
 	}, nil
 }

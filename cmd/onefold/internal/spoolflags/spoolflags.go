@@ -1,0 +1,70 @@
+// Package spoolflags are the flags of a server that keeps events and readings while its table cannot be reached. It belongs
+// to the command line.
+package spoolflags
+
+import (
+	"fmt"
+	"log/slog"
+	"maps"
+
+	"github.com/onefold/onefold/analytics"
+	"github.com/onefold/onefold/internal/spool"
+	"github.com/onefold/onefold/server"
+	"github.com/onefold/onefold/table"
+	"github.com/onefold/onefold/telemetry"
+)
+
+// Flags say where what waits is kept, and how much.
+type Flags struct {
+	Spool      string `help:"Directory in which events and readings wait, acknowledged, while a table on DynamoDB cannot be reached; none: they are refused then. Default: beside --data, with .spool behind its name." placeholder:"DIR" env:"ONEFOLD_SPOOL"`
+	SpoolBytes int64  `help:"Bytes that may wait; what comes beyond is refused." default:"1073741824" env:"ONEFOLD_SPOOL_BYTES"`
+	SpoolRate  int    `help:"Events and readings a second that are stored of those that waited, beside two for each that comes meanwhile." default:"2000" env:"ONEFOLD_SPOOL_RATE"`
+}
+
+// minBytes is the smallest spool: a few large requests.
+const minBytes = 16 << 20
+
+// none is the directory of no spool.
+const none = "none"
+
+// Apply gives a server the collectors of a table, and what keeps for them while the table is away; nil if nothing does. Close
+// the spool when the server has ended.
+func (f *Flags) Apply(o *server.Options, data string, logger *slog.Logger) (*spool.Spool, error) {
+	dir := f.Spool
+	if dir == "" {
+		dir = data + ".spool"
+	}
+	var kept *spool.Spool
+	if o.Service != nil && dir != none {
+		if f.SpoolBytes < minBytes {
+			return nil, fmt.Errorf("bad_spool: --spool-bytes %d: at least %d, or --spool none", f.SpoolBytes, minBytes)
+		}
+		var err error
+		if kept, err = spool.Open(dir, spool.Options{MaxBytes: f.SpoolBytes}); err != nil {
+			return nil, fmt.Errorf("--spool %s: %w", dir, err)
+		}
+		tell(logger, dir, kept.Stats())
+	}
+	collect(o, o.Table, kept)
+	if kept != nil {
+		sinks := o.Analytics.Collector.Sinks()
+		maps.Copy(sinks, o.Devices.Collector.Sinks())
+		o.Drain = &spool.Drain{Spool: kept, Sinks: sinks, Rate: f.SpoolRate, Logger: logger}
+	}
+	return kept, nil
+}
+
+func collect(o *server.Options, t *table.Table, kept *spool.Spool) {
+	o.Analytics.Collector = analytics.NewCollector(t, analytics.CollectorOptions{Spool: kept})
+	o.Devices.Collector = telemetry.NewCollector(t, telemetry.CollectorOptions{Spool: kept})
+}
+
+// tell logs what an earlier process left.
+func tell(logger *slog.Logger, dir string, st spool.Stats) {
+	if st.Records > 0 {
+		logger.Info("spool: what waited is stored now", "dir", dir, "records", st.Records, "bytes", st.Bytes)
+	}
+	if st.Damaged > 0 {
+		logger.Error("spool: a part cannot be read, and is lost", "dir", dir, "bytes", st.Damaged)
+	}
+}

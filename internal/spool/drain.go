@@ -1,0 +1,170 @@
+package spool
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"math/rand/v2"
+	"sync/atomic"
+	"time"
+
+	"github.com/onefold/onefold/internal/pause"
+)
+
+// A Sink takes records of one kind, in order, and brings them to where they belong, each once however often it is called
+// with it. It returns those that it does not understand, or that nobody will ever take, to be put aside. After an error it
+// is called again with the same ones.
+type Sink func(ctx context.Context, bodies [][]byte) (refused [][]byte, err error)
+
+// Drain empties a spool. Spool and Sinks are required.
+type Drain struct {
+	Spool *Spool
+	Sinks map[byte]Sink // by kind
+
+	// Rate is how many records a second are drained at most, beside two for each that comes meanwhile, so that the spool
+	// empties however many come; default 2,000.
+	Rate  int
+	Batch int // records that are given to sinks at once; default 256
+
+	Clock  func() time.Time                           // default time.Now
+	Sleep  func(context.Context, time.Duration) error // default: a timer
+	Logger *slog.Logger                               // default: discards
+
+	refused, failures atomic.Int64
+}
+
+const (
+	firstPause = 250 * time.Millisecond // after a failure; twice as long each time
+	mostPause  = 10 * time.Second
+	tellEvery  = 10 * time.Second // how often the log is told of progress
+)
+
+// Refused is how many records were put aside because nobody takes them.
+func (d *Drain) Refused() int64 { return d.refused.Load() }
+
+// Failures is how often a sink failed.
+func (d *Drain) Failures() int64 { return d.failures.Load() }
+
+func (d *Drain) defaults() {
+	if d.Rate <= 0 {
+		d.Rate = 2000
+	}
+	if d.Batch <= 0 {
+		d.Batch = 256
+	}
+	if d.Clock == nil {
+		d.Clock = time.Now
+	}
+	if d.Sleep == nil {
+		d.Sleep = pause.For
+	}
+	if d.Logger == nil {
+		d.Logger = slog.New(slog.DiscardHandler)
+	}
+}
+
+// Run drains until ctx ends. Errors: those of ctx and of the spool's disk.
+func (d *Drain) Run(ctx context.Context) error {
+	d.defaults()
+	allowed := allowance{last: d.Clock(), came: d.Spool.Stats().Appended}
+	for ctx.Err() == nil {
+		if !d.Spool.Waiting() {
+			select {
+			case <-ctx.Done():
+			case <-d.Spool.Came():
+			}
+			continue
+		}
+		if err := d.empty(ctx, &allowed); err != nil {
+			return err
+		}
+	}
+	return ctx.Err()
+}
+
+// empty drains until nothing waits.
+func (d *Drain) empty(ctx context.Context, allowed *allowance) error {
+	began, told, failures, done := d.Clock(), d.Clock(), 0, 0
+	for {
+		records, pos, err := d.Spool.Peek(d.Batch)
+		if err != nil {
+			return err
+		}
+		if len(records) == 0 {
+			if done > 0 {
+				d.Logger.Info("spool: it is empty", "records", done, "seconds", d.Clock().Sub(began).Seconds())
+			}
+			return nil
+		}
+		if wait := allowed.take(len(records), d.Rate, d.Spool.Stats().Appended, d.Clock()); wait > 0 {
+			if err := d.Sleep(ctx, wait); err != nil {
+				return err
+			}
+		}
+		if err := d.give(ctx, records); err != nil {
+			failures++
+			d.failures.Add(1)
+			if now := d.Clock(); failures == 1 || now.Sub(told) >= tellEvery {
+				told = now
+				d.Logger.Warn("spool: what waits cannot be drained yet", "records", d.Spool.Stats().Records, "failures", failures, "error", err)
+			}
+			wait := min(firstPause<<min(failures, 10), mostPause)
+			if err := d.Sleep(ctx, wait/2+rand.N(wait/2)); err != nil {
+				return err
+			}
+			continue
+		}
+		failures, done = 0, done+len(records)
+		if err := d.Spool.Done(pos); err != nil {
+			return err
+		}
+		if now := d.Clock(); now.Sub(told) >= tellEvery {
+			told = now
+			d.Logger.Info("spool: draining", "done", done, "records", d.Spool.Stats().Records)
+		}
+	}
+}
+
+// give brings records to their sinks: kinds apart, each in order.
+func (d *Drain) give(ctx context.Context, records []Record) error {
+	bodies := map[byte][][]byte{}
+	for i := range records {
+		bodies[records[i].Kind] = append(bodies[records[i].Kind], records[i].Body)
+	}
+	var errs []error
+	var refused [][]byte
+	for kind, some := range bodies {
+		sink, known := d.Sinks[kind]
+		if !known {
+			errs = append(errs, errors.New("spool: records of a kind that this version does not know: start the one that wrote them"))
+			continue
+		}
+		left, err := sink(ctx, some)
+		refused = append(refused, left...)
+		errs = append(errs, err)
+	}
+	if err := errors.Join(errs...); err != nil || len(refused) == 0 {
+		return err
+	}
+	d.refused.Add(int64(len(refused)))
+	d.Logger.Error("spool: records that nobody takes were put aside", "records", len(refused), "file", d.Spool.refusedFile())
+	return d.Spool.putAside(refused)
+}
+
+// allowance bounds the rate of a drain.
+type allowance struct {
+	holds float64
+	last  time.Time
+	came  int64
+}
+
+// take pays for n records, and says how long to wait before they are drained.
+func (a *allowance) take(n, rate int, appended int64, now time.Time) time.Duration {
+	a.holds += now.Sub(a.last).Seconds()*float64(rate) + 2*float64(appended-a.came)
+	a.holds = min(a.holds, float64(rate)) // a second's worth
+	a.last, a.came = now, appended
+	if a.holds -= float64(n); a.holds >= 0 {
+		return 0
+	}
+	return time.Duration(-a.holds / float64(rate) * float64(time.Second))
+}

@@ -1,0 +1,17 @@
+//go:build !unix
+
+package spool
+
+import (
+	"fmt"
+	"os"
+)
+
+// lockFile keeps nobody out where there is no flock.
+func lockFile(name string) (*os.File, error) {
+	f, err := os.OpenFile(name, os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("spool: %w", err)
+	}
+	return f, nil
+}

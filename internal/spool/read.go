@@ -1,0 +1,235 @@
+package spool
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// load looks through the segments that are there. Nothing is appended to them any more.
+func (s *Spool) load() error {
+	names, err := filepath.Glob(filepath.Join(s.dir, "*.seg"))
+	if err != nil {
+		return err
+	}
+	slices.Sort(names)
+	at := s.readPosition()
+	s.next = at.segment + 1 // a number that is not above it would be taken for done
+	for i, name := range names {
+		number, err := strconv.ParseUint(strings.TrimSuffix(filepath.Base(name), ".seg"), 16, 64)
+		if err != nil {
+			continue // not ours
+		}
+		s.next = max(s.next, number+1)
+		if number < at.segment {
+			if err := os.Remove(name); err != nil {
+				return err
+			}
+			continue
+		}
+		from := headBytes
+		if number == at.segment {
+			from = at.offset
+		}
+		if err := s.loadSegment(number, from, i == len(names)-1); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// loadSegment counts what waits in a segment, from an offset on. One without records is deleted.
+func (s *Spool) loadSegment(number uint64, from int64, last bool) error {
+	b, err := os.ReadFile(s.path(number))
+	if err != nil {
+		return err
+	}
+	seg := &segment{number: number, end: int64(len(b))}
+	if len(b) < int(headBytes) || string(b[:len(magic)]) != magic {
+		s.lose(int64(len(b)), last)
+		return os.Rename(s.path(number), s.path(number)+".damaged")
+	}
+	copy(seg.salt[:], b[len(magic):])
+	from = min(max(from, headBytes), seg.end)
+	for rest := b[from:]; ; {
+		f, ok := nextRecord(rest, &seg.salt)
+		if !ok {
+			s.lose(int64(len(rest)), last)
+			break
+		}
+		s.lose(int64(f.skipped), false)
+		if s.waiting.Load() == 0 {
+			s.oldest = f.record.At
+		}
+		seg.records++
+		s.waiting.Add(1)
+		rest = rest[f.skipped+f.size:]
+	}
+	if seg.records == 0 {
+		return os.Remove(s.path(number))
+	}
+	if len(s.segments) == 0 {
+		s.at = from
+	}
+	s.segments = append(s.segments, seg)
+	return nil
+}
+
+// lose counts bytes that are no records.
+func (s *Spool) lose(n int64, tail bool) {
+	if tail {
+		s.stats.Torn += n
+	} else {
+		s.stats.Damaged += n
+	}
+}
+
+// peekBytes is how much is read at once, about.
+const peekBytes = 4 << 20
+
+// Peek returns the oldest records, at most so many, and the position behind them, for Done. Without any, there is none
+// that waits.
+func (s *Spool) Peek(most int) ([]Record, Position, error) {
+	for {
+		s.mu.Lock()
+		if len(s.segments) == 0 {
+			s.mu.Unlock()
+			return nil, Position{}, nil
+		}
+		seg, at, more := *s.segments[0], s.at, len(s.segments) > 1
+		s.mu.Unlock()
+		records, pos, err := s.peek(&seg, at, most)
+		if err == nil && len(records) > 0 {
+			s.mu.Lock()
+			s.oldest = records[0].At
+			s.mu.Unlock()
+		}
+		if err != nil || len(records) > 0 {
+			return records, pos, err
+		}
+		if !more { // all of it was done, or is damaged
+			return nil, Position{}, s.Done(Position{segment: seg.number, offset: seg.end})
+		}
+		if err := s.Done(Position{segment: seg.number, offset: seg.end}); err != nil {
+			return nil, Position{}, err
+		}
+	}
+}
+
+// peek reads records of a segment. It reads on to its end only when what it has read holds no whole record.
+func (s *Spool) peek(seg *segment, at int64, most int) (records []Record, pos Position, err error) {
+	f, err := os.Open(s.path(seg.number))
+	if err != nil {
+		return nil, pos, fmt.Errorf("spool: %w", err)
+	}
+	defer f.Close()
+	pos = Position{segment: seg.number, offset: at}
+	for size := min(peekBytes, seg.end-at); ; size = seg.end - at {
+		b := make([]byte, size)
+		if _, err := f.ReadAt(b, at); err != nil && !errors.Is(err, io.EOF) {
+			return nil, pos, fmt.Errorf("spool: %w", err)
+		}
+		for len(records) < most {
+			rest := b[pos.offset-at:]
+			next, ok := nextRecord(rest, &seg.salt)
+			if !ok || next.skipped > 0 && size < seg.end-at { // with all that follows it may be none that is damaged
+				break
+			}
+			records = append(records, next.record)
+			pos.offset += int64(next.skipped + next.size)
+		}
+		if len(records) > 0 || at+size >= seg.end {
+			pos.records = len(records)
+			return records, pos, nil
+		}
+	}
+}
+
+// Done says that all up to a position was done: it does not come out again, but maybe after a crash.
+func (s *Spool) Done(pos Position) error {
+	free := s.writing.TryLock() // else the last segment is written to
+	if free {
+		defer s.writing.Unlock()
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.segments) == 0 || s.segments[0].number != pos.segment {
+		return nil
+	}
+	seg := s.segments[0]
+	n := int64(pos.records)
+	if pos.offset >= seg.end {
+		n = int64(seg.records) // those that cannot be read, too
+	}
+	seg.records -= int(n)
+	s.stats.Done += int64(pos.records)
+	s.waiting.Add(-n)
+	s.at = pos.offset
+	whole, last := pos.offset >= seg.end, len(s.segments) == 1
+	if !whole || last && s.current != nil && !free {
+		return s.writePosition(pos)
+	}
+	return s.dropFirst(last)
+}
+
+// dropFirst deletes the first segment. The caller holds mu, and writing if it is the last and may be written to.
+func (s *Spool) dropFirst(last bool) error {
+	seg := s.segments[0]
+	s.segments, s.at = s.segments[1:], headBytes
+	var err error
+	if last && s.current != nil {
+		err = s.current.Close()
+		s.current = nil
+	}
+	return errors.Join(err, os.Remove(s.path(seg.number)))
+}
+
+// The position is the number of the segment and the offset in it, and their sum. It is not waited for: an older one lets
+// more come out again, and one that cannot be read lets all.
+func (s *Spool) writePosition(pos Position) error {
+	b := binary.BigEndian.AppendUint64(nil, pos.segment)
+	b = binary.BigEndian.AppendUint64(b, uint64(pos.offset))
+	b = binary.BigEndian.AppendUint32(b, sumOf(&[saltBytes]byte{}, b))
+	name := filepath.Join(s.dir, "POSITION")
+	if err := os.WriteFile(name+".new", b, 0o600); err != nil {
+		return fmt.Errorf("spool: %w", err)
+	}
+	if err := os.Rename(name+".new", name); err != nil {
+		return fmt.Errorf("spool: %w", err)
+	}
+	return nil
+}
+
+func (s *Spool) readPosition() (pos Position) {
+	b, err := os.ReadFile(filepath.Join(s.dir, "POSITION"))
+	if err != nil || len(b) != 20 || binary.BigEndian.Uint32(b[16:]) != sumOf(&[saltBytes]byte{}, b[:16]) {
+		return pos
+	}
+	return Position{segment: binary.BigEndian.Uint64(b), offset: int64(binary.BigEndian.Uint64(b[8:]))}
+}
+
+// refusedFile is where records are put aside, a line each.
+func (s *Spool) refusedFile() string { return filepath.Join(s.dir, "refused.jsonl") }
+
+// putAside keeps records that nobody takes, for people to look at. They are not counted any more.
+func (s *Spool) putAside(bodies [][]byte) error {
+	f, err := os.OpenFile(s.refusedFile(), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return fmt.Errorf("spool: %w", err)
+	}
+	var text []byte
+	for _, body := range bodies {
+		text = append(append(text, body...), '\n')
+	}
+	_, err = f.Write(text)
+	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
+		return fmt.Errorf("spool: put aside: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,363 @@
+package spool
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// disk makes files that fail when told to, and knows what of them would survive a loss of power.
+type disk struct {
+	mu     sync.Mutex
+	synced map[string]int64
+	fail   func(op string) error
+}
+
+type diskFile struct {
+	*os.File
+	d       *disk
+	written int64
+}
+
+func (d *disk) create(name string) (file, error) {
+	if err := d.fails("create"); err != nil {
+		return nil, err
+	}
+	f, err := os.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
+	return &diskFile{File: f, d: d}, err
+}
+
+func (d *disk) fails(op string) error {
+	if d.fail == nil {
+		return nil
+	}
+	return d.fail(op)
+}
+
+func (f *diskFile) WriteAt(p []byte, off int64) (int, error) {
+	if err := f.d.fails("write"); err != nil {
+		n, _ := f.File.WriteAt(p[:len(p)/2], off) // a disk that is full takes a part
+		return n, err
+	}
+	n, err := f.File.WriteAt(p, off)
+	f.written = off + int64(n)
+	return n, err
+}
+
+func (f *diskFile) Sync() error {
+	if err := f.d.fails("sync"); err != nil {
+		return err
+	}
+	f.d.mu.Lock()
+	defer f.d.mu.Unlock()
+	f.d.synced[f.Name()] = f.written
+	return nil
+}
+
+// lost is a copy of a directory as a loss of power may leave it: of what was not synced, some is there and some is not.
+func (d *disk) lost(t *testing.T, r *rand.Rand, dir string) string {
+	t.Helper()
+	to := t.TempDir()
+	names, err := os.ReadDir(dir)
+	must(t, err)
+	for _, e := range names {
+		from := filepath.Join(dir, e.Name())
+		b, err := os.ReadFile(from)
+		must(t, err)
+		if synced, ours := d.synced[from]; ours && int64(len(b)) > synced {
+			b = b[:synced+r.Int64N(int64(len(b))-synced+1)]
+			if r.IntN(2) == 0 {
+				b = append(b, make([]byte, r.IntN(40))...)
+			}
+		}
+		if e.Name() == "POSITION" && r.IntN(3) == 0 {
+			continue
+		}
+		must(t, os.WriteFile(filepath.Join(to, e.Name()), b, 0o600))
+	}
+	return to
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func bodyOf(n int) []byte {
+	return []byte(fmt.Sprintf("%06d%s", n, strings.Repeat("x", n*7919%300)))
+}
+
+// model is what a spool is to hold: numbers of records, in order.
+type model struct {
+	*testing.T
+	s        *Spool
+	d        *disk
+	o        Options
+	dir      string
+	r        *rand.Rand
+	sent     int
+	waiting  []int        // acknowledged and not done
+	doubtful map[int]bool // not acknowledged, or done before a crash: they may come out, and need not
+}
+
+// TestModel does at random what is done to a spool, with disks that fail and power that is lost, and compares it with a list.
+func TestModel(t *testing.T) {
+	for range 8 {
+		seed := rand.Uint64()
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			d := &disk{synced: map[string]int64{}}
+			m := &model{T: t, d: d, o: Options{MaxBytes: 60_000, SegmentBytes: 4000, create: d.create}, dir: t.TempDir(), r: rand.New(rand.NewPCG(seed, 0)), doubtful: map[int]bool{}}
+			m.open()
+			for range 300 {
+				switch n := m.r.IntN(20); {
+				case n < 10:
+					m.append()
+				case n < 17:
+					m.drain(1 + m.r.IntN(40))
+				case n < 18:
+					must(t, m.s.Close())
+					m.open()
+				default:
+					m.crash()
+				}
+			}
+			m.drain(1 << 20)
+			if m.s.Waiting() || len(m.waiting) > 0 {
+				t.Errorf("%d are left, the spool holds %+v", len(m.waiting), m.s.Stats())
+			}
+			must(t, m.s.Close())
+		})
+	}
+}
+
+func (m *model) open() {
+	m.Helper()
+	s, err := Open(m.dir, m.o)
+	must(m.T, err)
+	m.s = s
+}
+
+// crash loses power: what was done may come out again, if it was done since the position was last kept.
+func (m *model) crash() {
+	dir := m.d.lost(m.T, m.r, m.dir)
+	must(m.T, m.s.Close())
+	for n := range m.sent {
+		if !slices.Contains(m.waiting, n) {
+			m.doubtful[n] = true
+		}
+	}
+	m.dir = dir
+	m.open()
+}
+
+func (m *model) append() {
+	m.Helper()
+	if m.r.IntN(5) == 0 {
+		op, err := []string{"create", "write", "sync"}[m.r.IntN(3)], syscall.ENOSPC
+		m.d.fail = func(o string) error {
+			if o == op {
+				return err
+			}
+			return nil
+		}
+		defer func() { m.d.fail = nil }()
+	}
+	var records []Record
+	var numbers []int
+	for range 1 + m.r.IntN(5) {
+		records, numbers = append(records, Record{Kind: 'k', At: time.UnixMilli(int64(m.sent)), Body: bodyOf(m.sent)}), append(numbers, m.sent)
+		m.sent++
+	}
+	switch err := m.s.Append(m.Context(), records); {
+	case err == nil:
+		m.waiting = append(m.waiting, numbers...)
+	case errors.Is(err, ErrFull), errors.Is(err, syscall.ENOSPC):
+		for _, n := range numbers {
+			m.doubtful[n] = true
+		}
+	default:
+		m.Fatal(err)
+	}
+	if st := m.s.Stats(); st.Bytes > m.o.MaxBytes {
+		m.Fatalf("%d bytes of %d", st.Bytes, m.o.MaxBytes)
+	}
+}
+
+func (m *model) drain(most int) {
+	m.Helper()
+	for most > 0 {
+		records, pos, err := m.s.Peek(min(most, 16))
+		must(m.T, err)
+		if len(records) == 0 {
+			return
+		}
+		most -= len(records)
+		for _, r := range records {
+			var n int
+			fmt.Sscanf(string(r.Body), "%06d", &n)
+			switch {
+			case r.Kind != 'k' || string(r.Body) != string(bodyOf(n)) || r.At.UnixMilli() != int64(n):
+				m.Fatalf("record %d is not what was kept", n)
+			case len(m.waiting) > 0 && m.waiting[0] == n:
+				m.waiting = m.waiting[1:]
+			case slices.Contains(m.waiting, n):
+				m.Fatalf("record %d comes before %d", n, m.waiting[0])
+			case !m.doubtful[n]:
+				m.Fatalf("record %d was done", n)
+			}
+		}
+		must(m.T, m.s.Done(pos))
+	}
+}
+
+// A damaged record loses itself alone, wherever the damage is.
+func TestDamage(t *testing.T) {
+	const records = 50
+	dir := t.TempDir()
+	s, err := Open(dir, Options{})
+	must(t, err)
+	for n := range records {
+		must(t, s.Append(t.Context(), []Record{{Kind: 'k', Body: bodyOf(n)}}))
+	}
+	must(t, s.Close())
+	names, err := filepath.Glob(filepath.Join(dir, "*.seg"))
+	must(t, err)
+	whole, err := os.ReadFile(names[0])
+	must(t, err)
+	r := rand.New(rand.NewPCG(1, 2))
+	for range 300 {
+		b := slices.Clone(whole)
+		b[int(headBytes)+r.IntN(len(b)-int(headBytes))] ^= byte(1 + r.IntN(255))
+		must(t, os.WriteFile(names[0], b, 0o600))
+		s, err := Open(dir, Options{})
+		must(t, err)
+		out, pos, err := s.Peek(1000)
+		must(t, err)
+		for more := out; len(more) > 0; {
+			must(t, s.Done(pos))
+			more, pos, err = s.Peek(1000)
+			must(t, err)
+			out = append(out, more...)
+		}
+		st := s.Stats()
+		if len(out) != records-1 || st.Damaged+st.Torn == 0 || s.Waiting() {
+			t.Fatalf("%d records came out, %+v", len(out), st)
+		}
+		must(t, s.Close())
+		must(t, os.RemoveAll(filepath.Join(dir, "POSITION")))
+	}
+	must(t, os.WriteFile(filepath.Join(dir, "0000000000000001.seg"), []byte("something else"), 0o600))
+	if s, err = Open(dir, Options{}); err != nil || s.Waiting() {
+		t.Fatal(err)
+	}
+	must(t, s.Close())
+}
+
+// Many append at once, while another drains: all come out once, in the order of each.
+func TestAtOnce(t *testing.T) {
+	s, err := Open(t.TempDir(), Options{SegmentBytes: 20_000})
+	must(t, err)
+	if _, err := Open(s.dir, Options{}); !errors.Is(err, ErrInUse) {
+		t.Errorf("a second process: %v", err)
+	}
+	const writers, each = 8, 200
+	next, total := [writers]int{}, atomic.Int64{}
+	ctx, cancel := context.WithCancel(t.Context())
+	d := Drain{Spool: s, Rate: 1e9, Batch: 32, Sinks: map[byte]Sink{'k': func(_ context.Context, bodies [][]byte) ([][]byte, error) {
+		if rand.IntN(10) == 0 {
+			return nil, errors.New("not now")
+		}
+		for _, b := range bodies {
+			var w, n int
+			if _, err := fmt.Sscanf(string(b), "%d %d", &w, &n); err != nil || next[w] != n {
+				t.Errorf("%q when %d is next: %v", b, next[w], err)
+			}
+			next[w]++
+			total.Add(1)
+		}
+		if total.Load() == writers*each {
+			cancel()
+		}
+		return nil, nil
+	}}, Sleep: func(ctx context.Context, _ time.Duration) error { return ctx.Err() }}
+	var wait sync.WaitGroup
+	for w := range writers {
+		wait.Go(func() {
+			for n := range each {
+				if err := s.Append(t.Context(), []Record{{Kind: 'k', Body: fmt.Appendf(nil, "%d %d", w, n)}}); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	err = d.Run(ctx)
+	wait.Wait()
+	if !errors.Is(err, context.Canceled) || total.Load() != writers*each || s.Waiting() {
+		t.Errorf("%v, %d drained, %+v", err, total.Load(), s.Stats())
+	}
+	must(t, s.Close())
+	if err := s.Append(t.Context(), []Record{{}}); !errors.Is(err, ErrClosed) {
+		t.Error(err)
+	}
+}
+
+// A drain keeps to its rate, catches up with what comes faster, and puts aside what nobody takes.
+func TestDrainRate(t *testing.T) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		s, err := Open(dir, Options{})
+		must(t, err)
+		add := func(n int) {
+			records := make([]Record, n)
+			for i := range records {
+				records[i] = Record{Kind: 'k', At: time.Now(), Body: []byte(`{"n":1}`)}
+			}
+			must(t, s.Append(t.Context(), records))
+		}
+		add(10_000)
+		done := 0
+		d := &Drain{Spool: s, Rate: 1000, Sinks: map[byte]Sink{'k': func(_ context.Context, bodies [][]byte) ([][]byte, error) {
+			if done += len(bodies); done == len(bodies) {
+				return bodies[:1], nil
+			}
+			return nil, nil
+		}}}
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error)
+		go func() { ended <- d.Run(ctx) }()
+		began := time.Now()
+		for s.Waiting() {
+			time.Sleep(100 * time.Millisecond)
+		}
+		if took := time.Since(began); took < 9*time.Second || took > 11*time.Second {
+			t.Errorf("10,000 records took %s", took)
+		}
+		add(10_000)
+		for range 100 { // 3,000 a second come while they wait
+			time.Sleep(100 * time.Millisecond)
+			add(300)
+		}
+		if n := s.Stats().Records; n > 1000 {
+			t.Errorf("%d wait after ten seconds", n)
+		}
+		cancel()
+		<-ended
+		if aside, err := os.ReadFile(s.refusedFile()); err != nil || string(aside) != "{\"n\":1}\n" || d.Refused() != 1 {
+			t.Errorf("put aside: %q, %v", aside, err)
+		}
+		must(t, s.Close())
+	})
+}

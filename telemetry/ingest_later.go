@@ -1,0 +1,119 @@
+package telemetry
+
+import (
+	"context"
+	"time"
+
+	"github.com/onefold/onefold/dynamo"
+	"github.com/onefold/onefold/internal/spool"
+	"github.com/onefold/onefold/table"
+	"github.com/onefold/onefold/table/later"
+)
+
+// The kinds of records in a spool.
+const (
+	spooledReading    = 'r'
+	spooledQuarantine = 'q'
+)
+
+// staleFor is how long a collector that keeps readings goes by the settings that it read last, while the store is away.
+const staleFor = 24 * time.Hour
+
+// keepIn lets the collector keep readings that cannot be stored.
+func (c *Collector) keepIn(s *spool.Spool) {
+	if s == nil {
+		return
+	}
+	c.queue = &later.Queue{Spool: s, Kind: spooledReading, Owner: table.AttrPK, Table: c.t, Create: Readings.CreateItems}
+	c.apart = &later.Queue{Spool: s, Kind: spooledQuarantine, Owner: table.AttrPK, Table: c.t, Create: Quarantine.CreateItems}
+	c.devices.stale = staleFor
+}
+
+// Sinks store what was kept, for a spool.Drain.
+func (c *Collector) Sinks() map[byte]spool.Sink {
+	if c.queue == nil {
+		return nil
+	}
+	return map[byte]spool.Sink{spooledReading: c.queue.Sink, spooledQuarantine: c.apart.Sink}
+}
+
+// storeOrKeep stores a batch, or keeps it while the store is away and while others wait that came before. Imports are not
+// kept: whoever imports waits for the store.
+func (c *Collector) storeOrKeep(ctx context.Context, b *batch, imported bool) error {
+	if c.queue == nil || imported || !c.queue.Waiting() {
+		err := c.quarantine(ctx, b)
+		if err == nil {
+			err = c.store(ctx, b)
+		}
+		if c.queue == nil || imported || !dynamo.IsUnavailable(err) {
+			return err
+		}
+	}
+	if err := c.keepApart(ctx, b); err != nil {
+		return err
+	}
+	var items []table.Item
+	var of []int
+	for n := range b.readings {
+		if b.outcomes[b.of[n]].Status != "" {
+			continue
+		}
+		it, err := Readings.Encode(&b.readings[n])
+		if err := b.became(n, err); err != nil {
+			return err
+		}
+		if b.outcomes[b.of[n]].Status == Rejected {
+			continue // too large
+		}
+		b.outcomes[b.of[n]] = Outcome{} // until it is durable
+		items, of = append(items, it), append(of, n)
+	}
+	if err := c.queue.Add(ctx, items); err != nil {
+		return err
+	}
+	for _, n := range of {
+		b.outcomes[b.of[n]] = Outcome{Status: Queued, At: b.readings[n].At}
+	}
+	return nil
+}
+
+// keepApart keeps the readings whose time cannot be right, and that are not stored yet.
+func (c *Collector) keepApart(ctx context.Context, b *batch) error {
+	var items []table.Item
+	var of []int
+	for n := range b.apart {
+		if b.outcomes[b.apartOf[n]].Status != "" {
+			continue
+		}
+		it, err := Quarantine.Encode(&b.apart[n])
+		if err != nil {
+			return err
+		}
+		items, of = append(items, it), append(of, n)
+	}
+	if err := c.apart.Add(ctx, items); err != nil {
+		return err
+	}
+	for _, n := range of {
+		b.outcomes[b.apartOf[n]] = b.apart[n].outcome()
+	}
+	return nil
+}
+
+// outcome is what is said of a reading that is kept apart.
+func (q *Quarantined) outcome() Outcome {
+	return Outcome{Status: Rejected, Reason: q.Reason, Quarantined: true, At: q.Claimed, Detail: keptApart}
+}
+
+// Device returns a device by what the collector remembers, for ten seconds at most. Errors: table.ErrNotFound; those of the
+// store.
+func (c *Collector) Device(ctx context.Context, deviceID string) (Device, error) {
+	s, err := c.devices.get(ctx, deviceID)
+	if err != nil {
+		return Device{}, err
+	}
+	if s == nil {
+		return Device{}, table.ErrNotFound
+	}
+	return s.device, nil
+}

@@ -33,7 +33,7 @@ type breaker struct {
 	trips   int64 // from closed to open
 }
 
-const maxOpenings = 4 // after which the time that it stays open doubles no more
+const maxOpenings = 3 // after which the time that it stays open doubles no more
 
 // admission is what a request may do: be sent, as a probe or not, or wait.
 type admission struct {

@@ -32,7 +32,7 @@ type Options struct {
 	Budget int
 
 	Failures int           // that follow each other without an answer before the store counts as unreachable; default 5
-	OpenFor  time.Duration // how long it is then left alone, twice as long each time, up to 16 times; default 1 s
+	OpenFor  time.Duration // how long it is then left alone, twice as long each time, up to 8 times; default 1 s
 
 	InFlight      int           // requests under way at once, default 256
 	InFlightBytes int64         // and the bytes that they hold, about; default 64 MiB

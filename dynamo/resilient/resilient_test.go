@@ -158,7 +158,7 @@ func TestProbes(t *testing.T) {
 			})
 		}
 		callers.Wait()
-		if n := probes.Load(); n > 80 || n < 20 || most.Load() != 1 {
+		if n := probes.Load(); n > 130 || n < 40 || most.Load() != 1 {
 			t.Errorf("%d probes in ten minutes, %d at once", n, most.Load())
 		}
 	})

@@ -35,7 +35,7 @@ type Drain struct {
 
 const (
 	firstPause = 250 * time.Millisecond // after a failure; twice as long each time
-	mostPause  = 10 * time.Second
+	mostPause  = 5 * time.Second
 	tellEvery  = 10 * time.Second // how often the log is told of progress
 )
 

@@ -1,0 +1,215 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/oklog/ulid/v2"
+)
+
+// far is a server of a product in front of a table in another process.
+type far struct {
+	*testing.T
+	dir, addr     string
+	store, server *served
+	random        *rand.Rand
+
+	mu    sync.Mutex
+	acked map[string]string // what was said of events, by id: the last thing
+	sent  map[string]int    // and their pages
+}
+
+func (f *far) startStore() {
+	f.Helper()
+	f.store = startServer(f.T, "--data", filepath.Join(f.dir, "far"), "dynamodb", "--addr", f.addr)
+	f.addr = strings.TrimPrefix(f.store.url, "http://")
+}
+
+func (f *far) url() string { return "dynamodb+http://" + f.addr + "/onefold" }
+
+func (f *far) startServer() {
+	f.Helper()
+	f.server = startServer(f.T, "--data", filepath.Join(f.dir, "near"), "--store", f.url(), "serve", "--addr", "127.0.0.1:0", "--token", testToken, "--event-rate", "1000000")
+}
+
+// post sends an event and notes what is said of it.
+func (f *far) post(ctx context.Context, id string, page int) (status int) {
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, f.server.url+"/api/event", strings.NewReader(fmt.Sprintf(`{"site":"s","id":%q,"url":"/p%d"}`, id, page)))
+	if err != nil {
+		return 0
+	}
+	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("User-Agent", browser)
+	answer, err := http.DefaultClient.Do(r)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.sent[id] = page
+	if err != nil {
+		return 0
+	}
+	defer answer.Body.Close()
+	var told struct{ Outcomes []struct{ Status string } }
+	if err := json.NewDecoder(answer.Body).Decode(&told); err == nil && answer.StatusCode == http.StatusAccepted && len(told.Outcomes) == 1 {
+		f.acked[id] = told.Outcomes[0].Status
+	}
+	return answer.StatusCode
+}
+
+// burst posts events from several clients.
+func (f *far) burst(ctx context.Context, each int) {
+	var wait sync.WaitGroup
+	for client := range 4 {
+		wait.Go(func() {
+			for n := range each {
+				f.post(ctx, ulid.Make().String(), client*100+n%10)
+			}
+		})
+	}
+	wait.Wait()
+}
+
+// asks a server something and returns the answer.
+func (f *far) get(path string) (int, string) {
+	r, err := http.NewRequestWithContext(f.Context(), http.MethodGet, f.server.url+path, nil)
+	if err != nil {
+		f.Fatal(err)
+	}
+	r.Header.Set("Authorization", "Bearer "+testToken)
+	answer, err := http.DefaultClient.Do(r)
+	if err != nil {
+		return 0, err.Error()
+	}
+	defer answer.Body.Close()
+	text, err := io.ReadAll(answer.Body)
+	if err != nil {
+		f.Fatal(err)
+	}
+	return answer.StatusCode, string(text)
+}
+
+// until waits for /readyz to say something.
+func (f *far) until(what string) {
+	f.Helper()
+	body := ""
+	for range 600 {
+		if _, body = f.get("/readyz"); strings.Contains(body, what) {
+			return
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	f.Fatalf("readyz never says %s: %s", what, body)
+}
+
+// A server whose store goes away, hangs and comes back, and that is itself killed while events wait and while they are
+// stored, loses nothing that it acknowledged, and counts nothing twice.
+func TestStoreGoesAway(t *testing.T) {
+	if testing.Short() {
+		t.Skip("kills processes")
+	}
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("seed %d", seed)
+	f := &far{T: t, dir: t.TempDir(), addr: "127.0.0.1:0", random: rand.New(rand.NewPCG(seed, 0)), acked: map[string]string{}, sent: map[string]int{}}
+	f.startStore()
+	onefold(t, "--store", f.url(), "infra", "apply")
+	onefold(t, "--store", f.url(), "site", "create", "s")
+	f.startServer()
+	f.burst(t.Context(), 20)
+	f.until(`"ready"`)
+
+	_ = f.store.end(t, syscall.SIGKILL)
+	f.burst(t.Context(), 40)
+	f.until(`"spooling"`)
+	if status, body := f.get("/api/v1/sites/s/report"); status != http.StatusServiceUnavailable || !strings.Contains(body, "store_unreachable") {
+		t.Errorf("a question without a store: %d %s", status, body)
+	}
+	if queued := f.told("queued"); queued < 100 {
+		t.Errorf("%d events were kept", queued)
+	}
+	go func() { // in the middle of what it acknowledges
+		time.Sleep(time.Duration(f.random.IntN(100)) * time.Millisecond)
+		_ = f.server.cmd.Process.Kill()
+	}()
+	f.burst(t.Context(), 200)
+	<-f.server.log
+	_ = f.server.cmd.Wait()
+	f.startStore()
+	f.startServer()
+	time.Sleep(time.Duration(f.random.IntN(50)) * time.Millisecond) // in the middle of storing what waits
+	_ = f.server.end(t, syscall.SIGKILL)
+	f.startServer()
+	f.until(`"records":0`)
+
+	if err := f.store.cmd.Process.Signal(syscall.SIGSTOP); err != nil { // it takes connections and says nothing
+		t.Fatal(err)
+	}
+	f.burst(t.Context(), 20)
+	f.until(`"spooling"`)
+	if err := f.store.cmd.Process.Signal(syscall.SIGCONT); err != nil {
+		t.Fatal(err)
+	}
+	f.until(`"records":0`)
+	f.until(`"ready"`)
+	f.check()
+	if err := f.server.end(t, os.Interrupt); err != nil {
+		t.Error(err)
+	}
+	_ = f.store.end(t, syscall.SIGKILL)
+}
+
+func (f *far) told(status string) (n int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, s := range f.acked {
+		if s == status {
+			n++
+		}
+	}
+	return n
+}
+
+// check sends everything again: what was acknowledged is there already, and all is counted once.
+func (f *far) check() {
+	f.Helper()
+	f.mu.Lock()
+	before := map[string]string{}
+	for id, status := range f.acked {
+		before[id] = status
+	}
+	clear(f.acked)
+	sent := f.sent
+	f.sent = map[string]int{}
+	f.mu.Unlock()
+	for id, page := range sent {
+		if status := f.post(f.Context(), id, page); status != http.StatusAccepted {
+			f.Fatalf("again: %d", status)
+		}
+		if was := before[id]; was != "" && f.acked[id] != "duplicate" {
+			f.Errorf("event %s was acknowledged as %s, and is %s now", id, was, f.acked[id])
+		}
+	}
+	var views float64
+	for range 300 {
+		today := time.Now().UTC().Format(time.DateOnly)
+		_, body := f.get("/api/v1/sites/s/report?from=" + today + "&to=" + today)
+		var report struct{ Totals struct{ PageViews float64 } }
+		if err := json.Unmarshal([]byte(body), &report); err != nil {
+			f.Fatal(err, body)
+		}
+		if views = report.Totals.PageViews; views == float64(len(sent)) {
+			return
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+	f.Errorf("%v page views of %d events", views, len(sent))
+}

@@ -45,6 +45,10 @@ func (w *Worker) Run(ctx context.Context) error {
 	return w.stop(ctx)
 }
 
+// Leave writes what was read and gives the leases back, so that others need not wait for their end. Run does so as it ends; it is
+// for who called Drain or WaitFor alone.
+func (w *Worker) Leave(ctx context.Context) error { return w.stop(ctx) }
+
 // stop writes what is left and gives the leases back.
 func (w *Worker) stop(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopWithin)

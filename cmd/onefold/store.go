@@ -131,7 +131,11 @@ func (g *globals) withStore(ctx context.Context, logs io.Writer, tune tuning, wo
 	if err != nil {
 		return err
 	}
-	return errors.Join(work(s), s.Close())
+	err = work(s)
+	if s.Shared {
+		err = errors.Join(err, s.worker.Leave(ctx))
+	}
+	return errors.Join(err, s.Close())
 }
 
 // folding runs the fold worker beside the work, and stops it when the work is done.

@@ -17,6 +17,7 @@ import (
 type EntityInfo struct {
 	Name, Doc  string
 	PK, SK     string
+	PKWords    []string // what the variable may be that PK begins with; nil: anything
 	Indexes    []IndexInfo
 	Attributes []AttributeInfo // stored ones, in the order of the fields
 	Key        []AttributeInfo // variables of PK and SK
@@ -48,8 +49,9 @@ type PatternInfo struct {
 	Entity       string
 	Index        string // empty: the table
 	PK           string
-	Condition    string // on the sort key, such as `begins_with "SESSION#"`; for PutItem the condition of the write
-	FanOut       string // variable of PK that every shard is asked for
+	PKWords      []string // what the variable may be that PK begins with; nil: anything
+	Condition    string   // on the sort key, such as `begins_with "SESSION#"`; for PutItem the condition of the write
+	FanOut       string   // variable of PK that every shard is asked for
 	Descending   bool
 	Consistent   bool
 	Filtered     bool
@@ -82,7 +84,7 @@ func (s *Schema) Indexes() []string { return s.indexNames() }
 
 func (e *entity) info() EntityInfo {
 	info := EntityInfo{
-		Name: e.name, Doc: e.doc, PK: e.pk.src, SK: e.sk.src, Expires: e.expires, Immutable: e.immutable,
+		Name: e.name, Doc: e.doc, PK: e.pk.src, SK: e.sk.src, PKWords: e.words, Expires: e.expires, Immutable: e.immutable,
 		MaxBytes: e.maxBytes, Growth: e.growth, Source: e.source, Allow: e.allow, Attributes: attributes(e.stored), Key: attributes(e.keyPlan.Fields),
 	}
 	for _, x := range e.indexes {
@@ -107,6 +109,9 @@ func (p *pattern) info() PatternInfo {
 	}
 	if p.pk != nil {
 		info.PK = p.pk.src
+	}
+	if p.index == "" {
+		info.PKWords = p.entity.words
 	}
 	if p.in != nil {
 		info.Input = attributes(p.in.Fields)

@@ -26,6 +26,7 @@ const (
 // Def says how an entity is stored.
 type Def[T any] struct {
 	PK, SK  string     // key templates over the fields of the entity's key struct
+	PKWords []string   // what the variable may be that PK begins with, if it does: what tells this entity's partitions from others
 	Indexes []Index[T] // secondary index keys, derived from the item and never set by hand
 
 	// When the item expires; zero time: never. It is written as ttl and not read back: an entity that has to know it
@@ -87,7 +88,8 @@ type entity struct {
 	example   func(any)
 	allow     map[string]string
 	growth    Growth
-	source    string // where it is defined
+	words     []string // that pk begins with
+	source    string   // where it is defined
 }
 
 // room is how many attributes others add to an encoded item: a fold adds its version and marks to what it derives, and
@@ -113,7 +115,7 @@ func Define[T, K any](name string, d Def[T]) *Entity[T, K] {
 	t, k := reflect.TypeFor[T](), reflect.TypeFor[K]()
 	core := &entity{
 		name: name, doc: d.Doc, reads: d.ExpiresReads, expires: d.Expires != nil,
-		immutable: d.Immutable, maxBytes: d.MaxBytes, growth: d.Growth, source: caller(), allow: d.Allow,
+		immutable: d.Immutable, maxBytes: d.MaxBytes, growth: d.Growth, source: caller(), allow: d.Allow, words: d.PKWords,
 	}
 	e := &Entity[T, K]{core: core, expires: d.Expires}
 	core.encodeAny = func(v any) (Item, error) { return e.Encode(v.(*T)) }
@@ -194,6 +196,9 @@ func (e *entity) bindKeys(pk, sk string) {
 	var problems []error
 	e.pk, problems = bindTemplate("PK", pk, e.keyPlan, false)
 	e.fail(problems...)
+	if begins := strings.HasPrefix(pk, "{"); !begins && len(e.words) > 0 || slices.ContainsFunc(e.words, func(w string) bool { return w == "" || strings.ContainsAny(w, "#{}[]*?") }) {
+		e.fail(fmt.Errorf("PKWords %q: PK %q has to begin with a variable, and a word has none of #{}[]*?", e.words, pk))
+	}
 	e.sk, problems = bindTemplate("SK", sk, e.keyPlan, true)
 	e.fail(problems...)
 	if e.pk == nil || e.sk == nil {
@@ -301,12 +306,24 @@ func (e *entity) encodeKey(enc *codec.Encoder, k reflect.Value, into Item) error
 		err = fmt.Errorf("%w: pk and sk have %d and %d bytes, at most %d and %d are allowed",
 			ErrTooLarge, pkLen, len(key)-pkLen, maxPKBytes, maxSKBytes)
 	}
+	if err == nil && missing == "" && !e.mayBegin(key) {
+		err = fmt.Errorf("%w: it begins with none of the words %s", ErrKeyFormat, strings.Join(e.words, ", "))
+	}
 	if err = e.keyError(missing, err); err != nil {
 		return err
 	}
 	text := enc.Text(key)
 	into[AttrPK], into[AttrSK] = enc.String(text[:pkLen]), enc.String(text[pkLen:])
 	return nil
+}
+
+// mayBegin reports whether a partition key begins as PKWords says.
+func (e *entity) mayBegin(pk []byte) bool {
+	if len(e.words) == 0 {
+		return true
+	}
+	first, _, _ := strings.Cut(string(pk), "#")
+	return slices.Contains(e.words, first)
 }
 
 func (e *entity) keyError(missing string, err error) error {

@@ -97,6 +97,7 @@ var Alerts = table.Define[Alert, AlertKey]("telemetry.alert", table.Def[Alert]{
 // Rules say when there are alerts, for a device or all of a profile.
 var Rules = table.Define[Rule, RuleKey]("telemetry.rule", table.Def[Rule]{
 	PK: "{scope}#{scopeId}", SK: "RULE#{ruleId}",
+	PKWords: []string{string(ForDevice), string(ForProfile)},
 	Indexes: []table.Index[Rule]{{Name: "gsi1", PK: "FLEET_RULES#{fleetId}", SK: "RULE#{ruleId}"}},
 	Example: exampleRule,
 	Doc:     "When there is an alert, for a device or all devices of a profile.",

@@ -372,3 +372,16 @@ func TestPoliciesThatAreTooLong(t *testing.T) {
 		t.Errorf("functions whose roles are too long: %v", err)
 	}
 }
+
+// A key that begins with one of few words gives nobody the partitions of others.
+func TestNoLeadingStar(t *testing.T) {
+	for _, s := range []*table.Schema{analytics.Schema, telemetry.Schema, eventstore.Schema} {
+		for _, st := range append(infra.Reading(s), infra.Writing(s)...) {
+			for _, key := range st.Condition["ForAllValues:StringLike"]["dynamodb:LeadingKeys"] {
+				if strings.HasPrefix(key, "*") {
+					t.Errorf("%s: %s lets in the partitions %s of everybody", s.Name(), st.Sid, key)
+				}
+			}
+		}
+	}
+}

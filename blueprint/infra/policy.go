@@ -54,7 +54,7 @@ func Reading(s *table.Schema) []Statement {
 func Writing(s *table.Schema) []Statement {
 	put, change := map[string]bool{}, map[string]bool{}
 	for _, e := range s.Entities() {
-		for _, key := range leadingKeys(e.PK) {
+		for _, key := range leadingKeys(e.PK, e.PKWords) {
 			put[key] = true
 			if !e.Immutable {
 				change[key] = true
@@ -73,7 +73,7 @@ func Erasing(s *table.Schema) []Statement {
 	facts := map[string]bool{}
 	for _, e := range s.Entities() {
 		if e.Immutable {
-			for _, key := range leadingKeys(e.PK) {
+			for _, key := range leadingKeys(e.PK, e.PKWords) {
 				facts[key] = true
 			}
 		}
@@ -99,7 +99,7 @@ func AppendOnly(s *table.Schema) []Statement {
 		all = append(all, Statement{
 			Sid: "AppendOnly" + sid(e.Name), Effect: "Deny", Action: []string{"dynamodb:UpdateItem"}, Resource: []Resource{{}},
 			Condition: map[string]map[string][]string{
-				"ForAnyValue:StringLike":   {"dynamodb:LeadingKeys": leadingKeys(e.PK)},
+				"ForAnyValue:StringLike":   {"dynamodb:LeadingKeys": leadingKeys(e.PK, e.PKWords)},
 				"ForAnyValue:StringEquals": {"dynamodb:Attributes": own},
 			},
 			why: e.Name + " is never changed",
@@ -115,7 +115,7 @@ func ownAttributes(s *table.Schema, of *table.EntityInfo) []string {
 		own[a.Name] = true
 	}
 	for _, e := range s.Entities() {
-		if e.Immutable || !share(e.PK, of.PK) {
+		if e.Immutable || !share(&e, of) {
 			continue
 		}
 		for _, a := range e.Attributes {
@@ -125,8 +125,8 @@ func ownAttributes(s *table.Schema, of *table.EntityInfo) []string {
 	return slices.Sorted(maps.Keys(own))
 }
 
-func share(a, b string) bool {
-	return slices.ContainsFunc(leadingKeys(a), func(key string) bool { return slices.Contains(leadingKeys(b), key) })
+func share(a, b *table.EntityInfo) bool {
+	return slices.ContainsFunc(leadingKeys(a.PK, a.PKWords), func(key string) bool { return slices.Contains(leadingKeys(b.PK, b.PKWords), key) })
 }
 
 // Streaming is what reading the table's changes takes.
@@ -156,7 +156,7 @@ func group(name string, patterns []table.PatternInfo, actions func(*table.Patter
 			if keys[at] == nil {
 				keys[at] = map[string]bool{}
 			}
-			for _, key := range leadingKeys(p.PK) {
+			for _, key := range leadingKeys(p.PK, p.PKWords) {
 				keys[at][key] = true
 			}
 			ids[at] = append(ids[at], p.ID)
@@ -174,10 +174,17 @@ func group(name string, patterns []table.PatternInfo, actions func(*table.Patter
 	return all
 }
 
-// leadingKeys are the patterns of partition keys that a template makes, as IAM's StringLike reads them.
-func leadingKeys(template string) []string {
+// leadingKeys are the patterns of partition keys that a template makes, as IAM's StringLike reads them. words are what the variable may
+// be that it begins with.
+func leadingKeys(template string, words []string) (keys []string) {
+	if _, rest, ok := strings.Cut(template, "}"); ok && len(words) > 0 {
+		for _, word := range words {
+			keys = append(keys, leadingKeys(word+rest, nil)...)
+		}
+		return keys
+	}
 	whole, tail, optional := strings.Cut(template, "[")
-	keys := []string{starred(whole)}
+	keys = []string{starred(whole)}
 	if optional {
 		keys = append(keys, starred(whole+strings.TrimSuffix(tail, "]")))
 	}

@@ -3,7 +3,6 @@ package main
 import (
 	"io"
 	"math/rand/v2"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -97,6 +96,3 @@ func (n *network) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	n.to.ServeHTTP(w, r)
 }
-
-// address is where the network can be reached.
-func (n *network) address() string { return n.Listener.Addr().(*net.TCPAddr).String() }

@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -21,9 +20,7 @@ type gang struct {
 	random *rand.Rand
 	made   int
 
-	mu      sync.Mutex
 	workers []*exec.Cmd
-	log     bytes.Buffer
 }
 
 // workLease is how long the workers of a test wait for a silent one.

@@ -116,6 +116,9 @@ func (d *Design) Growths() []Growth {
 				g.How = "for ever: they are facts"
 			}
 		}
+		if f := &e.Growth; f.Writes > 0 {
+			g.How += fmt.Sprintf("; a fact makes %.2g new ones and %.2g writes, of %s each", f.Items, f.Writes, bytesText(f.Bytes))
+		}
 		all = append(all, g)
 	}
 	return all

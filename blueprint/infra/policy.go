@@ -129,6 +129,15 @@ func share(a, b *table.EntityInfo) bool {
 	return slices.ContainsFunc(leadingKeys(a.PK, a.PKWords), func(key string) bool { return slices.Contains(leadingKeys(b.PK, b.PKWords), key) })
 }
 
+// Describing is what opening a table takes: whether it fits the schema.
+func Describing() []Statement {
+	return []Statement{{
+		Sid: "Describe", Effect: "Allow", Resource: []Resource{{}},
+		Action: []string{"dynamodb:DescribeTable", "dynamodb:DescribeTimeToLive"},
+		why:    "a program looks whether the table fits before it begins",
+	}}
+}
+
 // Streaming is what reading the table's changes takes.
 func Streaming() []Statement {
 	return []Statement{{

@@ -20,13 +20,15 @@ const (
 )
 
 var roles = map[role]func(*table.Schema) []Statement{
-	reader: Reading,
-	writer: func(s *table.Schema) []Statement { return slices.Concat(Reading(s), Writing(s), AppendOnly(s)) },
+	reader: func(s *table.Schema) []Statement { return slices.Concat(Describing(), Reading(s)) },
+	writer: func(s *table.Schema) []Statement {
+		return slices.Concat(Describing(), Reading(s), Writing(s), AppendOnly(s))
+	},
 	worker: func(s *table.Schema) []Statement {
-		return slices.Concat(Reading(s), Writing(s), AppendOnly(s), Streaming())
+		return slices.Concat(Describing(), Reading(s), Writing(s), AppendOnly(s), Streaming())
 	},
 	keeper: func(s *table.Schema) []Statement {
-		return slices.Concat(Reading(s), Writing(s), Erasing(s), Streaming())
+		return slices.Concat(Describing(), Reading(s), Writing(s), Erasing(s), Streaming())
 	},
 }
 

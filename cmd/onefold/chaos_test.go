@@ -2,7 +2,9 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"math/rand/v2"
+	"net/http"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -34,6 +36,7 @@ func TestChaos(t *testing.T) {
 		sent.most = chaosEvents
 		more = func() bool { return !sent.full() }
 	}
+	sent.spooled = true
 	c := &chaos{cluster: newCluster(t, sent.random.Uint64(), 2, 3), random: rand.New(rand.NewPCG(sent.random.Uint64(), 3))}
 	soakSite(t, c.globals())
 	c.start()
@@ -53,8 +56,8 @@ func TestChaos(t *testing.T) {
 	c.rage(done)
 	cancel()
 	c.settle()
-	t.Logf("%d events in %d requests, %d of which had no answer; %d kills, %d pauses, %d stolen leases, %d changes of the weather, %v",
-		len(sent.sent), requests.Load(), unanswered.Load(), c.kills, c.pauses, c.thefts, c.weather, c.network.did)
+	t.Logf("%d events in %d requests, %d of which had no answer; %d kills, %d pauses, %d stolen leases, %d changes of the weather, %v; %d times an event was kept while the store was away",
+		len(sent.sent), requests.Load(), unanswered.Load(), c.kills, c.pauses, c.thefts, c.weather, c.network.did, sent.queued)
 	sent.check(t, c.globals())
 }
 
@@ -83,7 +86,7 @@ func (c *chaos) rage(done <-chan struct{}) {
 			return
 		case <-c.Context().Done():
 			return
-		case <-time.After(time.Duration(100+c.random.IntN(900)) * time.Millisecond): // the moments are the input of this test
+		case <-time.After(time.Duration(50+c.random.IntN(500)) * time.Millisecond): // the moments are the input of this test
 		}
 		switch c.random.IntN(8) {
 		case 0, 1:
@@ -139,5 +142,27 @@ func (c *chaos) settle() {
 		m.signal(syscall.SIGCONT)
 	}
 	c.ready()
+	for _, m := range c.servers {
+		c.drained(m)
+	}
 	c.stop()
+}
+
+// drained waits until a server has stored all that it kept.
+func (c *chaos) drained(m *member) {
+	for c.Context().Err() == nil {
+		var is struct{ Spool struct{ Records int } }
+		answer, err := http.Get(*m.url.Load() + "/readyz")
+		if err == nil {
+			err = json.NewDecoder(answer.Body).Decode(&is)
+			answer.Body.Close()
+		}
+		if err != nil {
+			c.Fatalf("%s: %v", m.name, err)
+		}
+		if is.Spool.Records == 0 {
+			return
+		}
+		time.Sleep(50 * time.Millisecond) // a process of its own
+	}
 }

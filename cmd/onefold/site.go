@@ -140,6 +140,14 @@ type siteParts struct {
 	Parts int    `arg:"" help:"Items from then on: 1 to 256. More than its partitions are of no use."`
 }
 
+// Validate is called by kong.
+func (c *siteParts) Validate() error {
+	if c.Parts < 1 || c.Parts > table.MaxShards {
+		return fmt.Errorf("bad_parts: 1 to %d items, not %d", table.MaxShards, c.Parts)
+	}
+	return nil
+}
+
 // Run sets how many items there are.
 func (c *siteParts) Run(ctx context.Context, std streams, g *globals) error {
 	return g.withStore(ctx, std.err, tuning{existing: true}, func(s *store) error {
@@ -158,6 +166,14 @@ func (c *siteParts) Run(ctx context.Context, std streams, g *globals) error {
 type siteReshard struct {
 	ID     string `arg:"" help:"The site's id."`
 	Shards int    `arg:"" help:"Partitions from then on: 1 to 256, each about 1,000 events a second."`
+}
+
+// Validate is called by kong.
+func (c *siteReshard) Validate() error {
+	if c.Shards < 1 || c.Shards > table.MaxShards {
+		return fmt.Errorf("bad_shards: 1 to %d partitions, not %d", table.MaxShards, c.Shards)
+	}
+	return nil
 }
 
 // Run adds a step to the site's history of partitions.

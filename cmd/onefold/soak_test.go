@@ -43,6 +43,8 @@ type soaked struct {
 	repeats int                        // requests that were sent though they had been acknowledged
 	triples int                        // requests that were sent three times at once
 	hangups int                        // attempts that a client gave up early
+	spooled bool                       // servers keep events while the store is away
+	queued  int                        // events that they kept, some more than once
 	cutOff  int                        // requests that a kill left without an answer
 }
 
@@ -112,6 +114,8 @@ func (s *soaked) told(t *testing.T, r *soakRequest, outcomes []analytics.Outcome
 			if e.stored++; e.stored > 1 {
 				t.Errorf("event %s was stored by %d requests", o.EventID, e.stored)
 			}
+		case o.Status == analytics.Queued && s.spooled:
+			s.queued++
 		case o.Status != analytics.Duplicate:
 			t.Errorf("event %s was %s: %s", o.EventID, o.Status, o.Detail)
 		}

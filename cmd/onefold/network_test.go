@@ -2,6 +2,7 @@ package main
 
 import (
 	"io"
+	"log"
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
@@ -44,6 +45,7 @@ func newNetwork(t *testing.T, seed uint64, to string) *network {
 	n.to = &httputil.ReverseProxy{
 		Rewrite:   func(r *httputil.ProxyRequest) { r.Out.URL.Scheme, r.Out.URL.Host = target.Scheme, target.Host }, // the Host is signed, and stays
 		Transport: &http.Transport{MaxIdleConnsPerHost: 256},
+		ErrorLog:  log.New(io.Discard, "", 0), // what it does to requests is meant
 		ErrorHandler: func(http.ResponseWriter, *http.Request, error) {
 			panic(http.ErrAbortHandler) // the database is gone: so is the connection
 		},

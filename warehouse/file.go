@@ -156,16 +156,31 @@ func openParquet(o Object) (f *parquet.File, err error) {
 // Verify compares a file with what the log says of it. Errors: ErrDamaged, ErrNotFound.
 func (w *Warehouse) Verify(ctx context.Context, f File) error {
 	object, err := w.objects.Open(ctx, f.Path)
+	if errors.Is(err, ErrNotFound) {
+		return &damage{f.Path, "is missing", ErrNotFound}
+	}
 	if err != nil {
 		return err
 	}
 	defer object.Close()
+	if object.Size() != f.Bytes {
+		return &damage{f.Path, fmt.Sprintf("has %d bytes, not %d", object.Size(), f.Bytes), ErrDamaged}
+	}
 	sum := sha256.New()
 	if _, err := io.Copy(sum, io.NewSectionReader(object, 0, object.Size())); err != nil {
 		return fmt.Errorf("warehouse: read %s: %w", f.Path, err)
 	}
 	if hex.EncodeToString(sum.Sum(nil)) != f.SHA256 {
-		return fmt.Errorf("%w: %s is not what was written", ErrDamaged, f.Path)
+		return &damage{f.Path, "is not what was written", ErrDamaged}
 	}
 	return nil
 }
+
+// damage is what is wrong with a file.
+type damage struct {
+	path, what string
+	kind       error
+}
+
+func (d *damage) Error() string { return "damaged: " + d.path + " " + d.what }
+func (d *damage) Unwrap() error { return d.kind }

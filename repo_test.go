@@ -101,7 +101,7 @@ var policy = map[string][]string{
 
 	"warehouse": {"analytics", "eventstore", "telemetry", "github.com/klauspost/compress/zstd", "github.com/oklog/ulid/v2", "github.com/parquet-go/parquet-go/...",
 		"warehouse/warehousetest"}, // its tests
-	"warehouse/export": {"vocabulary", "table", "fold", "analytics", "eventstore", "telemetry", "warehouse", "internal/pause", "golang.org/x/sync/...",
+	"warehouse/export": {"vocabulary", "dynamo", "table", "fold", "analytics", "eventstore", "telemetry", "warehouse", "internal/pause", "golang.org/x/sync/...",
 		"warehouse/warehousetest"}, // its tests
 	"warehouse/athena":        {"warehouse"},
 	"warehouse/warehousetest": {"warehouse"},

@@ -240,3 +240,45 @@ func content(h *house, name string) []byte {
 	h.must(err)
 	return b
 }
+
+// Files that a commit removes go, though deleting them fails at first, and though the answer to the commit is lost.
+func TestRemovedFilesGo(t *testing.T) {
+	h := newHouse(t)
+	var fails int
+	faulty := &warehousetest.Faulty{Objects: h.memory, Decide: func(do, _ string) warehousetest.Fault {
+		if do == "delete" && fails > 0 {
+			fails--
+			return warehousetest.Before
+		}
+		return warehousetest.None
+	}}
+	w, err := warehouse.Open(h.ctx, unheard{faulty}, warehouse.Options{Clock: func() time.Time { return h.now }, Temp: h.TempDir()})
+	h.must(err)
+	f, g := h.file(w, "s", noon, 10), h.file(w, "s", noon, 20)
+	commit := func(e *warehouse.Entry) {
+		e.Why = "export"
+		h.must(w.Commit(h.ctx, w.Version(), e))
+	}
+	commit(&warehouse.Entry{Add: []warehouse.File{f, g}})
+	fails = 1
+	commit(&warehouse.Entry{Remove: []string{f.Path}})
+	if !slices.Contains(h.memory.Names(), f.Path) {
+		t.Fatal("nothing failed")
+	}
+	commit(&warehouse.Entry{Remove: []string{g.Path}})
+	for _, name := range h.memory.Names() {
+		if !strings.HasPrefix(name, "_log/") {
+			t.Errorf("%s is still there", name)
+		}
+	}
+}
+
+// unheard puts what is put if absent, and says that another had: the answer to the first attempt was lost.
+type unheard struct{ warehouse.Objects }
+
+func (u unheard) PutIfAbsent(ctx context.Context, name string, body []byte) error {
+	if err := u.Objects.PutIfAbsent(ctx, name, body); err != nil {
+		return err
+	}
+	return warehouse.ErrExists
+}

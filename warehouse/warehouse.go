@@ -32,6 +32,7 @@ type Warehouse struct {
 
 	mu    sync.Mutex
 	state *state
+	left  []string // files that own commits removed, and that could not be deleted yet
 }
 
 // Open reads the log. An empty place is an empty warehouse. Errors: ErrDamaged, ErrFormat, those of the objects.
@@ -160,7 +161,11 @@ func (w *Warehouse) Commit(ctx context.Context, base int64, e *Entry) error {
 		if !errors.Is(err, ErrExists) {
 			return fmt.Errorf("warehouse: commit: %w", err)
 		}
-		if won, err := w.lost(ctx, e); err != nil || won {
+		won, err := w.lost(ctx, e)
+		if won {
+			w.clear(ctx, e.Remove)
+		}
+		if err != nil || won {
 			return err
 		}
 	}
@@ -185,19 +190,29 @@ func (w *Warehouse) lost(ctx context.Context, e *Entry) (won bool, err error) {
 }
 
 // committed takes an own entry in, deletes what it removed, and writes a checkpoint when it is time. What fails behind the
-// entry is no failure of the commit: Sweep deletes what is left, and the next writes the checkpoint.
+// entry is no failure of the commit: clear and Sweep delete what is left, and the next writes the checkpoint.
 func (w *Warehouse) committed(ctx context.Context, e *Entry) error {
 	if err := w.state.apply(e); err != nil {
 		return err
 	}
-	if len(e.Remove) > 0 {
-		_ = w.objects.Delete(ctx, e.Remove...)
-	}
+	w.clear(ctx, e.Remove)
 	if e.Version%checkEvery == 0 {
 		w.checkpoint(ctx)
 	}
 	return nil
 }
+
+// clear deletes what a commit removed. What cannot be deleted is tried again behind the next commit; Sweep deletes it, too.
+func (w *Warehouse) clear(ctx context.Context, removed []string) {
+	w.left = append(w.left, removed...)
+	if len(w.left) > 0 && w.objects.Delete(ctx, w.left...) == nil {
+		w.left = nil
+	}
+	w.left = w.left[:min(len(w.left), maxLeft)]
+}
+
+// maxLeft bounds what is remembered of files that cannot be deleted.
+const maxLeft = 10_000
 
 // checkpoint writes the state, and deletes the part of the log that it has made needless, if that is old enough: whoever
 // reads the log now still finds it.

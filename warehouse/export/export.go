@@ -46,15 +46,19 @@ type Exporter struct {
 	source fold.Source
 	o      Options
 
-	batch  *batch
-	base   int64                         // version of the warehouse that the batch follows
-	at     map[string]warehouse.Position // of all shards, with the batch
-	plan   *plan                         // of a repair
-	mended map[string]bool               // files that this process wrote for it
-	done   Progress
-	listed []fold.Shard
-	listAt time.Time
-	idle   time.Time // when something was committed last
+	batch   *batch
+	base    int64                         // version of the warehouse that the batch follows
+	at      map[string]warehouse.Position // of all shards, with the batch
+	plan    *plan                         // of a repair
+	mended  map[string]bool               // files that this process wrote for it
+	done    Progress
+	listed  []fold.Shard
+	listAt  time.Time
+	idle    time.Time // when something was committed last
+	sweepAt time.Time
+	pass    pass
+	held    error // why something was not read in this turn
+	holds   int   // pauses in a row after turns in which nothing could be read
 }
 
 // New makes an Exporter.
@@ -83,6 +87,8 @@ const attempts = 8
 // CatchUp exports all that the stream has when it is called, and what of the table is still missing, and joins small files.
 // What was broken off before goes on. Errors: those of the table, the stream and the objects, after some attempts.
 func (x *Exporter) CatchUp(ctx context.Context) error {
+	x.holds = 0
+	x.beginPass(x.t.Now())
 	for failures := 0; ; {
 		version := x.w.Version()
 		err := x.catchUp(ctx)
@@ -92,7 +98,7 @@ func (x *Exporter) CatchUp(ctx context.Context) error {
 		if x.w.Version() > version {
 			failures = 0
 		}
-		if failures++; failures >= attempts {
+		if failures++; failures >= attempts || x.holds >= attempts {
 			return fmt.Errorf("export: %w", err)
 		}
 		if err := x.again(ctx, failures, err); err != nil {
@@ -113,18 +119,10 @@ func (x *Exporter) catchUp(ctx context.Context) error {
 		return err
 	}
 	for {
-		read, err := x.turn(ctx)
-		if err == nil && read == 0 && x.w.Status().Repair == nil {
-			break
-		}
-		if err == nil && x.due(read == 0) {
-			err = x.flush(ctx)
-		}
-		if err == nil && x.w.Status().Repair != nil {
-			err = x.repairSome(ctx)
-		}
-		if err != nil {
+		if done, err := x.approach(ctx); err != nil {
 			return err
+		} else if done {
+			break
 		}
 	}
 	if x.batch.records > 0 || !x.batch.empty() {
@@ -133,6 +131,34 @@ func (x *Exporter) catchUp(ctx context.Context) error {
 		}
 	}
 	return x.compact(ctx)
+}
+
+// approach is a turn of CatchUp. done: all was read that the stream had, and nothing of the table is missing.
+func (x *Exporter) approach(ctx context.Context) (done bool, err error) {
+	read, err := x.turn(ctx)
+	repairs := x.w.Status().Repair != nil
+	switch {
+	case err != nil:
+		return false, err
+	case x.passed() && !repairs:
+		return true, nil
+	case x.due(read == 0), x.holds >= attempts && x.batch.records > 0:
+		if err := x.flush(ctx); err != nil {
+			return false, err
+		}
+		repairs = x.w.Status().Repair != nil
+	}
+	switch {
+	case repairs:
+		if err = x.repairSome(ctx); err == nil && x.w.Status().Repair == nil {
+			x.beginPass(x.t.Now()) // what changed while they were compared may be in the stream
+		}
+	case x.holds >= attempts:
+		err = x.held
+	case read == 0:
+		err = x.rest(ctx)
+	}
+	return false, err
 }
 
 // due reports whether the batch is to be committed.
@@ -153,8 +179,10 @@ const (
 	quietAge     = 30 * time.Minute
 )
 
-// compactEvery is how often Run looks for files to join.
-const compactEvery = 10 * time.Minute
+const (
+	compactEvery = 10 * time.Minute // Run looks for files to join, and begins anew
+	sweepEvery   = time.Hour        // files are looked for that no commit names: they may have what was erased
+)
 
 // Run exports what comes until ctx ends. Failures are logged, and what was not committed is read again.
 func (x *Exporter) Run(ctx context.Context) error {
@@ -197,7 +225,7 @@ func (x *Exporter) step(ctx context.Context) error {
 	case x.w.Status().Repair != nil:
 		return x.repairSome(ctx)
 	case read == 0:
-		return x.o.Sleep(ctx, x.o.Poll)
+		return x.rest(ctx)
 	}
 	return nil
 }
@@ -210,15 +238,16 @@ func (x *Exporter) Stop(ctx context.Context) error {
 	return x.flush(ctx)
 }
 
-// begin reads the log, deletes what was left of commits that never came, and goes on behind the last commit.
+// begin reads the log, deletes now and then what was left of commits that never came or of removed files, and goes on behind the last commit.
 func (x *Exporter) begin(ctx context.Context) error {
 	if err := x.w.Refresh(ctx); err != nil {
 		return err
 	}
-	if x.idle.IsZero() {
+	if now := x.t.Now(); !now.Before(x.sweepAt) {
 		if _, err := x.w.Sweep(ctx); err != nil {
 			return err
 		}
+		x.sweepAt = now.Add(sweepEvery)
 	}
 	if s := x.w.Status(); s.Source != x.o.Stream || s.Version == 0 {
 		why := "the first export"
@@ -232,6 +261,7 @@ func (x *Exporter) begin(ctx context.Context) error {
 	}
 	x.idle = x.t.Now()
 	x.reset()
+	x.beginPass(x.pass.since)
 	return nil
 }
 
@@ -307,13 +337,14 @@ func (x *Exporter) Progress() Progress { return x.done }
 
 // compact joins small files. Whatever was read and not committed is read again if others were here.
 func (x *Exporter) compact(ctx context.Context) error {
-	if x.o.NoCompact {
-		return nil
-	}
 	if x.batch != nil && x.batch.records > 0 {
 		if err := x.flush(ctx); err != nil {
 			return err
 		}
+	}
+	if x.o.NoCompact {
+		x.batch = nil
+		return nil
 	}
 	done, err := x.w.Compact(ctx, x.o.Compaction)
 	x.done.Removed += int64(done.Joined)

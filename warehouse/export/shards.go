@@ -13,38 +13,48 @@ import (
 
 const (
 	readRecords = 1000             // in a read
-	listEvery   = 10 * time.Second // a stream's shards are listed
+	listEvery   = 10 * time.Second // a stream's shards are listed, for all readers of an account may do so ten times a second
+	listAgain   = time.Second      // when they could not be
 	// streamKeeps is how long streams keep changes, with something to spare: a shard that nobody had begun when the last
 	// commit was made that long ago may have lost its first changes.
 	streamKeeps = 23 * time.Hour
 )
 
-// turn reads once from every shard that may be read, and returns how many records came. When none came, there was none.
+// turn reads once from every shard that may be read, and returns how many records came. What is throttled is left for a later turn,
+// so that what came of other shards is not read again.
 func (x *Exporter) turn(ctx context.Context) (read int, err error) {
+	x.held = nil
 	if now := x.t.Now(); !now.Before(x.listAt) {
-		if err := x.list(ctx); err != nil {
-			return 0, err
-		}
 		x.listAt = now.Add(listEvery)
+		if err := x.list(ctx); err != nil {
+			x.listAt = now.Add(listAgain)
+			if err := x.hold(fmt.Errorf("list shards: %w", err)); err != nil {
+				return 0, err
+			}
+		}
 	}
-	ended := false
 	for _, sh := range x.listed {
 		if !x.ready(sh) || x.batch.rows >= 2*x.o.FlushRows {
 			continue
 		}
 		b, err := x.source.Read(ctx, fold.ReadRequest{Shard: sh.ID, After: fold.Sequence(x.at[sh.ID].After), Max: readRecords, Want: wanted})
 		if err != nil {
-			return read, fmt.Errorf("read shard %s: %w", sh.ID, err)
+			if err := x.hold(fmt.Errorf("read shard %s: %w", sh.ID, err)); err != nil {
+				return read, err
+			}
+			continue
 		}
 		x.take(sh.ID, &b)
-		read += b.Read
-		ended = ended || b.End
+		if read += b.Read; b.End {
+			read = max(read, 1)
+			x.listAt = time.Time{} // children may wait
+		}
+		if b.Tip {
+			x.pass.tips[sh.ID] = true
+		}
 	}
-	if ended || read == 0 {
-		x.listAt = time.Time{} // children may wait
-	}
-	if ended {
-		read = max(read, 1)
+	if read > 0 {
+		x.holds = 0
 	}
 	return read, nil
 }
@@ -94,7 +104,7 @@ func (x *Exporter) miss(shard string) {
 func (x *Exporter) list(ctx context.Context) error {
 	list, err := x.source.Shards(ctx)
 	if err != nil {
-		return fmt.Errorf("list shards: %w", err)
+		return err
 	}
 	kept := make(map[string]bool, len(list))
 	for _, sh := range list {
@@ -123,6 +133,6 @@ func (x *Exporter) list(ctx context.Context) error {
 		delete(x.batch.positions, id)
 		delete(x.at, id)
 	}
-	x.listed = list
+	x.listed, x.pass.listed = list, true
 	return nil
 }

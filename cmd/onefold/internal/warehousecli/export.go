@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"time"
 
 	"github.com/onefold/onefold/cmd/onefold/internal/ground"
@@ -132,10 +131,10 @@ func Service(ctx context.Context, place string, s *ground.Store, env *ground.Env
 	if !s.Shared {
 		return work, nil
 	}
-	host, err := os.Hostname()
-	if err != nil {
-		return nil, err
-	}
-	turns := &export.Turns{Table: s.Table, Owner: fmt.Sprintf("%s-%d", host, os.Getpid()), Logger: env.Logger}
-	return func(ctx context.Context) error { return turns.Run(ctx, work) }, nil
+	return func(ctx context.Context) error {
+		return fold.Lead(ctx, s.Table, leadName, fold.LeadOptions{Logger: env.Logger}, work)
+	}, nil
 }
+
+// leadName is that of the job which one of many processes does at a time. That saves work; that each fact is exported once does not need it.
+const leadName = "warehouse"

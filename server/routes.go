@@ -32,6 +32,7 @@ func (s *Server) routes() (http.Handler, error) {
 	s.shareRoutes(api)
 	s.auditRoutes(api)
 	s.healthRoutes(api)
+	liveRoutes(api)
 	s.readyRoutes(api)
 	if err := errors.Join(door.CheckGuards(api), door.CheckSchemas(api)); err != nil {
 		return nil, err

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
+	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/onefold/onefold/accounts"
 	"github.com/onefold/onefold/dynamo/resilient"
@@ -45,6 +46,8 @@ type Options struct {
 	Devices   devices.Options
 	Events    events.Options
 	Capacity  capacity.Options
+
+	Collectors []prometheus.Collector // further ones for /metrics
 
 	Token string // reads all sites as "Authorization: Bearer <token>"; "": there is none
 
@@ -143,6 +146,7 @@ func New(o Options) (*Server, error) {
 	s := &Server{o: o, since: o.Clock(), door: d, products: []product{visits, measured, happened, taken}, visits: visits, devices: measured}
 	registerMetrics(&d.Metrics, o.Worker, o.Clock)
 	registerServices(&d.Metrics, &o)
+	d.Metrics.MustRegister(o.Collectors...)
 	if s.handler, err = s.routes(); err != nil {
 		return nil, err
 	}

@@ -113,6 +113,9 @@ func TestStoreInTrouble(t *testing.T) {
 	if answer, body := ask(t, http.MethodGet, h.URL+"/readyz", ""); answer.StatusCode != http.StatusServiceUnavailable || !strings.Contains(body, `"unreachable"`) {
 		t.Errorf("readyz without a store: %d %s", answer.StatusCode, body)
 	}
+	if answer, body := ask(t, http.MethodGet, h.URL+"/livez", ""); answer.StatusCode != http.StatusOK || !strings.Contains(body, `"alive"`) {
+		t.Errorf("livez without a store: %d %s", answer.StatusCode, body)
+	}
 	_, metrics := ask(t, http.MethodGet, h.URL+"/metrics", "")
 	for _, want := range []string{`onefold_store_up{service="table"} 0`, `onefold_store_breaker_trips_total{service="table"} `, `onefold_store_throttles_total{limit="provisioned",operation="read",resource="onefold"`, `onefold_store_up{service="streams"} 1`} {
 		if !strings.Contains(metrics, want) {

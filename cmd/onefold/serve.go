@@ -12,6 +12,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/onefold/onefold/cmd/internal/assembly"
@@ -58,6 +59,9 @@ func delayed(by time.Duration) tuning { return tuning{works: true, flushAge: by,
 func (c *serveCommand) Validate() error {
 	if c.FoldDelay < 0 || c.FoldDelay > workcli.MaxFoldDelay {
 		return fmt.Errorf("--fold-delay: %s is not from 0 to %s", c.FoldDelay, workcli.MaxFoldDelay)
+	}
+	if c.Workers == "none" && c.Given() {
+		return fmt.Errorf("bad_workers: --workers none sends no mail and calls no webhooks of alerts, who works does: give --smtp… and --webhook-private to onefold work")
 	}
 	return nil
 }
@@ -110,7 +114,7 @@ func (c *listenFlags) serve(ctx context.Context, std streams, g *globals, s *sto
 	}
 	logger := g.logger(std.err)
 	recorder := g.recorder(s, logger)
-	web, drain, release, err := c.newServer(s, recorder, logger, g.Data)
+	web, beside, release, err := c.newServer(s, recorder, logger, g.Data)
 	if err != nil {
 		return err
 	}
@@ -135,7 +139,7 @@ func (c *listenFlags) serve(ctx context.Context, std streams, g *globals, s *sto
 	if recorder != nil {
 		services = append(services, recorder.Run)
 	}
-	services = slices.Concat(services, s.folds(logger, tell), devices, drain, more)
+	services = slices.Concat(services, s.folds(logger, tell), devices, beside, more)
 	if err := runAll(ctx, services); err != nil || s.Shared { // others go on with what is left
 		return err
 	}
@@ -166,22 +170,24 @@ func setupHint(ctx context.Context, std streams, s *store, url string) error {
 	return err
 }
 
-// newServer makes the server, and what drains its spool. data is the directory of the table: beside it are files that are
+// newServer makes the server, and what runs beside it: what drains its spool, and what looks after the workers of all processes, of
+// whom none may be alive to tell. data is the directory of the table: beside it are files that are
 // sent to the server, and what waits for the table. release is called when it has ended.
-func (c *listenFlags) newServer(s *store, recorder *usage.Recorder, logger *slog.Logger, data string) (web *server.Server, drain []service, release func() error, err error) {
-	uploads := data + ".uploads"
+func (c *listenFlags) newServer(s *store, recorder *usage.Recorder, logger *slog.Logger, data string) (web *server.Server, beside []service, release func() error, err error) {
+	uploads, watch := data+".uploads", workcli.NewWatch(s.crew(logger))
 	if err := os.RemoveAll(uploads); err != nil { // what a killed process left
 		return nil, nil, nil, err
 	}
 	o := server.Options{
 		Table: s.table, Worker: s.worker, Accounts: s.accounts, Token: c.Token, MaxConnections: c.MaxConnections, Version: version, Logger: logger,
 		Analytics: webanalytics.Options{Uploads: uploads, Archive: s.archive}, Service: s.Service, StreamService: s.StreamService,
+		Collectors: []prometheus.Collector{watch},
 	}
 	if recorder != nil {
 		o.Capacity = capacity.Options{Uses: recorder.Uses, Schema: assembly.Schema}
 	}
 	c.applyDevices(&o)
-	kept, err := c.Kept.Apply(&o, data, logger)
+	kept, err := c.Kept.Apply(&o, data, s.identity, logger)
 	if err != nil {
 		return nil, nil, nil, err
 	}
@@ -193,10 +199,10 @@ func (c *listenFlags) newServer(s *store, recorder *usage.Recorder, logger *slog
 	if web, err = server.New(o); err != nil {
 		return nil, nil, nil, errors.Join(err, release())
 	}
-	if o.Drain != nil {
-		drain = []service{o.Drain.Run}
+	if beside = []service{watch.Run}; o.Drain != nil {
+		beside = append(beside, o.Drain.Run)
 	}
-	return web, drain, release, nil
+	return web, beside, release, nil
 }
 
 // drainFor is how long a stop may take to fold what was stored last.

@@ -34,6 +34,8 @@ type store struct {
 	archive  explore.Archive // nil: raw events are gone when they have expired
 	works    bool            // as tuned
 	stream   string          // ARN of the table's stream
+	arn      string          // its own
+	identity string          // what no other table has
 }
 
 // tuning adapts the folds to the work at hand.
@@ -73,6 +75,7 @@ func (g *globals) openStore(ctx context.Context, logs io.Writer, tune tuning) (*
 	}, tune.wait); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
+	s.identity = where.Identity(s.arn)
 	return s, nil
 }
 
@@ -101,7 +104,7 @@ func (s *store) prepare(ctx context.Context, o fold.Options, wait time.Duration)
 	if err != nil {
 		return err
 	}
-	s.stream = aws.ToString(described.Table.LatestStreamArn)
+	s.stream, s.arn = aws.ToString(described.Table.LatestStreamArn), aws.ToString(described.Table.TableArn)
 	source := fold.Streams(s.Streams, s.stream)
 	s.worker, err = fold.NewWorker(s.table, source, assembly.Folds(s.table, wait), o)
 	return err
@@ -122,7 +125,7 @@ func (s *store) folds(logger *slog.Logger, tell service) []service {
 	if tell != nil {
 		crew.Upkeep = append(crew.Upkeep, tell)
 	}
-	return []service{s.worker.Run, workcli.Once(crew, crew.Upkeep), workcli.NewWatch(crew).Run}
+	return []service{s.worker.Run, workcli.Once(crew, crew.Upkeep)}
 }
 
 // withStore runs a command's work on an open store and closes it whatever happens.

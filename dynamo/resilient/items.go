@@ -28,10 +28,10 @@ func (s *Store) GetItem(ctx context.Context, in *dynamodb.GetItemInput, o ...fun
 	return do(ctx, s.sender, r, func(ctx context.Context) (*dynamodb.GetItemOutput, error) { return s.inner.GetItem(ctx, in, o...) })
 }
 
-// UpdateItem implements dynamo.Items. One that counts, adds to a list or set, and has no condition is not sent again when
-// it may have happened.
+// UpdateItem implements dynamo.Items. One that counts, or adds to a list or set, is not sent again when it may have happened,
+// whatever its condition: most hold after it as they did before.
 func (s *Store) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput, o ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error) {
-	r := request{op: "UpdateItem", takes: s.o.Single, bytes: sizeOf(in.ExpressionAttributeValues), once: in.ConditionExpression == nil && accumulates(in.UpdateExpression),
+	r := request{op: "UpdateItem", takes: s.o.Single, bytes: sizeOf(in.ExpressionAttributeValues), once: accumulates(in.UpdateExpression),
 		keys: func() []string { return keyOf(in.Key) }}
 	return do(ctx, s.sender, r, func(ctx context.Context) (*dynamodb.UpdateItemOutput, error) {
 		return s.inner.UpdateItem(ctx, in, o...)

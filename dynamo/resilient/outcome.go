@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net"
 	"net/http"
+	"time"
 
 	"github.com/aws/smithy-go"
 
@@ -21,11 +22,17 @@ const (
 	ended                    // the caller gave up
 )
 
-// outcomeOf judges an attempt that a caller waited for.
-func outcomeOf(ctx context.Context, err error) outcome {
+// longEnough is how long a store was waited for when a caller's deadline tells something of the store, too: else one that hangs
+// would never be found out by callers who have less time than an answer may take.
+const longEnough = time.Second
+
+// outcomeOf judges an attempt that a caller waited for, and for how long.
+func outcomeOf(ctx context.Context, waited time.Duration, err error) outcome {
 	switch {
 	case err == nil:
 		return answered
+	case errors.Is(ctx.Err(), context.DeadlineExceeded) && waited >= longEnough:
+		return down
 	case ctx.Err() != nil:
 		return ended
 	case dynamo.IsThrottle(err), cancelledForRate(err):

@@ -178,7 +178,7 @@ func TestWhatOpensNothing(t *testing.T) {
 		}
 		s := resilient.Wrap(&scripted{put: func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }}, resilient.Options{})
 		for range 100 {
-			ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+			ctx, cancel := context.WithTimeout(t.Context(), 900*time.Millisecond)
 			if _, err := s.PutItem(ctx, &dynamodb.PutItemInput{}); !errors.Is(err, context.DeadlineExceeded) || dynamo.IsUnavailable(err) {
 				t.Fatal(err)
 			}
@@ -186,6 +186,42 @@ func TestWhatOpensNothing(t *testing.T) {
 		}
 		if c := s.Condition(); c.State != resilient.Closed {
 			t.Errorf("callers that went away: %+v", c)
+		}
+	})
+}
+
+// A store that hangs is found out also by callers who have less time than an answer may take, and they hear of their deadline.
+func TestDeadlinesOpenTheBreaker(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := resilient.Wrap(&scripted{put: func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }}, resilient.Options{Failures: 5})
+		for range 5 {
+			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+			if _, err := s.PutItem(ctx, &dynamodb.PutItemInput{}); !errors.Is(err, context.DeadlineExceeded) {
+				t.Error(err)
+			}
+			cancel()
+		}
+		if c := s.Condition(); c.State != resilient.Open {
+			t.Errorf("%+v", c)
+		}
+	})
+}
+
+// A panic below does not keep the store from being asked again.
+func TestPanicWhileProbing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		answer := func() error { return errBroken }
+		s := resilient.Wrap(&scripted{put: func(context.Context) error { return answer() }}, resilient.Options{Attempts: 1, Failures: 1})
+		_ = put(s, "a")
+		time.Sleep(time.Minute)
+		answer = func() error { panic("below") }
+		func() {
+			defer func() { _ = recover() }()
+			_ = put(s, "a")
+		}()
+		answer = func() error { return nil }
+		if err := put(s, "a"); err != nil || s.Condition().State != resilient.Closed {
+			t.Errorf("%v, %+v", err, s.Condition())
 		}
 	})
 }
@@ -267,7 +303,7 @@ func TestWhatMustNotHappenTwice(t *testing.T) {
 			sent              int
 		}{
 			{"ADD #0 :0", "", errBroken, 1}, {"SET #0 = #0 + :0", "", errBroken, 1}, {"SET #0 = list_append(#0, :0)", "", errBroken, 1},
-			{"SET #0 = :0", "", errBroken, 2}, {"ADD #0 :0", "#v = :v", errBroken, 2}, {"ADD #0 :0", "", errSlow, 2}, {"ADD #0 :0", "", errNoDialed, 2},
+			{"SET #0 = :0", "", errBroken, 2}, {"ADD #0 :0", "attribute_exists(#k)", errBroken, 1}, {"SET #0 = :0", "#v = :v", errBroken, 2}, {"ADD #0 :0", "", errSlow, 2}, {"ADD #0 :0", "", errNoDialed, 2},
 			{"SET #address = :0", "", errBroken, 2},
 		} {
 			sent := 0

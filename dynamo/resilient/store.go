@@ -76,10 +76,8 @@ func do[Out any](ctx context.Context, s *sender, r request, send func(context.Co
 			s.counts.refused.Add(1)
 			return nil, &dynamo.Failure{Kind: dynamo.Unreachable, After: max(admitted.wait, time.Second), Err: last}
 		}
-		out, err := once(ctx, min(r.takes, max(s.o.Within, r.takes)-now.Sub(began)), send)
-		became := outcomeOf(ctx, err)
-		s.note(admitted, became, r, err)
-		if became == answered || became == ended {
+		out, became, err := once(ctx, s, r, admitted, min(r.takes, max(s.o.Within, r.takes)-now.Sub(began)), send)
+		if became == answered || became == ended || ctx.Err() != nil {
 			if became == answered && attempt == 1 {
 				s.budget.earn()
 			}
@@ -98,11 +96,16 @@ func do[Out any](ctx context.Context, s *sender, r request, send func(context.Co
 	}
 }
 
-// once sends a request and waits so long for the answer.
-func once[Out any](ctx context.Context, most time.Duration, send func(context.Context) (*Out, error)) (*Out, error) {
-	ctx, cancel := context.WithTimeout(ctx, most)
+// once sends a request, waits so long for the answer, and notes what became of it, also when send panics.
+func once[Out any](ctx context.Context, s *sender, r request, a admission, most time.Duration, send func(context.Context) (*Out, error)) (out *Out, became outcome, err error) {
+	began := s.o.Clock()
+	became = ended
+	defer func() { s.note(a, became, r, err) }()
+	short, cancel := context.WithTimeout(ctx, most)
 	defer cancel()
-	return send(ctx)
+	out, err = send(short)
+	became = outcomeOf(ctx, s.o.Clock().Sub(began), err)
+	return out, became, err
 }
 
 // again decides whether a request is sent once more. Nothing is when too many were already, or it was too often or for too

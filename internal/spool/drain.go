@@ -42,7 +42,7 @@ const (
 // Refused is how many records were put aside because nobody takes them.
 func (d *Drain) Refused() int64 { return d.refused.Load() }
 
-// Failures is how often a sink failed.
+// Failures is how often a sink or the disk failed.
 func (d *Drain) Failures() int64 { return d.failures.Load() }
 
 func (d *Drain) defaults() {
@@ -63,7 +63,8 @@ func (d *Drain) defaults() {
 	}
 }
 
-// Run drains until ctx ends. Errors: those of ctx and of the spool's disk.
+// Run drains until ctx ends, and returns its error. After an error of the spool's disk it waits and goes on, as after one of a
+// sink: what is acknowledged meanwhile must not end with it.
 func (d *Drain) Run(ctx context.Context) error {
 	d.defaults()
 	allowed := allowance{last: d.Clock(), came: d.Spool.Stats().Appended}
@@ -82,29 +83,19 @@ func (d *Drain) Run(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// empty drains until nothing waits.
+// empty drains until nothing waits. Errors: those of ctx.
 func (d *Drain) empty(ctx context.Context, allowed *allowance) error {
 	began, told, failures, done := d.Clock(), d.Clock(), 0, 0
 	for {
-		records, pos, err := d.Spool.Peek(d.Batch)
-		if err != nil {
-			return err
-		}
-		if len(records) == 0 {
-			if done > 0 {
-				d.Logger.Info("spool: it is empty", "records", done, "seconds", d.Clock().Sub(began).Seconds())
-			}
-			return nil
-		}
-		if wait := allowed.take(len(records), d.Rate, d.Spool.Stats().Appended, d.Clock()); wait > 0 {
-			if err := d.Sleep(ctx, wait); err != nil {
-				return err
-			}
-		}
-		if err := d.give(ctx, records); err != nil {
+		n, err := d.some(ctx, allowed)
+		now := d.Clock()
+		switch done += n; {
+		case err != nil && ctx.Err() != nil:
+			return ctx.Err()
+		case err != nil:
 			failures++
 			d.failures.Add(1)
-			if now := d.Clock(); failures == 1 || now.Sub(told) >= tellEvery {
+			if failures == 1 || now.Sub(told) >= tellEvery {
 				told = now
 				d.Logger.Warn("spool: what waits cannot be drained yet", "records", d.Spool.Stats().Records, "failures", failures, "error", err)
 			}
@@ -112,17 +103,36 @@ func (d *Drain) empty(ctx context.Context, allowed *allowance) error {
 			if err := d.Sleep(ctx, wait/2+rand.N(wait/2)); err != nil {
 				return err
 			}
-			continue
-		}
-		failures, done = 0, done+len(records)
-		if err := d.Spool.Done(pos); err != nil {
-			return err
-		}
-		if now := d.Clock(); now.Sub(told) >= tellEvery {
-			told = now
-			d.Logger.Info("spool: draining", "done", done, "records", d.Spool.Stats().Records)
+		case n == 0:
+			if done > 0 {
+				d.Logger.Info("spool: it is empty", "records", done, "seconds", now.Sub(began).Seconds())
+			}
+			return nil
+		default:
+			failures = 0
+			if now.Sub(told) >= tellEvery {
+				told = now
+				d.Logger.Info("spool: draining", "done", done, "records", d.Spool.Stats().Records)
+			}
 		}
 	}
+}
+
+// some drains the oldest records and says how many; none when nothing waits. Errors: those of ctx, of sinks and of the disk.
+func (d *Drain) some(ctx context.Context, allowed *allowance) (int, error) {
+	records, pos, err := d.Spool.Peek(d.Batch)
+	if err != nil || len(records) == 0 {
+		return 0, err
+	}
+	if wait := allowed.take(len(records), d.Rate, d.Spool.Stats().Appended, d.Clock()); wait > 0 {
+		if err := d.Sleep(ctx, wait); err != nil {
+			return 0, err
+		}
+	}
+	if err := d.give(ctx, records); err != nil {
+		return 0, err
+	}
+	return len(records), d.Spool.Done(pos)
 }
 
 // give brings records to their sinks: kinds apart, each in order.

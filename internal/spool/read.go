@@ -214,18 +214,28 @@ func (s *Spool) readPosition() (pos Position) {
 	return Position{segment: binary.BigEndian.Uint64(b), offset: int64(binary.BigEndian.Uint64(b[8:]))}
 }
 
+// refusedBytes is how large the file of what is put aside becomes before a new one is begun; one that was full is kept.
+const refusedBytes = 16 << 20
+
 // refusedFile is where records are put aside, a line each.
 func (s *Spool) refusedFile() string { return filepath.Join(s.dir, "refused.jsonl") }
 
-// putAside keeps records that nobody takes, for people to look at. They are not counted any more.
+// putAside keeps records that nobody takes, for people to look at: the last ones, for there may be any number. They are not
+// counted any more.
 func (s *Spool) putAside(bodies [][]byte) error {
-	f, err := os.OpenFile(s.refusedFile(), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
-	if err != nil {
-		return fmt.Errorf("spool: %w", err)
-	}
+	name := s.refusedFile()
 	var text []byte
 	for _, body := range bodies {
 		text = append(append(text, body...), '\n')
+	}
+	if was, err := os.Stat(name); err == nil && was.Size() > 0 && was.Size()+int64(len(text)) > refusedBytes {
+		if err := os.Rename(name, filepath.Join(s.dir, "refused.old.jsonl")); err != nil {
+			return fmt.Errorf("spool: put aside: %w", err)
+		}
+	}
+	f, err := os.OpenFile(name, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return fmt.Errorf("spool: put aside: %w", err)
 	}
 	_, err = f.Write(text)
 	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {

@@ -22,8 +22,9 @@ import (
 
 // Options configure a Spool. The zero value is good.
 type Options struct {
-	MaxBytes     int64 // on disk; default 1 GiB. What does not fit is refused
-	SegmentBytes int64 // after which a segment is followed by another; default a sixteenth of MaxBytes, 16 MiB at most
+	MaxBytes     int64  // on disk; default 1 GiB. What does not fit is refused
+	For          string // what the records are for: while some wait for another, Open refuses; "": does not matter
+	SegmentBytes int64  // after which a segment is followed by another; default a sixteenth of MaxBytes, 16 MiB at most
 
 	create func(name string) (file, error) // tests replace it
 }
@@ -105,7 +106,7 @@ type Stats struct {
 	Damaged         int64 // bytes that cannot be read; what was in them is lost
 }
 
-// Open opens a directory, and makes it if there is none. Errors: ErrInUse; those of the disk.
+// Open opens a directory, and makes it if there is none. Errors: ErrInUse, ErrOther; those of the disk.
 func Open(dir string, o Options) (*Spool, error) {
 	if o.MaxBytes <= 0 {
 		o.MaxBytes = 1 << 30
@@ -127,6 +128,9 @@ func Open(dir string, o Options) (*Spool, error) {
 	s.add = gather.New(togetherMost, 1, s.write)
 	if err := s.load(); err != nil {
 		return nil, errors.Join(fmt.Errorf("spool: %w", err), lock.Close())
+	}
+	if err := s.claim(); err != nil {
+		return nil, errors.Join(err, lock.Close())
 	}
 	return s, nil
 }

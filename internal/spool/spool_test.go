@@ -361,3 +361,76 @@ func TestDrainRate(t *testing.T) {
 		must(t, s.Close())
 	})
 }
+
+// A disk that cannot be read for a while holds a drain up, and does not end it.
+func TestDrainOutlivesTheDisk(t *testing.T) {
+	s, err := Open(t.TempDir(), Options{})
+	must(t, err)
+	must(t, s.Append(t.Context(), []Record{{Kind: 'k', Body: []byte("a")}}))
+	name, away := s.path(s.segments[0].number), filepath.Join(t.TempDir(), "away")
+	must(t, os.Rename(name, away))
+	ctx, cancel := context.WithCancel(t.Context())
+	done, slept := 0, 0
+	d := &Drain{Spool: s, Sinks: map[byte]Sink{'k': func(_ context.Context, bodies [][]byte) ([][]byte, error) {
+		done += len(bodies)
+		cancel()
+		return nil, nil
+	}}, Sleep: func(ctx context.Context, _ time.Duration) error {
+		if slept++; slept == 3 {
+			must(t, os.Rename(away, name))
+		}
+		return ctx.Err()
+	}}
+	if err := d.Run(ctx); !errors.Is(err, context.Canceled) || done != 1 || d.Failures() != 3 || s.Waiting() {
+		t.Errorf("%v, %d drained after %d failures", err, done, d.Failures())
+	}
+	must(t, s.Close())
+}
+
+// What waits for one store is not given to another, nor forgotten by a process that has no use for it.
+func TestOwner(t *testing.T) {
+	dir := t.TempDir()
+	s, err := Open(dir, Options{For: "a"})
+	must(t, err)
+	must(t, s.Close())
+	s, err = Open(dir, Options{For: "b"}) // nothing waited
+	must(t, err)
+	must(t, s.Append(t.Context(), []Record{{Kind: 'k', Body: []byte("x")}}))
+	if n, _, err := Left(dir); n != 0 || err != nil {
+		t.Errorf("while it is in use: %d, %v", n, err)
+	}
+	must(t, s.Close())
+	if _, err := Open(dir, Options{For: "a"}); !errors.Is(err, ErrOther) {
+		t.Errorf("another's: %v", err)
+	}
+	if n, what, err := Left(dir); n != 1 || what != "b" || err != nil {
+		t.Errorf("%d records for %q, %v", n, what, err)
+	}
+	if n, _, err := Left(filepath.Join(dir, "none")); n != 0 || err != nil {
+		t.Errorf("no directory: %d, %v", n, err)
+	}
+	s, err = Open(dir, Options{For: "b"})
+	must(t, err)
+	must(t, s.Close())
+}
+
+// What is put aside does not fill the disk.
+func TestPutAsideIsBounded(t *testing.T) {
+	s, err := Open(t.TempDir(), Options{})
+	must(t, err)
+	for range 40 {
+		must(t, s.putAside([][]byte{make([]byte, 1<<20)}))
+	}
+	total := int64(0)
+	names, err := filepath.Glob(filepath.Join(s.dir, "refused*"))
+	must(t, err)
+	for _, name := range names {
+		info, err := os.Stat(name)
+		must(t, err)
+		total += info.Size()
+	}
+	if total > 2*refusedBytes || total < refusedBytes {
+		t.Errorf("%d bytes in %v", total, names)
+	}
+	must(t, s.Close())
+}

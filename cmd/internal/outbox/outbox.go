@@ -26,6 +26,9 @@ type Flags struct {
 	SMTPPlain      bool   `name:"smtp-plain" help:"Send without TLS to a mail server that does not offer it; not with a user." env:"ONEFOLD_SMTP_PLAIN"`
 }
 
+// Given reports whether any flag was.
+func (f *Flags) Given() bool { return *f != Flags{} }
+
 // deliverEvery is how often the outbox is looked at.
 const deliverEvery = 2 * time.Second
 

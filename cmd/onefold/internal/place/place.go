@@ -9,6 +9,8 @@ import (
 	"log/slog"
 	"strings"
 
+	"github.com/aws/smithy-go"
+
 	"github.com/onefold/onefold/cmd/internal/assembly"
 	"github.com/onefold/onefold/cmd/internal/relocation"
 	"github.com/onefold/onefold/cmd/internal/remote"
@@ -63,6 +65,15 @@ func (p Place) String() string {
 		return "memory:"
 	}
 	return "embedded:" + p.Dir
+}
+
+// Identity is what no other table has, whoever asks for it: the ARN of one of Amazon's, which arn is, else the store.
+func (p Place) Identity(arn string) string {
+	if p.Shared() && p.Remote.Endpoint == "" && arn != "" {
+		return arn
+	}
+	p.Remote.Profile = ""
+	return p.String()
 }
 
 // Opened is an open table.
@@ -133,15 +144,32 @@ func (p Place) openRemote(ctx context.Context, logger *slog.Logger) (*Opened, er
 	err = assembly.Schema.Check(ctx, o.API, o.Table)
 	switch {
 	case dynamo.IsNotFound(err):
-		return nil, fmt.Errorf("no_table: there is no table %s at %s; `onefold infra apply --store '%[2]s'` makes it (%w)", o.Table, p, err)
+		return nil, fmt.Errorf("no_table: there is no table %s at %s; `onefold infra apply --store '%[2]s'` makes it", o.Table, p)
 	case dynamo.IsUnavailable(err):
 		return nil, fmt.Errorf("no_server: %s: %w", p, err)
 	case dynamo.Code(err) != "":
-		return nil, fmt.Errorf("no_access: %s: %w", p, err)
+		return nil, refused(p, err)
 	case err != nil:
 		return nil, fmt.Errorf("table_differs: %w; `onefold infra apply --store '%s'` mends what can be mended", err, p)
 	}
 	return o, nil
+}
+
+// wrongSecret is DynamoDB's code for a signature that it did not expect; its message explains signatures at length.
+const wrongSecret = "InvalidSignatureException"
+
+// refused says in a line why a service does not let somebody in: what it says itself, without what the SDK says around it.
+func refused(p Place, err error) error {
+	code, message := dynamo.Code(err), err.Error()
+	var api smithy.APIError
+	if errors.As(err, &api) {
+		message = api.ErrorMessage()
+	}
+	if code == wrongSecret {
+		message = "the secret key is wrong"
+	}
+	message, _, _ = strings.Cut(message, "\n")
+	return fmt.Errorf("no_access: %s: %s (%s)", p, message, code)
 }
 
 // Clients speaks to the service that the table is on, whatever is there.

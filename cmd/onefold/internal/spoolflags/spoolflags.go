@@ -28,22 +28,20 @@ const minBytes = 16 << 20
 const none = "none"
 
 // Apply gives a server the collectors of a table, and what keeps for them while the table is away; nil if nothing does. Close
-// the spool when the server has ended.
-func (f *Flags) Apply(o *server.Options, data string, logger *slog.Logger) (*spool.Spool, error) {
-	dir := f.Spool
-	if dir == "" {
+// the spool when the server has ended. identity is what no other table has.
+func (f *Flags) Apply(o *server.Options, data, identity string, logger *slog.Logger) (*spool.Spool, error) {
+	dir, wanted := f.Spool, o.Service != nil && f.Spool != none
+	if dir == "" || dir == none {
 		dir = data + ".spool"
 	}
-	var kept *spool.Spool
-	if o.Service != nil && dir != none {
-		if f.SpoolBytes < minBytes {
-			return nil, fmt.Errorf("bad_spool: --spool-bytes %d: at least %d, or --spool none", f.SpoolBytes, minBytes)
-		}
-		var err error
-		if kept, err = spool.Open(dir, spool.Options{MaxBytes: f.SpoolBytes}); err != nil {
-			return nil, fmt.Errorf("--spool %s: %w", dir, err)
-		}
-		tell(logger, dir, kept.Stats())
+	kept, err := (*spool.Spool)(nil), error(nil)
+	if wanted {
+		kept, err = f.open(dir, identity, logger)
+	} else {
+		err = nothingLeft(dir)
+	}
+	if err != nil {
+		return nil, err
 	}
 	collect(o, o.Table, kept)
 	if kept != nil {
@@ -52,6 +50,33 @@ func (f *Flags) Apply(o *server.Options, data string, logger *slog.Logger) (*spo
 		o.Drain = &spool.Drain{Spool: kept, Sinks: sinks, Rate: f.SpoolRate, Logger: logger}
 	}
 	return kept, nil
+}
+
+func (f *Flags) open(dir, identity string, logger *slog.Logger) (*spool.Spool, error) {
+	if f.SpoolBytes < minBytes {
+		return nil, fmt.Errorf("bad_spool: --spool-bytes %d: at least %d, or --spool none", f.SpoolBytes, minBytes)
+	}
+	kept, err := spool.Open(dir, spool.Options{MaxBytes: f.SpoolBytes, For: identity})
+	if err != nil {
+		return nil, fmt.Errorf("--spool %s: %w", dir, err)
+	}
+	tell(logger, dir, kept.Stats())
+	return kept, nil
+}
+
+// nothingLeft fails when a spool that is not to be used holds what was acknowledged: nobody would store it.
+func nothingLeft(dir string) error {
+	n, what, err := spool.Left(dir)
+	if err != nil {
+		return fmt.Errorf("--spool %s: %w", dir, err)
+	}
+	if n == 0 {
+		return nil
+	}
+	if what == "" {
+		what = "the table on DynamoDB that was served before"
+	}
+	return fmt.Errorf("spool_left: %d acknowledged events and readings wait in %s for %s: serve that with this --spool until /readyz says that none wait, or move the directory away", n, dir, what)
 }
 
 func collect(o *server.Options, t *table.Table, kept *spool.Spool) {

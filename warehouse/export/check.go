@@ -3,6 +3,7 @@ package export
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -28,10 +29,16 @@ func (c *Checked) OK() bool { return c.Missing == 0 && c.Extra == 0 }
 
 // Check catches up and compares what the warehouse has with the table, fact by fact, and that files are as they were written.
 // It changes nothing else. What is written meanwhile is compared again. Of events of aggregates those that were truncated in
-// the table count neither as extra nor as expired. Errors: warehouse.ErrDamaged, those of the table and the objects.
+// the table count neither as extra nor as expired. Errors: warehouse.ErrDamaged and warehouse.ErrNotFound, which name the
+// files, those of the table and the objects.
 func (x *Exporter) Check(ctx context.Context) (found []Checked, err error) {
+	intact := map[string]bool{}
 	for range checkRounds {
-		if err := x.CatchUp(ctx); err != nil {
+		exported := x.CatchUp(ctx)
+		if exported != nil && !isDamage(exported) {
+			return nil, exported
+		}
+		if err := cmp.Or(x.verify(ctx, intact), exported); err != nil {
 			return nil, err
 		}
 		if found, err = x.compare(ctx); err != nil {
@@ -41,12 +48,45 @@ func (x *Exporter) Check(ctx context.Context) (found []Checked, err error) {
 			break
 		}
 	}
+	return found, nil
+}
+
+func isDamage(err error) bool {
+	return errors.Is(err, warehouse.ErrDamaged) || errors.Is(err, warehouse.ErrNotFound)
+}
+
+// maxDamaged is how many damaged files are named.
+const maxDamaged = 20
+
+// verify compares the files that are not known to be intact with what the log says of them.
+func (x *Exporter) verify(ctx context.Context, intact map[string]bool) error {
+	var damaged []error
 	for _, f := range x.w.Files() {
-		if err := x.w.Verify(ctx, f); err != nil {
-			return nil, fmt.Errorf("export: check: %w", err)
+		if intact[f.Path] {
+			continue
+		}
+		err := x.w.Verify(ctx, f)
+		if errors.Is(err, warehouse.ErrNotFound) { // another exporter may have replaced it
+			if err := x.w.Refresh(ctx); err != nil {
+				return fmt.Errorf("export: check: %w", err)
+			}
+			if !slices.ContainsFunc(x.w.In(f.Partition), func(o warehouse.File) bool { return o.Path == f.Path }) {
+				continue
+			}
+		}
+		switch {
+		case err == nil:
+			intact[f.Path] = true
+		case !isDamage(err):
+			return fmt.Errorf("export: check: %w", err)
+		default:
+			damaged = append(damaged, err)
+		}
+		if len(damaged) == maxDamaged {
+			break
 		}
 	}
-	return found, nil
+	return errors.Join(damaged...)
 }
 
 // checkRounds is how often differences are looked at again: what is written between the export and the comparison is none.

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"net"
 	"net/http"
 	"net/url"
 	"os"
@@ -28,10 +29,11 @@ const Forms = "s3://BUCKET/PREFIX?region=REGION&profile=PROFILE&endpoint=http://
 
 // Bucket is a place for objects under a prefix of a bucket.
 type Bucket struct {
-	client *s3.Client
-	bucket string
-	prefix string // empty, or with a slash at its end
-	page   int32  // names of a list; 0: the service's 1,000
+	client   *s3.Client
+	endpoint string // of a server of one's own
+	bucket   string
+	prefix   string // empty, or with a slash at its end
+	page     int32  // names of a list; 0: the service's 1,000
 }
 
 // Open makes the client, with the credentials that AWS's tools would use; a server of one's own gets those of the environment,
@@ -51,7 +53,7 @@ func Open(ctx context.Context, place string) (*Bucket, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &Bucket{bucket: u.Host, prefix: strings.Trim(u.Path, "/")}
+	b := &Bucket{endpoint: q.Get("endpoint"), bucket: u.Host, prefix: strings.Trim(u.Path, "/")}
 	if b.prefix != "" {
 		b.prefix += "/"
 	}
@@ -197,6 +199,9 @@ func (b *Bucket) failed(do, name string, err error) error {
 	case "":
 		if err == nil {
 			return nil
+		}
+		if dial := (*net.OpError)(nil); errors.As(err, &dial) && dial.Op == "dial" && b.endpoint != "" {
+			return fmt.Errorf("no_server: nobody answers at %s: %w", b.endpoint, dial)
 		}
 		return fmt.Errorf("no_server: bucket %s: %s %s: %w", b.bucket, do, name, err)
 	case "NoSuchBucket":

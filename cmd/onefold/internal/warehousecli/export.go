@@ -23,8 +23,11 @@ type exportCommand struct {
 
 // Validate is called by kong.
 func (c *exportCommand) Validate() error {
-	if c.Every < time.Second || c.Every > time.Hour || c.Rows < 100 || c.Rows > 5_000_000 {
-		return errors.New("invalid: --every is from 1s to 1h, --rows from 100 to 5000000")
+	if c.Every < time.Second || c.Every > time.Hour {
+		return errors.New("invalid: --every is from 1s to 1h")
+	}
+	if c.Rows < 100 || c.Rows > 5_000_000 {
+		return errors.New("invalid: --rows is from 100 to 5000000")
 	}
 	return nil
 }

@@ -141,6 +141,15 @@ type checkCommand struct{ Where }
 // ErrDifferences is returned when the warehouse is not as the table is.
 var ErrDifferences = errors.New("differences: the warehouse and the table differ")
 
+// damaged is a finding, too.
+type damaged struct{ err error }
+
+func (d *damaged) Error() string {
+	return d.err.Error() + "; bring back what is named from a backup or an older version in the bucket, or begin a new warehouse in an empty place, without what has expired in the table"
+}
+
+func (d *damaged) Unwrap() []error { return []error{ErrDifferences, d.err} }
+
 // Run compares.
 func (c *checkCommand) Run(ctx context.Context, env *ground.Env) error {
 	w, err := c.open(ctx, env, true)
@@ -154,6 +163,9 @@ func (c *checkCommand) Run(ctx context.Context, env *ground.Env) error {
 			return err
 		})
 	})
+	if errors.Is(err, warehouse.ErrDamaged) || errors.Is(err, warehouse.ErrNotFound) {
+		return &damaged{err}
+	}
 	if err != nil {
 		return err
 	}
@@ -200,6 +212,9 @@ func (c *ddlCommand) Run(ctx context.Context, env *ground.Env) error {
 	t := athena.Tables{Location: c.Location, Database: c.Database, Keys: map[warehouse.Dataset][]string{}}
 	if t.Location == "" {
 		t.Location, _, _ = strings.Cut(c.To, "?")
+	}
+	if !strings.Contains(t.Location, "://") {
+		return errors.New("bad_location: a directory has no place in S3; give --location s3://BUCKET/PREFIX")
 	}
 	if w, err := c.open(ctx, env, true); err == nil {
 		for _, p := range w.Partitions() {

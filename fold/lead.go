@@ -104,6 +104,14 @@ func (l *leader) hold(ctx context.Context, work func(context.Context) error) (lo
 	return false, cmp.Or(err, l.w.releaseLeases(rest))
 }
 
+// renewOnce waits for an answer no longer than the lease holds: then others lead.
+func (l *leader) renewOnce(ctx context.Context) (bool, error) {
+	w := l.w
+	ctx, stop := context.WithTimeout(ctx, max(l.sh.leased.Sub(w.o.Clock()), w.o.LeaseFor/3))
+	defer stop()
+	return w.writeLease(ctx, l.sh, Lease{Turn: l.sh.turn})
+}
+
 // renew keeps the lease until ctx ends or another has it. A renewal that fails is tried again until the lease may be
 // another's.
 func (l *leader) renew(ctx context.Context, lose context.CancelCauseFunc) {
@@ -112,7 +120,7 @@ func (l *leader) renew(ctx context.Context, lose context.CancelCauseFunc) {
 		if err := w.o.Sleep(ctx, w.o.LeaseFor/3); err != nil {
 			return
 		}
-		ok, err := w.writeLease(ctx, l.sh, Lease{Turn: l.sh.turn})
+		ok, err := l.renewOnce(ctx)
 		switch {
 		case ctx.Err() != nil:
 			return

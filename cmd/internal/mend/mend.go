@@ -30,13 +30,47 @@ type Mender struct {
 	Logger *slog.Logger
 }
 
-// Run makes again what the table's folds have missed, if they have missed anything.
+// leadWithin is how long Run waits for another process that does the same: for longer than its lease holds if it is dead.
+const leadWithin = 45 * time.Second
+
+// Run makes again what the table's folds have missed, if they have missed anything and no other process is at it.
 func (m *Mender) Run(ctx context.Context) error {
-	mended, err := fold.Mend(ctx, m.Table, assembly.Group, m.Rebuild)
-	if mended {
-		m.Logger.Warn("what was missed is made again; onefold work status tells more")
+	if open, err := m.open(ctx); err != nil || !open {
+		return err
+	}
+	waiting, giveUp := context.WithCancel(ctx)
+	defer giveUp()
+	timer := time.AfterFunc(leadWithin, giveUp)
+	defer timer.Stop()
+	err := fold.Lead(waiting, m.Table, "mend", fold.LeadOptions{Logger: m.Logger}, func(leading context.Context) error {
+		if !timer.Stop() {
+			return leading.Err()
+		}
+		defer timer.Reset(leadWithin) // if another took over
+		mended, err := fold.Mend(leading, m.Table, assembly.Group, m.Rebuild)
+		if mended {
+			m.Logger.Warn("what was missed is made again; onefold work status tells more")
+		}
+		return err
+	})
+	if waiting.Err() != nil && ctx.Err() == nil {
+		m.Logger.Info("another process makes again what was missed")
+		return nil
 	}
 	return err
+}
+
+// open reports whether anything is to be made again.
+func (m *Mender) open(ctx context.Context) (bool, error) {
+	for missed, err := range fold.MissesOf.All(ctx, m.Table, fold.GroupIn{Group: assembly.Group}) {
+		if err != nil {
+			return false, fmt.Errorf("mend: %w", err)
+		}
+		if missed.Mended.IsZero() {
+			return true, nil
+		}
+	}
+	return false, nil
 }
 
 // Rebuild makes again what facts touch that were stored from one time to another, and says in words what it did. It may be

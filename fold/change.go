@@ -72,6 +72,7 @@ type ReadRequest struct {
 	After Sequence                 // "" reads from the oldest change that is kept
 	Max   int                      // at most this many records
 	Want  func(entity string) bool // which entities' changes are wanted; nil wants all
+	Turn  uint64                   // of the reader, never less than before: see Batch.Since
 }
 
 // A Batch is what a Source answers.
@@ -81,6 +82,7 @@ type Batch struct {
 	Last    Sequence  // where the next read goes on: the last record read, or the After of the request
 	At      time.Time // when the last record was committed, zero if none was read
 	Tip     bool      // nothing came: on the engine, there was nothing more; DynamoDB may answer so a little early
+	Since   uint64    // the turn of the first of the reads that Tip rests on; 0: it rests on this one alone
 	End     bool      // the shard is closed, and this was the last of it
 	Missed  bool      // changes behind After are no longer kept: they have been missed
 }

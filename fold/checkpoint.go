@@ -92,7 +92,7 @@ func (sh *shard) settled() { sh.counted, sh.skipped = false, 0 }
 func (w *Worker) putCheckpoint(ctx context.Context, sh *shard) error {
 	it, err := Checkpoints.Encode(&Checkpoint{
 		CheckpointKey: CheckpointKey{Group: w.o.Group, Shard: sh.id},
-		Position:      string(sh.through()), Read: sh.readUntil(), Done: sh.end, Missed: sh.missed, Owner: w.o.Owner, At: w.o.Clock(),
+		Position:      string(sh.through()), Read: sh.readUntil(), Done: sh.end, Missed: sh.missed, Fed: sh.isFed(), Owner: w.o.Owner, At: w.o.Clock(),
 	})
 	if err != nil {
 		return err
@@ -131,6 +131,9 @@ func (w *Worker) readCheckpoints(ctx context.Context, shards []*shard) error {
 		sh.observe(Sequence(c.Position), exists, c.Done, tick)
 		if exists {
 			sh.remember(&c)
+			if c.Fed && w.o.Clock().Sub(c.At) < feedsWithin {
+				w.fed.Store(true)
+			}
 		}
 	}
 	return nil
@@ -140,6 +143,7 @@ func (sh *shard) remember(c *Checkpoint) {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	sh.missed = max(sh.missed, c.Missed)
+	sh.fed = sh.fed || c.Fed
 	sh.readTo = latest(sh.readTo, c.readTo())
 }
 

@@ -1,6 +1,7 @@
 package fold
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -89,7 +90,7 @@ func (w *Worker) explore(ctx context.Context, f Fence, sh *shard, sc *scout) err
 		if sc.found || sh.finished() {
 			return nil
 		}
-		b, err := w.source.Read(ctx, ReadRequest{Shard: sh.id, After: sc.cursor, Max: w.o.PageSize, Want: w.wants})
+		b, err := w.source.Read(ctx, ReadRequest{Shard: sh.id, After: sc.cursor, Max: w.o.PageSize, Want: w.wants, Turn: w.turns})
 		if dynamo.IsThrottle(err) {
 			w.counts.throttles.Add(1)
 			return nil
@@ -103,7 +104,7 @@ func (w *Worker) explore(ctx context.Context, f Fence, sh *shard, sc *scout) err
 			}
 		}
 		sc.cursor = later(sc.cursor, b.Last)
-		sc.found = b.Tip || b.End || f.before(b.At)
+		sc.found = b.Tip && cmp.Or(b.Since, w.turns) >= f.turn || b.End || f.before(b.At)
 		if b.Read == 0 {
 			return nil
 		}

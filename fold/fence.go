@@ -12,8 +12,8 @@ type Fence struct {
 	at   time.Time
 }
 
-// fenceSkew is how far the clock of the stream may be behind this worker's, in whole seconds as it tells times. A change
-// that was committed so much later than a fence was made is behind it.
+// fenceSkew is how far the clock of the stream may be ahead of this worker's, which it tells in whole seconds. A change that
+// was committed so much later than a fence was made, by these clocks, is behind the fence.
 const fenceSkew = 10 * time.Second
 
 // Fence returns the present end of the stream, for WaitFor of the same worker. It covers all shards, whoever owns them.
@@ -105,7 +105,7 @@ func (w *Worker) passed(ctx context.Context, c *crossing) (bool, error) {
 		case !sh.listed || sh.finished():
 		case !w.reads(sh, now):
 			others = append(others, sh)
-		case sh.tip < c.fence.turn && !c.fence.before(sh.lastAt):
+		case sh.quiet < c.fence.turn && !c.fence.before(sh.lastAt):
 			passed = false
 		}
 	}

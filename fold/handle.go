@@ -34,6 +34,7 @@ func (w *Worker) handle(ctx context.Context, changes []Change) error {
 		}
 		if shards[id] == nil {
 			shards[id] = w.shard(id)
+			shards[id].feed()
 			if _, asOf := shards[id].durable(); asOf == 0 {
 				unread = append(unread, shards[id])
 			}
@@ -45,13 +46,14 @@ func (w *Worker) handle(ctx context.Context, changes []Change) error {
 	for _, sh := range unread {
 		sh.position, _ = sh.durable()
 	}
+	w.fed.Store(true)
 	w.turns++
 	changes = slices.Clone(changes) // route takes their images
 	for i := range changes {
 		c := &changes[i]
 		if sh := shards[c.Shard]; c.Seq.Compare(sh.position) > 0 {
 			w.route(sh, c)
-			sh.position = c.Seq
+			sh.position, sh.lastAt = c.Seq, c.At
 		}
 	}
 	return w.flush(ctx, true)

@@ -19,6 +19,7 @@ type Checkpoint struct {
 	Read     time.Time `dynamodbav:"read,omitempty"`   // about when the change at Position was committed
 	Done     bool      `dynamodbav:"done,omitempty"`   // the shard is closed and folded to its end
 	Missed   int       `dynamodbav:"missed,omitempty"` // how often changes were trimmed before they were read, see Missed
+	Fed      bool      `dynamodbav:"fed,omitempty"`    // changes of the shard were given to Handle, which is not told where it ends
 	Owner    string    `dynamodbav:"by,omitempty"`     // who wrote it
 	At       time.Time `dynamodbav:"at"`
 }

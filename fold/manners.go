@@ -45,7 +45,7 @@ func (s *streams) pace() time.Duration { return s.manners.poll }
 type reading struct {
 	next  time.Time // not before
 	at    Sequence  // where pages were empty
-	empty int       // in a row
+	empty []uint64  // the turns of the last of them, in a row: as many as are the tip
 }
 
 // await waits until a shard may be read again.
@@ -62,14 +62,20 @@ func (s *streams) await(ctx context.Context, shard string) error {
 	return s.sleep(ctx, wait)
 }
 
-// atTip reports whether what was read says that there was nothing more. The caller holds mu.
-func (s *streams) atTip(r ReadRequest, b *Batch) bool {
+// atTip reports whether what was read says that there was nothing more, and since which turn that was asked: a shard that
+// rests has had empty pages for long, which say nothing of what was committed after them. The caller holds mu.
+func (s *streams) atTip(r ReadRequest, b *Batch) (tip bool, since uint64) {
 	was := s.reads[r.Shard]
-	if b.Read > 0 {
-		was.empty = 0
-	} else if was.empty++; was.at != r.After {
-		was.at, was.empty = r.After, 1
+	if b.Read > 0 || was.at != r.After {
+		was.empty = nil
+	}
+	if b.Read == 0 {
+		was.at, was.empty = r.After, append(was.empty, r.Turn)
+		was.empty = was.empty[max(0, len(was.empty)-s.manners.emptyPages):]
 	}
 	s.reads[r.Shard] = was
-	return was.empty >= s.manners.emptyPages
+	if len(was.empty) < s.manners.emptyPages {
+		return false, 0
+	}
+	return true, was.empty[0]
 }

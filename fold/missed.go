@@ -7,9 +7,16 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/onefold/onefold/dynamo"
 	"github.com/onefold/onefold/table"
 )
+
+// feedsWithin is for how long after the last checkpoint that Handle wrote, as to others of the group, a group is taken to be fed.
+//
+// A group that is fed leaves no evidence of what was missed. Its feeder keeps a place of its own, tells nobody that a shard
+// has ended, and may leave out changes that no fold wants: so a checkpoint that is behind, or open when its shard is gone,
+// or not there, is what a group looks like that has missed nothing. Workers that read the stream beside it tell no gaps
+// then. The feeder knows what it gave up: Lambda tells its queue.
+const feedsWithin = 7 * 24 * time.Hour
 
 // gap is where changes were trimmed before they were read.
 type gap struct {
@@ -34,16 +41,34 @@ func (w *Worker) tellMissed(ctx context.Context) error {
 	return nil
 }
 
-// putMissed tells one gap. Of several workers that find it, the first does.
+// putMissed tells one gap. Of several workers that find it, the first does. What was trimmed at the same place later is told
+// with it.
 func (w *Worker) putMissed(ctx context.Context, shard string, g gap) error {
 	now := w.o.Clock()
 	m := Missed{
 		MissedKey: MissedKey{Group: w.o.Group, Shard: shard, After: cmp.Or(string(g.after), "0")},
 		From:      g.from.Add(-missedMargin), To: now, Found: now, Owner: w.o.Owner,
 	}
-	err := w.retry(ctx, func() error { return Misses.Create(ctx, w.table, &m) })
-	if errors.Is(err, table.ErrConflict) || dynamo.IsConditionFailed(err) {
-		return nil
+	exists := false
+	err := w.retry(ctx, func() error {
+		err := Misses.Create(ctx, w.table, &m)
+		if exists = errors.Is(err, table.ErrExists); exists { // which has no code, as a broken connection has none
+			return nil
+		}
+		return err
+	})
+	if exists {
+		told := false
+		_, err = Misses.Modify(ctx, w.table, m.MissedKey, func(was *Missed) error {
+			told = was.covers(&m)
+			if !told {
+				was.extend(&m)
+			}
+			return nil
+		})
+		if err == nil && told {
+			return nil
+		}
 	}
 	if err != nil {
 		return fmt.Errorf("fold: missed changes: %w", err)
@@ -52,6 +77,20 @@ func (w *Worker) putMissed(ctx context.Context, shard string, g gap) error {
 	w.o.Logger.Error("fold: changes were trimmed before they were read: what they touch is to be made again",
 		"group", w.o.Group, "shard", shard, "after", g.after, "from", m.From)
 	return nil
+}
+
+// covers reports whether all that was missed by what is found now is told already: what is trimmed is a day old, so that it
+// was committed before what was found within a day.
+func (m *Missed) covers(next *Missed) bool {
+	return !next.From.Before(m.From) && !next.Found.Add(-keptByStreams).After(m.To)
+}
+
+// extend has it made again, with what was found now.
+func (m *Missed) extend(next *Missed) {
+	if next.From.Before(m.From) {
+		m.From = next.From
+	}
+	m.To, m.Found, m.Owner, m.Mended, m.Told = latest(m.To, next.To), next.Found, next.Owner, time.Time{}, ""
 }
 
 // Mend has what a group has missed made again: rebuild is called with a range of time that contains whatever was committed
@@ -82,8 +121,13 @@ func Mend(ctx context.Context, t *table.Table, group string, rebuild func(ctx co
 		return false, fmt.Errorf("fold: mend what was missed from %s to %s: %w", from.Format(time.RFC3339), to.Format(time.RFC3339), err)
 	}
 	for i := range open {
-		open[i].Mended, open[i].Told = t.Now(), told
-		if err := Misses.Put(ctx, t, &open[i]); err != nil {
+		_, err := Misses.Modify(ctx, t, open[i].MissedKey, func(m *Missed) error {
+			if !m.To.After(open[i].To) && !m.From.Before(open[i].From) { // else more was found meanwhile, for the next time
+				m.Mended, m.Told = t.Now(), told
+			}
+			return nil
+		})
+		if err != nil {
 			return false, fmt.Errorf("fold: mend: %w", err)
 		}
 	}

@@ -1,6 +1,7 @@
 package fold
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -128,7 +129,7 @@ func (w *Worker) readOnce(ctx context.Context) (read int, err error) {
 	errs := make([]error, len(ready))
 	w.each(w.o.Readers, len(ready), func(i int) error {
 		sh := ready[i]
-		batches[i], errs[i] = w.source.Read(ctx, ReadRequest{Shard: sh.id, After: sh.position, Max: w.o.PageSize, Want: w.wants})
+		batches[i], errs[i] = w.source.Read(ctx, ReadRequest{Shard: sh.id, After: sh.position, Max: w.o.PageSize, Want: w.wants, Turn: w.turns})
 		return nil
 	}) //nolint:errcheck // errors are in errs: one shard's failure does not concern the others
 	for i, sh := range ready {
@@ -154,7 +155,7 @@ func (w *Worker) readOnce(ctx context.Context) (read int, err error) {
 
 // take puts what was read of a shard into the batch.
 func (w *Worker) take(sh *shard, b *Batch) {
-	if b.Missed {
+	if b.Missed && !w.fed.Load() && !sh.isFed() {
 		sh.missed++
 		sh.counted = true
 		sh.gaps = append(sh.gaps, gap{after: sh.position, from: latest(sh.lastAt, sh.readTo)})
@@ -174,7 +175,7 @@ func (w *Worker) take(sh *shard, b *Batch) {
 	}
 	sh.readAt = w.o.Clock()
 	if b.Tip || b.End {
-		sh.tip = w.turns
+		sh.tip, sh.quiet = w.turns, cmp.Or(b.Since, w.turns)
 	}
 	if b.End {
 		sh.end = true

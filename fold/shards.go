@@ -22,6 +22,7 @@ type shard struct {
 	end      bool     // read to its end
 	missed   int      // how often changes were trimmed before they were read
 	tip      uint64   // the last cycle in which it was read to its tip
+	quiet    uint64   // the first of the cycles of which that was concluded
 	readAt   time.Time
 	lastAt   time.Time // when the last record read was committed
 	retryAt  time.Time // not read before this time
@@ -35,6 +36,7 @@ type shard struct {
 	checkpoint Sequence  // durable, at least this
 	exists     bool      // the checkpoint item does
 	done       bool      // durably finished
+	fed        bool      // Handle was given changes of it, in this process or another
 	readTo     time.Time // about when the change at the checkpoint was committed
 	asOf       uint64    // Worker.tick before the checkpoint was read: it says nothing about items loaded later
 	advancedAt time.Time // when it was last written by this worker
@@ -87,6 +89,18 @@ func (s *shard) through() Sequence {
 		return s.held.before
 	}
 	return s.position
+}
+
+func (s *shard) feed() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.fed = true
+}
+
+func (s *shard) isFed() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.fed
 }
 
 func (s *shard) finished() bool {

@@ -168,7 +168,7 @@ func (s *streams) get(ctx context.Context, r ReadRequest, in *dynamodbstreams.Ge
 	b.End = next == nil
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	b.Tip = s.atTip(r, &b)
+	b.Tip, b.Since = s.atTip(r, &b)
 	if b.End {
 		delete(s.iterators, r.Shard)
 		delete(s.reads, r.Shard)

@@ -15,6 +15,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
 	streamtypes "github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
 
+	"github.com/onefold/onefold/dynamo"
 	"github.com/onefold/onefold/engine"
 	"github.com/onefold/onefold/fold"
 )
@@ -107,24 +108,83 @@ func TestOneEmptyPageIsNotTheTip(t *testing.T) {
 		began := time.Now()
 		at := fold.Sequence("")
 		var tips []bool
+		var since []uint64
 		for range 10 {
 			if len(tips) == 4 {
 				s.last = 7 // two that had not been found
 			}
-			b, err := src.Read(t.Context(), fold.ReadRequest{Shard: "c", After: at, Max: 9})
+			b, err := src.Read(t.Context(), fold.ReadRequest{Shard: "c", After: at, Max: 9, Turn: uint64(len(tips))})
 			if err != nil {
 				t.Fatal(err)
 			}
 			at, tips = b.Last, append(tips, b.Tip)
+			if b.Tip {
+				since = append(since, b.Since)
+			}
 		}
 		want := []bool{false, false, false, false, false, false, false, false, true, true}
 		if !slices.Equal(tips, want) {
 			t.Errorf("tips are %v, want %v", tips, want)
 		}
+		if want := []uint64{5, 6}; !slices.Equal(since, want) { // each tip rests on the last four reads, and no other
+			t.Errorf("the tips are since turns %v, want %v", since, want)
+		}
 		if took := time.Since(began); took < 9*200*time.Millisecond {
 			t.Errorf("10 reads of a shard took %s, want five a second", took)
 		}
 	})
+}
+
+// late is a stream of DynamoDB that answers nothing for some reads although there is more.
+type late struct {
+	dynamo.Streams
+	arn   string
+	empty int // reads to come
+}
+
+func (l *late) DescribeStream(ctx context.Context, in *dynamodbstreams.DescribeStreamInput, o ...func(*dynamodbstreams.Options)) (*dynamodbstreams.DescribeStreamOutput, error) {
+	is := *in
+	is.StreamArn = &l.arn
+	return l.Streams.DescribeStream(ctx, &is, o...)
+}
+
+func (l *late) GetShardIterator(ctx context.Context, in *dynamodbstreams.GetShardIteratorInput, o ...func(*dynamodbstreams.Options)) (*dynamodbstreams.GetShardIteratorOutput, error) {
+	is := *in
+	is.StreamArn = &l.arn
+	return l.Streams.GetShardIterator(ctx, &is, o...)
+}
+
+func (l *late) GetRecords(ctx context.Context, in *dynamodbstreams.GetRecordsInput, o ...func(*dynamodbstreams.Options)) (*dynamodbstreams.GetRecordsOutput, error) {
+	if l.empty > 0 {
+		l.empty--
+		return &dynamodbstreams.GetRecordsOutput{NextShardIterator: in.ShardIterator}, nil
+	}
+	return l.Streams.GetRecords(ctx, in, o...)
+}
+
+// TestFenceDoesNotCountPagesOfBefore has a shard that rests, and then a change that is found in the fourth read after the fence:
+// by the worker that reads the shard, and by one that looks ahead in what another reads.
+func TestFenceDoesNotCountPagesOfBefore(t *testing.T) {
+	for _, aside := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			b := openEngine(t, engine.Options{TTLInterval: -1})
+			tab := b.table()
+			src := &late{Streams: b.db, arn: b.arn}
+			if aside {
+				drain(t, newWorker(t, tab, fold.Streams(b.db, b.arn), fold.Options{Leases: true, LeaseFor: time.Hour, Owner: "owner"}, totalsFold()))
+			}
+			w := newWorker(t, tab, fold.Streams(src, hosted), fold.Options{Leases: aside, Aside: aside, Owner: "w"}, totalsFold())
+			for range 3 {
+				drain(t, w)
+			}
+			put(t, tab, order{orderKey{"1"}, "r", 1})
+			src.empty = 3
+			drain(t, w)
+			if got, err := totals.Get(t.Context(), tab, totalKey{"r"}); err != nil || got.Amount != 1 {
+				t.Errorf("aside %v: behind the fence the total is %+v (%v), want 1", aside, got, err)
+			}
+		})
+	}
 }
 
 func TestStreamsListsEveryPage(t *testing.T) {

@@ -128,15 +128,28 @@ func (w *Worker) forgetTrimmed(ctx context.Context) error {
 // findMissed looks, when a worker starts, for shards that the group had begun and that are gone: what came in them
 // after the checkpoint was missed while no worker ran. It is told once; the checkpoint is then closed.
 func (w *Worker) findMissed(ctx context.Context) error {
-	begun, known, last := make(map[string]bool), make(map[string]bool), time.Time{}
+	begun, known := make(map[string]bool), make(map[string]bool)
+	var last, fed time.Time
+	moved := false
 	for c, err := range CheckpointsOf.All(ctx, w.table, GroupIn{Group: w.o.Group}) {
 		if err != nil {
 			return fmt.Errorf("fold: list checkpoints: %w", err)
 		}
+		if c.Fed {
+			fed = latest(fed, c.At)
+		}
+		moved = moved || c.Position != "" || c.Done
 		known[c.Shard], last = true, latest(last, c.At)
-		if sh := w.shards[c.Shard]; !c.Done && (sh == nil || !sh.listed) {
+		if sh := w.shards[c.Shard]; !c.Done && !c.Fed && (sh == nil || !sh.listed) {
 			begun[c.Shard] = true
 		}
+	}
+	if w.fed.Load() || !fed.IsZero() && last.Sub(fed) < feedsWithin {
+		w.fed.Store(true)
+		return nil
+	}
+	if !moved && w.o.Clock().Sub(last) < missedMargin {
+		last = time.Time{} // others that begin now, as this one does
 	}
 	if err := w.begin(ctx, known, last); err != nil || len(begun) == 0 {
 		return err
@@ -159,14 +172,14 @@ func (w *Worker) findMissed(ctx context.Context) error {
 }
 
 // begin looks for listed shards whose parents are trimmed without a trace: the group knew neither. Unless the group is new,
-// what was in the parents was missed. last is when the group was last at work; the changes that it had not read then were
+// what was in the parents was missed. last is when the group was last at work, zero if it is new; the changes that it had not read then were
 // not older than streams keep them. A checkpoint at their beginning says that they were looked at.
 func (w *Worker) begin(ctx context.Context, known map[string]bool, last time.Time) error {
 	for _, sh := range w.order {
 		if parent := w.shards[sh.parent]; sh.parent == "" || parent != nil && parent.listed || known[sh.id] || known[sh.parent] {
 			continue
 		}
-		if len(known) > 0 {
+		if !last.IsZero() {
 			if err := w.putMissed(ctx, sh.parent, gap{from: last.Add(-keptByStreams)}); err != nil {
 				return err
 			}
@@ -184,6 +197,9 @@ func (w *Worker) begin(ctx context.Context, known map[string]bool, last time.Tim
 // closeMissed tells that the rest of a shard was trimmed, and closes its checkpoint. If the group had none of it, all was
 // missed that is not older than streams kept it when the shard was seen first; seen is zero if it never was.
 func (w *Worker) closeMissed(ctx context.Context, id string, seen time.Time) error {
+	if w.fed.Load() {
+		return nil
+	}
 	found, err := w.getCheckpoints(ctx, []string{id})
 	if err != nil {
 		return err
@@ -192,7 +208,7 @@ func (w *Worker) closeMissed(ctx context.Context, id string, seen time.Time) err
 	if !begun && !seen.IsZero() {
 		return w.putMissed(ctx, id, gap{from: seen.Add(-keptByStreams)})
 	}
-	if !begun || c.Done {
+	if !begun || c.Done || c.Fed {
 		return nil
 	}
 	if err := w.putMissed(ctx, id, gap{after: Sequence(c.Position), from: c.readTo()}); err != nil {

@@ -111,6 +111,7 @@ type Worker struct {
 	tick   atomic.Uint64 // counts loads and checkpoint reads, to tell which was first
 	counts counters
 	status atomic.Pointer[Status]
+	fed    atomic.Bool // somebody gives the group's changes to Handle: see missed.go
 
 	mu        sync.Mutex // held for a whole turn
 	shards    map[string]*shard

@@ -291,6 +291,79 @@ func TestMissedChangesAreTold(t *testing.T) {
 	}
 }
 
+// TestSecondGapAtOnePlaceIsTold finds a gap where one was told, and mended, days ago.
+func TestSecondGapAtOnePlaceIsTold(t *testing.T) {
+	clock := newClock()
+	b := openEngine(t, engine.Options{Clock: clock.now, TTLInterval: -1})
+	tab := table.New(b.db, "table", table.Options{Clock: clock.now})
+	put(t, tab, order{orderKey{"1"}, "r", 1})
+	drain(t, newWorker(t, tab, fold.Streams(b.db, b.arn), fold.Options{}, totalsFold()))
+	begin := clock.now()
+	at := checkpoints(t, tab)[0]
+	old := fold.Missed{
+		MissedKey: fold.MissedKey{Group: "main", Shard: at.Shard, After: at.Position},
+		From:      begin.Add(-time.Hour), To: begin, Found: begin, Mended: begin, Told: "done",
+	}
+	if err := fold.Misses.Create(t.Context(), tab, &old); err != nil {
+		t.Fatal(err)
+	}
+	put(t, tab, order{orderKey{"2"}, "r", 10})
+	if err := b.db.RollShards(t.Context(), "table"); err != nil {
+		t.Fatal(err)
+	}
+	clock.add(30 * time.Hour)
+	if err := b.db.TrimStreams(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	drain(t, newWorker(t, tab, fold.Streams(b.db, b.arn), fold.Options{}, totalsFold()))
+	misses, err := fold.MissesOf.Collect(t.Context(), tab, fold.GroupIn{Group: "main"})
+	if err != nil || len(misses) != 1 || !misses[0].Mended.IsZero() || misses[0].To.Before(begin.Add(29*time.Hour)) || misses[0].From.After(old.From) {
+		t.Errorf("misses are %+v (%v), want one that is open and ends now", misses, err)
+	}
+}
+
+// TestFedGroupsMissNothing gives changes to Handle, as Lambda does, which is not told where shards end; a day later a worker reads
+// the stream beside it.
+func TestFedGroupsMissNothing(t *testing.T) {
+	clock := newClock()
+	b := openEngine(t, engine.Options{Clock: clock.now, TTLInterval: -1})
+	tab := table.New(b.db, "table", table.Options{Clock: clock.now})
+	put(t, tab, order{orderKey{"1"}, "r", 1})
+	fed := newWorker(t, tab, nil, fold.Options{}, totalsFold())
+	if _, err := fed.Handle(t.Context(), readAll(t, fold.Streams(b.db, b.arn))); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range checkpoints(t, tab) {
+		if want := newClock().now(); !c.Fed || c.Read.Before(want.Add(-time.Minute)) || c.Read.After(want.Add(time.Minute)) {
+			t.Errorf("the checkpoint is %+v, want it fed, and read to %s", c, want)
+		}
+	}
+	for range 2 { // the second generation has no checkpoint at all, and its parent neither
+		if err := b.db.RollShards(t.Context(), "table"); err != nil {
+			t.Fatal(err)
+		}
+		clock.add(30 * time.Hour)
+		if err := b.db.TrimStreams(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	beside := newWorker(t, tab, fold.Streams(b.db, b.arn), fold.Options{}, totalsFold())
+	drain(t, beside)
+	misses, err := fold.MissesOf.Collect(t.Context(), tab, fold.GroupIn{Group: "main"})
+	if err != nil || len(misses) != 0 || beside.Status().Missed != 0 {
+		t.Errorf("a fed group has missed %+v (%v)", misses, err)
+	}
+}
+
+func checkpoints(t *testing.T, tab *table.Table) []fold.Checkpoint {
+	t.Helper()
+	all, err := fold.CheckpointsOf.Collect(t.Context(), tab, fold.GroupIn{Group: "main"})
+	if err != nil || len(all) == 0 {
+		t.Fatalf("checkpoints are %+v (%v)", all, err)
+	}
+	return all
+}
+
 func TestFaultyDefinitionsAreRefused(t *testing.T) {
 	on := fold.On(orders, func(fold.Typed[order], func(totalKey) *total) error { return nil })
 	merge := func(into, d *total) {}

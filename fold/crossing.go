@@ -121,10 +121,19 @@ func (w *Worker) lookAgain(c *crossing, sh *shard, sc *scout, durable Sequence) 
 	if sc.still++; sc.still < helpAfter {
 		return
 	}
-	sh.help++
-	sh.position, sh.end = durable, false
-	c.helped = append(c.helped, sh)
-	w.o.Logger.Info("fold: helping with a shard whose owner does not come forward", "group", w.o.Group, "shard", sh.id)
+	w.help(c, sh)
+}
+
+// help begins to fold a shard, and those that it waits for: they may be folded to their last change, so that the fence is across,
+// by a worker that stopped before it could say that they have ended.
+func (w *Worker) help(c *crossing, sh *shard) {
+	for now := w.o.Clock(); sh != nil && sh.listed && !sh.finished() && !w.reads(sh, now); sh = w.shards[sh.parent] {
+		durable, _ := sh.durable()
+		sh.help++
+		sh.position, sh.end = durable, false
+		c.helped = append(c.helped, sh)
+		w.o.Logger.Info("fold: helping with a shard whose owner does not come forward", "group", w.o.Group, "shard", sh.id)
+	}
 }
 
 func (w *Worker) endHelp(c *crossing) {

@@ -65,6 +65,40 @@ func TestFenceCoversShardsOfOthers(t *testing.T) {
 	}
 }
 
+// TestFenceGoesOnBehindAParent waits for shards whose parents were read to their last change by a worker that died before it could
+// say so.
+func TestFenceGoesOnBehindAParent(t *testing.T) {
+	clock := newClock()
+	b := openEngine(t, engine.Options{RollEvery: 30, Clock: clock.now})
+	tab := table.New(b.db, "table", table.Options{Clock: clock.now})
+	owner := newWorker(t, tab, fold.Streams(b.db, b.arn), fold.Options{Leases: true, Owner: "owner"}, totalsFold())
+	for i := range 50 {
+		put(t, tab, order{orderKey{fmt.Sprint(i)}, "r", 1})
+	}
+	drain(t, owner)
+	for i := range 50 {
+		put(t, tab, order{orderKey{fmt.Sprint("more", i)}, "r", 1})
+	}
+	undone := 0
+	for c, err := range fold.CheckpointsOf.All(t.Context(), tab, fold.GroupIn{Group: "main"}) {
+		if err == nil && c.Done {
+			undone++
+			c.Done = false
+			err = fold.Checkpoints.Put(t.Context(), tab, &c)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if undone == 0 {
+		t.Fatal("no shard has ended")
+	}
+	drain(t, newWorker(t, tab, fold.Streams(b.db, b.arn), fold.Options{Leases: true, Aside: true, Owner: "aside"}, totalsFold()))
+	if got := amountOf(t, tab, "r"); got != 100 {
+		t.Errorf("after the fence the total is %d, want 100", got)
+	}
+}
+
 // TestFenceAwaitsTheOwner waits for an owner that runs: the worker aside writes nothing itself.
 func TestFenceAwaitsTheOwner(t *testing.T) {
 	b := openEngine(t, engine.Options{StreamShards: 4})

@@ -2,24 +2,30 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
+	"strings"
 	"time"
 )
 
 // healthCommand asks a server, for containers and monitors that have no other program to do so.
 type healthCommand struct {
-	URL string `arg:"" optional:"" help:"Of the server." default:"http://127.0.0.1:8090" env:"ONEFOLD_URL"`
+	URL string `arg:"" optional:"" help:"Of the server. Default: ${default}." default:"http://127.0.0.1:8090" env:"ONEFOLD_URL"`
 }
 
 const healthWithin = 5 * time.Second
 
 // Run fails unless the server says that it is well.
 func (c *healthCommand) Run(ctx context.Context, std streams) error {
+	if u, err := url.Parse(c.URL); err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
+		return &exitError{exitUsage, fmt.Errorf("bad_url: %q is no address of a server, such as http://127.0.0.1:8090", c.URL)}
+	}
 	ctx, cancel := context.WithTimeout(ctx, healthWithin)
 	defer cancel()
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, c.URL+"/healthz", nil)
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimSuffix(c.URL, "/")+"/healthz", nil)
 	if err != nil {
 		return &exitError{exitUsage, fmt.Errorf("bad_url: %w", err)}
 	}
@@ -35,6 +41,12 @@ func (c *healthCommand) Run(ctx context.Context, std streams) error {
 	}
 	if answer.StatusCode != http.StatusOK {
 		return fmt.Errorf("unhealthy: %s answers %s: %s", c.URL, answer.Status, text)
+	}
+	var said struct {
+		Status string `json:"status"`
+	}
+	if err := json.Unmarshal(text, &said); err != nil || said.Status != "ok" { // whoever else listens there may answer 200 to anything
+		return fmt.Errorf("unhealthy: what answers at %s is not onefold, or not well: %.200q", c.URL, text)
 	}
 	_, err = fmt.Fprintf(std.out, "%s\n", text)
 	return err

@@ -135,7 +135,7 @@ func (c *listenFlags) serve(ctx context.Context, std streams, g *globals, s *sto
 	if err := errors.Join(setupHint(ctx, std, s, url), hello(url, c.Token)); err != nil {
 		return errors.Join(err, listener.Close())
 	}
-	services := []service{func(ctx context.Context) error { return web.Run(ctx, listener) }}
+	services := []service{func(ctx context.Context) error { return web.Run(ctx, listener) }, s.untilMoved}
 	if recorder != nil {
 		services = append(services, recorder.Run)
 	}

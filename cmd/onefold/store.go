@@ -14,6 +14,7 @@ import (
 	"github.com/onefold/onefold/accounts"
 	"github.com/onefold/onefold/analytics/explore"
 	"github.com/onefold/onefold/cmd/internal/assembly"
+	"github.com/onefold/onefold/cmd/internal/relocation"
 	"github.com/onefold/onefold/cmd/internal/upkeep"
 	"github.com/onefold/onefold/cmd/onefold/internal/place"
 	"github.com/onefold/onefold/cmd/onefold/internal/workcli"
@@ -127,6 +128,9 @@ func (s *store) folds(logger *slog.Logger, tell service) []service {
 	}
 	return []service{s.worker.Run, workcli.Once(crew, crew.Upkeep)}
 }
+
+// untilMoved is a service that fails when the table has moved away: what it takes in would never get to the new place.
+func (s *store) untilMoved(ctx context.Context) error { return relocation.Watch(ctx, s.API, s.Table) }
 
 // withStore runs a command's work on an open store and closes it whatever happens.
 func (g *globals) withStore(ctx context.Context, logs io.Writer, tune tuning, work func(*store) error) error {

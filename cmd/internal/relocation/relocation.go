@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/onefold/onefold/dynamo"
+	"github.com/onefold/onefold/internal/pause"
 	"github.com/onefold/onefold/table"
 )
 
@@ -116,6 +117,19 @@ func Read(ctx context.Context, t *table.Table) (s State, ok bool, err error) {
 		return s, false, nil
 	}
 	return s, err == nil, err
+}
+
+// lookEvery is how often a process that works on a table looks whether it moved away.
+const lookEvery = 5 * time.Second
+
+// Watch ends with ErrAway soon after the table has moved away, or when ctx ends. What cannot be read may be read the next time.
+func Watch(ctx context.Context, api dynamo.API, name string) error {
+	for pause.For(ctx, lookEvery) == nil {
+		if err := Check(ctx, api, name); errors.Is(err, ErrAway) {
+			return err
+		}
+	}
+	return ctx.Err()
 }
 
 // Check fails for a table that must not be worked on now. Errors: ErrUnfinished, ErrAway.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync"
 	"syscall"
 	"time"
 
@@ -56,6 +57,10 @@ func (c *Command) Validate() error {
 		return errors.New("bad_units: --max-units is 0, for as many as the target takes, or more")
 	case c.Finish && c.Restart:
 		return errors.New("bad_flags: --finish ends a copy, --restart begins one")
+	case c.Finish && c.FinishFrom != "":
+		return errors.New("bad_finish: --finish-from waits for the server to stop; --finish says that it has")
+	case c.From == "memory:" || c.To == "memory:":
+		return errors.New("bad_store: memory: is gone with the process; there is nothing to move from there, and no use in moving there")
 	}
 	return nil
 }
@@ -64,6 +69,9 @@ func (c *Command) Validate() error {
 func (c *Command) Run(ctx context.Context, env *ground.Env) error {
 	if c.Reopen != "" {
 		return c.reopen(ctx, env)
+	}
+	if err := c.checkDirectory(ctx, env.Logger); err != nil {
+		return err
 	}
 	target, err := open(ctx, c.To, false, env.Logger)
 	if err != nil {
@@ -76,6 +84,26 @@ func (c *Command) Run(ctx context.Context, env *ground.Env) error {
 		return err
 	}
 	return tell(env, done)
+}
+
+// checkDirectory finds out a wrong --finish-from while the server still runs: the right one is open in that.
+func (c *Command) checkDirectory(ctx context.Context, logger *slog.Logger) error {
+	if c.FinishFrom == "" {
+		return nil
+	}
+	if p, err := place.Parse(c.FinishFrom, ""); err != nil {
+		return err
+	} else if p.Dir == "" {
+		return fmt.Errorf("bad_finish: --finish-from is the directory of the server, as in embedded:DIR, not %s", c.FinishFrom)
+	}
+	s, err := open(ctx, c.FinishFrom, true, logger)
+	switch {
+	case errors.Is(err, engine.ErrInUse):
+		return nil
+	case err != nil:
+		return fmt.Errorf("bad_finish: --finish-from: %w", err)
+	}
+	return errors.Join(fmt.Errorf("bad_finish: no server has %s open; --finish-from is the directory of the one at --from. If it has stopped already: onefold move --finish --from '%[1]s' --to '%s'", s.Name, c.To), s.Close())
 }
 
 // move does it, and returns nil when it was stopped where it can be gone on with.
@@ -123,21 +151,28 @@ func (c *Command) moveFrom(ctx context.Context, env *ground.Env, from string, fi
 	return &d, err
 }
 
-// watching ends a context when nobody answers at the source any more, sooner than requests find out that try again.
-func watching(ctx context.Context, from string) (context.Context, context.CancelCauseFunc) {
+// refusals is how often in a row the source refuses connections before it has stopped and does not just start again.
+const refusals = 15 // each after quiet
+
+// watching ends a context when nobody answers at the source any more, sooner than requests find out that try again. Stop ends it, too.
+func watching(ctx context.Context, from string) (watched context.Context, stop func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	p, err := place.Parse(from, "")
 	if err != nil || p.Remote.Endpoint == "" {
-		return ctx, cancel
+		return ctx, func() { cancel(nil) }
 	}
-	go func() {
-		for pause.For(ctx, quiet) == nil {
-			if err := p.Remote.Probe(ctx); errors.Is(err, syscall.ECONNREFUSED) {
+	var watch sync.WaitGroup
+	watch.Go(func() {
+		for refused := 0; pause.For(ctx, quiet) == nil; {
+			err := p.Remote.Probe(ctx)
+			if !errors.Is(err, syscall.ECONNREFUSED) {
+				refused = 0
+			} else if refused++; refused == refusals {
 				cancel(err)
 			}
 		}
-	}()
-	return ctx, cancel
+	})
+	return ctx, func() { cancel(nil); watch.Wait() }
 }
 
 // follow follows until all is copied if that is enough, else until the source or ctx ends.
@@ -154,7 +189,7 @@ func (c *Command) follow(ctx context.Context, m *Move, enough bool, bar *screen)
 	if cause := context.Cause(watched); err != nil && cause != nil && ctx.Err() == nil {
 		err = cause
 	}
-	stop(nil)
+	stop()
 	switch {
 	case ctx.Err() != nil && told:
 		bar.say("stopped; the same command goes on, and with --finish ends it")
@@ -226,6 +261,10 @@ func tell(env *ground.Env, d *Done) error {
 		if err == nil {
 			_, err = fmt.Fprintf(env.Out, "%s\n", b)
 		}
+		return err
+	}
+	if !d.Before.IsZero() {
+		_, err := fmt.Fprintf(env.Out, "%s was moved to %s already, at %s UTC; start with:\n\n  %s\n", d.From, d.To, d.Before.UTC().Format(time.DateTime), start)
 		return err
 	}
 	compared := "the two were not compared"

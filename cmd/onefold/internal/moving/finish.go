@@ -3,6 +3,7 @@ package moving
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -21,6 +22,7 @@ type Done struct {
 	From     string        `json:"from"`
 	To       string        `json:"to"`
 	Compared *Compared     `json:"compared,omitempty"`
+	Before   time.Time     `json:"finished_before,omitzero"` // when it was finished already; zero: now
 	Took     time.Duration `json:"-"`
 }
 
@@ -30,10 +32,14 @@ func (m *Move) Finish(ctx context.Context) (Done, error) {
 	began := m.o.Clock()
 	done := Done{From: m.from.Name, To: m.to.Name}
 	if m.Phase() == relocation.Finished {
-		return done, m.leave(ctx)
+		done.Before = m.state.Saved
+		return done, nil
 	}
 	if m.Phase() != relocation.Following {
 		return done, fmt.Errorf("%w: the items are not all copied; move without --finish first", ErrNoMove)
+	}
+	if err := m.alone(ctx); err != nil {
+		return done, err
 	}
 	err := m.keeping(ctx, func(ctx context.Context) error {
 		if err := m.drain(ctx); err != nil {
@@ -63,6 +69,22 @@ func (m *Move) Finish(ctx context.Context) (Done, error) {
 	}
 	done.Took = m.o.Clock().Sub(began)
 	return done, m.saveAs(ctx, 0)
+}
+
+// alone fails while workers read the source, by what their leases say: what they fold would never get to the target.
+func (m *Move) alone(ctx context.Context) error {
+	if !m.from.Shared {
+		return nil // it is open in this process alone
+	}
+	o, err := fold.Read(ctx, m.from.table(m.o.Clock), assembly.Group)
+	if err != nil {
+		return fmt.Errorf("move: %w", err)
+	}
+	if len(o.Owners) > 0 {
+		return fmt.Errorf("%w: worker %s still reads the changes of %s, or was killed a moment ago: stop all workers and servers, and finish again when onefold work status names none",
+			ErrBusy, strings.Join(o.Owners, ", "), m.from.Name)
+	}
+	return nil
 }
 
 // drains is how often the folds of the source may find something new when nobody writes any more.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/onefold/onefold/cmd/internal/relocation"
+	"github.com/onefold/onefold/dynamo"
 	"github.com/onefold/onefold/fold"
 )
 
@@ -15,6 +16,9 @@ const farBehind = 10 * time.Second
 
 // quiet is how long to wait when nothing came.
 const quiet = 200 * time.Millisecond
+
+// refusedFor is how long to wait when a stream refuses to be read.
+const refusedFor = time.Second
 
 // applyAll brings changes of the source to the target: of each key the last. What was applied before a crash is applied again, and
 // again in order, so that each key ends as it is in the source.
@@ -50,11 +54,11 @@ func (m *Move) Follow(ctx context.Context, caughtUp func() (enough bool)) error 
 	caught := false
 	return m.keeping(ctx, func(ctx context.Context) error {
 		for {
-			read, tip, err := m.source.round(ctx, m.o.Clock())
+			read, tip, err := m.patient(ctx, m.source)
 			if err != nil {
 				return err
 			}
-			if _, _, err := m.own.round(ctx, m.o.Clock()); err != nil { // so that its end is never far
+			if _, _, err := m.patient(ctx, m.own); err != nil { // so that its end is never far
 				return err
 			}
 			phase := string(relocation.Following)
@@ -74,6 +78,16 @@ func (m *Move) Follow(ctx context.Context, caughtUp func() (enough bool)) error 
 			}
 		}
 	})
+}
+
+// patient is a round that may fail for now: what was not read is read by the next. The clients have tried again for a while then.
+func (m *Move) patient(ctx context.Context, t *tail) (read int, tip bool, err error) {
+	read, tip, err = t.round(ctx, m.o.Clock())
+	if _, gaveUp := dynamo.GaveUp(err); err == nil || ctx.Err() != nil || !gaveUp && !dynamo.IsThrottle(err) {
+		return read, tip, err
+	}
+	m.o.Logger.Warn("the stream cannot be read for now; trying again", "store", t.store.Name, "error", err)
+	return 0, false, m.o.Sleep(ctx, refusedFor)
 }
 
 const (

@@ -161,7 +161,7 @@ func (m *Move) claim(ctx context.Context, streamed string, total int64) error {
 		Phase: relocation.Copying, Peer: m.from.Name, Stream: streamed, Begun: now, Total: total, Version: have.Version,
 		Segments: make([]relocation.Segment, m.o.Segments), Source: map[string]relocation.Position{}, Target: map[string]relocation.Position{},
 	}
-	if err := m.checkSource(ctx, ok && have.Stream == streamed); err != nil {
+	if err := m.checkSource(ctx, ok && have.Stream == streamed, have); err != nil {
 		return err
 	}
 	switch {
@@ -194,11 +194,16 @@ func (m *Move) claim(ctx context.Context, streamed string, total int64) error {
 	return m.save(ctx)
 }
 
-// checkSource fails for a source that is half there, or that moved elsewhere.
-func (m *Move) checkSource(ctx context.Context, here bool) error {
+// checkSource fails for a source that is half there, or that moved elsewhere, or that moved here and was opened again: a move that is
+// finished has left it, so what came since would be missed.
+func (m *Move) checkSource(ctx context.Context, here bool, target relocation.State) error {
 	err := relocation.Check(ctx, m.from.API, m.from.Table)
-	if here && errors.Is(err, relocation.ErrAway) {
+	switch {
+	case here && errors.Is(err, relocation.ErrAway):
 		return nil
+	case err == nil && here && target.Phase == relocation.Finished:
+		return fmt.Errorf("%w: %s belongs to a move that was finished at %s UTC, and %s was used since; choose an empty table",
+			ErrNotEmpty, m.to.Name, target.Saved.UTC().Format(time.DateTime), m.from.Name)
 	}
 	return err
 }

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -15,6 +16,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
 
 	"github.com/onefold/onefold/cmd/internal/assembly"
 	"github.com/onefold/onefold/cmd/internal/relocation"
@@ -438,4 +440,98 @@ func TestCheckpointsAreBehindTheCopies(t *testing.T) {
 		}
 	}
 	t.Logf("%d shards", len(shards))
+}
+
+// A source that was opened again after its move is not taken for one that has moved.
+func TestMoveAgain(t *testing.T) {
+	from, to := memory(t, "source", rolling), memory(t, "target", rolling)
+	put(t, from.API, "a", "1")
+	m := mustBegin(t, from, to, nil)
+	mustFollow(t, m)
+	if d, err := m.Finish(t.Context()); err != nil || !d.Before.IsZero() {
+		t.Fatal(d.Before, err)
+	}
+	if d, err := mustBegin(t, from, to, nil).Finish(t.Context()); err != nil || d.Before.IsZero() {
+		t.Errorf("finished before at %v: %v", d.Before, err)
+	}
+	if err := moving.Reopen(t.Context(), from); err != nil {
+		t.Fatal(err)
+	}
+	put(t, from.API, "b", "2")
+	_, err := begin(t, from, to, nil)
+	mustBe(t, err, moving.ErrNotEmpty)
+	mustBe(t, relocation.Check(t.Context(), from.API, from.Table), nil)
+}
+
+// A move is not finished while a worker has a lease.
+func TestFinishWhileWorkersRead(t *testing.T) {
+	from, to := memory(t, "source", rolling), memory(t, "target", rolling)
+	from.Shared = true
+	put(t, from.API, "a", "1")
+	m := mustBegin(t, from, to, nil)
+	mustFollow(t, m)
+	source := table.New(from.API, from.Table, table.Options{})
+	l := fold.Lease{LeaseKey: fold.LeaseKey{Group: assembly.Group, Shard: "shard-1"}, Owner: "w2", Turn: 1, For: time.Minute, At: time.Now()}
+	if err := fold.Leases.Put(t.Context(), source, &l); err != nil {
+		t.Fatal(err)
+	}
+	_, err := m.Finish(t.Context())
+	mustBe(t, err, moving.ErrBusy)
+	if err == nil || !strings.Contains(err.Error(), "w2") {
+		t.Errorf("the worker is not named: %v", err)
+	}
+	mustBe(t, relocation.Check(t.Context(), from.API, from.Table), nil)
+	l.Owner = "" // given back
+	if err := fold.Leases.Put(t.Context(), source, &l); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := m.Finish(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+// throttled are streams whose reads are refused a few times.
+type throttled struct {
+	dynamo.Streams
+	left atomic.Int64
+}
+
+func (s *throttled) GetRecords(ctx context.Context, in *dynamodbstreams.GetRecordsInput, o ...func(*dynamodbstreams.Options)) (*dynamodbstreams.GetRecordsOutput, error) {
+	if s.left.Add(-1) >= 0 {
+		return nil, &dynamo.Failure{Kind: dynamo.Throttled, After: time.Second}
+	}
+	return s.Streams.GetRecords(ctx, in, o...)
+}
+
+// A stream that refuses to be read for a while ends nothing.
+func TestFollowBearsThrottles(t *testing.T) {
+	from, to := memory(t, "source", rolling), memory(t, "target", rolling)
+	put(t, from.API, "a", "1")
+	streams := &throttled{Streams: from.Streams}
+	from.Streams = streams
+	m := mustBegin(t, from, to, nil)
+	if err := m.Copy(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	streams.left.Store(7)
+	if err := m.Follow(t.Context(), func() bool { return true }); err != nil {
+		t.Fatal(err)
+	}
+	if left := streams.left.Load(); left > 0 {
+		t.Errorf("%d refusals were not met", left)
+	}
+	mustEqual(t, from.API, to.API)
+}
+
+func TestCommandRefuses(t *testing.T) {
+	for want, c := range map[string]moving.Command{
+		"bad_store: give": {From: "embedded:a", Segments: 8},
+		"bad_store: mem":  {From: "memory:", To: "embedded:a", Segments: 8},
+		"bad_store: memo": {From: "embedded:a", To: "memory:", Segments: 8},
+		"bad_finish: ":    {From: "embedded:a", To: "embedded:b", Segments: 8, Finish: true, FinishFrom: "embedded:a"},
+	} {
+		if err := c.Validate(); err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%+v: %v, want %s", c, err, want)
+		}
+	}
 }

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/onefold/onefold/cmd/internal/outbox"
+	"github.com/onefold/onefold/cmd/internal/relocation"
 	"github.com/onefold/onefold/fold"
 	"github.com/onefold/onefold/table"
 )
@@ -102,7 +103,8 @@ func (c *Run) Run(ctx context.Context, env *Env) error {
 		}
 		due := Once(crew, append(crew.Upkeep, tell))
 		watch := NewWatch(crew)
-		services := []func(context.Context) error{crew.Worker.Run, due, watch.Run}
+		moved := func(ctx context.Context) error { return relocation.Watch(ctx, crew.Table.API(), crew.Table.Name()) }
+		services := []func(context.Context) error{crew.Worker.Run, due, watch.Run, moved}
 		if c.Metrics != "" {
 			listener, err := net.Listen("tcp", c.Metrics)
 			if err != nil {

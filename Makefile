@@ -11,10 +11,10 @@ VERSION  ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev
 .PHONY: build build-duckdb lambda dist docs web test browser mosquitto dynalite servicespec check race fuzz simulate soak chaos bench demo clean
 
 build: web ## build bin/onefold, static
-	CGO_ENABLED=0 $(GO) build -trimpath -o bin/onefold ./cmd/onefold
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags "-X main.version=$(VERSION)" -o bin/onefold ./cmd/onefold
 
 build-duckdb: web ## build bin/onefold with DuckDB, for `onefold query`: with cgo, so it needs a C++ compiler, and is neither static nor small
-	CGO_ENABLED=1 $(GO) build -trimpath -tags duckdb -o bin/onefold ./cmd/onefold
+	CGO_ENABLED=1 $(GO) build -trimpath -tags duckdb -ldflags "-X main.version=$(VERSION)" -o bin/onefold ./cmd/onefold
 
 lambda: web ## build what AWS Lambda runs: bin/onefold-lambda-arm64.zip and bin/onefold-lambda-amd64.zip, the same bytes each time
 	@for arch in arm64 amd64; do mkdir -p bin/lambda-$$arch || exit 1; \

@@ -64,13 +64,11 @@ func (c *exportCommand) Run(ctx context.Context, env *ground.Env) error {
 	})
 }
 
-// settled folds before it works: aggregates are found by their types, which are folded. Where the table is shared, workers
-// of others do that.
+// settled has what is stored folded before it works: aggregates are found by their types, which are folded. Where the table is
+// shared, that is to wait for its workers, or to help if there are none.
 func settled(ctx context.Context, s *ground.Store, work func(context.Context) error) error {
-	if !s.Shared {
-		if err := s.Worker.Drain(ctx); err != nil {
-			return err
-		}
+	if err := s.Worker.Drain(ctx); err != nil {
+		return err
 	}
 	return work(ctx)
 }

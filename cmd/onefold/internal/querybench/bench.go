@@ -23,7 +23,7 @@ import (
 // Bench fills a warehouse and asks it.
 type Bench struct {
 	Events int    `help:"Events of the month." default:"10000000"`
-	Memory int    `help:"Memory of a query in SQL, MB." default:"1024"`
+	Memory int    `help:"Memory of a query in SQL, MB." default:"6144"`
 	Seed   uint64 `help:"Chooses the traffic." default:"1"`
 	Dir    string `help:"Where to put the warehouse; it stays there. Default: a temporary directory, removed afterwards." type:"path"`
 }

@@ -82,7 +82,7 @@ func parquetBytes(root string) (sum int64, err error) {
 
 // query measures a month of events of one site in a warehouse, asked by SQL and by the dashboard's filters.
 func (b *bench) query(ctx context.Context, dir string) (all []workbench.Result, err error) {
-	m := querybench.Bench{Events: b.o.Rows, Memory: 1024, Seed: 1, Dir: dir}
+	m := querybench.Bench{Events: b.o.Rows, Memory: 6144, Seed: 1, Dir: dir}
 	r, err := m.Measure(ctx)
 	if err != nil {
 		return nil, err

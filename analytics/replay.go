@@ -1,6 +1,9 @@
 package analytics
 
-import "github.com/onefold/onefold/internal/calendar"
+import (
+	"github.com/onefold/onefold/analytics/internal/visits"
+	"github.com/onefold/onefold/internal/calendar"
+)
 
 // Replay joins raw events into visitors' days in memory, by the functions that the folds use: of the same events it says
 // what the folds store. Questions that no statistics were kept for are answered with it. The zero value is ready; it is
@@ -27,3 +30,12 @@ func (r *Replay) Add(e *Event) (day *Visitor, err error) {
 
 // SessionsOf are the sessions of a visitor's day, in the order of its visits.
 func SessionsOf(v *Visitor) []Session { return sessionsOf(v) }
+
+// Claims reports whether an event that the session's visitor sent between its start and its end is taken for one of the
+// session's when the visitor's day, which knows, is gone. The session's id tells: it is made of the session id that the
+// client sent, if any.
+func (s *Session) Claims(e *Event) bool {
+	key := VisitorKey{SiteID: s.SiteID, VisitorID: s.VisitorID}
+	of := func(own string) bool { return sessionID(&key, &visits.Visit{Own: own, Start: s.Start}) == s.SessionID }
+	return of(e.SessionID) || e.SessionID != "" && of(visits.OtherOwn)
+}

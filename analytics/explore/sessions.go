@@ -253,8 +253,7 @@ func (t *Timeline) take(events iter.Seq2[analytics.Event, error], belongs func(*
 	return nil
 }
 
-// belongs tells the events of a session from those of others that its visitor had at the same time. When the visitor's
-// day is gone, all are taken for its own.
+// belongs tells the events of a session from those of others that its visitor had at the same time.
 func (x *Explorer) belongs(ctx context.Context, s *analytics.Session) (func(*analytics.Event) bool, error) {
 	key := analytics.VisitorKey{SiteID: s.SiteID, Shard: s.VisitorShard, VisitorID: s.VisitorID, Day: s.Day}
 	who, err := analytics.Visitors.Get(ctx, x.t, key)
@@ -269,8 +268,11 @@ func (x *Explorer) belongs(ctx context.Context, s *analytics.Session) (func(*ana
 			it = mine[i]
 		}
 	}
+	if it == nil {
+		return s.Claims, nil
+	}
 	return func(e *analytics.Event) bool {
-		return it == nil || visitOf(mine, &fact{own: e.SessionID, at: timeOf(e.EventID)}) == it
+		return visitOf(mine, &fact{own: e.SessionID, at: timeOf(e.EventID)}) == it
 	}, nil
 }
 

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -20,7 +21,20 @@ type gang struct {
 	random *rand.Rand
 	made   int
 
-	workers []*exec.Cmd
+	workers []*laborer
+}
+
+// laborer is a worker, and whether it has begun: before, it has nobody who listens to signals.
+type laborer struct {
+	*exec.Cmd
+	begun chan struct{}
+	once  sync.Once
+}
+
+// Write takes what the worker says: that it begins, first of all.
+func (l *laborer) Write(p []byte) (int, error) {
+	l.once.Do(func() { close(l.begun) })
+	return len(p), nil
 }
 
 // workLease is how long the workers of a test wait for a silent one.
@@ -28,16 +42,12 @@ const workLease = time.Second
 
 func (g *gang) start() {
 	g.made++
-	cmd := process(g.T, "work", "--lease-for", workLease.String(), "--name", fmt.Sprint("w", g.made), "-v")
-	log, err := os.Create(filepath.Join(g.TempDir(), "log"))
-	if err != nil {
+	l := &laborer{Cmd: process(g.T, "work", "--lease-for", workLease.String(), "--name", fmt.Sprint("w", g.made)), begun: make(chan struct{})}
+	l.Stderr = l
+	if err := l.Start(); err != nil {
 		g.Fatal(err)
 	}
-	cmd.Stderr = log
-	if err := cmd.Start(); err != nil {
-		g.Fatal(err)
-	}
-	g.workers = append(g.workers, cmd)
+	g.workers = append(g.workers, l)
 }
 
 // disturb has one worker die, stop as it is told to, or pause for longer than its lease holds and go on.
@@ -56,6 +66,7 @@ func (g *gang) disturb(stop <-chan struct{}) {
 	case 0:
 		replace(os.Kill)
 	case 1:
+		<-cmd.begun
 		replace(syscall.SIGTERM)
 	default:
 		_ = cmd.Process.Signal(syscall.SIGSTOP)
@@ -128,6 +139,7 @@ func TestWorkersKilledAndPaused(t *testing.T) {
 	mustBeTheSame(t, "by workers that were killed and paused", numbers(t, ""), want)
 	onefold(t, "verify", "--site", "s", "--from", "2026-01-01", "--to", "2026-01-03")
 	for _, cmd := range g.workers {
+		<-cmd.begun
 		if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
 			t.Error(err)
 		}

@@ -13,11 +13,10 @@ import (
 	"github.com/onefold/onefold/server/internal/webfile"
 )
 
-// How much script, gzipped, whoever opens a page has to wait for, and how much there is of all pages, of which nobody loads all:
-// 16 KB more than before there was a page of partitions.
+// How much script, gzipped, whoever opens a page has to wait for, and how much there is of all pages, of which nobody loads all.
 const (
 	maxFirst  = 100 << 10
-	maxScript = 176 << 10
+	maxScript = 160 << 10
 )
 
 func get(p *Page, target string, headers ...string) *httptest.ResponseRecorder {

@@ -5,11 +5,8 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-	"golang.org/x/sync/errgroup"
-
 	"github.com/onefold/onefold/table"
+	"github.com/onefold/onefold/table/purge"
 )
 
 // DeleteDevice marks a device as deleted: from now on it is unknown to everybody, and within seconds to those who take its
@@ -34,16 +31,10 @@ type Purged struct {
 	Items   int64 `json:"items"`             // that were deleted
 }
 
-const (
-	purgePage   = 500
-	purgeAtOnce = 8
-	maxRounds   = 12
-)
-
 // PurgeDevice deletes everything that a deleted device has, the device itself last. It may be stopped at any time and run
 // again. A device that is not marked as deleted is refused. Errors: table.ErrNotFound when there is none any more.
 func PurgeDevice(ctx context.Context, t *table.Table, w Folded, deviceID string) (Purged, error) {
-	p := purge{t: t}
+	p := purging{t: t}
 	err := p.run(ctx, w, deviceID)
 	if err != nil {
 		err = fmt.Errorf("telemetry: purge device %q: %w", shorten(deviceID), err)
@@ -53,12 +44,12 @@ func PurgeDevice(ctx context.Context, t *table.Table, w Folded, deviceID string)
 
 var errNotDeleted = errors.New("it is not deleted; that comes first")
 
-type purge struct {
+type purging struct {
 	t    *table.Table
 	done Purged
 }
 
-func (p *purge) run(ctx context.Context, w Folded, deviceID string) error {
+func (p *purging) run(ctx context.Context, w Folded, deviceID string) error {
 	d, err := DeviceByID.Get(ctx, p.t, DeviceIn{deviceID})
 	switch {
 	case err != nil:
@@ -73,70 +64,16 @@ func (p *purge) run(ctx context.Context, w Folded, deviceID string) error {
 	if err != nil {
 		return err
 	}
-	if err := p.all(ctx, w, self); err != nil {
+	if err := p.beside(ctx, w, self); err != nil {
 		return err
 	}
+	p.done.Items++
 	return Devices.Delete(ctx, p.t, d.DeviceKey)
 }
 
-// all deletes the items of a partition but for its owner's, until nothing is written there any more.
-func (p *purge) all(ctx context.Context, w Folded, self table.Item) error {
-	for range maxRounds {
-		if err := w.Drain(ctx); err != nil {
-			return fmt.Errorf("wait until everything is folded: %w", err)
-		}
-		before := p.done.Items
-		if err := p.partition(ctx, self); err != nil {
-			return err
-		}
-		if p.done.Items == before {
-			p.done.Items++ // the owner, which is deleted next
-			return nil
-		}
-	}
-	return errors.New("its items are still being written; try again later")
-}
-
-// partition deletes the items of a partition but for its owner's.
-func (p *purge) partition(ctx context.Context, self table.Item) error {
-	in := &dynamodb.QueryInput{
-		TableName: new(p.t.Name()), Limit: new(int32(purgePage)), ConsistentRead: new(true),
-		KeyConditionExpression: new("#pk = :pk"), ProjectionExpression: new("#pk, #sk"),
-		ExpressionAttributeNames:  map[string]string{"#pk": table.AttrPK, "#sk": table.AttrSK},
-		ExpressionAttributeValues: table.Item{":pk": self[table.AttrPK]},
-	}
-	for {
-		out, err := p.t.API().Query(ctx, in)
-		if err != nil {
-			return err
-		}
-		if err := p.remove(ctx, out.Items, self); err != nil {
-			return err
-		}
-		if in.ExclusiveStartKey = out.LastEvaluatedKey; in.ExclusiveStartKey == nil {
-			return nil
-		}
-	}
-}
-
-func (p *purge) remove(ctx context.Context, keys []table.Item, self table.Item) error {
-	g, ctx := errgroup.WithContext(ctx)
-	g.SetLimit(purgeAtOnce)
-	for _, key := range keys {
-		if sameKey(key, self) {
-			continue
-		}
-		p.done.Items++
-		g.Go(func() error {
-			_, err := p.t.API().DeleteItem(ctx, &dynamodb.DeleteItemInput{TableName: new(p.t.Name()), Key: key})
-			return err
-		})
-	}
-	return g.Wait()
-}
-
-func sameKey(a, b table.Item) bool {
-	x, okX := a[table.AttrSK].(*types.AttributeValueMemberS)
-	y, okY := b[table.AttrSK].(*types.AttributeValueMemberS)
-	return okX && okY && x.Value == y.Value
+// beside deletes what is in the partition of an item, but the item.
+func (p *purging) beside(ctx context.Context, w Folded, self table.Item) error {
+	n, err := purge.Ranges(ctx, p.t, w.Drain, purge.Beside(self))
+	p.done.Items += n
+	return err
 }

@@ -31,7 +31,7 @@ func DeleteFleet(ctx context.Context, t *table.Table, fleetID string) error {
 // itself last. It may be stopped at any time and run again, and has to be: devices are purged a while after they are
 // deleted. Errors: table.ErrNotFound when there is none any more.
 func PurgeFleet(ctx context.Context, t *table.Table, w Folded, fleetID string) (Purged, error) {
-	p := purge{t: t}
+	p := purging{t: t}
 	err := p.fleet(ctx, w, fleetID)
 	if err != nil {
 		err = fmt.Errorf("telemetry: purge fleet %q: %w", shorten(fleetID), err)
@@ -39,7 +39,7 @@ func PurgeFleet(ctx context.Context, t *table.Table, w Folded, fleetID string) (
 	return p.done, err
 }
 
-func (p *purge) fleet(ctx context.Context, w Folded, fleetID string) error {
+func (p *purging) fleet(ctx context.Context, w Folded, fleetID string) error {
 	f, err := FleetByID.Get(ctx, p.t, FleetIn{fleetID})
 	switch {
 	case err != nil:
@@ -74,25 +74,27 @@ func (p *purge) fleet(ctx context.Context, w Folded, fleetID string) error {
 	}
 	self, err := Fleets.Key(f.FleetKey)
 	if err == nil {
-		err = p.all(ctx, w, self)
+		err = p.beside(ctx, w, self)
 	}
 	if err != nil {
 		return err
 	}
+	p.done.Items++
 	return Fleets.Delete(ctx, p.t, f.FleetKey)
 }
 
 // profiles deletes a fleet's profiles and what is kept beside them.
-func (p *purge) profiles(ctx context.Context, w Folded, fleetID string) error {
+func (p *purging) profiles(ctx context.Context, w Folded, fleetID string) error {
 	for profile, err := range ProfilesOfFleet.All(ctx, p.t, FleetIn{fleetID}) {
 		if err != nil {
 			return err
 		}
 		self, err := Profiles.Key(profile.ProfileKey)
 		if err == nil {
-			err = p.all(ctx, w, self)
+			err = p.beside(ctx, w, self)
 		}
 		if err == nil {
+			p.done.Items++
 			err = Profiles.Delete(ctx, p.t, profile.ProfileKey)
 		}
 		if err != nil {

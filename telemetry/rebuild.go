@@ -1,6 +1,7 @@
 package telemetry
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -115,7 +116,9 @@ func (r *reconciler) day(ctx context.Context, day string) error {
 			keys = append(keys, k)
 		}
 	}
-	slices.SortFunc(keys, func(a, b AggregateKey) int { return cmpKeys(&a, &b) })
+	slices.SortFunc(keys, func(a, b AggregateKey) int {
+		return cmp.Or(cmp.Compare(a.Period, b.Period), cmp.Compare(a.Start, b.Start))
+	})
 	r.found.Items += len(keys)
 	for try := 0; len(keys) > 0 && try < maxTries; try++ {
 		if keys, err = r.attempt(ctx, day, keys); err != nil {
@@ -280,14 +283,4 @@ func (r *reconciler) replace(ctx context.Context, stored *fold.Stored[Aggregate]
 	}
 	want.ExpiresAt = expiryOf(want, f.Retention)
 	return fold.ReplaceState(ctx, r.t, Aggregates, want.AggregateKey, *want, stored.Version)
-}
-
-func cmpKeys(a, b *AggregateKey) int {
-	switch {
-	case a.Period != b.Period && a.Period < b.Period, a.Period == b.Period && a.Start < b.Start:
-		return -1
-	case *a == *b:
-		return 0
-	}
-	return 1
 }

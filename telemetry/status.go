@@ -9,6 +9,7 @@ import (
 
 	"github.com/onefold/onefold/fold"
 	"github.com/onefold/onefold/table"
+	"github.com/onefold/onefold/telemetry/internal/pulse"
 )
 
 func foldStatuses() *fold.Fold {
@@ -76,12 +77,6 @@ func (s *Status) finish() {
 	}
 }
 
-const (
-	missedBeats = 3                // heartbeats that may be missed
-	leastPause  = 90 * time.Second // that is no silence, however often a device sends
-	unknownBeat = 15 * time.Minute // rhythm of a device of which too little is known
-)
-
 // tail is how many readings ReadStatus looks at, at most.
 const tail = 1000
 
@@ -134,17 +129,8 @@ func (s *Status) Rhythm() time.Duration { return s.Arrivals.Rhythm() }
 // At says whether the device is online at a time: whether it was heard of within three beats of its own rhythm. every is
 // how often its profile says that it sends, 0 if it does not.
 func (s *Status) At(now time.Time, every time.Duration) Connectivity {
-	if now.Before(time.UnixMilli(s.LastSeen).Add(s.patience(every))) {
+	if now.Before(time.UnixMilli(s.LastSeen).Add(pulse.Patience(max(s.Rhythm(), every)))) {
 		return Online
 	}
 	return Offline
-}
-
-// patience is how long nothing is heard of a device before it counts as offline.
-func (s *Status) patience(every time.Duration) time.Duration {
-	beat := max(s.Rhythm(), every)
-	if beat == 0 {
-		beat = unknownBeat
-	}
-	return max(missedBeats*beat, leastPause)
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/onefold/onefold/fold"
 	"github.com/onefold/onefold/table"
+	"github.com/onefold/onefold/telemetry/internal/pulse"
 )
 
 // silentFrom is how many of a fleet's devices have to fall silent at once for it to be the fleet that is silent.
@@ -93,7 +94,7 @@ func Sweep(ctx context.Context, t *table.Table) (Swept, error) {
 func expected(ctx context.Context, t *table.Table, online []Status, now time.Time) (map[string]time.Duration, error) {
 	var paused []DeviceKey
 	for i := range online {
-		if s := &online[i]; s.Rhythm() == 0 && now.Sub(time.UnixMilli(s.LastSeen)) >= leastPause {
+		if s := &online[i]; s.Rhythm() == 0 && now.Sub(time.UnixMilli(s.LastSeen)) >= pulse.LeastPause {
 			paused = append(paused, DeviceKey{s.DeviceID})
 		}
 	}

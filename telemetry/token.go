@@ -2,26 +2,20 @@ package telemetry
 
 import (
 	"context"
-	"crypto/rand"
-	"crypto/sha256"
-	"crypto/subtle"
-	"encoding/base64"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/onefold/onefold/table"
+	"github.com/onefold/onefold/telemetry/internal/secret"
 )
 
 // ErrToken is returned when a token is not one of the device's.
 var ErrToken = errors.New("telemetry: token is not valid")
 
 const (
-	secretBytes = 32
-	maxTokens   = 2 // valid at once: the one that a device has, and the one that it is to get
+	maxTokens = 2 // valid at once: the one that a device has, and the one that it is to get
 	// rotationTime is how long the older token stays valid.
 	rotationTime = 7 * 24 * time.Hour
 )
@@ -41,15 +35,8 @@ func NewToken(ctx context.Context, t *table.Table, deviceID string) (string, err
 }
 
 func makeToken(deviceID string, now time.Time) (string, Token) {
-	secret := make([]byte, secretBytes)
-	rand.Read(secret) //nolint:errcheck // never returns an error since Go 1.24
-	text := base64.RawURLEncoding.EncodeToString(secret)
-	return deviceID + "." + text, Token{Hash: hashOf(text), CreatedAt: now}
-}
-
-func hashOf(secret string) []byte {
-	h := sha256.Sum256([]byte(secret))
-	return h[:]
+	token, hash := secret.NewToken(deviceID)
+	return token, Token{Hash: hash, CreatedAt: now}
 }
 
 // rotate adds a token, and lets the one before expire.
@@ -87,38 +74,30 @@ func RevokeTokens(ctx context.Context, t *table.Table, deviceID string, all bool
 // Authenticate returns the device that a token is of. It goes by what the collector remembers, for ten seconds at most.
 // Errors: ErrToken, whatever is wrong; those of the store.
 func (c *Collector) Authenticate(ctx context.Context, token string) (Device, error) {
-	at := strings.LastIndexByte(token, '.')
-	if at < 0 || len(token) > 2*maxID+secretBytes*2 {
+	deviceID, shown, ok := secret.Split(token)
+	if !ok {
 		return Device{}, ErrToken
 	}
-	s, err := c.devices.get(ctx, token[:at])
+	s, err := c.devices.get(ctx, deviceID)
 	if err != nil {
 		return Device{}, fmt.Errorf("telemetry: authenticate: %w", err)
 	}
-	if s == nil || !s.proves(token[at+1:], c.t.Now()) {
+	if s == nil || !s.device.proves(shown, c.t.Now()) {
 		return Device{}, ErrToken
 	}
 	return s.device, nil
 }
 
-// proves reports whether a secret is one of the device's. Every token is compared, each in a time that tells nothing.
-func (s *deviceState) proves(secret string, now time.Time) bool {
-	hash, valid := hashOf(secret), 0
-	for i := range s.device.Tokens {
-		if k := &s.device.Tokens[i]; !k.expired(now) {
-			valid |= subtle.ConstantTimeCompare(hash, k.Hash)
-		}
-	}
-	return valid == 1
+// proves reports whether a secret is one of the device's.
+func (d *Device) proves(shown string, now time.Time) bool {
+	proof := secret.ProofOf(shown)
+	return slices.ContainsFunc(d.Tokens, func(k Token) bool { return !k.expired(now) && proof.Of(k.Hash) })
 }
 
 // ErrClaim is returned when a claim code is wrong, was used, or has expired.
 var ErrClaim = errors.New("telemetry: claim code is not valid")
 
-const (
-	claimBytes = 10 // 80 bits: nobody guesses it at any rate that is allowed
-	claimTime  = 365 * 24 * time.Hour
-)
+const claimTime = 365 * 24 * time.Hour
 
 // NewClaim makes a code by which a device that is provisioned can be taken into service; it is shown this once, to be
 // printed on the device. It holds for a year. Errors: table.ErrNotFound, ErrTransition when the device is in service.
@@ -130,20 +109,12 @@ func NewClaim(ctx context.Context, t *table.Table, deviceID string) (code string
 	if d.Status != Provisioned {
 		return "", fmt.Errorf("%w: device %q is %s; only one that is provisioned can be claimed", ErrTransition, deviceID, d.Status)
 	}
-	raw := make([]byte, claimBytes)
-	rand.Read(raw) //nolint:errcheck // never returns an error since Go 1.24
-	code = strings.ToUpper(hex.EncodeToString(raw))
-	c := Claim{ClaimKey: claimKey(code), DeviceID: deviceID, ExpiresAt: nowOf(t).Add(claimTime)}
+	code = secret.NewCode()
+	c := Claim{ClaimKey: ClaimKey{secret.CodeHash(code)}, DeviceID: deviceID, ExpiresAt: nowOf(t).Add(claimTime)}
 	if err := Claims.Create(ctx, t, &c); err != nil {
 		return "", fmt.Errorf("telemetry: claim of device %q: %w", deviceID, err)
 	}
 	return code, nil
-}
-
-// claimKey is the key of a code, however it is typed.
-func claimKey(code string) ClaimKey {
-	code = strings.ToUpper(strings.NewReplacer("-", "", " ", "").Replace(code))
-	return ClaimKey{hex.EncodeToString(hashOf(code))}
 }
 
 // ClaimDevice takes a device into service in a fleet, and returns it with its token. A code works once. Errors: ErrClaim,
@@ -152,7 +123,7 @@ func ClaimDevice(ctx context.Context, t *table.Table, code, fleetID string) (Dev
 	if _, err := GetFleet(ctx, t, fleetID); err != nil {
 		return Device{}, "", err
 	}
-	claim, err := Claims.Get(ctx, t, claimKey(code))
+	claim, err := Claims.Get(ctx, t, ClaimKey{secret.CodeHash(code)})
 	if errors.Is(err, table.ErrNotFound) {
 		return Device{}, "", ErrClaim
 	}

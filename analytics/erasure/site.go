@@ -10,18 +10,15 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/onefold/onefold/analytics"
 	"github.com/onefold/onefold/analytics/reconcile"
 	"github.com/onefold/onefold/table"
+	"github.com/onefold/onefold/table/purge"
 )
 
-const (
-	purgeAtOnce = 8
-	purgePage   = 500
-	maxRounds   = 12 // of a purge: deleting visitors' days makes the folds write, and deleting that too
-)
+// saltsPage is how many salts are read at a time: a site has a few.
+const saltsPage = 500
 
 // DeleteSite marks a site as deleted: from now on it is unknown to everybody, and within seconds to those who send its
 // events. Purge deletes what it has. Errors: table.ErrNotFound.
@@ -59,7 +56,7 @@ type Purged struct {
 // Purge deletes everything that a deleted site has, the site itself last. It may be stopped at any time and run again.
 // A site that is not marked as deleted is refused. Errors: table.ErrNotFound when there is no such site any more.
 func Purge(ctx context.Context, t *table.Table, w reconcile.Folded, siteID string) (Purged, error) {
-	p := &purge{t: t}
+	p := &purging{t: t}
 	err := p.run(ctx, w, siteID)
 	if err != nil {
 		err = fmt.Errorf("erasure: purge site %q: %w", siteID, err)
@@ -67,12 +64,12 @@ func Purge(ctx context.Context, t *table.Table, w reconcile.Folded, siteID strin
 	return p.done, err
 }
 
-type purge struct {
+type purging struct {
 	t    *table.Table
 	done Purged
 }
 
-func (p *purge) run(ctx context.Context, w reconcile.Folded, siteID string) error {
+func (p *purging) run(ctx context.Context, w reconcile.Folded, siteID string) error {
 	site, err := analytics.SiteByID.Get(ctx, p.t, analytics.SiteIn{SiteID: siteID})
 	if err != nil {
 		return err
@@ -84,76 +81,22 @@ func (p *purge) run(ctx context.Context, w reconcile.Folded, siteID string) erro
 	if p.done.Waiting = now.Before(site.DeletedAt.Add(analytics.SettingsNotice)); p.done.Waiting {
 		return nil
 	}
-	partitions := []string{"SITE#" + siteID}
+	self, err := analytics.Sites.Key(site.SiteKey)
+	if err != nil {
+		return err
+	}
+	ranges := []purge.Range{purge.Beside(self)}
 	for _, shard := range site.Sharding.Over(time.UnixMilli(0), now.Add(time.Hour)) {
-		partitions = append(partitions, "SITE#"+siteID+"#SHARD#"+strconv.Itoa(shard))
+		ranges = append(ranges, purge.Range{Partition: "SITE#" + siteID + "#SHARD#" + strconv.Itoa(shard)})
 	}
-	for range maxRounds {
-		if err := w.Drain(ctx); err != nil { // what was deleted before, by a purge that was broken off too, makes the folds write
-			return fmt.Errorf("wait until everything is folded: %w", err)
-		}
-		before := p.done.Items
-		for _, pk := range partitions {
-			if err := p.partition(ctx, pk, ""); err != nil {
-				return err
-			}
-		}
-		for _, verb := range []reconcile.Verb{reconcile.Verifying, reconcile.Rebuilding} {
-			if err := p.partition(ctx, "FOLD#"+analytics.FoldGroup, fmt.Sprintf("JOB#%s#%s#", verb, siteID)); err != nil {
-				return err
-			}
-		}
-		if p.done.Items == before {
-			p.done.Items++
-			return analytics.Sites.Delete(ctx, p.t, site.SiteKey)
-		}
+	for _, verb := range []reconcile.Verb{reconcile.Verifying, reconcile.Rebuilding} {
+		ranges = append(ranges, purge.Range{Partition: "FOLD#" + analytics.FoldGroup, Prefix: fmt.Sprintf("JOB#%s#%s#", verb, siteID)})
 	}
-	return errors.New("its items are still being written; try again later")
-}
-
-// siteSK is the sort key of the site itself.
-const siteSK = "METADATA"
-
-// partition deletes the items of a partition whose sort keys begin with a prefix, but not the site itself.
-func (p *purge) partition(ctx context.Context, pk, prefix string) error {
-	in := &dynamodb.QueryInput{
-		TableName: new(p.t.Name()), Limit: new(int32(purgePage)), ConsistentRead: new(true),
-		KeyConditionExpression: new("#pk = :pk"), ProjectionExpression: new("#pk, #sk"),
-		ExpressionAttributeNames:  map[string]string{"#pk": table.AttrPK, "#sk": table.AttrSK},
-		ExpressionAttributeValues: table.Item{":pk": &types.AttributeValueMemberS{Value: pk}},
+	if p.done.Items, err = purge.Ranges(ctx, p.t, w.Drain, ranges...); err != nil {
+		return err
 	}
-	if prefix != "" {
-		in.KeyConditionExpression = new("#pk = :pk AND begins_with(#sk, :sk)")
-		in.ExpressionAttributeValues[":sk"] = &types.AttributeValueMemberS{Value: prefix}
-	}
-	for {
-		out, err := p.t.API().Query(ctx, in)
-		if err != nil {
-			return err
-		}
-		if err := p.remove(ctx, out.Items); err != nil {
-			return err
-		}
-		if in.ExclusiveStartKey = out.LastEvaluatedKey; in.ExclusiveStartKey == nil {
-			return nil
-		}
-	}
-}
-
-func (p *purge) remove(ctx context.Context, keys []table.Item) error {
-	g, ctx := errgroup.WithContext(ctx)
-	g.SetLimit(purgeAtOnce)
-	for _, k := range keys {
-		if sk, ok := k[table.AttrSK].(*types.AttributeValueMemberS); ok && sk.Value == siteSK {
-			continue
-		}
-		p.done.Items++
-		g.Go(func() error {
-			_, err := p.t.API().DeleteItem(ctx, &dynamodb.DeleteItemInput{TableName: new(p.t.Name()), Key: k})
-			return err
-		})
-	}
-	return g.Wait()
+	p.done.Items++
+	return analytics.Sites.Delete(ctx, p.t, site.SiteKey)
 }
 
 // saltLifetime is how long after its day a salt is of use to events that come late.
@@ -184,7 +127,7 @@ func storedSalts(ctx context.Context, t *table.Table, siteID string) iter.Seq2[a
 		// Zones differ by less than a day from UTC, in either direction.
 		last := t.Now().Add(-saltLifetime - 48*time.Hour).UTC().Format(time.DateOnly)
 		out, err := t.API().Query(ctx, &dynamodb.QueryInput{
-			TableName: new(t.Name()), ConsistentRead: new(true), Limit: new(int32(purgePage)),
+			TableName: new(t.Name()), ConsistentRead: new(true), Limit: new(int32(saltsPage)),
 			KeyConditionExpression:   new("#pk = :pk AND #sk BETWEEN :from AND :to"),
 			ExpressionAttributeNames: map[string]string{"#pk": table.AttrPK, "#sk": table.AttrSK},
 			ExpressionAttributeValues: table.Item{

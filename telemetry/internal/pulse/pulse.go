@@ -49,3 +49,19 @@ func (p Pulse) Rhythm() time.Duration {
 	slices.Sort(gaps)
 	return time.Duration(gaps[(len(gaps)*4-1)/5]) * time.Second
 }
+
+// LeastPause is no silence, however often something is heard of.
+const LeastPause = 90 * time.Second
+
+const (
+	missedBeats = 3                // that may be missed
+	unknownBeat = 15 * time.Minute // of which too little is known
+)
+
+// Patience is how long nothing is heard before that is silence, by how often something should be heard; 0: nobody knows.
+func Patience(beat time.Duration) time.Duration {
+	if beat == 0 {
+		beat = unknownBeat
+	}
+	return max(missedBeats*beat, LeastPause)
+}

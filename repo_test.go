@@ -28,7 +28,7 @@ var policy = map[string][]string{
 	"dynamo":            {"vocabulary"},
 	"dynamo/dynamotest": {"vocabulary", "dynamo"},
 	"dynamo/dynamojson": {"vocabulary"},
-	"dynamo/resilient":  {"vocabulary", "dynamo", "internal/pause", "golang.org/x/sync/..."},
+	"dynamo/resilient":  {"vocabulary", "dynamo", "internal/discreet", "internal/pause", "golang.org/x/sync/..."},
 
 	"dynamohttp": {"vocabulary", "dynamo", "dynamo/dynamojson", "github.com/aws/aws-sdk-go-v2/service/dynamodb/schemas",
 		"github.com/prometheus/client_golang/..."},
@@ -124,7 +124,7 @@ var policy = map[string][]string{
 	"server/devices": {"table", "telemetry", "telemetry/payload", "telemetry/alerts", "accounts", "internal/lineprotocol", "server/mqtt", "server/internal/...", "github.com/danielgtaylor/huma/v2/...",
 		"github.com/prometheus/client_golang/..."},
 	"server/events": {"table", "eventstore", "eventstore/eventjson", "eventstore/projection", "accounts", "server/internal/...", "github.com/danielgtaylor/huma/v2/..."},
-	"server/capacity": {"table", "analytics", "blueprint", "blueprint/heat", "server/internal/...", "github.com/danielgtaylor/huma/v2/...",
+	"server/capacity": {"table", "analytics", "blueprint", "blueprint/heat", "internal/discreet", "server/internal/...", "github.com/danielgtaylor/huma/v2/...",
 		"accounts"}, // its tests
 	"server/mqtt":    {"github.com/mochi-mqtt/server/v2/..."},
 	"server/apidocs": {"github.com/danielgtaylor/huma/v2"},
@@ -134,6 +134,7 @@ var policy = map[string][]string{
 	"internal/useragent": {"github.com/hashicorp/golang-lru/v2/..."},
 	"internal/calendar":  {},
 	"internal/devicesim": {},
+	"internal/discreet":  {},
 	"internal/decimal":   {"github.com/cockroachdb/apd/v3"},
 	"internal/recorded":  {},
 	"internal/referral":  {},

@@ -1,10 +1,6 @@
 package resilient
 
 import (
-	"crypto/hmac"
-	"crypto/rand"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"log/slog"
 	"slices"
@@ -15,6 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/onefold/onefold/dynamo"
+	"github.com/onefold/onefold/internal/discreet"
 )
 
 // Limit is what a throttled request ran into.
@@ -109,8 +106,7 @@ const (
 type throttles struct {
 	clock  func() time.Time
 	logger *slog.Logger
-	show   map[string]int
-	salt   []byte // of hashes in logs, this process's own: nobody finds a key by trying
+	keys   *discreet.Keys
 
 	mu     sync.Mutex
 	counts map[Throttle]int64
@@ -128,9 +124,7 @@ type heat struct {
 }
 
 func newThrottles(o *Options) *throttles {
-	salt := make([]byte, 16)
-	rand.Read(salt) //nolint:errcheck // never returns an error since Go 1.24
-	return &throttles{clock: o.Clock, logger: o.Logger, show: o.Show, salt: salt, counts: map[Throttle]int64{}, hot: map[hotKey]*heat{}}
+	return &throttles{clock: o.Clock, logger: o.Logger, keys: discreet.New(o.Show), counts: map[Throttle]int64{}, hot: map[hotKey]*heat{}}
 }
 
 // note counts a refusal, and logs it unless it did so a moment ago.
@@ -146,7 +140,7 @@ func (t *throttles) note(r request, err error) {
 		}
 		if reason.Limit == KeyRange || reason.Limit == Unknown {
 			for _, key := range keys {
-				t.heat(hotKey{t.shown(key), reason.Resource}, now)
+				t.heat(hotKey{t.keys.Name(key), reason.Resource}, now)
 			}
 		}
 	}
@@ -233,28 +227,4 @@ func (t *throttles) counted() (map[Throttle]int64, int64) {
 		all[k] = n
 	}
 	return all, int64(len(t.hot))
-}
-
-const maxShown = 64 // bytes of a key
-
-// shown is a partition key as a log may have it: its first word, as many more as Options.Show says, and a hash of the rest,
-// which is the same for the same key while the process lives.
-func (t *throttles) shown(key string) string {
-	words := strings.Split(key, "#")
-	clear := min(1+t.show[words[0]], len(words))
-	text := strings.Join(words[:clear], "#")
-	if len(text) > maxShown || !isName(words[0]) {
-		text, clear = "", 0
-	}
-	if clear == len(words) {
-		return text
-	}
-	mac := hmac.New(sha256.New, t.salt)
-	mac.Write([]byte(key))
-	return strings.TrimPrefix(text+"#~", "#") + hex.EncodeToString(mac.Sum(nil)[:6])
-}
-
-// isName reports whether a word is one that schemas give, such as SITE or DEVICE_STATUS, and nothing that came from outside.
-func isName(word string) bool {
-	return word != "" && strings.Trim(word, "ABCDEFGHIJKLMNOPQRSTUVWXYZ_") == ""
 }

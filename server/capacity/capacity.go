@@ -10,6 +10,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/onefold/onefold/blueprint/heat"
+	"github.com/onefold/onefold/internal/discreet"
 	"github.com/onefold/onefold/server/internal/door"
 	"github.com/onefold/onefold/table"
 )
@@ -29,6 +30,7 @@ type Service struct {
 	o     Options
 	door  *door.Door
 	table *table.Table
+	keys  *discreet.Keys // as callers may see them: to see what takes most is not to see who is measured
 }
 
 // New makes the service of a table.
@@ -36,7 +38,7 @@ func New(d *door.Door, t *table.Table, o Options) (*Service, error) {
 	if o.Uses != nil && o.Schema == nil {
 		return nil, errors.New("server: Capacity.Schema is required with Capacity.Uses")
 	}
-	return &Service{o, d, t}, nil
+	return &Service{o, d, t, discreet.New(discreet.Products())}, nil
 }
 
 // Register adds the operations to the API.

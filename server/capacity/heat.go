@@ -40,7 +40,7 @@ type heatBody struct {
 }
 
 type heatKeyBody struct {
-	Key        string      `json:"key"`
+	Key        string      `json:"key" doc:"Of what may name a person, as the id of a device, user or aggregate may, ~ and a hash stand in its place: the same for the same key until the server starts again. onefold heat, where the table is, names keys that take much."`
 	Index      string      `json:"index,omitempty" doc:"Absent: the table's own."`
 	At         time.Time   `json:"at" doc:"When it was busiest, to the minute."`
 	PeakReads  float64     `json:"peakReads" doc:"Units in its busiest second."`
@@ -103,7 +103,7 @@ func (b *heatBody) curve(uses []heat.Use, of func(*heat.Use) float64) []float64 
 func (s *Service) describe(ctx context.Context, b *heatBody, f *heat.Finding, uses []heat.Use) (heatKeyBody, error) {
 	own := slices.DeleteFunc(slices.Clone(uses), func(u heat.Use) bool { return u.Key != f.Key || u.Index != f.Index })
 	key := heatKeyBody{
-		Key: f.Key, Index: f.Index, At: f.At, PeakReads: f.PeakReads, PeakWrites: f.PeakWrites, Share: f.Share,
+		Key: s.keys.Name(f.Key), Index: f.Index, At: f.At, PeakReads: f.PeakReads, PeakWrites: f.PeakWrites, Share: f.Share,
 		Reads:    b.curve(own, func(u *heat.Use) float64 { return u.PeakReads }),
 		Writes:   b.curve(own, func(u *heat.Use) float64 { return u.PeakWrites }),
 		Entities: append([]string{}, f.Entities...), Patterns: append([]string{}, f.Patterns...), Fix: f.Fix,

@@ -92,6 +92,34 @@ func TestAHotSiteIsSpread(t *testing.T) {
 	all.Want(http.StatusOK, "site.reshard", http.MethodGet, "/api/v1/audit", "")
 }
 
+// What takes most is seen, and not who: users, devices, aggregates and accounts are called by what they are in keys.
+func TestNobodyIsNamed(t *testing.T) {
+	m := servertest.NewMetered(t, start)
+	all := m.NewPerson("zoe@example.com", accounts.Grants{accounts.AllSites: accounts.Owner, accounts.EventStore: accounts.Owner})
+	all.Want(http.StatusCreated, `"plant"`, http.MethodPost, "/api/v1/fleets", `{"id":"plant","timezone":"Europe/Berlin"}`)
+	all.Want(http.StatusCreated, `"zoe-watch"`, http.MethodPost, "/api/v1/fleets/plant/devices", `{"id":"zoe-watch"}`)
+	all.Want(http.StatusCreated, `"version"`, http.MethodPost, "/api/v1/events/aggregates/account/zoe@example.com/events", `{"events":[{"type":"Opened","data":{}}]}`)
+	for range 5 { // her session grows
+		outcomes, err := m.Collector.Ingest(t.Context(), "shop", []analytics.Hit{{Path: "/", UserAgent: servertest.Firefox, Address: "192.0.2.1", UserID: "zoe-the-user"}})
+		if err != nil || outcomes[0].Status != analytics.Stored {
+			t.Fatal(outcomes, err)
+		}
+		servertest.Must(t, m.Worker.Drain(t.Context()))
+	}
+	for range 2 {
+		m.Minutes(1)
+		text := all.Want(http.StatusOK, `"metered":true`, http.MethodGet, "/api/v1/heat?share=0.01", "")
+		for _, key := range []string{`"SITE#shop#SHARD#0"`, `"USER#~`, `"DEVICE#~`, `"AGGREGATE#account#~`, `"ACCOUNT#USER#~`, `"FLEET#plant"`} {
+			if !strings.Contains(text, `"key":`+key) {
+				t.Errorf("no key %s in %s", key, text)
+			}
+		}
+		if strings.Contains(text, "zoe") {
+			t.Errorf("somebody is named: %s", text)
+		}
+	}
+}
+
 func TestHeatIsForAdminsOfAllSites(t *testing.T) {
 	m := servertest.NewMetered(t, start)
 	for i, grants := range []accounts.Grants{{accounts.AllSites: accounts.Viewer}, {"shop": accounts.Owner, accounts.EventStore: accounts.Owner}, {}} {

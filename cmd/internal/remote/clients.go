@@ -16,6 +16,7 @@ import (
 	"github.com/aws/smithy-go/logging"
 
 	"github.com/onefold/onefold/dynamo/resilient"
+	"github.com/onefold/onefold/internal/discreet"
 )
 
 // Clients speak to where a table is. They bear with it: see dynamo/resilient. The SDK's own do not send anything again.
@@ -42,7 +43,7 @@ func Open(ctx context.Context, l Location, settings ...func(*resilient.Options))
 	if l.Endpoint != "" {
 		endpoint = &l.Endpoint
 	}
-	o := resilient.Options{Show: shown}
+	o := resilient.Options{Show: discreet.Products()}
 	for _, set := range settings {
 		set(&o)
 	}
@@ -50,13 +51,6 @@ func Open(ctx context.Context, l Location, settings ...func(*resilient.Options))
 		Items:   resilient.Wrap(dynamodb.NewFromConfig(cfg, func(o *dynamodb.Options) { o.BaseEndpoint = endpoint }), o),
 		Streams: resilient.WrapStreams(dynamodbstreams.NewFromConfig(cfg, func(o *dynamodbstreams.Options) { o.BaseEndpoint = endpoint }), o),
 	}, nil
-}
-
-// shown are the partition keys that logs may name when they are hot, and how many of their words: none of a person, nor of
-// what a person is likely to be called by.
-var shown = map[string]int{
-	"SITE": 3, "FLEET": 3, "PROFILE": 1, "FLEET_PROFILES": 1, "FLEET_RULES": 1, "DEVICE_STATUS": 2, "DEVICE_ROLLUPS": 1, "DEVICE_TASKS": 1,
-	"ALERT_SEVERITY": 1, "OUTBOX": 1, "AGGREGATE": 1, "AGGREGATE_TYPE": 2, "EVENT_TYPE": 2, "PROJECTION": 2, "SUBJECTS": 1, "FOLD": 4, "UNIQUE": 1,
 }
 
 // whisper is where the SDK complains of answers that it did not read to their end, as when their request was given up: who asked has

@@ -18,6 +18,13 @@ type Heat struct {
 	Last  time.Duration `help:"Of how long, until the last that was recorded." default:"24h"`
 }
 
+// Help says whose keys are named.
+func (*Heat) Help() string {
+	return `A key that took more than a tenth of what a partition gives is named as it is: whoever can read the file can read the table
+beside it, and has to find what takes so much, as a device that sends too often. Of any other key, what may name a person is ~ and a
+hash, as in logs and on the dashboard's page: the file keeps it when the table has forgotten them.`
+}
+
 // heats is what is printed.
 type heats struct {
 	From    time.Time      `json:"from"`

@@ -20,10 +20,12 @@ import (
 	"github.com/onefold/onefold/blueprint/cost"
 	"github.com/onefold/onefold/blueprint/heat"
 	"github.com/onefold/onefold/engine"
+	"github.com/onefold/onefold/internal/discreet"
 )
 
 const (
 	every    = time.Minute
+	much     = 0.1      // of what a partition gives: see Recorder
 	maxBytes = 16 << 20 // of a file; the one before it is kept, too
 	maxLine  = 1 << 20
 )
@@ -39,7 +41,10 @@ type Sample struct {
 // kept is how long uses are known without reading the file.
 const kept = 24 * time.Hour
 
-// Recorder writes samples of a table, and knows those of a day.
+// Recorder writes samples of a table, and knows those of a day. A key that took much of what a partition gives is written as it is, for
+// whoever has the file has the table beside it, and must find what does so: a device that sends too much, say. Any other is
+// written as logs may name it, for the file outlives what is erased from the table, and a table that is hardly used has all who use it
+// among its busiest keys.
 type Recorder struct {
 	Path   string
 	Table  string
@@ -49,7 +54,8 @@ type Recorder struct {
 	Logger *slog.Logger // default: discards
 
 	mu   sync.Mutex
-	uses []heat.Use // of the last day, as they were recorded
+	keys *discreet.Keys
+	uses []heat.Use // of the last day, as they were metered; of before the process began, as they were written
 }
 
 // Run records a sample a minute until ctx ends, and one then. A file that cannot be read is written on: what it had is not known.
@@ -133,7 +139,7 @@ func (r *Recorder) Record() (err error) {
 			return err
 		}
 	}
-	line, err := json.Marshal(s)
+	line, err := json.Marshal(r.discreet(s))
 	if err != nil {
 		return err
 	}
@@ -144,6 +150,22 @@ func (r *Recorder) Record() (err error) {
 	defer func() { err = errors.Join(err, f.Close()) }()
 	_, err = f.Write(append(line, '\n'))
 	return err
+}
+
+// discreet is a sample as it may be kept.
+func (r *Recorder) discreet(s Sample) Sample {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.keys == nil {
+		r.keys = discreet.New(discreet.Products())
+	}
+	s.Keys = slices.Clone(s.Keys)
+	for i := range s.Keys {
+		if u := &s.Keys[i]; u.Share() <= much {
+			u.Key = r.keys.Name(u.Key)
+		}
+	}
+	return s
 }
 
 // used is the writes of a table by kinds of items, and its reads by prefixes of keys, each sorted.

@@ -67,6 +67,35 @@ func TestWhatIsRecordedIsRead(t *testing.T) {
 	}
 }
 
+// The file outlives what is erased from the table: it names whoever must be found because they take much, and nobody else.
+func TestOnlyWhatTakesMuchIsNamed(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "data.usage")
+	r := usage.Recorder{Path: path, Table: "t", Now: time.Now, Meter: func() engine.Meter {
+		return engine.Meter{Tables: map[string]engine.TableUse{"t": {Hottest: []engine.KeyUse{
+			{Key: "DEVICE#loud", PeakWrites: 101}, {Key: "DEVICE#zoe", PeakWrites: 100}, {Key: "USER#zoe@example.com", Index: "gsi1", PeakReads: 300}, {Key: "SITE#blog#SHARD#0", PeakWrites: 1},
+		}}}}
+	}}
+	for range 2 {
+		if err := r.Record(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if text, err := os.ReadFile(path); err != nil || strings.Contains(string(text), "zoe") {
+		t.Errorf("%s, error %v", text, err)
+	}
+	all, err := usage.Read(path)
+	if err != nil || len(all) != 2 {
+		t.Fatalf("%+v, error %v", all, err)
+	}
+	keys := all[0].Keys
+	if keys[0].Key != "DEVICE#loud" || !strings.HasPrefix(keys[1].Key, "DEVICE#~") || !strings.HasPrefix(keys[2].Key, "USER#~") || keys[3].Key != "SITE#blog#SHARD#0" || all[1].Keys[1].Key != keys[1].Key {
+		t.Errorf("keys %+v, then %+v", keys, all[1].Keys)
+	}
+	if live := r.Uses(time.Time{}); live[1].Key != "DEVICE#zoe" {
+		t.Errorf("what is not written is changed, too: %+v", live)
+	}
+}
+
 func add(t *testing.T, path, text string) {
 	t.Helper()
 	f, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0)

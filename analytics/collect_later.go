@@ -52,25 +52,12 @@ func (c *Collector) storeOrKeep(ctx context.Context, events []Event, imported bo
 			return err
 		}
 	}
-	var items []table.Item
-	var of []int
-	for i := range events {
+	return c.queue.Keep(ctx, len(events), func(i int) (table.Item, error) {
 		if told[i] {
-			continue
+			return nil, nil
 		}
-		it, err := Events.Encode(&events[i])
-		if err != nil {
-			return err
-		}
-		items, of = append(items, it), append(of, i)
-	}
-	if err := c.queue.Add(ctx, items); err != nil {
-		return err
-	}
-	for _, i := range of {
-		tell(i, Queued)
-	}
-	return nil
+		return Events.Encode(&events[i])
+	}, func(i int) { tell(i, Queued) })
 }
 
 // prepare reads what events will need that come while the store is away, even after midnight: the salts of today and

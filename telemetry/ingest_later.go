@@ -49,55 +49,30 @@ func (c *Collector) storeOrKeep(ctx context.Context, b *batch, imported bool) er
 			return err
 		}
 	}
-	if err := c.keepApart(ctx, b); err != nil {
+	if err := c.apart.Keep(ctx, len(b.apart), b.apartItem, func(n int) { b.outcomes[b.apartOf[n]] = b.apart[n].outcome() }); err != nil {
 		return err
 	}
-	var items []table.Item
-	var of []int
-	for n := range b.readings {
-		if b.outcomes[b.of[n]].Status != "" {
-			continue
-		}
-		it, err := Readings.Encode(&b.readings[n])
-		if err := b.became(n, err); err != nil {
-			return err
-		}
-		if b.outcomes[b.of[n]].Status == Rejected {
-			continue // too large
-		}
-		b.outcomes[b.of[n]] = Outcome{} // until it is durable
-		items, of = append(items, it), append(of, n)
-	}
-	if err := c.queue.Add(ctx, items); err != nil {
-		return err
-	}
-	for _, n := range of {
-		b.outcomes[b.of[n]] = Outcome{Status: Queued, At: b.readings[n].At}
-	}
-	return nil
+	return c.queue.Keep(ctx, len(b.readings), b.item, func(n int) { b.outcomes[b.of[n]] = Outcome{Status: Queued, At: b.readings[n].At} })
 }
 
-// keepApart keeps the readings whose time cannot be right, and that are not stored yet.
-func (c *Collector) keepApart(ctx context.Context, b *batch) error {
-	var items []table.Item
-	var of []int
-	for n := range b.apart {
-		if b.outcomes[b.apartOf[n]].Status != "" {
-			continue
-		}
-		it, err := Quarantine.Encode(&b.apart[n])
-		if err != nil {
-			return err
-		}
-		items, of = append(items, it), append(of, n)
+// item is the item of a reading; none of one that is stored already or that is too large, which is its outcome.
+func (b *batch) item(n int) (table.Item, error) {
+	if b.outcomes[b.of[n]].Status != "" {
+		return nil, nil
 	}
-	if err := c.apart.Add(ctx, items); err != nil {
-		return err
+	it, err := Readings.Encode(&b.readings[n])
+	if err != nil {
+		return nil, b.became(n, err)
 	}
-	for _, n := range of {
-		b.outcomes[b.apartOf[n]] = b.apart[n].outcome()
+	return it, nil
+}
+
+// apartItem is the item of a reading whose time cannot be right; none of one that is kept apart already.
+func (b *batch) apartItem(n int) (table.Item, error) {
+	if b.outcomes[b.apartOf[n]].Status != "" {
+		return nil, nil
 	}
-	return nil
+	return Quarantine.Encode(&b.apart[n])
 }
 
 // outcome is what is said of a reading that is kept apart.

@@ -48,6 +48,28 @@ func (q *Queue) Add(ctx context.Context, items []table.Item) error {
 	return nil
 }
 
+// Keep adds the items of n things, and says of each when it is durable. item makes the item of one, or none of a thing that needs
+// no keeping any more. Errors: those of item, and then nothing is kept; those of Add.
+func (q *Queue) Keep(ctx context.Context, n int, item func(i int) (table.Item, error), kept func(i int)) error {
+	items, of := make([]table.Item, 0, n), make([]int, 0, n)
+	for i := range n {
+		it, err := item(i)
+		if err != nil {
+			return err
+		}
+		if it != nil {
+			items, of = append(items, it), append(of, i)
+		}
+	}
+	if err := q.Add(ctx, items); err != nil {
+		return err
+	}
+	for _, i := range of {
+		kept(i)
+	}
+	return nil
+}
+
 // Sink creates items that waited. It is a spool.Sink.
 func (q *Queue) Sink(ctx context.Context, bodies [][]byte) (refused [][]byte, err error) {
 	var waves [][]waiting // no owner has two items in one

@@ -65,7 +65,7 @@ var policy = map[string][]string{
 	"analytics/internal": {"vocabulary", "dynamo", "table", "analytics/internal/...", "internal/..."},
 
 	"telemetry": {"vocabulary", "dynamo", "table", "table/later", "table/purge", "fold", "telemetry/internal/...", "internal/...", "github.com/cespare/xxhash/v2",
-		"github.com/oklog/ulid/v2", "golang.org/x/sync/...", "golang.org/x/time/rate",
+		"github.com/oklog/ulid/v2", "golang.org/x/sync/...",
 		"telemetry", "telemetry/payload"}, // its tests: devices speak it
 	"telemetry/alerts": {"vocabulary", "table", "fold", "telemetry", "telemetry/internal/episode", "telemetry/internal/exact", "internal/calendar", "internal/pause",
 		"github.com/oklog/ulid/v2", "golang.org/x/sync/..."},
@@ -107,7 +107,7 @@ var policy = map[string][]string{
 	"warehouse/athena":        {"warehouse"},
 	"warehouse/warehousetest": {"warehouse"},
 
-	"telemetry/internal": {"vocabulary", "telemetry/internal/...", "internal/...", "github.com/cockroachdb/apd/v3", "github.com/DataDog/sketches-go/ddsketch/mapping"},
+	"telemetry/internal": {"vocabulary", "telemetry/internal/...", "internal/...", "github.com/cockroachdb/apd/v3", "github.com/DataDog/sketches-go/ddsketch/mapping", "golang.org/x/time/rate"},
 
 	"accounts": {"vocabulary", "dynamo", "table", "github.com/oklog/ulid/v2", "golang.org/x/crypto/argon2"},
 

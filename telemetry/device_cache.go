@@ -1,17 +1,16 @@
 package telemetry
 
 import (
+	"cmp"
 	"context"
 	"errors"
-	"math"
 	"sync"
 	"time"
-
-	"golang.org/x/time/rate"
 
 	"github.com/onefold/onefold/dynamo"
 	"github.com/onefold/onefold/internal/calendar"
 	"github.com/onefold/onefold/table"
+	"github.com/onefold/onefold/telemetry/internal/sender"
 )
 
 const (
@@ -48,10 +47,7 @@ type deviceEntry struct {
 	state *deviceState // nil: there is no such device
 	until time.Time
 
-	sendMu  sync.Mutex
-	limiter *rate.Limiter
-	names   map[string]int64 // metrics that it has sent, and when its status was told last, by the device's clock in epoch ms; nil: not read yet
-	told    time.Time        // when its status was told anything
+	sends sender.Sender
 }
 
 // deviceState is what a collector knows of a device. It does not change.
@@ -179,72 +175,34 @@ func (c *cached[T]) get(now time.Time, load func() (T, error)) (v T, found bool,
 
 // prepare sets a device's limits, and reads which metrics it has sent so far.
 func (e *deviceEntry) prepare(ctx context.Context, t *table.Table, s *deviceState) error {
-	e.sendMu.Lock()
-	defer e.sendMu.Unlock()
-	perMinute := orDefault(s.fleet.Limits.PerMinute, defaultPerMinute)
-	if limit := rate.Limit(float64(perMinute) / 60); e.limiter == nil || e.limiter.Limit() != limit {
-		e.limiter = rate.NewLimiter(limit, perMinute)
-	}
-	if e.names != nil {
+	e.sends.Limit(cmp.Or(s.fleet.Limits.PerMinute, defaultPerMinute))
+	if e.sends.Learned() {
 		return nil
 	}
 	status, err := StatusByID.Get(ctx, t, DeviceIn{s.device.DeviceID})
 	if err != nil && !errors.Is(err, table.ErrNotFound) {
 		return err
 	}
-	e.names = make(map[string]int64, len(status.Values))
+	told := make(map[string]int64, len(status.Values))
 	for name, v := range status.Values {
-		e.names[name] = v.At
+		told[name] = v.At
 	}
+	e.sends.Learn(told)
 	return nil
 }
 
 // allow holds a device to its limits.
-func (e *deviceEntry) allow(in *Incoming, s *deviceState, now time.Time) *refusal {
-	e.sendMu.Lock()
-	defer e.sendMu.Unlock()
-	if !in.Imported && !e.limiter.AllowN(now, 1) {
-		r := refuse(TooFast, "more than %d readings a minute", orDefault(s.fleet.Limits.PerMinute, defaultPerMinute))
-		r.after = time.Duration(float64(time.Second) / float64(e.limiter.Limit()))
-		return r
-	}
-	most, fresh := orDefault(s.fleet.Limits.Metrics, defaultMetrics), 0
-	for name := range in.Values {
-		if _, known := e.names[name]; !known {
-			fresh++
+func (s *deviceState) allow(in *Incoming, now time.Time) *refusal {
+	if !in.Imported {
+		if after, ok := s.entry.sends.Allow(now); !ok {
+			r := refuse(TooFast, "more than %d readings a minute", cmp.Or(s.fleet.Limits.PerMinute, defaultPerMinute))
+			r.after = after
+			return r
 		}
 	}
-	if fresh == 0 {
-		return nil
-	}
-	if len(e.names)+fresh > most {
-		return refuse(TooManyMetrics, "the device would have %d different metrics, at most %d are allowed", len(e.names)+fresh, most)
-	}
-	for name := range in.Values {
-		if _, known := e.names[name]; !known {
-			e.names[name] = math.MinInt64
-		}
+	most := cmp.Or(s.fleet.Limits.Metrics, defaultMetrics)
+	if would, ok := sender.Meet(&s.entry.sends, in.Values, most); !ok {
+		return refuse(TooManyMetrics, "the device would have %d different metrics, at most %d are allowed", would, most)
 	}
 	return nil
-}
-
-// quiet reports whether the device's status need not follow a reading: it was told of the device within a time, and of each
-// of the reading's metrics within that time of the reading's own. A reading that is sent again is as loud as at first, for
-// it may be that it was not stored.
-func (e *deviceEntry) quiet(r *Reading, now time.Time, every time.Duration) bool {
-	e.sendMu.Lock()
-	defer e.sendMu.Unlock()
-	at, quiet := r.At.UnixMilli(), now.Sub(e.told) < every
-	for name := range r.Values {
-		told := e.names[name]
-		quiet = quiet && at != told && at-every.Milliseconds() < told
-	}
-	if quiet {
-		return true
-	}
-	e.told = now
-	for name := range r.Values {
-		e.names[name] = max(e.names[name], at)
-	}
-	return false
 }

@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/onefold/onefold/telemetry/internal/exact"
+	"github.com/onefold/onefold/telemetry/internal/sender"
 )
 
 const (
@@ -55,11 +56,11 @@ func (s *deviceState) readingOf(in *Incoming, now time.Time) (r Reading, refused
 	if refused = s.checkTime(&r, in.Imported, now); refused != nil {
 		return r, refused
 	}
-	if refused = s.entry.allow(in, s, now); refused != nil {
+	if refused = s.allow(in, now); refused != nil {
 		return r, refused
 	}
 	r.ZoneMinutes = s.zone.Minutes(at)
-	r.Quiet = s.entry.quiet(&r, now, s.statusEvery)
+	r.Quiet = sender.Quiet(&s.entry.sends, at.UnixMilli(), r.Values, now, s.statusEvery)
 	s.classify(&r)
 	return r, nil
 }

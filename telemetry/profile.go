@@ -1,6 +1,7 @@
 package telemetry
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -86,18 +87,12 @@ const (
 
 // late is how late a reading may arrive before it is called late.
 func (c *ClockPolicy) late() time.Duration {
-	if c.LateAfter == 0 {
-		return defaultLateAfter
-	}
-	return time.Duration(c.LateAfter) * time.Second
+	return cmp.Or(time.Duration(c.LateAfter)*time.Second, defaultLateAfter)
 }
 
 // future is by how much a device's clock may be ahead.
 func (c *ClockPolicy) future() time.Duration {
-	if c.FutureWithin == 0 {
-		return defaultFuture
-	}
-	return time.Duration(c.FutureWithin) * time.Second
+	return cmp.Or(time.Duration(c.FutureWithin)*time.Second, defaultFuture)
 }
 
 // profileTaken says of a condition that did not hold what it means.

@@ -1,6 +1,7 @@
 package telemetry
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"time"
@@ -32,15 +33,15 @@ const (
 )
 
 // Raw is the lifetime of readings.
-func (r Retention) Raw() time.Duration { return inDays(orDefault(r.RawDays, defaultRawDays)) }
+func (r Retention) Raw() time.Duration { return inDays(cmp.Or(r.RawDays, defaultRawDays)) }
 
 // Of is the lifetime of a period's aggregates; 0 means for ever.
 func (r Retention) Of(p Period) time.Duration {
 	switch p {
 	case TenMinutes:
-		return inDays(orDefault(r.FineDays, defaultFineDays))
+		return inDays(cmp.Or(r.FineDays, defaultFineDays))
 	case Hourly:
-		return inDays(orDefault(r.HourDays, defaultHourDays))
+		return inDays(cmp.Or(r.HourDays, defaultHourDays))
 	default:
 		return inDays(r.DayDays)
 	}
@@ -48,7 +49,7 @@ func (r Retention) Of(p Period) time.Duration {
 
 // Check refuses a retention that would lose data. The error wraps ErrRetention and says which tier must be kept how long.
 func (r Retention) Check() error {
-	raw, fine, hour := orDefault(r.RawDays, defaultRawDays), orDefault(r.FineDays, defaultFineDays), orDefault(r.HourDays, defaultHourDays)
+	raw, fine, hour := cmp.Or(r.RawDays, defaultRawDays), cmp.Or(r.FineDays, defaultFineDays), cmp.Or(r.HourDays, defaultHourDays)
 	least := raw + rollUpMargin
 	switch {
 	case raw < minRawDays || raw > maxDays:
@@ -71,13 +72,6 @@ func (r Retention) Tiers() table.Tiers {
 		{Name: string(Hourly), Bucket: time.Hour, Keep: r.Of(Hourly)},
 		{Name: string(Daily), Bucket: inDays(1), Keep: r.Of(Daily)},
 	}}
-}
-
-func orDefault(n, d int) int {
-	if n == 0 {
-		return d
-	}
-	return n
 }
 
 func inDays(n int) time.Duration { return time.Duration(n) * 24 * time.Hour }

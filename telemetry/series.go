@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -196,12 +197,8 @@ func (r *seriesReader) readings(ctx context.Context, s *Series) error {
 
 // Retracted reports whether retractions say that a reading's value of a metric is wrong.
 func Retracted(retractions []Retraction, r *Reading, metric string) bool {
-	for _, name := range voidOf(retractions, r) {
-		if name == allMetrics || name == metric {
-			return true
-		}
-	}
-	return false
+	void := voidOf(retractions, r)
+	return slices.Contains(void, allMetrics) || slices.Contains(void, metric)
 }
 
 // bucketAt is a bucket of a series: its name, and its bounds.

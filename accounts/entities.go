@@ -103,11 +103,11 @@ type Invitation struct {
 // SetupKey names the installation's set-up; there is one.
 type SetupKey struct{}
 
-// Setup says whether the installation has, or had, an owner, and until then which set-up link holds.
+// Setup says whether the installation has, or had, an owner, and until then which set-up links hold.
 type Setup struct {
 	SetupKey
-	Hash string    `dynamodbav:"hash,omitempty"` // of the token in the link
-	Done time.Time `dynamodbav:"done,omitempty"`
+	Hashes []string  `dynamodbav:"hashes,omitempty"` // of the tokens in the links, at most 16, the latest last
+	Done   time.Time `dynamodbav:"done,omitempty"`
 }
 
 // EntryKey names an audit entry.

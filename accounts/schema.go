@@ -113,7 +113,6 @@ var Schema = table.MustSchema("accounts",
 
 var (
 	userVersion    = table.FieldOf(Users, func(u *User) *int { return &u.Version })
-	setupHash      = table.FieldOf(Setups, func(s *Setup) *string { return &s.Hash })
 	setupDone      = table.FieldOf(Setups, func(s *Setup) *time.Time { return &s.Done })
 	sessionTTL     = table.FieldOf(Sessions, func(s *Session) *time.Time { return &s.Expires })
 	invitationHash = table.FieldOf(Invitations, func(i *Invitation) *string { return &i.Hash })

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/onefold/onefold/table"
 )
@@ -20,11 +21,28 @@ func (s *Store) SetupNeeded(ctx context.Context) (bool, error) {
 	return state.Done.IsZero(), nil
 }
 
-// SetupToken makes the token of a set-up link, which replaces any before it; "" when set-up is done.
+// maxSetupLinks is how many set-up links hold at once: each server of an installation prints one when it starts.
+const maxSetupLinks = 16
+
+// errDone ends a change of the set-up when there is an owner.
+var errDone = errors.New("accounts: set-up is done")
+
+// SetupToken makes the token of a set-up link, beside those of before; when there are more than 16, the first hold no more.
+// It is "" when set-up is done. Errors: table.ErrConflict when too many ask at once.
 func (s *Store) SetupToken(ctx context.Context) (string, error) {
 	token := newSecret()
-	err := Setups.Put(ctx, s.t, &Setup{Hash: hashOf(token)}, setupDone.Missing())
-	if errors.Is(err, table.ErrCondition) {
+	err := Setups.Create(ctx, s.t, &Setup{Hashes: []string{hashOf(token)}})
+	if errors.Is(err, table.ErrExists) {
+		_, err = Setups.Modify(ctx, s.t, SetupKey{}, func(state *Setup) error {
+			if !state.Done.IsZero() {
+				return errDone
+			}
+			state.Hashes = append(state.Hashes, hashOf(token))
+			state.Hashes = state.Hashes[max(0, len(state.Hashes)-maxSetupLinks):]
+			return nil
+		})
+	}
+	if errors.Is(err, errDone) {
 		return "", nil
 	}
 	if err != nil {
@@ -39,7 +57,8 @@ func (s *Store) SetUp(ctx context.Context, token string, n NewUser) (User, error
 	if err != nil && !errors.Is(err, table.ErrNotFound) {
 		return User{}, fmt.Errorf("accounts: set-up: %w", err)
 	}
-	if !matches(token, state.Hash) || !state.Done.IsZero() {
+	holds := slices.ContainsFunc(state.Hashes, func(hash string) bool { return matches(token, hash) })
+	if !holds || !state.Done.IsZero() {
 		return User{}, ErrSetUp
 	}
 	n.Grants = Grants{AllSites: Owner}
@@ -48,7 +67,7 @@ func (s *Store) SetUp(ctx context.Context, token string, n NewUser) (User, error
 		return User{}, err
 	}
 	tx := table.NewTx(s.t, "")
-	Setups.TxPut(tx, &Setup{Done: u.Created}, setupHash.Eq(state.Hash), setupDone.Missing())
+	Setups.TxPut(tx, &Setup{Done: u.Created}, setupDone.Missing())
 	addUser(tx, &u)
 	if err = tx.Commit(ctx); errors.Is(err, table.ErrCondition) {
 		return User{}, ErrSetUp

@@ -51,6 +51,7 @@ type State struct {
 
 	Segments []Segment           `dynamodbav:"segments,omitempty"` // of the scan
 	Source   map[string]Position `dynamodbav:"source,omitempty"`   // by shard: what of the source's stream is in the target
+	Followed time.Time           `dynamodbav:"followed"`           // when the source's stream was read last
 	Target   map[string]Position `dynamodbav:"target,omitempty"`   // by shard: up to where the target's stream is of the move
 
 	Items int64 `dynamodbav:"items"` // copied

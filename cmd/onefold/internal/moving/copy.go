@@ -21,8 +21,8 @@ func (m *Move) Copy(ctx context.Context) error {
 		return nil
 	}
 	return m.keeping(ctx, func(ctx context.Context) error {
-		if len(m.source.saved()) == 0 {
-			if err := m.source.skip(ctx); err != nil {
+		if len(m.source.saved()) == 0 && m.source.followed().IsZero() {
+			if err := m.source.skip(ctx, m.o.Clock()); err != nil {
 				return err
 			}
 			if err := m.save(ctx); err != nil { // before the first item is read

@@ -2,8 +2,6 @@ package moving
 
 import (
 	"context"
-	"crypto/rand"
-	"fmt"
 	"time"
 
 	"github.com/onefold/onefold/cmd/internal/relocation"
@@ -48,10 +46,11 @@ func (m *Move) applyAll(ctx context.Context, changes []fold.Change) error {
 	return m.write.apply(ctx, todo)
 }
 
-// Follow applies what changes in the source, until it was at the end of the stream and caughtUp, which is then called, says that this is
-// enough, or ctx ends. Errors: ErrTrimmed, ErrTakenOver.
+// Follow applies what changes in the source, until all is applied that the stream had when Follow began and caughtUp, which is then called,
+// says that this is enough, or ctx ends. Errors: ErrTrimmed, ErrTakenOver.
 func (m *Move) Follow(ctx context.Context, caughtUp func() (enough bool)) error {
 	caught := false
+	m.source.ask()
 	return m.keeping(ctx, func(ctx context.Context) error {
 		for {
 			read, tip, err := m.patient(ctx, m.source)
@@ -88,54 +87,4 @@ func (m *Move) patient(ctx context.Context, t *tail) (read int, tip bool, err er
 	}
 	m.o.Logger.Warn("the stream cannot be read for now; trying again", "store", t.store.Name, "error", err)
 	return 0, false, m.o.Sleep(ctx, refusedFor)
-}
-
-const (
-	fences     = 20  // written at once
-	mostFences = 200 // times
-)
-
-// toEnd reads a stream to where it ends now. That nothing comes proves nothing on a service, so fences are written to where chance
-// puts them, until one has come out of each shard: all that was written before has come before.
-func (m *Move) toEnd(ctx context.Context, t *tail) error {
-	t.run, t.passed = rand.Text(), map[string]bool{}
-	defer func() { t.run = "" }()
-	s := t.store
-	for range mostFences {
-		for range fences {
-			f := relocation.Fence{FenceKey: relocation.FenceKey{Name: rand.Text()}, Run: t.run, At: m.o.Clock()}
-			if err := relocation.Fences.Put(ctx, s.table(m.o.Clock), &f); err != nil {
-				return fmt.Errorf("move: fence in %s: %w", s.Name, err)
-			}
-		}
-		t.listedAt = time.Time{}
-		for quietly := 0; quietly < 2; {
-			_, tip, err := t.round(ctx, m.o.Clock())
-			if err != nil {
-				return err
-			}
-			if !tip {
-				quietly = 0
-				continue
-			}
-			if t.allPassed() {
-				return nil
-			}
-			quietly++
-			if err := m.o.Sleep(ctx, quiet/2); err != nil {
-				return err
-			}
-		}
-	}
-	return fmt.Errorf("move: stream of %s: %d fences did not reach every shard", s.Name, fences*mostFences)
-}
-
-// allPassed reports whether a fence came out of every shard that is open.
-func (t *tail) allPassed() bool {
-	for _, s := range t.listed {
-		if !t.at(s.ID).Done && !t.passed[s.ID] {
-			return false
-		}
-	}
-	return true
 }

@@ -187,6 +187,7 @@ func (m *Move) claim(ctx context.Context, streamed string, total int64) error {
 		m.state.Target = map[string]relocation.Position{}
 	}
 	m.source.positions, m.own.positions = m.state.Source, m.state.Target
+	m.source.readAt = m.state.Followed
 	m.state.Peer, m.state.Owner = m.from.Name, rand.Text()[:8]
 	if m.state.Phase == relocation.Finished {
 		return nil
@@ -265,7 +266,7 @@ func (m *Move) saveAs(ctx context.Context, lease time.Duration) error {
 	before := m.state.Version
 	m.state.Version++
 	m.state.Saved, m.state.Until = now, now.Add(lease)
-	m.state.Source, m.state.Target = m.source.saved(), m.own.saved()
+	m.state.Source, m.state.Target, m.state.Followed = m.source.saved(), m.own.saved(), m.source.followed()
 	state := m.state
 	state.Segments = append([]relocation.Segment(nil), state.Segments...)
 	m.mu.Unlock()

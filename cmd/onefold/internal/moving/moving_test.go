@@ -401,6 +401,25 @@ func TestMoveAfterADay(t *testing.T) {
 	mustEqual(t, from.API, to.API)
 }
 
+// A shard that was empty when the items were copied has no position that could be found trimmed: time tells that something may be gone.
+func TestFollowAfterACopyOfADay(t *testing.T) {
+	var ahead atomic.Int64
+	clock := func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }
+	later := func(o *moving.Options) { o.Clock = clock }
+	from, to := memory(t, "source", engine.Options{Clock: clock}), memory(t, "target", engine.Options{})
+	m := mustBegin(t, from, to, later)
+	if err := m.Copy(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	put(t, from.API, "a", "1")
+	ahead.Store(int64(25 * time.Hour))
+	put(t, from.API, "b", "2")
+	mustBe(t, m.Follow(t.Context(), func() bool { return true }), moving.ErrTrimmed)
+	m = mustBegin(t, from, to, func(o *moving.Options) { later(o); o.Restart = true })
+	mustFollow(t, m)
+	mustEqual(t, from.API, to.API)
+}
+
 // The checkpoints of the target's folds are behind all that was copied, in every shard.
 func TestCheckpointsAreBehindTheCopies(t *testing.T) {
 	from, to := memory(t, "source", rolling), memory(t, "target", engine.Options{StreamShards: 3, RollEvery: 100})
@@ -411,6 +430,12 @@ func TestCheckpointsAreBehindTheCopies(t *testing.T) {
 	if _, err := m.Finish(t.Context()); err != nil {
 		t.Fatal(err)
 	}
+	mustBeBehind(t, to)
+}
+
+// mustBeBehind fails when a checkpoint of the table's folds is before anything that a move copies.
+func mustBeBehind(t *testing.T, to moving.Store) {
+	t.Helper()
 	tbl := table.New(to.API, to.Table, table.Options{})
 	described, err := to.API.DescribeTable(t.Context(), &dynamodb.DescribeTableInput{TableName: &to.Table})
 	if err != nil {

@@ -1,6 +1,7 @@
 package moving
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -11,7 +12,6 @@ import (
 
 	"github.com/onefold/onefold/cmd/internal/relocation"
 	"github.com/onefold/onefold/fold"
-	"github.com/onefold/onefold/table"
 )
 
 const (
@@ -30,22 +30,61 @@ type tail struct {
 	listedAt time.Time
 	behind   time.Duration
 
-	run    string          // of the fences that are looked for
-	passed map[string]bool // shards in which one was seen
+	turn  uint64 // of the round that reads: see fold.Batch.Since
+	asked uint64 // the turn since which it is asked where the stream ends
+	looks *lookout
 
 	mu        sync.Mutex
 	positions map[string]relocation.Position
+	readAt    time.Time
 }
 
 func newTail(s Store, arn string, take func(context.Context, []fold.Change) error, want func(string) bool) *tail {
-	return &tail{store: s, from: fold.Streams(s.Streams, arn), take: take, want: want, passed: map[string]bool{}}
+	return &tail{store: s, from: fold.Streams(s.Streams, arn), take: take, want: want}
 }
+
+// ask begins to ask where the stream ends: what was found out before says nothing of that.
+func (t *tail) ask() { t.asked = t.turn + 1 }
+
+// atTip reports whether a batch says that its shard had nothing more when that was asked.
+func (t *tail) atTip(b *fold.Batch) bool { return b.Tip && cmp.Or(b.Since, t.turn) >= t.asked }
 
 // saved is a copy of the positions.
 func (t *tail) saved() map[string]relocation.Position {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return maps.Clone(t.positions)
+}
+
+// followed is when all that may be read was read last, zero for never.
+func (t *tail) followed() time.Time {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.readAt
+}
+
+// note notes that all was read that may be.
+func (t *tail) note(now time.Time) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.readAt = now
+}
+
+// late fails when a stream was not read for so long that changes may be gone without a sign: a shard that was empty has no position that
+// could be found trimmed. What is behind a shard that has one cannot be.
+func (t *tail) late(ready []fold.Shard, now time.Time) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.take == nil || t.readAt.IsZero() || now.Sub(t.readAt) <= kept {
+		return nil
+	}
+	for _, s := range ready {
+		p, known := t.positions[s.ID]
+		if _, behind := t.positions[s.Parent]; known && p.Seq == "" || !known && !behind {
+			return trimmed("the stream was not read since " + t.readAt.UTC().Format(time.DateTime))
+		}
+	}
+	return nil
 }
 
 func (t *tail) at(shard string) relocation.Position {
@@ -102,18 +141,22 @@ func (t *tail) ready() (ready []fold.Shard) {
 	return ready
 }
 
-// round reads every ready shard once, and returns how many records there were, and whether all that there are were read.
+// round reads every ready shard once, and returns how many records there were, and whether all was read that there was when it was asked.
 func (t *tail) round(ctx context.Context, now time.Time) (read int, tip bool, err error) {
+	t.turn++
 	if err := t.list(ctx, now); err != nil {
 		return 0, false, fmt.Errorf("move: stream of %s: %w", t.store.Name, err)
 	}
 	ready := t.ready()
+	if err := t.late(ready, now); err != nil {
+		return 0, false, err
+	}
 	batches := make([]fold.Batch, len(ready))
 	group, within := errgroup.WithContext(ctx)
 	group.SetLimit(8)
 	for i, s := range ready {
 		group.Go(func() (err error) {
-			batches[i], err = t.from.Read(within, fold.ReadRequest{Shard: s.ID, After: fold.Sequence(t.at(s.ID).Seq), Max: pageRecords, Want: t.want})
+			batches[i], err = t.from.Read(within, fold.ReadRequest{Shard: s.ID, After: fold.Sequence(t.at(s.ID).Seq), Max: pageRecords, Want: t.want, Turn: t.turn})
 			return err
 		})
 	}
@@ -128,9 +171,11 @@ func (t *tail) round(ctx context.Context, now time.Time) (read int, tip bool, er
 			return 0, false, trimmed("in the shard " + ready[i].ID + " of the stream")
 		}
 		read += b.Read
-		tip = tip && b.Tip && !b.End
+		tip = tip && t.atTip(b) && !b.End
 		changes = append(changes, b.Changes...)
-		t.look(ready[i].ID, b)
+		if t.looks != nil {
+			t.looks.look(ready[i].ID, b)
+		}
 	}
 	if t.take != nil && len(changes) > 0 {
 		if err := t.take(ctx, changes); err != nil {
@@ -138,6 +183,7 @@ func (t *tail) round(ctx context.Context, now time.Time) (read int, tip bool, er
 		}
 	}
 	t.advance(ready, batches, now, tip)
+	t.note(now)
 	return read, tip, nil
 }
 
@@ -157,22 +203,14 @@ func (t *tail) advance(ready []fold.Shard, batches []fold.Batch, now time.Time, 
 	}
 }
 
-// look looks for a fence.
-func (t *tail) look(shard string, b *fold.Batch) {
-	for i := range b.Changes {
-		it := b.Changes[i].New
-		if t.run != "" && text(it[table.AttrEntity]) == relocation.Fences.Name() && text(it["run"]) == t.run {
-			t.passed[shard] = true
-		}
-	}
-}
-
 // skip goes to the end of the stream as it is now without looking at it. What is written from now on comes behind.
-func (t *tail) skip(ctx context.Context) error {
+func (t *tail) skip(ctx context.Context, now time.Time) error {
 	shards, err := t.from.Shards(ctx)
 	if err != nil {
 		return fmt.Errorf("move: stream of %s: %w", t.store.Name, err)
 	}
+	t.ask()
+	t.turn++
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(8)
 	for _, s := range shards {
@@ -182,17 +220,21 @@ func (t *tail) skip(ctx context.Context) error {
 		}
 		group.Go(func() error {
 			for p := t.at(s.ID); ; {
-				b, err := t.from.Read(ctx, fold.ReadRequest{Shard: s.ID, After: fold.Sequence(p.Seq), Max: pageRecords, Want: func(string) bool { return false }})
+				b, err := t.from.Read(ctx, fold.ReadRequest{Shard: s.ID, After: fold.Sequence(p.Seq), Max: pageRecords, Want: func(string) bool { return false }, Turn: t.turn})
 				if err != nil {
 					return fmt.Errorf("move: stream of %s: %w", t.store.Name, err)
 				}
 				p = relocation.Position{Seq: string(b.Last), Done: b.End}
-				if b.Tip || b.End {
+				if t.atTip(&b) || b.End {
 					t.move(s.ID, p)
 					return nil
 				}
 			}
 		})
 	}
-	return group.Wait()
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	t.note(now)
+	return nil
 }

@@ -72,25 +72,37 @@ func TestTheDashboardInABrowser(t *testing.T) {
 	}
 }
 
-func inABrowser(t *testing.T, script string, before func(*servertest.House)) {
+// needPage skips a test that looks at the page in a browser where either is missing.
+func needPage(t *testing.T) {
+	t.Helper()
+	needBrowser(t)
 	page, err := dashboard.Load()
 	servertest.Must(t, err)
 	if !page.Built() {
 		t.Skip("the page is not built; run `make web`, which needs Node.js")
 	}
+}
+
+// drive runs a script of e2e on a house nobody has an account of yet.
+func drive(h *servertest.House, script string, arguments ...string) {
+	h.Helper()
+	link, err := h.Accounts.SetupToken(h.Context())
+	servertest.Must(h.T, err)
+	out, err := browserScript(h.T, script, append([]string{h.URL, link}, arguments...)...).CombinedOutput()
+	h.Logf("%s", out)
+	if err != nil {
+		h.Errorf("%s: %v", script, err)
+	}
+}
+
+func inABrowser(t *testing.T, script string, before func(*servertest.House)) {
+	needPage(t)
 	h := servertest.New(t, nil)
-	link, err := h.Accounts.SetupToken(t.Context())
-	servertest.Must(t, err)
-	cmd := browserScript(t, script, h.URL, link, os.Getenv("ONEFOLD_TEST_SHOTS"))
 	before(h)
 	ctx, stop := context.WithCancel(t.Context())
 	folded := make(chan error, 1)
 	go func() { folded <- h.Worker.Run(ctx) }()
-	out, err := cmd.CombinedOutput()
-	t.Logf("%s", out)
-	if err != nil {
-		t.Errorf("%v", err)
-	}
+	drive(h, script, os.Getenv("ONEFOLD_TEST_SHOTS"))
 	stop()
 	if err := <-folded; err != nil && !errors.Is(err, context.Canceled) {
 		t.Error(err)

@@ -7,17 +7,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/onefold/onefold/server/dashboard"
 	"github.com/onefold/onefold/server/servertest"
 )
 
 // TestHeatInABrowser drives a key hot, follows the page's advice, and sees it cool: see e2e/heat.mjs.
 func TestHeatInABrowser(t *testing.T) {
-	page, err := dashboard.Load()
-	servertest.Must(t, err)
-	if !page.Built() {
-		t.Skip("the page is not built; run `make web`, which needs Node.js")
-	}
+	needPage(t)
 	m := servertest.NewMetered(t, time.Now().Add(-20*time.Minute)) // at the end, its time has not passed the browser's
 	m.Minutes(1)
 	control := http.NewServeMux()
@@ -29,11 +24,5 @@ func TestHeatInABrowser(t *testing.T) {
 	control.HandleFunc("POST /later", func(http.ResponseWriter, *http.Request) { m.Minutes(15) }) // when another number of partitions holds
 	orders := httptest.NewServer(control)
 	t.Cleanup(orders.Close)
-	link, err := m.Accounts.SetupToken(t.Context())
-	servertest.Must(t, err)
-	out, err := browserScript(t, "heat.mjs", m.URL, link, orders.URL, os.Getenv("ONEFOLD_TEST_SHOTS")).CombinedOutput()
-	t.Logf("%s", out)
-	if err != nil {
-		t.Errorf("%v", err)
-	}
+	drive(m.House, "heat.mjs", orders.URL, os.Getenv("ONEFOLD_TEST_SHOTS"))
 }

@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/onefold/onefold/analytics"
-	"github.com/onefold/onefold/server/dashboard"
 	"github.com/onefold/onefold/server/servertest"
 )
 
@@ -22,13 +21,9 @@ var hostileTexts = []string{
 // TestNothingThatVisitorsSendIsRun shows values that would be scripts everywhere where the page shows what visitors sent:
 // see e2e/hostile.mjs.
 func TestNothingThatVisitorsSendIsRun(t *testing.T) {
-	page, err := dashboard.Load()
-	servertest.Must(t, err)
-	if !page.Built() {
-		t.Skip("the page is not built; run `make web`, which needs Node.js")
-	}
+	needPage(t)
 	h := servertest.New(t, nil)
-	_, err = analytics.UpdateSite(t.Context(), h.Table, "blog", func(s *analytics.Site) error {
+	_, err := analytics.UpdateSite(t.Context(), h.Table, "blog", func(s *analytics.Site) error {
 		s.Name, s.CustomProperties = hostileTexts[1], []string{"plan", "<img src=x onerror=window.hacked=1>"}
 		return nil
 	})
@@ -41,13 +36,7 @@ func TestNothingThatVisitorsSendIsRun(t *testing.T) {
 		sendHostile(h, i, text)
 	}
 	servertest.Must(t, h.Worker.Drain(t.Context()))
-	link, err := h.Accounts.SetupToken(t.Context())
-	servertest.Must(t, err)
-	out, err := browserScript(t, "hostile.mjs", h.URL, link).CombinedOutput()
-	t.Logf("%s", out)
-	if err != nil {
-		t.Errorf("%v", err)
-	}
+	drive(h, "hostile.mjs")
 }
 
 // sendHostile sends a page view and events that say a text in everything that a sender may say.

@@ -24,13 +24,12 @@ import (
 	"github.com/onefold/onefold/server/servertest"
 )
 
-// browserScript prepares a script of e2e for Chromium, or skips the test saying what is missing.
-func browserScript(t *testing.T, script string, arguments ...string) *exec.Cmd {
+// needBrowser finds Chromium and Node.js, or skips the test saying what is missing.
+func needBrowser(t *testing.T) (browser, node string) {
 	t.Helper()
 	if testing.Short() {
 		t.Skip("browser tests are left out by -short")
 	}
-	browser := ""
 	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
 		if found, err := exec.LookPath(name); err == nil {
 			browser = found
@@ -47,6 +46,13 @@ func browserScript(t *testing.T, script string, arguments ...string) *exec.Cmd {
 	if err != nil {
 		t.Skip("Node.js is missing: install version 20 or newer")
 	}
+	return browser, node
+}
+
+// browserScript prepares a script of e2e for Chromium.
+func browserScript(t *testing.T, script string, arguments ...string) *exec.Cmd {
+	t.Helper()
+	browser, node := needBrowser(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	t.Cleanup(cancel)
 	cmd := exec.CommandContext(ctx, node, append([]string{filepath.Join("e2e", script)}, arguments...)...)

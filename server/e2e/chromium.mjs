@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { join as path } from 'node:path'
 import { chromium } from 'playwright-core'
 
 // A browser that says it is headless is a bot, and not counted. Beacons heed only what the browser was started with.
@@ -15,7 +15,7 @@ const args = [
 
 // withBrowser runs steps in a fresh browser context.
 export async function withBrowser(options, steps) {
-  const directory = await mkdtemp(join(tmpdir(), 'onefold-chromium-'))
+  const directory = await mkdtemp(path(tmpdir(), 'onefold-chromium-'))
   try {
     const context = await chromium.launchPersistentContext(directory, {
       executablePath: process.env.CHROMIUM, args, viewport: { width: 1280, height: 800 }, ...options,
@@ -52,13 +52,55 @@ export const settled = (page) => page.waitForFunction(() => !document.querySelec
 // wide is by how many pixels a page is wider than the screen.
 export const wide = (page) => page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth)
 
+// looking makes what waits until a page stands still, fails for what axe finds serious, and takes a picture where pictures are
+// wanted: of all of the page, but where whole says that it is too high.
+export const looking = (of, shots, whole = () => true) => async (page, name) => {
+  await accessible(page, name)
+  if (shots) await page.screenshot({ path: path(shots, `${of}-${name}.png`), fullPage: whole(page) })
+}
+
 // setUp makes the first account, which is then logged in.
-export async function setUp(page, server, token) {
+export async function setUp(page, server, token, name = 'Ada Lovelace') {
   await page.goto(server + '/setup#' + token)
-  await page.getByLabel('Name').fill('Ada Lovelace')
+  await page.getByLabel('Name').fill(name)
   await page.getByLabel('E-mail').fill('ada@example.com')
   await page.getByLabel('Password').fill('a sentence that nobody guesses')
   await page.getByRole('button', { name: 'Create the account' }).click()
+}
+
+// invite asks bob in on a page or dialog of people, and returns the link that is for him.
+export async function invite(people) {
+  await people.getByLabel('E-mail').fill('bob@example.com')
+  await people.getByRole('button', { name: 'Invite' }).click()
+  const link = await people.locator('.made code').textContent()
+  await people.getByText('invited as viewer').waitFor()
+  return link
+}
+
+// join is bob with a browser of his own, who follows the link and makes an account once seen has looked at the invitation. Close his context.
+export async function join(page, link, seen) {
+  const other = await page.context().browser().newContext({ reducedMotion: 'reduce' })
+  const guest = await other.newPage()
+  await guest.goto(link)
+  await seen(guest)
+  await guest.getByLabel('Name').fill('Bob')
+  await guest.getByLabel('Password').fill('a long enough password')
+  await guest.getByRole('button', { name: 'Create the account' }).click()
+  return guest
+}
+
+const bob = (people) => people.getByLabel('Role of bob@example.com')
+
+// promote makes bob an admin.
+export async function promote(page, people) {
+  await bob(people).selectOption('admin')
+  await settled(page)
+}
+
+// dismiss takes bob's role from him.
+export async function dismiss(people) {
+  await people.getByRole('button', { name: 'Remove' }).click()
+  await bob(people).waitFor({ state: 'detached' })
 }
 
 // walk goes through steps in one page, and says which one failed, with a picture of it where pictures are wanted. What the
@@ -76,7 +118,7 @@ export async function walk(steps, shots, timeout = 15_000) {
         await step(page)
         assert.deepEqual(refused, [], 'what the browser complained of')
       } catch (e) {
-        if (shots) await page.screenshot({ path: join(shots, 'failed-' + name + '.png') })
+        if (shots) await page.screenshot({ path: path(shots, 'failed-' + name + '.png') })
         throw new Error(`${name}: ${e.message} (at ${page.url()})`)
       }
       console.log(name, Date.now() - began, 'ms')

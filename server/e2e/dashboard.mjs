@@ -1,13 +1,13 @@
 // What people do with the dashboard, for dashboard_browser_test.go.
 //   node dashboard.mjs SERVER SETUP-TOKEN [DIRECTORY FOR SCREENSHOTS]
 import assert from 'node:assert/strict'
-import { join } from 'node:path'
-import { accessible, settled, setUp, walk } from './chromium.mjs'
+import { join as file } from 'node:path'
+import { accessible, dismiss, invite, join, promote, settled, walk, wide } from './chromium.mjs'
 
 const [server, setupToken, shots] = process.argv.slice(2)
 const password = 'a sentence that nobody guesses'
 
-const shot = async (page, name) => { if (shots) await page.screenshot({ path: join(shots, name + '.png'), fullPage: true }) }
+const shot = async (page, name) => { if (shots) await page.screenshot({ path: file(shots, name + '.png'), fullPage: true }) }
 // query is read in the page: what the driver knows of the address may be late.
 const query = async page => new URLSearchParams(await page.evaluate(() => location.search))
 
@@ -325,8 +325,7 @@ const steps = {
       await page.goto(server + path)
       await page.getByRole('main').waitFor()
       await settled(page)
-      const over = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth)
-      assert.ok(over <= 0, `${path} is ${over} px wider than a phone`)
+      assert.ok(await wide(page) <= 0, `${path} is ${await wide(page)} px wider than a phone`)
       await shot(page, 'phone' + path.replaceAll('/', '-'))
     }
     await page.setViewportSize({ width: 1280, height: 800 })
@@ -334,35 +333,25 @@ const steps = {
   // The owner of a site invites somebody, who chooses a password and sees that site.
   async invited(page) {
     await page.goto(server + '/sites/blog/settings/people')
-    await page.getByLabel('E-mail').fill('bob@example.com')
-    await page.getByRole('button', { name: 'Invite' }).click()
-    const link = await page.locator('.made code').textContent()
-    await page.getByText('invited as viewer').waitFor()
+    const link = await invite(page)
     await shot(page, 'people')
-    const other = await page.context().browser().newContext({ reducedMotion: 'reduce' })
-    const guest = await other.newPage()
-    await guest.goto(link)
-    assert.equal(await guest.getByLabel('E-mail').inputValue(), 'bob@example.com')
-    assert.ok(!guest.url().includes('ofi_'), 'the token stays in the address')
-    await accessible(guest, 'invite')
-    await shot(guest, 'invite')
-    await guest.getByLabel('Name').fill('Bob')
-    await guest.getByLabel('Password').fill('a long enough password')
-    await guest.getByRole('button', { name: 'Create the account' }).click()
+    const guest = await join(page, link, async (invited) => {
+      assert.equal(await invited.getByLabel('E-mail').inputValue(), 'bob@example.com')
+      assert.ok(!invited.url().includes('ofi_'), 'the token stays in the address')
+      await accessible(invited, 'invite')
+      await shot(invited, 'invite')
+    })
     await guest.getByRole('button', { name: /^Visitors/ }).waitFor()
     assert.equal(await guest.getByRole('link', { name: 'Settings' }).count(), 0)
     await guest.goto(link)
     await guest.reload()
     await guest.getByText('This invitation does not hold any more').waitFor()
     await page.reload()
-    const role = page.getByLabel('Role of bob@example.com')
-    await role.selectOption('admin')
-    await settled(page)
+    await promote(page, page)
     await guest.goto(server + '/sites/blog')
     await guest.getByRole('link', { name: 'Settings' }).waitFor()
-    await page.getByRole('button', { name: 'Remove' }).click()
-    await role.waitFor({ state: 'detached' })
-    await other.close()
+    await dismiss(page)
+    await guest.context().close()
   },
   // Whoever has the link sees the statistics, and no way to change anything.
   async shared(page) {

@@ -5,26 +5,33 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { createServer } from 'node:http'
-import { join } from 'node:path'
 import { handle } from '../dashboard/mock/server.mjs'
-import { accessible, settled, setUp, walk, wide } from './chromium.mjs'
+import { dismiss, invite, join, looking, promote, setUp, walk, wide } from './chromium.mjs'
 
 const [server, setupToken, shots] = process.argv.slice(2)
 const mocked = createServer((q, r) => handle(q, r).catch((e) => { console.error(e); r.destroy() })).listen(0, '127.0.0.1')
 await once(mocked, 'listening')
 const mock = 'http://127.0.0.1:' + mocked.address().port
-
-
-// look waits until a page stands still, and fails for what axe finds serious.
-async function look(page, name) {
-  await accessible(page, name)
-  if (shots) await page.screenshot({ path: join(shots, 'devices-' + name + '.png'), fullPage: !page.url().includes('city') }) // no picture has the height of all rows
-}
+const look = looking('devices', shots, (page) => !page.url().includes('city')) // no picture has the height of all rows
 
 let token = ''
 const send = async (page, body) => {
   const answer = await page.request.post(server + '/api/readings', { data: body, headers: { Authorization: 'Bearer ' + token } })
   assert.equal(answer.status(), 202, await answer.text())
+}
+
+// snoozeAndComment snoozes an alert of a region, and comments on it in its dialog, which stays open.
+async function snoozeAndComment(page, region, comment) {
+  const taken = page.getByRole('region', { name: 'Taken on or snoozed' })
+  await region.getByRole('button', { name: /^Snooze/ }).click()
+  await page.getByRole('button', { name: 'For 4 hours' }).click()
+  await taken.getByText('snoozed until').waitFor()
+  await taken.getByRole('button', { name: 'Too hot', exact: true }).click()
+  const dialog = page.getByRole('dialog')
+  await dialog.getByLabel('Comment').fill(comment)
+  await dialog.getByRole('button', { name: 'Add the comment' }).click()
+  await dialog.getByRole('listitem').getByText('The valve was stuck.').waitFor()
+  return dialog
 }
 
 const steps = {
@@ -141,14 +148,7 @@ const steps = {
     await critical.getByRole('button', { name: 'Acknowledge' }).click()
     const taken = page.getByRole('region', { name: 'Taken on or snoozed' })
     await taken.getByText(/^Ada Lovelace, /).waitFor()
-    await taken.getByRole('button', { name: /^Snooze/ }).click()
-    await page.getByRole('button', { name: 'For 4 hours' }).click()
-    await taken.getByText('snoozed until').waitFor()
-    await taken.getByRole('button', { name: 'Too hot', exact: true }).click()
-    const dialog = page.getByRole('dialog')
-    await dialog.getByLabel('Comment').fill('The valve was stuck.\nIt is not any more.')
-    await dialog.getByRole('button', { name: 'Add the comment' }).click()
-    await dialog.getByRole('listitem').getByText('The valve was stuck.').waitFor()
+    const dialog = await snoozeAndComment(page, taken, 'The valve was stuck.\nIt is not any more.')
     for (const what of ['Began', 'Fired', 'Acknowledged by Ada Lovelace', 'Snoozed by Ada Lovelace', 'Commented by Ada Lovelace']) await dialog.getByRole('listitem').getByText(what).waitFor()
     await look(page, 'real-alert')
     await page.keyboard.press('Escape')
@@ -220,30 +220,19 @@ const steps = {
     await page.getByRole('region', { name: 'Fleets' }).getByRole('link', { name: /Plant 4/ }).waitFor()
     await look(page, 'start')
     await page.goto(server + '/fleets/plant-4/settings/people')
-    await page.getByLabel('E-mail').fill('bob@example.com')
-    await page.getByRole('button', { name: 'Invite' }).click()
-    const link = await page.locator('.made code').textContent()
-    await page.getByText('invited as viewer').waitFor()
+    const link = await invite(page)
     await look(page, 'people')
-    const other = await page.context().browser().newContext({ reducedMotion: 'reduce' })
-    const guest = await other.newPage()
-    await guest.goto(link)
-    await guest.getByText('Join plant-4').waitFor()
-    await guest.getByLabel('Name').fill('Bob')
-    await guest.getByLabel('Password').fill('a long enough password')
-    await guest.getByRole('button', { name: 'Create the account' }).click()
+    const guest = await join(page, link, (invited) => invited.getByText('Join plant-4').waitFor())
     await guest.getByRole('searchbox').fill('boiler')
     await guest.getByRole('link', { name: /Boiler 1/ }).waitFor()
     assert.equal(await guest.getByRole('link', { name: 'Settings' }).count(), 0)
     await guest.goto(server + '/')
     await guest.getByRole('region', { name: 'Fleets' }).getByRole('link', { name: /Plant 4/ }).waitFor()
     assert.equal(await guest.getByText('No sites yet').count(), 0)
-    await other.close()
+    await guest.context().close()
     await page.reload()
-    await page.getByLabel('Role of bob@example.com').selectOption('admin')
-    await settled(page)
-    await page.getByRole('button', { name: 'Remove' }).click()
-    await page.getByLabel('Role of bob@example.com').waitFor({ state: 'detached' })
+    await promote(page, page)
+    await dismiss(page)
   },
   // Ten thousand devices: a few rows are in the page, all are found, and the keyboard gets everywhere.
   async board(page) {
@@ -273,16 +262,8 @@ const steps = {
     await look(page, 'alerts')
     await page.keyboard.press('j')
     await page.keyboard.press('a')
-    const taken = page.getByRole('region', { name: 'Taken on or snoozed' })
-    await taken.getByText('ada@example.com').waitFor()
-    await page.getByRole('region', { name: 'Warning' }).getByRole('button', { name: /^Snooze/ }).click()
-    await page.getByRole('button', { name: 'For 4 hours' }).click()
-    await taken.getByText('snoozed until').waitFor()
-    await taken.getByRole('button', { name: 'Too hot', exact: true }).click()
-    const dialog = page.getByRole('dialog')
-    await dialog.getByLabel('Comment').fill('The valve was stuck.')
-    await dialog.getByRole('button', { name: 'Add the comment' }).click()
-    await dialog.getByRole('listitem').getByText('The valve was stuck.').waitFor()
+    await page.getByRole('region', { name: 'Taken on or snoozed' }).getByText('ada@example.com').waitFor()
+    await snoozeAndComment(page, page.getByRole('region', { name: 'Warning' }), 'The valve was stuck.')
     await look(page, 'alert')
     await page.keyboard.press('Escape')
     await page.getByRole('button', { name: 'All', exact: true }).click()

@@ -1,16 +1,10 @@
 // What people do with the pages of the event store, for dashboard_browser_test.go.
 //   node events.mjs SERVER SETUP-TOKEN [DIRECTORY FOR SCREENSHOTS]
 import assert from 'node:assert/strict'
-import { join } from 'node:path'
-import { accessible, settled, setUp, walk, wide } from './chromium.mjs'
+import { dismiss, invite, join, looking, promote, settled, setUp, walk, wide } from './chromium.mjs'
 
 const [server, setupToken, shots] = process.argv.slice(2)
-
-// look waits until a page stands still, and fails for what axe finds serious.
-async function look(page, name) {
-  await accessible(page, name)
-  if (shots) await page.screenshot({ path: join(shots, 'events-' + name + '.png'), fullPage: true })
-}
+const look = looking('events', shots)
 
 let key = ''
 async function append(page, id, events) {
@@ -49,27 +43,16 @@ const steps = {
     await page.goto(server + '/events')
     await page.getByRole('button', { name: 'People' }).click()
     const dialog = page.getByRole('dialog')
-    await dialog.getByLabel('E-mail').fill('bob@example.com')
-    await dialog.getByRole('button', { name: 'Invite' }).click()
-    const link = await dialog.locator('.made code').textContent()
-    await dialog.getByText('invited as viewer').waitFor()
+    const link = await invite(dialog)
     await look(page, 'people')
-    const other = await page.context().browser().newContext({ reducedMotion: 'reduce' })
-    const guest = await other.newPage()
-    await guest.goto(link)
-    await guest.getByText('Join the event store').waitFor()
-    await guest.getByLabel('Name').fill('Bob')
-    await guest.getByLabel('Password').fill('a long enough password')
-    await guest.getByRole('button', { name: 'Create the account' }).click()
+    const guest = await join(page, link, (invited) => invited.getByText('Join the event store').waitFor())
     await guest.getByRole('heading', { name: 'Events' }).waitFor()
     assert.equal(await guest.getByRole('button', { name: 'People' }).count(), 0)
-    await other.close()
+    await guest.context().close()
     await page.reload()
     await page.getByRole('button', { name: 'People' }).click()
-    await dialog.getByLabel('Role of bob@example.com').selectOption('admin')
-    await settled(page)
-    await dialog.getByRole('button', { name: 'Remove' }).click()
-    await dialog.getByLabel('Role of bob@example.com').waitFor({ state: 'detached' })
+    await promote(page, dialog)
+    await dismiss(dialog)
     await page.keyboard.press('Escape')
   },
   async types(page) {

@@ -2,15 +2,10 @@
 //   node heat.mjs SERVER SETUP-TOKEN CONTROL [DIRECTORY FOR SCREENSHOTS]
 // CONTROL is a server that makes a rush of events to a site (POST /rush), and lets time pass (POST /later).
 import assert from 'node:assert/strict'
-import { join } from 'node:path'
-import { accessible, setUp, settled, walk, wide } from './chromium.mjs'
+import { looking, setUp, settled, walk, wide } from './chromium.mjs'
 
 const [server, setupToken, control, shots] = process.argv.slice(2)
-
-async function look(page, name) {
-  await accessible(page, name)
-  if (shots) await page.screenshot({ path: join(shots, 'heat-' + name + '.png'), fullPage: true })
-}
+const look = looking('heat', shots)
 const order = async (page, what) => assert.equal((await page.request.post(control + what)).status(), 200)
 
 const steps = {

@@ -1,7 +1,7 @@
 // Opens every page of the dashboard on a site whose visitors sent scripts, for hostile_browser_test.go. None may run.
 //   node hostile.mjs SERVER SETUP-TOKEN
 import assert from 'node:assert/strict'
-import { settled, withBrowser } from './chromium.mjs'
+import { setUp, settled, withBrowser } from './chromium.mjs'
 
 const [server, setupToken] = process.argv.slice(2)
 const day = 'range=today&'
@@ -33,11 +33,7 @@ await withBrowser({ reducedMotion: 'reduce' }, async context => {
     if (found.text) shown++
   }
 
-  await page.goto(server + '/setup#' + setupToken)
-  await page.getByLabel('Name').fill('<img src=x onerror=window.hacked=1>')
-  await page.getByLabel('E-mail').fill('ada@example.com')
-  await page.getByLabel('Password').fill('a sentence that nobody guesses')
-  await page.getByRole('button', { name: 'Create the account' }).click()
+  await setUp(page, server, setupToken, '<img src=x onerror=window.hacked=1>')
   await page.getByRole('heading', { name: 'Sites' }).waitFor()
   await harmless('sites')
   const widest = Math.max(...Object.values(dimensions).map(d => d.length))

@@ -69,6 +69,7 @@ var policy = map[string][]string{
 		"telemetry", "telemetry/payload"}, // its tests: devices speak it
 	"telemetry/alerts": {"vocabulary", "table", "fold", "telemetry", "telemetry/internal/episode", "telemetry/internal/exact", "internal/calendar", "internal/pause",
 		"github.com/oklog/ulid/v2", "golang.org/x/sync/..."},
+	"telemetry/census":  {"table", "fold", "telemetry"},
 	"telemetry/payload": {"telemetry", "internal/lineprotocol"},
 
 	"eventstore":                {"vocabulary", "dynamo", "table", "fold", "internal/...", "github.com/hashicorp/golang-lru/v2", "github.com/oklog/ulid/v2", "golang.org/x/sync/..."},

@@ -213,3 +213,17 @@ func ListDevices(ctx context.Context, t *table.Table, in LabelIn, cursor string,
 	devices = slices.DeleteFunc(devices, func(d Device) bool { return d.FleetID != in.FleetID || !d.DeletedAt.IsZero() })
 	return table.Page[Device]{Items: devices, Next: labels.Next}, err
 }
+
+// EachDevice yields every device of all fleets, those that are being deleted, too. It is read from an index, which
+// follows devices within seconds.
+func EachDevice(ctx context.Context, t *table.Table) func(yield func(Device, error) bool) {
+	return func(yield func(Device, error) bool) {
+		for _, status := range []DeviceStatus{Active, Maintenance, Provisioned, Inactive, Retired} {
+			for d, err := range DevicesByStatus.All(ctx, t, StatusIn{status}) {
+				if !yield(d, err) || err != nil {
+					return
+				}
+			}
+		}
+	}
+}

@@ -54,7 +54,7 @@ func Folds(c Config) []*fold.Fold {
 func foldLabels() *fold.Fold {
 	return fold.New("telemetry.labels", Labels, (*Label).merge,
 		fold.On(Devices, func(ch fold.Typed[Device], at func(LabelKey) *Label) error {
-			was, is := labelsOf(ch.Old), labelsOf(ch.New)
+			was, is := LabelsOf(ch.Old), LabelsOf(ch.New)
 			for k := range is {
 				if !was[k] {
 					*at(k) = Label{LabelKey: k, There: true}
@@ -77,8 +77,8 @@ func (l *Label) merge(o *Label) {
 	}
 }
 
-// labelsOf are the labels of a device; none of nil.
-func labelsOf(d *Device) map[LabelKey]bool {
+// LabelsOf are the labels of a device; none of nil.
+func LabelsOf(d *Device) map[LabelKey]bool {
 	switch {
 	case d == nil:
 		return nil

@@ -15,7 +15,7 @@ var Schema = table.MustSchema("telemetry",
 	Fleets, Profiles, Devices, Readings, Quarantine, Retractions, Alerts, Rules, Aggregates, Statuses, Claims, Labels, Counts,
 	Silences, RollupMarks, Tasks,
 	DeviceByID, DevicesByStatus, ReadingsByTime, NewestReadings, AlertsOfDevice, OpenAlerts, AggregatesByTime, IngestReading,
-	FleetByID, FleetsOfOwner, ProfileByID, ProfilesOfFleet, DevicesLabelled, RulesOf, RulesOfFleet, StatusByID, StatusesByConnectivity,
+	FleetByID, FleetsOfOwner, ProfileByID, ProfilesOfFleet, DevicesLabelled, LabelsOfFleet, RulesOf, RulesOfFleet, StatusByID, StatusesByConnectivity,
 	RetractionsOfDevice, QuarantineOfDevice, CountsOfFleet, SilenceOfFleet, DaysToRollUp, TasksWaiting,
 	fold.Schema,
 	table.ExpiryOrder("telemetry", Retention{}.Tiers()),
@@ -154,6 +154,12 @@ type LabelIn struct {
 var DevicesLabelled = table.NewQuery(Labels, table.QueryDef[LabelIn]{
 	ID: "T2b", Question: "the devices of a fleet by status, type, tag, firmware or profile", Prefix: "LABEL#{kind}#{value}#",
 	Load: table.Load{PerSecond: 0.1, Items: 50, ItemBytes: 120},
+})
+
+// LabelsOfFleet are the labels of all devices of a fleet, those of devices that are being deleted, too.
+var LabelsOfFleet = table.NewQuery(Labels, table.QueryDef[FleetIn]{
+	ID: "T2c", Question: "the labels of all devices of a fleet, to compare them with the devices", Prefix: "LABEL#",
+	Load: table.Load{PerSecond: 0.0001, Items: 5000, ItemBytes: 120},
 })
 
 // RulesIn names what rules are for.

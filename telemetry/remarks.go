@@ -12,7 +12,7 @@ var remarks = table.Remarks{
 		{Name: "curves, exports", Patterns: []string{"T3", "T7", "T14"}},
 		{Name: "alerts", Patterns: []string{"T3", "T4", "T6", "T7", "T11", "T11b", "T13"}},
 		{Name: "roll-up, upkeep", Patterns: []string{"T7", "T18", "T19"}},
-		{Name: "verify, rebuild", Patterns: []string{"T3", "T7"}},
+		{Name: "verify, rebuild", Patterns: []string{"T2c", "T3", "T7"}},
 	},
 	Gaps: []table.Gap{
 		{Question: "the devices whose last value is above a limit", Needs: "a rule, whose open alerts are on the index; values are in no key"},

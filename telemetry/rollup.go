@@ -264,3 +264,16 @@ func pointsOf(readings []Reading, m *bucket.Metric) (points []track.Point) {
 	}
 	return points
 }
+
+// MarkDay has the roll-up make a day of a device anew of its hours, however it came about that nothing else asks for it.
+func MarkDay(ctx context.Context, t *table.Table, fleetID, deviceID, day string) error {
+	key := RollupKey{table.Shard(deviceID, Shards), day, deviceID}
+	stored, err := fold.Load(ctx, t, RollupMarks, []RollupKey{key})
+	if err == nil && (stored[0].Version == 0 || stored[0].Removed) {
+		err = fold.ReplaceState(ctx, t, RollupMarks, key, RollupMark{key, fleetID, t.Now().Unix()}, stored[0].Version)
+	}
+	if err != nil && !errors.Is(err, table.ErrConflict) { // then it was marked just now
+		return fmt.Errorf("telemetry: mark %s of device %q: %w", day, shorten(deviceID), err)
+	}
+	return nil
+}

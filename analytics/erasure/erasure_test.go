@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/onefold/onefold/analytics"
+	"github.com/onefold/onefold/analytics/reconcile"
 	"github.com/onefold/onefold/table"
 )
 
@@ -107,6 +108,44 @@ func TestResume(t *testing.T) {
 		t.Errorf("there are still %q", left)
 	}
 	w.Must(Resume(w.Ctx, w.Table, w.Worker, "site"))
+}
+
+// TestResumeLater finishes an erasure after the user came again on another day: what is of that day was not asked to be erased.
+func TestResumeLater(t *testing.T) {
+	w := newWorld(t)
+	ann := analytics.Hit{At: noon, Address: "192.0.2.1", UserAgent: "test", Path: "/p1", UserID: "ann-4711"}
+	w.ingest("site", ann)
+	w.settle()
+	died := errors.New("died")
+	drains := 0
+	_, err := User(w.Ctx, w.Table, drainer(func(ctx context.Context) error {
+		if drains++; drains > 1 {
+			return died
+		}
+		return w.Worker.Drain(ctx)
+	}), "site", "ann-4711")
+	if !errors.Is(err, died) {
+		t.Fatalf("it ended with %v", err)
+	}
+	w.Advance(24 * time.Hour)
+	ann.At = w.Now()
+	w.ingest("site", ann)
+	w.settle()
+	w.Must(Resume(w.Ctx, w.Table, w.Worker, "site"))
+	w.settle()
+	found, err := reconcile.Verify(w.Ctx, w.Table, w.Worker, reconcile.RangeIn{Site: "site", From: "2026-05-12", To: "2026-05-13"}, nil)
+	w.Must(err)
+	if found.Count != 0 {
+		t.Errorf("%d items differ: %+v", found.Count, found.List)
+	}
+	var days []string
+	for s, err := range analytics.UserJourney(w.Ctx, w.Table, "site", "ann-4711") {
+		w.Must(err)
+		days = append(days, s.Day)
+	}
+	if len(days) != 1 || days[0] != "2026-05-13" {
+		t.Errorf("sessions are of %v, want one of the second day", days)
+	}
 }
 
 type drainer func(context.Context) error

@@ -168,7 +168,8 @@ func (e *eraser) visitors(ctx context.Context, keys []analytics.VisitorKey) (lef
 	return left, nil
 }
 
-// sessions removes the user's sessions whose visitors' days have expired before them.
+// sessions removes the user's sessions whose visitors' days have expired before them. Those of days that came after the erasure
+// was asked for are not part of it, and stay with their events.
 func (e *eraser) sessions(ctx context.Context) error {
 	if e.r.UserID == "" {
 		return nil
@@ -178,7 +179,9 @@ func (e *eraser) sessions(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		keys = append(keys, s.SessionKey)
+		if slices.Contains(e.r.Left, visitorOf(&s)) {
+			keys = append(keys, s.SessionKey)
+		}
 	}
 	loaded, err := fold.Load(ctx, e.t, analytics.Sessions, keys)
 	if err != nil {

@@ -27,7 +27,7 @@ type Rebuilt struct {
 // have expired cannot be looked at: what was decided on them stays. It may run beside the folds, be stopped at any time and run
 // again. Rules about silence need none: Sweep looks at how it is now. Errors: table.ErrNotFound.
 func Rebuild(ctx context.Context, t *table.Table, w telemetry.Folded, fleetID string) (Rebuilt, error) {
-	r := rebuilder{t: t, w: w, book: &ruleBook{t: t, fleets: make(map[string]*fleetRules)}}
+	r := newRebuilder(t, w)
 	err := r.run(ctx, fleetID)
 	if err != nil {
 		err = fmt.Errorf("alerts: rebuild fleet %s: %w", fleetID, err)
@@ -43,12 +43,12 @@ type rebuilder struct {
 	did  Rebuilt
 }
 
+func newRebuilder(t *table.Table, w telemetry.Folded) *rebuilder {
+	return &rebuilder{t: t, w: w, book: &ruleBook{t: t, fleets: make(map[string]*fleetRules)}}
+}
+
 func (r *rebuilder) run(ctx context.Context, fleetID string) error {
-	fleet, err := telemetry.GetFleet(ctx, r.t, fleetID)
-	if err != nil {
-		return err
-	}
-	if r.zone, err = calendar.LoadZone(fleet.TimeZone); err != nil {
+	if err := r.begin(ctx, fleetID); err != nil {
 		return err
 	}
 	if err := r.w.Drain(ctx); err != nil {
@@ -57,20 +57,51 @@ func (r *rebuilder) run(ctx context.Context, fleetID string) error {
 	if err := r.end(ctx, fleetID); err != nil {
 		return err
 	}
-	for _, status := range []telemetry.DeviceStatus{telemetry.Active, telemetry.Maintenance, telemetry.Provisioned, telemetry.Inactive, telemetry.Retired} {
-		for d, err := range telemetry.DevicesByStatus.All(ctx, r.t, telemetry.StatusIn{Status: status}) {
-			if err != nil {
-				return err
-			}
-			if d.FleetID != fleetID || !d.DeletedAt.IsZero() {
-				continue
-			}
-			if err := r.device(ctx, &touched{deviceID: d.DeviceID, fleetID: fleetID}); err != nil {
-				return fmt.Errorf("device %s: %w", d.DeviceID, err)
-			}
+	for d, err := range telemetry.EachDevice(ctx, r.t) {
+		if err != nil {
+			return err
+		}
+		if d.FleetID != fleetID || !d.DeletedAt.IsZero() {
+			continue
+		}
+		if err := r.device(ctx, &touched{deviceID: d.DeviceID, fleetID: fleetID}, true); err != nil {
+			return fmt.Errorf("device %s: %w", d.DeviceID, err)
 		}
 	}
 	return nil
+}
+
+func (r *rebuilder) begin(ctx context.Context, fleetID string) error {
+	fleet, err := telemetry.GetFleet(ctx, r.t, fleetID)
+	if err == nil {
+		r.zone, err = calendar.LoadZone(fleet.TimeZone)
+	}
+	return err
+}
+
+// RebuildDevice makes all alerts of a device anew, as Rebuild does those of a fleet. Aggregates that rules are over have to be
+// right: telemetry.Rebuild makes them so. Errors: table.ErrNotFound.
+func RebuildDevice(ctx context.Context, t *table.Table, w telemetry.Folded, fleetID, deviceID string) (Rebuilt, error) {
+	r := newRebuilder(t, w)
+	err := r.begin(ctx, fleetID)
+	if err == nil {
+		err = r.device(ctx, &touched{deviceID: deviceID, fleetID: fleetID}, false)
+	}
+	if err != nil {
+		err = fmt.Errorf("alerts: rebuild device %s: %w", deviceID, err)
+	}
+	return r.did, err
+}
+
+// EndGone ends what is open in a fleet of rules that hold no longer, and returns how many alerts that were. Everything has to
+// be folded before.
+func EndGone(ctx context.Context, t *table.Table, fleetID string) (int, error) {
+	r := newRebuilder(t, nil)
+	err := r.end(ctx, fleetID)
+	if err != nil {
+		err = fmt.Errorf("alerts: end what is gone in fleet %s: %w", fleetID, err)
+	}
+	return r.did.Ended, err
 }
 
 // rules are those of a device as they are now.
@@ -111,14 +142,15 @@ func holds(rules []*compiled, a *telemetry.Alert) bool {
 	return false
 }
 
-func (r *rebuilder) device(ctx context.Context, d *touched) error {
+// device makes the alerts of a device anew, and if that is asked for, the aggregates that its rules are over before.
+func (r *rebuilder) device(ctx context.Context, d *touched, aggregates bool) error {
 	rules, err := r.rules(ctx, d)
 	if err != nil || len(rules) == 0 {
 		return err
 	}
 	r.did.Devices++
 	for _, c := range rules {
-		if c.Over != "" {
+		if aggregates && c.Over != "" {
 			if err := r.aggregates(ctx, d.deviceID); err != nil {
 				return err
 			}

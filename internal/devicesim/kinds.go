@@ -24,7 +24,7 @@ type Metric struct {
 // Kinds are the kinds of devices: cold rooms, meters of electricity, pumps. What they have of metrics differs, and each has
 // a gauge first.
 var Kinds = []Kind{
-	{"coldroom", []Metric{{"temperature", "gauge", "C"}, {"humidity", "gauge", "%"}, {"door", "state", ""}}, (*device).coldRoom},
+	{"coldroom", []Metric{{"temperature", "gauge", "°C"}, {"humidity", "gauge", "%"}, {"door", "state", ""}}, (*device).coldRoom},
 	{"meter", []Metric{{"power", "gauge", "W"}, {"energy", "counter", "kWh"}}, (*device).meter},
 	{"pump", []Metric{{"pressure", "gauge", "bar"}, {"vibration", "gauge", "mm/s"}, {"running", "state", ""}}, (*device).pump},
 }

@@ -321,11 +321,15 @@ const steps = {
   },
   async phone(page) {
     await page.setViewportSize({ width: 375, height: 780 })
-    for (const path of ['/', '/sites/blog', '/sites/blog/realtime', '/sites/blog/goals', '/sites/blog/funnels', '/sites/blog/sessions', '/sites/blog/journeys', '/sites/blog/numbers', '/sites/blog/settings', '/sites/blog/settings/imports', '/account/keys']) {
+    for (const path of ['/', '/sites/blog', '/sites/blog/realtime', '/sites/blog/goals', '/sites/blog/funnels', '/sites/blog/sessions', '/sites/blog/journeys', '/sites/blog/numbers', '/sites/blog/settings', '/sites/blog/settings/imports', '/sites/blog/settings/delete', '/account/keys']) {
       await page.goto(server + path)
       await page.getByRole('main').waitFor()
       await settled(page)
       assert.ok(await wide(page) <= 0, `${path} is ${await wide(page)} px wider than a phone`)
+      assert.deepEqual(await page.locator('nav [aria-current]').evaluateAll((tabs) => tabs.filter((t) => {
+        const tab = t.getBoundingClientRect(), row = t.closest('nav').getBoundingClientRect()
+        return tab.left < row.left - 1 || tab.right > row.right + 1
+      }).map((t) => t.textContent)), [], path + ': the present tab is out of sight')
       await shot(page, 'phone' + path.replaceAll('/', '-'))
     }
     await page.setViewportSize({ width: 1280, height: 800 })

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { addDays, addMonths, isDay, todayIn, weekStart } from './days'
-import { bucketLabel, change, count, dayRange, formatChange, money, percent, seconds, valueLabel } from './format'
+import { bucketLabel, change, count, dayRange, formatChange, many, money, percent, seconds, valueLabel } from './format'
 
 describe('figures', () => {
   test('numbers keep their digits as long as they fit', () => {
@@ -47,6 +47,10 @@ describe('days', () => {
     expect(bucketLabel('2026-10-25T01:00:00Z', 'hour', 'Europe/Berlin', false)).toBe('02:00') // the night that has it twice
     expect(bucketLabel('2026-05', 'month', 'UTC', true)).toBe('May 2026')
   })
+})
+
+test('one of what is counted is not many', () => {
+  expect([0, 1, 2, 1234].map((n) => many(n, 'event'))).toEqual(['0 events', '1 event', '2 events', '1,234 events'])
 })
 
 test('names of values', () => {

@@ -10,6 +10,8 @@ const short = new Intl.NumberFormat('en', { notation: 'compact', maximumFraction
 export const exact = (n: number) => whole.format(n)
 export const count = (n: number) => (Math.abs(n) < 100_000 ? whole.format(n) : short.format(n))
 export const compact = (n: number) => (Math.abs(n) < 1_000 ? whole.format(n) : short.format(n))
+// many says how many there are of what, by its singular.
+export const many = (n: number, what: string) => `${exact(n)} ${what}${n === 1 ? '' : 's'}`
 export const percent = (r: number) => {
   const p = r * 100
   return (p > 0 && p < 9.95 ? p.toFixed(1) : Math.round(p).toString()) + ' %'

@@ -16,6 +16,9 @@ const (
 	// Unreachable: the store did not answer, or with an error of its own; or it did not answer others a moment ago, and
 	// this request was not sent.
 	Unreachable
+	// Moved: the table is at another place now. What was written here may not be there; whoever sends it again to the new place
+	// writes it once.
+	Moved
 )
 
 // A Failure is the error of a request that was sent as often as is good, or not at all. Whoever gets one passes it on: to
@@ -33,6 +36,8 @@ func (f *Failure) Error() string {
 		text = "store_throttled: the store takes no more for the moment; send it again later, at a lower rate"
 	case Crowded:
 		text = "store_busy: too many requests wait for the store; send it again later, at a lower rate"
+	case Moved:
+		text = "store_moved: the table is at another place now; send it again there"
 	}
 	if f.Err != nil {
 		text += ": " + f.Err.Error()

@@ -180,3 +180,50 @@ func TestMoveUnderLoad(t *testing.T) {
 	onefold(t, "--data", back, "verify", "--site", "s")
 	t.Logf("%d events posted, %d items compared", events.sent.Load(), finished.Compared.Items)
 }
+
+// A server that folds nothing, which no lease tells of, is stopped while a move is finished, and goes on when that is done: what it is
+// asked then it does not acknowledge, and so its senders bring it to the new place.
+func TestMoveWhileAServerIsStopped(t *testing.T) {
+	if testing.Short() {
+		t.Skip("stops a process for longer than a move waits, which is 10 s")
+	}
+	t.Setenv("AWS_ACCESS_KEY_ID", testKeyID)
+	t.Setenv("AWS_SECRET_ACCESS_KEY", testKeySecret)
+	dir := t.TempDir()
+	place := "dynamodb+" + serveDynamodb(t, "--memory", "--region", "eu-central-1", "--access-key", testKeyID+":"+testKeySecret).url + "/" + assembly.TableName + "?region=eu-central-1"
+	onefold(t, "--store", place, "infra", "apply")
+	onefold(t, "--store", place, "site", "create", "s")
+	old := startServer(t, "--store", place, "--data", filepath.Join(dir, "beside"), "serve", "--addr", "127.0.0.1:0", "--token", testToken, "--workers", "none")
+	if !old.send(t.Context(), ulid.Make().String(), 0) {
+		t.Fatal("an event is refused before the move")
+	}
+	if err := old.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	late := ulid.Make().String()
+	acknowledged := make(chan bool)
+	go func() { acknowledged <- old.send(t.Context(), late, 1) }() // it is taken by the system, and read when the server goes on
+	to := "embedded:" + filepath.Join(dir, "new")
+	onefold(t, "move", "--from", place, "--to", to, "--finish")
+	if err := old.cmd.Process.Signal(syscall.SIGCONT); err != nil {
+		t.Fatal(err)
+	}
+	if <-acknowledged {
+		t.Error("an event was acknowledged that is not at the new place")
+	}
+	<-old.log
+	if err := old.cmd.Wait(); err == nil {
+		t.Error("the server ended as if it had been asked to")
+	}
+	next := startServer(t, "--store", to, "serve", "--addr", "127.0.0.1:0", "--token", testToken)
+	if !next.send(t.Context(), late, 1) {
+		t.Fatal("an event is refused at the new place")
+	}
+	if err := next.end(t, syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	got := fromJSON[reportJSON](t, onefold(t, "--store", to, "report", "--site", "s", "--period", "month", "--json"))
+	if got.Totals.PageViews != 2 {
+		t.Errorf("%d page views, want 2", got.Totals.PageViews)
+	}
+}

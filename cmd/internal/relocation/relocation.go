@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/onefold/onefold/dynamo"
-	"github.com/onefold/onefold/internal/pause"
 	"github.com/onefold/onefold/table"
 )
 
@@ -23,12 +22,13 @@ var (
 // Phase is how far a move is.
 type Phase string
 
-// The phases of a move, as its target says them, and Away, which its source says in the end.
+// The phases of a move, as its target says them, and those of its source: Leaving, which ends all that works on it, and Away.
 const (
 	Copying   Phase = "copying"   // items are read and written, in any order
 	Sweeping  Phase = "sweeping"  // copied again: what is no longer in the source is deleted
 	Following Phase = "following" // changes are applied, in their order
 	Finished  Phase = "finished"
+	Leaving   Phase = "leaving" // nobody works on it any more; what came last is being copied
 	Away      Phase = "away"
 )
 
@@ -120,25 +120,15 @@ func Read(ctx context.Context, t *table.Table) (s State, ok bool, err error) {
 	return s, err == nil, err
 }
 
-// lookEvery is how often a process that works on a table looks whether it moved away.
-const lookEvery = 5 * time.Second
-
-// Watch ends with ErrAway soon after the table has moved away, or when ctx ends. What cannot be read may be read the next time.
-func Watch(ctx context.Context, api dynamo.API, name string) error {
-	for pause.For(ctx, lookEvery) == nil {
-		if err := Check(ctx, api, name); errors.Is(err, ErrAway) {
-			return err
-		}
-	}
-	return ctx.Err()
-}
-
 // Check fails for a table that must not be worked on now. Errors: ErrUnfinished, ErrAway.
 func Check(ctx context.Context, api dynamo.API, name string) error {
 	s, ok, err := Read(ctx, table.New(api, name, table.Options{}))
 	switch {
 	case err != nil || !ok || s.Phase == Finished:
 		return err
+	case s.Phase == Leaving:
+		return fmt.Errorf("%w: this table moves to %s since %s UTC; that one can be used when `onefold move --finish` has ended. `onefold move --reopen STORE` opens this one again",
+			ErrAway, s.Peer, s.Saved.UTC().Format(time.DateTime))
 	case s.Phase == Away:
 		return fmt.Errorf("%w: this table moved to %s at %s; use that one. `onefold move --reopen STORE` opens this one again, without what happened there since",
 			ErrAway, s.Peer, s.Saved.UTC().Format(time.DateTime))

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/onefold/onefold/cmd/internal/relocation"
 	"github.com/onefold/onefold/dynamo"
@@ -16,7 +17,12 @@ import (
 // marked answers each GetItem with the next of its states.
 type marked struct {
 	dynamo.API
-	states []*relocation.State // nil: the store does not answer
+	states  []*relocation.State // nil: the store does not answer
+	refuses error               // every put
+}
+
+func (m *marked) PutItem(context.Context, *dynamodb.PutItemInput, ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error) {
+	return &dynamodb.PutItemOutput{}, m.refuses
 }
 
 func (m *marked) GetItem(context.Context, *dynamodb.GetItemInput, ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error) {
@@ -45,6 +51,34 @@ func TestWatch(t *testing.T) {
 		defer stop()
 		if err := relocation.Watch(ctx, &marked{states: []*relocation.State{{}}}, "onefold"); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("got %v, want %v", err, context.DeadlineExceeded)
+		}
+	})
+}
+
+// What a guarded table answers is given only if it was seen a moment ago that the table is here: else it is asked, and an answer that
+// cannot be had is no yes. Away counts whatever the request came to.
+func TestGuard(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		table := &marked{states: []*relocation.State{{}, nil, {}, {Phase: relocation.Leaving}}}
+		api := relocation.Guard(table, "onefold")
+		ask := func() error {
+			_, err := api.PutItem(t.Context(), &dynamodb.PutItemInput{})
+			return err
+		}
+		for _, want := range []struct {
+			after time.Duration
+			ok    bool
+			left  int // states
+		}{{0, true, 3}, {7 * time.Second, true, 3}, {2 * time.Second, false, 2}, {0, true, 1}, {7 * time.Second, true, 1}, {time.Hour, false, 1}, {0, false, 1}} {
+			time.Sleep(want.after)
+			if err := ask(); (err == nil) != want.ok || len(table.states) != want.left {
+				t.Errorf("at %s: %v and %d states, want ok %v and %d", time.Now(), err, len(table.states), want.ok, want.left)
+			}
+		}
+		table.refuses = &types.ConditionalCheckFailedException{}
+		failure, ok := dynamo.GaveUp(ask())
+		if err := ask(); !ok || failure.Kind != dynamo.Moved || !errors.Is(err, relocation.ErrAway) {
+			t.Errorf("got %v, want %v", err, relocation.ErrAway)
 		}
 	})
 }

@@ -136,13 +136,15 @@ func accountsProblem(err error, place string) error {
 	return nil
 }
 
-// storeProblem is the answer to an error of a store that takes no more for the moment, or cannot be reached; nil for other
+// storeProblem is the answer to an error of a store that takes no more for the moment, cannot be reached or has moved; nil for other
 // errors. All say when to ask again.
 func storeProblem(err error, sent string) error {
 	failure, gaveUp := dynamo.GaveUp(err)
 	switch {
 	case gaveUp && failure.Kind == dynamo.Unreachable:
 		return Later(Problem(http.StatusServiceUnavailable, "store_unreachable", "The table cannot be reached. Sending the same "+sent+" again later counts nothing twice."), failure.After)
+	case gaveUp && failure.Kind == dynamo.Moved:
+		return Later(Problem(http.StatusServiceUnavailable, "store_moved", "The table moves to another place, and this server ends. Sending the same "+sent+" again later counts nothing twice."), failure.After)
 	case gaveUp:
 		return Later(throttledProblem(), failure.After)
 	case dynamo.IsThrottle(err), errors.Is(err, table.ErrThrottled):

@@ -58,7 +58,7 @@ func New(ctx context.Context, e Environment) (lambda.Handler, error) {
 		return nil, err
 	}
 	b := &base{
-		clients: clients, table: table.New(clients.Items, where.Table, table.Options{}), logger: e.Logger, version: e.Version,
+		clients: clients, table: table.New(relocation.Guard(clients.Items, where.Table), where.Table, table.Options{}), logger: e.Logger, version: e.Version,
 		metrics: emf.New(e.Out, s.Mode, where.Table, time.Now),
 	}
 	b.accounts = accounts.New(b.table, accounts.Options{})

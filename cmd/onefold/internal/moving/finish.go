@@ -2,6 +2,7 @@ package moving
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -41,34 +42,68 @@ func (m *Move) Finish(ctx context.Context) (Done, error) {
 	if err := m.alone(ctx); err != nil {
 		return done, err
 	}
-	err := m.keeping(ctx, func(ctx context.Context) error {
-		if err := m.drain(ctx); err != nil {
-			return err
+	err := m.keeping(ctx, func(ctx context.Context) (err error) {
+		if err = m.shut(ctx); err == nil {
+			err = m.finish(ctx, &done)
 		}
-		if !m.o.Trust {
-			c, err := m.compare(ctx)
-			if err != nil {
-				return err
-			}
-			done.Compared = &c
-		}
-		if err := m.still(ctx); err != nil {
-			return err
-		}
-		if c := done.Compared; c != nil && len(c.Differ) > 0 {
-			return fmt.Errorf("%w: %s; --restart copies again what is there", ErrDiffers, c.tell())
-		}
-		return m.start(ctx)
+		return err
 	})
 	if err != nil {
-		return done, err
+		return done, errors.Join(err, m.unshut(ctx))
 	}
 	m.setPhase(relocation.Finished, 0)
-	if err := m.leave(ctx); err != nil {
+	if err := m.leave(ctx, relocation.Away); err != nil {
 		return done, err
 	}
 	done.Took = m.o.Clock().Sub(began)
 	return done, m.saveAs(ctx, 0)
+}
+
+// shut ends all that others do with the source, and waits until nothing is acknowledged any more that was written there.
+func (m *Move) shut(ctx context.Context) error {
+	if !m.from.Shared {
+		return nil // it is open in this process alone
+	}
+	m.o.Progress(Progress{Phase: "closing"})
+	if err := m.leave(ctx, relocation.Leaving); err != nil {
+		return err
+	}
+	return m.o.Sleep(ctx, relocation.Grace)
+}
+
+// unshut lets the source be used again when the move could not be finished, unless another process finishes it.
+func (m *Move) unshut(ctx context.Context) error {
+	if !m.from.Shared {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeWithin)
+	defer cancel()
+	err := relocation.States.Delete(ctx, m.from.table(m.o.Clock), relocation.Key{}, stateOwner.Eq(m.state.Owner), statePhase.Eq(relocation.Leaving))
+	if err == nil || errors.Is(err, table.ErrCondition) {
+		return nil
+	}
+	return fmt.Errorf("move: %s stays closed until `onefold move --reopen '%[1]s'`, or until the move is finished: %w", m.from.Name, err)
+}
+
+// finish copies what is left, compares, and makes the target ready.
+func (m *Move) finish(ctx context.Context, done *Done) error {
+	if err := m.drain(ctx); err != nil {
+		return err
+	}
+	if !m.o.Trust {
+		c, err := m.compare(ctx)
+		if err != nil {
+			return err
+		}
+		done.Compared = &c
+	}
+	if err := m.still(ctx); err != nil {
+		return err
+	}
+	if c := done.Compared; c != nil && len(c.Differ) > 0 {
+		return fmt.Errorf("%w: %s; --restart copies again what is there", ErrDiffers, c.tell())
+	}
+	return m.start(ctx)
 }
 
 // alone fails while workers read the source, by what their leases say: what they fold would never get to the target.
@@ -178,8 +213,8 @@ func (m *Move) start(ctx context.Context) error {
 	return m.save(ctx)
 }
 
-// leave says in the source that its successor is in use.
-func (m *Move) leave(ctx context.Context) error {
+// leave says in the source that its successor is about to be used, or is.
+func (m *Move) leave(ctx context.Context, phase relocation.Phase) error {
 	t := m.from.table(m.o.Clock)
 	have, _, err := relocation.Read(ctx, t)
 	if err != nil {
@@ -188,8 +223,8 @@ func (m *Move) leave(ctx context.Context) error {
 	if have.Phase == relocation.Away {
 		return nil
 	}
-	away := relocation.State{Phase: relocation.Away, Peer: m.to.Name, Version: have.Version + 1, Saved: m.o.Clock()}
-	return relocation.States.Put(ctx, t, &away)
+	left := relocation.State{Phase: phase, Peer: m.to.Name, Version: have.Version + 1, Saved: m.o.Clock(), Owner: m.state.Owner}
+	return relocation.States.Put(ctx, t, &left)
 }
 
 // Reopen lets a store be used again that was moved away. It has nothing of what happened at its new place.
@@ -199,7 +234,7 @@ func Reopen(ctx context.Context, s Store) error {
 	switch {
 	case err != nil:
 		return err
-	case !ok || have.Phase != relocation.Away:
+	case !ok || have.Phase != relocation.Away && have.Phase != relocation.Leaving:
 		return fmt.Errorf("%w: %s did not move away", ErrNoMove, s.Name)
 	}
 	return relocation.States.Delete(ctx, t, relocation.Key{})

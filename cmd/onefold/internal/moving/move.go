@@ -62,7 +62,7 @@ type Options struct {
 
 // Progress is how far a move is.
 type Progress struct {
-	Phase  string  `json:"phase"` // those of relocation, "caught_up", "draining", "comparing"
+	Phase  string  `json:"phase"` // those of relocation, "caught_up", "closing", "draining", "comparing"
 	Items  int64   `json:"items"` // copied, or compared
 	Total  int64   `json:"total,omitempty"`
 	Bytes  int64   `json:"bytes,omitempty"`
@@ -293,7 +293,12 @@ func (m *Move) saveAs(ctx context.Context, lease time.Duration) error {
 	return fmt.Errorf("%w: another process goes on with it", ErrTakenOver)
 }
 
-var stateVersion = table.FieldOf(relocation.States, func(s *relocation.State) *int64 { return &s.Version })
+// What conditions on states are about.
+var (
+	stateVersion = table.FieldOf(relocation.States, func(s *relocation.State) *int64 { return &s.Version })
+	stateOwner   = table.FieldOf(relocation.States, func(s *relocation.State) *string { return &s.Owner })
+	statePhase   = table.FieldOf(relocation.States, func(s *relocation.State) *relocation.Phase { return &s.Phase })
+)
 
 // Release lets another process go on at once.
 func (m *Move) Release(ctx context.Context) error {

@@ -27,7 +27,7 @@ func newScreen(env *ground.Env, quiet bool) *screen { return &screen{env: env, q
 // titles are the phases in words.
 var titles = map[string]string{
 	"copying": "copying", "sweeping": "looking for what is gone", "following": "following", "caught_up": "following",
-	"draining": "folding and copying what is left", "comparing": "comparing",
+	"closing": "closing the old place", "draining": "folding and copying what is left", "comparing": "comparing",
 }
 
 // show tells of progress.

@@ -98,7 +98,7 @@ func (o *Opened) Close() error {
 
 // Open opens the table. An embedded one is made if there is none, unless it must exist. One on a service must exist and fit: to make it
 // there is an act of its own, for it costs money.
-// One that is half moved here, or that moved away, is refused: see relocation.Check.
+// One that is half moved here, or that moved away, is refused: see relocation.Check. One that leaves later answers nothing any more.
 func (p Place) Open(ctx context.Context, o engine.Options, existing bool) (*Opened, error) {
 	opened, err := p.OpenMoving(ctx, o, existing)
 	if err != nil {
@@ -107,6 +107,7 @@ func (p Place) Open(ctx context.Context, o engine.Options, existing bool) (*Open
 	if err := relocation.Check(ctx, opened.API, opened.Table); err != nil {
 		return nil, errors.Join(err, opened.Close())
 	}
+	opened.API = relocation.Guard(opened.API, opened.Table)
 	return opened, nil
 }
 

@@ -51,6 +51,9 @@ func (s *Spool) loadSegment(number uint64, from int64, last bool) error {
 		return err
 	}
 	seg := &segment{number: number, end: int64(len(b))}
+	if len(b) >= len(magic) && string(b[:len(magic)]) != magic && string(b[:len(family)]) == family {
+		return fmt.Errorf("%w: %s", ErrVersion, s.path(number))
+	}
 	if len(b) < int(headBytes) || string(b[:len(magic)]) != magic {
 		s.lose(int64(len(b)), last)
 		return os.Rename(s.path(number), s.path(number)+".damaged")

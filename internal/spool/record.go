@@ -13,7 +13,8 @@ import (
 //
 // Numbers are big-endian. Both sums begin with the salt: what a body holds can never be taken for a record.
 const (
-	magic       = "1fspool1"
+	family      = "1fspool"
+	magic       = family + "1" // and the version of the format
 	saltBytes   = 8
 	headBytes   = int64(len(magic) + saltBytes)
 	recordBytes = 21 // before the body

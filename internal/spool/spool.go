@@ -41,6 +41,8 @@ var (
 	ErrFull = errors.New("spool_full: what waits for the store has filled its place; send it again later")
 	// ErrInUse is returned when another process has the directory open.
 	ErrInUse = errors.New("spool_in_use: another process keeps what waits there; choose another directory")
+	// ErrVersion is returned by Open when another version of the format is there; nothing is changed then.
+	ErrVersion = errors.New("spool_version: another version of onefold wrote what waits there; start that one until none waits")
 	// ErrClosed is returned after Close.
 	ErrClosed = errors.New("spool_closed: the spool is closed")
 )
@@ -106,7 +108,7 @@ type Stats struct {
 	Damaged         int64 // bytes that cannot be read; what was in them is lost
 }
 
-// Open opens a directory, and makes it if there is none. Errors: ErrInUse, ErrOther; those of the disk.
+// Open opens a directory, and makes it if there is none. Errors: ErrInUse, ErrOther, ErrVersion; those of the disk.
 func Open(dir string, o Options) (*Spool, error) {
 	if o.MaxBytes <= 0 {
 		o.MaxBytes = 1 << 30

@@ -2,11 +2,13 @@ package spool
 
 import (
 	"context"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -433,4 +435,61 @@ func TestPutAsideIsBounded(t *testing.T) {
 		t.Errorf("%d bytes in %v", total, names)
 	}
 	must(t, s.Close())
+}
+
+// The bytes are those of docs/format/spool.md, which made these by hand; they are read for as long as there may be such a spool.
+func TestFormat(t *testing.T) {
+	const (
+		head     = "316673706f6f6c31" + "0102030405060708"
+		first    = "00000019" + "65" + "0000019e1c7cc7fa" + "4a3d5f55" + "b6f2f299" + "7b224974656d223a7b22706b223a7b2253223a2261227d7d7d"
+		second   = "00000002" + "72" + "0000019e1c7cc7fb" + "8f570fe6" + "75e0c42e" + "7b7d"
+		position = "0000000000000001" + "000000000000003e" + "ec5ecc30" // behind the first record
+	)
+	records := []Record{{'e', time.UnixMilli(1778594400250), []byte(`{"Item":{"pk":{"S":"a"}}}`)}, {'r', time.UnixMilli(1778594400251), []byte(`{}`)}}
+	salt := [saltBytes]byte{1, 2, 3, 4, 5, 6, 7, 8}
+	b := segmentHead(&salt)
+	for i := range records {
+		b = appendRecord(b, &salt, &records[i])
+	}
+	if got := hex.EncodeToString(b); got != head+first+second {
+		t.Errorf("a segment is %s", got)
+	}
+	dir := t.TempDir()
+	must(t, os.WriteFile(filepath.Join(dir, "0000000000000001.seg"), b, 0o600))
+	s, err := Open(dir, Options{})
+	must(t, err)
+	out, _, err := s.Peek(10)
+	must(t, err)
+	if !reflect.DeepEqual(out, records) {
+		t.Errorf("read: %+v", out)
+	}
+	_, pos, err := s.Peek(1)
+	must(t, err)
+	must(t, s.Done(pos))
+	must(t, s.Close())
+	if b, err := os.ReadFile(filepath.Join(dir, "POSITION")); err != nil || hex.EncodeToString(b) != position {
+		t.Errorf("position: %x, %v", b, err)
+	}
+	s, err = Open(dir, Options{})
+	must(t, err)
+	if out, _, err := s.Peek(10); err != nil || !reflect.DeepEqual(out, records[1:]) {
+		t.Errorf("read on: %+v, %v", out, err)
+	}
+	must(t, s.Close())
+}
+
+// What a newer version wrote is left alone, by whoever looks.
+func TestVersion(t *testing.T) {
+	dir := t.TempDir()
+	name := filepath.Join(dir, "0000000000000007.seg")
+	must(t, os.WriteFile(name, []byte("1fspool2 and what nobody knows yet"), 0o600))
+	if _, err := Open(dir, Options{}); !errors.Is(err, ErrVersion) || !strings.Contains(err.Error(), name) {
+		t.Errorf("open: %v", err)
+	}
+	if _, _, err := Left(dir); !errors.Is(err, ErrVersion) {
+		t.Errorf("left: %v", err)
+	}
+	if _, err := os.Stat(name); err != nil {
+		t.Error(err)
+	}
 }

@@ -80,7 +80,7 @@ func (s *Service) ingestRoutes(api huma.API) {
      "values": {"temperature": 71.25, "valve": "open", "alarm": false}, "units": {"temperature": "C"}}
 
 Only values are required, and with a key device. ` + "`at`" + ` may be milliseconds since 1970. A device's token stands for that device alone. ` +
-			"Answers 202 when the outcome of each reading is decided: `stored`, `duplicate` and `late` ones are durable, a `rejected` one says why, and sending it " +
+			"Answers 202 when the outcome of each reading is decided: `stored`, `duplicate` and `late` ones are durable, so is a `queued` one, which is stored when the table can be reached again; a `rejected` one says why, and sending it " +
 			"again will not help. When some came faster than the fleet allows (`too_fast`) the status is 429: send all again after Retry-After, or just those; what is stored counts once.",
 		Tags: []string{"ingest"}, Errors: []int{http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden, http.StatusTooManyRequests},
 	}), s.ingestReadings)

@@ -68,7 +68,7 @@ func (s *Service) ingestRoutes(api huma.API) {
 	one := door.Guard(door.ForAnyone, huma.Operation{
 		OperationID: oneOperation, Method: http.MethodPost, Path: eventPath, DefaultStatus: http.StatusAccepted, MaxBodyBytes: maxEventBytes,
 		Summary: "Take one event in", Tags: []string{"ingest"},
-		Description: "Answers 202 when the event's outcome is decided: stored and durable, a duplicate of one that is, or rejected with the reason. " +
+		Description: "Answers 202 when the event's outcome is decided: stored and durable, queued, which is durable and stored when the table can be reached again, a duplicate of one that is, or rejected with the reason. " +
 			"A rejected event is no error of the request, and sending it again will not help.",
 	})
 	take := func(ctx context.Context, in *oneEvent) (*outcomes, error) {

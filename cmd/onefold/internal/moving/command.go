@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"path/filepath"
 	"sync"
 	"syscall"
 	"time"
@@ -61,6 +62,25 @@ func (c *Command) Validate() error {
 		return errors.New("bad_finish: --finish-from waits for the server to stop; --finish says that it has")
 	case c.From == "memory:" || c.To == "memory:":
 		return errors.New("bad_store: memory: is gone with the process; there is nothing to move from there, and no use in moving there")
+	}
+	return c.validatePlaces()
+}
+
+// validatePlaces refuses what is no store, and one store at both ends, as far as names tell.
+func (c *Command) validatePlaces() error {
+	from, err := place.Parse(c.From, "")
+	if err != nil {
+		return fmt.Errorf("%w (--from)", err)
+	}
+	to, err := place.Parse(c.To, "")
+	if err != nil {
+		return fmt.Errorf("%w (--to)", err)
+	}
+	if from.Dir != "" {
+		from.Dir, to.Dir = filepath.Clean(from.Dir), filepath.Clean(to.Dir)
+	}
+	if from == to {
+		return fmt.Errorf("bad_store: --from and --to are one store, %s", from)
 	}
 	return nil
 }
@@ -148,7 +168,15 @@ func (c *Command) moveFrom(ctx context.Context, env *ground.Env, from string, fi
 		}
 	}
 	d, err := m.Finish(ctx)
-	return &d, err
+	return &d, m.told(err)
+}
+
+// told says how to go on when the source does not answer any more.
+func (m *Move) told(err error) error {
+	if !errors.Is(err, syscall.ECONNREFUSED) {
+		return err
+	}
+	return fmt.Errorf("%w: %s does not answer any more. If it has stopped for good, finish from its directory: onefold move --finish --from embedded:DIR --to '%s' (%w)", errGone, m.from.Name, m.to.Name, err)
 }
 
 // refusals is how often in a row the source refuses connections before it has stopped and does not just start again.
@@ -190,14 +218,11 @@ func (c *Command) follow(ctx context.Context, m *Move, enough bool, bar *screen)
 		err = cause
 	}
 	stop()
-	switch {
-	case ctx.Err() != nil && told:
+	if ctx.Err() != nil && told {
 		bar.say("stopped; the same command goes on, and with --finish ends it")
 		return nil
-	case errors.Is(err, syscall.ECONNREFUSED):
-		return fmt.Errorf("%w: %s does not answer any more. If it has stopped for good, finish from its directory: onefold move --finish --from embedded:DIR --to '%s' (%w)", errGone, m.from.Name, m.to.Name, err)
 	}
-	return err
+	return m.told(err)
 }
 
 // next says what to do when the move has caught up.

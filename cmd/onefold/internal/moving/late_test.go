@@ -116,3 +116,28 @@ func TestWhatIsAcknowledgedIsMoved(t *testing.T) {
 	}
 	t.Logf("%d acknowledged, %d refused", acknowledged, refused)
 }
+
+// A source that was closed for a move that could not be finished can be used again; what was killed in between is opened by hand.
+func TestWhatIsNotFinishedIsOpenedAgain(t *testing.T) {
+	from, to := memory(t, "source", rolling), memory(t, "target", rolling)
+	from.Shared = true
+	put(t, from.API, "a", "1")
+	m := mustBegin(t, from, to, nil)
+	mustFollow(t, m)
+	put(t, to.API, "foreign", "2")
+	_, err := m.Finish(t.Context())
+	mustBe(t, err, moving.ErrDiffers)
+	mustBe(t, relocation.Check(t.Context(), from.API, from.Table), nil)
+	source := table.New(from.API, from.Table, table.Options{})
+	if err := relocation.States.Put(t.Context(), source, &relocation.State{Phase: relocation.Leaving, Owner: "killed"}); err != nil {
+		t.Fatal(err)
+	}
+	mustBe(t, relocation.Check(t.Context(), from.API, from.Table), relocation.ErrAway)
+	_, err = mustBegin(t, from, to, nil).Finish(t.Context()) // which goes on there, and does not fit either
+	mustBe(t, err, moving.ErrDiffers)
+	if err := relocation.States.Put(t.Context(), source, &relocation.State{Phase: relocation.Leaving, Owner: "killed"}); err != nil {
+		t.Fatal(err)
+	}
+	mustBe(t, moving.Reopen(t.Context(), from), nil)
+	mustBe(t, relocation.Check(t.Context(), from.API, from.Table), nil)
+}

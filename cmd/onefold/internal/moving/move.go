@@ -173,7 +173,7 @@ func (m *Move) claim(ctx context.Context, streamed string, total int64) error {
 	case have.Stream != streamed || have.Phase == relocation.Away:
 		return fmt.Errorf("%w: %s belongs to a move from %s; choose an empty table", ErrNotEmpty, m.to.Name, have.Peer)
 	case have.Phase != relocation.Finished && now.Before(have.Until) && !m.o.TakeOver:
-		return fmt.Errorf("%w: the process %s has this move until %s; stop it, wait for that, or say --take-over if it is dead", ErrInProgress, have.Owner, have.Until.UTC().Format(time.TimeOnly))
+		return fmt.Errorf("%w: the process %s has this move until %s UTC; stop it, wait for that, or say --take-over if it is dead", ErrInProgress, have.Owner, have.Until.UTC().Format(time.TimeOnly))
 	default:
 		m.state = have
 		if err := m.resume(fresh); err != nil {

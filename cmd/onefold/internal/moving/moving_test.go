@@ -550,10 +550,12 @@ func TestFollowBearsThrottles(t *testing.T) {
 
 func TestCommandRefuses(t *testing.T) {
 	for want, c := range map[string]moving.Command{
-		"bad_store: give": {From: "embedded:a", Segments: 8},
-		"bad_store: mem":  {From: "memory:", To: "embedded:a", Segments: 8},
-		"bad_store: memo": {From: "embedded:a", To: "memory:", Segments: 8},
-		"bad_finish: ":    {From: "embedded:a", To: "embedded:b", Segments: 8, Finish: true, FinishFrom: "embedded:a"},
+		"bad_store: give":  {From: "embedded:a", Segments: 8},
+		"bad_store: mem":   {From: "memory:", To: "embedded:a", Segments: 8},
+		"bad_store: memo":  {From: "embedded:a", To: "memory:", Segments: 8},
+		"bad_store: \"b\"": {From: "embedded:a", To: "b", Segments: 8},
+		"bad_store: --fr":  {From: "embedded:a", To: "embedded:./a/", Segments: 8},
+		"bad_finish: ":     {From: "embedded:a", To: "embedded:b", Segments: 8, Finish: true, FinishFrom: "embedded:a"},
 	} {
 		if err := c.Validate(); err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%+v: %v, want %s", c, err, want)

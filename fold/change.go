@@ -57,6 +57,7 @@ type Change struct {
 	Expired bool       // a removal by ttl (userIdentity dynamodb.amazonaws.com). Not a retraction: folds never see it
 	Old     table.Item // nil if there was no item
 	New     table.Item // nil if there is none now
+	bytes   int        // of the images, which are dropped once they are decoded
 }
 
 // A Shard is a part of a stream. Its changes are in order; a parent's come before its children's.

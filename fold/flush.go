@@ -75,7 +75,7 @@ func (w *Worker) leave() {
 		sh.counted = sh.counted || sh.waiting > 0
 		sh.waiting, sh.held = 0, nil
 	}
-	w.waiting, w.opened = 0, w.o.Clock()
+	w.waiting, w.bytes, w.opened = 0, 0, w.o.Clock()
 	seen := make(map[*Change]bool)
 	for _, l := range w.lanes {
 		if l.fold().options.hold <= 0 {
@@ -97,6 +97,7 @@ func (w *Worker) leave() {
 // leaveWaiting counts a change that goes on waiting.
 func (w *Worker) leaveWaiting(k *kept) {
 	w.waiting++
+	w.bytes += k.change.bytes
 	k.shard.waiting++
 	if k.shard.held == nil || k.change.Seq.Compare(k.shard.held.change.Seq) < 0 {
 		k.shard.held = k
@@ -108,7 +109,7 @@ func (w *Worker) clear() {
 	if w.waiting == 0 {
 		return
 	}
-	w.waiting = 0
+	w.waiting, w.bytes = 0, 0
 	for _, l := range w.lanes {
 		l.reset()
 	}

@@ -71,6 +71,80 @@ func TestHoldWritesOnce(t *testing.T) {
 	}
 }
 
+// A batch whose images have more bytes than it may is written before its time.
+func TestHoldIsBoundedInBytes(t *testing.T) {
+	held := newShifts(t, 20*time.Minute, 60)
+	held.options.FlushBytes = 100 // of a change or two
+	w := held.work(70, (*fold.Worker).Run)
+	if s := w.Status(); s.Writes < 20 {
+		t.Errorf("%d writes", s.Writes)
+	}
+	held.check()
+}
+
+// Workers that follow one another leave what waits to the next, which reads it again: it is counted once, and written no more often than
+// by one worker.
+func TestShiftsLeaveWhatWaits(t *testing.T) {
+	held, writes := newShifts(t, 10*time.Second, 40), int64(0)
+	held.options.Leases = true
+	for i, run := range []func(*fold.Worker, context.Context) error{(*fold.Worker).RunShift, (*fold.Worker).RunShift, (*fold.Worker).Run} {
+		s := held.work(15*(i+1), run).Status()
+		if last := i == 2; (s.Waiting == 0) != last {
+			t.Errorf("shift %d left %d changes to the next", i, s.Waiting)
+		}
+		writes += s.Writes
+	}
+	if writes > 5 {
+		t.Errorf("%d writes in 40 seconds of which each waits for 10", writes)
+	}
+	held.check()
+}
+
+// shifts are workers, one after the other, at a time that one change a second moves.
+type shifts struct {
+	*testing.T
+	bench           *bench
+	clock           *clock
+	table           *table.Table
+	options         fold.Options
+	fold            *fold.Fold
+	second, changes int
+}
+
+func newShifts(t *testing.T, hold time.Duration, changes int) *shifts {
+	at := newClock()
+	b := openEngine(t, engine.Options{Clock: at.now})
+	return &shifts{T: t, bench: b, clock: at, table: table.New(b.db, "table", table.Options{Clock: at.now}), changes: changes,
+		options: fold.Options{FlushAge: time.Second, Poll: time.Second}, fold: totalsFold().With(fold.Hold(hold))}
+}
+
+func (s *shifts) work(until int, run func(*fold.Worker, context.Context) error) *fold.Worker {
+	ctx, cancel := context.WithCancel(s.Context())
+	defer cancel()
+	s.options.Sleep = func(context.Context, time.Duration) error {
+		s.clock.add(time.Second)
+		if s.second++; s.second <= s.changes {
+			put(s.T, s.table, order{orderKey{fmt.Sprint(s.second)}, "eu", 10})
+		}
+		if s.second >= until {
+			cancel()
+		}
+		return ctx.Err()
+	}
+	w := newWorker(s.T, s.table, fold.Streams(s.bench.db, s.bench.arn), s.options, s.fold)
+	if err := run(w, ctx); err != nil {
+		s.Fatal(err)
+	}
+	return w
+}
+
+func (s *shifts) check() {
+	s.Helper()
+	if got, err := totals.Get(s.Context(), s.table, totalKey{"eu"}); err != nil || got.Orders != s.changes {
+		s.Errorf("the total is %+v, error %v", got, err)
+	}
+}
+
 func longestHeld(w *fold.Worker) (age time.Duration) {
 	for _, sh := range w.Status().Shards {
 		age = max(age, sh.Held)

@@ -53,7 +53,7 @@ func CacheSize(n int) Option {
 
 // Hold lets the fold's items wait for more changes, so that several flushes become one write: an item is written when so
 // much time has passed since the first flush that left it waiting. Checkpoints stay behind what waits, so after a crash
-// it is read again, and Options.FlushChanges bounds how much waits. Drain and WaitFor do not let anything wait. From 0, the
+// it is read again, and Options.FlushChanges and FlushBytes bound how much waits. Drain and WaitFor do not let anything wait. From 0, the
 // default, to half an hour: NewWorker refuses other times.
 func Hold(d time.Duration) Option {
 	return Option{func(o *options) { o.hold = d }}

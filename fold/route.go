@@ -31,6 +31,7 @@ func (w *Worker) route(sh *shard, c *Change) {
 	for _, r := range olds {
 		changes = append(changes, newKept(r, sh, c, true, false))
 	}
+	c.bytes = table.ItemSize(c.Old) + table.ItemSize(c.New)
 	c.Old, c.New = nil, nil
 	for _, k := range changes {
 		for _, l := range k.reader.lanes {
@@ -47,6 +48,7 @@ func (w *Worker) route(sh *shard, c *Change) {
 		w.opened = w.o.Clock()
 	}
 	w.waiting++
+	w.bytes += c.bytes
 	sh.waiting++
 	w.counts.changes.Add(1)
 }

@@ -21,7 +21,13 @@ const (
 
 // Run reads all shards that the worker owns and folds their changes until ctx ends; then it writes what it has and
 // returns nil. Failures are logged, counted and tried again.
-func (w *Worker) Run(ctx context.Context) error {
+func (w *Worker) Run(ctx context.Context) error { return w.run(ctx, true) }
+
+// RunShift is Run of a worker that another follows at once: what waits by Hold is left to that one, which reads it again. So a visit
+// that goes on is not written because a shift is over. Nothing that waits is ever written if shifts are shorter than folds hold.
+func (w *Worker) RunShift(ctx context.Context) error { return w.run(ctx, false) }
+
+func (w *Worker) run(ctx context.Context, all bool) error {
 	if w.source == nil {
 		return ErrNoSource
 	}
@@ -43,20 +49,20 @@ func (w *Worker) Run(ctx context.Context) error {
 			return fmt.Errorf("fold: run: %w", err)
 		}
 	}
-	return w.stop(ctx)
+	return w.stop(ctx, all)
 }
 
 // Leave writes what was read and gives the leases back, so that others need not wait for their end. Run does so as it ends; it is
 // for who called Drain or WaitFor alone.
-func (w *Worker) Leave(ctx context.Context) error { return w.stop(ctx) }
+func (w *Worker) Leave(ctx context.Context) error { return w.stop(ctx, true) }
 
-// stop writes what is left and gives the leases back.
-func (w *Worker) stop(ctx context.Context) error {
+// stop writes what is left, unless it may wait and not all is to be written, and gives the leases back.
+func (w *Worker) stop(ctx context.Context, all bool) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopWithin)
 	defer cancel()
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	err := w.flush(ctx, true)
+	err := w.flush(ctx, all)
 	if err == nil {
 		err = w.releaseLeases(ctx)
 	}
@@ -102,7 +108,7 @@ func (w *Worker) turn(ctx context.Context, force bool) (read int, err error) {
 	return read, err
 }
 
-func (w *Worker) full() bool { return w.waiting >= w.o.FlushChanges }
+func (w *Worker) full() bool { return w.waiting >= w.o.FlushChanges || w.bytes >= w.o.FlushBytes }
 
 func (w *Worker) aged() bool {
 	return w.waiting > 0 && w.o.Clock().Sub(w.opened) >= w.o.FlushAge || w.dueSkips()

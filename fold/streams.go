@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
 	streamtypes "github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
 
@@ -63,7 +65,7 @@ func (s *streams) Shards(ctx context.Context) ([]Shard, error) {
 		}
 		for _, sh := range out.StreamDescription.Shards {
 			closed := sh.SequenceNumberRange != nil && sh.SequenceNumberRange.EndingSequenceNumber != nil
-			shards = append(shards, Shard{ID: text(sh.ShardId), Parent: text(sh.ParentShardId), Closed: closed})
+			shards = append(shards, Shard{ID: aws.ToString(sh.ShardId), Parent: aws.ToString(sh.ParentShardId), Closed: closed})
 		}
 		last := out.StreamDescription.LastEvaluatedShardId
 		if last == nil {
@@ -132,7 +134,7 @@ func (s *streams) iteratorFor(ctx context.Context, r ReadRequest, oldest bool) (
 	if err != nil {
 		return "", false, fmt.Errorf("fold: iterator of shard %s: %w", r.Shard, err)
 	}
-	return text(out.ShardIterator), false, nil
+	return aws.ToString(out.ShardIterator), false, nil
 }
 
 func (s *streams) at(shard string) (iterator, bool) {
@@ -186,7 +188,7 @@ func recordsBatch(r ReadRequest, records []streamtypes.Record) Batch {
 		if rec.Dynamodb == nil {
 			continue
 		}
-		b.Last = Sequence(text(rec.Dynamodb.SequenceNumber))
+		b.Last = Sequence(aws.ToString(rec.Dynamodb.SequenceNumber))
 		if at := rec.Dynamodb.ApproximateCreationDateTime; at != nil {
 			b.At = *at
 		}
@@ -215,11 +217,8 @@ func pageBatch(r ReadRequest, page *dynamo.RecordPage) Batch {
 }
 
 func kindOf(e streamtypes.OperationType) Kind {
-	switch e {
-	case streamtypes.OperationTypeInsert:
-		return Insert
-	case streamtypes.OperationTypeRemove:
-		return Remove
+	if i := slices.Index(kindNames[:], string(e)); i >= 0 {
+		return Kind(i)
 	}
 	return Modify
 }
@@ -227,19 +226,12 @@ func kindOf(e streamtypes.OperationType) Kind {
 // change converts a record. See Change for what a service's removal is.
 func change(shard string, rec *streamtypes.Record) Change {
 	d := rec.Dynamodb
-	c := Change{Shard: shard, Seq: Sequence(text(d.SequenceNumber)), Old: image(d.OldImage), New: image(d.NewImage)}
+	c := Change{Shard: shard, Seq: Sequence(aws.ToString(d.SequenceNumber)), Old: image(d.OldImage), New: image(d.NewImage)}
 	if d.ApproximateCreationDateTime != nil {
 		c.At = *d.ApproximateCreationDateTime
 	}
 	c.Kind = kindOf(rec.EventName)
-	c.Expired = c.Kind == Remove && rec.UserIdentity != nil && text(rec.UserIdentity.Type) == "Service" &&
-		text(rec.UserIdentity.PrincipalId) == "dynamodb.amazonaws.com"
+	c.Expired = c.Kind == Remove && rec.UserIdentity != nil && aws.ToString(rec.UserIdentity.Type) == "Service" &&
+		aws.ToString(rec.UserIdentity.PrincipalId) == "dynamodb.amazonaws.com"
 	return c
-}
-
-func text(s *string) string {
-	if s == nil {
-		return ""
-	}
-	return *s
 }

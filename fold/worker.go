@@ -24,6 +24,7 @@ type Options struct {
 	// its progress is not known. Default "main".
 	Group        string
 	FlushChanges int           // a batch is written when it has so many changes; default 20000
+	FlushBytes   int           // or so many bytes of images; default 256 MB
 	FlushAge     time.Duration // or when its first change has waited so long; default 250 ms, at most half an hour
 	Poll         time.Duration // pause after a read that found nothing; default 50 ms, 250 ms for a stream of a service
 	Refresh      time.Duration // how often shards are listed anew; default 10 s. A finished shard is a reason, too
@@ -50,6 +51,7 @@ type Options struct {
 func (o Options) withDefaults(t *table.Table) Options {
 	setDefault(&o.Group, "main")
 	setDefault(&o.FlushChanges, 20000)
+	setDefault(&o.FlushBytes, 256<<20)
 	setDefault(&o.FlushAge, 250*time.Millisecond)
 	setDefault(&o.Refresh, 10*time.Second)
 	setDefault(&o.PageSize, 1000)
@@ -118,6 +120,7 @@ type Worker struct {
 	order     []*shard            // by id
 	elders    map[string]Sequence // checkpoints of shards that are not listed any more
 	waiting   int                 // changes in the batch
+	bytes     int                 // of their images
 	opened    time.Time           // when the batch got its first change
 	unsettled bool                // a flush of the batch has begun and not succeeded
 	turns     uint64

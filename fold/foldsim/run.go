@@ -276,10 +276,11 @@ func (s *simulation) skew(most time.Duration) time.Duration {
 	return time.Duration(s.Rand.Int64N(int64(2*most))) - most
 }
 
-// spawnRun makes a process that runs and is told to stop at some time.
+// spawnRun makes a process that runs and is told to stop at some time, and leaves to others what waits or does not.
 func (s *simulation) spawnRun(o fold.Options) *process {
 	steps := s.Rand.IntN(200)
 	skew := s.skew(2 * time.Hour)
+	shift := s.Rand.IntN(2) == 0
 	return s.spawn(s.name(), func(p *process) error {
 		p.skew = skew
 		ctx, cancel := context.WithCancel(p.ctx)
@@ -296,6 +297,9 @@ func (s *simulation) spawnRun(o fold.Options) *process {
 		worker, err := fold.NewWorker(t, source{p}, s.Folds, o)
 		if err != nil {
 			return err
+		}
+		if shift {
+			return worker.RunShift(ctx)
 		}
 		return worker.Run(ctx)
 	})

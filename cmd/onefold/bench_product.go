@@ -39,7 +39,7 @@ const longestHold = 30 * time.Minute
 // benchOpen opens tables for what is measured without a server.
 func (g *globals) benchOpen(logs io.Writer) workbench.Open {
 	return func(ctx context.Context, dir string, t workbench.Time) (*workbench.Store, error) {
-		tune := delayed(t.FoldDelay)
+		tune := delayed(&t.Delays)
 		tune.clock, tune.sleep = t.Clock, t.Sleep
 		tune.wait = min(tune.wait, longestHold)
 		s, err := g.within(dir).openStore(ctx, logs, tune)

@@ -16,11 +16,13 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/onefold/onefold/cmd/internal/assembly"
+	"github.com/onefold/onefold/cmd/internal/delays"
 	"github.com/onefold/onefold/cmd/internal/intakeflags"
 	"github.com/onefold/onefold/cmd/onefold/internal/spoolflags"
 	"github.com/onefold/onefold/cmd/onefold/internal/usage"
 	"github.com/onefold/onefold/cmd/onefold/internal/warehousecli"
 	"github.com/onefold/onefold/cmd/onefold/internal/workcli"
+	"github.com/onefold/onefold/fold"
 	"github.com/onefold/onefold/server"
 	"github.com/onefold/onefold/server/capacity"
 	"github.com/onefold/onefold/server/webanalytics"
@@ -41,24 +43,25 @@ type serveCommand struct {
 	followFlags
 	protocolFlags
 
-	Workers   string        `help:"Who folds what comes in and does what is due: this process (in-process), beside others where the table is shared, or only others (none): onefold work." enum:"in-process,none" default:"in-process" env:"ONEFOLD_WORKERS"`
-	FoldDelay time.Duration `help:"How long what is derived from events may wait to be written, at most 5m. The longer, the fewer writes: for stores that bill them. Reports are as much behind, figures of visits up to six times, breakdowns up to ten times that." default:"0" env:"ONEFOLD_FOLD_DELAY"`
+	delays.Flags `embed:""`
+	Workers      string `help:"Who folds what comes in and does what is due: this process (in-process), beside others where the table is shared, or only others (none): onefold work." enum:"in-process,none" default:"in-process" env:"ONEFOLD_WORKERS"`
 
 	Warehouse string `help:"Bring raw facts to this warehouse, too, as onefold warehouse export --follow does, and answer questions about those that have expired from there: a directory, or s3://BUCKET/PREFIX?region=REGION." placeholder:"PLACE" env:"ONEFOLD_WAREHOUSE"`
 
 	CPUProfile string `name:"cpuprofile" help:"Write a processor profile here, for go tool pprof." type:"path" hidden:""`
 }
 
-// visitWait is how many delays visitors' days and breakdowns wait: a visit lasts some minutes, and is best written once.
-const visitWait = 4
-
 // delayed lets derived items wait.
-func delayed(by time.Duration) tuning { return tuning{works: true, flushAge: by, wait: visitWait * by} }
+func delayed(f *delays.Flags) tuning {
+	var o fold.Options
+	f.Apply(&o)
+	return tuning{works: true, flushAge: o.FlushAge, flushChanges: o.FlushChanges, wait: f.Visits()}
+}
 
 // Validate is called by kong.
 func (c *serveCommand) Validate() error {
-	if c.FoldDelay < 0 || c.FoldDelay > workcli.MaxFoldDelay {
-		return fmt.Errorf("--fold-delay: %s is not from 0 to %s", c.FoldDelay, workcli.MaxFoldDelay)
+	if err := c.Check(); err != nil {
+		return err
 	}
 	if c.Workers == "none" && c.Given() {
 		return fmt.Errorf("bad_workers: --workers none sends no mail and calls no webhooks of alerts, who works does: give --smtp… and --webhook-private to onefold work")
@@ -72,7 +75,7 @@ func (c *serveCommand) Run(ctx context.Context, std streams, g *globals) error {
 	if err != nil {
 		return err
 	}
-	tune := delayed(c.FoldDelay)
+	tune := delayed(&c.Flags)
 	tune.works = c.Workers != "none"
 	err = g.withStore(ctx, std.err, tune, func(s *store) error {
 		if !s.Shared && !tune.works {

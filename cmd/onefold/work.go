@@ -13,7 +13,7 @@ func (g *globals) workEnv(std streams) *workcli.Env {
 	return &workcli.Env{
 		Out: std.out, Err: std.err, JSON: g.JSON, Version: version,
 		Open: func(ctx context.Context, t workcli.Tuning, work func(*workcli.Crew) error) error {
-			tune := delayed(t.FoldDelay)
+			tune := delayed(&t.Delays)
 			tune.existing, tune.leaseFor, tune.owner = true, t.LeaseFor, t.Owner
 			defer collectLessOften()()
 			return g.withStore(ctx, std.err, tune, func(s *store) error { return work(s.crew(g.logger(std.err))) })

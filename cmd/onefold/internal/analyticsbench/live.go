@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/onefold/onefold/analytics"
+	"github.com/onefold/onefold/cmd/internal/delays"
 	"github.com/onefold/onefold/cmd/onefold/internal/workbench"
 	"github.com/onefold/onefold/internal/useragent"
 )
@@ -34,11 +35,11 @@ func (b *bench) live(ctx context.Context, dir string) (results []workbench.Resul
 	for _, rate := range liveRates {
 		for _, delay := range []time.Duration{0, 10 * time.Second, 30 * time.Second, time.Minute} {
 			b.o.Progress(fmt.Sprintf("live: %g events a second, folded after %s", rate.perSecond, delay))
-			units, err := LiveUnits(ctx, b.o.Open, filepath.Join(dir, fmt.Sprintf("%g-%s", rate.perSecond, delay)), Live{rate.perSecond, rate.during, delay})
+			units, err := LiveUnits(ctx, b.o.Open, filepath.Join(dir, fmt.Sprintf("%g-%s", rate.perSecond, delay)), Live{rate.perSecond, rate.during, delays.Flags{FoldDelay: delay}})
 			if err != nil {
 				return nil, err
 			}
-			r := workbench.Result{Name: fmt.Sprintf("an event of live traffic, %g a second, fold delay %s", rate.perSecond, delay), Unit: "write units", Value: units, Most: true}
+			r := workbench.Result{Name: fmt.Sprintf("an event of live traffic, %g a second, fold delay %s", rate.perSecond, delay), Unit: "write units", Value: units.Total(), Most: true}
 			if delay >= 30*time.Second {
 				r.Goal = 2
 			}
@@ -83,17 +84,17 @@ func drawLive(perSecond float64, during time.Duration) []liveHit {
 type Live struct {
 	PerSecond float64
 	During    time.Duration
-	FoldDelay time.Duration
+	Delays    delays.Flags
 }
 
 // LiveUnits are the write units of an event of live traffic with all that is derived from it. A clock that the traffic moves
 // decides, so they do not depend on the machine.
-func LiveUnits(ctx context.Context, open workbench.Open, dir string, l Live) (float64, error) {
+func LiveUnits(ctx context.Context, open workbench.Open, dir string, l Live) (workbench.Units, error) {
 	hits := drawLive(l.PerSecond, l.During)
 	begin, n := time.Date(2026, 5, 12, 10, 0, 0, 0, time.UTC), float64(len(hits))
 	var collector *analytics.Collector
 	traffic := workbench.Traffic{
-		Open: open, Dir: dir, FoldDelay: l.FoldDelay, Begin: begin,
+		Open: open, Dir: dir, Delays: l.Delays, Begin: begin,
 		Prepare: func(ctx context.Context, s *workbench.Store) error {
 			collector = analytics.NewCollector(s.Table, analytics.CollectorOptions{})
 			return addSite(ctx, s, liveSite)
@@ -108,7 +109,7 @@ func LiveUnits(ctx context.Context, open workbench.Open, dir string, l Live) (fl
 		},
 	}
 	units, err := traffic.WriteUnits(ctx)
-	return units / n, err
+	return units.Per(n), err
 }
 
 // ingestAll stores hits, or fails if one is not stored.

@@ -28,7 +28,7 @@ func (b *bench) units(ctx context.Context, dir string) (all []workbench.Result, 
 				if _, err := s.events.Append(ctx, id, eventstore.NoStream(), some(1)); err != nil {
 					return err
 				}
-				before := s.WriteUnits()
+				before := s.WriteUnits().Total()
 				appends, each := 1, n
 				if way.o.OneByOne {
 					appends, each = n, 1
@@ -38,7 +38,7 @@ func (b *bench) units(ctx context.Context, dir string) (all []workbench.Result, 
 						return err
 					}
 				}
-				units = s.WriteUnits() - before
+				units = s.WriteUnits().Total() - before
 				return nil
 			})
 			if err != nil {

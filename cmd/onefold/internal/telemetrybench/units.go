@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/onefold/onefold/cmd/internal/delays"
 	"github.com/onefold/onefold/cmd/onefold/internal/workbench"
 	"github.com/onefold/onefold/telemetry"
 )
@@ -40,7 +41,7 @@ func (b *bench) steadyUnits(ctx context.Context, dir string, delay time.Duration
 	var collector *telemetry.Collector
 	sent := 0
 	traffic := workbench.Traffic{
-		Open: b.o.Open, Dir: dir, FoldDelay: delay, Begin: begin,
+		Open: b.o.Open, Dir: dir, Delays: delays.Flags{FoldDelay: delay}, Begin: begin,
 		Prepare: func(ctx context.Context, s *workbench.Store) error {
 			collector = telemetry.NewCollector(s.Table, telemetry.CollectorOptions{})
 			if err := addDevices(ctx, s, steadyDevices); err != nil {
@@ -65,5 +66,5 @@ func (b *bench) steadyUnits(ctx context.Context, dir string, delay time.Duration
 		},
 	}
 	units, err := traffic.WriteUnits(ctx)
-	return units / float64(total), err
+	return units.Total() / float64(total), err
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/onefold/onefold/accounts"
+	"github.com/onefold/onefold/cmd/internal/delays"
 	"github.com/onefold/onefold/engine"
 	"github.com/onefold/onefold/fold"
 	"github.com/onefold/onefold/table"
@@ -15,9 +16,9 @@ type Open func(ctx context.Context, dir string, t Time) (*Store, error)
 
 // Time is the time of a table and of its folds. The zero value is the system's.
 type Time struct {
-	Clock     func() time.Time
-	Sleep     func(context.Context, time.Duration) error // of the worker
-	FoldDelay time.Duration                              // as of onefold serve
+	Clock  func() time.Time
+	Sleep  func(context.Context, time.Duration) error // of the worker
+	Delays delays.Flags                               // as of onefold serve
 }
 
 // Store is an open table and its folds, which no worker runs yet.
@@ -36,10 +37,11 @@ func (s *Store) Key(ctx context.Context, site string) (token string, err error) 
 }
 
 // WriteUnits are those that all writes since the database was opened took.
-func (s *Store) WriteUnits() (units float64) {
+func (s *Store) WriteUnits() Units {
+	units := make(Units)
 	for _, t := range s.DB.Metered().Tables {
-		for _, e := range t.Entities {
-			units += e.WriteUnits
+		for kind, e := range t.Entities {
+			units[kind] += e.WriteUnits
 		}
 	}
 	return units

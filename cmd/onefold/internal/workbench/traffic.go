@@ -5,16 +5,18 @@ import (
 	"errors"
 	"sync/atomic"
 	"time"
+
+	"github.com/onefold/onefold/cmd/internal/delays"
 )
 
 // Traffic comes in while a clock goes that nobody waits for, and is folded as a server would. That clock decides, so what
 // is measured does not depend on the machine.
 type Traffic struct {
-	Open      Open
-	Dir       string
-	FoldDelay time.Duration
-	Begin     time.Time
-	Prepare   func(ctx context.Context, s *Store) error // makes what must be there; does not count
+	Open    Open
+	Dir     string
+	Delays  delays.Flags
+	Begin   time.Time
+	Prepare func(ctx context.Context, s *Store) error // makes what must be there; does not count
 	// Send stores what is due at a time. more: there is some that is not due yet.
 	Send func(ctx context.Context, now time.Time) (more bool, err error)
 }
@@ -26,7 +28,7 @@ var errOver = errors.New("all is sent and folded")
 const idleSleeps = 3
 
 // WriteUnits are those of the traffic and of all that is derived from it.
-func (t *Traffic) WriteUnits(ctx context.Context) (float64, error) {
+func (t *Traffic) WriteUnits(ctx context.Context) (Units, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	var clock handClock
@@ -50,9 +52,9 @@ func (t *Traffic) WriteUnits(ctx context.Context) (float64, error) {
 		}
 		return ctx.Err()
 	}
-	s, err := t.Open(ctx, t.Dir, Time{clock.now, sleep, t.FoldDelay})
+	s, err := t.Open(ctx, t.Dir, Time{clock.now, sleep, t.Delays})
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
 	err = t.Prepare(ctx, s)
 	before := s.WriteUnits()
@@ -62,7 +64,7 @@ func (t *Traffic) WriteUnits(ctx context.Context) (float64, error) {
 	if cause := context.Cause(ctx); !errors.Is(cause, errOver) {
 		err = errors.Join(err, cause)
 	}
-	return s.WriteUnits() - before, errors.Join(err, s.DB.Close())
+	return s.WriteUnits().less(before), errors.Join(err, s.DB.Close())
 }
 
 // handClock is a time that is set by hand.

@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/onefold/onefold/cmd/internal/delays"
 	"github.com/onefold/onefold/cmd/internal/outbox"
 	"github.com/onefold/onefold/cmd/internal/relocation"
 	"github.com/onefold/onefold/fold"
@@ -33,9 +34,9 @@ type Env struct {
 
 // Tuning is how a worker works.
 type Tuning struct {
-	FoldDelay time.Duration // how long what is derived may wait to be written
-	LeaseFor  time.Duration // how long others wait for this one when it is silent
-	Owner     string        // "": one that no other has
+	Delays   delays.Flags  // how long what is derived may wait to be written
+	LeaseFor time.Duration // how long others wait for this one when it is silent
+	Owner    string        // "": one that no other has
 }
 
 // Crew is a worker on an open table, and what it is to do beside folding.
@@ -60,9 +61,6 @@ func (Work) Help() string {
 another within --lease-for, and do what is due once. Servers beside them may leave it to them: serve --workers none.`
 }
 
-// MaxFoldDelay is how long what is derived may wait: it is kept in memory, and folded again after a crash.
-const MaxFoldDelay = 5 * time.Minute
-
 // The shortest and the longest that others may wait for a silent worker.
 const (
 	minLease = time.Second
@@ -72,10 +70,10 @@ const (
 // Run is `onefold work`.
 type Run struct {
 	outbox.Flags
-	LeaseFor  time.Duration `help:"How long other workers wait before they take over from this one when it is silent, 1s to 10m." default:"30s" env:"ONEFOLD_LEASE_FOR"`
-	FoldDelay time.Duration `help:"How long what is derived may wait to be written, at most 5m. The longer, the fewer writes." default:"0" env:"ONEFOLD_FOLD_DELAY"`
-	Metrics   string        `help:"Address to answer Prometheus on at /metrics, and whether all is well at /healthz, such as 127.0.0.1:9090. Default: none." placeholder:"ADDR" env:"ONEFOLD_METRICS_ADDR"`
-	Name      string        `help:"Name of this worker in leases, which no other may have. Default: of host, process and chance." env:"ONEFOLD_WORKER_NAME"`
+	Delays   delays.Flags  `embed:""`
+	LeaseFor time.Duration `help:"How long other workers wait before they take over from this one when it is silent, 1s to 10m." default:"30s" env:"ONEFOLD_LEASE_FOR"`
+	Metrics  string        `help:"Address to answer Prometheus on at /metrics, and whether all is well at /healthz, such as 127.0.0.1:9090. Default: none." placeholder:"ADDR" env:"ONEFOLD_METRICS_ADDR"`
+	Name     string        `help:"Name of this worker in leases, which no other may have. Default: of host, process and chance." env:"ONEFOLD_WORKER_NAME"`
 }
 
 // maxName is how long a worker's name may be, in bytes.
@@ -86,17 +84,15 @@ func (c *Run) Validate() error {
 	switch {
 	case c.LeaseFor < minLease || c.LeaseFor > maxLease:
 		return fmt.Errorf("--lease-for: %s is not from %s to %s", c.LeaseFor, minLease, maxLease)
-	case c.FoldDelay < 0 || c.FoldDelay > MaxFoldDelay:
-		return fmt.Errorf("--fold-delay: %s is not from 0 to %s", c.FoldDelay, MaxFoldDelay)
 	case len(c.Name) > maxName:
 		return fmt.Errorf("--name: longer than %d bytes", maxName)
 	}
-	return nil
+	return c.Delays.Check()
 }
 
 // Run folds until it is told to stop.
 func (c *Run) Run(ctx context.Context, env *Env) error {
-	return env.Open(ctx, Tuning{FoldDelay: c.FoldDelay, LeaseFor: c.LeaseFor, Owner: c.Name}, func(crew *Crew) error {
+	return env.Open(ctx, Tuning{Delays: c.Delays, LeaseFor: c.LeaseFor, Owner: c.Name}, func(crew *Crew) error {
 		tell, err := c.Notifier(crew.Table, crew.Logger)
 		if err != nil {
 			return err

@@ -14,9 +14,12 @@ import (
 
 	"github.com/alecthomas/kong"
 	"github.com/aws/aws-lambda-go/lambda"
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/onefold/onefold/accounts"
 	"github.com/onefold/onefold/cmd/internal/assembly"
+	"github.com/onefold/onefold/cmd/internal/delays"
 	"github.com/onefold/onefold/cmd/internal/relocation"
 	"github.com/onefold/onefold/cmd/internal/remote"
 	"github.com/onefold/onefold/cmd/onefold-lambda/internal/changes"
@@ -45,9 +48,9 @@ func New(ctx context.Context, e Environment) (lambda.Handler, error) {
 	if err := s.read(e.Get); err != nil {
 		return nil, err
 	}
-	makes := map[string]func(*base, *settings) (lambda.Handler, error){"stream": newStream, "ingest": newIngest, "schedule": newSchedule}[s.Mode]
+	makes := map[string]func(*base, *settings) (lambda.Handler, error){"stream": newStream, "work": newWork, "ingest": newIngest, "schedule": newSchedule}[s.Mode]
 	if makes == nil {
-		return nil, fmt.Errorf("bad_mode: ONEFOLD_MODE is %q: set it to stream, ingest or schedule", s.Mode)
+		return nil, fmt.Errorf("bad_mode: ONEFOLD_MODE is %q: set it to stream, work, ingest or schedule", s.Mode)
 	}
 	where, err := remote.Parse(s.Store)
 	if err != nil {
@@ -89,6 +92,18 @@ func (b *base) worker(source fold.Source) (*fold.Worker, error) {
 	return fold.NewWorker(b.table, source, assembly.Folds(b.table, 0), fold.Options{Group: assembly.Group, Fresh: true, Logger: b.logger})
 }
 
+// stream is the table's stream. arn is what is known of it; "": the table is asked.
+func (b *base) stream(ctx context.Context, arn string) (fold.Source, error) {
+	if arn == "" {
+		described, err := b.clients.Items.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: aws.String(b.table.Name())})
+		if err != nil {
+			return nil, fmt.Errorf("no_stream: ONEFOLD_STREAM does not name the table's stream, and it cannot be asked for: %w", err)
+		}
+		arn = aws.ToString(described.Table.LatestStreamArn)
+	}
+	return fold.Streams(b.clients.Streams, arn), nil
+}
+
 func newStream(b *base, s *settings) (lambda.Handler, error) {
 	w, err := b.worker(nil)
 	if err != nil {
@@ -99,14 +114,20 @@ func newStream(b *base, s *settings) (lambda.Handler, error) {
 
 // settings are the variables of the environment. Those of ingest and of telling are called like the flags of onefold serve.
 type settings struct {
-	Mode   string `name:"mode" env:"ONEFOLD_MODE"`
-	Store  string `name:"store" env:"ONEFOLD_STORE"`
-	Stream string `name:"stream" env:"ONEFOLD_STREAM"`
-	Piece  int    `name:"piece" env:"ONEFOLD_PIECE" default:"10000"`
+	Mode     string        `name:"mode" env:"ONEFOLD_MODE"`
+	Store    string        `name:"store" env:"ONEFOLD_STORE"`
+	Stream   string        `name:"stream" env:"ONEFOLD_STREAM"`
+	Piece    int           `name:"piece" env:"ONEFOLD_PIECE" default:"10000"`
+	LeaseFor time.Duration `name:"lease-for" env:"ONEFOLD_LEASE_FOR" default:"30s"`
+	Delays   delays.Flags  `embed:""`
 	intakeSettings
 }
 
-const maxPiece = 10_000 // records of a batch
+const (
+	maxPiece = 10_000 // records of a batch
+	minLease = time.Second
+	maxLease = 10 * time.Minute
+)
 
 func (s *settings) read(get func(string) string) error {
 	parser, err := kong.New(s, kong.Exit(func(int) {}), kong.Resolvers(fromEnvironment(get)))
@@ -118,6 +139,12 @@ func (s *settings) read(get func(string) string) error {
 	}
 	if s.Piece < 1 || s.Piece > maxPiece {
 		return fmt.Errorf("bad_setting: ONEFOLD_PIECE is %d: how many records are folded at a time, from 1 to %d", s.Piece, maxPiece)
+	}
+	if s.LeaseFor < minLease || s.LeaseFor > maxLease {
+		return fmt.Errorf("bad_setting: ONEFOLD_LEASE_FOR is %s: how long others wait for who is silent, from %s to %s", s.LeaseFor, minLease, maxLease)
+	}
+	if err := s.Delays.Check(); err != nil {
+		return fmt.Errorf("bad_setting: %w", err)
 	}
 	return nil
 }

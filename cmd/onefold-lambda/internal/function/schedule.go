@@ -2,13 +2,10 @@ package function
 
 import (
 	"context"
-	"fmt"
 	"sync"
 	"time"
 
 	"github.com/aws/aws-lambda-go/lambda"
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/onefold/onefold/cmd/internal/upkeep"
 	"github.com/onefold/onefold/cmd/onefold-lambda/internal/emf"
@@ -80,14 +77,11 @@ func (f *foldedStream) open(ctx context.Context) (*fold.Worker, error) {
 	if f.worker != nil {
 		return f.worker, nil
 	}
-	if f.arn == "" {
-		described, err := f.b.clients.Items.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: aws.String(f.b.table.Name())})
-		if err != nil {
-			return nil, fmt.Errorf("no_stream: ONEFOLD_STREAM does not name the table's stream, and it cannot be asked for: %w", err)
-		}
-		f.arn = aws.ToString(described.Table.LatestStreamArn)
+	source, err := f.b.stream(ctx, f.arn)
+	if err != nil {
+		return nil, err
 	}
-	w, err := f.b.worker(fold.Streams(f.b.clients.Streams, f.arn))
+	w, err := f.b.worker(source)
 	f.worker = w
 	return w, err
 }

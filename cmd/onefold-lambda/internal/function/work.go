@@ -1,0 +1,125 @@
+package function
+
+import (
+	"context"
+	"time"
+
+	"github.com/aws/aws-lambda-go/lambda"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/onefold/onefold/cmd/internal/assembly"
+	"github.com/onefold/onefold/cmd/internal/delays"
+	"github.com/onefold/onefold/cmd/internal/relocation"
+	"github.com/onefold/onefold/cmd/onefold-lambda/internal/emf"
+	"github.com/onefold/onefold/fold"
+	"github.com/onefold/onefold/internal/pause"
+)
+
+// Of the time that an invocation has, so much is kept for a shift's end: its last flush and its leases.
+const (
+	shiftReserve = 10 // one part in so many
+	mostReserve  = 15 * time.Second
+)
+
+const tellEvery = time.Minute // how far a shift is
+
+// shifts are a worker as `onefold work` is one: an invocation is a shift of it, and reads the stream itself. Several at once share the
+// shards by leases, as all workers do.
+type shifts struct {
+	b        *base
+	arn      string
+	delays   delays.Flags
+	leaseFor time.Duration
+}
+
+func newWork(b *base, s *settings) (lambda.Handler, error) {
+	w := &shifts{b: b, arn: s.Stream, delays: s.Delays, leaseFor: s.LeaseFor}
+	return handlerFunc(w.work), nil
+}
+
+// work folds until the invocation's time is nearly over. An error has Lambda call it again soon.
+func (s *shifts) work(ctx context.Context, _ []byte) (any, error) {
+	if err := relocation.Check(ctx, s.b.clients.Items, s.b.table.Name()); err != nil {
+		return nil, err
+	}
+	source, err := s.b.stream(ctx, s.arn)
+	if err != nil {
+		return nil, err
+	}
+	o := fold.Options{Group: assembly.Group, Leases: true, LeaseFor: s.leaseFor, Logger: s.b.logger}
+	s.delays.Apply(&o)
+	w, err := fold.NewWorker(s.b.table, source, assembly.Folds(s.b.table, s.delays.Visits()), o)
+	if err != nil {
+		return nil, err
+	}
+	run := w.Run
+	if end, bounded := ctx.Deadline(); bounded {
+		left := time.Until(end)
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithDeadline(ctx, end.Add(-min(left/shiftReserve, mostReserve)))
+		defer cancel()
+		if left >= s.leastShift() {
+			run = w.RunShift
+		}
+	}
+	err = s.beside(ctx, w, run)
+	status := w.Status()
+	return map[string]int64{"changes": status.Changes, "writes": status.Writes, "waiting": int64(status.Waiting)}, err
+}
+
+// leastShift is how long a shift must be to leave what waits to the next: what it found waiting is then written by it.
+func (s *shifts) leastShift() time.Duration { return 2 * (2*s.delays.FoldDelay + s.delays.Visits()) }
+
+// beside runs a worker, looks whether the table has moved away, and tells now and then how far it is.
+func (s *shifts) beside(ctx context.Context, w *fold.Worker, run func(context.Context) error) error {
+	before := fold.Status{}
+	tell := func() {
+		now := w.Status()
+		s.tell(&before, &now)
+		before = now
+	}
+	g, inner := errgroup.WithContext(ctx)
+	g.Go(func() error { return run(inner) })
+	g.Go(func() error {
+		err := relocation.Watch(inner, s.b.clients.Items, s.b.table.Name())
+		if inner.Err() != nil {
+			return nil
+		}
+		return err
+	})
+	g.Go(func() error {
+		for pause.For(inner, tellEvery) == nil {
+			tell()
+		}
+		return nil
+	})
+	err := g.Wait()
+	tell()
+	return err
+}
+
+// tell writes what was done since before.
+func (s *shifts) tell(before, now *fold.Status) {
+	count := func(n int64) emf.Figure { return emf.Figure{Unit: emf.Count, Value: n} }
+	behind, shards := time.Duration(0), int64(0)
+	for i := range now.Shards {
+		if sh := &now.Shards[i]; sh.Owned {
+			behind = max(behind, sh.Lag, sh.Held)
+			shards++
+		}
+	}
+	err := s.b.metrics.Write(map[string]emf.Figure{
+		"age":         {Unit: emf.Milliseconds, Value: behind.Milliseconds()},
+		"shards":      count(shards),
+		"folded":      count(now.Changes - before.Changes),
+		"waiting":     count(int64(now.Waiting)),
+		"writes":      count(now.Writes - before.Writes),
+		"conflicts":   count(now.Conflicts - before.Conflicts),
+		"throttles":   count(now.Throttles - before.Throttles),
+		"deadLetters": count(now.DeadLetters - before.DeadLetters),
+		"failed":      count(now.Failures - before.Failures),
+	})
+	if err != nil {
+		s.b.logger.Warn("metrics were not written", "error", err)
+	}
+}

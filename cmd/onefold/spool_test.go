@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -28,6 +29,10 @@ type far struct {
 	mu    sync.Mutex
 	acked map[string]string // what was said of events, by id: the last thing
 	sent  map[string]int    // and their pages
+
+	began    time.Time
+	token    string         // of the device d1
+	readings map[int]string // what was said of its readings, by number; "": nothing
 }
 
 func (f *far) startStore() {
@@ -76,7 +81,38 @@ func (f *far) burst(ctx context.Context, each int) {
 			}
 		})
 	}
+	wait.Go(func() {
+		for range each {
+			f.mu.Lock()
+			n := len(f.readings)
+			f.readings[n] = ""
+			f.mu.Unlock()
+			f.measure(ctx, n)
+		}
+	})
 	wait.Wait()
+}
+
+// measure sends a reading, the same whenever it has the same number, and notes what is said of it.
+func (f *far) measure(ctx context.Context, n int) (status int) {
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, f.server.url+"/api/readings", strings.NewReader(fmt.Sprintf(`{"at":%d,"seq":%d,"values":{"n":%d}}`, f.began.UnixMilli()-int64(n), n, n)))
+	if err != nil {
+		return 0
+	}
+	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("Authorization", "Bearer "+f.token)
+	answer, err := http.DefaultClient.Do(r)
+	if err != nil {
+		return 0
+	}
+	defer answer.Body.Close()
+	var told struct{ Outcomes []struct{ Status string } }
+	if err := json.NewDecoder(answer.Body).Decode(&told); err == nil && answer.StatusCode == http.StatusAccepted && len(told.Outcomes) == 1 {
+		f.mu.Lock()
+		f.readings[n] = told.Outcomes[0].Status
+		f.mu.Unlock()
+	}
+	return answer.StatusCode
 }
 
 // asks a server something and returns the answer.
@@ -119,10 +155,13 @@ func TestStoreGoesAway(t *testing.T) {
 	}
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
-	f := &far{T: t, dir: t.TempDir(), addr: "127.0.0.1:0", random: rand.New(rand.NewPCG(seed, 0)), acked: map[string]string{}, sent: map[string]int{}}
+	f := &far{T: t, dir: t.TempDir(), addr: "127.0.0.1:0", random: rand.New(rand.NewPCG(seed, 0)), acked: map[string]string{}, sent: map[string]int{},
+		began: time.Now(), readings: map[int]string{}}
 	f.startStore()
 	onefold(t, "--store", f.url(), "infra", "apply")
 	onefold(t, "--store", f.url(), "site", "create", "s")
+	onefold(t, "--store", f.url(), "fleet", "create", "plant")
+	f.token = strings.TrimSpace(onefold(t, "--store", f.url(), "device", "add", "--fleet", "plant", "d1"))
 	f.startServer()
 	f.burst(t.Context(), 20)
 	f.until(`"ready"`)
@@ -161,6 +200,7 @@ func TestStoreGoesAway(t *testing.T) {
 	f.until(`"records":0`)
 	f.until(`"ready"`)
 	f.check()
+	f.checkReadings()
 	if err := f.server.end(t, os.Interrupt); err != nil {
 		t.Error(err)
 	}
@@ -212,4 +252,54 @@ func (f *far) check() {
 		time.Sleep(100 * time.Millisecond)
 	}
 	f.Errorf("%v page views of %d events", views, len(sent))
+}
+
+// checkReadings sends all readings again: what was acknowledged is there already, and hours count and sum each once.
+func (f *far) checkReadings() {
+	f.Helper()
+	queued, sum := 0, 0
+	for n := range len(f.readings) {
+		was := f.readings[n]
+		if status := f.measure(f.Context(), n); status != http.StatusAccepted {
+			f.Fatalf("reading %d again: %d", n, status)
+		}
+		if was != "" && f.readings[n] != "duplicate" {
+			f.Errorf("reading %d was acknowledged as %s, and is %s now", n, was, f.readings[n])
+		}
+		if sum += n; was == "queued" {
+			queued++
+		}
+	}
+	if queued < 20 {
+		f.Errorf("%d readings were kept", queued)
+	}
+	path := "/api/v1/fleets/plant/devices/d1/series?metric=n&resolution=hourly&from=" + f.began.Add(-2*time.Hour).UTC().Format(time.RFC3339) + "&to=" + f.began.Add(time.Hour).UTC().Format(time.RFC3339)
+	count, total := 0, 0
+	for range 300 {
+		status, body := f.get(path)
+		var series struct {
+			Points []struct {
+				Figures struct {
+					Count int
+					Sum   string
+				}
+			}
+		}
+		if err := json.Unmarshal([]byte(body), &series); err != nil || status != http.StatusOK {
+			f.Fatal(status, err, body)
+		}
+		count, total = 0, 0
+		for _, p := range series.Points {
+			hour, err := strconv.Atoi(p.Figures.Sum)
+			if err != nil {
+				f.Fatal(err, body)
+			}
+			count, total = count+p.Figures.Count, total+hour
+		}
+		if count == len(f.readings) && total == sum {
+			return
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+	f.Errorf("hours count %d readings of the sum %d, %d were sent, of %d", count, total, len(f.readings), sum)
 }

@@ -2,7 +2,6 @@ package moving
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -14,7 +13,6 @@ import (
 	"github.com/onefold/onefold/cmd/internal/relocation"
 	"github.com/onefold/onefold/cmd/onefold/internal/ground"
 	"github.com/onefold/onefold/cmd/onefold/internal/place"
-	"github.com/onefold/onefold/cmd/onefold/internal/terminal"
 	"github.com/onefold/onefold/engine"
 	"github.com/onefold/onefold/internal/pause"
 )
@@ -23,7 +21,7 @@ import (
 type Command struct {
 	From       string  `help:"Where the table is." placeholder:"STORE" env:"ONEFOLD_MOVE_FROM"`
 	To         string  `help:"Where it goes: an empty directory, or an empty table that onefold infra apply has made." placeholder:"STORE" env:"ONEFOLD_MOVE_TO"`
-	Finish     bool    `help:"Nobody writes to the source any more: copy the rest, compare, and say how to go on."`
+	Finish     bool    `help:"The servers and workers of the source are stopped: close it, copy the rest, compare, and say how to go on."`
 	FinishFrom string  `help:"Finish by itself as soon as the server at --from has stopped, from here: its directory." placeholder:"STORE"`
 	Segments   int     `help:"Scans at once, 1 to 1000." default:"8"`
 	MaxUnits   float64 `help:"Write units a second that the target is asked for. Default: as many as it takes." default:"0"`
@@ -277,16 +275,12 @@ func openWhenFree(ctx context.Context, store string, logger *slog.Logger, finish
 func tell(env *ground.Env, d *Done) error {
 	start := fmt.Sprintf("onefold serve --store '%s'", d.To)
 	if env.JSON {
-		b, err := json.Marshal(struct {
+		return writeLine(env.Out, struct {
 			Phase string `json:"phase"`
 			*Done
 			Start   string  `json:"start"`
 			Seconds float64 `json:"seconds"`
 		}{string(relocation.Finished), d, start, d.Took.Seconds()})
-		if err == nil {
-			_, err = fmt.Fprintf(env.Out, "%s\n", b)
-		}
-		return err
 	}
 	if !d.Before.IsZero() {
 		_, err := fmt.Fprintf(env.Out, "%s was moved to %s already, at %s UTC; start with:\n\n  %s\n", d.From, d.To, d.Before.UTC().Format(time.DateTime), start)
@@ -294,7 +288,7 @@ func tell(env *ground.Env, d *Done) error {
 	}
 	compared := "the two were not compared"
 	if d.Compared != nil {
-		compared = fmt.Sprintf("%s items of %d entities are the same in both", terminal.Grouped(d.Compared.Items), len(d.Compared.Entities))
+		compared = fmt.Sprintf("%s of %s, the same in both", counted(d.Compared.Items, "item", "items"), counted(int64(len(d.Compared.Entities)), "entity", "entities"))
 	}
 	_, err := fmt.Fprintf(env.Out, "moved from %s to %s: %s\nstart again with:\n\n  %s\n\nThe old place refuses to be used; onefold move --reopen '%s' takes that back.\n", d.From, d.To, compared, start, d.From)
 	return err

@@ -46,7 +46,7 @@ func (s *Sum) merge(o Sum) {
 
 // String is the sum for people.
 func (s *Sum) String() string {
-	return fmt.Sprintf("%d items, checksum %s", s.Items, s.checksum())
+	return counted(s.Items, "item", "items") + ", checksum " + s.checksum()
 }
 
 // appendMap writes attributes so that equal ones, and only these, give equal bytes: with their lengths, sorted by name.

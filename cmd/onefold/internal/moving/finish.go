@@ -27,8 +27,9 @@ type Done struct {
 	Took     time.Duration `json:"-"`
 }
 
-// Finish ends the move: nobody writes to the source any more. What is left to be folded there is folded, what is left to be copied
-// copied, the two stores are compared, and the folds of the target begin behind what was copied. Errors: ErrBusy, ErrDiffers.
+// Finish ends the move. It closes the source to all that work on it, which takes relocation.Grace if others may. What is left to be folded
+// there is folded, what is left to be copied copied, the two stores are compared, and the folds of the target begin behind what was copied.
+// After an error the source is open again. Errors: ErrNoMove, ErrBusy, ErrDiffers.
 func (m *Move) Finish(ctx context.Context) (Done, error) {
 	began := m.o.Clock()
 	done := Done{From: m.from.Name, To: m.to.Name}

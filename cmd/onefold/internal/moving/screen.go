@@ -48,20 +48,26 @@ func (s *screen) show(p Progress) {
 	}
 	s.phase, s.at = p.Phase, time.Now()
 	if s.env.JSON {
-		s.line(s.env.Out, p)
+		if err := writeLine(s.env.Out, p); err != nil { // a reader that is gone is no reason to stop moving
+			s.env.Logger.Warn("progress could not be shown", "error", err)
+		}
 	}
 	s.bar.Update(p.Items, max(p.Total, p.Items))
 }
 
-// line writes JSON on one line.
-func (s *screen) line(w io.Writer, v any) {
-	b, err := json.Marshal(v)
-	if err == nil {
-		_, err = fmt.Fprintf(w, "%s\n", b)
+// writeLine writes JSON on one line, for programs: without escapes for pages that it might be put in.
+func writeLine(w io.Writer, v any) error {
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false)
+	return e.Encode(v)
+}
+
+// counted is a number with what it counts.
+func counted(n int64, one, more string) string {
+	if n == 1 {
+		more = one
 	}
-	if err != nil { // a reader that is gone is no reason to stop moving
-		s.env.Logger.Warn("progress could not be shown", "error", err)
-	}
+	return terminal.Grouped(n) + " " + more
 }
 
 // say says something to people.

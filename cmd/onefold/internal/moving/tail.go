@@ -30,13 +30,13 @@ type tail struct {
 	listedAt time.Time
 	behind   time.Duration
 
-	turn  uint64 // of the round that reads: see fold.Batch.Since
-	asked uint64 // the turn since which it is asked where the stream ends
-	looks *lookout
+	turn  uint64   // of the round that reads: see fold.Batch.Since
+	asked uint64   // the turn since which it is asked where the stream ends
+	looks *lookout // nil: no fences are looked for
 
 	mu        sync.Mutex
 	positions map[string]relocation.Position
-	readAt    time.Time
+	readAt    time.Time // when all that may be read was read last; zero: never
 }
 
 func newTail(s Store, arn string, take func(context.Context, []fold.Change) error, want func(string) bool) *tail {

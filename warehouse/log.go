@@ -27,7 +27,7 @@ type Entry struct {
 	Version   int64               `json:"version"` // its number, from 1
 	ID        string              `json:"id"`      // by which whoever wrote it knows it again
 	At        time.Time           `json:"at"`
-	Why       string              `json:"why"` // export, compact, repair, begin, sweep
+	Why       string              `json:"why"` // export, compact, repair, begin, sweep, erase
 	Add       []File              `json:"add,omitempty"`
 	Remove    []string            `json:"remove,omitempty"` // paths
 	Source    string              `json:"source,omitempty"` // the stream that positions are of

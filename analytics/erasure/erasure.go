@@ -58,6 +58,11 @@ type Receipt struct {
 	// what they added to the totals, which name nobody, stays.
 	Sealed int `dynamodbav:"sealed,omitempty" json:"sealedDays,omitempty"`
 
+	// Archive says whether the warehouse is without them, too; "" where there was none.
+	Archive ArchiveState `dynamodbav:"archive,omitempty" json:"warehouse,omitempty"`
+	// Rest is whom the warehouse is to forget, while Archive is ArchiveWaits.
+	Rest Rest `dynamodbav:"rest,omitempty" json:"-"`
+
 	// What is left to do, until DoneAt.
 	UserID string                 `dynamodbav:"user,omitempty" json:"-"`
 	Left   []analytics.VisitorKey `dynamodbav:"left,omitempty" json:"-"`
@@ -68,6 +73,9 @@ type Deleted struct {
 	Events   int64 `dynamodbav:"events" json:"events"`
 	Sessions int64 `dynamodbav:"sessions" json:"sessions"`
 	Visitors int64 `dynamodbav:"visitors" json:"visitors"` // visitors' days
+
+	// Archived are events that the warehouse had alone, as they had expired in the table.
+	Archived int64 `dynamodbav:"archived,omitempty" json:"warehouse,omitempty"`
 }
 
 const (
@@ -88,11 +96,12 @@ var ReceiptsOfSite = table.NewQuery(Receipts, table.QueryDef[analytics.SiteIn]{
 })
 
 // Schema is what this package stores beside what package analytics does.
-var Schema = table.MustSchema("erasure", reconcile.Schema, Receipts, ReceiptsOfSite)
+var Schema = table.MustSchema("erasure", reconcile.Schema, Receipts, ReceiptsOfSite, Archives, ArchivesKnown)
 
 // User erases a user: every visitor's day on which the site identified them, with what it did before it was identified,
 // and all of their sessions. It reads all raw events of the site, and those of the days concerned again. Broken off, it
-// is finished by Resume. Errors: ErrNobody, ErrTooMany, ErrBusy, table.ErrNotFound for the site.
+// is finished by Resume. Where a warehouse was announced, it forgets them, too, when it is next exported to; as nobody can
+// tell beforehand whether it knows them, there is no ErrNobody then. Errors: ErrNobody, ErrTooMany, ErrBusy, table.ErrNotFound for the site.
 func User(ctx context.Context, t *table.Table, w reconcile.Folded, siteID, userID string) (Receipt, error) {
 	site, err := analytics.GetSite(ctx, t, siteID)
 	if err != nil {
@@ -108,10 +117,14 @@ func User(ctx context.Context, t *table.Table, w reconcile.Folded, siteID, userI
 	if err != nil {
 		return Receipt{}, fmt.Errorf("erasure: look for a user of %s: %w", siteID, err)
 	}
-	if !found {
+	archive, err := archived(ctx, t)
+	if err != nil {
+		return Receipt{}, err
+	}
+	if !found && archive == "" {
 		return Receipt{}, fmt.Errorf("%w: no user", ErrNobody)
 	}
-	return begin(ctx, t, w, &site, Receipt{Kind: OfUser, Subject: subject(&site, OfUser, userID), UserID: userID, Left: left})
+	return begin(ctx, t, w, &site, Receipt{Archive: archive, Kind: OfUser, Subject: subject(&site, OfUser, userID), UserID: userID, Left: left})
 }
 
 // Visitor erases the visitor's day that a session is of. Errors: ErrNobody, ErrBusy, table.ErrNotFound for the site.
@@ -127,8 +140,12 @@ func Visitor(ctx context.Context, t *table.Table, w reconcile.Folded, siteID, se
 	if err != nil {
 		return Receipt{}, fmt.Errorf("erasure: session of %s: %w", siteID, err)
 	}
+	archive, err := archived(ctx, t)
+	if err != nil {
+		return Receipt{}, err
+	}
 	return begin(ctx, t, w, &site, Receipt{
-		Kind: OfVisitor, Subject: subject(&site, OfVisitor, s.VisitorID+" "+s.Day), Left: []analytics.VisitorKey{visitorOf(&s)},
+		Archive: archive, Kind: OfVisitor, Subject: subject(&site, OfVisitor, s.VisitorID+" "+s.Day), Left: []analytics.VisitorKey{visitorOf(&s)},
 	})
 }
 
@@ -200,7 +217,9 @@ func begin(ctx context.Context, t *table.Table, w reconcile.Folded, site *analyt
 	for i, k := range r.Left {
 		days[i] = k.Day
 	}
-	r.FirstDay, r.LastDay = slices.Min(days), slices.Max(days)
+	if len(days) > 0 {
+		r.FirstDay, r.LastDay = slices.Min(days), slices.Max(days)
+	}
 	if err := Receipts.Create(ctx, t, &r); err != nil {
 		return r, fmt.Errorf("erasure: begin: %w", err)
 	}

@@ -162,7 +162,7 @@ func TestVisitor(t *testing.T) {
 		if s.PageViews == 2 {
 			receipt, err := Visitor(w.Ctx, w.Table, w.Worker, "site", s.SessionID)
 			w.Must(err)
-			if receipt.Deleted != (Deleted{2, 1, 1}) || receipt.FirstDay != "2026-05-12" {
+			if receipt.Deleted != (Deleted{Events: 2, Sessions: 1, Visitors: 1}) || receipt.FirstDay != "2026-05-12" {
 				t.Errorf("%+v", receipt)
 			}
 		}
@@ -189,7 +189,7 @@ func TestSealed(t *testing.T) {
 	before := w.figures()["day totals"]
 	receipt, err := User(w.Ctx, w.Table, w.Worker, "site", "ann-4711")
 	w.Must(err)
-	if receipt.Deleted != (Deleted{0, 1, 0}) || receipt.Sealed != 1 {
+	if receipt.Deleted != (Deleted{Events: 0, Sessions: 1, Visitors: 0}) || receipt.Sealed != 1 {
 		t.Errorf("%+v", receipt)
 	}
 	w.settle()

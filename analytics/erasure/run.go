@@ -83,6 +83,9 @@ func (e *eraser) run(ctx context.Context) error {
 	if err := reconcile.Forget(ctx, e.t, e.site.SiteID); err != nil {
 		return err
 	}
+	if e.r.Archive == ArchiveWaits {
+		e.r.Rest = Rest{UserID: e.r.UserID, Visitors: e.r.Left}
+	}
 	e.r.DoneAt, e.r.Left, e.r.UserID = e.t.Now().UTC(), nil, ""
 	return Receipts.Put(ctx, e.t, &e.r)
 }

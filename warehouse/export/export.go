@@ -23,6 +23,10 @@ type Options struct {
 	NoCompact  bool                 // joins nothing
 	Logger     *slog.Logger         // default slog.Default
 
+	// Caught is called now and then, when all is committed that was written before a time: to do in the warehouse what asks for
+	// that. nil: nothing is done.
+	Caught func(ctx context.Context, w *warehouse.Warehouse, before time.Time) error
+
 	Progress func(Progress)                             // is told after each commit; nil: nobody
 	Sleep    func(context.Context, time.Duration) error // default a timer
 }
@@ -46,19 +50,20 @@ type Exporter struct {
 	source fold.Source
 	o      Options
 
-	batch   *batch
-	base    int64                         // version of the warehouse that the batch follows
-	at      map[string]warehouse.Position // of all shards, with the batch
-	plan    *plan                         // of a repair
-	mended  map[string]bool               // files that this process wrote for it
-	done    Progress
-	listed  []fold.Shard
-	listAt  time.Time
-	idle    time.Time // when something was committed last
-	sweepAt time.Time
-	pass    pass
-	held    error // why something was not read in this turn
-	holds   int   // pauses in a row after turns in which nothing could be read
+	batch    *batch
+	base     int64                         // version of the warehouse that the batch follows
+	at       map[string]warehouse.Position // of all shards, with the batch
+	plan     *plan                         // of a repair
+	mended   map[string]bool               // files that this process wrote for it
+	done     Progress
+	listed   []fold.Shard
+	listAt   time.Time
+	idle     time.Time // when something was committed last
+	sweepAt  time.Time
+	pass     pass
+	caughtAt time.Time // when Caught may be called again
+	held     error     // why something was not read in this turn
+	holds    int       // pauses in a row after turns in which nothing could be read
 }
 
 // New makes an Exporter.
@@ -130,6 +135,9 @@ func (x *Exporter) catchUp(ctx context.Context) error {
 			return err
 		}
 	}
+	if err := x.caught(ctx); err != nil {
+		return err
+	}
 	return x.compact(ctx)
 }
 
@@ -181,14 +189,20 @@ const (
 
 const (
 	compactEvery = 10 * time.Minute // Run looks for files to join, and begins anew
+	caughtEvery  = time.Minute      // Run has done what waits until all is exported
 	sweepEvery   = time.Hour        // files are looked for that no commit names: they may have what was erased
 )
 
 // Run exports what comes until ctx ends. Failures are logged, and what was not committed is read again.
 func (x *Exporter) Run(ctx context.Context) error {
 	compactAt := x.t.Now().Add(compactEvery)
+	x.beginPass(x.t.Now())
 	for failures := 0; ctx.Err() == nil; {
-		if err := x.step(ctx); err != nil && ctx.Err() == nil {
+		err := x.step(ctx)
+		if err == nil {
+			err = x.whenCaught(ctx)
+		}
+		if err != nil && ctx.Err() == nil {
 			failures++
 			if err := x.again(ctx, failures, err); err != nil {
 				return err
@@ -206,6 +220,31 @@ func (x *Exporter) Run(ctx context.Context) error {
 		}
 	}
 	return ctx.Err()
+}
+
+// whenCaught has done what waits until all is exported, if that is so.
+func (x *Exporter) whenCaught(ctx context.Context) error {
+	if x.o.Caught == nil || x.batch == nil || x.t.Now().Before(x.caughtAt) || !x.passed() || x.w.Status().Repair != nil {
+		return nil
+	}
+	if x.batch.records > 0 {
+		if err := x.flush(ctx); err != nil {
+			return err
+		}
+	}
+	x.caughtAt = x.t.Now().Add(caughtEvery)
+	return x.caught(ctx)
+}
+
+// caught has done what waits until all is exported, and begins anew: the warehouse may have moved on.
+func (x *Exporter) caught(ctx context.Context) error {
+	if x.o.Caught == nil {
+		return nil
+	}
+	before := x.pass.since
+	x.batch = nil
+	x.beginPass(x.t.Now())
+	return x.o.Caught(ctx, x.w, before)
 }
 
 // step is a turn of Run.

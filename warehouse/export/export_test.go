@@ -1,6 +1,7 @@
 package export
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"maps"
@@ -178,4 +179,39 @@ func TestTrimmed(t *testing.T) {
 			}
 		}
 	})
+}
+
+// While Run follows, what waits until all is exported is done when it is, and again later; it may move the warehouse on.
+func TestRunCaught(t *testing.T) {
+	w := newWorld(t, 5)
+	for range 12 {
+		w.write()
+	}
+	w.Drain()
+	x := w.exporter()
+	ctx, cancel := context.WithCancel(w.Ctx)
+	defer cancel()
+	calls := 0
+	began := w.Now()
+	x.o.Caught = func(ctx context.Context, house *warehouse.Warehouse, before time.Time) error {
+		if before.Before(began) {
+			t.Errorf("all is exported of before %v, want %v or later", before, began)
+		}
+		if calls++; calls == 3 {
+			cancel()
+			return nil
+		}
+		w.write()
+		w.Advance(caughtEvery)
+		return house.Commit(ctx, house.Version(), &warehouse.Entry{Why: "erase"})
+	}
+	if err := x.Run(ctx); !errors.Is(err, context.Canceled) {
+		t.Fatal(err)
+	}
+	if calls != 3 {
+		t.Errorf("called %d times", calls)
+	}
+	w.Must(x.Stop(w.Ctx))
+	w.Must(w.exporter().CatchUp(w.Ctx))
+	w.compare()
 }

@@ -74,7 +74,7 @@ func settled(ctx context.Context, s *ground.Store, work func(context.Context) er
 }
 
 func exporter(w *warehouse.Warehouse, s *ground.Store, o export.Options) *export.Exporter {
-	o.Stream = s.Stream
+	o.Stream, o.Caught = s.Stream, forgets(s.Table)
 	return export.New(w, s.Table, fold.Streams(s.Streams, s.Stream), o)
 }
 

@@ -160,7 +160,7 @@ export interface Vitals { total: VitalsRow; previous?: VitalsRow; pages: VitalsR
 export interface Counted { value: string; events: number }
 export interface Refusals { bots: Counted[] | null; aiCrawlers: Counted[] | null; refused: Counted[] | null }
 
-export interface Receipt { id: string; at: string; doneAt?: string; kind: string; deleted: { events: number; sessions: number; visitors: number }; from?: string; to?: string; sealedDays?: number }
+export interface Receipt { id: string; at: string; doneAt?: string; kind: string; deleted: { events: number; sessions: number; visitors: number }; from?: string; to?: string; sealedDays?: number; warehouse?: 'waiting' | 'done' }
 
 export interface ImportCounts { from: string; to: string; until: string; pageViews: number; visits: number; visitors: number; events: number; malformed: number }
 export interface Import extends ImportCounts { id: string; state: 'storing' | 'done' | 'deleting'; format: string; at: string }

@@ -1,0 +1,39 @@
+package warehousecli
+
+import (
+	"context"
+	"time"
+
+	"github.com/onefold/onefold/analytics/erasure"
+	"github.com/onefold/onefold/table"
+	"github.com/onefold/onefold/warehouse"
+)
+
+// announceEvery is how often a table is told that it has a warehouse.
+const announceEvery = 24 * time.Hour
+
+// forgets takes out of the warehouse whom erasures are of that ended in the table before a time. Broken off, it does so again.
+func forgets(t *table.Table) func(context.Context, *warehouse.Warehouse, time.Time) error {
+	var announced time.Time
+	return func(ctx context.Context, w *warehouse.Warehouse, before time.Time) error {
+		if now := t.Now(); now.Sub(announced) >= announceEvery {
+			if err := erasure.Announce(ctx, t); err != nil {
+				return err
+			}
+			announced = now
+		}
+		for r, err := range erasure.Waiting(ctx, t, before) {
+			if err != nil {
+				return err
+			}
+			rows, err := w.Forget(ctx, r.SiteID, warehouse.Person{UserID: r.Rest.UserID, Visitors: r.Rest.Visitors})
+			if err == nil {
+				err = erasure.Forgotten(ctx, t, r.ReceiptKey, rows)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}

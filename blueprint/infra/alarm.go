@@ -8,8 +8,17 @@ type alarm struct {
 	namespace, metric string
 	statistic         string
 	dimensions        []dimension
-	threshold         int // it is told above it
-	minutes           int // how long
+	threshold         int  // it is told above it
+	minutes           int  // how long
+	silence           bool // it is told, too, when there are no figures
+}
+
+// missing is what no figures mean.
+func (a *alarm) missing() string {
+	if a.silence {
+		return "breaching"
+	}
+	return "notBreaching"
 }
 
 // dimension is one of a metric's: its value is text, or the name of a resource.
@@ -37,6 +46,9 @@ func (o *Options) alarms() []alarm {
 	if !o.Functions {
 		return all
 	}
+	if o.Shifts {
+		return append(all, shiftAlarms(table)...)
+	}
 	function := []dimension{{name: "FunctionName", resource: "StreamFunction"}}
 	return append(all,
 		alarm{
@@ -48,11 +60,26 @@ func (o *Options) alarms() []alarm {
 			namespace: "AWS/Lambda", metric: "Errors", statistic: "Sum", dimensions: function, threshold: 0, minutes: 15,
 		},
 		alarm{
-			id: "DeadLetters", why: "Changes could not be folded: `onefold work dead` shows them.",
+			id: "DeadLetters", why: "Batches were given up: `onefold rebuild` makes what they touch.",
 			namespace: "AWS/SQS", metric: "ApproximateNumberOfMessagesVisible", statistic: "Maximum",
 			dimensions: []dimension{{name: "QueueName", resource: "DeadLetters.QueueName"}}, threshold: 0, minutes: 5,
 		},
 	)
+}
+
+// shiftAlarms are those of a function that works in shifts. It tells itself how far behind it is, and is silent when it does not run.
+func shiftAlarms(table dimension) []alarm {
+	return []alarm{
+		{
+			id: "StreamAge", why: "The oldest change that is not folded is half as old as the stream remembers, or nothing folds.", silence: true,
+			namespace: "onefold", metric: "age", statistic: "Maximum", dimensions: []dimension{{name: "table", resource: table.resource}, {name: "mode", text: "work"}},
+			threshold: streamAlarmHours * 3600 * 1000, minutes: 5,
+		},
+		{
+			id: "StreamErrors", why: "Folding fails again and again.", namespace: "AWS/Lambda", metric: "Errors", statistic: "Sum",
+			dimensions: []dimension{{name: "FunctionName", resource: "WorkFunction"}}, threshold: 0, minutes: 60,
+		},
+	}
 }
 
 func (c *cloudFormation) alarms() object {
@@ -71,7 +98,7 @@ func (c *cloudFormation) alarms() object {
 		properties := object{
 			entry("AlarmDescription", a.why), entry("Namespace", a.namespace), entry("MetricName", a.metric), entry("Dimensions", dimensions),
 			entry("Statistic", a.statistic), entry("Period", 60), entry("EvaluationPeriods", a.minutes), entry("DatapointsToAlarm", min(a.minutes, 3)),
-			entry("Threshold", a.threshold), entry("ComparisonOperator", "GreaterThanThreshold"), entry("TreatMissingData", "notBreaching"),
+			entry("Threshold", a.threshold), entry("ComparisonOperator", "GreaterThanThreshold"), entry("TreatMissingData", a.missing()),
 		}.with(c.o.AlarmTopic != "", entry("AlarmActions", list{c.o.AlarmTopic}), entry("OKActions", list{c.o.AlarmTopic}))
 		all = append(all, entry("Alarm"+a.id, object{entry("Type", "AWS::CloudWatch::Alarm"), entry("Properties", properties)}))
 	}

@@ -42,6 +42,7 @@ func stacks() map[string]func(write func(*table.Schema, infra.Options) ([]byte, 
 		"bounded":               of(telemetry.Schema, infra.Options{Read: infra.Bounds{Max: 4000}, Write: infra.Bounds{Max: 1000}, AlarmTopic: topic}),
 		"provisioned":           of(analytics.Schema, infra.Options{Provisioned: true, Write: infra.Bounds{Min: 10, Max: 400}}),
 		"functions":             of(eventstore.Schema, infra.Options{Functions: true}),
+		"shifts":                of(telemetry.Schema, infra.Options{Functions: true, Shifts: true}),
 		"ingest by URL":         of(analytics.Schema, infra.Options{Functions: true, Ingest: infra.FunctionURL, Sources: []string{"analytics.event"}}),
 		"ingest by an HTTP API": of(telemetry.Schema, infra.Options{Functions: true, Ingest: infra.HTTPAPI, AlarmTopic: topic}),
 	}
@@ -300,6 +301,7 @@ func TestOptions(t *testing.T) {
 	for name, o := range map[string]infra.Options{
 		"a name":               {TableName: "a#b"},
 		"ingest alone":         {Ingest: infra.FunctionURL},
+		"shifts of nobody":     {Shifts: true},
 		"another way in":       {Functions: true, Ingest: "pigeon"},
 		"a topic":              {AlarmTopic: "alarms"},
 		"an index":             {Indexes: []string{"a#"}},

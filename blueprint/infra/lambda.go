@@ -11,6 +11,13 @@ const (
 	memoryMB      = 512
 	streamSeconds = 60
 	scheduleRate  = "rate(1 minute)" // as often as a server looks: people are told of alerts then
+
+	// A shift takes as long as AWS lets a function run, so that one follows the other.
+	shiftSeconds    = 15 * 60
+	shiftRate       = "rate(15 minutes)"
+	shiftMemoryMB   = 1769 // a whole processor
+	shiftFoldDelay  = "5s"
+	shiftVisitDelay = "2m"
 )
 
 // functionNeeds is a function of the stack.
@@ -18,18 +25,38 @@ type functionNeeds struct {
 	id, mode string
 	role     role
 	seconds  int
+	memory   int
 	why      string
 }
 
 func (o *Options) functions() []functionNeeds {
-	all := []functionNeeds{
-		{"StreamFunction", "stream", worker, streamSeconds, "Folds the table's changes."},
-		{"ScheduleFunction", "schedule", keeper, 15 * 60, "Rolls up, erases and tells what is due."},
+	folds := functionNeeds{"StreamFunction", "stream", worker, streamSeconds, memoryMB, "Folds the table's changes."}
+	if o.Shifts {
+		folds = functionNeeds{"WorkFunction", "work", worker, shiftSeconds, shiftMemoryMB, "Folds the table's changes, a shift after the other."}
 	}
+	all := []functionNeeds{folds, {"ScheduleFunction", "schedule", keeper, 15 * 60, memoryMB, "Rolls up, erases and tells what is due."}}
 	if o.Ingest != NoIngest {
-		all = append(all, functionNeeds{"IngestFunction", "ingest", writer, 10, "Takes facts in."})
+		all = append(all, functionNeeds{"IngestFunction", "ingest", writer, 10, memoryMB, "Takes facts in."})
 	}
 	return all
+}
+
+// variable is one of a function's environment: its value is text, or that of the table's stream.
+type variable struct {
+	name, text string
+	stream     bool
+}
+
+// variables are those beside the store and the mode.
+func (f *functionNeeds) variables() []variable {
+	stream := variable{name: "ONEFOLD_STREAM", stream: true}
+	switch f.mode {
+	case "schedule":
+		return []variable{stream}
+	case "work":
+		return []variable{stream, {name: "ONEFOLD_FOLD_DELAY", text: shiftFoldDelay}, {name: "ONEFOLD_VISIT_DELAY", text: shiftVisitDelay}}
+	}
+	return nil
 }
 
 func (c *cloudFormation) functions() object {
@@ -37,14 +64,12 @@ func (c *cloudFormation) functions() object {
 	for _, f := range c.o.functions() {
 		all = append(all, c.function(&f)...)
 	}
-	all = append(all, c.eventSource()...)
-	all = append(all,
-		entry("Schedule", object{entry("Type", "AWS::Events::Rule"), entry("Properties", object{
-			entry("ScheduleExpression", scheduleRate),
-			entry("Targets", list{object{entry("Arn", attribute("ScheduleFunction", "Arn")), entry("Id", "schedule")}}),
-		})}),
-		entry("ScheduleMayCall", permission("ScheduleFunction", "events.amazonaws.com", attribute("Schedule", "Arn"))),
-	)
+	if c.o.Shifts {
+		all = append(all, rule("Shifts", shiftRate, "WorkFunction", "work")...)
+	} else {
+		all = append(all, c.eventSource()...)
+	}
+	all = append(all, rule("Schedule", scheduleRate, "ScheduleFunction", "schedule")...)
 	switch c.o.Ingest {
 	case FunctionURL:
 		all = append(all,
@@ -66,6 +91,17 @@ func (c *cloudFormation) functions() object {
 				substitute("arn:${AWS::Partition}:execute-api:${AWS::Region}:${AWS::AccountId}:${IngestApi}/*"))))
 	}
 	return all
+}
+
+// rule calls a function now and then.
+func rule(id, rate, function, target string) object {
+	return object{
+		entry(id, object{entry("Type", "AWS::Events::Rule"), entry("Properties", object{
+			entry("ScheduleExpression", rate),
+			entry("Targets", list{object{entry("Arn", attribute(function, "Arn")), entry("Id", target)}}),
+		})}),
+		entry(id+"MayCall", permission(function, "events.amazonaws.com", attribute(id, "Arn"))),
+	}
 }
 
 func permission(of, principal string, source any) object {
@@ -106,14 +142,20 @@ func (c *cloudFormation) function(f *functionNeeds) object {
 }
 
 func (c *cloudFormation) lambda(f *functionNeeds) object {
+	variables := object{entry("ONEFOLD_STORE", substitute("dynamodb://${Table}")), entry("ONEFOLD_MODE", f.mode)}
+	for _, v := range f.variables() {
+		if v.stream {
+			variables = append(variables, entry(v.name, attribute("Table", "StreamArn")))
+		} else {
+			variables = append(variables, entry(v.name, v.text))
+		}
+	}
 	return object{entry("Type", "AWS::Lambda::Function"), entry("Properties", object{
 		entry("Runtime", "provided.al2023"), entry("Architectures", list{"arm64"}), entry("Handler", "bootstrap"),
 		entry("Code", object{entry("S3Bucket", ref("CodeBucket")), entry("S3Key", ref("CodeKey"))}),
-		entry("MemorySize", memoryMB), entry("Timeout", f.seconds), entry("Role", attribute(f.id+"Role", "Arn")),
+		entry("MemorySize", f.memory), entry("Timeout", f.seconds), entry("Role", attribute(f.id+"Role", "Arn")),
 		entry("LoggingConfig", object{entry("LogFormat", "JSON"), entry("LogGroup", ref(f.id+"Logs"))}),
-		entry("Environment", object{entry("Variables", object{
-			entry("ONEFOLD_STORE", substitute("dynamodb://${Table}")), entry("ONEFOLD_MODE", f.mode),
-		}.with(f.mode == "schedule", entry("ONEFOLD_STREAM", attribute("Table", "StreamArn"))))}),
+		entry("Environment", object{entry("Variables", variables)}),
 	})}
 }
 

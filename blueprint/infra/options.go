@@ -25,6 +25,9 @@ type Options struct {
 
 	// Functions adds those that fold the table's changes and run what is due, and their roles.
 	Functions bool
+	// Shifts has the function that folds read the stream itself, a quarter of an hour long and then again, in place of getting batches: what
+	// waits is then written once, which takes fewer writes, and somebody pays for the time. It needs Functions.
+	Shifts bool
 	// Ingest adds a function that takes facts in over HTTP. It needs Functions.
 	Ingest Ingest
 	// AlarmTopic is the ARN of the SNS topic that alarms go to; default: none is told, and the alarms only show.
@@ -77,6 +80,9 @@ func (o *Options) complete(s *table.Schema) error {
 		}
 	default:
 		return fmt.Errorf("%w: Ingest is %q: function-url or http-api", ErrOptions, o.Ingest)
+	}
+	if o.Shifts && !o.Functions {
+		return fmt.Errorf("%w: Shifts needs Functions", ErrOptions)
 	}
 	if o.AlarmTopic != "" && !strings.HasPrefix(o.AlarmTopic, "arn:") {
 		return fmt.Errorf("%w: AlarmTopic is %q: the ARN of an SNS topic", ErrOptions, o.AlarmTopic)

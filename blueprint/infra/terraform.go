@@ -185,7 +185,7 @@ func (t *terraform) scaling() {
 
 // terraformRefs are the stack's resources, as alarms name them.
 var terraformRefs = map[string]expression{
-	"Table": tableRef + ".name", "StreamFunction": "aws_lambda_function.stream.function_name", "DeadLetters.QueueName": "aws_sqs_queue.dead_letters.name",
+	"Table": tableRef + ".name", "StreamFunction": "aws_lambda_function.stream.function_name", "WorkFunction": "aws_lambda_function.work.function_name", "DeadLetters.QueueName": "aws_sqs_queue.dead_letters.name",
 }
 
 func (t *terraform) alarms() {
@@ -202,7 +202,7 @@ func (t *terraform) alarms() {
 		}
 		b.SetAttributeRaw("dimensions", hclwrite.TokensForObject(tokens))
 		set(b, "statistic", a.statistic, "period", 60, "evaluation_periods", a.minutes, "datapoints_to_alarm", min(a.minutes, 3),
-			"threshold", a.threshold, "comparison_operator", "GreaterThanThreshold", "treat_missing_data", "notBreaching")
+			"threshold", a.threshold, "comparison_operator", "GreaterThanThreshold", "treat_missing_data", a.missing())
 		if t.o.AlarmTopic != "" {
 			set(b, "alarm_actions", []string{t.o.AlarmTopic}, "ok_actions", []string{t.o.AlarmTopic})
 		}

@@ -9,13 +9,14 @@ func (t *terraform) functions() {
 	for _, f := range t.o.functions() {
 		t.function(&f)
 	}
-	set(t.resource("Batches that could not be folded, to be looked at: the changes are in the stream for a day.", "aws_sqs_queue", "dead_letters"),
-		"message_retention_seconds", 14*24*3600, "sqs_managed_sse_enabled", true)
-	t.eventSource()
-	set(t.resource("", "aws_cloudwatch_event_rule", "schedule"), "schedule_expression", scheduleRate)
-	set(t.resource("", "aws_cloudwatch_event_target", "schedule"), "rule", expression("aws_cloudwatch_event_rule.schedule.name"),
-		"arn", expression("aws_lambda_function.schedule.arn"))
-	t.permission("schedule", "events.amazonaws.com", "aws_cloudwatch_event_rule.schedule.arn")
+	if t.o.Shifts {
+		t.rule("work", shiftRate)
+	} else {
+		set(t.resource("Batches that could not be folded, to be looked at: the changes are in the stream for a day.", "aws_sqs_queue", "dead_letters"),
+			"message_retention_seconds", 14*24*3600, "sqs_managed_sse_enabled", true)
+		t.eventSource()
+	}
+	t.rule("schedule", scheduleRate)
 	switch t.o.Ingest {
 	case FunctionURL:
 		set(t.resource("Keys of the API are checked by the function.", "aws_lambda_function_url", "ingest"),
@@ -28,6 +29,14 @@ func (t *terraform) functions() {
 		set(t.resource("", "aws_apigatewayv2_api", "ingest"), "name", t.o.TableName+"-ingest", "protocol_type", "HTTP", "target", expression("aws_lambda_function.ingest.arn"))
 		t.permission("ingest", "apigateway.amazonaws.com", `"${aws_apigatewayv2_api.ingest.execution_arn}/*"`)
 	}
+}
+
+// rule calls a function now and then.
+func (t *terraform) rule(function, rate string) {
+	set(t.resource("", "aws_cloudwatch_event_rule", function), "schedule_expression", rate)
+	set(t.resource("", "aws_cloudwatch_event_target", function), "rule", expression("aws_cloudwatch_event_rule."+function+".name"),
+		"arn", expression("aws_lambda_function."+function+".arn"))
+	t.permission(function, "events.amazonaws.com", "aws_cloudwatch_event_rule."+function+".arn")
 }
 
 func (t *terraform) permission(of, principal, source string) {
@@ -55,14 +64,18 @@ func (t *terraform) function(f *functionNeeds) {
 	b := t.resource(f.why, "aws_lambda_function", f.mode)
 	set(b, "function_name", expression(`"${var.table_name}-`+f.mode+`"`), "runtime", "provided.al2023", "architectures", []string{"arm64"}, "handler", "bootstrap",
 		"filename", expression("var.function_zip"), "source_code_hash", expression("filebase64sha256(var.function_zip)"),
-		"memory_size", memoryMB, "timeout", f.seconds, "role", expression("aws_iam_role."+f.mode+".arn"))
+		"memory_size", f.memory, "timeout", f.seconds, "role", expression("aws_iam_role."+f.mode+".arn"))
 	set(b.AppendNewBlock("logging_config", nil).Body(), "log_format", "JSON", "log_group", expression("aws_cloudwatch_log_group."+f.mode+".name"))
 	variables := []hclwrite.ObjectAttrTokens{
 		{Name: hclwrite.TokensForIdentifier("ONEFOLD_STORE"), Value: expression(`"dynamodb://${` + tableRef + `.name}"`).tokens()},
 		{Name: hclwrite.TokensForIdentifier("ONEFOLD_MODE"), Value: hclwrite.TokensForValue(cty.StringVal(f.mode))},
 	}
-	if f.mode == "schedule" {
-		variables = append(variables, hclwrite.ObjectAttrTokens{Name: hclwrite.TokensForIdentifier("ONEFOLD_STREAM"), Value: expression(tableRef + ".stream_arn").tokens()})
+	for _, v := range f.variables() {
+		value := hclwrite.TokensForValue(cty.StringVal(v.text))
+		if v.stream {
+			value = expression(tableRef + ".stream_arn").tokens()
+		}
+		variables = append(variables, hclwrite.ObjectAttrTokens{Name: hclwrite.TokensForIdentifier(v.name), Value: value})
 	}
 	b.AppendNewBlock("environment", nil).Body().SetAttributeRaw("variables", hclwrite.TokensForObject(variables))
 }

@@ -11,13 +11,26 @@ import (
 	"testing"
 	"time"
 
+	"github.com/onefold/onefold/cmd/internal/delays"
 	"github.com/onefold/onefold/cmd/internal/lambdasim"
 	"github.com/onefold/onefold/engine"
 	"github.com/onefold/onefold/table"
 )
 
 // event is what EventBridge calls by.
-var event = []byte(`{"detail-type":"Scheduled Event","source":"aws.events"}`)
+var event = []byte(lambdasim.Scheduled)
+
+// What an event takes, folded in shifts, and that all of it is counted.
+func TestWriteUnitsOfShifts(t *testing.T) {
+	visits := time.Second
+	cost, err := lambdasim.Measure(t.Context(), lambdasim.Load{Binary: binary, PerSecond: 50, For: 2 * time.Second, Pause: 200 * time.Millisecond, Shards: 4, Shift: 2 * time.Minute,
+		Delays: delays.Flags{FoldDelay: 100 * time.Millisecond, VisitDelay: &visits}})
+	must(t, err)
+	t.Logf("%+v", cost)
+	if cost.PagesCounted != int64(cost.Events) || cost.WriteUnits < 1 || cost.WriteUnits > 6 {
+		t.Errorf("%+v", cost)
+	}
+}
 
 // A function that works in shifts gives the same items as a worker: while shifts are too short, killed and side by side, and shards roll.
 func TestShiftsSameAsWorker(t *testing.T) {

@@ -19,20 +19,27 @@ import (
 
 	"github.com/onefold/onefold/analytics"
 	"github.com/onefold/onefold/cmd/internal/assembly"
+	"github.com/onefold/onefold/cmd/internal/delays"
 	"github.com/onefold/onefold/dynamohttp"
 	"github.com/onefold/onefold/engine"
 	"github.com/onefold/onefold/table"
 )
 
-// Load is live traffic of one site: visits of three page views, 30 to 60 seconds apart, that begin at random and so overlap.
+// Load is live traffic of one site: visits of three page views that begin at random and so overlap.
 type Load struct {
 	Binary    string        // of the function
 	PerSecond int           // events
 	For       time.Duration // how long visits begin
+	Pause     time.Duration // between two views of a visit, at least, and twice that at most; default 30 s
 	Shards    int           // of the stream, which are folded side by side
 	Parts     int           // of the site: see analytics.SetParts; default 1
 	Window    time.Duration // the batching window: how long changes wait for more, at most 5 minutes
 	Logs      io.Writer     // what the function says; nil: nothing
+
+	// Shift is how long a function works that reads the stream itself, again and again, in place of getting batches; 0: it gets batches.
+	// Then time goes by the clock, and Delays are those of the function.
+	Shift  time.Duration
+	Delays delays.Flags
 }
 
 // Cost is what a load took, by the meter of the table.
@@ -52,12 +59,15 @@ const (
 	loadPages  = 500
 )
 
-// Measure folds a load as functions would. Time goes by windows, not by a clock, so the units depend on the load alone.
+// Measure folds a load as functions would. Of batches, time goes by windows, not by a clock, so the units depend on the load alone.
 func Measure(ctx context.Context, l Load) (cost Cost, err error) {
 	var clock atomic.Int64
 	begin := time.Date(2026, 5, 12, 10, 0, 0, 0, time.UTC)
 	clock.Store(begin.UnixNano())
 	now := func() time.Time { return time.Unix(0, clock.Load()).UTC() }
+	if l.Shift > 0 {
+		now = time.Now
+	}
 	db, err := engine.OpenMemory(engine.Options{Clock: now, TTLInterval: -1, StreamShards: max(l.Shards, 1), Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		return cost, err
@@ -75,25 +85,41 @@ func Measure(ctx context.Context, l Load) (cost Cost, err error) {
 	if err != nil {
 		return cost, err
 	}
+	mode := "stream"
+	if l.Shift > 0 {
+		mode = "work"
+	}
 	pool := &Pool{Binary: l.Binary, Logs: l.Logs, Env: []string{
-		"ONEFOLD_MODE=stream", "ONEFOLD_STORE=dynamodb+" + url + "/" + assembly.TableName, "ONEFOLD_PIECE=10000",
+		"ONEFOLD_MODE=" + mode, "ONEFOLD_STORE=dynamodb+" + url + "/" + assembly.TableName, "ONEFOLD_PIECE=10000",
+		"ONEFOLD_FOLD_DELAY=" + l.Delays.FoldDelay.String(), "ONEFOLD_VISIT_DELAY=" + l.Delays.Visits().String(),
 		"AWS_REGION=us-east-1", "AWS_ACCESS_KEY_ID=any", "AWS_SECRET_ACCESS_KEY=any",
 	}}
 	defer func() { err = errors.Join(err, pool.Close()) }()
-	m := &Mapping{Streams: db, ARN: aws.ToString(described.Table.LatestStreamArn), Call: pool.Invoke, Batch: 10_000, Sources: assembly.Sources()}
 	t := table.New(db, assembly.TableName, table.Options{Clock: now})
-	if cost.Events, err = l.send(ctx, t, m, func(after time.Duration) { clock.Store(begin.Add(after).UnixNano()) }); err != nil {
+	if l.Shift > 0 {
+		cost.Events, cost.Calls, err = l.work(ctx, t, pool)
+	} else {
+		m := &Mapping{Streams: db, ARN: aws.ToString(described.Table.LatestStreamArn), Call: pool.Invoke, Batch: 10_000, Sources: assembly.Sources()}
+		cost.Events, err = l.send(ctx, t, m, func(after time.Duration) { clock.Store(begin.Add(after).UnixNano()) })
+		cost.Calls, cost.Records = m.Invoked()
+	}
+	if err != nil {
 		return cost, err
 	}
-	cost.Calls, cost.Records = m.Invoked()
 	cost.meter(db)
+	cost.PagesCounted, _, err = counted(ctx, t)
+	return cost, err
+}
+
+// counted are the page views and visits in the statistics of hours.
+func counted(ctx context.Context, t *table.Table) (pages, visits int64, err error) {
 	for s, err := range analytics.StatsByTime.All(ctx, t, analytics.StatsIn{SiteID: loadSite, Period: analytics.Hour, From: "2000", To: "3000"}) {
 		if err != nil {
-			return cost, err
+			return 0, 0, err
 		}
-		cost.PagesCounted += s.PageViews
+		pages, visits = pages+s.PageViews, visits+s.Visits
 	}
-	return cost, nil
+	return pages, visits, nil
 }
 
 // serve lets SDKs talk to the database.
@@ -121,6 +147,7 @@ type view struct {
 func (l *Load) draw() []view {
 	r := rand.New(rand.NewPCG(1, 2))
 	pages := rand.NewZipf(r, 1.1, 8, loadPages-1)
+	pause := cmp.Or(l.Pause, 30*time.Second)
 	var all []view
 	for range max(int(float64(l.PerSecond)*l.For.Seconds())/visitViews, 1) {
 		after := time.Duration(r.Int64N(int64(l.For)))
@@ -128,42 +155,54 @@ func (l *Load) draw() []view {
 		for range visitViews {
 			all = append(all, view{after, analytics.Hit{URL: fmt.Sprint("https://load.example/", pages.Uint64()), UserAgent: "Mozilla/5.0", Address: address,
 				Country: []string{"DE", "FR", "GB", "US"}[r.IntN(4)], Browser: "Firefox", OS: "Linux", Device: "desktop"}})
-			after += 30*time.Second + time.Duration(r.Int64N(int64(30*time.Second)))
+			after += pause + time.Duration(r.Int64N(int64(pause)))
 		}
 	}
 	slices.SortFunc(all, func(a, b view) int { return cmp.Compare(a.after, b.after) })
 	return all
 }
 
-// send stores the load, window by window, and brings the changes to the function after each. It returns the number of events.
-func (l *Load) send(ctx context.Context, t *table.Table, m *Mapping, at func(time.Duration)) (events int, err error) {
-	_, err = analytics.CreateSite(ctx, t, analytics.NewSite{ID: loadSite, Shards: max(4, l.Parts)})
+// site makes the site of the load.
+func (l *Load) site(ctx context.Context, t *table.Table) error {
+	_, err := analytics.CreateSite(ctx, t, analytics.NewSite{ID: loadSite, Shards: max(4, l.Parts)})
 	if err == nil {
 		_, err = analytics.SetParts(ctx, t, loadSite, max(l.Parts, 1))
 	}
+	return err
+}
+
+// store stores those of the events that happen before the end of some time, and returns the others.
+func store(ctx context.Context, c *analytics.Collector, begin time.Time, all []view, end time.Duration) ([]view, error) {
+	n, _ := slices.BinarySearchFunc(all, end, func(v view, end time.Duration) int { return cmp.Compare(v.after, end) })
+	hits := make([]analytics.Hit, n)
+	for i := range hits {
+		hits[i] = all[i].hit
+		hits[i].At = begin.Add(all[i].after)
+	}
+	outcomes, err := c.Ingest(ctx, loadSite, hits)
 	if err != nil {
+		return nil, err
+	}
+	for _, o := range outcomes {
+		if o.Status != analytics.Stored {
+			return nil, fmt.Errorf("lambdasim: an event was not stored: %s %s", o.Reason, o.Detail)
+		}
+	}
+	return all[n:], nil
+}
+
+// send stores the load, window by window, and brings the changes to the function after each. It returns the number of events.
+func (l *Load) send(ctx context.Context, t *table.Table, m *Mapping, at func(time.Duration)) (events int, err error) {
+	if err := l.site(ctx, t); err != nil {
 		return 0, err
 	}
 	collector, all := analytics.NewCollector(t, analytics.CollectorOptions{}), l.draw()
 	events = len(all)
 	begin := t.Now()
 	for end := l.Window; len(all) > 0; end += l.Window {
-		n, _ := slices.BinarySearchFunc(all, end, func(v view, end time.Duration) int { return cmp.Compare(v.after, end) })
-		hits := make([]analytics.Hit, n)
-		for i := range hits {
-			hits[i] = all[i].hit
-			hits[i].At = begin.Add(all[i].after)
-		}
-		all = all[n:]
 		at(end)
-		outcomes, err := collector.Ingest(ctx, loadSite, hits)
-		if err != nil {
+		if all, err = store(ctx, collector, begin, all, end); err != nil {
 			return 0, err
-		}
-		for _, o := range outcomes {
-			if o.Status != analytics.Stored {
-				return 0, fmt.Errorf("lambdasim: an event was not stored: %s %s", o.Reason, o.Detail)
-			}
 		}
 		if err := m.Window(ctx); err != nil {
 			return 0, err

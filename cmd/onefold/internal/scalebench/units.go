@@ -18,6 +18,10 @@ const (
 	during     = 3 * time.Minute
 	visitDelay = 2 * time.Minute
 	goal       = 2.0 // write units an event
+
+	// Of functions that work in shifts, which takes as long as it takes; and shifts are shorter than they are at AWS.
+	liveDuring = 2 * time.Minute
+	shift      = 5 * time.Minute
 )
 
 // units measures the write units of an event with all that is derived from it, of a server and of functions.
@@ -36,17 +40,30 @@ func (b *bench) units(ctx context.Context, dir string) (all []workbench.Result, 
 		return all, nil
 	}
 	for _, window := range []time.Duration{20 * time.Second, time.Minute, 5 * time.Minute} {
-		b.o.Progress(fmt.Sprintf("units: functions, batching window %s", window))
-		cost, err := lambdasim.Measure(ctx, lambdasim.Load{Binary: b.o.Lambda, PerSecond: perSecond, For: during, Shards: shards, Window: window})
+		units, err := b.functions(ctx, fmt.Sprintf("batching window %s", window), lambdasim.Load{For: during, Window: window})
 		if err != nil {
 			return nil, err
 		}
-		if cost.PagesCounted != int64(cost.Events) {
-			return nil, fmt.Errorf("functions counted %d of %d events", cost.PagesCounted, cost.Events)
-		}
-		all = append(all, unitsOf(fmt.Sprintf("functions, %d events a second, %d shards, batching window %s", perSecond, shards, window), cost.Entities)...)
+		all = append(all, units...)
 	}
-	return all, nil
+	units, err := b.functions(ctx, "a shift after the other", lambdasim.Load{
+		For: liveDuring, Shift: shift, Delays: delays.Flags{FoldDelay: 5 * time.Second, VisitDelay: &visits},
+	})
+	return append(all, units...), err
+}
+
+// functions measures what functions write.
+func (b *bench) functions(ctx context.Context, how string, l lambdasim.Load) ([]workbench.Result, error) {
+	b.o.Progress("units: functions, " + how)
+	l.Binary, l.PerSecond, l.Shards = b.o.Lambda, perSecond, shards
+	cost, err := lambdasim.Measure(ctx, l)
+	if err != nil {
+		return nil, err
+	}
+	if cost.PagesCounted != int64(cost.Events) {
+		return nil, fmt.Errorf("functions counted %d of %d events", cost.PagesCounted, cost.Events)
+	}
+	return unitsOf(fmt.Sprintf("functions, %d events a second, %d shards, %s", perSecond, shards, how), cost.Entities), nil
 }
 
 func unitsOf(what string, units workbench.Units) []workbench.Result {

@@ -85,15 +85,7 @@ func Measure(ctx context.Context, l Load) (cost Cost, err error) {
 	if err != nil {
 		return cost, err
 	}
-	mode := "stream"
-	if l.Shift > 0 {
-		mode = "work"
-	}
-	pool := &Pool{Binary: l.Binary, Logs: l.Logs, Env: []string{
-		"ONEFOLD_MODE=" + mode, "ONEFOLD_STORE=dynamodb+" + url + "/" + assembly.TableName, "ONEFOLD_PIECE=10000",
-		"ONEFOLD_FOLD_DELAY=" + l.Delays.FoldDelay.String(), "ONEFOLD_VISIT_DELAY=" + l.Delays.Visits().String(),
-		"AWS_REGION=us-east-1", "AWS_ACCESS_KEY_ID=any", "AWS_SECRET_ACCESS_KEY=any",
-	}}
+	pool := l.pool(url)
 	defer func() { err = errors.Join(err, pool.Close()) }()
 	t := table.New(db, assembly.TableName, table.Options{Clock: now})
 	if l.Shift > 0 {
@@ -109,6 +101,19 @@ func Measure(ctx context.Context, l Load) (cost Cost, err error) {
 	cost.meter(db)
 	cost.PagesCounted, _, err = counted(ctx, t)
 	return cost, err
+}
+
+// pool runs the function on the database at a URL.
+func (l *Load) pool(url string) *Pool {
+	mode := "stream"
+	if l.Shift > 0 {
+		mode = "work"
+	}
+	return &Pool{Binary: l.Binary, Logs: l.Logs, Env: []string{
+		"ONEFOLD_MODE=" + mode, "ONEFOLD_STORE=dynamodb+" + url + "/" + assembly.TableName, "ONEFOLD_PIECE=10000",
+		"ONEFOLD_FOLD_DELAY=" + l.Delays.FoldDelay.String(), "ONEFOLD_VISIT_DELAY=" + l.Delays.Visits().String(),
+		"AWS_REGION=us-east-1", "AWS_ACCESS_KEY_ID=any", "AWS_SECRET_ACCESS_KEY=any",
+	}}
 }
 
 // counted are the page views and visits in the statistics of hours.

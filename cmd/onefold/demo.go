@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/onefold/onefold/accounts"
@@ -42,7 +43,7 @@ func (c *demoCommand) Run(ctx context.Context, std streams, g *globals) (err err
 	if !c.Keep {
 		defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	}
-	own := g.within(dir)
+	own := g.within(filepath.Join(dir, "table")) // what a server keeps beside its table goes with the directory, too
 	fleet, err := demo.NewFleet(c.Seed, time.Now(), demo.FleetDays)
 	if err != nil {
 		return err
@@ -56,7 +57,7 @@ func (c *demoCommand) Run(ctx context.Context, std streams, g *globals) (err err
 		if err := d.opened(s); err != nil {
 			return err
 		}
-		hello := func(url, token string) error { return d.hello(ctx, std, s, url, token, dir) }
+		hello := func(url, token string) error { return d.hello(ctx, std, s, url, token, own.Data) }
 		return c.serve(ctx, std, own, s, hello, append(d.live(), d.orders.Live(s.table))...)
 	})
 }

@@ -10,65 +10,101 @@ import (
 )
 
 // gate bounds how many requests are under way and what they hold. Those that find it full wait in line for a while; when
-// too many do, the next is turned away.
+// too many do, the next is turned away. Pages of queries and scans have a part of the bytes only, and wait for it before they
+// take anything else: however many they are, single items pass.
 type gate struct {
-	requests, bytes *semaphore.Weighted
-	mostBytes       int64
-	mostWaiting     int64
-	waitFor         time.Duration
+	requests, bytes, pages *semaphore.Weighted
+	mostBytes, mostPages   int64
+	mostWaiting            int64
+	waitFor                time.Duration
 
 	inside, waiting, held atomic.Int64
 }
+
+// held is what a request that was let in has taken.
+type held struct{ bytes, page int64 }
 
 // errCrowded is why a request is not let in.
 var errCrowded = errors.New("crowded")
 
 func newGate(o *Options) *gate {
+	mostPages := o.InFlightBytes - o.InFlightBytes/4
 	return &gate{
-		requests: semaphore.NewWeighted(int64(o.InFlight)), bytes: semaphore.NewWeighted(o.InFlightBytes),
-		mostBytes: o.InFlightBytes, mostWaiting: int64(o.Waiting), waitFor: o.WaitFor,
+		requests: semaphore.NewWeighted(int64(o.InFlight)), bytes: semaphore.NewWeighted(o.InFlightBytes), pages: semaphore.NewWeighted(mostPages),
+		mostBytes: o.InFlightBytes, mostPages: mostPages, mostWaiting: int64(o.Waiting), waitFor: o.WaitFor,
 	}
 }
 
 // enter lets a request in that holds about so many bytes; leave has to be called with what it returns. Errors: errCrowded,
 // those of ctx.
-func (g *gate) enter(ctx context.Context, bytes int64) (int64, error) {
-	bytes = min(bytes, g.mostBytes) // a single one is always let in
-	if g.requests.TryAcquire(1) {
-		if g.bytes.TryAcquire(bytes) {
-			return g.entered(bytes), nil
-		}
-		g.requests.Release(1)
+func (g *gate) enter(ctx context.Context, bytes int64) (held, error) {
+	h := held{bytes: min(bytes, g.mostBytes)} // a single one is always let in
+	if bytes >= onePage {
+		h.bytes = min(bytes, g.mostPages)
+		h.page = h.bytes
+	}
+	if g.atOnce(h) {
+		return g.entered(h), nil
 	}
 	if g.waiting.Add(1) > g.mostWaiting {
 		g.waiting.Add(-1)
-		return 0, errCrowded
+		return held{}, errCrowded
 	}
 	defer g.waiting.Add(-1)
 	short, cancel := context.WithTimeout(ctx, g.waitFor)
 	defer cancel()
-	err := g.requests.Acquire(short, 1)
-	if err == nil {
-		if err = g.bytes.Acquire(short, bytes); err == nil {
-			return g.entered(bytes), nil
+	if g.wait(short, h) == nil {
+		return g.entered(h), nil
+	}
+	if ctx.Err() != nil {
+		return held{}, ctx.Err()
+	}
+	return held{}, errCrowded
+}
+
+// atOnce takes what a request needs if nothing of it has to be waited for.
+func (g *gate) atOnce(h held) bool {
+	if h.page > 0 && !g.pages.TryAcquire(h.page) { // who needs none of it must not stand in line for it either
+		return false
+	}
+	if g.requests.TryAcquire(1) {
+		if g.bytes.TryAcquire(h.bytes) {
+			return true
 		}
 		g.requests.Release(1)
 	}
-	if ctx.Err() != nil {
-		return 0, ctx.Err()
+	g.pages.Release(h.page)
+	return false
+}
+
+// wait takes what a request needs, all or nothing.
+func (g *gate) wait(ctx context.Context, h held) error {
+	if h.page > 0 {
+		if err := g.pages.Acquire(ctx, h.page); err != nil {
+			return err
+		}
 	}
-	return 0, errCrowded
+	err := g.requests.Acquire(ctx, 1)
+	if err == nil {
+		if err = g.bytes.Acquire(ctx, h.bytes); err == nil {
+			return nil
+		}
+		g.requests.Release(1)
+	}
+	g.pages.Release(h.page)
+	return err
 }
 
-func (g *gate) entered(bytes int64) int64 {
+func (g *gate) entered(h held) held {
 	g.inside.Add(1)
-	g.held.Add(bytes)
-	return bytes
+	g.held.Add(h.bytes)
+	return h
 }
 
-func (g *gate) leave(bytes int64) {
+func (g *gate) leave(h held) {
 	g.inside.Add(-1)
-	g.held.Add(-bytes)
-	g.bytes.Release(bytes)
+	g.held.Add(-h.bytes)
+	g.bytes.Release(h.bytes)
 	g.requests.Release(1)
+	g.pages.Release(h.page)
 }

@@ -35,7 +35,7 @@ type Options struct {
 	OpenFor  time.Duration // how long it is then left alone, twice as long each time, up to 8 times; default 1 s
 
 	InFlight      int           // requests under way at once, default 256
-	InFlightBytes int64         // and the bytes that they hold, about; default 64 MiB
+	InFlightBytes int64         // and the bytes that they hold, about, pages of queries and scans three quarters of these; default 64 MiB
 	Waiting       int           // requests that wait to be under way; default 4,096. More are refused
 	WaitFor       time.Duration // how long one may wait so, default 2 s
 

@@ -28,12 +28,17 @@ import (
 type scripted struct {
 	dynamo.API
 	put      func(ctx context.Context) error
+	scan     func() error
 	transact func(in *dynamodb.TransactWriteItemsInput) error
 	update   func() error
 }
 
 func (s *scripted) PutItem(ctx context.Context, _ *dynamodb.PutItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error) {
 	return &dynamodb.PutItemOutput{}, s.put(ctx)
+}
+
+func (s *scripted) Scan(context.Context, *dynamodb.ScanInput, ...func(*dynamodb.Options)) (*dynamodb.ScanOutput, error) {
+	return &dynamodb.ScanOutput{}, s.scan()
 }
 
 func (s *scripted) UpdateItem(context.Context, *dynamodb.UpdateItemInput, ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error) {
@@ -290,6 +295,42 @@ func TestCrowd(t *testing.T) {
 		wait.Wait()
 		if most.Load() != 3 {
 			t.Errorf("%d items of 1 kB at once within 3 kB", most.Load())
+		}
+	})
+}
+
+// However many pages are read, and wait to be, single items do not wait for them.
+func TestPagesLeaveRoomForItems(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var under, most, scanned atomic.Int64
+		s := resilient.Wrap(&scripted{put: func(context.Context) error { return nil }, scan: func() error {
+			most.Store(max(most.Load(), under.Add(1)))
+			time.Sleep(time.Second)
+			under.Add(-1)
+			scanned.Add(1)
+			return nil
+		}}, resilient.Options{InFlight: 16, InFlightBytes: 8 << 20, WaitFor: time.Minute})
+		var wait sync.WaitGroup
+		for range 60 {
+			wait.Go(func() {
+				if _, err := s.Scan(t.Context(), &dynamodb.ScanInput{}); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		synctest.Wait()
+		for range 100 {
+			began := time.Now()
+			if err := put(s, "SITE#"+strings.Repeat("x", 900)); err != nil || time.Since(began) > 0 {
+				t.Fatalf("an item waited %v for pages: %v", time.Since(began), err)
+			}
+		}
+		wait.Wait()
+		if most.Load() != 6 || scanned.Load() != 60 {
+			t.Errorf("%d pages at once, want 6 of 1 MiB in three quarters of 8 MiB; %d were read", most.Load(), scanned.Load())
+		}
+		if st := s.Stats(); st.InFlight != 0 || st.InFlightBytes != 0 || st.Waiting != 0 {
+			t.Errorf("%+v", st)
 		}
 	})
 }

@@ -115,17 +115,19 @@ var policy = map[string][]string{
 	"server": {"dynamo", "dynamo/resilient", "table", "fold", "analytics", "accounts", "internal/...", "server/internal/...", "server/webanalytics", "server/devices", "server/events", "server/capacity", "server/dashboard", "server/apidocs", "telemetry",
 		"github.com/danielgtaylor/huma/v2/...", "github.com/prometheus/client_golang/...",
 		"server/mqtt"}, // its tests
-	"server/internal/door": {"dynamo", "table", "accounts", "server/internal/download", "github.com/danielgtaylor/huma/v2/...", "github.com/prometheus/client_golang/...", "golang.org/x/time/rate"},
+	"server/internal/door": {"dynamo", "table", "accounts", "server/jobs", "server/internal/download", "github.com/danielgtaylor/huma/v2/...", "github.com/prometheus/client_golang/...", "golang.org/x/time/rate"},
 	"server/webanalytics": {"table", "fold", "analytics", "analytics/erasure", "analytics/explore", "analytics/goals", "analytics/imported", "analytics/imported/exports", "analytics/reconcile", "analytics/refusals", "accounts", "internal/...",
-		"server/internal/...", "server/tracker", "github.com/danielgtaylor/huma/v2/...", "github.com/prometheus/client_golang/...", "golang.org/x/sync/..."},
-	"server/servertest": {"vocabulary", "dynamo", "table", "fold", "analytics", "analytics/erasure", "accounts", "engine", "eventstore", "server", "server/webanalytics", "telemetry", "telemetry/alerts", "blueprint/heat", "engine/enginetest"},
+		"server/internal/...", "server/jobs", "server/tracker", "github.com/danielgtaylor/huma/v2/...", "github.com/prometheus/client_golang/...", "golang.org/x/sync/..."},
+	"server/servertest": {"vocabulary", "dynamo", "table", "fold", "analytics", "analytics/erasure", "accounts", "engine", "eventstore", "server", "server/dashboard", "server/jobs", "server/webanalytics", "telemetry", "telemetry/alerts", "blueprint/heat", "engine/enginetest",
+		"internal/traffic", "internal/useragent", "github.com/oklog/ulid/v2"},
 
+	"server/jobs":      {"table", "server/internal/background", "engine/enginetest"},
 	"server/tracker":   {"server/internal/webfile"},
 	"server/dashboard": {"server/internal/webfile"},
 	"server/internal":  {},
 	"server/devices": {"table", "telemetry", "telemetry/payload", "telemetry/alerts", "accounts", "internal/lineprotocol", "server/mqtt", "server/internal/...", "github.com/danielgtaylor/huma/v2/...",
 		"github.com/prometheus/client_golang/..."},
-	"server/events": {"table", "eventstore", "eventstore/eventjson", "eventstore/projection", "accounts", "server/internal/...", "github.com/danielgtaylor/huma/v2/..."},
+	"server/events": {"table", "eventstore", "eventstore/eventjson", "eventstore/projection", "accounts", "server/internal/...", "server/jobs", "github.com/danielgtaylor/huma/v2/..."},
 	"server/capacity": {"table", "analytics", "blueprint", "blueprint/heat", "internal/discreet", "server/internal/...", "github.com/danielgtaylor/huma/v2/...",
 		"accounts"}, // its tests
 	"server/mqtt":    {"github.com/mochi-mqtt/server/v2/..."},

@@ -21,7 +21,7 @@ var hostileTexts = []string{
 // TestNothingThatVisitorsSendIsRun shows values that would be scripts everywhere where the page shows what visitors sent:
 // see e2e/hostile.mjs.
 func TestNothingThatVisitorsSendIsRun(t *testing.T) {
-	needPage(t)
+	servertest.NeedPage(t)
 	h := servertest.New(t, nil)
 	_, err := analytics.UpdateSite(t.Context(), h.Table, "blog", func(s *analytics.Site) error {
 		s.Name, s.CustomProperties = hostileTexts[1], []string{"plan", "<img src=x onerror=window.hacked=1>"}

@@ -11,9 +11,6 @@ import (
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -23,42 +20,6 @@ import (
 	"github.com/onefold/onefold/analytics"
 	"github.com/onefold/onefold/server/servertest"
 )
-
-// needBrowser finds Chromium and Node.js, or skips the test saying what is missing.
-func needBrowser(t *testing.T) (browser, node string) {
-	t.Helper()
-	if testing.Short() {
-		t.Skip("browser tests are left out by -short")
-	}
-	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
-		if found, err := exec.LookPath(name); err == nil {
-			browser = found
-			break
-		}
-	}
-	if browser == "" {
-		t.Skip("Chromium is missing: `make browser` installs it where it may, else use your package manager")
-	}
-	if _, err := os.Stat(filepath.Join("e2e", "node_modules", "playwright-core")); err != nil {
-		t.Skip("playwright-core is missing: run `make browser`, which needs Node.js 20 or newer")
-	}
-	node, err := exec.LookPath("node")
-	if err != nil {
-		t.Skip("Node.js is missing: install version 20 or newer")
-	}
-	return browser, node
-}
-
-// browserScript prepares a script of e2e for Chromium.
-func browserScript(t *testing.T, script string, arguments ...string) *exec.Cmd {
-	t.Helper()
-	browser, node := needBrowser(t)
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
-	t.Cleanup(cancel)
-	cmd := exec.CommandContext(ctx, node, append([]string{filepath.Join("e2e", script)}, arguments...)...)
-	cmd.Env = append(os.Environ(), "CHROMIUM="+browser)
-	return cmd
-}
 
 // measuredSite is a web site that has the tracker, on another origin than the server that counts.
 type measuredSite struct {
@@ -226,7 +187,7 @@ func (v *measuredSite) line(e *analytics.Event) string {
 // TestTheTrackerInABrowser walks through real pages in Chromium: every event arrives, once, and no other.
 func TestTheTrackerInABrowser(t *testing.T) {
 	v := newMeasuredSite(t, len(wantEvents))
-	cmd := browserScript(t, "tracker.mjs", v.pages.URL)
+	cmd := servertest.Script(t, "tracker.mjs", v.pages.URL)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Errorf("%v: %s", err, out)
 	}

@@ -3,10 +3,10 @@ package events
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"errors"
 	"net/http"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -14,6 +14,7 @@ import (
 	"github.com/onefold/onefold/accounts"
 	"github.com/onefold/onefold/eventstore/projection"
 	"github.com/onefold/onefold/server/internal/door"
+	"github.com/onefold/onefold/server/jobs"
 )
 
 // Projection is what the server tells of a projection and lets people do with it. *projection.Projection is one, whatever its
@@ -32,7 +33,7 @@ type projectionBody struct {
 	Version int          `json:"version" doc:"Of the program that runs."`
 	Served  *servedBody  `json:"served,omitempty" doc:"What is read. Absent: nothing yet, it is to be rebuilt."`
 	Parked  int          `json:"parked" doc:"Aggregates of which an event cannot be applied. Others go on."`
-	Rebuild *rebuildBody `json:"rebuild,omitempty" doc:"The last one since the server was started."`
+	Rebuild *rebuildBody `json:"rebuild,omitempty" doc:"The one under way, or the last one of a day."`
 }
 
 type servedBody struct {
@@ -81,43 +82,6 @@ type projectionRequest struct {
 	Name string `path:"projection" maxLength:"64"`
 }
 
-// rebuilds are those that run and the last ones, by the names of projections. The zero value is ready.
-type rebuilds struct {
-	mu sync.Mutex
-	of map[string]*rebuildBody
-}
-
-// begin notes that one begins, unless one runs.
-func (r *rebuilds) begin(name string, at time.Time) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.of == nil {
-		r.of = map[string]*rebuildBody{}
-	}
-	if last := r.of[name]; last != nil && last.Running {
-		return false
-	}
-	r.of[name] = &rebuildBody{Running: true, Began: at}
-	return true
-}
-
-// change changes what is noted of the one of a name.
-func (r *rebuilds) change(name string, to func(*rebuildBody)) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	to(r.of[name])
-}
-
-func (r *rebuilds) last(name string) *rebuildBody {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if last := r.of[name]; last != nil {
-		body := *last
-		return &body
-	}
-	return nil
-}
-
 func (s *Service) projectionRoutes(api huma.API) {
 	const list, one = root + "/projections", root + "/projections/{projection}"
 	huma.Register(api, operation(door.ForRead, "projections", http.MethodGet, list, "The projections of the program, what is served of each, and what cannot be applied"), s.projections)
@@ -153,7 +117,11 @@ func (s *Service) projections(ctx context.Context, _ *struct{}) (*projectionsAns
 }
 
 func (s *Service) describeProjection(ctx context.Context, p Projection) (projectionBody, error) {
-	body := projectionBody{Name: p.Name(), Version: p.Version(), Rebuild: s.rebuilds.last(p.Name())}
+	body := projectionBody{Name: p.Name(), Version: p.Version()}
+	var err error
+	if body.Rebuild, err = s.lastRebuild(ctx, p.Name()); err != nil {
+		return body, err
+	}
 	served, err := p.Served(ctx)
 	if err == nil {
 		body.Served = &servedBody{served.Version, served.Previous, served.Since}
@@ -163,6 +131,18 @@ func (s *Service) describeProjection(ctx context.Context, p Projection) (project
 	parked, err := p.Parked(ctx)
 	body.Parked = len(parked)
 	return body, err
+}
+
+// lastRebuild is the one of a projection that is under way, or ended last; nil if there was none of late.
+func (s *Service) lastRebuild(ctx context.Context, name string) (*rebuildBody, error) {
+	body, phase, err := s.rebuilds.Last(ctx, name)
+	if err != nil || phase == jobs.None {
+		return nil, err
+	}
+	if phase == jobs.Lost {
+		body.Running, body.Error = false, "The server that rebuilt ended. Rebuild again to go on where it was."
+	}
+	return &body, nil
 }
 
 // projection is the one of a name.
@@ -213,29 +193,36 @@ func (s *Service) rebuild(ctx context.Context, in *projectionRequest) (*struct{}
 	if err != nil {
 		return nil, err
 	}
-	if !s.rebuilds.begin(in.Name, s.table.Now().UTC()) {
+	job, err := s.rebuilds.Begin(ctx, rand.Text(), in.Name, rebuildBody{Running: true, Began: s.table.Now().UTC()})
+	if errors.Is(err, jobs.ErrBusy) {
 		return nil, door.Problem(http.StatusConflict, "rebuild_running", "A rebuild of this projection is under way.")
 	}
-	if !s.background.Start(func(ctx context.Context) { s.runRebuild(ctx, p) }) {
-		return nil, door.Stopping()
+	if err != nil {
+		return nil, s.door.Error(ctx, err)
+	}
+	if !s.background.Start(func(ctx context.Context) { s.runRebuild(ctx, p, job) }) {
+		return nil, s.door.Error(ctx, errors.Join(door.Stopping(), job.Drop(ctx)))
 	}
 	s.door.Record(ctx, accounts.Entry{Actor: door.CallerOf(ctx).Actor, Action: "projection.rebuild", Site: accounts.EventStore, Subject: in.Name})
 	return nil, nil
 }
 
 // runRebuild rebuilds, and notes what comes of it.
-func (s *Service) runRebuild(ctx context.Context, p Projection) {
+func (s *Service) runRebuild(ctx context.Context, p Projection, job *jobs.Job[rebuildBody]) {
 	differs, err := p.Rebuild(ctx, projection.RebuildOptions{CaughtUp: s.o.CaughtUp, Progress: func(at projection.Progress) {
-		s.rebuilds.change(p.Name(), func(r *rebuildBody) { r.Stage, r.Aggregates, r.Events = at.Stage, at.Aggregates, at.Events })
+		job.Change(func(r *rebuildBody) { r.Stage, r.Aggregates, r.Events = at.Stage, at.Aggregates, at.Events })
 	}})
 	if err != nil {
 		s.door.Logger.WarnContext(ctx, "a rebuild ended without a switch", "projection", p.Name(), "error", err)
 	}
-	s.rebuilds.change(p.Name(), func(r *rebuildBody) {
+	job.Change(func(r *rebuildBody) {
 		r.Running, r.Ended = false, s.table.Now().UTC()
 		r.Same, r.Different, r.Fewer, r.Unserved = differs.Same, differs.Different, differs.Fewer, differs.Unserved
 		if err != nil {
 			r.Error = door.Detail(err)
 		}
 	})
+	if err := job.End(context.WithoutCancel(ctx)); err != nil {
+		s.door.Logger.ErrorContext(ctx, "how a rebuild ended was not written down", "projection", p.Name(), "error", err)
+	}
 }

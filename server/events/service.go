@@ -12,6 +12,7 @@ import (
 	"github.com/onefold/onefold/eventstore"
 	"github.com/onefold/onefold/server/internal/background"
 	"github.com/onefold/onefold/server/internal/door"
+	"github.com/onefold/onefold/server/jobs"
 	"github.com/onefold/onefold/table"
 )
 
@@ -31,7 +32,7 @@ type Service struct {
 	store      *eventstore.Store
 	background *background.Work
 	appended   bell
-	rebuilds   rebuilds
+	rebuilds   *jobs.Board[rebuildBody]
 }
 
 // New makes the service of a table.
@@ -42,8 +43,15 @@ func New(d *door.Door, t *table.Table, o Options) (*Service, error) {
 			return nil, err
 		}
 	}
-	return &Service{o: o, door: d, table: t, store: o.Store, background: background.New()}, nil
+	work := background.New()
+	return &Service{
+		o: o, door: d, table: t, store: o.Store, background: work,
+		rebuilds: jobs.NewBoard[rebuildBody](t, "rebuild", maxRebuilds, work, d.Logger),
+	}, nil
 }
+
+// maxRebuilds is how many projections a server rebuilds at a time.
+const maxRebuilds = 8
 
 const (
 	root          = "/api/v1/events"

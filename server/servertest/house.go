@@ -24,6 +24,7 @@ import (
 	"github.com/onefold/onefold/eventstore"
 	"github.com/onefold/onefold/fold"
 	"github.com/onefold/onefold/server"
+	"github.com/onefold/onefold/server/jobs"
 	"github.com/onefold/onefold/server/webanalytics"
 	"github.com/onefold/onefold/table"
 	"github.com/onefold/onefold/telemetry"
@@ -94,7 +95,7 @@ func On(t *testing.T, db DB, change func(*server.Options)) *House {
 }
 
 // Schema is that of a house's table.
-var Schema = table.MustSchema("all", erasure.Schema, accounts.Schema, alerts.Schema, eventstore.Schema)
+var Schema = table.MustSchema("all", erasure.Schema, accounts.Schema, alerts.Schema, eventstore.Schema, jobs.Schema)
 
 // folds are those of all products.
 func folds(t *table.Table) []*fold.Fold {

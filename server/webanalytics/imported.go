@@ -75,7 +75,10 @@ func (s *Service) imports(ctx context.Context, in *door.SitePath) (*importsAnswe
 	if _, err := analytics.GetSite(ctx, s.table, in.Site); err != nil {
 		return nil, s.door.Error(ctx, err)
 	}
-	work := s.importing.of(in.Site) // before the list: what is done then is in it
+	work, err := s.importOf(ctx, in.Site) // before the list: what is done then is in it
+	if err != nil {
+		return nil, s.door.Error(ctx, err)
+	}
 	all, err := imported.ImportsOfSite.Collect(ctx, s.table, imported.SiteIn{SiteID: in.Site})
 	if err != nil {
 		return nil, s.door.Error(ctx, err)

@@ -2,6 +2,7 @@ package webanalytics
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -16,6 +17,7 @@ import (
 
 	"github.com/onefold/onefold/analytics"
 	"github.com/onefold/onefold/server/internal/door"
+	"github.com/onefold/onefold/server/jobs"
 )
 
 // The bounds of an upload.
@@ -36,26 +38,24 @@ func (s *Service) addImport(ctx context.Context, in *uploadRequest) (*importAnsw
 	if err != nil {
 		return nil, door.Problem(http.StatusUnsupportedMediaType, "unsupported_media_type", "Send the files as multipart/form-data.")
 	}
-	work := s.importing.begin(in.Site, in.DryRun, s.door.Clock().UTC())
-	if work == nil {
+	began := ImportWork{ID: rand.Text(), State: workUploading, At: s.door.Clock().UTC(), DryRun: in.DryRun}
+	job, err := s.imported.Begin(ctx, began.ID, in.Site, began)
+	if errors.Is(err, jobs.ErrBusy) {
 		return nil, door.Problem(http.StatusConflict, "busy", "An import of this site is under way, or several of others. Try again when it has ended.")
 	}
-	begun := false
-	defer func() {
-		if !begun {
-			s.importing.forget(work)
-		}
-	}()
-	files, err := s.receive(in, parts)
 	if err != nil {
 		return nil, s.door.Error(ctx, err)
 	}
-	s.importing.change(work, func(w *ImportWork) { w.State = workWaiting })
-	actor := door.CallerOf(ctx).Actor
-	if begun = s.background.Start(func(ctx context.Context) { s.runImport(ctx, work, files, actor) }); !begun {
-		return nil, s.door.Error(ctx, errors.Join(door.Stopping(), files.remove()))
+	files, err := s.receive(in, parts)
+	if err != nil {
+		return nil, s.door.Error(ctx, errors.Join(err, job.Drop(context.WithoutCancel(ctx))))
 	}
-	return &importAnswer{s.importing.copyOf(work)}, nil
+	job.Change(func(w *ImportWork) { w.State = workWaiting })
+	actor := door.CallerOf(ctx).Actor
+	if !s.background.Start(func(ctx context.Context) { s.runImport(ctx, in.Site, job, files, actor) }) {
+		return nil, s.door.Error(ctx, errors.Join(door.Stopping(), files.remove(), job.Drop(ctx)))
+	}
+	return &importAnswer{job.State()}, nil
 }
 
 // upload is what was sent, in a folder of its own.

@@ -2,10 +2,7 @@ package webanalytics
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
-	"maps"
-	"sync"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -15,6 +12,7 @@ import (
 	"github.com/onefold/onefold/analytics/imported"
 	"github.com/onefold/onefold/analytics/imported/exports"
 	"github.com/onefold/onefold/server/internal/door"
+	"github.com/onefold/onefold/server/jobs"
 )
 
 // The states of an import under way.
@@ -39,114 +37,58 @@ type ImportWork struct {
 	Malformed []string      `json:"malformed,omitempty" doc:"The first malformed rows."`
 	Code      string        `json:"code,omitempty" doc:"Why it failed, for programs."`
 	Problem   string        `json:"problem,omitempty" doc:"Why it failed."`
-
-	site string
 }
 
 // ImportResult is a result, by a name of its own in the API's document.
 type ImportResult imported.Result
 
-func (w *ImportWork) ended() bool { return w.State == workDone || w.State == workFailed }
+// maxUploads is how many imports are taken in, or wait, at the same time.
+const maxUploads = 4
 
-// The bounds of imports over HTTP.
-const (
-	maxUploads = 4   // that are taken in, or wait, at the same time
-	maxWorks   = 200 // that are remembered, when there are more sites
-)
-
-// importing knows the import of each site that is under way, or ended last. One runs at a time: it takes up to 512 MB.
-type importing struct {
-	turn chan struct{} // holds one while an import runs
-
-	mu    sync.Mutex
-	works map[string]*ImportWork // by site
-}
-
-func newImporting() *importing {
-	return &importing{turn: make(chan struct{}, 1), works: map[string]*ImportWork{}}
-}
-
-// begin notes that an import of a site begins; nil if one is under way, or too many of others are.
-func (i *importing) begin(site string, dry bool, now time.Time) *ImportWork {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	active := 0
-	for _, w := range i.works {
-		if !w.ended() {
-			active++
-		}
+// importOf is the import of a site that is under way, or ended last; nil if there was none of late.
+func (s *Service) importOf(ctx context.Context, site string) (*ImportWork, error) {
+	w, phase, err := s.imported.Last(ctx, site)
+	if err != nil || phase == jobs.None {
+		return nil, err
 	}
-	if w := i.works[site]; active >= maxUploads || w != nil && !w.ended() {
-		return nil
+	if phase == jobs.Lost {
+		w.State, w.Code, w.Problem = workFailed, "interrupted", "The server that imported ended. Nothing of it counts; import the same files again, and it goes on."
 	}
-	if len(i.works) >= maxWorks {
-		maps.DeleteFunc(i.works, func(_ string, w *ImportWork) bool { return w.ended() })
-	}
-	w := &ImportWork{ID: rand.Text(), State: workUploading, At: now, DryRun: dry, site: site}
-	i.works[site] = w
-	return w
-}
-
-// change changes what is known of a work.
-func (i *importing) change(w *ImportWork, change func(*ImportWork)) {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	change(w)
-}
-
-// forget makes as if a work had not begun.
-func (i *importing) forget(w *ImportWork) {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	delete(i.works, w.site)
-}
-
-func (i *importing) copyOf(w *ImportWork) ImportWork {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	return *w
-}
-
-// of is the work of a site; nil if there was none.
-func (i *importing) of(site string) *ImportWork {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	if w := i.works[site]; w != nil {
-		found := *w
-		return &found
-	}
-	return nil
+	return &w, nil
 }
 
 // runImport imports files when it is their turn, and removes them before anyone hears of the end. What the server's end
 // breaks off counts nothing, and goes on when the same files are imported again.
-func (s *Service) runImport(ctx context.Context, w *ImportWork, files *upload, actor string) {
-	result, err := s.importInTurn(ctx, w, files.names)
+func (s *Service) runImport(ctx context.Context, site string, job *jobs.Job[ImportWork], files *upload, actor string) {
+	result, err := s.importInTurn(ctx, site, job, files.names)
 	if err := files.remove(); err != nil {
 		s.door.Logger.Warn("uploaded files were not removed", "folder", files.folder, "error", err)
 	}
 	switch {
 	case err != nil:
 		err = s.door.Error(ctx, err)
-	case !w.DryRun:
-		s.door.Record(ctx, accounts.Entry{Actor: actor, Action: "import", Site: w.site, Subject: result.ImportID})
+	case !job.State().DryRun:
+		s.door.Record(ctx, accounts.Entry{Actor: actor, Action: "import", Site: site, Subject: result.ImportID})
 	}
-	s.importing.change(w, func(w *ImportWork) { w.end(&result, err) })
+	job.Change(func(w *ImportWork) { w.end(&result, err) })
+	if err := job.End(context.WithoutCancel(ctx)); err != nil {
+		s.door.Logger.Error("how an import ended was not written down", "site", site, "error", err)
+	}
 }
 
-func (s *Service) importInTurn(ctx context.Context, w *ImportWork, names []string) (imported.Result, error) {
+func (s *Service) importInTurn(ctx context.Context, site string, job *jobs.Job[ImportWork], names []string) (imported.Result, error) {
 	select {
-	case s.importing.turn <- struct{}{}:
-		defer func() { <-s.importing.turn }()
+	case s.importTurn <- struct{}{}:
+		defer func() { <-s.importTurn }()
 	case <-ctx.Done():
 		return imported.Result{}, ctx.Err()
 	}
-	s.importing.change(w, func(w *ImportWork) { w.State = workRunning })
-	return s.importFiles(ctx, w, names)
+	job.Change(func(w *ImportWork) { w.State = workRunning })
+	return s.importFiles(ctx, site, job, names)
 }
 
-func (s *Service) importFiles(ctx context.Context, w *ImportWork, names []string) (result imported.Result, err error) {
-	into, err := analytics.ImportInto(ctx, s.table, w.site)
+func (s *Service) importFiles(ctx context.Context, site string, job *jobs.Job[ImportWork], names []string) (result imported.Result, err error) {
+	into, err := analytics.ImportInto(ctx, s.table, site)
 	if err != nil {
 		return result, err
 	}
@@ -155,8 +97,8 @@ func (s *Service) importFiles(ctx context.Context, w *ImportWork, names []string
 		return result, err
 	}
 	defer func() { err = errors.Join(err, e.Close()) }()
-	return imported.Run(ctx, s.table, into, e, imported.Options{DryRun: w.DryRun, Progress: func(done, size int64) {
-		s.importing.change(w, func(w *ImportWork) { w.Done, w.Of = done, size })
+	return imported.Run(ctx, s.table, into, e, imported.Options{DryRun: job.State().DryRun, Progress: func(done, size int64) {
+		job.Change(func(w *ImportWork) { w.Done, w.Of = done, size })
 	}})
 }
 

@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"errors"
 	"net/http"
-	"sync"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -14,16 +13,11 @@ import (
 	"github.com/onefold/onefold/analytics"
 	"github.com/onefold/onefold/analytics/reconcile"
 	"github.com/onefold/onefold/server/internal/door"
+	"github.com/onefold/onefold/server/jobs"
 	"github.com/onefold/onefold/table"
 )
 
-// verifications know the check of a site's numbers that runs. One runs at a time: each reads all raw events of its days.
-type verifications struct {
-	mu   sync.Mutex
-	site string
-	now  *verifyBody // nil: none
-}
-
+// verifyBody is a check of a site's numbers, under way or ended.
 type verifyBody struct {
 	ID          string           `json:"id,omitempty"`
 	State       string           `json:"state" enum:"never,running,clean,differs,failed"`
@@ -87,13 +81,16 @@ func (s *Service) verify(ctx context.Context, in *verifyRequest) (*verifyStarted
 		return nil, s.door.Error(ctx, err)
 	}
 	began := verifyBody{ID: rand.Text(), State: "running", At: s.door.Clock().UTC(), From: from, To: to, Differences: []differenceBody{}}
-	if !s.verifications.begin(in.Site, began) {
+	job, err := s.verifications.Begin(ctx, began.ID, in.Site, began)
+	if errors.Is(err, jobs.ErrBusy) {
 		return nil, door.Problem(http.StatusConflict, "busy", "A comparison is running. Only one runs at a time; ask again when it has ended.")
 	}
+	if err != nil {
+		return nil, s.door.Error(ctx, err)
+	}
 	s.door.Record(ctx, accounts.Entry{Actor: door.CallerOf(ctx).Actor, Action: "site.verify", Site: in.Site})
-	if !s.background.Start(func(ctx context.Context) { s.runVerify(ctx, in.Site, began) }) {
-		s.verifications.end()
-		return nil, door.Stopping()
+	if !s.background.Start(func(ctx context.Context) { s.runVerify(ctx, in.Site, job) }) {
+		return nil, s.door.Error(ctx, errors.Join(door.Stopping(), job.Drop(ctx)))
 	}
 	answer := new(verifyStarted)
 	answer.Body.ID = began.ID
@@ -102,29 +99,40 @@ func (s *Service) verify(ctx context.Context, in *verifyRequest) (*verifyStarted
 
 // runVerify compares, and writes down how that ended: a restart shows it. One that the server's end broke off goes on when
 // it is asked for again, and leaves the one before on show.
-func (s *Service) runVerify(ctx context.Context, site string, began verifyBody) {
-	defer s.verifications.end()
+func (s *Service) runVerify(ctx context.Context, site string, job *jobs.Job[verifyBody]) {
+	began := job.State()
 	v := reconcile.Verification{SiteKey: analytics.SiteKey{SiteID: site}, ID: began.ID, From: began.From, To: began.To}
 	var err error
 	v.Found, err = reconcile.Verify(ctx, s.table, s.worker, reconcile.RangeIn{Site: site, From: v.From, To: v.To}, func(p reconcile.Progress) {
 		v.Of = p.Of
-		s.verifications.progress(&p)
+		job.Change(func(b *verifyBody) { b.Done, b.Of, b.Events, b.Checked = p.Done, p.Of, p.Events, p.Items })
 	})
-	if ctx.Err() != nil {
-		return
+	if ctx.Err() == nil {
+		s.keepVerify(ctx, &v, err)
 	}
+	if err := job.Drop(context.WithoutCancel(ctx)); err != nil {
+		s.door.Logger.ErrorContext(ctx, "a verification counts as under way for a while", "site", site, "error", err)
+	}
+}
+
+// keepVerify writes down how a comparison ended.
+func (s *Service) keepVerify(ctx context.Context, v *reconcile.Verification, err error) {
 	if err != nil {
 		v.Failure = s.door.Error(ctx, err).Error()
 	}
 	v.At = s.door.Clock().UTC()
-	if err := reconcile.Keep(ctx, s.table, &v); err != nil {
-		s.door.Logger.ErrorContext(ctx, "a verification was not written down", "site", site, "error", err)
+	if err := reconcile.Keep(ctx, s.table, v); err != nil {
+		s.door.Logger.ErrorContext(ctx, "a verification was not written down", "site", v.SiteID, "error", err)
 	}
 }
 
 func (s *Service) verified(ctx context.Context, in *door.SitePath) (*verifyAnswer, error) {
-	if body := s.verifications.of(in.Site); body != nil {
-		return &verifyAnswer{*body}, nil
+	body, phase, err := s.verifications.Last(ctx, in.Site)
+	if err != nil {
+		return nil, s.door.Error(ctx, err)
+	}
+	if phase == jobs.Under {
+		return &verifyAnswer{body}, nil
 	}
 	v, err := reconcile.LastVerification.Get(ctx, s.table, analytics.SiteKey{SiteID: in.Site})
 	if errors.Is(err, table.ErrNotFound) {
@@ -151,38 +159,4 @@ func describeVerification(v *reconcile.Verification) verifyBody {
 		body.State = "differs"
 	}
 	return body
-}
-
-// begin notes that a check runs, unless one does already.
-func (v *verifications) begin(site string, body verifyBody) bool {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	if v.now != nil {
-		return false
-	}
-	v.site, v.now = site, &body
-	return true
-}
-
-func (v *verifications) progress(p *reconcile.Progress) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	v.now.Done, v.now.Of, v.now.Events, v.now.Checked = p.Done, p.Of, p.Events, p.Items
-}
-
-func (v *verifications) end() {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	v.now = nil
-}
-
-// of is the check of a site that runs; nil if none does.
-func (v *verifications) of(site string) *verifyBody {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	if v.now == nil || v.site != site {
-		return nil
-	}
-	body := *v.now
-	return &body
 }

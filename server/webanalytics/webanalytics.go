@@ -18,6 +18,7 @@ import (
 	"github.com/onefold/onefold/internal/useragent"
 	"github.com/onefold/onefold/server/internal/background"
 	"github.com/onefold/onefold/server/internal/door"
+	"github.com/onefold/onefold/server/jobs"
 	"github.com/onefold/onefold/table"
 )
 
@@ -67,9 +68,10 @@ type Service struct {
 	refusals   *refusals.Counter
 
 	raw           *explore.Explorer
-	verifications verifications
+	verifications *jobs.Board[verifyBody]
 	realtimes     realtimes
-	importing     *importing
+	imported      *jobs.Board[ImportWork]
+	importTurn    chan struct{} // holds one while an import runs: it takes up to 512 MB
 	erasing       chan struct{} // holds one while somebody is erased: it reads all raw events of a site
 	background    *background.Work
 }
@@ -83,15 +85,19 @@ func New(d *door.Door, t *table.Table, w *fold.Worker, o Options) (*Service, err
 	if err != nil {
 		return nil, err
 	}
+	work := background.New()
 	return &Service{
 		o: o, door: d, table: t, worker: w, agents: agents, metrics: newMetrics(&d.Metrics),
 		limits:     door.NewLimiter(o.EventRate, o.EventBurst, d.Clock),
 		siteLimits: door.NewLimiter(o.SiteRate, max(int(10*o.SiteRate), maxEvents), d.Clock),
 		refusals:   refusals.NewCounter(t),
 		raw:        explore.New(t, explore.Options{Archive: o.Archive}),
-		background: background.New(),
-		importing:  newImporting(),
+		background: work,
 		erasing:    make(chan struct{}, 1),
+		importTurn: make(chan struct{}, 1),
+
+		verifications: jobs.NewBoard[verifyBody](t, "verify", 1, work, d.Logger), // each reads all raw events of its days
+		imported:      jobs.NewBoard[ImportWork](t, "import", maxUploads, work, d.Logger),
 	}, nil
 }
 

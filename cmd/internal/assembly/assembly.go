@@ -15,6 +15,7 @@ import (
 	"github.com/onefold/onefold/cmd/internal/relocation"
 	"github.com/onefold/onefold/eventstore"
 	"github.com/onefold/onefold/fold"
+	"github.com/onefold/onefold/server/jobs"
 	"github.com/onefold/onefold/table"
 	"github.com/onefold/onefold/telemetry"
 	"github.com/onefold/onefold/telemetry/alerts"
@@ -27,7 +28,7 @@ const TableName = "onefold"
 const Group = analytics.FoldGroup
 
 // Schema is all that the table holds. Starting fails if two packages could write the same key.
-var Schema = table.MustSchema("onefold", analytics.Schema, reconcile.Schema, explore.Schema, erasure.Schema, refusals.Days, refusals.ByDay, accounts.Schema, telemetry.Schema, alerts.Schema, eventstore.Schema, relocation.Schema)
+var Schema = table.MustSchema("onefold", analytics.Schema, reconcile.Schema, explore.Schema, erasure.Schema, refusals.Days, refusals.ByDay, accounts.Schema, telemetry.Schema, alerts.Schema, eventstore.Schema, jobs.Schema, relocation.Schema)
 
 // Folds are all that is derived from the changes of a table. wait is how long visitors' days and breakdowns may wait beyond a
 // flush.

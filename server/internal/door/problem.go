@@ -17,6 +17,7 @@ import (
 
 	"github.com/onefold/onefold/accounts"
 	"github.com/onefold/onefold/dynamo"
+	"github.com/onefold/onefold/server/jobs"
 	"github.com/onefold/onefold/table"
 )
 
@@ -88,6 +89,9 @@ func Code(p *huma.ErrorModel) string { return strings.TrimPrefix(p.Type, codePre
 func (d *Door) Error(ctx context.Context, err error) error {
 	if known := new(huma.ErrorModel); errors.As(err, &known) {
 		return known
+	}
+	if errors.Is(err, jobs.ErrStopping) {
+		return Stopping()
 	}
 	place, sent := words(ctx)
 	if p := accountsProblem(err, place); p != nil {

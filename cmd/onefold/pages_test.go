@@ -1,0 +1,69 @@
+package main
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"os/exec"
+	"sync/atomic"
+	"testing"
+
+	"github.com/onefold/onefold/accounts"
+	"github.com/onefold/onefold/analytics"
+	"github.com/onefold/onefold/server/servertest"
+)
+
+// front spreads requests over the servers of a cluster in turn, as a load balancer does that knows nothing of sessions.
+func (c *cluster) front() string {
+	c.Helper()
+	var turn atomic.Uint64
+	web := httptest.NewServer(&httputil.ReverseProxy{FlushInterval: -1, Rewrite: func(r *httputil.ProxyRequest) {
+		to, err := url.Parse(*c.servers[turn.Add(1)%uint64(len(c.servers))].url.Load())
+		if err != nil {
+			c.Error(err)
+			return
+		}
+		r.SetURL(to)
+		r.Out.Host = r.In.Host
+		r.SetXForwarded()
+	}})
+	c.Cleanup(web.Close)
+	return web.URL
+}
+
+var _ http.Handler
+
+// What people do with the pages, they do on two servers and three workers as on one server: every request goes to the other
+// server than the one before.
+func TestPagesOfManyServers(t *testing.T) {
+	for _, script := range []string{"dashboard.mjs", "devices.mjs", "events.mjs"} {
+		t.Run(script, func(t *testing.T) {
+			c := newCluster(t, 1, 2, 3)
+			link := ""
+			err := c.globals().withStore(t.Context(), t.Output(), tuning{}, func(st *store) (err error) {
+				if _, err = analytics.CreateSite(t.Context(), st.table, analytics.NewSite{ID: "blog", TimeZone: "UTC"}); err != nil {
+					return err
+				}
+				if script == "dashboard.mjs" {
+					servertest.Fill(t, analytics.NewCollector(st.table, analytics.CollectorOptions{}), "blog", 10, 50)
+				}
+				link, err = accounts.New(st.table, accounts.Options{}).SetupToken(t.Context())
+				return err
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			c.start()
+			cmd := exec.CommandContext(t.Context(), "node", "../../server/e2e/"+script, c.front(), link, os.Getenv("ONEFOLD_TEST_SHOTS"))
+			cmd.Env = append(os.Environ(), "CHROMIUM=/usr/bin/chromium")
+			out, err := cmd.CombinedOutput()
+			t.Logf("%s", out)
+			if err != nil {
+				t.Error(err)
+			}
+			c.stop()
+		})
+	}
+}

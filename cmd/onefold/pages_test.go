@@ -1,12 +1,10 @@
 package main
 
 import (
-	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
 	"os"
-	"os/exec"
 	"sync/atomic"
 	"testing"
 
@@ -33,16 +31,14 @@ func (c *cluster) front() string {
 	return web.URL
 }
 
-var _ http.Handler
-
-// What people do with the pages, they do on two servers and three workers as on one server: every request goes to the other
+// What people do with the pages, they do on two servers and three workers as on one server, though every request goes to another
 // server than the one before.
 func TestPagesOfManyServers(t *testing.T) {
+	servertest.NeedPage(t)
 	for _, script := range []string{"dashboard.mjs", "devices.mjs", "events.mjs"} {
 		t.Run(script, func(t *testing.T) {
-			c := newCluster(t, 1, 2, 3)
-			link := ""
-			err := c.globals().withStore(t.Context(), t.Output(), tuning{}, func(st *store) (err error) {
+			c, link := newCluster(t, 1, 2, 3), ""
+			servertest.Must(t, c.globals().withStore(t.Context(), t.Output(), tuning{}, func(st *store) (err error) {
 				if _, err = analytics.CreateSite(t.Context(), st.table, analytics.NewSite{ID: "blog", TimeZone: "UTC"}); err != nil {
 					return err
 				}
@@ -51,14 +47,9 @@ func TestPagesOfManyServers(t *testing.T) {
 				}
 				link, err = accounts.New(st.table, accounts.Options{}).SetupToken(t.Context())
 				return err
-			})
-			if err != nil {
-				t.Fatal(err)
-			}
+			}))
 			c.start()
-			cmd := exec.CommandContext(t.Context(), "node", "../../server/e2e/"+script, c.front(), link, os.Getenv("ONEFOLD_TEST_SHOTS"))
-			cmd.Env = append(os.Environ(), "CHROMIUM=/usr/bin/chromium")
-			out, err := cmd.CombinedOutput()
+			out, err := servertest.Script(t, script, c.front(), link, os.Getenv("ONEFOLD_TEST_SHOTS")).CombinedOutput()
 			t.Logf("%s", out)
 			if err != nil {
 				t.Error(err)

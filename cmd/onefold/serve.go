@@ -190,6 +190,7 @@ func (c *listenFlags) newServer(s *store, recorder *usage.Recorder, logger *slog
 		o.Capacity = capacity.Options{Uses: recorder.Uses, Schema: assembly.Schema}
 	}
 	c.applyDevices(&o)
+	o.Devices.Shared = s.Service != nil
 	kept, err := c.Kept.Apply(&o, data, s.identity, logger)
 	if err != nil {
 		return nil, nil, nil, err

@@ -20,6 +20,8 @@ type Options struct {
 	Collector *telemetry.Collector // default: one of the table
 	// DeviceTags are the tags that name devices in line protocol; default device, device_id and host.
 	DeviceTags []string
+	// Shared says that other servers take readings in for the same table: who watches a device is shown theirs, too.
+	Shared bool
 }
 
 // Service is telemetry behind a door. Make one with New.

@@ -107,14 +107,14 @@ func (s *Service) tailRoutes(api huma.API) {
 	types := map[string]any{"reading": tailed{}, "missed": missed{}, "beat": beat{}}
 	admit := huma.Middlewares{s.door.AdmitStreams(api, maxStreams)}
 	one := readOperation("tail-device", "/tail", "Readings of a device as they come, as server-sent events")
-	one.Description = "Those that this process takes in. A device of another fleet has none."
+	one.Description = "Where several servers share a table, those of the others come up to two seconds later, unless they are late by more than a minute. A device of another fleet has none."
 	one.Middlewares = admit
 	sse.Register(api, one, types, func(ctx context.Context, in *DevicePath, send sse.Sender) {
 		s.stream(ctx, in.Device, in.Fleet, send)
 	})
 	sse.Register(api, door.Guard(door.ForRead, huma.Operation{
 		OperationID: "tail-fleet", Method: http.MethodGet, Path: fleetPath + "/tail", Middlewares: admit,
-		Summary: "Readings of a fleet as they come, as server-sent events", Description: "Those that this process takes in.", Tags: []string{"readings"},
+		Summary: "Readings of a fleet as they come, as server-sent events", Description: "Where several servers share a table, those that the one asked takes in.", Tags: []string{"readings"},
 	}), types, func(ctx context.Context, in *door.FleetPath, send sse.Sender) { s.stream(ctx, "", in.Fleet, send) })
 }
 
@@ -124,25 +124,62 @@ func (s *Service) stream(ctx context.Context, device, fleet string, send sse.Sen
 	defer context.AfterFunc(s.background.Context(), cancel)()
 	l, leave := s.tail.listen(device)
 	defer leave()
-	mine := map[string]bool{} // devices, whether they are of the fleet
-	ticker := time.NewTicker(tailBeat)
+	w := &watcher{s: s, fleet: fleet, send: send, mine: map[string]bool{}}
+	var err error
+	if s.o.Shared && device != "" && s.isOf(ctx, device, fleet, w.mine) {
+		w.others, err = othersOf(ctx, s.table, device)
+	}
+	if err == nil {
+		err = w.watch(ctx, l)
+	}
+	if err != nil && ctx.Err() == nil {
+		s.door.Logger.WarnContext(ctx, "a stream ended", "device", device, "error", err)
+	}
+}
+
+// watcher is somebody who watches readings come.
+type watcher struct {
+	s      *Service
+	fleet  string
+	send   sse.Sender
+	mine   map[string]bool // devices, whether they are of the fleet
+	others *others         // nil: there are no other servers, or more than one device is watched
+}
+
+// watch sends readings until ctx ends, or there is nobody to send to.
+func (w *watcher) watch(ctx context.Context, l *listener) error {
+	ticker, look := time.NewTicker(tailBeat), time.NewTicker(lookEvery)
 	defer ticker.Stop()
-	err := send.Data(beat{s.table.Now().UTC()}) // now it listens
-	for err == nil {
+	defer look.Stop()
+	if w.others == nil {
+		look.Stop()
+	}
+	gone := w.send.Data(beat{w.s.table.Now().UTC()}) // now it listens
+	for gone == nil {
+		var come []tailed
 		select {
 		case <-ctx.Done():
-			return
+			return nil
 		case <-ticker.C:
-			err = send.Data(beat{s.table.Now().UTC()})
-		case one := <-l.come:
-			if n := s.tail.gone(l); n > 0 {
-				err = send.Data(missed{n})
+			gone = w.send.Data(beat{w.s.table.Now().UTC()})
+		case <-look.C:
+			var err error
+			if come, err = w.others.look(ctx); err != nil {
+				return err
 			}
-			if err == nil && s.isOf(ctx, one.Device, fleet, mine) {
-				err = send.Data(one)
+		case one := <-l.come:
+			if n := w.s.tail.gone(l); n > 0 {
+				gone = w.send.Data(missed{n})
+			}
+			if w.s.isOf(ctx, one.Device, w.fleet, w.mine) && (w.others == nil || w.others.took(&one)) {
+				come = []tailed{one}
 			}
 		}
+		for i := 0; i < len(come) && gone == nil; i++ {
+			gone = w.send.Data(come[i])
+		}
 	}
+	return nil
 }
 
 // isOf reports whether a device is of a fleet, and remembers it for the stream.

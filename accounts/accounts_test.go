@@ -1,6 +1,7 @@
 package accounts_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -526,4 +527,30 @@ func TestAudit(t *testing.T) {
 	}
 	_, err = w.Audit(ctx, "May", "", 3)
 	wantErr(t, "month", err, accounts.ErrInvalid)
+}
+
+// All servers get the same secret, whoever asks first, and each name has its own.
+func TestSharedSecret(t *testing.T) {
+	w, ctx := newWorld(t), t.Context()
+	secrets := make([][]byte, 6)
+	var wait sync.WaitGroup
+	for i := range secrets {
+		wait.Go(func() {
+			var err error
+			if secrets[i], err = accounts.SharedSecret(ctx, w.table, "cursors"); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wait.Wait()
+	for _, secret := range secrets {
+		if len(secret) != 32 || !bytes.Equal(secret, secrets[0]) {
+			t.Errorf("%x, %x", secret, secrets[0])
+		}
+	}
+	other, err := accounts.SharedSecret(ctx, w.table, "other")
+	must(t, err)
+	if bytes.Equal(other, secrets[0]) {
+		t.Error("two names have one secret")
+	}
 }

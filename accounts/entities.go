@@ -110,6 +110,17 @@ type Setup struct {
 	Done   time.Time `dynamodbav:"done,omitempty"`
 }
 
+// SharedKey names a secret that servers share.
+type SharedKey struct {
+	Name string `dynamodbav:"name"`
+}
+
+// Shared is such a secret. What it protects must not be worth more than a look into the table.
+type Shared struct {
+	SharedKey
+	Value []byte `dynamodbav:"value"` // 32 random bytes
+}
+
 // EntryKey names an audit entry.
 type EntryKey struct {
 	Month   string `dynamodbav:"month"`   // YYYY-MM, UTC

@@ -41,6 +41,10 @@ var (
 		PK: "ACCOUNT#SETUP", SK: "STATE",
 		Doc: "Whether the installation has an owner, and until then its set-up link.",
 	})
+	SharedSecrets = table.Define[Shared, SharedKey]("accounts.shared", table.Def[Shared]{
+		PK: "ACCOUNT#SHARED#{name}", SK: "SECRET",
+		Doc: "A secret that all servers of the table have.",
+	})
 	Entries = table.Define[Entry, EntryKey]("accounts.audit", table.Def[Entry]{
 		PK: "ACCOUNT#AUDIT#{month}", SK: "ENTRY#{entryId}",
 		Immutable: true,
@@ -87,6 +91,9 @@ var (
 	InvitationsOfSite = table.NewQuery(Invitations, table.QueryDef[InvitationsIn]{
 		ID: "A12", Question: "the open invitations to a site", Index: "gsi1", Load: table.Load{PerSecond: 0.001, Items: 5, ItemBytes: 350},
 	})
+	SharedByName = table.NewGet[SharedKey](SharedSecrets, table.GetDef{
+		ID: "A13", Question: "a secret that servers share", Load: table.Load{PerSecond: 0.0001, Items: 1, ItemBytes: 150},
+	})
 )
 
 // SharesIn names the site whose shares are asked for.
@@ -106,9 +113,9 @@ type AuditIn struct {
 
 // Schema is all that this package stores and asks.
 var Schema = table.MustSchema("accounts",
-	Users, Emails, Sessions, Keys, Shares, Invitations, Setups, Entries,
+	Users, Emails, Sessions, Keys, Shares, Invitations, Setups, SharedSecrets, Entries,
 	UserByID, UserByEmail, AllUsers, SessionByToken, KeyByID, AllKeys, ShareByID, SharesOfSite, EntriesOfMonth, SetupState,
-	InvitationByID, InvitationsOfSite,
+	InvitationByID, InvitationsOfSite, SharedByName,
 )
 
 var (

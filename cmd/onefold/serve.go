@@ -76,6 +76,7 @@ func (c *serveCommand) Run(ctx context.Context, std streams, g *globals) error {
 		return err
 	}
 	tune := delayed(&c.Flags)
+	tune.serves = true
 	tune.works = c.Workers != "none"
 	err = g.withStore(ctx, std.err, tune, func(s *store) error {
 		if !s.Shared && !tune.works {

@@ -18,6 +18,7 @@ import (
 	"github.com/onefold/onefold/cmd/internal/upkeep"
 	"github.com/onefold/onefold/cmd/onefold/internal/place"
 	"github.com/onefold/onefold/cmd/onefold/internal/workcli"
+	"github.com/onefold/onefold/dynamo"
 	"github.com/onefold/onefold/engine"
 	"github.com/onefold/onefold/fold"
 	"github.com/onefold/onefold/table"
@@ -46,6 +47,7 @@ type tuning struct {
 	wait         time.Duration                              // of visitors' days and breakdowns, beyond that
 	cacheBytes   int64                                      // the engine's; 0: its default
 	existing     bool                                       // the table must be there: commands that only read make none
+	serves       bool                                       // it gives cursors to others, who may bring them to another server, or after a restart
 	works        bool                                       // it folds beside other processes, where these are; else it waits for them
 	leaseFor     time.Duration                              // 0: the runtime's default
 	owner        string                                     // "": one that no other worker has
@@ -68,7 +70,10 @@ func (g *globals) openStore(ctx context.Context, logs io.Writer, tune tuning) (*
 	if !opened.Shared { // what others write cannot be watched: their days are read each time
 		api = explore.Watch(api)
 	}
-	s := &store{Opened: opened, table: table.New(api, opened.Table, table.Options{Clock: tune.clock}), works: tune.works || !opened.Shared}
+	s := &store{Opened: opened, works: tune.works || !opened.Shared}
+	if s.table, err = tableOf(ctx, api, opened.Table, tune); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
 	s.accounts = accounts.New(s.table, accounts.Options{})
 	if err := s.prepare(ctx, fold.Options{
 		Group: assembly.Group, FlushChanges: tune.flushChanges, FlushAge: tune.flushAge, Sleep: tune.sleep, Logger: logger,
@@ -78,6 +83,20 @@ func (g *globals) openStore(ctx context.Context, logs io.Writer, tune tuning) (*
 	}
 	s.identity = where.Identity(s.arn)
 	return s, nil
+}
+
+// tableOf is the table of an API. One that serves signs its cursors with a secret that all servers share.
+func tableOf(ctx context.Context, api dynamo.API, name string, tune tuning) (*table.Table, error) {
+	o := table.Options{Clock: tune.clock}
+	t := table.New(api, name, o)
+	if !tune.serves {
+		return t, nil
+	}
+	var err error
+	if o.CursorKey, err = accounts.SharedSecret(ctx, t, "cursors"); err != nil {
+		return nil, err
+	}
+	return table.New(api, name, o), nil
 }
 
 // place is where the table of --store is, or else that of --data.

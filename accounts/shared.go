@@ -1,0 +1,34 @@
+package accounts
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+
+	"github.com/onefold/onefold/table"
+)
+
+// sharedBytes are in a secret that servers share.
+const sharedBytes = 32
+
+// SharedSecret is a secret of a name that all servers of a table have, such as what cursors are signed with, which whoever got
+// one brings to another server. Whoever asks first makes it.
+func SharedSecret(ctx context.Context, t *table.Table, name string) ([]byte, error) {
+	key := SharedKey{Name: name}
+	found, err := SharedByName.Get(ctx, t, key)
+	if errors.Is(err, table.ErrNotFound) {
+		found = Shared{SharedKey: key, Value: make([]byte, sharedBytes)}
+		rand.Read(found.Value) //nolint:errcheck // never returns an error since Go 1.24
+		if err = SharedSecrets.Create(ctx, t, &found); errors.Is(err, table.ErrExists) {
+			found, err = SharedByName.Get(ctx, t, key)
+		}
+	}
+	if err == nil && len(found.Value) != sharedBytes {
+		err = fmt.Errorf("it has %d bytes, not %d", len(found.Value), sharedBytes)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("accounts: the secret %s that servers share: %w", name, err)
+	}
+	return found.Value, nil
+}

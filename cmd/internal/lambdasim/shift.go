@@ -50,6 +50,7 @@ func (l *Load) work(ctx context.Context, t *table.Table, pool *Pool) (events int
 func (l *Load) live(ctx context.Context, t *table.Table) (events int, err error) {
 	collector, all := analytics.NewCollector(t, analytics.CollectorOptions{}), l.draw()
 	events = len(all)
+	visitors := visitorsOf(all)
 	for begin := t.Now(); len(all) > 0; {
 		if all, err = store(ctx, collector, begin, all, t.Now().Sub(begin)); err != nil {
 			return events, err
@@ -63,11 +64,20 @@ func (l *Load) live(ctx context.Context, t *table.Table) (events int, err error)
 		if err != nil {
 			return events, err
 		}
-		if pages == int64(events) && visits == int64(events/visitViews) {
+		if pages == int64(events) && visits == visitors {
 			return events, pause.For(ctx, 2*l.Delays.FoldDelay+l.Delays.Visits()) // breakdowns wait, too
 		}
 		if err := pause.For(ctx, lookEvery); err != nil {
 			return events, err
 		}
 	}
+}
+
+// visitorsOf are as many as visits: an address that is drawn twice within a few minutes makes one.
+func visitorsOf(all []view) int64 {
+	seen := make(map[string]bool)
+	for i := range all {
+		seen[all[i].hit.Address] = true
+	}
+	return int64(len(seen))
 }

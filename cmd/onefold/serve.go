@@ -12,7 +12,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/onefold/onefold/cmd/internal/assembly"
@@ -91,14 +90,14 @@ func (c *serveCommand) Run(ctx context.Context, std streams, g *globals) error {
 			return err
 		}
 		if c.Warehouse != "" {
-			exporting, err := warehousecli.Service(ctx, c.Warehouse, s.ground(), g.ground(std))
+			exporting, lag, err := warehousecli.Service(ctx, c.Warehouse, s.ground(), g.ground(std))
 			if err != nil {
 				return err
 			}
 			if err := s.remember(ctx, c.Warehouse); err != nil {
 				return err
 			}
-			others = append(others, exporting)
+			others, s.collectors = append(others, exporting), append(s.collectors, lag)
 		}
 		return c.serve(ctx, std, g, s, func(string, string) error { return nil }, append(following, others...)...)
 	})
@@ -185,7 +184,7 @@ func (c *listenFlags) newServer(s *store, recorder *usage.Recorder, logger *slog
 	o := server.Options{
 		Table: s.table, Worker: s.worker, Accounts: s.accounts, Token: c.Token, MaxConnections: c.MaxConnections, Version: version, Logger: logger,
 		Analytics: webanalytics.Options{Uploads: uploads, Archive: s.archive}, Service: s.Service, StreamService: s.StreamService,
-		Collectors: []prometheus.Collector{watch},
+		Collectors: append(s.collectors, watch),
 	}
 	if recorder != nil {
 		o.Capacity = capacity.Options{Uses: recorder.Uses, Schema: assembly.Schema}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/onefold/onefold/accounts"
 	"github.com/onefold/onefold/analytics/explore"
@@ -38,6 +39,8 @@ type store struct {
 	stream   string          // ARN of the table's stream
 	arn      string          // its own
 	identity string          // what no other table has
+
+	collectors []prometheus.Collector // of what runs beside a server
 }
 
 // tuning adapts the folds to the work at hand.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync/atomic"
 	"time"
 
 	"github.com/onefold/onefold/fold"
@@ -62,8 +63,10 @@ type Exporter struct {
 	sweepAt  time.Time
 	pass     pass
 	caughtAt time.Time // when Caught may be called again
-	held     error     // why something was not read in this turn
-	holds    int       // pauses in a row after turns in which nothing could be read
+
+	caughtTo, rows atomic.Int64 // what CaughtUp tells
+	held           error        // why something was not read in this turn
+	holds          int          // pauses in a row after turns in which nothing could be read
 }
 
 // New makes an Exporter.
@@ -224,10 +227,10 @@ func (x *Exporter) Run(ctx context.Context) error {
 
 // whenCaught has done what waits until all is exported, if that is so.
 func (x *Exporter) whenCaught(ctx context.Context) error {
-	if x.o.Caught == nil || x.batch == nil || x.t.Now().Before(x.caughtAt) || !x.passed() || x.w.Status().Repair != nil {
+	if x.batch == nil || x.t.Now().Before(x.caughtAt) || !x.passed() || x.w.Status().Repair != nil {
 		return nil
 	}
-	if x.batch.records > 0 {
+	if !x.batch.empty() {
 		if err := x.flush(ctx); err != nil {
 			return err
 		}
@@ -236,15 +239,27 @@ func (x *Exporter) whenCaught(ctx context.Context) error {
 	return x.caught(ctx)
 }
 
-// caught has done what waits until all is exported, and begins anew: the warehouse may have moved on.
-func (x *Exporter) caught(ctx context.Context) error {
-	if x.o.Caught == nil {
-		return nil
-	}
+// caught notes that all is exported, and has done what waits for that. It begins anew if the warehouse has moved on.
+func (x *Exporter) caught(ctx context.Context) (err error) {
 	before := x.pass.since
-	x.batch = nil
 	x.beginPass(x.t.Now())
-	return x.o.Caught(ctx, x.w, before)
+	x.caughtTo.Store(before.UnixMilli())
+	if x.o.Caught != nil {
+		err = x.o.Caught(ctx, x.w, before)
+	}
+	if err != nil || x.w.Version() != x.base {
+		x.batch = nil
+	}
+	return err
+}
+
+// CaughtUp is a time by which all is exported that was written before it, zero before that is known, and how many rows were
+// written since the Exporter was made. While Run follows it is a minute or two old. It may be called at any time.
+func (x *Exporter) CaughtUp() (before time.Time, rows int64) {
+	if ms := x.caughtTo.Load(); ms != 0 {
+		before = time.UnixMilli(ms)
+	}
+	return before, x.rows.Load()
 }
 
 // step is a turn of Run.
@@ -355,6 +370,7 @@ func (x *Exporter) commit(ctx context.Context, out *changes, e *warehouse.Entry)
 	}
 	for _, f := range out.add {
 		x.done.Rows += f.Rows
+		x.rows.Add(f.Rows)
 		x.done.Bytes += f.Bytes
 	}
 	x.done.Files += int64(len(out.add))

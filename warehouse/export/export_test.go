@@ -211,6 +211,9 @@ func TestRunCaught(t *testing.T) {
 	if calls != 3 {
 		t.Errorf("called %d times", calls)
 	}
+	if before, rows := x.CaughtUp(); before.Before(began.Add(caughtEvery)) || rows == 0 {
+		t.Errorf("all is exported of before %v, %d rows", before, rows)
+	}
 	w.Must(x.Stop(w.Ctx))
 	w.Must(w.exporter().CatchUp(w.Ctx))
 	w.compare()

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"github.com/onefold/onefold/cmd/onefold/internal/ground"
 	"github.com/onefold/onefold/cmd/onefold/internal/terminal"
 	"github.com/onefold/onefold/fold"
@@ -117,24 +119,28 @@ func size(n int64) string {
 	return fmt.Sprintf("%.1f kB", float64(n)/(1<<10))
 }
 
-// Service exports beside a server until ctx ends. Where other processes share the table they take turns.
-func Service(ctx context.Context, place string, s *ground.Store, env *ground.Env) (func(context.Context) error, error) {
+// Service exports beside a server until ctx ends, and tells how far it is. Where other processes share the table they take turns.
+func Service(ctx context.Context, place string, s *ground.Store, env *ground.Env) (func(context.Context) error, prometheus.Collector, error) {
 	w, err := Open(ctx, place, false)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
+	lag := newLag(s.Table.Now)
 	work := func(ctx context.Context) error {
-		if err := follow(ctx, exporter(w, s, export.Options{Logger: env.Logger})); err != nil {
+		x := exporter(w, s, export.Options{Logger: env.Logger})
+		lag.of.Store(x)
+		defer lag.of.Store(nil)
+		if err := follow(ctx, x); err != nil {
 			env.Logger.Warn("warehouse: what was read last is not exported; the next start goes on", "error", err)
 		}
 		return nil
 	}
 	if !s.Shared {
-		return work, nil
+		return work, lag, nil
 	}
 	return func(ctx context.Context) error {
 		return fold.Lead(ctx, s.Table, leadName, fold.LeadOptions{Logger: env.Logger}, work)
-	}, nil
+	}, lag, nil
 }
 
 // leadName is that of the job which one of many processes does at a time. That saves work; that each fact is exported once does not need it.

@@ -90,7 +90,7 @@ func TestReleases(t *testing.T) {
 func TestUnit(t *testing.T) {
 	analyze, err := exec.LookPath("systemd-analyze")
 	if err != nil || runtime.GOOS != "linux" {
-		t.Skip("systemd-analyze is not here: install Debian's package systemd")
+		t.Skip("systemd-analyze is missing, or this is not Linux: install Debian's package systemd")
 	}
 	unit := strings.ReplaceAll(read(t, "packaging/onefold.service"), "/usr/local/bin/onefold", "/bin/true")
 	file := filepath.Join(t.TempDir(), "onefold.service")

@@ -151,7 +151,7 @@ func (f *far) until(what string) {
 // stored, loses nothing that it acknowledged, and counts nothing twice.
 func TestStoreGoesAway(t *testing.T) {
 	if testing.Short() {
-		t.Skip("kills processes")
+		t.Skip("the time to kill processes and start them again is missing: leave -short out")
 	}
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)

@@ -15,7 +15,7 @@ import (
 // TestInfluxDBsClient writes with InfluxDB's own client for JavaScript, and reads back what it wrote: see e2e/influx.mjs.
 func TestInfluxDBsClient(t *testing.T) {
 	if testing.Short() {
-		t.Skip("what needs Node.js is left out by -short")
+		t.Skip("the time to run a program of Node.js is missing: leave -short out")
 	}
 	e2e := filepath.Join("..", "e2e")
 	if _, err := os.Stat(filepath.Join(e2e, "node_modules", "@influxdata", "influxdb-client")); err != nil {

@@ -131,23 +131,6 @@ func (x *Explorer) archived(ctx context.Context, site string, from, to time.Time
 	}
 }
 
-// readArchive gives the builder a day of the archive's.
-func (b *builder) readArchive(ctx context.Context, from, to time.Time) error {
-	batch := make([]analytics.Event, 0, batchEvents)
-	for e, err := range b.scan.x.archived(ctx, b.scan.site.SiteID, from, to) {
-		if err != nil {
-			return err
-		}
-		if batch = append(batch, e); len(batch) == batchEvents {
-			if err := b.add(batch); err != nil {
-				return err
-			}
-			batch = batch[:0]
-		}
-	}
-	return b.add(batch)
-}
-
 // archivedNotes say which days were read from the archive.
 func (s *scan) archivedNotes() []string {
 	var days []string

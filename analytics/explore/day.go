@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"iter"
 	"slices"
 	"sync"
 	"time"
@@ -105,7 +106,7 @@ func (s *scan) visits(ctx context.Context, day string) ([]*visit, error) {
 func (s *scan) readDay(ctx context.Context, day string, from, to time.Time) (all []*visit, events int, err error) {
 	b := &builder{scan: s, people: map[*analytics.Visitor]*person{}}
 	if _, archived := s.archived[day]; archived {
-		err := b.readArchive(ctx, from, to)
+		err := b.read(s.x.archived(ctx, s.site.SiteID, from, to))
 		return b.visits(), b.count, err
 	}
 	in := analytics.EventsBetween(&s.site, from, to, "")
@@ -114,7 +115,7 @@ func (s *scan) readDay(ctx context.Context, day string, from, to time.Time) (all
 	for _, shard := range in.Shards {
 		one := in
 		one.Shards = []int{shard}
-		g.Go(func() error { return b.read(ctx, one) })
+		g.Go(func() error { return b.read(analytics.EventsByTime.All(ctx, s.x.t, one)) })
 	}
 	if err := g.Wait(); err != nil {
 		return nil, 0, err
@@ -147,9 +148,10 @@ type person struct {
 	facts []fact
 }
 
-func (b *builder) read(ctx context.Context, in analytics.EventsIn) error {
+// read takes events of wherever they come from.
+func (b *builder) read(events iter.Seq2[analytics.Event, error]) error {
 	batch := make([]analytics.Event, 0, batchEvents)
-	for e, err := range analytics.EventsByTime.All(ctx, b.scan.x.t, in) {
+	for e, err := range events {
 		if err != nil {
 			return err
 		}

@@ -32,7 +32,8 @@ func (c *dynamodbExport) Help() string {
 	return `Writes each item as a line {"Item":{...}} of DynamoDB's JSON, as exports of AWS to S3 are, and beside the file FILE` + descriptionSuffix + ` with
 what describe-table and describe-time-to-live answer, so that ` + "`onefold dynamodb import --create`" + ` can make the table again. An export reads
 while others write: for the table at one moment, back up, restore and export that. --endpoint may be AWS
-(https://dynamodb.REGION.amazonaws.com); credentials are taken from AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY.`
+(https://dynamodb.REGION.amazonaws.com); credentials are those that AWS's tools find: in AWS_ACCESS_KEY_ID and
+AWS_SECRET_ACCESS_KEY, of a profile, or of the machine.`
 }
 
 // Run exports a table.

@@ -27,7 +27,8 @@ type dynamodbImport struct {
 func (c *dynamodbImport) Help() string {
 	return `Puts the item of each line {"Item":{...}}: one with the same key is replaced, and of several lines with one key the last counts. So an
 import that stopped is resumed by doing it again. A folder of an export of AWS to S3 (AWSDynamoDB/ID) is read by its manifest, with the
-checksums and counts in it. --endpoint may be AWS; credentials are taken from AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY.`
+checksums and counts in it. --endpoint may be AWS; credentials are those that AWS's tools find: in AWS_ACCESS_KEY_ID and
+AWS_SECRET_ACCESS_KEY, of a profile, or of the machine.`
 }
 
 // Run imports items.

@@ -10,17 +10,16 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"os"
 	"strings"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
 	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
+	"github.com/onefold/onefold/cmd/internal/remote"
 	"github.com/onefold/onefold/cmd/onefold/internal/place"
 	"github.com/onefold/onefold/cmd/onefold/internal/protocol"
 	"github.com/onefold/onefold/dynamo"
+	"github.com/onefold/onefold/dynamo/resilient"
 	"github.com/onefold/onefold/engine"
 )
 
@@ -71,55 +70,36 @@ func (t *dynamodbItems) api(ctx context.Context, g *globals, logs io.Writer, exi
 		}
 		return db, db.Close, nil
 	}
-	credentials, err := endpointCredentials(t.Endpoint)
+	l, err := t.location()
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := probe(ctx, t.Endpoint); err != nil {
+	if err := l.Probe(ctx); err != nil {
 		return nil, nil, err
 	}
-	const attempts = 10
-	return dynamodb.New(dynamodb.Options{
-		Region: t.Region, BaseEndpoint: &t.Endpoint, RetryMaxAttempts: attempts,
-		Credentials: aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) { return credentials, nil }),
-	}), func() error { return nil }, nil
+	clients, err := remote.Open(ctx, l, func(o *resilient.Options) { o.Logger = g.logger(logs) })
+	if err != nil {
+		return nil, nil, err
+	}
+	return clients.Items, func() error { return nil }, nil
 }
 
-// probe fails when nobody answers at an endpoint: the SDK would try again for minutes.
-func probe(ctx context.Context, endpoint string) error {
-	const patience = 15 * time.Second
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, endpoint, nil)
-	if err != nil {
-		return &exitError{exitUsage, fmt.Errorf("bad_endpoint: %w", err)}
-	}
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return fmt.Errorf("no_server: %w", err)
-	}
-	return response.Body.Close()
-}
-
-// endpointCredentials reads the access key from the environment. A server of our own may do without.
-func endpointCredentials(endpoint string) (aws.Credentials, error) {
-	u, err := url.Parse(endpoint)
+// location is the endpoint as a place of tables.
+func (t *dynamodbTarget) location() (remote.Location, error) {
+	u, err := url.Parse(t.Endpoint)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return aws.Credentials{}, &exitError{exitUsage, fmt.Errorf("bad_endpoint: --endpoint is a URL such as http://127.0.0.1:8000, not %q", endpoint)}
+		return remote.Location{}, &exitError{exitUsage, fmt.Errorf("bad_endpoint: --endpoint is a URL such as http://127.0.0.1:8000, not %q", t.Endpoint)}
 	}
-	c := aws.Credentials{AccessKeyID: os.Getenv("AWS_ACCESS_KEY_ID"), SecretAccessKey: os.Getenv("AWS_SECRET_ACCESS_KEY"), SessionToken: os.Getenv("AWS_SESSION_TOKEN")}
-	if c.AccessKeyID != "" && c.SecretAccessKey != "" {
-		return c, nil
-	}
-	if strings.HasSuffix(u.Hostname(), ".amazonaws.com") {
-		return c, errors.New("no_credentials: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY; `aws configure export-credentials --format env` prints them")
-	}
-	return aws.Credentials{AccessKeyID: "any", SecretAccessKey: "any"}, nil
+	return remote.Location{Endpoint: t.Endpoint, Region: t.Region}, nil
 }
 
 // sign signs a request without a body, as every request to DynamoDB is: the secret stays here.
 func (t *dynamodbTarget) sign(r *http.Request) error {
-	credentials, err := endpointCredentials(t.Endpoint)
+	l, err := t.location()
+	if err != nil {
+		return err
+	}
+	credentials, err := l.Credentials(r.Context())
 	if err != nil {
 		return err
 	}

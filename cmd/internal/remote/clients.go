@@ -92,10 +92,28 @@ func (l Location) config(ctx context.Context) (aws.Config, error) {
 // patience is how long a service may take to answer for the first time.
 const patience = 15 * time.Second
 
-// Probe fails when nobody answers at a server of one's own: the SDK would try again for minutes.
+// Credentials are those that requests are signed with: see Open. Errors begin with bad_credentials, bad_region or no_credentials.
+func (l Location) Credentials(ctx context.Context) (aws.Credentials, error) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	cfg, err := l.config(ctx)
+	if err != nil {
+		return aws.Credentials{}, err
+	}
+	c, err := cfg.Credentials.Retrieve(ctx)
+	if err != nil {
+		err = fmt.Errorf("no_credentials: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, which `aws configure export-credentials --format env` prints, or name a profile in AWS_PROFILE (%w)", err)
+	}
+	return c, err
+}
+
+// Probe fails when nobody answers at a server of one's own, for the SDK would try again for minutes, and when there are no
+// credentials for Amazon's, which clients would take for a service that is away. Errors begin with no_server, bad_store, or are those
+// of Credentials.
 func (l Location) Probe(ctx context.Context) error {
-	if l.Endpoint == "" {
-		return nil
+	if l.amazon() {
+		_, err := l.Credentials(ctx)
+		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()

@@ -46,7 +46,7 @@ func (c *backupCommand) Run(ctx context.Context, std streams, g *globals) error 
 	if g.JSON {
 		return printJSON(std.out, m)
 	}
-	_, err = fmt.Fprintf(std.out, "%s: %s, %s bytes, and what is beside %s\n", c.Out, tables(len(m.Tables)), grouped(m.Bytes()), g.Data)
+	_, err = fmt.Fprintf(std.out, "%s: %s, %s bytes, and what is beside %s\n", c.Out, terminal.Count(len(m.Tables), "table"), grouped(m.Bytes()), g.Data)
 	return err
 }
 
@@ -107,6 +107,6 @@ func (c *restoreCommand) Run(ctx context.Context, std streams, g *globals) error
 	if g.JSON {
 		return printJSON(std.out, m)
 	}
-	_, err = fmt.Fprintf(std.out, "%s: %s as of %s, and, beside it, files: %d\n", c.Dir, tables(len(m.Tables)), m.Taken.Format("2006-01-02 15:04:05 UTC"), files)
+	_, err = fmt.Fprintf(std.out, "%s: %s as of %s, and, beside it, files: %d\n", c.Dir, terminal.Count(len(m.Tables), "table"), m.Taken.Format("2006-01-02 15:04:05 UTC"), files)
 	return err
 }

@@ -44,7 +44,7 @@ func (c *dynamodbBackup) Run(ctx context.Context, std streams, g *globals) error
 		return printJSON(std.out, m)
 	}
 	if m != nil && c.Out != "-" {
-		_, err = fmt.Fprintf(std.out, "%s: %s, %s bytes\n", c.Out, tables(len(m.Tables)), grouped(m.Bytes()))
+		_, err = fmt.Fprintf(std.out, "%s: %s, %s bytes\n", c.Out, terminal.Count(len(m.Tables), "table"), grouped(m.Bytes()))
 	}
 	return err
 }
@@ -127,14 +127,6 @@ func named(err error, partial, name string) error {
 	return err
 }
 
-// tables is a number of tables in words.
-func tables(n int) string {
-	if n == 1 {
-		return "1 table"
-	}
-	return fmt.Sprint(n, " tables")
-}
-
 // fetch copies a server's backup and reads the manifest in it. A stream that ends too early has none, or no end.
 func (c *dynamodbBackup) fetch(ctx context.Context, w io.Writer, bar *terminal.Steps) (m *engine.BackupManifest, err error) {
 	body, err := c.admin(ctx, "backup")
@@ -196,7 +188,7 @@ func (c *dynamodbRestore) Run(ctx context.Context, std streams, g *globals) erro
 	if g.JSON {
 		return printJSON(std.out, m)
 	}
-	_, err = fmt.Fprintf(std.out, "%s: %s as of %s\n", c.Dir, tables(len(m.Tables)), m.Taken.Format("2006-01-02 15:04:05 UTC"))
+	_, err = fmt.Fprintf(std.out, "%s: %s as of %s\n", c.Dir, terminal.Count(len(m.Tables), "table"), m.Taken.Format("2006-01-02 15:04:05 UTC"))
 	return err
 }
 

@@ -8,6 +8,7 @@ import (
 	"io"
 
 	"github.com/onefold/onefold/cmd/onefold/internal/protocol"
+	"github.com/onefold/onefold/cmd/onefold/internal/terminal"
 	"github.com/onefold/onefold/engine"
 )
 
@@ -47,7 +48,7 @@ func (c *dynamodbCheck) Run(ctx context.Context, std streams, g *globals) error 
 	} else {
 		s := r.Summary
 		_, err = fmt.Fprintf(std.out, "%s: %s items, %s index entries, %s expiry rows, %s stream records, %s tokens checked\n",
-			tables(s.Tables), grouped(s.Items), grouped(s.IndexRows), grouped(s.ExpiryRows), grouped(s.Records), grouped(s.Tokens))
+			terminal.Count(s.Tables, "table"), grouped(s.Items), grouped(s.IndexRows), grouped(s.ExpiryRows), grouped(s.Records), grouped(s.Tokens))
 	}
 	if n := r.Summary.Findings; err == nil && n > 0 {
 		return &exitError{exitDifferences, fmt.Errorf("damaged: %s findings; restore a backup, or export the tables and import them into a new database", grouped(n))}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/onefold/onefold/analytics"
 	"github.com/onefold/onefold/cmd/onefold/internal/intake"
+	"github.com/onefold/onefold/cmd/onefold/internal/workcli"
 	"github.com/onefold/onefold/internal/pause"
 	"github.com/onefold/onefold/internal/tail"
 )
@@ -55,7 +56,7 @@ func (c *importCommand) followAll(ctx context.Context, std streams, g *globals, 
 		followers, services = append(followers, im), append(services, following)
 		fmt.Fprintf(std.err, "onefold follows %s for the site %s\n", name, c.Site)
 	}
-	err := runAll(ctx, services)
+	err := workcli.Together(ctx, services)
 	for _, im := range followers {
 		summary.Add(&im.Summary)
 	}

@@ -12,8 +12,6 @@ import (
 	"slices"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/onefold/onefold/cmd/internal/assembly"
 	"github.com/onefold/onefold/cmd/internal/delays"
 	"github.com/onefold/onefold/cmd/internal/intakeflags"
@@ -105,7 +103,7 @@ func (c *serveCommand) Run(ctx context.Context, std streams, g *globals) error {
 }
 
 // service is what runs until the process is told to stop, beside the server.
-type service func(context.Context) error
+type service = func(context.Context) error
 
 // serve listens, says where (hello), and runs the server, the folds, roll-ups and more until ctx ends or one fails.
 func (c *listenFlags) serve(ctx context.Context, std streams, g *globals, s *store, hello func(url, token string) error, more ...service) (err error) {
@@ -143,7 +141,7 @@ func (c *listenFlags) serve(ctx context.Context, std streams, g *globals, s *sto
 		services = append(services, recorder.Run)
 	}
 	services = slices.Concat(services, s.folds(logger, tell), devices, beside, more)
-	if err := runAll(ctx, services); err != nil || s.Shared { // others go on with what is left
+	if err := workcli.Together(ctx, services); err != nil || s.Shared { // others go on with what is left
 		return err
 	}
 	rest, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainFor)
@@ -211,17 +209,3 @@ func (c *listenFlags) newServer(s *store, recorder *usage.Recorder, logger *slog
 
 // drainFor is how long a stop may take to fold what was stored last.
 const drainFor = 10 * time.Second
-
-// runAll runs the services until ctx ends or the first of them fails, and waits for all. Being told to stop is success.
-func runAll(ctx context.Context, services []service) error {
-	group, ctx := errgroup.WithContext(ctx)
-	for _, run := range services {
-		group.Go(func() error {
-			if err := run(ctx); err != nil && !errors.Is(err, context.Canceled) {
-				return err
-			}
-			return nil
-		})
-	}
-	return group.Wait()
-}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/onefold/onefold/analytics"
 	"github.com/onefold/onefold/cmd/onefold/internal/place"
+	"github.com/onefold/onefold/cmd/onefold/internal/terminal"
 	"github.com/onefold/onefold/table"
 )
 
@@ -119,19 +120,27 @@ type siteShow struct {
 
 // Run shows one site.
 func (c *siteShow) Run(ctx context.Context, std streams, g *globals) error {
-	return g.withStore(ctx, std.err, tuning{existing: true}, func(s *store) error {
-		site, err := analytics.GetSite(ctx, s.table, c.ID)
-		if err != nil {
-			return siteError(c.ID, err)
-		}
-		out := outputOf(site)
-		if g.JSON {
-			return printJSON(std.out, out)
-		}
+	get := func(t *table.Table) (analytics.Site, error) { return analytics.GetSite(ctx, t, c.ID) }
+	return g.withSite(ctx, std, c.ID, get, func(site *analytics.Site) error {
+		out := outputOf(*site)
 		w := tabwriter.NewWriter(std.out, 0, 8, 2, ' ', 0)
 		fmt.Fprintf(w, "site\t%s\ntime zone\t%s\ndomains\t%s\ncreated\t%s\npartitions\t%d\nretention\t%s\n",
 			out.ID, out.TimeZone, strings.Join(out.Domains, ", "), out.CreatedAt.Format(time.RFC3339), out.Shards, out.Retention)
 		return w.Flush()
+	})
+}
+
+// withSite gets or changes a site and prints it: for scripts as it is, for people as tell does.
+func (g *globals) withSite(ctx context.Context, std streams, id string, get func(*table.Table) (analytics.Site, error), tell func(*analytics.Site) error) error {
+	return g.withStore(ctx, std.err, tuning{existing: true}, func(s *store) error {
+		site, err := get(s.table)
+		if err != nil {
+			return siteError(id, err)
+		}
+		if g.JSON {
+			return printJSON(std.out, outputOf(site))
+		}
+		return tell(&site)
 	})
 }
 
@@ -150,15 +159,9 @@ func (c *siteParts) Validate() error {
 
 // Run sets how many items there are.
 func (c *siteParts) Run(ctx context.Context, std streams, g *globals) error {
-	return g.withStore(ctx, std.err, tuning{existing: true}, func(s *store) error {
-		site, err := analytics.SetParts(ctx, s.table, c.ID, c.Parts)
-		if err != nil {
-			return siteError(c.ID, err)
-		}
-		if g.JSON {
-			return printJSON(std.out, outputOf(site))
-		}
-		_, err = fmt.Fprintf(std.out, "What is counted of %s from now on is spread over %d items an hour.\n", site.SiteID, site.Parts)
+	set := func(t *table.Table) (analytics.Site, error) { return analytics.SetParts(ctx, t, c.ID, c.Parts) }
+	return g.withSite(ctx, std, c.ID, set, func(site *analytics.Site) error {
+		_, err := fmt.Fprintf(std.out, "What is counted of %s from now on is spread over %s an hour.\n", site.SiteID, terminal.Count(site.Parts, "item"))
 		return err
 	})
 }
@@ -178,17 +181,11 @@ func (c *siteReshard) Validate() error {
 
 // Run adds a step to the site's history of partitions.
 func (c *siteReshard) Run(ctx context.Context, std streams, g *globals) error {
-	return g.withStore(ctx, std.err, tuning{existing: true}, func(s *store) error {
-		site, err := analytics.SetShards(ctx, s.table, c.ID, c.Shards)
-		if err != nil {
-			return siteError(c.ID, err)
-		}
+	set := func(t *table.Table) (analytics.Site, error) { return analytics.SetShards(ctx, t, c.ID, c.Shards) }
+	return g.withSite(ctx, std, c.ID, set, func(site *analytics.Site) error {
 		step := site.Sharding[len(site.Sharding)-1]
-		if g.JSON {
-			return printJSON(std.out, outputOf(site))
-		}
-		_, err = fmt.Fprintf(std.out, "Events of %s from %s on are spread over %d partitions, visitors from the day after. Earlier ones stay where they are; reports read both.\n",
-			site.SiteID, step.From.Format(time.RFC3339), step.N)
+		_, err := fmt.Fprintf(std.out, "Events of %s from %s on are spread over %s, visitors from the day after. Earlier ones stay where they are; reports read both.\n",
+			site.SiteID, step.From.Format(time.RFC3339), terminal.Count(step.N, "partition"))
 		return err
 	})
 }

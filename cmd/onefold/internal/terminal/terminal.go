@@ -27,6 +27,23 @@ func Grouped(n int64) string {
 	return sign + b.String()
 }
 
+// Count is a number of things that are called so: 1 table, 1,200 tables, 2 entries. What is a noun in the singular, or ends in one.
+func Count[N int | int64 | uint64](n N, what string) string {
+	number := Grouped(int64(n)) + " "
+	if n == 1 {
+		return number + what
+	}
+	if stem, ok := strings.CutSuffix(what, "y"); ok && !strings.ContainsAny(stem[max(len(stem)-1, 0):], "aeiou") {
+		return number + stem + "ies"
+	}
+	for _, hiss := range []string{"s", "x", "ch", "sh"} {
+		if strings.HasSuffix(what, hiss) {
+			return number + what + "es"
+		}
+	}
+	return number + what + "s"
+}
+
 const longestValue = 70
 
 // Printable makes a value from outside safe for a terminal: no control characters, no endless lines.

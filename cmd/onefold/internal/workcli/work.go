@@ -110,12 +110,12 @@ func (c *Run) Run(ctx context.Context, env *Env) error {
 			services = append(services, func(ctx context.Context) error { return serveMetrics(ctx, listener, crew, watch, env.Version) })
 		}
 		fmt.Fprintf(env.Err, "onefold works on the changes of %s as %s\n", crew.Table.Name(), crew.Worker.Owner())
-		return together(ctx, services)
+		return Together(ctx, services)
 	})
 }
 
-// together runs services until ctx ends or the first of them fails, and waits for all. Being told to stop is success.
-func together(ctx context.Context, services []func(context.Context) error) error {
+// Together runs services until ctx ends or the first of them fails, and waits for all. Being told to stop is success.
+func Together(ctx context.Context, services []func(context.Context) error) error {
 	group, ctx := errgroup.WithContext(ctx)
 	for _, run := range services {
 		group.Go(func() error {
@@ -130,7 +130,7 @@ func together(ctx context.Context, services []func(context.Context) error) error
 
 // Once does what is due: in one process at a time if several may work on the table.
 func Once(crew *Crew, due []func(context.Context) error) func(context.Context) error {
-	work := func(ctx context.Context) error { return together(ctx, due) }
+	work := func(ctx context.Context) error { return Together(ctx, due) }
 	if !crew.Shared {
 		return work
 	}

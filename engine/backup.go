@@ -166,7 +166,9 @@ func restore(dir string, unpack func(dir string) (*BackupManifest, error)) (*Bac
 	m, err := backup.Fill(vfs.Default, dir, func(dir string) (*BackupManifest, error) {
 		m, err := unpack(dir)
 		if err == nil {
-			err = tryStore(dir)
+			if err = tryStore(dir); err != nil && !errors.Is(err, ErrFormat) {
+				err = fmt.Errorf("%w: %w", ErrBackupDamaged, err)
+			}
 		}
 		return m, err
 	})

@@ -5,8 +5,10 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"math/rand/v2"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -170,7 +172,7 @@ func TestTarNames(t *testing.T) {
 	for _, h := range []tar.Header{
 		{Name: "../evil"}, {Name: "/etc/evil"}, {Name: "a/b"}, {Name: ".."}, {Name: "."}, {Name: ".hidden"}, {Name: strings.Repeat("n", 201)},
 		{Name: "link", Typeflag: tar.TypeSymlink, Linkname: "/etc/passwd"}, {Name: "link", Typeflag: tar.TypeLink, Linkname: "../x"},
-		{Name: "folder", Typeflag: tar.TypeDir}, {Name: "nul", Typeflag: tar.TypeChar},
+		{Name: "folder", Typeflag: tar.TypeDir}, {Name: "nul", Typeflag: tar.TypeChar}, {Name: "long", PAXRecords: map[string]string{"FOREIGN.x": strings.Repeat("x", 2<<20)}},
 	} {
 		var b bytes.Buffer
 		w := tar.NewWriter(&b)
@@ -193,8 +195,103 @@ func TestTarNames(t *testing.T) {
 	}
 }
 
+// bomb is an archive of a few bytes that says it has a file of a terabyte: a sparse one, as GNU tar writes it.
+func bomb(t *testing.T) []byte {
+	t.Helper()
+	const says = 1 << 40
+	var b bytes.Buffer
+	w := tar.NewWriter(&b)
+	text := "1\n0\n1\n" // one run of data: at 0, a byte
+	records := ""
+	for _, r := range [][2]string{{"GNU.sparse.major", "1"}, {"GNU.sparse.minor", "0"}, {"GNU.sparse.name", "000001.sst"}, {"GNU.sparse.realsize", fmt.Sprint(says)}} {
+		line := " " + r[0] + "=" + r[1] + "\n"
+		records += fmt.Sprint(len(line)+2) + line
+	}
+	// The package writes no records of sparse files, so a header of its own is made one of them.
+	body := make([]byte, 512)
+	copy(body, text)
+	for _, e := range []struct {
+		name string
+		body []byte
+	}{{"PaxHeader", []byte(records)}, {"GNUSparseFile.0/000001.sst", append(body, 'x')}} {
+		if err := w.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: e.name, Size: int64(len(e.body)), Mode: 0o600, Format: tar.FormatUSTAR}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := w.Write(e.body); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	out := b.Bytes()
+	out[156] = tar.TypeXHeader
+	sum := 8 * int(' ')
+	for i, c := range out[:512] {
+		if i < 148 || i >= 156 {
+			sum += int(c)
+		}
+	}
+	copy(out[148:156], fmt.Sprintf("%06o\x00 ", sum))
+	if h, err := tar.NewReader(bytes.NewReader(out)).Next(); err != nil || h.Size != says {
+		t.Fatalf("the bomb is none: %+v, %v", h, err)
+	}
+	return out
+}
+
+// What is small and says that it is large is refused before it takes memory or disk.
+func TestBombs(t *testing.T) {
+	var manifest bytes.Buffer
+	w := tar.NewWriter(&manifest)
+	text := `{"files":[` + strings.Repeat("{},", 30<<20/3) + `{}]}`
+	if err := w.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: backup.ManifestName, Size: int64(len(text)), Mode: 0o600}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.WriteString(w, text); err != nil {
+		t.Fatal(err)
+	}
+	for want, b := range map[string][]byte{`it holds "000001.sst"`: bomb(t), "the manifest is longer than": manifest.Bytes()} {
+		fs := vfs.NewMem()
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		if _, err := backup.Extract(context.Background(), bytes.NewReader(b), fs, "to", nil); !errors.Is(err, backup.ErrDamaged) || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %s", err, want)
+		}
+		runtime.ReadMemStats(&after)
+		if took := after.TotalAlloc - before.TotalAlloc; took > 128<<20 {
+			t.Errorf("%s: %d bytes of memory", want, took)
+		}
+		if names, err := fs.List("to"); err != nil || len(names) > 0 {
+			t.Errorf("wrote %v (%v)", names, err)
+		}
+	}
+}
+
+// TestUnfinished ends in the middle: what is there is not taken for a database.
+func TestUnfinished(t *testing.T) {
+	whole := archive(t)
+	for cut := 1024; cut < len(whole)-1024; cut += len(whole) / 7 {
+		fs := vfs.NewMem()
+		if _, err := backup.Extract(context.Background(), bytes.NewReader(whole[:cut]), fs, "to", nil); err == nil || !backup.Is(fs, "to") {
+			t.Errorf("cut to %d bytes: %v, and it can be opened", cut, err)
+		}
+	}
+	fs := source(t)
+	if _, err := backup.Seal(context.Background(), fs, "from", taken, nil); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	if _, err := backup.Copy(ctx, fs, "from", fs, "to", func(int64, int64) { cancel() }); err == nil || !backup.Is(fs, "to") {
+		t.Errorf("a copy that was stopped: %v, and it can be opened", err)
+	}
+}
+
 func TestFill(t *testing.T) {
 	fs := vfs.NewMem()
+	write(t, fs, "file", "text")
+	if _, err := backup.Fill(fs, "file", nil); !errors.Is(err, backup.ErrNotEmpty) {
+		t.Errorf("a file filled: %v", err)
+	}
 	for _, dir := range []string{"a/b", "empty/"} {
 		if err := fs.MkdirAll("a", 0o700); err != nil {
 			t.Fatal(err)

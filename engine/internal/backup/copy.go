@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
+	"os"
 	"slices"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -124,6 +125,9 @@ func Copy(ctx context.Context, from vfs.FS, dir string, to vfs.FS, dest string, 
 	if err := to.MkdirAll(dest, dirMode); err != nil {
 		return nil, fmt.Errorf("backup: %w", err)
 	}
+	if err := unfinished(to, dest); err != nil {
+		return nil, err
+	}
 	c := newCopier(ctx, progress, size)
 	var got []File
 	for _, name := range names {
@@ -142,7 +146,28 @@ func Copy(ctx context.Context, from vfs.FS, dir string, to vfs.FS, dest string, 
 	if err := m.check(got); err != nil {
 		return nil, err
 	}
-	return m, syncDir(to, dest)
+	return m, finished(to, dest)
+}
+
+// unfinished marks a directory that is being filled as a backup, which is never opened: what is there when the process is killed
+// may look like a database, and lack files.
+func unfinished(fs vfs.FS, dir string) error {
+	err := create(fs, fs.PathJoin(dir, ManifestName), func(w io.Writer) error {
+		_, err := io.WriteString(w, "This directory was not filled to the end. Remove it.\n")
+		return err
+	})
+	return errors.Join(err, syncDir(fs, dir))
+}
+
+// finished takes the mark away, when everything is there and was checked.
+func finished(fs vfs.FS, dir string) error {
+	if err := syncDir(fs, dir); err != nil {
+		return err
+	}
+	if err := fs.Remove(fs.PathJoin(dir, ManifestName)); err != nil && !errors.Is(err, os.ErrNotExist) { // an empty one has none
+		return fmt.Errorf("backup: %w", err)
+	}
+	return syncDir(fs, dir)
 }
 
 // Is reports whether a directory is a backup.
@@ -156,12 +181,16 @@ func Read(fs vfs.FS, dir string) (m *Manifest, err error) {
 	if _, err := fs.Stat(dir); err != nil {
 		return nil, fmt.Errorf("backup: %w", err)
 	}
+	names, err := fs.List(dir)
+	if err != nil {
+		return nil, fmt.Errorf("backup: %w", err)
+	}
 	r, err := fs.Open(fs.PathJoin(dir, ManifestName))
 	if err != nil {
 		return nil, fmt.Errorf("%w (%w)", ErrIncomplete, err)
 	}
 	defer func() { err = errors.Join(err, r.Close()) }()
-	return readManifest(r)
+	return readManifest(r, len(names))
 }
 
 const dirMode = 0o700

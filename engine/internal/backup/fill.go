@@ -13,11 +13,16 @@ import (
 // or not at all, whenever the process ends.
 func Fill(fs vfs.FS, dir string, fn func(dir string) (*Manifest, error)) (*Manifest, error) {
 	dir = fs.PathJoin(dir) // without a slash at the end
-	names, err := fs.List(dir)
-	if err == nil && len(names) > 0 {
-		return nil, fmt.Errorf("%w: %s", ErrNotEmpty, dir)
-	}
+	info, err := fs.Stat(dir)
 	exists, partial := err == nil, dir+".partial"
+	if exists && !info.IsDir() {
+		return nil, fmt.Errorf("%w: %s is a file", ErrNotEmpty, dir)
+	}
+	if exists {
+		if names, err := fs.List(dir); err != nil || len(names) > 0 {
+			return nil, errors.Join(fmt.Errorf("%w: %s", ErrNotEmpty, dir), err)
+		}
+	}
 	if _, err := fs.Stat(partial); err == nil {
 		return nil, fmt.Errorf("%w: %s, which was left by a backup or restore that did not end: remove it", ErrNotEmpty, partial)
 	}

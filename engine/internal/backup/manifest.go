@@ -25,10 +25,17 @@ var (
 const ManifestName = "onefold-backup.json"
 
 const (
-	format           = 1
-	maxManifestBytes = 64 << 20
-	maxFiles         = 1 << 20
+	format   = 1
+	maxFiles = 1 << 20
+
+	// How long a manifest may be: what it says of tables, of which 40,000 fit with the longest names, and of each file. It takes some
+	// times that of memory, which is why an archive cannot have a longer one than its files need.
+	maxTablesBytes = 16 << 20
+	maxFileBytes   = 400
 )
+
+// longest is how long the manifest of so many files may be.
+func longest(files int) int { return maxTablesBytes + maxFileBytes*files }
 
 // Manifest says what a backup holds.
 type Manifest struct {
@@ -67,14 +74,23 @@ func (m *Manifest) encode() ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("backup: encode manifest: %w", err)
 	}
+	if len(b) >= longest(len(m.Files)) {
+		return nil, fmt.Errorf("backup: the manifest of %d tables is longer than %d bytes, and could not be read again", len(m.Tables), longest(len(m.Files)))
+	}
 	return append(b, '\n'), nil
 }
 
-// readManifest reads a manifest and checks that it can be one.
-func readManifest(r io.Reader) (*Manifest, error) {
-	b, err := io.ReadAll(io.LimitReader(r, maxManifestBytes))
-	if err != nil {
+// readManifest reads the manifest of so many files and checks that it can be one.
+func readManifest(r io.Reader, files int) (*Manifest, error) {
+	most := longest(files)
+	b, err := io.ReadAll(io.LimitReader(r, int64(most)+1))
+	switch {
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return nil, fmt.Errorf("%w: the manifest was cut off", ErrDamaged)
+	case err != nil:
 		return nil, fmt.Errorf("backup: read manifest: %w", err)
+	case len(b) > most:
+		return nil, fmt.Errorf("%w: the manifest is longer than that of %d files can be", ErrDamaged, files)
 	}
 	m := new(Manifest)
 	if err := json.Unmarshal(b, m); err != nil {

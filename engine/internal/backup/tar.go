@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
@@ -54,7 +55,7 @@ func (m *Manifest) header(name string, size int64) *tar.Header {
 }
 
 // Extract reads what WriteTar wrote into a directory, which it makes, and checks it. The manifest is not written.
-// After an error the directory holds what was read so far.
+// After an error the directory holds what was read so far, and is no database: see unfinished.
 func Extract(ctx context.Context, r io.Reader, fs vfs.FS, dest string, progress Progress) (*Manifest, error) {
 	if err := fs.MkdirAll(dest, dirMode); err != nil {
 		return nil, fmt.Errorf("backup: %w", err)
@@ -70,17 +71,22 @@ func Extract(ctx context.Context, r io.Reader, fs vfs.FS, dest string, progress 
 			return nil, ErrIncomplete
 		case err != nil:
 			return nil, fmt.Errorf("%w: %w", ErrDamaged, err)
-		case h.Typeflag != tar.TypeReg || !plainName.MatchString(h.Name) || seen[h.Name] || len(got) >= maxFiles:
+		case !whole(h) || !plainName.MatchString(h.Name) || seen[h.Name] || len(got) >= maxFiles:
 			return nil, fmt.Errorf("%w: it holds %q", ErrDamaged, h.Name)
 		case h.Name == ManifestName:
-			m, err := readManifest(archive)
+			m, err := readManifest(archive, len(got))
 			if err == nil {
 				err = m.check(got)
 			}
 			if err != nil {
 				return nil, err
 			}
-			return m, syncDir(fs, dest)
+			return m, finished(fs, dest)
+		}
+		if len(got) == 0 {
+			if err := unfinished(fs, dest); err != nil {
+				return nil, err
+			}
 		}
 		seen[h.Name] = true
 		if err := create(fs, fs.PathJoin(dest, h.Name), func(w io.Writer) error {
@@ -91,4 +97,15 @@ func Extract(ctx context.Context, r io.Reader, fs vfs.FS, dest string, progress 
 			return nil, err
 		}
 	}
+}
+
+// whole reports whether an archive has all bytes of a file: of a sparse one it has a few, and says that the rest, any number of
+// them, are zeros.
+func whole(h *tar.Header) bool {
+	for key := range h.PAXRecords {
+		if strings.HasPrefix(key, "GNU.sparse.") {
+			return false
+		}
+	}
+	return h.Typeflag == tar.TypeReg
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -82,26 +81,17 @@ type restoreCommand struct {
 
 // Run restores.
 func (c *restoreCommand) Run(ctx context.Context, std streams, g *globals) error {
-	bar := terminal.NewSteps(std.err, c.Quiet, "restore")
-	in, size := std.in, int64(-1)
-	if c.In != "-" {
-		f, err := os.Open(c.In)
-		if err != nil {
-			return fmt.Errorf("no_such_file: %w", err)
-		}
-		defer f.Close() //nolint:errcheck // only read
-		info, err := f.Stat()
-		if err == nil && info.IsDir() {
-			err = fmt.Errorf("is_directory: %s is a directory; onefold dynamodb restore takes those", c.In)
-		}
-		if err != nil {
-			return err
-		}
-		in, size = f, info.Size()
+	if info, err := os.Stat(c.In); err == nil && info.IsDir() {
+		return fmt.Errorf("is_directory: %s is a directory; onefold dynamodb restore takes those", c.In)
 	}
-	m, files, err := wholebackup.Restore(ctx, bufio.NewReader(in), c.Dir, func(done, _ int64) { bar.Update(done, size) })
-	bar.Close()
+	in, size, closeIn, err := openBackup(std, c.In, "onefold restore")
 	if err != nil {
+		return err
+	}
+	bar := terminal.NewSteps(std.err, c.Quiet, "restore")
+	m, files, err := wholebackup.Restore(ctx, in, c.Dir, func(done, _ int64) { bar.Update(done, size) })
+	bar.Close()
+	if err := errors.Join(wholebackup.Explain(err, c.In, c.Dir), closeIn()); err != nil {
 		return err
 	}
 	if g.JSON {

@@ -2,8 +2,6 @@ package main
 
 import (
 	"archive/tar"
-	"bufio"
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -15,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/onefold/onefold/cmd/onefold/internal/terminal"
+	"github.com/onefold/onefold/cmd/onefold/internal/wholebackup"
 	"github.com/onefold/onefold/engine"
 )
 
@@ -68,6 +67,7 @@ func (c *dynamodbBackup) run(ctx context.Context, std streams, g *globals, bar *
 		err = c.write(std, func(w io.Writer) (err error) { m, err = db.BackupTo(ctx, w, bar.Update); return err })
 	} else {
 		m, err = db.Backup(ctx, c.Out, bar.Update)
+		err = wholebackup.Explain(err, c.Out, c.Out)
 	}
 	return m, errors.Join(err, db.Close())
 }
@@ -80,17 +80,9 @@ func (c *dynamodbBackup) write(std streams, to func(io.Writer) error) error {
 	return writeWhole(c.Out, to)
 }
 
-// absent refuses to write over a file.
-func absent(name string) error {
-	if _, err := os.Stat(name); err == nil {
-		return fmt.Errorf("file_exists: %s is there already; remove it, or choose another name", name)
-	}
-	return nil
-}
-
 // writeWhole writes a new file under another name and gives it its own when it is whole and on disk.
 func writeWhole(name string, to func(io.Writer) error) (err error) {
-	if err := absent(name); err != nil {
+	if err := wholebackup.Absent(name); err != nil {
 		return err
 	}
 	partial := name + ".partial"
@@ -148,6 +140,9 @@ func (c *dynamodbBackup) fetch(ctx context.Context, w io.Writer, bar *terminal.S
 	return m, nil
 }
 
+// maxManifest is more than the manifest of a backup has that can be restored.
+const maxManifest = 512 << 20
+
 // manifestOf reads a tar stream up to the manifest of the backup that it is.
 func manifestOf(r io.Reader) (*engine.BackupManifest, error) {
 	archive := tar.NewReader(r)
@@ -161,7 +156,7 @@ func manifestOf(r io.Reader) (*engine.BackupManifest, error) {
 		}
 		if h.Name == engine.BackupManifestName {
 			m := new(engine.BackupManifest)
-			return m, json.NewDecoder(archive).Decode(m)
+			return m, json.NewDecoder(io.LimitReader(archive, maxManifest)).Decode(m)
 		}
 	}
 }
@@ -193,32 +188,34 @@ func (c *dynamodbRestore) Run(ctx context.Context, std streams, g *globals) erro
 }
 
 func (c *dynamodbRestore) run(ctx context.Context, std streams, bar *terminal.Steps) (*engine.BackupManifest, error) {
-	if c.In == "-" {
-		return c.unpack(ctx, std.in, bar.Update)
+	if info, err := os.Stat(c.In); err == nil && info.IsDir() {
+		m, err := engine.Restore(ctx, c.In, c.Dir, bar.Update)
+		return m, wholebackup.Explain(err, c.In, c.Dir)
 	}
-	info, err := os.Stat(c.In)
-	if err != nil {
-		return nil, fmt.Errorf("no_such_file: %w", err)
-	}
-	if info.IsDir() {
-		return engine.Restore(ctx, c.In, c.Dir, bar.Update)
-	}
-	f, err := os.Open(c.In)
+	in, size, closeIn, err := openBackup(std, c.In, "onefold dynamodb restore")
 	if err != nil {
 		return nil, err
 	}
-	m, err := c.unpack(ctx, f, func(done, _ int64) { bar.Update(done, info.Size()) })
-	return m, errors.Join(err, f.Close())
+	m, err := engine.RestoreFrom(ctx, in, c.Dir, func(done, _ int64) { bar.Update(done, size) })
+	return m, errors.Join(wholebackup.Explain(err, c.In, c.Dir), closeIn())
 }
 
-// unpack restores from a stream, and says what to do about one that is compressed.
-func (c *dynamodbRestore) unpack(ctx context.Context, r io.Reader, progress engine.BackupProgress) (*engine.BackupManifest, error) {
-	in := bufio.NewReader(r)
-	first, _ := in.Peek(4) // a shorter stream is no backup, which RestoreFrom says
-	for tool, magic := range map[string]string{"gzip": "\x1f\x8b", "zstd": "\x28\xb5\x2f\xfd", "xz": "\xfd7zX", "bzip2": "BZh"} {
-		if bytes.HasPrefix(first, []byte(magic)) {
-			return nil, fmt.Errorf("compressed: %s is compressed; decompress it first: `%s -dc FILE | onefold dynamodb restore - DIR`", c.In, tool)
+// openBackup opens a stream that is to be restored by a command; size is -1 if nobody knows it.
+func openBackup(std streams, name, command string) (in io.Reader, size int64, closeIn func() error, err error) {
+	in, size, closeIn = std.in, -1, func() error { return nil }
+	if name != "-" {
+		f, err := os.Open(name)
+		if err != nil {
+			return nil, 0, nil, fmt.Errorf("no_such_file: %w", err)
 		}
+		info, err := f.Stat()
+		if err != nil {
+			return nil, 0, nil, errors.Join(err, f.Close())
+		}
+		in, size, closeIn = f, info.Size(), f.Close
 	}
-	return engine.RestoreFrom(ctx, in, c.Dir, progress)
+	if in, err = wholebackup.Plain(in, name, command); err != nil {
+		return nil, 0, nil, errors.Join(err, closeIn())
+	}
+	return in, size, closeIn, nil
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/onefold/onefold/cmd/onefold/internal/terminal"
 	"github.com/onefold/onefold/cmd/onefold/internal/transfer"
+	"github.com/onefold/onefold/cmd/onefold/internal/wholebackup"
 	"github.com/onefold/onefold/dynamo"
 )
 
@@ -78,7 +79,7 @@ func (c *dynamodbExport) export(ctx context.Context, std streams, api dynamo.API
 		return items, err
 	}
 	for _, name := range []string{c.File, c.File + descriptionSuffix} { // before all is read for nothing
-		if err := absent(name); err != nil {
+		if err := wholebackup.Absent(name); err != nil {
 			return 0, err
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"os"
 
 	"github.com/onefold/onefold/cmd/onefold/internal/transfer"
+	"github.com/onefold/onefold/cmd/onefold/internal/wholebackup"
 	"github.com/onefold/onefold/dynamo"
 )
 
@@ -125,7 +126,7 @@ func (c *dynamodbImport) run(ctx context.Context, std streams, api dynamo.API, s
 	}
 	rejects, err := os.OpenFile(c.Rejects, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if errors.Is(err, fs.ErrExist) {
-		return sum, absent(c.Rejects)
+		return sum, wholebackup.Absent(c.Rejects)
 	}
 	if err != nil {
 		return sum, fmt.Errorf("rejects: %w", err)

@@ -26,7 +26,7 @@ func OpenEngine(dir string, o engine.Options, existing bool) (*engine.DB, error)
 	case errors.Is(err, engine.ErrInUse):
 		return nil, fmt.Errorf("in_use: %s is open in another process; choose another directory with --data, or stop that process (%w)", dir, err)
 	case errors.Is(err, engine.ErrBackup):
-		return nil, fmt.Errorf("is_backup: %s is a backup, which opening would change; `onefold dynamodb restore %[1]s DIR` makes a database of it (%w)", dir, err)
+		return nil, fmt.Errorf("is_backup: %s is a backup, which opening would change, or was not restored to the end; `onefold dynamodb restore %[1]s DIR` makes a database of a backup (%w)", dir, err)
 	case errors.Is(err, syscall.EACCES):
 		return nil, fmt.Errorf("no_access: %s is not yours to write (%w)", dir, err)
 	}

@@ -7,7 +7,6 @@ import (
 	"archive/tar"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -17,27 +16,16 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
-
-	"github.com/onefold/onefold/engine"
 )
 
 // What is kept beside a directory DIR: DIR.usage and DIR.usage.1, what its meters said; DIR.follow, a folder of how far logs were
 // followed. In a backup they are beside/usage, beside/usage.1 and beside/follow/NAME.
 const (
-	prefix   = "beside/"
-	follow   = "follow"
-	maxFile  = 64 << 20
-	maxFiles = 10000
+	prefix = "beside/"
+	follow = "follow"
 )
 
 var single = []string{"usage", "usage.1"}
-
-var (
-	// ErrThere is returned when a file that would be restored is there already.
-	ErrThere = errors.New("file_exists")
-	// ErrForeign is returned for a stream that is no backup of this kind.
-	ErrForeign = errors.New("bad_backup")
-)
 
 // Write writes the files beside a directory, and then the table, which table writes as a tar stream of its own.
 func Write(ctx context.Context, w io.Writer, dir string, table func(io.Writer) error) error {
@@ -139,64 +127,4 @@ func pass(out *tar.Writer, h *tar.Header, from io.Reader) error {
 	}
 	_, err := io.Copy(out, from)
 	return err
-}
-
-// Restore makes a database in dir of a backup, and puts beside it what was beside. A backup of the table alone will do. Nothing is
-// written over. What is beside is there when the table is.
-func Restore(ctx context.Context, r io.Reader, dir string, progress engine.BackupProgress) (m *engine.BackupManifest, files int, err error) {
-	kept := map[string][]byte{}
-	err = piped(ctx, func(w io.Writer) error {
-		in, out := tar.NewReader(r), tar.NewWriter(w)
-		err := each(in, func(h *tar.Header) error {
-			name, aside := strings.CutPrefix(h.Name, prefix)
-			if !aside {
-				return pass(out, h, in)
-			}
-			return keep(kept, dir, name, h, in)
-		})
-		if err != nil {
-			return err
-		}
-		return out.Close()
-	}, func(r io.Reader) (err error) {
-		m, err = engine.RestoreFrom(ctx, r, dir, progress)
-		return err
-	})
-	if err != nil {
-		return nil, 0, err
-	}
-	for name, b := range kept {
-		if err := put(fileOf(dir, name), b); err != nil {
-			return nil, 0, err
-		}
-	}
-	return m, len(kept), nil
-}
-
-// keep reads a file that was beside, if it may be there.
-func keep(kept map[string][]byte, dir, name string, h *tar.Header, in io.Reader) error {
-	inFolder, isFollow := strings.CutPrefix(name, follow+"/")
-	known := name == single[0] || name == single[1] || isFollow && inFolder != "" && !strings.ContainsAny(inFolder, `/\`) && !strings.HasPrefix(inFolder, ".")
-	if !known || h.Typeflag != tar.TypeReg || h.Size > maxFile || len(kept) == maxFiles {
-		return fmt.Errorf("%w: %.80q is nothing that a backup holds", ErrForeign, h.Name)
-	}
-	if _, err := os.Lstat(fileOf(dir, name)); err == nil {
-		return fmt.Errorf("%w: %s is there already; choose another directory, or move it away", ErrThere, fileOf(dir, name))
-	}
-	b, err := io.ReadAll(in)
-	kept[name] = b
-	return err
-}
-
-// put writes a new file, durably.
-func put(name string, b []byte) error {
-	if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
-		return err
-	}
-	f, err := os.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(b)
-	return errors.Join(err, f.Sync(), f.Close())
 }

@@ -1,0 +1,125 @@
+package wholebackup
+
+import (
+	"archive/tar"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+)
+
+// What a backup may have beside the table.
+const (
+	maxFile  = 32 << 20 // bytes of a file; those of meters have up to 17
+	maxBytes = 64 << 20 // of all
+	maxFiles = 10000
+)
+
+// aside are the files beside, as a restore reads them: in a folder of their own until the table is there, for a stream that is cut is to
+// leave none, and memory holds none.
+type aside struct {
+	dir, folder string
+	kept        map[string]string // where each is, by what a backup calls it
+	bytes       int64
+	placed      []string // paths of what was put where it belongs
+}
+
+// keep reads a file that was beside, if it may be there.
+func (a *aside) keep(name string, h *tar.Header, in io.Reader) error {
+	inFolder, isFollow := strings.CutPrefix(name, follow+"/")
+	known := name == single[0] || name == single[1] || isFollow && inFolder != "" && !strings.ContainsAny(inFolder, `/\`) && !strings.HasPrefix(inFolder, ".")
+	a.bytes += h.Size
+	if !known || h.Typeflag != tar.TypeReg || h.Size > maxFile || a.bytes > maxBytes || len(a.kept) == maxFiles || a.kept[name] != "" {
+		return fmt.Errorf("%w: %.80q is nothing that a backup holds", ErrForeign, h.Name)
+	}
+	if err := Absent(fileOf(a.dir, name)); err != nil {
+		return err
+	}
+	if a.kept == nil {
+		if err := Absent(a.folder); err != nil { // another restore's, perhaps one that was killed
+			return err
+		}
+		if err := os.MkdirAll(a.folder, 0o700); err != nil {
+			return err
+		}
+		a.kept = map[string]string{}
+	}
+	a.kept[name] = filepath.Join(a.folder, strconv.Itoa(len(a.kept)))
+	return write(a.kept[name], in)
+}
+
+// put puts the files where they belong, when the table is there. When one cannot be, nothing is left of the restore: else the table
+// would be taken for all there was.
+func (a *aside) put() (err error) {
+	defer func() {
+		if err != nil {
+			for _, path := range a.placed {
+				err = errors.Join(err, os.Remove(path))
+			}
+			err = errors.Join(err, os.RemoveAll(a.dir))
+		}
+	}()
+	folders := map[string]bool{}
+	for name, from := range a.kept {
+		to := fileOf(a.dir, name)
+		if err := Absent(to); err != nil {
+			return err
+		}
+		if err := os.MkdirAll(filepath.Dir(to), 0o700); err != nil {
+			return err
+		}
+		if err := os.Rename(from, to); err != nil {
+			return err
+		}
+		a.placed = append(a.placed, to)
+		folders[filepath.Dir(to)] = true
+	}
+	for folder := range folders {
+		if err := syncFolder(folder); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// clear removes the folder, if this restore has made it.
+func (a *aside) clear() error {
+	if a.kept == nil {
+		return nil
+	}
+	return os.RemoveAll(a.folder)
+}
+
+// Absent refuses to write over a file. Error: ErrThere.
+func Absent(path string) error {
+	_, err := os.Lstat(path)
+	switch {
+	case err == nil:
+		return fmt.Errorf("%w: %s is there already; choose another name, or move it away", ErrThere, path)
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	}
+	return err
+}
+
+// write writes a new file, durably.
+func write(name string, from io.Reader) error {
+	f, err := os.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(f, from)
+	return errors.Join(err, f.Sync(), f.Close())
+}
+
+func syncFolder(name string) error {
+	d, err := os.Open(name)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}

@@ -29,6 +29,7 @@ ENV ONEFOLD_DATA_DIR=/data/table ONEFOLD_ADDR=0.0.0.0:8090
 EXPOSE 8090
 USER 65532:65532
 STOPSIGNAL SIGTERM
-HEALTHCHECK --interval=30s --timeout=6s --start-period=20s CMD ["/onefold", "health", "http://127.0.0.1:8090"]
+# Whoever restarts a container that is not healthy must not do so because its table is away: only whether the process answers is asked.
+HEALTHCHECK --interval=30s --timeout=6s --start-period=20s CMD ["/onefold", "health", "--live", "http://127.0.0.1:8090"]
 ENTRYPOINT ["/onefold"]
 CMD ["serve"]

@@ -10,19 +10,24 @@ import (
 
 // Only a server that says of itself that it is well is well.
 func TestHealth(t *testing.T) {
-	for body, want := range map[string]string{
-		`{"status":"ok"}`: "", `{"status":"behind"}`: "unhealthy: ", "<html>Welcome</html>": "unhealthy: ", `{}`: "unhealthy: ",
+	for _, c := range []struct{ path, body, want string }{
+		{"/healthz", `{"status":"ok"}`, ""}, {"/healthz", `{"status":"behind"}`, "unhealthy: "}, {"/healthz", "<html>Welcome</html>", "unhealthy: "}, {"/healthz", `{}`, "unhealthy: "},
+		{"/livez", `{"status":"alive"}`, ""}, {"/livez", `{"status":"ok"}`, "unhealthy: "},
 	} {
 		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if r.URL.Path != "/healthz" {
+			if r.URL.Path != c.path {
 				t.Errorf("asked for %s", r.URL.Path)
 			}
-			io.WriteString(w, body) //nolint:errcheck // whoever asks will tell
+			io.WriteString(w, c.body) //nolint:errcheck // whoever asks will tell
 		}))
-		if want == "" {
-			onefold(t, "health", s.URL+"/")
-		} else if code, errs := fails("health", s.URL); code != exitFailed || !strings.Contains(errs, want) {
-			t.Errorf("%s: %d %s", body, code, errs)
+		args := []string{"health", s.URL + "/"}
+		if c.path == "/livez" {
+			args = append(args, "--live")
+		}
+		if c.want == "" {
+			onefold(t, args...)
+		} else if code, errs := fails(args...); code != exitFailed || !strings.Contains(errs, c.want) {
+			t.Errorf("%s: %d %s", c.body, code, errs)
 		}
 		s.Close()
 	}

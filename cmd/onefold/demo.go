@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"path/filepath"
 	"time"
@@ -14,6 +13,7 @@ import (
 	"github.com/onefold/onefold/analytics"
 	"github.com/onefold/onefold/analytics/reconcile"
 	"github.com/onefold/onefold/cmd/onefold/internal/demo"
+	"github.com/onefold/onefold/cmd/onefold/internal/listen"
 	"github.com/onefold/onefold/telemetry"
 )
 
@@ -29,9 +29,9 @@ type demoCommand struct {
 // Run fills a fresh directory with the last 90 days of two made-up sites, a week of a fleet of devices and two of a shop's orders, then serves them while
 // visitors keep coming and devices keep reporting.
 func (c *demoCommand) Run(ctx context.Context, std streams, g *globals) (err error) {
-	free, err := net.Listen("tcp", c.Addr) // a busy port is told before the past is made, not after
+	free, err := listen.On("--addr", c.Addr) // a busy port is told before the past is made, not after
 	if err != nil {
-		return fmt.Errorf("listen: %w; choose another with --addr", err)
+		return err
 	}
 	if err := free.Close(); err != nil {
 		return err

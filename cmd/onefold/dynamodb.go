@@ -6,12 +6,12 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"net"
 	"runtime"
 	"time"
 
 	"github.com/alecthomas/kong"
 
+	"github.com/onefold/onefold/cmd/onefold/internal/listen"
 	"github.com/onefold/onefold/cmd/onefold/internal/place"
 	"github.com/onefold/onefold/cmd/onefold/internal/protocol"
 	"github.com/onefold/onefold/engine"
@@ -113,9 +113,9 @@ func (c *dynamodbServe) serve(ctx context.Context, out io.Writer, db *engine.DB,
 	if err != nil {
 		return err
 	}
-	listener, err := net.Listen("tcp", c.Addr)
+	listener, err := listen.On("--addr", c.Addr)
 	if err != nil {
-		return fmt.Errorf("listen: %w", err)
+		return err
 	}
 	if c.Memory {
 		data = "in memory"

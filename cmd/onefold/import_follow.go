@@ -16,6 +16,7 @@ import (
 	"github.com/onefold/onefold/analytics"
 	"github.com/onefold/onefold/cmd/onefold/internal/intake"
 	"github.com/onefold/onefold/cmd/onefold/internal/workcli"
+	"github.com/onefold/onefold/dynamo"
 	"github.com/onefold/onefold/internal/pause"
 	"github.com/onefold/onefold/internal/tail"
 )
@@ -99,7 +100,7 @@ func (f *followFlags) services(ctx context.Context, s *store, g *globals, logs i
 		if !ok || site == "" || path == "" {
 			return nil, fmt.Errorf("--follow %s: use SITE=FILE, such as blog=/var/log/nginx/access.log", text)
 		}
-		if _, err := analytics.GetSite(ctx, s.table, site); err != nil {
+		if _, err := analytics.GetSite(ctx, s.table, site); err != nil && !dynamo.IsUnavailable(err) { // then its events tell
 			return nil, siteError(site, err)
 		}
 		if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
 	"os"
 	"runtime"
 	"slices"
@@ -15,10 +14,13 @@ import (
 	"github.com/onefold/onefold/cmd/internal/assembly"
 	"github.com/onefold/onefold/cmd/internal/delays"
 	"github.com/onefold/onefold/cmd/internal/intakeflags"
+	"github.com/onefold/onefold/cmd/onefold/internal/await"
+	"github.com/onefold/onefold/cmd/onefold/internal/listen"
 	"github.com/onefold/onefold/cmd/onefold/internal/spoolflags"
 	"github.com/onefold/onefold/cmd/onefold/internal/usage"
 	"github.com/onefold/onefold/cmd/onefold/internal/warehousecli"
 	"github.com/onefold/onefold/cmd/onefold/internal/workcli"
+	"github.com/onefold/onefold/dynamo"
 	"github.com/onefold/onefold/fold"
 	"github.com/onefold/onefold/server"
 	"github.com/onefold/onefold/server/capacity"
@@ -74,7 +76,7 @@ func (c *serveCommand) Run(ctx context.Context, std streams, g *globals) error {
 	}
 	tune := delayed(&c.Flags)
 	tune.serves = true
-	tune.works = c.Workers != "none"
+	tune.works, tune.waits = c.Workers != "none", &await.Options{Flag: "--addr", Addr: c.Addr, Err: std.err}
 	err = g.withStore(ctx, std.err, tune, func(s *store) error {
 		if !s.Shared && !tune.works {
 			return fmt.Errorf("bad_workers: --workers none leaves the folding to other processes, and %s can be open in one only: leave it out, or serve a --store that is shared", g.Data)
@@ -120,9 +122,9 @@ func (c *listenFlags) serve(ctx context.Context, std streams, g *globals, s *sto
 		return err
 	}
 	defer func() { err = errors.Join(err, release()) }()
-	listener, err := net.Listen("tcp", c.Addr)
+	listener, err := listen.On("--addr", c.Addr)
 	if err != nil {
-		return fmt.Errorf("listen: %w", err)
+		return err
 	}
 	devices, tell, err := c.deviceServices(s, web.Devices().Login, logger, std)
 	if err != nil {
@@ -164,6 +166,10 @@ func (g *globals) recorder(s *store, logger *slog.Logger) *usage.Recorder {
 // browsers do not send and proxies do not log.
 func setupHint(ctx context.Context, std streams, s *store, url string) error {
 	token, err := s.accounts.SetupToken(ctx)
+	if _, gaveUp := dynamo.GaveUp(err); gaveUp { // no reason not to serve
+		_, err = fmt.Fprintf(std.err, "set up: start the server again to be told where the first owner is made, if there is none: %v\n", err)
+		return err
+	}
 	if err != nil || token == "" {
 		return err
 	}

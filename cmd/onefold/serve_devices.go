@@ -5,9 +5,9 @@ import (
 	"crypto/tls"
 	"fmt"
 	"log/slog"
-	"net"
 
 	"github.com/onefold/onefold/cmd/internal/outbox"
+	"github.com/onefold/onefold/cmd/onefold/internal/listen"
 	"github.com/onefold/onefold/server"
 	"github.com/onefold/onefold/server/mqtt"
 )
@@ -50,9 +50,9 @@ func (f *deviceFlags) mqttServices(login func(context.Context, mqtt.Login) (mqtt
 	if err != nil {
 		return nil, err
 	}
-	l, err := net.Listen("tcp", f.MQTT)
+	l, err := listen.On("--mqtt", f.MQTT)
 	if err != nil {
-		return nil, fmt.Errorf("listen for MQTT: %w", err)
+		return nil, err
 	}
 	fmt.Fprintf(std.err, "readings over MQTT: %s\n", l.Addr())
 	return []service{func(ctx context.Context) error { return broker.Run(ctx, l) }}, nil

@@ -7,8 +7,8 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"net"
 
+	"github.com/onefold/onefold/cmd/onefold/internal/listen"
 	"github.com/onefold/onefold/cmd/onefold/internal/protocol"
 )
 
@@ -55,9 +55,9 @@ func (f *protocolFlags) services(s *store, logger *slog.Logger, out io.Writer) (
 	if err != nil {
 		return nil, err
 	}
-	listener, err := net.Listen("tcp", f.Dynamodb)
+	listener, err := listen.On("--dynamodb", f.Dynamodb)
 	if err != nil {
-		return nil, fmt.Errorf("listen: %w", err)
+		return nil, err
 	}
 	fmt.Fprintf(out, "the table is at dynamodb+http://%s/%s\n%s", listener.Addr(), s.Table, printed)
 	return []service{func(ctx context.Context) error { return protocol.Serve(ctx, listener, handler, logger) }}, nil

@@ -17,6 +17,7 @@ import (
 	"github.com/onefold/onefold/cmd/internal/assembly"
 	"github.com/onefold/onefold/cmd/internal/relocation"
 	"github.com/onefold/onefold/cmd/internal/upkeep"
+	"github.com/onefold/onefold/cmd/onefold/internal/await"
 	"github.com/onefold/onefold/cmd/onefold/internal/place"
 	"github.com/onefold/onefold/cmd/onefold/internal/workcli"
 	"github.com/onefold/onefold/dynamo"
@@ -54,6 +55,7 @@ type tuning struct {
 	works        bool                                       // it folds beside other processes, where these are; else it waits for them
 	leaseFor     time.Duration                              // 0: the runtime's default
 	owner        string                                     // "": one that no other worker has
+	waits        *await.Options                             // for a table that cannot be reached; nil: that is an error
 	clock        func() time.Time                           // nil: the system's
 	sleep        func(context.Context, time.Duration) error // of the worker; nil: a timer
 }
@@ -154,9 +156,17 @@ func (s *store) folds(logger *slog.Logger, tell service) []service {
 // untilMoved is a service that fails when the table has moved away: what it takes in would never get to the new place.
 func (s *store) untilMoved(ctx context.Context) error { return relocation.Watch(ctx, s.API, s.Table) }
 
-// withStore runs a command's work on an open store and closes it whatever happens.
+// withStore runs a command's work on an open store and closes it whatever happens. Being told to stop while a table is waited for is
+// success.
 func (g *globals) withStore(ctx context.Context, logs io.Writer, tune tuning, work func(*store) error) error {
-	s, err := g.openStore(ctx, logs, tune)
+	open := func(ctx context.Context) (*store, error) { return g.openStore(ctx, logs, tune) }
+	if once := open; tune.waits != nil {
+		open = func(ctx context.Context) (*store, error) { return await.Open(ctx, *tune.waits, once) }
+	}
+	s, err := open(ctx)
+	if tune.waits != nil && errors.Is(err, context.Canceled) {
+		return nil
+	}
 	if err != nil {
 		return err
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/onefold/onefold/cmd/internal/assembly"
+	"github.com/onefold/onefold/cmd/onefold/internal/await"
 	"github.com/onefold/onefold/cmd/onefold/internal/workcli"
 	"github.com/onefold/onefold/table"
 )
@@ -15,6 +16,7 @@ func (g *globals) workEnv(std streams) *workcli.Env {
 		Open: func(ctx context.Context, t workcli.Tuning, work func(*workcli.Crew) error) error {
 			tune := delayed(&t.Delays)
 			tune.existing, tune.leaseFor, tune.owner = true, t.LeaseFor, t.Owner
+			tune.waits = &await.Options{Flag: "--metrics", Addr: t.Addr, Err: std.err}
 			defer collectLessOften()()
 			return g.withStore(ctx, std.err, tune, func(s *store) error { return work(s.crew(g.logger(std.err))) })
 		},

@@ -2,6 +2,7 @@ package remote
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -107,9 +108,12 @@ func (l Location) Credentials(ctx context.Context) (aws.Credentials, error) {
 	return c, err
 }
 
+// ErrAway is returned when nobody answers where a table is, which says nothing of the table.
+var ErrAway = errors.New("no_server")
+
 // Probe fails when nobody answers at a server of one's own, for the SDK would try again for minutes, and when there are no
-// credentials for Amazon's, which clients would take for a service that is away. Errors begin with no_server, bad_store, or are those
-// of Credentials.
+// credentials for Amazon's, which clients would take for a service that is away. Errors: ErrAway, those of Credentials, or such as
+// begin with bad_store.
 func (l Location) Probe(ctx context.Context) error {
 	if l.amazon() {
 		_, err := l.Credentials(ctx)
@@ -123,7 +127,7 @@ func (l Location) Probe(ctx context.Context) error {
 	}
 	response, err := http.DefaultClient.Do(request)
 	if err != nil {
-		return fmt.Errorf("no_server: nobody answers at %s: %w", l.Endpoint, err)
+		return fmt.Errorf("%w: nobody answers at %s: %w", ErrAway, l.Endpoint, err)
 	}
 	return response.Body.Close()
 }

@@ -143,11 +143,12 @@ func (p Place) openRemote(ctx context.Context, logger *slog.Logger) (*Opened, er
 		return nil, err
 	}
 	err = assembly.Schema.Check(ctx, o.API, o.Table)
+	_, gaveUp := dynamo.GaveUp(err)
 	switch {
 	case dynamo.IsNotFound(err):
 		return nil, fmt.Errorf("no_table: there is no table %s at %s; `onefold infra apply --store '%[2]s'` makes it", o.Table, p)
-	case dynamo.IsUnavailable(err):
-		return nil, fmt.Errorf("no_server: %s: %w", p, err)
+	case gaveUp: // it was not reached, or takes no more for the moment
+		return nil, fmt.Errorf("%w: %s: %w", remote.ErrAway, p, err)
 	case dynamo.Code(err) != "":
 		return nil, refused(p, err)
 	case err != nil:

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"net"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -16,6 +15,7 @@ import (
 	"github.com/onefold/onefold/cmd/internal/delays"
 	"github.com/onefold/onefold/cmd/internal/outbox"
 	"github.com/onefold/onefold/cmd/internal/relocation"
+	"github.com/onefold/onefold/cmd/onefold/internal/listen"
 	"github.com/onefold/onefold/fold"
 	"github.com/onefold/onefold/table"
 )
@@ -37,6 +37,7 @@ type Tuning struct {
 	Delays   delays.Flags  // how long what is derived may wait to be written
 	LeaseFor time.Duration // how long others wait for this one when it is silent
 	Owner    string        // "": one that no other has
+	Addr     string        // where it is said that the table is waited for; "": nowhere
 }
 
 // Crew is a worker on an open table, and what it is to do beside folding.
@@ -92,7 +93,7 @@ func (c *Run) Validate() error {
 
 // Run folds until it is told to stop.
 func (c *Run) Run(ctx context.Context, env *Env) error {
-	return env.Open(ctx, Tuning{Delays: c.Delays, LeaseFor: c.LeaseFor, Owner: c.Name}, func(crew *Crew) error {
+	return env.Open(ctx, Tuning{Delays: c.Delays, LeaseFor: c.LeaseFor, Owner: c.Name, Addr: c.Metrics}, func(crew *Crew) error {
 		tell, err := c.Notifier(crew.Table, crew.Logger)
 		if err != nil {
 			return err
@@ -102,9 +103,9 @@ func (c *Run) Run(ctx context.Context, env *Env) error {
 		moved := func(ctx context.Context) error { return relocation.Watch(ctx, crew.Table.API(), crew.Table.Name()) }
 		services := []func(context.Context) error{crew.Worker.Run, due, watch.Run, moved}
 		if c.Metrics != "" {
-			listener, err := net.Listen("tcp", c.Metrics)
+			listener, err := listen.On("--metrics", c.Metrics)
 			if err != nil {
-				return fmt.Errorf("listen for metrics: %w", err)
+				return err
 			}
 			fmt.Fprintf(env.Err, "metrics: http://%s/metrics\n", listener.Addr())
 			services = append(services, func(ctx context.Context) error { return serveMetrics(ctx, listener, crew, watch, env.Version) })

@@ -1,0 +1,26 @@
+// Package listen opens the addresses that commands answer on, and says what to do about those that cannot be opened. It belongs to
+// the command line.
+package listen
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"syscall"
+)
+
+// On listens on an address, which was given by a flag. Errors begin with address_in_use, no_access, too_many_files or bad_address.
+func On(flag, addr string) (net.Listener, error) {
+	l, err := net.Listen("tcp", addr)
+	switch {
+	case err == nil:
+		return l, nil
+	case errors.Is(err, syscall.EADDRINUSE):
+		return nil, fmt.Errorf("address_in_use: something answers at %s already: stop it, or choose another address with %s (%w)", addr, flag, err)
+	case errors.Is(err, syscall.EACCES), errors.Is(err, syscall.EPERM):
+		return nil, fmt.Errorf("no_access: %s is not for this user, as ports below 1024 are not for most: choose a higher one with %s (%w)", addr, flag, err)
+	case errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE):
+		return nil, fmt.Errorf("too_many_files: %s cannot be opened, for too many files are: raise the limit, see ulimit -n (%w)", addr, err)
+	}
+	return nil, fmt.Errorf("bad_address: %q is no address of this machine to listen on: give %s HOST:PORT, such as 127.0.0.1:8090, or :8090 for all of its addresses (%w)", addr, flag, err)
+}

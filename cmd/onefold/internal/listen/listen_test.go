@@ -1,0 +1,33 @@
+package listen_test
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/onefold/onefold/cmd/onefold/internal/listen"
+)
+
+func TestOn(t *testing.T) {
+	l, err := listen.On("--addr", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	for addr, code := range map[string]string{
+		l.Addr().String(): "address_in_use", "127.0.0.1": "bad_address", "127.0.0.1:70000": "bad_address", "192.0.2.1:0": "bad_address",
+		"no such host:80": "bad_address", "127.0.0.1:http!": "bad_address",
+	} {
+		if _, err := listen.On("--addr", addr); err == nil || !strings.HasPrefix(err.Error(), code+": ") || !strings.Contains(err.Error(), "--addr") {
+			t.Errorf("%s: %v, want %s", addr, err, code)
+		}
+	}
+	if os.Getuid() == 0 {
+		return // who may listen anywhere
+	}
+	if l, err := listen.On("--addr", "127.0.0.1:1"); err == nil {
+		l.Close() // this system lets everybody
+	} else if !strings.HasPrefix(err.Error(), "no_access: ") {
+		t.Error(err)
+	}
+}

@@ -47,11 +47,11 @@ func (c *dynamodbCheck) Run(ctx context.Context, std streams, g *globals) error 
 		err = printJSON(std.out, r)
 	} else {
 		s := r.Summary
-		_, err = fmt.Fprintf(std.out, "%s: %s items, %s index entries, %s expiry rows, %s stream records, %s tokens checked\n",
-			terminal.Count(s.Tables, "table"), grouped(s.Items), grouped(s.IndexRows), grouped(s.ExpiryRows), grouped(s.Records), grouped(s.Tokens))
+		_, err = fmt.Fprintf(std.out, "%s: %s, %s, %s, %s, %s checked\n", terminal.Count(s.Tables, "table"), terminal.Count(s.Items, "item"),
+			terminal.Count(s.IndexRows, "index entry"), terminal.Count(s.ExpiryRows, "expiry row"), terminal.Count(s.Records, "stream record"), terminal.Count(s.Tokens, "token"))
 	}
 	if n := r.Summary.Findings; err == nil && n > 0 {
-		return &exitError{exitDifferences, fmt.Errorf("damaged: %s findings; restore a backup, or export the tables and import them into a new database", grouped(n))}
+		return &exitError{exitDifferences, fmt.Errorf("damaged: %s; restore a backup, or export the tables and import them into a new database", terminal.Count(n, "finding"))}
 	}
 	return err
 }

@@ -57,7 +57,7 @@ func (c *dynamodbExport) Run(ctx context.Context, std streams, g *globals) error
 	if g.JSON {
 		return printJSON(out, map[string]int64{"items": items})
 	}
-	_, err = fmt.Fprintf(out, "%s items exported\n", grouped(items))
+	_, err = fmt.Fprintf(out, "%s exported\n", terminal.Count(items, "item"))
 	return err
 }
 

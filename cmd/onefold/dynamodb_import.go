@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 
+	"github.com/onefold/onefold/cmd/onefold/internal/terminal"
 	"github.com/onefold/onefold/cmd/onefold/internal/transfer"
 	"github.com/onefold/onefold/cmd/onefold/internal/wholebackup"
 	"github.com/onefold/onefold/dynamo"
@@ -65,10 +66,10 @@ func (c *dynamodbImport) Run(ctx context.Context, std streams, g *globals) (err 
 	if g.JSON {
 		err = printJSON(std.out, sum)
 	} else {
-		_, err = fmt.Fprintf(std.out, "%s lines: %s items imported, %s rejected\n", grouped(sum.Lines), grouped(sum.Items), grouped(sum.Rejected))
+		_, err = fmt.Fprintf(std.out, "%s: %s imported, %s rejected\n", terminal.Count(sum.Lines, "line"), terminal.Count(sum.Items, "item"), grouped(sum.Rejected))
 	}
 	if err == nil && sum.Rejected > 0 {
-		err = fmt.Errorf("rejected: %s lines were not imported; those that could be read are in %s", grouped(sum.Rejected), c.Rejects)
+		err = fmt.Errorf("rejected: %s not imported; what could be read of that is in %s", terminal.Count(sum.Rejected, "line"), c.Rejects)
 	}
 	return err
 }

@@ -164,13 +164,13 @@ func printCounts(w io.Writer, r *imported.Result) error {
 	if r.Dry {
 		verb = "would be imported"
 	}
-	p.line("%s: %d days %s, %s to %s: %s page views, %s visits, %s visitors, %s events.", r.Format, r.Days, verb, r.From, r.To,
-		grouped(r.PageViews), grouped(r.Visits), grouped(r.Visitors), grouped(r.Events))
+	p.line("%s: %s %s, %s to %s: %s, %s, %s, %s.", r.Format, terminal.Count(r.Days, "day"), verb, r.From, r.To,
+		terminal.Count(r.PageViews, "page view"), terminal.Count(r.Visits, "visit"), terminal.Count(r.Visitors, "visitor"), terminal.Count(r.Events, "event"))
 	if r.Cut > 0 {
-		p.line("%d days left out: from %s on the site has its own counts, or the day is not over.", r.Cut, r.Until)
+		p.line("%s left out: from %s on the site has its own counts, or the day is not over.", terminal.Count(r.Cut, "day"), r.Until)
 	}
 	if r.Held > 0 {
-		p.line("%s counts left out: another import has their day and dimension already.", grouped(int64(r.Held)))
+		p.line("%s left out: another import has that day and dimension already.", terminal.Count(r.Held, "count"))
 	}
 	for i := range r.Tables {
 		t := &r.Tables[i]
@@ -182,7 +182,7 @@ func printCounts(w io.Writer, r *imported.Result) error {
 		if len(t.Ignored) > 0 {
 			ignored = "; not counted: " + printable(strings.Join(t.Ignored, ", "))
 		}
-		p.line("%s: %s rows%s", printable(t.File), grouped(t.Rows), ignored)
+		p.line("%s: %s%s", printable(t.File), terminal.Count(t.Rows, "row"), ignored)
 	}
 	for _, line := range r.Shown {
 		p.line("malformed: %s", printable(line))

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/onefold/onefold/cmd/onefold/internal/intake"
+	"github.com/onefold/onefold/cmd/onefold/internal/terminal"
 )
 
 // importSummary is what an import did, and where its time went.
@@ -54,7 +55,7 @@ func (s *importSummary) print(w io.Writer) error {
 	if s.DryRun {
 		b.WriteString("Nothing was written. An import would say:\n")
 	}
-	fmt.Fprintf(&b, "%s lines: %s imported", grouped(s.Lines), grouped(s.Imported))
+	fmt.Fprintf(&b, "%s: %s imported", terminal.Count(s.Lines, "line"), grouped(s.Imported))
 	for _, part := range []struct {
 		n    int64
 		what string

@@ -8,6 +8,7 @@ import (
 
 	"github.com/onefold/onefold/analytics"
 	"github.com/onefold/onefold/analytics/reconcile"
+	"github.com/onefold/onefold/cmd/onefold/internal/terminal"
 	"github.com/onefold/onefold/table"
 )
 
@@ -26,7 +27,7 @@ type verifyCommand struct {
 func (c *verifyCommand) Run(ctx context.Context, std streams, g *globals) error {
 	found, err := c.reconcile(ctx, std, g, verifyAndKeep)
 	if err == nil && found.Count > 0 {
-		err = &exitError{exitDifferences, fmt.Errorf("differences: %d items are not what the raw facts say; `onefold rebuild --site %s` mends them", found.Count, c.Site)}
+		err = &exitError{exitDifferences, fmt.Errorf("differences: %s not what the raw facts say; `onefold rebuild --site %s` mends that", terminal.Count(found.Count, "item"), c.Site)}
 	}
 	return err
 }
@@ -86,7 +87,7 @@ func (r *rangeFlags) reconcile(ctx context.Context, std streams, g *globals, wor
 
 func printDifferences(out io.Writer, d *reconcile.Differences) error {
 	p := &printer{out: out}
-	p.line("%d days, %s raw events, %s derived items compared: %s differ", d.Days, grouped(d.Events), grouped(d.Items), grouped(d.Count))
+	p.line("%s, %s, %s compared: %s differ", terminal.Count(d.Days, "day"), terminal.Count(d.Events, "raw event"), terminal.Count(d.Items, "derived item"), grouped(d.Count))
 	if d.Mended > 0 {
 		p.line("%s mended", grouped(d.Mended))
 	}

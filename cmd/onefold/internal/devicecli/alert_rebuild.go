@@ -34,8 +34,8 @@ func (c *alertRebuild) Run(ctx context.Context, env *Env) error {
 			}
 			all = append(all, rebuiltFleet{id, did})
 			if !env.JSON {
-				fmt.Fprintf(env.Out, "%s: %d devices with rules; %d alerts made or amended, %d ended with their rule, %d aggregates mended.\n",
-					id, did.Devices, did.Alerts, did.Ended, did.Aggregates)
+				fmt.Fprintf(env.Out, "%s: %s with rules; %s made or amended, %d ended with the rule, %s mended.\n",
+					id, terminal.Count(did.Devices, "device"), terminal.Count(did.Alerts, "alert"), did.Ended, terminal.Count(did.Aggregates, "aggregate"))
 			}
 		}
 		if env.JSON {

@@ -174,10 +174,10 @@ func (c *deviceImport) Run(ctx context.Context, env *Env) error {
 	if env.JSON {
 		err = terminal.JSON(env.Out, did)
 	} else {
-		_, err = fmt.Fprintf(env.Out, "%d devices made, %d there already, %d failed.\n%s", did.Created, did.Existing, did.Failed, strings.Join(append(did.Errors, ""), "\n"))
+		_, err = fmt.Fprintf(env.Out, "%s made, %d there already, %d failed.\n%s", terminal.Count(did.Created, "device"), did.Existing, did.Failed, strings.Join(append(did.Errors, ""), "\n"))
 	}
 	if err == nil && did.Failed > 0 {
-		err = fmt.Errorf("invalid_rows: %d rows make no device", did.Failed)
+		err = fmt.Errorf("invalid_rows: no device was made of %s", terminal.Count(did.Failed, "row"))
 	}
 	return err
 }

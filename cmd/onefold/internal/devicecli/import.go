@@ -165,15 +165,15 @@ func (s *telemetrySummary) print(w io.Writer) error {
 		b.WriteString("Nothing was written. An import would say:\n")
 	}
 	counts := terminal.Imported{Lines: s.Lines, Stored: s.Imported, Duplicates: s.Duplicates, Malformed: s.Malformed, Rejected: s.Rejected}
-	fmt.Fprintln(&b, counts.Sentence("readings"))
+	fmt.Fprintln(&b, counts.Sentence("reading"))
 	if s.Devices > 0 {
-		fmt.Fprintf(&b, "%s devices made.\n", terminal.Grouped(int64(s.Devices)))
+		fmt.Fprintf(&b, "%s made.\n", terminal.Count(s.Devices, "device"))
 	}
 	if !s.First.IsZero() {
 		fmt.Fprintf(&b, "From %s to %s.\n", s.First.Format(time.RFC3339), s.Last.Format(time.RFC3339))
 	}
 	if !s.DryRun {
-		fmt.Fprintln(&b, counts.Pace("readings", s.Seconds))
+		fmt.Fprintln(&b, counts.Pace("reading", s.Seconds))
 	}
 	b.WriteString(terminal.Examples("malformed", s.Examples, s.Malformed))
 	for _, reason := range slices.Sorted(maps.Keys(s.Reasons)) {

@@ -141,7 +141,7 @@ func about(s *telemetry.Series) string {
 	if s.Thinned {
 		what += ", thinned"
 	}
-	return fmt.Sprintf("%s of %s, %s: %d points", terminal.Printable(s.Metric), s.DeviceID, what, len(s.Points))
+	return fmt.Sprintf("%s of %s, %s: %s", terminal.Printable(s.Metric), s.DeviceID, what, terminal.Count(len(s.Points), "point"))
 }
 
 func printSeries(out io.Writer, s *telemetry.Series, zone *time.Location) error {

@@ -167,8 +167,8 @@ func keep(all iter.Seq2[telemetry.Reading, error], metric string, retractions []
 
 func printReplay(out io.Writer, r *telemetry.Rule, did *alerts.Replayed, zone *time.Location) error {
 	const layout = "2006-01-02 15:04:05"
-	fmt.Fprintf(out, "%s\n%d episodes; %s of %s points breach.\n", terminal.Printable(alerts.Describe(r)), len(did.Episodes),
-		terminal.Grouped(int64(did.Breaching)), terminal.Grouped(int64(did.Points)))
+	fmt.Fprintf(out, "%s\n%s; %s of %s breach.\n", terminal.Printable(alerts.Describe(r)), terminal.Count(len(did.Episodes), "episode"),
+		terminal.Grouped(int64(did.Breaching)), terminal.Count(did.Points, "point"))
 	if did.Pending.After(time.Time{}) {
 		fmt.Fprintf(out, "Breached since %s, and not yet long enough.\n", did.Pending.In(zone).Format(layout))
 	}

@@ -154,7 +154,7 @@ func (c *Simulate) write(ctx context.Context, out io.Writer, sim *devicesim.Simu
 
 func (d *simulated) print(out io.Writer) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s messages of %s devices.\n", terminal.Grouped(d.Messages), terminal.Grouped(int64(d.Devices)))
+	fmt.Fprintf(&b, "%s of %s.\n", terminal.Count(d.Messages, "message"), terminal.Count(d.Devices, "device"))
 	for _, f := range devicesim.Faults {
 		if n := d.Faults[f]; n > 0 {
 			fmt.Fprintf(&b, "%s: %s\n", f, terminal.Grouped(n))

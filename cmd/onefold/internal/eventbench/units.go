@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path/filepath"
 
+	"github.com/onefold/onefold/cmd/onefold/internal/terminal"
 	"github.com/onefold/onefold/cmd/onefold/internal/workbench"
 	"github.com/onefold/onefold/eventstore"
 )
@@ -44,7 +45,7 @@ func (b *bench) units(ctx context.Context, dir string) (all []workbench.Result, 
 			if err != nil {
 				return nil, err
 			}
-			all = append(all, workbench.Result{Name: fmt.Sprintf("append %d events%s", n, way.name), Unit: "write units", Value: units})
+			all = append(all, workbench.Result{Name: fmt.Sprintf("append %s%s", terminal.Count(n, "event"), way.name), Unit: "write units", Value: units})
 		}
 	}
 	return all, nil

@@ -53,7 +53,7 @@ func (c *archiveCommand) Run(ctx context.Context, env *Env) error {
 		if env.JSON {
 			return json.NewEncoder(env.Out).Encode(done)
 		}
-		_, err = fmt.Fprintf(env.Out, "%s events of %s aggregates were new, and are in %d segments of %s now.\n", terminal.Grouped(done.Events), terminal.Grouped(done.Aggregates), done.Segments, c.Dir)
+		_, err = fmt.Fprintf(env.Out, "Archived what was new, %s of %s, in %s of %s.\n", terminal.Count(done.Events, "event"), terminal.Count(done.Aggregates, "aggregate"), terminal.Count(done.Segments, "segment"), c.Dir)
 		if err == nil && c.Verify {
 			_, err = fmt.Fprintln(env.Out, "The archive is what its sums say.")
 		}

@@ -51,10 +51,10 @@ func (c *fsckCommand) Run(ctx context.Context, env *Env) error {
 			}
 		}
 		if !env.JSON {
-			fmt.Fprintf(env.Out, "%s aggregates with %s events checked: %d wrong, %d left.\n", terminal.Grouped(last.Aggregates), terminal.Grouped(last.Events), last.Findings, left)
+			fmt.Fprintf(env.Out, "%s with %s checked: %d wrong, %d left.\n", terminal.Count(last.Aggregates, "aggregate"), terminal.Count(last.Events, "event"), last.Findings, left)
 		}
 		if left > 0 {
-			return fmt.Errorf("%w: %d findings are left", ErrDamaged, left)
+			return fmt.Errorf("%w: %s left", ErrDamaged, terminal.Count(left, "finding"))
 		}
 		return nil
 	})

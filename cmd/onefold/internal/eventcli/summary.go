@@ -112,12 +112,12 @@ func (s *summary) print(w io.Writer) error {
 		b.WriteString("Nothing was written. An import, to where none of it is, would say:\n")
 	}
 	counts := terminal.Imported{Lines: s.Lines, Stored: s.Imported, Duplicates: s.Duplicates, Malformed: s.Malformed, Rejected: s.Rejected}
-	fmt.Fprintf(&b, "%s\nThey are of %s aggregates and %s types.\n", counts.Sentence("events"), terminal.Grouped(s.Aggregates), terminal.Grouped(s.Types))
+	fmt.Fprintf(&b, "%s\nOf %s and %s.\n", counts.Sentence("event"), terminal.Count(s.Aggregates, "aggregate"), terminal.Count(s.Types, "type"))
 	if !s.First.IsZero() {
 		fmt.Fprintf(&b, "From %s to %s.\n", s.First.Format(time.RFC3339), s.Last.Format(time.RFC3339))
 	}
 	if !s.DryRun {
-		fmt.Fprintln(&b, counts.Pace("events", s.Seconds))
+		fmt.Fprintln(&b, counts.Pace("event", s.Seconds))
 	}
 	b.WriteString(terminal.Examples("malformed", s.Examples, s.Malformed))
 	b.WriteString(terminal.Examples("rejected", s.Refused, s.Rejected))

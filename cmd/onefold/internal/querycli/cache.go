@@ -14,6 +14,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/onefold/onefold/cmd/onefold/internal/terminal"
 	"github.com/onefold/onefold/warehouse"
 )
 
@@ -45,8 +46,8 @@ func (c *cache) room(files []warehouse.File) error {
 		bytes += f.Bytes
 	}
 	if bytes > c.most {
-		return fmt.Errorf("too_large: the query needs %d files of %d MB, and there is room for %d MB of copies: ask for less with --site, --from and --to, or give it more with --cache",
-			len(files), bytes>>20, c.most>>20)
+		return fmt.Errorf("too_large: the query needs %s of %d MB, and there is room for %d MB of copies: ask for less with --site, --from and --to, or give it more with --cache",
+			terminal.Count(len(files), "file"), bytes>>20, c.most>>20)
 	}
 	return nil
 }

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/onefold/onefold/cmd/onefold/internal/terminal"
 	"github.com/onefold/onefold/warehouse"
 	"github.com/onefold/onefold/warehouse/duck"
 )
@@ -194,7 +195,7 @@ func (c *Query) write(ctx context.Context, e *Env, db *duck.DB, query, file stri
 	if c.Format == "parquet" && !c.Explain {
 		n, err := db.Save(ctx, query)
 		if err == nil {
-			_, err = fmt.Fprintf(e.Err, "%d rows are in %s\n", n, c.Out)
+			_, err = fmt.Fprintf(e.Err, "%s in %s\n", terminal.Count(n, "row"), c.Out)
 		}
 		return err
 	}

@@ -132,7 +132,7 @@ func TestQuery(t *testing.T) {
 		t.Fatal(err)
 	}
 	out := filepath.Join(t.TempDir(), "out.parquet")
-	if _, said, err := c.run("", "--format", "parquet", "--out", out, "--file", file); err != nil || !strings.HasPrefix(said, "4 rows are in ") {
+	if _, said, err := c.run("", "--format", "parquet", "--out", out, "--file", file); err != nil || !strings.HasPrefix(said, "4 rows in ") {
 		t.Errorf("%s, %v", said, err)
 	}
 	if left, err := os.ReadDir(filepath.Dir(out)); err != nil || len(left) != 1 || left[0].Name() != "out.parquet" {

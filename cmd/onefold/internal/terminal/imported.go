@@ -8,10 +8,10 @@ import (
 // Imported is what became of the lines of files, each of which is in one of the last four.
 type Imported struct{ Lines, Stored, Duplicates, Malformed, Rejected int64 }
 
-// Sentence says it, of what the lines are: readings, events.
+// Sentence says it, of what each line is: a reading, an event.
 func (i Imported) Sentence(what string) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s %s: %s imported", Grouped(i.Lines), what, Grouped(i.Stored))
+	fmt.Fprintf(&b, "%s: %s imported", Count(i.Lines, what), Grouped(i.Stored))
 	for _, part := range []struct {
 		n    int64
 		what string
@@ -26,7 +26,7 @@ func (i Imported) Sentence(what string) string {
 
 // Pace says how long the lines took.
 func (i Imported) Pace(what string, seconds float64) string {
-	return fmt.Sprintf("%.1f s; %s %s a second.", seconds, Grouped(int64(float64(i.Lines)/max(seconds, 0.001))), what)
+	return fmt.Sprintf("%.1f s; %s a second.", seconds, Count(int64(float64(i.Lines)/max(seconds, 0.001)), what))
 }
 
 // Examples are lines of files, each after a name, and how many more there are of all.

@@ -51,7 +51,7 @@ func (c *exportCommand) Run(ctx context.Context, env *ground.Env) error {
 				if p.Doing == "" {
 					return
 				}
-				fmt.Fprintf(env.Err, "%s: %d rows in %d files, %d commits\n", terminal.Printable(p.Doing), p.Rows, p.Files, p.Commits)
+				fmt.Fprintf(env.Err, "%s: %s in %s, %s\n", terminal.Printable(p.Doing), terminal.Count(p.Rows, "row"), terminal.Count(p.Files, "file"), terminal.Count(p.Commits, "commit"))
 			}
 		}
 		x := exporter(w, s, o)
@@ -104,8 +104,8 @@ func (c *exportCommand) tell(env *ground.Env, p export.Progress, w *warehouse.Wa
 			Seconds float64 `json:"seconds"`
 		}{p, w.Version(), missed, took.Seconds()})
 	}
-	_, err := fmt.Fprintf(env.Out, "Exported %d rows in %d files, %s, from %d changes. The warehouse is at commit %d.\n",
-		p.Rows, p.Files, size(p.Bytes), p.Records, w.Version())
+	_, err := fmt.Fprintf(env.Out, "Exported %s in %s, %s, from %s. The warehouse is at commit %d.\n",
+		terminal.Count(p.Rows, "row"), terminal.Count(p.Files, "file"), size(p.Bytes), terminal.Count(p.Records, "change"), w.Version())
 	return err
 }
 

@@ -89,7 +89,7 @@ func tellProgress(out io.Writer, s warehouse.Status) error {
 			latest = p.At
 		}
 	}
-	fmt.Fprintf(out, "\ncommit %d, %s; %d shards of the stream open", s.Version, s.At.Local().Format(time.DateTime), open)
+	fmt.Fprintf(out, "\ncommit %d, %s; %s of the stream open", s.Version, s.At.Local().Format(time.DateTime), terminal.Count(open, "shard"))
 	if !latest.IsZero() {
 		fmt.Fprintf(out, ", read up to changes of %s", latest.Local().Format(time.DateTime))
 	}
@@ -98,7 +98,7 @@ func tellProgress(out io.Writer, s warehouse.Status) error {
 		fmt.Fprintf(out, "comparing with the table since %s (%s): %s %s\n", s.Repair.Since.Local().Format(time.DateTime), s.Repair.Why, s.Repair.Dataset, terminal.Printable(s.Repair.Key))
 	}
 	if s.Skipped > 0 {
-		fmt.Fprintf(out, "%d changes could not be read; the log of the exporter says why\n", s.Skipped)
+		fmt.Fprintf(out, "%s could not be read; the log of the exporter says why\n", terminal.Count(s.Skipped, "change"))
 	}
 	if n := len(s.Missed); n > 0 {
 		fmt.Fprintf(out, "changes were trimmed before they were read, and looked for in the table; last on %s\n", s.Missed[n-1].At.Local().Format(time.DateTime))
@@ -132,7 +132,7 @@ func (c *compactCommand) Run(ctx context.Context, env *ground.Env) error {
 	if env.JSON {
 		return terminal.JSON(env.Out, done)
 	}
-	_, err = fmt.Fprintf(env.Out, "Joined %d files to %d.\n", done.Joined, done.Made)
+	_, err = fmt.Fprintf(env.Out, "Joined %s to %d.\n", terminal.Count(done.Joined, "file"), done.Made)
 	return err
 }
 

@@ -133,7 +133,7 @@ func alarms(o *fold.Overview) []string {
 		}
 	}
 	if n := o.OpenMisses(); n > 0 {
-		out = append(out, fmt.Sprintf("changes were lost %d times, and what they touch is not made again yet: a worker does so, see its log", n))
+		out = append(out, fmt.Sprintf("changes were lost %s, and what they touch is not made again yet: a worker does so, see its log", terminal.Count(n, "time")))
 	}
 	return out
 }
@@ -154,7 +154,7 @@ func (s *statusOutput) print(w io.Writer) error {
 		if err := tab.Flush(); err != nil {
 			return err
 		}
-		fmt.Fprintf(w, "\n%d shards, %d workers", len(s.Shards), len(s.Workers))
+		fmt.Fprintf(w, "\n%s, %s", terminal.Count(len(s.Shards), "shard"), terminal.Count(len(s.Workers), "worker"))
 		for i, c := range s.Workers {
 			fmt.Fprintf(w, "%s%s %d", []string{": ", ", "}[min(i, 1)], terminal.Printable(c.Name), c.Shards)
 		}

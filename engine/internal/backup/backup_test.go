@@ -172,7 +172,7 @@ func TestTarNames(t *testing.T) {
 	for _, h := range []tar.Header{
 		{Name: "../evil"}, {Name: "/etc/evil"}, {Name: "a/b"}, {Name: ".."}, {Name: "."}, {Name: ".hidden"}, {Name: strings.Repeat("n", 201)},
 		{Name: "link", Typeflag: tar.TypeSymlink, Linkname: "/etc/passwd"}, {Name: "link", Typeflag: tar.TypeLink, Linkname: "../x"},
-		{Name: "folder", Typeflag: tar.TypeDir}, {Name: "nul", Typeflag: tar.TypeChar}, {Name: "long", PAXRecords: map[string]string{"FOREIGN.x": strings.Repeat("x", 2<<20)}},
+		{Name: "folder", Typeflag: tar.TypeDir}, {Name: "nul", Typeflag: tar.TypeChar},
 	} {
 		var b bytes.Buffer
 		w := tar.NewWriter(&b)

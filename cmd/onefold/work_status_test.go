@@ -11,7 +11,9 @@ import (
 
 	"github.com/onefold/onefold/cmd/internal/assembly"
 	"github.com/onefold/onefold/cmd/internal/relocation"
+	"github.com/onefold/onefold/cmd/onefold/internal/place"
 	"github.com/onefold/onefold/fold"
+	"github.com/onefold/onefold/table"
 )
 
 // A monitor that runs `onefold work status` goes by its exit code: 3 when somebody has to look, whatever is printed.
@@ -86,10 +88,14 @@ func TestServersLeaveATableThatMoved(t *testing.T) {
 		}
 		members = append(members, m)
 	}
-	g := &globals{Store: at, Data: data + "3"}
-	err := g.withStore(t.Context(), t.Output(), tuning{existing: true}, func(s *store) error {
-		return relocation.States.Put(t.Context(), s.table, &relocation.State{Phase: relocation.Away, Peer: "dynamodb://elsewhere", Saved: time.Now()})
-	})
+	where, err := place.Parse(at, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	opened, err := where.Clients(t.Context()) // as a mover has it
+	if err == nil {
+		err = relocation.States.Put(t.Context(), table.New(opened.API, opened.Table, table.Options{}), &relocation.State{Phase: relocation.Away, Peer: "dynamodb://elsewhere", Saved: time.Now()})
+	}
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -53,8 +53,8 @@ func Open[T any](ctx context.Context, o Options, open func(context.Context) (T, 
 
 // away reports whether a table could not be asked, which says nothing of the table.
 func away(err error) bool {
-	_, gaveUp := dynamo.GaveUp(err)
-	return gaveUp || errors.Is(err, remote.ErrAway)
+	failure, gaveUp := dynamo.GaveUp(err)
+	return gaveUp && failure.Kind != dynamo.Moved || errors.Is(err, remote.ErrAway)
 }
 
 // What a request may take of a server that has nothing to say.

@@ -24,6 +24,7 @@ var (
 	gaveUp  = fmt.Errorf("check: %w", &dynamo.Failure{Kind: dynamo.Unreachable, After: time.Second})
 	refused = fmt.Errorf("check: %w", &dynamo.Failure{Kind: dynamo.Throttled, After: time.Second})
 	differs = errors.New("table_differs: it has no index")
+	moved   = fmt.Errorf("check: %w", &dynamo.Failure{Kind: dynamo.Moved, After: time.Second})
 )
 
 // A table is waited for while it says nothing, and its first word ends that.
@@ -36,6 +37,7 @@ func TestOpen(t *testing.T) {
 		"differs":            {[]error{differs}, differs},
 		"comes":              {[]error{gone, gaveUp, refused, gone, gone, gone, nil}, nil},
 		"comes, and differs": {[]error{gone, differs}, differs},
+		"comes, and moved":   {[]error{gone, moved}, moved},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			var told bytes.Buffer

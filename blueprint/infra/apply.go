@@ -31,6 +31,21 @@ type Applying struct {
 	Sleep func(context.Context, time.Duration) error
 }
 
+// Applied is what Apply did, or would do.
+type Applied struct {
+	Did []string
+	// Lacks are the steps that the service took and did not do, or that it knows nothing of: protection and backups, on servers that
+	// only speak the API. DynamoDB lacks none.
+	Lacks []string
+}
+
+// lacks notes what the service does not do.
+func (d *Applied) lacks(step string) {
+	if !slices.Contains(d.Lacks, step) {
+		d.Lacks = append(d.Lacks, step)
+	}
+}
+
 // Progress is how far a step is.
 type Progress struct {
 	Step   string // what is done, such as "add index gsi2"
@@ -46,41 +61,57 @@ type step struct {
 	does string
 	do   func(ctx context.Context, api dynamo.API) error
 	soft bool // servers that speak DynamoDB's API may take it and do nothing
+
+	unknown bool // the service knows nothing of it
 }
 
 // Apply makes the schema's table, or brings one that is there to the schema, one update at a time, and waits for each. It may be
-// broken off and called again. It returns what was done, or would be with DryRun. Errors: ErrOptions, ErrDiffers, the API's.
-func Apply(ctx context.Context, api dynamo.API, s *table.Schema, a Applying) (did []string, err error) {
+// broken off and called again. Errors: ErrOptions, ErrDiffers, the API's.
+func Apply(ctx context.Context, api dynamo.API, s *table.Schema, a Applying) (done Applied, err error) {
 	if err := a.complete(s); err != nil {
-		return nil, err
+		return done, err
 	}
 	for {
 		d, err := a.settled(ctx, api)
 		if err != nil {
-			return did, err
+			return done, err
 		}
 		steps, err := a.steps(ctx, api, s, d)
-		if err != nil || len(steps) == 0 {
-			return did, err
+		if err != nil {
+			return done, err
 		}
+		steps = done.without(steps)
 		if a.DryRun {
 			for _, st := range steps {
-				did = append(did, st.does)
+				done.Did = append(done.Did, st.does)
 			}
-			return did, nil
+			return done, nil
 		}
-		steps = slices.DeleteFunc(steps, func(st step) bool { return st.soft && slices.Contains(did, st.does) })
 		switch {
 		case len(steps) == 0:
-			return did, nil
-		case slices.Contains(did, steps[0].does):
-			return did, fmt.Errorf("%w: no_effect: the service took the update %q, and the table is as it was", ErrDiffers, steps[0].does)
+			return done, nil
+		case slices.Contains(done.Did, steps[0].does):
+			return done, fmt.Errorf("%w: no_effect: the service took the update %q, and the table is as it was", ErrDiffers, steps[0].does)
 		}
 		if err := a.run(ctx, api, steps[0]); err != nil {
-			return did, fmt.Errorf("infra: %s: %w", steps[0].does, err)
+			return done, fmt.Errorf("infra: %s: %w", steps[0].does, err)
 		}
-		did = append(did, steps[0].does)
+		done.Did = append(done.Did, steps[0].does)
 	}
+}
+
+// without leaves out, and notes, the steps that the service lacks.
+func (d *Applied) without(steps []step) []step {
+	return slices.DeleteFunc(steps, func(st step) bool {
+		i := slices.Index(d.Did, st.does)
+		if !st.unknown && (!st.soft || i < 0) {
+			return false
+		}
+		if d.lacks(st.does); i >= 0 {
+			d.Did = slices.Delete(d.Did, i, i+1)
+		}
+		return true
+	})
 }
 
 // run does a step and waits until the table takes another.

@@ -61,7 +61,14 @@ func newService(t *testing.T) *service {
 	return &service{API: db}
 }
 
+// apply returns what was done.
 func apply(t *testing.T, s *service, a infra.Applying) ([]string, error) {
+	t.Helper()
+	done, err := applied(t, s, a)
+	return done.Did, err
+}
+
+func applied(t *testing.T, s *service, a infra.Applying) (infra.Applied, error) {
 	t.Helper()
 	asked := 0
 	a.TableName = "onefold"
@@ -179,8 +186,8 @@ func TestApplyRefuses(t *testing.T) {
 	}
 	soft := other(func(*dynamodb.CreateTableInput) {})
 	soft.ignores = func(in *dynamodb.UpdateTableInput) bool { return in.DeletionProtectionEnabled != nil }
-	if _, err := apply(t, soft, infra.Applying{}); err != nil {
-		t.Errorf("a server without deletion protection: %v", err)
+	if done, err := applied(t, soft, infra.Applying{}); err != nil || !slices.ContainsFunc(done.Lacks, func(lacks string) bool { return strings.HasPrefix(lacks, "protect") }) {
+		t.Errorf("a server without deletion protection: %+v, %v", done, err)
 	}
 }
 

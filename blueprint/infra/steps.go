@@ -38,9 +38,10 @@ func (a *Applying) steps(ctx context.Context, api dynamo.API, s *table.Schema, d
 	if err != nil {
 		return nil, err
 	}
-	backedUp, err := a.isBackedUp(ctx, api)
-	if err == nil && !backedUp {
-		all = append(all, a.backedUp())
+	keep := a.backedUp()
+	var backedUp bool
+	if backedUp, keep.unknown, err = a.isBackedUp(ctx, api); err == nil && !backedUp {
+		all = append(all, keep)
 	}
 	return all, err
 }
@@ -165,20 +166,20 @@ type backups interface {
 	UpdateContinuousBackups(context.Context, *dynamodb.UpdateContinuousBackupsInput, ...func(*dynamodb.Options)) (*dynamodb.UpdateContinuousBackupsOutput, error)
 }
 
-// isBackedUp reports whether any second can be restored; also where a service knows nothing of that.
-func (a *Applying) isBackedUp(ctx context.Context, api dynamo.API) (bool, error) {
+// isBackedUp reports whether any second can be restored, and whether the service knows nothing of that.
+func (a *Applying) isBackedUp(ctx context.Context, api dynamo.API) (is, lacks bool, err error) {
 	b, ok := api.(backups)
 	if !ok {
-		return true, nil
+		return false, true, nil
 	}
 	out, err := b.DescribeContinuousBackups(ctx, &dynamodb.DescribeContinuousBackupsInput{TableName: &a.TableName})
 	if unknown(err) {
-		return true, nil
+		return false, true, nil
 	}
 	if err != nil || out.ContinuousBackupsDescription == nil || out.ContinuousBackupsDescription.PointInTimeRecoveryDescription == nil {
-		return false, err
+		return false, false, err
 	}
-	return out.ContinuousBackupsDescription.PointInTimeRecoveryDescription.PointInTimeRecoveryStatus == types.PointInTimeRecoveryStatusEnabled, nil
+	return out.ContinuousBackupsDescription.PointInTimeRecoveryDescription.PointInTimeRecoveryStatus == types.PointInTimeRecoveryStatusEnabled, false, nil
 }
 
 func unknown(err error) bool {

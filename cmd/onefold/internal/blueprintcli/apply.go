@@ -33,6 +33,7 @@ functions, alarms and roles, write a template instead: onefold infra cloudformat
 type applied struct {
 	Store  string   `json:"store"`
 	Did    []string `json:"did"`
+	Lacks  []string `json:"lacks"` // what the service does not do
 	DryRun bool     `json:"dryRun,omitempty"`
 }
 
@@ -49,30 +50,33 @@ func (c *Apply) Run(ctx context.Context, e *Env) error {
 	if err != nil {
 		return err
 	}
-	did, err := infra.Apply(ctx, opened.API, e.Schemas[0], infra.Applying{
+	done, err := infra.Apply(ctx, opened.API, e.Schemas[0], infra.Applying{
 		Options: infra.Options{TableName: opened.Table, Read: infra.Bounds{Max: c.MaxRead}, Write: infra.Bounds{Max: c.MaxWrite}},
 		Prune:   c.Prune, DryRun: c.DryRun, Tell: e.steps(), Sleep: pause.For,
 	})
 	if e.JSON {
-		return errors.Join(err, terminal.JSON(e.Out, applied{where.String(), append([]string{}, did...), c.DryRun}))
+		return errors.Join(err, terminal.JSON(e.Out, applied{where.String(), append([]string{}, done.Did...), append([]string{}, done.Lacks...), c.DryRun}))
 	}
-	return errors.Join(err, c.print(e, where.String(), did, err))
+	return errors.Join(err, c.print(e, where.String(), done, err))
 }
 
-func (c *Apply) print(e *Env, store string, did []string, failed error) error {
+func (c *Apply) print(e *Env, store string, done infra.Applied, failed error) error {
 	var b strings.Builder
 	switch {
-	case c.DryRun && len(did) > 0:
+	case c.DryRun && len(done.Did) > 0:
 		fmt.Fprintln(&b, "It would be done:")
-	case len(did) == 0 && failed == nil:
+	case len(done.Did) == 0 && failed == nil:
 		fmt.Fprintf(&b, "%s fits the schema; there is nothing to do.\n", store)
 	case failed == nil:
 		fmt.Fprintf(&b, "%s is ready:\n", store)
-	case len(did) > 0:
+	case len(done.Did) > 0:
 		fmt.Fprintln(&b, "Before it failed:")
 	}
-	for _, d := range did {
+	for _, d := range done.Did {
 		fmt.Fprintf(&b, "  %s\n", d)
+	}
+	if len(done.Lacks) > 0 {
+		fmt.Fprintf(&b, "This service does not do, as DynamoDB does: %s.\n", strings.Join(done.Lacks, "; "))
 	}
 	_, err := e.Out.Write([]byte(b.String()))
 	return err

@@ -75,10 +75,7 @@ func (d *demonstration) live() (all []service) {
 	for _, site := range d.sites {
 		all = append(all, site.Live)
 	}
-	for _, live := range d.fleet.Live() {
-		all = append(all, live)
-	}
-	return all
+	return append(all, d.fleet.Live()...)
 }
 
 // opened lets the sites and devices send to a store.

@@ -20,11 +20,11 @@ import (
 
 // errors of a table that cannot be asked, and of one that was.
 var (
-	gone    = fmt.Errorf("%w: nobody answers", remote.ErrAway)
-	gaveUp  = fmt.Errorf("check: %w", &dynamo.Failure{Kind: dynamo.Unreachable, After: time.Second})
-	refused = fmt.Errorf("check: %w", &dynamo.Failure{Kind: dynamo.Throttled, After: time.Second})
-	differs = errors.New("table_differs: it has no index")
-	moved   = fmt.Errorf("check: %w", &dynamo.Failure{Kind: dynamo.Moved, After: time.Second})
+	errGone    = fmt.Errorf("%w: nobody answers", remote.ErrAway)
+	errGaveUp  = fmt.Errorf("check: %w", &dynamo.Failure{Kind: dynamo.Unreachable, After: time.Second})
+	errRefused = fmt.Errorf("check: %w", &dynamo.Failure{Kind: dynamo.Throttled, After: time.Second})
+	errDiffers = errors.New("table_differs: it has no index")
+	errMoved   = fmt.Errorf("check: %w", &dynamo.Failure{Kind: dynamo.Moved, After: time.Second})
 )
 
 // A table is waited for while it says nothing, and its first word ends that.
@@ -34,10 +34,10 @@ func TestOpen(t *testing.T) {
 		want error
 	}{
 		"there":              {[]error{nil}, nil},
-		"differs":            {[]error{differs}, differs},
-		"comes":              {[]error{gone, gaveUp, refused, gone, gone, gone, nil}, nil},
-		"comes, and differs": {[]error{gone, differs}, differs},
-		"comes, and moved":   {[]error{gone, moved}, moved},
+		"differs":            {[]error{errDiffers}, errDiffers},
+		"comes":              {[]error{errGone, errGaveUp, errRefused, errGone, errGone, errGone, nil}, nil},
+		"comes, and differs": {[]error{errGone, errDiffers}, errDiffers},
+		"comes, and moved":   {[]error{errGone, errMoved}, errMoved},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			var told bytes.Buffer
@@ -58,7 +58,7 @@ func TestOpen(t *testing.T) {
 		})
 	}
 	ctx, stop := context.WithCancel(t.Context())
-	if _, err := await.Open(ctx, await.Options{Err: io.Discard}, func(context.Context) (int, error) { stop(); return 0, gone }); !errors.Is(err, context.Canceled) {
+	if _, err := await.Open(ctx, await.Options{Err: io.Discard}, func(context.Context) (int, error) { stop(); return 0, errGone }); !errors.Is(err, context.Canceled) {
 		t.Errorf("told to stop: %v", err)
 	}
 }
@@ -74,7 +74,7 @@ func TestAnswers(t *testing.T) {
 			case <-asked:
 				return 0, nil
 			default:
-				return 0, gone
+				return 0, errGone
 			}
 		})
 		opened <- err
@@ -96,7 +96,7 @@ func TestAnswers(t *testing.T) {
 			t.Errorf("%s: %s, %v", path, got, err)
 		}
 	}
-	if _, err := await.Open(t.Context(), await.Options{Flag: "--addr", Addr: strings.TrimPrefix(url, "http://"), Err: io.Discard}, func(context.Context) (int, error) { return 0, gone }); err == nil || !strings.HasPrefix(err.Error(), "address_in_use: ") {
+	if _, err := await.Open(t.Context(), await.Options{Flag: "--addr", Addr: strings.TrimPrefix(url, "http://"), Err: io.Discard}, func(context.Context) (int, error) { return 0, errGone }); err == nil || !strings.HasPrefix(err.Error(), "address_in_use: ") {
 		t.Errorf("an address that is used: %v", err)
 	}
 	close(asked)

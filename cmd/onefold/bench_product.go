@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strconv"
 	"text/tabwriter"
 	"time"
 
@@ -51,13 +52,16 @@ func (g *globals) benchOpen(logs io.Writer) workbench.Open {
 }
 
 func printBenchResults(out io.Writer, results []workbench.Result) error {
+	if len(results) == 0 {
+		return nil
+	}
 	var b bytes.Buffer
 	w := tabwriter.NewWriter(&b, 0, 8, 2, ' ', 0)
 	fmt.Fprintln(w, "work\tfigure\treference\tgoal\t")
 	for _, r := range results {
 		var reference, goal, verdict string
 		if r.Against != "" {
-			reference = fmt.Sprintf("%g, %s", r.Reference, r.Against)
+			reference = fmt.Sprintf("%s, %s", figure(r.Reference), r.Against)
 		}
 		if r.Goal != 0 {
 			goal, verdict = fmt.Sprintf("≥ %g", r.Goal), "not reached"
@@ -68,13 +72,17 @@ func printBenchResults(out io.Writer, results []workbench.Result) error {
 				verdict = "reached"
 			}
 		}
-		digits := 0
-		if r.Value < 10 {
-			digits = 2
-		}
-		fmt.Fprintf(w, "%s\t%.*f %s\t%s\t%s\t%s\n", r.Name, digits, r.Value, r.Unit, reference, goal, verdict)
+		fmt.Fprintf(w, "%s\t%s %s\t%s\t%s\t%s\n", r.Name, figure(r.Value), r.Unit, reference, goal, verdict)
 	}
 	w.Flush() // into a buffer, which does not fail
 	_, err := out.Write(b.Bytes())
 	return err
+}
+
+// figure writes as much of a figure as is worth reading.
+func figure(f float64) string {
+	if f < 10 {
+		return strconv.FormatFloat(f, 'f', 2, 64)
+	}
+	return strconv.FormatFloat(f, 'f', 0, 64)
 }

@@ -15,7 +15,7 @@ type benchScale struct {
 	Rows     int            `help:"Events of the month in the warehouse that is asked." default:"10000000"`
 	LeaseFor time.Duration  `help:"For how long workers lease shards, one of which is killed." default:"10s"`
 	Lambda   string         `help:"The program onefold-lambda, as make lambda builds it: to measure what functions write." type:"existingfile"`
-	Only     *regexp.Regexp `help:"Take the measures whose names match: workers, takeover, export, query, units." placeholder:"REGEXP"`
+	Only     *regexp.Regexp `help:"Take the measures whose names match: workers, takeover, export, query, units of servers, units of functions, units of shifts." placeholder:"REGEXP"`
 	Dir      string         `help:"Where to put the tables, which are removed afterwards. Default: a temporary directory." type:"path"`
 }
 

@@ -27,7 +27,9 @@ func Run(ctx context.Context, o Options, report func(workbench.Result)) error {
 		{Name: "takeover", Take: b.takeover},
 		{Name: "export", Take: b.export},
 		{Name: "query", Take: b.query},
-		{Name: "units", Take: b.units},
+		{Name: "units of servers", Take: b.serverUnits},
+		{Name: "units of functions", Take: b.functionUnits},
+		{Name: "units of shifts", Take: b.shiftUnits},
 	}, report)
 }
 

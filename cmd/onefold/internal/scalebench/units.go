@@ -24,36 +24,46 @@ const (
 	shift      = 5 * time.Minute
 )
 
-// units measures the write units of an event with all that is derived from it, of a server and of functions.
-func (b *bench) units(ctx context.Context, dir string) (all []workbench.Result, err error) {
+// serverUnits measures the write units of an event with all that is derived from it, of a server.
+func (b *bench) serverUnits(ctx context.Context, dir string) (all []workbench.Result, err error) {
 	visits := visitDelay
 	for i, d := range []delays.Flags{{}, {FoldDelay: 30 * time.Second}, {FoldDelay: 5 * time.Second, VisitDelay: &visits}} {
 		b.o.Progress(fmt.Sprintf("units: a server, fold delay %s, visits wait %s", d.FoldDelay, d.Visits()))
 		units, err := analyticsbench.LiveUnits(ctx, b.o.Open, filepath.Join(dir, fmt.Sprint(i)), analyticsbench.Live{PerSecond: perSecond, During: during, Delays: d})
 		if err != nil {
-			return nil, err
+			return all, err
 		}
 		all = append(all, unitsOf(fmt.Sprintf("a server, %d events a second, fold delay %s, visits wait %s", perSecond, d.FoldDelay, d.Visits()), units)...)
 	}
-	if b.o.Lambda == "" {
-		b.o.Progress("units of functions: left out, for --lambda names no onefold-lambda")
-		return all, nil
-	}
+	return all, nil
+}
+
+// functionUnits measures the same of functions that get batches.
+func (b *bench) functionUnits(ctx context.Context, _ string) (all []workbench.Result, err error) {
 	for _, window := range []time.Duration{20 * time.Second, time.Minute, 5 * time.Minute} {
 		units, err := b.functions(ctx, fmt.Sprintf("batching window %s", window), lambdasim.Load{For: during, Window: window})
 		if err != nil {
-			return nil, err
+			return all, err
 		}
 		all = append(all, units...)
 	}
-	units, err := b.functions(ctx, "a shift after the other", lambdasim.Load{
+	return all, nil
+}
+
+// shiftUnits measures the same of functions that work in shifts.
+func (b *bench) shiftUnits(ctx context.Context, _ string) ([]workbench.Result, error) {
+	visits := visitDelay
+	return b.functions(ctx, "a shift after the other", lambdasim.Load{
 		For: liveDuring, Shift: shift, Delays: delays.Flags{FoldDelay: 5 * time.Second, VisitDelay: &visits},
 	})
-	return append(all, units...), err
 }
 
 // functions measures what functions write.
 func (b *bench) functions(ctx context.Context, how string, l lambdasim.Load) ([]workbench.Result, error) {
+	if b.o.Lambda == "" {
+		b.o.Progress("units of functions: left out, for --lambda names no onefold-lambda")
+		return nil, nil
+	}
 	b.o.Progress("units: functions, " + how)
 	l.Binary, l.PerSecond, l.Shards = b.o.Lambda, perSecond, shards
 	cost, err := lambdasim.Measure(ctx, l)

@@ -110,7 +110,7 @@ func (b *bench) workers(ctx context.Context, dir string) (all []workbench.Result
 		b.o.Progress(fmt.Sprintf("workers: %d", n))
 		results, rate, err := b.crew(ctx, filepath.Join(dir, strconv.Itoa(n)), n)
 		if err != nil {
-			return nil, err
+			return all, err
 		}
 		if n == 1 {
 			alone = rate

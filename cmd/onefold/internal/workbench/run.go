@@ -33,11 +33,11 @@ func (s *Setup) Take(ctx context.Context, measures []Measure, report func(Result
 		}
 		s.Progress(m.Name)
 		results, err := m.Take(ctx, filepath.Join(s.Dir, m.Name))
+		for _, r := range results { // also what there is before it failed
+			report(r)
+		}
 		if err != nil {
 			return fmt.Errorf("%s: %w", m.Name, err)
-		}
-		for _, r := range results {
-			report(r)
 		}
 	}
 	return nil

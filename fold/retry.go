@@ -3,7 +3,6 @@ package fold
 import (
 	"context"
 	"errors"
-	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -64,22 +63,14 @@ func (w *Worker) each(limit, n int, f func(i int) error) error {
 		}
 		return nil
 	}
-	var g errgroup.Group
-	var next atomic.Int64
-	var failed atomic.Bool
-	for range min(limit, n) {
+	g, failed := errgroup.WithContext(context.Background())
+	g.SetLimit(limit)
+	for i := range n {
 		g.Go(func() error {
-			for !failed.Load() {
-				i := int(next.Add(1)) - 1
-				if i >= n {
-					return nil
-				}
-				if err := f(i); err != nil {
-					failed.Store(true)
-					return err
-				}
+			if failed.Err() != nil {
+				return nil
 			}
-			return nil
+			return f(i)
 		})
 	}
 	return g.Wait()

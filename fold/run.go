@@ -56,21 +56,30 @@ func (w *Worker) run(ctx context.Context, all bool) error {
 // for who called Drain or WaitFor alone.
 func (w *Worker) Leave(ctx context.Context) error { return w.stop(ctx, true) }
 
-// stop writes what is left, unless it may wait and not all is to be written, and gives the leases back.
+// stop writes what is left, unless it may wait and not all is to be written, and gives the leases back. A store that is away for a moment
+// is asked again, so that who is told to stop just then does so as well as at any other time.
 func (w *Worker) stop(ctx context.Context, all bool) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopWithin)
 	defer cancel()
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	err := w.flush(ctx, all)
-	if err == nil {
-		err = w.releaseLeases(ctx)
+	err := w.tryStop(ctx, all)
+	for failures := 1; (dynamo.IsUnavailable(err) || dynamo.IsThrottle(err)) && failures < drainAttempts && w.o.Sleep(ctx, w.backoff(failures)) == nil; failures++ {
+		err = w.tryStop(ctx, all)
 	}
-	w.report()
 	if err != nil {
 		return fmt.Errorf("fold: stop: %w", err)
 	}
 	return nil
+}
+
+// tryStop is one attempt of stop.
+func (w *Worker) tryStop(ctx context.Context, all bool) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	defer w.report()
+	if err := w.flush(ctx, all); err != nil {
+		return err
+	}
+	return w.releaseLeases(ctx)
 }
 
 // pause returns how long to wait after a turn that found nothing.

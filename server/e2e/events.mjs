@@ -119,12 +119,13 @@ const steps = {
     for (let i = 0; i < 3; i++) await append(page, 'long', Array.from({ length: 99 }, (_, n) => ({ type: 'Counted', data: { n: i * 99 + n + 1 } })))
     await page.goto(server + '/events/order/long')
     await page.getByText('297 events').waitFor()
-    assert.equal(await page.locator('.timeline li').count(), 100)
+    const rows = (n) => page.waitForFunction((n) => document.querySelectorAll('.timeline li').length === n, n)
+    await rows(100)
     await page.getByRole('button', { name: 'Earlier events' }).click()
-    await page.waitForFunction(() => document.querySelectorAll('.timeline li').length === 200)
+    await rows(200)
     await page.goto(server + '/events/order/long?at=42&show=state')
     await page.getByRole('heading', { name: 'After event 42' }).waitFor()
-    await page.waitForFunction(() => document.querySelectorAll('.timeline li').length === 297)
+    await rows(297)
   },
   async hostile(page) {
     await page.goto(server + '/events/order/' + encodeURIComponent('<script>x()</script>/ü'))

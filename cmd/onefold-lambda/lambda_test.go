@@ -328,6 +328,17 @@ func erased(t testing.TB, items []table.Item) (marked []table.Item) {
 	return marked
 }
 
+// byWorker is what a worker makes of facts, some of which are erased afterwards.
+func byWorker(t *testing.T, now time.Time, all, marked []table.Item) *place {
+	t.Helper()
+	worker := newPlace(t, now, engine.Options{})
+	for _, facts := range [][]table.Item{all, marked} {
+		worker.put(facts)
+		worker.work()
+	}
+	return worker
+}
+
 // Lambda gives the same items as a worker: while batches come twice, or again with others, while invocations have no time, while
 // processes are killed, and shards roll and are folded side by side.
 func TestSameAsWorker(t *testing.T) {
@@ -336,11 +347,7 @@ func TestSameAsWorker(t *testing.T) {
 	all := facts(t, r, now, 400)
 	marked := erased(t, all)
 
-	worker := newPlace(t, now, engine.Options{})
-	worker.put(all)
-	worker.work()
-	worker.put(marked)
-	worker.work()
+	worker := byWorker(t, now, all, marked)
 
 	p := newPlace(t, now, engine.Options{StreamShards: 4, RollEvery: 100})
 	pool := p.pool("stream", "ONEFOLD_PIECE=64")

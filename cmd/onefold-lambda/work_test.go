@@ -39,12 +39,7 @@ func TestShiftsSameAsWorker(t *testing.T) {
 	all := facts(t, r, now, 400)
 	marked := erased(t, all)
 
-	worker := newPlace(t, now, engine.Options{})
-	worker.put(all)
-	worker.work()
-	worker.put(marked)
-	worker.work()
-	want := worker.items()
+	want := byWorker(t, now, all, marked).items()
 	wantFed := fed(want)
 
 	p := newPlace(t, now, engine.Options{StreamShards: 4, RollEvery: 100})

@@ -185,7 +185,7 @@ func TestMoveUnderLoad(t *testing.T) {
 // asked then it does not acknowledge, and so its senders bring it to the new place.
 func TestMoveWhileAServerIsStopped(t *testing.T) {
 	if testing.Short() {
-		t.Skip("stops a process for longer than a move waits, which is 10 s")
+		t.Skip("the time to stop a process for longer than a move waits, which is 10 s, is missing: leave -short out")
 	}
 	t.Setenv("AWS_ACCESS_KEY_ID", testKeyID)
 	t.Setenv("AWS_SECRET_ACCESS_KEY", testKeySecret)

@@ -31,7 +31,7 @@ func scripts(t *testing.T) string {
 func NeedBrowser(t *testing.T) (browser, node string) {
 	t.Helper()
 	if testing.Short() {
-		t.Skip("-short leaves out what runs in a browser: run without it")
+		t.Skip("the time to drive a browser is missing: leave -short out")
 	}
 	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
 		if found, err := exec.LookPath(name); err == nil {

@@ -170,8 +170,13 @@ func (h *House) PageViewsToday() int64 {
 }
 
 // Visited is a house whose site has seen three visitors on eight pages today.
-func Visited(t *testing.T) *House {
-	h := New(t, nil)
+func Visited(t *testing.T) *House { return visited(New(t, nil)) }
+
+// VisitedOn is Visited on a database of the test's own.
+func VisitedOn(t *testing.T, db DB) *House { return visited(On(t, db, nil)) }
+
+func visited(h *House) *House {
+	t := h.T
 	for i, paths := range [][]string{{"/", "/pricing", "/"}, {"/pricing"}, {"/", "/Docs", "/docs/a", "/"}} {
 		for _, path := range paths {
 			body := fmt.Sprintf(`{"site":"blog","url":"https://example.org%s"}`, path)

@@ -5,9 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/onefold/onefold/analytics"
+	"github.com/onefold/onefold/server/internal/door"
 	"github.com/onefold/onefold/table"
 )
 
@@ -20,24 +23,25 @@ func IsPublic(ctx context.Context, t *table.Table, siteID string) (bool, error) 
 	return site.Public, err
 }
 
-// badge draws the visitors of a public site's last thirty days, for people to put on their pages. Of other sites it does
-// not even say whether they are there.
-func (s *Service) badge(w http.ResponseWriter, r *http.Request) {
-	siteID, ok := strings.CutSuffix(r.PathValue("file"), ".svg")
-	public, err := IsPublic(r.Context(), s.table, siteID)
-	if err != nil {
-		s.door.Logger.WarnContext(r.Context(), "badge not drawn", "error", err)
-		http.Error(w, "The table did not answer.", http.StatusServiceUnavailable)
+// badgeFresh is how long a badge is given again without being counted anew. Browsers and caches keep it for an hour.
+const badgeFresh = time.Minute
+
+// errNotPublic is returned for a badge of a site that does not show its statistics to everyone, or does not exist.
+var errNotPublic = errors.New("webanalytics: the site is not public")
+
+// serveBadge draws the visitors of a public site's last thirty days, for people to put on their pages. Of other sites it does
+// not even say whether they exist.
+func (s *Service) serveBadge(w http.ResponseWriter, r *http.Request) {
+	if wait, ok := s.door.AllowGuest(door.Network(r.RemoteAddr)); !ok {
+		w.Header().Set("Retry-After", strconv.Itoa(int(wait/time.Second)+1))
+		http.Error(w, "Too many badges are asked for from this network.", http.StatusTooManyRequests)
 		return
 	}
-	if !ok || !public {
+	siteID, ok := strings.CutSuffix(r.PathValue("file"), ".svg")
+	visitors, err := s.recentVisitors(r.Context(), siteID)
+	if !ok || errors.Is(err, errNotPublic) {
 		http.Error(w, "There is no public site of this id.", http.StatusNotFound)
 		return
-	}
-	from, to, err := analytics.RecentDays(r.Context(), s.table, siteID, "", "", reportDays)
-	var report analytics.ReportOut
-	if err == nil {
-		report, err = analytics.Statistics(r.Context(), s.table, analytics.ReportIn{Site: siteID, From: from, To: to, Period: analytics.Day})
 	}
 	if err != nil {
 		s.door.Logger.WarnContext(r.Context(), "badge not drawn", "error", err)
@@ -48,7 +52,26 @@ func (s *Service) badge(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Cache-Control", "public, max-age=3600")
 	w.Header().Set("Content-Security-Policy", "default-src 'none'")
 	w.Header().Set("Cross-Origin-Resource-Policy", "cross-origin")
-	drawBadge(w, short(report.Totals.Visitors))
+	drawBadge(w, short(visitors))
+}
+
+// recentVisitors counts the visitors of a public site's last thirty days, at most once in badgeFresh. Errors: errNotPublic.
+func (s *Service) recentVisitors(ctx context.Context, siteID string) (int64, error) {
+	return s.badges.get(siteID, s.door.Clock(), badgeFresh, func() (int64, error) {
+		public, err := IsPublic(ctx, s.table, siteID)
+		if err != nil {
+			return 0, err
+		}
+		if !public {
+			return 0, errNotPublic
+		}
+		from, to, err := analytics.RecentDays(ctx, s.table, siteID, "", "", reportDays)
+		if err != nil {
+			return 0, err
+		}
+		report, err := analytics.Statistics(ctx, s.table, analytics.ReportIn{Site: siteID, From: from, To: to, Period: analytics.Day})
+		return report.Totals.Visitors, err
+	})
 }
 
 // short writes a count in at most four digits.

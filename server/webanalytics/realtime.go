@@ -5,7 +5,6 @@ import (
 	"context"
 	"net/http"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -55,18 +54,6 @@ type realtimeRow struct {
 
 type realtimeAnswer struct{ Body realtimeBody }
 
-// realtimes keeps the last answer of each site for a moment.
-type realtimes struct {
-	mu    sync.Mutex
-	sites map[string]*realtimeOfSite
-}
-
-type realtimeOfSite struct {
-	mu   sync.Mutex // held while it is asked for, so that many who ask cost one answer
-	at   time.Time
-	body realtimeBody
-}
-
 func (s *Service) realtimeRoutes(api huma.API) {
 	const path = "/api/v1/sites/{site}/realtime"
 	huma.Register(api, door.Guard(door.ForStatistics, huma.Operation{
@@ -114,39 +101,16 @@ func (s *Service) streamRealtime(ctx context.Context, in *door.SitePath, send ss
 
 func (s *Service) realtime(ctx context.Context, siteID string) (realtimeBody, error) {
 	now := s.door.Clock()
-	of := s.realtimes.of(siteID)
-	of.mu.Lock()
-	defer of.mu.Unlock()
-	if now.Sub(of.at) < realtimeFresh {
-		return of.body, nil
-	}
-	var body realtimeBody
-	if _, err := analytics.GetSite(ctx, s.table, siteID); err != nil {
-		return body, err
-	}
-	if err := s.lastMinutes(ctx, siteID, now, &body); err != nil {
-		return body, err
-	}
-	if err := s.presentVisits(ctx, siteID, now, &body); err != nil {
-		return body, err
-	}
-	of.at, of.body = now, body
-	return body, nil
-}
-
-// of is the last answer of a site. When too many are remembered, all are forgotten.
-func (r *realtimes) of(site string) *realtimeOfSite {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	of := r.sites[site]
-	if of == nil {
-		if len(r.sites) >= maxStreams || r.sites == nil {
-			r.sites = map[string]*realtimeOfSite{}
+	return s.realtimes.get(siteID, now, realtimeFresh, func() (body realtimeBody, err error) {
+		if _, err := analytics.GetSite(ctx, s.table, siteID); err != nil {
+			return body, err
 		}
-		of = &realtimeOfSite{}
-		r.sites[site] = of
-	}
-	return of
+		if err := s.lastMinutes(ctx, siteID, now, &body); err != nil {
+			return body, err
+		}
+		err = s.presentVisits(ctx, siteID, now, &body)
+		return body, err
+	})
 }
 
 // lastMinutes fills in what the minutes' own counts say.

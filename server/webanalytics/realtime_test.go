@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/onefold/onefold/accounts"
+	"github.com/onefold/onefold/analytics"
 	"github.com/onefold/onefold/server/servertest"
 )
 
@@ -56,4 +57,35 @@ func TestRealtime(t *testing.T) {
 		}
 	}
 	t.Errorf("the stream ended: %v", lines.Err())
+}
+
+// Guests of a public page hold so many streams only, and leave some for people of other sites.
+func TestGuestsDoNotTakeAllStreams(t *testing.T) {
+	h := servertest.Visited(t)
+	_, err := analytics.CreateSite(t.Context(), h.Table, analytics.NewSite{ID: "open", TimeZone: "UTC"})
+	servertest.Must(t, err)
+	_, err = analytics.UpdateSite(t.Context(), h.Table, "open", func(s *analytics.Site) error { s.Public = true; return nil })
+	servertest.Must(t, err)
+	viewer := h.NewPerson("ann@example.com", accounts.Grants{"blog": accounts.Viewer})
+	stream := func(web *http.Client, site string) int {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, h.URL+"/api/v1/sites/"+site+"/realtime/stream", nil)
+		servertest.Must(t, err)
+		answer, err := web.Do(r)
+		servertest.Must(t, err)
+		t.Cleanup(func() { _ = answer.Body.Close() })
+		return answer.StatusCode
+	}
+	answers := map[int]int{}
+	for range 215 {
+		status := stream(http.DefaultClient, "open")
+		if answers[status]++; status == http.StatusServiceUnavailable {
+			break
+		}
+	}
+	if n := answers[http.StatusOK]; n == 0 || n > 20 || answers[http.StatusServiceUnavailable] != 1 {
+		t.Errorf("guests of one network: %v", answers)
+	}
+	if status := stream(viewer.Web, "blog"); status != http.StatusOK {
+		t.Errorf("a person of another site hears %d", status)
+	}
 }

@@ -69,7 +69,8 @@ type Service struct {
 
 	raw           *explore.Explorer
 	verifications *jobs.Board[verifyBody]
-	realtimes     realtimes
+	realtimes     moments[realtimeBody]
+	badges        moments[int64] // visitors of public sites
 	imported      *jobs.Board[ImportWork]
 	importTurn    chan struct{} // holds one while an import runs: it takes up to 512 MB
 	erasing       chan struct{} // holds one while somebody is erased: it reads all raw events of a site
@@ -118,7 +119,7 @@ func (s *Service) Register(api huma.API, mux *http.ServeMux) error {
 	s.goalRoutes(api)
 	s.erasureRoutes(api)
 	s.verifyRoutes(api)
-	mux.HandleFunc("GET /badge/{file}", s.badge)
+	mux.HandleFunc("GET /badge/{file}", s.serveBadge)
 	return s.trackerRoutes(mux)
 }
 

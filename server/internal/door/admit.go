@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
@@ -72,10 +73,15 @@ func (d *Door) limitGuests(who *Caller) error {
 	if who.May(ForSomebody, "") || who.sends != "" {
 		return nil
 	}
-	if wait, ok := d.guests.Allow(who.Network, 1); !ok {
+	if wait, ok := d.AllowGuest(who.Network); !ok {
 		return RateLimited("questions of this network", wait)
 	}
 	return nil
+}
+
+// AllowGuest takes one question from what a network may ask without a role, or says how long to wait.
+func (d *Door) AllowGuest(network string) (wait time.Duration, ok bool) {
+	return d.guests.Allow(network, 1)
 }
 
 // identify fills in who calls: by the Authorization header if there is one, else by a cookie.

@@ -39,6 +39,8 @@ type Door struct {
 	guests  *Limiter // by network
 	senders keys
 	origins *http.CrossOriginProtection
+
+	recheck func() (ticks <-chan time.Time, stop func()) // when an open stream's caller is looked up again
 }
 
 const minTokenBytes = 16
@@ -56,6 +58,10 @@ func New(o Options) (*Door, error) {
 		guests:  NewLimiter(guestRate, guestBurst, o.Clock),
 		senders: keys{known: map[[sha256.Size]byte]knownKey{}},
 		origins: http.NewCrossOriginProtection(),
+		recheck: func() (<-chan time.Time, func()) {
+			t := time.NewTicker(recheckStreams)
+			return t.C, t.Stop
+		},
 	}, nil
 }
 

@@ -12,24 +12,72 @@ import (
 	"github.com/onefold/onefold/server/internal/download"
 )
 
-// AdmitStreams bounds how many streams of an operation there are, and lets one last longer than other requests.
+// recheckStreams is how often a stream's caller is looked up again.
+const recheckStreams = 15 * time.Second
+
+// AdmitStreams bounds how many streams of an operation are open, shares them out among callers, and lets a stream outlast the
+// limits of other requests. A stream ends within recheckStreams of its caller losing the permission that opened it.
 func (d *Door) AdmitStreams(api huma.API, most int) func(huma.Context, func(huma.Context)) {
-	slots := make(chan struct{}, most)
+	open := newStreams(most)
 	return func(ctx huma.Context, next func(huma.Context)) {
-		select {
-		case slots <- struct{}{}:
-			defer func() { <-slots }()
-		default:
-			d.Refuse(api, ctx, Problem(http.StatusServiceUnavailable, "too_many_streams", "Too many streams are open. Ask without a stream."))
+		release, ok := open.take(CallerOf(ctx.Context()))
+		if !ok {
+			d.Refuse(api, ctx, Problem(http.StatusServiceUnavailable, "too_many_streams",
+				"Too many live streams are open. Close one, or ask for the figures without a stream."))
 			return
 		}
+		defer release()
 		_, w := humago.Unwrap(ctx)
 		if err := http.NewResponseController(w).SetReadDeadline(time.Time{}); err != nil {
 			d.Logger.Warn("a stream will end early", "error", err)
 		}
 		ctx.SetHeader("X-Accel-Buffering", "no") // proxies must not hold events back
-		next(ctx)
+		permitted, cancel := context.WithCancel(ctx.Context())
+		stop := d.endWithoutPermission(ctx, cancel)
+		defer stop()
+		next(huma.WithContext(ctx, permitted))
 	}
+}
+
+// endWithoutPermission cancels a stream once its caller may not open it any more. Call stop when the stream has ended.
+func (d *Door) endWithoutPermission(ctx huma.Context, cancel context.CancelFunc) (stop func()) {
+	done := make(chan struct{})
+	stopped := make(chan struct{})
+	go func() {
+		defer close(stopped)
+		ticks, stopTicks := d.recheck()
+		defer stopTicks()
+		for {
+			select {
+			case <-done:
+				return
+			case <-ticks:
+			}
+			if !d.stillPermitted(ctx) {
+				cancel()
+				return
+			}
+		}
+	}()
+	return func() {
+		close(done)
+		cancel()
+		<-stopped
+	}
+}
+
+// stillPermitted looks up the caller of an open stream again. A table that does not answer takes no permission away: the stream
+// shows nothing while that lasts, and ends with its time.
+func (d *Door) stillPermitted(ctx huma.Context) bool {
+	r, _ := humago.Unwrap(ctx)
+	need, _ := ctx.Operation().Metadata[permissionKey].(Permission)
+	who := &Caller{Place: placeOf(ctx)}
+	err := d.identify(ctx.Context(), r, who)
+	if err == nil {
+		err = d.Permit(ctx.Context(), who, need, who.Place)
+	}
+	var refused *huma.ErrorModel
+	return !errors.As(err, &refused)
 }
 
 // BrokenOff answers when a download failed: with a problem if nothing was sent, else by closing the connection.

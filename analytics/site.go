@@ -205,7 +205,7 @@ func SetShards(ctx context.Context, t *table.Table, siteID string, shards int) (
 // check says what is wrong with a site's settings.
 func (s *Site) check() error {
 	if !validSiteID(s.SiteID) {
-		return fmt.Errorf("%w: id %q: use letters, digits and . _ - , at most %d", ErrSite, s.SiteID, maxSiteID)
+		return fmt.Errorf("%w: id %q: use letters, digits and . _ - , at most %d, and not only . or ..", ErrSite, s.SiteID, maxSiteID)
 	}
 	if s.OwnerID == "" || strings.Contains(s.OwnerID, "#") || len(s.OwnerID) > maxUserID {
 		return fmt.Errorf("%w %s: owner %q: use 1 to %d bytes without '#'", ErrSite, s.SiteID, s.OwnerID, maxUserID)
@@ -236,9 +236,9 @@ func (s *Site) check() error {
 	return s.Retention.Check()
 }
 
-// validSiteID reports whether an id can be a site's. It is part of keys and addresses.
+// validSiteID reports whether an id can be a site's. It is part of keys and of URL paths, where "." and ".." mean other things.
 func validSiteID(id string) bool {
-	if id == "" || len(id) > maxSiteID {
+	if id == "" || id == "." || id == ".." || len(id) > maxSiteID {
 		return false
 	}
 	for i := range len(id) {

@@ -132,15 +132,15 @@ func (f *Fleet) check() error {
 	return f.Retention.Check()
 }
 
-// checkID refuses what cannot be an id. Ids are parts of keys and addresses.
+// checkID refuses what cannot be an id. Ids are parts of keys and of URL paths, where "." and ".." mean other things.
 func checkID(what, id string) error {
-	ok := id != "" && len(id) <= maxID
+	ok := id != "" && id != "." && id != ".." && len(id) <= maxID
 	for i := 0; ok && i < len(id); i++ {
 		c := id[i]
 		ok = c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '.' || c == '_' || c == '-' || c == ':'
 	}
 	if !ok {
-		return fmt.Errorf("%w: %s id %q: use letters, digits and . _ - : , at most %d", ErrInvalid, what, shorten(id), maxID)
+		return fmt.Errorf("%w: %s id %q: use letters, digits and . _ - : , at most %d, and not only . or ..", ErrInvalid, what, shorten(id), maxID)
 	}
 	return nil
 }

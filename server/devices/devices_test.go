@@ -146,6 +146,7 @@ func TestProfilesAndFleets(t *testing.T) {
 	o.Want(201, `"timezone":"UTC"`, "POST", "/api/v1/fleets", `{"id":"new"}`)
 	o.Want(409, "exists", "POST", "/api/v1/fleets", `{"id":"new","name":"x"}`)
 	o.Want(422, "invalid_request", "POST", "/api/v1/fleets", `{"id":"new2","timezone":"Nowhere"}`)
+	o.Want(422, "invalid_request", "POST", "/api/v1/fleets", `{"id":".."}`) // paths cannot name it
 	o.Want(422, "invalid_request", "PATCH", "/api/v1/fleets/new", `{"retention":{"rawDays":1}}`)
 	o.Want(204, "", "DELETE", "/api/v1/fleets/new", "")
 	o.Want(404, "not_found", "GET", "/api/v1/fleets/new", "")

@@ -94,6 +94,9 @@ func TestSites(t *testing.T) {
 		t.Error(trail)
 	}
 	owner.Want(http.StatusUnprocessableEntity, "bad_site", http.MethodPost, "/api/v1/sites", `{"id":"a b"}`)
+	for _, id := range []string{".", ".."} { // paths cannot name it
+		owner.Want(http.StatusUnprocessableEntity, "bad_site", http.MethodPost, "/api/v1/sites", `{"id":"`+id+`"}`)
+	}
 	owner.Want(http.StatusUnprocessableEntity, "bad_site", http.MethodPost, "/api/v1/sites", `{}`)
 	owner.Want(http.StatusUnprocessableEntity, "time zone", http.MethodPatch, "/api/v1/sites/blog", `{"timezone":"Europe/Berlin"}`)
 	owner.Want(http.StatusUnprocessableEntity, "bad_site", http.MethodPatch, "/api/v1/sites/blog", `{"retention":{"rawDays":400}}`)

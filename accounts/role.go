@@ -39,6 +39,10 @@ func FleetOf(site string) (fleetID string, ok bool) { return strings.CutPrefix(s
 // one day, they are others after the colon.
 const EventStore = "events:main"
 
+// CanBeSite reports whether an id could be a site's. Those that stand for fleets and for the event store have a colon, which no site's
+// id has.
+func CanBeSite(id string) bool { return !strings.Contains(id, ":") }
+
 // Grants are roles by the ids of sites, and by what stands for fleets and the event store.
 type Grants map[string]Role
 

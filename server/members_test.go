@@ -227,3 +227,16 @@ func TestAnOwnerInvitesToTheirFleet(t *testing.T) {
 		t.Error(trail)
 	}
 }
+
+// What stands for a fleet or the event store among roles is no site: its members and all else are reached by its own routes only.
+func TestFleetsAreNotSites(t *testing.T) {
+	h := servertest.New(t, nil)
+	owner := h.NewPerson("owner@example.com", accounts.Grants{accounts.AllSites: accounts.Owner})
+	for _, place := range []string{accounts.OfFleet("fa"), accounts.EventStore} {
+		for _, rest := range []string{"", "/members", "/stats", "/goals"} {
+			owner.Want(http.StatusNotFound, "not_found", http.MethodGet, "/api/v1/sites/"+place+rest, "")
+		}
+		owner.Want(http.StatusNotFound, "not_found", http.MethodPost, "/api/v1/sites/"+place+"/members", `{"email":"bob@example.com","role":"viewer"}`)
+		owner.Want(http.StatusNotFound, "not_found", http.MethodPost, "/api/v1/sites/"+place+"/erasure", `{"user":"u"}`)
+	}
+}

@@ -107,8 +107,9 @@ func (s *Service) tailRoutes(api huma.API) {
 	types := map[string]any{"reading": tailed{}, "missed": missed{}, "beat": beat{}}
 	admit := huma.Middlewares{s.door.AdmitStreams(api, maxStreams)}
 	one := readOperation("tail-device", "/tail", "Readings of a device as they come, as server-sent events")
-	one.Description = "Where several servers share a table, those of the others come up to two seconds later, unless they are late by more than a minute. A device of another fleet has none."
-	one.Middlewares = admit
+	one.Description = "Where several servers share a table, those of the others come up to two seconds later, unless they are late by more than a minute."
+	one.Errors = append(one.Errors, http.StatusNotFound)
+	one.Middlewares = append(huma.Middlewares{s.onlyKnown(api)}, admit...)
 	sse.Register(api, one, types, func(ctx context.Context, in *DevicePath, send sse.Sender) {
 		s.stream(ctx, in.Device, in.Fleet, send)
 	})
@@ -116,6 +117,18 @@ func (s *Service) tailRoutes(api huma.API) {
 		OperationID: "tail-fleet", Method: http.MethodGet, Path: fleetPath + "/tail", Middlewares: admit,
 		Summary: "Readings of a fleet as they come, as server-sent events", Description: "Where several servers share a table, those that the one asked takes in.", Tags: []string{"readings"},
 	}), types, func(ctx context.Context, in *door.FleetPath, send sse.Sender) { s.stream(ctx, "", in.Fleet, send) })
+}
+
+// onlyKnown refuses requests for a device that the fleet of the path does not have.
+func (s *Service) onlyKnown(api huma.API) func(huma.Context, func(huma.Context)) {
+	return func(ctx huma.Context, next func(huma.Context)) {
+		path := DevicePath{FleetPath: door.FleetPath{Fleet: ctx.Param("fleet")}, Device: ctx.Param("device")}
+		if _, err := s.known(ctx.Context(), &path); err != nil {
+			s.door.Refuse(api, ctx, err)
+			return
+		}
+		next(ctx)
+	}
 }
 
 func (s *Service) stream(ctx context.Context, device, fleet string, send sse.Sender) {

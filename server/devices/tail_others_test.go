@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
+	"net/url"
 	"strconv"
 	"strings"
 	"testing"
@@ -77,6 +78,15 @@ func TestTailOfAllServers(t *testing.T) {
 	for i := range n + 1 {
 		if want := min(max(i-before, 0), 1); seen[i] != want {
 			t.Errorf("reading %d was told %d times, not %d", i, seen[i], want)
+		}
+	}
+}
+
+func TestTailOfAnUnknownDevice(t *testing.T) {
+	w := newWorks(t, func(*server.Options) {})
+	for _, path := range []string{"/devices/nobody/tail", "/devices/" + url.PathEscape("a b") + "/tail"} {
+		if status, body := w.Get(plantPath+path, bearer(w.keys[accounts.Read])...); status != http.StatusNotFound || !strings.Contains(body, "not_found") {
+			t.Errorf("%s: %d %s", path, status, body)
 		}
 	}
 }

@@ -64,8 +64,12 @@ func placeOf(ctx huma.Context) string {
 	return ctx.Param("site")
 }
 
-// checkPlace refuses ids that no place has, of operations whose requests do not hold them.
+// checkPlace refuses ids that no place has, of operations whose requests do not hold them, and what stands for a place of another
+// kind: a fleet is not changed as if it were a site.
 func checkPlace(ctx huma.Context) error {
+	if !accounts.CanBeSite(ctx.Param("site")) {
+		return Problem(http.StatusNotFound, "not_found", "There is no site of that id. Fleets are under /api/v1/fleets, the event store is under /api/v1/events.")
+	}
 	for _, p := range ctx.Operation().Parameters {
 		if p.In == "path" && p.Schema != nil && p.Schema.MaxLength != nil && len(ctx.Param(p.Name)) > *p.Schema.MaxLength {
 			return Problem(http.StatusNotFound, "not_found", "There is nothing of that id: it is too long for one.")

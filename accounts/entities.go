@@ -60,9 +60,17 @@ type Key struct {
 	Name     string    `dynamodbav:"name,omitempty"`
 	Site     string    `dynamodbav:"site"` // the site that it is for, or AllSites
 	Scope    Scope     `dynamodbav:"scope"`
-	Creator  string    `dynamodbav:"creator,omitempty"` // user id
+	Creator  string    `dynamodbav:"creator,omitempty"` // user id: the key ends with that person's rights; "" for one made on the command line
 	Created  time.Time `dynamodbav:"created"`
-	LastUsed string    `dynamodbav:"lastUsed,omitempty"` // day, YYYY-MM-DD, UTC
+	LastUsed string    `dynamodbav:"lastUsed,omitempty"`     // day, YYYY-MM-DD, UTC
+	Expires  time.Time `dynamodbav:"ttl,unixtime,omitempty"` // zero: never
+	Former   *Former   `dynamodbav:"former,omitempty"`       // the secret before the last rotation
+}
+
+// Former is a secret that was replaced, and still holds for a while.
+type Former struct {
+	Hash  string    `dynamodbav:"hash"`
+	Until time.Time `dynamodbav:"until"`
 }
 
 // ShareKey names a share.
@@ -78,7 +86,7 @@ type Share struct {
 	Site     string    `dynamodbav:"site"`
 	Password string    `dynamodbav:"password,omitempty"` // argon2id; empty: the link is enough
 	Embed    []string  `dynamodbav:"embed,omitempty"`    // origins whose pages may show it in a frame
-	Creator  string    `dynamodbav:"creator,omitempty"`  // user id
+	Creator  string    `dynamodbav:"creator,omitempty"`  // user id: the share ends with that person's rights
 	Created  time.Time `dynamodbav:"created"`
 	Expires  time.Time `dynamodbav:"ttl,unixtime,omitempty"` // zero: never
 }

@@ -65,7 +65,8 @@ func (i *Invitation) check() error {
 	return Grants{i.Site: i.Role}.check()
 }
 
-// FindInvitation finds the invitation of a link's token. Errors: ErrDenied.
+// FindInvitation finds the invitation of a link's token. Errors: ErrDenied, also when the person who invited is disabled, deleted or no
+// owner of the site.
 func (s *Store) FindInvitation(ctx context.Context, token string) (Invitation, error) {
 	id, secret, ok := splitToken(invitationPrefix, token)
 	if !ok {
@@ -78,7 +79,7 @@ func (s *Store) FindInvitation(ctx context.Context, token string) (Invitation, e
 	if !matches(secret, i.Hash) {
 		return Invitation{}, ErrDenied
 	}
-	return i, nil
+	return i, s.backed(ctx, i.Creator, i.Site, Owner)
 }
 
 // Join makes the user whom an invitation is for, with the role that it gives. It holds once. Errors: ErrDenied,

@@ -27,7 +27,8 @@ type NewKey struct {
 	Name    string // at most 100 bytes
 	Site    string // AllSites for all
 	Scope   Scope
-	Creator string // user id
+	Creator string    // user id: the key holds no longer than that person may change the site's settings; "": nobody's rights bound it
+	Expires time.Time // zero: never
 }
 
 // AddKey makes a key, and the token that its holder sends. The token is not stored and cannot be shown again. Errors:
@@ -36,13 +37,15 @@ func (s *Store) AddKey(ctx context.Context, n NewKey) (Key, string, error) {
 	secret := newSecret()
 	k := Key{
 		KeyKey: KeyKey{newID()}, Hash: hashOf(secret), Name: strings.TrimSpace(n.Name), Site: n.Site, Scope: n.Scope,
-		Creator: n.Creator, Created: s.now(),
+		Creator: n.Creator, Created: s.now(), Expires: n.Expires.Truncate(time.Second),
 	}
 	switch {
 	case n.Scope != Ingest && n.Scope != Read && n.Scope != Write:
 		return Key{}, "", fmt.Errorf("%w: scope: use ingest, read or write", ErrInvalid)
 	case len(k.Name) > maxName:
 		return Key{}, "", fmt.Errorf("%w: a name has at most %d bytes", ErrInvalid, maxName)
+	case !n.Expires.IsZero() && !n.Expires.After(k.Created):
+		return Key{}, "", fmt.Errorf("%w: a key expires in the future, or never", ErrInvalid)
 	}
 	if err := checkSite(n.Site); err != nil {
 		return Key{}, "", err
@@ -50,13 +53,21 @@ func (s *Store) AddKey(ctx context.Context, n NewKey) (Key, string, error) {
 	if err := Keys.Create(ctx, s.t, &k); err != nil {
 		return Key{}, "", fmt.Errorf("accounts: add key: %w", err)
 	}
-	return k, keyPrefix + k.KeyID + "_" + secret, nil
+	return k, k.token(secret), nil
+}
+
+func (k *Key) token(secret string) string { return keyPrefix + k.KeyID + "_" + secret }
+
+// holds reports whether a secret is the key's, or was until a rotation of late.
+func (k *Key) holds(secret string, now time.Time) bool {
+	return matches(secret, k.Hash) || k.Former != nil && now.Before(k.Former.Until) && matches(secret, k.Former.Hash)
 }
 
 // IsKey reports whether a token looks like a key's.
 func IsKey(token string) bool { return strings.HasPrefix(token, keyPrefix) }
 
-// UseKey finds the key of a token, and notes the day. Errors: ErrDenied.
+// UseKey finds the key of a token, and notes the day. Errors: ErrDenied, also while the person who made or last rotated the key is
+// disabled, deleted or no admin of its site.
 func (s *Store) UseKey(ctx context.Context, token string) (Key, error) {
 	id, secret, ok := splitToken(keyPrefix, token)
 	if !ok {
@@ -66,13 +77,49 @@ func (s *Store) UseKey(ctx context.Context, token string) (Key, error) {
 	if err != nil {
 		return Key{}, denied(err)
 	}
-	if !matches(secret, k.Hash) {
+	if !k.holds(secret, s.now()) {
 		return Key{}, ErrDenied
+	}
+	if err := s.backed(ctx, k.Creator, k.Site, Admin); err != nil {
+		return Key{}, err
 	}
 	if today := s.now().Format(time.DateOnly); k.LastUsed != today {
 		k, err = Keys.Patch(ctx, s.t, k.KeyKey, keyLastUsed.Set(today))
 	}
 	return k, denied(err)
+}
+
+// MaxOverlap bounds how long a key's former secret holds after a rotation.
+const MaxOverlap = 7 * 24 * time.Hour
+
+// RotateKey gives a key a new secret, and returns the new token. The secret before it holds for the overlap, 0 to MaxOverlap, so that
+// programs can be changed one after another; that of a key which UseKey refuses for its creator's sake holds no longer, or the
+// rotation would give it back to a person who may not have it. The key is from then on that of the user by; "" is the command
+// line. Errors: ErrInvalid, table.ErrNotFound.
+func (s *Store) RotateKey(ctx context.Context, keyID, by string, overlap time.Duration) (Key, string, error) {
+	if overlap < 0 || overlap > MaxOverlap {
+		return Key{}, "", fmt.Errorf("%w: overlap: the former secret holds for 0 to %d hours", ErrInvalid, int(MaxOverlap.Hours()))
+	}
+	if !validID(keyID) {
+		return Key{}, "", fmt.Errorf("accounts: rotate key: %w", table.ErrNotFound)
+	}
+	secret := newSecret()
+	k, err := Keys.Modify(ctx, s.t, KeyKey{keyID}, func(k *Key) error {
+		backed, err := s.Backed(ctx, k.Creator, k.Site)
+		if err != nil {
+			return err
+		}
+		former := k.Hash
+		k.Hash, k.Creator, k.Former = hashOf(secret), by, nil
+		if overlap > 0 && backed {
+			k.Former = &Former{former, s.now().Add(overlap)}
+		}
+		return nil
+	})
+	if err != nil {
+		return Key{}, "", fmt.Errorf("accounts: rotate key: %w", err)
+	}
+	return k, k.token(secret), nil
 }
 
 // Keys reads all keys, by id.

@@ -82,7 +82,8 @@ func validOrigin(origin string) bool {
 	return (u.Scheme == "https" || u.Scheme == "http") && u.Host != "" && u.Scheme+"://"+u.Host == origin
 }
 
-// FindShare finds the share of a link's token; its password is not asked. Errors: ErrDenied.
+// FindShare finds the share of a link's token; its password is not asked. Errors: ErrDenied, also while the person who made the share
+// is disabled, deleted or no admin of its site.
 func (s *Store) FindShare(ctx context.Context, token string) (Share, error) {
 	id, secret, ok := splitToken(sharePrefix, token)
 	if !ok {
@@ -95,7 +96,7 @@ func (s *Store) FindShare(ctx context.Context, token string) (Share, error) {
 	if !matches(secret, sh.Hash) {
 		return Share{}, ErrDenied
 	}
-	return sh, nil
+	return sh, s.backed(ctx, sh.Creator, sh.Site, Admin)
 }
 
 // OpenShare begins a session that sees the share's site; it lasts a day, and no longer than the share. Errors:
@@ -122,7 +123,7 @@ func (s *Store) OpenShare(ctx context.Context, token, password string) (Share, L
 	return sh, login, err
 }
 
-// ResumeShare finds the share of a session. Errors: ErrDenied, also when the share was revoked or has expired.
+// ResumeShare finds the share of a session. Errors: ErrDenied, also when the share was revoked, has expired or is refused to FindShare.
 func (s *Store) ResumeShare(ctx context.Context, token string) (Share, error) {
 	session, err := s.session(ctx, token)
 	if err != nil {
@@ -132,7 +133,10 @@ func (s *Store) ResumeShare(ctx context.Context, token string) (Share, error) {
 		return Share{}, ErrDenied
 	}
 	sh, err := ShareByID.Get(ctx, s.t, ShareKey{session.ShareID})
-	return sh, denied(err)
+	if err != nil {
+		return Share{}, denied(err)
+	}
+	return sh, s.backed(ctx, sh.Creator, sh.Site, Admin)
 }
 
 // Shares reads the shares of a site, by id.

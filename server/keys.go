@@ -18,12 +18,26 @@ type keyBody struct {
 	Scope    accounts.Scope `json:"scope" enum:"ingest,read,write"`
 	Created  time.Time      `json:"created"`
 	LastUsed string         `json:"lastUsed,omitempty" doc:"The day, in UTC."`
-	Token    string         `json:"token,omitempty" doc:"What to send. It is told once, when the key is made."`
+	Expires  *time.Time     `json:"expires,omitempty" doc:"Default: never."`
+	Creator  string         `json:"creator,omitempty" doc:"ID of the user who made or last rotated the key: it holds no longer than that person is an admin of its site. Absent for keys made on the command line."`
+	Refused  bool           `json:"refused,omitempty" doc:"The creator is disabled, deleted or no admin of the site any more. Rotate the key to make it yours."`
+	Former   *time.Time     `json:"formerUntil,omitempty" doc:"Until when the secret before the last rotation holds."`
+	Token    string         `json:"token,omitempty" doc:"What to send. It is returned once, when the key is made or rotated."`
 }
 
 func describeKey(k *accounts.Key, token string) keyBody {
-	return keyBody{k.KeyID, k.Name, k.Site, k.Scope, k.Created, k.LastUsed, token}
+	body := keyBody{ID: k.KeyID, Name: k.Name, Site: k.Site, Scope: k.Scope, Created: k.Created, LastUsed: k.LastUsed, Creator: k.Creator, Token: token}
+	if !k.Expires.IsZero() {
+		body.Expires = &k.Expires
+	}
+	if k.Former != nil {
+		body.Former = &k.Former.Until
+	}
+	return body
 }
+
+// defaultOverlap is how long a key's former secret works after a rotation.
+const defaultOverlap = 24 * time.Hour
 
 type keyAnswer struct{ Body keyBody }
 
@@ -38,10 +52,20 @@ type newKeyRequest struct {
 		Name  string         `json:"name,omitempty" maxLength:"100"`
 		Site  string         `json:"site" minLength:"1" maxLength:"70" doc:"The site that it is for, or fleet:ID for a fleet of devices, or events:main for the event store; * is all."`
 		Scope accounts.Scope `json:"scope" enum:"ingest,read,write"`
+
+		Expires time.Time `json:"expires,omitzero" doc:"Default: never."`
 	}
 }
 
-type keyRequest struct {
+type rotateKeyRequest struct {
+	KeyPath
+	Body struct {
+		OverlapHours *int `json:"overlapHours,omitempty" minimum:"0" maximum:"168" doc:"How long the former secret still works; default 24. A key that is refused gets no overlap."`
+	}
+}
+
+// KeyPath names the key of an operation.
+type KeyPath struct {
 	ID string `path:"id" maxLength:"32"`
 }
 
@@ -57,6 +81,11 @@ func (s *Server) keyRoutes(api huma.API) {
 		Summary: "Make an API key", Tags: []string{"accounts"},
 	}), s.addKey)
 	huma.Register(api, door.Guard(door.ForPerson, huma.Operation{
+		OperationID: "rotate-key", Method: http.MethodPost, Path: one + "/rotation", MaxBodyBytes: door.MaxSmallBody,
+		Summary: "Give an API key a new secret", Tags: []string{"accounts"},
+		Description: "The former secret works for `overlapHours` more, so that programs can be changed one after another. The key then belongs to whoever rotated it, and outlives its former creator's rights.",
+	}), s.rotateKey)
+	huma.Register(api, door.Guard(door.ForPerson, huma.Operation{
 		OperationID: "revoke-key", Method: http.MethodDelete, Path: one, DefaultStatus: http.StatusNoContent,
 		Summary: "Revoke an API key", Tags: []string{"accounts"},
 	}), s.revokeKey)
@@ -70,9 +99,16 @@ func (s *Server) keys(ctx context.Context, _ *struct{}) (*keysAnswer, error) {
 	answer := new(keysAnswer)
 	answer.Body.Keys = []keyBody{}
 	for i := range keys {
-		if door.CallerOf(ctx).May(door.ForWrite, keys[i].Site) {
-			answer.Body.Keys = append(answer.Body.Keys, describeKey(&keys[i], ""))
+		if !door.CallerOf(ctx).May(door.ForWrite, keys[i].Site) {
+			continue
 		}
+		body := describeKey(&keys[i], "")
+		backed, err := s.o.Accounts.Backed(ctx, body.Creator, body.Site)
+		if err != nil {
+			return nil, s.door.Error(ctx, err)
+		}
+		body.Refused = !backed
+		answer.Body.Keys = append(answer.Body.Keys, body)
 	}
 	return answer, nil
 }
@@ -86,7 +122,7 @@ func (s *Server) addKey(ctx context.Context, in *newKeyRequest) (*keyAnswer, err
 		return nil, s.door.Error(ctx, err)
 	}
 	key, token, err := s.o.Accounts.AddKey(ctx, accounts.NewKey{
-		Name: in.Body.Name, Site: in.Body.Site, Scope: in.Body.Scope, Creator: who.User.UserID,
+		Name: in.Body.Name, Site: in.Body.Site, Scope: in.Body.Scope, Creator: who.User.UserID, Expires: in.Body.Expires,
 	})
 	if err != nil {
 		return nil, s.door.Error(ctx, err)
@@ -103,12 +139,36 @@ func siteOf(site string) string {
 	return site
 }
 
-func (s *Server) revokeKey(ctx context.Context, in *keyRequest) (*struct{}, error) {
-	key, err := s.o.Accounts.Key(ctx, in.ID)
+func (s *Server) rotateKey(ctx context.Context, in *rotateKeyRequest) (*keyAnswer, error) {
+	key, err := s.ownKey(ctx, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	overlap := defaultOverlap
+	if in.Body.OverlapHours != nil {
+		overlap = time.Duration(*in.Body.OverlapHours) * time.Hour
+	}
+	who := door.CallerOf(ctx)
+	key, token, err := s.o.Accounts.RotateKey(ctx, key.KeyID, who.User.UserID, overlap)
 	if err != nil {
 		return nil, s.door.Error(ctx, err)
 	}
-	if err := s.door.Permit(ctx, door.CallerOf(ctx), door.ForWrite, key.Site); err != nil {
+	s.door.Record(ctx, accounts.Entry{Actor: who.Actor, Action: "key.rotate", Site: siteOf(key.Site), Subject: in.ID})
+	return &keyAnswer{describeKey(&key, token)}, nil
+}
+
+// ownKey finds a key of a site whose settings the caller may change.
+func (s *Server) ownKey(ctx context.Context, id string) (accounts.Key, error) {
+	key, err := s.o.Accounts.Key(ctx, id)
+	if err != nil {
+		return key, s.door.Error(ctx, err)
+	}
+	return key, s.door.Permit(ctx, door.CallerOf(ctx), door.ForWrite, key.Site)
+}
+
+func (s *Server) revokeKey(ctx context.Context, in *KeyPath) (*struct{}, error) {
+	key, err := s.ownKey(ctx, in.ID)
+	if err != nil {
 		return nil, err
 	}
 	if err := s.o.Accounts.RevokeKey(ctx, in.ID); err != nil {

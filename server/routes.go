@@ -26,6 +26,7 @@ func (s *Server) routes() (http.Handler, error) {
 	s.sessionRoutes(api)
 	s.setupRoutes(api)
 	s.userRoutes(api)
+	s.madeRoutes(api)
 	s.memberRoutes(api)
 	s.invitationRoutes(api)
 	s.keyRoutes(api)

@@ -94,10 +94,7 @@ func (s *Server) addShare(ctx context.Context, in *newShareRequest) (*shareAnswe
 		return nil, s.door.Error(ctx, err)
 	}
 	who := door.CallerOf(ctx)
-	n := accounts.NewShare{Name: in.Body.Name, Site: in.Site, Password: in.Body.Password, Expires: in.Body.Expires, Embed: in.Body.Embed}
-	if who.User != nil {
-		n.Creator = who.User.UserID
-	}
+	n := accounts.NewShare{Name: in.Body.Name, Site: in.Site, Password: in.Body.Password, Expires: in.Body.Expires, Embed: in.Body.Embed, Creator: who.Behind}
 	share, token, err := s.o.Accounts.AddShare(ctx, n)
 	if err != nil {
 		return nil, s.door.Error(ctx, err)

@@ -17,6 +17,7 @@ import (
 type keyCommands struct {
 	Create keyCreate `cmd:"" help:"Make an API key, and print it: it cannot be shown again."`
 	List   keyList   `cmd:"" help:"List the API keys."`
+	Rotate keyRotate `cmd:"" help:"Give an API key a new secret, and print it."`
 	Revoke keyRevoke `cmd:"" help:"Revoke an API key."`
 }
 
@@ -24,6 +25,8 @@ type keyCreate struct {
 	Site  string `required:"" help:"The site that it is for, or fleet:ID for a fleet of devices, or events:main for the event store; * is all."`
 	Scope string `help:"What it may do: ${enum}." enum:"ingest,read,write" default:"read"`
 	Name  string `help:"What it is for."`
+
+	Expires time.Duration `help:"How long the key is valid, such as 2160h for 90 days (default: without end)."`
 }
 
 // keyOutput is a key as scripts see it.
@@ -34,11 +37,13 @@ type keyOutput struct {
 	Scope    accounts.Scope `json:"scope"`
 	Created  time.Time      `json:"created"`
 	LastUsed string         `json:"lastUsed,omitempty"`
+	Expires  time.Time      `json:"expires,omitzero"`
+	Creator  string         `json:"creator,omitempty"`
 	Token    string         `json:"token,omitempty"`
 }
 
 func describeKey(k *accounts.Key, token string) keyOutput {
-	return keyOutput{k.KeyID, k.Name, k.Site, k.Scope, k.Created, k.LastUsed, token}
+	return keyOutput{k.KeyID, k.Name, k.Site, k.Scope, k.Created, k.LastUsed, k.Expires, k.Creator, token}
 }
 
 // Run makes the key.
@@ -47,19 +52,54 @@ func (c *keyCreate) Run(ctx context.Context, std streams, g *globals) error {
 		if err := s.checkSite(ctx, c.Site); err != nil {
 			return err
 		}
-		k, token, err := s.accounts.AddKey(ctx, accounts.NewKey{Name: c.Name, Site: c.Site, Scope: accounts.Scope(c.Scope)})
+		made := accounts.NewKey{Name: c.Name, Site: c.Site, Scope: accounts.Scope(c.Scope)}
+		if c.Expires != 0 {
+			made.Expires = s.table.Now().UTC().Add(c.Expires)
+		}
+		k, token, err := s.accounts.AddKey(ctx, made)
 		if err == nil {
 			err = s.accounts.Record(ctx, accounts.Entry{Actor: byCommand, Action: "key.create", Subject: k.KeyID})
 		}
 		if err != nil {
 			return err
 		}
-		if g.JSON {
-			return printJSON(std.out, describeKey(&k, token))
-		}
-		_, err = fmt.Fprintln(std.out, token)
-		return err
+		return printKey(std, g, &k, token)
 	})
+}
+
+// printKey prints a new token, alone or with all that is known of its key.
+func printKey(std streams, g *globals, k *accounts.Key, token string) error {
+	if g.JSON {
+		return printJSON(std.out, describeKey(k, token))
+	}
+	_, err := fmt.Fprintln(std.out, token)
+	return err
+}
+
+type keyRotate struct {
+	ID      string        `arg:"" help:"The key's ID, which is also the part of the key after ofk_."`
+	Overlap time.Duration `help:"How long the former secret still works, at most 168h." default:"24h"`
+}
+
+// Run rotates the key.
+func (c *keyRotate) Run(ctx context.Context, std streams, g *globals) error {
+	return g.withStore(ctx, std.err, tuning{existing: true}, func(s *store) error {
+		k, token, err := s.accounts.RotateKey(ctx, c.ID, "", c.Overlap)
+		if errors.Is(err, table.ErrNotFound) {
+			return noSuchKey(c.ID)
+		}
+		if err == nil {
+			err = s.accounts.Record(ctx, accounts.Entry{Actor: byCommand, Action: "key.rotate", Subject: c.ID})
+		}
+		if err != nil {
+			return err
+		}
+		return printKey(std, g, &k, token)
+	})
+}
+
+func noSuchKey(id string) error {
+	return fmt.Errorf("no_such_key: %s; `onefold key list` shows all", id)
 }
 
 // checkSite refuses rights on a site or a fleet that is not there: who makes it later would not know of them. "*" is all
@@ -96,9 +136,13 @@ func (c *keyList) Run(ctx context.Context, std streams, g *globals) error {
 			return printJSON(std.out, out)
 		}
 		w := tabwriter.NewWriter(std.out, 0, 8, 2, ' ', 0)
-		fmt.Fprintln(w, "KEY\tSITE\tSCOPE\tNAME\tLAST USED")
+		fmt.Fprintln(w, "KEY\tSITE\tSCOPE\tNAME\tLAST USED\tEXPIRES\tCREATOR")
 		for _, k := range out {
-			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", k.ID, k.Site, k.Scope, k.Name, cmp.Or(k.LastUsed, "never"))
+			expires := "never"
+			if !k.Expires.IsZero() {
+				expires = k.Expires.Format(time.DateOnly)
+			}
+			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", k.ID, k.Site, k.Scope, k.Name, cmp.Or(k.LastUsed, "never"), expires, cmp.Or(k.Creator, "command line"))
 		}
 		return w.Flush()
 	})
@@ -113,7 +157,7 @@ func (c *keyRevoke) Run(ctx context.Context, std streams, g *globals) error {
 	return g.withStore(ctx, std.err, tuning{existing: true}, func(s *store) error {
 		err := s.accounts.RevokeKey(ctx, c.ID)
 		if errors.Is(err, table.ErrNotFound) {
-			return fmt.Errorf("no_such_key: %s; `onefold key list` shows all", c.ID)
+			return noSuchKey(c.ID)
 		}
 		if err == nil {
 			err = s.accounts.Record(ctx, accounts.Entry{Actor: byCommand, Action: "key.revoke", Subject: c.ID})

@@ -145,7 +145,7 @@ func ended(h *servertest.House) importsBody {
 
 func writer(h *servertest.House, site string, scope accounts.Scope) string {
 	h.Helper()
-	_, token, err := h.Accounts.AddKey(h.Context(), accounts.NewKey{Name: "test", Site: site, Scope: scope, Creator: "nobody"})
+	_, token, err := h.Accounts.AddKey(h.Context(), accounts.NewKey{Name: "test", Site: site, Scope: scope})
 	servertest.Must(h.T, err)
 	return "Bearer " + token
 }

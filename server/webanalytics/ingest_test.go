@@ -215,7 +215,7 @@ func TestNothingOfTheSenderIsKept(t *testing.T) {
 func TestServersTellWhoseEventsTheyAre(t *testing.T) {
 	h := servertest.New(t, func(o *server.Options) { o.Analytics.EventRate, o.Analytics.EventBurst = 0.001, 1 })
 	key := func(site string, scope accounts.Scope) string {
-		_, token, err := h.Accounts.AddKey(t.Context(), accounts.NewKey{Name: "test", Site: site, Scope: scope, Creator: "nobody"})
+		_, token, err := h.Accounts.AddKey(t.Context(), accounts.NewKey{Name: "test", Site: site, Scope: scope})
 		servertest.Must(t, err)
 		return "Bearer " + token
 	}

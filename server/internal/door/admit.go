@@ -122,7 +122,7 @@ func (d *Door) identifyBearer(ctx context.Context, header string, who *Caller) e
 	if err != nil {
 		return err
 	}
-	who.Actor, who.Grants = "key:"+key.KeyID, keyGrants(key)
+	who.Actor, who.Grants, who.Behind = "key:"+key.KeyID, keyGrants(key), key.Creator
 	if key.Scope == accounts.Ingest {
 		who.sends = key.Site
 	}
@@ -145,7 +145,7 @@ func (d *Door) identifySession(ctx context.Context, token string, who *Caller) e
 	if err != nil {
 		return err
 	}
-	who.Actor, who.Grants, who.User, who.Login = "user:"+user.UserID, user.Grants, &user, login
+	who.Actor, who.Grants, who.User, who.Login, who.Behind = "user:"+user.UserID, user.Grants, &user, login, user.UserID
 	return nil
 }
 

@@ -13,6 +13,7 @@ type Caller struct {
 	Place  string          // that the request is about: a site, or what stands for a fleet; "" for neither
 	User   *accounts.User  // of a person
 	Login  accounts.Login  // of a person
+	Behind string          // id of the user who logged in, or who made the key; "": nobody, or the command line
 	shared string          // the site whose statistics a share shows
 	sends  string          // what a key that does nothing else sends to
 

@@ -179,7 +179,11 @@ export interface Imports { imports: Import[] | null; work?: ImportWork; maxBytes
 // Me is who asks. The user is absent where a shared view's cookie asks, not a person.
 export interface Me { user?: { id: string; email: string; name: string }; csrf?: string; owner: boolean; newSites: boolean; eventStore?: Role; sites: { id: string; role: Role }[] | null; fleets: { id: string; role: Role }[] | null }
 export type Scope = 'ingest' | 'read' | 'write'
-export interface Key { id: string; name: string; site: string; scope: Scope; created: string; lastUsed?: string; token?: string }
+export interface Key { id: string; name: string; site: string; scope: Scope; created: string; lastUsed?: string; expires?: string; creator?: string; refused?: boolean; formerUntil?: string; token?: string }
+// placeName is what people call a place that roles and keys are for.
+export const placeName = (place: string) => (place === '*' ? 'every site' : place === 'events:main' ? 'the event store' : place)
+// Made is what a person made, and what ends with that person's rights.
+export interface Made { keys: Key[] | null; shares: { site: string; name: string; id: string }[] | null }
 export interface User { id: string; email: string; name: string; disabled: boolean; roles: Record<string, Role> | null }
 export interface Share { id: string; name: string; created: string; expires?: string; password: boolean; token?: string }
 export interface Member { id: string; email: string; name: string; role: Role; allSites: boolean; disabled: boolean }
@@ -311,10 +315,12 @@ export const api = {
   exportURL: (site: string, q: URLSearchParams) => '/api/v1' + at(site) + '/export?' + q,
 
   keys: (s?: Abort) => call<{ keys: Key[] | null }>('GET', '/keys', undefined, undefined, s),
-  createKey: (body: { name: string; scope: Scope; site: string }) => call<Key>('POST', '/keys', undefined, body),
+  createKey: (body: { name: string; scope: Scope; site: string; expires?: string }) => call<Key>('POST', '/keys', undefined, body),
+  rotateKey: (key: string) => call<Key>('POST', '/keys/' + id(key) + '/rotation', undefined, {}),
   revokeKey: (key: string) => call<void>('DELETE', '/keys/' + id(key)),
   users: (s?: Abort) => call<{ users: User[] | null }>('GET', '/users', undefined, undefined, s),
   createUser: (body: { email: string; name: string; password: string; roles: Record<string, Role> }) => call<User>('POST', '/users', undefined, body),
+  made: (user: string, s?: Abort) => call<Made>('GET', '/users/' + id(user) + '/made', undefined, undefined, s),
   changeUser: (user: string, body: Partial<User>) => call<User>('PATCH', '/users/' + id(user), undefined, body),
   shares: (site: string, s?: Abort) => call<{ shares: Share[] | null }>('GET', at(site) + '/shares', undefined, undefined, s),
   createShare: (site: string, body: { name: string; expires?: string; password?: string }) => call<Share>('POST', at(site) + '/shares', undefined, body),

@@ -1,0 +1,66 @@
+package server
+
+import (
+	"context"
+	"net/http"
+	"slices"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/onefold/onefold/accounts"
+	"github.com/onefold/onefold/analytics"
+	"github.com/onefold/onefold/server/internal/door"
+)
+
+type madeAnswer struct {
+	Body struct {
+		Keys   []keyBody       `json:"keys"`
+		Shares []sharedOfPlace `json:"shares"`
+	}
+}
+
+// sharedOfPlace is a share, and the site that it shows.
+type sharedOfPlace struct {
+	Site string `json:"site"`
+	Name string `json:"name"`
+	ID   string `json:"id"`
+}
+
+// madeRoutes tell what stops working with a person, before the person is disabled or deleted.
+func (s *Server) madeRoutes(api huma.API) {
+	huma.Register(api, door.Guard(door.ForAccounts, huma.Operation{
+		OperationID: "user-made", Method: http.MethodGet, Path: "/api/v1/users/{id}/made",
+		Summary:     "The keys and shared views that a user made",
+		Description: "They are refused once the user is disabled, deleted or no admin of their site. A key that is needed on is rotated by somebody else first.",
+		Tags:        []string{"accounts"}, Errors: []int{http.StatusNotFound},
+	}), s.made)
+}
+
+func (s *Server) made(ctx context.Context, in *UserPath) (*madeAnswer, error) {
+	if _, err := s.o.Accounts.User(ctx, in.ID); err != nil {
+		return nil, s.door.Error(ctx, err)
+	}
+	keys, err := s.o.Accounts.Keys(ctx)
+	if err != nil {
+		return nil, s.door.Error(ctx, err)
+	}
+	keys = slices.DeleteFunc(keys, func(k accounts.Key) bool { return k.Creator != in.ID })
+	answer := new(madeAnswer)
+	answer.Body.Keys = described(keys, func(k *accounts.Key) keyBody { return describeKey(k, "") })
+	answer.Body.Shares = []sharedOfPlace{}
+	for site, err := range analytics.ListSites(ctx, s.o.Table, "") {
+		if err != nil {
+			return nil, s.door.Error(ctx, err)
+		}
+		shares, err := s.o.Accounts.Shares(ctx, site.SiteID)
+		if err != nil {
+			return nil, s.door.Error(ctx, err)
+		}
+		for i := range shares {
+			if shares[i].Creator == in.ID {
+				answer.Body.Shares = append(answer.Body.Shares, sharedOfPlace{site.SiteID, shares[i].Name, shares[i].ShareID})
+			}
+		}
+	}
+	return answer, nil
+}

@@ -47,7 +47,7 @@ func (s *Server) setupNeeded(ctx context.Context, _ *struct{}) (*setupAnswer, er
 
 func (s *Server) setUp(ctx context.Context, in *setupRequest) (*meAnswer, error) {
 	who := door.CallerOf(ctx)
-	if err := s.door.SlowDown(who, "set-up"); err != nil {
+	if err := s.door.SlowDown(who, "set-up", ""); err != nil {
 		return nil, err
 	}
 	user, err := s.o.Accounts.SetUp(ctx, in.Body.Token, accounts.NewUser{Email: in.Body.Email, Name: in.Body.Name, Password: in.Body.Password})

@@ -169,6 +169,32 @@ func TestLoginsAreSlowedDown(t *testing.T) {
 	try(http.StatusTooManyRequests, "fresh@example.com", "a wrong password")
 }
 
+// Somebody who knows an address cannot keep its owner out: the owner's own browser is known, and has attempts of its own.
+func TestAGuesserKeepsNobodyOut(t *testing.T) {
+	h := servertest.New(t, nil)
+	login := func(password string) string { return `{"email":"ann@example.com","password":"` + password + `"}` }
+	_, err := h.Accounts.AddUser(t.Context(), accounts.NewUser{Email: "ann@example.com", Password: servertest.Password})
+	servertest.Must(t, err)
+	_, err = h.Accounts.AddUser(t.Context(), accounts.NewUser{Email: "eve@example.com", Password: servertest.Password})
+	servertest.Must(t, err)
+	ann, eve := h.Browser(), h.Browser()
+	ann.Want(http.StatusOK, "", http.MethodPost, "/api/v1/login", login(servertest.Password))
+	eve.Want(http.StatusOK, "", http.MethodPost, "/api/v1/login", `{"email":"eve@example.com","password":"`+servertest.Password+`"}`)
+	for range 5 {
+		eve.Want(http.StatusUnauthorized, "bad_login", http.MethodPost, "/api/v1/login", login("guessed"))
+	}
+	for range 20 { // the account is locked, and so is the network that all of this comes from
+		eve.Do(http.MethodPost, "/api/v1/login", login("guessed"))
+		eve.Do(http.MethodPost, "/api/v1/login", `{"email":"bob@example.com","password":"guessed"}`)
+	}
+	eve.Want(http.StatusTooManyRequests, "too_many_attempts", http.MethodPost, "/api/v1/login", login(servertest.Password))
+	ann.Want(http.StatusOK, "", http.MethodPost, "/api/v1/login", login(servertest.Password))
+	for range 5 { // a known browser guesses no more than others
+		ann.Want(http.StatusUnauthorized, "bad_login", http.MethodPost, "/api/v1/login", login("guessed"))
+	}
+	ann.Want(http.StatusTooManyRequests, "too_many_attempts", http.MethodPost, "/api/v1/login", login(servertest.Password))
+}
+
 func TestOddRequests(t *testing.T) {
 	h := servertest.New(t, nil)
 	owner := h.NewPerson("owner@example.com", accounts.Grants{accounts.AllSites: accounts.Owner})

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -44,7 +45,8 @@ type meAnswer struct {
 }
 
 type loginRequest struct {
-	Body struct {
+	Browser string `cookie:"onefold_browser" doc:"Of a browser that has logged in before. Others' wrong passwords do not slow it down."`
+	Body    struct {
 		Email    string `json:"email" maxLength:"254"`
 		Password string `json:"password" maxLength:"1024"`
 	}
@@ -76,7 +78,11 @@ func (s *Server) sessionRoutes(api huma.API) {
 
 func (s *Server) logIn(ctx context.Context, in *loginRequest) (*meAnswer, error) {
 	who := door.CallerOf(ctx)
-	if err := s.door.SlowDown(who, in.Body.Email); err != nil {
+	browser, _, err := s.o.Accounts.KnownBrowser(ctx, in.Body.Email, in.Browser)
+	if err != nil {
+		return nil, s.door.Error(ctx, err)
+	}
+	if err := s.door.SlowDown(who, in.Body.Email, browser); err != nil {
 		return nil, err
 	}
 	user, login, err := s.o.Accounts.LogIn(ctx, in.Body.Email, in.Body.Password)
@@ -86,7 +92,7 @@ func (s *Server) logIn(ctx context.Context, in *loginRequest) (*meAnswer, error)
 	if err != nil {
 		return nil, s.door.Error(ctx, err)
 	}
-	s.door.Forgive(who, in.Body.Email)
+	s.door.Forgive(who, in.Body.Email, browser)
 	s.door.Record(ctx, accounts.Entry{Actor: "user:" + user.UserID, Action: "session.login"})
 	return s.loggedIn(ctx, who.Secure, user, login)
 }
@@ -98,8 +104,16 @@ func (s *Server) loggedIn(ctx context.Context, secure bool, user accounts.User, 
 	if err != nil {
 		return nil, s.door.Error(ctx, err)
 	}
-	return &meAnswer{SetCookie: []http.Cookie{s.cookie(door.SessionCookie, login, secure)}, Body: body}, nil
+	browser, err := s.o.Accounts.BrowserToken(ctx, user.Email)
+	if err != nil {
+		return nil, s.door.Error(ctx, err)
+	}
+	known := s.cookie(door.BrowserCookie, accounts.Login{Token: browser, Expires: s.o.Clock().Add(browserKnown)}, secure)
+	return &meAnswer{SetCookie: []http.Cookie{s.cookie(door.SessionCookie, login, secure), known}, Body: body}, nil
 }
+
+// browserKnown is how long a browser stays known after a login.
+const browserKnown = 180 * 24 * time.Hour
 
 // cookie holds a session's token, out of the reach of scripts and of other sites' forms.
 func (s *Server) cookie(name string, login accounts.Login, secure bool) http.Cookie {
@@ -194,7 +208,7 @@ func (s *Server) updateMe(ctx context.Context, in *updateMeRequest) (*meAnswer, 
 
 // changePassword ends all sessions of a person who knows the old password, and begins a new one.
 func (s *Server) changePassword(ctx context.Context, who *door.Caller, old, password string) (accounts.User, accounts.Login, error) {
-	if err := s.door.SlowDown(who, who.User.Email); err != nil {
+	if err := s.door.SlowDown(who, who.User.Email, who.Login.Token); err != nil {
 		return accounts.User{}, accounts.Login{}, err
 	}
 	err := s.o.Accounts.CheckPassword(ctx, who.User.UserID, old)
@@ -207,7 +221,7 @@ func (s *Server) changePassword(ctx context.Context, who *door.Caller, old, pass
 	if err != nil {
 		return accounts.User{}, accounts.Login{}, s.door.Error(ctx, err)
 	}
-	s.door.Forgive(who, who.User.Email)
+	s.door.Forgive(who, who.User.Email, who.Login.Token)
 	s.door.Record(ctx, accounts.Entry{Actor: who.Actor, Action: "user.password", Subject: who.User.UserID})
 	user, login, err := s.o.Accounts.LogIn(ctx, who.User.Email, password)
 	if err != nil {

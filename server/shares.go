@@ -143,7 +143,7 @@ func (s *Server) openShare(ctx context.Context, in *openShareRequest) (*openShar
 	case share.Password != "" && in.Body.Password == "":
 		return nil, door.Problem(http.StatusUnauthorized, "password_required", "This view asks for a password.")
 	case share.Password != "":
-		if err := s.door.SlowDown(who, "share "+share.ShareID); err != nil {
+		if err := s.door.SlowDown(who, "share "+share.ShareID, ""); err != nil {
 			return nil, err
 		}
 	}
@@ -155,7 +155,7 @@ func (s *Server) openShare(ctx context.Context, in *openShareRequest) (*openShar
 		return nil, s.door.Error(ctx, err)
 	}
 	if share.Password != "" {
-		s.door.Forgive(who, "share "+share.ShareID)
+		s.door.Forgive(who, "share "+share.ShareID, "")
 	}
 	site, err := analytics.GetSite(ctx, s.o.Table, share.Site)
 	if err != nil {

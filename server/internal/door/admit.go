@@ -19,10 +19,11 @@ import (
 
 const apiPrefix = "/api/v1/"
 
-// The cookies of somebody who logged in, and of somebody who opened a shared view.
+// The cookies of somebody who logged in, of somebody who opened a shared view, and of a browser that somebody has logged in with.
 const (
 	SessionCookie = "onefold_session"
 	ShareCookie   = "onefold_share"
+	BrowserCookie = "onefold_browser"
 )
 
 // Authorize is the one place that decides whether an operation is done: who asks, for which site, for what.

@@ -42,6 +42,26 @@ func newThrottle(clock func() time.Time) *throttle {
 	return &throttle{clock: clock, current: map[string]*attempts{}}
 }
 
+// tryBrowser is try for a browser that has logged in to the account before: it has attempts of its own, which nobody else can use up.
+func (t *throttle) tryBrowser(browser string) (wait time.Duration) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	now := t.clock()
+	b := t.of("browser "+browser, now)
+	if wait = b.until.Sub(now); wait > 0 {
+		return wait
+	}
+	b.add(now, freeForAccount, lockAccount)
+	return 0
+}
+
+// forgiveBrowser takes the attempts of a browser back when one was right.
+func (t *throttle) forgiveBrowser(browser string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	*t.of("browser "+browser, t.clock()) = attempts{}
+}
+
 // try counts an attempt before it is made, so that many at once are not free, or says how long to wait.
 func (t *throttle) try(account, network string) (wait time.Duration) {
 	t.mu.Lock()
@@ -93,9 +113,15 @@ func (a *attempts) add(now time.Time, free int, most time.Duration) {
 	}
 }
 
-// SlowDown refuses an attempt at a password when there were too many of late.
-func (d *Door) SlowDown(who *Caller, account string) error {
-	wait := d.logins.try(throttleKey(account), who.Network)
+// SlowDown refuses an attempt at a password when there were too many of late. browser is that of a known browser, which is not
+// slowed down by what others do; else "".
+func (d *Door) SlowDown(who *Caller, account, browser string) error {
+	var wait time.Duration
+	if browser != "" {
+		wait = d.logins.tryBrowser(browser)
+	} else {
+		wait = d.logins.try(throttleKey(account), who.Network)
+	}
 	if wait <= 0 {
 		return nil
 	}
@@ -104,8 +130,13 @@ func (d *Door) SlowDown(who *Caller, account string) error {
 		http.Header{"Retry-After": {seconds}})
 }
 
-// Forgive takes the attempts at a password back when one was right.
-func (d *Door) Forgive(who *Caller, account string) {
+// Forgive takes the attempts at a password back when one was right. A known browser takes back its own: what others tried meanwhile
+// still counts.
+func (d *Door) Forgive(who *Caller, account, browser string) {
+	if browser != "" {
+		d.logins.forgiveBrowser(browser)
+		return
+	}
 	d.logins.forgive(throttleKey(account), who.Network)
 }
 

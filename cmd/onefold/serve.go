@@ -62,8 +62,8 @@ func (c *serveCommand) Validate() error {
 	if err := c.Check(); err != nil {
 		return err
 	}
-	if c.Workers == "none" && c.Given() {
-		return fmt.Errorf("bad_workers: --workers none sends no mail and calls no webhooks of alerts, who works does: give --smtp… and --webhook-private to onefold work")
+	if c.Workers == "none" && c.SendsMail() {
+		return fmt.Errorf("bad_workers: a server with --workers none sends no mail: give --smtp… to onefold work, and --webhook-private to both")
 	}
 	return nil
 }

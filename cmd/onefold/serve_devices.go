@@ -22,7 +22,9 @@ type deviceFlags struct {
 }
 
 // applyDevices sets a server's options.
-func (f *deviceFlags) applyDevices(o *server.Options) { o.Devices.DeviceTags = f.LineTag }
+func (f *deviceFlags) applyDevices(o *server.Options) {
+	o.Devices.DeviceTags, o.Devices.PrivateWebhooks = f.LineTag, f.WebhookPrivate
+}
 
 // deviceServices listen for devices that do not speak HTTP, if they are to, and tell people of alerts.
 func (f *deviceFlags) deviceServices(s *store, login func(context.Context, mqtt.Login) (mqtt.Taker, error), logger *slog.Logger, std streams) (listening []service, tell service, err error) {

@@ -159,10 +159,15 @@ func (s *Service) putChannel(ctx context.Context, in *putChannelRequest) (*putCh
 		return nil, s.door.Error(ctx, err)
 	}
 	b := &in.Body
-	c, err := alerts.PutChannel(ctx, s.table, alerts.Channel{
+	c := alerts.Channel{
 		ChannelKey: in.key(), Name: b.Name, Kind: b.Kind, URL: b.URL, To: b.To, Least: b.Least, Events: b.Events, Within: b.Within, Off: b.Off,
-	})
-	if err != nil {
+	}
+	if !s.o.PrivateWebhooks {
+		if err := alerts.CheckPublicURL(&c); err != nil {
+			return nil, s.door.Error(ctx, err)
+		}
+	}
+	if c, err = alerts.PutChannel(ctx, s.table, c); err != nil {
 		return nil, s.door.Error(ctx, err)
 	}
 	s.record(ctx, "channel.put", in.Fleet, in.Channel)

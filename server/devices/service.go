@@ -22,6 +22,8 @@ type Options struct {
 	DeviceTags []string
 	// Shared says that other servers take readings in for the same table: who watches a device is shown theirs, too.
 	Shared bool
+	// PrivateWebhooks allows webhooks at private and loopback addresses. Default: refused when they are saved, as they are when called.
+	PrivateWebhooks bool
 }
 
 // Service is telemetry behind a door. Make one with New.

@@ -13,6 +13,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"net/url"
 	"strconv"
 	"strings"
 	"syscall"
@@ -105,7 +106,24 @@ func Sign(secret, id, timestamp string, body []byte) string {
 // shared are networks that are not public, beside those that netip knows.
 var shared = []netip.Prefix{
 	netip.MustParsePrefix("0.0.0.0/8"), netip.MustParsePrefix("100.64.0.0/10"), netip.MustParsePrefix("192.0.0.0/24"),
-	netip.MustParsePrefix("198.18.0.0/15"), netip.MustParsePrefix("240.0.0.0/4"), netip.MustParsePrefix("64:ff9b::/96"), netip.MustParsePrefix("2002::/16"),
+	netip.MustParsePrefix("198.18.0.0/15"), netip.MustParsePrefix("240.0.0.0/4"), netip.MustParsePrefix("64:ff9b::/96"), netip.MustParsePrefix("64:ff9b:1::/48"),
+	netip.MustParsePrefix("2001::/32"), netip.MustParsePrefix("2002::/16"), // Teredo and 6to4 lead to IPv4 addresses
+}
+
+// CheckPublicURL refuses a webhook whose URL names an address that only this machine or its network can reach. Names other than
+// localhost are not resolved: what they stand for is checked at each call. Errors: a *RuleError.
+func CheckPublicURL(c *Channel) error {
+	u, err := url.Parse(c.URL)
+	if c.Kind != Webhook || err != nil {
+		return nil
+	}
+	host := strings.ToLower(strings.TrimSuffix(u.Hostname(), "."))
+	ip, err := netip.ParseAddr(host)
+	private := host == "localhost" || strings.HasSuffix(host, ".localhost") || err == nil && checkPublic(netip.AddrPortFrom(ip, 443).String()) != nil
+	if private {
+		return &RuleError{Code: "channel_url_private", Field: "url", What: "a private or loopback address, which this server does not call unless it was started with --webhook-private"}
+	}
+	return nil
 }
 
 func checkPublic(address string) error {

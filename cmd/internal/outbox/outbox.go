@@ -26,8 +26,12 @@ type Flags struct {
 	SMTPPlain      bool   `name:"smtp-plain" help:"Send without TLS to a mail server that does not offer it; not with a user." env:"ONEFOLD_SMTP_PLAIN"`
 }
 
-// Given reports whether any flag was.
-func (f *Flags) Given() bool { return *f != Flags{} }
+// SendsMail reports whether any flag of the mail server was given.
+func (f *Flags) SendsMail() bool {
+	mail := *f
+	mail.WebhookPrivate = false
+	return mail != Flags{}
+}
 
 // deliverEvery is how often the outbox is looked at.
 const deliverEvery = 2 * time.Second

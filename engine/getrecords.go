@@ -9,17 +9,14 @@ import (
 	streamtypes "github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
 	"github.com/cockroachdb/pebble/v2"
 
-	"github.com/onefold/onefold/dynamo"
 	"github.com/onefold/onefold/engine/internal/catalog"
 	"github.com/onefold/onefold/engine/internal/damage"
+	"github.com/onefold/onefold/engine/internal/request"
 	"github.com/onefold/onefold/engine/internal/row"
 )
 
-// DynamoDB's bounds of a GetRecords call.
-const (
-	maxRecords     = 1000
-	maxRecordBytes = 1 << 20
-)
+// maxRecordBytes is DynamoDB's bound of a GetRecords call; the other one is request.CheckGetRecords's.
+const maxRecordBytes = 1 << 20
 
 // GetRecords returns up to 1,000 records or 1 MB of a shard in the order of their sequence numbers, and where to go
 // on: nowhere once a closed shard is exhausted.
@@ -44,13 +41,11 @@ func (db *DB) readRecords(ctx context.Context, in *dynamodbstreams.GetRecordsInp
 		return nil, err
 	}
 	defer call.End()
-	limit := maxRecords
-	if in.Limit != nil {
-		if limit = int(*in.Limit); limit < 1 || limit > maxRecords {
-			return nil, dynamo.Validation("1 validation error detected: Value '%d' at 'limit' failed to satisfy constraint: Member must have value between 1 and 1000", limit)
-		}
+	limit, err := request.CheckGetRecords(in)
+	if err != nil {
+		return nil, err
 	}
-	p, err := catalog.ParsePosition(in.ShardIterator)
+	p, err := catalog.ParsePosition(*in.ShardIterator)
 	if err != nil {
 		return nil, err
 	}

@@ -24,9 +24,6 @@ func errNoStream(arn string) error {
 }
 
 func (db *DB) streamNamed(arn *string) (*stream, error) {
-	if arn == nil {
-		return nil, dynamo.Validation("1 validation error detected: Value null at 'streamArn' failed to satisfy constraint: Member must not be null")
-	}
 	for _, st := range *db.streams.Load() {
 		if db.streamARN(st.desc.Load()) == *arn {
 			return st, nil
@@ -42,7 +39,7 @@ func (db *DB) ListStreams(ctx context.Context, in *dynamodbstreams.ListStreamsIn
 		return nil, err
 	}
 	defer call.End()
-	limit, err := catalog.PageLimit(in.Limit)
+	limit, err := request.CheckListStreams(in)
 	if err != nil {
 		return nil, err
 	}
@@ -55,6 +52,9 @@ func (db *DB) ListStreams(ctx context.Context, in *dynamodbstreams.ListStreamsIn
 	slices.SortFunc(descs, func(a, b *catalog.Stream) int { return int(a.ID) - int(b.ID) })
 	if in.ExclusiveStartStreamArn != nil {
 		i := slices.IndexFunc(descs, func(d *catalog.Stream) bool { return db.streamARN(d) == *in.ExclusiveStartStreamArn })
+		if i < 0 { // a list that began again would have no end
+			return nil, errNoStream(*in.ExclusiveStartStreamArn)
+		}
 		descs = descs[i+1:]
 	}
 	out := &dynamodbstreams.ListStreamsOutput{Streams: []streamtypes.Stream{}}
@@ -76,7 +76,7 @@ func (db *DB) DescribeStream(ctx context.Context, in *dynamodbstreams.DescribeSt
 		return nil, err
 	}
 	defer call.End()
-	limit, err := catalog.PageLimit(in.Limit)
+	limit, err := request.CheckDescribeStream(in)
 	if err != nil {
 		return nil, err
 	}
@@ -85,32 +85,11 @@ func (db *DB) DescribeStream(ctx context.Context, in *dynamodbstreams.DescribeSt
 		return nil, err
 	}
 	d := st.desc.Load()
-	shards := d.Shards
-	if in.ExclusiveStartShardId != nil {
-		last, found := d.FindShard(*in.ExclusiveStartShardId)
-		if !found {
-			return nil, errNoShard(*in.ExclusiveStartShardId)
-		}
-		i := slices.IndexFunc(shards, func(sh catalog.Shard) bool { return sh.ID > last.ID })
-		if i < 0 {
-			i = len(shards)
-		}
-		shards = shards[i:]
-	}
 	out := d.Describe(db.streamARN(d))
-	for _, sh := range shards {
-		if len(out.Shards) == limit {
-			out.LastEvaluatedShardId = out.Shards[limit-1].ShardId
-			break
-		}
-		out.Shards = append(out.Shards, d.DescribeShard(sh))
+	if out.Shards, out.LastEvaluatedShardId, err = d.Page(in, limit); err != nil {
+		return nil, err
 	}
 	return &dynamodbstreams.DescribeStreamOutput{StreamDescription: out}, nil
-}
-
-func errNoShard(id string) error {
-	msg := "Requested resource not found: Shard does not exist: " + id
-	return &streamtypes.ResourceNotFoundException{Message: &msg}
 }
 
 // iteratorLife is how long an iterator can be used.
@@ -123,16 +102,16 @@ func (db *DB) GetShardIterator(ctx context.Context, in *dynamodbstreams.GetShard
 		return nil, err
 	}
 	defer call.End()
-	if in.ShardId == nil {
-		return nil, dynamo.Validation("1 validation error detected: Value null at 'shardId' failed to satisfy constraint: Member must not be null")
+	if err := request.CheckGetShardIterator(in); err != nil {
+		return nil, err
 	}
 	st, err := db.streamNamed(in.StreamArn)
 	if err != nil {
 		return nil, err
 	}
-	sh, found := st.desc.Load().FindShard(*in.ShardId)
-	if !found {
-		return nil, errNoShard(*in.ShardId)
+	sh, err := st.desc.Load().FindShard(*in.ShardId)
+	if err != nil {
+		return nil, err
 	}
 	next, err := db.startAt(in, sh)
 	if err != nil {
@@ -149,14 +128,6 @@ func (db *DB) startAt(in *dynamodbstreams.GetShardIteratorInput, sh catalog.Shar
 		return sh.First, nil
 	case streamtypes.ShardIteratorTypeLatest:
 		return db.applied.Load() + 1, nil
-	case streamtypes.ShardIteratorTypeAtSequenceNumber, streamtypes.ShardIteratorTypeAfterSequenceNumber:
-	default:
-		var c request.Members
-		c.AddEnum(string(in.ShardIteratorType), "shardIteratorType", []string{"AFTER_SEQUENCE_NUMBER", "LATEST", "AT_SEQUENCE_NUMBER", "TRIM_HORIZON"})
-		return 0, c.Err()
-	}
-	if in.SequenceNumber == nil {
-		return 0, dynamo.Validation("Sequence number must be specified for a ShardIteratorType of %s", in.ShardIteratorType)
 	}
 	seq, ok := catalog.ParseSequence(*in.SequenceNumber)
 	if !ok || sh.Closed && seq > sh.Last {

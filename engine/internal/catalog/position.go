@@ -30,11 +30,8 @@ func (p Position) Encode() string {
 }
 
 // ParsePosition reads what Encode wrote.
-func ParsePosition(s *string) (Position, error) {
-	if s == nil {
-		return Position{}, request.Invalid("1 validation error detected: Value null at 'shardIterator' failed to satisfy constraint: Member must not be null")
-	}
-	b, err := base64.RawURLEncoding.DecodeString(*s)
+func ParsePosition(s string) (Position, error) {
+	b, err := base64.RawURLEncoding.DecodeString(s)
 	if err != nil || len(b) != positionLen || b[0] != positionVersion {
 		return Position{}, request.Invalid("Invalid ShardIterator")
 	}
@@ -42,21 +39,4 @@ func ParsePosition(s *string) (Position, error) {
 		Stream: binary.BigEndian.Uint32(b[1:]), Shard: binary.BigEndian.Uint32(b[5:]),
 		Next: binary.BigEndian.Uint64(b[9:]), Made: int64(binary.BigEndian.Uint64(b[17:])),
 	}, nil
-}
-
-const maxStreamPage = 100
-
-// PageLimit checks the Limit of a list of streams or shards.
-func PageLimit(limit *int32) (int, error) {
-	if limit == nil {
-		return maxStreamPage, nil
-	}
-	if *limit < 1 || *limit > maxStreamPage {
-		bound := "greater than or equal to 1"
-		if *limit > maxStreamPage {
-			bound = "less than or equal to 100"
-		}
-		return 0, request.Invalid("1 validation error detected: Value '%d' at 'limit' failed to satisfy constraint: Member must have value %s", *limit, bound)
-	}
-	return int(*limit), nil
 }

@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
 	streamtypes "github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
 
 	"github.com/onefold/onefold/engine/internal/row"
@@ -121,15 +121,46 @@ func ShardID(sh Shard) string {
 	return fmt.Sprintf("shardId-%020d-%08x", sh.Opened, sh.ID)
 }
 
-// FindShard finds a shard by its name.
-func (d *Stream) FindShard(id string) (Shard, bool) {
-	_, hex, ok := strings.Cut(strings.TrimPrefix(id, "shardId-"), "-")
-	n, err := strconv.ParseUint(hex, 16, 32)
-	if !ok || err != nil {
-		return Shard{}, false
+// FindShard finds a shard by its name. Errors: ResourceNotFoundException.
+func (d *Stream) FindShard(id string) (Shard, error) {
+	for _, sh := range d.Shards {
+		if ShardID(sh) == id {
+			return sh, nil
+		}
 	}
-	sh, found := d.Shard(uint32(n))
-	return sh, found && ShardID(sh) == id
+	msg := "Requested resource not found: Shard does not exist: " + id
+	return Shard{}, &streamtypes.ResourceNotFoundException{Message: &msg}
+}
+
+// Page returns the page of shards that a DescribeStream asks for, parents before children, and after which one the next
+// page begins, nil when there is none. A list without shards is told, too.
+func (d *Stream) Page(in *dynamodbstreams.DescribeStreamInput, limit int) (page []streamtypes.Shard, last *string, err error) {
+	after, parent := uint32(0), uint32(0)
+	if in.ExclusiveStartShardId != nil {
+		sh, err := d.FindShard(*in.ExclusiveStartShardId)
+		if err != nil {
+			return nil, nil, err
+		}
+		after = sh.ID
+	}
+	if in.ShardFilter != nil {
+		sh, err := d.FindShard(*in.ShardFilter.ShardId)
+		if err != nil {
+			return nil, nil, err
+		}
+		parent = sh.ID
+	}
+	page = []streamtypes.Shard{}
+	for _, sh := range d.Shards {
+		if sh.ID <= after || parent != 0 && sh.Parent != parent {
+			continue
+		}
+		if len(page) == limit {
+			return page, page[limit-1].ShardId, nil
+		}
+		page = append(page, d.DescribeShard(sh))
+	}
+	return page, nil, nil
 }
 
 // Describe returns the stream as the API does, without its shards.

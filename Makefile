@@ -3,12 +3,13 @@
 GO       ?= go
 PACKAGES ?= ./...
 SEEDS    ?= 10000
+REQUESTS ?= 5000000
 EVENTS   ?= 1000000
 FUZZTIME ?= 30s
 VERSION  ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 
 .DEFAULT_GOAL := build
-.PHONY: build build-duckdb lambda dist docs web test browser mosquitto dynalite servicespec check race fuzz simulate soak chaos bench demo clean
+.PHONY: build build-duckdb lambda dist docs web test browser mosquitto dynalite servicespec check race fuzz simulate oracle soak chaos bench demo clean
 
 build: web ## build bin/onefold, static
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags "-X main.version=$(VERSION)" -o bin/onefold ./cmd/onefold
@@ -104,6 +105,9 @@ fuzz: ## each fuzz target for FUZZTIME
 
 simulate: ## the fold simulator over SEEDS seeds
 	ONEFOLD_SIM_SEEDS=$(SEEDS) $(GO) test -count=1 -timeout 60m -v ./fold/foldsim
+
+oracle: ## REQUESTS random writes to the engine and to a naive model of DynamoDB, compared after each
+	ONEFOLD_ORACLE_REQUESTS=$(REQUESTS) $(GO) test -count=1 -timeout 60m -v -run 'TestOracle$$' ./engine
 
 soak: web ## EVENTS events to a server that is killed again and again; ONEFOLD_SOAK_DELAYS=0s,30s says what folds wait
 	ONEFOLD_SOAK_EVENTS=$(EVENTS) $(GO) test -count=1 -timeout 0 -v -run 'TestSoak$$' ./cmd/onefold

@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"errors"
+
 	"github.com/onefold/onefold/dynamo"
 	"github.com/onefold/onefold/engine/internal/capacity"
 	"github.com/onefold/onefold/engine/internal/expr"
@@ -139,7 +141,10 @@ func (c *commit) updateItem(a *action, ch *change) error {
 	case old == nil:
 		base = a.Keyed
 	}
-	if err != nil {
+	if a.Legacy && errors.Is(err, expr.ErrWrongType) {
+		return request.Invalid("Type mismatch for attribute to update")
+	}
+	if err != nil || base == nil {
 		return err
 	}
 	if err := a.s.desc.CheckIndexKeys(base); err != nil {

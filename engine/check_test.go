@@ -182,6 +182,10 @@ var damages = []struct {
 		k, v := firstRow(t, s, []byte{0x10})
 		return s.Set(append(k[:len(k)-3:len(k)-3], '!', 0, 1), v, pebble.NoSync)
 	}, []string{"misplaced"}},
+	{"an item has no key", func(t *testing.T, s *pebble.DB) error {
+		k, v := firstRow(t, s, []byte{0x10})
+		return s.Set(k, []byte{0, v[1], 0}, pebble.NoSync)
+	}, []string{"keyless table="}},
 	{"an item's size is wrong", func(t *testing.T, s *pebble.DB) error {
 		k, v := firstRow(t, s, []byte{0x10})
 		v[0]++

@@ -20,4 +20,6 @@ var (
 	ErrBackup = errors.New("engine: directory is a backup: restore it first")
 	// ErrNoDirectory is returned when a database is opened without the name of its directory.
 	ErrNoDirectory = errors.New("engine: no directory is named; OpenMemory needs none")
+	// errWrongKey is returned for an item that is about to be stored under another key than its own: a fault of this package.
+	errWrongKey = errors.New("its attributes are not those of the key that it would be stored under")
 )

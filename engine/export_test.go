@@ -1,6 +1,37 @@
 package engine
 
-import "github.com/cockroachdb/pebble/v2"
+import (
+	"errors"
+
+	"github.com/cockroachdb/pebble/v2"
+
+	"github.com/onefold/onefold/engine/internal/item"
+)
 
 // StoreOf returns the store of a database, so that a test can damage it.
 func StoreOf(db *DB) *pebble.DB { return db.store }
+
+// StoreUnder tries to store an item under the key of another, past everything that would refuse it before.
+func StoreUnder(db *DB, table string, key, it item.Item) error {
+	c := db.newCommit(1)
+	s, err := c.enter(&table)
+	if err != nil {
+		return c.abandon(err)
+	}
+	at, err := s.AppendItemKey(nil, key)
+	if err != nil {
+		return c.abandon(err)
+	}
+	ch, err := c.look(s, at, key)
+	if err != nil {
+		return c.abandon(err)
+	}
+	c.put(ch, it, item.Size(it))
+	if err := c.stage(ch); err != nil {
+		return c.abandon(err)
+	}
+	return errors.Join(errors.New("it was staged"), c.finish())
+}
+
+// ErrWrongKey is what StoreUnder is refused with.
+var ErrWrongKey = errWrongKey

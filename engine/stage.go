@@ -2,6 +2,7 @@ package engine
 
 import (
 	"bytes"
+	"fmt"
 
 	"github.com/cockroachdb/pebble/v2"
 
@@ -123,7 +124,7 @@ func (c *commit) stage(ch *change) error {
 	if ch.same() {
 		return nil
 	}
-	if err := setOrDelete(c.batch, ch.key, ch.row); err != nil {
+	if err := c.stageItem(ch); err != nil {
 		return err
 	}
 	if err := c.stageExpiry(ch); err != nil {
@@ -133,11 +134,18 @@ func (c *commit) stage(ch *change) error {
 	return nil
 }
 
-func setOrDelete(b *pebble.Batch, key, row []byte) error {
-	if row == nil {
-		return b.Delete(key, nil)
+// stageItem adds the item's row. A row without its own key would reach every reader of the table, its indexes and its
+// stream, so none is stored, whatever went wrong before.
+func (c *commit) stageItem(ch *change) error {
+	if ch.row == nil {
+		return c.batch.Delete(ch.key, nil)
 	}
-	return b.Set(key, row, nil)
+	at := len(c.buf)
+	own, err := ch.s.AppendItemKey(c.buf, ch.new)
+	if err != nil || !bytes.Equal(own[at:], ch.key) {
+		return fmt.Errorf("engine: item of table %s: %w", ch.s.desc.Name, errWrongKey)
+	}
+	return c.batch.Set(ch.key, ch.row, nil)
 }
 
 // stageIndexes adds the index rows that a change touches and counts the capacity they take.

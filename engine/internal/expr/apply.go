@@ -13,9 +13,11 @@ import (
 // What an item does not allow an update to do.
 var (
 	errNoAttribute = &Error{Reason: "The provided expression refers to an attribute that does not exist in the item"}
-	errWrongType   = &Error{Reason: "An operand in the update expression has an incorrect data type"}
 	errNoParent    = &Error{Reason: "The document path provided in the update expression is invalid for update"}
 )
+
+// ErrWrongType is returned for an operand of an update that is of a type with which its operator does not work.
+var ErrWrongType = &Error{Reason: "An operand in the update expression has an incorrect data type"}
 
 // evaluate returns the right-hand side of a SET.
 func (u *Update) evaluate(n *node, old item.Item) (types.AttributeValue, error) {
@@ -51,7 +53,7 @@ func concat(a, b types.AttributeValue) (types.AttributeValue, error) {
 	x, okX := a.(*types.AttributeValueMemberL)
 	y, okY := b.(*types.AttributeValueMemberL)
 	if !okX || !okY {
-		return nil, errWrongType
+		return nil, ErrWrongType
 	}
 	return &types.AttributeValueMemberL{Value: slices.Concat(x.Value, y.Value)}, nil
 }
@@ -61,7 +63,7 @@ func sum(a, b types.AttributeValue, minus bool) (types.AttributeValue, error) {
 	x, okX := a.(*types.AttributeValueMemberN)
 	y, okY := b.(*types.AttributeValueMemberN)
 	if !okX || !okY {
-		return nil, errWrongType
+		return nil, ErrWrongType
 	}
 	m, errM := item.ParseNumber(x.Value)
 	n, errN := item.ParseNumber(y.Value)
@@ -99,7 +101,7 @@ func addTo(old, av types.AttributeValue) (types.AttributeValue, error) {
 			return &types.AttributeValueMemberBS{Value: union(o.Value, v.Value, func(b []byte) string { return string(b) })}, nil
 		}
 	}
-	return nil, errWrongType
+	return nil, ErrWrongType
 }
 
 // deleteFrom is DELETE: members off a set. Nothing, the Go nil, is left when no member is.
@@ -130,7 +132,7 @@ func deleteFrom(old, av types.AttributeValue) (types.AttributeValue, error) {
 			return nil, nil
 		}
 	}
-	return nil, errWrongType
+	return nil, ErrWrongType
 }
 
 // union returns the members of a and then those of b that a has not. key makes a member comparable; normalized numbers

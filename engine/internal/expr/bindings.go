@@ -64,8 +64,8 @@ func checkNames(names map[string]string) error {
 		return refuse("", "ExpressionAttributeNames contains invalid key: %s", reason)
 	}
 	for key, name := range names {
-		if name == "" {
-			return refuse("", "ExpressionAttributeNames contains invalid value: The attribute name is empty for key %s", key)
+		if err := item.CheckName(name); err != nil {
+			return refuse("", "ExpressionAttributeNames contains invalid value: %v for key %s", err, key)
 		}
 	}
 	return nil

@@ -17,6 +17,7 @@ type Kind string
 const (
 	FileDamaged  Kind = "file-damaged"  // a block of a file does not fit its checksum: the rows in it cannot be read
 	Unreadable   Kind = "unreadable"    // bytes do not have the documented form
+	Keyless      Kind = "keyless"       // an item does not have the attributes of the table's key
 	Misplaced    Kind = "misplaced"     // a row is under another key than its attributes say
 	WrongSize    Kind = "wrong-size"    // an item's noted size is not its size
 	NotCanonical Kind = "not-canonical" // an item is not encoded in the one form that equal items share

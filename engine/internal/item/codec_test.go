@@ -45,7 +45,7 @@ func genValue(depth int) *rapid.Generator[types.AttributeValue] {
 	lists := rapid.Map(rapid.SliceOfN(genValue(depth-1), 0, 4), func(l []types.AttributeValue) types.AttributeValue {
 		return &types.AttributeValueMemberL{Value: l}
 	})
-	maps := rapid.Map(rapid.MapOfN(rapid.String(), genValue(depth-1), 0, 4), func(m map[string]types.AttributeValue) types.AttributeValue {
+	maps := rapid.Map(rapid.MapOfN(rapid.StringN(1, -1, -1), genValue(depth-1), 0, 4), func(m map[string]types.AttributeValue) types.AttributeValue {
 		return &types.AttributeValueMemberM{Value: m}
 	})
 	return rapid.OneOf(append(scalars, lists, maps)...)
@@ -56,7 +56,7 @@ func genValidNumber() *rapid.Generator[string] {
 }
 
 func genItem() *rapid.Generator[Item] {
-	return rapid.MapOfN(rapid.OneOf(rapid.StringMatching(`[a-e]`), rapid.String()), genValue(3), 0, 8)
+	return rapid.MapOfN(rapid.OneOf(rapid.StringMatching(`[a-e]`), rapid.StringN(1, -1, -1)), genValue(3), 0, 8)
 }
 
 func TestRoundTrip(t *testing.T) {

@@ -27,6 +27,10 @@ const (
 	ErrEmptyBinarySet = Error("One or more parameter values were invalid: Binary sets should not be empty")
 	// ErrDuplicate is returned for a set that has a member twice; for strings and bytes with the members in its text.
 	ErrDuplicate = Error("Input collection contains duplicates")
+	// ErrNoName is returned for an attribute, of an item or of a map, whose name is empty.
+	ErrNoName = Error("Empty attribute name")
+	// ErrLongName is returned for a name of more than MaxName bytes.
+	ErrLongName = Error("Attribute name is too large, must be less than 65536 bytes")
 	// ErrNesting is returned for a value nested deeper than MaxNesting.
 	ErrNesting = Error("Nesting Levels have exceeded supported limits: Attributes in the item have nested levels beyond supported limit")
 

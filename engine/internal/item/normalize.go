@@ -9,7 +9,21 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
-// Normalize checks every value of an item against DynamoDB's rules (types present, nesting, sets neither empty nor with
+// MaxName is how long the name of an attribute may be, in bytes.
+const MaxName = 1<<16 - 1
+
+// CheckName refuses a name that no attribute can have.
+func CheckName(name string) error {
+	switch {
+	case name == "":
+		return ErrNoName
+	case len(name) > MaxName:
+		return ErrLongName
+	}
+	return nil
+}
+
+// Normalize checks every name and value of an item against DynamoDB's rules (types present, nesting, sets neither empty nor with
 // duplicates, NULL true, numbers in range and precision) and writes numbers canonically. It does not change its
 // argument; it returns the same map when there was nothing to do, and a map that shares what did not change otherwise.
 // The error's text is DynamoDB's message.
@@ -27,6 +41,9 @@ func NormalizeValue(av types.AttributeValue) (types.AttributeValue, error) {
 func normalizeMap(m Item, depth int) (Item, bool, error) {
 	var out Item
 	for name, av := range m {
+		if err := CheckName(name); err != nil {
+			return nil, false, err
+		}
 		nv, changed, err := normalize(av, depth)
 		if err != nil {
 			return nil, false, err

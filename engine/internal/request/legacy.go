@@ -28,6 +28,45 @@ type LegacyWrite struct {
 	Operator types.ConditionalOperator
 }
 
+// The values of members, in the order in which DynamoDB tells them.
+var (
+	comparisonOperators  = []string{"IN", "NULL", "BETWEEN", "LT", "NOT_CONTAINS", "EQ", "GT", "NOT_NULL", "NE", "LE", "BEGINS_WITH", "GE", "CONTAINS"}
+	conditionalOperators = []string{"OR", "AND"}
+)
+
+// check notes the members that have none of the values allowed.
+func (l *LegacyWrite) check(c *Members) {
+	for _, attr := range slices.Sorted(maps.Keys(l.Updates)) {
+		CheckEnum(c, "attributeUpdates."+attr+".member.action", l.Updates[attr].Action, "ADD", "DELETE", "PUT")
+	}
+	for _, attr := range slices.Sorted(maps.Keys(l.Expected)) {
+		CheckEnum(c, "expected."+attr+".member.comparisonOperator", l.Expected[attr].ComparisonOperator, comparisonOperators...)
+	}
+	CheckEnum(c, "conditionalOperator", l.Operator, conditionalOperators...)
+}
+
+// checkConditions notes the members of KeyConditions and filters that have none of the values allowed.
+func checkConditions(c *Members, member string, conditions map[string]types.Condition) {
+	for _, attr := range slices.Sorted(maps.Keys(conditions)) {
+		at := member + "." + attr + ".member.comparisonOperator"
+		if conditions[attr].ComparisonOperator == "" {
+			c.AddNull(at)
+		}
+		CheckEnum(c, at, conditions[attr].ComparisonOperator, comparisonOperators...)
+	}
+}
+
+// checkOperator refuses a ConditionalOperator that joins nothing. n is how many conditions there are.
+func checkOperator(op types.ConditionalOperator, n int) error {
+	switch {
+	case op == "" || n > 1:
+		return nil
+	case n == 1:
+		return Invalid("ConditionalOperator can only be used when Filter or Expected has two or more elements")
+	}
+	return Invalid("ConditionalOperator cannot be used without Filter or Expected")
+}
+
 // CheckLegacy refuses expressions beside legacy parameters and turns the latter into expressions.
 func (e *Expressions) CheckLegacy(l LegacyWrite, updates bool) error {
 	exprs := []Expression{{Name: "ConditionExpression", Source: e.Condition}}
@@ -36,6 +75,9 @@ func (e *Expressions) CheckLegacy(l LegacyWrite, updates bool) error {
 	}
 	legacy := []Legacy{{Name: "AttributeUpdates", Given: l.Updates != nil}, {Name: "Expected", Given: l.Expected != nil}, {Name: "ConditionalOperator", Given: l.Operator != ""}}
 	if err := CheckMix(exprs, legacy, e.Names, e.Values); err != nil {
+		return err
+	}
+	if err := checkOperator(l.Operator, len(l.Expected)); err != nil {
 		return err
 	}
 	if l.Updates == nil && l.Expected == nil {
@@ -69,7 +111,11 @@ func (w *Writer) Project(attributes []string) (*string, error) {
 			return nil, Invalid("One or more parameter values were invalid: Duplicate value in attribute name: %s", a)
 		}
 		seen[a] = true
-		list = append(list, w.name(a))
+		name, err := w.name(a)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, name)
 	}
 	return joined(list, ", "), nil
 }
@@ -88,49 +134,76 @@ func NewWriter() *Writer {
 	return &Writer{Names: map[string]string{}, Values: map[string]types.AttributeValue{}, clauses: map[string][]string{}}
 }
 
-func (w *Writer) name(attr string) string {
+func (w *Writer) name(attr string) (string, error) {
+	if err := item.CheckName(attr); err != nil {
+		return "", Invalid("%s", err)
+	}
 	n := "#l" + strconv.Itoa(len(w.Names))
 	w.Names[n] = attr
-	return n
+	return n, nil
 }
 
+// value takes a value that has been normalized.
 func (w *Writer) value(v types.AttributeValue) string {
 	n := ":l" + strconv.Itoa(len(w.Values))
 	w.Values[n] = v
 	return n
 }
 
+func normalizeValue(v types.AttributeValue) (types.AttributeValue, error) {
+	n, err := item.NormalizeValue(v)
+	if err != nil {
+		return nil, Invalid("%s", err)
+	}
+	return n, nil
+}
+
 func (w *Writer) update(updates map[string]types.AttributeValueUpdate) error {
 	for _, attr := range slices.Sorted(maps.Keys(updates)) {
-		u := updates[attr]
-		switch {
-		case u.Value == nil && u.Action != types.AttributeActionDelete:
-			return Invalid("One or more parameter values were invalid: Only DELETE action is allowed when no attribute value is specified")
-		case u.Value == nil:
-			w.clauses["REMOVE"] = append(w.clauses["REMOVE"], w.name(attr))
-		case u.Action == types.AttributeActionDelete:
-			if !isSet(u.Value) {
-				return Invalid("One or more parameter values were invalid: DELETE action with value is not supported for the type %s", item.TypeName(u.Value))
-			}
-			w.clauses["DELETE"] = append(w.clauses["DELETE"], w.name(attr)+" "+w.value(u.Value))
-		case u.Action == types.AttributeActionAdd:
-			w.addUpdate(attr, u.Value)
-		default:
-			w.clauses["SET"] = append(w.clauses["SET"], w.name(attr)+" = "+w.value(u.Value))
+		name, err := w.name(attr)
+		if err != nil {
+			return err
+		}
+		if err := w.updateOne(name, updates[attr]); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-// addUpdate writes ADD, which for a list means to append to it.
-func (w *Writer) addUpdate(attr string, v types.AttributeValue) {
-	if _, ok := v.(*types.AttributeValueMemberL); ok {
-		n := w.name(attr)
-		empty := w.value(&types.AttributeValueMemberL{Value: []types.AttributeValue{}})
-		w.clauses["SET"] = append(w.clauses["SET"], n+" = list_append(if_not_exists("+n+", "+empty+"), "+w.value(v)+")")
-		return
+// updateOne writes what is to happen to one attribute.
+func (w *Writer) updateOne(name string, u types.AttributeValueUpdate) (err error) {
+	if u.Value == nil {
+		if u.Action != types.AttributeActionDelete {
+			return Invalid("One or more parameter values were invalid: Only DELETE action is allowed when no attribute value is specified")
+		}
+		w.clauses["REMOVE"] = append(w.clauses["REMOVE"], name)
+		return nil
 	}
-	w.clauses["ADD"] = append(w.clauses["ADD"], w.name(attr)+" "+w.value(v))
+	if u.Value, err = normalizeValue(u.Value); err != nil {
+		return err
+	}
+	kind := item.TypeName(u.Value)
+	switch u.Action {
+	case types.AttributeActionDelete:
+		if !isSet(u.Value) {
+			return Invalid("One or more parameter values were invalid: DELETE action with value is not supported for the type %s", kind)
+		}
+		w.clauses["DELETE"] = append(w.clauses["DELETE"], name+" "+w.value(u.Value))
+	case types.AttributeActionAdd:
+		if kind == "L" { // which ADD appends to, unlike that of expressions
+			empty := w.value(&types.AttributeValueMemberL{Value: []types.AttributeValue{}})
+			w.clauses["SET"] = append(w.clauses["SET"], name+" = list_append(if_not_exists("+name+", "+empty+"), "+w.value(u.Value)+")")
+			return nil
+		}
+		if !isSet(u.Value) && kind != "N" {
+			return Invalid("One or more parameter values were invalid: ADD action is not supported for the type %s", kind)
+		}
+		w.clauses["ADD"] = append(w.clauses["ADD"], name+" "+w.value(u.Value))
+	default:
+		w.clauses["SET"] = append(w.clauses["SET"], name+" = "+w.value(u.Value))
+	}
+	return nil
 }
 
 func isSet(v types.AttributeValue) bool {
@@ -225,20 +298,25 @@ func arguments(op types.ComparisonOperator) int {
 	return 1
 }
 
+// comparableTypes are the types of values that a comparison takes, all types for those not listed.
+var comparableTypes = map[types.ComparisonOperator]string{
+	types.ComparisonOperatorLt: "S N B", types.ComparisonOperatorLe: "S N B", types.ComparisonOperatorGt: "S N B", types.ComparisonOperatorGe: "S N B",
+	types.ComparisonOperatorContains: "S N B", types.ComparisonOperatorNotContains: "S N B", types.ComparisonOperatorBeginsWith: "S B",
+	types.ComparisonOperatorIn: "S N B", types.ComparisonOperatorBetween: "S N B",
+}
+
 // Compare adds one comparison to the condition.
 func (w *Writer) Compare(attr string, c types.Condition) error {
-	want := arguments(c.ComparisonOperator)
-	if n := len(c.AttributeValueList); n != want && (want >= 0 || n == 0) {
-		return Invalid("One or more parameter values were invalid: Invalid number of argument(s) for the %s ComparisonOperator", c.ComparisonOperator)
+	values, err := comparedWith(c)
+	if err != nil {
+		return err
 	}
-	for _, v := range c.AttributeValueList {
-		if item.TypeName(v) != item.TypeName(c.AttributeValueList[0]) {
-			return Invalid("One or more parameter values were invalid: AttributeValues inside AttributeValueList must be of same type")
-		}
+	n, err := w.name(attr)
+	if err != nil {
+		return err
 	}
-	n := w.name(attr)
-	args := make([]string, 0, len(c.AttributeValueList))
-	for _, v := range c.AttributeValueList {
+	args := make([]string, 0, len(values))
+	for _, v := range values {
 		args = append(args, w.value(v))
 	}
 	term, err := legacyTerm(n, c.ComparisonOperator, args)
@@ -246,6 +324,38 @@ func (w *Writer) Compare(attr string, c types.Condition) error {
 		w.terms = append(w.terms, term)
 	}
 	return err
+}
+
+// comparedWith checks the values of a comparison and normalizes them.
+func comparedWith(c types.Condition) ([]types.AttributeValue, error) {
+	const invalid = "One or more parameter values were invalid: "
+	op, values := c.ComparisonOperator, make([]types.AttributeValue, len(c.AttributeValueList))
+	for i, v := range c.AttributeValueList {
+		var err error
+		if values[i], err = normalizeValue(v); err != nil {
+			return nil, err
+		}
+	}
+	want := arguments(op)
+	if n := len(values); n != want && (want >= 0 || n == 0) {
+		return nil, Invalid(invalid+"Invalid number of argument(s) for the %s ComparisonOperator", op)
+	}
+	for _, v := range values {
+		if item.TypeName(v) != item.TypeName(values[0]) {
+			return nil, Invalid(invalid + "AttributeValues inside AttributeValueList must be of same type")
+		}
+	}
+	for _, v := range values {
+		if of, bound := comparableTypes[op]; bound && !slices.Contains(strings.Fields(of), item.TypeName(v)) {
+			return nil, Invalid(invalid+"ComparisonOperator %s is not valid for %s AttributeValue type", op, item.TypeName(v))
+		}
+	}
+	if op == types.ComparisonOperatorBetween {
+		if n, ok := item.Compare(values[0], values[1]); ok && n > 0 {
+			return nil, Invalid("The BETWEEN condition was provided a range where the lower bound is greater than the upper bound")
+		}
+	}
+	return values, nil
 }
 
 func legacyTerm(n string, op types.ComparisonOperator, args []string) (string, error) {

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
@@ -92,6 +93,9 @@ func (q *Read) checkMembers() error {
 		c.Add(strconv.Itoa(int(*q.Limit)), "limit", "Member must have value greater than or equal to 1")
 	}
 	CheckEnum(&c, "select", q.Select, "SPECIFIC_ATTRIBUTES", "COUNT", "ALL_ATTRIBUTES", "ALL_PROJECTED_ATTRIBUTES")
+	checkConditions(&c, "keyConditions", q.KeyConditions)
+	checkConditions(&c, strings.ToLower(q.Verb)+"Filter", q.LegacyFilter)
+	CheckEnum(&c, "conditionalOperator", q.Operator, conditionalOperators...)
 	c.CheckReturns(q.Capacity, "", "")
 	return CheckTableName(q.Table, &c)
 }
@@ -109,6 +113,9 @@ func (q *Read) checkMixed() error {
 	}
 	if q.Verb == "Query" && q.KeyCondition == nil && q.KeyConditions == nil {
 		return Invalid("Either the KeyConditions or KeyConditionExpression parameter must be specified in the request.")
+	}
+	if err := checkOperator(q.Operator, len(q.LegacyFilter)); err != nil {
+		return err
 	}
 	return q.rewrite()
 }

@@ -66,34 +66,36 @@ func (w *Write) checkTransact(p *expr.Parser, it types.TransactWriteItem) error 
 	kinds := 0
 	var key item.Item
 	var e Expressions
+	var tell types.ReturnValuesOnConditionCheckFailure
 	if p := it.Put; p != nil {
 		kinds, w.Verb, w.Table, key = kinds+1, Put, p.TableName, p.Item
 		e = Expressions{Condition: p.ConditionExpression, Names: p.ExpressionAttributeNames, Values: p.ExpressionAttributeValues}
-		w.tell(p.ReturnValuesOnConditionCheckFailure)
+		tell = p.ReturnValuesOnConditionCheckFailure
 	}
 	if u := it.Update; u != nil {
 		kinds, w.Verb, w.Table, key = kinds+1, Update, u.TableName, u.Key
 		e = Expressions{Update: u.UpdateExpression, Condition: u.ConditionExpression, Names: u.ExpressionAttributeNames, Values: u.ExpressionAttributeValues}
-		w.tell(u.ReturnValuesOnConditionCheckFailure)
+		tell = u.ReturnValuesOnConditionCheckFailure
 	}
 	if d := it.Delete; d != nil {
 		kinds, w.Verb, w.Table, key = kinds+1, Delete, d.TableName, d.Key
 		e = Expressions{Condition: d.ConditionExpression, Names: d.ExpressionAttributeNames, Values: d.ExpressionAttributeValues}
-		w.tell(d.ReturnValuesOnConditionCheckFailure)
+		tell = d.ReturnValuesOnConditionCheckFailure
 	}
 	if k := it.ConditionCheck; k != nil {
 		kinds, w.Verb, w.Table, key = kinds+1, ConditionCheck, k.TableName, k.Key
 		e = Expressions{Condition: k.ConditionExpression, Names: k.ExpressionAttributeNames, Values: k.ExpressionAttributeValues}
-		w.tell(k.ReturnValuesOnConditionCheckFailure)
+		tell = k.ReturnValuesOnConditionCheckFailure
 	}
 	if kinds != 1 {
 		return Invalid("TransactItems can only contain one of Check, Put, Update or Delete")
 	}
-	return w.checkAction(p, key, e)
+	return w.checkAction(p, key, e, tell)
 }
 
-func (w *Write) checkAction(p *expr.Parser, key item.Item, e Expressions) (err error) {
+func (w *Write) checkAction(p *expr.Parser, key item.Item, e Expressions, tell types.ReturnValuesOnConditionCheckFailure) (err error) {
 	var cs Members
+	w.tell(&cs, "transactItems.1.member.", tell)
 	if key == nil {
 		cs.AddNull("transactItems.1.member.key")
 	}

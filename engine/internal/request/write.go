@@ -27,6 +27,7 @@ type Write struct {
 	Cond   *expr.Condition
 	Update *expr.Update
 	Tell   bool // the item, when the condition fails
+	Legacy bool // asks for the update in AttributeUpdates
 
 	Source Expressions
 }
@@ -55,7 +56,8 @@ func (w *Write) bind(p *expr.Parser, e Expressions) error {
 }
 
 // tell sets whether the item is told when the condition fails.
-func (w *Write) tell(how types.ReturnValuesOnConditionCheckFailure) {
+func (w *Write) tell(c *Members, member string, how types.ReturnValuesOnConditionCheckFailure) {
+	CheckEnum(c, member+"returnValuesOnConditionCheckFailure", how, "ALL_OLD", "NONE")
 	w.Tell = how == types.ReturnValuesOnConditionCheckFailureAllOld
 }
 
@@ -71,9 +73,8 @@ func Normalize(it item.Item) (item.Item, error) {
 // CheckPut makes the write of a PutItem.
 func (w *Write) CheckPut(p *expr.Parser, in *dynamodb.PutItemInput) error {
 	w.Verb, w.Table = Put, in.TableName
-	w.tell(in.ReturnValuesOnConditionCheckFailure)
 	return w.checkWhole(p, &wholeWrite{
-		what: "item", keyed: in.Item,
+		what: "item", keyed: in.Item, tell: in.ReturnValuesOnConditionCheckFailure,
 		capacity: in.ReturnConsumedCapacity, metrics: in.ReturnItemCollectionMetrics, values: in.ReturnValues,
 		source: Expressions{Condition: in.ConditionExpression, Names: in.ExpressionAttributeNames, Values: in.ExpressionAttributeValues},
 		legacy: LegacyWrite{Expected: in.Expected, Operator: in.ConditionalOperator},
@@ -83,9 +84,8 @@ func (w *Write) CheckPut(p *expr.Parser, in *dynamodb.PutItemInput) error {
 // CheckDelete makes the write of a DeleteItem.
 func (w *Write) CheckDelete(p *expr.Parser, in *dynamodb.DeleteItemInput) error {
 	w.Verb, w.Table = Delete, in.TableName
-	w.tell(in.ReturnValuesOnConditionCheckFailure)
 	return w.checkWhole(p, &wholeWrite{
-		what: "key", keyed: in.Key,
+		what: "key", keyed: in.Key, tell: in.ReturnValuesOnConditionCheckFailure,
 		capacity: in.ReturnConsumedCapacity, metrics: in.ReturnItemCollectionMetrics, values: in.ReturnValues,
 		source: Expressions{Condition: in.ConditionExpression, Names: in.ExpressionAttributeNames, Values: in.ExpressionAttributeValues},
 		legacy: LegacyWrite{Expected: in.Expected, Operator: in.ConditionalOperator},
@@ -99,6 +99,7 @@ type wholeWrite struct {
 	capacity types.ReturnConsumedCapacity
 	metrics  types.ReturnItemCollectionMetrics
 	values   types.ReturnValue
+	tell     types.ReturnValuesOnConditionCheckFailure
 	source   Expressions
 	legacy   LegacyWrite
 }
@@ -109,6 +110,8 @@ func (w *Write) checkWhole(p *expr.Parser, in *wholeWrite) (err error) {
 		c.AddNull(in.what)
 	}
 	c.CheckReturns(in.capacity, in.metrics, in.values)
+	w.tell(&c, "", in.tell)
+	in.legacy.check(&c)
 	if err := CheckTableName(w.Table, &c); err != nil {
 		return err
 	}
@@ -126,18 +129,20 @@ func (w *Write) checkWhole(p *expr.Parser, in *wholeWrite) (err error) {
 
 // CheckUpdate makes the write of an UpdateItem.
 func (w *Write) CheckUpdate(p *expr.Parser, in *dynamodb.UpdateItemInput) (err error) {
-	w.Verb, w.Table = Update, in.TableName
-	w.tell(in.ReturnValuesOnConditionCheckFailure)
+	w.Verb, w.Table, w.Legacy = Update, in.TableName, in.AttributeUpdates != nil
 	var c Members
 	if in.Key == nil {
 		c.AddNull("key")
 	}
 	c.CheckReturns(in.ReturnConsumedCapacity, in.ReturnItemCollectionMetrics, in.ReturnValues)
+	w.tell(&c, "", in.ReturnValuesOnConditionCheckFailure)
+	legacy := LegacyWrite{Updates: in.AttributeUpdates, Expected: in.Expected, Operator: in.ConditionalOperator}
+	legacy.check(&c)
 	if err := CheckTableName(in.TableName, &c); err != nil {
 		return err
 	}
 	e := Expressions{Update: in.UpdateExpression, Condition: in.ConditionExpression, Names: in.ExpressionAttributeNames, Values: in.ExpressionAttributeValues}
-	if err := e.CheckLegacy(LegacyWrite{Updates: in.AttributeUpdates, Expected: in.Expected, Operator: in.ConditionalOperator}, true); err != nil {
+	if err := e.CheckLegacy(legacy, true); err != nil {
 		return err
 	}
 	if w.Keyed, err = Normalize(in.Key); err != nil {

@@ -1,0 +1,329 @@
+package oracle
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+)
+
+// Key is a key attribute and the descriptor of its type; the zero value is none.
+type Key struct{ Name, Type string }
+
+// Index is a secondary index.
+type Index struct {
+	Name        string
+	Local       bool
+	Hash, Range Key
+	All         bool     // keeps whole items
+	Include     []string // what it keeps besides keys
+}
+
+// Record is what a stream tells of a change.
+type Record struct {
+	Event    string
+	Key      Item
+	Old, New Item
+}
+
+// Table is a table: items by the text of their keys, and what has happened to them.
+type Table struct {
+	Hash, Range Key
+	Indexes     []Index
+	Items       map[string]Item
+	Records     []Record
+}
+
+// Outcome is the answer to a request. Code is "" for success, else that of the error.
+type Outcome struct {
+	Code       string
+	Reasons    []string // of a cancelled transaction, one for each action
+	Told       []Item   // with the failed conditions, one for each action
+	Attributes Item
+	Units      map[string]float64 // consumed by index, by the table for ""
+}
+
+// Codes of errors.
+const (
+	Invalid   = "ValidationException"
+	Failed    = "ConditionalCheckFailedException"
+	Cancelled = "TransactionCanceledException"
+
+	reasonInvalid = "ValidationError"
+	reasonFailed  = "ConditionalCheckFailed"
+	reasonNone    = "None"
+)
+
+// keys are the table's key attributes.
+func (t *Table) keys() []Key {
+	if t.Range == (Key{}) {
+		return []Key{t.Hash}
+	}
+	return []Key{t.Hash, t.Range}
+}
+
+// KeyOf returns the key attributes of an item.
+func (t *Table) KeyOf(it Item) Item {
+	key := Item{}
+	for _, k := range t.keys() {
+		key[k.Name] = it[k.Name]
+	}
+	return key
+}
+
+// At returns the item with the key of another; nil for none.
+func (t *Table) At(it Item) Item { return t.Items[ItemText(t.KeyOf(it))] }
+
+// fits reports whether a value can be a key of its type: a scalar, not empty, within the bound.
+func (k Key) fits(v types.AttributeValue, bound int) bool {
+	if v == nil || kind(v) != k.Type {
+		return false
+	}
+	return k.Type == "N" || sizeOf(v) > 0 && sizeOf(v) <= bound
+}
+
+// keyed reports whether an item has the table's key.
+func (t *Table) keyed(it Item) bool {
+	return t.Hash.fits(it[t.Hash.Name], maxHash) && (t.Range == Key{} || t.Range.fits(it[t.Range.Name], maxRange))
+}
+
+// indexable reports whether the attributes of an item that are keys of indexes can be, as far as it has them.
+func (t *Table) indexable(it Item) bool {
+	for _, x := range t.Indexes {
+		if v := it[x.Hash.Name]; v != nil && !x.Hash.fits(v, maxHash) {
+			return false
+		}
+		if v := it[x.Range.Name]; v != nil && !x.Range.fits(v, maxRange) {
+			return false
+		}
+	}
+	return true
+}
+
+// Entry returns what an index has of an item; nil for nothing.
+func (t *Table) Entry(x Index, it Item) Item {
+	if it == nil || it[x.Hash.Name] == nil || x.Range.Name != "" && it[x.Range.Name] == nil {
+		return nil
+	}
+	if x.All {
+		return it
+	}
+	e := t.KeyOf(it)
+	for _, name := range append([]string{x.Hash.Name, x.Range.Name}, x.Include...) {
+		if v := it[name]; v != nil {
+			e[name] = v
+		}
+	}
+	return e
+}
+
+// scalarOnly reports whether no path reaches into a key attribute, of the table or of an index.
+func (t *Table) scalarOnly(paths []Path) bool {
+	return !slices.ContainsFunc(paths, func(p Path) bool {
+		if len(p) == 1 {
+			return false
+		}
+		return slices.ContainsFunc(t.keys(), func(k Key) bool { return k.Name == p.root() }) ||
+			slices.ContainsFunc(t.Indexes, func(x Index) bool { return x.Hash.Name == p.root() || x.Range.Name == p.root() })
+	})
+}
+
+// checkKeys reports whether the table allows the write, whatever the item is.
+func (t *Table) checkKeys(w *Write) bool {
+	if !t.keyed(w.Item) || !t.scalarOnly(w.condition().paths()) {
+		return false
+	}
+	if w.Verb == "Put" {
+		return t.indexable(w.Item) && Size(w.Item) <= maxItem
+	}
+	if len(w.Item) != len(t.keys()) {
+		return false
+	}
+	for _, a := range w.Update {
+		if !t.scalarOnly(append(a.Term.paths(), a.Path)) {
+			return false
+		}
+		if slices.ContainsFunc(t.keys(), func(k Key) bool { return k.Name == a.Path.root() }) {
+			return false
+		}
+	}
+	return true
+}
+
+// next returns the item after the write, or the code of a refusal.
+func (t *Table) next(w *Write, old Item) (Item, string) {
+	if cond := w.condition(); cond != nil && !cond.Holds(old) {
+		return nil, Failed
+	}
+	switch {
+	case w.Verb == "Put":
+		return w.Item, ""
+	case w.Verb == "Delete":
+		return nil, ""
+	case w.Verb == "Check":
+		return old, ""
+	case old == nil && !w.Update.creates():
+		if _, err := w.Update.apply(nil, w.Item); err != nil {
+			return nil, Invalid
+		}
+		return nil, ""
+	}
+	it, err := w.Update.apply(old, w.Item)
+	if err != nil || !t.indexable(it) || Size(it) > maxItem {
+		return nil, Invalid
+	}
+	return it, ""
+}
+
+// put stores the item after a write, tells the stream and returns what that took.
+func (t *Table) put(w *Write, next Item) map[string]float64 {
+	old := t.At(w.Item)
+	units := map[string]float64{"": max(written(old), written(next))}
+	for _, x := range t.Indexes {
+		was, is := t.Entry(x, old), t.Entry(x, next)
+		switch {
+		case ItemText(was) == ItemText(is):
+		case was == nil:
+			units[x.Name] = written(is)
+		case is == nil:
+			units[x.Name] = written(was)
+		case Text(was[x.Hash.Name]) != Text(is[x.Hash.Name]) || Text(was[x.Range.Name]) != Text(is[x.Range.Name]):
+			units[x.Name] = written(was) + written(is)
+		default:
+			units[x.Name] = max(written(was), written(is))
+		}
+	}
+	if ItemText(old) == ItemText(next) {
+		return units
+	}
+	key := t.KeyOf(w.Item)
+	event := "MODIFY"
+	switch {
+	case old == nil:
+		event = "INSERT"
+	case next == nil:
+		event = "REMOVE"
+	}
+	t.Records = append(t.Records, Record{Event: event, Key: key, Old: old, New: next})
+	if t.Items[ItemText(key)] = next; next == nil {
+		delete(t.Items, ItemText(key))
+	}
+	return units
+}
+
+// written is what writing an item takes: a unit for each begun KB, and one at least.
+func written(it Item) float64 { return float64(max(1, (Size(it)+1023)/1024)) }
+
+// Do carries out a PutItem, UpdateItem or DeleteItem.
+func (t *Table) Do(w *Write) Outcome {
+	if !w.valid() || !w.returnable() || !t.checkKeys(w) {
+		return Outcome{Code: Invalid}
+	}
+	old := t.At(w.Item)
+	it, code := t.next(w, old)
+	if code != "" {
+		out := Outcome{Code: code, Told: []Item{nil}}
+		if w.Tell && code == Failed {
+			out.Told[0] = old
+		}
+		return out
+	}
+	return Outcome{Attributes: w.returned(old, it), Units: t.put(w, it)}
+}
+
+// Batch carries out a BatchWriteItem, as this engine promises to: wholly or not at all.
+func (t *Table) Batch(writes []*Write) Outcome {
+	seen := map[string]bool{}
+	for _, w := range writes {
+		if !w.valid() || !t.checkKeys(w) || seen[ItemText(t.KeyOf(w.Item))] {
+			return Outcome{Code: Invalid}
+		}
+		seen[ItemText(t.KeyOf(w.Item))] = true
+	}
+	out := Outcome{Units: map[string]float64{}}
+	for _, w := range writes {
+		it, _ := t.next(w, nil)
+		out.add(t.put(w, it), 1)
+	}
+	return out
+}
+
+// add adds to what a request has taken; the table's own capacity counts times as much.
+func (o *Outcome) add(units map[string]float64, times float64) {
+	for name, n := range units {
+		if name == "" {
+			n *= times
+		}
+		o.Units[name] += n
+	}
+}
+
+// transactable reports whether the write can be an action of a transaction, whatever table and item.
+func (w *Write) transactable() bool {
+	switch w.Verb {
+	case "Put":
+		return w.valid() && Size(w.Item) <= maxItem
+	case "Check":
+		return w.valid() && w.condition() != nil
+	case "Update":
+		return w.valid() && w.Update != nil
+	}
+	return w.valid()
+}
+
+// Transact carries out a TransactWriteItems.
+func (t *Table) Transact(writes []*Write) Outcome {
+	if slices.ContainsFunc(writes, func(w *Write) bool { return !w.transactable() }) {
+		return Outcome{Code: Invalid}
+	}
+	cancelled, seen := Outcome{Code: Cancelled, Told: make([]Item, len(writes))}, map[string]bool{}
+	next, failed := make([]Item, len(writes)), false
+	for _, w := range writes {
+		if key := ItemText(t.KeyOf(w.Item)); t.checkKeys(w) {
+			if seen[key] {
+				return Outcome{Code: Invalid}
+			}
+			seen[key] = true
+		}
+	}
+	for i, w := range writes {
+		reason, code, old := reasonNone, Invalid, t.At(w.Item)
+		if t.checkKeys(w) {
+			next[i], code = t.next(w, old)
+		}
+		switch code {
+		case Invalid:
+			reason = reasonInvalid
+		case Failed:
+			reason = reasonFailed
+			if w.Tell {
+				cancelled.Told[i] = old
+			}
+		}
+		failed = failed || code != ""
+		cancelled.Reasons = append(cancelled.Reasons, reason)
+	}
+	if failed {
+		return cancelled
+	}
+	out := Outcome{Units: map[string]float64{}}
+	for i, w := range writes {
+		if w.Verb == "Check" {
+			out.Units[""] += 2 * written(next[i])
+			continue
+		}
+		out.add(t.put(w, next[i]), 2)
+	}
+	return out
+}
+
+// Entries are all entries of an index, by the text of the items' keys.
+func (t *Table) Entries(x Index) map[string]Item {
+	out := map[string]Item{}
+	for key, it := range maps.All(t.Items) {
+		if e := t.Entry(x, it); e != nil {
+			out[key] = e
+		}
+	}
+	return out
+}

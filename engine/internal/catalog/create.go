@@ -101,12 +101,7 @@ func checkCreateMembers(in *dynamodb.CreateTableInput) error {
 	if len(*in.TableName) < request.MinTableName {
 		c.Add(*in.TableName, "tableName", "Member must have length greater than or equal to 3")
 	}
-	for i, a := range in.AttributeDefinitions {
-		if a.AttributeName == nil {
-			c.AddNull(fmt.Sprintf("attributeDefinitions.%d.member.attributeName", i+1))
-		}
-		request.CheckEnum(&c, fmt.Sprintf("attributeDefinitions.%d.member.attributeType", i+1), a.AttributeType, "B", "N", "S")
-	}
+	checkDefinitions(&c, in.AttributeDefinitions)
 	request.CheckEnum(&c, "billingMode", in.BillingMode, "PROVISIONED", "PAY_PER_REQUEST")
 	checkElements(&c, "keySchema", in.KeySchema)
 	for i, x := range in.GlobalSecondaryIndexes {
@@ -118,13 +113,25 @@ func checkCreateMembers(in *dynamodb.CreateTableInput) error {
 	return request.CheckTableName(in.TableName, &c)
 }
 
+func checkDefinitions(c *request.Members, defs []types.AttributeDefinition) {
+	for i, a := range defs {
+		member := fmt.Sprintf("attributeDefinitions.%d.member.", i+1)
+		c.Name(a.AttributeName, member+"attributeName")
+		if a.AttributeType == "" {
+			c.AddNull(member + "attributeType")
+		}
+		request.CheckEnum(c, member+"attributeType", a.AttributeType, "B", "N", "S")
+	}
+}
+
 func checkElements(c *request.Members, member string, ks []types.KeySchemaElement) {
 	if ks == nil {
 		c.AddNull(member)
 	}
 	for i, k := range ks {
-		if k.AttributeName == nil {
-			c.AddNull(fmt.Sprintf("%s.%d.member.attributeName", member, i+1))
+		c.Name(k.AttributeName, fmt.Sprintf("%s.%d.member.attributeName", member, i+1))
+		if k.KeyType == "" {
+			c.AddNull(fmt.Sprintf("%s.%d.member.keyType", member, i+1))
 		}
 		request.CheckEnum(c, fmt.Sprintf("%s.%d.member.keyType", member, i+1), k.KeyType, "HASH", "RANGE")
 	}
@@ -148,6 +155,9 @@ func checkIndex(c *request.Members, member string, name *string, ks []types.KeyS
 		return
 	}
 	request.CheckEnum(c, member+".projection.projectionType", p.ProjectionType, "ALL", "INCLUDE", "KEYS_ONLY")
+	for i, name := range p.NonKeyAttributes {
+		c.Name(&name, fmt.Sprintf("%s.projection.nonKeyAttributes.%d.member", member, i+1))
+	}
 }
 
 // setBilling checks billing mode and throughput together.

@@ -22,6 +22,15 @@ type Change struct {
 
 // Update makes the changes that an UpdateTable asks for.
 func (c *Change) Update(in *dynamodb.UpdateTableInput) error {
+	var cs request.Members
+	checkDefinitions(&cs, in.AttributeDefinitions)
+	request.CheckEnum(&cs, "billingMode", in.BillingMode, "PROVISIONED", "PAY_PER_REQUEST")
+	if err := cs.Err(); err != nil {
+		return err
+	}
+	if err := checkRegions(in); err != nil {
+		return err
+	}
 	if err := checkTogether(in); err != nil {
 		return err
 	}
@@ -53,9 +62,25 @@ func (c *Change) Update(in *dynamodb.UpdateTableInput) error {
 	return c.stream(in.StreamSpecification)
 }
 
+// checkRegions refuses what a table of one Region has not.
+func checkRegions(in *dynamodb.UpdateTableInput) error {
+	for _, p := range []struct {
+		name  string
+		given bool
+	}{
+		{"ReplicaUpdates", len(in.ReplicaUpdates) > 0}, {"MultiRegionConsistency", in.MultiRegionConsistency != ""},
+		{"GlobalTableWitnessUpdates", len(in.GlobalTableWitnessUpdates) > 0}, {"GlobalTableSettingsReplicationMode", in.GlobalTableSettingsReplicationMode != ""},
+	} {
+		if p.given {
+			return request.Invalid(invalid+"%s is not available: this database has one Region, and its tables have no replicas", p.name)
+		}
+	}
+	return nil
+}
+
 // checkTogether refuses an UpdateTable that changes nothing, or together what DynamoDB changes one at a time.
 func checkTogether(in *dynamodb.UpdateTableInput) error {
-	units, indexes, stream := in.ProvisionedThroughput != nil || in.BillingMode != "", in.GlobalSecondaryIndexUpdates != nil, in.StreamSpecification != nil
+	units, indexes, stream := in.ProvisionedThroughput != nil || in.BillingMode != "", len(in.GlobalSecondaryIndexUpdates) > 0, in.StreamSpecification != nil
 	alone := []struct {
 		given bool
 		name  string
@@ -127,7 +152,38 @@ func (c *Change) billing(in *dynamodb.UpdateTableInput) error {
 	return nil
 }
 
+// checkIndexUpdates refuses updates of indexes that say nothing or too much, and two of one index.
+func checkIndexUpdates(updates []types.GlobalSecondaryIndexUpdate) error {
+	seen := map[string]bool{}
+	for _, g := range updates {
+		given, name := 0, (*string)(nil)
+		if g.Update != nil {
+			given, name = given+1, g.Update.IndexName
+		}
+		if g.Create != nil {
+			given, name = given+1, g.Create.IndexName
+		}
+		if g.Delete != nil {
+			given, name = given+1, g.Delete.IndexName
+		}
+		switch {
+		case given == 0:
+			return request.Invalid(invalid + "One of GlobalSecondaryIndexUpdate.Update, GlobalSecondaryIndexUpdate.Create, GlobalSecondaryIndexUpdate.Delete must not be null")
+		case given > 1:
+			return request.Invalid(invalid + "Only one of GlobalSecondaryIndexUpdate.Update, GlobalSecondaryIndexUpdate.Create, GlobalSecondaryIndexUpdate.Delete can be specified")
+		case name != nil && seen[*name]:
+			return request.Invalid(invalid+"Only one global secondary index update per index is allowed simultaneously. Index: %s", *name)
+		case name != nil:
+			seen[*name] = true
+		}
+	}
+	return nil
+}
+
 func (c *Change) indexes(in *dynamodb.UpdateTableInput) error {
+	if err := checkIndexUpdates(in.GlobalSecondaryIndexUpdates); err != nil {
+		return err
+	}
 	changes := 0
 	for _, g := range in.GlobalSecondaryIndexUpdates {
 		switch {
@@ -223,6 +279,9 @@ func (c *Change) resizeIndex(in *types.UpdateGlobalSecondaryIndexAction) error {
 		return err
 	}
 	x, mode := &c.Table.Indexes[i], c.Table.Billing
+	if in.ProvisionedThroughput == nil && in.OnDemandThroughput == nil && in.WarmThroughput == nil {
+		return request.Invalid(invalid+"At least one of ProvisionedThroughput, OnDemandThroughput or WarmThroughput is required for index: %s", x.Name)
+	}
 	if in.ProvisionedThroughput != nil {
 		if err := x.setProvisioned(mode, x.Name, in.ProvisionedThroughput); err != nil {
 			return err

@@ -1,6 +1,7 @@
 package request
 
 import (
+	"fmt"
 	"strconv"
 	"strings"
 
@@ -19,6 +20,28 @@ func (c *Members) Add(value, member, constraint string) {
 func (c *Members) AddNull(member string) {
 	*c = append(*c, "Value null at '"+member+"' failed to satisfy constraint: Member must not be null")
 }
+
+// Length refuses a text whose length in bytes is outside its bounds. nil is not checked.
+func (c *Members) Length(s *string, member string, least, most int) {
+	switch {
+	case s == nil:
+	case len(*s) < least:
+		c.Add(*s, member, fmt.Sprintf("Member must have length greater than or equal to %d", least))
+	case len(*s) > most:
+		c.Add(*s, member, fmt.Sprintf("Member must have length less than or equal to %d", most))
+	}
+}
+
+// Name refuses a missing or too long name of a key attribute, or of another one that a table's description tells.
+func (c *Members) Name(s *string, member string) {
+	if s == nil {
+		c.AddNull(member)
+	}
+	c.Length(s, member, 1, maxKeyName)
+}
+
+// maxKeyName is how long such a name may be, in bytes. Those of other attributes may be longer, see item.MaxName.
+const maxKeyName = 255
 
 // AddEnum notes that a member has none of the values allowed.
 func (c *Members) AddEnum(value, member string, allowed []string) {
@@ -113,10 +136,8 @@ func CheckTTL(spec *types.TimeToLiveSpecification) (*types.TimeToLiveSpecificati
 	switch {
 	case spec == nil:
 		c.AddNull("timeToLiveSpecification")
-	case spec.AttributeName == nil:
-		c.AddNull("timeToLiveSpecification.attributeName")
-	case *spec.AttributeName == "":
-		c.Add("", "timeToLiveSpecification.attributeName", "Member must have length greater than or equal to 1")
+	default:
+		c.Name(spec.AttributeName, "timeToLiveSpecification.attributeName")
 	}
 	if spec != nil && spec.Enabled == nil {
 		c.AddNull("timeToLiveSpecification.enabled")

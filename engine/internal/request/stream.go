@@ -13,20 +13,9 @@ const (
 	maxRecords    = 1000
 )
 
-// length refuses a text whose length is outside its bounds. nil is not checked.
-func (c *Members) length(s *string, member string, least, most int) {
-	switch {
-	case s == nil:
-	case len(*s) < least:
-		c.Add(*s, member, fmt.Sprintf("Member must have length greater than or equal to %d", least))
-	case len(*s) > most:
-		c.Add(*s, member, fmt.Sprintf("Member must have length less than or equal to %d", most))
-	}
-}
+func (c *Members) streamARN(s *string, member string) { c.Length(s, member, 37, 1024) }
 
-func (c *Members) streamARN(s *string, member string) { c.length(s, member, 37, 1024) }
-
-func (c *Members) shardID(s *string, member string) { c.length(s, member, 28, 65) }
+func (c *Members) shardID(s *string, member string) { c.Length(s, member, 28, 65) }
 
 // needed is called for a member that must be given.
 func (c *Members) needed(s *string, member string) {
@@ -56,7 +45,7 @@ func CheckListStreams(in *dynamodbstreams.ListStreamsInput) (limit int, err erro
 	if in.TableName == nil {
 		return limit, c.Err()
 	}
-	c.length(in.TableName, "tableName", MinTableName, maxTableARN)
+	c.Length(in.TableName, "tableName", MinTableName, maxTableARN)
 	return limit, CheckTableName(in.TableName, &c)
 }
 
@@ -93,7 +82,7 @@ func CheckGetShardIterator(in *dynamodbstreams.GetShardIteratorInput) error {
 		c.AddNull("shardIteratorType")
 	}
 	CheckEnum(&c, "shardIteratorType", in.ShardIteratorType, "AFTER_SEQUENCE_NUMBER", "LATEST", "AT_SEQUENCE_NUMBER", "TRIM_HORIZON")
-	c.length(in.SequenceNumber, "sequenceNumber", 21, 40)
+	c.Length(in.SequenceNumber, "sequenceNumber", 21, 40)
 	if err := c.Err(); err != nil {
 		return err
 	}
@@ -108,7 +97,7 @@ func CheckGetShardIterator(in *dynamodbstreams.GetShardIteratorInput) error {
 func CheckGetRecords(in *dynamodbstreams.GetRecordsInput) (limit int, err error) {
 	var c Members
 	c.needed(in.ShardIterator, "shardIterator")
-	c.length(in.ShardIterator, "shardIterator", 1, 2048)
+	c.Length(in.ShardIterator, "shardIterator", 1, 2048)
 	limit = c.limit(in.Limit, maxRecords)
 	return limit, c.Err()
 }

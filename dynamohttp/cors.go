@@ -1,10 +1,12 @@
 package dynamohttp
 
 import (
+	"fmt"
 	"net"
 	"net/http"
 	"net/url"
 	"slices"
+	"strings"
 )
 
 // shareWithPages lets pages of other origins read answers.
@@ -27,6 +29,16 @@ func (h *Handler) shareWithPages(w http.ResponseWriter, r *http.Request) {
 // machine, not even by giving its own name this machine's address.
 func (h *Handler) welcomes(origin string) bool {
 	return origin == "" || len(h.o.Keys) > 0 || slices.Contains(h.o.Origins, origin) || isLocal(origin)
+}
+
+// CheckOrigin refuses what no browser sends as an origin: wildcards, paths, addresses without a scheme.
+func CheckOrigin(origin string) error {
+	u, err := url.Parse(origin)
+	if err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" && origin == u.Scheme+"://"+u.Host && !strings.Contains(origin, "*") {
+		return nil
+	}
+	return fmt.Errorf("bad_origin: %q is not a web origin: give scheme, host and port only, such as https://app.example.com or http://box.lan:5173; "+
+		"there are no wildcards, so give each origin by itself, or use access keys, with which pages of every origin may call", origin)
 }
 
 // isLocal says whether an origin is served on this machine.

@@ -77,12 +77,17 @@ type Handler struct {
 	trusting   bool // requests need no signature: they come from the same process
 }
 
-// New makes a handler over a backend. It fails when the registry has its metrics already, and when the largest request
-// would not fit into MaxBytes.
+// New makes a handler over a backend. It fails when the registry has its metrics already, when the largest request would
+// not fit into MaxBytes, and when one of Origins is not an origin.
 func New(b Backend, o Options) (*Handler, error) {
 	o.defaults()
 	if o.MaxBytes >= 0 && o.MaxBytes < maxBody {
 		return nil, fmt.Errorf("dynamohttp: MaxBytes is %d; a request may have %d", o.MaxBytes, maxBody)
+	}
+	for _, origin := range o.Origins {
+		if err := CheckOrigin(origin); err != nil {
+			return nil, fmt.Errorf("dynamohttp: %w", err)
+		}
 	}
 	m := newMetrics()
 	if o.Registry != nil {

@@ -317,3 +317,18 @@ type limits struct{}
 func (limits) DescribeLimits(context.Context, *dynamodb.DescribeLimitsInput, ...func(*dynamodb.Options)) (*dynamodb.DescribeLimitsOutput, error) {
 	return &dynamodb.DescribeLimitsOutput{AccountMaxReadCapacityUnits: aws.Int64(80000)}, nil
 }
+
+func TestOriginsAreChecked(t *testing.T) {
+	for origin, ok := range map[string]bool{
+		"https://example.org": true, "http://box.lan:5173": true, "http://[::1]:3000": true,
+		"": false, "*": false, "https://*.example.org": false, "example.org": false, "https://example.org/": false, "https://example.org/page": false,
+		"ftp://example.org": false, "https://": false, "null": false, "https://user@example.org": false,
+	} {
+		if err := dynamohttp.CheckOrigin(origin); ok != (err == nil) {
+			t.Errorf("%q: %v", origin, err)
+		}
+		if _, err := dynamohttp.New(failing(nil), dynamohttp.Options{Origins: []string{origin}}); ok != (err == nil) {
+			t.Errorf("a handler for %q: %v", origin, err)
+		}
+	}
+}

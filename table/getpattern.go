@@ -20,7 +20,8 @@ type GetPattern[In, T, K any] struct {
 	entity *Entity[T, K]
 }
 
-// NewGet describes a read of one item. In may be the key struct itself, or any struct with the same `dynamodbav` names.
+// NewGet describes a read of one item. In may be the key struct itself, or any struct with the same `dynamodbav` names. Name
+// In alone, and Go infers the rest: NewGet[UserKey](Users, GetDef{…}).
 func NewGet[In, T, K any](e *Entity[T, K], d GetDef) *GetPattern[In, T, K] {
 	p := &pattern{id: d.ID, question: d.Question, operation: "GetItem", entity: e.core, consistent: true, load: d.Load, source: caller()}
 	sk := ""

@@ -14,6 +14,7 @@ import (
 	"github.com/onefold/onefold/cmd/onefold/internal/listen"
 	"github.com/onefold/onefold/cmd/onefold/internal/place"
 	"github.com/onefold/onefold/cmd/onefold/internal/protocol"
+	"github.com/onefold/onefold/dynamohttp"
 	"github.com/onefold/onefold/engine"
 )
 
@@ -61,6 +62,11 @@ they ask for one of them by HTTP basic authentication, which sends the secret: o
 func (c *dynamodbServe) Validate() error {
 	if c.StreamShards < 1 || c.StreamShards > mostShards || c.RollShards < 0 {
 		return fmt.Errorf("bad_shards: --stream-shards is %d: 1 to %d; --roll-shards is %d: 0 or more", c.StreamShards, mostShards, c.RollShards)
+	}
+	for _, origin := range c.Origin {
+		if err := dynamohttp.CheckOrigin(origin); err != nil {
+			return err
+		}
 	}
 	return checkRegion(c.Region)
 }

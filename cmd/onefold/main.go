@@ -72,6 +72,7 @@ func run(ctx context.Context, args []string, std streams) int {
 	}
 	if err != nil {
 		fmt.Fprintln(std.err, "onefold:", err)
+		fmt.Fprint(std.err, flagHint(err, args))
 		fmt.Fprintln(std.err, "Run `onefold --help`, or `onefold COMMAND --help`.")
 		return exitUsage
 	}

@@ -1,0 +1,45 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/alecthomas/kong"
+)
+
+// otherNames are flags of other servers, DynamoDB Local's among them, and the flag that does the same here.
+var otherNames = map[string]string{
+	"port": "addr", "listen": "addr", "host": "addr", "bind": "addr", "address": "addr",
+	"dbpath": "data", "db-path": "data", "inmemory": "memory", "in-memory": "memory",
+}
+
+// flagHint names the flag that was meant, when a command does not know one that others have.
+func flagHint(err error, args []string) string {
+	var parse *kong.ParseError
+	if !errors.As(err, &parse) || !strings.HasPrefix(err.Error(), "unknown flag") {
+		return ""
+	}
+	known := map[string]*kong.Flag{}
+	for _, group := range parse.Context.Flags() {
+		known[group.Name] = group
+	}
+	for _, arg := range args {
+		name, value, _ := strings.Cut(strings.TrimLeft(arg, "-"), "=")
+		flag := known[otherNames[strings.ToLower(name)]]
+		if flag == nil || !strings.HasPrefix(arg, "-") || known[name] != nil {
+			continue
+		}
+		if value == "" {
+			value = "8000"
+		}
+		switch flag.Name {
+		case "addr":
+			return fmt.Sprintf("Use --addr HOST:PORT, such as --addr 127.0.0.1:%s.\n", value)
+		case "data":
+			return "Use --data DIR.\n"
+		}
+		return "Use --" + flag.Name + ".\n"
+	}
+	return ""
+}

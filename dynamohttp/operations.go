@@ -70,7 +70,23 @@ func operationsOf(b Backend) operationTable {
 	if s, ok := b.(dynamo.Limits); ok {
 		add(t, tablesTarget, "DescribeLimits", s.DescribeLimits)
 	}
+	if s, ok := b.(dynamo.Inventory); ok {
+		t.addInventory(s)
+	}
 	return t
+}
+
+func (t operationTable) addInventory(b dynamo.Inventory) {
+	add(t, tablesTarget, "DescribeContinuousBackups", b.DescribeContinuousBackups)
+	add(t, tablesTarget, "DescribeKinesisStreamingDestination", b.DescribeKinesisStreamingDestination)
+	add(t, tablesTarget, "DescribeContributorInsights", b.DescribeContributorInsights)
+	add(t, tablesTarget, "DescribeTableReplicaAutoScaling", b.DescribeTableReplicaAutoScaling)
+	add(t, tablesTarget, "GetResourcePolicy", b.GetResourcePolicy)
+	add(t, tablesTarget, "ListContributorInsights", b.ListContributorInsights)
+	add(t, tablesTarget, "ListBackups", b.ListBackups)
+	add(t, tablesTarget, "ListExports", b.ListExports)
+	add(t, tablesTarget, "ListImports", b.ListImports)
+	add(t, tablesTarget, "ListGlobalTables", b.ListGlobalTables)
 }
 
 func (t operationTable) addTables(b Backend) {

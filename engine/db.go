@@ -23,6 +23,7 @@ import (
 	"github.com/onefold/onefold/engine/internal/catalog"
 	"github.com/onefold/onefold/engine/internal/damage"
 	"github.com/onefold/onefold/engine/internal/expr"
+	"github.com/onefold/onefold/engine/internal/inventory"
 	"github.com/onefold/onefold/engine/internal/request"
 	"github.com/onefold/onefold/engine/internal/row"
 	"github.com/onefold/onefold/engine/internal/stripe"
@@ -35,6 +36,8 @@ import (
 // stream records are applied one after another under order, which is also where they get their sequence numbers; so
 // the order of numbers is the order of commits and the order in which readers see them, without a gap.
 type DB struct {
+	inventoryReader // dynamo.Inventory
+
 	o       Options
 	store   *pebble.DB
 	dir     string
@@ -69,9 +72,12 @@ type DB struct {
 }
 
 var (
-	_ dynamo.API     = (*DB)(nil)
-	_ dynamo.Streams = (*DB)(nil)
+	_ dynamo.API       = (*DB)(nil)
+	_ dynamo.Streams   = (*DB)(nil)
+	_ dynamo.Inventory = (*DB)(nil)
 )
+
+type inventoryReader = inventory.Reader
 
 // sequenceBlock is how many sequence numbers one note on disk reserves.
 const sequenceBlock = 1 << 20
@@ -113,6 +119,7 @@ func open(dir string, o Options, memory bool) (*DB, error) {
 		return nil, fmt.Errorf("engine: open %s: %w", dir, openError(err))
 	}
 	db := &DB{o: o, store: store, dir: dir, memory: memory, calls: calls.New(), parser: expr.NewParser(parserCache)}
+	db.inventoryReader = inventory.Reader{Begin: db.begin, Has: func(table string) bool { _, err := db.schemaOf(&table); return err == nil }}
 	db.commits.New = func() any { return &commit{db: db} }
 	db.ctx, db.closing = context.WithCancel(context.Background())
 	if err := db.load(); err != nil {

@@ -2,22 +2,20 @@ package engine_test
 
 import (
 	"context"
-	"errors"
 	"strings"
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-	"github.com/aws/smithy-go"
 
+	"github.com/onefold/onefold/dynamo"
 	"github.com/onefold/onefold/engine"
 )
 
 // refusedWith fails the test unless err is a ValidationException whose message has a text.
 func refusedWith(t *testing.T, name, message string, err error) {
 	t.Helper()
-	var api smithy.APIError
-	if !errors.As(err, &api) || api.ErrorCode() != "ValidationException" || !strings.Contains(api.ErrorMessage(), message) {
+	if dynamo.Code(err) != dynamo.CodeValidation || !strings.Contains(err.Error(), message) {
 		t.Errorf("%s: %v, want a ValidationException with %q", name, err, message)
 	}
 }

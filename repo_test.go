@@ -33,8 +33,9 @@ var policy = map[string][]string{
 	"dynamohttp": {"vocabulary", "dynamo", "dynamo/dynamojson", "github.com/aws/aws-sdk-go-v2/service/dynamodb/schemas",
 		"github.com/prometheus/client_golang/..."},
 
-	"engine":                 {"vocabulary", "dynamo", "engine/internal/...", "github.com/cockroachdb/pebble/v2/...", "github.com/cespare/xxhash/v2"},
+	"engine":                 {"vocabulary", "dynamo", "engine/internal/...", "internal/pause", "github.com/cockroachdb/pebble/v2/...", "github.com/cespare/xxhash/v2"},
 	"engine/internal/backup": {"github.com/cockroachdb/pebble/v2/vfs"},
+	"engine/internal/store":  {"dynamo", "engine/internal/damage", "engine/internal/row", "github.com/aws/smithy-go", "github.com/cockroachdb/pebble/v2", "github.com/cockroachdb/pebble/v2/bloom", "github.com/cockroachdb/pebble/v2/sstable", "github.com/cockroachdb/pebble/v2/vfs"},
 	"engine/internal/damage": {"engine/internal/row", "github.com/cockroachdb/pebble/v2", "github.com/cockroachdb/pebble/v2/sstable", "github.com/cockroachdb/pebble/v2/vfs"},
 
 	"engine/enginetest": {"vocabulary", "dynamo", "engine", "dynamohttp", "github.com/aws/aws-sdk-go-v2/..."},

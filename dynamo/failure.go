@@ -19,6 +19,8 @@ const (
 	// Moved: the table is at another place now. What was written here may not be there; whoever sends it again to the new place
 	// writes it once.
 	Moved
+	// Full: the store's disk has no room for what adds to it. Nothing was written. Reads and deletes go on.
+	Full
 )
 
 // A Failure is the error of a request that was sent as often as is good, or not at all. Whoever gets one passes it on: to
@@ -36,6 +38,8 @@ func (f *Failure) Error() string {
 		text = "store_throttled: the store takes no more for the moment; send it again later, at a lower rate"
 	case Crowded:
 		text = "store_busy: too many requests wait for the store; send it again later, at a lower rate"
+	case Full:
+		text = "store_full: the disk of the store is nearly full; free space or enlarge it, then send it again"
 	case Moved:
 		text = "store_moved: the table is at another place now; send it again there"
 	}
@@ -52,6 +56,12 @@ func GaveUp(err error) (*Failure, bool) {
 	var f *Failure
 	ok := errors.As(err, &f)
 	return f, ok
+}
+
+// IsFull reports whether a write was refused because the store's disk has no room for it. Nothing was written.
+func IsFull(err error) bool {
+	f, ok := GaveUp(err)
+	return ok && f.Kind == Full
 }
 
 // IsUnavailable reports whether a request was given up because the store cannot be reached. Whether it was carried out

@@ -4,14 +4,18 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/cockroachdb/pebble/v2"
 
+	"github.com/onefold/onefold/dynamo"
 	"github.com/onefold/onefold/engine/internal/capacity"
 	"github.com/onefold/onefold/engine/internal/catalog"
 	"github.com/onefold/onefold/engine/internal/damage"
 	"github.com/onefold/onefold/engine/internal/row"
+	"github.com/onefold/onefold/engine/internal/store"
 	"github.com/onefold/onefold/engine/internal/stripe"
+	"github.com/onefold/onefold/internal/pause"
 )
 
 // A backfill makes the rows of a new index, or of a newly chosen expiry attribute, for the items that were there
@@ -38,11 +42,18 @@ func (db *DB) startBackfill(t *table) {
 	db.work.Add(1)
 	go func() {
 		defer db.work.Done()
-		if err := db.backfill(t); err != nil && !errors.Is(err, errStopped) {
+		err := db.backfill(t)
+		for dynamo.IsFull(err) && pause.For(db.ctx, fullPause) == nil {
+			err = db.backfill(t)
+		}
+		if err != nil && !errors.Is(err, errStopped) {
 			db.o.Logger.Error("engine: backfill stopped; it goes on when the database is opened again", "error", err)
 		}
 	}()
 }
+
+// fullPause is how long a backfill waits for room on the disk before it begins again.
+const fullPause = 2 * time.Second
 
 // errStopped is returned when the database closes, or the table goes, in the middle of a backfill.
 var errStopped = errors.New("engine: stopped")
@@ -112,7 +123,7 @@ func (db *DB) fillItems(t *table, keys [][]byte) error {
 			return c.abandon(err)
 		}
 	}
-	c.unsynced = true
+	c.unsynced, c.kind = true, store.Growth
 	return c.finish()
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/onefold/onefold/engine/internal/catalog"
 	"github.com/onefold/onefold/engine/internal/damage"
 	"github.com/onefold/onefold/engine/internal/row"
+	"github.com/onefold/onefold/engine/internal/store"
 )
 
 var (
@@ -129,7 +130,7 @@ func (db *DB) checkpoint(ctx context.Context, dir string) (*BackupManifest, erro
 			return nil, err
 		}
 	}
-	format, err := db.read(row.KeyFormat)
+	format, err := db.store.Read(row.KeyFormat)
 	if err != nil {
 		return nil, err
 	}
@@ -144,7 +145,7 @@ func (db *DB) checkpoint(ctx context.Context, dir string) (*BackupManifest, erro
 	if err := db.store.Checkpoint(dir, pebble.WithFlushedWAL()); err != nil {
 		return nil, damage.Of(err)
 	}
-	return m, damage.Verify(ctx, db.o.FS, dir, storeOptions(db.o, db.memory).MakeReaderOptions())
+	return m, store.Verify(ctx, dir, db.o.store(db.memory))
 }
 
 // Restore makes a database, in a directory that must be empty or absent, from a directory that Backup has written. It
@@ -184,16 +185,16 @@ func tryStore(dir string) error {
 	if err != nil {
 		return err
 	}
-	p := storeOptions(o, false)
-	p.ReadOnly = true
-	store, err := pebble.Open(dir, p)
+	from := o.store(false)
+	from.ReadOnly = true
+	s, err := store.Open(dir, from)
 	if err != nil {
 		return err
 	}
-	db := &DB{store: store}
-	format, err := db.read(row.KeyFormat)
+	db := &DB{store: s}
+	format, err := db.store.Read(row.KeyFormat)
 	if err == nil && (len(format) != 1 || format[0] > catalog.FormatSupported) {
 		err = ErrFormat
 	}
-	return errors.Join(err, store.Close())
+	return errors.Join(err, s.Close())
 }

@@ -26,6 +26,7 @@ func (db *DB) BatchWriteItem(ctx context.Context, in *dynamodb.BatchWriteItemInp
 	actions := actionsOf(writes)
 	out := &dynamodb.BatchWriteItemOutput{UnprocessedItems: map[string][]types.WriteRequest{}}
 	c := db.newCommit(len(actions))
+	defer c.fatalPanic()
 	if err := c.performAll(actions); err != nil {
 		return nil, c.abandon(err)
 	}

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"runtime/debug"
 	"slices"
 	"sync"
 
@@ -11,6 +12,7 @@ import (
 
 	"github.com/onefold/onefold/engine/internal/catalog"
 	"github.com/onefold/onefold/engine/internal/row"
+	"github.com/onefold/onefold/engine/internal/store"
 )
 
 // commit gathers the rows of one request and applies them as one batch. It is reused; buf is its memory, into which
@@ -29,6 +31,7 @@ type commit struct {
 	entered  []*schema
 	token    *sync.Mutex // held stripe of an idempotency token
 	now      int64       // milliseconds since 1970
+	kind     store.Write // Shrinkage as long as it leaves no item behind
 	unsynced bool        // is not awaited to be on disk
 	unsaved  bool        // published, and not on disk yet
 	failed   error       // of publishing
@@ -110,7 +113,7 @@ func (c *commit) release() {
 	clear(c.before)
 	clear(c.entries)
 	c.records, c.rolls, c.changes, c.before, c.entries = c.records[:0], c.rolls[:0], c.changes[:0], c.before[:0], c.entries[:0]
-	c.unsynced, c.unsaved, c.failed = false, false, nil
+	c.kind, c.unsynced, c.unsaved, c.failed = store.Shrinkage, false, false, nil
 	if c.buf = c.buf[:0]; cap(c.buf) > maxKeptBuffer {
 		c.buf = nil
 	}
@@ -151,7 +154,7 @@ func (c *commit) await() error {
 	switch {
 	case err != nil:
 	case c.unsaved:
-		err = c.batch.SyncWait()
+		err = db.store.Wait(c.batch)
 	case c.batch.Empty():
 		err = db.settle()
 	}
@@ -185,8 +188,21 @@ func (db *DB) writeSync() *pebble.WriteOptions {
 // durable reports whether writes are acknowledged only once they are on disk.
 func (db *DB) durable() bool { return !db.memory && !db.o.NoSync }
 
+// fatalPanic makes a panic of a commit the end of the process: it holds locks, and a server that recovered it would hang from
+// then on. It is deferred.
+func (c *commit) fatalPanic() {
+	if v := recover(); v != nil {
+		c.db.store.Fail(fmt.Errorf("panic: %v\n%s", v, debug.Stack()))
+		go panic(v) // nobody recovers that one
+		select {}
+	}
+}
+
 // apply makes the batch visible to readers. When it returns, the batch is in the log but perhaps not on disk.
 func (c *commit) apply() error {
+	if err := c.db.store.Admit(c.kind, c.batch.Len()); err != nil {
+		return err
+	}
 	if !c.ordered() {
 		return c.hand()
 	}

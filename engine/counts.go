@@ -13,6 +13,7 @@ import (
 	"github.com/onefold/onefold/engine/internal/damage"
 	"github.com/onefold/onefold/engine/internal/item"
 	"github.com/onefold/onefold/engine/internal/row"
+	"github.com/onefold/onefold/engine/internal/store"
 )
 
 // The numbers of tables' items and indexes' entries and their bytes are kept in memory and noted now and then, and when
@@ -102,7 +103,7 @@ func (db *DB) saveCounts(final bool) (err error) {
 			return err
 		}
 	}
-	return batch.Commit(pebble.NoSync)
+	return db.store.Commit(batch, store.Shrinkage, pebble.NoSync)
 }
 
 // loadCounts reads the notes and says whether they are there for all tables. Those of entries are of an older time when
@@ -111,14 +112,14 @@ func (db *DB) loadCounts() (complete bool, err error) {
 	complete = true
 	for _, t := range *db.tables.Load() {
 		s := t.schema.Load()
-		v, err := db.read(countKey(countItems, s.desc.ID))
+		v, err := db.store.Read(countKey(countItems, s.desc.ID))
 		if err != nil {
 			return false, err
 		}
 		if len(v) == countLen {
 			t.load(v)
 		}
-		entries, err := db.read(countKey(countEntries, s.desc.ID))
+		entries, err := db.store.Read(countKey(countEntries, s.desc.ID))
 		if err != nil {
 			return false, err
 		}
@@ -152,7 +153,7 @@ func (db *DB) markOpen() error {
 	if err != nil {
 		return err
 	}
-	mark, err := db.read(row.KeyOpen)
+	mark, err := db.store.Read(row.KeyOpen)
 	if err != nil {
 		return err
 	}

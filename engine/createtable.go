@@ -13,6 +13,7 @@ import (
 	"github.com/onefold/onefold/engine/internal/catalog"
 	"github.com/onefold/onefold/engine/internal/request"
 	"github.com/onefold/onefold/engine/internal/row"
+	"github.com/onefold/onefold/engine/internal/store"
 )
 
 // CreateTable makes a table. It is usable when the call returns, although the answer says CREATING as DynamoDB's does.
@@ -31,6 +32,9 @@ func (db *DB) CreateTable(ctx context.Context, in *dynamodb.CreateTableInput, _ 
 	defer db.control.Unlock()
 	if (*db.tables.Load())[d.Name] != nil {
 		return nil, request.TableExists(d.Name)
+	}
+	if err := db.store.Admit(store.Growth, 0); err != nil { // before anything is staged
+		return nil, fmt.Errorf("engine: create table: %w", err)
 	}
 	now := db.now().UnixMilli()
 	d.ID, d.Created, d.UUID = db.takeID(), now, catalog.NewUUID()
@@ -77,11 +81,11 @@ func (db *DB) putTable(batch *pebble.Batch, d *catalog.Table) error {
 	return db.commitControl(batch)
 }
 
-// commitControl commits a change of descriptors and closes the batch.
+// commitControl commits a change of descriptors, for which there is room, and closes the batch.
 func (db *DB) commitControl(batch *pebble.Batch) error {
 	err := batch.Set(row.KeyIDs, binary.BigEndian.AppendUint64(nil, uint64(db.nextID)), nil)
 	if err == nil {
-		err = batch.Commit(db.writeSync())
+		err = db.store.Apply(batch, db.writeSync())
 	}
 	if err = joinClose(err, batch); err != nil {
 		return fmt.Errorf("engine: change tables: %w", err)

@@ -1,8 +1,8 @@
 package engine
 
 import (
+	"cmp"
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -13,7 +13,6 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/onefold/onefold/dynamo"
@@ -26,6 +25,7 @@ import (
 	"github.com/onefold/onefold/engine/internal/inventory"
 	"github.com/onefold/onefold/engine/internal/request"
 	"github.com/onefold/onefold/engine/internal/row"
+	"github.com/onefold/onefold/engine/internal/store"
 	"github.com/onefold/onefold/engine/internal/stripe"
 )
 
@@ -39,7 +39,7 @@ type DB struct {
 	inventoryReader // dynamo.Inventory
 
 	o       Options
-	store   *pebble.DB
+	store   *store.Store
 	dir     string
 	memory  bool
 	parser  *expr.Parser
@@ -88,7 +88,7 @@ const firstID = 1
 const parserCache = 4096
 
 // Open opens the database in a directory, which is created when absent. Errors: ErrInUse, ErrBackup, ErrFormat,
-// ErrCorrupt, ErrOptions, ErrNoDirectory.
+// ErrCorrupt, ErrOptions, ErrNoDirectory, ErrFatal.
 func Open(dir string, o Options) (*DB, error) {
 	o, err := o.withDefaults()
 	if err != nil {
@@ -114,19 +114,19 @@ func OpenMemory(o Options) (*DB, error) {
 }
 
 func open(dir string, o Options, memory bool) (*DB, error) {
-	store, err := pebble.Open(dir, storeOptions(o, memory))
+	s, err := store.Open(dir, o.store(memory))
 	if err != nil {
 		return nil, fmt.Errorf("engine: open %s: %w", dir, openError(err))
 	}
-	db := &DB{o: o, store: store, dir: dir, memory: memory, calls: calls.New(), parser: expr.NewParser(parserCache)}
+	db := &DB{o: o, store: s, dir: dir, memory: memory, calls: calls.New(), parser: expr.NewParser(parserCache)}
 	db.inventoryReader = inventory.Reader{Begin: db.begin, Has: func(table string) bool { _, err := db.schemaOf(&table); return err == nil }}
-	db.commits.New = func() any { return &commit{db: db} }
+	db.commits.New = func() any { return &commit{db: db, kind: store.Shrinkage} }
 	db.ctx, db.closing = context.WithCancel(context.Background())
 	if err := db.load(); err != nil {
-		return nil, errors.Join(fmt.Errorf("engine: open %s: %w", dir, err), store.Close())
+		return nil, errors.Join(fmt.Errorf("engine: open %s: %w", dir, err), s.Close())
 	}
 	if err := db.markOpen(); err != nil {
-		return nil, errors.Join(fmt.Errorf("engine: open %s: %w", dir, err), store.Close())
+		return nil, errors.Join(fmt.Errorf("engine: open %s: %w", dir, err), s.Close())
 	}
 	db.resumeBackfills()
 	db.startUpkeep()
@@ -151,8 +151,8 @@ func (db *DB) Close() error {
 	}
 	db.closing()
 	db.calls.Wait()
-	db.work.Wait() // after the calls: they may begin some
-	if err := db.saveCounts(true); err != nil {
+	db.work.Wait()                                                     // after the calls: they may begin some
+	if err := db.saveCounts(true); err != nil && !dynamo.IsFull(err) { // without notes they are counted when it is opened
 		return errors.Join(err, db.store.Close())
 	}
 	if err := db.store.Close(); err != nil {
@@ -174,7 +174,7 @@ func (db *DB) operate(ctx context.Context) (_ context.Context, done func(), err 
 
 // load reads the descriptors and counters, or writes them into an empty store.
 func (db *DB) load() error {
-	format, err := db.read(row.KeyFormat)
+	format, err := db.store.Read(row.KeyFormat)
 	if err != nil {
 		return err
 	}
@@ -193,12 +193,12 @@ func (db *DB) load() error {
 			return err
 		}
 	}
-	next, err := db.readCounter(row.KeyIDs, firstID)
+	next, err := db.store.Counter(row.KeyIDs, firstID)
 	if err != nil {
 		return err
 	}
 	db.nextID = uint32(next)
-	if db.reserved, err = db.readCounter(row.KeySequence, 1); err != nil {
+	if db.reserved, err = db.store.Counter(row.KeySequence, 1); err != nil {
 		return err
 	}
 	db.seq = db.reserved - 1
@@ -214,7 +214,7 @@ func (db *DB) load() error {
 
 func (db *DB) loadStreams() error {
 	streams := map[uint32]*stream{}
-	err := db.each([]byte{row.SpaceStream}, func(_, v []byte) error {
+	err := db.store.Each([]byte{row.SpaceStream}, func(_, v []byte) error {
 		d, err := catalog.DecodeStream(v)
 		if err == nil {
 			streams[d.ID] = newStream(d)
@@ -227,7 +227,7 @@ func (db *DB) loadStreams() error {
 
 func (db *DB) loadTables() error {
 	tables := map[string]*table{}
-	err := db.each([]byte{row.SpaceTable}, func(_, v []byte) error {
+	err := db.store.Each([]byte{row.SpaceTable}, func(_, v []byte) error {
 		d, err := catalog.DecodeTable(v)
 		if err == nil {
 			tables[d.Name] = db.newTable(d)
@@ -245,48 +245,6 @@ func (db *DB) newTable(d *catalog.Table) *table {
 	t := &table{meter: capacity.NewTable(db.o.KeyPrefix)}
 	t.schema.Store(newSchema(t, d, (*db.streams.Load())[d.Stream], db.tableARN(d.Name)))
 	return t
-}
-
-// read returns a copy of the value under a key, or nil.
-func (db *DB) read(key []byte) ([]byte, error) {
-	v, closer, err := db.store.Get(key)
-	if errors.Is(err, pebble.ErrNotFound) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("engine: read: %w", damage.Of(err))
-	}
-	return append([]byte{}, v...), closer.Close()
-}
-
-func (db *DB) readCounter(key []byte, first uint64) (uint64, error) {
-	v, err := db.read(key)
-	if err != nil || v == nil {
-		return first, err
-	}
-	if len(v) != 8 {
-		return 0, ErrCorrupt
-	}
-	return binary.BigEndian.Uint64(v), nil
-}
-
-// each calls fn for every row whose key begins with prefix. The slices are valid during the call.
-func (db *DB) each(prefix []byte, fn func(k, v []byte) error) (err error) {
-	it, err := db.store.NewIter(&pebble.IterOptions{LowerBound: prefix, UpperBound: row.UpperBound(prefix)})
-	if err != nil {
-		return fmt.Errorf("engine: read: %w", err)
-	}
-	defer func() { err = joinClose(err, it) }()
-	for ok := it.First(); ok; ok = it.Next() {
-		v, err := damage.Value(it)
-		if err != nil {
-			return err
-		}
-		if err := fn(it.Key(), v); err != nil {
-			return err
-		}
-	}
-	return damage.Of(it.Error())
 }
 
 // joinClose closes c and returns err, or the error of closing.
@@ -319,7 +277,7 @@ func (db *DB) begin(ctx context.Context) (calls.Call, error) {
 	if !ok {
 		return call, ErrClosed
 	}
-	if err := ctx.Err(); err != nil {
+	if err := cmp.Or(ctx.Err(), db.store.Failure()); err != nil {
 		call.End()
 		return calls.Call{}, err
 	}

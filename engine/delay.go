@@ -10,6 +10,7 @@ import (
 	"github.com/onefold/onefold/engine/internal/capacity"
 	"github.com/onefold/onefold/engine/internal/damage"
 	"github.com/onefold/onefold/engine/internal/row"
+	"github.com/onefold/onefold/engine/internal/store"
 )
 
 // With Options.IndexDelay, a write stores what it does to global indexes as postponed rows, in its own commit, and
@@ -107,7 +108,7 @@ func (db *DB) applySome(now int64, live map[[2]uint32]bool) (n int, err error) {
 	if n == 0 || damage.Of(it.Error()) != nil {
 		return n, damage.Of(it.Error())
 	}
-	return n, batch.Commit(pebble.NoSync)
+	return n, db.store.Commit(batch, store.Shrinkage, pebble.NoSync)
 }
 
 func stagePostponed(batch *pebble.Batch, p row.Postponed, live map[[2]uint32]bool) error {

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"encoding/binary"
+	"fmt"
 	"maps"
 	"slices"
 
@@ -14,6 +15,7 @@ import (
 	"github.com/onefold/onefold/engine/internal/catalog"
 	"github.com/onefold/onefold/engine/internal/request"
 	"github.com/onefold/onefold/engine/internal/row"
+	"github.com/onefold/onefold/engine/internal/store"
 )
 
 // DescribeTable returns what a table is. Its counts are those of the moment, also of indexes. After a crash they lag until
@@ -88,6 +90,9 @@ func (db *DB) DeleteTable(ctx context.Context, in *dynamodb.DeleteTableInput, _ 
 	d := t.schema.Load().desc
 	if d.Guarded {
 		return nil, dynamo.Validation("Resource cannot be deleted as it is currently protected against deletion. Disable deletion protection first.")
+	}
+	if err := db.store.Admit(store.Shrinkage, 0); err != nil {
+		return nil, fmt.Errorf("engine: delete table: %w", err)
 	}
 	if err := db.dropTable(d); err != nil {
 		return nil, err

@@ -6,5 +6,6 @@
 //
 // It is one process and one Region. Global secondary indexes are consistent at once. A write is acknowledged when it
 // is on disk (Options.NoSync gives that up); a concurrent reader may see it a moment earlier, at most one group
-// commit. The bytes on disk are specified in docs/format/engine.md.
+// commit. When the disk is nearly full, writes that add something are refused (Options.DiskReserve); when it fails, the
+// process ends (Options.OnFatal). The bytes on disk are specified in docs/format/engine.md.
 package engine

@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"github.com/onefold/onefold/engine/internal/row"
+	"github.com/onefold/onefold/engine/internal/store"
 )
 
 var (
@@ -14,6 +15,8 @@ var (
 	// ErrCorrupt is returned when bytes on disk do not have the documented form, or do not fit their checksum. What else
 	// the database holds can be read.
 	ErrCorrupt = row.ErrCorrupt
+	// ErrFatal is returned once the disk has failed; see Options.OnFatal. What was acknowledged before is on it.
+	ErrFatal = store.ErrFatal
 	// ErrInUse is returned when a directory is open elsewhere, in this process or another.
 	ErrInUse = errors.New("engine: directory is in use")
 	// ErrBackup is returned when a directory is a backup, which opening would change.

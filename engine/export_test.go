@@ -9,7 +9,10 @@ import (
 )
 
 // StoreOf returns the store of a database, so that a test can damage it.
-func StoreOf(db *DB) *pebble.DB { return db.store }
+func StoreOf(db *DB) *pebble.DB { return db.store.DB }
+
+// LookAtDisk is a step of what watches for writes that do not return.
+func LookAtDisk(db *DB) { db.store.Look() }
 
 // StoreUnder tries to store an item under the key of another, past everything that would refuse it before.
 func StoreUnder(db *DB, table string, key, it item.Item) error {

@@ -93,6 +93,7 @@ type puttingCommit struct {
 func (db *DB) putSome(puts []put, errs []error) (pc *puttingCommit, left []put) {
 	n := putsOf(puts)
 	pc = &puttingCommit{commit: db.newCommit(n)}
+	defer pc.fatalPanic()
 	table := request.TableName(puts[0].Table)
 	s, err := pc.enter(puts[0].Table)
 	chosen := make([]*put, 0, n)

@@ -11,6 +11,7 @@ import (
 	"github.com/onefold/onefold/engine/internal/item"
 	"github.com/onefold/onefold/engine/internal/layout"
 	"github.com/onefold/onefold/engine/internal/row"
+	"github.com/onefold/onefold/engine/internal/store"
 )
 
 // change is what a request does to one item.
@@ -123,6 +124,9 @@ func (c *commit) stage(ch *change) error {
 	}
 	if ch.same() {
 		return nil
+	}
+	if ch.row != nil {
+		c.kind = store.Growth
 	}
 	if err := c.stageItem(ch); err != nil {
 		return err

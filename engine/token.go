@@ -12,6 +12,7 @@ import (
 	"github.com/onefold/onefold/engine/internal/capacity"
 	"github.com/onefold/onefold/engine/internal/damage"
 	"github.com/onefold/onefold/engine/internal/row"
+	"github.com/onefold/onefold/engine/internal/store"
 	"github.com/onefold/onefold/engine/internal/stripe"
 )
 
@@ -32,7 +33,7 @@ func tokenTimeKey(lapses int64, token string) []byte {
 func (c *commit) claim(token string, sum [sha256.Size]byte) (done bool, err error) {
 	key := tokenKey(token)
 	c.lockToken(key)
-	row, err := c.db.read(key)
+	row, err := c.db.store.Read(key)
 	if err != nil {
 		return false, err
 	}
@@ -98,7 +99,7 @@ func (db *DB) dropToken(timeKey []byte) (err error) {
 	lock := &db.tokens[stripe.Of(key)]
 	lock.Lock()
 	defer lock.Unlock()
-	row, err := db.read(key)
+	row, err := db.store.Read(key)
 	if err != nil {
 		return err
 	}
@@ -112,5 +113,5 @@ func (db *DB) dropToken(timeKey []byte) (err error) {
 	if err := batch.Delete(timeKey, nil); err != nil {
 		return err
 	}
-	return batch.Commit(pebble.NoSync)
+	return db.store.Commit(batch, store.Shrinkage, pebble.NoSync)
 }

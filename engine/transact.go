@@ -24,6 +24,7 @@ func (db *DB) TransactWriteItems(ctx context.Context, in *dynamodb.TransactWrite
 	}
 	actions := actionsOf(writes)
 	c := db.newCommit(len(actions))
+	defer c.fatalPanic()
 	reasons := make([]error, len(actions))
 	if err := c.resolveAll(actions, request.DuplicateActions, reasons); err != nil {
 		return nil, c.abandon(err)

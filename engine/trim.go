@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -9,8 +8,8 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 
 	"github.com/onefold/onefold/engine/internal/catalog"
-	"github.com/onefold/onefold/engine/internal/damage"
 	"github.com/onefold/onefold/engine/internal/row"
+	"github.com/onefold/onefold/engine/internal/store"
 )
 
 // TrimStreams removes stream records older than the retention, closed shards that have none left, and disabled streams
@@ -38,7 +37,7 @@ func (db *DB) trimStream(st *stream, horizon int64) error {
 	gone := map[uint32]bool{}
 	batch := db.store.NewBatch()
 	for _, sh := range st.desc.Load().Shards {
-		first, stays, err := db.trimPoint(st.id, sh, horizon)
+		first, stays, err := db.store.TrimPoint(st.id, sh.ID, sh.First, horizon)
 		if err != nil {
 			return joinClose(err, batch)
 		}
@@ -83,7 +82,7 @@ func (db *DB) commitTrim(st *stream, batch *pebble.Batch, firsts map[uint32]uint
 	if err != nil {
 		return joinClose(err, batch)
 	}
-	if err := joinClose(batch.Commit(pebble.NoSync), batch); err != nil {
+	if err := joinClose(db.store.Commit(batch, store.Shrinkage, pebble.NoSync), batch); err != nil {
 		return err
 	}
 	st.desc.Store(&d)
@@ -91,55 +90,4 @@ func (db *DB) commitTrim(st *stream, batch *pebble.Batch, firsts map[uint32]uint
 		db.dropStream(st.id)
 	}
 	return nil
-}
-
-// trimPoint returns the sequence number behind the last record of a shard that is to go, and whether any record stays.
-// Records are in the order of time, as far as the clock goes forward, so the place is found by halving.
-func (db *DB) trimPoint(stream uint32, sh catalog.Shard, horizon int64) (first uint64, stays bool, err error) {
-	prefix := row.ShardPrefix(stream, sh.ID)
-	it, err := db.store.NewIter(&pebble.IterOptions{LowerBound: prefix, UpperBound: row.UpperBound(prefix)})
-	if err != nil {
-		return 0, false, err
-	}
-	defer func() { err = joinClose(err, it) }()
-	if !it.Last() {
-		return sh.First, false, damage.Of(it.Error())
-	}
-	low, high := sh.First, row.RecordSequence(it.Key())+1 // the first record to keep is at low or behind, and below or at high
-	for low < high {
-		mid := low + (high-low)/2
-		millis, err := timeAt(it, stream, sh.ID, mid)
-		if err != nil {
-			return 0, false, err
-		}
-		if millis < horizon {
-			low = row.RecordSequence(it.Key()) + 1
-		} else {
-			high = mid
-		}
-	}
-	var key [row.RecordKeyLen]byte
-	row.PutRecordKey(key[:], stream, sh.ID, low)
-	if stays = it.SeekGE(key[:]); !stays && it.Error() != nil {
-		return 0, false, damage.Of(it.Error())
-	}
-	if !it.SeekLT(key[:]) {
-		return sh.First, stays, damage.Of(it.Error())
-	}
-	return row.RecordSequence(it.Key()) + 1, stays, nil
-}
-
-// timeAt moves to the record at or behind a sequence number, which there is, and returns when it was made.
-func timeAt(it *pebble.Iterator, stream, shard uint32, seq uint64) (int64, error) {
-	var key [row.RecordKeyLen]byte
-	row.PutRecordKey(key[:], stream, shard, seq)
-	if !it.SeekGE(key[:]) {
-		return 0, cmp.Or(damage.Of(it.Error()), ErrCorrupt)
-	}
-	v, err := damage.Value(it)
-	if err != nil {
-		return 0, err
-	}
-	r, err := row.ParseRecord(v)
-	return r.Millis, err
 }

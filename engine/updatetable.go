@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"encoding/binary"
+	"fmt"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/onefold/onefold/engine/internal/catalog"
 	"github.com/onefold/onefold/engine/internal/row"
+	"github.com/onefold/onefold/engine/internal/store"
 )
 
 // UpdateTable changes billing, stream, deletion protection, or one global index of a table. A new index is filled in
@@ -48,6 +50,9 @@ func (db *DB) change(t *table) *catalog.Change {
 func (db *DB) commitChange(t *table, c *catalog.Change) error {
 	t.gate.Lock()
 	defer t.gate.Unlock()
+	if err := db.store.Admit(store.Growth, 0); err != nil { // before anything is staged
+		return fmt.Errorf("engine: change table: %w", err)
+	}
 	d, batch := c.Table, db.store.NewBatch()
 	if err := db.stageChange(batch, c); err != nil {
 		return joinClose(err, batch)

@@ -112,6 +112,7 @@ func (a *action) returned(ch *change, how types.ReturnValue) (item.Item, error) 
 // write performs one action. answer is called once the change is visible, before it is on disk.
 func (db *DB) write(a *action, answer func(*change) error) error {
 	c := db.newCommit(1)
+	defer c.fatalPanic()
 	s, err := c.enter(a.Table)
 	if err != nil {
 		return c.abandon(err)

@@ -1,0 +1,232 @@
+package engine_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"math/rand/v2"
+	"os"
+	"runtime"
+	"strconv"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/onefold/onefold/dynamo"
+	"github.com/onefold/onefold/engine"
+)
+
+// TestFaults lets one thing go wrong with the disk, at any call, while several write. A write is acknowledged, or refused
+// because the disk is full, or the database is at its end, says so once, and answers everybody with it. Nothing hangs, and
+// nothing acknowledged is lost. ONEFOLD_FAULT_SEEDS tries more, ONEFOLD_FAULT_SEED one.
+func TestFaults(t *testing.T) {
+	first, seeds := uint64(time.Now().UnixNano()), 150
+	if testing.Short() {
+		seeds = 20
+	}
+	if s := os.Getenv("ONEFOLD_FAULT_SEEDS"); s != "" {
+		seeds = must[int](t)(strconv.Atoi(s))
+	}
+	if s := os.Getenv("ONEFOLD_FAULT_SEED"); s != "" {
+		first, seeds = must[uint64](t)(strconv.ParseUint(s, 10, 64)), 1
+	}
+	met := map[fault]int{}
+	for seed := first; seed < first+uint64(seeds) && !t.Failed(); seed++ {
+		r := newFaultRun(t, seed)
+		within(t, r, func() { r.run(t) })
+		if r.fs.hit {
+			met[r.fs.kind]++
+		}
+	}
+	t.Logf("%d seeds, faults met: %v", seeds, met)
+	if seeds >= 150 && len(met) < int(faults) {
+		t.Errorf("some faults were never met: %v", met)
+	}
+}
+
+// hangs is how long a run of some milliseconds may take before it is taken to hang.
+const hangs = time.Minute
+
+// within fails with what every goroutine does when do does not return.
+func within(t *testing.T, r *faultRun, do func()) {
+	t.Helper()
+	done := make(chan struct{})
+	go func() { defer close(done); do() }()
+	select {
+	case <-done:
+	case <-time.After(hangs):
+		stacks := make([]byte, 1<<20)
+		t.Fatalf("%s: it hangs\n%s", r, stacks[:runtime.Stack(stacks, true)])
+	}
+}
+
+// faultRun is one database on one disk that fails.
+type faultRun struct {
+	crashRun
+	seed    uint64
+	rng     *rand.Rand
+	mem     *vfs.MemFS
+	fs      *faultFS
+	fatal   atomic.Int64 // times that it was said
+	refused atomic.Int64 // writes, for the disk was full
+}
+
+func newFaultRun(t *testing.T, seed uint64) *faultRun {
+	mem := vfs.NewCrashableMem()
+	r := &faultRun{seed: seed, rng: rand.New(rand.NewPCG(seed, 7)), mem: mem, fs: newFaultFS(mem)}
+	db := must[*engine.DB](t)(engine.Open("data", r.options(r.fs)))
+	must[*dynamodb.CreateTableOutput](t)(db.CreateTable(context.Background(), tableInput("crash")))
+	r.db = db
+	return r
+}
+
+func (r *faultRun) String() string {
+	return "ONEFOLD_FAULT_SEED=" + strconv.FormatUint(r.seed, 10) + " " + r.fs.kind.String() + " " + r.fs.name
+}
+
+func (r *faultRun) options(fs vfs.FS) engine.Options {
+	return engine.Options{FS: fs, StreamShards: 2, RollEvery: 50, MemTableBytes: 16 << 10, CacheBytes: 1 << 20, TTLInterval: -1, Logger: slog.New(slog.DiscardHandler),
+		OnFatal: func(error) { r.fatal.Add(1) }}
+}
+
+// run writes while the disk fails, and looks at what is there afterwards.
+func (r *faultRun) run(t *testing.T) {
+	r.fs.arm(someFault(r.rng), 1+r.rng.IntN(400))
+	if opening := r.rng.IntN(4) == 0; opening && r.fs.kind != stalled { // who opens waits as long as the disk does
+		r.reopen(t)
+	}
+	if r.db != nil {
+		r.writeAll(t)
+		r.end(t)
+	}
+	clone := r.mem.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: r.rng.IntN(2) * r.rng.IntN(101), RNG: r.rng})
+	var acked [crashWriters]int64
+	for w := range acked {
+		acked[w] = r.acked[w].Load()
+	}
+	db, err := engine.Open("data", r.options(clone))
+	if err != nil {
+		t.Errorf("%s: open what is left: %v", r, err)
+		return
+	}
+	defer func() {
+		if err := db.Close(); err != nil {
+			t.Errorf("%s: close: %v", r, err)
+		}
+		if t.Failed() {
+			t.Log(r)
+		}
+	}()
+	checkCrash(t, db, &r.crashRun, acked)
+}
+
+// reopen closes the database and opens it again on a disk that may fail meanwhile; r.db is nil when it does not open.
+func (r *faultRun) reopen(t *testing.T) {
+	err := r.db.Close()
+	if err != nil && !r.expected(err) {
+		t.Errorf("%s: close: %v", r, err)
+	}
+	r.fatal.Store(0)
+	if r.db, err = engine.Open("data", r.options(r.fs)); err == nil {
+		return
+	}
+	r.db = nil
+	if errno := syscall.Errno(0); !r.expected(err) && !errors.As(err, &errno) {
+		t.Errorf("%s: open: %v", r, err)
+	}
+}
+
+// expected reports whether an error is one that tells of the fault.
+func (r *faultRun) expected(err error) bool {
+	return errors.Is(err, engine.ErrFatal) || dynamo.IsFull(err) || errors.Is(err, syscall.ENOSPC) || r.fs.kind == unread && errors.Is(err, syscall.EIO)
+}
+
+// writesEach is how much each writer has to do.
+const writesEach = 40
+
+// writeAll lets all writers write until they are done or the database is at its end.
+func (r *faultRun) writeAll(t *testing.T) {
+	done := make(chan struct{})
+	for w := range crashWriters {
+		r.wg.Go(func() { r.writeEach(t, w) })
+	}
+	go func() { r.wg.Wait(); close(done) }()
+	if r.fs.kind == full {
+		r.lookUntil(done)
+		return
+	}
+	select {
+	case <-done:
+		return
+	case <-r.fs.waiting:
+	}
+	for range 100 { // looks at a write that does not return
+		engine.LookAtDisk(r.db)
+	}
+	if r.fatal.Load() != 1 {
+		t.Errorf("%s: a write has stalled, and it was said %d times", r, r.fatal.Load())
+	}
+	close(r.fs.stall)
+	<-done
+}
+
+// lookUntil looks at the disk until the writers are done: one that waits for room in memory is not refused any more.
+func (r *faultRun) lookUntil(done <-chan struct{}) {
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		select {
+		case <-done:
+			return
+		case <-tick.C:
+			engine.LookAtDisk(r.db)
+		}
+	}
+}
+
+// writeEach writes until it is done. What is refused because the disk is full it writes again, and the disk has room
+// after a while.
+func (r *faultRun) writeEach(t *testing.T, w int) {
+	for n := int64(1); n <= writesEach; {
+		r.sent[w].Store(n)
+		err := r.write(w, n)
+		switch {
+		case err == nil:
+			r.acked[w].Store(n)
+			n++
+		case errors.Is(err, engine.ErrFatal):
+			return
+		case dynamo.IsFull(err):
+			if r.refused.Add(1) > 100 {
+				r.fs.heal()
+			}
+		case r.expected(err): // a read
+		default:
+			t.Errorf("%s: write: %v", r, err)
+			return
+		}
+	}
+}
+
+// end closes the database. One that is at its end says so in every answer, and has said so once.
+func (r *faultRun) end(t *testing.T) {
+	died := r.fatal.Load()
+	_, getErr := r.db.GetItem(context.Background(), &dynamodb.GetItemInput{TableName: ptr("crash"), Key: item{"pk": str("w0"), "sk": str("COUNTER")}})
+	if said := r.fatal.Load(); said > 1 || died == 1 && !errors.Is(getErr, engine.ErrFatal) {
+		t.Errorf("%s: said %d times, and a read is answered: %v", r, said, getErr)
+	}
+	if r.rng.IntN(2) == 0 {
+		r.fs.heal() // or not: it is closed while the disk is full
+	}
+	err := r.db.Close()
+	if err != nil && !r.expected(err) {
+		t.Errorf("%s: close: %v", r, err)
+	}
+	if r.fatal.Load() > 0 && !errors.Is(err, engine.ErrFatal) {
+		t.Errorf("%s: it was at its end, and closed: %v", r, err)
+	}
+}

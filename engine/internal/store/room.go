@@ -1,0 +1,158 @@
+package store
+
+import (
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/aws/smithy-go"
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/onefold/onefold/dynamo"
+)
+
+// Write is a kind of write, by what it does to the room on the disk.
+type Write int
+
+const (
+	// Growth leaves more behind than there was. It is refused when the disk has less room than the reserve.
+	Growth Write = iota
+	// Shrinkage leads to room, sooner or later: deletes, expiry, trimming. The reserve is for it, all but a quarter: that is
+	// left to the files which Pebble writes anew before it drops others.
+	Shrinkage
+)
+
+// Defaults of the reserve: the larger of the two.
+const (
+	leastReserve  = 256 << 20
+	reservedShare = 100 // of the file system, one part
+)
+
+// How long, and for how many bytes, what is known of the disk is believed while there is room.
+const (
+	believed      = 100 * time.Millisecond
+	believedBytes = 1 << 20
+)
+
+// retryAfter is when a refused write may be sent again.
+const retryAfter = 5 * time.Second
+
+// Space is what is known of the room on the disk, in bytes.
+type Space struct {
+	Known   bool  // the file system tells
+	Free    int64 // to this process
+	Total   int64
+	Reserve int64
+	Full    bool // growth is refused
+}
+
+// room decides which writes there is room for.
+type room struct {
+	usage   func() (vfs.DiskUsage, error)
+	reserve int64 // negative: none; 0: the default
+
+	blocked atomic.Bool  // a table did not fit, and none was written since
+	tries   atomic.Int64 // flushes and compactions that failed since a table was written
+	last    atomic.Pointer[error]
+	space   atomic.Pointer[Space]
+	bytes   atomic.Int64 // written since the last look
+
+	mu     sync.Mutex // guards looked; held while looking
+	looked time.Time
+}
+
+// admit refuses a write of so many bytes for which there is no room.
+func (r *room) admit(w Write, bytes int) error {
+	s := r.know(int64(bytes))
+	switch {
+	case r.blocked.Load():
+	case !s.Known || r.reserve < 0:
+		return nil
+	case w == Growth && s.Free < s.Reserve+int64(bytes):
+	case s.Free < s.Reserve/4+int64(bytes):
+	default:
+		return nil
+	}
+	return &dynamo.Failure{Kind: dynamo.Full, After: retryAfter, Err: &smithy.GenericAPIError{
+		Code: "ServiceUnavailable", Fault: smithy.FaultServer,
+		Message: fmt.Sprintf("disk_full: The disk has %d MB free and keeps %d MB in reserve. Free space, or enlarge the disk; then send this again", s.Free>>20, s.Reserve>>20),
+	}}
+}
+
+// know returns what is known of the disk, and looks when that is too old. While there is no room it looks each time, so
+// that the store takes writes as soon as there is.
+func (r *room) know(bytes int64) Space {
+	written := r.bytes.Add(bytes)
+	if s := r.space.Load(); s != nil && !s.Full && written < believedBytes {
+		r.mu.Lock()
+		fresh := time.Since(r.looked) < believed
+		r.mu.Unlock()
+		if fresh {
+			return *s
+		}
+	}
+	return r.look()
+}
+
+// look asks the file system.
+func (r *room) look() Space {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	s := Space{}
+	if u, err := r.usage(); err == nil {
+		s = Space{Known: true, Free: int64(u.AvailBytes), Total: int64(u.TotalBytes), Reserve: r.reserve}
+		if r.reserve == 0 {
+			s.Reserve = max(leastReserve, s.Total/reservedShare)
+		}
+		s.Full = r.reserve >= 0 && s.Free < s.Reserve
+	}
+	s.Full = s.Full || r.blocked.Load()
+	r.looked = time.Now()
+	r.bytes.Store(0)
+	r.space.Store(&s)
+	return s
+}
+
+// block notes that a table did not fit.
+func (r *room) block() { r.blocked.Store(true) }
+
+// failed notes that a flush or compaction has.
+func (r *room) failed(err error) {
+	r.last.Store(&err)
+	r.tries.Add(1)
+}
+
+// why is what the last of them failed by.
+func (r *room) why() error {
+	if err := r.last.Load(); err != nil {
+		return *err
+	}
+	return nil
+}
+
+// unblock notes that one did.
+func (r *room) unblock() {
+	r.blocked.Store(false)
+	r.tries.Store(0)
+}
+
+// Pebble repeats a flush or compaction that failed at once.
+const (
+	firstPause = 10 * time.Millisecond
+	mostPause  = time.Second
+)
+
+// pause waits before a table is written after failures, longer each time.
+func (r *room) pause(closed <-chan struct{}) {
+	tries := r.tries.Load()
+	if tries == 0 {
+		return
+	}
+	wait := time.NewTimer(min(firstPause<<min(tries-1, 10), mostPause))
+	defer wait.Stop()
+	select {
+	case <-wait.C:
+	case <-closed:
+	}
+}

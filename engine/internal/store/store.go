@@ -1,0 +1,200 @@
+package store
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/bloom"
+	"github.com/cockroachdb/pebble/v2/sstable"
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/onefold/onefold/engine/internal/damage"
+	"github.com/onefold/onefold/engine/internal/row"
+)
+
+// Options say how a store is opened. All fields but Reserve are required.
+type Options struct {
+	FS            vfs.FS
+	Memory        bool // FS is in memory: there is no log, and no disk to fail
+	ReadOnly      bool
+	CacheBytes    int64
+	MemTableBytes int
+	Reserve       int64 // bytes of the disk that growth leaves free; 0: the default, negative: none
+	Logger        *slog.Logger
+	OnFatal       func(error) // called at most once, when the disk fails while the store is open
+}
+
+// Store is an open store. Reading is Pebble's; the methods that write are below.
+type Store struct {
+	*pebble.DB
+	disk *disk
+	room *room
+	work sync.WaitGroup // the watch
+}
+
+// Open opens the store in a directory.
+func Open(dir string, o Options) (*Store, error) {
+	r := &room{reserve: o.Reserve, usage: func() (vfs.DiskUsage, error) { return o.FS.GetDiskUsage(dir) }}
+	s := &Store{room: r, disk: newDisk(o.FS, dir, r, o.OnFatal)}
+	if !o.Memory && !o.ReadOnly {
+		o.FS = s.disk
+	}
+	var err error
+	s.DB, err = pebble.Open(dir, settings(o, s.disk))
+	if failed := s.disk.failure(); failed != nil {
+		if err == nil {
+			_ = s.DB.Close() // it says no more
+		}
+		return nil, failed
+	}
+	if err != nil {
+		return nil, err
+	}
+	s.disk.opened.Store(true)
+	if failed := s.disk.failure(); failed != nil { // between the two
+		_ = s.DB.Close() // it says no more
+		return nil, failed
+	}
+	if !o.Memory && !o.ReadOnly {
+		s.work.Go(s.disk.watch)
+	}
+	return s, nil
+}
+
+// Failure is why the store is of no use any more, an ErrFatal; nil while it is. What was waited for before it was asked
+// is on disk when it returns nil.
+func (s *Store) Failure() error { return s.disk.failure() }
+
+// Fail ends the use of the store, as a disk that fails does.
+func (s *Store) Fail(cause error) { s.disk.fail(cause) }
+
+// Admit refuses a write of so many bytes, in batches about to be applied, for which there is no room. Errors: a
+// dynamo.Failure of the kind Full.
+func (s *Store) Admit(w Write, bytes int) error { return s.room.admit(w, bytes) }
+
+// Space is what is known of the room on the disk now.
+func (s *Store) Space() Space { return s.room.look() }
+
+// Look is one step of the watch, which takes one a second by itself.
+func (s *Store) Look() { s.disk.look() }
+
+// Commit applies a batch for which there is room.
+func (s *Store) Commit(b *pebble.Batch, w Write, o *pebble.WriteOptions) error {
+	if err := s.Admit(w, b.Len()); err != nil {
+		return err
+	}
+	return s.Apply(b, o)
+}
+
+// Apply is Pebble's.
+func (s *Store) Apply(b *pebble.Batch, o *pebble.WriteOptions) error {
+	return cmp.Or(s.DB.Apply(b, o), s.Failure())
+}
+
+// ApplyNoSyncWait is Pebble's. Wait waits for the disk.
+func (s *Store) ApplyNoSyncWait(b *pebble.Batch, o *pebble.WriteOptions) error {
+	return s.DB.ApplyNoSyncWait(b, o) // whoever waits learns of a failure
+}
+
+// Wait returns when a batch that ApplyNoSyncWait has applied is on disk.
+func (s *Store) Wait(b *pebble.Batch) error { return cmp.Or(b.SyncWait(), s.Failure()) }
+
+// Set is Pebble's.
+func (s *Store) Set(key, value []byte, o *pebble.WriteOptions) error {
+	return cmp.Or(s.DB.Set(key, value, o), s.Failure())
+}
+
+// LogData is Pebble's.
+func (s *Store) LogData(data []byte, o *pebble.WriteOptions) error {
+	return cmp.Or(s.DB.LogData(data, o), s.Failure())
+}
+
+// Close closes the store.
+func (s *Store) Close() error {
+	close(s.disk.closed)
+	err := s.DB.Close()
+	s.work.Wait()
+	return cmp.Or(s.Failure(), err)
+}
+
+// Verify compares every block of the tables in a directory with its checksum.
+func Verify(ctx context.Context, dir string, o Options) error {
+	return damage.Verify(ctx, o.FS, dir, settings(o, newDisk(o.FS, dir, new(room), o.OnFatal)).MakeReaderOptions())
+}
+
+// memTables is how many memory tables there may be: one being filled, two being written out.
+const memTables = 3
+
+// settings sets Pebble up for the engine's rows: mostly new keys, point reads of keys that are often absent, and
+// two cores. Bloom filters answer "absent" without touching a block. The measurements are in the engine's bench_test.go.
+func settings(o Options, d *disk) *pebble.Options {
+	p := &pebble.Options{
+		FS:                          o.FS,
+		ReadOnly:                    o.ReadOnly,
+		CacheSize:                   o.CacheBytes + memTables*int64(o.MemTableBytes), // memory tables are taken from the cache
+		MemTableSize:                uint64(o.MemTableBytes),
+		MemTableStopWritesThreshold: memTables,
+		L0CompactionThreshold:       4,
+		L0StopWritesThreshold:       20,
+		LBaseMaxBytes:               128 << 20,
+		MaxOpenFiles:                openFiles(),
+		BytesPerSync:                1 << 20,
+		WALBytesPerSync:             0,
+		DisableWAL:                  o.Memory,
+		FormatMajorVersion:          pebble.FormatTableFormatV6,
+		CompactionConcurrencyRange:  func() (int, int) { return 1, 2 },
+		Logger:                      logger{o.Logger, d},
+	}
+	told := damage.NewLog(o.Logger)
+	p.EventListener = &pebble.EventListener{
+		DataCorruption:  told.Reading,
+		BackgroundError: func(err error) { told.Background(err); d.room.failed(err) },
+		WriteStallBegin: func(pebble.WriteStallBeginInfo) { d.held.Store(true) },
+		WriteStallEnd:   func() { d.held.Store(false) },
+	}
+	for i := range p.Levels {
+		p.Levels[i].FilterPolicy = bloom.FilterPolicy(10)
+		p.Levels[i].BlockSize = 16 << 10
+		p.Levels[i].IndexBlockSize = 256 << 10
+		p.Levels[i].Compression = func() *sstable.CompressionProfile { return sstable.FastestCompression }
+	}
+	p.Levels[len(p.Levels)-1].Compression = func() *sstable.CompressionProfile { return sstable.BalancedCompression }
+	p.Experimental.SpanPolicyFunc = oneSpace
+	return p
+}
+
+// oneSpace keeps rows of different spaces in different files: a file of new stream records then overlaps no older one,
+// which saves a fifth of the processor time of an import. Expiry rows are nothing but keys, read once in their life: in
+// the last level they are packed as tightly as can be. Packing items like that would trade processor time of every
+// compaction for bytes; what it saves and costs was not measured well enough to tell.
+func oneSpace(start []byte) (pebble.SpanPolicy, []byte, error) {
+	return pebble.SpanPolicy{PreferFastCompression: start[0] != row.SpaceExpiry}, []byte{start[0] + 1}, nil
+}
+
+// logger passes on what Pebble has to say, apart from its routine notes.
+type logger struct {
+	log  *slog.Logger
+	disk *disk
+}
+
+func (l logger) Infof(format string, args ...any) {
+	l.log.Debug("engine: store: " + fmt.Sprintf(format, args...))
+}
+
+func (l logger) Errorf(format string, args ...any) {
+	l.log.Error("engine: store: " + fmt.Sprintf(format, args...))
+}
+
+// Fatalf must not return: Pebble calls it when its own state is not what it must be. Errors of the disk do not come here.
+// The panic is in a goroutine of its own because that of a request may be recovered, and locks are held.
+func (l logger) Fatalf(format string, args ...any) {
+	msg := "engine: store: " + fmt.Sprintf(format, args...)
+	l.disk.fail(errors.New(msg))
+	go panic(msg)
+	select {}
+}

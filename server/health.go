@@ -19,31 +19,47 @@ const StaleAfter = 5 * time.Minute
 type healthAnswer struct {
 	Status int
 	Body   struct {
-		Status     string  `json:"status" enum:"ok,behind,unreachable"`
+		Status     string  `json:"status" enum:"ok,behind,unreachable,full,unwritable"`
 		LagSeconds float64 `json:"lagSeconds" doc:"Age of the oldest change that is not folded yet."`
 		Version    string  `json:"version,omitempty"`
+		Reason     string  `json:"reason,omitempty" doc:"Why the status is not ok, and what to do."`
+		Failing    []Part  `json:"failing,omitempty" doc:"Parts that have failed and are begun again. The server can do without them for a while: the status does not tell of them."`
 	}
+}
+
+// Part is a part of a server that it can do without, and that has failed.
+type Part struct {
+	Name  string    `json:"name"`
+	Since time.Time `json:"since" doc:"When it failed. The log says why."`
 }
 
 func (s *Server) healthRoutes(api huma.API) {
 	huma.Register(api, door.Guard(door.ForAnyone, huma.Operation{
 		OperationID: "health", Method: http.MethodGet, Path: "/healthz",
-		Summary: "Whether the table answers and the folds keep up", Tags: []string{"operations"},
+		Summary: "Whether the table answers and takes writes, and the folds keep up", Tags: []string{"operations"},
 	}), s.health)
 }
 
-// health reads one item, so that a table that does not answer shows.
+// health reads one item, so that a table that does not answer shows, after it has tried a write.
 func (s *Server) health(ctx context.Context, _ *struct{}) (*healthAnswer, error) {
 	answer := &healthAnswer{Status: http.StatusOK}
 	answer.Body.Status, answer.Body.Version = "ok", s.o.Version
 	status := s.o.Worker.Status()
 	lag := behind(&status, s.since, s.o.Clock())
 	answer.Body.LagSeconds = lag.Seconds()
-	if err := s.probe(ctx); err != nil {
+	if s.o.Failing != nil {
+		answer.Body.Failing = s.o.Failing()
+	}
+	fails := func(status, reason string) {
+		answer.Status, answer.Body.Status, answer.Body.Reason = http.StatusServiceUnavailable, status, reason
+	}
+	if status, reason := s.trouble(ctx); status != "" {
+		fails(status, reason)
+	} else if err := s.probe(ctx); err != nil {
 		s.o.Logger.ErrorContext(ctx, "health: the table does not answer", "error", err)
-		answer.Status, answer.Body.Status = http.StatusServiceUnavailable, "unreachable"
+		fails("unreachable", "The table does not answer.")
 	} else if lag > StaleAfter {
-		answer.Status, answer.Body.Status = http.StatusServiceUnavailable, "behind"
+		fails("behind", "The folds are behind: statistics are older than "+StaleAfter.String()+".")
 	}
 	return answer, nil
 }

@@ -14,7 +14,8 @@ import (
 type readyAnswer struct {
 	Status int
 	Body   struct {
-		Status string        `json:"status" enum:"ready,spooling,unreachable" doc:"spooling: events and readings are kept here until the store answers, and other requests are refused."`
+		Status string        `json:"status" enum:"ready,spooling,unreachable,full,unwritable" doc:"spooling: events and readings are kept here until the store answers, and other requests are refused. full: what adds to the disk is refused. unwritable: a write did not get through."`
+		Reason string        `json:"reason,omitempty" doc:"Why it is not ready, and what to do."`
 		Store  serviceHealth `json:"store"`
 		Spool  *spoolHealth  `json:"spool,omitempty" doc:"What waits for the store, if the server keeps it."`
 	}
@@ -58,7 +59,7 @@ func (s *Server) readyRoutes(api huma.API) {
 	huma.Register(api, door.Guard(door.ForAnyone, huma.Operation{
 		OperationID: "ready", Method: http.MethodGet, Path: "/readyz",
 		Summary: "Whether requests are worth sending here", Tags: []string{"operations"},
-		Description: "For load balancers: tells what requests to the store have found out, and asks it only when that was that it does not answer. 503 while it does not, unless a spool has room: then 200 and spooling.",
+		Description: "For load balancers: tells what requests to the store have found out, and asks it only when that was that it does not answer. 503 while it does not, unless a spool has room: then 200 and spooling. Of an embedded table it tries a write, at most one a second.",
 	}), s.ready)
 }
 
@@ -77,6 +78,10 @@ func (s *Server) ready(ctx context.Context, _ *struct{}) (*readyAnswer, error) {
 	}
 	var full bool
 	answer.Body.Spool, full = s.spoolHealth()
+	if status, reason := s.trouble(ctx); status != "" {
+		answer.Status, answer.Body.Status, answer.Body.Reason = http.StatusServiceUnavailable, status, reason
+		return answer, nil
+	}
 	switch {
 	case answer.Body.Store.State == resilient.Closed:
 	case !full:

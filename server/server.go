@@ -42,6 +42,12 @@ type Options struct {
 	// Drain empties what Collectors keep while Service is away: /readyz and /metrics tell of it; cmd runs it. Default: none.
 	Drain *spool.Drain
 
+	// TryWrite finds out whether a write gets through, by a small one: /readyz and /healthz tell what became of it. It may take
+	// longer than its context lasts. Default: it is not tried, as of a store that is a service, where writes cost.
+	TryWrite func(context.Context) error
+	// Failing tells which parts have failed that the server can do without: /healthz names them. Default: none.
+	Failing func() []Part
+
 	Analytics webanalytics.Options
 	Devices   devices.Options
 	Events    events.Options
@@ -110,6 +116,7 @@ type Server struct {
 	devices  *devices.Service
 	handler  http.Handler
 	intake   *intake
+	writes   trial
 }
 
 // New makes a server. It fails when a required option is missing.
@@ -143,7 +150,7 @@ func New(o Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{o: o, since: o.Clock(), door: d, products: []product{visits, measured, happened, taken}, visits: visits, devices: measured}
+	s := &Server{o: o, writes: trial{try: o.TryWrite, clock: o.Clock}, since: o.Clock(), door: d, products: []product{visits, measured, happened, taken}, visits: visits, devices: measured}
 	registerMetrics(&d.Metrics, o.Worker, o.Clock)
 	registerServices(&d.Metrics, &o)
 	d.Metrics.MustRegister(o.Collectors...)

@@ -1,8 +1,10 @@
 package main
 
 import (
+	"fmt"
 	"io"
 	"log/slog"
+	"os"
 
 	"github.com/alecthomas/kong"
 
@@ -14,6 +16,7 @@ import (
 	"github.com/onefold/onefold/cmd/onefold/internal/terminal"
 	"github.com/onefold/onefold/cmd/onefold/internal/warehousecli"
 	"github.com/onefold/onefold/cmd/onefold/internal/workcli"
+	"github.com/onefold/onefold/engine"
 )
 
 const description = "One table, folded: web analytics, telemetry of devices and an event store whose every number is a fold of one DynamoDB table."
@@ -22,6 +25,7 @@ const description = "One table, folded: web analytics, telemetry of devices and 
 type globals struct {
 	Data    string           `help:"Directory of the embedded table." default:"onefold-data" env:"ONEFOLD_DATA_DIR" type:"path"`
 	Store   string           `help:"Where the table is: embedded:DIR, memory:, dynamodb://TABLE?region=REGION&profile=PROFILE, dynamodb+http://HOST:PORT/TABLE. Default: in the directory of --data." env:"ONEFOLD_STORE"`
+	Reserve int64            `name:"disk-reserve" help:"Bytes of the disk of an embedded table that are kept free: below it, what adds something is refused. Default: the larger of 256 MB and 1 % of the file system; negative: none." placeholder:"BYTES" env:"ONEFOLD_DISK_RESERVE"`
 	JSON    bool             `help:"Print machine-readable output." env:"ONEFOLD_JSON"`
 	Verbose bool             `short:"v" help:"Log what goes on, to standard error." env:"ONEFOLD_VERBOSE"`
 	Version kong.VersionFlag `help:"Print the version."`
@@ -70,6 +74,14 @@ type commands struct {
 	Warehouse warehousecli.Commands `cmd:"" help:"Bring raw facts to files for analysis, Parquet, on a disk or in S3, and look after these."`
 
 	Dynamodb dynamodbCommands `cmd:"" help:"Serve the embedded database as a DynamoDB, and look after it."`
+}
+
+// engine are the options of an embedded table.
+func (g *globals) engine(logs io.Writer) engine.Options {
+	return engine.Options{Logger: g.logger(logs), DiskReserve: g.Reserve, OnFatal: func(err error) {
+		fmt.Fprintf(logs, "onefold: disk_failed: %v; what was acknowledged is on disk: start again when the disk is well\n", err)
+		os.Exit(exitDisk)
+	}}
 }
 
 // logger writes to standard error; quiet unless asked, because a command's result is what it prints.

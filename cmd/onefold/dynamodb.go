@@ -98,15 +98,16 @@ func (c *dynamodbServe) Run(ctx context.Context, std streams, g *globals, line *
 	}
 	runtime.GOMAXPROCS(serverProcessors())
 	logger := g.logger(std.err)
-	db, err := c.open(g, logger)
+	db, err := c.open(g, std.err)
 	if err != nil {
 		return err
 	}
 	return errors.Join(c.serve(ctx, std.err, db, keys, logger, g.Data), db.Close())
 }
 
-func (c *dynamodbServe) open(g *globals, logger *slog.Logger) (*engine.DB, error) {
-	o := engine.Options{Logger: logger, Region: c.Region, IndexDelay: c.IndexDelay, StreamShards: c.StreamShards, RollEvery: c.RollShards}
+func (c *dynamodbServe) open(g *globals, logs io.Writer) (*engine.DB, error) {
+	o := g.engine(logs)
+	o.Region, o.IndexDelay, o.StreamShards, o.RollEvery = c.Region, c.IndexDelay, c.StreamShards, c.RollShards
 	if c.Memory {
 		return engine.OpenMemory(o)
 	}

@@ -41,7 +41,9 @@ func checkRegion(region string) error {
 
 // open opens the directory of --data, which must hold a database.
 func (t *dynamodbTarget) open(g *globals, logs io.Writer) (*engine.DB, error) {
-	return openDatabase(g, engine.Options{Logger: g.logger(logs), TTLInterval: -1}, true)
+	o := g.engine(logs)
+	o.TTLInterval = -1
+	return openDatabase(g, o, true)
 }
 
 // openDatabase is openEngine with errors that speak of databases and servers of them.
@@ -64,7 +66,9 @@ type dynamodbItems struct {
 // api returns what the target is spoken to with. The directory of --data must hold a database unless it may be made.
 func (t *dynamodbItems) api(ctx context.Context, g *globals, logs io.Writer, existing bool) (dynamo.API, func() error, error) {
 	if t.Endpoint == "" {
-		db, err := openDatabase(g, engine.Options{Logger: g.logger(logs), Region: t.Region}, existing)
+		o := g.engine(logs)
+		o.Region = t.Region
+		db, err := openDatabase(g, o, existing)
 		if err != nil {
 			return nil, nil, err
 		}

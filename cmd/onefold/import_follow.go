@@ -17,7 +17,6 @@ import (
 	"github.com/onefold/onefold/cmd/onefold/internal/intake"
 	"github.com/onefold/onefold/cmd/onefold/internal/workcli"
 	"github.com/onefold/onefold/dynamo"
-	"github.com/onefold/onefold/internal/pause"
 	"github.com/onefold/onefold/internal/tail"
 )
 
@@ -110,24 +109,7 @@ func (f *followFlags) services(ctx context.Context, s *store, g *globals, logs i
 		if err != nil {
 			return nil, err
 		}
-		services = append(services, again(g.logger(logs), path, following))
+		services = append(services, s.parts.Keep("log", following))
 	}
 	return services, nil
-}
-
-// again runs a service that follows a log anew a minute after it failed: a log that cannot be read is no reason to stop
-// serving.
-func again(logger *slog.Logger, path string, run service) service {
-	return func(ctx context.Context) error {
-		for {
-			err := run(ctx)
-			if err == nil || ctx.Err() != nil {
-				return err
-			}
-			logger.Error("a log is not followed; tried again in a minute", "file", path, "error", err)
-			if err := pause.For(ctx, time.Minute); err != nil {
-				return err
-			}
-		}
-	}
 }

@@ -11,6 +11,7 @@ import (
 	"os/signal"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/alecthomas/kong"
 
@@ -25,10 +26,22 @@ var version = "dev"
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop) // a second signal ends the process at once
+	context.AfterFunc(ctx, func() {
+		stop() // a second signal ends the process at once
+		time.AfterFunc(stopWithin, notStopped)
+	})
 	code := run(ctx, os.Args[1:], streams{in: os.Stdin, out: os.Stdout, err: os.Stderr})
 	stop()
 	os.Exit(code)
+}
+
+// stopWithin is how long a stop may take, a little less than systemd waits by the shipped unit.
+const stopWithin = 40 * time.Second
+
+// notStopped ends a process that could not stop by itself: on a disk that does not answer nothing else would.
+func notStopped() {
+	fmt.Fprintf(os.Stderr, "onefold: not_stopped: stopping took longer than %s; the process ends, and what was acknowledged is on disk\n", stopWithin)
+	os.Exit(exitFailed)
 }
 
 // streams are the process's three, so that tests can bring their own.
@@ -42,7 +55,8 @@ const (
 	exitOK          = 0
 	exitFailed      = 1
 	exitUsage       = 2
-	exitDifferences = 3 // verify or warehouse check found differences; somebody has to look after workers
+	exitDisk        = engine.ExitFatal // the disk failed, so that the embedded table cannot be written; 74
+	exitDifferences = 3                // verify or warehouse check found differences; somebody has to look after workers
 )
 
 // exitError ends the process with a code of its own.

@@ -97,7 +97,7 @@ func (c *serveCommand) Run(ctx context.Context, std streams, g *globals) error {
 			if err := s.remember(ctx, c.Warehouse); err != nil {
 				return err
 			}
-			others, s.collectors = append(others, exporting), append(s.collectors, lag)
+			others, s.collectors = append(others, s.parts.Keep("warehouse", exporting)), append(s.collectors, lag)
 		}
 		return c.serve(ctx, std, g, s, func(string, string) error { return nil }, append(following, others...)...)
 	})
@@ -140,7 +140,7 @@ func (c *listenFlags) serve(ctx context.Context, std streams, g *globals, s *sto
 	}
 	services := []service{func(ctx context.Context) error { return web.Run(ctx, listener) }, s.untilMoved}
 	if recorder != nil {
-		services = append(services, recorder.Run)
+		services = append(services, s.parts.Keep("meter", recorder.Run))
 	}
 	services = slices.Concat(services, s.folds(logger, tell), devices, beside, more)
 	if err := workcli.Together(ctx, services); err != nil || s.Shared { // others go on with what is left
@@ -186,9 +186,12 @@ func (c *listenFlags) newServer(s *store, recorder *usage.Recorder, logger *slog
 		return nil, nil, nil, err
 	}
 	o := server.Options{
-		Table: s.table, Worker: s.worker, Accounts: s.accounts, Token: c.Token, MaxConnections: c.MaxConnections, Version: version, Logger: logger,
+		Table: s.table, Worker: s.worker, Accounts: s.accounts, Token: c.Token, MaxConnections: listen.Bounded(c.MaxConnections, logger), Version: version, Logger: logger,
 		Analytics: webanalytics.Options{Uploads: uploads, Archive: s.archive}, Service: s.Service, StreamService: s.StreamService,
-		Collectors: append(s.collectors, watch),
+		Collectors: append(s.collectors, watch, s.parts), Failing: s.parts.Failing,
+	}
+	if s.Engine != nil {
+		o.TryWrite, o.Collectors = s.Engine.Probe, append(o.Collectors, diskCollector{s.Engine})
 	}
 	if recorder != nil {
 		o.Capacity = capacity.Options{Uses: recorder.Uses, Schema: assembly.Schema}

@@ -19,9 +19,9 @@ import (
 	"github.com/onefold/onefold/cmd/internal/upkeep"
 	"github.com/onefold/onefold/cmd/onefold/internal/await"
 	"github.com/onefold/onefold/cmd/onefold/internal/place"
+	"github.com/onefold/onefold/cmd/onefold/internal/supervise"
 	"github.com/onefold/onefold/cmd/onefold/internal/workcli"
 	"github.com/onefold/onefold/dynamo"
-	"github.com/onefold/onefold/engine"
 	"github.com/onefold/onefold/fold"
 	"github.com/onefold/onefold/table"
 )
@@ -41,6 +41,7 @@ type store struct {
 	arn      string          // its own
 	identity string          // what no other table has
 
+	parts      *supervise.Parts       // that a server can do without for a while
 	collectors []prometheus.Collector // of what runs beside a server
 }
 
@@ -67,7 +68,9 @@ func (g *globals) openStore(ctx context.Context, logs io.Writer, tune tuning) (*
 	if err != nil {
 		return nil, err
 	}
-	opened, err := where.Open(ctx, engine.Options{Logger: logger, CacheBytes: tune.cacheBytes, Clock: tune.clock}, tune.existing)
+	o := g.engine(logs)
+	o.CacheBytes, o.Clock = tune.cacheBytes, tune.clock
+	opened, err := where.Open(ctx, o, tune.existing)
 	if err != nil {
 		return nil, err
 	}
@@ -75,7 +78,7 @@ func (g *globals) openStore(ctx context.Context, logs io.Writer, tune tuning) (*
 	if !opened.Shared { // what others write cannot be watched: their days are read each time
 		api = explore.Watch(api)
 	}
-	s := &store{Opened: opened, works: tune.works || !opened.Shared}
+	s := &store{Opened: opened, parts: &supervise.Parts{Logger: logger}, works: tune.works || !opened.Shared}
 	if s.table, err = tableOf(ctx, api, opened.Table, tune); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
@@ -148,9 +151,21 @@ func (s *store) folds(logger *slog.Logger, tell service) []service {
 	}
 	crew := s.crew(logger)
 	if tell != nil {
-		crew.Upkeep = append(crew.Upkeep, tell)
+		crew.Upkeep = append(crew.Upkeep, s.parts.Keep("notifications", tell))
 	}
-	return []service{s.worker.Run, workcli.Once(crew, crew.Upkeep)}
+	return []service{s.fold(logger), workcli.Once(crew, crew.Upkeep)}
+}
+
+// fold is the worker, for which it is no failure to stop on a disk that is full: what was read last is folded after the next start.
+func (s *store) fold(logger *slog.Logger) service {
+	return func(ctx context.Context) error {
+		err := s.worker.Run(ctx)
+		if ctx.Err() != nil && dynamo.IsFull(err) {
+			logger.Warn("stopped on a full disk; what was read last is folded after the next start", "error", err)
+			return nil
+		}
+		return err
+	}
 }
 
 // untilMoved is a service that fails when the table has moved away: what it takes in would never get to the new place.

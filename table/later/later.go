@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"syscall"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -35,7 +36,7 @@ type Queue struct {
 func (q *Queue) Waiting() bool { return q.Spool.Waiting() }
 
 // Add keeps items until they are created. When it returns nil, they are durable. Errors: a dynamo.Failure, since the table
-// is away and the spool does not take them.
+// is away and the spool does not take them, of the kind Full when that is for its disk.
 func (q *Queue) Add(ctx context.Context, items []table.Item) error {
 	now := q.Table.Now()
 	records := make([]spool.Record, len(items))
@@ -43,7 +44,11 @@ func (q *Queue) Add(ctx context.Context, items []table.Item) error {
 		records[i] = spool.Record{Kind: q.Kind, At: now, Body: dynamojson.Append(nil, &dynamodb.PutItemInput{Item: it})}
 	}
 	if err := q.Spool.Append(ctx, records); err != nil {
-		return &dynamo.Failure{Kind: dynamo.Unreachable, After: 10 * time.Second, Err: err}
+		kind := dynamo.Unreachable
+		if errors.Is(err, syscall.ENOSPC) {
+			kind = dynamo.Full
+		}
+		return &dynamo.Failure{Kind: kind, After: 10 * time.Second, Err: err}
 	}
 	return nil
 }

@@ -38,6 +38,7 @@ var statusCodes = map[int]string{
 	http.StatusServiceUnavailable:    "unavailable",
 	http.StatusGatewayTimeout:        "timeout",
 	http.StatusInternalServerError:   "internal",
+	http.StatusInsufficientStorage:   "disk_full",
 }
 
 // WithCode gives a problem the code of its status when it has none of its own, and takes out what was sent: an answer
@@ -140,13 +141,15 @@ func accountsProblem(err error, place string) error {
 	return nil
 }
 
-// storeProblem is the answer to an error of a store that takes no more for the moment, cannot be reached or has moved; nil for other
+// storeProblem is the answer to an error of a store that takes no more for the moment, is full, cannot be reached or has moved; nil for other
 // errors. All say when to ask again.
 func storeProblem(err error, sent string) error {
 	failure, gaveUp := dynamo.GaveUp(err)
 	switch {
 	case gaveUp && failure.Kind == dynamo.Unreachable:
 		return Later(Problem(http.StatusServiceUnavailable, "store_unreachable", "The table cannot be reached. Sending the same "+sent+" again later counts nothing twice."), failure.After)
+	case gaveUp && failure.Kind == dynamo.Full:
+		return Later(Problem(http.StatusInsufficientStorage, "disk_full", "The server's disk is nearly full, and takes nothing that adds to it. Free space or enlarge the disk. Sending the same "+sent+" again later counts nothing twice."), failure.After)
 	case gaveUp && failure.Kind == dynamo.Moved:
 		return Later(Problem(http.StatusServiceUnavailable, "store_moved", "The table moves to another place, and this server ends. Sending the same "+sent+" again later counts nothing twice."), failure.After)
 	case gaveUp:

@@ -9,12 +9,13 @@ import (
 	"syscall"
 )
 
-// On listens on an address, which was given by a flag. Errors begin with address_in_use, no_access, too_many_files or bad_address.
+// On listens on an address, which was given by a flag. What keeps the listener from accepting a connection passes: it fails only
+// when it is closed. Errors begin with address_in_use, no_access, too_many_files or bad_address.
 func On(flag, addr string) (net.Listener, error) {
 	l, err := net.Listen("tcp", addr)
 	switch {
 	case err == nil:
-		return l, nil
+		return newPatient(l), nil
 	case errors.Is(err, syscall.EADDRINUSE):
 		return nil, fmt.Errorf("address_in_use: something answers at %s already: stop it, or choose another address with %s (%w)", addr, flag, err)
 	case errors.Is(err, syscall.EACCES), errors.Is(err, syscall.EPERM):

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"syscall"
 
+	"github.com/onefold/onefold/dynamo"
 	"github.com/onefold/onefold/engine"
 )
 
@@ -27,6 +28,8 @@ func OpenEngine(dir string, o engine.Options, existing bool) (*engine.DB, error)
 		return nil, fmt.Errorf("in_use: %s is open in another process; choose another directory with --data, or stop that process (%w)", dir, err)
 	case errors.Is(err, engine.ErrBackup):
 		return nil, fmt.Errorf("is_backup: %s is a backup, which opening would change, or was not restored to the end; `onefold dynamodb restore %[1]s DIR` makes a database of a backup (%w)", dir, err)
+	case errors.Is(err, syscall.ENOSPC), dynamo.IsFull(err):
+		return nil, fmt.Errorf("disk_full: the disk of %s is nearly full: free space, enlarge it, or keep less of it free with --disk-reserve (%w)", dir, err)
 	case errors.Is(err, syscall.EACCES):
 		return nil, fmt.Errorf("no_access: %s is not yours to write (%w)", dir, err)
 	}

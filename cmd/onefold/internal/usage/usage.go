@@ -54,17 +54,19 @@ type Recorder struct {
 	Logger *slog.Logger // default: discards
 
 	mu   sync.Mutex
+	read bool // the file was
 	keys *discreet.Keys
 	uses []heat.Use // of the last day, as they were metered; of before the process began, as they were written
 }
 
 // Run records a sample a minute until ctx ends, and one then. A file that cannot be read is written on: what it had is not known.
+// It may be run again after it has failed.
 func (r *Recorder) Run(ctx context.Context) error {
 	if err := r.Mend(); err != nil {
 		return err
 	}
 	if samples, err := Read(r.Path); err == nil {
-		r.keep(samples...)
+		r.remember(samples)
 	} else if r.Logger != nil {
 		r.Logger.Warn("what was metered before is not known", "error", err)
 	}
@@ -92,6 +94,17 @@ func (r *Recorder) Mend() error {
 		return os.Truncate(r.Path, int64(whole))
 	}
 	return err
+}
+
+// remember keeps what the file had when it was read first: what came since is known.
+func (r *Recorder) remember(samples []Sample) {
+	r.mu.Lock()
+	first := !r.read
+	r.read = true
+	r.mu.Unlock()
+	if first {
+		r.keep(samples...)
+	}
 }
 
 // keep remembers uses of samples, and forgets those of more than a day ago.

@@ -119,18 +119,28 @@ func size(n int64) string {
 	return fmt.Sprintf("%.1f kB", float64(n)/(1<<10))
 }
 
-// Service exports beside a server until ctx ends, and tells how far it is. Where other processes share the table they take turns.
+// Service exports beside a server until ctx ends, and tells how far it is. It may be run again after it has failed. Where other processes share the table they take turns.
 func Service(ctx context.Context, place string, s *ground.Store, env *ground.Env) (func(context.Context) error, prometheus.Collector, error) {
 	w, err := Open(ctx, place, false)
 	if err != nil {
 		return nil, nil, err
 	}
 	lag := newLag(s.Table.Now)
-	work := func(ctx context.Context) error {
+	work := func(ctx context.Context) (err error) {
+		if w == nil { // it failed before: what is there now is known there alone
+			if w, err = Open(ctx, place, false); err != nil {
+				return err
+			}
+		}
 		x := exporter(w, s, export.Options{Logger: env.Logger})
 		lag.of.Store(x)
 		defer lag.of.Store(nil)
-		if err := follow(ctx, x); err != nil {
+		err = follow(ctx, x)
+		if err != nil && ctx.Err() == nil {
+			w = nil
+			return fmt.Errorf("warehouse: %w", err)
+		}
+		if err != nil {
 			env.Logger.Warn("warehouse: what was read last is not exported; the next start goes on", "error", err)
 		}
 		return nil

@@ -1,0 +1,39 @@
+package main
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/onefold/onefold/engine"
+)
+
+// diskCollector tells Prometheus how much room the disk of an embedded table has.
+type diskCollector struct{ db *engine.DB }
+
+var (
+	diskFree    = prometheus.NewDesc("onefold_disk_free_bytes", "Bytes that the disk of the table has free.", nil, nil)
+	diskReserve = prometheus.NewDesc("onefold_disk_reserve_bytes", "Bytes below which what adds something is refused.", nil, nil)
+	diskTotal   = prometheus.NewDesc("onefold_disk_total_bytes", "Bytes of the file system of the table.", nil, nil)
+	diskFull    = prometheus.NewDesc("onefold_disk_full", "1 while what adds something is refused, else 0.", nil, nil)
+)
+
+// Describe implements prometheus.Collector.
+func (c diskCollector) Describe(out chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{diskFree, diskReserve, diskTotal, diskFull} {
+		out <- d
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (c diskCollector) Collect(out chan<- prometheus.Metric) {
+	s, full := c.db.DiskSpace(), 0.0
+	if s.Full {
+		full = 1
+	}
+	out <- prometheus.MustNewConstMetric(diskFull, prometheus.GaugeValue, full)
+	if !s.Known {
+		return
+	}
+	for d, n := range map[*prometheus.Desc]int64{diskFree: s.Free, diskReserve: s.Reserve, diskTotal: s.Total} {
+		out <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, float64(n))
+	}
+}

@@ -1,0 +1,145 @@
+// Package supervise keeps the parts of a server going that it can do without for a while: a part that fails is begun again
+// after a pause, and health and metrics tell of it. It belongs to the command line.
+package supervise
+
+import (
+	"context"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/onefold/onefold/internal/pause"
+	"github.com/onefold/onefold/server"
+)
+
+// Pauses before a part is begun again: doubling while it fails, from the first again when it ran for long.
+const (
+	firstPause = time.Second
+	mostPause  = time.Minute
+)
+
+// Parts are what is kept going. The zero value has none. It is a prometheus.Collector.
+type Parts struct {
+	Logger *slog.Logger                               // default: discards
+	Sleep  func(context.Context, time.Duration) error // default: a timer
+	Clock  func() time.Time                           // default: time.Now
+
+	mu    sync.Mutex
+	parts []*part
+}
+
+// part is one of them.
+type part struct {
+	name     string
+	failures int64
+	err      error // nil: it runs
+	since    time.Time
+}
+
+// Keep returns a service that runs a part until its context ends, and does not fail.
+func (p *Parts) Keep(name string, run func(context.Context) error) func(context.Context) error {
+	own := &part{name: name}
+	p.mu.Lock()
+	p.parts = append(p.parts, own)
+	p.mu.Unlock()
+	return func(ctx context.Context) error {
+		wait := firstPause
+		for {
+			began := p.now()
+			p.note(own, nil)
+			err := run(ctx)
+			if err == nil || ctx.Err() != nil {
+				return nil
+			}
+			if p.now().Sub(began) > mostPause {
+				wait = firstPause
+			}
+			p.note(own, err)
+			p.logger().Error("a part of the server failed and is begun again; the rest goes on", "part", name, "error", err, "pause", wait)
+			if p.sleep(ctx, wait) != nil {
+				return nil
+			}
+			wait = min(2*wait, mostPause)
+		}
+	}
+}
+
+// note notes what became of a part.
+func (p *Parts) note(of *part, err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if of.err = err; err == nil {
+		return
+	}
+	of.failures++
+	of.since = p.now()
+}
+
+// Failing are the parts that have failed and not begun again.
+func (p *Parts) Failing() (all []server.Part) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, of := range p.parts {
+		if of.err != nil {
+			all = append(all, server.Part{Name: of.name, Since: of.since.UTC()})
+		}
+	}
+	return all
+}
+
+var (
+	up       = prometheus.NewDesc("onefold_part_up", "1 while an optional part of the server runs, 0 while it has failed and waits to be begun again.", []string{"part"}, nil)
+	failures = prometheus.NewDesc("onefold_part_failures_total", "How often an optional part of the server failed.", []string{"part"}, nil)
+)
+
+// Describe implements prometheus.Collector.
+func (p *Parts) Describe(out chan<- *prometheus.Desc) {
+	out <- up
+	out <- failures
+}
+
+// Collect implements prometheus.Collector. Parts of one name are told together.
+func (p *Parts) Collect(out chan<- prometheus.Metric) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var names []string
+	runs, failed := map[string]float64{}, map[string]float64{}
+	for _, of := range p.parts {
+		if !slices.Contains(names, of.name) {
+			names = append(names, of.name)
+			runs[of.name] = 1
+		}
+		if of.err != nil {
+			runs[of.name] = 0
+		}
+		failed[of.name] += float64(of.failures)
+	}
+	for _, name := range names {
+		out <- prometheus.MustNewConstMetric(up, prometheus.GaugeValue, runs[name], name)
+		out <- prometheus.MustNewConstMetric(failures, prometheus.CounterValue, failed[name], name)
+	}
+}
+
+func (p *Parts) now() time.Time {
+	if p.Clock == nil {
+		return time.Now()
+	}
+	return p.Clock()
+}
+
+func (p *Parts) logger() *slog.Logger {
+	if p.Logger == nil {
+		return slog.New(slog.DiscardHandler)
+	}
+	return p.Logger
+}
+
+func (p *Parts) sleep(ctx context.Context, d time.Duration) error {
+	if p.Sleep == nil {
+		return pause.For(ctx, d)
+	}
+	return p.Sleep(ctx, d)
+}

@@ -49,7 +49,12 @@ func serve(t *testing.T, data string) *served {
 // startServer starts a command that serves, and waits until it says where.
 func startServer(t *testing.T, args ...string) *served {
 	t.Helper()
-	cmd := process(t, args...)
+	return startCommand(t, process(t, args...))
+}
+
+// startCommand is startServer of a command that is made already.
+func startCommand(t *testing.T, cmd *exec.Cmd) *served {
+	t.Helper()
 	stderr, err := cmd.StderrPipe()
 	if err != nil {
 		t.Fatal(err)

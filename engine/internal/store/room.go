@@ -29,9 +29,10 @@ const (
 	reservedShare = 100 // of the file system, one part
 )
 
-// How long, and for how many bytes, what is known of the disk is believed while there is room.
+// How long, and for how many bytes, what is known of the disk is believed while there is room: other processes fill it, too. To
+// look takes a microsecond.
 const (
-	believed      = 100 * time.Millisecond
+	believed      = 10 * time.Millisecond
 	believedBytes = 1 << 20
 )
 

@@ -1,0 +1,295 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/oklog/ulid/v2"
+
+	"github.com/onefold/onefold/engine"
+)
+
+const mb = 1 << 20
+
+// reserve is what the servers of these tests keep free.
+const reserve = "16777216"
+
+// smallDisk is a directory on a file system of its own that a test can fill.
+func smallDisk(t *testing.T) string {
+	t.Helper()
+	if dir := os.Getenv("ONEFOLD_TEST_SMALL_DISK"); dir != "" {
+		own, err := os.MkdirTemp(dir, "onefold-")
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = os.RemoveAll(own) }) // what is left says nothing of the test
+		return own
+	}
+	dir := t.TempDir()
+	if out, err := exec.Command("mount", "-t", "tmpfs", "-o", "size=96m", "tmpfs", dir).CombinedOutput(); err != nil {
+		t.Skipf("mount of a small disk: %v %s; run this test as root where mounting is allowed, or set ONEFOLD_TEST_SMALL_DISK to a directory on a file system of 64 to 256 MB", err, out)
+	}
+	t.Cleanup(func() {
+		if out, err := exec.Command("umount", dir).CombinedOutput(); err != nil {
+			t.Errorf("umount: %v %s", err, out)
+		}
+	})
+	return dir
+}
+
+// fill leaves so many bytes of a disk free, by a file of ballast.
+func fill(t *testing.T, disk string, leave int64) {
+	t.Helper()
+	f, err := os.OpenFile(filepath.Join(disk, "ballast"), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	for {
+		var s syscall.Statfs_t
+		if err := syscall.Statfs(disk, &s); err != nil {
+			t.Fatal(err)
+		}
+		n := min(int64(s.Bavail)*s.Bsize-leave, mb)
+		if n <= 0 {
+			return
+		}
+		if _, err := f.Write(make([]byte, n)); errors.Is(err, syscall.ENOSPC) {
+			return
+		} else if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func free(t *testing.T, disk string) {
+	t.Helper()
+	if err := os.Remove(filepath.Join(disk, "ballast")); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// ask asks a server with the reading token, and returns the status, the header Retry-After and the body.
+func (s *served) ask(t *testing.T, method, path, body string) (status int, retry string, text string) {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), method, s.url+path, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Authorization", "Bearer "+testToken)
+	r.Header.Set("User-Agent", browser)
+	if body != "" {
+		r.Header.Set("Content-Type", "application/json")
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), 30*time.Second) // no answer is what is looked for
+	defer cancel()
+	answer, err := http.DefaultClient.Do(r.WithContext(ctx))
+	if err != nil {
+		t.Fatalf("%s: %v", path, err)
+	}
+	defer answer.Body.Close()
+	b, err := io.ReadAll(answer.Body)
+	if err != nil {
+		t.Fatalf("%s: %v", path, err)
+	}
+	return answer.StatusCode, answer.Header.Get("Retry-After"), string(b)
+}
+
+// mustSay asks a server for what it says of itself.
+func (s *served) mustSay(t *testing.T, path string, want int, status string) {
+	t.Helper()
+	code, _, text := s.ask(t, http.MethodGet, path, "")
+	var said struct{ Status, Reason string }
+	if err := json.Unmarshal([]byte(text), &said); err != nil || code != want || said.Status != status || (code != http.StatusOK) != (said.Reason != "") {
+		t.Errorf("%s: %d %s, want %d %s with a reason unless it is well", path, code, text, want, status)
+	}
+}
+
+// soon asks for something until it is so.
+func soon(t *testing.T, what string, is func() bool) {
+	t.Helper()
+	for end := time.Now().Add(time.Minute); !is(); {
+		if time.Now().After(end) {
+			t.Fatalf("it never came to be: %s", what)
+		}
+	}
+}
+
+// sendUntilFull sends events until one is refused, and returns how many were acknowledged.
+func (s *served) sendUntilFull(t *testing.T) (acknowledged int64) {
+	t.Helper()
+	soon(t, "an event is refused", func() bool {
+		ok := s.send(t.Context(), ulid.Make().String(), 1)
+		if ok {
+			acknowledged++
+		}
+		return !ok
+	})
+	return acknowledged
+}
+
+// TestFullDisk fills the disk of a server. Events and readings are refused, what reads goes on, health says why, and the server
+// can be stopped. When there is room, it goes on by itself. What was acknowledged is counted, and nothing twice.
+func TestFullDisk(t *testing.T) {
+	disk := smallDisk(t)
+	table := &globals{Data: filepath.Join(disk, "data"), Reserve: 16 * mb}
+	t.Setenv("ONEFOLD_DISK_RESERVE", reserve)
+	onefold(t, "--data", table.Data, "site", "create", "s")
+	m := newMetersIn(t, table, "", "d")
+	s := startServer(t, "--data", table.Data, "serve", "--addr", "127.0.0.1:0", "--token", testToken, "--event-rate", "100000")
+	fill(t, disk, 26*mb)
+	acknowledged := s.sendUntilFull(t)
+	event := `{"site":"s","id":"` + ulid.Make().String() + `","url":"/p"}`
+	refuse := func() {
+		t.Helper()
+		status, retry, text := s.ask(t, http.MethodPost, "/api/event", event)
+		if status != http.StatusInsufficientStorage || !strings.Contains(text, "urn:onefold:error:disk_full") || retry == "" {
+			t.Errorf("an event: %d, Retry-After %q, %s", status, retry, text)
+		}
+		if m.post(t.Context(), s, m.measure("d", 3)) {
+			t.Error("readings were acknowledged")
+		}
+		s.mustSay(t, "/readyz", http.StatusServiceUnavailable, "full")
+		s.mustSay(t, "/healthz", http.StatusServiceUnavailable, "full")
+		s.mustSay(t, "/livez", http.StatusOK, "alive")
+		if status, _, text := s.ask(t, http.MethodGet, "/api/v1/sites/s/report", ""); status != http.StatusOK {
+			t.Errorf("a report: %d %s", status, text)
+		}
+		if _, _, text := s.ask(t, http.MethodGet, "/metrics", ""); !strings.Contains(text, "\nonefold_disk_full 1\n") {
+			t.Error("metrics do not say that the disk is full")
+		}
+	}
+	refuse()
+	fill(t, disk, 0)
+	refuse()
+	free(t, disk)
+	soon(t, "an event is taken again", func() bool { return s.send(t.Context(), ulid.Make().String(), 1) })
+	soon(t, "health is well again", func() bool {
+		status, _, _ := s.ask(t, http.MethodGet, "/healthz", "")
+		return status == http.StatusOK
+	})
+	fill(t, disk, 0)
+	if s.send(t.Context(), ulid.Make().String(), 1) {
+		t.Error("an event was taken without room")
+	}
+	if err := s.end(t, syscall.SIGTERM); err != nil {
+		t.Errorf("told to stop on a full disk: %v", err)
+	}
+	if out, err := process(t, "--data", table.Data, "serve", "--addr", "127.0.0.1:0").CombinedOutput(); err == nil || !strings.Contains(string(out), "disk_full") {
+		t.Errorf("started on a full disk: %v %s", err, out)
+	}
+	free(t, disk)
+	countsEventually(t, table.Data, acknowledged+1)
+	onefold(t, "--data", table.Data, "verify", "--site", "s")
+	onefold(t, "--data", table.Data, "dynamodb", "check")
+}
+
+// TestDiskFails lets a disk run full without a reserve: the process ends by itself, with a line and an exit code of its own.
+func TestDiskFails(t *testing.T) {
+	disk := smallDisk(t)
+	data := filepath.Join(disk, "data")
+	t.Setenv("ONEFOLD_DISK_RESERVE", "-1")
+	onefold(t, "--data", data, "site", "create", "s")
+	s := startServer(t, "--data", data, "serve", "--addr", "127.0.0.1:0", "--token", testToken, "--event-rate", "100000")
+	fill(t, disk, 0)
+	acknowledged := s.sendUntilFull(t)
+	<-s.log
+	var exit *exec.ExitError
+	if err := s.cmd.Wait(); !errors.As(err, &exit) || exit.ExitCode() != engine.ExitFatal {
+		t.Errorf("it ended with %v, want exit code %d", err, engine.ExitFatal)
+	}
+	free(t, disk)
+	again := serve(t, data)
+	if !again.send(t.Context(), ulid.Make().String(), 1) {
+		t.Error("an event was refused with room again")
+	}
+	if err := again.end(t, syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	countsAtLeast(t, data, acknowledged+1)
+}
+
+// countsAtLeast fails when acknowledged events are not there. There may be one more: one that was stored before its answer.
+func countsAtLeast(t *testing.T, data string, want int64) {
+	t.Helper()
+	stats, _, _ := derived(t, data)
+	if stats < want || stats > want+1 {
+		t.Errorf("%d events are counted, %d were acknowledged", stats, want)
+	}
+}
+
+// TestMeterThatCannotBeWritten takes the file away that meters are written to: the server goes on and says so.
+func TestMeterThatCannotBeWritten(t *testing.T) {
+	data := filepath.Join(t.TempDir(), "data")
+	onefold(t, "--data", data, "site", "create", "s")
+	if err := os.Mkdir(data+".usage", 0o700); err != nil {
+		t.Fatal(err)
+	}
+	s := serve(t, data)
+	soon(t, "health names the part", func() bool {
+		status, _, text := s.ask(t, http.MethodGet, "/healthz", "")
+		return status == http.StatusOK && strings.Contains(text, `"failing":[{"name":"meter"`)
+	})
+	if _, _, text := s.ask(t, http.MethodGet, "/metrics", ""); !strings.Contains(text, "\nonefold_part_up{part=\"meter\"} 0\n") {
+		t.Error("metrics do not name the part")
+	}
+	if !s.send(t.Context(), ulid.Make().String(), 1) {
+		t.Error("an event was refused")
+	}
+	if err := os.Remove(data + ".usage"); err != nil {
+		t.Fatal(err)
+	}
+	soon(t, "the part goes on", func() bool {
+		_, _, text := s.ask(t, http.MethodGet, "/healthz", "")
+		return !strings.Contains(text, "failing")
+	})
+	if err := s.end(t, syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestFewFiles lets a server have few files open, and takes them with idle connections: it answers others all the same.
+func TestFewFiles(t *testing.T) {
+	data := filepath.Join(t.TempDir(), "data")
+	onefold(t, "--data", data, "site", "create", "s")
+	limited := process(t, "--data", data, "serve", "--addr", "127.0.0.1:0", "--token", testToken)
+	limited.Args = append([]string{"sh", "-c", `ulimit -n 64; exec "$0" "$@"`, limited.Path}, limited.Args[1:]...)
+	var err error
+	if limited.Path, err = exec.LookPath("sh"); err != nil {
+		t.Skipf("no shell to limit files with: %v; install one", err)
+	}
+	s := startCommand(t, limited)
+	var idle []net.Conn
+	for range 100 {
+		c, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		idle = append(idle, c)
+		if _, err := io.WriteString(c, "GET /livez HTTP/1.1\r\nHost: s\r\n\r\n"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 20 {
+		if !s.send(t.Context(), ulid.Make().String(), 1) {
+			t.Fatalf("an event was refused beside %d idle connections", len(idle))
+		}
+		http.DefaultClient.CloseIdleConnections()
+	}
+	s.mustSay(t, "/healthz", http.StatusOK, "ok")
+	if err := s.end(t, syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -119,3 +119,38 @@ func TestLegacyConditionsOfReads(t *testing.T) {
 	_, err := db.Query(ctx, &dynamodb.QueryInput{TableName: ptr("table"), KeyConditions: cond("NOPE", str("x"))})
 	refusedWith(t, "key condition", "'keyConditions.a.member.comparisonOperator'", err)
 }
+
+// TestLegacyWritesAreChecked sends AttributeUpdates and Expected that say nothing that can be done.
+func TestLegacyWritesAreChecked(t *testing.T) {
+	db, ctx := memory(t, engine.Options{}), context.Background()
+	must[*dynamodb.CreateTableOutput](t)(db.CreateTable(ctx, tableInput("table")))
+	key := item{"pk": str("p"), "sk": str("s")}
+	putItem(t, db, "table", item{"pk": key["pk"], "sk": key["sk"], "a": str("x")})
+	update := func(action types.AttributeAction, v types.AttributeValue) map[string]types.AttributeValueUpdate {
+		return map[string]types.AttributeValueUpdate{"a": {Action: action, Value: v}}
+	}
+	expect := func(x types.ExpectedAttributeValue) map[string]types.ExpectedAttributeValue {
+		return map[string]types.ExpectedAttributeValue{"a": x}
+	}
+	set := &types.AttributeValueMemberSS{Value: []string{"x"}}
+	for name, c := range map[string]struct {
+		in      dynamodb.UpdateItemInput
+		message string
+	}{
+		"unknown action":         {dynamodb.UpdateItemInput{AttributeUpdates: update("NOPE", str("x"))}, "'attributeUpdates.a.member.action'"},
+		"ADD of a string":        {dynamodb.UpdateItemInput{AttributeUpdates: update("ADD", str("x"))}, "ADD action is not supported for the type S"},
+		"ADD to another type":    {dynamodb.UpdateItemInput{AttributeUpdates: update("ADD", num("1"))}, "Type mismatch for attribute to update"},
+		"DELETE of another type": {dynamodb.UpdateItemInput{AttributeUpdates: update("DELETE", set)}, "Type mismatch for attribute to update"},
+		"operator alone":         {dynamodb.UpdateItemInput{ConditionalOperator: "AND"}, "ConditionalOperator cannot be used without Filter or Expected"},
+		"unknown operator":       {dynamodb.UpdateItemInput{ConditionalOperator: "XOR", Expected: expect(types.ExpectedAttributeValue{Value: str("x")})}, "'conditionalOperator'"},
+		"unknown comparison":     {dynamodb.UpdateItemInput{Expected: expect(types.ExpectedAttributeValue{ComparisonOperator: "NOPE"})}, "'expected.a.member.comparisonOperator'"},
+		"unknown answer to a failure": {dynamodb.UpdateItemInput{ReturnValuesOnConditionCheckFailure: "NOPE"},
+			"'returnValuesOnConditionCheckFailure'"},
+		"CONTAINS of a set": {dynamodb.UpdateItemInput{Expected: expect(types.ExpectedAttributeValue{ComparisonOperator: "CONTAINS", AttributeValueList: []types.AttributeValue{set}})},
+			"ComparisonOperator CONTAINS is not valid for SS AttributeValue type"},
+	} {
+		c.in.TableName, c.in.Key = ptr("table"), key
+		_, err := db.UpdateItem(ctx, &c.in)
+		refusedWith(t, name, c.message, err)
+	}
+}

@@ -20,10 +20,7 @@ func flagHint(err error, args []string) string {
 	if !errors.As(err, &parse) || !strings.HasPrefix(err.Error(), "unknown flag") {
 		return ""
 	}
-	known := map[string]*kong.Flag{}
-	for _, group := range parse.Context.Flags() {
-		known[group.Name] = group
-	}
+	known := knownFlags(parse.Context)
 	for _, arg := range args {
 		name, value, _ := strings.Cut(strings.TrimLeft(arg, "-"), "=")
 		flag := known[otherNames[strings.ToLower(name)]]
@@ -42,4 +39,21 @@ func flagHint(err error, args []string) string {
 		return "Use --" + flag.Name + ".\n"
 	}
 	return ""
+}
+
+// knownFlags are those of the command named so far, and of the one that is done without naming it.
+func knownFlags(line *kong.Context) map[string]*kong.Flag {
+	known := map[string]*kong.Flag{}
+	add := func(flags []*kong.Flag) {
+		for _, f := range flags {
+			known[f.Name] = f
+		}
+	}
+	add(line.Flags())
+	for _, step := range line.Path {
+		if node := step.Node(); node != nil && node.DefaultCmd != nil {
+			add(node.DefaultCmd.Flags)
+		}
+	}
+	return known
 }

@@ -68,9 +68,11 @@ var policy = map[string][]string{
 	"telemetry": {"vocabulary", "dynamo", "table", "table/later", "table/purge", "fold", "telemetry/internal/...", "internal/...", "github.com/cespare/xxhash/v2",
 		"github.com/oklog/ulid/v2", "golang.org/x/sync/...",
 		"telemetry", "telemetry/payload"}, // its tests: devices speak it
-	"telemetry/alerts": {"vocabulary", "table", "fold", "telemetry", "telemetry/internal/episode", "telemetry/internal/exact", "internal/calendar", "internal/pause",
+	"telemetry/alerts": {"vocabulary", "table", "fold", "telemetry", "telemetry/presence", "telemetry/internal/episode", "telemetry/internal/exact", "internal/calendar", "internal/pause",
 		"github.com/oklog/ulid/v2", "golang.org/x/sync/..."},
-	"telemetry/census":  {"table", "fold", "telemetry"},
+	"telemetry/census": {"table", "fold", "telemetry"},
+	"telemetry/presence": {"table", "fold", "telemetry",
+		"telemetry/internal/pulse"}, // its tests
 	"telemetry/payload": {"telemetry", "internal/lineprotocol"},
 
 	"eventstore":                {"vocabulary", "dynamo", "table", "fold", "internal/...", "github.com/hashicorp/golang-lru/v2", "github.com/oklog/ulid/v2", "golang.org/x/sync/..."},

@@ -23,7 +23,7 @@ func CatchUpStatus(ctx context.Context, t *table.Table, deviceID string, reading
 			add.add(&r)
 		}
 	}
-	if add.LastSeen == 0 {
+	if len(add.Values) == 0 {
 		return nil
 	}
 	err := table.ErrConflict

@@ -44,11 +44,12 @@ type Status struct {
 	StatusKey
 	FleetID      string       `dynamodbav:"fleet"`
 	Shard        int          `dynamodbav:"shard"`
-	Connectivity Connectivity `dynamodbav:"connectivity"`     // when it was written last; At says it for now
-	Silent       int64        `dynamodbav:"silent,omitempty"` // the LastSeen with which the device was found to be offline
-	LastSeen     int64        `dynamodbav:"seen"`             // epoch milliseconds of the last arrival
-	Arrivals     pulse.Pulse  `dynamodbav:"pulse"`            // the last arrivals, of which its rhythm is estimated
-	Values       Latest       `dynamodbav:"latest,omitempty"` // by metric
+	Connectivity Connectivity `dynamodbav:"connectivity"`           // when it was written last; At says it for now
+	Silent       int64        `dynamodbav:"silent,omitempty"`       // the LastSeen with which the device was found to be offline
+	OfflineSince int64        `dynamodbav:"offlineSince,omitempty"` // epoch milliseconds of when that was; 0: it is not offline
+	LastSeen     int64        `dynamodbav:"seen"`                   // epoch milliseconds of the last arrival of a reading that is not Past; 0: none
+	Arrivals     pulse.Pulse  `dynamodbav:"pulse"`                  // the last such arrivals, of which its rhythm is estimated
+	Values       Latest       `dynamodbav:"latest,omitempty"`       // by metric
 }
 
 // Latest are the latest values of a device, by metric.
@@ -77,13 +78,13 @@ type SilenceKey struct {
 	FleetID string `dynamodbav:"fleetId"`
 }
 
-// Silence says that most of a fleet fell silent at once: so it is no device that failed, but the way to all of them. While
-// it lasts no device is called offline.
+// Silence says that most of a fleet fell silent at once, so probably the network between the devices and the server failed. Each of
+// its devices is offline, too. Package presence says when a silence begins and ends.
 type Silence struct {
 	SilenceKey
-	Since   time.Time `dynamodbav:"since"`
-	Devices int       `dynamodbav:"devices"` // that were silent then
-	Of      int       `dynamodbav:"of"`      // that were online before
+	Since   time.Time `dynamodbav:"since"`   // when the last of them was heard of
+	Devices int       `dynamodbav:"devices"` // devices that fell silent
+	Of      int       `dynamodbav:"of"`      // devices that were online before
 }
 
 // RollupKey names a day of a device whose daily aggregate has to be made of its hours.

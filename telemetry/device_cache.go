@@ -100,6 +100,11 @@ func entryOf[E any](mu *sync.Mutex, places map[string]*E, key string) *E {
 	return e
 }
 
+// fresh reports whether a setting that is used until a time is used now, whatever was done to the clock since it was read.
+func fresh(now, until time.Time) bool {
+	return now.Before(until) && until.Sub(now) <= settingsLifetime
+}
+
 // get returns a device; nil if there is none.
 func (c *deviceCache) get(ctx context.Context, deviceID string) (*deviceState, error) {
 	if checkID("device", deviceID) != nil {
@@ -108,7 +113,7 @@ func (c *deviceCache) get(ctx context.Context, deviceID string) (*deviceState, e
 	e := entryOf(&c.mu, c.devices, deviceID)
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if now := c.t.Now(); !now.Before(e.until) {
+	if now := c.t.Now(); !fresh(now, e.until) {
 		state, err := c.load(ctx, deviceID, e)
 		if err != nil && (!dynamo.IsUnavailable(err) || e.state == nil || now.Sub(e.until) >= c.stale) {
 			return nil, err
@@ -162,7 +167,7 @@ func (c *deviceCache) stateOf(ctx context.Context, d Device, e *deviceEntry) (*d
 func (c *cached[T]) get(now time.Time, load func() (T, error)) (v T, found bool, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if now.Before(c.until) {
+	if fresh(now, c.until) {
 		return c.value, c.found, nil
 	}
 	v, err = load()

@@ -124,6 +124,7 @@ type Reading struct {
 	Fine        bool     `dynamodbav:"fine,omitempty"`       // the fleet keeps aggregates of ten minutes
 	Late        bool     `dynamodbav:"late,omitempty"`       // it came later than its profile calls late
 	Correction  bool     `dynamodbav:"correction,omitempty"` // it changes what the profile wants to see corrected openly
+	Past        bool     `dynamodbav:"past,omitempty"`       // it is no sign of life: it was imported, or measured long before it arrived
 	Quiet       bool     `dynamodbav:"quiet,omitempty"`      // another has told the device's status as much a moment ago
 
 	// ExpiresAt is when the raw reading may be deleted. It is decided at ingest.
@@ -196,6 +197,7 @@ type Alert struct {
 	Withdrawn   bool         `dynamodbav:"withdrawn,omitempty"` // later readings, or a retraction, say that it never was
 	Replaces    string       `dynamodbav:"replaces,omitempty"`  // alert id of what later readings made this of
 	Notified    []Transition `dynamodbav:"notified,omitempty"`  // what has been told of it, or decided not to be: each once
+	Waits       bool         `dynamodbav:"waits,omitempty"`     // it is not told while the alert of its fleet's silence tells of it
 	Rev         int64        `dynamodbav:"rev,omitempty"`       // one more at every write
 
 	AckedAt      time.Time   `dynamodbav:"ackedAt,omitempty"`
@@ -224,6 +226,7 @@ type Ending string
 // The endings.
 const (
 	RuleChanged Ending = "rule_changed" // the rule was changed, switched off or deleted, or is for the device no longer
+	Settled     Ending = "settled"      // a fleet has been silent for a day: each of its devices is offline by itself
 )
 
 // Transition is what happens to an alert and is told once.

@@ -143,8 +143,10 @@ func countDevice(d *Device, sign int64, other *Device, at func(FleetCountsKey) *
 	c.ByStatus = addCounts(c.ByStatus, map[string]int64{string(d.Status): sign})
 }
 
+// countStatus counts a status with a sign, unless its other image counts the same. Never is counted for nobody: it is what is
+// left of all devices.
 func countStatus(s *Status, sign int64, other *Status, at func(FleetCountsKey) *FleetCounts) {
-	if s == nil || other != nil && other.FleetID == s.FleetID && other.Connectivity == s.Connectivity {
+	if s == nil || s.Connectivity == Never || other != nil && other.FleetID == s.FleetID && other.Connectivity == s.Connectivity {
 		return
 	}
 	c := at(FleetCountsKey{s.FleetID})

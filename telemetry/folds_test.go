@@ -18,7 +18,7 @@ func drawReading(r *rand.Rand) *Reading {
 	return &Reading{
 		ReadingKey: ReadingKey{fmt.Sprint("d", r.IntN(2)), at, fmt.Sprint(r.IntN(1000))}, FleetID: "f", Arrived: at.UnixMilli() + r.Int64N(1e6),
 		Values:   Values{"temp": number(200), "count": number(50), "door": Text(fmt.Sprint("s", r.IntN(3)))},
-		Counters: []string{"count"}, ZoneMinutes: 60, Fine: r.IntN(2) == 0, Late: r.IntN(9) == 0, ExpiresAt: at.Add(time.Hour),
+		Counters: []string{"count"}, ZoneMinutes: 60, Fine: r.IntN(2) == 0, Late: r.IntN(9) == 0, Past: r.IntN(3) == 0, ExpiresAt: at.Add(time.Hour),
 	}
 }
 

@@ -60,7 +60,8 @@ func (s *deviceState) readingOf(in *Incoming, now time.Time) (r Reading, refused
 		return r, refused
 	}
 	r.ZoneMinutes = s.zone.Minutes(at)
-	r.Quiet = sender.Quiet(&s.entry.sends, at.UnixMilli(), r.Values, now, s.statusEvery)
+	r.Past = in.Imported || now.Sub(at) > s.profile.Clock.past()
+	r.Quiet = sender.Quiet(&s.entry.sends, at.UnixMilli(), r.Values, now, s.statusEvery, r.Past)
 	s.classify(&r)
 	return r, nil
 }

@@ -90,6 +90,11 @@ func (c *ClockPolicy) late() time.Duration {
 	return cmp.Or(time.Duration(c.LateAfter)*time.Second, defaultLateAfter)
 }
 
+// past is the age at which an arriving reading says nothing of whether its device is there now.
+func (c *ClockPolicy) past() time.Duration {
+	return max(c.late(), defaultLateAfter)
+}
+
 // future is by how much a device's clock may be ahead.
 func (c *ClockPolicy) future() time.Duration {
 	return cmp.Or(time.Duration(c.FutureWithin)*time.Second, defaultFuture)

@@ -25,8 +25,11 @@ func foldStatuses() *fold.Fold {
 
 // add notes a reading.
 func (s *Status) add(r *Reading) {
-	s.FleetID, s.LastSeen = max(s.FleetID, r.FleetID), max(s.LastSeen, r.Arrived)
-	s.Arrivals.Add(r.Arrived / 1000)
+	s.FleetID = max(s.FleetID, r.FleetID)
+	if !r.Past {
+		s.LastSeen = max(s.LastSeen, r.Arrived)
+		s.Arrivals.Add(r.Arrived / 1000)
+	}
 	if s.Values == nil {
 		s.Values = make(Latest, len(r.Values))
 	}
@@ -45,11 +48,11 @@ func (l Latest) note(name string, v LatestValue) {
 
 // merge adds what other readings say.
 //
-// Invariant: a status is a function of the multiset of its readings, and of Silent, which no fold sets. The latest value
+// Invariant: a status is a function of the multiset of its readings, and of Silent and OfflineSince, which no fold sets. The latest value
 // of a metric is the one with the greatest time, and of one time the greatest text.
 func (s *Status) merge(o *Status) {
 	s.FleetID = max(s.FleetID, o.FleetID)
-	s.Silent = max(s.Silent, o.Silent)
+	s.Silent, s.OfflineSince = max(s.Silent, o.Silent), max(s.OfflineSince, o.OfflineSince)
 	s.LastSeen = max(s.LastSeen, o.LastSeen)
 	s.Arrivals.Merge(o.Arrivals)
 	if len(s.Values) == 0 {
@@ -71,10 +74,37 @@ func (v LatestValue) before(o LatestValue) bool {
 // finish sets what follows from the rest.
 func (s *Status) finish() {
 	s.Shard = table.Shard(s.DeviceID, Shards)
-	s.Connectivity = Online
-	if s.Silent >= s.LastSeen {
+	switch {
+	case s.LastSeen == 0:
+		s.Connectivity = Never
+	case s.Silent >= s.LastSeen:
 		s.Connectivity = Offline
+	default:
+		s.Connectivity = Online
 	}
+	if s.Connectivity != Offline {
+		s.OfflineSince = 0
+	}
+}
+
+// Miss says that the device is offline from now on, until it is heard of again.
+func (s *Status) Miss(now time.Time) {
+	s.Silent, s.OfflineSince = s.LastSeen, now.UnixMilli()
+	s.finish()
+}
+
+// Rewind moves a last arrival that lies in the future to now: a server's clock was ahead when it came.
+func (s *Status) Rewind(now time.Time) {
+	at, wasOffline := now.UnixMilli(), s.Silent >= s.LastSeen
+	if s.LastSeen <= at {
+		return
+	}
+	s.LastSeen, s.Silent, s.OfflineSince = at, min(s.Silent, at-1), min(s.OfflineSince, at)
+	if wasOffline {
+		s.Silent = at
+	}
+	s.Arrivals.Until(now.Unix())
+	s.finish()
 }
 
 // tail is how many readings ReadStatus looks at, at most.
@@ -100,7 +130,7 @@ func ReadStatus(ctx context.Context, t *table.Table, deviceID string) (Status, e
 		}
 		was := s.Arrivals
 		s.add(&r)
-		if s.Arrivals = was; !known { // the rhythm is that of what is written
+		if s.Arrivals = was; !known && s.LastSeen != 0 { // the rhythm is that of what is written
 			break
 		}
 	}
@@ -126,11 +156,23 @@ func (s *Status) oldest() int64 {
 // Rhythm is how often the device is heard of, as it shows itself; 0 if too little is known of it.
 func (s *Status) Rhythm() time.Duration { return s.Arrivals.Rhythm() }
 
-// At says whether the device is online at a time: whether it was heard of within three beats of its own rhythm. every is
-// how often its profile says that it sends, 0 if it does not.
+// At says whether the device is online at a time: whether it was heard of within its Patience. every is how often its profile
+// says that it sends, 0 if it does not say.
 func (s *Status) At(now time.Time, every time.Duration) Connectivity {
-	if now.Before(time.UnixMilli(s.LastSeen).Add(pulse.Patience(max(s.Rhythm(), every)))) {
+	switch {
+	case s.LastSeen == 0:
+		return Never
+	case now.Before(time.UnixMilli(s.LastSeen).Add(s.Patience(every))):
 		return Online
 	}
 	return Offline
 }
+
+// Patience is how long nothing has to be heard of the device for it to be offline: three beats of its own rhythm, and at
+// least LeastPause.
+func (s *Status) Patience(every time.Duration) time.Duration {
+	return pulse.Patience(max(s.Rhythm(), every))
+}
+
+// LeastPause is the shortest time without readings that makes a device offline, however often it sends.
+const LeastPause = pulse.LeastPause

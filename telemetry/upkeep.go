@@ -58,11 +58,10 @@ func ask(ctx context.Context, t *table.Table, verb Verb, id string) error {
 type Kept struct {
 	Tasks   int // that were finished
 	Waiting int // tasks for which it is too early, or which failed
-	Swept
 	RolledUp
 }
 
-// Upkeep does what waits: retractions, purges, days that are over, devices that fell silent. Call it every half minute;
+// Upkeep does what waits: retractions, purges, days that are over. Call it every half minute;
 // several may. What fails does not keep the rest from being done: the error joins all.
 func Upkeep(ctx context.Context, t *table.Table, w Folded) (did Kept, err error) {
 	var problems []error
@@ -84,8 +83,6 @@ func Upkeep(ctx context.Context, t *table.Table, w Folded) (did Kept, err error)
 			did.Tasks++
 		}
 	}
-	did.Swept, err = Sweep(ctx, t)
-	note(err)
 	did.RolledUp, err = RollUp(ctx, t)
 	note(err)
 	return did, errors.Join(problems...)

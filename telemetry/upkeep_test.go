@@ -19,137 +19,6 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-func (w *world) status(id string) Status {
-	w.Helper()
-	s, err := StatusByID.Get(w.Ctx, w.Table, DeviceIn{id})
-	w.Must(err)
-	return s
-}
-
-func (w *world) sweep() Swept {
-	w.Helper()
-	w.Drain()
-	did, err := Sweep(w.Ctx, w.Table)
-	w.Must(err)
-	w.Drain()
-	return did
-}
-
-// A device that was heard of once is expected as often as its profile says, and within a quarter of an hour if that says nothing.
-func TestConnectivityByProfile(t *testing.T) {
-	w := newWorld(t, "UTC", utc("2026-04-20T14:00"))
-	for id, every := range map[string]int{"often": 60, "daily": 24 * 3600, "unsaid": 0} {
-		_, err := PutProfile(w.Ctx, w.Table, Profile{ProfileKey: ProfileKey{id}, FleetID: "plant", Every: every})
-		w.Must(err)
-		w.device(id, func(n *NewDevice) { n.ProfileID = id })
-		w.ingest(Incoming{DeviceID: id, At: w.Now(), Values: Values{"x": num(t, "1")}})
-	}
-	offline := func() (ids string) {
-		for _, s := range w.sweep().Offline {
-			ids += s.DeviceID + " "
-		}
-		return ids
-	}
-	for _, step := range []struct {
-		after time.Duration
-		want  string
-	}{{2 * time.Minute, ""}, {2 * time.Minute, "often "}, {40 * time.Minute, ""}, {2 * time.Minute, "unsaid "}, {70 * time.Hour, ""}, {2 * time.Hour, "daily "}} {
-		w.Advance(step.after)
-		if got := offline(); got != step.want {
-			t.Errorf("at %s offline are %q, want %q", w.Now(), got, step.want)
-		}
-	}
-}
-
-// A device is offline when it misses three beats of its own rhythm, and online when it is heard of again. While it sends,
-// its connectivity is not written.
-func TestConnectivity(t *testing.T) {
-	w := newWorld(t, "UTC", utc("2026-04-20T14:00"))
-	rhythm := map[string]time.Duration{"fast": time.Minute, "slow": time.Hour, "d1": 10 * time.Minute}
-	for id := range rhythm {
-		if id != "d1" {
-			w.device(id)
-		}
-	}
-	beat := func(id string) {
-		w.ingest(Incoming{DeviceID: id, At: w.Now(), Values: Values{"x": num(t, "1")}})
-	}
-	for i := range 600 {
-		for id, every := range rhythm {
-			if i%int(every/time.Minute) == 0 && (id != "fast" || i < 590) {
-				beat(id)
-			}
-		}
-		w.Advance(time.Minute)
-	}
-	if did := w.sweep(); len(did.Offline) != 1 || did.Offline[0].DeviceID != "fast" {
-		t.Errorf("offline: %+v", did)
-	}
-	if s := w.status("slow"); s.Rhythm() != time.Hour || s.Connectivity != Online || s.Values["x"].Value.String() != "1" {
-		t.Errorf("slow is %+v", s)
-	}
-	if did := w.sweep(); len(did.Offline) != 0 {
-		t.Errorf("again: %+v", did)
-	}
-	counts, err := CountsOfFleet.Get(w.Ctx, w.Table, FleetIn{"plant"})
-	w.Must(err)
-	if counts.ByConnectivity["online"] != 2 || counts.ByConnectivity["offline"] != 1 {
-		t.Errorf("counts %v", counts.ByConnectivity)
-	}
-	offline, err := StatusesByConnectivity.Collect(w.Ctx, w.Table, ConnectivityIn{Offline})
-	w.Must(err)
-	if len(offline) != 1 || offline[0].DeviceID != "fast" {
-		t.Errorf("%d are listed as offline", len(offline))
-	}
-	beat("fast")
-	w.Drain()
-	if s := w.status("fast"); s.Connectivity != Online {
-		t.Errorf("fast is %s", s.Connectivity)
-	}
-}
-
-// When most of a fleet falls silent at once, no device is called offline: the fleet is silent.
-func TestSilenceGuard(t *testing.T) {
-	w := newWorld(t, "UTC", utc("2026-04-20T14:00"))
-	_, err := CreateFleet(w.Ctx, w.Table, NewFleet{ID: "other"})
-	w.Must(err)
-	ids := []string{"d1"}
-	for i := range 9 {
-		ids = append(ids, fmt.Sprint("p", i))
-		w.device(ids[i+1])
-	}
-	_, err = CreateDevice(w.Ctx, w.Table, NewDevice{ID: "o1", FleetID: "other"})
-	w.Must(err)
-	beat := func(ids ...string) {
-		for _, id := range ids {
-			w.ingest(Incoming{DeviceID: id, At: w.Now(), Values: Values{"x": num(t, "1")}})
-		}
-		w.Advance(time.Minute)
-	}
-	for range 10 {
-		beat(append(ids, "o1")...)
-	}
-	for range 10 {
-		beat("d1")
-	}
-	did := w.sweep()
-	if len(did.Silent) != 1 || did.Silent[0].FleetID != "plant" || did.Silent[0].Devices != 9 || len(did.Offline) != 1 || did.Offline[0].DeviceID != "o1" {
-		t.Errorf("%+v", did)
-	}
-	if _, err := SilenceOfFleet.Get(w.Ctx, w.Table, FleetIn{"plant"}); err != nil {
-		t.Error(err)
-	}
-	for range 5 {
-		beat(ids[:9]...)
-	}
-	if did := w.sweep(); len(did.Silent) != 0 || len(did.Offline) != 1 || did.Offline[0].DeviceID != ids[9] {
-		t.Errorf("heard of again: %+v", did)
-	}
-	if _, err := SilenceOfFleet.Get(w.Ctx, w.Table, FleetIn{"plant"}); !errors.Is(err, table.ErrNotFound) {
-		t.Errorf("silent still: %v", err)
-	}
-}
-
 // "Sensor bad from 10:20 to 11:10" takes effect, whenever its readings come, and is taken back exactly.
 func TestRetraction(t *testing.T) {
 	seed := rand.Uint64()
@@ -411,7 +280,7 @@ func TestStatusIsToldOnceAMinute(t *testing.T) {
 	}
 }
 
-// What waits for its time is done by the upkeep: retractions, purges, days, silence.
+// What waits for its time is done by the upkeep: retractions, purges, days.
 func TestUpkeep(t *testing.T) {
 	w := newWorld(t, "UTC", utc("2026-04-20T14:00"))
 	w.device("d2")
@@ -439,13 +308,13 @@ func TestUpkeep(t *testing.T) {
 		t.Errorf("d2: %v", err)
 	}
 	w.Advance(48 * time.Hour)
-	if did := keep(); did.Days != 1 || len(did.Offline) != 1 {
+	if did := keep(); did.Days != 1 {
 		t.Errorf("two days later: %+v", did)
 	}
 	if days := w.aggregates("d1", Daily); len(days) != 1 || days[0].Readings != 30 {
 		t.Errorf("%+v", days)
 	}
-	if did := keep(); did.Tasks+did.Waiting+did.Days+len(did.Offline) != 0 {
+	if did := keep(); did.Tasks+did.Waiting+did.Days != 0 {
 		t.Errorf("nothing is left: %+v", did)
 	}
 }

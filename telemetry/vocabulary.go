@@ -64,4 +64,5 @@ type Connectivity string
 const (
 	Online  Connectivity = "online"
 	Offline Connectivity = "offline"
+	Never   Connectivity = "never" // it has readings, but only of the past: imported ones, or late ones
 )

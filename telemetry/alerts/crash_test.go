@@ -104,8 +104,8 @@ func TestSilence(t *testing.T) {
 	}
 	look := func(open int) {
 		t.Helper()
-		w.Must(alerts.Sweep(w.Ctx, w.Table))
-		w.Must(alerts.Sweep(w.Ctx, w.Table)) // another process
+		w.Must(alerts.Sweep(w.Ctx, w.Table, time.Time{}))
+		w.Must(alerts.Sweep(w.Ctx, w.Table, time.Time{})) // another process
 		if got := w.open(); len(got) != open {
 			t.Fatalf("%d open alerts, want %d", len(got), open)
 		}
@@ -124,50 +124,6 @@ func TestSilence(t *testing.T) {
 	look(0)
 	if a, _ := w.alerts("d1"); len(a) != 1 || a[0].Resolved != w.Now().UnixMilli() || len(w.notifications()) != 2 {
 		t.Errorf("alerts are %+v, %d notifications", a, len(w.notifications()))
-	}
-}
-
-// TestSilenceOfFleet lets a whole fleet fall silent: one alert instead of many.
-func TestSilenceOfFleet(t *testing.T) {
-	w := newWorld(t, nil)
-	w.rule(func(r *telemetry.Rule) {
-		*r = telemetry.Rule{RuleKey: telemetry.RuleKey{Scope: telemetry.ForProfile, ScopeID: "meter", RuleID: "gone"}, FleetID: "plant",
-			NoData: true, For: 3600, Severity: telemetry.Critical}
-	})
-	beat := func() {
-		t.Helper()
-		for i := range 8 {
-			w.ingest(telemetry.Incoming{DeviceID: fmt.Sprint("m", i), At: w.Now(), Values: telemetry.Values{"temp": telemetry.Bool(true)}})
-		}
-		w.Drain()
-	}
-	sweep := func() {
-		t.Helper()
-		_, err := telemetry.Sweep(w.Ctx, w.Table)
-		w.Must(err)
-		w.Must(alerts.Sweep(w.Ctx, w.Table))
-	}
-	for i := range 8 {
-		w.device(fmt.Sprint("m", i))
-	}
-	beat()
-	w.Advance(2 * time.Hour)
-	sweep()
-	whole, _ := w.alerts(alerts.FleetDevice("plant"))
-	if open := w.open(); len(open) != 1 || len(whole) != 1 || whole[0].AlertID != open[0] {
-		t.Fatalf("open are %v, of the fleet %+v", open, whole)
-	}
-	beat()
-	sweep()
-	if open := w.open(); len(open) != 0 {
-		t.Errorf("open are %v", open)
-	}
-	w.Advance(2 * time.Hour)
-	sweep()
-	w.Must(alerts.DeleteRule(w.Ctx, w.Table, telemetry.RuleKey{Scope: telemetry.ForProfile, ScopeID: "meter", RuleID: "gone"}))
-	sweep()
-	if whole, _ := w.alerts(alerts.FleetDevice("plant")); len(whole) != 2 || whole[0].State != telemetry.Resolved {
-		t.Errorf("nobody wants to know of silence, and alerts of the fleet are %+v", whole)
 	}
 }
 

@@ -5,12 +5,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
 	"github.com/onefold/onefold/table"
 	"github.com/onefold/onefold/telemetry"
 	"github.com/onefold/onefold/telemetry/internal/episode"
+	"github.com/onefold/onefold/telemetry/presence"
 )
 
 // SilenceRule is the id of the rule, which nobody made, by which a fleet that fell silent as a whole has one alert.
@@ -19,16 +21,18 @@ const SilenceRule = "fleet-silence"
 // FleetDevice is under what the alerts of a fleet as a whole are kept. No device has such an id.
 func FleetDevice(fleetID string) string { return "~" + fleetID }
 
-// heard ends an alert about silence: something came.
+// heard ends an alert about silence: something came that is not of the past.
 func (p *pair) heard(ctx context.Context, t *table.Table, w Watch) error {
-	if w.Phase != episode.Firing || len(p.readings) == 0 {
+	arrived := int64(math.MaxInt64)
+	for _, r := range p.readings {
+		if !r.Past && r.Arrived > w.FirstAt {
+			arrived = min(arrived, r.Arrived)
+		}
+	}
+	if w.Phase != episode.Firing || arrived == math.MaxInt64 {
 		return nil
 	}
-	arrived := p.readings[0].Arrived
-	for _, r := range p.readings {
-		arrived = min(arrived, r.Arrived)
-	}
-	return quiet{t, p.rule, p.deviceID, w}.end(ctx, arrived)
+	return quiet{t, p.rule, p.deviceID, w}.end(ctx, arrived, "")
 }
 
 // quiet is a device, or fleet, that a rule about silence is for.
@@ -39,19 +43,19 @@ type quiet struct {
 	watch    Watch
 }
 
-// begin makes the alert of a silence since a time.
-func (q quiet) begin(ctx context.Context, since int64) error {
+// begin makes the alert of a silence since a time. One that waits is told of by the alert of its fleet.
+func (q quiet) begin(ctx context.Context, since int64, waits bool) error {
 	e := episode.Episode{First: episode.Key{At: since}, Fired: since + q.rule.levels.For, Last: episode.Key{At: since}}
-	return q.write(ctx, e, episode.Firing)
+	return q.write(ctx, e, episode.Firing, func(a *telemetry.Alert) { a.Waits = waits })
 }
 
-func (q quiet) end(ctx context.Context, at int64) error {
+func (q quiet) end(ctx context.Context, at int64, why telemetry.Ending) error {
 	since := q.watch.FirstAt
 	e := episode.Episode{First: episode.Key{At: since}, Fired: since + q.rule.levels.For, Last: episode.Key{At: since}, Resolved: max(at, since+1)}
-	return q.write(ctx, e, episode.Idle)
+	return q.write(ctx, e, episode.Idle, func(a *telemetry.Alert) { a.Ended = why })
 }
 
-func (q quiet) write(ctx context.Context, e episode.Episode, phase episode.Phase) error {
+func (q quiet) write(ctx context.Context, e episode.Episode, phase episode.Phase, say func(*telemetry.Alert)) error {
 	d := &derivation{t: q.t, rule: q.rule, deviceID: q.deviceID, watch: q.watch, start: e.First, until: e.Last}
 	stored, err := telemetry.Alerts.GetMany(ctx, q.t, []telemetry.AlertKey{{DeviceID: q.deviceID, AlertID: AlertID(q.deviceID, q.rule.RuleID, e.First.At)}})
 	if err != nil {
@@ -63,7 +67,9 @@ func (q quiet) write(ctx context.Context, e episode.Episode, phase episode.Phase
 	}
 	plan := d.plan(q.t.Now().UTC().Truncate(time.Millisecond))
 	for i := range plan.changes {
-		plan.changes[i].alert.Value, plan.changes[i].alert.Peak = "", ""
+		a := &plan.changes[i].alert
+		a.Value, a.Peak = "", ""
+		say(a)
 	}
 	if err := decideAll(ctx, q.t, plan.changes); err != nil {
 		return err
@@ -71,11 +77,12 @@ func (q quiet) write(ctx context.Context, e episode.Episode, phase episode.Phase
 	return plan.commit(ctx, q.t)
 }
 
-// Sweep looks for devices that have been silent for longer than a rule allows, and makes the alerts of that. Where a fleet
-// as a whole fell silent (telemetry.Silence), it has one alert, and none of its devices has a new one. Call it every half
-// minute or so, after telemetry.Sweep. It may be run by several.
-func Sweep(ctx context.Context, t *table.Table) error {
-	s := &sweep{t: t, now: t.Now(), fleets: make(map[string]*sweptFleet)}
+// Sweep looks for devices that have been silent for longer than a rule allows, and makes the alerts of that. A fleet that fell
+// silent as a whole (telemetry.Silence) has an alert of its own. While that lasts it alone is told: alerts of its devices' silence
+// begin and end, but wait to be told. Silence counts from listening at the earliest, as in presence.Sweep, after which Sweep is to be
+// called. Several may.
+func Sweep(ctx context.Context, t *table.Table, listening time.Time) error {
+	s := &sweep{t: t, now: t.Now(), listening: listening, fleets: make(map[string]*sweptFleet)}
 	for _, c := range []telemetry.Connectivity{telemetry.Online, telemetry.Offline} {
 		for status, err := range telemetry.StatusesByConnectivity.All(ctx, t, telemetry.ConnectivityIn{Connectivity: c}) {
 			if err == nil {
@@ -95,9 +102,10 @@ func Sweep(ctx context.Context, t *table.Table) error {
 }
 
 type sweep struct {
-	t      *table.Table
-	now    time.Time
-	fleets map[string]*sweptFleet
+	t         *table.Table
+	now       time.Time
+	listening time.Time
+	fleets    map[string]*sweptFleet
 }
 
 // sweptFleet is a fleet that has rules about silence, and what was heard of its devices.
@@ -105,8 +113,11 @@ type sweptFleet struct {
 	rules    *fleetRules
 	any      bool // rules about silence
 	severity telemetry.Severity
-	seen     map[string]int64
+	seen     map[string]lastSeen // by device
 }
+
+// lastSeen says when a device was heard of last, and when it was called offline, in epoch milliseconds.
+type lastSeen struct{ heard, offline int64 }
 
 func (s *sweep) add(ctx context.Context, status *telemetry.Status) error {
 	f := s.fleets[status.FleetID]
@@ -115,13 +126,13 @@ func (s *sweep) add(ctx context.Context, status *telemetry.Status) error {
 		if err != nil {
 			return err
 		}
-		f = &sweptFleet{rules: rules, seen: make(map[string]int64)}
+		f = &sweptFleet{rules: rules, seen: make(map[string]lastSeen)}
 		f.onlySilence(rules.device)
 		f.onlySilence(rules.profile)
 		s.fleets[status.FleetID] = f
 	}
 	if f.any {
-		f.seen[status.DeviceID] = status.LastSeen
+		f.seen[status.DeviceID] = lastSeen{status.LastSeen, status.OfflineSince}
 	}
 	return nil
 }
@@ -164,7 +175,7 @@ func (s *sweep) judge(ctx context.Context, fleetID string, f *sweptFleet) error 
 	}
 	for id, d := range touched.devices {
 		for _, c := range book.of(d) {
-			if err := s.device(ctx, id, c, f.seen[id], silent); err != nil {
+			if err := s.device(ctx, id, c, f.seen[id].heard, silent); err != nil {
 				return err
 			}
 		}
@@ -174,17 +185,17 @@ func (s *sweep) judge(ctx context.Context, fleetID string, f *sweptFleet) error 
 
 // device looks at one device and rule. Whoever writes at the same time is right, too: the next sweep looks again.
 func (s *sweep) device(ctx context.Context, id string, c *compiled, seen int64, fleetSilent bool) error {
-	silent := s.now.UnixMilli()-seen >= c.levels.For
+	silent := func(since int64) bool { return s.now.UnixMilli()-max(since, s.listening.UnixMilli()) >= c.levels.For }
 	q, err := s.quiet(ctx, c, id)
 	if err != nil {
 		return err
 	}
 	switch firing := q.watch.Phase == episode.Firing; {
 	case firing && seen > q.watch.FirstAt:
-		err = q.end(ctx, seen)
-	case !firing && silent && !fleetSilent:
-		if seen, err = s.lastArrival(ctx, id, seen); err == nil && s.now.UnixMilli()-seen >= c.levels.For {
-			err = q.begin(ctx, seen)
+		err = q.end(ctx, seen, "")
+	case !firing && silent(seen):
+		if seen, err = s.lastArrival(ctx, id, seen); err == nil && silent(seen) {
+			err = q.begin(ctx, max(seen, s.listening.UnixMilli()), fleetSilent)
 		}
 	}
 	if errors.Is(err, errMoved) {
@@ -193,14 +204,26 @@ func (s *sweep) device(ctx context.Context, id string, c *compiled, seen int64, 
 	return err
 }
 
-// lastArrival is when a device was heard of last: its status may tell that a while later.
+// lastArrival is when a device was heard of last: its status may tell that a while later. What came later than now came by a
+// clock that was ahead.
 func (s *sweep) lastArrival(ctx context.Context, id string, seen int64) (int64, error) {
-	newest, err := telemetry.NewestReadings.First(ctx, s.t, telemetry.DeviceIn{DeviceID: id})
-	if errors.Is(err, table.ErrNotFound) {
-		return seen, nil
+	n := 0
+	for r, err := range stepwise(ctx, s.t, telemetry.NewestReadings, telemetry.DeviceIn{DeviceID: id}) {
+		if err != nil {
+			return seen, err
+		}
+		if !r.Past && r.Arrived <= s.now.UnixMilli() {
+			return max(seen, r.Arrived), nil
+		}
+		if n++; n == lookedAt {
+			break
+		}
 	}
-	return max(seen, newest.Arrived), err
+	return seen, nil
 }
+
+// lookedAt is how many of a device's newest readings are looked at for one that is not of the past.
+const lookedAt = 100
 
 func (s *sweep) quiet(ctx context.Context, c *compiled, id string) (quiet, error) {
 	w, err := Watches.Get(ctx, s.t, WatchKey{id, c.RuleID})
@@ -222,12 +245,59 @@ func (s *sweep) wholeFleet(ctx context.Context, fleetID string, f *sweptFleet, s
 	}
 	switch firing := q.watch.Phase == episode.Firing; {
 	case firing && !silent:
-		err = q.end(ctx, s.now.UnixMilli())
+		if err = s.release(ctx, fleetID, f); err == nil {
+			err = q.end(ctx, s.now.UnixMilli(), s.whyOver(q.watch.FirstAt))
+		}
 	case !firing && silent:
-		err = q.begin(ctx, since)
+		err = q.begin(ctx, since, false)
 	}
 	if errors.Is(err, errMoved) {
 		return nil
 	}
 	return err
+}
+
+// whyOver says why a fleet's silence is over: its devices are heard of, or it has been silent for so long that it is news no more.
+func (s *sweep) whyOver(since int64) telemetry.Ending {
+	if s.now.Sub(time.UnixMilli(since)) >= presence.SilenceLasts {
+		return telemetry.Settled
+	}
+	return ""
+}
+
+// release ends the wait of the alerts that were not told of while their fleet was silent: devices that are silent still, though
+// others are heard of again, are told of now. Those that have been offline for as long as a fleet's silence lasts are not: the
+// fleet's alert has told of them.
+func (s *sweep) release(ctx context.Context, fleetID string, f *sweptFleet) error {
+	for _, severity := range severities {
+		for a, err := range telemetry.OpenAlerts.All(ctx, s.t, telemetry.SeverityIn{Severity: severity, FleetID: fleetID}) {
+			if err != nil {
+				return err
+			}
+			seen := f.seen[a.DeviceID]
+			if !a.Waits || seen.heard > a.Since { // the alert of a device that is heard of ends without having been told
+				continue
+			}
+			before := a
+			a.Waits = false
+			if s.now.Sub(time.UnixMilli(seen.offline)) >= presence.SilenceLasts {
+				a.Notified = append(slices.Clone(a.Notified), telemetry.Fires, telemetry.Resolves)
+			}
+			if err := rewriteAlert(ctx, s.t, a, &before); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// rewriteAlert writes a changed alert, with what is to be told of it. Errors: errMoved.
+func rewriteAlert(ctx context.Context, t *table.Table, a telemetry.Alert, before *telemetry.Alert) error {
+	c := []change{{alert: a, before: before}}
+	if err := decideAll(ctx, t, c); err != nil {
+		return err
+	}
+	tx := table.NewTx(t, "")
+	c[0].add(tx)
+	return moved(tx.Commit(ctx))
 }

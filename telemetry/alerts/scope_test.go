@@ -181,7 +181,7 @@ func TestSilenceThroughItsLife(t *testing.T) {
 	})
 	look := func(open int) {
 		t.Helper()
-		w.Must(alerts.Sweep(w.Ctx, w.Table))
+		w.Must(alerts.Sweep(w.Ctx, w.Table, time.Time{}))
 		if got := w.open(); len(got) != open {
 			t.Fatalf("%d open alerts, want %d", len(got), open)
 		}

@@ -45,6 +45,7 @@ func transitions(a *telemetry.Alert) (all []telemetry.Transition) {
 		}
 	}
 	switch {
+	case a.Waits && a.State == telemetry.Firing:
 	case a.Withdrawn:
 		if slices.Contains(a.Notified, telemetry.Fires) {
 			add(telemetry.Withdraws)
@@ -78,7 +79,7 @@ func newDecider(ctx context.Context, t *table.Table, a *telemetry.Alert) (*decid
 }
 
 func (d *decider) decide(a *telemetry.Alert, event telemetry.Transition) (all []Notification) {
-	if d.device.Status == telemetry.Maintenance || d.now.Before(a.SnoozedUntil) {
+	if a.Waits || d.device.Status == telemetry.Maintenance || d.now.Before(a.SnoozedUntil) {
 		return nil
 	}
 	at := map[telemetry.Transition]int64{telemetry.Fires: a.Fired, telemetry.Resolves: a.Resolved}[event]

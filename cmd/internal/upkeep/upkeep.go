@@ -18,6 +18,7 @@ import (
 	"github.com/onefold/onefold/table"
 	"github.com/onefold/onefold/telemetry"
 	"github.com/onefold/onefold/telemetry/alerts"
+	"github.com/onefold/onefold/telemetry/presence"
 )
 
 // Upkeep is what has to be looked after. All fields are required.
@@ -43,21 +44,24 @@ type duty struct {
 	round func(ctx context.Context) (failed int)
 }
 
-func (u *Upkeep) duties() []duty {
+// alwaysListening is for functions: readings are taken in elsewhere, whether or not one of these runs.
+func alwaysListening(time.Time) time.Time { return time.Time{} }
+
+func (u *Upkeep) duties(listening func(now time.Time) time.Time) []duty {
 	return []duty{
 		u.ofSites("roll-up", analytics.ListSites, u.rollUp),
 		u.ofSites("backfill of goals", analytics.ListSites, u.backfillGoals),
 		u.ofSites("erasure", analytics.ListSites, u.erase),
 		u.ofSites("purge of a deleted site", erasure.DeletedSites, u.purge),
-		{"upkeep of devices", devicesEvery, u.devices},
+		{"upkeep of devices", devicesEvery, func(ctx context.Context) int { return u.devices(ctx, listening(u.Table.Now())) }},
 		{"what was missed", sitesEvery, u.missed},
 	}
 }
 
 // Services do what is due until their context ends: at once, and then again and again. A failure is logged and tried again with
-// the next round.
+// the next round. Who runs them listens to devices: while the process was away, nobody could hear them.
 func (u *Upkeep) Services() (all []func(context.Context) error) {
-	for _, d := range u.duties() {
+	for _, d := range u.duties(new(presence.Listening).Since) {
 		all = append(all, d.run)
 	}
 	return all
@@ -85,7 +89,7 @@ type Done struct {
 // Once does what is due, once round. If ctx has a deadline, each kind of upkeep has an equal part of the time that the ones
 // before it left, so that none keeps the others waiting for ever. What is not finished goes on the next time.
 func (u *Upkeep) Once(ctx context.Context, now func() time.Time) (done Done) {
-	all := u.duties()
+	all := u.duties(alwaysListening)
 	for i, d := range all {
 		part, cancel := ctx, func() {}
 		if end, bounded := ctx.Deadline(); bounded {
@@ -151,9 +155,10 @@ func (u *Upkeep) purge(ctx context.Context, site string) error {
 }
 
 // devices does what waits for devices and fleets.
-func (u *Upkeep) devices(ctx context.Context) (failed int) {
-	_, err := telemetry.Upkeep(ctx, u.Table, u.Folded)
-	if err := errors.Join(err, alerts.Sweep(ctx, u.Table)); err != nil && ctx.Err() == nil {
+func (u *Upkeep) devices(ctx context.Context, listening time.Time) (failed int) {
+	_, waiting := telemetry.Upkeep(ctx, u.Table, u.Folded)
+	_, silent := presence.Sweep(ctx, u.Table, listening)
+	if err := errors.Join(waiting, silent, alerts.Sweep(ctx, u.Table, listening)); err != nil && ctx.Err() == nil {
 		u.Logger.Error("upkeep of devices failed", "error", err)
 		return 1
 	}

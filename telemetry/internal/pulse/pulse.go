@@ -3,24 +3,32 @@
 package pulse
 
 import (
+	"cmp"
 	"slices"
 	"time"
 )
 
-// kept is how many arrivals are remembered. A device that sends three readings at once, one after the other, is still
-// seen to do so every now and then.
-const kept = 24
+const (
+	kept = 24 // arrivals that are remembered
+	// slot is the number of seconds whose arrivals count as one. It is a third of LeastPause, so a shorter rhythm would make no
+	// difference, and a device that uploads what it stored within a minute or two is not taken for one that sends every second.
+	slot = 30
+)
 
-// Pulse is the last arrivals, in epoch seconds and in order, each once.
+// Pulse holds the last arrivals, in epoch seconds and in order: the last one of each slot.
 //
-// Invariant: the greatest 24 of all that were added, in whatever order and grouping: the greatest of a union are among
-// the greatest of its parts.
+// Invariant: it holds the last arrival of each of the latest 24 slots, in whatever order and grouping arrivals were added: the
+// latest slots of a union are among the latest of its parts.
 type Pulse []int64
 
 // Add adds an arrival.
 func (p *Pulse) Add(at int64) {
-	i, found := slices.BinarySearch(*p, at)
-	if found || i == 0 && len(*p) >= kept {
+	i, found := slices.BinarySearchFunc(*p, at, func(have, at int64) int { return cmp.Compare(have/slot, at/slot) })
+	if found {
+		(*p)[i] = max((*p)[i], at)
+		return
+	}
+	if i == 0 && len(*p) >= kept {
 		return
 	}
 	*p = slices.Insert(*p, i, at)
@@ -34,6 +42,11 @@ func (p *Pulse) Merge(o Pulse) {
 	for _, at := range o {
 		p.Add(at)
 	}
+}
+
+// Until drops arrivals after a time.
+func (p *Pulse) Until(at int64) {
+	*p = slices.DeleteFunc(*p, func(have int64) bool { return have > at })
 }
 
 // Rhythm is the time that passes between two arrivals: four of five are no longer. So neither an outage nor what comes

@@ -14,7 +14,7 @@ func TestOrderAndGroupingMakeNoDifference(t *testing.T) {
 	for range 200 {
 		all := make([]int64, r.IntN(100))
 		for i := range all {
-			all[i] = r.Int64N(80)
+			all[i] = r.Int64N(1500)
 		}
 		var plain, merged Pulse
 		for _, at := range all {
@@ -45,6 +45,14 @@ func TestRhythm(t *testing.T) {
 		}
 		return p
 	}
+	bursts := func(size, period int64) (p Pulse) { // one a second, as a store-and-forward device uploads
+		for n := range int64(10) {
+			for i := range size {
+				p.Add(1_700_000_000 + n*period + i)
+			}
+		}
+		return p
+	}
 	outage := every(20, 60)
 	outage.Add(outage[len(outage)-1] + 86_400)
 	for name, c := range map[string]struct {
@@ -55,7 +63,8 @@ func TestRhythm(t *testing.T) {
 		"twice":             {every(2, 60), 0},
 		"every minute":      {every(24, 60), time.Minute},
 		"with an outage":    {outage, time.Minute},
-		"three at a time":   {every(24, 1, 1, 3600), time.Hour},
+		"three at a time":   {every(24, 1, 1, 3598), time.Hour},
+		"sixty at a time":   {bursts(60, 3600), time.Hour - 50*time.Second}, // from the end of a burst
 		"with some failing": {every(24, 60, 60, 60, 60, 120), time.Minute},
 	} {
 		if got := c.p.Rhythm(); got != c.want {

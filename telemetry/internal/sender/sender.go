@@ -83,11 +83,12 @@ func Meet[V any](s *Sender, values map[string]V, most int) (would int, ok bool) 
 
 // Quiet reports whether the device's status need not follow a reading, of a time by the device's clock in epoch milliseconds: it
 // was told of the device within a time, and of each of the reading's metrics within that time of the reading's own. A
-// reading that is sent again is as loud as at first, for it may be that it was not stored.
-func Quiet[V any](s *Sender, at int64, values map[string]V, now time.Time, every time.Duration) bool {
+// reading that is sent again is as loud as at first, for it may be that it was not stored. A reading of the past tells nothing of
+// the device itself.
+func Quiet[V any](s *Sender, at int64, values map[string]V, now time.Time, every time.Duration, past bool) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	quiet := now.Sub(s.told) < every
+	quiet := past || now.Sub(s.told) < every && !now.Before(s.told) // the clock may have been set back
 	for name := range values {
 		told := s.metrics[name]
 		quiet = quiet && at != told && at-every.Milliseconds() < told
@@ -95,7 +96,9 @@ func Quiet[V any](s *Sender, at int64, values map[string]V, now time.Time, every
 	if quiet {
 		return true
 	}
-	s.told = now
+	if !past {
+		s.told = now
+	}
 	for name := range values {
 		s.metrics[name] = max(s.metrics[name], at)
 	}

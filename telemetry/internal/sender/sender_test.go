@@ -78,6 +78,7 @@ func TestQuiet(t *testing.T) {
 			s := newSender(1e6, map[string]int64{})
 			now, heard, status := start, map[string]int64{}, map[string]int64{}
 			followed := 0
+			var contact time.Time // when the status was told last that the device is there
 			for range 300 {
 				now = now.Add(time.Duration(r.IntN(20_000)) * time.Millisecond)
 				at := now.Add(-time.Duration(r.IntN(2)*r.IntN(300_000)) * time.Millisecond).UnixMilli()
@@ -86,7 +87,14 @@ func TestQuiet(t *testing.T) {
 					reading[fmt.Sprint(r.IntN(4))] = 0
 				}
 				Meet(s, reading, 10)
-				loud := !Quiet(s, at, reading, now, every)
+				past := r.IntN(4) == 0
+				loud := !Quiet(s, at, reading, now, every, past)
+				if loud && !past {
+					contact = now
+				}
+				if !past && now.Sub(contact) >= every {
+					t.Fatalf("the status was told of the device %s ago", now.Sub(contact))
+				}
 				if loud {
 					followed++
 				}
@@ -99,7 +107,7 @@ func TestQuiet(t *testing.T) {
 						t.Fatalf("metric %s is %d ms behind", name, behind)
 					}
 				}
-				if loud && Quiet(s, at, reading, now, every) && newest(s, at, reading) {
+				if loud && Quiet(s, at, reading, now, every, past) && newest(s, at, reading) {
 					t.Fatal("a reading that is sent again is quiet")
 				}
 			}

@@ -12,6 +12,7 @@ import (
 	"github.com/onefold/onefold/table"
 	"github.com/onefold/onefold/telemetry"
 	"github.com/onefold/onefold/telemetry/alerts"
+	"github.com/onefold/onefold/telemetry/presence"
 )
 
 // Whoever looks at the demo's fleet finds a room that is too warm, a pump that is silent, and an alert that is over.
@@ -46,7 +47,9 @@ func TestFleet(t *testing.T) {
 	must(worker.Drain(ctx))
 	_, err = telemetry.Upkeep(ctx, tbl, worker)
 	must(err)
-	must(alerts.Sweep(ctx, tbl))
+	_, err = presence.Sweep(ctx, tbl, time.Time{})
+	must(err)
+	must(alerts.Sweep(ctx, tbl, time.Time{}))
 	for device, want := range map[string]telemetry.AlertState{"south-coldroom-1": telemetry.Firing, "south-pump-2": telemetry.Firing, "north-coldroom-1": telemetry.Resolved} {
 		all, err := telemetry.AlertsOfDevice.Collect(ctx, tbl, telemetry.DeviceIn{DeviceID: device})
 		must(err)

@@ -155,7 +155,7 @@ export function snoozes(now: number): [string, Date][] {
 
 // ending is the state of an alert in words: one that has ended says how, if no reading ended it.
 export const ending = (a: { state: string; ended?: string; withdrawn?: boolean }) => (a.withdrawn ? 'withdrawn' : (ENDINGS[a.ended ?? ''] ?? a.state))
-const ENDINGS: Record<string, string> = { rule_changed: 'ended with its rule' }
+const ENDINGS: Record<string, string> = { rule_changed: 'ended with its rule', settled: 'ended: silent for a day' }
 
 // An alert of a whole fleet stands for those of its devices; it is kept under a name that no device has.
 export const wholeFleet = (a: { device: string }) => a.device.startsWith('~')

@@ -75,9 +75,10 @@ func ReadSeries(ctx context.Context, t *table.Table, in SeriesIn) (Series, error
 	r, err := newSeriesReader(ctx, t, &in)
 	if err == nil {
 		if s.Resolution = in.Resolution; s.Resolution == "" {
-			s.Resolution = r.choose()
+			err = r.finest(ctx, &s)
+		} else {
+			err = r.read(ctx, &s)
 		}
-		err = r.read(ctx, &s)
 	}
 	if err != nil {
 		return s, fmt.Errorf("telemetry: series of device %q: %w", shorten(in.DeviceID), err)
@@ -93,7 +94,7 @@ type seriesReader struct {
 	in    SeriesIn
 	fleet Fleet
 	zone  calendar.Zone
-	every time.Duration // between readings; 0: nobody knows
+	every time.Duration // between readings, as the profile says; 0: it does not
 }
 
 func newSeriesReader(ctx context.Context, t *table.Table, in *SeriesIn) (*seriesReader, error) {
@@ -122,43 +123,33 @@ func newSeriesReader(ctx context.Context, t *table.Table, in *SeriesIn) (*series
 	if r.zone, err = calendar.LoadZone(r.fleet.TimeZone); err != nil {
 		return nil, err
 	}
-	r.every, err = EveryOf(ctx, t, &d)
+	r.every, err = profileEvery(ctx, t, &d)
 	return r, err
+}
+
+// profileEvery is how often a device sends, as its profile says; 0 if that does not say.
+func profileEvery(ctx context.Context, t *table.Table, d *Device) (time.Duration, error) {
+	if d.ProfileID == "" {
+		return 0, nil
+	}
+	p, err := ProfileByID.Get(ctx, t, ProfileIn{d.ProfileID})
+	if errors.Is(err, table.ErrNotFound) {
+		return 0, nil
+	}
+	return time.Duration(p.Every) * time.Second, err
 }
 
 // EveryOf is how often a device sends, as its profile says or as it shows itself; 0 if nobody knows. Errors: the table's.
 func EveryOf(ctx context.Context, t *table.Table, d *Device) (time.Duration, error) {
-	if d.ProfileID != "" {
-		p, err := ProfileByID.Get(ctx, t, ProfileIn{d.ProfileID})
-		if err == nil && p.Every > 0 || err != nil && !errors.Is(err, table.ErrNotFound) {
-			return time.Duration(p.Every) * time.Second, err
-		}
+	every, err := profileEvery(ctx, t, d)
+	if every > 0 || err != nil {
+		return every, err
 	}
 	s, err := StatusByID.Get(ctx, t, DeviceIn{d.DeviceID})
 	if err != nil && !errors.Is(err, table.ErrNotFound) {
 		return 0, err
 	}
 	return s.Rhythm(), nil
-}
-
-// choose finds the finest resolution that has about as many points as are wanted and is still kept.
-func (r *seriesReader) choose() Period {
-	length, age := r.in.To.Sub(r.in.From), r.t.Now().Sub(r.in.From)
-	fits := func(every time.Duration) bool { return length/every <= time.Duration(r.in.MaxPoints) }
-	kept := func(p Period) bool { keep := r.fleet.Retention.Of(p); return keep == 0 || age < keep }
-	raw := r.every
-	if raw == 0 {
-		raw = time.Minute
-	}
-	switch {
-	case age < r.fleet.Retention.Raw() && fits(raw):
-		return Raw
-	case r.fleet.TenMinutes && fits(TenMinutes.width()) && kept(TenMinutes):
-		return TenMinutes
-	case fits(Hourly.width()) && kept(Hourly):
-		return Hourly
-	}
-	return Daily
 }
 
 func (r *seriesReader) read(ctx context.Context, s *Series) error {
@@ -174,23 +165,35 @@ func (r *seriesReader) read(ctx context.Context, s *Series) error {
 
 // readings reads the readings as they are, but for what is retracted.
 func (r *seriesReader) readings(ctx context.Context, s *Series) error {
+	looked := 0
+	err := r.raw(ctx, func(p Point) bool {
+		s.Points = append(s.Points, p)
+		return true
+	}, func() bool { looked++; return looked <= maxRead })
+	if err == nil && looked > maxRead {
+		err = fmt.Errorf("%w: more than %d readings: choose a shorter one, or a coarser resolution", ErrRange, maxRead)
+	}
+	return err
+}
+
+// raw yields the points that are readings, but for what is retracted, for as long as yield and look say so. look is asked before
+// each reading, whatever it says of the metric.
+func (r *seriesReader) raw(ctx context.Context, yield func(Point) bool, look func() bool) error {
 	retractions, err := RetractionsOfDevice.Collect(ctx, r.t, DeviceIn{r.in.DeviceID})
 	if err != nil {
 		return err
 	}
-	n := 0
 	for one, err := range ReadingsByTime.All(ctx, r.t, ReadingsIn{r.in.DeviceID, r.in.From, r.in.To}) {
 		if err != nil {
 			return err
 		}
-		if n++; n > maxRead {
-			return fmt.Errorf("%w: more than %d readings: choose a shorter one, or a coarser resolution", ErrRange, maxRead)
+		if !look() {
+			return nil
 		}
 		v, there := one.Values[r.in.Metric]
-		if !there || Retracted(retractions, &one, r.in.Metric) {
-			continue
+		if there && !Retracted(retractions, &one, r.in.Metric) && !yield(Point{At: one.At, Value: v}) {
+			return nil
 		}
-		s.Points = append(s.Points, Point{At: one.At, Value: v})
 	}
 	return nil
 }
@@ -275,13 +278,13 @@ func (r *seriesReader) buckets(ctx context.Context, s *Series, all []bucketAt) e
 					before = run
 				}
 				p.Figures, p.Value, s.Kind = &f, drawn(&f), f.Kind
-				p.Coverage = r.coverage(b, f.Count)
 			}
 		}
 		if p.Figures != nil || r.in.Fill != FillNone {
 			s.Points = append(s.Points, p)
 		}
 	}
+	r.cover(s)
 	return nil
 }
 
@@ -292,13 +295,31 @@ func earlier(a, b time.Time) time.Time {
 	return b
 }
 
-// coverage is how many of the readings that were expected in a bucket, as far as it is over, were received.
-func (r *seriesReader) coverage(b bucketAt, n int64) float64 {
-	over := earlier(b.end, r.t.Now()).Sub(b.start)
-	if r.every <= 0 || over <= 0 {
-		return 0
+// cover says of buckets how many of the readings that were expected, as far as a bucket is over, were received. As many are expected
+// as the profile says, or else as most buckets have: the median.
+func (r *seriesReader) cover(s *Series) {
+	width := s.Resolution.width()
+	each := float64(width) / float64(max(r.every, 1))
+	if r.every <= 0 {
+		var counts []int64
+		for _, p := range s.Points {
+			if p.Figures != nil {
+				counts = append(counts, p.Figures.Count)
+			}
+		}
+		if len(counts) == 0 {
+			return
+		}
+		slices.Sort(counts)
+		each = float64(counts[len(counts)/2])
 	}
-	return min(float64(n)/max(float64(over)/float64(r.every), 1), 1)
+	for i := range s.Points {
+		p := &s.Points[i]
+		over := earlier(p.At.Add(width), r.t.Now()).Sub(p.At)
+		if p.Figures != nil && over > 0 {
+			p.Coverage = min(float64(p.Figures.Count)/max(each*float64(over)/float64(width), 1), 1)
+		}
+	}
 }
 
 // drawn is what of a bucket is drawn.

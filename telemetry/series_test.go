@@ -35,10 +35,7 @@ func (w *world) every(from time.Time, step time.Duration, n int, values func(i i
 // The resolution follows from the range and the number of points.
 func TestResolution(t *testing.T) {
 	w := newWorld(t, "Europe/Berlin", utc("2026-04-20T14:00"))
-	for i := range 30 { // in real time, so that its rhythm shows
-		w.Set(utc("2026-04-20T14:00").Add(time.Duration(i) * time.Minute))
-		w.ingest(send(w.Now(), Values{"temp": num(t, strconv.Itoa(i))}))
-	}
+	w.every(w.Now().Add(-540*time.Minute), time.Minute, 541, func(i int) Values { return Values{"temp": num(t, strconv.Itoa(i%100))} })
 	w.Drain()
 	to := w.Now().Add(time.Second)
 	for _, c := range []struct {

@@ -100,6 +100,21 @@ func entryOf[E any](mu *sync.Mutex, places map[string]*E, key string) *E {
 	return e
 }
 
+// untell lets the next readings of a device be told to its status if those that came were not stored.
+func (c *Collector) untell(in []Incoming, became []Outcome) {
+	for i := range in {
+		if status := became[i].Status; status != Duplicate && status != "" {
+			continue
+		}
+		c.devices.mu.Lock()
+		e := c.devices.devices[in[i].DeviceID]
+		c.devices.mu.Unlock()
+		if e != nil {
+			sender.Untell(&e.sends, in[i].Values)
+		}
+	}
+}
+
 // fresh reports whether a setting that is used until a time is used now, whatever was done to the clock since it was read.
 func fresh(now, until time.Time) bool {
 	return now.Before(until) && until.Sub(now) <= settingsLifetime

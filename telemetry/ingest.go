@@ -113,7 +113,9 @@ func (c *Collector) Ingest(ctx context.Context, in []Incoming) ([]Outcome, error
 		}
 		b.take(i, s, &in[i], now)
 	}
-	if err := c.storeOrKeep(ctx, &b, len(in) > 0 && in[0].Imported); err != nil {
+	err := c.storeOrKeep(ctx, &b, len(in) > 0 && in[0].Imported)
+	c.untell(in, b.outcomes)
+	if err != nil {
 		return b.outcomes, fmt.Errorf("telemetry: ingest: %w", err)
 	}
 	return b.outcomes, nil

@@ -22,6 +22,7 @@ func (c *Collector) preview(ctx context.Context, in []Incoming, imagined map[str
 	for n, i := range b.apartOf {
 		b.outcomes[i] = Outcome{Status: Rejected, Reason: b.apart[n].Reason, Quarantined: true, At: b.apart[n].Claimed, Detail: keptApart}
 	}
+	c.untell(in, make([]Outcome, len(in)))
 	keys := make([]ReadingKey, len(b.readings))
 	for n := range keys {
 		keys[n] = b.readings[n].ReadingKey

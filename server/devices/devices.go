@@ -48,9 +48,10 @@ type deviceBody struct {
 	Created      time.Time              `json:"created"`
 	Updated      time.Time              `json:"updated"`
 	Tokens       []tokenBody            `json:"tokens" doc:"Those that are valid, without their secrets."`
-	Connectivity telemetry.Connectivity `json:"connectivity,omitempty" enum:"online,offline" doc:"Absent: it was never heard of."`
-	LastSeen     time.Time              `json:"lastSeen,omitzero"`
-	Rhythm       float64                `json:"rhythm,omitempty" doc:"Seconds between readings, as the device shows itself."`
+	Connectivity telemetry.Connectivity `json:"connectivity,omitempty" enum:"online,offline" doc:"Absent: the device never connected. Imported readings, and readings that arrive late, are no sign of life."`
+	LastSeen     time.Time              `json:"lastSeen,omitzero" doc:"When the device was heard of last, by the server's clock."`
+	LastReading  time.Time              `json:"lastReading,omitzero" doc:"Time of the latest measurement, by the device's clock."`
+	Rhythm       float64                `json:"rhythm,omitempty" doc:"Seconds between two arrivals of readings, as the device shows itself."`
 	Latest       map[string]latestBody  `json:"latest" doc:"The latest value of each metric."`
 }
 
@@ -77,12 +78,17 @@ func describeDevice(d *telemetry.Device, s *telemetry.Status, now time.Time) dev
 			b.Tokens = append(b.Tokens, tokenBody{k.CreatedAt, k.ExpiresAt})
 		}
 	}
-	if s == nil || s.LastSeen == 0 {
+	if s == nil {
 		return b
 	}
-	b.Connectivity, b.LastSeen, b.Rhythm = s.Connectivity, time.UnixMilli(s.LastSeen).UTC(), s.Rhythm().Seconds()
+	if s.LastSeen != 0 {
+		b.Connectivity, b.LastSeen, b.Rhythm = s.Connectivity, time.UnixMilli(s.LastSeen).UTC(), s.Rhythm().Seconds()
+	}
 	for name, v := range s.Values {
-		b.Latest[name] = latestBody{time.UnixMilli(v.At).UTC(), v.Value}
+		at := time.UnixMilli(v.At).UTC()
+		if b.Latest[name] = (latestBody{at, v.Value}); at.After(b.LastReading) {
+			b.LastReading = at
+		}
 	}
 	return b
 }

@@ -81,6 +81,18 @@ func Meet[V any](s *Sender, values map[string]V, most int) (would int, ok bool) 
 	return would, true
 }
 
+// Untell forgets that the status was told of a reading, since the reading was not stored: it was there already, or its store is away.
+func Untell[V any](s *Sender, values map[string]V) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.told = time.Time{}
+	for name := range values {
+		if _, known := s.metrics[name]; known {
+			s.metrics[name] = never
+		}
+	}
+}
+
 // Quiet reports whether the device's status need not follow a reading, of a time by the device's clock in epoch milliseconds: it
 // was told of the device within a time, and of each of the reading's metrics within that time of the reading's own. A
 // reading that is sent again is as loud as at first, for it may be that it was not stored. A reading of the past tells nothing of

@@ -129,7 +129,8 @@ var policy = map[string][]string{
 	"server/dashboard": {"server/internal/webfile"},
 	"server/internal":  {},
 	"server/devices": {"table", "telemetry", "telemetry/payload", "telemetry/alerts", "accounts", "internal/lineprotocol", "server/mqtt", "server/internal/...", "github.com/danielgtaylor/huma/v2/...",
-		"github.com/prometheus/client_golang/..."},
+		"github.com/prometheus/client_golang/...",
+		"telemetry/presence"}, // its tests
 	"server/events": {"table", "eventstore", "eventstore/eventjson", "eventstore/projection", "accounts", "server/internal/...", "server/jobs", "github.com/danielgtaylor/huma/v2/..."},
 	"server/capacity": {"table", "analytics", "blueprint", "blueprint/heat", "internal/discreet", "server/internal/...", "github.com/danielgtaylor/huma/v2/...",
 		"accounts"}, // its tests

@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"reflect"
 	"strings"
 	"syscall"
 	"time"
@@ -17,6 +18,7 @@ import (
 
 	"github.com/onefold/onefold/cmd/onefold/internal/intake"
 	"github.com/onefold/onefold/cmd/onefold/internal/readingfiles"
+	"github.com/onefold/onefold/cmd/onefold/internal/terminal"
 	"github.com/onefold/onefold/cmd/onefold/internal/warehousecli"
 	"github.com/onefold/onefold/engine"
 )
@@ -75,7 +77,7 @@ func run(ctx context.Context, args []string, std streams) int {
 		kong.Writers(std.out, std.err), kong.Exit(func(int) { exited = true }), kong.Vars{"version": version, "dimensions": dimensionNames(),
 			"formats": strings.Join(intake.Names(), ","), "reading_formats": strings.Join(readingfiles.Formats(), ",")},
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, FlagsLast: true}),
-		kong.BindTo(ctx, (*context.Context)(nil)), kong.Bind(std))
+		kong.BindTo(ctx, (*context.Context)(nil)), kong.Bind(std), kong.TypeMapper(reflect.TypeFor[time.Duration](), kong.MapperFunc(decodeDuration)))
 	if err != nil {
 		fmt.Fprintln(std.err, "onefold:", err)
 		return exitFailed
@@ -95,6 +97,20 @@ func run(ctx context.Context, args []string, std streams) int {
 		return exitUsage
 	}
 	return exitCode(std, command.Run(&cli.globals, cli.ground(std), cli.blueprintEnv(std), cli.workEnv(std), cli.queryEnv(std)))
+}
+
+// decodeDuration reads a length of time, in days and weeks, too.
+func decodeDuration(from *kong.DecodeContext, into reflect.Value) error {
+	var text string
+	err := from.Scan.PopValueInto("duration", &text)
+	if err != nil {
+		return err
+	}
+	d, err := terminal.ParseDuration(text)
+	if err == nil {
+		into.SetInt(int64(d))
+	}
+	return err
 }
 
 func exitCode(std streams, err error) int {

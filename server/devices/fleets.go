@@ -175,15 +175,15 @@ type boardAnswer struct {
 	Body struct {
 		Devices        int64            `json:"devices"`
 		ByStatus       map[string]int64 `json:"byStatus"`
-		ByConnectivity map[string]int64 `json:"byConnectivity" doc:"online, offline, and never for devices that were never heard of."`
-		Silence        *silenceBody     `json:"silence,omitempty" doc:"Most of the fleet fell silent at once: while that lasts no device is called offline."`
+		ByConnectivity map[string]int64 `json:"byConnectivity" doc:"online, offline, and never for devices that never connected."`
+		Silence        *silenceBody     `json:"silence,omitempty" doc:"Most of the fleet fell silent at once: at least three devices, and half of those that were online. Each of them is offline, too. It ends when enough devices are back, or after a day."`
 	}
 }
 
 type silenceBody struct {
-	Since   time.Time `json:"since"`
-	Devices int       `json:"devices" doc:"That were silent then."`
-	Of      int       `json:"of" doc:"That were online before."`
+	Since   time.Time `json:"since" doc:"When the last of them was heard of."`
+	Devices int       `json:"devices" doc:"Devices that fell silent."`
+	Of      int       `json:"of" doc:"Devices that were online before."`
 }
 
 func (s *Service) board(ctx context.Context, in *door.FleetPath) (*boardAnswer, error) {

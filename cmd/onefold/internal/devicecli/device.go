@@ -218,7 +218,9 @@ func (c *deviceShow) Run(ctx context.Context, env *Env) error {
 			if err != nil {
 				return err
 			}
-			out.Connectivity, out.LastSeen = status.At(time.Now(), every), time.UnixMilli(status.LastSeen).UTC()
+			if status.LastSeen != 0 {
+				out.Connectivity, out.LastSeen = status.At(time.Now(), every), time.UnixMilli(status.LastSeen).UTC()
+			}
 			out.Latest = make(map[string]latestValue, len(status.Values))
 			for name, v := range status.Values {
 				out.Latest[name] = latestValue{time.UnixMilli(v.At).UTC(), v.Value}
@@ -237,7 +239,7 @@ func printDevice(env *Env, d *deviceOutput) error {
 	w := tabwriter.NewWriter(env.Out, 0, 8, 2, ' ', 0)
 	for _, line := range [][2]string{
 		{"device", d.ID}, {"fleet", d.Fleet}, {"name", d.Name}, {"type", d.Type}, {"status", string(d.Status)}, {"location", d.Location}, {"firmware", d.Firmware},
-		{"profile", d.Profile}, {"tags", strings.Join(d.Tags, ", ")}, {"connectivity", string(cmp.Or(d.Connectivity, "never heard of"))},
+		{"profile", d.Profile}, {"tags", strings.Join(d.Tags, ", ")}, {"connectivity", string(cmp.Or(d.Connectivity, "never connected"))},
 	} {
 		if line[1] != "" {
 			fmt.Fprintf(w, "%s\t%s\n", line[0], terminal.Printable(line[1]))

@@ -22,7 +22,7 @@ type Readings struct {
 	Metric     string        `help:"What it measured. Default: the only one that it measures."`
 	From       string        `help:"Beginning, as 2026-05-12, 2026-05-12T14:00 in the fleet's time zone, or with a zone. Default: --last before the end."`
 	To         string        `help:"End, which is not included. Default: the last reading."`
-	Last       time.Duration `help:"Length, where --from or --to is not said." default:"24h"`
+	Last       time.Duration `help:"Length, such as 36h, 60d or 2w, where --from or --to is not given." default:"24h"`
 	Resolution string        `help:"raw, 10min, hourly or daily. Default: the finest that has at most --max-points." placeholder:"PERIOD"`
 	MaxPoints  int           `help:"How many points, 3 to 10,000." default:"500"`
 	Fill       string        `help:"What stands where nothing was measured: null, previous or linear. Default: nothing." placeholder:"HOW"`

@@ -30,8 +30,9 @@ export interface Row {
   firmware?: string
   tags?: string[] | null
   profile?: string
-  connectivity?: Exclude<Connectivity, 'never'> // absent: it was never heard of
-  lastSeen?: string
+  connectivity?: Exclude<Connectivity, 'never'> // absent: it never connected
+  lastSeen?: string // when it was heard of last, by the server's clock
+  lastReading?: string // of what it measured last, by its own
   latest?: Record<string, { at: string; value: Value }> | null
 }
 export interface MetricDef { name: string; kind: Kind; unit?: string; min?: string; max?: string }

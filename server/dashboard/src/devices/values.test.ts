@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { Point } from './api'
-import { brief, choose, drawn, lasting, marked, metricsOf, readSpan, readWanted, tallied, withWanted, type Listed } from './values'
+import { brief, choose, drawn, heard, lasting, marked, metricsOf, readSpan, readWanted, tallied, withWanted, type Listed } from './values'
 
 const row = (id: string, more: Partial<Listed> = {}): Listed => ({ id, status: 'active', connectivity: 'online', ...more })
 const wanted = (query: string) => readWanted(new URLSearchParams(query))
@@ -23,7 +23,13 @@ describe('the board', () => {
   it('finds every word anywhere', () => expect([ids('q=roof+b10'), ids('q=ATTIC'), ids('q=1.2'), ids('q=nothing')]).toEqual(['b10', 'b9', 'y', '']))
   it('filters', () => expect([ids('connectivity=offline'), ids('tag=old'), ids('type=boiler'), ids('firing=any'), ids('firing=warning'), ids('firmware=1.2&status=retired')]).toEqual(['b9', 'b9', 'b10', 'y z', 'z', '']))
   it('keeps the order of the list it was given', () => { ids('sort=name'); expect(rows[0]!.id).toBe('b10') })
-  it('knows who was never heard of', () => {
+  it('says when a device measured, and when it was heard of if that is another time', () => {
+    const now = Date.parse('2026-05-12T14:00:00Z')
+    const of = (lastReading?: string, lastSeen?: string) => heard({ ...(lastReading ? { lastReading } : {}), ...(lastSeen ? { lastSeen } : {}) }, now)
+    expect([of(), of('2024-07-11T18:53:36Z'), of('2026-05-12T13:57:00Z', '2026-05-12T13:57:01Z'), of('2026-05-02T14:00:00Z', '2026-05-12T13:57:00Z')]).toEqual(
+      ['no reading yet', 'last reading 669 d ago', 'last reading 3 min ago', 'last reading 10 d ago, seen 3 min ago'])
+  })
+  it('knows who never connected', () => {
     const { connectivity: _, ...quiet } = row('quiet')
     expect(choose([quiet, row('b')], wanted('connectivity=never')).map((r) => r.id)).toEqual(['quiet'])
   })

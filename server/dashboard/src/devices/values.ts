@@ -1,5 +1,6 @@
 // How readings are written, searched and drawn.
 
+import { ago } from '../lib/format'
 import type { MetricDef, Point, Row, Severity, Value } from './api'
 
 export const SEVERITIES: Severity[] = ['critical', 'warning', 'info']
@@ -60,6 +61,15 @@ export function metricsOf(named: MetricDef[], latest: Row['latest']): MetricDef[
   const known = new Set(named.map((m) => m.name))
   const heard = Object.entries(latest ?? {}).filter(([name]) => !known.has(name)).sort(([a], [b]) => collator.compare(a, b))
   return [...named, ...heard.map(([name, v]): MetricDef => ({ name, kind: typeof v.value === 'number' ? 'gauge' : 'state' }))]
+}
+
+// heard says when a device measured last. When it was heard of is said where that is another time: of one that was off, or whose past
+// was imported.
+export function heard(r: Pick<Row, 'lastSeen' | 'lastReading'>, now: number): string {
+  if (!r.lastReading) return 'no reading yet'
+  const reading = `last reading ${ago(r.lastReading, now)}`
+  const apart = r.lastSeen ? Math.abs(Date.parse(r.lastSeen) - Date.parse(r.lastReading)) : 0
+  return apart < 3_600_000 ? reading : `${reading}, seen ${ago(r.lastSeen!, now)}`
 }
 
 const rank = (s: Severity | undefined) => (s ? 3 - SEVERITIES.indexOf(s) : 0)

@@ -106,6 +106,12 @@ export function zoned(timezone: string, options: Intl.DateTimeFormatOptions): In
   }
 }
 
+// dated is zoned with the year of every date that is not of this one.
+export function dated(timezone: string, options: Intl.DateTimeFormatOptions): Pick<Intl.DateTimeFormat, 'format'> {
+  const year = zoned(timezone, { year: 'numeric' }), near = zoned(timezone, options), far = zoned(timezone, { ...options, year: 'numeric' })
+  return { format: (at) => (year.format(at) === year.format(Date.now()) ? near : far).format(at) }
+}
+
 // bucketLabel names a bucket: short for an axis, long for a tooltip.
 export function bucketLabel(start: string, period: Period, timezone: string, long: boolean): string {
   if (period === 'month') return (long ? monthYear : monthOnly).format(parseDay(start.slice(0, 7) + '-01'))

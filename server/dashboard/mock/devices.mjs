@@ -50,7 +50,7 @@ function rows(f) {
   const now = Date.now()
   return [...made[f], ...Object.values(state.made).filter((d) => d.fleet === f)].filter((d) => !state.deleted.has(d.id)).map(({ back, fleet: _, firing: __, connectivity, ...d }) => {
     const seen = now - (back ?? 0), have = connectivity !== 'never'
-    return { ...d, latest: {}, ...(have ? { connectivity, lastSeen: iso(seen), rhythm: 60, latest: Object.fromEntries(metrics(f).map((m) => [m.name, { at: iso(seen), value: curve(d.id, m.name, seen) }])) } : {}), ...state.changed[d.id] }
+    return { ...d, latest: {}, ...(have ? { connectivity, lastSeen: iso(seen), lastReading: iso(seen), rhythm: 60, latest: Object.fromEntries(metrics(f).map((m) => [m.name, { at: iso(seen), value: curve(d.id, m.name, seen) }])) } : {}), ...state.changed[d.id] }
   })
 }
 const tally = (list, of) => { const n = {}; for (const d of list) n[of(d)] = (n[of(d)] ?? 0) + 1; return n }

@@ -11,7 +11,7 @@ import (
 
 // Bounds of one append.
 const (
-	MaxEvents      = 99      // one less than what a transaction may have, for the head; with a CommitID another one less
+	MaxEvents      = 98      // two less than what a transaction may have, for the head and the feed's entry; with a CommitID another one less
 	maxCommitBytes = 4 << 20 // DynamoDB's limit of a transaction
 	maxCommitID    = 64
 	maxTries       = 12
@@ -72,7 +72,7 @@ func (s *Store) Append(ctx context.Context, id ID, expected Expected, events []N
 // AppendAll appends to several aggregates in one transaction: to all of them, or to none. Its commits are in the order of
 // its parts. A *Conflict says which aggregate had another version; otherwise it is as Append. A CommitID names the whole:
 // whoever repeats it repeats the same parts, in any order. All of it has to fit into the hundred operations of a transaction:
-// an event is one, an aggregate one, with a CommitID two, and each value that is reserved or released one.
+// the append is one, an event one, an aggregate one, with a CommitID two, and each value that is reserved or released one.
 func (s *Store) AppendAll(ctx context.Context, parts []AppendTo, options ...AppendOption) ([]Commit, error) {
 	return s.append(ctx, parts, options)
 }

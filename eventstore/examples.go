@@ -18,7 +18,13 @@ func exampleTypeCounts(c *TypeCounts) {
 
 // exampleFeedChunk is of two appends.
 func exampleFeedChunk(c *FeedChunk) {
-	c.Commits = []FeedCommit{{ID: ID{Type: "order", ID: "1001"}, First: 1, N: 1, Types: []string{"OrderPlaced"}}}
+	c.Commits = []FeedCommit{{Parts: exampleParts()}}
+}
+
+func exampleFeedEntry(e *FeedEntry) { e.Parts = exampleParts() }
+
+func exampleParts() []FeedPart {
+	return []FeedPart{{ID: ID{Type: "order", ID: "1001"}, First: 1, N: 1, Types: []string{"OrderPlaced"}}}
 }
 
 func exampleFeedHead(h *FeedHead) {

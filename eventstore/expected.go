@@ -88,7 +88,7 @@ var (
 	// ErrClosed is returned when a stream was closed or deleted: no append will ever succeed.
 	ErrClosed = errors.New("eventstore: the stream is closed")
 	// ErrTooLarge is returned when an event takes more than 400 KB with all that goes with it, or an append more than 4 MB
-	// or 99 events. Nothing was written.
+	// or 98 events. Nothing was written.
 	ErrTooLarge = errors.New("eventstore: too large")
 	// ErrCommitReused is returned when a commit id was given to two appends that are not the same.
 	ErrCommitReused = errors.New("eventstore: the commit id belongs to another append")

@@ -16,7 +16,7 @@ import (
 // FeedEvent is an event with its place among the events of all aggregates.
 type FeedEvent struct {
 	Event
-	Position int64 // of its append, from 1 and without gaps: all events of one append have the same
+	Position int64 // of its append, from 1 and without gaps: all events of one append have the same, whatever aggregates they are of
 	Last     bool  // of its append, as far as it was asked for: to resume behind it, give Position
 }
 
@@ -44,12 +44,19 @@ func filterOf(options []FeedOption) *feedFilter {
 	return f
 }
 
-// keeps reports whether an append may have events that are kept. One without types was made before heads had them.
-func (f *feedFilter) keeps(c *FeedCommit) bool {
-	if len(f.aggregates) > 0 && !slices.Contains(f.aggregates, c.Type) {
+// of is an append with those of its parts that have events that are kept.
+func (f *feedFilter) of(c FeedCommit) FeedCommit {
+	if len(f.types)+len(f.aggregates) > 0 {
+		c.Parts = slices.DeleteFunc(c.Parts, func(p FeedPart) bool { return !f.keeps(&p) })
+	}
+	return c
+}
+
+func (f *feedFilter) keeps(p *FeedPart) bool {
+	if len(f.aggregates) > 0 && !slices.Contains(f.aggregates, p.Type) {
 		return false
 	}
-	return len(f.types) == 0 || len(c.Types) == 0 || slices.ContainsFunc(c.Types, f.keepsType)
+	return len(f.types) == 0 || slices.ContainsFunc(p.Types, f.keepsType)
 }
 
 func (f *feedFilter) keepsType(t string) bool {
@@ -57,8 +64,8 @@ func (f *feedFilter) keepsType(t string) bool {
 }
 
 // Feed tells the events of all aggregates behind a position, 0 for all, to the end of what FeedFold has written, which is
-// behind the appends by as much as its worker is. Every append has one position for ever, the events of an aggregate are in
-// their order, and whoever resumes behind a position misses none and gets none twice. Errors: ErrInvalid for a store
+// behind the appends by as much as its worker is. Every append has one position for ever, to however many aggregates it is; one that was begun after
+// another was acknowledged comes behind it; and whoever resumes behind a position misses none and gets none twice. Errors: ErrInvalid for a store
 // without transactions, which has no feed; ErrHole; those of the store. After an error there is nothing more.
 func (s *Store) Feed(ctx context.Context, after int64, options ...FeedOption) iter.Seq2[FeedEvent, error] {
 	f := filterOf(options)
@@ -83,7 +90,7 @@ func (s *Store) Feed(ctx context.Context, after int64, options ...FeedOption) it
 				yield(FeedEvent{}, err)
 				return
 			}
-			if f.keeps(&c) {
+			if c = f.of(c); len(c.Parts) > 0 {
 				commits = append(commits, c)
 			}
 			if len(commits) == feedPage && !tell() {
@@ -121,7 +128,8 @@ func (s *Store) FeedPage(ctx context.Context, after int64, most int, options ...
 			p.Tip = false
 			break
 		}
-		if p.Through = c.Position; f.keeps(&c) {
+		p.Through = c.Position
+		if c = f.of(c); len(c.Parts) > 0 {
 			commits = append(commits, c)
 		}
 	}
@@ -181,8 +189,10 @@ func (s *Store) eachCommit(ctx context.Context, after int64, yield func(FeedComm
 func (s *Store) feedEvents(ctx context.Context, commits []FeedCommit, f *feedFilter) ([]FeedEvent, error) {
 	var keys []EventKey
 	for _, c := range commits {
-		for i := range c.N {
-			keys = append(keys, EventKey{c.ID, c.First + int64(i)})
+		for _, p := range c.Parts {
+			for seq := p.First; seq <= p.Last(); seq++ {
+				keys = append(keys, EventKey{p.ID, seq})
+			}
 		}
 	}
 	found := make([]Event, len(keys))
@@ -197,8 +207,11 @@ func (s *Store) feedEvents(ctx context.Context, commits []FeedCommit, f *feedFil
 	}
 	events := make([]FeedEvent, 0, len(found))
 	for _, c := range commits {
-		begin := len(events)
-		for _, e := range found[:c.N] {
+		begin, n := len(events), 0
+		for _, p := range c.Parts {
+			n += p.N
+		}
+		for _, e := range found[:n] {
 			if f.keepsType(e.EventType) {
 				events = append(events, FeedEvent{Event: e, Position: c.Position})
 			}
@@ -206,7 +219,7 @@ func (s *Store) feedEvents(ctx context.Context, commits []FeedCommit, f *feedFil
 		if len(events) > begin {
 			events[len(events)-1].Last = true
 		}
-		found = found[c.N:]
+		found = found[n:]
 	}
 	return events, nil
 }

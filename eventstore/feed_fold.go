@@ -21,38 +21,29 @@ const (
 // it has held for an hour: no record of a shard comes so late.
 const keepMark = 48 * time.Hour
 
-// headChange is an append as the change stream tells it: the change of a head.
-type headChange struct {
+// fresh is an append as the change stream tells it.
+type fresh struct {
 	FeedCommit
 	shard string
 	seq   fold.Sequence
 }
 
-// FeedFold writes the feed: give it to a fold.Worker, in any number of processes. The stream has the changes of one head in
-// their order, and each append moves its head once, so a change is an append. Chunks are written in a transaction with the
+// FeedFold writes the feed: give it to a fold.Worker, in any number of processes. The stream has the entries of all appends in
+// their order, for they are in one partition. Chunks are written in a transaction with the
 // feed head, which has the marks of the stream's shards, on condition that nobody wrote it meanwhile: so each append gets one
 // position, whatever is delivered again, and a reader never sees a position before those below it.
 func FeedFold() *fold.Fold {
-	return fold.Observe("eventstore.feed", writeFeed, fold.On(Heads, func(c fold.Typed[Head], at func(struct{}) *[]headChange) error {
-		if c.New == nil {
-			return nil
-		}
-		before := int64(0)
-		if c.Old != nil {
-			before = c.Old.Version
-		}
-		if c.New.Version > before { // else it was closed, or is looked after in some other way
+	return fold.Observe("eventstore.feed", writeFeed, fold.On(FeedEntries, func(c fold.Typed[FeedEntry], at func(struct{}) *[]fresh) error {
+		if c.New != nil && c.Old == nil {
 			seen := at(struct{}{})
-			*seen = append(*seen, headChange{
-				FeedCommit{ID: c.New.ID, First: before + 1, N: int(c.New.Version - before), Types: c.New.LastTypes}, c.Shard, c.Seq,
-			})
+			*seen = append(*seen, fresh{FeedCommit{Parts: c.New.Parts}, c.Shard, c.Seq})
 		}
 		return nil
 	}))
 }
 
 // writeFeed brings what a worker has seen into the feed.
-func writeFeed(ctx context.Context, t *table.Table, seen *[]headChange) error {
+func writeFeed(ctx context.Context, t *table.Table, seen *[]fresh) error {
 	for rest, lost := *seen, 0; ; {
 		h, err := readFeedHead(ctx, t)
 		if err != nil {
@@ -91,8 +82,8 @@ func readFeedHead(ctx context.Context, t *table.Table) (FeedHead, error) {
 
 // uncounted returns the changes behind the marks, and forgets the marks of shards that have been silent for long. The marks
 // of shards of which something came, if only again, are as young as that.
-func (h *FeedHead) uncounted(changes []headChange, now time.Time) []headChange {
-	var rest []headChange
+func (h *FeedHead) uncounted(changes []fresh, now time.Time) []fresh {
+	var rest []fresh
 	for _, c := range changes {
 		m, marked := h.Marks[c.shard]
 		if !marked || c.seq.Compare(fold.Sequence(m.Seq)) > 0 {
@@ -107,7 +98,7 @@ func (h *FeedHead) uncounted(changes []headChange, now time.Time) []headChange {
 }
 
 // cut returns as many changes as one chunk takes.
-func cut(changes []headChange) []headChange {
+func cut(changes []fresh) []fresh {
 	size := 0
 	for i := range changes {
 		if size += changes[i].bytes(); i == chunkCommits || size > chunkBytes && i > 0 {
@@ -119,9 +110,13 @@ func cut(changes []headChange) []headChange {
 
 // bytes is about what an append takes in a chunk.
 func (c *FeedCommit) bytes() int {
-	n := 64 + len(c.Type) + len(c.ID.ID)
-	for _, t := range c.Types {
-		n += len(t) + 1
+	n := 16
+	for i := range c.Parts {
+		p := &c.Parts[i]
+		n += 64 + len(p.Type) + len(p.ID.ID)
+		for _, t := range p.Types {
+			n += len(t) + 1
+		}
 	}
 	return n
 }

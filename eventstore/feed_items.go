@@ -6,14 +6,46 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// FeedCommit is an append in the feed. Its events are First to First+N-1 of its aggregate.
-type FeedCommit struct {
+// FeedPart is what an append added to one aggregate: the events First to First+N-1.
+type FeedPart struct {
 	ID
-	Position int64    `dynamodbav:"-"` // where it is in the feed; its chunk tells
-	First    int64    `dynamodbav:"first"`
-	N        int      `dynamodbav:"n"`
-	Types    []string `dynamodbav:"types,omitempty"` // the different types of its events; none: not known
+	First int64    `dynamodbav:"first"`
+	N     int      `dynamodbav:"n"`
+	Types []string `dynamodbav:"types,omitempty"` // the different types of its events
 }
+
+// Last is the number of the last event.
+func (p *FeedPart) Last() int64 { return p.First + int64(p.N) - 1 }
+
+// FeedCommit is an append in the feed, to one aggregate or to several.
+type FeedCommit struct {
+	Position int64      `dynamodbav:"-"` // where it is in the feed; its chunk tells
+	Parts    []FeedPart `dynamodbav:"parts"`
+}
+
+// FeedEntryKey names an entry by the id of the first event of its append.
+type FeedEntryKey struct {
+	Entry string `dynamodbav:"entry"`
+}
+
+// FeedEntry tells the feed of an append, whole. It is written in the transaction of the append. All entries are in one partition, whose changes the
+// change stream tells in the order in which they were made, however many shards it has: so an append whose cause was acknowledged comes behind it.
+type FeedEntry struct {
+	FeedEntryKey
+	Parts   []FeedPart `dynamodbav:"parts"`
+	Expires time.Time  `dynamodbav:"ttl,unixtime,omitempty"`
+}
+
+// keepEntry is how long an entry stays in the table: for a day longer than the change stream has it.
+const keepEntry = 48 * time.Hour
+
+// FeedEntries are the appends that are on their way into the feed.
+var FeedEntries = table.Define[FeedEntry, FeedEntryKey]("eventstore.feedentry", table.Def[FeedEntry]{
+	PK: "FEED_ENTRIES", SK: "ENTRY#{entry}",
+	Example: exampleFeedEntry,
+	Doc:     "An append on its way into the feed.",
+	Growth:  table.Growth{Writes: 1, Bytes: 250, Transact: true},
+})
 
 // FeedChunkKey names a part of the feed by the position of its last append.
 type FeedChunkKey struct {

@@ -78,13 +78,15 @@ func (s *Store) repairFeed(ctx context.Context, round int64, versions map[ID]int
 		if err != nil {
 			return r, err
 		}
-		fed[c.ID] = addSpan(fed[c.ID], span{c.First, c.First + int64(c.N) - 1})
+		for _, p := range c.Parts {
+			fed[p.ID] = addSpan(fed[p.ID], span{p.First, p.Last()})
+		}
 	}
-	var missing []headChange
+	var lost []lostPart
 	for _, id := range slices.SortedFunc(maps.Keys(versions), func(a, b ID) int { return cmp.Compare(a.String(), b.String()) }) {
 		holes := without(fed[id], versions[id])
 		for _, hole := range holes {
-			if missing, err = s.addCommits(ctx, id, hole, missing); err != nil {
+			if lost, err = s.addLost(ctx, id, hole, lost); err != nil {
 				return r, err
 			}
 		}
@@ -92,6 +94,7 @@ func (s *Store) repairFeed(ctx context.Context, round int64, versions map[ID]int
 			r.Aggregates++
 		}
 	}
+	missing := joined(lost)
 	for rest := missing; len(rest) > 0; {
 		part := cut(rest)
 		if r.Position, err = s.writeRepair(ctx, round, part); err != nil {
@@ -131,25 +134,80 @@ func without(spans []span, last int64) (holes []span) {
 	return holes
 }
 
-// addCommits reads which appends made a range of events, and their types.
-func (s *Store) addCommits(ctx context.Context, id ID, of span, into []headChange) ([]headChange, error) {
+// lostPart is what an append added to an aggregate, and the feed does not have.
+type lostPart struct {
+	FeedPart
+	commit lostCommit
+	event  string // id of its first event, which are in the order of time
+}
+
+// lostCommit tells appends apart: the parts of one have the same id, which others may have, too, and were made at the same time.
+type lostCommit struct {
+	id string
+	at int64
+}
+
+// addLost reads which appends made a range of events, and their types.
+func (s *Store) addLost(ctx context.Context, id ID, of span, into []lostPart) ([]lostPart, error) {
 	for e, err := range s.Read(ctx, id, From(of.from), To(of.to), AsStored()) {
 		if err != nil {
 			return into, err
 		}
-		if n := len(into); n == 0 || e.Nth == 0 || e.Seq == of.from {
-			into = append(into, headChange{FeedCommit: FeedCommit{ID: id, First: e.Seq}})
+		if e.Nth == 0 || e.Seq == of.from {
+			into = append(into, lostPart{FeedPart{ID: id, First: e.Seq}, lostCommit{e.CommitID, e.RecordedAt.UnixMilli()}, e.EventID})
 		}
-		c := &into[len(into)-1]
-		if c.N++; !slices.Contains(c.Types, e.EventType) {
-			c.Types = append(c.Types, e.EventType)
+		p := &into[len(into)-1]
+		if p.N++; !slices.Contains(p.Types, e.EventType) {
+			p.Types = append(p.Types, e.EventType)
 		}
 	}
 	return into, nil
 }
 
+// lostAppend is an append that the feed does not have, or not all of.
+type lostAppend struct {
+	parts []lostPart
+	event string // the first
+}
+
+// joined makes appends of parts, in the order of time, and in that of each aggregate, of which the parts come in order: where clocks have gone back,
+// that counts.
+func joined(lost []lostPart) (all []fresh) {
+	by, line := map[lostCommit]*lostAppend{}, map[ID][]*lostAppend{}
+	var open []*lostAppend
+	for _, p := range lost {
+		a := by[p.commit]
+		if a == nil {
+			a = &lostAppend{event: p.event}
+			by[p.commit], open = a, append(open, a)
+		}
+		a.parts, a.event = append(a.parts, p), min(a.event, p.event)
+		line[p.ID] = append(line[p.ID], a)
+	}
+	slices.SortStableFunc(open, func(a, b *lostAppend) int { return cmp.Compare(a.event, b.event) })
+	for len(open) > 0 {
+		var wait []*lostAppend
+		for i, a := range open {
+			late := slices.ContainsFunc(a.parts, func(p lostPart) bool { return line[p.ID][0] != a })
+			if stuck := i == len(open)-1 && len(wait) == i && i > 0; late && !stuck {
+				wait = append(wait, a)
+				continue
+			}
+			c := fresh{}
+			for _, p := range a.parts {
+				c.Parts = append(c.Parts, p.FeedPart)
+				at := slices.Index(line[p.ID], a)
+				line[p.ID] = slices.Delete(line[p.ID], at, at+1)
+			}
+			all = append(all, c)
+		}
+		open = wait
+	}
+	return all
+}
+
 // writeRepair appends a chunk, whatever else is appended meanwhile, but for another repair.
-func (s *Store) writeRepair(ctx context.Context, round int64, part []headChange) (position int64, err error) {
+func (s *Store) writeRepair(ctx context.Context, round int64, part []fresh) (position int64, err error) {
 	commits := make([]FeedCommit, len(part))
 	for i, c := range part {
 		commits[i] = c.FeedCommit

@@ -9,8 +9,10 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// maxOperations is DynamoDB's limit of a transaction.
-const maxOperations = 100
+const (
+	maxOperations = 100                     // DynamoDB's limit of a transaction
+	maxParts      = (maxOperations - 1) / 2 // aggregates of an append: each takes two operations, and the feed's entry one
+)
 
 // A joint is an append under way, to one aggregate or to several. All of its parts are in one transaction, and have one
 // commit id: so one part that happened says that all did.
@@ -23,8 +25,8 @@ type joint struct {
 // join checks an append and makes its events but for their numbers.
 func (s *Store) join(parts []AppendTo, options []AppendOption) (*joint, error) {
 	j := &joint{s: s}
-	if len(parts) == 0 || len(parts) > maxOperations/2 {
-		return j, fmt.Errorf("%w: an append is to 1 to %d aggregates, not to %d", ErrInvalid, maxOperations/2, len(parts))
+	if len(parts) == 0 || len(parts) > maxParts {
+		return j, fmt.Errorf("%w: an append is to 1 to %d aggregates, not to %d", ErrInvalid, maxParts, len(parts))
 	}
 	seen := map[ID]bool{}
 	for i := range parts {
@@ -52,7 +54,7 @@ func (s *Store) join(parts []AppendTo, options []AppendOption) (*joint, error) {
 }
 
 func (j *joint) prepare(parts []AppendTo) error {
-	events, operations := 0, 0
+	events, operations := 0, 1 // for the feed's entry
 	for i, a := range j.parts {
 		if err := a.check(parts[i].Events); err != nil {
 			return err
@@ -230,7 +232,18 @@ func (j *joint) write(ctx context.Context) error {
 		begins[i] = tx.Len()
 		a.addTo(tx)
 	}
+	FeedEntries.TxPut(tx, j.entry())
 	return j.blame(tx.Commit(ctx), begins)
+}
+
+// entry tells the feed of the append.
+func (j *joint) entry() *FeedEntry {
+	first := &j.parts[0].events[0]
+	e := &FeedEntry{FeedEntryKey: FeedEntryKey{first.EventID}, Expires: first.RecordedAt.Add(keepEntry)}
+	for _, a := range j.parts {
+		e.Parts = append(e.Parts, FeedPart{ID: a.id, First: a.version + 1, N: len(a.events), Types: a.types()})
+	}
+	return e
 }
 
 // blame says what it means that a transaction failed: reasons are told apart, so that throttling is no conflict.

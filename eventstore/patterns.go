@@ -11,7 +11,7 @@ import (
 
 // Schema is all that this package stores and asks.
 var Schema = table.MustSchema("eventstore",
-	Heads, Events, Snapshots, Marks, Reservations, Types, FeedChunks, FeedHeads,
+	Heads, Events, Snapshots, Marks, Reservations, Types, FeedEntries, FeedChunks, FeedHeads,
 	AppendEvents, AppendEvent, Replay, ReplayBackwards, SnapshotByID, HeadByID, EventsOfType, AggregatesOfType, AggregatesOfShard, MarkByID, ReservationByValue, AllTypes,
 	FeedFrom, FeedHeadNow, ProjectChanges,
 	fold.Schema,

@@ -79,7 +79,7 @@ func againAfterClose(w *suite) {
 }
 
 func appendAllRefuses(w *suite) {
-	many := make([]eventstore.AppendTo, 51)
+	many := make([]eventstore.AppendTo, 50)
 	for i := range many {
 		many[i] = to(order(fmt.Sprint("m", i)), eventstore.Any(), "A")
 	}
@@ -93,7 +93,7 @@ func appendAllRefuses(w *suite) {
 	}{
 		"nothing": {nil, nil, eventstore.ErrInvalid}, "twice": {[]eventstore.AppendTo{one, one}, nil, eventstore.ErrInvalid},
 		"no events": {[]eventstore.AppendTo{one, {ID: order("2")}}, nil, eventstore.ErrInvalid}, "an id": {[]eventstore.AppendTo{one, to(order("a#b"), eventstore.Any(), "A")}, nil, eventstore.ErrInvalid},
-		"51 aggregates": {many, nil, eventstore.ErrInvalid}, "50 with a commit id": {many[:50], []eventstore.AppendOption{eventstore.CommitID("c")}, eventstore.ErrTooLarge},
+		"50 aggregates": {many, nil, eventstore.ErrInvalid}, "49 with a commit id": {many[:49], []eventstore.AppendOption{eventstore.CommitID("c")}, eventstore.ErrTooLarge},
 		"two commit ids": {[]eventstore.AppendTo{one, named}, nil, eventstore.ErrInvalid},
 		"whose value":    {[]eventstore.AppendTo{one, two}, []eventstore.AppendOption{eventstore.Reserve("email", "a")}, eventstore.ErrInvalid},
 	} {
@@ -102,8 +102,8 @@ func appendAllRefuses(w *suite) {
 		}
 	}
 	w.isStory(order("1"), "")
-	if _, err := w.store.AppendAll(w.ctx, many[:50]); err != nil {
-		w.Errorf("50 aggregates: %v", err)
+	if _, err := w.store.AppendAll(w.ctx, many[:49]); err != nil {
+		w.Errorf("49 aggregates: %v", err)
 	}
 }
 

@@ -49,12 +49,14 @@ func (c *checker) readFeed(ctx context.Context) error {
 		case err != nil:
 			return fmt.Errorf("read the feed: %w", err)
 		}
-		f := c.fed[told.ID]
-		if f == nil {
-			f = &fed{}
-			c.fed[told.ID] = f
+		for _, p := range told.Parts {
+			f := c.fed[p.ID]
+			if f == nil {
+				f = &fed{}
+				c.fed[p.ID] = f
+			}
+			f.add(span{p.First, p.Last()})
 		}
-		f.add(span{told.First, told.First + int64(told.N) - 1})
 	}
 	return nil
 }

@@ -59,9 +59,9 @@ func TestFeed(t *testing.T) {
 			w.chunk(func(c *eventstore.FeedChunk) { c.Commits[3] = c.Commits[0] })
 			w.db.Advance(25 * time.Hour)
 		}, "feed-twice"},
-		"an append that never was": {func(w *world) { w.chunk(func(c *eventstore.FeedChunk) { c.Commits[len(c.Commits)-1].N += 3 }) }, "feed-ahead"},
+		"an append that never was": {func(w *world) { w.chunk(func(c *eventstore.FeedChunk) { c.Commits[len(c.Commits)-1].Parts[0].N += 3 }) }, "feed-ahead"},
 		"an aggregate that never was": {func(w *world) {
-			w.chunk(func(c *eventstore.FeedChunk) { c.Commits[len(c.Commits)-1].ID = orderID(99) })
+			w.chunk(func(c *eventstore.FeedChunk) { c.Commits[len(c.Commits)-1].Parts[0].ID = orderID(99) })
 		}, "feed-ahead"},
 		"an append that is too young": {func(w *world) {
 			_, err := w.store.Append(w.ctx, orderID(0), eventstore.Any(), []eventstore.NewEvent{{Type: "E"}})

@@ -294,10 +294,12 @@ func (r *rebuild[R]) follow(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if open[c.ID] = wanted[c.Type]; !wanted[c.Type] {
-			delete(open, c.ID)
+		for _, p := range c.Parts {
+			if wanted[p.Type] {
+				open[p.ID] = true
+			}
 		}
-		if len(open) == batch {
+		if len(open) >= batch {
 			if err := flush(); err != nil {
 				return err
 			}

@@ -45,8 +45,10 @@ func (p *Projection[R]) Status(ctx context.Context) (s Status, err error) {
 		if err != nil {
 			return s, err
 		}
-		if slices.Contains(p.def.Of, c.Type) {
-			ids, last = append(ids, c.ID), append(last, c.First+int64(c.N)-1)
+		for _, part := range c.Parts {
+			if slices.Contains(p.def.Of, part.Type) {
+				ids, last = append(ids, part.ID), append(last, part.Last())
+			}
 		}
 	}
 	models, err := p.read(ctx, p.def.Version, ids)

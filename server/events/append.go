@@ -27,7 +27,7 @@ type appendRequest struct {
 	Body        struct {
 		Expected json.RawMessage `json:"expected,omitempty" doc:"The version that the stream must have: a number, \"none\", \"exists\" or \"any\". Default: any."`
 		CommitID string          `json:"commitId,omitempty" maxLength:"64" doc:"Names the append: whoever sends it again with the same name gets the result of the first time, for ever. No '#'."`
-		Events   []eventjson.New `json:"events" minItems:"1" maxItems:"99" doc:"Appended all or none. With a commit id at most 98."`
+		Events   []eventjson.New `json:"events" minItems:"1" maxItems:"98" doc:"Appended all or none. With a commit id at most 97."`
 	}
 }
 

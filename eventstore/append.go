@@ -1,6 +1,7 @@
 package eventstore
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -30,7 +31,8 @@ type Commit struct {
 type AppendOption func(*appending)
 
 // CommitID names an append, 1 to 64 bytes: whoever repeats it with the same id gets the result of the first time, for
-// ever. A command's own id serves. Without one a repeated call is another append.
+// ever. A command's own id serves. Without one a repeated call is another append. The same id with events of other types, payloads or envelopes
+// is an ErrCommitReused. In Transact it names the command: the first result comes back whatever is decided then.
 func CommitID(id string) AppendOption {
 	return func(a *appending) { a.commit, a.named = id, true }
 }
@@ -55,6 +57,8 @@ type appending struct {
 	size     int
 	claims   []claim
 	prev     []byte // hash of the event before, if the stream is a chain
+	parts    int    // of the append
+	command  bool   // the commit id names what was asked for, whatever is decided
 }
 
 // Append adds events to a stream, all or none, if it has the expected version. When it returns a Commit they are durable
@@ -79,12 +83,13 @@ func (s *Store) AppendAll(ctx context.Context, parts []AppendTo, options ...Appe
 
 func (s *Store) append(ctx context.Context, parts []AppendTo, options []AppendOption) ([]Commit, error) {
 	j, err := s.join(parts, options)
-	if err == nil {
-		err = j.seal(ctx)
-	}
 	var commits []Commit
 	if err == nil {
-		commits, err = j.run(ctx)
+		if err = j.seal(ctx); err != nil {
+			commits, err = j.before(ctx, err)
+		} else {
+			commits, err = j.run(ctx)
+		}
 	}
 	conflict := (*Conflict)(nil)
 	switch {
@@ -166,7 +171,7 @@ func (a *appending) start(ctx context.Context) error {
 	if a.version = a.expected.version; a.expected.pinned() && !a.s.o.OneByOne && (!a.s.o.Chain || a.expected.version == 0) {
 		return nil
 	}
-	h, err := a.s.Head(ctx, a.id)
+	h, err := a.latest(ctx)
 	if err != nil && !errors.Is(err, table.ErrNotFound) {
 		return err
 	}
@@ -180,6 +185,15 @@ func (a *appending) start(ctx context.Context) error {
 	}
 	a.prev = h.Hash
 	return nil
+}
+
+// latest finds the version of the stream: where none is pinned, that of the last event. If the head is ahead of it, the condition on the head does not hold, and
+// so nothing is appended behind a hole.
+func (a *appending) latest(ctx context.Context) (Head, error) {
+	if a.expected.pinned() {
+		return a.s.Head(ctx, a.id)
+	}
+	return a.s.tail(ctx, a.id)
 }
 
 func (a *appending) isClosed(as StreamState) error {
@@ -209,11 +223,11 @@ func (a *appending) look(ctx context.Context, why error) (Commit, error) {
 		if c.Version > 0 {
 			return c, nil
 		}
-		if read := conflict.Actual; len(conflict.Since) == 0 {
+		if read := conflict.Actual; len(conflict.Since)%maxSince == 0 { // nothing was read, or not all
 			if err := a.readActual(ctx, conflict); err != nil {
 				return c, err
 			}
-			if conflict.Actual > read {
+			if conflict.Actual > read && len(conflict.Since) == 0 {
 				continue
 			}
 		}
@@ -225,25 +239,26 @@ func (a *appending) look(ctx context.Context, why error) (Commit, error) {
 	return c, fmt.Errorf("%w: %s has fewer events than its head says", ErrHole, a.id)
 }
 
-// readSince reads what came after the version until it finds the commit.
+// readSince reads what came after the version, as much as a conflict carries. The first of it is the commit itself if an attempt of this call happened.
 func (a *appending) readSince(ctx context.Context, conflict *Conflict) (Commit, error) {
 	from := a.version + 1
 	if a.expected.pinned() {
 		from = a.expected.version + 1
-	}
-	if a.named && a.s.o.OneByOne {
-		from = 1 // there is no mark: it may be anywhere
 	}
 	conflict.Actual = from - 1
 	for e, err := range a.s.Read(ctx, a.id, From(from), func(r *reading) { r.keptOnly = true }) {
 		if err != nil {
 			return Commit{}, err
 		}
-		if e.CommitID == a.commit {
-			return a.again(e.Seq-int64(e.Nth), e.Of)
+		switch {
+		case e.CommitID == a.commit && a.named: // it happened after the mark was looked for
+			return a.marked(ctx)
+		case e.CommitID == a.commit:
+			return a.again(Mark{First: e.Seq - int64(e.Nth), N: e.Of})
 		}
-		if conflict.Actual = e.Seq; e.Seq > a.expected.version && len(conflict.Since) < maxSince {
-			conflict.Since = append(conflict.Since, e)
+		conflict.Actual = e.Seq
+		if conflict.Since = append(conflict.Since, e); len(conflict.Since) == maxSince {
+			break
 		}
 	}
 	return Commit{}, nil
@@ -264,25 +279,48 @@ func (a *appending) readActual(ctx context.Context, conflict *Conflict) error {
 
 // marked finds the commit by the id that its caller gave it.
 func (a *appending) marked(ctx context.Context) (Commit, error) {
-	if !a.named || a.s.o.OneByOne {
+	if !a.named {
 		return Commit{}, nil
 	}
-	m, err := MarkByID.Get(ctx, a.s.t, MarkKey{a.id, a.commit})
+	m, err := a.mark(ctx)
 	switch {
 	case err == nil:
-		return a.again(m.First, m.N)
+		return a.again(m)
 	case errors.Is(err, table.ErrNotFound):
 		return Commit{}, nil
 	}
 	return Commit{}, err
 }
 
-// again is the result of an append that happened. One without a name of the caller's is this very call's.
-func (a *appending) again(first int64, n int) (Commit, error) {
-	if n != len(a.events) {
-		return Commit{}, fmt.Errorf("%w: %q, of %d events", ErrCommitReused, a.commit, n)
+// mark finds which events an append of the id made. Without transactions there are no marks, and it may be anywhere in the stream.
+func (a *appending) mark(ctx context.Context) (Mark, error) {
+	if !a.s.o.OneByOne {
+		return MarkByID.Get(ctx, a.s.t, MarkKey{a.id, a.commit})
 	}
-	return Commit{CommitID: a.commit, First: first, Version: first + int64(n) - 1, Again: a.named}, nil
+	for e, err := range a.s.Read(ctx, a.id, AsStored()) {
+		if err != nil {
+			return Mark{}, err
+		}
+		if e.CommitID == a.commit {
+			return Mark{First: e.Seq, N: e.Of, Digest: a.s.digest(a.id, []Event{e})}, nil
+		}
+	}
+	return Mark{}, table.ErrNotFound
+}
+
+// again is the result of an append that happened. One without a name of the caller's is this very call's.
+func (a *appending) again(m Mark) (Commit, error) {
+	if a.named && !a.command {
+		switch {
+		case m.N != len(a.events):
+			return Commit{}, fmt.Errorf("%w: %q, of %d events", ErrCommitReused, a.commit, m.N)
+		case m.Parts > 0 && m.Parts != a.parts:
+			return Commit{}, fmt.Errorf("%w: %q, to %d aggregates", ErrCommitReused, a.commit, m.Parts)
+		case len(m.Digest) > 0 && !bytes.Equal(m.Digest, a.s.digest(a.id, a.events)):
+			return Commit{}, fmt.Errorf("%w: %q, of events that say something else", ErrCommitReused, a.commit)
+		}
+	}
+	return Commit{CommitID: a.commit, First: m.First, Version: m.First + int64(m.N) - 1, Again: a.named}, nil
 }
 
 // maxSince is how many events a Conflict carries.

@@ -56,6 +56,7 @@ func (s *Store) join(parts []AppendTo, options []AppendOption) (*joint, error) {
 func (j *joint) prepare(parts []AppendTo) error {
 	events, operations := 0, 1 // for the feed's entry
 	for i, a := range j.parts {
+		a.parts = len(j.parts)
 		if err := a.check(parts[i].Events); err != nil {
 			return err
 		}

@@ -81,9 +81,18 @@ func (s *Store) Head(ctx context.Context, id ID) (Head, error) {
 		}
 		return h, err
 	}
+	h, err := s.tail(ctx, id)
+	if err != nil {
+		err = fmt.Errorf("eventstore: head of %s: %w", id, err)
+	}
+	return h, err
+}
+
+// tail is what the last event says of a stream.
+func (s *Store) tail(ctx context.Context, id ID) (Head, error) {
 	last, err := ReplayBackwards.First(ctx, s.t, ReplayIn{id, 1, EndOfStream})
 	if err != nil {
-		return Head{}, fmt.Errorf("eventstore: head of %s: %w", id, err)
+		return Head{}, err
 	}
 	return Head{ID: id, Version: last.Seq, UpdatedAt: last.RecordedAt, Hash: last.Hash}, nil
 }

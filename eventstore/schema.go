@@ -59,11 +59,13 @@ type MarkKey struct {
 }
 
 // Mark says which events an append made whose caller gave it an id, so that the same append is found whatever came after
-// it, and whatever version it expects the next time: who repeats a command decides anew, on what it did the first time.
+// it, and whatever version it expects the next time.
 type Mark struct {
 	MarkKey
-	First int64 `dynamodbav:"first"`
-	N     int   `dynamodbav:"n"`
+	First  int64  `dynamodbav:"first"`
+	N      int    `dynamodbav:"n"`
+	Parts  int    `dynamodbav:"parts,omitempty"`  // aggregates that the append was to; 0: not known
+	Digest []byte `dynamodbav:"digest,omitempty"` // of what the events say, so that the id is not given to others; none: not known
 }
 
 // Marks are appends by the ids that their callers gave them.

@@ -13,6 +13,8 @@ type Secrets struct {
 	Seal func(ctx context.Context, events []Event) error
 	// Open changes an event back.
 	Open func(ctx context.Context, e *Event) error
+	// Bare takes out of an event what of it is sealed, and leaves what is the same whenever the same event is sealed.
+	Bare func(e *Event) error
 	// SealState changes the state of a snapshot whose events were opened since a time, zero if that is not known. Not ok: it
 	// must not be kept, as what it is made of is to be forgotten.
 	SealState func(ctx context.Context, id ID, since time.Time, state Payload) (sealed Payload, ok bool, err error)

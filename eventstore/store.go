@@ -37,6 +37,8 @@ type Store struct {
 	o     Options
 	sleep func(context.Context, time.Duration) error // tests replace it
 
+	turns turns
+
 	mu  sync.Mutex
 	ids *ulid.MonotonicEntropy
 }

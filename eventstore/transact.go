@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/onefold/onefold/table"
@@ -90,22 +91,28 @@ func (l *Loaded[S]) restore(ctx context.Context, s *Store, version int) error {
 }
 
 // Transact loads a state, lets decide make events of it and appends these, as long as somebody else was quicker: then it
-// adds what came in between and lets decide again. decide must have no effects but its result; no events end it without an
-// append. It returns the state after the append. Errors: those of decide as they are, ErrBusy after too many conflicts,
-// those of Load and Append.
+// adds what came in between and lets decide again. decide must have no effects but its result, and must not call Transact on the same aggregate, for
+// those of one Store take turns, in the order in which they came; no events end it without an append. It returns the state after the append.
+// A CommitID names the command: repeated, it returns the state after the append of the first time, whatever decide says now, or the present state
+// if events up to there were truncated. Errors: those of decide as they are, ErrBusy after too many conflicts, those of Load and Append.
 func Transact[S any](ctx context.Context, s *Store, id ID, f Fold[S], decide func(Loaded[S]) ([]NewEvent, error), options ...AppendOption) (Loaded[S], error) {
+	leave, err := s.turns.enter(ctx, id)
+	if err != nil {
+		return Loaded[S]{ID: id}, err
+	}
+	defer leave()
 	at, err := Load(ctx, s, id, f)
 	for try := 0; err == nil; try++ {
 		var events []NewEvent
 		if events, err = decide(at); err != nil || len(events) == 0 {
-			return at, err
+			return at.repeated(ctx, s, f, options, err)
 		}
 		var c Commit
-		c, err = s.Append(ctx, id, Exact(at.Version), events, options...)
+		c, err = s.Append(ctx, id, Exact(at.Version), events, append(slices.Clip(options), asCommand)...)
 		conflict := (*Conflict)(nil)
 		switch {
 		case err == nil:
-			return at.catchUp(ctx, s, f, c.Version)
+			return at.asOf(ctx, s, f, c.Version)
 		case !errors.As(err, &conflict):
 			return at, err
 		case try == maxTries-1:
@@ -116,6 +123,49 @@ func Transact[S any](ctx context.Context, s *Store, id ID, f Fold[S], decide fun
 		}
 	}
 	return at, err
+}
+
+// asCommand says that the commit id names the command, and not what was decided.
+func asCommand(a *appending) { a.command = true }
+
+// repeated is the result of a command that does nothing, or is refused, unless it happened before.
+func (l Loaded[S]) repeated(ctx context.Context, s *Store, f Fold[S], options []AppendOption, refused error) (Loaded[S], error) {
+	a := &appending{s: s, id: l.ID, command: true}
+	for _, o := range options {
+		o(a)
+	}
+	if a.named && checkName("commit id", a.commit, maxCommitID) == nil {
+		c, err := a.marked(ctx)
+		if err != nil {
+			return l, errors.Join(err, refused)
+		}
+		if c.Version > 0 {
+			return l.asOf(ctx, s, f, c.Version)
+		}
+	}
+	return l, refused
+}
+
+// asOf is the state after an event: later than the one at hand, or earlier.
+func (l Loaded[S]) asOf(ctx context.Context, s *Store, f Fold[S], version int64) (Loaded[S], error) {
+	if version >= l.Version {
+		return l.catchUp(ctx, s, f, version)
+	}
+	then := Loaded[S]{ID: l.ID, since: s.t.Now()}
+	if f.Version > 0 {
+		if err := then.restore(ctx, s, f.Version); err != nil {
+			return l, err
+		}
+		if then.Version > version {
+			then = Loaded[S]{ID: l.ID, since: then.since}
+		}
+	}
+	f.Cache = nil // which has later ones
+	then, err := then.catchUp(ctx, s, f, version)
+	if errors.Is(err, ErrTruncated) {
+		return l, nil
+	}
+	return then, err
 }
 
 // add adds what a conflict brought, or loads anew when that is not all.

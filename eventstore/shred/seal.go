@@ -187,6 +187,41 @@ func (k *Keeper) open(ctx context.Context, e *eventstore.Event) error {
 	return nil
 }
 
+// bare empties the boxes of a sealed event.
+func bare(e *eventstore.Event) error {
+	var all contents
+	list, ok := e.Metadata[sealedName]
+	if !ok {
+		return nil
+	}
+	if err := json.Unmarshal([]byte(list), &all); err != nil {
+		return fmt.Errorf("%w: %q", ErrUnreadable, list)
+	}
+	empty := func(_ string, value json.RawMessage) (json.RawMessage, error) {
+		var b box
+		if err := json.Unmarshal(value, &b); err != nil {
+			return nil, fmt.Errorf("%w: %w", ErrUnreadable, err)
+		}
+		b.Data = nil
+		return json.Marshal(b)
+	}
+	for _, path := range all.Fields {
+		changed, err := change(json.RawMessage(e.Payload), strings.Split(path, "."), "", empty)
+		if err != nil {
+			return err
+		}
+		e.Payload = eventstore.Payload(changed)
+	}
+	for _, name := range all.Metadata {
+		changed, err := empty("", json.RawMessage(e.Metadata[name]))
+		if err != nil {
+			return err
+		}
+		setMetadata(e, name, string(changed))
+	}
+	return nil
+}
+
 // openBox opens a value, or returns the placeholder.
 func (k *Keeper) openBox(ctx context.Context, e *eventstore.Event, at string, value json.RawMessage) (json.RawMessage, error) {
 	var b box

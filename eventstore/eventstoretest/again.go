@@ -1,0 +1,147 @@
+package eventstoretest
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync"
+
+	"github.com/onefold/onefold/eventstore"
+	"github.com/onefold/onefold/table"
+)
+
+// A commit id names one append: given to another one, of as many events, it is refused, and nothing is written.
+func commitIDOfOtherContent(w *suite) {
+	first := eventstore.NewEvent{Type: "Paid", Payload: []byte(`{"cents":1}`), Envelope: eventstore.Envelope{Actor: "ada", Metadata: map[string]string{"a": "1"}}}
+	_, err := w.store.Append(w.ctx, order("1"), eventstore.NoStream(), []eventstore.NewEvent{first}, eventstore.CommitID("c"))
+	w.must(err)
+	for name, change := range map[string]func(*eventstore.NewEvent){
+		"a type": func(e *eventstore.NewEvent) { e.Type = "Lent" }, "a payload": func(e *eventstore.NewEvent) { e.Payload = []byte(`{"cents":2}`) },
+		"a version": func(e *eventstore.NewEvent) { e.Schema = 2 }, "an actor": func(e *eventstore.NewEvent) { e.Actor = "" },
+		"metadata": func(e *eventstore.NewEvent) { e.Metadata = map[string]string{"a": "2"} },
+	} {
+		e := first
+		change(&e)
+		for _, expected := range []eventstore.Expected{eventstore.Any(), eventstore.NoStream(), eventstore.Exact(1)} {
+			if _, err := w.store.Append(w.ctx, order("1"), expected, []eventstore.NewEvent{e}, eventstore.CommitID("c")); !errors.Is(err, eventstore.ErrCommitReused) {
+				w.Errorf("%s that is another, expecting %s: %v", name, expected, err)
+			}
+		}
+	}
+	if c, err := w.store.Append(w.ctx, order("1"), eventstore.Any(), []eventstore.NewEvent{first}, eventstore.CommitID("c")); err != nil || !c.Again {
+		w.Errorf("the same again: %+v, %v", c, err)
+	}
+	w.isStory(order("1"), "1 Paid")
+	if w.o.OneByOne {
+		return
+	}
+	parts := []eventstore.AppendTo{to(order("2"), eventstore.Any(), "A"), to(order("3"), eventstore.Any(), "A")}
+	_, err = w.store.AppendAll(w.ctx, parts, eventstore.CommitID("j"))
+	w.must(err)
+	if _, err := w.store.AppendAll(w.ctx, parts[:1], eventstore.CommitID("j")); !errors.Is(err, eventstore.ErrCommitReused) {
+		w.Errorf("one part of two: %v", err)
+	}
+	parts[1] = to(order("3"), eventstore.Any(), "B")
+	if _, err := w.store.AppendAll(w.ctx, parts, eventstore.CommitID("j")); !errors.Is(err, eventstore.ErrCommitReused) {
+		w.Errorf("another part: %v", err)
+	}
+}
+
+// errDecided is what a decision says that cannot be made twice.
+var errDecided = errors.New("it is lent")
+
+// lend decides once: who decides after it is refused, or has nothing to do, or would decide something else.
+func lend(then string) func(eventstore.Loaded[map[string]int]) ([]eventstore.NewEvent, error) {
+	return func(at eventstore.Loaded[map[string]int]) ([]eventstore.NewEvent, error) {
+		switch {
+		case at.State["Lent"] == 0:
+			return said("Lent"), nil
+		case then == "refuses":
+			return nil, errDecided
+		case then == "does nothing":
+			return nil, nil
+		}
+		return said("Asked"), nil
+	}
+}
+
+// A command that is repeated has the result of the first time, whatever would be decided now and whatever came after it.
+func commandsAgain(w *suite) {
+	for _, then := range []string{"refuses", "does nothing", "decides otherwise"} {
+		id := order(then)
+		w.append(id, eventstore.NoStream(), "Bought")
+		for try := range 3 {
+			at, err := eventstore.Transact(w.ctx, w.store, id, tally, lend(then), eventstore.CommitID("cmd-1"))
+			if err != nil || at.Version != 2 || at.State["Lent"] != 1 || at.State["Noted"] != 0 {
+				w.Errorf("who %s, time %d: %+v, %v", then, try+1, at, err)
+			}
+			w.append(id, eventstore.Any(), "Noted")
+		}
+		if at, err := eventstore.Transact(w.ctx, w.store, id, tally, lend("refuses"), eventstore.CommitID("cmd-2")); !errors.Is(err, errDecided) || at.Version != 5 {
+			w.Errorf("another command: %+v, %v", at, err)
+		}
+		w.isStory(id, "1 Bought 2 Lent 3 Noted 4 Noted 5 Noted")
+	}
+}
+
+// The same commands come to several writers at once, some of which lose answers: each happens once, and all learn the same.
+func commandsAtOnce(w *suite) {
+	seed := rand.Uint64()
+	w.Logf("seed %d", seed)
+	lost, err := eventstore.New(table.New(&lossy{API: w.table.API()}, w.table.Name(), table.Options{Clock: w.table.Now}), w.o)
+	w.must(err)
+	results := make([]map[string]int64, 4)
+	var writers sync.WaitGroup
+	for n := range results {
+		results[n] = map[string]int64{}
+		writers.Go(func() {
+			r := rand.New(rand.NewPCG(seed, uint64(n)))
+			store := []*eventstore.Store{w.store, lost}[n%2]
+			for _, i := range r.Perm(8) {
+				name := fmt.Sprint("cmd-", i)
+				at, err := eventstore.Transact(w.ctx, store, order("1"), tally, func(at eventstore.Loaded[map[string]int]) ([]eventstore.NewEvent, error) {
+					if at.State[name] > 0 {
+						return nil, errDecided
+					}
+					return []eventstore.NewEvent{{Type: name, Payload: fmt.Appendf(nil, "%d", n)}}, nil
+				}, eventstore.CommitID(name))
+				for errors.Is(err, eventstore.ErrBusy) {
+					at, err = eventstore.Transact(w.ctx, store, order("1"), tally, func(eventstore.Loaded[map[string]int]) ([]eventstore.NewEvent, error) {
+						return said(name), nil
+					}, eventstore.CommitID(name))
+				}
+				if err != nil || at.State[name] != 1 {
+					w.Errorf("%s of writer %d: %+v, %v", name, n, at, err)
+				}
+				results[n][name] = at.Version
+			}
+		})
+	}
+	writers.Wait()
+	var names []string
+	for _, e := range w.events(order("1")) {
+		names = append(names, e.EventType)
+		for n, versions := range results {
+			if versions[e.EventType] != e.Seq {
+				w.Errorf("%s is event %d, writer %d was told %d", e.EventType, e.Seq, n, versions[e.EventType])
+			}
+		}
+	}
+	slices.Sort(names)
+	if len(slices.Compact(names)) != 8 || len(names) != 8 {
+		w.Errorf("happened: %v", names)
+	}
+}
+
+// Where the head of a stream is ahead of its events, nothing is appended behind the hole.
+func headThatIsAhead(w *suite) {
+	w.append(order("1"), eventstore.NoStream(), "A", "B", "C")
+	w.must(eventstore.Events.Delete(w.ctx, w.table, eventstore.EventKey{ID: order("1"), Seq: 3}))
+	for _, expected := range []eventstore.Expected{eventstore.Any(), eventstore.Exists(), eventstore.Exact(2)} {
+		if _, err := w.store.Append(w.ctx, order("1"), expected, said("D")); !errors.Is(err, eventstore.ErrHole) {
+			w.Errorf("expecting %s: %v", expected, err)
+		}
+	}
+	w.isStory(order("1"), "1 A 2 B")
+}

@@ -11,9 +11,9 @@ import (
 
 // Schema is all that this package stores and asks.
 var Schema = table.MustSchema("eventstore",
-	Heads, Events, Snapshots, Marks, Reservations, Types, FeedEntries, FeedChunks, FeedHeads,
+	Heads, Events, Snapshots, Marks, Reservations, Types, FeedEntries, FeedChunks, FeedHeads, TableRules,
 	AppendEvents, AppendEvent, Replay, ReplayBackwards, SnapshotByID, HeadByID, EventsOfType, AggregatesOfType, AggregatesOfShard, MarkByID, ReservationByValue, AllTypes,
-	FeedFrom, FeedHeadNow, ProjectChanges,
+	FeedFrom, FeedHeadNow, RulesNow, ProjectChanges,
 	fold.Schema,
 	remarks,
 )

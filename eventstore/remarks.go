@@ -5,7 +5,7 @@ import "github.com/onefold/onefold/table"
 // remarks are what documents say of the schema beside what follows from it.
 var remarks = table.Remarks{
 	Callers: []table.Caller{
-		{Name: "append", Patterns: []string{"E1", "E1b", "E5", "E9"}},
+		{Name: "append", Patterns: []string{"E1", "E1b", "E3", "E5", "E9", "E14"}},
 		{Name: "read", Patterns: []string{"E2"}},
 		{Name: "state", Patterns: []string{"E2", "E4", "E5"}},
 		{Name: "head without transactions", Patterns: []string{"E3"}},

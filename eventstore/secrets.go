@@ -3,6 +3,7 @@ package eventstore
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -36,10 +37,14 @@ func (s *Store) Open(ctx context.Context, e *Event) error {
 	return nil
 }
 
-// seal seals the events of all parts.
+// seal seals the events of all parts. A store that cannot is refused where the table has it that something in them is personal.
 func (j *joint) seal(ctx context.Context) error {
 	if j.s.o.Secrets == nil {
-		return nil
+		return j.s.unsealed(ctx, func(r PersonalRule) bool {
+			return slices.ContainsFunc(j.parts, func(a *appending) bool {
+				return slices.ContainsFunc(a.events, func(e Event) bool { return e.EventType == r.Event })
+			})
+		})
 	}
 	for _, a := range j.parts {
 		if err := j.s.o.Secrets.Seal(ctx, a.events); err != nil {
@@ -51,7 +56,7 @@ func (j *joint) seal(ctx context.Context) error {
 
 func (s *Store) sealState(ctx context.Context, id ID, since time.Time, state Payload) (Payload, bool, error) {
 	if s.o.Secrets == nil {
-		return state, true, nil
+		return state, true, s.unsealed(ctx, func(PersonalRule) bool { return true })
 	}
 	return s.o.Secrets.SealState(ctx, id, since, state)
 }

@@ -38,6 +38,7 @@ type Store struct {
 	sleep func(context.Context, time.Duration) error // tests replace it
 
 	turns turns
+	held  HeldRules
 
 	mu  sync.Mutex
 	ids *ulid.MonotonicEntropy

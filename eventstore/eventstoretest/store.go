@@ -66,5 +66,5 @@ func Collide(nth int) enginetest.Fault { return appends(enginetest.Conflict, nth
 
 // appends is a fault of requests that append, in transactions or one by one.
 func appends(effect enginetest.Effect, nth int) enginetest.Fault {
-	return enginetest.Fault{Effect: effect, Writes: true, Nth: nth}
+	return enginetest.Fault{Effect: effect, Writes: true, Nth: nth, When: func(a enginetest.Access) bool { return a.Op != "UpdateItem" }}
 }

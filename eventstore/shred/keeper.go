@@ -1,6 +1,7 @@
 package shred
 
 import (
+	"context"
 	"crypto/aes"
 	"crypto/cipher"
 	"errors"
@@ -10,6 +11,7 @@ import (
 	lru "github.com/hashicorp/golang-lru/v2"
 
 	"github.com/onefold/onefold/eventstore"
+	"github.com/onefold/onefold/internal/pause"
 	"github.com/onefold/onefold/table"
 )
 
@@ -42,6 +44,8 @@ type Options struct {
 	Keep     time.Duration // how long a key is remembered, and what another process has forgotten still read; default a minute
 	Keys     int           // how many are remembered; default 10,000
 
+	Sleep func(context.Context, time.Duration) error // waits, or returns the context's error; default: a timer
+
 	// Remake is told of each aggregate that a forgotten subject is in, after its snapshot was deleted, to make again what
 	// else was derived from it, such as read models. It may be called again after an error.
 	Remake func(eventstore.ID) error
@@ -49,12 +53,12 @@ type Options struct {
 
 // Keeper keeps the keys of subjects. It is safe for concurrent use.
 type Keeper struct {
-	t        *table.Table
-	o        Options
-	masters  map[string]cipher.AEAD
-	personal map[string][]rule // by event type
-	keys     *lru.Cache[string, *key]
-	links    *lru.Cache[LinkKey, bool]
+	t       *table.Table
+	o       Options
+	masters map[string]cipher.AEAD
+	keys    *lru.Cache[string, *key]
+	links   *lru.Cache[LinkKey, bool]
+	rules   rules
 }
 
 // New makes a Keeper on a table of Schema. Errors: eventstore.ErrInvalid.
@@ -62,13 +66,16 @@ func New(t *table.Table, o Options) (*Keeper, error) {
 	if o.Keep == 0 {
 		o.Keep = time.Minute
 	}
+	if o.Sleep == nil {
+		o.Sleep = pause.For
+	}
 	if o.Keys == 0 {
 		o.Keys = 10_000
 	}
 	if len(o.Masters) == 0 || o.Keep < 0 || o.Keys < 0 {
 		return nil, fmt.Errorf("%w: a keeper needs a master key, and numbers that are not negative", eventstore.ErrInvalid)
 	}
-	k := &Keeper{t: t, o: o, masters: map[string]cipher.AEAD{}, personal: map[string][]rule{}}
+	k := &Keeper{t: t, o: o, masters: map[string]cipher.AEAD{}}
 	for _, m := range o.Masters {
 		aead, err := newAEAD(m.Key)
 		if err != nil || m.ID == "" || k.masters[m.ID] != nil {
@@ -77,11 +84,9 @@ func New(t *table.Table, o Options) (*Keeper, error) {
 		k.masters[m.ID] = aead
 	}
 	for _, p := range o.Personal {
-		r, err := p.compile()
-		if err != nil {
+		if _, err := p.compile(); err != nil {
 			return nil, err
 		}
-		k.personal[p.Event] = append(k.personal[p.Event], r)
 	}
 	var err error
 	if k.keys, err = lru.New[string, *key](o.Keys); err != nil {

@@ -39,13 +39,17 @@ const (
 
 // seal seals what is personal in the events of an append.
 func (k *Keeper) seal(ctx context.Context, events []eventstore.Event) error {
+	personal, err := k.personal(ctx)
+	if err != nil {
+		return err
+	}
 	for i := range events {
 		e := &events[i]
 		if _, ok := e.Metadata[sealedName]; ok {
 			return fmt.Errorf("%w: metadata cannot be called %s", eventstore.ErrInvalid, sealedName)
 		}
 		var all contents
-		for _, r := range k.personal[e.EventType] {
+		for _, r := range personal[e.EventType] {
 			if err := k.sealBy(ctx, e, r, &all); err != nil {
 				return fmt.Errorf("shred: event type %q: %w", e.EventType, err)
 			}

@@ -75,7 +75,7 @@ func explain(id eventstore.ID, err error) error {
 		return fmt.Errorf("no_such_aggregate: there is no %s; `onefold events aggregates %s` shows those there are", id, id.Type)
 	}
 	for code, is := range map[string]error{
-		"invalid": eventstore.ErrInvalid, "too_large": eventstore.ErrTooLarge, "stream_closed": eventstore.ErrClosed, "commit_reused": eventstore.ErrCommitReused,
+		"invalid": eventstore.ErrInvalid, "too_large": eventstore.ErrTooLarge, "stream_closed": eventstore.ErrClosed, "commit_reused": eventstore.ErrCommitReused, "personal_fields": eventstore.ErrUnsealed,
 		"reserved": eventstore.ErrReserved, "busy": eventstore.ErrBusy, "damaged": eventstore.ErrHole, "truncated": eventstore.ErrTruncated, "chained": eventstore.ErrChained,
 	} {
 		if errors.Is(err, is) {

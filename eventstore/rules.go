@@ -1,0 +1,198 @@
+package eventstore
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/onefold/onefold/table"
+)
+
+// ErrUnsealed is returned by a store without Options.Secrets when it would append an event of a type that has personal fields, or keep a snapshot,
+// on a table whose personal fields are sealed. Nothing was stored.
+var ErrUnsealed = errors.New("eventstore: this table keeps personal fields sealed, and this store has no keys to seal them: open it with Options.Secrets")
+
+// PersonalRule says what is personal in the events of a type; see shred.Personal.
+type PersonalRule struct {
+	Event    string   `dynamodbav:"event"`
+	Subject  string   `dynamodbav:"subject"`
+	Fields   []string `dynamodbav:"fields,omitempty"`
+	Metadata []string `dynamodbav:"metadata,omitempty"`
+}
+
+// RulesKey is the key of the one item of rules.
+type RulesKey struct{}
+
+// Rules hold for every event store on a table, whatever its own options are.
+type Rules struct {
+	RulesKey
+	Personal  []PersonalRule `dynamodbav:"personal,omitempty"`  // what is sealed
+	Secret    []byte         `dynamodbav:"secret,omitempty"`    // with which values of reservations are hashed
+	HeldUntil int64          `dynamodbav:"heldUntil,omitempty"` // the time, in milliseconds since 1970, up to which stores go by rules as they have read them
+}
+
+// TableRules is the item of rules.
+var TableRules = table.Define[Rules, RulesKey]("eventstore.rules", table.Def[Rules]{
+	PK: "EVENT_STORE", SK: "#RULES",
+	Doc: "What holds for all event stores on the table: which fields of which events are sealed.",
+})
+
+// RulesNow are the rules of the table.
+var RulesNow = table.NewGet[RulesKey](TableRules, table.GetDef{
+	ID: "E14", Question: "what holds for all event stores on the table", Load: table.Load{PerSecond: 0.3, Items: 1, ItemBytes: 500},
+})
+
+// Stores go by the rules that they have read for holdFor. Who changes the rules waits until that is over everywhere, and for holdMargin, by which clocks may differ.
+const (
+	holdFor    = 3 * time.Second
+	holdMargin = 3 * time.Second
+)
+
+// HeldRules are the rules of a table, read now and then. The zero value is ready. It is safe for concurrent use.
+type HeldRules struct {
+	mu          sync.Mutex
+	rules       Rules
+	from, until time.Time
+}
+
+// Get returns the rules, which hold for so long that what is appended now is appended by them.
+func (h *HeldRules) Get(ctx context.Context, t *table.Table) (Rules, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	now := t.Now()
+	if now.Before(h.until) && !now.Before(h.from) {
+		return h.rules, nil
+	}
+	rules, err := holdRules(ctx, t, now)
+	if err == nil {
+		h.rules, h.from, h.until = rules, now, now.Add(holdFor)
+	}
+	return rules, err
+}
+
+// Drop forgets what was read.
+func (h *HeldRules) Drop() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.until = time.Time{}
+}
+
+// holdRules reads the rules and says until when they will be gone by, in one request.
+func holdRules(ctx context.Context, t *table.Table, now time.Time) (r Rules, err error) {
+	secret, err := newSecret()
+	if err != nil {
+		return r, err
+	}
+	key, err := TableRules.Key(RulesKey{})
+	if err != nil {
+		return r, err
+	}
+	in := &dynamodb.UpdateItemInput{
+		TableName: aws.String(t.Name()), Key: key, ReturnValues: types.ReturnValueAllNew,
+		UpdateExpression:         aws.String("SET #et = :et, #secret = if_not_exists(#secret, :secret), #held = :held"),
+		ExpressionAttributeNames: map[string]string{"#et": table.AttrEntity, "#secret": "secret", "#held": "heldUntil"},
+		ExpressionAttributeValues: table.Item{
+			":et": &types.AttributeValueMemberS{Value: TableRules.Name()}, ":secret": &types.AttributeValueMemberB{Value: secret},
+			":held": &types.AttributeValueMemberN{Value: fmt.Sprint(now.Add(holdFor).UnixMilli())},
+		},
+	}
+	for try := 0; ; try++ {
+		out, err := t.API().UpdateItem(ctx, in)
+		if err == nil {
+			return TableRules.Decode(out.Attributes)
+		}
+		if try == maxTries-1 || ctx.Err() != nil {
+			return r, fmt.Errorf("read the rules of the table: %w", err)
+		}
+	}
+}
+
+func newSecret() ([]byte, error) {
+	secret := make([]byte, 32)
+	if _, err := rand.Read(secret); err != nil {
+		return nil, fmt.Errorf("make a secret: %w", err)
+	}
+	return secret, nil
+}
+
+// DeclarePersonal makes it a rule of the table that some fields are personal, and returns when no store goes by the rules from before any more: then
+// they may be relied upon. What was declared once stays so.
+func DeclarePersonal(ctx context.Context, t *table.Table, add []PersonalRule, sleep func(context.Context, time.Duration) error) error {
+	r, err := RulesNow.Get(ctx, t, RulesKey{})
+	if errors.Is(err, table.ErrNotFound) {
+		if r.Secret, err = newSecret(); err != nil {
+			return err
+		}
+		r.Personal = mergeRules(nil, add)
+		if err = TableRules.Create(ctx, t, &r); !errors.Is(err, table.ErrExists) {
+			return err
+		}
+		err = nil
+	}
+	if err != nil || slices.EqualFunc(mergeRules(r.Personal, add), r.Personal, sameRule) {
+		return err
+	}
+	r, err = TableRules.Modify(ctx, t, RulesKey{}, func(r *Rules) error {
+		r.Personal = mergeRules(r.Personal, add)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	if wait := time.UnixMilli(r.HeldUntil).Add(holdMargin).Sub(t.Now()); wait > 0 {
+		return sleep(ctx, min(wait, holdFor+2*holdMargin))
+	}
+	return nil
+}
+
+func sameRule(a, b PersonalRule) bool {
+	return a.Event == b.Event && a.Subject == b.Subject && slices.Equal(a.Fields, b.Fields) && slices.Equal(a.Metadata, b.Metadata)
+}
+
+// mergeRules adds rules: what one of them says is personal is so.
+func mergeRules(rules, add []PersonalRule) []PersonalRule {
+	rules = slices.Clone(rules)
+	for _, a := range add {
+		i := slices.IndexFunc(rules, func(r PersonalRule) bool { return r.Event == a.Event && r.Subject == a.Subject })
+		if i < 0 {
+			rules = append(rules, a)
+			continue
+		}
+		rules[i].Fields = union(rules[i].Fields, a.Fields)
+		rules[i].Metadata = union(rules[i].Metadata, a.Metadata)
+	}
+	return rules
+}
+
+func union(a, b []string) []string {
+	a = slices.Clone(a)
+	for _, s := range b {
+		if !slices.Contains(a, s) {
+			a = append(a, s)
+		}
+	}
+	return a
+}
+
+// unsealed refuses what a store without secrets must not store.
+func (s *Store) unsealed(ctx context.Context, personal func(PersonalRule) bool) error {
+	if s.o.Secrets != nil {
+		return nil
+	}
+	r, err := s.held.Get(ctx, s.t)
+	if err != nil {
+		return err
+	}
+	if i := slices.IndexFunc(r.Personal, personal); i >= 0 {
+		return fmt.Errorf("%w: event type %q", ErrUnsealed, r.Personal[i].Event)
+	}
+	return nil
+}

@@ -85,6 +85,9 @@ func (s *Store) append(ctx context.Context, parts []AppendTo, options []AppendOp
 	j, err := s.join(parts, options)
 	var commits []Commit
 	if err == nil {
+		err = j.claim(ctx)
+	}
+	if err == nil {
 		if err = j.seal(ctx); err != nil {
 			commits, err = j.before(ctx, err)
 		} else {
@@ -115,7 +118,13 @@ func (a *appending) check(events []NewEvent) error {
 		return fmt.Errorf("%w: without transactions an append has one event, and reserves nothing", ErrInvalid)
 	case a.expected.version < 0:
 		return fmt.Errorf("%w: version %d", ErrInvalid, a.expected.version)
-	case !a.named:
+	}
+	for i := range a.claims {
+		if err := a.claims[i].check(); err != nil {
+			return err
+		}
+	}
+	if !a.named {
 		return nil
 	}
 	return checkName("commit id", a.commit, maxCommitID)
@@ -123,9 +132,9 @@ func (a *appending) check(events []NewEvent) error {
 
 // operations is how many of a transaction's the append takes: for its events, the head, the mark and what is reserved.
 func (a *appending) operations(events int) int {
-	n := events + 1 + len(a.claims)
-	if a.named {
-		n++
+	n := events + 1 + a.marks()
+	for i := range a.claims {
+		n += a.claims[i].operations()
 	}
 	return n
 }

@@ -11,8 +11,8 @@ import (
 
 // Schema is all that this package stores and asks.
 var Schema = table.MustSchema("eventstore",
-	Heads, Events, Snapshots, Marks, Reservations, Types, FeedEntries, FeedChunks, FeedHeads, TableRules,
-	AppendEvents, AppendEvent, Replay, ReplayBackwards, SnapshotByID, HeadByID, EventsOfType, AggregatesOfType, AggregatesOfShard, MarkByID, ReservationByValue, AllTypes,
+	Heads, Events, Snapshots, Marks, Reservations, PersonalReservations, Types, FeedEntries, FeedChunks, FeedHeads, TableRules,
+	AppendEvents, AppendEvent, Replay, ReplayBackwards, SnapshotByID, HeadByID, EventsOfType, AggregatesOfType, AggregatesOfShard, MarkByID, ReservationByValue, ReservationsOf, AllTypes,
 	FeedFrom, FeedHeadNow, RulesNow, ProjectChanges,
 	fold.Schema,
 	remarks,
@@ -124,6 +124,16 @@ var MarkByID = table.NewGet[MarkKey](Marks, table.GetDef{
 // ReservationByValue is who has a value that only one may have.
 var ReservationByValue = table.NewGet[ReservationKey](Reservations, table.GetDef{
 	ID: "E10", Question: "who has a value that only one may have", Load: table.Load{PerSecond: 1, Items: 1, ItemBytes: 250},
+})
+
+// SubjectIn names a person.
+type SubjectIn struct {
+	Subject string `dynamodbav:"subject"`
+}
+
+// ReservationsOf are the reserved values that are about a person.
+var ReservationsOf = table.NewQuery(PersonalReservations, table.QueryDef[SubjectIn]{
+	ID: "E10b", Question: "the reserved values that are about a person", Prefix: "RESERVATION#", Load: table.Load{PerSecond: 0.01, Items: 1, ItemBytes: 200},
 })
 
 func upTo(n int) []int {

@@ -12,7 +12,7 @@ var remarks = table.Remarks{
 		{Name: "events of a type over HTTP", Patterns: []string{"E6"}},
 		{Name: "folds", Patterns: []string{"E7"}},
 		{Name: "list of aggregates", Patterns: []string{"E8"}},
-		{Name: "reservations", Patterns: []string{"E10"}},
+		{Name: "reservations", Patterns: []string{"E10", "E10b"}},
 		{Name: "list of types", Patterns: []string{"E11"}},
 		{Name: "feed", Patterns: []string{"E12", "E13"}},
 	},

@@ -2,10 +2,12 @@ package eventstore
 
 import (
 	"context"
+	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/onefold/onefold/table"
@@ -13,41 +15,126 @@ import (
 
 // claim is a value that an append takes, or lets go.
 type claim struct {
-	key  ReservationKey
-	free bool
+	scope, value string
+	subject      string // the person whom the value is about; empty: nobody
+	free         bool
+	key          ReservationKey
 }
 
 // Reserve lets an append succeed only if no other aggregate has the value in the scope, such as an address in email, and
-// gives it to this one. The value is stored as a hash.
+// gives it to this one. The value is stored as a hash, with a secret of the table. For one that is about a person, ReserveFor is better.
 func Reserve(scope, value string) AppendOption {
-	return func(a *appending) { a.claims = append(a.claims, claim{key: reservationOf(scope, value)}) }
+	return func(a *appending) { a.claims = append(a.claims, claim{scope: scope, value: value}) }
+}
+
+// ReserveFor is Reserve of a value that is about a person, a subject of package shred: it is released when the person is forgotten. It takes two operations.
+func ReserveFor(subject, scope, value string) AppendOption {
+	return func(a *appending) {
+		a.claims = append(a.claims, claim{scope: scope, value: value, subject: subject})
+	}
 }
 
 // Release gives a value back that the aggregate has.
 func Release(scope, value string) AppendOption {
-	return func(a *appending) { a.claims = append(a.claims, claim{reservationOf(scope, value), true}) }
+	return func(a *appending) { a.claims = append(a.claims, claim{scope: scope, value: value, free: true}) }
 }
 
-func reservationOf(scope, value string) ReservationKey {
-	h := sha256.Sum256([]byte(value))
-	return ReservationKey{scope, hex.EncodeToString(h[:])}
+func (c *claim) operations() int {
+	if c.subject != "" {
+		return 2
+	}
+	return 1
+}
+
+func (c *claim) check() error {
+	if strings.ContainsRune(c.scope, '#') {
+		return fmt.Errorf("%w: scope %q of a value: use no '#'", ErrInvalid, shorten(c.scope))
+	}
+	if c.subject == "" {
+		return nil
+	}
+	return checkName("subject of a value", c.subject, maxIDBytes)
+}
+
+// reservationOf is the key of a value.
+func (s *Store) reservationOf(ctx context.Context, scope, value string) (ReservationKey, error) {
+	secret, err := s.tableSecret(ctx)
+	if err != nil {
+		return ReservationKey{}, err
+	}
+	h := hmac.New(sha256.New, secret)
+	h.Write([]byte(value))
+	return ReservationKey{scope, hex.EncodeToString(h.Sum(nil))}, nil
+}
+
+// tableSecret is the secret of the table, which is made when it is needed first and stays.
+func (s *Store) tableSecret(ctx context.Context) ([]byte, error) {
+	if secret := s.secret.Load(); secret != nil {
+		return *secret, nil
+	}
+	r, err := RulesNow.Get(ctx, s.t, RulesKey{})
+	if errors.Is(err, table.ErrNotFound) || err == nil && len(r.Secret) == 0 {
+		r, err = holdRules(ctx, s.t, s.t.Now())
+	}
+	if err != nil {
+		return nil, err
+	}
+	s.secret.Store(&r.Secret)
+	return r.Secret, nil
+}
+
+// claim finds the keys of the values that the parts take or let go.
+func (j *joint) claim(ctx context.Context) (err error) {
+	for _, a := range j.parts {
+		for i := range a.claims {
+			c := &a.claims[i]
+			if c.key, err = j.s.reservationOf(ctx, c.scope, c.value); err != nil {
+				return fmt.Errorf("reserve a value of scope %q: %w", shorten(c.scope), err)
+			}
+		}
+	}
+	return nil
 }
 
 var reservedBy = table.FieldOf(Reservations, func(r *Reservation) *string { return &r.Owner })
 
-func (c claim) addTo(tx *table.Tx, id ID, now time.Time) {
+func (c *claim) addTo(tx *table.Tx, id ID, now time.Time) {
 	if c.free {
 		Reservations.TxDelete(tx, c.key, reservedBy.Eq(id.String()))
 		return
 	}
-	Reservations.TxPut(tx, &Reservation{ReservationKey: c.key, Owner: id.String(), At: now}, table.Or(table.Absent(), reservedBy.Eq(id.String())))
+	Reservations.TxPut(tx, &Reservation{ReservationKey: c.key, Owner: id.String(), Subject: c.subject, At: now}, table.Or(table.Absent(), reservedBy.Eq(id.String())))
+	if c.subject != "" {
+		PersonalReservations.TxPut(tx, &PersonalReservation{PersonalReservationKey{c.subject, c.key}})
+	}
+}
+
+// refused says which value is in the way, without saying it. op is the number of the operation among those of all claims.
+func (a *appending) refused(op int) error {
+	for _, c := range a.claims {
+		if op -= c.operations(); op >= 0 {
+			continue
+		}
+		if c.free {
+			return fmt.Errorf("%w: %s does not have the value of scope %q that it would release", ErrReserved, shorten(a.id.String()), shorten(c.scope))
+		}
+		return fmt.Errorf("%w: another aggregate than %s has the value of scope %q", ErrReserved, shorten(a.id.String()), shorten(c.scope))
+	}
+	return ErrReserved
 }
 
 // OwnerOf returns the aggregate that has a value, as type/id. Errors: table.ErrNotFound when nobody has it.
 func (s *Store) OwnerOf(ctx context.Context, scope, value string) (string, error) {
-	r, err := ReservationByValue.Get(ctx, s.t, reservationOf(scope, value))
-	if err != nil && !errors.Is(err, table.ErrNotFound) {
-		err = fmt.Errorf("eventstore: owner of a value in %q: %w", shorten(scope), err)
+	key, err := s.reservationOf(ctx, scope, value)
+	if err != nil {
+		return "", fmt.Errorf("eventstore: owner of a value in %q: %w", shorten(scope), err)
 	}
-	return r.Owner, err
+	r, err := ReservationByValue.Get(ctx, s.t, key)
+	switch {
+	case errors.Is(err, table.ErrNotFound):
+		return "", table.ErrNotFound
+	case err != nil:
+		return "", fmt.Errorf("eventstore: owner of a value in %q: %w", shorten(scope), err)
+	}
+	return r.Owner, nil
 }

@@ -74,22 +74,38 @@ var Marks = table.Define[Mark, MarkKey]("eventstore.mark", table.Def[Mark]{
 	Doc: "Which events an append made, by the id that its caller gave it.",
 })
 
-// ReservationKey names a value that only one aggregate may have, such as an address in the scope email. Value is a hash:
+// ReservationKey names a value that only one aggregate may have, such as an address in the scope email. Value is a hash with the secret of the table:
 // values may be of any length, and name people.
 type ReservationKey struct {
 	Scope string `dynamodbav:"scope"`
-	Value string `dynamodbav:"value"` // SHA-256 in hex
+	Value string `dynamodbav:"value"` // HMAC-SHA-256 in hex
 }
 
 // Reservation says whose a value is.
 type Reservation struct {
 	ReservationKey
-	Owner string    `dynamodbav:"owner"` // type/id
-	At    time.Time `dynamodbav:"at"`
+	Owner   string    `dynamodbav:"owner"`             // type/id
+	Subject string    `dynamodbav:"subject,omitempty"` // the person whom the value is about
+	At      time.Time `dynamodbav:"at"`
 }
 
 // Reservations are values that only one aggregate may have.
 var Reservations = table.Define[Reservation, ReservationKey]("eventstore.reservation", table.Def[Reservation]{
 	PK: "UNIQUE#{scope}#{value}", SK: "RESERVATION",
 	Doc: "A value that only one aggregate may have, and whose it is.",
+})
+
+// PersonalReservationKey names a value that is about a person.
+type PersonalReservationKey struct {
+	Subject string `dynamodbav:"subject"`
+	ReservationKey
+}
+
+// PersonalReservation says that a value is about a person, so that it can be released when the person is forgotten.
+type PersonalReservation struct{ PersonalReservationKey }
+
+// PersonalReservations are the values that are about persons.
+var PersonalReservations = table.Define[PersonalReservation, PersonalReservationKey]("eventstore.personalreservation", table.Def[PersonalReservation]{
+	PK: "SUBJECT#{subject}", SK: "RESERVATION#{scope}#{value}",
+	Doc: "A reserved value that is about a person.",
 })

@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/oklog/ulid/v2"
@@ -37,8 +38,9 @@ type Store struct {
 	o     Options
 	sleep func(context.Context, time.Duration) error // tests replace it
 
-	turns turns
-	held  HeldRules
+	turns  turns
+	held   HeldRules
+	secret atomic.Pointer[[]byte] // of the table; nil: not read yet
 
 	mu  sync.Mutex
 	ids *ulid.MonotonicEntropy

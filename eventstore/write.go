@@ -43,9 +43,17 @@ func (a *appending) addTo(tx *table.Tx) {
 	if a.named {
 		Marks.TxCreate(tx, &Mark{MarkKey: MarkKey{a.id, a.commit}, First: version + 1, N: len(a.events), Parts: a.parts, Digest: a.s.digest(a.id, a.events)})
 	}
-	for _, c := range a.claims {
-		c.addTo(tx, a.id, now)
+	for i := range a.claims {
+		a.claims[i].addTo(tx, a.id, now)
 	}
+}
+
+// marks is how many of the operations are of the mark.
+func (a *appending) marks() int {
+	if a.named {
+		return 1
+	}
+	return 0
 }
 
 // types are the different types of the events, for readers of the head's changes who want some of them.
@@ -68,7 +76,7 @@ func (a *appending) blame(err error, blamed *table.TxError, at int) error {
 	case errors.Is(err, table.ErrExists) && blamed.Op == "create "+Marks.Name():
 		return errTaken // by the same append: it will be found
 	case errors.Is(err, table.ErrExists) || errors.Is(err, table.ErrCondition) || errors.Is(err, table.ErrNotFound):
-		return fmt.Errorf("%w: %w", ErrReserved, err)
+		return a.refused(at - 1 - len(a.events) - a.marks())
 	}
 	return err
 }

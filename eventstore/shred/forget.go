@@ -11,22 +11,28 @@ import (
 )
 
 var (
+	subjectRemade     = table.FieldOf(Subjects, func(s *Subject) *time.Time { return &s.Remade })
 	subjectFinished   = table.FieldOf(Subjects, func(s *Subject) *time.Time { return &s.Finished })
+	reservedFor       = table.FieldOf(eventstore.Reservations, func(r *eventstore.Reservation) *string { return &r.Subject })
 	subjectAggregates = table.FieldOf(Subjects, func(s *Subject) *int { return &s.Aggregates })
 )
 
 // Receipt says what was done to forget a subject.
 type Receipt struct {
 	Subject    string          `json:"subject"`
-	Forgotten  time.Time       `json:"forgottenAt"` // when the key was deleted, the first time
-	Finished   time.Time       `json:"finishedAt"`
-	Aggregates []eventstore.ID `json:"aggregates"` // that the subject is in
-	Snapshots  int             `json:"snapshots"`  // that were deleted now
+	Forgotten  time.Time       `json:"forgottenAt"`         // when the key was deleted, the first time
+	Remade     time.Time       `json:"remadeAt"`            // when what was derived was made again or deleted, the first time
+	Remains    time.Time       `json:"remainsUntil"`        // until when the change stream has what read models said before
+	Finished   time.Time       `json:"finishedAt,omitzero"` // zero before that: call Forget again then, for a receipt that says so
+	Aggregates []eventstore.ID `json:"aggregates"`          // that the subject is in
+	Snapshots  int             `json:"snapshots"`           // that were deleted now
+	Released   int             `json:"released"`            // values that were reserved by eventstore.ReserveFor, and were released now
 }
 
 // Forget deletes the key of a subject for good: from now on nobody can read what events have of it, this process at once,
 // another within Options.Keep. Snapshots of the aggregates that it is in are deleted, and Options.Remake is called for each.
-// It can be repeated, and has to be after an error, to finish. The key item stays without the key, so that the subject is
+// It can be repeated, and has to be after an error. Read models are not sealed, and the change stream has what they were for a day: Finished is zero in
+// the receipt until that is over. The key item stays without the key, so that the subject is
 // not taken for a new one. Errors: table.ErrNotFound for one that no event was about; those of Remake and the store.
 func (k *Keeper) Forget(ctx context.Context, subject string) (Receipt, error) {
 	r := Receipt{Subject: subject, Aggregates: []eventstore.ID{}}
@@ -50,12 +56,50 @@ func (k *Keeper) Forget(ctx context.Context, subject string) (Receipt, error) {
 			return r, fmt.Errorf("shred: forget: what follows from the deleted key: %w", err)
 		}
 	}
-	r.Finished = k.t.Now().UTC()
-	_, err = Subjects.Patch(ctx, k.t, s.SubjectKey, subjectFinished.Set(r.Finished), subjectAggregates.Set(len(r.Aggregates)))
+	if err := k.release(ctx, subject, &r); err != nil {
+		return r, fmt.Errorf("shred: forget: release values: %w", err)
+	}
+	if r.sign(&s, k.t.Now().UTC()); err == nil {
+		_, err = Subjects.Patch(ctx, k.t, s.SubjectKey, subjectRemade.Set(r.Remade), subjectFinished.Set(r.Finished), subjectAggregates.Set(len(r.Aggregates)))
+	}
 	if err != nil {
 		return r, fmt.Errorf("shred: forget: keep the receipt: %w", err)
 	}
 	return r, nil
+}
+
+// streamKeeps is how long the change stream has what items were.
+const streamKeeps = 24 * time.Hour
+
+// sign says how far it is when all is done that can be.
+func (r *Receipt) sign(s *Subject, now time.Time) {
+	if r.Remade = s.Remade; r.Remade.IsZero() {
+		r.Remade = now
+	}
+	r.Remains = r.Remade.Add(streamKeeps)
+	if r.Finished = s.Finished; r.Finished.IsZero() && !now.Before(r.Remains) {
+		r.Finished = now
+	}
+}
+
+// release gives the values free that are about a subject.
+func (k *Keeper) release(ctx context.Context, subject string, r *Receipt) error {
+	for value, err := range eventstore.ReservationsOf.All(ctx, k.t, eventstore.SubjectIn{Subject: subject}) {
+		if err != nil {
+			return err
+		}
+		err = eventstore.Reservations.Delete(ctx, k.t, value.ReservationKey, reservedFor.Eq(subject))
+		switch {
+		case err == nil:
+			r.Released++
+		case !errors.Is(err, table.ErrCondition) && !errors.Is(err, table.ErrNotFound): // else it is somebody else's by now
+			return err
+		}
+		if err := eventstore.PersonalReservations.Delete(ctx, k.t, value.PersonalReservationKey); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // derived removes what was derived of an aggregate.

@@ -22,7 +22,8 @@ type Subject struct {
 	Shard      int       `dynamodbav:"shard"`            // of the list of subjects; a function of the id
 	CreatedAt  time.Time `dynamodbav:"createdAt"`
 	Forgotten  time.Time `dynamodbav:"forgottenAt,omitempty"` // when the key was deleted
-	Finished   time.Time `dynamodbav:"finishedAt,omitempty"`  // when all that follows from it was done, too
+	Remade     time.Time `dynamodbav:"remadeAt,omitempty"`    // when all that follows from it was done the first time
+	Finished   time.Time `dynamodbav:"finishedAt,omitempty"`  // when nothing was left in the change stream either
 	Aggregates int       `dynamodbav:"aggregates,omitempty"`  // the person was in, as far as Finished says
 }
 

@@ -228,7 +228,7 @@ func TestForget(t *testing.T) {
 				t.Errorf("%+v", compared)
 			}
 			receipt, err := w.keeper.Forget(w.ctx, "c1")
-			if err != nil || len(receipt.Aggregates) != 2 || receipt.Snapshots != 1 || receipt.Finished.IsZero() || fmt.Sprint(w.again) != "[customer/1 customer/2]" {
+			if err != nil || len(receipt.Aggregates) != 2 || receipt.Snapshots != 1 || receipt.Remade.IsZero() || fmt.Sprint(w.again) != "[customer/1 customer/2]" {
 				t.Errorf("%+v, %v, %v", receipt, w.again, err)
 			}
 			w.db.Advance(2 * time.Minute) // what another process remembers
@@ -495,7 +495,7 @@ func TestForgetFails(t *testing.T) {
 				}
 			}
 			s, err := shred.Subjects.Get(w.ctx, w.table, shred.SubjectKey{Subject: "c1"})
-			if err != nil || len(s.Wrapped) > 0 || s.Finished.IsZero() || s.Aggregates != 2 {
+			if err != nil || len(s.Wrapped) > 0 || s.Remade.IsZero() || s.Aggregates != 2 {
 				t.Errorf("effect %v, request %d: %+v, %v", effect, nth, s, err)
 			}
 			if _, err := eventstore.Snapshots.Get(w.ctx, w.table, eventstore.SnapshotKey{ID: customer("2")}); !errors.Is(err, table.ErrNotFound) {

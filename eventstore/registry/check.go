@@ -10,8 +10,18 @@ import (
 // Check says what does not fit together, all of it: types, versions and Go types that are there twice, versions from which no
 // upcast leads to the registered one, two upcasts from one version, upcasts that lead back or too far or do not make what the next
 // one takes, and folds over types that are not registered. The error is an ErrRegistry. Call it at the start; what uses
-// the registry does, too, the first time.
+// the registry does, too, the first time. Types and upcasts that come after that are not used; Check, called again, says so.
 func (r *Registry) Check() error {
+	if err := r.ready(); err != nil {
+		return err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return errors.Join(r.late...)
+}
+
+// ready is Check for what was there when the registry was checked first: what comes later does not harm it.
+func (r *Registry) ready() error {
 	if v := r.verdict.Load(); v != nil {
 		return v.err
 	}
@@ -27,8 +37,8 @@ func (r *Registry) Check() error {
 		r.checkChain(r.names[name])
 	}
 	for _, goes := range r.handled {
-		if r.types[goes] == nil && goes != reflect.TypeFor[Raw]() {
-			r.problem("a fold handles %s, which is not registered", goes)
+		if err := r.unhandled(goes); err != nil {
+			r.problems = append(r.problems, err)
 		}
 	}
 	v := &verdict{errors.Join(r.problems...)}

@@ -20,7 +20,7 @@ type Decoded struct {
 
 // Encode makes an event of a value of a registered type.
 func (r *Registry) Encode(v any) (eventstore.NewEvent, error) {
-	if err := r.Check(); err != nil {
+	if err := r.ready(); err != nil {
 		return eventstore.NewEvent{}, err
 	}
 	t := r.types[reflect.TypeOf(v)]
@@ -62,7 +62,7 @@ func Decide[S any](r *Registry, decide func(eventstore.Loaded[S]) ([]any, error)
 // Decode returns what an event says, as a value of the type that is registered for it, upcast if it is of an older version.
 // Errors: ErrUnknownType, unless Options.Unknown says otherwise; ErrUnknownVersion, ErrPayload.
 func (r *Registry) Decode(e *eventstore.Event) (any, error) {
-	if err := r.Check(); err != nil {
+	if err := r.ready(); err != nil {
 		return nil, err
 	}
 	t := r.names[e.EventType]

@@ -40,18 +40,19 @@ var (
 	ErrPayload = errors.New("registry: payload")
 )
 
-// A Registry knows the types of events. Register, Upcast and Fold fill it, Check ends that; then it is safe for concurrent use.
+// A Registry knows the types of events. Register and Upcast fill it, Check ends that; then it is safe for concurrent use. Folds may be made before and after.
 type Registry struct {
 	o Options
 
 	verdict atomic.Pointer[verdict] // nil until it is checked
 
-	mu       sync.Mutex // guards what follows, of which only problems change after that
+	mu       sync.Mutex // guards what follows, of which only problems and late change after that
 	names    map[string]*eventType
 	types    map[reflect.Type]*eventType
 	upcasts  []*upcast
 	handled  []reflect.Type // by folds
 	problems []error
+	late     []error // what came after it was checked
 }
 
 // verdict is what Check found.
@@ -167,11 +168,14 @@ func (r *Registry) open(what string, args ...any) bool {
 	if r.verdict.Load() == nil {
 		return true
 	}
-	r.problem(what+": it comes after the registry was checked", args...)
-	r.verdict.Store(&verdict{errors.Join(r.problems...)})
+	r.late = append(r.late, invalid(what+": it comes after the registry was checked, and is not used", args...))
 	return false
 }
 
 func (r *Registry) problem(format string, args ...any) {
-	r.problems = append(r.problems, fmt.Errorf("%w: "+format, append([]any{ErrRegistry}, args...)...))
+	r.problems = append(r.problems, invalid(format, args...))
+}
+
+func invalid(format string, args ...any) error {
+	return fmt.Errorf("%w: "+format, append([]any{ErrRegistry}, args...)...)
 }

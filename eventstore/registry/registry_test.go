@@ -264,3 +264,39 @@ func TestEncodeAll(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// What comes after Check harms nothing but itself: a fold that is right works, one that is wrong fails, and a type is not used, which Check says.
+func TestAfterCheck(t *testing.T) {
+	r := registry.New(registry.Options{})
+	registry.Register[Other](r, "Other", 1)
+	if err := r.Check(); err != nil {
+		t.Fatal(err)
+	}
+	add := registry.On(func(n int, o Other) (int, error) { return n + o.N, nil })
+	right := registry.Fold(r, 1, add)
+	twice := registry.Fold(r, 1, add, add)
+	unknown := registry.Fold(r, 1, registry.On(func(n int, _ Measured) (int, error) { return n, nil }))
+	if err := r.Check(); err != nil {
+		t.Errorf("after the folds: %v", err)
+	}
+	registry.Register[Measured](r, "Measured", 1)
+	if err := r.Check(); !errors.Is(err, registry.ErrRegistry) || !strings.Contains(err.Error(), `"Measured"`) {
+		t.Errorf("after the type: %v", err)
+	}
+	e, err := r.Encode(Other{3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	event := eventstore.Event{EventType: e.Type, Schema: e.Schema, Payload: e.Payload}
+	if n, err := right.Apply(4, event); err != nil || n != 7 {
+		t.Errorf("%d, %v", n, err)
+	}
+	for name, f := range map[string]eventstore.Fold[int]{"handles twice": twice, "handles what is not registered": unknown} {
+		if _, err := f.Apply(4, event); !errors.Is(err, registry.ErrRegistry) {
+			t.Errorf("a fold that %s: %v", name, err)
+		}
+	}
+	if _, err := r.Encode(Measured{}); !errors.Is(err, registry.ErrUnknownType) {
+		t.Errorf("a type that came late: %v", err)
+	}
+}

@@ -84,13 +84,21 @@ func (a *aggregate) item(ctx context.Context, it table.Item) error {
 		return a.mark(ctx, m)
 	case eventstore.Events.Name():
 		a.p.Events++
-		e, err := decoded(ctx, a, eventstore.Events, it, recordedAt(it))
+		e, err := a.typed(ctx, it)
 		if err != nil || e == nil {
 			return err
 		}
 		return a.event(ctx, e)
 	}
 	return nil
+}
+
+// typed reads an event. One without a type is on no list: what it was is not made up, and its index keys are left as they are, which may say it.
+func (a *aggregate) typed(ctx context.Context, it table.Item) (*eventstore.Event, error) {
+	if e, err := eventstore.Events.Decode(it); err == nil && e.EventType == "" {
+		return &e, a.report(Finding{Kind: Unreadable, ID: a.id, Item: keysOf(it), Says: fmt.Sprintf("event %d of %s has no type; the index has it under %q", e.Seq, a.id, text(it, "gsi1pk"))})
+	}
+	return decoded(ctx, a, eventstore.Events, it, recordedAt(it))
 }
 
 func recordedAt(it table.Item) time.Time {

@@ -164,6 +164,9 @@ func TestDamage(t *testing.T) {
 		"an event that cannot be read": {func(w *world) {
 			w.rewrite("AGGREGATE#order#0", "EVENT#000000000002", func(it table.Item) { delete(it, "pay"); it["nth"] = &types.AttributeValueMemberBOOL{} })
 		}, "hole unreadable", "hole unreadable"},
+		"an event without a type": {func(w *world) {
+			w.rewrite("AGGREGATE#order#0", "EVENT#000000000002", func(it table.Item) { delete(it, "eventType") })
+		}, "unreadable", "unreadable"},
 		"an event's index keys": {func(w *world) {
 			w.rewrite("AGGREGATE#order#0", "EVENT#000000000002", func(it table.Item) { it["gsi1pk"] = &types.AttributeValueMemberS{Value: "EVENT_TYPE#Other"} })
 		}, "index-keys", ""},

@@ -99,7 +99,7 @@ var policy = map[string][]string{
 	"eventstore/archive": {"vocabulary", "table", "eventstore", "eventstore/eventjson", "eventstore/fsck", "eventstore/shred", "github.com/klauspost/compress/...",
 		"github.com/oklog/ulid/v2", "github.com/parquet-go/parquet-go/...",
 		"eventstore/projection"}, // its tests
-	"eventstore/shred": {"vocabulary", "table", "eventstore", "github.com/hashicorp/golang-lru/v2",
+	"eventstore/shred": {"vocabulary", "table", "eventstore", "internal/pause", "github.com/hashicorp/golang-lru/v2",
 		"eventstore/fsck"}, // its tests
 	"eventstore/fsck": {"vocabulary", "dynamo", "table", "eventstore", "github.com/oklog/ulid/v2",
 		"eventstore/projection"}, // its tests: what it compares

@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -85,6 +86,16 @@ func (s *Store) tableSecret(ctx context.Context) ([]byte, error) {
 
 // claim finds the keys of the values that the parts take or let go.
 func (j *joint) claim(ctx context.Context) (err error) {
+	if !slices.ContainsFunc(j.parts, func(a *appending) bool { return len(a.claims) > 0 }) {
+		return nil
+	}
+	if j.s.o.Secrets == nil { // which reads the rules anyhow
+		r, err := j.s.held.Get(ctx, j.s.t)
+		if err != nil {
+			return err
+		}
+		j.s.secret.Store(&r.Secret)
+	}
 	for _, a := range j.parts {
 		for i := range a.claims {
 			c := &a.claims[i]

@@ -10,6 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/onefold/onefold/dynamo"
+	"github.com/onefold/onefold/fold/internal/watermark"
 	"github.com/onefold/onefold/table"
 )
 
@@ -144,7 +145,8 @@ func (sh *shard) remember(c *Checkpoint) {
 	defer sh.mu.Unlock()
 	sh.missed = max(sh.missed, c.Missed)
 	sh.fed = sh.fed || c.Fed
-	sh.readTo = latest(sh.readTo, c.readTo())
+	sh.readTo = watermark.Latest(sh.readTo, c.readTo())
+	sh.mark.Raise(c.readTo())
 }
 
 // readTo returns a time that is not after the first change behind the checkpoint. Checkpoints of older versions say only
@@ -251,7 +253,8 @@ func (w *Worker) giveBack() {
 	w.dead, w.unsettled = nil, false
 	for _, sh := range w.order {
 		sh.position, _ = sh.durable()
-		sh.end, sh.gaps = false, nil
+		sh.end, sh.gaps, sh.lastAt = false, nil, time.Time{}
+		sh.mark.Forget()
 		sh.settled()
 	}
 }

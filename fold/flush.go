@@ -44,6 +44,13 @@ func (w *Worker) flush(ctx context.Context, all bool) error {
 		return fmt.Errorf("fold: flush: %w", err)
 	}
 	w.unsettled = false
+	for _, sh := range w.order {
+		if sh.held == nil {
+			sh.mark.Settle(time.Time{})
+		} else {
+			sh.mark.Settle(sh.held.change.At)
+		}
+	}
 	return nil
 }
 

@@ -28,7 +28,7 @@ type Checkpoint struct {
 // longer has served its purpose; it stays because marks of rarely written items may still refer to it.
 const (
 	keepCheckpoint = 90 * 24 * time.Hour
-	keepLease      = 24 * time.Hour
+	keepLease      = 48 * time.Hour // for longer than the stream lists a shard that has ended
 	keepDead       = 90 * 24 * time.Hour
 	keepMissed     = 90 * 24 * time.Hour
 	keepTombstone  = 48 * time.Hour
@@ -58,15 +58,16 @@ type Lease struct {
 	At    time.Time     `dynamodbav:"at"`   // when it was renewed, by the owner's clock
 
 	// What the owner told of the shard at the renewal.
-	Lag  time.Duration `dynamodbav:"lag,omitempty"`  // age of the last change read, 0 at the tip, in nanoseconds
-	Held time.Duration `dynamodbav:"held,omitempty"` // age of the oldest change that was read and waits
+	Mark     time.Time `dynamodbav:"mark,omitempty"`     // every change that was committed before is folded; zero: not known
+	Parent   string    `dynamodbav:"parent,omitempty"`   // the shard that it goes on from
+	Siblings int       `dynamodbav:"siblings,omitempty"` // how many shards go on from that, itself too; of shards without a parent all of them
 }
 
 // Leases is the entity of leases.
 var Leases = table.Define[Lease, LeaseKey]("fold.lease", table.Def[Lease]{
 	PK: "FOLD#{group}", SK: "LEASE#{shard}",
 	Expires: func(l *Lease) time.Time { return l.At.Add(l.For + keepLease) },
-	Example: func(l *Lease) { l.Owner, l.For, l.Lag = "worker-1", 30*time.Second, 2*time.Second },
+	Example: func(l *Lease) { l.Owner, l.For, l.Siblings = "worker-1", 30*time.Second, 4 },
 	Doc:     "Which worker reads a stream shard now.",
 })
 

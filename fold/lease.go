@@ -3,6 +3,7 @@ package fold
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -31,7 +32,7 @@ func (w *Worker) owns(sh *shard, now time.Time) bool {
 // taken, so that no shard is without a reader.
 func (w *Worker) keepLeases(ctx context.Context) error {
 	now := w.o.Clock()
-	if !w.o.Leases || w.o.Aside || now.Before(w.leaseAt) {
+	if !w.o.Leases || w.o.Aside || now.Before(w.leaseAt) && !slices.ContainsFunc(w.order, (*shard).hasNews) {
 		return nil
 	}
 	var open []*shard
@@ -170,19 +171,18 @@ func (w *Worker) takeLease(ctx context.Context, sh *shard, l Lease) (bool, error
 	}
 	seq, _ := sh.durable()
 	sh.position = later(sh.position, seq)
+	if now := w.o.Clock(); l.Mark.Before(now) { // a clock that is ahead must not speak for this one
+		sh.mark.Raise(l.Mark)
+	}
 	return true, nil
 }
 
 // writeLease has this worker own a shard from now on, unless the lease has changed.
 func (w *Worker) writeLease(ctx context.Context, sh *shard, l Lease) (bool, error) {
 	now := w.o.Clock()
-	status := sh.status(now, max(w.turns, 1)-1, true)
-	if sh.tip == w.turns {
-		status.Lag = 0
-	}
 	next := Lease{
 		LeaseKey: LeaseKey{Group: w.o.Group, Shard: sh.id},
-		Owner:    w.o.Owner, Turn: l.Turn + 1, For: w.o.LeaseFor, At: now, Lag: status.Lag, Held: status.Held,
+		Owner:    w.o.Owner, Turn: l.Turn + 1, For: w.o.LeaseFor, At: now, Mark: sh.mark.Mark(), Parent: sh.parent, Siblings: sh.siblings,
 	}
 	switch err := w.putLease(ctx, next, l.Turn, l.Turn > 0); {
 	case dynamo.IsConditionFailed(err):
@@ -191,9 +191,12 @@ func (w *Worker) writeLease(ctx context.Context, sh *shard, l Lease) (bool, erro
 	case err != nil:
 		return false, err
 	}
-	sh.turn, sh.leased = next.Turn, now.Add(w.o.LeaseFor)
+	sh.turn, sh.leased, sh.untold = next.Turn, now.Add(w.o.LeaseFor), next.Mark.IsZero()
 	return true, nil
 }
+
+// hasNews reports whether the shard's watermark is known now, while its lease says that it is not.
+func (sh *shard) hasNews() bool { return sh.turn != 0 && sh.untold && !sh.mark.Mark().IsZero() }
 
 func (w *Worker) putLease(ctx context.Context, l Lease, turn int64, exists bool) error {
 	it, err := Leases.Encode(&l)
@@ -233,7 +236,7 @@ func (w *Worker) releaseLeases(ctx context.Context) error {
 		if turn == 0 {
 			continue
 		}
-		free := Lease{LeaseKey: LeaseKey{Group: w.o.Group, Shard: sh.id}, Turn: turn + 1, For: w.o.LeaseFor, At: now}
+		free := Lease{LeaseKey: LeaseKey{Group: w.o.Group, Shard: sh.id}, Turn: turn + 1, For: w.o.LeaseFor, At: now, Mark: sh.mark.Mark(), Parent: sh.parent, Siblings: sh.siblings}
 		if err := w.putLease(ctx, free, turn, true); err != nil && !dynamo.IsConditionFailed(err) {
 			return err
 		}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/onefold/onefold/fold/internal/watermark"
 	"github.com/onefold/onefold/table"
 )
 
@@ -90,7 +91,7 @@ func (m *Missed) extend(next *Missed) {
 	if next.From.Before(m.From) {
 		m.From = next.From
 	}
-	m.To, m.Found, m.Owner, m.Mended, m.Told = latest(m.To, next.To), next.Found, next.Owner, time.Time{}, ""
+	m.To, m.Found, m.Owner, m.Mended, m.Told = watermark.Latest(m.To, next.To), next.Found, next.Owner, time.Time{}, ""
 }
 
 // Mend has what a group has missed made again: rebuild is called with a range of time that contains whatever was committed
@@ -114,7 +115,7 @@ func Mend(ctx context.Context, t *table.Table, group string, rebuild func(ctx co
 		if m.From.Before(from) {
 			from = m.From
 		}
-		to = latest(to, m.To)
+		to = watermark.Latest(to, m.To)
 	}
 	told, err := rebuild(ctx, from, to)
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/onefold/onefold/fold/internal/watermark"
 	"github.com/onefold/onefold/table"
 )
 
@@ -19,6 +20,7 @@ type Overview struct {
 	Finished int             // shards that were folded to their end, of the last 90 days
 	Owners   []string        // of the shards
 	Misses   []Missed        // the open ones first, then the latest first
+	Known    bool            // of every shard of the stream it is known how far it is folded
 }
 
 // ShardOverview is where a group is in one shard.
@@ -26,69 +28,102 @@ type ShardOverview struct {
 	ID       string
 	Owner    string   // who reads it; "" for nobody, or for workers that do not share
 	Shared   bool     // it is or was read by workers that share the stream
+	Ended    bool     // it is folded to its end, and not all shards that go on from it have a lease yet
 	Silent   bool     // its owner has not been heard of for longer than its lease holds
 	Position Sequence // durable up to here
 	Missed   int      // how often changes were trimmed before they were read
 
-	// Lag is how old the oldest change is that is not folded, at most: what the owner told, and the time since then if nobody
-	// reads the shard. It is 0 for a shard that is not shared: nothing tells whether there is anything to fold.
-	Lag time.Duration
-	Age time.Duration // since something was heard of the shard: a lease renewed, a checkpoint written
+	// Mark is the watermark: every change of the shard, and of those that go on from it, that was committed before is folded.
+	// It is zero where that is not known: nothing tells of a shard that is not shared whether there is anything to fold.
+	Mark time.Time
+	Lag  time.Duration // the time since Mark: no change that is not folded is older. 0 where that is not known
+	Age  time.Duration // since something was heard of the shard: a lease renewed, a checkpoint written
 }
 
 // Read returns the overview of a group.
 func Read(ctx context.Context, t *table.Table, group string) (Overview, error) {
 	o := Overview{Group: group, At: t.Now()}
+	leases, err := collect(ctx, t, LeasesOf, group, func(l *Lease) string { return l.Shard })
+	if err != nil {
+		return o, err
+	}
+	checkpoints, err := collect(ctx, t, CheckpointsOf, group, func(c *Checkpoint) string { return c.Shard })
+	if err != nil {
+		return o, err
+	}
+	families := familiesOf(leases)
+	o.Known = len(leases) > 0 && families[""].complete()
 	shards := make(map[string]*ShardOverview)
-	heard := make(map[string]time.Time)
-	done := make(map[string]bool)
-	for c, err := range CheckpointsOf.All(ctx, t, GroupIn{Group: group}) {
-		if err != nil {
-			return o, fmt.Errorf("fold: overview of %s: %w", group, err)
-		}
+	for id, c := range checkpoints {
 		if c.Done {
 			o.Finished++
-			done[c.Shard] = true
-			continue
 		}
-		shards[c.Shard] = &ShardOverview{ID: c.Shard, Position: Sequence(c.Position), Missed: c.Missed}
-		heard[c.Shard] = c.At
+		if l, shared := leases[id]; !c.Done || shared && !families[l.Shard].complete() {
+			shards[id] = &ShardOverview{ID: id, Position: Sequence(c.Position), Missed: c.Missed, Ended: c.Done, Age: max(o.At.Sub(c.At), 0)}
+		}
 	}
-	for l, err := range LeasesOf.All(ctx, t, GroupIn{Group: group}) {
-		if err != nil {
-			return o, fmt.Errorf("fold: overview of %s: %w", group, err)
+	for id, l := range leases {
+		if c, exists := checkpoints[id]; !exists {
+			shards[id] = &ShardOverview{ID: id, Age: max(o.At.Sub(l.At), 0)}
+			shards[id].lease(&l, time.Time{}, o.At)
+		} else if s := shards[id]; s != nil {
+			s.lease(&l, c.readTo(), o.At)
 		}
-		if done[l.Shard] {
-			continue
+		if s := shards[id]; s != nil && s.Mark.IsZero() {
+			o.Known = false
 		}
-		if shards[l.Shard] == nil {
-			shards[l.Shard] = &ShardOverview{ID: l.Shard}
-		}
-		shards[l.Shard].lease(&l, o.At)
-		heard[l.Shard] = latest(heard[l.Shard], l.At)
 	}
 	owners := make(map[string]bool)
 	for _, id := range slices.Sorted(maps.Keys(shards)) {
 		s := shards[id]
-		if s.Age = max(o.At.Sub(heard[id]), 0); s.Owner != "" && !s.Silent {
+		if s.Owner != "" && !s.Silent {
 			owners[s.Owner] = true
 		}
 		o.Shards = append(o.Shards, *s)
 	}
 	o.Owners = slices.Sorted(maps.Keys(owners))
-	var err error
 	o.Misses, err = missesOf(ctx, t, group)
 	return o, err
 }
 
-// lease takes over what a lease says. A renewal is due after a third of the time that it holds.
-func (s *ShardOverview) lease(l *Lease, now time.Time) {
+// collect reads the items of a group, by shard.
+func collect[T, K any](ctx context.Context, t *table.Table, of *table.Query[GroupIn, T, K], group string, shard func(*T) string) (map[string]T, error) {
+	items := make(map[string]T)
+	for it, err := range of.All(ctx, t, GroupIn{Group: group}) {
+		if err != nil {
+			return nil, fmt.Errorf("fold: overview of %s: %w", group, err)
+		}
+		items[shard(&it)] = it
+	}
+	return items, nil
+}
+
+// family is the shards that go on from one, or from none.
+type family struct{ seen, siblings int }
+
+// complete reports whether all of them have a lease. What is not read yet has none, and may have changes.
+func (f family) complete() bool { return f.seen > 0 && f.seen >= f.siblings }
+
+func familiesOf(leases map[string]Lease) map[string]family {
+	of := make(map[string]family)
+	for _, l := range leases {
+		f := of[l.Parent]
+		of[l.Parent] = family{f.seen + 1, max(f.siblings, l.Siblings)}
+	}
+	return of
+}
+
+// lease takes over what a lease says, and up to when the checkpoint says that all was read.
+func (s *ShardOverview) lease(l *Lease, read, now time.Time) {
 	s.Shared, s.Owner = true, l.Owner
 	since := max(now.Sub(l.At), 0)
+	s.Age = min(s.Age, since)
 	s.Silent = since > l.holds(time.Minute)
-	s.Lag = max(l.Lag, l.Held)
-	if s.Silent || s.Owner == "" || s.Lag > 0 {
-		s.Lag += since
+	if s.Ended {
+		s.Owner, s.Silent = "", false
+	}
+	if s.Mark = watermark.Latest(l.Mark, read); !s.Mark.IsZero() {
+		s.Lag = watermark.Lag(s.Mark, now)
 	}
 }
 
@@ -109,7 +144,7 @@ func missesOf(ctx context.Context, t *table.Table, group string) ([]Missed, erro
 	return misses, nil
 }
 
-// Lag returns how old the oldest change is that is not folded, over all shards.
+// Lag returns how old the oldest change is, at most, that is not folded, over all shards of which it is known.
 func (o *Overview) Lag() (most time.Duration) {
 	for i := range o.Shards {
 		most = max(most, o.Shards[i].Lag)

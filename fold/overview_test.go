@@ -24,7 +24,7 @@ func TestOverviewTellsWhoReadsWhat(t *testing.T) {
 		}
 		return o
 	}
-	if o := look(); len(o.Shards) != 0 || o.Lag() != 0 {
+	if o := look(); len(o.Shards) != 0 || o.Known {
 		t.Errorf("before anything ran: %+v", o)
 	}
 	for i := range 20 {
@@ -32,8 +32,19 @@ func TestOverviewTellsWhoReadsWhat(t *testing.T) {
 	}
 	w := newWorker(t, tab, fold.Streams(b.db, b.arn), fold.Options{Leases: true, Owner: "w"}, totalsFold())
 	drain(t, w)
-	if o := look(); len(o.Shards) != 2 || len(o.Owners) != 1 || o.Owners[0] != "w" || o.Shards[0].Silent || o.Lag() != 0 {
+	if o := look(); len(o.Shards) != 2 || len(o.Owners) != 1 || o.Owners[0] != "w" || o.Shards[0].Silent || !o.Known || o.Lag() != 0 {
 		t.Errorf("while one works: %+v", o)
+	}
+	clock.add(20 * time.Second)
+	if o := look(); o.Shards[0].Silent || o.Lag() != 20*time.Second {
+		t.Errorf("20 seconds after its last word, with which it may have died: %+v", o)
+	}
+	for range 30 {
+		clock.add(time.Second)
+		drain(t, w)
+	}
+	if o := look(); o.Lag() > 11*time.Second {
+		t.Errorf("while it works on, and renews its lease each ten seconds: %+v", o)
 	}
 	clock.add(13 * time.Hour)
 	if o := look(); len(o.Owners) != 0 || !o.Shards[0].Silent || o.Lag() < 13*time.Hour {

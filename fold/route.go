@@ -50,6 +50,7 @@ func (w *Worker) route(sh *shard, c *Change) {
 	w.waiting++
 	w.bytes += c.bytes
 	sh.waiting++
+	sh.mark.Wait(c.At)
 	w.counts.changes.Add(1)
 }
 

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/onefold/onefold/dynamo"
+	"github.com/onefold/onefold/fold/internal/watermark"
 )
 
 // ErrNoSource is returned by Run, Drain and WaitFor of a worker that was made without a source.
@@ -99,6 +100,7 @@ func (w *Worker) turn(ctx context.Context, force bool) (read int, err error) {
 	defer w.mu.Unlock()
 	defer w.report()
 	w.turns++
+	w.began.Begin(w.turns, w.o.Clock())
 	if err := w.discardOld(ctx); err != nil {
 		return 0, err
 	}
@@ -173,7 +175,7 @@ func (w *Worker) take(sh *shard, b *Batch) {
 	if b.Missed && !w.fed.Load() && !sh.isFed() {
 		sh.missed++
 		sh.counted = true
-		sh.gaps = append(sh.gaps, gap{after: sh.position, from: latest(sh.lastAt, sh.readTo)})
+		sh.gaps = append(sh.gaps, gap{after: sh.position, from: watermark.Latest(sh.lastAt, sh.readTo)})
 	}
 	before := w.waiting
 	for i := range b.Changes {
@@ -187,10 +189,14 @@ func (w *Worker) take(sh *shard, b *Batch) {
 	if b.Read > 0 {
 		sh.position = later(sh.position, b.Last)
 		sh.lastAt = b.At
+		sh.mark.Read(b.At)
 	}
 	sh.readAt = w.o.Clock()
 	if b.Tip || b.End {
-		sh.tip, sh.quiet = w.turns, cmp.Or(b.Since, w.turns)
+		sh.quiet = cmp.Or(b.Since, w.turns)
+		if !b.End { // others go on from it then, and their changes may be older than this turn
+			sh.mark.Read(w.began.At(sh.quiet, w.turns))
+		}
 	}
 	if b.End {
 		sh.end = true

@@ -4,6 +4,8 @@ import (
 	"hash/fnv"
 	"sync"
 	"time"
+
+	"github.com/onefold/onefold/fold/internal/watermark"
 )
 
 // shard is what a worker knows of one stream shard.
@@ -21,14 +23,16 @@ type shard struct {
 	counted  bool     // changes have been counted since the checkpoint
 	end      bool     // read to its end
 	missed   int      // how often changes were trimmed before they were read
-	tip      uint64   // the last cycle in which it was read to its tip
-	quiet    uint64   // the first of the cycles of which that was concluded
+	siblings int      // shards of the last listing that have the same parent, itself too
+	quiet    uint64   // the first of the turns from which the last tip was concluded
+	mark     watermark.Shard
 	readAt   time.Time
 	lastAt   time.Time // when the last record read was committed
 	retryAt  time.Time // not read before this time
 	failures int       // reads that failed in a row
 	leased   time.Time // this worker has the lease until then
 	turn     int64     // of its lease; 0: it has none
+	untold   bool      // the lease tells no watermark
 	help     int       // how many wait for this shard and do not wait for its owner any longer
 	gaps     []gap     // changes that were trimmed before they were read, not told yet
 
@@ -73,14 +77,7 @@ func (s *shard) readUntil() time.Time {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return latest(at, s.readTo)
-}
-
-func latest(a, b time.Time) time.Time {
-	if a.After(b) {
-		return a
-	}
-	return b
+	return watermark.Latest(at, s.readTo)
 }
 
 // through returns up to where everything is written: the position, unless changes wait longer than the flush.

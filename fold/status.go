@@ -3,6 +3,8 @@ package fold
 import (
 	"sync/atomic"
 	"time"
+
+	"github.com/onefold/onefold/fold/internal/watermark"
 )
 
 // counters count since the worker was made.
@@ -32,13 +34,29 @@ type Status struct {
 	Waiting     int   // changes read and not yet durable
 }
 
+// Lag returns how old the oldest change is, at most, of the worker's shards that is not folded at a time. since is when the
+// worker was made: nothing is known of a shard that it has not read since, and that nobody has folded before.
+func (s *Status) Lag(since, now time.Time) (most time.Duration) {
+	if s.At.IsZero() {
+		return watermark.Lag(since, now)
+	}
+	for i := range s.Shards {
+		if sh := &s.Shards[i]; sh.Owned && sh.Mark.IsZero() {
+			most = max(most, watermark.Lag(since, now))
+		} else if sh.Owned {
+			most = max(most, watermark.Lag(sh.Mark, now))
+		}
+	}
+	return most
+}
+
 // ShardStatus is where a worker is in one shard.
 type ShardStatus struct {
 	ID         string
 	Owned      bool
 	Position   Sequence      // read up to here
 	Checkpoint Sequence      // durable up to here
-	Lag        time.Duration // age of the last change read, 0 once the shard was read to its tip
+	Mark       time.Time     // every change that was committed before is folded; zero: not known
 	Held       time.Duration // age of the oldest change that was read and waits, of folds with Hold; else 0
 	Age        time.Duration // since the shard was last read
 	Failures   int           // reads that failed in a row
@@ -63,23 +81,20 @@ func (w *Worker) report() {
 	s := Status{Waiting: w.waiting, At: now}
 	for _, sh := range w.order {
 		if !sh.finished() {
-			s.Shards = append(s.Shards, sh.status(now, w.turns, w.owns(sh, now)))
+			s.Shards = append(s.Shards, sh.status(now, w.owns(sh, now)))
 		}
 	}
 	w.status.Store(&s)
 }
 
-func (sh *shard) status(now time.Time, turn uint64, owned bool) ShardStatus {
-	s := ShardStatus{ID: sh.id, Owned: owned, Position: sh.position, Failures: sh.failures, Missed: sh.missed}
+func (sh *shard) status(now time.Time, owned bool) ShardStatus {
+	s := ShardStatus{ID: sh.id, Owned: owned, Position: sh.position, Failures: sh.failures, Missed: sh.missed, Mark: sh.mark.Mark()}
 	s.Checkpoint, _ = sh.durable()
 	if !sh.readAt.IsZero() {
 		s.Age = now.Sub(sh.readAt)
 	}
 	if sh.held != nil {
 		s.Held = max(now.Sub(sh.held.change.At), 0)
-	}
-	if sh.tip != turn && !sh.lastAt.IsZero() {
-		s.Lag = max(now.Sub(sh.lastAt), 0)
 	}
 	return s
 }

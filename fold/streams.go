@@ -13,6 +13,7 @@ import (
 	streamtypes "github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
 
 	"github.com/onefold/onefold/dynamo"
+	"github.com/onefold/onefold/fold/internal/record"
 	"github.com/onefold/onefold/internal/pause"
 	"github.com/onefold/onefold/table"
 )
@@ -192,7 +193,7 @@ func recordsBatch(r ReadRequest, records []streamtypes.Record) Batch {
 		if at := rec.Dynamodb.ApproximateCreationDateTime; at != nil {
 			b.At = *at
 		}
-		if r.Want == nil || r.Want(entityOfImage(rec.Dynamodb.NewImage)) || r.Want(entityOfImage(rec.Dynamodb.OldImage)) {
+		if r.Want == nil || r.Want(record.Entity(rec.Dynamodb.NewImage)) || r.Want(record.Entity(rec.Dynamodb.OldImage)) {
 			b.Changes = append(b.Changes, change(r.Shard, rec))
 		}
 	}
@@ -226,7 +227,7 @@ func kindOf(e streamtypes.OperationType) Kind {
 // change converts a record. See Change for what a service's removal is.
 func change(shard string, rec *streamtypes.Record) Change {
 	d := rec.Dynamodb
-	c := Change{Shard: shard, Seq: Sequence(aws.ToString(d.SequenceNumber)), Old: image(d.OldImage), New: image(d.NewImage)}
+	c := Change{Shard: shard, Seq: Sequence(aws.ToString(d.SequenceNumber)), Old: record.Image(d.OldImage), New: record.Image(d.NewImage)}
 	if d.ApproximateCreationDateTime != nil {
 		c.At = *d.ApproximateCreationDateTime
 	}

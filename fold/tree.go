@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/onefold/onefold/dynamo"
+	"github.com/onefold/onefold/fold/internal/watermark"
 )
 
 // refresh lists the shards when it is time to, and reads the checkpoints of those that are new.
@@ -22,14 +23,10 @@ func (w *Worker) refresh(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	w.note(list)
 	var unread []*shard
 	for _, sh := range w.order {
-		sh.listed = false
-	}
-	for _, s := range list {
-		sh := w.shard(s.ID)
-		sh.parent, sh.closed, sh.listed = s.Parent, s.Closed, true
-		if _, asOf := sh.durable(); asOf == 0 || !sh.finished() && !w.owns(sh, now) {
+		if _, asOf := sh.durable(); sh.listed && (asOf == 0 || !sh.finished() && !w.owns(sh, now)) {
 			unread = append(unread, sh)
 			w.leaseAt = time.Time{}
 		}
@@ -51,6 +48,24 @@ func (w *Worker) refresh(ctx context.Context) error {
 	}
 	w.listed, w.listAt = w.turns, now.Add(w.o.Refresh/2+time.Duration(w.o.Random()*float64(w.o.Refresh))) // not all workers at once
 	return w.keepLeases(ctx)
+}
+
+// note takes over what a listing says.
+func (w *Worker) note(list []Shard) {
+	for _, sh := range w.order {
+		sh.listed = false
+	}
+	siblings := make(map[string]int)
+	for _, s := range list {
+		siblings[s.Parent]++
+	}
+	for _, s := range list {
+		sh := w.shard(s.ID)
+		if parent := w.shards[s.Parent]; parent != nil {
+			sh.mark.Raise(parent.mark.Mark()) // its changes came after all of those
+		}
+		sh.parent, sh.closed, sh.listed, sh.siblings = s.Parent, s.Closed, true, siblings[s.Parent]
+	}
 }
 
 // listShards asks the source, with patience: DynamoDB lets its streams be described ten times a second by all who do.
@@ -136,10 +151,10 @@ func (w *Worker) findMissed(ctx context.Context) error {
 			return fmt.Errorf("fold: list checkpoints: %w", err)
 		}
 		if c.Fed {
-			fed = latest(fed, c.At)
+			fed = watermark.Latest(fed, c.At)
 		}
 		moved = moved || c.Position != "" || c.Done
-		known[c.Shard], last = true, latest(last, c.At)
+		known[c.Shard], last = true, watermark.Latest(last, c.At)
 		if sh := w.shards[c.Shard]; !c.Done && !c.Fed && (sh == nil || !sh.listed) {
 			begun[c.Shard] = true
 		}

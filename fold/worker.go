@@ -14,6 +14,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/onefold/onefold/fold/internal/watermark"
 	"github.com/onefold/onefold/internal/pause"
 	"github.com/onefold/onefold/table"
 )
@@ -124,6 +125,7 @@ type Worker struct {
 	opened    time.Time           // when the batch got its first change
 	unsettled bool                // a flush of the batch has begun and not succeeded
 	turns     uint64
+	began     watermark.Turns
 	listed    uint64    // the last turn that began with a listing of the shards
 	listAt    time.Time // when the shards are to be listed next
 	leaseAt   time.Time // when leases are looked after next
@@ -184,6 +186,14 @@ func (w *Worker) listen(s *source, l lane) {
 
 // Owner returns the name of the worker in checkpoints and leases.
 func (w *Worker) Owner() string { return w.o.Owner }
+
+// Delay returns how long a change may wait to be written because the worker and its folds are told so: see Options.FlushAge and Hold.
+func (w *Worker) Delay() (most time.Duration) {
+	for _, l := range w.lanes {
+		most = max(most, l.fold().options.hold)
+	}
+	return most + w.o.FlushAge
+}
 
 // wants reports whether any fold reads an entity's changes.
 func (w *Worker) wants(entity string) bool { return len(w.read[entity]) > 0 }

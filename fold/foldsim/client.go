@@ -30,6 +30,9 @@ var (
 
 // call does one request. Others may run, and the process may crash, before it and between its effect and its answer.
 func (p *process) call(do func() error) error {
+	if p.outside {
+		return do()
+	}
 	if err := p.giveWay(); err != nil {
 		return err
 	}

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"iter"
 	"time"
+
+	"github.com/onefold/onefold/fold"
 )
 
 // errCrashed is what every request of a crashed process returns: nobody is there to read it.
@@ -23,6 +25,8 @@ type process struct {
 	skew    time.Duration // its clock is so much ahead of the world's
 	asleep  int           // steps for which it is paused
 	err     error
+	worker  *fold.Worker // that it runs, if any
+	outside bool         // it looks on: nothing goes wrong, and nothing else happens meanwhile
 }
 
 func (w *World) spawn(name string, body func(*process) error) *process {

@@ -30,6 +30,9 @@ type Scenario struct {
 	Check func(*World) error
 	// Consume, if set, is run in place of a fold.Worker: to show that the simulation finds what is wrong with it.
 	Consume func(ctx context.Context, t *table.Table, src fold.Source) error
+	// Watch, if set, has all workers share the stream by clocks that agree, compares the lags that are shown with the truth
+	// after every step, and counts what it saw.
+	Watch *Watched
 }
 
 // Test runs a scenario with seeds 1 to n, or to ONEFOLD_SIM_SEEDS, or with ONEFOLD_SIM_SEED alone.
@@ -122,7 +125,11 @@ func (s *simulation) disturb() {
 	s.faults = true
 	calm := r.IntN(4) == 0 // fewer crashes, so that batches grow
 	workers := 1 + r.IntN(3)
-	for range 150 + r.IntN(450) {
+	steps := 150 + r.IntN(450)
+	if s.Watch != nil {
+		steps *= 3 // the first ones go by before all shards have been read
+	}
+	for range steps {
 		for len(s.processes) < workers {
 			s.processes = append(s.processes, s.start())
 		}
@@ -137,7 +144,7 @@ func (s *simulation) disturb() {
 			s.trim()
 		case n < 17:
 			s.skipTime()
-		case n < 19 && (!calm || n == 17):
+		case n < 19 && (!calm || n == 17) && (s.Watch == nil || r.IntN(8) == 0):
 			s.crash(r.IntN(len(s.processes)))
 		case n < 20:
 			s.storm = r.IntN(3) == 0
@@ -145,6 +152,10 @@ func (s *simulation) disturb() {
 			s.processes[r.IntN(len(s.processes))].asleep = r.IntN(120)
 		default:
 			s.stepOne()
+		}
+		if s.Watch != nil {
+			s.now = s.now.Add(time.Duration(r.IntN(100)) * time.Millisecond) // leases run out
+			s.look()
 		}
 	}
 }
@@ -214,6 +225,12 @@ func (s *simulation) start() *process {
 		Leases: r.IntN(3) > 0, LeaseFor: time.Duration(10+r.IntN(2000)) * time.Millisecond, Aside: r.IntN(3) == 0,
 	}
 	switch {
+	case s.Watch != nil:
+		o.Leases = true
+		if r.IntN(2) == 0 {
+			return s.spawnRun(o)
+		}
+		return s.spawnWorker(o)
 	case s.Consume != nil:
 		return s.spawnWorker(o)
 	case r.IntN(4) == 0:
@@ -242,6 +259,7 @@ func (s *simulation) spawnWorker(o fold.Options) *process {
 		if err != nil {
 			return err
 		}
+		p.worker = worker
 		for {
 			quieting := s.quieting
 			if err := s.fenced(p, worker); err != nil && quieting || quieting {
@@ -270,7 +288,7 @@ func (s *simulation) fenced(p *process, worker *fold.Worker) error {
 
 // skew is how far a clock is off: not at all, a little, or much.
 func (s *simulation) skew(most time.Duration) time.Duration {
-	if s.Rand.IntN(2) == 0 {
+	if s.Rand.IntN(2) == 0 || s.Watch != nil {
 		return 0
 	}
 	return time.Duration(s.Rand.Int64N(int64(2*most))) - most
@@ -298,6 +316,7 @@ func (s *simulation) spawnRun(o fold.Options) *process {
 		if err != nil {
 			return err
 		}
+		p.worker = worker
 		if shift {
 			return worker.RunShift(ctx)
 		}

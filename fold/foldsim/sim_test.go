@@ -26,3 +26,17 @@ func TestItemsThatWait(t *testing.T) {
 		Check: checkOrders,
 	}, 1000)
 }
+
+// Whatever happens to workers, no lag that is shown is shorter than the truth.
+func TestNoLagIsUnderstated(t *testing.T) {
+	var seen foldsim.Watched
+	foldsim.Test(t, foldsim.Scenario{
+		Folds: []*fold.Fold{foldTotals().With(fold.Hold(300 * time.Millisecond)), foldContinents(), foldLargest(), foldMixes()},
+		Write: writeOrders,
+		Watch: &seen,
+	}, 100)
+	if seen.Behind < seen.Looks/20 {
+		t.Errorf("too little was seen: %+v", seen)
+	}
+	t.Logf("%+v", seen)
+}

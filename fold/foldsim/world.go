@@ -50,6 +50,7 @@ type shard struct {
 	closed     bool
 	trimmed    bool
 	changes    []fold.Change
+	times      []time.Time // when they were committed, which the stream tells in whole seconds
 }
 
 // cursor is how far an event source has delivered a shard.
@@ -141,7 +142,7 @@ func (w *World) commit(key, it table.Item, expired bool) {
 	}
 	sh := w.openShard(stringOf(key[table.AttrPK]))
 	c.Shard = sh.id
-	sh.changes = append(sh.changes, c)
+	sh.changes, sh.times = append(sh.changes, c), append(sh.times, w.now)
 }
 
 func equal(a, b table.Item) bool {

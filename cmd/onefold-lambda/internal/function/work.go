@@ -101,10 +101,10 @@ func (s *shifts) beside(ctx context.Context, w *fold.Worker, run func(context.Co
 // tell writes what was done since before.
 func (s *shifts) tell(before, now *fold.Status) {
 	count := func(n int64) emf.Figure { return emf.Figure{Unit: emf.Count, Value: n} }
-	behind, shards := time.Duration(0), int64(0)
+	at, shards := s.b.table.Now(), int64(0)
+	behind := now.Lag(at, at)
 	for i := range now.Shards {
-		if sh := &now.Shards[i]; sh.Owned {
-			behind = max(behind, sh.Lag, sh.Held)
+		if now.Shards[i].Owned {
 			shards++
 		}
 	}

@@ -36,14 +36,14 @@ func serveMetrics(ctx context.Context, l net.Listener, crew *Crew, watch *Watch,
 	})
 	began := crew.Table.Now()
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
-		behind := server.FoldsBehind(crew.Worker, began, crew.Table.Now())
+		lag, late := server.FoldsBehind(crew.Worker, began, crew.Table.Now())
 		status, code := "ok", http.StatusOK
-		if behind > server.StaleAfter {
+		if late {
 			status, code = "behind", http.StatusServiceUnavailable
 		}
 		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(code)
-		json.NewEncoder(w).Encode(map[string]any{"status": status, "lagSeconds": behind.Seconds(), "version": version}) //nolint:errcheck // nobody is there to be told
+		json.NewEncoder(w).Encode(map[string]any{"status": status, "lagSeconds": lag.Seconds(), "version": version}) //nolint:errcheck // nobody is there to be told
 	})
 	s := &http.Server{
 		Handler: mux, ReadHeaderTimeout: headerTimeout, ReadTimeout: headerTimeout, WriteTimeout: answerTimeout + time.Second,

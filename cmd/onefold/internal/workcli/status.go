@@ -20,15 +20,16 @@ type Status struct{}
 
 // Help is more about it. Kong prints it.
 func (Status) Help() string {
-	return `It reads what workers keep in the table, so it runs anywhere. The lag of a shard is the age of the oldest change that is not folded. DynamoDB keeps
-changes for 24 hours: the exit code is 3 when one is not folded, or nothing was heard of a shard, for 12 hours, and when changes were missed
+	return `It reads what workers keep in the table, so it runs anywhere. The lag of a shard is the age of the oldest change that is not folded, at most:
+the time since its worker last said up to when all is folded. DynamoDB keeps changes for 24 hours: the exit code is 3 when one is not folded, or nothing was heard of a shard, for 12 hours, and when changes were missed
 and what they touch was not made again yet.`
 }
 
 // statusOutput is the status as scripts see it.
 type statusOutput struct {
 	At       time.Time      `json:"at"`
-	LagSec   float64        `json:"lagSeconds"`
+	LagSec   float64        `json:"lagSeconds"` // at most
+	Known    bool           `json:"lagKnown"`
 	Workers  []workerOutput `json:"workers"`
 	Shards   []shardOutput  `json:"shards"`
 	Finished int            `json:"finishedShards"`
@@ -45,7 +46,8 @@ type shardOutput struct {
 	ID       string  `json:"id"`
 	Owner    string  `json:"owner,omitempty"`
 	State    string  `json:"state"`
-	LagSec   float64 `json:"lagSeconds"`
+	LagSec   float64 `json:"lagSeconds"` // at most
+	Known    bool    `json:"lagKnown"`
 	AgeSec   float64 `json:"ageSeconds"`
 	Position string  `json:"position,omitempty"`
 	Missed   int     `json:"missed,omitempty"`
@@ -85,7 +87,7 @@ func (Status) Run(ctx context.Context, env *Env) error {
 
 func statusOf(o *fold.Overview) *statusOutput {
 	out := &statusOutput{
-		At: o.At, LagSec: o.Lag().Seconds(), Finished: o.Finished, Alarms: alarms(o),
+		At: o.At, LagSec: o.Lag().Seconds(), Known: o.Known, Finished: o.Finished, Alarms: alarms(o),
 		Workers: []workerOutput{}, Shards: []shardOutput{}, Missed: []missedOutput{},
 	}
 	shards := make(map[string]int)
@@ -95,7 +97,7 @@ func statusOf(o *fold.Overview) *statusOutput {
 			shards[s.Owner]++
 		}
 		out.Shards = append(out.Shards, shardOutput{
-			ID: s.ID, Owner: s.Owner, State: stateOf(s), LagSec: s.Lag.Seconds(), AgeSec: s.Age.Seconds(), Position: string(s.Position), Missed: s.Missed,
+			ID: s.ID, Owner: s.Owner, State: stateOf(s), LagSec: s.Lag.Seconds(), Known: !s.Mark.IsZero(), AgeSec: s.Age.Seconds(), Position: string(s.Position), Missed: s.Missed,
 		})
 	}
 	for _, name := range o.Owners {
@@ -112,6 +114,8 @@ func stateOf(s *fold.ShardOverview) string {
 	switch {
 	case !s.Shared:
 		return "not shared"
+	case s.Ended:
+		return "ended"
 	case s.Owner == "":
 		return "free"
 	case s.Silent:
@@ -146,10 +150,10 @@ func (s *statusOutput) print(w io.Writer) error {
 		fmt.Fprintln(w, "Nothing was folded yet: no worker has run.")
 	} else {
 		tab := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-		fmt.Fprintln(tab, "shard\tworker\tstate\tlag\theard\ta block a power of ten seconds")
+		fmt.Fprintln(tab, "shard\tworker\tstate\tlag at most\theard\ta block a power of ten seconds")
 		for i := range s.Shards {
 			sh := &s.Shards[i]
-			fmt.Fprintf(tab, "%s\t%s\t%s\t%s\t%s ago\t%s\n", terminal.Printable(sh.ID), terminal.Printable(sh.Owner), sh.State, seconds(sh.LagSec), seconds(sh.AgeSec), bar(sh.LagSec))
+			fmt.Fprintf(tab, "%s\t%s\t%s\t%s\t%s ago\t%s\n", terminal.Printable(sh.ID), terminal.Printable(sh.Owner), sh.State, lagOf(sh.LagSec, sh.Known), seconds(sh.AgeSec), bar(sh.LagSec))
 		}
 		if err := tab.Flush(); err != nil {
 			return err
@@ -158,7 +162,7 @@ func (s *statusOutput) print(w io.Writer) error {
 		for i, c := range s.Workers {
 			fmt.Fprintf(w, "%s%s %d", []string{": ", ", "}[min(i, 1)], terminal.Printable(c.Name), c.Shards)
 		}
-		fmt.Fprintf(w, "; the oldest change not folded is %s old\n", seconds(s.LagSec))
+		fmt.Fprintf(w, "; the oldest change not folded is at most %s old%s\n", seconds(s.LagSec), map[bool]string{false: ", of the shards whose lag is known"}[s.Known])
 	}
 	for i, m := range s.Missed {
 		if i == maxLines {
@@ -177,20 +181,28 @@ func (s *statusOutput) print(w io.Writer) error {
 	return nil
 }
 
+// lagOf shows a lag, which is not known of a shard that nobody has read yet or that is not shared.
+func lagOf(s float64, known bool) string {
+	if !known {
+		return "not known"
+	}
+	return seconds(s)
+}
+
 func seconds(s float64) string { return brief(time.Duration(s * float64(time.Second))) }
 
-// brief shows a duration as closely as anybody wants to know.
+// brief shows a duration as closely as anybody wants to know. It rounds up, for what it shows is said to be the most.
 func brief(d time.Duration) string {
 	switch {
-	case d < time.Second:
-		return "0s"
 	case d < time.Hour:
-		return d.Round(time.Second).String()
+		return upTo(d, time.Second).String()
 	case d < 48*time.Hour:
-		return strings.TrimSuffix(d.Round(time.Minute).String(), "0s")
+		return strings.TrimSuffix(upTo(d, time.Minute).String(), "0s")
 	}
-	return fmt.Sprintf("%dd", int(d.Hours()/24))
+	return fmt.Sprintf("%dd", upTo(d, 24*time.Hour)/(24*time.Hour))
 }
+
+func upTo(d, unit time.Duration) time.Duration { return (d + unit - 1).Truncate(unit) }
 
 // bar shows a lag: a block for each power of ten seconds, and a mark at twelve hours.
 func bar(lag float64) string {

@@ -34,7 +34,7 @@ func NewWatch(crew *Crew) *Watch {
 	}
 	return &Watch{
 		crew:   crew,
-		lag:    desc("lag_seconds", "Age of the oldest change that no worker has folded, by what workers tell. Above 43200 somebody has to look: at 86400 changes are lost."),
+		lag:    desc("lag_seconds", "Age of the oldest change that no worker has folded, at most, by what workers tell; absent while that is not known of every shard. Above 43200 somebody has to look: at 86400 changes are lost."),
 		age:    desc("silence_seconds", "Longest time since something was heard of a shard of the stream."),
 		shards: desc("shards", "Unfinished shards of the stream, by whether a worker reads them.", "read"),
 		owners: desc("workers", "Workers that share the stream."),
@@ -91,7 +91,9 @@ func (w *Watch) Collect(out chan<- prometheus.Metric) {
 		}
 	}
 	open := o.OpenMisses()
-	gauge(w.lag, o.Lag().Seconds())
+	if now := w.crew.Table.Now(); o.Known { // the look may have been a while ago
+		gauge(w.lag, (o.Lag() + max(now.Sub(o.At), 0)).Seconds())
+	}
 	gauge(w.age, age.Seconds())
 	gauge(w.shards, float64(read), "yes")
 	gauge(w.shards, float64(len(o.Shards)-read), "no")

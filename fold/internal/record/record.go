@@ -1,4 +1,5 @@
-package fold
+// Package record reads what a record of a DynamoDB stream says of an item. It is for package fold.
+package record
 
 import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -7,9 +8,9 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// image converts an image of a stream record. The two SDK packages have the same ten types under different names. Most
+// Image converts an image of a stream record. The two SDK packages have the same ten types under different names. Most
 // attributes are strings and numbers, so these come from one allocation each.
-func image(m map[string]streamtypes.AttributeValue) table.Item {
+func Image(m map[string]streamtypes.AttributeValue) table.Item {
 	if m == nil {
 		return nil
 	}
@@ -86,8 +87,8 @@ func (c *converter) number(s string) types.AttributeValue {
 	return &c.numbers[len(c.numbers)-1]
 }
 
-// entityOfImage returns the entity's name without converting anything.
-func entityOfImage(m map[string]streamtypes.AttributeValue) string {
+// Entity returns the name of the entity that an image is of, without converting anything.
+func Entity(m map[string]streamtypes.AttributeValue) string {
 	s, ok := m[table.AttrEntity].(*streamtypes.AttributeValueMemberS)
 	if !ok {
 		return ""

@@ -56,7 +56,7 @@ server/dashboard/dist/web/index.html: server/dashboard/node_modules/.package-loc
 	npm run --prefix server/dashboard build
 
 test: web check dynalite servicespec browser mosquitto ## everything that CI runs: lint, then every test
-	ONEFOLD_TEST_DYNALITE=1 ONEFOLD_TEST_SERVICESPEC=1 $(GO) test -timeout 20m $(PACKAGES)
+	ONEFOLD_TEST_DYNALITE=1 ONEFOLD_TEST_SERVICESPEC=1 $(GO) test -timeout 60m $(PACKAGES)
 	CGO_ENABLED=1 $(GO) test -tags duckdb ./warehouse/duck ./cmd/onefold/internal/querycli
 
 browser: server/e2e/node_modules/.package-lock.json ## install what drives a browser through the pages, and a browser where that is allowed
@@ -95,7 +95,7 @@ check: ## vet, staticcheck and the house rules
 	$(GO) test -count=1 .
 
 race: ## every test under the race detector
-	$(GO) test -race -timeout 40m $(PACKAGES)
+	$(GO) test -race -timeout 90m $(PACKAGES)
 
 fuzz: ## each fuzz target for FUZZTIME
 	@set -e; for package in $$($(GO) list $(PACKAGES)); do \

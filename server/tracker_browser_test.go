@@ -137,7 +137,7 @@ func (v *measuredSite) lossy(w http.ResponseWriter, r *http.Request) {
 
 // settled answers when all events are there, or when it does not look as if they came.
 func (v *measuredSite) settled(w http.ResponseWriter, r *http.Request) {
-	deadline := time.After(10 * time.Second)
+	deadline := time.After(2 * time.Minute)
 	for len(v.Stored()) < v.want {
 		select {
 		case <-v.arrived:

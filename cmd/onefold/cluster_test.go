@@ -86,7 +86,7 @@ func (c *cluster) start() {
 func (c *cluster) ready() {
 	c.Helper()
 	for _, m := range c.members() {
-		if !m.serving(c.T, time.Minute) {
+		if !m.serving(c.T, 5*time.Minute) {
 			c.Fatalf("%s does not start", m.name)
 		}
 	}

@@ -7,9 +7,12 @@ import (
 	"os"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/onefold/onefold/accounts"
 	"github.com/onefold/onefold/analytics"
+	"github.com/onefold/onefold/cmd/internal/assembly"
+	"github.com/onefold/onefold/fold"
 	"github.com/onefold/onefold/server/servertest"
 )
 
@@ -31,6 +34,27 @@ func (c *cluster) front() string {
 	return web.URL
 }
 
+// folded waits until the workers have folded what is stored, and what they write because of it.
+func (c *cluster) folded() {
+	c.Helper()
+	servertest.Must(c.T, c.globals().withStore(c.Context(), c.Output(), tuning{existing: true}, func(st *store) error {
+		for range longestChain {
+			for stored := time.Now(); ; time.Sleep(50 * time.Millisecond) { // processes of their own
+				o, err := fold.Read(c.Context(), st.table, assembly.Group)
+				if err != nil {
+					return err
+				}
+				if o.Known && o.At.Add(-o.Lag()).After(stored) {
+					break
+				}
+			}
+		}
+		return nil
+	}))
+}
+
+const longestChain = 4 // folds, of which each reads what another wrote, at most
+
 // What people do with the pages, they do on two servers and three workers as on one server, though every request goes to another
 // server than the one before.
 func TestPagesOfManyServers(t *testing.T) {
@@ -49,6 +73,7 @@ func TestPagesOfManyServers(t *testing.T) {
 				return err
 			}))
 			c.start()
+			c.folded()
 			out, err := servertest.Script(t, script, c.front(), link, os.Getenv("ONEFOLD_TEST_SHOTS")).CombinedOutput()
 			t.Logf("%s", out)
 			if err != nil {

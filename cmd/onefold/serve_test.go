@@ -220,7 +220,7 @@ func derived(t *testing.T, data string) (stats, sessions, left int64) {
 func countsEventually(t *testing.T, data string, want int64) {
 	t.Helper()
 	s := serve(t, data)
-	deadline := time.Now().Add(20 * time.Second)
+	deadline := time.Now().Add(2 * time.Minute)
 	var got int64
 	for got != want && time.Now().Before(deadline) {
 		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.url+"/api/v1/sites/s/report", nil)

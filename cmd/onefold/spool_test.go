@@ -138,7 +138,7 @@ func (f *far) get(path string) (int, string) {
 func (f *far) until(what string) {
 	f.Helper()
 	body := ""
-	for range 600 {
+	for range 6000 {
 		if _, body = f.get("/readyz"); strings.Contains(body, what) {
 			return
 		}
@@ -239,9 +239,9 @@ func (f *far) check() {
 		}
 	}
 	var views float64
-	for range 300 {
-		today := time.Now().UTC().Format(time.DateOnly)
-		_, body := f.get("/api/v1/sites/s/report?from=" + today + "&to=" + today)
+	for range 3000 {
+		now := time.Now().UTC() // the first events may be of yesterday
+		_, body := f.get("/api/v1/sites/s/report?from=" + now.AddDate(0, 0, -1).Format(time.DateOnly) + "&to=" + now.Format(time.DateOnly))
 		var report struct{ Totals struct{ PageViews float64 } }
 		if err := json.Unmarshal([]byte(body), &report); err != nil {
 			f.Fatal(err, body)
@@ -275,7 +275,7 @@ func (f *far) checkReadings() {
 	}
 	path := "/api/v1/fleets/plant/devices/d1/series?metric=n&resolution=hourly&from=" + f.began.Add(-2*time.Hour).UTC().Format(time.RFC3339) + "&to=" + f.began.Add(time.Hour).UTC().Format(time.RFC3339)
 	count, total := 0, 0
-	for range 300 {
+	for range 3000 {
 		status, body := f.get(path)
 		var series struct {
 			Points []struct {

@@ -83,7 +83,7 @@ func TestServersLeaveATableThatMoved(t *testing.T) {
 	var members []*member
 	for _, a := range args {
 		m := &member{name: a[4], args: a}
-		if m.start(t); !m.serving(t, time.Minute) {
+		if m.start(t); !m.serving(t, 5*time.Minute) {
 			t.Fatalf("%s does not start", m.name)
 		}
 		members = append(members, m)

@@ -112,7 +112,7 @@ func TestRetractions(t *testing.T) {
 func (w *works) eventually(path, want string) {
 	w.Helper()
 	var answer string
-	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); {
+	for end := time.Now().Add(2 * time.Minute); time.Now().Before(end); {
 		servertest.Must(w.T, w.Worker.Drain(w.Context()))
 		if _, answer = w.owner.Do("GET", path, ""); strings.Contains(answer, want) {
 			return

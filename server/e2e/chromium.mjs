@@ -13,6 +13,18 @@ const args = [
   '--disable-component-update', '--disable-sync', '--user-agent=' + userAgent,
 ]
 
+// patience is how long a state is waited for, in milliseconds: one that comes does so long before, also on a machine that is busy
+// with other things.
+export const patience = 120_000
+
+// until waits for a state that is asked for again and again, and says what did not come.
+export async function until(what, holds) {
+  for (const end = Date.now() + patience; !(await holds());) {
+    assert.ok(Date.now() < end, `it does not come: ${what}`)
+    await new Promise((done) => { setTimeout(done, 50) })
+  }
+}
+
 // withBrowser runs steps in a fresh browser context.
 export async function withBrowser(options, steps) {
   const directory = await mkdtemp(path(tmpdir(), 'onefold-chromium-'))
@@ -21,7 +33,7 @@ export async function withBrowser(options, steps) {
       executablePath: process.env.CHROMIUM, args, viewport: { width: 1280, height: 800 }, ...options,
     })
     try {
-      context.setDefaultTimeout(30_000)
+      context.setDefaultTimeout(patience)
       await steps(context)
     } finally {
       await context.close()
@@ -105,10 +117,9 @@ export async function dismiss(people) {
 
 // walk goes through steps in one page, and says which one failed, with a picture of it where pictures are wanted. What the
 // browser complains of fails the step in which it does.
-export async function walk(steps, shots, timeout = 15_000) {
+export async function walk(steps, shots) {
   await withBrowser({ reducedMotion: 'reduce' }, async (context) => {
     const page = await context.newPage()
-    context.setDefaultTimeout(timeout)
     const refused = []
     page.on('console', (m) => { if (/Content Security Policy|Unhandled|Uncaught/.test(m.text())) refused.push(m.text()) })
     page.on('pageerror', (e) => refused.push(e.stack))

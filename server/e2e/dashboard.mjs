@@ -2,7 +2,7 @@
 //   node dashboard.mjs SERVER SETUP-TOKEN [DIRECTORY FOR SCREENSHOTS]
 import assert from 'node:assert/strict'
 import { join as file } from 'node:path'
-import { accessible, dismiss, invite, join, promote, settled, walk, wide } from './chromium.mjs'
+import { accessible, dismiss, invite, join, promote, settled, until, walk, wide } from './chromium.mjs'
 
 const [server, setupToken, shots] = process.argv.slice(2)
 const password = 'a sentence that nobody guesses'
@@ -12,10 +12,10 @@ const shot = async (page, name) => { if (shots) await page.screenshot({ path: fi
 const query = async page => new URLSearchParams(await page.evaluate(() => location.search))
 
 // event is sent as a server would, so that it does not matter what this browser is.
-async function event(page, site, path) {
+async function event(page, site, path, more = {}, version = 138) {
   const answer = await page.request.post(server + '/api/event', {
-    data: { site, url: 'https://example.com' + path },
-    headers: { 'User-Agent': 'Mozilla/5.0 (X11; Linux x86_64; rv:138.0) Gecko/20100101 Firefox/138.0' },
+    data: { site, url: 'https://example.com' + path, ...more },
+    headers: { 'User-Agent': `Mozilla/5.0 (X11; Linux x86_64; rv:${version}.0) Gecko/20100101 Firefox/${version}.0` },
   })
   assert.equal((await answer.json()).outcomes[0].status, 'stored')
 }
@@ -58,8 +58,8 @@ const steps = {
   async figures(page) {
     await page.getByRole('link', { name: /blog/ }).click()
     await settled(page)
-    const stats = await page.evaluate(async () => (await fetch('/api/v1/sites/blog/stats')).json())
-    assert.equal(await visits(page), stats.totals.visits)
+    const counted = async () => (await page.evaluate(async () => (await fetch('/api/v1/sites/blog/stats')).json())).totals.visits
+    await until('the visits that the server counts', async () => await visits(page) === await counted())
     await accessible(page, 'site')
     await shot(page, 'site')
     const csv = await page.request.get(server + await page.getByRole('link', { name: 'Download as CSV' }).getAttribute('href'))
@@ -262,11 +262,9 @@ const steps = {
     await page.getByRole('button', { name: 'Save' }).click()
     await page.getByText('Saved').waitFor()
     await page.getByRole('button', { name: /Site: Field notes/ }).waitFor()
-    // A person is erased, with what the same visitor did before: the page view of realtime.
-    const answer = await page.request.post(server + '/api/event', {
-      data: { site: 'blog', url: 'https://example.com/private', userId: 'user-7' }, headers: { 'User-Agent': 'Mozilla/5.0 (X11; Linux x86_64; rv:138.0) Gecko/20100101 Firefox/138.0' },
-    })
-    assert.equal((await answer.json()).outcomes[0].status, 'stored')
+    // A person is erased, with what the same visitor did before.
+    await event(page, 'blog', '/public', {}, 139)
+    await event(page, 'blog', '/private', { userId: 'user-7' }, 139)
     await page.goto(server + '/sites/blog/settings/erasure')
     await page.getByLabel('User id').fill('user-7')
     await page.getByLabel('This cannot be undone.').check()

@@ -6,7 +6,7 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import { handle } from '../dashboard/mock/server.mjs'
-import { dismiss, invite, join, looking, promote, setUp, walk, wide } from './chromium.mjs'
+import { dismiss, invite, join, looking, promote, setUp, until, walk, wide } from './chromium.mjs'
 
 const [server, setupToken, shots] = process.argv.slice(2)
 const mocked = createServer((q, r) => handle(q, r).catch((e) => { console.error(e); r.destroy() })).listen(0, '127.0.0.1')
@@ -129,14 +129,14 @@ const steps = {
   // Readings fire an alert; it is acknowledged, commented and snoozed; and readings resolve it.
   async alert(page) {
     const alerts = async (state) => (await (await page.request.get(`${server}/api/v1/fleets/plant-4/alerts?state=${state}`)).json()).alerts
-    const until = async (state, n) => { while ((await alerts(state)).length !== n); } // until it is folded
+    const folded = (state, n) => until(`${n} ${state} alerts`, async () => (await alerts(state)).length === n)
     await page.goto(server + '/fleets/plant-4/alerts')
     await page.getByText('Nothing is wrong').waitFor()
     await look(page, 'no-alerts')
     const now = Date.now()
     await send(page, { at: now - 20e3, values: { temperature: 96.5 } })
     await send(page, { at: now - 10e3, values: { temperature: 97.25 } })
-    await until('open', 1)
+    await folded('open', 1)
     await page.reload()
     const critical = page.getByRole('region', { name: 'Critical' })
     await critical.getByRole('button', { name: 'Too hot', exact: true }).waitFor()
@@ -153,7 +153,7 @@ const steps = {
     await look(page, 'real-alert')
     await page.keyboard.press('Escape')
     await send(page, { at: now - 5e3, values: { temperature: 71 } })
-    await until('open', 0)
+    await folded('open', 0)
     await page.reload()
     await page.getByText('Nothing is wrong').waitFor()
     await page.getByRole('button', { name: 'Look at past alerts' }).click()
@@ -170,7 +170,7 @@ const steps = {
     const made = await page.request.post(server + '/api/v1/fleets/plant-4/devices/import', { data: ['id', ...rows].join('\n'), headers: { 'X-CSRF-Token': csrf, 'Content-Type': 'text/csv' } })
     assert.equal(made.status(), 200, await made.text())
     const first = async () => (await page.request.get(server + '/api/v1/fleets/plant-4/alerts?state=all')).json()
-    while ((await first()).alerts.length); // until the devices are listed, before the one that has an alert
+    await until('the devices are listed before the one that has an alert', async () => !(await first()).alerts.length)
     assert.ok((await first()).cursor)
     await page.goto(server + '/fleets/plant-4/alerts?state=all')
     await page.getByText(/^resolved/).waitFor()

@@ -1,7 +1,7 @@
 // What people do with the pages of the event store, for dashboard_browser_test.go.
 //   node events.mjs SERVER SETUP-TOKEN [DIRECTORY FOR SCREENSHOTS]
 import assert from 'node:assert/strict'
-import { dismiss, invite, join, looking, promote, settled, setUp, walk, wide } from './chromium.mjs'
+import { dismiss, invite, join, looking, promote, settled, setUp, until, walk, wide } from './chromium.mjs'
 
 const [server, setupToken, shots] = process.argv.slice(2)
 const look = looking('events', shots)
@@ -57,7 +57,7 @@ const steps = {
   },
   async types(page) {
     const types = async () => (await (await page.request.get(server + '/api/v1/events/types')).json()).types
-    while ((await types())[0]?.events !== 35); // the figures follow appends
+    await until('the figures of 35 events', async () => (await types())[0]?.events === 35) // they follow appends
     await page.goto(server + '/events')
     await page.getByText('35', { exact: true }).waitFor()
     await look(page, 'types')
@@ -66,7 +66,7 @@ const steps = {
     await look(page, 'aggregates')
     await page.keyboard.press('/')
     await page.keyboard.type('1001')
-    assert.equal(await page.locator('tbody tr').count(), 1)
+    await page.waitForFunction(() => document.querySelectorAll('tbody tr').length === 1)
     await page.keyboard.press('Enter')
     await page.waitForURL('**/events/order/1001')
   },
@@ -85,7 +85,7 @@ const steps = {
     await page.keyboard.press('c')
     const changes = page.getByRole('region', { name: 'Changed fields' })
     await changes.getByRole('row', { name: /changed.*city.*Oslo.*Bergen/ }).waitFor()
-    assert.equal(await changes.getByRole('row').count(), 3)
+    await until('three rows of changes', async () => await changes.getByRole('row').count() === 3)
     await page.getByLabel('Compare with version').fill('1')
     await page.keyboard.press('Tab')
     await changes.getByRole('row', { name: /new.*invoice.*I-88/ }).waitFor()
@@ -153,4 +153,4 @@ const steps = {
   },
 }
 
-await walk(steps, shots, 60_000)
+await walk(steps, shots)

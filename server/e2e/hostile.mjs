@@ -12,7 +12,6 @@ const dimensions = {
 
 await withBrowser({ reducedMotion: 'reduce' }, async context => {
   const page = await context.newPage()
-  context.setDefaultTimeout(20_000)
   const complaints = []
   page.on('console', m => { if (/Content Security Policy|Unhandled|Uncaught/.test(m.text())) complaints.push(m.text()) })
   page.on('pageerror', e => complaints.push(e.stack))

@@ -1,11 +1,16 @@
 // One visitor's way through the pages of tracker_browser_test.go. The test counts what arrives.
 //   node tracker.mjs PAGES
-import { withBrowser } from './chromium.mjs'
+import { patience, withBrowser } from './chromium.mjs'
 
 const pages = process.argv[2]
 
 // read waits until the page was in front for a moment, so that leaving it has something to tell.
 const read = page => page.evaluate(() => new Promise(resolve => setTimeout(resolve, 150)))
+
+// observed waits until the browser has measured something of a kind.
+const observed = (page, type) => page.evaluate((type) => new Promise((resolve) => {
+  new PerformanceObserver(resolve).observe({ type, buffered: true, durationThreshold: 16 })
+}).then(() => true), type)
 
 const steps = {
   // Pages that are loaded one after the other, clicks that lead away, and the end.
@@ -69,7 +74,7 @@ const steps = {
     const answers = []
     page.on('response', r => r.url().endsWith('/lossy/event') && answers.push(r.status()))
     const seen = async (...want) => {
-      const deadline = Date.now() + 20_000
+      const deadline = Date.now() + patience
       while (answers.join() != want.join()) {
         if (Date.now() > deadline) throw new Error(`answers ${answers}, want ${want}`)
         await page.evaluate(() => new Promise(resolve => setTimeout(resolve, 50)))
@@ -91,6 +96,7 @@ const steps = {
     await loaded
     await read(page)
     await page.click('#button')
+    for (const type of ['largest-contentful-paint', 'event']) await observed(page, type)
     await read(page)
     await page.goto('about:blank')
   },

@@ -63,11 +63,11 @@ func NeedPage(t *testing.T) {
 	}
 }
 
-// Script prepares a script of e2e for Chromium. It gets five minutes.
+// Script prepares a script of e2e for Chromium. It gets half an hour, for the machine may be busy.
 func Script(t *testing.T, script string, arguments ...string) *exec.Cmd {
 	t.Helper()
 	browser, node := NeedBrowser(t)
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Minute)
 	t.Cleanup(cancel)
 	cmd := exec.CommandContext(ctx, node, append([]string{filepath.Join(scripts(t), script)}, arguments...)...)
 	cmd.Env = append(os.Environ(), "CHROMIUM="+browser)

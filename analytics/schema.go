@@ -14,8 +14,8 @@ const (
 	maxBreakdownBytes = 256 << 10
 )
 
-// Growth is that of a site with a million events a day, three a visit, and a fold delay of 30 seconds: docs/decisions/0013
-// has the figures of others.
+// Growth is that of a site with an event a second, three a visit: without a fold delay, and with one of 30 seconds. A test holds it to
+// what is metered; docs/decisions/0013 has the figures of others.
 
 // Sites are the sites and their settings.
 var Sites = table.Define[Site, SiteKey]("analytics.site", table.Def[Site]{
@@ -57,7 +57,7 @@ var Visitors = table.Define[Visitor, VisitorKey]("analytics.visitor", table.Def[
 	MaxBytes: maxVisitorBytes,
 	Example:  exampleVisitor,
 	Doc:      "One visitor's day as a list of visits.",
-	Growth:   table.Growth{Writes: 0.36, Items: 0.33, Bytes: 700, Keep: Retention{}.Raw()},
+	Growth:   table.Growth{Writes: 1, Delayed: 0.34, Items: 0.33, Bytes: 700, Keep: Retention{}.Raw()},
 })
 
 // Sessions mirror the visits of visitors' days, folded from them.
@@ -67,7 +67,7 @@ var Sessions = table.Define[Session, SessionKey]("analytics.session", table.Def[
 	Expires: func(s *Session) time.Time { return s.ExpiresAt },
 	Example: exampleSession,
 	Doc:     "One visit, as people list and open it.",
-	Growth:  table.Growth{Writes: 0.36, Items: 0.33, Bytes: 500, Keep: Retention{}.Of(Hour)},
+	Growth:  table.Growth{Writes: 1, Delayed: 0.34, Items: 0.33, Bytes: 500, Keep: Retention{}.Of(Hour)},
 })
 
 // Keys that two views of an item share.
@@ -85,7 +85,7 @@ var StatsItems = table.Define[Stats, StatsKey]("analytics.stats", table.Def[Stat
 	Expires: func(s *Stats) time.Time { return s.ExpiresAt },
 	Example: exampleStats,
 	Doc:     "Counts of one hour, day or month of a site.",
-	Growth:  table.Growth{Writes: 0.005, Bytes: 250},
+	Growth:  table.Growth{Writes: 2.3, Delayed: 0.06, Bytes: 250},
 })
 
 // Breakdowns are the counts by one dimension. Hours are folded, the others rolled up.
@@ -95,7 +95,7 @@ var Breakdowns = table.Define[Breakdown, BreakdownKey]("analytics.breakdown", ta
 	MaxBytes: maxBreakdownBytes,
 	Example:  exampleBreakdown,
 	Doc:      "Counts of one hour, day or month of a site by the values of one dimension.",
-	Growth:   table.Growth{Writes: 0.011, Bytes: 2_000},
+	Growth:   table.Growth{Writes: 6.1, Delayed: 0.05, Bytes: 2_000},
 })
 
 // Realtimes count the last minutes, folded from events.
@@ -103,6 +103,7 @@ var Realtimes = table.Define[Realtime, RealtimeKey]("analytics.realtime", table.
 	PK: sitePK, SK: "REALTIME#{minute}[#{part:03}]",
 	Expires: func(r *Realtime) time.Time { return r.ExpiresAt },
 	Doc:     "What happened in one minute of a site.",
+	Growth:  table.Growth{Writes: 0.82, Delayed: 0.06, Bytes: 500},
 })
 
 // Salts are the secrets of which visitor ids are made.
@@ -117,4 +118,5 @@ var RollupMarks = table.Define[RollupMark, RollupKey]("analytics.rollup", table.
 	PK: sitePK, SK: "ROLLUP#{day}",
 	Example: exampleRollupMark,
 	Doc:     "A day whose hours changed since it was last rolled up.",
+	Growth:  table.Growth{Writes: 1.46, Delayed: 0.04, Bytes: 200},
 })

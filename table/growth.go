@@ -6,6 +6,7 @@ import "time"
 // from how many facts there are. The zero value: nothing, it is written by people and now and then.
 type Growth struct {
 	Writes   float64       // of an item for each fact, on average; 1 for the facts themselves, less for what folds write together
+	Delayed  float64       // as Writes, where what folds write waits for 30 seconds; 0: the same
 	Items    float64       // new items for each fact; 0: those that there are are written again
 	Bytes    int           // size of an item
 	Indexes  int           // on how many indexes an item is

@@ -27,8 +27,8 @@ const (
 	metadata = "METADATA"
 )
 
-// Growth is that of devices that report once a minute, with a fold delay of ten minutes: `onefold bench telemetry --only
-// units` has the figures of others.
+// Growth is that of devices that report once a minute. A fold delay of less than some of these changes little: `onefold bench telemetry
+// --only units` has the figures of others. A test holds it to what is metered.
 
 // Fleets are the fleets and their settings.
 var Fleets = table.Define[Fleet, FleetKey]("telemetry.fleet", table.Def[Fleet]{
@@ -110,7 +110,7 @@ var Aggregates = table.Define[Aggregate, AggregateKey]("telemetry.aggregate", ta
 	MaxBytes: maxAggregateBytes,
 	Example:  exampleAggregate,
 	Doc:      "What a device measured in one hour, day or ten minutes.",
-	Growth:   table.Growth{Writes: 0.23, Items: 0.12, Bytes: 600, Keep: Retention{}.Of(TenMinutes)},
+	Growth:   table.Growth{Writes: 1.05, Items: 0.12, Bytes: 600, Keep: Retention{}.Of(TenMinutes)},
 })
 
 // Statuses are the latest that is known of devices, folded from readings.
@@ -119,7 +119,7 @@ var Statuses = table.Define[Status, StatusKey]("telemetry.status", table.Def[Sta
 	Indexes: []table.Index[Status]{{Name: "gsi1", PK: "FLEET#{connectivity}#{shard}", SK: deviceSK}},
 	Example: exampleStatus,
 	Doc:     "The latest values of a device and when it was heard of last.",
-	Growth:  table.Growth{Writes: 0.1, Bytes: 500, Indexes: 1},
+	Growth:  table.Growth{Writes: 1, Bytes: 500, Indexes: 1},
 })
 
 // Claims let people take devices into service.

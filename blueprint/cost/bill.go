@@ -5,6 +5,13 @@ import "math"
 // target is which share of provisioned capacity auto scaling keeps in use.
 const target = 0.7
 
+// A stream has a shard for each partition of its table: a table on demand begins with four. A worker asks each four times a second, which
+// is the pause that fold keeps between reads of a service.
+const (
+	leastShards    = 4
+	pollsPerSecond = 4
+)
+
 // Bill is what a workload costs a month, in the price book's currency.
 type Bill struct {
 	Region       string  `json:"region"`
@@ -21,7 +28,7 @@ type Bill struct {
 	Storage float64 `json:"storage"`
 	Backup  float64 `json:"continuousBackup"` // point-in-time recovery
 	Full    float64 `json:"onDemandBackup"`   // one backup of all that is stored, kept for the month; not in the totals
-	Streams float64 `json:"streams"`          // GetRecords of a worker, one a second for each 1,000 write units; of AWS Lambda it is nothing
+	Streams float64 `json:"streams"`          // GetRecords of a worker, four a second of each shard; of AWS Lambda it is nothing
 
 	Total      float64 `json:"total"`                      // on demand, with all else
 	Cheapest   float64 `json:"cheapest"`                   // in the cheapest mode, with all else
@@ -55,8 +62,8 @@ func Of(w *Workload, region string, p Prices, peak float64) Bill {
 	b.Scaled = p.provisioned(write/target, read/target)
 	b.Storage, b.Backup, b.Full = b.StoredGB*p.StorageMonth, b.StoredGB*p.ContinuousBackupMonth, b.StoredGB*p.BackupMonth
 	if writes > 0 {
-		shards := math.Max(1, math.Ceil(write/1000))
-		b.Streams = shards * secondsMonth / 1e5 * p.StreamReads100k
+		shards := math.Max(leastShards, math.Ceil(write/1000))
+		b.Streams = shards * pollsPerSecond * secondsMonth / 1e5 * p.StreamReads100k
 	}
 	rest := b.Storage + b.Backup + b.Streams
 	b.Total = b.OnDemand.Writes + b.OnDemand.Reads + rest
@@ -65,6 +72,16 @@ func Of(w *Workload, region string, p Prices, peak float64) Bill {
 		b.PerMillion = b.Total / (b.EventsPerDay * daysMonth) * 1e6
 	}
 	b.round()
+	return b
+}
+
+// WithoutContinuousBackup is the bill of a table that has no point-in-time recovery.
+func (b Bill) WithoutContinuousBackup() Bill {
+	b.Total, b.Cheapest = rounded(b.Total-b.Backup), rounded(b.Cheapest-b.Backup)
+	if b.EventsPerDay > 0 {
+		b.PerMillion = rounded(b.Total / (b.EventsPerDay * daysMonth) * 1e6)
+	}
+	b.Backup = 0
 	return b
 }
 

@@ -50,7 +50,9 @@ type Line struct {
 // Declared is the workload that a design declares, with so many events a day, after so many months of them. What events make
 // of entities (table.Growth) grows with them, and what reads does not: people read, not events. A schema without growth is
 // scaled as a whole, so that its busiest pattern that writes does so as often as there are events. Error: ErrOptions.
-func Declared(d *blueprint.Design, eventsPerDay float64, months int) (*Workload, error) {
+//
+// delayed says that what folds write waits for 30 seconds, as onefold serve --fold-delay 30s has it: fewer writes for each event.
+func Declared(d *blueprint.Design, eventsPerDay float64, months int, delayed bool) (*Workload, error) {
 	if !(eventsPerDay >= 0 && eventsPerDay <= MaxEventsPerDay) {
 		return nil, fmt.Errorf("%w: %g events a day: 0 to %g", ErrOptions, eventsPerDay, float64(MaxEventsPerDay))
 	}
@@ -62,8 +64,11 @@ func Declared(d *blueprint.Design, eventsPerDay float64, months int) (*Workload,
 	for i := range d.Entities {
 		if e := &d.Entities[i]; e.Growth.Writes > 0 {
 			grows[e.Name] = true
-			w.Lines = append(w.Lines, growing(d, e, eventsPerDay, months))
+			w.Lines = append(w.Lines, growing(d, e, eventsPerDay, months, delayed))
 		}
+	}
+	if l := runtime(d, eventsPerDay, delayed); len(grows) > 0 && l != nil {
+		w.Lines = append(w.Lines, *l)
 	}
 	scale, kept := 1.0, 0
 	if len(grows) == 0 {
@@ -119,8 +124,11 @@ func scaled(d *blueprint.Design, eventsPerDay float64) float64 {
 }
 
 // growing is what events make of an entity.
-func growing(d *blueprint.Design, e *blueprint.Entity, perDay float64, months int) Line {
-	g := &e.Growth
+func growing(d *blueprint.Design, e *blueprint.Entity, perDay float64, months int, delayed bool) Line {
+	g := e.Growth
+	if delayed && g.Delayed > 0 {
+		g.Writes = g.Delayed
+	}
 	l := Line{Entity: e.Name, Question: e.Doc, Writes: perDay * daysMonth * g.Writes}
 	times := 1 + g.Indexes
 	if g.Transact {
@@ -131,7 +139,7 @@ func growing(d *blueprint.Design, e *blueprint.Entity, perDay float64, months in
 	if g.Keep > 0 {
 		days = min(days, g.Keep.Hours()/24)
 	}
-	l.StoredGB = perDay * days * g.Items * stored(g)
+	l.StoredGB = perDay * days * g.Items * stored(&g)
 	if g.Items >= 1 { // the facts: somebody calls a pattern for each
 		if p := busiestWriter(d, e.Name); p != nil {
 			l.Pattern, l.Question = p.ID, p.Question
@@ -139,6 +147,43 @@ func growing(d *blueprint.Design, e *blueprint.Entity, perDay float64, months in
 	}
 	return l
 }
+
+// What workers write of themselves: the checkpoint of a shard whenever what its changes make was written, twice for an event because
+// folds read what others wrote, until flushes are the bound; and a lease of each shard three times in the half minute that it holds.
+const (
+	checkpointsPerEvent  = 2
+	checkpointsPerSecond = 8
+	checkpointsDelayed   = 0.08 // a second, with a fold delay of 30 seconds
+	leasesPerSecond      = 0.1  // of a shard
+)
+
+// runtime is what workers write of themselves for a schema that has folds, nil for one that has none.
+func runtime(d *blueprint.Design, perDay float64, delayed bool) *Line {
+	has := func(e blueprint.Entity) bool { return e.Name == "fold.checkpoint" }
+	i := slices.IndexFunc(d.Entities, has)
+	if i < 0 {
+		return nil
+	}
+	most := float64(checkpointsPerSecond)
+	if delayed {
+		most = checkpointsDelayed
+	}
+	n := secondsMonth * (min(perDay/86400*checkpointsPerEvent, most) + leastShards*leasesPerSecond)
+	return &Line{Entity: d.Entities[i].Name, Question: "how far workers are, and who reads which shard", Writes: n, WriteUnits: n}
+}
+
+// Looks scales what is read to so many looks of people at the figures a day. Patterns declare what is asked of them when there are
+// declaredLooks. It is for schemas whose reads do not grow with events.
+func (w *Workload) Looks(perDay float64) {
+	for i := range w.Lines {
+		if l := &w.Lines[i]; l.Pattern != "" && l.Writes == 0 {
+			l.ReadUnits *= perDay / declaredLooks
+		}
+	}
+}
+
+// declaredLooks are those for which schemas declare the loads of reading patterns: one each two seconds.
+const declaredLooks = 43_200
 
 const gigabyte = 1 << 30
 

@@ -65,7 +65,7 @@ func (c *cloudFormation) table() object {
 		index := object{
 			entry("IndexName", *x.IndexName), entry("KeySchema", keySchema(*x.IndexName+"pk", *x.IndexName+"sk")),
 			entry("Projection", object{entry("ProjectionType", "ALL")}),
-			entry("ContributorInsightsSpecification", object{entry("Enabled", true)}),
+			entry("ContributorInsightsSpecification", insights()),
 		}
 		indexes = append(indexes, append(index, c.throughput()...))
 	}
@@ -86,10 +86,12 @@ func (c *cloudFormation) table() object {
 			said("Any second of the last 35 days can be restored.", "PointInTimeRecoverySpecification", object{entry("PointInTimeRecoveryEnabled", true), entry("RecoveryPeriodInDays", 35)}),
 			entry("DeletionProtectionEnabled", true),
 			entry("SSESpecification", object{entry("SSEEnabled", true)}),
-			said("Which keys are hot.", "ContributorInsightsSpecification", object{entry("Enabled", true)}),
+			said("Names keys that are throttled. Naming all that are used would be billed for every request.", "ContributorInsightsSpecification", insights()),
 		)),
 	}
 }
+
+func insights() object { return object{entry("Enabled", true), entry("Mode", "THROTTLED_KEYS")} }
 
 func keySchema(pk, sk string) list {
 	return list{

@@ -10,6 +10,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/onefold/onefold/blueprint"
 	"github.com/onefold/onefold/blueprint/cost"
 	"github.com/onefold/onefold/cmd/onefold/internal/terminal"
 	"github.com/onefold/onefold/cmd/onefold/internal/usage"
@@ -17,12 +18,15 @@ import (
 
 // Cost says what a schema's table costs on DynamoDB.
 type Cost struct {
-	Schema       string  `help:"Which schema: see onefold design." default:"analytics"`
-	EventsPerDay float64 `help:"Events a day, beside 10 thousand, 100 thousand and a million." placeholder:"N"`
-	Region       string  `help:"AWS Region: us-east-1, us-west-2, eu-west-1, eu-central-1, ap-southeast-2." default:"us-east-1"`
-	Months       int     `help:"Months of events that are stored." default:"12"`
-	Observed     bool    `help:"Of what a server on --data metered, instead of what the schema declares: an event is an EVENT or a READING. Without storage, which is not metered."`
-	Peak         float64 `help:"How many times as much as a mean second the busiest takes." default:"4"`
+	Schema       string        `help:"Which schema: see onefold design." default:"analytics"`
+	EventsPerDay float64       `help:"Events a day, beside 10 thousand, 100 thousand and a million." placeholder:"N"`
+	Region       string        `help:"AWS Region: us-east-1, us-west-2, eu-west-1, eu-central-1, ap-southeast-2." default:"us-east-1"`
+	Months       int           `help:"Months of events that are stored." default:"12"`
+	Observed     bool          `help:"Of what a server on --data metered, instead of what the schema declares: an event is an EVENT or a READING. Without storage, which is not metered."`
+	FoldDelay    time.Duration `help:"As of onefold serve: 0, or 30s and more, with which derived items are written far less often." default:"0"`
+	Looks        float64       `help:"How often a day people look at the figures: each time reads what a page shows." default:"1000"`
+	PITR         bool          `help:"With continuous backup (point-in-time recovery)." default:"true" negatable:""`
+	Peak         float64       `help:"How many times as much as a mean second the busiest takes." default:"4"`
 }
 
 // costs is what is printed.
@@ -70,7 +74,19 @@ func (c *Cost) workloads(ctx context.Context, e *Env) (string, func(perDay float
 		return "", nil, err
 	}
 	d, err := e.design(ctx, s, 2)
-	return c.Schema, func(perDay float64) (*cost.Workload, error) { return cost.Declared(d, perDay, c.Months) }, err
+	if err == nil && c.FoldDelay != 0 && c.FoldDelay < leastDelay {
+		err = fmt.Errorf("%w: --fold-delay %s: what is written is known of 0 and of %s, which longer ones are taken for", cost.ErrOptions, c.FoldDelay, leastDelay)
+	}
+	if err == nil && !(c.Looks >= 0 && c.Looks <= 1e9) {
+		err = fmt.Errorf("%w: %g looks a day: 0 to 1e9", cost.ErrOptions, c.Looks)
+	}
+	return c.Schema, func(perDay float64) (*cost.Workload, error) {
+		w, err := cost.Declared(d, perDay, c.Months, c.FoldDelay > 0)
+		if err == nil && slices.ContainsFunc(d.Entities, func(e blueprint.Entity) bool { return e.Growth.Writes > 0 }) {
+			w.Looks(c.Looks)
+		}
+		return w, err
+	}, err
 }
 
 // observed are those of what a server metered.
@@ -91,6 +107,17 @@ func (c *Cost) observed(e *Env) (string, func(perDay float64) (*cost.Workload, e
 	}
 	name := fmt.Sprintf("What was metered in %s, with %s events,", took.Round(time.Second), count(events))
 	return name, func(perDay float64) (*cost.Workload, error) { return cost.Observed(name, used, took, events, perDay) }, nil
+}
+
+// leastDelay is the fold delay for which schemas declare how often derived items are written, beside none.
+const leastDelay = 30 * time.Second
+
+func (c *Cost) bill(w *cost.Workload, p cost.Prices) cost.Bill {
+	b := cost.Of(w, c.Region, p, c.Peak)
+	if !c.PITR {
+		b = b.WithoutContinuousBackup()
+	}
+	return b
 }
 
 // bills makes the bills, and the curve of a plot from the least events a day to the most.
@@ -115,7 +142,7 @@ func (c *Cost) bills(name string, of func(perDay float64) (*cost.Workload, error
 		if out.Workload, err = of(perDay); err != nil {
 			return nil, nil, err
 		}
-		out.at = cost.Of(out.Workload, c.Region, prices, c.Peak)
+		out.at = c.bill(out.Workload, prices)
 		out.Bills = append(out.Bills, out.at)
 	}
 	out.ByEntity = out.Workload.By(&prices, func(l *cost.Line) string { return l.Entity })
@@ -132,7 +159,7 @@ func (c *Cost) bills(name string, of func(perDay float64) (*cost.Workload, error
 		if err != nil {
 			return nil, nil, err
 		}
-		curve[i] = cost.Of(w, c.Region, prices, c.Peak).Total
+		curve[i] = c.bill(w, prices).Total
 	}
 	return out, curve, nil
 }
@@ -163,7 +190,7 @@ func (c *Cost) text(o *costs, curve []float64) string {
 		"following the load with 70 %% of it in use. Provisioned is the cheaper where more than %.1f %% of it is in use: where the busiest\n"+
 		"second takes less than %.1f times a mean one.\n\n", 100*o.at.BreakEven, 1/o.at.BreakEven)
 	if o.at.Full > 0 {
-		fmt.Fprintf(&b, "Backup is continuous (point-in-time recovery). One on demand, of %s events a day, costs %s a month while it is kept; it is not in the total.\n\n", count(o.at.EventsPerDay), dollars(o.at.Full))
+		fmt.Fprintf(&b, "Backup is continuous (point-in-time recovery); --no-pitr leaves it out. One on demand, of %s events a day, costs %s a month while it is kept; it is not in the total.\n\n", count(o.at.EventsPerDay), dollars(o.at.Full))
 	}
 	sums(&b, fmt.Sprintf("By entity, %s events a day", count(o.at.EventsPerDay)), o.ByEntity)
 	sums(&b, "By pattern; what folds write is of no pattern", o.ByPattern)

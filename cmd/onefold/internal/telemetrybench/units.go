@@ -23,25 +23,26 @@ const (
 func (b *bench) units(ctx context.Context, dir string) (results []workbench.Result, err error) {
 	for _, delay := range []time.Duration{0, time.Minute, 5 * time.Minute} { // serve lets nothing wait longer
 		b.o.Progress(fmt.Sprintf("units: folded after %s", delay))
-		units, err := b.steadyUnits(ctx, filepath.Join(dir, delay.String()), delay)
+		units, err := SteadyUnits(ctx, b.o.Open, filepath.Join(dir, delay.String()), delay)
 		if err != nil {
 			return nil, err
 		}
 		results = append(results, workbench.Result{
-			Name: fmt.Sprintf("a reading, %d devices once a minute, fold delay %s", steadyDevices, delay), Unit: "write units", Value: units, Goal: wantedUnits, Most: true,
+			Name: fmt.Sprintf("a reading, %d devices once a minute, fold delay %s", steadyDevices, delay), Unit: "write units", Value: units.Total(), Goal: wantedUnits, Most: true,
 		})
 	}
 	return results, nil
 }
 
-// steadyUnits are the write units of a reading of devices whose seconds of the minute are evenly spread.
-func (b *bench) steadyUnits(ctx context.Context, dir string, delay time.Duration) (float64, error) {
+// SteadyUnits are the write units of a reading, with all that is derived from it, of devices whose seconds of the minute are evenly
+// spread. A clock that the traffic moves decides, so they do not depend on the machine.
+func SteadyUnits(ctx context.Context, open workbench.Open, dir string, delay time.Duration) (workbench.Units, error) {
 	const total = steadyDevices * int(steadyFor/time.Minute)
 	begin, random := time.Date(2026, 5, 12, 10, 0, 0, 0, time.UTC), rand.New(rand.NewPCG(3, 7))
 	var collector *telemetry.Collector
 	sent := 0
 	traffic := workbench.Traffic{
-		Open: b.o.Open, Dir: dir, Delays: delays.Flags{FoldDelay: delay}, Begin: begin,
+		Open: open, Dir: dir, Delays: delays.Flags{FoldDelay: delay}, Begin: begin,
 		Prepare: func(ctx context.Context, s *workbench.Store) error {
 			collector = telemetry.NewCollector(s.Table, telemetry.CollectorOptions{})
 			if err := addDevices(ctx, s, steadyDevices); err != nil {
@@ -66,5 +67,5 @@ func (b *bench) steadyUnits(ctx context.Context, dir string, delay time.Duration
 		},
 	}
 	units, err := traffic.WriteUnits(ctx)
-	return units.Total() / float64(total), err
+	return units.Per(float64(total)), err
 }

@@ -132,10 +132,6 @@ func (t *terraform) table() {
 	if t.o.Provisioned {
 		set(life, "ignore_changes", expression("[read_capacity, write_capacity]"))
 	}
-	set(t.resource("Which keys are hot.", "aws_dynamodb_contributor_insights", "table"), "table_name", expression(tableRef+".name"))
-	for _, name := range t.o.Indexes {
-		set(t.resource("", "aws_dynamodb_contributor_insights", name), "table_name", expression(tableRef+".name"), "index_name", name)
-	}
 }
 
 func (t *terraform) throughput(b *hclwrite.Body) {

@@ -29,10 +29,11 @@ type demoCommand struct {
 // Run fills a fresh directory with the last 90 days of two made-up sites, a week of a fleet of devices and two of a shop's orders, then serves them while
 // visitors keep coming and devices keep reporting.
 func (c *demoCommand) Run(ctx context.Context, std streams, g *globals) (err error) {
-	free, err := listen.On("--addr", c.Addr) // a busy port is told before the past is made, not after
+	free, err := listen.Near("--addr", c.Addr) // before the past is made, not after
 	if err != nil {
 		return err
 	}
+	c.Addr = free.Addr().String()
 	if err := free.Close(); err != nil {
 		return err
 	}
@@ -167,10 +168,6 @@ func (d *demonstration) hello(ctx context.Context, std streams, s *store, url, t
 		return err
 	}
 	_, err = fmt.Fprintf(std.out, `
-The dashboard is at  %[1]s/
-  log in as  %[5]s
-  password   %[6]s   (of this run only)
-
 Visitors keep coming, and the devices of the fleet %[7]s keep reporting: one cold room is too warm, one pump is silent.
 Orders keep being placed and sent: Events shows each as a timeline.
 The API tells the same:
@@ -179,6 +176,10 @@ The API tells the same:
 Send an event of your own:
   curl -s %[1]s/api/event -H 'Content-Type: application/json' -A 'Mozilla/5.0 (X11; Linux x86_64; rv:138.0) Gecko/20100101 Firefox/138.0' -d '{"site":"%[3]s","url":"/hello"}'
 The API is described at %[1]s/openapi.json. The table is in %[4]s. Stop with Ctrl-C.
+
+The dashboard is at  %[1]s/
+  log in as  %[5]s
+  password   %[6]s   (of this run only)
 `, url, token, site, dir, demoEmail, d.password, demo.FleetID)
 	return err
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"strconv"
 	"syscall"
 )
 
@@ -24,4 +25,23 @@ func On(flag, addr string) (net.Listener, error) {
 		return nil, fmt.Errorf("too_many_files: %s cannot be opened, for too many files are: raise the limit, see ulimit -n (%w)", addr, err)
 	}
 	return nil, fmt.Errorf("bad_address: %q is no address of this machine to listen on: give %s HOST:PORT, such as 127.0.0.1:8090, or :8090 for all of its addresses (%w)", addr, flag, err)
+}
+
+// near is how many ports are tried by Near.
+const near = 20
+
+// Near is On, of the first of the next ports that is free.
+func Near(flag, addr string) (net.Listener, error) {
+	l, first := On(flag, addr)
+	host, port, err := net.SplitHostPort(addr)
+	n, nerr := strconv.Atoi(port)
+	if err != nil || nerr != nil {
+		return l, first
+	}
+	for i := 1; i < near && errors.Is(first, syscall.EADDRINUSE) && l == nil; i++ {
+		if other, err := On(flag, net.JoinHostPort(host, strconv.Itoa(n+i))); err == nil {
+			return other, nil
+		}
+	}
+	return l, first
 }

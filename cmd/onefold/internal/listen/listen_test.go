@@ -31,3 +31,22 @@ func TestOn(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+func TestNearTakesAnotherPort(t *testing.T) {
+	l, err := listen.On("--addr", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	other, err := listen.Near("--addr", l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	if other.Addr().String() == l.Addr().String() {
+		t.Errorf("both listen on %s", l.Addr())
+	}
+	if _, err := listen.Near("--addr", "192.0.2.1:80"); err == nil || !strings.HasPrefix(err.Error(), "bad_address: ") {
+		t.Errorf("%v", err)
+	}
+}

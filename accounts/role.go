@@ -33,7 +33,12 @@ const fleetPrefix = "fleet:"
 func OfFleet(fleetID string) string { return fleetPrefix + fleetID }
 
 // FleetOf is the fleet that OfFleet made this of; the bool is false for a site.
-func FleetOf(site string) (fleetID string, ok bool) { return strings.CutPrefix(site, fleetPrefix) }
+func FleetOf(site string) (fleetID string, ok bool) {
+	if fleetID, ok = strings.CutPrefix(site, fleetPrefix); !ok {
+		return "", false
+	}
+	return fleetID, true
+}
 
 // EventStore stands for the table's event store wherever this package names a site. A table has one; should it have several
 // one day, they are others after the colon.

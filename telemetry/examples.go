@@ -1,5 +1,7 @@
 package telemetry
 
+import "github.com/onefold/onefold/telemetry/internal/sighting"
+
 // What documents show of these entities, where their fields do not tell by their names.
 
 func exampleDevice(d *Device) {
@@ -9,6 +11,10 @@ func exampleDevice(d *Device) {
 func exampleReading(r *Reading) {
 	r.FleetID, r.Values = "north", exampleValues()
 	r.ZoneMinutes, r.Arrived = 120, r.At.UnixMilli()+40
+}
+
+func exampleSequence(s *Sequence) {
+	s.Seen = sighting.All{{At: s.ExpiresAt.Add(-numberedFor).UnixMilli(), Sum: "fYpn4cPEeAI"}}
 }
 
 func exampleValues() Values {

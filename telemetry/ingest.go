@@ -22,7 +22,8 @@ type Incoming struct {
 	DeviceID string
 	FleetID  string    // that the device must be of, or it is unknown; "": any
 	At       time.Time // by the device's clock; zero: when it arrives
-	Seq      *int64    // the number that the device gave the reading, 0 to 10¹²-1: tells readings of a millisecond apart
+	Seq      *int64    // the number that the device gave the reading, 0 to 10¹²-1: one that comes again with it is the same
+	Session  string    // of Seq: another begins whenever the device begins to count again, such as a number of its restarts
 	// Nth is the number, from 0, of the reading among all that are the same in device, time and values, for who knows that
 	// they are several: two rows of a file. Without it they are one that was sent twice.
 	Nth    int
@@ -167,10 +168,13 @@ func (c *Collector) quarantine(ctx context.Context, b *batch) error {
 
 // store writes the readings of a batch, a single one together with those of other callers.
 func (c *Collector) store(ctx context.Context, b *batch) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if err := c.number(ctx, b.readings); err != nil {
+		return err
+	}
 	if len(b.readings) == 1 && c.together != nil {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
 		became := c.together.Do(ctx, b.readings[0])
 		return b.became(0, became.err)
 	}
@@ -221,22 +225,19 @@ func (c *Collector) storeTogether(ctx context.Context, readings []Reading) []sto
 	return became
 }
 
-// discOf tells the readings of one millisecond apart.
-func discOf(in *Incoming) string {
-	if in.Seq != nil {
-		return fmt.Sprintf("%012d", *in.Seq)
-	}
+// sumOf is a hash of what a reading says, and of its number among several that say the same.
+func sumOf(values Values, nth int) string {
 	var h xxhash.Digest
 	h.Reset()
-	for _, name := range in.Values.Names() {
-		v := in.Values[name]
+	for _, name := range values.Names() {
+		v := values[name]
 		h.WriteString(name)              //nolint:errcheck // a hash never fails
 		h.Write([]byte{0, byte(v.form)}) //nolint:errcheck
 		h.WriteString(v.text)            //nolint:errcheck
 		h.Write([]byte{0})               //nolint:errcheck
 	}
-	if in.Nth > 0 {
-		h.Write(binary.AppendUvarint(nil, uint64(in.Nth))) //nolint:errcheck
+	if nth > 0 {
+		h.Write(binary.AppendUvarint(nil, uint64(nth))) //nolint:errcheck
 	}
 	return base64.RawURLEncoding.EncodeToString(binary.BigEndian.AppendUint64(nil, h.Sum64()))
 }

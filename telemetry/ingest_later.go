@@ -24,7 +24,7 @@ func (c *Collector) keepIn(s *spool.Spool) {
 	if s == nil {
 		return
 	}
-	c.queue = &later.Queue{Spool: s, Kind: spooledReading, Owner: table.AttrPK, Table: c.t, Create: Readings.CreateItems}
+	c.queue = &later.Queue{Spool: s, Kind: spooledReading, Owner: table.AttrPK, Table: c.t, Create: c.createNumbered}
 	c.apart = &later.Queue{Spool: s, Kind: spooledQuarantine, Owner: table.AttrPK, Table: c.t, Create: Quarantine.CreateItems}
 	c.devices.stale = staleFor
 }

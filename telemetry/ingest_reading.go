@@ -42,6 +42,9 @@ func (s *deviceState) readingOf(in *Incoming, now time.Time) (r Reading, refused
 	case !s.device.Status.Sends():
 		return r, refuse(NotInService, "the device is %s", s.device.Status)
 	}
+	if refused = in.checkNumber(); refused != nil {
+		return r, refused
+	}
 	if refused = s.checkValues(in); refused != nil {
 		return r, refused
 	}
@@ -108,8 +111,6 @@ func (s *deviceState) checkValues(in *Incoming) *refusal {
 		return refuse(NoValues, "the reading has no values")
 	case len(in.Values) > maxValues:
 		return refuse(TooManyValues, "%d values: at most %d", len(in.Values), maxValues)
-	case in.Seq != nil && (*in.Seq < 0 || *in.Seq >= maxSeq):
-		return refuse(BadValue, "the sequence number %d is not between 0 and %d", *in.Seq, maxSeq-1)
 	}
 	for name, v := range in.Values {
 		if refused := s.checkValue(name, v, in.Units[name]); refused != nil {

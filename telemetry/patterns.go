@@ -13,8 +13,8 @@ import (
 // Schema is all that this package stores and asks.
 var Schema = table.MustSchema("telemetry",
 	Fleets, Profiles, Devices, Readings, Quarantine, Retractions, Alerts, Rules, Aggregates, Statuses, Claims, Labels, Counts,
-	Silences, RollupMarks, Tasks,
-	DeviceByID, DevicesByStatus, ReadingsByTime, NewestReadings, AlertsOfDevice, OpenAlerts, AggregatesByTime, IngestReading,
+	Silences, RollupMarks, Tasks, Sequences,
+	DeviceByID, DevicesByStatus, ReadingsByTime, NewestReadings, AlertsOfDevice, OpenAlerts, AggregatesByTime, IngestReading, FirstOfSequence,
 	FleetByID, FleetsOfOwner, ProfileByID, ProfilesOfFleet, DevicesLabelled, LabelsOfFleet, RulesOf, RulesOfFleet, StatusByID, StatusesByConnectivity,
 	RetractionsOfDevice, QuarantineOfDevice, CountsOfFleet, SilenceOfFleet, DaysToRollUp, TasksWaiting,
 	fold.Schema,

@@ -23,6 +23,9 @@ func (c *Collector) preview(ctx context.Context, in []Incoming, imagined map[str
 		b.outcomes[i] = Outcome{Status: Rejected, Reason: b.apart[n].Reason, Quarantined: true, At: b.apart[n].Claimed, Detail: keptApart}
 	}
 	c.untell(in, make([]Outcome, len(in)))
+	if err := c.recognize(ctx, b.readings); err != nil {
+		return b.outcomes, fmt.Errorf("telemetry: preview: %w", err)
+	}
 	keys := make([]ReadingKey, len(b.readings))
 	for n := range keys {
 		keys[n] = b.readings[n].ReadingKey
@@ -44,6 +47,24 @@ func (c *Collector) preview(ctx context.Context, in []Incoming, imagined map[str
 		}
 	}
 	return b.outcomes, nil
+}
+
+// recognize gives readings whose sequence numbers are known the times of those that they repeat, and notes no number.
+func (c *Collector) recognize(ctx context.Context, readings []Reading) error {
+	var numbered []int
+	for i := range readings {
+		if _, ok := readings[i].sequence(c.t.Now()); ok {
+			numbered = append(numbered, i)
+		}
+	}
+	known, err := c.sequences(ctx, readings, numbered)
+	for _, i := range numbered {
+		one, _ := readings[i].sequence(c.t.Now())
+		if found, ok := known[one.SequenceKey].Seen.Find(one.Seen[0]); ok && err == nil {
+			err = c.move(ctx, &readings[i], found.At)
+		}
+	}
+	return err
 }
 
 // keptApart is what people are told of a quarantined reading.

@@ -5,7 +5,7 @@ import "github.com/onefold/onefold/table"
 // remarks are what documents say of the schema beside what follows from it.
 var remarks = table.Remarks{
 	Callers: []table.Caller{
-		{Name: "ingest over HTTP, MQTT and of files", Patterns: []string{"T1", "T8", "T9", "T10", "T12", "T14"}},
+		{Name: "ingest over HTTP, MQTT and of files", Patterns: []string{"T1", "T8", "T9", "T10", "T12", "T14", "T20"}},
 		{Name: "board of a fleet", Patterns: []string{"T2b", "T9", "T9b", "T10b", "T13", "T16", "T17"}},
 		{Name: "page of a device", Patterns: []string{"T1", "T4", "T5", "T7", "T12", "T14", "T15"}},
 		{Name: "lists over all fleets", Patterns: []string{"T2"}},
@@ -24,5 +24,6 @@ var remarks = table.Remarks{
 		{Title: "0002: Lifetimes count from arrival", Link: "../decisions/0002-expiry-counts-from-arrival.md"},
 		{Title: "0011: Devices belong to fleets", Link: "../decisions/0011-devices-belong-to-fleets.md"},
 		{Title: "0012: Aggregates keep what order needs", Link: "../decisions/0012-aggregates-keep-what-order-needs.md"},
+		{Title: "0033: A sequence number finds its reading at any time", Link: "../decisions/0033-a-sequence-number-finds-its-reading.md"},
 	},
 }

@@ -47,11 +47,17 @@ func (s *Service) identify(ctx context.Context, token string) (sender, error) {
 	if err != nil {
 		return sender{}, err
 	}
-	fleet, ok := accounts.FleetOf(key.Site)
-	if key.Scope == accounts.Read || !ok && key.Site != accounts.AllSites {
+	fleet, ok := sendsFor(key)
+	if !ok {
 		return sender{}, door.Problem(http.StatusForbidden, "forbidden", "This key may not send readings. Make one of the fleet with the scope ingest.")
 	}
 	return sender{fleetID: fleet}, nil
+}
+
+// sendsFor is the fleet that the holder of a key may send readings for, or "" for any; ok is false if there is none.
+func sendsFor(key accounts.Key) (fleetID string, ok bool) {
+	fleetID, ok = accounts.FleetOf(key.Site)
+	return fleetID, (ok || key.Site == accounts.AllSites) && key.Scope != accounts.Read
 }
 
 type readingsRequest struct {

@@ -27,7 +27,7 @@ var errMQTTLogin = errors.New("devices: unknown device or wrong token")
 // Messages takes readings in that devices publish over MQTT.
 type Messages struct {
 	Collector *telemetry.Collector
-	// Gateway returns the fleet that a key may send readings for; an error refuses the key. nil: there are no gateways.
+	// Gateway returns the fleet that a key may send readings for, or "" for any; an error refuses the key. nil: there are no gateways.
 	Gateway func(ctx context.Context, user, key string) (fleetID string, err error)
 	// Device returns a device, of which a gateway sends.
 	Device func(ctx context.Context, deviceID string) (telemetry.Device, error)
@@ -61,7 +61,7 @@ func (m *Messages) Login(ctx context.Context, l mqtt.Login) (mqtt.Taker, error) 
 		if errors.Is(err, table.ErrNotFound) {
 			return false, nil
 		}
-		return d.FleetID == fleet, err
+		return fleet == "" || d.FleetID == fleet, err
 	}), nil
 }
 

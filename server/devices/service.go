@@ -86,14 +86,14 @@ func (s *Service) Login(ctx context.Context, l mqtt.Login) (mqtt.Taker, error) {
 	return m.Login(ctx, l)
 }
 
-// gateway is the fleet that a key sends for, whatever its holder is called.
+// gateway is the fleet that a key sends for, or "" for any, whatever its holder is called.
 func (s *Service) gateway(ctx context.Context, _, token string) (fleetID string, err error) {
 	key, err := s.door.SenderKey(ctx, token)
 	if err != nil {
 		return "", err
 	}
-	fleet, ok := accounts.FleetOf(key.Site)
-	if !ok || key.Scope == accounts.Read {
+	fleet, ok := sendsFor(key)
+	if !ok {
 		return "", accounts.ErrDenied
 	}
 	return fleet, nil

@@ -91,12 +91,13 @@ func Value(text []byte) (telemetry.Value, bool) {
 
 // form is a reading in JSON.
 type form struct {
-	Device string            `json:"device"`
-	At     moment            `json:"at,omitzero"`
-	Seq    *int64            `json:"seq,omitempty"`
-	Nth    int               `json:"nth,omitempty"`
-	Values telemetry.Values  `json:"values"`
-	Units  map[string]string `json:"units,omitempty"`
+	Device  string            `json:"device"`
+	At      moment            `json:"at,omitzero"`
+	Seq     *int64            `json:"seq,omitempty"`
+	Session string            `json:"session,omitempty"`
+	Nth     int               `json:"nth,omitempty"`
+	Values  telemetry.Values  `json:"values"`
+	Units   map[string]string `json:"units,omitempty"`
 }
 
 // maxNth bounds how many readings are the same.
@@ -107,7 +108,7 @@ func Append(b []byte, readings []telemetry.Incoming) ([]byte, error) {
 	forms := make([]form, len(readings))
 	for i := range readings {
 		r := &readings[i]
-		forms[i] = form{r.DeviceID, moment{r.At}, r.Seq, r.Nth, r.Values, r.Units}
+		forms[i] = form{r.DeviceID, moment{r.At}, r.Seq, r.Session, r.Nth, r.Values, r.Units}
 	}
 	text, err := json.Marshal(forms)
 	return append(b, text...), err
@@ -127,7 +128,7 @@ func parseOne(text []byte, device string) (Reading, error) {
 	if f.Device == "" {
 		f.Device = device
 	}
-	return Reading{Err: err, Incoming: telemetry.Incoming{DeviceID: f.Device, At: f.At.Time, Seq: f.Seq, Nth: f.Nth, Values: f.Values, Units: f.Units}}, err
+	return Reading{Err: err, Incoming: telemetry.Incoming{DeviceID: f.Device, At: f.At.Time, Seq: f.Seq, Session: f.Session, Nth: f.Nth, Values: f.Values, Units: f.Units}}, err
 }
 
 // moment is a time as devices write it: RFC 3339, or a number of milliseconds since 1970.

@@ -1,0 +1,203 @@
+package telemetry
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/onefold/onefold/table"
+	"github.com/onefold/onefold/telemetry/internal/sighting"
+)
+
+// sequenceDigits is how long a sequence number is in a key. No hash of values is as long.
+const sequenceDigits = 12
+
+// numberedFor is how long a sequence number is remembered, from its first reading's arrival.
+const numberedFor = 7 * 24 * time.Hour
+
+// SequenceKey names a sequence number of a device as the keys of its readings do.
+type SequenceKey struct {
+	DeviceID string `dynamodbav:"deviceId"`
+	Disc     string `dynamodbav:"disc"`
+}
+
+// Sequence says under which times the readings with one sequence number are stored.
+//
+// Invariant: it is written before the readings that it names, and a reading is stored under the time that it has there. So a
+// reading that comes again with another time, from another server or after a crash, finds the key of the first.
+type Sequence struct {
+	SequenceKey
+	Seen      sighting.All `dynamodbav:"seen"`
+	ExpiresAt time.Time    `dynamodbav:"ttl,unixtime,omitempty"`
+}
+
+// Sequences are the sequence numbers that devices gave lately.
+var Sequences = table.Define[Sequence, SequenceKey]("telemetry.sequence", table.Def[Sequence]{
+	PK: devicePK, SK: "SEQUENCE#{disc}",
+	Example: exampleSequence,
+	Doc:     "A sequence number that a device gave, and the times of the readings that bear it.",
+})
+
+// FirstOfSequence notes a sequence number unless it is there.
+var FirstOfSequence = table.NewCreate(Sequences, table.CreateDef{
+	ID: "T20", Question: "note a reading's sequence number, before the reading",
+	Load: table.Load{PerSecond: 1, Items: 1, ItemBytes: 110},
+})
+
+// sequence returns what a reading's sequence number is noted as; ok is false for a reading without one.
+func (r *Reading) sequence(now time.Time) (s Sequence, ok bool) {
+	if len(r.Disc) < sequenceDigits {
+		return s, false
+	}
+	seen := sighting.Sighting{At: r.At.UnixMilli(), Sum: sumOf(r.Values, 0)}
+	return Sequence{SequenceKey{r.DeviceID, r.Disc}, sighting.All{seen}, now.Add(numberedFor)}, true
+}
+
+// number notes the sequence numbers of readings. One whose number is known gets the time of the reading that it repeats.
+func (c *Collector) number(ctx context.Context, readings []Reading) error {
+	var fresh []Sequence
+	var of, again []int
+	met := map[SequenceKey]bool{}
+	for i := range readings {
+		s, ok := readings[i].sequence(c.t.Now())
+		switch {
+		case !ok:
+		case met[s.SequenceKey]:
+			again = append(again, i)
+		default:
+			met[s.SequenceKey] = true
+			fresh, of = append(fresh, s), append(of, i)
+		}
+	}
+	for n, err := range FirstOfSequence.RunMany(ctx, c.t, fresh, c.atOnce) {
+		switch {
+		case errors.Is(err, table.ErrExists):
+			again = append(again, of[n])
+		case err != nil:
+			return err
+		}
+	}
+	slices.Sort(again)
+	return c.numberAgain(ctx, readings, again)
+}
+
+// numberAgain finds the times of readings whose numbers are known.
+func (c *Collector) numberAgain(ctx context.Context, readings []Reading, again []int) error {
+	known, err := c.sequences(ctx, readings, again)
+	if err != nil {
+		return err
+	}
+	for _, i := range again {
+		r := &readings[i]
+		one, _ := r.sequence(c.t.Now())
+		found, ok := known[one.SequenceKey].Seen.Find(one.Seen[0])
+		if !ok {
+			s, err := Sequences.Modify(ctx, c.t, one.SequenceKey, func(s *Sequence) error {
+				if found, ok = s.Seen.Find(one.Seen[0]); !ok {
+					found, s.Seen, s.ExpiresAt = one.Seen[0], s.Seen.With(one.Seen[0]), one.ExpiresAt
+				}
+				return nil
+			})
+			if errors.Is(err, table.ErrNotFound) { // it has just expired
+				err = c.number(ctx, readings[i:i+1])
+				found.At = r.At.UnixMilli()
+			}
+			if err != nil {
+				return err
+			}
+			known[one.SequenceKey] = s
+		}
+		if err := c.move(ctx, r, found.At); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// sequences reads what is known of the numbers of some readings.
+func (c *Collector) sequences(ctx context.Context, readings []Reading, of []int) (map[SequenceKey]Sequence, error) {
+	keys := make([]SequenceKey, len(of))
+	for n, i := range of {
+		keys[n] = SequenceKey{readings[i].DeviceID, readings[i].Disc}
+	}
+	found, err := Sequences.GetMany(ctx, c.t, keys)
+	known := make(map[SequenceKey]Sequence, len(found))
+	for _, s := range found {
+		known[s.SequenceKey] = s
+	}
+	return known, err
+}
+
+// move gives a reading the time of the one that it repeats. It is not quiet: it may be that the other was never stored.
+func (c *Collector) move(ctx context.Context, r *Reading, ms int64) error {
+	at := time.UnixMilli(ms).UTC()
+	if r.At.Equal(at) {
+		return nil
+	}
+	s, err := c.devices.get(ctx, r.DeviceID)
+	if err != nil {
+		return err
+	}
+	r.At, r.Quiet = at, false
+	if s != nil {
+		r.ZoneMinutes, r.Void = s.zone.Minutes(at), voidOf(s.retractions, r)
+	}
+	return nil
+}
+
+// createNumbered creates readings that waited for the store. It is a later.Queue's Create.
+func (c *Collector) createNumbered(ctx context.Context, t *table.Table, items []table.Item, atOnce int) []error {
+	errs := make([]error, len(items))
+	readings, of := make([]Reading, 0, len(items)), make([]int, 0, len(items))
+	for i, it := range items {
+		r, err := Readings.Decode(it)
+		if errs[i] = err; err == nil {
+			readings, of = append(readings, r), append(of, i)
+		}
+	}
+	err := c.number(ctx, readings)
+	if err == nil {
+		for n, err := range IngestReading.RunMany(ctx, t, readings, atOnce) {
+			errs[of[n]] = err
+		}
+		return errs
+	}
+	for _, i := range of {
+		errs[i] = err
+	}
+	return errs
+}
+
+// checkNumber says what is wrong with a reading's sequence number and session.
+func (in *Incoming) checkNumber() *refusal {
+	switch {
+	case in.Seq != nil && (*in.Seq < 0 || *in.Seq >= maxSeq):
+		return refuse(BadValue, "the sequence number %d is not between 0 and %d", *in.Seq, maxSeq-1)
+	case in.Session != "" && in.Seq == nil:
+		return refuse(BadValue, "a session belongs to a sequence number, and the reading has none")
+	case in.Session != "" && (len(in.Session) > maxSession || strings.ContainsFunc(in.Session, notInSession)):
+		return refuse(BadValue, "session %q: use 1 to %d letters, digits and . _ -", shorten(in.Session), maxSession)
+	}
+	return nil
+}
+
+// maxSession is how long a session's name may be, in bytes.
+const maxSession = 32
+
+func notInSession(c rune) bool {
+	return (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') && c != '.' && c != '_' && c != '-'
+}
+
+// discOf tells the readings of one millisecond apart.
+func discOf(in *Incoming) string {
+	switch {
+	case in.Seq == nil:
+		return sumOf(in.Values, in.Nth)
+	case in.Session != "":
+		return fmt.Sprintf("%0*d-%s", sequenceDigits, *in.Seq, in.Session)
+	}
+	return fmt.Sprintf("%0*d", sequenceDigits, *in.Seq)
+}

@@ -48,6 +48,8 @@ func TestReadingsOverHTTP(t *testing.T) {
 		{"another in that millisecond, and an old one", device, `[{"at":"` + at(time.Second) + `","values":{"t":2}},{"at":"` + at(2*time.Hour) + `","values":{"t":3,"door":"open"}}]`, 202, "stored late"},
 		{"by a key, one of each kind", key, `[{"device":"d2","values":{"t":1}},{"device":"theirs","values":{"t":1}},{"device":"no","values":{"t":1}},{"device":"d2","values":{"t":{}}},{"values":{"t":1}},
 			{"device":"d2","at":"1970-01-01T00:00:00Z","values":{"t":1}},{"device":"d2"}]`, 202, "stored unknown_device unknown_device bad_value unknown_device clock_implausible no_values"},
+		{"times of clocks that were never set", device, `[{"at":"0001-01-01T00:00:00Z","values":{"t":7}},{"at":"0001-01-01T01:00:00+01:00","values":{"t":8}},{"at":"0000-01-01T00:00:00Z","values":{"t":9}},{"at":0,"values":{"t":7}},{"at":"9999-12-31T23:59:59Z","values":{"t":9}}]`,
+			202, "clock_implausible clock_implausible clock_implausible clock_implausible clock_implausible"},
 		{"of another", device, `{"device":"d2","values":{"t":1}}`, 202, "other_device"},
 		{"by a key that writes", w.keys[accounts.Write], `{"device":"d2","values":{"t":2}}`, 202, "stored"},
 		{"nothing", device, `[]`, 202, ""},

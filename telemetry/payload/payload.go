@@ -139,7 +139,11 @@ const maxMilliseconds = 253402300799999
 
 func (m *moment) UnmarshalJSON(text []byte) error {
 	if len(text) > 0 && text[0] == '"' {
-		return m.Time.UnmarshalJSON(text)
+		err := m.Time.UnmarshalJSON(text)
+		if err == nil && m.IsZero() { // a clock that was never set, not a reading without a time
+			m.Time = m.Add(time.Millisecond)
+		}
+		return err
 	}
 	if string(text) == "null" {
 		return nil

@@ -75,7 +75,7 @@ func (s *Store) tableSecret(ctx context.Context) ([]byte, error) {
 	}
 	r, err := RulesNow.Get(ctx, s.t, RulesKey{})
 	if errors.Is(err, table.ErrNotFound) || err == nil && len(r.Secret) == 0 {
-		r, err = holdRules(ctx, s.t, s.t.Now())
+		r, err = makeSecret(ctx, s.t)
 	}
 	if err != nil {
 		return nil, err
@@ -89,8 +89,11 @@ func (j *joint) claim(ctx context.Context) (err error) {
 	if !slices.ContainsFunc(j.parts, func(a *appending) bool { return len(a.claims) > 0 }) {
 		return nil
 	}
-	if j.s.o.Secrets == nil { // which reads the rules anyhow
+	if j.s.o.Secrets == nil && j.s.secret.Load() == nil { // which reads the rules anyhow
 		r, err := j.s.held.Get(ctx, j.s.t)
+		if err == nil && len(r.Secret) == 0 {
+			r, err = makeSecret(ctx, j.s.t)
+		}
 		if err != nil {
 			return err
 		}

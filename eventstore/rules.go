@@ -87,22 +87,28 @@ func (h *HeldRules) Drop() {
 
 // holdRules reads the rules and says until when they will be gone by, in one request.
 func holdRules(ctx context.Context, t *table.Table, now time.Time) (r Rules, err error) {
+	return updateRules(ctx, t, "SET #et = :et, #name = :value", "heldUntil", &types.AttributeValueMemberN{Value: fmt.Sprint(now.Add(holdFor).UnixMilli())})
+}
+
+// makeSecret makes the secret of the table, unless there is one.
+func makeSecret(ctx context.Context, t *table.Table) (r Rules, err error) {
 	secret, err := newSecret()
 	if err != nil {
 		return r, err
 	}
+	return updateRules(ctx, t, "SET #et = :et, #name = if_not_exists(#name, :value)", "secret", &types.AttributeValueMemberB{Value: secret})
+}
+
+// updateRules sets an attribute of the rules, which need not be there, and returns them.
+func updateRules(ctx context.Context, t *table.Table, update, name string, value types.AttributeValue) (r Rules, err error) {
 	key, err := TableRules.Key(RulesKey{})
 	if err != nil {
 		return r, err
 	}
 	in := &dynamodb.UpdateItemInput{
 		TableName: aws.String(t.Name()), Key: key, ReturnValues: types.ReturnValueAllNew,
-		UpdateExpression:         aws.String("SET #et = :et, #secret = if_not_exists(#secret, :secret), #held = :held"),
-		ExpressionAttributeNames: map[string]string{"#et": table.AttrEntity, "#secret": "secret", "#held": "heldUntil"},
-		ExpressionAttributeValues: table.Item{
-			":et": &types.AttributeValueMemberS{Value: TableRules.Name()}, ":secret": &types.AttributeValueMemberB{Value: secret},
-			":held": &types.AttributeValueMemberN{Value: fmt.Sprint(now.Add(holdFor).UnixMilli())},
-		},
+		UpdateExpression: aws.String(update), ExpressionAttributeNames: map[string]string{"#et": table.AttrEntity, "#name": name},
+		ExpressionAttributeValues: table.Item{":et": &types.AttributeValueMemberS{Value: TableRules.Name()}, ":value": value},
 	}
 	for try := 0; ; try++ {
 		out, err := t.API().UpdateItem(ctx, in)

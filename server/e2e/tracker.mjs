@@ -7,11 +7,6 @@ const pages = process.argv[2]
 // read waits until the page was in front for a moment, so that leaving it has something to tell.
 const read = page => page.evaluate(() => new Promise(resolve => setTimeout(resolve, 150)))
 
-// observed waits until the browser has measured something of a kind.
-const observed = (page, type) => page.evaluate((type) => new Promise((resolve) => {
-  new PerformanceObserver(resolve).observe({ type, buffered: true, durationThreshold: 16 })
-}).then(() => true), type)
-
 const steps = {
   // Pages that are loaded one after the other, clicks that lead away, and the end.
   async walk(page) {
@@ -96,7 +91,6 @@ const steps = {
     await loaded
     await read(page)
     await page.click('#button')
-    for (const type of ['largest-contentful-paint', 'event']) await observed(page, type)
     await read(page)
     await page.goto('about:blank')
   },

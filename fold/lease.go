@@ -196,7 +196,9 @@ func (w *Worker) writeLease(ctx context.Context, sh *shard, l Lease) (bool, erro
 }
 
 // hasNews reports whether the shard's watermark is known now, while its lease says that it is not.
-func (sh *shard) hasNews() bool { return sh.turn != 0 && sh.untold && sh.listed && !sh.finished() && !sh.mark.Mark().IsZero() }
+func (sh *shard) hasNews() bool {
+	return sh.turn != 0 && sh.untold && sh.listed && !sh.finished() && !sh.mark.Mark().IsZero()
+}
 
 func (w *Worker) putLease(ctx context.Context, l Lease, turn int64, exists bool) error {
 	it, err := Leases.Encode(&l)

@@ -85,7 +85,7 @@ func addEventToBreakdowns(e *Event, sign int64, names *calendar.HourNames, at fu
 		addVitals(e, sign, add)
 		return nil
 	case e.Name == "":
-		add(ByPage, e.Path, tally.Count{PageViews: sign})
+		add(ByPage, e.Path, tally.Count{PageViews: sign, Revenue: decimal.Times(e.Revenue, sign)})
 	default:
 		addEventName(e, sign, add)
 	}

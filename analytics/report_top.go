@@ -8,6 +8,7 @@ import (
 	"github.com/onefold/onefold/analytics/internal/facets"
 	"github.com/onefold/onefold/analytics/internal/tally"
 	"github.com/onefold/onefold/internal/calendar"
+	"github.com/onefold/onefold/internal/decimal"
 )
 
 // top counts the values of the report's dimension over the whole range, from the coarsest buckets that have them.
@@ -57,9 +58,9 @@ func ratio(of, by int64) *float64 {
 	return &r
 }
 
-// none is what has no value: the totals less what has one. It is never below zero, also while counts are on their way.
-// Pages are counted once for each visit that saw them, so nothing can be said of visits that saw none. Of events, goals
-// and properties only what has a value is counted.
+// none is what has no value: the totals less what has one. Counts are never below zero, even while some are still being
+// folded; revenue may be, because refunds are negative. A visit is counted under each page that it saw, so pages do not
+// tell how many visits saw none. Events, goals and properties have no such row.
 func (r *reporter) none(total *Stats, sum tally.Count) tally.Count {
 	var c tally.Count
 	if r.in.By == ByPage {
@@ -71,6 +72,7 @@ func (r *reporter) none(total *Stats, sum tally.Count) tally.Count {
 	}
 	c.PageViews = max(0, total.PageViews-sum.PageViews)
 	c.Visits = max(0, total.Visits-sum.Visits)
+	c.Revenue = decimal.Add(total.Revenue, decimal.Times(sum.Revenue, -1))
 	if c.Visits > 0 {
 		c.Bounces, c.Seconds = max(0, total.Bounces-sum.Bounces), max(0, total.Seconds-sum.Seconds)
 	}

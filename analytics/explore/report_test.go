@@ -121,9 +121,6 @@ func rowsText(by analytics.Dimension, rows []analytics.Row) string {
 		if by == analytics.ByEventName {
 			r.Visits = 0
 		}
-		if r.Value == analytics.None {
-			r.Revenue = "" // reports do not tell
-		}
 		rate, duration := -1.0, -1.0
 		if r.BounceRate != nil && r.Duration != nil {
 			rate, duration = *r.BounceRate, *r.Duration

@@ -104,7 +104,7 @@ func TestSessionsThatAreNotThere(t *testing.T) {
 
 func TestSessionsOfAUser(t *testing.T) {
 	w := newShop(t, "UTC", utc("2026-05-10T12:00"))
-	w.ingest(traffic(rand.New(rand.NewPCG(1, 2)), utc("2026-05-01T00:00"), utc("2026-05-10T11:00"), 300)...)
+	w.ingest(traffic(rand.New(rand.NewPCG(1, 2)), utc("2026-05-01T00:00"), utc("2026-05-10T11:00"), 900)...)
 	_, err := analytics.CreateSite(w.ctx, w.table, analytics.NewSite{ID: "blog"})
 	w.must(err)
 	_, err = w.collector.Ingest(w.ctx, "blog", []analytics.Hit{{Address: "1", Path: "/", UserID: "user-3"}})

@@ -125,6 +125,8 @@ func hit(random *rand.Rand, visitor int, at time.Time) analytics.Hit {
 	}
 	if random.IntN(6) == 0 {
 		h.Name, h.Revenue = pick("signup", "order"), pick("", "1.25", "-3", "0.10")
+	} else if random.IntN(9) == 0 {
+		h.Revenue = pick("2", "-0.75", "0.01") // of a page view
 	}
 	if random.IntN(8) == 0 {
 		h.Name, h.Revenue = analytics.EngagementEvent, ""

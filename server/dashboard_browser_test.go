@@ -3,9 +3,12 @@ package server_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
+	"slices"
 	"testing"
 
+	"github.com/onefold/onefold/analytics"
 	"github.com/onefold/onefold/server/servertest"
 )
 
@@ -46,5 +49,26 @@ func inABrowser(t *testing.T, script string, before func(*servertest.House)) {
 	stop()
 	if err := <-folded; err != nil && !errors.Is(err, context.Canceled) {
 		t.Error(err)
+	}
+}
+
+// TestWhatGuestsSeeAddsUp looks at a public site as somebody without an account, in Chromium: see e2e/guests.mjs. The site
+// has more pages in an hour than statistics list.
+func TestWhatGuestsSeeAddsUp(t *testing.T) {
+	servertest.NeedPage(t)
+	h := servertest.New(t, nil)
+	h.Settings(func(s *analytics.Site) { s.Public = true })
+	servertest.Fill(t, h.Collector, "blog", 3, 60)
+	hits := make([]analytics.Hit, 1100)
+	for i := range hits {
+		hits[i] = analytics.Hit{URL: fmt.Sprintf("https://example.com/many/%d", i), Address: "192.0.2.1", UserAgent: "test", Revenue: "1.50"}
+	}
+	for part := range slices.Chunk(hits, 500) {
+		_, err := h.Collector.Ingest(t.Context(), "blog", part)
+		servertest.Must(t, err)
+	}
+	servertest.Must(t, h.Worker.Drain(t.Context()))
+	if out, err := servertest.Script(t, "guests.mjs", h.URL, os.Getenv("ONEFOLD_TEST_SHOTS")).CombinedOutput(); err != nil {
+		t.Errorf("%v: %s", err, out)
 	}
 }

@@ -89,7 +89,7 @@ var bodies = map[string]string{
 }
 
 func (v *measuredSite) page(w http.ResponseWriter, r *http.Request) {
-	tag := fmt.Sprintf(`<script defer src="%s/js/onefold.js" data-site="blog" %s></script>`, v.front.URL, tags[r.URL.Path])
+	tag := fmt.Sprintf(`<script async src="%s/js/onefold.js" data-site="blog" %s></script>`, v.front.URL, tags[r.URL.Path])
 	if r.URL.Path == "/twice" {
 		tag += tag
 	}

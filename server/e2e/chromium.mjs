@@ -136,3 +136,21 @@ export async function walk(steps, shots) {
     }
   })
 }
+
+// tabs opens every tab of the page that is shown, each of which has to be answered, and returns their names.
+export async function tabs(page, server) {
+  const refused = []
+  const listen = r => { if (r.url().startsWith(server + '/api/v1/sites/') && r.status() >= 400) refused.push(`${r.status()} ${r.url()}`) }
+  page.on('response', listen)
+  await page.locator('header nav a').first().waitFor()
+  const names = await page.locator('header nav a').allTextContents()
+  for (const name of names) {
+    await page.locator('header nav').getByRole('link', { name, exact: true }).click()
+    await page.locator('header nav a[aria-current=page]', { hasText: name }).waitFor()
+    await page.waitForFunction(() => document.querySelector('main h1') && !document.querySelector('main .skeleton, main [aria-busy=true]'))
+    assert.equal(await page.getByRole('alert').count(), 0, `${name} shows a failure`)
+    assert.deepEqual(refused, [], `${name} asks for what is refused`)
+  }
+  page.off('response', listen)
+  return names
+}

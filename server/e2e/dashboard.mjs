@@ -2,7 +2,7 @@
 //   node dashboard.mjs SERVER SETUP-TOKEN [DIRECTORY FOR SCREENSHOTS]
 import assert from 'node:assert/strict'
 import { join as file } from 'node:path'
-import { accessible, dismiss, invite, join, promote, settled, until, walk, wide } from './chromium.mjs'
+import { accessible, dismiss, invite, join, promote, settled, tabs, until, walk, wide } from './chromium.mjs'
 
 const [server, setupToken, shots] = process.argv.slice(2)
 const password = 'a sentence that nobody guesses'
@@ -384,6 +384,7 @@ const steps = {
     assert.equal(await page.getByRole('link', { name: 'Settings' }).count(), 0)
     await accessible(page, 'shared')
     await shot(page, 'shared')
+    assert.ok(!(await tabs(page, server)).includes('Sessions'))
     await page.goto(server + '/sites/fresh.example.com')
     await page.getByRole('alert').or(page.getByRole('heading', { name: /Log in|no such page/ })).first().waitFor()
   },

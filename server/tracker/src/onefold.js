@@ -5,13 +5,13 @@
 // closed in the middle, is counted once.
 (() => {
   const script = document.currentScript
-  if (!script || (window.onefold && window.onefold.v)) return // a page that has it twice counts once
+  if (!script || window.onefold?.v) return // a page that has it twice counts once
 
   const data = script.dataset
+  if (self != top && data.frames == null) return // the page around it counts
   const api = data.api || new URL(script.src).origin + '/api/event'
   const respect = data.respect || ''
-  const maxWaiting = 30
-  const waiting = [] // events that failed once
+  const waiting = [] // events without an answer, in order
   const longest = 2000 // of an address: what is cut off was a query
   let skew = 0 // how far the browser's clock is behind, in milliseconds, if it is too wrong
   let page = '' // the page that counts now; '' before the first
@@ -35,28 +35,43 @@
     return id
   }
 
-  // Text is all that a page may send to another origin without asking first.
-  const post = (body, last) =>
-    fetch(api, { method: 'POST', body, keepalive: true, credentials: 'omit' }).then(
-      answer => (answer.status < 500 && answer.status != 429 ? last || answer.json().then(({ now, outcomes }) => reset(now, outcomes[0].reason, body)) : retry(body, last)),
-      () => retry(body, last),
-    )
+  // Events are sent one after the other. What a server cannot take now is sent again for a minute, then with the next event
+  // and when the page goes.
+  let busy
+  let tries = 0
+  const pump = () => {
+    const body = waiting[0]
+    if (busy || !body) return
+    busy = 1
+    const next = done => {
+      busy = 0
+      if (done) {
+        tries = 0
+        if (waiting[0] == body) waiting.shift()
+      }
+      pump()
+    }
+    // Text is all that a page may send to another origin without asking first.
+    fetch(api, { method: 'POST', body, keepalive: true, credentials: 'omit' })
+      .then(answer => {
+        if (answer.status > 499 || answer.status == 429) throw 0
+        return answer.json().then(({ now, outcomes }) => reset(now, outcomes[0].reason, body)).catch(() => {}).then(() => next(1))
+      })
+      .catch(() => {
+        if (tries < 6) setTimeout(next, 1000 << tries++)
+        else busy = 0
+      })
+  }
   // An event of a wrong time was refused, and comes again with the time of the server.
   const reset = (now, reason, body) => {
-    if (!/too_old|future/.test(reason)) return
+    if (skew || !/too_old|future/.test(reason)) return
     skew = now - Date.now()
-    post(JSON.stringify({ ...JSON.parse(body), id: ulid() }), 1)
+    waiting.splice(1, 0, JSON.stringify({ ...JSON.parse(body), id: ulid() }))
   }
-  const retry = (body, last) => {
-    if (last || waiting.length >= maxWaiting) return
-    waiting.push(body)
-    setTimeout(flush, 4000)
-  }
-  const flush = () => waiting.splice(0).map(body => post(body, 1))
 
-  // What is sent while the page goes away has nobody left to try again.
   let leaving
   const send = event => {
+    settle()
     if (ignored) return
     const body = JSON.stringify({
       site: data.site,
@@ -67,7 +82,9 @@
       userId: user,
       ...event,
     })
-    if (!leaving || !navigator.sendBeacon || !navigator.sendBeacon(api, body)) post(body, leaving)
+    if (leaving && navigator.sendBeacon(api, body)) return
+    if (waiting.length < 30) waiting.push(body)
+    pump()
   }
 
   const address = () => {
@@ -80,7 +97,7 @@
   // Engaged time runs while the page is in front. What ran since the last report is sent when the page is left or hidden.
   let engaged = 0
   let since = 0
-  let depth = 0
+  let seen = 0 // how far down the page was seen, in pixels
   let told = 0
   const now = () => performance.now()
   const clock = run => {
@@ -88,34 +105,49 @@
     since = run ? now() : 0
   }
   const attention = () => clock(!document.hidden && document.hasFocus())
-  const scrolled = () => {
-    const { scrollHeight } = document.documentElement
-    depth = Math.max(depth, Math.min(100, Math.round(((scrollY + innerHeight) / scrollHeight) * 100)) || 0)
-  }
+  const scrolled = () => (seen = Math.max(seen, scrollY + innerHeight))
+  // The height is that of now: when a page begins, it may be empty.
   const report = () => {
     clock(since)
     const engagedMs = Math.round(engaged)
-    if (!page || (engagedMs < 50 && depth <= told)) return
-    send({ name: 'engagement', engagedMs, scroll: depth })
+    const scroll = Math.min(100, Math.round((seen / document.documentElement.scrollHeight) * 100)) || 0
+    if (!page || (engagedMs < 50 && scroll <= told)) return
+    send({ name: 'engagement', engagedMs, scroll })
     engaged = 0
-    told = depth
+    told = scroll
   }
 
-  const view = again => {
+  // A page view waits for a moment: an address that a router replaces at once was no page.
+  let held
+  let referrer
+  const settle = () => {
+    if (!held) return
+    clearTimeout(held)
+    held = 0
+    send({ referrer })
+  }
+  const view = (again, replaced) => {
     const url = address()
     if (!again && path(url) == path(page)) return
+    if (replaced && held) {
+      page = url
+      return
+    }
     report()
-    const referrer = page ? undefined : document.referrer.slice(0, longest)
+    settle()
+    referrer = page ? undefined : document.referrer.slice(0, longest)
     page = url
-    engaged = depth = told = 0
+    engaged = told = 0
+    seen = innerHeight + (again ? scrollY : 0) // an application may not have scrolled to the top yet
     attention()
-    scrolled()
-    send({ referrer })
+    held = setTimeout(settle, 300)
   }
   const leave = () => {
     leaving = 1
     report()
-    for (const body of waiting.splice(0)) navigator.sendBeacon(api, body)
+    settle()
+    for (const body of waiting) navigator.sendBeacon(api, body)
+    if (!tries) waiting.length = 0 // what failed before is sent again if the page comes back: it counts once
     clock()
   }
 
@@ -132,7 +164,7 @@
     }
   }
   onefold.v = 1
-  const queued = (window.onefold && window.onefold.q) || []
+  const queued = window.onefold?.q || []
   window.onefold = onefold
 
   const on = (target, type, listener) => target.addEventListener(type, listener, true)
@@ -146,7 +178,7 @@
       const original = history[method]
       history[method] = function () {
         original.apply(this, arguments)
-        view()
+        view(0, method > 'q')
       }
     }
     on(window, 'popstate', () => view())
@@ -156,7 +188,7 @@
   on(document, 'visibilitychange', () => {
     leaving = document.hidden
     if (leaving) leave()
-    else attention()
+    else attention(), pump()
     start() // a page that was prepared in the background counts when it is seen
   })
   on(window, 'pagehide', leave)
@@ -169,7 +201,7 @@
   on(window, 'scroll', scrolled)
 
   const clicked = event => {
-    const link = event.button < 2 && event.target.closest && event.target.closest('a[href]')
+    const link = event.button < 2 && event.target.closest?.('a[href]')
     if (!link || !/^http/.test(link.protocol)) return
     const url = (link.origin + link.pathname).slice(0, 500)
     const file = link.hasAttribute('download') || /\.(pdf|zip|gz|tgz|7z|rar|dmg|pkg|exe|msi|deb|rpm|apk|iso|csv|xlsx?|docx?|pptx?|mp[34]|avi|mov|epub)$/i.test(link.pathname)

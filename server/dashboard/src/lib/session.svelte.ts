@@ -14,6 +14,10 @@ export const session = {
   role(site: string): Role | undefined {
     return me?.sites?.find((s) => s.id === site)?.role
   },
+  // Visits one by one and what verifies them are for people with a role; public and shared views show statistics only.
+  mayRead(site: string): boolean {
+    return session.role(site) !== undefined
+  },
   mayChange(site: string): boolean {
     const role = session.role(site)
     return role === 'owner' || role === 'admin'

@@ -59,6 +59,9 @@ type Differences struct {
 	// Busy are items that looked different but were written again and again, so that no state of theirs could be
 	// compared with a settled set of events. Ask again when there is less traffic.
 	Busy []string `dynamodbav:"busy,omitempty" json:"busy,omitempty"`
+	// Sealed are the first hundred days, of SealedDays, that were left out because raw events of theirs may have expired.
+	Sealed     []string `dynamodbav:"sealed,omitempty" json:"sealed,omitempty"`
+	SealedDays int      `dynamodbav:"sealedDays,omitempty" json:"sealedDays,omitempty"`
 }
 
 // Difference is one derived item that is not what its facts say.
@@ -87,8 +90,8 @@ const (
 
 // Verify computes what is derived from the raw events of days again, in memory and with the functions of the folds,
 // and compares visitors' days, sessions, statistics and breakdowns with it; and rolled-up days and months with the
-// tiers below them. Events may be written meanwhile: what is in flight is no difference. A day whose first raw events
-// may have expired is refused with analytics.ErrSealed. If it was stopped it goes on after the last day that it finished.
+// tiers below them. Events may be written meanwhile: what is in flight is no difference. Days whose first raw events may
+// have expired are left out and named; a range of nothing else is refused with analytics.ErrSealed. If it was stopped it goes on after the last day that it finished.
 func Verify(ctx context.Context, t *table.Table, w Folded, in RangeIn, progress func(Progress)) (Differences, error) {
 	return reconcile(ctx, t, w, in, Verifying, progress)
 }
@@ -174,12 +177,19 @@ func (r *reconciler) run(ctx context.Context, in RangeIn) error {
 	}
 	days := calendar.Days(in.From, in.To)
 	r.at = Progress{Verb: r.verb, Site: r.site.SiteID, Of: len(days)}
+	var sealed error
 	for _, day := range days {
 		if day > job.Last {
-			if err := r.day(ctx, day); err != nil {
+			err := r.day(ctx, day)
+			switch {
+			case errors.Is(err, analytics.ErrSealed):
+				sealed = err
+				r.leaveOut(day)
+			case err != nil:
 				return err
+			default:
+				r.found.Days++
 			}
-			r.found.Days++
 			if err := r.finished(ctx, job, day); err != nil {
 				return err
 			}
@@ -187,13 +197,25 @@ func (r *reconciler) run(ctx context.Context, in RangeIn) error {
 		r.at.Day, r.at.Done = day, r.at.Done+1
 		r.tell()
 	}
-	if err := r.months(ctx, days); err != nil {
-		return err
+	if r.found.Days > 0 {
+		if err := r.months(ctx, days); err != nil {
+			return err
+		}
+		sealed = nil
+	} else if sealed == nil && r.found.SealedDays > 0 { // it went on behind the last of them
+		sealed = analytics.ErrSealed
 	}
 	if err := Jobs.Delete(ctx, r.t, job.JobKey); err != nil {
 		return fmt.Errorf("forget the progress: %w", err)
 	}
-	return nil
+	return sealed
+}
+
+// leaveOut notes a day that can no longer be compared.
+func (r *reconciler) leaveOut(day string) {
+	if r.found.SealedDays++; len(r.found.Sealed) < maxListed {
+		r.found.Sealed = append(r.found.Sealed, day)
+	}
 }
 
 func (r *reconciler) tell() {

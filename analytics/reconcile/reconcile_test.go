@@ -376,6 +376,28 @@ func TestVerifyWhileWritesGoOn(t *testing.T) {
 	w.checkClean("2026-04-01", "2026-04-01")
 }
 
+// TestSealedDaysAreLeftOut verifies and rebuilds a range of which the first day's raw events have expired.
+func TestSealedDaysAreLeftOut(t *testing.T) {
+	w := newShop(t, "UTC", utc("2026-04-02T12:00"))
+	random := rand.New(rand.NewPCG(1, 1))
+	w.ingest(shopTraffic(random, utc("2026-04-01T00:00"), utc("2026-04-02T00:00"), 50)...)
+	w.drain()
+	w.rollUp()
+	w.advance(35 * 24 * time.Hour)
+	w.ingest(shopTraffic(random, utc("2026-05-06T00:00"), utc("2026-05-07T00:00"), 50)...)
+	w.drain()
+	w.rollUp()
+	for _, work := range []func(context.Context, *table.Table, Folded, RangeIn, func(Progress)) (Differences, error){Verify, Rebuild} {
+		found, err := work(w.ctx, w.table, w.worker, RangeIn{"shop", "2026-04-01", "2026-05-07"}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if found.Count != 0 || found.Days != 36 || found.SealedDays != 1 || len(found.Sealed) != 1 || found.Sealed[0] != "2026-04-01" {
+			t.Errorf("found %+v, want 36 days compared, no difference, and 2026-04-01 left out", found)
+		}
+	}
+}
+
 func TestSealedDayIsRefused(t *testing.T) {
 	w := newShop(t, "UTC", utc("2026-04-02T12:00"))
 	w.ingest(shopTraffic(rand.New(rand.NewPCG(1, 1)), utc("2026-04-01T00:00"), utc("2026-04-02T00:00"), 50)...)

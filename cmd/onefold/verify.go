@@ -103,6 +103,9 @@ func printDifferences(out io.Writer, d *reconcile.Differences) error {
 	if more := d.Count - int64(len(d.List)); more > 0 {
 		p.line("and %s more", grouped(more))
 	}
+	if d.SealedDays > 0 {
+		p.line("%s left out, since raw events of theirs have expired, the first %s", terminal.Count(d.SealedDays, "day"), d.Sealed[0])
+	}
 	for _, key := range d.Busy {
 		p.line("%s was written to without a pause and could not be compared; run it again", printable(key))
 	}

@@ -103,8 +103,9 @@ fuzz: ## each fuzz target for FUZZTIME
 	    echo "$$package $$target"; $(GO) test -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) $$package; \
 	  done; done
 
-simulate: ## the fold simulator over SEEDS seeds
+simulate: ## the fold simulator, and the engine on disks that fail, over SEEDS seeds
 	ONEFOLD_SIM_SEEDS=$(SEEDS) $(GO) test -count=1 -timeout 60m -v ./fold/foldsim
+	ONEFOLD_FAULT_SEEDS=$(SEEDS) $(GO) test -count=1 -timeout 60m -v -run 'TestFaults$$' ./engine
 
 oracle: ## REQUESTS random writes to the engine and to a naive model of DynamoDB, compared after each
 	ONEFOLD_ORACLE_REQUESTS=$(REQUESTS) $(GO) test -count=1 -timeout 60m -v -run 'TestOracle$$' ./engine

@@ -46,7 +46,7 @@ func (db *DB) startBackfill(t *table) {
 		for dynamo.IsFull(err) && pause.For(db.ctx, fullPause) == nil {
 			err = db.backfill(t)
 		}
-		if err != nil && !errors.Is(err, errStopped) {
+		if err != nil && !errors.Is(err, errStopped) && db.ctx.Err() == nil {
 			db.o.Logger.Error("engine: backfill stopped; it goes on when the database is opened again", "error", err)
 		}
 	}()

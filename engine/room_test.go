@@ -4,15 +4,19 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/onefold/onefold/dynamo"
+	"github.com/onefold/onefold/dynamohttp"
 	"github.com/onefold/onefold/engine"
 )
 
@@ -82,7 +86,7 @@ func growths(db *engine.DB) map[string]func(n int) error {
 			return err
 		},
 		"table": func(n int) error {
-			_, err := db.CreateTable(ctx, tableInput(fmt.Sprint("t", n)))
+			_, err := db.CreateTable(ctx, tableInput(fmt.Sprint("table-", n)))
 			return err
 		},
 		"setting": func(n int) error {
@@ -102,7 +106,7 @@ func TestReserve(t *testing.T) {
 	must[*dynamodb.CreateTableOutput](t)(db.CreateTable(ctx, tableInput("table")))
 	enableTTL(t, db, "table")
 	for i := range 20 {
-		putItem(t, db, "table", item{"pk": str("p"), "sk": str(fmt.Sprint(i)), "n": num("0"), "ttl": seconds(c.now().Add(time.Duration(1+i%2) * time.Hour))})
+		putItem(t, db, "table", item{"pk": str("p"), "sk": str(fmt.Sprint(i)), "n": num("0"), "ttl": seconds(c.now().Add(time.Duration(1+(i+1)%2) * time.Hour))})
 	}
 	remove := func(n int) error {
 		_, err := db.DeleteItem(ctx, &dynamodb.DeleteItemInput{TableName: ptr("table"), Key: item{"pk": str("p"), "sk": str(fmt.Sprint(n))}})
@@ -140,14 +144,14 @@ func TestReserve(t *testing.T) {
 	}
 	leave(63)
 	awaitFull(t, true, func() error { return db.Probe(ctx) })
-	if err := remove(5); !dynamo.IsFull(err) {
+	if err := remove(6); !dynamo.IsFull(err) {
 		t.Errorf("delete on a disk with a quarter of the reserve: %v", err)
 	}
 	if _, err := db.DeleteTable(ctx, &dynamodb.DeleteTableInput{TableName: ptr("table")}); !dynamo.IsFull(err) {
 		t.Errorf("delete of a table: %v", err)
 	}
 	leave(300)
-	awaitFull(t, false, func() error { return remove(5) })
+	awaitFull(t, false, func() error { return remove(6) })
 	for name, write := range growths(db) {
 		n++
 		if err := write(n); err != nil {
@@ -155,6 +159,28 @@ func TestReserve(t *testing.T) {
 		}
 	}
 	checkClean(t, db)
+}
+
+// TestFullOverTheProtocol asks a database on a full disk through an SDK: it is told to ask again later, and why.
+func TestFullOverTheProtocol(t *testing.T) {
+	ctx := context.Background()
+	db, leave := onDisk(t, engine.Options{})
+	must[*dynamodb.CreateTableOutput](t)(db.CreateTable(ctx, tableInput("table")))
+	leave(1)
+	awaitFull(t, true, func() error { return db.Probe(ctx) })
+	client := dynamodb.New(dynamodb.Options{
+		HTTPClient: dynamohttp.NewDoer(db), Region: "us-east-1", BaseEndpoint: ptr("http://in.process"), Retryer: aws.NopRetryer{},
+		Credentials: aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
+			return aws.Credentials{AccessKeyID: "any", SecretAccessKey: "any"}, nil
+		}),
+	})
+	_, err := client.PutItem(ctx, &dynamodb.PutItemInput{TableName: ptr("table"), Item: item{"pk": str("p"), "sk": str("s")}})
+	if dynamo.Code(err) != "ServiceUnavailable" || !strings.Contains(fmt.Sprint(err), "disk_full") || !retry.NewStandard().IsErrorRetryable(err) {
+		t.Errorf("a put over the protocol: %v", err)
+	}
+	if _, err := client.Scan(ctx, &dynamodb.ScanInput{TableName: ptr("table")}); err != nil {
+		t.Errorf("a read over the protocol: %v", err)
+	}
 }
 
 // TestReserveIsChosen sets the reserve, and leaves it out.

@@ -31,17 +31,20 @@ type disk struct {
 	onFatal func(error) // called once, in the goroutine that met the error
 	opened  atomic.Bool // the store is open: before, a fatal error is one of opening
 
-	once   sync.Once
-	dead   atomic.Pointer[error]
-	after  *vfs.MemFS // what is written after death
-	closed chan struct{}
-	ops    operations  // writes under way
-	held   atomic.Bool // Pebble lets writers wait until tables are written
-	stuck  int         // looks at which it did, while tables could not be written; the watch's
+	once  sync.Once
+	dead  atomic.Pointer[error]
+	after *vfs.MemFS // what is written after death
+	over  chan struct{}
+	end   func()      // closes over: at death, or when the store is closed
+	ops   operations  // writes under way
+	held  atomic.Bool // Pebble lets writers wait until tables are written
+	stuck int         // looks at which it did, while tables could not be written; the watch's
 }
 
 func newDisk(fs vfs.FS, dir string, r *room, onFatal func(error)) *disk {
-	return &disk{FS: fs, dir: fs.PathDir(fs.PathJoin(dir, "file")), room: r, onFatal: onFatal, after: vfs.NewMem(), closed: make(chan struct{})}
+	d := &disk{FS: fs, dir: fs.PathDir(fs.PathJoin(dir, "file")), room: r, onFatal: onFatal, after: vfs.NewMem(), over: make(chan struct{})}
+	d.end = sync.OnceFunc(func() { close(d.over) })
+	return d
 }
 
 // failure is why the disk is dead; nil while it is not.
@@ -57,6 +60,7 @@ func (d *disk) fail(cause error) {
 	d.once.Do(func() {
 		err := fmt.Errorf("%w: %w", ErrFatal, cause)
 		d.dead.Store(&err)
+		d.end()
 		if d.opened.Load() {
 			d.onFatal(err)
 		}
@@ -92,7 +96,7 @@ func (d *disk) Create(name string, category vfs.DiskWriteCategory) (vfs.File, er
 	}
 	table := isTable(name)
 	if table {
-		d.room.pause(d.closed)
+		d.room.pause(d.over)
 	}
 	return d.open(name, table, func() (vfs.File, error) {
 		if strings.HasPrefix(d.FS.PathBase(name), "marker.") {
@@ -326,13 +330,13 @@ func (d *disk) look() {
 	}
 }
 
-// watch looks until the store is closed.
+// watch looks until the store is closed, or the disk is dead.
 func (d *disk) watch() {
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
 	for {
 		select {
-		case <-d.closed:
+		case <-d.over:
 			return
 		case <-tick.C:
 			d.look()

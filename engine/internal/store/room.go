@@ -145,7 +145,7 @@ const (
 )
 
 // pause waits before a table is written after failures, longer each time.
-func (r *room) pause(closed <-chan struct{}) {
+func (r *room) pause(over <-chan struct{}) {
 	tries := r.tries.Load()
 	if tries == 0 {
 		return
@@ -154,6 +154,6 @@ func (r *room) pause(closed <-chan struct{}) {
 	defer wait.Stop()
 	select {
 	case <-wait.C:
-	case <-closed:
+	case <-over:
 	}
 }

@@ -116,7 +116,7 @@ func (s *Store) LogData(data []byte, o *pebble.WriteOptions) error {
 
 // Close closes the store.
 func (s *Store) Close() error {
-	close(s.disk.closed)
+	s.disk.end()
 	err := s.DB.Close()
 	s.work.Wait()
 	return cmp.Or(s.Failure(), err)

@@ -70,8 +70,8 @@ func (r *room) admit(w Write, bytes int) error {
 	case r.blocked.Load():
 	case !s.Known || r.reserve < 0:
 		return nil
-	case w == Growth && s.Free < s.Reserve+int64(bytes):
-	case s.Free < s.Reserve/4+int64(bytes):
+	case w == Growth && s.Free < s.Reserve:
+	case s.Free < s.Reserve/4:
 	default:
 		return nil
 	}

@@ -60,7 +60,7 @@ func (d *Log) Background(err error) {
 		d.Reading(*info)
 		return
 	}
-	d.log.Error("engine: store: background work failed", "error", Of(err))
+	d.log.Error("engine: store: background work failed", "error", Of(err).Error()) // its own form has a stack
 }
 
 func (d *Log) tell(file, what string) {

@@ -69,8 +69,11 @@ var policy = map[string][]string{
 		"github.com/oklog/ulid/v2", "golang.org/x/sync/...",
 		"telemetry", "telemetry/payload"}, // its tests: devices speak it
 	"telemetry/alerts": {"vocabulary", "table", "fold", "telemetry", "telemetry/presence", "telemetry/internal/episode", "telemetry/internal/exact", "internal/calendar", "internal/pause",
-		"github.com/oklog/ulid/v2", "golang.org/x/sync/..."},
+		"github.com/oklog/ulid/v2", "golang.org/x/sync/...",
+		"telemetry/maintenance"}, // its tests
 	"telemetry/census": {"table", "fold", "telemetry"},
+	"telemetry/maintenance": {"vocabulary", "table", "table/purge", "telemetry",
+		"fold"}, // its tests
 	"telemetry/presence": {"table", "fold", "telemetry",
 		"telemetry/internal/pulse"}, // its tests
 	"telemetry/payload": {"telemetry", "internal/lineprotocol"},
@@ -130,7 +133,7 @@ var policy = map[string][]string{
 	"server/internal":  {},
 	"server/devices": {"table", "telemetry", "telemetry/payload", "telemetry/alerts", "accounts", "internal/lineprotocol", "server/mqtt", "server/internal/...", "github.com/danielgtaylor/huma/v2/...",
 		"github.com/prometheus/client_golang/...",
-		"telemetry/presence"}, // its tests
+		"telemetry/presence", "telemetry/maintenance"}, // its tests
 	"server/events": {"table", "eventstore", "eventstore/eventjson", "eventstore/projection", "accounts", "server/internal/...", "server/jobs", "github.com/danielgtaylor/huma/v2/..."},
 	"server/capacity": {"table", "analytics", "blueprint", "blueprint/heat", "internal/discreet", "server/internal/...", "github.com/danielgtaylor/huma/v2/...",
 		"accounts"}, // its tests

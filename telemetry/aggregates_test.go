@@ -13,6 +13,7 @@ import (
 
 	"github.com/onefold/onefold/internal/recorded"
 	"github.com/onefold/onefold/table"
+	"github.com/onefold/onefold/telemetry/internal/figures"
 )
 
 // oracle is what the readings of one hour and metric say, added up as rational numbers; it shares no code with the folds.
@@ -119,7 +120,7 @@ func (w *world) figuresOfHours(id, metric string) map[string]Figures {
 	for _, a := range w.aggregates(id, Hourly) {
 		for i := range a.Metrics {
 			if a.Metrics[i].Name == metric {
-				all[a.Start] = figuresOf(&a.Metrics[i])
+				all[a.Start] = figures.Of(&a.Metrics[i])
 			}
 		}
 	}

@@ -15,7 +15,7 @@ import (
 const maxRetractions = 200 // of one device: every reading is compared with all
 
 // Retract says that what a device measured in [From, To) is wrong: it counts in no aggregate any more, once
-// Upkeep or ApplyRetractions has run, nor does what arrives later of that time. Errors: ErrInvalid, ErrRange, table.ErrNotFound.
+// maintenance or ApplyRetractions has run, nor does what arrives later of that time. Errors: ErrInvalid, ErrRange, table.ErrNotFound.
 func Retract(ctx context.Context, t *table.Table, n Retraction) (Retraction, error) {
 	err := n.check()
 	if err == nil {

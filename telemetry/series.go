@@ -10,6 +10,7 @@ import (
 
 	"github.com/onefold/onefold/internal/calendar"
 	"github.com/onefold/onefold/table"
+	"github.com/onefold/onefold/telemetry/internal/figures"
 	"github.com/onefold/onefold/telemetry/internal/lttb"
 	"github.com/onefold/onefold/telemetry/internal/track"
 )
@@ -271,10 +272,10 @@ func (r *seriesReader) buckets(ctx context.Context, s *Series, all []bucketAt) e
 		p := Point{At: b.start}
 		for i := range a.Metrics {
 			if m := &a.Metrics[i]; m.Name == r.in.Metric {
-				f := figuresOf(m)
+				f := figures.Of(m)
 				run, known := m.Whole()
 				if f.Partial = !known; known {
-					f.addRun(run, before, b.start, earlier(b.end, r.t.Now()))
+					f.AddRun(run, before, b.start, earlier(b.end, r.t.Now()))
 					before = run
 				}
 				p.Figures, p.Value, s.Kind = &f, drawn(&f), f.Kind
@@ -450,10 +451,10 @@ func FiguresOf(a *Aggregate) []Figures {
 	start := a.startOf()
 	for i := range a.Metrics {
 		m := &a.Metrics[i]
-		all[i] = figuresOf(m)
+		all[i] = figures.Of(m)
 		run, known := m.Whole()
 		if all[i].Partial = !known; known {
-			all[i].addRun(run, track.Run{}, start, time.UnixMilli(m.Last.At))
+			all[i].AddRun(run, track.Run{}, start, time.UnixMilli(m.Last.At))
 		}
 	}
 	return all

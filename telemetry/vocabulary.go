@@ -1,6 +1,10 @@
 package telemetry
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/onefold/onefold/telemetry/internal/figures"
+)
 
 // Period is the width of an aggregate's bucket.
 type Period string
@@ -13,14 +17,17 @@ const (
 )
 
 // MetricKind says what the values of a metric are, and so what their aggregates say.
-type MetricKind string
+type MetricKind = figures.Kind
 
 // The kinds of metrics.
 const (
-	Gauge   MetricKind = "gauge"   // a number that goes up and down
-	Counter MetricKind = "counter" // a number that only grows, but for resets to somewhere lower
-	State   MetricKind = "state"   // a text, a truth value, or a number that is a name
+	Gauge   = figures.Gauge   // a number that goes up and down
+	Counter = figures.Counter // a number that only grows, but for resets to somewhere lower
+	State   = figures.State   // a text, a truth value, or a number that is a name
 )
+
+// Figures are what an aggregate says of one metric.
+type Figures = figures.Figures
 
 // DeviceStatus is where a device is in its life.
 type DeviceStatus string

@@ -20,6 +20,7 @@ import (
 	"github.com/onefold/onefold/server/servertest"
 	"github.com/onefold/onefold/telemetry"
 	"github.com/onefold/onefold/telemetry/alerts"
+	"github.com/onefold/onefold/telemetry/maintenance"
 	"github.com/onefold/onefold/telemetry/presence"
 )
 
@@ -264,7 +265,7 @@ func (d *days) upkeep() {
 	d.Helper()
 	ctx := d.Context()
 	servertest.Must(d.T, d.Worker.Drain(ctx))
-	_, err := telemetry.Upkeep(ctx, d.Table, d.Worker)
+	_, err := maintenance.Run(ctx, d.Table, d.Worker)
 	servertest.Must(d.T, err)
 	_, err = presence.Sweep(ctx, d.Table, time.Time{})
 	servertest.Must(d.T, err)

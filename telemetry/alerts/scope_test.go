@@ -6,6 +6,7 @@ import (
 
 	"github.com/onefold/onefold/telemetry"
 	"github.com/onefold/onefold/telemetry/alerts"
+	"github.com/onefold/onefold/telemetry/maintenance"
 )
 
 // overHours makes a rule one over the greatest value of an hour.
@@ -60,7 +61,7 @@ func TestRetractedHours(t *testing.T) {
 	w.Must(err)
 	for range 3 {
 		w.Advance(2 * telemetry.SettingsNotice)
-		_, err = telemetry.Upkeep(w.Ctx, w.Table, w.Worker)
+		_, err = maintenance.Run(w.Ctx, w.Table, w.Worker)
 		w.Must(err)
 		w.Drain()
 	}

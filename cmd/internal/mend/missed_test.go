@@ -24,6 +24,7 @@ import (
 	"github.com/onefold/onefold/telemetry"
 	"github.com/onefold/onefold/telemetry/alerts"
 	"github.com/onefold/onefold/telemetry/census"
+	"github.com/onefold/onefold/telemetry/maintenance"
 )
 
 // life is what goes on in a table: inserts, changes and deletions of all products, at random.
@@ -228,7 +229,7 @@ func (l *life) upkeep() {
 			l.Must(erasure.Resume(l.Ctx, l.Table, l.Worker, site))
 			must(reconcile.RollUp(l.Ctx, l.Table, site, l.Now()))
 		}
-		must(telemetry.Upkeep(l.Ctx, l.Table, l.Worker))
+		must(maintenance.Run(l.Ctx, l.Table, l.Worker))
 		l.Drain()
 		l.Advance(time.Minute)
 	}

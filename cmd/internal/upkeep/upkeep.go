@@ -16,8 +16,8 @@ import (
 	"github.com/onefold/onefold/analytics/reconcile"
 	"github.com/onefold/onefold/cmd/internal/mend"
 	"github.com/onefold/onefold/table"
-	"github.com/onefold/onefold/telemetry"
 	"github.com/onefold/onefold/telemetry/alerts"
+	"github.com/onefold/onefold/telemetry/maintenance"
 	"github.com/onefold/onefold/telemetry/presence"
 )
 
@@ -156,7 +156,7 @@ func (u *Upkeep) purge(ctx context.Context, site string) error {
 
 // devices does what waits for devices and fleets.
 func (u *Upkeep) devices(ctx context.Context, listening time.Time) (failed int) {
-	_, waiting := telemetry.Upkeep(ctx, u.Table, u.Folded)
+	_, waiting := maintenance.Run(ctx, u.Table, u.Folded)
 	_, silent := presence.Sweep(ctx, u.Table, listening)
 	if err := errors.Join(waiting, silent, alerts.Sweep(ctx, u.Table, listening)); err != nil && ctx.Err() == nil {
 		u.Logger.Error("upkeep of devices failed", "error", err)

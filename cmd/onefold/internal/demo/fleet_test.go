@@ -12,6 +12,7 @@ import (
 	"github.com/onefold/onefold/table"
 	"github.com/onefold/onefold/telemetry"
 	"github.com/onefold/onefold/telemetry/alerts"
+	"github.com/onefold/onefold/telemetry/maintenance"
 	"github.com/onefold/onefold/telemetry/presence"
 )
 
@@ -45,7 +46,7 @@ func TestFleet(t *testing.T) {
 		t.Errorf("%d readings, want about %d", n, full)
 	}
 	must(worker.Drain(ctx))
-	_, err = telemetry.Upkeep(ctx, tbl, worker)
+	_, err = maintenance.Run(ctx, tbl, worker)
 	must(err)
 	_, err = presence.Sweep(ctx, tbl, time.Time{})
 	must(err)

@@ -1,4 +1,4 @@
-package telemetry
+package maintenance
 
 import (
 	"context"
@@ -7,23 +7,8 @@ import (
 
 	"github.com/onefold/onefold/table"
 	"github.com/onefold/onefold/table/purge"
+	"github.com/onefold/onefold/telemetry"
 )
-
-// DeleteDevice marks a device as deleted: from now on it is unknown to everybody, and within seconds to those who take its
-// readings. Upkeep purges it. Errors: table.ErrNotFound.
-func DeleteDevice(ctx context.Context, t *table.Table, deviceID string) error {
-	err := ask(ctx, t, ToPurge, deviceID)
-	if err == nil {
-		_, err = modifyDevice(ctx, t, deviceID, func(d *Device) error {
-			d.DeletedAt, d.Tokens = nowOf(t), nil
-			return nil
-		})
-	}
-	if err != nil {
-		return fmt.Errorf("telemetry: delete device %q: %w", shorten(deviceID), err)
-	}
-	return nil
-}
 
 // Purged says what a purge did.
 type Purged struct {
@@ -33,11 +18,11 @@ type Purged struct {
 
 // PurgeDevice deletes everything that a deleted device has, the device itself last. It may be stopped at any time and run
 // again. A device that is not marked as deleted is refused. Errors: table.ErrNotFound when there is none any more.
-func PurgeDevice(ctx context.Context, t *table.Table, w Folded, deviceID string) (Purged, error) {
+func PurgeDevice(ctx context.Context, t *table.Table, w telemetry.Folded, deviceID string) (Purged, error) {
 	p := purging{t: t}
 	err := p.run(ctx, w, deviceID)
 	if err != nil {
-		err = fmt.Errorf("telemetry: purge device %q: %w", shorten(deviceID), err)
+		err = fmt.Errorf("maintenance: purge device %q: %w", deviceID, err)
 	}
 	return p.done, err
 }
@@ -49,18 +34,18 @@ type purging struct {
 	done Purged
 }
 
-func (p *purging) run(ctx context.Context, w Folded, deviceID string) error {
-	d, err := DeviceByID.Get(ctx, p.t, DeviceIn{deviceID})
+func (p *purging) run(ctx context.Context, w telemetry.Folded, deviceID string) error {
+	d, err := telemetry.DeviceByID.Get(ctx, p.t, telemetry.DeviceIn{DeviceID: deviceID})
 	switch {
 	case err != nil:
 		return err
 	case d.DeletedAt.IsZero():
 		return errNotDeleted
 	}
-	if p.done.Waiting = p.t.Now().Before(d.DeletedAt.Add(SettingsNotice)); p.done.Waiting {
+	if p.done.Waiting = p.t.Now().Before(d.DeletedAt.Add(telemetry.SettingsNotice)); p.done.Waiting {
 		return nil
 	}
-	self, err := Devices.Key(d.DeviceKey)
+	self, err := telemetry.Devices.Key(d.DeviceKey)
 	if err != nil {
 		return err
 	}
@@ -68,11 +53,11 @@ func (p *purging) run(ctx context.Context, w Folded, deviceID string) error {
 		return err
 	}
 	p.done.Items++
-	return Devices.Delete(ctx, p.t, d.DeviceKey)
+	return telemetry.Devices.Delete(ctx, p.t, d.DeviceKey)
 }
 
 // beside deletes what is in the partition of an item, but the item.
-func (p *purging) beside(ctx context.Context, w Folded, self table.Item) error {
+func (p *purging) beside(ctx context.Context, w telemetry.Folded, self table.Item) error {
 	n, err := purge.Ranges(ctx, p.t, w.Drain, purge.Beside(self))
 	p.done.Items += n
 	return err

@@ -2,17 +2,13 @@ package telemetry
 
 import (
 	"errors"
-	"fmt"
 	"math/rand/v2"
 	"reflect"
-	"slices"
 	"strconv"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/onefold/onefold/fold"
 	"github.com/onefold/onefold/fold/foldtest"
@@ -182,53 +178,6 @@ func TestSealed(t *testing.T) {
 	}
 }
 
-// A deleted device is unknown at once; a purge that is broken off goes on, and leaves nothing of it.
-func TestPurge(t *testing.T) {
-	w := newWorld(t, "UTC", utc("2026-04-20T14:00"))
-	w.device("d2")
-	for _, id := range []string{"d1", "d2"} {
-		for i := range 300 {
-			w.ingest(Incoming{DeviceID: id, At: w.Now().Add(-time.Duration(i) * 11 * time.Minute), Values: Values{"temp": num(t, "1")}})
-		}
-	}
-	w.Drain()
-	if _, err := PurgeDevice(w.Ctx, w.Table, w.Worker, "d1"); err == nil {
-		t.Error("a device that is not deleted was purged")
-	}
-	w.Must(DeleteDevice(w.Ctx, w.Table, "d1"))
-	if did, err := PurgeDevice(w.Ctx, w.Table, w.Worker, "d1"); err != nil || !did.Waiting {
-		t.Errorf("%+v, %v", did, err)
-	}
-	w.Advance(SettingsNotice)
-	if o := w.ingest(send(w.Now(), Values{"temp": num(t, "1")})); o[0].Reason != UnknownDevice {
-		t.Errorf("a reading of it: %+v", o[0])
-	}
-	did, err := PurgeDevice(w.Ctx, w.Table, w.Worker, "d1")
-	w.Must(err)
-	if did.Items < 300 {
-		t.Errorf("%+v", did)
-	}
-	w.Drain()
-	out, err := w.DB.Query(w.Ctx, &dynamodb.QueryInput{
-		TableName: new(foldtest.TableName), KeyConditionExpression: new("pk = :pk"),
-		ExpressionAttributeValues: table.Item{":pk": &types.AttributeValueMemberS{Value: "DEVICE#d1"}},
-	})
-	w.Must(err)
-	if len(out.Items) != 0 {
-		t.Errorf("%d items are left", len(out.Items))
-	}
-	counts, err := CountsOfFleet.Get(w.Ctx, w.Table, FleetIn{"plant"})
-	w.Must(err)
-	page, err := ListDevices(w.Ctx, w.Table, LabelIn{"plant", ByFleet, Any}, "", 10)
-	w.Must(err)
-	if counts.ByStatus["active"] != 1 || counts.ByConnectivity["online"] != 1 || len(page.Items) != 1 || !slices.ContainsFunc(page.Items, func(d Device) bool { return d.DeviceID == "d2" }) {
-		t.Errorf("what is left: %+v, %+v", counts, page.Items)
-	}
-	if _, err := PurgeDevice(w.Ctx, w.Table, w.Worker, "d1"); !errors.Is(err, table.ErrNotFound) {
-		t.Errorf("again: %v", err)
-	}
-}
-
 // A status is not written at every heartbeat, and what is read is the latest all the same.
 func TestStatusIsToldOnceAMinute(t *testing.T) {
 	seed := rand.Uint64()
@@ -277,79 +226,5 @@ func TestStatusIsToldOnceAMinute(t *testing.T) {
 	}
 	if _, err := ReadStatus(w.Ctx, w.Table, "nobody"); !errors.Is(err, table.ErrNotFound) {
 		t.Errorf("nobody: %v", err)
-	}
-}
-
-// What waits for its time is done by the upkeep: retractions, purges, days.
-func TestUpkeep(t *testing.T) {
-	w := newWorld(t, "UTC", utc("2026-04-20T14:00"))
-	w.device("d2")
-	w.every(w.Now().Add(-time.Hour), time.Minute, 60, func(int) Values { return Values{"temp": num(t, "1")} })
-	w.Drain()
-	_, err := Retract(w.Ctx, w.Table, Retraction{RetractionKey: RetractionKey{DeviceID: "d1"}, From: utc("2026-04-20T13:00"), To: utc("2026-04-20T13:30")})
-	w.Must(err)
-	w.Must(DeleteDevice(w.Ctx, w.Table, "d2"))
-	keep := func() Kept {
-		did, err := Upkeep(w.Ctx, w.Table, w.Worker)
-		w.Must(err)
-		return did
-	}
-	if did := keep(); did.Tasks != 0 || did.Waiting != 2 {
-		t.Errorf("%+v", did)
-	}
-	if all := w.aggregates("d1", Hourly); all[0].Readings != 30 {
-		t.Errorf("the retraction took no effect: %d readings", all[0].Readings)
-	}
-	w.Advance(SettingsNotice)
-	if did := keep(); did.Tasks != 2 || did.Waiting != 0 {
-		t.Errorf("%+v", did)
-	}
-	if _, err := DeviceByID.Get(w.Ctx, w.Table, DeviceIn{"d2"}); !errors.Is(err, table.ErrNotFound) {
-		t.Errorf("d2: %v", err)
-	}
-	w.Advance(48 * time.Hour)
-	if did := keep(); did.Days != 1 {
-		t.Errorf("two days later: %+v", did)
-	}
-	if days := w.aggregates("d1", Daily); len(days) != 1 || days[0].Readings != 30 {
-		t.Errorf("%+v", days)
-	}
-	if did := keep(); did.Tasks+did.Waiting+did.Days != 0 {
-		t.Errorf("nothing is left: %+v", did)
-	}
-}
-
-// A deleted fleet goes with its devices and profiles, and no other does.
-func TestDeleteFleet(t *testing.T) {
-	w := newWorld(t, "UTC", utc("2026-04-20T14:00"))
-	_, err := CreateFleet(w.Ctx, w.Table, NewFleet{ID: "other"})
-	w.Must(err)
-	_, err = CreateDevice(w.Ctx, w.Table, NewDevice{ID: "o1", FleetID: "other"})
-	w.Must(err)
-	for i := range 20 {
-		w.device(fmt.Sprint("p", i))
-	}
-	w.every(w.Now().Add(-time.Hour), time.Minute, 60, func(int) Values { return Values{"temp": num(t, "1")} })
-	w.Must(Rules.Put(w.Ctx, w.Table, &Rule{RuleKey: RuleKey{ForProfile, "meter", "hot"}, FleetID: "plant"}))
-	w.Must(DeleteFleet(w.Ctx, w.Table, "plant"))
-	if _, err := CreateDevice(w.Ctx, w.Table, NewDevice{ID: "late", FleetID: "plant"}); !errors.Is(err, table.ErrNotFound) {
-		t.Errorf("a device of it: %v", err)
-	}
-	for range 4 {
-		w.Advance(SettingsNotice)
-		_, err := Upkeep(w.Ctx, w.Table, w.Worker)
-		w.Must(err)
-	}
-	out, err := w.DB.Scan(w.Ctx, &dynamodb.ScanInput{TableName: new(foldtest.TableName)})
-	w.Must(err)
-	for _, it := range out.Items {
-		pk, ok := it[table.AttrPK].(*types.AttributeValueMemberS)
-		if !ok || slices.Contains([]string{"FLEET#other", "DEVICE#o1"}, pk.Value) || strings.HasPrefix(pk.Value, "FOLD#") || table.IsRemoved(it) {
-			continue
-		}
-		if strings.HasPrefix(pk.Value, "DEVICE_ROLLUPS#") {
-			continue // days that are not over yet: the roll-up forgets them
-		}
-		t.Errorf("%v is left", it)
 	}
 }

@@ -1,4 +1,5 @@
-package telemetry
+// Package figures says in numbers and words what an aggregate holds of one metric. It is a part of telemetry, and used by nobody else.
+package figures
 
 import (
 	"time"
@@ -8,16 +9,26 @@ import (
 	"github.com/onefold/onefold/telemetry/internal/track"
 )
 
+// Kind says what the values of a metric are, and so what their aggregates say.
+type Kind string
+
+// The kinds of metrics.
+const (
+	Gauge   Kind = "gauge"   // a number that goes up and down
+	Counter Kind = "counter" // a number that only grows, but for resets to somewhere lower
+	State   Kind = "state"   // a text, a truth value, or a number that is a name
+)
+
 // Figures are what an aggregate says of one metric. Numbers are decimals, exact but for Mean, Deviation and Rate, which have
 // 20 digits, and for percentiles where Exact is false.
 type Figures struct {
-	Metric  string     `json:"metric"`
-	Kind    MetricKind `json:"kind"`
-	Count   int64      `json:"count"`
-	FirstAt time.Time  `json:"firstAt"`
-	LastAt  time.Time  `json:"lastAt"`
-	First   string     `json:"first"`
-	Last    string     `json:"last"`
+	Metric  string    `json:"metric"`
+	Kind    Kind      `json:"kind"`
+	Count   int64     `json:"count"`
+	FirstAt time.Time `json:"firstAt"`
+	LastAt  time.Time `json:"lastAt"`
+	First   string    `json:"first"`
+	Last    string    `json:"last"`
 
 	// Of gauges and counters.
 	Sum       string `json:"sum,omitempty"`
@@ -47,10 +58,10 @@ type Figures struct {
 	Partial bool `json:"partial,omitempty"`
 }
 
-var kindNames = map[bucket.Kind]MetricKind{bucket.Gauge: Gauge, bucket.Counter: Counter, bucket.State: State}
+var kindNames = map[bucket.Kind]Kind{bucket.Gauge: Gauge, bucket.Counter: Counter, bucket.State: State}
 
-// figuresOf says what a metric's bucket says by itself.
-func figuresOf(m *bucket.Metric) Figures {
+// Of says what a metric's bucket says by itself.
+func Of(m *bucket.Metric) Figures {
 	f := Figures{
 		Metric: m.Name, Kind: kindNames[m.Kind], Count: m.Count, FirstAt: time.UnixMilli(m.First.At).UTC(), LastAt: time.UnixMilli(m.Last.At).UTC(),
 		First: textOf(m.First), Last: textOf(m.Last),
@@ -79,9 +90,9 @@ func textOf(p track.Point) string {
 	return p.Number.String()
 }
 
-// addRun says what a counter or state went through in a bucket that ends at a time; before is what it went through before
+// AddRun says what a counter or state went through in a bucket that ends at a time; before is what it went through before
 // that, of which only the last point counts.
-func (f *Figures) addRun(run, before track.Run, start, end time.Time) {
+func (f *Figures) AddRun(run, before track.Run, start, end time.Time) {
 	if run.N == 0 {
 		return
 	}

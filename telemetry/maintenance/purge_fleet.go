@@ -1,0 +1,87 @@
+package maintenance
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/onefold/onefold/table"
+	"github.com/onefold/onefold/telemetry"
+)
+
+// PurgeFleet deletes the devices of a deleted fleet and all that they have, its profiles with their rules, and the fleet
+// itself last. It may be stopped at any time and run again, and has to be: devices are purged a while after they are
+// deleted. Errors: table.ErrNotFound when there is none any more.
+func PurgeFleet(ctx context.Context, t *table.Table, w telemetry.Folded, fleetID string) (Purged, error) {
+	p := purging{t: t}
+	err := p.fleet(ctx, w, fleetID)
+	if err != nil {
+		err = fmt.Errorf("maintenance: purge fleet %q: %w", fleetID, err)
+	}
+	return p.done, err
+}
+
+func (p *purging) fleet(ctx context.Context, w telemetry.Folded, fleetID string) error {
+	f, err := telemetry.FleetByID.Get(ctx, p.t, telemetry.FleetIn{FleetID: fleetID})
+	switch {
+	case err != nil:
+		return err
+	case f.DeletedAt.IsZero():
+		return errNotDeleted
+	}
+	if p.done.Waiting = p.t.Now().Before(f.DeletedAt.Add(telemetry.SettingsNotice)); p.done.Waiting {
+		return nil
+	}
+	if err := w.Drain(ctx); err != nil {
+		return fmt.Errorf("wait until everything is folded: %w", err)
+	}
+	for label, err := range telemetry.DevicesLabelled.All(ctx, p.t, telemetry.LabelIn{FleetID: fleetID, Kind: telemetry.ByFleet, Value: telemetry.Any}) {
+		if err == nil {
+			err = telemetry.DeleteDevice(ctx, p.t, label.DeviceID)
+		}
+		if err != nil && !errors.Is(err, table.ErrNotFound) {
+			return err
+		}
+		p.done.Waiting = true
+	}
+	_, err = telemetry.DevicesLabelled.First(ctx, p.t, telemetry.LabelIn{FleetID: fleetID, Kind: telemetry.ByFleet, Value: telemetry.Deleting})
+	if p.done.Waiting = p.done.Waiting || err == nil; p.done.Waiting {
+		return nil
+	}
+	if !errors.Is(err, table.ErrNotFound) {
+		return err
+	}
+	if err := p.profiles(ctx, w, fleetID); err != nil {
+		return err
+	}
+	self, err := telemetry.Fleets.Key(f.FleetKey)
+	if err == nil {
+		err = p.beside(ctx, w, self)
+	}
+	if err != nil {
+		return err
+	}
+	p.done.Items++
+	return telemetry.Fleets.Delete(ctx, p.t, f.FleetKey)
+}
+
+// profiles deletes a fleet's profiles and what is kept beside them.
+func (p *purging) profiles(ctx context.Context, w telemetry.Folded, fleetID string) error {
+	for profile, err := range telemetry.ProfilesOfFleet.All(ctx, p.t, telemetry.FleetIn{FleetID: fleetID}) {
+		if err != nil {
+			return err
+		}
+		self, err := telemetry.Profiles.Key(profile.ProfileKey)
+		if err == nil {
+			err = p.beside(ctx, w, self)
+		}
+		if err == nil {
+			p.done.Items++
+			err = telemetry.Profiles.Delete(ctx, p.t, profile.ProfileKey)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

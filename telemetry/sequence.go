@@ -21,7 +21,7 @@ const numberedFor = 7 * 24 * time.Hour
 // SequenceKey names a sequence number of a device as the keys of its readings do.
 type SequenceKey struct {
 	DeviceID string `dynamodbav:"deviceId"`
-	Disc     string `dynamodbav:"disc"`
+	Number   string `dynamodbav:"number"` // the Disc of its readings
 }
 
 // Sequence says under which times the readings with one sequence number are stored.
@@ -36,7 +36,7 @@ type Sequence struct {
 
 // Sequences are the sequence numbers that devices gave lately.
 var Sequences = table.Define[Sequence, SequenceKey]("telemetry.sequence", table.Def[Sequence]{
-	PK: devicePK, SK: "SEQUENCE#{disc}",
+	PK: devicePK, SK: "SEQUENCE#{number}",
 	Example: exampleSequence,
 	Doc:     "A sequence number that a device gave, and the times of the readings that bear it.",
 })

@@ -173,6 +173,7 @@ var policy = map[string][]string{
 	"examples/orders":     {"table"},
 	"examples/orders/cmd": {"table", "engine", "examples/..."},
 	"examples/rooms":      {"table", "engine", "blueprint", "blueprint/cost"},
+	"examples/sessions":   {"analytics", "table", "engine"},
 	"examples/social":     {"table"},
 	"examples/social/cmd": {"table", "engine", "examples/..."},
 

@@ -205,7 +205,7 @@ func SetShards(ctx context.Context, t *table.Table, siteID string, shards int) (
 // check says what is wrong with a site's settings.
 func (s *Site) check() error {
 	if !validSiteID(s.SiteID) {
-		return fmt.Errorf("%w: id %q: use letters, digits and . _ - , at most %d, and not only . or ..", ErrSite, s.SiteID, maxSiteID)
+		return fmt.Errorf("%w: id %q: use letters, digits and . _ - (but not . or .. alone), at most %d", ErrSite, s.SiteID, maxSiteID)
 	}
 	if s.OwnerID == "" || strings.Contains(s.OwnerID, "#") || len(s.OwnerID) > maxUserID {
 		return fmt.Errorf("%w %s: owner %q: use 1 to %d bytes without '#'", ErrSite, s.SiteID, s.OwnerID, maxUserID)

@@ -140,7 +140,7 @@ func checkID(what, id string) error {
 		ok = c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '.' || c == '_' || c == '-' || c == ':'
 	}
 	if !ok {
-		return fmt.Errorf("%w: %s id %q: use letters, digits and . _ - : , at most %d, and not only . or ..", ErrInvalid, what, shorten(id), maxID)
+		return fmt.Errorf("%w: %s id %q: use letters, digits and . _ - : (but not . or .. alone), at most %d", ErrInvalid, what, shorten(id), maxID)
 	}
 	return nil
 }

@@ -10,19 +10,19 @@
   const data = script.dataset
   if (self != top && data.frames == null) return // the page around it counts
   const api = data.api || new URL(script.src).origin + '/api/event'
-  const respect = data.respect || ''
+  const respect = data.respect
   const waiting = [] // events without an answer, in order
   const longest = 2000 // of an address: what is cut off was a query
   let skew = 0 // how far the browser's clock is behind, in milliseconds, if it is too wrong
   let page = '' // the page that counts now; '' before the first
   let user
-  let ignored = (/dnt/.test(respect) && navigator.doNotTrack == '1') || (/gpc/.test(respect) && navigator.globalPrivacyControl)
+  let ignored = (/dnt/.test(respect) && navigator.doNotTrack == 1) || (/gpc/.test(respect) && navigator.globalPrivacyControl)
 
   // One's own visits are left out after opening any page with ?onefold=ignore, until ?onefold=count.
   try {
     const wish = new URLSearchParams(location.search).get('onefold')
     if (wish == 'ignore') localStorage.onefold_ignore = 1
-    if (wish == 'count') delete localStorage.onefold_ignore
+    else if (wish == 'count') delete localStorage.onefold_ignore
     ignored ||= localStorage.onefold_ignore
   } catch {} // a browser that refuses storage keeps no wish
 
@@ -54,7 +54,7 @@
     // Text is all that a page may send to another origin without asking first.
     fetch(api, { method: 'POST', body, keepalive: true, credentials: 'omit' })
       .then(answer => {
-        if (answer.status > 499 || answer.status == 429) throw 0
+        if (/^5|429/.test(answer.status)) throw 0
         return answer.json().then(({ now, outcomes }) => reset(now, outcomes[0].reason, body)).catch(() => {}).then(() => next(1))
       })
       .catch(() => {
@@ -102,15 +102,18 @@
   const now = () => performance.now()
   const clock = run => {
     if (since) engaged += now() - since
-    since = run ? now() : 0
+    since = run && now()
   }
   const attention = () => clock(!document.hidden && document.hasFocus())
-  const scrolled = () => (seen = Math.max(seen, scrollY + innerHeight))
+  let inherited // position of the page before, which an application may not have left yet
+  const scrolled = () => {
+    if (scrollY != inherited) seen = Math.max(seen, scrollY + innerHeight)
+  }
   // The height is that of now: when a page begins, it may be empty.
   const report = () => {
     clock(since)
-    const engagedMs = Math.round(engaged)
-    const scroll = Math.min(100, Math.round((seen / document.documentElement.scrollHeight) * 100)) || 0
+    const engagedMs = engaged | 0 // whole, and 0 for what is no number
+    const scroll = Math.min(100, (seen / document.documentElement.scrollHeight) * 100 | 0)
     if (!page || (engagedMs < 50 && scroll <= told)) return
     send({ name: 'engagement', engagedMs, scroll })
     engaged = 0
@@ -133,12 +136,15 @@
       page = url
       return
     }
+    scrolled() // the browser may not have told yet
     report()
     settle()
     referrer = page ? undefined : document.referrer.slice(0, longest)
     page = url
     engaged = told = 0
-    seen = innerHeight + (again ? scrollY : 0) // an application may not have scrolled to the top yet
+    seen = innerHeight
+    inherited = !again && scrollY
+    scrolled()
     attention()
     held = setTimeout(settle, 300)
   }
@@ -202,7 +208,7 @@
 
   const clicked = event => {
     const link = event.button < 2 && event.target.closest?.('a[href]')
-    if (!link || !/^http/.test(link.protocol)) return
+    if (!/^http/.test(link?.protocol)) return
     const url = (link.origin + link.pathname).slice(0, 500)
     const file = link.hasAttribute('download') || /\.(pdf|zip|gz|tgz|7z|rar|dmg|pkg|exe|msi|deb|rpm|apk|iso|csv|xlsx?|docx?|pptx?|mp[34]|avi|mov|epub)$/i.test(link.pathname)
     if (file) onefold('download', { props: { url } })

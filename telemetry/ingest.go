@@ -28,7 +28,9 @@ type Incoming struct {
 	// they are several: two rows of a file. Without it they are one that was sent twice.
 	Nth    int
 	Values Values
-	Units  map[string]string // by metric, where the sender says them; another than the profile's is refused
+	// Omitted are values that the sender's form cannot hold, such as a list. They are told of in the outcome.
+	Omitted []Omitted
+	Units   map[string]string // by metric, where the sender says them; another than the profile's is refused
 	// Imported says that the reading is from the past: it is neither late nor too fast, and kept from now on.
 	Imported bool
 }
@@ -54,6 +56,8 @@ type Outcome struct {
 	At          time.Time     `json:"at,omitzero"`           // the time that it is stored under
 	// RetryAfter is when the next reading of the device will be taken, of TooFast.
 	RetryAfter time.Duration `json:"-"`
+	// Omitted are the values that were left out of a reading, of which the rest was taken.
+	Omitted []Omitted `json:"omitted,omitempty"`
 }
 
 // CollectorOptions configure a Collector. The zero value has good defaults.
@@ -116,6 +120,7 @@ func (c *Collector) Ingest(ctx context.Context, in []Incoming) ([]Outcome, error
 	}
 	err := c.storeOrKeep(ctx, &b, len(in) > 0 && in[0].Imported)
 	c.untell(in, b.outcomes)
+	b.tellOmitted()
 	if err != nil {
 		return b.outcomes, fmt.Errorf("telemetry: ingest: %w", err)
 	}
@@ -129,10 +134,14 @@ type batch struct {
 	of       []int // parallel to readings: the number of the outcome
 	apart    []Quarantined
 	apartOf  []int
+	omitted  map[int][]Omitted // by the number of the outcome
 }
 
 // take decides on one reading. s is nil for a device that there is not.
 func (b *batch) take(i int, s *deviceState, in *Incoming, now time.Time) {
+	if s != nil {
+		in = b.fit(i, s, in)
+	}
 	r, refused := s.readingOf(in, now)
 	if refused == nil {
 		b.readings, b.of = append(b.readings, r), append(b.of, i)

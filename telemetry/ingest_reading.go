@@ -104,9 +104,11 @@ func latest(a, b time.Time) time.Time {
 	return b
 }
 
-// checkValues compares what a reading says with what can be, and with its profile.
+// checkValues refuses a reading of which nothing is left to be stored, and one that its profile contradicts.
 func (s *deviceState) checkValues(in *Incoming) *refusal {
 	switch {
+	case len(in.Values) == 0 && len(in.Omitted) > 0:
+		return refuse(in.Omitted[0].Reason, "%s", in.Omitted[0].Detail)
 	case len(in.Values) == 0:
 		return refuse(NoValues, "the reading has no values")
 	case len(in.Values) > maxValues:
@@ -120,13 +122,21 @@ func (s *deviceState) checkValues(in *Incoming) *refusal {
 	return nil
 }
 
-func (s *deviceState) checkValue(name string, v Value, unit string) *refusal {
+// faultOf says why a value cannot be stored under a name, whatever the profile says.
+func (s *deviceState) faultOf(name string, v Value) *refusal {
 	switch {
 	case !validMetric(name):
 		return refuse(BadMetric, "metric %q: use 1 to %d bytes of letters, digits and . _ - / : and blanks within", shorten(name), maxMetric)
-	case v.IsZero() || v.form == isText && (v.text == "" || len(v.text) > maxText || !utf8.ValidString(v.text)):
+	case v.form == isText && (v.text == "" || len(v.text) > maxText || !utf8.ValidString(v.text)):
 		return refuse(BadValue, "metric %q: a text has 1 to %d bytes of UTF-8", name, maxText)
+	case s.metrics[name] == nil && v.form == isText && exact.IsNoNumber(v.text):
+		return refuse(BadValue, "metric %q: %q is no number", name, v.text)
 	}
+	return nil
+}
+
+// checkValue compares a value with the device's profile.
+func (s *deviceState) checkValue(name string, v Value, unit string) *refusal {
 	def := s.metrics[name]
 	switch {
 	case def == nil:

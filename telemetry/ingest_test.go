@@ -57,7 +57,7 @@ func TestOutcomes(t *testing.T) {
 		{"a long text", send(now, Values{"door": Text(strings.Repeat("x", 200))}), Rejected, BadValue},
 		{"a name with a hash", send(now, Values{"a#b": num(t, "1")}), Rejected, BadMetric},
 		{"a name that is too long", send(now, Values{strings.Repeat("n", 200): num(t, "1")}), Rejected, BadMetric},
-		{"no value", send(now, Values{"temp": {}}), Rejected, BadValue},
+		{"no value", send(now, Values{"temp": {}}), Rejected, NoValues},
 	} {
 		got := w.ingest(c.in)[0]
 		if got.Status != c.status || got.Reason != c.reason || (got.Status == Rejected) != (got.Detail != "") {

@@ -46,6 +46,7 @@ func (c *Collector) preview(ctx context.Context, in []Incoming, imagined map[str
 			b.outcomes[b.of[n]].Status = Duplicate
 		}
 	}
+	b.tellOmitted()
 	return b.outcomes, nil
 }
 

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/onefold/onefold/table"
@@ -178,17 +177,10 @@ func (in *Incoming) checkNumber() *refusal {
 		return refuse(BadValue, "the sequence number %d is not between 0 and %d", *in.Seq, maxSeq-1)
 	case in.Session != "" && in.Seq == nil:
 		return refuse(BadValue, "a session belongs to a sequence number, and the reading has none")
-	case in.Session != "" && (len(in.Session) > maxSession || strings.ContainsFunc(in.Session, notInSession)):
-		return refuse(BadValue, "session %q: use 1 to %d letters, digits and . _ -", shorten(in.Session), maxSession)
+	case in.Session != "" && !sighting.ValidSession(in.Session):
+		return refuse(BadValue, "session %q: use 1 to %d letters, digits and . _ -", shorten(in.Session), sighting.MaxSession)
 	}
 	return nil
-}
-
-// maxSession is how long a session's name may be, in bytes.
-const maxSession = 32
-
-func notInSession(c rune) bool {
-	return (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') && c != '.' && c != '_' && c != '-'
 }
 
 // discOf tells the readings of one millisecond apart.

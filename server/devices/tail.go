@@ -80,7 +80,7 @@ func (t *tail) tell(readings []telemetry.Incoming, became []telemetry.Outcome) {
 		if o.Status != telemetry.Stored && o.Status != telemetry.StoredLate {
 			continue
 		}
-		one := tailed{readings[i].DeviceID, o.At, readings[i].Values, o.Status == telemetry.StoredLate}
+		one := tailed{readings[i].DeviceID, o.At, o.Kept(readings[i].Values), o.Status == telemetry.StoredLate}
 		for l := range t.listeners {
 			if l.device != "" && l.device != one.Device {
 				continue

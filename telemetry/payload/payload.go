@@ -90,13 +90,13 @@ func Value(text []byte) (telemetry.Value, bool) {
 }
 
 // form is a reading in JSON.
-type form struct {
+type form[V any] struct {
 	Device  string            `json:"device"`
 	At      moment            `json:"at,omitzero"`
 	Seq     *int64            `json:"seq,omitempty"`
 	Session string            `json:"session,omitempty"`
 	Nth     int               `json:"nth,omitempty"`
-	Values  telemetry.Values  `json:"values"`
+	Values  V                 `json:"values"`
 	Units   map[string]string `json:"units,omitempty"`
 }
 
@@ -105,17 +105,17 @@ const maxNth = 1_000_000
 
 // Append appends readings as Parse reads them, in an array.
 func Append(b []byte, readings []telemetry.Incoming) ([]byte, error) {
-	forms := make([]form, len(readings))
+	forms := make([]form[telemetry.Values], len(readings))
 	for i := range readings {
 		r := &readings[i]
-		forms[i] = form{r.DeviceID, moment{r.At}, r.Seq, r.Session, r.Nth, r.Values, r.Units}
+		forms[i] = form[telemetry.Values]{r.DeviceID, moment{r.At}, r.Seq, r.Session, r.Nth, r.Values, r.Units}
 	}
 	text, err := json.Marshal(forms)
 	return append(b, text...), err
 }
 
 func parseOne(text []byte, device string) (Reading, error) {
-	var f form
+	var f form[map[string]sent]
 	in := json.NewDecoder(bytes.NewReader(text))
 	in.DisallowUnknownFields()
 	err := in.Decode(&f)
@@ -128,7 +128,43 @@ func parseOne(text []byte, device string) (Reading, error) {
 	if f.Device == "" {
 		f.Device = device
 	}
-	return Reading{Err: err, Incoming: telemetry.Incoming{DeviceID: f.Device, At: f.At.Time, Seq: f.Seq, Session: f.Session, Nth: f.Nth, Values: f.Values, Units: f.Units}}, err
+	values, omitted := valuesOf(f.Values)
+	return Reading{Err: err, Incoming: telemetry.Incoming{
+		DeviceID: f.Device, At: f.At.Time, Seq: f.Seq, Session: f.Session, Nth: f.Nth, Values: values, Omitted: omitted, Units: f.Units,
+	}}, err
+}
+
+// sent is a value as a device sent it. What is no value is no reason to refuse the others: err says what is wrong with it.
+type sent struct {
+	telemetry.Value
+	err error
+}
+
+// UnmarshalJSON takes any JSON.
+func (v *sent) UnmarshalJSON(b []byte) error {
+	if len(b) > 0 && (b[0] == '[' || b[0] == '{') {
+		v.err = errors.New("a value is a number, a text, true or false")
+		return nil
+	}
+	v.err = v.Value.UnmarshalJSON(b)
+	return nil
+}
+
+// valuesOf tells values from what is none.
+func valuesOf(all map[string]sent) (telemetry.Values, []telemetry.Omitted) {
+	if all == nil {
+		return nil, nil
+	}
+	var omitted []telemetry.Omitted
+	values := make(telemetry.Values, len(all))
+	for name, v := range all {
+		if v.err != nil {
+			omitted = append(omitted, telemetry.Omitted{Metric: name, Reason: telemetry.BadValue, Detail: fmt.Sprintf("metric %q: %v", name, v.err)})
+			continue
+		}
+		values[name] = v.Value
+	}
+	return values, omitted
 }
 
 // moment is a time as devices write it: RFC 3339, or a number of milliseconds since 1970.

@@ -29,6 +29,9 @@ func describe(readings []payload.Reading) string {
 		for _, name := range r.Values.Names() {
 			fmt.Fprintf(&b, " %s=%s%s", name, r.Values[name], r.Units[name])
 		}
+		for _, o := range r.Omitted {
+			fmt.Fprintf(&b, " without %s (%s)", o.Metric, o.Reason)
+		}
 		b.WriteByte('\n')
 	}
 	return strings.TrimSuffix(b.String(), "\n")
@@ -42,13 +45,14 @@ func TestParse(t *testing.T) {
 		{`{"at":1778594400250,"values":{"t":-0.10}}`, "me 2026-05-12T14:00:00.25Z t=-0.1"},
 		{`[]`, ""},
 		{`[{"values":{"t":1}},{"device":"e","values":{"t":0.1234567890123456789}}]`, "me t=1\ne t=0.1234567890123456789"},
-		{`[{"values":{"t":1}},{"values":{"t":[1]}},{"values":{"t":3}}]`, "me t=1\nwrong: …\nme t=3"},
+		{`[{"values":{"t":1}},{"values":{"t":[1]}},{"values":{"t":3}}]`, "me t=1\nme without t (bad_value)\nme t=3"},
+		{`{"values":{"a":{"b":1},"t":1}}`, "me t=1 without a (bad_value)"},
 		{`[{"vals":{"t":1}},{"values":{"t":3}}]`, "wrong: …\nme t=3"},
 		{`[1,"x",null,{"values":{"t":3}}]`, "wrong: …\nwrong: …\nme\nme t=3"},
 		{`{"at":"yesterday","values":{"t":3}}`, "wrong: …"},
 		{`{"at":1.5,"values":{"t":3}}`, "wrong: …"},
 		{`{"at":99999999999999999999,"values":{"t":3}}`, "wrong: …"},
-		{`{"values":{"t":1e400}}`, "wrong: …"},
+		{`{"values":{"t":1e400}}`, "me without t (bad_value)"},
 		{`{"values":{"t":null}}`, "me t="},
 	} {
 		readings, err := payload.Parse([]byte(c.in), "me")

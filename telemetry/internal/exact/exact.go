@@ -216,3 +216,12 @@ func Read(r *varint.Reader) (a Decimal) {
 
 // ParseFloat is the number as a float64 is printed: the shortest decimal that reads back as it. Errors: ErrNumber.
 func ParseFloat(f float64) (Decimal, error) { return Parse(strconv.FormatFloat(f, 'g', -1, 64)) }
+
+// IsNoNumber reports whether a text is what programs write for a number that is none, in any case.
+func IsNoNumber(text string) bool {
+	switch strings.ToLower(strings.TrimLeft(text, "+-")) {
+	case "nan", "inf", "infinity":
+		return true
+	}
+	return false
+}

@@ -4,6 +4,7 @@ package sighting
 
 import (
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -46,4 +47,14 @@ func (a All) With(s Sighting) All {
 
 func distance(a, b Sighting) time.Duration {
 	return time.Duration(max(a.At, b.At)-min(a.At, b.At)) * time.Millisecond
+}
+
+// MaxSession is how long a session's name may be, in bytes.
+const MaxSession = 32
+
+// ValidSession reports whether a session can have the name. It is part of keys.
+func ValidSession(name string) bool {
+	return name != "" && len(name) <= MaxSession && !strings.ContainsFunc(name, func(c rune) bool {
+		return (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') && c != '.' && c != '_' && c != '-'
+	})
 }

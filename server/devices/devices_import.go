@@ -118,8 +118,10 @@ func (s *Service) makeDevices(ctx context.Context, in *importDevicesRequest, dev
 			if d, err := telemetry.GetDevice(ctx, s.table, note.ID); err != nil || d.FleetID != in.Fleet {
 				note.Status, note.Detail = "rejected", "the id is taken"
 			}
-		case errors.Is(err, telemetry.ErrInvalid), errors.Is(err, table.ErrNotFound), errors.Is(err, table.ErrKeyValue):
-			note.Status, note.Detail = "rejected", err.Error()
+		case errors.Is(err, telemetry.ErrInvalid), errors.Is(err, table.ErrKeyValue):
+			note.Status, note.Detail = "rejected", whatIsInvalid(err)
+		case errors.Is(err, table.ErrNotFound): // the fleet is there: the request is about it
+			note.Status, note.Detail = "rejected", fmt.Sprintf("there is no profile %q in the fleet", devices[n].ProfileID)
 		default:
 			return err
 		}
@@ -132,6 +134,14 @@ func (s *Service) makeDevices(ctx context.Context, in *importDevicesRequest, dev
 		}
 	}
 	return nil
+}
+
+// whatIsInvalid is what an error says of what was sent, without where the error came from.
+func whatIsInvalid(err error) string {
+	if _, what, ok := strings.Cut(err.Error(), telemetry.ErrInvalid.Error()+": "); ok {
+		return what
+	}
+	return "the id has a byte that ids may not have"
 }
 
 // readForms reads a list. Errors: problems.

@@ -106,6 +106,9 @@ func TestImportOfDevices(t *testing.T) {
 		if got != status || !strings.Contains(answer, want) {
 			t.Errorf("%s: %d %s, want %q", kind, got, answer, want)
 		}
+		if strings.Contains(answer, "telemetry:") || strings.Contains(answer, "table:") || strings.Contains(answer, "pattern") {
+			t.Errorf("%s: the answer tells where in the program it went wrong, not what: %s", kind, answer)
+		}
 		return answer
 	}
 	list := "id,name,tags,note:room\na1,\"A, one\",x;y,7\nd1,,,\ntheirs,,,\na b,,,\na2,short\na3,,,\n"
@@ -117,6 +120,8 @@ func TestImportOfDevices(t *testing.T) {
 	w.owner.Want(200, `"name":"A, one"`, "GET", plantPath+"/devices/a1", "")
 	send("text/csv", "", list, 200, `"created":0,"existing":3`)
 	send("application/jsonl", "", "{\"id\":\"b1\",\"type\":\"pump\"}\n\n{\"id\":1}\n{\"name\":\"x\",\"colour\":1}\n{}\n", 200, `"created":1,"existing":0,"rejected":3`)
+	send("text/csv", "", "id,profile\nc1,nope\n", 200, `"detail":"there is no profile \"nope\" in the fleet"`)
+	send("text/csv", "", "id,profile\nc#1,\n..,\n", 200, `"rejected":2`)
 	send("text/csv", "", "id,colour\n", 400, "bad_csv")
 	send("text/csv", "", "id\n\"a", 200, `"rejected":1`)
 	send("text/html", "", "id\n", 415, "unsupported_media_type")

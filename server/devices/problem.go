@@ -25,13 +25,15 @@ func Problem(err error) error {
 	case errors.Is(err, alerts.ErrComment):
 		return door.Problem(http.StatusUnprocessableEntity, "bad_comment", "A comment has 1 to 2,000 bytes.")
 	case errors.Is(err, telemetry.ErrTransition):
-		return door.Problem(http.StatusConflict, "bad_transition", err.Error())
-	case errors.Is(err, telemetry.ErrInvalid), errors.Is(err, telemetry.ErrRetention):
-		return door.Problem(http.StatusUnprocessableEntity, "invalid_request", err.Error())
+		return door.Problem(http.StatusConflict, "bad_transition", door.Detail(err))
+	case errors.Is(err, telemetry.ErrInvalid):
+		return door.Problem(http.StatusUnprocessableEntity, "invalid_request", door.Detail(errors.New(whatIsInvalid(err))))
+	case errors.Is(err, telemetry.ErrRetention):
+		return door.Problem(http.StatusUnprocessableEntity, "invalid_request", door.Detail(err))
 	case errors.Is(err, telemetry.ErrRange):
-		return door.Problem(http.StatusUnprocessableEntity, "bad_range", err.Error())
+		return door.Problem(http.StatusUnprocessableEntity, "bad_range", door.Detail(err))
 	case errors.Is(err, telemetry.ErrSealed):
-		return door.Problem(http.StatusConflict, "sealed", err.Error())
+		return door.Problem(http.StatusConflict, "sealed", door.Detail(err))
 	case errors.Is(err, telemetry.ErrClaim):
 		return door.Problem(http.StatusForbidden, "bad_claim", "This code does not hold: it is wrong, was used, or has expired.")
 	case errors.Is(err, telemetry.ErrToken):

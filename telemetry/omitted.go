@@ -13,25 +13,29 @@ type Omitted struct {
 	Detail string `json:"detail"` // for people
 }
 
-// fit leaves out what cannot be stored of a reading: one bad value costs itself, not the others. A null is no value at all.
+// fit leaves out what cannot be stored of a reading: one bad value costs itself, not the others. A null is no value at all. It returns
+// in itself when there is nothing to leave out, and never changes it.
 func (b *batch) fit(i int, s *deviceState, in *Incoming) *Incoming {
-	fits := *in
-	fits.Omitted = slices.Clone(in.Omitted)
-	leave := func(name string) {
-		if len(fits.Values) == len(in.Values) {
-			fits.Values = maps.Clone(in.Values)
-		}
-		delete(fits.Values, name)
-	}
+	values, omitted := in.Values, in.Omitted
 	for name, v := range in.Values {
-		if v.IsZero() {
-			leave(name)
-		} else if refused := s.faultOf(name, v); refused != nil {
-			leave(name)
-			fits.Omitted = append(fits.Omitted, Omitted{shorten(name), refused.reason, refused.detail})
+		refused := s.faultOf(name, v)
+		if refused == nil && !v.IsZero() {
+			continue
+		}
+		if len(values) == len(in.Values) {
+			values = maps.Clone(in.Values)
+		}
+		delete(values, name)
+		if refused != nil {
+			omitted = append(slices.Clip(omitted), Omitted{shorten(name), refused.reason, refused.detail})
 		}
 	}
-	if len(fits.Omitted) > 0 {
+	if len(values) == len(in.Values) && len(omitted) == 0 {
+		return in
+	}
+	fits := *in
+	fits.Values, fits.Omitted = values, slices.Clone(omitted)
+	if len(omitted) > 0 {
 		slices.SortFunc(fits.Omitted, func(x, y Omitted) int { return cmp.Compare(x.Metric, y.Metric) })
 		if b.omitted == nil {
 			b.omitted = map[int][]Omitted{}

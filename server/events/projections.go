@@ -215,14 +215,14 @@ func (s *Service) runRebuild(ctx context.Context, p Projection, job *jobs.Job[re
 	if err != nil {
 		s.door.Logger.WarnContext(ctx, "a rebuild ended without a switch", "projection", p.Name(), "error", err)
 	}
-	job.Change(func(r *rebuildBody) {
+	failed := err
+	if err := job.End(context.WithoutCancel(ctx), func(r *rebuildBody) {
 		r.Running, r.Ended = false, s.table.Now().UTC()
 		r.Same, r.Different, r.Fewer, r.Unserved = differs.Same, differs.Different, differs.Fewer, differs.Unserved
-		if err != nil {
-			r.Error = door.Detail(err)
+		if failed != nil {
+			r.Error = door.Detail(failed)
 		}
-	})
-	if err := job.End(context.WithoutCancel(ctx)); err != nil {
+	}); err != nil {
 		s.door.Logger.ErrorContext(ctx, "how a rebuild ended was not written down", "projection", p.Name(), "error", err)
 	}
 }

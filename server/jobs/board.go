@@ -33,9 +33,9 @@ func NewBoard[T any](t *table.Table, kind string, most int, background *backgrou
 
 // Begin notes that a job begins, which tells state until it changes that. End or Drop it. Errors: ErrBusy, ErrStopping.
 func (b *Board[T]) Begin(ctx context.Context, id, on string, state T) (*Job[T], error) {
-	j := &Job[T]{board: b, id: id, key: Key{b.kind, on}, state: state, over: make(chan struct{})}
-	if !b.enter(j) {
-		return nil, ErrBusy
+	j := &Job[T]{board: b, id: id, key: Key{b.kind, on}, state: state, over: make(chan struct{}), left: make(chan struct{})}
+	if err := b.enter(ctx, j); err != nil {
+		return nil, err
 	}
 	err := j.claim(ctx)
 	if err == nil && !b.background.Start(j.tell) {
@@ -48,20 +48,40 @@ func (b *Board[T]) Begin(ctx context.Context, id, on string, state T) (*Job[T], 
 	return j, nil
 }
 
-func (b *Board[T]) enter(j *Job[T]) bool {
+// enter notes the job here. One that is just ending is waited for: other servers may know of its end already.
+func (b *Board[T]) enter(ctx context.Context, j *Job[T]) error {
+	for {
+		there, full := b.tryEnter(j)
+		if !full {
+			return nil
+		}
+		if there == nil || !there.isOver() {
+			return ErrBusy
+		}
+		select {
+		case <-there.left:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// tryEnter notes the job unless another on the same thing is there, or as many as there may be.
+func (b *Board[T]) tryEnter(j *Job[T]) (there *Job[T], full bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.mine[j.key.On] != nil || len(b.mine) >= b.most {
-		return false
+	if there = b.mine[j.key.On]; there != nil || len(b.mine) >= b.most {
+		return there, true
 	}
 	b.mine[j.key.On] = j
-	return true
+	return nil, false
 }
 
 func (b *Board[T]) leave(j *Job[T]) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	delete(b.mine, j.key.On)
+	close(j.left)
 }
 
 // Phase says what is known of a job.

@@ -17,6 +17,7 @@ type Job[T any] struct {
 	id    string
 	key   Key
 	over  chan struct{} // closed when there is no more to tell
+	left  chan struct{} // closed when another may begin
 
 	mu    sync.Mutex
 	state T
@@ -38,11 +39,17 @@ func (j *Job[T]) Change(change func(*T)) {
 	change(&j.state)
 }
 
-// End writes down what the job tells last, for a day. The job is over, whatever the error.
-func (j *Job[T]) End(ctx context.Context) error {
+// End makes a last change and writes down what the job then tells, for a day. Nobody sees the change before another job
+// may begin: whoever is told that this one has ended is not told that it is in the way. The job is over, whatever the
+// error.
+func (j *Job[T]) End(ctx context.Context, last func(*T)) error {
 	defer j.board.leave(j)
 	close(j.over)
-	return j.write(ctx, true)
+	j.writing.Lock()
+	defer j.writing.Unlock()
+	state := j.State()
+	last(&state)
+	return j.put(ctx, state, true)
 }
 
 // Drop makes as if the job had not begun. The job is over, whatever the error.
@@ -60,7 +67,7 @@ func (j *Job[T]) Drop(ctx context.Context) error {
 
 // claim takes the place of the job that was there before, unless that goes on.
 func (j *Job[T]) claim(ctx context.Context) error {
-	item, err := j.item(false)
+	item, err := j.item(j.State(), false)
 	if err != nil {
 		return err
 	}
@@ -92,20 +99,25 @@ func (j *Job[T]) tell(ctx context.Context) {
 			return
 		case <-ticker.C:
 		}
-		if err := j.write(ctx, false); err != nil && ctx.Err() == nil {
+		if err := j.write(ctx); err != nil && ctx.Err() == nil {
 			j.board.logger.WarnContext(ctx, "how far a job is was not written down", "kind", j.key.Kind, "error", err)
 		}
 	}
 }
 
-// write writes down what the job tells. Where another has taken its place, nothing is written: others ask for that one.
-func (j *Job[T]) write(ctx context.Context, ended bool) error {
+// write writes down what the job tells now, unless it is over.
+func (j *Job[T]) write(ctx context.Context) error {
 	j.writing.Lock()
 	defer j.writing.Unlock()
-	if !ended && j.isOver() {
+	if j.isOver() {
 		return nil
 	}
-	item, err := j.item(ended)
+	return j.put(ctx, j.State(), false)
+}
+
+// put writes down what the job tells. Where another has taken its place, nothing is written: others ask for that one.
+func (j *Job[T]) put(ctx context.Context, state T, ended bool) error {
+	item, err := j.item(state, ended)
 	if err != nil {
 		return err
 	}
@@ -124,9 +136,7 @@ func (j *Job[T]) isOver() bool {
 	}
 }
 
-func (j *Job[T]) item(ended bool) (*Item, error) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	state, err := json.Marshal(j.state)
-	return &Item{Key: j.key, ID: j.id, Told: j.board.t.Now(), Ended: ended, State: state}, err
+func (j *Job[T]) item(state T, ended bool) (*Item, error) {
+	encoded, err := json.Marshal(state)
+	return &Item{Key: j.key, ID: j.id, Told: j.board.t.Now(), Ended: ended, State: encoded}, err
 }

@@ -1,7 +1,6 @@
 package jobs_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -68,7 +67,7 @@ func TestEveryServerTells(t *testing.T) {
 		}
 	}
 	job.Change(func(p *progress) { p.Done = 7 })
-	must(t, job.End(ctx))
+	must(t, job.End(ctx, func(*progress) {}))
 	w.want("blog", 7, jobs.Ended)
 	again, err := w.boards[1].Begin(ctx, "c", "blog", progress{1})
 	must(t, err)
@@ -104,9 +103,9 @@ func TestLostAndTakenOver(t *testing.T) {
 	other, err := w.boards[1].Begin(ctx, "b", "blog", progress{5})
 	must(t, err)
 	paused.Change(func(p *progress) { p.Done = 2 })
-	must(t, paused.End(ctx))
+	must(t, paused.End(ctx, func(*progress) {}))
 	w.want("blog", 5, jobs.Under)
-	must(t, other.End(ctx))
+	must(t, other.End(ctx, func(*progress) {}))
 	w.want("blog", 5, jobs.Ended)
 	w.db.Advance(25 * time.Hour)
 	w.want("blog", 0, jobs.None)
@@ -140,7 +139,37 @@ func TestOneBegins(t *testing.T) {
 		if len(mine) != 1 {
 			t.Fatalf("%d began", len(mine))
 		}
-		over := []func(context.Context) error{mine[0].End, mine[0].Drop}[random.IntN(2)]
-		must(t, over(ctx))
+		if random.IntN(2) == 0 {
+			must(t, mine[0].End(ctx, func(*progress) {}))
+		} else {
+			must(t, mine[0].Drop(ctx))
+		}
+	}
+}
+
+// Whoever is told that a job has ended may begin the next at once, on whichever server.
+func TestAfterTheEnd(t *testing.T) {
+	w, ctx := newWorld(t, 2), t.Context()
+	job, err := w.boards[0].Begin(ctx, "0", "blog", progress{})
+	must(t, err)
+	for i := range 200 {
+		ended := make(chan error, 1)
+		go func() { ended <- job.End(ctx, func(p *progress) { p.Done = i + 1 }) }()
+		asked, next := w.boards[i%2], w.boards[i/2%2]
+		for {
+			p, phase, err := asked.Last(ctx, "blog")
+			must(t, err)
+			if phase == jobs.Ended && p.Done == i+1 {
+				break
+			}
+			if phase != jobs.Under || p.Done == i+1 {
+				t.Fatalf("job %d tells %+v in phase %v", i, p, phase)
+			}
+		}
+		job, err = next.Begin(ctx, fmt.Sprint(i+1), "blog", progress{})
+		if err != nil {
+			t.Fatalf("after job %d: %v", i, err)
+		}
+		must(t, <-ended)
 	}
 }

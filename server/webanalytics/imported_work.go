@@ -70,8 +70,7 @@ func (s *Service) runImport(ctx context.Context, site string, job *jobs.Job[Impo
 	case !job.State().DryRun:
 		s.door.Record(ctx, accounts.Entry{Actor: actor, Action: "import", Site: site, Subject: result.ImportID})
 	}
-	job.Change(func(w *ImportWork) { w.end(&result, err) })
-	if err := job.End(context.WithoutCancel(ctx)); err != nil {
+	if err := job.End(context.WithoutCancel(ctx), func(w *ImportWork) { w.end(&result, err) }); err != nil {
 		s.door.Logger.Error("how an import ended was not written down", "site", site, "error", err)
 	}
 }

@@ -61,6 +61,13 @@ await withBrowser({}, async context => {
         assert.equal(sums.Visits, totals.visits, title)
         assert.equal(sums.Revenue, Number(totals.revenue), title)
       }
+      if (await dialog.locator('tfoot tr').count()) {
+        await dialog.getByRole('button', { name: 'List every value' }).click()
+        await dialog.locator('tfoot tr').waitFor({ state: 'detached' })
+        const every = await columns(dialog)
+        assert.equal(every['Page views'], totals.pageViews, title + ', every value')
+        assert.doesNotMatch(await dialog.locator('.pages span').textContent(), /listed/, 'every value is listed')
+      }
       checked.push(title)
       if (shots) await page.screenshot({ path: file(shots, `dialog-${checked.length}.png`) })
       await page.keyboard.press('Escape')

@@ -22,8 +22,9 @@ type FilterParams struct {
 	Filter []string `query:"filter,explode" maxItems:"20" doc:"Only visits with a value: dimension:op:value|value, such as country:is:DE|AT. Op is is, is_not, contains, contains_not or matches (* is any text without a slash, ** any text). Dimensions are those of breakdowns; (none) is no value. \\| is a bar, \\\\ a backslash. A visit has to fulfil all filters, and is counted as a whole."`
 }
 
-// count answers from statistics where these know, else from raw events. Without a dimension there are no rows.
-func (s *Service) count(ctx context.Context, ask analytics.ReportIn, filter []string) (explore.Report, explore.Source, error) {
+// count answers from statistics where these know, else from raw events, as always when raw is asked for. Without a dimension
+// there are no rows.
+func (s *Service) count(ctx context.Context, ask analytics.ReportIn, filter []string, raw bool) (explore.Report, explore.Source, error) {
 	filters, err := explore.ParseFilters(filter)
 	if err == nil {
 		err = s.checkProperties(ctx, ask.Site, ask.By, filters)
@@ -31,7 +32,7 @@ func (s *Service) count(ctx context.Context, ask analytics.ReportIn, filter []st
 	if err != nil {
 		return explore.Report{}, "", err
 	}
-	if len(filters) == 0 && !s.onlyRaw(ctx, ask) {
+	if len(filters) == 0 && !raw && !s.onlyRaw(ctx, ask) {
 		out := explore.Report{Notes: []string{}}
 		if ask.By == "" {
 			out.ReportOut, err = analytics.Statistics(ctx, s.table, ask)

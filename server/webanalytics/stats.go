@@ -80,7 +80,7 @@ func (s *Service) stats(ctx context.Context, in *statsRequest) (*statsAnswer, er
 		return nil, s.door.Error(ctx, err)
 	}
 	ask := analytics.ReportIn{Site: in.Site, From: from, To: to, Period: analytics.Period(in.Period)}
-	report, source, err := s.count(ctx, ask, in.Filter)
+	report, source, err := s.count(ctx, ask, in.Filter, false)
 	if err != nil {
 		return nil, s.door.Error(ctx, err)
 	}
@@ -112,7 +112,7 @@ func (s *Service) prepare(r explore.Range) {
 
 // compare adds the figures of another range. Where these are gone the answer says so, and has none.
 func (s *Service) compare(ctx context.Context, body *statsBody, ask analytics.ReportIn, filter []string) error {
-	report, _, err := s.count(ctx, ask, filter)
+	report, _, err := s.count(ctx, ask, filter, false)
 	if errors.Is(err, analytics.ErrExpired) || errors.Is(err, explore.ErrGone) {
 		body.Notes = append(body.Notes, "There is nothing to compare with: "+ask.From+" to "+ask.To+" is not kept so fine any more.")
 		return nil

@@ -2,6 +2,7 @@ package webanalytics_test
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"net/url"
@@ -103,7 +104,7 @@ func (l *ledger) totals(query string) (total sheet, buckets []sheet) {
 func (l *ledger) rows(by, query string) map[string]ledgerRow {
 	l.Helper()
 	rows := map[string]ledgerRow{}
-	for total := 1; len(rows) < total; {
+	for {
 		a := get[struct {
 			Rows  []ledgerRow
 			Other *ledgerRow
@@ -116,10 +117,9 @@ func (l *ledger) rows(by, query string) map[string]ledgerRow {
 			if a.Other != nil {
 				rows[analytics.Other] = a.Other.complete()
 			}
-			break
+			return rows
 		}
 	}
-	return rows
 }
 
 func sum(rows map[string]ledgerRow) (total sheet) {
@@ -207,6 +207,9 @@ func (l *ledger) agrees(query string) {
 			if got.EngagedSeconds = want.EngagedSeconds; got != want {
 				l.Errorf("%s: by %s %q is %+v, with a filter that selects all %+v", query, by, value, got, want)
 			}
+		}
+		if listed := l.rows(by, query+"&all=true"); !maps.Equal(listed, filtered) {
+			l.Errorf("%s: by %s all values are %+v, with a filter that selects all %+v", query, by, listed, filtered)
 		}
 		if len(plain) != len(filtered) {
 			l.Errorf("%s: by %s there are %d rows, with a filter that selects all %d", query, by, len(plain), len(filtered))
@@ -353,5 +356,30 @@ func TestEveryBreakdownAddsUp(t *testing.T) {
 			}
 			l.agrees(whole)
 		})
+	}
+}
+
+// Values beyond those that an hour keeps are listed when all are asked for, as they are when a filter is set.
+func TestAllValues(t *testing.T) {
+	const pages = 1100
+	l := newLedger(t, "UTC", "2026-04-01", "2026-04-01", nil)
+	from, _ := l.bounds()
+	var hits []analytics.Hit
+	for i := range pages {
+		hits = append(hits, analytics.Hit{
+			Imported: true, Address: fmt.Sprint("10.0.0.", i%9), UserAgent: "test", At: from.Add(time.Duration(i) * time.Second), URL: fmt.Sprint("https://example.com/", i),
+		})
+	}
+	l.ingest(hits)
+	whole := "from=" + l.from + "&to=" + l.to
+	kept, listed, filtered := l.rows("page", whole), l.rows("page", whole+"&all=true"), l.rows("page", whole+all)
+	if _, left := kept[analytics.Other]; !left || len(kept) >= pages {
+		t.Errorf("an hour keeps %d rows of %d", len(kept), pages)
+	}
+	if len(listed) != pages || !maps.Equal(listed, filtered) {
+		t.Errorf("all values are %d rows, with a filter %d", len(listed), len(filtered))
+	}
+	if got, want := sum(listed), sum(kept); got.PageViews != want.PageViews {
+		t.Errorf("all values have %d page views, those kept %d", got.PageViews, want.PageViews)
 	}
 }

@@ -3,6 +3,7 @@
 GO       ?= go
 PACKAGES ?= ./...
 SEEDS    ?= 10000
+FLIPS    ?= 2048
 REQUESTS ?= 5000000
 EVENTS   ?= 1000000
 FUZZTIME ?= 30s
@@ -103,9 +104,10 @@ fuzz: ## each fuzz target for FUZZTIME
 	    echo "$$package $$target"; $(GO) test -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) $$package; \
 	  done; done
 
-simulate: ## the fold simulator, and the engine on disks that fail, over SEEDS seeds
+simulate: ## the fold simulator, the engine on disks that fail, over SEEDS seeds, and with FLIPS bits flipped
 	ONEFOLD_SIM_SEEDS=$(SEEDS) $(GO) test -count=1 -timeout 60m -v ./fold/foldsim
 	ONEFOLD_FAULT_SEEDS=$(SEEDS) $(GO) test -count=1 -timeout 60m -v -run 'TestFaults$$' ./engine
+	ONEFOLD_FLIPS=$(FLIPS) $(GO) test -count=1 -timeout 60m -v -run 'TestFlippedBits$$' ./engine/salvage
 
 oracle: ## REQUESTS random writes to the engine and to a naive model of DynamoDB, compared after each
 	ONEFOLD_ORACLE_REQUESTS=$(REQUESTS) $(GO) test -count=1 -timeout 60m -v -run 'TestOracle$$' ./engine

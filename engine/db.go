@@ -10,7 +10,6 @@ import (
 	"math"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -116,7 +115,7 @@ func OpenMemory(o Options) (*DB, error) {
 func open(dir string, o Options, memory bool) (*DB, error) {
 	s, err := store.Open(dir, o.store(memory))
 	if err != nil {
-		return nil, fmt.Errorf("engine: open %s: %w", dir, openError(err))
+		return nil, fmt.Errorf("engine: open %s: %w", dir, damage.Of(err))
 	}
 	db := &DB{o: o, store: s, dir: dir, memory: memory, calls: calls.New(), parser: expr.NewParser(parserCache)}
 	db.inventoryReader = inventory.Reader{Begin: db.begin, Has: func(table string) bool { _, err := db.schemaOf(&table); return err == nil }}
@@ -131,15 +130,6 @@ func open(dir string, o Options, memory bool) (*DB, error) {
 	db.resumeBackfills()
 	db.startUpkeep()
 	return db, nil
-}
-
-// openError names what may be wrong with a directory. Pebble's file systems know no error of their own for a lock that is
-// held: it is the operating system's in another process, and this text in the same.
-func openError(err error) error {
-	if errors.Is(err, syscall.EAGAIN) || err.Error() == "lock held by current process" {
-		return fmt.Errorf("%w (%w)", ErrInUse, err)
-	}
-	return damage.Of(err)
 }
 
 // Close closes the database. It waits for the calls under way, and ends those that may take long, such as a backup, and

@@ -18,7 +18,7 @@ var (
 	// ErrFatal is returned once the disk has failed; see Options.OnFatal. What was acknowledged before is on it.
 	ErrFatal = store.ErrFatal
 	// ErrInUse is returned when a directory is open elsewhere, in this process or another.
-	ErrInUse = errors.New("engine: directory is in use")
+	ErrInUse = store.ErrInUse
 	// ErrBackup is returned when a directory is a backup, which opening would change.
 	ErrBackup = errors.New("engine: directory is a backup: restore it first")
 	// ErrNoDirectory is returned when a database is opened without the name of its directory.

@@ -26,6 +26,7 @@ type dynamodbCommands struct {
 	Backup  dynamodbBackup  `cmd:"" help:"Write the whole database, as it is at one moment, to a directory or tar stream."`
 	Restore dynamodbRestore `cmd:"" help:"Make a database from a backup."`
 	Check   dynamodbCheck   `cmd:"" help:"Read every row and print what does not agree."`
+	Salvage dynamodbSalvage `cmd:"" help:"Make a database of everything that can be read of a damaged one."`
 	Compact dynamodbCompact `cmd:"" help:"Rewrite the files without what was deleted."`
 	Sizes   dynamodbSizes   `cmd:"" help:"Print how large tables, indexes and streams are."`
 }

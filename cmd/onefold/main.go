@@ -130,7 +130,7 @@ func exitCode(std streams, err error) int {
 		return exitDifferences
 	}
 	if errors.Is(err, engine.ErrCorrupt) {
-		err = fmt.Errorf("damaged: %w; `onefold dynamodb check` tells what of it, and a backup brings it back", err)
+		err = fmt.Errorf("damaged: %w; restore a backup, or let `onefold dynamodb salvage --to DIR` bring out what can be read", err)
 	}
 	fmt.Fprintln(std.err, "onefold:", err)
 	return exitFailed

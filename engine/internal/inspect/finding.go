@@ -94,8 +94,8 @@ func keyText(b []byte) string {
 	return strings.Join(parts, "/")
 }
 
-// primaryText reads the primary key bytes of an item.
-func primaryText(b []byte) string {
+// PrimaryText writes the primary key bytes of an item as a person reads them.
+func PrimaryText(b []byte) string {
 	if len(b) < hashBytes {
 		return hex(b)
 	}

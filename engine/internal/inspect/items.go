@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 
 	"github.com/onefold/onefold/engine/internal/item"
-	"github.com/onefold/onefold/engine/internal/keyenc"
 	"github.com/onefold/onefold/engine/internal/layout"
 	"github.com/onefold/onefold/engine/internal/row"
 )
@@ -38,22 +37,22 @@ func (c *checker) checkItem(t *table, key, value []byte) error {
 	t.bytes += int64(row.Size(value))
 	it, err := row.Decode(value)
 	if err != nil {
-		c.find(Unreadable, t, "", primaryText(primary), "the item cannot be read: %v", err)
+		c.find(Unreadable, t, "", PrimaryText(primary), "the item cannot be read: %v", err)
 		return nil
 	}
 	own, err := t.AppendPrimary(nil, it)
 	if err != nil {
-		c.find(Keyless, t, "", primaryText(primary), "the item lacks attributes of the table's key: scans and the stream return it without them, and no index should")
+		c.find(Keyless, t, "", PrimaryText(primary), "the item lacks attributes of the table's key: scans and the stream return it without them, and no index should")
 		return nil
 	}
 	if !bytes.Equal(own, primary) {
-		c.find(Misplaced, t, "", primaryText(primary), "the item says that its key is %s: it is not found under either", primaryText(own))
+		c.find(Misplaced, t, "", PrimaryText(primary), "the item says that its key is %s: it is not found under either", PrimaryText(own))
 		return nil
 	}
 	if size, enc, _ := row.Split(value); size != item.Size(it) {
-		c.find(WrongSize, t, "", primaryText(primary), "%d bytes are noted, the item has %d: capacity and limits are reckoned wrong", size, item.Size(it))
+		c.find(WrongSize, t, "", PrimaryText(primary), "%d bytes are noted, the item has %d: capacity and limits are reckoned wrong", size, item.Size(it))
 	} else if !bytes.Equal(item.Append(nil, it), enc) {
-		c.find(NotCanonical, t, "", primaryText(primary), "the item is not encoded in the one form: writing the same again would look like a change")
+		c.find(NotCanonical, t, "", PrimaryText(primary), "the item is not encoded in the one form: writing the same again would look like a change")
 	}
 	for i, x := range t.Indexes {
 		if err := c.checkEntry(t, x, i, it, value, primary); err != nil {
@@ -81,7 +80,7 @@ func (c *checker) checkEntry(t *table, x *layout.Index, ordinal int, it item.Ite
 	case x.Desc.Building, c.late[string(key)]:
 		return nil
 	default:
-		c.find(IndexMissing, t, x.Desc.Name, primaryText(primary), "the item has no entry: reads of the index do not see it")
+		c.find(IndexMissing, t, x.Desc.Name, PrimaryText(primary), "the item has no entry: reads of the index do not see it")
 		return nil
 	}
 	want := own
@@ -89,7 +88,7 @@ func (c *checker) checkEntry(t *table, x *layout.Index, ordinal int, it item.Ite
 		want = row.Append(nil, x.Entry(it))
 	}
 	if !bytes.Equal(got, want) && !c.late[string(key)] {
-		c.find(IndexStale, t, x.Desc.Name, primaryText(primary), "the entry does not say what the item says: reads of the index answer something else")
+		c.find(IndexStale, t, x.Desc.Name, PrimaryText(primary), "the entry does not say what the item says: reads of the index answer something else")
 	}
 	return nil
 }
@@ -109,7 +108,7 @@ func (c *checker) checkEntries(t *table, x *layout.Index) error {
 		if c.late[string(key)] {
 			return nil
 		}
-		primary, ok := entryPrimary(x, key)
+		primary, ok := x.Primary(key)
 		if !ok {
 			c.find(Unreadable, t, x.Desc.Name, hex(key), "the entry's key cannot be read: reads of the index may fail")
 			return nil
@@ -124,25 +123,9 @@ func (c *checker) checkEntries(t *table, x *layout.Index) error {
 				return nil
 			}
 		}
-		c.find(IndexOrphan, t, x.Desc.Name, primaryText(primary), "no item stands behind the entry %s: reads of the index answer an item that is not there, or is elsewhere", keyText(key[len(x.Prefix)+hashBytes:len(key)-len(primary)]))
+		c.find(IndexOrphan, t, x.Desc.Name, PrimaryText(primary), "no item stands behind the entry %s: reads of the index answer an item that is not there, or is elsewhere", keyText(key[len(x.Prefix)+hashBytes:len(key)-len(primary)]))
 		return nil
 	})
-}
-
-// entryPrimary returns the primary key bytes at the end of an entry's key.
-func entryPrimary(x *layout.Index, key []byte) ([]byte, bool) {
-	rest := key[len(x.Prefix):]
-	if len(rest) < hashBytes {
-		return nil, false
-	}
-	rest = rest[hashBytes:]
-	for range len(x.Hash) + len(x.Range) {
-		var err error
-		if rest, err = keyenc.Skip(rest); err != nil {
-			return nil, false
-		}
-	}
-	return rest, len(rest) > hashBytes
 }
 
 // itemAt returns the item with a primary key; nil for none.
@@ -168,7 +151,7 @@ func (c *checker) checkExpires(t *table, it item.Item, primary []byte) error {
 	if found {
 		t.expiry++
 	} else if !t.Desc.Filling {
-		c.find(TTLMissing, t, "", primaryText(primary), "the item expires at %d, and nothing will delete it then", at)
+		c.find(TTLMissing, t, "", PrimaryText(primary), "the item expires at %d, and nothing will delete it then", at)
 	}
 	return nil
 }
@@ -199,7 +182,7 @@ func (c *checker) checkExpiry(t *table) error {
 		}
 		noted := int64(binary.BigEndian.Uint64(key[row.ExpiryPrefixLen-8:]))
 		if at, ok := layout.Expiry(it[t.Desc.TTL]); !ok || at != noted {
-			c.find(TTLOrphan, t, "", primaryText(primary), "no item expires at %d as the row says; it is dropped then", noted)
+			c.find(TTLOrphan, t, "", PrimaryText(primary), "no item expires at %d as the row says; it is dropped then", noted)
 		}
 		return nil
 	})

@@ -102,7 +102,7 @@ func (s *slotCheck) checkRecord(key, value []byte) error {
 		return s.tell(Unreadable, key, "the record's images %s: readers of the stream stop there", text)
 	}
 	if int(binary.BigEndian.Uint32(primary))%s.slots != s.slot {
-		return s.tell(StreamRange, key, "the record of %s is in a shard of other keys: its order with the item's other records is lost", primaryText(primary))
+		return s.tell(StreamRange, key, "the record of %s is in a shard of other keys: its order with the item's other records is lost", PrimaryText(primary))
 	}
 	return s.checkLast(&r, primary)
 }
@@ -139,11 +139,11 @@ func (s *slotCheck) checkLast(r *row.Record, primary []byte) error {
 	}
 	switch {
 	case found != (r.Flags&row.Remove == 0):
-		s.find(StreamStale, s.t, "", primaryText(primary), "the last record says %s, and the item is there: %t; what is derived from the stream is wrong", r.EventName(), found)
+		s.find(StreamStale, s.t, "", PrimaryText(primary), "the last record says %s, and the item is there: %t; what is derived from the stream is wrong", r.EventName(), found)
 	case r.New != nil && !bytes.Equal(r.New, value):
-		s.find(StreamStale, s.t, "", primaryText(primary), "the item is not what its last record says; what is derived from the stream is wrong")
+		s.find(StreamStale, s.t, "", PrimaryText(primary), "the item is not what its last record says; what is derived from the stream is wrong")
 	case r.New == nil && found && (s.d.View == types.StreamViewTypeNewImage || s.d.View == types.StreamViewTypeNewAndOldImages):
-		s.find(StreamStale, s.t, "", primaryText(primary), "the last record lacks the new image that its view promises")
+		s.find(StreamStale, s.t, "", PrimaryText(primary), "the last record lacks the new image that its view promises")
 	}
 	return nil
 }

@@ -164,6 +164,22 @@ func (x *Index) AppendRow(dst []byte, it item.Item, primary []byte) (_ []byte, e
 	return append(dst, primary...), nil
 }
 
+// Primary returns the primary key bytes at the end of the key of an entry; ok says whether the key can be read.
+func (x *Index) Primary(key []byte) (primary []byte, ok bool) {
+	rest := key[len(x.Prefix):]
+	if len(rest) < hashBytes {
+		return nil, false
+	}
+	rest = rest[hashBytes:]
+	for range len(x.Hash) + len(x.Range) {
+		var err error
+		if rest, err = keyenc.Skip(rest); err != nil {
+			return nil, false
+		}
+	}
+	return rest, len(rest) > hashBytes
+}
+
 // KeyAttrs are the attributes that name a row of the index, or of the table when x is nil: the index's keys and the
 // table's, each once.
 func (t *Table) KeyAttrs(x *Index) catalog.Keys {

@@ -99,23 +99,15 @@ func (d *disk) Create(name string, category vfs.DiskWriteCategory) (vfs.File, er
 		d.room.pause(d.over)
 	}
 	return d.open(name, table, func() (vfs.File, error) {
+		// Pebble names its manifest in a marker's name, and syncs the directory once for the two: a power loss before could
+		// leave the marker alone.
 		if strings.HasPrefix(d.FS.PathBase(name), "marker.") {
-			if err := d.syncDir(); err != nil {
+			if err := syncDir(d.FS, d.dir); err != nil {
 				return nil, err
 			}
 		}
 		return d.FS.Create(name, category)
 	})
-}
-
-// syncDir makes what is in the directory durable. Pebble names its manifest in a marker's name, and syncs the directory once
-// for the two: a power loss before could leave the marker alone.
-func (d *disk) syncDir() error {
-	f, err := d.FS.OpenDir(d.dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(f.Sync(), f.Close())
 }
 
 // ReuseForWrite implements vfs.FS.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"syscall"
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/bloom"
@@ -34,18 +35,62 @@ type Store struct {
 	*pebble.DB
 	disk *disk
 	room *room
+	lock *pebble.Lock
 	work sync.WaitGroup // the watch
+	seal func() error   // when it is closed
+	warn func(msg string, args ...any)
 }
 
-// Open opens the store in a directory.
+// Open opens the store in a directory. It compares the files with what they were when the store was closed, if it was.
 func Open(dir string, o Options) (*Store, error) {
+	lock, err := lockDir(dir, o)
+	if err != nil {
+		return nil, err
+	}
+	if err := unseal(o.FS, dir, o.ReadOnly, o.Logger.Warn); err != nil {
+		return nil, errors.Join(err, lock.Close())
+	}
+	s, err := open(dir, o, lock)
+	if err != nil {
+		return nil, errors.Join(err, lock.Close())
+	}
+	return s, nil
+}
+
+func lockDir(dir string, o Options) (*pebble.Lock, error) {
+	if !o.ReadOnly {
+		if err := o.FS.MkdirAll(dir, 0o755); err != nil {
+			return nil, err
+		}
+	}
+	return Lock(o.FS, dir)
+}
+
+// ErrInUse is returned when a directory is open elsewhere, in this process or another.
+var ErrInUse = errors.New("engine: directory is in use")
+
+// Lock keeps others from opening a directory. Pebble's file systems know no error of their own for a lock that is held: it is
+// the operating system's in another process, and a text in the same.
+func Lock(fs vfs.FS, dir string) (*pebble.Lock, error) {
+	lock, err := pebble.LockDirectory(dir, fs)
+	if err != nil && (errors.Is(err, syscall.EAGAIN) || err.Error() == "lock held by current process") {
+		err = fmt.Errorf("%w (%w)", ErrInUse, err)
+	}
+	return lock, err
+}
+
+func open(dir string, o Options, lock *pebble.Lock) (*Store, error) {
 	r := &room{reserve: o.Reserve, usage: func() (vfs.DiskUsage, error) { return o.FS.GetDiskUsage(dir) }}
-	s := &Store{room: r, disk: newDisk(o.FS, dir, r, o.OnFatal)}
+	s := &Store{room: r, disk: newDisk(o.FS, dir, r, o.OnFatal), lock: lock, seal: func() error { return nil }, warn: o.Logger.Warn}
 	if !o.Memory && !o.ReadOnly {
+		raw := o.FS
+		s.seal = func() error { return seal(raw, dir) }
 		o.FS = s.disk
 	}
+	with := settings(o, s.disk)
+	with.Lock = lock
 	var err error
-	s.DB, err = pebble.Open(dir, settings(o, s.disk))
+	s.DB, err = pebble.Open(dir, with)
 	if failed := s.disk.failure(); failed != nil {
 		if err == nil {
 			_ = s.DB.Close() // it says no more
@@ -114,17 +159,28 @@ func (s *Store) LogData(data []byte, o *pebble.WriteOptions) error {
 	return cmp.Or(s.DB.LogData(data, o), s.Failure())
 }
 
-// Close closes the store.
+// Close closes the store. What keeps it from noting how the files are is no error: they are as after a crash then.
 func (s *Store) Close() error {
 	s.disk.end()
 	err := s.DB.Close()
 	s.work.Wait()
-	return cmp.Or(s.Failure(), err)
+	if failed := s.Failure(); failed != nil || err != nil {
+		return errors.Join(cmp.Or(failed, err), s.lock.Close())
+	}
+	if err := s.seal(); err != nil {
+		s.warn("engine: store: damage of the log or the manifest may not be noticed when the database is opened again, because the seal was not written", "error", err)
+	}
+	return s.lock.Close()
 }
 
 // Verify compares every block of the tables in a directory with its checksum.
 func Verify(ctx context.Context, dir string, o Options) error {
-	return damage.Verify(ctx, o.FS, dir, settings(o, newDisk(o.FS, dir, new(room), o.OnFatal)).MakeReaderOptions())
+	return damage.Verify(ctx, o.FS, dir, TableOptions(o))
+}
+
+// TableOptions are what the store's tables of rows are read with, apart from the store.
+func TableOptions(o Options) sstable.ReaderOptions {
+	return settings(o, newDisk(o.FS, "", new(room), o.OnFatal)).MakeReaderOptions()
 }
 
 // memTables is how many memory tables there may be: one being filled, two being written out.

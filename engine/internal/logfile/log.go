@@ -1,0 +1,199 @@
+package logfile
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+)
+
+// Span is bytes of a file that cannot be read.
+type Span struct {
+	From, To int64
+	Damaged  bool // they were on disk; else they may be of a write that was cut off when the process or the power was
+}
+
+// String names the bytes.
+func (s Span) String() string { return fmt.Sprintf("bytes %d to %d", s.From, s.To) }
+
+// blockSize is what no chunk goes beyond.
+const blockSize = 32 << 10
+
+// A chunk is a record, or a part of one. Its header has a checksum, a size and a type, and in logs their number, of which a file
+// that is used again has chunks of an older one. In the third form it says how much of the log was on disk.
+const (
+	chunkFull   = 1
+	chunkFirst  = 2
+	chunkMiddle = 3
+	chunkLast   = 4
+
+	chunkForms  = 3 // of each type
+	plainHeader = 4 + 2 + 1
+	logHeader   = plainHeader + 4
+	syncHeader  = logHeader + 8
+)
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// state says what some bytes are.
+type state int
+
+const (
+	broken state = iota // no chunk
+	whole               // one of this file
+	older               // one of a log that the file was before
+	end                 // what Pebble ends a log with when it is closed
+)
+
+// chunk is what is at the beginning of some bytes.
+type chunk struct {
+	state
+	part    int
+	payload []byte
+	size    int   // with its header
+	synced  int64 // how much of the log was on disk, as far as it says
+}
+
+// reader reads the records of a file behind one another.
+type reader struct {
+	file   io.ReaderAt
+	size   int64
+	number uint64
+	fn     func(record []byte) error
+
+	record []byte
+	inside bool // of a record, whose first chunks are in record
+	ended  bool // an older log's chunks follow
+	lost   []Span
+}
+
+// Read calls fn with every record that can be read of a log of some number, or of a manifest, whose number is 0. It returns what
+// cannot be read. Errors: fn's.
+func Read(file io.ReaderAt, size int64, number uint64, fn func(record []byte) error) ([]Span, error) {
+	r := &reader{file: file, size: size, number: number, fn: fn}
+	for base := int64(0); base < size && !r.ended; base += blockSize {
+		block := make([]byte, min(blockSize, size-base))
+		if _, err := file.ReadAt(block, base); err != nil && !errors.Is(err, io.EOF) {
+			r.lose(base, base+int64(len(block)))
+			r.lost[len(r.lost)-1].Damaged = true
+			continue
+		}
+		if err := r.block(block, base); err != nil {
+			return r.lost, err
+		}
+	}
+	return r.lost, nil
+}
+
+// block reads a block of the file.
+func (r *reader) block(b []byte, base int64) error {
+	for at := 0; at < len(b) && !r.ended; {
+		c := r.parse(b[at:])
+		switch {
+		case c.state == whole:
+			r.promise(c.synced)
+			if err := r.take(c, base+int64(at)); err != nil {
+				return err
+			}
+			at += c.size
+		case c.state == older:
+			r.ended = true
+			if n := len(r.lost); n > 0 && !r.lost[n-1].Damaged {
+				r.lost = r.lost[:n-1] // what the older log has between its chunks
+			}
+		case c.state == end:
+			r.ended = true
+			r.promise(r.size)
+		case isZero(b[at:]): // the end of the block, or of the log
+			return nil
+		default:
+			next := r.resume(b, at+1)
+			r.lose(base+int64(at), base+int64(next))
+			at = next
+		}
+	}
+	return nil
+}
+
+// parse reads a chunk.
+func (r *reader) parse(b []byte) (c chunk) {
+	if len(b) < plainHeader || b[6] == 0 || int(b[6]) > chunkForms*chunkLast {
+		return c
+	}
+	form := int(b[6]-1) / chunkLast
+	header := []int{plainHeader, logHeader, syncHeader}[form]
+	c.part, c.size = int(b[6]-1)%chunkLast+1, header+int(binary.LittleEndian.Uint16(b[4:]))
+	if c.size > len(b) || (form == 0) != (r.number == 0) {
+		return c
+	}
+	if c.size == logHeader && form == 1 && binary.LittleEndian.Uint32(b[plainHeader:]) == uint32(r.number)+1 {
+		c.state = end
+		return c
+	}
+	sum := crc32.Checksum(b[6:c.size], castagnoli)
+	if binary.LittleEndian.Uint32(b) != (sum>>15|sum<<17)+0xa282ead8 { // as in Pebble's internal/crc
+		return c
+	}
+	c.state, c.payload = whole, b[header:c.size]
+	if form > 0 && binary.LittleEndian.Uint32(b[plainHeader:]) != uint32(r.number) {
+		c.state = older
+	}
+	if form == 2 {
+		c.synced = int64(binary.LittleEndian.Uint64(b[logHeader:]))
+	}
+	return c
+}
+
+// promise notes that the file was on disk up to some byte. A manifest is, up to the last record, whenever one is written.
+func (r *reader) promise(synced int64) {
+	for i := range r.lost {
+		r.lost[i].Damaged = r.lost[i].Damaged || r.number == 0 || r.lost[i].From < synced
+	}
+}
+
+// take takes in a chunk that begins at some byte.
+func (r *reader) take(c chunk, at int64) error {
+	switch {
+	case c.part == chunkFull || c.part == chunkFirst:
+		r.record, r.inside = append(r.record[:0], c.payload...), true
+	case !r.inside:
+		r.lose(at, at+int64(c.size)) // its beginning is lost
+		return nil
+	default:
+		r.record = append(r.record, c.payload...)
+	}
+	if c.part == chunkFirst || c.part == chunkMiddle {
+		return nil
+	}
+	r.inside = false
+	return r.fn(r.record)
+}
+
+// resume finds the next chunk in a block; its end if there is none.
+func (r *reader) resume(b []byte, at int) int {
+	for ; at < len(b); at++ {
+		if r.parse(b[at:]).state != broken {
+			break
+		}
+	}
+	return at
+}
+
+func isZero(b []byte) bool {
+	for _, c := range b {
+		if c != 0 {
+			return false
+		}
+	}
+	return true
+}
+
+func (r *reader) lose(from, to int64) {
+	r.inside = false
+	if n := len(r.lost); n > 0 && r.lost[n-1].To == from {
+		r.lost[n-1].To = to
+		return
+	}
+	r.lost = append(r.lost, Span{From: from, To: to})
+}

@@ -80,6 +80,8 @@ var policy = map[string][]string{
 	"telemetry/presence": {"table", "fold", "telemetry",
 		"telemetry/internal/pulse"}, // its tests
 	"telemetry/payload": {"telemetry", "internal/lineprotocol"},
+	"telemetry/recount": {"table", "fold", "telemetry", "telemetry/census", "telemetry/internal/bucket", "telemetry/internal/figures", "internal/calendar",
+		"vocabulary", "internal/devicesim", "telemetry/internal/exact", "telemetry/payload", "telemetry/presence"}, // its tests
 
 	"eventstore":                {"vocabulary", "dynamo", "table", "fold", "internal/...", "github.com/hashicorp/golang-lru/v2", "github.com/oklog/ulid/v2", "golang.org/x/sync/..."},
 	"eventstore/registry":       {"eventstore"},

@@ -36,13 +36,13 @@ func TestMergeOfAggregates(t *testing.T) {
 }
 
 func TestMergeOfStatuses(t *testing.T) {
-	foldtest.Merge(t, Statuses, (*Status).merge, func(r *rand.Rand) Status {
+	foldtest.Merge(t, Statuses, (*Status).Merge, func(r *rand.Rand) Status {
 		s := Status{StatusKey: StatusKey{"d"}}
 		for range r.IntN(40) {
-			s.add(drawReading(r))
+			s.Add(drawReading(r))
 		}
 		return s
-	}, (*Status).finish)
+	}, (*Status).Finish)
 }
 
 // Workers crash, pause, lose requests and take each other's work; what is derived is that of a quiet run.

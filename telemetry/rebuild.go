@@ -26,16 +26,21 @@ type Folded interface {
 
 // Differences is what aggregates of a range were found to be.
 type Differences struct {
-	Readings int64    `json:"readings"`         // that were read
-	Items    int      `json:"items"`            // hourly and ten-minute aggregates that were compared
-	Count    int      `json:"count"`            // that differed
-	List     []string `json:"list,omitempty"`   // the first hundred of these, as "period start: stored, wanted" readings
-	Sealed   []string `json:"sealed,omitempty"` // the first hundred that cannot be compared any more
-	Busy     int      `json:"busy,omitempty"`   // that were written again and again meanwhile
+	Readings    int64        // that were read
+	Items       int          // hourly and ten-minute aggregates that were compared
+	Count       int          // that differed
+	List        []Difference // the first two hundred of these
+	Sealed      []string     // the first two hundred, of SealedItems, that cannot be compared any more
+	SealedItems int
+	Busy        int // that were written again and again meanwhile
 }
 
+// Difference is an aggregate that is not what its readings, or its hours, make. Both sides have its key; the side that is
+// missing has no readings.
+type Difference struct{ Stored, Want Aggregate }
+
 const (
-	maxListed = 100
+	maxListed = 200 // no day has more hours and tens of minutes
 	maxTries  = 6
 )
 
@@ -54,8 +59,8 @@ func Rebuild(ctx context.Context, t *table.Table, w Folded, deviceID string, fro
 func reconcile(ctx context.Context, t *table.Table, w Folded, deviceID string, from, to time.Time, mend bool) (Differences, error) {
 	r := reconciler{t: t, w: w, deviceID: deviceID, mend: mend}
 	err := r.run(ctx, from, to)
-	if err == nil && len(r.found.Sealed) > 0 {
-		err = fmt.Errorf("%w: %d or more, the first %s", ErrSealed, len(r.found.Sealed), r.found.Sealed[0])
+	if err == nil && r.found.SealedItems > 0 {
+		err = fmt.Errorf("%w: %d, the first %s", ErrSealed, r.found.SealedItems, r.found.Sealed[0])
 	}
 	if err != nil {
 		return r.found, fmt.Errorf("telemetry: aggregates of device %q: %w", shorten(deviceID), err)
@@ -213,8 +218,8 @@ func (r *reconciler) settle(ctx context.Context, stored *fold.Stored[Aggregate],
 	}
 	if s := &stored.State; s.RawUntil != 0 && r.t.Now().Unix() >= s.RawUntil {
 		if !wholly(s, retractions) {
-			if s.Readings > 0 && len(r.found.Sealed) < maxListed {
-				r.found.Sealed = append(r.found.Sealed, string(k.Period)+" "+k.Start)
+			if s.Readings > 0 {
+				r.leaveOut(k)
 			}
 			return nil
 		}
@@ -230,9 +235,16 @@ func (r *reconciler) settle(ctx context.Context, stored *fold.Stored[Aggregate],
 		}
 	}
 	if r.found.Count++; len(r.found.List) < maxListed {
-		r.found.List = append(r.found.List, fmt.Sprintf("%s %s: %d, %d readings", k.Period, k.Start, stored.State.Readings, want.Readings))
+		r.found.List = append(r.found.List, Difference{stored.State, *want})
 	}
 	return nil
+}
+
+// leaveOut notes an aggregate that cannot be compared any more.
+func (r *reconciler) leaveOut(k AggregateKey) {
+	if r.found.SealedItems++; len(r.found.Sealed) < maxListed {
+		r.found.Sealed = append(r.found.Sealed, string(k.Period)+" "+k.Start)
+	}
 }
 
 // wholly reports whether everything of a bucket is retracted: then it can be emptied without its readings.

@@ -116,6 +116,50 @@ func (r *roller) day(ctx context.Context, f *rollFleet, deviceID, day string) (c
 	return changed, err
 }
 
+// DayState is a day of a device beside its hours.
+type DayState struct {
+	Difference
+	Waits  bool // for a roll-up, or to be over
+	Sealed bool // some of its hours may have expired, so it stays as it is
+}
+
+// Differs reports whether the day is not what its hours make. Hours that count nothing any more make none.
+func (s *DayState) Differs() bool {
+	return !s.Waits && !s.Sealed && s.Stored.Readings+s.Want.Readings != 0 && !sameAggregate(&s.Stored, &s.Want)
+}
+
+// CompareDay compares a day of a device with its hours. fleet and zone are those of the device.
+func CompareDay(ctx context.Context, t *table.Table, fleet *Fleet, zone calendar.Zone, deviceID, day string) (s DayState, err error) {
+	_, end, err := zone.Bounds(day)
+	if err != nil {
+		return s, err
+	}
+	marks, err := fold.Load(ctx, t, RollupMarks, []RollupKey{{table.Shard(deviceID, Shards), day, deviceID}})
+	if err != nil {
+		return s, fmt.Errorf("telemetry: mark of %s: %w", day, err)
+	}
+	days, err := fold.Load(ctx, t, Aggregates, []AggregateKey{{deviceID, Daily, day}})
+	if err == nil {
+		s.Want, err = dayOfHours(ctx, t, zone, deviceID, day, false)
+	}
+	if err != nil {
+		return s, fmt.Errorf("telemetry: %s of device %q: %w", day, shorten(deviceID), err)
+	}
+	s.Stored = days[0].State
+	s.Waits = marks[0].Version != 0 && !marks[0].Removed || t.Now().Before(end.Add(rollUpAfter))
+	s.Sealed = final(t, fleet, &s.Stored, &s.Want)
+	return s, nil
+}
+
+// RollUpDay makes a day of a device of its hours, now. fleet and zone are those of the device.
+func RollUpDay(ctx context.Context, t *table.Table, fleet *Fleet, zone calendar.Zone, deviceID, day string) error {
+	r := roller{t: t}
+	if _, err := r.day(ctx, &rollFleet{*fleet, zone}, deviceID, day); err != nil {
+		return fmt.Errorf("telemetry: roll up %s of device %q: %w", day, shorten(deviceID), err)
+	}
+	return nil
+}
+
 func (r *roller) dayOnce(ctx context.Context, f *rollFleet, key AggregateKey) (changed bool, err error) {
 	loaded, err := fold.Load(ctx, r.t, Aggregates, []AggregateKey{key})
 	if err != nil {
@@ -126,7 +170,7 @@ func (r *roller) dayOnce(ctx context.Context, f *rollFleet, key AggregateKey) (c
 	if err != nil {
 		return false, err
 	}
-	if sameAggregate(stored, &sum) || r.final(f, stored, &sum) {
+	if sameAggregate(stored, &sum) || final(r.t, &f.fleet, stored, &sum) {
 		return false, nil
 	}
 	if sum.Readings == 0 {
@@ -137,8 +181,8 @@ func (r *roller) dayOnce(ctx context.Context, f *rollFleet, key AggregateKey) (c
 }
 
 // final reports whether a day must not be made again: some of its hours may have expired, and it would shrink.
-func (r *roller) final(f *rollFleet, stored, sum *Aggregate) bool {
-	return sum.Readings < stored.Readings && !r.t.Now().Before(stored.startOf().Add(f.fleet.Retention.Of(Hourly)))
+func final(t *table.Table, f *Fleet, stored, sum *Aggregate) bool {
+	return sum.Readings < stored.Readings && !t.Now().Before(stored.startOf().Add(f.Retention.Of(Hourly)))
 }
 
 // sameAggregate compares what two aggregates count.
@@ -263,17 +307,4 @@ func pointsOf(readings []Reading, m *bucket.Metric) (points []track.Point) {
 		}
 	}
 	return points
-}
-
-// MarkDay has the roll-up make a day of a device anew of its hours, however it came about that nothing else asks for it.
-func MarkDay(ctx context.Context, t *table.Table, fleetID, deviceID, day string) error {
-	key := RollupKey{table.Shard(deviceID, Shards), day, deviceID}
-	stored, err := fold.Load(ctx, t, RollupMarks, []RollupKey{key})
-	if err == nil && (stored[0].Version == 0 || stored[0].Removed) {
-		err = fold.ReplaceState(ctx, t, RollupMarks, key, RollupMark{key, fleetID, t.Now().Unix()}, stored[0].Version)
-	}
-	if err != nil && !errors.Is(err, table.ErrConflict) { // then it was marked just now
-		return fmt.Errorf("telemetry: mark %s of device %q: %w", day, shorten(deviceID), err)
-	}
-	return nil
 }

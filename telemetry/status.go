@@ -13,18 +13,18 @@ import (
 )
 
 func foldStatuses() *fold.Fold {
-	return fold.New("telemetry.statuses", Statuses, (*Status).merge,
+	return fold.New("telemetry.statuses", Statuses, (*Status).Merge,
 		fold.On(Readings, func(ch fold.Typed[Reading], at func(StatusKey) *Status) error {
 			if ch.Old == nil && ch.New != nil && !ch.New.Quiet {
-				at(StatusKey{ch.New.DeviceID}).add(ch.New)
+				at(StatusKey{ch.New.DeviceID}).Add(ch.New)
 			}
 			return nil
 		}),
-	).With(fold.Finish((*Status).finish))
+	).With(fold.Finish((*Status).Finish))
 }
 
-// add notes a reading.
-func (s *Status) add(r *Reading) {
+// Add notes a reading.
+func (s *Status) Add(r *Reading) {
 	s.FleetID = max(s.FleetID, r.FleetID)
 	if !r.Past {
 		s.LastSeen = max(s.LastSeen, r.Arrived)
@@ -41,16 +41,16 @@ func (s *Status) add(r *Reading) {
 
 // note keeps a value if it is the latest of its metric.
 func (l Latest) note(name string, v LatestValue) {
-	if have, there := l[name]; !there || have.before(v) {
+	if have, there := l[name]; !there || have.Before(v) {
 		l[name] = v
 	}
 }
 
-// merge adds what other readings say.
+// Merge adds what other readings say.
 //
 // Invariant: a status is a function of the multiset of its readings, and of Silent and OfflineSince, which no fold sets. The latest value
 // of a metric is the one with the greatest time, and of one time the greatest text.
-func (s *Status) merge(o *Status) {
+func (s *Status) Merge(o *Status) {
 	s.FleetID = max(s.FleetID, o.FleetID)
 	s.Silent, s.OfflineSince = max(s.Silent, o.Silent), max(s.OfflineSince, o.OfflineSince)
 	s.LastSeen = max(s.LastSeen, o.LastSeen)
@@ -64,15 +64,16 @@ func (s *Status) merge(o *Status) {
 	}
 }
 
-func (v LatestValue) before(o LatestValue) bool {
+// Before reports whether another value takes the place of this one. Of two values of one time the greater text stays.
+func (v LatestValue) Before(o LatestValue) bool {
 	if v.At != o.At {
 		return v.At < o.At
 	}
 	return v.Value.text < o.Value.text
 }
 
-// finish sets what follows from the rest.
-func (s *Status) finish() {
+// Finish sets what follows from the rest.
+func (s *Status) Finish() {
 	s.Shard = table.Shard(s.DeviceID, Shards)
 	switch {
 	case s.LastSeen == 0:
@@ -90,7 +91,7 @@ func (s *Status) finish() {
 // Miss says that the device is offline from now on, until it is heard of again.
 func (s *Status) Miss(now time.Time) {
 	s.Silent, s.OfflineSince = s.LastSeen, now.UnixMilli()
-	s.finish()
+	s.Finish()
 }
 
 // Rewind moves a last arrival that lies in the future to now: a server's clock was ahead when it came.
@@ -104,7 +105,7 @@ func (s *Status) Rewind(now time.Time) {
 		s.Silent = at
 	}
 	s.Arrivals.Until(now.Unix())
-	s.finish()
+	s.Finish()
 }
 
 // tail is how many readings ReadStatus looks at, at most.
@@ -129,7 +130,7 @@ func ReadStatus(ctx context.Context, t *table.Table, deviceID string) (Status, e
 			break
 		}
 		was := s.Arrivals
-		s.add(&r)
+		s.Add(&r)
 		if s.Arrivals = was; !known && s.LastSeen != 0 { // the rhythm is that of what is written
 			break
 		}
@@ -137,7 +138,7 @@ func ReadStatus(ctx context.Context, t *table.Table, deviceID string) (Status, e
 	if !known && n == 0 {
 		return s, fmt.Errorf("telemetry: status of device %q: %w", shorten(deviceID), table.ErrNotFound)
 	}
-	s.finish()
+	s.Finish()
 	return s, nil
 }
 

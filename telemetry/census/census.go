@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"maps"
 	"slices"
 
@@ -14,19 +15,41 @@ import (
 	"github.com/onefold/onefold/telemetry"
 )
 
-// Recounted says what Recount found.
+// Recounted says what was found.
 type Recounted struct {
-	Labels int      // that were missing, or of a device that does not have them
-	Counts int      // of fleets, that were wrong
-	Busy   []string // fleets whose counts, and devices whose labels, kept being written: ask again when there is less traffic
+	Items  int          // labels and counts that were compared
+	Labels int          // that were missing, or of a device that does not have them
+	Counts int          // of fleets, that were wrong
+	List   []Difference // the first hundred of these
+	Busy   []string     // fleets whose counts, and devices whose labels, kept being written: ask again when there is less traffic
+}
+
+// Difference is a label that is there and should not be, or the other way round, or counts of a fleet that are wrong.
+type Difference struct {
+	Label        telemetry.LabelKey // of counts, the zero key
+	There        bool               // the label, or the counts
+	Stored, Want telemetry.FleetCounts
+}
+
+// Compare compares the labels and the counts of a fleet with its devices and statuses, and changes nothing. See Recount.
+func Compare(ctx context.Context, t *table.Table, w telemetry.Folded, fleetID string) (Recounted, error) {
+	return run(ctx, &recounter{t: t, w: w, fleetID: fleetID, dry: true})
+}
+
+// RecountFleet is Recount of one fleet.
+func RecountFleet(ctx context.Context, t *table.Table, w telemetry.Folded, fleetID string) (Recounted, error) {
+	return run(ctx, &recounter{t: t, w: w, fleetID: fleetID})
 }
 
 // Recount compares the labels and the counts of all fleets with their devices and statuses, and mends what differs: what
 // folds have missed. Devices may be written meanwhile: each item is replaced on condition that it is still the one that was
 // compared, and that everything that was read is folded into it. It may be stopped at any time and run again.
 func Recount(ctx context.Context, t *table.Table, w telemetry.Folded) (Recounted, error) {
-	r := &recounter{t: t, w: w}
-	for _, do := range []func(context.Context) error{w.Drain, r.lacking, r.left, r.counts} {
+	return run(ctx, &recounter{t: t, w: w})
+}
+
+func run(ctx context.Context, r *recounter) (Recounted, error) {
+	for _, do := range []func(context.Context) error{r.w.Drain, r.lacking, r.left, r.counts} {
 		if err := do(ctx); err != nil {
 			return r.did, fmt.Errorf("census: recount: %w", err)
 		}
@@ -35,9 +58,11 @@ func Recount(ctx context.Context, t *table.Table, w telemetry.Folded) (Recounted
 }
 
 type recounter struct {
-	t   *table.Table
-	w   telemetry.Folded
-	did Recounted
+	t       *table.Table
+	w       telemetry.Folded
+	fleetID string // "": all
+	dry     bool   // differences are only listed
+	did     Recounted
 }
 
 const (
@@ -53,6 +78,9 @@ func (r *recounter) lacking(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+		if r.fleetID != "" && d.FleetID != r.fleetID {
+			continue
+		}
 		if keys = slices.AppendSeq(keys, maps.Keys(telemetry.LabelsOf(&d))); len(keys) >= recountChunk {
 			if err := r.labels(ctx, keys); err != nil {
 				return err
@@ -63,9 +91,17 @@ func (r *recounter) lacking(ctx context.Context) error {
 	return r.labels(ctx, keys)
 }
 
+// fleets are those whose labels and counts are compared.
+func (r *recounter) fleets(ctx context.Context) iter.Seq2[telemetry.Fleet, error] {
+	if r.fleetID == "" {
+		return telemetry.FleetsOfOwner.All(ctx, r.t, telemetry.OwnerIn{OwnerID: telemetry.DefaultOwner})
+	}
+	return func(yield func(telemetry.Fleet, error) bool) { yield(telemetry.GetFleet(ctx, r.t, r.fleetID)) }
+}
+
 // left looks for labels that nobody has any more.
 func (r *recounter) left(ctx context.Context) error {
-	for f, err := range telemetry.FleetsOfOwner.All(ctx, r.t, telemetry.OwnerIn{OwnerID: telemetry.DefaultOwner}) {
+	for f, err := range r.fleets(ctx) {
 		if err != nil {
 			return err
 		}
@@ -91,6 +127,7 @@ func (r *recounter) left(ctx context.Context) error {
 // labels compares labels with their devices, and settles those that differ: see reconciler for why that is right while
 // devices are written.
 func (r *recounter) labels(ctx context.Context, keys []telemetry.LabelKey) error {
+	r.did.Items += len(keys)
 	keys, before, err := r.differing(ctx, keys)
 	for try := 0; err == nil && len(keys) > 0; try++ {
 		if try == maxTries {
@@ -148,6 +185,8 @@ func (r *recounter) settle(ctx context.Context, keys []telemetry.LabelKey, store
 		err := table.ErrConflict
 		switch there := s.Version != 0 && !s.Removed; {
 		case s.Version != versions[k]:
+		case r.dry:
+			err = nil
 		case there:
 			err = fold.RemoveState(ctx, r.t, telemetry.Labels, k, s.Version)
 		default:
@@ -160,9 +199,16 @@ func (r *recounter) settle(ctx context.Context, keys []telemetry.LabelKey, store
 			return nil, nil, err
 		default:
 			r.did.Labels++
+			r.note(Difference{Label: k, There: s.Version != 0 && !s.Removed})
 		}
 	}
 	return left, found, nil
+}
+
+func (r *recounter) note(d Difference) {
+	if len(r.did.List) < maxListed {
+		r.did.List = append(r.did.List, d)
+	}
 }
 
 func (r *recounter) busy(what string) {
@@ -175,12 +221,13 @@ func (r *recounter) busy(what string) {
 // index that it is read from may be behind, and only what is the same twice is settled.
 func (r *recounter) counts(ctx context.Context) error {
 	var keys []telemetry.FleetCountsKey
-	for f, err := range telemetry.FleetsOfOwner.All(ctx, r.t, telemetry.OwnerIn{OwnerID: telemetry.DefaultOwner}) {
+	for f, err := range r.fleets(ctx) {
 		if err != nil {
 			return err
 		}
 		keys = append(keys, telemetry.FleetCountsKey{FleetID: f.FleetID})
 	}
+	r.did.Items += len(keys)
 	for try := 0; len(keys) > 0; try++ {
 		if try == maxTries {
 			for _, k := range keys {
@@ -261,6 +308,8 @@ func (r *recounter) replaceCounts(ctx context.Context, keys []telemetry.FleetCou
 		case before[i].Version != after[i].Version || !same(is, of(again, k)):
 		case same(&after[i].State, is):
 			continue
+		case r.dry:
+			err = nil
 		default:
 			err = fold.ReplaceState(ctx, r.t, telemetry.Counts, k, *is, after[i].Version)
 		}
@@ -271,6 +320,7 @@ func (r *recounter) replaceCounts(ctx context.Context, keys []telemetry.FleetCou
 			return nil, err
 		default:
 			r.did.Counts++
+			r.note(Difference{There: after[i].Version != 0, Stored: after[i].State, Want: *is})
 		}
 	}
 	return left, nil

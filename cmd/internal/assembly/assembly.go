@@ -19,6 +19,7 @@ import (
 	"github.com/onefold/onefold/table"
 	"github.com/onefold/onefold/telemetry"
 	"github.com/onefold/onefold/telemetry/alerts"
+	"github.com/onefold/onefold/telemetry/recount"
 )
 
 // TableName is what the one table is called where no store says otherwise.
@@ -28,7 +29,7 @@ const TableName = "onefold"
 const Group = analytics.FoldGroup
 
 // Schema is all that the table holds. Starting fails if two packages could write the same key.
-var Schema = table.MustSchema("onefold", analytics.Schema, reconcile.Schema, explore.Schema, erasure.Schema, refusals.Days, refusals.ByDay, accounts.Schema, telemetry.Schema, alerts.Schema, eventstore.Schema, jobs.Schema, relocation.Schema)
+var Schema = table.MustSchema("onefold", analytics.Schema, reconcile.Schema, explore.Schema, erasure.Schema, refusals.Days, refusals.ByDay, accounts.Schema, telemetry.Schema, recount.Schema, alerts.Schema, eventstore.Schema, jobs.Schema, relocation.Schema)
 
 // Folds are all that is derived from the changes of a table. wait is how long visitors' days and breakdowns may wait beyond a
 // flush.

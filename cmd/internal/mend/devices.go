@@ -14,6 +14,7 @@ import (
 	"github.com/onefold/onefold/telemetry"
 	"github.com/onefold/onefold/telemetry/alerts"
 	"github.com/onefold/onefold/telemetry/census"
+	"github.com/onefold/onefold/telemetry/recount"
 )
 
 // devicesAtOnce is how many devices are looked at at the same time, so that waiting until all is folded is for all of them.
@@ -74,7 +75,7 @@ func (r *rebuild) device(ctx context.Context, id string) error {
 				d.busy = append(d.busy, id+" "+day)
 			}
 		})
-		if err := telemetry.MarkDay(ctx, r.Table, device.FleetID, id, day); err != nil {
+		if err := recount.MarkDay(ctx, r.Table, device.FleetID, id, day); err != nil {
 			return err
 		}
 	}
@@ -99,7 +100,7 @@ func (r *rebuild) status(ctx context.Context, device *telemetry.Device) (map[str
 	}
 	since := r.since.Add(-lateFolds).UnixMilli()
 	days := make(map[string]time.Time)
-	err = telemetry.CatchUpStatus(ctx, r.Table, device.DeviceID, func(yield func(telemetry.Reading, error) bool) {
+	err = recount.CatchUp(ctx, r.Table, device.DeviceID, func(yield func(telemetry.Reading, error) bool) {
 		for one, err := range telemetry.NewestReadings.All(ctx, r.Table, telemetry.DeviceIn{DeviceID: device.DeviceID}) {
 			if err == nil && one.Arrived < since {
 				continue

@@ -162,12 +162,15 @@ func Mean(sum Decimal, n int64) (mean Decimal) {
 }
 
 // Deviation is the standard deviation of n values (of these, not an estimate for others that they were drawn from), by
-// their sum and the sum of their squares, with 20 digits.
+// their sum and the sum of their squares, with 20 digits. It is 0 for sums that no values have, of a damaged aggregate.
 func Deviation(sum, squares Decimal, n int64) (deviation Decimal) {
 	if n == 0 {
 		return deviation
 	}
-	variance := Of(n).Times(squares).Minus(sum.Times(sum)) // n² times it, exactly: so it is never below zero
+	variance := Of(n).Times(squares).Minus(sum.Times(sum)) // n² times it, exactly: so it is never below zero for values
+	if variance.d.Negative {
+		return deviation
+	}
 	exactly(printed.Sqrt(&deviation.d, &variance.d))
 	exactly(printed.Quo(&deviation.d, &deviation.d, apd.New(n, 0)))
 	return deviation

@@ -86,6 +86,9 @@ func TestMeanAndDeviation(t *testing.T) {
 	if m := Mean(Of(1), 3); m.String() != "0.33333333333333333333" {
 		t.Errorf("mean %s", m)
 	}
+	if d := Deviation(Of(3), Of(1), 2); !d.IsZero() { // no two values have these sums
+		t.Errorf("deviation of a damaged aggregate: %s", d)
+	}
 	if d := Deviation(Decimal{}, Decimal{}, 0); !d.IsZero() {
 		t.Errorf("deviation of nothing %s", d)
 	}

@@ -1,0 +1,58 @@
+package recount
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/onefold/onefold/telemetry"
+	"github.com/onefold/onefold/telemetry/census"
+)
+
+// census compares the labels of the fleet's devices, and how many there are of which kind.
+func (r *recounter) census(ctx context.Context) error {
+	compare := census.Compare
+	if r.verb == Rebuilding {
+		compare = census.RecountFleet
+	}
+	found, err := compare(ctx, r.t, r.w, r.in.Fleet)
+	if err != nil {
+		return err
+	}
+	r.found.Items += int64(found.Items)
+	for i := range found.List {
+		r.note(describeCensus(&found.List[i]))
+	}
+	if more := int64(found.Labels + found.Counts - len(found.List)); more > 0 {
+		r.noteMore(Label, more)
+	}
+	for _, what := range found.Busy {
+		r.busy(what)
+	}
+	return nil
+}
+
+func describeCensus(d *census.Difference) Difference {
+	if k := d.Label; k.FleetID != "" {
+		return Difference{Part: Label, Device: k.DeviceID, Start: string(k.Kind) + " " + k.Value, Kind: kindOf(d.There, !d.There)}
+	}
+	return Difference{Part: Counts, Kind: kindOf(d.There, true), Stored: describeCounts(&d.Stored), Want: describeCounts(&d.Want)}
+}
+
+func describeCounts(c *telemetry.FleetCounts) string {
+	all := maps.Clone(c.ByStatus)
+	if all == nil {
+		all = make(map[string]int64)
+	}
+	maps.Copy(all, c.ByConnectivity)
+	var parts []string
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		parts = append(parts, fmt.Sprintf("%d %s", all[name], name))
+	}
+	if len(parts) == 0 {
+		return "no devices"
+	}
+	return strings.Join(parts, ", ")
+}

@@ -1,0 +1,187 @@
+package recount
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"time"
+
+	"github.com/onefold/onefold/internal/calendar"
+	"github.com/onefold/onefold/table"
+	"github.com/onefold/onefold/telemetry"
+)
+
+// device compares one device: its days one after another, then its latest values.
+func (r *recounter) device(ctx context.Context, id string) error {
+	day, err := r.nextDay(ctx, id, cmp.Or(r.in.From, "0001-01-01"))
+	for ; err == nil && day != ""; day, err = r.nextDay(ctx, id, calendar.ShiftDay(day, 1)) {
+		if err := r.day(ctx, id, day); err != nil {
+			return err
+		}
+		r.at.Day = day
+		r.tell()
+	}
+	if err != nil {
+		return err
+	}
+	return r.latest(ctx, id)
+}
+
+// nextDay is the first day from a day on of which a device has readings or aggregates; "" if there is none in the range.
+func (r *recounter) nextDay(ctx context.Context, id, from string) (next string, err error) {
+	start, _, err := r.zone.Bounds(from)
+	if err != nil {
+		return "", err
+	}
+	hour, _, err := r.zone.HourRange(from, from)
+	if err != nil {
+		return "", err
+	}
+	take := func(day string, err error) error {
+		if errors.Is(err, table.ErrNotFound) {
+			return nil
+		}
+		if err == nil && (next == "" || day < next) {
+			next = day
+		}
+		return err
+	}
+	if start.Before(time.UnixMilli(0)) {
+		start = time.UnixMilli(0)
+	}
+	one, err := telemetry.ReadingsByTime.First(ctx, r.t, telemetry.ReadingsIn{DeviceID: id, From: start})
+	if err := take(r.zone.Day(one.At), err); err != nil {
+		return "", err
+	}
+	for period, begin := range map[telemetry.Period]string{telemetry.Hourly: hour, telemetry.TenMinutes: hour, telemetry.Daily: from} {
+		a, err := telemetry.AggregatesByTime.First(ctx, r.t, telemetry.AggregatesIn{DeviceID: id, Period: period, From: begin})
+		if err := take(r.dayOf(&a.AggregateKey), err); err != nil {
+			return "", err
+		}
+	}
+	if r.in.To != "" && next > r.in.To {
+		return "", nil
+	}
+	return next, nil
+}
+
+// dayOf is the day of a bucket.
+func (r *recounter) dayOf(k *telemetry.AggregateKey) string {
+	at, err := time.Parse(calendar.HourLayout, k.Start)
+	if err != nil { // it is a day
+		return k.Start
+	}
+	return r.zone.Day(at)
+}
+
+// day compares a device's hours and tens of minutes with its readings, and then the day with its hours.
+func (r *recounter) day(ctx context.Context, id, day string) error {
+	wrong, err := r.buckets(ctx, id, day)
+	if err != nil || wrong && r.verb == Verifying { // what the day should be is not known before its hours are right
+		return err
+	}
+	return r.rolledDay(ctx, id, day)
+}
+
+// buckets compares hours and tens of minutes. wrong says that some differ.
+func (r *recounter) buckets(ctx context.Context, id, day string) (wrong bool, err error) {
+	start, end, err := r.zone.Bounds(day)
+	if err != nil {
+		return false, err
+	}
+	compare := telemetry.Verify
+	if r.verb == Rebuilding {
+		compare = telemetry.Rebuild
+	}
+	found, err := compare(ctx, r.t, r.w, id, start, end)
+	if err != nil && !errors.Is(err, telemetry.ErrSealed) {
+		return false, err
+	}
+	r.found.Readings += found.Readings
+	r.found.Items += int64(found.Items)
+	if found.Busy > 0 {
+		r.busy(id + " " + day)
+	}
+	if found.Count > 0 && r.verb == Verifying {
+		if waits, err := r.retracting(ctx, id, start, end); err != nil || waits {
+			r.found.Waiting++
+			return true, err
+		}
+	}
+	r.leaveOutOf(id, &found)
+	for i := range found.List { // telemetry lists all of a day
+		r.note(describe(&found.List[i]))
+	}
+	return found.Count > 0, nil
+}
+
+// retracting reports whether a retraction of a time is being applied, or taken back.
+func (r *recounter) retracting(ctx context.Context, id string, start, end time.Time) (bool, error) {
+	for x, err := range telemetry.RetractionsOfDevice.All(ctx, r.t, telemetry.DeviceIn{DeviceID: id}) {
+		if err != nil {
+			return false, err
+		}
+		if (x.AppliedAt.IsZero() || !x.LiftedAt.IsZero()) && x.From.Before(end) && x.To.After(start) {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+func (r *recounter) leaveOutOf(id string, found *telemetry.Differences) {
+	for _, name := range found.Sealed {
+		r.leaveOut(id + " " + name)
+	}
+	r.found.SealedItems += int64(found.SealedItems - len(found.Sealed))
+}
+
+// rolledDay compares a day that is over with its hours, unless it waits for a roll-up. Rebuild makes it again in either case.
+func (r *recounter) rolledDay(ctx context.Context, id, day string) error {
+	for range maxTries {
+		is, err := telemetry.CompareDay(ctx, r.t, &r.fleet, r.zone, id, day)
+		if err != nil {
+			return err
+		}
+		switch {
+		case is.Sealed:
+			r.found.Items++
+			r.leaveOut(id + " " + string(telemetry.Daily) + " " + day)
+			return nil
+		case !is.Differs() && (r.verb == Verifying || !is.Waits):
+			r.found.Items++
+			return nil
+		}
+		settled, err := r.settleDay(ctx, id, day, is)
+		if settled || err != nil {
+			r.found.Items++
+			return err
+		}
+	}
+	r.busy(id + " " + day)
+	return nil
+}
+
+// settleDay reports or mends a day that is not the sum of its hours. It is not settled while hours are being written.
+func (r *recounter) settleDay(ctx context.Context, id, day string, is telemetry.DayState) (settled bool, err error) {
+	if err := r.w.Drain(ctx); err != nil { // its hours may have changed just now, and the mark not be there yet
+		return false, err
+	}
+	now, err := telemetry.CompareDay(ctx, r.t, &r.fleet, r.zone, id, day)
+	if err != nil || now.Waits != is.Waits || now.Differs() != is.Differs() {
+		return false, err
+	}
+	if r.verb == Rebuilding && r.over(day) {
+		if err := telemetry.RollUpDay(ctx, r.t, &r.fleet, r.zone, id, day); errors.Is(err, table.ErrConflict) {
+			return false, nil
+		} else if err != nil {
+			return false, err
+		}
+	}
+	if now.Differs() {
+		r.note(describe(&now.Difference))
+	}
+	return true, nil
+}
+
+// over reports whether a day has ended.
+func (r *recounter) over(day string) bool { return day < r.zone.Day(r.t.Now()) }

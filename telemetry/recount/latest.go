@@ -1,0 +1,208 @@
+package recount
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/onefold/onefold/fold"
+	"github.com/onefold/onefold/table"
+	"github.com/onefold/onefold/telemetry"
+)
+
+// latest compares the latest values of a device, and when it was heard of last, with its readings since the first day of the
+// range. How often it sends is not compared: that is an estimate, of arrivals only.
+func (r *recounter) latest(ctx context.Context, id string) error {
+	for range maxTries {
+		before, err := r.status(ctx, id)
+		if err != nil {
+			return err
+		}
+		want, err := r.readStatus(ctx, id)
+		if err != nil {
+			return err
+		}
+		if err := r.w.Drain(ctx); err != nil {
+			return err
+		}
+		after, err := r.status(ctx, id)
+		if err != nil {
+			return err
+		}
+		if before.Version != after.Version {
+			continue
+		}
+		if err := r.settleStatus(ctx, after, want); !errors.Is(err, table.ErrConflict) {
+			r.found.Items++
+			return err
+		}
+	}
+	r.busy(id + " " + string(Latest))
+	return nil
+}
+
+func (r *recounter) status(ctx context.Context, id string) (*fold.Stored[telemetry.Status], error) {
+	stored, err := fold.Load(ctx, r.t, telemetry.Statuses, []telemetry.StatusKey{{DeviceID: id}})
+	if err != nil {
+		return nil, err
+	}
+	return &stored[0], nil
+}
+
+// since is the start of the range; the zero time if it has none.
+func (r *recounter) since() (time.Time, error) {
+	if r.in.From == "" {
+		return time.Time{}, nil
+	}
+	return r.zone.Start(r.in.From)
+}
+
+// readStatus makes the status of a device of its readings. An arrival that lies in the future is none: a server's clock was ahead.
+func (r *recounter) readStatus(ctx context.Context, id string) (*telemetry.Status, error) {
+	since, err := r.since()
+	if err != nil {
+		return nil, err
+	}
+	future := r.t.Now().Add(telemetry.LeastPause).UnixMilli()
+	s := &telemetry.Status{StatusKey: telemetry.StatusKey{DeviceID: id}}
+	for one, err := range telemetry.NewestReadings.All(ctx, r.t, telemetry.DeviceIn{DeviceID: id}) {
+		if err != nil {
+			return nil, err
+		}
+		if one.At.Before(since) {
+			break
+		}
+		r.found.Readings++
+		one.Past = one.Past || one.Arrived > future
+		if !one.Quiet {
+			s.Add(&one)
+		}
+	}
+	return s, nil
+}
+
+// settleStatus compares a status with what its readings say.
+func (r *recounter) settleStatus(ctx context.Context, stored *fold.Stored[telemetry.Status], want *telemetry.Status) error {
+	is := &stored.State
+	fixed := *is
+	fixed.FleetID = max(is.FleetID, want.FleetID)
+	var err error
+	if fixed.Values, err = r.values(ctx, is, want); err != nil {
+		return err
+	}
+	if fixed.LastSeen, err = r.lastSeen(ctx, is, want); err != nil {
+		return err
+	}
+	if stored.Version == 0 && len(fixed.Values) == 0 {
+		return nil // it has never sent anything
+	}
+	if is.Connectivity == telemetry.Offline {
+		fixed.Silent = min(is.Silent, fixed.LastSeen) // or what it sends next would not make it online
+	}
+	fixed.Arrivals = slices.Clone(is.Arrivals)
+	fixed.Arrivals.Merge(want.Arrivals)
+	fixed.Arrivals.Until(fixed.LastSeen / 1000)
+	fixed.Finish()
+	if maps.Equal(is.Values, fixed.Values) && is.LastSeen == fixed.LastSeen && is.Connectivity == fixed.Connectivity {
+		return nil
+	}
+	if r.verb == Rebuilding {
+		if err := fold.ReplaceState(ctx, r.t, telemetry.Statuses, is.StatusKey, fixed, stored.Version); err != nil {
+			return err
+		}
+	}
+	d := Difference{Part: Latest, Device: is.DeviceID, Kind: kindOf(stored.Version != 0, len(fixed.Values) > 0)}
+	d.Stored, d.Want = describeStatuses(is, &fixed)
+	r.note(d)
+	return nil
+}
+
+// values are what the latest values of a device should be. What is stored stays where readings before the range, or readings
+// that may have expired, may say so.
+func (r *recounter) values(ctx context.Context, is, want *telemetry.Status) (telemetry.Latest, error) {
+	since, err := r.since()
+	if err != nil {
+		return nil, err
+	}
+	values := maps.Clone(want.Values)
+	if values == nil {
+		values = make(telemetry.Latest)
+	}
+	for name, v := range is.Values {
+		w, there := want.Values[name]
+		if there && v.Before(w) {
+			continue
+		}
+		at := time.UnixMilli(v.At)
+		keep := at.Before(since) || there && !w.Before(v)
+		if !keep {
+			if keep, err = r.expired(ctx, is.DeviceID, at); err != nil {
+				return nil, err
+			}
+			if keep {
+				r.leaveOut(is.DeviceID + " " + string(Latest) + " " + name)
+			}
+		}
+		if keep {
+			values[name] = v
+		}
+	}
+	return values, nil
+}
+
+// lastSeen is when a device was heard of last.
+func (r *recounter) lastSeen(ctx context.Context, is, want *telemetry.Status) (int64, error) {
+	if is.LastSeen <= want.LastSeen {
+		return want.LastSeen, nil
+	}
+	since, err := r.since()
+	if err != nil {
+		return 0, err
+	}
+	slack, err := r.slack(ctx, is.DeviceID)
+	if err != nil {
+		return 0, err
+	}
+	measured := time.UnixMilli(is.LastSeen).Add(-slack) // at the earliest
+	if measured.Before(since) {
+		return is.LastSeen, nil
+	}
+	for _, at := range []time.Time{measured, time.UnixMilli(is.LastSeen)} {
+		if gone, err := r.expired(ctx, is.DeviceID, at); err != nil || gone {
+			r.leaveOut(is.DeviceID + " last seen")
+			return is.LastSeen, err
+		}
+	}
+	return want.LastSeen, nil
+}
+
+// slack is by how much a sign of life may be older, by its device's clock, than its arrival.
+func (r *recounter) slack(ctx context.Context, id string) (time.Duration, error) {
+	const least = 25 * time.Hour
+	d, err := telemetry.GetDevice(ctx, r.t, id)
+	if err != nil || d.ProfileID == "" {
+		return least, err
+	}
+	p, err := telemetry.ProfileByID.Get(ctx, r.t, telemetry.ProfileIn{ProfileID: d.ProfileID})
+	if errors.Is(err, table.ErrNotFound) {
+		return least, nil
+	}
+	return max(least, time.Duration(p.Clock.LateAfter)*time.Second), err
+}
+
+// expired reports whether a reading of a time may have expired. The hour that counts it knows; where there is none, the fleet's
+// retention says it.
+func (r *recounter) expired(ctx context.Context, id string, at time.Time) (bool, error) {
+	key := telemetry.AggregateKey{DeviceID: id, Period: telemetry.Hourly, Start: r.zone.Hour(at)}
+	hours, err := fold.Load(ctx, r.t, telemetry.Aggregates, []telemetry.AggregateKey{key})
+	if err != nil {
+		return false, err
+	}
+	now := r.t.Now()
+	if until := hours[0].State.RawUntil; until != 0 {
+		return now.Unix() >= until, nil
+	}
+	return !now.Before(at.Add(r.fleet.Retention.Raw())), nil
+}

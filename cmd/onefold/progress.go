@@ -10,7 +10,6 @@ import (
 	"github.com/vbauerster/mpb/v8"
 	"github.com/vbauerster/mpb/v8/decor"
 
-	"github.com/onefold/onefold/analytics/reconcile"
 	"github.com/onefold/onefold/cmd/onefold/internal/terminal"
 )
 
@@ -81,37 +80,38 @@ func (p *readProgress) close() {
 	}
 }
 
-// dayProgress draws a bar over days.
-type dayProgress struct {
+// progress draws a bar over days, or other units.
+type progress struct {
 	bars *mpb.Progress
 	bar  *mpb.Bar
-	day  atomic.Value // string
+	unit string
+	name atomic.Value // string
 }
 
-func newDayProgress(w io.Writer) *dayProgress {
-	p := &dayProgress{}
+func newProgress(w io.Writer, unit string) *progress {
+	p := &progress{unit: unit}
 	if terminal.IsScreen(w) {
 		p.bars = mpb.New(mpb.WithOutput(w), mpb.WithWidth(64), mpb.WithRefreshRate(150*time.Millisecond))
 	}
 	return p
 }
 
-// update says which day is worked on, and how many of how many are done.
-func (p *dayProgress) update(at reconcile.Progress) {
+// update says what is worked on, and how many of how many are done.
+func (p *progress) update(name string, done, of int) {
 	if p.bars == nil {
 		return
 	}
-	p.day.Store(at.Day)
+	p.name.Store(name)
 	if p.bar == nil {
-		name := decor.Any(func(decor.Statistics) string { return p.day.Load().(string) + " " })
-		p.bar = p.bars.AddBar(int64(at.Of), mpb.PrependDecorators(name, decor.CountersNoUnit("%d/%d days")),
+		title := decor.Any(func(decor.Statistics) string { return p.name.Load().(string) + " " })
+		p.bar = p.bars.AddBar(int64(of), mpb.PrependDecorators(title, decor.CountersNoUnit("%d/%d "+p.unit+"s")),
 			mpb.AppendDecorators(decor.OnComplete(decor.AverageETA(decor.ET_STYLE_GO), "done")))
 	}
-	p.bar.SetCurrent(int64(at.Done))
+	p.bar.SetCurrent(int64(done))
 }
 
 // close ends the bar. It may be called again.
-func (p *dayProgress) close() {
+func (p *progress) close() {
 	if p.bar != nil {
 		p.bar.SetTotal(-1, true)
 		p.bar = nil

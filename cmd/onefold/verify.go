@@ -8,15 +8,28 @@ import (
 
 	"github.com/onefold/onefold/analytics"
 	"github.com/onefold/onefold/analytics/reconcile"
+	"github.com/onefold/onefold/cmd/onefold/internal/devicecli"
 	"github.com/onefold/onefold/cmd/onefold/internal/terminal"
 	"github.com/onefold/onefold/table"
+	"github.com/onefold/onefold/telemetry"
+	"github.com/onefold/onefold/telemetry/recount"
 )
 
-// rangeFlags name a site and days of it.
+// rangeFlags name a site or a fleet, and days of it.
 type rangeFlags struct {
-	Site string `required:"" help:"The site."`
-	From string `help:"First day, YYYY-MM-DD, in the site's time zone. Default: the first that has statistics."`
-	To   string `help:"Last day, included. Default: the last that has statistics."`
+	Site   string `required:"" xor:"of" help:"Site. Either this or --fleet."`
+	Fleet  string `required:"" xor:"of" help:"Fleet. Either this or --site."`
+	Device string `help:"Device of the fleet (default: all)."`
+	From   string `help:"First day, YYYY-MM-DD, in the time zone of the site or fleet (default: first day with statistics)."`
+	To     string `help:"Last day, inclusive (default: last day with statistics)."`
+}
+
+// Validate is called by the parser of flags.
+func (r *rangeFlags) Validate() error {
+	if r.Site != "" && r.Device != "" {
+		return errors.New("--device can only be used with --fleet")
+	}
+	return nil
 }
 
 type verifyCommand struct {
@@ -25,9 +38,18 @@ type verifyCommand struct {
 
 // Run compares what is stored with what the raw facts say, and ends with code 3 when they differ.
 func (c *verifyCommand) Run(ctx context.Context, std streams, g *globals) error {
+	if c.Fleet != "" {
+		found, err := c.recount(ctx, std, g, verifyFleetAndKeep)
+		return differing(found.Count, "--fleet "+c.Fleet, err)
+	}
 	found, err := c.reconcile(ctx, std, g, verifyAndKeep)
-	if err == nil && found.Count > 0 {
-		err = &exitError{exitDifferences, fmt.Errorf("differences: %s not what the raw facts say; `onefold rebuild --site %s` mends that", terminal.Count(found.Count, "item"), c.Site)}
+	return differing(found.Count, "--site "+c.Site, err)
+}
+
+// differing is the error of a comparison that found differences.
+func differing(n int64, of string, err error) error {
+	if err == nil && n > 0 {
+		err = &exitError{exitDifferences, fmt.Errorf("differences: %s not what the raw facts say; `onefold rebuild %s` mends that", terminal.Count(n, "item"), of)}
 	}
 	return err
 }
@@ -43,46 +65,82 @@ func verifyAndKeep(ctx context.Context, t *table.Table, w reconcile.Folded, in r
 	return found, err
 }
 
+// verifyFleetAndKeep is verifyAndKeep of a fleet.
+func verifyFleetAndKeep(ctx context.Context, t *table.Table, w telemetry.Folded, in recount.RangeIn, progress func(recount.Progress)) (recount.Differences, error) {
+	found, err := recount.Verify(ctx, t, w, in, progress)
+	if err == nil {
+		err = recount.Keep(ctx, t, &recount.Verification{
+			FleetKey: telemetry.FleetKey{FleetID: in.Fleet}, At: t.Now().UTC(), Device: in.Device, From: in.From, To: in.To, Of: found.Devices, Found: found,
+		})
+	}
+	return found, err
+}
+
 type rebuildCommand struct {
 	rangeFlags
 }
 
 // Run replaces what differs from the raw facts.
-func (c *rebuildCommand) Run(ctx context.Context, std streams, g *globals) error {
-	_, err := c.reconcile(ctx, std, g, reconcile.Rebuild)
+func (c *rebuildCommand) Run(ctx context.Context, std streams, g *globals) (err error) {
+	if c.Fleet != "" {
+		_, err = c.recount(ctx, std, g, recount.Rebuild)
+	} else {
+		_, err = c.reconcile(ctx, std, g, reconcile.Rebuild)
+	}
 	return err
 }
 
-type reconciler func(context.Context, *table.Table, reconcile.Folded, reconcile.RangeIn, func(reconcile.Progress)) (reconcile.Differences, error)
+type (
+	reconciler func(context.Context, *table.Table, reconcile.Folded, reconcile.RangeIn, func(reconcile.Progress)) (reconcile.Differences, error)
+	recounter  func(context.Context, *table.Table, telemetry.Folded, recount.RangeIn, func(recount.Progress)) (recount.Differences, error)
+)
 
 func (r *rangeFlags) reconcile(ctx context.Context, std streams, g *globals, work reconciler) (found reconcile.Differences, err error) {
-	err = g.withStore(ctx, std.err, tuning{existing: true}, func(s *store) error {
+	err = r.compare(ctx, std, g, "day", func(ctx context.Context, s *store, bar *progress) error {
+		from, to, err := analytics.RecentDays(ctx, s.table, r.Site, r.From, r.To, 0)
+		if err == nil {
+			found, err = work(ctx, s.table, s.worker, reconcile.RangeIn{Site: r.Site, From: from, To: to}, func(p reconcile.Progress) { bar.update(p.Day, p.Done, p.Of) })
+		}
+		return siteError(r.Site, err)
+	})
+	if err != nil {
+		return found, err
+	}
+	if g.JSON {
+		return found, printJSON(std.out, found)
+	}
+	return found, printDifferences(std.out, &found)
+}
+
+func (r *rangeFlags) recount(ctx context.Context, std streams, g *globals, work recounter) (found recount.Differences, err error) {
+	err = r.compare(ctx, std, g, "device", func(ctx context.Context, s *store, bar *progress) error {
+		in := recount.RangeIn{Fleet: r.Fleet, Device: r.Device, From: r.From, To: r.To}
+		found, err = work(ctx, s.table, s.worker, in, func(p recount.Progress) { bar.update(p.Device, p.Done, p.Of) })
+		return devicecli.ExplainRecount(in, err)
+	})
+	if err != nil {
+		return found, err
+	}
+	if g.JSON {
+		return found, printJSON(std.out, found)
+	}
+	return found, devicecli.PrintDifferences(std.out, &found)
+}
+
+// compare folds everything, and then works under a progress bar that counts units.
+func (r *rangeFlags) compare(ctx context.Context, std streams, g *globals, unit string, work func(context.Context, *store, *progress) error) error {
+	return g.withStore(ctx, std.err, tuning{existing: true}, func(s *store) error {
 		if err := s.worker.Drain(ctx); err != nil { // the days to verify are those that have statistics
 			return err
 		}
-		from, to, err := analytics.RecentDays(ctx, s.table, r.Site, r.From, r.To, 0)
-		if err != nil {
-			return siteError(r.Site, err)
-		}
-		bar := newDayProgress(std.err)
+		bar := newProgress(std.err, unit)
 		defer bar.close()
-		err = s.folding(ctx, func(ctx context.Context) (err error) {
-			found, err = work(ctx, s.table, s.worker, reconcile.RangeIn{Site: r.Site, From: from, To: to}, bar.update)
-			return err
-		})
-		bar.close()
+		err := s.folding(ctx, func(ctx context.Context) error { return work(ctx, s, bar) })
 		if errors.Is(err, context.Canceled) {
-			return fmt.Errorf("%w; the same command goes on after the last day that it finished", err)
+			return fmt.Errorf("%w; the same command goes on after the last %s that it finished", err, unit)
 		}
-		if err != nil {
-			return siteError(r.Site, err)
-		}
-		if g.JSON {
-			return printJSON(std.out, found)
-		}
-		return printDifferences(std.out, &found)
+		return err
 	})
-	return found, err
 }
 
 func printDifferences(out io.Writer, d *reconcile.Differences) error {

@@ -39,16 +39,19 @@ func describe(d *telemetry.Difference) Difference {
 // describeAggregate says what an aggregate counts: of its metrics, those that another does not have in the same way.
 func describeAggregate(a, other *telemetry.Aggregate) string {
 	parts := []string{fmt.Sprintf("%d readings", a.Readings)}
+	if a.Readings == 1 {
+		parts[0] = "1 reading"
+	}
 	if a.Late != other.Late {
 		parts = append(parts, fmt.Sprintf("%d late", a.Late))
 	}
 	if a.Corrections != other.Corrections {
 		parts = append(parts, fmt.Sprintf("%d corrections", a.Corrections))
 	}
-	if a.Latest != other.Latest {
+	if a.Latest != other.Latest && other.Latest != 0 {
 		parts = append(parts, "last arrival "+moment(a.Latest))
 	}
-	if a.RawUntil != other.RawUntil {
+	if a.RawUntil != other.RawUntil && other.RawUntil != 0 {
 		parts = append(parts, "readings kept until "+moment(a.RawUntil*1000))
 	}
 	for i := range a.Metrics {

@@ -13,9 +13,8 @@ import (
 
 // JobKey names a verify or rebuild. All stands for what was not named.
 type JobKey struct {
-	Group    string `dynamodbav:"group"` // of folds
-	Verb     Verb   `dynamodbav:"verb"`
 	FleetID  string `dynamodbav:"fleetId"`
+	Verb     Verb   `dynamodbav:"verb"`
 	DeviceID string `dynamodbav:"deviceId"`
 	From     string `dynamodbav:"from"`
 	To       string `dynamodbav:"to"`
@@ -36,8 +35,8 @@ type Job struct {
 const keepJob = 24 * time.Hour
 
 // Jobs are the verifies and rebuilds in progress.
-var Jobs = table.Define[Job, JobKey]("telemetry.job", table.Def[Job]{
-	PK: "FOLD#{group}", SK: "JOB#{verb}#{fleetId}#{deviceId}#{from}#{to}", MaxBytes: 128 << 10,
+var Jobs = table.Define[Job, JobKey]("telemetry.recount", table.Def[Job]{
+	PK: "FLEET#{fleetId}", SK: "RECOUNT#{verb}#{deviceId}#{from}#{to}", MaxBytes: 128 << 10,
 	Expires: func(j *Job) time.Time { return j.At.Add(keepJob) },
 	Doc:     "How far a verify or rebuild of a fleet came.",
 })
@@ -47,7 +46,7 @@ var Schema = table.MustSchema("recount", telemetry.Schema, Jobs, Verifications, 
 
 // resume finds how far the same job came before.
 func (r *recounter) resume(ctx context.Context) (*Job, error) {
-	key := JobKey{telemetry.FoldGroup, r.verb, r.in.Fleet, cmp.Or(r.in.Device, All), cmp.Or(r.in.From, All), cmp.Or(r.in.To, All)}
+	key := JobKey{r.in.Fleet, r.verb, cmp.Or(r.in.Device, All), cmp.Or(r.in.From, All), cmp.Or(r.in.To, All)}
 	job, err := Jobs.Get(ctx, r.t, key)
 	switch {
 	case errors.Is(err, table.ErrNotFound):

@@ -17,6 +17,9 @@ import (
 // ErrRange is returned when a range of days is malformed or ends before it begins.
 var ErrRange = errors.New("recount: range of days")
 
+// ErrDevice is returned when the fleet has no such device.
+var ErrDevice = errors.New("recount: no such device in the fleet")
+
 // RangeIn names what is compared: the devices of a fleet, or one of them, from a day to another, both included, YYYY-MM-DD in
 // the fleet's time zone.
 type RangeIn struct {
@@ -77,6 +80,17 @@ type Difference struct {
 	Want   string         `dynamodbav:"want,omitempty" json:"want,omitempty"`     // shortened
 }
 
+// Item names the item.
+func (d *Difference) Item() string {
+	name := string(d.Part)
+	for _, more := range []string{d.Device, d.Start} {
+		if more != "" {
+			name += " " + more
+		}
+	}
+	return name
+}
+
 // Part says what a derived item is.
 type Part string
 
@@ -110,7 +124,7 @@ const (
 
 // Verify computes what is derived of a fleet's devices again and compares. What is in flight is no difference, nor is a day that
 // waits for its roll-up. Items whose raw readings may have expired are left out and counted. If it was stopped, the same call
-// goes on after the last device that it finished. Errors: ErrRange, table.ErrNotFound.
+// goes on after the last device that it finished. Errors: ErrRange, ErrDevice, table.ErrNotFound when there is no such fleet.
 func Verify(ctx context.Context, t *table.Table, w telemetry.Folded, in RangeIn, progress func(Progress)) (Differences, error) {
 	return run(ctx, t, w, in, Verifying, progress)
 }
@@ -210,8 +224,8 @@ func (r *recounter) run(ctx context.Context) error {
 func (r *recounter) devices(ctx context.Context) (ids []string, err error) {
 	if r.in.Device != "" {
 		d, err := telemetry.GetDevice(ctx, r.t, r.in.Device)
-		if err == nil && d.FleetID != r.in.Fleet {
-			err = fmt.Errorf("fleet %q has no device %q: %w", r.in.Fleet, r.in.Device, table.ErrNotFound)
+		if errors.Is(err, table.ErrNotFound) || err == nil && d.FleetID != r.in.Fleet {
+			err = fmt.Errorf("%w: %q", ErrDevice, r.in.Device)
 		}
 		return []string{r.in.Device}, err
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/onefold/onefold/telemetry"
 	"github.com/onefold/onefold/telemetry/alerts"
 	"github.com/onefold/onefold/telemetry/payload"
+	"github.com/onefold/onefold/telemetry/recount"
 )
 
 // Problem is the answer to an error of telemetry that says what to do; nil for other errors.
@@ -30,7 +31,7 @@ func Problem(err error) error {
 		return door.Problem(http.StatusUnprocessableEntity, "invalid_request", door.Detail(errors.New(whatIsInvalid(err))))
 	case errors.Is(err, telemetry.ErrRetention):
 		return door.Problem(http.StatusUnprocessableEntity, "invalid_request", door.Detail(err))
-	case errors.Is(err, telemetry.ErrRange):
+	case errors.Is(err, telemetry.ErrRange), errors.Is(err, recount.ErrRange):
 		return door.Problem(http.StatusUnprocessableEntity, "bad_range", door.Detail(err))
 	case errors.Is(err, telemetry.ErrSealed):
 		return door.Problem(http.StatusConflict, "sealed", door.Detail(err))

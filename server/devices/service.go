@@ -10,6 +10,7 @@ import (
 	"github.com/onefold/onefold/accounts"
 	"github.com/onefold/onefold/server/internal/background"
 	"github.com/onefold/onefold/server/internal/door"
+	"github.com/onefold/onefold/server/jobs"
 	"github.com/onefold/onefold/server/mqtt"
 	"github.com/onefold/onefold/table"
 	"github.com/onefold/onefold/telemetry"
@@ -35,6 +36,8 @@ type Service struct {
 	metrics    *metrics
 	tail       tail
 	background *background.Work
+
+	verifications *jobs.Board[fleetVerification]
 }
 
 // New makes the service of a table whose folds are w's.
@@ -45,7 +48,11 @@ func New(d *door.Door, t *table.Table, w telemetry.Folded, o Options) (*Service,
 	if o.Collector == nil {
 		o.Collector = telemetry.NewCollector(t, telemetry.CollectorOptions{})
 	}
-	return &Service{o: o, door: d, table: t, folded: w, metrics: newMetrics(&d.Metrics), background: background.New()}, nil
+	work := background.New()
+	return &Service{
+		o: o, door: d, table: t, folded: w, metrics: newMetrics(&d.Metrics), background: work,
+		verifications: jobs.NewBoard[fleetVerification](t, "verify-fleet", 1, work, d.Logger), // each reads all raw readings of its days
+	}, nil
 }
 
 // Register adds the operations to the API.
@@ -65,6 +72,7 @@ func (s *Service) Register(api huma.API, mux *http.ServeMux) error {
 	s.alertRoutes(api)
 	s.ruleRoutes(api)
 	s.channelRoutes(api)
+	s.verifyRoutes(api)
 	return nil
 }
 

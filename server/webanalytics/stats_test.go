@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/onefold/onefold/accounts"
+	"github.com/onefold/onefold/analytics"
+	"github.com/onefold/onefold/analytics/reconcile"
 	"github.com/onefold/onefold/server"
 	"github.com/onefold/onefold/server/servertest"
 	"github.com/onefold/onefold/server/webanalytics"
@@ -149,6 +151,12 @@ func TestVerifyRunsInTheBackground(t *testing.T) {
 		}
 		break
 	}
+	left := reconcile.Differences{Days: 1, SealedDays: 120, Sealed: []string{"2025-01-01", "2025-01-02"}, Busy: []string{"one"}}
+	last, err := reconcile.LastVerification.Get(t.Context(), h.Table, analytics.SiteKey{SiteID: "blog"})
+	servertest.Must(t, err)
+	servertest.Must(t, reconcile.Keep(t.Context(), h.Table, &reconcile.Verification{SiteKey: last.SiteKey, At: last.At, Found: left}))
+	owner.Want(http.StatusOK, `"sealed":120,"firstSealed":"2025-01-01","busy":1`, http.MethodGet, "/api/v1/sites/blog/verify", "")
+	servertest.Must(t, reconcile.Keep(t.Context(), h.Table, &last))
 	again, err := server.New(server.Options{Table: h.Table, Worker: h.Worker, Accounts: h.Accounts, Analytics: webanalytics.Options{Collector: h.Collector}})
 	servertest.Must(t, err)
 	defer again.Close()

@@ -29,6 +29,9 @@ type verifyBody struct {
 	Events      int64            `json:"events" doc:"Raw events that were read."`
 	Checked     int64            `json:"checked" doc:"Derived items that were compared."`
 	Count       int64            `json:"count" doc:"Items that differ."`
+	Sealed      int              `json:"sealed" doc:"Days that were left out because raw events of theirs may have expired."`
+	FirstSealed string           `json:"firstSealed,omitempty" doc:"The first of them."`
+	Busy        int              `json:"busy" doc:"Items that were written again and again and could not be compared."`
 	Differences []differenceBody `json:"differences" doc:"The first hundred of them."`
 	Problem     string           `json:"problem,omitempty" doc:"Why it failed."`
 }
@@ -147,7 +150,10 @@ func (s *Service) verified(ctx context.Context, in *door.SitePath) (*verifyAnswe
 func describeVerification(v *reconcile.Verification) verifyBody {
 	body := verifyBody{
 		ID: v.ID, State: "clean", At: v.At, From: v.From, To: v.To, Done: v.Found.Days, Of: v.Of, Events: v.Found.Events, Checked: v.Found.Items,
-		Count: v.Found.Count, Differences: []differenceBody{}, Problem: v.Failure,
+		Count: v.Found.Count, Sealed: v.Found.SealedDays, Busy: len(v.Found.Busy), Differences: []differenceBody{}, Problem: v.Failure,
+	}
+	if len(v.Found.Sealed) > 0 {
+		body.FirstSealed = v.Found.Sealed[0]
 	}
 	for _, d := range v.Found.List {
 		body.Differences = append(body.Differences, differenceBody{d.Entity + " " + d.Key, d.Kind, d.Stored, d.Want})

@@ -161,7 +161,7 @@ type recounter struct {
 }
 
 func (r *recounter) open(ctx context.Context) (err error) {
-	if err = r.in.check(); err != nil {
+	if err = r.in.Check(); err != nil {
 		return err
 	}
 	if r.fleet, err = telemetry.GetFleet(ctx, r.t, r.in.Fleet); err != nil {
@@ -171,7 +171,8 @@ func (r *recounter) open(ctx context.Context) (err error) {
 	return err
 }
 
-func (in *RangeIn) check() error {
+// Check refuses days that are none. Errors: ErrRange.
+func (in *RangeIn) Check() error {
 	for _, day := range []string{in.From, in.To} {
 		if _, err := calendar.ParseDay(day); day != "" && err != nil {
 			return fmt.Errorf("%w: %w", ErrRange, err)

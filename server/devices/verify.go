@@ -1,0 +1,200 @@
+package devices
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"errors"
+	"net/http"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/onefold/onefold/internal/calendar"
+	"github.com/onefold/onefold/server/internal/door"
+	"github.com/onefold/onefold/server/jobs"
+	"github.com/onefold/onefold/table"
+	"github.com/onefold/onefold/telemetry"
+	"github.com/onefold/onefold/telemetry/recount"
+)
+
+// fleetVerification is a check of a fleet's figures, under way or ended.
+type fleetVerification struct {
+	ID          string            `json:"id,omitempty"`
+	State       string            `json:"state" enum:"never,running,clean,differs,failed"`
+	At          time.Time         `json:"at,omitzero" doc:"When it ended; while it runs, when it began."`
+	Device      string            `json:"device,omitempty" doc:"The only device that is compared."`
+	From        string            `json:"from,omitempty"`
+	To          string            `json:"to,omitempty"`
+	Done        int               `json:"done" doc:"Devices that are compared."`
+	Of          int               `json:"of"`
+	Readings    int64             `json:"readings" doc:"Raw readings that were read."`
+	Checked     int64             `json:"checked" doc:"Derived items that were compared."`
+	Count       int64             `json:"count" doc:"Items that differ."`
+	Sealed      int64             `json:"sealed" doc:"Items that were left out because raw readings of theirs may have expired."`
+	FirstSealed string            `json:"firstSealed,omitempty" doc:"The first of them."`
+	Waiting     int64             `json:"waiting" doc:"Days of devices that were left out because a retraction of them is being applied."`
+	Busy        int               `json:"busy" doc:"Items that were written again and again and could not be compared, at most a hundred."`
+	Differences []fleetDifference `json:"differences" doc:"The first hundred of them."`
+	Problem     string            `json:"problem,omitempty" doc:"Why it failed."`
+}
+
+// fleetDifference is one derived item that is not what the readings say.
+type fleetDifference struct {
+	Item       string                 `json:"item" doc:"Part, device and start."`
+	Part       recount.Part           `json:"part" enum:"hour,ten_minutes,day,latest,label,counts"`
+	Device     string                 `json:"device,omitempty" doc:"None: it is of the fleet."`
+	Start      string                 `json:"start,omitempty" doc:"Start of an hour, ten minutes or a day; kind and value of a label."`
+	Field      recount.DifferenceKind `json:"field" enum:"missing,wrong,extra"`
+	Stored     string                 `json:"stored"`
+	Recomputed string                 `json:"recomputed"`
+}
+
+type fleetVerificationAnswer struct{ Body fleetVerification }
+
+type verifyFleetRequest struct {
+	door.FleetPath
+	Body struct {
+		From   string `json:"from,omitempty" maxLength:"10" doc:"First day, YYYY-MM-DD, in the fleet's time zone. Default: 6 days before the last."`
+		To     string `json:"to,omitempty" maxLength:"10" doc:"Last day, included. Default: today."`
+		Device string `json:"device,omitempty" maxLength:"64" doc:"Default: all, and then the fleet's labels and counts, too."`
+	}
+}
+
+type verifyFleetStarted struct {
+	Body struct {
+		ID string `json:"id"`
+	}
+}
+
+// verifyDays are checked when nobody says from when.
+const verifyDays = 7
+
+func (s *Service) verifyRoutes(api huma.API) {
+	const path = "/api/v1/fleets/{fleet}/verify"
+	huma.Register(api, door.Guard(door.ForWrite, huma.Operation{
+		OperationID: "verify-fleet", Method: http.MethodPost, Path: path, DefaultStatus: http.StatusAccepted, MaxBodyBytes: door.MaxSmallBody,
+		Summary: "Recompute figures from raw readings and compare, in the background", Tags: []string{"operations"}, Errors: []int{http.StatusConflict},
+	}), s.verify)
+	huma.Register(api, door.Guard(door.ForRead, huma.Operation{
+		OperationID: "verified-fleet", Method: http.MethodGet, Path: path,
+		Summary: "How the last comparison of the last thirty days went, or goes", Tags: []string{"operations"},
+	}), s.verified)
+}
+
+func (s *Service) verify(ctx context.Context, in *verifyFleetRequest) (*verifyFleetStarted, error) {
+	of, err := s.rangeOf(ctx, in)
+	if err != nil {
+		return nil, s.door.Error(ctx, err)
+	}
+	began := fleetVerification{
+		ID: rand.Text(), State: "running", At: s.door.Clock().UTC(), Device: of.Device, From: of.From, To: of.To, Differences: []fleetDifference{},
+	}
+	job, err := s.verifications.Begin(ctx, began.ID, in.Fleet, began)
+	if errors.Is(err, jobs.ErrBusy) {
+		return nil, door.Problem(http.StatusConflict, "busy", "A comparison is running. Only one runs at a time; ask again when it has ended.")
+	}
+	if err != nil {
+		return nil, s.door.Error(ctx, err)
+	}
+	s.record(ctx, "fleet.verify", in.Fleet, of.Device)
+	if !s.background.Start(func(ctx context.Context) { s.runVerify(ctx, of, job) }) {
+		return nil, s.door.Error(ctx, errors.Join(door.Stopping(), job.Drop(ctx)))
+	}
+	answer := new(verifyFleetStarted)
+	answer.Body.ID = began.ID
+	return answer, nil
+}
+
+// rangeOf is what a request wants compared.
+func (s *Service) rangeOf(ctx context.Context, in *verifyFleetRequest) (recount.RangeIn, error) {
+	of := recount.RangeIn{Fleet: in.Fleet, Device: in.Body.Device, From: in.Body.From, To: in.Body.To}
+	f, err := telemetry.GetFleet(ctx, s.table, in.Fleet)
+	if err != nil {
+		return of, err
+	}
+	if of.Device != "" {
+		if _, err := s.known(ctx, &DevicePath{in.FleetPath, of.Device}); err != nil {
+			return of, err
+		}
+	}
+	zone, err := calendar.LoadZone(f.TimeZone)
+	if err != nil {
+		return of, err
+	}
+	of.To = cmp.Or(of.To, zone.Day(s.door.Clock()))
+	if _, err := calendar.ParseDay(of.To); err == nil && of.From == "" {
+		of.From = calendar.ShiftDay(of.To, 1-verifyDays)
+	}
+	return of, of.Check()
+}
+
+// runVerify compares, and writes down how that ended: a restart shows it. One that the server's end broke off goes on when
+// it is asked for again, and leaves the one before on show.
+func (s *Service) runVerify(ctx context.Context, of recount.RangeIn, job *jobs.Job[fleetVerification]) {
+	v := recount.Verification{FleetKey: telemetry.FleetKey{FleetID: of.Fleet}, ID: job.State().ID, Device: of.Device, From: of.From, To: of.To}
+	var err error
+	v.Found, err = recount.Verify(ctx, s.table, s.folded, of, func(p recount.Progress) {
+		v.Of = p.Of
+		job.Change(func(b *fleetVerification) { b.Done, b.Of, b.Readings, b.Checked = p.Done, p.Of, p.Readings, p.Items })
+	})
+	if ctx.Err() == nil {
+		s.keepVerify(ctx, &v, err)
+	}
+	if err := job.Drop(context.WithoutCancel(ctx)); err != nil {
+		s.door.Logger.ErrorContext(ctx, "a verification counts as under way for a while", "fleet", of.Fleet, "error", err)
+	}
+}
+
+// keepVerify writes down how a comparison ended.
+func (s *Service) keepVerify(ctx context.Context, v *recount.Verification, err error) {
+	if err != nil {
+		v.Failure = s.door.Error(ctx, err).Error()
+	}
+	v.At = s.door.Clock().UTC()
+	if err := recount.Keep(ctx, s.table, v); err != nil {
+		s.door.Logger.ErrorContext(ctx, "a verification was not written down", "fleet", v.FleetID, "error", err)
+	}
+}
+
+func (s *Service) verified(ctx context.Context, in *door.FleetPath) (*fleetVerificationAnswer, error) {
+	if _, err := telemetry.GetFleet(ctx, s.table, in.Fleet); err != nil {
+		return nil, s.door.Error(ctx, err)
+	}
+	body, phase, err := s.verifications.Last(ctx, in.Fleet)
+	if err != nil {
+		return nil, s.door.Error(ctx, err)
+	}
+	if phase == jobs.Under {
+		return &fleetVerificationAnswer{body}, nil
+	}
+	v, err := recount.LastVerification.Get(ctx, s.table, telemetry.FleetKey{FleetID: in.Fleet})
+	if errors.Is(err, table.ErrNotFound) {
+		return &fleetVerificationAnswer{fleetVerification{State: "never", Differences: []fleetDifference{}}}, nil
+	}
+	if err != nil {
+		return nil, s.door.Error(ctx, err)
+	}
+	return &fleetVerificationAnswer{describeVerification(&v)}, nil
+}
+
+func describeVerification(v *recount.Verification) fleetVerification {
+	body := fleetVerification{
+		ID: v.ID, State: "clean", At: v.At, Device: v.Device, From: v.From, To: v.To, Done: v.Found.Devices, Of: v.Of, Readings: v.Found.Readings,
+		Checked: v.Found.Items, Count: v.Found.Count, Sealed: v.Found.SealedItems, Waiting: v.Found.Waiting, Busy: len(v.Found.Busy),
+		Differences: []fleetDifference{}, Problem: v.Failure,
+	}
+	if len(v.Found.Sealed) > 0 {
+		body.FirstSealed = v.Found.Sealed[0]
+	}
+	for _, d := range v.Found.List {
+		body.Differences = append(body.Differences, fleetDifference{d.Item(), d.Part, d.Device, d.Start, d.Kind, d.Stored, d.Want})
+	}
+	switch {
+	case v.Failure != "":
+		body.State = "failed"
+	case v.Found.Count > 0:
+		body.State = "differs"
+	}
+	return body
+}

@@ -163,6 +163,47 @@ const steps = {
     await page.getByText(/^resolved/).waitFor()
     await look(page, 'real-device-alerts')
   },
+  // What is derived of the fleet is compared with its readings, of the days that are chosen.
+  async numbers(page) {
+    await page.goto(server + '/fleets/plant-4/settings')
+    await page.getByRole('link', { name: 'Numbers' }).click()
+    await page.getByText('Not checked yet').waitFor()
+    await page.getByRole('button', { name: /^Check / }).click()
+    await page.getByText('Yes. Nothing differs.').waitFor()
+    assert.match(await page.getByRole('region', { name: 'Check' }).textContent(), /stored items were counted again from \d+ readings/)
+    await look(page, 'numbers')
+    const day = await page.getByLabel('Last day').inputValue()
+    await page.getByLabel('First day').fill(day)
+    const asked = page.waitForRequest((r) => r.method() === 'POST' && r.url().endsWith('/fleets/plant-4/verify'))
+    await page.getByRole('button', { name: /^Check / }).click()
+    assert.deepEqual(JSON.parse((await asked).postData()), { from: day, to: day })
+    await page.getByText('Yes. Nothing differs.').waitFor()
+    await page.getByLabel('First day').fill('')
+    await page.getByRole('button', { name: /^Check .* – / }).waitFor()
+  },
+  // Differences are listed, and what was left out is said, on a wide screen and on a phone.
+  async differences(page) {
+    for (const [how, width] of [['wide', 1440], ['phone', 375]]) {
+      await page.setViewportSize({ width, height: 800 })
+      await page.goto(mock + '/fleets/plant/settings/numbers')
+      await page.getByRole('heading', { name: '104 items differ' }).waitFor()
+      await page.getByText('onefold rebuild --fleet plant').waitFor()
+      await page.getByRole('listitem').filter({ hasText: 'latest boiler-03' }).getByText('temperature 71.5 at 2026-05-13T09:30:00Z').waitFor()
+      await page.getByText('The first 4 of 104 items.').waitFor()
+      await look(page, `numbers-differ-${how}`)
+      assert.ok(await wide(page) <= 0, `differences are ${await wide(page)} px too wide (${how})`)
+      await page.goto(mock + '/fleets/city/settings/numbers')
+      await page.getByText('1,344 items were left out because raw readings have expired, first air-0001 hourly 2026-04-01T00:00:00Z.').waitFor()
+      await page.getByText('1 day was left out because a retraction is still being applied.').waitFor()
+      await page.getByText('2 items changed too often to be compared.').waitFor()
+      await look(page, `numbers-left-out-${how}`)
+      assert.ok(await wide(page) <= 0, `what was left out is ${await wide(page)} px too wide (${how})`)
+    }
+    await page.goto(mock + '/sites/shop/numbers')
+    await page.getByText('3 days were left out because raw events have expired, first 4 Mar 2026.').waitFor()
+    await look(page, 'site-numbers-left-out-phone')
+    await page.setViewportSize({ width: 1280, height: 800 })
+  },
   // The alerts of a fleet are listed device by device: those of the last are found, though the first page of them is empty.
   async past(page) {
     const { csrf } = await (await page.request.get(server + '/api/v1/me')).json()
@@ -300,7 +341,7 @@ const steps = {
   },
   async phone(page) {
     await page.setViewportSize({ width: 375, height: 780 })
-    for (const path of ['', '/plant', '/city', '/fresh', '/plant/devices/new', '/plant/devices/boiler-03', '/plant/devices/boiler-03?span=7d', '/plant/devices/boiler-03/alerts', '/plant/devices/boiler-03/data', '/plant/devices/boiler-03/settings', '/plant/alerts', '/plant/rules', '/plant/rules/profile/boiler/r1', '/plant/settings', '/plant/settings/profiles', '/plant/settings/notifications', '/plant/connect']) {
+    for (const path of ['', '/plant', '/city', '/fresh', '/plant/devices/new', '/plant/devices/boiler-03', '/plant/devices/boiler-03?span=7d', '/plant/devices/boiler-03/alerts', '/plant/devices/boiler-03/data', '/plant/devices/boiler-03/settings', '/plant/alerts', '/plant/rules', '/plant/rules/profile/boiler/r1', '/plant/settings', '/plant/settings/profiles', '/plant/settings/notifications', '/plant/settings/numbers', '/plant/connect']) {
       await page.goto(mock + '/fleets' + path)
       await page.getByRole('main').waitFor()
       await look(page, 'phone' + path.replaceAll(/[/?=]/g, '-'))

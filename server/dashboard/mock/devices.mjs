@@ -92,12 +92,24 @@ const change = (device, id, more, action, text) => {
   return a
 }
 
+// compared is how a comparison of figures with raw readings ended.
+const compared = {
+  state: 'differs', at: iso(Date.now() - 36e5), from: iso(Date.now() - 6 * 864e5).slice(0, 10), to: iso(Date.now()).slice(0, 10), done: 48, of: 48, readings: 483_840, checked: 9_216, count: 104, sealed: 0, waiting: 0, busy: 0,
+  differences: [
+    { item: 'hour boiler-03 2026-05-12T06:00:00Z', part: 'hour', device: 'boiler-03', start: '2026-05-12T06:00:00Z', field: 'wrong', stored: '61 readings; temperature: count 61, sum 4331.5, min 68, max 75, first 70, last 71.5', recomputed: '60 readings; temperature: count 60, sum 4260, min 68, max 75, first 70, last 71.5' },
+    { item: 'day boiler-07 2026-05-12', part: 'day', device: 'boiler-07', start: '2026-05-12', field: 'missing', stored: '', recomputed: '1440 readings; temperature: count 1440, sum 102240, min 68, max 75, first 70, last 71' },
+    { item: 'latest boiler-03', part: 'latest', device: 'boiler-03', field: 'wrong', stored: 'temperature 99 at 2026-05-13T09:30:00Z', recomputed: 'temperature 71.5 at 2026-05-13T09:30:00Z' },
+    { item: 'counts', part: 'counts', field: 'wrong', stored: '47 active, 1 retired, 46 online', recomputed: '48 active, 46 online' },
+  ],
+}
 const one = '^/fleets/([^/]+)', dev = one + '/devices/([^/]+)'
 const path = (text) => new RegExp(text + '$')
 export const deviceAnswers = [
   ['GET', path('^/fleets'), () => ({ fleets: Object.keys(state.fleets).map(fleet) })],
   ['POST', path('^/fleets'), (_, __, body) => (state.fleets[body.id] ? refuse(409, 'exists', 'There is such a fleet.') : ((state.fleets[body.id] = { name: body.name, timezone: body.timezone }), [201, fleet(body.id)]))],
   ['GET', path(one), ([f]) => (state.fleets[f] ? fleet(f) : refuse(404, 'not_found', 'There is no such fleet.'))],
+  ['POST', path(one + '/verify'), () => [202, { id: 'v1' }]],
+  ['GET', path(one + '/verify'), ([f]) => ({ ...compared, ...(f === 'city' ? { state: 'clean', count: 0, sealed: 1344, firstSealed: 'air-0001 hourly 2026-04-01T00:00:00Z', waiting: 1, busy: 2, differences: [] } : {}) })],
   ['PATCH', path(one), ([f], _, body) => (Object.assign(state.fleets[f], body), fleet(f))],
   ['DELETE', path(one), ([f]) => (delete state.fleets[f], [204])],
   ['GET', path(one + '/board'), ([f]) => board(rows(f))],

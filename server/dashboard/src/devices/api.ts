@@ -1,6 +1,6 @@
 // The client of the API of telemetry, beside lib/api: pages of web analytics do not load it.
 
-import { call, type Role } from '../lib/api'
+import { call, type Role, type Verification } from '../lib/api'
 
 export type Severity = 'critical' | 'warning' | 'info'
 export type Status = 'provisioned' | 'active' | 'inactive' | 'maintenance' | 'retired'
@@ -133,6 +133,8 @@ export const devices = {
   fleet: (fleet: string, s?: Abort) => call<Fleet>('GET', at(fleet), undefined, undefined, s),
   changeFleet: (fleet: string, body: Partial<Fleet>) => call<Fleet>('PATCH', at(fleet), undefined, body),
   deleteFleet: (fleet: string) => call<void>('DELETE', at(fleet)),
+  verify: (fleet: string, body: { from: string; to: string }) => call<{ id?: string }>('POST', at(fleet) + '/verify', undefined, body),
+  verification: (fleet: string, s?: Abort) => call<Verification>('GET', at(fleet) + '/verify', undefined, undefined, s),
   board: (fleet: string, s?: Abort) => call<Board>('GET', at(fleet) + '/board', undefined, undefined, s),
   list: (fleet: string, q: Query, s?: Abort) => call<{ devices: Row[] | null; cursor?: string }>('GET', at(fleet) + '/devices', q, undefined, s),
 

@@ -144,9 +144,14 @@ export interface Verification {
   from?: string
   to?: string
   checked?: number
-  done?: number // days
+  done?: number // days of a site, devices of a fleet
   of?: number
-  events?: number
+  events?: number // of a site
+  readings?: number // of a fleet
+  sealed?: number // days of a site, items of a fleet, that were left out because facts have expired
+  firstSealed?: string
+  waiting?: number // days of a fleet that wait for a retraction
+  busy?: number // items that changed too often
   count?: number // items that differ; differences holds the first of them
   problem?: string
   differences?: { item: string; field: string; stored: string; recomputed: string }[] | null

@@ -14,6 +14,7 @@ import (
 	"github.com/onefold/onefold/analytics/reconcile"
 	"github.com/onefold/onefold/cmd/onefold/internal/demo"
 	"github.com/onefold/onefold/cmd/onefold/internal/listen"
+	"github.com/onefold/onefold/cmd/onefold/internal/terminal"
 	"github.com/onefold/onefold/telemetry"
 )
 
@@ -136,14 +137,14 @@ func (d *demonstration) fill(ctx context.Context, std streams, s *store) error {
 func (d *demonstration) fillSites(ctx context.Context, std streams, s *store) (sent int, err error) {
 	now := time.Now().UTC()
 	start := now.AddDate(0, 0, -demo.Days+1).Truncate(24 * time.Hour)
-	bar := newProgress(std.err, "day")
-	defer bar.close()
+	bar := terminal.NewUnits(std.err, "day")
+	defer bar.Close()
 	for i, site := range d.sites {
 		if err := site.Create(ctx, s.table); err != nil {
 			return sent, err
 		}
 		n, err := site.Fill(ctx, start, now, func(at time.Time) {
-			bar.update(at.Format(time.DateOnly), i*demo.Days+int(at.Sub(start).Hours()/24), len(d.sites)*demo.Days)
+			bar.Update(at.Format(time.DateOnly), i*demo.Days+int(at.Sub(start).Hours()/24), len(d.sites)*demo.Days)
 		})
 		if err != nil {
 			return sent, err

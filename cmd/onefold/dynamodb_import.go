@@ -113,8 +113,8 @@ func (c *dynamodbImport) run(ctx context.Context, std streams, api dynamo.API, s
 	for i := range sources {
 		names[i] = sources[i].Name
 	}
-	bar := newReadProgress(std.err, c.Quiet, names)
-	defer bar.close()
+	bar := terminal.NewFiles(std.err, c.Quiet, names)
+	defer bar.Close()
 	m := transfer.Import{API: api, Table: c.Table, Writers: c.Writers, Stdin: std.in}
 	var before, lines int64 // of the files before this one, of this one
 	m.Begin = func(f *transfer.File, _, _ int) {

@@ -7,6 +7,7 @@ import (
 	"github.com/onefold/onefold/cmd/onefold/internal/ground"
 	"github.com/onefold/onefold/cmd/onefold/internal/intake"
 	"github.com/onefold/onefold/cmd/onefold/internal/place"
+	"github.com/onefold/onefold/cmd/onefold/internal/terminal"
 )
 
 // ground is an open table as commands of products see it.
@@ -33,8 +34,8 @@ func (g *globals) ground(std streams) *ground.Env {
 			return open(much)(ctx, work)
 		},
 		Progress: func(files []string, quiet bool) (intake.Progress, func()) {
-			bar := newReadProgress(std.err, quiet, files)
-			return bar, bar.close
+			bar := terminal.NewFiles(std.err, quiet, files)
+			return bar, bar.Close
 		},
 		CheckFiles: func(names []string) error { return (&importCommand{Files: names}).checkFiles() },
 	}

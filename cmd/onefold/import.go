@@ -11,6 +11,7 @@ import (
 	"github.com/onefold/onefold/analytics"
 	"github.com/onefold/onefold/analytics/reconcile"
 	"github.com/onefold/onefold/cmd/onefold/internal/intake"
+	"github.com/onefold/onefold/cmd/onefold/internal/terminal"
 	"github.com/onefold/onefold/table"
 )
 
@@ -130,8 +131,8 @@ func (c *importCommand) options() intake.Options {
 // read reads the files in order and hands their events to a taker. A file that cannot be read to its end is noted, and the
 // others follow.
 func (c *importCommand) read(ctx context.Context, std streams, taker intake.Taker, into *importSummary) error {
-	bar := newReadProgress(std.err, c.Quiet, c.Files)
-	defer bar.close()
+	bar := terminal.NewFiles(std.err, c.Quiet, c.Files)
+	defer bar.Close()
 	im, err := intake.New(taker, bar, c.options())
 	if err != nil {
 		return err

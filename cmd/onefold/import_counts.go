@@ -7,10 +7,6 @@ import (
 	"io"
 	"runtime/debug"
 	"strings"
-	"time"
-
-	"github.com/vbauerster/mpb/v8"
-	"github.com/vbauerster/mpb/v8/decor"
 
 	"github.com/onefold/onefold/analytics"
 	"github.com/onefold/onefold/analytics/imported"
@@ -83,10 +79,10 @@ func (c *importCommand) sendCounts(ctx context.Context, std streams, g *globals)
 	if err != nil {
 		return fmt.Errorf("no_such_file: %w", err)
 	}
-	bar, done := newBytesProgress(std.err, c.Quiet)
-	defer done()
-	result, err := remote.Counts(ctx, c.Site, files, c.DryRun, bar)
-	done()
+	bar := terminal.NewSteps(std.err, c.Quiet, "counts")
+	defer bar.Close()
+	result, err := remote.Counts(ctx, c.Site, files, c.DryRun, bar.Update)
+	bar.Close()
 	if err != nil {
 		return err
 	}
@@ -118,10 +114,10 @@ func (c *importCommand) counts(ctx context.Context, std streams, s *store) (resu
 		return result, countsError(err)
 	}
 	defer func() { err = errors.Join(err, e.Close()) }()
-	bar, done := newBytesProgress(std.err, c.Quiet)
-	defer done()
-	result, err = imported.Run(ctx, s.table, into, e, imported.Options{DryRun: c.DryRun, Progress: bar})
-	done()
+	bar := terminal.NewSteps(std.err, c.Quiet, "counts")
+	defer bar.Close()
+	result, err = imported.Run(ctx, s.table, into, e, imported.Options{DryRun: c.DryRun, Progress: bar.Update})
+	bar.Close()
 	return result, countsError(err)
 }
 
@@ -138,24 +134,6 @@ func countsError(err error) error {
 		return fmt.Errorf("%w\nWhat was stored does not count yet; import the same files again, and it does", err)
 	}
 	return err
-}
-
-// newBytesProgress draws a bar over bytes, where there is somebody to look at it. done ends it, and may be called again.
-func newBytesProgress(w io.Writer, quiet bool) (update func(done, size int64), done func()) {
-	if quiet || !terminal.IsScreen(w) {
-		return nil, func() {}
-	}
-	bars := mpb.New(mpb.WithOutput(w), mpb.WithWidth(64), mpb.WithRefreshRate(150*time.Millisecond))
-	bar := bars.AddBar(0, mpb.PrependDecorators(decor.Name("counts "), decor.Percentage(decor.WCSyncSpace)),
-		mpb.AppendDecorators(decor.OnComplete(decor.AverageETA(decor.ET_STYLE_GO), "done")))
-	update = func(done, size int64) {
-		bar.SetTotal(size+1, false)
-		bar.SetCurrent(done)
-	}
-	return update, func() {
-		bar.SetTotal(-1, true)
-		bars.Wait()
-	}
 }
 
 func printCounts(w io.Writer, r *imported.Result) error {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/onefold/onefold/analytics"
 	"github.com/onefold/onefold/cmd/onefold/internal/intake"
+	"github.com/onefold/onefold/cmd/onefold/internal/terminal"
 	"github.com/onefold/onefold/cmd/onefold/internal/workcli"
 	"github.com/onefold/onefold/dynamo"
 	"github.com/onefold/onefold/internal/tail"
@@ -69,7 +70,7 @@ func follower(taker intake.Taker, g *globals, logger *slog.Logger, o intake.Opti
 	if err != nil {
 		return nil, nil, err
 	}
-	im, err := intake.New(taker, newReadProgress(io.Discard, true, nil), o)
+	im, err := intake.New(taker, terminal.NewFiles(io.Discard, true, nil), o)
 	if err != nil {
 		return nil, nil, err
 	}

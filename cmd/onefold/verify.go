@@ -96,10 +96,10 @@ type (
 )
 
 func (r *rangeFlags) reconcile(ctx context.Context, std streams, g *globals, work reconciler) (found reconcile.Differences, err error) {
-	err = r.compare(ctx, std, g, "day", func(ctx context.Context, s *store, bar *progress) error {
+	err = r.compare(ctx, std, g, "day", func(ctx context.Context, s *store, bar *terminal.Units) error {
 		from, to, err := analytics.RecentDays(ctx, s.table, r.Site, r.From, r.To, 0)
 		if err == nil {
-			found, err = work(ctx, s.table, s.worker, reconcile.RangeIn{Site: r.Site, From: from, To: to}, func(p reconcile.Progress) { bar.update(p.Day, p.Done, p.Of) })
+			found, err = work(ctx, s.table, s.worker, reconcile.RangeIn{Site: r.Site, From: from, To: to}, func(p reconcile.Progress) { bar.Update(p.Day, p.Done, p.Of) })
 		}
 		return siteError(r.Site, err)
 	})
@@ -113,9 +113,9 @@ func (r *rangeFlags) reconcile(ctx context.Context, std streams, g *globals, wor
 }
 
 func (r *rangeFlags) recount(ctx context.Context, std streams, g *globals, work recounter) (found recount.Differences, err error) {
-	err = r.compare(ctx, std, g, "device", func(ctx context.Context, s *store, bar *progress) error {
+	err = r.compare(ctx, std, g, "device", func(ctx context.Context, s *store, bar *terminal.Units) error {
 		in := recount.RangeIn{Fleet: r.Fleet, Device: r.Device, From: r.From, To: r.To}
-		found, err = work(ctx, s.table, s.worker, in, func(p recount.Progress) { bar.update(p.Device, p.Done, p.Of) })
+		found, err = work(ctx, s.table, s.worker, in, func(p recount.Progress) { bar.Update(p.Device, p.Done, p.Of) })
 		return devicecli.ExplainRecount(in, err)
 	})
 	if err != nil {
@@ -128,13 +128,13 @@ func (r *rangeFlags) recount(ctx context.Context, std streams, g *globals, work 
 }
 
 // compare folds everything, and then works under a progress bar that counts units.
-func (r *rangeFlags) compare(ctx context.Context, std streams, g *globals, unit string, work func(context.Context, *store, *progress) error) error {
+func (r *rangeFlags) compare(ctx context.Context, std streams, g *globals, unit string, work func(context.Context, *store, *terminal.Units) error) error {
 	return g.withStore(ctx, std.err, tuning{existing: true}, func(s *store) error {
 		if err := s.worker.Drain(ctx); err != nil { // the days to verify are those that have statistics
 			return err
 		}
-		bar := newProgress(std.err, unit)
-		defer bar.close()
+		bar := terminal.NewUnits(std.err, unit)
+		defer bar.Close()
 		err := s.folding(ctx, func(ctx context.Context) error { return work(ctx, s, bar) })
 		if errors.Is(err, context.Canceled) {
 			return fmt.Errorf("%w; the same command goes on after the last %s that it finished", err, unit)

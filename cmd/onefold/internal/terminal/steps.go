@@ -20,7 +20,7 @@ func NewSteps(w io.Writer, quiet bool, title string) *Steps {
 	if quiet || !IsScreen(w) {
 		return p
 	}
-	p.bars = mpb.New(mpb.WithOutput(w), mpb.WithWidth(64), mpb.WithRefreshRate(150*time.Millisecond))
+	p.bars = newBars(w)
 	p.bar = p.bars.AddBar(0,
 		mpb.PrependDecorators(decor.Name(title+" "), decor.CurrentNoUnit("%d"), decor.Name(" ")),
 		mpb.AppendDecorators(decor.Percentage(decor.WC{W: 5}), decor.Name(" "), decor.OnComplete(decor.AverageETA(decor.ET_STYLE_GO), "done")))
@@ -38,11 +38,17 @@ func (p *Steps) Update(done, total int64) {
 	p.bar.SetCurrent(done)
 }
 
-// Close ends the bar.
+// Close ends the bar. It may be called again.
 func (p *Steps) Close() {
 	if p.bars == nil {
 		return
 	}
 	p.bar.SetTotal(-1, true)
 	p.bars.Wait()
+	p.bars = nil
+}
+
+// newBars draws bars, all in the same width and rhythm.
+func newBars(w io.Writer) *mpb.Progress {
+	return mpb.New(mpb.WithOutput(w), mpb.WithWidth(64), mpb.WithRefreshRate(150*time.Millisecond))
 }

@@ -181,6 +181,18 @@ func TestMoveUnderLoad(t *testing.T) {
 	t.Logf("%d events posted, %d items compared", events.sent.Load(), finished.Compared.Items)
 }
 
+// stop stops a process, and returns when it does nothing any more: other threads of it go on until the one that has the signal runs.
+func stop(t *testing.T, p *os.Process) {
+	t.Helper()
+	if err := p.Signal(syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	var status syscall.WaitStatus
+	if _, err := syscall.Wait4(p.Pid, &status, syscall.WUNTRACED, nil); err != nil || !status.Stopped() {
+		t.Fatalf("the process did not stop: %v %v", status, err)
+	}
+}
+
 // A server that folds nothing, which no lease tells of, is stopped while a move is finished, and goes on when that is done: what it is
 // asked then it does not acknowledge, and so its senders bring it to the new place.
 func TestMoveWhileAServerIsStopped(t *testing.T) {
@@ -197,9 +209,7 @@ func TestMoveWhileAServerIsStopped(t *testing.T) {
 	if !old.send(t.Context(), ulid.Make().String(), 0) {
 		t.Fatal("an event is refused before the move")
 	}
-	if err := old.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
-		t.Fatal(err)
-	}
+	stop(t, old.cmd.Process)
 	late := ulid.Make().String()
 	acknowledged := make(chan bool)
 	go func() { acknowledged <- old.send(t.Context(), late, 1) }() // it is taken by the system, and read when the server goes on

@@ -44,7 +44,7 @@ var FeedEntries = table.Define[FeedEntry, FeedEntryKey]("eventstore.feedentry", 
 	PK: "FEED_ENTRIES", SK: "ENTRY#{entry}",
 	Example: exampleFeedEntry,
 	Doc:     "An append on its way into the feed.",
-	Growth:  table.Growth{Writes: 1, Bytes: 250, Transact: true},
+	Growth:  table.Growth{Writes: 1, Items: 1, Bytes: 250, Transact: true, Keep: keepEntry},
 })
 
 // FeedChunkKey names a part of the feed by the position of its last append.
@@ -67,6 +67,7 @@ var FeedChunks = table.Define[FeedChunk, FeedChunkKey]("eventstore.feed", table.
 	PK: feedPK, SK: "POSITION#{last:012}", Immutable: true,
 	Example: exampleFeedChunk,
 	Doc:     "Appends of all aggregates in one order without gaps.",
+	Growth:  table.Growth{Writes: 1, Delayed: 0.1, Most: flushesPerSecond, Items: 1, Bytes: 250, Transact: true}, // a KB takes ten appends
 })
 
 // FeedHeadKey is the key of the one feed head.
@@ -93,6 +94,7 @@ var FeedHeads = table.Define[FeedHead, FeedHeadKey]("eventstore.feedhead", table
 	PK: feedPK, SK: "#HEAD",
 	Example: exampleFeedHead,
 	Doc:     "Where the feed goes on, and what of the change stream is in it.",
+	Growth:  table.Growth{Writes: 1, Delayed: 0.034, Most: flushesPerSecond, Bytes: 500, Transact: true},
 })
 
 // FeedIn asks for the feed from the chunk on that has a position.

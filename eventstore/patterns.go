@@ -7,7 +7,7 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// The access patterns. Their loads are those of a thousand appends a minute.
+// The access patterns. Their loads are those of a thousand appends a minute; a test holds what they take to what the engine meters.
 
 // Schema is all that this package stores and asks.
 var Schema = table.MustSchema("eventstore",

@@ -42,12 +42,13 @@ type Rules struct {
 // TableRules is the item of rules.
 var TableRules = table.Define[Rules, RulesKey]("eventstore.rules", table.Def[Rules]{
 	PK: "EVENT_STORE", SK: "#RULES",
-	Doc: "What holds for all event stores on the table: which fields of which events are sealed.",
+	Doc:    "What holds for all event stores on the table: which fields of which events are sealed.",
+	Growth: table.Growth{Writes: 1, Most: 1 / holdFor.Seconds(), Bytes: 500}, // a process that appends says how long it goes by them
 })
 
 // RulesNow are the rules of the table.
 var RulesNow = table.NewGet[RulesKey](TableRules, table.GetDef{
-	ID: "E14", Question: "what holds for all event stores on the table", Load: table.Load{PerSecond: 0.3, Items: 1, ItemBytes: 500},
+	ID: "E14", Question: "what holds for all event stores on the table", Load: table.Load{PerSecond: 0.001, Items: 1, ItemBytes: 500},
 })
 
 // Stores go by the rules that they have read for holdFor. Who changes the rules waits until that is over everywhere, and for holdMargin, by which clocks may differ.

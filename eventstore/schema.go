@@ -11,7 +11,11 @@ const HeadShards = 4
 
 const aggregatePK = "AGGREGATE#{type}#{id}"
 
-// Growth is that of appends of one event each, to aggregates of ten.
+// Growth is that of appends of one event each, to aggregates of ten: without a fold delay, and with one of 30 seconds. A test holds it to
+// what the engine meters.
+
+// flushesPerSecond is how often a worker writes what it derives of appends, however many there are.
+const flushesPerSecond = 4
 
 // Heads are what is known of streams without reading them.
 var Heads = table.Define[Head, ID]("eventstore.head", table.Def[Head]{

@@ -7,6 +7,7 @@ import "time"
 type Growth struct {
 	Writes   float64       // of an item for each fact, on average; 1 for the facts themselves, less for what folds write together
 	Delayed  float64       // as Writes, where what folds write waits for 30 seconds; 0: the same
+	Most     float64       // writes a second, beyond which facts are written together and make Delayed each; 0: no bound
 	Items    float64       // new items for each fact; 0: those that there are are written again
 	Bytes    int           // size of an item
 	Indexes  int           // on how many indexes an item is

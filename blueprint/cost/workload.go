@@ -130,6 +130,9 @@ func growing(d *blueprint.Design, e *blueprint.Entity, perDay float64, months in
 		g.Writes = g.Delayed
 	}
 	l := Line{Entity: e.Name, Question: e.Doc, Writes: perDay * daysMonth * g.Writes}
+	if g.Most > 0 {
+		l.Writes = min(l.Writes, max(g.Most*secondsMonth, perDay*daysMonth*g.Delayed))
+	}
 	times := 1 + g.Indexes
 	if g.Transact {
 		times = 2 + g.Indexes

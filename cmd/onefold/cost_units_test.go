@@ -13,6 +13,7 @@ import (
 	"github.com/onefold/onefold/cmd/onefold/internal/analyticsbench"
 	"github.com/onefold/onefold/cmd/onefold/internal/telemetrybench"
 	"github.com/onefold/onefold/cmd/onefold/internal/workbench"
+	"github.com/onefold/onefold/eventstore"
 	"github.com/onefold/onefold/table"
 	"github.com/onefold/onefold/telemetry"
 )
@@ -36,6 +37,8 @@ func TestCostIsWhatIsMetered(t *testing.T) {
 	}{
 		{"events", analytics.Schema, 86_400, events},
 		{"readings", telemetry.Schema, 1_440_000, readings},
+		{"appends", eventstore.Schema, 86_400, func(delay time.Duration) (workbench.Units, error) { return appendUnits(t, g, 1, 1, delay) }},
+		{"appends, 20 a second", eventstore.Schema, 20 * 86_400, func(delay time.Duration) (workbench.Units, error) { return appendUnits(t, g, 20, 1, delay) }},
 	} {
 		for _, delay := range []time.Duration{0, 30 * time.Second} {
 			units, err := c.meter(delay)

@@ -195,7 +195,7 @@ func (c *Cost) text(o *costs, curve []float64) string {
 	sums(&b, fmt.Sprintf("By entity, %s events a day", count(o.at.EventsPerDay)), o.ByEntity)
 	sums(&b, "By pattern; what folds write is of no pattern", o.ByPattern)
 	fmt.Fprintf(&b, "Total a month, by events a day\n%s\n\n", terminal.Plot([]string{terminal.Ends(count(slices.Min(rates(o))), count(slices.Max(rates(o))))}, curve))
-	fmt.Fprintf(&b, "A million events cost %s in all. A month is 730 hours. Not in it: transfer, functions, global tables, the free tier.\nPrices: %s.\nCompared with a second source: %s. Look there before a decision hangs on it.\n",
+	fmt.Fprintf(&b, "A million events cost %s in all. A month is 730 hours. Not in it: transfer, functions, global tables, the free tier,\nContributor Insights (`onefold infra cloudformation` turns it on for throttled keys; CloudWatch bills it).\nPrices: %s.\nCompared with a second source: %s. Look there before a decision hangs on it.\n",
 		dollars(o.at.PerMillion), o.Source, cmp.Or(strings.Join(o.prices.Compared, ", "), "none of this Region"))
 	return b.String()
 }

@@ -19,11 +19,12 @@ const StaleAfter = 5 * time.Minute
 type healthAnswer struct {
 	Status int
 	Body   struct {
-		Status     string  `json:"status" enum:"ok,behind,unreachable,full,unwritable"`
-		LagSeconds float64 `json:"lagSeconds" doc:"Age of the oldest change that this server has to fold and has not folded, at most."`
-		Version    string  `json:"version,omitempty"`
-		Reason     string  `json:"reason,omitempty" doc:"Why the status is not ok, and what to do."`
-		Failing    []Part  `json:"failing,omitempty" doc:"Parts that have failed and are begun again. The server can do without them for a while: the status does not tell of them."`
+		Status     string   `json:"status" enum:"ok,behind,unreachable,full,unwritable"`
+		LagSeconds *float64 `json:"lagSeconds" doc:"Age of the oldest change that this server has to fold and has not folded, at most. Null: it is not known here, see lagReason."`
+		LagReason  string   `json:"lagReason,omitempty" doc:"Why lagSeconds is null."`
+		Version    string   `json:"version,omitempty"`
+		Reason     string   `json:"reason,omitempty" doc:"Why the status is not ok, and what to do."`
+		Failing    []Part   `json:"failing,omitempty" doc:"Parts that have failed and are begun again. The server can do without them for a while: the status does not tell of them."`
 	}
 }
 
@@ -44,8 +45,8 @@ func (s *Server) healthRoutes(api huma.API) {
 func (s *Server) health(ctx context.Context, _ *struct{}) (*healthAnswer, error) {
 	answer := &healthAnswer{Status: http.StatusOK}
 	answer.Body.Status, answer.Body.Version = "ok", s.o.Version
-	lag, late := FoldsBehind(s.o.Worker, s.since, s.o.Clock())
-	answer.Body.LagSeconds = lag.Seconds()
+	lag := FoldsBehind(s.o.Worker, s.since, s.o.Clock())
+	answer.Body.LagSeconds, answer.Body.LagReason = lag.Seconds(), lag.Unknown
 	if s.o.Failing != nil {
 		answer.Body.Failing = s.o.Failing()
 	}
@@ -57,7 +58,7 @@ func (s *Server) health(ctx context.Context, _ *struct{}) (*healthAnswer, error)
 	} else if err := s.probe(ctx); err != nil {
 		s.o.Logger.ErrorContext(ctx, "health: the table does not answer", "error", err)
 		fails("unreachable", "The table does not answer.")
-	} else if late {
+	} else if lag.Late {
 		fails("behind", "The folds are behind: statistics are older than "+StaleAfter.String()+".")
 	}
 	return answer, nil

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"slices"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -29,7 +30,7 @@ type foldCollector struct {
 func FoldCollector(w *fold.Worker, clock func() time.Time) prometheus.Collector {
 	return &foldCollector{
 		worker: w, since: clock(), clock: clock,
-		lag:    prometheus.NewDesc("onefold_fold_lag_seconds", "Age of the oldest change that this process has to fold and has not folded, at most.", nil, nil),
+		lag:    prometheus.NewDesc("onefold_fold_lag_seconds", "Age of the oldest change that this process has to fold and has not folded, at most; absent while it folds nothing.", nil, nil),
 		held:   prometheus.NewDesc("onefold_fold_held_seconds", "Age of the oldest change that is read and waits, as serve --fold-delay lets it.", nil, nil),
 		counts: prometheus.NewDesc("onefold_fold_total", "What the fold worker did, by kind.", []string{"kind"}, nil),
 	}
@@ -45,8 +46,9 @@ func (c *foldCollector) Describe(out chan<- *prometheus.Desc) {
 // Collect implements prometheus.Collector.
 func (c *foldCollector) Collect(out chan<- prometheus.Metric) {
 	status := c.worker.Status()
-	lag, _ := FoldsBehind(c.worker, c.since, c.clock())
-	out <- prometheus.MustNewConstMetric(c.lag, prometheus.GaugeValue, lag.Seconds())
+	if lag := FoldsBehind(c.worker, c.since, c.clock()); lag.Unknown == "" {
+		out <- prometheus.MustNewConstMetric(c.lag, prometheus.GaugeValue, lag.Behind.Seconds())
+	}
 	held := time.Duration(0)
 	for _, sh := range status.Shards {
 		held = max(held, sh.Held)
@@ -60,13 +62,31 @@ func (c *foldCollector) Collect(out chan<- prometheus.Metric) {
 	}
 }
 
-// FoldsBehind returns how old the oldest change is, at most, that a worker has to fold and has not folded. since is when the worker
-// was made. late says that this is more than the delays that it was given and StaleAfter.
-func FoldsBehind(w *fold.Worker, since, now time.Time) (lag time.Duration, late bool) {
-	status := w.Status()
-	if status.Aside {
-		return 0, false // others fold, and tell
+// Lag is how far a worker is behind.
+type Lag struct {
+	Behind  time.Duration // age of the oldest change, at most, that the worker has to fold and has not folded
+	Unknown string        // why Behind is not known; empty: it is known
+	Late    bool          // it is more than the delays that the worker was given and StaleAfter
+}
+
+// Seconds is Behind, nil if it is not known.
+func (l Lag) Seconds() *float64 {
+	if l.Unknown != "" {
+		return nil
 	}
-	lag = status.Lag(since, now)
-	return lag, lag > StaleAfter+w.Delay()
+	seconds := l.Behind.Seconds()
+	return &seconds
+}
+
+// FoldsBehind returns how far a worker is behind. since is when the worker was made.
+func FoldsBehind(w *fold.Worker, since, now time.Time) Lag {
+	status := w.Status()
+	switch owned := slices.ContainsFunc(status.Shards, func(s fold.ShardStatus) bool { return s.Owned }); {
+	case status.Aside:
+		return Lag{Unknown: "no worker in this process"}
+	case !owned && !status.At.IsZero():
+		return Lag{Unknown: "the worker in this process reads no shard"}
+	}
+	behind := status.Lag(since, now)
+	return Lag{Behind: behind, Late: behind > StaleAfter+w.Delay()}
 }

@@ -36,14 +36,18 @@ func serveMetrics(ctx context.Context, l net.Listener, crew *Crew, watch *Watch,
 	})
 	began := crew.Table.Now()
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
-		lag, late := server.FoldsBehind(crew.Worker, began, crew.Table.Now())
+		lag := server.FoldsBehind(crew.Worker, began, crew.Table.Now())
 		status, code := "ok", http.StatusOK
-		if late {
+		if lag.Late {
 			status, code = "behind", http.StatusServiceUnavailable
 		}
 		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(code)
-		json.NewEncoder(w).Encode(map[string]any{"status": status, "lagSeconds": lag.Seconds(), "version": version}) //nolint:errcheck // nobody is there to be told
+		said := map[string]any{"status": status, "lagSeconds": lag.Seconds(), "version": version}
+		if lag.Unknown != "" {
+			said["lagReason"] = lag.Unknown
+		}
+		json.NewEncoder(w).Encode(said) //nolint:errcheck // nobody is there to be told
 	})
 	s := &http.Server{
 		Handler: mux, ReadHeaderTimeout: headerTimeout, ReadTimeout: headerTimeout, WriteTimeout: answerTimeout + time.Second,

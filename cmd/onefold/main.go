@@ -73,11 +73,8 @@ func (e *exitError) Unwrap() error { return e.err }
 func run(ctx context.Context, args []string, std streams) int {
 	var cli commands
 	exited := false
-	parser, err := kong.New(&cli, kong.Name("onefold"), kong.Description(description), kong.UsageOnError(),
-		kong.Writers(std.out, std.err), kong.Exit(func(int) { exited = true }), kong.Vars{"version": version, "dimensions": dimensionNames(),
-			"formats": strings.Join(intake.Names(), ","), "reading_formats": strings.Join(readingfiles.Formats(), ",")},
-		kong.ConfigureHelp(kong.HelpOptions{Compact: true, FlagsLast: true}),
-		kong.BindTo(ctx, (*context.Context)(nil)), kong.Bind(std), kong.TypeMapper(reflect.TypeFor[time.Duration](), kong.MapperFunc(decodeDuration)))
+	parser, err := grammar(&cli, kong.UsageOnError(), kong.Writers(std.out, std.err), kong.Exit(func(int) { exited = true }),
+		kong.BindTo(ctx, (*context.Context)(nil)), kong.Bind(std))
 	if err != nil {
 		fmt.Fprintln(std.err, "onefold:", err)
 		return exitFailed
@@ -97,6 +94,18 @@ func run(ctx context.Context, args []string, std streams) int {
 		return exitUsage
 	}
 	return exitCode(std, command.Run(&cli.globals, cli.ground(std), cli.blueprintEnv(std), cli.workEnv(std), cli.queryEnv(std)))
+}
+
+// grammar is what the command line takes.
+func grammar(cli *commands, options ...kong.Option) (*kong.Kong, error) {
+	return kong.New(cli, append([]kong.Option{
+		kong.Name("onefold"), kong.Description(description), kong.Vars{
+			"version": version, "dimensions": dimensionNames(),
+			"formats": strings.Join(intake.Names(), ","), "reading_formats": strings.Join(readingfiles.Formats(), ","),
+		},
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true, FlagsLast: true}),
+		kong.TypeMapper(reflect.TypeFor[time.Duration](), kong.MapperFunc(decodeDuration)),
+	}, options...)...)
 }
 
 // decodeDuration reads a length of time, in days and weeks, too.

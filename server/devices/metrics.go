@@ -11,14 +11,18 @@ import (
 type metrics struct {
 	readings *prometheus.CounterVec
 	rejected *prometheus.CounterVec
+	omitted  *prometheus.CounterVec
 }
 
 func newMetrics(of *door.Metrics) *metrics {
 	m := &metrics{
 		readings: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "onefold_readings_total", Help: "Readings by outcome."}, []string{"outcome"}),
 		rejected: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "onefold_readings_rejected_total", Help: "Rejected readings by reason."}, []string{"reason"}),
+		omitted: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "onefold_readings_omitted_values_total", Help: "Values left out of readings whose other values were taken, by reason.",
+		}, []string{"reason"}),
 	}
-	of.MustRegister(m.readings, m.rejected)
+	of.MustRegister(m.readings, m.rejected, m.omitted)
 	return m
 }
 
@@ -26,6 +30,9 @@ func (m *metrics) count(outcomes []telemetry.Outcome) {
 	by := map[telemetry.OutcomeStatus]int{}
 	for i := range outcomes {
 		o := &outcomes[i]
+		for j := range o.Omitted {
+			m.omitted.WithLabelValues(string(o.Omitted[j].Reason)).Inc()
+		}
 		if by[o.Status]++; o.Status == telemetry.Rejected {
 			m.rejected.WithLabelValues(string(o.Reason)).Inc()
 		}

@@ -180,6 +180,13 @@ func (s *telemetrySummary) print(w io.Writer) error {
 		fmt.Fprintf(&b, "rejected: %s: %d\n", reason, s.Reasons[reason])
 	}
 	b.WriteString(terminal.Examples("rejected", s.Refused, int64(len(s.Refused)))) // how many more there are the reasons say
+	if s.Omitted > 0 {
+		fmt.Fprintf(&b, "%s omitted\n", terminal.Count(s.Omitted, "value"))
+	}
+	for _, reason := range slices.Sorted(maps.Keys(s.OmittedReasons)) {
+		fmt.Fprintf(&b, "omitted: %s: %d\n", reason, s.OmittedReasons[reason])
+	}
+	b.WriteString(terminal.Examples("omitted", s.OmittedLines, int64(len(s.OmittedLines))))
 	_, err := io.WriteString(w, b.String())
 	return err
 }

@@ -9,7 +9,7 @@ import (
 )
 
 const (
-	shownLines = 10  // malformed and rejected lines shown, each
+	shownLines = 10  // malformed and rejected lines and omitted values shown, each
 	shownBytes = 120 // of a malformed one
 )
 
@@ -29,6 +29,11 @@ type Summary struct {
 	Examples []string         `json:"malformedLines,omitempty"`  // the first of them, with their numbers
 	Refused  []string         `json:"rejectedLines,omitempty"`   // some of them, with their numbers
 	Reasons  map[string]int64 `json:"rejectedReasons,omitempty"` // how many were rejected, by reason
+
+	// Values that were left out of readings of which the rest was taken.
+	Omitted        int64            `json:"omitted"`
+	OmittedLines   []string         `json:"omittedLines,omitempty"`   // some of them, with the numbers of their lines
+	OmittedReasons map[string]int64 `json:"omittedReasons,omitempty"` // how many, by reason
 }
 
 func (s *Summary) format(f Format) {
@@ -53,6 +58,7 @@ func (s *Summary) addMalformed(o *Summary) {
 // count adds what became of some readings.
 func (s *Summary) count(b *batch, outcomes []telemetry.Outcome) {
 	for i := range outcomes {
+		s.omitted(b.numbers[i], outcomes[i].Omitted)
 		switch o := &outcomes[i]; o.Status {
 		case telemetry.Stored, telemetry.StoredLate:
 			s.Imported++
@@ -77,6 +83,21 @@ func (s *Summary) refused(number int64, o *telemetry.Outcome) {
 	s.Reasons[string(o.Reason)]++ // reasons are a closed list
 	if len(s.Refused) < shownLines {
 		s.Refused = append(s.Refused, fmt.Sprintf("line %d: %s: %s", number, o.Reason, o.Detail))
+	}
+}
+
+// omitted adds what was left out of the reading of a line.
+func (s *Summary) omitted(number int64, all []telemetry.Omitted) {
+	for i := range all {
+		o := &all[i]
+		s.Omitted++
+		if s.OmittedReasons == nil {
+			s.OmittedReasons = map[string]int64{}
+		}
+		s.OmittedReasons[string(o.Reason)]++ // reasons are a closed list
+		if len(s.OmittedLines) < shownLines {
+			s.OmittedLines = append(s.OmittedLines, fmt.Sprintf("line %d: %s: %s: %s", number, o.Metric, o.Reason, o.Detail))
+		}
 	}
 }
 

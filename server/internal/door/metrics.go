@@ -14,32 +14,68 @@ import (
 // what a client chose.
 type Metrics struct {
 	*prometheus.Registry
-	requests *prometheus.HistogramVec
+	seconds  *prometheus.HistogramVec
+	requests *prometheus.CounterVec
 	clock    func() time.Time
 }
+
+// requestBuckets are few, since there are as many of each as there are operations.
+var requestBuckets = []float64{0.005, 0.025, 0.1, 0.5, 2.5, 10}
 
 func newMetrics(clock func() time.Time) Metrics {
 	m := Metrics{
 		Registry: prometheus.NewRegistry(),
-		requests: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "onefold_http_request_seconds", Help: "Time to answer a request.", Buckets: prometheus.ExponentialBuckets(0.0005, 2, 14),
-		}, []string{"operation", "status"}),
+		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "onefold_http_request_seconds", Help: "Time to answer a request.", Buckets: requestBuckets,
+		}, []string{"operation"}),
+		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "onefold_http_requests_total", Help: "Requests answered, by the class of the status: 2xx, 3xx, 4xx, 5xx.",
+		}, []string{"operation", "class"}),
 		clock: clock,
 	}
-	m.MustRegister(m.requests)
+	m.MustRegister(m.seconds, m.requests)
 	return m
 }
 
 // Observe times every operation.
 func (m *Metrics) Observe(ctx huma.Context, next func(huma.Context)) {
-	start := m.clock()
-	next(ctx)
-	m.Answered(ctx.Operation().OperationID, ctx.Status(), start)
+	start, one := m.clock(), &oneStatus{answer: ctx}
+	next(one)
+	m.Answered(ctx.Operation().OperationID, one.Status(), start)
+}
+
+// oneStatus sends one status an answer. Huma sets a second one, 499, when nobody is there any more to hear the rest of an answer
+// that has begun: that counts, and is not sent, which net/http would log.
+type oneStatus struct {
+	answer
+	last int
+}
+
+type answer = huma.Context // its method Context would be hidden by a field of that name
+
+// Unwrap is how Huma finds the context that it made.
+func (c *oneStatus) Unwrap() huma.Context { return c.answer }
+
+// SetStatus implements huma.Context.
+func (c *oneStatus) SetStatus(status int) {
+	if c.last == 0 {
+		c.answer.SetStatus(status)
+	}
+	c.last = status
+}
+
+// Status implements huma.Context.
+func (c *oneStatus) Status() int {
+	if c.last != 0 {
+		return c.last
+	}
+	return c.answer.Status()
 }
 
 // Answered counts a request to an operation that began at start.
 func (m *Metrics) Answered(operation string, status int, start time.Time) {
-	m.requests.WithLabelValues(operation, strconv.Itoa(status)).Observe(m.clock().Sub(start).Seconds())
+	m.seconds.WithLabelValues(operation).Observe(m.clock().Sub(start).Seconds())
+	m.requests.WithLabelValues(operation, strconv.Itoa(status/100)+"xx").Inc()
 }
 
 // Handler answers /metrics.

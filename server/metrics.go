@@ -1,6 +1,9 @@
 package server
 
 import (
+	"crypto/sha256"
+	"crypto/subtle"
+	"net/http"
 	"slices"
 	"time"
 
@@ -14,6 +17,29 @@ import (
 // registerMetrics registers what is of no product: the folds, and the process.
 func registerMetrics(m *door.Metrics, w *fold.Worker, clock func() time.Time) {
 	m.MustRegister(FoldCollector(w, clock), collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+}
+
+// metrics answers Prometheus: who knows the token, if there is one; else anybody, as often as a guest may ask.
+func (s *Server) metrics() http.Handler {
+	handler := s.door.Metrics.Handler()
+	if s.o.MetricsToken == "" {
+		if s.o.MetricsApart { // whoever reaches that address may ask
+			return handler
+		}
+		return s.door.LimitGuests(handler)
+	}
+	want := sha256.Sum256([]byte("Bearer " + s.o.MetricsToken)) // so that comparing takes the same time whatever was sent
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		got := sha256.Sum256([]byte(r.Header.Get("Authorization")))
+		if subtle.ConstantTimeCompare(got[:], want[:]) == 1 {
+			handler.ServeHTTP(w, r)
+			return
+		}
+		s.door.LimitGuests(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("WWW-Authenticate", `Bearer realm="onefold metrics"`)
+			door.WriteProblem(w, door.Problem(http.StatusUnauthorized, "unauthorized", "Send the token that onefold serve --metrics-token was given: Authorization: Bearer <token>."))
+		})).ServeHTTP(w, r)
+	})
 }
 
 // foldCollector reads the worker's own counters when it is asked, so that nothing is counted twice.

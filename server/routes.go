@@ -9,7 +9,6 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
-	"github.com/onefold/onefold/server/apidocs"
 	"github.com/onefold/onefold/server/internal/door"
 )
 
@@ -38,14 +37,14 @@ func (s *Server) routes() (http.Handler, error) {
 	if err := errors.Join(door.CheckGuards(api), door.CheckSchemas(api)); err != nil {
 		return nil, err
 	}
-	docs, err := apidocs.Handler(api, door.NeedsOf)
-	if err != nil {
+	if err := errors.Join(s.documentRoutes(api, mux), dashboardRoutes(mux)); err != nil {
 		return nil, err
 	}
-	mux.Handle("GET /docs", docs)
-	mux.Handle("GET /metrics", s.door.Metrics.Handler())
-	if err := dashboardRoutes(mux); err != nil {
-		return nil, err
+	s.wellKnownRoutes(mux)
+	if s.o.MetricsApart {
+		mux.Handle("GET /metrics", notFound("The metrics are at an address of their own."))
+	} else {
+		mux.Handle("GET /metrics", s.metrics())
 	}
 	handler := unknownPaths(mux)
 	for _, p := range s.products {
@@ -62,7 +61,8 @@ func (s *Server) api(mux *http.ServeMux) huma.API {
 		door.SessionScheme: {Type: "apiKey", In: "cookie", Name: door.SessionCookie, Description: "What logging in sets. Requests that change something also send X-CSRF-Token, which GET /api/v1/me tells."},
 	}
 	config.Components.Schemas = huma.NewMapRegistry("#/components/schemas/", schemaName)
-	config.DocsPath = "" // the package's page loads from elsewhere
+	config.DocsPath = ""                            // the package's page loads from elsewhere
+	config.OpenAPIPath, config.SchemasPath = "", "" // documentRoutes serve the document
 	// navigator.sendBeacon cannot say application/json without asking the server first.
 	config.Formats["text/plain"] = huma.DefaultJSONFormat
 	config.CreateHooks = nil // no $schema links in answers

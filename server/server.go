@@ -55,6 +55,12 @@ type Options struct {
 
 	Collectors []prometheus.Collector // further ones for /metrics
 
+	MetricsToken string // /metrics asks for it as "Authorization: Bearer <token>"; "": for none
+	MetricsApart bool   // /metrics is not found here: cmd serves Metrics at an address of its own
+
+	// SecurityContact is where to report a vulnerability, as /.well-known/security.txt tells: a URI. Default: it tells of none.
+	SecurityContact string
+
 	Token string // reads all sites as "Authorization: Bearer <token>"; "": there is none
 
 	TrustProxy bool           // take the client's address from X-Forwarded-For, and its place from an edge; only behind a proxy that sets them
@@ -71,6 +77,12 @@ type Options struct {
 func (o *Options) defaults() error {
 	if o.Table == nil || o.Worker == nil {
 		return errors.New("server: Table and Worker are required")
+	}
+	if err := checkContact(o.SecurityContact); err != nil {
+		return err
+	}
+	if o.MetricsToken != "" && len(o.MetricsToken) < door.MinTokenBytes {
+		return errors.New("server: a token that reads metrics has at least 16 characters")
 	}
 	if o.Accounts == nil {
 		o.Accounts = accounts.New(o.Table, accounts.Options{})
@@ -162,6 +174,9 @@ func New(o Options) (*Server, error) {
 
 // Handler returns the server as an http.Handler, for those who do not Run it. They call Close when they are done.
 func (s *Server) Handler() http.Handler { return s.handler }
+
+// Metrics is the handler of /metrics, for an address of its own.
+func (s *Server) Metrics() http.Handler { return s.metrics() }
 
 // Devices is what devices talk to, for ways in that are not HTTP.
 func (s *Server) Devices() *devices.Service { return s.devices }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"os"
 	"runtime"
 	"slices"
@@ -16,6 +17,7 @@ import (
 	"github.com/onefold/onefold/cmd/internal/intakeflags"
 	"github.com/onefold/onefold/cmd/onefold/internal/await"
 	"github.com/onefold/onefold/cmd/onefold/internal/listen"
+	"github.com/onefold/onefold/cmd/onefold/internal/scrape"
 	"github.com/onefold/onefold/cmd/onefold/internal/spoolflags"
 	"github.com/onefold/onefold/cmd/onefold/internal/usage"
 	"github.com/onefold/onefold/cmd/onefold/internal/warehousecli"
@@ -34,7 +36,10 @@ type listenFlags struct {
 	Token          string `help:"Token that reads statistics, at least 16 characters. Default: a new one, printed." env:"ONEFOLD_TOKEN"`
 	intakeflags.Flags
 	deviceFlags
-	Kept spoolflags.Flags `embed:""`
+	Kept   spoolflags.Flags `embed:""`
+	Scrape scrape.Flags     `embed:""`
+
+	SecurityContact string `help:"Where to report a vulnerability of this installation, as /.well-known/security.txt tells: https://… or mailto:…. Default: it tells nothing." placeholder:"URI" env:"ONEFOLD_SECURITY_CONTACT"`
 }
 
 type serveCommand struct {
@@ -126,7 +131,7 @@ func (c *listenFlags) serve(ctx context.Context, std streams, g *globals, s *sto
 	if err != nil {
 		return err
 	}
-	devices, tell, err := c.deviceServices(s, web.Devices().Login, logger, std)
+	others, tell, err := c.otherListeners(s, web, logger, std)
 	if err != nil {
 		return errors.Join(err, listener.Close())
 	}
@@ -142,7 +147,7 @@ func (c *listenFlags) serve(ctx context.Context, std streams, g *globals, s *sto
 	if recorder != nil {
 		services = append(services, s.parts.Keep("meter", recorder.Run))
 	}
-	services = slices.Concat(services, s.folds(logger, tell), devices, beside, more)
+	services = slices.Concat(services, s.folds(logger, tell), others, beside, more)
 	if err := workcli.Together(ctx, services); err != nil || s.Shared { // others go on with what is left
 		return err
 	}
@@ -152,6 +157,31 @@ func (c *listenFlags) serve(ctx context.Context, std streams, g *globals, s *sto
 		logger.Warn("stopped before everything was folded; the next start goes on", "error", err)
 	}
 	return nil
+}
+
+// otherListeners listen for Prometheus and for devices that do not speak HTTP, if they are to, and tell people of alerts.
+func (c *listenFlags) otherListeners(s *store, web *server.Server, logger *slog.Logger, std streams) (listening []service, tell service, err error) {
+	metrics, err := c.metricsService(web, std)
+	if err != nil {
+		return nil, nil, err
+	}
+	devices, tell, err := c.deviceServices(s, web.Devices().Login, logger, std)
+	return append(metrics, devices...), tell, err
+}
+
+// metricsService answers /metrics at an address of its own, if there is one.
+func (c *listenFlags) metricsService(web *server.Server, std streams) ([]service, error) {
+	if c.Scrape.MetricsAddr == "" {
+		return nil, nil
+	}
+	l, err := listen.On("--metrics-addr", c.Scrape.MetricsAddr)
+	if err != nil {
+		return nil, err
+	}
+	fmt.Fprintf(std.err, "metrics: http://%s/metrics\n", l.Addr())
+	mux := http.NewServeMux()
+	mux.Handle("GET /metrics", web.Metrics())
+	return []service{func(ctx context.Context) error { return scrape.Serve(ctx, l, mux) }}, nil
 }
 
 // recorder records what an embedded table's meters say. Those of a service are the service's: it is nil for them.
@@ -181,6 +211,10 @@ func setupHint(ctx context.Context, std streams, s *store, url string) error {
 // whom none may be alive to tell. data is the directory of the table: beside it are files that are
 // sent to the server, and what waits for the table. release is called when it has ended.
 func (c *listenFlags) newServer(s *store, recorder *usage.Recorder, logger *slog.Logger, data string) (web *server.Server, beside []service, release func() error, err error) {
+	metricsToken, err := c.Scrape.Token()
+	if err != nil {
+		return nil, nil, nil, err
+	}
 	uploads, watch := data+".uploads", workcli.NewWatch(s.crew(logger))
 	if err := os.RemoveAll(uploads); err != nil { // what a killed process left
 		return nil, nil, nil, err
@@ -189,6 +223,7 @@ func (c *listenFlags) newServer(s *store, recorder *usage.Recorder, logger *slog
 		Table: s.table, Worker: s.worker, Accounts: s.accounts, Token: c.Token, MaxConnections: listen.Bounded(c.MaxConnections, logger), Version: version, Logger: logger,
 		Analytics: webanalytics.Options{Uploads: uploads, Archive: s.archive}, Service: s.Service, StreamService: s.StreamService,
 		Collectors: append(s.collectors, watch, s.parts), Failing: s.parts.Failing,
+		MetricsToken: metricsToken, MetricsApart: c.Scrape.MetricsAddr != "", SecurityContact: c.SecurityContact,
 	}
 	if s.Engine != nil {
 		o.TryWrite, o.Collectors = s.Engine.Probe, append(o.Collectors, diskCollector{s.Engine})

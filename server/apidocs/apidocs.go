@@ -9,7 +9,6 @@ import (
 	"encoding/base64"
 	"fmt"
 	"html/template"
-	"net/http"
 	"slices"
 	"strings"
 
@@ -62,20 +61,17 @@ type part struct {
 
 type row struct{ Name, Kind, Doc string }
 
-// Handler renders the API's document once. needs says for people what an operation asks of its caller.
-func Handler(api huma.API, needs func(*huma.Operation) string) (http.Handler, error) {
+// Page renders the API's document. policy is the content security policy that lets the page show as it is meant to. needs
+// says for people what an operation asks of its caller.
+func Page(api huma.API, needs func(*huma.Operation) string) (text []byte, policy string, err error) {
 	var html bytes.Buffer
-	err := page.Execute(&html, map[string]any{"Style": template.CSS(style), "Groups": groups(api, needs)})
+	err = page.Execute(&html, map[string]any{"Style": template.CSS(style), "Groups": groups(api, needs)})
 	if err != nil {
-		return nil, fmt.Errorf("apidocs: render: %w", err)
+		return nil, "", fmt.Errorf("apidocs: render: %w", err)
 	}
 	sum := sha256.Sum256([]byte(style))
-	policy := "default-src 'none'; style-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Security-Policy", policy)
-		w.Header().Set("Content-Type", "text/html; charset=utf-8")
-		w.Write(html.Bytes()) // a reader who is gone does not mind
-	}), nil
+	policy = "default-src 'none'; style-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+	return html.Bytes(), policy, nil
 }
 
 func groups(api huma.API, needs func(*huma.Operation) string) []group {

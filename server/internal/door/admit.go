@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -83,6 +84,18 @@ func (d *Door) limitGuests(who *Caller) error {
 // AllowGuest takes one question from what a network may ask without a role, or says how long to wait.
 func (d *Door) AllowGuest(network string) (wait time.Duration, ok bool) {
 	return d.guests.Allow(network, 1)
+}
+
+// LimitGuests lets a network ask for what is public as often as AllowGuest does, whoever asks.
+func (d *Door) LimitGuests(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if wait, ok := d.AllowGuest(Network(r.RemoteAddr)); !ok {
+			w.Header().Set("Retry-After", strconv.Itoa(int(wait/time.Second)+1))
+			WriteProblem(w, Problem(http.StatusTooManyRequests, "rate_limited", "Too many questions of this network."))
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
 }
 
 // identify fills in who calls: by the Authorization header if there is one, else by a cookie.

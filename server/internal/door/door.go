@@ -43,11 +43,12 @@ type Door struct {
 	recheck func() (ticks <-chan time.Time, stop func()) // when an open stream's caller is looked up again
 }
 
-const minTokenBytes = 16
+// MinTokenBytes is the length of the shortest token that may be chosen.
+const MinTokenBytes = 16
 
 // New makes a door.
 func New(o Options) (*Door, error) {
-	if o.Token != "" && len(o.Token) < minTokenBytes {
+	if o.Token != "" && len(o.Token) < MinTokenBytes {
 		return nil, errors.New("server: a token that reads statistics has at least 16 characters")
 	}
 	return &Door{

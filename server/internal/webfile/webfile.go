@@ -1,6 +1,6 @@
-// Package webfile sends files that are part of the binary: in the encoding that the browser likes best of those at hand,
-// and not at all when the browser has them. It exists because the dashboard and the tracker do the same; headers that say
-// who may have a file, and for how long, are theirs. Only they use it.
+// Package webfile sends files that do not change while the server runs: in the encoding that the browser likes best of
+// those at hand, and not at all when the browser has them. It exists because the dashboard, the tracker and the documents of
+// the API do the same; headers that say who may have a file, and for how long, are theirs. Only they use it.
 package webfile
 
 import (

@@ -3,24 +3,16 @@ package workcli
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"io"
 	"net"
 	"net/http"
-	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"github.com/onefold/onefold/cmd/onefold/internal/scrape"
 	"github.com/onefold/onefold/server"
-)
-
-// What a request for metrics may take.
-const (
-	headerTimeout = 5 * time.Second
-	answerTimeout = 10 * time.Second
-	stopTimeout   = 2 * time.Second
 )
 
 // serveMetrics answers Prometheus, and whoever asks whether all is well, until ctx ends.
@@ -29,7 +21,7 @@ func serveMetrics(ctx context.Context, l net.Listener, crew *Crew, watch *Watch,
 	registry.MustRegister(server.FoldCollector(crew.Worker, crew.Table.Now), watch,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	mux := http.NewServeMux()
-	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{Timeout: answerTimeout}))
+	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{Timeout: scrape.AnswerTimeout}))
 	mux.HandleFunc("GET /livez", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		io.WriteString(w, `{"status":"alive"}`) //nolint:errcheck // nobody is there to be told
@@ -49,18 +41,5 @@ func serveMetrics(ctx context.Context, l net.Listener, crew *Crew, watch *Watch,
 		}
 		json.NewEncoder(w).Encode(said) //nolint:errcheck // nobody is there to be told
 	})
-	s := &http.Server{
-		Handler: mux, ReadHeaderTimeout: headerTimeout, ReadTimeout: headerTimeout, WriteTimeout: answerTimeout + time.Second,
-		MaxHeaderBytes: 1 << 14,
-	}
-	stop := context.AfterFunc(ctx, func() {
-		rest, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)
-		defer cancel()
-		s.Shutdown(rest) //nolint:errcheck // the process ends
-	})
-	defer stop()
-	if err := s.Serve(l); !errors.Is(err, http.ErrServerClosed) {
-		return err
-	}
-	return ctx.Err()
+	return scrape.Serve(ctx, l, mux)
 }

@@ -1,0 +1,70 @@
+// Package scrape answers Prometheus on an address of its own. It exists because servers and workers do the same. Only the command
+// line uses it.
+package scrape
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"strings"
+	"time"
+)
+
+// What a request for metrics may take.
+const (
+	headerTimeout = 5 * time.Second
+	stopTimeout   = 2 * time.Second
+	maxHeader     = 16 << 10 // bytes
+
+	AnswerTimeout = 10 * time.Second // within which a handler answers
+)
+
+// Serve answers on a listener until ctx ends.
+func Serve(ctx context.Context, l net.Listener, handler http.Handler) error {
+	s := &http.Server{
+		Handler: handler, ReadHeaderTimeout: headerTimeout, ReadTimeout: headerTimeout, WriteTimeout: AnswerTimeout + time.Second,
+		MaxHeaderBytes: maxHeader,
+	}
+	stop := context.AfterFunc(ctx, func() {
+		rest, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)
+		defer cancel()
+		s.Shutdown(rest) //nolint:errcheck // the process ends
+	})
+	defer stop()
+	if err := s.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
+	return ctx.Err()
+}
+
+// Flags say who may read a server's metrics, and where.
+type Flags struct {
+	MetricsAddr      string `help:"Answer /metrics at this address instead of at --addr, such as 127.0.0.1:9090." placeholder:"ADDR" env:"ONEFOLD_METRICS_ADDR"`
+	MetricsToken     string `help:"Token that /metrics asks for, at least 16 characters: Authorization: Bearer TOKEN. Default: it asks for none." placeholder:"TOKEN" env:"ONEFOLD_METRICS_TOKEN"`
+	MetricsTokenFile string `help:"File that holds the token of /metrics." type:"path" placeholder:"FILE" env:"ONEFOLD_METRICS_TOKEN_FILE"`
+}
+
+// maxTokenFile is how long a file of a token may be, in bytes.
+const maxTokenFile = 4096
+
+// Token is what /metrics asks for; "" for nothing.
+func (f *Flags) Token() (string, error) {
+	if f.MetricsTokenFile == "" {
+		return f.MetricsToken, nil
+	}
+	if f.MetricsToken != "" {
+		return "", errors.New("bad_metrics_token: --metrics-token and --metrics-token-file are both given: leave one out")
+	}
+	text, err := os.ReadFile(f.MetricsTokenFile)
+	if err != nil {
+		return "", fmt.Errorf("bad_metrics_token: --metrics-token-file: %w", err)
+	}
+	token := strings.TrimSpace(string(text))
+	if token == "" || len(text) > maxTokenFile {
+		return "", fmt.Errorf("bad_metrics_token: %s holds no token: write one of 16 to %d characters", f.MetricsTokenFile, maxTokenFile)
+	}
+	return token, nil
+}

@@ -1,0 +1,70 @@
+package server
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/json"
+	"fmt"
+	"net/http"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/onefold/onefold/server/apidocs"
+	"github.com/onefold/onefold/server/internal/door"
+	"github.com/onefold/onefold/server/internal/webfile"
+)
+
+// documentRoutes serve the API's document, for programs and for people. Both are made once, and asking again costs nothing;
+// a network may ask as often as for anything else that is public.
+func (s *Server) documentRoutes(api huma.API, mux *http.ServeMux) error {
+	text, err := json.Marshal(api.OpenAPI())
+	if err != nil {
+		return fmt.Errorf("server: encode the API's document: %w", err)
+	}
+	html, policy, err := apidocs.Page(api, door.NeedsOf)
+	if err != nil {
+		return err
+	}
+	for _, d := range []struct {
+		path, contentType, policy string
+		text                      []byte
+	}{
+		{"/openapi.json", "application/openapi+json", "default-src 'none'; frame-ancestors 'none'", text},
+		{"/docs", "text/html; charset=utf-8", policy, html},
+	} {
+		file := webfile.New(d.contentType, d.text)
+		zipped, err := compressed(d.text)
+		if err != nil {
+			return fmt.Errorf("server: compress %s: %w", d.path, err)
+		}
+		file.Add("gzip", zipped)
+		mux.Handle("GET "+d.path, s.door.LimitGuests(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Cache-Control", "public, max-age=300")
+			w.Header().Set("Content-Security-Policy", d.policy)
+			file.ServeHTTP(w, r)
+		})))
+	}
+	return nil
+}
+
+func compressed(text []byte) ([]byte, error) {
+	var zipped bytes.Buffer
+	w, err := gzip.NewWriterLevel(&zipped, gzip.BestCompression)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := w.Write(text); err != nil {
+		return nil, err
+	}
+	if err := w.Close(); err != nil {
+		return nil, err
+	}
+	return zipped.Bytes(), nil
+}
+
+// notFound answers that there is nothing, with a reason.
+func notFound(detail string) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		door.WriteProblem(w, door.Problem(http.StatusNotFound, "not_found", detail))
+	})
+}

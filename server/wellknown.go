@@ -1,0 +1,38 @@
+package server
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+)
+
+// securityExpiry is how long a copy of security.txt may be relied on. RFC 9116, section 2.5.5, asks for less than a year.
+const securityExpiry = 180 * 24 * time.Hour
+
+// wellKnownRoutes serve what programs look for at fixed places (RFC 8615). What is not there is not found: the dashboard's page
+// is for people.
+func (s *Server) wellKnownRoutes(mux *http.ServeMux) {
+	mux.Handle("GET /.well-known/", notFound("There is nothing at this well-known place."))
+	if s.o.SecurityContact == "" {
+		return
+	}
+	mux.HandleFunc("GET /.well-known/security.txt", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+		w.Header().Set("Cache-Control", "public, max-age=3600")
+		expires := s.o.Clock().UTC().Truncate(24 * time.Hour).Add(securityExpiry)
+		fmt.Fprintf(w, "Contact: %s\nExpires: %s\n", s.o.SecurityContact, expires.Format(time.RFC3339)) // a reader who is gone does not mind
+	})
+}
+
+// checkContact refuses what RFC 9116 does not allow as a contact.
+func checkContact(contact string) error {
+	u, err := url.Parse(contact)
+	if contact == "" || err == nil && contact == u.String() && (u.Scheme == "https" && u.Host != "" || (u.Scheme == "mailto" || u.Scheme == "tel") && u.Opaque != "") &&
+		!strings.ContainsFunc(contact, func(r rune) bool { return r <= ' ' }) {
+		return nil
+	}
+	return errors.New("bad_security_contact: a security contact is a URI that begins with https://, mailto: or tel:, such as mailto:security@example.com")
+}

@@ -75,6 +75,8 @@ var policy = map[string][]string{
 		"github.com/oklog/ulid/v2", "golang.org/x/sync/...",
 		"telemetry/maintenance"}, // its tests
 	"telemetry/census": {"table", "fold", "telemetry"},
+	"telemetry/credentials": {"table", "telemetry", "telemetry/internal/secret",
+		"fold"}, // its tests
 	"telemetry/maintenance": {"vocabulary", "table", "table/purge", "telemetry",
 		"fold"}, // its tests
 	"telemetry/presence": {"table", "fold", "telemetry",
@@ -125,7 +127,7 @@ var policy = map[string][]string{
 
 	"server": {"dynamo", "dynamo/resilient", "table", "fold", "analytics", "accounts", "internal/...", "server/internal/...", "server/webanalytics", "server/devices", "server/events", "server/capacity", "server/dashboard", "server/apidocs", "telemetry",
 		"github.com/danielgtaylor/huma/v2/...", "github.com/prometheus/client_golang/...",
-		"server/mqtt"}, // its tests
+		"server/mqtt", "telemetry/credentials"}, // its tests
 	"server/internal/door": {"dynamo", "table", "accounts", "server/jobs", "server/internal/download", "github.com/danielgtaylor/huma/v2/...", "github.com/prometheus/client_golang/...", "golang.org/x/time/rate"},
 	"server/webanalytics": {"table", "fold", "analytics", "analytics/erasure", "analytics/explore", "analytics/goals", "analytics/imported", "analytics/imported/exports", "analytics/reconcile", "analytics/refusals", "accounts", "internal/...",
 		"server/internal/...", "server/jobs", "server/tracker", "github.com/danielgtaylor/huma/v2/...", "github.com/prometheus/client_golang/...", "golang.org/x/sync/..."},
@@ -136,7 +138,7 @@ var policy = map[string][]string{
 	"server/tracker":   {"server/internal/webfile"},
 	"server/dashboard": {"server/internal/webfile"},
 	"server/internal":  {},
-	"server/devices": {"table", "telemetry", "telemetry/payload", "telemetry/alerts", "telemetry/recount", "accounts", "internal/calendar", "internal/lineprotocol", "server/jobs", "server/mqtt", "server/internal/...", "github.com/danielgtaylor/huma/v2/...",
+	"server/devices": {"table", "telemetry", "telemetry/payload", "telemetry/alerts", "telemetry/credentials", "telemetry/recount", "accounts", "internal/calendar", "internal/lineprotocol", "server/jobs", "server/mqtt", "server/internal/...", "github.com/danielgtaylor/huma/v2/...",
 		"github.com/prometheus/client_golang/...",
 		"telemetry/presence", "telemetry/maintenance"}, // its tests
 	"server/events": {"table", "eventstore", "eventstore/eventjson", "eventstore/projection", "accounts", "server/internal/...", "server/jobs", "github.com/danielgtaylor/huma/v2/..."},

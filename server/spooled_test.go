@@ -22,6 +22,7 @@ import (
 	"github.com/onefold/onefold/server/mqtt"
 	"github.com/onefold/onefold/server/servertest"
 	"github.com/onefold/onefold/telemetry"
+	"github.com/onefold/onefold/telemetry/credentials"
 )
 
 // spooled is a server that keeps what comes while its store is away, from the devices d1 and d2 of a fleet, and what it said.
@@ -69,7 +70,7 @@ func newSpooled(t *testing.T, seed uint64, maxBytes int64) *spooled {
 	for _, id := range []string{"d1", "d2"} {
 		_, err = telemetry.CreateDevice(t.Context(), s.Table, telemetry.NewDevice{ID: id, FleetID: "plant"})
 		servertest.Must(t, err)
-		s.tokens[id], err = telemetry.NewToken(t.Context(), s.Table, id)
+		s.tokens[id], err = credentials.NewToken(t.Context(), s.Table, id)
 		servertest.Must(t, err)
 	}
 	s.run(s.drain.Run)

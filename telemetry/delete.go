@@ -12,7 +12,7 @@ import (
 func DeleteDevice(ctx context.Context, t *table.Table, deviceID string) error {
 	err := ask(ctx, t, ToPurge, deviceID)
 	if err == nil {
-		_, err = modifyDevice(ctx, t, deviceID, func(d *Device) error {
+		_, err = ModifyDevice(ctx, t, deviceID, func(d *Device) error {
 			d.DeletedAt, d.Tokens = nowOf(t), nil
 			return nil
 		})

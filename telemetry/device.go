@@ -123,7 +123,7 @@ func GetDevice(ctx context.Context, t *table.Table, deviceID string) (Device, er
 // UpdateDevice changes what is known of a device, but for its fleet and its tokens. Collectors see the change within ten
 // seconds. Errors: ErrInvalid, ErrTransition, table.ErrNotFound for the device or its new profile.
 func UpdateDevice(ctx context.Context, t *table.Table, deviceID string, change func(*Device) error) (Device, error) {
-	d, err := modifyDevice(ctx, t, deviceID, func(d *Device) error {
+	d, err := ModifyDevice(ctx, t, deviceID, func(d *Device) error {
 		was := *d
 		d.Tags = slices.Clone(d.Tags)
 		if err := change(d); err != nil {
@@ -145,8 +145,8 @@ func UpdateDevice(ctx context.Context, t *table.Table, deviceID string, change f
 	return d, nil
 }
 
-// modifyDevice changes a device that is not being deleted.
-func modifyDevice(ctx context.Context, t *table.Table, deviceID string, change func(*Device) error) (Device, error) {
+// ModifyDevice changes a device that is not being deleted, and does not check what it is changed to. Errors: table.ErrNotFound.
+func ModifyDevice(ctx context.Context, t *table.Table, deviceID string, change func(*Device) error) (Device, error) {
 	return Devices.Modify(ctx, t, DeviceKey{deviceID}, func(d *Device) error {
 		if !d.DeletedAt.IsZero() {
 			return table.ErrNotFound

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
+	"maps"
 	"sync"
 	"time"
 
@@ -211,18 +213,29 @@ func (e *deviceEntry) prepare(ctx context.Context, t *table.Table, s *deviceStat
 	return nil
 }
 
-// allow holds a device to its limits.
-func (s *deviceState) allow(in *Incoming, now time.Time) *refusal {
-	if !in.Imported {
+// allow holds a device to its limits. Values of metrics that are too many are taken out of the reading, and returned.
+func (s *deviceState) allow(in *Reading, imported bool, now time.Time) ([]Omitted, *refusal) {
+	if !imported {
 		if after, ok := s.entry.sends.Allow(now); !ok {
 			r := refuse(TooFast, "more than %d readings a minute", cmp.Or(s.fleet.Limits.PerMinute, defaultPerMinute))
 			r.after = after
-			return r
+			return nil, r
 		}
 	}
 	most := cmp.Or(s.fleet.Limits.Metrics, defaultMetrics)
-	if would, ok := sender.Meet(&s.entry.sends, in.Values, most); !ok {
-		return refuse(TooManyMetrics, "the device would have %d different metrics, at most %d are allowed", would, most)
+	names := sender.Meet(&s.entry.sends, in.At.UnixMilli(), in.Values, most)
+	if len(names) == 0 {
+		return nil, nil
 	}
-	return nil
+	detail := fmt.Sprintf("the device has sent %d different metrics within a day, as many as its fleet allows", most)
+	if len(names) == len(in.Values) {
+		return nil, refuse(TooManyMetrics, "%s", detail)
+	}
+	in.Values = maps.Clone(in.Values)
+	excess := make([]Omitted, len(names))
+	for i, name := range names {
+		delete(in.Values, name)
+		excess[i] = Omitted{name, TooManyMetrics, detail}
+	}
+	return excess, nil
 }

@@ -4,9 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"testing"
-	"time"
 
 	"github.com/onefold/onefold/table"
 )
@@ -81,77 +79,5 @@ func TestLists(t *testing.T) {
 	w.Must(err)
 	if len(active) != 26 { // of both fleets
 		t.Errorf("%d devices are active", len(active))
-	}
-}
-
-// Two tokens are valid while they are rotated; others never were, or are no longer.
-func TestTokens(t *testing.T) {
-	w := newWorld(t, "UTC", utc("2026-04-20T14:00"))
-	works := func(token string) bool {
-		w.c.Forget("d1")
-		d, err := w.c.Authenticate(w.Ctx, token)
-		if err != nil && !errors.Is(err, ErrToken) {
-			t.Fatal(err)
-		}
-		return err == nil && d.DeviceID == "d1"
-	}
-	next := func() string {
-		token, err := NewToken(w.Ctx, w.Table, "d1")
-		w.Must(err)
-		return token
-	}
-	first := next()
-	if stored, err := Devices.Get(w.Ctx, w.Table, DeviceKey{"d1"}); err != nil || strings.Contains(fmt.Sprintf("%s", stored.Tokens), first[3:]) {
-		t.Errorf("the token is stored as it is (%v)", err)
-	}
-	second := next()
-	if !works(first) || !works(second) {
-		t.Error("both must be valid")
-	}
-	third := next()
-	if works(first) || !works(second) || !works(third) {
-		t.Error("the last two must be valid")
-	}
-	w.Advance(rotationTime + time.Second)
-	if works(second) || !works(third) {
-		t.Error("the last one must be valid")
-	}
-	for _, bad := range []string{"", ".", "d1.", "d1", "d2" + third[2:], third + "x", third[:len(third)-1], strings.Repeat("a", 9999), "a#b.c", "d1." + strings.Repeat("A", 43)} {
-		if works(bad) {
-			t.Errorf("%q works", bad)
-		}
-	}
-	w.Must(RevokeTokens(w.Ctx, w.Table, "d1", true))
-	if works(third) {
-		t.Error("it was revoked")
-	}
-}
-
-func TestClaims(t *testing.T) {
-	w := newWorld(t, "UTC", utc("2026-04-20T14:00"))
-	_, err := CreateFleet(w.Ctx, w.Table, NewFleet{ID: "customer"})
-	w.Must(err)
-	w.device("new", func(n *NewDevice) { n.Status = Provisioned })
-	if _, err := NewClaim(w.Ctx, w.Table, "d1"); !errors.Is(err, ErrTransition) {
-		t.Errorf("a device in service: %v", err)
-	}
-	code, err := NewClaim(w.Ctx, w.Table, "new")
-	w.Must(err)
-	for _, wrong := range []string{"", "0000", code[:19]} {
-		if _, _, err := ClaimDevice(w.Ctx, w.Table, wrong, "customer"); !errors.Is(err, ErrClaim) {
-			t.Errorf("code %q: %v", wrong, err)
-		}
-	}
-	typed := strings.ToLower(code[:5] + "-" + code[5:10] + " " + code[10:])
-	d, token, err := ClaimDevice(w.Ctx, w.Table, typed, "customer")
-	w.Must(err)
-	if d.FleetID != "customer" || d.Status != Active || d.ProfileID != "" {
-		t.Errorf("claimed %+v", d)
-	}
-	if _, err := w.c.Authenticate(w.Ctx, token); err != nil {
-		t.Error(err)
-	}
-	if _, _, err := ClaimDevice(w.Ctx, w.Table, code, "plant"); !errors.Is(err, ErrClaim) {
-		t.Errorf("again: %v", err)
 	}
 }

@@ -20,12 +20,15 @@ type Fleet struct {
 	// TenMinutes says that aggregates of ten minutes are kept beside those of hours and days.
 	TenMinutes bool   `dynamodbav:"tenMinutes,omitempty"`
 	Limits     Limits `dynamodbav:"limits"`
+	// PropertyTags are the tags of line protocol, or of readings in JSON, that describe a device: the driver of a truck, the version of
+	// its firmware. Each is a value of its own, a text. Other tags are part of the names of metrics.
+	PropertyTags []string `dynamodbav:"propertyTags,omitempty"`
 }
 
 // Limits bound what one device of a fleet may send. Zero is the default.
 type Limits struct {
 	PerMinute int `dynamodbav:"perMinute,omitempty" json:"perMinute,omitempty"` // readings; default 6,000
-	Metrics   int `dynamodbav:"metrics,omitempty" json:"metrics,omitempty"`     // different names; default 64, at most 256
+	Metrics   int `dynamodbav:"metrics,omitempty" json:"metrics,omitempty"`     // different names that are heard within a day; default 600, at most 1,000
 }
 
 // DeviceKey names a device. Ids are unique in the installation.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/onefold/onefold/internal/calendar"
 	"github.com/onefold/onefold/table"
+	"github.com/onefold/onefold/telemetry/internal/metric"
 )
 
 // ErrInvalid is returned when what is asked for cannot be: the message says which field, and what to choose.
@@ -27,8 +28,8 @@ const (
 	maxNotes         = 50
 	defaultPerMinute = 6_000
 	maxPerMinute     = 6_000_000
-	defaultMetrics   = 64
-	maxMetrics       = 256
+	defaultMetrics   = 600
+	maxMetrics       = 1_000
 )
 
 // NewFleet says what a fleet should be.
@@ -40,13 +41,15 @@ type NewFleet struct {
 	TenMinutes bool
 	Retention  Retention
 	Limits     Limits
+
+	PropertyTags []string // see Fleet
 }
 
 // CreateFleet makes a fleet. Errors: ErrInvalid, ErrRetention, table.ErrExists when the id is taken.
 func CreateFleet(ctx context.Context, t *table.Table, n NewFleet) (Fleet, error) {
 	f := Fleet{
 		FleetKey: FleetKey{n.ID}, OwnerID: n.OwnerID, Name: n.Name, TimeZone: n.TimeZone, TenMinutes: n.TenMinutes,
-		Retention: n.Retention, Limits: n.Limits, CreatedAt: nowOf(t),
+		Retention: n.Retention, Limits: n.Limits, PropertyTags: n.PropertyTags, CreatedAt: nowOf(t),
 	}
 	if f.OwnerID == "" {
 		f.OwnerID = DefaultOwner
@@ -128,6 +131,9 @@ func (f *Fleet) check() error {
 	}
 	if f.Limits.PerMinute < 0 || f.Limits.PerMinute > maxPerMinute || f.Limits.Metrics < 0 || f.Limits.Metrics > maxMetrics {
 		return fmt.Errorf("%w: limits: readings a minute 1 to %d, metrics 1 to %d; 0 is the default", ErrInvalid, maxPerMinute, maxMetrics)
+	}
+	if err := metric.CheckProperties(f.PropertyTags); err != nil {
+		return fmt.Errorf("%w: %w", ErrInvalid, err)
 	}
 	return f.Retention.Check()
 }

@@ -20,7 +20,10 @@ func foldAggregates(c Config) *fold.Fold {
 			}
 			return nil
 		}),
-	).With(fold.Finish(func(a *Aggregate) { a.ExpiresAt = expiryOf(a, c.retention(a.FleetID)) }))
+	).With(fold.Finish(func(a *Aggregate) {
+		a.Metrics.Fit()
+		a.ExpiresAt = expiryOf(a, c.retention(a.FleetID))
+	}))
 }
 
 // merge adds what other readings of the same bucket make.

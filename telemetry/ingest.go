@@ -28,6 +28,13 @@ type Incoming struct {
 	// they are several: two rows of a file. Without it they are one that was sent twice.
 	Nth    int
 	Values Values
+	// Tags are those of the reading, by name. Ingest makes them values or parts of the names of Values, as the fleet's PropertyTags
+	// say, and leaves none.
+	Tags map[string]string
+	// Host is whose reading it is if its fleet has no device DeviceID, and HostTags are its tags then; "": nobody else's. What
+	// Telegraf's inputs call a device may be a disk of the machine that they run on.
+	Host     string
+	HostTags map[string]string
 	// Omitted are values that the sender's form cannot hold, such as a list. They are told of in the outcome.
 	Omitted []Omitted
 	Units   map[string]string // by metric, where the sender says them; another than the profile's is refused
@@ -103,18 +110,16 @@ func NewCollector(t *table.Table, o CollectorOptions) *Collector {
 func (c *Collector) Forget(deviceID string) { c.devices.forget(deviceID) }
 
 // Ingest stores readings of any devices, each once however often it is sent, and says of each what became of it, in
-// order. When it returns, what is stored is durable. Errors: those of the store and of ctx, when not all outcomes are
-// known.
+// order. It changes in: readings that have tags get the names of their metrics, and those of a host its id. When it returns, what
+// is stored is durable. Errors: those of the store and of ctx, when not all outcomes are known.
 func (c *Collector) Ingest(ctx context.Context, in []Incoming) ([]Outcome, error) {
 	b := batch{outcomes: make([]Outcome, len(in)), readings: make([]Reading, 0, len(in)), of: make([]int, 0, len(in))}
 	now := c.t.Now()
 	var s *deviceState
 	for i := range in {
-		if s == nil || s.device.DeviceID != in[i].DeviceID {
-			var err error
-			if s, err = c.devices.get(ctx, in[i].DeviceID); err != nil {
-				return b.outcomes, fmt.Errorf("telemetry: ingest: %w", err)
-			}
+		var err error
+		if s, err = c.senderOf(ctx, &in[i], s); err != nil {
+			return b.outcomes, fmt.Errorf("telemetry: ingest: %w", err)
 		}
 		b.take(i, s, &in[i], now)
 	}
@@ -126,6 +131,28 @@ func (c *Collector) Ingest(ctx context.Context, in []Incoming) ([]Outcome, error
 	}
 	return b.outcomes, nil
 }
+
+// senderOf returns whose reading it is; nil if that is no device. last is whose the last one was.
+func (c *Collector) senderOf(ctx context.Context, in *Incoming, last *deviceState) (*deviceState, error) {
+	s, err := last, error(nil)
+	if s == nil || s.device.DeviceID != in.DeviceID {
+		if s, err = c.devices.get(ctx, in.DeviceID); err != nil {
+			return nil, err
+		}
+	}
+	if in.Host == "" || s != nil && s.isOf(in.FleetID) {
+		return s, nil
+	}
+	host, err := c.devices.get(ctx, in.Host)
+	if err != nil || host == nil || !host.isOf(in.FleetID) {
+		return s, err
+	}
+	in.DeviceID, in.Tags, in.Host, in.HostTags = in.Host, in.HostTags, "", nil
+	return host, nil
+}
+
+// isOf reports whether the device is of a fleet; "" is any.
+func (s *deviceState) isOf(fleetID string) bool { return fleetID == "" || fleetID == s.device.FleetID }
 
 // batch is what one call of Ingest brings.
 type batch struct {
@@ -140,10 +167,12 @@ type batch struct {
 // take decides on one reading. s is nil for a device that there is not.
 func (b *batch) take(i int, s *deviceState, in *Incoming, now time.Time) {
 	if s != nil {
+		s.nameMetrics(in)
 		in = b.fit(i, s, in)
 	}
-	r, refused := s.readingOf(in, now)
+	r, excess, refused := s.readingOf(in, now)
 	if refused == nil {
+		b.omit(i, in.Omitted, excess)
 		b.readings, b.of = append(b.readings, r), append(b.of, i)
 		return
 	}

@@ -3,17 +3,16 @@ package telemetry
 import (
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 	"unicode/utf8"
 
 	"github.com/onefold/onefold/telemetry/internal/exact"
+	"github.com/onefold/onefold/telemetry/internal/metric"
 	"github.com/onefold/onefold/telemetry/internal/sender"
 )
 
 const (
-	maxValues    = 64  // of one reading
-	maxMetric    = 100 // bytes of a name
+	maxValues    = 256 // of one reading
 	maxText      = 128 // bytes of a text that is a value
 	maxSeq       = 1_000_000_000_000
 	maxFromFirst = 24 * time.Hour
@@ -34,19 +33,20 @@ func refuse(reason Reason, format string, args ...any) *refusal {
 	return &refusal{reason: reason, detail: fmt.Sprintf(format, args...)}
 }
 
-// readingOf makes the fact of what a device sends. Of a refused one only Disc is set.
-func (s *deviceState) readingOf(in *Incoming, now time.Time) (r Reading, refused *refusal) {
+// readingOf makes the fact of what a device sends. excess are the values that are too many for the device. Of a refused reading only
+// Disc is set.
+func (s *deviceState) readingOf(in *Incoming, now time.Time) (r Reading, excess []Omitted, refused *refusal) {
 	switch {
-	case s == nil, in.FleetID != "" && in.FleetID != s.device.FleetID:
-		return r, refuse(UnknownDevice, "there is no device %q", shorten(in.DeviceID))
+	case s == nil, !s.isOf(in.FleetID):
+		return r, nil, refuse(UnknownDevice, "there is no device %q", shorten(in.DeviceID))
 	case !s.device.Status.Sends():
-		return r, refuse(NotInService, "the device is %s", s.device.Status)
+		return r, nil, refuse(NotInService, "the device is %s", s.device.Status)
 	}
 	if refused = in.checkNumber(); refused != nil {
-		return r, refused
+		return r, nil, refused
 	}
 	if refused = s.checkValues(in); refused != nil {
-		return r, refused
+		return r, nil, refused
 	}
 	at := in.At.UTC().Truncate(time.Millisecond)
 	if in.At.IsZero() {
@@ -57,16 +57,16 @@ func (s *deviceState) readingOf(in *Incoming, now time.Time) (r Reading, refused
 		Values: in.Values, Fine: s.fleet.TenMinutes,
 	}
 	if refused = s.checkTime(&r, in.Imported, now); refused != nil {
-		return r, refused
+		return r, nil, refused
 	}
-	if refused = s.allow(in, now); refused != nil {
-		return r, refused
+	if excess, refused = s.allow(&r, in.Imported, now); refused != nil {
+		return r, nil, refused
 	}
 	r.ZoneMinutes = s.zone.Minutes(at)
 	r.Past = in.Imported || now.Sub(at) > s.profile.Clock.past()
 	r.Quiet = sender.Quiet(&s.entry.sends, at.UnixMilli(), r.Values, now, s.statusEvery, r.Past)
 	s.classify(&r)
-	return r, nil
+	return r, excess, nil
 }
 
 // checkTime decides by the profile's policy on a reading whose time is not that of its arrival, and how long it is kept.
@@ -125,8 +125,8 @@ func (s *deviceState) checkValues(in *Incoming) *refusal {
 // faultOf says why a value cannot be stored under a name, whatever the profile says.
 func (s *deviceState) faultOf(name string, v Value) *refusal {
 	switch {
-	case !validMetric(name):
-		return refuse(BadMetric, "metric %q: use 1 to %d bytes of letters, digits and . _ - / : and blanks within", shorten(name), maxMetric)
+	case !metric.Valid(name):
+		return refuse(BadMetric, "metric %q: use 1 to %d bytes of letters, digits and . _ - / : and blanks within", shorten(name), metric.MaxBytes)
 	case v.form == isText && (v.text == "" || len(v.text) > maxText || !utf8.ValidString(v.text)):
 		return refuse(BadValue, "metric %q: a text has 1 to %d bytes of UTF-8", name, maxText)
 	case s.metrics[name] == nil && v.form == isText && exact.IsNoNumber(v.text):
@@ -153,14 +153,6 @@ func (s *deviceState) checkValue(name string, v Value, unit string) *refusal {
 		}
 	}
 	return nil
-}
-
-// validMetric reports whether a metric can have the name.
-func validMetric(name string) bool {
-	if name == "" || len(name) > maxMetric || strings.TrimSpace(name) != name || !utf8.ValidString(name) {
-		return false
-	}
-	return !strings.ContainsFunc(name, func(c rune) bool { return c < ' ' || c == 0x7f || c == '#' || c == '*' || c == '"' || c == '\\' })
 }
 
 // classify notes what folds have to know of the values: which are counters and states, and which are retracted.

@@ -35,14 +35,19 @@ func (b *batch) fit(i int, s *deviceState, in *Incoming) *Incoming {
 	}
 	fits := *in
 	fits.Values, fits.Omitted = values, slices.Clone(omitted)
-	if len(omitted) > 0 {
-		slices.SortFunc(fits.Omitted, func(x, y Omitted) int { return cmp.Compare(x.Metric, y.Metric) })
-		if b.omitted == nil {
-			b.omitted = map[int][]Omitted{}
-		}
-		b.omitted[i] = fits.Omitted
-	}
 	return &fits
+}
+
+// omit notes what was left out of a reading that is taken.
+func (b *batch) omit(i int, all, more []Omitted) {
+	if all = slices.Concat(all, more); len(all) == 0 {
+		return
+	}
+	slices.SortFunc(all, func(x, y Omitted) int { return cmp.Compare(x.Metric, y.Metric) })
+	if b.omitted == nil {
+		b.omitted = map[int][]Omitted{}
+	}
+	b.omitted[i] = all
 }
 
 // tellOmitted says in the outcomes what was left out of readings that were taken. Of those that were not, the outcome has the reason.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/onefold/onefold/table"
 	"github.com/onefold/onefold/telemetry/internal/exact"
+	"github.com/onefold/onefold/telemetry/internal/metric"
 )
 
 // PutProfile makes or changes a profile. Its fleet cannot be changed. Readings go by it within ten seconds; those that
@@ -53,8 +54,8 @@ func (p *Profile) check() error {
 }
 
 func (m *MetricDef) check() error {
-	if !validMetric(m.Name) {
-		return fmt.Errorf("%w: metric %q: use 1 to %d bytes of letters, digits and . _ - / : and blanks within", ErrInvalid, shorten(m.Name), maxMetric)
+	if !metric.Valid(m.Name) {
+		return fmt.Errorf("%w: metric %q: use 1 to %d bytes of letters, digits and . _ - / : and blanks within", ErrInvalid, shorten(m.Name), metric.MaxBytes)
 	}
 	if m.Kind != Gauge && m.Kind != Counter && m.Kind != State {
 		return fmt.Errorf("%w: metric %q is a %q: choose gauge, counter or state", ErrInvalid, m.Name, m.Kind)

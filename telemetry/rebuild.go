@@ -175,6 +175,9 @@ func (r *reconciler) derive(ctx context.Context, day string) (map[AggregateKey]*
 			return want[k]
 		})
 	}
+	for _, a := range want {
+		a.Metrics.Fit()
+	}
 	return want, retractions, nil
 }
 

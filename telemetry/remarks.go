@@ -25,5 +25,6 @@ var remarks = table.Remarks{
 		{Title: "0011: Devices belong to fleets", Link: "../decisions/0011-devices-belong-to-fleets.md"},
 		{Title: "0012: Aggregates keep what order needs", Link: "../decisions/0012-aggregates-keep-what-order-needs.md"},
 		{Title: "0031: A sequence number finds its reading at any time", Link: "../decisions/0031-a-sequence-number-finds-its-reading.md"},
+		{Title: "0039: Tags are labels or properties", Link: "../decisions/0039-tags-are-labels-or-properties.md"},
 	},
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/oklog/ulid/v2"
 
 	"github.com/onefold/onefold/table"
+	"github.com/onefold/onefold/telemetry/internal/metric"
 )
 
 const maxRetractions = 200 // of one device: every reading is compared with all
@@ -45,7 +46,7 @@ func (w *Retraction) check() error {
 		return fmt.Errorf("%w: at most %d metrics, and %d bytes of reason", ErrInvalid, maxMetrics, maxName)
 	}
 	for _, name := range w.Metrics {
-		if !validMetric(name) {
+		if !metric.Valid(name) {
 			return fmt.Errorf("%w: metric %q", ErrInvalid, shorten(name))
 		}
 	}

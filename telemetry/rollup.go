@@ -211,6 +211,7 @@ func dayOfHours(ctx context.Context, t *table.Table, zone calendar.Zone, deviceI
 			sum.addHour(&hour.Metrics[i])
 		}
 	}
+	sum.Metrics.Fit()
 	return sum, nil
 }
 
@@ -259,6 +260,7 @@ func settleHour(ctx context.Context, t *table.Table, a *Aggregate, store bool) e
 			}
 		}
 	}
+	a.Metrics.Fit()
 	if !store {
 		return nil
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/onefold/onefold/table"
 	"github.com/onefold/onefold/telemetry/internal/figures"
 	"github.com/onefold/onefold/telemetry/internal/lttb"
+	"github.com/onefold/onefold/telemetry/internal/metric"
 	"github.com/onefold/onefold/telemetry/internal/track"
 )
 
@@ -106,7 +107,7 @@ func newSeriesReader(ctx context.Context, t *table.Table, in *SeriesIn) (*series
 		return nil, fmt.Errorf("%w: fill %q: choose null, previous or linear", ErrInvalid, shorten(string(in.Fill)))
 	case in.Resolution != "" && in.Resolution != Raw && in.Resolution != TenMinutes && in.Resolution != Hourly && in.Resolution != Daily:
 		return nil, fmt.Errorf("%w: resolution %q: choose raw, 10min, hourly or daily", ErrInvalid, shorten(string(in.Resolution)))
-	case !validMetric(in.Metric):
+	case !metric.Valid(in.Metric):
 		return nil, fmt.Errorf("%w: metric %q", ErrInvalid, shorten(in.Metric))
 	}
 	if in.MaxPoints <= 0 {

@@ -1,10 +1,13 @@
 package telemetry
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/onefold/onefold/fold"
@@ -46,6 +49,18 @@ func (l Latest) note(name string, v LatestValue) {
 	}
 }
 
+// bound keeps the values of at most maxMetrics metrics: those with the latest times, and of one time those whose names come first.
+// Times only grow, so what was left out once would be left out at the end, too, unless it is heard of again.
+func (l Latest) bound() {
+	if len(l) <= maxMetrics {
+		return
+	}
+	names := slices.SortedFunc(maps.Keys(l), func(a, b string) int { return cmp.Or(cmp.Compare(l[b].At, l[a].At), cmp.Compare(a, b)) })
+	for _, name := range names[maxMetrics:] {
+		delete(l, name)
+	}
+}
+
 // Merge adds what other readings say.
 //
 // Invariant: a status is a function of the multiset of its readings, and of Silent and OfflineSince, which no fold sets. The latest value
@@ -72,8 +87,9 @@ func (v LatestValue) Before(o LatestValue) bool {
 	return v.Value.text < o.Value.text
 }
 
-// Finish sets what follows from the rest.
+// Finish sets what follows from the rest, and keeps the values of the metrics that were heard of last.
 func (s *Status) Finish() {
+	s.Values.bound()
 	s.Shard = table.Shard(s.DeviceID, Shards)
 	switch {
 	case s.LastSeen == 0:

@@ -23,6 +23,7 @@ import (
 	v3 "github.com/eclipse/paho.mqtt.golang"
 
 	"github.com/onefold/onefold/telemetry"
+	"github.com/onefold/onefold/telemetry/credentials"
 )
 
 // meters are the devices of one test: they send readings to a server that is killed again and again, and remember which
@@ -76,7 +77,7 @@ func newMetersIn(t *testing.T, table *globals, through string, devices ...string
 				_, err = telemetry.CreateDevice(t.Context(), st.table, telemetry.NewDevice{ID: id, FleetID: "plant"})
 			}
 			if err == nil {
-				m.tokens[id], err = telemetry.NewToken(t.Context(), st.table, id)
+				m.tokens[id], err = credentials.NewToken(t.Context(), st.table, id)
 			}
 		}
 		return err

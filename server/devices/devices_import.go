@@ -17,6 +17,7 @@ import (
 	"github.com/onefold/onefold/server/internal/door"
 	"github.com/onefold/onefold/table"
 	"github.com/onefold/onefold/telemetry"
+	"github.com/onefold/onefold/telemetry/credentials"
 )
 
 // maxImport is how many devices one request may make.
@@ -126,7 +127,7 @@ func (s *Service) makeDevices(ctx context.Context, in *importDevicesRequest, dev
 			return err
 		}
 		if note.Status == "created" && in.Tokens {
-			token, err := telemetry.NewToken(ctx, s.table, note.ID)
+			token, err := credentials.NewToken(ctx, s.table, note.ID)
 			if err != nil {
 				return err
 			}

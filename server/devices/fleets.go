@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -16,14 +17,15 @@ import (
 )
 
 type fleetBody struct {
-	ID         string              `json:"id"`
-	Name       string              `json:"name"`
-	TimeZone   string              `json:"timezone"`
-	TenMinutes bool                `json:"tenMinutes" doc:"Aggregates of ten minutes are kept beside hours and days."`
-	Retention  telemetry.Retention `json:"retention"`
-	Limits     telemetry.Limits    `json:"limits" doc:"Of one device: readings a minute, and different metrics. 0: the default, 6,000 and 64."`
-	Created    time.Time           `json:"created"`
-	Role       accounts.Role       `json:"role,omitempty" doc:"Of whoever asks."`
+	ID           string              `json:"id"`
+	Name         string              `json:"name"`
+	TimeZone     string              `json:"timezone"`
+	TenMinutes   bool                `json:"tenMinutes" doc:"Aggregates of ten minutes are kept beside hours and days."`
+	Retention    telemetry.Retention `json:"retention"`
+	Limits       telemetry.Limits    `json:"limits" doc:"Of one device: readings a minute, and different metrics that are sent within a day. 0: the default, 6,000 and 600; at most 1,000 metrics."`
+	PropertyTags []string            `json:"propertyTags" doc:"Tags of line protocol, or of readings in JSON, that describe a device: each is a value of its own, a text under the tag's name. Other tags are part of the names of metrics. At most 32."`
+	Created      time.Time           `json:"created"`
+	Role         accounts.Role       `json:"role,omitempty" doc:"Of whoever asks."`
 }
 
 type fleetAnswer struct{ Body fleetBody }
@@ -36,22 +38,24 @@ type fleetsAnswer struct {
 
 type newFleetRequest struct {
 	Body struct {
-		ID         string              `json:"id" minLength:"1" maxLength:"64" doc:"Letters, digits and . _ - :"`
-		Name       string              `json:"name,omitempty" maxLength:"200"`
-		TimeZone   string              `json:"timezone,omitempty" maxLength:"64" doc:"IANA name. It cannot be changed: all hours and days are in it. Default: UTC."`
-		TenMinutes bool                `json:"tenMinutes,omitempty"`
-		Retention  telemetry.Retention `json:"retention,omitempty"`
-		Limits     telemetry.Limits    `json:"limits,omitempty"`
+		ID           string              `json:"id" minLength:"1" maxLength:"64" doc:"Letters, digits and . _ - :"`
+		Name         string              `json:"name,omitempty" maxLength:"200"`
+		TimeZone     string              `json:"timezone,omitempty" maxLength:"64" doc:"IANA name. It cannot be changed: all hours and days are in it. Default: UTC."`
+		TenMinutes   bool                `json:"tenMinutes,omitempty"`
+		Retention    telemetry.Retention `json:"retention,omitempty"`
+		Limits       telemetry.Limits    `json:"limits,omitempty"`
+		PropertyTags []string            `json:"propertyTags,omitempty" maxItems:"32"`
 	}
 }
 
 type updateFleetRequest struct {
 	door.FleetPath
 	Body struct {
-		Name       *string              `json:"name,omitempty" maxLength:"200"`
-		TenMinutes *bool                `json:"tenMinutes,omitempty"`
-		Retention  *telemetry.Retention `json:"retention,omitempty"`
-		Limits     *telemetry.Limits    `json:"limits,omitempty"`
+		Name         *string              `json:"name,omitempty" maxLength:"200"`
+		TenMinutes   *bool                `json:"tenMinutes,omitempty"`
+		Retention    *telemetry.Retention `json:"retention,omitempty"`
+		Limits       *telemetry.Limits    `json:"limits,omitempty"`
+		PropertyTags *[]string            `json:"propertyTags,omitempty" maxItems:"32" doc:"What was stored before keeps its names."`
 	}
 }
 
@@ -84,7 +88,7 @@ func (s *Service) fleetRoutes(api huma.API) {
 func describeFleet(ctx context.Context, f *telemetry.Fleet) fleetBody {
 	return fleetBody{
 		ID: f.FleetID, Name: cmp.Or(f.Name, f.FleetID), TimeZone: f.TimeZone, TenMinutes: f.TenMinutes, Retention: f.Retention,
-		Limits: f.Limits, Created: f.CreatedAt, Role: door.CallerOf(ctx).Grants.On(accounts.OfFleet(f.FleetID)),
+		Limits: f.Limits, PropertyTags: append([]string{}, f.PropertyTags...), Created: f.CreatedAt, Role: door.CallerOf(ctx).Grants.On(accounts.OfFleet(f.FleetID)),
 	}
 }
 
@@ -109,6 +113,7 @@ func (s *Service) addFleet(ctx context.Context, in *newFleetRequest) (*fleetAnsw
 	b := &in.Body
 	n := telemetry.NewFleet{
 		ID: b.ID, Name: b.Name, TimeZone: b.TimeZone, TenMinutes: b.TenMinutes, Retention: b.Retention, Limits: b.Limits,
+		PropertyTags: b.PropertyTags,
 	}
 	if _, err := telemetry.GetFleet(ctx, s.table, n.ID); errors.Is(err, table.ErrNotFound) { // nobody has a role on what is new
 		if err := s.door.Accounts.ForgetSite(ctx, accounts.OfFleet(n.ID)); err != nil {
@@ -119,7 +124,7 @@ func (s *Service) addFleet(ctx context.Context, in *newFleetRequest) (*fleetAnsw
 	if errors.Is(err, table.ErrExists) {
 		before, found := telemetry.GetFleet(ctx, s.table, n.ID)
 		if found == nil && s.table.Now().Sub(before.CreatedAt) <= sentAgain && before.Name == n.Name && before.TimeZone == cmp.Or(n.TimeZone, "UTC") &&
-			before.TenMinutes == n.TenMinutes && before.Retention == n.Retention && before.Limits == n.Limits {
+			before.TenMinutes == n.TenMinutes && before.Retention == n.Retention && before.Limits == n.Limits && slices.Equal(before.PropertyTags, n.PropertyTags) {
 			return &fleetAnswer{describeFleet(ctx, &before)}, nil
 		}
 	}
@@ -149,6 +154,7 @@ func (s *Service) updateFleet(ctx context.Context, in *updateFleetRequest) (*fle
 		door.Set(&f.Name, b.Name)
 		door.Set(&f.TenMinutes, b.TenMinutes)
 		door.Set(&f.Limits, b.Limits)
+		door.Set(&f.PropertyTags, b.PropertyTags)
 		door.Set(&f.Retention, b.Retention)
 		return nil
 	})

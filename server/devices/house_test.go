@@ -9,6 +9,7 @@ import (
 	"github.com/onefold/onefold/server"
 	"github.com/onefold/onefold/server/servertest"
 	"github.com/onefold/onefold/telemetry"
+	"github.com/onefold/onefold/telemetry/credentials"
 )
 
 // works is a server with the fleets plant (devices d1 and d2) and other (device theirs), an owner of all and a key of plant
@@ -39,7 +40,7 @@ func worksOf(h *servertest.House) *works {
 		w.owner.Do(http.MethodPost, "/api/v1/fleets", `{"id":"`+fleet+`","timezone":"Europe/Berlin"}`)
 		_, err := telemetry.CreateDevice(t.Context(), h.Table, telemetry.NewDevice{ID: id, FleetID: fleet})
 		servertest.Must(t, err)
-		w.tokens[id], err = telemetry.NewToken(t.Context(), h.Table, id)
+		w.tokens[id], err = credentials.NewToken(t.Context(), h.Table, id)
 		servertest.Must(t, err)
 	}
 	w.keys, w.theirs = w.keysOf(accounts.OfFleet("plant")), w.keysOf(accounts.OfFleet("other"))

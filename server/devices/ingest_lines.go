@@ -46,7 +46,7 @@ func (s *Service) lineRoutes(api huma.API, mux *http.ServeMux) {
 		MaxBodyBytes: maxBody, BodyReadTimeout: ingestFor, SkipValidateBody: true,
 		Summary: "Take readings in as InfluxDB's line protocol",
 		Description: "As InfluxDB 2 does, so that Telegraf and InfluxDB's clients work unchanged; up to 20,000 lines. A line is a reading of the device that its tag `device`, `device_id` or `host` names; " +
-			"field `f` of measurement `m` is the metric `m.f` (`m` for a field called value), with the other tags in braces: `cpu.idle{cpu=cpu0}`. " +
+			"field `f` of measurement `m` is the metric `m.f` (`m` for a field called value), with the other tags in braces, `cpu.idle{cpu=cpu0}`, unless the fleet calls them property tags. " +
 			"Answers 204 when all lines are durable. When some were refused the status is 400, the message names them by number, and the others are stored. " +
 			"429 when a device sends faster than its fleet allows: send all again after Retry-After; what is stored counts once.",
 		Tags: []string{"ingest"}, Errors: []int{http.StatusBadRequest, http.StatusUnauthorized, http.StatusTooManyRequests},

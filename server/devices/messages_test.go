@@ -17,6 +17,7 @@ import (
 	"github.com/onefold/onefold/server/mqtt"
 	"github.com/onefold/onefold/table"
 	"github.com/onefold/onefold/telemetry"
+	"github.com/onefold/onefold/telemetry/credentials"
 )
 
 // plant is an installation in memory whose devices d1 and d2 reach it over MQTT, and a gateway with the key "gate".
@@ -41,7 +42,7 @@ func newPlant(t *testing.T) *plant {
 	for _, id := range []string{"d1", "d2"} {
 		_, err := telemetry.CreateDevice(t.Context(), p.table, telemetry.NewDevice{ID: id, FleetID: "plant"})
 		p.must(err)
-		p.tokens[id], err = telemetry.NewToken(t.Context(), p.table, id)
+		p.tokens[id], err = credentials.NewToken(t.Context(), p.table, id)
 		p.must(err)
 	}
 	p.serve()

@@ -9,6 +9,7 @@ import (
 	"github.com/onefold/onefold/server/internal/door"
 	"github.com/onefold/onefold/telemetry"
 	"github.com/onefold/onefold/telemetry/alerts"
+	"github.com/onefold/onefold/telemetry/credentials"
 	"github.com/onefold/onefold/telemetry/payload"
 	"github.com/onefold/onefold/telemetry/recount"
 )
@@ -35,7 +36,7 @@ func Problem(err error) error {
 		return door.Problem(http.StatusUnprocessableEntity, "bad_range", door.Detail(err))
 	case errors.Is(err, telemetry.ErrSealed):
 		return door.Problem(http.StatusConflict, "sealed", door.Detail(err))
-	case errors.Is(err, telemetry.ErrClaim):
+	case errors.Is(err, credentials.ErrClaim):
 		return door.Problem(http.StatusForbidden, "bad_claim", "This code does not hold: it is wrong, was used, or has expired.")
 	case errors.Is(err, telemetry.ErrToken):
 		return door.Problem(http.StatusUnauthorized, "unauthorized", "This is no valid token of a device.")

@@ -7,7 +7,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/onefold/onefold/server/internal/door"
-	"github.com/onefold/onefold/telemetry"
+	"github.com/onefold/onefold/telemetry/credentials"
 )
 
 type newTokenAnswer struct {
@@ -65,7 +65,7 @@ func (s *Service) addToken(ctx context.Context, in *DevicePath) (*newTokenAnswer
 	if _, err := s.known(ctx, in); err != nil {
 		return nil, err
 	}
-	token, err := telemetry.NewToken(ctx, s.table, in.Device)
+	token, err := credentials.NewToken(ctx, s.table, in.Device)
 	if err != nil {
 		return nil, s.door.Error(ctx, err)
 	}
@@ -80,7 +80,7 @@ func (s *Service) revokeTokens(ctx context.Context, in *revokeTokensRequest) (*s
 	if _, err := s.known(ctx, &in.DevicePath); err != nil {
 		return nil, err
 	}
-	if err := telemetry.RevokeTokens(ctx, s.table, in.Device, in.All); err != nil {
+	if err := credentials.RevokeTokens(ctx, s.table, in.Device, in.All); err != nil {
 		return nil, s.door.Error(ctx, err)
 	}
 	s.o.Collector.Forget(in.Device)
@@ -92,7 +92,7 @@ func (s *Service) addClaimCode(ctx context.Context, in *DevicePath) (*claimCodeA
 	if _, err := s.known(ctx, in); err != nil {
 		return nil, err
 	}
-	code, err := telemetry.NewClaim(ctx, s.table, in.Device)
+	code, err := credentials.NewClaim(ctx, s.table, in.Device)
 	if err != nil {
 		return nil, s.door.Error(ctx, err)
 	}
@@ -103,7 +103,7 @@ func (s *Service) addClaimCode(ctx context.Context, in *DevicePath) (*claimCodeA
 }
 
 func (s *Service) claim(ctx context.Context, in *claimRequest) (*claimAnswer, error) {
-	d, token, err := telemetry.ClaimDevice(ctx, s.table, in.Body.Code, in.Fleet)
+	d, token, err := credentials.Claim(ctx, s.table, in.Body.Code, in.Fleet)
 	if err != nil {
 		return nil, s.door.Error(ctx, err)
 	}

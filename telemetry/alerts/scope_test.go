@@ -216,3 +216,33 @@ func TestSilenceThroughItsLife(t *testing.T) {
 	}
 	w.once()
 }
+
+// TestRuleOfProfileOnTaggedMetrics names a metric once for devices of different drivers and firmware, which the fleet calls properties, and
+// goes on when a device changes them.
+func TestRuleOfProfileOnTaggedMetrics(t *testing.T) {
+	w := newWorld(t, nil)
+	w.device("d2")
+	_, err := telemetry.UpdateFleet(w.Ctx, w.Table, "plant", func(f *telemetry.Fleet) error {
+		f.PropertyTags = []string{"driver", "firmware"}
+		return nil
+	})
+	w.Must(err)
+	w.rule(func(r *telemetry.Rule) {
+		r.Scope, r.ScopeID, r.Metric = telemetry.ForProfile, "meter", "engine.temp{side=left}"
+	})
+	w.Advance(telemetry.SettingsNotice)
+	for minute := range 30 {
+		for i, device := range []string{"d1", "d2"} {
+			in := temp(after(minute), "120")
+			in.DeviceID, in.Values = device, telemetry.Values{"engine.temp": in.Values["temp"]}
+			in.Tags = map[string]string{"side": "left", "driver": []string{"Ada", "Bob"}[(i+minute/5)%2], "firmware": device}
+			w.ingest(in)
+		}
+	}
+	w.Drain()
+	for _, device := range []string{"d1", "d2"} {
+		if valid, _ := w.alerts(device); len(valid) != 1 || valid[0].Since != after(0).UnixMilli() || valid[0].State != telemetry.Firing {
+			t.Errorf("%s: alerts are %+v", device, valid)
+		}
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -19,8 +20,11 @@ func TestLines(t *testing.T) {
 	}{
 		{`boiler,device=b1 temperature=71.250,valve="open",on=t 1778594400000000000`, "b1 2026-05-12T14:00:00Z 0 boiler.on=true boiler.temperature=71.25 boiler.valve=open", payload.Lines{}},
 		{"temp,host=h value=1i 1778594400000000007", "h 2026-05-12T14:00:00.000000007Z 7 temp=1", payload.Lines{}},
-		{"cpu,cpu=cpu0,host=h,device_id=d idle=99u", "d - 0 cpu.idle{cpu=cpu0}=99", payload.Lines{}},
-		{"cpu,b=2,a=1,host=h idle=9 5", "me 1970-01-01T00:00:05Z 0 cpu.idle{a=1,b=2}=9", payload.Lines{Device: "me", Unit: time.Second}},
+		{"cpu,cpu=cpu0,host=h,device_id=d idle=99u", "d - 0 cpu.idle=99 cpu:cpu0 or h map[cpu:cpu0 device_id:d]", payload.Lines{}},
+		{"disk,device=sda,host=h,mode=rw free=9", "sda - 0 disk.free=9 mode:rw or h map[device:sda mode:rw]", payload.Lines{}},
+		{"disk,device=sda,host=h,mode=rw free=9", "me - 0 disk.free=9 device:sda mode:rw", payload.Lines{Device: "me"}},
+		{"disk,device=me,host=h,mode=rw free=9", "me - 0 disk.free=9 mode:rw", payload.Lines{Device: "me"}},
+		{"cpu,b=2,a=1,host=h idle=9 5", "me 1970-01-01T00:00:05Z 0 cpu.idle=9 a:1 b:2", payload.Lines{Device: "me", Unit: time.Second}},
 		{"cpu,device=you idle=9 5", "line 1: it is of device \"you\"", payload.Lines{Device: "me"}},
 		{"cpu idle=9", "line 1: no tag names the device: use device, device_id, host", payload.Lines{}},
 		{"cpu,host=h idle=9", "line 1: no tag names the device: use sensor", payload.Lines{DeviceTags: []string{"sensor"}}},
@@ -42,6 +46,12 @@ func TestLines(t *testing.T) {
 			got = fmt.Sprintf("%s %s %d", r.DeviceID, at, r.Nth)
 			for _, name := range r.Values.Names() {
 				got += " " + name + "=" + r.Values[name].String()
+			}
+			for _, name := range slices.Sorted(maps.Keys(r.Tags)) {
+				got += " " + name + ":" + r.Tags[name]
+			}
+			if r.Host != "" {
+				got += " or " + r.Host + " " + fmt.Sprint(r.HostTags)
 			}
 		}
 		if !strings.HasPrefix(got, c.want) {

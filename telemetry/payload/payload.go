@@ -1,7 +1,7 @@
 // Package payload reads the JSON in which devices tell what they measure, the same over HTTP, over MQTT and in files:
 //
 //	{"device": "boiler-1", "at": "2026-05-12T14:00:00.250Z", "seq": 17,
-//	 "values": {"temperature": 71.25, "valve": "open", "alarm": false}, "units": {"temperature": "C"}}
+//	 "values": {"temperature": 71.25, "valve": "open", "alarm": false}, "units": {"temperature": "C"}, "tags": {"tank": "north"}}
 //
 // or an array of such. Only values are required. What is wrong with one reading is said of that reading; the others are
 // read. It is for whatever takes readings in.
@@ -98,6 +98,7 @@ type form[V any] struct {
 	Nth     int               `json:"nth,omitempty"`
 	Values  V                 `json:"values"`
 	Units   map[string]string `json:"units,omitempty"`
+	Tags    map[string]string `json:"tags,omitempty"`
 }
 
 // maxNth bounds how many readings are the same.
@@ -108,7 +109,7 @@ func Append(b []byte, readings []telemetry.Incoming) ([]byte, error) {
 	forms := make([]form[telemetry.Values], len(readings))
 	for i := range readings {
 		r := &readings[i]
-		forms[i] = form[telemetry.Values]{r.DeviceID, moment{r.At}, r.Seq, r.Session, r.Nth, r.Values, r.Units}
+		forms[i] = form[telemetry.Values]{r.DeviceID, moment{r.At}, r.Seq, r.Session, r.Nth, r.Values, r.Units, r.Tags}
 	}
 	text, err := json.Marshal(forms)
 	return append(b, text...), err
@@ -130,7 +131,7 @@ func parseOne(text []byte, device string) (Reading, error) {
 	}
 	values, omitted := valuesOf(f.Values)
 	return Reading{Err: err, Incoming: telemetry.Incoming{
-		DeviceID: f.Device, At: f.At.Time, Seq: f.Seq, Session: f.Session, Nth: f.Nth, Values: values, Omitted: omitted, Units: f.Units,
+		DeviceID: f.Device, At: f.At.Time, Seq: f.Seq, Session: f.Session, Nth: f.Nth, Values: values, Omitted: omitted, Units: f.Units, Tags: f.Tags,
 	}}, err
 }
 

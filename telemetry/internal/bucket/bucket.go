@@ -144,13 +144,36 @@ func (m *Metric) Whole() (r track.Run, ok bool) {
 	return m.Track.Run(), true
 }
 
+// room is how many bytes the spreads, tracks and runs of all metrics take, about. Beside it are names, counts, sums and extremes,
+// which are bounded by themselves: of a thousand metrics with names of 50 bytes and floating-point values, some 150 KB. Both are below
+// DynamoDB's 400 KB for an item.
+const room = 240 << 10
+
+// Fit lets each metric have its share of the room: a spread that needs more is coarser, a track that needs more is over, a run that
+// needs more is forgotten. It is to be called before metrics are stored or compared. Since the number of metrics only grows and a
+// share only shrinks, what is kept is a function of the readings, whenever it is called in between.
+func (m Metrics) Fit() {
+	for i := range m {
+		m[i].fit(room / len(m))
+	}
+}
+
+func (m *Metric) fit(share int) {
+	m.Spread.Fit(share)
+	m.Track.Fit(share)
+	if m.Run != nil && len(m.Run.Append(nil)) > share {
+		m.Run, m.Known = nil, 0
+		m.Track.GiveUp()
+	}
+}
+
 // Settle gives a metric the run that was derived from the readings.
 func (m *Metric) Settle(r track.Run) {
 	m.Run, m.Known = &r, m.Count
 }
 
 // format is the first byte of an encoding.
-const format = 1
+const format = 2
 
 // ErrEncoding is returned when a stored bucket cannot be read.
 var ErrEncoding = errors.New("bucket: malformed encoding")

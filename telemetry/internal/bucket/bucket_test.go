@@ -2,6 +2,8 @@ package bucket
 
 import (
 	"bytes"
+	"fmt"
+	"math/rand/v2"
 	"testing"
 
 	"github.com/onefold/onefold/telemetry/internal/exact"
@@ -53,6 +55,85 @@ func TestWhole(t *testing.T) {
 	if _, known := pulses.Whole(); known {
 		t.Error("a reading has come since")
 	}
+}
+
+// Whatever a device measures, in whatever order and grouping it is counted, its bucket is the same, and small enough to be stored.
+func TestManyMetricsFit(t *testing.T) {
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	for _, n := range []int{3, 64, 65, 300, 1000} {
+		r := rand.New(rand.NewPCG(seed, uint64(n)))
+		values := make([]sent, 0, n*80)
+		for i := range n {
+			for range 1 + r.IntN(160) {
+				values = append(values, draw(t, r, i))
+			}
+		}
+		var whole Metrics
+		for _, v := range values {
+			v.add(&whole)
+		}
+		whole.Fit()
+		r.Shuffle(len(values), func(i, j int) { values[i], values[j] = values[j], values[i] })
+		var merged Metrics
+		for len(values) > 0 {
+			var part Metrics
+			k := 1 + r.IntN(min(len(values), 2000))
+			for _, v := range values[:k] {
+				v.add(&part)
+			}
+			if values = values[k:]; r.IntN(2) == 0 {
+				part.Fit()
+			}
+			if merged.Merge(part); r.IntN(2) == 0 {
+				merged.Fit()
+			}
+		}
+		merged.Fit()
+		a, b := whole.Append(nil), merged.Append(nil)
+		if !bytes.Equal(a, b) {
+			t.Errorf("%d metrics: %d bytes of all at once, %d bytes of parts", n, len(a), len(b))
+		}
+		const most = 380 << 10
+		if t.Logf("%d metrics: %d bytes", n, len(a)); len(a) > most {
+			t.Errorf("%d metrics: %d bytes", n, len(a))
+		}
+	}
+}
+
+// sent is a value of a metric, as one of a thousand that a device may have.
+type sent struct {
+	name string
+	kind Kind
+	at   int64
+	v    exact.Decimal
+	text string
+}
+
+func draw(t *testing.T, r *rand.Rand, i int) sent {
+	t.Helper()
+	s := sent{name: fmt.Sprintf("measurement_%d.field_usage_percent{cpu=cpu-total,n=%d}", i/10, i), kind: Gauge, at: 1778594400000 + r.Int64N(3600_000)}
+	switch i % 10 {
+	case 3, 4:
+		s.kind = Counter
+	case 5:
+		s.kind, s.text = State, fmt.Sprintf("a state that has a name, number %d", r.IntN(40))
+		return s
+	}
+	d, err := exact.ParseFloat(r.Float64() * float64(1+r.IntN(100000)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.v = d
+	return s
+}
+
+func (s *sent) add(to *Metrics) {
+	if s.kind == State {
+		to.At(s.name, s.kind).Named(s.at, s.text)
+		return
+	}
+	to.At(s.name, s.kind).Number(s.at, s.v)
 }
 
 func FuzzDecode(f *testing.F) {

@@ -2,6 +2,7 @@
 package figures
 
 import (
+	"math"
 	"time"
 
 	"github.com/onefold/onefold/telemetry/internal/bucket"
@@ -38,12 +39,15 @@ type Figures struct {
 	Deviation string `json:"deviation,omitempty"` // standard deviation of these values, not an estimate for others
 
 	// Of gauges: the least values that 50, 90, 95 and 99 percent are at or below. Exact says that they are values that were
-	// measured; else they are of a DDSketch, within 1 %.
+	// measured; else they are of a DDSketch, and PercentileError is their relative error: 0.01, and more where a device has hundreds of
+	// metrics.
 	P50   string `json:"p50,omitempty"`
 	P90   string `json:"p90,omitempty"`
 	P95   string `json:"p95,omitempty"`
 	P99   string `json:"p99,omitempty"`
 	Exact bool   `json:"exact,omitempty"`
+
+	PercentileError float64 `json:"percentileError,omitempty"`
 
 	// Of counters: by how much it grew since the last reading of the bucket before, if that is known, and else since the
 	// first of this one; and how often it was reset meanwhile.
@@ -78,7 +82,8 @@ func Of(m *bucket.Metric) Figures {
 			}
 			return v.String()
 		}
-		f.P50, f.P90, f.P95, f.P99, f.Exact = percentile(50), percentile(90), percentile(95), percentile(99), m.Spread.Exact()
+		f.P50, f.P90, f.P95, f.P99 = percentile(50), percentile(90), percentile(95), percentile(99)
+		f.Exact, f.PercentileError = m.Spread.Exact(), math.Round(m.Spread.Error()*1e4)/1e4
 	}
 	return f
 }

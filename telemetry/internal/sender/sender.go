@@ -4,6 +4,7 @@ package sender
 
 import (
 	"math"
+	"slices"
 	"sync"
 	"time"
 
@@ -15,10 +16,14 @@ import (
 type Sender struct {
 	mu      sync.Mutex
 	limiter *rate.Limiter
-	told    time.Time // when the status was told anything
-	// metrics that were sent, and when the status was told of each last, by the device's clock in epoch milliseconds; nil: not
-	// learned yet.
-	metrics map[string]int64
+	told    time.Time         // when the status was told anything
+	metrics map[string]metric // that were sent; nil: not learned yet
+}
+
+// metric is what is remembered of one, by the device's clock in epoch milliseconds.
+type metric struct {
+	at   int64 // of the reading that had it last
+	told int64 // when the status was told of it last
 }
 
 // never is when the status was told of a metric that it was not told of yet.
@@ -44,8 +49,12 @@ func (s *Sender) Learned() bool {
 func (s *Sender) Learn(metrics map[string]int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.metrics == nil {
-		s.metrics = metrics
+	if s.metrics != nil {
+		return
+	}
+	s.metrics = make(map[string]metric, len(metrics))
+	for name, at := range metrics {
+		s.metrics[name] = metric{at, at}
 	}
 }
 
@@ -59,26 +68,67 @@ func (s *Sender) Allow(now time.Time) (after time.Duration, ok bool) {
 	return time.Duration(float64(time.Second) / float64(s.limiter.Limit())), false
 }
 
-// Meet remembers the metrics of a reading, unless the device would have more than so many; then it says how many. values are
-// by metric.
-func Meet[V any](s *Sender, values map[string]V, most int) (would int, ok bool) {
+// alive is for how long a metric counts that is not sent any more, in milliseconds: so that no aggregate of a day has many more
+// than the limit.
+const alive = 24 * 60 * 60 * 1000
+
+// near reports whether a metric was sent within a day of a time, before or after it.
+func (m metric) near(at int64) bool { return max(m.at, at)-min(m.at, at) <= alive }
+
+// Meet remembers the metrics of a reading, unless the device would have more than so many within a day of it. It returns those
+// that are too many, in order. at is in epoch milliseconds, by the device's clock; values are by metric.
+func Meet[V any](s *Sender, at int64, values map[string]V, most int) (excess []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	fresh := 0
+	var fresh []string
 	for name := range values {
-		if _, known := s.metrics[name]; !known {
-			fresh++
+		if m, known := s.metrics[name]; !known || !m.near(at) {
+			fresh = append(fresh, name)
 		}
 	}
-	if would = len(s.metrics) + fresh; fresh > 0 && would > most {
-		return would, false
+	if len(fresh) > 0 {
+		slices.Sort(fresh)
+		room := max(most-s.near(at), 0)
+		excess = fresh[min(room, len(fresh)):]
+		s.forget(at, most)
 	}
 	for name := range values {
-		if _, known := s.metrics[name]; !known {
-			s.metrics[name] = never
+		if _, not := slices.BinarySearch(excess, name); not {
+			continue
+		}
+		m, known := s.metrics[name]
+		if !known {
+			m.told = never
+		}
+		m.at = at
+		s.metrics[name] = m
+	}
+	return excess
+}
+
+// near counts the metrics that were sent within a day of a time.
+func (s *Sender) near(at int64) (n int) {
+	for _, m := range s.metrics {
+		if m.near(at) {
+			n++
 		}
 	}
-	return would, true
+	return n
+}
+
+// forget bounds what is remembered: metrics that were sent long before or after a time go first.
+func (s *Sender) forget(at int64, most int) {
+	keep := 4 * most
+	for _, all := range []bool{false, true} {
+		for name, m := range s.metrics {
+			if len(s.metrics) <= keep {
+				return
+			}
+			if all || !m.near(at) {
+				delete(s.metrics, name)
+			}
+		}
+	}
 }
 
 // Untell forgets that the status was told of a reading, since the reading was not stored: it was there already, or its store is away.
@@ -87,8 +137,8 @@ func Untell[V any](s *Sender, values map[string]V) {
 	defer s.mu.Unlock()
 	s.told = time.Time{}
 	for name := range values {
-		if _, known := s.metrics[name]; known {
-			s.metrics[name] = never
+		if m, known := s.metrics[name]; known {
+			s.metrics[name] = metric{m.at, never}
 		}
 	}
 }
@@ -102,7 +152,7 @@ func Quiet[V any](s *Sender, at int64, values map[string]V, now time.Time, every
 	defer s.mu.Unlock()
 	quiet := past || now.Sub(s.told) < every && !now.Before(s.told) // the clock may have been set back
 	for name := range values {
-		told := s.metrics[name]
+		told := s.metrics[name].told
 		quiet = quiet && at != told && at-every.Milliseconds() < told
 	}
 	if quiet {
@@ -112,7 +162,8 @@ func Quiet[V any](s *Sender, at int64, values map[string]V, now time.Time, every
 		s.told = now
 	}
 	for name := range values {
-		s.metrics[name] = max(s.metrics[name], at)
+		m := s.metrics[name]
+		s.metrics[name] = metric{at, max(m.told, at)}
 	}
 	return false
 }

@@ -48,23 +48,33 @@ func TestMeet(t *testing.T) {
 	}
 	s.Learn(map[string]int64{"a": 1})
 	s.Learn(map[string]int64{"x": 1, "y": 1})
-	for _, c := range []struct {
+	const day = 24 * 60 * 60 * 1000
+	for i, c := range []struct {
+		at     int64
 		values values
-		would  int
-		ok     bool
+		excess string
 	}{
-		{values{"a": 0, "b": 0}, 2, true},
-		{values{"b": 0, "c": 0, "d": 0}, 4, false},
-		{values{"c": 0}, 3, true}, // of what was refused nothing is remembered
-		{values{"d": 0}, 4, false},
-		{values{"a": 0, "b": 0, "c": 0}, 3, true},
+		{1, values{"a": 0, "b": 0}, "[]"},
+		{2, values{"b": 0, "e": 0, "c": 0, "d": 0}, "[d e]"}, // the first by name are taken
+		{3, values{"d": 0}, "[d]"},                           // of what was left out nothing is remembered
+		{4, values{"a": 0, "b": 0, "c": 0}, "[]"},
+		{day + 4, values{"d": 0}, "[d]"},                          // a day later they count still
+		{day + 5, values{"d": 0, "a": 0, "e": 0, "b": 0}, "[e]"},  // a moment later they do no longer
+		{-5 * day, values{"p": 0, "q": 0, "r": 0, "s": 0}, "[s]"}, // what is of another time counts for itself
+		{day + 6, values{"a": 0, "b": 0, "d": 0}, "[]"},
 	} {
-		if would, ok := Meet(&s, c.values, 3); would != c.would || ok != c.ok {
-			t.Errorf("%v: %d, %t", c.values, would, ok)
+		if excess := fmt.Sprint(Meet(&s, c.at, c.values, 3)); excess != c.excess {
+			t.Errorf("%d: %v: %s are too many, want %s", i, c.values, excess, c.excess)
 		}
 	}
-	if would, ok := Meet(&s, values{"a": 0}, 1); !ok { // the limit came down: what is known is still taken
-		t.Errorf("%d", would)
+	if excess := Meet(&s, day+7, values{"a": 0, "d": 0}, 1); len(excess) > 0 { // the limit came down: what is known is still taken
+		t.Errorf("%s", excess)
+	}
+	for i := range 1000 {
+		Meet(&s, int64(i)*2*day, values{fmt.Sprint(i): 0}, 3)
+	}
+	if n := len(s.metrics); n > 13 {
+		t.Errorf("%d metrics are remembered", n)
 	}
 }
 
@@ -86,7 +96,7 @@ func TestQuiet(t *testing.T) {
 				for range 1 + r.IntN(3) {
 					reading[fmt.Sprint(r.IntN(4))] = 0
 				}
-				Meet(s, reading, 10)
+				Meet(s, at, reading, 10)
 				past := r.IntN(4) == 0
 				loud := !Quiet(s, at, reading, now, every, past)
 				if r.IntN(4) == 0 { // it was there already
@@ -125,7 +135,7 @@ func TestQuiet(t *testing.T) {
 // newest reports whether a reading is the last that was told of one of its metrics.
 func newest(s *Sender, at int64, reading values) bool {
 	for name := range reading {
-		if s.metrics[name] == at {
+		if s.metrics[name].told == at {
 			return true
 		}
 	}

@@ -14,26 +14,30 @@ import (
 )
 
 const (
-	// Accuracy is the relative error of a percentile of the sketch.
+	// Accuracy is the relative error of a percentile of the sketch, unless it had to be made coarser: see Error.
 	Accuracy = 0.01
 
 	maxDistinct = 64   // values that are kept as they are; an hour of minutes has 60
-	maxBins     = 1024 // of either sign: with 1 % they cover eight powers of ten; values nearer to 0 share the last one
+	maxBins     = 1024 // with 1 % they cover eight powers of ten
+	maxLevel    = 16   // at which all sizes that there are share a few bins
+	valueBytes  = 20   // that a value and its count take, at most but for counts beyond a hundred
+	binBytes    = 4    // that a bin takes, as a rule
 )
 
 // Spread counts values. The zero value has none.
 //
-// Invariant: it is a function of the multiset of values that were added, whatever their order, and however they were
-// grouped and merged. While there are at most maxDistinct different ones it holds these with their counts. As soon as
-// there were more it holds, and from then on only, the bins of a DDSketch: the bin of a value is a function of the value
-// alone, and number of distinct values only grows, so it makes no difference when that happened. Bins of one sign beyond
-// maxBins are joined with the bin that is maxBins below the highest one: that one only rises, so what was joined earlier
-// would be joined now, too.
+// Invariant: it is a function of the multiset of values that were added and of the smallest size that it was fitted to, whatever
+// their order, and however they were grouped and merged. While there are at most maxDistinct different values, of which no more
+// bytes are needed than it was fitted to, it holds these with their counts. As soon as there were more it holds, and from then on
+// only, the bins of a DDSketch: the bin of a value is a function of the value alone, and the number of distinct values only grows, so
+// it makes no difference when that happened. While the bins are too many, each two neighbours become one, which squares the ratio
+// of their bounds (as in UDDSketch): the level is how often. It is the least at which they are few enough, and so it only rises.
 type Spread struct {
 	values []value // by value, while sketched is false
 	bins   []bin   // by index
 	// sketched says that there were too many values to keep.
 	sketched bool
+	level    int // how often bins were joined
 }
 
 type value struct {
@@ -60,32 +64,53 @@ func newSizes() *mapping.LogarithmicMapping {
 	return m
 }
 
-func placeOf(f float64) int64 {
+func (s *Spread) placeOf(f float64) int64 {
 	switch size := math.Abs(f); {
 	case size < sizes.MinIndexableValue():
 		return 0
 	case f > 0:
-		return aside + int64(sizes.Index(size))
+		return coarser(aside+int64(sizes.Index(size)), s.level)
 	default:
-		return -aside - int64(sizes.Index(size))
+		return coarser(-aside-int64(sizes.Index(size)), s.level)
 	}
 }
 
-func valueOf(place int64) float64 {
+// coarser is the place of a bin some levels higher.
+func coarser(place int64, levels int) int64 {
 	switch {
 	case place > 0:
-		return sizes.Value(int(place - aside))
+		return aside + (place-aside)>>levels
 	case place < 0:
-		return -sizes.Value(int(-place - aside))
+		return -aside - (-place-aside)>>levels
 	}
 	return 0
+}
+
+func (s *Spread) valueOf(place int64) float64 {
+	size := func(index int64) float64 { return sizes.LowerBound(int(index<<s.level)) * (1 + s.Error()) }
+	switch {
+	case place > 0:
+		return size(place - aside)
+	case place < 0:
+		return -size(-place - aside)
+	}
+	return 0
+}
+
+// Error is the relative error of percentiles, which is Accuracy unless bins were joined; 0 while they are exact.
+func (s *Spread) Error() float64 {
+	if !s.sketched {
+		return 0
+	}
+	ratio := math.Pow((1+Accuracy)/(1-Accuracy), float64(int64(1)<<s.level))
+	return (ratio - 1) / (ratio + 1)
 }
 
 // Add counts a value.
 func (s *Spread) Add(v exact.Decimal) {
 	if s.sketched {
-		s.addBin(bin{placeOf(v.Float()), 1})
-		s.join()
+		s.addBin(bin{s.placeOf(v.Float()), 1})
+		s.bound(maxBins)
 		return
 	}
 	i, found := slices.BinarySearchFunc(s.values, v, func(x value, v exact.Decimal) int { return x.v.Cmp(&v) })
@@ -111,12 +136,15 @@ func (s *Spread) Merge(o *Spread) {
 		s.sketch()
 	}
 	for _, v := range o.values {
-		s.addBin(bin{placeOf(v.v.Float()), v.n})
+		s.addBin(bin{s.placeOf(v.v.Float()), v.n})
+	}
+	for s.level < o.level {
+		s.coarsen()
 	}
 	for _, b := range o.bins {
-		s.addBin(b)
+		s.addBin(bin{coarser(b.place, s.level-o.level), b.n})
 	}
-	s.join()
+	s.bound(maxBins)
 }
 
 func (s *Spread) mergeValues(o []value) {
@@ -142,9 +170,9 @@ func (s *Spread) sketch() {
 	values := s.values
 	s.values = nil
 	for _, v := range values {
-		s.addBin(bin{placeOf(v.v.Float()), v.n})
+		s.addBin(bin{s.placeOf(v.v.Float()), v.n})
 	}
-	s.join()
+	s.bound(maxBins)
 }
 
 func (s *Spread) addBin(b bin) {
@@ -164,20 +192,38 @@ func (s *Spread) addBin(b bin) {
 	s.bins = slices.Insert(s.bins, i, b)
 }
 
-// join bounds the bins of either sign: those of sizes far below the largest share one.
-func (s *Spread) join() {
-	if n := len(s.bins); n == 0 || n <= maxBins && s.bins[n-1].place-s.bins[0].place < maxBins {
-		return
+// Fit makes the spread need about so many bytes at most, at the price of exactness. Of spreads that are merged, the largest
+// number of bytes has to be that of the last one.
+func (s *Spread) Fit(bytes int) {
+	if !s.sketched && len(s.values)*valueBytes > bytes && s.size() > bytes {
+		s.sketch()
 	}
-	least, most := s.bins[0].place, s.bins[len(s.bins)-1].place
+	s.bound(max(bytes/binBytes, 1))
+}
+
+// size is how many bytes values need, with two for a count: it only grows.
+func (s *Spread) size() (n int) {
+	var b []byte
+	for _, v := range s.values {
+		b = v.v.Append(b[:0])
+		n += len(b) + 2
+	}
+	return n
+}
+
+// bound joins bins while there are too many.
+func (s *Spread) bound(most int) {
+	for len(s.bins) > most && s.level < maxLevel {
+		s.coarsen()
+	}
+}
+
+// coarsen makes one bin of each two neighbours.
+func (s *Spread) coarsen() {
+	s.level++
 	joined := s.bins[:0]
 	for _, b := range s.bins {
-		switch {
-		case b.place > 0:
-			b.place = max(b.place, most-maxBins+1)
-		case b.place < 0:
-			b.place = min(b.place, least+maxBins-1)
-		}
+		b.place = coarser(b.place, 1)
 		if n := len(joined); n > 0 && joined[n-1].place == b.place {
 			joined[n-1].n += b.n
 			continue
@@ -187,7 +233,7 @@ func (s *Spread) join() {
 	s.bins = joined
 }
 
-// Exact reports whether percentiles are values that were counted. Else they are within Accuracy of such.
+// Exact reports whether percentiles are values that were counted. Else they are within Error of such.
 func (s *Spread) Exact() bool { return !s.sketched }
 
 // Percentile is the least value that at least p percent of all are at or below, 0 < p ≤ 100. ok is false for no values.
@@ -207,14 +253,14 @@ func (s *Spread) Percentile(p float64) (v exact.Decimal, ok bool) {
 	}
 	for _, b := range s.bins {
 		if rank -= b.n; rank <= 0 {
-			v, err := exact.ParseFloat(valueOf(b.place))
+			v, err := exact.ParseFloat(s.valueOf(b.place))
 			return v, err == nil
 		}
 	}
 	return v, false
 }
 
-// Append encodes the spread: whether it is sketched and how many parts it has, then these.
+// Append encodes the spread: whether it is sketched and how many parts it has, the level of bins, then the parts.
 func (s *Spread) Append(b []byte) []byte {
 	if !s.sketched {
 		b = binary.AppendUvarint(b, uint64(len(s.values))<<1)
@@ -224,6 +270,7 @@ func (s *Spread) Append(b []byte) []byte {
 		return b
 	}
 	b = binary.AppendUvarint(b, uint64(len(s.bins))<<1|1)
+	b = binary.AppendUvarint(b, uint64(s.level))
 	at := int64(0)
 	for _, x := range s.bins {
 		b = binary.AppendUvarint(binary.AppendVarint(b, x.place-at), uint64(x.n))
@@ -236,7 +283,7 @@ func (s *Spread) Append(b []byte) []byte {
 func Read(r *varint.Reader) (s Spread) {
 	head := r.Uint()
 	n := head >> 1
-	if s.sketched = head&1 == 1; s.sketched && n > 2*maxBins+1 || !s.sketched && n > maxDistinct {
+	if s.sketched = head&1 == 1; s.sketched && n > maxBins || !s.sketched && n > maxDistinct {
 		r.Fail()
 		return Spread{}
 	}
@@ -247,6 +294,12 @@ func Read(r *varint.Reader) (s Spread) {
 		}
 	}
 	if s.sketched {
+		level := r.Uint()
+		if level > maxLevel {
+			r.Fail()
+			return Spread{}
+		}
+		s.level = int(level)
 		s.bins = make([]bin, n)
 		at := int64(0)
 		for i := range s.bins {

@@ -1,7 +1,6 @@
 package spread
 
 import (
-	"bytes"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -39,17 +38,19 @@ func draw(t *testing.T, r *rand.Rand) []exact.Decimal {
 	return values
 }
 
-// However values are ordered, grouped and merged, written and read in between, the same is kept of them.
+// However values are ordered, grouped and merged, fitted to a size that shrinks, written and read in between, the same is kept of
+// them.
 func TestOrderAndGroupingMakeNoDifference(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	r := rand.New(rand.NewPCG(seed, 0))
 	for range 200 {
-		values := draw(t, r)
+		values, bytes := draw(t, r), 8<<r.IntN(11)
 		var plain Spread
 		for _, v := range values {
 			plain.Add(v)
 		}
+		plain.Fit(bytes)
 		r.Shuffle(len(values), func(i, j int) { values[i], values[j] = values[j], values[i] })
 		var merged Spread
 		for len(values) > 0 {
@@ -59,6 +60,9 @@ func TestOrderAndGroupingMakeNoDifference(t *testing.T) {
 				part.Add(v)
 			}
 			values = values[n:]
+			if r.IntN(2) == 0 {
+				part.Fit(bytes << r.IntN(4))
+			}
 			in := varint.NewReader(part.Append(nil))
 			if part = Read(&in); in.Failed() || in.More() {
 				t.Fatal("an encoding is not read back")
@@ -68,13 +72,14 @@ func TestOrderAndGroupingMakeNoDifference(t *testing.T) {
 			}
 			merged.Merge(&part)
 		}
-		if a, b := plain.Append(nil), merged.Append(nil); !bytes.Equal(a, b) {
+		merged.Fit(bytes)
+		if a, b := plain.Append(nil), merged.Append(nil); string(a) != string(b) {
 			t.Fatalf("%x\n%x", a, b)
 		}
 	}
 }
 
-// Percentiles are those of the sorted values: the same while these are few, and else within 1 %.
+// Percentiles are those of the sorted values: the same while these are few, and else within the error that is said.
 func TestPercentiles(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
@@ -94,14 +99,17 @@ func TestPercentiles(t *testing.T) {
 			s.Add(values[i])
 		}
 		slices.SortFunc(values, func(a, b exact.Decimal) int { return a.Cmp(&b) })
-		if s.Exact() != (len(different) <= maxDistinct) {
-			t.Fatalf("%d different values: exact is %v", len(different), s.Exact())
+		if s.Exact() != (len(different) <= maxDistinct) || s.Exact() != (s.Error() == 0) {
+			t.Fatalf("%d different values: exact is %v, error %v", len(different), s.Exact(), s.Error())
+		}
+		if r.IntN(2) == 0 {
+			s.Fit(200 + r.IntN(500))
 		}
 		for _, p := range []float64{1, 25, 50, 90, 95, 99, 99.9, 100} {
 			want := values[int(math.Ceil(p/100*float64(n)-1e-9))-1]
 			got, ok := s.Percentile(p)
-			if !ok || s.Exact() && got.Cmp(&want) != 0 || math.Abs(got.Float()-want.Float()) > Accuracy*1.0001*math.Abs(want.Float()) {
-				t.Fatalf("p%v of %d values is %s, want %s (exact: %v)", p, n, got, want, s.Exact())
+			if !ok || s.Exact() && got.Cmp(&want) != 0 || math.Abs(got.Float()-want.Float()) > s.Error()*1.0001*math.Abs(want.Float()) {
+				t.Fatalf("p%v of %d values is %s, want %s (error: %v)", p, n, got, want, s.Error())
 			}
 		}
 		if !s.Exact() {
@@ -127,11 +135,31 @@ func TestSpreadIsBounded(t *testing.T) {
 			}
 		}
 	}
-	if n := len(s.Append(nil)); n > 8<<10 {
+	if n := len(s.Append(nil)); n > 4<<10 {
 		t.Errorf("%d bytes", n)
 	}
-	if p, _ := s.Percentile(100); math.Abs(p.Float()/99e37-1) > Accuracy*1.0001 {
+	if p, _ := s.Percentile(100); math.Abs(p.Float()/99e37-1) > s.Error()*1.0001 {
 		t.Errorf("the greatest value is %s", p)
+	}
+}
+
+// Joined bins have the error that they say, and no more.
+func TestErrorOfJoinedBins(t *testing.T) {
+	var s Spread
+	for i := range 1000 {
+		s.Add(number(t, fmt.Sprintf("%d", i+1)))
+	}
+	last := s.Error()
+	if math.Abs(last-Accuracy) > 1e-9 {
+		t.Errorf("error %v", last)
+	}
+	for _, bytes := range []int{400, 200, 100} {
+		s.Fit(bytes)
+		n := len(s.Append(nil))
+		if p, _ := s.Percentile(50); s.Error() <= last || math.Abs(p.Float()-500) > s.Error()*500 || n > bytes+10 {
+			t.Errorf("%d bytes: error %v, median %s, %d bytes", bytes, s.Error(), p, n)
+		}
+		last = s.Error()
 	}
 }
 

@@ -63,6 +63,26 @@ func (t *Track) Add(p Point) {
 	t.bound()
 }
 
+// maxPointBytes is the size of the largest point: a text.
+const maxPointBytes = 4 + 2 + 128
+
+// Fit gives the points up when they need more bytes than so many. Of tracks that are merged, the largest number of bytes has to
+// be that of the last one.
+func (t *Track) Fit(bytes int) {
+	if len(t.points)*maxPointBytes <= bytes {
+		return
+	}
+	size := 0
+	var b []byte
+	for _, p := range t.points {
+		b = p.appendValue(b[:0])
+		size += 4 + len(b) // of the time at most 4, so that the size of a set that grows does, too
+	}
+	if size > bytes {
+		t.GiveUp()
+	}
+}
+
 // bound gives the points up when they are too many.
 func (t *Track) bound() {
 	if len(t.points) > maxPoints {

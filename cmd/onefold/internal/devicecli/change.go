@@ -14,6 +14,7 @@ import (
 	"github.com/onefold/onefold/cmd/onefold/internal/terminal"
 	"github.com/onefold/onefold/table"
 	"github.com/onefold/onefold/telemetry"
+	"github.com/onefold/onefold/telemetry/credentials"
 )
 
 func sortedNames[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
@@ -54,9 +55,9 @@ func (c *deviceToken) Run(ctx context.Context, env *Env) error {
 			Token  string `json:"token,omitempty"`
 		}{Device: c.ID}
 		if c.Revoke {
-			err = telemetry.RevokeTokens(ctx, s.Table, c.ID, true)
+			err = credentials.RevokeTokens(ctx, s.Table, c.ID, true)
 		} else {
-			out.Token, err = telemetry.NewToken(ctx, s.Table, c.ID)
+			out.Token, err = credentials.NewToken(ctx, s.Table, c.ID)
 		}
 		switch {
 		case err != nil:
@@ -97,11 +98,11 @@ func (c *deviceClaim) Run(ctx context.Context, env *Env) error {
 		var err error
 		shown := &out.Code
 		if c.Code == "" {
-			out.Code, err = telemetry.NewClaim(ctx, s.Table, c.ID)
+			out.Code, err = credentials.NewClaim(ctx, s.Table, c.ID)
 			err = explain("device", c.ID, err)
 		} else {
 			var d telemetry.Device
-			d, out.Token, err = telemetry.ClaimDevice(ctx, s.Table, c.Code, c.Fleet)
+			d, out.Token, err = credentials.Claim(ctx, s.Table, c.Code, c.Fleet)
 			err = explain("fleet", c.Fleet, err)
 			out.Device, shown = d.DeviceID, &out.Token
 		}

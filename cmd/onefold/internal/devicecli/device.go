@@ -12,6 +12,7 @@ import (
 	"github.com/onefold/onefold/cmd/onefold/internal/terminal"
 	"github.com/onefold/onefold/table"
 	"github.com/onefold/onefold/telemetry"
+	"github.com/onefold/onefold/telemetry/credentials"
 )
 
 // Devices are the commands of devices.
@@ -112,7 +113,7 @@ func (c *deviceAdd) Run(ctx context.Context, env *Env) error {
 		}
 		var token string
 		if err == nil && d.Status != telemetry.Provisioned {
-			token, err = telemetry.NewToken(ctx, s.Table, c.ID)
+			token, err = credentials.NewToken(ctx, s.Table, c.ID)
 		}
 		if err != nil {
 			return explain("device", c.ID, err)

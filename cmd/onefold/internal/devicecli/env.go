@@ -9,6 +9,7 @@ import (
 	"github.com/onefold/onefold/cmd/onefold/internal/ground"
 	"github.com/onefold/onefold/table"
 	"github.com/onefold/onefold/telemetry"
+	"github.com/onefold/onefold/telemetry/credentials"
 )
 
 // Env is what commands stand on, Store an open table.
@@ -32,7 +33,7 @@ func explain(what, id string, err error) error {
 		return fmt.Errorf("invalid: %w", err)
 	case errors.Is(err, telemetry.ErrTransition):
 		return fmt.Errorf("invalid_status: %w", err)
-	case errors.Is(err, telemetry.ErrClaim):
+	case errors.Is(err, credentials.ErrClaim):
 		return fmt.Errorf("invalid_claim: %w", err)
 	case errors.Is(err, telemetry.ErrRange):
 		return fmt.Errorf("invalid_range: %w", err)

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -15,6 +17,7 @@ import (
 // Fleets are the commands of fleets.
 type Fleets struct {
 	Create fleetCreate `cmd:"" help:"Create a fleet."`
+	Update fleetUpdate `cmd:"" help:"Change a fleet's settings. What is not named stays."`
 	List   fleetList   `cmd:"" help:"List the fleets."`
 	Show   fleetShow   `cmd:"" help:"Show a fleet, and how many devices it has."`
 	Delete fleetDelete `cmd:"" help:"Delete a fleet with its devices and all that they measured."`
@@ -28,7 +31,9 @@ type fleetCreate struct {
 	RawDays    int    `help:"Days that readings are kept; 0 is the default, 30."`
 	HourDays   int    `help:"Days that hourly aggregates are kept; 0 is the default, 730."`
 	PerMinute  int    `help:"Readings a minute that a device may send; 0 is the default, 6000."`
-	Metrics    int    `help:"Different metrics that a device may have; 0 is the default, 64."`
+	Metrics    int    `help:"Different metrics that a device may send within a day; 0 is the default, 600. At most 1000."`
+
+	PropertyTag []string `help:"Tag of line protocol, or of readings in JSON, that describes a device, such as driver: it is a value of its own, not part of the names of metrics. Comma-separated or repeated." placeholder:"TAG"`
 }
 
 // fleetOutput is a fleet as scripts see it.
@@ -40,12 +45,13 @@ type fleetOutput struct {
 	TenMinutes   bool                `json:"tenMinutes"`
 	Retention    telemetry.Retention `json:"retention"`
 	Limits       telemetry.Limits    `json:"limits"`
+	PropertyTags []string            `json:"propertyTags,omitempty"`
 	Statuses     map[string]int64    `json:"statuses,omitempty"`     // devices by status
 	Connectivity map[string]int64    `json:"connectivity,omitempty"` // devices by connectivity
 }
 
 func fleetOutputOf(f *telemetry.Fleet) fleetOutput {
-	return fleetOutput{ID: f.FleetID, Name: f.Name, TimeZone: f.TimeZone, CreatedAt: f.CreatedAt, TenMinutes: f.TenMinutes, Retention: f.Retention, Limits: f.Limits}
+	return fleetOutput{ID: f.FleetID, Name: f.Name, TimeZone: f.TimeZone, CreatedAt: f.CreatedAt, TenMinutes: f.TenMinutes, Retention: f.Retention, Limits: f.Limits, PropertyTags: f.PropertyTags}
 }
 
 // Run creates the fleet.
@@ -54,7 +60,7 @@ func (c *fleetCreate) Run(ctx context.Context, env *Env) error {
 		f, err := telemetry.CreateFleet(ctx, s.Table, telemetry.NewFleet{
 			ID: c.ID, Name: c.Name, TimeZone: c.Timezone, TenMinutes: c.TenMinutes,
 			Retention: telemetry.Retention{RawDays: c.RawDays, HourDays: c.HourDays},
-			Limits:    telemetry.Limits{PerMinute: c.PerMinute, Metrics: c.Metrics},
+			Limits:    telemetry.Limits{PerMinute: c.PerMinute, Metrics: c.Metrics}, PropertyTags: c.PropertyTag,
 		})
 		if err != nil {
 			return explain("fleet", c.ID, err)
@@ -63,6 +69,39 @@ func (c *fleetCreate) Run(ctx context.Context, env *Env) error {
 			return terminal.JSON(env.Out, fleetOutputOf(&f))
 		}
 		_, err = fmt.Fprintf(env.Out, "Created %s (%s). Next: onefold device add --fleet %s DEVICE.\n", f.FleetID, f.TimeZone, f.FleetID)
+		return err
+	})
+}
+
+type fleetUpdate struct {
+	ID          string    `arg:"" help:"The fleet's id."`
+	Name        *string   `help:"What people call it."`
+	TenMinutes  *bool     `help:"Keep aggregates of ten minutes, too, of what comes from now on." negatable:""`
+	PerMinute   *int      `help:"Readings a minute that a device may send; 0 is the default, 6000."`
+	Metrics     *int      `help:"Different metrics that a device may send within a day; 0 is the default, 600. At most 1000."`
+	PropertyTag *[]string `help:"Tags that describe a device, in place of those before; an empty one for none. See fleet create." placeholder:"TAG"`
+}
+
+// Run changes the fleet.
+func (c *fleetUpdate) Run(ctx context.Context, env *Env) error {
+	return env.Open(ctx, func(s *Store) error {
+		f, err := telemetry.UpdateFleet(ctx, s.Table, c.ID, func(f *telemetry.Fleet) error {
+			set(&f.Name, c.Name)
+			set(&f.TenMinutes, c.TenMinutes)
+			set(&f.Limits.PerMinute, c.PerMinute)
+			set(&f.Limits.Metrics, c.Metrics)
+			if c.PropertyTag != nil {
+				f.PropertyTags = slices.DeleteFunc(slices.Clone(*c.PropertyTag), func(tag string) bool { return tag == "" })
+			}
+			return nil
+		})
+		if err != nil {
+			return explain("fleet", c.ID, err)
+		}
+		if env.JSON {
+			return terminal.JSON(env.Out, fleetOutputOf(&f))
+		}
+		_, err = fmt.Fprintf(env.Out, "Changed %s.\n", f.FleetID)
 		return err
 	})
 }
@@ -124,6 +163,9 @@ func (c *fleetShow) Run(ctx context.Context, env *Env) error {
 		w := tabwriter.NewWriter(env.Out, 0, 8, 2, ' ', 0)
 		fmt.Fprintf(w, "fleet\t%s\nname\t%s\ntime zone\t%s\ncreated\t%s\nreadings are kept\t%d d\n", out.ID, terminal.Printable(out.Name), out.TimeZone,
 			out.CreatedAt.Format(time.RFC3339), int(f.Retention.Raw().Hours()/24))
+		if len(f.PropertyTags) > 0 {
+			fmt.Fprintf(w, "property tags\t%s\n", terminal.Printable(strings.Join(f.PropertyTags, ", ")))
+		}
 		for _, status := range []telemetry.DeviceStatus{telemetry.Provisioned, telemetry.Active, telemetry.Inactive, telemetry.Maintenance, telemetry.Retired} {
 			if n := counts.ByStatus[string(status)]; n > 0 {
 				fmt.Fprintf(w, "%s\t%s\n", status, terminal.Grouped(n))

@@ -147,7 +147,7 @@ func nameOf(r *telemetry.Incoming) (name [16]byte, err error) {
 	what := []byte("#" + strconv.Itoa(r.Nth))
 	if r.Seq != nil {
 		what = strconv.AppendInt(nil, *r.Seq, 10)
-	} else if values, err := json.Marshal(r.Values); err == nil {
+	} else if values, err := json.Marshal([]any{r.Values, r.Tags}); err == nil {
 		what = append(what, values...)
 	} else {
 		return name, err

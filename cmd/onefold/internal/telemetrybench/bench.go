@@ -11,6 +11,7 @@ import (
 	"github.com/onefold/onefold/accounts"
 	"github.com/onefold/onefold/cmd/onefold/internal/workbench"
 	"github.com/onefold/onefold/telemetry"
+	"github.com/onefold/onefold/telemetry/credentials"
 )
 
 // Options configure a run. All but Only and CPUProfile are required.
@@ -74,7 +75,7 @@ func tokens(ctx context.Context, s *workbench.Store, n int) ([]string, error) {
 	group.SetLimit(atOnce)
 	for i := range all {
 		group.Go(func() (err error) {
-			all[i], err = telemetry.NewToken(ctx, s.Table, deviceID(i))
+			all[i], err = credentials.NewToken(ctx, s.Table, deviceID(i))
 			return err
 		})
 	}

@@ -17,6 +17,7 @@ export interface Fleet {
   tenMinutes?: boolean
   retention?: { rawDays?: number; fineDays?: number; hourDays?: number; dayDays?: number }
   limits?: { perMinute?: number; metrics?: number }
+  propertyTags?: string[]
 }
 
 // Board is how many devices a fleet has. While most of it is silent at once, none is called offline.

@@ -1,6 +1,7 @@
 package telemetry
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"math/big"
@@ -25,8 +26,8 @@ type oracle struct {
 }
 
 type oraclePoint struct {
-	at int64
-	v  *big.Rat
+	at, seq int64 // seq is -1 where there is none
+	v       *big.Rat
 }
 
 func oracleOf(t testing.TB, zone string, in []Incoming, metric string) map[string]*oracle {
@@ -39,7 +40,11 @@ func oracleOf(t testing.TB, zone string, in []Incoming, metric string) map[strin
 	hours := map[string]*oracle{}
 	for _, r := range in {
 		v, ok := r.Values[metric]
-		id := fmt.Sprint(r.At.UnixMilli(), r.Nth, r.Values)
+		seq := int64(-1)
+		if r.Seq != nil {
+			seq = *r.Seq
+		}
+		id := fmt.Sprint(r.At.UnixMilli(), seq, r.Nth, r.Values)
 		if !ok || seen[id] {
 			continue
 		}
@@ -60,7 +65,7 @@ func oracleOf(t testing.TB, zone string, in []Incoming, metric string) map[strin
 		o.sum.Add(o.sum, x)
 		o.squares.Add(o.squares, new(big.Rat).Mul(x, x))
 		o.values = append(o.values, x)
-		o.points = append(o.points, oraclePoint{r.At.UnixMilli(), x})
+		o.points = append(o.points, oraclePoint{r.At.UnixMilli(), seq, x})
 	}
 	return hours
 }
@@ -79,10 +84,7 @@ func (o *oracle) compare(t testing.TB, f *Figures) {
 	t.Helper()
 	slices.SortFunc(o.values, (*big.Rat).Cmp)
 	slices.SortFunc(o.points, func(a, b oraclePoint) int {
-		if a.at != b.at {
-			return int(a.at - b.at)
-		}
-		return a.v.Cmp(b.v)
+		return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.seq, b.seq), a.v.Cmp(b.v))
 	})
 	equal := func(what, got string, want *big.Rat) {
 		t.Helper()
@@ -171,8 +173,13 @@ func TestLateOverTheHour(t *testing.T) {
 func drawReadings(t testing.TB, r *rand.Rand, from time.Time, n int) []Incoming {
 	in := make([]Incoming, n)
 	at, pulses := from, int64(100)
+	numbered := r.IntN(3) // one in so many readings, from the second on; 0: none
 	for i := range in {
-		at = at.Add(time.Duration(1+r.IntN(600)) * time.Second / 2)
+		step := time.Duration(1+r.IntN(600)) * time.Second / 2
+		if r.IntN(4) == 0 {
+			step = time.Millisecond * time.Duration(r.IntN(2)) // two in one millisecond, or nearly
+		}
+		at = at.Add(step)
 		if pulses += int64(r.IntN(30)); r.IntN(40) == 0 {
 			pulses = int64(r.IntN(5))
 		}
@@ -180,8 +187,9 @@ func drawReadings(t testing.TB, r *rand.Rand, from time.Time, n int) []Incoming 
 			"temp": num(t, fmt.Sprintf("%d.%03d", r.IntN(60)-20, r.IntN(1000))), "pulses": num(t, strconv.FormatInt(pulses, 10)),
 			"door": Text([]string{"open", "shut", "ajar"}[r.IntN(3)]),
 		})
-		if r.IntN(50) == 0 {
-			at = at.Add(-time.Millisecond * time.Duration(r.IntN(2))) // two in one millisecond, or nearly
+		if numbered > 0 && r.IntN(numbered) == 0 {
+			seq := int64(i)
+			in[i].Seq = &seq
 		}
 	}
 	return in

@@ -57,7 +57,8 @@ type Latest map[string]LatestValue
 
 // LatestValue is the value of a metric at a time.
 type LatestValue struct {
-	At    int64 `dynamodbav:"at"` // epoch milliseconds, by the device's clock
+	At    int64 `dynamodbav:"at"`          // epoch milliseconds, by the device's clock
+	Nth   int64 `dynamodbav:"n,omitempty"` // one more than the sequence number of its reading; 0: that has none
 	Value Value `dynamodbav:"v"`
 }
 

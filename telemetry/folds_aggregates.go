@@ -79,12 +79,13 @@ func (r *Reading) addTo(a *Aggregate, ms int64) {
 		one.Corrections = 1
 	}
 	a.addFigures(&one)
+	nth := r.nth()
 	for name, v := range r.Values {
 		if slices.Contains(r.Void, name) {
 			continue
 		}
 		if v.form != isNumber || slices.Contains(r.States, name) {
-			a.Metrics.At(name, bucket.State).Named(ms, v.text)
+			a.Metrics.At(name, bucket.State).Named(ms, nth, v.text)
 			continue
 		}
 		d, err := exact.Parse(v.text)
@@ -95,7 +96,7 @@ func (r *Reading) addTo(a *Aggregate, ms int64) {
 		if slices.Contains(r.Counters, name) {
 			kind = bucket.Counter
 		}
-		a.Metrics.At(name, kind).Number(ms, d)
+		a.Metrics.At(name, kind).Number(ms, nth, d)
 	}
 }
 

@@ -300,11 +300,11 @@ func pointsOf(readings []Reading, m *bucket.Metric) (points []track.Point) {
 		switch {
 		case !there || slices.Contains(r.Void, m.Name) || named != (m.Kind == bucket.State):
 		case named:
-			points = append(points, track.Point{At: r.At.UnixMilli(), Name: v.text})
+			points = append(points, track.Point{At: r.At.UnixMilli(), Nth: r.nth(), Name: v.text})
 		case slices.Contains(r.Counters, m.Name) == (m.Kind == bucket.Counter):
 			d, err := exact.Parse(v.text)
 			if err == nil {
-				points = append(points, track.Point{At: r.At.UnixMilli(), Number: d})
+				points = append(points, track.Point{At: r.At.UnixMilli(), Nth: r.nth(), Number: d})
 			}
 		}
 	}

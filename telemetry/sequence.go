@@ -3,16 +3,12 @@ package telemetry
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"time"
 
 	"github.com/onefold/onefold/table"
 	"github.com/onefold/onefold/telemetry/internal/sighting"
 )
-
-// sequenceDigits is how long a sequence number is in a key. No hash of values is as long.
-const sequenceDigits = 12
 
 // numberedFor is how long a sequence number is remembered, from its first reading's arrival.
 const numberedFor = 7 * 24 * time.Hour
@@ -46,9 +42,12 @@ var FirstOfSequence = table.NewCreate(Sequences, table.CreateDef{
 	Load: table.Load{PerSecond: 1, Items: 1, ItemBytes: 110},
 })
 
+// nth is one more than the reading's sequence number; 0 if it has none.
+func (r *Reading) nth() int64 { return sighting.Nth(r.Disc) }
+
 // sequence returns what a reading's sequence number is noted as; ok is false for a reading without one.
 func (r *Reading) sequence(now time.Time) (s Sequence, ok bool) {
-	if len(r.Disc) < sequenceDigits {
+	if r.nth() == 0 {
 		return s, false
 	}
 	seen := sighting.Sighting{At: r.At.UnixMilli(), Sum: sumOf(r.Values, 0)}
@@ -185,11 +184,8 @@ func (in *Incoming) checkNumber() *refusal {
 
 // discOf tells the readings of one millisecond apart.
 func discOf(in *Incoming) string {
-	switch {
-	case in.Seq == nil:
+	if in.Seq == nil {
 		return sumOf(in.Values, in.Nth)
-	case in.Session != "":
-		return fmt.Sprintf("%0*d-%s", sequenceDigits, *in.Seq, in.Session)
 	}
-	return fmt.Sprintf("%0*d", sequenceDigits, *in.Seq)
+	return sighting.Name(*in.Seq, in.Session)
 }

@@ -223,3 +223,42 @@ func TestSequenceNumbersOfImports(t *testing.T) {
 		}
 	}
 }
+
+// Readings of one millisecond that a device numbered are in the order of their numbers, in whatever order they come: a counter that went
+// from 30 to 10 was reset, and what was sent last is the latest.
+func TestOneMillisecondByNumber(t *testing.T) {
+	at := utc("2026-04-20T12:10")
+	numbered := []string{"20", "30", "10", "25"}
+	for _, order := range [][]int{{0, 1, 2, 3}, {3, 2, 1, 0}, {2, 0, 3, 1}} {
+		w := newWorld(t, "UTC", utc("2026-04-20T12:30"))
+		for _, i := range order {
+			in := send(at, Values{"temp": num(t, numbered[i]), "pulses": num(t, numbered[i]), "door": Text("s" + numbered[i])})
+			seq := int64(i)
+			in.Seq = &seq
+			w.ingest(in)
+			if order[0] == 2 {
+				w.Drain()
+			}
+		}
+		w.ingest(send(at, Values{"temp": num(t, "99")})) // which has no number, and so comes first
+		w.Drain()
+		hour := func(metric string) *Figures {
+			return w.series(SeriesIn{Metric: metric, From: utc("2026-04-20T12:00"), To: utc("2026-04-20T13:00"), Resolution: Hourly}).Points[0].Figures
+		}
+		if f := hour("temp"); f.First != "99" || f.Last != "25" || f.Count != 5 {
+			t.Errorf("%v: temp is %+v", order, f)
+		}
+		if f := hour("pulses"); f.First != "20" || f.Last != "25" || f.Increase != "35" || f.Resets != 1 {
+			t.Errorf("%v: pulses are %+v", order, f)
+		}
+		if f := hour("door"); f.First != "s20" || f.Last != "s25" {
+			t.Errorf("%v: door is %+v", order, f)
+		}
+		s, err := ReadStatus(w.Ctx, w.Table, "d1")
+		w.Must(err)
+		if got := s.Values["temp"].Value.String() + s.Values["door"].Value.String(); got != "25s25" {
+			t.Errorf("%v: latest is %s", order, got)
+		}
+		w.verified()
+	}
+}

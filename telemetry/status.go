@@ -36,9 +36,9 @@ func (s *Status) Add(r *Reading) {
 	if s.Values == nil {
 		s.Values = make(Latest, len(r.Values))
 	}
-	at := r.At.UnixMilli()
+	at, nth := r.At.UnixMilli(), r.nth()
 	for name, v := range r.Values {
-		s.Values.note(name, LatestValue{at, v})
+		s.Values.note(name, LatestValue{at, nth, v})
 	}
 }
 
@@ -64,7 +64,7 @@ func (l Latest) bound() {
 // Merge adds what other readings say.
 //
 // Invariant: a status is a function of the multiset of its readings, and of Silent and OfflineSince, which no fold sets. The latest value
-// of a metric is the one with the greatest time, and of one time the greatest text.
+// of a metric is the one with the greatest time, of one time that with the greatest sequence number, and of one number the greatest text.
 func (s *Status) Merge(o *Status) {
 	s.FleetID = max(s.FleetID, o.FleetID)
 	s.Silent, s.OfflineSince = max(s.Silent, o.Silent), max(s.OfflineSince, o.OfflineSince)
@@ -79,12 +79,9 @@ func (s *Status) Merge(o *Status) {
 	}
 }
 
-// Before reports whether another value takes the place of this one. Of two values of one time the greater text stays.
+// Before reports whether another value takes the place of this one.
 func (v LatestValue) Before(o LatestValue) bool {
-	if v.At != o.At {
-		return v.At < o.At
-	}
-	return v.Value.text < o.Value.text
+	return cmp.Or(cmp.Compare(v.At, o.At), cmp.Compare(v.Nth, o.Nth), cmp.Compare(v.Value.text, o.Value.text)) < 0
 }
 
 // Finish sets what follows from the rest, and keeps the values of the metrics that were heard of last.

@@ -64,8 +64,8 @@ func compare(a, b Metric) int {
 	return cmp.Or(strings.Compare(a.Name, b.Name), cmp.Compare(a.Kind, b.Kind))
 }
 
-// Number adds a number.
-func (m *Metric) Number(at int64, v exact.Decimal) {
+// Number adds a number. at is in epoch milliseconds, and nth as in track.Point.
+func (m *Metric) Number(at, nth int64, v exact.Decimal) {
 	if m.Count == 0 || v.Cmp(&m.Min) < 0 {
 		m.Min = v
 	}
@@ -73,14 +73,16 @@ func (m *Metric) Number(at int64, v exact.Decimal) {
 		m.Max = v
 	}
 	m.Sum, m.Squares = m.Sum.Plus(v), m.Squares.Plus(v.Times(v))
-	m.point(track.Point{At: at, Number: v})
+	m.point(track.Point{At: at, Nth: nth, Number: v})
 	if m.Kind == Gauge {
 		m.Spread.Add(v)
 	}
 }
 
-// Named adds a state.
-func (m *Metric) Named(at int64, name string) { m.point(track.Point{At: at, Name: name}) }
+// Named adds a state; see Number.
+func (m *Metric) Named(at, nth int64, name string) {
+	m.point(track.Point{At: at, Nth: nth, Name: name})
+}
 
 func (m *Metric) point(p track.Point) {
 	if m.Count == 0 || track.Before(p, m.First) {

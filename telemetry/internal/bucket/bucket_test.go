@@ -11,9 +11,9 @@ import (
 
 func sample(t testing.TB) (m Metrics) {
 	for i := range 100 {
-		m.At("temp", Gauge).Number(int64(i*1000), exact.Of(int64(i%70)))
-		m.At("pulses", Counter).Number(int64(i*1000), exact.Of(int64(i*i%997)))
-		m.At("door", State).Named(int64(i*1000), []string{"open", "shut"}[i%3%2])
+		m.At("temp", Gauge).Number(int64(i*1000), 0, exact.Of(int64(i%70)))
+		m.At("pulses", Counter).Number(int64(i*1000), 0, exact.Of(int64(i*i%997)))
+		m.At("door", State).Named(int64(i*1000), 0, []string{"open", "shut"}[i%3%2])
 	}
 	m.At("pulses", Counter).Settle(m.At("pulses", Counter).Track.Run())
 	return m
@@ -51,7 +51,7 @@ func TestWhole(t *testing.T) {
 	if r, known := pulses.Whole(); !known || r.N == 0 {
 		t.Error("it was settled, before it gave its points up")
 	}
-	pulses.Number(200_000, exact.Of(5))
+	pulses.Number(200_000, 0, exact.Of(5))
 	if _, known := pulses.Whole(); known {
 		t.Error("a reading has come since")
 	}
@@ -106,6 +106,7 @@ type sent struct {
 	name string
 	kind Kind
 	at   int64
+	nth  int64
 	v    exact.Decimal
 	text string
 }
@@ -113,6 +114,9 @@ type sent struct {
 func draw(t *testing.T, r *rand.Rand, i int) sent {
 	t.Helper()
 	s := sent{name: fmt.Sprintf("measurement_%d.field_usage_percent{cpu=cpu-total,n=%d}", i/10, i), kind: Gauge, at: 1778594400000 + r.Int64N(3600_000)}
+	if r.IntN(2) == 0 {
+		s.nth = 1 + r.Int64N(1e12)
+	}
 	switch i % 10 {
 	case 3, 4:
 		s.kind = Counter
@@ -130,10 +134,10 @@ func draw(t *testing.T, r *rand.Rand, i int) sent {
 
 func (s *sent) add(to *Metrics) {
 	if s.kind == State {
-		to.At(s.name, s.kind).Named(s.at, s.text)
+		to.At(s.name, s.kind).Named(s.at, s.nth, s.text)
 		return
 	}
-	to.At(s.name, s.kind).Number(s.at, s.v)
+	to.At(s.name, s.kind).Number(s.at, s.nth, s.v)
 }
 
 func FuzzDecode(f *testing.F) {

@@ -14,14 +14,15 @@ import (
 // A Point is a value at a time. A counter's is Number, a state's Name.
 type Point struct {
 	At     int64 // epoch milliseconds
+	Nth    int64 // one more than the sequence number that the device gave the reading; 0: it gave none
 	Number exact.Decimal
 	Name   string
 }
 
-// compare orders points by time. Those of one time are in the order of their values: it is as good as any other, the
-// same whenever they came, and makes no reset of two readings in one millisecond.
+// compare orders points by time, and those of one time by what the device numbered them. Where it did not, they are in the order of
+// their values: it is as good as any other, the same whenever they came, and makes no reset of two readings in one millisecond.
 func compare(a, b Point) int {
-	return cmp.Or(cmp.Compare(a.At, b.At), a.Number.Cmp(&b.Number), cmp.Compare(a.Name, b.Name))
+	return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.Nth, b.Nth), a.Number.Cmp(&b.Number), cmp.Compare(a.Name, b.Name))
 }
 
 // Before reports whether a point comes before another.
@@ -64,7 +65,7 @@ func (t *Track) Add(p Point) {
 }
 
 // maxPointBytes is the size of the largest point: a text.
-const maxPointBytes = 4 + 2 + 128
+const maxPointBytes = 4 + 2 + 6 + 128
 
 // Fit gives the points up when they need more bytes than so many. Of tracks that are merged, the largest number of bytes has to
 // be that of the last one.
@@ -148,7 +149,11 @@ func ReadPoint(r *varint.Reader) (p Point) {
 }
 
 func (p Point) appendValue(b []byte) []byte {
-	b = binary.AppendUvarint(b, uint64(len(p.Name)))
+	if p.Nth == 0 {
+		b = binary.AppendUvarint(b, uint64(len(p.Name))<<1)
+	} else {
+		b = binary.AppendUvarint(binary.AppendUvarint(b, uint64(len(p.Name))<<1|1), uint64(p.Nth))
+	}
 	b = append(b, p.Name...)
 	if p.Name == "" {
 		b = p.Number.Append(b)
@@ -157,7 +162,11 @@ func (p Point) appendValue(b []byte) []byte {
 }
 
 func readValue(r *varint.Reader, p *Point) {
-	if p.Name = string(r.Bytes(r.Uint())); p.Name == "" {
+	head := r.Uint()
+	if head&1 == 1 {
+		p.Nth = int64(r.Uint())
+	}
+	if p.Name = string(r.Bytes(head >> 1)); p.Name == "" {
 		p.Number = exact.Read(r)
 	}
 }

@@ -62,6 +62,22 @@ const steps = {
     await page.getByRole('button', { name: 'Save' }).click()
     await page.getByRole('button', { name: 'Change boiler' }).waitFor()
   },
+  // Tags that describe devices are named; what cannot be a tag is refused, and nothing is saved.
+  async tags(page) {
+    await page.goto(server + '/fleets/plant-4/settings')
+    const tags = page.getByLabel('Property tags'), save = page.locator('form').filter({ has: tags }).getByRole('button', { name: 'Save' })
+    await tags.fill('driver, a#b')
+    await save.click()
+    await page.getByText(/property tag "a#b"/i).waitFor()
+    await look(page, 'refused-tags')
+    await tags.fill('driver,  firmware,')
+    const saved = page.waitForResponse((r) => r.request().method() === 'PATCH' && r.ok())
+    await save.click()
+    assert.deepEqual((await (await saved).json()).propertyTags, ['driver', 'firmware'])
+    await page.reload()
+    await page.waitForFunction(() => [...document.querySelectorAll('input')].some((i) => i.value === 'driver, firmware'))
+    await look(page, 'tags')
+  },
   // A device is added, shown its token once, and its page goes on with what it sends.
   async device(page) {
     await page.goto(server + '/fleets/plant-4/devices/new')
@@ -239,6 +255,15 @@ const steps = {
     await page.setViewportSize({ width: 375, height: 780 })
     await looks('phone')
     await page.setViewportSize({ width: 1280, height: 800 })
+  },
+  // A tag that describes the device is a metric of its own, and another one is a part of the metric's name.
+  async tagged(page) {
+    await page.goto(server + '/fleets/plant-4/devices/boiler-01')
+    await page.getByText('Live', { exact: true }).waitFor()
+    await send(page, { values: { load: 3 }, tags: { driver: 'Ada', wheel: 'front' } })
+    await page.getByRole('region', { name: 'driver' }).getByText('Ada').first().waitFor()
+    await page.getByRole('region', { name: 'load{wheel=front}' }).getByText('3', { exact: true }).first().waitFor()
+    await look(page, 'tagged')
   },
   async data(page) {
     await page.goto(server + '/fleets/plant-4/devices/boiler-01/data')

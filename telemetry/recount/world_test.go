@@ -135,6 +135,7 @@ func (w *world) settle() {
 		_, err := telemetry.ApplyRetractions(w.Ctx, w.Table, w.Worker, id)
 		w.Must(err)
 	}
+	w.Drain() // a sweep looks at statuses, which may not have been folded yet
 	_, err := presence.Sweep(w.Ctx, w.Table, time.Time{})
 	w.Must(err)
 	w.rollUp()

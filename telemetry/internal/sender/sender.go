@@ -116,9 +116,12 @@ func (s *Sender) near(at int64) (n int) {
 	return n
 }
 
+// leastKept is how many metrics are remembered at least, so that a low limit does not make the memory short.
+const leastKept = 256
+
 // forget bounds what is remembered: metrics that were sent long before or after a time go first.
 func (s *Sender) forget(at int64, most int) {
-	keep := 4 * most
+	keep := max(4*most, leastKept)
 	for _, all := range []bool{false, true} {
 		for name, m := range s.metrics {
 			if len(s.metrics) <= keep {

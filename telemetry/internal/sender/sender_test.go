@@ -73,7 +73,7 @@ func TestMeet(t *testing.T) {
 	for i := range 1000 {
 		Meet(&s, int64(i)*2*day, values{fmt.Sprint(i): 0}, 3)
 	}
-	if n := len(s.metrics); n > 13 {
+	if n := len(s.metrics); n > leastKept+1 {
 		t.Errorf("%d metrics are remembered", n)
 	}
 }

@@ -18,10 +18,12 @@ COPY . .
 COPY --from=web /src/server/tracker/dist server/tracker/dist
 COPY --from=web /src/server/dashboard/dist server/dashboard/dist
 RUN CGO_ENABLED=0 GOOS=$TARGETOS GOARCH=$TARGETARCH go build -trimpath -ldflags "-s -w -X main.version=$VERSION" -o /onefold ./cmd/onefold \
+ && go run ./packaging/notices -version "$VERSION" -out /licenses \
  && mkdir /data
 
 FROM gcr.io/distroless/static-debian12:nonroot
 COPY --from=build /onefold /onefold
+COPY --from=build /licenses /licenses
 # The volume is the user's of the image. The table is in a folder of it, so that what is kept beside the table is in it as well.
 COPY --from=build --chown=65532:65532 /data /data
 VOLUME /data

@@ -10,7 +10,7 @@ FUZZTIME ?= 30s
 VERSION  ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 
 .DEFAULT_GOAL := build
-.PHONY: build build-duckdb lambda dist docs web test browser mosquitto dynalite servicespec check race fuzz simulate oracle soak chaos bench demo clean
+.PHONY: build build-duckdb lambda dist notices docs web test browser mosquitto dynalite servicespec check race fuzz simulate oracle soak chaos bench demo clean
 
 build: web ## build bin/onefold, static
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags "-X main.version=$(VERSION)" -o bin/onefold ./cmd/onefold
@@ -23,16 +23,19 @@ lambda: web ## build what AWS Lambda runs: bin/onefold-lambda-arm64.zip and bin/
 	  GOOS=linux GOARCH=$$arch CGO_ENABLED=0 $(GO) build -trimpath -tags lambda.norpc -ldflags "-s -w -buildid=" -o bin/lambda-$$arch/bootstrap ./cmd/onefold-lambda || exit 1; \
 	  $(GO) run ./cmd/onefold-lambda/zip bin/lambda-$$arch/bootstrap bin/onefold-lambda-$$arch.zip || exit 1; done
 
-dist: web ## build dist/onefold_VERSION_SYSTEM_ARCH.tar.gz for Linux and macOS on amd64 and arm64, static, with their checksums
-	@rm -rf dist && mkdir -p dist
+notices: web ## write bin/THIRD_PARTY_NOTICES.txt and bin/onefold.cdx.json, the licences and the bill of materials (CycloneDX) of a release
+	$(GO) run ./packaging/notices -version $(VERSION) -out bin
+
+dist: notices ## build dist/onefold_VERSION_SYSTEM_ARCH.tar.gz for Linux and macOS on amd64 and arm64, static, with their notices and checksums
+	@rm -rf dist && mkdir -p dist && cp bin/onefold.cdx.json dist/onefold_$(VERSION).cdx.json
 	@for target in linux/amd64 linux/arm64 darwin/amd64 darwin/arm64; do \
 	  name=onefold_$(VERSION)_$$(echo $$target | tr / _); mkdir -p dist/$$name || exit 1; \
 	  GOOS=$${target%/*} GOARCH=$${target#*/} CGO_ENABLED=0 $(GO) build -trimpath -ldflags "-s -w -buildid= -X main.version=$(VERSION)" -o dist/$$name/onefold ./cmd/onefold || exit 1; \
-	  cp LICENSE README.md CHANGELOG.md packaging/onefold.service packaging/onefold.env dist/$$name/ || exit 1; \
+	  cp LICENSE README.md CHANGELOG.md SECURITY.md bin/THIRD_PARTY_NOTICES.txt packaging/onefold.service packaging/onefold.env dist/$$name/ || exit 1; \
 	  tar -C dist -cf dist/$$name.tar $$name && gzip -n9 dist/$$name.tar || exit 1; rm -r dist/$$name; \
 	  echo "dist/$$name.tar.gz: $$(wc -c < dist/$$name.tar.gz) bytes"; \
 	done
-	@cd dist && if command -v sha256sum >/dev/null; then sha256sum *.tar.gz; else shasum -a 256 *.tar.gz; fi > checksums.txt
+	@cd dist && if command -v sha256sum >/dev/null; then sha256sum *.tar.gz *.json; else shasum -a 256 *.tar.gz *.json; fi > checksums.txt
 
 docs: web ## write the designs of the schemas again, which a test holds to what the schemas say
 	@for schema in analytics telemetry eventstore; do $(GO) run ./cmd/onefold design --schema $$schema --out docs/design/$$schema.md || exit 1; done

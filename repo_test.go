@@ -57,6 +57,7 @@ var policy = map[string][]string{
 	"analytics": {"vocabulary", "dynamo", "table", "table/later", "fold", "analytics/internal/...", "analytics/refusals", "analytics/imported", "internal/...",
 		"github.com/cespare/xxhash/v2", "github.com/oklog/ulid/v2", "golang.org/x/sync/..."},
 
+	"packaging/notices":   {"github.com/CycloneDX/cyclonedx-go"},
 	"analytics/refusals":  {"vocabulary", "table"},
 	"analytics/reconcile": {"vocabulary", "table", "fold", "analytics", "analytics/internal/tally", "internal/calendar", "golang.org/x/sync/..."},
 	"analytics/explore":   {"vocabulary", "dynamo", "table", "analytics", "analytics/internal/...", "internal/...", "github.com/oklog/ulid/v2", "golang.org/x/sync/..."},

@@ -80,6 +80,9 @@ func TestReleases(t *testing.T) {
 		if f.Kind == yaml.MappingNode {
 			name = f.Content[1].Value
 		}
+		if strings.HasPrefix(name, "bin/") { // made by the hook: packaging/notices has a test
+			continue
+		}
 		if _, err := os.Stat(filepath.Join(root, name)); err != nil {
 			t.Errorf("released: %v", err)
 		}

@@ -31,6 +31,7 @@ export default defineConfig({
     target: 'es2022',
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
+    license: { fileName: '.vite/licenses.json' }, // for packaging/notices; not embedded
     reportCompressedSize: false,
     rolldownOptions: { output: { codeSplitting: { groups: [{ name: 'index', tags: ['$initial'] }] } } },
   },

@@ -35,7 +35,7 @@ const (
 
 // NewSite says what a site should be.
 type NewSite struct {
-	ID        string   // letters, digits and . _ - ; at most 64
+	ID        string   // lower-case letters, digits and . _ - ; at most 64
 	OwnerID   string   // default DefaultOwner
 	Domains   []string // its own hosts, without scheme: what comes from there is no referral
 	TimeZone  string   // IANA name; default UTC. It cannot be changed: all buckets are in it
@@ -63,6 +63,9 @@ func CreateSite(ctx context.Context, t *table.Table, n NewSite) (Site, error) {
 	s.Sharding = table.Shards(n.Shards)
 	if err := s.check(); err != nil {
 		return Site{}, err
+	}
+	if n.ID != strings.ToLower(n.ID) { // Shop beside shop would be taken for it
+		return Site{}, fmt.Errorf("%w: id %q: use lower-case letters", ErrSite, n.ID)
 	}
 	if _, err := rand.Read(s.ImportKey); err != nil {
 		return Site{}, fmt.Errorf("analytics: create site %s: %w", n.ID, err)

@@ -24,7 +24,7 @@ type siteCommands struct {
 }
 
 type siteCreate struct {
-	ID       string   `arg:"" help:"The site's id, as its tracker sends it: letters, digits, '.', '-' and '_'."`
+	ID       string   `arg:"" help:"The site's id, as its tracker sends it: lower-case letters, digits, '.', '-' and '_'."`
 	Timezone string   `help:"IANA time zone of its days, such as Europe/Berlin." default:"UTC" env:"ONEFOLD_TIMEZONE"`
 	Domain   []string `help:"A domain that the site is served from; may be given again."`
 }

@@ -62,7 +62,7 @@ type siteAnswer struct {
 
 type newSiteRequest struct {
 	Body struct {
-		ID       string   `json:"id,omitempty" maxLength:"64" doc:"What trackers send: letters, digits and . _ - . Default: the first domain, or made of the name."`
+		ID       string   `json:"id,omitempty" maxLength:"64" doc:"What trackers send: lower-case letters, digits and . _ - . Default: the first domain, or made of the name."`
 		Name     string   `json:"name,omitempty" maxLength:"200"`
 		Domains  []string `json:"domains,omitempty" maxItems:"50"`
 		TimeZone string   `json:"timezone,omitempty" maxLength:"64" doc:"IANA name. It cannot be changed: all statistics are in its days. Default: UTC."`

@@ -96,7 +96,7 @@ func TestSites(t *testing.T) {
 		t.Error(trail)
 	}
 	owner.Want(http.StatusUnprocessableEntity, "bad_site", http.MethodPost, "/api/v1/sites", `{"id":"a b"}`)
-	for _, id := range []string{".", ".."} { // paths cannot name it
+	for _, id := range []string{".", "..", "Blog"} { // paths cannot name the first two, and people take the last for another
 		owner.Want(http.StatusUnprocessableEntity, "bad_site", http.MethodPost, "/api/v1/sites", `{"id":"`+id+`"}`)
 	}
 	owner.Want(http.StatusUnprocessableEntity, "bad_site", http.MethodPost, "/api/v1/sites", `{}`)

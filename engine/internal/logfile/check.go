@@ -41,6 +41,12 @@ func Check(fs vfs.FS, dir string) (wrong string, doubts []Doubt, err error) {
 	if err != nil {
 		return "", nil, err
 	}
+	if m.Log == 0 { // nothing has been moved to tables yet: the store's first log, which is made after its manifest, counts
+		if digits, ok := strings.CutPrefix(name, "MANIFEST-"); ok {
+			number, _ := Number(digits, "")
+			m.Log = number + 1
+		}
+	}
 	first, later := false, false // whether there is the first log that counts, and others
 	for _, log := range names {
 		number, ok := Number(log, ".log")

@@ -311,6 +311,7 @@ const (
 
 // look is one step of the watch.
 func (d *disk) look() {
+	d.room.revive()
 	if d.stuck++; !d.held.Load() || d.room.tries.Load() == 0 {
 		d.stuck = 0
 	}

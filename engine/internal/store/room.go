@@ -59,8 +59,10 @@ type room struct {
 	space   atomic.Pointer[Space]
 	bytes   atomic.Int64 // written since the last look
 
-	mu     sync.Mutex // guards looked; held while looking
+	mu     sync.Mutex // guards what follows; held while looking
 	looked time.Time
+	seen   int64 // tries at the watch's last look
+	idle   int   // looks since they changed
 }
 
 // admit refuses a write of so many bytes for which there is no room.
@@ -138,7 +140,26 @@ func (r *room) unblock() {
 	r.tries.Store(0)
 }
 
-// Pebble repeats a flush or compaction that failed at once.
+// idleLooks is after how many looks of the watch without an attempt to write a table writes are admitted again.
+const idleLooks = 3
+
+// revive admits writes again when nothing is left that would be written as a table and show that there is room: a compaction that
+// failed is not always repeated, because another one may have done its work, and no flush comes while writes are refused. If
+// there still is no room, the next flush finds out.
+func (r *room) revive() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if tries := r.tries.Load(); !r.blocked.Load() || tries != r.seen {
+		r.seen, r.idle = tries, 0
+		return
+	}
+	if r.idle++; r.idle >= idleLooks {
+		r.idle = 0
+		r.unblock()
+	}
+}
+
+// Pebble repeats a flush or compaction that failed at once, if it is still to be done.
 const (
 	firstPause = 10 * time.Millisecond
 	mostPause  = time.Second

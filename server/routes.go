@@ -50,6 +50,9 @@ func (s *Server) routes() (http.Handler, error) {
 	for _, p := range s.products {
 		handler = p.Wrap(handler)
 	}
+	if s.o.Load != nil {
+		handler = s.o.Load.Handler(handler)
+	}
 	return s.door.WithClientAddress(s.securityHeaders(handler)), nil
 }
 

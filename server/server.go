@@ -24,6 +24,7 @@ import (
 	"github.com/onefold/onefold/server/devices"
 	"github.com/onefold/onefold/server/events"
 	"github.com/onefold/onefold/server/internal/door"
+	"github.com/onefold/onefold/server/load"
 	"github.com/onefold/onefold/server/webanalytics"
 	"github.com/onefold/onefold/table"
 )
@@ -65,6 +66,9 @@ type Options struct {
 
 	TrustProxy bool           // take the client's address from X-Forwarded-For, and its place from an edge; only behind a proxy that sets them
 	Proxies    []netip.Prefix // the networks of proxies before the last one: they are no clients. Used with TrustProxy
+
+	// Load keeps the memory that requests take within a budget. Default: there is none.
+	Load *load.Gate
 
 	MaxConnections int // at a time; default 10,000. More find the place of an idle one, or wait
 
@@ -166,6 +170,9 @@ func New(o Options) (*Server, error) {
 	registerMetrics(&d.Metrics, o.Worker, o.Clock)
 	registerServices(&d.Metrics, &o)
 	d.Metrics.MustRegister(o.Collectors...)
+	if o.Load != nil {
+		d.Metrics.MustRegister(o.Load.Collectors()...)
+	}
 	if s.handler, err = s.routes(); err != nil {
 		return nil, err
 	}

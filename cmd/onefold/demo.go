@@ -55,7 +55,7 @@ func (c *demoCommand) Run(ctx context.Context, std streams, g *globals) (err err
 	if err := own.withStore(ctx, std.err, importTuning, fill); err != nil {
 		return err
 	}
-	return own.withStore(ctx, std.err, tuning{}, func(s *store) error {
+	return own.withStore(ctx, std.err, tuning{memory: &c.Budget}, func(s *store) error {
 		if err := d.opened(s); err != nil {
 			return err
 		}

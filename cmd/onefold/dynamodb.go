@@ -12,6 +12,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"github.com/onefold/onefold/cmd/onefold/internal/listen"
+	"github.com/onefold/onefold/cmd/onefold/internal/memory"
 	"github.com/onefold/onefold/cmd/onefold/internal/place"
 	"github.com/onefold/onefold/cmd/onefold/internal/protocol"
 	"github.com/onefold/onefold/dynamohttp"
@@ -99,15 +100,21 @@ func (c *dynamodbServe) Run(ctx context.Context, std streams, g *globals, line *
 	}
 	runtime.GOMAXPROCS(serverProcessors())
 	logger := g.logger(std.err)
-	db, err := c.open(g, std.err)
+	budget, err := (&memory.Flags{}).Budget(engineOutsideGo > 0) // --memory has another meaning here
+	if err != nil {
+		return err
+	}
+	defer budget.Limit()()
+	db, err := c.open(g, std.err, &budget)
 	if err != nil {
 		return err
 	}
 	return errors.Join(c.serve(ctx, std.err, db, keys, logger, g.Data), db.Close())
 }
 
-func (c *dynamodbServe) open(g *globals, logs io.Writer) (*engine.DB, error) {
+func (c *dynamodbServe) open(g *globals, logs io.Writer, b *memory.Budget) (*engine.DB, error) {
 	o := g.engine(logs)
+	o.CacheBytes, o.MemTableBytes = b.Cache, b.MemTable
 	o.Region, o.IndexDelay, o.StreamShards, o.RollEvery = c.Region, c.IndexDelay, c.StreamShards, c.RollShards
 	if c.Memory {
 		return engine.OpenMemory(o)

@@ -17,6 +17,7 @@ import (
 	"github.com/onefold/onefold/cmd/internal/intakeflags"
 	"github.com/onefold/onefold/cmd/onefold/internal/await"
 	"github.com/onefold/onefold/cmd/onefold/internal/listen"
+	"github.com/onefold/onefold/cmd/onefold/internal/memory"
 	"github.com/onefold/onefold/cmd/onefold/internal/scrape"
 	"github.com/onefold/onefold/cmd/onefold/internal/spoolflags"
 	"github.com/onefold/onefold/cmd/onefold/internal/usage"
@@ -26,6 +27,7 @@ import (
 	"github.com/onefold/onefold/fold"
 	"github.com/onefold/onefold/server"
 	"github.com/onefold/onefold/server/capacity"
+	"github.com/onefold/onefold/server/load"
 	"github.com/onefold/onefold/server/webanalytics"
 )
 
@@ -36,6 +38,7 @@ type listenFlags struct {
 	Token          string `help:"Token that reads statistics, at least 16 characters. Default: a new one, printed." env:"ONEFOLD_TOKEN"`
 	intakeflags.Flags
 	deviceFlags
+	Budget memory.Flags     `embed:""`
 	Kept   spoolflags.Flags `embed:""`
 	Scrape scrape.Flags     `embed:""`
 
@@ -80,7 +83,7 @@ func (c *serveCommand) Run(ctx context.Context, std streams, g *globals) error {
 		return err
 	}
 	tune := delayed(&c.Flags)
-	tune.serves = true
+	tune.serves, tune.memory = true, &c.Budget
 	tune.works, tune.waits = c.Workers != "none", &await.Options{Flag: "--addr", Addr: c.Addr, Err: std.err}
 	err = g.withStore(ctx, std.err, tune, func(s *store) error {
 		if !s.Shared && !tune.works {
@@ -225,7 +228,7 @@ func (c *listenFlags) newServer(s *store, recorder *usage.Recorder, logger *slog
 		Collectors: append(s.collectors, watch, s.parts), Failing: s.parts.Failing,
 		MetricsToken: metricsToken, MetricsApart: c.Scrape.MetricsAddr != "", SecurityContact: c.SecurityContact,
 	}
-	if s.Engine != nil {
+	if c.bound(&o, &s.budget); s.Engine != nil {
 		o.TryWrite, o.Collectors = s.Engine.Probe, append(o.Collectors, diskCollector{s.Engine})
 	}
 	if recorder != nil {
@@ -249,6 +252,16 @@ func (c *listenFlags) newServer(s *store, recorder *usage.Recorder, logger *slog
 		beside = append(beside, o.Drain.Run)
 	}
 	return web, beside, release, nil
+}
+
+// bound keeps what a server takes in within its budget of memory, if it has one.
+func (c *listenFlags) bound(o *server.Options, b *memory.Budget) {
+	if b.Total == 0 {
+		return
+	}
+	o.Load = load.New(load.Options{Bytes: b.Requests, Used: b.Used})
+	o.Devices.Overloaded, o.Analytics.KeepBytes = o.Load.Overloaded, int(b.Reports)
+	o.Collectors = append(o.Collectors, b.Collectors()...)
 }
 
 // drainFor is how long a stop may take to fold what was stored last.

@@ -18,6 +18,7 @@ import (
 	"github.com/onefold/onefold/cmd/internal/relocation"
 	"github.com/onefold/onefold/cmd/internal/upkeep"
 	"github.com/onefold/onefold/cmd/onefold/internal/await"
+	"github.com/onefold/onefold/cmd/onefold/internal/memory"
 	"github.com/onefold/onefold/cmd/onefold/internal/place"
 	"github.com/onefold/onefold/cmd/onefold/internal/supervise"
 	"github.com/onefold/onefold/cmd/onefold/internal/workcli"
@@ -43,6 +44,7 @@ type store struct {
 
 	parts      *supervise.Parts       // that a server can do without for a while
 	collectors []prometheus.Collector // of what runs beside a server
+	budget     memory.Budget          // zero: there is none
 }
 
 // tuning adapts the folds to the work at hand.
@@ -51,6 +53,7 @@ type tuning struct {
 	flushAge     time.Duration                              // 0: the runtime's default
 	wait         time.Duration                              // of visitors' days and breakdowns, beyond that
 	cacheBytes   int64                                      // the engine's; 0: its default
+	memory       *memory.Flags                              // it keeps within a budget; nil: there is none
 	existing     bool                                       // the table must be there: commands that only read make none
 	serves       bool                                       // it gives cursors to others, who may bring them to another server, or after a restart
 	works        bool                                       // it folds beside other processes, where these are; else it waits for them
@@ -70,6 +73,13 @@ func (g *globals) openStore(ctx context.Context, logs io.Writer, tune tuning) (*
 	}
 	o := g.engine(logs)
 	o.CacheBytes, o.Clock = tune.cacheBytes, tune.clock
+	var budget memory.Budget
+	if tune.memory != nil {
+		if budget, err = tune.memory.Budget(engineOutsideGo > 0); err != nil {
+			return nil, &exitError{exitUsage, err}
+		}
+		o.CacheBytes, o.MemTableBytes = budget.Cache, budget.MemTable
+	}
 	opened, err := where.Open(ctx, o, tune.existing)
 	if err != nil {
 		return nil, err
@@ -78,13 +88,13 @@ func (g *globals) openStore(ctx context.Context, logs io.Writer, tune tuning) (*
 	if !opened.Shared { // what others write cannot be watched: their days are read each time
 		api = explore.Watch(api)
 	}
-	s := &store{Opened: opened, parts: &supervise.Parts{Logger: logger}, works: tune.works || !opened.Shared}
+	s := &store{Opened: opened, parts: &supervise.Parts{Logger: logger}, works: tune.works || !opened.Shared, budget: budget}
 	if s.table, err = tableOf(ctx, api, opened.Table, tune); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
 	s.accounts = accounts.New(s.table, accounts.Options{})
 	if err := s.prepare(ctx, fold.Options{
-		Group: assembly.Group, FlushChanges: tune.flushChanges, FlushAge: tune.flushAge, Sleep: tune.sleep, Logger: logger,
+		Group: assembly.Group, FlushChanges: tune.flushChanges, FlushBytes: int(budget.Folds), FlushAge: tune.flushAge, Sleep: tune.sleep, Logger: logger,
 		Leases: s.Shared, Aside: !tune.works, LeaseFor: tune.leaseFor, Owner: tune.owner,
 	}, tune.wait); err != nil {
 		return nil, errors.Join(err, s.Close())
@@ -184,6 +194,9 @@ func (g *globals) withStore(ctx context.Context, logs io.Writer, tune tuning, wo
 	}
 	if err != nil {
 		return err
+	}
+	if tune.memory != nil {
+		defer s.budget.Limit()()
 	}
 	err = work(s)
 	if s.Shared {

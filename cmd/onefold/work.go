@@ -15,6 +15,7 @@ func (g *globals) workEnv(std streams) *workcli.Env {
 		Out: std.out, Err: std.err, JSON: g.JSON, Version: version,
 		Open: func(ctx context.Context, t workcli.Tuning, work func(*workcli.Crew) error) error {
 			tune := delayed(&t.Delays)
+			tune.memory = &t.Memory
 			tune.existing, tune.leaseFor, tune.owner = true, t.LeaseFor, t.Owner
 			tune.waits = &await.Options{Flag: "--metrics", Addr: t.Addr, Err: std.err}
 			defer collectLessOften()()

@@ -35,6 +35,8 @@ type Messages struct {
 	Count func([]telemetry.Outcome)
 	// Stored is told of readings and what became of them, in parallel. nil: nobody wants to know.
 	Stored func([]telemetry.Incoming, []telemetry.Outcome)
+	// Overloaded reports that there is no memory for more messages. nil: there always is.
+	Overloaded func() bool
 }
 
 // Login lets devices in by their token, which is the password; the user name is the device's id. Whoever else has a key
@@ -69,6 +71,9 @@ func (m *Messages) Login(ctx context.Context, l mqtt.Login) (mqtt.Taker, error) 
 func (m *Messages) taker(mine func(context.Context, string) (bool, error)) mqtt.Taker {
 	return func(ctx context.Context, messages []mqtt.Message) []mqtt.Verdict {
 		t := taking{verdicts: make([]mqtt.Verdict, len(messages))}
+		if m.Overloaded != nil && m.Overloaded() {
+			return t.verdicts // Failed: they are sent again
+		}
 		for i := range messages {
 			t.read(i, &messages[i], func(id string) (bool, error) { return mine(ctx, id) })
 			if t.over {

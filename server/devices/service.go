@@ -25,6 +25,8 @@ type Options struct {
 	Shared bool
 	// PrivateWebhooks allows webhooks at private and loopback addresses. Default: refused when they are saved, as they are when called.
 	PrivateWebhooks bool
+	// Overloaded reports that there is no memory for more messages. Default: never.
+	Overloaded func() bool
 }
 
 // Service is telemetry behind a door. Make one with New.
@@ -89,7 +91,7 @@ func (s *Service) Close() { s.background.Close() }
 func (s *Service) Login(ctx context.Context, l mqtt.Login) (mqtt.Taker, error) {
 	m := Messages{
 		Collector: s.o.Collector, Gateway: s.gateway, Count: s.metrics.count, Stored: s.tail.tell,
-		Device: s.o.Collector.Device,
+		Device: s.o.Collector.Device, Overloaded: s.o.Overloaded,
 	}
 	return m.Login(ctx, l)
 }

@@ -27,6 +27,7 @@ type Options struct {
 	Collector *analytics.Collector
 
 	Archive     explore.Archive // raw events that have expired; default: none
+	KeepBytes   int             // of raw events that filtered reports keep in memory; default 128 MB
 	Places      *geo.DB         // places of addresses; default: only what a trusted edge says
 	TrackerPath string          // also serves the tracker here, such as /js/numbers.js
 	EventPath   string          // also takes single events here; a page's tracker is told by its data-api
@@ -92,7 +93,7 @@ func New(d *door.Door, t *table.Table, w *fold.Worker, o Options) (*Service, err
 		limits:     door.NewLimiter(o.EventRate, o.EventBurst, d.Clock),
 		siteLimits: door.NewLimiter(o.SiteRate, max(int(10*o.SiteRate), maxEvents), d.Clock),
 		refusals:   refusals.NewCounter(t),
-		raw:        explore.New(t, explore.Options{Archive: o.Archive}),
+		raw:        explore.New(t, explore.Options{Archive: o.Archive, KeepBytes: o.KeepBytes}),
 		background: work,
 		erasing:    make(chan struct{}, 1),
 		importTurn: make(chan struct{}, 1),

@@ -96,9 +96,10 @@ func (d *disk) Create(name string, category vfs.DiskWriteCategory) (vfs.File, er
 	}
 	table := isTable(name)
 	if table {
+		d.room.tables.Add(1)
 		d.room.pause(d.over)
 	}
-	return d.open(name, table, func() (vfs.File, error) {
+	f, err := d.open(name, table, func() (vfs.File, error) {
 		// Pebble names its manifest in a marker's name, and syncs the directory once for the two: a power loss before could
 		// leave the marker alone.
 		if strings.HasPrefix(d.FS.PathBase(name), "marker.") {
@@ -108,6 +109,10 @@ func (d *disk) Create(name string, category vfs.DiskWriteCategory) (vfs.File, er
 		}
 		return d.FS.Create(name, category)
 	})
+	if _, counted := f.(*file); table && !counted { // which stops counting when it is closed
+		d.room.tables.Add(-1)
+	}
+	return f, err
 }
 
 // ReuseForWrite implements vfs.FS.
@@ -201,8 +206,9 @@ func isTable(name string) bool {
 // file is a file of the store that is written, or its directory.
 type file struct {
 	vfs.File
-	d     *disk
-	table bool
+	d      *disk
+	table  bool
+	closed atomic.Bool
 }
 
 // do carries out a write unless the disk is dead.
@@ -260,6 +266,9 @@ func (f *file) SyncTo(length int64) (full bool, err error) {
 // Close implements vfs.File.
 func (f *file) Close() error {
 	err := f.File.Close()
+	if f.table && !f.closed.Swap(true) {
+		f.d.room.tables.Add(-1)
+	}
 	if f.d.failure() != nil {
 		return nil
 	}

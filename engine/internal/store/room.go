@@ -55,6 +55,7 @@ type room struct {
 
 	blocked atomic.Bool  // a table did not fit, and none was written since
 	tries   atomic.Int64 // flushes and compactions that failed since a table was written
+	tables  atomic.Int64 // that are being written, or wait for it
 	last    atomic.Pointer[error]
 	space   atomic.Pointer[Space]
 	bytes   atomic.Int64 // written since the last look
@@ -149,7 +150,7 @@ const idleLooks = 3
 func (r *room) revive() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if tries := r.tries.Load(); !r.blocked.Load() || tries != r.seen {
+	if tries := r.tries.Load(); !r.blocked.Load() || tries != r.seen || r.tables.Load() > 0 {
 		r.seen, r.idle = tries, 0
 		return
 	}

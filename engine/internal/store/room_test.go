@@ -30,6 +30,13 @@ func TestReviveWhenNothingIsTried(t *testing.T) {
 			t.Fatal("it was tried just now, and did not fit")
 		}
 	}
+	r.tables.Add(1)
+	for range 20 {
+		if r.revive(); admitted() {
+			t.Fatal("a table is being written, and may not fit")
+		}
+	}
+	r.tables.Add(-1)
 	for look := range idleLooks {
 		if admitted() {
 			t.Fatalf("admitted after %d looks", look)

@@ -16,6 +16,7 @@ import (
 	"github.com/onefold/onefold/cmd/internal/outbox"
 	"github.com/onefold/onefold/cmd/internal/relocation"
 	"github.com/onefold/onefold/cmd/onefold/internal/listen"
+	"github.com/onefold/onefold/cmd/onefold/internal/memory"
 	"github.com/onefold/onefold/fold"
 	"github.com/onefold/onefold/table"
 )
@@ -37,7 +38,8 @@ type Tuning struct {
 	Delays   delays.Flags  // how long what is derived may wait to be written
 	LeaseFor time.Duration // how long others wait for this one when it is silent
 	Owner    string        // "": one that no other has
-	Addr     string        // where it is said that the table is waited for; "": nowhere
+	Memory   memory.Flags
+	Addr     string // where it is said that the table is waited for; "": nowhere
 }
 
 // Crew is a worker on an open table, and what it is to do beside folding.
@@ -72,6 +74,7 @@ const (
 type Run struct {
 	outbox.Flags
 	Delays   delays.Flags  `embed:""`
+	Memory   memory.Flags  `embed:""`
 	LeaseFor time.Duration `help:"How long other workers wait before they take over from this one when it is silent, 1s to 10m." default:"30s" env:"ONEFOLD_LEASE_FOR"`
 	Metrics  string        `help:"Address to answer Prometheus on at /metrics, and whether all is well at /healthz, such as 127.0.0.1:9090. Default: none." placeholder:"ADDR" env:"ONEFOLD_METRICS_ADDR"`
 	Name     string        `help:"Name of this worker in leases, which no other may have. Default: of host, process and chance." env:"ONEFOLD_WORKER_NAME"`
@@ -93,7 +96,7 @@ func (c *Run) Validate() error {
 
 // Run folds until it is told to stop.
 func (c *Run) Run(ctx context.Context, env *Env) error {
-	return env.Open(ctx, Tuning{Delays: c.Delays, LeaseFor: c.LeaseFor, Owner: c.Name, Addr: c.Metrics}, func(crew *Crew) error {
+	return env.Open(ctx, Tuning{Delays: c.Delays, Memory: c.Memory, LeaseFor: c.LeaseFor, Owner: c.Name, Addr: c.Metrics}, func(crew *Crew) error {
 		tell, err := c.Notifier(crew.Table, crew.Logger)
 		if err != nil {
 			return err

@@ -1,0 +1,105 @@
+package memory
+
+import (
+	"math"
+	"runtime"
+	"runtime/debug"
+	"strings"
+	"testing"
+	"testing/fstest"
+)
+
+func TestSize(t *testing.T) {
+	for text, want := range map[string]int64{"512MB": 512 << 20, "2GB": 2 << 30, "1.5GiB": 3 << 29, " 300 m ": 300 << 20, "1000": 1000, "7kb": 7 << 10, "0": 0} {
+		var s Size
+		if err := s.UnmarshalText([]byte(text)); err != nil || int64(s) != want {
+			t.Errorf("%q is %d: %v", text, s, err)
+		}
+	}
+	for _, text := range []string{"", "MB", "-1GB", "1e30GB", "nan", "1PB", "a lot", "infMB"} {
+		var s Size
+		if err := s.UnmarshalText([]byte(text)); err == nil || !strings.Contains(err.Error(), "bad_size") {
+			t.Errorf("%q is %d: %v", text, s, err)
+		}
+	}
+}
+
+// TestMachine finds out what a process may take from the files of Linux.
+func TestMachine(t *testing.T) {
+	const memInfo = "MemTotal:        2000000 kB\nMemFree: 1 kB\n"
+	for name, c := range map[string]struct {
+		files  map[string]string
+		total  int64
+		source string
+	}{
+		"another system": {nil, defaultTotal, "nothing that is known"},
+		"no cgroups":     {map[string]string{"proc/meminfo": memInfo}, 2000000 << 10 / 10 * 6, "the machine"},
+		"version 2, the limit is the parent's": {map[string]string{"proc/meminfo": memInfo, "proc/self/cgroup": "0::/system.slice/onefold.service\n",
+			"sys/fs/cgroup/system.slice/onefold.service/memory.max": "max\n", "sys/fs/cgroup/system.slice/memory.max": "536870912\n"}, 536870912 / 10 * 9, "the cgroup"},
+		"version 2 in a container": {map[string]string{"proc/meminfo": memInfo, "proc/self/cgroup": "0::/docker/abc\n", "sys/fs/cgroup/memory.max": "1073741824\n"}, 1073741824 / 10 * 9, "the cgroup"},
+		"version 1": {map[string]string{"proc/meminfo": memInfo, "proc/self/cgroup": "5:cpu:/x\n4:memory:/a/b\n",
+			"sys/fs/cgroup/memory/a/b/memory.limit_in_bytes": "400000000\n"}, 400000000 / 10 * 9, "the cgroup"},
+		"a limit beyond the machine": {map[string]string{"proc/meminfo": memInfo, "proc/self/cgroup": "4:memory:/\n",
+			"sys/fs/cgroup/memory/memory.limit_in_bytes": "9223372036854771712\n"}, 2000000 << 10 / 10 * 6, "the machine"},
+		"garbage": {map[string]string{"proc/meminfo": "MemTotal: -5 kB\nMemTotal", "proc/self/cgroup": "::\n0\nx:memory\n", "sys/fs/cgroup/memory.max": "??"}, defaultTotal, "nothing that is known"},
+	} {
+		root := fstest.MapFS{}
+		for path, text := range c.files {
+			root[path] = &fstest.MapFile{Data: []byte(text)}
+		}
+		if total, source := machine(root); total != c.total || source != c.source {
+			t.Errorf("%s: %d of %s, want %d of %s", name, total, source, c.total, c.source)
+		}
+	}
+}
+
+// TestDivide gives no more than there is, with and without cgo, and small machines enough to work with.
+func TestDivide(t *testing.T) {
+	for _, total := range []int64{Least, 256 << 20, 512 << 20, 1 << 30, 8 << 30, 1 << 40} {
+		for _, cgo := range []bool{false, true} {
+			b := Divide(total, "a test", cgo)
+			outside := int64(0)
+			if cgo {
+				outside = b.Cache + memTables*int64(b.MemTable)
+			}
+			if b.Heap+outside > total || b.Heap < total/4 || b.Cache < 8<<20 || b.MemTable < 4<<20 || b.Folds < 16<<20 || b.Requests < 16<<20 || b.Reports < 16<<20 {
+				t.Errorf("%d MB, cgo %t: %+v", total>>20, cgo, b)
+			}
+		}
+	}
+}
+
+func TestBudget(t *testing.T) {
+	f := Flags{Memory: 100 << 20}
+	if _, err := f.Budget(false); err == nil || !strings.Contains(err.Error(), "bad_memory") {
+		t.Errorf("100 MB: %v", err)
+	}
+	f.Memory = 0
+	if b, err := f.Budget(false); err != nil || b.Total < Least || b.Source == "" {
+		t.Errorf("%+v, %v", b, err)
+	}
+	f.Memory = 300 << 20
+	b, err := f.Budget(false)
+	if err != nil || b.Total != 300<<20 || b.Source != "--memory" {
+		t.Errorf("%+v, %v", b, err)
+	}
+	t.Setenv("GOMEMLIMIT", "")
+	was := debug.SetMemoryLimit(-1)
+	undo := b.Limit()
+	if now := debug.SetMemoryLimit(-1); now != b.Heap {
+		t.Errorf("the limit is %d, want %d", now, b.Heap)
+	}
+	undo()
+	if now := debug.SetMemoryLimit(-1); now != was {
+		t.Errorf("the limit is %d, was %d", now, was)
+	}
+	t.Setenv("GOMEMLIMIT", "1GiB")
+	b.Limit()
+	if now := debug.SetMemoryLimit(-1); now != was {
+		t.Errorf("the limit is %d, although GOMEMLIMIT says one", now)
+	}
+	runtime.GC() // what is live is known after the first
+	if used := b.Used(); used <= 0 || used > 1 || math.IsNaN(used) {
+		t.Errorf("%g of the heap is used", used)
+	}
+}

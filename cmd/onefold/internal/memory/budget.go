@@ -64,7 +64,7 @@ func Divide(total int64, source string, cgo bool) Budget {
 func (f *Flags) Budget(cgo bool) (Budget, error) {
 	total, source := int64(f.Memory), "--memory"
 	if total == 0 {
-		total, source = machine(os.DirFS("/"))
+		total, source = machine(os.DirFS("/"), ram())
 		total = max(total, Least)
 	}
 	if total < Least {

@@ -11,9 +11,9 @@ import (
 // defaultTotal is the budget where nothing says how much memory there is.
 const defaultTotal = 1 << 30
 
-// machine says how much this process may take on its machine. root is the root of the file system.
-func machine(root fs.FS) (total int64, source string) {
-	all := readMemInfo(root)
+// machine says how much this process may take on its machine, which has so much memory, or math.MaxInt64 where that is not known. root
+// is the root of the file system.
+func machine(root fs.FS, all int64) (total int64, source string) {
 	if most := readCgroup(root); most < all {
 		return most / 10 * 9, "the cgroup"
 	}
@@ -21,22 +21,6 @@ func machine(root fs.FS) (total int64, source string) {
 		return defaultTotal, "nothing that is known"
 	}
 	return all / 10 * 6, "the machine"
-}
-
-// readMemInfo is the memory of the machine; math.MaxInt64 if it is not told, as outside of Linux.
-func readMemInfo(root fs.FS) int64 {
-	text, err := fs.ReadFile(root, "proc/meminfo")
-	if err != nil {
-		return math.MaxInt64
-	}
-	for line := range strings.Lines(string(text)) {
-		if fields := strings.Fields(line); len(fields) == 3 && fields[0] == "MemTotal:" && fields[2] == "kB" {
-			if n, err := strconv.ParseInt(fields[1], 10, 64); err == nil && n > 0 && n < math.MaxInt64>>10 {
-				return n << 10
-			}
-		}
-	}
-	return math.MaxInt64
 }
 
 // readCgroup is the least limit of the cgroups that the process is in, of version 2 or 1; math.MaxInt64 for none. In a container

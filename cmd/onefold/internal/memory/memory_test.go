@@ -26,28 +26,29 @@ func TestSize(t *testing.T) {
 
 // TestMachine finds out what a process may take from the files of Linux.
 func TestMachine(t *testing.T) {
-	const memInfo = "MemTotal:        2000000 kB\nMemFree: 1 kB\n"
+	const unknown, all = int64(math.MaxInt64), int64(2_000_000_000)
 	for name, c := range map[string]struct {
 		files  map[string]string
+		ram    int64
 		total  int64
 		source string
 	}{
-		"another system": {nil, defaultTotal, "nothing that is known"},
-		"no cgroups":     {map[string]string{"proc/meminfo": memInfo}, 2000000 << 10 / 10 * 6, "the machine"},
-		"version 2, the limit is the parent's": {map[string]string{"proc/meminfo": memInfo, "proc/self/cgroup": "0::/system.slice/onefold.service\n",
-			"sys/fs/cgroup/system.slice/onefold.service/memory.max": "max\n", "sys/fs/cgroup/system.slice/memory.max": "536870912\n"}, 536870912 / 10 * 9, "the cgroup"},
-		"version 2 in a container": {map[string]string{"proc/meminfo": memInfo, "proc/self/cgroup": "0::/docker/abc\n", "sys/fs/cgroup/memory.max": "1073741824\n"}, 1073741824 / 10 * 9, "the cgroup"},
-		"version 1": {map[string]string{"proc/meminfo": memInfo, "proc/self/cgroup": "5:cpu:/x\n4:memory:/a/b\n",
-			"sys/fs/cgroup/memory/a/b/memory.limit_in_bytes": "400000000\n"}, 400000000 / 10 * 9, "the cgroup"},
-		"a limit beyond the machine": {map[string]string{"proc/meminfo": memInfo, "proc/self/cgroup": "4:memory:/\n",
-			"sys/fs/cgroup/memory/memory.limit_in_bytes": "9223372036854771712\n"}, 2000000 << 10 / 10 * 6, "the machine"},
-		"garbage": {map[string]string{"proc/meminfo": "MemTotal: -5 kB\nMemTotal", "proc/self/cgroup": "::\n0\nx:memory\n", "sys/fs/cgroup/memory.max": "??"}, defaultTotal, "nothing that is known"},
+		"another system": {nil, unknown, defaultTotal, "nothing that is known"},
+		"no cgroups":     {nil, all, all / 10 * 6, "the machine"},
+		"version 2, the limit is the parent's": {map[string]string{"proc/self/cgroup": "0::/system.slice/onefold.service\n",
+			"sys/fs/cgroup/system.slice/onefold.service/memory.max": "max\n", "sys/fs/cgroup/system.slice/memory.max": "536870912\n"}, all, 536870912 / 10 * 9, "the cgroup"},
+		"version 2 in a container": {map[string]string{"proc/self/cgroup": "0::/docker/abc\n", "sys/fs/cgroup/memory.max": "1073741824\n"}, all, 1073741824 / 10 * 9, "the cgroup"},
+		"version 1": {map[string]string{"proc/self/cgroup": "5:cpu:/x\n4:memory:/a/b\n",
+			"sys/fs/cgroup/memory/a/b/memory.limit_in_bytes": "400000000\n"}, all, 400000000 / 10 * 9, "the cgroup"},
+		"a limit beyond the machine": {map[string]string{"proc/self/cgroup": "4:memory:/\n",
+			"sys/fs/cgroup/memory/memory.limit_in_bytes": "9223372036854771712\n"}, all, all / 10 * 6, "the machine"},
+		"garbage": {map[string]string{"proc/self/cgroup": "::\n0\nx:memory\n", "sys/fs/cgroup/memory.max": "??"}, unknown, defaultTotal, "nothing that is known"},
 	} {
 		root := fstest.MapFS{}
 		for path, text := range c.files {
 			root[path] = &fstest.MapFile{Data: []byte(text)}
 		}
-		if total, source := machine(root); total != c.total || source != c.source {
+		if total, source := machine(root, c.ram); total != c.total || source != c.source {
 			t.Errorf("%s: %d of %s, want %d of %s", name, total, source, c.total, c.source)
 		}
 	}

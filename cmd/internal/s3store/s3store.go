@@ -1,5 +1,5 @@
-// Package s3store keeps a warehouse in a bucket of S3, or of any storage that speaks its API and puts objects on condition
-// that there are none. It makes the client, which nothing but commands may.
+// Package s3store keeps a warehouse, or backups, in a bucket of S3, or of any storage that speaks its API; a warehouse needs one
+// that puts objects on condition that there are none. It makes the client, which nothing but commands may.
 package s3store
 
 import (
@@ -34,22 +34,24 @@ type Bucket struct {
 	bucket   string
 	prefix   string // empty, or with a slash at its end
 	page     int32  // names of a list; 0: the service's 1,000
+	part     int    // bytes of a part of an upload; 0: partBytes
 }
 
 // Open makes the client, with the credentials that AWS's tools would use; a server of one's own gets those of the environment,
-// or else such as any of them take. Nothing is sent yet. Errors begin with bad_warehouse.
-func Open(ctx context.Context, place string) (*Bucket, error) {
+// or else such as any of them take. Nothing is sent yet. what is to be there, "warehouse" for one: errors about the place begin with
+// bad_ and that, others with bad_credentials or bad_region.
+func Open(ctx context.Context, what, place string) (*Bucket, error) {
 	u, err := url.Parse(place)
 	if err != nil || u.Scheme != "s3" || u.Host == "" || u.User != nil || u.Fragment != "" {
-		return nil, fmt.Errorf("bad_warehouse: %q is not %s", place, Forms)
+		return nil, fmt.Errorf("bad_%s: %q is not %s", what, place, Forms)
 	}
 	q := u.Query()
 	for name := range q {
 		if name != "region" && name != "profile" && name != "endpoint" {
-			return nil, fmt.Errorf("bad_warehouse: %q: %s is none of region, profile and endpoint", place, name)
+			return nil, fmt.Errorf("bad_%s: %q: %s is none of region, profile and endpoint", what, place, name)
 		}
 	}
-	cfg, err := load(ctx, q)
+	cfg, err := load(ctx, what, q)
 	if err != nil {
 		return nil, err
 	}
@@ -69,7 +71,7 @@ func Open(ctx context.Context, place string) (*Bucket, error) {
 // defaultRegion is that of servers of one's own, which have none.
 const defaultRegion = "us-east-1"
 
-func load(ctx context.Context, q url.Values) (aws.Config, error) {
+func load(ctx context.Context, what string, q url.Values) (aws.Config, error) {
 	var settings []func(*config.LoadOptions) error
 	if region := q.Get("region"); region != "" {
 		settings = append(settings, config.WithRegion(region))
@@ -91,7 +93,7 @@ func load(ctx context.Context, q url.Values) (aws.Config, error) {
 		cfg.Region = defaultRegion
 	}
 	if cfg.Region == "" {
-		return cfg, errors.New("bad_region: no Region is set for the warehouse: add ?region=REGION, or set AWS_REGION")
+		return cfg, fmt.Errorf("bad_region: no Region is set for the %s: add ?region=REGION, or set AWS_REGION", what)
 	}
 	return cfg, nil
 }

@@ -121,7 +121,11 @@ func (b *Bucket) PutIfAbsent(ctx context.Context, name string, body []byte) erro
 
 // Open asks for an object's size. What of it is read is asked for then.
 func (b *Bucket) Open(ctx context.Context, name string) (warehouse.Object, error) {
-	out, err := b.client.HeadObject(ctx, &s3.HeadObjectInput{Bucket: &b.bucket, Key: b.key(name)})
+	var out *s3.HeadObjectOutput
+	err := b.bounded(ctx, func(ctx context.Context) (err error) {
+		out, err = b.client.HeadObject(ctx, &s3.HeadObjectInput{Bucket: &b.bucket, Key: b.key(name)})
+		return err
+	})
 	if missing(err) {
 		return nil, fmt.Errorf("%w: %s", warehouse.ErrNotFound, name)
 	}
@@ -234,7 +238,9 @@ func (o *object) ReadAt(p []byte, off int64) (int, error) {
 		return 0, nil
 	}
 	end := min(off+int64(len(p)), o.size)
-	out, err := o.b.client.GetObject(o.ctx, &s3.GetObjectInput{
+	ctx, cancel := context.WithTimeout(o.ctx, requestTime)
+	defer cancel()
+	out, err := o.b.client.GetObject(ctx, &s3.GetObjectInput{
 		Bucket: &o.b.bucket, Key: o.b.key(o.name), Range: aws.String(fmt.Sprintf("bytes=%d-%d", off, end-1)),
 	})
 	if missing(err) {

@@ -20,7 +20,7 @@ const (
 	maxParts  = 10_000
 )
 
-// requestTime bounds a request of an upload, so that a service that does not answer holds nobody up for ever.
+// requestTime bounds a request of an upload, or for a part of an object, so that a service that does not answer holds nobody up for ever.
 const requestTime = 5 * time.Minute
 
 // ErrTooLarge is returned for a stream that does not fit into one object.

@@ -70,25 +70,3 @@ func (l *looking) Write(b []byte) (int, error) {
 	l.bytes += int64(n)
 	return n, err
 }
-
-// Sparing reads r as long as what it is written to has room.
-func (r Room) Sparing(from io.Reader) io.Reader { return &sparing{from: from, room: r} }
-
-type sparing struct {
-	from  io.Reader
-	room  Room
-	bytes int64
-	next  int64
-}
-
-func (s *sparing) Read(b []byte) (int, error) {
-	if s.bytes >= s.next {
-		if err := s.room.For(lookEvery); err != nil {
-			return 0, err
-		}
-		s.next = s.bytes + lookEvery
-	}
-	n, err := s.from.Read(b)
-	s.bytes += int64(n)
-	return n, err
-}

@@ -11,11 +11,13 @@ import (
 
 	"filippo.io/age"
 	"github.com/klauspost/compress/zstd"
+
+	"github.com/onefold/onefold/cmd/onefold/internal/wholebackup"
 )
 
 var (
 	// ErrDamaged is returned for a backup that cannot be decrypted or decompressed to its end.
-	ErrDamaged = errors.New("bad_backup")
+	ErrDamaged = wholebackup.ErrForeign
 	// ErrEncrypted is returned for an encrypted backup that is read without an identity.
 	ErrEncrypted = errors.New("encrypted")
 	// ErrIdentity is returned for an encrypted backup that none of the identities decrypts.
@@ -68,6 +70,9 @@ type Reader struct {
 	in   io.Reader
 	from *source
 	zstd *zstd.Decoder
+
+	room        Room
+	bytes, look int64 // read, and from where the room is looked at again
 }
 
 // Unseal begins to read a stream. Errors: ErrEncrypted, ErrIdentity, ErrDamaged. The caller closes the reader.
@@ -107,16 +112,27 @@ func decrypt(in io.Reader, identities []age.Identity) (io.Reader, error) {
 	return plain, nil
 }
 
-// Read reads. Errors are those of the stream below, or ErrDamaged.
+// Spare ends the reading with ErrFull before what is read takes the reserve of a disk.
+func (r *Reader) Spare(room Room) { r.room = room }
+
+// Read reads. Errors are those of the stream below, ErrFull or ErrDamaged.
 func (r *Reader) Read(b []byte) (int, error) {
+	if r.bytes >= r.look {
+		if err := r.room.For(lookEvery); err != nil {
+			r.from.err = err
+			return 0, err
+		}
+		r.look = r.bytes + lookEvery
+	}
 	n, err := r.in.Read(b)
+	r.bytes += int64(n)
 	if err != nil && !errors.Is(err, io.EOF) {
 		err = r.from.or(fmt.Errorf("%w: %w", ErrDamaged, err))
 	}
 	return n, err
 }
 
-// Err is the error of the stream below, if there was one: then nothing is said of the backup.
+// Err is ErrFull, or the error of the stream below, if there was one: then nothing is said of the backup.
 func (r *Reader) Err() error { return r.from.err }
 
 // Close frees memory. The stream below is the caller's.

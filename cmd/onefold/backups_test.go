@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"io"
 	"math/rand/v2"
 	"net/http"
@@ -12,8 +13,10 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"filippo.io/age"
+	"github.com/cockroachdb/pebble/v2"
 	"github.com/johannesboyne/gofakes3"
 	"github.com/johannesboyne/gofakes3/backend/s3mem"
 
@@ -216,9 +219,58 @@ func TestBackupsLeaveRoom(t *testing.T) {
 
 	disk := smallDisk(t)
 	fill(t, disk, 0)
-	if code, errs := fails("--data", at("data"), "backup", disk); code != exitFailed || !strings.Contains(errs, "no space left on device") {
+	if code, errs := fails("--data", at("data"), "backup", disk); code != exitFailed || !strings.Contains(errs, "disk_full: backup to ") || strings.Count(errs, "\n") != 1 {
 		t.Errorf("a full disk: %d %s", code, errs)
 	}
 	free(t, disk)
 	empty(t, "a full disk", disk)
+}
+
+// Backups that are killed at any moment leave no half of one under the name of a backup.
+func TestKilledBackups(t *testing.T) {
+	dir := t.TempDir()
+	data, to, log := filepath.Join(dir, "data"), filepath.Join(dir, "backups"), filepath.Join(dir, "access.log")
+	generatedLog(t, log, 3000)
+	onefold(t, "--data", data, "site", "create", "s")
+	onefold(t, "--data", data, "import", "--site", "s", log)
+	if err := os.Mkdir(to, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	random := rand.New(rand.NewPCG(seed, 1))
+	for range 12 {
+		cmd := process(t, "--data", data, "backup", to)
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		kill := time.AfterFunc(time.Duration(random.Int64N(int64(600*time.Millisecond))), func() { _ = cmd.Process.Kill() })
+		_ = cmd.Wait() // by then it was killed, or was quicker
+		kill.Stop()
+	}
+	all := fromJSON[[]listedBackup](t, onefold(t, "--json", "backup", "list", to))
+	for _, b := range all {
+		onefold(t, "backup", "verify", to, "--at", b.Name)
+	}
+	t.Logf("%d of 12 were made", len(all))
+}
+
+// A backup whose files are whole, of a table whose rows do not agree, is told.
+func TestVerifyReadsRows(t *testing.T) {
+	dir := t.TempDir()
+	data, to := filepath.Join(dir, "data"), filepath.Join(dir, "b.tar.zst")
+	onefold(t, "--data", data, "site", "create", "s")
+	db, err := pebble.Open(data, &pebble.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(db.Set([]byte("\xee belongs to nothing"), nil, pebble.Sync), db.Close()); err != nil {
+		t.Fatal(err)
+	}
+	onefold(t, "--data", data, "backup", to)
+	var out, errs bytes.Buffer
+	code := run(t.Context(), []string{"backup", "verify", to}, streams{in: strings.NewReader(""), out: &out, err: &errs})
+	if code != exitDifferences || !strings.Contains(out.String(), "unknown") || !strings.Contains(errs.String(), "damaged: 1 finding") {
+		t.Errorf("%d %s %s", code, out.String(), errs.String())
+	}
 }

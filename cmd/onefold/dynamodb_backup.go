@@ -151,7 +151,7 @@ func (c *dynamodbRestore) run(ctx context.Context, std streams, bar *terminal.St
 		m, err := engine.Restore(ctx, c.In, c.Dir, bar.Update)
 		return m, wholebackup.Explain(err, c.In, c.Dir)
 	}
-	in, size, closeIn, err := openBackup(std, c.In, "onefold dynamodb restore")
+	in, size, closeIn, err := openBackup(std, c.In, "onefold dynamodb restore - DIR")
 	if err != nil {
 		return nil, err
 	}

@@ -23,6 +23,9 @@ const (
 // requestTime bounds a request of an upload, or for a part of an object, so that a service that does not answer holds nobody up for ever.
 const requestTime = 5 * time.Minute
 
+// abortTime bounds the removal of parts, for which a process that is told to stop waits.
+const abortTime = 10 * time.Second
+
 // ErrTooLarge is returned for a stream that does not fit into one object.
 var ErrTooLarge = fmt.Errorf("too_large: an object has at most %d parts of %d MB", maxParts, partBytes>>20)
 
@@ -115,13 +118,13 @@ func (u *upload) complete(ctx context.Context) error {
 
 // abort removes the parts, also when ctx has ended.
 func (u *upload) abort(ctx context.Context) error {
-	return u.b.bounded(context.WithoutCancel(ctx), func(ctx context.Context) error {
-		_, err := u.b.client.AbortMultipartUpload(ctx, &s3.AbortMultipartUploadInput{Bucket: &u.b.bucket, Key: u.b.key(u.name), UploadId: u.id})
-		if codeOf(err) == "NoSuchUpload" {
-			return nil
-		}
-		return u.b.failed("abort the upload of", u.name, err)
-	})
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), abortTime)
+	defer cancel()
+	_, err := u.b.client.AbortMultipartUpload(ctx, &s3.AbortMultipartUploadInput{Bucket: &u.b.bucket, Key: u.b.key(u.name), UploadId: u.id})
+	if codeOf(err) == "NoSuchUpload" {
+		return nil
+	}
+	return u.b.failed("abort the upload of", u.name, err)
 }
 
 // bounded makes a request that may take requestTime.

@@ -66,7 +66,7 @@ func (o *Output) Seal(w io.Writer, write func(io.Writer) error) error {
 // Make makes a backup in the output's directory or bucket, and returns its name there. table is DynamoDB's TableId, and data the
 // table's directory, whose disk keeps a reserve.
 func (o *Output) Make(ctx context.Context, table, data string, reserve int64, write func(io.Writer) error) (string, error) {
-	p, err := backups.OpenPlace(ctx, o.name)
+	p, err := backups.OpenFor(ctx, data, o.name)
 	if err == nil {
 		err = p.Prepare(ctx)
 	}

@@ -55,7 +55,7 @@ func (f *Flags) Schedule(ctx context.Context, t Table, logger *slog.Logger) (*ba
 	if err != nil {
 		return nil, err
 	}
-	p, err := backups.OpenPlace(ctx, f.To)
+	p, err := backups.OpenFor(ctx, t.Data, f.To)
 	if err != nil {
 		return nil, err
 	}

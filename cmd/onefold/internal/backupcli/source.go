@@ -64,7 +64,7 @@ func (c *source) restore(ctx context.Context, env *Env, dir string) (r restored,
 		return engine.DiskSpaceAt(existing(dir), env.Engine.DiskReserve)
 	}})
 	r = restored{name: b.name, size: b.size}
-	plain, err := wholebackup.Plain(in, b.name, "onefold backup restore --data DIR")
+	plain, err := wholebackup.Plain(in, b.name, "onefold backup restore - --data DIR")
 	if err == nil {
 		r.BackupManifest, r.files, err = wholebackup.Restore(ctx, plain, dir, nil)
 	}

@@ -2,8 +2,10 @@ package backups
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"syscall"
 	"time"
 
 	"filippo.io/age"
@@ -30,7 +32,10 @@ func (m *Maker) Make(ctx context.Context, at time.Time, need int64) (File, error
 		defer func() { f.Bytes = counted.bytes }()
 		return Sealed(counted, m.Recipients, func(w io.Writer) error { return m.Write(ctx, w) })
 	})
-	if err != nil {
+	switch {
+	case errors.Is(err, syscall.ENOSPC):
+		return f, fmt.Errorf("%w: backup to %s: %w: free space, or use another disk", ErrFull, m.Place, err)
+	case err != nil:
 		return f, fmt.Errorf("backup to %s: %w", m.Place, err)
 	}
 	return f, nil

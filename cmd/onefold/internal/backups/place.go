@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -61,6 +62,33 @@ func OpenPlace(ctx context.Context, place string) (Place, error) {
 		return nil, err
 	}
 	return &bucket{b, place}, nil
+}
+
+// OpenFor opens a place for the backups of a table in a directory, which it must not be in. Errors are those of OpenPlace.
+func OpenFor(ctx context.Context, data, place string) (Place, error) {
+	if !IsBucket(place) {
+		inside, err := within(data, place)
+		if err != nil {
+			return nil, fmt.Errorf("bad_destination: %w", err)
+		}
+		if inside {
+			return nil, fmt.Errorf("bad_destination: %s is in the directory of the table, %s, which holds nothing else: choose a directory beside it, or on another disk", place, data)
+		}
+	}
+	return OpenPlace(ctx, place)
+}
+
+// within reports whether a path is a directory, or below it.
+func within(dir, path string) (bool, error) {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return false, err
+	}
+	if path, err = filepath.Abs(path); err != nil {
+		return false, err
+	}
+	rel, err := filepath.Rel(dir, path)
+	return err == nil && filepath.IsLocal(rel), err
 }
 
 // IsBucket reports whether a place is not a directory.

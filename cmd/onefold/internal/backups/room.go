@@ -35,7 +35,11 @@ func (r Room) For(bytes int64) error {
 	if !s.Full && (!s.Known || s.Reserve < 0 || left >= s.Reserve) {
 		return nil
 	}
-	return fmt.Errorf("%w: the disk has %d MB free and keeps %d MB in reserve; %d MB more do not fit: free space, or use another disk", ErrFull, s.Free>>20, s.Reserve>>20, bytes>>20)
+	needs := ""
+	if mb := bytes >> 20; r.Shared && mb > 0 {
+		needs = fmt.Sprintf(", and %d MB more are needed", mb)
+	}
+	return fmt.Errorf("%w: the disk has %d MB free and keeps %d MB in reserve%s: free space, or use another disk", ErrFull, s.Free>>20, s.Reserve>>20, needs)
 }
 
 // SameDisk reports whether a place is a directory on the file system of a table's, or cannot be told from one.

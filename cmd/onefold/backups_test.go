@@ -100,28 +100,35 @@ func TestServerBacksUp(t *testing.T) {
 	onefold(t, "backup", "verify", strings.Replace(to, "?", "/"+name+"?", 1))
 }
 
-// A server whose backups fail says so and goes on.
+// A server whose backups fail, because a disk is not mounted or has no room, says so and goes on. It leaves nothing.
 func TestServerCannotBackUp(t *testing.T) {
 	dir := t.TempDir()
-	s := startServer(t, "--data", filepath.Join(dir, "data"), "serve", "--addr", "127.0.0.1:0", "--token", testToken, "--backup-to", filepath.Join(dir, "not", "mounted"))
-	soon(t, "the failure is told", func() bool { return s.metric(t, `onefold_part_up{part="backup"}`) == "0" })
-	var health struct {
-		Status  string
-		Failing []struct{ Name string }
+	data, to := filepath.Join(dir, "data"), filepath.Join(dir, "backups")
+	serve := func(args ...string) *served {
+		return startServer(t, append([]string{"--data", data, "serve", "--addr", "127.0.0.1:0", "--token", testToken}, args...)...)
 	}
-	code, _, text := s.ask(t, http.MethodGet, "/healthz", "")
-	if err := json.Unmarshal([]byte(text), &health); err != nil || code != http.StatusOK || len(health.Failing) != 1 || health.Failing[0].Name != "backup" {
-		t.Errorf("%d %s", code, text)
+	if err := serve().end(t, syscall.SIGTERM); err != nil { // it makes what a full disk has no room for
+		t.Fatal(err)
 	}
-	if got := s.metric(t, "onefold_backup_last_success_timestamp_seconds"); got != "0" {
-		t.Errorf("the last backup is told at %s", got)
+	for what, args := range map[string][]string{
+		"not mounted": {"--backup-to", filepath.Join(dir, "not", "mounted")},
+		"no room":     {"--backup-to", to, "--disk-reserve", "9000000000000000"},
+	} {
+		s := serve(args...)
+		soon(t, "the failure is told", func() bool { return s.metric(t, `onefold_part_up{part="backup"}`) == "0" })
+		var health struct{ Failing []struct{ Name string } }
+		_, _, text := s.ask(t, http.MethodGet, "/healthz", "")
+		if err := json.Unmarshal([]byte(text), &health); err != nil || len(health.Failing) != 1 || health.Failing[0].Name != "backup" {
+			t.Errorf("%s: %s", what, text)
+		}
+		if last, failed := s.metric(t, "onefold_backup_last_success_timestamp_seconds"), s.metric(t, "onefold_backup_failures_total"); last != "0" || failed != "1" {
+			t.Errorf("%s: the last backup is told at %s, failures %s", what, last, failed)
+		}
+		if err := s.end(t, syscall.SIGTERM); err != nil {
+			t.Errorf("%s: stopped: %v", what, err)
+		}
 	}
-	if got := s.metric(t, "onefold_backup_failures_total"); got != "1" {
-		t.Errorf("%s failures are told", got)
-	}
-	if err := s.end(t, syscall.SIGTERM); err != nil {
-		t.Errorf("stopped: %v", err)
-	}
+	empty(t, "no room", to)
 }
 
 // empty reports as an error what is left in a directory.

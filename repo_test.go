@@ -187,6 +187,9 @@ var policy = map[string][]string{
 	"examples/social/cmd": {"table", "engine", "examples/..."},
 
 	"cmd": {"..."},
+	"cmd/onefold/internal/backups": {"cmd/internal/s3store", "cmd/onefold/internal/wholebackup", "engine", "warehouse", "internal/pause",
+		"filippo.io/age", "github.com/klauspost/compress/zstd", "github.com/prometheus/client_golang/prometheus",
+		"github.com/johannesboyne/gofakes3/..."}, // its tests
 }
 
 // forTests may be imported by any _test.go file, beside what its package may import.

@@ -87,7 +87,7 @@ func awaitFilled(t *testing.T, db *engine.DB, table string) {
 func TestCheckFindsNothing(t *testing.T) {
 	db := variety(t)
 	sum := checkClean(t, db)
-	if sum.Tables != 2 || sum.Items == 0 || sum.IndexRows == 0 || sum.ExpiryRows == 0 || sum.Records == 0 || sum.Tokens != 60 || sum.Findings != 0 {
+	if sum.Tables != 2 || sum.Items == 0 || sum.IndexRows == 0 || sum.ExpiryRows == 0 || sum.Records == 0 || sum.Tokens != 60 || sum.Findings != 0 || sum.Newest.IsZero() {
 		t.Errorf("%+v", sum)
 	}
 	ctx := context.Background()

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/cockroachdb/pebble/v2/vfs"
+
 	"github.com/onefold/onefold/engine/internal/store"
 )
 
@@ -12,6 +14,12 @@ type DiskSpace = store.Space
 
 // DiskSpace looks how much room there is on the disk. It is not Known of a database in memory.
 func (db *DB) DiskSpace() DiskSpace { return db.store.Space() }
+
+// DiskSpaceAt looks how much room there is on the disk of a directory that exists, and compares it with a reserve; see
+// Options.DiskReserve. It is not Known of a file system that does not tell.
+func DiskSpaceAt(dir string, reserve int64) DiskSpace {
+	return store.SpaceAt(vfs.Default, dir, reserve)
+}
 
 // Probe finds out whether a write gets through: it takes the way of one, with a few bytes for the log, and returns when they
 // are on disk. Nothing reads them. When the disk stalls it takes as long as that, whatever ctx says. Errors: a

@@ -201,6 +201,21 @@ func TestReserveIsChosen(t *testing.T) {
 	}
 }
 
+// TestReserveOfADirectory compares the disk of a directory that holds no database with a reserve.
+func TestReserveOfADirectory(t *testing.T) {
+	dir := t.TempDir()
+	all := engine.DiskSpaceAt(dir, -1)
+	if !all.Known || all.Total < all.Free || all.Full {
+		t.Fatalf("%+v", all)
+	}
+	if s := engine.DiskSpaceAt(dir, 2*all.Total); !s.Full || s.Reserve != 2*all.Total {
+		t.Errorf("a reserve larger than the disk: %+v", s)
+	}
+	if s := engine.DiskSpaceAt(dir+"/nowhere", 0); s.Known || s.Full {
+		t.Errorf("nowhere: %+v", s)
+	}
+}
+
 // TestOpenOnFullDisk opens a database on a disk that has no room for what opening writes: it does not open, and says why.
 // Nothing is lost.
 func TestOpenOnFullDisk(t *testing.T) {

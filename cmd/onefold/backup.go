@@ -5,18 +5,28 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"strings"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"github.com/onefold/onefold/cmd/onefold/internal/backupcli"
 	"github.com/onefold/onefold/cmd/onefold/internal/terminal"
 	"github.com/onefold/onefold/cmd/onefold/internal/wholebackup"
+	"github.com/onefold/onefold/dynamo"
 	"github.com/onefold/onefold/engine"
 )
+
+// backupCommands are those of backups. Without a word of what is to be done, one is made.
+type backupCommands struct {
+	Create backupCommand `cmd:"" default:"withargs" help:"Back up the table and what is kept beside it, also while a server runs. (default)"`
+	backupcli.Commands
+}
 
 // backupCommand backs up a directory with what is beside it.
 type backupCommand struct {
 	dynamodbTarget
-	Out   string `arg:"" help:"A new file whose name ends in .tar, or - for standard output."`
+	backupcli.Keys
+	Out   string `arg:"" name:"to" help:"A new file (.tar, .tar.zst, .tar.zst.age), a directory or s3://BUCKET/PREFIX?region=REGION in which backups are named by their time, or - for standard output."`
 	Quiet bool   `short:"q" help:"No progress bar."`
 }
 
@@ -24,7 +34,8 @@ type backupCommand struct {
 func (c *backupCommand) Help() string {
 	return `Backs up the table of --data as it was at one moment, and what is kept beside it: how far logs were followed, and what the
 meters said. While a server runs, it needs serve --dynamodb 127.0.0.1:8000, and here --endpoint http://127.0.0.1:8000 with the access key in
-AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY. The table is compared with its checksums as it is read. A table on a service is backed up by the service.`
+AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY; serve --backup-to makes backups by itself. The table is compared with its checksums as it is read.
+In a directory or bucket, and with --recipient, a backup is compressed. A table on a service is backed up by the service.`
 }
 
 // Run backs up.
@@ -32,35 +43,69 @@ func (c *backupCommand) Run(ctx context.Context, std streams, g *globals) error 
 	if err := embeddedOnly(g); err != nil {
 		return err
 	}
-	if c.Out != "-" && !strings.HasSuffix(c.Out, ".tar") {
-		return &exitError{exitUsage, errors.New("bad_output: a backup is a stream; name a file that ends in .tar, or -")}
+	out, err := c.Output(c.Out)
+	if err != nil {
+		return &exitError{exitUsage, err}
 	}
 	bar := terminal.NewSteps(std.err, c.Quiet || c.Out == "-", "backup")
-	table := dynamodbBackup{dynamodbTarget: c.dynamodbTarget, Out: c.Out}
-	m, err := c.run(ctx, std, g, &table, bar)
+	name, m, err := c.run(ctx, std, g, out, bar)
 	bar.Close()
 	if err != nil || c.Out == "-" {
 		return err
 	}
 	if g.JSON {
-		return printJSON(std.out, m)
+		return printJSON(std.out, struct {
+			Name string `json:"name"`
+			*engine.BackupManifest
+		}{name, m})
 	}
-	_, err = fmt.Fprintf(std.out, "%s: %s, %s bytes, and what is beside %s\n", c.Out, terminal.Count(len(m.Tables), "table"), grouped(m.Bytes()), g.Data)
+	_, err = fmt.Fprintf(std.out, "%s: %s, %s bytes, and what is beside %s\n", name, terminal.Count(len(m.Tables), "table"), grouped(m.Bytes()), g.Data)
 	return err
 }
 
-func (c *backupCommand) run(ctx context.Context, std streams, g *globals, table *dynamodbBackup, bar *terminal.Steps) (m *engine.BackupManifest, err error) {
+// run makes a backup, and returns its name and what the table's part of it is.
+func (c *backupCommand) run(ctx context.Context, std streams, g *globals, out *backupcli.Output, bar *terminal.Steps) (name string, m *engine.BackupManifest, err error) {
+	table := &dynamodbBackup{dynamodbTarget: c.dynamodbTarget, Out: c.Out}
 	from := func(w io.Writer) (err error) { m, err = table.fetch(ctx, w, bar); return err }
+	var api dynamo.API
 	if c.Endpoint == "" {
 		db, oerr := c.open(g, std.err)
 		if oerr != nil {
-			return nil, oerr
+			return "", nil, oerr
 		}
 		defer func() { err = errors.Join(err, db.Close()) }()
 		from = func(w io.Writer) (err error) { m, err = db.BackupTo(ctx, w, bar.Update); return err }
+		api = db
 	}
-	err = table.write(std, func(w io.Writer) error { return wholebackup.Write(ctx, w, g.Data, from) })
-	return m, err
+	whole := func(w io.Writer) error { return wholebackup.Write(ctx, w, g.Data, from) }
+	if out.Stream {
+		err = table.write(std, func(w io.Writer) error { return out.Seal(w, whole) })
+		return c.Out, m, err
+	}
+	if api == nil {
+		if api, _, err = (&dynamodbItems{c.dynamodbTarget}).api(ctx, g, std.err, true); err != nil {
+			return "", nil, err
+		}
+	}
+	id, err := tableID(ctx, api)
+	if err != nil {
+		return "", nil, err
+	}
+	name, err = out.Make(ctx, id, g.Data, g.Reserve, whole)
+	return name, m, err
+}
+
+// tableID is what DynamoDB calls the products' table; empty if a database has only others.
+func tableID(ctx context.Context, api dynamo.API) (string, error) {
+	name := tableName
+	out, err := api.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &name})
+	if dynamo.IsNotFound(err) {
+		return "", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	return aws.ToString(out.Table.TableId), nil
 }
 
 // embeddedOnly refuses a table that is not in a directory.
@@ -72,31 +117,30 @@ func embeddedOnly(g *globals) error {
 	return err
 }
 
-// restoreCommand makes a directory of a backup.
-type restoreCommand struct {
-	In    string `arg:"" help:"A backup: a .tar file, or - for standard input."`
-	Dir   string `arg:"" help:"The new directory: empty or absent. What was beside the old one is put beside it." type:"path"`
-	Quiet bool   `short:"q" help:"No progress bar."`
+// backupEnv is what the commands of backups stand on.
+func (g *globals) backupEnv(std streams) *backupcli.Env {
+	return &backupcli.Env{
+		In: std.in, Out: std.out, Err: std.err, JSON: g.JSON, Data: g.Data, Engine: g.engine(std.err),
+		Embedded: func() error { return embeddedOnly(g) },
+	}
 }
 
-// Run restores.
-func (c *restoreCommand) Run(ctx context.Context, std streams, g *globals) error {
-	if info, err := os.Stat(c.In); err == nil && info.IsDir() {
-		return fmt.Errorf("is_directory: %s is a directory; onefold dynamodb restore takes those", c.In)
+// backups makes backups of the table of s beside a server, if that is wanted.
+func (c *serveCommand) backups(ctx context.Context, s *store, g *globals, std streams) ([]service, error) {
+	if c.Backup.To == "" {
+		return nil, nil
 	}
-	in, size, closeIn, err := openBackup(std, c.In, "onefold restore")
+	if err := embeddedOnly(g); err != nil {
+		return nil, &exitError{exitUsage, err}
+	}
+	id, err := tableID(ctx, s.Engine)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	bar := terminal.NewSteps(std.err, c.Quiet, "restore")
-	m, files, err := wholebackup.Restore(ctx, in, c.Dir, func(done, _ int64) { bar.Update(done, size) })
-	bar.Close()
-	if err := errors.Join(wholebackup.Explain(err, c.In, c.Dir), closeIn()); err != nil {
-		return err
+	schedule, err := c.Backup.Schedule(ctx, backupcli.Table{Engine: s.Engine, Data: g.Data, ID: id}, g.logger(std.err))
+	if err != nil {
+		return nil, &exitError{exitUsage, err}
 	}
-	if g.JSON {
-		return printJSON(std.out, m)
-	}
-	_, err = fmt.Fprintf(std.out, "%s: %s as of %s, and, beside it, files: %d\n", c.Dir, terminal.Count(len(m.Tables), "table"), m.Taken.Format("2006-01-02 15:04:05 UTC"), files)
-	return err
+	s.collectors = append(s.collectors, schedule)
+	return []service{s.parts.Keep("backup", schedule.Run)}, nil
 }

@@ -65,9 +65,8 @@ type commands struct {
 	Cost   blueprintcli.Cost   `cmd:"" help:"Say what the table costs a month on DynamoDB, by entity and by pattern."`
 	Heat   blueprintcli.Heat   `cmd:"" help:"Say which partition keys were hot while a server ran, why, and what to do."`
 
-	Backup  backupCommand  `cmd:"" help:"Back up the table and what is kept beside it, also while a server runs."`
-	Restore restoreCommand `cmd:"" help:"Make a directory of a backup."`
-	Health  healthCommand  `cmd:"" help:"Ask a server whether it is well; fails when it is not."`
+	Backup backupCommands `cmd:"" help:"Back up the table and what is kept beside it; list, try and restore backups."`
+	Health healthCommand  `cmd:"" help:"Ask a server whether it is well; fails when it is not."`
 
 	Move moving.Command `cmd:"" help:"Move the table to another store while it is used: copy, follow, compare, switch."`
 

@@ -7,9 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/onefold/onefold/cmd/onefold/internal/terminal"
@@ -77,46 +75,7 @@ func (c *dynamodbBackup) write(std streams, to func(io.Writer) error) error {
 	if c.Out == "-" {
 		return to(std.out)
 	}
-	return writeWhole(c.Out, to)
-}
-
-// writeWhole writes a new file under another name and gives it its own when it is whole and on disk.
-func writeWhole(name string, to func(io.Writer) error) (err error) {
-	if err := wholebackup.Absent(name); err != nil {
-		return err
-	}
-	partial := name + ".partial"
-	defer func() { err = named(err, partial, name) }()
-	f, err := os.OpenFile(partial, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
-	if err != nil {
-		return err
-	}
-	if err = to(f); err == nil {
-		err = f.Sync()
-	}
-	if err = errors.Join(err, f.Close()); err == nil {
-		err = os.Rename(partial, name)
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(partial))
-	}
-	d, err := os.Open(filepath.Dir(name))
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
-}
-
-// named lets an error of a file that is being written speak of it by the name that it was to get.
-func named(err error, partial, name string) error {
-	var file *fs.PathError
-	var link *os.LinkError
-	if errors.As(err, &file) && file.Path == partial {
-		file.Path = name
-	} else if errors.As(err, &link) && link.Old == partial {
-		link.Old = name
-	}
-	return err
+	return wholebackup.WriteFile(c.Out, to)
 }
 
 // fetch copies a server's backup and reads the manifest in it. A stream that ends too early has none, or no end.
@@ -192,7 +151,7 @@ func (c *dynamodbRestore) run(ctx context.Context, std streams, bar *terminal.St
 		m, err := engine.Restore(ctx, c.In, c.Dir, bar.Update)
 		return m, wholebackup.Explain(err, c.In, c.Dir)
 	}
-	in, size, closeIn, err := openBackup(std, c.In, "onefold dynamodb restore")
+	in, size, closeIn, err := openBackup(std, c.In, "onefold dynamodb restore - DIR")
 	if err != nil {
 		return nil, err
 	}

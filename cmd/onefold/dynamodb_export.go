@@ -87,10 +87,10 @@ func (c *dynamodbExport) export(ctx context.Context, std streams, api dynamo.API
 	if err != nil {
 		return 0, err
 	}
-	if err := writeWhole(c.File, func(w io.Writer) error { return compressed(w, strings.HasSuffix(c.File, ".gz"), run) }); err != nil {
+	if err := wholebackup.WriteFile(c.File, func(w io.Writer) error { return compressed(w, strings.HasSuffix(c.File, ".gz"), run) }); err != nil {
 		return 0, err
 	}
-	return items, writeWhole(c.File+descriptionSuffix, func(w io.Writer) error { _, err := w.Write(description); return err })
+	return items, wholebackup.WriteFile(c.File+descriptionSuffix, func(w io.Writer) error { _, err := w.Write(description); return err })
 }
 
 // compressed puts a buffer, and a compressor if wanted, before a writer.

@@ -16,6 +16,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"github.com/onefold/onefold/cmd/onefold/internal/backupcli"
 	"github.com/onefold/onefold/cmd/onefold/internal/intake"
 	"github.com/onefold/onefold/cmd/onefold/internal/readingfiles"
 	"github.com/onefold/onefold/cmd/onefold/internal/terminal"
@@ -58,7 +59,7 @@ const (
 	exitFailed      = 1
 	exitUsage       = 2
 	exitDisk        = engine.ExitFatal // the disk failed, so that the embedded table cannot be written; 74
-	exitDifferences = 3                // verify or warehouse check found differences; somebody has to look after workers
+	exitDifferences = 3                // verify, warehouse check or backup verify found something wrong; somebody has to look after workers
 )
 
 // exitError ends the process with a code of its own.
@@ -93,7 +94,7 @@ func run(ctx context.Context, args []string, std streams) int {
 		fmt.Fprintln(std.err, "onefold:", err)
 		return exitUsage
 	}
-	return exitCode(std, command.Run(&cli.globals, cli.ground(std), cli.blueprintEnv(std), cli.workEnv(std), cli.queryEnv(std)))
+	return exitCode(std, command.Run(&cli.globals, cli.ground(std), cli.blueprintEnv(std), cli.workEnv(std), cli.queryEnv(std), cli.backupEnv(std)))
 }
 
 // grammar is what the command line takes.
@@ -134,7 +135,7 @@ func exitCode(std streams, err error) int {
 		fmt.Fprintln(std.err, "onefold: interrupted:", err)
 		return exitFailed
 	}
-	if errors.Is(err, warehousecli.ErrDifferences) {
+	if errors.Is(err, warehousecli.ErrDifferences) || errors.Is(err, backupcli.ErrWrong) {
 		fmt.Fprintln(std.err, "onefold:", err)
 		return exitDifferences
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/onefold/onefold/cmd/internal/delays"
 	"github.com/onefold/onefold/cmd/internal/intakeflags"
 	"github.com/onefold/onefold/cmd/onefold/internal/await"
+	"github.com/onefold/onefold/cmd/onefold/internal/backupcli"
 	"github.com/onefold/onefold/cmd/onefold/internal/listen"
 	"github.com/onefold/onefold/cmd/onefold/internal/memory"
 	"github.com/onefold/onefold/cmd/onefold/internal/scrape"
@@ -52,6 +53,8 @@ type serveCommand struct {
 
 	delays.Flags `embed:""`
 	Workers      string `help:"Who folds what comes in and does what is due: this process (in-process), beside others where the table is shared, or only others (none): onefold work." enum:"in-process,none" default:"in-process" env:"ONEFOLD_WORKERS"`
+
+	Backup backupcli.Flags `embed:"" prefix:"backup-"`
 
 	Warehouse string `help:"Bring raw facts to this warehouse, too, as onefold warehouse export --follow does, and answer questions about those that have expired from there: a directory, or s3://BUCKET/PREFIX?region=REGION." placeholder:"PLACE" env:"ONEFOLD_WAREHOUSE"`
 
@@ -107,7 +110,11 @@ func (c *serveCommand) Run(ctx context.Context, std streams, g *globals) error {
 			}
 			others, s.collectors = append(others, s.parts.Keep("warehouse", exporting)), append(s.collectors, lag)
 		}
-		return c.serve(ctx, std, g, s, func(string, string) error { return nil }, append(following, others...)...)
+		backups, err := c.backups(ctx, s, g, std)
+		if err != nil {
+			return err
+		}
+		return c.serve(ctx, std, g, s, func(string, string) error { return nil }, slices.Concat(following, others, backups)...)
 	})
 	return errors.Join(err, stop())
 }

@@ -1,5 +1,5 @@
-// Package s3store keeps a warehouse in a bucket of S3, or of any storage that speaks its API and puts objects on condition
-// that there are none. It makes the client, which nothing but commands may.
+// Package s3store keeps a warehouse, or backups, in a bucket of S3, or of any storage that speaks its API; a warehouse needs one
+// that puts objects on condition that there are none. It makes the client, which nothing but commands may.
 package s3store
 
 import (
@@ -34,22 +34,24 @@ type Bucket struct {
 	bucket   string
 	prefix   string // empty, or with a slash at its end
 	page     int32  // names of a list; 0: the service's 1,000
+	part     int    // bytes of a part of an upload; 0: partBytes
 }
 
 // Open makes the client, with the credentials that AWS's tools would use; a server of one's own gets those of the environment,
-// or else such as any of them take. Nothing is sent yet. Errors begin with bad_warehouse.
-func Open(ctx context.Context, place string) (*Bucket, error) {
+// or else such as any of them take. Nothing is sent yet. what is to be there, "warehouse" for one: errors about the place begin with
+// bad_ and that, others with bad_credentials or bad_region.
+func Open(ctx context.Context, what, place string) (*Bucket, error) {
 	u, err := url.Parse(place)
 	if err != nil || u.Scheme != "s3" || u.Host == "" || u.User != nil || u.Fragment != "" {
-		return nil, fmt.Errorf("bad_warehouse: %q is not %s", place, Forms)
+		return nil, fmt.Errorf("bad_%s: %q is not %s", what, place, Forms)
 	}
 	q := u.Query()
 	for name := range q {
 		if name != "region" && name != "profile" && name != "endpoint" {
-			return nil, fmt.Errorf("bad_warehouse: %q: %s is none of region, profile and endpoint", place, name)
+			return nil, fmt.Errorf("bad_%s: %q: %s is none of region, profile and endpoint", what, place, name)
 		}
 	}
-	cfg, err := load(ctx, q)
+	cfg, err := load(ctx, what, q)
 	if err != nil {
 		return nil, err
 	}
@@ -69,7 +71,7 @@ func Open(ctx context.Context, place string) (*Bucket, error) {
 // defaultRegion is that of servers of one's own, which have none.
 const defaultRegion = "us-east-1"
 
-func load(ctx context.Context, q url.Values) (aws.Config, error) {
+func load(ctx context.Context, what string, q url.Values) (aws.Config, error) {
 	var settings []func(*config.LoadOptions) error
 	if region := q.Get("region"); region != "" {
 		settings = append(settings, config.WithRegion(region))
@@ -91,7 +93,7 @@ func load(ctx context.Context, q url.Values) (aws.Config, error) {
 		cfg.Region = defaultRegion
 	}
 	if cfg.Region == "" {
-		return cfg, errors.New("bad_region: no Region is set for the warehouse: add ?region=REGION, or set AWS_REGION")
+		return cfg, fmt.Errorf("bad_region: no Region is set for the %s: add ?region=REGION, or set AWS_REGION", what)
 	}
 	return cfg, nil
 }
@@ -119,7 +121,11 @@ func (b *Bucket) PutIfAbsent(ctx context.Context, name string, body []byte) erro
 
 // Open asks for an object's size. What of it is read is asked for then.
 func (b *Bucket) Open(ctx context.Context, name string) (warehouse.Object, error) {
-	out, err := b.client.HeadObject(ctx, &s3.HeadObjectInput{Bucket: &b.bucket, Key: b.key(name)})
+	var out *s3.HeadObjectOutput
+	err := b.bounded(ctx, func(ctx context.Context) (err error) {
+		out, err = b.client.HeadObject(ctx, &s3.HeadObjectInput{Bucket: &b.bucket, Key: b.key(name)})
+		return err
+	})
 	if missing(err) {
 		return nil, fmt.Errorf("%w: %s", warehouse.ErrNotFound, name)
 	}
@@ -232,7 +238,9 @@ func (o *object) ReadAt(p []byte, off int64) (int, error) {
 		return 0, nil
 	}
 	end := min(off+int64(len(p)), o.size)
-	out, err := o.b.client.GetObject(o.ctx, &s3.GetObjectInput{
+	ctx, cancel := context.WithTimeout(o.ctx, requestTime)
+	defer cancel()
+	out, err := o.b.client.GetObject(ctx, &s3.GetObjectInput{
 		Bucket: &o.b.bucket, Key: o.b.key(o.name), Range: aws.String(fmt.Sprintf("bytes=%d-%d", off, end-1)),
 	})
 	if missing(err) {

@@ -32,7 +32,7 @@ func bucket(t *testing.T, every int64) *Bucket {
 		inner.ServeHTTP(w, r)
 	}))
 	t.Cleanup(server.Close)
-	b, err := Open(t.Context(), "s3://facts/of/mine?endpoint="+server.URL)
+	b, err := Open(t.Context(), "warehouse", "s3://facts/of/mine?endpoint="+server.URL)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,7 +78,7 @@ func TestCommitsOnce(t *testing.T) {
 
 func TestBadPlaces(t *testing.T) {
 	for _, place := range []string{"", "s3://", "http://bucket/x", "s3://bucket/x?colour=red", "s3://me:secret@bucket/x"} {
-		if _, err := Open(t.Context(), place); err == nil || !strings.HasPrefix(err.Error(), "bad_warehouse: ") {
+		if _, err := Open(t.Context(), "warehouse", place); err == nil || !strings.HasPrefix(err.Error(), "bad_warehouse: ") {
 			t.Errorf("%q: %v", place, err)
 		}
 	}

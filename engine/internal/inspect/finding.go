@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
@@ -64,13 +65,14 @@ func (f *Finding) String() string {
 
 // Summary is how much was checked.
 type Summary struct {
-	Tables     int   `json:"tables"`
-	Items      int64 `json:"items"`
-	IndexRows  int64 `json:"indexRows"`
-	ExpiryRows int64 `json:"expiryRows"`
-	Records    int64 `json:"records"` // of streams
-	Tokens     int64 `json:"tokens"`
-	Findings   int64 `json:"findings"` // without those that are harmless
+	Tables     int       `json:"tables"`
+	Items      int64     `json:"items"`
+	IndexRows  int64     `json:"indexRows"`
+	ExpiryRows int64     `json:"expiryRows"`
+	Records    int64     `json:"records"` // of streams
+	Tokens     int64     `json:"tokens"`
+	Findings   int64     `json:"findings"`        // without those that are harmless
+	Newest     time.Time `json:"newest,omitzero"` // the newest change that streams tell; zero: none in the last 24 hours
 }
 
 // keyText reads key values until they end, or are none.

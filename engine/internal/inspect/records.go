@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"math/bits"
 	"slices"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/cespare/xxhash/v2"
@@ -96,6 +97,9 @@ func (s *slotCheck) checkRecord(key, value []byte) error {
 	r, err := row.ParseRecord(value)
 	if err != nil || bits.OnesCount8(r.Flags&(row.Insert|row.Modify|row.Remove)) != 1 {
 		return s.tell(Unreadable, key, "the record cannot be read: readers of the stream stop there (%v)", err)
+	}
+	if at := time.UnixMilli(r.Millis).UTC(); at.After(s.sum.Newest) {
+		s.sum.Newest = at
 	}
 	primary, text := s.imagesOf(&r)
 	if primary == nil {

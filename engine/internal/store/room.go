@@ -103,19 +103,31 @@ func (r *room) know(bytes int64) Space {
 func (r *room) look() Space {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	s := Space{}
-	if u, err := r.usage(); err == nil {
-		s = Space{Known: true, Free: int64(u.AvailBytes), Total: int64(u.TotalBytes), Reserve: r.reserve}
-		if r.reserve == 0 {
-			s.Reserve = max(leastReserve, s.Total/reservedShare)
-		}
-		s.Full = r.reserve >= 0 && s.Free < s.Reserve
-	}
+	s := spaceOf(r.usage, r.reserve)
 	s.Full = s.Full || r.blocked.Load()
 	r.looked = time.Now()
 	r.bytes.Store(0)
 	r.space.Store(&s)
 	return s
+}
+
+// spaceOf is what a file system tells, compared with a reserve.
+func spaceOf(usage func() (vfs.DiskUsage, error), reserve int64) Space {
+	u, err := usage()
+	if err != nil {
+		return Space{}
+	}
+	s := Space{Known: true, Free: int64(u.AvailBytes), Total: int64(u.TotalBytes), Reserve: reserve}
+	if reserve == 0 {
+		s.Reserve = max(leastReserve, s.Total/reservedShare)
+	}
+	s.Full = reserve >= 0 && s.Free < s.Reserve
+	return s
+}
+
+// SpaceAt is the room on the disk of a directory, which need not hold a store.
+func SpaceAt(fs vfs.FS, dir string, reserve int64) Space {
+	return spaceOf(func() (vfs.DiskUsage, error) { return fs.GetDiskUsage(dir) }, reserve)
 }
 
 // block notes that a table did not fit.

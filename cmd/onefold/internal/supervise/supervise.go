@@ -4,6 +4,7 @@ package supervise
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"slices"
 	"sync"
@@ -39,7 +40,8 @@ type part struct {
 	since    time.Time
 }
 
-// Keep returns a service that runs a part until its context ends, and does not fail.
+// Keep returns a service that runs a part until its context ends, and does not fail. An error with a method Pause() time.Duration
+// chooses the pause before the part is begun again: one whose tries are expensive wants longer ones.
 func (p *Parts) Keep(name string, run func(context.Context) error) func(context.Context) error {
 	own := &part{name: name}
 	p.mu.Lock()
@@ -58,8 +60,13 @@ func (p *Parts) Keep(name string, run func(context.Context) error) func(context.
 				wait = firstPause
 			}
 			p.note(own, err)
-			p.logger().Error("a part of the server failed and is begun again; the rest goes on", "part", name, "error", err, "pause", wait)
-			if p.sleep(ctx, wait) != nil {
+			now := wait
+			var chosen interface{ Pause() time.Duration }
+			if errors.As(err, &chosen) {
+				now = chosen.Pause()
+			}
+			p.logger().Error("a part of the server failed and is begun again; the rest goes on", "part", name, "error", err, "pause", now)
+			if p.sleep(ctx, now) != nil {
 				return nil
 			}
 			wait = min(2*wait, mostPause)

@@ -3,6 +3,7 @@ package supervise_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -84,5 +85,29 @@ func TestStoppedPartsDoNotFail(t *testing.T) {
 	p.Sleep = func(context.Context, time.Duration) error { return context.Canceled }
 	if err := p.Keep("part", func(context.Context) error { return errors.New("failed") })(context.Background()); err != nil {
 		t.Error(err)
+	}
+}
+
+// rare is an error of a part whose tries are expensive.
+type rare struct{ error }
+
+func (rare) Pause() time.Duration { return time.Hour }
+
+// TestPartsChooseTheirPause lets a part fail with an error that says how long to wait.
+func TestPartsChooseTheirPause(t *testing.T) {
+	var pauses []time.Duration
+	p := &supervise.Parts{Sleep: func(_ context.Context, d time.Duration) error { pauses = append(pauses, d); return nil }}
+	runs := 0
+	err := p.Keep("part", func(context.Context) error {
+		switch runs++; runs {
+		case 1, 3:
+			return errors.New("failed")
+		case 2:
+			return fmt.Errorf("wrapped: %w", rare{errors.New("failed")})
+		}
+		return nil
+	})(context.Background())
+	if want := []time.Duration{time.Second, time.Hour, 4 * time.Second}; err != nil || !slices.Equal(pauses, want) {
+		t.Errorf("it paused %v, want %v: %v", pauses, want, err)
 	}
 }

@@ -59,7 +59,7 @@ func Open(ctx context.Context, place string, existing bool) (*warehouse.Warehous
 // Objects opens the place of a warehouse. Errors are those of Open that come before the log is read.
 func Objects(ctx context.Context, place string, existing bool) (warehouse.Objects, error) {
 	if strings.Contains(place, "://") {
-		b, err := s3store.Open(ctx, place)
+		b, err := s3store.Open(ctx, "warehouse", place)
 		if err != nil {
 			return nil, err
 		}

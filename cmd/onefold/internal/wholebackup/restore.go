@@ -65,14 +65,14 @@ func whole(h *tar.Header) bool {
 	return h.Typeflag == tar.TypeReg
 }
 
-// Plain returns what it reads, unless that is compressed: then it says what to do. name is what is read, and command what reads what
-// was decompressed from standard input.
+// Plain returns what it reads, unless that is compressed: then it says what to do. name is what is read, and command what reads
+// standard input.
 func Plain(r io.Reader, name, command string) (io.Reader, error) {
 	in := bufio.NewReader(r)
 	first, _ := in.Peek(4) // a shorter stream is no backup, which is found out
 	for tool, magic := range map[string]string{"gzip": "\x1f\x8b", "zstd": "\x28\xb5\x2f\xfd", "xz": "\xfd7zX", "bzip2": "BZh"} {
 		if bytes.HasPrefix(first, []byte(magic)) {
-			return nil, fmt.Errorf("compressed: %s is compressed; decompress it first: `%s -dc FILE | %s - DIR`", name, tool, command)
+			return nil, fmt.Errorf("compressed: %s is compressed; decompress it first: `%s -dc FILE | %s`", name, tool, command)
 		}
 	}
 	return in, nil

@@ -43,7 +43,10 @@ func Write(ctx context.Context, w io.Writer, dir string, table func(io.Writer) e
 		in := tar.NewReader(r)
 		return each(in, func(h *tar.Header) error { return pass(out, h, in) })
 	})
-	return errors.Join(err, out.Close())
+	if err != nil { // also of a file that is not whole
+		return err
+	}
+	return out.Close()
 }
 
 // beside lists what there is beside a directory, as it is called in a backup.

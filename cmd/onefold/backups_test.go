@@ -1,0 +1,283 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"filippo.io/age"
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/johannesboyne/gofakes3"
+	"github.com/johannesboyne/gofakes3/backend/s3mem"
+
+	"github.com/onefold/onefold/cmd/onefold/internal/backups"
+)
+
+// ownBucket is a bucket of an S3 in this process.
+func ownBucket(t *testing.T) string {
+	t.Helper()
+	memory := s3mem.New()
+	if err := memory.CreateBucket("backups"); err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(gofakes3.New(memory).Server())
+	t.Cleanup(server.Close)
+	return "s3://backups/of/mine?endpoint=" + server.URL
+}
+
+// identity makes a private key, and returns its file and its public key.
+func identity(t *testing.T) (file, recipient string) {
+	t.Helper()
+	key, err := age.GenerateX25519Identity()
+	if err != nil {
+		t.Fatal(err)
+	}
+	file = filepath.Join(t.TempDir(), "identity")
+	if err := os.WriteFile(file, []byte(key.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file, key.Recipient().String()
+}
+
+// metric is the value of a metric of a server, as it is told.
+func (s *served) metric(t *testing.T, name string) string {
+	t.Helper()
+	_, _, text := s.ask(t, http.MethodGet, "/metrics", "")
+	_, after, _ := strings.Cut(text, "\n"+name+" ")
+	value, _, _ := strings.Cut(after, "\n")
+	return value
+}
+
+type listedBackup struct {
+	Name  string
+	Bytes int64
+}
+
+// A server makes the first backup at once, encrypted, and none after a restart until one is due. What it made can be verified and
+// restored, from a directory and from a bucket.
+func TestServerBacksUp(t *testing.T) {
+	dir := t.TempDir()
+	data := filepath.Join(dir, "data")
+	key, recipient := identity(t)
+	for what, to := range map[string]string{"directory": filepath.Join(dir, "backups"), "bucket": ownBucket(t)} {
+		args := []string{"--data", data, "serve", "--addr", "127.0.0.1:0", "--token", testToken, "--backup-to", to, "--backup-recipient", recipient}
+		for range 2 {
+			s := startServer(t, args...)
+			soon(t, "a backup was made, or found", func() bool { return s.metric(t, "onefold_backup_last_success_timestamp_seconds") > "1" })
+			if up, failed := s.metric(t, `onefold_part_up{part="backup"}`), s.metric(t, "onefold_backup_failures_total"); up != "1" || failed != "0" {
+				t.Errorf("%s: up %s, failures %s", what, up, failed)
+			}
+			if err := s.end(t, syscall.SIGTERM); err != nil {
+				t.Errorf("%s: stopped: %v", what, err)
+			}
+		}
+		all := fromJSON[[]listedBackup](t, onefold(t, "--json", "backup", "list", to))
+		if len(all) != 1 || !strings.HasSuffix(all[0].Name, ".tar.zst.age") {
+			t.Fatalf("%s: there are %+v", what, all)
+		}
+		v := fromJSON[struct{ Items, Bytes int64 }](t, onefold(t, "--json", "backup", "verify", to, "--identity", key, "--at", all[0].Name))
+		if v.Items == 0 || v.Bytes != all[0].Bytes {
+			t.Errorf("%s: verified %+v of %+v", what, v, all[0])
+		}
+		restored := filepath.Join(dir, what)
+		onefold(t, "--data", restored, "backup", "restore", to, "--identity", key)
+		onefold(t, "--data", restored, "dynamodb", "check")
+	}
+	// One of a bucket by its own URL.
+	to := ownBucket(t)
+	onefold(t, "--data", data, "backup", to)
+	name := fromJSON[[]listedBackup](t, onefold(t, "--json", "backup", "list", to))[0].Name
+	onefold(t, "backup", "verify", strings.Replace(to, "?", "/"+name+"?", 1))
+}
+
+// A server whose backups fail, because a disk is not mounted or has no room, says so and goes on. It leaves nothing.
+func TestServerCannotBackUp(t *testing.T) {
+	dir := t.TempDir()
+	data, to := filepath.Join(dir, "data"), filepath.Join(dir, "backups")
+	serve := func(args ...string) *served {
+		return startServer(t, append([]string{"--data", data, "serve", "--addr", "127.0.0.1:0", "--token", testToken}, args...)...)
+	}
+	if err := serve().end(t, syscall.SIGTERM); err != nil { // it makes what a full disk has no room for
+		t.Fatal(err)
+	}
+	for what, args := range map[string][]string{
+		"not mounted": {"--backup-to", filepath.Join(dir, "not", "mounted")},
+		"no room":     {"--backup-to", to, "--disk-reserve", "9000000000000000"},
+	} {
+		s := serve(args...)
+		soon(t, "the failure is told", func() bool { return s.metric(t, `onefold_part_up{part="backup"}`) == "0" })
+		var health struct{ Failing []struct{ Name string } }
+		_, _, text := s.ask(t, http.MethodGet, "/healthz", "")
+		if err := json.Unmarshal([]byte(text), &health); err != nil || len(health.Failing) != 1 || health.Failing[0].Name != "backup" {
+			t.Errorf("%s: %s", what, text)
+		}
+		if last, failed := s.metric(t, "onefold_backup_last_success_timestamp_seconds"), s.metric(t, "onefold_backup_failures_total"); last != "0" || failed != "1" {
+			t.Errorf("%s: the last backup is told at %s, failures %s", what, last, failed)
+		}
+		if err := s.end(t, syscall.SIGTERM); err != nil {
+			t.Errorf("%s: stopped: %v", what, err)
+		}
+	}
+	empty(t, "no room", to)
+}
+
+// empty reports as an error what is left in a directory.
+func empty(t *testing.T, what, dir string) {
+	t.Helper()
+	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+		t.Errorf("%s: left %v, %v", what, left, err)
+	}
+}
+
+// decompressed is what a compressed file holds; nil if it is damaged.
+func decompressed(b []byte) []byte {
+	r, err := backups.Unseal(bytes.NewReader(b), nil)
+	if err != nil {
+		return nil
+	}
+	defer r.Close()
+	if b, err = io.ReadAll(r); err != nil {
+		return nil
+	}
+	return b
+}
+
+// A flipped bit, a cut and a missing backup are found, with exit code 3, and nothing of a try is left. Without the right key nothing can be
+// said.
+func TestVerifyFindsDamage(t *testing.T) {
+	dir, temp := t.TempDir(), t.TempDir()
+	t.Setenv("TMPDIR", temp)
+	at := func(name string) string { return filepath.Join(dir, name) }
+	key, recipient := identity(t)
+	onefold(t, "--data", at("data"), "site", "create", "s")
+	onefold(t, "--data", at("data"), "backup", at("plain.tar.zst"))
+	onefold(t, "--data", at("data"), "backup", at("secret.tar.zst.age"), "--recipient", recipient)
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	random := rand.New(rand.NewPCG(seed, 1))
+	const header = 250 // where an encrypted file says for whom it is; a bit there makes it one for another
+	for name, from := range map[string]int{"plain.tar.zst": 0, "secret.tar.zst.age": header} {
+		whole, err := os.ReadFile(at(name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		try := func(what string, b []byte) {
+			t.Helper()
+			if err := os.WriteFile(at("try"), b, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if code, errs := fails("backup", "verify", at("try"), "--identity", key); code != exitDifferences || !strings.Contains(errs, "bad_backup: ") {
+				t.Errorf("%s, %s: %d %s", name, what, code, errs)
+			}
+			empty(t, what, temp)
+		}
+		for range 8 {
+			i := from + random.IntN(len(whole)-from)
+			flipped := bytes.Clone(whole)
+			flipped[i] ^= 1 << random.IntN(8)
+			if from > 0 || !bytes.Equal(decompressed(flipped), decompressed(whole)) { // a few bits of zstd's say nothing
+				try("a bit", flipped)
+			}
+			try("a cut", whole[:i])
+		}
+	}
+	if code, errs := fails("backup", "verify", temp); code != exitDifferences || !strings.Contains(errs, "no_backup: ") {
+		t.Errorf("none: %d %s", code, errs)
+	}
+	other, _ := identity(t)
+	if code, errs := fails("backup", "verify", at("secret.tar.zst.age"), "--identity", other); code != exitFailed || !strings.Contains(errs, "wrong_identity: ") {
+		t.Errorf("another key: %d %s", code, errs)
+	}
+	empty(t, "the end", temp)
+}
+
+// Neither a backup nor a restore takes the reserve of a disk, and a disk that is full keeps nothing of one.
+func TestBackupsLeaveRoom(t *testing.T) {
+	const all = "9000000000000000"
+	dir := t.TempDir()
+	at := func(name string) string { return filepath.Join(dir, name) }
+	onefold(t, "--data", at("data"), "site", "create", "s")
+	onefold(t, "--data", at("data"), "backup", at("backups")+"/")
+	onefold(t, "--data", at("data"), "backup", at("one.tar"))
+	tells := func(args ...string) {
+		t.Helper()
+		if code, errs := fails(append([]string{"--data", at("data")}, args...)...); code != exitFailed || !strings.Contains(errs, "disk_full: ") {
+			t.Errorf("%v: %d %s", args, code, errs)
+		}
+	}
+	if err := os.Mkdir(at("full"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	tells("--disk-reserve", all, "backup", at("full"))
+	empty(t, "a backup", at("full"))
+	tells("--disk-reserve", all, "backup", "verify", at("one.tar"), "--dir", at("full"))
+	tells("--disk-reserve", all, "--data", at("full/restored"), "backup", "restore", at("backups"))
+	empty(t, "a restore", at("full"))
+
+	disk := smallDisk(t)
+	fill(t, disk, 0)
+	if code, errs := fails("--data", at("data"), "backup", disk); code != exitFailed || !strings.Contains(errs, "disk_full: backup to ") || strings.Count(errs, "\n") != 1 {
+		t.Errorf("a full disk: %d %s", code, errs)
+	}
+	free(t, disk)
+	empty(t, "a full disk", disk)
+}
+
+// Backups that are killed at any moment leave no half of one under the name of a backup.
+func TestKilledBackups(t *testing.T) {
+	dir := t.TempDir()
+	data, to, log := filepath.Join(dir, "data"), filepath.Join(dir, "backups"), filepath.Join(dir, "access.log")
+	generatedLog(t, log, 3000)
+	onefold(t, "--data", data, "site", "create", "s")
+	onefold(t, "--data", data, "import", "--site", "s", log)
+	if err := os.Mkdir(to, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	random := rand.New(rand.NewPCG(seed, 1))
+	for range 12 {
+		cmd := process(t, "--data", data, "backup", to)
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		kill := time.AfterFunc(time.Duration(random.Int64N(int64(600*time.Millisecond))), func() { _ = cmd.Process.Kill() })
+		_ = cmd.Wait() // by then it was killed, or was quicker
+		kill.Stop()
+	}
+	all := fromJSON[[]listedBackup](t, onefold(t, "--json", "backup", "list", to))
+	for _, b := range all {
+		onefold(t, "backup", "verify", to, "--at", b.Name)
+	}
+	t.Logf("%d of 12 were made", len(all))
+}
+
+// A backup whose files are whole, of a table whose rows do not agree, is told.
+func TestVerifyReadsRows(t *testing.T) {
+	dir := t.TempDir()
+	data, to := filepath.Join(dir, "data"), filepath.Join(dir, "b.tar.zst")
+	onefold(t, "--data", data, "site", "create", "s")
+	db, err := pebble.Open(data, &pebble.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(db.Set([]byte("\xee belongs to nothing"), nil, pebble.Sync), db.Close()); err != nil {
+		t.Fatal(err)
+	}
+	onefold(t, "--data", data, "backup", to)
+	var out, errs bytes.Buffer
+	code := run(t.Context(), []string{"backup", "verify", to}, streams{in: strings.NewReader(""), out: &out, err: &errs})
+	if code != exitDifferences || !strings.Contains(out.String(), "unknown") || !strings.Contains(errs.String(), "damaged: 1 finding") {
+		t.Errorf("%d %s %s", code, out.String(), errs.String())
+	}
+}

@@ -1,0 +1,95 @@
+// Package backupcli has the commands that list, try and restore backups, and the flags by which a server makes them. It belongs to the
+// command line.
+package backupcli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"filippo.io/age"
+
+	"github.com/onefold/onefold/cmd/onefold/internal/backups"
+	"github.com/onefold/onefold/cmd/onefold/internal/terminal"
+	"github.com/onefold/onefold/engine"
+)
+
+// Env is what the commands stand on.
+type Env struct {
+	In       io.Reader
+	Out, Err io.Writer
+	JSON     bool           // print for scripts
+	Data     string         // the directory of --data
+	Embedded func() error   // refuses a table that is not in a directory
+	Engine   engine.Options // to open what was restored
+}
+
+// Commands are those of backups that are there.
+type Commands struct {
+	List    listCommand    `cmd:"" help:"List the backups in a directory or bucket, the oldest first."`
+	Verify  verifyCommand  `cmd:"" help:"Restore a backup to a temporary directory, check every row of it, and say what it holds."`
+	Restore restoreCommand `cmd:"" help:"Restore a backup to the directory of --data, which must be empty or absent."`
+}
+
+// ErrWrong is returned by verify when there is no backup, or none that can be relied on.
+var ErrWrong = errors.New("wrong")
+
+// wrong is an error that says so.
+type wrong struct{ error }
+
+func (w wrong) Unwrap() []error { return []error{ErrWrong, w.error} }
+
+// Keys are those for whom backups are encrypted.
+type Keys struct {
+	Recipient      []string `help:"Encrypt for this public key of age, such as age1…; may be given several times. Default: not encrypted." placeholder:"KEY" env:"ONEFOLD_BACKUP_RECIPIENT"`
+	RecipientsFile string   `help:"File of public keys of age, one a line." placeholder:"FILE" env:"ONEFOLD_BACKUP_RECIPIENTS_FILE"`
+}
+
+// Recipients reads them.
+func (k *Keys) Recipients() ([]age.Recipient, error) {
+	return backups.Recipients(k.Recipient, k.RecipientsFile)
+}
+
+type listCommand struct {
+	From string `arg:"" help:"A directory, or s3://BUCKET/PREFIX?region=REGION&profile=PROFILE&endpoint=http://HOST:PORT."`
+}
+
+// listed is a backup as list prints it as JSON.
+type listed struct {
+	Name      string    `json:"name"`
+	Time      time.Time `json:"time"`
+	Table     string    `json:"table"`
+	Encrypted bool      `json:"encrypted"`
+	Bytes     int64     `json:"bytes"`
+}
+
+// Run lists.
+func (c *listCommand) Run(ctx context.Context, env *Env) error {
+	p, err := backups.OpenPlace(ctx, c.From)
+	if err != nil {
+		return err
+	}
+	files, err := p.List(ctx)
+	if err != nil {
+		return err
+	}
+	if env.JSON {
+		all := []listed{}
+		for _, f := range files {
+			all = append(all, listed{f.Name.String(), f.Time, f.Table, f.Encrypted, f.Bytes})
+		}
+		return terminal.JSON(env.Out, all)
+	}
+	if len(files) == 0 {
+		_, err := fmt.Fprintf(env.Err, "There is no backup in %s.\n", p)
+		return err
+	}
+	for _, f := range files {
+		if _, err := fmt.Fprintf(env.Out, "%s  %s bytes\n", f.Name, terminal.Grouped(f.Bytes)); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,189 @@
+package backups
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/onefold/onefold/internal/pause"
+)
+
+// Schedule makes a backup every so often and deletes old ones. When the next one is due is told by the newest that is there, so a restart
+// makes none. It is a prometheus.Collector.
+type Schedule struct {
+	Maker
+	Every  time.Duration
+	Keep   int                                        // backups; at least 1
+	Logger *slog.Logger                               // default: discards
+	Clock  func() time.Time                           // default: time.Now
+	Sleep  func(context.Context, time.Duration) error // default: a timer
+
+	unpruned *Name // made, while older ones are still to be deleted
+	tried    int64 // bytes for which there was no room
+	inARow   int   // failures
+
+	mu       sync.Mutex
+	last     File // the newest backup; its time is zero when there is none
+	failures int64
+}
+
+// Pauses after failures: doubling, since a try may read the whole table.
+const (
+	firstPause = time.Minute
+	mostPause  = time.Hour
+)
+
+// lookEach is how often the destination is looked at between backups: one that is away is to be known before the next is due.
+const lookEach = time.Hour
+
+// failure is an error of a try, with the pause before the next.
+type failure struct {
+	error
+	pause time.Duration
+}
+
+func (f *failure) Unwrap() error { return f.error }
+
+// Pause is how long to wait before the part is begun again.
+func (f *failure) Pause() time.Duration { return f.pause }
+
+// Run makes backups until ctx ends, or one fails. It may be run again then, after the Pause of the error.
+func (s *Schedule) Run(ctx context.Context) error {
+	for {
+		err := s.turn(ctx)
+		if ctx.Err() != nil {
+			return nil
+		}
+		if err != nil {
+			s.mu.Lock()
+			s.failures++
+			s.mu.Unlock()
+			wait := min(firstPause<<min(s.inARow, 10), mostPause, s.Every)
+			s.inARow++
+			return &failure{err, wait}
+		}
+		s.inARow = 0
+	}
+}
+
+// turn waits until a backup is due and makes it.
+func (s *Schedule) turn(ctx context.Context) error {
+	if err := s.Place.Prepare(ctx); err != nil {
+		return err
+	}
+	if err := s.prune(ctx); err != nil {
+		return err
+	}
+	newest, err := s.newest(ctx)
+	if err != nil {
+		return err
+	}
+	if wait := s.due(newest); wait > 0 {
+		return s.sleep(ctx, min(wait, lookEach))
+	}
+	made, err := s.Make(ctx, s.now(), max(newest.Bytes, s.tried))
+	if err != nil {
+		s.tried = max(s.tried, made.Bytes)
+		return err
+	}
+	s.tried, s.unpruned = 0, &made.Name
+	s.note(made)
+	s.logger().Info("backed up", "to", s.Place.String(), "name", made.Name.String(), "bytes", made.Bytes)
+	return s.prune(ctx)
+}
+
+// prune deletes old backups after a new one.
+func (s *Schedule) prune(ctx context.Context) error {
+	if s.unpruned == nil {
+		return nil
+	}
+	deleted, err := Prune(ctx, s.Place, *s.unpruned, s.Keep)
+	for _, n := range deleted {
+		s.logger().Info("deleted an old backup", "from", s.Place.String(), "name", n.String())
+	}
+	if err != nil {
+		return fmt.Errorf("delete old backups from %s: %w", s.Place, err)
+	}
+	s.unpruned = nil
+	return nil
+}
+
+// newest is the newest backup of the table, without those of a clock that was far ahead.
+func (s *Schedule) newest(ctx context.Context) (newest File, err error) {
+	files, err := s.Place.List(ctx)
+	if err != nil {
+		return File{}, err
+	}
+	for _, f := range files {
+		if f.Table == s.Table && !f.Time.After(s.now().Add(s.Every)) {
+			newest = f
+		}
+	}
+	s.note(newest)
+	return newest, nil
+}
+
+// due is how long it is until the next backup.
+func (s *Schedule) due(newest File) time.Duration {
+	if newest.Time.IsZero() {
+		return 0
+	}
+	return min(newest.Time.Add(s.Every).Sub(s.now()), s.Every)
+}
+
+func (s *Schedule) note(newest File) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.last = newest
+}
+
+var (
+	lastTime   = prometheus.NewDesc("onefold_backup_last_success_timestamp_seconds", "Time of the newest backup at the destination, in seconds since 1970; 0: there is none.", nil, nil)
+	lastBytes  = prometheus.NewDesc("onefold_backup_last_bytes", "Size of the newest backup at the destination.", nil, nil)
+	allFailure = prometheus.NewDesc("onefold_backup_failures_total", "How often a backup, or the deletion of old ones, failed.", nil, nil)
+)
+
+// Describe implements prometheus.Collector.
+func (s *Schedule) Describe(out chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{lastTime, lastBytes, allFailure} {
+		out <- d
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (s *Schedule) Collect(out chan<- prometheus.Metric) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	at := 0.0
+	if !s.last.Time.IsZero() {
+		at = float64(s.last.Time.Unix())
+	}
+	out <- prometheus.MustNewConstMetric(lastTime, prometheus.GaugeValue, at)
+	out <- prometheus.MustNewConstMetric(lastBytes, prometheus.GaugeValue, float64(s.last.Bytes))
+	out <- prometheus.MustNewConstMetric(allFailure, prometheus.CounterValue, float64(s.failures))
+}
+
+func (s *Schedule) now() time.Time {
+	if s.Clock == nil {
+		return time.Now()
+	}
+	return s.Clock()
+}
+
+func (s *Schedule) sleep(ctx context.Context, d time.Duration) error {
+	if s.Sleep == nil {
+		return pause.For(ctx, d)
+	}
+	return s.Sleep(ctx, d)
+}
+
+func (s *Schedule) logger() *slog.Logger {
+	if s.Logger == nil {
+		return slog.New(slog.DiscardHandler)
+	}
+	return s.Logger
+}

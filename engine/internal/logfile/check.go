@@ -24,6 +24,9 @@ type Doubt struct {
 	Span
 }
 
+// firstLog is the number of a new store's log: its manifest is made before, and is 1.
+const firstLog = 2
+
 // Check looks whether the logs and the manifest of a store that was not closed are damaged, as far as that can be told from a
 // write that was cut off; what cannot be told is a doubt. wrong is what is damaged, "" for nothing. There may be no store yet.
 func Check(fs vfs.FS, dir string) (wrong string, doubts []Doubt, err error) {
@@ -41,11 +44,8 @@ func Check(fs vfs.FS, dir string) (wrong string, doubts []Doubt, err error) {
 	if err != nil {
 		return "", nil, err
 	}
-	if m.Log == 0 { // nothing has been moved to tables yet: the store's first log, which is made after its manifest, counts
-		if digits, ok := strings.CutPrefix(name, "MANIFEST-"); ok {
-			number, _ := Number(digits, "")
-			m.Log = number + 1
-		}
+	if m.Log == 0 { // nothing has been moved to tables yet: all logs count
+		m.Log = firstLog
 	}
 	first, later := false, false // whether there is the first log that counts, and others
 	for _, log := range names {

@@ -24,9 +24,6 @@ type Doubt struct {
 	Span
 }
 
-// firstLog is the number of a new store's log: its manifest is made before, and is 1.
-const firstLog = 2
-
 // Check looks whether the logs and the manifest of a store that was not closed are damaged, as far as that can be told from a
 // write that was cut off; what cannot be told is a doubt. wrong is what is damaged, "" for nothing. There may be no store yet.
 func Check(fs vfs.FS, dir string) (wrong string, doubts []Doubt, err error) {
@@ -44,8 +41,11 @@ func Check(fs vfs.FS, dir string) (wrong string, doubts []Doubt, err error) {
 	if err != nil {
 		return "", nil, err
 	}
-	if m.Log == 0 { // nothing has been moved to tables yet: all logs count
-		m.Log = firstLog
+	opened := uint64(0) // the log that was made when the store was opened, after its manifest, which may say a number that no log has
+	if digits, ok := strings.CutPrefix(name, "MANIFEST-"); ok {
+		if number, ok := Number(digits, ""); ok && m.Log < number {
+			opened = number + 1
+		}
 	}
 	first, later := false, false // whether there is the first log that counts, and others
 	for _, log := range names {
@@ -53,7 +53,7 @@ func Check(fs vfs.FS, dir string) (wrong string, doubts []Doubt, err error) {
 		if !ok || number < m.Log {
 			continue
 		}
-		first, later = first || number == m.Log, later || number > m.Log
+		first, later = first || number == m.Log || number == opened, later || number > m.Log
 		lost, err := lostOf(fs, fs.PathJoin(dir, log), number)
 		if err != nil {
 			return "", nil, err

@@ -6,11 +6,12 @@ SEEDS    ?= 10000
 FLIPS    ?= 2048
 REQUESTS ?= 5000000
 EVENTS   ?= 1000000
+KILLS    ?= 40
 FUZZTIME ?= 30s
 VERSION  ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 
 .DEFAULT_GOAL := build
-.PHONY: build build-duckdb lambda dist notices docs web test browser mosquitto dynalite servicespec check race fuzz simulate oracle soak chaos bench demo clean
+.PHONY: build build-duckdb lambda dist notices docs web test browser mosquitto dynalite servicespec check race fuzz simulate oracle soak ledger chaos bench demo clean
 
 build: web ## build bin/onefold, static
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags "-X main.version=$(VERSION)" -o bin/onefold ./cmd/onefold
@@ -117,6 +118,9 @@ oracle: ## REQUESTS random writes to the engine and to a naive model of DynamoDB
 
 soak: web ## EVENTS events to a server that is killed again and again; ONEFOLD_SOAK_DELAYS=0s,30s says what folds wait
 	ONEFOLD_SOAK_EVENTS=$(EVENTS) $(GO) test -count=1 -timeout 0 -v -run 'TestSoak$$' ./cmd/onefold
+
+ledger: web ## KILLS kills of a server under page views, readings, appends and changed settings
+	ONEFOLD_LEDGER_KILLS=$(KILLS) $(GO) test -count=1 -timeout 60m -run '^TestKillLedger$$' -v ./cmd/onefold
 
 chaos: web ## EVENTS events to two servers and three workers on one table, of which all goes wrong that can
 	ONEFOLD_SOAK_EVENTS=$(EVENTS) $(GO) test -count=1 -timeout 0 -v -run 'TestChaos$$' ./cmd/onefold

@@ -180,7 +180,7 @@ func (c *collector) log(f file) (err error) {
 	}
 	for _, s := range lost {
 		why := "a write that was cut off when the process ended, or damage"
-		if s.Damaged {
+		if s.Damaged || s.Closed {
 			why = "the writes in them are lost, others before and behind them are not"
 		}
 		c.report(Loss{File: f.name, Text: fmt.Sprintf("%s cannot be read: %s", s, why)})

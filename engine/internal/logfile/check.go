@@ -47,6 +47,12 @@ func Check(fs vfs.FS, dir string) (wrong string, doubts []Doubt, err error) {
 			opened = number + 1
 		}
 	}
+	newest := uint64(0)
+	for _, log := range names {
+		if number, ok := Number(log, ".log"); ok {
+			newest = max(newest, number)
+		}
+	}
 	first, later := false, false // whether there is the first log that counts, and others
 	for _, log := range names {
 		number, ok := Number(log, ".log")
@@ -59,7 +65,7 @@ func Check(fs vfs.FS, dir string) (wrong string, doubts []Doubt, err error) {
 			return "", nil, err
 		}
 		for _, s := range lost {
-			if s.Damaged {
+			if s.Damaged || s.Closed && number < newest {
 				return fmt.Sprintf("%s: %s cannot be read", log, s), nil, nil
 			}
 			doubts = append(doubts, Doubt{log, s})

@@ -12,6 +12,7 @@ import (
 type Span struct {
 	From, To int64
 	Damaged  bool // they were on disk; else they may be of a write that was cut off when the process or the power was
+	Closed   bool // the log was closed behind them: they were on disk if the sync of closing it succeeded, which a later log shows
 }
 
 // String names the bytes.
@@ -104,7 +105,9 @@ func (r *reader) block(b []byte, base int64) error {
 			}
 		case c.state == end:
 			r.ended = true
-			r.promise(r.size)
+			for i := range r.lost {
+				r.lost[i].Closed = true
+			}
 		case isZero(b[at:]): // the end of the block, or of the log
 			return nil
 		default:

@@ -27,7 +27,7 @@ type Login struct {
 }
 
 // LogIn begins a session of the user who has an address and a password. It takes the same time whether the address is
-// known or not. Errors: ErrDenied.
+// known or not. Errors: ErrDenied, with the id alone of the user whose password it was not, if the address is known.
 func (s *Store) LogIn(ctx context.Context, email, password string) (User, Login, error) {
 	u, err := s.UserByEmail(ctx, email)
 	if err != nil && !errors.Is(err, table.ErrNotFound) {
@@ -38,7 +38,7 @@ func (s *Store) LogIn(ctx context.Context, email, password string) (User, Login,
 		return User{}, Login{}, fmt.Errorf("accounts: log in: %w", err)
 	}
 	if !right || u.Disabled {
-		return User{}, Login{}, ErrDenied
+		return User{UserKey: u.UserKey}, Login{}, ErrDenied
 	}
 	login, err := s.begin(ctx, Session{UserID: u.UserID, Generation: u.Generation}, sessionIdle)
 	return u, login, err

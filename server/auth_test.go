@@ -3,6 +3,7 @@ package server_test
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"strings"
 	"sync/atomic"
@@ -149,7 +150,7 @@ func TestLoginsAreSlowedDown(t *testing.T) {
 	h := servertest.New(t, func(o *server.Options) {
 		o.Clock = func() time.Time { return time.Now().Add(time.Duration(passed.Load())) }
 	})
-	_, err := h.Accounts.AddUser(t.Context(), accounts.NewUser{Email: "ann@example.com", Password: servertest.Password})
+	ann, err := h.Accounts.AddUser(t.Context(), accounts.NewUser{Email: "ann@example.com", Password: servertest.Password})
 	servertest.Must(t, err)
 	try := func(want int, email, password string) {
 		t.Helper()
@@ -172,6 +173,17 @@ func TestLoginsAreSlowedDown(t *testing.T) {
 		try(http.StatusUnauthorized, fmt.Sprintf("p%d@example.com", i), "a wrong password")
 	}
 	try(http.StatusTooManyRequests, "fresh@example.com", "a wrong password")
+	trail, err := h.Accounts.Audit(t.Context(), "", "", 100)
+	servertest.Must(t, err)
+	refused := map[string]int{} // those that were looked at, by whose account it is; of addresses that nobody has nothing is told
+	for _, e := range trail.Items {
+		if e.Action == "session.refuse" {
+			refused[e.Subject]++
+		}
+	}
+	if want := map[string]int{ann.UserID: 5, "": 15}; !maps.Equal(refused, want) {
+		t.Errorf("refused logins in the record: %v, want %v", refused, want)
+	}
 }
 
 // Somebody who knows an address cannot keep its owner out: the owner's own browser is known, and has attempts of its own.

@@ -87,6 +87,8 @@ func (s *Server) logIn(ctx context.Context, in *loginRequest) (*meAnswer, error)
 	}
 	user, login, err := s.o.Accounts.LogIn(ctx, in.Body.Email, in.Body.Password)
 	if errors.Is(err, accounts.ErrDenied) {
+		// Of unknown addresses, too: an answer takes as long, and tells nobody which addresses have accounts.
+		s.door.Record(ctx, accounts.Entry{Actor: "nobody", Action: "session.refuse", Subject: user.UserID})
 		return nil, door.Problem(http.StatusUnauthorized, "bad_login", "Address or password is wrong.")
 	}
 	if err != nil {

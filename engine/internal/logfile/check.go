@@ -41,18 +41,8 @@ func Check(fs vfs.FS, dir string) (wrong string, doubts []Doubt, err error) {
 	if err != nil {
 		return "", nil, err
 	}
-	opened := uint64(0) // the log that was made when the store was opened, after its manifest, which may say a number that no log has
-	if digits, ok := strings.CutPrefix(name, "MANIFEST-"); ok {
-		if number, ok := Number(digits, ""); ok && m.Log < number {
-			opened = number + 1
-		}
-	}
-	newest := uint64(0)
-	for _, log := range names {
-		if number, ok := Number(log, ".log"); ok {
-			newest = max(newest, number)
-		}
-	}
+	opened := openedLog(name, m.Log)
+	newest := newestLog(names)
 	first, later := false, false // whether there is the first log that counts, and others
 	for _, log := range names {
 		number, ok := Number(log, ".log")
@@ -75,6 +65,26 @@ func Check(fs vfs.FS, dir string) (wrong string, doubts []Doubt, err error) {
 		return name + ": its last record cannot be read", nil, nil
 	}
 	return "", doubts, nil
+}
+
+// newestLog is the greatest number of a log.
+func newestLog(names []string) (newest uint64) {
+	for _, log := range names {
+		if number, ok := Number(log, ".log"); ok {
+			newest = max(newest, number)
+		}
+	}
+	return newest
+}
+
+// openedLog is the log that was made when the store was opened, after its manifest, which may say a number that no log has; 0 if the
+// manifest says since which log they count.
+func openedLog(manifest string, says uint64) uint64 {
+	number, ok := Number(strings.TrimPrefix(manifest, "MANIFEST-"), "")
+	if !ok || says >= number {
+		return 0
+	}
+	return number + 1
 }
 
 func lostOf(fs vfs.FS, path string, number uint64) (lost []Span, err error) {

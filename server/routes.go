@@ -50,7 +50,7 @@ func (s *Server) routes() (http.Handler, error) {
 	for _, p := range s.products {
 		handler = p.Wrap(handler)
 	}
-	return s.door.WithClientAddress(s.securityHeaders(handler)), nil
+	return s.door.Metrics.CountPanics(s.door.WithClientAddress(s.securityHeaders(handler))), nil
 }
 
 func (s *Server) api(mux *http.ServeMux) huma.API {

@@ -43,3 +43,6 @@ func (m *metrics) count(outcomes []telemetry.Outcome) {
 		}
 	}
 }
+
+// Waiting is how many single readings wait to be stored together with others.
+func (s *Service) Waiting() int { return s.o.Collector.Waiting() }

@@ -12,19 +12,25 @@ import (
 type serverCollector struct{ s *Server }
 
 var (
-	buildInfo      = prometheus.NewDesc("onefold_build_info", "1, with the version of the program.", []string{"version"}, nil)
 	serverReady    = prometheus.NewDesc("onefold_ready", "1 while GET /readyz answers 200, else 0.", nil, nil)
 	connectionsNow = prometheus.NewDesc("onefold_http_connections", "Open connections of the web listener.", nil, nil)
 	connectionsMax = prometheus.NewDesc("onefold_http_max_connections", "Connections that the web listener takes at a time.", nil, nil)
 	ingestWaiting  = prometheus.NewDesc("onefold_ingest_waiting", "Requests with a single event or reading that wait to be stored together with others.", []string{"kind"}, nil)
 )
 
+// BuildInfo reports the version of the program.
+func BuildInfo(version string) prometheus.Collector {
+	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "onefold_build_info", Help: "1, with the version of the program.", ConstLabels: prometheus.Labels{"version": version},
+	}, func() float64 { return 1 })
+}
+
 // readyWithin bounds the look at readiness, so that a table that is away does not cost the whole scrape.
 const readyWithin = 3 * time.Second
 
 // Describe implements prometheus.Collector.
 func (c *serverCollector) Describe(out chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{buildInfo, serverReady, connectionsNow, connectionsMax, ingestWaiting} {
+	for _, d := range []*prometheus.Desc{serverReady, connectionsNow, connectionsMax, ingestWaiting} {
 		out <- d
 	}
 }
@@ -34,7 +40,6 @@ func (c *serverCollector) Collect(out chan<- prometheus.Metric) {
 	tell := func(d *prometheus.Desc, v float64, labels ...string) {
 		out <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, labels...)
 	}
-	tell(buildInfo, 1, c.s.o.Version)
 	ctx, cancel := context.WithTimeout(context.Background(), readyWithin)
 	defer cancel()
 	ready := 0.0

@@ -167,7 +167,7 @@ func New(o Options) (*Server, error) {
 	s := &Server{o: o, writes: trial{try: o.TryWrite, clock: o.Clock}, since: o.Clock(), door: d, products: []product{visits, measured, happened, taken}, visits: visits, devices: measured}
 	registerMetrics(&d.Metrics, o.Worker, o.Clock)
 	registerServices(&d.Metrics, &o)
-	d.Metrics.MustRegister(&serverCollector{s})
+	d.Metrics.MustRegister(&serverCollector{s}, BuildInfo(o.Version))
 	d.Metrics.MustRegister(o.Collectors...)
 	if s.handler, err = s.routes(); err != nil {
 		return nil, err

@@ -296,8 +296,13 @@ var tableMetric = regexp.MustCompile("(?m)^\\| `([a-z0-9_]+)(?:\\{([a-z, ]+)\\})
 
 // checkMonitoringGuide compares the tables of the guide with what servers tell: nothing is missing and nothing is made up.
 func checkMonitoringGuide(t *testing.T, all metricSet) {
-	told := map[string]bool{}
-	for _, found := range tableMetric.FindAllStringSubmatch(read(t, "docs/guides/monitoring.md"), -1) {
+	told, guide := map[string]bool{}, read(t, "docs/guides/monitoring.md")
+	for _, link := range regexp.MustCompile(`\]\(#([a-z-]+)\)`).FindAllStringSubmatch(guide, -1) {
+		if !strings.Contains(strings.ToLower(guide), "\n### "+link[1]+"\n") {
+			t.Errorf("the guide links to #%s, which is not in it", link[1])
+		}
+	}
+	for _, found := range tableMetric.FindAllStringSubmatch(guide, -1) {
 		name := found[1]
 		told[name] = true
 		has := all[name]

@@ -32,7 +32,7 @@ dist: notices ## build dist/onefold_VERSION_SYSTEM_ARCH.tar.gz for Linux and mac
 	@for target in linux/amd64 linux/arm64 darwin/amd64 darwin/arm64; do \
 	  name=onefold_$(VERSION)_$$(echo $$target | tr / _); mkdir -p dist/$$name || exit 1; \
 	  GOOS=$${target%/*} GOARCH=$${target#*/} CGO_ENABLED=0 $(GO) build -trimpath -ldflags "-s -w -buildid= -X main.version=$(VERSION)" -o dist/$$name/onefold ./cmd/onefold || exit 1; \
-	  cp LICENSE README.md CHANGELOG.md SECURITY.md bin/THIRD_PARTY_NOTICES.txt packaging/onefold.service packaging/onefold.env dist/$$name/ || exit 1; \
+	  cp LICENSE README.md CHANGELOG.md SECURITY.md bin/THIRD_PARTY_NOTICES.txt packaging/onefold.service packaging/onefold.env packaging/prometheus/onefold.rules.yml packaging/grafana/onefold.json dist/$$name/ || exit 1; \
 	  tar -C dist -cf dist/$$name.tar $$name && gzip -n9 dist/$$name.tar || exit 1; rm -r dist/$$name; \
 	  echo "dist/$$name.tar.gz: $$(wc -c < dist/$$name.tar.gz) bytes"; \
 	done

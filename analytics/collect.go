@@ -78,6 +78,9 @@ func NewCollector(t *table.Table, o CollectorOptions) *Collector {
 // Forget makes the collector read a site's settings again before its next event.
 func (c *Collector) Forget(siteID string) { c.sites.forget(siteID) }
 
+// Waiting is how many single events wait to be stored together with others.
+func (c *Collector) Waiting() int { return c.together.Waiting() }
+
 // Today is the day that it is now at a site, in its time zone. Errors: ErrUnknownSite.
 func (c *Collector) Today(ctx context.Context, siteID string) (string, error) {
 	s, err := c.sites.get(ctx, siteID)

@@ -157,6 +157,7 @@ func (h *Handler) serveOperation(w http.ResponseWriter, r *http.Request, id stri
 func (h *Handler) answer(r *http.Request, op operation, from caller, body, dst []byte) (answer []byte, err error) {
 	defer func() {
 		if v := recover(); v != nil {
+			h.metrics.panics.Inc()
 			answer, err = dst, fmt.Errorf("dynamohttp: panic: %v\n%s", v, debug.Stack())
 		}
 	}()

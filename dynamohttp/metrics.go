@@ -13,6 +13,7 @@ type metrics struct {
 	inFlight prometheus.Gauge
 	bytesIn  prometheus.Counter
 	bytesOut prometheus.Counter
+	panics   prometheus.Counter
 }
 
 func newMetrics() *metrics {
@@ -26,11 +27,12 @@ func newMetrics() *metrics {
 		inFlight: prometheus.NewGauge(prometheus.GaugeOpts{Name: "onefold_dynamodb_requests_in_flight", Help: "Requests under way."}),
 		bytesIn:  prometheus.NewCounter(prometheus.CounterOpts{Name: "onefold_dynamodb_request_bytes_total", Help: "Bytes of request bodies."}),
 		bytesOut: prometheus.NewCounter(prometheus.CounterOpts{Name: "onefold_dynamodb_response_bytes_total", Help: "Bytes of response bodies."}),
+		panics:   prometheus.NewCounter(prometheus.CounterOpts{Name: "onefold_dynamodb_panics_total", Help: "Panics of operations. The request was answered with an internal error; the log has the stack."}),
 	}
 }
 
 func (m *metrics) register(r prometheus.Registerer) error {
-	for _, c := range []prometheus.Collector{m.requests, m.seconds, m.inFlight, m.bytesIn, m.bytesOut} {
+	for _, c := range []prometheus.Collector{m.requests, m.seconds, m.inFlight, m.bytesIn, m.bytesOut, m.panics} {
 		if err := r.Register(c); err != nil {
 			return err
 		}

@@ -215,13 +215,18 @@ func TestInternalErrors(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var log bytes.Buffer
-			handler := newHandler(t, backend{put: put}, dynamohttp.Options{Timeout: time.Millisecond, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+			registry := prometheus.NewRegistry()
+			handler := newHandler(t, backend{put: put}, dynamohttp.Options{Registry: registry, Timeout: time.Millisecond, Logger: slog.New(slog.NewTextHandler(&log, nil))})
 			w := do(handler, post(putTarget, `{"TableName":"Secrets"}`))
 			if a := answerOf(t, w); a.status != http.StatusInternalServerError || a.code != "InternalServerError" || strings.Contains(a.body, "fire") {
 				t.Errorf("got %d %s", a.status, a.body)
 			}
 			if told := log.String(); !strings.Contains(told, "disk on fire") || !strings.Contains(told, w.Header().Get("X-Amzn-Requestid")) || strings.Contains(told, "Secrets") {
 				t.Errorf("logged %s", told)
+			}
+			metrics := do(promhttp.HandlerFor(registry, promhttp.HandlerOpts{}), httptest.NewRequest("GET", "/metrics", nil)).Body.String()
+			if want := map[bool]string{true: "onefold_dynamodb_panics_total 1\n", false: "onefold_dynamodb_panics_total 0\n"}[name == "panic"]; !strings.Contains(metrics, want) {
+				t.Errorf("metrics do not say %s", want)
 			}
 		})
 	}

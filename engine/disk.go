@@ -21,6 +21,21 @@ func DiskSpaceAt(dir string, reserve int64) DiskSpace {
 	return store.SpaceAt(vfs.Default, dir, reserve)
 }
 
+// Metrics are measurements of a database and of the store below it.
+type Metrics = store.Metrics
+
+// Metrics measures the database, in microseconds. Of one that is closed it returns the zero value.
+func (db *DB) Metrics() Metrics {
+	call, err := db.begin(context.Background())
+	if err != nil {
+		return Metrics{}
+	}
+	defer call.End()
+	m := db.store.Measure()
+	m.CommitsWaiting = db.unsaved.Load()
+	return m
+}
+
 // Probe finds out whether a write gets through: it takes the way of one, with a few bytes for the log, and returns when they
 // are on disk. Nothing reads them. When the disk stalls it takes as long as that, whatever ctx says. Errors: a
 // dynamo.Failure of the kind Full when items would be refused, ErrFatal, ErrClosed.

@@ -35,6 +35,13 @@ func bounded(l net.Listener, most int) *connections {
 	return c
 }
 
+// count returns how many connections there are.
+func (c *connections) count() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.open
+}
+
 // Accept implements net.Listener.
 func (c *connections) Accept() (net.Conn, error) {
 	conn, err := c.Listener.Accept()

@@ -53,7 +53,7 @@ func (s *Server) routes() (http.Handler, error) {
 	if s.o.Load != nil {
 		handler = s.o.Load.Handler(handler)
 	}
-	return s.door.WithClientAddress(s.securityHeaders(handler)), nil
+	return s.door.Metrics.CountPanics(s.door.WithClientAddress(s.securityHeaders(handler))), nil
 }
 
 func (s *Server) api(mux *http.ServeMux) huma.API {

@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/netip"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -133,6 +134,7 @@ type Server struct {
 	handler  http.Handler
 	intake   *intake
 	writes   trial
+	listener atomic.Pointer[connections] // nil before Run
 }
 
 // New makes a server. It fails when a required option is missing.
@@ -169,6 +171,7 @@ func New(o Options) (*Server, error) {
 	s := &Server{o: o, writes: trial{try: o.TryWrite, clock: o.Clock}, since: o.Clock(), door: d, products: []product{visits, measured, happened, taken}, visits: visits, devices: measured}
 	registerMetrics(&d.Metrics, o.Worker, o.Clock)
 	registerServices(&d.Metrics, &o)
+	d.Metrics.MustRegister(&serverCollector{s}, BuildInfo(o.Version))
 	d.Metrics.MustRegister(o.Collectors...)
 	if o.Load != nil {
 		d.Metrics.MustRegister(o.Load.Collectors()...)
@@ -198,6 +201,7 @@ func (s *Server) Close() {
 // Run serves on the listener until ctx ends, then lets the requests under way finish.
 func (s *Server) Run(ctx context.Context, l net.Listener) error {
 	web, listener := s.web(s.handler), bounded(l, s.o.MaxConnections)
+	s.listener.Store(listener)
 	web.ConnState = listener.observe
 	defer s.runProducts(ctx)() // after which no request can come any more
 	served := make(chan error, 1)

@@ -109,6 +109,9 @@ func NewCollector(t *table.Table, o CollectorOptions) *Collector {
 // Forget makes the collector read a device's settings again before its next reading.
 func (c *Collector) Forget(deviceID string) { c.devices.forget(deviceID) }
 
+// Waiting is how many single readings wait to be stored together with others.
+func (c *Collector) Waiting() int { return c.together.Waiting() }
+
 // Ingest stores readings of any devices, each once however often it is sent, and says of each what became of it, in
 // order. It changes in: readings that have tags get the names of their metrics, and those of a host its id. When it returns, what
 // is stored is durable. Errors: those of the store and of ctx, when not all outcomes are known.

@@ -17,6 +17,7 @@ import (
 	"github.com/onefold/onefold/cmd/internal/intakeflags"
 	"github.com/onefold/onefold/cmd/onefold/internal/await"
 	"github.com/onefold/onefold/cmd/onefold/internal/backupcli"
+	"github.com/onefold/onefold/cmd/onefold/internal/gauges"
 	"github.com/onefold/onefold/cmd/onefold/internal/listen"
 	"github.com/onefold/onefold/cmd/onefold/internal/memory"
 	"github.com/onefold/onefold/cmd/onefold/internal/scrape"
@@ -232,11 +233,11 @@ func (c *listenFlags) newServer(s *store, recorder *usage.Recorder, logger *slog
 	o := server.Options{
 		Table: s.table, Worker: s.worker, Accounts: s.accounts, Token: c.Token, MaxConnections: listen.Bounded(c.MaxConnections, logger), Version: version, Logger: logger,
 		Analytics: webanalytics.Options{Uploads: uploads, Archive: s.archive}, Service: s.Service, StreamService: s.StreamService,
-		Collectors: append(s.collectors, watch, s.parts), Failing: s.parts.Failing,
+		Collectors: append(s.collectors, watch, s.parts, &s.mqtt), Failing: s.parts.Failing,
 		MetricsToken: metricsToken, MetricsApart: c.Scrape.MetricsAddr != "", SecurityContact: c.SecurityContact,
 	}
 	if c.bound(&o, &s.budget); s.Engine != nil {
-		o.TryWrite, o.Collectors = s.Engine.Probe, append(o.Collectors, diskCollector{s.Engine})
+		o.TryWrite, o.Collectors = s.Engine.Probe, append(o.Collectors, gauges.Engine(s.Engine)...)
 	}
 	if recorder != nil {
 		o.Capacity = capacity.Options{Uses: recorder.Uses, Schema: assembly.Schema}

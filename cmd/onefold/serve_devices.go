@@ -31,12 +31,12 @@ func (f *deviceFlags) deviceServices(s *store, login func(context.Context, mqtt.
 	if tell, err = f.Notifier(s.table, logger); err != nil {
 		return nil, nil, err
 	}
-	listening, err = f.mqttServices(login, logger, std)
+	listening, err = f.mqttServices(s, login, logger, std)
 	return listening, tell, err
 }
 
 // mqttServices is the broker, if there is to be one.
-func (f *deviceFlags) mqttServices(login func(context.Context, mqtt.Login) (mqtt.Taker, error), logger *slog.Logger, std streams) ([]service, error) {
+func (f *deviceFlags) mqttServices(s *store, login func(context.Context, mqtt.Login) (mqtt.Taker, error), logger *slog.Logger, std streams) ([]service, error) {
 	if f.MQTT == "" {
 		return nil, nil
 	}
@@ -56,6 +56,7 @@ func (f *deviceFlags) mqttServices(login func(context.Context, mqtt.Login) (mqtt
 	if err != nil {
 		return nil, err
 	}
+	s.mqtt.Broker = broker
 	fmt.Fprintf(std.err, "readings over MQTT: %s\n", l.Addr())
 	return []service{func(ctx context.Context) error { return broker.Run(ctx, l) }}, nil
 }

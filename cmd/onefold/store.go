@@ -18,6 +18,7 @@ import (
 	"github.com/onefold/onefold/cmd/internal/relocation"
 	"github.com/onefold/onefold/cmd/internal/upkeep"
 	"github.com/onefold/onefold/cmd/onefold/internal/await"
+	"github.com/onefold/onefold/cmd/onefold/internal/gauges"
 	"github.com/onefold/onefold/cmd/onefold/internal/memory"
 	"github.com/onefold/onefold/cmd/onefold/internal/place"
 	"github.com/onefold/onefold/cmd/onefold/internal/supervise"
@@ -45,6 +46,7 @@ type store struct {
 	parts      *supervise.Parts       // that a server can do without for a while
 	collectors []prometheus.Collector // of what runs beside a server
 	budget     memory.Budget          // zero: there is none
+	mqtt       gauges.MQTT            // its broker, if there is one
 }
 
 // tuning adapts the folds to the work at hand.

@@ -53,6 +53,16 @@ func (g *Group[T, R]) Do(ctx context.Context, in T) R {
 	return c.out
 }
 
+// Waiting is how many callers wait for a batch that is not begun.
+func (g *Group[T, R]) Waiting() int {
+	if g == nil {
+		return 0
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return len(g.waiting)
+}
+
 // run does a batch of the caller's, then lets the first of those who came meanwhile do the next.
 func (g *Group[T, R]) run(ctx context.Context, batch []*call[T, R]) {
 	defer func() { // though do panics

@@ -22,6 +22,9 @@ func newMetrics(of *door.Metrics) *metrics {
 			Name: "onefold_readings_omitted_values_total", Help: "Values left out of readings whose other values were taken, by reason.",
 		}, []string{"reason"}),
 	}
+	for _, status := range []telemetry.OutcomeStatus{telemetry.Stored, telemetry.Duplicate, telemetry.StoredLate, telemetry.Rejected, telemetry.Queued} {
+		m.readings.WithLabelValues(string(status)) // a rate is known from the first reading on
+	}
 	of.MustRegister(m.readings, m.rejected, m.omitted)
 	return m
 }
@@ -43,3 +46,6 @@ func (m *metrics) count(outcomes []telemetry.Outcome) {
 		}
 	}
 }
+
+// Waiting is how many single readings wait to be stored together with others.
+func (s *Service) Waiting() int { return s.o.Collector.Waiting() }

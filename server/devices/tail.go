@@ -105,7 +105,7 @@ func (t *tail) gone(l *listener) int {
 
 func (s *Service) tailRoutes(api huma.API) {
 	types := map[string]any{"reading": tailed{}, "missed": missed{}, "beat": beat{}}
-	admit := huma.Middlewares{s.door.AdmitStreams(api, maxStreams)}
+	admit := huma.Middlewares{s.door.AdmitStreams(api, "readings", maxStreams)}
 	one := readOperation("tail-device", "/tail", "Readings of a device as they come, as server-sent events")
 	one.Description = "Where several servers share a table, those of the others come up to two seconds later, unless they are late by more than a minute."
 	one.Errors = append(one.Errors, http.StatusNotFound)

@@ -80,7 +80,7 @@ func (s *Service) feedRoutes(api huma.API) {
 	huma.Register(api, operation(door.ForRead, "feed-head", http.MethodGet, root+"/feed/head", "How far the feed is"), s.feedHead)
 	tail := operation(door.ForRead, "tail-feed", http.MethodGet, root+"/tail", "The events of all aggregates as they come, as server-sent events")
 	tail.Description = "The id is the position up to which everything was sent, so that a reader who comes back misses none."
-	tail.Middlewares = huma.Middlewares{s.door.AdmitStreams(api, maxStreams)}
+	tail.Middlewares = huma.Middlewares{s.door.AdmitStreams(api, "feed", maxStreams)}
 	sse.Register(api, tail, map[string]any{"event": feedEvent{}, "beat": beat{}}, s.tailFeed)
 }
 

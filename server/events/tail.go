@@ -63,7 +63,7 @@ type tailRequest struct {
 func (s *Service) tailRoutes(api huma.API) {
 	tail := operation(door.ForRead, "tail-events", http.MethodGet, aggregatePath+"/tail", "The events of a stream as they are appended, as server-sent events")
 	tail.Description = "The id of each is its number in the stream, so that a reader who comes back misses none. The stream need not be there yet."
-	tail.Middlewares = huma.Middlewares{s.door.AdmitStreams(api, maxStreams)}
+	tail.Middlewares = huma.Middlewares{s.door.AdmitStreams(api, "aggregate", maxStreams)}
 	sse.Register(api, tail, map[string]any{"event": eventjson.Event{}, "beat": beat{}}, s.tail)
 }
 

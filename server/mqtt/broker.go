@@ -89,11 +89,14 @@ type counts struct {
 	verdicts [Forbidden + 1]atomic.Int64
 	refused  atomic.Int64
 	clients  atomic.Int64
+	waiting  atomic.Int64
 }
 
 // Figures tells what a broker has done since it was made.
 type Figures struct {
 	Clients                                   int64 // connected now
+	MaxClients                                int64 // that may be
+	Waiting                                   int64 // messages that are being decided, or wait for it
 	Refused                                   int64 // logins
 	Taken, Malformed, Busy, Forbidden, Failed int64 // messages
 }
@@ -186,7 +189,7 @@ func (b *Broker) begin() bool {
 func (b *Broker) Figures() Figures {
 	of := func(v Verdict) int64 { return b.counts.verdicts[v].Load() }
 	return Figures{
-		Clients: b.counts.clients.Load(), Refused: b.counts.refused.Load(),
+		Clients: b.counts.clients.Load(), MaxClients: int64(b.o.MaxClients), Waiting: b.counts.waiting.Load(), Refused: b.counts.refused.Load(),
 		Taken: of(Taken), Malformed: of(Malformed), Busy: of(Busy), Forbidden: of(Forbidden), Failed: of(Failed),
 	}
 }

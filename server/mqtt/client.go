@@ -52,6 +52,7 @@ func (c *client) add(m waiting) {
 		return
 	}
 	c.queue = append(c.queue, m)
+	c.b.counts.waiting.Add(1)
 	if !c.running {
 		c.running = true
 		go c.run()
@@ -75,6 +76,7 @@ func (c *client) run() {
 		}
 		c.mu.Unlock()
 		c.decide(ms)
+		c.b.counts.waiting.Add(-int64(n))
 		for range ms {
 			<-c.room
 		}
@@ -86,6 +88,7 @@ func (c *client) drop() {
 	for range c.queue {
 		<-c.room
 	}
+	c.b.counts.waiting.Add(-int64(len(c.queue)))
 	c.queue, c.running = nil, false
 }
 

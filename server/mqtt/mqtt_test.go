@@ -177,9 +177,18 @@ func TestNothingIsAcknowledgedEarly(t *testing.T) {
 		t.Fatal("acknowledged while it was undecided")
 	default:
 	}
+	if f := h.broker.Figures(); f.Waiting != 1 || f.MaxClients != 20_000 {
+		t.Errorf("while a message waits: %+v", f)
+	}
 	answer <- mqtt.Taken
 	if token.Wait(); token.Error() != nil {
 		t.Fatal(token.Error())
+	}
+	if err := h.stop(); err != nil {
+		t.Error(err)
+	}
+	if f := h.broker.Figures(); f.Waiting != 0 {
+		t.Errorf("at the end: %+v", f)
 	}
 }
 

@@ -18,6 +18,9 @@ func newMetrics(of *door.Metrics) *metrics {
 		events:  prometheus.NewCounterVec(prometheus.CounterOpts{Name: "onefold_events_total", Help: "Events by outcome."}, []string{"outcome"}),
 		refused: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "onefold_events_refused_total", Help: "Events of requests that were refused whole, by reason."}, []string{"reason"}),
 	}
+	for _, status := range []analytics.Status{analytics.Stored, analytics.Duplicate, analytics.Rejected, analytics.Queued} {
+		m.events.WithLabelValues(string(status)) // a rate is known from the first event on
+	}
 	of.MustRegister(m.events, m.refused)
 	return m
 }

@@ -70,7 +70,7 @@ func (s *Service) realtimeRoutes(api huma.API) {
 		OperationID: "realtime-stream", Method: http.MethodGet, Path: path + "/stream",
 		Summary: "What goes on, again and again, as server-sent events", Tags: []string{"statistics"},
 	})
-	stream.Middlewares = huma.Middlewares{s.door.AdmitStreams(api, maxStreams)}
+	stream.Middlewares = huma.Middlewares{s.door.AdmitStreams(api, "realtime", maxStreams)}
 	sse.Register(api, stream, map[string]any{"realtime": realtimeBody{}}, s.streamRealtime)
 }
 

@@ -39,10 +39,13 @@ type disk struct {
 	ops   operations  // writes under way
 	held  atomic.Bool // Pebble lets writers wait until tables are written
 	stuck int         // looks at which it did, while tables could not be written; the watch's
+
+	syncs  latency // of the log
+	stalls stalls
 }
 
 func newDisk(fs vfs.FS, dir string, r *room, onFatal func(error)) *disk {
-	d := &disk{FS: fs, dir: fs.PathDir(fs.PathJoin(dir, "file")), room: r, onFatal: onFatal, after: vfs.NewMem(), over: make(chan struct{})}
+	d := &disk{FS: fs, dir: fs.PathDir(fs.PathJoin(dir, "file")), room: r, onFatal: onFatal, after: vfs.NewMem(), over: make(chan struct{}), stalls: stalls{now: time.Now}}
 	d.end = sync.OnceFunc(func() { close(d.over) })
 	return d
 }
@@ -127,7 +130,7 @@ func (d *disk) open(name string, table bool, open func() (vfs.File, error)) (vfs
 		f, err := open()
 		done()
 		if err == nil {
-			return &file{File: f, d: d, table: table}, nil
+			return &file{File: f, d: d, table: table, log: strings.HasSuffix(name, ".log")}, nil
 		}
 		if err := d.judge(table, err); err != nil {
 			return nil, err
@@ -208,6 +211,7 @@ type file struct {
 	vfs.File
 	d      *disk
 	table  bool
+	log    bool
 	closed atomic.Bool
 }
 
@@ -241,10 +245,23 @@ func (f *file) Write(p []byte) (int, error) {
 }
 
 // Sync implements vfs.File.
-func (f *file) Sync() error { return f.synced(f.do(f.File.Sync)) }
+func (f *file) Sync() error { return f.synced(f.do(f.timed(f.File.Sync))) }
 
 // SyncData implements vfs.File.
-func (f *file) SyncData() error { return f.synced(f.do(f.File.SyncData)) }
+func (f *file) SyncData() error { return f.synced(f.do(f.timed(f.File.SyncData))) }
+
+// timed measures a sync of the log: writes are acknowledged when it returns.
+func (f *file) timed(sync func() error) func() error {
+	if !f.log {
+		return sync
+	}
+	return func() error {
+		began := time.Now()
+		err := sync()
+		f.d.syncs.add(time.Since(began))
+		return err
+	}
+}
 
 // synced passes on what became of a sync. A table that is on disk shows that there is room again.
 func (f *file) synced(err error) error {

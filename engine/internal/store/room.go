@@ -57,8 +57,10 @@ type room struct {
 	tries   atomic.Int64 // flushes and compactions that failed since a table was written
 	tables  atomic.Int64 // that are being written, or wait for it
 	last    atomic.Pointer[error]
-	space   atomic.Pointer[Space]
-	bytes   atomic.Int64 // written since the last look
+
+	failures atomic.Int64 // flushes and compactions that ever failed
+	space    atomic.Pointer[Space]
+	bytes    atomic.Int64 // written since the last look
 
 	mu     sync.Mutex // guards what follows; held while looking
 	looked time.Time
@@ -137,6 +139,7 @@ func (r *room) block() { r.blocked.Store(true) }
 func (r *room) failed(err error) {
 	r.last.Store(&err)
 	r.tries.Add(1)
+	r.failures.Add(1)
 }
 
 // why is what the last of them failed by.

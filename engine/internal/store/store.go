@@ -39,6 +39,8 @@ type Store struct {
 	work sync.WaitGroup // the watch
 	seal func() error   // when it is closed
 	warn func(msg string, args ...any)
+
+	cacheBytes int64 // of blocks, at most
 }
 
 // Open opens the store in a directory. It compares the files with what they were when the store was closed, if it was.
@@ -81,7 +83,7 @@ func Lock(fs vfs.FS, dir string) (*pebble.Lock, error) {
 
 func open(dir string, o Options, lock *pebble.Lock) (*Store, error) {
 	r := &room{reserve: o.Reserve, usage: func() (vfs.DiskUsage, error) { return o.FS.GetDiskUsage(dir) }}
-	s := &Store{room: r, disk: newDisk(o.FS, dir, r, o.OnFatal), lock: lock, seal: func() error { return nil }, warn: o.Logger.Warn}
+	s := &Store{room: r, disk: newDisk(o.FS, dir, r, o.OnFatal), lock: lock, seal: func() error { return nil }, warn: o.Logger.Warn, cacheBytes: o.CacheBytes}
 	if !o.Memory && !o.ReadOnly {
 		raw := o.FS
 		s.seal = func() error { return seal(raw, dir) }
@@ -210,8 +212,8 @@ func settings(o Options, d *disk) *pebble.Options {
 	p.EventListener = &pebble.EventListener{
 		DataCorruption:  told.Reading,
 		BackgroundError: func(err error) { told.Background(err); d.room.failed(err) },
-		WriteStallBegin: func(pebble.WriteStallBeginInfo) { d.held.Store(true) },
-		WriteStallEnd:   func() { d.held.Store(false) },
+		WriteStallBegin: func(pebble.WriteStallBeginInfo) { d.held.Store(true); d.stalls.begin() },
+		WriteStallEnd:   func() { d.held.Store(false); d.stalls.end() },
 	}
 	for i := range p.Levels {
 		p.Levels[i].FilterPolicy = bloom.FilterPolicy(10)

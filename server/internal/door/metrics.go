@@ -16,6 +16,10 @@ type Metrics struct {
 	*prometheus.Registry
 	seconds  *prometheus.HistogramVec
 	requests *prometheus.CounterVec
+	panics   prometheus.Counter
+	streams  *prometheus.GaugeVec
+	most     *prometheus.GaugeVec
+	refused  *prometheus.CounterVec
 	clock    func() time.Time
 }
 
@@ -31,9 +35,13 @@ func newMetrics(clock func() time.Time) Metrics {
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "onefold_http_requests_total", Help: "Requests answered, by the class of the status: 2xx, 3xx, 4xx, 5xx.",
 		}, []string{"operation", "class"}),
-		clock: clock,
+		panics:  prometheus.NewCounter(prometheus.CounterOpts{Name: "onefold_http_panics_total", Help: "Panics of HTTP handlers. The connection of the request was closed; the log has the stack."}),
+		streams: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "onefold_http_streams", Help: "Open live streams."}, []string{"stream"}),
+		most:    prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "onefold_http_max_streams", Help: "Live streams that may be open at a time."}, []string{"stream"}),
+		refused: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "onefold_http_streams_refused_total", Help: "Live streams refused because too many were open, of all callers or of one."}, []string{"stream"}),
+		clock:   clock,
 	}
-	m.MustRegister(m.seconds, m.requests)
+	m.MustRegister(m.seconds, m.requests, m.panics, m.streams, m.most, m.refused)
 	return m
 }
 
@@ -76,6 +84,21 @@ func (c *oneStatus) Status() int {
 func (m *Metrics) Answered(operation string, status int, start time.Time) {
 	m.seconds.WithLabelValues(operation).Observe(m.clock().Sub(start).Seconds())
 	m.requests.WithLabelValues(operation, strconv.Itoa(status/100)+"xx").Inc()
+}
+
+// CountPanics counts the panics of a handler and passes them on to net/http, which logs them and closes the connection.
+func (m *Metrics) CountPanics(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		defer func() {
+			if v := recover(); v != nil {
+				if v != http.ErrAbortHandler { // not a fault: the way to close a connection
+					m.panics.Inc()
+				}
+				panic(v)
+			}
+		}()
+		next.ServeHTTP(w, r)
+	})
 }
 
 // Handler answers /metrics.

@@ -16,17 +16,23 @@ import (
 const recheckStreams = 15 * time.Second
 
 // AdmitStreams bounds how many streams of an operation are open, shares them out among callers, and lets a stream outlast the
-// limits of other requests. A stream ends within recheckStreams of its caller losing the permission that opened it.
-func (d *Door) AdmitStreams(api huma.API, most int) func(huma.Context, func(huma.Context)) {
+// limits of other requests. A stream ends within recheckStreams of its caller losing the permission that opened it. name is how
+// metrics call the streams.
+func (d *Door) AdmitStreams(api huma.API, name string, most int) func(huma.Context, func(huma.Context)) {
 	open := newStreams(most)
+	d.Metrics.most.WithLabelValues(name).Set(float64(most))
+	now, refused := d.Metrics.streams.WithLabelValues(name), d.Metrics.refused.WithLabelValues(name)
 	return func(ctx huma.Context, next func(huma.Context)) {
 		release, ok := open.take(CallerOf(ctx.Context()))
 		if !ok {
+			refused.Inc()
 			d.Refuse(api, ctx, Problem(http.StatusServiceUnavailable, "too_many_streams",
 				"Too many live streams are open. Close one, or ask for the figures without a stream."))
 			return
 		}
 		defer release()
+		now.Inc()
+		defer now.Dec()
 		_, w := humago.Unwrap(ctx)
 		if err := http.NewResponseController(w).SetReadDeadline(time.Time{}); err != nil {
 			d.Logger.Warn("a stream will end early", "error", err)

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 	"time"
 
@@ -112,7 +113,7 @@ func streaming(t *testing.T) (d *Door, url string, look chan<- time.Time) {
 	api := humago.New(mux, huma.DefaultConfig("test", "1"))
 	api.UseMiddleware(d.Authorize(api))
 	op := Guard(ForStatistics, huma.Operation{OperationID: "stream", Method: http.MethodGet, Path: "/api/v1/sites/{site}/stream"})
-	op.Middlewares = huma.Middlewares{d.AdmitStreams(api, 200)}
+	op.Middlewares = huma.Middlewares{d.AdmitStreams(api, "test", 200)}
 	huma.Register(api, op, func(context.Context, *SitePath) (*huma.StreamResponse, error) {
 		return &huma.StreamResponse{Body: func(ctx huma.Context) {
 			_, w := humago.Unwrap(ctx)
@@ -144,6 +145,10 @@ func TestStreamEndsWithItsPermission(t *testing.T) {
 	defer answer.Body.Close()
 	if answer.StatusCode != http.StatusOK {
 		t.Fatalf("status %d", answer.StatusCode)
+	}
+	scrape := httptest.NewRecorder()
+	if d.Metrics.Handler().ServeHTTP(scrape, httptest.NewRequest(http.MethodGet, "/metrics", nil)); !strings.Contains(scrape.Body.String(), `onefold_http_streams{stream="test"} 1`) {
+		t.Error("metrics do not tell of one open stream")
 	}
 	ended := make(chan struct{})
 	go func() {

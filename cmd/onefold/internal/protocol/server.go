@@ -15,6 +15,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/onefold/onefold/cmd/onefold/internal/gauges"
 	"github.com/onefold/onefold/dynamohttp"
 	"github.com/onefold/onefold/engine"
 )
@@ -123,10 +124,11 @@ func Serve(ctx context.Context, l net.Listener, h http.Handler, logger *slog.Log
 	return err
 }
 
-// newRegistry holds what is known of the process and of the capacity that the database has used.
+// newRegistry holds what is known of the process, of the capacity that the database has used, and of its engine.
 func newRegistry(db *engine.DB) *prometheus.Registry {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(processCollectors()...)
 	registry.MustRegister(newCapacityCollector(db))
+	registry.MustRegister(gauges.Engine(db)...)
 	return registry
 }

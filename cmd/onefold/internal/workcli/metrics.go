@@ -18,7 +18,7 @@ import (
 // serveMetrics answers Prometheus, and whoever asks whether all is well, until ctx ends.
 func serveMetrics(ctx context.Context, l net.Listener, crew *Crew, watch *Watch, version string) error {
 	registry := prometheus.NewRegistry()
-	registry.MustRegister(server.FoldCollector(crew.Worker, crew.Table.Now), watch,
+	registry.MustRegister(server.FoldCollector(crew.Worker, crew.Table.Now), watch, server.BuildInfo(version),
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{Timeout: scrape.AnswerTimeout}))

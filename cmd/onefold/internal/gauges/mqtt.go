@@ -1,0 +1,40 @@
+package gauges
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/onefold/onefold/server/mqtt"
+)
+
+// MQTT reports what a broker has done. It may be registered before there is a broker: Broker is nil then, and nothing is reported.
+type MQTT struct{ Broker *mqtt.Broker }
+
+var (
+	mqttClients    = prometheus.NewDesc("onefold_mqtt_clients", "Connected MQTT clients.", nil, nil)
+	mqttMaxClients = prometheus.NewDesc("onefold_mqtt_max_clients", "MQTT clients that may be connected at a time.", nil, nil)
+	mqttWaiting    = prometheus.NewDesc("onefold_mqtt_waiting_messages", "MQTT messages received and not yet decided on. A client may have 128.", nil, nil)
+	mqttRefused    = prometheus.NewDesc("onefold_mqtt_logins_refused_total", "MQTT logins refused.", nil, nil)
+	mqttMessages   = prometheus.NewDesc("onefold_mqtt_messages_total", "MQTT messages, by verdict: taken, malformed, busy (sent too fast), forbidden, failed (not acknowledged, sent again).", []string{"verdict"}, nil)
+)
+
+// Describe implements prometheus.Collector.
+func (m *MQTT) Describe(out chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{mqttClients, mqttMaxClients, mqttWaiting, mqttRefused, mqttMessages} {
+		out <- d
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (m *MQTT) Collect(out chan<- prometheus.Metric) {
+	if m.Broker == nil {
+		return
+	}
+	f := m.Broker.Figures()
+	for d, n := range map[*prometheus.Desc]int64{mqttClients: f.Clients, mqttMaxClients: f.MaxClients, mqttWaiting: f.Waiting} {
+		out <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, float64(n))
+	}
+	out <- prometheus.MustNewConstMetric(mqttRefused, prometheus.CounterValue, float64(f.Refused))
+	for verdict, n := range map[string]int64{"taken": f.Taken, "malformed": f.Malformed, "busy": f.Busy, "forbidden": f.Forbidden, "failed": f.Failed} {
+		out <- prometheus.MustNewConstMetric(mqttMessages, prometheus.CounterValue, float64(n), verdict)
+	}
+}

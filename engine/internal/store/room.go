@@ -65,7 +65,8 @@ type room struct {
 	mu     sync.Mutex // guards what follows; held while looking
 	looked time.Time
 	seen   int64 // tries at the watch's last look
-	idle   int   // looks since they changed
+	open   int64 // tables then
+	idle   int   // looks since both changed
 }
 
 // admit refuses a write of so many bytes for which there is no room.
@@ -156,8 +157,9 @@ func (r *room) unblock() {
 	r.tries.Store(0)
 }
 
-// idleLooks is after how many looks of the watch without an attempt to write a table writes are admitted again.
-const idleLooks = 3
+// After how many looks of the watch writes are admitted again: without an attempt to write a table, and while one goes on that shows
+// nothing new.
+const idleLooks, busyLooks = 3, 60
 
 // revive admits writes again when nothing is left that would be written as a table and show that there is room: a compaction that
 // failed is not always repeated, because another one may have done its work, and no flush comes while writes are refused. If
@@ -165,13 +167,15 @@ const idleLooks = 3
 func (r *room) revive() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if tries := r.tries.Load(); !r.blocked.Load() || tries != r.seen || r.tables.Load() > 0 {
-		r.seen, r.idle = tries, 0
+	tries, tables := r.tries.Load(), r.tables.Load()
+	if !r.blocked.Load() || tries != r.seen || tables != r.open {
+		r.seen, r.open, r.idle = tries, tables, 0
 		return
 	}
-	if r.idle++; r.idle >= idleLooks {
+	r.idle++
+	if r.idle >= busyLooks || r.idle >= idleLooks && tables == 0 {
 		r.idle = 0
-		r.unblock()
+		r.blocked.Store(false)
 	}
 }
 

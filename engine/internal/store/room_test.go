@@ -31,12 +31,13 @@ func TestReviveWhenNothingIsTried(t *testing.T) {
 		}
 	}
 	r.tables.Add(1)
-	for range 20 {
+	for range busyLooks / 2 {
 		if r.revive(); admitted() {
 			t.Fatal("a table is being written, and may not fit")
 		}
 	}
 	r.tables.Add(-1)
+	r.revive() // sees that
 	for look := range idleLooks {
 		if admitted() {
 			t.Fatalf("admitted after %d looks", look)

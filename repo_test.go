@@ -35,8 +35,8 @@ var policy = map[string][]string{
 
 	"engine":                 {"vocabulary", "dynamo", "engine/internal/...", "internal/pause", "github.com/cockroachdb/pebble/v2/...", "github.com/cespare/xxhash/v2"},
 	"engine/internal/backup": {"github.com/cockroachdb/pebble/v2/vfs"},
-	"engine/internal/store":  {"dynamo", "engine/internal/damage", "engine/internal/logfile", "engine/internal/row", "github.com/aws/smithy-go", "github.com/cockroachdb/pebble/v2", "github.com/cockroachdb/pebble/v2/bloom", "github.com/cockroachdb/pebble/v2/sstable", "github.com/cockroachdb/pebble/v2/vfs"},
-	"engine/internal/damage": {"engine/internal/row", "github.com/cockroachdb/pebble/v2", "github.com/cockroachdb/pebble/v2/sstable", "github.com/cockroachdb/pebble/v2/vfs"},
+	"engine/internal/store":  {"dynamo", "engine/internal/damage", "engine/internal/logfile", "engine/internal/row", "github.com/aws/smithy-go", "github.com/cockroachdb/pebble/v2", "github.com/cockroachdb/pebble/v2/bloom", "github.com/cockroachdb/pebble/v2/sstable", "github.com/cockroachdb/pebble/v2/vfs", "golang.org/x/time/rate"},
+	"engine/internal/damage": {"engine/internal/row", "github.com/cockroachdb/pebble/v2", "github.com/cockroachdb/pebble/v2/sstable", "github.com/cockroachdb/pebble/v2/vfs", "golang.org/x/sys/unix"},
 
 	"engine/internal/logfile": {"github.com/cockroachdb/pebble/v2/vfs/..."},
 	"engine/salvage":          {"vocabulary", "engine/internal/...", "github.com/cockroachdb/pebble/v2/..."},

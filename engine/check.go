@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/cockroachdb/pebble/v2"
 
@@ -20,7 +22,7 @@ type (
 
 // Check reads every row of the database, as it is at the moment of the call, and calls report for whatever does not
 // agree: items, index entries, expiry rows, streams, tokens, descriptors. It may run while the database is in use. It
-// takes about one pass over all rows and a lookup for each index entry. Rows in a damaged block of a file are a finding, too. Streams are compared with the items for the
+// takes about one pass over all rows, a lookup for each index entry, and what Scrub takes. A damaged file is a finding, too. Streams are compared with the items for the
 // 1,048,576 items of each open shard that changed last. The error is for what could not be read at all, or ctx's.
 func (db *DB) Check(ctx context.Context, report func(Finding)) (_ CheckSummary, err error) {
 	ctx, done, err := db.operate(ctx)
@@ -31,9 +33,23 @@ func (db *DB) Check(ctx context.Context, report func(Finding)) (_ CheckSummary, 
 	before := db.counted()
 	snap := db.store.NewSnapshot()
 	defer func() { err = errors.Join(err, snap.Close()) }()
-	sum, counts, err := inspect.Check(ctx, sourceOf(snap), report)
+	var damaged []string
+	sum, counts, err := inspect.Check(ctx, sourceOf(snap), func(f Finding) {
+		if report(f); f.Kind == inspect.FileDamaged {
+			damaged = append(damaged, f.Text)
+		}
+	})
 	if err != nil {
 		return sum, fmt.Errorf("engine: check: %w", err)
+	}
+	err = db.Scrub(ctx, ScrubOptions{Each: func(s Scrubbed) { // of blocks without rows
+		if s.Damage != nil && !slices.ContainsFunc(damaged, func(text string) bool { return strings.Contains(text, s.Name) }) {
+			sum.Findings++
+			report(Finding{Kind: inspect.FileDamaged, Text: s.Damage.Error()})
+		}
+	}})
+	if err != nil {
+		return sum, err
 	}
 	after := db.counted()
 	for name, told := range before {

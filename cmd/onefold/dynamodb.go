@@ -15,6 +15,9 @@ import (
 	"github.com/onefold/onefold/cmd/onefold/internal/memory"
 	"github.com/onefold/onefold/cmd/onefold/internal/place"
 	"github.com/onefold/onefold/cmd/onefold/internal/protocol"
+	"github.com/onefold/onefold/cmd/onefold/internal/scrub"
+	"github.com/onefold/onefold/cmd/onefold/internal/supervise"
+	"github.com/onefold/onefold/cmd/onefold/internal/workcli"
 	"github.com/onefold/onefold/dynamohttp"
 	"github.com/onefold/onefold/engine"
 )
@@ -50,6 +53,7 @@ type dynamodbServe struct {
 	StreamShards  int           `help:"Shards of a new stream, 1 to 256, as a table of DynamoDB has one for each of its partitions." default:"1" env:"ONEFOLD_DYNAMODB_STREAM_SHARDS"`
 	RollShards    int           `help:"Records after which a shard of a stream ends and a child goes on, to meet soon what DynamoDB does every four hours. Default: never." placeholder:"N" env:"ONEFOLD_DYNAMODB_ROLL_SHARDS"`
 	NoAuth        bool          `help:"Listen on an address that others can reach without asking for access keys." env:"ONEFOLD_DYNAMODB_NO_AUTH"`
+	Scrub         scrub.Flags   `embed:"" prefix:"scrub-"`
 	Origin        []string      `help:"Web origin whose pages may call without access keys, beside those on this machine." placeholder:"URL" env:"ONEFOLD_DYNAMODB_ORIGIN"`
 }
 
@@ -136,7 +140,11 @@ func (c *dynamodbServe) serve(ctx context.Context, out io.Writer, db *engine.DB,
 		data = "in memory"
 	}
 	fmt.Fprint(out, c.greeting(listener.Addr().String(), data, len(keys) > 0))
-	return protocol.Serve(ctx, listener, handler, logger)
+	services := []service{func(ctx context.Context) error { return protocol.Serve(ctx, listener, handler, logger) }}
+	if scrubs := c.Scrub.Schedule(db, data, logger); scrubs != nil && !c.Memory {
+		services = append(services, (&supervise.Parts{Logger: logger}).Keep("scrub", scrubs.Run))
+	}
+	return workcli.Together(ctx, services)
 }
 
 // greeting says how to reach the server.

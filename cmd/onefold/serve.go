@@ -21,6 +21,7 @@ import (
 	"github.com/onefold/onefold/cmd/onefold/internal/listen"
 	"github.com/onefold/onefold/cmd/onefold/internal/memory"
 	"github.com/onefold/onefold/cmd/onefold/internal/scrape"
+	"github.com/onefold/onefold/cmd/onefold/internal/scrub"
 	"github.com/onefold/onefold/cmd/onefold/internal/spoolflags"
 	"github.com/onefold/onefold/cmd/onefold/internal/usage"
 	"github.com/onefold/onefold/cmd/onefold/internal/warehousecli"
@@ -43,6 +44,7 @@ type listenFlags struct {
 	Budget memory.Flags     `embed:""`
 	Kept   spoolflags.Flags `embed:""`
 	Scrape scrape.Flags     `embed:""`
+	Scrub  scrub.Flags      `embed:"" prefix:"scrub-"`
 
 	SecurityContact string `help:"Where to report a vulnerability of this installation, as /.well-known/security.txt tells: https://… or mailto:…. Default: it tells nothing." placeholder:"URI" env:"ONEFOLD_SECURITY_CONTACT"`
 }
@@ -117,6 +119,9 @@ func (c *serveCommand) Run(ctx context.Context, std streams, g *globals) error {
 		}
 		return c.serve(ctx, std, g, s, func(string, string) error { return nil }, slices.Concat(following, others, backups)...)
 	})
+	if err != nil && errors.Is(err, ctx.Err()) { // told to stop before it had begun
+		err = nil
+	}
 	return errors.Join(err, stop())
 }
 
@@ -133,6 +138,7 @@ func (c *listenFlags) serve(ctx context.Context, std streams, g *globals, s *sto
 	}
 	logger := g.logger(std.err)
 	recorder := g.recorder(s, logger)
+	more = append(more, c.scrubs(s, g.Data, logger)...)
 	web, beside, release, err := c.newServer(s, recorder, logger, g.Data)
 	if err != nil {
 		return err
@@ -162,12 +168,30 @@ func (c *listenFlags) serve(ctx context.Context, std streams, g *globals, s *sto
 	if err := workcli.Together(ctx, services); err != nil || s.Shared { // others go on with what is left
 		return err
 	}
-	rest, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainFor)
+	s.drain(ctx, logger)
+	return nil
+}
+
+// drain folds what is left when the server has stopped, for a while.
+func (s *store) drain(ctx context.Context, logger *slog.Logger) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainFor)
 	defer cancel()
-	if err := s.worker.Drain(rest); err != nil {
+	if err := s.worker.Drain(ctx); err != nil {
 		logger.Warn("stopped before everything was folded; the next start goes on", "error", err)
 	}
-	return nil
+}
+
+// scrubs compare the files of an embedded table with their checksums, if that is wanted.
+func (c *listenFlags) scrubs(s *store, data string, logger *slog.Logger) []service {
+	if s.Engine == nil {
+		return nil
+	}
+	schedule := c.Scrub.Schedule(s.Engine, data, logger)
+	if schedule == nil {
+		return nil
+	}
+	s.collectors = append(s.collectors, schedule)
+	return []service{s.parts.Keep("scrub", schedule.Run)}
 }
 
 // otherListeners listen for Prometheus and for devices that do not speak HTTP, if they are to, and tell people of alerts.

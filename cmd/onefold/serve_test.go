@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -247,4 +248,29 @@ func countsEventually(t *testing.T, data string, want int64) {
 		t.Fatalf("%d page views, want %d", got, want)
 	}
 	onefold(t, "--data", data, "verify", "--site", "s")
+}
+
+// canceler ends a context when a text is written to it.
+type canceler struct {
+	at     string
+	cancel func()
+}
+
+func (c canceler) Write(p []byte) (int, error) {
+	if bytes.Contains(p, []byte(c.at)) {
+		c.cancel()
+	}
+	return len(p), nil
+}
+
+// TestToldToStopWhileStarting ends well at whichever line of the start it is told to.
+func TestToldToStopWhileStarting(t *testing.T) {
+	for _, at := range []string{"onefold serves", "statistics:", "set up:"} {
+		ctx, cancel := context.WithCancel(t.Context())
+		data := filepath.Join(t.TempDir(), "data")
+		if code := run(ctx, []string{"--data", data, "serve", "--addr", "127.0.0.1:0"}, streams{out: io.Discard, err: canceler{at, cancel}}); code != exitOK || ctx.Err() == nil {
+			t.Errorf("told to stop at %q: exit code %d, %v", at, code, ctx.Err())
+		}
+		cancel()
+	}
 }

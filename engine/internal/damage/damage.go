@@ -63,6 +63,19 @@ func (d *Log) Background(err error) {
 	d.log.Error("engine: store: background work failed", "error", Of(err).Error()) // its own form has a stack
 }
 
+// Scrubbed is told what a file that nobody has read otherwise is damaged by.
+func (d *Log) Scrubbed(file string, err error) {
+	what, _, _ := strings.Cut(err.Error(), "\n")
+	d.tell(fileOf(file), what)
+}
+
+// Files is how many damaged files were told of.
+func (d *Log) Files() int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return len(d.told)
+}
+
 func (d *Log) tell(file, what string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

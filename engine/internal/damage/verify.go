@@ -26,7 +26,7 @@ func Verify(ctx context.Context, fs vfs.FS, dir string, o sstable.ReaderOptions)
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if err := verifyTable(ctx, fs, fs.PathJoin(dir, name), o); err != nil {
+		if err := Table(ctx, fs, fs.PathJoin(dir, name), o, nil); err != nil {
 			what, _, _ := strings.Cut(err.Error(), "\n")
 			return fmt.Errorf("%w: %s: %s", row.ErrCorrupt, name, what)
 		}
@@ -34,12 +34,16 @@ func Verify(ctx context.Context, fs vfs.FS, dir string, o sstable.ReaderOptions)
 	return nil
 }
 
-func verifyTable(ctx context.Context, fs vfs.FS, name string, o sstable.ReaderOptions) (err error) {
+// Table compares every block of a table of rows with its checksum. What the operating system has of the file in memory is given up
+// first: it is the disk that is asked. pace is told before how many bytes are read, and may wait; nil does not.
+func Table(ctx context.Context, fs vfs.FS, name string, o sstable.ReaderOptions, pace func(bytes int) error) (err error) {
 	f, err := fs.Open(name, vfs.SequentialReadsOption)
 	if err != nil {
 		return err
 	}
-	readable, err := sstable.NewSimpleReadable(f)
+	forget(f.Fd())
+	defer forget(f.Fd()) // nobody else has asked for it
+	readable, err := sstable.NewSimpleReadable(paced{f, pace})
 	if err != nil {
 		return errors.Join(err, f.Close())
 	}
@@ -48,4 +52,20 @@ func verifyTable(ctx context.Context, fs vfs.FS, name string, o sstable.ReaderOp
 		return errors.Join(err, readable.Close())
 	}
 	return errors.Join(r.ValidateBlockChecksums(), r.Close())
+}
+
+// paced is a file that is read at a pace.
+type paced struct {
+	vfs.File
+	pace func(bytes int) error
+}
+
+// ReadAt implements io.ReaderAt.
+func (f paced) ReadAt(p []byte, at int64) (int, error) {
+	if f.pace != nil {
+		if err := f.pace(len(p)); err != nil {
+			return 0, err
+		}
+	}
+	return f.File.ReadAt(p, at)
 }

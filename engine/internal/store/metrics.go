@@ -20,6 +20,7 @@ type Metrics struct {
 	CompactionsRunning int64
 	CompactionDebt     uint64 // bytes, estimated, to be compacted until the tree is in shape
 	Failures           int64  // flushes and compactions that failed, and are repeated
+	DamagedFiles       int64  // files of rows in which a reader or the scrub has found damage since the store was opened
 
 	L0Files  int64
 	ReadAmp  int64 // sorted runs that a read may have to look at: sublevels of L0 and levels that hold rows
@@ -41,7 +42,7 @@ type Metrics struct {
 func (s *Store) Measure() Metrics {
 	p := s.DB.Metrics()
 	m := Metrics{
-		Syncs: s.disk.syncs.read(), Failures: s.room.failures.Load(),
+		Syncs: s.disk.syncs.read(), Failures: s.room.failures.Load(), DamagedFiles: int64(s.damaged.Files()),
 		Flushes: p.Flush.Count, Compactions: p.Compact.Count, CompactionsRunning: p.Compact.NumInProgress, CompactionDebt: p.Compact.EstimatedDebt,
 		L0Files: p.Levels[0].TablesCount, LogBytes: p.WAL.PhysicalSize, LogBytesWritten: p.WAL.BytesWritten, Bytes: p.DiskSpaceUsage(),
 		BlockCacheBytes: p.BlockCache.Size, BlockCacheMaxBytes: s.cacheBytes, BlockCacheHits: p.BlockCache.Hits, BlockCacheMisses: p.BlockCache.Misses,

@@ -41,6 +41,8 @@ type Store struct {
 	warn func(msg string, args ...any)
 
 	cacheBytes int64 // of blocks, at most
+	tables     sstable.ReaderOptions
+	damaged    *damage.Log
 }
 
 // Open opens the store in a directory. It compares the files with what they were when the store was closed, if it was.
@@ -83,7 +85,8 @@ func Lock(fs vfs.FS, dir string) (*pebble.Lock, error) {
 
 func open(dir string, o Options, lock *pebble.Lock) (*Store, error) {
 	r := &room{reserve: o.Reserve, usage: func() (vfs.DiskUsage, error) { return o.FS.GetDiskUsage(dir) }}
-	s := &Store{room: r, disk: newDisk(o.FS, dir, r, o.OnFatal), lock: lock, seal: func() error { return nil }, warn: o.Logger.Warn, cacheBytes: o.CacheBytes}
+	told := damage.NewLog(o.Logger)
+	s := &Store{room: r, damaged: told, disk: newDisk(o.FS, dir, r, o.OnFatal), lock: lock, seal: func() error { return nil }, warn: o.Logger.Warn, cacheBytes: o.CacheBytes}
 	if !o.Memory && !o.ReadOnly {
 		raw := o.FS
 		s.seal = func() error { return seal(raw, dir) }
@@ -91,6 +94,8 @@ func open(dir string, o Options, lock *pebble.Lock) (*Store, error) {
 	}
 	with := settings(o, s.disk)
 	with.Lock = lock
+	s.tables = with.MakeReaderOptions()
+	listen(with, s.disk, told)
 	var err error
 	s.DB, err = pebble.Open(dir, with)
 	if failed := s.disk.failure(); failed != nil {
@@ -208,13 +213,6 @@ func settings(o Options, d *disk) *pebble.Options {
 		CompactionConcurrencyRange:  func() (int, int) { return 1, 2 },
 		Logger:                      logger{o.Logger, d},
 	}
-	told := damage.NewLog(o.Logger)
-	p.EventListener = &pebble.EventListener{
-		DataCorruption:  told.Reading,
-		BackgroundError: func(err error) { told.Background(err); d.room.failed(err) },
-		WriteStallBegin: func(pebble.WriteStallBeginInfo) { d.held.Store(true); d.stalls.begin() },
-		WriteStallEnd:   func() { d.held.Store(false); d.stalls.end() },
-	}
 	for i := range p.Levels {
 		p.Levels[i].FilterPolicy = bloom.FilterPolicy(10)
 		p.Levels[i].BlockSize = 16 << 10
@@ -224,6 +222,16 @@ func settings(o Options, d *disk) *pebble.Options {
 	p.Levels[len(p.Levels)-1].Compression = func() *sstable.CompressionProfile { return sstable.BalancedCompression }
 	p.Experimental.SpanPolicyFunc = oneSpace
 	return p
+}
+
+// listen passes on what Pebble tells while it is open.
+func listen(p *pebble.Options, d *disk, told *damage.Log) {
+	p.EventListener = &pebble.EventListener{
+		DataCorruption:  told.Reading,
+		BackgroundError: func(err error) { told.Background(err); d.room.failed(err) },
+		WriteStallBegin: func(pebble.WriteStallBeginInfo) { d.held.Store(true); d.stalls.begin() },
+		WriteStallEnd:   func() { d.held.Store(false); d.stalls.end() },
+	}
 }
 
 // oneSpace keeps rows of different spaces in different files: a file of new stream records then overlaps no older one,

@@ -54,6 +54,7 @@ var samples = []sample{
 	counter("onefold_engine_flushes_total", "Memory tables written to files.", func(m *engine.Metrics) int64 { return m.Flushes }),
 	counter("onefold_engine_compactions_total", "Compactions that have ended.", func(m *engine.Metrics) int64 { return m.Compactions }),
 	counter("onefold_engine_background_failures_total", "Flushes and compactions that failed. They are retried.", func(m *engine.Metrics) int64 { return m.Failures }),
+	gauge("onefold_engine_damaged_files", "Files of rows in which a reader or a scrub has found damage since the database was opened.", func(m *engine.Metrics) int64 { return m.DamagedFiles }),
 	gauge("onefold_engine_compactions_running", "Compactions under way.", func(m *engine.Metrics) int64 { return m.CompactionsRunning }),
 	gauge("onefold_engine_compaction_debt_bytes", "Bytes to compact until the tree is in shape, estimated.", func(m *engine.Metrics) uint64 { return m.CompactionDebt }),
 	gauge("onefold_engine_l0_files", "Files in level 0 of the tree.", func(m *engine.Metrics) int64 { return m.L0Files }),

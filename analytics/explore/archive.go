@@ -2,6 +2,7 @@ package explore
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"slices"
@@ -79,7 +80,11 @@ func (s *scan) recallLarge(ctx context.Context) error {
 		if _, is := s.archived[b.Start]; is || b.PageViews+b.Events < int64(s.x.o.LargeDay) || !slices.Contains(s.days, b.Start) {
 			continue
 		}
-		if _, err := s.holds(ctx, b.Start, known{pageViews: b.PageViews, events: b.Events}); err != nil {
+		_, err := s.holds(ctx, b.Start, known{pageViews: b.PageViews, events: b.Events})
+		if errors.Is(err, ErrArchive) {
+			return nil // the table has these days, too
+		}
+		if err != nil {
 			return err
 		}
 	}
@@ -93,8 +98,11 @@ func (s *scan) holds(ctx context.Context, day string, of known) (bool, error) {
 		return false, err
 	}
 	held, err := s.x.o.Archive.Holds(ctx, s.site.SiteID, from, to)
+	if ctx.Err() != nil {
+		return false, ctx.Err()
+	}
 	if err != nil {
-		return false, fmt.Errorf("archive: %w", err)
+		return false, fmt.Errorf("%w: %w", ErrArchive, err)
 	}
 	if held.PageViews+held.Events == 0 || held.PageViews < of.pageViews || held.Events < of.events {
 		return false, nil
@@ -121,7 +129,7 @@ func (x *Explorer) archived(ctx context.Context, site string, from, to time.Time
 	return func(yield func(analytics.Event, error) bool) {
 		for e, err := range x.o.Archive.Events(ctx, site, from, to) {
 			if err != nil {
-				yield(analytics.Event{}, fmt.Errorf("archive: %w", err))
+				yield(analytics.Event{}, fmt.Errorf("%w: %w", ErrArchive, err))
 				return
 			}
 			if !yield(*e, nil) {

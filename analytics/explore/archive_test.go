@@ -98,7 +98,14 @@ func TestArchive(t *testing.T) {
 	}
 	ask("of a half", false)
 	box.err = errors.New("away")
-	if _, err := w.x.Report(w.ctx, in, nil); !errors.Is(err, box.err) {
+	if _, err := w.x.Report(w.ctx, in, nil); !errors.Is(err, box.err) || !errors.Is(err, ErrArchive) {
 		t.Errorf("of an archive that is away: %v", err)
+	}
+	w.x = New(w.table, Options{Archive: box, LargeDay: 1})
+	w.ingest(traffic(rand.New(rand.NewPCG(3, 4)), w.now().Add(-4*24*time.Hour), w.now(), 50)...)
+	w.rollUp()
+	recent := analytics.ReportIn{Site: "shop", From: "2026-06-16", To: "2026-06-19", By: analytics.ByPage}
+	if got, err := w.x.Report(w.ctx, recent, filters); err != nil || got.Source != FromRaw || got.Totals.Visits == 0 {
+		t.Errorf("of days that the table has, too, while the archive is away: %+v, %v", got, err)
 	}
 }

@@ -15,6 +15,8 @@ var (
 	ErrTooMuch = errors.New("explore: too much for one question")
 	// ErrGone is returned when none of the raw events of a range are left.
 	ErrGone = errors.New("explore: the raw events are gone")
+	// ErrArchive is returned when the archive does not answer, and only it has the raw events that were asked for.
+	ErrArchive = errors.New("explore: the archive does not answer")
 
 	// errEnough ends a scan that has found what it was for.
 	errEnough = errors.New("explore: enough")

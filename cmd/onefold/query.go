@@ -6,7 +6,6 @@ import (
 	"github.com/onefold/onefold/cmd/onefold/internal/querycli"
 	"github.com/onefold/onefold/cmd/onefold/internal/warehousecli"
 	"github.com/onefold/onefold/warehouse"
-	"github.com/onefold/onefold/warehouse/past"
 )
 
 // queryEnv is what the command that asks the warehouse stands on.
@@ -17,14 +16,4 @@ func (g *globals) queryEnv(std streams) *querycli.Env {
 // openObjects opens the place of a warehouse.
 func openObjects(ctx context.Context, place string) (warehouse.Objects, error) {
 	return warehousecli.Objects(ctx, place, true)
-}
-
-// remember lets questions about raw events be answered from a warehouse when these have expired.
-func (s *store) remember(ctx context.Context, place string) error {
-	objects, err := warehousecli.Objects(ctx, place, false)
-	if err != nil {
-		return err
-	}
-	s.archive, err = past.Open(ctx, objects, past.Options{})
-	return err
 }

@@ -108,9 +108,7 @@ func (c *serveCommand) Run(ctx context.Context, std streams, g *globals) error {
 			if err != nil {
 				return err
 			}
-			if err := s.remember(ctx, c.Warehouse); err != nil {
-				return err
-			}
+			s.archive = &warehousecli.Archive{Place: c.Warehouse}
 			others, s.collectors = append(others, s.parts.Keep("warehouse", exporting)), append(s.collectors, lag)
 		}
 		backups, err := c.backups(ctx, s, g, std)
@@ -276,11 +274,15 @@ func (c *listenFlags) newServer(s *store, recorder *usage.Recorder, logger *slog
 	if err != nil {
 		return nil, nil, nil, errors.Join(err, kept.Close())
 	}
-	release = func() error { return errors.Join(places(), kept.Close()) }
+	beside, release = []service{watch.Run}, kept.Close
+	if places != nil {
+		beside = append(beside, s.parts.Keep("geo", places.Run))
+		release = func() error { return errors.Join(places.Close(), kept.Close()) }
+	}
 	if web, err = server.New(o); err != nil {
 		return nil, nil, nil, errors.Join(err, release())
 	}
-	if beside = []service{watch.Run}; o.Drain != nil {
+	if o.Drain != nil {
 		beside = append(beside, o.Drain.Run)
 	}
 	return web, beside, release, nil

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"runtime/debug"
 
 	"github.com/oschwald/maxminddb-golang/v2"
 )
@@ -25,7 +26,7 @@ type DB struct {
 	reader *maxminddb.Reader
 }
 
-// Open maps a database file into memory. It has to stay as it is until Close; replace it by renaming another over it.
+// Open maps a database file into memory. Replace it by renaming another over it: while one is written over it, lookups fail.
 // Errors: ErrDatabase.
 func Open(file string) (*DB, error) {
 	reader, err := maxminddb.Open(file)
@@ -59,7 +60,14 @@ type named struct {
 
 // Lookup returns the place of an address; an empty one if it is not known. Errors, of a damaged database, do not name the
 // address.
-func (db *DB) Lookup(address netip.Addr) (Place, error) {
+func (db *DB) Lookup(address netip.Addr) (_ Place, err error) {
+	// A file that was cut off has no memory behind its end: touching that would end the process.
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	defer func() {
+		if fault := recover(); fault != nil {
+			err = fmt.Errorf("%w: reading it failed: %v", ErrDatabase, fault)
+		}
+	}()
 	var r record
 	address = address.Unmap().WithZone("")
 	if address.Is6() && db.reader.Metadata.IPVersion == 4 {

@@ -138,7 +138,7 @@ func (s *Service) people(ctx context.Context, site string, from *Sender, events 
 			rejected[i] = analytics.Outcome{EventID: e.ID, Status: analytics.Rejected, Reason: reasonBot, Detail: "user agents of programs are not counted"}
 			continue
 		}
-		place := s.placeOf(ctx, sender)
+		place := s.placeOf(sender)
 		h := e.hit(sender)
 		h.Browser, h.OS, h.Device = agent.Browser, agent.OS, agent.Device
 		h.Country, h.Region, h.City = place.Country, place.Region, place.City

@@ -1,7 +1,6 @@
 package webanalytics
 
 import (
-	"context"
 	"net/netip"
 	"net/url"
 	"strings"
@@ -26,14 +25,10 @@ var edges = [...]edge{
 }
 
 // placeOf is where a request comes from: as the database says or, where it says nothing and a proxy is trusted, the edge.
-func (s *Service) placeOf(ctx context.Context, from *Sender) geo.Place {
+func (s *Service) placeOf(from *Sender) geo.Place {
 	if s.o.Places != nil {
 		if address, err := netip.ParseAddr(from.address); err == nil {
-			place, err := s.o.Places.Lookup(address)
-			if err != nil {
-				s.door.Logger.WarnContext(ctx, "a place was not looked up", "error", err)
-			}
-			if place.Country != "" {
+			if place := s.o.Places.Lookup(address); place.Country != "" {
 				return place
 			}
 		}

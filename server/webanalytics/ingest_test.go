@@ -26,8 +26,8 @@ import (
 )
 
 func TestPlaces(t *testing.T) {
-	db, err := geo.Open(geotest.Write(t, map[string]geo.Place{"203.0.113.0/24": {Country: "DE", Region: "State of Berlin", City: "Berlin"}}))
-	servertest.Must(t, err)
+	db := geo.NewLive(geotest.Write(t, map[string]geo.Place{"203.0.113.0/24": {Country: "DE", Region: "State of Berlin", City: "Berlin"}}))
+	servertest.Must(t, db.Look())
 	defer db.Close()
 	vercel := []string{"X-Vercel-IP-Country", "BR", "X-Vercel-IP-Country-Region", "SP", "X-Vercel-IP-City", "S%C3%A3o%20Paulo"}
 	for _, c := range []struct {

@@ -49,6 +49,8 @@ func exploreProblem(err error) error {
 		return door.Problem(http.StatusUnprocessableEntity, "too_much", door.Detail(err))
 	case errors.Is(err, explore.ErrGone):
 		return door.Problem(http.StatusUnprocessableEntity, "raw_events_gone", door.Detail(err))
+	case errors.Is(err, explore.ErrArchive):
+		return door.Problem(http.StatusServiceUnavailable, "warehouse_unreachable", "The warehouse does not answer, and only it has the raw events of these days. Ask again later.")
 	}
 	return nil
 }

@@ -28,7 +28,7 @@ type Options struct {
 
 	Archive     explore.Archive // raw events that have expired; default: none
 	KeepBytes   int             // of raw events that filtered reports keep in memory; default 128 MB
-	Places      *geo.DB         // places of addresses; default: only what a trusted edge says
+	Places      *geo.Live       // places of addresses; default: only what a trusted edge says
 	TrackerPath string          // also serves the tracker here, such as /js/numbers.js
 	EventPath   string          // also takes single events here; a page's tracker is told by its data-api
 

@@ -23,8 +23,9 @@ type Flags struct {
 // largestBatch is how many events one request may carry: an address may always send that many at once.
 const largestBatch = 1000
 
-// Apply sets a server's options, and returns what has to be closed after the server.
-func (f *Flags) Apply(o *server.Options) (release func() error, err error) {
+// Apply sets a server's options. places are nil without --geo; whoever serves runs them, so that they are there, and closes them
+// after the server.
+func (f *Flags) Apply(o *server.Options) (places *geo.Live, err error) {
 	a := &o.Analytics
 	o.TrustProxy, a.TrackerPath, a.EventPath = f.TrustProxy, f.TrackerPath, f.EventPath
 	a.EventRate, a.EventBurst, a.SiteRate = f.EventRate, max(int(20*f.EventRate), largestBatch), f.SiteRate
@@ -36,10 +37,9 @@ func (f *Flags) Apply(o *server.Options) (release func() error, err error) {
 		o.Proxies = append(o.Proxies, network.Masked())
 	}
 	if f.Geo == "" {
-		return func() error { return nil }, nil
+		return nil, nil
 	}
-	if a.Places, err = geo.Open(f.Geo); err != nil {
-		return nil, fmt.Errorf("--geo: %w", err)
-	}
-	return a.Places.Close, nil
+	places = geo.NewLive(f.Geo)
+	a.Places = places
+	return places, nil
 }

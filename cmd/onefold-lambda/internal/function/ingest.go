@@ -34,7 +34,11 @@ func newIngest(b *base, s *settings) (lambda.Handler, error) {
 		Analytics: webanalytics.Options{Collector: analytics.NewCollector(b.table, analytics.CollectorOptions{}), Uploads: os.TempDir()},
 	}
 	o.Devices.DeviceTags = s.LineTag
-	if _, err := s.Flags.Apply(&o); err != nil { // what would be released lives as long as the process
+	places, err := s.Flags.Apply(&o)
+	if err == nil && places != nil {
+		err = places.Look() // it lives as long as the process
+	}
+	if err != nil {
 		return nil, err
 	}
 	web, err := server.New(o)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/onefold/onefold/cmd/internal/s3store"
 	"github.com/onefold/onefold/cmd/onefold/internal/ground"
 	"github.com/onefold/onefold/cmd/onefold/internal/terminal"
 	"github.com/onefold/onefold/fold"
@@ -119,15 +120,16 @@ func size(n int64) string {
 	return fmt.Sprintf("%.1f kB", float64(n)/(1<<10))
 }
 
-// Service exports beside a server until ctx ends, and tells how far it is. It may be run again after it has failed. Where other processes share the table they take turns.
+// Service exports beside a server until ctx ends, and tells how far it is. It may be run again after it has failed. A bucket that cannot be
+// reached is an error of running it; other errors of a place are those of Open. Where other processes share the table they take turns.
 func Service(ctx context.Context, place string, s *ground.Store, env *ground.Env) (func(context.Context) error, prometheus.Collector, error) {
-	w, err := Open(ctx, place, false)
+	w, err := openOwn(ctx, place)
 	if err != nil {
 		return nil, nil, err
 	}
 	lag := newLag(s.Table.Now)
 	work := func(ctx context.Context) (err error) {
-		if w == nil { // it failed before: what is there now is known there alone
+		if w == nil { // a bucket, or it failed before: what is there now is known there alone
 			if w, err = Open(ctx, place, false); err != nil {
 				return err
 			}
@@ -151,6 +153,15 @@ func Service(ctx context.Context, place string, s *ground.Store, env *ground.Env
 	return func(ctx context.Context) error {
 		return fold.Lead(ctx, s.Table, leadName, fold.LeadOptions{Logger: env.Logger}, work)
 	}, lag, nil
+}
+
+// openOwn opens a directory. A bucket is looked at, but not asked: it is nil.
+func openOwn(ctx context.Context, place string) (*warehouse.Warehouse, error) {
+	if !isBucket(place) {
+		return Open(ctx, place, false)
+	}
+	_, err := s3store.Open(ctx, "warehouse", place)
+	return nil, err
 }
 
 // leadName is that of the job which one of many processes does at a time. That saves work; that each fact is exported once does not need it.

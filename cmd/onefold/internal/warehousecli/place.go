@@ -58,7 +58,7 @@ func Open(ctx context.Context, place string, existing bool) (*warehouse.Warehous
 
 // Objects opens the place of a warehouse. Errors are those of Open that come before the log is read.
 func Objects(ctx context.Context, place string, existing bool) (warehouse.Objects, error) {
-	if strings.Contains(place, "://") {
+	if isBucket(place) {
 		b, err := s3store.Open(ctx, "warehouse", place)
 		if err != nil {
 			return nil, err
@@ -79,6 +79,8 @@ func Objects(ctx context.Context, place string, existing bool) (warehouse.Object
 	}
 	return warehouse.OpenDir(place)
 }
+
+func isBucket(place string) bool { return strings.Contains(place, "://") }
 
 func isDataset(name string) bool {
 	for _, d := range warehouse.Datasets() {

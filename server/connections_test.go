@@ -21,7 +21,8 @@ func serveBounded(t *testing.T, most int, handler http.HandlerFunc) *httptest.Se
 	t.Helper()
 	web := httptest.NewUnstartedServer(handler)
 	listener := bounded(web.Listener, most)
-	web.Listener, web.Config.ConnState = listener, listener.observe
+	web.Listener, web.Config.Handler = listener, listener.serving(handler)
+	web.Config.ConnState, web.Config.ConnContext = listener.observe, listener.remember
 	web.Start()
 	t.Cleanup(web.Close)
 	return web
@@ -77,6 +78,35 @@ func TestIdleConnectionsMakeRoom(t *testing.T) {
 				t.Fatalf("round %d, client %d: %v", round, i, err)
 			}
 		}
+	}
+}
+
+// TestSilentConnectionsMakeRoom has all places taken by clients who send nothing, nothing more after an answer, or half a header: who
+// comes later is served all the same, and of those who come together none is cut off for the others.
+func TestSilentConnectionsMakeRoom(t *testing.T) {
+	const most, rounds = 8, 20
+	web := serveBounded(t, most, func(http.ResponseWriter, *http.Request) {})
+	address := web.Listener.Addr().String()
+	for _, sends := range []string{"", "GET / HTTP/1.1\r\nHost: x\r\n\r\n", "GET / HTTP/1.1\r\nHost: x\r\nX-More: "} {
+		for range 3 * most {
+			conn, err := net.Dial("tcp", address)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer conn.Close()
+			if _, err := io.WriteString(conn, sends); err != nil {
+				t.Fatal(err)
+			}
+		}
+		var wait sync.WaitGroup
+		for range rounds {
+			wait.Go(func() {
+				if err := ask(web.URL, &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}); err != nil {
+					t.Errorf("beside connections that send %q: %v", sends, err)
+				}
+			})
+		}
+		wait.Wait()
 	}
 }
 

@@ -200,9 +200,9 @@ func (s *Server) Close() {
 
 // Run serves on the listener until ctx ends, then lets the requests under way finish.
 func (s *Server) Run(ctx context.Context, l net.Listener) error {
-	web, listener := s.web(s.handler), bounded(l, s.o.MaxConnections)
+	web, listener := s.web(nil), bounded(l, s.o.MaxConnections)
 	s.listener.Store(listener)
-	web.ConnState = listener.observe
+	web.Handler, web.ConnState, web.ConnContext = listener.serving(s.handler), listener.observe, listener.remember
 	defer s.runProducts(ctx)() // after which no request can come any more
 	served := make(chan error, 1)
 	go func() { served <- web.Serve(listener) }()

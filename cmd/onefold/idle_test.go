@@ -1,0 +1,81 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// filesAtMost lets a process have so many files, connections included.
+func filesAtMost(n int, of []string) []string {
+	return append([]string{"/bin/sh", "-c", fmt.Sprintf(`ulimit -n %d && exec "$0" "$@"`, n)}, of...)
+}
+
+// TestIdleConnections has 10,000 clients who keep connections to a server that may have 1,024 files: they send nothing, nothing more
+// after an answer, or half a header, and come again when they are cut off. Others are answered all the same; the log says how soon.
+func TestIdleConnections(t *testing.T) {
+	clients := 10_000
+	if testing.Short() {
+		clients = 2_000
+	}
+	var limit syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil || limit.Cur < uint64(clients)+1000 {
+		t.Skipf("%d connections need as many files; the limit is %d, %v", clients, limit.Cur, err)
+	}
+	cmd := process(t, "--data", t.TempDir()+"/data", "serve", "--addr", "127.0.0.1:0", "--token", testToken)
+	cmd.Args = filesAtMost(1024, append([]string{cmd.Path}, cmd.Args[1:]...))
+	cmd.Path = cmd.Args[0]
+	s := startCommand(t, cmd)
+	address := strings.TrimPrefix(s.url, "http://")
+	held := make([]net.Conn, clients)
+	for i := range held {
+		held[i] = idler(t, address, i)
+	}
+	defer func() {
+		for _, conn := range held {
+			conn.Close()
+		}
+	}()
+	var took []time.Duration
+	for i := range 1000 {
+		k := rand.IntN(clients) // one of them comes again
+		held[k].Close()
+		held[k] = idler(t, address, i)
+		began := time.Now()
+		answer, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Get(s.url + "/livez")
+		if err != nil {
+			t.Fatalf("request %d: %v", i, err)
+		}
+		if _, err := io.Copy(io.Discard, answer.Body); err != nil || answer.StatusCode != http.StatusOK {
+			t.Fatalf("request %d: %d, %v", i, answer.StatusCode, err)
+		}
+		answer.Body.Close()
+		took = append(took, time.Since(began))
+	}
+	slices.Sort(took)
+	t.Logf("beside %d idle connections: median %v, p99 %v, longest %v", clients, took[500], took[990], took[999])
+	if err := s.end(t, syscall.SIGTERM); err != nil {
+		t.Errorf("stopped: %v", err)
+	}
+}
+
+// idler opens a connection and asks for nothing, or not for all.
+func idler(t *testing.T, address string, i int) net.Conn {
+	t.Helper()
+	conn, err := net.Dial("tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sends := []string{"", "GET /livez HTTP/1.1\r\nHost: x\r\n\r\n", "GET /livez HTTP/1.1\r\nHost: x\r\nX-More: "}[i%3]
+	if _, err := io.WriteString(conn, sends); err != nil {
+		t.Fatal(err)
+	}
+	return conn
+}

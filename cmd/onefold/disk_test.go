@@ -196,6 +196,40 @@ func TestFullDisk(t *testing.T) {
 	onefold(t, "--data", table.Data, "dynamodb", "check")
 }
 
+// TestFullDiskOverMQTT publishes readings to a server whose disk is full, over a connection from before and over new ones. None is
+// acknowledged; those that are sent again when there is room are stored once.
+func TestFullDiskOverMQTT(t *testing.T) {
+	disk := smallDisk(t)
+	table := &globals{Data: filepath.Join(disk, "data"), Reserve: 16 * mb}
+	t.Setenv("ONEFOLD_DISK_RESERVE", reserve)
+	m := newMetersIn(t, table, "", "d")
+	s := m.serve()
+	first := m.connect(s, "d")
+	if sent := m.measure("d", 5); m.publish(first, sent) != len(sent) {
+		t.Fatal("readings were not acknowledged with room")
+	}
+	fill(t, disk, 0)
+	refused := m.measure("d", 20)
+	if n := m.publish(first, refused); n != 0 {
+		t.Errorf("%d readings were acknowledged on a full disk", n)
+	}
+	for range 3 {
+		again := m.connect(s, "d") // one may log in: nothing is written for it
+		if n := m.publish(again, refused); n != 0 {
+			t.Errorf("%d readings were acknowledged on a full disk", n)
+		}
+	}
+	s.mustSay(t, "/readyz", http.StatusServiceUnavailable, "full")
+	free(t, disk)
+	soon(t, "the readings are taken", func() bool { return m.publish(m.connect(s, "d"), refused) == len(refused) })
+	m.check(s)
+	if err := s.end(t, syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	onefold(t, "--data", table.Data, "dynamodb", "check")
+	onefold(t, "--data", table.Data, "verify", "--fleet", "plant")
+}
+
 // TestDiskFails lets a disk run full without a reserve: the process ends by itself, with a line and an exit code of its own.
 func TestDiskFails(t *testing.T) {
 	disk := smallDisk(t)
@@ -265,12 +299,7 @@ func TestFewFiles(t *testing.T) {
 	data := filepath.Join(t.TempDir(), "data")
 	onefold(t, "--data", data, "site", "create", "s")
 	limited := process(t, "--data", data, "serve", "--addr", "127.0.0.1:0", "--token", testToken)
-	limited.Args = append([]string{"sh", "-c", `ulimit -n 64; exec "$0" "$@"`, limited.Path}, limited.Args[1:]...)
-	var err error
-	if limited.Path, err = exec.LookPath("sh"); err != nil {
-		t.Skipf("no shell to limit files with: %v; install one", err)
-	}
-	s := startCommand(t, limited)
+	s := startCommand(t, filesAtMost(t, 64, limited))
 	var idle []net.Conn
 	for range 100 {
 		c, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://"))

@@ -1,12 +1,13 @@
 package main
 
 import (
-	"fmt"
 	"io"
 	"math/rand/v2"
 	"net"
 	"net/http"
+	"os/exec"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -14,8 +15,15 @@ import (
 )
 
 // filesAtMost lets a process have so many files, connections included.
-func filesAtMost(n int, of []string) []string {
-	return append([]string{"/bin/sh", "-c", fmt.Sprintf(`ulimit -n %d && exec "$0" "$@"`, n)}, of...)
+func filesAtMost(t *testing.T, n int, cmd *exec.Cmd) *exec.Cmd {
+	t.Helper()
+	shell, err := exec.LookPath("sh")
+	if err != nil {
+		t.Skipf("no shell to limit files with: %v; install one", err)
+	}
+	cmd.Args = append([]string{"sh", "-c", `ulimit -n "$0"; exec "$@"`, strconv.Itoa(n), cmd.Path}, cmd.Args[1:]...)
+	cmd.Path = shell
+	return cmd
 }
 
 // TestIdleConnections has 10,000 clients who keep connections to a server that may have 1,024 files: they send nothing, nothing more
@@ -30,9 +38,7 @@ func TestIdleConnections(t *testing.T) {
 		t.Skipf("%d connections need as many files; the limit is %d, %v", clients, limit.Cur, err)
 	}
 	cmd := process(t, "--data", t.TempDir()+"/data", "serve", "--addr", "127.0.0.1:0", "--token", testToken)
-	cmd.Args = filesAtMost(1024, append([]string{cmd.Path}, cmd.Args[1:]...))
-	cmd.Path = cmd.Args[0]
-	s := startCommand(t, cmd)
+	s := startCommand(t, filesAtMost(t, 1024, cmd))
 	address := strings.TrimPrefix(s.url, "http://")
 	held := make([]net.Conn, clients)
 	for i := range held {

@@ -201,25 +201,49 @@ func (m *meters) overHTTP(ctx context.Context, s *served, device string) {
 
 // overMQTT publishes many readings before it waits for their acknowledgements, until the connection is gone.
 func (m *meters) overMQTT(_ context.Context, s *served, device string) {
-	c := v3.NewClient(v3.NewClientOptions().AddBroker("tcp://" + s.mqtt).SetClientID(device).SetUsername(device).SetPassword(m.tokens[device]).
-		SetProtocolVersion(4).SetAutoReconnect(false).SetConnectTimeout(10 * time.Second))
+	c := m.client(s, device)
 	defer c.Disconnect(0)
 	if token := c.Connect(); token.Wait() && token.Error() != nil {
 		return // it was killed already
 	}
 	for {
-		readings := m.measure(device, m.luck(50))
-		tokens := make([]v3.Token, len(readings))
-		for i, r := range readings {
-			tokens[i] = c.Publish("devices/"+device+"/readings", 1, false, r.json())
-		}
-		for i, token := range tokens {
-			if token.Wait(); token.Error() != nil {
-				return
-			}
-			m.acknowledged(true, readings[i])
+		if readings := m.measure(device, m.luck(50)); m.publish(c, readings) < len(readings) {
+			return
 		}
 	}
+}
+
+// client is a device's, which does not connect again by itself.
+func (m *meters) client(s *served, device string) v3.Client {
+	return v3.NewClient(v3.NewClientOptions().AddBroker("tcp://" + s.mqtt).SetClientID(device).SetUsername(device).SetPassword(m.tokens[device]).
+		SetProtocolVersion(4).SetAutoReconnect(false).SetConnectTimeout(10 * time.Second))
+}
+
+// connect connects a device until the test ends.
+func (m *meters) connect(s *served, device string) v3.Client {
+	m.Helper()
+	c := m.client(s, device)
+	m.Cleanup(func() { c.Disconnect(0) })
+	if token := c.Connect(); token.Wait() && token.Error() != nil {
+		m.Fatal(token.Error())
+	}
+	return c
+}
+
+// publish publishes readings, all before it waits for the first acknowledgement, and returns how many were acknowledged before one
+// was not.
+func (m *meters) publish(c v3.Client, readings []*measured) int {
+	tokens := make([]v3.Token, len(readings))
+	for i, r := range readings {
+		tokens[i] = c.Publish("devices/"+r.device+"/readings", 1, false, r.json())
+	}
+	for i, token := range tokens {
+		if token.Wait(); token.Error() != nil {
+			return i
+		}
+		m.acknowledged(true, readings[i])
+	}
+	return len(readings)
 }
 
 // acknowledges is what mosquitto_pub -d says of a message that was acknowledged. The messages of a run have numbers from 1.

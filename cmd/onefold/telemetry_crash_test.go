@@ -216,7 +216,7 @@ func (m *meters) overMQTT(_ context.Context, s *served, device string) {
 // client is a device's, which does not connect again by itself.
 func (m *meters) client(s *served, device string) v3.Client {
 	return v3.NewClient(v3.NewClientOptions().AddBroker("tcp://" + s.mqtt).SetClientID(device).SetUsername(device).SetPassword(m.tokens[device]).
-		SetProtocolVersion(4).SetAutoReconnect(false).SetConnectTimeout(10 * time.Second))
+		SetProtocolVersion(4).SetAutoReconnect(false).SetConnectTimeout(10 * time.Second).SetWriteTimeout(2 * time.Second)) // which is how long Publish waits after the end of a connection
 }
 
 // connect connects a device until the test ends.

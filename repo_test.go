@@ -41,7 +41,7 @@ var policy = map[string][]string{
 	"engine/internal/logfile": {"github.com/cockroachdb/pebble/v2/vfs/..."},
 	"engine/salvage":          {"vocabulary", "engine/internal/...", "github.com/cockroachdb/pebble/v2/..."},
 
-	"engine/enginetest": {"vocabulary", "dynamo", "engine", "dynamohttp", "github.com/aws/aws-sdk-go-v2/..."},
+	"engine/enginetest": {"vocabulary", "dynamo", "engine", "dynamohttp", "github.com/aws/aws-sdk-go-v2/...", "github.com/cockroachdb/pebble/v2/vfs"},
 
 	"engine/internal": {"vocabulary", "engine/internal/...", "github.com/cespare/xxhash/v2", "github.com/cockroachdb/apd/v3", "github.com/hashicorp/golang-lru/v2"},
 

@@ -239,7 +239,7 @@ func (db *DB) newTable(d *catalog.Table) *table {
 
 // joinClose closes c and returns err, or the error of closing.
 func joinClose(err error, c io.Closer) error {
-	if cerr := c.Close(); err == nil {
+	if cerr := damage.Of(c.Close()); err == nil { // an iterator's tells again what reading failed by
 		return cerr
 	}
 	return err

@@ -15,14 +15,15 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/onefold/onefold/engine"
+	"github.com/onefold/onefold/engine/enginetest"
 )
 
 // ends are ways in which a process that has a database behind a web server ends. Each opens the database, and says when it fails.
 var ends = map[string]func(o engine.Options) (engine.Options, func()){
 	"disk": func(o engine.Options) (engine.Options, func()) {
-		fs := newFaultFS(vfs.NewMem())
+		fs := enginetest.NewDisk(vfs.NewMem())
 		o.FS = fs
-		return o, func() { fs.arm(dead, 1) }
+		return o, func() { fs.Break(enginetest.Dead, 1) }
 	},
 	"panic": func(o engine.Options) (engine.Options, func()) {
 		fails := false

@@ -1,6 +1,7 @@
 package engine_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"log/slog"
@@ -8,6 +9,7 @@ import (
 	"os"
 	"runtime"
 	"strconv"
+	"strings"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -18,11 +20,12 @@ import (
 
 	"github.com/onefold/onefold/dynamo"
 	"github.com/onefold/onefold/engine"
+	"github.com/onefold/onefold/engine/enginetest"
 )
 
 // TestFaults lets one thing go wrong with the disk, at any call, while several write. A write is acknowledged, or refused
 // because the disk is full, or the database is at its end, says so once, and answers everybody with it. Nothing hangs, and
-// nothing acknowledged is lost. ONEFOLD_FAULT_SEEDS tries more, ONEFOLD_FAULT_SEED one.
+// nothing acknowledged is lost; of a bit that is written wrong, the database tells. ONEFOLD_FAULT_SEEDS tries more, ONEFOLD_FAULT_SEED one.
 func TestFaults(t *testing.T) {
 	first, seeds := uint64(time.Now().UnixNano()), 150
 	if testing.Short() {
@@ -34,16 +37,16 @@ func TestFaults(t *testing.T) {
 	if s := os.Getenv("ONEFOLD_FAULT_SEED"); s != "" {
 		first, seeds = must[uint64](t)(strconv.ParseUint(s, 10, 64)), 1
 	}
-	met := map[fault]int{}
+	met := map[enginetest.DiskFault]int{}
 	for seed := first; seed < first+uint64(seeds) && !t.Failed(); seed++ {
 		r := newFaultRun(t, seed)
 		within(t, r, func() { r.run(t) })
-		if r.fs.hit {
-			met[r.fs.kind]++
+		if hit, _ := r.fs.Hit(); hit {
+			met[r.fs.Fault()]++
 		}
 	}
 	t.Logf("%d seeds, faults met: %v", seeds, met)
-	if seeds >= 150 && len(met) < int(faults) {
+	if seeds >= 150 && len(met) < int(enginetest.DiskFaults) {
 		t.Errorf("some faults were never met: %v", met)
 	}
 }
@@ -70,14 +73,14 @@ type faultRun struct {
 	seed    uint64
 	rng     *rand.Rand
 	mem     *vfs.MemFS
-	fs      *faultFS
+	fs      *enginetest.Disk
 	fatal   atomic.Int64 // times that it was said
 	refused atomic.Int64 // writes, for the disk was full
 }
 
 func newFaultRun(t *testing.T, seed uint64) *faultRun {
 	mem := vfs.NewCrashableMem()
-	r := &faultRun{seed: seed, rng: rand.New(rand.NewPCG(seed, 7)), mem: mem, fs: newFaultFS(mem)}
+	r := &faultRun{seed: seed, rng: rand.New(rand.NewPCG(seed, 7)), mem: mem, fs: enginetest.NewDisk(mem)}
 	db := must[*engine.DB](t)(engine.Open("data", r.options(r.fs)))
 	must[*dynamodb.CreateTableOutput](t)(db.CreateTable(context.Background(), tableInput("crash")))
 	r.db = db
@@ -85,7 +88,8 @@ func newFaultRun(t *testing.T, seed uint64) *faultRun {
 }
 
 func (r *faultRun) String() string {
-	return "ONEFOLD_FAULT_SEED=" + strconv.FormatUint(r.seed, 10) + " " + r.fs.kind.String() + " " + r.fs.name
+	_, file := r.fs.Hit()
+	return "ONEFOLD_FAULT_SEED=" + strconv.FormatUint(r.seed, 10) + " " + r.fs.Fault().String() + " " + file
 }
 
 func (r *faultRun) options(fs vfs.FS) engine.Options {
@@ -95,8 +99,8 @@ func (r *faultRun) options(fs vfs.FS) engine.Options {
 
 // run writes while the disk fails, and looks at what is there afterwards.
 func (r *faultRun) run(t *testing.T) {
-	r.fs.arm(someFault(r.rng), 1+r.rng.IntN(400))
-	if opening := r.rng.IntN(4) == 0; opening && r.fs.kind != stalled { // who opens waits as long as the disk does
+	r.fs.Break(enginetest.DiskFault(r.rng.IntN(int(enginetest.DiskFaults))), 1+r.rng.IntN(400))
+	if opening := r.rng.IntN(4) == 0; opening && r.fs.Fault() != enginetest.Stalled { // who opens waits as long as the disk does
 		r.reopen(t)
 	}
 	if r.db != nil {
@@ -108,9 +112,15 @@ func (r *faultRun) run(t *testing.T) {
 	for w := range acked {
 		acked[w] = r.acked[w].Load()
 	}
-	db, err := engine.Open("data", r.options(clone))
+	var log bytes.Buffer
+	o := r.options(clone)
+	o.Logger = slog.New(slog.NewTextHandler(&log, nil))
+	flipped := r.fs.Fault() == enginetest.Flipped
+	db, err := engine.Open("data", o)
 	if err != nil {
-		t.Errorf("%s: open what is left: %v", r, err)
+		if !flipped || !errors.Is(err, engine.ErrCorrupt) {
+			t.Errorf("%s: open what is left: %v", r, err)
+		}
 		return
 	}
 	defer func() {
@@ -121,7 +131,17 @@ func (r *faultRun) run(t *testing.T) {
 			t.Log(r)
 		}
 	}()
+	if flipped && said(t, db, &log) {
+		return
+	}
 	checkCrash(t, db, &r.crashRun, acked)
+}
+
+// said reports whether a database tells that not all of it is as it was written, in the log or when it is checked.
+func said(t *testing.T, db *engine.DB, log *bytes.Buffer) bool {
+	t.Helper()
+	findings := must[engine.CheckSummary](t)(db.Check(context.Background(), func(engine.Finding) {})).Findings
+	return findings > 0 || strings.Contains(log.String(), "level=WARN") || strings.Contains(log.String(), "level=ERROR")
 }
 
 // reopen closes the database and opens it again on a disk that may fail meanwhile; r.db is nil when it does not open.
@@ -142,7 +162,8 @@ func (r *faultRun) reopen(t *testing.T) {
 
 // expected reports whether an error is one that tells of the fault.
 func (r *faultRun) expected(err error) bool {
-	return errors.Is(err, engine.ErrFatal) || dynamo.IsFull(err) || errors.Is(err, syscall.ENOSPC) || r.fs.kind == unread && errors.Is(err, syscall.EIO)
+	return errors.Is(err, engine.ErrFatal) || dynamo.IsFull(err) || errors.Is(err, syscall.ENOSPC) ||
+		r.fs.Fault() == enginetest.Unread && errors.Is(err, syscall.EIO) || r.fs.Fault() == enginetest.Flipped && errors.Is(err, engine.ErrCorrupt)
 }
 
 // writesEach is how much each writer has to do.
@@ -155,14 +176,14 @@ func (r *faultRun) writeAll(t *testing.T) {
 		r.wg.Go(func() { r.writeEach(t, w) })
 	}
 	go func() { r.wg.Wait(); close(done) }()
-	if r.fs.kind == full {
+	if f := r.fs.Fault(); f == enginetest.Full || f == enginetest.Flipped {
 		r.lookUntil(done)
 		return
 	}
 	select {
 	case <-done:
 		return
-	case <-r.fs.waiting:
+	case <-r.fs.Waiting():
 	}
 	for range 100 { // looks at a write that does not return
 		engine.LookAtDisk(r.db)
@@ -170,7 +191,7 @@ func (r *faultRun) writeAll(t *testing.T) {
 	if r.fatal.Load() != 1 {
 		t.Errorf("%s: a write has stalled, and it was said %d times", r, r.fatal.Load())
 	}
-	close(r.fs.stall)
+	r.fs.Release()
 	<-done
 }
 
@@ -202,8 +223,10 @@ func (r *faultRun) writeEach(t *testing.T, w int) {
 			return
 		case dynamo.IsFull(err):
 			if r.refused.Add(1) > 100 {
-				r.fs.heal()
+				r.fs.Heal()
 			}
+		case errors.Is(err, engine.ErrCorrupt) && r.expected(err): // it will be so for ever
+			return
 		case r.expected(err): // a read
 		default:
 			t.Errorf("%s: write: %v", r, err)
@@ -220,7 +243,7 @@ func (r *faultRun) end(t *testing.T) {
 		t.Errorf("%s: said %d times, and a read is answered: %v", r, said, getErr)
 	}
 	if r.rng.IntN(2) == 0 {
-		r.fs.heal() // or not: it is closed while the disk is full
+		r.fs.Heal() // or not: it is closed while the disk is full
 	}
 	err := r.db.Close()
 	if err != nil && !r.expected(err) {

@@ -18,6 +18,7 @@ import (
 	"github.com/onefold/onefold/dynamo"
 	"github.com/onefold/onefold/dynamohttp"
 	"github.com/onefold/onefold/engine"
+	"github.com/onefold/onefold/engine/enginetest"
 )
 
 const mb = 1 << 20
@@ -219,18 +220,18 @@ func TestReserveOfADirectory(t *testing.T) {
 // TestOpenOnFullDisk opens a database on a disk that has no room for what opening writes: it does not open, and says why.
 // Nothing is lost.
 func TestOpenOnFullDisk(t *testing.T) {
-	ctx, fs := context.Background(), newFaultFS(vfs.NewMem())
+	ctx, fs := context.Background(), enginetest.NewDisk(vfs.NewMem())
 	db := must[*engine.DB](t)(engine.Open("data", engine.Options{FS: fs, TTLInterval: -1}))
 	must[*dynamodb.CreateTableOutput](t)(db.CreateTable(ctx, tableInput("table")))
 	putItem(t, db, "table", item{"pk": str("p"), "sk": str("s")})
 	if err := db.Close(); err != nil {
 		t.Fatal(err)
 	}
-	fs.arm(full, 1)
+	fs.Break(enginetest.Full, 1)
 	if _, err := engine.Open("data", engine.Options{FS: fs, TTLInterval: -1}); !errors.Is(err, syscall.ENOSPC) {
 		t.Errorf("opened on a full disk: %v", err)
 	}
-	fs.heal()
+	fs.Heal()
 	db = must[*engine.DB](t)(engine.Open("data", engine.Options{FS: fs, TTLInterval: -1}))
 	if got := scanAll(t, db, "table", ""); len(got) != 1 {
 		t.Errorf("%d items", len(got))

@@ -3,8 +3,10 @@
 package damage
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
+	"os"
 	"path"
 	"path/filepath"
 	"strings"
@@ -18,7 +20,7 @@ import (
 // Of makes row.ErrCorrupt, on one line and with the file's name, of what the store says of bytes that are not as they
 // were written. Other errors stay as they are.
 func Of(err error) error {
-	if err == nil || !pebble.IsCorruptionError(err) {
+	if err == nil || !pebble.IsCorruptionError(err) && !isOther(err) {
 		return err
 	}
 	what, _, _ := strings.Cut(err.Error(), "\n")
@@ -26,6 +28,12 @@ func Of(err error) error {
 		return fmt.Errorf("%w: %s: %s", row.ErrCorrupt, fileOf(info.Path), what)
 	}
 	return fmt.Errorf("%w: %s", row.ErrCorrupt, what)
+}
+
+// isOther reports whether a file of rows is not there, or not the one, that the manifest names. The store has no error of its own for it.
+func isOther(err error) bool {
+	text := err.Error()
+	return errors.Is(err, os.ErrNotExist) && strings.Contains(text, "(type sstable)") || strings.Contains(text, "object size mismatch")
 }
 
 // fileOf is a file's name without its directory, which is the database's.

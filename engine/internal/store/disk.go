@@ -9,7 +9,10 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/onefold/onefold/engine/internal/damage"
 )
 
 // ErrFatal is returned once the store could not write something that it cannot do without.
@@ -344,10 +347,15 @@ func (d *disk) look() {
 	switch limit := stallLooks * lookEvery; {
 	case d.ops.look() > stallLooks:
 		d.fail(fmt.Errorf("a write has taken longer than %v", limit))
+	case d.stuck > damageLooks && pebble.IsCorruptionError(d.room.why()):
+		d.fail(fmt.Errorf("what was written cannot be moved to tables: %w; restore a backup, or bring out what can be read with `onefold dynamodb salvage`", damage.Of(d.room.why())))
 	case d.stuck > stallLooks:
 		d.fail(fmt.Errorf("what was written could not be moved to tables for %v: %w", limit, d.room.why()))
 	}
 }
+
+// damageLooks is how many looks writers are let wait for a compaction of a damaged table: no try will be better.
+const damageLooks = 3
 
 // watch looks until the store is closed, or the disk is dead.
 func (d *disk) watch() {

@@ -42,7 +42,7 @@ func (s *Store) Each(prefix []byte, fn func(k, v []byte) error) (err error) {
 		return fmt.Errorf("engine: read: %w", err)
 	}
 	defer func() {
-		if closed := it.Close(); err == nil {
+		if closed := damage.Of(it.Close()); err == nil {
 			err = closed
 		}
 	}()

@@ -7,11 +7,13 @@ FLIPS    ?= 2048
 REQUESTS ?= 5000000
 EVENTS   ?= 1000000
 KILLS    ?= 40
+DURATION ?= 1h
+RATE ?= 4000
 FUZZTIME ?= 30s
 VERSION  ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 
 .DEFAULT_GOAL := build
-.PHONY: build build-duckdb lambda dist notices docs web test browser mosquitto dynalite servicespec check race fuzz simulate oracle soak ledger chaos bench demo clean
+.PHONY: build build-duckdb lambda dist notices docs web test browser mosquitto dynalite servicespec check race fuzz simulate oracle soak ledger endurance chaos bench demo clean
 
 build: web ## build bin/onefold, static
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags "-X main.version=$(VERSION)" -o bin/onefold ./cmd/onefold
@@ -109,7 +111,7 @@ fuzz: ## each fuzz target for FUZZTIME
 	  done; done
 
 simulate: ## the fold simulator, the engine on disks that fail, over SEEDS seeds, and with FLIPS bits flipped
-	ONEFOLD_SIM_SEEDS=$(SEEDS) $(GO) test -count=1 -timeout 60m -v ./fold/foldsim
+	ONEFOLD_SIM_SEEDS=$(SEEDS) ONEFOLD_DISK_SEEDS=$(SEEDS) $(GO) test -count=1 -timeout 60m -v ./fold/foldsim
 	ONEFOLD_FAULT_SEEDS=$(SEEDS) $(GO) test -count=1 -timeout 60m -v -run 'TestFaults$$' ./engine
 	ONEFOLD_FLIPS=$(FLIPS) $(GO) test -count=1 -timeout 60m -v -run 'TestFlippedBits$$' ./engine/salvage
 
@@ -121,6 +123,9 @@ soak: web ## EVENTS events to a server that is killed again and again; ONEFOLD_S
 
 ledger: web ## KILLS kills of a server under page views, readings, appends and changed settings
 	ONEFOLD_LEDGER_KILLS=$(KILLS) $(GO) test -count=1 -timeout 60m -run '^TestKillLedger$$' -v ./cmd/onefold
+
+endurance: web ## DURATION (1h) of RATE events a second to a server with everything on, and what it takes of the machine
+	ONEFOLD_ENDURANCE=$(DURATION) ONEFOLD_ENDURANCE_RATE=$(RATE) $(GO) test -count=1 -timeout 0 -v -run '^TestEndurance$$' ./cmd/onefold
 
 chaos: web ## EVENTS events to two servers and three workers on one table, of which all goes wrong that can
 	ONEFOLD_SOAK_EVENTS=$(EVENTS) $(GO) test -count=1 -timeout 0 -v -run 'TestChaos$$' ./cmd/onefold

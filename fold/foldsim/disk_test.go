@@ -176,6 +176,9 @@ func (r *diskRun) work(db *engine.DB) {
 		runtime.Gosched()
 		r.disk.Release()
 		<-done
+	case <-time.After(2 * time.Second): // writers that wait for room inside the store are not refused: it comes back
+		r.disk.Heal()
+		<-done
 	}
 	r.disk.Heal() // what waits for room goes on
 	cancel()

@@ -24,8 +24,33 @@ const sealName = "SEAL"
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// seal notes how the files of a closed store are.
+// saveLog looks whether the log can be read as it was written, and writes what it holds to tables if it cannot: as long as the store
+// is open, that is in memory, too.
+func (s *Store) saveLog() {
+	if s.Failure() != nil {
+		return
+	}
+	wrong, doubts, err := logfile.Check(s.disk.FS, s.disk.dir)
+	if err != nil || wrong == "" && len(doubts) == 0 {
+		return // what cannot be read now is noticed when the store is sealed
+	}
+	s.warn("engine: store: the log cannot be read as it was written; what it holds is written to tables", "damaged", wrong, "in doubt", len(doubts))
+	if err := s.Flush(); err != nil {
+		s.warn("engine: store: what the log holds was not written to tables", "error", err)
+	}
+}
+
+// seal notes how the files of a closed store are. Errors: row.ErrCorrupt when the log or the manifest cannot be read: they have no seal
+// that vouches for them.
 func seal(fs vfs.FS, dir string) error {
+	switch wrong, doubts, err := logfile.Check(fs, dir); {
+	case err != nil:
+		return err
+	case wrong != "":
+		return fmt.Errorf("%w: %s", row.ErrCorrupt, wrong)
+	case len(doubts) > 0:
+		return fmt.Errorf("%w: %s: %s cannot be read", row.ErrCorrupt, doubts[0].Log, doubts[0].Span)
+	}
 	lines, err := sealOf(fs, dir)
 	if err != nil {
 		return err

@@ -37,6 +37,7 @@ type Store struct {
 	room *room
 	lock *pebble.Lock
 	work sync.WaitGroup // the watch
+	save func()         // before it is closed
 	seal func() error   // when it is closed
 	warn func(msg string, args ...any)
 
@@ -86,10 +87,10 @@ func Lock(fs vfs.FS, dir string) (*pebble.Lock, error) {
 func open(dir string, o Options, lock *pebble.Lock) (*Store, error) {
 	r := &room{reserve: o.Reserve, usage: func() (vfs.DiskUsage, error) { return o.FS.GetDiskUsage(dir) }}
 	told := damage.NewLog(o.Logger)
-	s := &Store{room: r, damaged: told, disk: newDisk(o.FS, dir, r, o.OnFatal), lock: lock, seal: func() error { return nil }, warn: o.Logger.Warn, cacheBytes: o.CacheBytes}
+	s := &Store{room: r, damaged: told, disk: newDisk(o.FS, dir, r, o.OnFatal), lock: lock, save: func() {}, seal: func() error { return nil }, warn: o.Logger.Warn, cacheBytes: o.CacheBytes}
 	if !o.Memory && !o.ReadOnly {
 		raw := o.FS
-		s.seal = func() error { return seal(raw, dir) }
+		s.save, s.seal = s.saveLog, func() error { return seal(raw, dir) }
 		o.FS = s.disk
 	}
 	with := settings(o, s.disk)
@@ -166,15 +167,21 @@ func (s *Store) LogData(data []byte, o *pebble.WriteOptions) error {
 	return cmp.Or(s.DB.LogData(data, o), s.Failure())
 }
 
-// Close closes the store. What keeps it from noting how the files are is no error: they are as after a crash then.
+// Close closes the store. What keeps it from noting how the files are is no error: they are as after a crash then. It is one that the
+// log or the manifest cannot be read as they were written: row.ErrCorrupt.
 func (s *Store) Close() error {
+	s.save()
 	s.disk.end()
 	err := s.DB.Close()
 	s.work.Wait()
 	if failed := s.Failure(); failed != nil || err != nil {
 		return errors.Join(cmp.Or(failed, err), s.lock.Close())
 	}
-	if err := s.seal(); err != nil {
+	err = s.seal()
+	if errors.Is(err, row.ErrCorrupt) {
+		return errors.Join(err, s.lock.Close())
+	}
+	if err != nil {
 		s.warn("engine: store: damage of the log or the manifest may not be noticed when the database is opened again, because the seal was not written", "error", err)
 	}
 	return s.lock.Close()

@@ -75,6 +75,7 @@ func (f *Flags) Budget(cgo bool) (Budget, error) {
 
 // Limit sets Go's memory limit, unless GOMEMLIMIT says another, and returns what undoes it.
 func (b *Budget) Limit() (undo func()) {
+	fewArenas()
 	if os.Getenv("GOMEMLIMIT") != "" {
 		return func() {} // somebody has decided
 	}

@@ -44,8 +44,29 @@ type Session struct {
 	UserID     string    `dynamodbav:"userId,omitempty"`
 	ShareID    string    `dynamodbav:"shareId,omitempty"`
 	Generation int       `dynamodbav:"generation,omitempty"` // the user's at login
+	Method     Method    `dynamodbav:"method,omitempty"`     // how the user logged in
+	Browser    string    `dynamodbav:"browser,omitempty"`    // such as Firefox 138
+	System     string    `dynamodbav:"system,omitempty"`     // such as Linux
 	Created    time.Time `dynamodbav:"created"`
+	Used       time.Time `dynamodbav:"used,omitempty"`         // to the hour; see sessionUsed
 	Expires    time.Time `dynamodbav:"ttl,unixtime,omitempty"` // slides with use; see sessionIdle
+}
+
+// Method is how somebody logged in.
+type Method string
+
+// The methods.
+const (
+	ByPassword     Method = "password"
+	ByCode         Method = "code"          // password, and a code of an authenticator app
+	ByRecoveryCode Method = "recovery_code" // password, and a recovery code
+	ByPasskey      Method = "passkey"
+)
+
+// Device is a short description of what somebody logs in with. It holds no address.
+type Device struct {
+	Browser string // such as Firefox 138; "": unknown
+	System  string // such as Linux; "": unknown
 }
 
 // KeyKey names an API key.

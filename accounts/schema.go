@@ -19,7 +19,9 @@ var (
 	})
 	Sessions = table.Define[Session, SessionKey]("accounts.session", table.Def[Session]{
 		PK: "ACCOUNT#SESSION#{hash}", SK: "SESSION",
-		Doc: "A browser that logged in, or opened a shared view.",
+		Indexes: []table.Index[Session]{{Name: "gsi1", PK: "ACCOUNT#SESSIONS#{userId}", SK: "SESSION#{hash}"}},
+		Doc:     "A browser that logged in, or opened a shared view. Those of users are on the index.",
+		Allow:   map[string]string{"heartbeat-index": "used is written once an hour at most"},
 	})
 	Keys = table.Define[Key, KeyKey]("accounts.key", table.Def[Key]{
 		PK: "ACCOUNT#KEY#{keyId}", SK: "KEY",
@@ -94,6 +96,9 @@ var (
 	SharedByName = table.NewGet[SharedKey](SharedSecrets, table.GetDef{
 		ID: "A13", Question: "a secret that servers share", Load: table.Load{PerSecond: 0.0001, Items: 1, ItemBytes: 150},
 	})
+	SessionsOfUser = table.NewQuery(Sessions, table.QueryDef[SessionsIn]{
+		ID: "A14", Question: "the sessions of a user", Index: "gsi1", Load: table.Load{PerSecond: 0.02, Items: 5, ItemBytes: 350},
+	})
 )
 
 // SharesIn names the site whose shares are asked for.
@@ -106,6 +111,11 @@ type InvitationsIn struct {
 	Site string `dynamodbav:"site"`
 }
 
+// SessionsIn names the user whose sessions are asked for.
+type SessionsIn struct {
+	UserID string `dynamodbav:"userId"`
+}
+
 // AuditIn names the month whose changes are asked for, YYYY-MM in UTC.
 type AuditIn struct {
 	Month string `dynamodbav:"month"`
@@ -115,13 +125,14 @@ type AuditIn struct {
 var Schema = table.MustSchema("accounts",
 	Users, Emails, Sessions, Keys, Shares, Invitations, Setups, SharedSecrets, Entries,
 	UserByID, UserByEmail, AllUsers, SessionByToken, KeyByID, AllKeys, ShareByID, SharesOfSite, EntriesOfMonth, SetupState,
-	InvitationByID, InvitationsOfSite, SharedByName,
+	InvitationByID, InvitationsOfSite, SharedByName, SessionsOfUser,
 )
 
 var (
 	userVersion    = table.FieldOf(Users, func(u *User) *int { return &u.Version })
 	setupDone      = table.FieldOf(Setups, func(s *Setup) *time.Time { return &s.Done })
 	sessionTTL     = table.FieldOf(Sessions, func(s *Session) *time.Time { return &s.Expires })
+	sessionUsed    = table.FieldOf(Sessions, func(s *Session) *time.Time { return &s.Used })
 	invitationHash = table.FieldOf(Invitations, func(i *Invitation) *string { return &i.Hash })
 	keyLastUsed    = table.FieldOf(Keys, func(k *Key) *string { return &k.LastUsed })
 )

@@ -55,7 +55,7 @@ func (s *Server) setUp(ctx context.Context, in *setupRequest) (*meAnswer, error)
 		return nil, s.door.Error(ctx, err)
 	}
 	s.door.Record(ctx, accounts.Entry{Actor: "user:" + user.UserID, Action: "setup", Subject: user.UserID})
-	user, login, err := s.o.Accounts.LogIn(ctx, in.Body.Email, in.Body.Password)
+	user, login, err := s.o.Accounts.LogIn(ctx, in.Body.Email, in.Body.Password, s.deviceOf(door.CallerOf(ctx)))
 	if err != nil {
 		return nil, s.door.Error(ctx, err)
 	}

@@ -83,7 +83,7 @@ func TestReadersChangeNothing(t *testing.T) {
 	viewer := h.NewPerson("viewer@example.com", accounts.Grants{accounts.AllSites: accounts.Viewer})
 	_, read, err := h.Accounts.AddKey(t.Context(), accounts.NewKey{Site: accounts.AllSites, Scope: accounts.Read})
 	servertest.Must(t, err)
-	own := map[string]bool{"logout": true, "update-me": true, "keys": true, "add-key": true, "rotate-key": true, "revoke-key": true, "preview-funnel": true, "test-rule": true}
+	own := map[string]bool{"end-session": true, "end-other-sessions": true, "logout": true, "update-me": true, "keys": true, "add-key": true, "rotate-key": true, "revoke-key": true, "preview-funnel": true, "test-rule": true}
 	for _, op := range operations(h) {
 		if open[op.id] || own[op.id] || op.method == http.MethodGet {
 			continue

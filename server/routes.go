@@ -23,6 +23,7 @@ func (s *Server) routes() (http.Handler, error) {
 		}
 	}
 	s.sessionRoutes(api)
+	s.sessionListRoutes(api)
 	s.setupRoutes(api)
 	s.userRoutes(api)
 	s.madeRoutes(api)

@@ -21,6 +21,7 @@ import (
 	"github.com/onefold/onefold/dynamo/resilient"
 	"github.com/onefold/onefold/fold"
 	"github.com/onefold/onefold/internal/spool"
+	"github.com/onefold/onefold/internal/useragent"
 	"github.com/onefold/onefold/server/capacity"
 	"github.com/onefold/onefold/server/devices"
 	"github.com/onefold/onefold/server/events"
@@ -132,6 +133,7 @@ type Server struct {
 	visits   *webanalytics.Service
 	devices  *devices.Service
 	handler  http.Handler
+	agents   *useragent.Parser
 	intake   *intake
 	writes   trial
 	listener atomic.Pointer[connections] // nil before Run
@@ -152,23 +154,14 @@ func New(o Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	visits, err := webanalytics.New(d, o.Table, o.Worker, o.Analytics)
+	agents, err := useragent.New(0)
 	if err != nil {
 		return nil, err
 	}
-	measured, err := devices.New(d, o.Table, o.Worker, o.Devices)
-	if err != nil {
+	s := &Server{o: o, agents: agents, writes: trial{try: o.TryWrite, clock: o.Clock}, since: o.Clock(), door: d}
+	if err := s.makeProducts(); err != nil {
 		return nil, err
 	}
-	happened, err := events.New(d, o.Table, o.Events)
-	if err != nil {
-		return nil, err
-	}
-	taken, err := capacity.New(d, o.Table, o.Capacity)
-	if err != nil {
-		return nil, err
-	}
-	s := &Server{o: o, writes: trial{try: o.TryWrite, clock: o.Clock}, since: o.Clock(), door: d, products: []product{visits, measured, happened, taken}, visits: visits, devices: measured}
 	registerMetrics(&d.Metrics, o.Worker, o.Clock)
 	registerServices(&d.Metrics, &o)
 	d.Metrics.MustRegister(&serverCollector{s}, BuildInfo(o.Version))
@@ -180,6 +173,22 @@ func New(o Options) (*Server, error) {
 		return nil, err
 	}
 	return s, nil
+}
+
+func (s *Server) makeProducts() (err error) {
+	if s.visits, err = webanalytics.New(s.door, s.o.Table, s.o.Worker, s.o.Analytics); err != nil {
+		return err
+	}
+	if s.devices, err = devices.New(s.door, s.o.Table, s.o.Worker, s.o.Devices); err != nil {
+		return err
+	}
+	happened, err := events.New(s.door, s.o.Table, s.o.Events)
+	if err != nil {
+		return err
+	}
+	taken, err := capacity.New(s.door, s.o.Table, s.o.Capacity)
+	s.products = []product{s.visits, s.devices, happened, taken}
+	return err
 }
 
 // Handler returns the server as an http.Handler, for those who do not Run it. They call Close when they are done.

@@ -85,7 +85,7 @@ func (s *Server) logIn(ctx context.Context, in *loginRequest) (*meAnswer, error)
 	if err := s.door.SlowDown(who, in.Body.Email, browser); err != nil {
 		return nil, err
 	}
-	user, login, err := s.o.Accounts.LogIn(ctx, in.Body.Email, in.Body.Password)
+	user, login, err := s.o.Accounts.LogIn(ctx, in.Body.Email, in.Body.Password, s.deviceOf(who))
 	if errors.Is(err, accounts.ErrDenied) {
 		// Of unknown addresses, too: an answer takes as long, and tells nobody which addresses have accounts.
 		s.door.Record(ctx, accounts.Entry{Actor: "nobody", Action: "session.refuse", Subject: user.UserID})
@@ -208,7 +208,7 @@ func (s *Server) updateMe(ctx context.Context, in *updateMeRequest) (*meAnswer, 
 	return s.loggedIn(ctx, who.Secure, user, login)
 }
 
-// changePassword ends all sessions of a person who knows the old password, and begins a new one.
+// changePassword ends all sessions of a person who knows the old password but the one that asks for it.
 func (s *Server) changePassword(ctx context.Context, who *door.Caller, old, password string) (accounts.User, accounts.Login, error) {
 	if err := s.door.SlowDown(who, who.User.Email, who.Login.Token); err != nil {
 		return accounts.User{}, accounts.Login{}, err
@@ -217,17 +217,14 @@ func (s *Server) changePassword(ctx context.Context, who *door.Caller, old, pass
 	if errors.Is(err, accounts.ErrDenied) {
 		return accounts.User{}, accounts.Login{}, door.Problem(http.StatusForbidden, "bad_password", "The current password is wrong.")
 	}
-	if err == nil {
-		err = s.o.Accounts.SetPassword(ctx, who.User.UserID, password)
-	}
 	if err != nil {
 		return accounts.User{}, accounts.Login{}, s.door.Error(ctx, err)
 	}
 	s.door.Forgive(who, who.User.Email, who.Login.Token)
-	s.door.Record(ctx, accounts.Entry{Actor: who.Actor, Action: "user.password", Subject: who.User.UserID})
-	user, login, err := s.o.Accounts.LogIn(ctx, who.User.Email, password)
+	user, login, err := s.o.Accounts.ChangePassword(ctx, who.Login.Token, password)
 	if err != nil {
-		return user, login, s.door.Error(ctx, err)
+		return user, login, s.sessionError(ctx, err)
 	}
+	s.door.Record(ctx, accounts.Entry{Actor: who.Actor, Action: "user.password", Subject: who.User.UserID})
 	return user, login, nil
 }

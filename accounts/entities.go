@@ -69,6 +69,32 @@ type Device struct {
 	System  string // such as Linux; "": unknown
 }
 
+// SecondFactor is what an authenticator app of a user shares with the server, and the user's recovery codes. It counts once it is
+// confirmed.
+type SecondFactor struct {
+	UserKey
+	Secret    string    `dynamodbav:"secret"` // base32, as apps take it; see decision 0041
+	Created   time.Time `dynamodbav:"created"`
+	Confirmed time.Time `dynamodbav:"confirmed,omitempty"`
+	Step      int64     `dynamodbav:"step,omitempty"`     // of the last code that was accepted: those up to it are no good any more
+	Recovery  []string  `dynamodbav:"recovery,omitempty"` // hashes of the codes that are left
+}
+
+// ChallengeKey names a challenge by its hash.
+type ChallengeKey struct {
+	Hash string `dynamodbav:"hash"`
+}
+
+// Challenge is the second step of a login that is waited for, or a passkey's challenge that was answered and is not to be answered
+// again.
+type Challenge struct {
+	ChallengeKey
+	UserID     string    `dynamodbav:"userId,omitempty"` // of a second step: whose password was right
+	Generation int       `dynamodbav:"generation,omitempty"`
+	Tries      int       `dynamodbav:"tries,omitempty"`
+	Expires    time.Time `dynamodbav:"ttl,unixtime,omitempty"`
+}
+
 // KeyKey names an API key.
 type KeyKey struct {
 	KeyID string `dynamodbav:"keyId"`

@@ -23,6 +23,14 @@ var (
 		Doc:     "A browser that logged in, or opened a shared view. Those of users are on the index.",
 		Allow:   map[string]string{"heartbeat-index": "used is written once an hour at most"},
 	})
+	SecondFactors = table.Define[SecondFactor, UserKey]("accounts.secondFactor", table.Def[SecondFactor]{
+		PK: "ACCOUNT#USER#{userId}", SK: "SECOND_FACTOR",
+		Doc: "The secret of a person's authenticator app, and hashes of recovery codes.",
+	})
+	Challenges = table.Define[Challenge, ChallengeKey]("accounts.challenge", table.Def[Challenge]{
+		PK: "ACCOUNT#CHALLENGE#{hash}", SK: "CHALLENGE",
+		Doc: "The second step of a login that is waited for, or a challenge that a passkey has answered. It is kept for minutes.",
+	})
 	Keys = table.Define[Key, KeyKey]("accounts.key", table.Def[Key]{
 		PK: "ACCOUNT#KEY#{keyId}", SK: "KEY",
 		Indexes: []table.Index[Key]{{Name: "gsi1", PK: "ACCOUNT#KEYS", SK: "KEY#{keyId}"}},
@@ -101,6 +109,16 @@ var (
 	})
 )
 
+// The patterns of second factors.
+var (
+	SecondFactorOfUser = table.NewGet[UserKey](SecondFactors, table.GetDef{
+		ID: "A15", Question: "a user's second factor (login)", Load: table.Load{PerSecond: 0.01, Items: 1, ItemBytes: 1000},
+	})
+	ChallengeByHash = table.NewGet[ChallengeKey](Challenges, table.GetDef{
+		ID: "A16", Question: "a second step that is waited for", Load: table.Load{PerSecond: 0.01, Items: 1, ItemBytes: 250},
+	})
+)
+
 // SharesIn names the site whose shares are asked for.
 type SharesIn struct {
 	Site string `dynamodbav:"site"`
@@ -123,16 +141,17 @@ type AuditIn struct {
 
 // Schema is all that this package stores and asks.
 var Schema = table.MustSchema("accounts",
-	Users, Emails, Sessions, Keys, Shares, Invitations, Setups, SharedSecrets, Entries,
+	Users, Emails, Sessions, SecondFactors, Challenges, Keys, Shares, Invitations, Setups, SharedSecrets, Entries,
 	UserByID, UserByEmail, AllUsers, SessionByToken, KeyByID, AllKeys, ShareByID, SharesOfSite, EntriesOfMonth, SetupState,
-	InvitationByID, InvitationsOfSite, SharedByName, SessionsOfUser,
+	InvitationByID, InvitationsOfSite, SharedByName, SessionsOfUser, SecondFactorOfUser, ChallengeByHash,
 )
 
 var (
-	userVersion    = table.FieldOf(Users, func(u *User) *int { return &u.Version })
-	setupDone      = table.FieldOf(Setups, func(s *Setup) *time.Time { return &s.Done })
-	sessionTTL     = table.FieldOf(Sessions, func(s *Session) *time.Time { return &s.Expires })
-	sessionUsed    = table.FieldOf(Sessions, func(s *Session) *time.Time { return &s.Used })
-	invitationHash = table.FieldOf(Invitations, func(i *Invitation) *string { return &i.Hash })
-	keyLastUsed    = table.FieldOf(Keys, func(k *Key) *string { return &k.LastUsed })
+	userVersion     = table.FieldOf(Users, func(u *User) *int { return &u.Version })
+	setupDone       = table.FieldOf(Setups, func(s *Setup) *time.Time { return &s.Done })
+	sessionTTL      = table.FieldOf(Sessions, func(s *Session) *time.Time { return &s.Expires })
+	sessionUsed     = table.FieldOf(Sessions, func(s *Session) *time.Time { return &s.Used })
+	factorConfirmed = table.FieldOf(SecondFactors, func(f *SecondFactor) *time.Time { return &f.Confirmed })
+	invitationHash  = table.FieldOf(Invitations, func(i *Invitation) *string { return &i.Hash })
+	keyLastUsed     = table.FieldOf(Keys, func(k *Key) *string { return &k.LastUsed })
 )

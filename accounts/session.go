@@ -1,6 +1,7 @@
 package accounts
 
 import (
+	"cmp"
 	"context"
 	"crypto/hmac"
 	"crypto/sha256"
@@ -29,7 +30,8 @@ type Login struct {
 }
 
 // LogIn begins a session of the user who has an address and a password. It takes the same time whether the address is
-// known or not. Errors: ErrDenied, with the id alone of the user whose password it was not, if the address is known.
+// known or not. Errors: ErrDenied, with the id alone of the user whose password it was not, if the address is known;
+// ErrSecondFactor, with a login whose token is good for FinishLogIn alone.
 func (s *Store) LogIn(ctx context.Context, email, password string, on Device) (User, Login, error) {
 	u, err := s.UserByEmail(ctx, email)
 	if err != nil && !errors.Is(err, table.ErrNotFound) {
@@ -41,6 +43,14 @@ func (s *Store) LogIn(ctx context.Context, email, password string, on Device) (U
 	}
 	if !right || u.Disabled {
 		return User{UserKey: u.UserKey}, Login{}, ErrDenied
+	}
+	needed, err := s.HasSecondFactor(ctx, u.UserID)
+	if err != nil {
+		return User{}, Login{}, err
+	}
+	if needed {
+		login, err := s.challenge(ctx, &u)
+		return u, login, cmp.Or(err, ErrSecondFactor)
 	}
 	login, err := s.beginFor(ctx, &u, ByPassword, on)
 	return u, login, err

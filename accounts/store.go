@@ -14,6 +14,12 @@ var (
 	// ErrDenied is returned for a wrong password, an unknown or disabled account, and a key, session or share that is
 	// unknown, expired or revoked. It does not say which.
 	ErrDenied = errors.New("accounts: denied")
+	// ErrSecondFactor is returned when a password was right, and a code is needed as well.
+	ErrSecondFactor = errors.New("accounts: a second factor is needed")
+	// ErrCode is returned for a code that is wrong, was used before, or is out of its time.
+	ErrCode = errors.New("accounts: the code is wrong or was used before")
+	// ErrFactorSet is returned when a user has an authenticator app already.
+	ErrFactorSet = errors.New("accounts: an authenticator app is set up already: remove it first")
 	// ErrEmailTaken is returned when another account has the address.
 	ErrEmailTaken = errors.New("accounts: there is an account with this address")
 	// ErrLastOwner is returned when a change would leave nobody who looks after accounts.

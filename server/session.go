@@ -59,7 +59,7 @@ type cookieAnswer struct {
 func (s *Server) sessionRoutes(api huma.API) {
 	huma.Register(api, door.Guard(door.ForAnyone, huma.Operation{
 		OperationID: "login", Method: http.MethodPost, Path: "/api/v1/login", MaxBodyBytes: door.MaxSmallBody,
-		Summary: "Log in", Description: "Sets a session cookie.", Tags: []string{"accounts"},
+		Summary: "Log in", Description: "Sets a session cookie. If the account has an authenticator app, the answer is 401 `second_factor_required` with a `challenge`, for /api/v1/login/code.", Tags: []string{"accounts"},
 		Errors: []int{http.StatusUnauthorized, http.StatusTooManyRequests},
 	}), s.logIn)
 	huma.Register(api, door.Guard(door.ForPerson, huma.Operation{
@@ -86,6 +86,10 @@ func (s *Server) logIn(ctx context.Context, in *loginRequest) (*meAnswer, error)
 		return nil, err
 	}
 	user, login, err := s.o.Accounts.LogIn(ctx, in.Body.Email, in.Body.Password, s.deviceOf(who))
+	if errors.Is(err, accounts.ErrSecondFactor) {
+		s.door.Forgive(who, in.Body.Email, browser)
+		return nil, secondFactorRequired(login)
+	}
 	if errors.Is(err, accounts.ErrDenied) {
 		// Of unknown addresses, too: an answer takes as long, and tells nobody which addresses have accounts.
 		s.door.Record(ctx, accounts.Entry{Actor: "nobody", Action: "session.refuse", Subject: user.UserID})

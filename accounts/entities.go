@@ -80,6 +80,26 @@ type SecondFactor struct {
 	Recovery  []string  `dynamodbav:"recovery,omitempty"` // hashes of the codes that are left
 }
 
+// PasskeyKey names a passkey of a user.
+type PasskeyKey struct {
+	UserID    string `dynamodbav:"userId"`
+	PasskeyID string `dynamodbav:"passkeyId"` // of the hash of the id that the authenticator chose
+}
+
+// Passkey is a key pair of an authenticator, of which the server has the public half.
+type Passkey struct {
+	PasskeyKey
+	Name       string    `dynamodbav:"name"`
+	Credential []byte    `dynamodbav:"credential"` // the id that the authenticator chose
+	PublicKey  []byte    `dynamodbav:"publicKey"`  // COSE
+	Counter    uint32    `dynamodbav:"counter,omitempty"`
+	Synced     bool      `dynamodbav:"synced,omitempty"` // it may be on several devices of its holder
+	Hints      []string  `dynamodbav:"hints,omitempty"`  // how to reach the authenticator, such as usb
+	Created    time.Time `dynamodbav:"created"`
+	Used       time.Time `dynamodbav:"used,omitempty"`
+	Copied     time.Time `dynamodbav:"copied,omitempty"` // when its counter did not go on: it is refused since
+}
+
 // ChallengeKey names a challenge by its hash.
 type ChallengeKey struct {
 	Hash string `dynamodbav:"hash"`

@@ -27,6 +27,10 @@ var (
 		PK: "ACCOUNT#USER#{userId}", SK: "SECOND_FACTOR",
 		Doc: "The secret of a person's authenticator app, and hashes of recovery codes.",
 	})
+	Passkeys = table.Define[Passkey, PasskeyKey]("accounts.passkey", table.Def[Passkey]{
+		PK: "ACCOUNT#USER#{userId}", SK: "PASSKEY#{passkeyId}",
+		Doc: "The public key of a passkey of a user.",
+	})
 	Challenges = table.Define[Challenge, ChallengeKey]("accounts.challenge", table.Def[Challenge]{
 		PK: "ACCOUNT#CHALLENGE#{hash}", SK: "CHALLENGE",
 		Doc: "The second step of a login that is waited for, or a challenge that a passkey has answered. It is kept for minutes.",
@@ -104,7 +108,7 @@ var (
 	SharedByName = table.NewGet[SharedKey](SharedSecrets, table.GetDef{
 		ID: "A13", Question: "a secret that servers share", Load: table.Load{PerSecond: 0.0001, Items: 1, ItemBytes: 150},
 	})
-	SessionsOfUser = table.NewQuery(Sessions, table.QueryDef[SessionsIn]{
+	SessionsOfUser = table.NewQuery(Sessions, table.QueryDef[OfUserIn]{
 		ID: "A14", Question: "the sessions of a user", Index: "gsi1", Load: table.Load{PerSecond: 0.02, Items: 5, ItemBytes: 350},
 	})
 )
@@ -116,6 +120,12 @@ var (
 	})
 	ChallengeByHash = table.NewGet[ChallengeKey](Challenges, table.GetDef{
 		ID: "A16", Question: "a second step that is waited for", Load: table.Load{PerSecond: 0.01, Items: 1, ItemBytes: 250},
+	})
+	PasskeysOfUser = table.NewQuery(Passkeys, table.QueryDef[OfUserIn]{
+		ID: "A17", Question: "the passkeys of a user", Load: table.Load{PerSecond: 0.01, Items: 3, ItemBytes: 500},
+	})
+	PasskeyByID = table.NewGet[PasskeyKey](Passkeys, table.GetDef{
+		ID: "A18", Question: "a passkey (login)", Load: table.Load{PerSecond: 0.01, Items: 1, ItemBytes: 500},
 	})
 )
 
@@ -129,8 +139,8 @@ type InvitationsIn struct {
 	Site string `dynamodbav:"site"`
 }
 
-// SessionsIn names the user whose sessions are asked for.
-type SessionsIn struct {
+// OfUserIn names the user whose sessions or passkeys are asked for.
+type OfUserIn struct {
 	UserID string `dynamodbav:"userId"`
 }
 
@@ -141,9 +151,9 @@ type AuditIn struct {
 
 // Schema is all that this package stores and asks.
 var Schema = table.MustSchema("accounts",
-	Users, Emails, Sessions, SecondFactors, Challenges, Keys, Shares, Invitations, Setups, SharedSecrets, Entries,
+	Users, Emails, Sessions, SecondFactors, Passkeys, Challenges, Keys, Shares, Invitations, Setups, SharedSecrets, Entries,
 	UserByID, UserByEmail, AllUsers, SessionByToken, KeyByID, AllKeys, ShareByID, SharesOfSite, EntriesOfMonth, SetupState,
-	InvitationByID, InvitationsOfSite, SharedByName, SessionsOfUser, SecondFactorOfUser, ChallengeByHash,
+	InvitationByID, InvitationsOfSite, SharedByName, SessionsOfUser, SecondFactorOfUser, ChallengeByHash, PasskeysOfUser, PasskeyByID,
 )
 
 var (
@@ -151,6 +161,7 @@ var (
 	setupDone       = table.FieldOf(Setups, func(s *Setup) *time.Time { return &s.Done })
 	sessionTTL      = table.FieldOf(Sessions, func(s *Session) *time.Time { return &s.Expires })
 	sessionUsed     = table.FieldOf(Sessions, func(s *Session) *time.Time { return &s.Used })
+	passkeyNamed    = table.FieldOf(Passkeys, func(p *Passkey) *string { return &p.Name })
 	factorConfirmed = table.FieldOf(SecondFactors, func(f *SecondFactor) *time.Time { return &f.Confirmed })
 	invitationHash  = table.FieldOf(Invitations, func(i *Invitation) *string { return &i.Hash })
 	keyLastUsed     = table.FieldOf(Keys, func(k *Key) *string { return &k.LastUsed })

@@ -40,7 +40,7 @@ func byUse(a, b Session) int {
 
 // storedSessions reads the sessions of a user, those of earlier generations included.
 func (s *Store) storedSessions(ctx context.Context, u *User) ([]Session, error) {
-	all, err := SessionsOfUser.Collect(ctx, s.t, SessionsIn{u.UserID})
+	all, err := SessionsOfUser.Collect(ctx, s.t, OfUserIn{u.UserID})
 	if err != nil {
 		return nil, fmt.Errorf("accounts: sessions: %w", err)
 	}

@@ -20,6 +20,8 @@ var (
 	ErrCode = errors.New("accounts: the code is wrong or was used before")
 	// ErrFactorSet is returned when a user has an authenticator app already.
 	ErrFactorSet = errors.New("accounts: an authenticator app is set up already: remove it first")
+	// ErrCopied is returned for a passkey whose counter of signatures did not go on: it may have been copied, and is refused.
+	ErrCopied = errors.New("accounts: this passkey may have been copied")
 	// ErrEmailTaken is returned when another account has the address.
 	ErrEmailTaken = errors.New("accounts: there is an account with this address")
 	// ErrLastOwner is returned when a change would leave nobody who looks after accounts.

@@ -6,6 +6,7 @@ package server
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
@@ -18,6 +19,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/onefold/onefold/accounts"
+	"github.com/onefold/onefold/accounts/passkey"
 	"github.com/onefold/onefold/dynamo/resilient"
 	"github.com/onefold/onefold/fold"
 	"github.com/onefold/onefold/internal/spool"
@@ -68,6 +70,10 @@ type Options struct {
 
 	TrustProxy bool           // take the client's address from X-Forwarded-For, and its place from an edge; only behind a proxy that sets them
 	Proxies    []netip.Prefix // the networks of proxies before the last one: they are no clients. Used with TrustProxy
+
+	// PublicURL is where people reach the server, such as https://onefold.example.com. Passkeys are for its host name, and mail
+	// about accounts has it as a link. Default: there are no passkeys.
+	PublicURL string
 
 	// Load keeps the memory that requests take within a budget. Default: there is none.
 	Load *load.Gate
@@ -134,6 +140,8 @@ type Server struct {
 	devices  *devices.Service
 	handler  http.Handler
 	agents   *useragent.Parser
+	party    *passkey.Party // nil: there are no passkeys
+	signIns  *door.Limiter  // with passkeys, by network
 	intake   *intake
 	writes   trial
 	listener atomic.Pointer[connections] // nil before Run
@@ -158,7 +166,12 @@ func New(o Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{o: o, agents: agents, writes: trial{try: o.TryWrite, clock: o.Clock}, since: o.Clock(), door: d}
+	s := &Server{o: o, agents: agents, signIns: door.NewLimiter(passkeyRate, passkeyBurst, o.Clock), writes: trial{try: o.TryWrite, clock: o.Clock}, since: o.Clock(), door: d}
+	if o.PublicURL != "" {
+		if s.party, err = passkey.NewParty(o.PublicURL); err != nil {
+			return nil, fmt.Errorf("server: public URL: %w", err)
+		}
+	}
 	if err := s.makeProducts(); err != nil {
 		return nil, err
 	}

@@ -100,6 +100,18 @@ type Passkey struct {
 	Copied     time.Time `dynamodbav:"copied,omitempty"` // when its counter did not go on: it is refused since
 }
 
+// NoticeKey names a notice of a kind to a user.
+type NoticeKey struct {
+	UserID string `dynamodbav:"userId"`
+	Kind   string `dynamodbav:"kind"`
+}
+
+// Notice says that a user was told something, and is not to be told again before it expires.
+type Notice struct {
+	NoticeKey
+	Expires time.Time `dynamodbav:"ttl,unixtime,omitempty"`
+}
+
 // ChallengeKey names a challenge by its hash.
 type ChallengeKey struct {
 	Hash string `dynamodbav:"hash"`

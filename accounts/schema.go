@@ -31,6 +31,10 @@ var (
 		PK: "ACCOUNT#USER#{userId}", SK: "PASSKEY#{passkeyId}",
 		Doc: "The public key of a passkey of a user.",
 	})
+	Notices = table.Define[Notice, NoticeKey]("accounts.notice", table.Def[Notice]{
+		PK: "ACCOUNT#USER#{userId}", SK: "NOTICE#{kind}",
+		Doc: "A user was told something, and is not told again for a while.",
+	})
 	Challenges = table.Define[Challenge, ChallengeKey]("accounts.challenge", table.Def[Challenge]{
 		PK: "ACCOUNT#CHALLENGE#{hash}", SK: "CHALLENGE",
 		Doc: "The second step of a login that is waited for, or a challenge that a passkey has answered. It is kept for minutes.",
@@ -151,7 +155,7 @@ type AuditIn struct {
 
 // Schema is all that this package stores and asks.
 var Schema = table.MustSchema("accounts",
-	Users, Emails, Sessions, SecondFactors, Passkeys, Challenges, Keys, Shares, Invitations, Setups, SharedSecrets, Entries,
+	Users, Emails, Sessions, SecondFactors, Passkeys, Notices, Challenges, Keys, Shares, Invitations, Setups, SharedSecrets, Entries,
 	UserByID, UserByEmail, AllUsers, SessionByToken, KeyByID, AllKeys, ShareByID, SharesOfSite, EntriesOfMonth, SetupState,
 	InvitationByID, InvitationsOfSite, SharedByName, SessionsOfUser, SecondFactorOfUser, ChallengeByHash, PasskeysOfUser, PasskeyByID,
 )

@@ -3,6 +3,7 @@ package accounts
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/onefold/onefold/table"
 )
@@ -48,6 +49,15 @@ func New(t *table.Table, o Options) *Store {
 		o.AtOnce = 2
 	}
 	return &Store{t: t, hashes: newHasher(o.Cost, o.AtOnce)}
+}
+
+// FirstNotice reports whether a user is to be told something of a kind: once in a while, whichever server asks.
+func (s *Store) FirstNotice(ctx context.Context, userID, kind string, every time.Duration) (bool, error) {
+	err := Notices.Create(ctx, s.t, &Notice{NoticeKey{userID, kind}, s.now().Add(every).Truncate(time.Second)})
+	if errors.Is(err, table.ErrExists) {
+		return false, nil
+	}
+	return err == nil, err
 }
 
 // attempts bounds how often a change begins again because another was faster.

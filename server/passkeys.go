@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"strconv"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -44,7 +45,8 @@ type passkeyOptionsAnswer struct {
 }
 
 type credentialRequest struct {
-	Body struct {
+	Browser string `cookie:"onefold_browser"`
+	Body    struct {
 		Credential map[string]any `json:"credential" doc:"The PublicKeyCredential, as its toJSON says."`
 	}
 }
@@ -129,6 +131,13 @@ func (s *Server) logInWithPasskey(ctx context.Context, in *credentialRequest) (*
 		return nil, s.passkeyError(ctx, http.StatusUnauthorized, err)
 	}
 	s.door.Record(ctx, accounts.Entry{Actor: "user:" + user.UserID, Action: "session.login"})
+	browser, _, err := s.o.Accounts.KnownBrowser(ctx, user.Email, in.Browser)
+	if err != nil {
+		return nil, s.door.Error(ctx, err)
+	}
+	if browser == "" {
+		s.notices.loggedIn(&user, s.deviceOf(who))
+	}
 	return s.loggedIn(ctx, who.Secure, user, login)
 }
 
@@ -208,6 +217,7 @@ func (s *Server) addPasskey(ctx context.Context, in *newPasskeyRequest) (*passke
 		return nil, s.passkeyError(ctx, http.StatusForbidden, err)
 	}
 	s.door.Record(ctx, accounts.Entry{Actor: who.Actor, Action: "user.passkey", Subject: who.User.UserID})
+	s.notices.tell(who.User, "Passkey added to your onefold account", "The passkey "+strconv.Quote(k.Name)+" was added to your onefold account "+who.User.Email+".")
 	return &passkeyAnswer{describePasskey(&k)}, nil
 }
 
@@ -225,5 +235,6 @@ func (s *Server) removePasskey(ctx context.Context, in *PasskeyPath) (*struct{},
 		return nil, s.door.Error(ctx, err)
 	}
 	s.door.Record(ctx, accounts.Entry{Actor: who.Actor, Action: "user.passkey_remove", Subject: who.User.UserID})
+	s.notices.tell(who.User, "Passkey removed from your onefold account", "A passkey was removed from your onefold account "+who.User.Email+".")
 	return nil, nil
 }

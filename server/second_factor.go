@@ -117,15 +117,28 @@ func (s *Server) logInWithCode(ctx context.Context, in *codeRequest) (*meAnswer,
 	if err != nil {
 		if errors.Is(err, accounts.ErrCode) {
 			s.door.Record(ctx, accounts.Entry{Actor: "nobody", Action: "session.refuse", Subject: user.UserID})
+			if s.door.Slowed(account) {
+				s.notices.codesSlowed(user)
+			}
 		}
 		return nil, s.challengeError(ctx, err)
 	}
 	s.door.Forgive(who, account, browser)
-	if by == accounts.ByRecoveryCode {
-		s.door.Record(ctx, accounts.Entry{Actor: "user:" + user.UserID, Action: "user.recovery_code", Subject: user.UserID})
-	}
+	s.usedCode(ctx, &user, by)
 	s.door.Record(ctx, accounts.Entry{Actor: "user:" + user.UserID, Action: "session.login"})
+	if browser == "" {
+		s.notices.loggedIn(&user, s.deviceOf(who))
+	}
 	return s.loggedIn(ctx, who.Secure, user, login)
+}
+
+// usedCode records a recovery code that was used, and tells its owner.
+func (s *Server) usedCode(ctx context.Context, user *accounts.User, by accounts.Method) {
+	if by != accounts.ByRecoveryCode {
+		return
+	}
+	s.door.Record(ctx, accounts.Entry{Actor: "user:" + user.UserID, Action: "user.recovery_code", Subject: user.UserID})
+	s.notices.tell(user, "Recovery code of your onefold account used", "One of the recovery codes of your onefold account "+user.Email+" was used.")
 }
 
 // codesOf is what attempts at a user's codes are counted under, apart from those at the password.
@@ -164,8 +177,9 @@ func (s *Server) prove(ctx context.Context, in *proofRequest) error {
 		return err
 	}
 	var err error
+	var by accounts.Method
 	if in.Body.Code != "" {
-		_, err = s.o.Accounts.UseCode(ctx, who.User.UserID, in.Body.Code)
+		by, err = s.o.Accounts.UseCode(ctx, who.User.UserID, in.Body.Code)
 	} else {
 		err = s.o.Accounts.CheckPassword(ctx, who.User.UserID, in.Body.Password)
 	}
@@ -178,6 +192,7 @@ func (s *Server) prove(ctx context.Context, in *proofRequest) error {
 		return s.door.Error(ctx, err)
 	}
 	s.door.Forgive(who, who.User.Email, who.Login.Token)
+	s.usedCode(ctx, who.User, by)
 	return nil
 }
 
@@ -208,6 +223,7 @@ func (s *Server) confirmSecondFactor(ctx context.Context, in *confirmRequest) (*
 	}
 	s.door.Forgive(who, codesOf(who.User.UserID), who.Login.Token)
 	s.door.Record(ctx, accounts.Entry{Actor: who.Actor, Action: "user.second_factor", Subject: who.User.UserID})
+	s.notices.tell(who.User, "Authenticator app added to your onefold account", "An authenticator app was set up for your onefold account "+who.User.Email+".")
 	answer := new(recoveryAnswer)
 	answer.Body.RecoveryCodes = codes
 	return answer, nil
@@ -223,6 +239,7 @@ func (s *Server) renewRecoveryCodes(ctx context.Context, in *proofRequest) (*rec
 		return nil, s.factorError(ctx, err)
 	}
 	s.door.Record(ctx, accounts.Entry{Actor: who.Actor, Action: "user.recovery_codes", Subject: who.User.UserID})
+	s.notices.tell(who.User, "New recovery codes of your onefold account", "New recovery codes replaced those of your onefold account "+who.User.Email+".")
 	answer := new(recoveryAnswer)
 	answer.Body.RecoveryCodes = codes
 	return answer, nil
@@ -237,6 +254,7 @@ func (s *Server) removeSecondFactor(ctx context.Context, in *proofRequest) (*str
 		return nil, s.factorError(ctx, err)
 	}
 	s.door.Record(ctx, accounts.Entry{Actor: who.Actor, Action: "user.second_factor_remove", Subject: who.User.UserID})
+	s.notices.tell(who.User, "Authenticator app removed from your onefold account", "The authenticator app was removed from your onefold account "+who.User.Email+".")
 	return nil, nil
 }
 

@@ -75,6 +75,10 @@ type Options struct {
 	// about accounts has it as a link. Default: there are no passkeys.
 	PublicURL string
 
+	// Mail sends an email to a person about the person's account: of a login with a new browser, of attempts that are slowed down, and of
+	// changes to how the person logs in. Default: nobody is told.
+	Mail func(context.Context, Letter) error
+
 	// Load keeps the memory that requests take within a budget. Default: there is none.
 	Load *load.Gate
 
@@ -142,6 +146,7 @@ type Server struct {
 	agents   *useragent.Parser
 	party    *passkey.Party // nil: there are no passkeys
 	signIns  *door.Limiter  // with passkeys, by network
+	notices  *notices
 	intake   *intake
 	writes   trial
 	listener atomic.Pointer[connections] // nil before Run
@@ -185,6 +190,7 @@ func New(o Options) (*Server, error) {
 	if s.handler, err = s.routes(); err != nil {
 		return nil, err
 	}
+	s.notices = newNotices(&s.o)
 	return s, nil
 }
 
@@ -218,6 +224,7 @@ func (s *Server) Close() {
 	for _, p := range s.products {
 		p.Close()
 	}
+	s.notices.Close()
 }
 
 // Run serves on the listener until ctx ends, then lets the requests under way finish.

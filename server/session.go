@@ -93,6 +93,9 @@ func (s *Server) logIn(ctx context.Context, in *loginRequest) (*meAnswer, error)
 	if errors.Is(err, accounts.ErrDenied) {
 		// Of unknown addresses, too: an answer takes as long, and tells nobody which addresses have accounts.
 		s.door.Record(ctx, accounts.Entry{Actor: "nobody", Action: "session.refuse", Subject: user.UserID})
+		if s.door.Slowed(in.Body.Email) {
+			s.notices.passwordsSlowed(in.Body.Email)
+		}
 		return nil, door.Problem(http.StatusUnauthorized, "bad_login", "Address or password is wrong.")
 	}
 	if err != nil {
@@ -100,6 +103,9 @@ func (s *Server) logIn(ctx context.Context, in *loginRequest) (*meAnswer, error)
 	}
 	s.door.Forgive(who, in.Body.Email, browser)
 	s.door.Record(ctx, accounts.Entry{Actor: "user:" + user.UserID, Action: "session.login"})
+	if browser == "" {
+		s.notices.loggedIn(&user, s.deviceOf(who))
+	}
 	return s.loggedIn(ctx, who.Secure, user, login)
 }
 
@@ -230,5 +236,6 @@ func (s *Server) changePassword(ctx context.Context, who *door.Caller, old, pass
 		return user, login, s.sessionError(ctx, err)
 	}
 	s.door.Record(ctx, accounts.Entry{Actor: who.Actor, Action: "user.password", Subject: who.User.UserID})
+	s.notices.tell(&user, "New password of your onefold account", "The password of your onefold account "+user.Email+" was changed.")
 	return user, login, nil
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"time"
 
 	"github.com/onefold/onefold/accounts"
@@ -109,21 +110,25 @@ func (n *notices) Close() { n.work.Close() }
 
 // tell sends a letter to a user: what happened, and what to do if it was somebody else.
 func (n *notices) tell(u *accounts.User, subject, happened string) {
-	l := n.letter(u.Email, subject, happened)
+	l := n.letter(u.Email, subject, happened, changePassword)
 	n.enqueue(func(context.Context) (*Letter, error) { return &l, nil })
 }
 
-func (n *notices) letter(to, subject, happened string) Letter {
-	where := "under Account, Security"
+// What to do if it was somebody else, under Account, Security.
+const (
+	changePassword = "If it was not, change your password, which ends all other sessions, and check your\nauthenticator app, passkeys and sessions"
+	beReady        = "If it was not, nobody got in by it. Make sure that you use your password nowhere else,\nand add a passkey"
+)
+
+func (n *notices) letter(to, subject, happened, advice string) Letter {
+	where := " under Account, Security"
 	if n.url != "" {
-		where += ":\n" + n.url + "/account/security"
+		where += ":\n" + strings.TrimSuffix(n.url, "/") + "/account/security"
 	} else {
 		where += "."
 	}
 	now := n.clock().UTC()
-	text := happened + "\n\nTime: " + now.Format("2 January 2006, 15:04 UTC") + "\n\n" +
-		"If this was you, there is nothing to do.\n\n" +
-		"If it was not, change your password, which ends all other sessions, and check your\nauthenticator app, passkeys and sessions " + where + "\n"
+	text := happened + "\n\nTime: " + now.Format("2 January 2006, 15:04 UTC") + "\n\nIf this was you, there is nothing to do.\n\n" + advice + where + "\n"
 	return Letter{ID: rand.Text(), To: to, Subject: subject, Text: text, Date: now}
 }
 
@@ -150,7 +155,7 @@ func (n *notices) passwordsSlowed(email string) {
 			return nil, err
 		}
 		return n.oncePerDay(ctx, &u, "passwords", "Wrong passwords for your onefold account",
-			"Somebody tries wrong passwords for your onefold account "+u.Email+".\nFurther attempts have to wait up to a minute each. Browsers that you have logged in with,\nand passkeys, are not slowed down.")
+			"Somebody tries wrong passwords for your onefold account "+u.Email+".\nFurther attempts have to wait up to a minute each. Browsers that you have logged in with,\nand passkeys, are not slowed down.", beReady)
 	})
 }
 
@@ -158,15 +163,15 @@ func (n *notices) passwordsSlowed(email string) {
 func (n *notices) codesSlowed(u accounts.User) {
 	n.enqueue(func(ctx context.Context) (*Letter, error) {
 		return n.oncePerDay(ctx, &u, "codes", "Wrong codes for your onefold account",
-			"Somebody entered your right password for "+u.Email+", then wrong codes.\nIf it was not you, your password is known to somebody else.")
+			"Somebody entered your right password for "+u.Email+", then wrong codes.\nIf it was not you, your password is known to somebody else.", changePassword)
 	})
 }
 
-func (n *notices) oncePerDay(ctx context.Context, u *accounts.User, kind, subject, happened string) (*Letter, error) {
+func (n *notices) oncePerDay(ctx context.Context, u *accounts.User, kind, subject, happened, advice string) (*Letter, error) {
 	first, err := n.accounts.FirstNotice(ctx, u.UserID, kind, slowedNoticed)
 	if err != nil || !first || u.Disabled {
 		return nil, err
 	}
-	l := n.letter(u.Email, subject, happened)
+	l := n.letter(u.Email, subject, happened, advice)
 	return &l, nil
 }

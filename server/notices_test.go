@@ -96,11 +96,11 @@ func TestSlowedAttemptsAreToldOnceADay(t *testing.T) {
 			guess("ann@example.com")
 			pass(2 * time.Hour)
 		}
-		mail.want(t, "Wrong passwords for your onefold account", "passkeys, are not slowed down")
+		mail.want(t, "Wrong passwords for your onefold account", "passkeys, are not slowed down", "nobody got in")
 		for range 6 {
 			thief.Do(http.MethodPost, "/api/v1/login/code", second(challenge(thief, "ann@example.com"), "000000"))
 		}
-		mail.want(t, "Wrong codes for your onefold account", "known to somebody else")
+		mail.want(t, "Wrong codes for your onefold account", "known to somebody else", "change your password")
 		pass(24 * time.Hour)
 	}
 	h.Server.Close() // after which nothing more is sent

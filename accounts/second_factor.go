@@ -238,6 +238,9 @@ func (s *Store) FinishLogIn(ctx context.Context, token, code string, on Device) 
 		}
 		return nil
 	})
+	if errors.Is(err, table.ErrConflict) { // many at once guess
+		err = ErrDenied
+	}
 	if err != nil {
 		return User{}, Login{}, "", denied(err)
 	}

@@ -124,9 +124,13 @@ var policy = map[string][]string{
 
 	"telemetry/internal": {"vocabulary", "telemetry/internal/...", "internal/...", "github.com/cockroachdb/apd/v3", "github.com/DataDog/sketches-go/ddsketch/mapping", "golang.org/x/time/rate"},
 
-	"accounts": {"vocabulary", "dynamo", "table", "github.com/oklog/ulid/v2", "golang.org/x/crypto/argon2"},
+	"accounts": {"vocabulary", "dynamo", "table", "accounts/passkey", "github.com/oklog/ulid/v2", "github.com/pquerna/otp/...", "golang.org/x/crypto/argon2"},
 
-	"server": {"dynamo", "dynamo/resilient", "table", "fold", "analytics", "accounts", "internal/...", "server/internal/...", "server/webanalytics", "server/devices", "server/events", "server/capacity", "server/load", "server/dashboard", "server/apidocs", "telemetry",
+	"accounts/passkey": {"github.com/go-webauthn/webauthn/protocol", "github.com/go-webauthn/webauthn/webauthn"},
+
+	"accounts/passkey/passkeytest": {},
+
+	"server": {"dynamo", "dynamo/resilient", "table", "fold", "analytics", "accounts", "accounts/passkey", "internal/...", "server/internal/...", "server/webanalytics", "server/devices", "server/events", "server/capacity", "server/load", "server/dashboard", "server/apidocs", "telemetry",
 		"github.com/danielgtaylor/huma/v2/...", "github.com/prometheus/client_golang/...",
 		"server/mqtt", "telemetry/credentials"}, // its tests
 	"server/load":          {"server/internal/door", "github.com/prometheus/client_golang/...", "golang.org/x/sync/..."},
@@ -136,10 +140,11 @@ var policy = map[string][]string{
 	"server/servertest": {"vocabulary", "dynamo", "table", "fold", "analytics", "analytics/erasure", "accounts", "engine", "eventstore", "server", "server/dashboard", "server/jobs", "server/webanalytics", "telemetry", "telemetry/alerts", "blueprint/heat", "engine/enginetest",
 		"internal/traffic", "internal/useragent", "github.com/oklog/ulid/v2"},
 
-	"server/jobs":      {"table", "server/internal/background", "engine/enginetest"},
-	"server/tracker":   {"server/internal/webfile"},
-	"server/dashboard": {"server/internal/webfile"},
-	"server/internal":  {},
+	"server/jobs":        {"table", "server/internal/background", "engine/enginetest"},
+	"server/tracker":     {"server/internal/webfile"},
+	"server/dashboard":   {"server/internal/webfile"},
+	"server/internal":    {},
+	"server/internal/qr": {"github.com/boombuler/barcode/qr"},
 	"server/devices": {"table", "telemetry", "telemetry/payload", "telemetry/alerts", "telemetry/credentials", "telemetry/recount", "accounts", "internal/calendar", "internal/lineprotocol", "server/jobs", "server/mqtt", "server/internal/...", "github.com/danielgtaylor/huma/v2/...",
 		"github.com/prometheus/client_golang/...",
 		"telemetry/presence", "telemetry/maintenance"}, // its tests
@@ -197,7 +202,7 @@ var forTests = []string{"server", "server/servertest", "engine", "engine/enginet
 	"github.com/aws/aws-sdk-go-v2/...", "github.com/cockroachdb/datadriven", "github.com/rogpeppe/go-internal/...",
 	"internal/recorded", "pgregory.net/rapid", "go.uber.org/goleak", "github.com/anishathalye/porcupine", "github.com/cockroachdb/pebble/v2/vfs", "github.com/oklog/ulid/v2",
 	"github.com/cockroachdb/apd/v3", "github.com/cespare/xxhash/v2", "github.com/klauspost/compress/...",
-	"github.com/eclipse/paho.golang/...", "github.com/eclipse/paho.mqtt.golang"}
+	"github.com/eclipse/paho.golang/...", "github.com/eclipse/paho.mqtt.golang", "github.com/pquerna/otp/totp", "accounts/passkey/passkeytest"}
 
 // vocabulary is DynamoDB's API in the SDK's types. Clients are made in cmd and in tests only, see TestClientsAreMadeInCmd.
 var vocabulary = []string{

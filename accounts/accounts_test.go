@@ -84,10 +84,10 @@ func TestLogIn(t *testing.T) {
 		{"ann@example.com", "wrong"}, {"ann@example.com", ""}, {"bob@example.com", password}, {"", ""}, {"a#b", password},
 		{"ann@example.com", password + strings.Repeat("x", 1000)},
 	} {
-		_, _, err := w.LogIn(ctx, c.email, c.password)
+		_, _, err := w.LogIn(ctx, c.email, c.password, accounts.Device{})
 		wantErr(t, c.email, err, accounts.ErrDenied)
 	}
-	u, login, err := w.LogIn(ctx, " ANN@example.com", password)
+	u, login, err := w.LogIn(ctx, " ANN@example.com", password, accounts.Device{})
 	must(t, err)
 	if u.Email != "ann@example.com" {
 		t.Errorf("address %q", u.Email)
@@ -109,9 +109,9 @@ func TestLogIn(t *testing.T) {
 func TestSessionsSlide(t *testing.T) {
 	w, ctx := newWorld(t), t.Context()
 	w.user("ann@example.com", nil)
-	_, used, err := w.LogIn(ctx, "ann@example.com", password)
+	_, used, err := w.LogIn(ctx, "ann@example.com", password, accounts.Device{})
 	must(t, err)
-	_, idle, err := w.LogIn(ctx, "ann@example.com", password)
+	_, idle, err := w.LogIn(ctx, "ann@example.com", password, accounts.Device{})
 	must(t, err)
 	for day := 1; day < 30; day++ {
 		w.pass(24 * time.Hour)
@@ -139,7 +139,7 @@ func TestSessionsEnd(t *testing.T) {
 	} {
 		_, err := w.UpdateUser(ctx, u.UserID, func(u *accounts.User) { u.Disabled = false })
 		must(t, err)
-		_, login, err := w.LogIn(ctx, u.Email, password)
+		_, login, err := w.LogIn(ctx, u.Email, password, accounts.Device{})
 		must(t, err)
 		must(t, end())
 		_, err = w.UpdateUser(ctx, u.UserID, func(u *accounts.User) { u.Disabled = false })
@@ -147,13 +147,13 @@ func TestSessionsEnd(t *testing.T) {
 		_, _, err = w.Resume(ctx, login.Token)
 		wantErr(t, name, err, accounts.ErrDenied)
 	}
-	_, login, err := w.LogIn(ctx, u.Email, password)
+	_, login, err := w.LogIn(ctx, u.Email, password, accounts.Device{})
 	must(t, err)
 	other := w.user("bob@example.com", nil)
 	must(t, w.DeleteUser(ctx, u.UserID))
 	_, _, err = w.Resume(ctx, login.Token)
 	wantErr(t, "deleted", err, accounts.ErrDenied)
-	_, _, err = w.LogIn(ctx, u.Email, password)
+	_, _, err = w.LogIn(ctx, u.Email, password, accounts.Device{})
 	wantErr(t, "log in when deleted", err, accounts.ErrDenied)
 	wantErr(t, "delete again", w.DeleteUser(ctx, u.UserID), table.ErrNotFound)
 	w.user(u.Email, nil) // the address is free again

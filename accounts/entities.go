@@ -44,8 +44,87 @@ type Session struct {
 	UserID     string    `dynamodbav:"userId,omitempty"`
 	ShareID    string    `dynamodbav:"shareId,omitempty"`
 	Generation int       `dynamodbav:"generation,omitempty"` // the user's at login
+	Method     Method    `dynamodbav:"method,omitempty"`     // how the user logged in
+	Browser    string    `dynamodbav:"browser,omitempty"`    // such as Firefox 138
+	System     string    `dynamodbav:"system,omitempty"`     // such as Linux
 	Created    time.Time `dynamodbav:"created"`
+	Used       time.Time `dynamodbav:"used,omitempty"`         // to the hour; see sessionUsed
 	Expires    time.Time `dynamodbav:"ttl,unixtime,omitempty"` // slides with use; see sessionIdle
+}
+
+// Method is how somebody logged in.
+type Method string
+
+// The methods.
+const (
+	ByPassword     Method = "password"
+	ByCode         Method = "code"          // password, and a code of an authenticator app
+	ByRecoveryCode Method = "recovery_code" // password, and a recovery code
+	ByPasskey      Method = "passkey"
+)
+
+// Device is a short description of what somebody logs in with. It holds no address.
+type Device struct {
+	Browser string // such as Firefox 138; "": unknown
+	System  string // such as Linux; "": unknown
+}
+
+// SecondFactor is what an authenticator app of a user shares with the server, and the user's recovery codes. It counts once it is
+// confirmed.
+type SecondFactor struct {
+	UserKey
+	Secret    string    `dynamodbav:"secret"` // base32, as apps take it; see decision 0041
+	Created   time.Time `dynamodbav:"created"`
+	Confirmed time.Time `dynamodbav:"confirmed,omitempty"`
+	Step      int64     `dynamodbav:"step,omitempty"`     // of the last code that was accepted: those up to it are no good any more
+	Recovery  []string  `dynamodbav:"recovery,omitempty"` // hashes of the codes that are left
+}
+
+// PasskeyKey names a passkey of a user.
+type PasskeyKey struct {
+	UserID    string `dynamodbav:"userId"`
+	PasskeyID string `dynamodbav:"passkeyId"` // of the hash of the id that the authenticator chose
+}
+
+// Passkey is a key pair of an authenticator, of which the server has the public half.
+type Passkey struct {
+	PasskeyKey
+	Name       string    `dynamodbav:"name"`
+	Credential []byte    `dynamodbav:"credential"` // the id that the authenticator chose
+	PublicKey  []byte    `dynamodbav:"publicKey"`  // COSE
+	Counter    uint32    `dynamodbav:"counter,omitempty"`
+	Synced     bool      `dynamodbav:"synced,omitempty"` // it may be on several devices of its holder
+	Hints      []string  `dynamodbav:"hints,omitempty"`  // how to reach the authenticator, such as usb
+	Created    time.Time `dynamodbav:"created"`
+	Used       time.Time `dynamodbav:"used,omitempty"`
+	Copied     time.Time `dynamodbav:"copied,omitempty"` // when its counter did not go on: it is refused since
+}
+
+// NoticeKey names a notice of a kind to a user.
+type NoticeKey struct {
+	UserID string `dynamodbav:"userId"`
+	Kind   string `dynamodbav:"kind"`
+}
+
+// Notice says that a user was told something, and is not to be told again before it expires.
+type Notice struct {
+	NoticeKey
+	Expires time.Time `dynamodbav:"ttl,unixtime,omitempty"`
+}
+
+// ChallengeKey names a challenge by its hash.
+type ChallengeKey struct {
+	Hash string `dynamodbav:"hash"`
+}
+
+// Challenge is the second step of a login that is waited for, or a passkey's challenge that was answered and is not to be answered
+// again.
+type Challenge struct {
+	ChallengeKey
+	UserID     string    `dynamodbav:"userId,omitempty"` // of a second step: whose password was right
+	Generation int       `dynamodbav:"generation,omitempty"`
+	Tries      int       `dynamodbav:"tries,omitempty"`
+	Expires    time.Time `dynamodbav:"ttl,unixtime,omitempty"`
 }
 
 // KeyKey names an API key.

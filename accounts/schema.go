@@ -19,7 +19,25 @@ var (
 	})
 	Sessions = table.Define[Session, SessionKey]("accounts.session", table.Def[Session]{
 		PK: "ACCOUNT#SESSION#{hash}", SK: "SESSION",
-		Doc: "A browser that logged in, or opened a shared view.",
+		Indexes: []table.Index[Session]{{Name: "gsi1", PK: "ACCOUNT#SESSIONS#{userId}", SK: "SESSION#{hash}"}},
+		Doc:     "A browser that logged in, or opened a shared view. Those of users are on the index.",
+		Allow:   map[string]string{"heartbeat-index": "used is written once an hour at most"},
+	})
+	SecondFactors = table.Define[SecondFactor, UserKey]("accounts.secondFactor", table.Def[SecondFactor]{
+		PK: "ACCOUNT#USER#{userId}", SK: "SECOND_FACTOR",
+		Doc: "The secret of a person's authenticator app, and hashes of recovery codes.",
+	})
+	Passkeys = table.Define[Passkey, PasskeyKey]("accounts.passkey", table.Def[Passkey]{
+		PK: "ACCOUNT#USER#{userId}", SK: "PASSKEY#{passkeyId}",
+		Doc: "The public key of a passkey of a user.",
+	})
+	Notices = table.Define[Notice, NoticeKey]("accounts.notice", table.Def[Notice]{
+		PK: "ACCOUNT#USER#{userId}", SK: "NOTICE#{kind}",
+		Doc: "A user was told something, and is not told again for a while.",
+	})
+	Challenges = table.Define[Challenge, ChallengeKey]("accounts.challenge", table.Def[Challenge]{
+		PK: "ACCOUNT#CHALLENGE#{hash}", SK: "CHALLENGE",
+		Doc: "The second step of a login that is waited for, or a challenge that a passkey has answered. It is kept for minutes.",
 	})
 	Keys = table.Define[Key, KeyKey]("accounts.key", table.Def[Key]{
 		PK: "ACCOUNT#KEY#{keyId}", SK: "KEY",
@@ -94,6 +112,25 @@ var (
 	SharedByName = table.NewGet[SharedKey](SharedSecrets, table.GetDef{
 		ID: "A13", Question: "a secret that servers share", Load: table.Load{PerSecond: 0.0001, Items: 1, ItemBytes: 150},
 	})
+	SessionsOfUser = table.NewQuery(Sessions, table.QueryDef[OfUserIn]{
+		ID: "A14", Question: "the sessions of a user", Index: "gsi1", Load: table.Load{PerSecond: 0.02, Items: 5, ItemBytes: 350},
+	})
+)
+
+// The patterns of second factors.
+var (
+	SecondFactorOfUser = table.NewGet[UserKey](SecondFactors, table.GetDef{
+		ID: "A15", Question: "a user's second factor (login)", Load: table.Load{PerSecond: 0.01, Items: 1, ItemBytes: 1000},
+	})
+	ChallengeByHash = table.NewGet[ChallengeKey](Challenges, table.GetDef{
+		ID: "A16", Question: "a second step that is waited for", Load: table.Load{PerSecond: 0.01, Items: 1, ItemBytes: 250},
+	})
+	PasskeysOfUser = table.NewQuery(Passkeys, table.QueryDef[OfUserIn]{
+		ID: "A17", Question: "the passkeys of a user", Load: table.Load{PerSecond: 0.01, Items: 3, ItemBytes: 500},
+	})
+	PasskeyByID = table.NewGet[PasskeyKey](Passkeys, table.GetDef{
+		ID: "A18", Question: "a passkey (login)", Load: table.Load{PerSecond: 0.01, Items: 1, ItemBytes: 500},
+	})
 )
 
 // SharesIn names the site whose shares are asked for.
@@ -106,6 +143,11 @@ type InvitationsIn struct {
 	Site string `dynamodbav:"site"`
 }
 
+// OfUserIn names the user whose sessions or passkeys are asked for.
+type OfUserIn struct {
+	UserID string `dynamodbav:"userId"`
+}
+
 // AuditIn names the month whose changes are asked for, YYYY-MM in UTC.
 type AuditIn struct {
 	Month string `dynamodbav:"month"`
@@ -113,15 +155,18 @@ type AuditIn struct {
 
 // Schema is all that this package stores and asks.
 var Schema = table.MustSchema("accounts",
-	Users, Emails, Sessions, Keys, Shares, Invitations, Setups, SharedSecrets, Entries,
+	Users, Emails, Sessions, SecondFactors, Passkeys, Notices, Challenges, Keys, Shares, Invitations, Setups, SharedSecrets, Entries,
 	UserByID, UserByEmail, AllUsers, SessionByToken, KeyByID, AllKeys, ShareByID, SharesOfSite, EntriesOfMonth, SetupState,
-	InvitationByID, InvitationsOfSite, SharedByName,
+	InvitationByID, InvitationsOfSite, SharedByName, SessionsOfUser, SecondFactorOfUser, ChallengeByHash, PasskeysOfUser, PasskeyByID,
 )
 
 var (
-	userVersion    = table.FieldOf(Users, func(u *User) *int { return &u.Version })
-	setupDone      = table.FieldOf(Setups, func(s *Setup) *time.Time { return &s.Done })
-	sessionTTL     = table.FieldOf(Sessions, func(s *Session) *time.Time { return &s.Expires })
-	invitationHash = table.FieldOf(Invitations, func(i *Invitation) *string { return &i.Hash })
-	keyLastUsed    = table.FieldOf(Keys, func(k *Key) *string { return &k.LastUsed })
+	userVersion     = table.FieldOf(Users, func(u *User) *int { return &u.Version })
+	setupDone       = table.FieldOf(Setups, func(s *Setup) *time.Time { return &s.Done })
+	sessionTTL      = table.FieldOf(Sessions, func(s *Session) *time.Time { return &s.Expires })
+	sessionUsed     = table.FieldOf(Sessions, func(s *Session) *time.Time { return &s.Used })
+	passkeyNamed    = table.FieldOf(Passkeys, func(p *Passkey) *string { return &p.Name })
+	factorConfirmed = table.FieldOf(SecondFactors, func(f *SecondFactor) *time.Time { return &f.Confirmed })
+	invitationHash  = table.FieldOf(Invitations, func(i *Invitation) *string { return &i.Hash })
+	keyLastUsed     = table.FieldOf(Keys, func(k *Key) *string { return &k.LastUsed })
 )

@@ -1,6 +1,7 @@
 package accounts
 
 import (
+	"cmp"
 	"context"
 	"crypto/hmac"
 	"crypto/sha256"
@@ -18,6 +19,8 @@ const (
 	sessionMost  = 30 * 24 * time.Hour
 	sessionSlide = 24 * time.Hour // the end is moved when that much is won by it, so that few requests write
 	shareSession = 24 * time.Hour
+	sessionHour  = time.Hour // when a session was last used is stored that coarsely, so that few requests write
+	maxSessions  = 100       // of a user; the one that was used least recently makes room for a new one
 )
 
 // Login is what a browser gets: the token of its session, and until when it holds.
@@ -27,8 +30,9 @@ type Login struct {
 }
 
 // LogIn begins a session of the user who has an address and a password. It takes the same time whether the address is
-// known or not. Errors: ErrDenied, with the id alone of the user whose password it was not, if the address is known.
-func (s *Store) LogIn(ctx context.Context, email, password string) (User, Login, error) {
+// known or not. Errors: ErrDenied, with the id alone of the user whose password it was not, if the address is known;
+// ErrSecondFactor, with a login whose token is good for FinishLogIn alone.
+func (s *Store) LogIn(ctx context.Context, email, password string, on Device) (User, Login, error) {
 	u, err := s.UserByEmail(ctx, email)
 	if err != nil && !errors.Is(err, table.ErrNotFound) {
 		return User{}, Login{}, err
@@ -40,8 +44,24 @@ func (s *Store) LogIn(ctx context.Context, email, password string) (User, Login,
 	if !right || u.Disabled {
 		return User{UserKey: u.UserKey}, Login{}, ErrDenied
 	}
-	login, err := s.begin(ctx, Session{UserID: u.UserID, Generation: u.Generation}, sessionIdle)
+	needed, err := s.HasSecondFactor(ctx, u.UserID)
+	if err != nil {
+		return User{}, Login{}, err
+	}
+	if needed {
+		login, err := s.challenge(ctx, &u)
+		return u, login, cmp.Or(err, ErrSecondFactor)
+	}
+	login, err := s.beginFor(ctx, &u, ByPassword, on)
 	return u, login, err
+}
+
+// beginFor begins a session of a user who has proved who it is.
+func (s *Store) beginFor(ctx context.Context, u *User, by Method, on Device) (Login, error) {
+	if err := s.makeRoom(ctx, u); err != nil {
+		return Login{}, err
+	}
+	return s.begin(ctx, Session{UserID: u.UserID, Generation: u.Generation, Method: by, Browser: on.Browser, System: on.System, Used: s.now()}, sessionIdle)
 }
 
 // CheckPassword reports whether a password is a user's. Errors: ErrDenied.
@@ -61,6 +81,10 @@ func (s *Store) begin(ctx context.Context, session Session, lasts time.Duration)
 	token := newSecret()
 	session.Hash, session.Created = hashOf(token), s.now()
 	session.Expires = session.Created.Add(lasts).Truncate(time.Second)
+	return s.create(ctx, session, token)
+}
+
+func (s *Store) create(ctx context.Context, session Session, token string) (Login, error) {
 	if err := Sessions.Create(ctx, s.t, &session); err != nil {
 		return Login{}, fmt.Errorf("accounts: begin a session: %w", err)
 	}
@@ -82,9 +106,15 @@ func (s *Store) Resume(ctx context.Context, token string) (User, Login, error) {
 		return User{}, Login{}, ErrDenied
 	}
 	login := Login{token, session.Expires}
+	var changes []table.Change[Session]
 	if end := s.slid(&session); end.Sub(session.Expires) >= sessionSlide {
-		_, err = Sessions.Patch(ctx, s.t, session.SessionKey, sessionTTL.Set(end))
-		login.Expires = end
+		changes, login.Expires = append(changes, sessionTTL.Set(end)), end
+	}
+	if now := s.now(); now.Sub(session.Used) >= sessionHour {
+		changes = append(changes, sessionUsed.Set(now))
+	}
+	if len(changes) > 0 {
+		_, err = Sessions.Patch(ctx, s.t, session.SessionKey, changes...)
 	}
 	return u, login, denied(err)
 }

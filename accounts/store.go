@@ -3,6 +3,7 @@ package accounts
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/onefold/onefold/table"
 )
@@ -14,6 +15,14 @@ var (
 	// ErrDenied is returned for a wrong password, an unknown or disabled account, and a key, session or share that is
 	// unknown, expired or revoked. It does not say which.
 	ErrDenied = errors.New("accounts: denied")
+	// ErrSecondFactor is returned when a password was right, and a code is needed as well.
+	ErrSecondFactor = errors.New("accounts: a second factor is needed")
+	// ErrCode is returned for a code that is wrong, was used before, or is out of its time.
+	ErrCode = errors.New("accounts: the code is wrong or was used before")
+	// ErrFactorSet is returned when a user has an authenticator app already.
+	ErrFactorSet = errors.New("accounts: an authenticator app is set up already: remove it first")
+	// ErrCopied is returned for a passkey whose counter of signatures did not go on: it may have been copied, and is refused.
+	ErrCopied = errors.New("accounts: this passkey may have been copied")
 	// ErrEmailTaken is returned when another account has the address.
 	ErrEmailTaken = errors.New("accounts: there is an account with this address")
 	// ErrLastOwner is returned when a change would leave nobody who looks after accounts.
@@ -40,6 +49,15 @@ func New(t *table.Table, o Options) *Store {
 		o.AtOnce = 2
 	}
 	return &Store{t: t, hashes: newHasher(o.Cost, o.AtOnce)}
+}
+
+// FirstNotice reports whether a user is to be told something of a kind: once in a while, whichever server asks.
+func (s *Store) FirstNotice(ctx context.Context, userID, kind string, every time.Duration) (bool, error) {
+	err := Notices.Create(ctx, s.t, &Notice{NoticeKey{userID, kind}, s.now().Add(every).Truncate(time.Second)})
+	if errors.Is(err, table.ErrExists) {
+		return false, nil
+	}
+	return err == nil, err
 }
 
 // attempts bounds how often a change begins again because another was faster.

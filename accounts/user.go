@@ -232,6 +232,10 @@ func (s *Store) DeleteUser(ctx context.Context, userID string) error {
 		tx := table.NewTx(s.t, "")
 		Users.TxDelete(tx, u.UserKey, userVersion.Eq(u.Version))
 		Emails.TxDelete(tx, EmailKey{hashOf(u.Email)})
+		SecondFactors.TxDelete(tx, u.UserKey)
+		if err := s.deletePasskeys(ctx, tx, userID); err != nil {
+			return err
+		}
 		if u.looksAfterAccounts() {
 			if err := s.holdAnotherOwner(ctx, tx, userID); err != nil {
 				return err

@@ -12,7 +12,8 @@ import (
 
 type setupAnswer struct {
 	Body struct {
-		Needed bool `json:"needed" doc:"Nobody looks after this installation yet."`
+		Needed   bool `json:"needed" doc:"Nobody looks after this installation yet."`
+		Passkeys bool `json:"passkeys" doc:"People may sign in with passkeys: the server knows its public URL."`
 	}
 }
 
@@ -38,6 +39,7 @@ func (s *Server) setupRoutes(api huma.API) {
 
 func (s *Server) setupNeeded(ctx context.Context, _ *struct{}) (*setupAnswer, error) {
 	answer := new(setupAnswer)
+	answer.Body.Passkeys = s.party != nil
 	var err error
 	if answer.Body.Needed, err = s.o.Accounts.SetupNeeded(ctx); err != nil {
 		return nil, s.door.Error(ctx, err)
@@ -55,7 +57,7 @@ func (s *Server) setUp(ctx context.Context, in *setupRequest) (*meAnswer, error)
 		return nil, s.door.Error(ctx, err)
 	}
 	s.door.Record(ctx, accounts.Entry{Actor: "user:" + user.UserID, Action: "setup", Subject: user.UserID})
-	user, login, err := s.o.Accounts.LogIn(ctx, in.Body.Email, in.Body.Password)
+	user, login, err := s.o.Accounts.LogIn(ctx, in.Body.Email, in.Body.Password, s.deviceOf(door.CallerOf(ctx)))
 	if err != nil {
 		return nil, s.door.Error(ctx, err)
 	}

@@ -166,6 +166,9 @@ func (s *Server) updateUser(ctx context.Context, in *updateUserRequest) (*userAn
 		return nil, s.door.Error(ctx, err)
 	}
 	s.door.Record(ctx, accounts.Entry{Actor: door.CallerOf(ctx).Actor, Action: "user.update", Subject: in.ID})
+	if in.Body.Password != nil {
+		s.notices.tell(&user, "New password of your onefold account", "An owner of this onefold installation set a new password for your account "+user.Email+".")
+	}
 	return &userAnswer{describeUser(&user)}, nil
 }
 

@@ -18,7 +18,7 @@ import (
 // open are the operations that need no login, or know senders by tokens of their own.
 var open = map[string]bool{
 	"ingest-readings": true, "write-lines": true,
-	"ingest-event": true, "ingest-events": true, "ingest-pixel": true, "health": true, "live": true, "ready": true, "login": true, "setup": true, "setup-needed": true, "open-share": true, "open-invitation": true, "join": true, "badge": true,
+	"ingest-event": true, "ingest-events": true, "ingest-pixel": true, "health": true, "live": true, "ready": true, "login": true, "login-code": true, "login-passkey": true, "passkey-login-options": true, "setup": true, "setup-needed": true, "open-share": true, "open-invitation": true, "join": true, "badge": true,
 }
 
 type operation struct{ id, method, path string }
@@ -83,7 +83,7 @@ func TestReadersChangeNothing(t *testing.T) {
 	viewer := h.NewPerson("viewer@example.com", accounts.Grants{accounts.AllSites: accounts.Viewer})
 	_, read, err := h.Accounts.AddKey(t.Context(), accounts.NewKey{Site: accounts.AllSites, Scope: accounts.Read})
 	servertest.Must(t, err)
-	own := map[string]bool{"logout": true, "update-me": true, "keys": true, "add-key": true, "rotate-key": true, "revoke-key": true, "preview-funnel": true, "test-rule": true}
+	own := map[string]bool{"passkey-options": true, "add-passkey": true, "rename-passkey": true, "remove-passkey": true, "begin-second-factor": true, "confirm-second-factor": true, "renew-recovery-codes": true, "remove-second-factor": true, "end-session": true, "end-other-sessions": true, "logout": true, "update-me": true, "keys": true, "add-key": true, "rotate-key": true, "revoke-key": true, "preview-funnel": true, "test-rule": true}
 	for _, op := range operations(h) {
 		if open[op.id] || own[op.id] || op.method == http.MethodGet {
 			continue

@@ -23,6 +23,9 @@ func (s *Server) routes() (http.Handler, error) {
 		}
 	}
 	s.sessionRoutes(api)
+	s.sessionListRoutes(api)
+	s.secondFactorRoutes(api)
+	s.passkeyRoutes(api)
 	s.setupRoutes(api)
 	s.userRoutes(api)
 	s.madeRoutes(api)

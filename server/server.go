@@ -6,6 +6,7 @@ package server
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
@@ -18,9 +19,11 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/onefold/onefold/accounts"
+	"github.com/onefold/onefold/accounts/passkey"
 	"github.com/onefold/onefold/dynamo/resilient"
 	"github.com/onefold/onefold/fold"
 	"github.com/onefold/onefold/internal/spool"
+	"github.com/onefold/onefold/internal/useragent"
 	"github.com/onefold/onefold/server/capacity"
 	"github.com/onefold/onefold/server/devices"
 	"github.com/onefold/onefold/server/events"
@@ -67,6 +70,14 @@ type Options struct {
 
 	TrustProxy bool           // take the client's address from X-Forwarded-For, and its place from an edge; only behind a proxy that sets them
 	Proxies    []netip.Prefix // the networks of proxies before the last one: they are no clients. Used with TrustProxy
+
+	// PublicURL is where people reach the server, such as https://onefold.example.com. Passkeys are for its host name, and mail
+	// about accounts has it as a link. Default: there are no passkeys.
+	PublicURL string
+
+	// Mail sends an email to a person about the person's account: of a login with a new browser, of attempts that are slowed down, and of
+	// changes to how the person logs in. Default: nobody is told.
+	Mail func(context.Context, Letter) error
 
 	// Load keeps the memory that requests take within a budget. Default: there is none.
 	Load *load.Gate
@@ -132,6 +143,10 @@ type Server struct {
 	visits   *webanalytics.Service
 	devices  *devices.Service
 	handler  http.Handler
+	agents   *useragent.Parser
+	party    *passkey.Party // nil: there are no passkeys
+	signIns  *door.Limiter  // with passkeys, by network
+	notices  *notices
 	intake   *intake
 	writes   trial
 	listener atomic.Pointer[connections] // nil before Run
@@ -152,23 +167,19 @@ func New(o Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	visits, err := webanalytics.New(d, o.Table, o.Worker, o.Analytics)
+	agents, err := useragent.New(0)
 	if err != nil {
 		return nil, err
 	}
-	measured, err := devices.New(d, o.Table, o.Worker, o.Devices)
-	if err != nil {
+	s := &Server{o: o, agents: agents, signIns: door.NewLimiter(passkeyRate, passkeyBurst, o.Clock), writes: trial{try: o.TryWrite, clock: o.Clock}, since: o.Clock(), door: d}
+	if o.PublicURL != "" {
+		if s.party, err = passkey.NewParty(o.PublicURL); err != nil {
+			return nil, fmt.Errorf("server: public URL: %w", err)
+		}
+	}
+	if err := s.makeProducts(); err != nil {
 		return nil, err
 	}
-	happened, err := events.New(d, o.Table, o.Events)
-	if err != nil {
-		return nil, err
-	}
-	taken, err := capacity.New(d, o.Table, o.Capacity)
-	if err != nil {
-		return nil, err
-	}
-	s := &Server{o: o, writes: trial{try: o.TryWrite, clock: o.Clock}, since: o.Clock(), door: d, products: []product{visits, measured, happened, taken}, visits: visits, devices: measured}
 	registerMetrics(&d.Metrics, o.Worker, o.Clock)
 	registerServices(&d.Metrics, &o)
 	d.Metrics.MustRegister(&serverCollector{s}, BuildInfo(o.Version))
@@ -179,7 +190,24 @@ func New(o Options) (*Server, error) {
 	if s.handler, err = s.routes(); err != nil {
 		return nil, err
 	}
+	s.notices = newNotices(&s.o)
 	return s, nil
+}
+
+func (s *Server) makeProducts() (err error) {
+	if s.visits, err = webanalytics.New(s.door, s.o.Table, s.o.Worker, s.o.Analytics); err != nil {
+		return err
+	}
+	if s.devices, err = devices.New(s.door, s.o.Table, s.o.Worker, s.o.Devices); err != nil {
+		return err
+	}
+	happened, err := events.New(s.door, s.o.Table, s.o.Events)
+	if err != nil {
+		return err
+	}
+	taken, err := capacity.New(s.door, s.o.Table, s.o.Capacity)
+	s.products = []product{s.visits, s.devices, happened, taken}
+	return err
 }
 
 // Handler returns the server as an http.Handler, for those who do not Run it. They call Close when they are done.
@@ -196,6 +224,7 @@ func (s *Server) Close() {
 	for _, p := range s.products {
 		p.Close()
 	}
+	s.notices.Close()
 }
 
 // Run serves on the listener until ctx ends, then lets the requests under way finish.

@@ -59,7 +59,7 @@ type cookieAnswer struct {
 func (s *Server) sessionRoutes(api huma.API) {
 	huma.Register(api, door.Guard(door.ForAnyone, huma.Operation{
 		OperationID: "login", Method: http.MethodPost, Path: "/api/v1/login", MaxBodyBytes: door.MaxSmallBody,
-		Summary: "Log in", Description: "Sets a session cookie.", Tags: []string{"accounts"},
+		Summary: "Log in", Description: "Sets a session cookie. If the account has an authenticator app, the answer is 401 `second_factor_required` with a `challenge`, for /api/v1/login/code.", Tags: []string{"accounts"},
 		Errors: []int{http.StatusUnauthorized, http.StatusTooManyRequests},
 	}), s.logIn)
 	huma.Register(api, door.Guard(door.ForPerson, huma.Operation{
@@ -85,10 +85,17 @@ func (s *Server) logIn(ctx context.Context, in *loginRequest) (*meAnswer, error)
 	if err := s.door.SlowDown(who, in.Body.Email, browser); err != nil {
 		return nil, err
 	}
-	user, login, err := s.o.Accounts.LogIn(ctx, in.Body.Email, in.Body.Password)
+	user, login, err := s.o.Accounts.LogIn(ctx, in.Body.Email, in.Body.Password, s.deviceOf(who))
+	if errors.Is(err, accounts.ErrSecondFactor) {
+		s.door.Forgive(who, in.Body.Email, browser)
+		return nil, secondFactorRequired(login)
+	}
 	if errors.Is(err, accounts.ErrDenied) {
 		// Of unknown addresses, too: an answer takes as long, and tells nobody which addresses have accounts.
 		s.door.Record(ctx, accounts.Entry{Actor: "nobody", Action: "session.refuse", Subject: user.UserID})
+		if s.door.Slowed(in.Body.Email) {
+			s.notices.passwordsSlowed(in.Body.Email)
+		}
 		return nil, door.Problem(http.StatusUnauthorized, "bad_login", "Address or password is wrong.")
 	}
 	if err != nil {
@@ -96,6 +103,9 @@ func (s *Server) logIn(ctx context.Context, in *loginRequest) (*meAnswer, error)
 	}
 	s.door.Forgive(who, in.Body.Email, browser)
 	s.door.Record(ctx, accounts.Entry{Actor: "user:" + user.UserID, Action: "session.login"})
+	if browser == "" {
+		s.notices.loggedIn(&user, s.deviceOf(who))
+	}
 	return s.loggedIn(ctx, who.Secure, user, login)
 }
 
@@ -208,7 +218,7 @@ func (s *Server) updateMe(ctx context.Context, in *updateMeRequest) (*meAnswer, 
 	return s.loggedIn(ctx, who.Secure, user, login)
 }
 
-// changePassword ends all sessions of a person who knows the old password, and begins a new one.
+// changePassword ends all sessions of a person who knows the old password but the one that asks for it.
 func (s *Server) changePassword(ctx context.Context, who *door.Caller, old, password string) (accounts.User, accounts.Login, error) {
 	if err := s.door.SlowDown(who, who.User.Email, who.Login.Token); err != nil {
 		return accounts.User{}, accounts.Login{}, err
@@ -217,17 +227,15 @@ func (s *Server) changePassword(ctx context.Context, who *door.Caller, old, pass
 	if errors.Is(err, accounts.ErrDenied) {
 		return accounts.User{}, accounts.Login{}, door.Problem(http.StatusForbidden, "bad_password", "The current password is wrong.")
 	}
-	if err == nil {
-		err = s.o.Accounts.SetPassword(ctx, who.User.UserID, password)
-	}
 	if err != nil {
 		return accounts.User{}, accounts.Login{}, s.door.Error(ctx, err)
 	}
 	s.door.Forgive(who, who.User.Email, who.Login.Token)
-	s.door.Record(ctx, accounts.Entry{Actor: who.Actor, Action: "user.password", Subject: who.User.UserID})
-	user, login, err := s.o.Accounts.LogIn(ctx, who.User.Email, password)
+	user, login, err := s.o.Accounts.ChangePassword(ctx, who.Login.Token, password)
 	if err != nil {
-		return user, login, s.door.Error(ctx, err)
+		return user, login, s.sessionError(ctx, err)
 	}
+	s.door.Record(ctx, accounts.Entry{Actor: who.Actor, Action: "user.password", Subject: who.User.UserID})
+	s.notices.tell(&user, "New password of your onefold account", "The password of your onefold account "+user.Email+" was changed.")
 	return user, login, nil
 }

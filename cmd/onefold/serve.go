@@ -46,6 +46,7 @@ type listenFlags struct {
 	Scrape scrape.Flags     `embed:""`
 	Scrub  scrub.Flags      `embed:"" prefix:"scrub-"`
 
+	PublicURL       string `name:"public-url" help:"URL where people reach this server, such as https://onefold.example.com: passkeys are for its host name. Default: there are no passkeys." placeholder:"URL" env:"ONEFOLD_PUBLIC_URL"`
 	SecurityContact string `help:"Where to report a vulnerability of this installation, as /.well-known/security.txt tells: https://… or mailto:…. Default: it tells nothing." placeholder:"URI" env:"ONEFOLD_SECURITY_CONTACT"`
 }
 
@@ -55,7 +56,7 @@ type serveCommand struct {
 	protocolFlags
 
 	delays.Flags `embed:""`
-	Workers      string `help:"Who folds what comes in and does what is due: this process (in-process), beside others where the table is shared, or only others (none): onefold work." enum:"in-process,none" default:"in-process" env:"ONEFOLD_WORKERS"`
+	Workers      string `help:"Who folds what comes in and does what is due: this process (in-process), beside others where the table is shared, or only others (none): onefold work. Those tell people of alerts then, and are given --smtp, too." enum:"in-process,none" default:"in-process" env:"ONEFOLD_WORKERS"`
 
 	Backup backupcli.Flags `embed:"" prefix:"backup-"`
 
@@ -73,13 +74,7 @@ func delayed(f *delays.Flags) tuning {
 
 // Validate is called by kong.
 func (c *serveCommand) Validate() error {
-	if err := c.Check(); err != nil {
-		return err
-	}
-	if c.Workers == "none" && c.SendsMail() {
-		return fmt.Errorf("bad_workers: a server with --workers none sends no mail: give --smtp… to onefold work, and --webhook-private to both")
-	}
-	return nil
+	return c.Check()
 }
 
 // Run serves until it is told to stop.
@@ -245,7 +240,8 @@ func setupHint(ctx context.Context, std streams, s *store, url string) error {
 // sent to the server, and what waits for the table. release is called when it has ended.
 func (c *listenFlags) newServer(s *store, recorder *usage.Recorder, logger *slog.Logger, data string) (web *server.Server, beside []service, release func() error, err error) {
 	metricsToken, err := c.Scrape.Token()
-	if err != nil {
+	mail, mailErr := c.Letters()
+	if err = errors.Join(err, mailErr); err != nil {
 		return nil, nil, nil, err
 	}
 	uploads, watch := data+".uploads", workcli.NewWatch(s.crew(logger))
@@ -256,7 +252,7 @@ func (c *listenFlags) newServer(s *store, recorder *usage.Recorder, logger *slog
 		Table: s.table, Worker: s.worker, Accounts: s.accounts, Token: c.Token, MaxConnections: listen.Bounded(c.MaxConnections, logger), Version: version, Logger: logger,
 		Analytics: webanalytics.Options{Uploads: uploads, Archive: s.archive}, Service: s.Service, StreamService: s.StreamService,
 		Collectors: append(s.collectors, watch, s.parts, &s.mqtt), Failing: s.parts.Failing,
-		MetricsToken: metricsToken, MetricsApart: c.Scrape.MetricsAddr != "", SecurityContact: c.SecurityContact,
+		MetricsToken: metricsToken, MetricsApart: c.Scrape.MetricsAddr != "", SecurityContact: c.SecurityContact, PublicURL: c.PublicURL, Mail: mail,
 	}
 	if c.bound(&o, &s.budget); s.Engine != nil {
 		o.TryWrite, o.Collectors = s.Engine.Probe, append(o.Collectors, gauges.Engine(s.Engine)...)

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/onefold/onefold/accounts"
+	"github.com/onefold/onefold/cmd/onefold/internal/usercli"
 	"github.com/onefold/onefold/table"
 )
 
@@ -22,6 +23,9 @@ type userCommands struct {
 	Passwd  userPasswd  `cmd:"" help:"Set a user's password, read from standard input, and end the user's sessions."`
 	Disable userDisable `cmd:"" help:"Keep a user from logging in, and end the user's sessions."`
 	Enable  userEnable  `cmd:"" help:"Let a disabled user log in again."`
+
+	Sessions     usercli.Sessions     `cmd:"" help:"List a user's sessions, or end them."`
+	ResetFactors usercli.ResetFactors `cmd:"" help:"Remove the authenticator app and passkeys of a user who has lost them, and end the user's sessions."`
 }
 
 // byCommand is who the record says changed what a command changes.

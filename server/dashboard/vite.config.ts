@@ -1,17 +1,18 @@
+import { gzipAsync } from '@gfx/zopfli'
 import { svelte } from '@sveltejs/vite-plugin-svelte'
-import { brotliCompressSync, constants, gzipSync } from 'node:zlib'
+import { brotliCompressSync, constants } from 'node:zlib'
 import { defineConfig, type Plugin } from 'vite'
 
-// Browsers are sent what was compressed once, here, as well as can be.
+// Files are compressed once, at build time, as small as each format allows: Zopfli's gzip is 3 to 4 % smaller than zlib's.
 const compress = (): Plugin => ({
   name: 'compress',
   generateBundle: {
     order: 'post',
-    handler(_, bundle) {
+    async handler(_, bundle) {
       for (const f of Object.values(bundle)) {
         const text = Buffer.from(f.type === 'chunk' ? f.code : f.source)
         if (text.length < 512) continue
-        this.emitFile({ type: 'asset', fileName: f.fileName + '.gz', source: gzipSync(text, { level: 9 }) })
+        this.emitFile({ type: 'asset', fileName: f.fileName + '.gz', source: await gzipAsync(text, {}) })
         const params = { [constants.BROTLI_PARAM_QUALITY]: 11, [constants.BROTLI_PARAM_SIZE_HINT]: text.length }
         this.emitFile({ type: 'asset', fileName: f.fileName + '.br', source: brotliCompressSync(text, { params }) })
       }

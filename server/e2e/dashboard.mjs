@@ -271,13 +271,13 @@ const steps = {
     await page.getByRole('button', { name: 'Erase' }).click()
     await page.getByRole('status').getByText('Erased: 2 events, 1 session.').waitFor()
     await page.getByRole('table').waitFor()
-    for (const part of ['you', 'keys', 'people', 'audit']) {
+    for (const part of ['you', 'security', 'keys', 'people', 'audit']) {
       await page.goto(server + '/account/' + part)
       await settled(page)
       await accessible(page, part)
     }
     // A wrong password is told, a right one changed; the session goes on.
-    await page.goto(server + '/account')
+    await page.goto(server + '/account/security')
     for (const [current, answer] of [['not the password', 'The current password is wrong.'], [password, 'Saved']]) {
       await page.getByLabel('Current password').fill(current)
       await page.getByLabel('New password').fill(password)

@@ -35,26 +35,64 @@ const mailTimeout = 3 * sendTimeout
 // notification's id, so one that comes twice can be told. Errors: telemetry.ErrInvalid (a *RuleError) for options that
 // cannot work.
 func EmailSender(o Mail) (func(context.Context, *Channel, *Notification, time.Time) error, error) {
-	host, port, err := net.SplitHostPort(o.Addr)
-	if err != nil || host == "" {
-		return nil, &RuleError{Code: "mail_addr", Field: "addr", What: "a host and port such as smtp.example.com:587"}
-	}
-	from, err := mail.ParseAddress(o.From)
+	host, from, err := o.check()
 	if err != nil {
-		return nil, &RuleError{Code: "mail_from", Field: "from", What: "an address such as alerts@example.com"}
-	}
-	if o.TLS = o.TLS || port == "465"; o.Plain && (o.User != "" || o.TLS) {
-		return nil, &RuleError{Code: "mail_plain", Field: "plain", What: "a password is not sent without TLS, nor anything on a port that is for TLS"}
+		return nil, err
 	}
 	return func(ctx context.Context, c *Channel, n *Notification, now time.Time) error {
-		ctx, cancel := context.WithTimeout(ctx, mailTimeout)
-		defer cancel()
-		err := o.send(ctx, host, from.Address, c.To, letter(from, c, n, now))
-		if err != nil && ctx.Err() != nil {
-			return fmt.Errorf("alerts: mail server %s: %w", o.Addr, ctx.Err())
-		}
-		return err
+		return o.deliver(ctx, host, from.Address, c.To, letter(from, c, n, now))
 	}, nil
+}
+
+// Letter is an email of a few lines of text to one person.
+type Letter struct {
+	ID            string // for the Message-ID; without spaces
+	To            string // an address
+	Subject, Text string // of lines that end with \n
+	Date          time.Time
+}
+
+// LetterSender sends letters by a mail server, as EmailSender sends notifications. Errors: as of EmailSender.
+func LetterSender(o Mail) (func(context.Context, Letter) error, error) {
+	host, from, err := o.check()
+	if err != nil {
+		return nil, err
+	}
+	return func(ctx context.Context, l Letter) error {
+		_, domain, _ := strings.Cut(from.Address, "@")
+		head := fmt.Sprintf("From: %s\r\nTo: %s\r\nSubject: %s\r\nDate: %s\r\nMessage-ID: <%s@%s>\r\n%s\r\n\r\n", from.String(), (&mail.Address{Address: l.To}).String(),
+			mime.QEncoding.Encode("utf-8", oneLine(l.Subject)), l.Date.UTC().Format(time.RFC1123Z), l.ID, domain, plainText)
+		return o.deliver(ctx, host, from.Address, []string{l.To}, []byte(head+strings.ReplaceAll(l.Text, "\n", "\r\n")))
+	}, nil
+}
+
+// plainText is how the text of all email is encoded.
+const plainText = "MIME-Version: 1.0\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Transfer-Encoding: 8bit"
+
+// check refuses options that cannot work, and takes them apart.
+func (o *Mail) check() (host string, from *mail.Address, err error) {
+	host, port, err := net.SplitHostPort(o.Addr)
+	if err != nil || host == "" {
+		return "", nil, &RuleError{Code: "mail_addr", Field: "addr", What: "a host and port such as smtp.example.com:587"}
+	}
+	from, err = mail.ParseAddress(o.From)
+	if err != nil {
+		return "", nil, &RuleError{Code: "mail_from", Field: "from", What: "an address such as alerts@example.com"}
+	}
+	if o.TLS = o.TLS || port == "465"; o.Plain && (o.User != "" || o.TLS) {
+		return "", nil, &RuleError{Code: "mail_plain", Field: "plain", What: "a password is not sent without TLS, nor anything on a port that is for TLS"}
+	}
+	return host, from, nil
+}
+
+func (o *Mail) deliver(ctx context.Context, host, from string, to []string, letter []byte) error {
+	ctx, cancel := context.WithTimeout(ctx, mailTimeout)
+	defer cancel()
+	err := o.send(ctx, host, from, to, letter)
+	if err != nil && ctx.Err() != nil {
+		return fmt.Errorf("alerts: mail server %s: %w", o.Addr, ctx.Err())
+	}
+	return err
 }
 
 func (o *Mail) send(ctx context.Context, host, from string, to []string, letter []byte) error {
@@ -192,7 +230,7 @@ func letter(from *mail.Address, c *Channel, n *Notification, now time.Time) []by
 	line("Subject: %s", mime.QEncoding.Encode("utf-8", fmt.Sprintf("[%s] %s: %s, %s", a.Severity, n.Event, a.Message, device)))
 	line("Date: %s", now.UTC().Format(time.RFC1123Z))
 	line("Message-ID: <%s@%s>", n.NotificationID, domain)
-	line("MIME-Version: 1.0\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Transfer-Encoding: 8bit\r\n")
+	line(plainText + "\r\n")
 	line("%s", oneLine(a.Message))
 	line("Device:   %s\r\nFleet:    %s\r\nSeverity: %s", oneLine(device), a.FleetID, a.Severity)
 	if a.Metric != "" {

@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"io"
 	"math/big"
+	"mime"
 	"net"
 	"net/mail"
 	"slices"
@@ -229,6 +230,37 @@ func TestEmail(t *testing.T) {
 			done()
 			p.check(err, c.fails, c.login, m.Plain || m.TLS) // who begins with TLS says nothing that this office would understand
 		})
+	}
+}
+
+// TestLetters sends a letter whose subject and address try to begin headers of their own.
+func TestLetters(t *testing.T) {
+	identity, roots := vouched(t, "127.0.0.1")
+	p := &postOffice{t: t, starttls: true, identity: identity}
+	addr, done := p.open()
+	send, err := alerts.LetterSender(alerts.Mail{Addr: addr, From: "Onefold <onefold@example.com>", Roots: roots})
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = send(t.Context(), alerts.Letter{ID: "abc", To: "ada@example.com", Subject: "Grüße\r\nBcc: eve@example.com", Text: "One line.\nAnother: ö.\n", Date: start})
+	done()
+	if err != nil {
+		t.Fatal(err)
+	}
+	letter, err := mail.ReadMessage(strings.NewReader(p.letter))
+	if err != nil {
+		t.Fatal(err)
+	}
+	subject, err := new(mime.WordDecoder).DecodeHeader(letter.Header.Get("Subject"))
+	if err != nil || subject != "Grüße Bcc: eve@example.com" || letter.Header.Get("Bcc") != "" || letter.Header.Get("To") != "<ada@example.com>" || letter.Header.Get("Message-Id") != "<abc@example.com>" {
+		t.Errorf("%v %q %v", letter.Header, subject, err)
+	}
+	text, err := io.ReadAll(letter.Body)
+	if err != nil || strings.ReplaceAll(string(text), "\r", "") != "One line.\nAnother: ö.\n" {
+		t.Errorf("%q %v", text, err)
+	}
+	if _, err := alerts.LetterSender(alerts.Mail{Addr: "nowhere"}); !errors.Is(err, telemetry.ErrInvalid) {
+		t.Errorf("an address without a port: %v", err)
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/onefold/onefold/server"
 	"github.com/onefold/onefold/table"
 	"github.com/onefold/onefold/telemetry/alerts"
 )
@@ -17,20 +18,13 @@ import (
 // Flags say how people are told of alerts.
 type Flags struct {
 	WebhookPrivate bool   `name:"webhook-private" help:"Let webhooks of alerts be at private and loopback addresses. Whoever may change a fleet's channels can then make this server call them." env:"ONEFOLD_WEBHOOK_PRIVATE"`
-	SMTPAddr       string `name:"smtp" help:"Mail server for alerts, such as smtp.example.com:587 (STARTTLS) or :465 (TLS from the start). Default: no email." placeholder:"HOST:PORT" env:"ONEFOLD_SMTP"`
-	SMTPFrom       string `name:"smtp-from" help:"Address that email about alerts is from." placeholder:"ADDRESS" env:"ONEFOLD_SMTP_FROM"`
+	SMTPAddr       string `name:"smtp" help:"Mail server for alerts and for mail about accounts, such as smtp.example.com:587 (STARTTLS) or :465 (TLS from the start). Default: no email." placeholder:"HOST:PORT" env:"ONEFOLD_SMTP"`
+	SMTPFrom       string `name:"smtp-from" help:"Address that email is from." placeholder:"ADDRESS" env:"ONEFOLD_SMTP_FROM"`
 	SMTPUser       string `name:"smtp-user" help:"User at the mail server. Default: none." placeholder:"USER" env:"ONEFOLD_SMTP_USER"`
 	SMTPPassword   string `name:"smtp-password" help:"Its password: better in the environment than here." placeholder:"PASSWORD" env:"ONEFOLD_SMTP_PASSWORD"`
 	SMTPTLS        bool   `name:"smtp-tls" help:"Begin with TLS on another port than 465, too." env:"ONEFOLD_SMTP_TLS"`
 	SMTPCA         string `name:"smtp-ca" help:"Certificates of who vouches for the mail server, in PEM. Default: whom this machine trusts." type:"path" placeholder:"FILE" env:"ONEFOLD_SMTP_CA"`
 	SMTPPlain      bool   `name:"smtp-plain" help:"Send without TLS to a mail server that does not offer it; not with a user." env:"ONEFOLD_SMTP_PLAIN"`
-}
-
-// SendsMail reports whether any flag of the mail server was given.
-func (f *Flags) SendsMail() bool {
-	mail := *f
-	mail.WebhookPrivate = false
-	return mail != Flags{}
 }
 
 // deliverEvery is how often the outbox is looked at.
@@ -71,6 +65,22 @@ func (f *Flags) Senders() (alerts.Senders, error) {
 		}
 	}
 	return senders, nil
+}
+
+// Letters sends email to people about their accounts; it is nil when no mail server is given. Errors: of flags that cannot work.
+func (f *Flags) Letters() (func(context.Context, server.Letter) error, error) {
+	if f.SMTPAddr == "" {
+		return nil, nil
+	}
+	m, err := f.mail()
+	if err != nil {
+		return nil, fmt.Errorf("--smtp: %w", err)
+	}
+	send, err := alerts.LetterSender(m)
+	if err != nil {
+		return nil, fmt.Errorf("--smtp: %w", err)
+	}
+	return func(ctx context.Context, l server.Letter) error { return send(ctx, alerts.Letter(l)) }, nil
 }
 
 // mail says by which server email leaves.

@@ -66,7 +66,10 @@ const live = () => { const r = random('live' + Math.floor(Date.now() / 4000)); c
 const session = (i) => { const r = random('s' + i); const start = Date.now() - i * 7e5 - r() * 3e5; const pick = (k) => values[k][Math.floor(r() ** 2 * values[k].length)]; const n = 1 + Math.floor(r() * 6); return { id: 's' + i, start: new Date(start).toISOString(), end: new Date(start + (n - 1) * (30 + r() * 100) * 1000).toISOString(), entry: pick('page'), exit: pick('page'), pageViews: n, events: r() > 0.7 ? 1 : 0, country: pick('country'), city: pick('city'), browser: pick('browser'), os: pick('os'), device: pick('device'), source: pick('source'), channel: pick('channel'), ...(r() > 0.85 ? { userId: 'user-' + Math.floor(r() * 900) } : {}), ...(r() > 0.9 ? { revenue: '24.90' } : {}) } }
 
 const answers = [
-  ['GET', /^\/setup$/, () => ({ needed: false })],
+  ['GET', /^\/setup$/, () => ({ needed: false, passkeys: true })],
+  ['GET', /^\/me\/sessions$/, () => ({ sessions: [['s1', true, 'Firefox 138', 'Linux', 'passkey'], ['s2', false, 'Safari 18.4', 'iOS', 'code']].map(([id, current, browser, system, method]) => ({ id, current, browser, system, method, created: new Date(Date.now() - 9e8).toISOString(), used: new Date(Date.now() - 36e5).toISOString(), expires: new Date(Date.now() + 9e8).toISOString() })) })],
+  ['GET', /^\/me\/second-factor$/, () => ({ since: new Date(Date.now() - 9e8).toISOString(), recoveryCodes: 9 })],
+  ['GET', /^\/me\/passkeys$/, () => ({ available: true, passkeys: [{ id: 'k1', name: 'Laptop', created: new Date(Date.now() - 9e8).toISOString(), used: new Date(Date.now() - 36e5).toISOString(), synced: false, refused: false }] })],
   ['GET', /^\/me$/, () => (state.loggedOut ? [401, { type: 'urn:onefold:error:unauthorized', detail: 'Log in.' }] : { user: { id: 'u1', email: 'ada@example.com', name: 'Ada Lovelace' }, csrf: 'c', owner: true, newSites: true, sites: ['shop', 'blog', 'fresh'].map((id) => ({ id, role: 'owner' })), fleets: ['plant', 'city', 'fresh'].map((id) => ({ id, role: 'owner' })) })],
   ['POST', /^\/login$/, (_, __, body) => (body.password === 'wrong' ? [401, { detail: 'Address or password is wrong.' }] : ((state.loggedOut = false), {}))],
   ['POST', /^\/logout$/, () => ((state.loggedOut = true), [204])],

@@ -43,7 +43,7 @@ func (d *Door) Authorize(api huma.API) func(huma.Context, func(huma.Context)) {
 func (d *Door) admit(ctx huma.Context) (*Caller, error) {
 	r, _ := humago.Unwrap(ctx)
 	need, _ := ctx.Operation().Metadata[permissionKey].(Permission)
-	who := &Caller{Secure: d.OverTLS(r), Network: Network(r.RemoteAddr), Place: placeOf(ctx)}
+	who := &Caller{Secure: d.OverTLS(r), Network: Network(r.RemoteAddr), Agent: r.UserAgent(), Place: placeOf(ctx)}
 	if need != ForAnyone {
 		if err := d.identify(ctx.Context(), r, who); err != nil {
 			return nil, err

@@ -21,6 +21,7 @@ type Caller struct {
 
 	Secure  bool   // came over TLS
 	Network string // that attempts are counted for
+	Agent   string // the User-Agent that was sent
 }
 
 type callerKey struct{}

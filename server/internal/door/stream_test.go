@@ -127,6 +127,51 @@ func streaming(t *testing.T) (d *Door, url string, look chan<- time.Time) {
 	return d, server.URL, ticks
 }
 
+// A session that its owner ends from another browser takes its streams along.
+func TestStreamEndsWithItsSession(t *testing.T) {
+	d, url, look := streaming(t)
+	const password = "correct horse battery"
+	u, err := d.Accounts.AddUser(t.Context(), accounts.NewUser{Email: "ann@example.com", Password: password, Grants: accounts.Grants{"shop": accounts.Viewer}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, login, err := d.Accounts.LogIn(t.Context(), u.Email, password, accounts.Device{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url+"/api/v1/sites/shop/stream", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.AddCookie(&http.Cookie{Name: SessionCookie, Value: login.Token})
+	answer, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	if answer.StatusCode != http.StatusOK {
+		t.Fatalf("status %d", answer.StatusCode)
+	}
+	ended := make(chan struct{})
+	go func() {
+		_, _ = answer.Body.Read(make([]byte, 1)) // returns when the stream ends
+		close(ended)
+	}()
+	look <- time.Time{}
+	sessions, err := d.Accounts.UserSessions(t.Context(), u.UserID)
+	if err != nil || len(sessions) != 1 {
+		t.Fatalf("%v, %v", sessions, err)
+	}
+	if err := d.Accounts.EndSession(t.Context(), u.UserID, sessions[0].ID()); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case look <- time.Time{}:
+	case <-ended: // the look before was slow, and saw it
+	}
+	<-ended
+}
+
 func TestStreamEndsWithItsPermission(t *testing.T) {
 	d, url, look := streaming(t)
 	key, token, err := d.Accounts.AddKey(t.Context(), accounts.NewKey{Name: "board", Site: "shop", Scope: accounts.Read})

@@ -76,6 +76,14 @@ func (t *throttle) try(account, network string) (wait time.Duration) {
 	return 0
 }
 
+// slowed reports whether an account's attempts have to wait.
+func (t *throttle) slowed(account string) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	now := t.clock()
+	return t.of("account "+account, now).until.After(now)
+}
+
 // forgive takes the attempts on an account back when one was right, and one of the network'd.
 func (t *throttle) forgive(account, network string) {
 	t.mu.Lock()
@@ -129,6 +137,9 @@ func (d *Door) SlowDown(who *Caller, account, browser string) error {
 	return huma.ErrorWithHeaders(Problem(http.StatusTooManyRequests, "too_many_attempts", "Too many attempts. Try again after "+seconds+" s."),
 		http.Header{"Retry-After": {seconds}})
 }
+
+// Slowed reports whether attempts on an account have to wait for the moment, whoever makes them.
+func (d *Door) Slowed(account string) bool { return d.logins.slowed(throttleKey(account)) }
 
 // Forgive takes the attempts at a password back when one was right. A known browser takes back its own: what others tried meanwhile
 // still counts.

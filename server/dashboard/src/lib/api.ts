@@ -203,8 +203,15 @@ export interface HotKey {
 export interface Heat { metered: boolean; from: string; to: string; step: number; partitionReads: number; partitionWrites: number; hottest: number[] | null; keys: HotKey[] | null }
 
 // Problem is the API's answer to what it refuses: what happened, and a stable code to tell one from another.
+export interface Session { id: string; current: boolean; browser?: string; system?: string; method?: 'password' | 'code' | 'recovery_code' | 'passkey'; created: string; used: string; expires: string }
+export interface Passkey { id: string; name: string; created: string; used?: string; synced: boolean; refused: boolean }
+export type Proof = { password: string } | { code: string }
+export interface Enrolment { secret: string; uri: string; qr: string }
+export interface RecoveryCodes { recoveryCodes: string[] }
+interface PublicKey { publicKey: unknown }
+
 export class Problem extends Error {
-  constructor(readonly status: number, readonly code: string, detail: string) {
+  constructor(readonly status: number, readonly code: string, detail: string, readonly content?: unknown) {
     super(detail)
   }
   get offline() { return this.status === 0 }
@@ -239,7 +246,7 @@ export async function call<T>(method: string, path: string, query?: Query, body?
 function problemOf(status: number, content: unknown): Problem {
   const p = typeof content === 'object' && content ? content as { type?: string; code?: string; detail?: string; title?: string; errors?: { message?: string; location?: string }[] } : {}
   const reasons = (p.errors ?? []).map((e) => [e.location?.replace(/^(body|query)\./, ''), e.message].filter(Boolean).join(': ')).filter(Boolean)
-  return new Problem(status, p.code ?? (p.type ?? '').split(':').pop() ?? '', [p.detail || p.title || `The server answered ${status}.`, ...reasons].join(' '))
+  return new Problem(status, p.code ?? (p.type ?? '').split(':').pop() ?? '', [p.detail || p.title || `The server answered ${status}.`, ...reasons].join(' '), content)
 }
 
 // upload sends files, and tells how much of them is sent, 0 to 1: fetch does not.
@@ -268,11 +275,27 @@ const id = encodeURIComponent
 type Abort = AbortSignal | undefined
 
 export const api = {
-  setupNeeded: () => call<{ needed: boolean }>('GET', '/setup'),
+  setupNeeded: () => call<{ needed: boolean; passkeys: boolean }>('GET', '/setup'),
   setup: (body: { token: string; email: string; password: string; name: string }) => call<Me | undefined>('POST', '/setup', undefined, body),
   login: (body: { email: string; password: string }) => call<Me | undefined>('POST', '/login', undefined, body),
+  loginCode: (challenge: string, code: string) => call<Me>('POST', '/login/code', undefined, { challenge, code }),
+  loginPasskeyOptions: () => call<PublicKey>('POST', '/login/passkey/options'),
+  loginPasskey: (credential: unknown) => call<Me>('POST', '/login/passkey', undefined, { credential }),
   logout: (everywhere = false) => call<void>('POST', '/logout', everywhere ? new URLSearchParams({ everywhere: 'true' }) : undefined, {}),
   me: () => call<Me>('GET', '/me'),
+  mySessions: (s?: Abort) => call<{ sessions: Session[] }>('GET', '/me/sessions', undefined, undefined, s),
+  endSession: (session: string) => call<void>('DELETE', '/me/sessions/' + session),
+  endOtherSessions: () => call<Me>('DELETE', '/me/sessions'),
+  factor: (s?: Abort) => call<{ since?: string; recoveryCodes: number }>('GET', '/me/second-factor', undefined, undefined, s),
+  beginFactor: (proof: Proof) => call<Enrolment>('POST', '/me/second-factor', undefined, proof),
+  confirmFactor: (code: string) => call<RecoveryCodes>('POST', '/me/second-factor/confirm', undefined, { code }),
+  renewCodes: (proof: Proof) => call<RecoveryCodes>('POST', '/me/second-factor/recovery-codes', undefined, proof),
+  removeFactor: (proof: Proof) => call<void>('POST', '/me/second-factor/remove', undefined, proof),
+  passkeys: (s?: Abort) => call<{ available: boolean; passkeys: Passkey[] }>('GET', '/me/passkeys', undefined, undefined, s),
+  passkeyOptions: (proof: Proof) => call<PublicKey>('POST', '/me/passkeys/options', undefined, proof),
+  addPasskey: (name: string, credential: unknown) => call<Passkey>('POST', '/me/passkeys', undefined, { name, credential }),
+  renamePasskey: (passkey: string, name: string) => call<Passkey>('PATCH', '/me/passkeys/' + passkey, undefined, { name }),
+  removePasskey: (passkey: string) => call<void>('DELETE', '/me/passkeys/' + passkey),
   changeMe: (body: { name?: string; password?: string; currentPassword?: string }) => call<Me>('PATCH', '/me', undefined, body),
 
   sites: (s?: Abort) => call<{ sites: SiteSummary[] | null }>('GET', '/sites', undefined, undefined, s),

@@ -1,0 +1,217 @@
+// Package passkey checks what browsers and authenticators say by WebAuthn: that a passkey was made for this server, and that its
+// holder has it in hand and proved to be there. It stores nothing; package accounts does, and alone uses it.
+package passkey
+
+import (
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+
+	"github.com/go-webauthn/webauthn/protocol"
+	"github.com/go-webauthn/webauthn/webauthn"
+)
+
+var (
+	// ErrAddress is returned for a public URL that browsers accept no passkeys of.
+	ErrAddress = errors.New("passkeys need a public URL like https://onefold.example.com, or http://localhost:8090, without a path: browsers make none for other schemes, for addresses of numbers or for single pages")
+	// ErrRefused is returned for an answer that is malformed, of another server, or not signed by the passkey. It is joined with why,
+	// which is for logs.
+	ErrRefused = errors.New("passkey: refused")
+)
+
+// Party is the server as passkeys know it: by its host name, at one origin.
+type Party struct {
+	web *webauthn.WebAuthn
+}
+
+// NewParty makes the party of a public URL. Its host name is what passkeys are for: when that changes, they do not work any more.
+// Errors: ErrAddress.
+func NewParty(publicURL string) (*Party, error) {
+	u, err := url.Parse(publicURL)
+	if err != nil || u.Host == "" || strings.Trim(u.Path, "/") != "" || u.RawQuery != "" || u.Fragment != "" || u.User != nil {
+		return nil, ErrAddress
+	}
+	local := u.Hostname() == "localhost" || strings.HasSuffix(u.Hostname(), ".localhost")
+	if u.Scheme != "https" && !(u.Scheme == "http" && local) {
+		return nil, ErrAddress
+	}
+	required := true
+	web, err := webauthn.New(&webauthn.Config{
+		RPID: strings.ToLower(u.Hostname()), RPDisplayName: "onefold", RPOrigins: []string{u.Scheme + "://" + strings.ToLower(u.Host)},
+		AttestationPreference:             protocol.PreferNoAttestation,
+		ExtensionsUnsolicitedOutputPolicy: protocol.UnsolicitedOutputPolicyIgnore, // some password managers send what nobody asked for
+		AuthenticatorSelection: protocol.AuthenticatorSelection{
+			ResidentKey: protocol.ResidentKeyRequirementRequired, RequireResidentKey: &required, UserVerification: protocol.VerificationRequired,
+		},
+	})
+	if err != nil {
+		return nil, ErrAddress // it is an address of numbers, or no name
+	}
+	return &Party{web}, nil
+}
+
+// Owner is whose passkeys are made or checked.
+type Owner struct {
+	ID    string // of the user; at most 64 bytes
+	Email string
+	Name  string // "": the address is shown
+	Keys  []Key
+}
+
+// Key is what is stored of a passkey.
+type Key struct {
+	ID        []byte // that the authenticator chose
+	PublicKey []byte // COSE
+	Counter   uint32 // of signatures; 0 for authenticators that do not count
+	Synced    bool   // its authenticator may copy it to others of its holder
+	Hints     []string
+}
+
+// The methods that WebAuthn's library asks an owner by.
+
+// WebAuthnID is the user handle.
+func (o *Owner) WebAuthnID() []byte { return []byte(o.ID) }
+
+// WebAuthnName tells accounts apart.
+func (o *Owner) WebAuthnName() string { return o.Email }
+
+// WebAuthnDisplayName is for people.
+func (o *Owner) WebAuthnDisplayName() string {
+	if o.Name == "" {
+		return o.Email
+	}
+	return o.Name
+}
+
+// WebAuthnCredentials are the passkeys.
+func (o *Owner) WebAuthnCredentials() []webauthn.Credential {
+	all := make([]webauthn.Credential, len(o.Keys))
+	for i, k := range o.Keys {
+		all[i] = webauthn.Credential{
+			ID: k.ID, PublicKey: k.PublicKey, Authenticator: webauthn.Authenticator{SignCount: k.Counter},
+			Flags: webauthn.CredentialFlags{BackupEligible: k.Synced},
+		}
+		for _, hint := range k.Hints {
+			all[i].Transport = append(all[i].Transport, protocol.AuthenticatorTransport(hint))
+		}
+	}
+	return all
+}
+
+// Create is what a browser is asked to make a passkey by: the publicKey of navigator.credentials.create, as JSON. Authenticators that
+// hold one of the owner's already are left out.
+func (p *Party) Create(o *Owner, challenge []byte) (any, error) {
+	options, _, err := p.begin(o, challenge)
+	if err != nil {
+		return nil, err
+	}
+	return options.Response, nil
+}
+
+func (p *Party) begin(o *Owner, challenge []byte) (*protocol.CredentialCreation, *webauthn.SessionData, error) {
+	options, session, err := p.web.BeginRegistration(o, webauthn.WithExclusions(webauthn.Credentials(o.WebAuthnCredentials()).CredentialDescriptors()),
+		func(c *protocol.PublicKeyCredentialCreationOptions) error {
+			c.Challenge = challenge
+			return nil
+		})
+	if err != nil {
+		return nil, nil, fmt.Errorf("passkey: %w", err)
+	}
+	return options, session, nil
+}
+
+// A Creation is what a browser answered to Create. Challenge is what it says it was made with, which is the caller's to check.
+type Creation struct {
+	Challenge []byte
+	parsed    *protocol.ParsedCredentialCreationData
+}
+
+// ParseCreation reads the JSON of a new PublicKeyCredential. Errors: ErrRefused.
+func ParseCreation(answer []byte) (*Creation, error) {
+	parsed, err := protocol.ParseCredentialCreationResponseBytes(answer)
+	if err != nil {
+		return nil, refused(err)
+	}
+	challenge, err := base64.RawURLEncoding.DecodeString(parsed.Response.CollectedClientData.Challenge)
+	if err != nil {
+		return nil, refused(err)
+	}
+	return &Creation{challenge, parsed}, nil
+}
+
+// Created checks a new passkey. Errors: ErrRefused.
+func (p *Party) Created(o *Owner, c *Creation) (Key, error) {
+	_, session, err := p.begin(o, c.Challenge)
+	if err != nil {
+		return Key{}, err
+	}
+	made, err := p.web.CreateCredential(o, *session, c.parsed)
+	if err != nil {
+		return Key{}, refused(err)
+	}
+	k := Key{ID: made.ID, PublicKey: made.PublicKey, Counter: made.Authenticator.SignCount, Synced: made.Flags.BackupEligible}
+	for _, hint := range made.Transport[:min(len(made.Transport), maxHints)] {
+		if len(hint) <= maxHint {
+			k.Hints = append(k.Hints, string(hint))
+		}
+	}
+	return k, nil
+}
+
+// The ways to reach an authenticator that are kept, such as usb.
+const maxHints, maxHint = 8, 32
+
+// Request is what a browser is asked to sign in by: the publicKey of navigator.credentials.get, as JSON. The person chooses among the
+// passkeys for this server.
+func (p *Party) Request(challenge []byte) (any, error) {
+	options, _, err := p.web.BeginDiscoverableLogin(webauthn.WithChallenge(challenge))
+	if err != nil {
+		return nil, fmt.Errorf("passkey: %w", err)
+	}
+	return options.Response, nil
+}
+
+// An Assertion is what a browser answered to Request. Nothing in it is checked yet.
+type Assertion struct {
+	Challenge []byte
+	OwnerID   string
+	KeyID     []byte
+	parsed    *protocol.ParsedCredentialAssertionData
+}
+
+// ParseAssertion reads the JSON of a PublicKeyCredential that signs in. Errors: ErrRefused.
+func ParseAssertion(answer []byte) (*Assertion, error) {
+	parsed, err := protocol.ParseCredentialRequestResponseBytes(answer)
+	if err != nil {
+		return nil, refused(err)
+	}
+	challenge, err := base64.RawURLEncoding.DecodeString(parsed.Response.CollectedClientData.Challenge)
+	if err != nil {
+		return nil, refused(err)
+	}
+	return &Assertion{challenge, string(parsed.Response.UserHandle), parsed.RawID, parsed}, nil
+}
+
+// Check checks that the owner's passkey signed an assertion, and that its holder proved to be there. copied reports that the counter
+// of signatures did not go on, so that the passkey may have been copied. Errors: ErrRefused.
+func (p *Party) Check(o *Owner, a *Assertion) (counter uint32, copied bool, err error) {
+	_, session, err := p.web.BeginDiscoverableLogin(webauthn.WithChallenge(a.Challenge))
+	if err != nil {
+		return 0, false, refused(err)
+	}
+	used, err := p.web.ValidateDiscoverableLogin(func(_, _ []byte) (webauthn.User, error) { return o, nil }, *session, a.parsed)
+	if err != nil {
+		return 0, false, refused(err)
+	}
+	return a.parsed.Response.AuthenticatorData.Counter, used.Authenticator.CloneWarning, nil
+}
+
+func refused(err error) error {
+	var known *protocol.Error
+	if errors.As(err, &known) {
+		err = fmt.Errorf("%s: %s (%s)", known.Type, known.Details, known.DevInfo)
+	}
+	return fmt.Errorf("%w: %w", ErrRefused, err)
+}

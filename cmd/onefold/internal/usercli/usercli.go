@@ -1,0 +1,129 @@
+// Package usercli is the commands that look after how users log in: their sessions, authenticator apps and passkeys. It belongs
+// to the command line, which gives it what it stands on.
+package usercli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"text/tabwriter"
+	"time"
+
+	"github.com/onefold/onefold/accounts"
+	"github.com/onefold/onefold/cmd/onefold/internal/ground"
+	"github.com/onefold/onefold/cmd/onefold/internal/terminal"
+	"github.com/onefold/onefold/table"
+)
+
+// byCommand is who the record says changed what a command changes.
+const byCommand = "command"
+
+// Sessions lists a user's sessions, or ends some.
+type Sessions struct {
+	Email  string `arg:"" help:"The user's address."`
+	End    string `help:"End this session." placeholder:"ID" xor:"end"`
+	EndAll bool   `help:"End all sessions of the user." xor:"end"`
+}
+
+// sessionOutput is a session as scripts see it.
+type sessionOutput struct {
+	ID      string          `json:"id"`
+	Browser string          `json:"browser"`
+	System  string          `json:"system"`
+	Method  accounts.Method `json:"method"`
+	Created time.Time       `json:"created"`
+	Used    time.Time       `json:"used"`
+	Expires time.Time       `json:"expires"`
+}
+
+// Run lists the sessions, or ends those that it is told to.
+func (c *Sessions) Run(ctx context.Context, env *ground.Env) error {
+	return withUser(ctx, env, c.Email, func(a *accounts.Store, u *accounts.User) error {
+		switch {
+		case c.EndAll:
+			if err := a.LogOutEverywhere(ctx, u.UserID); err != nil {
+				return err
+			}
+			return done(ctx, env, a, accounts.Entry{Action: "session.end_all", Subject: u.UserID}, "Ended all sessions of %s.\n", u.Email)
+		case c.End != "":
+			err := a.EndSession(ctx, u.UserID, c.End)
+			if errors.Is(err, table.ErrNotFound) {
+				return fmt.Errorf("no_such_session: %s has no session %s; `onefold user sessions %s` shows all", u.Email, c.End, u.Email)
+			}
+			if err != nil {
+				return err
+			}
+			return done(ctx, env, a, accounts.Entry{Action: "session.end", Subject: c.End}, "Ended session %s of %s.\n", c.End, u.Email)
+		}
+		sessions, err := a.UserSessions(ctx, u.UserID)
+		if err != nil {
+			return err
+		}
+		return list(env, sessions)
+	})
+}
+
+func list(env *ground.Env, sessions []accounts.Session) error {
+	out := make([]sessionOutput, len(sessions))
+	for i := range sessions {
+		s := &sessions[i]
+		out[i] = sessionOutput{s.ID(), s.Browser, s.System, s.Method, s.Created, s.Used, s.Expires}
+	}
+	if env.JSON {
+		return terminal.JSON(env.Out, out)
+	}
+	w := tabwriter.NewWriter(env.Out, 0, 8, 2, ' ', 0)
+	fmt.Fprintln(w, "SESSION\tBROWSER\tSYSTEM\tBY\tSINCE\tLAST USED")
+	for _, s := range out {
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", s.ID, terminal.Printable(s.Browser), terminal.Printable(s.System), s.Method, s.Created.Format(time.DateTime), s.Used.Format(time.DateTime))
+	}
+	return w.Flush()
+}
+
+// ResetFactors removes a user's authenticator app and passkeys.
+type ResetFactors struct {
+	Email string `arg:"" help:"The user's address."`
+}
+
+// Run removes them. The user's sessions end, too: whoever took the phone may have one.
+func (c *ResetFactors) Run(ctx context.Context, env *ground.Env) error {
+	return withUser(ctx, env, c.Email, func(a *accounts.Store, u *accounts.User) error {
+		passkeys, app, err := a.ResetFactors(ctx, u.UserID)
+		if err == nil {
+			err = a.LogOutEverywhere(ctx, u.UserID)
+		}
+		if err != nil {
+			return err
+		}
+		had := "no authenticator app"
+		if app {
+			had = "the authenticator app"
+		}
+		return done(ctx, env, a, accounts.Entry{Action: "user.reset_factors", Subject: u.UserID},
+			"Removed %s and %s of %s, and ended all sessions. The password alone logs in now.\n", had, terminal.Count(passkeys, "passkey"), u.Email)
+	})
+}
+
+func withUser(ctx context.Context, env *ground.Env, email string, work func(*accounts.Store, *accounts.User) error) error {
+	return env.Open(ctx, func(s *ground.Store) error {
+		a := accounts.New(s.Table, accounts.Options{})
+		u, err := a.UserByEmail(ctx, email)
+		if errors.Is(err, table.ErrNotFound) {
+			return fmt.Errorf("no_such_user: nobody has the address %s; `onefold user list` shows all", email)
+		}
+		if err != nil {
+			return err
+		}
+		return work(a, &u)
+	})
+}
+
+// done records what a command changed, and says so.
+func done(ctx context.Context, env *ground.Env, a *accounts.Store, e accounts.Entry, format string, args ...any) error {
+	e.Actor = byCommand
+	if err := a.Record(ctx, e); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintf(env.Out, format, args...)
+	return err
+}

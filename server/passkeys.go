@@ -1,0 +1,240 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/onefold/onefold/accounts"
+	"github.com/onefold/onefold/accounts/passkey"
+	"github.com/onefold/onefold/server/internal/door"
+	"github.com/onefold/onefold/table"
+)
+
+// passkeyRate and passkeyBurst are how often, a second and at once, one network may sign in with passkeys. These attempts have
+// nothing to do with those at passwords: who has a passkey waits for nobody's guesses.
+const passkeyRate, passkeyBurst = 5, 100
+
+type passkeyBody struct {
+	ID      string     `json:"id"`
+	Name    string     `json:"name"`
+	Created time.Time  `json:"created"`
+	Used    *time.Time `json:"used,omitempty" doc:"When somebody last signed in with it. Absent: never."`
+	Synced  bool       `json:"synced" doc:"Its authenticator may copy it to other devices of the same person."`
+	Refused bool       `json:"refused" doc:"Its counter went back, as that of a copy would. It is no good any more."`
+}
+
+type passkeyAnswer struct{ Body passkeyBody }
+
+type passkeysAnswer struct {
+	Body struct {
+		Available bool          `json:"available" doc:"The server knows its public URL, without which there are no passkeys."`
+		Passkeys  []passkeyBody `json:"passkeys"`
+	}
+}
+
+type passkeyOptionsAnswer struct {
+	Body struct {
+		PublicKey any `json:"publicKey" doc:"For PublicKeyCredential.parseCreationOptionsFromJSON or parseRequestOptionsFromJSON. Its challenge holds for five minutes, once."`
+	}
+}
+
+type credentialRequest struct {
+	Browser string `cookie:"onefold_browser"`
+	Body    struct {
+		Credential map[string]any `json:"credential" doc:"The PublicKeyCredential, as its toJSON says."`
+	}
+}
+
+type newPasskeyRequest struct {
+	Body struct {
+		Name       string         `json:"name" maxLength:"100"`
+		Credential map[string]any `json:"credential" doc:"The PublicKeyCredential, as its toJSON says."`
+	}
+}
+
+// PasskeyPath names the passkey of an operation.
+type PasskeyPath struct {
+	ID string `path:"id" maxLength:"32"`
+}
+
+type renamePasskeyRequest struct {
+	PasskeyPath
+	Body struct {
+		Name string `json:"name" maxLength:"100"`
+	}
+}
+
+func (s *Server) passkeyRoutes(api huma.API) {
+	const list, in = "/api/v1/me/passkeys", "/api/v1/login/passkey"
+	op := func(need door.Permission, id, method, path, summary string, status int) huma.Operation {
+		return door.Guard(need, huma.Operation{
+			OperationID: id, Method: method, Path: path, DefaultStatus: status, MaxBodyBytes: door.MaxSmallBody, Summary: summary, Tags: []string{"accounts"},
+			Errors: []int{http.StatusUnauthorized, http.StatusConflict, http.StatusTooManyRequests},
+		})
+	}
+	huma.Register(api, op(door.ForAnyone, "passkey-login-options", http.MethodPost, in+"/options", "Begin to sign in with a passkey", 0), s.passkeyLogInOptions)
+	huma.Register(api, op(door.ForAnyone, "login-passkey", http.MethodPost, in, "Sign in with a passkey, which stands for password and code", 0), s.logInWithPasskey)
+	huma.Register(api, op(door.ForPerson, "passkeys", http.MethodGet, list, "One's own passkeys", 0), s.passkeys)
+	huma.Register(api, op(door.ForPerson, "passkey-options", http.MethodPost, list+"/options", "Begin to add a passkey", 0), s.passkeyOptions)
+	huma.Register(api, op(door.ForPerson, "add-passkey", http.MethodPost, list, "Add the passkey that a browser made", http.StatusCreated), s.addPasskey)
+	huma.Register(api, op(door.ForPerson, "rename-passkey", http.MethodPatch, list+"/{id}", "Rename a passkey", 0), s.renamePasskey)
+	huma.Register(api, op(door.ForPerson, "remove-passkey", http.MethodDelete, list+"/{id}", "Remove a passkey", http.StatusNoContent), s.removePasskey)
+}
+
+// partyOf is the server as passkeys know it, or a problem that says what is missing.
+func (s *Server) partyOf() (*passkey.Party, error) {
+	if s.party == nil {
+		return nil, door.Problem(http.StatusConflict, "no_public_url", "Passkeys need the server's public URL: start it with --public-url https://… (ONEFOLD_PUBLIC_URL).")
+	}
+	return s.party, nil
+}
+
+// allowPasskey takes one attempt from those of a caller's network.
+func (s *Server) allowPasskey(who *door.Caller) (*passkey.Party, error) {
+	if wait, ok := s.signIns.Allow(who.Network, 1); !ok {
+		return nil, door.RateLimited("attempts with passkeys from this network", wait)
+	}
+	return s.partyOf()
+}
+
+func (s *Server) passkeyLogInOptions(ctx context.Context, _ *struct{}) (*passkeyOptionsAnswer, error) {
+	p, err := s.allowPasskey(door.CallerOf(ctx))
+	if err != nil {
+		return nil, err
+	}
+	answer := new(passkeyOptionsAnswer)
+	if answer.Body.PublicKey, err = s.o.Accounts.BeginPasskeyLogIn(ctx, p); err != nil {
+		return nil, s.door.Error(ctx, err)
+	}
+	return answer, nil
+}
+
+func (s *Server) logInWithPasskey(ctx context.Context, in *credentialRequest) (*meAnswer, error) {
+	who := door.CallerOf(ctx)
+	p, err := s.allowPasskey(who)
+	if err != nil {
+		return nil, err
+	}
+	credential, err := json.Marshal(in.Body.Credential)
+	if err != nil {
+		return nil, s.door.Error(ctx, err)
+	}
+	user, login, err := s.o.Accounts.LogInWithPasskey(ctx, p, credential, s.deviceOf(who))
+	if err != nil {
+		s.refusedPasskey(ctx, &user, err)
+		return nil, s.passkeyError(ctx, http.StatusUnauthorized, err)
+	}
+	s.door.Record(ctx, accounts.Entry{Actor: "user:" + user.UserID, Action: "session.login"})
+	browser, _, err := s.o.Accounts.KnownBrowser(ctx, user.Email, in.Browser)
+	if err != nil {
+		return nil, s.door.Error(ctx, err)
+	}
+	if browser == "" {
+		s.notices.loggedIn(&user, s.deviceOf(who))
+	}
+	return s.loggedIn(ctx, who.Secure, user, login)
+}
+
+// refusedPasskey records a passkey that was refused, if it was one of a user's.
+func (s *Server) refusedPasskey(ctx context.Context, user *accounts.User, err error) {
+	if user.UserID == "" {
+		return
+	}
+	action := "session.refuse"
+	if errors.Is(err, accounts.ErrCopied) {
+		action = "user.passkey_copied"
+	}
+	s.door.Record(ctx, accounts.Entry{Actor: "nobody", Action: action, Subject: user.UserID})
+}
+
+// passkeyError answers errors of passkeys. Why an answer of an authenticator was refused is for the log.
+func (s *Server) passkeyError(ctx context.Context, status int, err error) error {
+	switch {
+	case errors.Is(err, accounts.ErrCopied):
+		return door.Problem(status, "passkey_copied", "This passkey's counter went back, as that of a copy would. Log in with the password and remove it.")
+	case errors.Is(err, passkey.ErrRefused):
+		s.o.Logger.InfoContext(ctx, "a passkey was refused", "error", err)
+		return door.Problem(status, "bad_passkey", "The passkey was not accepted. It may be for another address, or removed.")
+	case errors.Is(err, accounts.ErrDenied):
+		return door.Problem(status, "bad_passkey", "The passkey was not accepted, or it took too long. Try again, or log in with the password.")
+	case errors.Is(err, table.ErrExists):
+		return door.Problem(http.StatusConflict, "passkey_exists", "This passkey is there already.")
+	}
+	return s.door.Error(ctx, err)
+}
+
+func describePasskey(k *accounts.Passkey) passkeyBody {
+	body := passkeyBody{ID: k.PasskeyID, Name: k.Name, Created: k.Created, Synced: k.Synced, Refused: !k.Copied.IsZero()}
+	if !k.Used.IsZero() {
+		body.Used = &k.Used
+	}
+	return body
+}
+
+func (s *Server) passkeys(ctx context.Context, _ *struct{}) (*passkeysAnswer, error) {
+	all, err := s.o.Accounts.UserPasskeys(ctx, door.CallerOf(ctx).User.UserID)
+	if err != nil {
+		return nil, s.door.Error(ctx, err)
+	}
+	answer := new(passkeysAnswer)
+	answer.Body.Available, answer.Body.Passkeys = s.party != nil, described(all, describePasskey)
+	return answer, nil
+}
+
+func (s *Server) passkeyOptions(ctx context.Context, in *proofRequest) (*passkeyOptionsAnswer, error) {
+	p, err := s.partyOf()
+	if err != nil {
+		return nil, err
+	}
+	if err := s.prove(ctx, in); err != nil {
+		return nil, err
+	}
+	answer := new(passkeyOptionsAnswer)
+	if answer.Body.PublicKey, err = s.o.Accounts.BeginPasskey(ctx, p, door.CallerOf(ctx).User.UserID); err != nil {
+		return nil, s.door.Error(ctx, err)
+	}
+	return answer, nil
+}
+
+func (s *Server) addPasskey(ctx context.Context, in *newPasskeyRequest) (*passkeyAnswer, error) {
+	p, err := s.partyOf()
+	if err != nil {
+		return nil, err
+	}
+	who := door.CallerOf(ctx)
+	credential, err := json.Marshal(in.Body.Credential)
+	if err != nil {
+		return nil, s.door.Error(ctx, err)
+	}
+	k, err := s.o.Accounts.AddPasskey(ctx, p, who.User.UserID, in.Body.Name, credential)
+	if err != nil {
+		return nil, s.passkeyError(ctx, http.StatusForbidden, err)
+	}
+	s.door.Record(ctx, accounts.Entry{Actor: who.Actor, Action: "user.passkey", Subject: who.User.UserID})
+	s.notices.tell(who.User, "Passkey added to your onefold account", "The passkey "+strconv.Quote(k.Name)+" was added to your onefold account "+who.User.Email+".")
+	return &passkeyAnswer{describePasskey(&k)}, nil
+}
+
+func (s *Server) renamePasskey(ctx context.Context, in *renamePasskeyRequest) (*passkeyAnswer, error) {
+	k, err := s.o.Accounts.RenamePasskey(ctx, door.CallerOf(ctx).User.UserID, in.ID, in.Body.Name)
+	if err != nil {
+		return nil, s.door.Error(ctx, err)
+	}
+	return &passkeyAnswer{describePasskey(&k)}, nil
+}
+
+func (s *Server) removePasskey(ctx context.Context, in *PasskeyPath) (*struct{}, error) {
+	who := door.CallerOf(ctx)
+	if err := s.o.Accounts.RemovePasskey(ctx, who.User.UserID, in.ID); err != nil {
+		return nil, s.door.Error(ctx, err)
+	}
+	s.door.Record(ctx, accounts.Entry{Actor: who.Actor, Action: "user.passkey_remove", Subject: who.User.UserID})
+	s.notices.tell(who.User, "Passkey removed from your onefold account", "A passkey was removed from your onefold account "+who.User.Email+".")
+	return nil, nil
+}

@@ -1,0 +1,269 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/onefold/onefold/accounts"
+	"github.com/onefold/onefold/server/internal/door"
+	"github.com/onefold/onefold/server/internal/qr"
+)
+
+// secondStep answers a right password that is not enough: a problem with the token of the next step.
+type secondStep struct {
+	*huma.ErrorModel
+	Challenge string    `json:"challenge"`
+	Expires   time.Time `json:"expires"`
+}
+
+func secondFactorRequired(login accounts.Login) error {
+	return &secondStep{
+		door.Problem(http.StatusUnauthorized, "second_factor_required", "The password is right. Send the challenge with a code to /api/v1/login/code."),
+		login.Token, login.Expires,
+	}
+}
+
+type codeRequest struct {
+	Browser string `cookie:"onefold_browser"`
+	Body    struct {
+		Challenge string `json:"challenge" maxLength:"128" doc:"What /api/v1/login answered with."`
+		Code      string `json:"code" maxLength:"64" doc:"Of the authenticator app, or a recovery code."`
+	}
+}
+
+// proofRequest is asked for before what protects an account is changed: an open page is not enough.
+type proofRequest struct {
+	Body struct {
+		Password string `json:"password,omitempty" maxLength:"1024" doc:"One's own. A code does as well."`
+		Code     string `json:"code,omitempty" maxLength:"64" doc:"Of the authenticator app, or a recovery code."`
+	}
+}
+
+type confirmRequest struct {
+	Body struct {
+		Code string `json:"code" maxLength:"64" doc:"That the app shows."`
+	}
+}
+
+type factorAnswer struct {
+	Body struct {
+		Since         *time.Time `json:"since,omitempty" doc:"When the authenticator app was set up. Absent: there is none."`
+		RecoveryCodes int        `json:"recoveryCodes" doc:"How many are left."`
+	}
+}
+
+type enrolmentAnswer struct {
+	Body struct {
+		Secret string `json:"secret" doc:"In base32, for apps that it is typed into."`
+		URI    string `json:"uri" doc:"The same, as otpauth://."`
+		QR     string `json:"qr" doc:"The same, as a picture: a data: URI."`
+	}
+}
+
+type recoveryAnswer struct {
+	Body struct {
+		RecoveryCodes []string `json:"recoveryCodes" doc:"Each replaces a code of the app once. They are not shown again."`
+	}
+}
+
+func (s *Server) secondFactorRoutes(api huma.API) {
+	const factor = "/api/v1/me/second-factor"
+	post := func(id, path, summary string) huma.Operation {
+		return door.Guard(door.ForPerson, huma.Operation{
+			OperationID: id, Method: http.MethodPost, Path: path, MaxBodyBytes: door.MaxSmallBody, Summary: summary, Tags: []string{"accounts"},
+			Errors: []int{http.StatusConflict, http.StatusTooManyRequests},
+		})
+	}
+	huma.Register(api, door.Guard(door.ForAnyone, huma.Operation{
+		OperationID: "login-code", Method: http.MethodPost, Path: "/api/v1/login/code", MaxBodyBytes: door.MaxSmallBody,
+		Summary: "Finish logging in with a code", Description: "The second step of a login. Sets a session cookie. A challenge holds for five minutes and five codes.",
+		Tags: []string{"accounts"}, Errors: []int{http.StatusUnauthorized, http.StatusTooManyRequests},
+	}), s.logInWithCode)
+	huma.Register(api, door.Guard(door.ForPerson, huma.Operation{
+		OperationID: "second-factor", Method: http.MethodGet, Path: factor, Summary: "Whether one's logins need a code", Tags: []string{"accounts"},
+	}), s.secondFactor)
+	huma.Register(api, post("begin-second-factor", factor, "Begin to set up an authenticator app"), s.beginSecondFactor)
+	huma.Register(api, post("confirm-second-factor", factor+"/confirm", "Finish setting up an authenticator app; logins need its codes from then on"), s.confirmSecondFactor)
+	huma.Register(api, post("renew-recovery-codes", factor+"/recovery-codes", "Replace one's recovery codes"), s.renewRecoveryCodes)
+	remove := post("remove-second-factor", factor+"/remove", "Remove the authenticator app; logins need no code any more")
+	remove.DefaultStatus = http.StatusNoContent
+	huma.Register(api, remove, s.removeSecondFactor)
+}
+
+// logInWithCode slows wrong codes down like wrong passwords, by counters of their own. Nobody gets here without the password, so
+// strangers cannot use them up.
+func (s *Server) logInWithCode(ctx context.Context, in *codeRequest) (*meAnswer, error) {
+	who := door.CallerOf(ctx)
+	user, err := s.o.Accounts.Challenged(ctx, in.Body.Challenge)
+	if err != nil {
+		return nil, s.challengeError(ctx, err)
+	}
+	browser, _, err := s.o.Accounts.KnownBrowser(ctx, user.Email, in.Browser)
+	if err != nil {
+		return nil, s.door.Error(ctx, err)
+	}
+	account := codesOf(user.UserID)
+	if browser != "" {
+		browser = account + " " + browser
+	}
+	if err := s.door.SlowDown(who, account, browser); err != nil {
+		return nil, err
+	}
+	user, login, by, err := s.o.Accounts.FinishLogIn(ctx, in.Body.Challenge, in.Body.Code, s.deviceOf(who))
+	if err != nil {
+		if errors.Is(err, accounts.ErrCode) {
+			s.door.Record(ctx, accounts.Entry{Actor: "nobody", Action: "session.refuse", Subject: user.UserID})
+			if s.door.Slowed(account) {
+				s.notices.codesSlowed(user)
+			}
+		}
+		return nil, s.challengeError(ctx, err)
+	}
+	s.door.Forgive(who, account, browser)
+	s.usedCode(ctx, &user, by)
+	s.door.Record(ctx, accounts.Entry{Actor: "user:" + user.UserID, Action: "session.login"})
+	if browser == "" {
+		s.notices.loggedIn(&user, s.deviceOf(who))
+	}
+	return s.loggedIn(ctx, who.Secure, user, login)
+}
+
+// usedCode records a recovery code that was used, and tells its owner.
+func (s *Server) usedCode(ctx context.Context, user *accounts.User, by accounts.Method) {
+	if by != accounts.ByRecoveryCode {
+		return
+	}
+	s.door.Record(ctx, accounts.Entry{Actor: "user:" + user.UserID, Action: "user.recovery_code", Subject: user.UserID})
+	s.notices.tell(user, "Recovery code of your onefold account used", "One of the recovery codes of your onefold account "+user.Email+" was used.")
+}
+
+// codesOf is what attempts at a user's codes are counted under, apart from those at the password.
+func codesOf(userID string) string { return "codes of " + userID }
+
+func (s *Server) challengeError(ctx context.Context, err error) error {
+	switch {
+	case errors.Is(err, accounts.ErrCode):
+		return badCode(http.StatusUnauthorized)
+	case errors.Is(err, accounts.ErrDenied):
+		return door.Problem(http.StatusUnauthorized, "challenge_expired", "This login took too long or had too many wrong codes. Begin again with the password.")
+	}
+	return s.door.Error(ctx, err)
+}
+
+func badCode(status int) error {
+	return door.Problem(status, "bad_code", "The code is wrong or was used before. Wait for the app's next one.")
+}
+
+func (s *Server) secondFactor(ctx context.Context, _ *struct{}) (*factorAnswer, error) {
+	f, err := s.o.Accounts.SecondFactor(ctx, door.CallerOf(ctx).User.UserID)
+	if err != nil {
+		return nil, s.door.Error(ctx, err)
+	}
+	answer := new(factorAnswer)
+	if answer.Body.RecoveryCodes = len(f.Recovery); !f.Confirmed.IsZero() {
+		answer.Body.Since = &f.Confirmed
+	}
+	return answer, nil
+}
+
+// prove refuses whoever has a person's session but neither the password nor a code, as somebody at an unlocked screen.
+func (s *Server) prove(ctx context.Context, in *proofRequest) error {
+	who := door.CallerOf(ctx)
+	if err := s.door.SlowDown(who, who.User.Email, who.Login.Token); err != nil {
+		return err
+	}
+	var err error
+	var by accounts.Method
+	if in.Body.Code != "" {
+		by, err = s.o.Accounts.UseCode(ctx, who.User.UserID, in.Body.Code)
+	} else {
+		err = s.o.Accounts.CheckPassword(ctx, who.User.UserID, in.Body.Password)
+	}
+	switch {
+	case errors.Is(err, accounts.ErrCode):
+		return badCode(http.StatusForbidden)
+	case errors.Is(err, accounts.ErrDenied):
+		return door.Problem(http.StatusForbidden, "bad_password", "The password is wrong.")
+	case err != nil:
+		return s.door.Error(ctx, err)
+	}
+	s.door.Forgive(who, who.User.Email, who.Login.Token)
+	s.usedCode(ctx, who.User, by)
+	return nil
+}
+
+func (s *Server) beginSecondFactor(ctx context.Context, in *proofRequest) (*enrolmentAnswer, error) {
+	if err := s.prove(ctx, in); err != nil {
+		return nil, err
+	}
+	e, err := s.o.Accounts.BeginSecondFactor(ctx, door.CallerOf(ctx).User.UserID)
+	if err != nil {
+		return nil, s.factorError(ctx, err)
+	}
+	answer := new(enrolmentAnswer)
+	answer.Body.Secret, answer.Body.URI = e.Secret, e.URI
+	if answer.Body.QR, err = qr.DataURI(e.URI); err != nil {
+		return nil, s.door.Error(ctx, err)
+	}
+	return answer, nil
+}
+
+func (s *Server) confirmSecondFactor(ctx context.Context, in *confirmRequest) (*recoveryAnswer, error) {
+	who := door.CallerOf(ctx)
+	if err := s.door.SlowDown(who, codesOf(who.User.UserID), who.Login.Token); err != nil {
+		return nil, err
+	}
+	codes, err := s.o.Accounts.ConfirmSecondFactor(ctx, who.User.UserID, in.Body.Code)
+	if err != nil {
+		return nil, s.factorError(ctx, err)
+	}
+	s.door.Forgive(who, codesOf(who.User.UserID), who.Login.Token)
+	s.door.Record(ctx, accounts.Entry{Actor: who.Actor, Action: "user.second_factor", Subject: who.User.UserID})
+	s.notices.tell(who.User, "Authenticator app added to your onefold account", "An authenticator app was set up for your onefold account "+who.User.Email+".")
+	answer := new(recoveryAnswer)
+	answer.Body.RecoveryCodes = codes
+	return answer, nil
+}
+
+func (s *Server) renewRecoveryCodes(ctx context.Context, in *proofRequest) (*recoveryAnswer, error) {
+	if err := s.prove(ctx, in); err != nil {
+		return nil, err
+	}
+	who := door.CallerOf(ctx)
+	codes, err := s.o.Accounts.RenewRecoveryCodes(ctx, who.User.UserID)
+	if err != nil {
+		return nil, s.factorError(ctx, err)
+	}
+	s.door.Record(ctx, accounts.Entry{Actor: who.Actor, Action: "user.recovery_codes", Subject: who.User.UserID})
+	s.notices.tell(who.User, "New recovery codes of your onefold account", "New recovery codes replaced those of your onefold account "+who.User.Email+".")
+	answer := new(recoveryAnswer)
+	answer.Body.RecoveryCodes = codes
+	return answer, nil
+}
+
+func (s *Server) removeSecondFactor(ctx context.Context, in *proofRequest) (*struct{}, error) {
+	if err := s.prove(ctx, in); err != nil {
+		return nil, err
+	}
+	who := door.CallerOf(ctx)
+	if err := s.o.Accounts.RemoveSecondFactor(ctx, who.User.UserID); err != nil {
+		return nil, s.factorError(ctx, err)
+	}
+	s.door.Record(ctx, accounts.Entry{Actor: who.Actor, Action: "user.second_factor_remove", Subject: who.User.UserID})
+	s.notices.tell(who.User, "Authenticator app removed from your onefold account", "The authenticator app was removed from your onefold account "+who.User.Email+".")
+	return nil, nil
+}
+
+func (s *Server) factorError(ctx context.Context, err error) error {
+	switch {
+	case errors.Is(err, accounts.ErrCode):
+		return badCode(http.StatusForbidden)
+	case errors.Is(err, accounts.ErrFactorSet):
+		return door.Problem(http.StatusConflict, "second_factor_exists", "An authenticator app is set up already. Remove it first.")
+	}
+	return s.door.Error(ctx, err)
+}

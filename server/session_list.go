@@ -1,0 +1,98 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/onefold/onefold/accounts"
+	"github.com/onefold/onefold/server/internal/door"
+)
+
+type sessionBody struct {
+	ID      string          `json:"id"`
+	Current bool            `json:"current" doc:"The session that asks."`
+	Browser string          `json:"browser,omitempty" example:"Firefox 138"`
+	System  string          `json:"system,omitempty" example:"Linux"`
+	Method  accounts.Method `json:"method,omitempty" enum:"password,code,recovery_code,passkey" doc:"How the person logged in. Absent in sessions of earlier versions."`
+	Created time.Time       `json:"created"`
+	Used    time.Time       `json:"used" doc:"When it was last used, to the hour."`
+	Expires time.Time       `json:"expires" doc:"Without further use."`
+}
+
+type sessionsAnswer struct {
+	Body struct {
+		Sessions []sessionBody `json:"sessions"`
+	}
+}
+
+type sessionPath struct {
+	ID string `path:"id" maxLength:"32"`
+}
+
+func (s *Server) sessionListRoutes(api huma.API) {
+	const list = "/api/v1/me/sessions"
+	huma.Register(api, door.Guard(door.ForPerson, huma.Operation{
+		OperationID: "my-sessions", Method: http.MethodGet, Path: list,
+		Summary: "One's own sessions, most recently used first", Tags: []string{"accounts"},
+	}), s.sessions)
+	huma.Register(api, door.Guard(door.ForPerson, huma.Operation{
+		OperationID: "end-other-sessions", Method: http.MethodDelete, Path: list,
+		Summary: "End one's other sessions", Description: "The session that asks gets a new cookie.", Tags: []string{"accounts"},
+	}), s.endOtherSessions)
+	huma.Register(api, door.Guard(door.ForPerson, huma.Operation{
+		OperationID: "end-session", Method: http.MethodDelete, Path: list + "/{id}", DefaultStatus: http.StatusNoContent,
+		Summary: "End one of one's sessions", Description: "Its live streams end within 15 seconds.", Tags: []string{"accounts"},
+		Errors: []int{http.StatusNotFound},
+	}), s.endSession)
+}
+
+// deviceOf describes what a caller uses: the browser with its version, and the system.
+func (s *Server) deviceOf(who *door.Caller) accounts.Device {
+	a := s.agents.Parse(who.Agent)
+	return accounts.Device{Browser: strings.TrimSpace(a.Browser + " " + a.BrowserVersion), System: a.OS}
+}
+
+func (s *Server) sessions(ctx context.Context, _ *struct{}) (*sessionsAnswer, error) {
+	who := door.CallerOf(ctx)
+	all, err := s.o.Accounts.UserSessions(ctx, who.User.UserID)
+	if err != nil {
+		return nil, s.door.Error(ctx, err)
+	}
+	answer := new(sessionsAnswer)
+	answer.Body.Sessions = described(all, func(x *accounts.Session) sessionBody {
+		return sessionBody{x.ID(), x.HasToken(who.Login.Token), x.Browser, x.System, x.Method, x.Created, x.Used, x.Expires}
+	})
+	return answer, nil
+}
+
+func (s *Server) endSession(ctx context.Context, in *sessionPath) (*struct{}, error) {
+	who := door.CallerOf(ctx)
+	if err := s.o.Accounts.EndSession(ctx, who.User.UserID, in.ID); err != nil {
+		return nil, s.door.Error(ctx, err)
+	}
+	s.door.Record(ctx, accounts.Entry{Actor: who.Actor, Action: "session.end", Subject: in.ID})
+	return nil, nil
+}
+
+func (s *Server) endOtherSessions(ctx context.Context, _ *struct{}) (*meAnswer, error) {
+	who := door.CallerOf(ctx)
+	user, login, err := s.o.Accounts.EndOtherSessions(ctx, who.Login.Token)
+	if err != nil {
+		return nil, s.sessionError(ctx, err)
+	}
+	s.door.Record(ctx, accounts.Entry{Actor: who.Actor, Action: "session.end_others"})
+	return s.loggedIn(ctx, who.Secure, user, login)
+}
+
+// sessionError answers when a session that asked for something was ended meanwhile.
+func (s *Server) sessionError(ctx context.Context, err error) error {
+	if errors.Is(err, accounts.ErrDenied) {
+		return door.Problem(http.StatusUnauthorized, "unauthorized", "This session has ended. Log in again.")
+	}
+	return s.door.Error(ctx, err)
+}

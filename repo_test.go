@@ -124,7 +124,7 @@ var policy = map[string][]string{
 
 	"telemetry/internal": {"vocabulary", "telemetry/internal/...", "internal/...", "github.com/cockroachdb/apd/v3", "github.com/DataDog/sketches-go/ddsketch/mapping", "golang.org/x/time/rate"},
 
-	"accounts": {"vocabulary", "dynamo", "table", "github.com/oklog/ulid/v2", "golang.org/x/crypto/argon2"},
+	"accounts": {"vocabulary", "dynamo", "table", "internal/pause", "github.com/oklog/ulid/v2", "golang.org/x/crypto/argon2"},
 
 	"server": {"dynamo", "dynamo/resilient", "table", "fold", "analytics", "accounts", "internal/...", "server/internal/...", "server/webanalytics", "server/devices", "server/events", "server/capacity", "server/load", "server/dashboard", "server/apidocs", "telemetry",
 		"github.com/danielgtaylor/huma/v2/...", "github.com/prometheus/client_golang/...",

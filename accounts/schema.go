@@ -50,6 +50,10 @@ var (
 		Immutable: true,
 		Doc:       "One change, for the record.",
 	})
+	Heads = table.Define[ChainHead, HeadKey]("accounts.audithead", table.Def[ChainHead]{
+		PK: "ACCOUNT#AUDIT", SK: "HEAD",
+		Doc: "The end of the chain that the record's entries are.",
+	})
 )
 
 // The access patterns. Their loads are those of an installation of a hundred people whose dashboards are open all day.
@@ -80,7 +84,7 @@ var (
 	})
 	EntriesOfMonth = table.NewQuery(Entries, table.QueryDef[AuditIn]{
 		ID: "A9", Question: "what was changed in a month, latest first", Desc: true,
-		Load: table.Load{PerSecond: 0.001, Items: 50, ItemBytes: 200},
+		Load: table.Load{PerSecond: 0.001, Items: 50, ItemBytes: 500},
 	})
 	SetupState = table.NewGet[SetupKey](Setups, table.GetDef{
 		ID: "A10", Question: "whether there is an owner", Load: table.Load{PerSecond: 0.01, Items: 1, ItemBytes: 150},
@@ -93,6 +97,16 @@ var (
 	})
 	SharedByName = table.NewGet[SharedKey](SharedSecrets, table.GetDef{
 		ID: "A13", Question: "a secret that servers share", Load: table.Load{PerSecond: 0.0001, Items: 1, ItemBytes: 150},
+	})
+	EntriesInOrder = table.NewQuery(Entries, table.QueryDef[AuditIn]{
+		ID: "A14", Question: "what was changed in a month, oldest first",
+		Load: table.Load{PerSecond: 0.0001, Items: 1000, ItemBytes: 500},
+	})
+	EntryByID = table.NewGet[EntryKey](Entries, table.GetDef{
+		ID: "A15", Question: "an entry of the record", Load: table.Load{PerSecond: 0.0001, Items: 1, ItemBytes: 500},
+	})
+	HeadOfRecord = table.NewGet[HeadKey](Heads, table.GetDef{
+		ID: "A16", Question: "where the record ends", Load: table.Load{PerSecond: 0.01, Items: 1, ItemBytes: 250},
 	})
 )
 
@@ -113,12 +127,13 @@ type AuditIn struct {
 
 // Schema is all that this package stores and asks.
 var Schema = table.MustSchema("accounts",
-	Users, Emails, Sessions, Keys, Shares, Invitations, Setups, SharedSecrets, Entries,
+	Users, Emails, Sessions, Keys, Shares, Invitations, Setups, SharedSecrets, Entries, Heads,
 	UserByID, UserByEmail, AllUsers, SessionByToken, KeyByID, AllKeys, ShareByID, SharesOfSite, EntriesOfMonth, SetupState,
-	InvitationByID, InvitationsOfSite, SharedByName,
+	InvitationByID, InvitationsOfSite, SharedByName, EntriesInOrder, EntryByID, HeadOfRecord,
 )
 
 var (
+	headHash       = table.FieldOf(Heads, func(h *ChainHead) *string { return &h.Hash })
 	userVersion    = table.FieldOf(Users, func(u *User) *int { return &u.Version })
 	setupDone      = table.FieldOf(Setups, func(s *Setup) *time.Time { return &s.Done })
 	sessionTTL     = table.FieldOf(Sessions, func(s *Session) *time.Time { return &s.Expires })

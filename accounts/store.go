@@ -32,6 +32,8 @@ type Options struct {
 type Store struct {
 	t      *table.Table
 	hashes *hasher
+
+	recording chan struct{} // has room for the one that writes to the record
 }
 
 // New makes a store on a table whose schema includes Schema.
@@ -39,7 +41,7 @@ func New(t *table.Table, o Options) *Store {
 	if o.AtOnce <= 0 {
 		o.AtOnce = 2
 	}
-	return &Store{t: t, hashes: newHasher(o.Cost, o.AtOnce)}
+	return &Store{t: t, hashes: newHasher(o.Cost, o.AtOnce), recording: make(chan struct{}, 1)}
 }
 
 // attempts bounds how often a change begins again because another was faster.

@@ -46,11 +46,11 @@ const (
 
 // Damage is the first entry that does not fit.
 type Damage struct {
-	Seq     int64     // its number, or the one that was expected
-	EntryID string    // "" when it is not known
-	At      time.Time // when it was made; zero when that is not known
-	Code    string    // missing, changed, inserted, unchained, truncated or no_head
-	Detail  string
+	Seq     int64     `json:"seq" doc:"Its number, or the one that was expected."`
+	EntryID string    `json:"id,omitempty"` // "" when it is not known
+	At      time.Time `json:"at,omitzero" doc:"When it was made, if that is known."`
+	Code    string    `json:"code" enum:"missing,changed,inserted,unchained,truncated,no_head"`
+	Detail  string    `json:"detail"`
 }
 
 var pointForm = regexp.MustCompile(`^[1-9][0-9]{0,17}:[0-9a-f]{64}$`)

@@ -43,22 +43,14 @@ type auditCheckRequest struct {
 
 type auditCheckAnswer struct {
 	Body struct {
-		Whole   bool           `json:"whole" doc:"No entry is missing, changed, added or at another place, and a head that was asked for is there or has expired."`
-		Entries int64          `json:"entries" doc:"Entries of the chain that were checked."`
-		Older   int64          `json:"older" doc:"Entries of versions that had no chain. They cannot be checked."`
-		First   int64          `json:"first,omitempty" doc:"Number of the first entry that is there. Those before it have expired."`
-		Head    string         `json:"head,omitempty" doc:"Number and hash of the last entry. Kept elsewhere, it shows later that nobody has written the record anew."`
-		Noted   accounts.Noted `json:"noted,omitempty" enum:"found,missing,expired" doc:"What became of the head that was asked for."`
-		Damage  *auditDamage   `json:"damage,omitempty" doc:"The first entry that does not fit."`
+		Whole   bool             `json:"whole" doc:"No entry is missing, changed, added or at another place, and a head that was asked for is there or has expired."`
+		Entries int64            `json:"entries" doc:"Entries of the chain that were checked."`
+		Older   int64            `json:"older" doc:"Entries of versions that had no chain. They cannot be checked."`
+		First   int64            `json:"first,omitempty" doc:"Number of the first entry that is there. Those before it have expired."`
+		Head    string           `json:"head,omitempty" doc:"Number and hash of the last entry. Kept elsewhere, it shows later that nobody has written the record anew."`
+		Noted   accounts.Noted   `json:"noted,omitempty" enum:"found,missing,expired" doc:"What became of the head that was asked for."`
+		Damage  *accounts.Damage `json:"damage,omitempty" doc:"The first entry that does not fit."`
 	}
-}
-
-type auditDamage struct {
-	Seq    int64     `json:"seq"`
-	ID     string    `json:"id,omitempty"`
-	At     time.Time `json:"at,omitzero"`
-	Code   string    `json:"code" enum:"missing,changed,inserted,unchained,truncated,no_head"`
-	Detail string    `json:"detail"`
 }
 
 func (s *Server) auditRoutes(api huma.API) {
@@ -119,9 +111,6 @@ func (s *Server) auditCheck(ctx context.Context, in *auditCheckRequest) (*auditC
 	}
 	answer := new(auditCheckAnswer)
 	b := &answer.Body
-	b.Whole, b.Entries, b.Older, b.First, b.Head, b.Noted = v.Whole(), v.Entries, v.Older, v.First, v.Head, v.Noted
-	if d := v.Damage; d != nil {
-		b.Damage = &auditDamage{d.Seq, d.EntryID, d.At, d.Code, d.Detail}
-	}
+	b.Whole, b.Entries, b.Older, b.First, b.Head, b.Noted, b.Damage = v.Whole(), v.Entries, v.Older, v.First, v.Head, v.Noted, v.Damage
 	return answer, nil
 }

@@ -19,7 +19,7 @@ import (
 type memberBody struct {
 	ID       string        `json:"id"`
 	Email    string        `json:"email"`
-	Name     string        `json:"name"`
+	Name     string        `json:"name" audit:"hide"`
 	Role     accounts.Role `json:"role" enum:"viewer,admin,owner"`
 	AllSites bool          `json:"allSites" doc:"The role is on all sites and fleets and the event store: only who looks after accounts can change it."`
 	Disabled bool          `json:"disabled"`

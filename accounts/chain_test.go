@@ -2,9 +2,13 @@ package accounts_test
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"os"
+	"regexp"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -369,4 +373,25 @@ func ulidAt(at time.Time) string {
 		panic(err)
 	}
 	return id.String()
+}
+
+// The entry that docs/format/audit.md has for an example has the hash that is told there.
+func TestTheFormatsExample(t *testing.T) {
+	text, err := os.ReadFile("../docs/format/audit.md")
+	must(t, err)
+	_, rest, _ := strings.Cut(string(text), "```\n")
+	example, rest, ok := strings.Cut(rest, "```\n")
+	told := regexp.MustCompile("`([0-9a-f]{64})`").FindStringSubmatch(rest)
+	if !ok || told == nil {
+		t.Fatal("no example")
+	}
+	at := time.Date(2026, 5, 12, 10, 0, 0, 0, time.UTC)
+	e := accounts.Entry{
+		EntryKey: accounts.EntryKey{Month: "2026-05", EntryID: ulidAt(at)}, Actor: "user:a", Action: "site.update", Site: "blog", Seq: 1,
+		Changes: []accounts.Change{{Field: "name", Before: "Blog", After: "Journal"}}, Expires: at.AddDate(0, 0, 400),
+	}
+	sum := sha256.Sum256([]byte(example))
+	if hex.EncodeToString(sum[:]) != told[1] || e.Sum() != told[1] {
+		t.Errorf("the example has %x, the entry %s (%s, %d), told is %s", sum, e.Sum(), e.EntryID, e.Expires.Unix(), told[1])
+	}
 }

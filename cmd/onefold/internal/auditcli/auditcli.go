@@ -66,14 +66,18 @@ func (c *list) Run(ctx context.Context, env *Env) error {
 		fmt.Fprintln(w, "ENTRY\tAT\tACTOR\tACTION\tSITE\tSUBJECT\tCHANGES")
 		for i := range entries {
 			e := &entries[i]
-			fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%s\t%s\t%s\n", e.Seq, e.At.Format(time.RFC3339), e.Actor, e.Action, terminal.Printable(e.Site), terminal.Printable(e.Subject), terminal.Printable(changes(e)))
+			told := append(changes(e), "")
+			fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%s\t%s\t%s\n", e.Seq, e.At.Format(time.RFC3339), e.Actor, e.Action, terminal.Printable(e.Site), terminal.Printable(e.Subject), told[0])
+			for _, line := range told[1:max(1, len(told)-1)] {
+				fmt.Fprintf(w, "\t\t\t\t\t\t%s\n", line)
+			}
 		}
 		return w.Flush()
 	})
 }
 
-// changes are an entry's changes on one line.
-func changes(e *accounts.EntryJSON) string {
+// changes are an entry's changes, a line each.
+func changes(e *accounts.EntryJSON) []string {
 	var all []string
 	for _, c := range e.Changes {
 		switch {
@@ -88,7 +92,10 @@ func changes(e *accounts.EntryJSON) string {
 	if e.Omitted > 0 {
 		all = append(all, fmt.Sprintf("and %d more", e.Omitted))
 	}
-	return strings.Join(all, "; ")
+	for i := range all {
+		all[i] = terminal.Printable(all[i])
+	}
+	return all
 }
 
 type export struct {

@@ -124,7 +124,7 @@ var policy = map[string][]string{
 
 	"telemetry/internal": {"vocabulary", "telemetry/internal/...", "internal/...", "github.com/cockroachdb/apd/v3", "github.com/DataDog/sketches-go/ddsketch/mapping", "golang.org/x/time/rate"},
 
-	"accounts": {"vocabulary", "dynamo", "table", "accounts/passkey", "github.com/oklog/ulid/v2", "github.com/pquerna/otp/...", "golang.org/x/crypto/argon2"},
+	"accounts": {"vocabulary", "dynamo", "table", "accounts/passkey", "internal/pause", "github.com/oklog/ulid/v2", "github.com/pquerna/otp/...", "golang.org/x/crypto/argon2"},
 
 	"accounts/passkey": {"github.com/go-webauthn/webauthn/protocol", "github.com/go-webauthn/webauthn/webauthn"},
 

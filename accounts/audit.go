@@ -3,9 +3,8 @@ package accounts
 import (
 	"context"
 	"fmt"
+	"iter"
 	"time"
-
-	"github.com/oklog/ulid/v2"
 
 	"github.com/onefold/onefold/table"
 )
@@ -15,28 +14,85 @@ const keepEntries = 400 * 24 * time.Hour
 
 const monthLayout = "2006-01"
 
-// Record writes down that something was changed. Month, id and expiry of the entry are filled in.
+// Record writes down that something was changed, at the end of the chain of all entries. Who, what and the changes are the caller's; all else
+// of the entry is filled in.
 func (s *Store) Record(ctx context.Context, e Entry) error {
-	now := s.now()
-	id, err := ulid.New(ulid.Timestamp(now), ulid.DefaultEntropy())
-	if err != nil {
-		return fmt.Errorf("accounts: record: %w", err)
-	}
-	e.EntryKey = EntryKey{now.Format(monthLayout), id.String()}
-	e.Expires = now.Add(keepEntries).Truncate(time.Second)
-	if err := Entries.Create(ctx, s.t, &e); err != nil {
+	if err := s.append(ctx, &e); err != nil {
 		return fmt.Errorf("accounts: record %s: %w", e.Action, err)
 	}
 	return nil
 }
 
-// At is when an entry was made, to the millisecond; zero for a damaged id.
-func (e *Entry) At() time.Time {
-	id, err := ulid.ParseStrict(e.EntryID)
-	if err != nil {
-		return time.Time{}
+// RecordChange is Record with what something was before and after, as Entry.Change takes it.
+func (s *Store) RecordChange(ctx context.Context, e Entry, before, after any) error {
+	if err := e.Change(before, after); err != nil {
+		return err
 	}
-	return ulid.Time(id.Time()).UTC()
+	return s.Record(ctx, e)
+}
+
+// At is when an entry was made, to the millisecond; zero for a damaged id.
+func (e *Entry) At() time.Time { return timeOf(e.EntryID) }
+
+// maxMonths bounds the months that are read one after another: those that are kept, and some of a clock that was ahead.
+const maxMonths = 60
+
+// AuditDays is the time of days of the record, first and last (YYYY-MM-DD, UTC): [from, to). "" is the first day that is kept, and
+// the present one. Errors: ErrInvalid.
+func AuditDays(first, last string, now time.Time) (from, to time.Time, err error) {
+	from, to = now.UTC().Add(-keepEntries), now.UTC()
+	for text, day := range map[*string]*time.Time{&first: &from, &last: &to} {
+		if *text == "" {
+			*text = day.Format(time.DateOnly)
+		}
+		if *day, err = time.Parse(time.DateOnly, *text); err != nil {
+			return from, to, fmt.Errorf("%w: day: use one like 2026-05-31", ErrInvalid)
+		}
+	}
+	if to = to.AddDate(0, 0, 1); !from.Before(to) {
+		return from, to, fmt.Errorf("%w: the first day is after the last", ErrInvalid)
+	}
+	if years := 4; from.AddDate(years, 0, 0).Before(to) {
+		return from, to, fmt.Errorf("%w: at most %d years at once", ErrInvalid, years)
+	}
+	return from, to, nil
+}
+
+// EntriesBetween reads the entries of [from, to), oldest first.
+func (s *Store) EntriesBetween(ctx context.Context, from, to time.Time) iter.Seq2[Entry, error] {
+	return func(yield func(Entry, error) bool) {
+		for e, err := range s.entriesOfMonths(ctx, from, to) {
+			if at := e.At(); err == nil && (at.Before(from) || !at.Before(to)) {
+				continue
+			}
+			if !yield(e, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// entriesOfMonths reads all entries of the months of [from, to), oldest first.
+func (s *Store) entriesOfMonths(ctx context.Context, from, to time.Time) iter.Seq2[Entry, error] {
+	from, to = from.UTC(), to.UTC()
+	return func(yield func(Entry, error) bool) {
+		month := time.Date(from.Year(), from.Month(), 1, 0, 0, 0, 0, time.UTC)
+		for range maxMonths {
+			if !month.Before(to) {
+				return
+			}
+			for e, err := range EntriesInOrder.All(ctx, s.t, AuditIn{month.Format(monthLayout)}) {
+				if err != nil {
+					yield(e, fmt.Errorf("accounts: audit: %w", err))
+					return
+				}
+				if !yield(e, nil) {
+					return
+				}
+			}
+			month = month.AddDate(0, 1, 0)
+		}
+	}
 }
 
 // Audit reads what was changed in a month (YYYY-MM, UTC; "" is the present one), latest first. Errors: ErrInvalid,

@@ -214,12 +214,41 @@ type EntryKey struct {
 	EntryID string `dynamodbav:"entryId"` // ULID: when it was
 }
 
-// Entry is one change, for the record: who, what, when. It holds no addresses and no secrets.
+// Entry is one change, for the record: who, what, when, and what it was before and after. It holds no addresses and no secrets.
 type Entry struct {
 	EntryKey
 	Actor   string    `dynamodbav:"actor"`             // such as user:ID, key:ID, token or command
 	Action  string    `dynamodbav:"action"`            // such as user.create
 	Site    string    `dynamodbav:"site,omitempty"`    // where it concerns one
 	Subject string    `dynamodbav:"subject,omitempty"` // id of what was changed
+	Changes []Change  `dynamodbav:"changes,omitempty"` // by field
+	Omitted int       `dynamodbav:"omitted,omitempty"` // fields that changed too, and had no room
 	Expires time.Time `dynamodbav:"ttl,unixtime,omitempty"`
+
+	// The entry's place in the chain. Entries of versions before there was one have none.
+	Seq    int64  `dynamodbav:"seq,omitempty"`    // from 1
+	Prev   string `dynamodbav:"prev,omitempty"`   // hash of the entry before; "" for the first
+	PrevID string `dynamodbav:"prevId,omitempty"` // EntryID of the entry before; "" for the first
+}
+
+// Change is a field that was changed: texts as they are, all else as JSON, "" for what was absent or empty.
+type Change struct {
+	Field  string `dynamodbav:"field" json:"field"` // names of JSON fields, joined by dots
+	Before string `dynamodbav:"before,omitempty" json:"before,omitempty"`
+	After  string `dynamodbav:"after,omitempty" json:"after,omitempty"`
+	Hidden bool   `dynamodbav:"hidden,omitempty" json:"hidden,omitempty" doc:"The values are secret or personal, and not kept."`
+	Cut    bool   `dynamodbav:"cut,omitempty" json:"cut,omitempty" doc:"A value is longer than what is kept of it."`
+}
+
+// HeadKey names the head of the record's chain; there is one.
+type HeadKey struct{}
+
+// ChainHead is the end of the record's chain.
+type ChainHead struct {
+	HeadKey
+	Seq    int64     `dynamodbav:"seq"`    // of the last entry
+	Hash   string    `dynamodbav:"hash"`   // of the last entry
+	LastID string    `dynamodbav:"lastId"` // EntryID of the last entry
+	Began  time.Time `dynamodbav:"began"`  // when the first entry was made
+	Latest time.Time `dynamodbav:"latest"` // the greatest time of an entry
 }

@@ -111,10 +111,10 @@ func (s *Store) Invitations(ctx context.Context, site string) ([]Invitation, err
 	return open, nil
 }
 
-// RevokeInvitation takes an invitation to a site back. Errors: table.ErrNotFound.
-func (s *Store) RevokeInvitation(ctx context.Context, site, invitationID string) error {
+// RevokeInvitation takes an invitation to a site back, and returns it. Errors: table.ErrNotFound.
+func (s *Store) RevokeInvitation(ctx context.Context, site, invitationID string) (Invitation, error) {
 	if !validID(invitationID) {
-		return fmt.Errorf("accounts: invitation: %w", table.ErrNotFound)
+		return Invitation{}, fmt.Errorf("accounts: invitation: %w", table.ErrNotFound)
 	}
 	i, err := InvitationByID.Get(ctx, s.t, InvitationKey{invitationID})
 	if err == nil && i.Site != site {
@@ -124,9 +124,9 @@ func (s *Store) RevokeInvitation(ctx context.Context, site, invitationID string)
 		err = Invitations.Delete(ctx, s.t, i.InvitationKey)
 	}
 	if err != nil {
-		return fmt.Errorf("accounts: revoke invitation: %w", err)
+		return Invitation{}, fmt.Errorf("accounts: revoke invitation: %w", err)
 	}
-	return nil
+	return i, nil
 }
 
 func (s *Store) forgetInvitations(ctx context.Context, site string) error {
@@ -135,7 +135,7 @@ func (s *Store) forgetInvitations(ctx context.Context, site string) error {
 		return err
 	}
 	for i := range open {
-		if err := s.RevokeInvitation(ctx, site, open[i].InvitationID); err != nil && !errors.Is(err, table.ErrNotFound) {
+		if _, err := s.RevokeInvitation(ctx, site, open[i].InvitationID); err != nil && !errors.Is(err, table.ErrNotFound) {
 			return err
 		}
 	}

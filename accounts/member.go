@@ -41,15 +41,17 @@ func (s *Store) AddMember(ctx context.Context, site, email string, role Role) (U
 	})
 }
 
-// SetMember changes the role that a user has on one site; "" takes it away. A role on all sites stays. Errors:
-// table.ErrNotFound when the user has none on it, ErrInvalid.
-func (s *Store) SetMember(ctx context.Context, site, userID string, role Role) (User, error) {
-	return s.write(ctx, userID, func(u *User) error {
+// SetMember changes the role that a user has on one site, and returns the user before and after; "" takes the role away. A role on all
+// sites stays. Errors: table.ErrNotFound when the user has none on it, ErrInvalid.
+func (s *Store) SetMember(ctx context.Context, site, userID string, role Role) (before, after User, err error) {
+	after, err = s.write(ctx, userID, func(u *User) error {
 		if _, ok := u.Grants[site]; !ok {
 			return table.ErrNotFound
 		}
+		before = *u
 		return u.give(site, role)
 	})
+	return before, after, err
 }
 
 func (u *User) give(site string, role Role) error {

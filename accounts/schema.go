@@ -68,6 +68,10 @@ var (
 		Immutable: true,
 		Doc:       "One change, for the record.",
 	})
+	Heads = table.Define[ChainHead, HeadKey]("accounts.audithead", table.Def[ChainHead]{
+		PK: "ACCOUNT#AUDIT", SK: "HEAD",
+		Doc: "The end of the chain that the record's entries are.",
+	})
 )
 
 // The access patterns. Their loads are those of an installation of a hundred people whose dashboards are open all day.
@@ -98,7 +102,7 @@ var (
 	})
 	EntriesOfMonth = table.NewQuery(Entries, table.QueryDef[AuditIn]{
 		ID: "A9", Question: "what was changed in a month, latest first", Desc: true,
-		Load: table.Load{PerSecond: 0.001, Items: 50, ItemBytes: 200},
+		Load: table.Load{PerSecond: 0.001, Items: 50, ItemBytes: 500},
 	})
 	SetupState = table.NewGet[SetupKey](Setups, table.GetDef{
 		ID: "A10", Question: "whether there is an owner", Load: table.Load{PerSecond: 0.01, Items: 1, ItemBytes: 150},
@@ -133,6 +137,20 @@ var (
 	})
 )
 
+// The patterns of the record's chain.
+var (
+	EntriesInOrder = table.NewQuery(Entries, table.QueryDef[AuditIn]{
+		ID: "A19", Question: "what was changed in a month, oldest first",
+		Load: table.Load{PerSecond: 0.0001, Items: 1000, ItemBytes: 500},
+	})
+	EntryByID = table.NewGet[EntryKey](Entries, table.GetDef{
+		ID: "A20", Question: "an entry of the record", Load: table.Load{PerSecond: 0.0001, Items: 1, ItemBytes: 500},
+	})
+	HeadOfRecord = table.NewGet[HeadKey](Heads, table.GetDef{
+		ID: "A21", Question: "where the record ends", Load: table.Load{PerSecond: 0.01, Items: 1, ItemBytes: 250},
+	})
+)
+
 // SharesIn names the site whose shares are asked for.
 type SharesIn struct {
 	Site string `dynamodbav:"site"`
@@ -155,12 +173,14 @@ type AuditIn struct {
 
 // Schema is all that this package stores and asks.
 var Schema = table.MustSchema("accounts",
-	Users, Emails, Sessions, SecondFactors, Passkeys, Notices, Challenges, Keys, Shares, Invitations, Setups, SharedSecrets, Entries,
+	Users, Emails, Sessions, SecondFactors, Passkeys, Notices, Challenges, Keys, Shares, Invitations, Setups, SharedSecrets, Entries, Heads,
 	UserByID, UserByEmail, AllUsers, SessionByToken, KeyByID, AllKeys, ShareByID, SharesOfSite, EntriesOfMonth, SetupState,
 	InvitationByID, InvitationsOfSite, SharedByName, SessionsOfUser, SecondFactorOfUser, ChallengeByHash, PasskeysOfUser, PasskeyByID,
+	EntriesInOrder, EntryByID, HeadOfRecord,
 )
 
 var (
+	headHash        = table.FieldOf(Heads, func(h *ChainHead) *string { return &h.Hash })
 	userVersion     = table.FieldOf(Users, func(u *User) *int { return &u.Version })
 	setupDone       = table.FieldOf(Setups, func(s *Setup) *time.Time { return &s.Done })
 	sessionTTL      = table.FieldOf(Sessions, func(s *Session) *time.Time { return &s.Expires })

@@ -148,10 +148,10 @@ func (s *Store) Shares(ctx context.Context, site string) ([]Share, error) {
 	return shares, nil
 }
 
-// RevokeShare deletes a share of a site; those who have it open see no more. Errors: table.ErrNotFound.
-func (s *Store) RevokeShare(ctx context.Context, site, shareID string) error {
+// RevokeShare deletes a share of a site, and returns it; those who have it open see no more. Errors: table.ErrNotFound.
+func (s *Store) RevokeShare(ctx context.Context, site, shareID string) (Share, error) {
 	if !validID(shareID) {
-		return fmt.Errorf("accounts: share: %w", table.ErrNotFound)
+		return Share{}, fmt.Errorf("accounts: share: %w", table.ErrNotFound)
 	}
 	sh, err := ShareByID.Get(ctx, s.t, ShareKey{shareID})
 	if err == nil && sh.Site != site {
@@ -161,9 +161,9 @@ func (s *Store) RevokeShare(ctx context.Context, site, shareID string) error {
 		err = Shares.Delete(ctx, s.t, sh.ShareKey)
 	}
 	if err != nil {
-		return fmt.Errorf("accounts: revoke share: %w", err)
+		return Share{}, fmt.Errorf("accounts: revoke share: %w", err)
 	}
-	return nil
+	return sh, nil
 }
 
 func (s *Store) forgetShares(ctx context.Context, site string) error {
@@ -172,7 +172,7 @@ func (s *Store) forgetShares(ctx context.Context, site string) error {
 		return err
 	}
 	for i := range shares {
-		if err := s.RevokeShare(ctx, site, shares[i].ShareID); err != nil && !errors.Is(err, table.ErrNotFound) {
+		if _, err := s.RevokeShare(ctx, site, shares[i].ShareID); err != nil && !errors.Is(err, table.ErrNotFound) {
 			return err
 		}
 	}

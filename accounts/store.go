@@ -41,6 +41,8 @@ type Options struct {
 type Store struct {
 	t      *table.Table
 	hashes *hasher
+
+	recording chan struct{} // has room for the one that writes to the record
 }
 
 // New makes a store on a table whose schema includes Schema.
@@ -48,7 +50,7 @@ func New(t *table.Table, o Options) *Store {
 	if o.AtOnce <= 0 {
 		o.AtOnce = 2
 	}
-	return &Store{t: t, hashes: newHasher(o.Cost, o.AtOnce)}
+	return &Store{t: t, hashes: newHasher(o.Cost, o.AtOnce), recording: make(chan struct{}, 1)}
 }
 
 // FirstNotice reports whether a user is to be told something of a kind: once in a while, whichever server asks.

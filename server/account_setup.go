@@ -56,7 +56,7 @@ func (s *Server) setUp(ctx context.Context, in *setupRequest) (*meAnswer, error)
 	if err != nil {
 		return nil, s.door.Error(ctx, err)
 	}
-	s.door.Record(ctx, accounts.Entry{Actor: "user:" + user.UserID, Action: "setup", Subject: user.UserID})
+	s.door.RecordChange(ctx, accounts.Entry{Actor: "user:" + user.UserID, Action: "setup", Subject: user.UserID}, nil, describeUser(&user))
 	user, login, err := s.o.Accounts.LogIn(ctx, in.Body.Email, in.Body.Password, s.deviceOf(door.CallerOf(ctx)))
 	if err != nil {
 		return nil, s.door.Error(ctx, err)

@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"errors"
+	"maps"
 	"net/http"
 	"strconv"
 	"time"
@@ -104,7 +105,7 @@ func (s *Server) addUser(ctx context.Context, in *newUserRequest) (*userAnswer, 
 	if err != nil {
 		return nil, s.door.Error(ctx, err)
 	}
-	s.door.Record(ctx, accounts.Entry{Actor: door.CallerOf(ctx).Actor, Action: "user.create", Subject: user.UserID})
+	s.door.RecordChange(ctx, accounts.Entry{Actor: door.CallerOf(ctx).Actor, Action: "user.create", Subject: user.UserID}, nil, describeUser(&user))
 	return &userAnswer{describeUser(&user)}, nil
 }
 
@@ -148,7 +149,10 @@ func (s *Server) updateUser(ctx context.Context, in *updateUserRequest) (*userAn
 			return nil, s.door.Error(ctx, err)
 		}
 	}
+	var before accounts.User
 	user, err := s.o.Accounts.UpdateUser(ctx, in.ID, func(u *accounts.User) {
+		before = *u
+		before.Grants = maps.Clone(u.Grants)
 		if in.Body.Name != nil {
 			u.Name = *in.Body.Name
 		}
@@ -165,7 +169,11 @@ func (s *Server) updateUser(ctx context.Context, in *updateUserRequest) (*userAn
 	if err != nil {
 		return nil, s.door.Error(ctx, err)
 	}
-	s.door.Record(ctx, accounts.Entry{Actor: door.CallerOf(ctx).Actor, Action: "user.update", Subject: in.ID})
+	e := accounts.Entry{Actor: door.CallerOf(ctx).Actor, Action: "user.update", Subject: in.ID}
+	if in.Body.Password != nil {
+		e.Hide("password")
+	}
+	s.door.RecordChange(ctx, e, describeUser(&before), describeUser(&user))
 	if in.Body.Password != nil {
 		s.notices.tell(&user, "New password of your onefold account", "An owner of this onefold installation set a new password for your account "+user.Email+".")
 	}
@@ -173,9 +181,13 @@ func (s *Server) updateUser(ctx context.Context, in *updateUserRequest) (*userAn
 }
 
 func (s *Server) deleteUser(ctx context.Context, in *UserPath) (*struct{}, error) {
-	if err := s.o.Accounts.DeleteUser(ctx, in.ID); err != nil {
+	user, err := s.o.Accounts.User(ctx, in.ID)
+	if err == nil {
+		err = s.o.Accounts.DeleteUser(ctx, in.ID)
+	}
+	if err != nil {
 		return nil, s.door.Error(ctx, err)
 	}
-	s.door.Record(ctx, accounts.Entry{Actor: door.CallerOf(ctx).Actor, Action: "user.delete", Subject: in.ID})
+	s.door.RecordChange(ctx, accounts.Entry{Actor: door.CallerOf(ctx).Actor, Action: "user.delete", Subject: in.ID}, describeUser(&user), nil)
 	return nil, nil
 }

@@ -2,13 +2,21 @@ package server
 
 import (
 	"context"
+	"fmt"
+	"io"
 	"net/http"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
+	"github.com/onefold/onefold/accounts"
 	"github.com/onefold/onefold/server/internal/door"
+	"github.com/onefold/onefold/server/internal/download"
 )
+
+// auditTimeout bounds an export, and a check of the record.
+const auditTimeout = time.Hour
 
 type auditRequest struct {
 	Month  string `query:"month" maxLength:"7" example:"2026-05" doc:"In UTC. Default: the present one."`
@@ -18,17 +26,31 @@ type auditRequest struct {
 
 type auditAnswer struct {
 	Body struct {
-		Entries []auditEntry `json:"entries"`
-		Cursor  string       `json:"cursor,omitempty" doc:"Of the next page."`
+		Entries []accounts.EntryJSON `json:"entries"`
+		Cursor  string               `json:"cursor,omitempty" doc:"Of the next page."`
 	}
 }
 
-type auditEntry struct {
-	At      time.Time `json:"at"`
-	Actor   string    `json:"actor" doc:"user:ID, key:ID, token or command."`
-	Action  string    `json:"action"`
-	Site    string    `json:"site,omitempty"`
-	Subject string    `json:"subject,omitempty"`
+type auditExportRequest struct {
+	From   string                `query:"from" format:"date" doc:"First day, in UTC. Default: the first that is kept."`
+	To     string                `query:"to" format:"date" doc:"Last day, in UTC. Default: today."`
+	Format accounts.ExportFormat `query:"format" enum:"ndjson,csv" default:"ndjson"`
+}
+
+type auditCheckRequest struct {
+	Head string `query:"head" maxLength:"90" example:"41:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08" doc:"A head that an earlier check told. Default: none is looked for."`
+}
+
+type auditCheckAnswer struct {
+	Body struct {
+		Whole   bool             `json:"whole" doc:"No entry is missing, changed, added or at another place, and a head that was asked for is there or has expired."`
+		Entries int64            `json:"entries" doc:"Entries of the chain that were checked."`
+		Older   int64            `json:"older" doc:"Entries of versions that had no chain. They cannot be checked."`
+		First   int64            `json:"first,omitempty" doc:"Number of the first entry that is there. Those before it have expired."`
+		Head    string           `json:"head,omitempty" doc:"Number and hash of the last entry. Kept elsewhere, it shows later that nobody has written the record anew."`
+		Noted   accounts.Noted   `json:"noted,omitempty" enum:"found,missing,expired" doc:"What became of the head that was asked for."`
+		Damage  *accounts.Damage `json:"damage,omitempty" doc:"The first entry that does not fit."`
+	}
 }
 
 func (s *Server) auditRoutes(api huma.API) {
@@ -36,6 +58,17 @@ func (s *Server) auditRoutes(api huma.API) {
 		OperationID: "audit", Method: http.MethodGet, Path: "/api/v1/audit",
 		Summary: "Who changed what in a month, latest first", Tags: []string{"accounts"},
 	}), s.audit)
+	huma.Register(api, door.Guard(door.ForAccounts, huma.Operation{
+		OperationID: "audit-export", Method: http.MethodGet, Path: "/api/v1/audit/export",
+		Summary: "The audit record as a file, oldest entry first", Tags: []string{"accounts"},
+		Description: "Written as it is read. An answer that breaks off is not all of it.",
+		Responses:   map[string]*huma.Response{"200": {Description: "The file.", Content: map[string]*huma.MediaType{"application/x-ndjson": {}, "text/csv": {}}}},
+	}), s.auditExport)
+	huma.Register(api, door.Guard(door.ForAccounts, huma.Operation{
+		OperationID: "audit-verify", Method: http.MethodGet, Path: "/api/v1/audit/verification",
+		Summary: "Check that the audit record is what was written", Tags: []string{"accounts"},
+		Description: "Every entry holds the hash of the one before. A record that somebody has written anew as a whole is found by a head that was noted before only.",
+	}), s.auditCheck)
 }
 
 func (s *Server) audit(ctx context.Context, in *auditRequest) (*auditAnswer, error) {
@@ -45,10 +78,39 @@ func (s *Server) audit(ctx context.Context, in *auditRequest) (*auditAnswer, err
 	}
 	answer := new(auditAnswer)
 	answer.Body.Cursor = page.Next
-	answer.Body.Entries = make([]auditEntry, len(page.Items))
-	for i := range page.Items {
-		e := &page.Items[i]
-		answer.Body.Entries[i] = auditEntry{e.At(), e.Actor, e.Action, e.Site, e.Subject}
+	answer.Body.Entries = described(page.Items, (*accounts.Entry).JSON)
+	return answer, nil
+}
+
+func (s *Server) auditExport(ctx context.Context, in *auditExportRequest) (*huma.StreamResponse, error) {
+	from, to, err := accounts.AuditDays(in.From, in.To, s.o.Clock())
+	if err != nil {
+		return nil, s.door.Error(ctx, err)
 	}
+	kind := map[accounts.ExportFormat]string{accounts.NDJSON: "application/x-ndjson", accounts.CSV: "text/csv; charset=utf-8"}[in.Format]
+	name := fmt.Sprintf("audit-%s-%s.%s", from.Format(time.DateOnly), to.Add(-1).Format(time.DateOnly), in.Format)
+	return &huma.StreamResponse{Body: func(hc huma.Context) {
+		ctx, cancel := context.WithTimeout(hc.Context(), auditTimeout)
+		defer cancel()
+		_, w := humago.Unwrap(hc)
+		err := download.Send(w, auditTimeout, func(h http.Header) {
+			h.Set("Content-Type", kind)
+			h.Set("Content-Disposition", `attachment; filename="`+name+`"`)
+		}, func(file io.Writer) error {
+			_, err := accounts.WriteEntries(file, in.Format, s.o.Accounts.EntriesBetween(ctx, from, to), func(int64) {})
+			return err
+		})
+		s.door.BrokenOff(hc.Context(), w, err)
+	}}, nil
+}
+
+func (s *Server) auditCheck(ctx context.Context, in *auditCheckRequest) (*auditCheckAnswer, error) {
+	v, err := s.o.Accounts.Verify(ctx, in.Head)
+	if err != nil {
+		return nil, s.door.Error(ctx, err)
+	}
+	answer := new(auditCheckAnswer)
+	b := &answer.Body
+	b.Whole, b.Entries, b.Older, b.First, b.Head, b.Noted, b.Damage = v.Whole(), v.Entries, v.Older, v.First, v.Head, v.Noted, v.Damage
 	return answer, nil
 }

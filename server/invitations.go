@@ -91,7 +91,7 @@ func (s *Server) join(ctx context.Context, in *joinRequest) (*meAnswer, error) {
 	if err != nil {
 		return nil, s.invitationError(ctx, err)
 	}
-	s.door.Record(ctx, accounts.Entry{Actor: "user:" + user.UserID, Action: "invitation.accept", Site: i.Site, Subject: i.InvitationID})
+	s.door.RecordChange(ctx, accounts.Entry{Actor: "user:" + user.UserID, Action: "invitation.accept", Site: i.Site, Subject: i.InvitationID}, nil, describeUser(&user))
 	user, login, err := s.o.Accounts.LogIn(ctx, user.Email, in.Body.Password, s.deviceOf(door.CallerOf(ctx)))
 	if err != nil {
 		return nil, s.door.Error(ctx, err)

@@ -127,7 +127,7 @@ func (s *Server) addKey(ctx context.Context, in *newKeyRequest) (*keyAnswer, err
 	if err != nil {
 		return nil, s.door.Error(ctx, err)
 	}
-	s.door.Record(ctx, accounts.Entry{Actor: who.Actor, Action: "key.create", Site: siteOf(key.Site), Subject: key.KeyID})
+	s.door.RecordChange(ctx, accounts.Entry{Actor: who.Actor, Action: "key.create", Site: siteOf(key.Site), Subject: key.KeyID}, nil, describeKey(&key, ""))
 	return &keyAnswer{describeKey(&key, token)}, nil
 }
 
@@ -149,11 +149,14 @@ func (s *Server) rotateKey(ctx context.Context, in *rotateKeyRequest) (*keyAnswe
 		overlap = time.Duration(*in.Body.OverlapHours) * time.Hour
 	}
 	who := door.CallerOf(ctx)
+	before := describeKey(&key, "")
 	key, token, err := s.o.Accounts.RotateKey(ctx, key.KeyID, who.User.UserID, overlap)
 	if err != nil {
 		return nil, s.door.Error(ctx, err)
 	}
-	s.door.Record(ctx, accounts.Entry{Actor: who.Actor, Action: "key.rotate", Site: siteOf(key.Site), Subject: in.ID})
+	e := accounts.Entry{Actor: who.Actor, Action: "key.rotate", Site: siteOf(key.Site), Subject: in.ID}
+	e.Hide("token")
+	s.door.RecordChange(ctx, e, before, describeKey(&key, ""))
 	return &keyAnswer{describeKey(&key, token)}, nil
 }
 
@@ -174,6 +177,6 @@ func (s *Server) revokeKey(ctx context.Context, in *KeyPath) (*struct{}, error) 
 	if err := s.o.Accounts.RevokeKey(ctx, in.ID); err != nil {
 		return nil, s.door.Error(ctx, err)
 	}
-	s.door.Record(ctx, accounts.Entry{Actor: door.CallerOf(ctx).Actor, Action: "key.revoke", Site: siteOf(key.Site), Subject: in.ID})
+	s.door.RecordChange(ctx, accounts.Entry{Actor: door.CallerOf(ctx).Actor, Action: "key.revoke", Site: siteOf(key.Site), Subject: in.ID}, describeKey(&key, ""), nil)
 	return nil, nil
 }

@@ -19,7 +19,7 @@ import (
 type memberBody struct {
 	ID       string        `json:"id"`
 	Email    string        `json:"email"`
-	Name     string        `json:"name"`
+	Name     string        `json:"name" audit:"hide"`
 	Role     accounts.Role `json:"role" enum:"viewer,admin,owner"`
 	AllSites bool          `json:"allSites" doc:"The role is on all sites and fleets and the event store: only who looks after accounts can change it."`
 	Disabled bool          `json:"disabled"`
@@ -122,9 +122,9 @@ func (s *Server) isThere(ctx context.Context, place string) error {
 }
 
 // recordOf writes down what was done about somebody's role on the place that the request is about.
-func (s *Server) recordOf(ctx context.Context, action, subject string) {
+func (s *Server) recordOf(ctx context.Context, action, subject string, before, after any) {
 	who := door.CallerOf(ctx)
-	s.door.Record(ctx, accounts.Entry{Actor: who.Actor, Action: action, Site: who.Place, Subject: subject})
+	s.door.RecordChange(ctx, accounts.Entry{Actor: who.Actor, Action: action, Site: who.Place, Subject: subject}, before, after)
 }
 
 func (s *Server) members(ctx context.Context, _ *struct{}) (*membersAnswer, error) {
@@ -161,7 +161,7 @@ func (s *Server) addMember(ctx context.Context, in *newMemberRequest) (*newMembe
 	if err == nil {
 		member := describeMember(&user, who.Place)
 		answer.Body.Member = &member
-		s.recordOf(ctx, "member.add", user.UserID)
+		s.recordOf(ctx, "member.add", user.UserID, nil, member)
 		return answer, nil
 	}
 	if !errors.Is(err, table.ErrNotFound) {
@@ -173,32 +173,35 @@ func (s *Server) addMember(ctx context.Context, in *newMemberRequest) (*newMembe
 	}
 	invitation := describeInvitation(&open, token)
 	answer.Body.Invitation = &invitation
-	s.recordOf(ctx, "member.invite", open.InvitationID)
+	s.recordOf(ctx, "member.invite", open.InvitationID, nil, describeInvitation(&open, ""))
 	return answer, nil
 }
 
 func (s *Server) updateMember(ctx context.Context, in *updateMemberRequest) (*memberAnswer, error) {
 	place := door.CallerOf(ctx).Place
-	user, err := s.o.Accounts.SetMember(ctx, place, in.ID, in.Body.Role)
+	before, user, err := s.o.Accounts.SetMember(ctx, place, in.ID, in.Body.Role)
 	if err != nil {
 		return nil, s.door.Error(ctx, err)
 	}
-	s.recordOf(ctx, "member.update", in.ID)
+	s.recordOf(ctx, "member.update", in.ID, describeMember(&before, place), describeMember(&user, place))
 	return &memberAnswer{describeMember(&user, place)}, nil
 }
 
 func (s *Server) removeMember(ctx context.Context, in *MemberPath) (*struct{}, error) {
-	if _, err := s.o.Accounts.SetMember(ctx, door.CallerOf(ctx).Place, in.ID, ""); err != nil {
+	place := door.CallerOf(ctx).Place
+	before, _, err := s.o.Accounts.SetMember(ctx, place, in.ID, "")
+	if err != nil {
 		return nil, s.door.Error(ctx, err)
 	}
-	s.recordOf(ctx, "member.remove", in.ID)
+	s.recordOf(ctx, "member.remove", in.ID, describeMember(&before, place), nil)
 	return nil, nil
 }
 
 func (s *Server) revokeInvitation(ctx context.Context, in *MemberPath) (*struct{}, error) {
-	if err := s.o.Accounts.RevokeInvitation(ctx, door.CallerOf(ctx).Place, in.ID); err != nil {
+	open, err := s.o.Accounts.RevokeInvitation(ctx, door.CallerOf(ctx).Place, in.ID)
+	if err != nil {
 		return nil, s.door.Error(ctx, err)
 	}
-	s.recordOf(ctx, "invitation.revoke", in.ID)
+	s.recordOf(ctx, "invitation.revoke", in.ID, describeInvitation(&open, ""), nil)
 	return nil, nil
 }

@@ -216,16 +216,18 @@ func (s *Server) addPasskey(ctx context.Context, in *newPasskeyRequest) (*passke
 	if err != nil {
 		return nil, s.passkeyError(ctx, http.StatusForbidden, err)
 	}
-	s.door.Record(ctx, accounts.Entry{Actor: who.Actor, Action: "user.passkey", Subject: who.User.UserID})
+	s.door.RecordChange(ctx, accounts.Entry{Actor: who.Actor, Action: "user.passkey", Subject: who.User.UserID}, nil, describePasskey(&k))
 	s.notices.tell(who.User, "Passkey added to your onefold account", "The passkey "+strconv.Quote(k.Name)+" was added to your onefold account "+who.User.Email+".")
 	return &passkeyAnswer{describePasskey(&k)}, nil
 }
 
 func (s *Server) renamePasskey(ctx context.Context, in *renamePasskeyRequest) (*passkeyAnswer, error) {
-	k, err := s.o.Accounts.RenamePasskey(ctx, door.CallerOf(ctx).User.UserID, in.ID, in.Body.Name)
+	who := door.CallerOf(ctx)
+	k, err := s.o.Accounts.RenamePasskey(ctx, who.User.UserID, in.ID, in.Body.Name)
 	if err != nil {
 		return nil, s.door.Error(ctx, err)
 	}
+	s.door.Record(ctx, accounts.Entry{Actor: who.Actor, Action: "user.passkey_rename", Subject: who.User.UserID, Changes: []accounts.Change{{Field: "name", After: k.Name}}})
 	return &passkeyAnswer{describePasskey(&k)}, nil
 }
 

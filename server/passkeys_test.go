@@ -66,12 +66,13 @@ func TestPasskeys(t *testing.T) {
 	there.Want(http.StatusOK, `"available":true,"passkeys":[{"id":"`+id, http.MethodGet, "/api/v1/me/passkeys", "")
 	h.Browser().Want(http.StatusUnauthorized, "passkey_copied", http.MethodPost, "/api/v1/login/passkey", signedIn(there, &copied))
 	there.Want(http.StatusOK, `"refused":true`, http.MethodGet, "/api/v1/me/passkeys", "")
+	there.Want(http.StatusOK, `"name":"the old phone"`, http.MethodPatch, "/api/v1/me/passkeys/"+id, `{"name":"the old phone"}`)
 	bob := h.NewPerson("bob@example.com", nil)
 	bob.Want(http.StatusNotFound, "not_found", http.MethodDelete, "/api/v1/me/passkeys/"+id, "")
 	there.Want(http.StatusNoContent, "", http.MethodDelete, "/api/v1/me/passkeys/"+id, "")
 	h.Browser().Want(http.StatusUnauthorized, "bad_passkey", http.MethodPost, "/api/v1/login/passkey", signedIn(there, a))
 	trail := ann.Want(http.StatusOK, "user.passkey_remove", http.MethodGet, "/api/v1/audit", "")
-	for _, action := range []string{"user.passkey", "user.passkey_copied", "session.login"} {
+	for _, action := range []string{"user.passkey", "user.passkey_rename", "user.passkey_copied", "session.login"} {
 		if !strings.Contains(trail, `"`+action+`"`) {
 			t.Errorf("the record lacks %s", action)
 		}

@@ -31,7 +31,7 @@ type meBody struct {
 type PersonBody struct {
 	ID    string `json:"id"`
 	Email string `json:"email"`
-	Name  string `json:"name"`
+	Name  string `json:"name" audit:"hide"`
 }
 
 type siteRole struct {
@@ -148,6 +148,11 @@ func (s *Server) logOut(ctx context.Context, in *logoutRequest) (*cookieAnswer, 
 	if err != nil {
 		return nil, s.door.Error(ctx, err)
 	}
+	action := "session.logout"
+	if in.Everywhere {
+		action = "session.logout_everywhere"
+	}
+	s.door.Record(ctx, accounts.Entry{Actor: who.Actor, Action: action})
 	gone := s.cookie(door.SessionCookie, accounts.Login{}, who.Secure)
 	gone.MaxAge = -1
 	return &cookieAnswer{[]http.Cookie{gone}}, nil
@@ -208,6 +213,7 @@ func (s *Server) updateMe(ctx context.Context, in *updateMeRequest) (*meAnswer, 
 		if user, err = s.o.Accounts.UpdateUser(ctx, user.UserID, func(u *accounts.User) { u.Name = *in.Body.Name }); err != nil {
 			return nil, s.door.Error(ctx, err)
 		}
+		s.door.RecordChange(ctx, accounts.Entry{Actor: who.Actor, Action: "user.update", Subject: user.UserID}, describeUser(who.User), describeUser(&user))
 	}
 	login := who.Login
 	if in.Body.Password != "" {
@@ -235,7 +241,7 @@ func (s *Server) changePassword(ctx context.Context, who *door.Caller, old, pass
 	if err != nil {
 		return user, login, s.sessionError(ctx, err)
 	}
-	s.door.Record(ctx, accounts.Entry{Actor: who.Actor, Action: "user.password", Subject: who.User.UserID})
+	s.door.Record(ctx, accounts.Entry{Actor: who.Actor, Action: "user.password", Subject: who.User.UserID, Changes: []accounts.Change{{Field: "password", Hidden: true}}})
 	s.notices.tell(&user, "New password of your onefold account", "The password of your onefold account "+user.Email+" was changed.")
 	return user, login, nil
 }

@@ -99,15 +99,16 @@ func (s *Server) addShare(ctx context.Context, in *newShareRequest) (*shareAnswe
 	if err != nil {
 		return nil, s.door.Error(ctx, err)
 	}
-	s.door.Record(ctx, accounts.Entry{Actor: who.Actor, Action: "share.create", Site: in.Site, Subject: share.ShareID})
+	s.door.RecordChange(ctx, accounts.Entry{Actor: who.Actor, Action: "share.create", Site: in.Site, Subject: share.ShareID}, nil, describeShare(&share, ""))
 	return &shareAnswer{describeShare(&share, token)}, nil
 }
 
 func (s *Server) revokeShare(ctx context.Context, in *shareRequest) (*struct{}, error) {
-	if err := s.o.Accounts.RevokeShare(ctx, in.Site, in.ID); err != nil {
+	share, err := s.o.Accounts.RevokeShare(ctx, in.Site, in.ID)
+	if err != nil {
 		return nil, s.door.Error(ctx, err)
 	}
-	s.door.Record(ctx, accounts.Entry{Actor: door.CallerOf(ctx).Actor, Action: "share.revoke", Site: in.Site, Subject: in.ID})
+	s.door.RecordChange(ctx, accounts.Entry{Actor: door.CallerOf(ctx).Actor, Action: "share.revoke", Site: in.Site, Subject: in.ID}, describeShare(&share, ""), nil)
 	return nil, nil
 }
 

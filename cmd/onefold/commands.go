@@ -8,6 +8,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"github.com/onefold/onefold/cmd/onefold/internal/auditcli"
 	"github.com/onefold/onefold/cmd/onefold/internal/blueprintcli"
 	"github.com/onefold/onefold/cmd/onefold/internal/devicecli"
 	"github.com/onefold/onefold/cmd/onefold/internal/eventcli"
@@ -35,18 +36,19 @@ type globals struct {
 type commands struct {
 	globals
 
-	Site    siteCommands    `cmd:"" help:"Create and list sites."`
-	User    userCommands    `cmd:"" help:"Make and look after users."`
-	Key     keyCommands     `cmd:"" help:"Make and revoke API keys."`
-	Import  importCommands  `cmd:"" help:"Import access logs, exports of other analytics, readings of devices, and events of aggregates."`
-	Imports importsCommands `cmd:"" help:"List and delete imports of daily counts."`
-	Report  reportCommand   `cmd:"" help:"Print the statistics of a site."`
-	Serve   serveCommand    `cmd:"" help:"Take events over HTTP, keep statistics up to date and answer them."`
-	Work    workcli.Work    `cmd:"" help:"Fold the changes of a table that servers and other workers share, and say how far that is."`
-	Demo    demoCommand     `cmd:"" help:"Serve a fresh directory with 90 days of two generated sites, a week of a fleet of devices and two of orders as events, with more coming in."`
-	Verify  verifyCommand   `cmd:"" help:"Recompute statistics from raw facts and compare."`
-	Rebuild rebuildCommand  `cmd:"" help:"Recompute statistics from raw facts and replace what differs."`
-	Bench   benchCommands   `cmd:"" help:"Measure this machine."`
+	Site    siteCommands      `cmd:"" help:"Create and list sites."`
+	User    userCommands      `cmd:"" help:"Make and look after users."`
+	Key     keyCommands       `cmd:"" help:"Make and revoke API keys."`
+	Audit   auditcli.Commands `cmd:"" help:"List, export and check the audit record: who changed what."`
+	Import  importCommands    `cmd:"" help:"Import access logs, exports of other analytics, readings of devices, and events of aggregates."`
+	Imports importsCommands   `cmd:"" help:"List and delete imports of daily counts."`
+	Report  reportCommand     `cmd:"" help:"Print the statistics of a site."`
+	Serve   serveCommand      `cmd:"" help:"Take events over HTTP, keep statistics up to date and answer them."`
+	Work    workcli.Work      `cmd:"" help:"Fold the changes of a table that servers and other workers share, and say how far that is."`
+	Demo    demoCommand       `cmd:"" help:"Serve a fresh directory with 90 days of two generated sites, a week of a fleet of devices and two of orders as events, with more coming in."`
+	Verify  verifyCommand     `cmd:"" help:"Recompute statistics from raw facts and compare."`
+	Rebuild rebuildCommand    `cmd:"" help:"Recompute statistics from raw facts and replace what differs."`
+	Bench   benchCommands     `cmd:"" help:"Measure this machine."`
 
 	Fleet    devicecli.Fleets   `cmd:"" help:"Make and look after fleets of devices."`
 	Profile  devicecli.Profiles `cmd:"" help:"Say what kinds of devices measure."`

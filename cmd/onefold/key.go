@@ -58,7 +58,7 @@ func (c *keyCreate) Run(ctx context.Context, std streams, g *globals) error {
 		}
 		k, token, err := s.accounts.AddKey(ctx, made)
 		if err == nil {
-			err = s.accounts.Record(ctx, accounts.Entry{Actor: byCommand, Action: "key.create", Subject: k.KeyID})
+			err = s.accounts.RecordChange(ctx, accounts.Entry{Actor: byCommand, Action: "key.create", Subject: k.KeyID}, nil, describeKey(&k, ""))
 		}
 		if err != nil {
 			return err
@@ -89,7 +89,7 @@ func (c *keyRotate) Run(ctx context.Context, std streams, g *globals) error {
 			return noSuchKey(c.ID)
 		}
 		if err == nil {
-			err = s.accounts.Record(ctx, accounts.Entry{Actor: byCommand, Action: "key.rotate", Subject: c.ID})
+			err = s.accounts.Record(ctx, accounts.Entry{Actor: byCommand, Action: "key.rotate", Subject: c.ID, Changes: []accounts.Change{{Field: "token", Hidden: true}}})
 		}
 		if err != nil {
 			return err
@@ -155,12 +155,15 @@ type keyRevoke struct {
 // Run revokes the key.
 func (c *keyRevoke) Run(ctx context.Context, std streams, g *globals) error {
 	return g.withStore(ctx, std.err, tuning{existing: true}, func(s *store) error {
-		err := s.accounts.RevokeKey(ctx, c.ID)
+		k, err := s.accounts.Key(ctx, c.ID)
+		if err == nil {
+			err = s.accounts.RevokeKey(ctx, c.ID)
+		}
 		if errors.Is(err, table.ErrNotFound) {
 			return noSuchKey(c.ID)
 		}
 		if err == nil {
-			err = s.accounts.Record(ctx, accounts.Entry{Actor: byCommand, Action: "key.revoke", Subject: c.ID})
+			err = s.accounts.RecordChange(ctx, accounts.Entry{Actor: byCommand, Action: "key.revoke", Subject: c.ID}, describeKey(&k, ""), nil)
 		}
 		if err != nil {
 			return err

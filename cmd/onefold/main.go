@@ -94,7 +94,7 @@ func run(ctx context.Context, args []string, std streams) int {
 		fmt.Fprintln(std.err, "onefold:", err)
 		return exitUsage
 	}
-	return exitCode(std, command.Run(&cli.globals, cli.ground(std), cli.blueprintEnv(std), cli.workEnv(std), cli.queryEnv(std), cli.backupEnv(std)))
+	return exitCode(std, command.Run(&cli.globals, cli.ground(std), cli.blueprintEnv(std), cli.workEnv(std), cli.auditEnv(std), cli.queryEnv(std), cli.backupEnv(std)))
 }
 
 // grammar is what the command line takes.

@@ -42,7 +42,7 @@ type userAdd struct {
 type userOutput struct {
 	ID       string          `json:"id"`
 	Email    string          `json:"email"`
-	Name     string          `json:"name"`
+	Name     string          `json:"name" audit:"hide"`
 	Disabled bool            `json:"disabled"`
 	Roles    accounts.Grants `json:"roles"`
 	Created  time.Time       `json:"created"`
@@ -73,7 +73,7 @@ func (c *userAdd) Run(ctx context.Context, std streams, g *globals) error {
 		}
 		u, err := s.accounts.AddUser(ctx, n)
 		if err == nil {
-			err = s.accounts.Record(ctx, accounts.Entry{Actor: byCommand, Action: "user.create", Subject: u.UserID})
+			err = s.accounts.RecordChange(ctx, accounts.Entry{Actor: byCommand, Action: "user.create", Subject: u.UserID}, nil, describeUser(&u))
 		}
 		if err != nil {
 			return err
@@ -146,7 +146,8 @@ func (c *userPasswd) Run(ctx context.Context, std streams, g *globals) error {
 	if err != nil {
 		return err
 	}
-	return changeUser(ctx, std, g, c.Email, "user.password", func(s *store, u accounts.User) error {
+	return changeUser(ctx, std, g, c.Email, "user.password", func(s *store, u accounts.User, e *accounts.Entry) error {
+		e.Hide("password")
 		return s.accounts.SetPassword(ctx, u.UserID, password)
 	})
 }
@@ -170,24 +171,24 @@ func (c *userEnable) Run(ctx context.Context, std streams, g *globals) error {
 }
 
 func setDisabled(ctx context.Context, std streams, g *globals, email string, disabled bool) error {
-	return changeUser(ctx, std, g, email, "user.update", func(s *store, u accounts.User) error {
-		_, err := s.accounts.UpdateUser(ctx, u.UserID, func(u *accounts.User) { u.Disabled = disabled })
-		return err
+	return changeUser(ctx, std, g, email, "user.update", func(s *store, u accounts.User, e *accounts.Entry) error {
+		after, err := s.accounts.UpdateUser(ctx, u.UserID, func(u *accounts.User) { u.Disabled = disabled })
+		return errors.Join(err, e.Change(describeUser(&u), describeUser(&after)))
 	})
 }
 
 // changeUser finds a user by the address, changes the user and records it.
-func changeUser(ctx context.Context, std streams, g *globals, email, action string, change func(*store, accounts.User) error) error {
+func changeUser(ctx context.Context, std streams, g *globals, email, action string, change func(*store, accounts.User, *accounts.Entry) error) error {
 	return g.withStore(ctx, std.err, tuning{existing: true}, func(s *store) error {
 		u, err := s.accounts.UserByEmail(ctx, email)
 		if errors.Is(err, table.ErrNotFound) {
 			return fmt.Errorf("no_such_user: nobody has the address %s; `onefold user list` shows all", email)
 		}
 		if err == nil {
-			err = change(s, u)
-		}
-		if err == nil {
-			err = s.accounts.Record(ctx, accounts.Entry{Actor: byCommand, Action: action, Subject: u.UserID})
+			e := accounts.Entry{Actor: byCommand, Action: action, Subject: u.UserID}
+			if err = change(s, u, &e); err == nil {
+				err = s.accounts.Record(ctx, e)
+			}
 		}
 		if err != nil {
 			return err

@@ -2,8 +2,11 @@ package main
 
 import (
 	"context"
+	"time"
 
+	"github.com/onefold/onefold/accounts"
 	"github.com/onefold/onefold/cmd/internal/assembly"
+	"github.com/onefold/onefold/cmd/onefold/internal/auditcli"
 	"github.com/onefold/onefold/cmd/onefold/internal/await"
 	"github.com/onefold/onefold/cmd/onefold/internal/workcli"
 	"github.com/onefold/onefold/table"
@@ -23,6 +26,17 @@ func (g *globals) workEnv(std streams) *workcli.Env {
 		},
 		Look: func(ctx context.Context, work func(*table.Table, string) error) error {
 			return g.withStore(ctx, std.err, tuning{existing: true}, func(s *store) error { return work(s.table, assembly.Group) })
+		},
+		Alarm: func(err error) error { return &exitError{exitDifferences, err} },
+	}
+}
+
+// auditEnv is what the commands of the audit record stand on.
+func (g *globals) auditEnv(std streams) *auditcli.Env {
+	return &auditcli.Env{
+		Out: std.out, Err: std.err, JSON: g.JSON, Now: time.Now,
+		Open: func(ctx context.Context, work func(*accounts.Store) error) error {
+			return g.withStore(ctx, std.err, tuning{existing: true}, func(s *store) error { return work(s.accounts) })
 		},
 		Alarm: func(err error) error { return &exitError{exitDifferences, err} },
 	}

@@ -78,6 +78,9 @@ func TestAlertStory(t *testing.T) {
 	}
 	o.Want(409, "alert_ended", "POST", one+"/ack", `{}`)
 	o.Want(409, "alert_ended", "POST", one+"/snooze", `{}`)
+	for _, action := range []string{"alert.acknowledge", "alert.snooze", "alert.comment"} {
+		o.Want(200, action, "GET", "/api/v1/audit", "")
+	}
 	told := o.Want(200, `"event":"firing"`, "GET", plantPath+"/notifications", "")
 	if strings.Count(told, `"channel":"ops"`) != 2 || strings.Count(told, `"state":"waiting"`) != 2 || strings.Contains(told, secret) {
 		t.Errorf("notifications: %s", told)
@@ -108,6 +111,7 @@ func TestResend(t *testing.T) {
 	w.owner.Want(404, "not_found", "POST", "/api/v1/fleets/other"+resend, `{}`)
 	w.owner.Want(202, `"state":"waiting"`, "POST", plantPath+resend, `{}`)
 	w.owner.Want(200, `"notifications":[]`, "GET", plantPath+"/notifications?state=dead", "")
+	w.owner.Want(200, "notification.resend", "GET", "/api/v1/audit", "")
 }
 
 // Lists are of the fleet that is asked, page by page, each alert once.

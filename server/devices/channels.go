@@ -30,8 +30,8 @@ func (in *ChannelPath) key() alerts.ChannelKey {
 type ChannelForm struct {
 	Name   string                 `json:"name,omitempty"`
 	Kind   alerts.ChannelKind     `json:"kind" doc:"webhook or email."`
-	URL    string                 `json:"url,omitempty" doc:"Of a webhook. Who may not change it sees its host only."`
-	To     []string               `json:"to,omitempty" doc:"Addresses, of email."`
+	URL    string                 `json:"url,omitempty" audit:"hide" doc:"Of a webhook. Who may not change it sees its host only."`
+	To     []string               `json:"to,omitempty" audit:"hide" doc:"Addresses, of email."`
 	Least  telemetry.Severity     `json:"least,omitempty" doc:"Tell of alerts that are at least so bad: info, warning or critical. Absent: all."`
 	Events []telemetry.Transition `json:"events,omitempty" doc:"firing, resolved, withdrawn. None: all."`
 	Within int                    `json:"within,omitempty" doc:"Seconds after which it is too late to tell. 0: a day, -1: never."`
@@ -170,7 +170,7 @@ func (s *Service) putChannel(ctx context.Context, in *putChannelRequest) (*putCh
 	if c, err = alerts.PutChannel(ctx, s.table, c); err != nil {
 		return nil, s.door.Error(ctx, err)
 	}
-	s.record(ctx, "channel.put", in.Fleet, in.Channel)
+	s.recordChange(ctx, "channel.put", in.Fleet, in.Channel, channelBefore(ctx, &before), describeChannel(ctx, &c))
 	answer := new(putChannelAnswer)
 	if answer.Body.Channel = describeChannel(ctx, &c); c.Secret != before.Secret {
 		answer.Body.Secret = c.Secret
@@ -178,15 +178,23 @@ func (s *Service) putChannel(ctx context.Context, in *putChannelRequest) (*putCh
 	return answer, nil
 }
 
+// channelBefore is what a channel was, for the record; nil if there was none.
+func channelBefore(ctx context.Context, c *alerts.Channel) any {
+	if c.ChannelID == "" {
+		return nil
+	}
+	return describeChannel(ctx, c)
+}
+
 func (s *Service) deleteChannel(ctx context.Context, in *ChannelPath) (*struct{}, error) {
-	_, err := alerts.Channels.Get(ctx, s.table, in.key())
+	before, err := alerts.Channels.Get(ctx, s.table, in.key())
 	if err == nil {
 		err = alerts.DeleteChannel(ctx, s.table, in.key())
 	}
 	if err != nil {
 		return nil, s.door.Error(ctx, err)
 	}
-	s.record(ctx, "channel.delete", in.Fleet, in.Channel)
+	s.recordChange(ctx, "channel.delete", in.Fleet, in.Channel, describeChannel(ctx, &before), nil)
 	return nil, nil
 }
 

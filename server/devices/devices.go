@@ -65,13 +65,17 @@ type latestBody struct {
 	Value telemetry.Value `json:"value"`
 }
 
+func settingsOfDevice(d *telemetry.Device) DeviceForm {
+	return DeviceForm{
+		ID: d.DeviceID, Name: d.Name, Type: d.Type, Status: d.Status, Location: d.Location, Firmware: d.Firmware, ProfileID: d.ProfileID,
+		Tags: d.Tags, Notes: d.Notes,
+	}
+}
+
 func describeDevice(d *telemetry.Device, s *telemetry.Status, now time.Time) deviceBody {
 	b := deviceBody{
-		DeviceForm: DeviceForm{
-			ID: d.DeviceID, Name: d.Name, Type: d.Type, Status: d.Status, Location: d.Location, Firmware: d.Firmware, ProfileID: d.ProfileID,
-			Tags: d.Tags, Notes: d.Notes,
-		},
-		Fleet: d.FleetID, Created: d.CreatedAt, Updated: d.UpdatedAt, Tokens: []tokenBody{}, Latest: map[string]latestBody{},
+		DeviceForm: settingsOfDevice(d),
+		Fleet:      d.FleetID, Created: d.CreatedAt, Updated: d.UpdatedAt, Tokens: []tokenBody{}, Latest: map[string]latestBody{},
 	}
 	for _, k := range d.Tokens {
 		if k.ExpiresAt.IsZero() || now.Before(k.ExpiresAt) {
@@ -167,7 +171,7 @@ func (s *Service) addDevice(ctx context.Context, in *newDeviceRequest) (*deviceA
 		return nil, s.door.Error(ctx, err)
 	}
 	s.o.Collector.Forget(d.DeviceID) // it may be known as none
-	s.record(ctx, "device.create", in.Fleet, d.DeviceID)
+	s.recordChange(ctx, "device.create", in.Fleet, d.DeviceID, nil, settingsOfDevice(&d))
 	return s.answerDevice(ctx, &d)
 }
 
@@ -183,10 +187,12 @@ func (s *Service) updateDevice(ctx context.Context, in *updateDeviceRequest) (*d
 	if _, err := s.known(ctx, &in.DevicePath); err != nil {
 		return nil, err
 	}
+	var before DeviceForm
 	d, err := telemetry.UpdateDevice(ctx, s.table, in.Device, func(d *telemetry.Device) error {
 		if d.FleetID != in.Fleet {
 			return table.ErrNotFound
 		}
+		before = settingsOfDevice(d)
 		b := &in.Body
 		door.Set(&d.Name, b.Name)
 		door.Set(&d.Type, b.Type)
@@ -202,19 +208,20 @@ func (s *Service) updateDevice(ctx context.Context, in *updateDeviceRequest) (*d
 		return nil, s.door.Error(ctx, err)
 	}
 	s.o.Collector.Forget(in.Device)
-	s.record(ctx, "device.update", in.Fleet, in.Device)
+	s.recordChange(ctx, "device.update", in.Fleet, in.Device, before, settingsOfDevice(&d))
 	return s.answerDevice(ctx, &d)
 }
 
 func (s *Service) deleteDevice(ctx context.Context, in *DevicePath) (*struct{}, error) {
-	if _, err := s.known(ctx, in); err != nil {
+	d, err := s.known(ctx, in)
+	if err != nil {
 		return nil, err
 	}
 	if err := telemetry.DeleteDevice(ctx, s.table, in.Device); err != nil {
 		return nil, s.door.Error(ctx, err)
 	}
 	s.o.Collector.Forget(in.Device)
-	s.record(ctx, "device.delete", in.Fleet, in.Device)
+	s.recordChange(ctx, "device.delete", in.Fleet, in.Device, settingsOfDevice(&d), nil)
 	return nil, nil
 }
 

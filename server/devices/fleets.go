@@ -131,8 +131,27 @@ func (s *Service) addFleet(ctx context.Context, in *newFleetRequest) (*fleetAnsw
 	if err != nil {
 		return nil, s.door.Error(ctx, err)
 	}
-	s.record(ctx, "fleet.create", f.FleetID, "")
+	s.recordChange(ctx, "fleet.create", f.FleetID, "", nil, settingsOf(ctx, &f))
 	return &fleetAnswer{describeFleet(ctx, &f)}, nil
+}
+
+// settingsOf are a fleet's settings, for the record.
+func settingsOf(ctx context.Context, f *telemetry.Fleet) fleetBody {
+	body := describeFleet(ctx, f)
+	body.Role = ""
+	return body
+}
+
+// recordChange is record with what changed, as bodies of the API; nil is what is not there.
+func (s *Service) recordChange(ctx context.Context, action, fleetID, subject string, before, after any) {
+	s.door.RecordChange(ctx, accounts.Entry{Actor: door.CallerOf(ctx).Actor, Action: action, Site: accounts.OfFleet(fleetID), Subject: subject}, before, after)
+}
+
+// recordSecret is record of a secret that was changed.
+func (s *Service) recordSecret(ctx context.Context, action, fleetID, subject, field string) {
+	s.door.Record(ctx, accounts.Entry{
+		Actor: door.CallerOf(ctx).Actor, Action: action, Site: accounts.OfFleet(fleetID), Subject: subject, Changes: []accounts.Change{{Field: field, Hidden: true}},
+	})
 }
 
 // record writes down who changed what of a fleet.
@@ -150,7 +169,9 @@ func (s *Service) fleet(ctx context.Context, in *door.FleetPath) (*fleetAnswer, 
 
 func (s *Service) updateFleet(ctx context.Context, in *updateFleetRequest) (*fleetAnswer, error) {
 	b := &in.Body
+	var before fleetBody
 	f, err := telemetry.UpdateFleet(ctx, s.table, in.Fleet, func(f *telemetry.Fleet) error {
+		before = settingsOf(ctx, f)
 		door.Set(&f.Name, b.Name)
 		door.Set(&f.TenMinutes, b.TenMinutes)
 		door.Set(&f.Limits, b.Limits)
@@ -161,19 +182,22 @@ func (s *Service) updateFleet(ctx context.Context, in *updateFleetRequest) (*fle
 	if err != nil {
 		return nil, s.door.Error(ctx, err)
 	}
-	s.record(ctx, "fleet.update", in.Fleet, "")
+	s.recordChange(ctx, "fleet.update", in.Fleet, "", before, settingsOf(ctx, &f))
 	return &fleetAnswer{describeFleet(ctx, &f)}, nil
 }
 
 func (s *Service) deleteFleet(ctx context.Context, in *door.FleetPath) (*struct{}, error) {
-	err := telemetry.DeleteFleet(ctx, s.table, in.Fleet)
+	f, err := telemetry.GetFleet(ctx, s.table, in.Fleet)
+	if err == nil {
+		err = telemetry.DeleteFleet(ctx, s.table, in.Fleet)
+	}
 	if err == nil {
 		err = s.door.Accounts.ForgetSite(ctx, accounts.OfFleet(in.Fleet))
 	}
 	if err != nil {
 		return nil, s.door.Error(ctx, err)
 	}
-	s.record(ctx, "fleet.delete", in.Fleet, "")
+	s.recordChange(ctx, "fleet.delete", in.Fleet, "", settingsOf(ctx, &f), nil)
 	return nil, nil
 }
 

@@ -113,7 +113,11 @@ func (s *Service) putProfile(ctx context.Context, in *putProfileRequest) (*profi
 	if err != nil {
 		return nil, s.door.Error(ctx, err)
 	}
-	s.record(ctx, "profile.put", in.Fleet, in.Profile)
+	var was any
+	if before.ProfileID != "" {
+		was = describeProfile(&before)
+	}
+	s.recordChange(ctx, "profile.put", in.Fleet, in.Profile, was, describeProfile(&p))
 	return &profileAnswer{describeProfile(&p)}, nil
 }
 
@@ -132,6 +136,6 @@ func (s *Service) deleteProfile(ctx context.Context, in *ProfilePath) (*struct{}
 	if err != nil {
 		return nil, s.door.Error(ctx, err)
 	}
-	s.record(ctx, "profile.delete", in.Fleet, in.Profile)
+	s.recordChange(ctx, "profile.delete", in.Fleet, in.Profile, describeProfile(&p), nil)
 	return nil, nil
 }

@@ -159,8 +159,10 @@ func (s *Service) rule(ctx context.Context, in *RulePath) (*ruleAnswer, error) {
 
 func (s *Service) putRule(ctx context.Context, in *putRuleRequest) (*ruleAnswer, error) {
 	r, err := s.knownRule(ctx, &in.RulePath)
+	var before any
 	switch {
 	case err == nil:
+		before = describeRule(&r)
 		r, err = alerts.UpdateRule(ctx, s.table, in.key(), func(r *telemetry.Rule) error {
 			if r.FleetID != in.Fleet {
 				return table.ErrNotFound
@@ -176,19 +178,19 @@ func (s *Service) putRule(ctx context.Context, in *putRuleRequest) (*ruleAnswer,
 	if err != nil {
 		return nil, s.door.Error(ctx, err)
 	}
-	s.record(ctx, "rule.put", in.Fleet, in.Rule)
+	s.recordChange(ctx, "rule.put", in.Fleet, in.Rule, before, describeRule(&r))
 	return &ruleAnswer{describeRule(&r)}, nil
 }
 
 func (s *Service) deleteRule(ctx context.Context, in *RulePath) (*struct{}, error) {
-	_, err := s.knownRule(ctx, in)
+	r, err := s.knownRule(ctx, in)
 	if err == nil {
 		err = alerts.DeleteRule(ctx, s.table, in.key())
 	}
 	if err != nil {
 		return nil, s.door.Error(ctx, err)
 	}
-	s.record(ctx, "rule.delete", in.Fleet, in.Rule)
+	s.recordChange(ctx, "rule.delete", in.Fleet, in.Rule, describeRule(&r), nil)
 	return nil, nil
 }
 

@@ -70,7 +70,7 @@ func (s *Service) addToken(ctx context.Context, in *DevicePath) (*newTokenAnswer
 		return nil, s.door.Error(ctx, err)
 	}
 	s.o.Collector.Forget(in.Device)
-	s.record(ctx, "device.token", in.Fleet, in.Device)
+	s.recordSecret(ctx, "device.token", in.Fleet, in.Device, "token")
 	answer := new(newTokenAnswer)
 	answer.Body.Token = token
 	return answer, nil
@@ -84,7 +84,7 @@ func (s *Service) revokeTokens(ctx context.Context, in *revokeTokensRequest) (*s
 		return nil, s.door.Error(ctx, err)
 	}
 	s.o.Collector.Forget(in.Device)
-	s.record(ctx, "device.revoke_tokens", in.Fleet, in.Device)
+	s.recordSecret(ctx, "device.revoke_tokens", in.Fleet, in.Device, "tokens")
 	return nil, nil
 }
 
@@ -96,7 +96,7 @@ func (s *Service) addClaimCode(ctx context.Context, in *DevicePath) (*claimCodeA
 	if err != nil {
 		return nil, s.door.Error(ctx, err)
 	}
-	s.record(ctx, "device.claim_code", in.Fleet, in.Device)
+	s.recordSecret(ctx, "device.claim_code", in.Fleet, in.Device, "claimCode")
 	answer := new(claimCodeAnswer)
 	answer.Body.Code = code
 	return answer, nil
@@ -108,7 +108,7 @@ func (s *Service) claim(ctx context.Context, in *claimRequest) (*claimAnswer, er
 		return nil, s.door.Error(ctx, err)
 	}
 	s.o.Collector.Forget(d.DeviceID)
-	s.record(ctx, "device.claim", in.Fleet, d.DeviceID)
+	s.recordChange(ctx, "device.claim", in.Fleet, d.DeviceID, nil, settingsOfDevice(&d))
 	answer := new(claimAnswer)
 	answer.Body.Device, answer.Body.Token = describeDevice(&d, nil, s.table.Now()), token
 	return answer, nil

@@ -68,6 +68,7 @@ func TestProjections(t *testing.T) {
 	s.owner.Want(404, "no_such_projection", "GET", path+"/none/parked", "")
 	s.owner.Want(404, "no_such_projection", "POST", path+"/none/rebuild", "")
 	s.owner.Want(200, "projection.rebuild", "GET", "/api/v1/audit", "")
+	s.owner.Want(200, "projection.retry", "GET", "/api/v1/audit", "")
 	web := s.Browser()
 	web.Want(200, "totals", "GET", path, "", s.keys[accounts.Read]...)
 	web.Want(403, "forbidden", "POST", path+"/totals/rebuild", "", s.keys[accounts.Read]...)

@@ -40,4 +40,6 @@ func TestErasure(t *testing.T) {
 	admin.Want(http.StatusOK, `"visits":3`, http.MethodGet, "/api/v1/sites/blog/stats", "")
 	admin.Want(http.StatusOK, `"events":2`, http.MethodGet, path, "")
 	admin.Want(http.StatusNotFound, "not_found", http.MethodPost, path, `{"userId":"ann-1"}`)
+	owner := h.NewPerson("owner@example.com", accounts.Grants{accounts.AllSites: accounts.Owner})
+	owner.Want(http.StatusOK, `"action":"erasure"`, http.MethodGet, "/api/v1/audit", "")
 }

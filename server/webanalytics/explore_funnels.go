@@ -127,15 +127,19 @@ func (s *Service) addFunnel(ctx context.Context, in *newFunnelRequest) (*funnelA
 	if err != nil {
 		return nil, s.door.Error(ctx, err)
 	}
-	s.door.Record(ctx, accounts.Entry{Actor: door.CallerOf(ctx).Actor, Action: "funnel.create", Site: in.Site, Subject: f.FunnelID})
+	s.door.RecordChange(ctx, accounts.Entry{Actor: door.CallerOf(ctx).Actor, Action: "funnel.create", Site: in.Site, Subject: f.FunnelID}, nil, describeFunnel(&f))
 	return &funnelAnswer{describeFunnel(&f)}, nil
 }
 
 func (s *Service) deleteFunnel(ctx context.Context, in *FunnelPath) (*struct{}, error) {
-	if err := s.raw.DeleteFunnel(ctx, in.Site, in.ID); err != nil {
+	f, err := s.raw.Funnel(ctx, in.Site, in.ID)
+	if err == nil {
+		err = s.raw.DeleteFunnel(ctx, in.Site, in.ID)
+	}
+	if err != nil {
 		return nil, s.door.Error(ctx, err)
 	}
-	s.door.Record(ctx, accounts.Entry{Actor: door.CallerOf(ctx).Actor, Action: "funnel.delete", Site: in.Site, Subject: in.ID})
+	s.door.RecordChange(ctx, accounts.Entry{Actor: door.CallerOf(ctx).Actor, Action: "funnel.delete", Site: in.Site, Subject: in.ID}, describeFunnel(&f), nil)
 	return nil, nil
 }
 

@@ -53,6 +53,11 @@ func (b *GoalSettings) apply(g *goals.Goal) {
 	g.Value, g.Currency, g.Counting = b.Value, b.Currency, b.Counting
 }
 
+// settingsOf are a goal's settings, for the record.
+func settingsOf(g *goals.Goal) GoalSettings {
+	return GoalSettings{g.Name, g.Path, g.PathKind, g.Event, g.Value, g.Currency, g.Counting}
+}
+
 type newGoalRequest struct {
 	door.SitePath
 	Body struct {
@@ -128,33 +133,39 @@ func (s *Service) addGoal(ctx context.Context, in *newGoalRequest) (*goalAnswer,
 	if err != nil {
 		return nil, s.door.Error(ctx, err)
 	}
-	s.goalChanged(ctx, "goal.create", g.GoalKey)
+	s.goalChanged(ctx, "goal.create", g.GoalKey, nil, settingsOf(&g))
 	return &goalAnswer{describeGoal(&g)}, nil
 }
 
 // goalChanged lets events be counted by the goal from now on, and records who changed it.
-func (s *Service) goalChanged(ctx context.Context, action string, key analytics.GoalKey) {
+func (s *Service) goalChanged(ctx context.Context, action string, key analytics.GoalKey, before, after any) {
 	s.o.Collector.Forget(key.SiteID)
-	s.door.Record(ctx, accounts.Entry{Actor: door.CallerOf(ctx).Actor, Action: action, Site: key.SiteID, Subject: key.GoalID})
+	s.door.RecordChange(ctx, accounts.Entry{Actor: door.CallerOf(ctx).Actor, Action: action, Site: key.SiteID, Subject: key.GoalID}, before, after)
 }
 
 func (s *Service) updateGoal(ctx context.Context, in *updateGoalRequest) (*goalAnswer, error) {
+	var before GoalSettings
 	g, err := goals.Update(ctx, s.table, in.key(), func(g *goals.Goal) error {
+		before = settingsOf(g)
 		in.Body.apply(g)
 		return nil
 	})
 	if err != nil {
 		return nil, s.door.Error(ctx, err)
 	}
-	s.goalChanged(ctx, "goal.update", in.key())
+	s.goalChanged(ctx, "goal.update", in.key(), before, settingsOf(&g))
 	return &goalAnswer{describeGoal(&g)}, nil
 }
 
 func (s *Service) deleteGoal(ctx context.Context, in *GoalPath) (*struct{}, error) {
-	if err := goals.Delete(ctx, s.table, in.key()); err != nil {
+	g, err := analytics.Goals.Get(ctx, s.table, in.key())
+	if err == nil {
+		err = goals.Delete(ctx, s.table, in.key())
+	}
+	if err != nil {
 		return nil, s.door.Error(ctx, err)
 	}
-	s.goalChanged(ctx, "goal.delete", in.key())
+	s.goalChanged(ctx, "goal.delete", in.key(), settingsOf(&g), nil)
 	return nil, nil
 }
 

@@ -212,6 +212,10 @@ func TestCountsAreImportedOverHTTP(t *testing.T) {
 	if err != nil || len(left) != 0 {
 		t.Errorf("left on disk: %v %v", left, err)
 	}
+	owner := h.NewPerson("owner@example.com", accounts.Grants{accounts.AllSites: accounts.Owner})
+	for _, action := range []string{"import", "import.delete"} {
+		owner.Want(http.StatusOK, `"action":"`+action+`"`, http.MethodGet, "/api/v1/audit", "")
+	}
 }
 
 // What is wrong with an upload is said: at once of the request, afterwards of its files.

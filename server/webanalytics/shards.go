@@ -43,11 +43,15 @@ func (s *Service) shardRoutes(api huma.API, site string) {
 
 // setShards is safe while events come in: whoever stores them sees the new number before its time comes.
 func (s *Service) setShards(ctx context.Context, in *setShardsRequest) (*siteAnswer, error) {
+	before, err := analytics.GetSite(ctx, s.table, in.Site)
+	if err != nil {
+		return nil, s.door.Error(ctx, err)
+	}
 	site, err := analytics.SetShards(ctx, s.table, in.Site, in.Body.Shards)
 	if err != nil {
 		return nil, s.door.Error(ctx, err)
 	}
 	s.o.Collector.Forget(in.Site)
-	s.door.Record(ctx, accounts.Entry{Actor: door.CallerOf(ctx).Actor, Action: "site.reshard", Site: in.Site})
+	s.door.RecordChange(ctx, accounts.Entry{Actor: door.CallerOf(ctx).Actor, Action: "site.reshard", Site: in.Site}, allOf(&before), allOf(&site))
 	return s.describeSite(ctx, &site)
 }

@@ -51,7 +51,7 @@ type retentionBody struct {
 }
 
 type excludeBody struct {
-	Addresses []string `json:"addresses,omitempty" maxItems:"200" doc:"IP addresses or networks."`
+	Addresses []string `json:"addresses,omitempty" maxItems:"200" audit:"hide" doc:"IP addresses or networks."`
 	Paths     []string `json:"paths,omitempty" maxItems:"200" doc:"Wildcards, such as /admin/**."`
 	Hosts     []string `json:"hosts,omitempty" maxItems:"200" doc:"Wildcards, such as *.preview.example.com."`
 }
@@ -123,18 +123,23 @@ func (s *Service) describeSite(ctx context.Context, site *analytics.Site) (*site
 	if err != nil {
 		return nil, s.door.Error(ctx, err)
 	}
-	body := siteBody{
-		ID: site.SiteID, Name: cmp.Or(site.Name, site.SiteID), Domains: orEmpty(site.Domains), TimeZone: site.TimeZone, Currency: site.Currency,
-		Public: site.Public, CustomProperties: orEmpty(site.CustomProperties), HasEvents: counted,
-	}
-	if body.Currency == "" {
-		body.Currency = analytics.DefaultCurrency
-	}
+	body := allOf(site)
+	body.HasEvents = counted
 	if who := door.CallerOf(ctx); who.May(door.ForRead, site.SiteID) {
 		body.Role = who.Grants.On(site.SiteID)
-		body.SiteSettings = &SiteSettings{describeShards(site.Sharding), describeRetention(site.Retention), excludeBody(site.Exclude), site.RespectDNT, site.RespectGPC}
+	} else {
+		body.SiteSettings = nil
 	}
 	return &siteAnswer{Body: body}, nil
+}
+
+// allOf is all that is set of a site, as the record keeps it, too.
+func allOf(site *analytics.Site) siteBody {
+	return siteBody{
+		ID: site.SiteID, Name: cmp.Or(site.Name, site.SiteID), Domains: orEmpty(site.Domains), TimeZone: site.TimeZone, Currency: cmp.Or(site.Currency, analytics.DefaultCurrency),
+		Public: site.Public, CustomProperties: orEmpty(site.CustomProperties),
+		SiteSettings: &SiteSettings{describeShards(site.Sharding), describeRetention(site.Retention), excludeBody(site.Exclude), site.RespectDNT, site.RespectGPC},
+	}
 }
 
 // describeRetention says how long tiers are kept, the defaults filled in.
@@ -164,7 +169,7 @@ func (s *Service) addSite(ctx context.Context, in *newSiteRequest) (*siteAnswer,
 	if err != nil {
 		return nil, s.door.Error(ctx, err)
 	}
-	s.door.Record(ctx, accounts.Entry{Actor: door.CallerOf(ctx).Actor, Action: "site.create", Site: site.SiteID})
+	s.door.RecordChange(ctx, accounts.Entry{Actor: door.CallerOf(ctx).Actor, Action: "site.create", Site: site.SiteID}, nil, allOf(&site))
 	return s.describeSite(ctx, &site)
 }
 
@@ -191,12 +196,16 @@ func siteIDFrom(text string) string {
 }
 
 func (s *Service) updateSite(ctx context.Context, in *updateSiteRequest) (*siteAnswer, error) {
-	site, err := analytics.UpdateSite(ctx, s.table, in.Site, in.change)
+	var before siteBody
+	site, err := analytics.UpdateSite(ctx, s.table, in.Site, func(site *analytics.Site) error {
+		before = allOf(site)
+		return in.change(site)
+	})
 	if err != nil {
 		return nil, s.door.Error(ctx, err)
 	}
 	s.o.Collector.Forget(in.Site)
-	s.door.Record(ctx, accounts.Entry{Actor: door.CallerOf(ctx).Actor, Action: "site.update", Site: in.Site})
+	s.door.RecordChange(ctx, accounts.Entry{Actor: door.CallerOf(ctx).Actor, Action: "site.update", Site: in.Site}, before, allOf(&site))
 	return s.describeSite(ctx, &site)
 }
 
@@ -222,7 +231,10 @@ func (in *updateSiteRequest) change(site *analytics.Site) error {
 
 // deleteSite marks the site first. Should it be broken off after that, roles, keys and shares go when the site is purged.
 func (s *Service) deleteSite(ctx context.Context, in *door.SitePath) (*struct{}, error) {
-	err := erasure.DeleteSite(ctx, s.table, in.Site)
+	site, err := analytics.GetSite(ctx, s.table, in.Site)
+	if err == nil {
+		err = erasure.DeleteSite(ctx, s.table, in.Site)
+	}
 	if err == nil {
 		s.o.Collector.Forget(in.Site)
 		err = s.door.Accounts.ForgetSite(ctx, in.Site)
@@ -230,6 +242,6 @@ func (s *Service) deleteSite(ctx context.Context, in *door.SitePath) (*struct{},
 	if err != nil {
 		return nil, s.door.Error(ctx, err)
 	}
-	s.door.Record(ctx, accounts.Entry{Actor: door.CallerOf(ctx).Actor, Action: "site.delete", Site: in.Site})
+	s.door.RecordChange(ctx, accounts.Entry{Actor: door.CallerOf(ctx).Actor, Action: "site.delete", Site: in.Site}, allOf(&site), nil)
 	return nil, nil
 }

@@ -69,6 +69,14 @@ func New(o Options) (*Door, error) {
 // MaxSmallBody bounds requests that hold a few settings.
 const MaxSmallBody = 64 << 10
 
+// RecordChange is Record of a change from one state of something to another, as bodies of the API; nil is what is not there.
+func (d *Door) RecordChange(ctx context.Context, e accounts.Entry, before, after any) {
+	if err := e.Change(before, after); err != nil { // the entry is worth having without, too
+		d.Logger.ErrorContext(ctx, "what a change changed was not recorded", "action", e.Action, "actor", e.Actor, "subject", e.Subject, "error", err)
+	}
+	d.Record(ctx, e)
+}
+
 // Record writes a change down. What was done stays done when that fails; the log has it then.
 func (d *Door) Record(ctx context.Context, e accounts.Entry) {
 	if err := d.Accounts.Record(context.WithoutCancel(ctx), e); err != nil {

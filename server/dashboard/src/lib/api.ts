@@ -193,7 +193,7 @@ export interface User { id: string; email: string; name: string; disabled: boole
 export interface Share { id: string; name: string; created: string; expires?: string; password: boolean; token?: string }
 export interface Member { id: string; email: string; name: string; role: Role; allSites: boolean; disabled: boolean }
 export interface Invitation { id: string; email: string; role: Role; expires: string; token?: string }
-export interface AuditEntry { at: string; actor: string; action: string; site?: string; subject?: string }
+export interface AuditEntry { at: string; actor: string; action: string; site?: string; subject?: string; changes?: { field: string; before?: string; after?: string; hidden?: boolean }[] }
 
 // HotKey is a partition key at its busiest; reads and writes are curves. Spread is how a site's events are, or should be.
 export interface HotKey {

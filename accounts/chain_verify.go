@@ -1,0 +1,246 @@
+package accounts
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/oklog/ulid/v2"
+
+	"github.com/onefold/onefold/table"
+)
+
+// upgradeTime is how long after the chain's beginning servers of a version without one may still have made entries.
+const upgradeTime = 24 * time.Hour
+
+// maxOutOfOrder bounds the entries that are looked up one by one because a clock was wrong when they were made.
+const maxOutOfOrder = 10_000
+
+// Verified is what a check of the record found.
+type Verified struct {
+	Entries int64  // of the chain, that were checked
+	Older   int64  // of versions that had no chain
+	First   int64  // number of the first entry that is there; those before it have expired. 0: none is
+	Head    string // where the chain ends, as ChainHead.Point
+	Noted   Noted  // what became of the place that was asked for
+	Damage  *Damage
+}
+
+// Whole reports whether the record is what was written, and a noted place in it, as far as anybody can tell.
+func (v *Verified) Whole() bool { return v.Damage == nil && v.Noted != Missing }
+
+// Noted says whether a place that was noted earlier is in the chain.
+type Noted string
+
+// What a noted place can be.
+const (
+	NotAsked Noted = ""
+	Found    Noted = "found"
+	Missing  Noted = "missing" // the entry is another one, or there is none
+	Expired  Noted = "expired" // the entry is older than what is kept
+)
+
+// Damage is the first entry that does not fit.
+type Damage struct {
+	Seq     int64     `json:"seq" doc:"Its number, or the one that was expected."`
+	EntryID string    `json:"id,omitempty"` // "" when it is not known
+	At      time.Time `json:"at,omitzero" doc:"When it was made, if that is known."`
+	Code    string    `json:"code" enum:"missing,changed,inserted,unchained,truncated,no_head"`
+	Detail  string    `json:"detail"`
+}
+
+var pointForm = regexp.MustCompile(`^[1-9][0-9]{0,17}:[0-9a-f]{64}$`)
+
+// Verify checks the whole record: that every entry is what was written, and none is missing, was added or is at another place. Entries
+// that are made meanwhile are checked as far as they are seen. A noted place, as ChainHead.Point tells it, is looked for; "" for none. Damage is no
+// error. Errors: ErrInvalid for a noted place of another form.
+func (s *Store) Verify(ctx context.Context, noted string) (Verified, error) {
+	if noted != "" && !pointForm.MatchString(noted) {
+		return Verified{}, fmt.Errorf("%w: head: use one as `onefold audit verify` prints it, such as 41:9f86d081…", ErrInvalid)
+	}
+	head, err := s.Head(ctx)
+	if err != nil {
+		return Verified{}, err
+	}
+	v := &verifier{s: s, head: head, next: 1, now: s.now(), ahead: map[string]bool{}}
+	v.result.Head = head.Point()
+	v.note(noted)
+	for e, err := range s.entries(ctx, head) {
+		if err == nil {
+			err = v.entry(ctx, &e)
+		}
+		if err != nil {
+			return Verified{}, err
+		}
+		if v.result.Damage != nil {
+			return v.result, nil
+		}
+	}
+	if v.next-1 > head.Seq { // they were made since, or were not made by this package
+		if head, err = s.Head(ctx); err != nil {
+			return Verified{}, err
+		}
+	}
+	v.end(head)
+	return v.result, nil
+}
+
+// entries are those of all months that can have some, oldest first.
+func (s *Store) entries(ctx context.Context, head ChainHead) func(func(Entry, error) bool) {
+	from, to := s.now().Add(-keepEntries), s.now()
+	if head.Latest.After(to) {
+		to = head.Latest
+	}
+	return s.entriesOfMonths(ctx, from, to.Add(maxAhead))
+}
+
+type verifier struct {
+	s      *Store
+	head   ChainHead
+	now    time.Time
+	next   int64  // number of the entry that is expected
+	hash   string // of the entry before; "" when it has expired or there is none
+	noted  int64
+	point  string
+	ahead  map[string]bool // entries that were checked before their turn
+	result Verified
+}
+
+func (v *verifier) note(point string) {
+	if point == "" {
+		return
+	}
+	number, _, _ := strings.Cut(point, ":")
+	v.noted, _ = strconv.ParseInt(number, 10, 64) // its form was checked
+	v.point, v.result.Noted = point, Missing
+}
+
+// entry checks the next entry by the order of ids. When some before it in the chain were not seen yet, they are fetched: a wrong clock
+// gave them later ids.
+func (v *verifier) entry(ctx context.Context, e *Entry) error {
+	switch {
+	case v.ahead[e.EntryID]:
+		return nil
+	case e.Seq == 0:
+		v.unchained(e)
+		return nil
+	case e.Seq < v.next:
+		v.damaged(e, "inserted", fmt.Sprintf("entry %d is there twice, or at a wrong place", e.Seq))
+		return nil
+	}
+	waiting := []Entry{*e}
+	for last := e; last.Seq > v.next; last = &waiting[len(waiting)-1] {
+		before, found, err := v.before(ctx, last)
+		if err != nil {
+			return err
+		}
+		if !found {
+			break
+		}
+		if len(waiting) == maxOutOfOrder || before.Seq != last.Seq-1 {
+			v.damaged(&before, "changed", fmt.Sprintf("entry %d is at the place of entry %d", before.Seq, last.Seq-1))
+			return nil
+		}
+		v.ahead[before.EntryID] = true
+		waiting = append(waiting, before)
+	}
+	for i := len(waiting) - 1; i >= 0 && v.result.Damage == nil; i-- {
+		v.link(&waiting[i], i == len(waiting)-1)
+	}
+	return nil
+}
+
+// before fetches the entry before another one.
+func (v *verifier) before(ctx context.Context, e *Entry) (before Entry, found bool, err error) {
+	at := timeOf(e.PrevID)
+	if at.IsZero() {
+		return Entry{}, false, nil
+	}
+	before, err = EntryByID.Get(ctx, v.s.t, EntryKey{at.Format(monthLayout), e.PrevID})
+	if errors.Is(err, table.ErrNotFound) {
+		return Entry{}, false, nil
+	}
+	return before, err == nil, err
+}
+
+// link checks an entry against the one before it. The first of a run may follow entries that have expired.
+func (v *verifier) link(e *Entry, first bool) {
+	if e.Seq != v.next {
+		if at := timeOf(e.PrevID); !first || at.IsZero() || at.Add(keepEntries).Truncate(time.Second).After(v.now) {
+			v.result.Damage = &Damage{Seq: e.Seq - 1, EntryID: e.PrevID, At: at, Code: "missing", Detail: fmt.Sprintf("entries %d to %d are missing, and the last of them had not expired", v.next, e.Seq-1)}
+			return
+		}
+		v.hash = e.Prev // nobody can tell any more
+	}
+	switch at := e.At(); {
+	case e.Prev != v.hash:
+		v.damaged(e, "changed", fmt.Sprintf("entry %d does not follow the entry before it: one of the two was changed or replaced", e.Seq))
+		return
+	case at.Format(monthLayout) != e.Month || !at.Add(keepEntries).Truncate(time.Second).Equal(e.Expires):
+		v.damaged(e, "changed", fmt.Sprintf("entry %d has another month or expiry than its time asks for", e.Seq))
+		return
+	}
+	v.hash = e.Sum()
+	if v.result.First == 0 {
+		v.result.First = e.Seq
+	}
+	v.result.Entries++
+	v.next = e.Seq + 1
+	if e.Seq == v.noted && fmt.Sprintf("%d:%s", e.Seq, v.hash) == v.point {
+		v.result.Noted = Found
+	}
+	if e.Seq == v.head.Seq && v.hash != v.head.Hash {
+		v.damaged(e, "changed", fmt.Sprintf("entry %d is not the one that the chain ended with: it was changed", e.Seq))
+	}
+}
+
+// unchained is an entry without a place in the chain: those of earlier versions have none.
+func (v *verifier) unchained(e *Entry) {
+	if at := e.At(); at.IsZero() || v.head.Seq > 0 && at.After(v.head.Began.Add(upgradeTime)) {
+		v.damaged(e, "unchained", "an entry without a place in the chain was made after the chain began")
+		return
+	}
+	v.result.Older++
+}
+
+// end checks that the chain is as long as its head says, which was read when all entries had been.
+func (v *verifier) end(now ChainHead) {
+	r := &v.result
+	last := timeOf(v.head.LastID)
+	switch {
+	case v.head.Seq == 0 && r.Entries > 0:
+		r.Damage = &Damage{Seq: v.next - 1, Code: "no_head", Detail: "there are entries, and nothing says where the chain ends"}
+	case v.head.Seq > 0 && (v.next-1 > now.Seq || v.next-1 == now.Seq && v.hash != now.Hash):
+		r.Damage = &Damage{Seq: v.next - 1, Code: "inserted", Detail: fmt.Sprintf("entry %d is not the one that the chain ends with", v.next-1)}
+	case v.next <= v.head.Seq && last.Add(keepEntries).Truncate(time.Second).After(v.now):
+		r.Damage = &Damage{Seq: v.next, Code: "truncated", Detail: fmt.Sprintf("entries %d to %d, the last ones, are missing", v.next, v.head.Seq)}
+	}
+	if r.Noted == Missing && v.noted < max(r.First, v.emptyFirst()) {
+		r.Noted = Expired
+	}
+}
+
+// emptyFirst is the number of the entry that would be the first of a record whose entries have all expired; 0 when some have not.
+func (v *verifier) emptyFirst() int64 {
+	if v.result.First != 0 {
+		return 0
+	}
+	return v.head.Seq + 1
+}
+
+func (v *verifier) damaged(e *Entry, code, detail string) {
+	v.result.Damage = &Damage{Seq: e.Seq, EntryID: e.EntryID, At: e.At(), Code: code, Detail: detail}
+}
+
+// timeOf is when an entry of an id was made; zero when it is none.
+func timeOf(id string) time.Time {
+	parsed, err := ulid.ParseStrict(id)
+	if err != nil {
+		return time.Time{}
+	}
+	return ulid.Time(parsed.Time()).UTC()
+}

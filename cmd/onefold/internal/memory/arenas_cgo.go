@@ -11,9 +11,18 @@ package memory
 // 	mallopt(M_TRIM_THRESHOLD, large);
 // #endif
 // }
+//
+// static void onefold_trim(void) {
+// #ifdef __GLIBC__
+// 	malloc_trim(0);
+// #endif
+// }
 import "C"
 
-import "os"
+import (
+	"os"
+	"time"
+)
 
 const (
 	// mostArenas is how many arenas the C library has. By default it has eight for each processor, of up to 64 MB, and each keeps what
@@ -22,11 +31,28 @@ const (
 	// large is from how many bytes on memory is the system's again as soon as it is freed. By default the C library raises that to
 	// 32 MB when such memory is freed for the first time, and keeps memory tables in its arenas from then on.
 	large = 256 << 10
+	// trimEvery is how often pages are given back that nothing is in between what is: blocks of many sizes come and go, so half of
+	// the arenas would be such pages.
+	trimEvery = 15 * time.Second
 )
 
-// fewArenas keeps the C library's memory together, unless MALLOC_ARENA_MAX says how.
-func fewArenas() {
-	if os.Getenv("MALLOC_ARENA_MAX") == "" {
-		C.onefold_arenas(mostArenas, large)
+// keepTogether keeps the C library's memory together until undo is called, unless MALLOC_ARENA_MAX says how.
+func keepTogether() (undo func()) {
+	if os.Getenv("MALLOC_ARENA_MAX") != "" {
+		return func() {}
 	}
+	C.onefold_arenas(mostArenas, large)
+	tick, over := time.NewTicker(trimEvery), make(chan struct{})
+	go func() {
+		defer tick.Stop()
+		for {
+			select {
+			case <-tick.C:
+				C.onefold_trim()
+			case <-over:
+				return
+			}
+		}
+	}()
+	return func() { close(over) }
 }

@@ -73,14 +73,14 @@ func (f *Flags) Budget(cgo bool) (Budget, error) {
 	return Divide(total, source, cgo), nil
 }
 
-// Limit sets Go's memory limit, unless GOMEMLIMIT says another, and returns what undoes it.
+// Limit sets Go's memory limit, unless GOMEMLIMIT says another, and keeps C's memory together. It returns what undoes both.
 func (b *Budget) Limit() (undo func()) {
-	fewArenas()
+	apart := keepTogether()
 	if os.Getenv("GOMEMLIMIT") != "" {
-		return func() {} // somebody has decided
+		return apart // somebody has decided
 	}
 	was := debug.SetMemoryLimit(b.Heap)
-	return func() { debug.SetMemoryLimit(was) }
+	return func() { debug.SetMemoryLimit(was); apart() }
 }
 
 // live is the part of the heap that was in use after the last garbage collection, in bytes.

@@ -163,7 +163,8 @@ func (r *faultRun) reopen(t *testing.T) {
 // expected reports whether an error is one that tells of the fault.
 func (r *faultRun) expected(err error) bool {
 	return errors.Is(err, engine.ErrFatal) || dynamo.IsFull(err) || errors.Is(err, syscall.ENOSPC) ||
-		r.fs.Fault() == enginetest.Unread && errors.Is(err, syscall.EIO) || r.fs.Fault() == enginetest.Flipped && errors.Is(err, engine.ErrCorrupt)
+		r.fs.Fault() == enginetest.Unread && (errors.Is(err, syscall.EIO) || errors.Is(err, engine.ErrCorrupt)) || // of a log that is looked at when it is closed
+		r.fs.Fault() == enginetest.Flipped && errors.Is(err, engine.ErrCorrupt)
 }
 
 // writesEach is how much each writer has to do.
@@ -225,7 +226,7 @@ func (r *faultRun) writeEach(t *testing.T, w int) {
 			if r.refused.Add(1) > 100 {
 				r.fs.Heal()
 			}
-		case errors.Is(err, engine.ErrCorrupt) && r.expected(err): // it will be so for ever
+		case errors.Is(err, engine.ErrCorrupt) && r.fs.Fault() == enginetest.Flipped: // it will be so for ever
 			return
 		case r.expected(err): // a read
 		default:

@@ -227,8 +227,7 @@ func (r *diskRun) put(db *engine.DB, id string, o *Order) error {
 
 // expected reports whether an error tells of the fault.
 func (r *diskRun) expected(err error) bool {
-	return errors.Is(err, engine.ErrFatal) || dynamo.IsFull(err) || errors.Is(err, syscall.ENOSPC) || errors.Is(err, engine.ErrCorrupt) && r.disk.Fault() == enginetest.Flipped ||
-		errors.Is(err, syscall.EIO) && r.disk.Fault() == enginetest.Unread
+	return errors.Is(err, engine.ErrFatal) || dynamo.IsFull(err) || errors.Is(err, syscall.ENOSPC) || (r.disk.Fault() == enginetest.Flipped || r.disk.Fault() == enginetest.Unread) && (errors.Is(err, engine.ErrCorrupt) || errors.Is(err, syscall.EIO))
 }
 
 // compare expects each order as it was acknowledged, or as its writer sent it last, and what is derived to be the fold of all changes.

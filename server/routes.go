@@ -26,6 +26,7 @@ func (s *Server) routes() (http.Handler, error) {
 	s.sessionListRoutes(api)
 	s.secondFactorRoutes(api)
 	s.passkeyRoutes(api)
+	s.openIDRoutes(api)
 	s.setupRoutes(api)
 	s.userRoutes(api)
 	s.madeRoutes(api)

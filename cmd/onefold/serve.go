@@ -20,6 +20,7 @@ import (
 	"github.com/onefold/onefold/cmd/onefold/internal/gauges"
 	"github.com/onefold/onefold/cmd/onefold/internal/listen"
 	"github.com/onefold/onefold/cmd/onefold/internal/memory"
+	"github.com/onefold/onefold/cmd/onefold/internal/openidflags"
 	"github.com/onefold/onefold/cmd/onefold/internal/scrape"
 	"github.com/onefold/onefold/cmd/onefold/internal/scrub"
 	"github.com/onefold/onefold/cmd/onefold/internal/spoolflags"
@@ -41,12 +42,13 @@ type listenFlags struct {
 	Token          string `help:"Token that reads statistics, at least 16 characters. Default: a new one, printed." env:"ONEFOLD_TOKEN"`
 	intakeflags.Flags
 	deviceFlags
-	Budget memory.Flags     `embed:""`
-	Kept   spoolflags.Flags `embed:""`
-	Scrape scrape.Flags     `embed:""`
-	Scrub  scrub.Flags      `embed:"" prefix:"scrub-"`
+	Budget memory.Flags      `embed:""`
+	Kept   spoolflags.Flags  `embed:""`
+	Scrape scrape.Flags      `embed:""`
+	Scrub  scrub.Flags       `embed:"" prefix:"scrub-"`
+	OpenID openidflags.Flags `embed:"" prefix:"openid-"`
 
-	PublicURL       string `name:"public-url" help:"URL where people reach this server, such as https://onefold.example.com: passkeys are for its host name. Default: there are no passkeys." placeholder:"URL" env:"ONEFOLD_PUBLIC_URL"`
+	PublicURL       string `name:"public-url" help:"URL where people reach this server, such as https://onefold.example.com: passkeys are for its host name, and an OpenID provider sends people back to it. Default: there are neither." placeholder:"URL" env:"ONEFOLD_PUBLIC_URL"`
 	SecurityContact string `help:"Where to report a vulnerability of this installation, as /.well-known/security.txt tells: https://… or mailto:…. Default: it tells nothing." placeholder:"URI" env:"ONEFOLD_SECURITY_CONTACT"`
 }
 
@@ -253,6 +255,9 @@ func (c *listenFlags) newServer(s *store, recorder *usage.Recorder, logger *slog
 		Analytics: webanalytics.Options{Uploads: uploads, Archive: s.archive}, Service: s.Service, StreamService: s.StreamService,
 		Collectors: append(s.collectors, watch, s.parts, &s.mqtt), Failing: s.parts.Failing,
 		MetricsToken: metricsToken, MetricsApart: c.Scrape.MetricsAddr != "", SecurityContact: c.SecurityContact, PublicURL: c.PublicURL, Mail: mail,
+	}
+	if err := c.OpenID.Apply(&o); err != nil {
+		return nil, nil, nil, err
 	}
 	if c.bound(&o, &s.budget); s.Engine != nil {
 		o.TryWrite, o.Collectors = s.Engine.Probe, append(o.Collectors, gauges.Engine(s.Engine)...)

@@ -49,10 +49,15 @@ func identity(t *testing.T) (file, recipient string) {
 	return file, key.Recipient().String()
 }
 
-// metric is the value of a metric of a server, as it is told.
+// metric is the value of a metric of a server, as it is told. Who asks too often waits.
 func (s *served) metric(t *testing.T, name string) string {
 	t.Helper()
-	_, _, text := s.ask(t, http.MethodGet, "/metrics", "")
+	var text string
+	soon(t, "metrics are told", func() bool {
+		var status int
+		status, _, text = s.ask(t, http.MethodGet, "/metrics", "")
+		return status != http.StatusTooManyRequests
+	})
 	_, after, _ := strings.Cut(text, "\n"+name+" ")
 	value, _, _ := strings.Cut(after, "\n")
 	return value

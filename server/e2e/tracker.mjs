@@ -85,6 +85,11 @@ const steps = {
     await page.goto(pages + '/twice')
     await page.goto('about:blank')
   },
+  async slow(page) {
+    await page.goto(pages + '/slow')
+    await read(page)
+    await page.goto('about:blank')
+  },
   async vitals(page) {
     const loaded = page.waitForEvent('requestfinished', r => r.url().endsWith('.vitals.js'))
     await page.goto(pages + '/vitals')

@@ -150,11 +150,11 @@
   }
   const leave = () => {
     leaving = 1
+    clock() // before all that takes time: a page can be left twice, by going and by being hidden then
     report()
     settle()
     for (const body of waiting) navigator.sendBeacon(api, body)
     if (!tries) waiting.length = 0 // what failed before is sent again if the page comes back: it counts once
-    clock()
   }
 
   const text = value => (value == null || value === '' ? undefined : value + '') // the server takes text only

@@ -241,23 +241,18 @@ func setupHint(ctx context.Context, std streams, s *store, url string) error {
 // whom none may be alive to tell. data is the directory of the table: beside it are files that are
 // sent to the server, and what waits for the table. release is called when it has ended.
 func (c *listenFlags) newServer(s *store, recorder *usage.Recorder, logger *slog.Logger, data string) (web *server.Server, beside []service, release func() error, err error) {
-	metricsToken, err := c.Scrape.Token()
+	metricsToken, tokenErr := c.Scrape.Token()
 	mail, mailErr := c.Letters()
-	if err = errors.Join(err, mailErr); err != nil {
-		return nil, nil, nil, err
-	}
+	provider, err := c.OpenID.Provider(c.PublicURL)
 	uploads, watch := data+".uploads", workcli.NewWatch(s.crew(logger))
-	if err := os.RemoveAll(uploads); err != nil { // what a killed process left
+	if err = errors.Join(tokenErr, mailErr, err, os.RemoveAll(uploads)); err != nil { // uploads are what a killed process left
 		return nil, nil, nil, err
 	}
 	o := server.Options{
 		Table: s.table, Worker: s.worker, Accounts: s.accounts, Token: c.Token, MaxConnections: listen.Bounded(c.MaxConnections, logger), Version: version, Logger: logger,
 		Analytics: webanalytics.Options{Uploads: uploads, Archive: s.archive}, Service: s.Service, StreamService: s.StreamService,
 		Collectors: append(s.collectors, watch, s.parts, &s.mqtt), Failing: s.parts.Failing,
-		MetricsToken: metricsToken, MetricsApart: c.Scrape.MetricsAddr != "", SecurityContact: c.SecurityContact, PublicURL: c.PublicURL, Mail: mail,
-	}
-	if err := c.OpenID.Apply(&o); err != nil {
-		return nil, nil, nil, err
+		MetricsToken: metricsToken, MetricsApart: c.Scrape.MetricsAddr != "", SecurityContact: c.SecurityContact, PublicURL: c.PublicURL, Mail: mail, OpenID: provider,
 	}
 	if c.bound(&o, &s.budget); s.Engine != nil {
 		o.TryWrite, o.Collectors = s.Engine.Probe, append(o.Collectors, gauges.Engine(s.Engine)...)

@@ -27,35 +27,36 @@ const (
 	secretEnv = "ONEFOLD_OPENID_CLIENT_SECRET" // no flag: others on the machine could read it
 	maxSecret = 4096                           // bytes
 	maxName   = 40                             // characters
+	none      = "none"                         // of --openid-new-users
 )
 
-// Apply lets the people of a server log in with the provider, if there is one. The server has to know its public URL.
-func (f *Flags) Apply(o *server.Options) error {
+// Provider is what people log in with, nil if there is no issuer. publicURL is where people reach the server.
+func (f *Flags) Provider(publicURL string) (*server.OpenID, error) {
 	if f.Issuer == "" {
-		if f.ClientID != "" || f.NewUsers == string(accounts.Viewer) || f.NewUsers == string(accounts.Admin) {
-			return errors.New("bad_openid: other --openid flags are given without --openid-issuer: say which provider they are for")
+		if f.ClientID != "" || f.Name != "" || len(f.Domains) > 0 || f.NewUsers != none {
+			return nil, errors.New("bad_openid: there are --openid flags without --openid-issuer: say which provider they are for")
 		}
-		return nil
+		return nil, nil
 	}
-	if err := f.check(o.PublicURL); err != nil {
-		return err
+	if err := f.check(publicURL); err != nil {
+		return nil, err
 	}
 	secret, err := f.secret()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	provider, err := openid.New(openid.Options{
 		Issuer: f.Issuer, ClientID: f.ClientID, ClientSecret: secret, TrustEmail: f.TrustEmail,
-		RedirectURL: strings.TrimRight(o.PublicURL, "/") + server.OpenIDCallback,
+		RedirectURL: strings.TrimRight(publicURL, "/") + server.OpenIDCallback,
 	})
 	if err != nil {
-		return fmt.Errorf("bad_openid: --openid-issuer: %w", err)
+		return nil, fmt.Errorf("bad_openid: --openid-issuer: %w", err)
 	}
-	o.OpenID = &server.OpenID{Provider: provider, Name: f.Name, Admit: f.admission()}
-	if f.Name == "" {
-		o.OpenID.Name = provider.Host()
+	name := f.Name
+	if name == "" {
+		name = provider.Host()
 	}
-	return nil
+	return &server.OpenID{Provider: provider, Name: name, Admit: f.admission()}, nil
 }
 
 func (f *Flags) check(publicURL string) error {
@@ -66,7 +67,7 @@ func (f *Flags) check(publicURL string) error {
 		return errors.New("bad_openid: --openid-issuer needs --openid-client-id: register this server with the provider")
 	case len([]rune(f.Name)) > maxName:
 		return fmt.Errorf("bad_openid: --openid-name has at most %d characters", maxName)
-	case f.NewUsers != "none" && len(f.Domains) == 0:
+	case f.NewUsers != none && len(f.Domains) == 0:
 		return errors.New("bad_openid: --openid-new-users needs --openid-domains: else whoever has an account at the provider would get one here")
 	}
 	for _, domain := range f.Domains {
@@ -78,7 +79,7 @@ func (f *Flags) check(publicURL string) error {
 }
 
 func (f *Flags) admission() accounts.Admission {
-	if f.NewUsers == "none" {
+	if f.NewUsers == none {
 		return accounts.Admission{}
 	}
 	admit := accounts.Admission{Role: accounts.Role(f.NewUsers)}

@@ -13,7 +13,7 @@ FUZZTIME ?= 30s
 VERSION  ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 
 .DEFAULT_GOAL := build
-.PHONY: build build-duckdb lambda dist notices docs web test browser mosquitto dynalite servicespec check race fuzz simulate oracle soak ledger endurance chaos bench demo clean
+.PHONY: build build-duckdb lambda dist notices docs web test browser mosquitto dynalite openid servicespec check race fuzz simulate oracle soak ledger endurance chaos bench demo clean
 
 build: web ## build bin/onefold, static
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags "-X main.version=$(VERSION)" -o bin/onefold ./cmd/onefold
@@ -62,8 +62,8 @@ server/dashboard/node_modules/.package-lock.json: server/dashboard/package-lock.
 server/dashboard/dist/web/index.html: server/dashboard/node_modules/.package-lock.json server/dashboard/index.html server/dashboard/vite.config.ts $(wildcard server/dashboard/src/* server/dashboard/src/*/*)
 	npm run --prefix server/dashboard build
 
-test: web check dynalite servicespec browser mosquitto ## everything that CI runs: lint, then every test
-	ONEFOLD_TEST_DYNALITE=1 ONEFOLD_TEST_SERVICESPEC=1 $(GO) test -timeout 60m $(PACKAGES)
+test: web check dynalite openid servicespec browser mosquitto ## everything that CI runs: lint, then every test
+	ONEFOLD_TEST_DYNALITE=1 ONEFOLD_TEST_OPENID=1 ONEFOLD_TEST_SERVICESPEC=1 $(GO) test -timeout 60m $(PACKAGES)
 	CGO_ENABLED=1 $(GO) test -tags duckdb ./warehouse/duck ./cmd/onefold/internal/querycli
 
 browser: server/e2e/node_modules/.package-lock.json ## install what drives a browser through the pages, and a browser where that is allowed
@@ -86,6 +86,13 @@ dynalite: dynamo/dynamotest/dynalite/node_modules/.package-lock.json ## install 
 dynamo/dynamotest/dynalite/node_modules/.package-lock.json: dynamo/dynamotest/dynalite/package-lock.json
 	@command -v npm >/dev/null || { echo "npm is missing: install Node.js 20 or newer, with npm; the tests run dynalite" >&2; exit 1; }
 	npm ci --prefix dynamo/dynamotest/dynalite --no-audit --no-fund
+	@touch $@
+
+openid: accounts/openid/openidtest/provider/node_modules/.package-lock.json ## install the OpenID provider that tests log in with
+
+accounts/openid/openidtest/provider/node_modules/.package-lock.json: accounts/openid/openidtest/provider/package-lock.json
+	@command -v npm >/dev/null || { echo "npm is missing: install Node.js 20 or newer, with npm; tests run an OpenID provider" >&2; exit 1; }
+	npm ci --prefix accounts/openid/openidtest/provider --no-audit --no-fund
 	@touch $@
 
 servicespec: blueprint/infra/servicespec/node_modules/.package-lock.json ## install AWS's own description of what templates may say

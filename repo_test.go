@@ -124,13 +124,17 @@ var policy = map[string][]string{
 
 	"telemetry/internal": {"vocabulary", "telemetry/internal/...", "internal/...", "github.com/cockroachdb/apd/v3", "github.com/DataDog/sketches-go/ddsketch/mapping", "golang.org/x/time/rate"},
 
-	"accounts": {"vocabulary", "dynamo", "table", "accounts/passkey", "internal/pause", "github.com/oklog/ulid/v2", "github.com/pquerna/otp/...", "golang.org/x/crypto/argon2"},
+	"accounts": {"vocabulary", "dynamo", "table", "accounts/passkey", "accounts/openid", "internal/pause", "github.com/oklog/ulid/v2", "github.com/pquerna/otp/...", "golang.org/x/crypto/argon2"},
 
 	"accounts/passkey": {"github.com/go-webauthn/webauthn/protocol", "github.com/go-webauthn/webauthn/webauthn"},
 
 	"accounts/passkey/passkeytest": {},
 
-	"server": {"dynamo", "dynamo/resilient", "table", "fold", "analytics", "accounts", "accounts/passkey", "internal/...", "server/internal/...", "server/webanalytics", "server/devices", "server/events", "server/capacity", "server/load", "server/dashboard", "server/apidocs", "telemetry",
+	"accounts/openid": {"github.com/coreos/go-oidc/v3/oidc", "golang.org/x/oauth2", "accounts/openid/openidtest", "github.com/go-jose/go-jose/v4"},
+
+	"accounts/openid/openidtest": {},
+
+	"server": {"dynamo", "dynamo/resilient", "table", "fold", "analytics", "accounts", "accounts/passkey", "accounts/openid", "internal/...", "server/internal/...", "server/webanalytics", "server/devices", "server/events", "server/capacity", "server/load", "server/dashboard", "server/apidocs", "telemetry",
 		"github.com/danielgtaylor/huma/v2/...", "github.com/prometheus/client_golang/...",
 		"server/mqtt", "telemetry/credentials"}, // its tests
 	"server/load":          {"server/internal/door", "github.com/prometheus/client_golang/...", "golang.org/x/sync/..."},
@@ -202,7 +206,7 @@ var forTests = []string{"server", "server/servertest", "engine", "engine/enginet
 	"github.com/aws/aws-sdk-go-v2/...", "github.com/cockroachdb/datadriven", "github.com/rogpeppe/go-internal/...",
 	"internal/recorded", "pgregory.net/rapid", "go.uber.org/goleak", "github.com/anishathalye/porcupine", "github.com/cockroachdb/pebble/v2/vfs", "github.com/oklog/ulid/v2",
 	"github.com/cockroachdb/apd/v3", "github.com/cespare/xxhash/v2", "github.com/klauspost/compress/...",
-	"github.com/eclipse/paho.golang/...", "github.com/eclipse/paho.mqtt.golang", "github.com/pquerna/otp/totp", "accounts/passkey/passkeytest"}
+	"github.com/eclipse/paho.golang/...", "github.com/eclipse/paho.mqtt.golang", "github.com/pquerna/otp/totp", "accounts/passkey/passkeytest", "accounts/openid/openidtest"}
 
 // vocabulary is DynamoDB's API in the SDK's types. Clients are made in cmd and in tests only, see TestClientsAreMadeInCmd.
 var vocabulary = []string{

@@ -16,6 +16,7 @@ type User struct {
 	Grants   Grants    `dynamodbav:"grants,omitempty"`
 	Disabled bool      `dynamodbav:"disabled,omitempty"`
 	Created  time.Time `dynamodbav:"created"`
+	Identity string    `dynamodbav:"identity,omitempty"` // hash of the one that an OpenID provider knows the person by
 	// Generation ends sessions: those of an earlier one are not good any more.
 	Generation int `dynamodbav:"generation,omitempty"`
 	// Version counts writes. A change holds only for the version that it was made of.
@@ -31,6 +32,19 @@ type EmailKey struct {
 type Email struct {
 	EmailKey
 	UserID string `dynamodbav:"userId"`
+}
+
+// IdentityKey names a person of an OpenID provider by the hash of issuer and subject.
+type IdentityKey struct {
+	Hash string `dynamodbav:"hash"`
+}
+
+// Identity says which user a person of an OpenID provider is. It is made in one transaction with the user's Identity.
+type Identity struct {
+	IdentityKey
+	UserID  string    `dynamodbav:"userId"`
+	Issuer  string    `dynamodbav:"issuer"`
+	Created time.Time `dynamodbav:"created"`
 }
 
 // SessionKey names a session by the hash of its token.
@@ -61,6 +75,7 @@ const (
 	ByCode         Method = "code"          // password, and a code of an authenticator app
 	ByRecoveryCode Method = "recovery_code" // password, and a recovery code
 	ByPasskey      Method = "passkey"
+	ByOpenID       Method = "openid" // an OpenID provider said who it is
 )
 
 // Device is a short description of what somebody logs in with. It holds no address.

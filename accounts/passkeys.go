@@ -270,25 +270,3 @@ func (s *Store) deletePasskeys(ctx context.Context, tx *table.Tx, userID string)
 	}
 	return err
 }
-
-// ResetFactors removes the authenticator app and all passkeys of a user, who then logs in with the password alone: the way out for
-// somebody who has lost them. It reports how many passkeys there were, and whether there was an app.
-func (s *Store) ResetFactors(ctx context.Context, userID string) (passkeys int, app bool, err error) {
-	keys, err := s.UserPasskeys(ctx, userID)
-	if err != nil {
-		return 0, false, err
-	}
-	tx := table.NewTx(s.t, "")
-	for i := range keys {
-		Passkeys.TxDelete(tx, keys[i].PasskeyKey)
-	}
-	f, err := s.SecondFactor(ctx, userID)
-	if err != nil {
-		return 0, false, err
-	}
-	SecondFactors.TxDelete(tx, UserKey{userID})
-	if err := tx.Commit(ctx); err != nil {
-		return 0, false, fmt.Errorf("accounts: reset factors: %w", err)
-	}
-	return len(keys), !f.Confirmed.IsZero(), nil
-}

@@ -17,6 +17,10 @@ var (
 		PK: "ACCOUNT#EMAIL#{hash}", SK: "RESERVATION",
 		Doc: "Holds an address for one user.",
 	})
+	Identities = table.Define[Identity, IdentityKey]("accounts.identity", table.Def[Identity]{
+		PK: "ACCOUNT#IDENTITY#{hash}", SK: "IDENTITY",
+		Doc: "Which user a person of an OpenID provider is.",
+	})
 	Sessions = table.Define[Session, SessionKey]("accounts.session", table.Def[Session]{
 		PK: "ACCOUNT#SESSION#{hash}", SK: "SESSION",
 		Indexes: []table.Index[Session]{{Name: "gsi1", PK: "ACCOUNT#SESSIONS#{userId}", SK: "SESSION#{hash}"}},
@@ -137,6 +141,11 @@ var (
 	})
 )
 
+// The pattern of OpenID providers.
+var IdentityByHash = table.NewGet[IdentityKey](Identities, table.GetDef{
+	ID: "A22", Question: "which user a person of an OpenID provider is (login)", Load: table.Load{PerSecond: 0.01, Items: 1, ItemBytes: 250},
+})
+
 // The patterns of the record's chain.
 var (
 	EntriesInOrder = table.NewQuery(Entries, table.QueryDef[AuditIn]{
@@ -173,10 +182,11 @@ type AuditIn struct {
 
 // Schema is all that this package stores and asks.
 var Schema = table.MustSchema("accounts",
-	Users, Emails, Sessions, SecondFactors, Passkeys, Notices, Challenges, Keys, Shares, Invitations, Setups, SharedSecrets, Entries, Heads,
+	Users, Emails, Identities, Sessions, SecondFactors, Passkeys, Notices, Challenges, Keys, Shares, Invitations, Setups, SharedSecrets, Entries, Heads,
 	UserByID, UserByEmail, AllUsers, SessionByToken, KeyByID, AllKeys, ShareByID, SharesOfSite, EntriesOfMonth, SetupState,
 	InvitationByID, InvitationsOfSite, SharedByName, SessionsOfUser, SecondFactorOfUser, ChallengeByHash, PasskeysOfUser, PasskeyByID,
 	EntriesInOrder, EntryByID, HeadOfRecord,
+	IdentityByHash,
 )
 
 var (

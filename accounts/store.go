@@ -23,6 +23,13 @@ var (
 	ErrFactorSet = errors.New("accounts: an authenticator app is set up already: remove it first")
 	// ErrCopied is returned for a passkey whose counter of signatures did not go on: it may have been copied, and is refused.
 	ErrCopied = errors.New("accounts: this passkey may have been copied")
+	// ErrNoAccount is returned when nobody here is who an OpenID provider names, and nobody becomes it.
+	ErrNoAccount = errors.New("accounts: there is no account for this person")
+	// ErrUnverified is returned when an OpenID provider names an address, and does not say that it has verified it.
+	ErrUnverified = errors.New("accounts: the provider has not verified the address")
+	// ErrOtherIdentity is returned when the account of an address belongs to somebody else of the same OpenID provider: the address was
+	// given to another person there.
+	ErrOtherIdentity = errors.New("accounts: the account belongs to somebody else of the provider")
 	// ErrEmailTaken is returned when another account has the address.
 	ErrEmailTaken = errors.New("accounts: there is an account with this address")
 	// ErrLastOwner is returned when a change would leave nobody who looks after accounts.

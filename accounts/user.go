@@ -233,6 +233,7 @@ func (s *Store) DeleteUser(ctx context.Context, userID string) error {
 		Users.TxDelete(tx, u.UserKey, userVersion.Eq(u.Version))
 		Emails.TxDelete(tx, EmailKey{hashOf(u.Email)})
 		SecondFactors.TxDelete(tx, u.UserKey)
+		deleteIdentity(tx, &u)
 		if err := s.deletePasskeys(ctx, tx, userID); err != nil {
 			return err
 		}

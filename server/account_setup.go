@@ -12,8 +12,9 @@ import (
 
 type setupAnswer struct {
 	Body struct {
-		Needed   bool `json:"needed" doc:"Nobody looks after this installation yet."`
-		Passkeys bool `json:"passkeys" doc:"People may sign in with passkeys: the server knows its public URL."`
+		Needed   bool   `json:"needed" doc:"Nobody looks after this installation yet."`
+		Passkeys bool   `json:"passkeys" doc:"People may sign in with passkeys: the server knows its public URL."`
+		OpenID   string `json:"openid,omitempty" doc:"Name of the OpenID provider that people may log in with, at /api/v1/login/openid. Absent: there is none."`
 	}
 }
 
@@ -39,7 +40,9 @@ func (s *Server) setupRoutes(api huma.API) {
 
 func (s *Server) setupNeeded(ctx context.Context, _ *struct{}) (*setupAnswer, error) {
 	answer := new(setupAnswer)
-	answer.Body.Passkeys = s.party != nil
+	if answer.Body.Passkeys = s.party != nil; s.o.OpenID != nil {
+		answer.Body.OpenID = s.o.OpenID.Name
+	}
 	var err error
 	if answer.Body.Needed, err = s.o.Accounts.SetupNeeded(ctx); err != nil {
 		return nil, s.door.Error(ctx, err)

@@ -22,10 +22,7 @@ func (s *Server) routes() (http.Handler, error) {
 			return nil, err
 		}
 	}
-	s.sessionRoutes(api)
-	s.sessionListRoutes(api)
-	s.secondFactorRoutes(api)
-	s.passkeyRoutes(api)
+	s.signInRoutes(api)
 	s.setupRoutes(api)
 	s.userRoutes(api)
 	s.madeRoutes(api)

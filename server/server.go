@@ -75,6 +75,9 @@ type Options struct {
 	// about accounts has it as a link. Default: there are no passkeys.
 	PublicURL string
 
+	// OpenID is a provider that people log in with, beside their passwords. Default: there is none.
+	OpenID *OpenID
+
 	// Mail sends an email to a person about the person's account: of a login with a new browser, of attempts that are slowed down, and of
 	// changes to how the person logs in. Default: nobody is told.
 	Mail func(context.Context, Letter) error

@@ -56,6 +56,15 @@ type cookieAnswer struct {
 	SetCookie []http.Cookie `header:"Set-Cookie"`
 }
 
+// signInRoutes are all ways in for people, and out again.
+func (s *Server) signInRoutes(api huma.API) {
+	s.sessionRoutes(api)
+	s.sessionListRoutes(api)
+	s.secondFactorRoutes(api)
+	s.passkeyRoutes(api)
+	s.openIDRoutes(api)
+}
+
 func (s *Server) sessionRoutes(api huma.API) {
 	huma.Register(api, door.Guard(door.ForAnyone, huma.Operation{
 		OperationID: "login", Method: http.MethodPost, Path: "/api/v1/login", MaxBodyBytes: door.MaxSmallBody,

@@ -20,6 +20,7 @@ import (
 	"github.com/onefold/onefold/cmd/onefold/internal/gauges"
 	"github.com/onefold/onefold/cmd/onefold/internal/listen"
 	"github.com/onefold/onefold/cmd/onefold/internal/memory"
+	"github.com/onefold/onefold/cmd/onefold/internal/openidflags"
 	"github.com/onefold/onefold/cmd/onefold/internal/scrape"
 	"github.com/onefold/onefold/cmd/onefold/internal/scrub"
 	"github.com/onefold/onefold/cmd/onefold/internal/spoolflags"
@@ -41,12 +42,13 @@ type listenFlags struct {
 	Token          string `help:"Token that reads statistics, at least 16 characters. Default: a new one, printed." env:"ONEFOLD_TOKEN"`
 	intakeflags.Flags
 	deviceFlags
-	Budget memory.Flags     `embed:""`
-	Kept   spoolflags.Flags `embed:""`
-	Scrape scrape.Flags     `embed:""`
-	Scrub  scrub.Flags      `embed:"" prefix:"scrub-"`
+	Budget memory.Flags      `embed:""`
+	Kept   spoolflags.Flags  `embed:""`
+	Scrape scrape.Flags      `embed:""`
+	Scrub  scrub.Flags       `embed:"" prefix:"scrub-"`
+	OpenID openidflags.Flags `embed:"" prefix:"openid-"`
 
-	PublicURL       string `name:"public-url" help:"URL where people reach this server, such as https://onefold.example.com: passkeys are for its host name. Default: there are no passkeys." placeholder:"URL" env:"ONEFOLD_PUBLIC_URL"`
+	PublicURL       string `name:"public-url" help:"URL where people reach this server, such as https://onefold.example.com: passkeys are for its host name, and an OpenID provider sends people back to it. Default: there are neither." placeholder:"URL" env:"ONEFOLD_PUBLIC_URL"`
 	SecurityContact string `help:"Where to report a vulnerability of this installation, as /.well-known/security.txt tells: https://… or mailto:…. Default: it tells nothing." placeholder:"URI" env:"ONEFOLD_SECURITY_CONTACT"`
 }
 
@@ -239,20 +241,18 @@ func setupHint(ctx context.Context, std streams, s *store, url string) error {
 // whom none may be alive to tell. data is the directory of the table: beside it are files that are
 // sent to the server, and what waits for the table. release is called when it has ended.
 func (c *listenFlags) newServer(s *store, recorder *usage.Recorder, logger *slog.Logger, data string) (web *server.Server, beside []service, release func() error, err error) {
-	metricsToken, err := c.Scrape.Token()
+	metricsToken, tokenErr := c.Scrape.Token()
 	mail, mailErr := c.Letters()
-	if err = errors.Join(err, mailErr); err != nil {
-		return nil, nil, nil, err
-	}
+	provider, err := c.OpenID.Provider(c.PublicURL)
 	uploads, watch := data+".uploads", workcli.NewWatch(s.crew(logger))
-	if err := os.RemoveAll(uploads); err != nil { // what a killed process left
+	if err = errors.Join(tokenErr, mailErr, err, os.RemoveAll(uploads)); err != nil { // uploads are what a killed process left
 		return nil, nil, nil, err
 	}
 	o := server.Options{
 		Table: s.table, Worker: s.worker, Accounts: s.accounts, Token: c.Token, MaxConnections: listen.Bounded(c.MaxConnections, logger), Version: version, Logger: logger,
 		Analytics: webanalytics.Options{Uploads: uploads, Archive: s.archive}, Service: s.Service, StreamService: s.StreamService,
 		Collectors: append(s.collectors, watch, s.parts, &s.mqtt), Failing: s.parts.Failing,
-		MetricsToken: metricsToken, MetricsApart: c.Scrape.MetricsAddr != "", SecurityContact: c.SecurityContact, PublicURL: c.PublicURL, Mail: mail,
+		MetricsToken: metricsToken, MetricsApart: c.Scrape.MetricsAddr != "", SecurityContact: c.SecurityContact, PublicURL: c.PublicURL, Mail: mail, OpenID: provider,
 	}
 	if c.bound(&o, &s.budget); s.Engine != nil {
 		o.TryWrite, o.Collectors = s.Engine.Probe, append(o.Collectors, gauges.Engine(s.Engine)...)

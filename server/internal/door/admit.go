@@ -226,7 +226,7 @@ func safeMethod(method string) bool {
 
 // checkQuery refuses parameters that the operation does not know: a filter with a typing error must not be ignored.
 func checkQuery(op *huma.Operation, r *http.Request) error {
-	if r.URL.RawQuery == "" {
+	if r.URL.RawQuery == "" || op.Metadata[anyQueryKey] != nil {
 		return nil
 	}
 	query, err := url.ParseQuery(r.URL.RawQuery)

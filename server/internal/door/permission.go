@@ -35,6 +35,7 @@ const (
 const (
 	permissionKey = "permission"
 	placeKey      = "place"
+	anyQueryKey   = "any query"
 )
 
 // Guard declares what an operation needs. Every operation is declared; CheckGuards fails for one that is not.
@@ -51,6 +52,12 @@ func Guard(need Permission, op huma.Operation) huma.Operation {
 func GuardOf(place string, need Permission, op huma.Operation) huma.Operation {
 	op = Guard(need, op)
 	op.Metadata[placeKey] = place
+	return op
+}
+
+// AnyQuery lets an operation have parameters that it does not know: others, who add their own, send people there.
+func AnyQuery(op huma.Operation) huma.Operation {
+	op.Metadata[anyQueryKey] = true
 	return op
 }
 

@@ -80,7 +80,7 @@ func list(env *ground.Env, sessions []accounts.Session) error {
 	return w.Flush()
 }
 
-// ResetFactors removes a user's authenticator app and passkeys.
+// ResetFactors removes a user's authenticator app, passkeys and identity of an OpenID provider.
 type ResetFactors struct {
 	Email string `arg:"" help:"The user's address."`
 }
@@ -88,7 +88,7 @@ type ResetFactors struct {
 // Run removes them. The user's sessions end, too: whoever took the phone may have one.
 func (c *ResetFactors) Run(ctx context.Context, env *ground.Env) error {
 	return withUser(ctx, env, c.Email, func(a *accounts.Store, u *accounts.User) error {
-		passkeys, app, err := a.ResetFactors(ctx, u.UserID)
+		factors, err := a.ResetFactors(ctx, u.UserID)
 		if err == nil {
 			err = a.LogOutEverywhere(ctx, u.UserID)
 		}
@@ -96,11 +96,15 @@ func (c *ResetFactors) Run(ctx context.Context, env *ground.Env) error {
 			return err
 		}
 		had := "no authenticator app"
-		if app {
+		if factors.App {
 			had = "the authenticator app"
 		}
+		identity := ""
+		if factors.Identity {
+			identity = ", and the link to an identity of the OpenID provider,"
+		}
 		return done(ctx, env, a, accounts.Entry{Action: "user.reset_factors", Subject: u.UserID},
-			"Removed %s and %s of %s, and ended all sessions. The password alone logs in now.\n", had, terminal.Count(passkeys, "passkey"), u.Email)
+			"Removed %s and %s%s of %s, and ended all sessions. The password alone logs in now.\n", had, terminal.Count(factors.Passkeys, "passkey"), identity, u.Email)
 	})
 }
 

@@ -203,7 +203,7 @@ export interface HotKey {
 export interface Heat { metered: boolean; from: string; to: string; step: number; partitionReads: number; partitionWrites: number; hottest: number[] | null; keys: HotKey[] | null }
 
 // Problem is the API's answer to what it refuses: what happened, and a stable code to tell one from another.
-export interface Session { id: string; current: boolean; browser?: string; system?: string; method?: 'password' | 'code' | 'recovery_code' | 'passkey'; created: string; used: string; expires: string }
+export interface Session { id: string; current: boolean; browser?: string; system?: string; method?: 'password' | 'code' | 'recovery_code' | 'passkey' | 'openid'; created: string; used: string; expires: string }
 export interface Passkey { id: string; name: string; created: string; used?: string; synced: boolean; refused: boolean }
 export type Proof = { password: string } | { code: string }
 export interface Enrolment { secret: string; uri: string; qr: string }
@@ -275,7 +275,7 @@ const id = encodeURIComponent
 type Abort = AbortSignal | undefined
 
 export const api = {
-  setupNeeded: () => call<{ needed: boolean; passkeys: boolean }>('GET', '/setup'),
+  setupNeeded: () => call<{ needed: boolean; passkeys: boolean; openid?: string }>('GET', '/setup'),
   setup: (body: { token: string; email: string; password: string; name: string }) => call<Me | undefined>('POST', '/setup', undefined, body),
   login: (body: { email: string; password: string }) => call<Me | undefined>('POST', '/login', undefined, body),
   loginCode: (challenge: string, code: string) => call<Me>('POST', '/login/code', undefined, { challenge, code }),

@@ -1,0 +1,110 @@
+// Package openidflags are the flags of a server whose people log in with an OpenID provider. It belongs to the command line.
+package openidflags
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/onefold/onefold/accounts"
+	"github.com/onefold/onefold/accounts/openid"
+	"github.com/onefold/onefold/server"
+)
+
+// Flags name the provider, and who gets an account by it.
+type Flags struct {
+	Issuer           string   `help:"Let people log in with this OpenID provider: the URL below which it has /.well-known/openid-configuration. Needs --public-url. Default: there is none." placeholder:"URL" env:"ONEFOLD_OPENID_ISSUER"`
+	ClientID         string   `help:"What the provider knows this server by." placeholder:"ID" env:"ONEFOLD_OPENID_CLIENT_ID"`
+	ClientSecretFile string   `help:"File that holds what the provider gave out with the client id. ONEFOLD_OPENID_CLIENT_SECRET can hold it itself. Default: this server is a public client." type:"path" placeholder:"FILE" env:"ONEFOLD_OPENID_CLIENT_SECRET_FILE"`
+	Name             string   `help:"Name of the provider on the login page, such as Keycloak. Default: its host name." placeholder:"NAME" env:"ONEFOLD_OPENID_NAME"`
+	NewUsers         string   `help:"Role on everything for people without an account whose address is in a domain of --openid-domains: viewer or admin. With none, only people who have an account get in." enum:"none,viewer,admin" default:"none" env:"ONEFOLD_OPENID_NEW_USERS"`
+	Domains          []string `help:"Domains of the addresses of people who get an account, such as example.com." placeholder:"DOMAIN,…" env:"ONEFOLD_OPENID_DOMAINS"`
+	TrustEmail       bool     `help:"Take the provider's addresses as verified if it never says whether they are, as Microsoft Entra ID does. Only for a provider whose people cannot choose their address." env:"ONEFOLD_OPENID_TRUST_EMAIL"`
+}
+
+const (
+	secretEnv = "ONEFOLD_OPENID_CLIENT_SECRET" // no flag: others on the machine could read it
+	maxSecret = 4096                           // bytes
+	maxName   = 40                             // characters
+	none      = "none"                         // of --openid-new-users
+)
+
+// Provider is what people log in with, nil if there is no issuer. publicURL is where people reach the server.
+func (f *Flags) Provider(publicURL string) (*server.OpenID, error) {
+	if f.Issuer == "" {
+		if f.ClientID != "" || f.Name != "" || len(f.Domains) > 0 || f.NewUsers != none {
+			return nil, errors.New("bad_openid: there are --openid flags without --openid-issuer: say which provider they are for")
+		}
+		return nil, nil
+	}
+	if err := f.check(publicURL); err != nil {
+		return nil, err
+	}
+	secret, err := f.secret()
+	if err != nil {
+		return nil, err
+	}
+	provider, err := openid.New(openid.Options{
+		Issuer: f.Issuer, ClientID: f.ClientID, ClientSecret: secret, TrustEmail: f.TrustEmail,
+		RedirectURL: strings.TrimRight(publicURL, "/") + server.OpenIDCallback,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("bad_openid: --openid-issuer: %w", err)
+	}
+	name := f.Name
+	if name == "" {
+		name = provider.Host()
+	}
+	return &server.OpenID{Provider: provider, Name: name, Admit: f.admission()}, nil
+}
+
+func (f *Flags) check(publicURL string) error {
+	switch {
+	case publicURL == "":
+		return errors.New("bad_openid: --openid-issuer needs --public-url, which the provider sends people back to")
+	case f.ClientID == "":
+		return errors.New("bad_openid: --openid-issuer needs --openid-client-id: register this server with the provider")
+	case len([]rune(f.Name)) > maxName:
+		return fmt.Errorf("bad_openid: --openid-name has at most %d characters", maxName)
+	case f.NewUsers != none && len(f.Domains) == 0:
+		return errors.New("bad_openid: --openid-new-users needs --openid-domains: else whoever has an account at the provider would get one here")
+	}
+	for _, domain := range f.Domains {
+		if domain == "" || strings.ContainsAny(domain, "@*/ ") {
+			return fmt.Errorf("bad_openid: --openid-domains: %q is no domain: use one like example.com", domain)
+		}
+	}
+	return nil
+}
+
+func (f *Flags) admission() accounts.Admission {
+	if f.NewUsers == none {
+		return accounts.Admission{}
+	}
+	admit := accounts.Admission{Role: accounts.Role(f.NewUsers)}
+	for _, domain := range f.Domains {
+		admit.Domains = append(admit.Domains, strings.ToLower(domain))
+	}
+	return admit
+}
+
+// secret is what the provider gave out with the client id; "" for a public client.
+func (f *Flags) secret() (string, error) {
+	given := os.Getenv(secretEnv)
+	if f.ClientSecretFile == "" {
+		return given, nil
+	}
+	if given != "" {
+		return "", fmt.Errorf("bad_openid: %s and --openid-client-secret-file are both given: leave one out", secretEnv)
+	}
+	text, err := os.ReadFile(f.ClientSecretFile)
+	if err != nil {
+		return "", fmt.Errorf("bad_openid: --openid-client-secret-file: %w", err)
+	}
+	secret := strings.TrimSpace(string(text))
+	if secret == "" || len(text) > maxSecret {
+		return "", fmt.Errorf("bad_openid: %s holds no secret: write one of 1 to %d bytes", f.ClientSecretFile, maxSecret)
+	}
+	return secret, nil
+}

@@ -1,0 +1,194 @@
+package server
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/onefold/onefold/accounts"
+	"github.com/onefold/onefold/accounts/openid"
+	"github.com/onefold/onefold/server/internal/door"
+)
+
+// OpenID is a provider that people log in with.
+type OpenID struct {
+	Provider *openid.Provider
+	Name     string // on the button, such as Keycloak
+	Admit    accounts.Admission
+}
+
+// OpenIDCallback is the path below the public URL that the provider sends browsers back to.
+const OpenIDCallback = openIDPath + "/callback"
+
+const (
+	openIDPath   = "/api/v1/login/openid"
+	openIDCookie = "onefold_openid"
+	openIDWithin = 10 * time.Minute // for a person to log in at the provider
+	maxOpenIDTo  = 512              // bytes of where somebody goes after the login
+)
+
+type openIDRequest struct {
+	To string `query:"to" maxLength:"512" doc:"Path of the page to go to after the login. Default: /."`
+}
+
+type openIDCallback struct {
+	Pending string `cookie:"onefold_openid" doc:"Of the browser that asked."`
+	Browser string `cookie:"onefold_browser"`
+	State   string `query:"state" maxLength:"128"`
+	Code    string `query:"code" maxLength:"8192"`
+	Issuer  string `query:"iss" maxLength:"1024"`
+	Error   string `query:"error" maxLength:"128" doc:"What the provider answered instead of a code."`
+}
+
+type redirectAnswer struct {
+	Status       int
+	Location     string        `header:"Location"`
+	CacheControl string        `header:"Cache-Control"`
+	SetCookie    []http.Cookie `header:"Set-Cookie"`
+}
+
+func (s *Server) openIDRoutes(api huma.API) {
+	op := func(id, path, summary string) huma.Operation {
+		return door.Guard(door.ForAnyone, huma.Operation{
+			OperationID: id, Method: http.MethodGet, Path: path, DefaultStatus: http.StatusSeeOther, Summary: summary, Tags: []string{"accounts"},
+			Errors: []int{http.StatusNotFound, http.StatusTooManyRequests},
+		})
+	}
+	huma.Register(api, op("login-openid", openIDPath, "Send the browser to the OpenID provider"), s.toOpenID)
+	huma.Register(api, door.AnyQuery(op("login-openid-callback", OpenIDCallback, "Log in somebody who comes back from the OpenID provider")), s.fromOpenID)
+}
+
+// allowOpenID takes one attempt from those of a caller's network.
+func (s *Server) allowOpenID(who *door.Caller) error {
+	if s.o.OpenID == nil {
+		return door.Problem(http.StatusNotFound, "no_openid", "This server has no OpenID provider: start it with --openid-issuer.")
+	}
+	if wait, ok := s.signIns.Allow(who.Network, 1); !ok {
+		return door.RateLimited("logins from this network", wait)
+	}
+	return nil
+}
+
+// toOpenID leaves the browser a secret, from which all that the provider is asked with follows.
+func (s *Server) toOpenID(ctx context.Context, in *openIDRequest) (*redirectAnswer, error) {
+	who := door.CallerOf(ctx)
+	if err := s.allowOpenID(who); err != nil {
+		return nil, err
+	}
+	secret := openid.NewSecret()
+	there, err := s.o.OpenID.Provider.Begin(ctx, secret)
+	if err != nil {
+		return s.notByOpenID(ctx, who.Secure, err), nil
+	}
+	pending := secret + "." + base64.RawURLEncoding.EncodeToString([]byte(localPath(in.To)))
+	return redirect(there, s.pendingCookie(pending, who.Secure)), nil
+}
+
+// fromOpenID logs in whom the provider names. Whatever comes of it, the browser is sent to a page of ours, so that the code is in no
+// address that stays.
+func (s *Server) fromOpenID(ctx context.Context, in *openIDCallback) (*redirectAnswer, error) {
+	who := door.CallerOf(ctx)
+	if err := s.allowOpenID(who); err != nil {
+		return nil, err
+	}
+	secret, to, _ := strings.Cut(in.Pending, ".")
+	if in.Error != "" {
+		return s.notByOpenID(ctx, who.Secure, &providerError{in.Error}), nil
+	}
+	person, err := s.o.OpenID.Provider.Finish(ctx, secret, in.State, in.Issuer, in.Code)
+	if err != nil {
+		return s.notByOpenID(ctx, who.Secure, err), nil
+	}
+	user, login, how, err := s.o.Accounts.LogInWithIdentity(ctx, person, s.o.OpenID.Admit, s.deviceOf(who))
+	if err != nil {
+		if user.UserID != "" {
+			s.door.Record(ctx, accounts.Entry{Actor: "nobody", Action: "session.refuse", Subject: user.UserID})
+		}
+		return s.notByOpenID(ctx, who.Secure, err), nil
+	}
+	if err := s.tellOpenID(ctx, &user, how, in.Browser); err != nil {
+		return nil, s.door.Error(ctx, err)
+	}
+	entered, err := s.loggedIn(ctx, who.Secure, user, login)
+	if err != nil {
+		return nil, err
+	}
+	page, err := base64.RawURLEncoding.DecodeString(to)
+	if err != nil {
+		page = nil
+	}
+	return redirect(localPath(string(page)), append(entered.SetCookie, s.pendingCookie("", who.Secure))...), nil
+}
+
+// tellOpenID records a login, and tells the person of what is new.
+func (s *Server) tellOpenID(ctx context.Context, user *accounts.User, how accounts.Admitted, browser string) error {
+	actor := "user:" + user.UserID
+	switch {
+	case how.Made:
+		s.door.RecordChange(ctx, accounts.Entry{Actor: actor, Action: "user.create", Subject: user.UserID}, nil, describeUser(user))
+	case how.Linked:
+		s.door.Record(ctx, accounts.Entry{Actor: actor, Action: "user.identity", Subject: user.UserID})
+		s.notices.tell(user, "Your onefold account is linked with "+s.o.OpenID.Name, "Your onefold account "+user.Email+" is linked with "+s.o.OpenID.Name+" now: who logs in there as you gets in here.")
+	}
+	s.door.Record(ctx, accounts.Entry{Actor: actor, Action: "session.login"})
+	known, _, err := s.o.Accounts.KnownBrowser(ctx, user.Email, browser)
+	if err == nil && known == "" {
+		s.notices.loggedIn(user, s.deviceOf(door.CallerOf(ctx)))
+	}
+	return err
+}
+
+// providerError is what a provider says instead of who somebody is, such as access_denied.
+type providerError struct{ code string }
+
+func (e *providerError) Error() string { return "the OpenID provider answered " + e.code }
+
+// notByOpenID sends the browser to the login page, which says by the code what is wrong. Why is for the log.
+func (s *Server) notByOpenID(ctx context.Context, secure bool, err error) *redirectAnswer {
+	code := "failed"
+	var said *providerError
+	switch {
+	case errors.As(err, &said) && said.code == "access_denied":
+		code = "cancelled"
+	case errors.As(err, &said), errors.Is(err, openid.ErrRefused):
+		code = "refused"
+	case errors.Is(err, openid.ErrUnavailable):
+		code = "unavailable"
+	case errors.Is(err, accounts.ErrNoAccount), errors.Is(err, accounts.ErrDenied):
+		code = "no_account"
+	case errors.Is(err, accounts.ErrUnverified):
+		code = "unverified"
+	case errors.Is(err, accounts.ErrOtherIdentity):
+		code = "other_identity"
+	}
+	s.o.Logger.WarnContext(ctx, "nobody was logged in by the OpenID provider", "code", code, "error", err)
+	return redirect("/login?"+url.Values{"openid": {code}}.Encode(), s.pendingCookie("", secure))
+}
+
+func redirect(to string, cookies ...http.Cookie) *redirectAnswer {
+	return &redirectAnswer{Status: http.StatusSeeOther, Location: to, CacheControl: "no-store", SetCookie: cookies}
+}
+
+// pendingCookie holds a login that is under way; "" ends it. Lax: the browser comes back from another site.
+func (s *Server) pendingCookie(value string, secure bool) http.Cookie {
+	c := http.Cookie{Name: openIDCookie, Value: value, Path: openIDPath, HttpOnly: true, Secure: secure, SameSite: http.SameSiteLaxMode, MaxAge: int(openIDWithin.Seconds())}
+	if value == "" {
+		c.MaxAge = -1
+	}
+	return c
+}
+
+// localPath is a path on this server, or "/" for anything that a browser could take as another place.
+func localPath(to string) string {
+	u, err := url.Parse(to)
+	if err != nil || len(to) > maxOpenIDTo || u.Scheme != "" || u.Host != "" || !strings.HasPrefix(to, "/") || strings.HasPrefix(to, "//") || strings.ContainsAny(to, "\\\r\n\t") {
+		return "/"
+	}
+	return to
+}

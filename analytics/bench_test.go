@@ -11,6 +11,7 @@ import (
 
 	"github.com/onefold/onefold/engine"
 	"github.com/onefold/onefold/fold"
+	"github.com/onefold/onefold/fold/streamsource"
 	"github.com/onefold/onefold/table"
 )
 
@@ -190,7 +191,7 @@ func BenchmarkFold(b *testing.B) {
 		name := "bench"
 		d, err := w.db.DescribeTable(b.Context(), &dynamodb.DescribeTableInput{TableName: &name})
 		noError(b, err)
-		worker, err := fold.NewWorker(w.table, fold.Streams(w.db, *d.Table.LatestStreamArn), Folds(Config{}), fold.Options{Group: FoldGroup})
+		worker, err := fold.NewWorker(w.table, streamsource.New(w.db, *d.Table.LatestStreamArn), Folds(Config{}), fold.Options{Group: FoldGroup})
 		noError(b, err)
 		b.StartTimer()
 		noError(b, worker.Drain(b.Context()))

@@ -16,6 +16,7 @@ import (
 	"github.com/onefold/onefold/engine/enginetest"
 	"github.com/onefold/onefold/eventstore"
 	"github.com/onefold/onefold/fold"
+	"github.com/onefold/onefold/fold/streamsource"
 	"github.com/onefold/onefold/table"
 )
 
@@ -92,7 +93,7 @@ func (o *ordering) sharing(owner string) (*fold.Worker, error) {
 		return nil, err
 	}
 	var slept atomic.Int64
-	return fold.NewWorker(o.table, fold.Streams(o.db, *described.Table.LatestStreamArn), []*fold.Fold{eventstore.FeedFold()}, fold.Options{
+	return fold.NewWorker(o.table, streamsource.New(o.db, *described.Table.LatestStreamArn), []*fold.Fold{eventstore.FeedFold()}, fold.Options{
 		Logger: slog.New(slog.DiscardHandler), Owner: owner,
 		Clock: func() time.Time { return o.db.Now().Add(time.Duration(slept.Load())) },
 		Sleep: func(ctx context.Context, d time.Duration) error {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/onefold/onefold/eventstore"
 	"github.com/onefold/onefold/fold"
+	"github.com/onefold/onefold/fold/streamsource"
 )
 
 // worker runs folds on the world's stream. It begins where the last one of the group was. Its clock runs ahead by what it would
@@ -26,7 +27,7 @@ func (w *world) worker(folds ...*fold.Fold) *fold.Worker {
 	described, err := w.db.DescribeTable(w.ctx, &dynamodb.DescribeTableInput{TableName: &name})
 	w.must(err)
 	var slept atomic.Int64
-	worker, err := fold.NewWorker(w.table, fold.Streams(w.db, *described.Table.LatestStreamArn), folds, fold.Options{
+	worker, err := fold.NewWorker(w.table, streamsource.New(w.db, *described.Table.LatestStreamArn), folds, fold.Options{
 		Logger: slog.New(slog.DiscardHandler),
 		Clock:  func() time.Time { return w.db.Now().Add(time.Duration(slept.Load())) },
 		Sleep: func(ctx context.Context, d time.Duration) error {

@@ -14,6 +14,7 @@ import (
 	"github.com/onefold/onefold/dynamo"
 	"github.com/onefold/onefold/engine"
 	"github.com/onefold/onefold/fold"
+	"github.com/onefold/onefold/fold/streamsource"
 	"github.com/onefold/onefold/table"
 )
 
@@ -140,7 +141,7 @@ func hitPage(b *testing.B) []streamtypes.Record {
 // is one change, all the way from the record to the items' writes.
 func BenchmarkFold(b *testing.B) {
 	src := &endless{page: hitPage(b), left: b.N}
-	w, err := fold.NewWorker(table.New(absorbing{}, "bench", table.Options{}), fold.Streams(src, "arn"), []*fold.Fold{
+	w, err := fold.NewWorker(table.New(absorbing{}, "bench", table.Options{}), streamsource.New(src, "arn"), []*fold.Fold{
 		tallyFold(tallies, func(h *hit) string { return h.Country }),
 		tallyFold(visits, func(h *hit) string { return h.Visitor }),
 	}, fold.Options{})
@@ -158,7 +159,7 @@ func BenchmarkFold(b *testing.B) {
 // BenchmarkUnread reads a stream of which no fold wants anything.
 func BenchmarkUnread(b *testing.B) {
 	src := &endless{page: hitPage(b), left: b.N}
-	w, err := fold.NewWorker(table.New(absorbing{}, "bench", table.Options{}), fold.Streams(src, "arn"),
+	w, err := fold.NewWorker(table.New(absorbing{}, "bench", table.Options{}), streamsource.New(src, "arn"),
 		[]*fold.Fold{worldFold()}, fold.Options{})
 	if err != nil {
 		b.Fatal(err)

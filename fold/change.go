@@ -95,3 +95,9 @@ type Source interface {
 	// Read returns the next changes of a shard. It does not wait for changes to come.
 	Read(ctx context.Context, r ReadRequest) (Batch, error)
 }
+
+// A Pacer is a source that says how often it is to be asked.
+type Pacer interface {
+	// Pace is how long a worker waits before it asks again when nothing came; 0: as long as its options say.
+	Pace() time.Duration
+}

@@ -18,6 +18,7 @@ import (
 	"github.com/onefold/onefold/dynamo"
 	"github.com/onefold/onefold/engine"
 	"github.com/onefold/onefold/fold"
+	"github.com/onefold/onefold/fold/streamsource"
 	"github.com/onefold/onefold/table"
 )
 
@@ -144,7 +145,7 @@ func (b *bench) worker(t testing.TB, api dynamo.API, o fold.Options) *fold.Worke
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	w, err := fold.NewWorker(table.New(api, "table", table.Options{}), fold.Streams(b.db, b.arn), []*fold.Fold{totalsFold(), worldFold()}, o)
+	w, err := fold.NewWorker(table.New(api, "table", table.Options{}), streamsource.New(b.db, b.arn), []*fold.Fold{totalsFold(), worldFold()}, o)
 	if err != nil {
 		t.Fatal(err)
 	}

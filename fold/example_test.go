@@ -9,6 +9,7 @@ import (
 
 	"github.com/onefold/onefold/engine"
 	"github.com/onefold/onefold/fold"
+	"github.com/onefold/onefold/fold/streamsource"
 	"github.com/onefold/onefold/table"
 )
 
@@ -37,7 +38,7 @@ func Example() {
 	ctx := context.Background()
 	db, arn := openExample(ctx)
 	tab := table.New(db, "table", table.Options{})
-	worker, err := fold.NewWorker(tab, fold.Streams(db, arn), []*fold.Fold{perRegion}, fold.Options{})
+	worker, err := fold.NewWorker(tab, streamsource.New(db, arn), []*fold.Fold{perRegion}, fold.Options{})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -67,7 +67,7 @@ func (w *Worker) WaitFor(ctx context.Context, f Fence) error {
 
 // idlePause grows to that of a worker that finds nothing. A source with a pace of its own is asked no more often.
 func (w *Worker) idlePause(idle int) time.Duration {
-	if p, ok := w.source.(paced); ok && p.pace() > 0 {
+	if p, ok := w.source.(Pacer); ok && p.Pace() > 0 {
 		return w.o.Poll
 	}
 	return min(time.Millisecond<<min(idle/8, 10), w.o.Poll)

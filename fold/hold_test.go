@@ -8,6 +8,7 @@ import (
 
 	"github.com/onefold/onefold/engine"
 	"github.com/onefold/onefold/fold"
+	"github.com/onefold/onefold/fold/streamsource"
 	"github.com/onefold/onefold/table"
 )
 
@@ -20,7 +21,7 @@ func TestHoldWritesOnce(t *testing.T) {
 			b := openEngine(t, engine.Options{Clock: at.now})
 			tab := table.New(b.db, "table", table.Options{Clock: at.now})
 			held := func(o fold.Options) *fold.Worker {
-				return newWorker(t, tab, fold.Streams(b.db, b.arn), o, totalsFold().With(fold.Hold(10*time.Second)))
+				return newWorker(t, tab, streamsource.New(b.db, b.arn), o, totalsFold().With(fold.Hold(10*time.Second)))
 			}
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
@@ -131,7 +132,7 @@ func (s *shifts) work(until int, run func(*fold.Worker, context.Context) error) 
 		}
 		return ctx.Err()
 	}
-	w := newWorker(s.T, s.table, fold.Streams(s.bench.db, s.bench.arn), s.options, s.fold)
+	w := newWorker(s.T, s.table, streamsource.New(s.bench.db, s.bench.arn), s.options, s.fold)
 	if err := run(w, ctx); err != nil {
 		s.Fatal(err)
 	}
@@ -173,7 +174,7 @@ func TestHoldRebuildsOneOfTwo(t *testing.T) {
 	defer cancel()
 	second := 0
 	var w *fold.Worker
-	w = newWorker(t, tab, fold.Streams(b.db, b.arn), fold.Options{FlushAge: time.Second, Poll: time.Second, Sleep: func(context.Context, time.Duration) error {
+	w = newWorker(t, tab, streamsource.New(b.db, b.arn), fold.Options{FlushAge: time.Second, Poll: time.Second, Sleep: func(context.Context, time.Duration) error {
 		at.add(time.Second)
 		switch second++; second {
 		case 1:

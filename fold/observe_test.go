@@ -9,6 +9,7 @@ import (
 
 	"github.com/onefold/onefold/engine"
 	"github.com/onefold/onefold/fold"
+	"github.com/onefold/onefold/fold/streamsource"
 	"github.com/onefold/onefold/table"
 )
 
@@ -39,7 +40,7 @@ func TestObserverMissesNothing(t *testing.T) {
 		return nil
 	}))
 	o := fold.Options{Sleep: func(context.Context, time.Duration) error { return nil }}
-	w := newWorker(t, tab, fold.Streams(b.db, b.arn), o, totalsFold(), look)
+	w := newWorker(t, tab, streamsource.New(b.db, b.arn), o, totalsFold(), look)
 	put(t, tab, order{orderKey{"1"}, "r", 1}, order{orderKey{"2"}, "r", 2})
 	drain(t, w)
 	put(t, tab, order{orderKey{"bad"}, "r", 4})
@@ -55,7 +56,7 @@ func TestObserverMissesNothing(t *testing.T) {
 	if dead := deadLetters(t, tab, "look"); len(dead) != 1 || dead[0].ItemPK != "ORDER#bad" {
 		t.Errorf("dead letters are %+v, want one of what panicked", dead)
 	}
-	drain(t, newWorker(t, tab, fold.Streams(b.db, b.arn), o, totalsFold(), look)) // another process
+	drain(t, newWorker(t, tab, streamsource.New(b.db, b.arn), o, totalsFold(), look)) // another process
 	if told["3"] != 1 {
 		t.Error("told again what was done")
 	}

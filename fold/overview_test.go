@@ -8,6 +8,7 @@ import (
 
 	"github.com/onefold/onefold/engine"
 	"github.com/onefold/onefold/fold"
+	"github.com/onefold/onefold/fold/streamsource"
 	"github.com/onefold/onefold/table"
 )
 
@@ -30,7 +31,7 @@ func TestOverviewTellsWhoReadsWhat(t *testing.T) {
 	for i := range 20 {
 		put(t, tab, order{orderKey{fmt.Sprint(i)}, "r", 1})
 	}
-	w := newWorker(t, tab, fold.Streams(b.db, b.arn), fold.Options{Leases: true, Owner: "w"}, totalsFold())
+	w := newWorker(t, tab, streamsource.New(b.db, b.arn), fold.Options{Leases: true, Owner: "w"}, totalsFold())
 	drain(t, w)
 	if o := look(); len(o.Shards) != 2 || len(o.Owners) != 1 || o.Owners[0] != "w" || o.Shards[0].Silent || !o.Known || o.Lag() != 0 {
 		t.Errorf("while one works: %+v", o)

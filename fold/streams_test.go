@@ -18,6 +18,7 @@ import (
 	"github.com/onefold/onefold/dynamo"
 	"github.com/onefold/onefold/engine"
 	"github.com/onefold/onefold/fold"
+	"github.com/onefold/onefold/fold/streamsource"
 )
 
 func TestSequencesCompareByLengthFirst(t *testing.T) {
@@ -104,7 +105,7 @@ const (
 func TestOneEmptyPageIsNotTheTip(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &script{first: 1, last: 5}
-		src := fold.Streams(s, hosted)
+		src := streamsource.New(s, hosted)
 		began := time.Now()
 		at := fold.Sequence("")
 		var tips []bool
@@ -171,9 +172,9 @@ func TestFenceDoesNotCountPagesOfBefore(t *testing.T) {
 			tab := b.table()
 			src := &late{Streams: b.db, arn: b.arn}
 			if aside {
-				drain(t, newWorker(t, tab, fold.Streams(b.db, b.arn), fold.Options{Leases: true, LeaseFor: time.Hour, Owner: "owner"}, totalsFold()))
+				drain(t, newWorker(t, tab, streamsource.New(b.db, b.arn), fold.Options{Leases: true, LeaseFor: time.Hour, Owner: "owner"}, totalsFold()))
 			}
-			w := newWorker(t, tab, fold.Streams(src, hosted), fold.Options{Leases: aside, Aside: aside, Owner: "w"}, totalsFold())
+			w := newWorker(t, tab, streamsource.New(src, hosted), fold.Options{Leases: aside, Aside: aside, Owner: "w"}, totalsFold())
 			for range 3 {
 				drain(t, w)
 			}
@@ -188,7 +189,7 @@ func TestFenceDoesNotCountPagesOfBefore(t *testing.T) {
 }
 
 func TestStreamsListsEveryPage(t *testing.T) {
-	got, err := fold.Streams(&script{}, emulated).Shards(t.Context())
+	got, err := streamsource.New(&script{}, emulated).Shards(t.Context())
 	want := []fold.Shard{{ID: "p", Closed: true}, {ID: "c", Parent: "p"}}
 	if err != nil || !slices.Equal(got, want) {
 		t.Errorf("shards are %v (%v), want %v", got, err, want)
@@ -197,7 +198,7 @@ func TestStreamsListsEveryPage(t *testing.T) {
 
 func TestStreamsReads(t *testing.T) {
 	s := &script{first: 1, last: 5}
-	src := fold.Streams(s, emulated)
+	src := streamsource.New(s, emulated)
 	read := func(after fold.Sequence, n int) fold.Batch {
 		t.Helper()
 		b, err := src.Read(t.Context(), fold.ReadRequest{Shard: "c", After: after, Max: n})
@@ -238,7 +239,7 @@ func TestStreamsReads(t *testing.T) {
 }
 
 func TestStreamsLeavesUnwantedEntities(t *testing.T) {
-	b, err := fold.Streams(&script{first: 1, last: 5}, emulated).Read(t.Context(), fold.ReadRequest{
+	b, err := streamsource.New(&script{first: 1, last: 5}, emulated).Read(t.Context(), fold.ReadRequest{
 		Shard: "c", Max: 10, Want: func(entity string) bool { return entity == "e0" },
 	})
 	if err != nil || len(b.Changes) != 2 || b.Read != 5 || b.Last != "5" {
@@ -266,7 +267,7 @@ func TestImagesAreConverted(t *testing.T) {
 	if _, err := b.db.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: ptr("table"), Item: item}); err != nil {
 		t.Fatal(err)
 	}
-	changes := readAll(t, fold.Streams(b.db, b.arn))
+	changes := readAll(t, streamsource.New(b.db, b.arn))
 	if len(changes) != 1 || changes[0].Kind != fold.Insert || !reflect.DeepEqual(changes[0].New, item) || changes[0].Old != nil {
 		t.Errorf("changes are %+v, want the insertion of %v", changes, item)
 	}
@@ -311,7 +312,7 @@ func TestRemovalsByServiceAreTold(t *testing.T) {
 		t.Fatal(err)
 	}
 	var got []string
-	for _, c := range readAll(t, fold.Streams(b.db, b.arn)) {
+	for _, c := range readAll(t, streamsource.New(b.db, b.arn)) {
 		if c.Kind == fold.Remove {
 			got = append(got, fmt.Sprint(c.Old["pk"].(*types.AttributeValueMemberS).Value, " ", c.Expired))
 		}

@@ -78,8 +78,8 @@ func (o Options) withDefaults(t *table.Table) Options {
 
 // withPoll sets the pause that suits a source.
 func (o Options) withPoll(src Source) Options {
-	if p, ok := src.(paced); ok {
-		setDefault(&o.Poll, p.pace())
+	if p, ok := src.(Pacer); ok {
+		setDefault(&o.Poll, p.Pace())
 	}
 	setDefault(&o.Poll, 50*time.Millisecond)
 	return o

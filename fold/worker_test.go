@@ -17,6 +17,7 @@ import (
 	"github.com/onefold/onefold/dynamo"
 	"github.com/onefold/onefold/engine"
 	"github.com/onefold/onefold/fold"
+	"github.com/onefold/onefold/fold/streamsource"
 	"github.com/onefold/onefold/table"
 )
 
@@ -78,7 +79,7 @@ func TestDeadLetterLeavesNoTrace(t *testing.T) {
 		}))
 	put(t, tab, order{orderKey{"1"}, "good", 1}, order{orderKey{"2"}, "bad", 10}, order{orderKey{"3"}, "good", 100})
 	for range 2 { // the second worker begins anew and finds everything counted
-		w := newWorker(t, tab, fold.Streams(b.db, b.arn), fold.Options{}, totalsFold(), fragile)
+		w := newWorker(t, tab, streamsource.New(b.db, b.arn), fold.Options{}, totalsFold(), fragile)
 		drain(t, w)
 	}
 	if got, err := worlds.Get(t.Context(), tab, worldKey{"all"}); err != nil || got.Amount != 101 {
@@ -117,7 +118,7 @@ func TestItemThatCannotBeWritten(t *testing.T) {
 			return nil
 		}))
 	put(t, tab, order{orderKey{"1"}, "large", 200}, order{orderKey{"2"}, "small", 3})
-	w := newWorker(t, tab, fold.Streams(b.db, b.arn), fold.Options{}, f)
+	w := newWorker(t, tab, streamsource.New(b.db, b.arn), fold.Options{}, f)
 	drain(t, w)
 	if got, err := smalls.Get(t.Context(), tab, smallKey{"small"}); err != nil || got.Text != "xxx" {
 		t.Errorf("small is %+v (%v)", got, err)
@@ -163,7 +164,7 @@ func TestHandleIsRepeatable(t *testing.T) {
 	for i := range 6 {
 		put(t, tab, order{orderKey{fmt.Sprint(i)}, "r", 1 << i})
 	}
-	changes := readAll(t, fold.Streams(b.db, b.arn))
+	changes := readAll(t, streamsource.New(b.db, b.arn))
 	w := newWorker(t, tab, nil, fold.Options{}, totalsFold())
 	handle := func(from, to int, ok bool) {
 		t.Helper()
@@ -198,7 +199,7 @@ func TestHandleIsRepeatable(t *testing.T) {
 func TestReplaceState(t *testing.T) {
 	b := openEngine(t, engine.Options{})
 	tab := b.table()
-	w := newWorker(t, tab, fold.Streams(b.db, b.arn), fold.Options{}, totalsFold())
+	w := newWorker(t, tab, streamsource.New(b.db, b.arn), fold.Options{}, totalsFold())
 	put(t, tab, order{orderKey{"1"}, "r", 10})
 	drain(t, w)
 	keys := []totalKey{{"absent"}, {"r"}}
@@ -249,7 +250,7 @@ func TestMissedChangesAreTold(t *testing.T) {
 	b := openEngine(t, engine.Options{Clock: clock.now, TTLInterval: -1})
 	tab := b.table()
 	put(t, tab, order{orderKey{"1"}, "r", 1})
-	drain(t, newWorker(t, tab, fold.Streams(b.db, b.arn), fold.Options{}, totalsFold()))
+	drain(t, newWorker(t, tab, streamsource.New(b.db, b.arn), fold.Options{}, totalsFold()))
 	put(t, tab, order{orderKey{"2"}, "r", 10})
 	if err := b.db.RollShards(t.Context(), "table"); err != nil {
 		t.Fatal(err)
@@ -259,7 +260,7 @@ func TestMissedChangesAreTold(t *testing.T) {
 	if err := b.db.TrimStreams(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	w := newWorker(t, tab, fold.Streams(b.db, b.arn), fold.Options{}, totalsFold())
+	w := newWorker(t, tab, streamsource.New(b.db, b.arn), fold.Options{}, totalsFold())
 	drain(t, w)
 	got, err := totals.Get(t.Context(), tab, totalKey{"r"})
 	if err != nil || got.Amount != 101 {
@@ -284,7 +285,7 @@ func TestMissedChangesAreTold(t *testing.T) {
 	if mended, err := fold.Mend(t.Context(), tab, "main", nil); mended || err != nil {
 		t.Errorf("mended again (%v)", err)
 	}
-	w = newWorker(t, tab, fold.Streams(b.db, b.arn), fold.Options{}, totalsFold())
+	w = newWorker(t, tab, streamsource.New(b.db, b.arn), fold.Options{}, totalsFold())
 	drain(t, w)
 	if got := w.Status().Missed; got != 0 {
 		t.Errorf("missed changes were told again")
@@ -297,7 +298,7 @@ func TestSecondGapAtOnePlaceIsTold(t *testing.T) {
 	b := openEngine(t, engine.Options{Clock: clock.now, TTLInterval: -1})
 	tab := table.New(b.db, "table", table.Options{Clock: clock.now})
 	put(t, tab, order{orderKey{"1"}, "r", 1})
-	drain(t, newWorker(t, tab, fold.Streams(b.db, b.arn), fold.Options{}, totalsFold()))
+	drain(t, newWorker(t, tab, streamsource.New(b.db, b.arn), fold.Options{}, totalsFold()))
 	begin := clock.now()
 	at := checkpoints(t, tab)[0]
 	old := fold.Missed{
@@ -315,7 +316,7 @@ func TestSecondGapAtOnePlaceIsTold(t *testing.T) {
 	if err := b.db.TrimStreams(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	drain(t, newWorker(t, tab, fold.Streams(b.db, b.arn), fold.Options{}, totalsFold()))
+	drain(t, newWorker(t, tab, streamsource.New(b.db, b.arn), fold.Options{}, totalsFold()))
 	misses, err := fold.MissesOf.Collect(t.Context(), tab, fold.GroupIn{Group: "main"})
 	if err != nil || len(misses) != 1 || !misses[0].Mended.IsZero() || misses[0].To.Before(begin.Add(29*time.Hour)) || misses[0].From.After(old.From) {
 		t.Errorf("misses are %+v (%v), want one that is open and ends now", misses, err)
@@ -330,7 +331,7 @@ func TestFedGroupsMissNothing(t *testing.T) {
 	tab := table.New(b.db, "table", table.Options{Clock: clock.now})
 	put(t, tab, order{orderKey{"1"}, "r", 1})
 	fed := newWorker(t, tab, nil, fold.Options{}, totalsFold())
-	if _, err := fed.Handle(t.Context(), readAll(t, fold.Streams(b.db, b.arn))); err != nil {
+	if _, err := fed.Handle(t.Context(), readAll(t, streamsource.New(b.db, b.arn))); err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range checkpoints(t, tab) {
@@ -347,7 +348,7 @@ func TestFedGroupsMissNothing(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	beside := newWorker(t, tab, fold.Streams(b.db, b.arn), fold.Options{}, totalsFold())
+	beside := newWorker(t, tab, streamsource.New(b.db, b.arn), fold.Options{}, totalsFold())
 	drain(t, beside)
 	misses, err := fold.MissesOf.Collect(t.Context(), tab, fold.GroupIn{Group: "main"})
 	if err != nil || len(misses) != 0 || beside.Status().Missed != 0 {
@@ -395,7 +396,7 @@ func TestLeasesAreShared(t *testing.T) {
 	b := openEngine(t, engine.Options{StreamShards: 4, Clock: clock.now})
 	tab := table.New(b.db, "table", table.Options{Clock: clock.now})
 	worker := func(name string) *fold.Worker {
-		return newWorker(t, tab, fold.Streams(b.db, b.arn), fold.Options{Leases: true, LeaseFor: 30 * time.Second, Owner: name}, totalsFold())
+		return newWorker(t, tab, streamsource.New(b.db, b.arn), fold.Options{Leases: true, LeaseFor: 30 * time.Second, Owner: name}, totalsFold())
 	}
 	a, other := worker("a"), worker("b")
 	drain(t, a)
@@ -437,7 +438,7 @@ func TestPartials(t *testing.T) {
 	for i := range 40 {
 		put(t, tab, order{orderKey{fmt.Sprint(i)}, "r", 1})
 	}
-	drain(t, newWorker(t, tab, fold.Streams(b.db, b.arn), fold.Options{}, f))
+	drain(t, newWorker(t, tab, streamsource.New(b.db, b.arn), fold.Options{}, f))
 	parts, sum := 0, 0
 	for i := range 3 {
 		got, err := totals.Get(t.Context(), tab, totalKey{fmt.Sprint("r-", i)})

@@ -10,6 +10,7 @@ import (
 
 	"github.com/onefold/onefold/engine"
 	"github.com/onefold/onefold/fold"
+	"github.com/onefold/onefold/fold/streamsource"
 	"github.com/onefold/onefold/table"
 )
 
@@ -41,9 +42,9 @@ func TestFenceCoversShardsOfOthers(t *testing.T) {
 	clock := newClock()
 	b := openEngine(t, engine.Options{StreamShards: 4, Clock: clock.now})
 	tab := table.New(b.db, "table", table.Options{Clock: clock.now})
-	owner := newWorker(t, tab, fold.Streams(b.db, b.arn), fold.Options{Leases: true, Owner: "owner"}, totalsFold(), worldFold())
+	owner := newWorker(t, tab, streamsource.New(b.db, b.arn), fold.Options{Leases: true, Owner: "owner"}, totalsFold(), worldFold())
 	drain(t, owner)
-	aside := newWorker(t, tab, fold.Streams(b.db, b.arn), fold.Options{Leases: true, Aside: true, Owner: "aside"}, totalsFold(), worldFold())
+	aside := newWorker(t, tab, streamsource.New(b.db, b.arn), fold.Options{Leases: true, Aside: true, Owner: "aside"}, totalsFold(), worldFold())
 	drain(t, aside)
 	if before := aside.Status().Writes; before != 0 {
 		t.Errorf("%d items were written though nothing was to do", before)
@@ -71,7 +72,7 @@ func TestFenceGoesOnBehindAParent(t *testing.T) {
 	clock := newClock()
 	b := openEngine(t, engine.Options{RollEvery: 30, Clock: clock.now})
 	tab := table.New(b.db, "table", table.Options{Clock: clock.now})
-	owner := newWorker(t, tab, fold.Streams(b.db, b.arn), fold.Options{Leases: true, Owner: "owner"}, totalsFold())
+	owner := newWorker(t, tab, streamsource.New(b.db, b.arn), fold.Options{Leases: true, Owner: "owner"}, totalsFold())
 	for i := range 50 {
 		put(t, tab, order{orderKey{fmt.Sprint(i)}, "r", 1})
 	}
@@ -93,7 +94,7 @@ func TestFenceGoesOnBehindAParent(t *testing.T) {
 	if undone == 0 {
 		t.Fatal("no shard has ended")
 	}
-	drain(t, newWorker(t, tab, fold.Streams(b.db, b.arn), fold.Options{Leases: true, Aside: true, Owner: "aside"}, totalsFold()))
+	drain(t, newWorker(t, tab, streamsource.New(b.db, b.arn), fold.Options{Leases: true, Aside: true, Owner: "aside"}, totalsFold()))
 	if got := amountOf(t, tab, "r"); got != 100 {
 		t.Errorf("after the fence the total is %d, want 100", got)
 	}
@@ -103,11 +104,11 @@ func TestFenceGoesOnBehindAParent(t *testing.T) {
 func TestFenceAwaitsTheOwner(t *testing.T) {
 	b := openEngine(t, engine.Options{StreamShards: 4})
 	tab := b.table()
-	owner := newWorker(t, tab, fold.Streams(b.db, b.arn), fold.Options{Leases: true, Owner: "owner", Poll: time.Millisecond, FlushAge: time.Millisecond}, totalsFold())
+	owner := newWorker(t, tab, streamsource.New(b.db, b.arn), fold.Options{Leases: true, Owner: "owner", Poll: time.Millisecond, FlushAge: time.Millisecond}, totalsFold())
 	ctx, stop := context.WithCancel(t.Context())
 	var run errgroup.Group
 	run.Go(func() error { return owner.Run(ctx) })
-	aside := newWorker(t, tab, fold.Streams(b.db, b.arn), fold.Options{Leases: true, Aside: true, Owner: "aside"}, totalsFold())
+	aside := newWorker(t, tab, streamsource.New(b.db, b.arn), fold.Options{Leases: true, Aside: true, Owner: "aside"}, totalsFold())
 	for i := range 20 {
 		put(t, tab, order{orderKey{fmt.Sprint(i)}, "r", 1})
 		drain(t, aside)
@@ -126,7 +127,7 @@ func TestClocksOfOwnersDoNotMatter(t *testing.T) {
 	clock := newClock()
 	b := openEngine(t, engine.Options{StreamShards: 6, Clock: clock.now})
 	worker := func(name string, by time.Duration) *fold.Worker {
-		return newWorker(t, skewed(b, clock, by), fold.Streams(b.db, b.arn), fold.Options{Leases: true, LeaseFor: 30 * time.Second, Owner: name}, totalsFold())
+		return newWorker(t, skewed(b, clock, by), streamsource.New(b.db, b.arn), fold.Options{Leases: true, LeaseFor: 30 * time.Second, Owner: name}, totalsFold())
 	}
 	ahead, behind := worker("ahead", 3*time.Hour), worker("behind", -3*time.Hour)
 	drain(t, ahead)
@@ -168,7 +169,7 @@ func TestManyShardsAreShared(t *testing.T) {
 		}
 	}
 	for i := range 5 {
-		workers = append(workers, newWorker(t, tab, fold.Streams(b.db, b.arn), fold.Options{Leases: true, Owner: fmt.Sprint("w", i)}, totalsFold()))
+		workers = append(workers, newWorker(t, tab, streamsource.New(b.db, b.arn), fold.Options{Leases: true, Owner: fmt.Sprint("w", i)}, totalsFold()))
 		settle()
 		sum := 0
 		for _, w := range workers {
@@ -205,7 +206,7 @@ func TestDrainNeedsNoTime(t *testing.T) {
 	tab := table.New(b.db, "table", table.Options{Clock: clock.now})
 	var group errgroup.Group
 	for i := range 3 {
-		w := newWorker(t, tab, fold.Streams(b.db, b.arn), fold.Options{Owner: fmt.Sprint("w", i), FlushChanges: 7, PageSize: 5}, totalsFold(), worldFold())
+		w := newWorker(t, tab, streamsource.New(b.db, b.arn), fold.Options{Owner: fmt.Sprint("w", i), FlushChanges: 7, PageSize: 5}, totalsFold(), worldFold())
 		group.Go(func() error {
 			for range 10 {
 				if err := w.Drain(t.Context()); err != nil {
@@ -226,7 +227,7 @@ func TestDrainNeedsNoTime(t *testing.T) {
 	if err := group.Wait(); err != nil {
 		t.Fatal(err)
 	}
-	drain(t, newWorker(t, tab, fold.Streams(b.db, b.arn), fold.Options{}, totalsFold(), worldFold()))
+	drain(t, newWorker(t, tab, streamsource.New(b.db, b.arn), fold.Options{}, totalsFold(), worldFold()))
 	if got := amountOf(t, tab, "r0") + amountOf(t, tab, "r1") + amountOf(t, tab, "r2"); got != 100 {
 		t.Errorf("the totals are %d, want 100", got)
 	}

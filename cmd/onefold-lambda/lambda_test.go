@@ -33,6 +33,7 @@ import (
 	"github.com/onefold/onefold/engine/enginetest"
 	"github.com/onefold/onefold/eventstore"
 	"github.com/onefold/onefold/fold"
+	"github.com/onefold/onefold/fold/streamsource"
 	"github.com/onefold/onefold/table"
 	"github.com/onefold/onefold/telemetry"
 )
@@ -148,7 +149,7 @@ func (p *place) mapping(pool *lambdasim.Pool, trouble *rand.Rand) *lambdasim.Map
 // work folds the table's changes as a worker does.
 func (p *place) work() {
 	p.t.Helper()
-	w, err := fold.NewWorker(p.table, fold.Streams(p.db, p.arn), assembly.Folds(p.table, 0), fold.Options{Group: assembly.Group, Logger: slog.New(slog.DiscardHandler)})
+	w, err := fold.NewWorker(p.table, streamsource.New(p.db, p.arn), assembly.Folds(p.table, 0), fold.Options{Group: assembly.Group, Logger: slog.New(slog.DiscardHandler)})
 	must(p.t, err)
 	must(p.t, w.Drain(context.Background()))
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/onefold/onefold/cmd/internal/assembly"
 	"github.com/onefold/onefold/fold"
+	"github.com/onefold/onefold/fold/streamsource"
 )
 
 // chaosEvents is how many events TestChaos sends; ONEFOLD_SOAK_EVENTS says otherwise.
@@ -117,7 +118,7 @@ func (c *chaos) steal() {
 		if err != nil {
 			return err
 		}
-		shards, err := fold.Streams(st.Streams, *d.Table.LatestStreamArn).Shards(c.Context())
+		shards, err := streamsource.New(st.Streams, *d.Table.LatestStreamArn).Shards(c.Context())
 		if err != nil {
 			return err
 		}

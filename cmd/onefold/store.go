@@ -25,6 +25,7 @@ import (
 	"github.com/onefold/onefold/cmd/onefold/internal/workcli"
 	"github.com/onefold/onefold/dynamo"
 	"github.com/onefold/onefold/fold"
+	"github.com/onefold/onefold/fold/streamsource"
 	"github.com/onefold/onefold/table"
 )
 
@@ -145,7 +146,7 @@ func (s *store) prepare(ctx context.Context, o fold.Options, wait time.Duration)
 		return err
 	}
 	s.stream, s.arn = aws.ToString(described.Table.LatestStreamArn), aws.ToString(described.Table.TableArn)
-	source := fold.Streams(s.Streams, s.stream)
+	source := streamsource.New(s.Streams, s.stream)
 	s.worker, err = fold.NewWorker(s.table, source, assembly.Folds(s.table, wait), o)
 	return err
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/onefold/onefold/eventstore/archive"
 	"github.com/onefold/onefold/eventstore/projection"
 	"github.com/onefold/onefold/fold"
+	"github.com/onefold/onefold/fold/streamsource"
 )
 
 // What is derived of events stays as it is when they are truncated, whether it was made before or is made afterwards.
@@ -63,7 +64,7 @@ func (w *world) drain(folds []*fold.Fold) {
 	described, err := w.db.DescribeTable(w.ctx, &dynamodb.DescribeTableInput{TableName: aws.String("onefold")})
 	w.must(err)
 	var slept atomic.Int64
-	worker, err := fold.NewWorker(w.table, fold.Streams(w.db, *described.Table.LatestStreamArn), folds, fold.Options{
+	worker, err := fold.NewWorker(w.table, streamsource.New(w.db, *described.Table.LatestStreamArn), folds, fold.Options{
 		Logger: slog.New(slog.DiscardHandler),
 		Clock:  func() time.Time { return w.db.Now().Add(time.Duration(slept.Load())) },
 		Sleep: func(ctx context.Context, d time.Duration) error {

@@ -13,6 +13,7 @@ import (
 	"github.com/onefold/onefold/eventstore"
 	"github.com/onefold/onefold/eventstore/fsck"
 	"github.com/onefold/onefold/fold"
+	"github.com/onefold/onefold/fold/streamsource"
 )
 
 // feed brings all that was appended into the feed.
@@ -21,7 +22,7 @@ func (w *world) feed() {
 	described, err := w.db.DescribeTable(w.ctx, &dynamodb.DescribeTableInput{TableName: aws.String("onefold")})
 	w.must(err)
 	var slept atomic.Int64
-	worker, err := fold.NewWorker(w.table, fold.Streams(w.db, *described.Table.LatestStreamArn), []*fold.Fold{eventstore.FeedFold()}, fold.Options{
+	worker, err := fold.NewWorker(w.table, streamsource.New(w.db, *described.Table.LatestStreamArn), []*fold.Fold{eventstore.FeedFold()}, fold.Options{
 		Logger: slog.New(slog.DiscardHandler),
 		Clock:  func() time.Time { return w.db.Now().Add(time.Duration(slept.Load())) },
 		Sleep: func(ctx context.Context, d time.Duration) error {

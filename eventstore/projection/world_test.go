@@ -19,6 +19,7 @@ import (
 	"github.com/onefold/onefold/eventstore"
 	"github.com/onefold/onefold/eventstore/projection"
 	"github.com/onefold/onefold/fold"
+	"github.com/onefold/onefold/fold/streamsource"
 	"github.com/onefold/onefold/table"
 )
 
@@ -64,7 +65,7 @@ func (w *world) worker(folds ...*fold.Fold) *fold.Worker {
 	name := w.table.Name()
 	described, err := w.db.DescribeTable(w.ctx, &dynamodb.DescribeTableInput{TableName: &name})
 	w.must(err)
-	worker, err := fold.NewWorker(w.table, fold.Streams(w.db, *described.Table.LatestStreamArn), folds, fold.Options{
+	worker, err := fold.NewWorker(w.table, streamsource.New(w.db, *described.Table.LatestStreamArn), folds, fold.Options{
 		Logger: slog.New(slog.DiscardHandler), Clock: w.now, Sleep: w.sleep,
 	})
 	w.must(err)

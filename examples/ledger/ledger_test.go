@@ -18,6 +18,7 @@ import (
 	"github.com/onefold/onefold/engine/enginetest"
 	"github.com/onefold/onefold/examples/ledger"
 	"github.com/onefold/onefold/fold"
+	"github.com/onefold/onefold/fold/streamsource"
 	"github.com/onefold/onefold/table"
 )
 
@@ -79,7 +80,7 @@ func (b *bank) worker(o fold.Options, folds ...*fold.Fold) *fold.Worker {
 	d, err := b.db.DescribeTable(b.Context(), &dynamodb.DescribeTableInput{TableName: ptr("bank")})
 	b.must(err)
 	o.Logger = slog.New(slog.DiscardHandler)
-	w, err := fold.NewWorker(b.table, fold.Streams(b.db, *d.Table.LatestStreamArn), folds, o)
+	w, err := fold.NewWorker(b.table, streamsource.New(b.db, *d.Table.LatestStreamArn), folds, o)
 	b.must(err)
 	return w
 }

@@ -26,6 +26,7 @@ import (
 	"github.com/onefold/onefold/engine"
 	"github.com/onefold/onefold/engine/enginetest"
 	"github.com/onefold/onefold/fold"
+	"github.com/onefold/onefold/fold/streamsource"
 	"github.com/onefold/onefold/table"
 )
 
@@ -106,7 +107,7 @@ func (r *diskRun) open(fs vfs.FS, log *bytes.Buffer) (*engine.DB, error) {
 
 func (r *diskRun) worker(db *engine.DB) *fold.Worker {
 	d := must(db.DescribeTable(context.Background(), &dynamodb.DescribeTableInput{TableName: new("sim")}))
-	return must(fold.NewWorker(table.New(db, "sim", table.Options{}), fold.Streams(db, *d.Table.LatestStreamArn),
+	return must(fold.NewWorker(table.New(db, "sim", table.Options{}), streamsource.New(db, *d.Table.LatestStreamArn),
 		[]*fold.Fold{foldTotals(), foldContinents(), foldLargest(), foldMixes()},
 		fold.Options{FlushAge: time.Millisecond, Poll: time.Millisecond, FlushChanges: 1 + r.random.IntN(30), PageSize: 1 + r.random.IntN(20), Retries: 1, Logger: slog.New(slog.DiscardHandler)}))
 }
@@ -287,7 +288,7 @@ func (r *diskRun) items(t *table.Table, entity string) func(yield func(table.Ite
 // seen is what the largest orders of days come to, by the records of the stream.
 func (r *diskRun) seen(db *engine.DB) map[string]Largest {
 	d := must(db.DescribeTable(context.Background(), &dynamodb.DescribeTableInput{TableName: new("sim")}))
-	stream := fold.Streams(db, *d.Table.LatestStreamArn)
+	stream := streamsource.New(db, *d.Table.LatestStreamArn)
 	want := map[string]Largest{}
 	for _, sh := range must(stream.Shards(context.Background())) {
 		in := fold.ReadRequest{Shard: sh.ID, Max: 1000, Want: func(et string) bool { return et == orders.Name() }}

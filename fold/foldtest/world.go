@@ -13,6 +13,7 @@ import (
 	"github.com/onefold/onefold/dynamo"
 	"github.com/onefold/onefold/engine"
 	"github.com/onefold/onefold/fold"
+	"github.com/onefold/onefold/fold/streamsource"
 	"github.com/onefold/onefold/table"
 )
 
@@ -71,7 +72,7 @@ func (w *World) Restart() {
 	w.Helper()
 	described, err := w.DB.DescribeTable(w.Ctx, &dynamodb.DescribeTableInput{TableName: &w.setup.Name})
 	w.Must(err)
-	w.Worker, err = fold.NewWorker(w.Table, fold.Streams(w.DB, *described.Table.LatestStreamArn), w.setup.Folds(w.Table),
+	w.Worker, err = fold.NewWorker(w.Table, streamsource.New(w.DB, *described.Table.LatestStreamArn), w.setup.Folds(w.Table),
 		fold.Options{Group: w.setup.Group, Clock: w.Now, Logger: slog.New(slog.DiscardHandler)})
 	w.Must(err)
 }

@@ -23,6 +23,7 @@ import (
 	"github.com/onefold/onefold/engine"
 	"github.com/onefold/onefold/eventstore"
 	"github.com/onefold/onefold/fold"
+	"github.com/onefold/onefold/fold/streamsource"
 	"github.com/onefold/onefold/server"
 	"github.com/onefold/onefold/server/jobs"
 	"github.com/onefold/onefold/server/webanalytics"
@@ -75,7 +76,7 @@ func On(t *testing.T, db DB, change func(*server.Options)) *House {
 	Must(t, Schema.Ensure(ctx, db, "onefold"))
 	described, err := db.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: aws.String("onefold")})
 	Must(t, err)
-	worker, err := fold.NewWorker(tbl, fold.Streams(db, *described.Table.LatestStreamArn), folds(tbl), fold.Options{Group: analytics.FoldGroup})
+	worker, err := fold.NewWorker(tbl, streamsource.New(db, *described.Table.LatestStreamArn), folds(tbl), fold.Options{Group: analytics.FoldGroup})
 	Must(t, err)
 	_, err = analytics.CreateSite(ctx, tbl, analytics.NewSite{ID: "blog", TimeZone: "UTC"})
 	Must(t, err)

@@ -15,6 +15,7 @@ import (
 	"github.com/onefold/onefold/analytics"
 	"github.com/onefold/onefold/engine"
 	"github.com/onefold/onefold/fold"
+	"github.com/onefold/onefold/fold/streamsource"
 	"github.com/onefold/onefold/server"
 	"github.com/onefold/onefold/server/servertest"
 	"github.com/onefold/onefold/server/webanalytics"
@@ -54,7 +55,7 @@ func benchHandler(b *testing.B) http.Handler {
 	check(table.MustSchema("all", analytics.Schema, accounts.Schema).Ensure(b.Context(), db, "onefold"))
 	described, err := db.DescribeTable(b.Context(), &dynamodb.DescribeTableInput{TableName: aws.String("onefold")})
 	check(err)
-	worker, err := fold.NewWorker(tbl, fold.Streams(db, *described.Table.LatestStreamArn), analytics.Folds(analytics.Config{Retention: analytics.SiteRetention(tbl)}), fold.Options{Group: analytics.FoldGroup})
+	worker, err := fold.NewWorker(tbl, streamsource.New(db, *described.Table.LatestStreamArn), analytics.Folds(analytics.Config{Retention: analytics.SiteRetention(tbl)}), fold.Options{Group: analytics.FoldGroup})
 	check(err)
 	_, err = analytics.CreateSite(b.Context(), tbl, analytics.NewSite{ID: "blog", TimeZone: "UTC"})
 	check(err)

@@ -20,6 +20,7 @@ import (
 	"github.com/onefold/onefold/eventstore"
 	"github.com/onefold/onefold/fold"
 	"github.com/onefold/onefold/fold/foldtest"
+	"github.com/onefold/onefold/fold/streamsource"
 	"github.com/onefold/onefold/table"
 	"github.com/onefold/onefold/telemetry"
 	"github.com/onefold/onefold/warehouse"
@@ -89,7 +90,7 @@ func (w *world) exporter() *Exporter {
 		return nil
 	}
 	w.Must(err)
-	return New(house, w.Table, fold.Streams(w.DB, w.stream), Options{
+	return New(house, w.Table, streamsource.New(w.DB, w.stream), Options{
 		Stream: w.stream, FlushRows: w.flush, Logger: slog.New(slog.DiscardHandler),
 		Sleep:      func(ctx context.Context, _ time.Duration) error { return ctx.Err() },
 		Compaction: warehouse.Compaction{Target: 20_000, AtOnce: 4},

@@ -25,6 +25,7 @@ import (
 	"github.com/onefold/onefold/cmd/onefold-lambda/internal/changes"
 	"github.com/onefold/onefold/cmd/onefold-lambda/internal/emf"
 	"github.com/onefold/onefold/fold"
+	"github.com/onefold/onefold/fold/streamsource"
 	"github.com/onefold/onefold/table"
 )
 
@@ -101,7 +102,7 @@ func (b *base) stream(ctx context.Context, arn string) (fold.Source, error) {
 		}
 		arn = aws.ToString(described.Table.LatestStreamArn)
 	}
-	return fold.Streams(b.clients.Streams, arn), nil
+	return streamsource.New(b.clients.Streams, arn), nil
 }
 
 func newStream(b *base, s *settings) (lambda.Handler, error) {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/onefold/onefold/engine"
 	"github.com/onefold/onefold/fold"
+	"github.com/onefold/onefold/fold/streamsource"
 	"github.com/onefold/onefold/table"
 	"github.com/onefold/onefold/telemetry"
 	"github.com/onefold/onefold/telemetry/alerts"
@@ -33,7 +34,7 @@ func TestFleet(t *testing.T) {
 	must(err)
 	tbl := table.New(db, "demo", table.Options{})
 	folds := append(telemetry.Folds(telemetry.Config{Retention: telemetry.FleetRetention(tbl)}), alerts.Fold())
-	worker, err := fold.NewWorker(tbl, fold.Streams(db, *described.Table.LatestStreamArn), folds, fold.Options{Group: "demo"})
+	worker, err := fold.NewWorker(tbl, streamsource.New(db, *described.Table.LatestStreamArn), folds, fold.Options{Group: "demo"})
 	must(err)
 
 	f, err := NewFleet(1, time.Now(), 2)

@@ -13,6 +13,7 @@ import (
 	"github.com/onefold/onefold/cmd/internal/relocation"
 	"github.com/onefold/onefold/eventstore"
 	"github.com/onefold/onefold/fold"
+	"github.com/onefold/onefold/fold/streamsource"
 	"github.com/onefold/onefold/table"
 )
 
@@ -159,7 +160,7 @@ func (m *Move) worker(ctx context.Context) (*fold.Worker, error) {
 		return nil, err
 	}
 	t := m.from.table(m.o.Clock)
-	return fold.NewWorker(t, fold.Streams(m.from.Streams, arn), assembly.Folds(t, 0), fold.Options{Group: assembly.Group, Logger: m.o.Logger, Clock: m.o.Clock, Owner: "move-" + m.state.Owner})
+	return fold.NewWorker(t, streamsource.New(m.from.Streams, arn), assembly.Folds(t, 0), fold.Options{Group: assembly.Group, Logger: m.o.Logger, Clock: m.o.Clock, Owner: "move-" + m.state.Owner})
 }
 
 func (s Store) table(clock func() time.Time) *table.Table {

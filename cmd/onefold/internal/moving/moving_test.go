@@ -25,6 +25,7 @@ import (
 	"github.com/onefold/onefold/dynamo"
 	"github.com/onefold/onefold/engine"
 	"github.com/onefold/onefold/fold"
+	"github.com/onefold/onefold/fold/streamsource"
 	"github.com/onefold/onefold/internal/pause"
 	"github.com/onefold/onefold/table"
 )
@@ -441,7 +442,7 @@ func mustBeBehind(t *testing.T, to moving.Store) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	stream := fold.Streams(to.Streams, *described.Table.LatestStreamArn)
+	stream := streamsource.New(to.Streams, *described.Table.LatestStreamArn)
 	shards, err := stream.Shards(t.Context())
 	if err != nil {
 		t.Fatal(err)

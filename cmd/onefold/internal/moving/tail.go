@@ -12,6 +12,7 @@ import (
 
 	"github.com/onefold/onefold/cmd/internal/relocation"
 	"github.com/onefold/onefold/fold"
+	"github.com/onefold/onefold/fold/streamsource"
 )
 
 const (
@@ -40,7 +41,7 @@ type tail struct {
 }
 
 func newTail(s Store, arn string, take func(context.Context, []fold.Change) error, want func(string) bool) *tail {
-	return &tail{store: s, from: fold.Streams(s.Streams, arn), take: take, want: want}
+	return &tail{store: s, from: streamsource.New(s.Streams, arn), take: take, want: want}
 }
 
 // ask begins to ask where the stream ends: what was found out before says nothing of that.

@@ -14,7 +14,7 @@ import (
 	"github.com/onefold/onefold/cmd/onefold/internal/analyticsbench"
 	"github.com/onefold/onefold/cmd/onefold/internal/querybench"
 	"github.com/onefold/onefold/cmd/onefold/internal/workbench"
-	"github.com/onefold/onefold/fold"
+	"github.com/onefold/onefold/fold/streamsource"
 	"github.com/onefold/onefold/warehouse"
 	"github.com/onefold/onefold/warehouse/duck"
 	"github.com/onefold/onefold/warehouse/export"
@@ -46,7 +46,7 @@ func (b *bench) export(ctx context.Context, dir string) (all []workbench.Result,
 		return nil, err
 	}
 	began := time.Now()
-	x := export.New(w, s.Table, fold.Streams(s.DB, *described.Table.LatestStreamArn), export.Options{})
+	x := export.New(w, s.Table, streamsource.New(s.DB, *described.Table.LatestStreamArn), export.Options{})
 	if err := x.CatchUp(ctx); err != nil {
 		return nil, err
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/onefold/onefold/cmd/onefold/internal/ground"
 	"github.com/onefold/onefold/cmd/onefold/internal/terminal"
 	"github.com/onefold/onefold/fold"
+	"github.com/onefold/onefold/fold/streamsource"
 	"github.com/onefold/onefold/warehouse"
 	"github.com/onefold/onefold/warehouse/export"
 )
@@ -78,7 +79,7 @@ func settled(ctx context.Context, s *ground.Store, work func(context.Context) er
 
 func exporter(w *warehouse.Warehouse, s *ground.Store, o export.Options) *export.Exporter {
 	o.Stream, o.Caught = s.Stream, forgets(s.Table)
-	return export.New(w, s.Table, fold.Streams(s.Streams, s.Stream), o)
+	return export.New(w, s.Table, streamsource.New(s.Streams, s.Stream), o)
 }
 
 // follow exports until it is told to stop.

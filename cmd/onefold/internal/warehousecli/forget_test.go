@@ -15,6 +15,7 @@ import (
 	"github.com/onefold/onefold/cmd/internal/assembly"
 	"github.com/onefold/onefold/fold"
 	"github.com/onefold/onefold/fold/foldtest"
+	"github.com/onefold/onefold/fold/streamsource"
 	"github.com/onefold/onefold/table"
 	"github.com/onefold/onefold/warehouse"
 	"github.com/onefold/onefold/warehouse/export"
@@ -47,7 +48,7 @@ func TestErasureReachesExpired(t *testing.T) {
 		t.Helper()
 		w.Drain()
 		stream := *described.Table.LatestStreamArn
-		w.Must(export.New(house, w.Table, fold.Streams(w.DB, stream), export.Options{Stream: stream, Caught: forgets(w.Table), Logger: slog.New(slog.DiscardHandler),
+		w.Must(export.New(house, w.Table, streamsource.New(w.DB, stream), export.Options{Stream: stream, Caught: forgets(w.Table), Logger: slog.New(slog.DiscardHandler),
 			Sleep: func(ctx context.Context, _ time.Duration) error { return ctx.Err() }}).CatchUp(w.Ctx))
 		w.Advance(time.Minute)
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/onefold/onefold/examples/internal/tell"
 	"github.com/onefold/onefold/examples/ledger"
 	"github.com/onefold/onefold/fold"
+	"github.com/onefold/onefold/fold/streamsource"
 	"github.com/onefold/onefold/table"
 )
 
@@ -78,7 +79,7 @@ func newBank(ctx context.Context, db *engine.DB, story bool) (*bank, error) {
 	b := &bank{table: table.New(db, "bank", o)}
 	arn, err := streamOf(ctx, db)
 	if err == nil {
-		b.worker, err = fold.NewWorker(b.table, fold.Streams(db, arn), []*fold.Fold{ledger.Notify()}, fold.Options{Group: "ledger"})
+		b.worker, err = fold.NewWorker(b.table, streamsource.New(db, arn), []*fold.Fold{ledger.Notify()}, fold.Options{Group: "ledger"})
 	}
 	return b, err
 }

@@ -1,10 +1,11 @@
-package fold
+// Package streamsource reads the changes that folds are fed with from a stream, over the DynamoDB Streams API: of DynamoDB or of the
+// embedded engine.
+package streamsource
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
 	"time"
 
@@ -13,22 +14,15 @@ import (
 	streamtypes "github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
 
 	"github.com/onefold/onefold/dynamo"
+	"github.com/onefold/onefold/fold"
 	"github.com/onefold/onefold/fold/internal/record"
 	"github.com/onefold/onefold/internal/pause"
 	"github.com/onefold/onefold/table"
 )
 
-// Streams reads a stream over the DynamoDB Streams API: of DynamoDB or of the embedded engine. It keeps the iterators
-// and gets new ones when they expire. What it knows of the service, and keeps to, is said at manners.
-func Streams(api dynamo.Streams, streamARN string) Source {
-	_, exact := api.(dynamo.RecordReader)
-	return &streams{
-		api: api, arn: streamARN, manners: mannersFor(streamARN, exact), clock: time.Now, sleep: pause.For,
-		iterators: make(map[string]iterator), reads: make(map[string]reading),
-	}
-}
-
-type streams struct {
+// Source reads one stream. It keeps the iterators and gets new ones when they expire. What it knows of the service, and keeps to, is
+// said at manners. It is a fold.Source and a fold.Pacer.
+type Source struct {
 	api     dynamo.Streams
 	arn     string
 	manners manners
@@ -40,10 +34,19 @@ type streams struct {
 	reads     map[string]reading  // by shard
 }
 
+// New makes the source of a stream.
+func New(api dynamo.Streams, streamARN string) *Source {
+	_, exact := api.(dynamo.RecordReader)
+	return &Source{
+		api: api, arn: streamARN, manners: mannersFor(streamARN, exact), clock: time.Now, sleep: pause.For,
+		iterators: make(map[string]iterator), reads: make(map[string]reading),
+	}
+}
+
 // iterator is a place in a shard: behind the record after.
 type iterator struct {
 	token string
-	after Sequence
+	after fold.Sequence
 }
 
 // maxRecords is the most that GetRecords returns.
@@ -51,8 +54,8 @@ type iterator struct {
 const maxRecords = 1000
 
 // Shards lists the stream's shards, page by page.
-func (s *streams) Shards(ctx context.Context) ([]Shard, error) {
-	var shards []Shard
+func (s *Source) Shards(ctx context.Context) ([]fold.Shard, error) {
+	var shards []fold.Shard
 	in := &dynamodbstreams.DescribeStreamInput{StreamArn: &s.arn}
 	for page := 0; ; page++ {
 		if page > 0 {
@@ -62,11 +65,11 @@ func (s *streams) Shards(ctx context.Context) ([]Shard, error) {
 		}
 		out, err := s.api.DescribeStream(ctx, in)
 		if err != nil {
-			return nil, fmt.Errorf("fold: describe stream: %w", err)
+			return nil, fmt.Errorf("streamsource: describe stream: %w", err)
 		}
 		for _, sh := range out.StreamDescription.Shards {
 			closed := sh.SequenceNumberRange != nil && sh.SequenceNumberRange.EndingSequenceNumber != nil
-			shards = append(shards, Shard{ID: aws.ToString(sh.ShardId), Parent: aws.ToString(sh.ParentShardId), Closed: closed})
+			shards = append(shards, fold.Shard{ID: aws.ToString(sh.ShardId), Parent: aws.ToString(sh.ParentShardId), Closed: closed})
 		}
 		last := out.StreamDescription.LastEvaluatedShardId
 		if last == nil {
@@ -77,17 +80,17 @@ func (s *streams) Shards(ctx context.Context) ([]Shard, error) {
 }
 
 // Read returns the next records of a shard.
-func (s *streams) Read(ctx context.Context, r ReadRequest) (Batch, error) {
+func (s *Source) Read(ctx context.Context, r fold.ReadRequest) (fold.Batch, error) {
 	if err := s.await(ctx, r.Shard); err != nil {
-		return Batch{}, err
+		return fold.Batch{}, err
 	}
 	token, missed, err := s.iteratorFor(ctx, r, false)
 	for attempt := 0; ; attempt++ {
 		if err != nil {
-			return Batch{}, err
+			return fold.Batch{}, err
 		}
 		limit := int32(min(max(r.Max, 1), maxRecords))
-		var b Batch
+		var b fold.Batch
 		b, err = s.get(ctx, r, &dynamodbstreams.GetRecordsInput{ShardIterator: &token, Limit: &limit})
 		if err == nil {
 			b.Missed = missed
@@ -95,7 +98,7 @@ func (s *streams) Read(ctx context.Context, r ReadRequest) (Batch, error) {
 		}
 		s.drop(r.Shard)
 		if attempt >= 2 || !stale(err) {
-			return Batch{}, fmt.Errorf("fold: get records of shard %s: %w", r.Shard, err)
+			return fold.Batch{}, fmt.Errorf("streamsource: get records of shard %s: %w", r.Shard, err)
 		}
 		again, trimmed := false, isTrimmed(err)
 		token, again, err = s.iteratorFor(ctx, r, trimmed)
@@ -116,7 +119,7 @@ func isTrimmed(err error) bool {
 
 // iteratorFor returns an iterator for a request: the one at hand if it is where the request goes on, and else a new one.
 // missed says that what is behind r.After is not kept any more, so that the iterator is at the oldest record that is.
-func (s *streams) iteratorFor(ctx context.Context, r ReadRequest, oldest bool) (token string, missed bool, err error) {
+func (s *Source) iteratorFor(ctx context.Context, r fold.ReadRequest, oldest bool) (token string, missed bool, err error) {
 	if it, ok := s.at(r.Shard); ok && it.after == r.After && !oldest {
 		return it.token, false, nil
 	}
@@ -133,38 +136,38 @@ func (s *streams) iteratorFor(ctx context.Context, r ReadRequest, oldest bool) (
 		return token, true, err
 	}
 	if err != nil {
-		return "", false, fmt.Errorf("fold: iterator of shard %s: %w", r.Shard, err)
+		return "", false, fmt.Errorf("streamsource: iterator of shard %s: %w", r.Shard, err)
 	}
 	return aws.ToString(out.ShardIterator), false, nil
 }
 
-func (s *streams) at(shard string) (iterator, bool) {
+func (s *Source) at(shard string) (iterator, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	it, ok := s.iterators[shard]
 	return it, ok
 }
 
-func (s *streams) drop(shard string) {
+func (s *Source) drop(shard string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.iterators, shard)
 }
 
 // get reads records in the way that the API offers, and keeps the next iterator.
-func (s *streams) get(ctx context.Context, r ReadRequest, in *dynamodbstreams.GetRecordsInput) (Batch, error) {
-	var b Batch
+func (s *Source) get(ctx context.Context, r fold.ReadRequest, in *dynamodbstreams.GetRecordsInput) (fold.Batch, error) {
+	var b fold.Batch
 	var next *string
 	if reader, ok := s.api.(dynamo.RecordReader); ok && r.Want != nil {
 		page, err := reader.ReadRecords(ctx, in, table.AttrEntity, r.Want)
 		if err != nil {
-			return Batch{}, err
+			return fold.Batch{}, err
 		}
 		b, next = pageBatch(r, page), page.Next
 	} else {
 		out, err := s.api.GetRecords(ctx, in)
 		if err != nil {
-			return Batch{}, err
+			return fold.Batch{}, err
 		}
 		b, next = recordsBatch(r, out.Records), out.NextShardIterator
 	}
@@ -182,14 +185,14 @@ func (s *streams) get(ctx context.Context, r ReadRequest, in *dynamodbstreams.Ge
 }
 
 // recordsBatch converts what GetRecords returned.
-func recordsBatch(r ReadRequest, records []streamtypes.Record) Batch {
-	b := Batch{Read: len(records), Last: r.After}
+func recordsBatch(r fold.ReadRequest, records []streamtypes.Record) fold.Batch {
+	b := fold.Batch{Read: len(records), Last: r.After}
 	for i := range records {
 		rec := &records[i]
 		if rec.Dynamodb == nil {
 			continue
 		}
-		b.Last = Sequence(aws.ToString(rec.Dynamodb.SequenceNumber))
+		b.Last = fold.Sequence(aws.ToString(rec.Dynamodb.SequenceNumber))
 		if at := rec.Dynamodb.ApproximateCreationDateTime; at != nil {
 			b.At = *at
 		}
@@ -201,38 +204,41 @@ func recordsBatch(r ReadRequest, records []streamtypes.Record) Batch {
 }
 
 // pageBatch takes over what ReadRecords returned.
-func pageBatch(r ReadRequest, page *dynamo.RecordPage) Batch {
-	b := Batch{Read: page.Read, Last: r.After, At: page.At}
+func pageBatch(r fold.ReadRequest, page *dynamo.RecordPage) fold.Batch {
+	b := fold.Batch{Read: page.Read, Last: r.After, At: page.At}
 	if page.Read > 0 {
-		b.Last = Sequence(page.Last)
+		b.Last = fold.Sequence(page.Last)
 	}
-	b.Changes = make([]Change, len(page.Records))
+	b.Changes = make([]fold.Change, len(page.Records))
 	for i := range page.Records {
 		rec := &page.Records[i]
-		b.Changes[i] = Change{
-			Shard: r.Shard, Seq: Sequence(rec.Sequence), At: rec.At, Kind: kindOf(rec.Event),
+		b.Changes[i] = fold.Change{
+			Shard: r.Shard, Seq: fold.Sequence(rec.Sequence), At: rec.At, Kind: kindOf(rec.Event),
 			Expired: rec.Expired, Old: rec.Old, New: rec.New,
 		}
 	}
 	return b
 }
 
-func kindOf(e streamtypes.OperationType) Kind {
-	if i := slices.Index(kindNames[:], string(e)); i >= 0 {
-		return Kind(i)
+func kindOf(e streamtypes.OperationType) fold.Kind {
+	switch e {
+	case streamtypes.OperationTypeInsert:
+		return fold.Insert
+	case streamtypes.OperationTypeRemove:
+		return fold.Remove
 	}
-	return Modify
+	return fold.Modify
 }
 
-// change converts a record. See Change for what a service's removal is.
-func change(shard string, rec *streamtypes.Record) Change {
+// change converts a record. See fold.Change for what a service's removal is.
+func change(shard string, rec *streamtypes.Record) fold.Change {
 	d := rec.Dynamodb
-	c := Change{Shard: shard, Seq: Sequence(aws.ToString(d.SequenceNumber)), Old: record.Image(d.OldImage), New: record.Image(d.NewImage)}
+	c := fold.Change{Shard: shard, Seq: fold.Sequence(aws.ToString(d.SequenceNumber)), Old: record.Image(d.OldImage), New: record.Image(d.NewImage)}
 	if d.ApproximateCreationDateTime != nil {
 		c.At = *d.ApproximateCreationDateTime
 	}
 	c.Kind = kindOf(rec.EventName)
-	c.Expired = c.Kind == Remove && rec.UserIdentity != nil && aws.ToString(rec.UserIdentity.Type) == "Service" &&
+	c.Expired = c.Kind == fold.Remove && rec.UserIdentity != nil && aws.ToString(rec.UserIdentity.Type) == "Service" &&
 		aws.ToString(rec.UserIdentity.PrincipalId) == "dynamodb.amazonaws.com"
 	return c
 }

@@ -1,9 +1,11 @@
-package fold
+package streamsource
 
 import (
 	"context"
 	"strings"
 	"time"
+
+	"github.com/onefold/onefold/fold"
 )
 
 // manners are how one reads a stream of a service.
@@ -36,20 +38,18 @@ func mannersFor(streamARN string, exact bool) manners {
 	return manners{emptyPages: 4, readEvery: 200 * time.Millisecond, describeEvery: 200 * time.Millisecond, poll: 250 * time.Millisecond}
 }
 
-// paced is a source that says how often it is to be asked.
-type paced interface{ pace() time.Duration }
-
-func (s *streams) pace() time.Duration { return s.manners.poll }
+// Pace is how long a worker waits before it asks again when nothing came; 0 leaves that to the worker.
+func (s *Source) Pace() time.Duration { return s.manners.poll }
 
 // reading is how a shard was read of late.
 type reading struct {
-	next  time.Time // not before
-	at    Sequence  // where pages were empty
-	empty []uint64  // the turns of the last of them, in a row: as many as are the tip
+	next  time.Time     // not before
+	at    fold.Sequence // where pages were empty
+	empty []uint64      // the turns of the last of them, in a row: as many as are the tip
 }
 
 // await waits until a shard may be read again.
-func (s *streams) await(ctx context.Context, shard string) error {
+func (s *Source) await(ctx context.Context, shard string) error {
 	if s.manners.readEvery <= 0 {
 		return nil
 	}
@@ -64,7 +64,7 @@ func (s *streams) await(ctx context.Context, shard string) error {
 
 // atTip reports whether what was read says that there was nothing more, and since which turn that was asked: a shard that
 // rests has had empty pages for long, which say nothing of what was committed after them. The caller holds mu.
-func (s *streams) atTip(r ReadRequest, b *Batch) (tip bool, since uint64) {
+func (s *Source) atTip(r fold.ReadRequest, b *fold.Batch) (tip bool, since uint64) {
 	was := s.reads[r.Shard]
 	if b.Read > 0 || was.at != r.After {
 		was.empty = nil

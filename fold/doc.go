@@ -20,6 +20,9 @@
 // A fold with Hold leaves its items waiting over several flushes. Their deltas, and the changes of these, stay in memory,
 // and the checkpoint stays before the first of these changes; what else was written bears marks beyond it.
 //
+// An item may hold many facts: Each says which. They are one change with one sequence number, so nothing of the above is different: an
+// item counts all facts of a change that touch it, or none. What is counted or built anew is fact by fact, and so is what cannot be applied.
+//
 // # Why this is safe
 //
 // The invariant: an item contains, of each shard, exactly the routed changes up to its effective mark. That is its mark

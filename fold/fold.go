@@ -92,6 +92,21 @@ func On[T any, TK comparable, S any, K comparable](src *table.Entity[T, TK], app
 	}
 }
 
+// source is an entity whose changes are read.
+type source struct {
+	is     any    // what folds must have in common to share the decoding: the *table.Entity, or the *Facts
+	entity string // its name
+	// decode appends what folds apply: one Typed, or the facts of the change.
+	decode func(to []fact, c *Change, before, after bool) ([]fact, error)
+	bytes  int // that a decoded fact takes, about; 0: as many as the images
+}
+
+// fact is what folds apply at a time.
+type fact struct {
+	nth   int // in its change
+	typed any // shared by all folds
+}
+
 // Typed is a change, decoded once for its entity and shared by all folds that read it: they must not write to it.
 // Old and New are nil where the item was absent, removed by a fold, or of another entity.
 type Typed[T any] struct {
@@ -102,32 +117,30 @@ type Typed[T any] struct {
 	OldVersion, NewVersion int64
 }
 
-// source is an entity whose changes are read.
-type source struct {
-	is     any    // the *table.Entity, for identity
-	entity string // its name
-	decode func(c *Change, before, after bool) (any, error)
-}
-
 func sourceOf[T any, TK comparable](src *table.Entity[T, TK]) *source {
 	name := src.Name()
-	return &source{is: src, entity: name, decode: func(c *Change, before, after bool) (any, error) {
-		t := &Typed[T]{Change: c}
-		if before {
-			t.Old = new(T)
-			if err := src.DecodeInto(c.Old, t.Old); err != nil {
-				return nil, fmt.Errorf("old image: %w", err)
-			}
-		}
-		if after {
-			t.New = new(T)
-			if err := src.DecodeInto(c.New, t.New); err != nil {
-				return nil, fmt.Errorf("new image: %w", err)
-			}
-		}
-		t.OldVersion, t.NewVersion = versionOf(c.Old), versionOf(c.New)
-		return t, nil
+	return &source{is: src, entity: name, decode: func(to []fact, c *Change, before, after bool) ([]fact, error) {
+		t, err := typedOf(src, c, before, after)
+		return append(to, fact{whole, t}), err
 	}}
+}
+
+func typedOf[T any, TK comparable](src *table.Entity[T, TK], c *Change, before, after bool) (*Typed[T], error) {
+	t := &Typed[T]{Change: c}
+	if before {
+		t.Old = new(T)
+		if err := src.DecodeInto(c.Old, t.Old); err != nil {
+			return nil, fmt.Errorf("old image: %w", err)
+		}
+	}
+	if after {
+		t.New = new(T)
+		if err := src.DecodeInto(c.New, t.New); err != nil {
+			return nil, fmt.Errorf("new image: %w", err)
+		}
+	}
+	t.OldVersion, t.NewVersion = versionOf(c.Old), versionOf(c.New)
+	return t, nil
 }
 
 // versionOf returns the fold version of an item, 0 if it has none.

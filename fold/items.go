@@ -103,10 +103,10 @@ type DeadKey struct {
 	Fold  string `dynamodbav:"fold"`
 	Seq   string `dynamodbav:"seq"`
 	Shard string `dynamodbav:"shard"`
-	Part  string `dynamodbav:"part"` // "change", or a hash of the derived item that could not be written
+	Part  string `dynamodbav:"part"` // "change", "fact-" and the place of a fact in it, or a hash of the derived item that could not be written
 }
 
-// A Dead letter is a change that a fold could not apply, or a derived item that could not be written. The shard went on
+// A Dead letter is a change that a fold could not apply, or one fact of it, or a derived item that could not be written. The shard went on
 // without it: after the fault is mended, the derived items concerned must be rebuilt.
 type Dead struct {
 	DeadKey

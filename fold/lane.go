@@ -12,16 +12,31 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// kept is a change that waits for the flush, as one source sees it. A delta is built from kept changes, and again when
-// some of them turn out to be counted already.
-type kept struct {
+// noted is a change that waits for the flush, as one source sees it.
+type noted struct {
 	change *Change
 	shard  *shard
 	reader *reader
 	pk, sk string   // of the changed item
 	before Sequence // the shard's position before it
-	typed  any      // *Typed[T], shared by all folds
-	err    error    // why there is none
+}
+
+// kept is a change that waits for the flush, or one fact of it. A delta is built from kept ones, and again when some of them turn out
+// to be counted already.
+type kept struct {
+	*noted
+	fact
+}
+
+// whole is the place of what is no fact among others, but a change.
+const whole = -1
+
+// part names what was kept in a dead letter.
+func (k *kept) part() string {
+	if k.nth == whole {
+		return "change"
+	}
+	return fmt.Sprintf("fact-%d", k.nth)
 }
 
 // span is what a delta holds of one shard.

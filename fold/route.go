@@ -23,27 +23,21 @@ func (w *Worker) route(sh *shard, c *Change) {
 	if len(news)+len(olds) == 0 {
 		return
 	}
-	var buf [4]*kept
+	var buf [4]routed
 	changes := buf[:0]
 	for _, r := range news {
-		changes = append(changes, newKept(r, sh, c, before == after, true))
+		changes = append(changes, w.decode(r, sh, c, before == after, true))
 	}
 	for _, r := range olds {
-		changes = append(changes, newKept(r, sh, c, true, false))
+		changes = append(changes, w.decode(r, sh, c, true, false))
 	}
 	c.bytes = table.ItemSize(c.Old) + table.ItemSize(c.New)
 	c.Old, c.New = nil, nil
-	for _, k := range changes {
-		for _, l := range k.reader.lanes {
-			err := k.err
-			if err == nil {
-				err = l.route(k)
-			}
-			if err != nil {
-				w.deadChange(l, k, err)
-			}
-		}
+	for i := range changes {
+		w.apply(&changes[i])
 	}
+	clear(w.facts)
+	w.facts = w.facts[:0]
 	if w.waiting == 0 {
 		w.opened = w.o.Clock()
 	}
@@ -54,18 +48,68 @@ func (w *Worker) route(sh *shard, c *Change) {
 	w.counts.changes.Add(1)
 }
 
-// newKept decodes a change for a reader. A failure is of all its lanes.
-func newKept(r *reader, sh *shard, c *Change, before, after bool) *kept {
+// routed is a change as a reader has decoded it.
+type routed struct {
+	noted
+	from, to int   // its facts in Worker.facts
+	err      error // why there are none
+}
+
+// decode decodes a change for a reader. A failure is of all its lanes.
+func (w *Worker) decode(r *reader, sh *shard, c *Change, before, after bool) routed {
 	item := c.New
 	if item == nil {
 		item = c.Old
 	}
-	k := &kept{change: c, shard: sh, reader: r, before: sh.position, pk: stringOf(item[table.AttrPK]), sk: stringOf(item[table.AttrSK])}
-	k.err = guard(func() (err error) {
-		k.typed, err = r.source.decode(c, before, after)
+	d := routed{from: len(w.facts), noted: noted{
+		change: c, shard: sh, reader: r, before: sh.position, pk: stringOf(item[table.AttrPK]), sk: stringOf(item[table.AttrSK]),
+	}}
+	d.err = guard(func() (err error) {
+		w.facts, err = r.source.decode(w.facts, c, before, after)
 		return err
 	})
-	return k
+	if d.err != nil { // of which some may be there
+		w.facts = w.facts[:d.from]
+	}
+	d.to = len(w.facts)
+	return d
+}
+
+// apply lets the lanes that read a change have it, fact by fact.
+func (w *Worker) apply(d *routed) {
+	lanes := d.reader.lanes
+	if d.err != nil {
+		for _, l := range lanes {
+			w.deadChange(l, &kept{&d.noted, fact{nth: whole}}, d.err)
+		}
+		return
+	}
+	d.change.bytes += (d.to - d.from) * d.reader.source.bytes
+	all := keep(d.noted, w.facts[d.from:d.to])
+	for i := range all {
+		for _, l := range lanes {
+			if err := l.route(&all[i]); err != nil {
+				w.deadChange(l, &all[i], err)
+			}
+		}
+	}
+}
+
+// keep makes what deltas hold of a change. Most have one fact, and take one piece of memory.
+func keep(n noted, facts []fact) []kept {
+	if len(facts) == 1 {
+		both := &struct {
+			noted noted
+			kept  [1]kept
+		}{noted: n}
+		both.kept[0] = kept{&both.noted, facts[0]}
+		return both.kept[:]
+	}
+	all := make([]kept, len(facts))
+	for i, f := range facts {
+		all[i] = kept{&n, f}
+	}
+	return all
 }
 
 const maxReason = 1000 // bytes
@@ -81,7 +125,7 @@ func reason(err error) string {
 // deadChange notes that a lane could not apply a change.
 func (w *Worker) deadChange(l lane, k *kept, err error) {
 	w.bury(Dead{
-		DeadKey: DeadKey{Fold: l.fold().name, Seq: string(k.change.Seq), Shard: k.shard.id, Part: "change"},
+		DeadKey: DeadKey{Fold: l.fold().name, Seq: string(k.change.Seq), Shard: k.shard.id, Part: k.part()},
 		Reason:  reason(err), Kind: k.change.Kind.String(), Changes: 1, At: k.change.At, ItemPK: k.pk, ItemSK: k.sk,
 	})
 }

@@ -180,10 +180,15 @@ func (w *Worker) take(sh *shard, b *Batch) {
 	before := w.waiting
 	for i := range b.Changes {
 		c := &b.Changes[i]
-		if c.Seq.Compare(sh.position) > 0 {
-			w.route(sh, c)
-			sh.position = c.Seq
+		if c.Seq.Compare(sh.position) <= 0 {
+			continue
 		}
+		if i > 0 && w.full() { // a change may hold many facts: the rest is read again when these are written
+			*b = Batch{Changes: b.Changes[:i], Read: i, Last: sh.position, At: b.Changes[i-1].At}
+			break
+		}
+		w.route(sh, c)
+		sh.position = c.Seq
 	}
 	sh.skipped += b.Read - (w.waiting - before)
 	if b.Read > 0 {

@@ -25,7 +25,7 @@ type Options struct {
 	// its progress is not known. Default "main".
 	Group        string
 	FlushChanges int           // a batch is written when it has so many changes; default 20000
-	FlushBytes   int           // or so many bytes of images; default 256 MB
+	FlushBytes   int           // or so many bytes of images and facts; default 256 MB
 	FlushAge     time.Duration // or when its first change has waited so long; default 250 ms, at most half an hour
 	Poll         time.Duration // pause after a read that found nothing; default 50 ms, 250 ms for a stream of a service
 	Refresh      time.Duration // how often shards are listed anew; default 10 s. A finished shard is a reason, too
@@ -123,6 +123,7 @@ type Worker struct {
 	waiting   int                 // changes in the batch
 	bytes     int                 // of their images
 	opened    time.Time           // when the batch got its first change
+	facts     []fact              // of the change that is routed
 	unsettled bool                // a flush of the batch has begun and not succeeded
 	turns     uint64
 	began     watermark.Turns

@@ -220,7 +220,7 @@ func (s *simulation) settle() error {
 func (s *simulation) start() *process {
 	r := s.Rand
 	o := fold.Options{
-		FlushChanges: 1 + r.IntN(30), PageSize: 1 + r.IntN(10), Retries: 2 + r.IntN(4),
+		FlushChanges: 1 + r.IntN(30), FlushBytes: 64 << r.IntN(10), PageSize: 1 + r.IntN(10), Retries: 2 + r.IntN(4),
 		FlushAge: time.Duration(1+r.IntN(100)) * time.Millisecond, Refresh: time.Duration(1+r.IntN(300)) * time.Millisecond,
 		Leases: r.IntN(3) > 0, LeaseFor: time.Duration(10+r.IntN(2000)) * time.Millisecond, Aside: r.IntN(3) == 0,
 	}

@@ -141,7 +141,7 @@ var policy = map[string][]string{
 		"server/mqtt", "telemetry/credentials"}, // its tests
 	"server/load":          {"server/internal/door", "github.com/prometheus/client_golang/...", "golang.org/x/sync/..."},
 	"server/internal/door": {"dynamo", "table", "accounts", "server/jobs", "server/internal/download", "github.com/danielgtaylor/huma/v2/...", "github.com/prometheus/client_golang/...", "golang.org/x/time/rate"},
-	"server/webanalytics": {"table", "fold", "analytics", "analytics/erasure", "analytics/explore", "analytics/goals", "analytics/imported", "analytics/imported/exports", "analytics/reconcile", "analytics/refusals", "accounts", "internal/...",
+	"server/webanalytics": {"github.com/go-json-experiment/json", "table", "fold", "analytics", "analytics/erasure", "analytics/explore", "analytics/goals", "analytics/imported", "analytics/imported/exports", "analytics/reconcile", "analytics/refusals", "accounts", "internal/...",
 		"server/internal/...", "server/jobs", "server/tracker", "github.com/danielgtaylor/huma/v2/...", "github.com/prometheus/client_golang/...", "golang.org/x/sync/..."},
 	"server/servertest": {"vocabulary", "dynamo", "table", "fold", "fold/streamsource", "analytics", "analytics/erasure", "accounts", "engine", "eventstore", "server", "server/dashboard", "server/jobs", "server/webanalytics", "telemetry", "telemetry/alerts", "blueprint/heat", "engine/enginetest",
 		"internal/traffic", "internal/useragent", "github.com/oklog/ulid/v2"},

@@ -2,7 +2,6 @@ package webanalytics
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"io"
 	"mime"
@@ -10,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/danielgtaylor/huma/v2"
+	"github.com/go-json-experiment/json"
 
 	"github.com/onefold/onefold/server/internal/door"
 )
@@ -78,27 +78,23 @@ func isJSON(contentType string) bool {
 	return err == nil && (kind == "application/json" || kind == "text/plain")
 }
 
-// decodeEvents reads the body of a request. It is not ok if there is anything in it that is not just as documented.
+// decodeEvents reads the body of a request. It is not ok if there is anything in it that is not just as documented. The next version of
+// encoding/json takes half the time of the present one, and is stricter: names in another case, or twice, and texts that are not UTF-8 are not ok.
 func decodeEvents(body []byte, many bool) (site string, events []Event, ok bool) {
 	if bytes.Contains(body, []byte("null")) { // which Go takes for no value, and the document for a wrong one
 		return "", nil, false
 	}
-	in := json.NewDecoder(bytes.NewReader(body))
-	in.DisallowUnknownFields()
 	var err error
 	if many {
 		var all manyEvents
-		err = in.Decode(&all.Body)
+		err = json.Unmarshal(body, &all.Body, json.RejectUnknownMembers(true))
 		site, events = all.Body.Site, all.Body.Events
 	} else {
 		var one oneEvent
-		err = in.Decode(&one.Body)
+		err = json.Unmarshal(body, &one.Body, json.RejectUnknownMembers(true))
 		site, events = one.Body.Site, []Event{one.Body.Event}
 	}
 	if err != nil || !within(site, 1, 128) || len(events) < 1 || len(events) > maxEvents {
-		return "", nil, false
-	}
-	if _, err := in.Token(); !errors.Is(err, io.EOF) {
 		return "", nil, false
 	}
 	for i := range events {

@@ -13,7 +13,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/onefold/onefold/telemetry"
@@ -46,6 +48,14 @@ func (r *Reading) Outcome() telemetry.Outcome {
 // ErrTooMany.
 func Parse(text []byte, device string) ([]Reading, error) {
 	text = bytes.TrimSpace(text)
+	if readings, ok := parseQuickly(text, device); ok {
+		return readings, nil
+	}
+	return parseCarefully(text, device)
+}
+
+// parseCarefully finds out of each reading what is wrong with it.
+func parseCarefully(text []byte, device string) ([]Reading, error) {
 	if len(text) > 0 && text[0] == '{' {
 		r, err := parseOne(text, device)
 		if err != nil && !json.Valid(text) {
@@ -89,6 +99,9 @@ func Value(text []byte) (telemetry.Value, bool) {
 	return telemetry.Text(string(text)), len(text) > 0 && text[0] != '{' && text[0] != '['
 }
 
+// received is a reading in JSON as it comes.
+type received = form[map[string]sent]
+
 // form is a reading in JSON.
 type form[V any] struct {
 	Device  string            `json:"device"`
@@ -99,6 +112,17 @@ type form[V any] struct {
 	Values  V                 `json:"values"`
 	Units   map[string]string `json:"units,omitempty"`
 	Tags    map[string]string `json:"tags,omitempty"`
+}
+
+// readingOf is a reading as it was sent, of a device if it names none.
+func readingOf(f *received, device string, err error) Reading {
+	if f.Device == "" {
+		f.Device = device
+	}
+	values, omitted := valuesOf(f.Values)
+	return Reading{Err: err, Incoming: telemetry.Incoming{
+		DeviceID: f.Device, At: f.At.Time, Seq: f.Seq, Session: f.Session, Nth: f.Nth, Values: values, Omitted: omitted, Units: f.Units, Tags: f.Tags,
+	}}
 }
 
 // maxNth bounds how many readings are the same.
@@ -116,7 +140,7 @@ func Append(b []byte, readings []telemetry.Incoming) ([]byte, error) {
 }
 
 func parseOne(text []byte, device string) (Reading, error) {
-	var f form[map[string]sent]
+	var f received
 	in := json.NewDecoder(bytes.NewReader(text))
 	in.DisallowUnknownFields()
 	err := in.Decode(&f)
@@ -126,13 +150,7 @@ func parseOne(text []byte, device string) (Reading, error) {
 	if err == nil && (f.Nth < 0 || f.Nth > maxNth) {
 		err = fmt.Errorf("nth %d: from 0 to %d", f.Nth, maxNth)
 	}
-	if f.Device == "" {
-		f.Device = device
-	}
-	values, omitted := valuesOf(f.Values)
-	return Reading{Err: err, Incoming: telemetry.Incoming{
-		DeviceID: f.Device, At: f.At.Time, Seq: f.Seq, Session: f.Session, Nth: f.Nth, Values: values, Omitted: omitted, Units: f.Units, Tags: f.Tags,
-	}}, err
+	return readingOf(&f, device, err), err
 }
 
 // sent is a value as a device sent it. What is no value is no reason to refuse the others: err says what is wrong with it.
@@ -141,10 +159,12 @@ type sent struct {
 	err error
 }
 
+var errNested = errors.New("a value is a number, a text, true or false")
+
 // UnmarshalJSON takes any JSON.
 func (v *sent) UnmarshalJSON(b []byte) error {
 	if len(b) > 0 && (b[0] == '[' || b[0] == '{') {
-		v.err = errors.New("a value is a number, a text, true or false")
+		v.err = errNested
 		return nil
 	}
 	v.err = v.Value.UnmarshalJSON(b)
@@ -165,6 +185,7 @@ func valuesOf(all map[string]sent) (telemetry.Values, []telemetry.Omitted) {
 		}
 		values[name] = v.Value
 	}
+	slices.SortFunc(omitted, func(a, b telemetry.Omitted) int { return strings.Compare(a.Metric, b.Metric) })
 	return values, omitted
 }
 

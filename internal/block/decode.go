@@ -101,10 +101,10 @@ func (d *decoder) err(c *column) error {
 	switch {
 	case d.newer:
 		return fmt.Errorf("%w: its column %d has the form %d", ErrVersion, c.number, c.form)
-	case d.why != "":
-		return fmt.Errorf("%w: column %d: %s", ErrCorrupt, c.number, d.why)
 	case d.r.Failed():
 		return fmt.Errorf("%w: column %d is cut short", ErrCorrupt, c.number)
+	case d.why != "":
+		return fmt.Errorf("%w: column %d: %s", ErrCorrupt, c.number, d.why)
 	case d.r.More():
 		return fmt.Errorf("%w: column %d is too long", ErrCorrupt, c.number)
 	}

@@ -90,17 +90,16 @@ func (s *Schema[T]) Decode(dst []T, body []byte, only ...byte) ([]T, error) {
 	if err := d.open(h); err != nil {
 		return dst, err
 	}
-	before := len(dst)
-	dst = slices.Grow(dst, h.Facts)[:before+h.Facts]
-	facts := dst[before:]
+	out := slices.Grow(dst, h.Facts)[:len(dst)+h.Facts]
+	facts := out[len(dst):]
 	clear(facts)
 	for i := range h.columns {
 		if err := s.decodeColumn(d, &h.columns[i], facts, only); err != nil {
 			clear(facts)
-			return dst[:before], err
+			return dst, err
 		}
 	}
-	return dst, nil
+	return out, nil
 }
 
 // decodeColumn fills a field of the facts.

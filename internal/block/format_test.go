@@ -17,7 +17,7 @@ import (
 var golden = []string{"testdata/one.block", "testdata/few.block", "testdata/many.block"}
 
 func TestGolden(t *testing.T) {
-	for i, n := range []int{1, 5, 150} {
+	for i, n := range []int{1, 12, 150} {
 		facts := someThings(n)
 		if os.Getenv("ONEFOLD_WRITE_GOLDEN") != "" {
 			if err := os.MkdirAll(filepath.Dir(golden[i]), 0o755); err != nil {

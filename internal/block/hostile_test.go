@@ -52,10 +52,11 @@ func TestEveryBitCounts(t *testing.T) {
 	}
 }
 
-// The sums of these bodies are right, and what they say is not.
-func TestCorrupt(t *testing.T) {
+// corrupt are bodies that make no sense, by what is said of them. The sums of all but one are right.
+func corrupt(t testing.TB) map[string][]byte {
+	t.Helper()
 	long := strings.Repeat("a", 1000)
-	for why, body := range map[string][]byte{
+	return map[string][]byte{
 		"are too few":                nil,
 		"sum is wrong":               []byte("\x01t\x00\x00\x00\x00\x00\x00\x00"),
 		"facts of kind 117":          sealed("\x01u\x00\x00\x00"),
@@ -80,12 +81,17 @@ func TestCorrupt(t *testing.T) {
 		"decimal places make no":     sealed("\x01t\x00\x01\x01", "\x07\x06\x03", "\x07\x04\x02"),
 		"column 7: its decimal":      sealed("\x01t\x00\x01\x01", "\x07\x06\x03", "\x01\x07\x02"),
 		"nested value makes no":      sealed("\x01t\x00\x01\x01", "\x0a\x08\x03", "\x00", "\x01\x00"),
+		"column 255: a nested":       sealed("\x01t\x00\x01\x01", "\xff\x08\x07", "\x01\x01a", "\x01\x00\x00\x04"), // refused by its reader
 		"column 10: a nested":        sealed("\x01t\x00\x01\x01", "\x0a\x08\x05", "\x01\x01a", "\x00\x00"),
 		"column 200: a nested":       sealed("\x01t\x00\x02\x01", "\xc8\x18\x03", "\x00", "\x00\x00"), // shared by two
 		"decompress columns":         sealed("\x01t\x01\x01\x01", "\x02\x01\x02", "no frame"),
 		"as many bytes as the head":  sealed("\x01t\x01\x01\x01", "\x02\x01\x03", zstandard(t, "ab")),
 		"decompress columns: dec":    sealed("\x01t\x01\x01\x01", "\x02\x01\x03", zstandard(t, long)),
-	} {
+	}
+}
+
+func TestCorrupt(t *testing.T) {
+	for why, body := range corrupt(t) {
 		got, err := things.Decode(nil, body)
 		if !errors.Is(err, block.ErrCorrupt) || !strings.Contains(err.Error(), why) || got != nil {
 			t.Errorf("not %q: %v", why, err)
@@ -93,15 +99,17 @@ func TestCorrupt(t *testing.T) {
 	}
 }
 
-// What only a newer version can have written says so.
+// newer are bodies that only a newer version can have written, by what is said of them.
+var newer = map[string][]byte{
+	"format is 2":                {2, 't', 0, 0, 0, 0, 0, 0, 0, 0, 0},
+	"codec is 2":                 sealed("\x01t\x02\x00\x00"),
+	"it has a column 99":         sealed("\x01t\x00\x01\x01", "\x63\x01\x01", "a"),
+	"its column 4 has the form":  sealed("\x01t\x00\x01\x01", "\x04\x0f\x01", "a"),
+	"its column 2 has the form ": sealed("\x01t\x00\x01\x01", "\x02\x05\x01", "a"), // which is one of ids
+}
+
 func TestNewer(t *testing.T) {
-	for why, body := range map[string][]byte{
-		"format is 2":                {2, 't', 0, 0, 0, 0, 0, 0, 0, 0, 0},
-		"codec is 2":                 sealed("\x01t\x02\x00\x00"),
-		"it has a column 99":         sealed("\x01t\x00\x01\x01", "\x63\x01\x01", "a"),
-		"its column 4 has the form":  sealed("\x01t\x00\x01\x01", "\x04\x0f\x01", "a"),
-		"its column 2 has the form ": sealed("\x01t\x00\x01\x01", "\x02\x05\x01", "a"), // which is one of ids
-	} {
+	for why, body := range newer {
 		got, err := things.Decode(nil, body)
 		if !errors.Is(err, block.ErrVersion) || !strings.Contains(err.Error(), why) || got != nil {
 			t.Errorf("not %q: %v", why, err)
@@ -170,6 +178,11 @@ func FuzzDecode(f *testing.F) {
 			f.Fatal(err)
 		}
 		f.Add(body[:len(body)-4])
+	}
+	for _, bodies := range []map[string][]byte{corrupt(f), newer} {
+		for _, body := range bodies {
+			f.Add(body[:max(len(body)-4, 0)])
+		}
 	}
 	f.Fuzz(func(t *testing.T, content []byte) {
 		_, _ = things.Decode(nil, content) // whose sum is wrong, most probably

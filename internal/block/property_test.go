@@ -5,6 +5,7 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 
@@ -159,6 +160,15 @@ func TestTooLarge(t *testing.T) {
 	most := make([]thing, block.MaxFacts)
 	if got, err := things.Decode(nil, appended(t, things, most)); err != nil || len(got) != block.MaxFacts {
 		t.Errorf("%d facts, %v", len(got), err)
+	}
+}
+
+// Times are read in UTC, without what is finer than a millisecond.
+func TestTimes(t *testing.T) {
+	at := time.Date(2026, 5, 12, 16, 0, 0, 250_999_999, time.FixedZone("", 7200))
+	got, err := things.Decode(nil, appended(t, things, []thing{{At: at}, {}}))
+	if err != nil || got[0].At != time.Date(2026, 5, 12, 14, 0, 0, 250_000_000, time.UTC) || !got[1].At.IsZero() {
+		t.Errorf("read %v, %v", got, err)
 	}
 }
 

@@ -31,6 +31,7 @@ type label string
 type piece struct {
 	Name string
 	N    int64
+	Sort uint64 // at most 3
 }
 
 var things = block.New('t', thingColumns...)
@@ -58,13 +59,18 @@ func writePieces(w *block.Writer, t *thing) {
 	for _, p := range t.Pieces {
 		w.Text(p.Name)
 		w.Int(p.N)
+		w.Uint(p.Sort)
 	}
 }
 
 func readPieces(r *block.Reader, t *thing) {
 	t.Pieces = make([]piece, r.Count())
 	for i := range t.Pieces {
-		t.Pieces[i] = piece{r.Text(), r.Int()}
+		p := &t.Pieces[i]
+		p.Name, p.N, p.Sort = r.Text(), r.Int(), r.Uint()
+		if p.Sort > 3 {
+			r.Fail()
+		}
 	}
 }
 
@@ -99,7 +105,7 @@ func someThings(n int) []thing {
 		case 0:
 			t.Maybe, t.List = new(math.Sqrt(float64(i))), []string{"a", "", string(t.Text)}
 		case 1:
-			t.Map, t.Pieces = map[string]string{"plan": "team", "seats": fmt.Sprint(i)}, []piece{{"x", -int64(i)}, {"y", 1}}
+			t.Map, t.Pieces = map[string]string{"plan": "team", "seats": fmt.Sprint(i)}, []piece{{"x", -int64(i), 0}, {"y", 1, 3}}
 		case 2:
 			t.List, t.Map, t.Pieces = []string{}, map[string]string{}, []piece{}
 		}
@@ -137,7 +143,7 @@ func anyThings(t *rapid.T) []thing {
 	maps := rapid.OneOf(rapid.Just(map[string]string(nil)), rapid.MapOfN(anyText, anyText, 0, 4))
 	column(t, out, maps, func(th *thing, v map[string]string) { th.Map = v })
 	pieces := rapid.OneOf(rapid.Just([]piece(nil)), rapid.SliceOfN(rapid.Custom(func(t *rapid.T) piece {
-		return piece{anyText.Draw(t, "name"), anyInt.Draw(t, "n")}
+		return piece{anyText.Draw(t, "name"), anyInt.Draw(t, "n"), rapid.Uint64Range(0, 3).Draw(t, "sort")}
 	}), 0, 3))
 	column(t, out, pieces, func(th *thing, v []piece) { th.Pieces = v })
 	return out

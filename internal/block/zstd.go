@@ -8,7 +8,7 @@ import (
 )
 
 // minCompressed is how many bytes of columns are worth an attempt to compress them.
-const minCompressed = 128
+const minCompressed = 192
 
 var (
 	compressors = sync.Pool{New: func() any {

@@ -5,6 +5,8 @@ import (
 	"hash/crc32"
 	"slices"
 	"sync"
+
+	"github.com/oklog/ulid/v2"
 )
 
 // encoder holds what is needed to encode a block. The fields from present to nested are those of one column: which facts
@@ -12,6 +14,7 @@ import (
 type encoder struct {
 	present []uint16
 	texts   []string
+	ids     []ulid.ULID // of the texts
 	ints    []int64
 	floats  []float64
 	ends    []int // of the nested values, in nested.b
@@ -20,7 +23,7 @@ type encoder struct {
 	dictionary dictionary
 	references []byte // into the dictionary
 	columns    []column
-	stored     []byte // data of columns that are not worth compressing
+	stored     []byte // data of the columns set aside: random bytes do not compress
 	packed     []byte // data of the others
 	compressed []byte
 	elements   int // the most that a column has had
@@ -64,7 +67,7 @@ func (e *encoder) bytes() int { return len(e.stored) + len(e.packed) }
 // column encodes the values of a column, of which there is at least one.
 func (e *encoder) column(number, flags byte, k kind, facts int) {
 	area, before := &e.packed, len(e.packed)
-	if k == idKind && e.allULIDs() {
+	if k == idKind && e.takeULIDs() {
 		area, before = &e.stored, len(e.stored)
 		flags |= aside
 	}

@@ -9,39 +9,32 @@ const (
 	tailSize = 10
 )
 
-// allULIDs reports whether all texts of the column are ULIDs as they are written: in upper case.
-func (e *encoder) allULIDs() bool {
+// takeULIDs fills ids from the texts of the column. It reports false if one is not a ULID as they are written, in upper
+// case.
+func (e *encoder) takeULIDs() bool {
+	e.ids = e.ids[:0]
+	var again [ulidText]byte
 	for _, s := range e.texts {
-		if len(s) != ulidText {
+		id, err := ulid.ParseStrict(s)
+		if err != nil || id.MarshalTextTo(again[:]) != nil || string(again[:]) != s {
 			return false
 		}
-	}
-	for _, s := range e.texts {
-		if _, ok := parseULID(s); !ok {
-			return false
-		}
+		e.ids = append(e.ids, id)
 	}
 	return true
 }
 
-func parseULID(s string) (id ulid.ULID, ok bool) {
-	var again [ulidText]byte
-	id, err := ulid.ParseStrict(s)
-	if err != nil || id.MarshalTextTo(again[:]) != nil {
-		return id, false
-	}
-	return id, string(again[:]) == s
-}
-
 // appendULIDs appends ids: their times, then the rest of each.
-func (e *encoder) appendULIDs(b []byte, ids []string) []byte {
-	e.ints, e.references = e.ints[:0], e.references[:0]
-	for _, s := range ids {
-		id, _ := parseULID(s)
-		e.ints = append(e.ints, int64(id.Time()))
-		e.references = append(e.references, id[tailAt:]...)
+func (e *encoder) appendULIDs(b []byte, ids []ulid.ULID) []byte {
+	e.ints = e.ints[:0]
+	for i := range ids {
+		e.ints = append(e.ints, int64(ids[i].Time()))
 	}
-	return append(appendDeltas(b, e.ints), e.references...)
+	b = appendDeltas(b, e.ints)
+	for i := range ids {
+		b = append(b, ids[i][tailAt:]...)
+	}
+	return b
 }
 
 // readULIDs reads n ids. They share one string.

@@ -67,7 +67,7 @@ func (e *encoder) appendValues(b []byte, k kind, flags byte) ([]byte, form) {
 	switch k {
 	case textKind, idKind:
 		if flags&aside != 0 {
-			return e.appendULIDs(b, e.texts[:n]), formULID
+			return e.appendULIDs(b, e.ids[:n]), formULID
 		}
 		return e.appendTexts(b, e.texts[:n])
 	case intKind:

@@ -1,7 +1,6 @@
 package block
 
 import (
-	"maps"
 	"math"
 	"slices"
 	"time"
@@ -220,7 +219,10 @@ func TextMap[T any](number byte, at func(*T) *map[string]string) Column[T] {
 			return
 		}
 		w.Count(len(m))
-		w.keys = slices.AppendSeq(w.keys[:0], maps.Keys(m))
+		w.keys = w.keys[:0]
+		for name := range m {
+			w.keys = append(w.keys, name)
+		}
 		slices.Sort(w.keys)
 		for _, name := range w.keys {
 			w.Text(name)

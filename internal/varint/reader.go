@@ -66,3 +66,6 @@ func (r *Reader) Bytes(n uint64) []byte {
 	r.rest = r.rest[n:]
 	return b
 }
+
+// Rest takes all that is left off. The bytes are the encoding's own, as those of Bytes are.
+func (r *Reader) Rest() []byte { return r.Bytes(uint64(len(r.rest))) }

@@ -18,8 +18,11 @@ func TestReader(t *testing.T) {
 	if n := r.Int(); n != math.MinInt64 {
 		t.Errorf("int %d", n)
 	}
-	if text := r.Bytes(r.Uint()); string(text) != "abc" {
+	if text := r.Bytes(r.Uint() - 2); string(text) != "a" {
 		t.Errorf("bytes %q", text)
+	}
+	if text := r.Rest(); string(text) != "bc" {
+		t.Errorf("the rest is %q", text)
 	}
 	if r.More() || r.Failed() {
 		t.Errorf("more %v, failed %v", r.More(), r.Failed())

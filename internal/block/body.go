@@ -1,0 +1,125 @@
+package block
+
+import (
+	"encoding/binary"
+	"fmt"
+	"hash/crc32"
+
+	"github.com/onefold/onefold/internal/varint"
+)
+
+const (
+	format byte = 1 // of the body; its first byte
+
+	sumBytes  = 4
+	leastBody = 3 + 1 + 1 + sumBytes // without columns
+	maxHead   = 3 + 2 + 2            // without the entries of columns
+	maxEntry  = 2 + 4                // of a column of at most MaxBytes
+)
+
+// The codecs of a body's columns.
+const (
+	raw       byte = 0
+	zstandard byte = 1
+)
+
+// The flags of a column. The lower bits are its form.
+const (
+	skippable byte = 0x80 // a reader that does not know the column may skip it
+	aside     byte = 0x40 // it stands before the others, and is never compressed
+	sparse    byte = 0x20 // it begins with a bit for each fact, and holds values of those that have one
+	same      byte = 0x10 // all values are the same, and it is stored once
+	formBits  byte = 0x0f
+)
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// Info is what the head of a body says.
+type Info struct {
+	Kind       byte // of the facts, as given to New
+	Facts      int
+	Compressed bool
+}
+
+// Inspect reads the head of a body, and checks its sum. Errors: ErrCorrupt, ErrVersion.
+func Inspect(body []byte) (Info, error) {
+	h, err := parse(body)
+	return h.Info, err
+}
+
+// head is the beginning of a body, and where the columns are.
+type head struct {
+	Info
+	columns []column
+	stored  []byte // the columns aside
+	packed  []byte // the others, as they stand in the body
+	size    int    // of the others, decompressed
+}
+
+// column is the entry of a column in the head.
+type column struct {
+	number, flags byte
+	form          form
+	size          int // bytes
+}
+
+// parse reads the head of a body.
+func parse(body []byte) (head, error) {
+	if len(body) < leastBody {
+		return head{}, fmt.Errorf("%w: %d bytes are too few", ErrCorrupt, len(body))
+	}
+	content, sum := body[:len(body)-sumBytes], binary.BigEndian.Uint32(body[len(body)-sumBytes:])
+	switch {
+	case body[0] != format:
+		return head{}, fmt.Errorf("%w: its format is %d", ErrVersion, body[0])
+	case crc32.Checksum(content, castagnoli) != sum:
+		return head{}, fmt.Errorf("%w: its sum is wrong", ErrCorrupt)
+	case body[2] > zstandard:
+		return head{}, fmt.Errorf("%w: its codec is %d", ErrVersion, body[2])
+	}
+	h := head{Info: Info{Kind: body[1], Compressed: body[2] == zstandard}}
+	r := varint.NewReader(content[3:])
+	facts := r.Uint()
+	sizes, err := h.readColumns(&r)
+	switch {
+	case err != nil:
+		return head{}, err
+	case facts > MaxFacts:
+		return head{}, fmt.Errorf("%w: %d facts, more than %d", ErrCorrupt, facts, MaxFacts)
+	}
+	h.Facts, h.size = int(facts), sizes.packed
+	h.stored = r.Bytes(uint64(sizes.stored))
+	h.packed = r.Rest()
+	if r.Failed() || !h.Compressed && len(h.packed) != h.size {
+		return head{}, fmt.Errorf("%w: columns of %d bytes do not fit", ErrCorrupt, sizes.stored+sizes.packed)
+	}
+	return h, nil
+}
+
+// sizes are the bytes of the columns aside, and of the others.
+type sizes struct{ stored, packed int }
+
+func (h *head) readColumns(r *varint.Reader) (total sizes, err error) {
+	n := r.Count()
+	if n > maxColumns+1 || r.Failed() {
+		return total, fmt.Errorf("%w: %d columns", ErrCorrupt, n)
+	}
+	h.columns = make([]column, n)
+	for i := range h.columns {
+		b, size := r.Bytes(2), r.Uint()
+		if r.Failed() || size > MaxBytes || i > 0 && b[0] <= h.columns[i-1].number {
+			return total, fmt.Errorf("%w: the head of column %d of %d", ErrCorrupt, i+1, n)
+		}
+		c := column{number: b[0], flags: b[1] &^ formBits, form: form(b[1] & formBits), size: int(size)}
+		if c.flags&aside != 0 {
+			total.stored += c.size
+		} else {
+			total.packed += c.size
+		}
+		h.columns[i] = c
+	}
+	if total.stored+total.packed > MaxBytes {
+		return total, fmt.Errorf("%w: columns of %d bytes, more than %d", ErrCorrupt, total.stored+total.packed, MaxBytes)
+	}
+	return total, nil
+}

@@ -1,0 +1,112 @@
+package block
+
+import (
+	"fmt"
+	"math/bits"
+	"sync"
+
+	"github.com/onefold/onefold/internal/varint"
+)
+
+// decoder holds what is needed to decode a block. The fields from r to nested are those of one column: what is left of
+// its data, which facts have a value, and the values, in the field for its kind.
+type decoder struct {
+	r       varint.Reader
+	why     string // the column makes no sense; "": it does so far
+	newer   bool   // the column has a form that this version does not know
+	one     bool   // all facts that are present share a value
+	present []uint16
+	texts   []string
+	ints    []int64
+	floats  []float64
+	nested  Reader
+
+	dictionary     []string // of the column
+	stored, packed []byte   // what is left of the columns
+	buffer         []byte   // that columns are decompressed to
+}
+
+var decoders = sync.Pool{New: func() any { return new(decoder) }}
+
+// release puts the decoder back for the next block. It must not hold on to facts or the body.
+func (d *decoder) release() {
+	d.forget()
+	d.r, d.nested, d.stored, d.packed = varint.Reader{}, Reader{}, nil, nil
+	if cap(d.buffer) <= maxPooled && cap(d.dictionary) <= 4*MaxFacts {
+		decoders.Put(d)
+	}
+}
+
+// forget lets the texts of a column go.
+func (d *decoder) forget() {
+	clear(d.texts)
+	clear(d.dictionary)
+	d.texts, d.dictionary = d.texts[:0], d.dictionary[:0]
+}
+
+// open gets ready to take the columns.
+func (d *decoder) open(h head) (err error) {
+	d.stored, d.packed = h.stored, h.packed
+	if h.Compressed {
+		if d.buffer, err = decompress(d.buffer, h.packed, h.size); err != nil {
+			return fmt.Errorf("%w: decompress columns: %w", ErrCorrupt, err)
+		}
+		d.packed = d.buffer
+	}
+	return nil
+}
+
+// take returns the data of the next column.
+func (d *decoder) take(c *column) (data []byte) {
+	if c.flags&aside != 0 {
+		data, d.stored = d.stored[:c.size], d.stored[c.size:]
+	} else {
+		data, d.packed = d.packed[:c.size], d.packed[c.size:]
+	}
+	return data
+}
+
+// begin starts on a column: it finds out which facts have a value.
+func (d *decoder) begin(c *column, data []byte, facts int) {
+	d.r, d.why, d.newer, d.one = varint.NewReader(data), "", false, c.flags&same != 0
+	d.forget()
+	d.present = d.present[:0]
+	if c.flags&sparse == 0 {
+		for i := range facts {
+			d.present = append(d.present, uint16(i))
+		}
+		return
+	}
+	for i, b := range d.r.Bytes(uint64(facts+7) / 8) {
+		for ; b != 0; b &= b - 1 {
+			d.present = append(d.present, uint16(i*8+bits.TrailingZeros8(b)))
+		}
+	}
+	if n := len(d.present); n > 0 && int(d.present[n-1]) >= facts {
+		d.fail("facts have a value that do not exist")
+	}
+}
+
+// fail says why the column makes no sense. The first reason counts.
+func (d *decoder) fail(why string) {
+	if d.why == "" {
+		d.why = why
+	}
+}
+
+func (d *decoder) failed() bool { return d.why != "" || d.newer || d.r.Failed() }
+
+// err is what was wrong with the column.
+func (d *decoder) err(c *column) error {
+	switch {
+	case d.newer:
+		return fmt.Errorf("%w: its column %d has the form %d", ErrVersion, c.number, c.form)
+	case d.r.Failed():
+		return fmt.Errorf("%w: column %d is cut short", ErrCorrupt, c.number)
+	case d.why != "":
+		return fmt.Errorf("%w: column %d: %s", ErrCorrupt, c.number, d.why)
+	case d.r.More():
+		return fmt.Errorf("%w: column %d is too long", ErrCorrupt, c.number)
+	}
+	return nil
+}

@@ -1,0 +1,125 @@
+package block
+
+import "math"
+
+// kind is what the values of a column are.
+type kind byte
+
+const (
+	boolKind kind = iota
+	textKind
+	idKind
+	intKind
+	floatKind
+	nestedKind
+)
+
+// form is how the values of a column are stored. Its numbers are part of the format.
+type form byte
+
+const (
+	formNone    form = 0 // nothing: values are true
+	formText    form = 1 // one text, which is all there is
+	formTexts   form = 2 // a dictionary, and a reference each
+	formOffset  form = 3 // the least integer, and how much greater each is
+	formDelta   form = 4 // an integer, and how much greater each is than its predecessor
+	formULID    form = 5 // times as by formDelta, and 10 bytes each
+	formDecimal form = 6 // decimal places, and integers
+	formFloat   form = 7 // 8 bytes each
+	formNested  form = 8 // a dictionary, and what each value's writer wrote
+)
+
+// allSame reports whether all values of the column are the same.
+func (e *encoder) allSame(k kind) bool {
+	switch k {
+	case textKind, idKind:
+		return repeats(e.texts)
+	case intKind:
+		return repeats(e.ints)
+	case floatKind:
+		for _, v := range e.floats {
+			if math.Float64bits(v) != math.Float64bits(e.floats[0]) {
+				return false
+			}
+		}
+		return true
+	case nestedKind:
+		return e.nestedRepeats()
+	}
+	return false
+}
+
+func repeats[V comparable](values []V) bool {
+	for _, v := range values {
+		if v != values[0] {
+			return false
+		}
+	}
+	return true
+}
+
+// appendValues appends the values of the column; with flag same, only the first.
+func (e *encoder) appendValues(b []byte, k kind, flags byte) ([]byte, form) {
+	n := len(e.present)
+	if flags&same != 0 {
+		n = 1
+	}
+	switch k {
+	case textKind, idKind:
+		if flags&aside != 0 {
+			return e.appendULIDs(b, e.ids[:n]), formULID
+		}
+		return e.appendTexts(b, e.texts[:n])
+	case intKind:
+		return appendInts(b, e.ints[:n])
+	case floatKind:
+		return e.appendFloats(b, e.floats[:n])
+	case nestedKind:
+		return e.appendNested(b, n), formNested
+	}
+	return b, formNone
+}
+
+// decode reads the values of a column, as many as there are facts present.
+func (d *decoder) decode(k kind, f form) {
+	n := len(d.present)
+	if n == 0 {
+		d.fail("it has no values")
+		return
+	}
+	if d.one {
+		n = 1
+	}
+	switch {
+	case k == boolKind && f == formNone:
+	case (k == textKind || k == idKind) && (f == formText || f == formTexts):
+		d.readTexts(f, n)
+	case k == idKind && f == formULID:
+		d.readULIDs(n)
+	case k == intKind && (f == formOffset || f == formDelta):
+		d.readInts(f, n)
+	case k == floatKind && (f == formDecimal || f == formFloat):
+		d.readFloats(f, n)
+	case k == nestedKind && f == formNested:
+		d.openNested()
+	default:
+		d.newer = true
+	}
+	if d.one && !d.failed() {
+		d.repeat(k)
+	}
+}
+
+// repeat gives the one value that was read to all facts.
+func (d *decoder) repeat(k kind) {
+	for range d.present[1:] {
+		switch k {
+		case textKind, idKind:
+			d.texts = append(d.texts, d.texts[0])
+		case intKind:
+			d.ints = append(d.ints, d.ints[0])
+		case floatKind:
+			d.floats = append(d.floats, d.floats[0])
+		}
+	}
+}

@@ -76,6 +76,9 @@ func (s *Store) link(ctx context.Context, u *User, identity Identity) error {
 	if u.Disabled {
 		return ErrDenied
 	}
+	if u.Identity == identity.Hash { // by another login of the same person, since the identity was asked for
+		return fmt.Errorf("accounts: link an identity: %w", table.ErrConflict)
+	}
 	tx := table.NewTx(s.t, "")
 	if u.Identity != "" {
 		before, err := IdentityByHash.Get(ctx, s.t, IdentityKey{u.Identity})

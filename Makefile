@@ -132,7 +132,7 @@ ledger: web ## KILLS kills of a server under page views, readings, appends and c
 	ONEFOLD_LEDGER_KILLS=$(KILLS) $(GO) test -count=1 -timeout 60m -run '^TestKillLedger$$' -v ./cmd/onefold
 
 endurance: web ## DURATION (1h) of RATE events a second to a server with everything on, and what it takes of the machine
-	ONEFOLD_ENDURANCE=$(DURATION) ONEFOLD_ENDURANCE_RATE=$(RATE) $(GO) test -count=1 -timeout 0 -v -run '^TestEndurance$$' ./cmd/onefold
+	CGO_ENABLED=0 ONEFOLD_ENDURANCE=$(DURATION) ONEFOLD_ENDURANCE_RATE=$(RATE) $(GO) test -count=1 -timeout 0 -v -run '^TestEndurance$$' ./cmd/onefold
 
 chaos: web ## EVENTS events to two servers and three workers on one table, of which all goes wrong that can
 	ONEFOLD_SOAK_EVENTS=$(EVENTS) $(GO) test -count=1 -timeout 0 -v -run 'TestChaos$$' ./cmd/onefold

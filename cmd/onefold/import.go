@@ -17,8 +17,9 @@ import (
 
 // Folds of an import work on large batches: the whole log is there, so nobody waits for its first statistics, and an
 // item that many lines touch is written once a batch.
-// An import reads little of what it wrote long ago, so it needs less of a cache.
-var importTuning = tuning{works: true, flushChanges: 6_000, flushAge: 5 * time.Second, cacheBytes: 12 << 20}
+// An import reads little of what it wrote long ago, so it needs less of a cache. A service that does not answer for a while must not end what
+// may have gone on for hours.
+var importTuning = tuning{works: true, flushChanges: 6_000, flushAge: 5 * time.Second, cacheBytes: 12 << 20, patience: 2 * time.Minute}
 
 // importMemory is what an import should stay within, in bytes. Go collects garbage more often when it comes near.
 const importMemory = 272 << 20

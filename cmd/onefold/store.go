@@ -63,6 +63,7 @@ type tuning struct {
 	leaseFor     time.Duration                              // 0: the runtime's default
 	owner        string                                     // "": one that no other worker has
 	waits        *await.Options                             // for a table that cannot be reached; nil: that is an error
+	patience     time.Duration                              // with a service that does not answer, once it is open; 0: none
 	clock        func() time.Time                           // nil: the system's
 	sleep        func(context.Context, time.Duration) error // of the worker; nil: a timer
 }
@@ -74,6 +75,7 @@ func (g *globals) openStore(ctx context.Context, logs io.Writer, tune tuning) (*
 	if err != nil {
 		return nil, err
 	}
+	where.Patience = tune.patience
 	o := g.engine(logs)
 	o.CacheBytes, o.Clock = tune.cacheBytes, tune.clock
 	var budget memory.Budget

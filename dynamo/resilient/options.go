@@ -26,6 +26,10 @@ type Options struct {
 	// longer.
 	Within time.Duration
 
+	// Patience is how long a request waits for a store that does not answer, or that too many wait for, before it is given up. Default 0: not
+	// at all, so that who asked a server hears of it. It is for work that nobody waits for, such as an import.
+	Patience time.Duration
+
 	Attempts int // how often a request is sent at most, default 4
 	// Budget is how many times more, in all, requests may be sent again before others succeed: each that succeeds the first
 	// time earns a fifth of one. Default 100.

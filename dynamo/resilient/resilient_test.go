@@ -95,6 +95,49 @@ func TestRepeats(t *testing.T) {
 	}
 }
 
+// Who has patience waits for a store that is away, as long as that, but does not do a thing twice that may have been done.
+func TestPatience(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		away := func(sent *int, until time.Duration) error {
+			*sent++
+			if time.Since(began) < until {
+				return errBroken
+			}
+			return nil
+		}
+		const patience = 2 * time.Minute
+		for name, c := range map[string]struct {
+			until  time.Duration
+			stored bool
+		}{"for a minute": {time.Minute, true}, "for an hour": {time.Hour, false}} {
+			sent := 0
+			s := resilient.Wrap(&scripted{put: func(context.Context) error { return away(&sent, c.until) }}, resilient.Options{Patience: patience})
+			began = time.Now()
+			err := put(s, "SITE#a")
+			if took := time.Since(began); (err == nil) != c.stored || took > patience || took < min(c.until, patience-20*time.Second) || sent > 50 {
+				t.Errorf("away %s: %v after %s, sent %d times", name, err, took, sent)
+			}
+			if !c.stored && !dynamo.IsUnavailable(err) {
+				t.Errorf("away %s: %v", name, err)
+			}
+		}
+		added := 0
+		adds := resilient.Wrap(&scripted{update: func() error { added++; return errBroken }}, resilient.Options{Patience: patience})
+		if _, err := adds.UpdateItem(t.Context(), &dynamodb.UpdateItemInput{UpdateExpression: aws.String("ADD n :one")}); added != 1 || !dynamo.IsUnavailable(err) {
+			t.Errorf("added %d times, %v", added, err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		s := resilient.Wrap(&scripted{put: func(context.Context) error { return errBroken }}, resilient.Options{Patience: patience})
+		began = time.Now()
+		_, err := s.PutItem(ctx, &dynamodb.PutItemInput{})
+		if took := time.Since(began); err == nil || took > time.Second {
+			t.Errorf("told to stop: %v after %s", err, took)
+		}
+	})
+}
+
 // A store that hangs is given up after the time that an answer may take, and nobody waits for it once the breaker is open.
 func TestBlackHole(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

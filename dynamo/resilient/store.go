@@ -55,8 +55,32 @@ type request struct {
 	keys  func() []string
 }
 
-// do sends a request, again if that is good, and returns the answer or why there is none.
+// do sends a request, with patience if the store is to be waited for, and returns the answer or why there is none.
 func do[Out any](ctx context.Context, s *sender, r request, send func(context.Context) (*Out, error)) (*Out, error) {
+	for began := s.o.Clock(); ; {
+		out, err := try(ctx, s, r, send)
+		wait, again := s.bears(r, err)
+		if !again || s.o.Clock().Sub(began)+wait > s.o.Patience {
+			return out, err
+		}
+		if s.o.Sleep(ctx, wait) != nil {
+			return out, err
+		}
+	}
+}
+
+// bears reports whether a request that was given up may be tried anew, and when: whoever has patience waits for a store that is away, or
+// that others crowd.
+func (s *sender) bears(r request, err error) (wait time.Duration, again bool) {
+	f, ok := dynamo.GaveUp(err)
+	if !ok || f.Kind != dynamo.Unreachable && f.Kind != dynamo.Crowded {
+		return 0, false
+	}
+	return f.After, f.Err == nil || !r.once || neverSent(f.Err)
+}
+
+// try sends a request, again if that is good.
+func try[Out any](ctx context.Context, s *sender, r request, send func(context.Context) (*Out, error)) (*Out, error) {
 	s.counts.requests.Add(1)
 	held, err := s.gate.enter(ctx, r.bytes)
 	if err != nil {
@@ -153,7 +177,11 @@ func (s *sender) note(a admission, became outcome, r request, err error) {
 	}
 	switch s.breaker.note(a, became, s.o.Clock()) {
 	case Open:
-		s.o.Logger.Error(s.name+": it does not answer; requests are refused at once until it does", "operation", r.op, "error", err)
+		then := "requests are refused at once until it does"
+		if s.o.Patience > 0 {
+			then = "requests wait for it up to " + s.o.Patience.String()
+		}
+		s.o.Logger.Error(s.name+": it does not answer; "+then, "operation", r.op, "error", err)
 	case Closed:
 		s.o.Logger.Info(s.name+": it answers again", "operation", r.op)
 	}

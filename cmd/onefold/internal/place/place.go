@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"strings"
+	"time"
 
 	"github.com/aws/smithy-go"
 
@@ -23,6 +24,8 @@ import (
 type Place struct {
 	Dir    string          // of the embedded engine
 	Remote remote.Location // its Table is "" for an embedded table
+
+	Patience time.Duration // how long a request waits for a service that does not answer: see resilient.Options
 }
 
 // Forms is what stores look like, for messages and help.
@@ -138,7 +141,7 @@ func ready(ctx context.Context, db *engine.DB) (*Opened, error) {
 }
 
 func (p Place) openRemote(ctx context.Context, logger *slog.Logger) (*Opened, error) {
-	o, err := p.Clients(ctx, func(o *resilient.Options) { o.Logger = logger })
+	o, err := p.Clients(ctx, func(o *resilient.Options) { o.Logger, o.Patience = logger, p.Patience })
 	if err != nil {
 		return nil, err
 	}

@@ -242,7 +242,8 @@ func (w *Worker) discard(ctx context.Context) error {
 		return err
 	}
 	for _, sh := range w.order {
-		sh.position, _ = sh.durable()
+		seq, _ := sh.durable()
+		w.jump(sh, seq)
 	}
 	return nil
 }
@@ -252,6 +253,7 @@ func (w *Worker) giveBack() {
 	w.clear()
 	w.dead, w.unsettled = nil, false
 	for _, sh := range w.order {
+		w.forgetWindows(sh) // what they have of the batch is not stored
 		sh.position, _ = sh.durable()
 		sh.end, sh.gaps, sh.lastAt = false, nil, time.Time{}
 		sh.mark.Forget()

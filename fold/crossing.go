@@ -130,7 +130,8 @@ func (w *Worker) help(c *crossing, sh *shard) {
 	for now := w.o.Clock(); sh != nil && sh.listed && !sh.finished() && !w.reads(sh, now); sh = w.shards[sh.parent] {
 		durable, _ := sh.durable()
 		sh.help++
-		sh.position, sh.end = durable, false
+		w.jump(sh, durable)
+		sh.end = false
 		c.helped = append(c.helped, sh)
 		w.o.Logger.Info("fold: helping with a shard whose owner does not come forward", "group", w.o.Group, "shard", sh.id)
 	}

@@ -23,6 +23,17 @@
 // An item may hold many facts: Each says which. They are one change with one sequence number, so nothing of the above is different: an
 // item counts all facts of a change that touch it, or none. What is counted or built anew is fact by fact, and so is what cannot be applied.
 //
+// # Facts that are sent again
+//
+// Who sends facts sends them again when no answer came, and they arrive in another item. Once gives them names. A fact counts if and only if
+// the item it is read from is the one that had it first, in the order of the stream. Which that was stands in windows: items beside those of the facts, each
+// for a span of the facts' own time, to which every flush adds before checkpoints advance. Because a window names the item, and not only the
+// fact, a change that is read again after a crash is decided as it was the first time, whether or not the crash came between a derived item and
+// the window; a plain set of names would take it for a repetition of itself. Facts that may be repetitions of each other are in one partition, so
+// in one line of stream shards, and a worker decides with all that came before: with the parts that were stored when it loaded the window, which
+// are all up to the checkpoint at that time, and what it has read itself since. When it goes on elsewhere it forgets its windows. Parts are only
+// ever added, by whoever, and all say the same of a fact, so nothing need be conditional.
+//
 // # Why this is safe
 //
 // The invariant: an item contains, of each shard, exactly the routed changes up to its effective mark. That is its mark

@@ -20,13 +20,17 @@ var errLost = errors.New("fold: item changed meanwhile")
 
 const maxConflicts = 16 // how often in a row one item may be lost to other writers
 
-// flush makes the batch durable: items first, then dead letters, then checkpoints. Unless all is set or the batch is
-// full, items of a fold with Hold may wait, and the checkpoints with them. After an error the batch is still there, with
+// flush makes the batch durable: items and windows first, then dead letters, then checkpoints. Unless all is set, the batch is full or
+// a shard was read to its end, for that it is finished is said with its last checkpoint, items of a fold with Hold may wait, and the checkpoints with them. After an error the batch is still there, with
 // what has been written marked as done: flush must be called again before the batch may grow.
 func (w *Worker) flush(ctx context.Context, all bool) error {
 	w.unsettled = true
+	all = all || w.full() || slices.ContainsFunc(w.order, func(sh *shard) bool { return sh.end && sh.waiting > 0 })
 	if w.waiting > 0 {
 		if err := w.flushItems(ctx, w.due(all)); err != nil {
+			return fmt.Errorf("fold: flush: %w", err)
+		}
+		if err := w.flushWindows(ctx, all); err != nil {
 			return fmt.Errorf("fold: flush: %w", err)
 		}
 		if err := w.tellObservers(ctx); err != nil {
@@ -54,10 +58,8 @@ func (w *Worker) flush(ctx context.Context, all bool) error {
 	return nil
 }
 
-// due returns the deltas that are to be written now. Nothing waits when a shard was read to its end, for that it is
-// finished is said with its last checkpoint.
+// due returns the deltas that are to be written now.
 func (w *Worker) due(all bool) (due []*delta) {
-	all = all || w.full() || slices.ContainsFunc(w.order, func(sh *shard) bool { return sh.end && sh.waiting > 0 })
 	now := w.o.Clock()
 	for _, l := range w.lanes {
 		hold := l.fold().options.hold
@@ -99,6 +101,7 @@ func (w *Worker) leave() {
 			}
 		}
 	}
+	w.leaveWindows()
 }
 
 // leaveWaiting counts a change that goes on waiting.

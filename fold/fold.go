@@ -98,7 +98,8 @@ type source struct {
 	entity string // its name
 	// decode appends what folds apply: one Typed, or the facts of the change.
 	decode func(to []fact, c *Change, before, after bool) ([]fact, error)
-	bytes  int // that a decoded fact takes, about; 0: as many as the images
+	bytes  int   // that a decoded fact takes, about; 0: as many as the images
+	once   *once // nil: each counts
 }
 
 // fact is what folds apply at a time.

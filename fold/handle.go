@@ -35,7 +35,7 @@ func (w *Worker) handle(ctx context.Context, changes []Change) error {
 		if shards[id] == nil {
 			shards[id] = w.shard(id)
 			shards[id].feed()
-			if _, asOf := shards[id].durable(); asOf == 0 {
+			if _, asOf := shards[id].durable(); asOf == 0 || w.once {
 				unread = append(unread, shards[id])
 			}
 		}
@@ -44,7 +44,8 @@ func (w *Worker) handle(ctx context.Context, changes []Change) error {
 		return err
 	}
 	for _, sh := range unread {
-		sh.position, _ = sh.durable()
+		seq, _ := sh.durable() // of another process, if that was given changes meanwhile
+		w.jump(sh, seq)
 	}
 	w.fed.Store(true)
 	w.turns++
@@ -52,7 +53,9 @@ func (w *Worker) handle(ctx context.Context, changes []Change) error {
 	for i := range changes {
 		c := &changes[i]
 		if sh := shards[c.Shard]; c.Seq.Compare(sh.position) > 0 {
-			w.route(sh, c)
+			if err := w.route(ctx, sh, c); err != nil {
+				return err
+			}
 			sh.position, sh.lastAt = c.Seq, c.At
 		}
 	}

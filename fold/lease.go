@@ -170,7 +170,7 @@ func (w *Worker) takeLease(ctx context.Context, sh *shard, l Lease) (bool, error
 		return false, err
 	}
 	seq, _ := sh.durable()
-	sh.position = later(sh.position, seq)
+	w.jump(sh, later(sh.position, seq))
 	if now := w.o.Clock(); l.Mark.Before(now) { // a clock that is ahead must not speak for this one
 		sh.mark.Raise(l.Mark)
 	}

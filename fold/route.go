@@ -1,6 +1,7 @@
 package fold
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"hash/fnv"
@@ -10,10 +11,10 @@ import (
 )
 
 // route puts one change into the batch: into the deltas of all folds that read the changed item's entity. The images are
-// dropped once they are decoded, for a batch may be large.
-func (w *Worker) route(sh *shard, c *Change) {
+// dropped once they are decoded, for a batch may be large. After an error nothing of it is in the batch.
+func (w *Worker) route(ctx context.Context, sh *shard, c *Change) error {
 	if c.Expired {
-		return
+		return nil
 	}
 	before, after := entityOf(c.Old), entityOf(c.New)
 	news, olds := w.read[after], w.read[before]
@@ -21,7 +22,7 @@ func (w *Worker) route(sh *shard, c *Change) {
 		olds = nil
 	}
 	if len(news)+len(olds) == 0 {
-		return
+		return nil
 	}
 	var buf [4]routed
 	changes := buf[:0]
@@ -31,13 +32,20 @@ func (w *Worker) route(sh *shard, c *Change) {
 	for _, r := range olds {
 		changes = append(changes, w.decode(r, sh, c, true, false))
 	}
+	defer func() {
+		clear(w.facts)
+		w.facts = w.facts[:0]
+	}()
+	for i := range changes {
+		if err := w.admit(ctx, &changes[i]); err != nil {
+			return err
+		}
+	}
 	c.bytes = table.ItemSize(c.Old) + table.ItemSize(c.New)
 	c.Old, c.New = nil, nil
 	for i := range changes {
 		w.apply(&changes[i])
 	}
-	clear(w.facts)
-	w.facts = w.facts[:0]
 	if w.waiting == 0 {
 		w.opened = w.o.Clock()
 	}
@@ -46,6 +54,7 @@ func (w *Worker) route(sh *shard, c *Change) {
 	sh.waiting++
 	sh.mark.Wait(c.At)
 	w.counts.changes.Add(1)
+	return nil
 }
 
 // routed is a change as a reader has decoded it.

@@ -165,13 +165,15 @@ func (w *Worker) readOnce(ctx context.Context) (read int, err error) {
 		}
 		sh.failures = 0
 		read += batches[i].Read
-		w.take(sh, &batches[i])
+		if failed := w.take(ctx, sh, &batches[i]); failed != nil {
+			err = errors.Join(err, fmt.Errorf("shard %s: %w", sh.id, failed))
+		}
 	}
 	return read, err
 }
 
-// take puts what was read of a shard into the batch.
-func (w *Worker) take(sh *shard, b *Batch) {
+// take puts what was read of a shard into the batch. After an error the rest of it is read again.
+func (w *Worker) take(ctx context.Context, sh *shard, b *Batch) (err error) {
 	if b.Missed && !w.fed.Load() && !sh.isFed() {
 		sh.missed++
 		sh.counted = true
@@ -183,11 +185,14 @@ func (w *Worker) take(sh *shard, b *Batch) {
 		if c.Seq.Compare(sh.position) <= 0 {
 			continue
 		}
-		if i > 0 && w.full() { // a change may hold many facts: the rest is read again when these are written
-			*b = Batch{Changes: b.Changes[:i], Read: i, Last: sh.position, At: b.Changes[i-1].At}
+		full := i > 0 && w.full() // a change may hold many facts: the rest is read again when these are written
+		if !full {
+			err = w.route(ctx, sh, c)
+		}
+		if full || err != nil {
+			*b = b.upTo(i, sh.position)
 			break
 		}
-		w.route(sh, c)
 		sh.position = c.Seq
 	}
 	sh.skipped += b.Read - (w.waiting - before)
@@ -207,4 +212,14 @@ func (w *Worker) take(sh *shard, b *Batch) {
 		sh.end = true
 		w.listAt = time.Time{}
 	}
+	return err
+}
+
+// upTo is what was read before the i-th change.
+func (b *Batch) upTo(i int, last Sequence) Batch {
+	to := Batch{Changes: b.Changes[:i], Read: i, Last: last}
+	if i > 0 {
+		to.At = b.Changes[i-1].At
+	}
+	return to
 }

@@ -35,6 +35,7 @@ type shard struct {
 	untold   bool      // the lease tells no watermark
 	help     int       // how many wait for this shard and do not wait for its owner any longer
 	gaps     []gap     // changes that were trimmed before they were read, not told yet
+	windows  map[spanKey]*known
 
 	mu         sync.Mutex
 	checkpoint Sequence  // durable, at least this

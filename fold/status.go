@@ -9,8 +9,8 @@ import (
 
 // counters count since the worker was made.
 type counters struct {
-	changes, skipped, rebuilt, reads, writes, conflicts, retries, throttles atomic.Int64
-	dead, flushes, checkpoints, failures, missed                            atomic.Int64
+	changes, repeated, skipped, rebuilt, reads, writes, conflicts, retries, throttles atomic.Int64
+	dead, flushes, checkpoints, failures, missed                                      atomic.Int64
 }
 
 // Status is what a worker has done and where it is. Counts are since the worker was made.
@@ -20,6 +20,7 @@ type Status struct {
 	Aside  bool          // it leaves the folding to others, see Options: it turns only when somebody waits
 
 	Changes     int64 // read that a fold wanted
+	Repeated    int64 // facts not counted because another item had them first; what is read again counts again
 	Skipped     int64 // (change, item) pairs not counted because the item had counted them already
 	Reads       int64 // items read: states, checkpoints, leases
 	Writes      int64 // derived items written
@@ -67,7 +68,7 @@ type ShardStatus struct {
 func (w *Worker) Status() Status {
 	s := *w.status.Load()
 	c := &w.counts
-	s.Changes, s.Skipped, s.Reads, s.Writes = c.changes.Load(), c.skipped.Load(), c.reads.Load(), c.writes.Load()
+	s.Changes, s.Repeated, s.Skipped, s.Reads, s.Writes = c.changes.Load(), c.repeated.Load(), c.skipped.Load(), c.reads.Load(), c.writes.Load()
 	s.Flushes, s.Checkpoints, s.Conflicts = c.flushes.Load(), c.checkpoints.Load(), c.conflicts.Load()
 	s.Retries, s.Throttles, s.DeadLetters = c.retries.Load(), c.throttles.Load(), c.dead.Load()
 	s.Aside = w.o.Leases && w.o.Aside

@@ -36,7 +36,7 @@ func (w *Worker) refresh(ctx context.Context) error {
 	}
 	for _, sh := range unread {
 		seq, _ := sh.durable()
-		sh.position = later(sh.position, seq)
+		w.jump(sh, later(sh.position, seq))
 	}
 	if err := w.forgetTrimmed(ctx); err != nil {
 		return err

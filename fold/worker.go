@@ -33,6 +33,7 @@ type Options struct {
 	Readers      int           // shards read at once; default 8
 	Writers      int           // items written at once, in multiples of 16, unless the API is a dynamo.Putter; default 64
 	Retries      int           // how often a refused request is sent again; default 8
+	Known        int           // facts, of those that count once, whose names are kept in memory between flushes; default 1,000,000, about 50 MB
 
 	// Fresh keeps no states in memory between flushes, whatever folds say: for a worker beside others that write the same
 	// items, so that what it holds is mostly old. A write that is refused for that costs what a write costs.
@@ -59,6 +60,7 @@ func (o Options) withDefaults(t *table.Table) Options {
 	setDefault(&o.Readers, 8)
 	setDefault(&o.Writers, 64)
 	setDefault(&o.Retries, 8)
+	setDefault(&o.Known, 1_000_000)
 	setDefault(&o.LeaseFor, 30*time.Second)
 	setDefault(&o.Logger, slog.Default())
 	if o.Owner == "" {
@@ -124,6 +126,9 @@ type Worker struct {
 	bytes     int                 // of their images
 	opened    time.Time           // when the batch got its first change
 	facts     []fact              // of the change that is routed
+	once      bool                // some facts count once
+	onceHold  time.Duration       // of the folds of such facts, at most
+	known     int                 // facts in all windows
 	unsettled bool                // a flush of the batch has begun and not succeeded
 	turns     uint64
 	began     watermark.Turns
@@ -168,6 +173,9 @@ func NewWorker(t *table.Table, src Source, folds []*Fold, o Options) (*Worker, e
 		w.lanes = append(w.lanes, l)
 		for _, s := range f.sources {
 			w.listen(s, l)
+			if s.once != nil {
+				w.once, w.onceHold = true, max(w.onceHold, f.options.hold)
+			}
 		}
 	}
 	w.status.Store(&Status{})

@@ -62,7 +62,11 @@ func (c *client) PutItem(_ context.Context, in *dynamodb.PutItemInput, _ ...func
 			err = &types.ConditionalCheckFailedException{}
 		}
 		if err == nil {
-			c.p.world.commit(in.Item, in.Item, false)
+			it := maps.Clone(in.Item)
+			if c.p.world.spoil != nil {
+				c.p.world.spoil(it)
+			}
+			c.p.world.commit(it, it, false)
 		}
 		return err
 	})
@@ -151,13 +155,17 @@ func (c *client) BatchGetItem(_ context.Context, in *dynamodb.BatchGetItemInput,
 	return out, err
 }
 
-// Query answers the one form of key condition that folds use: a partition and the beginning of the sort key.
+// Query answers the two forms of key condition that folds use: a partition, and the beginning of the sort key or an interval of it.
 func (c *client) Query(_ context.Context, in *dynamodb.QueryInput, _ ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error) {
 	out := &dynamodb.QueryOutput{}
 	err := c.p.call(func() error {
-		prefix := stringOf(in.ExpressionAttributeValues[":pk"]) + "\xff" + stringOf(in.ExpressionAttributeValues[":sk"])
+		pk := stringOf(in.ExpressionAttributeValues[":pk"]) + "\xff"
+		prefix, from, to := pk+stringOf(in.ExpressionAttributeValues[":sk"]), "", "\xff\xff"
+		if between := in.ExpressionAttributeValues[":from"]; between != nil {
+			from, to = pk+stringOf(between), pk+stringOf(in.ExpressionAttributeValues[":to"])
+		}
 		for _, id := range slices.Sorted(maps.Keys(c.p.world.items)) {
-			if strings.HasPrefix(id, prefix) {
+			if strings.HasPrefix(id, prefix) && id >= from && id <= to {
 				out.Items = append(out.Items, c.p.world.items[id])
 			}
 		}

@@ -30,6 +30,10 @@ type Scenario struct {
 	Check func(*World) error
 	// Consume, if set, is run in place of a fold.Worker: to show that the simulation finds what is wrong with it.
 	Consume func(ctx context.Context, t *table.Table, src fold.Source) error
+	// Known bounds the names of facts that a worker keeps: see fold.Options. Default: none but those of a flush.
+	Known int
+	// Spoil, if set, changes what is put, so that it shows that the simulation finds what is wrong then.
+	Spoil func(table.Item)
 	// Watch, if set, has all workers share the stream by clocks that agree, compares the lags that are shown with the truth
 	// after every step, and counts what it saw.
 	Watch *Watched
@@ -54,6 +58,7 @@ func Test(t testing.TB, s Scenario, n int) {
 // Run runs a scenario once. The error says what differs between the derived items and the fold of all changes.
 func Run(s Scenario, seed uint64) error {
 	sim := &simulation{Scenario: s, World: newWorld(rand.New(rand.NewPCG(seed, 0x6f6e65666f6c64)))}
+	sim.known, sim.spoil = s.Known, s.Spoil
 	sim.disturb()
 	if err := errors.Join(sim.settle(), sim.broken); err != nil {
 		return err
@@ -103,6 +108,7 @@ func (s Scenario) quiet(history []Write) (map[string]string, error) {
 
 func newWorker(p *process, folds []*fold.Fold, o fold.Options) (*fold.Worker, error) {
 	o.Group, o.Owner, o.Readers, o.Writers = group, p.name, 1, 1
+	o.Known = max(p.world.known, 1)
 	o.Sleep, o.Random = p.sleep, p.world.Rand.Float64
 	o.Logger = slog.New(slog.DiscardHandler)
 	t := table.New(&client{p: p}, "sim", table.Options{Clock: p.now, CursorKey: []byte("sim")})
@@ -311,6 +317,7 @@ func (s *simulation) spawnRun(o fold.Options) *process {
 		}
 		t := table.New(&client{p: p}, "sim", table.Options{Clock: p.now, CursorKey: []byte("sim")})
 		o.Group, o.Owner, o.Readers, o.Writers, o.Sleep, o.Random = group, p.name, 1, 1, stop, s.Rand.Float64
+		o.Known = max(s.Known, 1)
 		o.Logger = slog.New(slog.DiscardHandler)
 		worker, err := fold.NewWorker(t, source{p}, s.Folds, o)
 		if err != nil {

@@ -29,6 +29,8 @@ type World struct {
 	shards  []*shard
 	seq     uint64
 	storm   bool // nearly all of them do
+	known   int
+	spoil   func(table.Item)
 	history []Write
 	sources map[string]bool // ids of all source items
 

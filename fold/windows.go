@@ -1,0 +1,313 @@
+package fold
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/onefold/onefold/dynamo"
+	"github.com/onefold/onefold/fold/internal/window"
+	"github.com/onefold/onefold/table"
+)
+
+// How a worker that counts facts once knows which came before: see the package comment. A shard's windows are complete as long as the
+// worker reads all its changes one after the other. Whenever it goes on somewhere else, it forgets them (jump).
+
+const (
+	smallPart = 60   // facts: up to a write unit, a part is written again with what is new, which costs no more than another part
+	fullPart  = 4096 // facts of a part at most, about 50 KB
+	fewSpans  = 4    // so many windows are asked for one by one; of more, all between the first and the last at once
+)
+
+// admit takes those facts off a change that other items had first. After an error nothing has happened.
+func (w *Worker) admit(ctx context.Context, d *routed) error {
+	o := d.reader.source.once
+	if o == nil || d.err != nil || d.from == d.to {
+		return nil
+	}
+	facts := w.facts[d.from:d.to]
+	ids, named, err := o.names(facts)
+	if err != nil {
+		d.err, d.to = err, d.from
+		return nil //nolint:nilerr // it is the change's, and goes to the dead letters
+	}
+	if err := w.loadWindows(ctx, d, ids, named); err != nil {
+		return err
+	}
+	left := facts[:0]
+	for i, f := range facts {
+		if named[i] && !w.first(d, f.typed, ids[i]) {
+			w.counts.repeated.Add(1)
+			continue
+		}
+		left = append(left, f)
+	}
+	clear(facts[len(left):])
+	d.to = d.from + len(left)
+	return nil
+}
+
+// first reports whether a fact counts in the item that it was read from.
+func (w *Worker) first(d *routed, f any, id FactID) bool {
+	k := w.windowOf(d, id)
+	if had := k.set.Add(id.ID, d.sk); had != "" {
+		return had == d.sk // the change is read again, or it is one that the item had later
+	}
+	if k.since == nil {
+		k.since = &d.noted
+	}
+	k.fresh = append(k.fresh, window.Entry{ID: id.ID, Item: d.sk})
+	k.fact, k.until = f, max(k.until, id.Until)
+	w.known++
+	return true
+}
+
+// windowOf returns the window of a fact, as it was loaded.
+func (w *Worker) windowOf(d *routed, id FactID) *known {
+	o := d.reader.source.once
+	k := d.shard.windows[spanKey{o, d.pk, o.start(id.At)}]
+	k.used = w.turns
+	return k
+}
+
+// loadWindows reads those windows of a change's facts that are not held.
+func (w *Worker) loadWindows(ctx context.Context, d *routed, ids []FactID, named []bool) error {
+	o := d.reader.source.once
+	var missing []int64
+	last := int64(-1)
+	for i := range ids {
+		start := o.start(ids[i].At)
+		if !named[i] || start == last {
+			continue
+		}
+		last = start
+		if d.shard.windows[spanKey{o, d.pk, start}] == nil {
+			missing = append(missing, start)
+		}
+	}
+	if len(missing) == 0 {
+		return nil
+	}
+	slices.Sort(missing)
+	missing = slices.Compact(missing)
+	found := make(map[int64]*known, len(missing))
+	for _, start := range missing {
+		found[start] = &known{spanKey: spanKey{o, d.pk, start}}
+	}
+	for _, ask := range questions(missing) {
+		if err := w.readWindows(ctx, o, d.pk, ask[0], ask[1], func(start int64, part *Window) { w.mergeWindow(found[start], part) }); err != nil {
+			return fmt.Errorf("read what is known of %s: %w", d.pk, err)
+		}
+	}
+	if d.shard.windows == nil {
+		d.shard.windows = make(map[spanKey]*known)
+	}
+	for _, k := range found {
+		d.shard.windows[k.spanKey] = k
+		w.known += k.set.Len()
+	}
+	return nil
+}
+
+// questions are the intervals in which windows are asked for.
+func questions(missing []int64) (ask [][2]int64) {
+	if len(missing) > fewSpans {
+		return [][2]int64{{missing[0], missing[len(missing)-1]}}
+	}
+	for _, start := range missing {
+		ask = append(ask, [2]int64{start, start})
+	}
+	return ask
+}
+
+// mergeWindow adds a stored part to a window, nil for one that is not asked for. What is damaged is said, and its facts would count
+// again if they were sent again: nothing else could be done about it.
+func (w *Worker) mergeWindow(k *known, part *Window) {
+	if k == nil {
+		return
+	}
+	if err := k.set.Merge(part.Known); err != nil {
+		w.o.Logger.Error("fold: facts that are sent again may count again", "partition", k.pk, "window", spanName(k.start), "err", err)
+	}
+	k.until = max(k.until, part.Until)
+}
+
+// readWindows reads the stored parts of all windows of a partition that begin in an interval, both ends included.
+func (w *Worker) readWindows(ctx context.Context, o *once, pk string, from, to int64, each func(start int64, part *Window)) error {
+	in := &dynamodb.QueryInput{
+		TableName: ptr(w.table.Name()), ConsistentRead: ptr(true),
+		KeyConditionExpression:   ptr("#pk = :pk AND #sk BETWEEN :from AND :to"),
+		ExpressionAttributeNames: map[string]string{"#pk": table.AttrPK, "#sk": table.AttrSK},
+		ExpressionAttributeValues: map[string]types.AttributeValue{
+			":pk":   &types.AttributeValueMemberS{Value: pk},
+			":from": &types.AttributeValueMemberS{Value: WindowPrefix + spanName(from) + "#"},
+			":to":   &types.AttributeValueMemberS{Value: WindowPrefix + spanName(to) + "$"}, // follows '#'
+		},
+	}
+	for {
+		var out *dynamodb.QueryOutput
+		err := w.retry(ctx, func() (err error) {
+			out, err = w.table.API().Query(ctx, in)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		w.counts.reads.Add(int64(len(out.Items)))
+		for _, it := range out.Items {
+			if entityOf(it) != o.entity {
+				continue
+			}
+			part, err := o.decode(it)
+			if err != nil {
+				return err
+			}
+			span, _, _ := strings.Cut(strings.TrimPrefix(stringOf(it[table.AttrSK]), WindowPrefix), "#")
+			at, err := time.Parse(WindowLayout, span)
+			if err != nil {
+				return err
+			}
+			each(at.UnixMilli(), part)
+		}
+		if in.ExclusiveStartKey = out.LastEvaluatedKey; in.ExclusiveStartKey == nil {
+			return nil
+		}
+	}
+}
+
+// flushWindows stores what the worker has come to know: all of it, or what has waited as long as the items may that facts are counted in.
+func (w *Worker) flushWindows(ctx context.Context, all bool) error {
+	now := w.o.Clock()
+	var due []*known
+	for _, sh := range w.order {
+		for _, k := range sh.windows {
+			if k.since == nil {
+				continue
+			}
+			if k.waits.IsZero() {
+				k.waits = now
+			}
+			if all || now.Sub(k.waits) >= w.onceHold {
+				due = append(due, k)
+			}
+		}
+	}
+	slices.SortFunc(due, func(a, b *known) int { return cmp.Or(cmp.Compare(a.pk, b.pk), cmp.Compare(a.start, b.start)) })
+	var puts []*dynamodb.PutItemInput
+	open := make([]openPart, len(due))
+	for i, k := range due {
+		some, last, err := w.parts(k)
+		if err != nil {
+			return err
+		}
+		puts, open[i] = append(puts, some...), last
+	}
+	if err := w.putAll(ctx, puts); err != nil {
+		return err
+	}
+	for i, k := range due {
+		k.open, k.fresh, k.since, k.waits = open[i], nil, nil, time.Time{}
+	}
+	return nil
+}
+
+// openPart is the stored part of a window to which more may be added.
+type openPart struct {
+	name    string
+	entries []window.Entry
+}
+
+// parts are the requests that store what is fresh of a window, together with what is in its open part.
+func (w *Worker) parts(k *known) (puts []*dynamodb.PutItemInput, last openPart, err error) {
+	rest := k.fresh
+	if len(k.open.entries)+len(rest) <= smallPart {
+		rest, last.name = slices.Concat(k.open.entries, rest), k.open.name
+	}
+	for len(rest) > 0 {
+		n := min(len(rest), fullPart)
+		if last.entries = rest[:n]; last.name == "" {
+			last.name = w.partName()
+		}
+		it, err := k.once.encode(k.fact, spanName(k.start), last.name, Window{Known: window.Encode(last.entries), Until: k.until})
+		if err != nil {
+			return nil, last, fmt.Errorf("window %s of %s: %w", spanName(k.start), k.pk, err)
+		}
+		puts = append(puts, &dynamodb.PutItemInput{TableName: ptr(w.table.Name()), Item: it})
+		if rest = rest[n:]; len(rest) > 0 {
+			last.name = ""
+		}
+	}
+	return puts, last, nil
+}
+
+// partName returns a name that no other worker, and no part before, has: what is put replaces what has the same key.
+func (w *Worker) partName() string { return fmt.Sprintf("%014x", uint64(w.o.Random()*(1<<53))) }
+
+// putAll puts items that nothing is in the way of.
+func (w *Worker) putAll(ctx context.Context, puts []*dynamodb.PutItemInput) error {
+	var failed error
+	for i, err := range dynamo.PutAll(ctx, w.table.API(), puts, min(w.o.Writers, writersOfPart)) {
+		if err != nil && transient(err) {
+			w.counts.retries.Add(1)
+			err = w.put(ctx, puts[i])
+		}
+		if err != nil {
+			failed = cmp.Or(failed, err)
+			continue
+		}
+		w.counts.writes.Add(1)
+	}
+	return failed
+}
+
+// leaveWindows counts what goes on waiting, and forgets the windows that were not used for longest, as far as others need the room.
+func (w *Worker) leaveWindows() {
+	var idle []*known
+	of := make(map[*known]*shard)
+	for _, sh := range w.order {
+		for _, k := range sh.windows {
+			if k.since == nil {
+				idle, of[k] = append(idle, k), sh
+				continue
+			}
+			w.waiting++
+			sh.waiting++
+			if sh.held == nil || k.since.change.Seq.Compare(sh.held.change.Seq) < 0 {
+				sh.held = &kept{k.since, fact{nth: whole}}
+			}
+		}
+	}
+	if w.known <= w.o.Known {
+		return
+	}
+	slices.SortFunc(idle, func(a, b *known) int { return cmp.Or(cmp.Compare(a.used, b.used), cmp.Compare(a.start, b.start)) })
+	for _, k := range idle {
+		if w.known <= w.o.Known {
+			return
+		}
+		delete(of[k].windows, k.spanKey)
+		w.known -= k.set.Len()
+	}
+}
+
+// jump moves a shard's position to where something else than this worker's reading has brought it.
+func (w *Worker) jump(sh *shard, to Sequence) {
+	if to == sh.position {
+		return
+	}
+	sh.position = to
+	w.forgetWindows(sh)
+}
+
+func (w *Worker) forgetWindows(sh *shard) {
+	for _, k := range sh.windows {
+		w.known -= k.set.Len()
+	}
+	sh.windows = nil
+}

@@ -86,24 +86,40 @@ func BenchmarkHitToEvent(b *testing.B) {
 	}
 }
 
-func BenchmarkEncodeEvent(b *testing.B) {
+// BenchmarkEvents packs and reads blocks; the times are of an event.
+func BenchmarkEvents(b *testing.B) {
 	w := newBenchWorld(b)
-	e := w.events(b, benchHits(1))[0]
-	b.ReportAllocs()
-	for b.Loop() {
-		_, err := Events.Encode(e)
-		noError(b, err)
-	}
-}
-
-func BenchmarkDecodeEvent(b *testing.B) {
-	w := newBenchWorld(b)
-	it, err := Events.Encode(w.events(b, benchHits(1))[0])
-	noError(b, err)
-	b.ReportAllocs()
-	for b.Loop() {
-		_, err := Events.Decode(it)
-		noError(b, err)
+	for _, n := range []int{1, 10, 100, 500} {
+		hits := benchHits(n)
+		events := make([]Event, n)
+		for i, e := range w.events(b, hits) {
+			events[i] = *e
+		}
+		var blocks []Block
+		b.Run(fmt.Sprint("pack/", n), func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				var err error
+				blocks, err = Pack(events, time.Now())
+				noError(b, err)
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*n), "ns/event")
+			bytes := 0
+			for i := range blocks {
+				bytes += len(blocks[i].Body)
+			}
+			b.ReportMetric(float64(bytes)/float64(n), "B/event")
+		})
+		b.Run(fmt.Sprint("read/", n), func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				for i := range blocks {
+					_, err := blocks[i].Events()
+					noError(b, err)
+				}
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*n), "ns/event")
+		})
 	}
 }
 

@@ -58,6 +58,7 @@ type Collector struct {
 	retry  throttle.Retry
 	atOnce int
 	spare  sync.Pool // of buffers of events
+	known  knownEvents
 
 	together *gather.Group[Event, stored] // nil: each by itself
 	queue    *later.Queue                 // nil: what cannot be stored is refused
@@ -70,6 +71,8 @@ func NewCollector(t *table.Table, o CollectorOptions) *Collector {
 	}
 	retry := throttle.Retry{Sleep: o.Sleep}
 	c := &Collector{t: t, sites: newSiteCache(t, retry), retry: retry, atOnce: o.Concurrency}
+	_, embedded := t.API().(dynamo.Putter)
+	c.known = knownEvents{t: t, alone: embedded, since: t.Now(), most: maxKnown, spans: make(map[spanAt]*knownSpan)}
 	c.together = c.newTogether()
 	c.keepIn(o.Spool)
 	return c
@@ -131,36 +134,60 @@ func (c *Collector) Ingest(ctx context.Context, siteID string, hits []Hit) ([]Ou
 	return outcomes, nil
 }
 
-// store writes events and tells what became of each. Those that are throttled are sent again; the first error of
-// another kind is returned after all others have been tried.
+// store writes those of the events that are not there, in blocks, and tells what became of each. Blocks that are throttled are sent
+// again; the first error of another kind is returned after all others have been tried.
 func (c *Collector) store(ctx context.Context, events []Event, tell func(i int, status Status)) error {
-	left := make([]int, len(events))
-	for i := range left {
-		left[i] = i
+	at := make([]int, len(events))
+	for i := range at {
+		at[i] = i
+	}
+	for len(at) > 0 {
+		claim, err := c.known.claim(ctx, events, at)
+		if err != nil {
+			return err
+		}
+		for _, i := range claim.known {
+			tell(i, Duplicate)
+		}
+		if err := c.storeNew(ctx, claim, tell); err != nil {
+			return err
+		}
+		if at, err = claim.rest(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// storeNew stores what is new of a claim, and ends it.
+func (c *Collector) storeNew(ctx context.Context, claim *claim, tell func(i int, status Status)) error {
+	stored := make(map[int]bool, len(claim.fresh))
+	defer claim.end(func(i int) bool { return stored[i] })
+	blocks, err := pack(claim.events, claim.fresh, c.t.Now())
+	if err != nil || len(blocks) == 0 {
+		return err
 	}
 	return c.retry.Do(ctx, func() error {
-		batch := events
-		if len(left) < len(events) {
-			batch = make([]Event, len(left))
-			for n, i := range left {
-				batch[n] = events[i]
-			}
+		batch := make([]Block, len(blocks))
+		for i := range blocks {
+			batch[i] = blocks[i].Block
 		}
-		var throttled []int
+		var throttled []packed
 		var slow, failed error
-		for n, err := range IngestEvent.RunMany(ctx, c.t, batch, c.atOnce) {
-			switch i := left[n]; {
-			case err == nil:
-				tell(i, Stored)
-			case errors.Is(err, table.ErrExists):
-				tell(i, Duplicate)
+		for n, err := range StoreEvents.RunMany(ctx, c.t, batch, c.atOnce) {
+			switch {
+			case err == nil, errors.Is(err, table.ErrExists): // it exists if an answer was lost: nobody else has its ID
+				for _, i := range blocks[n].of {
+					stored[i] = true
+					tell(i, Stored)
+				}
 			case dynamo.IsThrottle(err):
-				throttled, slow = append(throttled, i), err
+				throttled, slow = append(throttled, blocks[n]), err
 			case failed == nil:
 				failed = err
 			}
 		}
-		left = throttled
+		blocks = throttled
 		return cmp.Or(failed, slow)
 	})
 }

@@ -23,7 +23,7 @@ func (c *Collector) keepIn(s *spool.Spool) {
 	if s == nil {
 		return
 	}
-	c.queue = &later.Queue{Spool: s, Kind: spooledEvent, Owner: "visitorId", Table: c.t, Create: Events.CreateItems}
+	c.queue = &later.Queue{Spool: s, Kind: spooledEvent, Owner: "siteId", Table: c.t, Create: Blocks.CreateItems}
 	c.sites.stale = staleFor
 }
 
@@ -52,12 +52,27 @@ func (c *Collector) storeOrKeep(ctx context.Context, events []Event, imported bo
 			return err
 		}
 	}
-	return c.queue.Keep(ctx, len(events), func(i int) (table.Item, error) {
-		if told[i] {
-			return nil, nil
+	var left []int
+	seen := make(map[string]bool)
+	for i := range events {
+		switch id := events[i].EventID; {
+		case told[i]:
+		case seen[id]:
+			tell(i, Queued)
+		default:
+			seen[id] = true
+			left = append(left, i)
 		}
-		return Events.Encode(&events[i])
-	}, func(i int) { tell(i, Queued) })
+	}
+	blocks, err := pack(events, left, c.t.Now())
+	if err != nil {
+		return err
+	}
+	return c.queue.Keep(ctx, len(blocks), func(n int) (table.Item, error) { return Blocks.Encode(&blocks[n].Block) }, func(n int) {
+		for _, i := range blocks[n].of {
+			tell(i, Queued)
+		}
+	})
 }
 
 // prepare reads what events will need that come while the store is away, even after midnight: the salts of today and

@@ -284,10 +284,10 @@ func TestIngestWritesTogether(t *testing.T) {
 	w.collector = NewCollector(table.New(api, foldtest.TableName, table.Options{Clock: w.Now}), CollectorOptions{Concurrency: 16})
 	hits := make([]Hit, 16)
 	for i := range hits {
-		hits[i] = Hit{Path: "/", Address: "192.0.2.1"}
+		hits[i] = Hit{At: noon.Add(-time.Duration(i) * blockSpan), Path: "/", Address: "192.0.2.1"} // a block each
 	}
 	w.ingest("site", hits...)
-	if n := len(w.events(s, noon, noon.Add(time.Second))); n != 17 {
+	if n := len(w.events(s, noon.Add(-16*blockSpan), noon.Add(time.Second))); n != 17 {
 		t.Errorf("%d events", n)
 	}
 }

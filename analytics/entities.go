@@ -46,55 +46,55 @@ type Owner struct {
 	OwnerKey
 }
 
-// EventKey names an event. The shard is a function of the event's id and of the site's number of shards at the time
-// in the id, so that a retry finds the same key.
+// EventKey names an event. The shard is a function of the event's ID and of the site's number of shards at the time
+// in the ID, so that one that is sent again is in the same partition.
 type EventKey struct {
-	SiteID  string `dynamodbav:"siteId"`
-	Shard   int    `dynamodbav:"shard"`
-	EventID string `dynamodbav:"eventId"` // ULID: the event's time, and what tells it from others of that millisecond
+	SiteID  string
+	Shard   int
+	EventID string // ULID: the event's time, and what tells it from others of that millisecond
 }
 
-// Event is a fact: one page view or custom event, stored once. It carries all that its folds need (its visitor's key, the
+// Event is a fact: one page view or custom event. Events are stored in blocks. One carries all that its folds need (its visitor's key, the
 // zone's offset at its time, what it counts by the site's settings), so that a fold reads nothing but the change. Only
-// what NotedEvent says of it is ever changed.
+// Goals, when a site's goals change, and Erased are ever changed.
 type Event struct {
 	EventKey
-	VisitorID    string `dynamodbav:"visitor"`
-	VisitorShard int    `dynamodbav:"vshard,omitempty"`
-	Parts        int    `dynamodbav:"parts,omitempty"`   // over how many items what is counted of it in an hour is spread; 0 is 1
-	ZoneMinutes  int    `dynamodbav:"zone,omitempty"`    // the site's offset from UTC at the event's time, in minutes
-	Arrived      int64  `dynamodbav:"arrived,omitempty"` // epoch seconds, when it came more than a day after its time
-	Name         string `dynamodbav:"name,omitempty"`    // of a custom event; "" is a page view
-	Path         string `dynamodbav:"path,omitempty"`
-	Host         string `dynamodbav:"host,omitempty"`    // that the page was on, in lower case and without www
-	SessionID    string `dynamodbav:"session,omitempty"` // only where the client sent one
-	UserID       string `dynamodbav:"user,omitempty"`    // only where the client identified one
+	VisitorID    string
+	VisitorShard int
+	Parts        int    // over how many items what is counted of it in an hour is spread; 0 is 1
+	ZoneMinutes  int    // the site's offset from UTC at the event's time, in minutes
+	Arrived      int64  // epoch seconds, when it came more than a day after its time
+	Name         string // of a custom event; "" is a page view
+	Path         string
+	Host         string // that the page was on, in lower case and without www
+	SessionID    string // only where the client sent one
+	UserID       string // only where the client identified one
 	referral.Source
 	visits.Client
-	Properties map[string]string `dynamodbav:"props,omitempty"`
-	Revenue    string            `dynamodbav:"revenue,omitempty"` // decimal, in the site's currency
+	Properties map[string]string
+	Revenue    string // decimal, in the site's currency
 	Engagement
 	Vitals
-	Counted []string           `dynamodbav:"counted,omitempty"` // names of Properties that are dimensions
-	Goals   visits.Conversions `dynamodbav:"goals,omitempty"`   // goals of the site that it reaches
-	Erased  bool               `dynamodbav:"erased,omitempty"`  // it is taken back, and about to be deleted
+	Counted []string           // names of Properties that are dimensions
+	Goals   visits.Conversions // goals of the site that it reaches
+	Erased  bool               // it is taken back, and about to be deleted
 
-	// ExpiresAt is when the raw event may be deleted. It is decided at ingest and stored as ttl.
-	ExpiresAt time.Time `dynamodbav:"-"`
+	// ExpiresAt is when the raw event may be deleted. It is decided at ingest; an event that is read has that of its block.
+	ExpiresAt time.Time
 }
 
 // Engagement is what an event named EngagementEvent tells of the page that it left or of a part of its time.
 type Engagement struct {
-	EngagedMS int64 `dynamodbav:"engagedMs,omitempty" json:"engagedMs,omitempty"` // in front of the visitor, since the page's last such event
-	Scroll    int   `dynamodbav:"scroll,omitempty" json:"scroll,omitempty"`       // how far down the page was seen so far, 0 to 100
+	EngagedMS int64 `json:"engagedMs,omitempty"` // in front of the visitor, since the page's last such event
+	Scroll    int   `json:"scroll,omitempty"`    // how far down the page was seen so far, 0 to 100
 }
 
 // Vitals are what an event named VitalsEvent tells of how its page loaded. Zero: not measured, or nothing to measure; but
 // a page that never shifted has a layout shift of 0, which is measured and good.
 type Vitals struct {
-	LCP float64  `dynamodbav:"lcp,omitempty" json:"lcp,omitempty"` // largest contentful paint, milliseconds
-	INP float64  `dynamodbav:"inp,omitempty" json:"inp,omitempty"` // interaction to next paint, milliseconds
-	CLS *float64 `dynamodbav:"cls,omitempty" json:"cls,omitempty"` // cumulative layout shift, a number without unit; nil: not measured
+	LCP float64  `json:"lcp,omitempty"` // largest contentful paint, milliseconds
+	INP float64  `json:"inp,omitempty"` // interaction to next paint, milliseconds
+	CLS *float64 `json:"cls,omitempty"` // cumulative layout shift, a number without unit; nil: not measured
 }
 
 // Shift is the cumulative layout shift; 0, too, where it was not measured.

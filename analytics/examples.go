@@ -1,16 +1,33 @@
 package analytics
 
 import (
+	"time"
+
 	"github.com/onefold/onefold/analytics/internal/tally"
 	"github.com/onefold/onefold/internal/calendar"
 )
 
 // What documents show of these entities, where their fields do not tell by their names.
 
-// exampleEvent is a page view.
-func exampleEvent(e *Event) {
-	e.Name, e.Revenue, e.Engagement, e.Vitals, e.ZoneMinutes, e.SessionID, e.UserID, e.Arrived = "", "", Engagement{}, Vitals{}, 120, "", "", 0
-	e.Properties = map[string]string{"plan": "team"}
+// exampleBlock has two page views.
+func exampleBlock(b *Block) {
+	at := time.Date(2026, 5, 12, 14, 0, 0, 250e6, time.UTC)
+	events := make([]Event, 2)
+	for i := range events {
+		ms := at.Add(time.Duration(i) * 1500 * time.Millisecond).UnixMilli()
+		events[i] = Event{EventKey: EventKey{b.SiteID, b.Shard, newULID(uint64(ms), uint64(i), 7).String()}, VisitorID: "v1", Path: []string{"/", "/pricing"}[i], ZoneMinutes: 120}
+	}
+	body, err := eventBlocks.Append(nil, events)
+	if err != nil {
+		panic(err) // two small events
+	}
+	key := b.BlockKey
+	*b = blockOf(events, body, at)
+	b.BlockKey = key
+}
+
+func exampleWindow(w *Window) {
+	w.Span = "2026-05-12T14:00Z"
 }
 
 func exampleStats(s *Stats) {

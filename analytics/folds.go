@@ -58,27 +58,27 @@ func (c Config) retention(siteID string) Retention {
 //
 // The removal of an event is no change to what is derived from it: events go when they have lived long enough.
 func Folds(c Config) []*fold.Fold {
-	names := &calendar.HourNames{}
+	names, events := &calendar.HourNames{}, eventFacts()
 	return []*fold.Fold{
-		foldVisitors(c),
+		foldVisitors(c, events),
 		foldSessions(c),
-		foldStats(c, names),
-		foldBreakdowns(c, names),
-		foldRealtime(),
+		foldStats(c, names, events),
+		foldBreakdowns(c, names, events),
+		foldRealtime(events),
 		foldRollupMarks(),
 	}
 }
 
-func foldVisitors(c Config) *fold.Fold {
+func foldVisitors(c Config, events *fold.Facts[EventChange]) *fold.Fold {
 	return fold.New("analytics.visitors", Visitors, (*Visitor).merge,
-		fold.On(Events, func(ch fold.Typed[Event], at func(VisitorKey) *Visitor) error {
+		fold.OnEach(events, func(ch *EventChange, at func(VisitorKey) *Visitor) error {
 			switch {
-			case ch.New == nil || ch.New.silent() && ch.Old != nil:
+			case ch.Old == nil:
+				return addToVisitor(ch.New, at)
+			case ch.New.silent():
 				return nil
-			case ch.Old != nil:
-				return changeGoals(ch.Old, ch.New, at)
 			}
-			return addToVisitor(ch.New, at)
+			return changeGoals(ch.Old, ch.New, at)
 		}),
 	).With(fold.Hold(c.Wait), fold.Finish(func(v *Visitor) {
 		v.ExpiresAt = v.Expiry(c.retention(v.SiteID).Raw())

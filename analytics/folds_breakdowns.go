@@ -11,9 +11,9 @@ import (
 	"github.com/onefold/onefold/internal/decimal"
 )
 
-func foldBreakdowns(c Config, names *calendar.HourNames) *fold.Fold {
+func foldBreakdowns(c Config, names *calendar.HourNames, events *fold.Facts[EventChange]) *fold.Fold {
 	return fold.New("analytics.breakdowns", Breakdowns, (*Breakdown).merge,
-		fold.On(Events, func(ch fold.Typed[Event], at func(BreakdownKey) *Breakdown) error {
+		fold.OnEach(events, func(ch *EventChange, at func(BreakdownKey) *Breakdown) error {
 			e, sign := counted(ch)
 			if sign == 0 {
 				return nil

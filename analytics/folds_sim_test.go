@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"reflect"
 	"slices"
 	"testing"
 	"time"
@@ -37,42 +36,57 @@ func TestFoldsInTheSimulator(t *testing.T) {
 	}, 60)
 }
 
-// writeSimulated writes a new event, or does with one that is there what is done with events: other goals are noted on
-// it, it is taken back, or it is deleted after that.
+// writeSimulated writes a new block, some of whose events have come before, or does with one that is there what is done with events:
+// other goals are noted on one, it is taken back, or it is deleted after that.
 func writeSimulated(w *foldsim.World) error {
-	e := drawStored(w)
 	history := w.History()
 	if len(history) > 0 && w.Rand.IntN(4) == 0 {
-		if old, err := Events.Decode(history[w.Rand.IntN(len(history))].Item); err == nil {
-			e.EventKey = old.EventKey
+		if it := w.Get(history[w.Rand.IntN(len(history))].Key); it != nil {
+			return changeSimulated(w, it)
 		}
 	}
-	key, err := Events.Key(e.EventKey)
+	events := []Event{*drawStored(w)}
+	span := spanOf(timeIn(events[0].EventID))
+	add := func(e Event) {
+		if spanOf(timeIn(e.EventID)) == span && !slices.ContainsFunc(events, func(o Event) bool { return o.EventID == e.EventID }) {
+			events = append(events, e)
+		}
+	}
+	for range w.Rand.IntN(3) {
+		e := drawStored(w)
+		e.EventID = newULID(uint64(span)+w.Rand.Uint64N(uint64(blockSpan.Milliseconds())), 0, uint16(w.Rand.IntN(1000))).String()
+		add(*e)
+	}
+	for _, e := range simulated(w) {
+		if e.Erased = false; w.Rand.IntN(3) == 0 {
+			add(*e)
+		}
+	}
+	blocks, err := Pack(events, w.Now())
 	if err != nil {
 		return err
 	}
-	if it := w.Get(key); it != nil {
-		return changeSimulated(w, key, it)
-	}
-	if slices.ContainsFunc(history, func(h foldsim.Write) bool { return reflect.DeepEqual(h.Key[table.AttrSK], key[table.AttrSK]) }) {
-		return nil // it was deleted: its id does not come back
-	}
-	it, err := Events.Encode(e)
+	it, err := Blocks.Encode(&blocks[0])
 	if err == nil {
 		w.Put(it)
 	}
 	return err
 }
 
-func changeSimulated(w *foldsim.World, key, it table.Item) error {
-	e, err := Events.Decode(it)
+func changeSimulated(w *foldsim.World, it table.Item) error {
+	block, err := Blocks.Decode(it)
 	if err != nil {
 		return err
 	}
+	events, err := block.Events()
+	if err != nil {
+		return err
+	}
+	i := w.Rand.IntN(len(events))
+	e := &events[i]
 	switch n := w.Rand.IntN(4); {
 	case e.Erased:
-		w.Delete(key)
-		return nil
+		events = slices.Delete(events, i, i+1)
 	case n == 0:
 		e.Erased = true
 	case !e.silent():
@@ -81,21 +95,48 @@ func changeSimulated(w *foldsim.World, key, it table.Item) error {
 			e.Goals = visits.Of([]visits.Conversion{{Goal: fmt.Sprint("goal", n), Count: 1, Revenue: "0.5"}})
 		}
 	}
-	if it, err = Events.Encode(&e); err == nil {
+	if len(events) == 0 {
+		key, err := Blocks.Key(block.BlockKey)
+		w.Delete(key)
+		return err
+	}
+	if block.Body, err = eventBlocks.Append(nil, events); err != nil {
+		return err
+	}
+	if it, err = Blocks.Encode(&block); err == nil {
 		w.Put(it)
 	}
 	return err
 }
 
-// simulated are the events that were written, each as it was last.
-func simulated(w *foldsim.World) map[string]*Event {
-	events := map[string]*Event{}
+// simulated are the events that were written, each as it was last in the block that had it first; in order.
+func simulated(w *foldsim.World) []*Event {
+	events, first := map[string]*Event{}, map[string]string{}
 	for _, h := range w.History() {
-		if e, err := Events.Decode(h.Item); err == nil && e.EventID != "" {
-			events[e.EventID] = &e
+		block, err := Blocks.Decode(h.Item)
+		if err != nil || h.Item == nil {
+			continue
+		}
+		all, err := block.Events()
+		if err != nil {
+			continue
+		}
+		for i := range all {
+			id := all[i].EventID
+			if first[id] == "" {
+				first[id] = block.BlockID
+			}
+			if first[id] == block.BlockID {
+				events[id] = &all[i]
+			}
 		}
 	}
-	return events
+	ids := slices.Sorted(maps.Keys(events))
+	all := make([]*Event, len(ids))
+	for i, id := range ids {
+		all[i] = events[id]
+	}
+	return all
 }
 
 // drawStored makes up an event of one of three visitors.
@@ -130,11 +171,7 @@ func drawStored(w *foldsim.World) *Event {
 
 // checkSimulated compares what is derived with a recount of the events that were written, each once.
 func checkSimulated(t *testing.T, w *foldsim.World) error {
-	var all []*Event
-	for _, e := range simulated(w) {
-		all = append(all, e)
-	}
-	want := expectedOf(t, all)
+	want := expectedOf(t, simulated(w))
 	return errors.Join(
 		eachDerived(w, StatsItems, len(want.stats), func(s *Stats) bool {
 			return equalStats(plainStats(*s), want.stats[s.Start]) && s.ActiveVisitors == int64(len(want.visitors[s.Start]))

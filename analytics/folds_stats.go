@@ -11,9 +11,9 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-func foldStats(c Config, names *calendar.HourNames) *fold.Fold {
+func foldStats(c Config, names *calendar.HourNames, events *fold.Facts[EventChange]) *fold.Fold {
 	return fold.New("analytics.stats", StatsItems, (*Stats).merge,
-		fold.On(Events, func(ch fold.Typed[Event], at func(StatsKey) *Stats) error {
+		fold.OnEach(events, func(ch *EventChange, at func(StatsKey) *Stats) error {
 			e, sign := counted(ch)
 			if sign == 0 {
 				return nil
@@ -49,11 +49,9 @@ func (s *Stats) merge(o *Stats) {
 }
 
 // counted says what a change of an event counts by itself: a new one is counted (+1), and taken off again (-1) when it is
-// marked as erased. That it is deleted changes nothing: most events are when they have lived long enough, and not every
-// store tells why.
-func counted(ch fold.Typed[Event]) (e *Event, sign int64) {
+// marked as erased.
+func counted(ch *EventChange) (e *Event, sign int64) {
 	switch {
-	case ch.New == nil:
 	case ch.Old == nil && !ch.New.Erased:
 		return ch.New, +1
 	case ch.Old != nil && !ch.Old.Erased && ch.New.Erased:

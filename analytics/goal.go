@@ -98,17 +98,6 @@ func (r *Reach) Of(e *Event) Conversions {
 	return r.set.Reached(e.Name, e.Path, e.Revenue)
 }
 
-// NotedEvent is the part of a stored event that is changed later: which goals it reaches, when these are changed, and
-// that it is taken back. All else of it is a fact.
-type NotedEvent struct {
-	EventKey
-	Goals  Conversions `dynamodbav:"goals,omitempty"`
-	Erased bool        `dynamodbav:"erased,omitempty"`
-}
-
-// NotedEvents are the events, as far as they are changed.
-var NotedEvents = table.Define[NotedEvent, EventKey](Events.Name(), table.Def[NotedEvent]{PK: eventPK, SK: eventSK})
-
 // loadGoals reads the goals of a site.
 func loadGoals(ctx context.Context, t *table.Table, siteID string) (Reach, error) {
 	goals, err := GoalsOfSite.Collect(ctx, t, SiteIn{siteID})

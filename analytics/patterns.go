@@ -18,8 +18,8 @@ import (
 
 // Schema is all that this package stores and asks.
 var Schema = table.MustSchema("analytics",
-	Sites, Owners, Goals, Events, Visitors, Sessions, StatsItems, Breakdowns, Realtimes, Salts, RollupMarks,
-	IngestEvent, SessionEvents, SessionByID, RecentSessions, SessionsByTime, SessionsOfUser, VisitorDays, StatsByTime, LatestStats,
+	Sites, Owners, Goals, Blocks, Windows, Visitors, Sessions, StatsItems, Breakdowns, Realtimes, Salts, RollupMarks,
+	StoreEvents, KnownEvents, SessionEvents, SessionByID, RecentSessions, SessionsByTime, SessionsOfUser, VisitorDays, StatsByTime, LatestStats,
 	BreakdownByTime, Minutes, SiteByID, SitesOfOwner, OwnersOfSites, EventsByTime, GoalsOfSite, DaysToRollUp,
 	refusals.Days, refusals.ByDay,
 	imported.Imports, imported.Days, imported.Months, imported.ImportsOfSite, imported.DaysByTime, imported.MonthsByTime,
@@ -28,45 +28,55 @@ var Schema = table.MustSchema("analytics",
 	remarks,
 )
 
-var (
-	eventVisitor = table.FieldOf(Events, func(e *Event) *string { return &e.VisitorID })
-	eventName    = table.FieldOf(Events, func(e *Event) *string { return &e.Name })
-)
-
-// IngestEvent writes an event unless it is there: a retry finds its own key.
-var IngestEvent = table.NewCreate(Events, table.CreateDef{
-	ID: "W1", Question: "ingest an event, once however often it is sent",
+// StoreEvents writes a block of events.
+var StoreEvents = table.NewCreate(Blocks, table.CreateDef{
+	ID: "W1", Question: "store events, as many as come together",
 	Load: table.Load{PerSecond: 12, Items: 1, ItemBytes: 350},
 })
 
-// SessionEventsIn asks for the events of a session. EventsOfSession makes it.
-type SessionEventsIn struct {
-	SiteID    string `dynamodbav:"siteId"`
-	From      string `dynamodbav:"from"` // event ids, half-open
-	To        string `dynamodbav:"to"`
-	VisitorID string `dynamodbav:"visitor"`
-	Shards    []int  `dynamodbav:"-"`
+// BlocksIn asks for the blocks of a site that may have events of a range of time. EventsIn makes it.
+type BlocksIn struct {
+	SiteID string `dynamodbav:"siteId"`
+	From   string `dynamodbav:"from"` // IDs, half-open: from the beginning of a span
+	To     string `dynamodbav:"to"`
+	Since  int64  `dynamodbav:"-"` // epoch milliseconds: the last event is not before
+	Shards []int  `dynamodbav:"-"`
 }
 
-// SessionEvents are the events of a session in the order of time. Only the session's own minutes are read of each
-// shard. Where a visitor's sessions overlap in time (session ids of the client) they are told apart by Event.SessionID.
-var SessionEvents = table.NewQuery(Events, table.QueryDef[SessionEventsIn]{
-	ID: "W2", Question: "the events of a session",
-	From: "EVENT#{from}", To: "EVENT#{to}",
-	FanOut: "shard", Over: func(in SessionEventsIn) []int { return in.Shards },
-	Filter:  func(in SessionEventsIn) table.Cond { return eventVisitor.Eq(in.VisitorID) },
-	Load:    table.Load{PerSecond: 0.01, Items: 40, ItemBytes: 350},
-	Example: func(in *SessionEventsIn) { in.Shards = []int{0} },
-})
+// SessionEvents are the events of a session: EventsOfSession asks for them.
+var SessionEvents = table.NewQuery(Blocks, blocksDef("W2", "the events of a session", table.Load{PerSecond: 0.01, Items: 40, ItemBytes: 2_000}))
 
-// EventsOfSession asks for the events of a session of a site.
-func EventsOfSession(site *Site, s *Session) SessionEventsIn {
-	from, to := time.UnixMilli(s.Start), time.UnixMilli(s.End+1)
-	return SessionEventsIn{
-		SiteID: s.SiteID, From: FirstID(from), To: FirstID(to), VisitorID: s.VisitorID,
-		Shards: site.Sharding.Over(from, to),
+// EventsByTime are the raw events of a site: EventsBetween asks for them.
+var EventsByTime = table.NewQuery(Blocks, blocksDef("W11", "the page views or custom events of a site by date", table.Load{PerSecond: 0.001, Items: 50_000, ItemBytes: 2_000}))
+
+var lastOfBlock = table.FieldOf(Blocks, func(b *Block) *int64 { return &b.Last })
+
+// blocksDef is a question for events by time.
+func blocksDef(id, question string, load table.Load) table.QueryDef[BlocksIn] {
+	return table.QueryDef[BlocksIn]{
+		ID: id, Question: question,
+		From: "BLOCK#{from}", To: "BLOCK#{to}",
+		FanOut: "shard", Over: func(in BlocksIn) []int { return in.Shards },
+		Filter:  func(in BlocksIn) table.Cond { return lastOfBlock.Ge(in.Since) },
+		Load:    load,
+		Example: func(in *BlocksIn) { in.Shards = []int{0} },
 	}
 }
+
+// SpansIn asks for windows by when they begin, fold.WindowLayout, half-open.
+type SpansIn struct {
+	SiteID string `dynamodbav:"siteId"`
+	Shard  int    `dynamodbav:"shard"`
+	From   string `dynamodbav:"from"`
+	To     string `dynamodbav:"to"`
+}
+
+// KnownEvents are the windows of a time: which events have come, and in which block first.
+var KnownEvents = table.NewQuery(Windows, table.QueryDef[SpansIn]{
+	ID: "W1b", Question: "which events of a time have come",
+	From: "WINDOW#{from}", To: "WINDOW#{to}",
+	Load: table.Load{PerSecond: 0.01, Items: 10, ItemBytes: 1_000},
+})
 
 // FirstID is the least event id of a millisecond.
 func FirstID(at time.Time) string {
@@ -215,38 +225,6 @@ const (
 	PageViewsOnly    EventKind = "pageview"
 	CustomEventsOnly EventKind = "event"
 )
-
-// EventsIn asks for the events of a site in a range of time. EventsBetween makes it.
-type EventsIn struct {
-	SiteID string    `dynamodbav:"siteId"`
-	From   string    `dynamodbav:"from"` // event ids, half-open
-	To     string    `dynamodbav:"to"`
-	Shards []int     `dynamodbav:"-"`
-	Kind   EventKind `dynamodbav:"-"`
-}
-
-// EventsByTime are the raw events of a site in the order of time.
-var EventsByTime = table.NewQuery(Events, table.QueryDef[EventsIn]{
-	ID: "W11", Question: "the page views or custom events of a site by date",
-	From: "EVENT#{from}", To: "EVENT#{to}",
-	FanOut: "shard", Over: func(in EventsIn) []int { return in.Shards },
-	Filter: func(in EventsIn) table.Cond {
-		switch in.Kind {
-		case PageViewsOnly:
-			return eventName.Missing()
-		case CustomEventsOnly:
-			return eventName.Exists()
-		}
-		return table.Cond{}
-	},
-	Load:    table.Load{PerSecond: 0.001, Items: 1_000_000, ItemBytes: 350},
-	Example: func(in *EventsIn) { in.Shards = []int{0} },
-})
-
-// EventsBetween asks for the events of a site with times in [from, to).
-func EventsBetween(site *Site, from, to time.Time, kind EventKind) EventsIn {
-	return EventsIn{SiteID: site.SiteID, From: FirstID(from), To: FirstID(to), Shards: site.Sharding.Over(from, to), Kind: kind}
-}
 
 // GoalsOfSite are the goals of a site, by id.
 var GoalsOfSite = table.NewQuery(Goals, table.QueryDef[SiteIn]{

@@ -29,9 +29,10 @@ func TestPatterns(t *testing.T) {
 	w.Drain()
 
 	t.Run("W1", func(t *testing.T) {
-		e := Event{EventKey: EventKey{"shop", 0, FirstID(utc("2026-05-11T10:00"))}, VisitorID: "v", Path: "/"}
-		w.Must(IngestEvent.Run(w.Ctx, w.Table, &e))
-		if err := IngestEvent.Run(w.Ctx, w.Table, &e); !errors.Is(err, table.ErrExists) {
+		blocks, err := Pack([]Event{{EventKey: EventKey{"shop", 0, FirstID(utc("2026-05-11T10:00"))}, VisitorID: "v", Path: "/"}}, w.Now())
+		w.Must(err)
+		w.Must(StoreEvents.Run(w.Ctx, w.Table, &blocks[0]))
+		if err := StoreEvents.Run(w.Ctx, w.Table, &blocks[0]); !errors.Is(err, table.ErrExists) {
 			t.Errorf("again: %v", err)
 		}
 	})
@@ -58,7 +59,7 @@ func TestPatterns(t *testing.T) {
 		}
 	})
 	t.Run("W2", func(t *testing.T) {
-		events, err := SessionEvents.Collect(w.Ctx, w.Table, EventsOfSession(&site, &mine))
+		events, err := EventsOfSession(&site, &mine).Collect(w.Ctx, w.Table)
 		w.Must(err)
 		if got := paths(events); got != "/a /b" {
 			t.Errorf("events of the session: %s", got)
@@ -125,7 +126,7 @@ func TestPatterns(t *testing.T) {
 	})
 	t.Run("W11", func(t *testing.T) {
 		for kind, want := range map[EventKind]string{"": "/a /a /b /c order", PageViewsOnly: "/a /a /b /c", CustomEventsOnly: "order"} {
-			events, err := EventsByTime.Collect(w.Ctx, w.Table, EventsBetween(&site, utc("2026-05-12T00:00"), utc("2026-05-13T00:00"), kind))
+			events, err := EventsBetween(&site, utc("2026-05-12T00:00"), utc("2026-05-13T00:00"), kind).Collect(w.Ctx, w.Table)
 			w.Must(err)
 			if got := paths(events); got != want {
 				t.Errorf("%q: %s, want %s", kind, got, want)
@@ -183,12 +184,12 @@ func paths(events []Event) string {
 // No pattern scans, and each asks as many requests as it has shards.
 func TestPatternsExplain(t *testing.T) {
 	site := Site{SiteKey: SiteKey{"shop"}, Sharding: table.Shards(4)}
-	requests, err := EventsByTime.Explain(EventsBetween(&site, utc("2026-05-12T00:00"), utc("2026-05-13T00:00"), PageViewsOnly))
+	requests, err := EventsByTime.Explain(EventsBetween(&site, utc("2026-05-12T00:00"), utc("2026-05-13T00:00"), PageViewsOnly).ask())
 	if err != nil || len(requests) != 4 {
 		t.Fatalf("%d requests, %v", len(requests), err)
 	}
 	in := EventsOfSession(&site, &Session{SessionKey: SessionKey{"shop", "s"}, Start: utc("2026-05-12T00:00").UnixMilli(), End: utc("2026-05-12T00:05").UnixMilli()})
-	if requests, err = SessionEvents.Explain(in); err != nil || len(requests) != 4 {
+	if requests, err = SessionEvents.Explain(in.ask()); err != nil || len(requests) != 4 {
 		t.Fatalf("%d requests, %v", len(requests), err)
 	}
 	for _, r := range requests {

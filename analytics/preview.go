@@ -13,7 +13,7 @@ func (c *Collector) Preview(ctx context.Context, siteID string, hits []Hit) ([]O
 		return nil, err
 	}
 	outcomes := make([]Outcome, len(hits))
-	keys, now := make([]EventKey, 0, len(hits)), c.t.Now()
+	events, now := make([]Event, 0, len(hits)), c.t.Now()
 	for i := range hits {
 		e, _, refused := s.eventOf(&hits[i], now)
 		if refused != nil {
@@ -21,20 +21,21 @@ func (c *Collector) Preview(ctx context.Context, siteID string, hits []Hit) ([]O
 			continue
 		}
 		outcomes[i] = Outcome{EventID: e.EventID, Status: Stored}
-		keys = append(keys, e.EventKey)
+		events = append(events, e)
 	}
-	found, err := Events.GetMany(ctx, c.t, keys)
+	there, err := c.known.there(ctx, events)
 	if err != nil {
 		return nil, fmt.Errorf("analytics: preview: %w", err)
 	}
-	there := make(map[string]bool, len(found))
-	for i := range found {
-		there[found[i].EventID] = true
-	}
+	n := 0
 	for i := range outcomes {
-		if outcomes[i].Status == Stored && there[outcomes[i].EventID] {
+		if outcomes[i].Status != Stored {
+			continue
+		}
+		if there[n] {
 			outcomes[i].Status = Duplicate
 		}
+		n++
 	}
 	return outcomes, nil
 }

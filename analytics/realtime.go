@@ -15,10 +15,10 @@ const (
 	RealtimeWindow = 30 * time.Minute
 )
 
-func foldRealtime() *fold.Fold {
+func foldRealtime(events *fold.Facts[EventChange]) *fold.Fold {
 	return fold.New("analytics.realtime", Realtimes, (*Realtime).merge,
-		fold.On(Events, func(ch fold.Typed[Event], at func(RealtimeKey) *Realtime) error {
-			if ch.Old != nil || ch.New == nil {
+		fold.OnEach(events, func(ch *EventChange, at func(RealtimeKey) *Realtime) error {
+			if ch.Old != nil {
 				return nil
 			}
 			return addToRealtime(ch.New, ch.At, at)

@@ -58,7 +58,7 @@ func TestItemsExpireAtWholeHours(t *testing.T) {
 		w.ingest("s", Hit{At: when, URL: "https://example.com/p", Address: "192.0.2.1", UserAgent: fmt.Sprint("agent ", i)})
 	}
 	w.Must(w.Worker.Drain(w.Ctx))
-	least := map[string]time.Duration{"EVENT": 30 * 24 * time.Hour, "VISITOR": 30 * 24 * time.Hour, "SESSION": 90 * 24 * time.Hour, "STATS": 90 * 24 * time.Hour, "BREAKDOWN": 90 * 24 * time.Hour}
+	least := map[string]time.Duration{"BLOCK": 30 * 24 * time.Hour, "VISITOR": 30 * 24 * time.Hour, "SESSION": 90 * 24 * time.Hour, "STATS": 90 * 24 * time.Hour, "BREAKDOWN": 90 * 24 * time.Hour}
 	seen := map[string]int{}
 	out, err := w.Table.API().Scan(w.Ctx, &dynamodb.ScanInput{TableName: aws.String(w.Table.Name())})
 	w.Must(err)

@@ -3,13 +3,14 @@ package analytics
 import (
 	"time"
 
+	"github.com/onefold/onefold/fold"
 	"github.com/onefold/onefold/table"
 )
 
 // The largest encoded items, in bytes. Visitors and breakdowns are bounded by the limits of packages visits and tally and
 // the lengths that ingest allows; the schema check holds them to it.
 const (
-	maxEventBytes     = 32 << 10
+	maxWindowBytes    = 100 << 10
 	maxVisitorBytes   = 400 << 10
 	maxBreakdownBytes = 256 << 10
 )
@@ -36,18 +37,40 @@ var Goals = table.Define[Goal, GoalKey]("analytics.goal", table.Def[Goal]{
 	Doc: "A page or custom event that a site wants its visitors to reach.",
 })
 
-// Events are the raw facts. They are spread over the site's shards by a hash of their id.
-var Events = table.Define[Event, EventKey]("analytics.event", table.Def[Event]{
-	PK: eventPK, SK: eventSK,
-	Expires:   func(e *Event) time.Time { return e.ExpiresAt },
-	Immutable: true,
-	MaxBytes:  maxEventBytes,
-	Example:   exampleEvent,
-	Doc:       "A page view or custom event, stored once.",
+// Blocks are the raw facts: events, those that arrive together in one item. They are spread over the site's shards by a hash of their IDs.
+var Blocks = table.Define[Block, BlockKey]("analytics.block", table.Def[Block]{
+	PK: eventPK, SK: blockSK,
+	MaxBytes: maxBlockBytes,
+	Example:  exampleBlock,
+	Doc:      "Page views and custom events that arrived together.",
 	Allow: map[string]string{
-		"fan-out-filter": "shards are few, the events of a session are read within its own minutes, and those of a date are mostly wanted all",
+		"fan-out-filter": "shards are few, and all but a few of the blocks that are read have events of the time that is asked for",
 	},
 	Growth: table.Growth{Writes: 1, Items: 1, Bytes: 350, Keep: Retention{}.Raw()},
+})
+
+// WindowKey names a part of a window.
+type WindowKey struct {
+	SiteID string `dynamodbav:"siteId"`
+	Shard  int    `dynamodbav:"shard"`
+	Span   string `dynamodbav:"span"`
+	Part   string `dynamodbav:"part"`
+}
+
+// Window says which block had an event first, of all events of a span.
+type Window struct {
+	WindowKey
+	fold.Window
+}
+
+// Windows are what folds know events by that are sent again.
+var Windows = table.Define[Window, WindowKey]("analytics.window", table.Def[Window]{
+	PK: eventPK, SK: fold.WindowSK,
+	Expires:  func(w *Window) time.Time { return w.Expiry() },
+	MaxBytes: maxWindowBytes,
+	Example:  exampleWindow,
+	Doc:      "Which block had an event first: one that is sent again does not count again.",
+	Growth:   table.Growth{Writes: 1, Delayed: 0.05, Items: 0.02, Bytes: 400, Keep: Retention{}.Raw()},
 })
 
 // Visitors are visitors' days, folded from events.
@@ -74,7 +97,7 @@ var Sessions = table.Define[Session, SessionKey]("analytics.session", table.Def[
 const (
 	sitePK      = "SITE#{siteId}"
 	eventPK     = "SITE#{siteId}#SHARD#{shard}"
-	eventSK     = "EVENT#{eventId}"
+	blockSK     = "BLOCK#{blockId}"
 	statsSK     = "STATS#{period}#{start}[#{part:03}]"
 	breakdownSK = "BREAKDOWN#{period}#{dimension}#{start}[#{part:03}]"
 )

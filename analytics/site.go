@@ -171,7 +171,7 @@ func UpdateSite(ctx context.Context, t *table.Table, siteID string, change func(
 
 // hasEvents reports whether a site has events, or counts of such that are gone or were never here.
 func hasEvents(ctx context.Context, t *table.Table, s *Site) (bool, error) {
-	_, err := EventsByTime.First(ctx, t, EventsBetween(s, time.UnixMilli(0), t.Now().Add(time.Hour), ""))
+	_, err := EventsBetween(s, time.UnixMilli(0), t.Now().Add(time.Hour), "").First(ctx, t)
 	if err == nil || !errors.Is(err, table.ErrNotFound) {
 		return true, err
 	}

@@ -54,7 +54,7 @@ func (w *world) ingest(site string, hits ...Hit) []Outcome {
 // events are all raw events of a site.
 func (w *world) events(s Site, from, to time.Time) (all []*Event) {
 	w.Helper()
-	for e, err := range EventsByTime.All(w.Ctx, w.Table, EventsBetween(&s, from, to, "")) {
+	for e, err := range EventsBetween(&s, from, to, "").All(w.Ctx, w.Table) {
 		w.Must(err)
 		all = append(all, &e)
 	}

@@ -12,14 +12,14 @@ import (
 type FactID struct {
 	ID    [16]byte
 	At    int64 // when it happened, in epoch milliseconds: of one ID always the same
-	Until int64 // epoch seconds; at least until then the fact may be sent again
+	Until int64 // epoch seconds; at least until then the fact may be sent again; 0: for ever
 }
 
 // A Window is embedded in the items that say which facts the items of a partition have had: of one span of time, in one or more
 // parts. They are in the partition of these items, under the sort key WindowSK.
 type Window struct {
 	Known []byte `dynamodbav:"known"` // docs/format/windows.md
-	Until int64  `dynamodbav:"until"` // epoch seconds: it is kept until then
+	Until int64  `dynamodbav:"until"` // epoch seconds: it is kept until then; 0: for ever
 }
 
 // The sort key of windows: span is when it begins, in UTC, and part is of one worker.
@@ -29,10 +29,24 @@ const (
 	WindowLayout = "2006-01-02T15:04Z"
 )
 
-// Expiry is when a window may be deleted.
-func (w *Window) Expiry() time.Time { return time.Unix(w.Until, 0) }
+// Expiry is when a window may be deleted; zero: never.
+func (w *Window) Expiry() time.Time {
+	if w.Until <= 0 {
+		return time.Time{}
+	}
+	return time.Unix(w.Until, 0)
+}
 
 func (w *Window) window() *Window { return w }
+
+// Each hands over the names of the facts that the window knows. Errors: that of a body that is damaged or of a newer version.
+func (w *Window) Each(name func([16]byte)) error {
+	entries, err := window.Decode(w.Known)
+	for _, e := range entries {
+		name(e.ID)
+	}
+	return err
+}
 
 // Windowed is a pointer to an item that embeds a Window.
 type Windowed[W any] interface {

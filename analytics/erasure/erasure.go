@@ -190,7 +190,7 @@ func daysOfUser(ctx context.Context, t *table.Table, site *analytics.Site, userI
 		seen[visitorOf(&s)] = true
 	}
 	in := analytics.EventsBetween(site, time.UnixMilli(0), t.Now().Add(time.Hour), "")
-	for e, err := range analytics.EventsByTime.All(ctx, t, in) {
+	for e, err := range in.All(ctx, t) {
 		if err != nil {
 			return nil, false, err
 		}

@@ -98,13 +98,12 @@ func (e *eraser) drain(ctx context.Context) error {
 }
 
 // eventsOf asks for the events of a visitor's day.
-func (e *eraser) eventsOf(k analytics.VisitorKey) (analytics.SessionEventsIn, error) {
+func (e *eraser) eventsOf(k analytics.VisitorKey) (analytics.EventsIn, error) {
 	from, to, err := e.cal.Bounds(k.Day)
-	day := analytics.EventsBetween(e.site, from, to, "")
-	return analytics.SessionEventsIn{SiteID: k.SiteID, From: day.From, To: day.To, VisitorID: k.VisitorID, Shards: day.Shards}, err
+	in := analytics.EventsBetween(e.site, from, to, "")
+	in.VisitorID = k.VisitorID
+	return in, err
 }
-
-var noted = table.FieldOf(analytics.NotedEvents, func(e *analytics.NotedEvent) *bool { return &e.Erased })
 
 // events takes the events of a visitor's day back, and deletes them.
 func (e *eraser) events(ctx context.Context, k analytics.VisitorKey) error {
@@ -112,22 +111,19 @@ func (e *eraser) events(ctx context.Context, k analytics.VisitorKey) error {
 	if err != nil {
 		return err
 	}
-	for ev, err := range analytics.SessionEvents.All(ctx, e.t, in) {
-		if err != nil {
-			return err
+	_, err = in.Rewrite(ctx, e.t, func(ev *analytics.Event) (analytics.Rewrite, error) {
+		if ev.Erased {
+			return analytics.Leave, nil
 		}
-		_, err := analytics.NotedEvents.Patch(ctx, e.t, ev.EventKey, noted.Set(true))
-		if err != nil && !errors.Is(err, table.ErrNotFound) {
-			return err
-		}
-		if err == nil {
-			e.r.Deleted.Events++
-		}
-		if err := analytics.Events.Delete(ctx, e.t, ev.EventKey); err != nil {
-			return err
-		}
+		ev.Erased = true
+		return analytics.Change, nil
+	})
+	if err != nil {
+		return err
 	}
-	return nil
+	n, err := in.Rewrite(ctx, e.t, func(*analytics.Event) (analytics.Rewrite, error) { return analytics.Drop, nil })
+	e.r.Deleted.Events += n
+	return err
 }
 
 // visitors removes visitors' days that have no events any more, and returns the others.
@@ -141,7 +137,7 @@ func (e *eraser) visitors(ctx context.Context, keys []analytics.VisitorKey) (lef
 		if err != nil {
 			return nil, err
 		}
-		_, err = analytics.SessionEvents.First(ctx, e.t, in)
+		_, err = in.First(ctx, e.t)
 		if err == nil {
 			left = append(left, k)
 			continue

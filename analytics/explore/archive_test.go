@@ -56,7 +56,7 @@ func TestArchive(t *testing.T) {
 	want, err := w.x.Report(w.ctx, in, filters)
 	w.must(err)
 	box := &shoebox{}
-	box.events, err = analytics.EventsByTime.Collect(w.ctx, w.table, analytics.EventsBetween(&w.site, utc("2026-04-30T00:00"), utc("2026-05-11T00:00"), ""))
+	box.events, err = analytics.EventsBetween(&w.site, utc("2026-04-30T00:00"), utc("2026-05-11T00:00"), "").Collect(w.ctx, w.table)
 	w.must(err)
 	w.advance(40 * 24 * time.Hour)
 	ask := func(what string, same bool) {

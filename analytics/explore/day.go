@@ -115,7 +115,7 @@ func (s *scan) readDay(ctx context.Context, day string, from, to time.Time) (all
 	for _, shard := range in.Shards {
 		one := in
 		one.Shards = []int{shard}
-		g.Go(func() error { return b.read(analytics.EventsByTime.All(ctx, s.x.t, one)) })
+		g.Go(func() error { return b.read(one.All(ctx, s.x.t)) })
 	}
 	if err := g.Wait(); err != nil {
 		return nil, 0, err

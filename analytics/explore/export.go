@@ -103,7 +103,7 @@ func (s *scan) writeEvents(ctx context.Context, first, last string, sheet *Sheet
 	if err != nil {
 		return err
 	}
-	events := analytics.EventsByTime.All(ctx, s.x.t, analytics.EventsBetween(&s.site, from, to, ""))
+	events := analytics.EventsBetween(&s.site, from, to, "").All(ctx, s.x.t)
 	if _, archived := s.archived[first]; archived { // first is last
 		events = s.x.archived(ctx, s.site.SiteID, from, to)
 	}

@@ -37,7 +37,7 @@ func (w *shop) oracle(from, to string) *oracle {
 	w.must(err)
 	end, err := w.cal.Start(calendar.ShiftDay(to, 1))
 	w.must(err)
-	events, err := analytics.EventsByTime.Collect(w.ctx, w.table, analytics.EventsBetween(&w.site, start, end, ""))
+	events, err := analytics.EventsBetween(&w.site, start, end, "").Collect(w.ctx, w.table)
 	w.must(err)
 	byVisitor := map[string][]analytics.Event{}
 	for _, e := range events {

@@ -208,7 +208,7 @@ func (x *Explorer) Timeline(ctx context.Context, siteID, sessionID string) (Time
 	if err != nil {
 		return Timeline{}, fmt.Errorf("explore: session %s: %w", sessionID, err)
 	}
-	if err := out.take(analytics.SessionEvents.All(ctx, x.t, analytics.EventsOfSession(&site, &session)), belongs); err != nil {
+	if err := out.take(analytics.EventsOfSession(&site, &session).All(ctx, x.t), belongs); err != nil {
 		return Timeline{}, fmt.Errorf("explore: events of session %s: %w", sessionID, err)
 	}
 	if x.o.Archive != nil && out.lacks() {

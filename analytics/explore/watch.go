@@ -14,7 +14,7 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// Watched is an API that notes when raw events are written. An Explorer of a table on it keeps the days that it has read
+// Watched is an API that notes when blocks of raw events are written. An Explorer of a table on it keeps the days that it has read
 // until one of their events is written, so that it neither misses a late event nor remembers an erased one. It sees what
 // is written through it, so all who write events have to: with a store that several processes write to, do without.
 //
@@ -58,7 +58,7 @@ func (w *Watched) note(key map[string]types.AttributeValue, isNew bool) {
 	if !ok {
 		return
 	}
-	id, ok := strings.CutPrefix(sk.Value, "EVENT#")
+	id, ok := strings.CutPrefix(sk.Value, "BLOCK#")
 	if !ok {
 		return
 	}

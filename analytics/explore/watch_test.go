@@ -70,17 +70,17 @@ func TestDaysAreReadOnce(t *testing.T) {
 	if n := reads(firefox); n != rest+shards {
 		t.Errorf("%d queries after a late event, want those of one day", n)
 	}
-	for _, change := range []func(analytics.Event){
-		func(e analytics.Event) {
-			_, err := analytics.NotedEvents.Patch(w.ctx, tab, e.EventKey, table.FieldOf(analytics.NotedEvents, func(e *analytics.NotedEvent) *bool { return &e.Erased }).Set(true))
-			w.must(err)
-		},
-		func(e analytics.Event) { w.must(analytics.Events.Delete(w.ctx, tab, e.EventKey)) },
+	for _, change := range []func(e *analytics.Event) (analytics.Rewrite, error){
+		func(e *analytics.Event) (analytics.Rewrite, error) { e.Erased = true; return analytics.Change, nil },
+		func(*analytics.Event) (analytics.Rewrite, error) { return analytics.Drop, nil },
 	} {
-		events, err := analytics.EventsByTime.Collect(w.ctx, tab, analytics.EventsBetween(&w.site, utc("2026-05-08T00:00"), utc("2026-05-09T00:00"), analytics.PageViewsOnly))
+		events, err := analytics.EventsBetween(&w.site, utc("2026-05-08T00:00"), utc("2026-05-09T00:00"), analytics.PageViewsOnly).Collect(w.ctx, tab)
 		w.must(err)
 		w.same(x, in, nil) // which is remembered
-		change(events[len(events)/2])
+		n, err := analytics.OneEvent(events[len(events)/2].EventKey).Rewrite(w.ctx, tab, change)
+		if err != nil || n != 1 {
+			t.Fatal(n, err)
+		}
 		w.same(x, in, nil) // at once
 		w.same(x, in, firefox)
 	}
@@ -94,7 +94,7 @@ func TestWritesAreNoted(t *testing.T) {
 	key := func(sk string) map[string]types.AttributeValue {
 		return map[string]types.AttributeValue{"pk": &types.AttributeValueMemberS{Value: "SITE#shop#SHARD#1"}, "sk": &types.AttributeValueMemberS{Value: sk}}
 	}
-	event := key("EVENT#" + leastID(at))
+	event := key("BLOCK#" + leastID(at))
 	name := new("shop")
 	for _, tc := range []struct {
 		name    string
@@ -161,7 +161,7 @@ func TestKeptDaysAmongWriters(t *testing.T) {
 	x, tab, _ := w.counted(Options{AtOnce: 4, KeepBytes: 60_000}) // room for some of the days
 	collector := analytics.NewCollector(tab, analytics.CollectorOptions{})
 	in := analytics.ReportIn{Site: "shop", From: "2026-05-06", To: "2026-05-10", By: analytics.ByPage}
-	erased := table.FieldOf(analytics.NotedEvents, func(e *analytics.NotedEvent) *bool { return &e.Erased })
+	erase := func(e *analytics.Event) (analytics.Rewrite, error) { e.Erased = true; return analytics.Change, nil }
 	var all sync.WaitGroup
 	for n := range 4 {
 		all.Go(func() {
@@ -173,8 +173,8 @@ func TestKeptDaysAmongWriters(t *testing.T) {
 				h := analytics.Hit{At: utc("2026-05-06T00:00").Add(time.Duration(random.Int64N(int64(100 * time.Hour)))), Imported: true, Address: path + fmt.Sprint(random.Uint64()), UserAgent: "test", Path: path}
 				if len(there) > 0 && random.IntN(3) == 0 {
 					i := random.IntN(len(there))
-					if _, err := analytics.NotedEvents.Patch(w.ctx, tab, there[i], erased.Set(true)); err != nil {
-						t.Error(err)
+					if n, err := analytics.OneEvent(there[i]).Rewrite(w.ctx, tab, erase); err != nil || n != 1 {
+						t.Error(n, err)
 					}
 					there = append(there[:i], there[i+1:]...)
 				} else {

@@ -36,13 +36,9 @@ func Backfill(ctx context.Context, t *table.Table, siteID string) (Backfilled, e
 	}
 	now := t.Now()
 	in := analytics.EventsBetween(&b.site, time.UnixMilli(0), now.Add(time.Hour), "")
-	for e, err := range analytics.EventsByTime.All(ctx, t, in) {
-		if err == nil {
-			err = b.event(ctx, &e)
-		}
-		if err != nil {
-			return b.done, fmt.Errorf("goals: backfill %s: %w", siteID, err)
-		}
+	b.done.Changed, err = in.Rewrite(ctx, t, func(e *analytics.Event) (analytics.Rewrite, error) { return b.event(ctx, e) })
+	if err != nil {
+		return b.done, fmt.Errorf("goals: backfill %s: %w", siteID, err)
 	}
 	since, err := b.since(ctx)
 	if err != nil {
@@ -90,56 +86,22 @@ func prepare(ctx context.Context, t *table.Table, siteID string) (*backfill, err
 	return b, err
 }
 
-// Conditions and changes of events.
-var (
-	notedGoals  = table.FieldOf(analytics.NotedEvents, func(e *analytics.NotedEvent) *analytics.Conversions { return &e.Goals })
-	notedErased = table.FieldOf(analytics.NotedEvents, func(e *analytics.NotedEvent) *bool { return &e.Erased })
-)
-
-// maxTries bounds how often an event is tried again that another backfill changed meanwhile.
-const maxTries = 4
-
 // event brings one event in line.
-func (b *backfill) event(ctx context.Context, e *analytics.Event) error {
+func (b *backfill) event(ctx context.Context, e *analytics.Event) (analytics.Rewrite, error) {
 	b.done.Events++
-	for range maxTries {
-		want := b.reach.Of(e)
-		if e.Erased || slices.Equal(e.Goals, want) {
-			return nil
-		}
-		sealed, err := b.isSealed(ctx, e)
-		if err != nil {
-			return err
-		}
-		if sealed {
-			b.done.Sealed++
-			return nil
-		}
-		same := notedGoals.Missing()
-		if len(e.Goals) > 0 {
-			same = notedGoals.Eq(e.Goals)
-		}
-		_, err = analytics.NotedEvents.Patch(ctx, b.t, e.EventKey, notedGoals.Set(want),
-			table.If[analytics.NotedEvent](table.And(same, notedErased.Missing())))
-		switch {
-		case err == nil:
-			b.done.Changed++
-			return nil
-		case errors.Is(err, table.ErrNotFound):
-			return nil
-		case !errors.Is(err, table.ErrCondition):
-			return err
-		}
-		again, err := analytics.Events.Get(ctx, b.t, e.EventKey)
-		if errors.Is(err, table.ErrNotFound) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		e = &again
+	want := b.reach.Of(e)
+	if e.Erased || slices.Equal(e.Goals, want) {
+		return analytics.Leave, nil
 	}
-	return fmt.Errorf("event %s: %w", e.EventID, table.ErrConflict)
+	sealed, err := b.isSealed(ctx, e)
+	if sealed {
+		b.done.Sealed++
+	}
+	if sealed || err != nil {
+		return analytics.Leave, err
+	}
+	e.Goals = want
+	return analytics.Change, nil
 }
 
 func (b *backfill) isSealed(ctx context.Context, e *analytics.Event) (bool, error) {

@@ -14,7 +14,7 @@ func (r *reconciler) derive(ctx context.Context, day string) (*analytics.Derived
 		return nil, err
 	}
 	d := analytics.NewDerived()
-	for e, err := range analytics.EventsByTime.All(ctx, r.t, analytics.EventsBetween(&r.site, from, to, "")) {
+	for e, err := range analytics.EventsBetween(&r.site, from, to, "").All(ctx, r.t) {
 		if err != nil {
 			return nil, fmt.Errorf("read the events of %s: %w", day, err)
 		}

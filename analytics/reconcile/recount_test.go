@@ -37,7 +37,7 @@ func (w *shop) recount(from, to string) *recount {
 	w.must(err)
 	end, err := w.cal.Start(calendar.ShiftDay(to, 1))
 	w.must(err)
-	events, err := analytics.EventsByTime.Collect(context.Background(), w.table, analytics.EventsBetween(&w.site, start, end, ""))
+	events, err := analytics.EventsBetween(&w.site, start, end, "").Collect(context.Background(), w.table)
 	w.must(err)
 	r := &recount{hours: make(map[string]*analytics.Figures), days: make(map[string]*analytics.Figures), events: events}
 	byDay := make(map[string][]analytics.Event)

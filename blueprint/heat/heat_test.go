@@ -60,7 +60,7 @@ func TestAdviceCoolsAHotKey(t *testing.T) {
 		t.Errorf("after it was spread: %+v", hot)
 	}
 	events := 0
-	for _, err := range analytics.EventsByTime.All(t.Context(), tbl, analytics.EventsBetween(&site, begin.Add(-time.Hour), now.Add(time.Hour), "")) {
+	for _, err := range analytics.EventsBetween(&site, begin.Add(-time.Hour), now.Add(time.Hour), "").All(t.Context(), tbl) {
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -101,14 +101,8 @@ func TestIngest(t *testing.T) {
 			t.Errorf("%.60s: %v", payload, err)
 		}
 	}
-	visitors := map[string]bool{}
-	for _, it := range p.items() {
-		if text(it, "et") == analytics.Events.Name() {
-			visitors[text(it, "visitor")] = true
-		}
-	}
-	if len(visitors) != 1 {
-		t.Errorf("one address is %d visitors", len(visitors))
+	if n := len(visitorsOf(p)); n != 1 {
+		t.Errorf("one address is %d visitors", n)
 	}
 }
 
@@ -134,10 +128,8 @@ func TestAddress(t *testing.T) {
 
 func visitorsOf(p *place) map[string]bool {
 	all := map[string]bool{}
-	for _, it := range p.items() {
-		if text(it, "et") == analytics.Events.Name() {
-			all[text(it, "visitor")] = true
-		}
+	for _, e := range eventsOf(p.t, p.items()) {
+		all[e.VisitorID] = true
 	}
 	return all
 }

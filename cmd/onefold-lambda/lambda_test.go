@@ -313,16 +313,37 @@ func (p *place) put(items []table.Item) {
 	}
 }
 
+// eventsOf are the events of items.
+func eventsOf(t testing.TB, items map[string]table.Item) (all []analytics.Event) {
+	for _, it := range items {
+		if text(it, table.AttrEntity) == analytics.Blocks.Name() {
+			block, err := analytics.Blocks.Decode(it)
+			must(t, err)
+			events, err := block.Events()
+			must(t, err)
+			all = append(all, events...)
+		}
+	}
+	return all
+}
+
 // erased are some of the events, marked.
 func erased(t testing.TB, items []table.Item) (marked []table.Item) {
 	for i, it := range items {
-		if i%5 != 0 || text(it, table.AttrEntity) != analytics.Events.Name() {
+		if i%5 != 0 || text(it, table.AttrEntity) != analytics.Blocks.Name() {
 			continue
 		}
-		e, err := analytics.Events.Decode(it)
+		block, err := analytics.Blocks.Decode(it)
 		must(t, err)
-		e.Erased = true
-		it, err := analytics.Events.Encode(&e)
+		events, err := block.Events()
+		must(t, err)
+		for i := range events {
+			events[i].Erased = i%3 == 0
+		}
+		again, err := analytics.Pack(events, time.Time{})
+		must(t, err)
+		again[0].BlockKey = block.BlockKey
+		it, err := analytics.Blocks.Encode(&again[0])
 		must(t, err)
 		marked = append(marked, it)
 	}

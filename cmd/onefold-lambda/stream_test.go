@@ -85,10 +85,9 @@ func TestPoison(t *testing.T) {
 	all := facts(t, random(t), now, 60)
 	p.put(all[:len(all)/2])
 	p.put([]table.Item{{
-		"pk": &types.AttributeValueMemberS{Value: "SITE#shop#SHARD#1"}, "sk": &types.AttributeValueMemberS{Value: "EVENT#not-a-ulid"},
-		"et":     &types.AttributeValueMemberS{Value: analytics.Events.Name()},
-		"siteId": &types.AttributeValueMemberS{Value: "shop"}, "eventId": &types.AttributeValueMemberS{Value: "not-a-ulid"},
-		"visitor": &types.AttributeValueMemberS{Value: "v"}, "path": &types.AttributeValueMemberS{Value: "/"},
+		"pk": &types.AttributeValueMemberS{Value: "SITE#shop#SHARD#1"}, "sk": &types.AttributeValueMemberS{Value: "BLOCK#not-a-ulid"},
+		"et":     &types.AttributeValueMemberS{Value: analytics.Blocks.Name()},
+		"siteId": &types.AttributeValueMemberS{Value: "shop"}, "body": &types.AttributeValueMemberB{Value: []byte("no block")},
 	}})
 	p.put(all[len(all)/2:])
 	must(t, p.mapping(p.pool("stream"), nil).Drain(t.Context()))
@@ -96,7 +95,7 @@ func TestPoison(t *testing.T) {
 		n := 0
 		for dead, err := range fold.DeadLettersOf.All(t.Context(), p.table, fold.FoldIn{Fold: name}) {
 			must(t, err)
-			if dead.ItemSK != "EVENT#not-a-ulid" {
+			if dead.ItemSK != "BLOCK#not-a-ulid" {
 				t.Errorf("%s: dead letter %+v", name, dead)
 			}
 			n++
@@ -157,14 +156,14 @@ func TestTime(t *testing.T) {
 		must(t, err)
 		pages += s.PageViews
 	}
-	if want := pageViews(p.items()); pages != want {
+	if want := pageViews(t, p.items()); pages != want {
 		t.Errorf("%d page views, want %d", pages, want)
 	}
 }
 
-func pageViews(items map[string]table.Item) (n int64) {
-	for _, it := range items {
-		if text(it, table.AttrEntity) == analytics.Events.Name() && text(it, "name") == "" {
+func pageViews(t testing.TB, items map[string]table.Item) (n int64) {
+	for _, e := range eventsOf(t, items) {
+		if e.Name == "" {
 			n++
 		}
 	}

@@ -86,7 +86,7 @@ func (s *soaked) checkRaw(t *testing.T, st *store, _ *soakFacts) error {
 	}
 	raw := make(map[ulid.ULID]int, len(s.sent))
 	now := time.Now()
-	for e, err := range analytics.EventsByTime.All(t.Context(), st.table, analytics.EventsBetween(&site, now.AddDate(0, 0, -4), now, "")) {
+	for e, err := range analytics.EventsBetween(&site, now.AddDate(0, 0, -4), now, "").All(t.Context(), st.table) {
 		if err != nil {
 			return err
 		}

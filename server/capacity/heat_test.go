@@ -84,7 +84,7 @@ func TestAHotSiteIsSpread(t *testing.T) {
 	}
 	site, err := analytics.GetSite(t.Context(), m.Table, "shop")
 	servertest.Must(t, err)
-	events, err := analytics.EventsByTime.Collect(t.Context(), m.Table, analytics.EventsBetween(&site, m.DB.Now().Add(-time.Hour), m.DB.Now().Add(time.Hour), ""))
+	events, err := analytics.EventsBetween(&site, m.DB.Now().Add(-time.Hour), m.DB.Now().Add(time.Hour), "").Collect(t.Context(), m.Table)
 	if err != nil || len(events) != 1800 {
 		t.Errorf("%d events of 1,800, error %v", len(events), err)
 	}

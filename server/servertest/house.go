@@ -196,7 +196,7 @@ func (h *House) Stored() []analytics.Event {
 	site, err := analytics.GetSite(h.Context(), h.Table, "blog")
 	Must(h.T, err)
 	now := time.Now()
-	events, err := analytics.EventsByTime.Collect(h.Context(), h.Table, analytics.EventsBetween(&site, now.Add(-time.Hour), now.Add(time.Hour), ""))
+	events, err := analytics.EventsBetween(&site, now.Add(-time.Hour), now.Add(time.Hour), "").Collect(h.Context(), h.Table)
 	Must(h.T, err)
 	return events
 }

@@ -65,7 +65,7 @@ func newShop(t *testing.T, zone, from, to string, seed uint64) *shop {
 		}
 	}
 	s.Must(s.Worker.Drain(s.Ctx))
-	events, err := analytics.EventsByTime.Collect(s.Ctx, s.Table, analytics.EventsBetween(&s.site, start, end, ""))
+	events, err := analytics.EventsBetween(&s.site, start, end, "").Collect(s.Ctx, s.Table)
 	s.Must(err)
 	s.files = writeEvents(t, t.TempDir(), events)
 	return s

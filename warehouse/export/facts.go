@@ -3,7 +3,6 @@ package export
 import (
 	"fmt"
 	"reflect"
-	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
@@ -14,25 +13,6 @@ import (
 	"github.com/onefold/onefold/telemetry"
 	"github.com/onefold/onefold/warehouse"
 )
-
-// storedEvent is an event with the time at which the table may delete it, which the event itself does not read back.
-type storedEvent struct {
-	analytics.Event
-	TTL time.Time `dynamodbav:"ttl,unixtime,omitempty"`
-}
-
-// storedEvents are the events as they are stored.
-var storedEvents = table.Define[storedEvent, analytics.EventKey](analytics.Events.Name(), table.Def[storedEvent]{
-	PK: "SITE#{siteId}#SHARD#{shard}", SK: "EVENT#{eventId}",
-})
-
-// storedByTime are the raw events of a site in the order of time.
-var storedByTime = table.NewQuery(storedEvents, table.QueryDef[analytics.EventsIn]{
-	ID: "X1", Question: "the raw events of a site, to export them", From: "EVENT#{from}", To: "EVENT#{to}",
-	FanOut: "shard", Over: func(in analytics.EventsIn) []int { return in.Shards },
-	Load:    table.Load{PerSecond: 0.001, Items: 1_000_000, ItemBytes: 350},
-	Example: func(in *analytics.EventsIn) { in.Shards = []int{0} },
-})
 
 // place is where a fact is: its partition and its key in it.
 type place struct {
@@ -47,11 +27,15 @@ type op struct {
 	known   bool            // it is there, and stays
 }
 
-// then is what an op and the next one of the same fact come to.
+// then is what an op and the next one of the same fact come to. A fact that is there stays as it is when it comes again.
 func (o *op) then(next *op) *op {
-	if o != nil {
-		next.replace = true
+	if o == nil {
+		return next
 	}
+	if len(o.rows) > 0 && len(next.rows) > 0 && !next.replace {
+		return o
+	}
+	next.replace = true
 	return next
 }
 
@@ -63,7 +47,7 @@ func factPlace(d warehouse.Dataset, key string, k warehouse.Key) place {
 // wanted reports whether changes of an entity matter.
 func wanted(entity string) bool {
 	switch entity {
-	case analytics.Events.Name(), telemetry.Readings.Name(), eventstore.Events.Name(), analytics.Sites.Name(), telemetry.Fleets.Name():
+	case analytics.Blocks.Name(), telemetry.Readings.Name(), eventstore.Events.Name(), analytics.Sites.Name(), telemetry.Fleets.Name():
 		return true
 	}
 	return false
@@ -84,15 +68,9 @@ type version struct {
 	rows []warehouse.Row
 }
 
-// versionOf reads an image of a fact.
+// versionOf reads an image of a fact that is an item.
 func versionOf(entity string, it table.Item) (v version, err error) {
 	switch entity {
-	case analytics.Events.Name():
-		e, err := storedEvents.Decode(it)
-		if err != nil {
-			return v, err
-		}
-		return eventVersion(&e)
 	case telemetry.Readings.Name():
 		r, err := telemetry.Readings.Decode(it)
 		if err != nil {
@@ -108,8 +86,8 @@ func versionOf(entity string, it table.Item) (v version, err error) {
 	}
 }
 
-func eventVersion(e *storedEvent) (version, error) {
-	row, err := warehouse.NewEventRow(&e.Event, e.TTL)
+func eventVersion(e *analytics.Event) (version, error) {
+	row, err := warehouse.NewEventRow(e, e.ExpiresAt)
 	if err != nil {
 		return version{}, err
 	}
@@ -145,9 +123,62 @@ func (b *batch) take(c *fold.Change) error {
 			return nil // truncated streams go on in archives: what happened has happened
 		}
 		return b.takeFact(entity, c)
+	case analytics.Blocks.Name():
+		return b.takeBlock(c)
 	default:
 		return b.takeFact(entity, c)
 	}
+}
+
+// takeBlock takes the events that a change of a block brings, changes or takes away.
+func (b *batch) takeBlock(c *fold.Change) error {
+	if c.Expired {
+		return nil // the warehouse keeps what the table need not
+	}
+	was, err := blockVersions(c.Old)
+	if err != nil {
+		return fmt.Errorf("its old image: %w", err)
+	}
+	is, err := blockVersions(c.New)
+	if err != nil {
+		return err
+	}
+	for at := range was {
+		if _, stays := is[at]; !stays {
+			b.put(at, &op{})
+		}
+	}
+	for at, v := range is {
+		old, had := was[at]
+		if !had || !reflect.DeepEqual(old, v) {
+			b.put(at, &op{rows: v.rows, replace: had})
+		}
+	}
+	return nil
+}
+
+// blockVersions reads an image of a block, nil for none.
+func blockVersions(it table.Item) (map[place]version, error) {
+	if it == nil {
+		return nil, nil
+	}
+	block, err := analytics.Blocks.Decode(it)
+	if err != nil {
+		return nil, err
+	}
+	events, err := block.Events()
+	if err != nil {
+		return nil, err
+	}
+	all := make(map[place]version, len(events))
+	for i := range events {
+		v, err := eventVersion(&events[i])
+		if err != nil {
+			return nil, err
+		}
+		all[v.place] = v
+	}
+	return all, nil
 }
 
 func (b *batch) takeFact(entity string, c *fold.Change) error {

@@ -83,7 +83,7 @@ func (p *plan) siteEvents(ctx context.Context, c *chunk, id string, from int64) 
 	}
 	in := analytics.EventsBetween(&site, time.UnixMilli(from), time.UnixMilli(1<<48-1), "")
 	last := int64(-1)
-	for e, err := range storedByTime.All(ctx, p.x.t, in) {
+	for e, err := range in.All(ctx, p.x.t) {
 		if err != nil {
 			return 0, err
 		}

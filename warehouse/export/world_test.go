@@ -110,6 +110,16 @@ func (w *world) facts() map[string][]warehouse.Row {
 			if !wanted(entity) || entity == analytics.Sites.Name() || entity == telemetry.Fleets.Name() {
 				continue
 			}
+			if entity == analytics.Blocks.Name() {
+				events, err := blockVersions(it)
+				w.Must(err)
+				for at, v := range events {
+					if len(v.rows) > 0 {
+						all[fmt.Sprint(text(it[table.AttrPK]), "|", at.key)] = v.rows
+					}
+				}
+				continue
+			}
 			v, err := versionOf(entity, it)
 			w.Must(err)
 			if len(v.rows) > 0 {
@@ -210,7 +220,7 @@ func (w *world) someEvents(siteID string, n int) (some []analytics.Event) {
 		return nil
 	}
 	w.Must(err)
-	all, err := analytics.EventsByTime.Collect(w.Ctx, w.Table, analytics.EventsBetween(&s, start.Add(-1000*time.Hour), w.Now().Add(time.Hour), ""))
+	all, err := analytics.EventsBetween(&s, start.Add(-1000*time.Hour), w.Now().Add(time.Hour), "").Collect(w.Ctx, w.Table)
 	w.Must(err)
 	w.random.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
 	return all[:min(n, len(all))]
@@ -243,8 +253,18 @@ func (w *world) write() {
 // visit stores events of a site.
 func (w *world) visit() {
 	id := w.siteID()
+	var events []analytics.Event
 	for range w.random.IntN(60) {
-		w.Must(analytics.Events.Create(w.Ctx, w.Table, w.event(id)))
+		events = append(events, *w.event(id))
+	}
+	for len(events) > 0 {
+		n := 1 + w.random.IntN(len(events))
+		blocks, err := analytics.Pack(events[:n], w.Now())
+		w.Must(err)
+		for i := range blocks {
+			w.Must(analytics.Blocks.Create(w.Ctx, w.Table, &blocks[i]))
+		}
+		events = events[n:]
 	}
 }
 
@@ -252,23 +272,18 @@ func (w *world) visit() {
 func (w *world) erase() {
 	for i, e := range w.someEvents(w.siteID(), 6) {
 		if i < 3 {
-			w.note(&analytics.NotedEvent{EventKey: e.EventKey, Erased: true})
-			w.Must(analytics.Events.Delete(w.Ctx, w.Table, e.EventKey))
+			w.rewrite(e.EventKey, func(e *analytics.Event) analytics.Rewrite { e.Erased = true; return analytics.Change })
+			w.rewrite(e.EventKey, func(*analytics.Event) analytics.Rewrite { return analytics.Drop })
 			continue
 		}
-		w.note(&analytics.NotedEvent{EventKey: e.EventKey, Goals: analytics.Conversions{{Goal: "g", Count: 1, Revenue: fmt.Sprint(w.random.IntN(9))}}})
+		goals := analytics.Conversions{{Goal: "g", Count: 1, Revenue: fmt.Sprint(w.random.IntN(9))}}
+		w.rewrite(e.EventKey, func(e *analytics.Event) analytics.Rewrite { e.Goals = goals; return analytics.Change })
 	}
 }
 
-// note changes what of an event may be changed.
-func (w *world) note(e *analytics.NotedEvent) {
-	it, err := analytics.NotedEvents.Encode(e)
+func (w *world) rewrite(k analytics.EventKey, change func(*analytics.Event) analytics.Rewrite) {
+	_, err := analytics.OneEvent(k).Rewrite(w.Ctx, w.Table, func(e *analytics.Event) (analytics.Rewrite, error) { return change(e), nil })
 	w.Must(err)
-	name := "goals"
-	if e.Erased {
-		name = "erased"
-	}
-	w.change(it, name)
 }
 
 // change sets an attribute of an item to what it has in it.
@@ -352,7 +367,7 @@ func (w *world) deleteSite(id string) {
 	s.DeletedAt = w.Now()
 	w.Must(analytics.Sites.Put(w.Ctx, w.Table, s))
 	for _, e := range w.someEvents(id, 1<<20) {
-		w.Must(analytics.Events.Delete(w.Ctx, w.Table, e.EventKey))
+		w.rewrite(e.EventKey, func(*analytics.Event) analytics.Rewrite { return analytics.Drop })
 	}
 	for key := range w.expired {
 		if strings.HasPrefix(key, "SITE#"+id+"#") {

@@ -131,7 +131,7 @@ func (s *shop) export(first, last string, without int) {
 	_, to, err := s.cal.Bounds(last)
 	s.Must(err)
 	parts := map[warehouse.Partition][]warehouse.Row{}
-	for e, err := range analytics.EventsByTime.All(s.Ctx, s.Table, analytics.EventsBetween(&s.site, from, to, "")) {
+	for e, err := range analytics.EventsBetween(&s.site, from, to, "").All(s.Ctx, s.Table) {
 		s.Must(err)
 		row, err := warehouse.NewEventRow(&e, e.ExpiresAt)
 		s.Must(err)

@@ -166,12 +166,12 @@ func (l *life) retract() {
 // erase deletes events as an erasure does that dies before it waits for the folds and is never taken up again.
 func (l *life) erase() {
 	site := must(analytics.GetSite(l.Ctx, l.Table, l.site()))
-	erased := table.FieldOf(analytics.NotedEvents, func(e *analytics.NotedEvent) *bool { return &e.Erased })
-	for e, err := range analytics.EventsByTime.All(l.Ctx, l.Table, analytics.EventsBetween(&site, time.UnixMilli(0), l.Now().Add(time.Hour), "")) {
+	for e, err := range analytics.EventsBetween(&site, time.UnixMilli(0), l.Now().Add(time.Hour), "").All(l.Ctx, l.Table) {
 		l.Must(err)
 		if l.random.IntN(8) == 0 {
-			must(analytics.NotedEvents.Patch(l.Ctx, l.Table, e.EventKey, erased.Set(true)))
-			l.Must(analytics.Events.Delete(l.Ctx, l.Table, e.EventKey))
+			one := analytics.OneEvent(e.EventKey)
+			must(one.Rewrite(l.Ctx, l.Table, func(e *analytics.Event) (analytics.Rewrite, error) { e.Erased = true; return analytics.Change, nil }))
+			must(one.Rewrite(l.Ctx, l.Table, func(*analytics.Event) (analytics.Rewrite, error) { return analytics.Drop, nil }))
 			return
 		}
 	}

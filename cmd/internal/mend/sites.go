@@ -59,7 +59,7 @@ func (r *rebuild) daysOf(ctx context.Context, site *analytics.Site) (days []stri
 	}
 	now := r.Table.Now()
 	first := earlier(r.since.Add(-usuallyWithin), now.Add(-min(site.Retention.Raw(), longestRaw)))
-	e, err := analytics.EventsByTime.First(ctx, r.Table, analytics.EventsBetween(site, time.UnixMilli(0), first, ""))
+	e, err := analytics.EventsBetween(site, time.UnixMilli(0), first, "").First(ctx, r.Table)
 	if err == nil {
 		first, err = e.Time()
 	}
@@ -97,7 +97,7 @@ func (r *rebuild) anything(ctx context.Context, site *analytics.Site, zone *cale
 	}
 	for _, look := range []func() error{
 		func() error {
-			_, err := analytics.EventsByTime.First(ctx, r.Table, analytics.EventsBetween(site, from, to, ""))
+			_, err := analytics.EventsBetween(site, from, to, "").First(ctx, r.Table)
 			return err
 		},
 		func() error {
@@ -148,7 +148,7 @@ func (r *rebuild) sealedDay(ctx context.Context, site *analytics.Site, day strin
 	if err != nil {
 		return err
 	}
-	for e, err := range analytics.EventsByTime.All(ctx, r.Table, analytics.EventsBetween(site, from, to, "")) {
+	for e, err := range analytics.EventsBetween(site, from, to, "").All(ctx, r.Table) {
 		if err != nil {
 			return err
 		}

@@ -1,0 +1,235 @@
+package analytics
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/oklog/ulid/v2"
+
+	"github.com/onefold/onefold/analytics/internal/visits"
+	"github.com/onefold/onefold/internal/block"
+)
+
+// ErrDamaged is returned for a block of events that cannot be read. It names the block.
+var ErrDamaged = errors.New("analytics: damaged block of events")
+
+// BlockKey names a block. All its events are of one site and shard, so that an event that is sent again is in the same partition, and
+// of one span (see SpanOf).
+type BlockKey struct {
+	SiteID  string `dynamodbav:"siteId"`
+	Shard   int    `dynamodbav:"shard"`
+	BlockID string `dynamodbav:"blockId"` // ULID: the time of its first event, and 80 bits that begin with its arrival
+}
+
+// Block holds events that arrived together, in the order of their IDs, which are different ones. docs/format/events.md.
+type Block struct {
+	BlockKey
+	Body  []byte `dynamodbav:"body"`  // their columns
+	Count int    `dynamodbav:"count"` // of events
+	Last  int64  `dynamodbav:"last"`  // epoch milliseconds, the time of the last
+
+	// ExpiresAt is when the block may be deleted: when the last of its events may.
+	ExpiresAt time.Time `dynamodbav:"ttl,unixtime,omitempty"`
+}
+
+const (
+	// blockSpan is what a block covers at most, so that events of a range of time are in few blocks; a window of known events covers as much.
+	blockSpan = 5 * time.Minute
+
+	blockBytes    = 64 << 10 // of a body: a flush is not to wait for one
+	maxBlockBytes = 380 << 10
+)
+
+// spanOf is the start of the span that a time in epoch milliseconds is in.
+func spanOf(ms int64) int64 { return ms - ms%blockSpan.Milliseconds() }
+
+// eventIDs is the column of events' IDs.
+const eventIDs = 1
+
+// eventBlocks are the columns of events. Numbers are never used twice.
+var eventBlocks = block.New('e',
+	block.ID(eventIDs, func(e *Event) *string { return &e.EventID }),
+	block.Text(2, func(e *Event) *string { return &e.VisitorID }),
+	block.Int(3, func(e *Event) *int { return &e.VisitorShard }),
+	block.Int(4, func(e *Event) *int { return &e.Parts }),
+	block.Int(5, func(e *Event) *int { return &e.ZoneMinutes }),
+	block.Int(6, func(e *Event) *int64 { return &e.Arrived }),
+	block.Text(7, func(e *Event) *string { return &e.Name }),
+	block.Text(8, func(e *Event) *string { return &e.Path }),
+	block.Text(9, func(e *Event) *string { return &e.Host }),
+	block.Text(10, func(e *Event) *string { return &e.SessionID }),
+	block.Text(11, func(e *Event) *string { return &e.UserID }),
+	block.Text(12, func(e *Event) *string { return &e.Referrer }),
+	block.Text(13, func(e *Event) *string { return &e.Source.Name }),
+	block.Text(14, func(e *Event) *string { return &e.Channel }),
+	block.Text(15, func(e *Event) *string { return &e.UTM.Source }),
+	block.Text(16, func(e *Event) *string { return &e.Medium }),
+	block.Text(17, func(e *Event) *string { return &e.Campaign }),
+	block.Text(18, func(e *Event) *string { return &e.Term }),
+	block.Text(19, func(e *Event) *string { return &e.UTM.Content }),
+	block.Text(20, func(e *Event) *string { return &e.Country }),
+	block.Text(21, func(e *Event) *string { return &e.Region }),
+	block.Text(22, func(e *Event) *string { return &e.City }),
+	block.Text(23, func(e *Event) *string { return &e.Browser }),
+	block.Text(24, func(e *Event) *string { return &e.OS }),
+	block.Text(25, func(e *Event) *string { return &e.Device }),
+	block.Text(26, func(e *Event) *string { return &e.Screen }),
+	block.Text(27, func(e *Event) *string { return &e.Language }),
+	block.TextMap(28, func(e *Event) *map[string]string { return &e.Properties }),
+	block.Text(29, func(e *Event) *string { return &e.Revenue }),
+	block.Int(30, func(e *Event) *int64 { return &e.EngagedMS }),
+	block.Int(31, func(e *Event) *int { return &e.Scroll }),
+	block.Float(32, func(e *Event) *float64 { return &e.LCP }),
+	block.Float(33, func(e *Event) *float64 { return &e.INP }),
+	block.OptionalFloat(34, func(e *Event) **float64 { return &e.CLS }),
+	block.TextList(35, func(e *Event) *[]string { return &e.Counted }),
+	block.Nested(36, writeGoals, readGoals),
+	block.Bool(37, func(e *Event) *bool { return &e.Erased }),
+)
+
+func writeGoals(w *block.Writer, e *Event) {
+	if len(e.Goals) == 0 {
+		return
+	}
+	w.Count(len(e.Goals))
+	for _, g := range e.Goals {
+		w.Text(g.Goal)
+		w.Text(g.Value)
+		w.Text(g.Revenue)
+		w.Int(g.Count)
+		once := uint64(0)
+		if g.Once {
+			once = 1
+		}
+		w.Uint(once)
+	}
+}
+
+func readGoals(r *block.Reader, e *Event) {
+	e.Goals = make(Conversions, r.Count())
+	for i := range e.Goals {
+		g := visits.Conversion{Goal: r.Text(), Value: r.Text(), Revenue: r.Text(), Count: r.Int()}
+		once := r.Uint()
+		if g.Once = once == 1; once > 1 {
+			r.Fail()
+		}
+		e.Goals[i] = g
+	}
+}
+
+// Pack makes the blocks of events that arrive together, whose IDs are different ones. Collectors do so; it is for who has events of
+// another origin.
+func Pack(events []Event, arrived time.Time) ([]Block, error) {
+	at := make([]int, len(events))
+	for i := range at {
+		at[i] = i
+	}
+	all, err := pack(events, at, arrived)
+	blocks := make([]Block, len(all))
+	for i := range all {
+		blocks[i] = all[i].Block
+	}
+	return blocks, err
+}
+
+// packed is a block, and the places that its events had in what was packed.
+type packed struct {
+	Block
+	of []int
+}
+
+// pack makes blocks of those of the events at some places, whose IDs are different ones.
+func pack(events []Event, at []int, arrived time.Time) (blocks []packed, err error) {
+	at = slices.Clone(at)
+	slices.SortFunc(at, func(a, b int) int { return comparePlaces(&events[a], &events[b]) })
+	sorted := make([]Event, len(at))
+	for n, i := range at {
+		sorted[n] = events[i]
+	}
+	for from := 0; from < len(sorted); {
+		to := from + 1
+		for to < len(sorted) && samePlace(&sorted[from], &sorted[to]) {
+			to++
+		}
+		for part, err := range eventBlocks.Split(sorted[from:to], blockBytes) {
+			if err != nil {
+				return nil, fmt.Errorf("analytics: pack events: %w", err)
+			}
+			n := len(part.Facts)
+			blocks = append(blocks, packed{blockOf(part.Facts, part.Body, arrived), at[from : from+n]})
+			from += n
+		}
+	}
+	return blocks, nil
+}
+
+// blockOf is the block of some events in a body.
+func blockOf(events []Event, body []byte, arrived time.Time) Block {
+	first, last := &events[0], &events[len(events)-1]
+	b := Block{BlockKey: BlockKey{first.SiteID, first.Shard, blockID(timeIn(first.EventID), arrived)}, Body: body, Count: len(events), Last: timeIn(last.EventID)}
+	for i := range events {
+		if at := events[i].ExpiresAt; at.After(b.ExpiresAt) {
+			b.ExpiresAt = at
+		}
+	}
+	return b
+}
+
+// Events reads the block's events. Errors: ErrDamaged.
+func (b *Block) Events() ([]Event, error) { return b.appendEvents(nil) }
+
+func (b *Block) appendEvents(to []Event) ([]Event, error) {
+	events, err := eventBlocks.Decode(to, b.Body)
+	if err != nil {
+		return to, b.damaged(err)
+	}
+	span, last := spanOf(timeIn(b.BlockID)), ""
+	for i := len(to); i < len(events); i++ {
+		e := &events[i]
+		if e.EventID <= last || len(e.EventID) != ulid.EncodedSize || spanOf(timeIn(e.EventID)) != span {
+			return to, b.damaged(fmt.Errorf("event %q is not in its place", e.EventID))
+		}
+		e.SiteID, e.Shard, e.ExpiresAt, last = b.SiteID, b.Shard, b.ExpiresAt, e.EventID
+	}
+	return events, nil
+}
+
+func (b *Block) damaged(err error) error {
+	return fmt.Errorf("%w %s of site %s, shard %d: %w", ErrDamaged, b.BlockID, b.SiteID, b.Shard, err)
+}
+
+// comparePlaces orders events by partition, and then by ID.
+func comparePlaces(a, b *Event) int {
+	if a.SiteID != b.SiteID {
+		return strings.Compare(a.SiteID, b.SiteID)
+	}
+	if a.Shard != b.Shard {
+		return a.Shard - b.Shard
+	}
+	return strings.Compare(a.EventID, b.EventID)
+}
+
+// samePlace reports whether two events may be in one block.
+func samePlace(a, b *Event) bool {
+	return a.SiteID == b.SiteID && a.Shard == b.Shard && spanOf(timeIn(a.EventID)) == spanOf(timeIn(b.EventID))
+}
+
+// timeIn is the time in the ID of an event or block, in epoch milliseconds; -1 for what is none.
+func timeIn(id string) int64 {
+	ms, err := eventMS(id)
+	if err != nil {
+		return -1
+	}
+	return ms
+}
+
+// blockID makes the ID of a block. Its last 80 bits begin with the arrival, so that they order blocks by it.
+func blockID(first int64, arrived time.Time) string {
+	arrival := uint64(max(arrived.UnixMilli(), 0))
+	chance := rand.Uint32()
+	return newULID(uint64(max(first, 0)), arrival<<16|uint64(chance>>16), uint16(chance)).String()
+}

@@ -1,0 +1,255 @@
+package analytics
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/oklog/ulid/v2"
+
+	"github.com/onefold/onefold/table"
+)
+
+// knownEvents are the IDs of events that a collector has stored, so that it need not store again what is sent again, and can say so. Whether one
+// counts is not decided here: folds know which came first. Where nobody else stores events, what it says is exact: it reads
+// what was stored before its time.
+type knownEvents struct {
+	t     *table.Table
+	alone bool      // nobody else stores events in the table
+	since time.Time // when it began
+	most  int       // IDs that are kept, as far as others need the room
+
+	mu    sync.Mutex
+	spans map[spanAt]*knownSpan
+	ids   int
+	turn  uint64
+}
+
+// maxKnown is how many IDs are kept by default, of some 30 bytes each.
+const maxKnown = 2_000_000
+
+// spanAt is a span of a shard's time.
+type spanAt struct {
+	siteID string
+	shard  int
+	start  int64
+}
+
+// knownSpan is what is known of a span.
+type knownSpan struct {
+	ids      map[ulid.ULID]struct{}
+	flights  map[ulid.ULID]flight // under way
+	complete bool
+	loading  flight // nil: nobody reads it
+	used     uint64
+}
+
+// flight is closed when something under way has come to its end.
+type flight chan struct{}
+
+// id is the event's ID; zero for what is none, which ingest refuses.
+func (e *Event) id() ulid.ULID {
+	id, _ := ulid.ParseStrict(e.EventID) //nolint:errcheck // see above
+	return id
+}
+
+func placeOf(e *Event) spanAt { return spanAt{e.SiteID, e.Shard, spanOf(timeIn(e.EventID))} }
+
+// claim is what a collector stores of some events.
+type claim struct {
+	k      *knownEvents
+	events []Event
+	fresh  []int          // nobody has them, or is about to
+	known  []int          // they are there
+	others map[int]flight // somebody is about to store them
+	mine   flight
+}
+
+// claim divides those of the events at some places. Who got a claim ends it.
+func (k *knownEvents) claim(ctx context.Context, events []Event, at []int) (*claim, error) {
+	if err := k.load(ctx, events, at); err != nil {
+		return nil, err
+	}
+	c := &claim{k: k, events: events, others: make(map[int]flight), mine: make(flight)}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for _, i := range at {
+		s, id := k.span(placeOf(&events[i])), events[i].id()
+		if _, known := s.ids[id]; known {
+			c.known = append(c.known, i)
+		} else if f := s.flights[id]; f != nil {
+			c.others[i] = f
+		} else {
+			s.flights[id] = c.mine
+			c.fresh = append(c.fresh, i)
+		}
+	}
+	return c, nil
+}
+
+// end notes what of the fresh events is stored.
+func (c *claim) end(stored func(i int) bool) {
+	k := c.k
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for _, i := range c.fresh {
+		s, id := k.span(placeOf(&c.events[i])), c.events[i].id()
+		delete(s.flights, id)
+		if stored(i) {
+			s.ids[id] = struct{}{}
+			k.ids++
+		}
+	}
+	k.evict()
+	close(c.mine)
+}
+
+// rest waits until it is known what became of the events that others were about to store, and returns their places.
+func (c *claim) rest(ctx context.Context) (at []int, err error) {
+	for i, f := range c.others {
+		select {
+		case <-f:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+		at = append(at, i)
+	}
+	slices.Sort(at)
+	return at, nil
+}
+
+// span returns what is known of a span. The caller holds the lock.
+func (k *knownEvents) span(at spanAt) *knownSpan {
+	s := k.spans[at]
+	if s == nil {
+		s = &knownSpan{ids: make(map[ulid.ULID]struct{}), flights: make(map[ulid.ULID]flight)}
+		s.complete = !k.alone || time.UnixMilli(at.start).After(k.since.Add(maxFuture))
+		k.spans[at] = s
+	}
+	k.turn++
+	s.used = k.turn
+	return s
+}
+
+// evict forgets the spans that were not used for longest, as far as others need the room.
+func (k *knownEvents) evict() {
+	if k.ids <= k.most {
+		return
+	}
+	idle := make([]spanAt, 0, len(k.spans))
+	for at, s := range k.spans {
+		if len(s.flights) == 0 && s.loading == nil {
+			idle = append(idle, at)
+		}
+	}
+	slices.SortFunc(idle, func(a, b spanAt) int { return cmp.Compare(k.spans[a].used, k.spans[b].used) })
+	for _, at := range idle[:max(len(idle)-1, 0)] { // not the one that is in use
+		if k.ids <= k.most {
+			return
+		}
+		s := k.spans[at]
+		k.ids -= len(s.ids)
+		delete(k.spans, at)
+		if began := time.UnixMilli(at.start); began.After(k.since) {
+			k.since = began // so that it is read when it is needed again
+		}
+	}
+}
+
+// load reads the spans of some events that the collector has not known from their beginning.
+func (k *knownEvents) load(ctx context.Context, events []Event, at []int) error {
+	last := spanAt{start: -1}
+	for _, i := range at {
+		place := placeOf(&events[i])
+		if place == last {
+			continue
+		}
+		last = place
+		if err := k.complete(ctx, place); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// complete reads a span unless it is known, or somebody else reads it.
+func (k *knownEvents) complete(ctx context.Context, at spanAt) error {
+	for {
+		k.mu.Lock()
+		s := k.span(at)
+		if s.complete {
+			k.mu.Unlock()
+			return nil
+		}
+		if f := s.loading; f != nil {
+			k.mu.Unlock()
+			select {
+			case <-f:
+				continue
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		}
+		s.loading = make(flight)
+		k.mu.Unlock()
+		ids, err := k.stored(ctx, at)
+		k.mu.Lock()
+		if err == nil {
+			before := len(s.ids)
+			for _, id := range ids {
+				s.ids[id] = struct{}{}
+			}
+			k.ids += len(s.ids) - before
+			s.complete = true
+		}
+		close(s.loading)
+		s.loading = nil
+		k.mu.Unlock()
+		if err != nil {
+			return fmt.Errorf("analytics: read which events have come: %w", err)
+		}
+	}
+}
+
+// stored reads the IDs of the events of a span. Those of a damaged block are not known; should they be sent again, they are stored
+// again, and counted once.
+func (k *knownEvents) stored(ctx context.Context, at spanAt) (ids []ulid.ULID, err error) {
+	in := EventsIn{SiteID: at.siteID, Shards: []int{at.shard}, From: FirstID(time.UnixMilli(at.start)), To: FirstID(time.UnixMilli(at.start).Add(blockSpan))}
+	var events []Event
+	for b, err := range in.blocks(ctx, k.t) {
+		if err != nil {
+			return nil, err
+		}
+		events, err = eventBlocks.Decode(events[:0], b.Body, eventIDs)
+		if err != nil {
+			continue
+		}
+		for i := range events {
+			ids = append(ids, events[i].id())
+		}
+	}
+	return ids, nil
+}
+
+// there says of each event whether it is stored.
+func (k *knownEvents) there(ctx context.Context, events []Event) ([]bool, error) {
+	there, read := make([]bool, len(events)), make(map[spanAt]map[ulid.ULID]bool)
+	for i := range events {
+		at := placeOf(&events[i])
+		if read[at] == nil {
+			ids, err := k.stored(ctx, at)
+			if err != nil {
+				return nil, err
+			}
+			read[at] = make(map[ulid.ULID]bool, len(ids))
+			for _, id := range ids {
+				read[at][id] = true
+			}
+		}
+		there[i] = read[at][events[i].id()]
+	}
+	return there, nil
+}

@@ -60,13 +60,14 @@ var policy = map[string][]string{
 		"github.com/cespare/xxhash/v2", "github.com/oklog/ulid/v2", "golang.org/x/sync/..."},
 
 	"packaging/notices":   {"github.com/CycloneDX/cyclonedx-go"},
+	"analytics/report":    {"table", "analytics", "analytics/imported", "analytics/internal/...", "internal/calendar", "internal/decimal", "golang.org/x/sync/..."},
 	"analytics/refusals":  {"vocabulary", "table"},
-	"analytics/reconcile": {"vocabulary", "table", "fold", "analytics", "analytics/internal/tally", "internal/calendar", "golang.org/x/sync/..."},
-	"analytics/explore":   {"vocabulary", "dynamo", "table", "analytics", "analytics/internal/...", "internal/...", "github.com/oklog/ulid/v2", "golang.org/x/sync/..."},
-	"analytics/erasure":   {"vocabulary", "dynamo", "table", "table/purge", "fold", "analytics", "analytics/reconcile", "internal/calendar", "github.com/oklog/ulid/v2", "golang.org/x/sync/..."},
-	"analytics/goals":     {"vocabulary", "table", "analytics", "internal/calendar"},
+	"analytics/reconcile": {"vocabulary", "table", "fold", "analytics", "analytics/report", "analytics/internal/tally", "internal/calendar", "golang.org/x/sync/..."},
+	"analytics/explore":   {"vocabulary", "dynamo", "table", "analytics", "analytics/report", "analytics/internal/...", "internal/...", "github.com/oklog/ulid/v2", "golang.org/x/sync/..."},
+	"analytics/erasure":   {"vocabulary", "dynamo", "table", "table/purge", "fold", "analytics", "analytics/report", "analytics/reconcile", "internal/calendar", "github.com/oklog/ulid/v2", "golang.org/x/sync/..."},
+	"analytics/goals":     {"vocabulary", "table", "analytics", "analytics/report", "internal/calendar"},
 	"analytics/imported": {"table", "analytics/imported/exports", "analytics/internal/...", "internal/calendar", "golang.org/x/sync/...",
-		"analytics", "analytics/reconcile"}, // its tests: it is a part of reports
+		"analytics", "analytics/reconcile", "analytics/report"}, // its tests: it is a part of reports
 	"analytics/imported/exports": {"analytics/internal/...", "internal/calendar", "internal/decimal", "internal/referral", "golang.org/x/text/language/..."},
 
 	"analytics/internal": {"vocabulary", "dynamo", "table", "analytics/internal/...", "internal/..."},
@@ -141,7 +142,7 @@ var policy = map[string][]string{
 		"server/mqtt", "telemetry/credentials"}, // its tests
 	"server/load":          {"server/internal/door", "github.com/prometheus/client_golang/...", "golang.org/x/sync/..."},
 	"server/internal/door": {"dynamo", "table", "accounts", "server/jobs", "server/internal/download", "github.com/danielgtaylor/huma/v2/...", "github.com/prometheus/client_golang/...", "golang.org/x/time/rate"},
-	"server/webanalytics": {"github.com/go-json-experiment/json", "table", "fold", "analytics", "analytics/erasure", "analytics/explore", "analytics/goals", "analytics/imported", "analytics/imported/exports", "analytics/reconcile", "analytics/refusals", "accounts", "internal/...",
+	"server/webanalytics": {"github.com/go-json-experiment/json", "table", "fold", "analytics", "analytics/erasure", "analytics/explore", "analytics/goals", "analytics/imported", "analytics/imported/exports", "analytics/reconcile", "analytics/refusals", "analytics/report", "accounts", "internal/...",
 		"server/internal/...", "server/jobs", "server/tracker", "github.com/danielgtaylor/huma/v2/...", "github.com/prometheus/client_golang/...", "golang.org/x/sync/..."},
 	"server/servertest": {"vocabulary", "dynamo", "table", "fold", "fold/streamsource", "analytics", "analytics/erasure", "accounts", "engine", "eventstore", "server", "server/dashboard", "server/jobs", "server/webanalytics", "telemetry", "telemetry/alerts", "blueprint/heat", "engine/enginetest",
 		"internal/traffic", "internal/useragent", "github.com/oklog/ulid/v2"},
@@ -206,7 +207,7 @@ var policy = map[string][]string{
 }
 
 // forTests may be imported by any _test.go file, beside what its package may import.
-var forTests = []string{"server", "server/servertest", "engine", "engine/enginetest", "dynamohttp", "dynamo", "dynamo/dynamotest", "table", "fold/...", "vocabulary", "analytics/reconcile", "eventstore/eventstoretest",
+var forTests = []string{"analytics/report", "server", "server/servertest", "engine", "engine/enginetest", "dynamohttp", "dynamo", "dynamo/dynamotest", "table", "fold/...", "vocabulary", "analytics/reconcile", "eventstore/eventstoretest",
 	"github.com/aws/aws-sdk-go-v2/...", "github.com/cockroachdb/datadriven", "github.com/rogpeppe/go-internal/...",
 	"internal/recorded", "pgregory.net/rapid", "go.uber.org/goleak", "github.com/anishathalye/porcupine", "github.com/cockroachdb/pebble/v2/vfs", "github.com/oklog/ulid/v2",
 	"github.com/cockroachdb/apd/v3", "github.com/cespare/xxhash/v2", "github.com/klauspost/compress/...",

@@ -219,35 +219,3 @@ func TestBreakdownIsBoundedInBytes(t *testing.T) {
 		t.Fatal("counts were lost")
 	}
 }
-
-// Attention makes no visit and no visitor, a visit no longer, two visits not one, and a bounce nothing else.
-func TestAttentionIsNoVisit(t *testing.T) {
-	w := newWorld(t, noon.Add(2*time.Hour))
-	w.site("site", "Europe/Berlin")
-	attention := func(at time.Time, address, path string, ms int64, scroll int) Hit {
-		return Hit{At: at, Name: EngagementEvent, Path: path, Address: address, Engagement: Engagement{EngagedMS: ms, Scroll: scroll}}
-	}
-	w.ingest("site",
-		Hit{At: noon, Path: "/a", Address: "1"},
-		attention(noon.Add(25*time.Minute), "1", "/a", 1500, 40),
-		attention(noon.Add(26*time.Minute), "1", "/a", 500, 30),
-		Hit{At: noon.Add(50 * time.Minute), Path: "/b", Address: "1"}, // another visit
-		attention(noon.Add(55*time.Minute), "1", "/b", 250, 100),
-		attention(noon, "2", "/a", 1000, 80), // of somebody who was here before midnight
-		Hit{At: noon.Add(time.Minute), Name: VitalsEvent, Path: "/a", Address: "3", Vitals: Vitals{LCP: 1200}},
-	)
-	w.Drain()
-	report, err := Report(w.Ctx, w.Table, ReportIn{Site: "site", From: "2026-05-12", To: "2026-05-12"})
-	w.Must(err)
-	want := Figures{PageViews: 2, Visits: 2, Visitors: 1, Bounces: 2, Revenue: "0", EngagedSeconds: 3.25}
-	if report.Totals.Figures != want {
-		t.Errorf("got %+v, want %+v", report.Totals.Figures, want)
-	}
-	rows := map[string]string{}
-	for _, r := range report.Top {
-		rows[r.Value] = fmt.Sprint(r.PageViews, " ", r.EngagedSeconds, " ", *r.ScrollDepth)
-	}
-	if rows["/a"] != "1 3 40" || rows["/b"] != "1 0.25 100" {
-		t.Errorf("%v", rows)
-	}
-}

@@ -1,8 +1,6 @@
 package analytics
 
 import (
-	"strings"
-
 	"github.com/onefold/onefold/analytics/internal/facets"
 )
 
@@ -51,11 +49,8 @@ const (
 // Dimensions are all of them but those of custom properties, for which see Site.Dimensions.
 var Dimensions = facets.All
 
-// dimensionList names dimensions, for people.
-func dimensionList(all []Dimension) string {
-	names := make([]string, len(all))
-	for i, d := range all {
-		names[i] = string(d)
-	}
-	return strings.Join(names, ", ")
-}
+// What counts under no value of a dimension.
+const (
+	None  = "(none)"  // page views and visits without a value
+	Other = "(other)" // values that found no place in a bounded breakdown, counted together
+)

@@ -107,14 +107,14 @@ func extent(ctx context.Context, t *table.Table, cal calendar.Zone, in PeriodIn)
 	if err != nil || len(oldest.Items) == 0 {
 		return "", "", err
 	}
-	if from, _, err = oldest.Items[0].days(cal); err == nil {
-		_, to, err = newest.Items[0].days(cal)
+	if from, _, err = oldest.Items[0].Days(cal); err == nil {
+		_, to, err = newest.Items[0].Days(cal)
 	}
 	return from, to, err
 }
 
-// days returns the first and the last day that a bucket touches.
-func (k *StatsKey) days(cal calendar.Zone) (from, to string, err error) {
+// Days returns the first and the last day that a bucket touches.
+func (k *StatsKey) Days(cal calendar.Zone) (from, to string, err error) {
 	switch k.Period {
 	case Hour:
 		at, err := time.Parse(calendar.HourLayout, k.Start)

@@ -108,8 +108,8 @@ func addVitals(e *Event, sign int64, add func(Dimension, string, tally.Count)) {
 		return
 	}
 	c := tally.Count{}.Plus(tally.Count{Events: sign, Vitals: vitals.Histograms("").Plus(h, sign)})
-	add(vitalsByPage, e.Path, c)
-	add(vitalsByDevice, cmp.Or(e.Device, None), c)
+	add(VitalsByPage, e.Path, c)
+	add(VitalsByDevice, cmp.Or(e.Device, None), c)
 }
 
 // addEventName counts a custom event by its name, and by what it names if it has a dimension of its own.

@@ -12,7 +12,7 @@ import (
 )
 
 func foldStats(c Config, names *calendar.HourNames, events *fold.Facts[EventChange]) *fold.Fold {
-	return fold.New("analytics.stats", StatsItems, (*Stats).merge,
+	return fold.New("analytics.stats", StatsItems, (*Stats).Merge,
 		fold.OnEach(events, func(ch *EventChange, at func(StatsKey) *Stats) error {
 			e, sign := counted(ch)
 			if sign == 0 {
@@ -31,8 +31,8 @@ func foldStats(c Config, names *calendar.HourNames, events *fold.Facts[EventChan
 	}))
 }
 
-// merge adds the counts of other facts of the same bucket.
-func (s *Stats) merge(o *Stats) {
+// Merge adds the counts of other facts of the same bucket.
+func (s *Stats) Merge(o *Stats) {
 	s.PageViews += o.PageViews
 	s.Events += o.Events
 	s.NewVisitors += o.NewVisitors

@@ -206,8 +206,8 @@ func (w *world) checkFolded(s Site, from, to time.Time) {
 		if got, want := plainStats(h), want.stats[hour]; !equalStats(got, want) {
 			w.Errorf("%s:\n got %+v\nwant %+v", hour, got, want)
 		}
-		total.merge(ptr(want.stats[hour]))
-		folded.merge(ptr(plainStats(h)))
+		total.Merge(ptr(want.stats[hour]))
+		folded.Merge(ptr(plainStats(h)))
 	}
 	w.checkBreakdowns(s, want, total)
 	w.checkSessions(s, want)

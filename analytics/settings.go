@@ -61,7 +61,7 @@ func (s *Site) Dimensions() []Dimension {
 // Breakdowns are all dimensions of which the site's statistics have breakdowns: those that a report can be by, and those
 // that web vitals are counted in.
 func (s *Site) Breakdowns() []Dimension {
-	return append(s.Dimensions(), vitalsByPage, vitalsByDevice)
+	return append(s.Dimensions(), VitalsByPage, VitalsByDevice)
 }
 
 // stamp notes on an event what it counts by the site's goals and settings of now, so that folds need not know these.

@@ -27,19 +27,6 @@ func (s *Stats) Same(o *Stats) bool {
 		s.Conversions == o.Conversions && s.EngagedMS == o.EngagedMS
 }
 
-// Figures are the counts as people are shown them.
-func (s *Stats) Figures() Figures {
-	f := Figures{
-		PageViews: s.PageViews, Visits: s.Visits, Visitors: s.NewVisitors, Events: s.Events,
-		Bounces: s.Bounces, Seconds: s.Seconds, Revenue: s.Revenue,
-		Conversions: s.Conversions, EngagedSeconds: float64(s.EngagedMS) / 1000,
-	}
-	if f.Revenue == "" {
-		f.Revenue = "0"
-	}
-	return f
-}
-
 // Sealed reports whether some of the buckets that a rolled-up bucket was made of may have expired. It is then final:
 // making it again would lose what they held.
 func (s *Stats) Sealed(keep Retention, now time.Time) bool {

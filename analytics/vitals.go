@@ -10,8 +10,8 @@ import (
 // The breakdowns of which web vitals are made. They are dimensions of their own, so that hours of sites without vitals cost
 // nothing more, and those with them are written when vitals come, not at every page view.
 const (
-	vitalsByPage   = facets.VitalsOf + facets.Page
-	vitalsByDevice = facets.VitalsOf + facets.Device
+	VitalsByPage   = facets.VitalsOf + facets.Page
+	VitalsByDevice = facets.VitalsOf + facets.Device
 )
 
 // maxVitalsValues is how many pages of a bucket have vitals of their own. One has some 150 bytes, and with all buckets of

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/onefold/onefold/analytics"
+	"github.com/onefold/onefold/analytics/report"
 	"github.com/onefold/onefold/server/servertest"
 )
 
@@ -219,7 +220,7 @@ func (v *measuredSite) checkVitals() {
 	v.Helper()
 	servertest.Must(v.T, v.Worker.Drain(v.Context()))
 	today := time.Now().UTC().Format(time.DateOnly)
-	out, err := analytics.WebVitals(v.Context(), v.Table, analytics.VitalsIn{Site: "blog", From: today, To: today})
+	out, err := report.WebVitals(v.Context(), v.Table, report.VitalsRequest{Site: "blog", From: today, To: today})
 	servertest.Must(v.T, err)
 	if len(out.Pages) != 1 || out.Pages[0].Value != "/vitals" || out.Pages[0].LCP == nil || out.Pages[0].INP == nil || out.Pages[0].CLS == nil {
 		v.Errorf("web vitals of pages: %+v", out.Pages)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/onefold/onefold/analytics"
 	"github.com/onefold/onefold/analytics/reconcile"
+	"github.com/onefold/onefold/analytics/report"
 	"github.com/onefold/onefold/fold"
 	"github.com/onefold/onefold/fold/foldtest"
 	"github.com/onefold/onefold/internal/calendar"
@@ -101,7 +102,7 @@ func (w *world) figures() map[string]string {
 	got := map[string]string{}
 	for _, period := range []analytics.Period{analytics.Hour, analytics.Day, analytics.Month} {
 		for _, by := range analytics.Dimensions {
-			out, err := analytics.Report(w.Ctx, w.Table, analytics.ReportIn{Site: "site", From: "2026-05-01", To: "2026-05-31", Period: period, By: by})
+			out, err := report.Make(w.Ctx, w.Table, report.Request{Site: "site", From: "2026-05-01", To: "2026-05-31", Period: period, By: by})
 			w.Must(err)
 			got[fmt.Sprint(period, " totals")] = fmt.Sprintf("%+v", out.Totals.Figures)
 			for _, b := range out.Buckets {
@@ -120,7 +121,7 @@ func (w *world) figures() map[string]string {
 			}
 		}
 	}
-	vitals, err := analytics.WebVitals(w.Ctx, w.Table, analytics.VitalsIn{Site: "site", From: "2026-05-01", To: "2026-05-31"})
+	vitals, err := report.WebVitals(w.Ctx, w.Table, report.VitalsRequest{Site: "site", From: "2026-05-01", To: "2026-05-31"})
 	w.Must(err)
 	for _, row := range append(vitals.Pages, vitals.Devices...) {
 		text, err := json.Marshal(row)

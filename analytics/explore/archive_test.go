@@ -11,6 +11,7 @@ import (
 
 	"github.com/onefold/onefold/analytics"
 	"github.com/onefold/onefold/analytics/reconcile"
+	"github.com/onefold/onefold/analytics/report"
 )
 
 // shoebox is an archive in memory.
@@ -51,7 +52,7 @@ func TestArchive(t *testing.T) {
 	w := newShop(t, "Europe/Berlin", utc("2026-05-10T12:00"))
 	w.ingest(traffic(rand.New(rand.NewPCG(1, 2)), utc("2026-05-01T00:00"), utc("2026-05-10T11:00"), 300)...)
 	w.rollUp()
-	in := analytics.ReportIn{Site: "shop", From: "2026-05-01", To: "2026-05-09", By: analytics.ByPage}
+	in := report.Request{Site: "shop", From: "2026-05-01", To: "2026-05-09", By: analytics.ByPage}
 	filters := []Filter{{analytics.ByBrowser, Is, []string{"Firefox"}}}
 	want, err := w.x.Report(w.ctx, in, filters)
 	w.must(err)
@@ -104,7 +105,7 @@ func TestArchive(t *testing.T) {
 	w.x = New(w.table, Options{Archive: box, LargeDay: 1})
 	w.ingest(traffic(rand.New(rand.NewPCG(3, 4)), w.now().Add(-4*24*time.Hour), w.now(), 50)...)
 	w.rollUp()
-	recent := analytics.ReportIn{Site: "shop", From: "2026-06-16", To: "2026-06-19", By: analytics.ByPage}
+	recent := report.Request{Site: "shop", From: "2026-06-16", To: "2026-06-19", By: analytics.ByPage}
 	if got, err := w.x.Report(w.ctx, recent, filters); err != nil || got.Source != FromRaw || got.Totals.Visits == 0 {
 		t.Errorf("of days that the table has, too, while the archive is away: %+v, %v", got, err)
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/onefold/onefold/analytics"
+	"github.com/onefold/onefold/analytics/report"
 	"github.com/onefold/onefold/dynamo"
 	"github.com/onefold/onefold/table"
 )
@@ -47,7 +48,7 @@ func TestQuestionsAtOnceAreReadOnce(t *testing.T) {
 	x := New(table.New(g, "shop", table.Options{Clock: w.now}), Options{})
 	filters := []Filter{{analytics.ByBrowser, Is, []string{"Firefox"}}, {analytics.ByPage, IsNot, []string{"/a"}}}
 	swapped := []Filter{filters[1], filters[0]}
-	ask := analytics.ReportIn{Site: "shop", From: "2026-05-08", To: "2026-05-10"}
+	ask := report.Request{Site: "shop", From: "2026-05-08", To: "2026-05-10"}
 	got := make([]Report, len(analytics.Dimensions))
 	var all sync.WaitGroup
 	for i, by := range analytics.Dimensions {
@@ -92,7 +93,7 @@ func TestALeaderThatGivesUp(t *testing.T) {
 	w.ingest(traffic(rand.New(rand.NewPCG(1, 2)), utc("2026-05-10T00:00"), utc("2026-05-10T11:00"), 50)...)
 	g := &gate{API: w.db, asked: make(chan struct{}, 1), open: make(chan struct{})}
 	x := New(table.New(g, "shop", table.Options{Clock: w.now}), Options{AtOnce: 1})
-	ask := analytics.ReportIn{Site: "shop", From: "2026-05-10", To: "2026-05-10"}
+	ask := report.Request{Site: "shop", From: "2026-05-10", To: "2026-05-10"}
 	ctx, cancel := context.WithCancel(w.ctx)
 	var first, second error
 	var both sync.WaitGroup
@@ -118,7 +119,7 @@ func TestALeaderThatGivesUp(t *testing.T) {
 func TestCubesAreForgotten(t *testing.T) {
 	w := newShop(t, "UTC", utc("2026-05-10T12:00"))
 	for i := range 3 * maxCubes {
-		_, err := w.x.Report(w.ctx, analytics.ReportIn{Site: "shop", From: "2026-05-10", To: "2026-05-10"}, []Filter{{analytics.ByCity, Is, []string{fmt.Sprint(i)}}})
+		_, err := w.x.Report(w.ctx, report.Request{Site: "shop", From: "2026-05-10", To: "2026-05-10"}, []Filter{{analytics.ByCity, Is, []string{fmt.Sprint(i)}}})
 		w.must(err)
 	}
 	if len(w.x.cubes) != maxCubes {
@@ -142,7 +143,7 @@ func TestProgress(t *testing.T) {
 	x := New(table.New(g, "shop", table.Options{Clock: w.now}), Options{})
 	var all sync.WaitGroup
 	all.Go(func() {
-		if _, err := x.Report(w.ctx, analytics.ReportIn{Site: "shop", From: "2026-05-08", To: "2026-05-10"}, firefox); err != nil {
+		if _, err := x.Report(w.ctx, report.Request{Site: "shop", From: "2026-05-08", To: "2026-05-10"}, firefox); err != nil {
 			t.Error(err)
 		}
 	})

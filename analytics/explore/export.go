@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/onefold/onefold/analytics"
+	"github.com/onefold/onefold/analytics/report"
 )
 
 // Kind is what is exported.
@@ -31,7 +32,7 @@ type ExportIn struct {
 
 // Export writes what is asked for as it is read: how much that is makes no difference to the memory that it takes, but
 // for the events of one day when filters ask for them. Errors: ErrQuestion, ErrTooMuch, ErrGone,
-// analytics.ErrReport, analytics.ErrExpired, table.ErrNotFound, those of the writer; what was written by then is not all.
+// report.ErrInvalid, report.ErrExpired, table.ErrNotFound, those of the writer; what was written by then is not all.
 func (x *Explorer) Export(ctx context.Context, in ExportIn, w io.Writer) error {
 	names := map[Kind][]string{Events: eventColumns, Sessions: sessionColumns, Stats: statsColumns}[in.Kind]
 	if names == nil {
@@ -166,20 +167,20 @@ var statsColumns = []string{
 }
 
 func (x *Explorer) exportStats(ctx context.Context, in ExportIn, sheet *Sheet) error {
-	ask := analytics.ReportIn{Site: in.Site, From: in.From, To: in.To, Period: in.Period}
-	var report analytics.ReportOut
+	ask := report.Request{Site: in.Site, From: in.From, To: in.To, Period: in.Period}
+	var out report.Report
 	var err error
 	if len(in.Filters) == 0 {
-		report, err = analytics.Statistics(ctx, x.t, ask)
+		out, err = report.Statistics(ctx, x.t, ask)
 	} else {
 		var counted Report
 		counted, err = x.Report(ctx, ask, in.Filters)
-		report = counted.ReportOut
+		out = counted.Report
 	}
 	if err != nil {
 		return err
 	}
-	for _, b := range report.Buckets {
+	for _, b := range out.Buckets {
 		err := sheet.Row(b.Start, b.Visitors, b.Visits, b.PageViews, b.Events, b.Bounces, b.Seconds, amount(b.Revenue), b.Conversions, b.EngagedSeconds)
 		if err != nil {
 			return err

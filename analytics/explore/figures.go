@@ -1,13 +1,13 @@
 package explore
 
 import (
-	"github.com/onefold/onefold/analytics"
+	"github.com/onefold/onefold/analytics/report"
 	"github.com/onefold/onefold/internal/decimal"
 )
 
 // counts are figures that are being counted.
 type counts struct {
-	analytics.Figures
+	report.Figures
 	engagedMS int64
 }
 
@@ -55,7 +55,7 @@ func (c *counts) add(o *counts) {
 }
 
 // figures are what was counted.
-func (c *counts) figures() analytics.Figures {
+func (c *counts) figures() report.Figures {
 	f := c.Figures
 	f.EngagedSeconds = float64(c.engagedMS) / 1000
 	if f.Revenue == "" {

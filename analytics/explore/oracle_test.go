@@ -11,6 +11,7 @@ import (
 	"github.com/oklog/ulid/v2"
 
 	"github.com/onefold/onefold/analytics"
+	"github.com/onefold/onefold/analytics/report"
 	"github.com/onefold/onefold/internal/calendar"
 )
 
@@ -170,7 +171,7 @@ func (o *oracle) conversions() (n int64) {
 
 // oracleFigures are figures whose visitors are a set.
 type oracleFigures struct {
-	analytics.Figures
+	report.Figures
 	who     map[string]bool
 	revenue *big.Rat
 }
@@ -213,7 +214,7 @@ func (o *oracle) figures(bucket func(v *oracleVisit, e analytics.Event) string) 
 }
 
 // plain makes figures comparable: amounts are written in one way, and attention, which no visit is made of, is left out.
-func plain(f analytics.Figures) analytics.Figures {
+func plain(f report.Figures) report.Figures {
 	amount, _ := new(big.Rat).SetString(cmp.Or(f.Revenue, "0"))
 	f.Revenue = amount.FloatString(6)
 	f.EngagedSeconds = 0

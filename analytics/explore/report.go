@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/onefold/onefold/analytics"
+	"github.com/onefold/onefold/analytics/report"
 	"github.com/onefold/onefold/internal/calendar"
 )
 
@@ -20,15 +21,15 @@ const (
 
 // Report is a report on the visits that filters select. Buckets of days whose raw events are gone are left out.
 type Report struct {
-	analytics.ReportOut
+	report.Report
 	Source Source
 	Notes  []string // what it leaves out, for people
 }
 
 // Report counts visits by bucket, and by the values of a dimension if there is one: also of custom properties that the
-// site does not list. Without filters it says what analytics.Report says, as far as raw events last; values of events and
+// site does not list. Without filters it says what report.Make says, as far as raw events last; values of events and
 // pages also count their visits and visitors. Errors: ErrQuestion, ErrTooMuch, ErrGone, table.ErrNotFound.
-func (x *Explorer) Report(ctx context.Context, in analytics.ReportIn, filters []Filter) (Report, error) {
+func (x *Explorer) Report(ctx context.Context, in report.Request, filters []Filter) (Report, error) {
 	if in.Period == "" {
 		in.Period = analytics.Day
 	}
@@ -47,7 +48,7 @@ func (x *Explorer) Report(ctx context.Context, in analytics.ReportIn, filters []
 }
 
 // report says of a cube what is asked for.
-func (c *cube) report(in analytics.ReportIn) (Report, error) {
+func (c *cube) report(in report.Request) (Report, error) {
 	starts, err := c.scan.starts(in.Period)
 	if err != nil {
 		return Report{}, err
@@ -178,14 +179,14 @@ func (c *counter) hours(of *column) []*counts {
 	return buckets
 }
 
-func (c *counter) inOrder(starts []string) []analytics.Bucket {
-	buckets := make([]analytics.Bucket, len(starts))
+func (c *counter) inOrder(starts []string) []report.Bucket {
+	buckets := make([]report.Bucket, len(starts))
 	for i, start := range starts {
 		b := c.buckets[start]
 		if b == nil {
 			b = new(counts)
 		}
-		buckets[i] = analytics.Bucket{Start: start, Figures: b.figures()}
+		buckets[i] = report.Bucket{Start: start, Figures: b.figures()}
 	}
 	return buckets
 }

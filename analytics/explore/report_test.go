@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/onefold/onefold/analytics"
+	"github.com/onefold/onefold/analytics/report"
 	"github.com/onefold/onefold/internal/calendar"
 	"github.com/onefold/onefold/internal/decimal"
 	"github.com/onefold/onefold/table"
@@ -81,8 +82,8 @@ func drawFilters(random *rand.Rand) []Filter {
 func TestRawAgreesWithReports(t *testing.T) {
 	inEachZone(t, 400, func(w *shop, _ *rand.Rand, from, to string) {
 		for _, period := range []analytics.Period{analytics.Hour, analytics.Day, analytics.Month} {
-			in := analytics.ReportIn{Site: w.site.SiteID, From: from, To: to, Period: period}
-			want, err := analytics.Report(w.ctx, w.table, in)
+			in := report.Request{Site: w.site.SiteID, From: from, To: to, Period: period}
+			want, err := report.Make(w.ctx, w.table, in)
 			w.must(err)
 			got, err := w.x.Report(w.ctx, in, nil)
 			w.must(err)
@@ -102,8 +103,8 @@ func TestRawAgreesWithReports(t *testing.T) {
 			}
 		}
 		for _, by := range analytics.Dimensions {
-			in := analytics.ReportIn{Site: w.site.SiteID, From: from, To: to, By: by}
-			want, err := analytics.Report(w.ctx, w.table, in)
+			in := report.Request{Site: w.site.SiteID, From: from, To: to, By: by}
+			want, err := report.Make(w.ctx, w.table, in)
 			w.must(err)
 			got, err := w.x.Report(w.ctx, in, nil)
 			w.must(err)
@@ -115,7 +116,7 @@ func TestRawAgreesWithReports(t *testing.T) {
 }
 
 // rowsText writes what both sources say of rows.
-func rowsText(by analytics.Dimension, rows []analytics.Row) string {
+func rowsText(by analytics.Dimension, rows []report.Row) string {
 	var text strings.Builder
 	for _, r := range rows {
 		if by == analytics.ByEventName {
@@ -154,7 +155,7 @@ func TestFiltersAgreeWithTheOracle(t *testing.T) {
 // What a filter selects and what its opposite does add up to all, whatever is counted, visitors aside.
 func TestAFilterAndItsOppositeAddUp(t *testing.T) {
 	inTwoZones(t, 300, func(w *shop, random *rand.Rand, from, to string) {
-		in := analytics.ReportIn{Site: w.site.SiteID, From: from, To: to}
+		in := report.Request{Site: w.site.SiteID, From: from, To: to}
 		all, err := w.x.Report(w.ctx, in, nil)
 		w.must(err)
 		for range 10 {
@@ -163,7 +164,7 @@ func TestAFilterAndItsOppositeAddUp(t *testing.T) {
 			if random.IntN(2) == 0 {
 				pair = []Op{Contains, ContainsNot}
 			}
-			var sum analytics.Figures
+			var sum report.Figures
 			for _, f.Op = range pair {
 				part, err := w.x.Report(w.ctx, in, []Filter{f})
 				w.must(err)
@@ -188,11 +189,11 @@ func (w *shop) checkFigures(want *oracle, filters []Filter, from, to string) {
 		analytics.Day:   func(v *oracleVisit, _ analytics.Event) string { return v.day },
 		analytics.Month: func(v *oracleVisit, _ analytics.Event) string { return v.day[:7] },
 	} {
-		got, err := w.x.Report(w.ctx, analytics.ReportIn{Site: w.site.SiteID, From: from, To: to, Period: period}, filters)
+		got, err := w.x.Report(w.ctx, report.Request{Site: w.site.SiteID, From: from, To: to, Period: period}, filters)
 		w.must(err)
 		known := want.figures(bucket)
 		for _, b := range got.Buckets {
-			expected := analytics.Figures{}
+			expected := report.Figures{}
 			if f := known[b.Start]; f != nil {
 				expected = f.Figures
 				delete(known, b.Start)
@@ -234,7 +235,7 @@ func (w *shop) checkRows(want *oracle, filters []Filter, from, to string) {
 				who[value][v.visitor] = true
 			}
 		}
-		got, err := w.x.Report(w.ctx, analytics.ReportIn{Site: w.site.SiteID, From: from, To: to, By: by}, filters)
+		got, err := w.x.Report(w.ctx, report.Request{Site: w.site.SiteID, From: from, To: to, By: by}, filters)
 		w.must(err)
 		found := 0
 		for _, r := range got.Top {
@@ -293,7 +294,7 @@ func TestRawEventsThatAreGone(t *testing.T) {
 	w.ingest(traffic(rand.New(rand.NewPCG(1, 2)), utc("2026-05-01T00:00"), utc("2026-05-10T11:00"), 300)...)
 	w.rollUp()
 	filters := []Filter{{analytics.ByBrowser, Is, []string{"Firefox"}}}
-	in := analytics.ReportIn{Site: "shop", From: "2026-05-01", To: "2026-05-12"}
+	in := report.Request{Site: "shop", From: "2026-05-01", To: "2026-05-12"}
 	all, err := w.x.Report(w.ctx, in, filters)
 	w.must(err)
 	if len(all.Notes) > 0 || len(all.Buckets) != 12 {
@@ -322,7 +323,7 @@ func TestRawEventsThatAreGone(t *testing.T) {
 func TestQuestionsThatAreRefused(t *testing.T) {
 	w := newShop(t, "UTC", utc("2026-05-10T12:00"))
 	filter := []Filter{{analytics.ByBrowser, Is, []string{"Firefox"}}}
-	for name, in := range map[string]analytics.ReportIn{
+	for name, in := range map[string]report.Request{
 		"malformed day":  {Site: "shop", From: "yesterday", To: "2026-05-10"},
 		"no days":        {Site: "shop", From: "2026-05-11", To: "2026-05-10"},
 		"too many days":  {Site: "shop", From: "1999-05-11", To: "2026-05-10"},
@@ -333,18 +334,18 @@ func TestQuestionsThatAreRefused(t *testing.T) {
 			t.Errorf("%s: error %v", name, err)
 		}
 	}
-	if _, err := w.x.Report(w.ctx, analytics.ReportIn{Site: "other", From: "2026-05-10", To: "2026-05-10"}, filter); !errors.Is(err, table.ErrNotFound) {
+	if _, err := w.x.Report(w.ctx, report.Request{Site: "other", From: "2026-05-10", To: "2026-05-10"}, filter); !errors.Is(err, table.ErrNotFound) {
 		t.Errorf("unknown site: error %v", err)
 	}
 	w.ingest(traffic(rand.New(rand.NewPCG(1, 2)), utc("2026-05-10T00:00"), utc("2026-05-10T11:00"), 50)...)
 	for _, o := range []Options{{Events: 49}, {DayEvents: 49}} {
-		if _, err := New(w.table, o).Report(w.ctx, analytics.ReportIn{Site: "shop", From: "2026-05-10", To: "2026-05-10"}, filter); !errors.Is(err, ErrTooMuch) {
+		if _, err := New(w.table, o).Report(w.ctx, report.Request{Site: "shop", From: "2026-05-10", To: "2026-05-10"}, filter); !errors.Is(err, ErrTooMuch) {
 			t.Errorf("%+v: error %v", o, err)
 		}
 	}
 	ctx, cancel := context.WithCancel(w.ctx)
 	cancel()
-	if _, err := w.x.Report(ctx, analytics.ReportIn{Site: "shop", From: "2026-05-10", To: "2026-05-10"}, filter); !errors.Is(err, context.Canceled) {
+	if _, err := w.x.Report(ctx, report.Request{Site: "shop", From: "2026-05-10", To: "2026-05-10"}, filter); !errors.Is(err, context.Canceled) {
 		t.Errorf("given up: error %v", err)
 	}
 }
@@ -365,7 +366,7 @@ func TestManyPaths(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	in := analytics.ReportIn{Site: "shop", From: "2026-05-10", To: "2026-05-10", By: analytics.ByPage}
+	in := report.Request{Site: "shop", From: "2026-05-10", To: "2026-05-10", By: analytics.ByPage}
 	filters := []Filter{{analytics.ByPage, Matches, []string{"/p/*"}}}
 	out, err := w.x.Report(w.ctx, in, filters)
 	w.must(err)

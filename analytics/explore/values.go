@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/onefold/onefold/analytics"
+	"github.com/onefold/onefold/analytics/report"
 )
 
 // valueCount is what is counted of one value.
@@ -147,10 +148,10 @@ func (t *valueCounter) notes() []string {
 }
 
 // rows are what was counted, in the order of reports.
-func (t *valueCounter) rows(by analytics.Dimension) []analytics.Row {
-	rows := make([]analytics.Row, 0, len(t.values))
+func (t *valueCounter) rows(by analytics.Dimension) []report.Row {
+	rows := make([]report.Row, 0, len(t.values))
 	for value, c := range t.values {
-		row := analytics.Row{
+		row := report.Row{
 			Value: value, Visitors: c.Visitors, Visits: c.Visits, PageViews: c.PageViews,
 			EngagedSeconds: float64(c.engagedMS) / 1000, ScrollDepth: ratio(c.scroll, c.scrolls), Revenue: c.Revenue,
 		}
@@ -161,11 +162,11 @@ func (t *valueCounter) rows(by analytics.Dimension) []analytics.Row {
 		}
 		rows = append(rows, row)
 	}
-	measure, visits := t.facet.measure(by), func(r *analytics.Row) int64 { return r.Visits }
+	measure, visits := t.facet.measure(by), func(r *report.Row) int64 { return r.Visits }
 	if by == analytics.ByEventName {
-		visits = func(*analytics.Row) int64 { return 0 } // reports, whose order this is, do not know them
+		visits = func(*report.Row) int64 { return 0 } // reports, whose order this is, do not know them
 	}
-	slices.SortFunc(rows, func(a, b analytics.Row) int {
+	slices.SortFunc(rows, func(a, b report.Row) int {
 		return cmp.Or(cmp.Compare(measure(&b), measure(&a)), cmp.Compare(b.PageViews, a.PageViews), cmp.Compare(visits(&b), visits(&a)), cmp.Compare(a.Value, b.Value))
 	})
 	return rows
@@ -173,13 +174,13 @@ func (t *valueCounter) rows(by analytics.Dimension) []analytics.Row {
 
 // measure is what rows are ordered by: page views; visits for the pages on which they begin and end; events, where these
 // have the values.
-func (f *facet) measure(by analytics.Dimension) func(*analytics.Row) int64 {
+func (f *facet) measure(by analytics.Dimension) func(*report.Row) int64 {
 	switch {
 	case by == analytics.ByPage:
 	case by == analytics.ByEntryPage, by == analytics.ByExitPage:
-		return func(r *analytics.Row) int64 { return r.Visits }
+		return func(r *report.Row) int64 { return r.Visits }
 	case !f.ofVisit():
-		return func(r *analytics.Row) int64 { return r.Events }
+		return func(r *report.Row) int64 { return r.Events }
 	}
-	return func(r *analytics.Row) int64 { return r.PageViews }
+	return func(r *report.Row) int64 { return r.PageViews }
 }

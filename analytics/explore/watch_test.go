@@ -12,6 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/onefold/onefold/analytics"
+	"github.com/onefold/onefold/analytics/report"
 	"github.com/onefold/onefold/dynamo"
 	"github.com/onefold/onefold/engine"
 	"github.com/onefold/onefold/table"
@@ -26,7 +27,7 @@ func (w *shop) counted(o Options) (*Explorer, *table.Table, *gate) {
 }
 
 // same compares what an Explorer says with what one says that has kept nothing.
-func (w *shop) same(x *Explorer, in analytics.ReportIn, filters []Filter) {
+func (w *shop) same(x *Explorer, in report.Request, filters []Filter) {
 	w.Helper()
 	got, err := x.Report(w.ctx, in, filters)
 	w.must(err)
@@ -44,7 +45,7 @@ func TestDaysAreReadOnce(t *testing.T) {
 	w := newShop(t, "Europe/Berlin", utc("2026-05-10T12:00"))
 	w.ingest(traffic(rand.New(rand.NewPCG(1, 2)), utc("2026-05-06T00:00"), utc("2026-05-10T11:00"), 500)...)
 	x, tab, g := w.counted(Options{})
-	in := analytics.ReportIn{Site: "shop", From: "2026-05-05", To: "2026-05-10", By: analytics.ByPage}
+	in := report.Request{Site: "shop", From: "2026-05-05", To: "2026-05-10", By: analytics.ByPage}
 	shards := int64(len(analytics.EventsBetween(&w.site, utc("2026-05-06T00:00"), utc("2026-05-07T00:00"), "").Shards))
 	reads := func(filters []Filter) int64 {
 		before := g.queries.Load()
@@ -160,7 +161,7 @@ func TestKeptDaysAmongWriters(t *testing.T) {
 	w := newShop(t, "UTC", utc("2026-05-10T12:00"))
 	x, tab, _ := w.counted(Options{AtOnce: 4, KeepBytes: 60_000}) // room for some of the days
 	collector := analytics.NewCollector(tab, analytics.CollectorOptions{})
-	in := analytics.ReportIn{Site: "shop", From: "2026-05-06", To: "2026-05-10", By: analytics.ByPage}
+	in := report.Request{Site: "shop", From: "2026-05-06", To: "2026-05-10", By: analytics.ByPage}
 	erase := func(e *analytics.Event) (analytics.Rewrite, error) { e.Erased = true; return analytics.Change, nil }
 	var all sync.WaitGroup
 	for n := range 4 {
@@ -235,7 +236,7 @@ func TestPreparedDays(t *testing.T) {
 	if g.queries.Load() != before {
 		t.Error("prepared twice")
 	}
-	w.same(x, analytics.ReportIn{Site: "shop", From: "2026-05-06", To: "2026-05-10", By: analytics.ByPage}, firefox)
+	w.same(x, report.Request{Site: "shop", From: "2026-05-06", To: "2026-05-10", By: analytics.ByPage}, firefox)
 	w.advance(prepareEvery)
 	w.must(x.Prepare(w.ctx, w.between("2025-05-06", "2025-05-10"))) // gone
 	few, _, _ := w.counted(Options{Events: 150})

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/onefold/onefold/analytics"
+	"github.com/onefold/onefold/analytics/report"
 	"github.com/onefold/onefold/table"
 )
 
@@ -163,13 +164,13 @@ type Result struct {
 }
 
 // Report tells how often each goal of a site was reached in days of the site's zone, both inclusive. It answers from the
-// derived buckets alone. Errors: those of analytics.Report.
+// derived buckets alone. Errors: those of report.Make.
 func Report(ctx context.Context, t *table.Table, siteID, from, to string) ([]Result, error) {
 	goals, err := List(ctx, t, siteID)
 	if err != nil {
 		return nil, err
 	}
-	out, err := analytics.Report(ctx, t, analytics.ReportIn{Site: siteID, From: from, To: to, Period: analytics.Month, By: analytics.ByGoal})
+	out, err := report.Make(ctx, t, report.Request{Site: siteID, From: from, To: to, Period: analytics.Month, By: analytics.ByGoal})
 	if err != nil {
 		return nil, err
 	}

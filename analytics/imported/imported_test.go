@@ -16,6 +16,7 @@ import (
 	"github.com/onefold/onefold/analytics/imported"
 	"github.com/onefold/onefold/analytics/imported/exports"
 	"github.com/onefold/onefold/analytics/reconcile"
+	"github.com/onefold/onefold/analytics/report"
 	"github.com/onefold/onefold/fold"
 	"github.com/onefold/onefold/fold/foldtest"
 	"github.com/onefold/onefold/table"
@@ -51,7 +52,7 @@ func (w *site) bring(o imported.Options, files ...string) imported.Result {
 
 func (w *site) try(ctx context.Context, o imported.Options, files ...string) (imported.Result, error) {
 	w.Helper()
-	into, err := analytics.ImportInto(w.Ctx, w.Table, "site")
+	into, err := report.ImportInto(w.Ctx, w.Table, "site")
 	w.Must(err)
 	e, err := exports.Open(files...)
 	w.Must(err)
@@ -62,7 +63,7 @@ func (w *site) try(ctx context.Context, o imported.Options, files ...string) (im
 // csv is an import of one table that is written here.
 func (w *site) csv(content string) (imported.Result, error) {
 	w.Helper()
-	into, err := analytics.ImportInto(w.Ctx, w.Table, "site")
+	into, err := report.ImportInto(w.Ctx, w.Table, "site")
 	w.Must(err)
 	return imported.Run(w.Ctx, w.Table, into, exports.OpenCSV("x.csv", strings.NewReader(content), int64(len(content))), imported.Options{})
 }
@@ -79,9 +80,9 @@ func (w *site) view(page string, at time.Time) {
 	w.Must(err)
 }
 
-func (w *site) report(from, to string, p analytics.Period, by analytics.Dimension) analytics.ReportOut {
+func (w *site) report(from, to string, p analytics.Period, by analytics.Dimension) report.Report {
 	w.Helper()
-	out, err := analytics.Report(w.Ctx, w.Table, analytics.ReportIn{Site: "site", From: from, To: to, Period: p, By: by})
+	out, err := report.Make(w.Ctx, w.Table, report.Request{Site: "site", From: from, To: to, Period: p, By: by})
 	w.Must(err)
 	return out
 }
@@ -100,7 +101,7 @@ func (w *site) all(from, to string) string {
 	return b.String()
 }
 
-func rows(out *analytics.ReportOut) string {
+func rows(out *report.Report) string {
 	var b strings.Builder
 	for i := range out.Top {
 		r := &out.Top[i]
@@ -318,9 +319,9 @@ func TestImportedDaysExpire(t *testing.T) {
 	if rows(&got) != rows(&want) || got.Totals.Figures != want.Totals.Figures {
 		t.Errorf("%+v %s", got.Totals, rows(&got))
 	}
-	for _, in := range []analytics.ReportIn{{From: "2024-01-01", To: "2024-01-31", Period: analytics.Day}, {From: "2024-01-02", To: "2024-02-28", Period: analytics.Month}} {
+	for _, in := range []report.Request{{From: "2024-01-01", To: "2024-01-31", Period: analytics.Day}, {From: "2024-01-02", To: "2024-02-28", Period: analytics.Month}} {
 		in.Site = "site"
-		if _, err := analytics.Report(w.Ctx, w.Table, in); !errors.Is(err, analytics.ErrExpired) {
+		if _, err := report.Make(w.Ctx, w.Table, in); !errors.Is(err, report.ErrExpired) {
 			t.Errorf("%+v: %v", in, err)
 		}
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/onefold/onefold/analytics"
 	"github.com/onefold/onefold/analytics/internal/tally"
+	"github.com/onefold/onefold/analytics/report"
 )
 
 // Whoever sends another value each time, and each as long as it may be, in every dimension and every property, gets no
@@ -68,7 +69,7 @@ func TestValuesCalledLikeOthers(t *testing.T) {
 	}
 	w.drain()
 	got := map[string]int64{}
-	for _, row := range w.report(analytics.ReportIn{From: "2026-04-01", To: "2026-04-01", By: analytics.ByUTMSource}).Top {
+	for _, row := range w.report(report.Request{From: "2026-04-01", To: "2026-04-01", By: analytics.ByUTMSource}).Top {
 		if got[row.Value] > 0 {
 			t.Errorf("%s has two rows", row.Value)
 		}

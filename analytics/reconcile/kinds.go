@@ -12,6 +12,7 @@ import (
 
 	"github.com/onefold/onefold/analytics"
 	"github.com/onefold/onefold/analytics/internal/tally"
+	"github.com/onefold/onefold/analytics/report"
 	"github.com/onefold/onefold/fold"
 	"github.com/onefold/onefold/table"
 )
@@ -62,10 +63,10 @@ var kindOfStats = kindOf[analytics.Stats, analytics.StatsKey]{
 	},
 	text: func(s *analytics.Stats) any {
 		return struct {
-			analytics.Figures
+			report.Figures
 			Active int64
 			analytics.Kept
-		}{s.Figures(), s.ActiveVisitors, s.Kept}
+		}{report.FiguresOf(s), s.ActiveVisitors, s.Kept}
 	},
 }
 

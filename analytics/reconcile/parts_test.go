@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/onefold/onefold/analytics"
+	"github.com/onefold/onefold/analytics/report"
 	"github.com/onefold/onefold/fold"
 )
 
@@ -18,13 +19,13 @@ func TestParts(t *testing.T) {
 	t.Logf("seed %d", seed)
 	from := now.Add(-20 * time.Hour)
 	hits := shopTraffic(rand.New(rand.NewPCG(seed, 0)), from, now, 600)
-	reports := func(w *shop) (all []analytics.ReportOut) {
-		for _, in := range []analytics.ReportIn{
+	reports := func(w *shop) (all []report.Report) {
+		for _, in := range []report.Request{
 			{Period: analytics.Hour}, {Period: analytics.Day}, {Period: analytics.Day, By: analytics.ByPage}, {Period: analytics.Day, By: analytics.ByCountry},
 		} {
 			in.Site, in.From, in.To = "shop", "2026-05-12", "2026-05-12"
 			out := w.report(in)
-			out.Cost = analytics.ReportOut{}.Cost // more items are read
+			out.Cost = report.Report{}.Cost // more items are read
 			all = append(all, out)
 		}
 		return all

@@ -14,6 +14,7 @@ import (
 
 	"github.com/onefold/onefold/analytics"
 	"github.com/onefold/onefold/analytics/internal/tally"
+	"github.com/onefold/onefold/analytics/report"
 	"github.com/onefold/onefold/fold"
 	"github.com/onefold/onefold/internal/calendar"
 	"github.com/onefold/onefold/table"
@@ -275,7 +276,7 @@ func TestFullBreakdowns(t *testing.T) {
 	w.rollUp()
 	check := func() {
 		t.Helper()
-		out := w.report(analytics.ReportIn{From: "2026-04-01", To: "2026-04-30"})
+		out := w.report(report.Request{From: "2026-04-01", To: "2026-04-30"})
 		var sum, other int64
 		for _, row := range out.Top {
 			sum += row.PageViews
@@ -403,7 +404,7 @@ func TestSealedDayIsRefused(t *testing.T) {
 	w.ingest(shopTraffic(rand.New(rand.NewPCG(1, 1)), utc("2026-04-01T00:00"), utc("2026-04-02T00:00"), 50)...)
 	w.drain()
 	w.rollUp()
-	before := w.report(analytics.ReportIn{From: "2026-04-01", To: "2026-04-01"})
+	before := w.report(report.Request{From: "2026-04-01", To: "2026-04-01"})
 	w.advance(35 * 24 * time.Hour)
 	in := RangeIn{"shop", "2026-04-01", "2026-04-01"}
 	if _, err := Verify(w.ctx, w.table, w.worker, in, nil); !errors.Is(err, analytics.ErrSealed) {
@@ -417,7 +418,7 @@ func TestSealedDayIsRefused(t *testing.T) {
 	if err := AggregateHourly(w.ctx, w.table, w.worker, "shop", utc("2026-04-01T10:00")); !errors.Is(err, analytics.ErrSealed) {
 		t.Errorf("aggregate hourly: %v", err)
 	}
-	if after := w.report(analytics.ReportIn{From: "2026-04-01", To: "2026-04-01"}); after.Totals.Figures != before.Totals.Figures {
+	if after := w.report(report.Request{From: "2026-04-01", To: "2026-04-01"}); after.Totals.Figures != before.Totals.Figures {
 		t.Errorf("%+v became %+v", before.Totals, after.Totals)
 	}
 }

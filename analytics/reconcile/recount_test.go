@@ -10,15 +10,16 @@ import (
 
 	"github.com/onefold/onefold/analytics"
 	"github.com/onefold/onefold/analytics/internal/tally"
+	"github.com/onefold/onefold/analytics/report"
 	"github.com/onefold/onefold/internal/calendar"
 )
 
 // recount is a naive count of raw events: it sorts them, cuts them into visits, and adds up. It shares no code with the
 // folds.
 type recount struct {
-	hours  map[string]*analytics.Figures // by start; Visitors are active ones
-	days   map[string]*analytics.Figures
-	total  analytics.Figures
+	hours  map[string]*report.Figures // by start; Visitors are active ones
+	days   map[string]*report.Figures
+	total  report.Figures
 	visits []recountedVisit
 	events []analytics.Event
 }
@@ -39,7 +40,7 @@ func (w *shop) recount(from, to string) *recount {
 	w.must(err)
 	events, err := analytics.EventsBetween(&w.site, start, end, "").Collect(context.Background(), w.table)
 	w.must(err)
-	r := &recount{hours: make(map[string]*analytics.Figures), days: make(map[string]*analytics.Figures), events: events}
+	r := &recount{hours: make(map[string]*report.Figures), days: make(map[string]*report.Figures), events: events}
 	byDay := make(map[string][]analytics.Event)
 	for _, e := range events {
 		key := dayText(zone, e) + " " + e.VisitorID
@@ -51,7 +52,7 @@ func (w *shop) recount(from, to string) *recount {
 	active := make(map[string]map[string]bool)
 	for _, e := range events {
 		h := hourText(zone, e)
-		r.count(zone, e, func(f *analytics.Figures) {
+		r.count(zone, e, func(f *report.Figures) {
 			switch e.Name {
 			case analytics.VitalsEvent:
 			case analytics.EngagementEvent:
@@ -96,7 +97,7 @@ func (r *recount) cut(zone *time.Location, events []analytics.Event) {
 				views++
 			}
 		}
-		r.count(zone, events[0], func(f *analytics.Figures) {
+		r.count(zone, events[0], func(f *report.Figures) {
 			f.Visits++
 			f.Seconds += int64(timeOf(visit.events[n-1]).Sub(timeOf(events[0])) / time.Second)
 			if n == 1 && views == 1 {
@@ -120,13 +121,13 @@ func (v *recountedVisit) pages() []analytics.Event {
 	return seen[:min(len(seen), 1)]
 }
 
-func (r *recount) count(zone *time.Location, e analytics.Event, add func(*analytics.Figures)) {
+func (r *recount) count(zone *time.Location, e analytics.Event, add func(*report.Figures)) {
 	h, d := hourText(zone, e), dayText(zone, e)
 	if r.hours[h] == nil {
-		r.hours[h] = new(analytics.Figures)
+		r.hours[h] = new(report.Figures)
 	}
 	if r.days[d] == nil {
-		r.days[d] = new(analytics.Figures)
+		r.days[d] = new(report.Figures)
 	}
 	add(r.hours[h])
 	add(r.days[d])

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/onefold/onefold/analytics"
+	"github.com/onefold/onefold/analytics/report"
 )
 
 // Fifty thousand paths of which no two have much in common: the breakdowns of a range are more than one answer of the table
@@ -28,7 +29,7 @@ func TestReportOfManyPaths(t *testing.T) {
 		w.ingest(hits...)
 		w.drain()
 	}
-	in := analytics.ReportIn{From: "2026-05-08", To: "2026-05-17", By: analytics.ByPage}
+	in := report.Request{From: "2026-05-08", To: "2026-05-17", By: analytics.ByPage}
 	out := w.report(in)
 	if unit := 4096.0; out.Cost.ReadUnits*unit < 2<<20 {
 		t.Errorf("%+v for more than an answer holds", out.Cost)
@@ -47,7 +48,7 @@ func TestReportOfManyPaths(t *testing.T) {
 	if len(out.Top) != kept+1 || out.Top[0].Value != analytics.Other || out.Top[0].PageViews != all-kept || sum != all || out.Totals.PageViews != all {
 		t.Errorf("%d rows from days, the first %+v, together %d page views, totals %+v", len(out.Top), out.Top[0], sum, out.Totals)
 	}
-	if limited := w.report(analytics.ReportIn{From: in.From, To: in.To, By: analytics.ByPage, Limit: 7}); len(limited.Top) != 7 {
+	if limited := w.report(report.Request{From: in.From, To: in.To, By: analytics.ByPage, Limit: 7}); len(limited.Top) != 7 {
 		t.Errorf("%d rows of 7", len(limited.Top))
 	}
 }

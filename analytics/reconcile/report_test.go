@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"reflect"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/onefold/onefold/analytics"
 	"github.com/onefold/onefold/analytics/internal/tally"
+	"github.com/onefold/onefold/analytics/report"
 	"github.com/onefold/onefold/internal/calendar"
 )
 
@@ -29,7 +31,7 @@ func (w *shop) checkReports(from, to string) {
 	w.Helper()
 	want := w.recount(from, to)
 	for _, period := range []analytics.Period{analytics.Hour, analytics.Day, analytics.Month} {
-		got := w.report(analytics.ReportIn{From: from, To: to, Period: period})
+		got := w.report(report.Request{From: from, To: to, Period: period})
 		total := got.Totals.Figures
 		total.Revenue = ""
 		if total != want.total {
@@ -39,7 +41,7 @@ func (w *shop) checkReports(from, to string) {
 	}
 	for _, by := range []analytics.Dimension{analytics.ByPage, analytics.ByEventName, analytics.ByCountry, analytics.ByBrowser, analytics.BySource, analytics.ByChannel} {
 		got := make(map[string]tally.Count)
-		for _, row := range w.report(analytics.ReportIn{From: from, To: to, By: by}).Top {
+		for _, row := range w.report(report.Request{From: from, To: to, By: by}).Top {
 			got[row.Value] = tally.Count{PageViews: row.PageViews, Visits: row.Visits, Events: row.Events}
 		}
 		if top := want.top(by); !reflect.DeepEqual(got, top) {
@@ -48,13 +50,13 @@ func (w *shop) checkReports(from, to string) {
 	}
 }
 
-func (w *shop) checkBuckets(got analytics.ReportOut, want *recount) {
+func (w *shop) checkBuckets(got report.Report, want *recount) {
 	w.Helper()
 	known := want.days
 	if got.Period == analytics.Hour {
 		known = want.hours
 	}
-	sum := analytics.Figures{}
+	sum := report.Figures{}
 	found := 0
 	for _, b := range got.Buckets {
 		f := b.Figures
@@ -65,7 +67,7 @@ func (w *shop) checkBuckets(got analytics.ReportOut, want *recount) {
 		if got.Period == analytics.Month {
 			continue
 		}
-		expected := analytics.Figures{}
+		expected := report.Figures{}
 		if known[b.Start] != nil {
 			expected = *known[b.Start]
 			found++
@@ -164,11 +166,11 @@ func (w *shop) checkSums(from, to string) {
 			w.Errorf("month %s is %+v, its days add up to %+v", month, stored, sum)
 		}
 	}
-	total := w.report(analytics.ReportIn{From: from, To: to}).Totals
+	total := w.report(report.Request{From: from, To: to}).Totals
 	for _, d := range w.site.Dimensions() {
 		var sum tally.Count
 		engaged := 0.0
-		for _, row := range w.report(analytics.ReportIn{From: from, To: to, By: d}).Top {
+		for _, row := range w.report(report.Request{From: from, To: to, By: d}).Top {
 			sum = sum.Plus(tally.Count{PageViews: row.PageViews, Visits: row.Visits, Events: row.Events, Revenue: row.Revenue})
 			engaged += row.EngagedSeconds
 		}
@@ -193,7 +195,7 @@ func (w *shop) checkSums(from, to string) {
 
 // What a report costs depends on its range, not on how much happened in it.
 func TestReportCostsTheSameWhateverTheTraffic(t *testing.T) {
-	costs := make(map[int]map[analytics.Period]analytics.Cost)
+	costs := make(map[int]map[analytics.Period]report.Cost)
 	counts := []int{150, 1500}
 	for _, n := range counts {
 		w := newShop(t, "UTC", utc("2026-03-10T15:00"))
@@ -203,9 +205,9 @@ func TestReportCostsTheSameWhateverTheTraffic(t *testing.T) {
 		w.rollUp()
 		w.ingest(shopTraffic(random, utc("2026-02-25T00:00"), utc("2026-02-26T00:00"), n/10)...) // one late day
 		w.drain()
-		costs[n] = make(map[analytics.Period]analytics.Cost)
+		costs[n] = make(map[analytics.Period]report.Cost)
 		for _, p := range []analytics.Period{analytics.Hour, analytics.Day, analytics.Month} {
-			out := w.report(analytics.ReportIn{From: "2026-02-20", To: "2026-03-10", Period: p})
+			out := w.report(report.Request{From: "2026-02-20", To: "2026-03-10", Period: p})
 			costs[n][p] = out.Cost
 			if views := out.Totals.PageViews; views < int64(n/2) {
 				t.Errorf("%d page views of %d hits", views, n)
@@ -233,7 +235,7 @@ func TestReportJSON(t *testing.T) {
 		analytics.Hit{At: utc("2026-05-12T11:01"), Imported: true, Address: "3", Name: "order", Revenue: "12.50"},
 	)
 	w.drain()
-	got, err := json.Marshal(w.report(analytics.ReportIn{From: "2026-05-11", To: "2026-05-12", Period: analytics.Day, Limit: 10}))
+	got, err := json.Marshal(w.report(report.Request{From: "2026-05-11", To: "2026-05-12", Period: analytics.Day, Limit: 10}))
 	w.must(err)
 	want := `{"site":"shop","from":"2026-05-11","to":"2026-05-12","period":"day","timezone":"Europe/Berlin",` +
 		`"totals":{"pageViews":3,"visits":3,"visitors":3,"events":1,"bounces":1,"seconds":600,"revenue":"12.5","conversions":1,"engagedSeconds":0,"bounceRate":0.3333333333333333},` +
@@ -247,7 +249,7 @@ func TestReportJSON(t *testing.T) {
 
 func TestReportRefuses(t *testing.T) {
 	w := newShop(t, "UTC", utc("2026-05-12T18:00"))
-	for name, in := range map[string]analytics.ReportIn{
+	for name, in := range map[string]report.Request{
 		"from after to":    {From: "2026-05-12", To: "2026-05-11"},
 		"malformed from":   {From: "12.5.2026", To: "2026-05-11"},
 		"malformed to":     {From: "2026-05-12", To: ""},
@@ -257,7 +259,7 @@ func TestReportRefuses(t *testing.T) {
 		"too long":         {From: "2006-05-12", To: "2026-05-12", Period: analytics.Month},
 	} {
 		in.Site = "shop"
-		if _, err := analytics.Report(context.Background(), w.table, in); !errors.Is(err, analytics.ErrReport) {
+		if _, err := report.Make(context.Background(), w.table, in); !errors.Is(err, report.ErrInvalid) {
 			t.Errorf("%s: error %v", name, err)
 		}
 	}
@@ -270,24 +272,55 @@ func TestReportOfExpiredTiers(t *testing.T) {
 	w.ingest(shopTraffic(rand.New(rand.NewPCG(3, 4)), utc("2026-01-05T00:00"), utc("2026-01-15T00:00"), 200)...)
 	w.drain()
 	w.rollUp()
-	want := w.report(analytics.ReportIn{From: "2026-01-01", To: "2026-01-31", Period: analytics.Day, By: analytics.ByCountry})
-	wantMonth := w.report(analytics.ReportIn{From: "2026-01-01", To: "2026-01-31", Period: analytics.Month, By: analytics.ByCountry})
+	want := w.report(report.Request{From: "2026-01-01", To: "2026-01-31", Period: analytics.Day, By: analytics.ByCountry})
+	wantMonth := w.report(report.Request{From: "2026-01-01", To: "2026-01-31", Period: analytics.Month, By: analytics.ByCountry})
 
 	w.advance(120 * 24 * time.Hour) // hours are gone
-	if _, err := analytics.Report(ctx, w.table, analytics.ReportIn{Site: "shop", From: "2026-01-01", To: "2026-01-31", Period: analytics.Hour}); !errors.Is(err, analytics.ErrExpired) {
+	if _, err := report.Make(ctx, w.table, report.Request{Site: "shop", From: "2026-01-01", To: "2026-01-31", Period: analytics.Hour}); !errors.Is(err, report.ErrExpired) {
 		t.Errorf("by hour: error %v", err)
 	}
-	if got := w.report(analytics.ReportIn{From: "2026-01-01", To: "2026-01-31", Period: analytics.Day, By: analytics.ByCountry}); got.Totals.PageViews != want.Totals.PageViews || !reflect.DeepEqual(got.Top, want.Top) {
+	if got := w.report(report.Request{From: "2026-01-01", To: "2026-01-31", Period: analytics.Day, By: analytics.ByCountry}); got.Totals.PageViews != want.Totals.PageViews || !reflect.DeepEqual(got.Top, want.Top) {
 		t.Errorf("by day: %+v, before %+v", got, want)
 	}
 	w.advance(800 * 24 * time.Hour) // days are gone
-	for _, in := range []analytics.ReportIn{{From: "2026-01-01", To: "2026-01-31", Period: analytics.Day}, {From: "2026-01-07", To: "2026-02-28", Period: analytics.Month}} {
+	for _, in := range []report.Request{{From: "2026-01-01", To: "2026-01-31", Period: analytics.Day}, {From: "2026-01-07", To: "2026-02-28", Period: analytics.Month}} {
 		in.Site = "shop"
-		if _, err := analytics.Report(ctx, w.table, in); !errors.Is(err, analytics.ErrExpired) {
+		if _, err := report.Make(ctx, w.table, in); !errors.Is(err, report.ErrExpired) {
 			t.Errorf("%s to %s by %s: error %v", in.From, in.To, in.Period, err)
 		}
 	}
-	if got := w.report(analytics.ReportIn{From: "2026-01-01", To: "2026-01-31", Period: analytics.Month, By: analytics.ByCountry}); !reflect.DeepEqual(got.Buckets, wantMonth.Buckets) || !reflect.DeepEqual(got.Top, wantMonth.Top) {
+	if got := w.report(report.Request{From: "2026-01-01", To: "2026-01-31", Period: analytics.Month, By: analytics.ByCountry}); !reflect.DeepEqual(got.Buckets, wantMonth.Buckets) || !reflect.DeepEqual(got.Top, wantMonth.Top) {
 		t.Errorf("by month: %+v, before %+v", got, wantMonth)
+	}
+}
+
+// Attention makes no visit and no visitor, a visit no longer, two visits not one, and a bounce nothing else.
+func TestAttentionIsNoVisit(t *testing.T) {
+	noon := utc("2026-05-12T12:00")
+	w := newShop(t, "Europe/Berlin", noon.Add(2*time.Hour))
+	attention := func(at time.Time, address, path string, ms int64, scroll int) analytics.Hit {
+		return analytics.Hit{At: at, Name: analytics.EngagementEvent, Path: path, Address: address, Engagement: analytics.Engagement{EngagedMS: ms, Scroll: scroll}}
+	}
+	w.ingest(
+		analytics.Hit{At: noon, Path: "/a", Address: "1"},
+		attention(noon.Add(25*time.Minute), "1", "/a", 1500, 40),
+		attention(noon.Add(26*time.Minute), "1", "/a", 500, 30),
+		analytics.Hit{At: noon.Add(50 * time.Minute), Path: "/b", Address: "1"}, // another visit
+		attention(noon.Add(55*time.Minute), "1", "/b", 250, 100),
+		attention(noon, "2", "/a", 1000, 80), // of somebody who was here before midnight
+		analytics.Hit{At: noon.Add(time.Minute), Name: analytics.VitalsEvent, Path: "/a", Address: "3", Vitals: analytics.Vitals{LCP: 1200}},
+	)
+	w.drain()
+	got := w.report(report.Request{From: "2026-05-12", To: "2026-05-12"})
+	want := report.Figures{PageViews: 2, Visits: 2, Visitors: 1, Bounces: 2, Revenue: "0", EngagedSeconds: 3.25}
+	if got.Totals.Figures != want {
+		t.Errorf("got %+v, want %+v", got.Totals.Figures, want)
+	}
+	rows := map[string]string{}
+	for _, r := range got.Top {
+		rows[r.Value] = fmt.Sprint(r.PageViews, " ", r.EngagedSeconds, " ", *r.ScrollDepth)
+	}
+	if rows["/a"] != "1 3 40" || rows["/b"] != "1 0.25 100" {
+		t.Errorf("%v", rows)
 	}
 }

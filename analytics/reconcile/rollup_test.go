@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/onefold/onefold/analytics"
+	"github.com/onefold/onefold/analytics/report"
 	"github.com/onefold/onefold/table"
 )
 
@@ -126,13 +127,13 @@ func TestSealedDayDoesNotShrink(t *testing.T) {
 	w.ingest(shopTraffic(rand.New(rand.NewPCG(1, 1)), utc("2026-03-01T00:00"), utc("2026-03-02T00:00"), 100)...)
 	w.drain()
 	w.rollUp()
-	before := w.report(analytics.ReportIn{From: "2026-03-01", To: "2026-03-01"})
+	before := w.report(report.Request{From: "2026-03-01", To: "2026-03-01"})
 	w.advance(120 * 24 * time.Hour)
 	w.ingest(analytics.Hit{At: utc("2026-03-01T10:00"), Imported: true, Address: "late", Path: "/late"})
 	w.drain()
 	check := func() {
 		t.Helper()
-		if after := w.report(analytics.ReportIn{From: "2026-03-01", To: "2026-03-01"}); after.Totals.Figures != before.Totals.Figures || !reflect.DeepEqual(after.Top, before.Top) {
+		if after := w.report(report.Request{From: "2026-03-01", To: "2026-03-01"}); after.Totals.Figures != before.Totals.Figures || !reflect.DeepEqual(after.Top, before.Top) {
 			t.Errorf("%+v became %+v", before.Totals, after.Totals)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/onefold/onefold/analytics"
+	"github.com/onefold/onefold/analytics/report"
 	"github.com/onefold/onefold/engine"
 	"github.com/onefold/onefold/fold"
 	"github.com/onefold/onefold/fold/foldtest"
@@ -76,10 +77,10 @@ func (w *shop) rollUp() Rolled {
 	return rolled
 }
 
-func (w *shop) report(in analytics.ReportIn) analytics.ReportOut {
+func (w *shop) report(in report.Request) report.Report {
 	w.Helper()
 	in.Site = w.site.SiteID
-	out, err := analytics.Report(w.ctx, w.table, in)
+	out, err := report.Make(w.ctx, w.table, in)
 	w.must(err)
 	return out
 }

@@ -8,15 +8,16 @@ import (
 	"testing"
 
 	"github.com/onefold/onefold/analytics"
+	"github.com/onefold/onefold/analytics/report"
 	"github.com/onefold/onefold/internal/calendar"
 )
 
 // vitalsOf are the web vitals of days, by what they are of.
-func (w *shop) vitalsOf(from, to string) (analytics.VitalsOut, map[string]analytics.VitalsRow) {
+func (w *shop) vitalsOf(from, to string) (report.Vitals, map[string]report.VitalsRow) {
 	w.Helper()
-	out, err := analytics.WebVitals(w.ctx, w.table, analytics.VitalsIn{Site: w.site.SiteID, From: from, To: to})
+	out, err := report.WebVitals(w.ctx, w.table, report.VitalsRequest{Site: w.site.SiteID, From: from, To: to})
 	w.must(err)
-	rows := map[string]analytics.VitalsRow{"": out.Total}
+	rows := map[string]report.VitalsRow{"": out.Total}
 	for _, row := range append(slices.Clone(out.Pages), out.Devices...) {
 		rows[row.Value] = row
 	}
@@ -60,7 +61,7 @@ func (w *shop) checkVitals(from, to string) {
 	}
 }
 
-func (w *shop) checkVital(name string, got *analytics.Vital, values []float64, good, poor, unit float64) {
+func (w *shop) checkVital(name string, got *report.Vital, values []float64, good, poor, unit float64) {
 	w.Helper()
 	if got == nil || len(values) == 0 {
 		if got != nil || len(values) > 0 {
@@ -79,11 +80,11 @@ func (w *shop) checkVital(name string, got *analytics.Vital, values []float64, g
 			isPoor++
 		}
 	}
-	rating := analytics.NeedsImprovement
+	rating := report.NeedsImprovement
 	if exact <= good {
-		rating = analytics.Good
+		rating = report.Good
 	} else if exact > poor {
-		rating = analytics.Poor
+		rating = report.Poor
 	}
 	if got.Loads != int64(len(values)) || math.Abs(got.P75-exact) > within || got.Good != isGood/n || got.Poor != isPoor/n || got.Rating != rating {
 		w.Errorf("%s: %+v, want %v of %d, %v good, %v poor", name, *got, exact, len(values), isGood/n, isPoor/n)
@@ -141,7 +142,7 @@ func TestVitalsOfManyPages(t *testing.T) {
 		if sum != pages || out.Total.Loads != pages || len(out.Pages) > 201 || rows[analytics.Other].LCP == nil {
 			t.Errorf("%d of %d loads in %d rows, others %+v", sum, out.Total.Loads, len(out.Pages), rows[analytics.Other])
 		}
-		if cls := out.Total.CLS; cls == nil || cls.P75 != 0 || cls.Good != 1 || cls.Rating != analytics.Good {
+		if cls := out.Total.CLS; cls == nil || cls.P75 != 0 || cls.Good != 1 || cls.Rating != report.Good {
 			t.Errorf("a page that never shifts: %+v", cls)
 		}
 		w.checkClean("2026-04-01", "2026-04-01")

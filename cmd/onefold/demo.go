@@ -12,8 +12,10 @@ import (
 	"github.com/onefold/onefold/accounts"
 	"github.com/onefold/onefold/analytics"
 	"github.com/onefold/onefold/analytics/reconcile"
+	"github.com/onefold/onefold/analytics/report"
 	"github.com/onefold/onefold/cmd/onefold/internal/demo"
 	"github.com/onefold/onefold/cmd/onefold/internal/listen"
+	"github.com/onefold/onefold/cmd/onefold/internal/reporttext"
 	"github.com/onefold/onefold/cmd/onefold/internal/terminal"
 	"github.com/onefold/onefold/telemetry"
 )
@@ -159,13 +161,13 @@ func (d *demonstration) hello(ctx context.Context, std streams, s *store, url, t
 	site := d.sites[0].ID()
 	today := time.Now().UTC()
 	const shown = 30
-	report, err := analytics.Report(ctx, s.table, analytics.ReportIn{
+	out, err := report.Make(ctx, s.table, report.Request{
 		Site: site, From: today.AddDate(0, 0, -shown+1).Format(time.DateOnly), To: today.Format(time.DateOnly), Limit: 10,
 	})
 	if err != nil {
 		return err
 	}
-	if err := printReport(std.out, &report, string(analytics.ByPage)); err != nil {
+	if err := reporttext.Print(std.out, &out, string(analytics.ByPage)); err != nil {
 		return err
 	}
 	_, err = fmt.Fprintf(std.out, `

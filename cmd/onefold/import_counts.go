@@ -8,9 +8,9 @@ import (
 	"runtime/debug"
 	"strings"
 
-	"github.com/onefold/onefold/analytics"
 	"github.com/onefold/onefold/analytics/imported"
 	"github.com/onefold/onefold/analytics/imported/exports"
+	"github.com/onefold/onefold/analytics/report"
 	"github.com/onefold/onefold/cmd/onefold/internal/intake"
 	"github.com/onefold/onefold/cmd/onefold/internal/terminal"
 )
@@ -105,7 +105,7 @@ func (c *importCommand) counts(ctx context.Context, std streams, s *store) (resu
 			return result, err
 		}
 	}
-	into, err := analytics.ImportInto(ctx, s.table, c.Site)
+	into, err := report.ImportInto(ctx, s.table, c.Site)
 	if err != nil {
 		return result, err
 	}

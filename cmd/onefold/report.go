@@ -1,18 +1,14 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"fmt"
-	"io"
 	"slices"
-	"strings"
-	"text/tabwriter"
-	"time"
 
 	"github.com/onefold/onefold/analytics"
 	"github.com/onefold/onefold/analytics/goals"
-	"github.com/onefold/onefold/cmd/onefold/internal/terminal"
+	"github.com/onefold/onefold/analytics/report"
+	"github.com/onefold/onefold/cmd/onefold/internal/reporttext"
 	"github.com/onefold/onefold/table"
 )
 
@@ -50,174 +46,43 @@ func (c *reportCommand) Run(ctx context.Context, std streams, g *globals) error 
 		if c.Vitals {
 			return c.vitals(ctx, std, g, s, from, to)
 		}
-		in := analytics.ReportIn{
+		in := report.Request{
 			Site: c.Site, From: from, To: to,
 			Period: analytics.Period(c.Period), By: analytics.Dimension(c.By), Limit: c.Limit,
 		}
-		report, err := analytics.Report(ctx, s.table, in)
+		out, err := report.Make(ctx, s.table, in)
 		if err != nil {
 			return siteError(c.Site, err)
 		}
 		if g.JSON {
-			return printJSON(std.out, report)
+			return printJSON(std.out, out)
 		}
 		if in.By == analytics.ByGoal {
-			if err := nameGoals(ctx, s.table, c.Site, report.Top); err != nil {
+			if err := nameGoals(ctx, s.table, c.Site, out.Top); err != nil {
 				return err
 			}
 		}
-		return printReport(std.out, &report, c.By)
+		return reporttext.Print(std.out, &out, c.By)
 	})
 }
 
-func printReport(w io.Writer, r *analytics.ReportOut, by string) error {
-	out := &strings.Builder{}
-	fmt.Fprintf(out, "%s, %s to %s (%s)\n\n", r.Site, r.From, r.To, r.TimeZone)
-	printTotals(out, &r.Totals)
-	if r.Totals.PageViews == 0 && r.Totals.Events == 0 && len(r.Top) == 0 {
-		fmt.Fprintln(out, "\nNothing was seen in this range.")
-	} else {
-		printChart(out, r)
-		printTop(out, r.Top, by)
+// vitals prints how fast pages were.
+func (c *reportCommand) vitals(ctx context.Context, std streams, g *globals, s *store, from, to string) error {
+	out, err := report.WebVitals(ctx, s.table, report.VitalsRequest{Site: c.Site, From: from, To: to})
+	if err != nil {
+		return siteError(c.Site, err)
 	}
-	if r.Imported != nil {
-		fmt.Fprintf(out, "\n%s\n", r.Imported.Note)
+	if c.Limit > 0 {
+		out.Pages = out.Pages[:min(c.Limit, len(out.Pages))]
 	}
-	_, err := io.WriteString(w, out.String())
-	return err
-}
-
-func printTotals(out io.Writer, t *analytics.Totals) {
-	w := tabwriter.NewWriter(out, 0, 8, 3, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(w, "page views\tvisits\tvisitors\tviews per visit\tbounce rate\tvisit duration\tevents\t")
-	perVisit, mean := "–", "–"
-	if t.Visits > 0 {
-		perVisit = fmt.Sprintf("%.1f", float64(t.PageViews)/float64(t.Visits))
-		mean = duration(t.Seconds / t.Visits)
+	if g.JSON {
+		return printJSON(std.out, out)
 	}
-	fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t\n", grouped(t.PageViews), grouped(t.Visits), grouped(t.Visitors),
-		perVisit, percent(t.Bounces, t.Visits), mean, grouped(t.Events))
-	w.Flush() // into a strings.Builder, which does not fail
-}
-
-const (
-	chartWidth = 50
-	chartRows  = 62 // more buckets than this are drawn without the empty ones at both ends, then cut
-)
-
-// printChart draws a bar of page views for each bucket.
-func printChart(out io.Writer, r *analytics.ReportOut) {
-	buckets := withData(r.Buckets)
-	var most int64
-	for i := range buckets {
-		most = max(most, buckets[i].PageViews)
-	}
-	if most == 0 {
-		fmt.Fprintln(out, "\nNo page was viewed in this range.")
-		return
-	}
-	fmt.Fprintf(out, "\npage views by %s\n", r.Period)
-	shown := buckets[:min(len(buckets), chartRows)]
-	for i := range shown {
-		b := &shown[i]
-		fmt.Fprintf(out, "%s  %-*s %s\n", bucketLabel(r, b.Start), chartWidth, bar(b.PageViews, most), grouped(b.PageViews))
-	}
-	if more := len(buckets) - len(shown); more > 0 {
-		fmt.Fprintf(out, "and %d more; --json prints all, --period month draws fewer\n", more)
-	}
-}
-
-// withData cuts off empty buckets at both ends.
-func withData(buckets []analytics.Bucket) []analytics.Bucket {
-	for len(buckets) > 0 && buckets[0].PageViews == 0 {
-		buckets = buckets[1:]
-	}
-	for len(buckets) > 0 && buckets[len(buckets)-1].PageViews == 0 {
-		buckets = buckets[:len(buckets)-1]
-	}
-	return buckets
-}
-
-// bucketLabel writes a bucket's start as the site's clock shows it.
-func bucketLabel(r *analytics.ReportOut, start string) string {
-	if r.Period != analytics.Hour {
-		return start
-	}
-	at, err := time.Parse(time.RFC3339, start)
-	zone, zoneErr := time.LoadLocation(r.TimeZone)
-	if err != nil || zoneErr != nil {
-		return start
-	}
-	return at.In(zone).Format("2006-01-02 15:04")
-}
-
-// bar draws n of most in eighths of a character.
-func bar(n, most int64) string {
-	const eighths = "▏▎▍▌▋▊▉█"
-	cells := int(n * chartWidth * 8 / most)
-	if cells == 0 && n > 0 {
-		cells = 1
-	}
-	b := strings.Repeat("█", cells/8)
-	if rest := cells % 8; rest > 0 {
-		b += string([]rune(eighths)[rest-1])
-	}
-	return b
-}
-
-// column is a figure of the top values.
-type column struct {
-	name string
-	of   func(*analytics.Row) string // "": nothing was counted
-}
-
-// columns are the figures that any of the rows has. Events and goals have no page views, pages no events.
-func columns(top []analytics.Row, by string) []column {
-	events := "events"
-	if by == string(analytics.ByGoal) {
-		events = "conversions"
-	}
-	all := []column{
-		{"page views", func(r *analytics.Row) string { return orNothing(r.PageViews) }},
-		{events, func(r *analytics.Row) string { return orNothing(r.Events) }},
-		{"visits", func(r *analytics.Row) string { return orNothing(r.Visits) }},
-		{"revenue", func(r *analytics.Row) string { return r.Revenue }},
-	}
-	return slices.DeleteFunc(all, func(c column) bool {
-		return !slices.ContainsFunc(top, func(r analytics.Row) bool { return c.of(&r) != "" })
-	})
-}
-
-func orNothing(n int64) string {
-	if n == 0 {
-		return ""
-	}
-	return grouped(n)
-}
-
-func printTop(out io.Writer, top []analytics.Row, by string) {
-	if len(top) == 0 {
-		fmt.Fprintf(out, "\nNo %s was seen in this range.\n", strings.ReplaceAll(by, "_", " "))
-		return
-	}
-	fmt.Fprintln(out)
-	w := tabwriter.NewWriter(out, 0, 8, 2, ' ', tabwriter.AlignRight)
-	shown := columns(top, by)
-	for _, c := range shown {
-		fmt.Fprint(w, c.name, "\t")
-	}
-	fmt.Fprintln(w, "\x20 "+strings.ReplaceAll(by, "_", " "))
-	for i := range top {
-		for _, c := range shown {
-			fmt.Fprint(w, cmp.Or(c.of(&top[i]), "0"), "\t")
-		}
-		fmt.Fprintln(w, "\x20 "+printable(top[i].Value))
-	}
-	w.Flush() // into a strings.Builder, which does not fail
+	return reporttext.PrintVitals(std.out, &out)
 }
 
 // nameGoals puts the names of goals in place of their ids. A deleted goal keeps its id.
-func nameGoals(ctx context.Context, t *table.Table, site string, top []analytics.Row) error {
+func nameGoals(ctx context.Context, t *table.Table, site string, top []report.Row) error {
 	all, err := goals.List(ctx, t, site)
 	if err != nil {
 		return err
@@ -229,6 +94,3 @@ func nameGoals(ctx context.Context, t *table.Table, site string, top []analytics
 	}
 	return nil
 }
-
-// printable makes a value from outside safe for a terminal.
-func printable(value string) string { return terminal.Printable(value) }

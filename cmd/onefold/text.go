@@ -1,8 +1,6 @@
 package main
 
 import (
-	"fmt"
-	"strconv"
 	"strings"
 
 	"github.com/onefold/onefold/analytics"
@@ -12,26 +10,6 @@ import (
 // grouped writes n with a comma between thousands.
 func grouped(n int64) string { return terminal.Grouped(n) }
 
-// percent writes a share of 0 to 1.
-func percent(part, whole int64) string {
-	if whole == 0 {
-		return "–"
-	}
-	return strconv.FormatFloat(100*float64(part)/float64(whole), 'f', 1, 64) + " %"
-}
-
-// duration writes whole seconds as a person says them: 42s, 3m07s, 1h02m.
-func duration(seconds int64) string {
-	switch minutes := seconds / 60; {
-	case minutes == 0:
-		return strconv.FormatInt(seconds, 10) + "s"
-	case minutes < 60:
-		return fmt.Sprintf("%dm%02ds", minutes, seconds%60)
-	default:
-		return fmt.Sprintf("%dh%02dm", minutes/60, minutes%60)
-	}
-}
-
 // dimensionNames lists the dimensions for a help text.
 func dimensionNames() string {
 	names := make([]string, len(analytics.Dimensions))
@@ -40,3 +18,6 @@ func dimensionNames() string {
 	}
 	return strings.Join(names, ", ")
 }
+
+// printable makes a value from outside safe for a terminal.
+func printable(value string) string { return terminal.Printable(value) }

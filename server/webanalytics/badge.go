@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/onefold/onefold/analytics"
+	"github.com/onefold/onefold/analytics/report"
 	"github.com/onefold/onefold/server/internal/door"
 	"github.com/onefold/onefold/table"
 )
@@ -69,8 +70,8 @@ func (s *Service) recentVisitors(ctx context.Context, siteID string) (int64, err
 		if err != nil {
 			return 0, err
 		}
-		report, err := analytics.Statistics(ctx, s.table, analytics.ReportIn{Site: siteID, From: from, To: to, Period: analytics.Day})
-		return report.Totals.Visitors, err
+		out, err := report.Statistics(ctx, s.table, report.Request{Site: siteID, From: from, To: to, Period: analytics.Day})
+		return out.Totals.Visitors, err
 	})
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/onefold/onefold/analytics"
 	"github.com/onefold/onefold/analytics/explore"
+	"github.com/onefold/onefold/analytics/report"
 	"github.com/onefold/onefold/server/internal/door"
 )
 
@@ -24,7 +25,7 @@ type FilterParams struct {
 
 // count answers from statistics where these know, else from raw events, as always when raw is asked for. Without a dimension
 // there are no rows.
-func (s *Service) count(ctx context.Context, ask analytics.ReportIn, filter []string, raw bool) (explore.Report, explore.Source, error) {
+func (s *Service) count(ctx context.Context, ask report.Request, filter []string, raw bool) (explore.Report, explore.Source, error) {
 	filters, err := explore.ParseFilters(filter)
 	if err == nil {
 		err = s.checkProperties(ctx, ask.Site, ask.By, filters)
@@ -35,9 +36,9 @@ func (s *Service) count(ctx context.Context, ask analytics.ReportIn, filter []st
 	if len(filters) == 0 && !raw && !s.onlyRaw(ctx, ask) {
 		out := explore.Report{Notes: []string{}}
 		if ask.By == "" {
-			out.ReportOut, err = analytics.Statistics(ctx, s.table, ask)
+			out.Report, err = report.Statistics(ctx, s.table, ask)
 		} else {
-			out.ReportOut, err = analytics.Report(ctx, s.table, ask)
+			out.Report, err = report.Make(ctx, s.table, ask)
 		}
 		return out, explore.FromStatistics, err
 	}
@@ -45,14 +46,14 @@ func (s *Service) count(ctx context.Context, ask analytics.ReportIn, filter []st
 	defer cancel()
 	out, err := s.raw.Report(ctx, ask, filters)
 	if err == nil {
-		out.Imported, err = analytics.ImportedDays(ctx, s.table, ask.Site, ask.From, ask.To)
+		out.Imported, err = report.ImportedDays(ctx, s.table, ask.Site, ask.From, ask.To)
 	}
 	return out, out.Source, err
 }
 
 // leftOut adds to the notes of an answer that is made of visits which imported days it leaves out.
 func (s *Service) leftOut(ctx context.Context, r explore.Range, notes *[]string) error {
-	days, err := analytics.ImportedDays(ctx, s.table, r.Site, r.From, r.To)
+	days, err := report.ImportedDays(ctx, s.table, r.Site, r.From, r.To)
 	if days != nil {
 		*notes = append(slices.Clip(*notes), days.Note) // others may have got the same
 	}
@@ -73,7 +74,7 @@ func (s *Service) reading(_ context.Context, in *door.SitePath) (*readingAnswer,
 }
 
 // onlyRaw reports whether no statistics are kept of a dimension: of a property that the site does not list.
-func (s *Service) onlyRaw(ctx context.Context, ask analytics.ReportIn) bool {
+func (s *Service) onlyRaw(ctx context.Context, ask report.Request) bool {
 	if !strings.HasPrefix(string(ask.By), explore.Property) {
 		return false
 	}

@@ -20,6 +20,7 @@ import (
 	"github.com/onefold/onefold/analytics"
 	"github.com/onefold/onefold/analytics/imported"
 	"github.com/onefold/onefold/analytics/imported/exports"
+	"github.com/onefold/onefold/analytics/report"
 	"github.com/onefold/onefold/server"
 	"github.com/onefold/onefold/server/servertest"
 	"github.com/onefold/onefold/server/webanalytics"
@@ -30,7 +31,7 @@ const bearer = "Bearer " + servertest.Token
 // bring imports a table of daily counts into the blog.
 func bring(h *servertest.House, name, csv string) imported.Result {
 	h.Helper()
-	into, err := analytics.ImportInto(h.Context(), h.Table, "blog")
+	into, err := report.ImportInto(h.Context(), h.Table, "blog")
 	servertest.Must(h.T, err)
 	r, err := imported.Run(h.Context(), h.Table, into, exports.OpenCSV(name, strings.NewReader(csv), int64(len(csv))), imported.Options{})
 	servertest.Must(h.T, err)
@@ -68,7 +69,7 @@ func TestAnswersSayWhichDaysAreImported(t *testing.T) {
 	type body struct {
 		Totals                     struct{ PageViews int64 }
 		Rows                       []struct{ Value string }
-		Imported, PreviousImported *analytics.Imported
+		Imported, PreviousImported *report.Imported
 		Notes                      []string
 	}
 	const site = "/api/v1/sites/blog/"

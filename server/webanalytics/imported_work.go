@@ -8,9 +8,9 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/onefold/onefold/accounts"
-	"github.com/onefold/onefold/analytics"
 	"github.com/onefold/onefold/analytics/imported"
 	"github.com/onefold/onefold/analytics/imported/exports"
+	"github.com/onefold/onefold/analytics/report"
 	"github.com/onefold/onefold/server/internal/door"
 	"github.com/onefold/onefold/server/jobs"
 )
@@ -87,7 +87,7 @@ func (s *Service) importInTurn(ctx context.Context, site string, job *jobs.Job[I
 }
 
 func (s *Service) importFiles(ctx context.Context, site string, job *jobs.Job[ImportWork], names []string) (result imported.Result, err error) {
-	into, err := analytics.ImportInto(ctx, s.table, site)
+	into, err := report.ImportInto(ctx, s.table, site)
 	if err != nil {
 		return result, err
 	}

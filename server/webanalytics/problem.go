@@ -11,6 +11,7 @@ import (
 	"github.com/onefold/onefold/analytics/imported"
 	"github.com/onefold/onefold/analytics/imported/exports"
 	"github.com/onefold/onefold/analytics/reconcile"
+	"github.com/onefold/onefold/analytics/report"
 	"github.com/onefold/onefold/server/internal/door"
 )
 
@@ -68,9 +69,9 @@ func analyticsProblem(err error) error {
 		return door.Problem(http.StatusConflict, "busy", "Not everything is erased yet: it was too much at once, or is being counted. Ask again.")
 	case errors.Is(err, goals.ErrGoal):
 		return door.Problem(http.StatusUnprocessableEntity, "bad_goal", door.Detail(err))
-	case errors.Is(err, reconcile.ErrRange), errors.Is(err, analytics.ErrExpired), errors.Is(err, analytics.ErrSealed):
+	case errors.Is(err, reconcile.ErrRange), errors.Is(err, report.ErrExpired), errors.Is(err, analytics.ErrSealed):
 		return door.Problem(http.StatusUnprocessableEntity, "bad_range", door.Detail(err))
-	case errors.Is(err, analytics.ErrReport):
+	case errors.Is(err, report.ErrInvalid):
 		return door.Problem(http.StatusUnprocessableEntity, "bad_range", door.Detail(err))
 	}
 	return nil

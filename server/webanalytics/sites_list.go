@@ -9,6 +9,7 @@ import (
 
 	"github.com/onefold/onefold/accounts"
 	"github.com/onefold/onefold/analytics"
+	"github.com/onefold/onefold/analytics/report"
 	"github.com/onefold/onefold/internal/calendar"
 	"github.com/onefold/onefold/server/internal/door"
 )
@@ -73,17 +74,17 @@ func (s *Service) fillTrend(ctx context.Context, line *siteLine) error {
 		return err
 	}
 	today := zone.Day(s.door.Clock())
-	report, err := analytics.Statistics(ctx, s.table, analytics.ReportIn{
+	out, err := report.Statistics(ctx, s.table, report.Request{
 		Site: line.ID, From: calendar.ShiftDay(today, 1-2*trendDays), To: today, Period: analytics.Day,
 	})
-	if errors.Is(err, analytics.ErrExpired) {
+	if errors.Is(err, report.ErrExpired) {
 		return nil // a retention of days shorter than two weeks
 	}
 	if err != nil {
 		return err
 	}
-	for i := range report.Buckets {
-		visitors := report.Buckets[i].Visitors
+	for i := range out.Buckets {
+		visitors := out.Buckets[i].Visitors
 		if i < trendDays {
 			line.PreviousVisitors += visitors
 			continue

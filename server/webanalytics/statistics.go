@@ -7,6 +7,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/onefold/onefold/analytics"
+	"github.com/onefold/onefold/analytics/report"
 	"github.com/onefold/onefold/server/internal/door"
 )
 
@@ -23,7 +24,7 @@ type reportRequest struct {
 }
 
 type reportAnswer struct {
-	Body analytics.ReportOut
+	Body report.Report
 }
 
 func (s *Service) statisticsRoutes(api huma.API) {
@@ -38,11 +39,11 @@ func (s *Service) report(ctx context.Context, in *reportRequest) (*reportAnswer,
 	if err != nil {
 		return nil, s.door.Error(ctx, err)
 	}
-	report, err := analytics.Report(ctx, s.table, analytics.ReportIn{
+	out, err := report.Make(ctx, s.table, report.Request{
 		Site: in.Site, From: from, To: to, Period: analytics.Period(in.Period), By: analytics.Dimension(in.By), Limit: in.Limit,
 	})
 	if err != nil {
 		return nil, s.door.Error(ctx, err)
 	}
-	return &reportAnswer{Body: report}, nil
+	return &reportAnswer{Body: out}, nil
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/onefold/onefold/analytics"
 	"github.com/onefold/onefold/analytics/explore"
+	"github.com/onefold/onefold/analytics/report"
 	"github.com/onefold/onefold/server/internal/door"
 )
 
@@ -29,7 +30,7 @@ type statsRequest struct {
 
 // FiguresBody are the figures of a bucket or a range, with the averages that follow from them.
 type FiguresBody struct {
-	analytics.Figures
+	report.Figures
 	BounceRate    *float64 `json:"bounceRate,omitempty" doc:"bounces / visits; absent without visits."`
 	Duration      *float64 `json:"duration,omitempty" doc:"Seconds of a visit, on average."`
 	ViewsPerVisit *float64 `json:"viewsPerVisit,omitempty"`
@@ -53,8 +54,8 @@ type statsBody struct {
 	PreviousBuckets []bucketBody `json:"previousBuckets,omitempty"`
 	Notes           []string     `json:"notes" doc:"What a reader has to know of these numbers."`
 
-	Imported         *analytics.Imported `json:"imported,omitempty" doc:"Days of the range that are known from what other analytics counted."`
-	PreviousImported *analytics.Imported `json:"previousImported,omitempty" doc:"Those of the range that is compared with."`
+	Imported         *report.Imported `json:"imported,omitempty" doc:"Days of the range that are known from what other analytics counted."`
+	PreviousImported *report.Imported `json:"previousImported,omitempty" doc:"Those of the range that is compared with."`
 }
 
 type statsAnswer struct{ Body statsBody }
@@ -79,15 +80,15 @@ func (s *Service) stats(ctx context.Context, in *statsRequest) (*statsAnswer, er
 	if err != nil {
 		return nil, s.door.Error(ctx, err)
 	}
-	ask := analytics.ReportIn{Site: in.Site, From: from, To: to, Period: analytics.Period(in.Period)}
-	report, source, err := s.count(ctx, ask, in.Filter, false)
+	ask := report.Request{Site: in.Site, From: from, To: to, Period: analytics.Period(in.Period)}
+	out, source, err := s.count(ctx, ask, in.Filter, false)
 	if err != nil {
 		return nil, s.door.Error(ctx, err)
 	}
 	answer := &statsAnswer{statsBody{
-		From: from, To: to, Period: in.Period, TimeZone: report.TimeZone, Source: string(source),
-		Totals: describeFigures(report.Totals.Figures), Buckets: describeBuckets(report.Buckets), Notes: report.Notes,
-		Imported: report.Imported,
+		From: from, To: to, Period: in.Period, TimeZone: out.TimeZone, Source: string(source),
+		Totals: describeFigures(out.Totals.Figures), Buckets: describeBuckets(out.Buckets), Notes: out.Notes,
+		Imported: out.Imported,
 	}}
 	if in.Compare != "none" {
 		ask.From, ask.To = comparedDays(from, to, in.Compare)
@@ -111,18 +112,18 @@ func (s *Service) prepare(r explore.Range) {
 }
 
 // compare adds the figures of another range. Where these are gone the answer says so, and has none.
-func (s *Service) compare(ctx context.Context, body *statsBody, ask analytics.ReportIn, filter []string) error {
-	report, _, err := s.count(ctx, ask, filter, false)
-	if errors.Is(err, analytics.ErrExpired) || errors.Is(err, explore.ErrGone) {
+func (s *Service) compare(ctx context.Context, body *statsBody, ask report.Request, filter []string) error {
+	out, _, err := s.count(ctx, ask, filter, false)
+	if errors.Is(err, report.ErrExpired) || errors.Is(err, explore.ErrGone) {
 		body.Notes = append(body.Notes, "There is nothing to compare with: "+ask.From+" to "+ask.To+" is not kept so fine any more.")
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	previous := describeFigures(report.Totals.Figures)
-	body.Previous, body.PreviousBuckets, body.PreviousImported = &previous, describeBuckets(report.Buckets), report.Imported
-	body.Notes = append(body.Notes, report.Notes...)
+	previous := describeFigures(out.Totals.Figures)
+	body.Previous, body.PreviousBuckets, body.PreviousImported = &previous, describeBuckets(out.Buckets), out.Imported
+	body.Notes = append(body.Notes, out.Notes...)
 	return nil
 }
 
@@ -140,13 +141,13 @@ func comparedDays(from, to, with string) (string, string) {
 	return first.AddDate(0, 0, -days).Format(time.DateOnly), last.AddDate(0, 0, -days).Format(time.DateOnly)
 }
 
-func describeFigures(f analytics.Figures) FiguresBody {
+func describeFigures(f report.Figures) FiguresBody {
 	return FiguresBody{
 		Figures: f, BounceRate: ratio(f.Bounces, f.Visits), Duration: ratio(f.Seconds, f.Visits), ViewsPerVisit: ratio(f.PageViews, f.Visits),
 	}
 }
 
-func describeBuckets(buckets []analytics.Bucket) []bucketBody {
+func describeBuckets(buckets []report.Bucket) []bucketBody {
 	bodies := make([]bucketBody, len(buckets))
 	for i := range buckets {
 		bodies[i] = bucketBody{buckets[i].Start, describeFigures(buckets[i].Figures)}

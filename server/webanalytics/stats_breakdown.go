@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/onefold/onefold/analytics"
+	"github.com/onefold/onefold/analytics/report"
 	"github.com/onefold/onefold/server/internal/door"
 )
 
@@ -23,7 +24,7 @@ type breakdownRequest struct {
 
 // rowBody is one value of a dimension.
 type rowBody struct {
-	analytics.Row
+	report.Row
 	Share float64 `json:"share" doc:"Of all events for dimensions of events, of all page views for pages, else of all visits; 0 to 1."`
 }
 
@@ -36,7 +37,7 @@ type breakdownBody struct {
 	Total  int       `json:"total" doc:"Number of values, with those of other pages."`
 	Notes  []string  `json:"notes" doc:"What a reader has to know of these numbers."`
 
-	Imported *analytics.Imported `json:"imported,omitempty" doc:"Days of the range that are known from what other analytics counted."`
+	Imported *report.Imported `json:"imported,omitempty" doc:"Days of the range that are known from what other analytics counted."`
 }
 
 type breakdownAnswer struct{ Body breakdownBody }
@@ -46,19 +47,19 @@ func (s *Service) breakdown(ctx context.Context, in *breakdownRequest) (*breakdo
 	if err != nil {
 		return nil, s.door.Error(ctx, err)
 	}
-	report, source, err := s.count(ctx, analytics.ReportIn{
+	out, source, err := s.count(ctx, report.Request{
 		Site: in.Site, From: from, To: to, Period: analytics.Month, By: analytics.Dimension(in.By),
 	}, in.Filter, in.All)
 	if err != nil {
 		return nil, s.door.Error(ctx, err)
 	}
-	body := breakdownBody{By: in.By, Source: string(source), Notes: report.Notes, Imported: report.Imported}
-	body.fill(report.Top, &report.Totals.Figures, in)
+	body := breakdownBody{By: in.By, Source: string(source), Notes: out.Notes, Imported: out.Imported}
+	body.fill(out.Top, &out.Totals.Figures, in)
 	return &breakdownAnswer{body}, nil
 }
 
 // fill takes the rows that were asked for, in the order of their shares.
-func (b *breakdownBody) fill(rows []analytics.Row, total *analytics.Figures, in *breakdownRequest) {
+func (b *breakdownBody) fill(rows []report.Row, total *report.Figures, in *breakdownRequest) {
 	counted, all := measure(analytics.Dimension(in.By), rows, total)
 	search := strings.ToLower(in.Search)
 	matching := []rowBody{}
@@ -82,18 +83,18 @@ func (b *breakdownBody) fill(rows []analytics.Row, total *analytics.Figures, in 
 
 // measure is what the rows of a dimension are ordered by, and all of it. A visit can be in several rows of an event's
 // dimension and of none, so there the events are what adds up.
-func measure(by analytics.Dimension, rows []analytics.Row, total *analytics.Figures) (func(*analytics.Row) int64, int64) {
+func measure(by analytics.Dimension, rows []report.Row, total *report.Figures) (func(*report.Row) int64, int64) {
 	switch {
 	case by == analytics.ByPage:
-		return func(r *analytics.Row) int64 { return r.PageViews }, total.PageViews
+		return func(r *report.Row) int64 { return r.PageViews }, total.PageViews
 	case countsEvents(by):
 		var all int64
 		for i := range rows {
 			all += rows[i].Events
 		}
-		return func(r *analytics.Row) int64 { return r.Events }, all
+		return func(r *report.Row) int64 { return r.Events }, all
 	}
-	return func(r *analytics.Row) int64 { return r.Visits }, total.Visits
+	return func(r *report.Row) int64 { return r.Visits }, total.Visits
 }
 
 // countsEvents reports whether the rows of a dimension count events.

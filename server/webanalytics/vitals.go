@@ -9,6 +9,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/onefold/onefold/analytics"
+	"github.com/onefold/onefold/analytics/report"
 	"github.com/onefold/onefold/server/internal/door"
 )
 
@@ -21,11 +22,11 @@ type vitalsRequest struct {
 }
 
 type vitalsBody struct {
-	analytics.VitalsOut
-	Pages    []analytics.VitalsRow `json:"pages" doc:"Those with the most page loads first; what found no place in the stored counts is (other)."`
-	Found    int                   `json:"found" doc:"Number of pages, with those that are not listed."`
-	Previous *analytics.VitalsRow  `json:"previous,omitempty" doc:"Total of the range that is compared with."`
-	Notes    []string              `json:"notes" doc:"What a reader has to know of these numbers."`
+	report.Vitals
+	Pages    []report.VitalsRow `json:"pages" doc:"Those with the most page loads first; what found no place in the stored counts is (other)."`
+	Found    int                `json:"found" doc:"Number of pages, with those that are not listed."`
+	Previous *report.VitalsRow  `json:"previous,omitempty" doc:"Total of the range that is compared with."`
+	Notes    []string           `json:"notes" doc:"What a reader has to know of these numbers."`
 }
 
 type vitalsAnswer struct{ Body vitalsBody }
@@ -44,13 +45,13 @@ func (s *Service) vitals(ctx context.Context, in *vitalsRequest) (*vitalsAnswer,
 	if err != nil {
 		return nil, s.door.Error(ctx, err)
 	}
-	report, err := analytics.WebVitals(ctx, s.table, analytics.VitalsIn{Site: in.Site, From: from, To: to})
+	out, err := report.WebVitals(ctx, s.table, report.VitalsRequest{Site: in.Site, From: from, To: to})
 	if err != nil {
 		return nil, s.door.Error(ctx, err)
 	}
-	body := vitalsBody{VitalsOut: report, Pages: []analytics.VitalsRow{}, Notes: []string{}}
+	body := vitalsBody{Vitals: out, Pages: []report.VitalsRow{}, Notes: []string{}}
 	search := strings.ToLower(in.Search)
-	for _, row := range report.Pages {
+	for _, row := range out.Pages {
 		if strings.Contains(strings.ToLower(row.Value), search) {
 			body.Pages = append(body.Pages, row)
 		}
@@ -59,9 +60,9 @@ func (s *Service) vitals(ctx context.Context, in *vitalsRequest) (*vitalsAnswer,
 	body.Pages = body.Pages[:min(in.Limit, len(body.Pages))]
 	if in.Compare != "none" {
 		from, to = comparedDays(from, to, in.Compare)
-		before, err := analytics.WebVitals(ctx, s.table, analytics.VitalsIn{Site: in.Site, From: from, To: to})
+		before, err := report.WebVitals(ctx, s.table, report.VitalsRequest{Site: in.Site, From: from, To: to})
 		switch {
-		case errors.Is(err, analytics.ErrExpired):
+		case errors.Is(err, report.ErrExpired):
 			body.Notes = append(body.Notes, "There is nothing to compare with: "+from+" to "+to+" is not kept so fine any more.")
 		case err != nil:
 			return nil, s.door.Error(ctx, err)

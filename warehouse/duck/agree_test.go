@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/onefold/onefold/analytics"
+	"github.com/onefold/onefold/analytics/report"
 	"github.com/onefold/onefold/fold"
 	"github.com/onefold/onefold/fold/foldtest"
 	"github.com/onefold/onefold/internal/calendar"
@@ -137,12 +138,12 @@ func TestSQLAgreesWithStatistics(t *testing.T) {
 			s := newShop(t, place.zone, place.from, place.to, seed)
 			db := openTest(t, Options{Events: s.files})
 			for _, period := range []analytics.Period{analytics.Hour, analytics.Day, analytics.Month} {
-				want, err := analytics.Report(s.Ctx, s.Table, analytics.ReportIn{Site: "shop", From: place.from, To: place.to, Period: period})
+				want, err := report.Make(s.Ctx, s.Table, report.Request{Site: "shop", From: place.from, To: place.to, Period: period})
 				s.Must(err)
 				compare(t, string(period), ask(t, db, figuresBy[period]), figuresOf(want.Buckets))
 			}
 			for by, query := range breakdowns() {
-				want, err := analytics.Report(s.Ctx, s.Table, analytics.ReportIn{Site: "shop", From: place.from, To: place.to, By: by})
+				want, err := report.Make(s.Ctx, s.Table, report.Request{Site: "shop", From: place.from, To: place.to, By: by})
 				s.Must(err)
 				compare(t, string(by), ask(t, db, query), rowsOf(by, want.Top))
 			}
@@ -153,7 +154,7 @@ func TestSQLAgreesWithStatistics(t *testing.T) {
 // Days that are asked for are whole, though they lie in files of other days, and no others are told of.
 func TestDaysAreTheSites(t *testing.T) {
 	s := newShop(t, "Asia/Kolkata", "2026-05-30", "2026-06-01", 7)
-	want, err := analytics.Report(s.Ctx, s.Table, analytics.ReportIn{Site: "shop", From: "2026-05-31", To: "2026-05-31"})
+	want, err := report.Make(s.Ctx, s.Table, report.Request{Site: "shop", From: "2026-05-31", To: "2026-05-31"})
 	s.Must(err)
 	db := openTest(t, Options{Events: s.files, From: "2026-05-31", To: "2026-05-31"})
 	compare(t, "day", ask(t, db, figuresBy[analytics.Day]), figuresOf(want.Buckets))
@@ -188,7 +189,7 @@ SELECT bucket, coalesce(visitors, 0) + active, coalesce(visits, 0), coalesce(bou
 FROM e LEFT JOIN v USING (bucket) LEFT JOIN k USING (bucket) ORDER BY bucket`, bucket, visitors, active)
 }
 
-func figuresOf(buckets []analytics.Bucket) (rows []string) {
+func figuresOf(buckets []report.Bucket) (rows []string) {
 	for _, b := range buckets {
 		if b.PageViews+b.Events+b.Visits == 0 && b.Revenue == "0" && b.EngagedSeconds == 0 {
 			continue
@@ -225,7 +226,7 @@ func breakdowns() map[analytics.Dimension]string {
 	return all
 }
 
-func rowsOf(by analytics.Dimension, top []analytics.Row) (rows []string) {
+func rowsOf(by analytics.Dimension, top []report.Row) (rows []string) {
 	for _, r := range top {
 		if r.Value == analytics.None || r.PageViews+r.Visits+r.Events == 0 {
 			continue

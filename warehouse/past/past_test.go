@@ -14,6 +14,7 @@ import (
 	"github.com/onefold/onefold/analytics"
 	"github.com/onefold/onefold/analytics/explore"
 	"github.com/onefold/onefold/analytics/reconcile"
+	"github.com/onefold/onefold/analytics/report"
 	"github.com/onefold/onefold/dynamo"
 	"github.com/onefold/onefold/engine"
 	"github.com/onefold/onefold/fold"
@@ -167,8 +168,8 @@ func (s *shop) answers(x *explore.Explorer) string {
 	} {
 		for _, by := range []analytics.Dimension{"", analytics.ByPage, analytics.BySource, "prop:plan", analytics.ByEventName} {
 			for _, period := range []analytics.Period{analytics.Hour, analytics.Day} {
-				report, err := x.Report(s.Ctx, analytics.ReportIn{Site: "shop", From: first, To: last, Period: period, By: by}, filter)
-				note(report.ReportOut, err)
+				report, err := x.Report(s.Ctx, report.Request{Site: "shop", From: first, To: last, Period: period, By: by}, filter)
+				note(report.Report, err)
 			}
 		}
 		funnel, err := x.FunnelReport(s.Ctx, explore.FunnelIn{Range: r, Course: explore.Course{Steps: []explore.Step{{Path: "/"}, {Event: "order"}}}, Filters: filter, By: analytics.ByCountry})
@@ -206,7 +207,7 @@ func (s *shop) same(what, got, want string) {
 }
 
 func (s *shop) report(x *explore.Explorer) (explore.Report, error) {
-	return x.Report(s.Ctx, analytics.ReportIn{Site: "shop", From: first, To: last}, []explore.Filter{{Dimension: analytics.ByCountry, Op: explore.Is, Values: []string{"DE"}}})
+	return x.Report(s.Ctx, report.Request{Site: "shop", From: first, To: last}, []explore.Filter{{Dimension: analytics.ByCountry, Op: explore.Is, Values: []string{"DE"}}})
 }
 
 // expire lets time pass until raw events are gone, or sessions too.

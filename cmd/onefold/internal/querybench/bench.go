@@ -11,6 +11,7 @@ import (
 
 	"github.com/onefold/onefold/analytics"
 	"github.com/onefold/onefold/analytics/explore"
+	"github.com/onefold/onefold/analytics/report"
 	"github.com/onefold/onefold/cmd/onefold/internal/ground"
 	"github.com/onefold/onefold/cmd/onefold/internal/terminal"
 	"github.com/onefold/onefold/engine"
@@ -175,7 +176,7 @@ func filters(ctx context.Context, objects warehouse.Objects, r *Result) (err err
 		return err
 	}
 	x := explore.New(t, explore.Options{Archive: archive, KeepBytes: 1 << 30, Events: 1 << 40, ArchiveEvents: 1 << 40, DayEvents: 1 << 30})
-	in := analytics.ReportIn{Site: site, From: start.Format(time.DateOnly), To: start.AddDate(0, 0, days-1).Format(time.DateOnly), By: analytics.ByPage}
+	in := report.Request{Site: site, From: start.Format(time.DateOnly), To: start.AddDate(0, 0, days-1).Format(time.DateOnly), By: analytics.ByPage}
 	for _, ask := range []struct {
 		what   string
 		filter explore.Filter

@@ -1,11 +1,16 @@
-package analytics
+// Package report answers what people ask of a site's statistics: totals, buckets, the top values of a dimension, web vitals. It reads
+// derived items only, and adds to them the counts that other analytics exported.
+package report
 
 import (
 	"context"
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
+
+	"github.com/onefold/onefold/analytics"
 
 	"github.com/onefold/onefold/analytics/imported"
 	"github.com/onefold/onefold/analytics/internal/meter"
@@ -14,9 +19,9 @@ import (
 )
 
 var (
-	// ErrReport is returned when a report is asked for in a way that has no answer: a malformed or empty range, an
+	// ErrInvalid is returned when a report is asked for in a way that has no answer: a malformed or empty range, an
 	// unknown period or dimension.
-	ErrReport = errors.New("analytics: report")
+	ErrInvalid = errors.New("analytics: report")
 	// ErrExpired is returned when a report asks for buckets finer than those still kept. The message says what to ask
 	// for instead.
 	ErrExpired = errors.New("analytics: buckets have expired")
@@ -28,25 +33,25 @@ const (
 	maxReportByHour = 366   // a year of hours is 8,784 buckets
 )
 
-// ReportIn asks for the statistics of a site.
-type ReportIn struct {
+// Request asks for the statistics of a site.
+type Request struct {
 	Site     string
-	From, To string    // days of the site's zone, YYYY-MM-DD, both inclusive; at most ten years, by hour one
-	Period   Period    // of Buckets; default Day
-	By       Dimension // of Top; default ByPage
-	Limit    int       // of Top; 0 or less is all
+	From, To string              // days of the site's zone, YYYY-MM-DD, both inclusive; at most ten years, by hour one
+	Period   analytics.Period    // of Buckets; default Day
+	By       analytics.Dimension // of Top; default ByPage
+	Limit    int                 // of Top; 0 or less is all
 }
 
-// ReportOut is the answer. Its JSON form is part of the HTTP API.
-type ReportOut struct {
-	Site     string   `json:"site"`
-	From     string   `json:"from"`
-	To       string   `json:"to"`
-	Period   Period   `json:"period"`
-	TimeZone string   `json:"timezone"`
-	Totals   Totals   `json:"totals"`
-	Buckets  []Bucket `json:"buckets"` // of every hour, day or month that the range touches, in order; those without data are zero
-	Top      []Row    `json:"top"`
+// Report is the answer. Its JSON form is part of the HTTP API.
+type Report struct {
+	Site     string           `json:"site"`
+	From     string           `json:"from"`
+	To       string           `json:"to"`
+	Period   analytics.Period `json:"period"`
+	TimeZone string           `json:"timezone"`
+	Totals   Totals           `json:"totals"`
+	Buckets  []Bucket         `json:"buckets"` // of every hour, day or month that the range touches, in order; those without data are zero
+	Top      []Row            `json:"top"`
 	// Imported is there when days of the range are known from what other analytics counted.
 	Imported *Imported `json:"imported,omitempty"`
 	Cost     Cost      `json:"-"`
@@ -97,45 +102,39 @@ type Row struct {
 	Revenue        string   `json:"revenue,omitempty"`
 }
 
-// The values of a report's rows that are not values of the dimension.
-const (
-	None  = "(none)"  // page views and visits without a value
-	Other = "(other)" // values that found no place in a bounded breakdown, counted together
-)
-
 // Cost is what a report consumed.
 type Cost = meter.Cost
 
-// Report answers from the derived buckets alone. It asks one Query for the marks of days that wait for a roll-up, one
+// Make answers from the derived buckets alone. It asks one Query for the marks of days that wait for a roll-up, one
 // each for months and days, and one or a few for the hours of days that are open or wait; the same again for the
 // breakdown. How many events the buckets hold makes no difference.
-func Report(ctx context.Context, t *table.Table, in ReportIn) (ReportOut, error) {
+func Make(ctx context.Context, t *table.Table, in Request) (Report, error) {
 	return report(ctx, t, in, true)
 }
 
-// Statistics is Report without Top, at half of its price.
-func Statistics(ctx context.Context, t *table.Table, in ReportIn) (ReportOut, error) {
+// Statistics is Make without Top, at half of its price.
+func Statistics(ctx context.Context, t *table.Table, in Request) (Report, error) {
 	return report(ctx, t, in, false)
 }
 
-func report(ctx context.Context, t *table.Table, in ReportIn, top bool) (ReportOut, error) {
+func report(ctx context.Context, t *table.Table, in Request, top bool) (Report, error) {
 	m := meter.New(t)
 	r, err := newReporter(ctx, m.Table, in)
 	if err != nil {
-		return ReportOut{}, err
+		return Report{}, err
 	}
 	if err := r.load(ctx); err != nil {
-		return ReportOut{}, fmt.Errorf("analytics: report on %s: %w", in.Site, err)
+		return Report{}, fmt.Errorf("analytics: report on %s: %w", in.Site, err)
 	}
-	out := ReportOut{Site: in.Site, From: in.From, To: in.To, Period: r.in.Period, TimeZone: r.site.TimeZone}
+	out := Report{Site: in.Site, From: in.From, To: in.To, Period: r.in.Period, TimeZone: r.site.TimeZone}
 	buckets, total, err := r.buckets()
 	if err != nil {
-		return ReportOut{}, fmt.Errorf("analytics: report on %s: %w", in.Site, err)
+		return Report{}, fmt.Errorf("analytics: report on %s: %w", in.Site, err)
 	}
 	out.Buckets, out.Totals, out.Imported = buckets, totals(&total), r.aboutImported()
 	if top {
 		if out.Top, err = r.top(ctx); err != nil {
-			return ReportOut{}, fmt.Errorf("analytics: report on %s by %s: %w", in.Site, r.in.By, err)
+			return Report{}, fmt.Errorf("analytics: report on %s by %s: %w", in.Site, r.in.By, err)
 		}
 	}
 	out.Cost = m.Cost()
@@ -145,36 +144,36 @@ func report(ctx context.Context, t *table.Table, in ReportIn, top bool) (ReportO
 // reporter holds what a report has loaded.
 type reporter struct {
 	t     *table.Table
-	in    ReportIn
-	site  Site
+	in    Request
+	site  analytics.Site
 	cal   calendar.Zone
 	now   time.Time
 	days  []string        // of the range
 	fresh map[string]bool // days whose hours are ahead of their roll-up
 	plan  plan            // of Buckets and Totals
 
-	byMonth, byDay, byHour map[string]*Stats
+	byMonth, byDay, byHour map[string]*analytics.Stats
 
-	own      Stats          // of the whole range
-	imported *imported.View // nil: nothing
+	own      analytics.Stats // of the whole range
+	imported *imported.View  // nil: nothing
 }
 
-func newReporter(ctx context.Context, t *table.Table, in ReportIn) (*reporter, error) {
+func newReporter(ctx context.Context, t *table.Table, in Request) (*reporter, error) {
 	if in.Period == "" {
-		in.Period = Day
+		in.Period = analytics.Day
 	}
 	if in.By == "" {
-		in.By = ByPage
+		in.By = analytics.ByPage
 	}
 	if err := in.check(); err != nil {
 		return nil, err
 	}
-	site, err := GetSite(ctx, t, in.Site)
+	site, err := analytics.GetSite(ctx, t, in.Site)
 	if err != nil {
 		return nil, err
 	}
 	if all := site.Dimensions(); !slices.Contains(all, in.By) {
-		return nil, fmt.Errorf("%w: dimension %q: want one of %s", ErrReport, in.By, dimensionList(all))
+		return nil, fmt.Errorf("%w: dimension %q: want one of %s", ErrInvalid, in.By, nameList(all))
 	}
 	cal, err := calendar.LoadZone(site.TimeZone)
 	if err != nil {
@@ -183,23 +182,32 @@ func newReporter(ctx context.Context, t *table.Table, in ReportIn) (*reporter, e
 	return &reporter{t: t, in: in, site: site, cal: cal, now: t.Now(), days: calendar.Days(in.From, in.To)}, nil
 }
 
-func (in ReportIn) check() error {
+func (in Request) check() error {
 	if _, err := calendar.ParseDay(in.From); err != nil {
-		return fmt.Errorf("%w: from %w", ErrReport, err)
+		return fmt.Errorf("%w: from %w", ErrInvalid, err)
 	}
 	if _, err := calendar.ParseDay(in.To); err != nil {
-		return fmt.Errorf("%w: to %w", ErrReport, err)
+		return fmt.Errorf("%w: to %w", ErrInvalid, err)
 	}
 	most := maxReportDays
 	switch in.Period {
-	case Hour:
+	case analytics.Hour:
 		most = maxReportByHour
-	case Day, Month:
+	case analytics.Day, analytics.Month:
 	default:
-		return fmt.Errorf("%w: period %q: want hour, day or month", ErrReport, in.Period)
+		return fmt.Errorf("%w: period %q: want hour, day or month", ErrInvalid, in.Period)
 	}
 	if n := calendar.DaysBetween(in.From, in.To) + 1; n < 1 || n > most {
-		return fmt.Errorf("%w: %s to %s are %d days: want 1 to %d", ErrReport, in.From, in.To, n, most)
+		return fmt.Errorf("%w: %s to %s are %d days: want 1 to %d", ErrInvalid, in.From, in.To, n, most)
 	}
 	return nil
+}
+
+// nameList names dimensions, for people.
+func nameList(all []analytics.Dimension) string {
+	names := make([]string, len(all))
+	for i, d := range all {
+		names[i] = string(d)
+	}
+	return strings.Join(names, ", ")
 }

@@ -1,20 +1,22 @@
-package analytics
+package report
 
 import (
 	"fmt"
+
+	"github.com/onefold/onefold/analytics"
 
 	"github.com/onefold/onefold/internal/calendar"
 )
 
 // buckets are the figures of every bucket of the range, and total their sum.
-func (r *reporter) buckets() (buckets []Bucket, total Stats, err error) {
+func (r *reporter) buckets() (buckets []Bucket, total analytics.Stats, err error) {
 	starts, at := r.starts()
 	for _, start := range starts {
 		own := at(start)
 		r.own.Add(own)
 		s := r.withImported(start, own)
-		b := Bucket{start, s.Figures()}
-		if r.in.Period == Hour {
+		b := Bucket{start, FiguresOf(s)}
+		if r.in.Period == analytics.Hour {
 			b.Visitors = s.ActiveVisitors
 		}
 		buckets = append(buckets, b)
@@ -24,14 +26,14 @@ func (r *reporter) buckets() (buckets []Bucket, total Stats, err error) {
 }
 
 // starts names the buckets of the range, and tells how to find their statistics.
-func (r *reporter) starts() (starts []string, at func(string) *Stats) {
+func (r *reporter) starts() (starts []string, at func(string) *analytics.Stats) {
 	switch r.in.Period {
-	case Hour:
+	case analytics.Hour:
 		for _, day := range r.days {
 			starts = append(starts, r.hours(day)...)
 		}
 		return starts, r.hour
-	case Day:
+	case analytics.Day:
 		return r.days, r.day
 	default:
 		return calendar.MonthsOf(r.days), r.month
@@ -47,26 +49,26 @@ func (r *reporter) hours(day string) []string {
 	return hours
 }
 
-func (r *reporter) hour(start string) *Stats {
+func (r *reporter) hour(start string) *analytics.Stats {
 	if s := r.byHour[start]; s != nil {
 		return s
 	}
-	return &Stats{}
+	return &analytics.Stats{}
 }
 
 // day is the roll-up of a day, or the sum of its hours where they are ahead of it.
-func (r *reporter) day(day string) *Stats {
+func (r *reporter) day(day string) *analytics.Stats {
 	if r.fresh[day] {
 		return r.sumOfHours(day)
 	}
 	if s := r.byDay[day]; s != nil {
 		return s
 	}
-	return &Stats{}
+	return &analytics.Stats{}
 }
 
-func (r *reporter) sumOfHours(day string) *Stats {
-	sum := &Stats{}
+func (r *reporter) sumOfHours(day string) *analytics.Stats {
+	sum := &analytics.Stats{}
 	for _, h := range r.hours(day) {
 		sum.Add(r.hour(h))
 	}
@@ -74,14 +76,14 @@ func (r *reporter) sumOfHours(day string) *Stats {
 }
 
 // month is the roll-up of a month, or the sum of those of its days that are in the range.
-func (r *reporter) month(month string) *Stats {
+func (r *reporter) month(month string) *analytics.Stats {
 	if r.rolledUp(month) {
 		if s := r.byMonth[month]; s != nil {
 			return s
 		}
-		return &Stats{}
+		return &analytics.Stats{}
 	}
-	sum := &Stats{}
+	sum := &analytics.Stats{}
 	for _, d := range r.days {
 		if calendar.MonthOf(d) == month {
 			sum.Add(r.day(d))
@@ -102,7 +104,7 @@ func (r *reporter) rolledUp(month string) bool {
 
 // checkKept refuses an answer from buckets that are too fine for their age, rather than showing expired ones as zero.
 func (r *reporter) checkKept() error {
-	if r.in.Period == Hour {
+	if r.in.Period == analytics.Hour {
 		for _, d := range r.days {
 			stored := r.byDay[d]
 			if !r.fresh[d] && stored != nil && stored.Sealed(r.site.Retention, r.now) && !stored.Same(r.sumOfHours(d)) {
@@ -123,23 +125,36 @@ func (r *reporter) checkKept() error {
 }
 
 // sumOfDays is the sum of the days of a month; nil if the range does not hold all of them.
-func (r *reporter) sumOfDays(month string) *Stats {
+func (r *reporter) sumOfDays(month string) *analytics.Stats {
 	first, last := calendar.MonthBounds(month)
 	if first < r.in.From || last > r.in.To {
 		return nil
 	}
-	sum := &Stats{}
+	sum := &analytics.Stats{}
 	for _, d := range calendar.Days(first, last) {
 		sum.Add(r.day(d))
 	}
 	return sum
 }
 
-func totals(s *Stats) Totals {
-	t := Totals{Figures: s.Figures()}
+func totals(s *analytics.Stats) Totals {
+	t := Totals{Figures: FiguresOf(s)}
 	if s.Visits > 0 {
 		rate := float64(s.Bounces) / float64(s.Visits)
 		t.BounceRate = &rate
 	}
 	return t
+}
+
+// FiguresOf are the counts of a bucket as people are shown them.
+func FiguresOf(s *analytics.Stats) Figures {
+	f := Figures{
+		PageViews: s.PageViews, Visits: s.Visits, Visitors: s.NewVisitors, Events: s.Events,
+		Bounces: s.Bounces, Seconds: s.Seconds, Revenue: s.Revenue,
+		Conversions: s.Conversions, EngagedSeconds: float64(s.EngagedMS) / 1000,
+	}
+	if f.Revenue == "" {
+		f.Revenue = "0"
+	}
+	return f
 }

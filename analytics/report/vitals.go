@@ -1,4 +1,4 @@
-package analytics
+package report
 
 import (
 	"cmp"
@@ -7,18 +7,20 @@ import (
 	"math"
 	"slices"
 
+	"github.com/onefold/onefold/analytics"
+
 	"github.com/onefold/onefold/analytics/internal/meter"
 	"github.com/onefold/onefold/analytics/internal/tally"
 	"github.com/onefold/onefold/analytics/internal/vitals"
 	"github.com/onefold/onefold/table"
 )
 
-// VitalsIn asks for the web vitals of a site. From and To are days of its zone, YYYY-MM-DD, both inclusive; at most ten
+// VitalsRequest asks for the web vitals of a site. From and To are days of its zone, YYYY-MM-DD, both inclusive; at most ten
 // years.
-type VitalsIn struct{ Site, From, To string }
+type VitalsRequest struct{ Site, From, To string }
 
-// VitalsOut is the answer. Its JSON form is part of the HTTP API.
-type VitalsOut struct {
+// Vitals is the answer. Its JSON form is part of the HTTP API.
+type Vitals struct {
 	Site     string      `json:"site"`
 	From     string      `json:"from"`
 	To       string      `json:"to"`
@@ -60,35 +62,35 @@ const (
 	Poor             Rating = "poor"
 )
 
-// WebVitals answers from the derived buckets alone, and asks what Report asks. Errors: ErrReport, ErrExpired.
-func WebVitals(ctx context.Context, t *table.Table, in VitalsIn) (VitalsOut, error) {
+// WebVitals answers from the derived buckets alone, and asks what Make asks. Errors: ErrInvalid, ErrExpired.
+func WebVitals(ctx context.Context, t *table.Table, in VitalsRequest) (Vitals, error) {
 	m := meter.New(t)
-	r, err := newReporter(ctx, m.Table, ReportIn{Site: in.Site, From: in.From, To: in.To, Period: Month})
+	r, err := newReporter(ctx, m.Table, Request{Site: in.Site, From: in.From, To: in.To, Period: analytics.Month})
 	if err != nil {
-		return VitalsOut{}, err
+		return Vitals{}, err
 	}
-	out := VitalsOut{Site: in.Site, From: in.From, To: in.To, TimeZone: r.site.TimeZone}
+	out := Vitals{Site: in.Site, From: in.From, To: in.To, TimeZone: r.site.TimeZone}
 	if err := r.vitals(ctx, &out); err != nil {
-		return VitalsOut{}, fmt.Errorf("analytics: web vitals of %s: %w", in.Site, err)
+		return Vitals{}, fmt.Errorf("analytics: web vitals of %s: %w", in.Site, err)
 	}
 	out.Cost = m.Cost()
 	return out, nil
 }
 
-func (r *reporter) vitals(ctx context.Context, out *VitalsOut) error {
+func (r *reporter) vitals(ctx context.Context, out *Vitals) error {
 	if err := r.load(ctx); err != nil {
 		return err
 	}
 	if err := r.checkKept(); err != nil {
 		return err
 	}
-	r.in.By = vitalsByDevice
+	r.in.By = analytics.VitalsByDevice
 	values, other, err := r.values(ctx)
 	if err != nil {
 		return err
 	}
 	out.Devices, out.Total = vitalsRows(values, other), vitalsRow("", values.Sum().Plus(other))
-	r.in.By = vitalsByPage
+	r.in.By = analytics.VitalsByPage
 	if values, other, err = r.values(ctx); err != nil {
 		return err
 	}
@@ -104,7 +106,7 @@ func vitalsRows(values tally.Values, other tally.Count) []VitalsRow {
 		}
 	}
 	if other.Vitals != "" {
-		rows = append(rows, vitalsRow(Other, other))
+		rows = append(rows, vitalsRow(analytics.Other, other))
 	}
 	slices.SortFunc(rows, func(a, b VitalsRow) int {
 		return cmp.Or(cmp.Compare(b.Loads, a.Loads), cmp.Compare(a.Value, b.Value))

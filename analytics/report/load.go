@@ -1,8 +1,10 @@
-package analytics
+package report
 
 import (
 	"context"
 	"iter"
+
+	"github.com/onefold/onefold/analytics"
 
 	"github.com/onefold/onefold/internal/calendar"
 )
@@ -15,10 +17,10 @@ func (r *reporter) load(ctx context.Context) error {
 		return err
 	}
 	last := calendar.ShiftDay(r.in.To, 1)
-	if r.byMonth, err = statsByStart(StatsByTime.All(ctx, r.t, StatsIn{r.in.Site, Month, calendar.MonthOf(r.in.From), calendar.MonthAfter(calendar.MonthOf(r.in.To))})); err != nil {
+	if r.byMonth, err = statsByStart(analytics.StatsByTime.All(ctx, r.t, r.ask(analytics.Month, calendar.MonthOf(r.in.From), calendar.MonthAfter(calendar.MonthOf(r.in.To))))); err != nil {
 		return err
 	}
-	if r.byDay, err = statsByStart(StatsByTime.All(ctx, r.t, StatsIn{r.in.Site, Day, r.in.From, last})); err != nil {
+	if r.byDay, err = statsByStart(analytics.StatsByTime.All(ctx, r.t, r.ask(analytics.Day, r.in.From, last))); err != nil {
 		return err
 	}
 	for day := range fresh {
@@ -28,7 +30,7 @@ func (r *reporter) load(ctx context.Context) error {
 	}
 	r.fresh = fresh
 	r.plan = newPlan(r.days, fresh, r.in.Period)
-	r.byHour = make(map[string]*Stats)
+	r.byHour = make(map[string]*analytics.Stats)
 	for _, s := range calendar.Spans(r.plan.hours, maxSpans) {
 		if err := r.loadHours(ctx, s.From, s.To); err != nil {
 			return err
@@ -37,12 +39,17 @@ func (r *reporter) load(ctx context.Context) error {
 	return r.loadImported(ctx)
 }
 
+// ask is the question for the statistics of buckets that start in [from, to).
+func (r *reporter) ask(period analytics.Period, from, to string) analytics.StatsIn {
+	return analytics.StatsIn{SiteID: r.in.Site, Period: period, From: from, To: to}
+}
+
 func (r *reporter) loadHours(ctx context.Context, first, last string) error {
 	from, to, err := r.cal.HourRange(first, last)
 	if err != nil {
 		return err
 	}
-	hours, err := statsByStart(StatsByTime.All(ctx, r.t, StatsIn{r.in.Site, Hour, from, to}))
+	hours, err := statsByStart(analytics.StatsByTime.All(ctx, r.t, r.ask(analytics.Hour, from, to)))
 	for start, h := range hours {
 		r.byHour[start] = h
 	}
@@ -52,7 +59,7 @@ func (r *reporter) loadHours(ctx context.Context, first, last string) error {
 // freshDays are the days whose hours are, or may be, ahead of their roll-up: those with a mark and those not over.
 func (r *reporter) freshDays(ctx context.Context) (map[string]bool, error) {
 	fresh := make(map[string]bool)
-	for m, err := range DaysToRollUp.All(ctx, r.t, DaysIn{r.in.Site, r.in.From, calendar.ShiftDay(r.in.To, 1)}) {
+	for m, err := range analytics.DaysToRollUp.All(ctx, r.t, analytics.DaysIn{SiteID: r.in.Site, From: r.in.From, To: calendar.ShiftDay(r.in.To, 1)}) {
 		if err != nil {
 			return nil, err
 		}
@@ -65,14 +72,14 @@ func (r *reporter) freshDays(ctx context.Context) (map[string]bool, error) {
 	return fresh, nil
 }
 
-func statsByStart(items iter.Seq2[Stats, error]) (map[string]*Stats, error) {
-	byStart := make(map[string]*Stats)
+func statsByStart(items iter.Seq2[analytics.Stats, error]) (map[string]*analytics.Stats, error) {
+	byStart := make(map[string]*analytics.Stats)
 	for s, err := range items {
 		if err != nil {
 			return nil, err
 		}
 		if have := byStart[s.Start]; have != nil { // another part
-			have.merge(&s)
+			have.Merge(&s)
 			continue
 		}
 		byStart[s.Start] = &s

@@ -1,31 +1,17 @@
-package main
+package reporttext
 
 import (
-	"context"
 	"fmt"
 	"io"
 	"strings"
 	"text/tabwriter"
 
-	"github.com/onefold/onefold/analytics"
+	"github.com/onefold/onefold/analytics/report"
+	"github.com/onefold/onefold/cmd/onefold/internal/terminal"
 )
 
-// vitals prints how fast pages were.
-func (c *reportCommand) vitals(ctx context.Context, std streams, g *globals, s *store, from, to string) error {
-	out, err := analytics.WebVitals(ctx, s.table, analytics.VitalsIn{Site: c.Site, From: from, To: to})
-	if err != nil {
-		return siteError(c.Site, err)
-	}
-	if c.Limit > 0 {
-		out.Pages = out.Pages[:min(c.Limit, len(out.Pages))]
-	}
-	if g.JSON {
-		return printJSON(std.out, out)
-	}
-	return printVitals(std.out, &out)
-}
-
-func printVitals(w io.Writer, v *analytics.VitalsOut) error {
+// PrintVitals writes web vitals for people.
+func PrintVitals(w io.Writer, v *report.Vitals) error {
 	out := &strings.Builder{}
 	fmt.Fprintf(out, "%s, %s to %s (%s)\n\n", v.Site, v.From, v.To, v.TimeZone)
 	if v.Total.Loads == 0 {
@@ -35,9 +21,9 @@ func printVitals(w io.Writer, v *analytics.VitalsOut) error {
 		table := tabwriter.NewWriter(out, 0, 8, 2, ' ', tabwriter.AlignRight)
 		fmt.Fprintln(table, "page loads\tLCP\tgood\tINP\tgood\tCLS\tgood\t\x20 ")
 		printVitalsRow(table, &v.Total, "all")
-		for _, rows := range [][]analytics.VitalsRow{v.Devices, v.Pages} {
+		for _, rows := range [][]report.VitalsRow{v.Devices, v.Pages} {
 			for i := range rows {
-				printVitalsRow(table, &rows[i], printable(rows[i].Value))
+				printVitalsRow(table, &rows[i], terminal.Printable(rows[i].Value))
 			}
 		}
 		table.Flush() // into a strings.Builder, which does not fail
@@ -46,10 +32,10 @@ func printVitals(w io.Writer, v *analytics.VitalsOut) error {
 	return err
 }
 
-func printVitalsRow(w io.Writer, r *analytics.VitalsRow, name string) {
-	fmt.Fprintf(w, "%s\t", grouped(r.Loads))
+func printVitalsRow(w io.Writer, r *report.VitalsRow, name string) {
+	fmt.Fprintf(w, "%s\t", terminal.Grouped(r.Loads))
 	for _, m := range []struct {
-		vital  *analytics.Vital
+		vital  *report.Vital
 		format string
 	}{{r.LCP, "%.0f ms"}, {r.INP, "%.0f ms"}, {r.CLS, "%.3f"}} {
 		if m.vital == nil {
@@ -62,11 +48,11 @@ func printVitalsRow(w io.Writer, r *analytics.VitalsRow, name string) {
 }
 
 // ratingMark tells what is not good.
-func ratingMark(r analytics.Rating) string {
+func ratingMark(r report.Rating) string {
 	switch r {
-	case analytics.Poor:
+	case report.Poor:
 		return " !!"
-	case analytics.NeedsImprovement:
+	case report.NeedsImprovement:
 		return " ! "
 	}
 	return "   "

@@ -1,9 +1,11 @@
-package analytics
+package report
 
 import (
 	"context"
 	"errors"
 	"fmt"
+
+	"github.com/onefold/onefold/analytics"
 
 	"github.com/onefold/onefold/analytics/imported"
 	"github.com/onefold/onefold/analytics/internal/tally"
@@ -30,26 +32,26 @@ const (
 // loadImported finds what is imported of the range.
 func (r *reporter) loadImported(ctx context.Context) (err error) {
 	r.imported, err = findImported(ctx, r.t, &r.site, r.cal, r.in.From, r.in.To)
-	if err != nil || r.in.Period == Hour {
+	if err != nil || r.in.Period == analytics.Hour {
 		return err
 	}
-	if err = r.imported.LoadTotals(ctx, r.in.Period == Month); errors.Is(err, imported.ErrGone) {
+	if err = r.imported.LoadTotals(ctx, r.in.Period == analytics.Month); errors.Is(err, imported.ErrGone) {
 		return fmt.Errorf("%w: %w", ErrExpired, err)
 	}
 	return err
 }
 
-func findImported(ctx context.Context, t *table.Table, site *Site, cal calendar.Zone, from, to string) (*imported.View, error) {
+func findImported(ctx context.Context, t *table.Table, site *analytics.Site, cal calendar.Zone, from, to string) (*imported.View, error) {
 	return imported.Find(ctx, t, imported.Ask{
-		SiteID: site.SiteID, From: from, To: to, KeepDays: site.Retention.Of(Day),
+		SiteID: site.SiteID, From: from, To: to, KeepDays: site.Retention.Of(analytics.Day),
 		OwnSince: func(ctx context.Context) (string, bool, error) { return ownSince(ctx, t, site, cal) },
 	})
 }
 
 // ImportedDays says which days of a range are known from imported counts; nil for none. It is for answers that are made of
-// events or visits, of which these days have none. Errors: ErrReport for a malformed range, table.ErrNotFound.
+// events or visits, of which these days have none. Errors: ErrInvalid for a malformed range, table.ErrNotFound.
 func ImportedDays(ctx context.Context, t *table.Table, siteID, from, to string) (*Imported, error) {
-	site, err := GetSite(ctx, t, siteID)
+	site, err := analytics.GetSite(ctx, t, siteID)
 	if err != nil {
 		return nil, err
 	}
@@ -74,15 +76,15 @@ func (r *reporter) aboutImported() *Imported {
 	switch {
 	case r.imported == nil:
 		return nil
-	case r.in.Period == Hour:
+	case r.in.Period == analytics.Hour:
 		return sayImported(r.imported, noteNoHours, false)
 	}
 	return sayImported(r.imported, noteImported, true)
 }
 
 // withImported is a bucket with what is imported of it.
-func (r *reporter) withImported(start string, own *Stats) *Stats {
-	if r.imported == nil || r.in.Period == Hour {
+func (r *reporter) withImported(start string, own *analytics.Stats) *analytics.Stats {
+	if r.imported == nil || r.in.Period == analytics.Hour {
 		return own
 	}
 	c := r.imported.Total(start)
@@ -90,7 +92,7 @@ func (r *reporter) withImported(start string, own *Stats) *Stats {
 }
 
 // plus adds imported totals to a copy of statistics.
-func plus(own *Stats, c *imported.Counts) *Stats {
+func plus(own *analytics.Stats, c *imported.Counts) *analytics.Stats {
 	sum, n := *own, c.Sum()
 	sum.NewVisitors += c.Visitors
 	sum.PageViews += n.PageViews
@@ -105,8 +107,8 @@ func plus(own *Stats, c *imported.Counts) *Stats {
 
 // addImported adds what is imported of the report's dimension. The totals that it returns are those of which a value may be
 // missing: own ones, and those of imported days of which the dimension is known.
-func (r *reporter) addImported(ctx context.Context, own *Stats, values tally.Values, other *tally.Count) (*Stats, error) {
-	if r.imported == nil || r.in.Period == Hour {
+func (r *reporter) addImported(ctx context.Context, own *analytics.Stats, values tally.Values, other *tally.Count) (*analytics.Stats, error) {
+	if r.imported == nil || r.in.Period == analytics.Hour {
 		return own, nil
 	}
 	covered, err := r.imported.Values(ctx, r.in.By, values, other)
@@ -118,23 +120,23 @@ func (r *reporter) addImported(ctx context.Context, own *Stats, values tally.Val
 
 // ownSince is the first day of a site that has statistics of its own; "" for none. It is not exact where only the month is
 // left: it is then the month's first.
-func ownSince(ctx context.Context, t *table.Table, site *Site, cal calendar.Zone) (day string, exact bool, err error) {
+func ownSince(ctx context.Context, t *table.Table, site *analytics.Site, cal calendar.Zone) (day string, exact bool, err error) {
 	exact = true
-	for _, period := range []Period{Hour, Day, Month} {
-		oldest, err := StatsByTime.Page(ctx, t, StatsIn{SiteID: site.SiteID, Period: period}, "", 1)
+	for _, period := range []analytics.Period{analytics.Hour, analytics.Day, analytics.Month} {
+		oldest, err := analytics.StatsByTime.Page(ctx, t, analytics.StatsIn{SiteID: site.SiteID, Period: period}, "", 1)
 		if err != nil || len(oldest.Items) == 0 {
 			if err != nil {
 				return "", false, err
 			}
 			continue
 		}
-		from, _, err := oldest.Items[0].days(cal)
+		from, _, err := oldest.Items[0].Days(cal)
 		switch {
 		case err != nil:
 			return "", false, err
-		case period != Month && (day == "" || from < day):
+		case period != analytics.Month && (day == "" || from < day):
 			day = from
-		case period == Month && (day == "" || from < day && calendar.MonthOf(from) < calendar.MonthOf(day)):
+		case period == analytics.Month && (day == "" || from < day && calendar.MonthOf(from) < calendar.MonthOf(day)):
 			day, exact = from, false
 		}
 	}
@@ -143,7 +145,7 @@ func ownSince(ctx context.Context, t *table.Table, site *Site, cal calendar.Zone
 
 // ImportInto says where imported counts of a site go: its days until it counts itself, or until today, which is not over.
 func ImportInto(ctx context.Context, t *table.Table, siteID string) (into imported.Into, err error) {
-	site, err := GetSite(ctx, t, siteID)
+	site, err := analytics.GetSite(ctx, t, siteID)
 	if err != nil {
 		return into, err
 	}
@@ -153,7 +155,7 @@ func ImportInto(ctx context.Context, t *table.Table, siteID string) (into import
 	}
 	since, _, err := ownSince(ctx, t, &site, cal)
 	into = imported.Into{
-		SiteID: siteID, Until: cal.Day(t.Now()), KeepDays: site.Retention.Of(Day), KeepMonths: site.Retention.Of(Month),
+		SiteID: siteID, Until: cal.Day(t.Now()), KeepDays: site.Retention.Of(analytics.Day), KeepMonths: site.Retention.Of(analytics.Month),
 	}
 	if since != "" {
 		into.Until = min(into.Until, since)

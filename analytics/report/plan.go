@@ -1,7 +1,9 @@
-package analytics
+package report
 
 import (
 	"slices"
+
+	"github.com/onefold/onefold/analytics"
 
 	"github.com/onefold/onefold/internal/calendar"
 )
@@ -15,7 +17,7 @@ type plan struct {
 
 // newPlan divides days, which are consecutive. fresh says of which days the hours are ahead of their roll-up, coarsest
 // what the answer may be made of at most.
-func newPlan(days []string, fresh map[string]bool, coarsest Period) plan {
+func newPlan(days []string, fresh map[string]bool, coarsest analytics.Period) plan {
 	var p plan
 	for len(days) > 0 {
 		n := 1
@@ -29,15 +31,15 @@ func newPlan(days []string, fresh map[string]bool, coarsest Period) plan {
 }
 
 // add plans for days of one month.
-func (p *plan) add(days []string, fresh map[string]bool, coarsest Period) {
+func (p *plan) add(days []string, fresh map[string]bool, coarsest analytics.Period) {
 	first, last := calendar.MonthBounds(calendar.MonthOf(days[0]))
 	whole := days[0] == first && days[len(days)-1] == last
-	if coarsest == Month && whole && !slices.ContainsFunc(days, func(d string) bool { return fresh[d] }) {
+	if coarsest == analytics.Month && whole && !slices.ContainsFunc(days, func(d string) bool { return fresh[d] }) {
 		p.months = append(p.months, calendar.MonthOf(first))
 		return
 	}
 	for _, d := range days {
-		if coarsest == Hour || fresh[d] {
+		if coarsest == analytics.Hour || fresh[d] {
 			p.hours = append(p.hours, d)
 		} else {
 			p.days = append(p.days, d)

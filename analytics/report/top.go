@@ -1,9 +1,11 @@
-package analytics
+package report
 
 import (
 	"cmp"
 	"context"
 	"slices"
+
+	"github.com/onefold/onefold/analytics"
 
 	"github.com/onefold/onefold/analytics/internal/facets"
 	"github.com/onefold/onefold/analytics/internal/tally"
@@ -22,8 +24,8 @@ func (r *reporter) top(ctx context.Context) ([]Row, error) {
 		return nil, err
 	}
 	none := r.none(total, values.Sum().Plus(other))
-	values.Add(Other, other) // a sender may send these names, too: no value has two rows
-	values.Add(None, none)
+	values.Add(analytics.Other, other) // a sender may send these names, too: no value has two rows
+	values.Add(analytics.None, none)
 	rows := make([]Row, 0, len(values))
 	for v, c := range values {
 		rows = appendRow(rows, v, c)
@@ -61,9 +63,9 @@ func ratio(of, by int64) *float64 {
 // none is what has no value: the totals less what has one. Counts are never below zero, even while some are still being
 // folded; revenue may be, because refunds are negative. A visit is counted under each page that it saw, so pages do not
 // tell how many visits saw none. Events, goals and properties have no such row.
-func (r *reporter) none(total *Stats, sum tally.Count) tally.Count {
+func (r *reporter) none(total *analytics.Stats, sum tally.Count) tally.Count {
 	var c tally.Count
-	if r.in.By == ByPage {
+	if r.in.By == analytics.ByPage {
 		c.PageViews = max(0, total.PageViews-sum.PageViews)
 		return c
 	}
@@ -84,9 +86,9 @@ func (r *reporter) none(total *Stats, sum tally.Count) tally.Count {
 func (r *reporter) order() func(a, b Row) int {
 	first := func(row Row) int64 { return row.PageViews }
 	switch r.in.By {
-	case ByEntryPage, ByExitPage:
+	case analytics.ByEntryPage, analytics.ByExitPage:
 		first = func(row Row) int64 { return row.Visits }
-	case ByEventName, ByGoal, ByOutbound, ByDownload, ByNotFound:
+	case analytics.ByEventName, analytics.ByGoal, analytics.ByOutbound, analytics.ByDownload, analytics.ByNotFound:
 		first = func(row Row) int64 { return row.Events }
 	}
 	return func(a, b Row) int {
@@ -96,12 +98,12 @@ func (r *reporter) order() func(a, b Row) int {
 
 // values adds up the breakdowns of the range.
 func (r *reporter) values(ctx context.Context) (tally.Values, tally.Count, error) {
-	p := newPlan(r.days, r.fresh, Month)
+	p := newPlan(r.days, r.fresh, analytics.Month)
 	sum := make(tally.Values)
 	var other tally.Count
-	add := func(period Period, from, to string, wanted func(start string) bool) error {
-		in := BreakdownIn{r.in.Site, period, r.in.By, from, to}
-		for b, err := range BreakdownByTime.All(ctx, r.t, in) {
+	add := func(period analytics.Period, from, to string, wanted func(start string) bool) error {
+		in := analytics.BreakdownIn{SiteID: r.in.Site, Period: period, Dimension: r.in.By, From: from, To: to}
+		for b, err := range analytics.BreakdownByTime.All(ctx, r.t, in) {
 			if err != nil {
 				return err
 			}
@@ -116,12 +118,12 @@ func (r *reporter) values(ctx context.Context) (tally.Values, tally.Count, error
 		return nil
 	}
 	for _, s := range monthSpans(p.months) {
-		if err := add(Month, s.From, calendar.MonthAfter(s.To), among(p.months)); err != nil {
+		if err := add(analytics.Month, s.From, calendar.MonthAfter(s.To), among(p.months)); err != nil {
 			return nil, other, err
 		}
 	}
 	for _, s := range calendar.Spans(p.days, maxSpans) {
-		if err := add(Day, s.From, calendar.ShiftDay(s.To, 1), among(p.days)); err != nil {
+		if err := add(analytics.Day, s.From, calendar.ShiftDay(s.To, 1), among(p.days)); err != nil {
 			return nil, other, err
 		}
 	}
@@ -129,7 +131,7 @@ func (r *reporter) values(ctx context.Context) (tally.Values, tally.Count, error
 	for _, s := range calendar.Spans(p.hours, maxSpans) {
 		from, to, err := r.cal.HourRange(s.From, s.To)
 		if err == nil {
-			err = add(Hour, from, to, hours)
+			err = add(analytics.Hour, from, to, hours)
 		}
 		if err != nil {
 			return nil, other, err

@@ -49,7 +49,7 @@ func TestAHotSiteIsSpread(t *testing.T) {
 	hot := heatOf(admin)
 	k := hot.Keys[0]
 	if k.Key != "SITE#shop#SHARD#0" || !k.Hot || k.PeakWrites < 900 || slices.Max(k.Writes) != k.PeakWrites || slices.Max(hot.Hottest) != k.Share ||
-		!slices.Contains(k.Entities, "analytics.event") || !strings.HasPrefix(k.Patterns[0], "W1 ") || !strings.Contains(k.Fix, "reshard shop") {
+		!slices.Contains(k.Entities, "analytics.block") || !strings.HasPrefix(k.Patterns[0], "W1 ") || !strings.Contains(k.Fix, "reshard shop") {
 		t.Fatalf("the hottest key: %+v", k)
 	}
 	if k.Spread == nil || k.Spread.Site != "shop" || k.Spread.Shards != 1 || k.Spread.Advised != 2 || k.Spread.Next != 0 {

@@ -31,6 +31,9 @@ type knownEvents struct {
 // maxKnown is how many IDs are kept by default, of some 30 bytes each.
 const maxKnown = 2_000_000
 
+// emptySpan is how many IDs take as much room as a span without any.
+const emptySpan = 8
+
 // spanAt is a span of a shard's time.
 type spanAt struct {
 	siteID string
@@ -44,6 +47,7 @@ type knownSpan struct {
 	flights  map[ulid.ULID]flight // under way
 	complete bool
 	loading  flight // nil: nobody reads it
+	claims   int    // that are being made: it must not be forgotten before they have noted their flights
 	used     uint64
 }
 
@@ -70,12 +74,16 @@ type claim struct {
 
 // claim divides those of the events at some places. Who got a claim ends it.
 func (k *knownEvents) claim(ctx context.Context, events []Event, at []int) (*claim, error) {
-	if err := k.load(ctx, events, at); err != nil {
+	held, err := k.load(ctx, events, at)
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for _, s := range held {
+		s.claims--
+	}
+	if err != nil {
 		return nil, err
 	}
 	c := &claim{k: k, events: events, others: make(map[int]flight), mine: make(flight)}
-	k.mu.Lock()
-	defer k.mu.Unlock()
 	for _, i := range at {
 		s, id := k.span(placeOf(&events[i])), events[i].id()
 		if _, known := s.ids[id]; known {
@@ -99,8 +107,7 @@ func (c *claim) end(stored func(i int) bool) {
 		s, id := k.span(placeOf(&c.events[i])), c.events[i].id()
 		delete(s.flights, id)
 		if stored(i) {
-			s.ids[id] = struct{}{}
-			k.ids++
+			k.add(s, []ulid.ULID{id})
 		}
 	}
 	k.evict()
@@ -134,20 +141,23 @@ func (k *knownEvents) span(at spanAt) *knownSpan {
 	return s
 }
 
+// full reports whether more is kept than there is room for. A span without IDs takes room, too.
+func (k *knownEvents) full() bool { return k.ids+emptySpan*len(k.spans) > k.most }
+
 // evict forgets the spans that were not used for longest, as far as others need the room.
 func (k *knownEvents) evict() {
-	if k.ids <= k.most {
+	if !k.full() {
 		return
 	}
 	idle := make([]spanAt, 0, len(k.spans))
 	for at, s := range k.spans {
-		if len(s.flights) == 0 && s.loading == nil {
+		if len(s.flights) == 0 && s.loading == nil && s.claims == 0 {
 			idle = append(idle, at)
 		}
 	}
 	slices.SortFunc(idle, func(a, b spanAt) int { return cmp.Compare(k.spans[a].used, k.spans[b].used) })
 	for _, at := range idle[:max(len(idle)-1, 0)] { // not the one that is in use
-		if k.ids <= k.most {
+		if !k.full() {
 			return
 		}
 		s := k.spans[at]
@@ -159,8 +169,9 @@ func (k *knownEvents) evict() {
 	}
 }
 
-// load reads the spans of some events that the collector has not known from their beginning.
-func (k *knownEvents) load(ctx context.Context, events []Event, at []int) error {
+// load reads the spans of some events that the collector has not known from their beginning. It holds them, also those before an error:
+// the caller lets go of them.
+func (k *knownEvents) load(ctx context.Context, events []Event, at []int) (held []*knownSpan, err error) {
 	last := spanAt{start: -1}
 	for _, i := range at {
 		place := placeOf(&events[i])
@@ -168,21 +179,24 @@ func (k *knownEvents) load(ctx context.Context, events []Event, at []int) error 
 			continue
 		}
 		last = place
-		if err := k.complete(ctx, place); err != nil {
-			return err
+		s, err := k.complete(ctx, place)
+		if err != nil {
+			return held, err
 		}
+		held = append(held, s)
 	}
-	return nil
+	return held, nil
 }
 
-// complete reads a span unless it is known, or somebody else reads it.
-func (k *knownEvents) complete(ctx context.Context, at spanAt) error {
+// complete reads a span unless it is known, or somebody else reads it, and holds it.
+func (k *knownEvents) complete(ctx context.Context, at spanAt) (*knownSpan, error) {
 	for {
 		k.mu.Lock()
 		s := k.span(at)
 		if s.complete {
+			s.claims++
 			k.mu.Unlock()
-			return nil
+			return s, nil
 		}
 		if f := s.loading; f != nil {
 			k.mu.Unlock()
@@ -190,7 +204,7 @@ func (k *knownEvents) complete(ctx context.Context, at spanAt) error {
 			case <-f:
 				continue
 			case <-ctx.Done():
-				return ctx.Err()
+				return nil, ctx.Err()
 			}
 		}
 		s.loading = make(flight)
@@ -198,20 +212,25 @@ func (k *knownEvents) complete(ctx context.Context, at spanAt) error {
 		ids, err := k.stored(ctx, at)
 		k.mu.Lock()
 		if err == nil {
-			before := len(s.ids)
-			for _, id := range ids {
-				s.ids[id] = struct{}{}
-			}
-			k.ids += len(s.ids) - before
 			s.complete = true
+			k.add(s, ids)
 		}
 		close(s.loading)
 		s.loading = nil
 		k.mu.Unlock()
 		if err != nil {
-			return fmt.Errorf("analytics: read which events have come: %w", err)
+			return nil, fmt.Errorf("analytics: read which events have come: %w", err)
 		}
 	}
+}
+
+// add notes IDs that are stored. The caller holds the lock.
+func (k *knownEvents) add(s *knownSpan, ids []ulid.ULID) {
+	before := len(s.ids)
+	for _, id := range ids {
+		s.ids[id] = struct{}{}
+	}
+	k.ids += len(s.ids) - before
 }
 
 // stored reads the IDs of the events of a span. Those of a damaged block are not known; should they be sent again, they are stored

@@ -2,13 +2,9 @@ package visits
 
 import (
 	"cmp"
-	"encoding/binary"
 	"slices"
 
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-
 	"github.com/onefold/onefold/internal/decimal"
-	"github.com/onefold/onefold/internal/varint"
 )
 
 // Conversion says how often a goal was reached. What the goal was when it was reached is a part of it: Goal, Once and
@@ -91,55 +87,9 @@ func (c *Conversion) Worth() (conversions int64, revenue string) {
 	return conversions, decimal.Times(c.Value, conversions)
 }
 
-// Conversions of an event are one binary attribute (docs/format/analytics.md):
-//
-//	0x01, then of each, sorted:
-//	  uvarint length, bytes   goal
-//	  uvarint                 1 if it counts once in a visit, else 0
-//	  uvarint length, bytes   value
-//	  varint                  events
-//	  uvarint length, bytes   revenue
-const conversionsVersion = 1
-
-// MarshalDynamoDBAttributeValue stores the conversions as binary.
-func (cs Conversions) MarshalDynamoDBAttributeValue() (types.AttributeValue, error) {
-	buf := make([]byte, 1, 1+24*len(cs))
-	buf[0] = conversionsVersion
-	text := func(s string) {
-		buf = binary.AppendUvarint(buf, uint64(len(s)))
-		buf = append(buf, s...)
-	}
-	for i := range cs {
-		text(cs[i].Goal)
-		buf = binary.AppendUvarint(buf, cs[i].once())
-		text(cs[i].Value)
-		buf = binary.AppendVarint(buf, cs[i].Count)
-		text(cs[i].Revenue)
-	}
-	return &types.AttributeValueMemberB{Value: buf}, nil
-}
-
 func (c *Conversion) once() uint64 {
 	if c.Once {
 		return 1
 	}
 	return 0
-}
-
-// UnmarshalDynamoDBAttributeValue reads what MarshalDynamoDBAttributeValue stored. Errors: ErrMalformed.
-func (cs *Conversions) UnmarshalDynamoDBAttributeValue(av types.AttributeValue) error {
-	b, ok := av.(*types.AttributeValueMemberB)
-	if !ok || len(b.Value) == 0 || b.Value[0] != conversionsVersion {
-		return ErrMalformed
-	}
-	r := varint.NewReader(b.Value[1:])
-	text := func() string { return string(r.Bytes(r.Uint())) }
-	*cs = nil
-	for r.More() {
-		*cs = append(*cs, Conversion{text(), r.Uint() == 1, text(), r.Int(), text()})
-	}
-	if r.Failed() {
-		return ErrMalformed
-	}
-	return nil
 }

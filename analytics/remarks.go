@@ -28,5 +28,6 @@ var remarks = table.Remarks{
 		{Title: "0010: Imported counts are facts, added when read", Link: "../decisions/0010-imported-counts-are-facts.md"},
 		{Title: "0013: Derived items may wait", Link: "../decisions/0013-derived-items-may-wait.md"},
 		{Title: "0015: Web vitals are histograms in breakdowns", Link: "../decisions/0015-web-vitals-are-histograms-in-breakdowns.md"},
+		{Title: "0046: Events arrive in blocks", Link: "../decisions/0046-events-arrive-in-blocks.md"},
 	},
 }

@@ -71,8 +71,7 @@ func NewCollector(t *table.Table, o CollectorOptions) *Collector {
 	}
 	retry := throttle.Retry{Sleep: o.Sleep}
 	c := &Collector{t: t, sites: newSiteCache(t, retry), retry: retry, atOnce: o.Concurrency}
-	_, embedded := t.API().(dynamo.Putter)
-	c.known = knownEvents{t: t, alone: embedded, since: t.Now(), most: maxKnown, spans: make(map[spanAt]*knownSpan)}
+	c.known = knownEvents{t: t, since: t.Now(), most: maxKnown, spans: make(map[spanAt]*knownSpan)}
 	c.together = c.newTogether()
 	c.keepIn(o.Spool)
 	return c

@@ -2,6 +2,7 @@ package analytics
 
 import (
 	"context"
+	"errors"
 	"reflect"
 	"time"
 
@@ -23,8 +24,19 @@ func (c *Collector) keepIn(s *spool.Spool) {
 	if s == nil {
 		return
 	}
-	c.queue = &later.Queue{Spool: s, Kind: spooledEvent, Owner: "siteId", Table: c.t, Create: Blocks.CreateItems}
+	c.queue = &later.Queue{Spool: s, Kind: spooledEvent, Owner: "siteId", Table: c.t, Create: c.createKept}
 	c.sites.stale = staleFor
+}
+
+// createKept stores blocks that were kept, and notes which events are stored now.
+func (c *Collector) createKept(ctx context.Context, t *table.Table, items []table.Item, atOnce int) []error {
+	errs := Blocks.CreateItems(ctx, t, items, atOnce)
+	for i, err := range errs {
+		if err == nil || errors.Is(err, table.ErrExists) {
+			c.known.note(items[i])
+		}
+	}
+	return errs
 }
 
 // Sinks store what was kept, for a spool.Drain.

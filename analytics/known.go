@@ -13,12 +13,11 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// knownEvents are the IDs of events that a collector has stored, so that it need not store again what is sent again, and can say so. Whether one
-// counts is not decided here: folds know which came first. Where nobody else stores events, what it says is exact: it reads
-// what was stored before its time.
+// knownEvents are the IDs of events that a collector knows to be stored, so that it need not store again what is sent again, and can say so. Whether
+// one counts is not decided here: folds know which came first. It reads what was stored before its time, and notes what it stores
+// itself; so where nobody else stores events, what it says is exact.
 type knownEvents struct {
 	t     *table.Table
-	alone bool      // nobody else stores events in the table
 	since time.Time // when it began
 	most  int       // IDs that are kept, as far as others need the room
 
@@ -133,7 +132,7 @@ func (k *knownEvents) span(at spanAt) *knownSpan {
 	s := k.spans[at]
 	if s == nil {
 		s = &knownSpan{ids: make(map[ulid.ULID]struct{}), flights: make(map[ulid.ULID]flight)}
-		s.complete = !k.alone || time.UnixMilli(at.start).After(k.since.Add(maxFuture))
+		s.complete = time.UnixMilli(at.start).After(k.since.Add(maxFuture))
 		k.spans[at] = s
 	}
 	k.turn++
@@ -222,6 +221,27 @@ func (k *knownEvents) complete(ctx context.Context, at spanAt) (*knownSpan, erro
 			return nil, fmt.Errorf("analytics: read which events have come: %w", err)
 		}
 	}
+}
+
+// note notes that the events of a block are stored. One that cannot be read has none.
+func (k *knownEvents) note(it table.Item) {
+	b, err := Blocks.Decode(it)
+	if err != nil {
+		return
+	}
+	events, err := eventBlocks.Decode(nil, b.Body, eventIDs)
+	if err != nil {
+		return
+	}
+	at := spanAt{b.SiteID, b.Shard, spanOf(timeIn(b.BlockID))}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	ids := make([]ulid.ULID, len(events))
+	for i := range events {
+		ids[i] = events[i].id()
+	}
+	k.add(k.span(at), ids)
+	k.evict()
 }
 
 // add notes IDs that are stored. The caller holds the lock.

@@ -82,7 +82,7 @@ func TestDecisionLinks(t *testing.T) {
 func TestRelations(t *testing.T) {
 	want := map[string][]string{
 		"analytics": {
-			"analytics.site contains analytics.event by siteId", "analytics.owner refers analytics.site by ownerId", "analytics.import contains analytics.imported.month by siteId,importId",
+			"analytics.site contains analytics.block by siteId", "analytics.owner refers analytics.site by ownerId", "analytics.import contains analytics.imported.month by siteId,importId",
 		},
 		"telemetry": {
 			"telemetry.device contains telemetry.reading by deviceId", "telemetry.device extends telemetry.status by deviceId",

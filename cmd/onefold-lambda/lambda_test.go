@@ -24,6 +24,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/oklog/ulid/v2"
 
 	"github.com/onefold/onefold/analytics"
 	"github.com/onefold/onefold/cmd/internal/assembly"
@@ -166,12 +167,30 @@ func (p *place) items() map[string]table.Item {
 			if entity := text(it, table.AttrEntity); strings.HasPrefix(entity, "fold.") || entity == table.Removed {
 				continue
 			}
+			if entity := text(it, table.AttrEntity); entity == analytics.Windows.Name() {
+				p.addWindow(all, it)
+				continue
+			}
 			all[text(it, table.AttrPK)+" "+text(it, table.AttrSK)] = it
 		}
 		if in.ExclusiveStartKey = out.LastEvaluatedKey; in.ExclusiveStartKey == nil {
 			return all
 		}
 	}
+}
+
+// addWindow makes one item of all parts of a window: who has folded decides how many there are, and what they are called.
+func (p *place) addWindow(all map[string]table.Item, it table.Item) {
+	p.t.Helper()
+	w, err := analytics.Windows.Decode(it)
+	must(p.t, err)
+	key := text(it, table.AttrPK) + " " + fold.WindowPrefix + w.Span
+	if all[key] == nil {
+		all[key] = table.Item{}
+	}
+	must(p.t, w.Each(func(id [16]byte) {
+		all[key][ulid.ULID(id).String()] = &types.AttributeValueMemberBOOL{Value: true}
+	}))
 }
 
 func text(it table.Item, name string) string {

@@ -110,7 +110,7 @@ func TestPoison(t *testing.T) {
 	got, want := p.items(), worker.items()
 	fed(got)
 	fed(want)
-	delete(got, "SITE#shop#SHARD#1 EVENT#not-a-ulid")
+	delete(got, "SITE#shop#SHARD#1 BLOCK#not-a-ulid")
 	equal(t, got, want)
 	if !strings.Contains(p.said.String(), `"deadLetters":`) {
 		t.Error("the metrics do not tell of dead letters")

@@ -68,7 +68,7 @@ func (c *chaos) deliver(ctx context.Context, sent *soaked, random *rand.Rand, re
 		requests.Add(1)
 		if url := c.anyServer(random); url != "" {
 			if outcomes := r.post(c.T, ctx, url); outcomes != nil {
-				sent.told(c.T, r, outcomes)
+				sent.told(c.T, url, r, outcomes)
 				return
 			}
 		}

@@ -1,6 +1,7 @@
 package analytics
 
 import (
+	"context"
 	"encoding/hex"
 	"errors"
 	"flag"
@@ -8,11 +9,14 @@ import (
 	"math/rand/v2"
 	"os"
 	"reflect"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/onefold/onefold/analytics/internal/visits"
 	"github.com/onefold/onefold/dynamo"
@@ -315,6 +319,59 @@ func TestAnEventInSomeBlocksCountsOnce(t *testing.T) {
 			t.Errorf("%s: got %+v, want %+v", start, plainStats(h), want.stats[start])
 		}
 	}
+}
+
+// On a store behind a network, single events that come while one is stored share a block.
+func TestSingleEventsShareBlocks(t *testing.T) {
+	w := newWorld(t, noon)
+	s := w.site("site", "UTC")
+	w.ingest("site", Hit{Path: "/", Address: "192.0.2.1"}) // makes the salt
+	api := &slow{API: w.DB, entered: make(chan struct{}), free: make(chan struct{})}
+	c := NewCollector(table.New(api, foldtest.TableName, table.Options{Clock: w.Now}), CollectorOptions{})
+	const n = 50
+	var senders sync.WaitGroup
+	send := func() {
+		senders.Go(func() {
+			if o, err := c.Ingest(w.Ctx, "site", []Hit{{Path: "/", Address: "192.0.2.1"}}); err != nil || o[0].Status != Stored {
+				t.Errorf("%+v, %v", o, err)
+			}
+		})
+	}
+	for range togetherRuns {
+		send()
+		<-api.entered
+	}
+	for range n {
+		send()
+	}
+	for c.Waiting() != n {
+		runtime.Gosched()
+	}
+	close(api.free)
+	senders.Wait()
+	blocks := 0
+	for _, err := range EventsBetween(&s, noon.Add(-time.Hour), noon.Add(time.Hour), "").blocks(w.Ctx, w.Table) {
+		w.Must(err)
+		blocks++
+	}
+	if most := 1 + togetherRuns + s.Sharding.At(noon); blocks > most {
+		t.Errorf("%d events alone and %d together are in %d blocks, want at most %d", 1+togetherRuns, n, blocks, most)
+	}
+}
+
+// slow is an API without what the embedded engine offers beside it, whose first writes take until they are set free.
+type slow struct {
+	dynamo.API
+	entered, free chan struct{}
+}
+
+func (a *slow) PutItem(ctx context.Context, in *dynamodb.PutItemInput, opts ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error) {
+	select {
+	case a.entered <- struct{}{}:
+		<-a.free
+	case <-a.free:
+	}
+	return a.API.PutItem(ctx, in, opts...)
 }
 
 // plain is an API without what the embedded engine offers beside it.

@@ -46,6 +46,9 @@ type CollectorOptions struct {
 	Concurrency int // requests in flight at once for one Ingest; default 128. The embedded engine needs one
 	// Sleep waits before a request that was throttled is sent again, or returns the context's error; default: a timer.
 	Sleep func(context.Context, time.Duration) error
+	// Linger is how long a single event may be held so that others share its block; default 0: no longer than the store is busy with those
+	// before it. The embedded engine never lingers.
+	Linger time.Duration
 	// Spool keeps events while the store cannot be reached; Collector.Sinks have to drain it. Default: they are refused then.
 	Spool *spool.Spool
 }
@@ -60,8 +63,8 @@ type Collector struct {
 	spare  sync.Pool // of buffers of events
 	known  knownEvents
 
-	together *gather.Group[Event, stored] // nil: each by itself
-	queue    *later.Queue                 // nil: what cannot be stored is refused
+	together []*gather.Group[Event, stored] // of sites by their hash
+	queue    *later.Queue                   // nil: what cannot be stored is refused
 }
 
 // NewCollector makes a Collector that stores in t.
@@ -72,16 +75,13 @@ func NewCollector(t *table.Table, o CollectorOptions) *Collector {
 	retry := throttle.Retry{Sleep: o.Sleep}
 	c := &Collector{t: t, sites: newSiteCache(t, retry), retry: retry, atOnce: o.Concurrency}
 	c.known = knownEvents{t: t, since: t.Now(), most: maxKnown, spans: make(map[spanAt]*knownSpan)}
-	c.together = c.newTogether()
+	c.together = c.newTogether(o.Linger)
 	c.keepIn(o.Spool)
 	return c
 }
 
 // Forget makes the collector read a site's settings again before its next event.
 func (c *Collector) Forget(siteID string) { c.sites.forget(siteID) }
-
-// Waiting is how many single events wait to be stored together with others.
-func (c *Collector) Waiting() int { return c.together.Waiting() }
 
 // Today is the day that it is now at a site, in its time zone. Errors: ErrUnknownSite.
 func (c *Collector) Today(ctx context.Context, siteID string) (string, error) {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"time"
 
+	"github.com/cespare/xxhash/v2"
+
 	"github.com/onefold/onefold/dynamo"
 	"github.com/onefold/onefold/internal/gather"
 )
@@ -20,37 +22,56 @@ type stored struct {
 	err    error
 }
 
-// newTogether makes of events that come one by one, but at the same time, batches for stores that are quicker with
-// those; nil for others, where each would wait for the slowest of its batch.
-func (c *Collector) newTogether() *gather.Group[Event, stored] {
-	if _, ok := c.t.API().(dynamo.Putter); !ok {
-		return nil
+// separately is into how many groups single events are divided by their sites on a store behind a network, so that a site whose partition
+// throttles holds up few others.
+const separately = 64
+
+// newTogether makes of events that come one by one, but at the same time, batches. They share blocks, and on the embedded engine a commit.
+func (c *Collector) newTogether(linger time.Duration) []*gather.Group[Event, stored] {
+	groups := make([]*gather.Group[Event, stored], separately)
+	if _, embedded := c.t.API().(dynamo.Putter); embedded {
+		groups, linger = groups[:1], 0 // one commit waits for the disk anyway
 	}
-	return gather.New(togetherMost, togetherRuns, func(ctx context.Context, events []Event) []stored {
-		ctx, cancel := context.WithTimeout(ctx, togetherFor)
-		defer cancel()
-		became := make([]stored, len(events))
-		err := c.store(ctx, events, func(i int, status Status) { became[i].status = status })
-		for i := range became {
-			if became[i].status == "" {
-				became[i].err = err
-			}
+	for i := range groups {
+		groups[i] = gather.New(togetherMost, togetherRuns, c.storeTogether)
+		groups[i].Linger(linger)
+	}
+	return groups
+}
+
+func (c *Collector) storeTogether(ctx context.Context, events []Event) []stored {
+	ctx, cancel := context.WithTimeout(ctx, togetherFor)
+	defer cancel()
+	became := make([]stored, len(events))
+	err := c.store(ctx, events, func(i int, status Status) { became[i].status = status })
+	for i := range became {
+		if became[i].status == "" {
+			became[i].err = err
 		}
-		return became
-	})
+	}
+	return became
 }
 
 // storeAny writes events and tells what became of each, a single one together with those of other callers.
 func (c *Collector) storeAny(ctx context.Context, events []Event, tell func(i int, status Status)) error {
-	if len(events) != 1 || c.together == nil {
+	if len(events) != 1 {
 		return c.store(ctx, events, tell)
 	}
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	became := c.together.Do(ctx, events[0])
+	group := c.together[xxhash.Sum64String(events[0].SiteID)%uint64(len(c.together))]
+	became := group.Do(ctx, events[0])
 	if became.err == nil {
 		tell(0, became.status)
 	}
 	return became.err
+}
+
+// Waiting is how many single events wait to be stored together with others.
+func (c *Collector) Waiting() (n int) {
+	for _, group := range c.together {
+		n += group.Waiting()
+	}
+	return n
 }

@@ -22,7 +22,7 @@ var ErrSite = errors.New("analytics: site")
 const DefaultOwner = "local"
 
 const (
-	defaultShards  = 4
+	defaultShards  = 1 // of a thousand write units a second, as blocks share them; a site that has more is resharded while it runs
 	importKeyBytes = 32
 	maxSiteID      = 64
 	maxDomains     = 50

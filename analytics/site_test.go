@@ -14,7 +14,7 @@ func TestSites(t *testing.T) {
 	made, err := CreateSite(w.Ctx, w.Table, NewSite{ID: "b", Domains: []string{"WWW.Example.com"}})
 	w.Must(err)
 	if made.OwnerID != DefaultOwner || made.TimeZone != "UTC" || made.Domains[0] != "example.com" || len(made.ImportKey) != 32 ||
-		made.Sharding.At(noon) != defaultShards {
+		made.Sharding.At(noon) != testShards {
 		t.Errorf("%+v", made)
 	}
 	if _, err := CreateSite(w.Ctx, w.Table, NewSite{ID: "b"}); !errors.Is(err, table.ErrExists) {
@@ -67,7 +67,7 @@ func TestUpdateSite(t *testing.T) {
 		return nil
 	})
 	w.Must(err)
-	if changed.Domains[0] != "new.example" || string(changed.ImportKey) != string(made.ImportKey) || changed.Sharding.At(noon) != defaultShards {
+	if changed.Domains[0] != "new.example" || string(changed.ImportKey) != string(made.ImportKey) || changed.Sharding.At(noon) != testShards {
 		t.Errorf("%+v", changed)
 	}
 	zone := func(name string) error {
@@ -108,7 +108,7 @@ func TestSetShards(t *testing.T) {
 	w.ingest("site", hits...)
 	s, err := SetShards(w.Ctx, w.Table, "site", 16)
 	w.Must(err)
-	if s.Sharding.At(noon.Add(maxFuture)) != defaultShards || s.Sharding.At(noon.Add(time.Hour)) != 16 {
+	if s.Sharding.At(noon.Add(maxFuture)) != testShards || s.Sharding.At(noon.Add(time.Hour)) != 16 {
 		t.Errorf("%+v", s.Sharding)
 	}
 	w.Set(noon.Add(time.Hour))
@@ -125,7 +125,7 @@ func TestSetShards(t *testing.T) {
 	for _, e := range w.events(s, noon.Add(time.Minute), noon.Add(2*time.Hour)) {
 		shards[e.Shard], visitors[e.VisitorShard] = true, true
 	}
-	if len(shards) <= defaultShards || len(visitors) != 1 {
+	if len(shards) <= testShards || len(visitors) != 1 {
 		t.Errorf("events in shards %v, their visitor in %v", shards, visitors)
 	}
 	w.Drain()

@@ -30,9 +30,12 @@ func newWorld(t *testing.T, now time.Time) *world {
 	return w
 }
 
+// testShards are the shards of sites in tests: more than one, so that events of a visit are in several.
+const testShards = 4
+
 func (w *world) site(id, zone string) Site {
 	w.Helper()
-	s, err := CreateSite(w.Ctx, w.Table, NewSite{ID: id, TimeZone: zone, Domains: []string{"example.com"}, Settings: Settings{CustomProperties: []string{"plan"}}})
+	s, err := CreateSite(w.Ctx, w.Table, NewSite{ID: id, Shards: testShards, TimeZone: zone, Domains: []string{"example.com"}, Settings: Settings{CustomProperties: []string{"plan"}}})
 	w.Must(err)
 	for _, g := range []Goal{
 		{GoalKey: GoalKey{id, "p1"}, Path: "/p1", Value: "2.5"},

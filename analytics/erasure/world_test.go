@@ -42,7 +42,7 @@ func newWorld(t *testing.T) *world {
 
 func (w *world) site(id string) {
 	w.Helper()
-	_, err := analytics.CreateSite(w.Ctx, w.Table, analytics.NewSite{ID: id, TimeZone: "Europe/Berlin"})
+	_, err := analytics.CreateSite(w.Ctx, w.Table, analytics.NewSite{ID: id, Shards: 4, TimeZone: "Europe/Berlin"})
 	w.Must(err)
 	w.Must(analytics.Goals.Put(w.Ctx, w.Table, &analytics.Goal{GoalKey: analytics.GoalKey{SiteID: id, GoalID: "page"}, Name: "page", Path: "/p*"}))
 }

@@ -38,7 +38,7 @@ func newShop(t *testing.T, zone string, now time.Time) *shop {
 	})
 	w := &shop{World: world, ctx: world.Ctx, db: world.DB, table: world.Table, worker: world.Worker}
 	var err error
-	w.site, err = analytics.CreateSite(w.ctx, w.table, analytics.NewSite{ID: "shop", TimeZone: zone})
+	w.site, err = analytics.CreateSite(w.ctx, w.table, analytics.NewSite{ID: "shop", Shards: 4, TimeZone: zone})
 	w.must(err)
 	for _, g := range []analytics.Goal{
 		{GoalKey: analytics.GoalKey{SiteID: "shop", GoalID: "blog"}, Name: "Blog", Path: "/blog/**", Value: "0.50", Counting: analytics.OncePerSession},

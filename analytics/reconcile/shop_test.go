@@ -35,7 +35,7 @@ func newShop(t *testing.T, zone string, now time.Time) *shop {
 	})
 	w := &shop{World: world, ctx: world.Ctx, db: world.DB, table: world.Table, worker: world.Worker}
 	var err error
-	w.site, err = analytics.CreateSite(w.ctx, w.table, analytics.NewSite{ID: "shop", TimeZone: zone, Settings: analytics.Settings{CustomProperties: []string{"plan"}}})
+	w.site, err = analytics.CreateSite(w.ctx, w.table, analytics.NewSite{ID: "shop", Shards: 4, TimeZone: zone, Settings: analytics.Settings{CustomProperties: []string{"plan"}}})
 	w.must(err)
 	for _, g := range shopGoals {
 		w.must(analytics.Goals.Put(w.ctx, w.table, &g))

@@ -263,7 +263,7 @@ func facts(t testing.TB, r *rand.Rand, now time.Time, events int) []table.Item {
 	db := enginetest.New(t, enginetest.At(now))
 	tbl := table.New(db, assembly.TableName, table.Options{Clock: db.Now})
 	must(t, assembly.Schema.Ensure(ctx, db, assembly.TableName))
-	_, err := analytics.CreateSite(ctx, tbl, analytics.NewSite{ID: "shop", TimeZone: "Europe/Berlin"})
+	_, err := analytics.CreateSite(ctx, tbl, analytics.NewSite{ID: "shop", Shards: 4, TimeZone: "Europe/Berlin"})
 	must(t, err)
 	_, err = telemetry.CreateFleet(ctx, tbl, telemetry.NewFleet{ID: "plant"})
 	must(t, err)

@@ -1,21 +1,25 @@
 // Package gather lets callers that do the same at the same time do it together: those that come while batches are under
-// way make the next. Nobody waits for a batch to fill. It exists for requests that each store one thing, in a store that
-// waits for the disk once for many, and knows nothing of either.
+// way make the next. Nobody waits for a batch to fill, unless the group lingers. It exists for requests that each store one thing, in
+// a store that waits for the disk once for many, or bills for each write, and knows nothing of either.
 package gather
 
 import (
 	"context"
 	"sync"
+	"time"
 )
 
 // A Group turns calls into batches. Make one with New; it is safe for concurrent use.
 type Group[T, R any] struct {
 	most, atOnce int
 	do           func(context.Context, []T) []R
+	linger       time.Duration
+	after        func(time.Duration) <-chan time.Time
 
 	mu      sync.Mutex
-	waiting []*call[T, R] // none unless atOnce batches are under way
-	running int
+	waiting []*call[T, R] // none unless atOnce batches are under way, or one lingers
+	running int           // batches under way, with those that linger
+	full    chan struct{} // of the batch that lingers: closed when it has all that it can; nil: none does
 }
 
 // call is one caller.
@@ -29,28 +33,56 @@ type call[T, R any] struct {
 // result for each input, in order. It is called on the goroutine of the first of the callers, with the values of its
 // context but not its end, which is not the others': do has to bound its own time.
 func New[T, R any](most, atOnce int, do func(context.Context, []T) []R) *Group[T, R] {
-	return &Group[T, R]{most: most, atOnce: atOnce, do: do}
+	return &Group[T, R]{most: most, atOnce: atOnce, do: do, after: time.After}
 }
+
+// Linger makes each batch wait so long for others before it is done, unless it is full. Call it before the first Do.
+func (g *Group[T, R]) Linger(d time.Duration) { g.linger = d }
 
 // Do puts a call in a batch and returns its result when the batch is done, however long the caller's context lasts.
 func (g *Group[T, R]) Do(ctx context.Context, in T) R {
 	c := &call[T, R]{in: in, turn: make(chan []*call[T, R], 1)}
 	g.mu.Lock()
-	wait := g.running == g.atOnce
-	if wait {
+	wait := g.running == g.atOnce || g.full != nil
+	switch {
+	case wait:
 		g.waiting = append(g.waiting, c)
-	} else {
+		if g.full != nil && len(g.waiting) == g.most-1 {
+			close(g.full)
+		}
+	case g.linger > 0 && g.most > 1:
+		g.running++
+		g.full = make(chan struct{})
+	default:
 		g.running++
 	}
+	full := g.full
 	g.mu.Unlock()
-	batch := []*call[T, R]{c}
-	if wait {
+	var batch []*call[T, R]
+	switch {
+	case wait:
 		batch = <-c.turn
+	case full != nil:
+		batch = append([]*call[T, R]{c}, g.lingered(full)...)
+	default:
+		batch = []*call[T, R]{c}
 	}
 	if batch != nil {
 		g.run(ctx, batch)
 	}
 	return c.out
+}
+
+// lingered waits for others, and returns those who came.
+func (g *Group[T, R]) lingered(full chan struct{}) []*call[T, R] {
+	select {
+	case <-g.after(g.linger):
+	case <-full:
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.full = nil
+	return g.take(g.most - 1)
 }
 
 // Waiting is how many callers wait for a batch that is not begun.
@@ -86,11 +118,16 @@ func (g *Group[T, R]) run(ctx context.Context, batch []*call[T, R]) {
 func (g *Group[T, R]) next() []*call[T, R] {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	n := min(len(g.waiting), g.most)
-	if n == 0 {
+	if len(g.waiting) == 0 || g.full != nil { // those who wait are the lingering batch's
 		g.running--
 		return nil
 	}
+	return g.take(g.most)
+}
+
+// take returns the first of those who wait, at most so many. The lock is held.
+func (g *Group[T, R]) take(most int) []*call[T, R] {
+	n := min(len(g.waiting), most)
 	batch := g.waiting[:n:n]
 	g.waiting = g.waiting[n:]
 	if len(g.waiting) == 0 {

@@ -34,6 +34,9 @@ func TestEachGetsItsOwn(t *testing.T) {
 			under.Add(-1)
 			return outs
 		})
+		if random.IntN(2) == 0 {
+			g.Linger(time.Duration(random.IntN(50)) * time.Microsecond)
+		}
 		const callers, calls = 16, 200
 		var wait sync.WaitGroup
 		for caller := range callers {
@@ -90,6 +93,53 @@ func TestTogether(t *testing.T) {
 	wait.Wait()
 	if n := <-entered; n != more {
 		t.Fatalf("the second batch has %d calls, want %d", n, more)
+	}
+}
+
+// A batch that lingers takes those who come meanwhile, and does not wait any longer when it is full.
+func TestLinger(t *testing.T) {
+	sizes, over := make(chan int, 10), make(chan time.Time)
+	g := New(4, 2, func(_ context.Context, ins []int) []int {
+		sizes <- len(ins)
+		return ins
+	})
+	g.Linger(time.Second)
+	lingers := make(chan struct{}, 10)
+	g.after = func(d time.Duration) <-chan time.Time {
+		if d != time.Second {
+			t.Errorf("it lingers %v", d)
+		}
+		lingers <- struct{}{}
+		return over
+	}
+	var wait sync.WaitGroup
+	ask := func(n int) {
+		wait.Go(func() {
+			if got := g.Do(t.Context(), n); got != n {
+				t.Errorf("%d gives %d", n, got)
+			}
+		})
+	}
+	ask(1)
+	<-lingers
+	ask(2)
+	for g.Waiting() != 1 {
+		runtime.Gosched()
+	}
+	over <- time.Time{}
+	if n := <-sizes; n != 2 {
+		t.Errorf("the first batch has %d calls, want 2", n)
+	}
+	wait.Wait()
+	for n := range 4 {
+		ask(n)
+	}
+	if n := <-sizes; n != 4 {
+		t.Errorf("a full batch has %d calls, want 4", n)
+	}
+	wait.Wait()
+	if g.running != 0 || len(g.waiting) != 0 || g.full != nil {
+		t.Errorf("%d run, %d wait", g.running, len(g.waiting))
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"time"
 
 	"github.com/onefold/onefold/analytics"
 	"github.com/onefold/onefold/internal/spool"
@@ -16,13 +17,17 @@ import (
 
 // Flags say where what waits is kept, and how much.
 type Flags struct {
-	Spool      string `help:"Directory in which events and readings wait, acknowledged, while a table on DynamoDB cannot be reached; none: they are refused then. Default: beside --data, with .spool behind its name." placeholder:"DIR" env:"ONEFOLD_SPOOL"`
-	SpoolBytes int64  `help:"Bytes that may wait; what comes beyond is refused." default:"1073741824" env:"ONEFOLD_SPOOL_BYTES"`
-	SpoolRate  int    `help:"Events and readings a second that are stored of those that waited, beside two for each that comes meanwhile." default:"2000" env:"ONEFOLD_SPOOL_RATE"`
+	Spool      string        `help:"Directory in which events and readings wait, acknowledged, while a table on DynamoDB cannot be reached; none: they are refused then. Default: beside --data, with .spool behind its name." placeholder:"DIR" env:"ONEFOLD_SPOOL"`
+	SpoolBytes int64         `help:"Bytes that may wait; what comes beyond is refused." default:"1073741824" env:"ONEFOLD_SPOOL_BYTES"`
+	Linger     time.Duration `help:"Hold a single event up to this long, at most 10s, so that others share its write. Embedded stores never do." default:"250ms" env:"ONEFOLD_LINGER"`
+	SpoolRate  int           `help:"Events and readings a second that are stored of those that waited, beside two for each that comes meanwhile." default:"2000" env:"ONEFOLD_SPOOL_RATE"`
 }
 
 // minBytes is the smallest spool: a few large requests.
 const minBytes = 16 << 20
+
+// maxLinger is less than what clients wait for an answer.
+const maxLinger = 10 * time.Second
 
 // none is the directory of no spool.
 const none = "none"
@@ -30,6 +35,9 @@ const none = "none"
 // Apply gives a server the collectors of a table, and what keeps for them while the table is away; nil if nothing does. Close
 // the spool when the server has ended. identity is what no other table has.
 func (f *Flags) Apply(o *server.Options, data, identity string, logger *slog.Logger) (*spool.Spool, error) {
+	if f.Linger < 0 || f.Linger > maxLinger {
+		return nil, fmt.Errorf("bad_linger: --linger %s: 0s to %s", f.Linger, maxLinger)
+	}
 	dir, wanted := f.Spool, o.Service != nil && f.Spool != none
 	if dir == "" || dir == none {
 		dir = data + ".spool"
@@ -43,7 +51,7 @@ func (f *Flags) Apply(o *server.Options, data, identity string, logger *slog.Log
 	if err != nil {
 		return nil, err
 	}
-	collect(o, o.Table, kept)
+	f.collect(o, o.Table, kept)
 	if kept != nil {
 		sinks := o.Analytics.Collector.Sinks()
 		maps.Copy(sinks, o.Devices.Collector.Sinks())
@@ -79,8 +87,8 @@ func nothingLeft(dir string) error {
 	return fmt.Errorf("spool_left: %d acknowledged events and readings wait in %s for %s: serve that with this --spool until /readyz says that none wait, or move the directory away", n, dir, what)
 }
 
-func collect(o *server.Options, t *table.Table, kept *spool.Spool) {
-	o.Analytics.Collector = analytics.NewCollector(t, analytics.CollectorOptions{Spool: kept})
+func (f *Flags) collect(o *server.Options, t *table.Table, kept *spool.Spool) {
+	o.Analytics.Collector = analytics.NewCollector(t, analytics.CollectorOptions{Spool: kept, Linger: f.Linger})
 	o.Devices.Collector = telemetry.NewCollector(t, telemetry.CollectorOptions{Spool: kept})
 }
 

@@ -14,7 +14,7 @@ func TestSites(t *testing.T) {
 	made, err := CreateSite(w.Ctx, w.Table, NewSite{ID: "b", Domains: []string{"WWW.Example.com"}})
 	w.Must(err)
 	if made.OwnerID != DefaultOwner || made.TimeZone != "UTC" || made.Domains[0] != "example.com" || len(made.ImportKey) != 32 ||
-		made.Sharding.At(noon) != testShards {
+		made.Sharding.At(noon) != defaultShards {
 		t.Errorf("%+v", made)
 	}
 	if _, err := CreateSite(w.Ctx, w.Table, NewSite{ID: "b"}); !errors.Is(err, table.ErrExists) {

@@ -359,6 +359,36 @@ func TestSingleEventsShareBlocks(t *testing.T) {
 	}
 }
 
+// Windows have parts: one of five minutes in which thousands of events came one by one, each in a block of its own, is larger than an item may be.
+func TestManyBlocksInAWindow(t *testing.T) {
+	w := &world{World: foldtest.NewWorld(t, foldtest.Setup{
+		Schema: Schema, Group: FoldGroup, At: noon,
+		Folds: func(*table.Table) []*fold.Fold { return Folds(Config{Wait: 30 * time.Minute}) }, // all are flushed at once
+	})}
+	s := w.site("site", "UTC")
+	const n = 6000
+	for i := range n {
+		blocks, err := Pack([]Event{*testEvent(noon.Add(time.Duration(i)*time.Millisecond), i%1000, "/")}, noon)
+		w.Must(err)
+		w.Must(Blocks.Put(w.Ctx, w.Table, &blocks[0]))
+	}
+	for range 2 {
+		w.Drain()
+		views := int64(0)
+		for _, h := range w.hours(s) {
+			views += h.PageViews
+		}
+		if views != n {
+			t.Fatalf("%d page views are counted", views)
+		}
+		w.Restart()
+		again := []Event{*testEvent(noon, 0, "/"), *testEvent(noon.Add(3*time.Second), 0, "/"), *testEvent(noon.Add(5999*time.Millisecond), 999, "/")}
+		blocks, err := Pack(again, noon)
+		w.Must(err)
+		w.Must(Blocks.Put(w.Ctx, w.Table, &blocks[0]))
+	}
+}
+
 // slow is an API without what the embedded engine offers beside it, whose first writes take until they are set free.
 type slow struct {
 	dynamo.API

@@ -20,9 +20,9 @@ import (
 // worker reads all its changes one after the other. Whenever it goes on somewhere else, it forgets them (jump).
 
 const (
-	smallPart = 60   // facts: up to a write unit, a part is written again with what is new, which costs no more than another part
-	fullPart  = 4096 // facts of a part at most, about 50 KB
-	fewSpans  = 4    // so many windows are asked for one by one; of more, all between the first and the last at once
+	smallPart = 800      // bytes: up to a write unit, a part is written again with what is new, which costs no more than another part
+	fullPart  = 48 << 10 // bytes of a part at most
+	fewSpans  = 4        // so many windows are asked for one by one; of more, all between the first and the last at once
 )
 
 // admit takes those facts off a change that other items had first. After an error nothing has happened.
@@ -226,11 +226,11 @@ type openPart struct {
 // parts are the requests that store what is fresh of a window, together with what is in its open part.
 func (w *Worker) parts(k *known) (puts []*dynamodb.PutItemInput, last openPart, err error) {
 	rest := k.fresh
-	if len(k.open.entries)+len(rest) <= smallPart {
-		rest, last.name = slices.Concat(k.open.entries, rest), k.open.name
+	if all := slices.Concat(k.open.entries, rest); partLen(all, smallPart) == len(all) {
+		rest, last.name = all, k.open.name
 	}
 	for len(rest) > 0 {
-		n := min(len(rest), fullPart)
+		n := partLen(rest, fullPart)
 		if last.entries = rest[:n]; last.name == "" {
 			last.name = w.partName()
 		}
@@ -244,6 +244,22 @@ func (w *Worker) parts(k *known) (puts []*dynamodb.PutItemInput, last openPart, 
 		}
 	}
 	return puts, last, nil
+}
+
+// partLen is how many of the entries a part of so many bytes takes, one at least. It names an item once.
+func partLen(entries []window.Entry, most int) int {
+	size, items := 0, make(map[string]struct{})
+	for i := range entries {
+		size += window.EntryBytes
+		if _, named := items[entries[i].Item]; !named {
+			items[entries[i].Item] = struct{}{}
+			size += window.ItemBytes + len(entries[i].Item)
+		}
+		if size > most {
+			return max(i, 1)
+		}
+	}
+	return len(entries)
 }
 
 // partName returns a name that no other worker, and no part before, has: what is put replaces what has the same key.

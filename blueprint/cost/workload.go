@@ -17,6 +17,7 @@ const (
 	hoursMonth   = 730
 	daysMonth    = hoursMonth / 24.0
 	secondsMonth = hoursMonth * 3600
+	secondsDay   = 24 * 3600
 )
 
 // itemOverhead is what each item, and each of its entries on an index, is billed beyond its size.
@@ -126,23 +127,19 @@ func scaled(d *blueprint.Design, eventsPerDay float64) float64 {
 // growing is what events make of an entity.
 func growing(d *blueprint.Design, e *blueprint.Entity, perDay float64, months int, delayed bool) Line {
 	g := e.Growth
-	if delayed && g.Delayed > 0 {
-		g.Writes = g.Delayed
-	}
-	l := Line{Entity: e.Name, Question: e.Doc, Writes: perDay * daysMonth * g.Writes}
-	if g.Most > 0 {
-		l.Writes = min(l.Writes, max(g.Most*secondsMonth, perDay*daysMonth*g.Delayed))
-	}
+	perSecond := perDay / secondsDay
+	l := Line{Entity: e.Name, Question: e.Doc, Writes: written(&g, perSecond, delayed) * secondsMonth}
 	times := 1 + g.Indexes
 	if g.Transact {
 		times = 2 + g.Indexes
 	}
-	l.WriteUnits = l.Writes * blueprint.WriteUnits(g.Bytes) * float64(times)
+	bytes, each := itemOf(&g, l.Writes, perDay*daysMonth)
+	l.WriteUnits = l.Writes * blueprint.WriteUnits(bytes) * float64(times)
 	days := daysMonth * float64(months)
 	if g.Keep > 0 {
 		days = min(days, g.Keep.Hours()/24)
 	}
-	l.StoredGB = perDay * days * g.Items * stored(&g)
+	l.StoredGB = perDay * days * g.Items * each * float64(1+g.Indexes) / gigabyte
 	if g.Items >= 1 { // the facts: somebody calls a pattern for each
 		if p := busiestWriter(d, e.Name); p != nil {
 			l.Pattern, l.Question = p.ID, p.Question
@@ -154,10 +151,10 @@ func growing(d *blueprint.Design, e *blueprint.Entity, perDay float64, months in
 // What workers write of themselves: the checkpoint of a shard whenever what its changes make was written, twice for an event because
 // folds read what others wrote, until flushes are the bound; and a lease of each shard three times in the half minute that it holds.
 const (
-	checkpointsPerEvent  = 2
-	checkpointsPerSecond = 8
-	checkpointsDelayed   = 0.08 // a second, with a fold delay of 30 seconds
-	leasesPerSecond      = 0.1  // of a shard
+	checkpointsPerEvent  = 2.8
+	checkpointsPerSecond = 6
+	checkpointsDelayed   = 0.036 // a second, with a fold delay of 30 seconds
+	leasesPerSecond      = 0.1   // of a shard
 )
 
 // runtime is what workers write of themselves for a schema that has folds, nil for one that has none.
@@ -171,7 +168,7 @@ func runtime(d *blueprint.Design, perDay float64, delayed bool) *Line {
 	if delayed {
 		most = checkpointsDelayed
 	}
-	n := secondsMonth * (min(perDay/86400*checkpointsPerEvent, most) + leastShards*leasesPerSecond)
+	n := secondsMonth * (together(perDay/secondsDay*checkpointsPerEvent, most) + leastShards*leasesPerSecond)
 	return &Line{Entity: d.Entities[i].Name, Question: "how far workers are, and who reads which shard", Writes: n, WriteUnits: n}
 }
 
@@ -190,8 +187,34 @@ const declaredLooks = 43_200
 
 const gigabyte = 1 << 30
 
-func stored(g *table.Growth) float64 {
-	return float64((g.Bytes+itemOverhead)*(1+g.Indexes)) / gigabyte
+// written are the writes of an entity a second.
+func written(g *table.Growth, facts float64, delayed bool) float64 {
+	if !delayed {
+		return max(together(facts*g.Writes, g.Most), facts*g.Delayed)
+	}
+	if g.MostDelayed > 0 {
+		return max(together(facts*g.Writes, g.MostDelayed), facts*g.Delayed)
+	}
+	return together(facts*cmp.Or(g.Delayed, g.Writes), g.Most)
+}
+
+// together are the writes a second of what would be so many, where all that comes until a flush is written at once, and there are at most
+// so many flushes a second: those that come alone begin one, and take the others along.
+func together(alone, most float64) float64 {
+	if most <= 0 {
+		return alone
+	}
+	return alone / (1 + alone/most)
+}
+
+// itemOf is the size of an item, and what of its stored bytes is one fact's.
+func itemOf(g *table.Growth, writes, facts float64) (bytes int, each float64) {
+	if g.Packed == 0 || writes == 0 {
+		return g.Bytes, float64(g.Bytes + itemOverhead)
+	}
+	shared := max(facts/writes, 1)
+	bytes = g.Bytes + int(float64(g.Packed)*(shared-1))
+	return bytes, float64(bytes+itemOverhead) / shared
 }
 
 func busiestWriter(d *blueprint.Design, entity string) *blueprint.Pattern {

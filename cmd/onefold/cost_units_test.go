@@ -22,9 +22,14 @@ import (
 // with --fold-delay 30s.
 func TestCostIsWhatIsMetered(t *testing.T) {
 	g := &globals{Data: t.TempDir()}
-	events := func(delay time.Duration) (workbench.Units, error) {
-		live := analyticsbench.Live{PerSecond: 1, During: 10 * time.Minute, Delays: delays.Flags{FoldDelay: delay}}
-		return analyticsbench.LiveUnits(t.Context(), g.benchOpen(t.Output()), filepath.Join(t.TempDir(), "table"), live)
+	events := func(perSecond float64, during time.Duration) func(time.Duration) (workbench.Units, error) {
+		return func(delay time.Duration) (workbench.Units, error) {
+			live := analyticsbench.Live{PerSecond: perSecond, During: during, Delays: delays.Flags{FoldDelay: delay}}
+			return analyticsbench.LiveUnits(t.Context(), g.benchOpen(t.Output()), filepath.Join(t.TempDir(), "table"), live)
+		}
+	}
+	appends := func(perSecond int) func(time.Duration) (workbench.Units, error) {
+		return func(delay time.Duration) (workbench.Units, error) { return appendUnits(t, g, perSecond, 1, delay) }
 	}
 	readings := func(delay time.Duration) (workbench.Units, error) {
 		return telemetrybench.SteadyUnits(t.Context(), g.benchOpen(t.Output()), filepath.Join(t.TempDir(), "table"), delay)
@@ -35,10 +40,14 @@ func TestCostIsWhatIsMetered(t *testing.T) {
 		perDay float64
 		meter  func(delay time.Duration) (workbench.Units, error)
 	}{
-		{"events", analytics.Schema, 86_400, events},
+		{"events, 6 a minute", analytics.Schema, 8_640, events(0.1, 30*time.Minute)},
+		{"events, 1 a second", analytics.Schema, 86_400, events(1, 10*time.Minute)},
+		{"events, 10 a second", analytics.Schema, 864_000, events(10, 4*time.Minute)},
+		{"events, 50 a second", analytics.Schema, 50 * 86_400, events(50, time.Minute)},
 		{"readings", telemetry.Schema, 1_440_000, readings},
-		{"appends", eventstore.Schema, 86_400, func(delay time.Duration) (workbench.Units, error) { return appendUnits(t, g, 1, 1, delay) }},
-		{"appends, 20 a second", eventstore.Schema, 20 * 86_400, func(delay time.Duration) (workbench.Units, error) { return appendUnits(t, g, 20, 1, delay) }},
+		{"appends, 1 a second", eventstore.Schema, 86_400, appends(1)},
+		{"appends, 5 a second", eventstore.Schema, 5 * 86_400, appends(5)},
+		{"appends, 20 a second", eventstore.Schema, 20 * 86_400, appends(20)},
 	} {
 		for _, delay := range []time.Duration{0, 30 * time.Second} {
 			units, err := c.meter(delay)

@@ -80,6 +80,12 @@ func (s *Set) Merge(body []byte) error {
 
 const sumBytes = 4
 
+// What an entry, and an item beside the length of its key, take of a body at most.
+const (
+	EntryBytes = 1 + len(ID{})
+	ItemBytes  = 2 + binary.MaxVarintLen32
+)
+
 // Decode reads a body. Errors: ErrCorrupt, ErrVersion.
 func Decode(body []byte) ([]Entry, error) {
 	if len(body) < 1+sumBytes {

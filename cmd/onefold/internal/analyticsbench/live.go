@@ -23,6 +23,9 @@ const (
 	mostDwell  = 60 * time.Second
 )
 
+// linger is how long a server holds a single event for others to share its block.
+const linger = 250 * time.Millisecond
+
 // liveRates are the events a second of a site, and for how long its visits begin.
 var liveRates = []struct {
 	perSecond float64
@@ -101,6 +104,9 @@ func LiveUnits(ctx context.Context, open workbench.Open, dir string, l Live) (wo
 		},
 		Send: func(ctx context.Context, now time.Time) (more bool, err error) {
 			var due []analytics.Hit
+			if len(hits) > 0 && begin.Add(hits[0].after+linger).After(now) {
+				return true, nil
+			}
 			for len(hits) > 0 && !begin.Add(hits[0].after).After(now) {
 				hits[0].hit.At = begin.Add(hits[0].after)
 				due, hits = append(due, hits[0].hit), hits[1:]

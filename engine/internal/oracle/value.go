@@ -22,6 +22,11 @@ const (
 	maxRange   = 1024
 	maxNesting = 32
 	maxDigits  = 38
+
+	maxBatch       = 25
+	maxActions     = 100
+	maxTransaction = 4 << 20
+	maxStatement   = 8192
 )
 
 // kind is the type descriptor of a value.

@@ -8,7 +8,6 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"net/url"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -17,6 +16,7 @@ import (
 
 	"github.com/onefold/onefold/accounts"
 	"github.com/onefold/onefold/engine/enginetest"
+	"github.com/onefold/onefold/internal/seeds"
 	"github.com/onefold/onefold/server/servertest"
 	"github.com/onefold/onefold/telemetry"
 	"github.com/onefold/onefold/telemetry/alerts"
@@ -26,15 +26,10 @@ import (
 
 // TestRecount has devices live for a day and a half, and recounts from what they sent, reading by reading, what a server shows of them:
 // who is online, which alerts there are, what was measured in ten minutes, hours and days. Devices send one by one and in bursts,
-// again and late, with nulls, stop for hours or for good, and their past is imported meanwhile. ONEFOLD_SIM_SEEDS says how many
-// days there are.
+// again and late, with nulls, stop for hours or for good, and their past is imported meanwhile. A seed is
+// a day and a half.
 func TestRecount(t *testing.T) {
-	runs := 2
-	if n, err := strconv.Atoi(os.Getenv("ONEFOLD_SIM_SEEDS")); err == nil && n > 0 {
-		runs = n
-	}
-	for range runs {
-		seed := rand.Uint64()
+	for seed := range seeds.Each(t, 2) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) { recount(t, seed) })
 	}
 }

@@ -9,11 +9,12 @@ EVENTS   ?= 1000000
 KILLS    ?= 40
 DURATION ?= 1h
 RATE ?= 4000
+RUNS ?= 10
 FUZZTIME ?= 30s
 VERSION  ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 
 .DEFAULT_GOAL := build
-.PHONY: build build-duckdb lambda dist notices docs web test browser mosquitto dynalite openid servicespec check race fuzz simulate oracle soak ledger endurance chaos bench demo clean
+.PHONY: build build-duckdb lambda dist notices docs web test browser mosquitto dynalite openid servicespec check race fuzz simulate oracle nets test-busy soak ledger endurance chaos bench demo clean
 
 build: web ## build bin/onefold, static
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags "-X main.version=$(VERSION)" -o bin/onefold ./cmd/onefold
@@ -102,6 +103,12 @@ blueprint/infra/servicespec/node_modules/.package-lock.json: blueprint/infra/ser
 	npm ci --prefix blueprint/infra/servicespec --no-audit --no-fund
 	@touch $@
 
+test-busy: web dynalite openid servicespec browser mosquitto ## every test RUNS (10) times while other programs keep all processors busy, until one fails
+	@set -e; busy=; trap 'kill $$busy 2>/dev/null || true' EXIT; trap 'exit 130' INT TERM; \
+	for n in $$(seq $$(getconf _NPROCESSORS_ONLN)); do (while :; do :; done) & busy="$$busy $$!"; done; \
+	for run in $$(seq $(RUNS)); do echo "run $$run of $(RUNS)"; \
+	  ONEFOLD_TEST_DYNALITE=1 ONEFOLD_TEST_OPENID=1 ONEFOLD_TEST_SERVICESPEC=1 $(GO) test -count=1 -timeout 180m $(PACKAGES); done
+
 check: ## vet, staticcheck and the house rules
 	$(GO) vet $(PACKAGES)
 	$(GO) tool staticcheck $(PACKAGES)
@@ -123,7 +130,17 @@ simulate: ## the fold simulator, the engine on disks that fail, over SEEDS seeds
 	ONEFOLD_FLIPS=$(FLIPS) $(GO) test -count=1 -timeout 60m -v -run 'TestFlippedBits$$' ./engine/salvage
 
 oracle: ## REQUESTS random writes to the engine and to a naive model of DynamoDB, compared after each
-	ONEFOLD_ORACLE_REQUESTS=$(REQUESTS) $(GO) test -count=1 -timeout 60m -v -run 'TestOracle$$' ./engine
+	ONEFOLD_SIM_SEEDS=$$(( ($(REQUESTS) + 1999) / 2000 )) $(GO) test -count=1 -timeout 60m -v -run 'TestOracle$$' ./engine
+
+# Tests that compare with a naive model or recount, and the package of each.
+NETS = ./engine:TestOracle ./engine:TestOracleOfStreams ./engine:TestOrderOfValidation \
+	./server/webanalytics:TestEveryBreakdownAddsUp ./server/devices:TestRecount \
+	./telemetry:TestTagsAndLimitsAgainstAModel ./telemetry:TestFinestResolution ./telemetry:TestSequenceNumbers \
+	./telemetry/recount:TestPlantedDifferences
+
+nets: web ## each test of NETS with fresh seeds for DURATION, until one finds a difference, whose seed is printed last
+	@set -e; for net in $(NETS); do echo "$$net for $(DURATION)"; \
+	  ONEFOLD_SIM_FOR=$(DURATION) $(GO) test -count=1 -timeout 0 -run "^$${net##*:}\$$" "$${net%%:*}"; done
 
 soak: web ## EVENTS events to a server that is killed again and again; ONEFOLD_SOAK_DELAYS=0s,30s says what folds wait
 	ONEFOLD_SOAK_EVENTS=$(EVENTS) $(GO) test -count=1 -timeout 0 -v -run 'TestSoak$$' ./cmd/onefold

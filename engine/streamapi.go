@@ -130,7 +130,7 @@ func (db *DB) startAt(in *dynamodbstreams.GetShardIteratorInput, sh catalog.Shar
 		return db.applied.Load() + 1, nil
 	}
 	seq, ok := catalog.ParseSequence(*in.SequenceNumber)
-	if !ok || sh.Closed && seq > sh.Last {
+	if !ok || sh.Closed && seq > max(sh.First, sh.Last) { // a shard that was closed before it had a record has its first number, too
 		return 0, dynamo.Validation("Invalid SequenceNumber: %s is not in the shard", *in.SequenceNumber)
 	}
 	if in.ShardIteratorType == streamtypes.ShardIteratorTypeAfterSequenceNumber {

@@ -52,23 +52,54 @@ func inABrowser(t *testing.T, script string, before func(*servertest.House)) {
 	}
 }
 
-// TestWhatGuestsSeeAddsUp looks at a public site as somebody without an account, in Chromium: see e2e/guests.mjs. The site
-// has more pages in an hour than statistics list.
+// TestWhatGuestsSeeAddsUp looks at a public site as somebody without an account, in Chromium: see e2e/guests.mjs.
 func TestWhatGuestsSeeAddsUp(t *testing.T) {
 	servertest.NeedPage(t)
 	h := servertest.New(t, nil)
-	h.Settings(func(s *analytics.Site) { s.Public = true })
-	servertest.Fill(t, h.Collector, "blog", 3, 60)
-	hits := make([]analytics.Hit, 1100)
-	for i := range hits {
-		hits[i] = analytics.Hit{URL: fmt.Sprintf("https://example.com/many/%d", i), Address: "192.0.2.1", UserAgent: "test", Revenue: "1.50"}
+	h.Settings(func(s *analytics.Site) { s.Public, s.CustomProperties = true, []string{"plan"} })
+	for _, g := range []analytics.Goal{
+		{GoalKey: analytics.GoalKey{SiteID: "blog", GoalID: "read"}, Name: "Read", Path: "/many/1**", Value: "0.50", Counting: analytics.OncePerSession},
+		{GoalKey: analytics.GoalKey{SiteID: "blog", GoalID: "leave"}, Name: "Leave", Event: "outbound", Counting: analytics.EveryTime},
+	} {
+		servertest.Must(t, analytics.Goals.Create(t.Context(), h.Table, &g))
 	}
-	for part := range slices.Chunk(hits, 500) {
-		_, err := h.Collector.Ingest(t.Context(), "blog", part)
+	servertest.Fill(t, h.Collector, "blog", 3, 60)
+	for part := range slices.Chunk(variety(), 500) {
+		outcomes, err := h.Collector.Ingest(t.Context(), "blog", part)
 		servertest.Must(t, err)
+		for i := range outcomes {
+			if outcomes[i].Status != analytics.Stored {
+				t.Fatalf("%+v: %+v", part[i], outcomes[i])
+			}
+		}
 	}
 	servertest.Must(t, h.Worker.Drain(t.Context()))
 	if out, err := servertest.Script(t, "guests.mjs", h.URL, os.Getenv("ONEFOLD_TEST_SHOTS")).CombinedOutput(); err != nil {
 		t.Errorf("%v: %s", err, out)
 	}
+}
+
+// variety has more values of every dimension than a panel shows, none, too, and more pages in an hour than statistics list.
+func variety() (hits []analytics.Hit) {
+	for i := range 1100 {
+		hits = append(hits, analytics.Hit{URL: fmt.Sprintf("https://example.com/many/%d", i), Address: "192.0.2.1", UserAgent: "test", Revenue: "1.50"})
+	}
+	some := func(i int, format string) string {
+		if i%13 == 0 {
+			return ""
+		}
+		return fmt.Sprintf(format, i%13)
+	}
+	for i := range 130 {
+		h := analytics.Hit{
+			URL: "https://example.com/few" + some(i, "?utm_campaign=c%d&utm_source=s&utm_medium=email"), Address: fmt.Sprint("198.51.100.", i/2), UserAgent: "test",
+			Referrer: some(i, "https://r%d.example/"), Country: some(i, "A%X"), Region: some(i, "R%d"), City: some(i, "C%d"), Language: some(i, "l%d"),
+			Browser: some(i, "B%d"), OS: some(i, "O%d"), Screen: some(i, "1%dx10"), Properties: map[string]string{"plan": some(i, "p%d")},
+		}
+		hits = append(hits, h)
+		h.Revenue, h.Properties = "-0.25", map[string]string{"url": fmt.Sprintf("https://u%d.example/", i%13)}
+		h.Name = []string{"outbound", "download", "404"}[i%3]
+		hits = append(hits, h)
+	}
+	return hits
 }

@@ -27,7 +27,7 @@ var recordedElsewhere = map[string]string{
 	"login-passkey": "TestPasskeys", "add-passkey": "TestPasskeys", "rename-passkey": "TestPasskeys", "remove-passkey": "TestPasskeys",
 	"login-code": "TestLoginInTwoSteps", "confirm-second-factor": "TestLoginInTwoSteps", "renew-recovery-codes": "TestLoginInTwoSteps", "remove-second-factor": "TestLoginInTwoSteps",
 	"end-session": "TestPeopleEndTheirSessions", "end-other-sessions": "TestPeopleEndTheirSessions",
-	"retry-parked": "events: TestProjections", "rebuild-projection": "events: TestProjections",
+	"rebuild-fleet": "devices: TestRebuildFleet", "retry-parked": "events: TestProjections", "rebuild-projection": "events: TestProjections",
 }
 
 // step is a request of an operation. Its path and body may name what an answer before told, as ${name}; learn says which field of the

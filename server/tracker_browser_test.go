@@ -236,11 +236,11 @@ func (v *measuredSite) checkDetails(e *analytics.Event) {
 			v.Errorf("the first page view: %+v", e)
 		}
 	case "engagement/":
-		if e.EngagedMS < 250 || e.EngagedMS > 30_000 || e.Scroll < 95 {
+		if e.EngagedMS < 250 || e.EngagedMS > 120_000 || e.Scroll < 95 {
 			v.Errorf("two short looks down to the end: %+v", e.Engagement)
 		}
 	case "vitals/vitals":
-		if e.LCP <= 0 || e.LCP > 30_000 || e.CLS == nil || *e.CLS < 0 {
+		if e.LCP <= 0 || e.LCP > 120_000 || e.CLS == nil || *e.CLS < 0 {
 			v.Errorf("vitals: %+v", e.Vitals)
 		}
 	}

@@ -137,12 +137,15 @@ func (l *limits) away(w http.ResponseWriter, r *http.Request) {
 	l.event(w, r)
 }
 
-func (l *limits) settled(http.ResponseWriter, *http.Request) {
-	deadline := time.After(10 * time.Second)
+// settled answers when all events are there, or when it does not look as if they came.
+func (l *limits) settled(_ http.ResponseWriter, r *http.Request) {
+	deadline := time.After(2 * time.Minute)
 	for len(l.Stored()) < len(limitedEvents) {
 		select {
 		case <-l.arrived:
 		case <-deadline:
+			return
+		case <-r.Context().Done():
 			return
 		}
 	}

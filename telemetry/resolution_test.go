@@ -3,22 +3,18 @@ package telemetry
 import (
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"strconv"
 	"testing"
 	"time"
+
+	"github.com/onefold/onefold/internal/seeds"
 )
 
 // TestFinestResolution asks for curves of any range, density and number of points: the finest step is chosen that fits and that is kept
-// for the whole range, however the readings came. ONEFOLD_SIM_SEEDS says how many devices.
+// for the whole range, however the readings came. A seed is a device.
 func TestFinestResolution(t *testing.T) {
-	runs := 12
-	if n, err := strconv.Atoi(os.Getenv("ONEFOLD_SIM_SEEDS")); err == nil && n > 0 {
-		runs = n
-	}
-	for range runs {
-		seed := rand.Uint64()
+	for seed := range seeds.Each(t, 12) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) { finestResolution(t, rand.New(rand.NewPCG(seed, 0))) })
 	}
 }

@@ -5,14 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"slices"
-	"strconv"
 	"sync"
 	"testing"
 	"time"
 
 	"golang.org/x/sync/errgroup"
+
+	"github.com/onefold/onefold/internal/seeds"
 )
 
 // numberedModel is what the guide says of sequence numbers, in the simplest form: a list of what was stored.
@@ -54,13 +54,8 @@ func (m *numberedModel) became(in Incoming, now time.Time) (OutcomeStatus, time.
 // Readings with sequence numbers come again with other times, without any, in the same batch and in others, by other
 // servers and after a restart, from counters that restart and wrap; and become what the guide says.
 func TestSequenceNumbers(t *testing.T) {
-	seeds := 12
-	if n, err := strconv.Atoi(os.Getenv("SEQUENCE_SEEDS")); err == nil {
-		seeds = n
-	}
-	start := rand.Uint64()
-	for n := range uint64(seeds) {
-		t.Run(fmt.Sprint(start+n), func(t *testing.T) { sequenceNumbers(t, start+n) })
+	for seed := range seeds.Each(t, 12) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) { sequenceNumbers(t, seed) })
 	}
 }
 
@@ -132,8 +127,7 @@ func describeIncoming(in *Incoming) string {
 
 // Two servers take the same numbered readings at once, with other times: each is stored once.
 func TestSequenceNumbersAtOnce(t *testing.T) {
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
+	seed := seeds.One(t)
 	w := newWorld(t, "UTC", utc("2026-04-20T14:00"))
 	const numbers = 60
 	var mu sync.Mutex

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/onefold/onefold/internal/seeds"
 )
 
 // tagged is one reading with tags as a naive model sees it.
@@ -75,8 +77,7 @@ func (m *modelOfTags) take(in *Incoming) (excess []string) {
 // Readings with any tags, of any time, of more metrics than the fleet allows: what is stored, shown and counted is what a naive
 // model says.
 func TestTagsAndLimitsAgainstAModel(t *testing.T) {
-	for range 6 {
-		seed := rand.Uint64()
+	for seed := range seeds.Each(t, 6) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			r := rand.New(rand.NewPCG(seed, 0))
 			w := newWorld(t, "UTC", utc("2026-04-20T14:30"))
@@ -197,9 +198,7 @@ func (w *world) compareTagged(m *modelOfTags) {
 
 // Of more metrics than a status has room for it keeps those that were heard of last, whatever the order and grouping of readings.
 func TestAStatusKeepsTheNewest(t *testing.T) {
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
-	r := rand.New(rand.NewPCG(seed, 0))
+	r := rand.New(rand.NewPCG(seeds.One(t), 0))
 	readings := make([]*Reading, 1500)
 	for i := range readings {
 		readings[i] = drawReading(r)

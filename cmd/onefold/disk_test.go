@@ -92,7 +92,7 @@ func (s *served) ask(t *testing.T, method, path, body string) (status int, retry
 	if body != "" {
 		r.Header.Set("Content-Type", "application/json")
 	}
-	ctx, cancel := context.WithTimeout(r.Context(), 30*time.Second) // no answer is what is looked for
+	ctx, cancel := context.WithTimeout(r.Context(), 5*time.Minute) // no answer is what is looked for
 	defer cancel()
 	answer, err := http.DefaultClient.Do(r.WithContext(ctx))
 	if err != nil {

@@ -51,7 +51,7 @@ func TestFoldsOnADiskThatFails(t *testing.T) {
 		go func() { defer close(done); r.run() }()
 		select {
 		case <-done:
-		case <-time.After(time.Minute):
+		case <-time.After(5 * time.Minute):
 			stacks := make([]byte, 1<<20)
 			t.Fatalf("%s: it hangs\n%s", r, stacks[:runtime.Stack(stacks, true)])
 		}

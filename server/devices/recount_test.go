@@ -1,6 +1,7 @@
 package devices_test
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -8,7 +9,6 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"net/url"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -17,6 +17,7 @@ import (
 
 	"github.com/onefold/onefold/accounts"
 	"github.com/onefold/onefold/engine/enginetest"
+	"github.com/onefold/onefold/internal/seeds"
 	"github.com/onefold/onefold/server/servertest"
 	"github.com/onefold/onefold/telemetry"
 	"github.com/onefold/onefold/telemetry/alerts"
@@ -26,15 +27,10 @@ import (
 
 // TestRecount has devices live for a day and a half, and recounts from what they sent, reading by reading, what a server shows of them:
 // who is online, which alerts there are, what was measured in ten minutes, hours and days. Devices send one by one and in bursts,
-// again and late, with nulls, stop for hours or for good, and their past is imported meanwhile. ONEFOLD_SIM_SEEDS says how many
-// days there are.
+// again and late, with nulls, stop for hours or for good, and their past is imported meanwhile. A seed is
+// a day and a half.
 func TestRecount(t *testing.T) {
-	runs := 2
-	if n, err := strconv.Atoi(os.Getenv("ONEFOLD_SIM_SEEDS")); err == nil && n > 0 {
-		runs = n
-	}
-	for range runs {
-		seed := rand.Uint64()
+	for seed := range seeds.Each(t, 2) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) { recount(t, seed) })
 	}
 }
@@ -99,6 +95,14 @@ type reported struct {
 	null   bool
 }
 
+// again reports whether another reading is the same one: by its time, or by its number within ten minutes of it.
+func (r *reported) again(o *reported) bool {
+	if r.at.Equal(o.at) && (r.seq == nil) == (o.seq == nil) && (r.seq == nil || *r.seq == *o.seq) {
+		return true
+	}
+	return r.seq != nil && o.seq != nil && *r.seq == *o.seq && r.at.Sub(o.at).Abs() <= 10*time.Minute
+}
+
 func newDays(t *testing.T, r *rand.Rand) *days {
 	t.Helper()
 	db := enginetest.New(t, enginetest.At(time.Date(2026, 3, 28, 6, 0, 0, 0, time.UTC))) // the night has 23 hours
@@ -151,6 +155,11 @@ func (d *days) step(g *gadget, n int) {
 	if on && g.messy && len(g.sent) > 0 && d.random.IntN(4) == 0 {
 		again := g.sent[d.random.IntN(len(g.sent))]
 		d.send(g, []*reported{again}, false)
+		if again.seq != nil { // the clock of a device that sends the same number again has been set meanwhile
+			moved := *again
+			moved.at = again.at.Add(time.Duration(d.random.Int64N(int64(20*time.Minute))) - 10*time.Minute).Truncate(time.Millisecond)
+			d.send(g, []*reported{&moved}, false)
+		}
 	}
 	if on && g.messy && d.random.IntN(6) == 0 {
 		d.send(g, d.measure(g, d.Now().Add(-time.Duration(d.random.Int64N(int64(6*time.Hour)))), time.Minute), false)
@@ -165,8 +174,8 @@ func (d *days) measure(g *gadget, to time.Time, span time.Duration) (all []*repo
 	for i := range g.burst {
 		at := to.Add(-span * time.Duration(g.burst-1-i) / time.Duration(g.burst)).Truncate(time.Millisecond).UTC()
 		at = at.Add(-time.Duration(d.random.IntN(1000)) * time.Millisecond)
-		if slices.ContainsFunc(slices.Concat(g.sent, all), func(r *reported) bool { return r.at.Equal(at) }) {
-			continue // of one time first and last are not said
+		if len(all) > 0 && d.random.IntN(8) == 0 {
+			at = all[len(all)-1].at // of one millisecond
 		}
 		g.heat = max(80, min(110, g.heat+int64(d.random.IntN(9))-4))
 		r := &reported{at: at, values: map[string]string{"temp": fmt.Sprintf("%d.%02d", g.heat, d.random.IntN(100))}}
@@ -175,7 +184,11 @@ func (d *days) measure(g *gadget, to time.Time, span time.Duration) (all []*repo
 		} else if d.random.IntN(3) == 0 {
 			r.values["mode"] = []string{"idle", "run"}[d.random.IntN(2)]
 		}
-		if !g.lines && d.random.IntN(2) == 0 {
+		crowded := slices.ContainsFunc(slices.Concat(g.sent, all), func(r *reported) bool { return r.at.Equal(at) })
+		if g.lines && crowded {
+			continue // a line of the same millisecond replaces nothing, and has no number that would order it
+		}
+		if !g.lines && (crowded || d.random.IntN(2) == 0) {
 			g.seq++
 			seq := g.seq
 			r.seq = &seq
@@ -225,10 +238,10 @@ func (d *days) send(g *gadget, all []*reported, imported bool) {
 	var became struct{ Outcomes []telemetry.Outcome }
 	servertest.Must(d.T, json.Unmarshal([]byte(answer), &became))
 	for i, o := range became.Outcomes {
-		switch there := slices.Contains(g.sent, all[i]); {
-		case o.Status == telemetry.Rejected && !all[i].null:
+		switch there := slices.ContainsFunc(g.sent, all[i].again); {
+		case o.Status == telemetry.Rejected:
 			d.Fatalf("%s at %s: %+v", g.id, all[i].at, o)
-		case o.Status == telemetry.Duplicate != there && o.Status != telemetry.Rejected:
+		case o.Status == telemetry.Duplicate != there:
 			d.Fatalf("%s at %s is %s; was there: %v", g.id, all[i].at, o.Status, there)
 		case o.Status == telemetry.Stored || o.Status == telemetry.StoredLate:
 			d.note(g, all[i], imported)
@@ -386,7 +399,13 @@ func (d *days) fleetSilent(online int) bool {
 
 // inOrder are all readings of a device by time.
 func (g *gadget) inOrder() []*reported {
-	return slices.SortedFunc(slices.Values(g.sent), func(a, b *reported) int { return a.at.Compare(b.at) })
+	number := func(r *reported) int64 {
+		if r.seq == nil {
+			return 0
+		}
+		return *r.seq
+	}
+	return slices.SortedFunc(slices.Values(g.sent), func(a, b *reported) int { return cmp.Or(a.at.Compare(b.at), cmp.Compare(number(a), number(b))) })
 }
 
 func (d *days) compareLatest(g *gadget) {

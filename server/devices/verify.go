@@ -18,10 +18,11 @@ import (
 	"github.com/onefold/onefold/telemetry/recount"
 )
 
-// fleetVerification is a check of a fleet's figures, under way or ended.
+// fleetVerification is a check or a rebuild of a fleet's figures, under way or ended.
 type fleetVerification struct {
 	ID          string            `json:"id,omitempty"`
-	State       string            `json:"state" enum:"never,running,clean,differs,failed"`
+	State       string            `json:"state" enum:"never,running,clean,differs,rebuilt,failed" doc:"rebuilt: every item that differed was replaced."`
+	Rebuild     bool              `json:"rebuild,omitempty" doc:"While it runs: items that differ are replaced."`
 	At          time.Time         `json:"at,omitzero" doc:"When it ended; while it runs, when it began."`
 	Device      string            `json:"device,omitempty" doc:"The only device that is compared."`
 	From        string            `json:"from,omitempty"`
@@ -31,6 +32,7 @@ type fleetVerification struct {
 	Readings    int64             `json:"readings" doc:"Raw readings that were read."`
 	Checked     int64             `json:"checked" doc:"Derived items that were compared."`
 	Count       int64             `json:"count" doc:"Items that differ."`
+	Rebuilt     int64             `json:"rebuilt" doc:"Of these, items that were replaced."`
 	Sealed      int64             `json:"sealed" doc:"Items that were left out because raw readings of theirs may have expired."`
 	FirstSealed string            `json:"firstSealed,omitempty" doc:"The first of them."`
 	Waiting     int64             `json:"waiting" doc:"Days of devices that were left out because a retraction of them is being applied."`
@@ -76,29 +78,42 @@ func (s *Service) verifyRoutes(api huma.API) {
 		OperationID: "verify-fleet", Method: http.MethodPost, Path: path, DefaultStatus: http.StatusAccepted, MaxBodyBytes: door.MaxSmallBody,
 		Summary: "Recompute figures from raw readings and compare, in the background", Tags: []string{"operations"}, Errors: []int{http.StatusConflict},
 	}), s.verify)
+	huma.Register(api, door.Guard(door.ForOwner, huma.Operation{
+		OperationID: "rebuild-fleet", Method: http.MethodPost, Path: "/api/v1/fleets/{fleet}/rebuild", DefaultStatus: http.StatusAccepted, MaxBodyBytes: door.MaxSmallBody,
+		Summary: "Recompute figures from raw readings and replace those that differ, in the background", Tags: []string{"operations"}, Errors: []int{http.StatusConflict},
+	}), s.rebuild)
 	huma.Register(api, door.Guard(door.ForRead, huma.Operation{
 		OperationID: "verified-fleet", Method: http.MethodGet, Path: path,
-		Summary: "How the last comparison of the last thirty days went, or goes", Tags: []string{"operations"},
+		Summary: "How the last comparison or rebuild of the last thirty days went, or goes", Tags: []string{"operations"},
 	}), s.verified)
 }
 
 func (s *Service) verify(ctx context.Context, in *verifyFleetRequest) (*verifyFleetStarted, error) {
+	return s.beginRecount(ctx, in, recount.Verifying)
+}
+
+func (s *Service) rebuild(ctx context.Context, in *verifyFleetRequest) (*verifyFleetStarted, error) {
+	return s.beginRecount(ctx, in, recount.Rebuilding)
+}
+
+// beginRecount begins a comparison, or a rebuild. One of either runs at a time.
+func (s *Service) beginRecount(ctx context.Context, in *verifyFleetRequest, verb recount.Verb) (*verifyFleetStarted, error) {
 	of, err := s.rangeOf(ctx, in)
 	if err != nil {
 		return nil, s.door.Error(ctx, err)
 	}
 	began := fleetVerification{
-		ID: rand.Text(), State: "running", At: s.door.Clock().UTC(), Device: of.Device, From: of.From, To: of.To, Differences: []fleetDifference{},
+		ID: rand.Text(), State: "running", Rebuild: verb == recount.Rebuilding, At: s.door.Clock().UTC(), Device: of.Device, From: of.From, To: of.To, Differences: []fleetDifference{},
 	}
 	job, err := s.verifications.Begin(ctx, began.ID, in.Fleet, began)
 	if errors.Is(err, jobs.ErrBusy) {
-		return nil, door.Problem(http.StatusConflict, "busy", "A comparison is running. Only one runs at a time; ask again when it has ended.")
+		return nil, door.Problem(http.StatusConflict, "busy", "A comparison or rebuild is running. Only one runs at a time; ask again when it has ended.")
 	}
 	if err != nil {
 		return nil, s.door.Error(ctx, err)
 	}
-	s.record(ctx, "fleet.verify", in.Fleet, of.Device)
-	if !s.background.Start(func(ctx context.Context) { s.runVerify(ctx, of, job) }) {
+	s.record(ctx, "fleet."+string(verb), in.Fleet, of.Device)
+	if !s.background.Start(func(ctx context.Context) { s.runRecount(ctx, of, verb, job) }) {
 		return nil, s.door.Error(ctx, errors.Join(door.Stopping(), job.Drop(ctx)))
 	}
 	answer := new(verifyFleetStarted)
@@ -129,12 +144,16 @@ func (s *Service) rangeOf(ctx context.Context, in *verifyFleetRequest) (recount.
 	return of, of.Check()
 }
 
-// runVerify compares, and writes down how that ended: a restart shows it. One that the server's end broke off goes on when
+// runRecount compares or rebuilds, and writes down how that ended: a restart shows it. One that the server's end broke off goes on when
 // it is asked for again, and leaves the one before on show.
-func (s *Service) runVerify(ctx context.Context, of recount.RangeIn, job *jobs.Job[fleetVerification]) {
+func (s *Service) runRecount(ctx context.Context, of recount.RangeIn, verb recount.Verb, job *jobs.Job[fleetVerification]) {
 	v := recount.Verification{FleetKey: telemetry.FleetKey{FleetID: of.Fleet}, ID: job.State().ID, Device: of.Device, From: of.From, To: of.To}
 	var err error
-	v.Found, err = recount.Verify(ctx, s.table, s.folded, of, func(p recount.Progress) {
+	do := recount.Verify
+	if verb == recount.Rebuilding {
+		do = recount.Rebuild
+	}
+	v.Found, err = do(ctx, s.table, s.folded, of, func(p recount.Progress) {
 		v.Of = p.Of
 		job.Change(func(b *fleetVerification) { b.Done, b.Of, b.Readings, b.Checked = p.Done, p.Of, p.Readings, p.Items })
 	})
@@ -181,7 +200,7 @@ func (s *Service) verified(ctx context.Context, in *door.FleetPath) (*fleetVerif
 func describeVerification(v *recount.Verification) fleetVerification {
 	body := fleetVerification{
 		ID: v.ID, State: "clean", At: v.At, Device: v.Device, From: v.From, To: v.To, Done: v.Found.Devices, Of: v.Of, Readings: v.Found.Readings,
-		Checked: v.Found.Items, Count: v.Found.Count, Sealed: v.Found.SealedItems, Waiting: v.Found.Waiting, Busy: len(v.Found.Busy),
+		Checked: v.Found.Items, Count: v.Found.Count, Rebuilt: v.Found.Mended, Sealed: v.Found.SealedItems, Waiting: v.Found.Waiting, Busy: len(v.Found.Busy),
 		Differences: []fleetDifference{}, Problem: v.Failure,
 	}
 	if len(v.Found.Sealed) > 0 {
@@ -193,8 +212,10 @@ func describeVerification(v *recount.Verification) fleetVerification {
 	switch {
 	case v.Failure != "":
 		body.State = "failed"
-	case v.Found.Count > 0:
+	case v.Found.Count > v.Found.Mended:
 		body.State = "differs"
+	case v.Found.Count > 0:
+		body.State = "rebuilt"
 	}
 	return body
 }

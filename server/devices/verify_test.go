@@ -22,6 +22,7 @@ type verification struct {
 	Done, Of               int
 	Readings, Checked      int64
 	Count, Sealed, Waiting int64
+	Rebuilt                int64
 	FirstSealed, Problem   string
 	Differences            []struct{ Item, Part, Device, Start, Field, Stored, Recomputed string }
 }
@@ -29,7 +30,12 @@ type verification struct {
 // verified begins a comparison and waits for its end.
 func (w *works) verified(body string) (v verification) {
 	w.Helper()
-	w.owner.Want(http.StatusAccepted, `"id"`, http.MethodPost, verifyPath, body)
+	return w.recounted(verifyPath, body)
+}
+
+func (w *works) recounted(path, body string) (v verification) {
+	w.Helper()
+	w.owner.Want(http.StatusAccepted, `"id"`, http.MethodPost, path, body)
 	for v.State = "running"; v.State == "running"; {
 		_, answer := w.owner.Do(http.MethodGet, verifyPath, "")
 		v = verification{}
@@ -114,4 +120,25 @@ func TestVerifyFleetIsGuarded(t *testing.T) {
 	if status, answer := w.Post(verifyPath, `{}`, bearer(w.keys[accounts.Read])...); status != http.StatusForbidden || !strings.Contains(answer, "forbidden") {
 		t.Errorf("a key for reading begins a comparison: %d %s", status, answer)
 	}
+}
+
+// A rebuild replaces what differs, says so, and is for owners.
+func TestRebuildFleet(t *testing.T) {
+	const path = "/api/v1/fleets/plant/rebuild"
+	w := newWorks(t)
+	_, key := w.measure()
+	if clean := w.recounted(path, `{}`); clean.State != "clean" || clean.Rebuilt != 0 {
+		t.Errorf("an untouched fleet: %+v", clean)
+	}
+	w.spoil(key, func(a *telemetry.Aggregate) { a.Readings = 2 })
+	if v := w.recounted(path, `{}`); v.State != "rebuilt" || v.Count != 1 || v.Rebuilt != 1 || len(v.Differences) != 1 {
+		t.Errorf("a spoiled hour: %+v", v)
+	}
+	if v := w.verified(`{}`); v.State != "clean" {
+		t.Errorf("after the rebuild: %+v", v)
+	}
+	if status, _ := w.Post(path, `{}`, bearer(w.keys[accounts.Write])...); status != http.StatusForbidden {
+		t.Errorf("a key that writes rebuilds: %d", status)
+	}
+	w.owner.Want(http.StatusOK, `"fleet.rebuild"`, http.MethodGet, "/api/v1/audit", "")
 }

@@ -242,7 +242,7 @@ const steps = {
     await page.getByRole('button', { name: 'Add the site' }).dblclick()
     await page.getByText('Waiting for the first event').waitFor()
     assert.equal(posts, 1)
-    assert.match(await page.locator('pre').first().textContent(), /data-site="fresh.example.com" src=".*\/js\/onefold.js"/)
+    assert.match(await page.locator('pre').first().textContent(), /^<script async data-site="fresh.example.com" src=".*\/js\/onefold.js"><\/script>$/)
     await accessible(page, 'empty site')
     await shot(page, 'empty')
     const answer = await page.request.post(server + '/api/event', {

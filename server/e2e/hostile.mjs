@@ -22,7 +22,7 @@ await withBrowser({ reducedMotion: 'reduce' }, async context => {
   async function harmless(where) {
     await page.getByRole('main').first().waitFor()
     await settled(page)
-    for (const e of (await page.locator('main button.value, main td a').all()).slice(0, 10)) await e.hover({ timeout: 200 }).catch(() => {}) // some are covered
+    for (const e of (await page.locator('main button.value, main td a').all()).slice(0, 10)) await e.hover({ force: true, timeout: 10_000 }).catch(() => {}) // some are covered, or are replaced meanwhile
     const found = await page.evaluate(() => ({
       hacked: window.hacked,
       elements: [...document.querySelectorAll('script:not([src]), img[src="x"], iframe, [onerror], [onload], [onmouseover], a[href^="javascript:" i]')].map(e => e.outerHTML.slice(0, 200)),

@@ -1,11 +1,17 @@
 // One visitor's way through the pages of tracker_browser_test.go. The test counts what arrives.
 //   node tracker.mjs PAGES
-import { patience, withBrowser } from './chromium.mjs'
+import { until, withBrowser } from './chromium.mjs'
 
 const pages = process.argv[2]
 
-// read waits until the page was in front for a moment, so that leaving it has something to tell.
-const read = page => page.evaluate(() => new Promise(resolve => setTimeout(resolve, 150)))
+// read waits until the tracker has seen the page in front for a moment, so that leaving it has something to tell.
+const read = page => page.evaluate(async moment => {
+  const seen = () => window.onefold?.v && !document.hidden && document.hasFocus()
+  for (let since = performance.now(); performance.now() - since < moment;) {
+    await new Promise(requestAnimationFrame)
+    if (!seen()) since = performance.now()
+  }
+}, 150)
 
 const steps = {
   // Pages that are loaded one after the other, clicks that lead away, and the end.
@@ -68,13 +74,7 @@ const steps = {
   async lossy(page) {
     const answers = []
     page.on('response', r => r.url().endsWith('/lossy/event') && answers.push(r.status()))
-    const seen = async (...want) => {
-      const deadline = Date.now() + patience
-      while (answers.join() != want.join()) {
-        if (Date.now() > deadline) throw new Error(`answers ${answers}, want ${want}`)
-        await page.evaluate(() => new Promise(resolve => setTimeout(resolve, 50)))
-      }
-    }
+    const seen = (...want) => until(`the answers ${want}`, () => answers.join() == want.join())
     await page.goto(pages + '/lossy')
     await seen(503, 202)
     await page.evaluate(() => onefold('once'))
@@ -104,7 +104,7 @@ const steps = {
     const told = []
     page.on('response', r => r.url().endsWith('/api/event') && told.push(r.status()))
     await page.goto(pages + '/clock')
-    while (told.length < 2) await read(page)
+    await until('a second answer', () => told.length >= 2)
     await page.goto('about:blank')
   },
   // Nobody who does not want to be counted is.

@@ -1,7 +1,7 @@
 // Pages on which a tracker could count wrongly or do harm. tracker_limits_test.go serves them and counts what arrives.
 //   node tracker_limits.mjs PAGES
 import assert from 'node:assert/strict'
-import { withBrowser } from './chromium.mjs'
+import { until, withBrowser } from './chromium.mjs'
 
 const pages = process.argv[2]
 
@@ -40,7 +40,7 @@ const steps = {
     await page.goto(pages + '/away')
     await page.waitForFunction(() => window.onefold?.v)
     await page.evaluate(() => { onefold('first'); onefold('second') })
-    await page.evaluate(async () => { while (!(await fetch('/delivered')).ok) await new Promise(resolve => setTimeout(resolve, 100)) })
+    await until('what was refused', () => page.evaluate(async () => (await fetch('/delivered')).ok))
     await page.goto('about:blank')
   },
 }

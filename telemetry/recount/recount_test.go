@@ -2,8 +2,6 @@ package recount_test
 
 import (
 	"fmt"
-	"math/rand/v2"
-	"os"
 	"slices"
 	"strconv"
 	"testing"
@@ -14,6 +12,7 @@ import (
 	"github.com/onefold/onefold/fold"
 	"github.com/onefold/onefold/fold/foldtest"
 	"github.com/onefold/onefold/internal/calendar"
+	"github.com/onefold/onefold/internal/seeds"
 	"github.com/onefold/onefold/telemetry"
 	"github.com/onefold/onefold/telemetry/internal/bucket"
 	"github.com/onefold/onefold/telemetry/internal/exact"
@@ -21,18 +20,9 @@ import (
 	"github.com/onefold/onefold/telemetry/recount"
 )
 
-// seeds are those that a test runs with: one at random, or as many as ONEFOLD_SIM_SEEDS says.
-func seeds() (all []uint64) {
-	n, _ := strconv.Atoi(os.Getenv("ONEFOLD_SIM_SEEDS"))
-	for range max(n, 1) {
-		all = append(all, rand.Uint64())
-	}
-	return all
-}
-
 // An untouched fleet has no differences, whatever happened to its readings. Planted ones are named, exactly, and mended.
 func TestPlantedDifferences(t *testing.T) {
-	for _, seed := range seeds() {
+	for seed := range seeds.Each(t, 1) {
 		t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) {
 			w := newWorld(t, seed, 40*time.Hour)
 			if found := w.verify(recount.RangeIn{Fleet: fleetID}); found.Count != 0 || found.Devices != 5 || found.Items < 500 || found.Readings < 500 {

@@ -2,6 +2,7 @@ package oracle
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"unicode/utf16"
@@ -41,6 +42,31 @@ func (p Path) in(it Item) types.AttributeValue {
 type Writer struct {
 	Names  map[string]string
 	Values Item
+
+	bare     uint64 // a bit for each name: whether it stands for itself, if it can
+	written  int    // names
+	reserved bool   // a name stands for itself that may not
+}
+
+// plainName is what a name has to look like to stand for itself. DynamoDB reserves 573 words; these are the ones that are generated.
+var (
+	plainName = regexp.MustCompile(`^[a-z][a-z0-9]{0,30}$`)
+	reserved  = []string{"name", "status", "count", "size", "ttl"}
+)
+
+// name writes a name, mostly as a placeholder.
+func (w *Writer) name(name string) string {
+	w.written++
+	if w.bare>>(w.written%64)&1 == 1 && plainName.MatchString(name) {
+		w.reserved = w.reserved || slices.Contains(reserved, name)
+		return name
+	}
+	placeholder := fmt.Sprintf("#n%d", len(w.Names))
+	if w.Names == nil {
+		w.Names = map[string]string{}
+	}
+	w.Names[placeholder] = name
+	return placeholder
 }
 
 // path writes a path.
@@ -54,12 +80,7 @@ func (w *Writer) path(p Path) string {
 		if i > 0 {
 			b.WriteByte('.')
 		}
-		placeholder := fmt.Sprintf("#n%d", len(w.Names))
-		if w.Names == nil {
-			w.Names = map[string]string{}
-		}
-		w.Names[placeholder] = step.(string)
-		b.WriteString(placeholder)
+		b.WriteString(w.name(step.(string)))
 	}
 	return b.String()
 }
@@ -169,9 +190,12 @@ func (c *Condition) valid() bool {
 	case "<", "<=", ">", ">=":
 		return !slices.ContainsFunc(c.Of, func(o Operand) bool { return !o.maybe("S", "N", "B") })
 	case "BETWEEN":
-		lo, hi := c.Of[1].Value, c.Of[2].Value
-		n, ok := order(lo, hi)
-		return ok && n <= 0 && c.Of[0].maybe("S", "N", "B")
+		if lo, hi := c.Of[1], c.Of[2]; lo.Path == nil && hi.Path == nil {
+			if n, ok := order(lo.Value, hi.Value); !ok || n > 0 {
+				return false
+			}
+		}
+		return !slices.ContainsFunc(c.Of, func(o Operand) bool { return !o.maybe("S", "N", "B") })
 	case "begins_with":
 		return c.Of[1].maybe("S", "B")
 	case "attribute_type":

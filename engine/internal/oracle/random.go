@@ -88,10 +88,13 @@ func (r *Random) kind(depth int) string {
 }
 
 // Key is the key of one of few items.
-func (r *Random) Key() Item {
+func (r *Random) Key() Item { return r.keyOf(r.IntN(4), r.IntN(6)) }
+
+// keyOf is the key of an item by two numbers.
+func (r *Random) keyOf(numbers ...int) Item {
 	key := Item{}
 	for i, k := range r.Table.keys() {
-		n := r.IntN(4 + 2*i)
+		n := numbers[i]
 		switch k.Type {
 		case "S":
 			key[k.Name] = &types.AttributeValueMemberS{Value: fmt.Sprint("k", n)}
@@ -140,6 +143,9 @@ func (r *Random) path() Path {
 	if r.one(150) {
 		p = Path{pick(r, r.Table.Hash.Name, "g", "h"), "x"}
 	}
+	if r.one(100) {
+		p = Path{pick(r, reserved...)}
+	}
 	return p
 }
 
@@ -178,16 +184,28 @@ func (r *Random) condition(depth int) *Condition {
 	case "contains":
 		return &Condition{Op: op, Of: []Operand{path, r.distinct(path, "S", "N", "B", "BOOL", "L")}}
 	case "=", "<>":
-		return &Condition{Op: op, Of: []Operand{path, r.distinct(path, kind)}}
+		return r.turned(&Condition{Op: op, Of: []Operand{path, r.distinct(path, kind)}})
 	case "IN":
-		return &Condition{Op: op, Of: []Operand{path, {Value: r.value(kind, 1)}, r.operand(allKinds...)}}
+		return r.turned(&Condition{Op: op, Of: []Operand{path, {Value: r.value(kind, 1)}, r.operand(allKinds...)}})
 	case "BETWEEN":
 		k := pick(r, scalars...)
-		return &Condition{Op: op, Of: []Operand{path, {Value: r.value(k, 1)}, {Value: r.value(k, 1)}}}
+		between := &Condition{Op: op, Of: []Operand{path, {Value: r.value(k, 1)}, {Value: r.value(k, 1)}}}
+		if r.one(6) {
+			between.Of[1+r.IntN(2)] = r.distinct(path, allKinds...)
+		}
+		return r.turned(between)
 	default:
 		path.Size = r.one(4)
-		return &Condition{Op: op, Of: []Operand{path, r.distinct(path, append(scalars, pick(r, "S", "N", "SS", "BOOL"))...)}}
+		return r.turned(&Condition{Op: op, Of: []Operand{path, r.distinct(path, append(scalars, pick(r, "S", "N", "SS", "BOOL"))...)}})
 	}
+}
+
+// turned has a value on the left of some conditions, where a path mostly is.
+func (r *Random) turned(c *Condition) *Condition {
+	if r.one(6) {
+		c.Of[0], c.Of[1] = c.Of[1], c.Of[0]
+	}
+	return c
 }
 
 // distinct is an operand other than a path: DynamoDB refuses an operand that is compared with itself.
@@ -201,19 +219,24 @@ func (r *Random) distinct(from Operand, kinds ...string) Operand {
 
 // term is a right-hand side.
 func (r *Random) term(kind string) *Term {
-	leaf := func(kind string) *Term {
-		if r.one(3) {
-			return &Term{Path: r.path()}
-		}
-		return &Term{Value: r.value(kind, 1)}
+	switch {
+	case kind == "N" && r.one(2):
+		return &Term{Op: pick(r, "+", "-"), Args: []*Term{r.argument("N"), r.argument("N")}}
+	case kind == "L" && r.one(2):
+		return &Term{Op: "list_append", Args: []*Term{r.argument("L"), r.argument("L")}}
 	}
+	return r.argument(kind)
+}
+
+// argument is a path, a value, or an if_not_exists, which may have another in itself.
+func (r *Random) argument(kind string) *Term {
 	switch {
 	case r.one(4):
-		return &Term{Op: "if_not_exists", Path: r.path(), Args: []*Term{leaf(kind)}}
-	case kind == "N" && r.one(2):
-		return &Term{Op: pick(r, "+", "-"), Args: []*Term{{Op: "if_not_exists", Path: r.path(), Args: []*Term{leaf("N")}}, leaf("N")}}
-	case kind == "L" && r.one(2):
-		return &Term{Op: "list_append", Args: []*Term{leaf("L"), leaf("L")}}
+		return &Term{Op: "if_not_exists", Path: r.path(), Args: []*Term{r.argument(kind)}}
+	case kind == "N" && r.one(4):
+		return &Term{Path: pick(r, Path{"nu"}, Path{"h"}, Path{"m", "x"})}
+	case r.one(4):
+		return &Term{Path: r.path()}
 	}
-	return leaf(kind)
+	return &Term{Value: r.value(kind, 1)}
 }

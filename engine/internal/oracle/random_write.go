@@ -32,6 +32,9 @@ func (r *Random) update() Update {
 		if a.Clause != "SET" && r.one(10) {
 			a.Path = Path{name}
 		}
+		if r.one(80) {
+			a.Path = Path{pick(r, r.Table.keys()...).Name}
+		}
 		if r.one(40) || !slices.ContainsFunc(u, func(b Action) bool { return overlap(a.Path, b.Path) }) {
 			u = append(u, a)
 		}
@@ -44,6 +47,9 @@ func (r *Random) legacyUpdate() Update {
 	u := Update{}
 	for range r.IntN(4) {
 		name, kind := r.attribute()
+		if r.one(60) {
+			name = pick(r, r.Table.keys()...).Name
+		}
 		if slices.Contains(u.roots(), name) {
 			continue
 		}
@@ -103,7 +109,7 @@ func (r *Random) expect(w *Write) {
 
 // Write makes a write with one of the verbs.
 func (r *Random) Write(verbs ...string) *Write {
-	w := &Write{Verb: pick(r, verbs...), Item: r.Key(), Tell: r.one(2)}
+	w := &Write{On: r.Table, Verb: pick(r, verbs...), Item: r.Key(), Tell: r.one(2)}
 	if w.Verb == "Put" {
 		w.Item = r.item()
 	}
@@ -113,16 +119,30 @@ func (r *Random) Write(verbs ...string) *Write {
 	if r.one(3) || w.Verb == "Check" {
 		w.Condition = r.condition(0)
 	}
+	if r.one(2) {
+		w.Bare = r.Uint64()
+	}
 	if r.one(12) {
 		r.Spoil(w)
 	}
 	return w
 }
 
+// grow makes an update that leaves an item of the most bytes that it may have, or of one more.
+func (r *Random) grow(w *Write) {
+	rest := cloneItem(r.Table.At(w.Item))
+	if len(rest) == 0 {
+		rest = cloneItem(w.Item)
+	}
+	delete(rest, "s")
+	w.Update = Update{{Clause: "SET", Path: Path{"s"}, Term: &Term{Value: &types.AttributeValueMemberS{Value: strings.Repeat("x", max(0, maxItem-Size(rest)-1+r.IntN(2)))}}}}
+}
+
 // Single makes a write that is a request of its own, which has more ways to say it.
 func (r *Random) Single() *Write {
 	w := r.Write("Put", "Update", "Update", "Update", "Delete")
 	w.Returns = pick(r, "", "NONE", "ALL_OLD")
+	w.Units, w.Metric = r.Units(), r.metric()
 	if w.Verb == "Update" || r.one(50) {
 		w.Returns = pick(r, "", "NONE", "ALL_OLD", "ALL_NEW", "UPDATED_OLD", "UPDATED_NEW")
 	}
@@ -135,6 +155,12 @@ func (r *Random) Single() *Write {
 		if r.one(12) {
 			r.spoilLegacy(w)
 		}
+		if r.one(50) && len(w.Update)+len(w.Expected) > 0 {
+			w.Condition = r.condition(1)
+		}
+	}
+	if w.Verb == "Update" && r.one(800) {
+		r.grow(w)
 	}
 	if r.one(300) {
 		w.Returns = "NOPE"
@@ -144,6 +170,18 @@ func (r *Random) Single() *Write {
 	}
 	return w
 }
+
+// Units and metric are what a request asks to be told of its cost.
+func (r *Random) Units() types.ReturnConsumedCapacity {
+	return pick(r, "", types.ReturnConsumedCapacityNone, types.ReturnConsumedCapacityTotal, types.ReturnConsumedCapacityIndexes, types.ReturnConsumedCapacityIndexes, types.ReturnConsumedCapacityIndexes)
+}
+
+func (r *Random) metric() types.ReturnItemCollectionMetrics {
+	return pick(r, "", types.ReturnItemCollectionMetricsNone, types.ReturnItemCollectionMetricsSize)
+}
+
+// strays are the faults of placeholders.
+var strays = []string{"unused name", "unused value", "undefined name", "undefined value", "no names", "no values"}
 
 // spoiled makes a value that is wrong, or one that is just within the bounds.
 func (r *Random) spoiled() types.AttributeValue {
@@ -184,7 +222,9 @@ func (r *Random) spoilKey(it Item) {
 // Spoil puts one fault into a write, or something that is just none.
 func (r *Random) Spoil(w *Write) {
 	name := pick(r, "", strings.Repeat("n", maxName), strings.Repeat("n", maxName+1))
-	switch fault := r.IntN(6); {
+	switch fault := r.IntN(8); {
+	case fault >= 6:
+		w.Stray = pick(r, strays...)
 	case fault == 0:
 		r.spoilKey(w.Item)
 	case fault == 1 && w.Verb == "Put":
@@ -238,9 +278,21 @@ func (r *Random) Several(verbs ...string) []*Write {
 	return writes
 }
 
+// Many makes plain writes on n different items, of which each has the given bytes; 0 stands for few.
+func (r *Random) Many(verb string, n, size int) (writes []*Write) {
+	for i := range n {
+		w := &Write{On: r.Table, Verb: verb, Item: r.keyOf(100+i, i)}
+		if verb == "Put" && size > 0 {
+			w.Item["b"] = &types.AttributeValueMemberB{Value: make([]byte, size-Size(w.Item)-1)}
+		}
+		writes = append(writes, w)
+	}
+	return writes
+}
+
 // String is the write as a failure shows it.
 func (w *Write) String() string {
-	s := w.say("t")
+	s := w.say()
 	show := func(p *string) string {
 		if p == nil {
 			return "-"
@@ -258,6 +310,6 @@ func (w *Write) String() string {
 	for placeholder, name := range s.Names {
 		names[placeholder] = &types.AttributeValueMemberS{Value: name[:min(len(name), 20)]}
 	}
-	text := fmt.Sprintf("%s %s update=%s condition=%s names=%s values=%s returns=%s tell=%v legacy=%v joined=%q", w.Verb, ItemText(w.Item), show(s.update), show(s.condition), ItemText(names), values, w.Returns, w.Tell, w.Legacy, w.Joined)
+	text := fmt.Sprintf("%s %s %s update=%s condition=%s names=%s values=%s returns=%s tell=%v legacy=%v joined=%q units=%s stray=%s", w.Verb, w.On.Name, ItemText(w.Item), show(s.update), show(s.condition), ItemText(names), values, w.Returns, w.Tell, w.Legacy, w.Joined, w.Units, w.Stray)
 	return text[:min(len(text), 3000)]
 }

@@ -1,6 +1,8 @@
 package oracle
 
 import (
+	"maps"
+
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
@@ -13,18 +15,17 @@ type said struct {
 	updates                  map[string]types.AttributeValueUpdate
 	expected                 map[string]types.ExpectedAttributeValue
 	joined                   types.ConditionalOperator
+	astray                   bool // a placeholder is not used, or not defined
 }
 
-func (w *Write) say(table string) *said {
-	s := &said{table: &table}
+func (w *Write) say() *said {
+	s := &said{table: &w.On.Name, Writer: Writer{bare: w.Bare}}
 	if w.Tell {
 		s.tell = types.ReturnValuesOnConditionCheckFailureAllOld
 	}
 	if w.Legacy {
 		s.legacy(w)
-		return s
-	}
-	if w.Update != nil {
+	} else if w.Update != nil {
 		text := w.Update.Write(&s.Writer)
 		s.update = &text
 	}
@@ -32,7 +33,52 @@ func (w *Write) say(table string) *said {
 		text := w.Condition.Write(&s.Writer)
 		s.condition = &text
 	}
+	s.stray(w.Stray)
 	return s
+}
+
+// stray spoils the placeholders, where there are any to spoil.
+func (s *said) stray(how string) {
+	names, values := s.Names, s.Values
+	switch how {
+	case "unused name":
+		s.Names = maps.Clone(names)
+		if s.Names == nil {
+			s.Names = map[string]string{}
+		}
+		s.Names["#unused"] = "s"
+	case "unused value":
+		s.Values = maps.Clone(values)
+		if s.Values == nil {
+			s.Values = Item{}
+		}
+		s.Values[":unused"] = &types.AttributeValueMemberS{Value: "x"}
+	case "undefined name":
+		delete(s.Names, "#n0")
+		s.astray = names != nil
+		if len(s.Names) == 0 {
+			s.Names = nil
+		}
+		return
+	case "undefined value":
+		delete(s.Values, ":v0")
+		s.astray = values != nil
+		if len(s.Values) == 0 {
+			s.Values = nil
+		}
+		return
+	case "no names":
+		if s.astray = names == nil; s.astray {
+			s.Names = map[string]string{}
+		}
+		return
+	case "no values":
+		if s.astray = values == nil; s.astray {
+			s.Values = Item{}
+		}
+		return
+	}
+	s.astray = how != ""
 }
 
 func (s *said) legacy(w *Write) {
@@ -69,48 +115,48 @@ func (s *said) legacy(w *Write) {
 }
 
 // PutItem is the request for the write.
-func (w *Write) PutItem(table string) *dynamodb.PutItemInput {
-	s := w.say(table)
+func (w *Write) PutItem() *dynamodb.PutItemInput {
+	s := w.say()
 	return &dynamodb.PutItemInput{TableName: s.table, Item: w.Item, ConditionExpression: s.condition, ExpressionAttributeNames: s.Names,
 		ExpressionAttributeValues: s.Values, Expected: s.expected, ConditionalOperator: s.joined, ReturnValues: types.ReturnValue(w.Returns),
-		ReturnValuesOnConditionCheckFailure: s.tell, ReturnConsumedCapacity: types.ReturnConsumedCapacityIndexes}
+		ReturnValuesOnConditionCheckFailure: s.tell, ReturnConsumedCapacity: w.Units, ReturnItemCollectionMetrics: w.Metric}
 }
 
 // DeleteItem is the request for the write.
-func (w *Write) DeleteItem(table string) *dynamodb.DeleteItemInput {
-	s := w.say(table)
+func (w *Write) DeleteItem() *dynamodb.DeleteItemInput {
+	s := w.say()
 	return &dynamodb.DeleteItemInput{TableName: s.table, Key: w.Item, ConditionExpression: s.condition, ExpressionAttributeNames: s.Names,
 		ExpressionAttributeValues: s.Values, Expected: s.expected, ConditionalOperator: s.joined, ReturnValues: types.ReturnValue(w.Returns),
-		ReturnValuesOnConditionCheckFailure: s.tell, ReturnConsumedCapacity: types.ReturnConsumedCapacityIndexes}
+		ReturnValuesOnConditionCheckFailure: s.tell, ReturnConsumedCapacity: w.Units, ReturnItemCollectionMetrics: w.Metric}
 }
 
 // UpdateItem is the request for the write.
-func (w *Write) UpdateItem(table string) *dynamodb.UpdateItemInput {
-	s := w.say(table)
+func (w *Write) UpdateItem() *dynamodb.UpdateItemInput {
+	s := w.say()
 	return &dynamodb.UpdateItemInput{TableName: s.table, Key: w.Item, UpdateExpression: s.update, ConditionExpression: s.condition,
 		ExpressionAttributeNames: s.Names, ExpressionAttributeValues: s.Values, AttributeUpdates: s.updates, Expected: s.expected,
 		ConditionalOperator: s.joined, ReturnValues: types.ReturnValue(w.Returns), ReturnValuesOnConditionCheckFailure: s.tell,
-		ReturnConsumedCapacity: types.ReturnConsumedCapacityIndexes}
+		ReturnConsumedCapacity: w.Units, ReturnItemCollectionMetrics: w.Metric}
 }
 
 // BatchWriteItem is the request for puts and deletes without conditions.
-func BatchWriteItem(table string, writes []*Write) *dynamodb.BatchWriteItemInput {
-	var requests []types.WriteRequest
+func BatchWriteItem(writes []*Write, units types.ReturnConsumedCapacity) *dynamodb.BatchWriteItemInput {
+	in := &dynamodb.BatchWriteItemInput{RequestItems: map[string][]types.WriteRequest{}, ReturnConsumedCapacity: units}
 	for _, w := range writes {
+		request := types.WriteRequest{DeleteRequest: &types.DeleteRequest{Key: w.Item}}
 		if w.Verb == "Put" {
-			requests = append(requests, types.WriteRequest{PutRequest: &types.PutRequest{Item: w.Item}})
-		} else {
-			requests = append(requests, types.WriteRequest{DeleteRequest: &types.DeleteRequest{Key: w.Item}})
+			request = types.WriteRequest{PutRequest: &types.PutRequest{Item: w.Item}}
 		}
+		in.RequestItems[w.On.Name] = append(in.RequestItems[w.On.Name], request)
 	}
-	return &dynamodb.BatchWriteItemInput{RequestItems: map[string][]types.WriteRequest{table: requests}, ReturnConsumedCapacity: types.ReturnConsumedCapacityIndexes}
+	return in
 }
 
 // TransactWriteItems is the request for writes that say nothing in legacy parameters.
-func TransactWriteItems(table string, writes []*Write) *dynamodb.TransactWriteItemsInput {
-	in := &dynamodb.TransactWriteItemsInput{ReturnConsumedCapacity: types.ReturnConsumedCapacityIndexes}
+func TransactWriteItems(writes []*Write, units types.ReturnConsumedCapacity) *dynamodb.TransactWriteItemsInput {
+	in := &dynamodb.TransactWriteItemsInput{ReturnConsumedCapacity: units}
 	for _, w := range writes {
-		s, a := w.say(table), types.TransactWriteItem{}
+		s, a := w.say(), types.TransactWriteItem{}
 		switch w.Verb {
 		case "Put":
 			a.Put = &types.Put{TableName: s.table, Item: w.Item, ConditionExpression: s.condition, ExpressionAttributeNames: s.Names,

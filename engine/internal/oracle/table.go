@@ -28,6 +28,7 @@ type Record struct {
 
 // Table is a table: items by the text of their keys, and what has happened to them.
 type Table struct {
+	Name        string
 	Hash, Range Key
 	Indexes     []Index
 	Items       map[string]Item
@@ -41,6 +42,9 @@ type Outcome struct {
 	Told       []Item   // with the failed conditions, one for each action
 	Attributes Item
 	Units      map[string]float64 // consumed by index, by the table for ""
+
+	// Tables are the units of a request that may be about several tables, by the name of the table.
+	Tables map[string]map[string]float64
 }
 
 // Codes of errors.
@@ -48,6 +52,8 @@ const (
 	Invalid   = "ValidationException"
 	Failed    = "ConditionalCheckFailedException"
 	Cancelled = "TransactionCanceledException"
+	Mismatch  = "IdempotentParameterMismatchException"
+	Duplicate = "DuplicateItemException"
 
 	reasonInvalid = "ValidationError"
 	reasonFailed  = "ConditionalCheckFailed"
@@ -232,29 +238,52 @@ func (t *Table) Do(w *Write) Outcome {
 }
 
 // Batch carries out a BatchWriteItem, as this engine promises to: wholly or not at all.
-func (t *Table) Batch(writes []*Write) Outcome {
-	seen := map[string]bool{}
+func Batch(writes []*Write) Outcome {
+	if len(writes) > maxBatch || repeats(writes) {
+		return Outcome{Code: Invalid}
+	}
 	for _, w := range writes {
-		if !w.valid() || !t.checkKeys(w) || seen[ItemText(t.KeyOf(w.Item))] {
+		if !w.valid() || !w.On.checkKeys(w) {
 			return Outcome{Code: Invalid}
 		}
-		seen[ItemText(t.KeyOf(w.Item))] = true
 	}
-	out := Outcome{Units: map[string]float64{}}
+	var out Outcome
 	for _, w := range writes {
-		it, _ := t.next(w, nil)
-		out.add(t.put(w, it), 1)
+		it, _ := w.On.next(w, nil)
+		out.add(w.On, w.On.put(w, it), 1)
 	}
 	return out
 }
 
+// repeats reports whether two writes are about one item. Those whose keys are none are about none.
+func repeats(writes []*Write) bool {
+	seen := map[string]bool{}
+	for _, w := range writes {
+		if !w.On.checkKeys(w) {
+			continue
+		}
+		key := w.On.Name + ItemText(w.On.KeyOf(w.Item))
+		if seen[key] {
+			return true
+		}
+		seen[key] = true
+	}
+	return false
+}
+
 // add adds to what a request has taken; the table's own capacity counts times as much.
-func (o *Outcome) add(units map[string]float64, times float64) {
+func (o *Outcome) add(t *Table, units map[string]float64, times float64) {
+	if o.Tables == nil {
+		o.Tables = map[string]map[string]float64{}
+	}
+	if o.Tables[t.Name] == nil {
+		o.Tables[t.Name] = map[string]float64{}
+	}
 	for name, n := range units {
 		if name == "" {
 			n *= times
 		}
-		o.Units[name] += n
+		o.Tables[t.Name][name] += n
 	}
 }
 
@@ -271,25 +300,32 @@ func (w *Write) transactable() bool {
 	return w.valid()
 }
 
+// Transactable reports whether writes can be a transaction, whatever the items are: "TransactWriteItems" in the API Reference.
+func Transactable(writes []*Write) bool {
+	size := 0
+	for _, w := range writes {
+		size += Size(w.Item)
+	}
+	return len(writes) <= maxActions && size <= maxTransaction && !repeats(writes) &&
+		!slices.ContainsFunc(writes, func(w *Write) bool { return !w.transactable() })
+}
+
+// Keyed reports whether the tables allow the writes, whatever the items are.
+func Keyed(writes []*Write) bool {
+	return !slices.ContainsFunc(writes, func(w *Write) bool { return !w.On.checkKeys(w) })
+}
+
 // Transact carries out a TransactWriteItems.
-func (t *Table) Transact(writes []*Write) Outcome {
-	if slices.ContainsFunc(writes, func(w *Write) bool { return !w.transactable() }) {
+func Transact(writes []*Write) Outcome {
+	if !Transactable(writes) {
 		return Outcome{Code: Invalid}
 	}
-	cancelled, seen := Outcome{Code: Cancelled, Told: make([]Item, len(writes))}, map[string]bool{}
+	cancelled := Outcome{Code: Cancelled, Told: make([]Item, len(writes))}
 	next, failed := make([]Item, len(writes)), false
-	for _, w := range writes {
-		if key := ItemText(t.KeyOf(w.Item)); t.checkKeys(w) {
-			if seen[key] {
-				return Outcome{Code: Invalid}
-			}
-			seen[key] = true
-		}
-	}
 	for i, w := range writes {
-		reason, code, old := reasonNone, Invalid, t.At(w.Item)
-		if t.checkKeys(w) {
-			next[i], code = t.next(w, old)
+		reason, code, old := reasonNone, Invalid, w.On.At(w.Item)
+		if w.On.checkKeys(w) {
+			next[i], code = w.On.next(w, old)
 		}
 		switch code {
 		case Invalid:
@@ -306,13 +342,23 @@ func (t *Table) Transact(writes []*Write) Outcome {
 	if failed {
 		return cancelled
 	}
-	out := Outcome{Units: map[string]float64{}}
+	var out Outcome
 	for i, w := range writes {
 		if w.Verb == "Check" {
-			out.Units[""] += 2 * written(next[i])
+			out.add(w.On, map[string]float64{"": written(next[i])}, 2)
 			continue
 		}
-		out.add(t.put(w, next[i]), 2)
+		out.add(w.On, w.On.put(w, next[i]), 2)
+	}
+	return out
+}
+
+// Again is the answer to a transaction that was carried out under the same token before: it costs what reading the items
+// would, "Idempotency" in the Developer Guide.
+func Again(writes []*Write) Outcome {
+	var out Outcome
+	for _, w := range writes {
+		out.add(w.On, map[string]float64{"": float64(max(1, (Size(w.On.At(w.Item))+4095)/4096))}, 2)
 	}
 	return out
 }

@@ -2,11 +2,16 @@ package oracle
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"maps"
 	"math/big"
+	"reflect"
 	"slices"
+	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
@@ -22,11 +27,19 @@ const (
 	maxRange   = 1024
 	maxNesting = 32
 	maxDigits  = 38
+
+	maxBatch       = 25
+	maxActions     = 100
+	maxTransaction = 4 << 20
+	maxStatement   = 8192
 )
 
 // kind is the type descriptor of a value.
 func kind(v types.AttributeValue) string {
-	return strings.TrimPrefix(fmt.Sprintf("%T", v), "*types.AttributeValueMember")
+	if v == nil {
+		return "<nil>"
+	}
+	return strings.TrimPrefix(reflect.TypeOf(v).String(), "*types.AttributeValueMember")
 }
 
 // Text writes a value so that equal values have equal texts: sets and maps sorted, numbers in plain decimal.
@@ -35,11 +48,17 @@ func Text(v types.AttributeValue) string {
 	case nil:
 		return "none"
 	case *types.AttributeValueMemberS:
-		return fmt.Sprintf("S%q", v.Value)
+		if len(v.Value) > longText {
+			return digested("S", []byte(v.Value))
+		}
+		return "S" + strconv.Quote(v.Value)
 	case *types.AttributeValueMemberN:
 		return "N" + plain(v.Value)
 	case *types.AttributeValueMemberB:
-		return fmt.Sprintf("B%x", v.Value)
+		if len(v.Value) > longText {
+			return digested("B", v.Value)
+		}
+		return "B" + hex.EncodeToString(v.Value)
 	case *types.AttributeValueMemberBOOL:
 		return fmt.Sprint(v.Value)
 	case *types.AttributeValueMemberNULL:
@@ -56,6 +75,13 @@ func Text(v types.AttributeValue) string {
 	return kind(v) + "(" + strings.Join(slices.Sorted(slices.Values(members(v))), " ") + ")"
 }
 
+// longText is above how many bytes a value's text has a digest of it.
+const longText = 200
+
+func digested(kind string, b []byte) string {
+	return fmt.Sprintf("%s%.20q…%d bytes, SHA-256 %x", kind, b, len(b), sha256.Sum256(b))
+}
+
 // ItemText is Text of an item; that of none differs from that of an empty one.
 func ItemText(it Item) string {
 	if it == nil {
@@ -63,7 +89,7 @@ func ItemText(it Item) string {
 	}
 	var parts []string
 	for _, name := range slices.Sorted(maps.Keys(it)) {
-		shown := fmt.Sprintf("%q", name)
+		shown := strconv.Quote(name)
 		if len(name) > 40 {
 			shown = fmt.Sprintf("%.20q…%d", name, len(name))
 		}
@@ -154,11 +180,27 @@ func decimal(r *big.Rat) string {
 	return s
 }
 
+// plains are the numbers that were written lately, as plain writes them: the same few come again and again.
+var plains struct {
+	sync.Mutex
+	of map[string]string
+}
+
 func plain(s string) string {
-	if r := rational(s); r != nil {
-		return decimal(r)
+	plains.Lock()
+	defer plains.Unlock()
+	if text, ok := plains.of[s]; ok {
+		return text
 	}
-	return "bad " + s
+	text := "bad " + s
+	if r := rational(s); r != nil {
+		text = decimal(r)
+	}
+	if plains.of == nil || len(plains.of) > 10_000 {
+		plains.of = map[string]string{}
+	}
+	plains.of[s] = text
+	return text
 }
 
 // numberSize: one byte, one for every two significant digits on either side of the point, and one for a minus sign.
@@ -228,7 +270,7 @@ func validValue(v types.AttributeValue, depth int) bool {
 	case nil:
 		return false
 	case *types.AttributeValueMemberN:
-		return rational(v.Value) != nil
+		return !strings.HasPrefix(plain(v.Value), "bad ")
 	case *types.AttributeValueMemberNULL:
 		return v.Value
 	case *types.AttributeValueMemberM:

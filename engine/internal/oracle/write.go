@@ -9,12 +9,18 @@ import (
 
 // Write is one write of a request, in whichever of the two languages.
 type Write struct {
+	On        *Table
 	Verb      string // Put, Update, Delete or Check
 	Item      Item   // the whole item of a Put, else the key
 	Condition *Condition
 	Update    Update
 	Returns   string // ReturnValues
 	Tell      bool   // the item, when the condition fails
+
+	Bare   uint64 // which names of expressions stand for themselves: see Writer
+	Stray  string // a fault of placeholders: see said.stray
+	Units  types.ReturnConsumedCapacity
+	Metric types.ReturnItemCollectionMetrics
 
 	Legacy   bool // says it with AttributeUpdates and Expected
 	Expected []Expectation
@@ -107,8 +113,14 @@ func (w *Write) valid() bool {
 	if !validItem(w.Item) || w.Condition != nil && !w.Condition.valid() {
 		return false
 	}
+	if s := w.say(); s.reserved || s.astray {
+		return false
+	}
 	if !w.Legacy {
 		return w.Update.valid()
+	}
+	if w.Condition != nil {
+		return false // "Can not use both expression and non-expression parameters in the same request"
 	}
 	if slices.ContainsFunc(w.Expected, func(e Expectation) bool { return !e.valid() }) {
 		return false

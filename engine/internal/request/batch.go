@@ -34,15 +34,19 @@ func BatchWrites(in *dynamodb.BatchWriteItemInput) ([]Write, error) {
 	if len(in.RequestItems) == 0 {
 		return nil, Invalid("The requestItems parameter is required for BatchWriteItem")
 	}
+	tables := slices.Sorted(maps.Keys(in.RequestItems))
+	for _, table := range tables {
+		if n := len(in.RequestItems[table]); n == 0 || n > maxBatchWrites {
+			cs.Add("{"+table+"=[...]}", "requestItems", "Map value must satisfy constraint: [Member must have length less than or equal to 25, Member must have length greater than or equal to 1]")
+		}
+	}
+	if err := cs.Err(); err != nil {
+		return nil, err
+	}
 	var writes []Write
 	bytes := 0
-	for _, table := range slices.Sorted(maps.Keys(in.RequestItems)) {
-		requests := in.RequestItems[table]
-		if len(requests) == 0 || len(requests) > maxBatchWrites {
-			cs.Add("{"+table+"=[...]}", "requestItems", "Map value must satisfy constraint: [Member must have length less than or equal to 25, Member must have length greater than or equal to 1]")
-			return nil, cs.Err()
-		}
-		for _, r := range requests {
+	for _, table := range tables {
+		for _, r := range in.RequestItems[table] {
 			w, err := batchWrite(&table, r)
 			if err != nil {
 				return nil, err
@@ -93,17 +97,19 @@ func BatchGets(p *expr.Parser, in *dynamodb.BatchGetItemInput) ([]Gets, error) {
 	if len(in.RequestItems) == 0 {
 		return nil, Invalid("The requestItems parameter is required for BatchGetItem")
 	}
-	all, total := make([]Gets, 0, len(in.RequestItems)), 0
-	for _, table := range slices.Sorted(maps.Keys(in.RequestItems)) {
-		ka := in.RequestItems[table]
-		if n := len(ka.Keys); n == 0 || n > maxBatchGets {
+	tables := slices.Sorted(maps.Keys(in.RequestItems))
+	for _, table := range tables {
+		if n := len(in.RequestItems[table].Keys); n == 0 || n > maxBatchGets {
 			bound := "less than or equal to 100"
 			if n == 0 {
 				bound = "greater than or equal to 1"
 			}
 			return nil, Invalid("1 validation error detected: Value at 'RequestItems.%s.member.Keys' failed to satisfy constraint: Member must have length %s", table, bound)
 		}
-		g, err := gets(p, table, ka)
+	}
+	all, total := make([]Gets, 0, len(tables)), 0
+	for _, table := range tables {
+		g, err := gets(p, table, in.RequestItems[table])
 		if err != nil {
 			return nil, err
 		}

@@ -80,20 +80,24 @@ func TableName(name *string) string {
 
 // CheckTableName checks the TableName of a request, after whose other members it is told.
 func CheckTableName(name *string, c *Members) error {
+	c.tableName(name, "tableName")
+	return c.Err()
+}
+
+func (c *Members) tableName(name *string, member string) {
 	if name == nil {
-		c.AddNull("tableName")
-		return c.Err()
+		c.AddNull(member)
+		return
 	}
 	n := *name
 	switch {
 	case n == "":
-		c.Add("", "tableName", "Member must have length greater than or equal to 1")
+		c.Add("", member, "Member must have length greater than or equal to 1")
 	case len(n) > maxTableARN || !strings.HasPrefix(n, "arn:") && len(n) > maxTableName:
-		c.Add(n, "tableName", "Member must have length less than or equal to "+strconv.Itoa(maxTableName))
+		c.Add(n, member, "Member must have length less than or equal to "+strconv.Itoa(maxTableName))
 	case !strings.HasPrefix(n, "arn:") && !ValidName(n):
-		c.Add(n, "tableName", "Member must satisfy regular expression pattern: [a-zA-Z0-9_.-]+")
+		c.Add(n, member, "Member must satisfy regular expression pattern: [a-zA-Z0-9_.-]+")
 	}
-	return c.Err()
 }
 
 // ValidName reports whether s has only the characters of table and index names.

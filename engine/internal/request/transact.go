@@ -2,6 +2,7 @@ package request
 
 import (
 	"crypto/sha256"
+	"fmt"
 	"maps"
 	"slices"
 
@@ -23,7 +24,8 @@ const (
 // ItemTooLarge is what a put of an item above MaxItemBytes is refused with.
 const ItemTooLarge = "Item size has exceeded the maximum allowed size"
 
-// TransactWrites checks a TransactWriteItems as far as that goes without the tables.
+// TransactWrites checks a TransactWriteItems as far as that goes without the tables: the members of all actions, then which parameters
+// go together, then values and expressions.
 func TransactWrites(p *expr.Parser, in *dynamodb.TransactWriteItemsInput) ([]Write, error) {
 	var cs Members
 	cs.CheckReturns(in.ReturnConsumedCapacity, in.ReturnItemCollectionMetrics, "")
@@ -31,14 +33,24 @@ func TransactWrites(p *expr.Parser, in *dynamodb.TransactWriteItemsInput) ([]Wri
 	if t := in.ClientRequestToken; t != nil && (len(*t) < 1 || len(*t) > 36) {
 		cs.Add(*t, "clientRequestToken", "Member must have length less than or equal to 36")
 	}
+	asked := make([]transactWrite, len(in.TransactItems))
+	for i, it := range in.TransactItems {
+		asked[i] = readAction(it)
+		asked[i].checkMembers(&cs, fmt.Sprintf("transactItems.%d.member.", i+1))
+	}
 	if err := cs.Err(); err != nil {
 		return nil, err
 	}
-	writes := make([]Write, len(in.TransactItems))
+	for i := range asked {
+		if err := asked[i].checkParameters(); err != nil {
+			return nil, err
+		}
+	}
+	writes := make([]Write, len(asked))
 	bytes := 0
-	for i, it := range in.TransactItems {
+	for i := range asked {
 		w := &writes[i]
-		if err := w.checkTransact(p, it); err != nil {
+		if err := asked[i].bind(p, w); err != nil {
 			return nil, err
 		}
 		n := item.Size(w.Keyed)
@@ -62,63 +74,82 @@ func checkActions(c *Members, n int) {
 	}
 }
 
-func (w *Write) checkTransact(p *expr.Parser, it types.TransactWriteItem) error {
-	kinds := 0
-	var key item.Item
-	var e Expressions
-	var tell types.ReturnValuesOnConditionCheckFailure
-	if p := it.Put; p != nil {
-		kinds, w.Verb, w.Table, key = kinds+1, Put, p.TableName, p.Item
-		e = Expressions{Condition: p.ConditionExpression, Names: p.ExpressionAttributeNames, Values: p.ExpressionAttributeValues}
-		tell = p.ReturnValuesOnConditionCheckFailure
-	}
-	if u := it.Update; u != nil {
-		kinds, w.Verb, w.Table, key = kinds+1, Update, u.TableName, u.Key
-		e = Expressions{Update: u.UpdateExpression, Condition: u.ConditionExpression, Names: u.ExpressionAttributeNames, Values: u.ExpressionAttributeValues}
-		tell = u.ReturnValuesOnConditionCheckFailure
-	}
-	if d := it.Delete; d != nil {
-		kinds, w.Verb, w.Table, key = kinds+1, Delete, d.TableName, d.Key
-		e = Expressions{Condition: d.ConditionExpression, Names: d.ExpressionAttributeNames, Values: d.ExpressionAttributeValues}
-		tell = d.ReturnValuesOnConditionCheckFailure
-	}
-	if k := it.ConditionCheck; k != nil {
-		kinds, w.Verb, w.Table, key = kinds+1, ConditionCheck, k.TableName, k.Key
-		e = Expressions{Condition: k.ConditionExpression, Names: k.ExpressionAttributeNames, Values: k.ExpressionAttributeValues}
-		tell = k.ReturnValuesOnConditionCheckFailure
-	}
-	if kinds != 1 {
-		return Invalid("TransactItems can only contain one of Check, Put, Update or Delete")
-	}
-	return w.checkAction(p, key, e, tell)
+// transactWrite is an action of a transaction as a request says it.
+type transactWrite struct {
+	kinds  int // how many verbs it has
+	member string
+	what   string // the member that holds the key
+	verb   Verb
+	table  *string
+	keyed  item.Item
+	source Expressions
+	tell   types.ReturnValuesOnConditionCheckFailure
 }
 
-func (w *Write) checkAction(p *expr.Parser, key item.Item, e Expressions, tell types.ReturnValuesOnConditionCheckFailure) (err error) {
-	var cs Members
-	w.tell(&cs, "transactItems.1.member.", tell)
-	if key == nil {
-		cs.AddNull("transactItems.1.member.key")
+func readAction(it types.TransactWriteItem) (a transactWrite) {
+	kinds := 0
+	if p := it.Put; p != nil {
+		kinds++
+		a = transactWrite{member: "put.", what: "item", verb: Put, table: p.TableName, keyed: p.Item, tell: p.ReturnValuesOnConditionCheckFailure,
+			source: Expressions{Condition: p.ConditionExpression, Names: p.ExpressionAttributeNames, Values: p.ExpressionAttributeValues}}
 	}
-	if w.Verb == ConditionCheck && e.Condition == nil {
-		cs.AddNull("transactItems.1.member.conditionCheck.conditionExpression")
+	if u := it.Update; u != nil {
+		kinds++
+		a = transactWrite{member: "update.", what: "key", verb: Update, table: u.TableName, keyed: u.Key, tell: u.ReturnValuesOnConditionCheckFailure,
+			source: Expressions{Update: u.UpdateExpression, Condition: u.ConditionExpression, Names: u.ExpressionAttributeNames, Values: u.ExpressionAttributeValues}}
 	}
-	if w.Verb == Update && e.Update == nil {
-		cs.AddNull("transactItems.1.member.update.updateExpression")
+	if d := it.Delete; d != nil {
+		kinds++
+		a = transactWrite{member: "delete.", what: "key", verb: Delete, table: d.TableName, keyed: d.Key, tell: d.ReturnValuesOnConditionCheckFailure,
+			source: Expressions{Condition: d.ConditionExpression, Names: d.ExpressionAttributeNames, Values: d.ExpressionAttributeValues}}
 	}
-	if err := CheckTableName(w.Table, &cs); err != nil {
+	if k := it.ConditionCheck; k != nil {
+		kinds++
+		a = transactWrite{member: "conditionCheck.", what: "key", verb: ConditionCheck, table: k.TableName, keyed: k.Key, tell: k.ReturnValuesOnConditionCheckFailure,
+			source: Expressions{Condition: k.ConditionExpression, Names: k.ExpressionAttributeNames, Values: k.ExpressionAttributeValues}}
+	}
+	a.kinds = kinds
+	return a
+}
+
+// checkMembers notes faults of members of the action, which the prefix leads to.
+func (a *transactWrite) checkMembers(c *Members, prefix string) {
+	if a.kinds != 1 {
+		return
+	}
+	member := prefix + a.member
+	CheckEnum(c, member+"returnValuesOnConditionCheckFailure", a.tell, "ALL_OLD", "NONE")
+	if a.keyed == nil {
+		c.AddNull(member + a.what)
+	}
+	if a.verb == ConditionCheck && a.source.Condition == nil {
+		c.AddNull(member + "conditionExpression")
+	}
+	if a.verb == Update && a.source.Update == nil {
+		c.AddNull(member + "updateExpression")
+	}
+	c.tableName(a.table, member+"tableName")
+}
+
+// checkParameters refuses parameters that exclude or need each other.
+func (a *transactWrite) checkParameters() error {
+	if a.kinds != 1 {
+		return Invalid("TransactItems can only contain one of Check, Put, Update or Delete")
+	}
+	exprs := []Expression{{Name: "ConditionExpression", Source: a.source.Condition}}
+	if a.verb == Update {
+		exprs = []Expression{{Name: "UpdateExpression", Source: a.source.Update}, {Name: "ConditionExpression", Source: a.source.Condition}}
+	}
+	return CheckMix(exprs, nil, a.source.Names, a.source.Values)
+}
+
+// bind makes the write of the action.
+func (a *transactWrite) bind(p *expr.Parser, w *Write) (err error) {
+	w.Verb, w.Table, w.Tell = a.verb, a.table, a.tell == types.ReturnValuesOnConditionCheckFailureAllOld
+	if w.Keyed, err = Normalize(a.keyed); err != nil {
 		return err
 	}
-	exprs := []Expression{{Name: "ConditionExpression", Source: e.Condition}}
-	if w.Verb == Update {
-		exprs = []Expression{{Name: "UpdateExpression", Source: e.Update}, {Name: "ConditionExpression", Source: e.Condition}}
-	}
-	if err := CheckMix(exprs, nil, e.Names, e.Values); err != nil {
-		return err
-	}
-	if w.Keyed, err = Normalize(key); err != nil {
-		return err
-	}
-	return w.bind(p, e)
+	return w.bind(p, a.source)
 }
 
 // Digest is a hash of a transaction in canonical form: maps sorted, numbers normalised.
@@ -172,18 +203,22 @@ func TransactGets(p *expr.Parser, in *dynamodb.TransactGetItemsInput) ([]Transac
 	var cs Members
 	cs.CheckReturns(in.ReturnConsumedCapacity, "", "")
 	checkActions(&cs, len(in.TransactItems))
+	for i, it := range in.TransactItems {
+		member := fmt.Sprintf("transactItems.%d.member.get", i+1)
+		switch {
+		case it.Get == nil:
+			cs.AddNull(member)
+			continue
+		case it.Get.Key == nil:
+			cs.AddNull(member + ".key")
+		}
+		cs.tableName(it.Get.TableName, member+".tableName")
+	}
 	if err := cs.Err(); err != nil {
 		return nil, err
 	}
 	gets := make([]TransactGet, len(in.TransactItems))
 	for i, it := range in.TransactItems {
-		if it.Get == nil || it.Get.Key == nil {
-			cs.AddNull("transactItems.1.member.get")
-			return nil, cs.Err()
-		}
-		if err := CheckTableName(it.Get.TableName, &cs); err != nil {
-			return nil, err
-		}
 		sel := Selection{Projection: it.Get.ProjectionExpression, Names: it.Get.ExpressionAttributeNames}
 		if err := sel.Check(); err != nil {
 			return nil, err

@@ -109,6 +109,7 @@ export const deviceAnswers = [
   ['POST', path('^/fleets'), (_, __, body) => (state.fleets[body.id] ? refuse(409, 'exists', 'There is such a fleet.') : ((state.fleets[body.id] = { name: body.name, timezone: body.timezone }), [201, fleet(body.id)]))],
   ['GET', path(one), ([f]) => (state.fleets[f] ? fleet(f) : refuse(404, 'not_found', 'There is no such fleet.'))],
   ['POST', path(one + '/verify'), () => [202, { id: 'v1' }]],
+  ['POST', path(one + '/rebuild'), () => [202, { id: 'v2' }]],
   ['GET', path(one + '/verify'), ([f]) => ({ ...compared, ...(f === 'city' ? { state: 'clean', count: 0, sealed: 1344, firstSealed: 'air-0001 hourly 2026-04-01T00:00:00Z', waiting: 1, busy: 2, differences: [] } : {}) })],
   ['PATCH', path(one), ([f], _, body) => (Object.assign(state.fleets[f], body), fleet(f))],
   ['DELETE', path(one), ([f]) => (delete state.fleets[f], [204])],

@@ -135,6 +135,7 @@ export const devices = {
   changeFleet: (fleet: string, body: Partial<Fleet>) => call<Fleet>('PATCH', at(fleet), undefined, body),
   deleteFleet: (fleet: string) => call<void>('DELETE', at(fleet)),
   verify: (fleet: string, body: { from: string; to: string }) => call<{ id?: string }>('POST', at(fleet) + '/verify', undefined, body),
+  rebuild: (fleet: string, body: { from: string; to: string }) => call<{ id?: string }>('POST', at(fleet) + '/rebuild', undefined, body),
   verification: (fleet: string, s?: Abort) => call<Verification>('GET', at(fleet) + '/verify', undefined, undefined, s),
   board: (fleet: string, s?: Abort) => call<Board>('GET', at(fleet) + '/board', undefined, undefined, s),
   list: (fleet: string, q: Query, s?: Abort) => call<{ devices: Row[] | null; cursor?: string }>('GET', at(fleet) + '/devices', q, undefined, s),

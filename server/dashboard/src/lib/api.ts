@@ -139,7 +139,9 @@ export interface Realtime {
 }
 
 export interface Verification {
-  state: 'running' | 'clean' | 'differs' | 'never' | 'failed'
+  state: 'running' | 'clean' | 'differs' | 'rebuilt' | 'never' | 'failed'
+  rebuild?: boolean // while it runs: items that differ are replaced
+  rebuilt?: number // items that were replaced
   at?: string
   from?: string
   to?: string

@@ -1,0 +1,51 @@
+package onefold_test
+
+import (
+	"cmp"
+	"os"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// A goal in README's tables stands after its figure, as "400 to 500/s (goal 600, **missed**)", and says so when it is missed. Goals of
+// time and of write units are met by a figure that is at most as great, others by one that is at least as great.
+func TestMissedGoalsAreMarked(t *testing.T) {
+	text, err := os.ReadFile("README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	figure := regexp.MustCompile(`([\d.,]*\d)(?: to ([\d.,]*\d))?(?:/s| ms)? \(goal ([\d.,]*\d)(, \*\*missed\*\*)?\)`)
+	read := func(s string) float64 {
+		n, err := strconv.ParseFloat(strings.ReplaceAll(s, ",", ""), 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	found := 0
+	for line := range strings.Lines(string(text)) {
+		if !strings.HasPrefix(line, "| ") {
+			continue
+		}
+		goals := figure.FindAllStringSubmatch(line, -1)
+		if len(goals) != strings.Count(line, "(goal ") {
+			t.Errorf("a goal does not stand after its figure: %s", line)
+		}
+		less := strings.Contains(line, "write units") || strings.Contains(line, " ms (goal")
+		for _, g := range goals {
+			found++
+			at, best := read(g[1]), read(cmp.Or(g[2], g[1]))
+			if less {
+				best = at
+			}
+			if missed := less && best > read(g[3]) || !less && best < read(g[3]); missed != (g[4] != "") {
+				t.Errorf("%s: is the goal missed: %v", g[0], missed)
+			}
+		}
+	}
+	if found < 8 {
+		t.Errorf("%d goals were found", found)
+	}
+}

@@ -93,7 +93,7 @@ var policy = map[string][]string{
 	"eventstore/registry":       {"eventstore"},
 	"eventstore/eventjson":      {"eventstore"},
 	"eventstore/projection":     {"vocabulary", "table", "fold", "eventstore", "eventstore/eventjson", "internal/pause", "golang.org/x/sync/..."},
-	"eventstore/eventstoretest": {"vocabulary", "dynamo", "table", "eventstore", "eventstore/registry", "engine/enginetest"},
+	"eventstore/eventstoretest": {"vocabulary", "dynamo", "table", "eventstore", "eventstore/registry", "engine/enginetest", "internal/seeds"},
 
 	"blueprint/lint": {"vocabulary", "table",
 		"accounts", "analytics", "telemetry", "eventstore"}, // its tests: what it looks at
@@ -172,6 +172,7 @@ var policy = map[string][]string{
 	"internal/decimal":   {"github.com/cockroachdb/apd/v3"},
 	"internal/recorded":  {},
 	"internal/referral":  {},
+	"internal/seeds":     {},
 	"internal/sketch":    {"vocabulary"},
 	"internal/tail":      {"internal/pause"},
 	"internal/traffic":   {},
@@ -209,7 +210,7 @@ var policy = map[string][]string{
 // forTests may be imported by any _test.go file, beside what its package may import.
 var forTests = []string{"analytics/report", "server", "server/servertest", "engine", "engine/enginetest", "dynamohttp", "dynamo", "dynamo/dynamotest", "table", "fold/...", "vocabulary", "analytics/reconcile", "eventstore/eventstoretest",
 	"github.com/aws/aws-sdk-go-v2/...", "github.com/cockroachdb/datadriven", "github.com/rogpeppe/go-internal/...",
-	"internal/recorded", "pgregory.net/rapid", "go.uber.org/goleak", "github.com/anishathalye/porcupine", "github.com/cockroachdb/pebble/v2/vfs", "github.com/oklog/ulid/v2",
+	"internal/recorded", "internal/seeds", "pgregory.net/rapid", "go.uber.org/goleak", "github.com/anishathalye/porcupine", "github.com/cockroachdb/pebble/v2/vfs", "github.com/oklog/ulid/v2",
 	"github.com/cockroachdb/apd/v3", "github.com/cespare/xxhash/v2", "github.com/klauspost/compress/...",
 	"github.com/eclipse/paho.golang/...", "github.com/eclipse/paho.mqtt.golang", "github.com/pquerna/otp/totp", "accounts/passkey/passkeytest", "accounts/openid/openidtest"}
 

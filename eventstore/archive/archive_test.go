@@ -24,6 +24,7 @@ import (
 	"github.com/onefold/onefold/eventstore/archive"
 	"github.com/onefold/onefold/eventstore/fsck"
 	"github.com/onefold/onefold/eventstore/shred"
+	"github.com/onefold/onefold/internal/seeds"
 	"github.com/onefold/onefold/table"
 )
 
@@ -481,9 +482,9 @@ func TestSweep(t *testing.T) {
 }
 
 // No damage is read over.
-func TestDamage(t *testing.T) {
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
+func TestDamage(t *testing.T) { seeds.Each(t, 1, damage) }
+
+func damage(t *testing.T, seed uint64) {
 	r := rand.New(rand.NewPCG(seed, 0))
 	w := newWorld(t)
 	w.orders(3)

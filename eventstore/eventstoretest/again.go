@@ -87,8 +87,6 @@ func commandsAgain(w *suite) {
 
 // The same commands come to several writers at once, some of which lose answers: each happens once, and all learn the same.
 func commandsAtOnce(w *suite) {
-	seed := rand.Uint64()
-	w.Logf("seed %d", seed)
 	lost, err := eventstore.New(table.New(&lossy{API: w.table.API()}, w.table.Name(), table.Options{Clock: w.table.Now}), w.o)
 	w.must(err)
 	results := make([]map[string]int64, 4)
@@ -96,7 +94,7 @@ func commandsAtOnce(w *suite) {
 	for n := range results {
 		results[n] = map[string]int64{}
 		writers.Go(func() {
-			r := rand.New(rand.NewPCG(seed, uint64(n)))
+			r := rand.New(rand.NewPCG(w.seed, uint64(n)))
 			store := []*eventstore.Store{w.store, lost}[n%2]
 			for _, i := range r.Perm(8) {
 				name := fmt.Sprint("cmd-", i)

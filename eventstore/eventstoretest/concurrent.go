@@ -14,14 +14,12 @@ import (
 // Many writers on one aggregate and on several, each append with some events, some repeated: no gap, nothing twice,
 // every commit where its result says.
 func concurrentWriters(w *suite) {
-	seed := rand.Uint64()
-	w.Logf("seed %d", seed)
 	var mu sync.Mutex
 	results := map[string]eventstore.Commit{}
 	var writers sync.WaitGroup
 	for n := range 8 {
 		writers.Go(func() {
-			r := rand.New(rand.NewPCG(seed, uint64(n)))
+			r := rand.New(rand.NewPCG(w.seed, uint64(n)))
 			for i := range 25 {
 				events, id := 1+r.IntN(3), order(fmt.Sprint(r.IntN(3)))
 				if w.o.OneByOne {
@@ -91,12 +89,10 @@ func sameAppendAtOnce(w *suite) {
 
 // Money moves between accounts while others move some: none is made, none is lost, and each transfer is on both or none.
 func concurrentJointAppends(w *suite) {
-	seed := rand.Uint64()
-	w.Logf("seed %d", seed)
 	var writers sync.WaitGroup
 	for n := range 6 {
 		writers.Go(func() {
-			r := rand.New(rand.NewPCG(seed, uint64(n)))
+			r := rand.New(rand.NewPCG(w.seed, uint64(n)))
 			for i := range 15 {
 				from := r.IntN(4)
 				name := fmt.Sprintf("T%d-%d", n, i)

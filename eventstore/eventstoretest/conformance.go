@@ -7,49 +7,51 @@ import (
 	"testing"
 
 	"github.com/onefold/onefold/eventstore"
+	"github.com/onefold/onefold/internal/seeds"
 	"github.com/onefold/onefold/table"
 )
 
-// cases are what an event store is held to. Those with transactions do not go with Options.OneByOne.
+// cases are what an event store is held to. Those with transactions do not go with Options.OneByOne; those that are random run with seeds.
 var cases = []struct {
 	name         string
 	transactions bool
 	run          func(*suite)
+	random       bool
 }{
-	{"expected versions", false, expectedVersions},
-	{"conflict says what happened", false, conflictSaysWhatHappened},
-	{"conflict with much", true, conflictWithMuch},
-	{"commit ids", false, commitIDs},
-	{"commit id of another append", true, commitIDOfAnotherAppend},
-	{"commit id of other content", false, commitIDOfOtherContent},
-	{"commands again", false, commandsAgain},
-	{"commands at once", false, commandsAtOnce},
-	{"a head that is ahead", true, headThatIsAhead},
-	{"one to a hundred events", true, oneToAHundredEvents},
-	{"many events at once", true, manyEventsAtOnce},
-	{"item of exactly 400 KB", false, itemOfExactly400KB},
-	{"closed streams", true, closedStreams},
-	{"reservations", true, reservations},
-	{"head says types of the last append", true, headSaysTypesOfTheLastAppend},
-	{"names that cannot be", false, namesThatCannotBe},
-	{"names that can be", false, namesThatCanBe},
-	{"everything comes back", false, everythingComesBack},
-	{"reading", false, reading},
-	{"three megabytes", false, threeMegabytes},
-	{"pages of exactly 1 MB", false, pagesOfExactly1MB},
-	{"transact", false, transact},
-	{"transact again", true, transactAgain},
-	{"snapshots", false, snapshots},
-	{"append all", true, appendAll},
-	{"append all again", true, appendAllAgain},
-	{"again after close", true, againAfterClose},
-	{"append all refuses", true, appendAllRefuses},
-	{"append all reserves", true, appendAllReserves},
-	{"without transactions", false, withoutTransactions},
-	{"unknown outcomes", false, unknownOutcomes},
-	{"concurrent writers", false, concurrentWriters},
-	{"same append at once", false, sameAppendAtOnce},
-	{"concurrent joint appends", true, concurrentJointAppends},
+	{"expected versions", false, expectedVersions, false},
+	{"conflict says what happened", false, conflictSaysWhatHappened, false},
+	{"conflict with much", true, conflictWithMuch, false},
+	{"commit ids", false, commitIDs, false},
+	{"commit id of another append", true, commitIDOfAnotherAppend, false},
+	{"commit id of other content", false, commitIDOfOtherContent, false},
+	{"commands again", false, commandsAgain, false},
+	{"commands at once", false, commandsAtOnce, true},
+	{"a head that is ahead", true, headThatIsAhead, false},
+	{"one to a hundred events", true, oneToAHundredEvents, false},
+	{"many events at once", true, manyEventsAtOnce, false},
+	{"item of exactly 400 KB", false, itemOfExactly400KB, false},
+	{"closed streams", true, closedStreams, false},
+	{"reservations", true, reservations, false},
+	{"head says types of the last append", true, headSaysTypesOfTheLastAppend, false},
+	{"names that cannot be", false, namesThatCannotBe, false},
+	{"names that can be", false, namesThatCanBe, false},
+	{"everything comes back", false, everythingComesBack, false},
+	{"reading", false, reading, false},
+	{"three megabytes", false, threeMegabytes, false},
+	{"pages of exactly 1 MB", false, pagesOfExactly1MB, false},
+	{"transact", false, transact, false},
+	{"transact again", true, transactAgain, false},
+	{"snapshots", false, snapshots, false},
+	{"append all", true, appendAll, false},
+	{"append all again", true, appendAllAgain, false},
+	{"again after close", true, againAfterClose, false},
+	{"append all refuses", true, appendAllRefuses, false},
+	{"append all reserves", true, appendAllReserves, false},
+	{"without transactions", false, withoutTransactions, false},
+	{"unknown outcomes", false, unknownOutcomes, false},
+	{"concurrent writers", false, concurrentWriters, true},
+	{"same append at once", false, sameAppendAtOnce, false},
+	{"concurrent joint appends", true, concurrentJointAppends, true},
 }
 
 // Conformance holds an event store with certain options to what eventstore promises, on whatever tables open returns: empty
@@ -60,11 +62,18 @@ func Conformance(t *testing.T, open func(t *testing.T) *table.Table, o eventstor
 			if c.transactions && o.OneByOne {
 				t.Skip("this needs transactions, which Options.OneByOne does without")
 			}
-			w := &suite{T: t, ctx: t.Context(), table: open(t), o: o}
-			var err error
-			w.store, err = eventstore.New(w.table, o)
-			w.must(err)
-			c.run(w)
+			run := func(t *testing.T, seed uint64) {
+				w := &suite{T: t, ctx: t.Context(), table: open(t), o: o, seed: seed}
+				var err error
+				w.store, err = eventstore.New(w.table, o)
+				w.must(err)
+				c.run(w)
+			}
+			if c.random {
+				seeds.Each(t, 1, run)
+			} else {
+				run(t, 0)
+			}
 		})
 	}
 }
@@ -76,6 +85,7 @@ type suite struct {
 	table *table.Table
 	store *eventstore.Store
 	o     eventstore.Options
+	seed  uint64
 }
 
 func (w *suite) must(err error) {

@@ -20,6 +20,10 @@ type joint struct {
 	s     *Store
 	parts []*appending
 	ready bool // the parts' versions are found
+
+	plain   [][]Event // of the parts, before they were sealed
+	sealed  time.Time // when they were
+	refused bool      // they cannot be
 }
 
 // join checks an append and makes its events but for their numbers.
@@ -98,7 +102,7 @@ func (j *joint) run(ctx context.Context) ([]Commit, error) {
 		if err == nil {
 			return commits, nil
 		}
-		if final(err) {
+		if final(err) || j.refused {
 			return j.before(ctx, err)
 		}
 		if j.ready || errors.Is(err, errTaken) {
@@ -132,6 +136,11 @@ func (j *joint) attempt(ctx context.Context) ([]Commit, error) {
 	if j.s.o.OneByOne && j.parts[0].named { // no mark keeps it from happening twice, but what came up to now can be read
 		if commits, err := j.look(ctx, nil); err != nil || commits != nil {
 			return commits, err
+		}
+	}
+	if j.s.t.Now().Sub(j.sealed) >= sealedFor { // the rules may be others by now
+		if err := j.seal(ctx); err != nil {
+			return nil, err
 		}
 	}
 	err := j.write(ctx)

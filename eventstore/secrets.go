@@ -37,8 +37,22 @@ func (s *Store) Open(ctx context.Context, e *Event) error {
 	return nil
 }
 
-// seal seals the events of all parts. A store that cannot is refused where the table has it that something in them is personal.
+// seal seals the events of all parts by the rules of now, which hold for as long as an attempt may take. A store that cannot is refused where the table
+// has it that something in them is personal.
 func (j *joint) seal(ctx context.Context) error {
+	for i, a := range j.parts {
+		if len(j.plain) == i {
+			j.plain = append(j.plain, a.events)
+		}
+		a.events = slices.Clone(j.plain[i])
+	}
+	j.sealed = j.s.t.Now()
+	err := j.sealEach(ctx)
+	j.refused = err != nil
+	return err
+}
+
+func (j *joint) sealEach(ctx context.Context) error {
 	if j.s.o.Secrets == nil {
 		return j.s.unsealed(ctx, func(r PersonalRule) bool {
 			return slices.ContainsFunc(j.parts, func(a *appending) bool {

@@ -1,7 +1,6 @@
 package eventstore
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -31,8 +30,8 @@ type Commit struct {
 type AppendOption func(*appending)
 
 // CommitID names an append, 1 to 64 bytes: whoever repeats it with the same id gets the result of the first time, for
-// ever. A command's own id serves. Without one a repeated call is another append. The same id with events of other types, payloads or envelopes
-// is an ErrCommitReused. In Transact it names the command: the first result comes back whatever is decided then.
+// ever. A command's own id serves. Without one a repeated call is another append. The same id with events of other types, payloads, envelopes or
+// given times is an ErrCommitReused. In Transact it names the command: the first result comes back whatever is decided then.
 func CommitID(id string) AppendOption {
 	return func(a *appending) { a.commit, a.named = id, true }
 }
@@ -59,6 +58,8 @@ type appending struct {
 	prev     []byte // hash of the event before, if the stream is a chain
 	parts    int    // of the append
 	command  bool   // the commit id names what was asked for, whatever is decided
+	dated    []bool // the events whose time the caller gave
+	content  content
 }
 
 // Append adds events to a stream, all or none, if it has the expected version. When it returns a Commit they are durable
@@ -166,7 +167,7 @@ func (a *appending) add(n *NewEvent, eventID string, now time.Time, of int) erro
 		Payload: n.Payload, Envelope: n.Envelope, CommitID: a.commit, Nth: len(a.events), Of: of,
 		Shard: table.Shard(a.id.String(), a.s.o.TypeShards),
 	}
-	if n.OccurredAt.IsZero() {
+	if a.dated = append(a.dated, !n.OccurredAt.IsZero()); n.OccurredAt.IsZero() {
 		e.OccurredAt = now
 	}
 	a.size += len(n.Payload) + 512
@@ -311,7 +312,9 @@ func (a *appending) mark(ctx context.Context) (Mark, error) {
 			return Mark{}, err
 		}
 		if e.CommitID == a.commit {
-			return Mark{First: e.Seq, N: e.Of, Digest: a.s.digest(a.id, []Event{e})}, nil
+			dated := len(a.dated) > 0 && a.dated[0] || !e.OccurredAt.Equal(e.RecordedAt) // which it does not say
+			c, err := a.s.content(ctx, a.id, []Event{e}, []bool{dated})
+			return Mark{First: e.Seq, N: e.Of, Digest: c.digest, Sealed: c.sealed}, err
 		}
 	}
 	return Mark{}, table.ErrNotFound
@@ -320,13 +323,8 @@ func (a *appending) mark(ctx context.Context) (Mark, error) {
 // again is the result of an append that happened. One without a name of the caller's is this very call's.
 func (a *appending) again(m Mark) (Commit, error) {
 	if a.named && !a.command {
-		switch {
-		case m.N != len(a.events):
-			return Commit{}, fmt.Errorf("%w: %q, of %d events", ErrCommitReused, a.commit, m.N)
-		case m.Parts > 0 && m.Parts != a.parts:
-			return Commit{}, fmt.Errorf("%w: %q, to %d aggregates", ErrCommitReused, a.commit, m.Parts)
-		case len(m.Digest) > 0 && !bytes.Equal(m.Digest, a.s.digest(a.id, a.events)):
-			return Commit{}, fmt.Errorf("%w: %q, of events that say something else", ErrCommitReused, a.commit)
+		if err := a.compare(&m); err != nil {
+			return Commit{}, err
 		}
 	}
 	return Commit{CommitID: a.commit, First: m.First, Version: m.First + int64(m.N) - 1, Again: a.named}, nil

@@ -187,7 +187,7 @@ func (j *joint) before(ctx context.Context, why error) ([]Commit, error) {
 	commits := make([]Commit, len(j.parts))
 	for i, a := range j.parts {
 		c, err := a.marked(ctx)
-		if err != nil {
+		if err != nil && !errors.Is(err, errUntold) {
 			return nil, errors.Join(why, err)
 		}
 		if c.Version == 0 {

@@ -41,7 +41,7 @@ func (a *appending) addTo(tx *table.Tx) {
 		Events.TxCreate(tx, &a.events[i])
 	}
 	if a.named {
-		Marks.TxCreate(tx, &Mark{MarkKey: MarkKey{a.id, a.commit}, First: version + 1, N: len(a.events), Parts: a.parts, Digest: a.s.digest(a.id, a.events)})
+		Marks.TxCreate(tx, &Mark{MarkKey: MarkKey{a.id, a.commit}, First: version + 1, N: len(a.events), Parts: a.parts, Digest: a.content.digest, Sealed: a.content.sealed})
 	}
 	for i := range a.claims {
 		a.claims[i].addTo(tx, a.id, now)

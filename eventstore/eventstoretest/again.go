@@ -6,20 +6,31 @@ import (
 	"math/rand/v2"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/onefold/onefold/eventstore"
 	"github.com/onefold/onefold/table"
 )
 
+// Personal are the fields and the entry of metadata of the suite's events of type Billed that Options.Secrets may seal, and the field that says whose they are.
+var Personal = struct {
+	Event, Subject   string
+	Fields, Metadata []string
+}{"Billed", "by", []string{"name"}, []string{"ip"}}
+
 // A commit id names one append: given to another one, of as many events, it is refused, and nothing is written.
 func commitIDOfOtherContent(w *suite) {
-	first := eventstore.NewEvent{Type: "Paid", Payload: []byte(`{"cents":1}`), Envelope: eventstore.Envelope{Actor: "ada", Metadata: map[string]string{"a": "1"}}}
+	at := time.Date(2020, 2, 29, 12, 0, 0, 0, time.UTC)
+	first := eventstore.NewEvent{Type: "Billed", Payload: []byte(`{"by":"7","cents":1,"name":"Ada"}`), OccurredAt: at, Envelope: eventstore.Envelope{Actor: "ada", Metadata: map[string]string{"a": "1", "ip": "::1"}}}
 	_, err := w.store.Append(w.ctx, order("1"), eventstore.NoStream(), []eventstore.NewEvent{first}, eventstore.CommitID("c"))
 	w.must(err)
 	for name, change := range map[string]func(*eventstore.NewEvent){
-		"a type": func(e *eventstore.NewEvent) { e.Type = "Lent" }, "a payload": func(e *eventstore.NewEvent) { e.Payload = []byte(`{"cents":2}`) },
+		"a type": func(e *eventstore.NewEvent) { e.Type = "Lent" }, "a payload": func(e *eventstore.NewEvent) { e.Payload = []byte(`{"by":"7","cents":2,"name":"Ada"}`) },
+		"a name": func(e *eventstore.NewEvent) { e.Payload = []byte(`{"by":"7","cents":1,"name":"Grace"}`) }, "a person": func(e *eventstore.NewEvent) { e.Payload = []byte(`{"by":"8","cents":1,"name":"Ada"}`) },
+		"a time": func(e *eventstore.NewEvent) { e.OccurredAt = at.AddDate(1, 0, 0) }, "no time": func(e *eventstore.NewEvent) { e.OccurredAt = time.Time{} },
+		"an address": func(e *eventstore.NewEvent) { e.Metadata = map[string]string{"a": "1", "ip": "::2"} },
 		"a version": func(e *eventstore.NewEvent) { e.Schema = 2 }, "an actor": func(e *eventstore.NewEvent) { e.Actor = "" },
-		"metadata": func(e *eventstore.NewEvent) { e.Metadata = map[string]string{"a": "2"} },
+		"metadata": func(e *eventstore.NewEvent) { e.Metadata = map[string]string{"a": "2", "ip": "::1"} },
 	} {
 		e := first
 		change(&e)
@@ -32,7 +43,8 @@ func commitIDOfOtherContent(w *suite) {
 	if c, err := w.store.Append(w.ctx, order("1"), eventstore.Any(), []eventstore.NewEvent{first}, eventstore.CommitID("c")); err != nil || !c.Again {
 		w.Errorf("the same again: %+v, %v", c, err)
 	}
-	w.isStory(order("1"), "1 Paid")
+	w.isStory(order("1"), "1 Billed")
+	w.timeOfAnAppendAgain()
 	if w.o.OneByOne {
 		return
 	}
@@ -45,6 +57,21 @@ func commitIDOfOtherContent(w *suite) {
 	parts[1] = to(order("3"), eventstore.Any(), "B")
 	if _, err := w.store.AppendAll(w.ctx, parts, eventstore.CommitID("j")); !errors.Is(err, eventstore.ErrCommitReused) {
 		w.Errorf("another part: %v", err)
+	}
+}
+
+// An append without times is the same whenever it is repeated, and not one with a time.
+func (w *suite) timeOfAnAppendAgain() {
+	now, id := said("Noted"), order("timed")
+	_, err := w.store.Append(w.ctx, id, eventstore.Any(), now, eventstore.CommitID("t"))
+	w.must(err)
+	time.Sleep(2 * time.Millisecond) // where the clock is the system's
+	if c, err := w.store.Append(w.ctx, id, eventstore.Any(), now, eventstore.CommitID("t")); err != nil || !c.Again {
+		w.Errorf("the same without a time: %+v, %v", c, err)
+	}
+	now[0].OccurredAt = time.Date(2021, 1, 1, 0, 0, 0, 0, time.UTC)
+	if _, err := w.store.Append(w.ctx, id, eventstore.Any(), now, eventstore.CommitID("t")); !errors.Is(err, eventstore.ErrCommitReused) {
+		w.Errorf("with a time: %v", err)
 	}
 }
 

@@ -54,19 +54,22 @@ var cases = []struct {
 	{"concurrent joint appends", true, concurrentJointAppends, true},
 }
 
-// Conformance holds an event store with certain options to what eventstore promises, on whatever tables open returns: empty
+// Writer is the options of a store on a table.
+type Writer func(*table.Table) eventstore.Options
+
+// With is a writer whose options are the same on each table.
+func With(o eventstore.Options) Writer { return func(*table.Table) eventstore.Options { return o } }
+
+// Conformance holds an event store of a writer to what eventstore promises, on whatever tables open returns: empty
 // ones of eventstore.Schema, a new one each time. With Options.OneByOne the store needs no transactions.
-func Conformance(t *testing.T, open func(t *testing.T) *table.Table, o eventstore.Options) {
+func Conformance(t *testing.T, open func(t *testing.T) *table.Table, writer Writer) {
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			if c.transactions && o.OneByOne {
-				t.Skip("this needs transactions, which Options.OneByOne does without")
-			}
 			run := func(t *testing.T, seed uint64) {
-				w := &suite{T: t, ctx: t.Context(), table: open(t), o: o, seed: seed}
-				var err error
-				w.store, err = eventstore.New(w.table, o)
-				w.must(err)
+				w := newSuite(t, open(t), writer, seed)
+				if c.transactions && w.o.OneByOne {
+					t.Skip("this needs transactions, which Options.OneByOne does without")
+				}
 				c.run(w)
 			}
 			if c.random {
@@ -86,6 +89,14 @@ type suite struct {
 	store *eventstore.Store
 	o     eventstore.Options
 	seed  uint64
+}
+
+func newSuite(t *testing.T, on *table.Table, writer Writer, seed uint64) *suite {
+	w := &suite{T: t, ctx: t.Context(), table: on, o: writer(on), seed: seed}
+	var err error
+	w.store, err = eventstore.New(w.table, w.o)
+	w.must(err)
+	return w
 }
 
 func (w *suite) must(err error) {

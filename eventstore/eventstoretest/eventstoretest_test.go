@@ -38,7 +38,7 @@ func TestConformance(t *testing.T) {
 		"one by one":        {called, eventstore.Options{OneByOne: true}},
 		"a chain of hashes": {called, eventstore.Options{Chain: true}},
 	} {
-		t.Run(name, func(t *testing.T) { eventstoretest.Conformance(t, c.open, c.o) })
+		t.Run(name, func(t *testing.T) { eventstoretest.Conformance(t, c.open, eventstoretest.With(c.o)) })
 	}
 }
 
@@ -67,7 +67,7 @@ func TestDynalite(t *testing.T) {
 			t.Fatal(err)
 		}
 		return table.New(client, name, table.Options{})
-	}, eventstore.Options{OneByOne: true})
+	}, eventstoretest.With(eventstore.Options{OneByOne: true}))
 }
 
 // Opened and Deposited happen to accounts.

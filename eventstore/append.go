@@ -56,6 +56,7 @@ type appending struct {
 	size     int
 	claims   []claim
 	prev     []byte // hash of the event before, if the stream is a chain
+	chained  bool   // the stream is a chain, or becomes one
 	parts    int    // of the append
 	command  bool   // the commit id names what was asked for, whatever is decided
 	dated    []bool // the events whose time the caller gave
@@ -65,7 +66,7 @@ type appending struct {
 // Append adds events to a stream, all or none, if it has the expected version. When it returns a Commit they are durable
 // and can be read. After an error whose outcome nobody knows, such as a time-out, it looks whether the events are there
 // and tries again; if that fails, too, call it again with the same CommitID. Errors: *Conflict, which is an ErrConflict;
-// ErrInvalid, ErrTooLarge, ErrClosed, ErrCommitReused, ErrReserved, ErrBusy; those of the store.
+// ErrInvalid, ErrTooLarge, ErrClosed, ErrCommitReused, ErrReserved, ErrBusy, ErrWriteMode, ErrUnsealed; those of the store.
 func (s *Store) Append(ctx context.Context, id ID, expected Expected, events []NewEvent, options ...AppendOption) (Commit, error) {
 	commits, err := s.append(ctx, []AppendTo{{id, expected, events, options}}, nil)
 	if err != nil {
@@ -85,6 +86,9 @@ func (s *Store) AppendAll(ctx context.Context, parts []AppendTo, options ...Appe
 func (s *Store) append(ctx context.Context, parts []AppendTo, options []AppendOption) ([]Commit, error) {
 	j, err := s.join(parts, options)
 	var commits []Commit
+	if err == nil {
+		err = s.agree(ctx)
+	}
 	if err == nil {
 		err = j.claim(ctx)
 	}
@@ -178,7 +182,7 @@ func (a *appending) add(n *NewEvent, eventID string, now time.Time, of int) erro
 // start finds the version that events are appended to. Where a transaction compares it, it need not be read,
 // but for the hash that a chain goes on from.
 func (a *appending) start(ctx context.Context) error {
-	if a.version = a.expected.version; a.expected.pinned() && !a.s.o.OneByOne && (!a.s.o.Chain || a.expected.version == 0) {
+	if a.version = a.expected.version; a.expected.pinned() && !a.s.o.OneByOne && (!a.chained || a.expected.version == 0) {
 		return nil
 	}
 	h, err := a.latest(ctx)
@@ -188,12 +192,10 @@ func (a *appending) start(ctx context.Context) error {
 	switch a.version = h.Version; {
 	case h.State != Open:
 		return a.isClosed(h.State)
-	case len(h.Hash) > 0 && !a.s.o.Chain:
-		return ErrChained
 	case !a.expected.meets(h.Version):
 		return errTaken // or so it seems
 	}
-	a.prev = h.Hash
+	a.prev, a.chained = h.Hash, a.chained || len(h.Hash) > 0
 	return nil
 }
 

@@ -34,7 +34,7 @@ func (s *Store) join(parts []AppendTo, options []AppendOption) (*joint, error) {
 	}
 	seen := map[ID]bool{}
 	for i := range parts {
-		a := &appending{s: s, id: parts[i].ID, expected: parts[i].Expected}
+		a := &appending{s: s, id: parts[i].ID, expected: parts[i].Expected, chained: s.o.Chain}
 		for _, o := range options {
 			o(a)
 		}
@@ -158,7 +158,7 @@ var errTaken = errors.New("eventstore: another append was quicker")
 
 // final reports whether an append that failed will always fail.
 func final(err error) bool {
-	return errors.Is(err, ErrClosed) || errors.Is(err, ErrTooLarge) || errors.Is(err, ErrReserved) || errors.Is(err, ErrInvalid) || errors.Is(err, ErrHole) || errors.Is(err, ErrChained)
+	return errors.Is(err, ErrClosed) || errors.Is(err, ErrTooLarge) || errors.Is(err, ErrReserved) || errors.Is(err, ErrInvalid) || errors.Is(err, ErrHole)
 }
 
 // start finds the versions of all parts, even when one has not the version that was expected.

@@ -35,6 +35,7 @@ type RulesKey struct{}
 type Rules struct {
 	RulesKey
 	Personal  []PersonalRule `dynamodbav:"personal,omitempty"`  // what is sealed
+	Mode      WriteMode      `dynamodbav:"mode,omitempty"`      // how all stores append; empty: none has yet
 	Secret    []byte         `dynamodbav:"secret,omitempty"`    // with which values of reservations are hashed
 	HeldUntil int64          `dynamodbav:"heldUntil,omitempty"` // the time, in milliseconds since 1970, up to which stores go by rules as they have read them
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/onefold/onefold/eventstore"
@@ -48,6 +49,8 @@ var cases = []struct {
 	{"append all refuses", true, appendAllRefuses, false},
 	{"append all reserves", true, appendAllReserves, false},
 	{"without transactions", false, withoutTransactions, false},
+	{"the other way of appending", false, otherMode, false},
+	{"chains of all writers", false, chains, false},
 	{"unknown outcomes", false, unknownOutcomes, false},
 	{"concurrent writers", false, concurrentWriters, true},
 	{"same append at once", false, sameAppendAtOnce, false},
@@ -61,12 +64,13 @@ type Writer func(*table.Table) eventstore.Options
 func With(o eventstore.Options) Writer { return func(*table.Table) eventstore.Options { return o } }
 
 // Conformance holds an event store of a writer to what eventstore promises, on whatever tables open returns: empty
-// ones of eventstore.Schema, a new one each time. With Options.OneByOne the store needs no transactions.
-func Conformance(t *testing.T, open func(t *testing.T) *table.Table, writer Writer) {
+// ones of eventstore.Schema, a new one each time. With Options.OneByOne the store needs no transactions. Others are further writers on the same table, which
+// know nothing of the options of the first, but for OneByOne, in which all are alike: all take turns.
+func Conformance(t *testing.T, open func(t *testing.T) *table.Table, writer Writer, others ...Writer) {
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			run := func(t *testing.T, seed uint64) {
-				w := newSuite(t, open(t), writer, seed)
+				w := newSuite(t, open(t), writer, others, seed)
 				if c.transactions && w.o.OneByOne {
 					t.Skip("this needs transactions, which Options.OneByOne does without")
 				}
@@ -86,16 +90,35 @@ type suite struct {
 	*testing.T
 	ctx   context.Context
 	table *table.Table
-	store *eventstore.Store
 	o     eventstore.Options
 	seed  uint64
+
+	stores []*eventstore.Store // of the writers
+	keys   []*eventstore.Store // those of them that have secrets, or all if the first has none
+	turn   atomic.Int64
 }
 
-func newSuite(t *testing.T, on *table.Table, writer Writer, seed uint64) *suite {
-	w := &suite{T: t, ctx: t.Context(), table: on, o: writer(on), seed: seed}
-	var err error
-	w.store, err = eventstore.New(w.table, w.o)
-	w.must(err)
+// writer is the store whose turn it is.
+func (w *suite) writer() *eventstore.Store {
+	return w.stores[int(w.turn.Add(1)-1)%len(w.stores)]
+}
+
+// keyed is the same for what a store without keys may be refused.
+func (w *suite) keyed() *eventstore.Store { return w.keys[int(w.turn.Add(1)-1)%len(w.keys)] }
+
+func newSuite(t *testing.T, on *table.Table, writer Writer, others []Writer, seed uint64) *suite {
+	w := &suite{T: t, ctx: t.Context(), table: on, seed: seed}
+	for i, one := range append([]Writer{writer}, others...) {
+		o := one(on)
+		s, err := eventstore.New(on, o)
+		w.must(err)
+		if w.stores = append(w.stores, s); i == 0 {
+			w.o = o
+		}
+		if w.o.Secrets == nil || o.Secrets != nil {
+			w.keys = append(w.keys, s)
+		}
+	}
 	return w
 }
 
@@ -124,7 +147,7 @@ func to(id eventstore.ID, expected eventstore.Expected, types ...string) eventst
 
 func (w *suite) append(id eventstore.ID, expected eventstore.Expected, types ...string) eventstore.Commit {
 	w.Helper()
-	c, err := w.store.Append(w.ctx, id, expected, said(types...))
+	c, err := w.writer().Append(w.ctx, id, expected, said(types...))
 	w.must(err)
 	return c
 }
@@ -132,7 +155,7 @@ func (w *suite) append(id eventstore.ID, expected eventstore.Expected, types ...
 func (w *suite) events(id eventstore.ID, options ...eventstore.ReadOption) []eventstore.Event {
 	w.Helper()
 	var events []eventstore.Event
-	for e, err := range w.store.Read(w.ctx, id, options...) {
+	for e, err := range w.writer().Read(w.ctx, id, options...) {
 		w.must(err)
 		events = append(events, e)
 	}

@@ -12,12 +12,12 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// With keys an event store is as without.
+// With keys an event store is as without, beside other writers with keys and without.
 func TestConformance(t *testing.T) {
 	open := func(t *testing.T) *table.Table { return eventstoretest.New(t, eventstore.Options{}).Table }
 	for name, o := range map[string]eventstore.Options{"transactions": {}, "one by one": {OneByOne: true}} {
 		t.Run(name, func(t *testing.T) {
-			eventstoretest.Conformance(t, open, func(on *table.Table) eventstore.Options {
+			keeper := func(on *table.Table) eventstore.Options {
 				k, err := shred.New(on, shred.Options{
 					Masters: []shred.Master{master("2026")}, Personal: []shred.Personal{shred.Personal(eventstoretest.Personal)},
 					Sleep: func(context.Context, time.Duration) error { return nil },
@@ -27,7 +27,8 @@ func TestConformance(t *testing.T) {
 				}
 				o.Secrets = k.Secrets()
 				return o
-			})
+			}
+			eventstoretest.Conformance(t, open, keeper, eventstoretest.With(o), keeper)
 		})
 	}
 }

@@ -21,7 +21,7 @@ var (
 
 // key is a subject's key as it was when it was read.
 type key struct {
-	cipher.AEAD // nil: forgotten
+	cipher.AEAD        // nil: forgotten
 	tags        []byte // derived from the key, for Keeper.tag
 	forgotten   time.Time
 	read        time.Time

@@ -93,7 +93,7 @@ var policy = map[string][]string{
 	"eventstore/registry":       {"eventstore"},
 	"eventstore/eventjson":      {"eventstore"},
 	"eventstore/projection":     {"vocabulary", "table", "fold", "eventstore", "eventstore/eventjson", "internal/pause", "golang.org/x/sync/..."},
-	"eventstore/eventstoretest": {"vocabulary", "dynamo", "table", "eventstore", "eventstore/registry", "engine/enginetest"},
+	"eventstore/eventstoretest": {"vocabulary", "dynamo", "table", "eventstore", "eventstore/registry", "engine/enginetest", "internal/seeds"},
 
 	"blueprint/lint": {"vocabulary", "table",
 		"accounts", "analytics", "telemetry", "eventstore"}, // its tests: what it looks at

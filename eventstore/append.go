@@ -1,7 +1,6 @@
 package eventstore
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -31,8 +30,8 @@ type Commit struct {
 type AppendOption func(*appending)
 
 // CommitID names an append, 1 to 64 bytes: whoever repeats it with the same id gets the result of the first time, for
-// ever. A command's own id serves. Without one a repeated call is another append. The same id with events of other types, payloads or envelopes
-// is an ErrCommitReused. In Transact it names the command: the first result comes back whatever is decided then.
+// ever. A command's own id serves. Without one a repeated call is another append. The same id with events of other types, payloads, envelopes or
+// given times is an ErrCommitReused. In Transact it names the command: the first result comes back whatever is decided then.
 func CommitID(id string) AppendOption {
 	return func(a *appending) { a.commit, a.named = id, true }
 }
@@ -57,14 +56,17 @@ type appending struct {
 	size     int
 	claims   []claim
 	prev     []byte // hash of the event before, if the stream is a chain
+	chained  bool   // the stream is a chain, or becomes one
 	parts    int    // of the append
 	command  bool   // the commit id names what was asked for, whatever is decided
+	dated    []bool // the events whose time the caller gave
+	content  content
 }
 
 // Append adds events to a stream, all or none, if it has the expected version. When it returns a Commit they are durable
 // and can be read. After an error whose outcome nobody knows, such as a time-out, it looks whether the events are there
 // and tries again; if that fails, too, call it again with the same CommitID. Errors: *Conflict, which is an ErrConflict;
-// ErrInvalid, ErrTooLarge, ErrClosed, ErrCommitReused, ErrReserved, ErrBusy; those of the store.
+// ErrInvalid, ErrTooLarge, ErrClosed, ErrCommitReused, ErrReserved, ErrBusy, ErrWriteMode, ErrUnsealed; those of the store.
 func (s *Store) Append(ctx context.Context, id ID, expected Expected, events []NewEvent, options ...AppendOption) (Commit, error) {
 	commits, err := s.append(ctx, []AppendTo{{id, expected, events, options}}, nil)
 	if err != nil {
@@ -84,6 +86,9 @@ func (s *Store) AppendAll(ctx context.Context, parts []AppendTo, options ...Appe
 func (s *Store) append(ctx context.Context, parts []AppendTo, options []AppendOption) ([]Commit, error) {
 	j, err := s.join(parts, options)
 	var commits []Commit
+	if err == nil {
+		err = s.agree(ctx)
+	}
 	if err == nil {
 		err = j.claim(ctx)
 	}
@@ -166,7 +171,7 @@ func (a *appending) add(n *NewEvent, eventID string, now time.Time, of int) erro
 		Payload: n.Payload, Envelope: n.Envelope, CommitID: a.commit, Nth: len(a.events), Of: of,
 		Shard: table.Shard(a.id.String(), a.s.o.TypeShards),
 	}
-	if n.OccurredAt.IsZero() {
+	if a.dated = append(a.dated, !n.OccurredAt.IsZero()); n.OccurredAt.IsZero() {
 		e.OccurredAt = now
 	}
 	a.size += len(n.Payload) + 512
@@ -177,7 +182,7 @@ func (a *appending) add(n *NewEvent, eventID string, now time.Time, of int) erro
 // start finds the version that events are appended to. Where a transaction compares it, it need not be read,
 // but for the hash that a chain goes on from.
 func (a *appending) start(ctx context.Context) error {
-	if a.version = a.expected.version; a.expected.pinned() && !a.s.o.OneByOne && (!a.s.o.Chain || a.expected.version == 0) {
+	if a.version = a.expected.version; a.expected.pinned() && !a.s.o.OneByOne && (!a.chained || a.expected.version == 0) {
 		return nil
 	}
 	h, err := a.latest(ctx)
@@ -187,12 +192,10 @@ func (a *appending) start(ctx context.Context) error {
 	switch a.version = h.Version; {
 	case h.State != Open:
 		return a.isClosed(h.State)
-	case len(h.Hash) > 0 && !a.s.o.Chain:
-		return ErrChained
 	case !a.expected.meets(h.Version):
 		return errTaken // or so it seems
 	}
-	a.prev = h.Hash
+	a.prev, a.chained = h.Hash, a.chained || len(h.Hash) > 0
 	return nil
 }
 
@@ -311,7 +314,9 @@ func (a *appending) mark(ctx context.Context) (Mark, error) {
 			return Mark{}, err
 		}
 		if e.CommitID == a.commit {
-			return Mark{First: e.Seq, N: e.Of, Digest: a.s.digest(a.id, []Event{e})}, nil
+			dated := len(a.dated) > 0 && a.dated[0] || !e.OccurredAt.Equal(e.RecordedAt) // which it does not say
+			c, err := a.s.content(ctx, a.id, []Event{e}, []bool{dated})
+			return Mark{First: e.Seq, N: e.Of, Digest: c.digest, Sealed: c.sealed}, err
 		}
 	}
 	return Mark{}, table.ErrNotFound
@@ -320,13 +325,8 @@ func (a *appending) mark(ctx context.Context) (Mark, error) {
 // again is the result of an append that happened. One without a name of the caller's is this very call's.
 func (a *appending) again(m Mark) (Commit, error) {
 	if a.named && !a.command {
-		switch {
-		case m.N != len(a.events):
-			return Commit{}, fmt.Errorf("%w: %q, of %d events", ErrCommitReused, a.commit, m.N)
-		case m.Parts > 0 && m.Parts != a.parts:
-			return Commit{}, fmt.Errorf("%w: %q, to %d aggregates", ErrCommitReused, a.commit, m.Parts)
-		case len(m.Digest) > 0 && !bytes.Equal(m.Digest, a.s.digest(a.id, a.events)):
-			return Commit{}, fmt.Errorf("%w: %q, of events that say something else", ErrCommitReused, a.commit)
+		if err := a.compare(&m); err != nil {
+			return Commit{}, err
 		}
 	}
 	return Commit{CommitID: a.commit, First: m.First, Version: m.First + int64(m.N) - 1, Again: a.named}, nil

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/onefold/onefold/eventstore"
+	"github.com/onefold/onefold/internal/seeds"
 )
 
 // A state in the cache is where the next load begins, and only there.
@@ -79,9 +80,9 @@ func TestCacheAheadOfTheStream(t *testing.T) {
 }
 
 // With caches and without, in two processes and with snapshots that come and go, loads and decisions are the same.
-func TestCacheChangesNothing(t *testing.T) {
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
+func TestCacheChangesNothing(t *testing.T) { seeds.Run(t, 1, cacheChangesNothing) }
+
+func cacheChangesNothing(t *testing.T, seed uint64) {
 	both(t, func(w *world) {
 		var writers sync.WaitGroup
 		for n := range 4 {

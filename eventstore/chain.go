@@ -20,13 +20,8 @@ import (
 // changed, removed, added or exchanged. Without such a note it finds accidents and whoever cannot compute SHA-256: who can
 // write to the table can make a whole new chain.
 
-// Errors of chains.
-var (
-	// ErrChain is returned when the hashes of a stream do not fit its events: it was changed, or is damaged.
-	ErrChain = errors.New("eventstore: the chain of hashes is broken")
-	// ErrChained is returned when a stream that is a chain is appended to by a Store without Options.Chain.
-	ErrChained = errors.New("eventstore: the stream is a chain of hashes, which only a store with Options.Chain goes on with")
-)
+// ErrChain is returned when the hashes of a stream do not fit its events: it was changed, or is damaged.
+var ErrChain = errors.New("eventstore: the chain of hashes is broken")
 
 var headHash = table.FieldOf(Heads, func(h *Head) *[]byte { return &h.Hash })
 
@@ -75,7 +70,7 @@ func (s sum) bytes(b []byte) {
 
 // chain gives the events of an append their hashes.
 func (a *appending) chain() {
-	if !a.s.o.Chain {
+	if !a.chained {
 		return
 	}
 	prev := a.prev

@@ -9,7 +9,7 @@ import (
 )
 
 // Close ends a stream for good: it can be read, and never be appended to. Closing a closed one does nothing. Errors:
-// table.ErrNotFound, ErrClosed for one that is deleted.
+// table.ErrNotFound, ErrClosed for one that is deleted, ErrWriteMode.
 func (s *Store) Close(ctx context.Context, id ID) error { return s.end(ctx, id, Closed) }
 
 // Delete leaves a tombstone: the stream's id is never used again. Its events stay until they are purged. Errors:
@@ -20,6 +20,9 @@ func (s *Store) end(ctx context.Context, id ID, state StreamState) error {
 	err := id.check()
 	if err == nil && s.o.OneByOne {
 		err = fmt.Errorf("%w: without transactions streams cannot be closed", ErrInvalid)
+	}
+	if err == nil {
+		err = s.agree(ctx)
 	}
 	if err == nil {
 		_, err = Heads.Patch(ctx, s.t, id, headState.Set(state), headUpdated.Set(s.t.Now().UTC()),

@@ -1,34 +1,89 @@
 package eventstore
 
 import (
+	"bytes"
+	"context"
 	"crypto/sha256"
+	"errors"
+	"fmt"
 	"maps"
 	"slices"
 )
 
-// digest is a hash of what the events of an append say to an aggregate: their types, payloads and envelopes. Times, numbers and ids are not in it,
-// so that an append that is repeated has the same. Nor is what is sealed, which would let whoever has the table try values.
-func (s *Store) digest(id ID, events []Event) []byte {
-	d := sum{sha256.New()}
-	d.text("onefold append 1")
+// content is what the events of an append say to an aggregate, as hashes, so that an append that is repeated is told from another with its commit id.
+type content struct {
+	digest []byte // of types, payloads, envelopes, and the times that the caller gave; not of what is sealed, which would let whoever has the table try values
+	sealed []byte // of what is sealed, by the keys that it is sealed with; nil: nothing is, or a key is gone
+}
+
+// errUntold says that it cannot be told whether two appends are the same.
+var errUntold = errors.New("eventstore: the append cannot be compared")
+
+// content finds what sealed events say. dated are those whose times are the caller's. Numbers and ids are not in it, so an append that is repeated has the same.
+func (s *Store) content(ctx context.Context, id ID, events []Event, dated []bool) (content, error) {
+	d, sealed, tagged := sum{sha256.New()}, sum{sha256.New()}, 0
+	d.text("onefold append 2")
 	d.text(id.Type)
 	d.text(id.ID)
 	d.number(int64(len(events)))
-	for _, e := range events {
-		if s.o.Secrets != nil && s.o.Secrets.Bare(&e) != nil {
-			return nil // it cannot be told
+	for i, e := range events {
+		if s.o.Secrets != nil && s.o.Secrets.Tag != nil {
+			tag, ok, err := s.o.Secrets.Tag(ctx, &e)
+			if err == nil {
+				err = s.o.Secrets.Bare(&e)
+			}
+			if err != nil {
+				return content{}, fmt.Errorf("%w: %w", errUntold, err)
+			}
+			if sealed.bytes(tag); len(tag) > 0 && tagged >= 0 {
+				tagged++
+			}
+			if !ok {
+				tagged = -1
+			}
 		}
-		d.text(e.EventType)
-		d.number(int64(max(e.Schema, 1)))
-		d.bytes(e.Payload)
-		for _, text := range []string{e.Correlation, e.Causation, e.Actor, e.Tenant} {
-			d.text(text)
-		}
-		d.number(int64(len(e.Metadata)))
-		for _, name := range slices.Sorted(maps.Keys(e.Metadata)) {
-			d.text(name)
-			d.text(e.Metadata[name])
-		}
+		d.event(&e, dated[i])
 	}
-	return d.Sum(nil)
+	c := content{digest: d.Sum(nil)}
+	if tagged > 0 {
+		c.sealed = sealed.Sum(nil)
+	}
+	return c, nil
+}
+
+// event adds what an event says.
+func (s sum) event(e *Event, dated bool) {
+	s.text(e.EventType)
+	s.number(int64(max(e.Schema, 1)))
+	s.bytes(e.Payload)
+	for _, text := range []string{e.Correlation, e.Causation, e.Actor, e.Tenant} {
+		s.text(text)
+	}
+	s.number(int64(len(e.Metadata)))
+	for _, name := range slices.Sorted(maps.Keys(e.Metadata)) {
+		s.text(name)
+		s.text(e.Metadata[name])
+	}
+	if !dated {
+		s.number(0)
+		return
+	}
+	s.number(1)
+	s.time(e.OccurredAt)
+}
+
+// compare refuses an append that is another than the one of the mark. Error: ErrCommitReused; errUntold when its own events could not be sealed.
+func (a *appending) compare(m *Mark) error {
+	switch {
+	case m.N != len(a.events):
+		return fmt.Errorf("%w: %q, of %d events", ErrCommitReused, a.commit, m.N)
+	case m.Parts > 0 && m.Parts != a.parts:
+		return fmt.Errorf("%w: %q, to %d aggregates", ErrCommitReused, a.commit, m.Parts)
+	case len(m.Digest) > 0 && len(a.content.digest) == 0:
+		return errUntold
+	case len(m.Digest) > 0 && !bytes.Equal(m.Digest, a.content.digest),
+		len(m.Sealed) > 0 && len(a.content.sealed) > 0 && !bytes.Equal(m.Sealed, a.content.sealed):
+		return fmt.Errorf("%w: %q, of events that say something else", ErrCommitReused, a.commit)
+	}
+	return nil
 }

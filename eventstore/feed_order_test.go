@@ -17,6 +17,7 @@ import (
 	"github.com/onefold/onefold/eventstore"
 	"github.com/onefold/onefold/fold"
 	"github.com/onefold/onefold/fold/streamsource"
+	"github.com/onefold/onefold/internal/seeds"
 	"github.com/onefold/onefold/table"
 )
 
@@ -158,15 +159,13 @@ func TestFeedIsInTheOrderOfCauseAndEffect(t *testing.T) {
 	for _, o := range []engine.Options{{}, {StreamShards: 2}, {StreamShards: 8}, {StreamShards: 3, RollEvery: 50}, {StreamShards: 16, RollEvery: 100}} {
 		for workers := 1; workers <= 3; workers += 2 {
 			t.Run(fmt.Sprintf("%d shards, rolled after %d, %d workers", max(o.StreamShards, 1), o.RollEvery, workers), func(t *testing.T) {
-				feedInOrder(t, o, workers)
+				seeds.Run(t, 1, func(t *testing.T, seed uint64) { feedInOrder(t, o, workers, seed) })
 			})
 		}
 	}
 }
 
-func feedInOrder(t *testing.T, options engine.Options, workers int) {
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
+func feedInOrder(t *testing.T, options engine.Options, workers int, seed uint64) {
 	o := newOrdering(t, options)
 	ctx, stop := context.WithCancel(o.ctx)
 	var writing, running sync.WaitGroup

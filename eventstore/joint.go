@@ -20,6 +20,10 @@ type joint struct {
 	s     *Store
 	parts []*appending
 	ready bool // the parts' versions are found
+
+	plain   [][]Event // of the parts, before they were sealed
+	sealed  time.Time // when they were
+	refused bool      // they cannot be
 }
 
 // join checks an append and makes its events but for their numbers.
@@ -30,7 +34,7 @@ func (s *Store) join(parts []AppendTo, options []AppendOption) (*joint, error) {
 	}
 	seen := map[ID]bool{}
 	for i := range parts {
-		a := &appending{s: s, id: parts[i].ID, expected: parts[i].Expected}
+		a := &appending{s: s, id: parts[i].ID, expected: parts[i].Expected, chained: s.o.Chain}
 		for _, o := range options {
 			o(a)
 		}
@@ -98,7 +102,7 @@ func (j *joint) run(ctx context.Context) ([]Commit, error) {
 		if err == nil {
 			return commits, nil
 		}
-		if final(err) {
+		if final(err) || j.refused {
 			return j.before(ctx, err)
 		}
 		if j.ready || errors.Is(err, errTaken) {
@@ -134,6 +138,11 @@ func (j *joint) attempt(ctx context.Context) ([]Commit, error) {
 			return commits, err
 		}
 	}
+	if j.s.t.Now().Sub(j.sealed) >= sealedFor { // the rules may be others by now
+		if err := j.seal(ctx); err != nil {
+			return nil, err
+		}
+	}
 	err := j.write(ctx)
 	if errors.Is(err, errTaken) {
 		j.ready = false
@@ -149,7 +158,7 @@ var errTaken = errors.New("eventstore: another append was quicker")
 
 // final reports whether an append that failed will always fail.
 func final(err error) bool {
-	return errors.Is(err, ErrClosed) || errors.Is(err, ErrTooLarge) || errors.Is(err, ErrReserved) || errors.Is(err, ErrInvalid) || errors.Is(err, ErrHole) || errors.Is(err, ErrChained)
+	return errors.Is(err, ErrClosed) || errors.Is(err, ErrTooLarge) || errors.Is(err, ErrReserved) || errors.Is(err, ErrInvalid) || errors.Is(err, ErrHole)
 }
 
 // start finds the versions of all parts, even when one has not the version that was expected.
@@ -178,7 +187,7 @@ func (j *joint) before(ctx context.Context, why error) ([]Commit, error) {
 	commits := make([]Commit, len(j.parts))
 	for i, a := range j.parts {
 		c, err := a.marked(ctx)
-		if err != nil {
+		if err != nil && !errors.Is(err, errUntold) {
 			return nil, errors.Join(why, err)
 		}
 		if c.Version == 0 {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/onefold/onefold/engine/enginetest"
 	"github.com/onefold/onefold/eventstore"
+	"github.com/onefold/onefold/internal/seeds"
 )
 
 // streams are what three aggregates have: the token of each of their events, with a space behind it.
@@ -117,13 +118,13 @@ var streamsModel = porcupine.Model{
 
 // What concurrent clients see of appends to one and to several aggregates, some of them repeated, some without an answer, and
 // of reads, can be explained by an order of the calls within their times.
-func TestLinearizable(t *testing.T) {
+func TestLinearizable(t *testing.T) { seeds.Run(t, 1, linearizable) }
+
+func linearizable(t *testing.T, seed uint64) {
 	histories := 60
 	if testing.Short() {
 		histories = 10
 	}
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
 	both(t, func(w *world) {
 		for h := range histories {
 			r := rand.New(rand.NewPCG(seed, uint64(h)))

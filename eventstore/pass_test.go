@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/onefold/onefold/eventstore"
+	"github.com/onefold/onefold/internal/seeds"
 )
 
 // shelf is an archive in memory.
@@ -29,10 +30,10 @@ func (s shelf) read(_ context.Context, _ eventstore.ID, from, to int64) iter.Seq
 }
 
 // However a stream is read, before it is truncated or after it, or while the events are being deleted: it is the same.
-func TestReadThroughTruncation(t *testing.T) {
+func TestReadThroughTruncation(t *testing.T) { seeds.Run(t, 1, readThroughTruncation) }
+
+func readThroughTruncation(t *testing.T, seed uint64) {
 	const version = 7
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
 	r := rand.New(rand.NewPCG(seed, 0))
 	for kept := int64(2); kept <= version; kept++ {
 		var past shelf

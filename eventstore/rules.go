@@ -35,8 +35,17 @@ type RulesKey struct{}
 type Rules struct {
 	RulesKey
 	Personal  []PersonalRule `dynamodbav:"personal,omitempty"`  // what is sealed
+	Mode      WriteMode      `dynamodbav:"mode,omitempty"`      // how all stores append; empty: none has yet
 	Secret    []byte         `dynamodbav:"secret,omitempty"`    // with which values of reservations are hashed
 	HeldUntil int64          `dynamodbav:"heldUntil,omitempty"` // the time, in milliseconds since 1970, up to which stores go by rules as they have read them
+
+	// ReliedFrom is the time, in milliseconds since 1970, from which all stores go by the last change of Personal. Nothing is sealed before it.
+	ReliedFrom int64 `dynamodbav:"reliedFrom,omitempty"`
+}
+
+// Wait is how long it takes, at most 9 seconds, until the rules may be relied upon: until no store goes by the rules from before any more.
+func (r *Rules) Wait(now time.Time) time.Duration {
+	return min(time.UnixMilli(r.ReliedFrom).Sub(now), maxWait)
 }
 
 // TableRules is the item of rules.
@@ -55,6 +64,8 @@ var RulesNow = table.NewGet[RulesKey](TableRules, table.GetDef{
 const (
 	holdFor    = 3 * time.Second
 	holdMargin = 3 * time.Second
+	maxWait    = holdFor + 2*holdMargin // whatever a clock that is wrong wrote
+	sealedFor  = time.Second            // events are written so soon after they were sealed, or sealed anew
 )
 
 // HeldRules are the rules of a table, read now and then. The zero value is ready. It is safe for concurrent use.
@@ -130,9 +141,9 @@ func newSecret() ([]byte, error) {
 	return secret, nil
 }
 
-// DeclarePersonal makes it a rule of the table that some fields are personal, and returns when no store goes by the rules from before any more: then
-// they may be relied upon. What was declared once stays so.
-func DeclarePersonal(ctx context.Context, t *table.Table, add []PersonalRule, sleep func(context.Context, time.Duration) error) error {
+// DeclarePersonal makes it a rule of the table that some fields are personal. What was declared once stays so. Other stores go by the rules from before
+// for some seconds yet: whoever seals waits for Rules.Wait first, whether it changed the rules or finds them changed.
+func DeclarePersonal(ctx context.Context, t *table.Table, add []PersonalRule) error {
 	r, err := RulesNow.Get(ctx, t, RulesKey{})
 	if errors.Is(err, table.ErrNotFound) {
 		if r.Secret, err = newSecret(); err != nil {
@@ -140,24 +151,23 @@ func DeclarePersonal(ctx context.Context, t *table.Table, add []PersonalRule, sl
 		}
 		r.Personal = mergeRules(nil, add)
 		if err = TableRules.Create(ctx, t, &r); !errors.Is(err, table.ErrExists) {
-			return err
+			return err // nobody has read rules yet: no wait
 		}
 		err = nil
 	}
 	if err != nil || slices.EqualFunc(mergeRules(r.Personal, add), r.Personal, sameRule) {
 		return err
 	}
-	r, err = TableRules.Modify(ctx, t, RulesKey{}, func(r *Rules) error {
-		r.Personal = mergeRules(r.Personal, add)
+	_, err = TableRules.Modify(ctx, t, RulesKey{}, func(r *Rules) error {
+		merged := mergeRules(r.Personal, add)
+		if slices.EqualFunc(merged, r.Personal, sameRule) {
+			return nil // another keeper was quicker, and said from when they may be relied upon
+		}
+		latest := min(r.HeldUntil+holdMargin.Milliseconds(), t.Now().Add(maxWait).UnixMilli())
+		r.Personal, r.ReliedFrom = merged, max(r.ReliedFrom, latest)
 		return nil
 	})
-	if err != nil {
-		return err
-	}
-	if wait := time.UnixMilli(r.HeldUntil).Add(holdMargin).Sub(t.Now()); wait > 0 {
-		return sleep(ctx, min(wait, holdFor+2*holdMargin))
-	}
-	return nil
+	return err
 }
 
 func sameRule(a, b PersonalRule) bool {

@@ -70,6 +70,7 @@ type Mark struct {
 	N      int    `dynamodbav:"n"`
 	Parts  int    `dynamodbav:"parts,omitempty"`  // aggregates that the append was to; 0: not known
 	Digest []byte `dynamodbav:"digest,omitempty"` // of what the events say, so that the id is not given to others; none: not known
+	Sealed []byte `dynamodbav:"sealed,omitempty"` // the same of what of them is sealed, with the keys of the persons; none: nothing is, or not known
 }
 
 // Marks are appends by the ids that their callers gave them.

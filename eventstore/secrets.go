@@ -16,6 +16,9 @@ type Secrets struct {
 	Open func(ctx context.Context, e *Event) error
 	// Bare takes out of an event what of it is sealed, and leaves what is the same whenever the same event is sealed.
 	Bare func(e *Event) error
+	// Tag is a keyed hash of what of an event is sealed, the same whenever the same is sealed in an append of the same commit id, and nil if nothing is. Not ok:
+	// a key that it takes is gone.
+	Tag func(ctx context.Context, e *Event) (tag []byte, ok bool, err error)
 	// SealState changes the state of a snapshot whose events were opened since a time, zero if that is not known. Not ok: it
 	// must not be kept, as what it is made of is to be forgotten.
 	SealState func(ctx context.Context, id ID, since time.Time, state Payload) (sealed Payload, ok bool, err error)
@@ -37,8 +40,27 @@ func (s *Store) Open(ctx context.Context, e *Event) error {
 	return nil
 }
 
-// seal seals the events of all parts. A store that cannot is refused where the table has it that something in them is personal.
+// seal seals the events of all parts by the rules of now, which hold for as long as an attempt may take. A store that cannot is refused where the table
+// has it that something in them is personal.
 func (j *joint) seal(ctx context.Context) error {
+	for i, a := range j.parts {
+		if len(j.plain) == i {
+			j.plain = append(j.plain, a.events)
+		}
+		a.events = slices.Clone(j.plain[i])
+	}
+	j.sealed = j.s.t.Now()
+	err := j.sealEach(ctx)
+	for _, a := range j.parts {
+		if err == nil && a.named {
+			a.content, err = j.s.content(ctx, a.id, a.events, a.dated)
+		}
+	}
+	j.refused = err != nil
+	return err
+}
+
+func (j *joint) sealEach(ctx context.Context) error {
 	if j.s.o.Secrets == nil {
 		return j.s.unsealed(ctx, func(r PersonalRule) bool {
 			return slices.ContainsFunc(j.parts, func(a *appending) bool {

@@ -17,14 +17,15 @@ import (
 // Options configure a Store. The zero value has good defaults.
 type Options struct {
 	// OneByOne appends without transactions, for stores that have none: one conditional put an event. An append then has one
-	// event, and there are no heads, marks and reservations. It cannot be mixed with the other way in one table.
+	// event, and there are no heads, marks and reservations. The first append to a table decides which way it is: stores that
+	// append in the other are refused with ErrWriteMode.
 	OneByOne bool
 	// TypeShards is over how many partitions the index spreads the events of one type, 1 to 256; default 1, which is good for
 	// a thousand appends a second of one type. It may grow: readers have to look at as many.
 	TypeShards int
-	// Chain gives each event a hash over itself and the event before it: see Verified for what it proves. All writers of a
-	// stream have to agree; it may begin later, and never ends. An append then reads the head once more where it expects an
-	// exact version.
+	// Chain gives each event a hash over itself and the event before it: see Verified for what it proves. It may begin later, and never
+	// ends: stores without Chain go on with chains that others have begun. An append then reads the head once more where it expects
+	// an exact version.
 	Chain bool
 	// Secrets keep parts of what is stored from whoever sees the table, and let it be forgotten; see package shred.
 	Secrets *Secrets
@@ -41,6 +42,7 @@ type Store struct {
 	turns  turns
 	held   HeldRules
 	secret atomic.Pointer[[]byte] // of the table; nil: not read yet
+	agreed atomic.Bool            // the table is appended to as the store does
 
 	mu  sync.Mutex
 	ids *ulid.MonotonicEntropy

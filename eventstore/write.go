@@ -30,7 +30,7 @@ func (a *appending) addTo(tx *table.Tx) {
 		Heads.TxCreate(tx, &Head{ID: a.id, Version: last, Shard: table.Shard(a.id.ID, HeadShards), CreatedAt: now, UpdatedAt: now, LastTypes: types, Hash: a.lastHash()})
 	} else {
 		changes := []table.Change[Head]{headVersion.Set(last), headUpdated.Set(now), headTypes.Set(types), table.If[Head](headVersion.Eq(version)), table.If[Head](headState.Missing())}
-		if a.s.o.Chain {
+		if a.chained {
 			changes = append(changes, headHash.Set(a.lastHash()))
 		} else {
 			changes = append(changes, table.If[Head](headHash.Missing()))
@@ -41,7 +41,7 @@ func (a *appending) addTo(tx *table.Tx) {
 		Events.TxCreate(tx, &a.events[i])
 	}
 	if a.named {
-		Marks.TxCreate(tx, &Mark{MarkKey: MarkKey{a.id, a.commit}, First: version + 1, N: len(a.events), Parts: a.parts, Digest: a.s.digest(a.id, a.events)})
+		Marks.TxCreate(tx, &Mark{MarkKey: MarkKey{a.id, a.commit}, First: version + 1, N: len(a.events), Parts: a.parts, Digest: a.content.digest, Sealed: a.content.sealed})
 	}
 	for i := range a.claims {
 		a.claims[i].addTo(tx, a.id, now)
@@ -96,8 +96,9 @@ func (a *appending) headRefused(blamed *table.TxError) error {
 		switch {
 		case h.State != Open:
 			return a.isClosed(h.State)
-		case len(h.Hash) > 0 && !a.s.o.Chain:
-			return ErrChained
+		case len(h.Hash) > 0 && !a.chained:
+			a.chained = true // another store has begun a chain: the next attempt goes on with it
+			return errTaken
 		}
 	}
 	if errors.Is(blamed, table.ErrExists) || errors.Is(blamed, table.ErrCondition) || errors.Is(blamed, table.ErrNotFound) {

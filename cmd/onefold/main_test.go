@@ -43,7 +43,7 @@ func scripts(dir string, embedded bool, setup func(*testscript.Env) error) tests
 			}
 			return isRecorded(condition)
 		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"alert": rememberAlert, "damage": damage},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"alert": rememberAlert, "damage": damage, "ruled": ruled},
 	}
 }
 

@@ -24,6 +24,7 @@ import (
 	"github.com/onefold/onefold/eventstore/archive"
 	"github.com/onefold/onefold/eventstore/fsck"
 	"github.com/onefold/onefold/eventstore/shred"
+	"github.com/onefold/onefold/internal/seeds"
 	"github.com/onefold/onefold/table"
 )
 
@@ -33,6 +34,8 @@ type world struct {
 	db      *enginetest.DB
 	table   *table.Table
 	store   *eventstore.Store
+	other   *eventstore.Store // of a program without archive, keys and chain
+	turns   int
 	archive *archive.Archive
 	dir     string
 	keeper  *shred.Keeper
@@ -50,6 +53,8 @@ func newWorld(t *testing.T) *world {
 		Personal: []shred.Personal{{Event: "Registered", Subject: "who", Fields: []string{"name"}}}})
 	w.must(err)
 	w.store = w.open(w.archive.Read)
+	w.other, err = eventstore.New(w.table, eventstore.Options{TypeShards: 4})
+	w.must(err)
 	return w
 }
 
@@ -71,7 +76,11 @@ func order(n int) eventstore.ID { return eventstore.ID{Type: "order", ID: fmt.Sp
 
 func (w *world) append(id eventstore.ID, events ...eventstore.NewEvent) {
 	w.Helper()
-	_, err := w.store.Append(w.ctx, id, eventstore.Any(), events)
+	store := w.store
+	if w.turns++; w.turns%2 == 0 && !slices.ContainsFunc(events, func(e eventstore.NewEvent) bool { return e.Type == "Registered" }) {
+		store = w.other
+	}
+	_, err := store.Append(w.ctx, id, eventstore.Any(), events)
 	w.must(err)
 }
 
@@ -481,9 +490,9 @@ func TestSweep(t *testing.T) {
 }
 
 // No damage is read over.
-func TestDamage(t *testing.T) {
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
+func TestDamage(t *testing.T) { seeds.Run(t, 1, damage) }
+
+func damage(t *testing.T, seed uint64) {
 	r := rand.New(rand.NewPCG(seed, 0))
 	w := newWorld(t)
 	w.orders(3)

@@ -6,45 +6,72 @@ import (
 	"math/rand/v2"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/onefold/onefold/eventstore"
 	"github.com/onefold/onefold/table"
 )
 
+// Personal are the fields and the entry of metadata of the suite's events of type Billed that Options.Secrets may seal, and the field that says whose they are.
+var Personal = struct {
+	Event, Subject   string
+	Fields, Metadata []string
+}{"Billed", "by", []string{"name"}, []string{"ip"}}
+
 // A commit id names one append: given to another one, of as many events, it is refused, and nothing is written.
 func commitIDOfOtherContent(w *suite) {
-	first := eventstore.NewEvent{Type: "Paid", Payload: []byte(`{"cents":1}`), Envelope: eventstore.Envelope{Actor: "ada", Metadata: map[string]string{"a": "1"}}}
-	_, err := w.store.Append(w.ctx, order("1"), eventstore.NoStream(), []eventstore.NewEvent{first}, eventstore.CommitID("c"))
+	at := time.Date(2020, 2, 29, 12, 0, 0, 0, time.UTC)
+	first := eventstore.NewEvent{Type: "Billed", Payload: []byte(`{"by":"7","cents":1,"name":"Ada"}`), OccurredAt: at, Envelope: eventstore.Envelope{Actor: "ada", Metadata: map[string]string{"a": "1", "ip": "::1"}}}
+	_, err := w.keyed().Append(w.ctx, order("1"), eventstore.NoStream(), []eventstore.NewEvent{first}, eventstore.CommitID("c"))
 	w.must(err)
 	for name, change := range map[string]func(*eventstore.NewEvent){
-		"a type": func(e *eventstore.NewEvent) { e.Type = "Lent" }, "a payload": func(e *eventstore.NewEvent) { e.Payload = []byte(`{"cents":2}`) },
-		"a version": func(e *eventstore.NewEvent) { e.Schema = 2 }, "an actor": func(e *eventstore.NewEvent) { e.Actor = "" },
-		"metadata": func(e *eventstore.NewEvent) { e.Metadata = map[string]string{"a": "2"} },
+		"a type": func(e *eventstore.NewEvent) { e.Type = "Lent" }, "a payload": func(e *eventstore.NewEvent) { e.Payload = []byte(`{"by":"7","cents":2,"name":"Ada"}`) },
+		"a name": func(e *eventstore.NewEvent) { e.Payload = []byte(`{"by":"7","cents":1,"name":"Grace"}`) }, "a person": func(e *eventstore.NewEvent) { e.Payload = []byte(`{"by":"8","cents":1,"name":"Ada"}`) },
+		"a time": func(e *eventstore.NewEvent) { e.OccurredAt = at.AddDate(1, 0, 0) }, "no time": func(e *eventstore.NewEvent) { e.OccurredAt = time.Time{} },
+		"an address": func(e *eventstore.NewEvent) { e.Metadata = map[string]string{"a": "1", "ip": "::2"} },
+		"a version":  func(e *eventstore.NewEvent) { e.Schema = 2 }, "an actor": func(e *eventstore.NewEvent) { e.Actor = "" },
+		"metadata": func(e *eventstore.NewEvent) { e.Metadata = map[string]string{"a": "2", "ip": "::1"} },
 	} {
 		e := first
 		change(&e)
 		for _, expected := range []eventstore.Expected{eventstore.Any(), eventstore.NoStream(), eventstore.Exact(1)} {
-			if _, err := w.store.Append(w.ctx, order("1"), expected, []eventstore.NewEvent{e}, eventstore.CommitID("c")); !errors.Is(err, eventstore.ErrCommitReused) {
+			if _, err := w.keyed().Append(w.ctx, order("1"), expected, []eventstore.NewEvent{e}, eventstore.CommitID("c")); !errors.Is(err, eventstore.ErrCommitReused) {
 				w.Errorf("%s that is another, expecting %s: %v", name, expected, err)
 			}
 		}
 	}
-	if c, err := w.store.Append(w.ctx, order("1"), eventstore.Any(), []eventstore.NewEvent{first}, eventstore.CommitID("c")); err != nil || !c.Again {
+	if c, err := w.keyed().Append(w.ctx, order("1"), eventstore.Any(), []eventstore.NewEvent{first}, eventstore.CommitID("c")); err != nil || !c.Again {
 		w.Errorf("the same again: %+v, %v", c, err)
 	}
-	w.isStory(order("1"), "1 Paid")
+	w.isStory(order("1"), "1 Billed")
+	w.timeOfAnAppendAgain()
 	if w.o.OneByOne {
 		return
 	}
 	parts := []eventstore.AppendTo{to(order("2"), eventstore.Any(), "A"), to(order("3"), eventstore.Any(), "A")}
-	_, err = w.store.AppendAll(w.ctx, parts, eventstore.CommitID("j"))
+	_, err = w.writer().AppendAll(w.ctx, parts, eventstore.CommitID("j"))
 	w.must(err)
-	if _, err := w.store.AppendAll(w.ctx, parts[:1], eventstore.CommitID("j")); !errors.Is(err, eventstore.ErrCommitReused) {
+	if _, err := w.writer().AppendAll(w.ctx, parts[:1], eventstore.CommitID("j")); !errors.Is(err, eventstore.ErrCommitReused) {
 		w.Errorf("one part of two: %v", err)
 	}
 	parts[1] = to(order("3"), eventstore.Any(), "B")
-	if _, err := w.store.AppendAll(w.ctx, parts, eventstore.CommitID("j")); !errors.Is(err, eventstore.ErrCommitReused) {
+	if _, err := w.writer().AppendAll(w.ctx, parts, eventstore.CommitID("j")); !errors.Is(err, eventstore.ErrCommitReused) {
 		w.Errorf("another part: %v", err)
+	}
+}
+
+// An append without times is the same whenever it is repeated, and not one with a time.
+func (w *suite) timeOfAnAppendAgain() {
+	now, id := said("Noted"), order("timed")
+	_, err := w.writer().Append(w.ctx, id, eventstore.Any(), now, eventstore.CommitID("t"))
+	w.must(err)
+	time.Sleep(2 * time.Millisecond) // where the clock is the system's
+	if c, err := w.writer().Append(w.ctx, id, eventstore.Any(), now, eventstore.CommitID("t")); err != nil || !c.Again {
+		w.Errorf("the same without a time: %+v, %v", c, err)
+	}
+	now[0].OccurredAt = time.Date(2021, 1, 1, 0, 0, 0, 0, time.UTC)
+	if _, err := w.writer().Append(w.ctx, id, eventstore.Any(), now, eventstore.CommitID("t")); !errors.Is(err, eventstore.ErrCommitReused) {
+		w.Errorf("with a time: %v", err)
 	}
 }
 
@@ -72,13 +99,13 @@ func commandsAgain(w *suite) {
 		id := order(then)
 		w.append(id, eventstore.NoStream(), "Bought")
 		for try := range 3 {
-			at, err := eventstore.Transact(w.ctx, w.store, id, tally, lend(then), eventstore.CommitID("cmd-1"))
+			at, err := eventstore.Transact(w.ctx, w.writer(), id, tally, lend(then), eventstore.CommitID("cmd-1"))
 			if err != nil || at.Version != 2 || at.State["Lent"] != 1 || at.State["Noted"] != 0 {
 				w.Errorf("who %s, time %d: %+v, %v", then, try+1, at, err)
 			}
 			w.append(id, eventstore.Any(), "Noted")
 		}
-		if at, err := eventstore.Transact(w.ctx, w.store, id, tally, lend("refuses"), eventstore.CommitID("cmd-2")); !errors.Is(err, errDecided) || at.Version != 5 {
+		if at, err := eventstore.Transact(w.ctx, w.writer(), id, tally, lend("refuses"), eventstore.CommitID("cmd-2")); !errors.Is(err, errDecided) || at.Version != 5 {
 			w.Errorf("another command: %+v, %v", at, err)
 		}
 		w.isStory(id, "1 Bought 2 Lent 3 Noted 4 Noted 5 Noted")
@@ -87,8 +114,6 @@ func commandsAgain(w *suite) {
 
 // The same commands come to several writers at once, some of which lose answers: each happens once, and all learn the same.
 func commandsAtOnce(w *suite) {
-	seed := rand.Uint64()
-	w.Logf("seed %d", seed)
 	lost, err := eventstore.New(table.New(&lossy{API: w.table.API()}, w.table.Name(), table.Options{Clock: w.table.Now}), w.o)
 	w.must(err)
 	results := make([]map[string]int64, 4)
@@ -96,8 +121,8 @@ func commandsAtOnce(w *suite) {
 	for n := range results {
 		results[n] = map[string]int64{}
 		writers.Go(func() {
-			r := rand.New(rand.NewPCG(seed, uint64(n)))
-			store := []*eventstore.Store{w.store, lost}[n%2]
+			r := rand.New(rand.NewPCG(w.seed, uint64(n)))
+			store := []*eventstore.Store{w.writer(), lost}[n%2]
 			for _, i := range r.Perm(8) {
 				name := fmt.Sprint("cmd-", i)
 				at, err := eventstore.Transact(w.ctx, store, order("1"), tally, func(at eventstore.Loaded[map[string]int]) ([]eventstore.NewEvent, error) {
@@ -139,7 +164,7 @@ func headThatIsAhead(w *suite) {
 	w.append(order("1"), eventstore.NoStream(), "A", "B", "C")
 	w.must(eventstore.Events.Delete(w.ctx, w.table, eventstore.EventKey{ID: order("1"), Seq: 3}))
 	for _, expected := range []eventstore.Expected{eventstore.Any(), eventstore.Exists(), eventstore.Exact(2)} {
-		if _, err := w.store.Append(w.ctx, order("1"), expected, said("D")); !errors.Is(err, eventstore.ErrHole) {
+		if _, err := w.writer().Append(w.ctx, order("1"), expected, said("D")); !errors.Is(err, eventstore.ErrHole) {
 			w.Errorf("expecting %s: %v", expected, err)
 		}
 	}

@@ -20,7 +20,7 @@ func expectedVersions(w *suite) {
 		{eventstore.NoStream(), false}, {eventstore.Exact(0), false}, {eventstore.Exact(2), false}, {eventstore.Exact(1), true},
 		{eventstore.Exists(), true}, {eventstore.Any(), true}, {eventstore.Exact(3), false}, {eventstore.Exact(4), true},
 	} {
-		_, err := w.store.Append(w.ctx, order("1"), c.expected, said("E"))
+		_, err := w.writer().Append(w.ctx, order("1"), c.expected, said("E"))
 		if conflict := errors.Is(err, eventstore.ErrConflict); conflict == c.fine || !conflict && err != nil {
 			w.Errorf("append %d, expecting %s: %v", i, c.expected, err)
 		}
@@ -42,7 +42,7 @@ func conflictSaysWhatHappened(w *suite) {
 	}{
 		{eventstore.NoStream(), []string{"Placed", "Paid", "Shipped"}}, {eventstore.Exact(2), []string{"Shipped"}}, {eventstore.Exact(9), nil},
 	} {
-		_, err := w.store.Append(w.ctx, id, c.expected, said("X"))
+		_, err := w.writer().Append(w.ctx, id, c.expected, said("X"))
 		conflict := (*eventstore.Conflict)(nil)
 		if !errors.As(err, &conflict) || conflict.Actual != 3 || !slices.Equal(typesOf(conflict.Since), c.since) {
 			w.Errorf("%s: %v, %+v", c.expected, err, conflict)
@@ -54,13 +54,13 @@ func conflictSaysWhatHappened(w *suite) {
 func commitIDs(w *suite) {
 	id := order("1")
 	w.append(id, eventstore.Any(), "Placed")
-	first, err := w.store.Append(w.ctx, id, eventstore.Exact(1), said("Paid"), eventstore.CommitID("pay"))
+	first, err := w.writer().Append(w.ctx, id, eventstore.Exact(1), said("Paid"), eventstore.CommitID("pay"))
 	w.must(err)
 	for range 20 {
 		w.append(id, eventstore.Any(), "Noted")
 	}
 	for _, expected := range []eventstore.Expected{eventstore.Exact(1), eventstore.Exact(22), eventstore.Any(), eventstore.Exists()} {
-		c, err := w.store.Append(w.ctx, id, expected, said("Paid"), eventstore.CommitID("pay"))
+		c, err := w.writer().Append(w.ctx, id, expected, said("Paid"), eventstore.CommitID("pay"))
 		if err != nil || !c.Again || c.First != first.First || c.Version != 2 {
 			w.Errorf("%s: %+v, %v", expected, c, err)
 		}
@@ -71,40 +71,40 @@ func commitIDs(w *suite) {
 }
 
 func commitIDOfAnotherAppend(w *suite) {
-	_, err := w.store.Append(w.ctx, order("1"), eventstore.NoStream(), said("A", "B"), eventstore.CommitID("c"))
+	_, err := w.writer().Append(w.ctx, order("1"), eventstore.NoStream(), said("A", "B"), eventstore.CommitID("c"))
 	w.must(err)
-	_, err = w.store.Append(w.ctx, order("1"), eventstore.Any(), said("A"), eventstore.CommitID("c"))
+	_, err = w.writer().Append(w.ctx, order("1"), eventstore.Any(), said("A"), eventstore.CommitID("c"))
 	if !errors.Is(err, eventstore.ErrCommitReused) {
 		w.Errorf("another append with the same id: %v", err)
 	}
-	_, err = w.store.Append(w.ctx, order("2"), eventstore.Any(), said("A"), eventstore.CommitID("c")) // of another stream
+	_, err = w.writer().Append(w.ctx, order("2"), eventstore.Any(), said("A"), eventstore.CommitID("c")) // of another stream
 	w.must(err)
 }
 
 // An append is all or none, of 1 to 98 events.
 func manyEventsAtOnce(w *suite) {
-	c, err := w.store.Append(w.ctx, order("1"), eventstore.NoStream(), said(slices.Repeat([]string{"E"}, 98)...))
+	c, err := w.writer().Append(w.ctx, order("1"), eventstore.NoStream(), said(slices.Repeat([]string{"E"}, 98)...))
 	if err != nil || c.First != 1 || c.Version != 98 {
 		w.Fatalf("%+v, %v", c, err)
 	}
-	if _, err := w.store.Append(w.ctx, order("1"), eventstore.Any(), said(slices.Repeat([]string{"E"}, 100)...)); !errors.Is(err, eventstore.ErrTooLarge) {
+	if _, err := w.writer().Append(w.ctx, order("1"), eventstore.Any(), said(slices.Repeat([]string{"E"}, 100)...)); !errors.Is(err, eventstore.ErrTooLarge) {
 		w.Errorf("99 events: %v", err)
 	}
 	large := said("A", "B")
 	large[1].Payload = bytes.Repeat([]byte("x"), 400<<10)
-	if _, err := w.store.Append(w.ctx, order("2"), eventstore.NoStream(), large); !errors.Is(err, eventstore.ErrTooLarge) {
+	if _, err := w.writer().Append(w.ctx, order("2"), eventstore.NoStream(), large); !errors.Is(err, eventstore.ErrTooLarge) {
 		w.Errorf("an event of more than 400 KB: %v", err)
 	}
 	var huge []eventstore.NewEvent
 	for range 12 {
 		huge = append(huge, eventstore.NewEvent{Type: "E", Payload: bytes.Repeat([]byte("x"), 380<<10)})
 	}
-	if _, err := w.store.Append(w.ctx, order("2"), eventstore.NoStream(), huge); !errors.Is(err, eventstore.ErrTooLarge) {
+	if _, err := w.writer().Append(w.ctx, order("2"), eventstore.NoStream(), huge); !errors.Is(err, eventstore.ErrTooLarge) {
 		w.Errorf("more than 4 MB: %v", err)
 	}
 	w.isStory(order("2"), "")
 	for range 9 {
-		if _, err := w.store.Append(w.ctx, order("2"), eventstore.Any(), huge[:9]); err != nil {
+		if _, err := w.writer().Append(w.ctx, order("2"), eventstore.Any(), huge[:9]); err != nil {
 			w.Fatal(err)
 		}
 	}
@@ -117,7 +117,7 @@ func itemOfExactly400KB(w *suite) {
 	e := said("E")
 	size := func(n int) error {
 		e[0].Payload = bytes.Repeat([]byte("x"), n)
-		_, err := w.store.Append(w.ctx, order(fmt.Sprint(n)), eventstore.NoStream(), e)
+		_, err := w.stores[0].Append(w.ctx, order(fmt.Sprint(n)), eventstore.NoStream(), e)
 		return err
 	}
 	least, most := 390<<10, 400<<10 // the first is stored, the other is not
@@ -137,43 +137,43 @@ func itemOfExactly400KB(w *suite) {
 
 func closedStreams(w *suite) {
 	w.append(order("1"), eventstore.NoStream(), "A")
-	w.must(w.store.Close(w.ctx, order("1")))
+	w.must(w.writer().Close(w.ctx, order("1")))
 	for _, expected := range []eventstore.Expected{eventstore.Any(), eventstore.Exact(1), eventstore.Exists(), eventstore.NoStream()} {
-		if _, err := w.store.Append(w.ctx, order("1"), expected, said("B")); !errors.Is(err, eventstore.ErrClosed) {
+		if _, err := w.writer().Append(w.ctx, order("1"), expected, said("B")); !errors.Is(err, eventstore.ErrClosed) {
 			w.Errorf("%s: %v", expected, err)
 		}
 	}
 	w.isStory(order("1"), "1 A")
-	w.must(w.store.Close(w.ctx, order("1")))
-	w.must(w.store.Delete(w.ctx, order("1")))
-	w.must(w.store.Delete(w.ctx, order("1")))
-	if err := w.store.Close(w.ctx, order("1")); !errors.Is(err, eventstore.ErrClosed) {
+	w.must(w.writer().Close(w.ctx, order("1")))
+	w.must(w.writer().Delete(w.ctx, order("1")))
+	w.must(w.writer().Delete(w.ctx, order("1")))
+	if err := w.writer().Close(w.ctx, order("1")); !errors.Is(err, eventstore.ErrClosed) {
 		w.Errorf("closing a deleted stream: %v", err)
 	}
-	if err := w.store.Close(w.ctx, order("none")); !errors.Is(err, table.ErrNotFound) {
+	if err := w.writer().Close(w.ctx, order("none")); !errors.Is(err, table.ErrNotFound) {
 		w.Errorf("closing no stream: %v", err)
 	}
 }
 
 func reservations(w *suite) {
 	email := eventstore.Reserve("email", "a#b@example.org")
-	_, err := w.store.Append(w.ctx, order("1"), eventstore.NoStream(), said("A"), email)
+	_, err := w.keyed().Append(w.ctx, order("1"), eventstore.NoStream(), said("A"), email)
 	w.must(err)
-	if _, err := w.store.Append(w.ctx, order("2"), eventstore.NoStream(), said("A"), email); !errors.Is(err, eventstore.ErrReserved) {
+	if _, err := w.keyed().Append(w.ctx, order("2"), eventstore.NoStream(), said("A"), email); !errors.Is(err, eventstore.ErrReserved) {
 		w.Errorf("a value that is taken: %v", err)
 	}
 	w.isStory(order("2"), "")
-	_, err = w.store.Append(w.ctx, order("1"), eventstore.Exact(1), said("B"), email) // it has it already
+	_, err = w.keyed().Append(w.ctx, order("1"), eventstore.Exact(1), said("B"), email) // it has it already
 	w.must(err)
-	if owner, err := w.store.OwnerOf(w.ctx, "email", "a#b@example.org"); err != nil || owner != "order/1" {
+	if owner, err := w.keyed().OwnerOf(w.ctx, "email", "a#b@example.org"); err != nil || owner != "order/1" {
 		w.Errorf("owner: %q, %v", owner, err)
 	}
-	if _, err := w.store.Append(w.ctx, order("2"), eventstore.Any(), said("A"), eventstore.Release("email", "a#b@example.org")); !errors.Is(err, eventstore.ErrReserved) {
+	if _, err := w.keyed().Append(w.ctx, order("2"), eventstore.Any(), said("A"), eventstore.Release("email", "a#b@example.org")); !errors.Is(err, eventstore.ErrReserved) {
 		w.Errorf("releasing another's value: %v", err)
 	}
-	_, err = w.store.Append(w.ctx, order("1"), eventstore.Any(), said("C"), eventstore.Release("email", "a#b@example.org"))
+	_, err = w.keyed().Append(w.ctx, order("1"), eventstore.Any(), said("C"), eventstore.Release("email", "a#b@example.org"))
 	w.must(err)
-	_, err = w.store.Append(w.ctx, order("2"), eventstore.NoStream(), said("A"), email)
+	_, err = w.keyed().Append(w.ctx, order("2"), eventstore.NoStream(), said("A"), email)
 	w.must(err)
 }
 
@@ -182,7 +182,7 @@ func headSaysTypesOfTheLastAppend(w *suite) {
 	for i, types := range [][]string{{"Placed"}, {"Paid", "Noted", "Paid"}, {"Shipped"}} {
 		w.append(order("1"), eventstore.Any(), types...)
 		slices.Sort(types)
-		if h, err := w.store.Head(w.ctx, order("1")); err != nil || !slices.Equal(h.LastTypes, slices.Compact(types)) {
+		if h, err := w.writer().Head(w.ctx, order("1")); err != nil || !slices.Equal(h.LastTypes, slices.Compact(types)) {
 			w.Errorf("append %d: %+v, %v", i, h, err)
 		}
 	}
@@ -190,16 +190,16 @@ func headSaysTypesOfTheLastAppend(w *suite) {
 
 func namesThatCannotBe(w *suite) {
 	for _, id := range []eventstore.ID{{}, {Type: "order", ID: ""}, {Type: "", ID: "1"}, {Type: "order", ID: "a#b"}, {Type: "o#", ID: "1"}, {Type: "order", ID: strings.Repeat("x", 257)}, {Type: "order", ID: "\xff"}} {
-		if _, err := w.store.Append(w.ctx, id, eventstore.Any(), said("A")); !errors.Is(err, eventstore.ErrInvalid) {
+		if _, err := w.writer().Append(w.ctx, id, eventstore.Any(), said("A")); !errors.Is(err, eventstore.ErrInvalid) {
 			w.Errorf("%+v: %v", id, err)
 		}
 	}
 	for _, name := range []string{"", "a#b", strings.Repeat("x", 129)} {
-		if _, err := w.store.Append(w.ctx, order("1"), eventstore.Any(), said(name)); !errors.Is(err, eventstore.ErrInvalid) {
+		if _, err := w.writer().Append(w.ctx, order("1"), eventstore.Any(), said(name)); !errors.Is(err, eventstore.ErrInvalid) {
 			w.Errorf("type %q: %v", name, err)
 		}
 	}
-	if _, err := w.store.Append(w.ctx, order("1"), eventstore.Any(), nil); !errors.Is(err, eventstore.ErrInvalid) {
+	if _, err := w.writer().Append(w.ctx, order("1"), eventstore.Any(), nil); !errors.Is(err, eventstore.ErrInvalid) {
 		w.Errorf("no events: %v", err)
 	}
 	// Other case, another type: other streams.

@@ -14,14 +14,12 @@ import (
 // Many writers on one aggregate and on several, each append with some events, some repeated: no gap, nothing twice,
 // every commit where its result says.
 func concurrentWriters(w *suite) {
-	seed := rand.Uint64()
-	w.Logf("seed %d", seed)
 	var mu sync.Mutex
 	results := map[string]eventstore.Commit{}
 	var writers sync.WaitGroup
 	for n := range 8 {
 		writers.Go(func() {
-			r := rand.New(rand.NewPCG(seed, uint64(n)))
+			r := rand.New(rand.NewPCG(w.seed, uint64(n)))
 			for i := range 25 {
 				events, id := 1+r.IntN(3), order(fmt.Sprint(r.IntN(3)))
 				if w.o.OneByOne {
@@ -29,7 +27,7 @@ func concurrentWriters(w *suite) {
 				}
 				commit := fmt.Sprintf("%d-%d", n, i)
 				for range 1 + r.IntN(2) {
-					c, err := w.store.Append(w.ctx, id, eventstore.Any(), said(slices.Repeat([]string{commit}, events)...), eventstore.CommitID(commit))
+					c, err := w.writer().Append(w.ctx, id, eventstore.Any(), said(slices.Repeat([]string{commit}, events)...), eventstore.CommitID(commit))
 					if errors.Is(err, eventstore.ErrBusy) {
 						continue
 					}
@@ -50,7 +48,7 @@ func concurrentWriters(w *suite) {
 	writers.Wait()
 	found := 0
 	for n := range 3 {
-		for e, err := range w.store.Read(w.ctx, order(fmt.Sprint(n))) {
+		for e, err := range w.writer().Read(w.ctx, order(fmt.Sprint(n))) {
 			w.must(err)
 			c := results[fmt.Sprint(n)+" "+e.EventType]
 			if found++; e.Seq < c.First || e.Seq > c.Version || e.CommitID != e.EventType {
@@ -75,7 +73,7 @@ func sameAppendAtOnce(w *suite) {
 		for i := range commits {
 			again.Go(func() {
 				var err error
-				if commits[i], err = w.store.Append(w.ctx, order("1"), eventstore.Any(), said("E"), eventstore.CommitID(fmt.Sprint(n))); err != nil {
+				if commits[i], err = w.writer().Append(w.ctx, order("1"), eventstore.Any(), said("E"), eventstore.CommitID(fmt.Sprint(n))); err != nil {
 					w.Error(err)
 				}
 			})
@@ -91,18 +89,16 @@ func sameAppendAtOnce(w *suite) {
 
 // Money moves between accounts while others move some: none is made, none is lost, and each transfer is on both or none.
 func concurrentJointAppends(w *suite) {
-	seed := rand.Uint64()
-	w.Logf("seed %d", seed)
 	var writers sync.WaitGroup
 	for n := range 6 {
 		writers.Go(func() {
-			r := rand.New(rand.NewPCG(seed, uint64(n)))
+			r := rand.New(rand.NewPCG(w.seed, uint64(n)))
 			for i := range 15 {
 				from := r.IntN(4)
 				name := fmt.Sprintf("T%d-%d", n, i)
 				parts := []eventstore.AppendTo{to(order(fmt.Sprint(from)), eventstore.Any(), name), to(order(fmt.Sprint((from+1+r.IntN(3))%4)), eventstore.Any(), name)}
 				for range 1 + r.IntN(2) {
-					if _, err := w.store.AppendAll(w.ctx, parts, eventstore.CommitID(name)); err != nil && !errors.Is(err, eventstore.ErrBusy) && !errors.Is(err, table.ErrConflict) {
+					if _, err := w.writer().AppendAll(w.ctx, parts, eventstore.CommitID(name)); err != nil && !errors.Is(err, eventstore.ErrBusy) && !errors.Is(err, table.ErrConflict) {
 						w.Error(err)
 					}
 				}
@@ -112,7 +108,7 @@ func concurrentJointAppends(w *suite) {
 	writers.Wait()
 	seen := map[string]int{}
 	for n := range 4 {
-		for e, err := range w.store.Read(w.ctx, order(fmt.Sprint(n))) {
+		for e, err := range w.writer().Read(w.ctx, order(fmt.Sprint(n))) {
 			w.must(err)
 			seen[e.EventType]++
 		}

@@ -4,67 +4,83 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/onefold/onefold/eventstore"
+	"github.com/onefold/onefold/internal/seeds"
 	"github.com/onefold/onefold/table"
 )
 
-// cases are what an event store is held to. Those with transactions do not go with Options.OneByOne.
+// cases are what an event store is held to. Those with transactions do not go with Options.OneByOne; those that are random run with seeds.
 var cases = []struct {
 	name         string
 	transactions bool
 	run          func(*suite)
+	random       bool
 }{
-	{"expected versions", false, expectedVersions},
-	{"conflict says what happened", false, conflictSaysWhatHappened},
-	{"conflict with much", true, conflictWithMuch},
-	{"commit ids", false, commitIDs},
-	{"commit id of another append", true, commitIDOfAnotherAppend},
-	{"commit id of other content", false, commitIDOfOtherContent},
-	{"commands again", false, commandsAgain},
-	{"commands at once", false, commandsAtOnce},
-	{"a head that is ahead", true, headThatIsAhead},
-	{"one to a hundred events", true, oneToAHundredEvents},
-	{"many events at once", true, manyEventsAtOnce},
-	{"item of exactly 400 KB", false, itemOfExactly400KB},
-	{"closed streams", true, closedStreams},
-	{"reservations", true, reservations},
-	{"head says types of the last append", true, headSaysTypesOfTheLastAppend},
-	{"names that cannot be", false, namesThatCannotBe},
-	{"names that can be", false, namesThatCanBe},
-	{"everything comes back", false, everythingComesBack},
-	{"reading", false, reading},
-	{"three megabytes", false, threeMegabytes},
-	{"pages of exactly 1 MB", false, pagesOfExactly1MB},
-	{"transact", false, transact},
-	{"transact again", true, transactAgain},
-	{"snapshots", false, snapshots},
-	{"append all", true, appendAll},
-	{"append all again", true, appendAllAgain},
-	{"again after close", true, againAfterClose},
-	{"append all refuses", true, appendAllRefuses},
-	{"append all reserves", true, appendAllReserves},
-	{"without transactions", false, withoutTransactions},
-	{"unknown outcomes", false, unknownOutcomes},
-	{"concurrent writers", false, concurrentWriters},
-	{"same append at once", false, sameAppendAtOnce},
-	{"concurrent joint appends", true, concurrentJointAppends},
+	{"expected versions", false, expectedVersions, false},
+	{"conflict says what happened", false, conflictSaysWhatHappened, false},
+	{"conflict with much", true, conflictWithMuch, false},
+	{"commit ids", false, commitIDs, false},
+	{"commit id of another append", true, commitIDOfAnotherAppend, false},
+	{"commit id of other content", false, commitIDOfOtherContent, false},
+	{"commands again", false, commandsAgain, false},
+	{"commands at once", false, commandsAtOnce, true},
+	{"a head that is ahead", true, headThatIsAhead, false},
+	{"one to a hundred events", true, oneToAHundredEvents, false},
+	{"many events at once", true, manyEventsAtOnce, false},
+	{"item of exactly 400 KB", false, itemOfExactly400KB, false},
+	{"closed streams", true, closedStreams, false},
+	{"reservations", true, reservations, false},
+	{"head says types of the last append", true, headSaysTypesOfTheLastAppend, false},
+	{"names that cannot be", false, namesThatCannotBe, false},
+	{"names that can be", false, namesThatCanBe, false},
+	{"everything comes back", false, everythingComesBack, false},
+	{"reading", false, reading, false},
+	{"three megabytes", false, threeMegabytes, false},
+	{"pages of exactly 1 MB", false, pagesOfExactly1MB, false},
+	{"transact", false, transact, false},
+	{"transact again", true, transactAgain, false},
+	{"snapshots", false, snapshots, false},
+	{"append all", true, appendAll, false},
+	{"append all again", true, appendAllAgain, false},
+	{"again after close", true, againAfterClose, false},
+	{"append all refuses", true, appendAllRefuses, false},
+	{"append all reserves", true, appendAllReserves, false},
+	{"without transactions", false, withoutTransactions, false},
+	{"the other way of appending", false, otherMode, false},
+	{"chains of all writers", false, chains, false},
+	{"unknown outcomes", false, unknownOutcomes, false},
+	{"concurrent writers", false, concurrentWriters, true},
+	{"same append at once", false, sameAppendAtOnce, false},
+	{"concurrent joint appends", true, concurrentJointAppends, true},
 }
 
-// Conformance holds an event store with certain options to what eventstore promises, on whatever tables open returns: empty
-// ones of eventstore.Schema, a new one each time. With Options.OneByOne the store needs no transactions.
-func Conformance(t *testing.T, open func(t *testing.T) *table.Table, o eventstore.Options) {
+// Writer is the options of a store on a table.
+type Writer func(*table.Table) eventstore.Options
+
+// With is a writer whose options are the same on each table.
+func With(o eventstore.Options) Writer { return func(*table.Table) eventstore.Options { return o } }
+
+// Conformance holds an event store of a writer to what eventstore promises, on whatever tables open returns: empty
+// ones of eventstore.Schema, a new one each time. With Options.OneByOne the store needs no transactions. Others are further writers on the same table, which
+// know nothing of the options of the first, but for OneByOne, in which all are alike: all take turns.
+func Conformance(t *testing.T, open func(t *testing.T) *table.Table, writer Writer, others ...Writer) {
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			if c.transactions && o.OneByOne {
-				t.Skip("this needs transactions, which Options.OneByOne does without")
+			run := func(t *testing.T, seed uint64) {
+				w := newSuite(t, open(t), writer, others, seed)
+				if c.transactions && w.o.OneByOne {
+					t.Skip("this needs transactions, which Options.OneByOne does without")
+				}
+				c.run(w)
 			}
-			w := &suite{T: t, ctx: t.Context(), table: open(t), o: o}
-			var err error
-			w.store, err = eventstore.New(w.table, o)
-			w.must(err)
-			c.run(w)
+			if c.random {
+				seeds.Run(t, 1, run)
+			} else {
+				run(t, 0)
+			}
 		})
 	}
 }
@@ -74,8 +90,36 @@ type suite struct {
 	*testing.T
 	ctx   context.Context
 	table *table.Table
-	store *eventstore.Store
 	o     eventstore.Options
+	seed  uint64
+
+	stores []*eventstore.Store // of the writers
+	keys   []*eventstore.Store // those of them that have secrets, or all if the first has none
+	turn   atomic.Int64
+}
+
+// writer is the store whose turn it is.
+func (w *suite) writer() *eventstore.Store {
+	return w.stores[int(w.turn.Add(1)-1)%len(w.stores)]
+}
+
+// keyed is the same for what a store without keys may be refused.
+func (w *suite) keyed() *eventstore.Store { return w.keys[int(w.turn.Add(1)-1)%len(w.keys)] }
+
+func newSuite(t *testing.T, on *table.Table, writer Writer, others []Writer, seed uint64) *suite {
+	w := &suite{T: t, ctx: t.Context(), table: on, seed: seed}
+	for i, one := range append([]Writer{writer}, others...) {
+		o := one(on)
+		s, err := eventstore.New(on, o)
+		w.must(err)
+		if w.stores = append(w.stores, s); i == 0 {
+			w.o = o
+		}
+		if w.o.Secrets == nil || o.Secrets != nil {
+			w.keys = append(w.keys, s)
+		}
+	}
+	return w
 }
 
 func (w *suite) must(err error) {
@@ -103,7 +147,7 @@ func to(id eventstore.ID, expected eventstore.Expected, types ...string) eventst
 
 func (w *suite) append(id eventstore.ID, expected eventstore.Expected, types ...string) eventstore.Commit {
 	w.Helper()
-	c, err := w.store.Append(w.ctx, id, expected, said(types...))
+	c, err := w.writer().Append(w.ctx, id, expected, said(types...))
 	w.must(err)
 	return c
 }
@@ -111,7 +155,7 @@ func (w *suite) append(id eventstore.ID, expected eventstore.Expected, types ...
 func (w *suite) events(id eventstore.ID, options ...eventstore.ReadOption) []eventstore.Event {
 	w.Helper()
 	var events []eventstore.Event
-	for e, err := range w.store.Read(w.ctx, id, options...) {
+	for e, err := range w.writer().Read(w.ctx, id, options...) {
 		w.must(err)
 		events = append(events, e)
 	}

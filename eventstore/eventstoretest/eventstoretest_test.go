@@ -27,18 +27,27 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 func TestConformance(t *testing.T) {
 	called := func(t *testing.T) *table.Table { return eventstoretest.New(t, eventstore.Options{}).Table }
 	for name, c := range map[string]struct {
-		open func(t *testing.T) *table.Table
-		o    eventstore.Options
+		open   func(t *testing.T) *table.Table
+		o      eventstore.Options
+		others []eventstore.Options
 	}{
-		"called": {called, eventstore.Options{}},
+		"called": {called, eventstore.Options{}, nil},
 		"through a client": {func(t *testing.T) *table.Table {
 			s := eventstoretest.New(t, eventstore.Options{})
 			return table.New(s.DB.Client(), s.Table.Name(), table.Options{Clock: s.DB.Now})
-		}, eventstore.Options{}},
-		"one by one":        {called, eventstore.Options{OneByOne: true}},
-		"a chain of hashes": {called, eventstore.Options{Chain: true}},
+		}, eventstore.Options{}, nil},
+		"one by one":                  {called, eventstore.Options{OneByOne: true}, nil},
+		"a chain of hashes":           {called, eventstore.Options{Chain: true}, nil},
+		"other writers":               {called, eventstore.Options{}, []eventstore.Options{{TypeShards: 4}, {Chain: true}, {}}},
+		"one by one, by more writers": {called, eventstore.Options{OneByOne: true}, []eventstore.Options{{OneByOne: true, Chain: true}, {OneByOne: true, TypeShards: 3}}},
 	} {
-		t.Run(name, func(t *testing.T) { eventstoretest.Conformance(t, c.open, c.o) })
+		t.Run(name, func(t *testing.T) {
+			var others []eventstoretest.Writer
+			for _, o := range c.others {
+				others = append(others, eventstoretest.With(o))
+			}
+			eventstoretest.Conformance(t, c.open, eventstoretest.With(c.o), others...)
+		})
 	}
 }
 
@@ -67,7 +76,7 @@ func TestDynalite(t *testing.T) {
 			t.Fatal(err)
 		}
 		return table.New(client, name, table.Options{})
-	}, eventstore.Options{OneByOne: true})
+	}, eventstoretest.With(eventstore.Options{OneByOne: true}))
 }
 
 // Opened and Deposited happen to accounts.

@@ -13,7 +13,7 @@ import (
 // A joint append happens to all aggregates or to none, and says which of them is in the way.
 func appendAll(w *suite) {
 	w.append(order("1"), eventstore.NoStream(), "A")
-	commits, err := w.store.AppendAll(w.ctx, []eventstore.AppendTo{
+	commits, err := w.writer().AppendAll(w.ctx, []eventstore.AppendTo{
 		to(order("1"), eventstore.Exact(1), "B", "C"), to(order("2"), eventstore.NoStream(), "D"), to(order("3"), eventstore.Any(), "E")})
 	w.must(err)
 	if len(commits) != 3 || commits[0].First != 2 || commits[0].Version != 3 || commits[1].Version != 1 || commits[1].CommitID != commits[0].CommitID {
@@ -24,14 +24,14 @@ func appendAll(w *suite) {
 		{to(order("4"), eventstore.NoStream(), "X"), to(order("1"), eventstore.NoStream(), "X")},
 		{to(order("1"), eventstore.Exists(), "X"), to(order("4"), eventstore.Exists(), "X")},
 	} {
-		_, err := w.store.AppendAll(w.ctx, parts)
+		_, err := w.writer().AppendAll(w.ctx, parts)
 		conflict := (*eventstore.Conflict)(nil)
 		if !errors.As(err, &conflict) || conflict.ID != parts[1].ID {
 			w.Errorf("append %d: %v", i, err)
 		}
 	}
-	w.must(w.store.Close(w.ctx, order("3")))
-	if _, err := w.store.AppendAll(w.ctx, []eventstore.AppendTo{to(order("1"), eventstore.Any(), "X"), to(order("3"), eventstore.Any(), "X")}); !errors.Is(err, eventstore.ErrClosed) || !strings.Contains(err.Error(), "order/3") {
+	w.must(w.writer().Close(w.ctx, order("3")))
+	if _, err := w.writer().AppendAll(w.ctx, []eventstore.AppendTo{to(order("1"), eventstore.Any(), "X"), to(order("3"), eventstore.Any(), "X")}); !errors.Is(err, eventstore.ErrClosed) || !strings.Contains(err.Error(), "order/3") {
 		w.Errorf("one is closed: %v", err)
 	}
 	for id, want := range map[string]string{"1": "1 A 2 B 3 C", "2": "1 D", "3": "1 E", "4": ""} {
@@ -43,12 +43,12 @@ func appendAll(w *suite) {
 func appendAllAgain(w *suite) {
 	w.append(order("2"), eventstore.NoStream(), "Z")
 	parts := []eventstore.AppendTo{to(order("1"), eventstore.NoStream(), "A"), to(order("2"), eventstore.Exact(1), "B", "C")}
-	first, err := w.store.AppendAll(w.ctx, parts, eventstore.CommitID("move"))
+	first, err := w.writer().AppendAll(w.ctx, parts, eventstore.CommitID("move"))
 	w.must(err)
 	w.append(order("1"), eventstore.Any(), "Y")
-	w.must(w.store.Close(w.ctx, order("2")))
+	w.must(w.writer().Close(w.ctx, order("2")))
 	slices.Reverse(parts)
-	again, err := w.store.AppendAll(w.ctx, parts, eventstore.CommitID("move"))
+	again, err := w.writer().AppendAll(w.ctx, parts, eventstore.CommitID("move"))
 	if err != nil || !again[0].Again || again[0].First != first[1].First || again[1].Version != first[0].Version {
 		w.Errorf("%+v, then %+v, %v", first, again, err)
 	}
@@ -56,7 +56,7 @@ func appendAllAgain(w *suite) {
 		"with another": {parts[0], parts[1], to(order("3"), eventstore.Any(), "D")}, "of more events": {to(order("1"), eventstore.Any(), "A", "A"), parts[0]},
 		"with another first": {to(order("0"), eventstore.NoStream(), "D"), parts[1]},
 	} {
-		if _, err := w.store.AppendAll(w.ctx, parts, eventstore.CommitID("move")); !errors.Is(err, eventstore.ErrCommitReused) && !errors.Is(err, eventstore.ErrClosed) {
+		if _, err := w.writer().AppendAll(w.ctx, parts, eventstore.CommitID("move")); !errors.Is(err, eventstore.ErrCommitReused) && !errors.Is(err, eventstore.ErrClosed) {
 			w.Errorf("%s: %v", name, err)
 		}
 	}
@@ -69,10 +69,10 @@ func appendAllAgain(w *suite) {
 func againAfterClose(w *suite) {
 	for i, expected := range []eventstore.Expected{eventstore.Any(), eventstore.NoStream(), eventstore.Exists()} {
 		id := order(fmt.Sprint(i))
-		_, err := w.store.Append(w.ctx, id, eventstore.NoStream(), said("A"), eventstore.CommitID("a"))
+		_, err := w.writer().Append(w.ctx, id, eventstore.NoStream(), said("A"), eventstore.CommitID("a"))
 		w.must(err)
-		w.must(w.store.Close(w.ctx, id))
-		if c, err := w.store.Append(w.ctx, id, expected, said("A"), eventstore.CommitID("a")); err != nil || !c.Again || c.Version != 1 {
+		w.must(w.writer().Close(w.ctx, id))
+		if c, err := w.writer().Append(w.ctx, id, expected, said("A"), eventstore.CommitID("a")); err != nil || !c.Again || c.Version != 1 {
 			w.Errorf("expecting %s: %+v, %v", expected, c, err)
 		}
 	}
@@ -97,12 +97,12 @@ func appendAllRefuses(w *suite) {
 		"two commit ids": {[]eventstore.AppendTo{one, named}, nil, eventstore.ErrInvalid},
 		"whose value":    {[]eventstore.AppendTo{one, two}, []eventstore.AppendOption{eventstore.Reserve("email", "a")}, eventstore.ErrInvalid},
 	} {
-		if _, err := w.store.AppendAll(w.ctx, c.parts, c.options...); !errors.Is(err, c.want) {
+		if _, err := w.writer().AppendAll(w.ctx, c.parts, c.options...); !errors.Is(err, c.want) {
 			w.Errorf("%s: %v", name, err)
 		}
 	}
 	w.isStory(order("1"), "")
-	if _, err := w.store.AppendAll(w.ctx, many[:49]); err != nil {
+	if _, err := w.writer().AppendAll(w.ctx, many[:49]); err != nil {
 		w.Errorf("49 aggregates: %v", err)
 	}
 }
@@ -113,17 +113,17 @@ func appendAllReserves(w *suite) {
 		part.Options = []eventstore.AppendOption{eventstore.Reserve("email", value)}
 		return part
 	}
-	_, err := w.store.AppendAll(w.ctx, []eventstore.AppendTo{taking("1", "a"), taking("2", "b")})
+	_, err := w.keyed().AppendAll(w.ctx, []eventstore.AppendTo{taking("1", "a"), taking("2", "b")})
 	w.must(err)
-	if _, err := w.store.AppendAll(w.ctx, []eventstore.AppendTo{taking("3", "c"), taking("4", "b")}); !errors.Is(err, eventstore.ErrReserved) {
+	if _, err := w.keyed().AppendAll(w.ctx, []eventstore.AppendTo{taking("3", "c"), taking("4", "b")}); !errors.Is(err, eventstore.ErrReserved) {
 		w.Errorf("a value that another has: %v", err)
 	}
 	for value, want := range map[string]string{"a": "order/1", "b": "order/2"} {
-		if owner, err := w.store.OwnerOf(w.ctx, "email", value); err != nil || owner != want {
+		if owner, err := w.keyed().OwnerOf(w.ctx, "email", value); err != nil || owner != want {
 			w.Errorf("%s belongs to %q, %v", value, owner, err)
 		}
 	}
-	if _, err := w.store.OwnerOf(w.ctx, "email", "c"); !errors.Is(err, table.ErrNotFound) {
+	if _, err := w.keyed().OwnerOf(w.ctx, "email", "c"); !errors.Is(err, table.ErrNotFound) {
 		w.Errorf("reserved by an append that did not happen: %v", err)
 	}
 }

@@ -35,7 +35,7 @@ func reading(w *suite) {
 	w.must(eventstore.Events.Delete(w.ctx, w.table, eventstore.EventKey{ID: id, Seq: 2}))
 	for name, options := range map[string][]eventstore.ReadOption{"forwards": nil, "backwards": {eventstore.Backwards()}, "from the hole": {eventstore.From(2)}} {
 		var last error
-		for _, err := range w.store.Read(w.ctx, id, options...) {
+		for _, err := range w.writer().Read(w.ctx, id, options...) {
 			last = err
 		}
 		if !errors.Is(last, eventstore.ErrHole) {
@@ -62,7 +62,7 @@ func transact(w *suite) {
 		writers.Go(func() {
 			for range 25 {
 				for {
-					_, err := eventstore.Transact(w.ctx, w.store, order("1"), counter, grow)
+					_, err := eventstore.Transact(w.ctx, w.writer(), order("1"), counter, grow)
 					if errors.Is(err, eventstore.ErrBusy) {
 						continue
 					}
@@ -75,7 +75,7 @@ func transact(w *suite) {
 		})
 	}
 	writers.Wait()
-	if at, err := eventstore.Load(w.ctx, w.store, order("1"), counter); err != nil || at.State != 200 || at.Version != 200 {
+	if at, err := eventstore.Load(w.ctx, w.writer(), order("1"), counter); err != nil || at.State != 200 || at.Version != 200 {
 		w.Errorf("%+v, %v", at, err)
 	}
 }
@@ -83,7 +83,7 @@ func transact(w *suite) {
 // A command that is repeated after all decides on its own effects, and changes nothing.
 func transactAgain(w *suite) {
 	for range 3 {
-		at, err := eventstore.Transact(w.ctx, w.store, order("1"), tally, func(eventstore.Loaded[map[string]int]) ([]eventstore.NewEvent, error) {
+		at, err := eventstore.Transact(w.ctx, w.writer(), order("1"), tally, func(eventstore.Loaded[map[string]int]) ([]eventstore.NewEvent, error) {
 			return said("Paid"), nil
 		}, eventstore.CommitID("pay"))
 		if err != nil || at.State["Paid"] != 1 {
@@ -91,7 +91,7 @@ func transactAgain(w *suite) {
 		}
 	}
 	refused := errors.New("refused")
-	_, err := eventstore.Transact(w.ctx, w.store, order("1"), tally, func(eventstore.Loaded[map[string]int]) ([]eventstore.NewEvent, error) { return nil, refused })
+	_, err := eventstore.Transact(w.ctx, w.writer(), order("1"), tally, func(eventstore.Loaded[map[string]int]) ([]eventstore.NewEvent, error) { return nil, refused })
 	if !errors.Is(err, refused) {
 		w.Error(err)
 	}
@@ -104,30 +104,30 @@ func snapshots(w *suite) {
 	for range 10 {
 		w.append(id, eventstore.Any(), "E")
 	}
-	at, err := eventstore.Load(w.ctx, w.store, id, tally)
+	at, err := eventstore.Load(w.ctx, w.keyed(), id, tally)
 	w.must(err)
-	if saved, err := eventstore.SaveSnapshot(w.ctx, w.store, tally, at); !saved || err != nil {
+	if saved, err := eventstore.SaveSnapshot(w.ctx, w.keyed(), tally, at); !saved || err != nil {
 		w.Fatal(saved, err)
 	}
 	w.append(id, eventstore.Exact(10), "F")
-	now, err := eventstore.Load(w.ctx, w.store, id, tally)
+	now, err := eventstore.Load(w.ctx, w.keyed(), id, tally)
 	if err != nil || now.Read != 1 || now.Version != 11 || now.State["E"] != 10 || now.State["F"] != 1 {
 		w.Errorf("%+v, %v", now, err)
 	}
 	other := tally
 	other.Version = 2
-	if at, err := eventstore.Load(w.ctx, w.store, id, other); err != nil || at.Read != 11 || at.State["E"] != 10 {
+	if at, err := eventstore.Load(w.ctx, w.keyed(), id, other); err != nil || at.Read != 11 || at.State["E"] != 10 {
 		w.Errorf("with another reducer: %+v, %v", at, err)
 	}
 	for range 2 {
-		if _, err := eventstore.SaveSnapshot(w.ctx, w.store, tally, now); err != nil {
+		if _, err := eventstore.SaveSnapshot(w.ctx, w.keyed(), tally, now); err != nil {
 			w.Fatal(err)
 		}
 	}
-	if saved, err := eventstore.SaveSnapshot(w.ctx, w.store, tally, at); saved || err != nil {
+	if saved, err := eventstore.SaveSnapshot(w.ctx, w.keyed(), tally, at); saved || err != nil {
 		w.Errorf("a snapshot went back: %v, %v", saved, err)
 	}
-	if again, err := eventstore.Load(w.ctx, w.store, id, tally); err != nil || again.Read != 0 || again.Version != 11 {
+	if again, err := eventstore.Load(w.ctx, w.keyed(), id, tally); err != nil || again.Read != 0 || again.Version != 11 {
 		w.Errorf("%+v, %v", again, err)
 	}
 }
@@ -137,7 +137,7 @@ func everythingComesBack(w *suite) {
 	at := time.Date(2020, 2, 29, 23, 59, 59, 999e6, time.UTC)
 	envelope := eventstore.Envelope{Correlation: "c#1", Causation: "c2", Actor: "ada", Tenant: "t", Metadata: map[string]string{"k#": "v", "empty": ""}}
 	for i, payload := range [][]byte{[]byte(`{"a": 1}`), {0xff, 0}, nil, []byte("\x00text")} {
-		c, err := w.store.Append(w.ctx, order("1"), eventstore.Exact(int64(i)), []eventstore.NewEvent{{Type: "E", Schema: 7, OccurredAt: at, Payload: payload, Envelope: envelope}})
+		c, err := w.writer().Append(w.ctx, order("1"), eventstore.Exact(int64(i)), []eventstore.NewEvent{{Type: "E", Schema: 7, OccurredAt: at, Payload: payload, Envelope: envelope}})
 		w.must(err)
 		e := w.events(order("1"), eventstore.From(c.First))[0]
 		if e.EventType != "E" || e.Schema != 7 || !e.OccurredAt.Equal(at) || !bytes.Equal(e.Payload, payload) || !reflect.DeepEqual(e.Envelope, envelope) ||

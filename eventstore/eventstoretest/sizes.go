@@ -20,7 +20,7 @@ func oneToAHundredEvents(w *suite) {
 			if named {
 				options, most = append(options, eventstore.CommitID("c")), 97
 			}
-			c, err := w.store.Append(w.ctx, id, eventstore.NoStream(), said(slices.Repeat([]string{"E"}, n)...), options...)
+			c, err := w.writer().Append(w.ctx, id, eventstore.NoStream(), said(slices.Repeat([]string{"E"}, n)...), options...)
 			if fine := n <= most; fine != (err == nil) || fine && c.Version != int64(n) || !fine && !errors.Is(err, eventstore.ErrTooLarge) {
 				w.Errorf("%d events, with an id: %v: %+v, %v", n, named, c, err)
 			}
@@ -31,7 +31,7 @@ func oneToAHundredEvents(w *suite) {
 // An aggregate of more than a page is read whole, from any event on and backwards.
 func threeMegabytes(w *suite) {
 	for i := range 12 {
-		_, err := w.store.Append(w.ctx, order("1"), eventstore.Exact(int64(i)), []eventstore.NewEvent{{Type: fmt.Sprint("E", i%5), Payload: bytes.Repeat([]byte("x"), 300<<10)}})
+		_, err := w.writer().Append(w.ctx, order("1"), eventstore.Exact(int64(i)), []eventstore.NewEvent{{Type: fmt.Sprint("E", i%5), Payload: bytes.Repeat([]byte("x"), 300<<10)}})
 		w.must(err)
 	}
 	for name, c := range map[string]struct {
@@ -50,7 +50,7 @@ func threeMegabytes(w *suite) {
 			w.Errorf("%s: %d events of %d bytes", name, len(events), size)
 		}
 	}
-	if at, err := eventstore.Load(w.ctx, w.store, order("1"), tally); err != nil || at.Version != 12 || at.State["E1"] != 3 {
+	if at, err := eventstore.Load(w.ctx, w.writer(), order("1"), tally); err != nil || at.Version != 12 || at.State["E1"] != 3 {
 		w.Errorf("%+v, %v", at, err)
 	}
 }
@@ -70,7 +70,7 @@ func pagesOfExactly1MB(w *suite) {
 			if i == 3 {
 				n += off
 			}
-			_, err := w.store.Append(w.ctx, id, eventstore.Exact(int64(i)), []eventstore.NewEvent{{Type: "E", Payload: bytes.Repeat([]byte("x"), n)}})
+			_, err := w.writer().Append(w.ctx, id, eventstore.Exact(int64(i)), []eventstore.NewEvent{{Type: "E", Payload: bytes.Repeat([]byte("x"), n)}})
 			w.must(err)
 		}
 		w.isStory(id, "1 E 2 E 3 E 4 E 5 E 6 E")
@@ -97,13 +97,13 @@ func conflictWithMuch(w *suite) {
 	for range 11 {
 		w.append(order("1"), eventstore.Any(), slices.Repeat([]string{"E"}, 98)...)
 	}
-	_, err := w.store.Append(w.ctx, order("1"), eventstore.Exact(1), said("X"))
+	_, err := w.writer().Append(w.ctx, order("1"), eventstore.Exact(1), said("X"))
 	conflict := (*eventstore.Conflict)(nil)
 	if !errors.As(err, &conflict) || conflict.Actual != 11*98 || len(conflict.Since) != 1000 || conflict.Since[0].Seq != 2 {
 		w.Fatalf("%v", err)
 	}
 	tries := 0
-	at, err := eventstore.Transact(w.ctx, w.store, order("1"), tally, func(at eventstore.Loaded[map[string]int]) ([]eventstore.NewEvent, error) {
+	at, err := eventstore.Transact(w.ctx, w.writer(), order("1"), tally, func(at eventstore.Loaded[map[string]int]) ([]eventstore.NewEvent, error) {
 		if tries++; tries == 1 {
 			for range 11 {
 				w.append(order("1"), eventstore.Any(), slices.Repeat([]string{"E"}, 98)...)
@@ -133,7 +133,7 @@ func namesThatCanBe(w *suite) {
 				w.Errorf("%q has an event of %q", id, e.ID)
 			}
 		}
-		if h, err := w.store.Head(w.ctx, id); err != nil || h.Version != int64(i%3+1) {
+		if h, err := w.writer().Head(w.ctx, id); err != nil || h.Version != int64(i%3+1) {
 			w.Errorf("%q: %+v, %v", id, h, err)
 		}
 	}

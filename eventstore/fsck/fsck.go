@@ -89,6 +89,9 @@ func (c *checker) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := c.s.CheckMode(ctx); err != nil { // or heads that are not there would be made
+		return err
+	}
 	if from.Pass == overTable {
 		if err := c.readFeed(ctx); err != nil {
 			return err

@@ -48,6 +48,9 @@ func newWorld(t *testing.T, o eventstore.Options, api func(dynamo.API) dynamo.AP
 	var err error
 	w.store, err = eventstore.New(w.table, o)
 	w.must(err)
+	o.TypeShards = 4
+	second, err := eventstore.New(w.table, o)
+	w.must(err)
 	for n := range 4 {
 		for i := range 4 {
 			var options []eventstore.AppendOption
@@ -61,7 +64,7 @@ func newWorld(t *testing.T, o eventstore.Options, api func(dynamo.API) dynamo.AP
 			if o.OneByOne {
 				events = events[:1]
 			}
-			_, err := w.store.Append(w.ctx, orderID(n), eventstore.Any(), events, options...)
+			_, err := []*eventstore.Store{w.store, second}[i/2%2].Append(w.ctx, orderID(n), eventstore.Any(), events, options...)
 			w.must(err)
 		}
 	}

@@ -57,6 +57,9 @@ func (p *Projection[R]) Served(ctx context.Context) (Served, error) {
 // says that it is to be rebuilt. One that is served in some version stays so. Call it when a program starts, with the folds
 // running.
 func (p *Projection[R]) Start(ctx context.Context) error {
+	if err := p.s.CheckMode(ctx); err != nil {
+		return fmt.Errorf("projection: start %s: %w", p.def.Name, err)
+	}
 	if _, err := p.Served(ctx); !errors.Is(err, ErrNotServed) {
 		return err
 	}

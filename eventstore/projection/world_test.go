@@ -30,6 +30,8 @@ type world struct {
 	db    *enginetest.DB
 	table *table.Table
 	store *eventstore.Store
+	other *eventstore.Store // of a program that knows nothing of the options of the first
+	turns int
 	slept atomic.Int64
 }
 
@@ -40,6 +42,8 @@ func newWorld(t testing.TB) *world {
 	w.table = table.New(w.db, "onefold", table.Options{Clock: w.now})
 	var err error
 	w.store, err = eventstore.New(w.table, eventstore.Options{})
+	w.must(err)
+	w.other, err = eventstore.New(w.table, eventstore.Options{TypeShards: 4, Chain: true})
 	w.must(err)
 	return w
 }
@@ -81,7 +85,8 @@ func (w *world) append(id eventstore.ID, types ...string) eventstore.Commit {
 		w.must(err)
 		events[i] = eventstore.NewEvent{Type: name, Payload: payload}
 	}
-	c, err := w.store.Append(w.ctx, id, eventstore.Any(), events)
+	w.turns++
+	c, err := []*eventstore.Store{w.store, w.other}[w.turns%2].Append(w.ctx, id, eventstore.Any(), events)
 	w.must(err)
 	return c
 }

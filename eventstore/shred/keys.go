@@ -3,7 +3,9 @@ package shred
 import (
 	"context"
 	"crypto/cipher"
+	"crypto/hmac"
 	"crypto/rand"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"time"
@@ -19,7 +21,8 @@ var (
 
 // key is a subject's key as it was when it was read.
 type key struct {
-	cipher.AEAD // nil: forgotten
+	cipher.AEAD        // nil: forgotten
+	tags        []byte // derived from the key, for Keeper.tag
 	forgotten   time.Time
 	read        time.Time
 }
@@ -47,6 +50,9 @@ func (k *Keeper) remember(s *Subject, now time.Time) (*key, error) {
 		if found.AEAD, err = newAEAD(data); err != nil {
 			return nil, fmt.Errorf("%w: the key of %q", ErrUnreadable, s.Subject)
 		}
+		tags := hmac.New(sha256.New, data)
+		tags.Write(bind("tags"))
+		found.tags = tags.Sum(nil)
 	}
 	k.keys.Add(s.Subject, found)
 	return found, nil

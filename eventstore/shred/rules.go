@@ -14,46 +14,84 @@ type rules struct {
 
 	mu       sync.Mutex
 	declared bool
+	waited   int64             // the ReliedFrom of rules that was waited for
 	of       int               // rules that were compiled: there are only ever more
 	fields   int               // in them
 	compiled map[string][]rule // by event type
 }
 
-// personal is what is personal in the events of each type. The first time it declares what the keeper was given, and waits until every store on the table goes by it.
+// personal is what is personal in the events of each type. The first time it declares what the keeper was given. It returns rules that every store on the
+// table goes by: as long as some may go by older ones, it waits, whoever changed the rules. No lock is held meanwhile.
 func (k *Keeper) personal(ctx context.Context) (map[string][]rule, error) {
+	if err := k.declare(ctx); err != nil {
+		return nil, fmt.Errorf("shred: declare what is personal: %w", err)
+	}
+	for {
+		held, err := k.rules.held.Get(ctx, k.t)
+		if err != nil {
+			return nil, fmt.Errorf("shred: %w", err)
+		}
+		wait := held.Wait(k.t.Now())
+		if wait <= 0 || k.rules.wasWaitedFor(held.ReliedFrom) {
+			return k.rules.compile(held.Personal)
+		}
+		if err := k.o.Sleep(ctx, wait); err != nil {
+			return nil, fmt.Errorf("shred: wait until every store seals what is personal: %w", err)
+		}
+		k.rules.waitedFor(held.ReliedFrom)
+	}
+}
+
+func (k *Keeper) declare(ctx context.Context) error {
 	k.rules.mu.Lock()
 	defer k.rules.mu.Unlock()
-	if !k.rules.declared {
-		add := make([]eventstore.PersonalRule, len(k.o.Personal))
-		for i, p := range k.o.Personal {
-			add[i] = eventstore.PersonalRule(p)
-		}
-		if err := eventstore.DeclarePersonal(ctx, k.t, add, k.o.Sleep); err != nil {
-			return nil, fmt.Errorf("shred: declare what is personal: %w", err)
-		}
-		k.rules.declared = true
-		k.rules.held.Drop()
+	if k.rules.declared {
+		return nil
 	}
-	held, err := k.rules.held.Get(ctx, k.t)
-	if err != nil {
-		return nil, fmt.Errorf("shred: %w", err)
+	add := make([]eventstore.PersonalRule, len(k.o.Personal))
+	for i, p := range k.o.Personal {
+		add[i] = eventstore.PersonalRule(p)
 	}
+	if err := eventstore.DeclarePersonal(ctx, k.t, add); err != nil {
+		return err
+	}
+	k.rules.declared = true
+	k.rules.held.Drop()
+	return nil
+}
+
+func (r *rules) wasWaitedFor(from int64) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return from <= r.waited
+}
+
+func (r *rules) waitedFor(from int64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.waited = max(r.waited, from)
+}
+
+// compile makes the rules of the table those by which is sealed.
+func (r *rules) compile(personal []eventstore.PersonalRule) (map[string][]rule, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	fields := 0
-	for _, p := range held.Personal {
+	for _, p := range personal {
 		fields += len(p.Fields) + len(p.Metadata)
 	}
-	if k.rules.compiled != nil && k.rules.of == len(held.Personal) && k.rules.fields == fields {
-		return k.rules.compiled, nil
+	if r.compiled != nil && r.of == len(personal) && r.fields == fields {
+		return r.compiled, nil
 	}
 	compiled := map[string][]rule{}
-	for _, p := range held.Personal {
+	for _, p := range personal {
 		own := Personal(p)
-		r, err := own.compile()
+		one, err := own.compile()
 		if err != nil {
 			return nil, err
 		}
-		compiled[p.Event] = append(compiled[p.Event], r)
+		compiled[p.Event] = append(compiled[p.Event], one)
 	}
-	k.rules.of, k.rules.fields, k.rules.compiled = len(held.Personal), fields, compiled
+	r.of, r.fields, r.compiled = len(personal), fields, compiled
 	return compiled, nil
 }

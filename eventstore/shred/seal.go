@@ -2,6 +2,8 @@ package shred
 
 import (
 	"context"
+	"crypto/hmac"
+	"crypto/sha256"
 	"encoding/base64"
 	"encoding/binary"
 	"encoding/json"
@@ -155,6 +157,14 @@ const maxSubject = 256
 
 // open opens what of an event is sealed.
 func (k *Keeper) open(ctx context.Context, e *eventstore.Event) error {
+	return unseal(e, func(at string, value json.RawMessage) (json.RawMessage, error) {
+		plain, _, err := k.openBox(ctx, e, at, value)
+		return plain, err
+	})
+}
+
+// unseal passes each box of a sealed event through open.
+func unseal(e *eventstore.Event, open func(at string, value json.RawMessage) (json.RawMessage, error)) error {
 	list, ok := e.Metadata[sealedName]
 	if !ok {
 		return nil
@@ -167,7 +177,6 @@ func (k *Keeper) open(ctx context.Context, e *eventstore.Event) error {
 		e.Metadata = nil
 	}
 	delete(e.Metadata, sealedName)
-	open := func(at string, value json.RawMessage) (json.RawMessage, error) { return k.openBox(ctx, e, at, value) }
 	for _, path := range slices.Backward(all.Fields) {
 		changed, err := change(json.RawMessage(e.Payload), strings.Split(path, "."), "", open)
 		if err != nil && !errors.Is(err, errShape) {
@@ -189,6 +198,31 @@ func (k *Keeper) open(ctx context.Context, e *eventstore.Event) error {
 		e.Metadata[name] = text
 	}
 	return nil
+}
+
+// tag is a hash of the values of an event that are sealed, each with the key of its person. Not ok: one of them was forgotten.
+func (k *Keeper) tag(ctx context.Context, e *eventstore.Event) (tag []byte, ok bool, err error) {
+	h, opened := sha256.New(), *e
+	ok = true
+	err = unseal(&opened, func(at string, value json.RawMessage) (json.RawMessage, error) {
+		plain, by, err := k.openBox(ctx, e, at, value)
+		if err != nil {
+			return nil, err
+		}
+		if by.AEAD == nil {
+			ok = false
+			return plain, nil
+		}
+		one := hmac.New(sha256.New, by.tags)
+		one.Write(bind("again", e.Type, e.EventKey.ID.ID, e.CommitID, strconv.Itoa(e.Nth), at, string(plain)))
+		tag = one.Sum(tag[:0])
+		h.Write(tag)
+		return plain, nil
+	})
+	if err != nil || !ok || tag == nil {
+		return nil, ok, err
+	}
+	return h.Sum(nil), true, nil
 }
 
 // bare empties the boxes of a sealed event.
@@ -226,28 +260,28 @@ func bare(e *eventstore.Event) error {
 	return nil
 }
 
-// openBox opens a value, or returns the placeholder.
-func (k *Keeper) openBox(ctx context.Context, e *eventstore.Event, at string, value json.RawMessage) (json.RawMessage, error) {
+// openBox opens a value with the key that it also returns, or returns the placeholder.
+func (k *Keeper) openBox(ctx context.Context, e *eventstore.Event, at string, value json.RawMessage) (json.RawMessage, *key, error) {
 	var b box
 	if err := json.Unmarshal(value, &b); err != nil || len(b.Data) == 0 {
-		return nil, fmt.Errorf("%w: %s", ErrUnreadable, at)
+		return nil, nil, fmt.Errorf("%w: %s", ErrUnreadable, at)
 	}
 	by, err := k.find(ctx, b.By)
 	switch {
 	case errors.Is(err, table.ErrNotFound):
-		return nil, fmt.Errorf("%w: there is no key of %q", ErrUnreadable, b.By)
+		return nil, nil, fmt.Errorf("%w: there is no key of %q", ErrUnreadable, b.By)
 	case err != nil:
-		return nil, err
+		return nil, nil, err
 	case by.AEAD == nil && b.As == asText:
-		return json.RawMessage(strconv.Quote(Forgotten)), nil
+		return json.RawMessage(strconv.Quote(Forgotten)), by, nil
 	case by.AEAD == nil:
-		return json.RawMessage("null"), nil
+		return json.RawMessage("null"), by, nil
 	}
 	plain, err := by.Open(nil, nil, b.Data, binding(e, b.By, at))
 	if err != nil {
-		return nil, fmt.Errorf("%w: %s", ErrUnreadable, at)
+		return nil, nil, fmt.Errorf("%w: %s", ErrUnreadable, at)
 	}
-	return plain, nil
+	return plain, by, nil
 }
 
 // binding keeps a value in its place: decrypted anywhere else, it fails.

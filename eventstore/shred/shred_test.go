@@ -21,6 +21,7 @@ import (
 	"github.com/onefold/onefold/eventstore"
 	"github.com/onefold/onefold/eventstore/fsck"
 	"github.com/onefold/onefold/eventstore/shred"
+	"github.com/onefold/onefold/internal/seeds"
 	"github.com/onefold/onefold/table"
 )
 
@@ -507,9 +508,9 @@ func TestForgetFails(t *testing.T) {
 
 // Writers, makers of snapshots and readers in several processes, while somebody is forgotten: afterwards nothing of her is
 // there to be read, by anybody.
-func TestForgetRaces(t *testing.T) {
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
+func TestForgetRaces(t *testing.T) { seeds.Run(t, 1, forgetRaces) }
+
+func forgetRaces(t *testing.T, seed uint64) {
 	for round := range 10 {
 		w := newWorld(t, eventstore.Options{})
 		stores := []*eventstore.Store{w.store, w.another(master("2026")), w.another(master("2026"))}

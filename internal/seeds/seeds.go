@@ -39,6 +39,16 @@ func Each(t testing.TB, n int) iter.Seq[uint64] {
 	}
 }
 
+// Run runs a test with each seed of Each, up to the first that fails.
+func Run(t *testing.T, n int, run func(t *testing.T, seed uint64)) {
+	t.Helper()
+	for seed := range Each(t, n) {
+		if !t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) { run(t, seed) }) {
+			t.Fatalf("replay: ONEFOLD_SIM_SEED=%d", seed)
+		}
+	}
+}
+
 // One returns the seed of a test that takes a single one.
 func One(t testing.TB) uint64 {
 	t.Helper()

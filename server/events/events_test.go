@@ -210,6 +210,43 @@ func TestNamesInPaths(t *testing.T) {
 	s.owner.Want(422, "invalid_request", "GET", "/api/v1/events/aggregates", "")
 }
 
+// A table has the rules of other programs: what is personal by them is refused here, and so is every append to a table that is appended to one by one.
+func TestRulesOfOtherPrograms(t *testing.T) {
+	s := newShop(t)
+	other, err := eventstore.New(s.Table, eventstore.Options{Chain: true, TypeShards: 2})
+	servertest.Must(t, err)
+	for i, say := range []func(){
+		func() { s.append("1", `{"events":[{"type":"A"}]}`) },
+		func() {
+			_, err := other.Append(t.Context(), eventstore.ID{Type: "order", ID: "1"}, eventstore.Exact(1), []eventstore.NewEvent{{Type: "B"}})
+			servertest.Must(t, err)
+		},
+		func() { s.append("1", `{"expected":2,"events":[{"type":"C"}]}`) },
+		func() { s.append("1", `{"events":[{"type":"D"}]}`) },
+	} {
+		say()
+		s.owner.Want(200, fmt.Sprintf(`"seq":%d`, i+1), "GET", orders+"/1/events", "")
+	}
+	for e, err := range other.Read(t.Context(), eventstore.ID{Type: "order", ID: "1"}, eventstore.Verified()) {
+		if err != nil || e.Seq > 1 && len(e.Hash) == 0 {
+			t.Errorf("event %d: %v", e.Seq, err)
+		}
+	}
+
+	personal := newShop(t)
+	servertest.Must(t, eventstore.DeclarePersonal(t.Context(), personal.Table, []eventstore.PersonalRule{{Event: "Registered", Subject: "who", Fields: []string{"name"}}}))
+	personal.owner.Want(422, "personal_fields", "POST", orders+"/1/events", `{"commitId":"c","events":[{"type":"A"},{"type":"Registered","data":{"who":"7","name":"Ada"}}]}`)
+	personal.owner.Want(404, "", "GET", orders+"/1", "")
+	personal.append("1", `{"expected":"none","commitId":"c","events":[{"type":"A"}]}`)
+
+	single := newShop(t)
+	one, err := eventstore.New(single.Table, eventstore.Options{OneByOne: true})
+	servertest.Must(t, err)
+	_, err = one.Append(t.Context(), eventstore.ID{Type: "order", ID: "1"}, eventstore.Any(), []eventstore.NewEvent{{Type: "A"}})
+	servertest.Must(t, err)
+	single.owner.Want(409, "write_mode", "POST", orders+"/1/events", `{"events":[{"type":"B"}]}`)
+}
+
 func TestSnapshot(t *testing.T) {
 	s := newShop(t)
 	s.append("1", some(3))

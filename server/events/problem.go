@@ -24,6 +24,8 @@ func Problem(err error) error {
 		return door.Problem(http.StatusUnprocessableEntity, "commit_reused", "This commit id belongs to another append. Use one of its own for each.")
 	case errors.Is(err, eventstore.ErrUnsealed):
 		return door.Problem(http.StatusUnprocessableEntity, "personal_fields", "Events of this type have personal fields, which this table keeps sealed, and the server has no keys to seal them. Append them through the program that has the keys.")
+	case errors.Is(err, eventstore.ErrWriteMode):
+		return door.Problem(http.StatusConflict, "write_mode", "This table is appended to one by one, without transactions, which the server does not do. Append through the program that does.")
 	case errors.Is(err, eventstore.ErrReserved):
 		return door.Problem(http.StatusConflict, "reserved", "Another aggregate has a value that this append would reserve.")
 	case errors.Is(err, eventstore.ErrBusy):

@@ -76,7 +76,7 @@ func explain(id eventstore.ID, err error) error {
 	}
 	for code, is := range map[string]error{
 		"invalid": eventstore.ErrInvalid, "too_large": eventstore.ErrTooLarge, "stream_closed": eventstore.ErrClosed, "commit_reused": eventstore.ErrCommitReused, "personal_fields": eventstore.ErrUnsealed,
-		"reserved": eventstore.ErrReserved, "busy": eventstore.ErrBusy, "damaged": eventstore.ErrHole, "truncated": eventstore.ErrTruncated, "chained": eventstore.ErrChained,
+		"reserved": eventstore.ErrReserved, "busy": eventstore.ErrBusy, "damaged": eventstore.ErrHole, "truncated": eventstore.ErrTruncated, "write_mode": eventstore.ErrWriteMode,
 	} {
 		if errors.Is(err, is) {
 			return fmt.Errorf("%s: %w", code, err)

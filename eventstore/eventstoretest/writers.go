@@ -1,0 +1,77 @@
+package eventstoretest
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/onefold/onefold/eventstore"
+)
+
+// A table is appended to in transactions or one by one. A writer that does the other is refused, whatever it expects, and nothing changes.
+func otherMode(w *suite) {
+	w.append(order("1"), eventstore.NoStream(), "A")
+	w.append(order("2"), eventstore.NoStream(), "A")
+	if !w.o.OneByOne {
+		w.must(w.writer().Close(w.ctx, order("2")))
+	}
+	for _, o := range []eventstore.Options{{OneByOne: !w.o.OneByOne}, {OneByOne: !w.o.OneByOne, Chain: true, TypeShards: 2}, {OneByOne: !w.o.OneByOne, Secrets: w.o.Secrets}} {
+		other, err := eventstore.New(w.table, o)
+		w.must(err)
+		for _, id := range []eventstore.ID{order("1"), order("2"), order("3")} {
+			for _, expected := range []eventstore.Expected{eventstore.Any(), eventstore.NoStream(), eventstore.Exists(), eventstore.Exact(1)} {
+				for _, options := range [][]eventstore.AppendOption{nil, {eventstore.CommitID("c")}} {
+					if _, err := other.Append(w.ctx, id, expected, said("B"), options...); !errors.Is(err, eventstore.ErrWriteMode) {
+						w.Errorf("%+v, %s, expecting %s: %v", o, id, expected, err)
+					}
+				}
+			}
+		}
+		if _, err := eventstore.Transact(w.ctx, other, order("1"), tally, lend("")); !errors.Is(err, eventstore.ErrWriteMode) {
+			w.Errorf("%+v, a decision: %v", o, err)
+		}
+		if err := other.Delete(w.ctx, order("1")); w.o.OneByOne && !errors.Is(err, eventstore.ErrWriteMode) {
+			w.Errorf("%+v, a tombstone: %v", o, err)
+		}
+		if err := other.CheckMode(w.ctx); !errors.Is(err, eventstore.ErrWriteMode) {
+			w.Errorf("%+v: %v", o, err)
+		}
+	}
+	for _, s := range w.stores {
+		w.must(s.CheckMode(w.ctx))
+	}
+	w.append(order("1"), eventstore.Exact(1), "C")
+	for n, want := range map[string]string{"1": "1 A 2 C", "2": "1 A", "3": ""} {
+		w.isStory(order(n), want)
+	}
+}
+
+// Whoever appends to a chain of hashes goes on with it, whatever it was opened with and expects. A stream that is none may become one.
+func chains(w *suite) {
+	chain := w.o
+	chain.Chain = true
+	begins, err := eventstore.New(w.table, chain)
+	w.must(err)
+	for n, expected := range []func(int) eventstore.Expected{
+		func(int) eventstore.Expected { return eventstore.Any() }, func(i int) eventstore.Expected { return eventstore.Exact(int64(i)) },
+	} {
+		id := order(fmt.Sprint(n))
+		for i := range 12 {
+			s := w.writer()
+			if i == 2 { // those before may be in no chain
+				s = begins
+			}
+			var options []eventstore.AppendOption
+			if i%3 == 0 {
+				options = append(options, eventstore.CommitID(fmt.Sprint("c", i)))
+			}
+			if _, err := s.Append(w.ctx, id, expected(i), said("E"), options...); err != nil {
+				w.Errorf("event %d, expecting %s: %v", i+1, expected(i), err)
+			}
+		}
+		for _, e := range w.events(id, eventstore.Verified()) {
+			if e.Seq > 2 && len(e.Hash) == 0 {
+				w.Errorf("event %d is in no chain", e.Seq)
+			}
+		}
+	}
+}

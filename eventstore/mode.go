@@ -1,0 +1,66 @@
+package eventstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/onefold/onefold/table"
+)
+
+// ErrWriteMode is returned when a table is appended to in transactions and the store appends one by one, or the other way round. Nothing was stored.
+var ErrWriteMode = errors.New("eventstore: the table is appended to in another way")
+
+// WriteMode is how all stores on a table append to it: the first of them decides.
+type WriteMode string
+
+// The ways to append.
+const (
+	InTransactions WriteMode = "transactions"
+	OneByOne       WriteMode = "one by one" // see Options.OneByOne
+)
+
+func (s *Store) mode() WriteMode {
+	if s.o.OneByOne {
+		return OneByOne
+	}
+	return InTransactions
+}
+
+// agree makes the store's mode that of the table, or finds that the table has another. It asks once: what a table has it keeps.
+func (s *Store) agree(ctx context.Context) error {
+	if s.agreed.Load() {
+		return nil
+	}
+	r, err := updateRules(ctx, s.t, "SET #et = :et, #name = if_not_exists(#name, :value)", "mode", &types.AttributeValueMemberS{Value: string(s.mode())})
+	if err == nil {
+		err = s.sameMode(&r)
+	}
+	s.agreed.Store(err == nil)
+	return err
+}
+
+func (s *Store) sameMode(r *Rules) error {
+	switch {
+	case r.Mode == "" || r.Mode == s.mode():
+		return nil
+	case s.o.OneByOne:
+		return fmt.Errorf("%w: in transactions, and this store appends one by one: open it without Options.OneByOne, or use another table", ErrWriteMode)
+	}
+	return fmt.Errorf("%w: one by one, and this store appends in transactions: open it with Options.OneByOne, or use another table", ErrWriteMode)
+}
+
+// CheckMode finds out, without writing, whether the table is appended to as the store would; one that nobody has appended to is. Errors: ErrWriteMode,
+// those of the store.
+func (s *Store) CheckMode(ctx context.Context) error {
+	r, err := RulesNow.Get(ctx, s.t, RulesKey{})
+	if errors.Is(err, table.ErrNotFound) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("eventstore: how the table is appended to: %w", err)
+	}
+	return s.sameMode(&r)
+}

@@ -1,0 +1,55 @@
+package shred_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/onefold/onefold/eventstore"
+	"github.com/onefold/onefold/eventstore/eventstoretest"
+	"github.com/onefold/onefold/eventstore/shred"
+	"github.com/onefold/onefold/table"
+)
+
+// With keys an event store is as without, beside other writers with keys and without.
+func TestConformance(t *testing.T) {
+	open := func(t *testing.T) *table.Table { return eventstoretest.New(t, eventstore.Options{}).Table }
+	for name, o := range map[string]eventstore.Options{"transactions": {}, "one by one": {OneByOne: true}} {
+		t.Run(name, func(t *testing.T) {
+			keeper := func(on *table.Table) eventstore.Options {
+				k, err := shred.New(on, shred.Options{
+					Masters: []shred.Master{master("2026")}, Personal: []shred.Personal{shred.Personal(eventstoretest.Personal)},
+					Sleep: func(context.Context, time.Duration) error { return nil },
+				})
+				if err != nil {
+					t.Fatal(err)
+				}
+				o.Secrets = k.Secrets()
+				return o
+			}
+			eventstoretest.Conformance(t, open, keeper, eventstoretest.With(o), keeper)
+		})
+	}
+}
+
+// Whether an append that is repeated is the same cannot be told any more when its person was forgotten: it is refused for that reason.
+func TestAgainAfterForget(t *testing.T) {
+	w := newWorld(t, eventstore.Options{})
+	again := func(name string) error {
+		_, err := w.store.Append(w.ctx, customer("1"), eventstore.Any(), []eventstore.NewEvent{{Type: "Registered", Payload: []byte(`{"customerId":"c1","name":"` + name + `"}`)}}, eventstore.CommitID("c"))
+		return err
+	}
+	w.must(again("Ada"))
+	w.must(again("Ada"))
+	if err := again("Grace"); !errors.Is(err, eventstore.ErrCommitReused) {
+		t.Errorf("another name: %v", err)
+	}
+	_, err := w.keeper.Forget(w.ctx, "c1")
+	w.must(err)
+	for _, name := range []string{"Ada", "Grace"} {
+		if err := again(name); !errors.Is(err, shred.ErrForgotten) || errors.Is(err, eventstore.ErrCommitReused) {
+			t.Errorf("%s, who was forgotten: %v", name, err)
+		}
+	}
+}

@@ -49,6 +49,8 @@ type CollectorOptions struct {
 	// Linger is how long a single event may be held so that others share its block; default 0: no longer than the store is busy with those
 	// before it. The embedded engine never lingers.
 	Linger time.Duration
+	// Known is how many IDs of stored events are kept in memory, of some 30 bytes each; default 2,000,000. Those of other times are read again.
+	Known int
 	// Spool keeps events while the store cannot be reached; Collector.Sinks have to drain it. Default: they are refused then.
 	Spool *spool.Spool
 }
@@ -74,7 +76,7 @@ func NewCollector(t *table.Table, o CollectorOptions) *Collector {
 	}
 	retry := throttle.Retry{Sleep: o.Sleep}
 	c := &Collector{t: t, sites: newSiteCache(t, retry), retry: retry, atOnce: o.Concurrency}
-	c.known = knownEvents{t: t, since: t.Now(), most: maxKnown, spans: make(map[spanAt]*knownSpan)}
+	c.known = knownEvents{t: t, since: t.Now(), most: cmp.Or(max(o.Known, 0), maxKnown), spans: make(map[spanAt]*knownSpan)}
 	c.together = c.newTogether(o.Linger)
 	c.keepIn(o.Spool)
 	return c

@@ -69,6 +69,10 @@ func Folds(c Config) []*fold.Fold {
 	}
 }
 
+// mostlyNew is how many of the visitors' days and sessions that are not in memory must be new so that all are taken for new. Sites keep both for at
+// least two days after the arrival of their last event (minRawDays), as fold.ExpectNew asks.
+const mostlyNew = 0.9
+
 func foldVisitors(c Config, events *fold.Facts[EventChange]) *fold.Fold {
 	return fold.New("analytics.visitors", Visitors, (*Visitor).merge,
 		fold.OnEach(events, func(ch *EventChange, at func(VisitorKey) *Visitor) error {
@@ -80,7 +84,7 @@ func foldVisitors(c Config, events *fold.Facts[EventChange]) *fold.Fold {
 			}
 			return changeGoals(ch.Old, ch.New, at)
 		}),
-	).With(fold.Hold(c.Wait), fold.Finish(func(v *Visitor) {
+	).With(fold.Hold(c.Wait), fold.ExpectNew(mostlyNew), fold.Finish(func(v *Visitor) {
 		v.ExpiresAt = v.Expiry(c.retention(v.SiteID).Raw())
 	}))
 }
@@ -140,6 +144,7 @@ func foldSessions(c Config) *fold.Fold {
 		}),
 	).With(
 		fold.CacheSize(1024), // a visit that goes on is loaded again
+		fold.ExpectNew(mostlyNew),
 		fold.Removable(func(s *Session) bool { return s.Gone }),
 		fold.Finish(func(s *Session) {
 			s.ExpiresAt = s.Expiry(c.retention(s.SiteID).Of(Hour))

@@ -50,6 +50,21 @@ type knownSpan struct {
 	used     uint64
 }
 
+// depart notes what is under way.
+func (s *knownSpan) depart(id ulid.ULID, f flight) {
+	if s.flights == nil {
+		s.flights = make(map[ulid.ULID]flight)
+	}
+	s.flights[id] = f
+}
+
+// arrive forgets it. A map keeps its room, which would be more than that of the IDs, for as long as it is kept.
+func (s *knownSpan) arrive(id ulid.ULID) {
+	if delete(s.flights, id); len(s.flights) == 0 {
+		s.flights = nil
+	}
+}
+
 // flight is closed when something under way has come to its end.
 type flight chan struct{}
 
@@ -90,7 +105,7 @@ func (k *knownEvents) claim(ctx context.Context, events []Event, at []int) (*cla
 		} else if f := s.flights[id]; f != nil {
 			c.others[i] = f
 		} else {
-			s.flights[id] = c.mine
+			s.depart(id, c.mine)
 			c.fresh = append(c.fresh, i)
 		}
 	}
@@ -104,7 +119,7 @@ func (c *claim) end(stored func(i int) bool) {
 	defer k.mu.Unlock()
 	for _, i := range c.fresh {
 		s, id := k.span(placeOf(&c.events[i])), c.events[i].id()
-		delete(s.flights, id)
+		s.arrive(id)
 		if stored(i) {
 			k.add(s, []ulid.ULID{id})
 		}
@@ -131,7 +146,7 @@ func (c *claim) rest(ctx context.Context) (at []int, err error) {
 func (k *knownEvents) span(at spanAt) *knownSpan {
 	s := k.spans[at]
 	if s == nil {
-		s = &knownSpan{ids: make(map[ulid.ULID]struct{}), flights: make(map[ulid.ULID]flight)}
+		s = &knownSpan{ids: make(map[ulid.ULID]struct{})}
 		s.complete = time.UnixMilli(at.start).After(k.since.Add(maxFuture))
 		k.spans[at] = s
 	}
@@ -141,9 +156,12 @@ func (k *knownEvents) span(at spanAt) *knownSpan {
 }
 
 // full reports whether more is kept than there is room for. A span without IDs takes room, too.
-func (k *knownEvents) full() bool { return k.ids+emptySpan*len(k.spans) > k.most }
+func (k *knownEvents) full() bool { return k.room() > k.most }
 
-// evict forgets the spans that were not used for longest, as far as others need the room.
+// room is what is taken, in IDs.
+func (k *knownEvents) room() int { return k.ids + emptySpan*len(k.spans) }
+
+// evict forgets the spans that were not used for longest when others need their room, and a quarter of it at once: to find them takes a look at all.
 func (k *knownEvents) evict() {
 	if !k.full() {
 		return
@@ -156,7 +174,7 @@ func (k *knownEvents) evict() {
 	}
 	slices.SortFunc(idle, func(a, b spanAt) int { return cmp.Compare(k.spans[a].used, k.spans[b].used) })
 	for _, at := range idle[:max(len(idle)-1, 0)] { // not the one that is in use
-		if !k.full() {
+		if k.room() <= k.most-k.most/4 {
 			return
 		}
 		s := k.spans[at]

@@ -20,6 +20,10 @@
 // A fold with Hold leaves its items waiting over several flushes. Their deltas, and the changes of these, stay in memory,
 // and the checkpoint stays before the first of these changes; what else was written bears marks beyond it.
 //
+// A fold with ExpectNew takes items that are not in memory for absent, as if they had been loaded, and found to be so, at the beginning of
+// the flush: step 2 then reads the checkpoints. The condition of their put is that there is none. If it is refused, the item is loaded, and
+// the checkpoints read again, like any that another writer has changed.
+//
 // An item may hold many facts: Each says which. They are one change with one sequence number, so nothing of the above is different: an
 // item counts all facts of a change that touch it, or none. What is counted or built anew is fact by fact, and so is what cannot be applied.
 //
@@ -45,6 +49,11 @@
 // checkpoint, the mark could be dropped between the two. If the item changes between its load and its write, the
 // version fails the write. So leases save work and carry no correctness, and a state held in memory is an ordinary
 // loaded state whose age the version condition proves harmless.
+//
+// The same holds for an item that is taken for absent, and is absent when it is put. Had it counted a change of the delta, it would have
+// been deleted since. But it outlives what it has counted by 48 hours, and a worker puts nothing so old: it reads a change within the 24 hours
+// for which streams keep it, and gives it back after one more. That the checkpoints are read in the same flush makes it hold beyond that for items that are
+// erased: a change that was durably counted by then is not counted again.
 //
 // A worker that has been silent longer than a checkpoint is kept must not go on with what it holds; it gives its batch
 // back after an hour (maxBatchAge) and starts from the checkpoint.

@@ -129,19 +129,46 @@ func (w *Worker) clear() {
 }
 
 func (w *Worker) flushItems(ctx context.Context, open []*delta) error {
-	for _, d := range open {
-		if d.held == nil {
-			d.held = d.lane.cache().take(d.id)
-		}
-	}
-	if err := w.load(ctx, open); err != nil {
+	unknown := w.recall(open)
+	if err := w.load(ctx, unknown); err != nil {
 		return err
+	}
+	for _, d := range unknown {
+		if d.held != nil {
+			d.lane.cache().saw(!d.held.exists)
+		}
 	}
 	if err := errors.Join(w.consult(ctx, open), w.consultElders(ctx, open)); err != nil {
 		return err
 	}
 	w.counts.flushes.Add(1)
 	return w.settleAll(ctx, open)
+}
+
+// recall gives deltas the states that are in memory, and returns those that must be loaded. Of a fold that expects new items, the others are
+// taken for absent as of now: so, like what is loaded now, they rest on checkpoints that are read afterwards.
+func (w *Worker) recall(open []*delta) (unknown []*delta) {
+	tick := w.tick.Add(1)
+	guess := make(map[*cache]bool, len(w.lanes))
+	for _, l := range w.lanes {
+		share := l.fold().options.expectNew
+		guess[l.cache()] = share > 0 && l.cache().expects(share)
+	}
+	for _, d := range open {
+		c := d.lane.cache()
+		if d.held == nil {
+			d.held = c.take(d.id)
+		}
+		if d.held == nil && guess[c] && !d.met {
+			if w.hold(d, nil, tick); d.held != nil {
+				d.held.guessed = true
+			}
+		}
+		if d.held == nil && !d.done {
+			unknown = append(unknown, d)
+		}
+	}
+	return unknown
 }
 
 // settleAll brings deltas into their items: by one request for many of them where nothing is in the way, and those that
@@ -153,6 +180,9 @@ func (w *Worker) settleAll(ctx context.Context, open []*delta) error {
 	return w.each(at, n, func(i int) error {
 		some := open[i*part : min((i+1)*part, len(open))]
 		if err := w.writeAll(ctx, some); err != nil {
+			return err
+		}
+		if err := w.writeMet(ctx, some); err != nil {
 			return err
 		}
 		for _, d := range some {
@@ -210,16 +240,47 @@ func (w *Worker) writeAll(ctx context.Context, some []*delta) (err error) {
 			w.counts.retries.Add(1)
 			perr = w.put(ctx, ins[i])
 		}
-		if perr == nil {
-			w.written(puts[i].d, puts[i].next)
-			continue
-		}
-		puts[i].d.drop()
-		if dynamo.IsConditionFailed(perr) {
-			w.counts.conflicts.Add(1)
-		}
+		w.answered(puts[i], perr)
 	}
 	return err
+}
+
+// writeMet loads, together, items that were taken for absent and are there, and writes them.
+func (w *Worker) writeMet(ctx context.Context, some []*delta) error {
+	var met []*delta
+	for _, d := range some {
+		if d.met && !d.done && d.held == nil {
+			met = append(met, d)
+		}
+	}
+	if len(met) == 0 {
+		return nil
+	}
+	if err := w.load(ctx, met); err != nil {
+		return err
+	}
+	if err := w.consult(ctx, met); err != nil {
+		return err
+	}
+	return w.writeAll(ctx, met)
+}
+
+// answered notes what became of a put. That an item which was taken for absent is there is no conflict with anybody.
+func (w *Worker) answered(p pendingPut, err error) {
+	guessed, refused := p.d.held != nil && p.d.held.guessed, dynamo.IsConditionFailed(err)
+	switch {
+	case err == nil:
+		w.written(p.d, p.next)
+	case refused && !guessed:
+		w.counts.conflicts.Add(1)
+	}
+	if guessed && (err == nil || refused) {
+		p.d.lane.cache().saw(err == nil)
+	}
+	if err != nil {
+		p.d.met = p.d.met || refused
+		p.d.drop()
+	}
 }
 
 // drop forgets what the delta was to be merged into, of which a merge may have changed the state.

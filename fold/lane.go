@@ -56,6 +56,7 @@ type delta struct {
 	spans   []span
 	held    *stored // what the delta is merged into, nil if it must be loaded
 	stale   bool    // state must be built again from changes
+	met     bool    // its item was taken for absent, and was there
 	done    bool    // written, or not to be written
 }
 

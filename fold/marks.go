@@ -50,6 +50,7 @@ type stored struct {
 	version int64
 	marks   marks
 	loaded  uint64 // Worker.tick after the load, see shard.checkpoint
+	guessed bool   // not loaded, but taken for absent: see ExpectNew
 }
 
 func number(n int64) types.AttributeValue {

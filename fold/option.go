@@ -18,6 +18,7 @@ type options struct {
 	partials  int
 	cache     int
 	hold      time.Duration
+	expectNew float64 // share of items, from which on; 0: never
 }
 
 // With returns the fold with options.
@@ -57,6 +58,14 @@ func CacheSize(n int) Option {
 // default, to half an hour: NewWorker refuses other times.
 func Hold(d time.Duration) Option {
 	return Option{func(o *options) { o.hold = d }}
+}
+
+// ExpectNew puts an item that is not in memory without loading it first, on condition that there is none, and loads it only when that is
+// refused: for folds whose keys are mostly new, such as those of visits. It does so as long as at least this share, from 0 to 1, of the items that were
+// not in memory turn out to be new; a refused put costs more than a load. The items, as their tombstones do, must outlive the changes that they
+// have counted by 48 hours: see the package's comment.
+func ExpectNew(share float64) Option {
+	return Option{func(o *options) { o.expectNew = max(share, 1e-9) }}
 }
 
 const defaultCache = 4096

@@ -9,22 +9,30 @@ import (
 // single elements may carry a style of their own, such as the length of a bar.
 const pagePolicy = "default-src 'self'; style-src-attr 'unsafe-inline'; img-src 'self' data:; object-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors "
 
+// always are values of headers that all answers share, in the form of a map of headers. Nobody writes to them: Set and Add make new ones.
+var always = struct{ noSniff, noReferrer, sameOrigin, noDevices, noStore, noContent, noFrames []string }{
+	noSniff:    []string{"nosniff"},
+	noReferrer: []string{"no-referrer"},
+	sameOrigin: []string{"same-origin"},
+	noDevices:  []string{"camera=(), geolocation=(), microphone=(), payment=(), usb=()"},
+	noStore:    []string{"no-store"},
+	noContent:  []string{"default-src 'none'; frame-ancestors 'none'"},
+	noFrames:   []string{"DENY"},
+}
+
 // securityHeaders says what no browser should do with an answer of ours.
 func (s *Server) securityHeaders(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()
-		h.Set("X-Content-Type-Options", "nosniff")
-		h.Set("Referrer-Policy", "no-referrer")
-		h.Set("Cross-Origin-Opener-Policy", "same-origin")
-		h.Set("Permissions-Policy", "camera=(), geolocation=(), microphone=(), payment=(), usb=()")
+		h["X-Content-Type-Options"], h["Referrer-Policy"] = always.noSniff, always.noReferrer
+		h["Cross-Origin-Opener-Policy"], h["Permissions-Policy"] = always.sameOrigin, always.noDevices
 		if s.door.OverTLS(r) {
 			h.Set("Strict-Transport-Security", "max-age=31536000")
 		}
 		frames := "'none'"
 		switch {
 		case strings.HasPrefix(r.URL.Path, "/api/"):
-			h.Set("Cache-Control", "no-store")
-			h.Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'")
+			h["Cache-Control"], h["Content-Security-Policy"] = always.noStore, always.noContent
 		case strings.HasPrefix(r.URL.Path, sharePrefix):
 			if origins := s.embedders(r); origins != "" {
 				frames = origins
@@ -34,7 +42,7 @@ func (s *Server) securityHeaders(next http.Handler) http.Handler {
 			h.Set("Content-Security-Policy", pagePolicy+frames)
 		}
 		if frames == "'none'" { // for browsers that do not know frame-ancestors
-			h.Set("X-Frame-Options", "DENY")
+			h["X-Frame-Options"] = always.noFrames
 		}
 		next.ServeHTTP(w, r)
 	})

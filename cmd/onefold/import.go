@@ -19,7 +19,11 @@ import (
 // item that many lines touch is written once a batch.
 // An import reads little of what it wrote long ago, so it needs less of a cache. A service that does not answer for a while must not end what
 // may have gone on for hours.
-var importTuning = tuning{works: true, flushChanges: 6_000, flushAge: 5 * time.Second, cacheBytes: 12 << 20, patience: 2 * time.Minute}
+var importTuning = tuning{works: true, flushChanges: 6_000, flushAge: 5 * time.Second, cacheBytes: 12 << 20, known: importKnown, patience: 2 * time.Minute}
+
+// importKnown is how many names of events an import keeps in memory, of those stored and of those counted. Logs are in the order of time, so it comes
+// back to few; and what is kept is not there for the work, so that garbage has to be collected more often.
+const importKnown = 200_000
 
 // importMemory is what an import should stay within, in bytes. Go collects garbage more often when it comes near.
 const importMemory = 272 << 20
@@ -106,7 +110,7 @@ func (c *importCommand) run(ctx context.Context, std streams, s *store) (*import
 	summary := new(importSummary)
 	var read, folded time.Duration
 	err := s.folding(ctx, func(ctx context.Context) error {
-		if err := c.read(ctx, std, analytics.NewCollector(s.table, analytics.CollectorOptions{}), summary); err != nil {
+		if err := c.read(ctx, std, analytics.NewCollector(s.table, analytics.CollectorOptions{Known: importKnown}), summary); err != nil {
 			return err
 		}
 		read = time.Since(start)

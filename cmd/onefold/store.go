@@ -56,6 +56,7 @@ type tuning struct {
 	flushAge     time.Duration                              // 0: the runtime's default
 	wait         time.Duration                              // of visitors' days and breakdowns, beyond that
 	cacheBytes   int64                                      // the engine's; 0: its default
+	known        int                                        // names of facts that folds keep in memory; 0: the default of fold.Options
 	memory       *memory.Flags                              // it keeps within a budget; nil: there is none
 	existing     bool                                       // the table must be there: commands that only read make none
 	serves       bool                                       // it gives cursors to others, who may bring them to another server, or after a restart
@@ -99,7 +100,7 @@ func (g *globals) openStore(ctx context.Context, logs io.Writer, tune tuning) (*
 	}
 	s.accounts = accounts.New(s.table, accounts.Options{})
 	if err := s.prepare(ctx, fold.Options{
-		Group: assembly.Group, FlushChanges: tune.flushChanges, FlushBytes: int(budget.Folds), FlushAge: tune.flushAge, Sleep: tune.sleep, Logger: logger,
+		Group: assembly.Group, FlushChanges: tune.flushChanges, FlushBytes: int(budget.Folds), FlushAge: tune.flushAge, Known: tune.known, Sleep: tune.sleep, Logger: logger,
 		Leases: s.Shared, Aside: !tune.works, LeaseFor: tune.leaseFor, Owner: tune.owner,
 	}, tune.wait); err != nil {
 		return nil, errors.Join(err, s.Close())

@@ -125,10 +125,12 @@ func (s *Service) ingest(ctx context.Context, site string, from *Sender, events 
 // their outcomes set.
 func (s *Service) people(ctx context.Context, site string, from *Sender, events []Event, rejected []analytics.Outcome) (hits []analytics.Hit, of []int, err error) {
 	hits, of = make([]analytics.Hit, 0, len(events)), make([]int, 0, len(events))
+	var told Sender
 	for i := range events {
 		e, sender := &events[i], from
 		if e.Visitor != nil {
-			sender = &Sender{UserAgent: e.Visitor.UserAgent, address: e.Visitor.Address}
+			told = Sender{UserAgent: e.Visitor.UserAgent, address: e.Visitor.Address}
+			sender = &told
 		}
 		agent := s.agents.Parse(sender.UserAgent)
 		if agent.Bot {

@@ -6,11 +6,14 @@ import (
 	"io"
 	"mime"
 	"net/http"
+	"strconv"
+	"sync"
 	"unicode/utf8"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/go-json-experiment/json"
 
+	"github.com/onefold/onefold/analytics"
 	"github.com/onefold/onefold/server/internal/door"
 )
 
@@ -32,7 +35,7 @@ func (s *Service) quickIngest(next http.Handler) http.Handler {
 			return
 		}
 		start := s.door.Clock()
-		body, err := io.ReadAll(r.Body)
+		body, err := bodyOf(r)
 		if err != nil { // most likely nobody is there to hear it
 			door.WriteProblem(w, door.Problem(http.StatusBadRequest, "bad_request", "The body ended early."))
 			return
@@ -69,21 +72,48 @@ func (s *Service) quickOperation(r *http.Request) (operation string, most int64)
 	return "", 0
 }
 
+// bodyOf reads a body whose length is told. Room for one of many events is made as it comes, and not for what is only told.
+func bodyOf(r *http.Request) ([]byte, error) {
+	if r.ContentLength > maxEventBytes {
+		return io.ReadAll(r.Body)
+	}
+	body := make([]byte, r.ContentLength)
+	_, err := io.ReadFull(r.Body, body)
+	return body, err
+}
+
 // isJSON reports whether a body is, or may be, JSON: navigator.sendBeacon calls it text.
 func isJSON(contentType string) bool {
-	if contentType == "application/json" || contentType == "" {
+	switch contentType {
+	case "", "application/json", "text/plain", "text/plain;charset=UTF-8": // the last is what browsers make of a text
 		return true
 	}
 	kind, _, err := mime.ParseMediaType(contentType)
 	return err == nil && (kind == "application/json" || kind == "text/plain")
 }
 
-// decodeEvents reads the body of a request. It is not ok if there is anything in it that is not just as documented. The next version of
-// encoding/json takes half the time of the present one, and is stricter: names in another case, or twice, and texts that are not UTF-8 are not ok.
+// decodeEvents reads the body of a request. It is not ok if there is anything in it that is not just as documented.
 func decodeEvents(body []byte, many bool) (site string, events []Event, ok bool) {
 	if bytes.Contains(body, []byte("null")) { // which Go takes for no value, and the document for a wrong one
 		return "", nil, false
 	}
+	if site, events, ok = decodePlain(body, many); !ok {
+		site, events, ok = decodeAny(body, many)
+	}
+	if !ok || !within(site, 1, 128) || len(events) < 1 || len(events) > maxEvents {
+		return "", nil, false
+	}
+	for i := range events {
+		if !events[i].valid() {
+			return "", nil, false
+		}
+	}
+	return site, events, true
+}
+
+// decodeAny reads any body that can be read. The next version of encoding/json takes half the time of the present one, and is stricter: names in
+// another case, or twice, and texts that are not UTF-8 are not ok.
+func decodeAny(body []byte, many bool) (site string, events []Event, ok bool) {
 	var err error
 	if many {
 		var all manyEvents
@@ -94,15 +124,7 @@ func decodeEvents(body []byte, many bool) (site string, events []Event, ok bool)
 		err = json.Unmarshal(body, &one.Body, json.RejectUnknownMembers(true))
 		site, events = one.Body.Site, []Event{one.Body.Event}
 	}
-	if err != nil || !within(site, 1, 128) || len(events) < 1 || len(events) > maxEvents {
-		return "", nil, false
-	}
-	for i := range events {
-		if !events[i].valid() {
-			return "", nil, false
-		}
-	}
-	return site, events, true
+	return site, events, err == nil
 }
 
 // valid reports whether an event keeps to the lengths that its fields' tags name.
@@ -133,8 +155,57 @@ func (s *Service) writeOutcomes(w http.ResponseWriter, r *http.Request, answer *
 		door.WriteProblem(w, p)
 		return p.Status
 	}
-	w.Header().Set("Content-Type", "application/json")
+	w.Header()["Content-Type"] = jsonType
 	w.WriteHeader(http.StatusAccepted)
-	_ = door.PlainJSON(w).Encode(answer.Body) // a client that is gone does not hear it
+	text := bodies.Get().(*[]byte)
+	*text = answer.appendTo((*text)[:0])
+	_, _ = w.Write(*text) // a client that is gone does not hear it
+	bodies.Put(text)
 	return http.StatusAccepted
+}
+
+// jsonType is what the header says of an answer. Nobody writes to it.
+var jsonType = []string{"application/json"}
+
+// bodies are buffers of answers.
+var bodies = sync.Pool{New: func() any { return new([]byte) }}
+
+// appendTo appends the answer's body, just as an encoder would write it.
+func (o *outcomes) appendTo(b []byte) []byte {
+	b = append(b, `{"outcomes":[`...)
+	for i := range o.Body.Outcomes {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = appendOutcome(b, &o.Body.Outcomes[i])
+	}
+	b = append(b, `],"now":`...)
+	return append(strconv.AppendInt(b, o.Body.Now, 10), "}\n"...)
+}
+
+func appendOutcome(b []byte, o *analytics.Outcome) []byte {
+	b = append(b, '{')
+	if o.EventID != "" {
+		b = append(appendText(append(b, `"id":`...), o.EventID), ',')
+	}
+	b = appendText(append(b, `"status":`...), string(o.Status))
+	if o.Reason != "" {
+		b = appendText(append(b, `,"reason":`...), string(o.Reason))
+	}
+	if o.Detail != "" {
+		b = appendText(append(b, `,"detail":`...), o.Detail)
+	}
+	return append(b, '}')
+}
+
+// appendText appends a JSON text: what a client has chosen may need an encoder's care.
+func appendText(b []byte, s string) []byte {
+	for i := range len(s) {
+		if c := s[i]; c < ' ' || c > '~' || c == '"' || c == '\\' {
+			var text bytes.Buffer
+			_ = door.PlainJSON(&text).Encode(s) // a string can be encoded, and a buffer takes it
+			return append(b, bytes.TrimSuffix(text.Bytes(), []byte("\n"))...)
+		}
+	}
+	return append(append(append(b, '"'), s...), '"')
 }

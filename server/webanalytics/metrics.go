@@ -9,24 +9,27 @@ import (
 
 // metrics count events.
 type metrics struct {
-	events  *prometheus.CounterVec
+	events  map[analytics.Status]prometheus.Counter
 	refused *prometheus.CounterVec
 }
 
 func newMetrics(of *door.Metrics) *metrics {
+	events := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "onefold_events_total", Help: "Events by outcome."}, []string{"outcome"})
 	m := &metrics{
-		events:  prometheus.NewCounterVec(prometheus.CounterOpts{Name: "onefold_events_total", Help: "Events by outcome."}, []string{"outcome"}),
+		events:  make(map[analytics.Status]prometheus.Counter),
 		refused: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "onefold_events_refused_total", Help: "Events of requests that were refused whole, by reason."}, []string{"reason"}),
 	}
 	for _, status := range []analytics.Status{analytics.Stored, analytics.Duplicate, analytics.Rejected, analytics.Queued} {
-		m.events.WithLabelValues(string(status)) // a rate is known from the first event on
+		m.events[status] = events.WithLabelValues(string(status)) // a rate is known from the first event on
 	}
-	of.MustRegister(m.events, m.refused)
+	of.MustRegister(events, m.refused)
 	return m
 }
 
 func (m *metrics) count(outcomes []analytics.Outcome) {
 	for i := range outcomes {
-		m.events.WithLabelValues(string(outcomes[i].Status)).Inc()
+		if c := m.events[outcomes[i].Status]; c != nil {
+			c.Inc()
+		}
 	}
 }

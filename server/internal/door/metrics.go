@@ -83,7 +83,18 @@ func (c *oneStatus) Status() int {
 // Answered counts a request to an operation that began at start.
 func (m *Metrics) Answered(operation string, status int, start time.Time) {
 	m.seconds.WithLabelValues(operation).Observe(m.clock().Sub(start).Seconds())
-	m.requests.WithLabelValues(operation, strconv.Itoa(status/100)+"xx").Inc()
+	m.requests.WithLabelValues(operation, class(status)).Inc()
+}
+
+// class is that of a status, such as 2xx.
+func class(status int) string {
+	switch status / 100 {
+	case 2:
+		return "2xx"
+	case 4:
+		return "4xx"
+	}
+	return strconv.Itoa(status/100) + "xx"
 }
 
 // CountPanics counts the panics of a handler and passes them on to net/http, which logs them and closes the connection.

@@ -51,9 +51,12 @@ func (r *Rules) Wait(now time.Time) time.Duration {
 // TableRules is the item of rules.
 var TableRules = table.Define[Rules, RulesKey]("eventstore.rules", table.Def[Rules]{
 	PK: "EVENT_STORE", SK: "#RULES",
-	Doc:    "What holds for all event stores on the table: which fields of which events are sealed.",
-	Growth: table.Growth{Writes: 1, Most: 1 / holdFor.Seconds(), Bytes: 500}, // a process that appends says how long it goes by them
+	Example: exampleRules,
+	Doc:     "What holds for all event stores on the table: which fields of which events are sealed.",
+	Growth:  table.Growth{Writes: 1, Most: 1 / holdFor.Seconds(), Bytes: 500}, // a process that appends says how long it goes by them
 })
+
+func exampleRules(r *Rules) { r.Mode = InTransactions }
 
 // RulesNow are the rules of the table.
 var RulesNow = table.NewGet[RulesKey](TableRules, table.GetDef{

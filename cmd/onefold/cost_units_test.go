@@ -43,7 +43,7 @@ func TestCostIsWhatIsMetered(t *testing.T) {
 		{"events, 6 a minute", analytics.Schema, 8_640, events(0.1, 30*time.Minute)},
 		{"events, 1 a second", analytics.Schema, 86_400, events(1, 10*time.Minute)},
 		{"events, 10 a second", analytics.Schema, 864_000, events(10, 4*time.Minute)},
-		{"events, 50 a second", analytics.Schema, 50 * 86_400, events(50, time.Minute)},
+		{"events, 50 a second", analytics.Schema, 50 * 86_400, events(50, 2*time.Minute)},
 		{"readings", telemetry.Schema, 1_440_000, readings},
 		{"appends, 1 a second", eventstore.Schema, 86_400, appends(1)},
 		{"appends, 5 a second", eventstore.Schema, 5 * 86_400, appends(5)},

@@ -49,6 +49,10 @@ func (p *purging) run(ctx context.Context, w telemetry.Folded, deviceID string) 
 	if err != nil {
 		return err
 	}
+	// What came of it goes the way of all readings first, so that it is in its own partition.
+	if _, err := telemetry.MoveReadingsOf(ctx, p.t, &d); err != nil && !errors.Is(err, telemetry.ErrDamaged) {
+		return err
+	}
 	if err := p.beside(ctx, w, self); err != nil {
 		return err
 	}

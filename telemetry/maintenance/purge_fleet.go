@@ -6,7 +6,9 @@ import (
 	"fmt"
 
 	"github.com/onefold/onefold/table"
+	"github.com/onefold/onefold/table/purge"
 	"github.com/onefold/onefold/telemetry"
+	"github.com/onefold/onefold/telemetry/readings"
 )
 
 // PurgeFleet deletes the devices of a deleted fleet and all that they have, its profiles with their rules, and the fleet
@@ -54,6 +56,9 @@ func (p *purging) fleet(ctx context.Context, w telemetry.Folded, fleetID string)
 	if err := p.profiles(ctx, w, fleetID); err != nil {
 		return err
 	}
+	if err := p.readings(ctx, w, fleetID); err != nil {
+		return err
+	}
 	self, err := telemetry.Fleets.Key(f.FleetKey)
 	if err == nil {
 		err = p.beside(ctx, w, self)
@@ -84,4 +89,17 @@ func (p *purging) profiles(ctx context.Context, w telemetry.Folded, fleetID stri
 		}
 	}
 	return nil
+}
+
+// readings deletes what is left where a fleet's readings arrive: damaged blocks, and which readings have come.
+func (p *purging) readings(ctx context.Context, w telemetry.Folded, fleetID string) error {
+	ranges, err := readings.Partitions(fleetID)
+	if err != nil {
+		return err
+	}
+	n, err := purge.Ranges(ctx, p.t, w.Drain, ranges...)
+	if p.done.Items += n; err != nil {
+		return err
+	}
+	return readings.Forget(ctx, p.t, fleetID)
 }

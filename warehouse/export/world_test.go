@@ -329,7 +329,7 @@ func (w *world) readings() {
 // void retracts readings of a device, and deletes others.
 func (w *world) void(device string) {
 	n := 0
-	for r, err := range telemetry.ReadingsByTime.All(w.Ctx, w.Table, telemetry.ReadingsIn{DeviceID: device}) {
+	for r, err := range (telemetry.ReadingsIn{DeviceID: device}).All(w.Ctx, w.Table) {
 		w.Must(err)
 		if w.random.IntN(4) > 0 {
 			continue

@@ -14,7 +14,7 @@ type ShardIn struct {
 
 // WaitingBlocks are the blocks whose readings are not in segments yet, by arrival.
 var WaitingBlocks = table.NewQuery(Blocks, table.QueryDef[ShardIn]{
-	ID: "T21", Question: "the readings of a shard that are not in segments yet", Prefix: "READINGS#",
+	ID: "T3b", Question: "the readings of a shard that are not in segments yet", Prefix: "READINGS#",
 	Load: table.Load{PerSecond: 2, Items: 100, ItemBytes: 600},
 })
 
@@ -55,7 +55,7 @@ type SpansIn struct {
 
 // KnownReadings are the windows of a time: which readings have come, and in which block first.
 var KnownReadings = table.NewQuery(Windows, table.QueryDef[SpansIn]{
-	ID: "T22", Question: "which readings of a time have come",
+	ID: "T8b", Question: "which readings of a time have come",
 	From: "WINDOW#{from}", To: "WINDOW#{to}",
 	Load: table.Load{PerSecond: 0.1, Items: 10, ItemBytes: 1_000},
 })
@@ -87,7 +87,7 @@ type ListIn struct {
 
 // ArrivingFleets are the fleets in which readings arrive.
 var ArrivingFleets = table.NewQuery(Arrivals, table.QueryDef[ListIn]{
-	ID: "T23", Question: "the fleets in which readings arrive", Load: table.Load{PerSecond: 0.15, Items: 3, ItemBytes: 120},
+	ID: "T8c", Question: "the fleets in which readings arrive", Load: table.Load{PerSecond: 0.15, Items: 3, ItemBytes: 120},
 })
 
 // Schema is all that this package stores and asks.

@@ -44,7 +44,7 @@ var blockColumns = block.New('r', append([]block.Column[Reading]{
 
 // segmentColumns are those of a segment: readings of one device, each of which arrived a while after it was measured.
 var segmentColumns = block.New('s', append([]block.Column[Reading]{
-	block.IntOf(6, func(r *Reading) int64 { return r.Arrived - r.At.UnixMilli() }, func(r *Reading, after int64) { r.Arrived = after }),
+	block.IntOf(6, func(r *Reading) int64 { return r.Arrived - r.At.UnixMilli() }, func(r *Reading, after int64) { r.Arrived = r.At.UnixMilli() + after }),
 }, common...)...)
 
 // numberDigits is how long a sequence number is in a Disc.

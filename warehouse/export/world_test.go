@@ -23,6 +23,7 @@ import (
 	"github.com/onefold/onefold/fold/streamsource"
 	"github.com/onefold/onefold/table"
 	"github.com/onefold/onefold/telemetry"
+	"github.com/onefold/onefold/telemetry/readings"
 	"github.com/onefold/onefold/warehouse"
 	"github.com/onefold/onefold/warehouse/warehousetest"
 )
@@ -120,7 +121,14 @@ func (w *world) facts() map[string][]warehouse.Row {
 				}
 				continue
 			}
-			v, err := versionOf(entity, it)
+			if some, are := w.readingsOf(entity, it); are {
+				for i := range some {
+					v := readingVersion(&some[i])
+					all[fmt.Sprint(some[i].FleetID, "|", v.key)] = v.rows
+				}
+				continue
+			}
+			v, err := eventstoreVersion(it)
 			w.Must(err)
 			if len(v.rows) > 0 {
 				all[text(it[table.AttrPK])+"|"+text(it[table.AttrSK])] = v.rows
@@ -130,6 +138,26 @@ func (w *world) facts() map[string][]warehouse.Row {
 			return all
 		}
 	}
+}
+
+// readingsOf are the readings of an item, if it is one that has some.
+func (w *world) readingsOf(entity string, it table.Item) (all []telemetry.Reading, are bool) {
+	w.Helper()
+	switch entity {
+	case readings.Blocks.Name():
+		block, err := readings.Blocks.Decode(it)
+		w.Must(err)
+		all, err = block.Readings()
+		w.Must(err)
+	case readings.Segments.Name():
+		segment, err := readings.Segments.Decode(it)
+		w.Must(err)
+		all, err = segment.Readings()
+		w.Must(err)
+	default:
+		return nil, false
+	}
+	return slices.DeleteFunc(all, func(r telemetry.Reading) bool { return !r.ExpiresAt.After(w.Now()) }), true
 }
 
 func text(v types.AttributeValue) string { return v.(*types.AttributeValueMemberS).Value }
@@ -243,7 +271,7 @@ func (w *world) write() {
 		w.expire(time.Duration(w.random.IntN(300)) * time.Minute)
 	case k == 18:
 		for id := range 5 {
-			w.void(fmt.Sprint("d", id))
+			w.move(fmt.Sprint("d", id))
 		}
 	case w.random.IntN(3) == 0:
 		w.deleteSite(w.siteID())
@@ -326,21 +354,17 @@ func (w *world) readings() {
 	w.Must(err)
 }
 
-// void retracts readings of a device, and deletes others.
-func (w *world) void(device string) {
+// move moves readings into segments, and deletes some of a device, as a purge does.
+func (w *world) move(device string) {
+	_, err := telemetry.MoveReadings(w.Ctx, w.Table)
+	w.Must(err)
 	n := 0
-	for r, err := range (telemetry.ReadingsIn{DeviceID: device}).All(w.Ctx, w.Table) {
+	for s, err := range readings.SegmentsByHour.All(w.Ctx, w.Table, readings.SegmentsIn{DeviceID: device}) {
 		w.Must(err)
 		if w.random.IntN(4) > 0 {
 			continue
 		}
-		if r.Void = []string{"temp"}; w.random.IntN(2) == 0 {
-			it, err := telemetry.Readings.Encode(&r)
-			w.Must(err)
-			w.change(it, "void")
-		} else {
-			w.Must(telemetry.Readings.Delete(w.Ctx, w.Table, r.ReadingKey))
-		}
+		w.Must(readings.Segments.Delete(w.Ctx, w.Table, s.SegmentKey))
 		if n++; n == 3 {
 			return
 		}

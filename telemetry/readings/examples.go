@@ -41,6 +41,12 @@ func exampleSegment(s *Segment) {
 	*s = segmentOf(s.SegmentKey, all, body)
 }
 
+func exampleRemoval(r *Removal) {
+	s := Segment{SegmentKey: SegmentKey{DeviceID: "pump-1"}}
+	exampleSegment(&s)
+	r.Hour, r.Body = s.Hour, s.Body
+}
+
 func exampleWindow(w *Window) {
 	w.Span = "2026-05-12T14:00Z"
 }

@@ -92,6 +92,6 @@ var ArrivingFleets = table.NewQuery(Arrivals, table.QueryDef[ListIn]{
 
 // Schema is all that this package stores and asks.
 var Schema = table.MustSchema("telemetry.readings",
-	Blocks, Windows, Segments, Arrivals,
+	Blocks, Windows, Segments, Arrivals, Removals,
 	WaitingBlocks, SegmentsByHour, NewestSegments, StoreBlocks, KnownReadings, ArrivingFleets,
 )

@@ -48,7 +48,7 @@ func factPlace(d warehouse.Dataset, key string, k warehouse.Key) place {
 // wanted reports whether changes of an entity matter.
 func wanted(entity string) bool {
 	switch entity {
-	case analytics.Blocks.Name(), readings.Blocks.Name(), readings.Segments.Name(), eventstore.Events.Name(), analytics.Sites.Name(), telemetry.Fleets.Name():
+	case analytics.Blocks.Name(), readings.Blocks.Name(), readings.Removals.Name(), eventstore.Events.Name(), analytics.Sites.Name(), telemetry.Fleets.Name():
 		return true
 	}
 	return false
@@ -105,8 +105,8 @@ func (b *batch) take(c *fold.Change) error {
 		return b.takeBlock(c)
 	case readings.Blocks.Name():
 		return b.takeReadings(c)
-	case readings.Segments.Name():
-		return b.takeSegment(c)
+	case readings.Removals.Name():
+		return b.takeRemoval(c)
 	default:
 		return b.takeDomainEvent(c)
 	}
@@ -180,16 +180,16 @@ func (b *batch) takeReadings(c *fold.Change) error {
 	return err
 }
 
-// takeSegment takes the readings out that are deleted with a segment. What comes into one has come in a block before.
-func (b *batch) takeSegment(c *fold.Change) error {
-	if c.Kind != fold.Remove || c.Expired || c.Old == nil {
-		return nil // the warehouse keeps what the table need not
+// takeRemoval takes the readings of a deleted device out. It comes behind the blocks in which they arrived.
+func (b *batch) takeRemoval(c *fold.Change) error {
+	if c.New == nil {
+		return nil
 	}
-	segment, err := readings.Segments.Decode(c.Old)
+	removal, err := readings.Removals.Decode(c.New)
 	if err != nil {
 		return err
 	}
-	all, err := segment.Readings()
+	all, err := removal.Readings()
 	for i := range all {
 		b.put(readingVersion(&all[i]).place, &op{})
 	}

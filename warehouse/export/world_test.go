@@ -108,7 +108,7 @@ func (w *world) facts() map[string][]warehouse.Row {
 		w.Must(err)
 		for _, it := range out.Items {
 			entity := it[table.AttrEntity].(*types.AttributeValueMemberS).Value
-			if !wanted(entity) || entity == analytics.Sites.Name() || entity == telemetry.Fleets.Name() {
+			if !wanted(entity) && entity != readings.Segments.Name() || entity == readings.Removals.Name() || entity == analytics.Sites.Name() || entity == telemetry.Fleets.Name() {
 				continue
 			}
 			if entity == analytics.Blocks.Name() {
@@ -364,7 +364,8 @@ func (w *world) move(device string) {
 		if w.random.IntN(4) > 0 {
 			continue
 		}
-		w.Must(readings.Segments.Delete(w.Ctx, w.Table, s.SegmentKey))
+		_, err = readings.Remove(w.Ctx, w.Table, s.FleetID, readings.SegmentsIn{DeviceID: device, From: s.Hour, To: s.Hour + "$"})
+		w.Must(err)
 		if n++; n == 3 {
 			return
 		}

@@ -11,7 +11,7 @@ import (
 
 // Schema is all that this package stores and asks.
 var Schema = table.MustSchema("telemetry",
-	readings.Schema, Fleets, Profiles, Devices, Quarantine, Retractions, Alerts, Rules, Aggregates, Statuses, Claims, Labels, Counts,
+	Fleets, Profiles, Devices, readings.Schema, Quarantine, Retractions, Alerts, Rules, Aggregates, Statuses, Claims, Labels, Counts,
 	Silences, RollupMarks, Tasks, Sequences,
 	DeviceByID, DevicesByStatus, AlertsOfDevice, OpenAlerts, AggregatesByTime, FirstOfSequence,
 	FleetByID, FleetsOfOwner, ProfileByID, ProfilesOfFleet, DevicesLabelled, LabelsOfFleet, RulesOf, RulesOfFleet, StatusByID, StatusesByConnectivity,

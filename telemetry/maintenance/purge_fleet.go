@@ -59,7 +59,12 @@ func (p *purging) fleet(ctx context.Context, w telemetry.Folded, fleetID string)
 	if err := p.readings(ctx, w, fleetID); err != nil {
 		return err
 	}
-	self, err := telemetry.Fleets.Key(f.FleetKey)
+	return p.last(ctx, w, f.FleetKey)
+}
+
+// last deletes what is left of a fleet, and the fleet itself.
+func (p *purging) last(ctx context.Context, w telemetry.Folded, k telemetry.FleetKey) error {
+	self, err := telemetry.Fleets.Key(k)
 	if err == nil {
 		err = p.beside(ctx, w, self)
 	}
@@ -67,7 +72,7 @@ func (p *purging) fleet(ctx context.Context, w telemetry.Folded, fleetID string)
 		return err
 	}
 	p.done.Items++
-	return telemetry.Fleets.Delete(ctx, p.t, f.FleetKey)
+	return telemetry.Fleets.Delete(ctx, p.t, k)
 }
 
 // profiles deletes a fleet's profiles and what is kept beside them.

@@ -297,7 +297,7 @@ func addTo(ctx context.Context, t *table.Table, last *Segment, open, fresh []Rea
 // MoveAll does Move for all fleets in which readings arrive, and forgets those where none do any more.
 func MoveAll(ctx context.Context, t *table.Table, o MoveOptions) (did Moved, err error) {
 	var problems []error
-	for shard := range Shards {
+	for shard := range listShards {
 		for a, err := range ArrivingFleets.All(ctx, t, ListIn{shard}) {
 			if err != nil {
 				return did, err

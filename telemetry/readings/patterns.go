@@ -72,6 +72,9 @@ type Arriving struct {
 	At time.Time `dynamodbav:"at"` // when a collector has said so last
 }
 
+// listShards is over how many partitions the list of fleets is spread.
+const listShards = 4
+
 // Arrivals are the fleets in which readings arrive.
 var Arrivals = table.Define[Arriving, ArrivingKey]("telemetry.arriving", table.Def[Arriving]{
 	PK: "READINGS_ARRIVING#{shard}", SK: "FLEET#{fleetId}",

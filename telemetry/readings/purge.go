@@ -25,7 +25,7 @@ func Partitions(fleetID string) (all []purge.Range, err error) {
 
 // Forget takes a fleet off the list of those in which readings arrive.
 func Forget(ctx context.Context, t *table.Table, fleetID string) error {
-	return Arrivals.Delete(ctx, t, ArrivingKey{table.Shard(fleetID, Shards), fleetID})
+	return Arrivals.Delete(ctx, t, ArrivingKey{table.Shard(fleetID, listShards), fleetID})
 }
 
 // RemovalKey names a segment that was deleted.

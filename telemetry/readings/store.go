@@ -158,7 +158,7 @@ func (s *shared) announceOne(ctx context.Context, fleetID string) error {
 	if told && now.Sub(last).Abs() < announceEvery {
 		return nil
 	}
-	if err := Arrivals.Put(ctx, s.t, &Arriving{ArrivingKey{table.Shard(fleetID, Shards), fleetID}, now.UTC()}); err != nil {
+	if err := Arrivals.Put(ctx, s.t, &Arriving{ArrivingKey{table.Shard(fleetID, listShards), fleetID}, now.UTC()}); err != nil {
 		return err
 	}
 	s.mu.Lock()

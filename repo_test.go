@@ -170,6 +170,7 @@ var policy = map[string][]string{
 	"internal/block": {"internal/varint", "github.com/klauspost/compress/zstd", "github.com/oklog/ulid/v2",
 		"internal/referral", "internal/traffic", "internal/useragent"}, // its tests: facts as they are
 	"internal/calendar":  {},
+	"internal/known":     {},
 	"internal/devicesim": {},
 	"internal/discreet":  {},
 	"internal/decimal":   {"github.com/cockroachdb/apd/v3"},

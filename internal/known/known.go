@@ -49,7 +49,23 @@ type facts struct {
 	flights  map[ID]flight // under way
 	complete bool
 	loading  flight // nil: nobody reads it
+	claims   int    // that are being made: it must not be forgotten before they have noted their flights
 	used     uint64
+}
+
+// depart notes what is under way.
+func (s *facts) depart(id ID, f flight) {
+	if s.flights == nil {
+		s.flights = make(map[ID]flight)
+	}
+	s.flights[id] = f
+}
+
+// arrive forgets it. A map keeps its room, which would be more than that of the names, for as long as it is kept.
+func (s *facts) arrive(id ID) {
+	if delete(s.flights, id); len(s.flights) == 0 {
+		s.flights = nil
+	}
 }
 
 // flight is closed when something under way has come to its end.
@@ -75,17 +91,15 @@ type Claim[P comparable] struct {
 // Claim divides facts by their numbers. of says where one is and what it is called. Who got a claim ends it, and asks for the Rest.
 // Errors: those of Stored and of ctx.
 func (k *Facts[P]) Claim(ctx context.Context, at []int, of func(i int) (P, ID)) (*Claim[P], error) {
-	for try := 0; ; try++ {
-		if err := k.load(ctx, at, of); err != nil {
-			return nil, err
-		}
-		k.mu.Lock()
-		if try == claimTries || k.complete(at, of) {
-			break
-		}
-		k.mu.Unlock() // something was forgotten meanwhile
-	}
+	held, err := k.load(ctx, at, of)
+	k.mu.Lock()
 	defer k.mu.Unlock()
+	for _, s := range held {
+		s.claims--
+	}
+	if err != nil {
+		return nil, err
+	}
 	c := &Claim[P]{k: k, of: of, others: make(map[int]flight), mine: make(flight)}
 	for _, i := range at {
 		place, id := of(i)
@@ -95,23 +109,28 @@ func (k *Facts[P]) Claim(ctx context.Context, at []int, of func(i int) (P, ID)) 
 		} else if f := s.flights[id]; f != nil {
 			c.others[i] = f
 		} else {
-			s.flights[id] = c.mine
+			s.depart(id, c.mine)
 			c.Fresh = append(c.Fresh, i)
 		}
 	}
 	return c, nil
 }
 
-// claimTries is how often places are read again that were forgotten meanwhile. Should it not suffice, facts are stored again that are
-// there, and count once.
-const claimTries = 3
+// Note notes facts of a place that are stored.
+func (k *Facts[P]) Note(place P, ids []ID) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.add(k.at(place), ids)
+	k.evict()
+}
 
-// complete reports whether all places of some facts are known. The caller holds the lock.
-func (k *Facts[P]) complete(at []int, of func(i int) (P, ID)) bool {
-	return !slices.ContainsFunc(at, func(i int) bool {
-		place, _ := of(i)
-		return !k.at(place).complete
-	})
+// add notes names that are stored. The caller holds the lock.
+func (k *Facts[P]) add(s *facts, ids []ID) {
+	before := len(s.ids)
+	for _, id := range ids {
+		s.ids[id] = struct{}{}
+	}
+	k.ids += len(s.ids) - before
 }
 
 // End notes what of the fresh facts is stored.
@@ -122,10 +141,9 @@ func (c *Claim[P]) End(stored func(i int) bool) {
 	for _, i := range c.Fresh {
 		place, id := c.of(i)
 		s := k.at(place)
-		delete(s.flights, id)
+		s.arrive(id)
 		if stored(i) {
-			s.ids[id] = struct{}{}
-			k.ids++
+			k.add(s, []ID{id})
 		}
 	}
 	k.evict()
@@ -151,35 +169,40 @@ func (c *Claim[P]) Rest(ctx context.Context) (at []int, err error) {
 func (k *Facts[P]) at(place P) *facts {
 	s := k.places[place]
 	if s == nil {
-		s = &facts{ids: make(map[ID]struct{}), flights: make(map[ID]flight)}
+		s = &facts{ids: make(map[ID]struct{})}
 		s.complete = k.o.Stored == nil || k.o.Begins(place) > k.o.Since.UnixMilli()
 		k.places[place] = s
-		k.ids += placeRoom
 	}
 	k.turn++
 	s.used = k.turn
 	return s
 }
 
-// evict forgets the places that were not used for longest, as far as others need the room, and some more, so that it is not to be
-// done again at once.
+// full reports whether more is kept than there is room for. A place without names takes room, too.
+func (k *Facts[P]) full() bool { return k.room() > k.o.Most }
+
+// room is what is taken, in names.
+func (k *Facts[P]) room() int { return k.ids + placeRoom*len(k.places) }
+
+// evict forgets the places that were not used for longest when others need their room, and a quarter of it at once: to find them takes a look
+// at all.
 func (k *Facts[P]) evict() {
-	if k.ids <= k.o.Most {
+	if !k.full() {
 		return
 	}
 	idle := make([]P, 0, len(k.places))
 	for place, s := range k.places {
-		if len(s.flights) == 0 && s.loading == nil {
+		if len(s.flights) == 0 && s.loading == nil && s.claims == 0 {
 			idle = append(idle, place)
 		}
 	}
 	slices.SortFunc(idle, func(a, b P) int { return cmp.Compare(k.places[a].used, k.places[b].used) })
 	for _, place := range idle[:max(len(idle)-1, 0)] { // not the one that is in use
-		if k.ids <= k.o.Most-k.o.Most/8 {
+		if k.room() <= k.o.Most-k.o.Most/4 {
 			return
 		}
 		s := k.places[place]
-		k.ids -= len(s.ids) + placeRoom
+		k.ids -= len(s.ids)
 		delete(k.places, place)
 		if began := time.UnixMilli(k.o.Begins(place)); began.After(k.o.Since) {
 			k.o.Since = began // so that it is read when it is needed again
@@ -187,8 +210,9 @@ func (k *Facts[P]) evict() {
 	}
 }
 
-// load reads the places of some facts that are not known from their beginning.
-func (k *Facts[P]) load(ctx context.Context, at []int, of func(i int) (P, ID)) error {
+// load reads the places of some facts that are not known from their beginning. It holds them, also those before an error: the caller lets
+// go of them.
+func (k *Facts[P]) load(ctx context.Context, at []int, of func(i int) (P, ID)) (held []*facts, err error) {
 	var last P
 	for n, i := range at {
 		place, _ := of(i)
@@ -196,21 +220,24 @@ func (k *Facts[P]) load(ctx context.Context, at []int, of func(i int) (P, ID)) e
 			continue
 		}
 		last = place
-		if err := k.completed(ctx, place); err != nil {
-			return err
+		s, err := k.completed(ctx, place)
+		if err != nil {
+			return held, err
 		}
+		held = append(held, s)
 	}
-	return nil
+	return held, nil
 }
 
-// completed reads a place unless it is known, or somebody else reads it.
-func (k *Facts[P]) completed(ctx context.Context, place P) error {
+// completed reads a place unless it is known, or somebody else reads it, and holds it.
+func (k *Facts[P]) completed(ctx context.Context, place P) (*facts, error) {
 	for {
 		k.mu.Lock()
 		s := k.at(place)
 		if s.complete {
+			s.claims++
 			k.mu.Unlock()
-			return nil
+			return s, nil
 		}
 		if f := s.loading; f != nil {
 			k.mu.Unlock()
@@ -218,7 +245,7 @@ func (k *Facts[P]) completed(ctx context.Context, place P) error {
 			case <-f:
 				continue
 			case <-ctx.Done():
-				return ctx.Err()
+				return nil, ctx.Err()
 			}
 		}
 		s.loading = make(flight)
@@ -226,18 +253,14 @@ func (k *Facts[P]) completed(ctx context.Context, place P) error {
 		ids, err := k.o.Stored(ctx, place)
 		k.mu.Lock()
 		if err == nil {
-			before := len(s.ids)
-			for _, id := range ids {
-				s.ids[id] = struct{}{}
-			}
-			k.ids += len(s.ids) - before
 			s.complete = true
+			k.add(s, ids)
 		}
 		close(s.loading)
 		s.loading = nil
 		k.mu.Unlock()
 		if err != nil {
-			return fmt.Errorf("read which facts have come: %w", err)
+			return nil, fmt.Errorf("read which facts have come: %w", err)
 		}
 	}
 }

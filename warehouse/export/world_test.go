@@ -358,10 +358,10 @@ func (w *world) readings() {
 func (w *world) move(device string) {
 	_, err := telemetry.MoveReadings(w.Ctx, w.Table)
 	w.Must(err)
-	n := 0
+	n, random := 0, rand.New(rand.NewPCG(uint64(w.number), 9))
 	for s, err := range readings.SegmentsByHour.All(w.Ctx, w.Table, readings.SegmentsIn{DeviceID: device}) {
 		w.Must(err)
-		if w.random.IntN(4) > 0 {
+		if random.IntN(4) > 0 {
 			continue
 		}
 		_, err = readings.Remove(w.Ctx, w.Table, s.FleetID, readings.SegmentsIn{DeviceID: device, From: s.Hour, To: s.Hour + "$"})

@@ -126,10 +126,10 @@ func (m *mover) take(ctx context.Context, b *Block) error {
 	return nil
 }
 
-// over reports whether all hours of a block's readings are over.
+// over reports whether all hours of a block's readings are over, or the block is one of the past: an import, or what a device has kept.
 func (m *mover) over(b *Block) bool {
 	hour := time.Hour.Milliseconds()
-	return m.t.Now().UnixMilli() >= (b.Last/hour+1)*hour+hourOver.Milliseconds()
+	return b.Last-b.First > 2*hour || m.t.Now().UnixMilli() >= (b.Last/hour+1)*hour+hourOver.Milliseconds()
 }
 
 func (m *mover) note(err error) {

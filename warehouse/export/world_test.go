@@ -314,17 +314,6 @@ func (w *world) rewrite(k analytics.EventKey, change func(*analytics.Event) anal
 	w.Must(err)
 }
 
-// change sets an attribute of an item to what it has in it.
-func (w *world) change(it table.Item, name string) {
-	_, err := w.DB.UpdateItem(w.Ctx, &dynamodb.UpdateItemInput{
-		TableName: new(w.Table.Name()), Key: table.Item{table.AttrPK: it[table.AttrPK], table.AttrSK: it[table.AttrSK]},
-		UpdateExpression:          new("SET #a = :a"),
-		ExpressionAttributeNames:  map[string]string{"#a": name},
-		ExpressionAttributeValues: table.Item{":a": it[name]},
-	})
-	w.Must(err)
-}
-
 // expire lets time pass, and remembers what expires meanwhile.
 func (w *world) expire(d time.Duration) {
 	before := w.facts()

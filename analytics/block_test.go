@@ -202,6 +202,22 @@ func TestEventsOutOfPlaceAreRefused(t *testing.T) {
 	}
 }
 
+// One event is found, whether its ID is less than that of its block or greater.
+func TestOneEventIsFound(t *testing.T) {
+	w := newWorld(t, noon)
+	w.site("site", "UTC")
+	for n, high := range []uint64{0, 1, 1 << 40, 1 << 62, 1<<64 - 1} {
+		e := testEvent(noon.Add(time.Duration(n)*time.Second), 0, "/")
+		e.EventID = newULID(uint64(noon.UnixMilli())+1000*uint64(n), high, uint16(n)).String()
+		blocks, err := Pack([]Event{*e}, noon)
+		w.Must(err)
+		w.Must(Blocks.Put(w.Ctx, w.Table, &blocks[0]))
+		if got, err := OneEvent(e.EventKey).Collect(w.Ctx, w.Table); err != nil || len(got) != 1 || got[0].EventID != e.EventID {
+			t.Errorf("%s: %v, %v", e.EventID, got, err)
+		}
+	}
+}
+
 func FuzzBlock(f *testing.F) {
 	e := *testEvent(noon, 1, "/")
 	body, err := eventBlocks.Append(nil, []Event{e})

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/oklog/ulid/v2"
+
 	"github.com/onefold/onefold/table"
 )
 
@@ -42,10 +44,16 @@ func (in EventsIn) blocks(ctx context.Context, t *table.Table) iter.Seq2[Block, 
 	return ask.All(ctx, t, in.ask())
 }
 
-// ask is the question for these blocks.
+// ask is the question for these blocks. A block is named by the time of its first event, and not by its ID: one that begins in the last
+// millisecond of the range may be named beyond the end of it.
 func (in EventsIn) ask() BlocksIn {
-	first := max(timeIn(in.From), 0)
-	return BlocksIn{SiteID: in.SiteID, From: FirstID(time.UnixMilli(spanOf(first))), To: in.To, Since: first, Shards: in.Shards}
+	first, to := max(timeIn(in.From), 0), in.To
+	if len(to) >= ulid.EncodedSize {
+		if last := timeIn(to[:ulid.EncodedSize]); to != FirstID(time.UnixMilli(last)) {
+			to = FirstID(time.UnixMilli(last + 1))
+		}
+	}
+	return BlocksIn{SiteID: in.SiteID, From: FirstID(time.UnixMilli(spanOf(first))), To: to, Since: first, Shards: in.Shards}
 }
 
 // First returns the first of the events. Errors: table.ErrNotFound when there is none; those of All.

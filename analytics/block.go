@@ -17,8 +17,8 @@ import (
 // ErrDamaged is returned for a block of events that cannot be read. It names the block.
 var ErrDamaged = errors.New("analytics: damaged block of events")
 
-// BlockKey names a block. All its events are of one site and shard, so that an event that is sent again is in the same partition, and
-// of one span (see SpanOf).
+// BlockKey is the key of a block. A block holds events of one site, one shard and one span of five minutes. The shard follows from an
+// event's ID, so a retry reaches the partition of the original.
 type BlockKey struct {
 	SiteID  string `dynamodbav:"siteId"`
 	Shard   int    `dynamodbav:"shard"`

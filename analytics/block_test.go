@@ -118,7 +118,7 @@ func TestGoldenBlock(t *testing.T) {
 	}
 }
 
-// Events are in few blocks: one for each shard and span, however they are mixed.
+// Pack makes one block for each shard and span, in whatever order events come.
 func TestPackDividesByShardAndSpan(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))
 	var events []Event
@@ -202,7 +202,7 @@ func TestEventsOutOfPlaceAreRefused(t *testing.T) {
 	}
 }
 
-// One event is found, whether its ID is less than that of its block or greater.
+// OneEvent finds an event whether its ID sorts before or after the ID of its block.
 func TestOneEventIsFound(t *testing.T) {
 	w := newWorld(t, noon)
 	w.site("site", "UTC")

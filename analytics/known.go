@@ -58,7 +58,7 @@ func (s *knownSpan) depart(id ulid.ULID, f flight) {
 	s.flights[id] = f
 }
 
-// arrive forgets it. A map keeps its room, which would be more than that of the IDs, for as long as it is kept.
+// arrive removes id from flights. It drops an empty map, because Go maps never shrink.
 func (s *knownSpan) arrive(id ulid.ULID) {
 	if delete(s.flights, id); len(s.flights) == 0 {
 		s.flights = nil
@@ -186,8 +186,7 @@ func (k *knownEvents) evict() {
 	}
 }
 
-// load reads the spans of some events that the collector has not known from their beginning. It holds them, also those before an error:
-// the caller lets go of them.
+// load makes the spans of the events complete and pins them against eviction. The caller unpins all that it returns, also after an error.
 func (k *knownEvents) load(ctx context.Context, events []Event, at []int) (held []*knownSpan, err error) {
 	last := spanAt{start: -1}
 	for _, i := range at {

@@ -43,7 +43,7 @@ type Rules struct {
 	ReliedFrom int64 `dynamodbav:"reliedFrom,omitempty"`
 }
 
-// Wait is how long it takes, at most 9 seconds, until the rules may be relied upon: until no store goes by the rules from before any more.
+// Wait returns how long a keeper must wait, at most 9 seconds, until no store still uses older rules.
 func (r *Rules) Wait(now time.Time) time.Duration {
 	return min(time.UnixMilli(r.ReliedFrom).Sub(now), maxWait)
 }

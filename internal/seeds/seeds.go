@@ -39,7 +39,7 @@ func Each(t testing.TB, n int) iter.Seq[uint64] {
 	}
 }
 
-// Run runs a test with each seed of Each, up to the first that fails.
+// Run runs a subtest for each seed of Each and stops at the first failure.
 func Run(t *testing.T, n int, run func(t *testing.T, seed uint64)) {
 	t.Helper()
 	for seed := range Each(t, n) {

@@ -44,7 +44,7 @@ func (s *scanner) space() {
 	}
 }
 
-// next passes over a character behind white space, if it comes next.
+// next skips white space and then c. It reports whether c was there.
 func (s *scanner) next(c byte) bool {
 	s.space()
 	if s.at < len(s.b) && s.b[s.at] == c {

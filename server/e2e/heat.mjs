@@ -23,7 +23,7 @@ const steps = {
     await page.getByRole('button', { name: 'Refresh' }).click()
     const hot = page.getByRole('region', { name: 'SITE#shop#SHARD#0' })
     await hot.getByText('of a partition’s writes').waitFor()
-    await hot.getByText('analytics.event', { exact: true }).waitFor()
+    await hot.getByText('analytics.block', { exact: true }).waitFor()
     await hot.getByRole('listitem').getByText(/^W1 /).waitFor()
     await hot.getByText('over 2 partitions instead of 1').waitFor()
     await page.getByText('is a hash after ~').waitFor()

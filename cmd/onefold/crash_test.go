@@ -23,7 +23,7 @@ func process(t *testing.T, args ...string) *exec.Cmd {
 		t.Fatal(err)
 	}
 	cmd := exec.Command(self, args...)
-	cmd.Env = append(os.Environ(), asCommand+"=1")
+	cmd.Env = append(os.Environ(), asCommand+"=1", "ONEFOLD_LINGER=5ms") // tests send event after event
 	return cmd
 }
 

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"math"
 	"math/big"
 	"math/rand/v2"
 	"net/http"
@@ -397,11 +398,11 @@ func (d *days) fleetSilent(online int) bool {
 	return false
 }
 
-// inOrder are all readings of a device by time.
+// inOrder are all readings of a device by time; of one millisecond, those with numbers come first.
 func (g *gadget) inOrder() []*reported {
 	number := func(r *reported) int64 {
 		if r.seq == nil {
-			return 0
+			return math.MaxInt64
 		}
 		return *r.seq
 	}

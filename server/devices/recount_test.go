@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"math"
 	"math/big"
 	"math/rand/v2"
 	"net/http"
@@ -398,11 +397,11 @@ func (d *days) fleetSilent(online int) bool {
 	return false
 }
 
-// inOrder are all readings of a device by time; of one millisecond, those with numbers come first.
+// inOrder are all readings of a device by time.
 func (g *gadget) inOrder() []*reported {
 	number := func(r *reported) int64 {
 		if r.seq == nil {
-			return math.MaxInt64
+			return 0
 		}
 		return *r.seq
 	}

@@ -105,8 +105,8 @@ const (
 	LateReject  LatePolicy = "reject"
 )
 
-// ReadingKey names a reading. Disc tells readings of one millisecond apart: the number that the device gave it, or a hash
-// of what it says. So a reading that is sent again has the same key, and another reading has not.
+// ReadingKey names a reading. Disc tells readings of one millisecond apart: the number that the device gave it, or a hyphen
+// and a hash of what it says, which sorts before all numbers. So a reading that is sent again has the same key, and another reading has not.
 type ReadingKey struct {
 	DeviceID string    `dynamodbav:"deviceId"`
 	At       time.Time `dynamodbav:"at"` // by the device's clock, in milliseconds

@@ -182,10 +182,10 @@ func (in *Incoming) checkNumber() *refusal {
 	return nil
 }
 
-// discOf tells the readings of one millisecond apart.
+// discOf returns what tells the readings of one millisecond apart, and puts them in order.
 func discOf(in *Incoming) string {
 	if in.Seq == nil {
-		return sumOf(in.Values, in.Nth)
+		return sighting.Unnumbered(sumOf(in.Values, in.Nth))
 	}
 	return sighting.Name(*in.Seq, in.Session)
 }

@@ -5,8 +5,12 @@ import (
 	"strconv"
 )
 
-// digits is how long a sequence number is in a key. No hash of values is as long.
+// digits is the length of a sequence number in a key.
 const digits = 12
+
+// Unnumbered returns the name of a reading without a sequence number, from a hash of its values. It sorts before all numbers: of the
+// readings of one millisecond, those without a number come first.
+func Unnumbered(hash string) string { return "-" + hash }
 
 // Name is what a reading with a sequence number, from 0 to 10¹²-1, is called in keys. Its order is that of the numbers.
 func Name(seq int64, session string) string {
@@ -22,7 +26,7 @@ func Nth(name string) int64 {
 		return 0
 	}
 	n, err := strconv.ParseInt(name[:digits], 10, 64)
-	if err != nil || n < 0 {
+	if err != nil || n < 0 { // the hyphen of Unnumbered makes a hash of digits negative
 		return 0
 	}
 	return n + 1

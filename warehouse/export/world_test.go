@@ -228,9 +228,18 @@ func (w *world) someEvents(siteID string, n int) (some []analytics.Event) {
 
 func (w *world) siteID() string { return []string{"shop", "blog", "a b"}[w.random.IntN(3)] }
 
-// write does something to the table.
+// write does something to the table, or lets time pass so that facts expire.
 func (w *world) write() {
-	switch k := w.random.IntN(20); {
+	if w.random.IntN(10) == 0 {
+		w.expire(time.Duration(w.random.IntN(300)) * time.Minute)
+		return
+	}
+	w.writeNow()
+}
+
+// writeNow does something to the table while time stands still.
+func (w *world) writeNow() {
+	switch k := w.random.IntN(18); {
 	case k < 9:
 		w.visit()
 	case k < 12:
@@ -239,9 +248,7 @@ func (w *world) write() {
 		w.append()
 	case k < 16: // a goal is noted, and people are erased
 		w.erase()
-	case k < 18:
-		w.expire(time.Duration(w.random.IntN(300)) * time.Minute)
-	case k == 18:
+	case k == 16:
 		for id := range 5 {
 			w.void(fmt.Sprint("d", id))
 		}

@@ -17,8 +17,8 @@ import (
 // ErrDamaged is returned for a block of events that cannot be read. It names the block.
 var ErrDamaged = errors.New("analytics: damaged block of events")
 
-// BlockKey is the key of a block. A block holds events of one site, one shard and one span of five minutes. The shard follows from an
-// event's ID, so a retry reaches the partition of the original.
+// BlockKey is the key of a block. The events of a block share a site, a shard and five minutes of time. An event's shard is derived from
+// its ID, so an event that is sent again goes to the same partition.
 type BlockKey struct {
 	SiteID  string `dynamodbav:"siteId"`
 	Shard   int    `dynamodbav:"shard"`

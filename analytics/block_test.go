@@ -202,7 +202,7 @@ func TestEventsOutOfPlaceAreRefused(t *testing.T) {
 	}
 }
 
-// OneEvent finds an event whether its ID sorts before or after the ID of its block.
+// OneEvent finds an event, whether the event's ID sorts before that of its block or after it.
 func TestOneEventIsFound(t *testing.T) {
 	w := newWorld(t, noon)
 	w.site("site", "UTC")

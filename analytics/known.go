@@ -33,14 +33,14 @@ const maxKnown = 2_000_000
 // emptySpan is how many IDs take as much room as a span without any.
 const emptySpan = 8
 
-// spanAt is a span of a shard's time.
+// spanAt is five minutes of one shard of a site.
 type spanAt struct {
 	siteID string
 	shard  int
 	start  int64
 }
 
-// knownSpan is what is known of a span.
+// knownSpan holds the IDs that are known to be stored in a span.
 type knownSpan struct {
 	ids      map[ulid.ULID]struct{}
 	flights  map[ulid.ULID]flight // under way
@@ -50,7 +50,7 @@ type knownSpan struct {
 	used     uint64
 }
 
-// depart notes what is under way.
+// depart notes that an event is being stored.
 func (s *knownSpan) depart(id ulid.ULID, f flight) {
 	if s.flights == nil {
 		s.flights = make(map[ulid.ULID]flight)
@@ -58,17 +58,17 @@ func (s *knownSpan) depart(id ulid.ULID, f flight) {
 	s.flights[id] = f
 }
 
-// arrive removes id from flights. It drops an empty map, because Go maps never shrink.
+// arrive removes id from flights. When none is left it drops the map, since a Go map keeps the memory of deleted entries.
 func (s *knownSpan) arrive(id ulid.ULID) {
 	if delete(s.flights, id); len(s.flights) == 0 {
 		s.flights = nil
 	}
 }
 
-// flight is closed when something under way has come to its end.
+// flight is closed when an event has been stored, or could not be.
 type flight chan struct{}
 
-// id is the event's ID; zero for what is none, which ingest refuses.
+// id returns the event's ID, or zero if EventID is no ULID. Ingest refuses such events.
 func (e *Event) id() ulid.ULID {
 	id, _ := ulid.ParseStrict(e.EventID) //nolint:errcheck // see above
 	return id
@@ -76,7 +76,7 @@ func (e *Event) id() ulid.ULID {
 
 func placeOf(e *Event) spanAt { return spanAt{e.SiteID, e.Shard, spanOf(timeIn(e.EventID))} }
 
-// claim is what a collector stores of some events.
+// claim says which of some events a collector is to store.
 type claim struct {
 	k      *knownEvents
 	events []Event
@@ -86,7 +86,7 @@ type claim struct {
 	mine   flight
 }
 
-// claim divides those of the events at some places. Who got a claim ends it.
+// claim sorts the events at the given places into known, fresh and under way. The caller must call end on the claim.
 func (k *knownEvents) claim(ctx context.Context, events []Event, at []int) (*claim, error) {
 	held, err := k.load(ctx, events, at)
 	k.mu.Lock()
@@ -112,7 +112,7 @@ func (k *knownEvents) claim(ctx context.Context, events []Event, at []int) (*cla
 	return c, nil
 }
 
-// end notes what of the fresh events is stored.
+// end notes which of the fresh events were stored.
 func (c *claim) end(stored func(i int) bool) {
 	k := c.k
 	k.mu.Lock()
@@ -128,7 +128,7 @@ func (c *claim) end(stored func(i int) bool) {
 	close(c.mine)
 }
 
-// rest waits until it is known what became of the events that others were about to store, and returns their places.
+// rest waits until other callers have done with the events that they were storing, and returns the places of these events, to be claimed again.
 func (c *claim) rest(ctx context.Context) (at []int, err error) {
 	for i, f := range c.others {
 		select {
@@ -158,10 +158,10 @@ func (k *knownEvents) span(at spanAt) *knownSpan {
 // full reports whether more is kept than there is room for. A span without IDs takes room, too.
 func (k *knownEvents) full() bool { return k.room() > k.most }
 
-// room is what is taken, in IDs.
+// room returns how much is in use, counted in IDs.
 func (k *knownEvents) room() int { return k.ids + emptySpan*len(k.spans) }
 
-// evict forgets the spans that were not used for longest when others need their room, and a quarter of it at once: to find them takes a look at all.
+// evict forgets the least recently used spans. It frees a quarter of the room at once, because finding them means looking at every span.
 func (k *knownEvents) evict() {
 	if !k.full() {
 		return
@@ -186,7 +186,8 @@ func (k *knownEvents) evict() {
 	}
 }
 
-// load makes the spans of the events complete and pins them against eviction. The caller unpins all that it returns, also after an error.
+// load reads the spans of the events in full, and pins them so that they are not evicted. The caller must unpin every span that load
+// returns, even if it also returns an error.
 func (k *knownEvents) load(ctx context.Context, events []Event, at []int) (held []*knownSpan, err error) {
 	last := spanAt{start: -1}
 	for _, i := range at {
@@ -204,7 +205,7 @@ func (k *knownEvents) load(ctx context.Context, events []Event, at []int) (held 
 	return held, nil
 }
 
-// complete reads a span unless it is known, or somebody else reads it, and holds it.
+// complete returns a span that has been read in full, pinned. It reads the span, unless another goroutine has or is doing so.
 func (k *knownEvents) complete(ctx context.Context, at spanAt) (*knownSpan, error) {
 	for {
 		k.mu.Lock()
@@ -240,7 +241,7 @@ func (k *knownEvents) complete(ctx context.Context, at spanAt) (*knownSpan, erro
 	}
 }
 
-// note notes that the events of a block are stored. One that cannot be read has none.
+// note notes that the events of a block are stored. It ignores a block that cannot be read.
 func (k *knownEvents) note(it table.Item) {
 	b, err := Blocks.Decode(it)
 	if err != nil {
@@ -270,7 +271,7 @@ func (k *knownEvents) add(s *knownSpan, ids []ulid.ULID) {
 	k.ids += len(s.ids) - before
 }
 
-// stored reads the IDs of the events of a span. Those of a damaged block are not known; should they be sent again, they are stored
+// stored reads the IDs of the events of a span. It leaves out damaged blocks: should their events be sent again, they are stored
 // again, and counted once.
 func (k *knownEvents) stored(ctx context.Context, at spanAt) (ids []ulid.ULID, err error) {
 	in := EventsIn{SiteID: at.siteID, Shards: []int{at.shard}, From: FirstID(time.UnixMilli(at.start)), To: FirstID(time.UnixMilli(at.start).Add(blockSpan))}
@@ -290,7 +291,7 @@ func (k *knownEvents) stored(ctx context.Context, at spanAt) (ids []ulid.ULID, e
 	return ids, nil
 }
 
-// there says of each event whether it is stored.
+// there reports for each event whether it is stored.
 func (k *knownEvents) there(ctx context.Context, events []Event) ([]bool, error) {
 	there, read := make([]bool, len(events)), make(map[spanAt]map[ulid.ULID]bool)
 	for i := range events {

@@ -43,7 +43,8 @@ type Rules struct {
 	ReliedFrom int64 `dynamodbav:"reliedFrom,omitempty"`
 }
 
-// Wait returns how long a keeper must wait, at most 9 seconds, until no store still uses older rules.
+// Wait returns how long a keeper must wait before it relies on these rules, at most 9 seconds: until then, a store may still apply older
+// ones. If it need not wait, the result is zero or less.
 func (r *Rules) Wait(now time.Time) time.Duration {
 	return min(time.UnixMilli(r.ReliedFrom).Sub(now), maxWait)
 }

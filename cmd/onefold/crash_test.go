@@ -23,7 +23,7 @@ func process(t *testing.T, args ...string) *exec.Cmd {
 		t.Fatal(err)
 	}
 	cmd := exec.Command(self, args...)
-	cmd.Env = append(os.Environ(), asCommand+"=1", "ONEFOLD_LINGER=5ms") // tests send event after event
+	cmd.Env = append(os.Environ(), asCommand+"=1", "ONEFOLD_LINGER=5ms") // tests send events one after another, and would wait 250 ms for each
 	return cmd
 }
 

@@ -19,7 +19,7 @@ func filesAtMost(t *testing.T, n int, cmd *exec.Cmd) *exec.Cmd {
 	t.Helper()
 	shell, err := exec.LookPath("sh")
 	if err != nil {
-		t.Skipf("no shell to limit files with: %v; install one", err)
+		t.Skipf("sh is missing, which limits how many files the server may open: install a POSIX shell, such as Debian's package dash (%v)", err)
 	}
 	cmd.Args = append([]string{"sh", "-c", `ulimit -n "$0"; exec "$@"`, strconv.Itoa(n), cmd.Path}, cmd.Args[1:]...)
 	cmd.Path = shell
@@ -35,7 +35,7 @@ func TestIdleConnections(t *testing.T) {
 	}
 	var limit syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil || limit.Cur < uint64(clients)+1000 {
-		t.Skipf("%d connections need as many files; the limit is %d, %v", clients, limit.Cur, err)
+		t.Skipf("this process may open %d files (%v), and %d connections need %d: run `ulimit -n %d` before the test", limit.Cur, err, clients, clients+1000, clients+1000)
 	}
 	cmd := process(t, "--data", t.TempDir()+"/data", "serve", "--addr", "127.0.0.1:0", "--token", testToken)
 	s := startCommand(t, filesAtMost(t, 1024, cmd))

@@ -39,7 +39,7 @@ func Each(t testing.TB, n int) iter.Seq[uint64] {
 	}
 }
 
-// Run runs a subtest for each seed of Each and stops at the first failure.
+// Run runs one subtest for each seed from Each. It stops after the first one that fails.
 func Run(t *testing.T, n int, run func(t *testing.T, seed uint64)) {
 	t.Helper()
 	for seed := range Each(t, n) {

@@ -443,7 +443,7 @@ func (d *days) compareAlerts(g *gadget) {
 		switch hot := number(d.T, v); {
 		case !fires && hot.Cmp(big.NewRat(100, 1)) > 0:
 			want, fires = append(want, episode{Since: r.at}), true
-		case fires && hot.Cmp(big.NewRat(95, 1)) <= 0 && r.at.After(want[len(want)-1].Since): // an alert lasts longer than its first millisecond
+		case fires && hot.Cmp(big.NewRat(95, 1)) <= 0 && r.at.After(want[len(want)-1].Since): // no alert ends in the millisecond in which it began
 			want[len(want)-1].ResolvedAt, fires = r.at, false
 		}
 	}

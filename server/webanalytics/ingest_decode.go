@@ -44,7 +44,7 @@ func (s *scanner) space() {
 	}
 }
 
-// next skips white space and then c. It reports whether c was there.
+// next skips white space and, if c follows, c as well. It reports whether c followed.
 func (s *scanner) next(c byte) bool {
 	s.space()
 	if s.at < len(s.b) && s.b[s.at] == c {

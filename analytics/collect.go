@@ -14,6 +14,7 @@ import (
 	"github.com/onefold/onefold/analytics/internal/throttle"
 	"github.com/onefold/onefold/dynamo"
 	"github.com/onefold/onefold/internal/gather"
+	"github.com/onefold/onefold/internal/known"
 	"github.com/onefold/onefold/internal/spool"
 	"github.com/onefold/onefold/table"
 	"github.com/onefold/onefold/table/later"
@@ -76,7 +77,7 @@ func NewCollector(t *table.Table, o CollectorOptions) *Collector {
 	}
 	retry := throttle.Retry{Sleep: o.Sleep}
 	c := &Collector{t: t, sites: newSiteCache(t, retry), retry: retry, atOnce: o.Concurrency}
-	c.known = knownEvents{t: t, since: t.Now(), most: cmp.Or(max(o.Known, 0), maxKnown), spans: make(map[spanAt]*knownSpan)}
+	c.known = newKnownEvents(t, max(o.Known, 0))
 	c.together = c.newTogether(o.Linger)
 	c.keepIn(o.Spool)
 	return c
@@ -147,13 +148,13 @@ func (c *Collector) store(ctx context.Context, events []Event, tell func(i int, 
 		if err != nil {
 			return err
 		}
-		for _, i := range claim.known {
+		for _, i := range claim.Known {
 			tell(i, Duplicate)
 		}
-		if err := c.storeNew(ctx, claim, tell); err != nil {
+		if err := c.storeNew(ctx, events, claim, tell); err != nil {
 			return err
 		}
-		if at, err = claim.rest(ctx); err != nil {
+		if at, err = claim.Rest(ctx); err != nil {
 			return err
 		}
 	}
@@ -161,10 +162,10 @@ func (c *Collector) store(ctx context.Context, events []Event, tell func(i int, 
 }
 
 // storeNew stores what is new of a claim, and ends it.
-func (c *Collector) storeNew(ctx context.Context, claim *claim, tell func(i int, status Status)) error {
-	stored := make(map[int]bool, len(claim.fresh))
-	defer claim.end(func(i int) bool { return stored[i] })
-	blocks, err := pack(claim.events, claim.fresh, c.t.Now())
+func (c *Collector) storeNew(ctx context.Context, events []Event, claim *known.Claim[spanAt], tell func(i int, status Status)) error {
+	stored := make(map[int]bool, len(claim.Fresh))
+	defer claim.End(func(i int) bool { return stored[i] })
+	blocks, err := pack(events, claim.Fresh, c.t.Now())
 	if err != nil || len(blocks) == 0 {
 		return err
 	}

@@ -85,7 +85,7 @@ func TestRelations(t *testing.T) {
 			"analytics.site contains analytics.block by siteId", "analytics.owner refers analytics.site by ownerId", "analytics.import contains analytics.imported.month by siteId,importId",
 		},
 		"telemetry": {
-			"telemetry.device contains telemetry.reading by deviceId", "telemetry.device extends telemetry.status by deviceId",
+			"telemetry.device contains telemetry.segment by deviceId", "telemetry.device extends telemetry.status by deviceId",
 			"telemetry.fleet refers telemetry.device by fleetId", "telemetry.profile refers telemetry.device by profileId",
 		},
 		"eventstore": {

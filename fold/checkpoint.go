@@ -130,7 +130,9 @@ func (w *Worker) readCheckpoints(ctx context.Context, shards []*shard) error {
 	for _, sh := range shards {
 		c, exists := found[sh.id]
 		sh.observe(Sequence(c.Position), exists, c.Done, tick)
-		if exists {
+		if !exists {
+			sh.lost()
+		} else {
 			sh.remember(&c)
 			if c.Fed && w.o.Clock().Sub(c.At) < feedsWithin {
 				w.fed.Store(true)

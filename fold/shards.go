@@ -63,6 +63,13 @@ func (s *shard) observe(position Sequence, exists, done bool, tick uint64) {
 	s.asOf = max(s.asOf, tick)
 }
 
+// lost says that there is no checkpoint: it has expired, for the shard had no changes for longer than one is kept.
+func (s *shard) lost() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.exists = false
+}
+
 // durable returns the checkpoint and up to when it is known.
 func (s *shard) durable() (Sequence, uint64) {
 	s.mu.Lock()

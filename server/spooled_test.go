@@ -219,7 +219,7 @@ func (s *spooled) check() {
 			sum, right = sum+int64(n), right+1
 		}
 	}
-	stored, err := telemetry.ReadingsByTime.Collect(s.Context(), s.Table, telemetry.ReadingsIn{DeviceID: "d1"})
+	stored, err := (telemetry.ReadingsIn{DeviceID: "d1"}).Collect(s.Context(), s.Table)
 	servertest.Must(s.T, err)
 	for _, r := range stored {
 		count(r.Values, r.At, false)

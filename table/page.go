@@ -170,3 +170,13 @@ func (t *Table) openCursor(scope, cursor string) (position, error) {
 	}
 	return at, nil
 }
+
+// SealCursor writes a place that a Page of another kind than a pattern's ends at. OpenCursor reads it. The scope says what it holds for.
+func (t *Table) SealCursor(scope string, at ...string) string {
+	return t.sealCursor(t.name+"\x00\x00"+scope, at)
+}
+
+// OpenCursor reads what SealCursor wrote. Error: ErrCursor for what it did not write for the scope.
+func (t *Table) OpenCursor(scope, cursor string) ([]string, error) {
+	return t.openCursor(t.name+"\x00\x00"+scope, cursor)
+}

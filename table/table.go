@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -72,6 +73,9 @@ type Table struct {
 	clock     func() time.Time
 	cursorKey []byte
 	sleep     func(context.Context, time.Duration) error // waits between retries; tests replace it
+
+	mu     sync.Mutex
+	shared map[any]any
 }
 
 // New binds the table called name in api.
@@ -85,6 +89,21 @@ func New(api dynamo.API, name string, o Options) *Table {
 		rand.Read(t.cursorKey) //nolint:errcheck // never returns an error since Go 1.24
 	}
 	return t
+}
+
+// Shared returns what all who use the table share under a key, which make makes for the first of them. Keys are of types that nobody
+// else has.
+func (t *Table) Shared(key any, make func() any) any {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	v, there := t.shared[key]
+	if !there {
+		if v = make(); t.shared == nil {
+			t.shared = map[any]any{}
+		}
+		t.shared[key] = v
+	}
+	return v
 }
 
 // API returns what the table's requests are sent to.

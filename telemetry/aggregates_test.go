@@ -337,7 +337,7 @@ func TestMachineTemperature(t *testing.T) {
 	w.Drain()
 	compareHours(t, w.figuresOfHours("machine", "celsius"), want)
 	n := 0
-	for _, err := range ReadingsByTime.All(w.Ctx, w.Table, ReadingsIn{DeviceID: "machine"}) {
+	for _, err := range (ReadingsIn{DeviceID: "machine"}).All(w.Ctx, w.Table) {
 		w.Must(err)
 		n++
 	}

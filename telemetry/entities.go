@@ -105,35 +105,6 @@ const (
 	LateReject  LatePolicy = "reject"
 )
 
-// ReadingKey names a reading. Disc tells readings of one millisecond apart: the number that the device gave it, or a hyphen
-// and a hash of what it says, which sorts before all numbers. So a reading that is sent again has the same key, and another reading has not.
-type ReadingKey struct {
-	DeviceID string    `dynamodbav:"deviceId"`
-	At       time.Time `dynamodbav:"at"` // by the device's clock, in milliseconds
-	Disc     string    `dynamodbav:"disc"`
-}
-
-// Reading is a fact: what a device measured at one time, stored once. It carries all that its folds need, so that a fold
-// reads nothing but the change.
-type Reading struct {
-	ReadingKey
-	FleetID     string   `dynamodbav:"fleet"`
-	Arrived     int64    `dynamodbav:"arrived"` // epoch milliseconds, by the server's clock
-	Values      Values   `dynamodbav:"v"`
-	Counters    []string `dynamodbav:"counters,omitempty"`   // names of values that only grow, but for resets
-	States      []string `dynamodbav:"states,omitempty"`     // names of numbers that are states
-	Void        []string `dynamodbav:"void,omitempty"`       // names of values that are retracted: they count nowhere; "*" is all
-	ZoneMinutes int      `dynamodbav:"zone,omitempty"`       // the fleet's offset from UTC at that time, in minutes
-	Fine        bool     `dynamodbav:"fine,omitempty"`       // the fleet keeps aggregates of ten minutes
-	Late        bool     `dynamodbav:"late,omitempty"`       // it came later than its profile calls late
-	Correction  bool     `dynamodbav:"correction,omitempty"` // it changes what the profile wants to see corrected openly
-	Past        bool     `dynamodbav:"past,omitempty"`       // it is no sign of life: it was imported, or measured long before it arrived
-	Quiet       bool     `dynamodbav:"quiet,omitempty"`      // another has told the device's status as much a moment ago
-
-	// ExpiresAt is when the raw reading may be deleted. It is decided at ingest.
-	ExpiresAt time.Time `dynamodbav:"ttl,unixtime,omitempty"`
-}
-
 // QuarantineKey names a reading that is kept apart, by the time that it claims.
 type QuarantineKey struct {
 	DeviceID string    `dynamodbav:"deviceId"`

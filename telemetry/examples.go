@@ -8,17 +8,20 @@ func exampleDevice(d *Device) {
 	d.Name, d.Type, d.Tags = "Pump "+d.DeviceID[len(d.DeviceID)-1:], "sensor", []string{"cooling"}
 }
 
-func exampleReading(r *Reading) {
-	r.FleetID, r.Values = "north", exampleValues()
-	r.ZoneMinutes, r.Arrived = 120, r.At.UnixMilli()+40
-}
-
 func exampleSequence(s *Sequence) {
 	s.Seen = sighting.All{{At: s.ExpiresAt.Add(-numberedFor).UnixMilli(), Sum: "fYpn4cPEeAI"}}
 }
 
+func exampleNumber() Value {
+	v, err := Number("21.5")
+	if err != nil {
+		panic(err) // it is one
+	}
+	return v
+}
+
 func exampleValues() Values {
-	return Values{"temperature": Value{isNumber, "21.5"}, "running": Bool(true)}
+	return Values{"temperature": exampleNumber(), "running": Bool(true)}
 }
 
 // exampleQuarantined was sent by a device whose clock was not set.
@@ -34,7 +37,7 @@ func exampleAggregate(a *Aggregate) {
 }
 
 func exampleStatus(s *Status) {
-	s.Values = Latest{"temperature": {At: s.LastSeen, Value: Value{isNumber, "21.5"}}}
+	s.Values = Latest{"temperature": {At: s.LastSeen, Value: exampleNumber()}}
 	if s.Connectivity == Online {
 		s.Silent = 0
 	}

@@ -9,15 +9,14 @@ import (
 	"github.com/onefold/onefold/table"
 	"github.com/onefold/onefold/telemetry/internal/bucket"
 	"github.com/onefold/onefold/telemetry/internal/exact"
+	"github.com/onefold/onefold/telemetry/readings"
 )
 
 func foldAggregates(c Config) *fold.Fold {
 	names := &calendar.HourNames{}
 	return fold.New("telemetry.aggregates", Aggregates, (*Aggregate).merge,
-		fold.On(Readings, func(ch fold.Typed[Reading], at func(AggregateKey) *Aggregate) error {
-			if ch.Old == nil && ch.New != nil {
-				addToAggregates(ch.New, names, at)
-			}
+		fold.OnEach(readings.Facts, func(a *readings.Arrival, at func(AggregateKey) *Aggregate) error {
+			addToAggregates(a.Reading, names, at)
 			return nil
 		}),
 	).With(fold.Finish(func(a *Aggregate) {
@@ -53,9 +52,9 @@ func addToAggregates(r *Reading, names *calendar.HourNames, at func(AggregateKey
 		return
 	}
 	ms := r.At.UnixMilli()
-	r.addTo(at(AggregateKey{r.DeviceID, Hourly, names.Of(calendar.HourOf(ms, r.ZoneMinutes))}), ms)
+	addTo(r, at(AggregateKey{r.DeviceID, Hourly, names.Of(calendar.HourOf(ms, r.ZoneMinutes))}), ms)
 	if r.Fine {
-		r.addTo(at(AggregateKey{r.DeviceID, TenMinutes, tenMinutesOf(ms, r.ZoneMinutes)}), ms)
+		addTo(r, at(AggregateKey{r.DeviceID, TenMinutes, tenMinutesOf(ms, r.ZoneMinutes)}), ms)
 	}
 }
 
@@ -67,7 +66,7 @@ func tenMinutesOf(ms int64, minutes int) string {
 }
 
 // addTo counts a reading in a bucket.
-func (r *Reading) addTo(a *Aggregate, ms int64) {
+func addTo(r *Reading, a *Aggregate, ms int64) {
 	one := Aggregate{FleetID: r.FleetID, Day: a.Day, Readings: 1, Latest: r.Arrived, RawUntil: r.ExpiresAt.Unix()}
 	if one.Day == "" {
 		one.Day = calendar.DayOf(ms, r.ZoneMinutes)
@@ -79,16 +78,16 @@ func (r *Reading) addTo(a *Aggregate, ms int64) {
 		one.Corrections = 1
 	}
 	a.addFigures(&one)
-	nth := r.nth()
+	nth := r.Nth()
 	for name, v := range r.Values {
 		if slices.Contains(r.Void, name) {
 			continue
 		}
-		if v.form != isNumber || slices.Contains(r.States, name) {
-			a.Metrics.At(name, bucket.State).Named(ms, nth, v.text)
+		if !v.IsNumber() || slices.Contains(r.States, name) {
+			a.Metrics.At(name, bucket.State).Named(ms, nth, v.String())
 			continue
 		}
-		d, err := exact.Parse(v.text)
+		d, err := exact.Parse(v.String())
 		if err != nil {
 			continue // not of a Collector, which parsed it before
 		}

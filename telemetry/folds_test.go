@@ -1,24 +1,33 @@
 package telemetry
 
 import (
+	"cmp"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/onefold/onefold/fold/foldsim"
 	"github.com/onefold/onefold/fold/foldtest"
 	"github.com/onefold/onefold/internal/calendar"
+	"github.com/onefold/onefold/telemetry/readings"
 )
 
 // drawReading makes up a reading of one of two devices within two hours.
 func drawReading(r *rand.Rand) *Reading {
-	number := func(n int) Value { return Value{isNumber, fmt.Sprint(r.IntN(n))} }
+	number := func(n int) Value {
+		v, err := Number(fmt.Sprint(r.IntN(n)))
+		if err != nil {
+			panic(err)
+		}
+		return v
+	}
 	at := time.Date(2026, 4, 20, 14, 0, 0, 0, time.UTC).Add(time.Duration(r.IntN(7200_000)) * time.Millisecond)
 	return &Reading{
-		ReadingKey: ReadingKey{fmt.Sprint("d", r.IntN(2)), at, fmt.Sprint(r.IntN(1000))}, FleetID: "f", Arrived: at.UnixMilli() + r.Int64N(1e6),
+		Key: ReadingKey{DeviceID: fmt.Sprint("d", r.IntN(2)), At: at, Disc: fmt.Sprint(r.IntN(1000))}, FleetID: "f", Arrived: at.UnixMilli() + r.Int64N(1e6),
 		Values:   Values{"temp": number(200), "count": number(50), "door": Text(fmt.Sprint("s", r.IntN(3)))},
-		Counters: []string{"count"}, ZoneMinutes: 60, Fine: r.IntN(2) == 0, Late: r.IntN(9) == 0, Past: r.IntN(3) == 0, ExpiresAt: at.Add(time.Hour),
+		Counters: []string{"count"}, ZoneMinutes: 60, Fine: r.IntN(2) == 0, Late: r.IntN(9) == 0, Past: r.IntN(3) == 0, ExpiresAt: at.AddDate(30, 0, 0),
 	}
 }
 
@@ -28,7 +37,7 @@ func TestMergeOfAggregates(t *testing.T) {
 		a := Aggregate{AggregateKey: key}
 		for range r.IntN(100) {
 			in := drawReading(r)
-			in.addTo(&a, in.At.UnixMilli())
+			addTo(in, &a, in.At.UnixMilli())
 			a.Day = "2026-04-20"
 		}
 		return a
@@ -62,25 +71,15 @@ func TestFoldsInTheSimulator(t *testing.T) {
 				w.Put(it)
 				return
 			}
-			it, err := Readings.Encode(drawReading(w.Rand))
-			if err != nil {
+			if err := writeReadings(w); err != nil {
 				t.Fatal(err)
-			}
-			if w.Get(it) == nil {
-				w.Put(it)
 			}
 		},
 		Check: func(w *foldsim.World) error {
 			counts := map[AggregateKey]int64{}
-			seen := map[ReadingKey]bool{}
-			for _, h := range w.History() {
-				r, err := Readings.Decode(h.Item)
-				if err != nil || seen[r.ReadingKey] {
-					continue
-				}
-				seen[r.ReadingKey] = true
+			for _, r := range writtenReadings(w.History()) {
 				one := map[AggregateKey]*Aggregate{}
-				addToAggregates(&r, names, func(k AggregateKey) *Aggregate {
+				addToAggregates(r, names, func(k AggregateKey) *Aggregate {
 					one[k] = &Aggregate{AggregateKey: k}
 					return one[k]
 				})
@@ -101,4 +100,67 @@ func TestFoldsInTheSimulator(t *testing.T) {
 			return nil
 		},
 	}, 40)
+}
+
+// writeReadings writes a block of new readings and of some that have come before, split at random or not, or deletes one whose readings
+// are in segments, so to speak.
+func writeReadings(w *foldsim.World) error {
+	history := w.History()
+	if len(history) > 0 && w.Rand.IntN(8) == 0 {
+		w.Delete(history[w.Rand.IntN(len(history))].Key)
+		return nil
+	}
+	var all []Reading
+	for range 1 + w.Rand.IntN(4) {
+		all = append(all, *drawReading(w.Rand))
+	}
+	for range min(w.Rand.IntN(3), len(history)) {
+		for _, r := range writtenReadings(history[w.Rand.IntN(len(history)):][:1]) {
+			if w.Rand.IntN(2) == 0 {
+				all = append(all, *r)
+			}
+		}
+	}
+	slices.SortFunc(all, func(a, b Reading) int { return cmp.Or(cmp.Compare(a.DeviceID, b.DeviceID), a.Compare(&b.Key)) })
+	all = slices.CompactFunc(all, func(a, b Reading) bool { return a.DeviceID == b.DeviceID && a.Compare(&b.Key) == 0 })
+	for len(all) > 0 {
+		n := 1 + w.Rand.IntN(len(all))
+		blocks, err := readings.Pack(all[:n], w.Now())
+		if err != nil {
+			return err
+		}
+		for i := range blocks {
+			it, err := readings.Blocks.Encode(&blocks[i])
+			if err != nil {
+				return err
+			}
+			if w.Get(it) == nil {
+				w.Put(it)
+			}
+		}
+		all = all[n:]
+	}
+	return nil
+}
+
+// writtenReadings are the readings that were written, each as it was in the block that had it first.
+func writtenReadings(history []foldsim.Write) (all []*Reading) {
+	seen := map[ReadingKey]bool{}
+	for _, h := range history {
+		block, err := readings.Blocks.Decode(h.Item)
+		if err != nil || h.Item == nil {
+			continue
+		}
+		some, err := block.Readings()
+		if err != nil {
+			continue
+		}
+		for i := range some {
+			if k := some[i].Key; !seen[k] {
+				seen[k] = true
+				all = append(all, &some[i])
+			}
+		}
+	}
+	return all
 }

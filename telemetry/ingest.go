@@ -2,19 +2,16 @@ package telemetry
 
 import (
 	"context"
-	"encoding/base64"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"time"
-
-	"github.com/cespare/xxhash/v2"
 
 	"github.com/onefold/onefold/dynamo"
 	"github.com/onefold/onefold/internal/gather"
 	"github.com/onefold/onefold/internal/spool"
 	"github.com/onefold/onefold/table"
 	"github.com/onefold/onefold/table/later"
+	"github.com/onefold/onefold/telemetry/readings"
 )
 
 // Incoming is a reading as a device sends it.
@@ -82,6 +79,7 @@ type CollectorOptions struct {
 type Collector struct {
 	t       *table.Table
 	devices *deviceCache
+	store   *readings.Store
 	atOnce  int
 
 	together *gather.Group[Reading, stored] // nil: each by itself
@@ -97,7 +95,7 @@ func NewCollector(t *table.Table, o CollectorOptions) *Collector {
 	if o.StatusEvery <= 0 {
 		o.StatusEvery = time.Minute
 	}
-	c := &Collector{t: t, devices: newDeviceCache(t), atOnce: o.Concurrency}
+	c := &Collector{t: t, devices: newDeviceCache(t), store: readings.NewStore(t, o.Concurrency), atOnce: o.Concurrency}
 	c.devices.statusEvery = o.StatusEvery
 	if _, ok := t.API().(dynamo.Putter); ok { // a store that is quicker with batches
 		c.together = gather.New(togetherMost, togetherRuns, c.storeTogether)
@@ -207,8 +205,8 @@ func (c *Collector) quarantine(ctx context.Context, b *batch) error {
 	return failed
 }
 
-// store writes the readings of a batch, a single one together with those of other callers.
-func (c *Collector) store(ctx context.Context, b *batch) error {
+// storeAll writes the readings of a batch, a single one together with those of other callers.
+func (c *Collector) storeAll(ctx context.Context, b *batch) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -220,7 +218,7 @@ func (c *Collector) store(ctx context.Context, b *batch) error {
 		return b.became(0, became.err)
 	}
 	var failed error
-	for n, err := range IngestReading.RunMany(ctx, c.t, b.readings, c.atOnce) {
+	for n, err := range c.store.Put(ctx, b.readings) {
 		if err := b.became(n, err); err != nil && failed == nil {
 			failed = err
 		}
@@ -256,29 +254,12 @@ const (
 type stored struct{ err error }
 
 // storeTogether makes of readings that come one by one, but at the same time, a batch.
-func (c *Collector) storeTogether(ctx context.Context, readings []Reading) []stored {
+func (c *Collector) storeTogether(ctx context.Context, all []Reading) []stored {
 	ctx, cancel := context.WithTimeout(ctx, togetherFor)
 	defer cancel()
-	became := make([]stored, len(readings))
-	for i, err := range IngestReading.RunMany(ctx, c.t, readings, c.atOnce) {
+	became := make([]stored, len(all))
+	for i, err := range c.store.Put(ctx, all) {
 		became[i].err = err
 	}
 	return became
-}
-
-// sumOf is a hash of what a reading says, and of its number among several that say the same.
-func sumOf(values Values, nth int) string {
-	var h xxhash.Digest
-	h.Reset()
-	for _, name := range values.Names() {
-		v := values[name]
-		h.WriteString(name)              //nolint:errcheck // a hash never fails
-		h.Write([]byte{0, byte(v.form)}) //nolint:errcheck
-		h.WriteString(v.text)            //nolint:errcheck
-		h.Write([]byte{0})               //nolint:errcheck
-	}
-	if nth > 0 {
-		h.Write(binary.AppendUvarint(nil, uint64(nth))) //nolint:errcheck
-	}
-	return base64.RawURLEncoding.EncodeToString(binary.BigEndian.AppendUint64(nil, h.Sum64()))
 }

@@ -43,7 +43,7 @@ func (c *Collector) storeOrKeep(ctx context.Context, b *batch, imported bool) er
 	if c.queue == nil || imported || !c.queue.Waiting() {
 		err := c.quarantine(ctx, b)
 		if err == nil {
-			err = c.store(ctx, b)
+			err = c.storeAll(ctx, b)
 		}
 		if c.queue == nil || imported || !dynamo.IsUnavailable(err) {
 			return err
@@ -52,19 +52,21 @@ func (c *Collector) storeOrKeep(ctx context.Context, b *batch, imported bool) er
 	if err := c.apart.Keep(ctx, len(b.apart), b.apartItem, func(n int) { b.outcomes[b.apartOf[n]] = b.apart[n].outcome() }); err != nil {
 		return err
 	}
-	return c.queue.Keep(ctx, len(b.readings), b.item, func(n int) { b.outcomes[b.of[n]] = Outcome{Status: Queued, At: b.readings[n].At} })
-}
-
-// item is the item of a reading; none of one that is stored already or that is too large, which is its outcome.
-func (b *batch) item(n int) (table.Item, error) {
-	if b.outcomes[b.of[n]].Status != "" {
-		return nil, nil
+	var left []int
+	for n := range b.readings {
+		if b.outcomes[b.of[n]].Status == "" { // else it is stored already, or too large
+			left = append(left, n)
+		}
 	}
-	it, err := Readings.Encode(&b.readings[n])
+	items, of, err := c.store.PackItems(b.readings, left)
 	if err != nil {
-		return nil, b.became(n, err)
+		return err
 	}
-	return it, nil
+	return c.queue.Keep(ctx, len(items), func(n int) (table.Item, error) { return items[n], nil }, func(n int) {
+		for _, i := range of[n] {
+			b.outcomes[b.of[i]] = Outcome{Status: Queued, At: b.readings[i].At}
+		}
+	})
 }
 
 // apartItem is the item of a reading whose time cannot be right; none of one that is kept apart already.

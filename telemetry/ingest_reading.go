@@ -53,7 +53,7 @@ func (s *deviceState) readingOf(in *Incoming, now time.Time) (r Reading, excess 
 		at = now.UTC().Truncate(time.Millisecond)
 	}
 	r = Reading{
-		ReadingKey: ReadingKey{in.DeviceID, at, discOf(in)}, FleetID: s.device.FleetID, Arrived: now.UnixMilli(),
+		Key: ReadingKey{DeviceID: in.DeviceID, At: at, Disc: discOf(in)}, FleetID: s.device.FleetID, Made: s.device.CreatedAt.Unix(), Arrived: now.UnixMilli(),
 		Values: in.Values, Fine: s.fleet.TenMinutes,
 	}
 	if refused = s.checkTime(&r, in.Imported, now); refused != nil {
@@ -127,10 +127,10 @@ func (s *deviceState) faultOf(name string, v Value) *refusal {
 	switch {
 	case !metric.Valid(name):
 		return refuse(BadMetric, "metric %q: use 1 to %d bytes of letters, digits and . _ - / : and blanks within", shorten(name), metric.MaxBytes)
-	case v.form == isText && (v.text == "" || len(v.text) > maxText || !utf8.ValidString(v.text)):
+	case v.IsText() && (v.String() == "" || len(v.String()) > maxText || !utf8.ValidString(v.String())):
 		return refuse(BadValue, "metric %q: a text has 1 to %d bytes of UTF-8", name, maxText)
-	case s.metrics[name] == nil && v.form == isText && exact.IsNoNumber(v.text):
-		return refuse(BadValue, "metric %q: %q is no number", name, v.text)
+	case s.metrics[name] == nil && v.IsText() && exact.IsNoNumber(v.String()):
+		return refuse(BadValue, "metric %q: %q is no number", name, v.String())
 	}
 	return nil
 }
@@ -142,14 +142,14 @@ func (s *deviceState) checkValue(name string, v Value, unit string) *refusal {
 	case def == nil:
 		return nil
 	case def.Kind != State && !v.IsNumber():
-		return refuse(WrongKind, "metric %q is a %s: %q is no number", name, def.Kind, shorten(v.text))
+		return refuse(WrongKind, "metric %q is a %s: %q is no number", name, def.Kind, shorten(v.String()))
 	case unit != "" && def.Unit != "" && unit != def.Unit:
 		return refuse(WrongUnit, "metric %q is in %q, not in %q", name, def.Unit, shorten(unit))
 	}
 	if def.bounded && v.IsNumber() {
-		d := v.decimal()
+		d := v.Decimal()
 		if def.Min != "" && d.Cmp(&def.least) < 0 || def.Max != "" && d.Cmp(&def.most) > 0 {
-			return refuse(Implausible, "metric %q: %s is not between %q and %q", name, v.text, def.Min, def.Max)
+			return refuse(Implausible, "metric %q: %s is not between %q and %q", name, v.String(), def.Min, def.Max)
 		}
 	}
 	return nil

@@ -69,7 +69,7 @@ func TestOutcomes(t *testing.T) {
 	if len(apart) != 4 { // the two of 1970 are one
 		t.Errorf("%d readings are kept apart", len(apart))
 	}
-	newest, err := NewestReadings.First(w.Ctx, w.Table, DeviceIn{"d1"})
+	newest, err := (ReadingsIn{DeviceID: "d1"}).Newest(w.Ctx, w.Table)
 	w.Must(err)
 	if !newest.At.Equal(now.Add(7 * time.Minute)) {
 		t.Errorf("the latest reading is of %s", newest.At)

@@ -1,10 +1,9 @@
 package telemetry
 
 import (
-	"time"
-
 	"github.com/onefold/onefold/fold"
 	"github.com/onefold/onefold/table"
+	"github.com/onefold/onefold/telemetry/readings"
 )
 
 // The access patterns: everything that is asked of the table. Their loads are those of a thousand devices that send every
@@ -12,9 +11,9 @@ import (
 
 // Schema is all that this package stores and asks.
 var Schema = table.MustSchema("telemetry",
-	Fleets, Profiles, Devices, Readings, Quarantine, Retractions, Alerts, Rules, Aggregates, Statuses, Claims, Labels, Counts,
+	Fleets, Profiles, Devices, readings.Schema, Quarantine, Retractions, Alerts, Rules, Aggregates, Statuses, Claims, Labels, Counts,
 	Silences, RollupMarks, Tasks, Sequences,
-	DeviceByID, DevicesByStatus, ReadingsByTime, NewestReadings, AlertsOfDevice, OpenAlerts, AggregatesByTime, IngestReading, FirstOfSequence,
+	DeviceByID, DevicesByStatus, AlertsOfDevice, OpenAlerts, AggregatesByTime, FirstOfSequence,
 	FleetByID, FleetsOfOwner, ProfileByID, ProfilesOfFleet, DevicesLabelled, LabelsOfFleet, RulesOf, RulesOfFleet, StatusByID, StatusesByConnectivity,
 	RetractionsOfDevice, QuarantineOfDevice, CountsOfFleet, SilenceOfFleet, DaysToRollUp, TasksWaiting,
 	fold.Schema,
@@ -40,26 +39,6 @@ var DevicesByStatus = table.NewQuery(Devices, table.QueryDef[StatusIn]{
 	ID: "T2", Question: "the devices of all fleets with a status", Index: "gsi1",
 	FanOut: "shard", Over: allShards[StatusIn],
 	Load: table.Load{PerSecond: 0.01, Items: 1000, ItemBytes: 400},
-})
-
-// ReadingsIn asks for the readings of a device in [From, To), by device time; a zero To is open.
-type ReadingsIn struct {
-	DeviceID string    `dynamodbav:"deviceId"`
-	From     time.Time `dynamodbav:"from"`
-	To       time.Time `dynamodbav:"to"`
-}
-
-// ReadingsByTime are the readings of a device in the order of time.
-var ReadingsByTime = table.NewQuery(Readings, table.QueryDef[ReadingsIn]{
-	ID: "T3", Question: "the readings of a device in a range of time",
-	From: "READING#{from:ms}", To: "READING#{to:ms}",
-	Load: table.Load{PerSecond: 1, Items: 1440, ItemBytes: 200},
-})
-
-// NewestReadings are the readings of a device, the latest first. First is the latest reading.
-var NewestReadings = table.NewQuery(Readings, table.QueryDef[DeviceIn]{
-	ID: "T4", Question: "the latest reading of a device", Desc: true,
-	Load: table.Load{PerSecond: 1, Items: 1, ItemBytes: 200},
 })
 
 // AlertsOfDevice are the alerts of a device, the latest first.
@@ -102,12 +81,6 @@ var AggregatesByTime = table.NewQuery(Aggregates, table.QueryDef[AggregatesIn]{
 	ID: "T7", Question: "the hourly or daily aggregates of a device for a range",
 	From: "AGG#{period}#{from}", To: "AGG#{period}#{to}",
 	Load: table.Load{PerSecond: 1, Items: 48, ItemBytes: 900},
-})
-
-// IngestReading writes a reading unless it is there: a retry finds its own key.
-var IngestReading = table.NewCreate(Readings, table.CreateDef{
-	ID: "T8", Question: "write a reading with its ttl, once however often it is sent",
-	Load: table.Load{PerSecond: 17, Items: 1, ItemBytes: 200},
 })
 
 // FleetIn names a fleet.

@@ -26,23 +26,15 @@ func (c *Collector) preview(ctx context.Context, in []Incoming, imagined map[str
 	if err := c.recognize(ctx, b.readings); err != nil {
 		return b.outcomes, fmt.Errorf("telemetry: preview: %w", err)
 	}
-	keys := make([]ReadingKey, len(b.readings))
-	for n := range keys {
-		keys[n] = b.readings[n].ReadingKey
-	}
-	there, err := Readings.GetMany(ctx, c.t, keys)
+	there, err := c.store.There(ctx, b.readings)
 	if err != nil {
 		return b.outcomes, fmt.Errorf("telemetry: preview: %w", err)
-	}
-	known := make(map[ReadingKey]bool, len(there))
-	for n := range there {
-		known[there[n].ReadingKey] = true
 	}
 	for n := range b.readings {
 		if err := b.became(n, nil); err != nil {
 			return b.outcomes, err
 		}
-		if known[keys[n]] {
+		if there[n] {
 			b.outcomes[b.of[n]].Status = Duplicate
 		}
 	}
@@ -51,18 +43,18 @@ func (c *Collector) preview(ctx context.Context, in []Incoming, imagined map[str
 }
 
 // recognize gives readings whose sequence numbers are known the times of those that they repeat, and notes no number.
-func (c *Collector) recognize(ctx context.Context, readings []Reading) error {
+func (c *Collector) recognize(ctx context.Context, all []Reading) error {
 	var numbered []int
-	for i := range readings {
-		if _, ok := readings[i].sequence(c.t.Now()); ok {
+	for i := range all {
+		if _, ok := sequenceOf(&all[i], c.t.Now()); ok {
 			numbered = append(numbered, i)
 		}
 	}
-	known, err := c.sequences(ctx, readings, numbered)
+	known, err := c.sequences(ctx, all, numbered)
 	for _, i := range numbered {
-		one, _ := readings[i].sequence(c.t.Now())
+		one, _ := sequenceOf(&all[i], c.t.Now())
 		if found, ok := known[one.SequenceKey].Seen.Find(one.Seen[0]); ok && err == nil {
-			err = c.move(ctx, &readings[i], found.At)
+			err = c.move(ctx, &all[i], found.At)
 		}
 	}
 	return err

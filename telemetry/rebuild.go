@@ -162,7 +162,7 @@ func (r *reconciler) derive(ctx context.Context, day string) (map[AggregateKey]*
 	}
 	var names calendar.HourNames
 	want := make(map[AggregateKey]*Aggregate)
-	for one, err := range ReadingsByTime.All(ctx, r.t, ReadingsIn{r.deviceID, start, end}) {
+	for one, err := range (ReadingsIn{DeviceID: r.deviceID, From: start, To: end}).All(ctx, r.t) {
 		if err != nil {
 			return nil, nil, err
 		}

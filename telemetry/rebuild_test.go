@@ -216,7 +216,7 @@ func TestStatusIsToldOnceAMinute(t *testing.T) {
 		t.Errorf("latest %v, want %v", got, want)
 	}
 	loud := 0
-	for one, err := range ReadingsByTime.All(w.Ctx, w.Table, ReadingsIn{DeviceID: "d1"}) {
+	for one, err := range (ReadingsIn{DeviceID: "d1"}).All(w.Ctx, w.Table) {
 		w.Must(err)
 		if !one.Quiet {
 			loud++

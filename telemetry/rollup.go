@@ -276,7 +276,7 @@ func readingsOfBucket(ctx context.Context, t *table.Table, k AggregateKey) ([]Re
 	var names calendar.HourNames
 	var all []Reading
 	start := k.startOf()
-	for r, err := range ReadingsByTime.All(ctx, t, ReadingsIn{k.DeviceID, start, start.Add(k.Period.width())}) {
+	for r, err := range (ReadingsIn{DeviceID: k.DeviceID, From: start, To: start.Add(k.Period.width()), Partial: true}).All(ctx, t) {
 		if err != nil {
 			return nil, err
 		}
@@ -296,15 +296,15 @@ func pointsOf(readings []Reading, m *bucket.Metric) (points []track.Point) {
 	for i := range readings {
 		r := &readings[i]
 		v, there := r.Values[m.Name]
-		named := v.form != isNumber || slices.Contains(r.States, m.Name)
+		named := !v.IsNumber() || slices.Contains(r.States, m.Name)
 		switch {
 		case !there || slices.Contains(r.Void, m.Name) || named != (m.Kind == bucket.State):
 		case named:
-			points = append(points, track.Point{At: r.At.UnixMilli(), Nth: r.nth(), Name: v.text})
+			points = append(points, track.Point{At: r.At.UnixMilli(), Nth: r.Nth(), Name: v.String()})
 		case slices.Contains(r.Counters, m.Name) == (m.Kind == bucket.Counter):
-			d, err := exact.Parse(v.text)
+			d, err := exact.Parse(v.String())
 			if err == nil {
-				points = append(points, track.Point{At: r.At.UnixMilli(), Nth: r.nth(), Number: d})
+				points = append(points, track.Point{At: r.At.UnixMilli(), Nth: r.Nth(), Number: d})
 			}
 		}
 	}

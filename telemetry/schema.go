@@ -54,16 +54,6 @@ var Devices = table.Define[Device, DeviceKey]("telemetry.device", table.Def[Devi
 	Doc:     "A device: name, type, status, firmware, tags, profile.",
 })
 
-// Readings are the raw facts.
-var Readings = table.Define[Reading, ReadingKey]("telemetry.reading", table.Def[Reading]{
-	PK: devicePK, SK: "READING#{at:ms}#{disc}",
-	Immutable: true,
-	MaxBytes:  maxReadingBytes,
-	Example:   exampleReading,
-	Doc:       "What a device measured at one time, stored once.",
-	Growth:    table.Growth{Writes: 1, Items: 1, Bytes: 200, Keep: Retention{}.Raw()},
-})
-
 // Quarantine keeps readings whose time cannot be right.
 var Quarantine = table.Define[Quarantined, QuarantineKey]("telemetry.quarantined", table.Def[Quarantined]{
 	PK: devicePK, SK: "QUARANTINE#{claimed:ms}#{disc}",

@@ -8,6 +8,7 @@ import (
 
 	"github.com/onefold/onefold/table"
 	"github.com/onefold/onefold/telemetry/internal/sighting"
+	"github.com/onefold/onefold/telemetry/readings"
 )
 
 // numberedFor is how long a sequence number is remembered, from its first reading's arrival.
@@ -42,25 +43,22 @@ var FirstOfSequence = table.NewCreate(Sequences, table.CreateDef{
 	Load: table.Load{PerSecond: 1, Items: 1, ItemBytes: 110},
 })
 
-// nth is one more than the reading's sequence number; 0 if it has none.
-func (r *Reading) nth() int64 { return sighting.Nth(r.Disc) }
-
-// sequence returns what a reading's sequence number is noted as; ok is false for a reading without one.
-func (r *Reading) sequence(now time.Time) (s Sequence, ok bool) {
-	if r.nth() == 0 {
+// sequenceOf returns what a reading's sequence number is noted as; ok is false for a reading without one.
+func sequenceOf(r *Reading, now time.Time) (s Sequence, ok bool) {
+	if r.Nth() == 0 {
 		return s, false
 	}
-	seen := sighting.Sighting{At: r.At.UnixMilli(), Sum: sumOf(r.Values, 0)}
+	seen := sighting.Sighting{At: r.At.UnixMilli(), Sum: readings.Sum(r.Values, 0)}
 	return Sequence{SequenceKey{r.DeviceID, r.Disc}, sighting.All{seen}, now.Add(numberedFor)}, true
 }
 
 // number notes the sequence numbers of readings. One whose number is known gets the time of the reading that it repeats.
-func (c *Collector) number(ctx context.Context, readings []Reading) error {
+func (c *Collector) number(ctx context.Context, all []Reading) error {
 	var fresh []Sequence
 	var of, again []int
 	met := map[SequenceKey]bool{}
-	for i := range readings {
-		s, ok := readings[i].sequence(c.t.Now())
+	for i := range all {
+		s, ok := sequenceOf(&all[i], c.t.Now())
 		switch {
 		case !ok:
 		case met[s.SequenceKey]:
@@ -79,18 +77,18 @@ func (c *Collector) number(ctx context.Context, readings []Reading) error {
 		}
 	}
 	slices.Sort(again)
-	return c.numberAgain(ctx, readings, again)
+	return c.numberAgain(ctx, all, again)
 }
 
 // numberAgain finds the times of readings whose numbers are known.
-func (c *Collector) numberAgain(ctx context.Context, readings []Reading, again []int) error {
-	known, err := c.sequences(ctx, readings, again)
+func (c *Collector) numberAgain(ctx context.Context, all []Reading, again []int) error {
+	known, err := c.sequences(ctx, all, again)
 	if err != nil {
 		return err
 	}
 	for _, i := range again {
-		r := &readings[i]
-		one, _ := r.sequence(c.t.Now())
+		r := &all[i]
+		one, _ := sequenceOf(r, c.t.Now())
 		found, ok := known[one.SequenceKey].Seen.Find(one.Seen[0])
 		if !ok {
 			s, err := Sequences.Modify(ctx, c.t, one.SequenceKey, func(s *Sequence) error {
@@ -100,7 +98,7 @@ func (c *Collector) numberAgain(ctx context.Context, readings []Reading, again [
 				return nil
 			})
 			if errors.Is(err, table.ErrNotFound) { // it has just expired
-				err = c.number(ctx, readings[i:i+1])
+				err = c.number(ctx, all[i:i+1])
 				found.At = r.At.UnixMilli()
 			}
 			if err != nil {
@@ -116,10 +114,10 @@ func (c *Collector) numberAgain(ctx context.Context, readings []Reading, again [
 }
 
 // sequences reads what is known of the numbers of some readings.
-func (c *Collector) sequences(ctx context.Context, readings []Reading, of []int) (map[SequenceKey]Sequence, error) {
+func (c *Collector) sequences(ctx context.Context, all []Reading, of []int) (map[SequenceKey]Sequence, error) {
 	keys := make([]SequenceKey, len(of))
 	for n, i := range of {
-		keys[n] = SequenceKey{readings[i].DeviceID, readings[i].Disc}
+		keys[n] = SequenceKey{all[i].DeviceID, all[i].Disc}
 	}
 	found, err := Sequences.GetMany(ctx, c.t, keys)
 	known := make(map[SequenceKey]Sequence, len(found))
@@ -147,26 +145,8 @@ func (c *Collector) move(ctx context.Context, r *Reading, ms int64) error {
 }
 
 // createNumbered creates readings that waited for the store. It is a later.Queue's Create.
-func (c *Collector) createNumbered(ctx context.Context, t *table.Table, items []table.Item, atOnce int) []error {
-	errs := make([]error, len(items))
-	readings, of := make([]Reading, 0, len(items)), make([]int, 0, len(items))
-	for i, it := range items {
-		r, err := Readings.Decode(it)
-		if errs[i] = err; err == nil {
-			readings, of = append(readings, r), append(of, i)
-		}
-	}
-	err := c.number(ctx, readings)
-	if err == nil {
-		for n, err := range IngestReading.RunMany(ctx, t, readings, atOnce) {
-			errs[of[n]] = err
-		}
-		return errs
-	}
-	for _, i := range of {
-		errs[i] = err
-	}
-	return errs
+func (c *Collector) createNumbered(ctx context.Context, _ *table.Table, items []table.Item, _ int) []error {
+	return c.store.PutItems(ctx, items, c.number)
 }
 
 // checkNumber says what is wrong with a reading's sequence number and session.
@@ -185,7 +165,7 @@ func (in *Incoming) checkNumber() *refusal {
 // discOf returns what tells the readings of one millisecond apart, and puts them in order.
 func discOf(in *Incoming) string {
 	if in.Seq == nil {
-		return sighting.Unnumbered(sumOf(in.Values, in.Nth))
+		return readings.Unnumbered(in.Values, in.Nth)
 	}
 	return sighting.Name(*in.Seq, in.Session)
 }

@@ -185,7 +185,7 @@ func (r *seriesReader) raw(ctx context.Context, yield func(Point) bool, look fun
 	if err != nil {
 		return err
 	}
-	for one, err := range ReadingsByTime.All(ctx, r.t, ReadingsIn{r.in.DeviceID, r.in.From, r.in.To}) {
+	for one, err := range (ReadingsIn{DeviceID: r.in.DeviceID, From: r.in.From, To: r.in.To, Partial: true, metric: r.in.Metric}).All(ctx, r.t) {
 		if err != nil {
 			return err
 		}
@@ -418,7 +418,7 @@ func interpolate(points []Point) {
 	if !a.Value.IsNumber() || !b.Value.IsNumber() {
 		return
 	}
-	from, to := a.Value.decimal().Float(), b.Value.decimal().Float()
+	from, to := a.Value.Decimal().Float(), b.Value.Decimal().Float()
 	for i := 1; i < len(points)-1; i++ {
 		part := float64(points[i].At.Sub(a.At)) / float64(b.At.Sub(a.At))
 		v, err := Number(strconv.FormatFloat(from+(to-from)*part, 'g', 12, 64))
@@ -436,7 +436,7 @@ func (r *seriesReader) thin(s *Series) {
 	}
 	curve := make([]lttb.Point, len(s.Points))
 	for i, p := range s.Points {
-		curve[i] = lttb.Point{X: float64(p.At.UnixMilli() - s.Points[0].At.UnixMilli()), Y: p.Value.decimal().Float()}
+		curve[i] = lttb.Point{X: float64(p.At.UnixMilli() - s.Points[0].At.UnixMilli()), Y: p.Value.Decimal().Float()}
 	}
 	chosen := lttb.Thin(curve, r.in.MaxPoints)
 	points := make([]Point, len(chosen))

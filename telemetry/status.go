@@ -13,13 +13,14 @@ import (
 	"github.com/onefold/onefold/fold"
 	"github.com/onefold/onefold/table"
 	"github.com/onefold/onefold/telemetry/internal/pulse"
+	"github.com/onefold/onefold/telemetry/readings"
 )
 
 func foldStatuses() *fold.Fold {
 	return fold.New("telemetry.statuses", Statuses, (*Status).Merge,
-		fold.On(Readings, func(ch fold.Typed[Reading], at func(StatusKey) *Status) error {
-			if ch.Old == nil && ch.New != nil && !ch.New.Quiet {
-				at(StatusKey{ch.New.DeviceID}).Add(ch.New)
+		fold.OnEach(readings.Facts, func(a *readings.Arrival, at func(StatusKey) *Status) error {
+			if !a.Quiet {
+				at(StatusKey{a.DeviceID}).Add(a.Reading)
 			}
 			return nil
 		}),
@@ -36,7 +37,7 @@ func (s *Status) Add(r *Reading) {
 	if s.Values == nil {
 		s.Values = make(Latest, len(r.Values))
 	}
-	at, nth := r.At.UnixMilli(), r.nth()
+	at, nth := r.At.UnixMilli(), r.Nth()
 	for name, v := range r.Values {
 		s.Values.note(name, LatestValue{at, nth, v})
 	}
@@ -81,7 +82,7 @@ func (s *Status) Merge(o *Status) {
 
 // Before reports whether another value takes the place of this one.
 func (v LatestValue) Before(o LatestValue) bool {
-	return cmp.Or(cmp.Compare(v.At, o.At), cmp.Compare(v.Nth, o.Nth), cmp.Compare(v.Value.text, o.Value.text)) < 0
+	return cmp.Or(cmp.Compare(v.At, o.At), cmp.Compare(v.Nth, o.Nth), cmp.Compare(v.Value.String(), o.Value.String())) < 0
 }
 
 // Finish sets what follows from the rest, and keeps the values of the metrics that were heard of last.
@@ -135,7 +136,7 @@ func ReadStatus(ctx context.Context, t *table.Table, deviceID string) (Status, e
 	s.DeviceID = deviceID
 	oldest := s.oldest()
 	n := 0
-	for r, err := range NewestReadings.All(ctx, t, DeviceIn{deviceID}) {
+	for r, err := range (ReadingsIn{DeviceID: deviceID, Partial: true}).Back(ctx, t) {
 		if err != nil {
 			return s, fmt.Errorf("telemetry: status of device %q: %w", shorten(deviceID), err)
 		}

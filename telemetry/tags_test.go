@@ -149,7 +149,7 @@ func (w *world) compareTagged(m *modelOfTags) {
 		return fmt.Sprintln(at.UnixMilli(), values)
 	}
 	var got, want []string
-	for r, err := range NewestReadings.All(w.Ctx, w.Table, DeviceIn{"d1"}) {
+	for r, err := range (ReadingsIn{DeviceID: "d1"}).Back(w.Ctx, w.Table) {
 		w.Must(err)
 		values := map[string]string{}
 		for name, v := range r.Values {

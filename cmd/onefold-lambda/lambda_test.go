@@ -37,6 +37,7 @@ import (
 	"github.com/onefold/onefold/fold/streamsource"
 	"github.com/onefold/onefold/table"
 	"github.com/onefold/onefold/telemetry"
+	"github.com/onefold/onefold/telemetry/readings"
 )
 
 var seed = flag.Uint64("seed", 0, "replays a run; 0 draws a new one")
@@ -167,8 +168,16 @@ func (p *place) items() map[string]table.Item {
 			if entity := text(it, table.AttrEntity); strings.HasPrefix(entity, "fold.") || entity == table.Removed {
 				continue
 			}
-			if entity := text(it, table.AttrEntity); entity == analytics.Windows.Name() {
-				p.addWindow(all, it)
+			switch text(it, table.AttrEntity) {
+			case analytics.Windows.Name():
+				w, err := analytics.Windows.Decode(it)
+				must(p.t, err)
+				p.addWindow(all, it, w.Span, &w.Window)
+				continue
+			case readings.Windows.Name():
+				w, err := readings.Windows.Decode(it)
+				must(p.t, err)
+				p.addWindow(all, it, w.Span, &w.Window)
 				continue
 			}
 			all[text(it, table.AttrPK)+" "+text(it, table.AttrSK)] = it
@@ -180,11 +189,9 @@ func (p *place) items() map[string]table.Item {
 }
 
 // addWindow makes one item of all parts of a window: who has folded decides how many there are, and what they are called.
-func (p *place) addWindow(all map[string]table.Item, it table.Item) {
+func (p *place) addWindow(all map[string]table.Item, it table.Item, span string, w *fold.Window) {
 	p.t.Helper()
-	w, err := analytics.Windows.Decode(it)
-	must(p.t, err)
-	key := text(it, table.AttrPK) + " " + fold.WindowPrefix + w.Span
+	key := text(it, table.AttrPK) + " " + fold.WindowPrefix + span
 	if all[key] == nil {
 		all[key] = table.Item{}
 	}

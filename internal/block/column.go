@@ -24,6 +24,13 @@ func (c Column[T]) Skippable() Column[T] {
 	return c
 }
 
+// Apart returns a column of texts that stands apart from the others, uncompressed: a reader that asks for it alone does not have to
+// decompress them.
+func (c Column[T]) Apart() Column[T] {
+	c.flags |= aside
+	return c
+}
+
 // integer is any integer type, int and its relatives.
 type integer interface {
 	~int | ~int8 | ~int16 | ~int32 | ~int64 | ~uint | ~uint8 | ~uint16 | ~uint32 | ~uint64
@@ -79,6 +86,46 @@ func Int[T any, I integer](number byte, at func(*T) *I) Column[T] {
 					return
 				}
 				*at(&facts[i]) = v
+			}
+		},
+	}
+}
+
+// IntOf is a column of integers that are no field: get and set say what they are. Columns are set in the order of their numbers.
+func IntOf[T any](number byte, get func(*T) int64, set func(*T, int64)) Column[T] {
+	return Column[T]{
+		number: number, kind: intKind,
+		gather: func(e *encoder, facts []T) {
+			for i := range facts {
+				if v := get(&facts[i]); v != 0 {
+					e.has(i)
+					e.ints = append(e.ints, v)
+				}
+			}
+		},
+		scatter: func(d *decoder, facts []T) {
+			for k, i := range d.present {
+				set(&facts[i], d.ints[k])
+			}
+		},
+	}
+}
+
+// TextOf is a column of texts that are no field, as IntOf is of integers.
+func TextOf[T any](number byte, get func(*T) string, set func(*T, string)) Column[T] {
+	return Column[T]{
+		number: number, kind: textKind,
+		gather: func(e *encoder, facts []T) {
+			for i := range facts {
+				if v := get(&facts[i]); v != "" {
+					e.has(i)
+					e.texts = append(e.texts, v)
+				}
+			}
+		},
+		scatter: func(d *decoder, facts []T) {
+			for k, i := range d.present {
+				set(&facts[i], d.texts[k])
 			}
 		},
 	}

@@ -13,6 +13,7 @@ import (
 type decoder struct {
 	r       varint.Reader
 	why     string // the column makes no sense; "": it does so far
+	lacks   bool   // the columns that are not aside are left out
 	newer   bool   // the column has a form that this version does not know
 	one     bool   // all facts that are present share a value
 	present []uint16
@@ -20,10 +21,17 @@ type decoder struct {
 	ints    []int64
 	floats  []float64
 	nested  Reader
+	series  []series // of cells
 
 	dictionary     []string // of the column
 	stored, packed []byte   // what is left of the columns
 	buffer         []byte   // that columns are decompressed to
+
+	wanted  string   // the name of the cells that are decoded; "": all are
+	forms   []byte   // of the series, with their flags
+	cellsOf []uint16 // how many cells each fact has
+	digits  []byte   // of the numbers of a series
+	ends    []int    // of these, in digits
 }
 
 var decoders = sync.Pool{New: func() any { return new(decoder) }}
@@ -31,6 +39,7 @@ var decoders = sync.Pool{New: func() any { return new(decoder) }}
 // release puts the decoder back for the next block. It must not hold on to facts or the body.
 func (d *decoder) release() {
 	d.forget()
+	d.wanted = ""
 	d.r, d.nested, d.stored, d.packed = varint.Reader{}, Reader{}, nil, nil
 	if cap(d.buffer) <= maxPooled && cap(d.dictionary) <= 4*MaxFacts {
 		decoders.Put(d)
@@ -42,12 +51,18 @@ func (d *decoder) forget() {
 	clear(d.texts)
 	clear(d.dictionary)
 	d.texts, d.dictionary = d.texts[:0], d.dictionary[:0]
+	for i := range d.series {
+		s := &d.series[i]
+		clear(s.texts)
+		s.name, s.texts = "", s.texts[:0]
+	}
+	d.series = d.series[:0]
 }
 
-// open gets ready to take the columns.
-func (d *decoder) open(h head) (err error) {
-	d.stored, d.packed = h.stored, h.packed
-	if h.Compressed {
+// open gets ready to take the columns. Without packed ones, those that are not aside are not decompressed.
+func (d *decoder) open(h head, packed bool) (err error) {
+	d.stored, d.packed, d.lacks = h.stored, h.packed, h.Compressed && !packed
+	if h.Compressed && packed {
 		if d.buffer, err = decompress(d.buffer, h.packed, h.size); err != nil {
 			return fmt.Errorf("%w: decompress columns: %w", ErrCorrupt, err)
 		}
@@ -60,7 +75,7 @@ func (d *decoder) open(h head) (err error) {
 func (d *decoder) take(c *column) (data []byte) {
 	if c.flags&aside != 0 {
 		data, d.stored = d.stored[:c.size], d.stored[c.size:]
-	} else {
+	} else if !d.lacks {
 		data, d.packed = d.packed[:c.size], d.packed[c.size:]
 	}
 	return data

@@ -19,6 +19,7 @@ type encoder struct {
 	floats  []float64
 	ends    []int // of the nested values, in nested.b
 	nested  Writer
+	cells   gathered
 
 	dictionary dictionary
 	references []byte // into the dictionary
@@ -26,7 +27,11 @@ type encoder struct {
 	stored     []byte // data of the columns set aside: random bytes do not compress
 	packed     []byte // data of the others
 	compressed []byte
-	elements   int // the most that a column has had
+
+	seriesValues    []byte // of cells
+	spareReferences []byte
+	places          []uint8
+	elements        int // the most that a column has had
 }
 
 var encoders = sync.Pool{New: func() any {
@@ -44,6 +49,7 @@ const (
 func (e *encoder) release() {
 	e.begin()
 	clear(e.nested.keys[:cap(e.nested.keys)])
+	e.cells.reset()
 	e.columns, e.stored, e.packed, e.elements = e.columns[:0], e.stored[:0], e.packed[:0], 0
 	if max(cap(e.packed), cap(e.nested.b), cap(e.stored)) <= maxPooled && cap(e.dictionary.texts) <= 4*MaxFacts {
 		encoders.Put(e)
@@ -68,8 +74,10 @@ func (e *encoder) bytes() int { return len(e.stored) + len(e.packed) }
 func (e *encoder) column(number, flags byte, k kind, facts int) {
 	area, before := &e.packed, len(e.packed)
 	if k == idKind && e.takeULIDs() {
-		area, before = &e.stored, len(e.stored)
 		flags |= aside
+	}
+	if flags&aside != 0 {
+		area, before = &e.stored, len(e.stored)
 	}
 	if len(e.present) < facts {
 		flags |= sparse
@@ -82,6 +90,9 @@ func (e *encoder) column(number, flags byte, k kind, facts int) {
 	*area, form = e.appendValues(*area, k, flags)
 	e.columns = append(e.columns, column{number: number, flags: flags, form: form, size: len(*area) - before})
 	e.elements = max(e.elements, e.nested.elements, len(e.dictionary.texts))
+	if k == cellsKind {
+		e.elements = max(e.elements, e.cells.count)
+	}
 }
 
 // appendPresent appends a bit for each fact, from the lowest of the first byte: 1 if it has a value.

@@ -78,6 +78,15 @@ func (s *Schema[T]) Append(dst []byte, facts []T) ([]byte, error) {
 // only those are decoded, and the other fields are zero, too. Texts of a fact share memory with those of the block's
 // other facts: clone the few that are kept for long. Errors: ErrCorrupt, ErrVersion; dst is returned unchanged then.
 func (s *Schema[T]) Decode(dst []T, body []byte, only ...byte) ([]T, error) {
+	return s.decode(dst, body, "", only)
+}
+
+// DecodeNamed is Decode of all columns, but with those cells only that have the given name. Others do not cost much.
+func (s *Schema[T]) DecodeNamed(dst []T, body []byte, name string) ([]T, error) {
+	return s.decode(dst, body, name, nil)
+}
+
+func (s *Schema[T]) decode(dst []T, body []byte, name string, only []byte) ([]T, error) {
 	h, err := parse(body)
 	if err != nil {
 		return dst, err
@@ -87,7 +96,8 @@ func (s *Schema[T]) Decode(dst []T, body []byte, only ...byte) ([]T, error) {
 	}
 	d := decoders.Get().(*decoder)
 	defer d.release()
-	if err := d.open(h); err != nil {
+	d.wanted = name
+	if err := d.open(h, s.needsPacked(&h, only)); err != nil {
 		return dst, err
 	}
 	out := slices.Grow(dst, h.Facts)[:len(dst)+h.Facts]
@@ -102,6 +112,11 @@ func (s *Schema[T]) Decode(dst []T, body []byte, only ...byte) ([]T, error) {
 	return out, nil
 }
 
+// needsPacked reports whether columns are wanted that are not aside.
+func (s *Schema[T]) needsPacked(h *head, only []byte) bool {
+	return len(only) == 0 || slices.ContainsFunc(h.columns, func(c column) bool { return c.flags&aside == 0 && slices.Contains(only, c.number) })
+}
+
 // decodeColumn fills a field of the facts.
 func (s *Schema[T]) decodeColumn(d *decoder, stored *column, facts []T, only []byte) error {
 	data := d.take(stored)
@@ -114,7 +129,7 @@ func (s *Schema[T]) decodeColumn(d *decoder, stored *column, facts []T, only []b
 	}
 	c := &s.columns[known-1]
 	d.begin(stored, data, len(facts))
-	d.decode(c.kind, stored.form)
+	d.decode(c.kind, stored.form, len(facts))
 	if !d.failed() {
 		c.scatter(d, facts)
 	}

@@ -12,6 +12,7 @@ const (
 	intKind
 	floatKind
 	nestedKind
+	cellsKind
 )
 
 // form is how the values of a column are stored. Its numbers are part of the format.
@@ -27,6 +28,7 @@ const (
 	formDecimal form = 6 // decimal places, and integers
 	formFloat   form = 7 // 8 bytes each
 	formNested  form = 8 // a dictionary, and what each value's writer wrote
+	formCells   form = 9 // names, and for each the facts that have it, and their values
 )
 
 // allSame reports whether all values of the column are the same.
@@ -66,7 +68,7 @@ func (e *encoder) appendValues(b []byte, k kind, flags byte) ([]byte, form) {
 	}
 	switch k {
 	case textKind, idKind:
-		if flags&aside != 0 {
+		if k == idKind && flags&aside != 0 {
 			return e.appendULIDs(b, e.ids[:n]), formULID
 		}
 		return e.appendTexts(b, e.texts[:n])
@@ -76,12 +78,14 @@ func (e *encoder) appendValues(b []byte, k kind, flags byte) ([]byte, form) {
 		return e.appendFloats(b, e.floats[:n])
 	case nestedKind:
 		return e.appendNested(b, n), formNested
+	case cellsKind:
+		return e.appendCells(b), formCells
 	}
 	return b, formNone
 }
 
 // decode reads the values of a column, as many as there are facts present.
-func (d *decoder) decode(k kind, f form) {
+func (d *decoder) decode(k kind, f form, facts int) {
 	n := len(d.present)
 	if n == 0 {
 		d.fail("it has no values")
@@ -102,6 +106,8 @@ func (d *decoder) decode(k kind, f form) {
 		d.readFloats(f, n)
 	case k == nestedKind && f == formNested:
 		d.openNested()
+	case k == cellsKind && f == formCells:
+		d.readCells(facts)
 	default:
 		d.newer = true
 	}

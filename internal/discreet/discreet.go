@@ -54,7 +54,7 @@ func isName(word string) bool {
 // likely to be called by, as users, devices, aggregates and subjects are.
 func Products() map[string]int {
 	return map[string]int{
-		"SITE": 3, "FLEET": 2, "PROFILE": 1, "FLEET_PROFILES": 1, "FLEET_RULES": 1, "DEVICE_STATUS": 2, "DEVICE_ROLLUPS": 1, "DEVICE_TASKS": 1,
+		"SITE": 3, "FLEET": 3, "PROFILE": 1, "FLEET_PROFILES": 1, "FLEET_RULES": 1, "DEVICE_STATUS": 2, "DEVICE_ROLLUPS": 1, "DEVICE_TASKS": 1, "READINGS_ARRIVING": 1,
 		"ALERT_SEVERITY": 1, "OUTBOX": 1, "AGGREGATE": 1, "AGGREGATE_TYPE": 2, "EVENT_TYPE": 2, "PROJECTION": 3, "SUBJECTS": 1, "FOLD": 1, "UNIQUE": 1,
 		"ACCOUNT": 1, "MOVEFENCE": 1,
 	}

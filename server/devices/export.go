@@ -68,7 +68,7 @@ func (s *Service) exportReadings(ctx context.Context, file io.Writer, format str
 			return err
 		}
 	}
-	for r, err := range telemetry.ReadingsByTime.All(ctx, s.table, ask) {
+	for r, err := range ask.All(ctx, s.table) {
 		if err == nil && format == "jsonl" {
 			err = lines.Encode(describeReading(&r))
 		}

@@ -160,7 +160,7 @@ func (f *failing) readBack() map[int]int {
 		}
 		found[n]++
 	}
-	stored, err := telemetry.ReadingsByTime.Collect(f.Context(), f.Table, telemetry.ReadingsIn{DeviceID: "d1"})
+	stored, err := (telemetry.ReadingsIn{DeviceID: "d1"}).Collect(f.Context(), f.Table)
 	servertest.Must(f.T, err)
 	for _, r := range stored {
 		count(r.Values, r.At, false)

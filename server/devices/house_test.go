@@ -63,7 +63,7 @@ func bearer(token string) []string { return []string{"Authorization", "Bearer " 
 // stored are the values of a device, as they are written, in order.
 func (w *works) stored(device string) []string {
 	w.Helper()
-	all, err := telemetry.ReadingsByTime.Collect(w.Context(), w.Table, telemetry.ReadingsIn{DeviceID: device})
+	all, err := (telemetry.ReadingsIn{DeviceID: device}).Collect(w.Context(), w.Table)
 	servertest.Must(w.T, err)
 	var found []string
 	for _, r := range all {

@@ -118,7 +118,7 @@ func say(c v3.Client, topic, text string) error {
 // stored are the readings of a device, as seq or value.
 func (p *plant) stored(device string) map[string]bool {
 	p.Helper()
-	all, err := telemetry.ReadingsByTime.Collect(p.Context(), p.table, telemetry.ReadingsIn{DeviceID: device})
+	all, err := (telemetry.ReadingsIn{DeviceID: device}).Collect(p.Context(), p.table)
 	p.must(err)
 	found := map[string]bool{}
 	for _, r := range all {

@@ -71,7 +71,7 @@ func TestABadValueCostsItself(t *testing.T) {
 				t.Errorf("%s: %s, want a refusal", body, answer)
 			}
 		}
-		stored, err := telemetry.ReadingsByTime.Collect(t.Context(), w.Table, telemetry.ReadingsIn{DeviceID: "d1", From: at, To: at.Add(time.Millisecond)})
+		stored, err := (telemetry.ReadingsIn{DeviceID: "d1", From: at, To: at.Add(time.Millisecond)}).Collect(t.Context(), w.Table)
 		servertest.Must(t, err)
 		switch {
 		case len(want) == 0 && len(stored) > 0, len(want) > 0 && len(stored) != 1:

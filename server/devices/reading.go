@@ -128,7 +128,7 @@ func (s *Service) readings(ctx context.Context, in *readingsPageRequest) (*readi
 		return nil, err
 	}
 	from, to := in.filled(s.table.Now())
-	page, err := telemetry.ReadingsByTime.Page(ctx, s.table, telemetry.ReadingsIn{DeviceID: in.Device, From: from, To: to}, in.Cursor, in.Limit)
+	page, err := (telemetry.ReadingsIn{DeviceID: in.Device, From: from, To: to, Partial: true}).Page(ctx, s.table, in.Cursor, in.Limit)
 	if err != nil {
 		return nil, s.door.Error(ctx, err)
 	}
@@ -150,7 +150,7 @@ func (s *Service) latest(ctx context.Context, in *DevicePath) (*latestAnswer, er
 	if _, err := s.known(ctx, in); err != nil {
 		return nil, err
 	}
-	r, err := telemetry.NewestReadings.First(ctx, s.table, telemetry.DeviceIn{DeviceID: in.Device})
+	r, err := (telemetry.ReadingsIn{DeviceID: in.Device, Partial: true}).Newest(ctx, s.table)
 	if err != nil {
 		return nil, s.door.Error(ctx, err)
 	}

@@ -234,7 +234,7 @@ func (s *Service) replay(ctx context.Context, in *DevicePath, r telemetry.Rule, 
 	if err != nil {
 		return alerts.Replayed{}, err
 	}
-	readings := telemetry.ReadingsByTime.All(ctx, s.table, telemetry.ReadingsIn{DeviceID: in.Device, From: from, To: to})
+	readings := (telemetry.ReadingsIn{DeviceID: in.Device, From: from, To: to}).All(ctx, s.table)
 	return alerts.Replay(r, in.Device, atMost(maxTriedOf, readings), retractions)
 }
 

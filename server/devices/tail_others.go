@@ -3,6 +3,7 @@ package devices
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"maps"
 	"time"
 
@@ -42,12 +43,12 @@ func idOf(one *tailed) id {
 // othersOf begins after the readings that are there.
 func othersOf(ctx context.Context, t *table.Table, device string) (*others, error) {
 	o := &others{t: t, device: device, newest: t.Now().UnixMilli(), told: map[id]int{}, own: map[id]int{}}
-	latest, err := telemetry.NewestReadings.Page(ctx, t, telemetry.DeviceIn{DeviceID: device}, "", 1)
-	if err != nil {
+	latest, err := (telemetry.ReadingsIn{DeviceID: device, Partial: true}).Newest(ctx, t)
+	if err != nil && !errors.Is(err, table.ErrNotFound) {
 		return nil, err
 	}
-	if len(latest.Items) > 0 {
-		o.newest = latest.Items[0].At.UnixMilli()
+	if err == nil {
+		o.newest = latest.At.UnixMilli()
 	}
 	o.from = o.newest - lookBehind.Milliseconds()
 	_, err = o.look(ctx)
@@ -75,7 +76,7 @@ func (o *others) note(i id) {
 func (o *others) look(ctx context.Context) ([]tailed, error) {
 	var found []tailed
 	there := map[id]int{}
-	for r, err := range telemetry.ReadingsByTime.All(ctx, o.t, telemetry.ReadingsIn{DeviceID: o.device, From: time.UnixMilli(o.from)}) {
+	for r, err := range (telemetry.ReadingsIn{DeviceID: o.device, From: time.UnixMilli(o.from), Partial: true}).All(ctx, o.t) {
 		if err != nil {
 			return nil, err
 		}

@@ -165,10 +165,6 @@ var (
 		ID: "TA2", Question: "the latest alert of a device and a rule before a time", From: "ALERT#{from}", To: "ALERT#{to}", Filter: ofRule,
 		Desc: true, Load: table.Load{PerSecond: 0.1, Items: 1, ItemBytes: 400}, Example: exampleRule,
 	})
-	readingsBack = table.NewQuery(telemetry.Readings, table.QueryDef[telemetry.ReadingsIn]{
-		ID: "TA3", Question: "the readings of a device before a time, the latest first", From: "READING#{from:ms}", To: "READING#{to:ms}",
-		Desc: true, Load: table.Load{PerSecond: 0.1, Items: 8, ItemBytes: 200},
-	})
 	aggregatesBack = table.NewQuery(telemetry.Aggregates, table.QueryDef[telemetry.AggregatesIn]{
 		ID: "TA4", Question: "the aggregates of a device before a time, the latest first", From: "AGG#{period}#{from}", To: "AGG#{period}#{to}",
 		Desc: true, Load: table.Load{PerSecond: 0.1, Items: 8, ItemBytes: 900},
@@ -217,6 +213,6 @@ var dueNotifications = table.NewQuery(Notifications, table.QueryDef[dueIn]{
 // Schema is all that this package stores and asks.
 var Schema = table.MustSchema("telemetry.alerts",
 	telemetry.Schema, Watches, Channels, Notifications,
-	alertsFrom, alertsBack, readingsBack, aggregatesBack, ChannelsOfFleet, NotificationsOfFleet, dueNotifications, watchesOf,
+	alertsFrom, alertsBack, aggregatesBack, ChannelsOfFleet, NotificationsOfFleet, dueNotifications, watchesOf,
 	fold.Schema,
 )

@@ -13,6 +13,7 @@ import (
 	"github.com/onefold/onefold/table"
 	"github.com/onefold/onefold/telemetry"
 	"github.com/onefold/onefold/telemetry/internal/episode"
+	"github.com/onefold/onefold/telemetry/readings"
 )
 
 const (
@@ -24,11 +25,9 @@ const (
 // telemetry.Folds.
 func Fold() *fold.Fold {
 	return fold.Observe("telemetry.alerts", evaluate,
-		fold.On(telemetry.Readings, func(ch fold.Typed[telemetry.Reading], at func(struct{}) *seen) error {
-			if ch.Old == nil && ch.New != nil {
-				d := at(struct{}{}).device(ch.New.DeviceID, ch.New.FleetID)
-				d.readings = append(d.readings, ch.New)
-			}
+		fold.OnEach(readings.Facts, func(a *readings.Arrival, at func(struct{}) *seen) error {
+			d := at(struct{}{}).device(a.DeviceID, a.FleetID)
+			d.readings = append(d.readings, a.Reading)
 			return nil
 		}),
 		fold.On(telemetry.Aggregates, func(ch fold.Typed[telemetry.Aggregate], at func(struct{}) *seen) error {

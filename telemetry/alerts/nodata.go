@@ -208,7 +208,7 @@ func (s *sweep) device(ctx context.Context, id string, c *compiled, seen int64, 
 // clock that was ahead.
 func (s *sweep) lastArrival(ctx context.Context, id string, seen int64) (int64, error) {
 	n := 0
-	for r, err := range stepwise(ctx, s.t, telemetry.NewestReadings, telemetry.DeviceIn{DeviceID: id}) {
+	for r, err := range (telemetry.ReadingsIn{DeviceID: id, Partial: true}).Back(ctx, s.t) {
 		if err != nil {
 			return seen, err
 		}

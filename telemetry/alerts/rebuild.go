@@ -188,7 +188,7 @@ func (r *rebuilder) pair(ctx context.Context, d *touched, c *compiled) error {
 // aggregates makes those of a device anew, of the days that it has readings of.
 func (r *rebuilder) aggregates(ctx context.Context, deviceID string) error {
 	for from := time.UnixMilli(0).UTC(); ; {
-		next, err := telemetry.ReadingsByTime.First(ctx, r.t, telemetry.ReadingsIn{DeviceID: deviceID, From: from})
+		next, err := (telemetry.ReadingsIn{DeviceID: deviceID, From: from, Partial: true}).First(ctx, r.t)
 		if errors.Is(err, table.ErrNotFound) {
 			return nil
 		}

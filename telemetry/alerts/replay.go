@@ -28,7 +28,7 @@ type Replayed struct {
 	Pending   time.Time `json:"pendingSince,omitzero"`
 }
 
-// Replay runs a rule over readings of one device, which come in order of time, as telemetry.ReadingsByTime yields them, and
+// Replay runs a rule over readings of one device, which come in order of time, as telemetry.ReadingsIn yields them, and
 // says what alerts it would have made. Of readings it looks at all, whenever they arrived; those that were retracted when
 // they came, or by the given retractions, are passed over. A rule over aggregates, or about silence, cannot be replayed so:
 // see ReplayAggregates. Errors: telemetry.ErrInvalid, and what the readings yield.

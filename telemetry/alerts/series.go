@@ -80,41 +80,42 @@ func seriesOf(t *table.Table, c *compiled, deviceID string, retractions []teleme
 	if c.Over != "" {
 		return &aggregates{t, c, deviceID}
 	}
-	return &readings{t, c, deviceID, retractions}
+	return &rawSeries{t, c, deviceID, retractions}
 }
 
-// readings are the series of a metric itself.
-type readings struct {
+// rawSeries are the series of a metric itself.
+type rawSeries struct {
 	t           *table.Table
 	rule        *compiled
 	deviceID    string
 	retractions []telemetry.Retraction
 }
 
-func (s *readings) from(ctx context.Context, k episode.Key) iter.Seq2[episode.Point, error] {
-	in := telemetry.ReadingsIn{DeviceID: s.deviceID, From: time.UnixMilli(k.At).UTC()}
-	return points(telemetry.ReadingsByTime.All(ctx, s.t, in), s.point, func(p *episode.Point) bool { return p.Compare(k) >= 0 })
+func (s *rawSeries) from(ctx context.Context, k episode.Key) iter.Seq2[episode.Point, error] {
+	in := telemetry.ReadingsIn{DeviceID: s.deviceID, From: time.UnixMilli(k.At).UTC(), Partial: true}
+	return points(in.All(ctx, s.t), s.point, func(p *episode.Point) bool { return p.Compare(k) >= 0 })
 }
 
-func (s *readings) back(ctx context.Context, k episode.Key) iter.Seq2[episode.Point, error] {
-	in := telemetry.ReadingsIn{DeviceID: s.deviceID, From: time.UnixMilli(0).UTC(), To: time.UnixMilli(k.At + 1).UTC()}
-	return points(stepwise(ctx, s.t, readingsBack, in), s.point, func(p *episode.Point) bool { return p.Compare(k) < 0 })
+func (s *rawSeries) back(ctx context.Context, k episode.Key) iter.Seq2[episode.Point, error] {
+	in := telemetry.ReadingsIn{DeviceID: s.deviceID, To: time.UnixMilli(k.At + 1).UTC(), Partial: true}
+	return points(in.Back(ctx, s.t), s.point, func(p *episode.Point) bool { return p.Compare(k) < 0 })
 }
 
-func (s *readings) there(ctx context.Context, keys []episode.Key) (map[episode.Key]bool, error) {
+func (s *rawSeries) there(ctx context.Context, keys []episode.Key) (map[episode.Key]bool, error) {
 	ask := make([]telemetry.ReadingKey, len(keys))
 	for i, k := range keys {
 		ask[i] = telemetry.ReadingKey{DeviceID: s.deviceID, At: time.UnixMilli(k.At).UTC(), Disc: k.Disc}
 	}
-	all, err := telemetry.Readings.GetMany(ctx, s.t, ask)
+	in := telemetry.ReadingsIn{DeviceID: s.deviceID, Partial: true}
+	all, err := in.There(ctx, s.t, ask)
 	there := make(map[episode.Key]bool, len(all))
-	for _, r := range all {
+	for r := range all {
 		there[episode.Key{At: r.At.UnixMilli(), Disc: r.Disc}] = true
 	}
 	return there, err
 }
 
-func (s *readings) point(r *telemetry.Reading) (episode.Point, bool) {
+func (s *rawSeries) point(r *telemetry.Reading) (episode.Point, bool) {
 	return s.rule.point(r, s.retractions)
 }
 

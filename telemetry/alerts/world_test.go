@@ -140,7 +140,7 @@ func (w *world) replayed(r telemetry.Rule) alerts.Replayed {
 	w.Helper()
 	retractions, err := telemetry.RetractionsOfDevice.Collect(w.Ctx, w.Table, telemetry.DeviceIn{DeviceID: "d1"})
 	w.Must(err)
-	out, err := alerts.Replay(r, "d1", telemetry.ReadingsByTime.All(w.Ctx, w.Table, telemetry.ReadingsIn{DeviceID: "d1", From: time.UnixMilli(0)}), retractions)
+	out, err := alerts.Replay(r, "d1", (telemetry.ReadingsIn{DeviceID: "d1", From: time.UnixMilli(0)}).All(w.Ctx, w.Table), retractions)
 	w.Must(err)
 	return out
 }

@@ -1,5 +1,5 @@
-// Package maintenance does the work of telemetry that waits for its time: it applies retractions, purges what was deleted, and rolls
-// days up. Whoever asks for such work writes a task, so that it is done whatever becomes of the process that was asked.
+// Package maintenance does the work of telemetry that waits for its time: it applies retractions, purges what was deleted, moves readings into
+// segments, and rolls days up. Whoever asks for such work writes a task, so that it is done whatever becomes of the process that was asked.
 package maintenance
 
 import (
@@ -10,16 +10,18 @@ import (
 
 	"github.com/onefold/onefold/table"
 	"github.com/onefold/onefold/telemetry"
+	"github.com/onefold/onefold/telemetry/readings"
 )
 
 // Done says what Run did.
 type Done struct {
 	Tasks   int // that were finished
 	Waiting int // tasks for which it is too early, or which failed
+	Moved   readings.Moved
 	telemetry.RolledUp
 }
 
-// Run does what waits: retractions, purges, days that are over. Call it every half minute;
+// Run does what waits: retractions, purges, readings that are to be moved into segments, days that are over. Call it every half minute;
 // several may. What fails does not keep the rest from being done: the error joins all.
 func Run(ctx context.Context, t *table.Table, w telemetry.Folded) (did Done, err error) {
 	var problems []error
@@ -41,6 +43,8 @@ func Run(ctx context.Context, t *table.Table, w telemetry.Folded) (did Done, err
 			did.Tasks++
 		}
 	}
+	did.Moved, err = telemetry.MoveReadings(ctx, t)
+	note(err)
 	did.RolledUp, err = telemetry.RollUp(ctx, t)
 	note(err)
 	return did, errors.Join(problems...)

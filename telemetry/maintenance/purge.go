@@ -8,6 +8,7 @@ import (
 	"github.com/onefold/onefold/table"
 	"github.com/onefold/onefold/table/purge"
 	"github.com/onefold/onefold/telemetry"
+	"github.com/onefold/onefold/telemetry/readings"
 )
 
 // Purged says what a purge did.
@@ -47,6 +48,14 @@ func (p *purging) run(ctx context.Context, w telemetry.Folded, deviceID string) 
 	}
 	self, err := telemetry.Devices.Key(d.DeviceKey)
 	if err != nil {
+		return err
+	}
+	// What came of it goes the way of all readings first, so that it is in its own partition.
+	if _, err := telemetry.MoveReadingsOf(ctx, p.t, &d); err != nil && !errors.Is(err, telemetry.ErrDamaged) {
+		return err
+	}
+	n, err := readings.Remove(ctx, p.t, d.FleetID, readings.SegmentsIn{DeviceID: deviceID})
+	if p.done.Items += n; err != nil {
 		return err
 	}
 	if err := p.beside(ctx, w, self); err != nil {

@@ -6,7 +6,9 @@ import (
 	"fmt"
 
 	"github.com/onefold/onefold/table"
+	"github.com/onefold/onefold/table/purge"
 	"github.com/onefold/onefold/telemetry"
+	"github.com/onefold/onefold/telemetry/readings"
 )
 
 // PurgeFleet deletes the devices of a deleted fleet and all that they have, its profiles with their rules, and the fleet
@@ -54,7 +56,15 @@ func (p *purging) fleet(ctx context.Context, w telemetry.Folded, fleetID string)
 	if err := p.profiles(ctx, w, fleetID); err != nil {
 		return err
 	}
-	self, err := telemetry.Fleets.Key(f.FleetKey)
+	if err := p.readings(ctx, w, fleetID); err != nil {
+		return err
+	}
+	return p.last(ctx, w, f.FleetKey)
+}
+
+// last deletes what is left of a fleet, and the fleet itself.
+func (p *purging) last(ctx context.Context, w telemetry.Folded, k telemetry.FleetKey) error {
+	self, err := telemetry.Fleets.Key(k)
 	if err == nil {
 		err = p.beside(ctx, w, self)
 	}
@@ -62,7 +72,7 @@ func (p *purging) fleet(ctx context.Context, w telemetry.Folded, fleetID string)
 		return err
 	}
 	p.done.Items++
-	return telemetry.Fleets.Delete(ctx, p.t, f.FleetKey)
+	return telemetry.Fleets.Delete(ctx, p.t, k)
 }
 
 // profiles deletes a fleet's profiles and what is kept beside them.
@@ -84,4 +94,17 @@ func (p *purging) profiles(ctx context.Context, w telemetry.Folded, fleetID stri
 		}
 	}
 	return nil
+}
+
+// readings deletes what is left where a fleet's readings arrive: damaged blocks, and which readings have come.
+func (p *purging) readings(ctx context.Context, w telemetry.Folded, fleetID string) error {
+	ranges, err := readings.Partitions(fleetID)
+	if err != nil {
+		return err
+	}
+	n, err := purge.Ranges(ctx, p.t, w.Drain, ranges...)
+	if p.done.Items += n; err != nil {
+		return err
+	}
+	return readings.Forget(ctx, p.t, fleetID)
 }

@@ -49,7 +49,7 @@ func (r *recounter) nextDay(ctx context.Context, id, from string) (next string, 
 	if start.Before(time.UnixMilli(0)) {
 		start = time.UnixMilli(0)
 	}
-	one, err := telemetry.ReadingsByTime.First(ctx, r.t, telemetry.ReadingsIn{DeviceID: id, From: start})
+	one, err := (telemetry.ReadingsIn{DeviceID: id, From: start, Partial: true}).First(ctx, r.t)
 	if err := take(r.zone.Day(one.At), err); err != nil {
 		return "", err
 	}

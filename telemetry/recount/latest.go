@@ -67,7 +67,7 @@ func (r *recounter) readStatus(ctx context.Context, id string) (*telemetry.Statu
 	}
 	future := r.t.Now().Add(telemetry.LeastPause).UnixMilli()
 	s := &telemetry.Status{StatusKey: telemetry.StatusKey{DeviceID: id}}
-	for one, err := range telemetry.NewestReadings.All(ctx, r.t, telemetry.DeviceIn{DeviceID: id}) {
+	for one, err := range (telemetry.ReadingsIn{DeviceID: id}).Back(ctx, r.t) {
 		if err != nil {
 			return nil, err
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/onefold/onefold/fold"
 	"github.com/onefold/onefold/table"
 	"github.com/onefold/onefold/telemetry"
+	"github.com/onefold/onefold/telemetry/readings"
 	"github.com/onefold/onefold/warehouse"
 )
 
@@ -47,7 +48,7 @@ func factPlace(d warehouse.Dataset, key string, k warehouse.Key) place {
 // wanted reports whether changes of an entity matter.
 func wanted(entity string) bool {
 	switch entity {
-	case analytics.Blocks.Name(), telemetry.Readings.Name(), eventstore.Events.Name(), analytics.Sites.Name(), telemetry.Fleets.Name():
+	case analytics.Blocks.Name(), readings.Blocks.Name(), readings.Removals.Name(), eventstore.Events.Name(), analytics.Sites.Name(), telemetry.Fleets.Name():
 		return true
 	}
 	return false
@@ -66,24 +67,6 @@ func entityOf(c *fold.Change) string {
 type version struct {
 	place
 	rows []warehouse.Row
-}
-
-// versionOf reads an image of a fact that is an item.
-func versionOf(entity string, it table.Item) (v version, err error) {
-	switch entity {
-	case telemetry.Readings.Name():
-		r, err := telemetry.Readings.Decode(it)
-		if err != nil {
-			return v, err
-		}
-		return readingVersion(&r), nil
-	default:
-		e, err := eventstore.Events.Decode(it)
-		if err != nil {
-			return v, err
-		}
-		return domainVersion(&e)
-	}
 }
 
 func eventVersion(e *analytics.Event) (version, error) {
@@ -113,20 +96,19 @@ func domainVersion(e *eventstore.Event) (version, error) {
 
 // take puts a change into the batch.
 func (b *batch) take(c *fold.Change) error {
-	switch entity := entityOf(c); entity {
+	switch entityOf(c) {
 	case analytics.Sites.Name():
 		return b.takeSite(c)
 	case telemetry.Fleets.Name():
 		return b.takeFleet(c)
-	case eventstore.Events.Name():
-		if c.Kind == fold.Remove {
-			return nil // truncated streams go on in archives: what happened has happened
-		}
-		return b.takeFact(entity, c)
 	case analytics.Blocks.Name():
 		return b.takeBlock(c)
+	case readings.Blocks.Name():
+		return b.takeReadings(c)
+	case readings.Removals.Name():
+		return b.takeRemoval(c)
 	default:
-		return b.takeFact(entity, c)
+		return b.takeDomainEvent(c)
 	}
 }
 
@@ -181,24 +163,50 @@ func blockVersions(it table.Item) (map[place]version, error) {
 	return all, nil
 }
 
-func (b *batch) takeFact(entity string, c *fold.Change) error {
-	if c.Expired {
-		return nil // the warehouse keeps what the table need not
+// takeReadings takes the readings that come in a block. It goes when they are in segments.
+func (b *batch) takeReadings(c *fold.Change) error {
+	if c.Old != nil || c.New == nil {
+		return nil
 	}
-	image := c.New
-	if image == nil {
-		image = c.Old
-	}
-	v, err := versionOf(entity, image)
+	block, err := readings.Blocks.Decode(c.New)
 	if err != nil {
 		return err
 	}
-	next := &op{rows: v.rows, replace: c.Kind == fold.Modify}
-	switch {
-	case c.Kind == fold.Remove:
-		next.rows = nil
-	case c.Kind == fold.Modify && c.Old != nil:
-		old, err := versionOf(entity, c.Old)
+	all, err := block.Readings()
+	for i := range all {
+		v := readingVersion(&all[i])
+		b.put(v.place, &op{rows: v.rows})
+	}
+	return err
+}
+
+// takeRemoval takes the readings of a deleted device out. It comes behind the blocks in which they arrived.
+func (b *batch) takeRemoval(c *fold.Change) error {
+	if c.New == nil {
+		return nil
+	}
+	removal, err := readings.Removals.Decode(c.New)
+	if err != nil {
+		return err
+	}
+	all, err := removal.Readings()
+	for i := range all {
+		b.put(readingVersion(&all[i]).place, &op{})
+	}
+	return err
+}
+
+// takeDomainEvent takes an event of the event store. Truncated streams go on in archives: what happened has happened.
+func (b *batch) takeDomainEvent(c *fold.Change) error {
+	if c.Kind == fold.Remove {
+		return nil
+	}
+	v, err := eventstoreVersion(c.New)
+	if err != nil {
+		return err
+	}
+	if c.Kind == fold.Modify && c.Old != nil {
+		old, err := eventstoreVersion(c.Old)
 		if err != nil {
 			return fmt.Errorf("its old image: %w", err)
 		}
@@ -206,8 +214,17 @@ func (b *batch) takeFact(entity string, c *fold.Change) error {
 			return nil
 		}
 	}
-	b.put(v.place, next)
+	b.put(v.place, &op{rows: v.rows, replace: c.Kind == fold.Modify})
 	return nil
+}
+
+// eventstoreVersion reads an image of an event of the event store.
+func eventstoreVersion(it table.Item) (v version, err error) {
+	e, err := eventstore.Events.Decode(it)
+	if err != nil {
+		return v, err
+	}
+	return domainVersion(&e)
 }
 
 // takeSite notes a site that is deleted: all that it has is taken out at once, and not event by event.

@@ -165,7 +165,7 @@ func (p *plan) dayReadings(ctx context.Context, c *chunk, date, after string) (u
 			continue
 		}
 		in := telemetry.ReadingsIn{DeviceID: d.id, From: from, To: from.Add(24 * time.Hour)}
-		for reading, err := range telemetry.ReadingsByTime.All(ctx, p.x.t, in) {
+		for reading, err := range in.All(ctx, p.x.t) {
 			if err != nil {
 				return "", err
 			}
@@ -214,14 +214,14 @@ func (p *plan) listDevices(ctx context.Context) error {
 
 // span finds the days of a device's first and last readings.
 func (p *plan) span(ctx context.Context, id string) (deviceSpan, bool, error) {
-	first, err := telemetry.ReadingsByTime.First(ctx, p.x.t, telemetry.ReadingsIn{DeviceID: id})
+	first, err := (telemetry.ReadingsIn{DeviceID: id}).First(ctx, p.x.t)
 	if errors.Is(err, table.ErrNotFound) {
 		return deviceSpan{}, false, nil
 	}
 	if err != nil {
 		return deviceSpan{}, false, err
 	}
-	last, err := telemetry.NewestReadings.First(ctx, p.x.t, telemetry.DeviceIn{DeviceID: id})
+	last, err := (telemetry.ReadingsIn{DeviceID: id}).Newest(ctx, p.x.t)
 	if errors.Is(err, table.ErrNotFound) {
 		last, err = first, nil
 	}

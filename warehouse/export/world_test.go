@@ -23,6 +23,7 @@ import (
 	"github.com/onefold/onefold/fold/streamsource"
 	"github.com/onefold/onefold/table"
 	"github.com/onefold/onefold/telemetry"
+	"github.com/onefold/onefold/telemetry/readings"
 	"github.com/onefold/onefold/warehouse"
 	"github.com/onefold/onefold/warehouse/warehousetest"
 )
@@ -107,7 +108,7 @@ func (w *world) facts() map[string][]warehouse.Row {
 		w.Must(err)
 		for _, it := range out.Items {
 			entity := it[table.AttrEntity].(*types.AttributeValueMemberS).Value
-			if !wanted(entity) || entity == analytics.Sites.Name() || entity == telemetry.Fleets.Name() {
+			if !wanted(entity) && entity != readings.Segments.Name() || entity == readings.Removals.Name() || entity == analytics.Sites.Name() || entity == telemetry.Fleets.Name() {
 				continue
 			}
 			if entity == analytics.Blocks.Name() {
@@ -120,7 +121,14 @@ func (w *world) facts() map[string][]warehouse.Row {
 				}
 				continue
 			}
-			v, err := versionOf(entity, it)
+			if some, are := w.readingsOf(entity, it); are {
+				for i := range some {
+					v := readingVersion(&some[i])
+					all[fmt.Sprint(some[i].FleetID, "|", v.key)] = v.rows
+				}
+				continue
+			}
+			v, err := eventstoreVersion(it)
 			w.Must(err)
 			if len(v.rows) > 0 {
 				all[text(it[table.AttrPK])+"|"+text(it[table.AttrSK])] = v.rows
@@ -130,6 +138,26 @@ func (w *world) facts() map[string][]warehouse.Row {
 			return all
 		}
 	}
+}
+
+// readingsOf are the readings of an item, if it is one that has some.
+func (w *world) readingsOf(entity string, it table.Item) (all []telemetry.Reading, are bool) {
+	w.Helper()
+	switch entity {
+	case readings.Blocks.Name():
+		block, err := readings.Blocks.Decode(it)
+		w.Must(err)
+		all, err = block.Readings()
+		w.Must(err)
+	case readings.Segments.Name():
+		segment, err := readings.Segments.Decode(it)
+		w.Must(err)
+		all, err = segment.Readings()
+		w.Must(err)
+	default:
+		return nil, false
+	}
+	return slices.DeleteFunc(all, func(r telemetry.Reading) bool { return !r.ExpiresAt.After(w.Now()) }), true
 }
 
 func text(v types.AttributeValue) string { return v.(*types.AttributeValueMemberS).Value }
@@ -250,7 +278,7 @@ func (w *world) writeNow() {
 		w.erase()
 	case k == 16:
 		for id := range 5 {
-			w.void(fmt.Sprint("d", id))
+			w.move(fmt.Sprint("d", id))
 		}
 	case w.random.IntN(3) == 0:
 		w.deleteSite(w.siteID())
@@ -293,17 +321,6 @@ func (w *world) rewrite(k analytics.EventKey, change func(*analytics.Event) anal
 	w.Must(err)
 }
 
-// change sets an attribute of an item to what it has in it.
-func (w *world) change(it table.Item, name string) {
-	_, err := w.DB.UpdateItem(w.Ctx, &dynamodb.UpdateItemInput{
-		TableName: new(w.Table.Name()), Key: table.Item{table.AttrPK: it[table.AttrPK], table.AttrSK: it[table.AttrSK]},
-		UpdateExpression:          new("SET #a = :a"),
-		ExpressionAttributeNames:  map[string]string{"#a": name},
-		ExpressionAttributeValues: table.Item{":a": it[name]},
-	})
-	w.Must(err)
-}
-
 // expire lets time pass, and remembers what expires meanwhile.
 func (w *world) expire(d time.Duration) {
 	before := w.facts()
@@ -333,21 +350,18 @@ func (w *world) readings() {
 	w.Must(err)
 }
 
-// void retracts readings of a device, and deletes others.
-func (w *world) void(device string) {
-	n := 0
-	for r, err := range telemetry.ReadingsByTime.All(w.Ctx, w.Table, telemetry.ReadingsIn{DeviceID: device}) {
+// move moves readings into segments, and deletes some of a device, as a purge does.
+func (w *world) move(device string) {
+	_, err := telemetry.MoveReadings(w.Ctx, w.Table)
+	w.Must(err)
+	n, random := 0, rand.New(rand.NewPCG(uint64(w.number), 9))
+	for s, err := range readings.SegmentsByHour.All(w.Ctx, w.Table, readings.SegmentsIn{DeviceID: device}) {
 		w.Must(err)
-		if w.random.IntN(4) > 0 {
+		if random.IntN(4) > 0 {
 			continue
 		}
-		if r.Void = []string{"temp"}; w.random.IntN(2) == 0 {
-			it, err := telemetry.Readings.Encode(&r)
-			w.Must(err)
-			w.change(it, "void")
-		} else {
-			w.Must(telemetry.Readings.Delete(w.Ctx, w.Table, r.ReadingKey))
-		}
+		_, err = readings.Remove(w.Ctx, w.Table, s.FleetID, readings.SegmentsIn{DeviceID: device, From: s.Hour, To: s.Hour + "$"})
+		w.Must(err)
 		if n++; n == 3 {
 			return
 		}

@@ -101,7 +101,7 @@ func (r *rebuild) status(ctx context.Context, device *telemetry.Device) (map[str
 	since := r.since.Add(-lateFolds).UnixMilli()
 	days := make(map[string]time.Time)
 	err = recount.CatchUp(ctx, r.Table, device.DeviceID, func(yield func(telemetry.Reading, error) bool) {
-		for one, err := range telemetry.NewestReadings.All(ctx, r.Table, telemetry.DeviceIn{DeviceID: device.DeviceID}) {
+		for one, err := range (telemetry.ReadingsIn{DeviceID: device.DeviceID, Partial: true}).Back(ctx, r.Table) {
 			if err == nil && one.Arrived < since {
 				continue
 			}

@@ -130,7 +130,7 @@ func (h *history) replay(ctx context.Context, r *telemetry.Rule) (did alerts.Rep
 	if err != nil {
 		return did, nil, err
 	}
-	all := telemetry.ReadingsByTime.All(ctx, h.store.Table, telemetry.ReadingsIn{DeviceID: h.device, From: h.from, To: h.to})
+	all := (telemetry.ReadingsIn{DeviceID: h.device, From: h.from, To: h.to}).All(ctx, h.store.Table)
 	did, err = alerts.Replay(*r, h.device, keep(all, r.Metric, retractions, &curve), retractions)
 	return did, curve, err
 }

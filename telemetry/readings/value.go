@@ -1,4 +1,4 @@
-package telemetry
+package readings
 
 import (
 	"encoding/json"
@@ -58,11 +58,14 @@ func (v Value) IsZero() bool { return v.form == noValue }
 // IsNumber reports whether the value is a number.
 func (v Value) IsNumber() bool { return v.form == isNumber }
 
+// IsText reports whether the value is a text.
+func (v Value) IsText() bool { return v.form == isText }
+
 // String is the value as text; of a number, plain decimal digits.
 func (v Value) String() string { return v.text }
 
-// decimal is the number; 0 for what is none.
-func (v Value) decimal() exact.Decimal {
+// Decimal is the number; 0 for what is none.
+func (v Value) Decimal() exact.Decimal {
 	d, err := exact.Parse(v.text)
 	if err != nil || v.form != isNumber {
 		return exact.Decimal{}
@@ -123,7 +126,7 @@ func (v *Value) UnmarshalDynamoDBAttributeValue(av types.AttributeValue) error {
 	case *types.AttributeValueMemberNULL:
 		*v = Value{}
 	default:
-		return fmt.Errorf("telemetry: a value is a %T", av)
+		return fmt.Errorf("readings: a value is a %T", av)
 	}
 	return nil
 }
@@ -148,7 +151,7 @@ func (vs Values) MarshalDynamoDBAttributeValue() (types.AttributeValue, error) {
 func (vs *Values) UnmarshalDynamoDBAttributeValue(av types.AttributeValue) error {
 	m, ok := av.(*types.AttributeValueMemberM)
 	if !ok {
-		return fmt.Errorf("telemetry: values are a %T", av)
+		return fmt.Errorf("readings: values are a %T", av)
 	}
 	*vs = make(Values, len(m.Value))
 	for name, av := range m.Value {

@@ -1,0 +1,392 @@
+package block
+
+import (
+	"encoding/binary"
+	"math/bits"
+	"slices"
+	"strconv"
+)
+
+// A Cell is a value that a fact has under a name: one of a Cells column.
+type Cell struct {
+	Name string
+	Kind byte // of the value, in the package that stores the facts
+	Text string
+}
+
+// Cells is a column of values under names, such as what sensors measured: the names are different from block to block, and most of
+// its facts have the same ones. All values of one name and kind stand together, as a column would. Those that are decimal numbers
+// of few digits are as small as numbers; others are texts. each hands over the cells of a fact, with different names; set takes
+// one of the n cells of a fact.
+//
+// All cells of a block are at most 262,144.
+func Cells[T any](number byte, each func(fact *T, cell func(Cell)), set func(fact *T, n int, c Cell)) Column[T] {
+	return Column[T]{
+		number: number, kind: cellsKind,
+		gather: func(e *encoder, facts []T) {
+			e.cells.reset()
+			for i := range facts {
+				before := e.cells.count
+				each(&facts[i], func(c Cell) { e.cells.add(i, c) })
+				if e.cells.count > before {
+					e.has(i)
+				}
+			}
+			e.cells.facts = len(facts)
+		},
+		scatter: func(d *decoder, facts []T) {
+			for _, s := range d.series {
+				for k, i := range s.present {
+					set(&facts[i], int(d.cellsOf[i]), Cell{s.name, s.kind, s.texts[k]})
+				}
+			}
+		},
+	}
+}
+
+// series is a name and kind of a Cells column, with the facts that have it and their values.
+type series struct {
+	name    string
+	kind    byte
+	present []uint16
+	texts   []string
+}
+
+// gathered are the cells of a column.
+type gathered struct {
+	series []series // in the order in which they come
+	count  int      // of cells
+	facts  int      // of the block
+	at     map[seriesName]int
+	next   int // the series that the last cell suggests for the next
+}
+
+type seriesName struct {
+	name string
+	kind byte
+}
+
+func (g *gathered) reset() {
+	for i := range g.series {
+		s := &g.series[i]
+		clear(s.texts)
+		s.name, s.present, s.texts = "", s.present[:0], s.texts[:0]
+	}
+	g.series, g.count, g.next = g.series[:0], 0, 0
+	clear(g.at)
+}
+
+// add notes a cell of fact i.
+func (g *gathered) add(i int, c Cell) {
+	n := g.next
+	if n >= len(g.series) || g.series[n].name != c.Name || g.series[n].kind != c.Kind {
+		n = g.find(c)
+	}
+	g.next = n + 1
+	s := &g.series[n]
+	s.present, s.texts = append(s.present, uint16(i)), append(s.texts, c.Text)
+	g.count++
+}
+
+// find returns the series of a cell, a new one if there is none.
+func (g *gathered) find(c Cell) int {
+	key := seriesName{c.Name, c.Kind}
+	if n, found := g.at[key]; found {
+		return n
+	}
+	n := len(g.series)
+	if n < cap(g.series) {
+		g.series = g.series[:n+1]
+	} else {
+		g.series = append(g.series, series{})
+	}
+	g.series[n].name, g.series[n].kind = c.Name, c.Kind
+	if g.at == nil {
+		g.at = make(map[seriesName]int)
+	}
+	g.at[key] = n
+	return n
+}
+
+// appendCells appends the cells: the dictionary of names; how many series there are; the name, kind, flags and form of each; then
+// which facts have it; then its values.
+func (e *encoder) appendCells(b []byte) []byte {
+	g := &e.cells
+	slices.SortFunc(g.series, func(a, b series) int {
+		if a.name != b.name {
+			return compareTexts(a.name, b.name)
+		}
+		return int(a.kind) - int(b.kind)
+	})
+	clear(g.at) // it names places before they were sorted
+	e.references = e.references[:0]
+	values, names := e.seriesValues[:0], -1
+	for i := range g.series {
+		s := &g.series[i]
+		if i == 0 || s.name != g.series[i-1].name {
+			names++
+		}
+		flags := byte(0)
+		if len(s.present) < g.facts {
+			flags |= sparse
+		}
+		if len(s.present) > 1 && repeats(s.texts) {
+			flags |= same
+		}
+		var f form
+		values, f = e.appendSeries(values, s, flags)
+		e.references = binary.AppendUvarint(e.references, uint64(names))
+		e.references = append(e.references, s.kind, flags|byte(f))
+	}
+	e.seriesValues = values
+	b = e.cellNames(b)
+	b = binary.AppendUvarint(b, uint64(len(g.series)))
+	b = append(b, e.references...)
+	for i := range g.series {
+		if s := &g.series[i]; len(s.present) < g.facts {
+			b = appendPresent(b, s.present, g.facts)
+		}
+	}
+	return append(b, values...)
+}
+
+// cellNames appends the dictionary of names. The values have dictionaries of their own.
+func (e *encoder) cellNames(b []byte) []byte {
+	e.dictionary.reset(len(e.cells.series))
+	for i := range e.cells.series {
+		e.dictionary.number(e.cells.series[i].name)
+	}
+	return e.dictionary.append(b)
+}
+
+// appendSeries appends the values of a series; with flag same, only the first. Texts have a length, for others follow them.
+func (e *encoder) appendSeries(b []byte, s *series, flags byte) ([]byte, form) {
+	texts := s.texts
+	if flags&same != 0 {
+		texts = texts[:1]
+	}
+	if places, ok := e.decimals(texts); ok {
+		b = append(b, byte(places), 0)
+		at := len(b) - 1
+		var f form
+		b, f = appendInts(b, e.ints)
+		b[at] = byte(f)
+		return b, formDecimal
+	}
+	if len(texts) == 1 {
+		b = binary.AppendUvarint(b, uint64(len(texts[0])))
+		return append(b, texts[0]...), formText
+	}
+	names := e.references
+	e.references = e.spareReferences
+	b, f := e.appendTexts(b, texts)
+	e.references, e.spareReferences = names, e.references
+	return b, f
+}
+
+// decimals fills ints with the texts as numbers of so many decimal places, if all are written as such numbers are.
+func (e *encoder) decimals(texts []string) (places int, ok bool) {
+	e.ints, e.places = e.ints[:0], e.places[:0]
+	for _, s := range texts {
+		n, p, ok := readDecimal(s)
+		if !ok {
+			return 0, false
+		}
+		e.ints, e.places = append(e.ints, n), append(e.places, uint8(p))
+		places = max(places, p)
+	}
+	for i, p := range e.places {
+		e.ints[i] *= int64(powers[places-int(p)])
+	}
+	return places, true
+}
+
+// maxDecimal is how many digits a number may have that is stored as an integer: with all decimal places, it fits.
+const maxDecimal = 12
+
+// readDecimal reads a number that is written without anything that appendDecimal would not write.
+func readDecimal(s string) (n int64, places int, ok bool) {
+	digits := s
+	negative := s != "" && s[0] == '-'
+	if negative {
+		digits = s[1:]
+	}
+	if len(digits) == 0 || len(digits) > maxDecimal {
+		return 0, 0, false
+	}
+	point := -1
+	for i := range len(digits) {
+		switch c := digits[i]; {
+		case c == '.' && point < 0:
+			point = i
+		case c < '0' || c > '9':
+			return 0, 0, false
+		default:
+			n = n*10 + int64(c-'0')
+		}
+	}
+	whole := digits
+	if point >= 0 {
+		whole, places = digits[:point], len(digits)-point-1
+	}
+	plain := whole != "" && (whole[0] != '0' || whole == "0") && places <= maxPlaces && (point < 0 || places > 0 && digits[len(digits)-1] != '0')
+	if negative {
+		n = -n
+		plain = plain && n != 0
+	}
+	return n, places, plain
+}
+
+// appendDecimal writes n / 10^places without zeros that say nothing.
+func appendDecimal(b []byte, n int64, places int) []byte {
+	for places > 0 && n%10 == 0 {
+		n, places = n/10, places-1
+	}
+	if n < 0 {
+		b = append(b, '-')
+	}
+	u := uint64(max(n, -n))
+	if places == 0 {
+		return strconv.AppendUint(b, u, 10)
+	}
+	power := uint64(powers[places])
+	b = append(strconv.AppendUint(b, u/power, 10), '.')
+	start := len(b)
+	b = strconv.AppendUint(b, u%power, 10)
+	for len(b)-start < places {
+		b = slices.Insert(b, start, '0')
+	}
+	return b
+}
+
+// readCells reads the series of a column.
+func (d *decoder) readCells(facts int) {
+	d.dictionary = readDictionary(&d.r, d.dictionary[:0], maxElements)
+	n := d.r.Count()
+	if n > maxElements {
+		d.fail("it has too many series")
+		return
+	}
+	d.series = slices.Grow(d.series[:0], n)[:n]
+	d.forms = slices.Grow(d.forms[:0], n)[:n]
+	for i := range d.series {
+		name, head := d.r.Uint(), d.r.Bytes(2)
+		if head == nil || name >= uint64(len(d.dictionary)) {
+			d.fail("a series has no name")
+			return
+		}
+		d.series[i].name, d.series[i].kind, d.forms[i] = d.dictionary[name], head[0], head[1]
+	}
+	if !d.readPresence(facts) {
+		return
+	}
+	for i := range d.series {
+		if d.readSeries(&d.series[i], d.forms[i]); d.failed() {
+			return
+		}
+	}
+}
+
+// readPresence reads which facts have the series, and counts the cells of each fact.
+func (d *decoder) readPresence(facts int) bool {
+	d.cellsOf = slices.Grow(d.cellsOf[:0], facts)[:facts]
+	clear(d.cellsOf)
+	total := 0
+	for i := range d.series {
+		s := &d.series[i]
+		s.present = s.present[:0]
+		if d.forms[i]&sparse == 0 {
+			for k := range facts {
+				s.present = append(s.present, uint16(k))
+			}
+		} else {
+			for k, b := range d.r.Bytes(uint64(facts+7) / 8) {
+				for ; b != 0; b &= b - 1 {
+					s.present = append(s.present, uint16(k*8+bits.TrailingZeros8(b)))
+				}
+			}
+		}
+		if n := len(s.present); n == 0 || int(s.present[n-1]) >= facts {
+			d.fail("a series has other facts")
+			return false
+		}
+		if total += len(s.present); total > maxElements {
+			d.fail("it has too many cells")
+			return false
+		}
+		for _, k := range s.present {
+			d.cellsOf[k]++
+		}
+	}
+	return !d.r.Failed()
+}
+
+// readSeries reads the values of a series.
+func (d *decoder) readSeries(s *series, flags byte) {
+	n := len(s.present)
+	if flags&same != 0 {
+		n = 1
+	}
+	s.texts = s.texts[:0]
+	unwanted := d.wanted != "" && s.name != d.wanted
+	switch f := form(flags & formBits); f {
+	case formDecimal:
+		d.readDecimals(s, n, unwanted)
+	case formText:
+		if n != 1 {
+			d.fail("a series has one text for many facts")
+			return
+		}
+		s.texts = append(s.texts, string(d.r.Bytes(d.r.Uint())))
+	case formTexts:
+		d.readTexts(f, n)
+		s.texts = append(s.texts, d.texts...)
+	default:
+		d.newer = true
+		return
+	}
+	if unwanted {
+		s.present, s.texts = s.present[:0], s.texts[:0]
+		return
+	}
+	for len(s.texts) < len(s.present) && len(s.texts) > 0 {
+		s.texts = append(s.texts, s.texts[0])
+	}
+	if len(s.texts) < len(s.present) {
+		d.fail("a series is cut short")
+	}
+}
+
+// readDecimals reads n numbers. Their texts share memory.
+func (d *decoder) readDecimals(s *series, n int, unwanted bool) {
+	head := d.r.Bytes(2)
+	if head == nil || head[0] > maxPlaces || form(head[1]) != formOffset && form(head[1]) != formDelta {
+		d.fail("the decimal places of a series make no sense")
+		return
+	}
+	d.readInts(form(head[1]), n)
+	if unwanted {
+		return
+	}
+	d.digits, d.ends = d.digits[:0], d.ends[:0]
+	for _, v := range d.ints {
+		d.digits = appendDecimal(d.digits, v, int(head[0]))
+		d.ends = append(d.ends, len(d.digits))
+	}
+	all, start := string(d.digits), 0
+	for _, end := range d.ends {
+		s.texts = append(s.texts, all[start:end])
+		start = end
+	}
+}
+
+// compareTexts is strings.Compare.
+func compareTexts(a, b string) int {
+	switch {
+	case a < b:
+		return -1
+	case a > b:
+		return 1
+	}
+	return 0
+}

@@ -1,0 +1,111 @@
+package readings
+
+import (
+	"strings"
+	"time"
+
+	"github.com/onefold/onefold/internal/block"
+	"github.com/onefold/onefold/telemetry/internal/sighting"
+)
+
+// The columns by which readings are told apart.
+const (
+	columnDevice = 1
+	columnAt     = 2
+	columnMade   = 21
+)
+
+// Blocks and segments have these columns. Numbers are never used twice. A reading's Disc is its sequence number and session, or else is
+// made of its values again; only where it is neither, it is stored.
+var common = []block.Column[Reading]{
+	block.Time(columnAt, func(r *Reading) *time.Time { return &r.At }),
+	block.TextOf(3, oddDisc, func(r *Reading, disc string) { r.Disc = disc }),
+	block.IntOf(4, numberOf, func(r *Reading, nth int64) { r.Disc = sighting.Name(nth-1, "") }),
+	block.TextOf(5, sessionOf, func(r *Reading, session string) { r.Disc += "-" + session }),
+	block.IntOf(7, lifeOf, func(r *Reading, life int64) { r.ExpiresAt = time.Unix(secondOf(r.At)+life, 0).UTC() }),
+	block.Int(8, func(r *Reading) *int { return &r.ZoneMinutes }),
+	block.Bool(9, func(r *Reading) *bool { return &r.Fine }),
+	block.Bool(10, func(r *Reading) *bool { return &r.Late }),
+	block.Bool(11, func(r *Reading) *bool { return &r.Correction }),
+	block.Bool(12, func(r *Reading) *bool { return &r.Past }),
+	block.Bool(13, func(r *Reading) *bool { return &r.Quiet }),
+	block.TextList(14, func(r *Reading) *[]string { return &r.Counters }),
+	block.TextList(15, func(r *Reading) *[]string { return &r.States }),
+	block.TextList(16, func(r *Reading) *[]string { return &r.Void }),
+	block.Cells(17, eachValue, setValue),
+}
+
+// blockColumns are those of a block: readings of many devices that arrived at once.
+var blockColumns = block.New('r', append([]block.Column[Reading]{
+	block.Text(columnDevice, func(r *Reading) *string { return &r.DeviceID }).Apart(),
+	block.Int(6, func(r *Reading) *int64 { return &r.Arrived }),
+	block.Int(columnMade, func(r *Reading) *int64 { return &r.Made }),
+}, common...)...)
+
+// segmentColumns are those of a segment: readings of one device, each of which arrived a while after it was measured.
+var segmentColumns = block.New('s', append([]block.Column[Reading]{
+	block.IntOf(6, func(r *Reading) int64 { return r.Arrived - r.At.UnixMilli() }, func(r *Reading, after int64) { r.Arrived = r.At.UnixMilli() + after }),
+}, common...)...)
+
+// numberDigits is how long a sequence number is in a Disc.
+var numberDigits = len(sighting.Name(0, ""))
+
+// numbered reads a Disc that is a sequence number, and maybe a session.
+func numbered(disc string) (nth int64, session string, ok bool) {
+	nth = sighting.Nth(disc)
+	if nth == 0 || disc[0] == '+' {
+		return 0, "", false
+	}
+	number, session, found := strings.Cut(disc, "-")
+	return nth, session, len(number) == numberDigits && found == (session != "")
+}
+
+// oddDisc is what tells a reading apart, if it is neither a number nor made of the reading's values.
+func oddDisc(r *Reading) string {
+	if _, _, ok := numbered(r.Disc); ok || r.Disc == Unnumbered(r.Values, 0) {
+		return ""
+	}
+	return r.Disc
+}
+
+// numberOf is one more than the reading's sequence number, 0 if its Disc is not one.
+func numberOf(r *Reading) int64 {
+	nth, _, ok := numbered(r.Disc)
+	if !ok {
+		return 0
+	}
+	return nth
+}
+
+// sessionOf is the session of a reading's sequence number.
+func sessionOf(r *Reading) string {
+	_, session, ok := numbered(r.Disc)
+	if !ok {
+		return ""
+	}
+	return session
+}
+
+// secondOf is the second that a time is in, since 1970.
+func secondOf(at time.Time) int64 { return at.Unix() }
+
+// lifeOf is how many seconds after its time a reading expires.
+func lifeOf(r *Reading) int64 {
+	if r.ExpiresAt.IsZero() {
+		return 0
+	}
+	return r.ExpiresAt.Unix() - secondOf(r.At)
+}
+
+func eachValue(r *Reading, cell func(block.Cell)) {
+	for name, v := range r.Values {
+		cell(block.Cell{Name: name, Kind: byte(v.form), Text: v.text})
+	}
+}
+
+func setValue(r *Reading, n int, c block.Cell) {
+	if r.Values == nil {
+		r.Values = make(Values, n)
+	}
+	r.Values[c.Name] = Value{valueForm(c.Kind), c.Text}
+}

@@ -1,0 +1,360 @@
+package readings
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"slices"
+	"time"
+
+	"github.com/onefold/onefold/table"
+)
+
+// In asks for the readings of a device in [From, To), by device time; a zero end is open. Its methods yield each reading once, and
+// none that has expired. What is damaged makes them fail with ErrDamaged, unless Partial says that it may be left out: it is told of
+// by Move, whoever reads.
+type In struct {
+	FleetID, DeviceID string
+	From, To          time.Time
+	Partial           bool
+	// Metric leaves readings without other values than that of one metric, which is quicker; "": they have all. Disc may be empty then.
+	Metric string
+}
+
+// All yields the readings in the order of time.
+func (in In) All(ctx context.Context, t *table.Table) iter.Seq2[Reading, error] {
+	return in.each(ctx, t, false)
+}
+
+// Back yields the readings, the latest first.
+func (in In) Back(ctx context.Context, t *table.Table) iter.Seq2[Reading, error] {
+	return in.each(ctx, t, true)
+}
+
+func (in In) each(ctx context.Context, t *table.Table, back bool) iter.Seq2[Reading, error] {
+	return func(yield func(Reading, error) bool) {
+		r := reader{In: in, ctx: ctx, t: t, now: t.Now(), back: back, yield: yield}
+		if err := r.run(); err != nil {
+			yield(Reading{}, fmt.Errorf("readings of device %q: %w", in.DeviceID, err))
+		}
+	}
+}
+
+// reader is one reading of In. Blocks are read before segments: what is moved meanwhile is in both, and never in neither.
+type reader struct {
+	In
+	ctx   context.Context
+	t     *table.Table
+	now   time.Time
+	back  bool
+	yield func(Reading, error) bool
+
+	waiting []Reading // in order: what is left of the readings in blocks
+	buffer  []Reading
+	stopped bool
+}
+
+func (r *reader) run() (err error) {
+	if r.waiting, err = r.inBlocks(r.ctx, r.t, r.now); err != nil {
+		return err
+	}
+	var hour []Segment
+	for s, err := range r.segments() {
+		if err != nil {
+			return err
+		}
+		if len(hour) > 0 && hour[0].Hour != s.Hour {
+			if err := r.hour(hour); err != nil || r.stopped {
+				return err
+			}
+			hour = hour[:0]
+		}
+		hour = append(hour, s)
+	}
+	if len(hour) > 0 {
+		if err := r.hour(hour); err != nil || r.stopped {
+			return err
+		}
+	}
+	r.hand(r.waiting)
+	return nil
+}
+
+// inBlocks returns the readings that are in blocks, in order.
+func (in In) inBlocks(ctx context.Context, t *table.Table, now time.Time) (all []Reading, err error) {
+	if in.FleetID == "" {
+		return nil, nil // the device is gone
+	}
+	var spare []Reading
+	for b, err := range WaitingBlocks.All(ctx, t, ShardIn{in.FleetID, ShardOf(in.DeviceID)}) {
+		if err != nil {
+			return nil, err
+		}
+		if !in.From.IsZero() && b.Last < in.From.UnixMilli() || !in.To.IsZero() && b.First >= in.To.UnixMilli() {
+			continue
+		}
+		var found bool
+		if found, spare, err = b.has(in.DeviceID, spare); found && err == nil {
+			var some []Reading
+			if some, err = b.Readings(); err == nil {
+				all = append(all, slices.DeleteFunc(some, func(r Reading) bool { return r.DeviceID != in.DeviceID || !in.wants(&r, now) })...)
+			}
+		}
+		if err != nil && !in.Partial {
+			return nil, err
+		}
+	}
+	return sortReadings(all), nil
+}
+
+// wants reports whether a reading of the device is asked for.
+func (in In) wants(r *Reading, now time.Time) bool {
+	return r.live(now) && (in.From.IsZero() || !r.At.Before(in.From)) && (in.To.IsZero() || r.At.Before(in.To))
+}
+
+// ask is the question for the segments.
+func (in In) ask() SegmentsIn {
+	ask := SegmentsIn{DeviceID: in.DeviceID}
+	if !in.From.IsZero() {
+		ask.From = hourOf(in.From)
+	}
+	if !in.To.IsZero() {
+		ask.To = hourOf(in.To.Add(-time.Millisecond).Add(time.Hour))
+	}
+	return ask
+}
+
+// firstPage is how many segments are read at first: those of a day. Who wants the latest wants one.
+const firstPage = 26
+
+// segments yields the segments, all parts of an hour one after another from the first. They are read in pages that grow, for many ask for a
+// few only.
+func (r *reader) segments() iter.Seq2[Segment, error] {
+	ask, q, limit := r.ask(), SegmentsByHour, firstPage
+	if r.back {
+		q, limit = NewestSegments, 1
+	}
+	return func(yield func(Segment, error) bool) {
+		hour := "" // that was yielded whole
+		for cursor := ""; ; limit = min(limit*8, 1000) {
+			page, err := q.Page(r.ctx, r.t, ask, cursor, limit)
+			if err != nil {
+				yield(Segment{}, err)
+				return
+			}
+			for _, s := range page.Items {
+				switch {
+				case r.back && s.Hour == hour:
+				case r.back && s.Part > 0: // parts may grow and split meanwhile, so they are read from the first
+					hour = s.Hour
+					if !r.wholeHour(s.SegmentKey, yield) {
+						return
+					}
+				default:
+					if !yield(s, nil) {
+						return
+					}
+				}
+			}
+			if cursor = page.Next; cursor == "" {
+				return
+			}
+		}
+	}
+}
+
+// wholeHour yields all parts of an hour.
+func (r *reader) wholeHour(k SegmentKey, yield func(Segment, error) bool) bool {
+	for s, err := range SegmentsByHour.All(r.ctx, r.t, hourIn(k)) {
+		if !yield(s, err) || err != nil {
+			return false
+		}
+	}
+	return true
+}
+
+// hourIn asks for all parts of an hour.
+func hourIn(k SegmentKey) SegmentsIn { return SegmentsIn{k.DeviceID, k.Hour, k.Hour + "$"} } // follows '#'
+
+// hour hands over what comes before the hour of some parts, and then the readings of the hour.
+func (r *reader) hour(parts []Segment) error {
+	start, err := time.Parse(hourLayout, parts[0].Hour)
+	if err != nil {
+		return parts[0].damaged(err)
+	}
+	end := start.Add(time.Hour)
+	from := slices.IndexFunc(r.waiting, func(w Reading) bool { return !w.At.Before(start) })
+	to := slices.IndexFunc(r.waiting, func(w Reading) bool { return !w.At.Before(end) })
+	if from < 0 {
+		from = len(r.waiting)
+	}
+	if to < 0 {
+		to = len(r.waiting)
+	}
+	before, during, after := r.waiting[:from], r.waiting[from:to], r.waiting[to:]
+	if r.back {
+		before, after = after, before
+	}
+	if r.waiting = after; !r.hand(before) {
+		return nil
+	}
+	all, err := r.merged(parts, during)
+	if err == nil {
+		r.hand(all)
+	}
+	return err
+}
+
+// merged returns the readings of an hour's parts and some more, in order.
+func (r *reader) merged(parts []Segment, more []Reading) ([]Reading, error) {
+	all, err := r.decoded(parts, more, r.Metric)
+	if err == nil && r.Metric != "" && slices.ContainsFunc(all, func(o Reading) bool { return o.Disc == "" }) {
+		for i := 1; i < len(all); i++ {
+			if all[i].At.Equal(all[i-1].At) { // only all of their values tell whether they are the same
+				return r.decoded(parts, more, "")
+			}
+		}
+	}
+	return all, err
+}
+
+func (r *reader) decoded(parts []Segment, more []Reading, metric string) (all []Reading, err error) {
+	all = r.buffer[:0]
+	for i := range parts {
+		was := len(all)
+		if all, err = parts[i].readings(all, metric); err != nil {
+			if !r.Partial {
+				return nil, err
+			}
+			all = all[:was]
+		}
+	}
+	if metric == "" {
+		for i := range all {
+			all[i].complete()
+		}
+	}
+	r.buffer = all
+	if all = append(all, more...); len(parts) > 1 || len(more) > 0 {
+		if metric != "" {
+			slices.SortStableFunc(all, func(a, b Reading) int { return a.At.Compare(b.At) })
+		} else {
+			all = sortReadings(all)
+		}
+	}
+	return slices.DeleteFunc(all, func(o Reading) bool { return !r.wants(&o, r.now) }), nil
+}
+
+// hand hands readings over. It reports whether to go on.
+func (r *reader) hand(all []Reading) bool {
+	each := slices.Values(all)
+	if r.back {
+		each = func(yield func(Reading) bool) {
+			for _, one := range slices.Backward(all) {
+				if !yield(one) {
+					return
+				}
+			}
+		}
+	}
+	for one := range each {
+		if !r.yield(one, nil) {
+			r.stopped = true
+			return false
+		}
+	}
+	return true
+}
+
+// First returns the first of some readings. Errors: table.ErrNotFound when there is none; those of the readings.
+func First(all iter.Seq2[Reading, error]) (Reading, error) {
+	for r, err := range all {
+		return r, err
+	}
+	return Reading{}, table.ErrNotFound
+}
+
+// There says which of the readings with some keys, all of the device, are there. From, To and Metric do not matter.
+func (in In) There(ctx context.Context, t *table.Table, keys []Key) (map[Key]bool, error) {
+	there := make(map[Key]bool, len(keys))
+	if len(keys) == 0 {
+		return there, nil
+	}
+	wanted := make(map[string][]Key) // by hour
+	for _, k := range keys {
+		wanted[hourOf(k.At)] = append(wanted[hourOf(k.At)], k)
+	}
+	in.From, in.To, in.Metric = time.Time{}, time.Time{}, ""
+	now := t.Now()
+	all, err := in.inBlocks(ctx, t, now)
+	for hour := range wanted {
+		for s, e := range SegmentsByHour.All(ctx, t, hourIn(SegmentKey{DeviceID: in.DeviceID, Hour: hour})) {
+			var some []Reading
+			if e == nil {
+				if some, e = s.Readings(); e != nil && in.Partial {
+					e = nil
+				}
+			}
+			if e != nil {
+				return nil, e
+			}
+			all = append(all, some...)
+		}
+	}
+	for i := range all {
+		r := &all[i]
+		for _, k := range wanted[hourOf(r.At)] {
+			if r.live(now) && r.Compare(&k) == 0 {
+				there[k] = true
+			}
+		}
+	}
+	return there, err
+}
+
+// pageReadings are how many readings a page has, if that is not said, and at most.
+const (
+	pageReadings    = 50
+	maxPageReadings = 1000
+)
+
+// Page reads at most limit readings (0: 50; at most 1,000) in the order of time after a cursor; an empty cursor is the beginning. A page
+// that has a next one is full, and the next one is not empty. Errors: table.ErrCursor for a cursor of other readings.
+func (in In) Page(ctx context.Context, t *table.Table, cursor string, limit int) (page table.Page[Reading], err error) {
+	if limit <= 0 {
+		limit = pageReadings
+	}
+	limit = min(limit, maxPageReadings)
+	scope := "readings\x00" + in.DeviceID
+	var after Key
+	if cursor != "" {
+		at, err := t.OpenCursor(scope, cursor)
+		if err == nil && len(at) != 2 {
+			err = table.ErrCursor
+		}
+		if err == nil {
+			after.Disc = at[1]
+			after.At, err = time.Parse(time.RFC3339Nano, at[0])
+		}
+		if err != nil {
+			return page, fmt.Errorf("readings of device %q: %w", in.DeviceID, err)
+		}
+		if in.From.Before(after.At) {
+			in.From = after.At
+		}
+	}
+	for r, err := range in.All(ctx, t) {
+		switch {
+		case err != nil:
+			return page, err
+		case cursor != "" && r.Compare(&after) <= 0:
+			continue
+		case len(page.Items) == limit:
+			last := &page.Items[limit-1]
+			page.Next = t.SealCursor(scope, last.At.UTC().Format(time.RFC3339Nano), last.Disc)
+			return page, nil
+		}
+		page.Items = append(page.Items, r)
+	}
+	return page, nil
+}

@@ -9,7 +9,6 @@ import (
 
 	"github.com/oklog/ulid/v2"
 
-	"github.com/onefold/onefold/dynamo"
 	"github.com/onefold/onefold/internal/known"
 	"github.com/onefold/onefold/table"
 )
@@ -50,14 +49,11 @@ type sharedKey struct{}
 
 func newShared(t *table.Table) *shared {
 	s := &shared{t: t, announce: make(map[string]time.Time)}
-	o := known.Options[place]{
+	s.known = known.New(known.Options[place]{
 		Begins: func(p place) int64 { return p.hour*time.Hour.Milliseconds() - maxAhead.Milliseconds() },
 		Since:  t.Now(),
-	}
-	if _, embedded := t.API().(dynamo.Putter); embedded { // nobody else stores readings in the table
-		o.Stored = s.stored
-	}
-	s.known = known.New(o)
+		Stored: s.stored,
+	})
 	return s
 }
 

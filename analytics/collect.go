@@ -66,8 +66,8 @@ type Collector struct {
 	spare  sync.Pool // of buffers of events
 	known  knownEvents
 
-	together []*gather.Group[Event, stored] // of sites by their hash
-	queue    *later.Queue                   // nil: what cannot be stored is refused
+	together gather.Groups[Event, stored] // of sites by their hash
+	queue    *later.Queue                 // nil: what cannot be stored is refused
 }
 
 // NewCollector makes a Collector that stores in t.

@@ -4,8 +4,6 @@ import (
 	"context"
 	"time"
 
-	"github.com/cespare/xxhash/v2"
-
 	"github.com/onefold/onefold/dynamo"
 	"github.com/onefold/onefold/internal/gather"
 )
@@ -27,16 +25,12 @@ type stored struct {
 const separately = 64
 
 // newTogether makes of events that come one by one, but at the same time, batches. They share blocks, and on the embedded engine a commit.
-func (c *Collector) newTogether(linger time.Duration) []*gather.Group[Event, stored] {
-	groups := make([]*gather.Group[Event, stored], separately)
+func (c *Collector) newTogether(linger time.Duration) gather.Groups[Event, stored] {
+	groups := separately
 	if _, embedded := c.t.API().(dynamo.Putter); embedded {
-		groups, linger = groups[:1], 0 // one commit waits for the disk anyway
+		groups, linger = 1, 0 // one commit waits for the disk anyway
 	}
-	for i := range groups {
-		groups[i] = gather.New(togetherMost, togetherRuns, c.storeTogether)
-		groups[i].Linger(linger)
-	}
-	return groups
+	return gather.NewGroups(groups, togetherMost, togetherRuns, linger, c.storeTogether)
 }
 
 func (c *Collector) storeTogether(ctx context.Context, events []Event) []stored {
@@ -60,8 +54,7 @@ func (c *Collector) storeAny(ctx context.Context, events []Event, tell func(i in
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	group := c.together[xxhash.Sum64String(events[0].SiteID)%uint64(len(c.together))]
-	became := group.Do(ctx, events[0])
+	became := c.together.Do(ctx, events[0].SiteID, events[0])
 	if became.err == nil {
 		tell(0, became.status)
 	}
@@ -69,9 +62,4 @@ func (c *Collector) storeAny(ctx context.Context, events []Event, tell func(i in
 }
 
 // Waiting is how many single events wait to be stored together with others.
-func (c *Collector) Waiting() (n int) {
-	for _, group := range c.together {
-		n += group.Waiting()
-	}
-	return n
-}
+func (c *Collector) Waiting() int { return c.together.Waiting() }

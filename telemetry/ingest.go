@@ -70,6 +70,9 @@ type CollectorOptions struct {
 	// StatusEvery is how often a device's status follows its readings, at most; default a minute. Where writes are billed,
 	// longer is cheaper; a device that sends more often is called offline three times as long after its last reading.
 	StatusEvery time.Duration
+	// Linger is how long a single reading may be held so that others of its fleet share its block; default 0: no longer than the store is
+	// busy with those before it. Where writes are billed, longer is cheaper. The embedded engine never holds one for longer.
+	Linger time.Duration
 	// Spool keeps readings while the store cannot be reached; Collector.Sinks have to drain it. Default: they are refused then.
 	Spool *spool.Spool
 }
@@ -82,7 +85,7 @@ type Collector struct {
 	store   *readings.Store
 	atOnce  int
 
-	together *gather.Group[Reading, stored] // nil: each by itself
+	together gather.Groups[Reading, stored]
 
 	queue, apart *later.Queue // of readings, and of those that are kept apart; nil: what cannot be stored is refused
 }
@@ -97,9 +100,7 @@ func NewCollector(t *table.Table, o CollectorOptions) *Collector {
 	}
 	c := &Collector{t: t, devices: newDeviceCache(t), store: readings.NewStore(t, o.Concurrency), atOnce: o.Concurrency}
 	c.devices.statusEvery = o.StatusEvery
-	if _, ok := t.API().(dynamo.Putter); ok { // a store that is quicker with batches
-		c.together = gather.New(togetherMost, togetherRuns, c.storeTogether)
-	}
+	c.together = c.newTogether(o.Linger)
 	c.keepIn(o.Spool)
 	return c
 }
@@ -213,8 +214,8 @@ func (c *Collector) storeAll(ctx context.Context, b *batch) error {
 	if err := c.number(ctx, b.readings); err != nil {
 		return err
 	}
-	if len(b.readings) == 1 && c.together != nil {
-		became := c.together.Do(ctx, b.readings[0])
+	if len(b.readings) == 1 {
+		became := c.together.Do(ctx, b.readings[0].FleetID, b.readings[0])
 		return b.became(0, became.err)
 	}
 	var failed error
@@ -248,10 +249,23 @@ const (
 	togetherMost = 256
 	togetherRuns = 2                // so that one is prepared while another waits for the disk
 	togetherFor  = 30 * time.Second // how long storing one batch may take
+
+	// separately is into how many groups single readings are divided by their fleets on a store behind a network, so that a fleet whose
+	// partition throttles holds up few others.
+	separately = 64
 )
 
 // stored is what the store said of a reading.
 type stored struct{ err error }
+
+// newTogether makes of readings that come one by one, but at the same time, batches. They share blocks, and on the embedded engine a commit.
+func (c *Collector) newTogether(linger time.Duration) gather.Groups[Reading, stored] {
+	groups := separately
+	if _, embedded := c.t.API().(dynamo.Putter); embedded {
+		groups, linger = 1, 0 // one commit waits for the disk anyway
+	}
+	return gather.NewGroups(groups, togetherMost, togetherRuns, linger, c.storeTogether)
+}
 
 // storeTogether makes of readings that come one by one, but at the same time, a batch.
 func (c *Collector) storeTogether(ctx context.Context, all []Reading) []stored {

@@ -64,6 +64,9 @@ const (
 	devicePK = "DEVICE#{deviceId}"
 )
 
+// lingersPerSecond is how many blocks of single readings a server stores a second that holds each for 250 ms.
+const lingersPerSecond = 4
+
 // Blocks are the raw facts as they arrive.
 var Blocks = table.Define[Block, BlockKey]("telemetry.block", table.Def[Block]{
 	PK: shardPK, SK: "READINGS#{blockId}",
@@ -71,7 +74,7 @@ var Blocks = table.Define[Block, BlockKey]("telemetry.block", table.Def[Block]{
 	MaxBytes:  maxBlockBytes,
 	Example:   exampleBlock,
 	Doc:       "Readings of devices that arrived together, until they are in segments.",
-	Growth:    table.Growth{Writes: 1, Bytes: 200},
+	Growth:    table.Growth{Writes: 1, Most: lingersPerSecond, Bytes: 200, Packed: 15},
 })
 
 // WindowKey names a part of a window.
@@ -95,7 +98,7 @@ var Windows = table.Define[Window, WindowKey]("telemetry.window", table.Def[Wind
 	MaxBytes: maxWindowBytes,
 	Example:  exampleWindow,
 	Doc:      "Which block had a reading first: one that is sent again does not count again.",
-	Growth:   table.Growth{Writes: 1, Delayed: 0.05, Items: 0.02, Bytes: 400, Keep: 30 * 24 * time.Hour},
+	Growth:   table.Growth{Writes: 1, Most: lingersPerSecond, MostDelayed: 0.05, Delayed: 0.003, Items: 0.003, Bytes: 400, Keep: 30 * 24 * time.Hour},
 })
 
 // compareForBlock orders readings by partition, device and time.

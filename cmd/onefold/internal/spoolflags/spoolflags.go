@@ -19,7 +19,7 @@ import (
 type Flags struct {
 	Spool      string        `help:"Directory in which events and readings wait, acknowledged, while a table on DynamoDB cannot be reached; none: they are refused then. Default: beside --data, with .spool behind its name." placeholder:"DIR" env:"ONEFOLD_SPOOL"`
 	SpoolBytes int64         `help:"Bytes that may wait; what comes beyond is refused." default:"1073741824" env:"ONEFOLD_SPOOL_BYTES"`
-	Linger     time.Duration `help:"Hold a single event up to this long, at most 10s, so that others share its write. Embedded stores never do." default:"250ms" env:"ONEFOLD_LINGER"`
+	Linger     time.Duration `help:"Hold a single event or reading up to this long, at most 10s, so that others share its write. Embedded stores never do." default:"250ms" env:"ONEFOLD_LINGER"`
 	SpoolRate  int           `help:"Events and readings a second that are stored of those that waited, beside two for each that comes meanwhile." default:"2000" env:"ONEFOLD_SPOOL_RATE"`
 }
 
@@ -89,7 +89,7 @@ func nothingLeft(dir string) error {
 
 func (f *Flags) collect(o *server.Options, t *table.Table, kept *spool.Spool) {
 	o.Analytics.Collector = analytics.NewCollector(t, analytics.CollectorOptions{Spool: kept, Linger: f.Linger})
-	o.Devices.Collector = telemetry.NewCollector(t, telemetry.CollectorOptions{Spool: kept})
+	o.Devices.Collector = telemetry.NewCollector(t, telemetry.CollectorOptions{Spool: kept, Linger: f.Linger})
 }
 
 // tell logs what an earlier process left.

@@ -17,6 +17,8 @@ const (
 	steadyFor     = 20 * time.Minute // for how long they send
 
 	wantedUnits = 1.25
+
+	linger = 250 * time.Millisecond // how long a server holds a single reading for others to share its block
 )
 
 // units measures the write units of a reading with all that is derived from it, for how long that waits.
@@ -54,7 +56,7 @@ func SteadyUnits(ctx context.Context, open workbench.Open, dir string, delay tim
 			var due []telemetry.Incoming
 			for ; sent < total; sent++ {
 				at := begin.Add(time.Duration(sent) * time.Minute / steadyDevices)
-				if at.Add(time.Second).After(now.Truncate(time.Second)) { // what a second brings is stored together
+				if at.Add(linger).After(now.Truncate(linger)) { // what comes while a server lingers is stored together
 					break
 				}
 				in, err := incoming(random, sent%steadyDevices, at)

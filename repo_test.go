@@ -181,7 +181,7 @@ var policy = map[string][]string{
 	"internal/tail":      {"internal/pause"},
 	"internal/traffic":   {},
 	"internal/varint":    {},
-	"internal/gather":    {},
+	"internal/gather":    {"github.com/cespare/xxhash/v2"},
 	"internal/pause":     {},
 	"internal/spool":     {"internal/gather", "internal/pause"},
 	"internal/geo":       {"github.com/oschwald/maxminddb-golang/v2", "internal/geo/..."},

@@ -18,14 +18,14 @@ type knownEvents struct {
 	t *table.Table
 }
 
-// spanAt is a span of a shard's time.
+// spanAt is five minutes of one shard of a site.
 type spanAt struct {
 	siteID string
 	shard  int
 	start  int64
 }
 
-// newKnownEvents knows nothing yet. It keeps so many IDs; 0: two million.
+// newKnownEvents returns an empty set of known events that keeps at most the given number of IDs; 0: two million.
 func newKnownEvents(t *table.Table, most int) knownEvents {
 	return knownEvents{known.New(known.Options[spanAt]{
 		Stored: func(ctx context.Context, at spanAt) ([]known.ID, error) { return storedEvents(ctx, t, at) },
@@ -34,7 +34,7 @@ func newKnownEvents(t *table.Table, most int) knownEvents {
 	}), t}
 }
 
-// id is the event's ID; zero for what is none, which ingest refuses.
+// id returns the event's ID, or zero if EventID is no ULID. Ingest refuses such events.
 func (e *Event) id() ulid.ULID {
 	id, _ := ulid.ParseStrict(e.EventID) //nolint:errcheck // see above
 	return id
@@ -42,7 +42,7 @@ func (e *Event) id() ulid.ULID {
 
 func placeOf(e *Event) spanAt { return spanAt{e.SiteID, e.Shard, spanOf(timeIn(e.EventID))} }
 
-// claim divides those of the events at some places.
+// claim sorts the events with the given indexes into known, fresh and under way.
 func (k *knownEvents) claim(ctx context.Context, events []Event, at []int) (*known.Claim[spanAt], error) {
 	return k.Claim(ctx, at, func(i int) (spanAt, known.ID) { return placeOf(&events[i]), events[i].id() })
 }
@@ -64,7 +64,7 @@ func (k *knownEvents) note(it table.Item) {
 	k.Note(spanAt{b.SiteID, b.Shard, spanOf(timeIn(b.BlockID))}, ids)
 }
 
-// storedEvents reads the IDs of the events of a span. Those of a damaged block are not known; should they be sent again, they are stored
+// storedEvents reads the IDs of the events of a span. It leaves out damaged blocks: should their events be sent again, they are stored
 // again, and counted once.
 func storedEvents(ctx context.Context, t *table.Table, at spanAt) (ids []known.ID, err error) {
 	in := EventsIn{SiteID: at.siteID, Shards: []int{at.shard}, From: FirstID(time.UnixMilli(at.start)), To: FirstID(time.UnixMilli(at.start).Add(blockSpan))}

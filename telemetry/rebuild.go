@@ -14,7 +14,7 @@ import (
 )
 
 // ErrSealed is returned when aggregates may no longer be made again, because some of the readings that they were made of
-// may have expired: they would shrink. All others of the range were done.
+// may have expired or cannot be read: they would shrink. All others of the range were done.
 var ErrSealed = errors.New("telemetry: aggregates are sealed")
 
 // Folded waits until what was written is folded. *fold.Worker is one.
@@ -113,6 +113,10 @@ func (r *reconciler) day(ctx context.Context, day string) error {
 		return err
 	}
 	want, _, err := r.derive(ctx, day)
+	if errors.Is(err, ErrDamaged) {
+		r.leaveOutDay(day, keys)
+		return nil
+	}
 	if err != nil {
 		return err
 	}
@@ -247,6 +251,16 @@ func (r *reconciler) settle(ctx context.Context, stored *fold.Stored[Aggregate],
 func (r *reconciler) leaveOut(k AggregateKey) {
 	if r.found.SealedItems++; len(r.found.Sealed) < maxListed {
 		r.found.Sealed = append(r.found.Sealed, string(k.Period)+" "+k.Start)
+	}
+}
+
+// leaveOutDay notes that no aggregate of a day can be compared, because some of its readings cannot be read.
+func (r *reconciler) leaveOutDay(day string, stored []AggregateKey) {
+	if len(stored) == 0 {
+		stored = []AggregateKey{{Period: Daily, Start: day}}
+	}
+	for _, k := range stored {
+		r.leaveOut(k)
 	}
 }
 

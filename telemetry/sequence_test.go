@@ -252,11 +252,10 @@ func TestOneMillisecondByNumber(t *testing.T) {
 		if got := s.Values["temp"].Value.String() + s.Values["door"].Value.String(); got != "25s25" {
 			t.Errorf("%v: latest is %s", order, got)
 		}
-		stored, err := ReadingsByTime.Collect(w.Ctx, w.Table, ReadingsIn{DeviceID: "d1"})
-		w.Must(err)
 		var temps []string // in the order that alerts and lists go by
-		for i := range stored {
-			temps = append(temps, stored[i].Values["temp"].String())
+		for r, err := range (ReadingsIn{DeviceID: "d1"}).All(w.Ctx, w.Table) {
+			w.Must(err)
+			temps = append(temps, r.Values["temp"].String())
 		}
 		if !slices.Equal(temps, []string{"99", "20", "30", "10", "25"}) {
 			t.Errorf("%v: readings are in the order %v", order, temps)

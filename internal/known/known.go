@@ -1,7 +1,7 @@
-// Package known remembers which facts a server has stored, so that it need not store again what is sent again, and can say so. Facts
-// are named by 16 bytes, and looked up in places: a place is what is read together from the store, such as a span of time of a
-// partition. Whether a fact counts is not decided here: folds know which came first. Where nobody else stores facts, what is said is
-// exact, for what was stored before the server began is read. The collectors of products use it.
+// Package known remembers which facts a server has stored. A collector asks it before it stores a fact, so that a fact that is sent
+// again is answered as a duplicate and not stored again. Each fact has an ID of 16 bytes and belongs to a place: what is read together
+// from the store, such as an hour of a partition. Whether a fact counts is not decided here: folds know which came first. The answers
+// are exact where no other server stores facts, because facts of earlier runs are read from the store.
 package known
 
 import (
@@ -13,26 +13,26 @@ import (
 	"time"
 )
 
-// ID names a fact.
+// ID identifies a fact within its place.
 type ID = [16]byte
 
-// Options say where facts are.
+// Options configure Facts.
 type Options[P comparable] struct {
-	// Stored reads the names of the facts of a place that are in the store.
+	// Stored reads the IDs of the facts of a place that are in the store.
 	Stored func(ctx context.Context, place P) ([]ID, error)
-	// Begins is when the first fact of a place can have been stored, in epoch milliseconds. Places that began after the server need
-	// not be read.
+	// Begins returns the earliest time at which a fact of the place can have been stored, in epoch milliseconds. A place that begins
+	// after Since is not read.
 	Begins func(place P) int64
-	Since  time.Time // when the server began
-	Most   int       // names that are kept, of some 30 bytes each, as far as others need the room; 0: two million
+	Since  time.Time // when the server started
+	Most   int       // how many IDs are kept, of some 30 bytes each; 0: two million. The least recently used places are forgotten first.
 }
 
 const (
 	defaultMost = 2_000_000
-	placeRoom   = 8 // names that a place takes the room of
+	placeRoom   = 8 // a place takes as much room as so many IDs
 )
 
-// Facts are those that are known. They are safe for concurrent use.
+// Facts are the facts known to be stored. They are safe for concurrent use.
 type Facts[P comparable] struct {
 	o Options[P]
 
@@ -42,17 +42,17 @@ type Facts[P comparable] struct {
 	turn   uint64
 }
 
-// facts are those of a place.
+// facts are the known facts of one place.
 type facts struct {
 	ids      map[ID]struct{}
-	flights  map[ID]flight // under way
-	complete bool
-	loading  flight // nil: nobody reads it
-	claims   int    // that are being made: it must not be forgotten before they have noted their flights
-	used     uint64
+	flights  map[ID]flight // being stored
+	complete bool          // every stored fact of the place is known
+	loading  flight        // nil: nobody is reading the place
+	pins     int           // claims in the making: the place must not be evicted before they have noted their flights
+	used     uint64        // turn of the last use
 }
 
-// depart notes what is under way.
+// depart notes that a fact is being stored.
 func (s *facts) depart(id ID, f flight) {
 	if s.flights == nil {
 		s.flights = make(map[ID]flight)
@@ -67,34 +67,35 @@ func (s *facts) arrive(id ID) {
 	}
 }
 
-// flight is closed when something under way has come to its end.
+// flight is closed when a fact has been stored, or could not be.
 type flight chan struct{}
 
-// New knows nothing yet.
+// New returns Facts that know nothing yet.
 func New[P comparable](o Options[P]) *Facts[P] {
 	o.Most = cmp.Or(o.Most, defaultMost)
 	return &Facts[P]{o: o, places: make(map[P]*facts)}
 }
 
-// A Claim is what a server stores of some facts.
+// A Claim sorts facts into those that its holder is to store and those that are stored already. Facts that another claim is storing are
+// in neither, until Rest.
 type Claim[P comparable] struct {
-	Fresh []int // nobody has them, or is about to: who has the claim stores them
-	Known []int // they are there
+	Fresh []int // indexes of the facts that the holder is to store
+	Known []int // indexes of the facts that are stored
 
 	k      *Facts[P]
 	of     func(i int) (P, ID)
-	others map[int]flight // somebody is about to store them
+	others map[int]flight // being stored by other claims
 	mine   flight
 }
 
-// Claim divides facts by their numbers. of says where one is and what it is called. Who got a claim ends it, and asks for the Rest.
-// Errors: those of Stored and of ctx.
+// Claim claims the facts with the given indexes; of returns a fact's place and ID. The caller must call End on the claim, and should then
+// claim what Rest returns. Errors: those of Stored and of ctx.
 func (k *Facts[P]) Claim(ctx context.Context, at []int, of func(i int) (P, ID)) (*Claim[P], error) {
 	held, err := k.load(ctx, at, of)
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	for _, s := range held {
-		s.claims--
+		s.pins--
 	}
 	if err != nil {
 		return nil, err
@@ -115,7 +116,7 @@ func (k *Facts[P]) Claim(ctx context.Context, at []int, of func(i int) (P, ID)) 
 	return c, nil
 }
 
-// Note notes facts of a place that are stored.
+// Note notes that facts of a place are stored.
 func (k *Facts[P]) Note(place P, ids []ID) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -123,7 +124,7 @@ func (k *Facts[P]) Note(place P, ids []ID) {
 	k.evict()
 }
 
-// add notes names that are stored. The caller holds the lock.
+// add notes that facts are stored. The caller holds the lock.
 func (k *Facts[P]) add(s *facts, ids []ID) {
 	before := len(s.ids)
 	for _, id := range ids {
@@ -132,7 +133,7 @@ func (k *Facts[P]) add(s *facts, ids []ID) {
 	k.ids += len(s.ids) - before
 }
 
-// End notes what of the fresh facts is stored.
+// End ends the claim: stored reports for each fresh fact whether it was stored. Facts that were not stored can be claimed again.
 func (c *Claim[P]) End(stored func(i int) bool) {
 	k := c.k
 	k.mu.Lock()
@@ -149,8 +150,8 @@ func (c *Claim[P]) End(stored func(i int) bool) {
 	close(c.mine)
 }
 
-// Rest waits until it is known what became of the facts that others were about to store, or that came twice, and returns their
-// numbers. Error: that of ctx.
+// Rest waits until other claims have ended, and returns the indexes of the facts that they were storing, or that the claim contained
+// twice. They can be claimed again. Error: that of ctx.
 func (c *Claim[P]) Rest(ctx context.Context) (at []int, err error) {
 	for i, f := range c.others {
 		select {
@@ -164,7 +165,7 @@ func (c *Claim[P]) Rest(ctx context.Context) (at []int, err error) {
 	return at, nil
 }
 
-// at returns what is known of a place. The caller holds the lock.
+// at returns the facts of a place. The caller holds the lock.
 func (k *Facts[P]) at(place P) *facts {
 	s := k.places[place]
 	if s == nil {
@@ -177,21 +178,21 @@ func (k *Facts[P]) at(place P) *facts {
 	return s
 }
 
-// full reports whether more is kept than there is room for. A place without names takes room, too.
+// full reports whether more is kept than there is room for.
 func (k *Facts[P]) full() bool { return k.room() > k.o.Most }
 
-// room is what is taken, in names.
+// room returns how much is in use, counted in IDs. A place without IDs takes room, too.
 func (k *Facts[P]) room() int { return k.ids + placeRoom*len(k.places) }
 
-// evict forgets the places that were not used for longest when others need their room, and a quarter of it at once: to find them takes a look
-// at all.
+// evict forgets the least recently used places if there is no room. It frees a quarter of the room at once, because finding them means
+// looking at every place.
 func (k *Facts[P]) evict() {
 	if !k.full() {
 		return
 	}
 	idle := make([]P, 0, len(k.places))
 	for place, s := range k.places {
-		if len(s.flights) == 0 && s.loading == nil && s.claims == 0 {
+		if len(s.flights) == 0 && s.loading == nil && s.pins == 0 {
 			idle = append(idle, place)
 		}
 	}
@@ -209,7 +210,8 @@ func (k *Facts[P]) evict() {
 	}
 }
 
-// load makes the places of the facts complete and pins them against eviction. The caller unpins all that it returns, also after an error.
+// load reads the places of the facts in full and pins them, so that they are not evicted. The caller must unpin every place that load
+// returns, even if it also returns an error.
 func (k *Facts[P]) load(ctx context.Context, at []int, of func(i int) (P, ID)) (held []*facts, err error) {
 	var last P
 	for n, i := range at {
@@ -227,13 +229,13 @@ func (k *Facts[P]) load(ctx context.Context, at []int, of func(i int) (P, ID)) (
 	return held, nil
 }
 
-// completed reads a place unless it is known, or somebody else reads it, and holds it.
+// completed returns a place that has been read in full, pinned. It reads the place, unless another goroutine has or is doing so.
 func (k *Facts[P]) completed(ctx context.Context, place P) (*facts, error) {
 	for {
 		k.mu.Lock()
 		s := k.at(place)
 		if s.complete {
-			s.claims++
+			s.pins++
 			k.mu.Unlock()
 			return s, nil
 		}

@@ -33,7 +33,7 @@ type fleetVerification struct {
 	Checked     int64             `json:"checked" doc:"Derived items that were compared."`
 	Count       int64             `json:"count" doc:"Items that differ."`
 	Rebuilt     int64             `json:"rebuilt" doc:"Of these, items that were replaced."`
-	Sealed      int64             `json:"sealed" doc:"Items that were left out because raw readings of theirs may have expired."`
+	Sealed      int64             `json:"sealed" doc:"Items that were left out because raw readings of theirs may have expired or cannot be read."`
 	FirstSealed string            `json:"firstSealed,omitempty" doc:"The first of them."`
 	Waiting     int64             `json:"waiting" doc:"Days of devices that were left out because a retraction of them is being applied."`
 	Busy        int               `json:"busy" doc:"Items that were written again and again and could not be compared, at most a hundred."`

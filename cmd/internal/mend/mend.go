@@ -151,7 +151,7 @@ func (d *did) String() string {
 		s += ", since it went on after it was broken off"
 	}
 	if sealed := slices.Concat(d.sealedDays, d.sealed); len(sealed) > 0 {
-		s += fmt.Sprintf("; %d could not be made again, for their raw facts have expired: %s", len(sealed), strings.Join(sealed[:min(len(sealed), maxTold)], ", "))
+		s += fmt.Sprintf("; %d could not be made again, for their raw facts have expired or cannot be read: %s", len(sealed), strings.Join(sealed[:min(len(sealed), maxTold)], ", "))
 	}
 	if len(d.busy) > 0 {
 		s += fmt.Sprintf("; %d kept being written, and were left: %s", len(d.busy), strings.Join(d.busy[:min(len(d.busy), maxTold)], ", "))

@@ -44,7 +44,7 @@ func PrintDifferences(out io.Writer, d *recount.Differences) (err error) {
 		line("and %s more", terminal.Grouped(more))
 	}
 	if d.SealedItems > 0 {
-		line("%s left out, since raw readings of theirs have expired, the first %s", terminal.Count(d.SealedItems, "item"), terminal.Clean(d.Sealed[0]))
+		line("%s left out, since raw readings of theirs have expired or cannot be read, the first %s", terminal.Count(d.SealedItems, "item"), terminal.Clean(d.Sealed[0]))
 	}
 	if d.Waiting > 0 {
 		line("%s left out, since a retraction is still being applied; run it again", terminal.Count(d.Waiting, "day"))

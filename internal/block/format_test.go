@@ -12,13 +12,12 @@ import (
 	"github.com/onefold/onefold/internal/block"
 )
 
-// golden are bodies of someThings, made when the format was: every later version must read them.
+// golden are bodies of someThings and thingsWithCells, made when the format was: every later version must read them.
 // ONEFOLD_WRITE_GOLDEN=1 makes them anew.
-var golden = []string{"testdata/one.block", "testdata/few.block", "testdata/many.block"}
+var golden = []string{"testdata/one.block", "testdata/few.block", "testdata/many.block", "testdata/cells.block"}
 
 func TestGolden(t *testing.T) {
-	for i, n := range []int{1, 12, 150} {
-		facts := someThings(n)
+	for i, facts := range [][]thing{someThings(1), someThings(12), someThings(150), thingsWithCells(40)} {
 		if os.Getenv("ONEFOLD_WRITE_GOLDEN") != "" {
 			if err := os.MkdirAll(filepath.Dir(golden[i]), 0o755); err != nil {
 				t.Fatal(err)
@@ -35,7 +34,7 @@ func TestGolden(t *testing.T) {
 			t.Errorf("%s: other facts are read: %v", golden[i], err)
 		}
 		info, err := block.Inspect(body)
-		if err != nil || info != (block.Info{Kind: 't', Facts: n, Compressed: n > 1}) {
+		if err != nil || info != (block.Info{Kind: 't', Facts: len(facts), Compressed: i > 0}) {
 			t.Errorf("%s: %+v, %v", golden[i], info, err)
 		}
 	}

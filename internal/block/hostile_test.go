@@ -199,9 +199,10 @@ func FuzzDecode(f *testing.F) {
 
 // FuzzColumn decodes the data of one column, which says little else.
 func FuzzColumn(f *testing.F) {
-	for _, number := range []byte{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 200, 255} {
+	for _, number := range []byte{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 200, 201, 255} {
 		for form := range byte(9) {
 			f.Add(number, form, uint16(3), "\x01\x01a\x00\x01\x01")
+			f.Add(byte(201), form, uint16(2), "\x01\x01a\x01\x00\x01"+string(rune(form))+"\x01\x02\x00\x04\x06")
 			f.Add(number, form|0x30, uint16(9), "\x03\x01\x01\x01abc\x00\x01\x02")
 		}
 	}

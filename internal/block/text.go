@@ -112,9 +112,9 @@ func (e *encoder) appendTexts(b []byte, texts []string) ([]byte, form) {
 	}
 	e.dictionary.reset(len(texts))
 	e.references = e.references[:0]
-	last, lastNumber := "", 0 // never a text of the column at its start
+	last, lastNumber := "", -1
 	for _, s := range texts {
-		if s != last {
+		if s != last || lastNumber < 0 {
 			n, added := e.dictionary.number(s)
 			last, lastNumber = s, n
 			if added {

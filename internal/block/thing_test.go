@@ -2,7 +2,9 @@ package block_test
 
 import (
 	"fmt"
+	"maps"
 	"math"
+	"slices"
 	"time"
 
 	"pgregory.net/rapid"
@@ -24,6 +26,13 @@ type thing struct {
 	List   []string
 	Map    map[string]string
 	Pieces []piece
+	Cells  map[string]value
+}
+
+// value is a value of a Cells column.
+type value struct {
+	Kind byte
+	Text string
 }
 
 type label string
@@ -48,7 +57,21 @@ var thingColumns = []block.Column[thing]{
 	block.Time(9, func(t *thing) *time.Time { return &t.At }),
 	block.TextList(10, func(t *thing) *[]string { return &t.List }),
 	block.TextMap(200, func(t *thing) *map[string]string { return &t.Map }),
+	block.Cells(201, eachCell, setCell),
 	block.Nested(255, writePieces, readPieces).Skippable(),
+}
+
+func eachCell(t *thing, cell func(block.Cell)) {
+	for _, name := range slices.Sorted(maps.Keys(t.Cells)) {
+		cell(block.Cell{Name: name, Kind: t.Cells[name].Kind, Text: t.Cells[name].Text})
+	}
+}
+
+func setCell(t *thing, n int, c block.Cell) {
+	if t.Cells == nil {
+		t.Cells = make(map[string]value, n)
+	}
+	t.Cells[c.Name] = value{c.Kind, c.Text}
 }
 
 func writePieces(w *block.Writer, t *thing) {
@@ -113,6 +136,24 @@ func someThings(n int) []thing {
 	return out
 }
 
+// thingsWithCells are n things of every sort with cells: a number, a text, one of few facts, and one that changes its kind.
+func thingsWithCells(n int) []thing {
+	out := someThings(n)
+	for i := range out {
+		t := &out[i]
+		t.Cells = map[string]value{"temperature": {1, fmt.Sprintf("%d.%d", 20+i%3, 1+i%9)}, "door": {2, []string{"open", "closed"}[i%2]}}
+		if i%5 == 0 {
+			t.Cells["humidity"] = value{1, fmt.Sprint(-i)}
+		}
+		t.Cells["mode"] = value{byte(1 + i%2), fmt.Sprint(i)}
+	}
+	return out
+}
+
+// anyNumber draws numbers as they are written, and texts that are almost numbers.
+var anyNumber = rapid.OneOf(rapid.StringMatching(`-?[0-9]{1,14}`), rapid.StringMatching(`-?[0-9]{1,6}\.[0-9]{0,10}`),
+	rapid.SampledFrom([]string{"0", "-0", "00", "0.0", ".5", "5.", "-", "1e9", "1.50", "999999999999", "-999999999999", "0.000001", "99999.9999999"}))
+
 // Values that have gone wrong somewhere, once.
 var (
 	hostileText = rapid.SampledFrom([]string{"", "\x00", "\xff\xfe", "a", "é", "01KDWD4ZX5DRT0Q77ZPDX9H755", "01kdwd4zx5drt0q77zpdx9h755",
@@ -142,6 +183,13 @@ func anyThings(t *rapid.T) []thing {
 	column(t, out, lists, func(th *thing, v []string) { th.List = v })
 	maps := rapid.OneOf(rapid.Just(map[string]string(nil)), rapid.MapOfN(anyText, anyText, 0, 4))
 	column(t, out, maps, func(th *thing, v map[string]string) { th.Map = v })
+	cells := rapid.OneOf(rapid.Just(map[string]value(nil)), rapid.Custom(func(t *rapid.T) map[string]value {
+		names := rapid.OneOf(rapid.SampledFrom([]string{"a", "b", "c"}), anyText)
+		return rapid.MapOfN(names, rapid.Custom(func(t *rapid.T) value {
+			return value{rapid.Byte().Draw(t, "kind") % 4, rapid.OneOf(anyNumber, anyText).Draw(t, "text")}
+		}), 1, 5).Draw(t, "cells")
+	}))
+	column(t, out, cells, func(th *thing, v map[string]value) { th.Cells = v })
 	pieces := rapid.OneOf(rapid.Just([]piece(nil)), rapid.SliceOfN(rapid.Custom(func(t *rapid.T) piece {
 		return piece{anyText.Draw(t, "name"), anyInt.Draw(t, "n"), rapid.Uint64Range(0, 3).Draw(t, "sort")}
 	}), 0, 3))

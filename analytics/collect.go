@@ -86,6 +86,9 @@ func NewCollector(t *table.Table, o CollectorOptions) *Collector {
 // Forget makes the collector read a site's settings again before its next event.
 func (c *Collector) Forget(siteID string) { c.sites.forget(siteID) }
 
+// Stored returns how many events the collector has stored since it was made.
+func (c *Collector) Stored() int64 { return c.known.Stored() }
+
 // Today is the day that it is now at a site, in its time zone. Errors: ErrUnknownSite.
 func (c *Collector) Today(ctx context.Context, siteID string) (string, error) {
 	s, err := c.sites.get(ctx, siteID)

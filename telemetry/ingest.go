@@ -108,6 +108,9 @@ func NewCollector(t *table.Table, o CollectorOptions) *Collector {
 // Forget makes the collector read a device's settings again before its next reading.
 func (c *Collector) Forget(deviceID string) { c.devices.forget(deviceID) }
 
+// Stored returns how many readings collectors of the table.Table have stored since the first was made.
+func (c *Collector) Stored() int64 { return c.store.Stored() }
+
 // Waiting is how many single readings wait to be stored together with others.
 func (c *Collector) Waiting() int { return c.together.Waiting() }
 

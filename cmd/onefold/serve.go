@@ -266,6 +266,9 @@ func (c *listenFlags) newServer(s *store, recorder *usage.Recorder, logger *slog
 	if err != nil {
 		return nil, nil, nil, err
 	}
+	if recorder != nil {
+		recorder.Facts = func() int64 { return o.Analytics.Collector.Stored() + o.Devices.Collector.Stored() }
+	}
 	places, err := c.Flags.Apply(&o)
 	if err != nil {
 		return nil, nil, nil, errors.Join(err, kept.Close())

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -35,6 +36,8 @@ const (
 // Facts are the facts known to be stored. They are safe for concurrent use.
 type Facts[P comparable] struct {
 	o Options[P]
+
+	stored atomic.Int64 // since New
 
 	mu     sync.Mutex
 	places map[P]*facts
@@ -116,10 +119,14 @@ func (k *Facts[P]) Claim(ctx context.Context, at []int, of func(i int) (P, ID)) 
 	return c, nil
 }
 
-// Note notes that facts of a place are stored.
+// Stored returns how many facts were stored, by claims or as Note says, since New.
+func (k *Facts[P]) Stored() int64 { return k.stored.Load() }
+
+// Note notes that facts of a place have just been stored without a claim.
 func (k *Facts[P]) Note(place P, ids []ID) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
+	k.stored.Add(int64(len(ids)))
 	k.add(k.at(place), ids)
 	k.evict()
 }
@@ -143,6 +150,7 @@ func (c *Claim[P]) End(stored func(i int) bool) {
 		s := k.at(place)
 		s.arrive(id)
 		if stored(i) {
+			k.stored.Add(1)
 			k.add(s, []ID{id})
 		}
 	}

@@ -180,6 +180,9 @@ func TestClaim(t *testing.T) {
 	if c := claim(1, 2); !slices.Equal(c.Fresh, []int{1}) || !slices.Equal(c.Known, []int{2}) {
 		t.Errorf("then fresh are %v, known %v", c.Fresh, c.Known)
 	}
+	if n := facts.Stored(); n != 2 { // one by the first claim, one that was noted
+		t.Errorf("%d facts were stored", n)
+	}
 	if s.reads != 0 {
 		t.Errorf("the store was read %d times", s.reads)
 	}

@@ -16,7 +16,7 @@ var (
 	anyName  = rapid.OneOf(rapid.SampledFrom([]string{"temp", "pulses", "door"}), rapid.StringN(1, 20, 60))
 	anyNames = rapid.OneOf(rapid.Just([]string(nil)), rapid.SliceOfN(anyName, 1, 3))
 	anyValue = rapid.OneOf(
-		rapid.Map(rapid.Float64Range(-1e15, 1e15), func(f float64) Value { v, _ := Float(f); return v }), //nolint:errcheck // it is finite
+		rapid.Map(rapid.Float64Range(-1e15, 1e15), func(f float64) Value { v, _ := Float(f); return v }),              //nolint:errcheck // it is finite
 		rapid.Map(rapid.IntRange(-300, 300), func(n int) Value { v, _ := Number(fmt.Sprintf("%de-1", n)); return v }), //nolint:errcheck // a number
 		rapid.Map(rapid.StringN(1, 10, 30), Text), rapid.Map(rapid.Bool(), Bool),
 	)

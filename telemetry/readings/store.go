@@ -60,6 +60,9 @@ func newShared(t *table.Table) *shared {
 // maxAhead is by how much the clock of a device may be ahead.
 const maxAhead = 24 * time.Hour
 
+// Stored returns how many readings have been stored by stores of the table.Table since the first was made.
+func (s *Store) Stored() int64 { return s.known.Stored() }
+
 // Put stores those of the readings that are not there, those of a shard together, and returns an error for each: table.ErrExists for one
 // that was there or came twice, table.ErrTooLarge for one that is too large, and those of the store and of ctx.
 func (s *Store) Put(ctx context.Context, readings []Reading) []error {

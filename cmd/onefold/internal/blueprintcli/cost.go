@@ -22,7 +22,7 @@ type Cost struct {
 	EventsPerDay float64       `help:"Events a day, beside 10 thousand, 100 thousand and a million." placeholder:"N"`
 	Region       string        `help:"AWS Region: us-east-1, us-west-2, eu-west-1, eu-central-1, ap-southeast-2." default:"us-east-1"`
 	Months       int           `help:"Months of events that are stored." default:"12"`
-	Observed     bool          `help:"Of what a server on --data metered, instead of what the schema declares: an event is an EVENT or a READING. Without storage, which is not metered."`
+	Observed     bool          `help:"Of what a server on --data metered, instead of what the schema declares: an event is one that was stored, or a reading. Without storage, which is not metered."`
 	FoldDelay    time.Duration `help:"As of onefold serve: 0, or 30s and more, with which derived items are written far less often." default:"0"`
 	Looks        float64       `help:"How often a day people look at the figures: each time reads what a page shows." default:"1000"`
 	PITR         bool          `help:"With continuous backup (point-in-time recovery)." default:"true" negatable:""`
@@ -95,10 +95,10 @@ func (c *Cost) observed(e *Env) (string, func(perDay float64) (*cost.Workload, e
 	if err != nil {
 		return "", nil, err
 	}
-	used, took := usage.Sum(samples)
-	events := 0.0
+	used, facts, took := usage.Sum(samples)
+	events := float64(facts)
 	for _, m := range used {
-		if m.Name == "EVENT" || m.Name == "READING" {
+		if m.Name == "EVENT" { // of the event store: each is an item
 			events += m.Writes
 		}
 	}

@@ -35,7 +35,8 @@ type Sample struct {
 	Since time.Time      `json:"since"` // when it was opened
 	At    time.Time      `json:"at"`
 	Keys  []heat.Use     `json:"keys"`
-	Used  []cost.Metered `json:"used"` // writes by kind of item, reads by prefix of the key
+	Used  []cost.Metered `json:"used"`            // writes by kind of item, reads by prefix of the key
+	Facts int64          `json:"facts,omitempty"` // events and readings that were stored in blocks, since it was opened
 }
 
 // kept is how long uses are known without reading the file.
@@ -49,6 +50,7 @@ type Recorder struct {
 	Path   string
 	Table  string
 	Meter  func() engine.Meter
+	Facts  func() int64 // how many events and readings were stored in blocks, since the database was opened; nil: none
 	Now    func() time.Time
 	Since  time.Time    // when the database was opened
 	Logger *slog.Logger // default: discards
@@ -132,6 +134,9 @@ func (r *Recorder) Uses(since time.Time) []heat.Use {
 // sample is what is known now.
 func (r *Recorder) sample() Sample {
 	s := Sample{Since: r.Since.UTC(), At: r.Now().UTC().Truncate(time.Second)}
+	if r.Facts != nil {
+		s.Facts = r.Facts()
+	}
 	use := r.Meter().Tables[r.Table]
 	s.Used = used(&use)
 	for _, k := range use.Hottest {
@@ -194,8 +199,9 @@ func used(t *engine.TableUse) (all []cost.Metered) {
 	return all
 }
 
-// Sum is what was used in all samples together, and in which time: each run of a server counts to its last sample.
-func Sum(samples []Sample) (all []cost.Metered, took time.Duration) {
+// Sum is what was used in all samples together, for how many facts in blocks, and in which time: each run of a server counts to its last
+// sample.
+func Sum(samples []Sample) (all []cost.Metered, facts int64, took time.Duration) {
 	last := map[time.Time]*Sample{}
 	for i := range samples {
 		if s := &samples[i]; len(s.Used) > 0 {
@@ -204,7 +210,7 @@ func Sum(samples []Sample) (all []cost.Metered, took time.Duration) {
 	}
 	sums := map[string]cost.Metered{}
 	for since, s := range last {
-		took += s.At.Sub(since)
+		took, facts = took+s.At.Sub(since), facts+s.Facts
 		for _, m := range s.Used {
 			sum := sums[m.Name]
 			sums[m.Name] = cost.Metered{Name: m.Name, Writes: sum.Writes + m.Writes, WriteUnits: sum.WriteUnits + m.WriteUnits, ReadUnits: sum.ReadUnits + m.ReadUnits}
@@ -213,7 +219,7 @@ func Sum(samples []Sample) (all []cost.Metered, took time.Duration) {
 	for _, name := range slices.Sorted(maps.Keys(sums)) {
 		all = append(all, sums[name])
 	}
-	return all, took
+	return all, facts, took
 }
 
 // Read is what was recorded, the oldest first. A last line that is cut off, as a crash leaves it, is left out.

@@ -222,6 +222,14 @@ func (g *globals) recorder(s *store, logger *slog.Logger) *usage.Recorder {
 	return &usage.Recorder{Path: g.usageFile(), Table: s.Table, Meter: s.Engine.Metered, Now: time.Now, Since: time.Now(), Logger: logger}
 }
 
+// countFacts lets a recorder, if there is one, know how many events and readings a server stores.
+func countFacts(r *usage.Recorder, o *server.Options) {
+	if r != nil {
+		events, readings := o.Analytics.Collector, o.Devices.Collector
+		r.Facts = func() int64 { return events.Stored() + readings.Stored() }
+	}
+}
+
 // setupHint prints where the first owner is made, as long as there has been none. The token is in the fragment, which
 // browsers do not send and proxies do not log.
 func setupHint(ctx context.Context, std streams, s *store, url string) error {
@@ -266,9 +274,7 @@ func (c *listenFlags) newServer(s *store, recorder *usage.Recorder, logger *slog
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	if recorder != nil {
-		recorder.Facts = func() int64 { return o.Analytics.Collector.Stored() + o.Devices.Collector.Stored() }
-	}
+	countFacts(recorder, &o)
 	places, err := c.Flags.Apply(&o)
 	if err != nil {
 		return nil, nil, nil, errors.Join(err, kept.Close())

@@ -392,7 +392,7 @@ func byWorker(t *testing.T, now time.Time, all, marked []table.Item) *place {
 func TestSameAsWorker(t *testing.T) {
 	r := random(t)
 	now := time.Now().Truncate(time.Hour).Add(30 * time.Minute)
-	all := facts(t, r, now, 400)
+	all := facts(t, r, now, 700)
 	marked := erased(t, all)
 
 	worker := byWorker(t, now, all, marked)
@@ -400,7 +400,7 @@ func TestSameAsWorker(t *testing.T) {
 	p := newPlace(t, now, engine.Options{StreamShards: 4, RollEvery: 100})
 	pool := p.pool("stream", "ONEFOLD_PIECE=64")
 	m := p.mapping(pool, r)
-	m.Batch = 50
+	m.Batch = 30
 	p.put(all[:len(all)/2])
 	must(t, m.Drain(t.Context()))
 	p.put(all[len(all)/2:])

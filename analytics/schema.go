@@ -49,7 +49,7 @@ var Blocks = table.Define[Block, BlockKey]("analytics.block", table.Def[Block]{
 	Allow: map[string]string{
 		"fan-out-filter": "shards are few, and all but a few of the blocks that are read have events of the time that is asked for",
 	},
-	Growth: table.Growth{Writes: 1, Most: lingersPerSecond, Items: 1, Bytes: 350, Packed: 35, Keep: Retention{}.Raw()},
+	Growth: table.Growth{Writes: 1, Most: lingersPerSecond, Items: 1, Bytes: 350, Packed: 35, Keep: Retention{}.Raw(), Reads: 6, MostReads: 0.63},
 })
 
 // WindowKey names a part of a window.

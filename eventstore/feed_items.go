@@ -94,7 +94,7 @@ var FeedHeads = table.Define[FeedHead, FeedHeadKey]("eventstore.feedhead", table
 	PK: feedPK, SK: "#HEAD",
 	Example: exampleFeedHead,
 	Doc:     "Where the feed goes on, and what of the change stream is in it.",
-	Growth:  table.Growth{Writes: 1, Delayed: 0.034, Most: flushesPerSecond, Bytes: 500, Transact: true},
+	Growth:  table.Growth{Writes: 1, Delayed: 0.034, Most: flushesPerSecond, Bytes: 500, Transact: true, Reads: 2},
 })
 
 // FeedIn asks for the feed from the chunk on that has a position.

@@ -11,10 +11,13 @@ type Growth struct {
 	// MostDelayed is as Most, where what folds write waits for 30 seconds; 0: no bound but that of Most. However fast facts come, each makes
 	// Delayed.
 	MostDelayed float64
-	Packed      int           // bytes that each further fact adds to an item where facts share one; 0: none
-	Items       float64       // new items for each fact; 0: those that there are are written again
-	Bytes       int           // size of an item
-	Indexes     int           // on how many indexes an item is
-	Transact    bool          // it is written in transactions, which take double
-	Keep        time.Duration // how long an item is kept; 0: for ever
+	// Reads are the read units that folds take for each write of such an item, to load it or what its facts are added to; MostReads are
+	// those a second that are approached as writes come faster and find in memory what was loaded; 0: no bound.
+	Reads, MostReads float64
+	Packed           int           // bytes that each further fact adds to an item where facts share one; 0: none
+	Items            float64       // new items for each fact; 0: those that there are are written again
+	Bytes            int           // size of an item
+	Indexes          int           // on how many indexes an item is
+	Transact         bool          // it is written in transactions, which take double
+	Keep             time.Duration // how long an item is kept; 0: for ever
 }

@@ -100,7 +100,7 @@ var Aggregates = table.Define[Aggregate, AggregateKey]("telemetry.aggregate", ta
 	MaxBytes: maxAggregateBytes,
 	Example:  exampleAggregate,
 	Doc:      "What a device measured in one hour, day or ten minutes.",
-	Growth:   table.Growth{Writes: 1.05, Items: 0.12, Bytes: 600, Keep: Retention{}.Of(TenMinutes)},
+	Growth:   table.Growth{Writes: 1.05, Items: 0.12, Bytes: 600, Keep: Retention{}.Of(TenMinutes), Reads: 1.2},
 })
 
 // Statuses are the latest that is known of devices, folded from readings.
@@ -109,7 +109,7 @@ var Statuses = table.Define[Status, StatusKey]("telemetry.status", table.Def[Sta
 	Indexes: []table.Index[Status]{{Name: "gsi1", PK: "FLEET#{connectivity}#{shard}", SK: deviceSK}},
 	Example: exampleStatus,
 	Doc:     "The latest values of a device and when it was heard of last.",
-	Growth:  table.Growth{Writes: 1, Bytes: 500, Indexes: 1},
+	Growth:  table.Growth{Writes: 1, Bytes: 500, Indexes: 1, Reads: 1.1},
 })
 
 // Claims let people take devices into service.

@@ -135,6 +135,7 @@ func growing(d *blueprint.Design, e *blueprint.Entity, perDay float64, months in
 	}
 	bytes, each := itemOf(&g, l.Writes, perDay*daysMonth)
 	l.WriteUnits = l.Writes * blueprint.WriteUnits(bytes) * float64(times)
+	l.ReadUnits = together(l.Writes/secondsMonth*g.Reads, g.MostReads) * secondsMonth
 	days := daysMonth * float64(months)
 	if g.Keep > 0 {
 		days = min(days, g.Keep.Hours()/24)
@@ -154,6 +155,7 @@ const (
 	checkpointsPerEvent  = 2.8
 	checkpointsPerSecond = 6
 	checkpointsDelayed   = 0.036 // a second, with a fold delay of 30 seconds
+	checkpointReads      = 0.5   // read units for each that is written, as metered: workers look at those of other shards
 	leasesPerSecond      = 0.1   // of a shard
 )
 
@@ -168,8 +170,9 @@ func runtime(d *blueprint.Design, perDay float64, delayed bool) *Line {
 	if delayed {
 		most = checkpointsDelayed
 	}
-	n := secondsMonth * (together(perDay/secondsDay*checkpointsPerEvent, most) + leastShards*leasesPerSecond)
-	return &Line{Entity: d.Entities[i].Name, Question: "how far workers are, and who reads which shard", Writes: n, WriteUnits: n}
+	checkpoints := secondsMonth * together(perDay/secondsDay*checkpointsPerEvent, most)
+	n := checkpoints + secondsMonth*leastShards*leasesPerSecond
+	return &Line{Entity: d.Entities[i].Name, Question: "how far workers are, and who reads which shard", Writes: n, WriteUnits: n, ReadUnits: checkpoints * checkpointReads}
 }
 
 // Looks scales what is read to so many looks of people at the figures a day. Patterns declare what is asked of them when there are

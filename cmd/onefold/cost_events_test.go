@@ -56,8 +56,8 @@ func (a *appending) send(ctx context.Context, now time.Time) (more bool, err err
 	return a.done < total, nil
 }
 
-// appendUnits are the write units of an event, with all that is derived from it, at so many appends a second of so many events each.
-func appendUnits(t *testing.T, g *globals, rate, each int, delay time.Duration) (workbench.Units, error) {
+// appendUse is what is used for an event, with all that is derived from it, at so many appends a second of so many events each.
+func appendUse(t *testing.T, g *globals, rate, each int, delay time.Duration) (workbench.Use, error) {
 	a := &appending{begin: time.Date(2026, 5, 12, 10, 0, 0, 0, time.UTC), during: 10 * time.Minute, rate: rate, each: each}
 	traffic := workbench.Traffic{
 		Open: g.benchOpen(t.Output()), Dir: filepath.Join(t.TempDir(), "table"), Delays: delays.Flags{FoldDelay: delay}, Begin: a.begin,
@@ -67,19 +67,20 @@ func appendUnits(t *testing.T, g *globals, rate, each int, delay time.Duration) 
 		},
 		Send: a.send,
 	}
-	units, err := traffic.WriteUnits(t.Context())
-	return units.Per(float64(a.done * each)), err
+	use, err := traffic.Use(t.Context())
+	return use.Per(float64(a.done * each)), err
 }
 
 // An append of several events takes less for each than the bill of appends of one event says, and what several processes or aggregates
 // share is in it once.
 func TestCostIsNotLessThanAppendsOfSeveralEventsTake(t *testing.T) {
 	g := &globals{Data: t.TempDir()}
-	said := unitsOfFact(t, eventstore.Schema, 3*86_400, false)
-	units, err := appendUnits(t, g, 1, 3, 0)
+	said, _ := unitsOfFact(t, eventstore.Schema, 3*86_400, false)
+	use, err := appendUse(t, g, 1, 3, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
+	units := use.Writes
 	t.Logf("%.3f write units metered, %.3f said; metered %.3v", units.Total(), said, units)
 	if units.Total() > said || units.Total() < said/3 {
 		t.Errorf("%.3f write units are said of an event in appends of three, %.3f metered", said, units.Total())

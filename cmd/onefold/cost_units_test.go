@@ -18,27 +18,30 @@ import (
 	"github.com/onefold/onefold/telemetry"
 )
 
-// What `onefold cost` says that a fact takes to write is what the engine meters, within a tenth: as onefold serve runs without flags, and
-// with --fold-delay 30s.
+// readPrice is the price of a read unit in write units, on demand and in every region.
+const readPrice = 0.2
+
+// What `onefold cost` says that a fact takes is what the engine meters, within a tenth: its write units alone, and with the read units of
+// folds at their price; as onefold serve runs without flags, and with --fold-delay 30s.
 func TestCostIsWhatIsMetered(t *testing.T) {
 	g := &globals{Data: t.TempDir()}
-	events := func(perSecond float64, during time.Duration) func(time.Duration) (workbench.Units, error) {
-		return func(delay time.Duration) (workbench.Units, error) {
+	events := func(perSecond float64, during time.Duration) func(time.Duration) (workbench.Use, error) {
+		return func(delay time.Duration) (workbench.Use, error) {
 			live := analyticsbench.Live{PerSecond: perSecond, During: during, Delays: delays.Flags{FoldDelay: delay}}
-			return analyticsbench.LiveUnits(t.Context(), g.benchOpen(t.Output()), filepath.Join(t.TempDir(), "table"), live)
+			return analyticsbench.LiveUse(t.Context(), g.benchOpen(t.Output()), filepath.Join(t.TempDir(), "table"), live)
 		}
 	}
-	appends := func(perSecond int) func(time.Duration) (workbench.Units, error) {
-		return func(delay time.Duration) (workbench.Units, error) { return appendUnits(t, g, perSecond, 1, delay) }
+	appends := func(perSecond int) func(time.Duration) (workbench.Use, error) {
+		return func(delay time.Duration) (workbench.Use, error) { return appendUse(t, g, perSecond, 1, delay) }
 	}
-	readings := func(delay time.Duration) (workbench.Units, error) {
-		return telemetrybench.SteadyUnits(t.Context(), g.benchOpen(t.Output()), filepath.Join(t.TempDir(), "table"), delay)
+	readings := func(delay time.Duration) (workbench.Use, error) {
+		return telemetrybench.SteadyUse(t.Context(), g.benchOpen(t.Output()), filepath.Join(t.TempDir(), "table"), delay)
 	}
 	for _, c := range []struct {
 		name   string
 		schema *table.Schema
 		perDay float64
-		meter  func(delay time.Duration) (workbench.Units, error)
+		meter  func(delay time.Duration) (workbench.Use, error)
 	}{
 		{"events, 6 a minute", analytics.Schema, 8_640, events(0.1, 30*time.Minute)},
 		{"events, 1 a second", analytics.Schema, 86_400, events(1, 10*time.Minute)},
@@ -50,35 +53,41 @@ func TestCostIsWhatIsMetered(t *testing.T) {
 		{"appends, 20 a second", eventstore.Schema, 20 * 86_400, appends(20)},
 	} {
 		for _, delay := range []time.Duration{0, 30 * time.Second} {
-			units, err := c.meter(delay)
+			use, err := c.meter(delay)
 			if err != nil {
 				t.Fatal(err)
 			}
-			said := unitsOfFact(t, c.schema, c.perDay, delay > 0)
-			t.Logf("%s, fold delay %s: %.3f write units metered, %.3f said; metered %.3v", c.name, delay, units.Total(), said, units)
-			if off := said/units.Total() - 1; math.Abs(off) > 0.1 {
-				t.Errorf("%s, fold delay %s: %.3f write units are said, %.3f metered: %+.0f %%", c.name, delay, said, units.Total(), 100*off)
+			writes, reads := unitsOfFact(t, c.schema, c.perDay, delay > 0)
+			t.Logf("%s, fold delay %s: %.3f write and %.3f read units metered, %.3f and %.3f said; metered %.3v",
+				c.name, delay, use.Writes.Total(), use.Reads, writes, reads, use.Writes)
+			for kind, units := range map[string][2]float64{
+				"write units":            {writes, use.Writes.Total()},
+				"units with their reads": {writes + readPrice*reads, use.Writes.Total() + readPrice*use.Reads},
+			} {
+				if off := units[0]/units[1] - 1; math.Abs(off) > 0.1 {
+					t.Errorf("%s, fold delay %s: %.3f %s are said, %.3f metered: %+.0f %%", c.name, delay, units[0], kind, units[1], 100*off)
+				}
 			}
 		}
 	}
 }
 
-// unitsOfFact are the write units that a fact takes by what its schema declares.
-func unitsOfFact(t *testing.T, s *table.Schema, perDay float64, delayed bool) float64 {
+// unitsOfFact are the write units that a fact takes by what its schema declares, and the read units.
+func unitsOfFact(t *testing.T, s *table.Schema, perDay float64, delayed bool) (writes, reads float64) {
 	t.Helper()
 	d, err := blueprint.New(t.Context(), s, blueprint.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	sum := 0.0
-	for events, sign := range map[float64]float64{perDay: 1, 0: -1} { // what is written without facts is not of them
+	for events, sign := range map[float64]float64{perDay: 1, 0: -1} { // what is written and read without facts is not of them
 		w, err := cost.Declared(d, events, 1, delayed)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for i := range w.Lines {
-			sum += sign * w.Lines[i].WriteUnits
+			writes, reads = writes+sign*w.Lines[i].WriteUnits, reads+sign*w.Lines[i].ReadUnits
 		}
 	}
-	return sum / (perDay * 730 / 24)
+	facts := perDay * 730 / 24
+	return writes / facts, reads / facts
 }

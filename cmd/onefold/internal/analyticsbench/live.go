@@ -38,11 +38,11 @@ func (b *bench) live(ctx context.Context, dir string) (results []workbench.Resul
 	for _, rate := range liveRates {
 		for _, delay := range []time.Duration{0, 10 * time.Second, 30 * time.Second, time.Minute} {
 			b.o.Progress(fmt.Sprintf("live: %g events a second, folded after %s", rate.perSecond, delay))
-			units, err := LiveUnits(ctx, b.o.Open, filepath.Join(dir, fmt.Sprintf("%g-%s", rate.perSecond, delay)), Live{rate.perSecond, rate.during, delays.Flags{FoldDelay: delay}})
+			use, err := LiveUse(ctx, b.o.Open, filepath.Join(dir, fmt.Sprintf("%g-%s", rate.perSecond, delay)), Live{rate.perSecond, rate.during, delays.Flags{FoldDelay: delay}})
 			if err != nil {
 				return nil, err
 			}
-			r := workbench.Result{Name: fmt.Sprintf("an event of live traffic, %g a second, fold delay %s", rate.perSecond, delay), Unit: "write units", Value: units.Total(), Most: true}
+			r := workbench.Result{Name: fmt.Sprintf("an event of live traffic, %g a second, fold delay %s", rate.perSecond, delay), Unit: "write units", Value: use.Writes.Total(), Most: true}
 			if delay >= 30*time.Second {
 				r.Goal = 2
 			}
@@ -90,9 +90,9 @@ type Live struct {
 	Delays    delays.Flags
 }
 
-// LiveUnits are the write units of an event of live traffic with all that is derived from it. A clock that the traffic moves
+// LiveUse is what is used for an event of live traffic with all that is derived from it. A clock that the traffic moves
 // decides, so they do not depend on the machine.
-func LiveUnits(ctx context.Context, open workbench.Open, dir string, l Live) (workbench.Units, error) {
+func LiveUse(ctx context.Context, open workbench.Open, dir string, l Live) (workbench.Use, error) {
 	hits := drawLive(l.PerSecond, l.During)
 	begin, n := time.Date(2026, 5, 12, 10, 0, 0, 0, time.UTC), float64(len(hits))
 	var collector *analytics.Collector
@@ -114,8 +114,8 @@ func LiveUnits(ctx context.Context, open workbench.Open, dir string, l Live) (wo
 			return len(hits) > 0, ingestAll(ctx, collector, due)
 		},
 	}
-	units, err := traffic.WriteUnits(ctx)
-	return units.Per(n), err
+	use, err := traffic.Use(ctx)
+	return use.Per(n), err
 }
 
 // ingestAll stores hits, or fails if one is not stored.

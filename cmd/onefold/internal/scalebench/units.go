@@ -29,11 +29,11 @@ func (b *bench) serverUnits(ctx context.Context, dir string) (all []workbench.Re
 	visits := visitDelay
 	for i, d := range []delays.Flags{{}, {FoldDelay: 30 * time.Second}, {FoldDelay: 5 * time.Second, VisitDelay: &visits}} {
 		b.o.Progress(fmt.Sprintf("units: a server, fold delay %s, visits wait %s", d.FoldDelay, d.Visits()))
-		units, err := analyticsbench.LiveUnits(ctx, b.o.Open, filepath.Join(dir, fmt.Sprint(i)), analyticsbench.Live{PerSecond: perSecond, During: during, Delays: d})
+		use, err := analyticsbench.LiveUse(ctx, b.o.Open, filepath.Join(dir, fmt.Sprint(i)), analyticsbench.Live{PerSecond: perSecond, During: during, Delays: d})
 		if err != nil {
 			return all, err
 		}
-		all = append(all, unitsOf(fmt.Sprintf("a server, %d events a second, fold delay %s, visits wait %s", perSecond, d.FoldDelay, d.Visits()), units)...)
+		all = append(all, unitsOf(fmt.Sprintf("a server, %d events a second, fold delay %s, visits wait %s", perSecond, d.FoldDelay, d.Visits()), use.Writes)...)
 	}
 	return all, nil
 }

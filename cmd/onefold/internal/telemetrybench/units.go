@@ -25,20 +25,20 @@ const (
 func (b *bench) units(ctx context.Context, dir string) (results []workbench.Result, err error) {
 	for _, delay := range []time.Duration{0, time.Minute, 5 * time.Minute} { // serve lets nothing wait longer
 		b.o.Progress(fmt.Sprintf("units: folded after %s", delay))
-		units, err := SteadyUnits(ctx, b.o.Open, filepath.Join(dir, delay.String()), delay)
+		use, err := SteadyUse(ctx, b.o.Open, filepath.Join(dir, delay.String()), delay)
 		if err != nil {
 			return nil, err
 		}
 		results = append(results, workbench.Result{
-			Name: fmt.Sprintf("a reading, %d devices once a minute, fold delay %s", steadyDevices, delay), Unit: "write units", Value: units.Total(), Goal: wantedUnits, Most: true,
+			Name: fmt.Sprintf("a reading, %d devices once a minute, fold delay %s", steadyDevices, delay), Unit: "write units", Value: use.Writes.Total(), Goal: wantedUnits, Most: true,
 		})
 	}
 	return results, nil
 }
 
-// SteadyUnits are the write units of a reading, with all that is derived from it, of devices whose seconds of the minute are evenly
+// SteadyUse is what is used for a reading, with all that is derived from it, of devices whose seconds of the minute are evenly
 // spread. A clock that the traffic moves decides, so they do not depend on the machine.
-func SteadyUnits(ctx context.Context, open workbench.Open, dir string, delay time.Duration) (workbench.Units, error) {
+func SteadyUse(ctx context.Context, open workbench.Open, dir string, delay time.Duration) (workbench.Use, error) {
 	const total = steadyDevices * int(steadyFor/time.Minute)
 	begin, random := time.Date(2026, 5, 12, 10, 0, 0, 0, time.UTC), rand.New(rand.NewPCG(3, 7))
 	var collector *telemetry.Collector
@@ -68,6 +68,6 @@ func SteadyUnits(ctx context.Context, open workbench.Open, dir string, delay tim
 			return sent < total, ingest(ctx, collector, due)
 		},
 	}
-	units, err := traffic.WriteUnits(ctx)
-	return units.Per(float64(total)), err
+	use, err := traffic.Use(ctx)
+	return use.Per(float64(total)), err
 }

@@ -46,3 +46,13 @@ func (s *Store) WriteUnits() Units {
 	}
 	return units
 }
+
+// ReadUnits are those that all reads since the database was opened took.
+func (s *Store) ReadUnits() (units float64) {
+	for _, t := range s.DB.Metered().Tables {
+		for _, p := range t.Prefixes {
+			units += p.ReadUnits
+		}
+	}
+	return units
+}

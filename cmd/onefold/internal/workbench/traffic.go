@@ -27,8 +27,17 @@ var errOver = errors.New("all is sent and folded")
 // idleSleeps is how often a worker sleeps with nothing waiting until nothing can come of its last flush any more.
 const idleSleeps = 3
 
-// WriteUnits are those of the traffic and of all that is derived from it.
-func (t *Traffic) WriteUnits(ctx context.Context) (Units, error) {
+// Use is what is used: write units, and read units.
+type Use struct {
+	Writes Units
+	Reads  float64
+}
+
+// Per is the use of one of n.
+func (u Use) Per(n float64) Use { return Use{u.Writes.Per(n), u.Reads / n} }
+
+// Use is that of the traffic and of all that is derived from it.
+func (t *Traffic) Use(ctx context.Context) (Use, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	var clock handClock
@@ -54,17 +63,17 @@ func (t *Traffic) WriteUnits(ctx context.Context) (Units, error) {
 	}
 	s, err := t.Open(ctx, t.Dir, Time{clock.now, sleep, t.Delays})
 	if err != nil {
-		return nil, err
+		return Use{}, err
 	}
 	err = t.Prepare(ctx, s)
-	before := s.WriteUnits()
+	writes, reads := s.WriteUnits(), s.ReadUnits()
 	if started = true; err == nil {
 		err = s.Worker.Run(ctx)
 	}
 	if cause := context.Cause(ctx); !errors.Is(cause, errOver) {
 		err = errors.Join(err, cause)
 	}
-	return s.WriteUnits().less(before), errors.Join(err, s.DB.Close())
+	return Use{s.WriteUnits().less(writes), s.ReadUnits() - reads}, errors.Join(err, s.DB.Close())
 }
 
 // handClock is a time that is set by hand.

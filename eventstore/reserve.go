@@ -68,36 +68,19 @@ func (s *Store) reservationOf(ctx context.Context, scope, value string) (Reserva
 	return ReservationKey{scope, hex.EncodeToString(h.Sum(nil))}, nil
 }
 
-// tableSecret is the secret of the table, which is made when it is needed first and stays.
-func (s *Store) tableSecret(ctx context.Context) ([]byte, error) {
-	if secret := s.secret.Load(); secret != nil {
-		return *secret, nil
-	}
-	r, err := RulesNow.Get(ctx, s.t, RulesKey{})
-	if errors.Is(err, table.ErrNotFound) || err == nil && len(r.Secret) == 0 {
-		r, err = makeSecret(ctx, s.t)
-	}
-	if err != nil {
-		return nil, err
-	}
-	s.secret.Store(&r.Secret)
-	return r.Secret, nil
-}
-
 // claim finds the keys of the values that the parts take or let go.
 func (j *joint) claim(ctx context.Context) (err error) {
 	if !slices.ContainsFunc(j.parts, func(a *appending) bool { return len(a.claims) > 0 }) {
 		return nil
 	}
-	if j.s.o.Secrets == nil && j.s.secret.Load() == nil { // which reads the rules anyhow
+	if j.s.o.Secrets == nil && j.s.secret.Load() == nil { // such a store reads the rules for each append anyhow
 		r, err := j.s.held.Get(ctx, j.s.t)
-		if err == nil && len(r.Secret) == 0 {
-			r, err = makeSecret(ctx, j.s.t)
+		if err == nil {
+			_, err = j.s.secretIn(ctx, r)
 		}
 		if err != nil {
 			return err
 		}
-		j.s.secret.Store(&r.Secret)
 	}
 	for _, a := range j.parts {
 		for i := range a.claims {

@@ -2,7 +2,6 @@ package eventstore
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"slices"
@@ -17,8 +16,9 @@ import (
 )
 
 // ErrUnsealed is returned by a store without Options.Secrets when it would append an event of a type that has personal fields, or keep a snapshot,
-// on a table whose personal fields are sealed. Nothing was stored.
-var ErrUnsealed = errors.New("eventstore: this table keeps personal fields sealed, and this store has no keys to seal them: open it with Options.Secrets")
+// on a table whose personal fields are sealed, and when it would reserve, release or look up a value on a table whose secret for values is
+// encrypted. Nothing was stored.
+var ErrUnsealed = errors.New("eventstore: this table keeps what is personal sealed, and this store has no keys to it: open it with Options.Secrets")
 
 // PersonalRule says what is personal in the events of a type; see shred.Personal.
 type PersonalRule struct {
@@ -36,7 +36,9 @@ type Rules struct {
 	RulesKey
 	Personal  []PersonalRule `dynamodbav:"personal,omitempty"`  // what is sealed
 	Mode      WriteMode      `dynamodbav:"mode,omitempty"`      // how all stores append; empty: none has yet
-	Secret    []byte         `dynamodbav:"secret,omitempty"`    // with which values of reservations are hashed
+	Secret    []byte         `dynamodbav:"secret,omitempty"`    // with which values of reservations are hashed; see Wrapped
+	Wrapped   []byte         `dynamodbav:"wrapped,omitempty"`   // the same, encrypted: from when a store with Options.Secrets has first reserved a value
+	Master    string         `dynamodbav:"master,omitempty"`    // by which key
 	HeldUntil int64          `dynamodbav:"heldUntil,omitempty"` // the time, in milliseconds since 1970, up to which stores go by rules as they have read them
 
 	// ReliedFrom is the time, in milliseconds since 1970, from which all stores go by the last change of Personal. Nothing is sealed before it.
@@ -106,15 +108,6 @@ func holdRules(ctx context.Context, t *table.Table, now time.Time) (r Rules, err
 	return updateRules(ctx, t, "SET #et = :et, #name = :value", "heldUntil", &types.AttributeValueMemberN{Value: fmt.Sprint(now.Add(holdFor).UnixMilli())})
 }
 
-// makeSecret makes the secret of the table, unless there is one.
-func makeSecret(ctx context.Context, t *table.Table) (r Rules, err error) {
-	secret, err := newSecret()
-	if err != nil {
-		return r, err
-	}
-	return updateRules(ctx, t, "SET #et = :et, #name = if_not_exists(#name, :value)", "secret", &types.AttributeValueMemberB{Value: secret})
-}
-
 // updateRules sets an attribute of the rules, which need not be there, and returns them.
 func updateRules(ctx context.Context, t *table.Table, update, name string, value types.AttributeValue) (r Rules, err error) {
 	key, err := TableRules.Key(RulesKey{})
@@ -137,22 +130,11 @@ func updateRules(ctx context.Context, t *table.Table, update, name string, value
 	}
 }
 
-func newSecret() ([]byte, error) {
-	secret := make([]byte, 32)
-	if _, err := rand.Read(secret); err != nil {
-		return nil, fmt.Errorf("make a secret: %w", err)
-	}
-	return secret, nil
-}
-
 // DeclarePersonal makes it a rule of the table that some fields are personal. What was declared once stays so. Other stores go by the rules from before
 // for some seconds yet: whoever seals waits for Rules.Wait first, whether it changed the rules or finds them changed.
 func DeclarePersonal(ctx context.Context, t *table.Table, add []PersonalRule) error {
 	r, err := RulesNow.Get(ctx, t, RulesKey{})
 	if errors.Is(err, table.ErrNotFound) {
-		if r.Secret, err = newSecret(); err != nil {
-			return err
-		}
 		r.Personal = mergeRules(nil, add)
 		if err = TableRules.Create(ctx, t, &r); !errors.Is(err, table.ErrExists) {
 			return err // nobody has read rules yet: no wait

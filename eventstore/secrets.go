@@ -24,6 +24,9 @@ type Secrets struct {
 	SealState func(ctx context.Context, id ID, since time.Time, state Payload) (sealed Payload, ok bool, err error)
 	// OpenState changes it back. Not ok: it cannot be opened any more, and the snapshot is as if it were not there.
 	OpenState func(ctx context.Context, id ID, state Payload) (opened Payload, ok bool, err error)
+	// SealSecret encrypts the secret of the table with a master key, and returns the name of that. OpenSecret decrypts it.
+	SealSecret func(ctx context.Context, secret []byte) (wrapped []byte, master string, err error)
+	OpenSecret func(ctx context.Context, wrapped []byte, master string) (secret []byte, err error)
 }
 
 // AsStored reads events as they are in the table: what Options.Secrets have sealed stays so.

@@ -100,7 +100,7 @@ func New(t *table.Table, o Options) (*Keeper, error) {
 
 // Secrets is what a Store needs to seal and open: eventstore.Options.Secrets.
 func (k *Keeper) Secrets() *eventstore.Secrets {
-	return &eventstore.Secrets{Seal: k.seal, Open: k.open, Bare: bare, Tag: k.tag, SealState: k.sealState, OpenState: k.openState}
+	return &eventstore.Secrets{Seal: k.seal, Open: k.open, Bare: bare, Tag: k.tag, SealState: k.sealState, OpenState: k.openState, SealSecret: k.sealSecret, OpenSecret: k.openSecret}
 }
 
 // newAEAD is AES-256-GCM.

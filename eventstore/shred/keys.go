@@ -109,9 +109,31 @@ func (k *Keeper) unwrap(s *Subject) ([]byte, error) {
 // binding keeps a key with its subject and master.
 func (s *Subject) binding() []byte { return bind("key", s.Subject, s.Master) }
 
-// Rewrap encrypts the keys of all subjects with the first master, where they are with another. When it has returned without
+// sealSecret encrypts the secret of the table with the first master.
+func (k *Keeper) sealSecret(_ context.Context, secret []byte) (wrapped []byte, master string, err error) {
+	master = k.o.Masters[0].ID
+	return k.masters[master].Seal(nil, nil, secret, bind("secret", master)), master, nil
+}
+
+// openSecret decrypts the secret of the table. Errors: ErrUnreadable.
+func (k *Keeper) openSecret(_ context.Context, wrapped []byte, master string) ([]byte, error) {
+	aead := k.masters[master]
+	if aead == nil {
+		return nil, fmt.Errorf("%w: the secret of the table is encrypted with master %q, which is not at hand", ErrUnreadable, master)
+	}
+	secret, err := aead.Open(nil, nil, wrapped, bind("secret", master))
+	if err != nil {
+		return nil, fmt.Errorf("%w: the secret of the table does not open with master %q", ErrUnreadable, master)
+	}
+	return secret, nil
+}
+
+// Rewrap encrypts the keys of all subjects, and the secret of the table, with the first master, where they are with another. When it has returned without
 // an error, those others are not needed any more, but for keys that were made meanwhile by whoever still has another first.
 func (k *Keeper) Rewrap(ctx context.Context) (n int, err error) {
+	if err := k.rewrapSecret(ctx); err != nil {
+		return 0, fmt.Errorf("shred: rewrap: %w", err)
+	}
 	for s, err := range EverySubject.All(ctx, k.t, EveryIn{}) {
 		if err != nil {
 			return n, fmt.Errorf("shred: rewrap: %w", err)
@@ -135,6 +157,23 @@ func (k *Keeper) Rewrap(ctx context.Context) (n int, err error) {
 		n++
 	}
 	return n, nil
+}
+
+func (k *Keeper) rewrapSecret(ctx context.Context) error {
+	_, err := eventstore.TableRules.Modify(ctx, k.t, eventstore.RulesKey{}, func(r *eventstore.Rules) error {
+		if len(r.Wrapped) == 0 || r.Master == k.o.Masters[0].ID {
+			return nil
+		}
+		secret, err := k.openSecret(ctx, r.Wrapped, r.Master)
+		if err == nil {
+			r.Wrapped, r.Master, err = k.sealSecret(ctx, secret)
+		}
+		return err
+	})
+	if errors.Is(err, table.ErrNotFound) {
+		return nil
+	}
+	return err
 }
 
 // join notes that a subject is in an aggregate, before an event says so.

@@ -23,7 +23,7 @@ func Problem(err error) error {
 	case errors.Is(err, eventstore.ErrCommitReused):
 		return door.Problem(http.StatusUnprocessableEntity, "commit_reused", "This commit id belongs to another append. Use one of its own for each.")
 	case errors.Is(err, eventstore.ErrUnsealed):
-		return door.Problem(http.StatusUnprocessableEntity, "personal_fields", "Events of this type have personal fields, which this table keeps sealed, and the server has no keys to seal them. Append them through the program that has the keys.")
+		return door.Problem(http.StatusUnprocessableEntity, "personal_fields", "This table keeps what is personal sealed, and the server has no keys to it. Append events with personal fields, and reserve values, through the program that has the keys.")
 	case errors.Is(err, eventstore.ErrWriteMode):
 		return door.Problem(http.StatusConflict, "write_mode", "This table is appended to one by one, without transactions, which the server does not do. Append through the program that does.")
 	case errors.Is(err, eventstore.ErrReserved):

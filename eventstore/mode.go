@@ -29,7 +29,8 @@ func (s *Store) mode() WriteMode {
 	return InTransactions
 }
 
-// agree makes the store's mode that of the table, or finds that the table has another. It asks once: what a table has it keeps.
+// agree makes the store's mode that of the table, or finds that the table has another, and records how the store spreads types. It
+// asks once: what a table has it keeps.
 func (s *Store) agree(ctx context.Context) error {
 	if s.agreed.Load() {
 		return nil
@@ -37,6 +38,9 @@ func (s *Store) agree(ctx context.Context) error {
 	r, err := updateRules(ctx, s.t, "SET #et = :et, #name = if_not_exists(#name, :value)", "mode", &types.AttributeValueMemberS{Value: string(s.mode())})
 	if err == nil {
 		err = s.sameMode(&r)
+	}
+	if err == nil {
+		err = s.tellShards(ctx, &r)
 	}
 	s.agreed.Store(err == nil)
 	return err

@@ -72,7 +72,8 @@ var HeadByID = table.NewGet[ID](Heads, table.GetDef{
 	ID: "E5", Question: "the version of an aggregate", Load: table.Load{PerSecond: 5, Items: 1, ItemBytes: 300},
 })
 
-// TypeIn asks for the events of a type from an event id on; "" is all. Shards is over how many partitions the type is spread.
+// TypeIn asks for the events of a type from an event id on; "" is all. Shards is over how many partitions the type is spread:
+// Store.TypeShards.
 type TypeIn struct {
 	EventType string `dynamodbav:"eventType"`
 	From      string `dynamodbav:"from"`

@@ -9,7 +9,7 @@ var remarks = table.Remarks{
 		{Name: "read", Patterns: []string{"E2"}},
 		{Name: "state", Patterns: []string{"E2", "E4", "E5"}},
 		{Name: "head without transactions", Patterns: []string{"E3"}},
-		{Name: "events of a type over HTTP", Patterns: []string{"E6"}},
+		{Name: "events of a type over HTTP", Patterns: []string{"E6", "E14"}},
 		{Name: "folds", Patterns: []string{"E7"}},
 		{Name: "list of aggregates", Patterns: []string{"E8"}},
 		{Name: "reservations", Patterns: []string{"E10", "E10b"}},

@@ -41,6 +41,9 @@ type Rules struct {
 	Master    string         `dynamodbav:"master,omitempty"`    // by which key
 	HeldUntil int64          `dynamodbav:"heldUntil,omitempty"` // the time, in milliseconds since 1970, up to which stores go by rules as they have read them
 
+	// TypeShards is the largest Options.TypeShards of the stores that have appended; 0: 1.
+	TypeShards int `dynamodbav:"typeShards,omitempty"`
+
 	// ReliedFrom is the time, in milliseconds since 1970, from which all stores go by the last change of Personal. Nothing is sealed before it.
 	ReliedFrom int64 `dynamodbav:"reliedFrom,omitempty"`
 }
@@ -59,11 +62,11 @@ var TableRules = table.Define[Rules, RulesKey]("eventstore.rules", table.Def[Rul
 	Growth:  table.Growth{Writes: 1, Most: 1 / holdFor.Seconds(), Bytes: 500}, // a process that appends says how long it goes by them
 })
 
-func exampleRules(r *Rules) { r.Mode = InTransactions }
+func exampleRules(r *Rules) { r.Mode, r.TypeShards = InTransactions, 4 }
 
 // RulesNow are the rules of the table.
 var RulesNow = table.NewGet[RulesKey](TableRules, table.GetDef{
-	ID: "E14", Question: "what holds for all event stores on the table", Load: table.Load{PerSecond: 0.001, Items: 1, ItemBytes: 500},
+	ID: "E14", Question: "what holds for all event stores on the table", Load: table.Load{PerSecond: 0.1, Items: 1, ItemBytes: 500},
 })
 
 // Stores go by the rules that they have read for holdFor. Who changes the rules waits until that is over everywhere, and for holdMargin, by which clocks may differ.

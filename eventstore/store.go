@@ -21,7 +21,7 @@ type Options struct {
 	// append in the other are refused with ErrWriteMode.
 	OneByOne bool
 	// TypeShards is over how many partitions the index spreads the events of one type, 1 to 256; default 1, which is good for
-	// a thousand appends a second of one type. It may grow: readers have to look at as many.
+	// a thousand appends a second of one type. It may grow: readers have to look at as many, see Store.TypeShards.
 	TypeShards int
 	// Chain gives each event a hash over itself and the event before it: see Verified for what it proves. It may begin later, and never
 	// ends: stores without Chain go on with chains that others have begun. An append then reads the head once more where it expects

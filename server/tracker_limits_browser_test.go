@@ -110,7 +110,7 @@ func (l *limits) event(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// away refuses the first attempts.
+// away refuses the first attempts, one of them without an answer.
 func (l *limits) away(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
@@ -118,7 +118,7 @@ func (l *limits) away(w http.ResponseWriter, r *http.Request) {
 	}
 	l.mu.Lock()
 	l.refusals++
-	refused := l.refusals <= refusedBefore
+	refused, breaks := l.refusals <= refusedBefore, l.refusals == 2
 	if !refused {
 		name := "view"
 		for _, n := range []string{"first", "second", "engagement"} {
@@ -129,6 +129,9 @@ func (l *limits) away(w http.ResponseWriter, r *http.Request) {
 		l.taken = append(l.taken, name)
 	}
 	l.mu.Unlock()
+	if breaks {
+		panic(http.ErrAbortHandler) // which breaks the connection
+	}
 	if refused {
 		w.WriteHeader(http.StatusServiceUnavailable)
 		return

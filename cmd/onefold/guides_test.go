@@ -182,6 +182,33 @@ func hasFlag(at *kong.Node, name string) bool {
 	})
 }
 
+var trackerTag = regexp.MustCompile(`<script\b[^>]*/onefold\.js[^>]*`)
+
+// Wherever people find the tag of the tracker, it does not let their page wait for the server.
+func TestSnippetsAreAsync(t *testing.T) {
+	found := 0
+	for _, root := range []string{"../../README.md", "../../docs", "../../server/dashboard/src"} {
+		err := filepath.WalkDir(root, func(path string, d os.DirEntry, err error) error {
+			if err != nil || d.IsDir() {
+				return err
+			}
+			text, err := os.ReadFile(path)
+			for _, tag := range trackerTag.FindAllString(string(text), -1) {
+				if found++; !slices.Contains(strings.Fields(tag), "async") {
+					t.Errorf("%s: %s is not async", path, tag)
+				}
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if found < 2 {
+		t.Errorf("%d tags were found, want those of the guide and of the dashboard", found)
+	}
+}
+
 var (
 	setting = regexp.MustCompile(`ONEFOLD_[A-Z0-9_]*[A-Z0-9]`)
 	metric  = regexp.MustCompile(`\bonefold_[a-z0-9]+_[a-z0-9_]*[a-z0-9]`)

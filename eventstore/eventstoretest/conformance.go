@@ -51,6 +51,7 @@ var cases = []struct {
 	{"without transactions", false, withoutTransactions, false},
 	{"the other way of appending", false, otherMode, false},
 	{"chains of all writers", false, chains, false},
+	{"events of a type by all writers", false, eventsOfTypeByAllWriters, false},
 	{"unknown outcomes", false, unknownOutcomes, false},
 	{"concurrent writers", false, concurrentWriters, true},
 	{"same append at once", false, sameAppendAtOnce, false},

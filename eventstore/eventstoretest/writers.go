@@ -3,6 +3,8 @@ package eventstoretest
 import (
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/onefold/onefold/eventstore"
 )
@@ -71,6 +73,39 @@ func chains(w *suite) {
 		for _, e := range w.events(id, eventstore.Verified()) {
 			if e.Seq > 2 && len(e.Hash) == 0 {
 				w.Errorf("event %d is in no chain", e.Seq)
+			}
+		}
+	}
+}
+
+// However far writers spread the events of a type, each finds those of all, also after one came that spreads them further.
+func eventsOfTypeByAllWriters(w *suite) {
+	further := w.o
+	further.TypeShards = max(w.o.TypeShards, 1) + 6
+	last, err := eventstore.New(w.table, further)
+	w.must(err)
+	want := map[string]bool{}
+	for i := range 48 {
+		id, s := order(fmt.Sprint(i)), w.writer()
+		if i >= 24 && i%2 == 0 {
+			s = last
+		}
+		_, err := s.Append(w.ctx, id, eventstore.NoStream(), said("A"))
+		w.must(err)
+		want[id.String()] = true
+		if i%12 != 11 {
+			continue
+		}
+		for k, reader := range w.stores {
+			shards, err := reader.TypeShards(w.ctx)
+			w.must(err)
+			found := map[string]bool{}
+			for e, err := range eventstore.EventsOfType.All(w.ctx, w.table, eventstore.TypeIn{EventType: "A", To: "~", Shards: shards}) {
+				w.must(err)
+				found[e.ID.String()] = true
+			}
+			if !maps.Equal(found, want) {
+				w.Errorf("after %d appends, writer %d finds %v, want %v", i+1, k, slices.Sorted(maps.Keys(found)), slices.Sorted(maps.Keys(want)))
 			}
 		}
 	}

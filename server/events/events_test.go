@@ -5,11 +5,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"net/url"
 	"strings"
 	"testing"
 
 	"github.com/onefold/onefold/accounts"
 	"github.com/onefold/onefold/eventstore"
+	"github.com/onefold/onefold/eventstore/eventjson"
 	"github.com/onefold/onefold/server"
 	"github.com/onefold/onefold/server/servertest"
 )
@@ -21,6 +23,9 @@ type shop struct {
 	*servertest.House
 	owner, stranger *servertest.Person
 	keys            map[accounts.Scope][]string // headers
+	own             *eventstore.Store           // as the server's
+	other           *eventstore.Store           // of a program beside the server, which knows nothing of its options; nil: there is none
+	turns           int
 }
 
 func newShop(t *testing.T, change ...func(*server.Options)) *shop {
@@ -40,10 +45,21 @@ func newShop(t *testing.T, change ...func(*server.Options)) *shop {
 	return s
 }
 
-// append appends events of one type that say their number.
-func (s *shop) append(id, body string) string {
+// append appends events: over HTTP, or in turns over HTTP and by the other program, if there is one.
+func (s *shop) append(path, body string) {
 	s.Helper()
-	return s.owner.Want(201, `"version"`, "POST", orders+"/"+id+"/events", body)
+	if s.turns++; s.other == nil || s.turns%2 == 0 {
+		s.owner.Want(201, `"version"`, "POST", orders+"/"+path+"/events", body)
+		return
+	}
+	id, err := url.PathUnescape(path)
+	servertest.Must(s.T, err)
+	var asked struct{ Events []eventjson.New }
+	servertest.Must(s.T, json.Unmarshal([]byte(body), &asked))
+	said, err := eventjson.NewEvents(asked.Events)
+	servertest.Must(s.T, err)
+	_, err = s.other.Append(s.Context(), eventstore.ID{Type: "order", ID: id}, eventstore.Any(), said)
+	servertest.Must(s.T, err)
 }
 
 func some(n int) string {
@@ -54,8 +70,10 @@ func some(n int) string {
 	return `{"events":[` + strings.Join(all, ",") + `]}`
 }
 
-func TestAppend(t *testing.T) {
-	s := newShop(t)
+func TestAppend(t *testing.T) { inEveryShop(t, testAppend) }
+
+func testAppend(s *shop) {
+	t := s.T
 	const one = orders + "/1/events"
 	post := func(status int, says, body string, headers ...string) string {
 		t.Helper()
@@ -93,8 +111,9 @@ func TestAppend(t *testing.T) {
 }
 
 // Who may do what: keys that send append and read nothing, and roles on sites say nothing of the event store.
-func TestPermissions(t *testing.T) {
-	s := newShop(t)
+func TestPermissions(t *testing.T) { inEveryShop(t, testPermissions) }
+
+func testPermissions(s *shop) {
 	s.append("1", some(1))
 	web := s.Browser()
 	for _, c := range []struct {
@@ -125,8 +144,10 @@ func TestPermissions(t *testing.T) {
 	s.stranger.Want(403, "forbidden", "POST", "/api/v1/keys", `{"site":"events:main","scope":"ingest"}`)
 }
 
-func TestReading(t *testing.T) {
-	s := newShop(t)
+func TestReading(t *testing.T) { inEveryShop(t, testReading) }
+
+func testReading(s *shop) {
+	t := s.T
 	s.append("1", some(98))
 	s.append("1", some(98))
 	key := s.keys[accounts.Read]
@@ -170,8 +191,10 @@ func TestReading(t *testing.T) {
 }
 
 // Ids have characters that mean something in paths, and are never mixed up.
-func TestNamesInPaths(t *testing.T) {
-	s := newShop(t)
+func TestNamesInPaths(t *testing.T) { inEveryShop(t, testNamesInPaths) }
+
+func testNamesInPaths(s *shop) {
+	t := s.T
 	for i, path := range []string{"a%2Fb", "a%20b", "%C3%BC", "100%25", "a%3Fb", "A", "a", "a+b", "%3Cscript%3E"} {
 		s.append(path, some(i+1))
 	}
@@ -227,6 +250,9 @@ func TestRulesOfOtherPrograms(t *testing.T) {
 		say()
 		s.owner.Want(200, fmt.Sprintf(`"seq":%d`, i+1), "GET", orders+"/1/events", "")
 	}
+	for _, is := range []string{"A", "B", "C", "D"} {
+		s.owner.Want(200, fmt.Sprintf(`"type":"%s"`, is), "GET", "/api/v1/events/of-type/"+is, "")
+	}
 	for e, err := range other.Read(t.Context(), eventstore.ID{Type: "order", ID: "1"}, eventstore.Verified()) {
 		if err != nil || e.Seq > 1 && len(e.Hash) == 0 {
 			t.Errorf("event %d: %v", e.Seq, err)
@@ -247,11 +273,12 @@ func TestRulesOfOtherPrograms(t *testing.T) {
 	single.owner.Want(409, "write_mode", "POST", orders+"/1/events", `{"events":[{"type":"B"}]}`)
 }
 
-func TestSnapshot(t *testing.T) {
-	s := newShop(t)
+func TestSnapshot(t *testing.T) { inEveryShop(t, testSnapshot) }
+
+func testSnapshot(s *shop) {
+	t := s.T
 	s.append("1", some(3))
-	store, err := eventstore.New(s.Table, eventstore.Options{})
-	servertest.Must(t, err)
+	store := s.own
 	count := eventstore.Fold[int]{Version: 4, Apply: func(n int, _ eventstore.Event) (int, error) { return n + 1, nil }}
 	at, err := eventstore.Load(t.Context(), store, eventstore.ID{Type: "order", ID: "1"}, count)
 	servertest.Must(t, err)
@@ -298,8 +325,10 @@ func (s *shop) tail(path string, headers ...string) (next func() string, leave f
 }
 
 // Whoever watches a stream sees every event once, also when they come back.
-func TestTail(t *testing.T) {
-	s := newShop(t)
+func TestTail(t *testing.T) { inEveryShop(t, testTail) }
+
+func testTail(s *shop) {
+	t := s.T
 	s.append("1", some(3))
 	want := func(next func() string, seqs ...int) {
 		t.Helper()
@@ -328,8 +357,10 @@ func TestTail(t *testing.T) {
 }
 
 // The feed tells what happened to all aggregates, once and in one order, to those who watch it and to those who come back.
-func TestFeed(t *testing.T) {
-	s := newShop(t)
+func TestFeed(t *testing.T) { inEveryShop(t, testFeed) }
+
+func testFeed(s *shop) {
+	t := s.T
 	key := s.keys[accounts.Read]
 	read := s.Browser()
 	s.append("1", some(2))

@@ -18,10 +18,9 @@ import (
 
 type total struct{ Events int }
 
-// A projection is rebuilt, what cannot be applied is told, and applied when that was mended.
-func TestProjections(t *testing.T) {
-	var mended atomic.Bool
-	s := newShop(t, func(o *server.Options) {
+// totals gives a server a projection that can apply nothing bad until that was mended.
+func totals(t *testing.T, mended *atomic.Bool) func(*server.Options) {
+	return func(o *server.Options) {
 		store, err := eventstore.New(o.Table, eventstore.Options{})
 		servertest.Must(t, err)
 		p, err := projection.Define(o.Table, store, projection.Definition[total]{
@@ -34,7 +33,20 @@ func TestProjections(t *testing.T) {
 		}, projection.Options{Logger: slog.New(slog.DiscardHandler)})
 		servertest.Must(t, err)
 		o.Events.Projections = []events.Projection{p}
-	})
+	}
+}
+
+// A projection is rebuilt, what cannot be applied is told, and applied when that was mended.
+func TestProjections(t *testing.T) {
+	var mended atomic.Bool
+	inEveryShop(t, func(s *shop) {
+		mended.Store(false)
+		testProjections(s, &mended)
+	}, totals(t, &mended))
+}
+
+func testProjections(s *shop, mended *atomic.Bool) {
+	t := s.T
 	const path = "/api/v1/events/projections"
 	s.append("1", some(3))
 	s.append("2", `{"events":[{"type":"Counted"},{"type":"Bad"},{"type":"Counted"}]}`)

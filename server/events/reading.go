@@ -160,7 +160,12 @@ func (s *Service) export(ctx context.Context, in *exportRequest) (*huma.StreamRe
 }
 
 func (s *Service) ofType(ctx context.Context, in *eventsOfTypeRequest) (*eventsOfTypePage, error) {
-	page, err := eventstore.EventsOfType.Page(ctx, s.table, eventstore.TypeIn{EventType: in.EventType, To: endOfIDs}, in.Cursor, min(in.Limit, maxOfType))
+	shards, err := s.store.TypeShards(ctx)
+	if err != nil {
+		return nil, s.door.Error(ctx, err)
+	}
+	asked := eventstore.TypeIn{EventType: in.EventType, To: endOfIDs, Shards: shards}
+	page, err := eventstore.EventsOfType.Page(ctx, s.table, asked, in.Cursor, min(in.Limit, maxOfType))
 	if err != nil {
 		return nil, s.door.Error(ctx, err)
 	}
@@ -168,6 +173,9 @@ func (s *Service) ofType(ctx context.Context, in *eventsOfTypeRequest) (*eventsO
 	answer.Body.Events, answer.Body.Cursor = make([]eventOfType, len(page.Items)), page.Next
 	for i := range page.Items {
 		e := &page.Items[i]
+		if err := s.store.Open(ctx, e); err != nil {
+			return nil, s.door.Error(ctx, err)
+		}
 		answer.Body.Events[i] = eventOfType{e.Type, e.ID.ID, eventjson.Of(e)}
 	}
 	return answer, nil

@@ -86,7 +86,11 @@ func (s *Service) snapshot(ctx context.Context, in *AggregatePath) (*snapshotAns
 		return nil, s.door.Error(ctx, err)
 	}
 	snap, err := eventstore.SnapshotByID.Get(ctx, s.table, eventstore.SnapshotKey{ID: in.id()})
-	if errors.Is(err, table.ErrNotFound) {
+	opened := err == nil
+	if opened {
+		snap.State, opened, err = s.store.OpenState(ctx, in.id(), snap.State)
+	}
+	if err == nil && !opened || errors.Is(err, table.ErrNotFound) {
 		return nil, door.Problem(http.StatusNotFound, "no_snapshot", "This aggregate has no snapshot.")
 	}
 	if err != nil {

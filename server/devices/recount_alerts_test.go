@@ -6,7 +6,6 @@ import (
 	"math/big"
 	"net/url"
 	"slices"
-	"strconv"
 	"time"
 )
 
@@ -17,7 +16,7 @@ func (d *days) compareAlerts(g *gadget) {
 	var want, got []episode
 	fires := false
 	for _, p := range g.points("temp") {
-		switch hot := number(d.T, p.value); {
+		switch hot := number(p.value); {
 		case !fires && hot.Cmp(big.NewRat(100, 1)) > 0:
 			want, fires = append(want, episode{Since: p.at}), true
 		case fires && hot.Cmp(big.NewRat(95, 1)) <= 0 && p.at.After(want[len(want)-1].Since): // no alert ends in the millisecond in which it began
@@ -53,19 +52,17 @@ func (d *days) compareLatest(g *gadget) {
 	d.Helper()
 	var shown shownDevice
 	d.answer("/devices/"+g.id, &shown)
-	got, want := map[string]string{}, map[string]string{}
-	for name, v := range shown.Latest {
-		got[name] = fmt.Sprint(v.Value, " ", v.At.UnixMilli())
+	if names := g.metrics(); !slices.Equal(slices.Sorted(maps.Keys(shown.Latest)), names) {
+		d.Errorf("%s: latest values are %v, want those of %v", g.id, shown.Latest, names)
 	}
-	for _, name := range g.metrics() {
+	for name, v := range shown.Latest {
 		all := g.points(name)
 		newest := all[len(all)-1]
-		if f, err := strconv.ParseFloat(newest.value, 64); err == nil {
-			newest.value = fmt.Sprint(f)
+		right := func(p point) bool { // of one millisecond without numbers any may be the last
+			return p.at.Equal(v.At) && p.nth == newest.nth && sameValue(fmt.Sprint(v.Value), p.value)
 		}
-		want[name] = fmt.Sprint(newest.value, " ", newest.at.UnixMilli())
-	}
-	if !maps.Equal(got, want) {
-		d.Errorf("%s: latest values are %v, want %v", g.id, got, want)
+		if !v.At.Equal(newest.at) || !slices.ContainsFunc(all, right) {
+			d.Errorf("%s: the latest %s is %v, want %v", g.id, name, v, newest)
+		}
 	}
 }

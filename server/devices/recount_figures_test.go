@@ -7,7 +7,6 @@ import (
 	"math/big"
 	"net/url"
 	"slices"
-	"testing"
 	"time"
 
 	"github.com/onefold/onefold/telemetry"
@@ -20,23 +19,19 @@ type point struct {
 	value string
 }
 
-// compare orders points by time, then by number; those without a number come first, by value.
-func (p point) compare(o point) int {
-	byValue := cmp.Compare(p.value, o.value)
-	a, ok := new(big.Rat).SetString(p.value)
-	b, both := new(big.Rat).SetString(o.value)
-	if ok && both {
-		byValue = a.Cmp(b)
-	}
-	return cmp.Or(p.at.Compare(o.at), cmp.Compare(p.nth, o.nth), byValue)
+func (p point) String() string {
+	return fmt.Sprintf("%s=%s (%d)", p.at.UTC().Format("02T15:04:05.000"), p.value, p.nth)
 }
 
-// kindOf is what the profile says of a metric, or what its values show.
-func kindOf(metric string) telemetry.MetricKind {
-	if metric == "mode" {
-		return telemetry.State
+// compare orders points by time, then by number; those without a number come first, by value.
+func (p point) compare(o point) int {
+	if c := cmp.Or(p.at.Compare(o.at), cmp.Compare(p.nth, o.nth)); c != 0 {
+		return c
 	}
-	return telemetry.Gauge
+	if a, b := number(p.value), number(o.value); a != nil && b != nil {
+		return a.Cmp(b)
+	}
+	return cmp.Compare(p.value, o.value)
 }
 
 // points are all values of a metric that count, in order.
@@ -120,7 +115,7 @@ func (d *days) compareAggregates(g *gadget, p telemetry.Period) {
 				key := a.Start + " " + f.Metric
 				if b := want[key]; b == nil {
 					d.Errorf("%s, %s %s: %+v, want nothing", g.id, p, key, f)
-				} else if wrong := b.differs(d.T, f, nil, b.points[len(b.points)-1].at); wrong != "" {
+				} else if wrong := b.differs(f, nil, b.points[len(b.points)-1].at); wrong != "" {
 					d.Errorf("%s, %s %s: %s: %+v, of %v", g.id, p, key, wrong, f, b.points)
 				}
 				delete(want, key)
@@ -137,8 +132,7 @@ func (d *days) compareAggregates(g *gadget, p telemetry.Period) {
 
 // differs says which figure is not what the points make. before is the last point before them, if it counts, and the last state lasts
 // until a time.
-func (b *bucket) differs(t testing.TB, f *telemetry.Figures, before *point, until time.Time) string {
-	t.Helper()
+func (b *bucket) differs(f *telemetry.Figures, before *point, until time.Time) string {
 	first, last := b.points[0], b.points[len(b.points)-1]
 	kind := kindOf(f.Metric)
 	switch {
@@ -156,45 +150,41 @@ func (b *bucket) differs(t testing.TB, f *telemetry.Figures, before *point, unti
 	if kind == telemetry.State {
 		return b.lastedDiffers(f, before, until)
 	}
-	wrong := b.sumsDiffer(t, f)
+	wrong := b.sumsDiffer(f)
 	switch {
 	case wrong != "":
 	case kind == telemetry.Gauge:
-		wrong = b.percentilesDiffer(t, f)
+		wrong = b.percentilesDiffer(f)
 	default:
-		wrong = b.increaseDiffers(t, f, before)
+		wrong = b.increaseDiffers(f, before)
 	}
 	return wrong
 }
 
 func sameValue(a, b string) bool {
-	x, ok := new(big.Rat).SetString(a)
-	y, both := new(big.Rat).SetString(b)
-	return a == b || ok && both && x.Cmp(y) == 0
+	x, y := number(a), number(b)
+	return a == b || x != nil && y != nil && x.Cmp(y) == 0
 }
 
-// number is a decimal; an empty text is none.
-func number(t testing.TB, s string) *big.Rat {
-	t.Helper()
-	v, ok := new(big.Rat).SetString(s)
-	if !ok {
-		t.Fatalf("%q is no number", s)
+// number is a decimal; nil is none.
+func number(s string) *big.Rat {
+	if v, ok := new(big.Rat).SetString(s); ok {
+		return v
 	}
-	return v
+	return nil
 }
 
 // numbers are the values in the order of their size.
-func (b *bucket) numbers(t testing.TB) (all []*big.Rat) {
+func (b *bucket) numbers() (all []*big.Rat) {
 	for _, p := range b.points {
-		all = append(all, number(t, p.value))
+		all = append(all, number(p.value))
 	}
 	slices.SortFunc(all, (*big.Rat).Cmp)
 	return all
 }
 
-func (b *bucket) sumsDiffer(t testing.TB, f *telemetry.Figures) string {
-	t.Helper()
-	all := b.numbers(t)
+func (b *bucket) sumsDiffer(f *telemetry.Figures) string {
+	all := b.numbers()
 	n := big.NewRat(int64(len(all)), 1)
 	sum, squares := new(big.Rat), new(big.Rat)
 	for _, v := range all {
@@ -203,15 +193,15 @@ func (b *bucket) sumsDiffer(t testing.TB, f *telemetry.Figures) string {
 	}
 	mean := new(big.Rat).Quo(sum, n)
 	variance := new(big.Rat).Sub(squares.Quo(squares, n), new(big.Rat).Mul(mean, mean))
-	deviation := number(t, f.Deviation)
+	deviation := number(f.Deviation)
 	switch {
-	case number(t, f.Sum).Cmp(sum) != 0:
+	case !near(number(f.Sum), sum, 0):
 		return "the sum is " + sum.FloatString(6)
-	case number(t, f.Min).Cmp(all[0]) != 0 || number(t, f.Max).Cmp(all[len(all)-1]) != 0:
+	case !near(number(f.Min), all[0], 0) || !near(number(f.Max), all[len(all)-1], 0):
 		return "the least or the greatest is wrong"
-	case !near(number(t, f.Mean), mean, 1e-18):
+	case !near(number(f.Mean), mean, 1e-18):
 		return "the mean is " + mean.FloatString(20)
-	case deviation.Sign() < 0 || !near(deviation.Mul(deviation, deviation), variance, 1e-17):
+	case deviation == nil || deviation.Sign() < 0 || !near(deviation.Mul(deviation, deviation), variance, 1e-17):
 		return "the variance is " + variance.FloatString(20)
 	}
 	return ""
@@ -219,15 +209,17 @@ func (b *bucket) sumsDiffer(t testing.TB, f *telemetry.Figures) string {
 
 // near compares two numbers of which one was rounded. part is how far they may be apart.
 func near(got, want *big.Rat, part float64) bool {
+	if got == nil {
+		return false
+	}
 	apart := new(big.Rat).Sub(got, want)
 	allowed := new(big.Rat).Mul(new(big.Rat).SetFloat64(part), want)
 	return apart.Abs(apart).Cmp(allowed.Abs(allowed)) <= 0
 }
 
 // percentilesDiffer holds percentiles against the least values that so many percent are at or below.
-func (b *bucket) percentilesDiffer(t testing.TB, f *telemetry.Figures) string {
-	t.Helper()
-	all := b.numbers(t)
+func (b *bucket) percentilesDiffer(f *telemetry.Figures) string {
+	all := b.numbers()
 	different := len(slices.CompactFunc(slices.Clone(all), func(a, b *big.Rat) bool { return a.Cmp(b) == 0 }))
 	part := f.PercentileError
 	if few := different <= 64; few != f.Exact || few && part != 0 || !few && (part <= 0 || part > 0.01) {
@@ -235,32 +227,38 @@ func (b *bucket) percentilesDiffer(t testing.TB, f *telemetry.Figures) string {
 	}
 	for percent, got := range map[int]string{50: f.P50, 90: f.P90, 95: f.P95, 99: f.P99} {
 		want := all[(len(all)*percent+99)/100-1]
-		if !near(number(t, got), want, part*1.0001) {
+		if !near(number(got), want, part*1.0001) {
 			return fmt.Sprintf("the percentile %d is %s", percent, want.FloatString(6))
 		}
 	}
 	return ""
 }
 
-// increaseDiffers counts what a counter grew by since the point before. A value below the one before it counts as a whole.
-func (b *bucket) increaseDiffers(t testing.TB, f *telemetry.Figures, before *point) string {
-	t.Helper()
-	way := b.points
-	if before != nil {
-		way = append([]point{*before}, way...)
-	}
-	increase, resets := new(big.Rat), int64(0)
-	for i := 1; i < len(way); i++ {
-		from, to := number(t, way[i-1].value), number(t, way[i].value)
-		if to.Cmp(from) < 0 {
-			from, resets = new(big.Rat), resets+1
+// grown is what a counter grew by since the point before. A value below the one before it counts as a whole.
+func (b *bucket) grown(before *point) (increase *big.Rat, resets int64) {
+	increase = new(big.Rat)
+	for _, p := range b.points {
+		to, from := number(p.value), new(big.Rat)
+		if before != nil {
+			if from = number(before.value); to.Cmp(from) < 0 {
+				from, resets = new(big.Rat), resets+1
+			}
+			increase.Add(increase, new(big.Rat).Sub(to, from))
 		}
-		increase.Add(increase, to.Sub(to, from))
+		before = &p
 	}
-	if number(t, f.Increase).Cmp(increase) != 0 || f.Resets != resets {
+	return increase, resets
+}
+
+func (b *bucket) increaseDiffers(f *telemetry.Figures, before *point) string {
+	increase, resets := b.grown(before)
+	if !near(number(f.Increase), increase, 0) || f.Resets != resets {
 		return fmt.Sprintf("it grew by %s with %d resets", increase.FloatString(3), resets)
 	}
-	took := way[len(way)-1].at.Sub(way[0].at).Milliseconds()
+	if before == nil {
+		before = &b.points[0]
+	}
+	took := b.points[len(b.points)-1].at.Sub(before.at).Milliseconds()
 	if took == 0 {
 		if f.Rate != "" {
 			return "no time passed"
@@ -268,7 +266,7 @@ func (b *bucket) increaseDiffers(t testing.TB, f *telemetry.Figures, before *poi
 		return ""
 	}
 	rate := new(big.Rat).Mul(increase, big.NewRat(1000, took))
-	if !near(number(t, f.Rate), rate, 1e-18) {
+	if !near(number(f.Rate), rate, 1e-18) {
 		return "the rate is " + rate.FloatString(20)
 	}
 	return ""

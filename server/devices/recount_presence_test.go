@@ -74,9 +74,12 @@ func (d *days) presence(g *gadget) (connectivity string, silent bool) {
 		pauses = append(pauses, recent[i].Sub(recent[i-1]))
 	}
 	slices.Sort(pauses)
-	usual := 15 * time.Minute
+	usual := g.paced
+	if usual == 0 {
+		usual = 15 * time.Minute
+	}
 	if len(pauses) >= 2 { // four of five are no longer
-		usual = pauses[int(float64(len(pauses))*0.8+0.999)-1]
+		usual = max(pauses[int(float64(len(pauses))*0.8+0.999)-1], g.paced)
 	}
 	since := d.Now().Sub(recent[len(recent)-1])
 	silent = since >= time.Hour

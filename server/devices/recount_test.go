@@ -39,7 +39,16 @@ func recount(t *testing.T, seed uint64) {
 		for _, g := range d.gadgets {
 			d.step(g, n)
 		}
+		if n == stepsADay/2 {
+			d.rename("grade")
+		}
 		d.look()
+		for range 2 {
+			g := d.gadgets[d.random.IntN(len(d.gadgets))]
+			if all := g.metrics(); len(all) > 0 {
+				d.compareCurve(d.someCurve(g, all[d.random.IntN(len(all))]))
+			}
+		}
 		d.Advance(stepOfDay)
 	}
 	d.Advance(48 * time.Hour)
@@ -62,6 +71,8 @@ type days struct {
 	zone    *time.Location
 	gadgets []*gadget
 	silent  bool // the fleet
+
+	properties []string // tags that describe devices
 }
 
 func newDays(t *testing.T, r *rand.Rand) *days {
@@ -74,36 +85,36 @@ func newDays(t *testing.T, r *rand.Rand) *days {
 	servertest.Must(t, err)
 	_, err = telemetry.UpdateFleet(ctx, d.Table, "plant", func(f *telemetry.Fleet) error { f.TenMinutes = true; return nil })
 	servertest.Must(t, err)
-	_, err = telemetry.PutProfile(ctx, d.Table, telemetry.Profile{ProfileKey: telemetry.ProfileKey{ProfileID: "gadget"}, FleetID: "plant"})
-	servertest.Must(t, err)
-	of := telemetry.RuleKey{Scope: telemetry.ForProfile, ScopeID: "gadget"}
+	d.addProfile("gadget", 0)
+	d.addProfile("paced", pace)
+	d.rename("driver")
+	season := r.IntN(stepsADay)
+	for i := range 9 {
+		d.addGadget(i, season)
+	}
+	return d
+}
+
+// pace is how often gadgets send, as a profile says.
+const pace = 25 * time.Minute
+
+// addProfile makes a profile and its rules.
+func (d *days) addProfile(id string, every time.Duration) {
+	d.Helper()
+	p := telemetry.Profile{ProfileKey: telemetry.ProfileKey{ProfileID: id}, FleetID: "plant", Every: int(every / time.Second)}
+	for name, kind := range kinds {
+		p.Metrics = append(p.Metrics, telemetry.MetricDef{Name: name, Kind: kind})
+	}
+	_, err := telemetry.PutProfile(d.Context(), d.Table, p)
+	servertest.Must(d.T, err)
+	of := telemetry.RuleKey{Scope: telemetry.ForProfile, ScopeID: id}
 	for _, rule := range []telemetry.Rule{
 		{RuleKey: of, NoData: true, For: 3600}, {RuleKey: of, Metric: "temp", Raise: "100", Clear: "95"},
 	} {
 		rule.RuleID, rule.FleetID, rule.Severity = map[bool]string{true: "gone", false: "hot"}[rule.NoData], "plant", telemetry.Critical
-		_, err = alerts.CreateRule(ctx, d.Table, rule)
-		servertest.Must(t, err)
+		_, err = alerts.CreateRule(d.Context(), d.Table, rule)
+		servertest.Must(d.T, err)
 	}
-	season := r.IntN(stepsADay)
-	for i := range 9 {
-		g := &gadget{
-			id: fmt.Sprint("g", i), every: 1 + r.IntN(3), burst: 1 + r.IntN(5), lines: r.IntN(4) == 0, imports: r.IntN(2) == 0, messy: r.IntN(2) == 0,
-			off: [2]int{stepsADay, stepsADay}, heat: 90,
-		}
-		switch r.IntN(6) {
-		case 0: // never on
-			g.off[0] = 0
-		case 1, 2: // for a season, with others
-			g.off[0] = season
-		case 3: // comes back
-			g.off[0] = r.IntN(stepsADay)
-			g.off[1] = g.off[0] + r.IntN(60)
-		}
-		_, err := telemetry.CreateDevice(ctx, d.Table, telemetry.NewDevice{ID: g.id, FleetID: "plant", ProfileID: "gadget"})
-		servertest.Must(t, err)
-		d.gadgets = append(d.gadgets, g)
-	}
-	return d
 }
 
 func (d *days) upkeep() {

@@ -56,7 +56,7 @@ func (d *days) compareLatest(g *gadget) {
 		d.Errorf("%s: latest values are %v, want those of %v", g.id, shown.Latest, names)
 	}
 	for name, v := range shown.Latest {
-		all := g.points(name)
+		all := g.measured(name) // what is retracted was measured all the same
 		newest := all[len(all)-1]
 		right := func(p point) bool { // of one millisecond without numbers any may be the last
 			return p.at.Equal(v.At) && p.nth == newest.nth && sameValue(fmt.Sprint(v.Value), p.value)

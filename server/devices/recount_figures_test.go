@@ -35,7 +35,12 @@ func (p point) compare(o point) int {
 }
 
 // points are all values of a metric that count, in order.
-func (g *gadget) points(metric string) (all []point) {
+func (g *gadget) points(metric string) []point {
+	return slices.DeleteFunc(g.measured(metric), func(p point) bool { return g.void(metric, p.at) })
+}
+
+// measured are all values of a metric, in order.
+func (g *gadget) measured(metric string) (all []point) {
 	for _, r := range g.sent {
 		if v, there := r.values[metric]; there {
 			all = append(all, point{r.at, r.nth(), v})

@@ -22,6 +22,7 @@ type gadget struct {
 	imports bool
 	messy   bool   // sends again, late and with nulls
 	timely  bool   // has a clock; else some readings have no time of their own
+	faulty  bool   // somebody retracts what it measured
 	reboots bool   // begins to number its readings, and to count, again
 	off     [2]int // steps between which it is off
 	seq     int64
@@ -30,6 +31,7 @@ type gadget struct {
 	total   int64 // of its counter, in hundredths
 
 	sent    []*reported
+	doubts  []doubt
 	arrived []time.Time // of readings that are a sign of life, each time once
 	called  time.Time   // since when it is offline; zero: it is not
 }
@@ -93,7 +95,7 @@ func (d *days) addGadget(i, season int) {
 	r := d.random
 	g := &gadget{
 		id: fmt.Sprint("g", i), every: 1 + r.IntN(3), burst: 1 + r.IntN(5), lines: r.IntN(4) == 0, imports: r.IntN(2) == 0, messy: r.IntN(2) == 0,
-		tagged: r.IntN(4) == 0, timely: r.IntN(2) == 0, reboots: r.IntN(2) == 0, off: [2]int{stepsADay, stepsADay}, heat: 90,
+		tagged: r.IntN(4) == 0, timely: r.IntN(2) == 0, reboots: r.IntN(2) == 0, faulty: r.IntN(2) == 0, off: [2]int{stepsADay, stepsADay}, heat: 90,
 	}
 	switch r.IntN(6) {
 	case 0: // never on
@@ -118,6 +120,12 @@ func (d *days) step(g *gadget, n int) {
 	d.Helper()
 	if g.reboots && d.random.IntN(30) == 0 {
 		d.reboot(g)
+	}
+	if g.faulty && len(g.sent) > 0 && d.random.IntN(20) == 0 {
+		d.retract(g)
+	}
+	if len(g.doubts) > 0 && d.random.IntN(30) == 0 {
+		d.lift(g)
 	}
 	on := n < g.off[0] || n >= g.off[1]
 	if on && n%g.every == 0 {

@@ -19,9 +19,9 @@ import (
 )
 
 // TestRecount has devices live for a day and a half, and recounts from what they sent, reading by reading, what a server shows of them:
-// who is online, which alerts there are, what was measured in ten minutes, hours and days. Devices send one by one and in bursts,
-// again and late, with nulls, stop for hours or for good, and their past is imported meanwhile. A seed is
-// a day and a half.
+// who is online, which alerts there are, what was measured in ten minutes, hours and days, and the curves of it. Devices send one by one and in bursts,
+// again and late, with nulls, tags and without times, begin to count again, stop for hours or for good; their past is imported meanwhile,
+// and what they measured is retracted, or not any more. A seed is a day and a half.
 func TestRecount(t *testing.T) {
 	for seed := range seeds.Each(t, 2) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) { recount(t, seed) })
@@ -60,6 +60,7 @@ func recount(t *testing.T, seed uint64) {
 			d.compareAggregates(g, p)
 		}
 		d.compareSeries(g)
+		d.compareRetractions(g)
 	}
 }
 
@@ -71,6 +72,7 @@ type days struct {
 	zone    *time.Location
 	gadgets []*gadget
 	silent  bool // the fleet
+	doubted bool // something was retracted, or not any more, and days do not follow yet
 
 	properties []string // tags that describe devices
 }
@@ -121,9 +123,12 @@ func (d *days) upkeep() {
 	d.Helper()
 	ctx := d.Context()
 	servertest.Must(d.T, d.Worker.Drain(ctx))
-	_, err := maintenance.Run(ctx, d.Table, d.Worker)
-	servertest.Must(d.T, err)
-	_, err = presence.Sweep(ctx, d.Table, time.Time{})
+	for again := true; again; again, d.doubted = d.doubted, false { // days follow the hours that a retraction has changed
+		_, err := maintenance.Run(ctx, d.Table, d.Worker)
+		servertest.Must(d.T, err)
+		servertest.Must(d.T, d.Worker.Drain(ctx))
+	}
+	_, err := presence.Sweep(ctx, d.Table, time.Time{})
 	servertest.Must(d.T, err)
 	servertest.Must(d.T, alerts.Sweep(ctx, d.Table, time.Time{}))
 	servertest.Must(d.T, d.Worker.Drain(ctx))

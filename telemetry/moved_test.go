@@ -16,7 +16,6 @@ import (
 
 	"github.com/onefold/onefold/dynamo"
 	"github.com/onefold/onefold/table"
-	"github.com/onefold/onefold/telemetry/readings"
 )
 
 // storedModel is what must be read: the readings that were stored, by key.
@@ -84,9 +83,13 @@ func (m storedModel) store(w *world, r *rand.Rand) {
 			in[i].Values["door"] = Text([]string{"open", "shut"}[r.IntN(2)])
 		}
 		in[i].Imported = r.IntN(4) == 0
+		if r.IntN(3) == 0 {
+			in[i].Seq = new(int64)
+			*in[i].Seq = r.Int64N(maxSeq) // no two are the same
+		}
 	}
 	for i, o := range w.ingest(in...) {
-		k := ReadingKey{DeviceID: in[i].DeviceID, At: in[i].At.UTC(), Disc: readings.Unnumbered(in[i].Values, 0)}
+		k := ReadingKey{DeviceID: in[i].DeviceID, At: in[i].At.UTC(), Disc: discOf(&in[i])}
 		was, there := m[k]
 		if there && was.ExpiresAt.Unix() <= w.Now().Unix() {
 			continue // it may be stored again or not
@@ -141,7 +144,7 @@ func (m storedModel) compare(w *world, r *rand.Rand) {
 		}
 		for i := range want {
 			g, x := &all[i], &want[i]
-			if !g.At.Equal(x.At) || g.Values["temp"] != x.Values["temp"] && how != "metric" || g.Arrived != x.Arrived && how != "metric" || !g.ExpiresAt.Equal(x.ExpiresAt) && how != "metric" {
+			if !g.At.Equal(x.At) || g.Values["temp"] != x.Values["temp"] || g.Arrived != x.Arrived && how != "metric" || !g.ExpiresAt.Equal(x.ExpiresAt) && how != "metric" {
 				w.Fatalf("%s: %+v, want %+v", how, g, x)
 			}
 			if how != "metric" && (g.Disc != x.Disc || !maps.Equal(g.Values, x.Values) || x.Past && !g.Past) {

@@ -286,7 +286,7 @@ func (r *seriesReader) buckets(ctx context.Context, s *Series, all []bucketAt) e
 			s.Points = append(s.Points, p)
 		}
 	}
-	r.cover(s)
+	r.cover(s, all)
 	return nil
 }
 
@@ -299,25 +299,28 @@ func earlier(a, b time.Time) time.Time {
 
 // cover says of buckets how many of the readings that were expected, as far as a bucket is over, were received. As many are expected
 // as the profile says, or else as most buckets have: the median.
-func (r *seriesReader) cover(s *Series) {
-	width := s.Resolution.width()
-	each := float64(width) / float64(max(r.every, 1))
-	if r.every <= 0 {
-		var counts []int64
-		for _, p := range s.Points {
-			if p.Figures != nil {
-				counts = append(counts, p.Figures.Count)
-			}
+func (r *seriesReader) cover(s *Series, all []bucketAt) {
+	var counts []int64
+	for _, p := range s.Points {
+		if p.Figures != nil {
+			counts = append(counts, p.Figures.Count)
 		}
-		if len(counts) == 0 {
-			return
-		}
-		slices.Sort(counts)
-		each = float64(counts[len(counts)/2])
 	}
+	if len(counts) == 0 {
+		return
+	}
+	slices.Sort(counts)
 	for i := range s.Points {
 		p := &s.Points[i]
-		over := earlier(p.At.Add(width), r.t.Now()).Sub(p.At)
+		for !all[0].start.Equal(p.At) {
+			all = all[1:]
+		}
+		width := all[0].end.Sub(p.At) // days have 23 to 25 hours
+		each := float64(counts[len(counts)/2])
+		if r.every > 0 {
+			each = float64(width) / float64(r.every)
+		}
+		over := earlier(all[0].end, r.t.Now()).Sub(p.At)
 		if p.Figures != nil && over > 0 {
 			p.Coverage = min(float64(p.Figures.Count)/max(each*float64(over)/float64(width), 1), 1)
 		}

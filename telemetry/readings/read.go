@@ -207,24 +207,26 @@ func (r *reader) hour(parts []Segment) error {
 
 // merged returns the readings of an hour's parts and some more, in order.
 func (r *reader) merged(parts []Segment, more []Reading) ([]Reading, error) {
-	all, err := r.decoded(parts, more, r.Metric)
-	if err == nil && r.Metric != "" && slices.ContainsFunc(all, func(o Reading) bool { return o.Disc == "" }) {
+	all, named, err := r.decoded(parts, more, r.Metric)
+	if err == nil && !named {
 		for i := 1; i < len(all); i++ {
 			if all[i].At.Equal(all[i-1].At) { // only all of their values tell whether they are the same
-				return r.decoded(parts, more, "")
+				all, _, err = r.decoded(parts, more, "")
+				break
 			}
 		}
 	}
 	return all, err
 }
 
-func (r *reader) decoded(parts []Segment, more []Reading, metric string) (all []Reading, err error) {
+// decoded returns the readings of an hour in order; of those that are not all named, those of one time may be in any order, and twice.
+func (r *reader) decoded(parts []Segment, more []Reading, metric string) (all []Reading, named bool, err error) {
 	all = r.buffer[:0]
 	for i := range parts {
 		was := len(all)
 		if all, err = parts[i].readings(all, metric); err != nil {
 			if !r.Partial {
-				return nil, err
+				return nil, false, err
 			}
 			all = all[:was]
 		}
@@ -235,14 +237,16 @@ func (r *reader) decoded(parts []Segment, more []Reading, metric string) (all []
 		}
 	}
 	r.buffer = all
-	if all = append(all, more...); len(parts) > 1 || len(more) > 0 {
-		if metric != "" {
-			slices.SortStableFunc(all, func(a, b Reading) int { return a.At.Compare(b.At) })
-		} else {
-			all = sortReadings(all)
-		}
+	all = append(all, more...)
+	named = !slices.ContainsFunc(all, func(o Reading) bool { return o.Disc == "" })
+	switch {
+	case len(parts) == 1 && len(more) == 0:
+	case named:
+		all = sortReadings(all)
+	default:
+		slices.SortStableFunc(all, func(a, b Reading) int { return a.At.Compare(b.At) })
 	}
-	return slices.DeleteFunc(all, func(o Reading) bool { return !r.wants(&o, r.now) }), nil
+	return slices.DeleteFunc(all, func(o Reading) bool { return !r.wants(&o, r.now) }), named, nil
 }
 
 // hand hands readings over. It reports whether to go on.

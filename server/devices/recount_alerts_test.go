@@ -1,0 +1,68 @@
+package devices_test
+
+import (
+	"fmt"
+	"maps"
+	"math/big"
+	"net/url"
+	"slices"
+	"time"
+)
+
+// compareAlerts holds the alerts of a device against the episodes in which it was hot.
+func (d *days) compareAlerts(g *gadget) {
+	d.Helper()
+	type episode struct{ Since, ResolvedAt time.Time }
+	var want, got []episode
+	fires := false
+	for _, p := range g.points("temp") {
+		switch hot := number(p.value); {
+		case !fires && hot.Cmp(big.NewRat(100, 1)) > 0:
+			want, fires = append(want, episode{Since: p.at}), true
+		case fires && hot.Cmp(big.NewRat(95, 1)) <= 0 && p.at.After(want[len(want)-1].Since): // no alert ends in the millisecond in which it began
+			want[len(want)-1].ResolvedAt, fires = p.at, false
+		}
+	}
+	for cursor := ""; ; {
+		var page struct {
+			Alerts []struct {
+				episode
+				Rule      string
+				Withdrawn bool
+			}
+			Cursor string
+		}
+		d.answer("/alerts?state=all&limit=1000&device="+g.id+"&cursor="+url.QueryEscape(cursor), &page)
+		for _, a := range page.Alerts {
+			if a.Rule == "hot" && !a.Withdrawn {
+				got = append(got, a.episode)
+			}
+		}
+		if cursor = page.Cursor; cursor == "" {
+			break
+		}
+	}
+	slices.SortFunc(got, func(a, b episode) int { return a.Since.Compare(b.Since) })
+	if !slices.Equal(got, want) {
+		d.Errorf("%s: %d alerts %v\nwant %d %v", g.id, len(got), got, len(want), want)
+	}
+}
+
+func (d *days) compareLatest(g *gadget) {
+	d.Helper()
+	var shown shownDevice
+	d.answer("/devices/"+g.id, &shown)
+	if names := g.metrics(); !slices.Equal(slices.Sorted(maps.Keys(shown.Latest)), names) {
+		d.Errorf("%s: latest values are %v, want those of %v", g.id, shown.Latest, names)
+	}
+	for name, v := range shown.Latest {
+		all := g.measured(name) // what is retracted was measured all the same
+		newest := all[len(all)-1]
+		right := func(p point) bool { // of one millisecond without numbers any may be the last
+			return p.at.Equal(v.At) && p.nth == newest.nth && sameValue(fmt.Sprint(v.Value), p.value)
+		}
+		if !v.At.Equal(newest.at) || !slices.ContainsFunc(all, right) {
+			d.Errorf("%s: the latest %s is %v, want %v", g.id, name, v, newest)
+		}
+	}
+}

@@ -1,0 +1,304 @@
+package devices_test
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"math/big"
+	"net/url"
+	"slices"
+	"time"
+
+	"github.com/onefold/onefold/telemetry"
+)
+
+// point is a value of one metric.
+type point struct {
+	at    time.Time
+	nth   int64 // 0: it has no number
+	value string
+}
+
+func (p point) String() string {
+	return fmt.Sprintf("%s=%s (%d)", p.at.UTC().Format("02T15:04:05.000"), p.value, p.nth)
+}
+
+// compare orders points by time, then by number; those without a number come first, by value.
+func (p point) compare(o point) int {
+	if c := cmp.Or(p.at.Compare(o.at), cmp.Compare(p.nth, o.nth)); c != 0 {
+		return c
+	}
+	if a, b := number(p.value), number(o.value); a != nil && b != nil {
+		return a.Cmp(b)
+	}
+	return cmp.Compare(p.value, o.value)
+}
+
+// points are all values of a metric that count, in order.
+func (g *gadget) points(metric string) []point {
+	return slices.DeleteFunc(g.measured(metric), func(p point) bool { return g.void(metric, p.at) })
+}
+
+// measured are all values of a metric, in order.
+func (g *gadget) measured(metric string) (all []point) {
+	for _, r := range g.sent {
+		if v, there := r.values[metric]; there {
+			all = append(all, point{r.at, r.nth(), v})
+		}
+	}
+	slices.SortStableFunc(all, point.compare)
+	return all
+}
+
+// metrics are the names of all that a device measured.
+func (g *gadget) metrics() []string {
+	names := map[string]bool{}
+	for _, r := range g.sent {
+		for name := range r.values {
+			names[name] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(names))
+}
+
+// bucket is the points of one metric between two times.
+type bucket struct {
+	start, end time.Time
+	points     []point
+}
+
+// bucketAt is the bucket that a time is in.
+func (d *days) bucketAt(p telemetry.Period, at time.Time) *bucket {
+	local := at.In(d.zone)
+	width := map[telemetry.Period]time.Duration{telemetry.TenMinutes: 10 * time.Minute, telemetry.Hourly: time.Hour}[p]
+	if width == 0 {
+		y, m, day := local.Date()
+		return &bucket{start: time.Date(y, m, day, 0, 0, 0, 0, d.zone), end: time.Date(y, m, day+1, 0, 0, 0, 0, d.zone)}
+	}
+	start := at.Truncate(width) // the zone is whole hours from UTC
+	return &bucket{start: start, end: start.Add(width)}
+}
+
+// buckets divides points, which are in order.
+func (d *days) buckets(p telemetry.Period, points []point) (all []*bucket) {
+	for _, one := range points {
+		if len(all) == 0 || !one.at.Before(all[len(all)-1].end) {
+			all = append(all, d.bucketAt(p, one.at))
+		}
+		last := all[len(all)-1]
+		last.points = append(last.points, one)
+	}
+	return all
+}
+
+// compareAggregates counts again what a device sent, bucket by bucket.
+func (d *days) compareAggregates(g *gadget, p telemetry.Period) {
+	d.Helper()
+	want := map[string]*bucket{}
+	for _, metric := range g.metrics() {
+		for _, b := range d.buckets(p, g.points(metric)) {
+			start := b.start.UTC().Format(time.RFC3339)
+			if p == telemetry.Daily {
+				start = b.start.Format(time.DateOnly)
+			}
+			want[start+" "+metric] = b
+		}
+	}
+	for cursor := ""; ; {
+		var page struct {
+			Aggregates []struct {
+				Start   string
+				Metrics []telemetry.Figures
+			}
+			Cursor string
+		}
+		from := url.QueryEscape(d.Now().Add(-60 * 24 * time.Hour).Format(time.RFC3339))
+		d.answer("/devices/"+g.id+"/aggregates?limit=1000&period="+string(p)+"&from="+from+"&cursor="+url.QueryEscape(cursor), &page)
+		for _, a := range page.Aggregates {
+			for i := range a.Metrics {
+				f := &a.Metrics[i]
+				key := a.Start + " " + f.Metric
+				if b := want[key]; b == nil {
+					d.Errorf("%s, %s %s: %+v, want nothing", g.id, p, key, f)
+				} else if wrong := b.differs(f, nil, b.points[len(b.points)-1].at); wrong != "" {
+					d.Errorf("%s, %s %s: %s: %+v, of %v", g.id, p, key, wrong, f, b.points)
+				}
+				delete(want, key)
+			}
+		}
+		if cursor = page.Cursor; cursor == "" {
+			break
+		}
+	}
+	for key := range want {
+		d.Errorf("%s, %s %s is missing", g.id, p, key)
+	}
+}
+
+// differs says which figure is not what the points make. before is the last point before them, if it counts, and the last state lasts
+// until a time.
+func (b *bucket) differs(f *telemetry.Figures, before *point, until time.Time) string {
+	first, last := b.points[0], b.points[len(b.points)-1]
+	kind := kindOf(f.Metric)
+	switch {
+	case f.Kind != kind:
+		return fmt.Sprintf("it is a %s", kind)
+	case f.Count != int64(len(b.points)):
+		return fmt.Sprintf("there are %d", len(b.points))
+	case f.Partial:
+		return "partial"
+	case !f.FirstAt.Equal(first.at) || !f.LastAt.Equal(last.at):
+		return "the times are wrong"
+	case !sameValue(f.First, first.value) || !sameValue(f.Last, last.value):
+		return fmt.Sprintf("first is %s, last %s", first.value, last.value)
+	}
+	if kind == telemetry.State {
+		return b.lastedDiffers(f, before, until)
+	}
+	wrong := b.sumsDiffer(f)
+	switch {
+	case wrong != "":
+	case kind == telemetry.Gauge:
+		wrong = b.percentilesDiffer(f)
+	default:
+		wrong = b.increaseDiffers(f, before)
+	}
+	return wrong
+}
+
+func sameValue(a, b string) bool {
+	x, y := number(a), number(b)
+	return a == b || x != nil && y != nil && x.Cmp(y) == 0
+}
+
+// number is a decimal; nil is none.
+func number(s string) *big.Rat {
+	if v, ok := new(big.Rat).SetString(s); ok {
+		return v
+	}
+	return nil
+}
+
+// numbers are the values in the order of their size.
+func (b *bucket) numbers() (all []*big.Rat) {
+	for _, p := range b.points {
+		all = append(all, number(p.value))
+	}
+	slices.SortFunc(all, (*big.Rat).Cmp)
+	return all
+}
+
+func (b *bucket) sumsDiffer(f *telemetry.Figures) string {
+	all := b.numbers()
+	n := big.NewRat(int64(len(all)), 1)
+	sum, squares := new(big.Rat), new(big.Rat)
+	for _, v := range all {
+		sum.Add(sum, v)
+		squares.Add(squares, new(big.Rat).Mul(v, v))
+	}
+	mean := new(big.Rat).Quo(sum, n)
+	variance := new(big.Rat).Sub(squares.Quo(squares, n), new(big.Rat).Mul(mean, mean))
+	deviation := number(f.Deviation)
+	switch {
+	case !near(number(f.Sum), sum, 0):
+		return "the sum is " + sum.FloatString(6)
+	case !near(number(f.Min), all[0], 0) || !near(number(f.Max), all[len(all)-1], 0):
+		return "the least or the greatest is wrong"
+	case !near(number(f.Mean), mean, 1e-18):
+		return "the mean is " + mean.FloatString(20)
+	case deviation == nil || deviation.Sign() < 0 || !near(deviation.Mul(deviation, deviation), variance, 1e-17):
+		return "the variance is " + variance.FloatString(20)
+	}
+	return ""
+}
+
+// near compares two numbers of which one was rounded. part is how far they may be apart.
+func near(got, want *big.Rat, part float64) bool {
+	if got == nil {
+		return false
+	}
+	apart := new(big.Rat).Sub(got, want)
+	allowed := new(big.Rat).Mul(new(big.Rat).SetFloat64(part), want)
+	return apart.Abs(apart).Cmp(allowed.Abs(allowed)) <= 0
+}
+
+// percentilesDiffer holds percentiles against the least values that so many percent are at or below.
+func (b *bucket) percentilesDiffer(f *telemetry.Figures) string {
+	all := b.numbers()
+	different := len(slices.CompactFunc(slices.Clone(all), func(a, b *big.Rat) bool { return a.Cmp(b) == 0 }))
+	part := f.PercentileError
+	if few := different <= 64; few != f.Exact || few && part != 0 || !few && (part <= 0 || part > 0.01) {
+		return fmt.Sprintf("there are %d values", different)
+	}
+	for percent, got := range map[int]string{50: f.P50, 90: f.P90, 95: f.P95, 99: f.P99} {
+		want := all[(len(all)*percent+99)/100-1]
+		if !near(number(got), want, part*1.0001) {
+			return fmt.Sprintf("the percentile %d is %s", percent, want.FloatString(6))
+		}
+	}
+	return ""
+}
+
+// grown is what a counter grew by since the point before. A value below the one before it counts as a whole.
+func (b *bucket) grown(before *point) (increase *big.Rat, resets int64) {
+	increase = new(big.Rat)
+	for _, p := range b.points {
+		to, from := number(p.value), new(big.Rat)
+		if before != nil {
+			if from = number(before.value); to.Cmp(from) < 0 {
+				from, resets = new(big.Rat), resets+1
+			}
+			increase.Add(increase, new(big.Rat).Sub(to, from))
+		}
+		before = &p
+	}
+	return increase, resets
+}
+
+func (b *bucket) increaseDiffers(f *telemetry.Figures, before *point) string {
+	increase, resets := b.grown(before)
+	if !near(number(f.Increase), increase, 0) || f.Resets != resets {
+		return fmt.Sprintf("it grew by %s with %d resets", increase.FloatString(3), resets)
+	}
+	if before == nil {
+		before = &b.points[0]
+	}
+	took := b.points[len(b.points)-1].at.Sub(before.at).Milliseconds()
+	if took == 0 {
+		if f.Rate != "" {
+			return "no time passed"
+		}
+		return ""
+	}
+	rate := new(big.Rat).Mul(increase, big.NewRat(1000, took))
+	if !near(number(f.Rate), rate, 1e-18) {
+		return "the rate is " + rate.FloatString(20)
+	}
+	return ""
+}
+
+// lastedDiffers adds up how long states lasted. One that came from before the bucket lasts from its start.
+func (b *bucket) lastedDiffers(f *telemetry.Figures, before *point, until time.Time) string {
+	way := b.points
+	if before != nil {
+		way = append([]point{{at: b.start, value: before.value}}, way...)
+	}
+	want := map[string]int64{}
+	for i, p := range way {
+		end := until
+		if i+1 < len(way) {
+			end = way[i+1].at
+		}
+		want[p.value] += end.Sub(p.at).Milliseconds()
+	}
+	got := map[string]int64{}
+	for name, seconds := range f.Lasted {
+		got[name] = int64(seconds*1000 + 0.5)
+	}
+	nothing := func(_ string, ms int64) bool { return ms == 0 }
+	maps.DeleteFunc(got, nothing)
+	if maps.DeleteFunc(want, nothing); !maps.Equal(got, want) {
+		return fmt.Sprintf("states lasted %v", want)
+	}
+	return ""
+}

@@ -1,0 +1,252 @@
+package devices_test
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/onefold/onefold/server/servertest"
+	"github.com/onefold/onefold/telemetry"
+)
+
+// gadget is a device, how it behaves, and all that it sent.
+type gadget struct {
+	id      string
+	every   int           // steps between two uploads
+	paced   time.Duration // how often its profile says that it sends; 0: it does not
+	burst   int           // readings in one
+	lines   bool
+	tagged  bool // its readings have tags, as those of lines have
+	imports bool
+	messy   bool   // sends again, late and with nulls
+	timely  bool   // has a clock; else some readings have no time of their own
+	faulty  bool   // somebody retracts what it measured
+	reboots bool   // begins to number its readings, and to count, again
+	off     [2]int // steps between which it is off
+	seq     int64
+	session string
+	heat    int64
+	total   int64 // of its counter, in hundredths
+
+	sent    []*reported
+	doubts  []doubt
+	arrived []time.Time // of readings that are a sign of life, each time once
+	called  time.Time   // since when it is offline; zero: it is not
+}
+
+// reported is a reading as it was sent and stored.
+type reported struct {
+	at       time.Time
+	untimed  bool // it has no time of its own
+	sub      int  // nanoseconds after at, of a line
+	seq      *int64
+	session  string
+	measured map[string]string // as it was sent; decimals, truth values, or texts
+	tags     map[string]string
+	values   map[string]string // measured, under the names that it is stored by, and tags that are properties
+	null     bool
+}
+
+// nth is one more than the number of a reading; 0 if it has none.
+func (r *reported) nth() int64 {
+	if r.seq == nil {
+		return 0
+	}
+	return *r.seq + 1
+}
+
+// again reports whether another reading is the same one: by its time and values, or by its number.
+func (r *reported) again(o *reported) bool {
+	same := maps.EqualFunc(r.values, o.values, sameValue)
+	switch {
+	case (r.seq == nil) != (o.seq == nil):
+		return false
+	case r.seq == nil:
+		return r.at.Equal(o.at) && r.sub == o.sub && same
+	case *r.seq != *o.seq || r.session != o.session:
+		return false
+	}
+	apart := r.at.Sub(o.at).Abs()
+	return apart <= 10*time.Minute || same && apart <= 24*time.Hour
+}
+
+// kinds are those that profiles name. Others are gauges if they are numbers, and else states.
+var kinds = map[string]telemetry.MetricKind{
+	"total": telemetry.Counter, "total{room=hall 1}": telemetry.Counter, "env.total{room=hall 1}": telemetry.Counter,
+	"code": telemetry.State, "env.code{room=hall 1}": telemetry.State, "mode": telemetry.State,
+}
+
+func kindOf(metric string) telemetry.MetricKind {
+	name, _, _ := strings.Cut(strings.TrimPrefix(metric, "env."), "{")
+	switch {
+	case kinds[metric] != "":
+		return kinds[metric]
+	case slices.Contains([]string{"mode", "open", "driver", "grade"}, name):
+		return telemetry.State
+	}
+	return telemetry.Gauge
+}
+
+// addGadget makes a device. Those of a season are off from one step on.
+func (d *days) addGadget(i, season int) {
+	d.Helper()
+	r := d.random
+	g := &gadget{
+		id: fmt.Sprint("g", i), every: 1 + r.IntN(3), burst: 1 + r.IntN(5), lines: r.IntN(4) == 0, imports: r.IntN(2) == 0, messy: r.IntN(2) == 0,
+		tagged: r.IntN(4) == 0, timely: r.IntN(2) == 0, reboots: r.IntN(2) == 0, faulty: r.IntN(2) == 0, off: [2]int{stepsADay, stepsADay}, heat: 90,
+	}
+	switch r.IntN(6) {
+	case 0: // never on
+		g.off[0] = 0
+	case 1, 2: // for a season, with others
+		g.off[0] = season
+	case 3: // comes back
+		g.off[0] = r.IntN(stepsADay)
+		g.off[1] = g.off[0] + r.IntN(60)
+	}
+	profile := "gadget"
+	if r.IntN(3) == 0 {
+		profile, g.paced = "paced", pace
+	}
+	_, err := telemetry.CreateDevice(d.Context(), d.Table, telemetry.NewDevice{ID: g.id, FleetID: "plant", ProfileID: profile})
+	servertest.Must(d.T, err)
+	d.gadgets = append(d.gadgets, g)
+}
+
+// step lets a device do what it does at a time.
+func (d *days) step(g *gadget, n int) {
+	d.Helper()
+	if g.reboots && d.random.IntN(30) == 0 {
+		d.reboot(g)
+	}
+	if g.faulty && len(g.sent) > 0 && d.random.IntN(20) == 0 {
+		d.retract(g)
+	}
+	if len(g.doubts) > 0 && d.random.IntN(30) == 0 {
+		d.lift(g)
+	}
+	on := n < g.off[0] || n >= g.off[1]
+	if on && n%g.every == 0 {
+		d.send(g, d.measure(g, d.Now(), time.Duration(g.every)*stepOfDay), false)
+	}
+	if on && g.messy && len(g.sent) > 0 && d.random.IntN(4) == 0 {
+		again := *g.sent[d.random.IntN(len(g.sent))]
+		moved := again
+		twin := func(o *reported) bool { return o.at.Equal(d.Now()) && o.nth() == again.nth() }
+		if !again.untimed || !slices.ContainsFunc(g.sent, twin) { // nobody says which of two sessions is the later
+			d.send(g, []*reported{&again}, false)
+		}
+		if again.seq != nil { // the clock of a device that sends the same number again has been set meanwhile
+			moved.untimed = false
+			moved.at = moved.at.Add(time.Duration(d.random.Int64N(int64(20*time.Minute))) - 10*time.Minute).Truncate(time.Millisecond)
+			d.send(g, []*reported{&moved}, false)
+		}
+	}
+	if on && g.messy && d.random.IntN(6) == 0 {
+		d.send(g, d.measure(g, d.Now().Add(-time.Duration(d.random.Int64N(int64(6*time.Hour)))), time.Minute), false)
+	}
+	if g.imports && d.random.IntN(12) == 0 {
+		d.send(g, d.measure(g, d.Now().Add(-time.Duration(d.random.Int64N(int64(20*24*time.Hour)))), 5*time.Hour), true)
+	}
+}
+
+// reboot lets a device number its readings anew, and count from nothing, or from where it has saved.
+func (d *days) reboot(g *gadget) {
+	g.total = d.random.Int64N(g.total + 1)
+	if g.seq = 0; d.random.IntN(2) == 0 {
+		g.session = fmt.Sprint("boot", d.random.IntN(1000))
+	}
+}
+
+// measure makes up as many readings as the device sends at once, up to a time.
+func (d *days) measure(g *gadget, to time.Time, span time.Duration) (all []*reported) {
+	for i := range g.burst {
+		at := to.Add(-span * time.Duration(g.burst-1-i) / time.Duration(g.burst)).Truncate(time.Millisecond).UTC()
+		at = at.Add(-time.Duration(d.random.IntN(1000)) * time.Millisecond)
+		if len(all) > 0 && d.random.IntN(8) == 0 {
+			at = all[len(all)-1].at // of one millisecond
+		}
+		r := &reported{at: at, tags: d.tags(g)}
+		if !g.timely && d.random.IntN(4) == 0 {
+			r.at, r.untimed = d.Now().UTC(), true
+		}
+		crowded := slices.ContainsFunc(slices.Concat(g.sent, all), func(o *reported) bool { return o.at.Equal(r.at) })
+		if d.random.IntN(2) == 0 && !g.lines {
+			g.seq++
+			seq := g.seq
+			r.seq, r.session = &seq, g.session
+		}
+		d.values(g, r)
+		if (crowded || r.untimed) && r.seq == nil { // nobody says which of two was hotter last
+			delete(r.measured, "temp")
+		}
+		if g.lines && !r.untimed && d.random.IntN(3) == 0 {
+			r.sub = d.random.IntN(3)
+		}
+		r.null = !g.lines && g.messy && d.random.IntN(8) == 0
+		all = append(all, r)
+	}
+	return all
+}
+
+// values makes up what a reading measures.
+func (d *days) values(g *gadget, r *reported) {
+	g.heat = max(80, min(110, g.heat+int64(d.random.IntN(9))-4))
+	g.total += d.random.Int64N(500)
+	r.measured = map[string]string{
+		"temp": fmt.Sprintf("%d.%02d", g.heat, d.random.IntN(100)), "load": []string{"9.5", "10.25", "100", "-3"}[d.random.IntN(4)],
+	}
+	if d.random.IntN(2) == 0 {
+		r.measured["total"] = fmt.Sprintf("%d.%02d", g.total/100, g.total%100)
+	}
+	if d.random.IntN(3) == 0 {
+		r.measured["mode"] = []string{"idle", "run"}[d.random.IntN(2)]
+		r.measured["code"] = fmt.Sprint(d.random.IntN(3))
+	}
+	if d.random.IntN(6) == 0 {
+		r.measured["open"] = []string{"true", "false"}[d.random.IntN(2)]
+	}
+}
+
+// tags makes up the tags of a reading.
+func (d *days) tags(g *gadget) map[string]string {
+	if !g.lines && !g.tagged {
+		return nil
+	}
+	tags := map[string]string{"driver": fmt.Sprint("v", d.random.IntN(3))}
+	if d.random.IntN(2) == 0 {
+		tags["room"] = []string{"hall 1", "hall 1", "roof"}[d.random.IntN(3)]
+	}
+	if d.random.IntN(8) == 0 {
+		tags["grade"] = []string{"a", "b"}[d.random.IntN(2)]
+	}
+	return tags
+}
+
+// name gives values the names that they are stored by: tags that the fleet calls properties are values of their own, others a part of
+// the names.
+func (d *days) name(g *gadget, r *reported) {
+	var labels []string
+	r.values = map[string]string{}
+	for _, tag := range slices.Sorted(maps.Keys(r.tags)) {
+		if slices.Contains(d.properties, tag) {
+			r.values[tag] = r.tags[tag]
+		} else {
+			labels = append(labels, tag+"="+r.tags[tag])
+		}
+	}
+	suffix := ""
+	if len(labels) > 0 {
+		suffix = "{" + strings.Join(labels, ",") + "}"
+	}
+	for name, v := range r.measured {
+		if g.lines && name == "load" { // a field called value
+			name = "env"
+		} else if g.lines {
+			name = "env." + name
+		}
+		r.values[name+suffix] = v
+	}
+}

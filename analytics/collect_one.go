@@ -20,8 +20,8 @@ type stored struct {
 	err    error
 }
 
-// separately is into how many groups single events are divided by their sites on a store behind a network, so that a site whose partition
-// throttles holds up few others.
+// separately is the number of groups into which single events are divided by site where the store is behind a network. A site whose
+// partition is throttled delays only the sites of its own group.
 const separately = 64
 
 // newTogether makes of events that come one by one, but at the same time, batches. They share blocks, and on the embedded engine a commit.

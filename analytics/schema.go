@@ -15,7 +15,7 @@ const (
 	maxBreakdownBytes = 256 << 10
 )
 
-// lingersPerSecond is how many blocks of single events a server stores a second that holds each for 250 ms.
+// lingersPerSecond is the most blocks of single events that a server stores in a second if it holds each event for 250 ms.
 const lingersPerSecond = 4
 
 // Growth is that of a site with three events a visit, without a fold delay, and with one of 30 seconds. A test holds it to what is metered

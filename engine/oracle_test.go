@@ -294,7 +294,8 @@ func (c *compared) transact(writes []*oracle.Write) {
 	}
 }
 
-// sameRequest reports whether transactions are the same when they are sent. Writes may differ in faults that have nothing to spoil.
+// sameRequest reports whether two transactions are the same request. Writes may differ in a stray placeholder and still be sent alike:
+// a write without an expression has no placeholders to spoil.
 func sameRequest(a, b []*oracle.Write) bool {
 	return reflect.DeepEqual(oracle.TransactWriteItems(a, "").TransactItems, oracle.TransactWriteItems(b, "").TransactItems)
 }

@@ -8,7 +8,7 @@ import (
 )
 
 // Secrets keep parts of what is said from whoever sees the table: they change events and states before they are stored, and
-// back when they are read. Package shred makes one.
+// back when they are read. Every function is needed. Package shred makes one.
 type Secrets struct {
 	// Seal changes the events of an append to one aggregate, which have their ids, but no numbers yet.
 	Seal func(ctx context.Context, events []Event) error

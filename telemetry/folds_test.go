@@ -102,8 +102,8 @@ func TestFoldsInTheSimulator(t *testing.T) {
 	}, 40)
 }
 
-// writeReadings writes a block of new readings and of some that have come before, split at random or not, or deletes one whose readings
-// are in segments, so to speak.
+// writeReadings writes new readings, with some that came before, in one block or in several, or deletes a block as if its readings were
+// in segments.
 func writeReadings(w *foldsim.World) error {
 	history := w.History()
 	if len(history) > 0 && w.Rand.IntN(8) == 0 {

@@ -253,8 +253,8 @@ const (
 	togetherRuns = 2                // so that one is prepared while another waits for the disk
 	togetherFor  = 30 * time.Second // how long storing one batch may take
 
-	// separately is into how many groups single readings are divided by their fleets on a store behind a network, so that a fleet whose
-	// partition throttles holds up few others.
+	// separately is the number of groups into which single readings are divided by fleet where the store is behind a network. A fleet
+	// whose partition is throttled delays only the fleets of its own group.
 	separately = 64
 )
 

@@ -163,7 +163,7 @@ func (m storedModel) compare(w *world, r *rand.Rand) {
 	}
 }
 
-// brittle is a store that does some writes, and then none any more.
+// brittle is a store whose writes fail after the first few.
 type brittle struct {
 	dynamo.API
 	left atomic.Int64

@@ -11,7 +11,7 @@ import (
 	"github.com/onefold/onefold/telemetry/readings"
 )
 
-// What package readings stores has the same names here.
+// The types of package readings, under the names that users of telemetry know.
 type (
 	ReadingKey = readings.Key
 	Reading    = readings.Reading
@@ -44,7 +44,7 @@ type ReadingsIn struct {
 	metric  string // see readings.In
 }
 
-// of names the fleet, too.
+// of returns the question with the device's fleet, which blocks are found by.
 func (in *ReadingsIn) of(ctx context.Context, t *table.Table) (readings.In, error) {
 	d, err := DeviceByID.Get(ctx, t, DeviceIn{in.DeviceID})
 	if errors.Is(err, table.ErrNotFound) {

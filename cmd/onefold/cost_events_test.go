@@ -56,7 +56,7 @@ func (a *appending) send(ctx context.Context, now time.Time) (more bool, err err
 	return a.done < total, nil
 }
 
-// appendUse is what is used for an event, with all that is derived from it, at so many appends a second of so many events each.
+// appendUse returns the units that an event takes, with everything derived from it, at so many appends a second of so many events each.
 func appendUse(t *testing.T, g *globals, rate, each int, delay time.Duration) (workbench.Use, error) {
 	a := &appending{begin: time.Date(2026, 5, 12, 10, 0, 0, 0, time.UTC), during: 10 * time.Minute, rate: rate, each: each}
 	traffic := workbench.Traffic{

@@ -72,7 +72,7 @@ func TestCostIsWhatIsMetered(t *testing.T) {
 	}
 }
 
-// unitsOfFact are the write units that a fact takes by what its schema declares, and the read units.
+// unitsOfFact returns the write units and read units that a fact takes according to its schema.
 func unitsOfFact(t *testing.T, s *table.Schema, perDay float64, delayed bool) (writes, reads float64) {
 	t.Helper()
 	d, err := blueprint.New(t.Context(), s, blueprint.Options{})

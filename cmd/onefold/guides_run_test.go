@@ -22,7 +22,7 @@ import (
 	"github.com/onefold/onefold/server/servertest"
 )
 
-// reader does what a section of a guide says, in a directory of their own, and at addresses that are free.
+// reader carries out a section of a guide in a new directory, with free addresses in place of the guide's.
 type reader struct {
 	*testing.T
 	dir     string
@@ -32,7 +32,7 @@ type reader struct {
 	printed map[string]string // by command
 }
 
-// background is a process that a guide starts and goes on beside.
+// background is a process that a guide starts and leaves running.
 type background struct {
 	text string
 	cmd  *exec.Cmd
@@ -56,7 +56,7 @@ type outcome struct {
 	then   func()
 }
 
-// notRun are commands of guides that a test has no use for.
+// notRun lists the commands of guides that the test leaves out, and why.
 var notRun = map[string]string{
 	"make":  "it builds the program, which the test's own binary stands in for",
 	"sleep": "the test waits until what was started is ready",
@@ -194,7 +194,7 @@ func (r *reader) follow(file, heading string, promised map[string]outcome) {
 	}
 }
 
-// goesOn reports whether a command serves or works until it is told to stop.
+// goesOn reports whether a command runs until it is told to stop, as a server or worker does.
 func goesOn(text string) bool {
 	for _, words := range commandsIn(text) {
 		plain := len(words) == 1 || strings.HasPrefix(words[1], "--")
@@ -212,7 +212,7 @@ func (r *reader) shell(text string) *exec.Cmd {
 	return cmd
 }
 
-// must runs a command, which is to end without an error and print what is promised.
+// must runs a command and fails unless it exits without an error and prints what the guide promises.
 func (r *reader) must(text string, is *outcome) {
 	r.Helper()
 	for end := time.Now().Add(time.Minute); ; time.Sleep(50 * time.Millisecond) { // what it waits for are processes of their own
@@ -279,7 +279,7 @@ func (r *reader) ready() {
 	}
 }
 
-// ready asks a server; a worker that has no address says it.
+// ready reports whether a process is ready. A server is asked over HTTP; a worker has no address, so its log is read.
 func (b *background) ready(t *testing.T) bool {
 	if b.url == "" {
 		log, err := os.ReadFile(b.log)

@@ -222,7 +222,7 @@ func (g *globals) recorder(s *store, logger *slog.Logger) *usage.Recorder {
 	return &usage.Recorder{Path: g.usageFile(), Table: s.Table, Meter: s.Engine.Metered, Now: time.Now, Since: time.Now(), Logger: logger}
 }
 
-// countFacts lets a recorder, if there is one, know how many events and readings a server stores.
+// countFacts makes the recorder, if there is one, record how many events and readings the server stores.
 func countFacts(r *usage.Recorder, o *server.Options) {
 	if r != nil {
 		events, readings := o.Analytics.Collector, o.Devices.Collector

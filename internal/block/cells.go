@@ -7,7 +7,7 @@ import (
 	"strconv"
 )
 
-// A Cell is a value that a fact has under a name: one of a Cells column.
+// A Cell is one named value of a fact, in a Cells column.
 type Cell struct {
 	Name string
 	Kind byte // of the value, in the package that stores the facts
@@ -201,10 +201,10 @@ func (e *encoder) decimals(texts []string) (places int, ok bool) {
 	return places, true
 }
 
-// maxDecimal is how many digits a number may have that is stored as an integer: with all decimal places, it fits.
+// maxDecimal is the most digits of a number that is stored as an integer. With maxPlaces decimal places added, it still fits in 64 bits.
 const maxDecimal = 12
 
-// readDecimal reads a number that is written without anything that appendDecimal would not write.
+// readDecimal reads a number if it is written exactly as appendDecimal would write it.
 func readDecimal(s string) (n int64, places int, ok bool) {
 	digits := s
 	negative := s != "" && s[0] == '-'
@@ -237,7 +237,7 @@ func readDecimal(s string) (n int64, places int, ok bool) {
 	return n, places, plain
 }
 
-// appendDecimal writes n / 10^places without zeros that say nothing.
+// appendDecimal writes n / 10^places without trailing zeros.
 func appendDecimal(b []byte, n int64, places int) []byte {
 	for places > 0 && n%10 == 0 {
 		n, places = n/10, places-1

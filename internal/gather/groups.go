@@ -7,10 +7,10 @@ import (
 	"github.com/cespare/xxhash/v2"
 )
 
-// Groups are groups by a key, so that calls of a key that is held up hold up few others. Keys share a fixed number of groups.
+// Groups divide calls by key among a fixed number of groups, so that a slow key delays only the keys of its own group.
 type Groups[T, R any] []*Group[T, R]
 
-// NewGroups makes n groups as New does, which linger.
+// NewGroups makes n groups as New does, each of which lingers.
 func NewGroups[T, R any](n, most, atOnce int, linger time.Duration, do func(context.Context, []T) []R) Groups[T, R] {
 	groups := make(Groups[T, R], n)
 	for i := range groups {

@@ -9,7 +9,7 @@ import (
 	"github.com/onefold/onefold/server/servertest"
 )
 
-// doubt is a time of which somebody said that what a device measured is wrong.
+// doubt is a retraction: a range of time in which somebody said that a device measured wrongly.
 type doubt struct {
 	id       string
 	from, to time.Time

@@ -18,7 +18,7 @@ import (
 
 type total struct{ Events int }
 
-// totals gives a server a projection that can apply nothing bad until that was mended.
+// totals gives a server a projection that fails on bad events until mended is set.
 func totals(t *testing.T, mended *atomic.Bool) func(*server.Options) {
 	return func(o *server.Options) {
 		store, err := eventstore.New(o.Table, eventstore.Options{})

@@ -74,7 +74,7 @@ func inEveryShop(t *testing.T, test func(*shop), change ...func(*server.Options)
 	}
 }
 
-// told is what of an event is compared.
+// told holds the parts of an event that are compared.
 type told struct {
 	ID   string `json:"aggregateId"`
 	Seq  int64

@@ -62,7 +62,7 @@ func (p *purging) fleet(ctx context.Context, w telemetry.Folded, fleetID string)
 	return p.last(ctx, w, f.FleetKey)
 }
 
-// last deletes what is left of a fleet, and the fleet itself.
+// last deletes the rest of a fleet's items, and then the fleet.
 func (p *purging) last(ctx context.Context, w telemetry.Folded, k telemetry.FleetKey) error {
 	self, err := telemetry.Fleets.Key(k)
 	if err == nil {

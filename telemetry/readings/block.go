@@ -64,7 +64,7 @@ const (
 	devicePK = "DEVICE#{deviceId}"
 )
 
-// lingersPerSecond is how many blocks of single readings a server stores a second that holds each for 250 ms.
+// lingersPerSecond is the most blocks of single readings that a server stores in a second if it holds each reading for 250 ms.
 const lingersPerSecond = 4
 
 // Blocks are the raw facts as they arrive.
@@ -91,7 +91,7 @@ type Window struct {
 	fold.Window
 }
 
-// Windows are what folds know readings by that are sent again.
+// Windows tell folds which readings they have counted, so that one that is sent again is not counted again.
 var Windows = table.Define[Window, WindowKey]("telemetry.window", table.Def[Window]{
 	PK: shardPK, SK: fold.WindowSK,
 	Expires:  func(w *Window) time.Time { return w.Expiry() },
@@ -106,7 +106,7 @@ func compareForBlock(a, b *Reading) int {
 	return cmp.Or(strings.Compare(a.FleetID, b.FleetID), ShardOf(a.DeviceID)-ShardOf(b.DeviceID), strings.Compare(a.DeviceID, b.DeviceID), a.Compare(&b.Key))
 }
 
-// packed is a block, and the places that its readings had in what was packed.
+// packed is a block, and the indexes that its readings had in the slice that was packed.
 type packed struct {
 	Block
 	of []int
@@ -173,7 +173,7 @@ func blockOf(readings []Reading, body []byte) Block {
 	return b
 }
 
-// extent is when the first and last of some readings were measured, and when the last may be deleted.
+// extent returns the times of the first and the last reading, in epoch milliseconds, and the latest expiry.
 func extent(readings []Reading) (first, last int64, expires time.Time) {
 	first, last = readings[0].At.UnixMilli(), readings[0].At.UnixMilli()
 	for i := range readings {

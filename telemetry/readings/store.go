@@ -63,8 +63,8 @@ const maxAhead = 24 * time.Hour
 // Stored returns how many readings have been stored by stores of the table.Table since the first was made.
 func (s *Store) Stored() int64 { return s.known.Stored() }
 
-// Put stores those of the readings that are not there, those of a shard together, and returns an error for each: table.ErrExists for one
-// that was there or came twice, table.ErrTooLarge for one that is too large, and those of the store and of ctx.
+// Put stores the readings that are not stored yet; readings of one shard share blocks. It returns one error for each reading:
+// table.ErrExists if it was stored before or came twice, table.ErrTooLarge, or an error of the store or of ctx.
 func (s *Store) Put(ctx context.Context, readings []Reading) []error {
 	return s.put(ctx, readings, s.t.Now())
 }

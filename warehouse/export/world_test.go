@@ -265,7 +265,7 @@ func (w *world) write() {
 	w.writeNow()
 }
 
-// writeNow does something to the table while time stands still.
+// writeNow makes one random change to the table, without advancing the clock.
 func (w *world) writeNow() {
 	switch k := w.random.IntN(18); {
 	case k < 9:

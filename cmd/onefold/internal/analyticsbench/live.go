@@ -90,7 +90,7 @@ type Live struct {
 	Delays    delays.Flags
 }
 
-// LiveUse is what is used for an event of live traffic with all that is derived from it. A clock that the traffic moves
+// LiveUse returns the units that an event of live traffic takes, with everything derived from it. A clock that the traffic moves
 // decides, so they do not depend on the machine.
 func LiveUse(ctx context.Context, open workbench.Open, dir string, l Live) (workbench.Use, error) {
 	hits := drawLive(l.PerSecond, l.During)

@@ -36,7 +36,7 @@ func (b *bench) units(ctx context.Context, dir string) (results []workbench.Resu
 	return results, nil
 }
 
-// SteadyUse is what is used for a reading, with all that is derived from it, of devices whose seconds of the minute are evenly
+// SteadyUse returns the units that a reading takes, with everything derived from it, of devices whose seconds of the minute are evenly
 // spread. A clock that the traffic moves decides, so they do not depend on the machine.
 func SteadyUse(ctx context.Context, open workbench.Open, dir string, delay time.Duration) (workbench.Use, error) {
 	const total = steadyDevices * int(steadyFor/time.Minute)

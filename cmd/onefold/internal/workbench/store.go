@@ -47,7 +47,7 @@ func (s *Store) WriteUnits() Units {
 	return units
 }
 
-// ReadUnits are those that all reads since the database was opened took.
+// ReadUnits returns the read units of all reads since the database was opened.
 func (s *Store) ReadUnits() (units float64) {
 	for _, t := range s.DB.Metered().Tables {
 		for _, p := range t.Prefixes {

@@ -27,7 +27,7 @@ var errOver = errors.New("all is sent and folded")
 // idleSleeps is how often a worker sleeps with nothing waiting until nothing can come of its last flush any more.
 const idleSleeps = 3
 
-// Use is what is used: write units, and read units.
+// Use is how many write units, by kind of item, and read units were used.
 type Use struct {
 	Writes Units
 	Reads  float64
@@ -36,7 +36,7 @@ type Use struct {
 // Per is the use of one of n.
 func (u Use) Per(n float64) Use { return Use{u.Writes.Per(n), u.Reads / n} }
 
-// Use is that of the traffic and of all that is derived from it.
+// Use sends the traffic, and returns the units that it and everything derived from it took.
 func (t *Traffic) Use(ctx context.Context) (Use, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)

@@ -34,7 +34,7 @@ type ledger struct {
 	from, to string // days that have traffic; the last is today
 	db       *timed
 
-	lacking []string // dimensions that imported days have no table of
+	lacking []string // dimensions that imported days have no table of; "revenue": that of pages and events
 	own     string   // days of a query that are not imported; "": there are none
 	noHours bool     // they have expired
 }

@@ -133,7 +133,7 @@ func ga4Cells(record []string, v valueAt) []cell {
 	case text == rest:
 		return []cell{{v.dimension, rest}}
 	case v.dimension == facets.UTMMedium && (text == "organic" || text == "referral"), v.dimension == facets.UTMCampaign && strings.HasPrefix(text, "("):
-		return nil // Google's words for visits without a tag
+		return []cell{{v.dimension, none}} // Google's words for visits without a tag
 	}
 	return appendCells(nil, record, []valueAt{v})
 }

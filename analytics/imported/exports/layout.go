@@ -2,6 +2,7 @@ package exports
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/onefold/onefold/analytics/internal/facets"
@@ -58,7 +59,9 @@ func (l *layout) facts(record []string, yield func(Fact) error) error {
 	}
 	for _, c := range l.cells(record) {
 		f := Fact{Day: at, Dimension: c.dimension, Value: c.value}
-		if f.Visitors, f.Count = keep(c.dimension, &n); c.value == rest && c.dimension != Totals && c.dimension != EventTotals {
+		if c.value == none {
+			f.Value, f.Rest = "", true
+		} else if f.Visitors, f.Count = keep(c.dimension, &n); c.value == rest && c.dimension != Totals && c.dimension != EventTotals {
 			f.Value, f.Rest = "", true
 		}
 		if err := yield(f); err != nil {
@@ -166,11 +169,17 @@ type valueAt struct {
 	dimension Dimension
 }
 
+// none is the value of a cell that counts nothing: it only says that the dimension of the day is known, so that visits without a value
+// are shown as such, even if no visit of the day has one.
+const none = "\x00none"
+
 // appendCells adds the values of columns. What has no value is counted by no cell.
 func appendCells(cells []cell, record []string, values []valueAt) []cell {
 	for _, v := range values {
 		if value := named(v.dimension, record[v.column]); value != "" {
 			cells = append(cells, cell{v.dimension, value})
+		} else if slices.Contains(facets.OfVisits[:], v.dimension) {
+			cells = append(cells, cell{v.dimension, none})
 		}
 	}
 	return cells

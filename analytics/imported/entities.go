@@ -9,6 +9,7 @@ import (
 
 	"github.com/onefold/onefold/analytics/imported/exports"
 	"github.com/onefold/onefold/analytics/internal/tally"
+	"github.com/onefold/onefold/internal/calendar"
 	"github.com/onefold/onefold/table"
 )
 
@@ -54,7 +55,8 @@ type DayKey struct {
 	Day       string            `dynamodbav:"day"`
 }
 
-// Day is what an import counts of a dimension in a day.
+// Day is what an import counts of a dimension in a day. The item says that the dimension was measured that day, even if it has no
+// counts: then no visit had a value. Visits without a value are not stored. Reports subtract those with one from the day's total.
 type Day struct {
 	DayKey
 	ImportID string `dynamodbav:"import"`
@@ -73,13 +75,34 @@ type MonthKey struct {
 // Month is the sum of an import's days of a month.
 type Month struct {
 	MonthKey
+	Days dayset `dynamodbav:"days,omitempty"` // the days of the sum; 0: the item is older than this attribute
 	Counts
 	ExpiresAt time.Time `dynamodbav:"-"` // stored as ttl; zero: never
 }
 
-// Counts are those of a dimension's values, as a breakdown keeps them. Totals are in Other.
+// dayset is a set of days of a month: one bit for each, the lowest for the first.
+type dayset uint32
+
+// with adds a day of the month.
+func (s dayset) with(day string) dayset {
+	first, _ := calendar.MonthBounds(calendar.MonthOf(day))
+	return s | 1<<calendar.DaysBetween(first, day)
+}
+
+// days names the days of the sum. An item that is older than the set has them all.
+func (m *Month) days() (days []string) {
+	for i, day := range calendar.Days(calendar.MonthBounds(m.Month)) {
+		if m.Days == 0 || m.Days&(1<<i) != 0 {
+			days = append(days, day)
+		}
+	}
+	return days
+}
+
+// Counts are those of a dimension's values, as a breakdown keeps them. The totals of a day are in Other. The totals of a month are
+// in Values, by day, because a dimension may have been measured on some days of the month, and days expire before months.
 type Counts struct {
-	Visitors int64        `dynamodbav:"visitors,omitempty"` // of totals; of several days: the sum of the days
+	Visitors int64        `dynamodbav:"visitors,omitempty"` // of exports.Totals; of several days: the sum of the days
 	Values   tally.Values `dynamodbav:"values,omitempty"`
 	Other    tally.Count  `dynamodbav:"other,omitempty"`
 	Full     bool         `dynamodbav:"full,omitempty"`

@@ -47,7 +47,7 @@ type Into struct {
 type Result struct {
 	Import
 	Tables []exports.Table `json:"tables"`
-	Days   int             `json:"days"` // with a count that is stored
+	Days   int             `json:"days"` // of which anything is stored
 	// Cut is how many days of the export are not taken, because the site has its own counts from Until on.
 	Cut int `json:"cut"`
 	// Held is how many counts, of a dimension and a day each, other imports have already. They are not taken.
@@ -99,13 +99,13 @@ func (r *runner) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	windows, err := r.windows(contents)
+	parts, err := r.parts(contents)
 	if err != nil {
 		return err
 	}
 	r.out.Dry = r.o.DryRun
 	r.out.Import = r.begin(contents)
-	if len(windows) == 0 {
+	if len(parts) == 0 {
 		return fmt.Errorf("%w: the export ends on %s, and the site counts itself, or the day is not over, from %s on", ErrNothing, contents.To, r.into.Until)
 	}
 	if err := r.announce(ctx); err != nil {
@@ -114,8 +114,8 @@ func (r *runner) run(ctx context.Context) error {
 	r.size = 2 * r.done
 	reader := r.e.Reader(ctx, r.progress)
 	defer reader.Close()
-	for _, w := range windows {
-		if err := r.window(ctx, reader, w); err != nil {
+	for _, days := range parts {
+		if err := r.part(ctx, reader, contents, days); err != nil {
 			return err
 		}
 	}
@@ -179,8 +179,8 @@ func (r *runner) announce(ctx context.Context) error {
 	return Imports.Put(ctx, r.t, &r.out.Import)
 }
 
-// windows divides the days that are taken into parts that fit into memory.
-func (r *runner) windows(c *exports.Contents) (windows []calendar.Span, err error) {
+// parts divides the days that are taken into parts that fit into memory.
+func (r *runner) parts(c *exports.Contents) (parts [][]string, err error) {
 	var facts int64
 	for _, d := range c.Days() {
 		n := c.Facts(d)
@@ -191,27 +191,20 @@ func (r *runner) windows(c *exports.Contents) (windows []calendar.Span, err erro
 		if n > factsOfDay {
 			return nil, fmt.Errorf("%w: %s has %d counts, at most %d are read of a day", ErrTooMuch, d, n, factsOfDay)
 		}
-		if facts += n; len(windows) == 0 || facts > cmp.Or(r.o.atOnce, factsAtOnce) {
-			windows = append(windows, calendar.Span{From: d})
+		n += int64(len(c.Measured(d))) // each takes the room of a count, even without values
+		if facts += n; len(parts) == 0 || facts > cmp.Or(r.o.atOnce, factsAtOnce) {
+			parts = append(parts, nil)
 			facts = n
 		}
-		windows[len(windows)-1].To = d
+		parts[len(parts)-1] = append(parts[len(parts)-1], d)
 	}
-	return windows, nil
+	return parts, nil
 }
 
-// window stores the days of a part.
-func (r *runner) window(ctx context.Context, reader *exports.Reader, w calendar.Span) error {
-	sums := map[DayKey]*Counts{}
-	err := reader.Days(w.From, w.To, func(f exports.Fact) error {
-		key := DayKey{r.into.SiteID, f.Dimension, f.Day}
-		sum := sums[key]
-		if sum == nil {
-			sum = &Counts{}
-			sums[key] = sum
-		}
-		return sum.count(&f)
-	})
+// part stores days, which are in order.
+func (r *runner) part(ctx context.Context, reader *exports.Reader, c *exports.Contents, days []string) error {
+	w := calendar.Span{From: days[0], To: days[len(days)-1]}
+	sums, err := r.sums(reader, c, days)
 	if err != nil {
 		return err
 	}
@@ -239,6 +232,25 @@ func (r *runner) window(ctx context.Context, reader *exports.Reader, w calendar.
 		r.o.each(w.To)
 	}
 	return ctx.Err()
+}
+
+// sums adds up the facts of days. A dimension that was measured on a day has counts there, even if they are empty.
+func (r *runner) sums(reader *exports.Reader, c *exports.Contents, days []string) (map[DayKey]*Counts, error) {
+	sums := map[DayKey]*Counts{}
+	for _, day := range days {
+		for _, d := range c.Measured(day) {
+			sums[DayKey{r.into.SiteID, d, day}] = &Counts{}
+		}
+	}
+	return sums, reader.Days(days[0], days[len(days)-1], func(f exports.Fact) error {
+		key := DayKey{r.into.SiteID, f.Dimension, f.Day}
+		sum := sums[key]
+		if sum == nil {
+			sum = &Counts{}
+			sums[key] = sum
+		}
+		return sum.count(&f)
+	})
 }
 
 // count adds a fact. It does not bound the values: those of a day are bounded when all are known, so that the greatest stay.
@@ -307,16 +319,15 @@ func expires(now time.Time, keep time.Duration) time.Time {
 
 // months stores the sums of the import's days of a dimension.
 func (r *runner) months(ctx context.Context, d exports.Dimension) error {
-	var month string
+	var month Month
 	all := &Counts{} // unbounded, so that the month keeps its greatest values
 	flush := func() error {
-		if month == "" {
+		if month.Month == "" {
 			return nil
 		}
-		sum := Month{MonthKey: MonthKey{r.into.SiteID, d, month, r.out.ImportID}, ExpiresAt: expires(r.now, r.into.KeepMonths)}
-		sum.Counts.add(all)
+		month.Counts.add(all)
 		all = &Counts{}
-		return Months.Put(ctx, r.t, &sum)
+		return Months.Put(ctx, r.t, &month)
 	}
 	for day, err := range DaysByTime.All(ctx, r.t, DaysIn{r.into.SiteID, d, r.out.From, calendar.ShiftDay(r.out.To, 1)}) {
 		if err != nil {
@@ -325,17 +336,28 @@ func (r *runner) months(ctx context.Context, d exports.Dimension) error {
 		if day.ImportID != r.out.ImportID {
 			continue
 		}
-		if of := calendar.MonthOf(day.Day); of != month {
+		if of := calendar.MonthOf(day.Day); of != month.Month {
 			if err := flush(); err != nil {
 				return err
 			}
-			month = of
+			month = Month{MonthKey: MonthKey{r.into.SiteID, d, of, r.out.ImportID}, ExpiresAt: expires(r.now, r.into.KeepMonths)}
 		}
-		all.Visitors += day.Visitors
-		all.Other = all.Other.Plus(day.Other)
-		for value, n := range day.Values {
-			all.Values.Add(value, n)
-		}
+		month.Days = month.Days.with(day.Day)
+		all.gather(&day)
 	}
 	return flush()
+}
+
+// gather adds a day to the counts of its month. It does not bound the values.
+func (c *Counts) gather(day *Day) {
+	c.Visitors += day.Visitors
+	switch day.Dimension {
+	case exports.Totals, exports.EventTotals:
+		c.Values.Add(day.Day, day.Other)
+		return
+	}
+	c.Other = c.Other.Plus(day.Other)
+	for value, n := range day.Values {
+		c.Values.Add(value, n)
+	}
 }

@@ -36,6 +36,7 @@ type View struct {
 	months  []string           // those of them that are whole and answered from months
 	single  []string           // days of the others
 	totals  map[string]*Counts // by day, or month
+	byDay   tally.Values       // by day alone, without visitors
 }
 
 // Find finds what is imported of a range; nil for nothing. It asks one Query where nothing is.
@@ -134,14 +135,17 @@ func (v *View) LoadTotals(ctx context.Context, byMonth bool) error {
 		months, days = nil, v.days
 	}
 	for _, d := range []exports.Dimension{exports.Totals, exports.EventTotals} {
-		err := v.each(ctx, d, months, days, func(start string, c *Counts) {
+		err := v.each(ctx, d, months, days, func(start string, of []string, c *Counts) {
 			sum := v.totals[start]
 			if sum == nil {
 				sum = &Counts{}
 				v.totals[start] = sum
 			}
 			sum.Visitors += c.Visitors
-			sum.Other = sum.Other.Plus(c.Sum())
+			for day, n := range c.byDay(of) {
+				v.byDay.Add(day, n)
+				sum.Other = sum.Other.Plus(n)
+			}
 		})
 		if err != nil {
 			return err
@@ -150,11 +154,19 @@ func (v *View) LoadTotals(ctx context.Context, byMonth bool) error {
 	return nil
 }
 
+// byDay divides totals by day. A month that was stored as one sum counts on its first day.
+func (c *Counts) byDay(of []string) tally.Values {
+	if len(c.Values) > 0 {
+		return c.Values
+	}
+	return tally.Values{of[0]: c.Other}
+}
+
 // maxSpans is the most Query calls that days take.
 const maxSpans = 3
 
-// each calls add with what is imported of a dimension in months and days.
-func (v *View) each(ctx context.Context, d exports.Dimension, months, days []string, add func(start string, c *Counts)) error {
+// each calls add with what is imported of a dimension in months and days. of names the days that the counts include.
+func (v *View) each(ctx context.Context, d exports.Dimension, months, days []string, add func(start string, of []string, c *Counts)) error {
 	if len(months) > 0 {
 		in := MonthsIn{v.ask.SiteID, d, months[0], calendar.MonthAfter(months[len(months)-1])}
 		for m, err := range MonthsByTime.All(ctx, v.t, in) {
@@ -162,7 +174,7 @@ func (v *View) each(ctx context.Context, d exports.Dimension, months, days []str
 				return err
 			}
 			if _, found := slices.BinarySearch(months, m.Month); found && v.imports[m.ImportID] != nil {
-				add(m.Month, &m.Counts)
+				add(m.Month, m.days(), &m.Counts)
 			}
 		}
 	}
@@ -175,7 +187,7 @@ func (v *View) each(ctx context.Context, d exports.Dimension, months, days []str
 				return err
 			}
 			if _, found := slices.BinarySearch(days, day.Day); found && v.imports[day.ImportID] != nil {
-				add(day.Day, &day.Counts)
+				add(day.Day, []string{day.Day}, &day.Counts)
 			}
 		}
 	}
@@ -219,23 +231,23 @@ func (v *View) Total(start string) (c Counts) {
 	return c
 }
 
-// Values adds what is imported of a dimension to values, and to other what has no name there. covered are the totals of the
-// days of which the dimension is known.
-func (v *View) Values(ctx context.Context, d exports.Dimension, values tally.Values, other *tally.Count) (covered Counts, err error) {
+// Values adds what is imported of a dimension to values, and to other what has no name there. covered is the total of the days on
+// which the dimension was measured.
+func (v *View) Values(ctx context.Context, d exports.Dimension, values tally.Values, other *tally.Count) (covered tally.Count, err error) {
 	if v == nil {
 		return covered, nil
 	}
 	seen := map[string]bool{}
-	err = v.each(ctx, d, v.months, v.single, func(start string, c *Counts) {
+	err = v.each(ctx, d, v.months, v.single, func(_ string, of []string, c *Counts) {
 		for value, n := range c.Values {
 			values.Add(value, n)
 		}
 		*other = other.Plus(c.Other)
-		if !seen[start] {
-			seen[start] = true
-			total := v.Total(start)
-			covered.Visitors += total.Visitors
-			covered.Other = covered.Other.Plus(total.Other)
+		for _, day := range of {
+			if !seen[day] {
+				seen[day] = true
+				covered = covered.Plus(v.byDay[day])
+			}
 		}
 	})
 	return covered, err

@@ -106,7 +106,7 @@ func plus(own *analytics.Stats, c *imported.Counts) *analytics.Stats {
 }
 
 // addImported adds what is imported of the report's dimension. The totals that it returns are those of which a value may be
-// missing: own ones, and those of imported days of which the dimension is known.
+// missing: own ones, and those of imported days on which the dimension was measured.
 func (r *reporter) addImported(ctx context.Context, own *analytics.Stats, values tally.Values, other *tally.Count) (*analytics.Stats, error) {
 	if r.imported == nil || r.in.Period == analytics.Hour {
 		return own, nil
@@ -115,7 +115,7 @@ func (r *reporter) addImported(ctx context.Context, own *analytics.Stats, values
 	if errors.Is(err, imported.ErrGone) {
 		err = fmt.Errorf("%w: %w", ErrExpired, err)
 	}
-	return plus(own, &covered), err
+	return plus(own, &imported.Counts{Other: covered}), err
 }
 
 // ownSince is the first day of a site that has statistics of its own; "" for none. It is not exact where only the month is

@@ -14,6 +14,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/onefold/onefold/analytics/internal/facets"
 )
 
 // table is an export of one file.
@@ -196,6 +198,57 @@ func TestGA4(t *testing.T) {
 				t.Errorf("got\n%swant\n%s", got, c.want)
 			}
 		})
+	}
+}
+
+// A row measures its dimension, whether or not it has a value. Plausible has no rows for visits without a place, so its table of
+// places measures each day of its export, and none of another export.
+func TestMeasured(t *testing.T) {
+	const (
+		visitors = "date,visitors,pageviews,bounces,visits,visit_duration\n"
+		places   = "date,country,region,city,visitors,visits,visit_duration,bounces,pageviews\n"
+		browsers = "date,browser,visitors,visits,visit_duration,bounces,pageviews\n"
+	)
+	for name, c := range map[string]struct {
+		files map[string]string
+		want  string
+	}{
+		"Google": {map[string]string{
+			"totals.csv":    "date,sessions\n20240101,3\n20240102,3\n20240103,3\n",
+			"countries.csv": "date,country,sessions\n20240101,(not set),3\n20240103,Germany,3\n20240104,Germany,many\n",
+			"media.csv":     "date,sessionMedium,sessions\n20240101,organic,3\n",
+			"events.csv":    "date,eventName,eventCount\n20240105,page_view,3\n",
+		}, "2024-01-01: utm_medium country, 2024-01-02:, 2024-01-03: country, "},
+		"Plausible": {map[string]string{
+			"a.csv": visitors + "2024-01-01,1,1,1,1,1\n2024-01-02,1,1,1,1,1\n2024-01-04,1,1,1,1,1\n",
+			"b.csv": places + "2024-01-02,DE,,0,1,1,1,1,1\n",
+			"c.csv": browsers + "2024-01-01,,1,1,1,1,1\n2024-01-02,Firefox,1,1,1,1,1\n",
+		}, "2024-01-01: country region city browser, 2024-01-02: country region city browser, 2024-01-04: country region city, "},
+		"two exports": {map[string]string{
+			"a.csv": visitors + "2024-01-01,1,1,1,1,1\n2024-01-02,1,1,1,1,1\n",
+			"b.csv": visitors + "2024-01-03,1,1,1,1,1\n2024-01-04,1,1,1,1,1\n",
+			"c.csv": places + "2024-01-03,DE,,0,1,1,1,1,1\n",
+		}, "2024-01-01:, 2024-01-02:, 2024-01-03: country region city, 2024-01-04: country region city, "},
+		"no place at all": {map[string]string{
+			"a.csv": visitors + "2024-01-01,1,1,1,1,1\n", "b.csv": places,
+		}, "2024-01-01:, "},
+	} {
+		_, contents := sums(t, archive(t, c.files))
+		var got strings.Builder
+		for _, day := range contents.Days() {
+			fmt.Fprintf(&got, "%s:", day)
+			for _, d := range contents.Measured(day) {
+				fmt.Fprintf(&got, " %s", d)
+			}
+			got.WriteString(", ")
+		}
+		if got.String() != c.want {
+			t.Errorf("%s: %s, want %s", name, got.String(), c.want)
+		}
+	}
+	_, c := sums(t, table("x.csv", "date,country,sessions\n20240101,(not set),3\n"))
+	if !slices.Equal(c.Dimensions(), []Dimension{facets.Country}) || c.From != "2024-01-01" {
+		t.Errorf("%+v", c)
 	}
 }
 

@@ -8,11 +8,14 @@ import (
 // Dimension is what a fact counts by: a dimension of statistics, or one of the two here.
 type Dimension = facets.Dimension
 
-// The totals of a day. They are apart because exports have them in two tables.
+// The totals of a day. They are separate because exports have them in several tables.
 const (
 	Totals      Dimension = "total"       // visitors, visits, page views and what goes with them
 	EventTotals Dimension = "total_event" // custom events
 )
+
+// ofDay reports whether a dimension has totals rather than values.
+func ofDay(d Dimension) bool { return d == Totals || d == EventTotals }
 
 // Fact is one count of an export: of a day, or of one value of a dimension in a day.
 type Fact struct {

@@ -103,6 +103,7 @@ func (l *layout) choose(by []valueAt) {
 		v := by[0]
 		l.table, l.width = string(v.dimension), max(l.width, v.column+1)
 		l.cells = func(record []string) []cell { return ga4Cells(record, v) }
+		l.measures = l.measures.with(v.dimension)
 		if v.dimension == facets.EventName {
 			counted = func(m metric) bool { return m == events }
 		}
@@ -133,7 +134,7 @@ func ga4Cells(record []string, v valueAt) []cell {
 	case text == rest:
 		return []cell{{v.dimension, rest}}
 	case v.dimension == facets.UTMMedium && (text == "organic" || text == "referral"), v.dimension == facets.UTMCampaign && strings.HasPrefix(text, "("):
-		return []cell{{v.dimension, none}} // Google's words for visits without a tag
+		return nil // Google's words for visits without a tag
 	}
 	return appendCells(nil, record, []valueAt{v})
 }

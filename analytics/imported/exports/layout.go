@@ -2,7 +2,6 @@ package exports
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/onefold/onefold/analytics/internal/facets"
@@ -27,6 +26,9 @@ type layout struct {
 	metrics map[int]metric
 	cells   func(record []string) []cell // the values that a row counts
 	ignored []string                     // names of columns that say nothing here
+
+	measures  dimensions // those that a row measures, even if it has no value of them
+	omitsNone bool       // visits without a value have no row
 }
 
 // layoutOf finds out what a table is by the names of its columns and the comments above it. nil: no table of daily counts.
@@ -38,8 +40,8 @@ func layoutOf(header, comments []string) (*layout, error) {
 	return ga4Layout(header, comments)
 }
 
-// facts calls yield with what a row counts.
-func (l *layout) facts(record []string, yield func(Fact) error) error {
+// facts calls v with the day of a row and with what the row counts.
+func (l *layout) facts(record []string, v visitor) error {
 	if len(record) < l.width {
 		return &rowError{fmt.Sprintf("%d columns: want %d", len(record), l.width)}
 	}
@@ -57,14 +59,13 @@ func (l *layout) facts(record []string, yield func(Fact) error) error {
 	if err != nil {
 		return &rowError{err.Error()}
 	}
+	v.day(at)
 	for _, c := range l.cells(record) {
 		f := Fact{Day: at, Dimension: c.dimension, Value: c.value}
-		if c.value == none {
-			f.Value, f.Rest = "", true
-		} else if f.Visitors, f.Count = keep(c.dimension, &n); c.value == rest && c.dimension != Totals && c.dimension != EventTotals {
+		if f.Visitors, f.Count = keep(c.dimension, &n); c.value == rest && !ofDay(c.dimension) {
 			f.Value, f.Rest = "", true
 		}
-		if err := yield(f); err != nil {
+		if err := v.fact(f); err != nil {
 			return err
 		}
 	}
@@ -90,6 +91,7 @@ type plausibleTable struct {
 	dimensions map[string]Dimension
 	metrics    map[string]metric
 	cells      func(column map[string]int) func(record []string) []cell // nil: those of dimensions
+	omitsNone  bool
 }
 
 var ofVisits = map[string]metric{"visits": visits, "visit_duration": seconds, "bounces": bounces, "pageviews": pageViews}
@@ -101,10 +103,10 @@ var plausibleTables = []plausibleTable{
 	{name: "imported_exit_pages", needs: []string{"exit_page", "exits"}, dimensions: map[string]Dimension{"exit_page": facets.ExitPage},
 		metrics: map[string]metric{"exits": visits, "visit_duration": seconds, "bounces": bounces, "pageviews": pageViews}},
 	{name: "imported_custom_events", needs: []string{"name", "events"}, metrics: map[string]metric{"events": events}, cells: plausibleEvents},
-	{name: "imported_sources", needs: []string{"source", "visits"}, metrics: ofVisits, cells: plausibleSources},
+	{name: "imported_sources", needs: []string{"source", "visits"}, dimensions: plausibleOrigins, metrics: ofVisits, cells: plausibleSources},
 	{name: "imported_pages", needs: []string{"page", "pageviews"}, dimensions: map[string]Dimension{"page": facets.Page},
 		metrics: map[string]metric{"visits": visits, "pageviews": pageViews, "total_scroll_depth": scrollSum, "total_scroll_depth_visits": scrolls, "total_time_on_page": engagedSeconds}},
-	{name: "imported_locations", needs: []string{"country", "visits"}, metrics: ofVisits, cells: plausiblePlaces},
+	{name: "imported_locations", needs: []string{"country", "visits"}, dimensions: plausibleRegions, metrics: ofVisits, cells: plausiblePlaces, omitsNone: true},
 	{name: "imported_devices", needs: []string{"device", "visits"}, dimensions: map[string]Dimension{"device": facets.Device}, metrics: ofVisits},
 	{name: "imported_browsers", needs: []string{"browser", "visits"}, dimensions: map[string]Dimension{"browser": facets.Browser}, metrics: ofVisits},
 	{name: "imported_operating_systems", needs: []string{"operating_system", "visits"}, dimensions: map[string]Dimension{"operating_system": facets.OS}, metrics: ofVisits},
@@ -141,13 +143,14 @@ func (t *plausibleTable) fits(column map[string]int) bool {
 }
 
 func (t *plausibleTable) layout(column map[string]int) *layout {
-	l := &layout{format: Plausible, table: t.name, width: len(column), day: column["date"], metrics: map[int]metric{}}
+	l := &layout{format: Plausible, table: t.name, width: len(column), day: column["date"], metrics: map[int]metric{}, omitsNone: t.omitsNone}
 	var values []valueAt
 	for name, i := range column {
 		if what, ok := t.metrics[name]; ok {
 			l.metrics[i] = what
 		} else if d, ok := t.dimensions[name]; ok {
 			values = append(values, valueAt{i, d})
+			l.measures = l.measures.with(d)
 		} else if !known[name] {
 			l.ignored = append(l.ignored, name)
 		}
@@ -169,17 +172,11 @@ type valueAt struct {
 	dimension Dimension
 }
 
-// none is the value of a cell that counts nothing: it only says that the dimension of the day is known, so that visits without a value
-// are shown as such, even if no visit of the day has one.
-const none = "\x00none"
-
 // appendCells adds the values of columns. What has no value is counted by no cell.
 func appendCells(cells []cell, record []string, values []valueAt) []cell {
 	for _, v := range values {
 		if value := named(v.dimension, record[v.column]); value != "" {
 			cells = append(cells, cell{v.dimension, value})
-		} else if slices.Contains(facets.OfVisits[:], v.dimension) {
-			cells = append(cells, cell{v.dimension, none})
 		}
 	}
 	return cells

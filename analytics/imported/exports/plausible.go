@@ -1,6 +1,7 @@
 package exports
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/onefold/onefold/analytics/internal/facets"
@@ -55,13 +56,14 @@ func plausibleEvents(column map[string]int) func([]string) []cell {
 	}
 }
 
-var plausibleTags = map[string]Dimension{
-	"referrer": facets.Referrer, "utm_source": facets.UTMSource, "utm_medium": facets.UTMMedium, "utm_campaign": facets.UTMCampaign, "utm_content": facets.UTMContent, "utm_term": facets.UTMTerm,
+// plausibleOrigins are the dimensions that the table of sources has columns for.
+var plausibleOrigins = map[string]Dimension{
+	"source": facets.Source, "referrer": facets.Referrer, "utm_source": facets.UTMSource, "utm_medium": facets.UTMMedium, "utm_campaign": facets.UTMCampaign, "utm_content": facets.UTMContent, "utm_term": facets.UTMTerm,
 }
 
 // plausibleSources counts by the columns, and by source and channel as they follow from them.
 func plausibleSources(column map[string]int) func([]string) []cell {
-	values := columnsOf(column, plausibleTags)
+	values := slices.DeleteFunc(columnsOf(column, plausibleOrigins), func(v valueAt) bool { return v.dimension == facets.Source })
 	known := map[string]referral.Source{}
 	return func(record []string) []cell {
 		cells := appendCells(make([]cell, 0, 8), record, values)
@@ -112,9 +114,12 @@ func plausibleOrigin(s referral.Source) referral.Source {
 	return found
 }
 
+// plausibleRegions are the dimensions that the table of places has columns for.
+var plausibleRegions = map[string]Dimension{"country": facets.Country, "region": facets.Region, "city": facets.City}
+
 // plausiblePlaces counts by country, region and city. Plausible's export numbers cities as geonames.org does.
 func plausiblePlaces(column map[string]int) func([]string) []cell {
-	values := columnsOf(column, map[string]Dimension{"country": facets.Country, "region": facets.Region})
+	values := slices.DeleteFunc(columnsOf(column, plausibleRegions), func(v valueAt) bool { return v.dimension == facets.City })
 	city, ok := column["city"]
 	return func(record []string) []cell {
 		cells := appendCells(make([]cell, 0, 3), record, values)

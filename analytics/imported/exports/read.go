@@ -41,18 +41,27 @@ type Contents struct {
 	To        string   `json:"to"`
 	Shown     []string `json:"-"` // the first malformed rows, for people
 
-	facts      map[string]int64 // how many there are of each day
-	dimensions map[Dimension]bool
+	facts      map[string]int64      // how many there are of each day
+	measured   map[string]dimensions // by day
+	dimensions map[Dimension]bool    // that facts have
 }
 
 func newContents() *Contents {
-	return &Contents{facts: map[string]int64{}, dimensions: map[Dimension]bool{}}
+	return &Contents{facts: map[string]int64{}, measured: map[string]dimensions{}, dimensions: map[Dimension]bool{}}
 }
 
-// Dimensions are those that are counted, totals among them, in order.
-func (c *Contents) Dimensions() []Dimension { return slices.Sorted(maps.Keys(c.dimensions)) }
+// Dimensions are those that are counted or were measured, totals among them, in order.
+func (c *Contents) Dimensions() []Dimension {
+	var measured dimensions
+	for _, s := range c.measured {
+		measured |= s
+	}
+	all := slices.AppendSeq(measured.list(), maps.Keys(c.dimensions))
+	slices.Sort(all)
+	return slices.Compact(all)
+}
 
-// Days are the days of which there are counts, in order.
+// Days are the days on which anything was counted or measured, in order.
 func (c *Contents) Days() []string { return slices.Sorted(maps.Keys(c.facts)) }
 
 // Facts is how many facts there are of a day: more than it has values.
@@ -93,6 +102,7 @@ func (e *Export) Inspect(ctx context.Context, progress func(bytes int64)) (*Cont
 	if err := c.twice(); err != nil {
 		return c, err
 	}
+	c.measure()
 	for d := range c.facts {
 		if c.From == "" || d < c.From {
 			c.From = d
@@ -111,6 +121,9 @@ func (c *Contents) add(part *Contents) {
 	c.Format = cmp.Or(c.Format, part.Format)
 	for day, n := range part.facts {
 		c.facts[day] += n
+	}
+	for day, s := range part.measured {
+		c.measured[day] |= s
 	}
 	maps.Copy(c.dimensions, part.dimensions)
 }
@@ -173,24 +186,38 @@ func (c *Contents) note(m *member) visitor {
 				c.Shown = append(c.Shown, fmt.Sprintf("%s line %d: %v: %q", m.name, line, err, clip(strings.Join(record, ","), 120)))
 			}
 		},
-		fact: func(f Fact) error {
-			if c.facts[f.Day]++; t.From == "" || f.Day < t.From {
-				t.From = f.Day
+		day: func(day string) {
+			if have := c.measured[day]; have|t.layout.measures != have {
+				c.measured[day] |= t.layout.measures
+				c.count(t, day, 0)
 			}
+		},
+		fact: func(f Fact) error {
+			c.count(t, f.Day, 1)
 			if f.Day < m.last {
 				m.mixed = true
 			}
-			m.last, t.To = f.Day, max(t.To, f.Day)
+			m.last = f.Day
 			c.dimensions[f.Dimension] = true
 			return nil
 		},
 	}
 }
 
+// count notes facts of a day in a table; 0 notes the day alone.
+func (c *Contents) count(t *Table, day string, facts int64) {
+	c.facts[day] += facts
+	if t.From == "" || day < t.From {
+		t.From = day
+	}
+	t.To = max(t.To, day)
+}
+
 // visitor is told what is in a file.
 type visitor struct {
 	table func(l *layout, err error) // of each table, or why there is none
 	row   func(line int64, record []string, err error)
+	day   func(day string) // of each row, before its facts
 	fact  func(f Fact) error
 }
 
@@ -263,7 +290,7 @@ func (s *sections) row(l *layout, record []string, v visitor, first int64, malfo
 	if l.isTotal(record) {
 		return nil
 	}
-	err := l.facts(record, v.fact)
+	err := l.facts(record, v)
 	if bad := (*rowError)(nil); err != nil && !errors.As(err, &bad) {
 		return err
 	}

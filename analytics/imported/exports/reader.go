@@ -101,7 +101,7 @@ func (c *cursor) facts(r *Reader) iter.Seq2[Fact, error] {
 	return func(yield func(Fact, error) bool) {
 		stopped := errors.New("stopped")
 		err := c.m.read(r.ctx, &c.left, r.progress, nil, visitor{
-			table: func(*layout, error) {}, row: func(int64, []string, error) {},
+			table: func(*layout, error) {}, row: func(int64, []string, error) {}, day: func(string) {},
 			fact: func(f Fact) error {
 				if !yield(f, nil) {
 					return stopped

@@ -184,6 +184,8 @@ func TestGA4(t *testing.T) {
 			"2024-01-01 event download: 2 events\n2024-01-01 event sign_up: 3 events\n2024-01-01 total_event : 5 events\n"},
 		"pages": {"date,pagePathPlusQueryString,screenPageViews,userEngagementDuration\n20240101,/a?x=1,3,4\n20240101,/a?x=2,5,6\n20240101,(not set),1,1\n",
 			"2024-01-01 page /a: 8 views 10000 engaged\n"},
+		"events without a name": {"date,eventName,eventCount\n20240101,(not set),3\n20240101,(other),4\n20240101,sign_up,5\n",
+			"2024-01-01 event (other): 7 events\n2024-01-01 event sign_up: 5 events\n2024-01-01 total_event : 12 events\n"},
 		"countries": {"date,country,sessions\n2024-01-01,Germany,3\n2024-01-01,United States,4\n2024-01-01,Türkiye,2\n2024-01-01,(not set),9\n2024-01-01,Atlantis,1\n",
 			"2024-01-01 country Atlantis: 1 visits\n2024-01-01 country DE: 3 visits\n2024-01-01 country TR: 2 visits\n2024-01-01 country US: 4 visits\n"},
 		"media are no tags": {"date,sessionMedium,sessions\n20240101,organic,3\n20240101,referral,3\n20240101,(none),3\n20240101,newsletter,4\n",

@@ -1,6 +1,7 @@
 package exports
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -124,11 +125,7 @@ func ga4Cells(record []string, v valueAt) []cell {
 		if name, ok := ga4Events[text]; ok {
 			text = name
 		}
-		cells := []cell{{EventTotals, ""}}
-		if text == rest {
-			return append(cells, cell{v.dimension, rest})
-		}
-		return appendCells(cells, []string{text}, []valueAt{{0, v.dimension}})
+		return []cell{{EventTotals, ""}, {v.dimension, cmp.Or(named(v.dimension, text), rest)}}
 	}
 	switch {
 	case text == rest:

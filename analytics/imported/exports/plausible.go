@@ -1,6 +1,7 @@
 package exports
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -46,11 +47,9 @@ func plausibleEvents(column map[string]int) func([]string) []cell {
 			by, value = facets.NotFound, at(record, "path")
 		}
 		cells := []cell{{EventTotals, ""}}
-		if name = named(facets.EventName, name); name != "" {
-			cells = append(cells, cell{facets.EventName, name})
-		}
-		if by != "" && value != "" {
-			cells = append(cells, cell{by, named(by, value)})
+		cells = append(cells, cell{facets.EventName, cmp.Or(named(facets.EventName, name), rest)})
+		if value = named(by, value); by != "" && value != "" {
+			cells = append(cells, cell{by, value})
 		}
 		return cells
 	}

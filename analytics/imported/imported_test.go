@@ -121,7 +121,7 @@ func TestReportsCountWhatWasImported(t *testing.T) {
 	}
 	for _, period := range []analytics.Period{analytics.Day, analytics.Month} {
 		out := w.report("2024-01-01", "2024-01-31", period, analytics.ByPage)
-		if f := out.Totals.Figures; f.PageViews != 862 || f.Visits != 442 || f.Visitors != 402 || f.Bounces != 286 || f.Seconds != 59043 || f.Events != 10 {
+		if f := out.Totals.Figures; f.PageViews != 862 || f.Visits != 442 || f.Visitors != 402 || f.Bounces != 286 || f.Seconds != 59043 || f.Events != 10 || f.EngagedSeconds != 3012 {
 			t.Errorf("by %s: %+v", period, f)
 		}
 		if got := rows(&out); got != "/ 525/300/0, /Ünïcode 233/128/0, /docs 104/60/0, " {
@@ -198,6 +198,38 @@ func TestDaysWithoutValues(t *testing.T) {
 			out := w.report(c.from, c.to, p, c.by)
 			if got := rows(&out); got != c.want {
 				t.Errorf("%s to %s by %s and %s: %q, want %q", c.from, c.to, p, c.by, got, c.want)
+			}
+		}
+	}
+}
+
+// Attention is told of days by Google, and of pages by both: it counts once.
+func TestAttention(t *testing.T) {
+	for name, c := range map[string]struct {
+		csv  []string
+		want float64
+	}{
+		"of days and pages": {[]string{"date,sessions,userEngagementDuration\n20240101,3,50\n20240201,3,60\n", "date,pagePath,userEngagementDuration\n20240101,/,40\n20240101,(not set),10\n20240201,/,60\n"}, 110},
+		"of pages":          {[]string{"date,sessions\n20240101,3\n20240201,3\n", "date,pagePath,userEngagementDuration\n20240101,/,40\n20240101,(not set),10\n20240201,/,60\n"}, 110},
+		"of days":           {[]string{"date,sessions,userEngagementDuration\n20240101,3,50\n20240201,3,60\n"}, 110},
+		"of some days":      {[]string{"date,sessions,userEngagementDuration\n20240101,3,50\n20240103,3,\n", "date,pagePath,userEngagementDuration\n20240101,/,50\n20240103,/,60\n"}, 110},
+	} {
+		w := newSite(t, "UTC", "2024-04-05T12:00")
+		for _, csv := range c.csv {
+			_, err := w.csv(csv)
+			w.Must(err)
+		}
+		for _, p := range []analytics.Period{analytics.Day, analytics.Month} {
+			out := w.report("2024-01-01", "2024-02-29", p, analytics.ByPage)
+			var pages, buckets float64
+			for i := range out.Top {
+				pages += out.Top[i].EngagedSeconds
+			}
+			for i := range out.Buckets {
+				buckets += out.Buckets[i].EngagedSeconds
+			}
+			if out.Totals.EngagedSeconds != c.want || buckets != c.want || len(c.csv) > 1 && pages != c.want {
+				t.Errorf("%s by %s: %v, by page %v, in buckets %v; want %v", name, p, out.Totals.EngagedSeconds, pages, buckets, c.want)
 			}
 		}
 	}
@@ -327,7 +359,7 @@ func TestBrokenOffImport(t *testing.T) {
 
 func (w *site) leftNothing() {
 	w.Helper()
-	for _, d := range append(slices.Clone(analytics.Dimensions), exports.Totals, exports.EventTotals) {
+	for _, d := range append(slices.Clone(analytics.Dimensions), exports.Totals, exports.EventTotals, exports.PageTotals) {
 		days, err := imported.DaysByTime.Collect(w.Ctx, w.Table, imported.DaysIn{SiteID: "site", Dimension: d})
 		w.Must(err)
 		months, err := imported.MonthsByTime.Collect(w.Ctx, w.Table, imported.MonthsIn{SiteID: "site", Dimension: d})

@@ -352,7 +352,7 @@ func (r *runner) months(ctx context.Context, d exports.Dimension) error {
 func (c *Counts) gather(day *Day) {
 	c.Visitors += day.Visitors
 	switch day.Dimension {
-	case exports.Totals, exports.EventTotals:
+	case exports.Totals, exports.EventTotals, exports.PageTotals:
 		c.Values.Add(day.Day, day.Other)
 		return
 	}

@@ -134,7 +134,7 @@ func (v *View) LoadTotals(ctx context.Context, byMonth bool) error {
 	if !byMonth {
 		months, days = nil, v.days
 	}
-	for _, d := range []exports.Dimension{exports.Totals, exports.EventTotals} {
+	for _, d := range []exports.Dimension{exports.Totals, exports.EventTotals, exports.PageTotals} {
 		err := v.each(ctx, d, months, days, func(start string, of []string, c *Counts) {
 			sum := v.totals[start]
 			if sum == nil {
@@ -143,6 +143,9 @@ func (v *View) LoadTotals(ctx context.Context, byMonth bool) error {
 			}
 			sum.Visitors += c.Visitors
 			for day, n := range c.byDay(of) {
+				if d == exports.PageTotals && v.byDay[day].EngagedMS != 0 {
+					continue // the export has attention by day, too
+				}
 				v.byDay.Add(day, n)
 				sum.Other = sum.Other.Plus(n)
 			}

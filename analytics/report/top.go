@@ -66,7 +66,7 @@ func ratio(of, by int64) *float64 {
 func (r *reporter) none(total *analytics.Stats, sum tally.Count) tally.Count {
 	var c tally.Count
 	if r.in.By == analytics.ByPage {
-		c.PageViews = max(0, total.PageViews-sum.PageViews)
+		c.PageViews, c.EngagedMS = max(0, total.PageViews-sum.PageViews), max(0, total.EngagedMS-sum.EngagedMS)
 		return c
 	}
 	if !slices.Contains(facets.OfVisits[:], r.in.By) {

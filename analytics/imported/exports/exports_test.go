@@ -16,6 +16,7 @@ import (
 	"testing"
 
 	"github.com/onefold/onefold/analytics/internal/facets"
+	"github.com/onefold/onefold/analytics/internal/tally"
 )
 
 // table is an export of one file.
@@ -97,13 +98,17 @@ func TestPlausibleAddsUp(t *testing.T) {
 		byDimension[d] = sum
 	}
 	for file, of := range map[string][]Dimension{
-		"visitors": {Totals}, "sources": {"channel"}, "entry_pages": {"entry_page"}, "exit_pages": {"exit_page"}, "pages": {"page"},
+		"visitors": {Totals}, "sources": {"channel"}, "entry_pages": {"entry_page"}, "exit_pages": {"exit_page"}, "pages": {"page", PageTotals},
 		"devices": {"device"}, "browsers": {"browser"}, "locations": {"country"}, "custom_events": {"event", EventTotals},
 	} {
 		want := oracle(t, file)
 		for _, d := range of {
 			got := byDimension[d]
-			if d != Totals {
+			switch d {
+			case PageTotals:
+				want = Fact{Count: tally.Count{EngagedMS: want.Count.EngagedMS}}
+			case Totals:
+			default:
 				got.Visitors = want.Visitors // not kept by value
 			}
 			if got != want {
@@ -183,7 +188,7 @@ func TestGA4(t *testing.T) {
 		"events": {"date,eventName,eventCount,totalUsers\n20240101,page_view,100,5\n20240101,session_start,50,5\n20240101,sign_up,3,2\n20240101,file_download,2,2\n",
 			"2024-01-01 event download: 2 events\n2024-01-01 event sign_up: 3 events\n2024-01-01 total_event : 5 events\n"},
 		"pages": {"date,pagePathPlusQueryString,screenPageViews,userEngagementDuration\n20240101,/a?x=1,3,4\n20240101,/a?x=2,5,6\n20240101,(not set),1,1\n",
-			"2024-01-01 page /a: 8 views 10000 engaged\n"},
+			"2024-01-01 page /a: 8 views 10000 engaged\n2024-01-01 total_page : 11000 engaged\n"},
 		"events without a name": {"date,eventName,eventCount\n20240101,(not set),3\n20240101,(other),4\n20240101,sign_up,5\n",
 			"2024-01-01 event (other): 7 events\n2024-01-01 event sign_up: 5 events\n2024-01-01 total_event : 12 events\n"},
 		"countries": {"date,country,sessions\n2024-01-01,Germany,3\n2024-01-01,United States,4\n2024-01-01,Türkiye,2\n2024-01-01,(not set),9\n2024-01-01,Atlantis,1\n",

@@ -12,10 +12,11 @@ type Dimension = facets.Dimension
 const (
 	Totals      Dimension = "total"       // visitors, visits, page views and what goes with them
 	EventTotals Dimension = "total_event" // custom events
+	PageTotals  Dimension = "total_page"  // attention of all pages: Plausible has no other total of it
 )
 
 // ofDay reports whether a dimension has totals rather than values.
-func ofDay(d Dimension) bool { return d == Totals || d == EventTotals }
+func ofDay(d Dimension) bool { return d == Totals || d == EventTotals || d == PageTotals }
 
 // Fact is one count of an export: of a day, or of one value of a dimension in a day.
 type Fact struct {
@@ -40,6 +41,8 @@ func keep(d Dimension, n *numbers) (visitors int64, c tally.Count) {
 		c = n.ofVisits()
 		c.EngagedMS = n.engagedMS
 		return n.visitors, c
+	case PageTotals:
+		return 0, tally.Count{EngagedMS: n.engagedMS}
 	case facets.Page:
 		return 0, tally.Count{PageViews: n.pageViews, Visits: n.visits, EngagedMS: n.engagedMS, Scrolls: n.scrolls, Scroll: n.scroll}
 	case EventTotals, facets.EventName, facets.Outbound, facets.Download, facets.NotFound:

@@ -60,7 +60,11 @@ func (l *layout) facts(record []string, v visitor) error {
 		return &rowError{err.Error()}
 	}
 	v.day(at)
-	for _, c := range l.cells(record) {
+	cells := l.cells(record)
+	if n.engagedMS != 0 && l.measures.has(facets.Page) {
+		cells = append(cells, cell{PageTotals, ""})
+	}
+	for _, c := range cells {
 		f := Fact{Day: at, Dimension: c.dimension, Value: c.value}
 		if f.Visitors, f.Count = keep(c.dimension, &n); c.value == rest && !ofDay(c.dimension) {
 			f.Value, f.Rest = "", true

@@ -25,6 +25,8 @@ func (s dimensions) with(d Dimension) dimensions {
 	return s | 1<<slices.Index(facets.All, d)
 }
 
+func (s dimensions) has(d Dimension) bool { return s != 0 && s == s.with(d) }
+
 func (s dimensions) list() (all []Dimension) {
 	for i, d := range facets.All {
 		if s&(1<<i) != 0 {

@@ -134,7 +134,9 @@ oracle: ## REQUESTS random writes to the engine and to a naive model of DynamoDB
 
 # Tests that compare with a naive model or recount, and the package of each.
 NETS = ./engine:TestOracle ./engine:TestOracleOfStreams ./engine:TestOrderOfValidation \
-	./server/webanalytics:TestEveryBreakdownAddsUp ./server/devices:TestRecount \
+	./server/webanalytics:TestEveryBreakdownAddsUp ./server/webanalytics:TestImportedCountsAddUp \
+	./server/webanalytics:TestPlausibleCountsAddUp ./server/webanalytics:TestSumsOutliveEvents \
+	./server/webanalytics:TestSumsAfterErasure ./server/devices:TestRecount \
 	./telemetry:TestTagsAndLimitsAgainstAModel ./telemetry:TestFinestResolution ./telemetry:TestSequenceNumbers \
 	./telemetry/recount:TestPlantedDifferences
 

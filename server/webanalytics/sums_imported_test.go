@@ -12,39 +12,96 @@ import (
 	"github.com/onefold/onefold/internal/seeds"
 )
 
-// exported are the columns of another program's dimensions, by those that they become. It has no tables of exit pages and utm_source.
-var exported = map[string]string{
+// export is what another program counted: the rows of each table, and what they have to add up to.
+type export struct {
+	rows  map[string][]string
+	days  map[string]sheet
+	known map[string]calendar.Span // days of which a table of the dimension is exported
+}
+
+func newExport() *export {
+	return &export{rows: map[string][]string{}, days: map[string]sheet{}, known: map[string]calendar.Span{}}
+}
+
+// between is what was counted from one day to another, as far as a dimension is known; of all days for the total, "".
+func (x *export) between(from, to, by string) (total sheet) {
+	known := x.known[by]
+	for day, s := range x.days {
+		if from <= day && day <= to && (by == "" || known.From <= day && day <= known.To) {
+			total = total.plus(&s)
+		}
+	}
+	return total
+}
+
+// someVisits are those of a day. On many days nobody came, on others one visitor alone.
+func someVisits(r *rand.Rand) []sheet {
+	visits := make([]sheet, max(0, r.IntN(25)-4))
+	for i := range visits {
+		visits[i] = sheet{Visits: 1, PageViews: int64(1 + r.IntN(5)), Bounces: int64(r.IntN(2)), Seconds: int64(r.IntN(900))}
+	}
+	return visits
+}
+
+// sumOf adds visits up. Some of them are of the same visitor.
+func sumOf(r *rand.Rand, visits []sheet) (total sheet) {
+	for i := range visits {
+		total = total.plus(&visits[i])
+	}
+	total.Visitors = int64(1 + r.IntN(len(visits)))
+	return total
+}
+
+// divide gives each visit a value. Values are drawn for each day, so that on some days no visit has one.
+func divide(r *rand.Rand, values []string, visits []sheet) map[string]sheet {
+	values = slices.Clone(values)
+	r.Shuffle(len(values), func(i, j int) { values[i], values[j] = values[j], values[i] })
+	values = values[:1+r.IntN(len(values))]
+	parts := map[string]sheet{}
+	for i := range visits {
+		v := values[r.IntN(len(values))]
+		parts[v] = parts[v].plus(&visits[i])
+	}
+	return parts
+}
+
+// ga4Columns are Google's columns, by the dimensions that they become. It has none for exit pages and utm_source.
+var ga4Columns = map[string]string{
 	"page": "pagePath", "entry_page": "landingPage", "source": "sessionSource", "utm_medium": "sessionMedium", "utm_campaign": "sessionCampaignName",
 	"utm_term": "sessionManualTerm", "utm_content": "sessionManualAdContent", "channel": "sessionDefaultChannelGroup", "referrer": "pageReferrer",
 	"country": "country", "region": "region", "city": "city", "browser": "browser", "os": "operatingSystem", "device": "deviceCategory",
 	"screen": "screenResolution", "language": "language", "hostname": "hostName",
 }
 
-// tables are an export: of each dimension the rows of a table, and the totals of days.
-type tables struct {
-	rows map[string][]string
-	days map[string]sheet
-}
-
-// someExport makes up what another program counted. Each dimension divides the visits of a day anew, and some have no value.
-func someExport(r *rand.Rand, from, to string) *tables {
-	x := &tables{rows: map[string][]string{"total": nil, "event": nil}, days: map[string]sheet{}}
-	for _, day := range calendar.Days(from, to) {
-		if r.IntN(5) == 0 && day != from && day != to {
-			continue // nobody came
+// someGA4 makes up an export of Google Analytics. Each dimension divides the visits of a day anew.
+func someGA4(r *rand.Rand, from, to string) *export {
+	x, all := newExport(), calendar.Days(from, to)
+	for _, dimension := range slices.Sorted(maps.Keys(ga4Columns)) {
+		known := calendar.Span{From: from, To: to}
+		switch r.IntN(4) { // some are exported in part
+		case 0:
+			known.From = all[r.IntN(len(all)-30)]
+		case 1:
+			known.To = all[r.IntN(len(all))]
 		}
-		visits := make([]sheet, 1+r.IntN(20))
-		total := sheet{Visitors: int64(1 + r.IntN(len(visits)))}
+		x.known[dimension] = known
+	}
+	for _, day := range all {
+		visits := someVisits(r)
 		for i := range visits {
-			v := sheet{Visits: 1, PageViews: int64(1 + r.IntN(5)), Bounces: int64(r.IntN(2)), Seconds: int64(r.IntN(900))}
-			v.EngagedSeconds, v.Revenue = float64(r.IntN(600)), []string{"0", "0", "12.5", "0.01", "3"}[r.IntN(5)]
-			visits[i], total = v, total.plus(&v)
+			visits[i].EngagedSeconds, visits[i].Revenue = float64(r.IntN(600)), []string{"0", "0", "12.5", "0.01", "3"}[r.IntN(5)]
 		}
-		for dimension := range exported {
-			x.divide(r, dimension, day, visits)
+		if len(visits) == 0 {
+			continue
 		}
-		x.add("total", day, fmt.Sprint(total.Visitors), &total)
-		for _, name := range []string{"signup", "order", "page_view"} {
+		for _, dimension := range slices.Sorted(maps.Keys(ga4Columns)) {
+			if known := x.known[dimension]; known.From <= day && day <= known.To {
+				x.divideGA4(r, dimension, day, visits)
+			}
+		}
+		total := sumOf(r, visits)
+		x.addGA4("total", day, fmt.Sprint(total.Visitors), &total)
+		for _, name := range []string{"signup", "order", "page_view", "(not set)", "(other)"} {
 			if n := r.Int64N(9); n > 0 && r.IntN(2) == 0 {
 				x.rows["event"] = append(x.rows["event"], fmt.Sprintf("%s,%s,%d", day, name, n))
 				if name != "page_view" { // it is no event
@@ -57,56 +114,39 @@ func someExport(r *rand.Rand, from, to string) *tables {
 	return x
 }
 
-// divide adds the rows of a dimension and a day.
-func (x *tables) divide(r *rand.Rand, dimension, day string, visits []sheet) {
+func (x *export) divideGA4(r *rand.Rand, dimension, day string, visits []sheet) {
 	values := []string{"(not set)", "a", "b", "(other)"}
-	if dimension == "page" || dimension == "entry_page" {
-		values = []string{"/", "/a", "/blog/1", "(other)"}
+	switch dimension {
+	case "page", "entry_page":
+		values = []string{"(not set)", "/a", "/blog/1", "(other)"}
+	case "utm_medium":
+		values = []string{"organic", "referral", "(none)", "email"} // Google's words for no tag
+	case "utm_campaign":
+		values = []string{"(organic)", "(direct)", "", "spring"}
 	}
-	parts := map[string]sheet{}
-	for i := range visits {
-		v := values[r.IntN(len(values))]
-		if i == 0 { // a day without any value is left out of the dimension
-			v = values[1]
-		}
-		parts[v] = parts[v].plus(&visits[i])
-	}
-	for _, v := range slices.Sorted(maps.Keys(parts)) {
-		part := parts[v]
-		x.add(dimension, day, v, &part)
+	for value, part := range divide(r, values, visits) {
+		x.addGA4(dimension, day, value, &part)
 	}
 }
 
-func (x *tables) add(table, day, value string, s *sheet) {
+func (x *export) addGA4(table, day, value string, s *sheet) {
 	row := fmt.Sprintf("%s,%s,%d,%d,%d,%.9f,%g,%s", day, value, s.Visits, s.Visits-s.Bounces, s.PageViews, float64(s.Seconds)/float64(s.Visits), s.EngagedSeconds, s.Revenue)
 	x.rows[table] = append(x.rows[table], row)
 }
 
-// bring imports the tables, each by itself.
-func (x *tables) bring(l *ledger) {
+// bringGA4 imports the tables, each by itself.
+func (x *export) bringGA4(l *ledger) {
 	l.Helper()
 	for _, table := range slices.Sorted(maps.Keys(x.rows)) {
-		header := "date," + exported[table] + ",sessions,engagedSessions,screenPageViews,averageSessionDuration,userEngagementDuration,totalRevenue"
+		header := "date," + ga4Columns[table] + ",sessions,engagedSessions,screenPageViews,averageSessionDuration,userEngagementDuration,totalRevenue"
 		switch table {
 		case "total":
 			header = strings.Replace(header, ",,", ",totalUsers,", 1)
 		case "event":
 			header = "date,eventName,eventCount"
 		}
-		if len(x.rows[table]) > 0 {
-			bring(l.House, table+".csv", header+"\n"+strings.Join(x.rows[table], "\n")+"\n")
-		}
+		bring(l.House, table+".csv", header+"\n"+strings.Join(x.rows[table], "\n")+"\n")
 	}
-}
-
-// between is what was counted from one day to another.
-func (x *tables) between(from, to string) (total sheet) {
-	for day, s := range x.days {
-		if from <= day && day <= to {
-			total = total.plus(&s)
-		}
-	}
-	return total
 }
 
 // TestImportedCountsAddUp holds answers over days that another program counted, and over those beside the site's own, against what was
@@ -117,34 +157,41 @@ func TestImportedCountsAddUp(t *testing.T) {
 		l := newLedger(t, "Europe/Berlin", "2026-03-28", "2026-04-05", nil)
 		from, to := l.bounds()
 		l.ingest(deeds(r, 60, from, to))
-		x := someExport(r, "2026-01-20", "2026-04-01") // the last days are counted by both: own counts win
-		x.bring(l)
-		l.lacking = []string{"exit_page", "utm_source", "revenue"}
-		for _, days := range [][2]string{
-			{"2026-01-20", l.to}, {"2026-02-01", "2026-02-28"}, {"2026-01-25", "2026-03-10"}, {"2026-02-01", "2026-03-31"}, {"2026-03-27", "2026-03-28"}, {"2026-01-01", "2026-01-25"},
-		} {
-			l.foreign(x, days[0], days[1])
-		}
+		x := someGA4(r, "2026-01-20", "2026-04-01") // the last days are counted by both: own counts win
+		x.bringGA4(l)
+		l.besides(x)
 	}
 }
 
-// foreign checks a range of days of which some were counted by another program.
-func (l *ledger) foreign(x *tables, from, to string) {
+// besides checks ranges of days of which some were counted by another program.
+func (l *ledger) besides(x *export) {
 	l.Helper()
-	query := "from=" + from + "&to=" + to
-	want := x.between(from, min(to, calendar.ShiftDay(l.from, -1)))
-	l.own = ""
-	if to >= l.from {
-		l.own = "from=" + max(from, l.from) + "&to=" + to
-		own, _ := l.totals(l.own)
-		want = want.plus(&own)
+	for _, days := range [][2]string{
+		{"2026-01-20", l.to}, {"2026-02-01", "2026-02-28"}, {"2026-01-25", "2026-03-10"}, {"2026-02-01", "2026-03-31"}, {"2026-03-27", "2026-03-28"}, {"2026-01-01", "2026-01-25"},
+	} {
+		from, to := days[0], days[1]
+		query := "from=" + from + "&to=" + to
+		own := ""
+		if to >= l.from {
+			own = "from=" + max(from, l.from) + "&to=" + to
+		}
+		l.known = func(by, query string) (want sheet) {
+			_, filter, filtered := strings.Cut(query, "&filter=")
+			if !filtered { // there are no visits to filter
+				want = x.between(from, min(to, calendar.ShiftDay(l.from, -1)), by)
+			}
+			if own != "" {
+				ours, _ := l.totals(strings.TrimSuffix(own+"&filter="+filter, "&filter="))
+				want = want.plus(&ours)
+			}
+			return want
+		}
+		total, _ := l.totals(query)
+		total.EngagedSeconds, total.Revenue = milli(total.EngagedSeconds), amount(total.Revenue)
+		if want := l.known("", query).plus(&sheet{}); total != want {
+			l.Errorf("%s: the total is %+v, it was %+v", query, total, want)
+		}
+		l.addsUp(query)
+		l.addsUp(query + all)
 	}
-	total, _ := l.totals(query)
-	total.EngagedSeconds, want.EngagedSeconds = milli(total.EngagedSeconds), milli(want.EngagedSeconds)
-	total.Revenue, want.Revenue = amount(total.Revenue), amount(want.Revenue)
-	if total != want {
-		l.Errorf("%s: the total is %+v, it was %+v", query, total, want)
-	}
-	l.addsUp(query)
-	l.addsUp(query + all)
 }

@@ -34,9 +34,8 @@ type ledger struct {
 	from, to string // days that have traffic; the last is today
 	db       *timed
 
-	lacking []string // dimensions that imported days have no table of; "revenue": that of pages and events
-	own     string   // days of a query that are not imported; "": there are none
-	noHours bool     // they have expired
+	known   func(by, query string) sheet // the total of the days of which a dimension is known; nil: of all
+	noHours bool                         // they have expired
 }
 
 // all is a filter that selects every visit.
@@ -147,42 +146,39 @@ func dimensionsOfVisits() (dimensions []string) {
 	return dimensions
 }
 
-// ownOf is the total of a query without the days that are imported.
-func (l *ledger) ownOf(query string) (own sheet) {
-	l.Helper()
-	if l.own != "" {
-		_, filter, _ := strings.Cut(query, "&filter=")
-		own, _ = l.totals(strings.TrimSuffix(l.own+"&filter="+filter, "&filter="))
-	}
-	return own
-}
-
 // addsUp checks every dimension against the totals of a query.
 func (l *ledger) addsUp(query string) {
 	l.Helper()
 	total, _ := l.totals(query)
-	for _, by := range dimensionsOfVisits() {
-		want := total
-		if slices.Contains(l.lacking, by) {
-			want = l.ownOf(query)
+	of := func(by string) sheet {
+		if l.known == nil {
+			return total
 		}
+		return l.known(by, query)
+	}
+	for _, by := range dimensionsOfVisits() {
+		want := of(by)
 		if got := sum(l.rows(by, query)); got.ofVisits() != want.ofVisits() {
 			l.Errorf("%s: %s adds up to %+v, the total is %+v", query, by, got.ofVisits(), want.ofVisits())
 		}
 	}
+	l.eventsAddUp(query, total, of)
+	l.bucketsAddUp(query, total)
+}
+
+// eventsAddUp checks the dimensions of which a visit has many values. Imported pages and events have no revenue: exports do not say
+// which of them earned what.
+func (l *ledger) eventsAddUp(query string, total sheet, of func(by string) sheet) {
+	l.Helper()
 	pages, events, goals := sum(l.rows("page", query)), sum(l.rows("event", query)), sum(l.rows("goal", query))
-	if pages.PageViews != total.PageViews || milli(pages.EngagedSeconds) != milli(total.EngagedSeconds) {
-		l.Errorf("%s: pages add up to %+v, the total is %+v", query, pages, total)
+	if want := of("page"); pages.PageViews != want.PageViews || milli(pages.EngagedSeconds) != milli(want.EngagedSeconds) {
+		l.Errorf("%s: pages add up to %+v, the total is %+v", query, pages, want)
 	}
 	if events.Events != total.Events || goals.Events != total.Conversions {
 		l.Errorf("%s: events add up to %d of %d, goals to %d of %d", query, events.Events, total.Events, goals.Events, total.Conversions)
 	}
-	earned := total
-	if len(l.lacking) > 0 { // exports do not say which page or event earned what
-		earned = l.ownOf(query)
-	}
-	if got := pages.plus(&events).Revenue; amount(got) != amount(earned.Revenue) {
-		l.Errorf("%s: revenue of pages and of events is %s, the total %s", query, got, earned.Revenue)
+	if got, want := pages.plus(&events).Revenue, of("revenue of pages and events").Revenue; amount(got) != amount(want) {
+		l.Errorf("%s: revenue of pages and of events is %s, the total %s", query, got, want)
 	}
 	byName := l.rows("event", query)
 	for by, name := range map[string]string{"outbound": "outbound", "download": "download", "not_found": "404"} {
@@ -191,7 +187,6 @@ func (l *ledger) addsUp(query string) {
 			l.Errorf("%s: %s adds up to %d events and %s, those named %s are %d and %s", query, by, got.Events, got.Revenue, name, want.Events, want.Revenue)
 		}
 	}
-	l.bucketsAddUp(query, total)
 }
 
 // bucketsAddUp checks that what adds up over time does: visitors only over days.

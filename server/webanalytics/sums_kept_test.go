@@ -71,61 +71,61 @@ func (l *ledger) rollUp() {
 }
 
 // TestSumsOutliveEvents holds the answers over days against those that were given before their events expired, and then their hours.
-func TestSumsOutliveEvents(t *testing.T) {
-	for seed := range seeds.Each(t, 1) {
-		l := newLedger(t, "Europe/Berlin", "2026-03-28", "2026-04-05", nil)
-		from, to := l.bounds()
-		l.ingest(deeds(rand.New(rand.NewPCG(seed, 3)), 80, from, to))
-		l.db.now = l.db.now.Add(24 * time.Hour)
-		l.rollUp()
-		whole, part := "from="+l.from+"&to="+l.to, "from=2026-03-29&to=2026-04-02"
-		then := map[string]*picture{whole: l.picture(whole), part: l.picture(part)}
-		for _, passed := range []int{31, 61} { // events are kept for 30 days, hours for 90
-			l.pass(time.Duration(passed) * 24 * time.Hour)
-			for query, want := range then {
-				l.compare(query, want)
-				l.noHours = passed == 61
-				l.addsUp(query)
-			}
+func TestSumsOutliveEvents(t *testing.T) { seeds.Run(t, 1, sumsOutliveEvents) }
+
+func sumsOutliveEvents(t *testing.T, seed uint64) {
+	l := newLedger(t, "Europe/Berlin", "2026-03-28", "2026-04-05", nil)
+	from, to := l.bounds()
+	l.ingest(deeds(rand.New(rand.NewPCG(seed, 3)), 80, from, to))
+	l.db.now = l.db.now.Add(24 * time.Hour)
+	l.rollUp()
+	whole, part := "from="+l.from+"&to="+l.to, "from=2026-03-29&to=2026-04-02"
+	then := map[string]*picture{whole: l.picture(whole), part: l.picture(part)}
+	for _, passed := range []int{31, 61} { // events are kept for 30 days, hours for 90
+		l.pass(time.Duration(passed) * 24 * time.Hour)
+		for query, want := range then {
+			l.compare(query, want)
+			l.noHours = passed == 61
+			l.addsUp(query)
 		}
 	}
 }
 
 // TestSumsAfterErasure erases some people of a site, and compares it with one that they never came to.
-func TestSumsAfterErasure(t *testing.T) {
-	for seed := range seeds.Each(t, 1) {
-		erased := newLedger(t, "Europe/Berlin", "2026-03-28", "2026-04-05", nil)
-		without := newLedger(t, "Europe/Berlin", "2026-03-28", "2026-04-05", nil)
-		from, to := erased.bounds()
-		hits := deeds(rand.New(rand.NewPCG(seed, 4)), 80, from, to)
-		gone := map[string]string{} // names, by address
-		for i := range hits {
-			h := &hits[i]
-			h.At = h.At.Add(time.Duration(i) * time.Millisecond) // of one millisecond, ids say which is first, and these differ
-			if strings.HasSuffix(h.Address, "3") || strings.HasSuffix(h.Address, "7") {
-				h.UserID = "user-" + h.Address
-				gone[h.Address] = h.UserID
-			}
+func TestSumsAfterErasure(t *testing.T) { seeds.Run(t, 1, sumsAfterErasure) }
+
+func sumsAfterErasure(t *testing.T, seed uint64) {
+	erased := newLedger(t, "Europe/Berlin", "2026-03-28", "2026-04-05", nil)
+	without := newLedger(t, "Europe/Berlin", "2026-03-28", "2026-04-05", nil)
+	from, to := erased.bounds()
+	hits := deeds(rand.New(rand.NewPCG(seed, 4)), 80, from, to)
+	gone := map[string]string{} // names, by address
+	for i := range hits {
+		h := &hits[i]
+		h.At = h.At.Add(time.Duration(i) * time.Millisecond) // of one millisecond, ids say which is first, and these differ
+		if strings.HasSuffix(h.Address, "3") || strings.HasSuffix(h.Address, "7") {
+			h.UserID = "user-" + h.Address
+			gone[h.Address] = h.UserID
 		}
-		erased.ingest(hits)
-		without.ingest(slices.DeleteFunc(slices.Clone(hits), func(h analytics.Hit) bool { return gone[h.Address] != "" }))
-		if seed%2 == 0 {
-			erased.rollUp()
-		}
-		admin := erased.NewPerson("ann@example.com", accounts.Grants{"blog": accounts.Admin})
-		for _, address := range slices.Sorted(maps.Keys(gone)) {
-			admin.Want(http.StatusOK, `"events"`, http.MethodPost, "/api/v1/sites/blog/erasure", fmt.Sprintf(`{"userId":%q}`, gone[address]))
-		}
-		servertest.Must(t, erased.Worker.Drain(t.Context()))
-		for _, days := range []string{"from=" + erased.from + "&to=" + erased.to, "from=2026-03-29&to=2026-04-02"} {
-			erased.compare(days, without.picture(days))
-			erased.compare(days+all, without.picture(days+all))
-			erased.addsUp(days)
-			erased.addsUp(days + "&filter=hostname:is:shop.example")
-			erased.addsUp(days + "&filter=page:contains:/b")
-		}
-		erased.rollUp()
-		without.rollUp()
-		erased.compare("from="+erased.from+"&to="+erased.to, without.picture("from="+erased.from+"&to="+erased.to))
 	}
+	erased.ingest(hits)
+	without.ingest(slices.DeleteFunc(slices.Clone(hits), func(h analytics.Hit) bool { return gone[h.Address] != "" }))
+	if seed%2 == 0 {
+		erased.rollUp()
+	}
+	admin := erased.NewPerson("ann@example.com", accounts.Grants{"blog": accounts.Admin})
+	for _, address := range slices.Sorted(maps.Keys(gone)) {
+		admin.Want(http.StatusOK, `"events"`, http.MethodPost, "/api/v1/sites/blog/erasure", fmt.Sprintf(`{"userId":%q}`, gone[address]))
+	}
+	servertest.Must(t, erased.Worker.Drain(t.Context()))
+	for _, days := range []string{"from=" + erased.from + "&to=" + erased.to, "from=2026-03-29&to=2026-04-02"} {
+		erased.compare(days, without.picture(days))
+		erased.compare(days+all, without.picture(days+all))
+		erased.addsUp(days)
+		erased.addsUp(days + "&filter=hostname:is:shop.example")
+		erased.addsUp(days + "&filter=page:contains:/b")
+	}
+	erased.rollUp()
+	without.rollUp()
+	erased.compare("from="+erased.from+"&to="+erased.to, without.picture("from="+erased.from+"&to="+erased.to))
 }

@@ -287,6 +287,7 @@ func TestRefusals(t *testing.T) {
 		"no date":           {table("x.csv", "page,views\n/,3\n"), ErrFormat, "date"},
 		"two dimensions":    {table("x.csv", "date,browser,country,sessions\n20240101,a,b,3\n"), ErrFormat, "one dimension"},
 		"an unknown column": {table("x.csv", "date,shoe size,sessions\n20240101,43,3\n"), ErrFormat, `"shoe size"`},
+		"only visitors":     {table("x.csv", "date,country,totalUsers\n20240101,Germany,3\n"), ErrFormat, "metric"}, // they are not kept by value
 		"no metric":         {table("x.csv", "date,browser\n20240101,a\n"), ErrFormat, "metric"},
 		"no start":          {table("x.csv", "Nth day,Sessions\n0000,3\n"), ErrFormat, "start date"},
 		"only malformed":    {table("x.csv", "date,sessions\n20240101,many\n"), ErrFormat, "line 2"},

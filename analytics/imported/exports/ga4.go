@@ -105,6 +105,7 @@ func (l *layout) choose(by []valueAt) {
 		l.table, l.width = string(v.dimension), max(l.width, v.column+1)
 		l.cells = func(record []string) []cell { return ga4Cells(record, v) }
 		l.measures = l.measures.with(v.dimension)
+		counted = func(m metric) bool { return m != events && m != visitors && m != activeVisitors }
 		if v.dimension == facets.EventName {
 			counted = func(m metric) bool { return m == events }
 		}

@@ -51,6 +51,10 @@ func seal(fs vfs.FS, dir string) error {
 	case len(doubts) > 0:
 		return fmt.Errorf("%w: %s: %s cannot be read", row.ErrCorrupt, doubts[0].Log, doubts[0].Span)
 	}
+	// After a power loss, a file that was removed must not be back beside a seal that does not name it.
+	if err := syncDir(fs, dir); err != nil {
+		return err
+	}
 	lines, err := sealOf(fs, dir)
 	if err != nil {
 		return err

@@ -8,13 +8,10 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/onefold/onefold/engine/internal/backup"
 	"github.com/onefold/onefold/engine/internal/catalog"
-	"github.com/onefold/onefold/engine/internal/damage"
-	"github.com/onefold/onefold/engine/internal/row"
 	"github.com/onefold/onefold/engine/internal/store"
 )
 
@@ -27,6 +24,8 @@ var (
 	ErrBackupIncomplete = backup.ErrIncomplete
 	// ErrBackupDamaged is returned when files of a backup are missing, changed or added.
 	ErrBackupDamaged = backup.ErrDamaged
+	// ErrBackupUnusable is returned when the copy of the database that a backup is made of cannot be opened, also the second time.
+	ErrBackupUnusable = store.ErrCopy
 	// ErrBackupFormat is returned when a backup was made by a newer version.
 	ErrBackupFormat = backup.ErrFormat
 )
@@ -130,22 +129,14 @@ func (db *DB) checkpoint(ctx context.Context, dir string) (*BackupManifest, erro
 			return nil, err
 		}
 	}
-	format, err := db.store.Read(row.KeyFormat)
-	if err != nil {
-		return nil, err
-	}
-	if len(format) != 1 {
-		return nil, ErrCorrupt
-	}
-	m := &BackupManifest{Store: int(format[0]), Taken: db.now().UTC()}
+	m := &BackupManifest{Taken: db.now().UTC()}
 	tables := *db.tables.Load()
 	for _, name := range slices.Sorted(maps.Keys(tables)) {
 		m.Tables = append(m.Tables, backup.Table{Name: name, Items: max(0, tables[name].items.Load()), Bytes: max(0, tables[name].bytes.Load())})
 	}
-	if err := db.store.Checkpoint(dir, pebble.WithFlushedWAL()); err != nil {
-		return nil, damage.Of(err)
-	}
-	return m, store.Verify(ctx, dir, db.o.store(db.memory))
+	format, err := db.store.Checkpoint(ctx, dir, db.o.store(db.memory))
+	m.Store = int(format)
+	return m, err
 }
 
 // Restore makes a database, in a directory that must be empty or absent, from a directory that Backup has written. It
@@ -185,16 +176,9 @@ func tryStore(dir string) error {
 	if err != nil {
 		return err
 	}
-	from := o.store(false)
-	from.ReadOnly = true
-	s, err := store.Open(dir, from)
-	if err != nil {
-		return err
-	}
-	db := &DB{store: s}
-	format, err := db.store.Read(row.KeyFormat)
+	format, err := store.Try(dir, o.store(false))
 	if err == nil && (len(format) != 1 || format[0] > catalog.FormatSupported) {
 		err = ErrFormat
 	}
-	return errors.Join(err, s.Close())
+	return err
 }

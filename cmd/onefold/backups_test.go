@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"math/rand/v2"
 	"net/http"
@@ -21,6 +22,7 @@ import (
 	"github.com/johannesboyne/gofakes3/backend/s3mem"
 
 	"github.com/onefold/onefold/cmd/onefold/internal/backups"
+	"github.com/onefold/onefold/engine"
 )
 
 // ownBucket is a bucket of an S3 in this process.
@@ -265,6 +267,53 @@ func TestKilledBackups(t *testing.T) {
 		onefold(t, "backup", "verify", to, "--at", b.Name)
 	}
 	t.Logf("%d of 12 were made", len(all))
+}
+
+// A process that is killed while it opens a table, between its manifest and its log, leaves no log. The next one can back the table
+// up, in every way.
+func TestBackupAfterKilledOpening(t *testing.T) {
+	dir := t.TempDir()
+	at := func(name string) string { return filepath.Join(dir, name) }
+	onefold(t, "--data", at("data"), "site", "create", "s")
+	for name, command := range map[string][]string{"whole.tar": {"backup"}, "table.tar": {"dynamodb", "backup"}, "table": {"dynamodb", "backup"}} {
+		killOpening(t, at("data"))
+		onefold(t, append(append([]string{"--data", at("data")}, command...), at(name))...)
+		if command[0] == "backup" {
+			onefold(t, "backup", "verify", at(name))
+			continue
+		}
+		restored := at(name + ".restored")
+		onefold(t, "dynamodb", "restore", at(name), restored)
+		onefold(t, "--data", restored, "dynamodb", "check")
+	}
+}
+
+// killOpening leaves the files of a table as a process does that is killed before it makes its log.
+func killOpening(t *testing.T, data string) {
+	t.Helper()
+	db, err := pebble.Open(data, &pebble.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Close(); err != nil { // the log is empty
+		t.Fatal(err)
+	}
+	logs, err := filepath.Glob(filepath.Join(data, "*.log"))
+	if err != nil || len(logs) != 1 {
+		t.Fatalf("there are logs %v (%v)", logs, err)
+	}
+	if err := os.Remove(logs[0]); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A backup that could not be made, though nothing of the table is known to be damaged, has a code of its own.
+func TestUnusableBackupIsTold(t *testing.T) {
+	var errs bytes.Buffer
+	code := exitCode(streams{err: &errs}, fmt.Errorf("backup: %w", engine.ErrBackupUnusable))
+	if code != exitFailed || !strings.HasPrefix(errs.String(), "onefold: backup_unusable: ") {
+		t.Errorf("%d %s", code, errs.String())
+	}
 }
 
 // A backup whose files are whole, of a table whose rows do not agree, is told.

@@ -139,7 +139,10 @@ func exitCode(std streams, err error) int {
 		fmt.Fprintln(std.err, "onefold:", err)
 		return exitDifferences
 	}
-	if errors.Is(err, engine.ErrCorrupt) {
+	switch {
+	case errors.Is(err, engine.ErrBackupUnusable):
+		err = fmt.Errorf("backup_unusable: %w; no backup was made: look at the database with `onefold dynamodb check`, and back it up again", err)
+	case errors.Is(err, engine.ErrCorrupt):
 		err = fmt.Errorf("damaged: %w; restore a backup, or let `onefold dynamodb salvage --to DIR` bring out what can be read", err)
 	}
 	fmt.Fprintln(std.err, "onefold:", err)

@@ -71,6 +71,8 @@ func (a *adminAnswer) fail(logger *slog.Logger, task string, err error) {
 	switch {
 	case errors.Is(err, engine.ErrBackupRunning):
 		told.Error.Code, status = "backup_running", http.StatusConflict
+	case errors.Is(err, engine.ErrBackupUnusable):
+		told.Error.Code = "backup_unusable"
 	case errors.Is(err, engine.ErrCorrupt):
 		told.Error.Code = "damaged"
 	}

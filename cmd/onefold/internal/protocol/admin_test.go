@@ -2,7 +2,12 @@ package protocol
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
 	"testing"
 
 	"github.com/onefold/onefold/engine"
@@ -29,3 +34,17 @@ func TestCheckForNobody(t *testing.T) {
 type refusing struct{ err error }
 
 func (r refusing) Write([]byte) (int, error) { return 0, r.err }
+
+// TestFailedTask checks the codes of tasks that fail.
+func TestFailedTask(t *testing.T) {
+	for want, err := range map[string]error{
+		"backup_running": engine.ErrBackupRunning, "backup_unusable": engine.ErrBackupUnusable, "damaged": engine.ErrCorrupt, "failed": errors.New("another"),
+	} {
+		w := httptest.NewRecorder()
+		(&adminAnswer{ResponseWriter: w}).fail(slog.New(slog.DiscardHandler), "backup", fmt.Errorf("engine: backup: %w", err))
+		var told AdminError
+		if err := json.Unmarshal(w.Body.Bytes(), &told); err != nil || told.Error.Code != want || w.Code < http.StatusBadRequest {
+			t.Errorf("%v: got %d %s", err, w.Code, w.Body)
+		}
+	}
+}

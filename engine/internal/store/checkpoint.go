@@ -1,0 +1,99 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/onefold/onefold/engine/internal/damage"
+	"github.com/onefold/onefold/engine/internal/row"
+)
+
+// ErrCopy is returned when a checkpoint cannot be opened.
+var ErrCopy = errors.New("engine: the copy of the database cannot be opened")
+
+// Checkpoint copies the store, with every write that was acknowledged before, to a new directory, and returns the format of the
+// copy's rows. Tables are hard links where the file system can. The copy is opened, and every block of its tables compared with its
+// checksum. After an error the directory may be left. Errors: ErrCopy, row.ErrCorrupt for a damaged table, ErrFatal, ctx's.
+//
+// Pebble's own checkpoint returns no error for some copies that cannot be opened:
+//
+//   - An opening that takes in a log creates a manifest, and then a log. When the process ends between the two, the next opening has
+//     no log to take in, and creates no manifest until the first flush. A checkpoint copies as many bytes of the manifest as were
+//     written since it was created: none until then.
+//   - A log that was damaged on disk since it was written is copied as it is.
+//
+// A flush mends both: it creates a manifest, and writes what the log holds to tables, from memory.
+func (s *Store) Checkpoint(ctx context.Context, dir string, o Options) (format byte, err error) {
+	if format, err = s.copyTo(dir, o); errors.Is(err, ErrCopy) {
+		o.Logger.Info("engine: store: the copy is made again after a flush", "error", err)
+		if err = errors.Join(o.FS.RemoveAll(dir), s.flush(ctx)); err == nil {
+			format, err = s.copyTo(dir, o)
+		}
+	}
+	if err == nil {
+		err = Verify(ctx, dir, o)
+	}
+	return format, err
+}
+
+// copyTo copies the store and opens the copy.
+func (s *Store) copyTo(dir string, o Options) (format byte, err error) {
+	if err := s.DB.Checkpoint(dir, pebble.WithFlushedWAL()); err != nil {
+		return 0, damage.Of(err)
+	}
+	f, err := Try(dir, o)
+	if err == nil && len(f) != 1 {
+		err = row.ErrCorrupt
+	}
+	if err != nil {
+		what, _, _ := strings.Cut(err.Error(), "\n")
+		return 0, fmt.Errorf("%w: %s", ErrCopy, what)
+	}
+	return f[0], nil
+}
+
+// flush writes what is in memory to tables, and creates a manifest if there is none. It waits for the disk.
+func (s *Store) flush(ctx context.Context) error {
+	done, err := s.AsyncFlush()
+	if err != nil {
+		return err
+	}
+	select {
+	case <-done:
+		return s.Failure()
+	case <-s.disk.over:
+		return s.Failure()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// tryCache is for the few blocks that opening a store reads.
+const tryCache = 1 << 20
+
+// Try opens a store that nobody else knows of, without changing its directory, and returns what is stored as the format of its rows.
+// It reads the logs into memory.
+func Try(dir string, o Options) (format []byte, err error) {
+	o.FS, o.ReadOnly, o.CacheBytes = unlocked{o.FS}, true, tryCache
+	s, err := Open(dir, o)
+	if err != nil {
+		return nil, err
+	}
+	format, err = s.Read(row.KeyFormat)
+	return format, errors.Join(err, s.Close())
+}
+
+// unlocked is a file system whose directories are opened without a lock, which would be a file of its own.
+type unlocked struct{ vfs.FS }
+
+// Lock implements vfs.FS.
+func (unlocked) Lock(string) (io.Closer, error) { return io.NopCloser(nil), nil }
+
+// Unwrap implements vfs.FS.
+func (u unlocked) Unwrap() vfs.FS { return u.FS }

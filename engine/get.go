@@ -76,9 +76,11 @@ func fetchRow(from pebble.Reader, rowKey []byte, proj *expr.Projection) (it item
 	return projected(v, proj)
 }
 
-// rows opens an iterator for reading many rows by key: cheaper than opening one for each, as Get does.
+// rows opens an iterator for reading many rows by key: cheaper than opening one for each, as Get does. Many of these rows do not
+// exist, because puts ask for their absence, so the filters of the last level are worth reading: without them, each row that does
+// not exist costs a block that is read and decompressed.
 func (db *DB) rows() (*pebble.Iterator, error) {
-	rows, err := db.store.NewIter(&pebble.IterOptions{KeyTypes: pebble.IterKeyTypePointsOnly})
+	rows, err := db.store.NewIter(&pebble.IterOptions{KeyTypes: pebble.IterKeyTypePointsOnly, UseL6Filters: true})
 	if err != nil {
 		return nil, fmt.Errorf("engine: read rows: %w", err)
 	}

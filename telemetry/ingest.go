@@ -250,7 +250,7 @@ func (b *batch) became(n int, err error) error {
 
 const (
 	togetherMost = 256
-	togetherRuns = 2                // so that one is prepared while another waits for the disk
+	togetherRuns = 2                // of a group, so that one is prepared while another waits for the network
 	togetherFor  = 30 * time.Second // how long storing one batch may take
 
 	// separately is the number of groups into which single readings are divided by fleet where the store is behind a network. A fleet
@@ -263,11 +263,11 @@ type stored struct{ err error }
 
 // newTogether makes of readings that come one by one, but at the same time, batches. They share blocks, and on the embedded engine a commit.
 func (c *Collector) newTogether(linger time.Duration) gather.Groups[Reading, stored] {
-	groups := separately
+	groups, runs := separately, togetherRuns
 	if _, embedded := c.t.API().(dynamo.Putter); embedded {
-		groups, linger = 1, 0 // one commit waits for the disk anyway
+		groups, runs, linger = 1, 1, 0 // one commit at a time: two would be half as large, and cost a third more in all
 	}
-	return gather.NewGroups(groups, togetherMost, togetherRuns, linger, c.storeTogether)
+	return gather.NewGroups(groups, togetherMost, runs, linger, c.storeTogether)
 }
 
 // storeTogether makes of readings that come one by one, but at the same time, a batch.

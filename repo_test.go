@@ -90,7 +90,7 @@ var policy = map[string][]string{
 		"telemetry/internal/pulse"}, // its tests
 	"telemetry/payload": {"telemetry", "internal/lineprotocol", "github.com/go-json-experiment/json/..."},
 	"telemetry/recount": {"table", "fold", "telemetry", "telemetry/census", "telemetry/internal/bucket", "telemetry/internal/figures", "internal/calendar",
-		"vocabulary", "internal/devicesim", "telemetry/internal/exact", "telemetry/payload", "telemetry/presence"}, // its tests
+		"vocabulary", "internal/devicesim", "telemetry/internal/exact", "telemetry/internal/order", "telemetry/payload", "telemetry/presence"}, // its tests
 
 	"eventstore":                {"vocabulary", "dynamo", "table", "fold", "internal/...", "github.com/hashicorp/golang-lru/v2", "github.com/oklog/ulid/v2", "golang.org/x/sync/..."},
 	"eventstore/registry":       {"eventstore"},
@@ -128,7 +128,7 @@ var policy = map[string][]string{
 	"warehouse/athena":        {"warehouse"},
 	"warehouse/warehousetest": {"warehouse"},
 
-	"telemetry/internal": {"vocabulary", "telemetry/internal/...", "internal/...", "github.com/cockroachdb/apd/v3", "github.com/DataDog/sketches-go/ddsketch/mapping", "golang.org/x/time/rate"},
+	"telemetry/internal": {"vocabulary", "telemetry/internal/...", "internal/...", "github.com/cespare/xxhash/v2", "github.com/cockroachdb/apd/v3", "github.com/DataDog/sketches-go/ddsketch/mapping", "golang.org/x/time/rate"},
 
 	"accounts": {"vocabulary", "dynamo", "table", "accounts/passkey", "accounts/openid", "internal/pause", "github.com/oklog/ulid/v2", "github.com/pquerna/otp/...", "golang.org/x/crypto/argon2"},
 

@@ -26,8 +26,9 @@ type oracle struct {
 }
 
 type oraclePoint struct {
-	at, seq int64 // seq is -1 where there is none
-	v       *big.Rat
+	at   int64
+	name string // of the reading: those of one time are in its order
+	v    *big.Rat
 }
 
 func oracleOf(t testing.TB, zone string, in []Incoming, metric string) map[string]*oracle {
@@ -65,7 +66,7 @@ func oracleOf(t testing.TB, zone string, in []Incoming, metric string) map[strin
 		o.sum.Add(o.sum, x)
 		o.squares.Add(o.squares, new(big.Rat).Mul(x, x))
 		o.values = append(o.values, x)
-		o.points = append(o.points, oraclePoint{r.At.UnixMilli(), seq, x})
+		o.points = append(o.points, oraclePoint{r.At.UnixMilli(), discOf(&r), x})
 	}
 	return hours
 }
@@ -84,7 +85,7 @@ func (o *oracle) compare(t testing.TB, f *Figures) {
 	t.Helper()
 	slices.SortFunc(o.values, (*big.Rat).Cmp)
 	slices.SortFunc(o.points, func(a, b oraclePoint) int {
-		return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.seq, b.seq), a.v.Cmp(b.v))
+		return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.name, b.name))
 	})
 	equal := func(what, got string, want *big.Rat) {
 		t.Helper()

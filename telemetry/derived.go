@@ -55,11 +55,12 @@ type Status struct {
 // Latest are the latest values of a device, by metric.
 type Latest map[string]LatestValue
 
-// LatestValue is the value of a metric at a time.
+// LatestValue is the value of a metric, and the place of its reading among those of the device.
 type LatestValue struct {
-	At    int64 `dynamodbav:"at"`          // epoch milliseconds, by the device's clock
-	Nth   int64 `dynamodbav:"n,omitempty"` // one more than the sequence number of its reading; 0: that has none
-	Value Value `dynamodbav:"v"`
+	At    int64  `dynamodbav:"at"`          // epoch milliseconds, by the device's clock
+	Nth   int64  `dynamodbav:"n,omitempty"` // one more than the sequence number of its reading; 0: that has none
+	Tie   uint32 `dynamodbav:"t,omitempty"` // of readings of one time and number the one with the greatest is the last
+	Value Value  `dynamodbav:"v"`
 }
 
 // FleetCountsKey names the counters of a fleet.

@@ -9,6 +9,7 @@ import (
 	"github.com/onefold/onefold/table"
 	"github.com/onefold/onefold/telemetry/internal/bucket"
 	"github.com/onefold/onefold/telemetry/internal/exact"
+	"github.com/onefold/onefold/telemetry/internal/track"
 	"github.com/onefold/onefold/telemetry/readings"
 )
 
@@ -78,13 +79,13 @@ func addTo(r *Reading, a *Aggregate, ms int64) {
 		one.Corrections = 1
 	}
 	a.addFigures(&one)
-	nth := r.Nth()
+	place := r.Place()
 	for name, v := range r.Values {
 		if slices.Contains(r.Void, name) {
 			continue
 		}
 		if !v.IsNumber() || slices.Contains(r.States, name) {
-			a.Metrics.At(name, bucket.State).Named(ms, nth, v.String())
+			a.Metrics.At(name, bucket.State).Named(place, v.String(), formOf(v))
 			continue
 		}
 		d, err := exact.Parse(v.String())
@@ -95,8 +96,32 @@ func addTo(r *Reading, a *Aggregate, ms int64) {
 		if slices.Contains(r.Counters, name) {
 			kind = bucket.Counter
 		}
-		a.Metrics.At(name, kind).Number(ms, nth, d)
+		a.Metrics.At(name, kind).Number(place, d)
 	}
+}
+
+// formOf says what a state was sent as.
+func formOf(v Value) track.Form {
+	switch {
+	case v.IsNumber():
+		return track.Number
+	case v.IsText():
+		return track.Text
+	}
+	return track.Truth
+}
+
+// stateOf is a state as it was sent.
+func stateOf(p track.Point) Value {
+	switch p.Form {
+	case track.Number:
+		if v, err := Number(p.Name); err == nil {
+			return v
+		}
+	case track.Truth:
+		return Bool(p.Name == Bool(true).String())
+	}
+	return Text(p.Name)
 }
 
 // width is how long a bucket is; of a day, about.

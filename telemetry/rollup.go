@@ -300,11 +300,11 @@ func pointsOf(readings []Reading, m *bucket.Metric) (points []track.Point) {
 		switch {
 		case !there || slices.Contains(r.Void, m.Name) || named != (m.Kind == bucket.State):
 		case named:
-			points = append(points, track.Point{At: r.At.UnixMilli(), Nth: r.Nth(), Name: v.String()})
+			points = append(points, track.Point{Place: r.Place(), Name: v.String(), Form: formOf(v)})
 		case slices.Contains(r.Counters, m.Name) == (m.Kind == bucket.Counter):
 			d, err := exact.Parse(v.String())
 			if err == nil {
-				points = append(points, track.Point{At: r.At.UnixMilli(), Nth: r.Nth(), Number: d})
+				points = append(points, track.Point{Place: r.Place(), Number: d}.Counted())
 			}
 		}
 	}

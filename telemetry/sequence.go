@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/onefold/onefold/table"
+	"github.com/onefold/onefold/telemetry/internal/order"
 	"github.com/onefold/onefold/telemetry/internal/sighting"
 	"github.com/onefold/onefold/telemetry/readings"
 )
@@ -45,10 +46,10 @@ var FirstOfSequence = table.NewCreate(Sequences, table.CreateDef{
 
 // sequenceOf returns what a reading's sequence number is noted as; ok is false for a reading without one.
 func sequenceOf(r *Reading, now time.Time) (s Sequence, ok bool) {
-	if r.Nth() == 0 {
+	if order.Nth(r.Disc) == 0 {
 		return s, false
 	}
-	seen := sighting.Sighting{At: r.At.UnixMilli(), Sum: readings.Sum(r.Values, 0)}
+	seen := sighting.Sighting{At: r.At.UnixMilli(), Sum: readings.Sum(r.Values)}
 	return Sequence{SequenceKey{r.DeviceID, r.Disc}, sighting.All{seen}, now.Add(numberedFor)}, true
 }
 
@@ -167,5 +168,5 @@ func discOf(in *Incoming) string {
 	if in.Seq == nil {
 		return readings.Unnumbered(in.Values, in.Nth)
 	}
-	return sighting.Name(*in.Seq, in.Session)
+	return order.Numbered(*in.Seq, in.Session)
 }

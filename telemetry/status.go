@@ -12,6 +12,7 @@ import (
 
 	"github.com/onefold/onefold/fold"
 	"github.com/onefold/onefold/table"
+	"github.com/onefold/onefold/telemetry/internal/order"
 	"github.com/onefold/onefold/telemetry/internal/pulse"
 	"github.com/onefold/onefold/telemetry/readings"
 )
@@ -37,9 +38,9 @@ func (s *Status) Add(r *Reading) {
 	if s.Values == nil {
 		s.Values = make(Latest, len(r.Values))
 	}
-	at, nth := r.At.UnixMilli(), r.Nth()
+	place := r.Place()
 	for name, v := range r.Values {
-		s.Values.note(name, LatestValue{at, nth, v})
+		s.Values.note(name, LatestValue{place.At, place.Nth, place.Tie, v})
 	}
 }
 
@@ -65,7 +66,7 @@ func (l Latest) bound() {
 // Merge adds what other readings say.
 //
 // Invariant: a status is a function of the multiset of its readings, and of Silent and OfflineSince, which no fold sets. The latest value
-// of a metric is the one with the greatest time, of one time that with the greatest sequence number, and of one number the greatest text.
+// of a metric is the one with the last place.
 func (s *Status) Merge(o *Status) {
 	s.FleetID = max(s.FleetID, o.FleetID)
 	s.Silent, s.OfflineSince = max(s.Silent, o.Silent), max(s.OfflineSince, o.OfflineSince)
@@ -80,9 +81,11 @@ func (s *Status) Merge(o *Status) {
 	}
 }
 
-// Before reports whether another value takes the place of this one.
+func (v LatestValue) place() order.Place { return order.Place{At: v.At, Nth: v.Nth, Tie: v.Tie} }
+
+// Before reports whether another value is later than this one.
 func (v LatestValue) Before(o LatestValue) bool {
-	return cmp.Or(cmp.Compare(v.At, o.At), cmp.Compare(v.Nth, o.Nth), cmp.Compare(v.Value.String(), o.Value.String())) < 0
+	return cmp.Or(v.place().Compare(o.place()), cmp.Compare(v.Value.String(), o.Value.String())) < 0
 }
 
 // Finish sets what follows from the rest, and keeps the values of the metrics that were heard of last.
@@ -140,7 +143,7 @@ func ReadStatus(ctx context.Context, t *table.Table, deviceID string) (Status, e
 		if err != nil {
 			return s, fmt.Errorf("telemetry: status of device %q: %w", shorten(deviceID), err)
 		}
-		if n++; n > tail || r.At.UnixMilli() <= oldest {
+		if n++; n > tail || r.At.UnixMilli() < oldest {
 			break
 		}
 		was := s.Arrivals
@@ -156,7 +159,8 @@ func ReadStatus(ctx context.Context, t *table.Table, deviceID string) (Status, e
 	return s, nil
 }
 
-// oldest is the time of the metric that was heard of longest ago: no reading before it says anything new.
+// oldest is the time of the metric that was heard of longest ago: no reading before it says anything new. One of that time may, since the
+// status is not told of every reading of a millisecond.
 func (s *Status) oldest() int64 {
 	oldest := int64(math.MaxInt64)
 	for _, v := range s.Values {

@@ -1,11 +1,10 @@
 package readings
 
 import (
-	"strings"
 	"time"
 
 	"github.com/onefold/onefold/internal/block"
-	"github.com/onefold/onefold/telemetry/internal/sighting"
+	"github.com/onefold/onefold/telemetry/internal/order"
 )
 
 // The columns by which readings are told apart.
@@ -20,8 +19,8 @@ const (
 var common = []block.Column[Reading]{
 	block.Time(columnAt, func(r *Reading) *time.Time { return &r.At }),
 	block.TextOf(3, oddDisc, func(r *Reading, disc string) { r.Disc = disc }),
-	block.IntOf(4, numberOf, func(r *Reading, nth int64) { r.Disc = sighting.Name(nth-1, "") }),
-	block.TextOf(5, sessionOf, func(r *Reading, session string) { r.Disc += "-" + session }),
+	block.IntOf(4, numberOf, func(r *Reading, nth int64) { r.Disc = order.Numbered(nth-1, "") }),
+	block.TextOf(5, sessionOf, func(r *Reading, session string) { r.Disc = order.Numbered(order.Nth(r.Disc)-1, session) }),
 	block.IntOf(7, lifeOf, func(r *Reading, life int64) { r.ExpiresAt = time.Unix(secondOf(r.At)+life, 0).UTC() }),
 	block.Int(8, func(r *Reading) *int { return &r.ZoneMinutes }),
 	block.Bool(9, func(r *Reading) *bool { return &r.Fine }),
@@ -47,22 +46,9 @@ var segmentColumns = block.New('s', append([]block.Column[Reading]{
 	block.IntOf(6, func(r *Reading) int64 { return r.Arrived - r.At.UnixMilli() }, func(r *Reading, after int64) { r.Arrived = r.At.UnixMilli() + after }),
 }, common...)...)
 
-// numberDigits is how long a sequence number is in a Disc.
-var numberDigits = len(sighting.Name(0, ""))
-
-// numbered reads a Disc that is a sequence number, and maybe a session.
-func numbered(disc string) (nth int64, session string, ok bool) {
-	nth = sighting.Nth(disc)
-	if nth == 0 || disc[0] == '+' {
-		return 0, "", false
-	}
-	number, session, found := strings.Cut(disc, "-")
-	return nth, session, len(number) == numberDigits && found == (session != "")
-}
-
 // oddDisc is what tells a reading apart, if it is neither a number nor made of the reading's values.
 func oddDisc(r *Reading) string {
-	if _, _, ok := numbered(r.Disc); ok || r.Disc == Unnumbered(r.Values, 0) {
+	if _, _, ok := order.Split(r.Disc); ok || r.Disc == Unnumbered(r.Values, 0) {
 		return ""
 	}
 	return r.Disc
@@ -70,7 +56,7 @@ func oddDisc(r *Reading) string {
 
 // numberOf is one more than the reading's sequence number, 0 if its Disc is not one.
 func numberOf(r *Reading) int64 {
-	nth, _, ok := numbered(r.Disc)
+	nth, _, ok := order.Split(r.Disc)
 	if !ok {
 		return 0
 	}
@@ -79,7 +65,7 @@ func numberOf(r *Reading) int64 {
 
 // sessionOf is the session of a reading's sequence number.
 func sessionOf(r *Reading) string {
-	_, session, ok := numbered(r.Disc)
+	_, session, ok := order.Split(r.Disc)
 	if !ok {
 		return ""
 	}

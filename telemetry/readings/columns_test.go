@@ -9,7 +9,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/onefold/onefold/telemetry/internal/sighting"
+	"github.com/onefold/onefold/telemetry/internal/order"
 )
 
 var (
@@ -30,7 +30,7 @@ func anyReading(t *rapid.T, deviceID string, hour time.Time) Reading {
 	case 0:
 		r.Disc = Unnumbered(r.Values, rapid.IntRange(1, 3).Draw(t, "nth"))
 	case 1:
-		r.Disc = sighting.Name(rapid.Int64Range(0, 999_999_999_999).Draw(t, "seq"), rapid.SampledFrom([]string{"", "boot-1", "x"}).Draw(t, "session"))
+		r.Disc = order.Numbered(rapid.Int64Range(0, 999_999_999_999).Draw(t, "seq"), rapid.SampledFrom([]string{"", "boot-1", "x"}).Draw(t, "session"))
 	default:
 		r.Disc = Unnumbered(r.Values, 0)
 	}

@@ -2,7 +2,6 @@ package readings
 
 import (
 	"cmp"
-	"encoding/base64"
 	"encoding/binary"
 	"slices"
 	"strings"
@@ -10,11 +9,11 @@ import (
 
 	"github.com/cespare/xxhash/v2"
 
-	"github.com/onefold/onefold/telemetry/internal/sighting"
+	"github.com/onefold/onefold/telemetry/internal/order"
 )
 
-// Key names a reading. Disc tells readings of one millisecond apart: the number that the device gave it, or a hyphen and a hash of what
-// it says, which sorts before all numbers. So a reading that is sent again has the same key, and another reading has not.
+// Key names a reading. Disc tells readings of one millisecond apart, and is in their order: the number that the device gave it, or a
+// hyphen and a hash of what it says. So a reading that is sent again has the same key, and another reading has not.
 type Key struct {
 	DeviceID string
 	At       time.Time // by the device's clock, in milliseconds
@@ -43,10 +42,10 @@ type Reading struct {
 	ExpiresAt time.Time
 }
 
-// Nth is one more than the reading's sequence number; 0 if it has none.
-func (r *Reading) Nth() int64 { return sighting.Nth(r.Disc) }
+// Place is where the reading is among those of its device.
+func (r *Reading) Place() order.Place { return order.Of(r.At.UnixMilli(), r.Disc) }
 
-// Compare orders readings of a device by time, and those of a millisecond by what tells them apart.
+// Compare orders readings of a device as their places are. Package order has the rule.
 func (k *Key) Compare(o *Key) int {
 	return cmp.Or(k.At.Compare(o.At), strings.Compare(k.Disc, o.Disc))
 }
@@ -74,10 +73,13 @@ func (r *Reading) size() int {
 const fewNames = 16
 
 // Unnumbered returns the Disc of a reading without a sequence number: nth is its number, from 0, among several that say the same.
-func Unnumbered(values Values, nth int) string { return sighting.Unnumbered(Sum(values, nth)) }
+func Unnumbered(values Values, nth int) string { return order.Unnumbered(hash(values, nth)) }
 
-// Sum is a hash of what a reading says, and of its number, from 0, among several that say the same.
-func Sum(values Values, nth int) string {
+// Sum is a hash of what a reading says.
+func Sum(values Values) string { return order.Text(hash(values, 0)) }
+
+// hash is that of what a reading says, and of its number, from 0, among several that say the same.
+func hash(values Values, nth int) uint64 {
 	var h xxhash.Digest
 	h.Reset()
 	var few [fewNames]string
@@ -96,7 +98,5 @@ func Sum(values Values, nth int) string {
 	if nth > 0 {
 		h.Write(binary.AppendUvarint(nil, uint64(nth))) //nolint:errcheck
 	}
-	var sum [8]byte
-	binary.BigEndian.PutUint64(sum[:], h.Sum64())
-	return base64.RawURLEncoding.EncodeToString(sum[:])
+	return h.Sum64()
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/onefold/onefold/telemetry"
 	"github.com/onefold/onefold/telemetry/internal/bucket"
 	"github.com/onefold/onefold/telemetry/internal/exact"
+	"github.com/onefold/onefold/telemetry/internal/order"
 	"github.com/onefold/onefold/telemetry/presence"
 	"github.com/onefold/onefold/telemetry/recount"
 )
@@ -163,7 +164,7 @@ func (w *world) damage(k telemetry.AggregateKey) string {
 	case n == 2:
 		a.Metrics = slices.DeleteFunc(a.Metrics, func(x bucket.Metric) bool { return x.Name == m.Name && x.Kind == m.Kind })
 	case n == 3:
-		a.Metrics.At("invented", bucket.Gauge).Number(m.First.At, 0, one)
+		a.Metrics.At("invented", bucket.Gauge).Number(m.First.Place, one)
 	case n == 4 || m.Kind == bucket.State:
 		m.Count++
 	case n == 5:
@@ -189,7 +190,7 @@ func (w *world) invent(id string) string {
 		k = telemetry.AggregateKey{DeviceID: id, Period: []telemetry.Period{telemetry.Hourly, telemetry.TenMinutes}[n-1], Start: "2026-03-20T08:00:00Z"}
 	}
 	a := telemetry.Aggregate{AggregateKey: k, FleetID: fleetID, Day: "2026-03-20", Readings: 1, Latest: w.Now().UnixMilli()}
-	a.Metrics.At("invented", bucket.Gauge).Number(w.Now().UnixMilli(), 0, exact.Of(1))
+	a.Metrics.At("invented", bucket.Gauge).Number(order.Of(w.Now().UnixMilli(), ""), exact.Of(1))
 	w.Must(fold.ReplaceState(w.Ctx, w.Table, telemetry.Aggregates, k, a, 0))
 	return nameOf(k, recount.Extra)
 }

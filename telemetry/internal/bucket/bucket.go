@@ -14,6 +14,7 @@ import (
 
 	"github.com/onefold/onefold/internal/varint"
 	"github.com/onefold/onefold/telemetry/internal/exact"
+	"github.com/onefold/onefold/telemetry/internal/order"
 	"github.com/onefold/onefold/telemetry/internal/spread"
 	"github.com/onefold/onefold/telemetry/internal/track"
 )
@@ -39,7 +40,7 @@ type Metric struct {
 	Count        int64
 	Sum, Squares exact.Decimal // of numbers
 	Min, Max     exact.Decimal // of numbers
-	First, Last  track.Point   // by time, and by value within a millisecond
+	First, Last  track.Point   // by place
 	Spread       spread.Spread // of gauges
 	Track        track.Track   // of counters and states, in the finest buckets
 	// Run is what counters and states went through: of a bucket that was made of finer ones, or derived from the readings
@@ -64,8 +65,8 @@ func compare(a, b Metric) int {
 	return cmp.Or(strings.Compare(a.Name, b.Name), cmp.Compare(a.Kind, b.Kind))
 }
 
-// Number adds a number. at is in epoch milliseconds, and nth as in track.Point.
-func (m *Metric) Number(at, nth int64, v exact.Decimal) {
+// Number adds the number of a reading.
+func (m *Metric) Number(place order.Place, v exact.Decimal) {
 	if m.Count == 0 || v.Cmp(&m.Min) < 0 {
 		m.Min = v
 	}
@@ -73,15 +74,15 @@ func (m *Metric) Number(at, nth int64, v exact.Decimal) {
 		m.Max = v
 	}
 	m.Sum, m.Squares = m.Sum.Plus(v), m.Squares.Plus(v.Times(v))
-	m.point(track.Point{At: at, Nth: nth, Number: v})
+	m.point(track.Point{Place: place, Number: v})
 	if m.Kind == Gauge {
 		m.Spread.Add(v)
 	}
 }
 
-// Named adds a state; see Number.
-func (m *Metric) Named(at, nth int64, name string) {
-	m.point(track.Point{At: at, Nth: nth, Name: name})
+// Named adds the state of a reading.
+func (m *Metric) Named(place order.Place, name string, form track.Form) {
+	m.point(track.Point{Place: place, Name: name, Form: form})
 }
 
 func (m *Metric) point(p track.Point) {
@@ -92,7 +93,10 @@ func (m *Metric) point(p track.Point) {
 		m.Last = p
 	}
 	m.Count++
-	if m.Kind != Gauge {
+	switch m.Kind {
+	case Counter:
+		m.Track.Add(p.Counted())
+	case State:
 		m.Track.Add(p)
 	}
 }
@@ -175,7 +179,7 @@ func (m *Metric) Settle(r track.Run) {
 }
 
 // format is the first byte of an encoding.
-const format = 2
+const format = 3
 
 // ErrEncoding is returned when a stored bucket cannot be read.
 var ErrEncoding = errors.New("bucket: malformed encoding")

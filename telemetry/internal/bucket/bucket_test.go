@@ -7,13 +7,15 @@ import (
 	"testing"
 
 	"github.com/onefold/onefold/telemetry/internal/exact"
+	"github.com/onefold/onefold/telemetry/internal/order"
+	"github.com/onefold/onefold/telemetry/internal/track"
 )
 
 func sample(t testing.TB) (m Metrics) {
 	for i := range 100 {
-		m.At("temp", Gauge).Number(int64(i*1000), 0, exact.Of(int64(i%70)))
-		m.At("pulses", Counter).Number(int64(i*1000), 0, exact.Of(int64(i*i%997)))
-		m.At("door", State).Named(int64(i*1000), 0, []string{"open", "shut"}[i%3%2])
+		m.At("temp", Gauge).Number(order.Place{At: int64(i * 1000)}, exact.Of(int64(i%70)))
+		m.At("pulses", Counter).Number(order.Place{At: int64(i * 1000)}, exact.Of(int64(i*i%997)))
+		m.At("door", State).Named(order.Place{At: int64(i * 1000)}, []string{"open", "shut"}[i%3%2], track.Text)
 	}
 	m.At("pulses", Counter).Settle(m.At("pulses", Counter).Track.Run())
 	return m
@@ -51,7 +53,7 @@ func TestWhole(t *testing.T) {
 	if r, known := pulses.Whole(); !known || r.N == 0 {
 		t.Error("it was settled, before it gave its points up")
 	}
-	pulses.Number(200_000, 0, exact.Of(5))
+	pulses.Number(order.Place{At: 200_000}, exact.Of(5))
 	if _, known := pulses.Whole(); known {
 		t.Error("a reading has come since")
 	}
@@ -103,25 +105,28 @@ func TestManyMetricsFit(t *testing.T) {
 
 // sent is a value of a metric, as one of a thousand that a device may have.
 type sent struct {
-	name string
-	kind Kind
-	at   int64
-	nth  int64
-	v    exact.Decimal
-	text string
+	name  string
+	kind  Kind
+	place order.Place
+	v     exact.Decimal
+	text  string
+	form  track.Form
 }
 
 func draw(t *testing.T, r *rand.Rand, i int) sent {
 	t.Helper()
-	s := sent{name: fmt.Sprintf("measurement_%d.field_usage_percent{cpu=cpu-total,n=%d}", i/10, i), kind: Gauge, at: 1778594400000 + r.Int64N(3600_000)}
+	s := sent{name: fmt.Sprintf("measurement_%d.field_usage_percent{cpu=cpu-total,n=%d}", i/10, i), kind: Gauge, place: order.Place{At: 1778594400000 + r.Int64N(3600_000)}}
 	if r.IntN(2) == 0 {
-		s.nth = 1 + r.Int64N(1e12)
+		s.place.Nth = 1 + r.Int64N(1e12)
+	}
+	if r.IntN(2) == 0 {
+		s.place.Tie = r.Uint32()
 	}
 	switch i % 10 {
 	case 3, 4:
 		s.kind = Counter
 	case 5:
-		s.kind, s.text = State, fmt.Sprintf("a state that has a name, number %d", r.IntN(40))
+		s.kind, s.text, s.form = State, fmt.Sprintf("a state that has a name, number %d", r.IntN(40)), track.Form(r.IntN(3))
 		return s
 	}
 	d, err := exact.ParseFloat(r.Float64() * float64(1+r.IntN(100000)))
@@ -134,10 +139,10 @@ func draw(t *testing.T, r *rand.Rand, i int) sent {
 
 func (s *sent) add(to *Metrics) {
 	if s.kind == State {
-		to.At(s.name, s.kind).Named(s.at, s.nth, s.text)
+		to.At(s.name, s.kind).Named(s.place, s.text, s.form)
 		return
 	}
-	to.At(s.name, s.kind).Number(s.at, s.nth, s.v)
+	to.At(s.name, s.kind).Number(s.place, s.v)
 }
 
 func FuzzDecode(f *testing.F) {

@@ -9,20 +9,37 @@ import (
 
 	"github.com/onefold/onefold/internal/varint"
 	"github.com/onefold/onefold/telemetry/internal/exact"
+	"github.com/onefold/onefold/telemetry/internal/order"
 )
 
-// A Point is a value at a time. A counter's is Number, a state's Name.
+// A Point is a value of a reading. A gauge's and a counter's is Number, a state's Name.
 type Point struct {
-	At     int64 // epoch milliseconds
-	Nth    int64 // one more than the sequence number that the device gave the reading; 0: it gave none
+	order.Place
 	Number exact.Decimal
 	Name   string
+	Form   Form // of Name
 }
 
-// compare orders points by time, and those of one time by what the device numbered them. Where it did not, they are in the order of
-// their values: it is as good as any other, the same whenever they came, and makes no reset of two readings in one millisecond.
+// Form says what a state was sent as. Its numbers are part of the stored format.
+type Form byte
+
+// The forms.
+const (
+	Text Form = iota
+	Number
+	Truth
+)
+
+// Counted is the point as a counter walks over it. Where sequence numbers do not order the readings of a millisecond, a counter takes them by
+// size: their order is arbitrary, and a step down in it would be taken for a reset.
+func (p Point) Counted() Point {
+	p.Tie = 0
+	return p
+}
+
+// compare orders points by place. Values decide between places that are the same.
 func compare(a, b Point) int {
-	return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.Nth, b.Nth), a.Number.Cmp(&b.Number), cmp.Compare(a.Name, b.Name))
+	return cmp.Or(a.Place.Compare(b.Place), a.Number.Cmp(&b.Number), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Form, b.Form))
 }
 
 // Before reports whether a point comes before another.
@@ -65,7 +82,7 @@ func (t *Track) Add(p Point) {
 }
 
 // maxPointBytes is the size of the largest point: a text.
-const maxPointBytes = 4 + 2 + 6 + 128
+const maxPointBytes = 4 + 2 + 6 + tieBytes + 128
 
 // Fit gives the points up when they need more bytes than so many. Of tracks that are merged, the largest number of bytes has to
 // be that of the last one.
@@ -148,11 +165,30 @@ func ReadPoint(r *varint.Reader) (p Point) {
 	return p
 }
 
+// The head of a value: which parts of its place follow, its form, and the length of its name.
+const (
+	hasNth    = 1 << 0
+	hasTie    = 1 << 1
+	formShift = 2
+	formMask  = 3
+	nameShift = 4
+	tieBytes  = 4
+)
+
 func (p Point) appendValue(b []byte) []byte {
-	if p.Nth == 0 {
-		b = binary.AppendUvarint(b, uint64(len(p.Name))<<1)
-	} else {
-		b = binary.AppendUvarint(binary.AppendUvarint(b, uint64(len(p.Name))<<1|1), uint64(p.Nth))
+	head := uint64(len(p.Name))<<nameShift | uint64(p.Form)<<formShift
+	if p.Nth != 0 {
+		head |= hasNth
+	}
+	if p.Tie != 0 {
+		head |= hasTie
+	}
+	b = binary.AppendUvarint(b, head)
+	if p.Nth != 0 {
+		b = binary.AppendUvarint(b, uint64(p.Nth))
+	}
+	if p.Tie != 0 {
+		b = binary.BigEndian.AppendUint32(b, p.Tie)
 	}
 	b = append(b, p.Name...)
 	if p.Name == "" {
@@ -163,10 +199,18 @@ func (p Point) appendValue(b []byte) []byte {
 
 func readValue(r *varint.Reader, p *Point) {
 	head := r.Uint()
-	if head&1 == 1 {
+	if head&hasNth != 0 {
 		p.Nth = int64(r.Uint())
 	}
-	if p.Name = string(r.Bytes(head >> 1)); p.Name == "" {
+	if head&hasTie != 0 {
+		if b := r.Bytes(tieBytes); len(b) == tieBytes {
+			p.Tie = binary.BigEndian.Uint32(b)
+		}
+	}
+	if p.Form = Form(head >> formShift & formMask); p.Form > Truth {
+		r.Fail()
+	}
+	if p.Name = string(r.Bytes(head >> nameShift)); p.Name == "" {
 		p.Number = exact.Read(r)
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/onefold/onefold/internal/varint"
 	"github.com/onefold/onefold/telemetry/internal/exact"
+	"github.com/onefold/onefold/telemetry/internal/order"
 )
 
 // drawPoints makes up what a counter or a state went through: resets, repeated times, repeated readings.
@@ -23,9 +24,9 @@ func drawPoints(r *rand.Rand, n int) []Point {
 		if r.IntN(20) == 0 {
 			count = int64(r.IntN(10))
 		}
-		points[i] = Point{At: at, Number: exact.Of(count)}
+		points[i] = Point{Place: order.Place{At: at}, Number: exact.Of(count)}
 		if state {
-			points[i] = Point{At: at, Name: strconv.Itoa(r.IntN(5))}
+			points[i] = Point{Place: order.Place{At: at, Tie: r.Uint32N(3)}, Name: strconv.Itoa(r.IntN(5)), Form: Form(r.IntN(3))}
 		}
 		if i > 0 && r.IntN(10) == 0 {
 			points[i] = points[i-1]
@@ -125,7 +126,7 @@ func TestRun(t *testing.T) {
 }
 
 func TestUntil(t *testing.T) {
-	r := RunOf([]Point{{At: 1000, Name: "open"}, {At: 4000, Name: "shut"}})
+	r := RunOf([]Point{{Place: order.Place{At: 1000}, Name: "open"}, {Place: order.Place{At: 4000}, Name: "shut"}})
 	before := r.Append(nil)
 	got := r.Until(9000)
 	if len(got.Lasted) != 2 || got.Lasted[0] != (Lasted{"open", 3000}) || got.Lasted[1] != (Lasted{"shut", 5000}) {
@@ -138,7 +139,7 @@ func TestUntil(t *testing.T) {
 
 func FuzzRead(f *testing.F) {
 	var tr Track
-	tr.Add(Point{At: 5, Name: "a"})
+	tr.Add(Point{Place: order.Place{At: 5}, Name: "a"})
 	f.Add(tr.Append(nil))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		in := varint.NewReader(b)

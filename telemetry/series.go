@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"time"
 
 	"github.com/onefold/onefold/internal/calendar"
 	"github.com/onefold/onefold/table"
+	"github.com/onefold/onefold/telemetry/internal/bucket"
 	"github.com/onefold/onefold/telemetry/internal/figures"
 	"github.com/onefold/onefold/telemetry/internal/lttb"
 	"github.com/onefold/onefold/telemetry/internal/metric"
@@ -279,7 +281,7 @@ func (r *seriesReader) buckets(ctx context.Context, s *Series, all []bucketAt) e
 					f.AddRun(run, before, b.start, earlier(b.end, r.t.Now()))
 					before = run
 				}
-				p.Figures, p.Value, s.Kind = &f, drawn(&f), f.Kind
+				p.Figures, p.Value, s.Kind = &f, drawn(m, &f), f.Kind
 			}
 		}
 		if p.Figures != nil || r.in.Fill != FillNone {
@@ -327,14 +329,14 @@ func (r *seriesReader) cover(s *Series, all []bucketAt) {
 	}
 }
 
-// drawn is what of a bucket is drawn.
-func drawn(f *Figures) Value {
+// drawn is what of a bucket is drawn. A state is drawn as it was sent.
+func drawn(m *bucket.Metric, f *Figures) Value {
 	text := f.Mean
 	switch f.Kind {
 	case Counter:
 		text = f.Increase
 	case State:
-		return Text(f.Last)
+		return stateOf(m.Last)
 	}
 	v, err := Number(text)
 	if err != nil {
@@ -343,21 +345,21 @@ func drawn(f *Figures) Value {
 	return v
 }
 
-// lookBack is how far before a range the bucket is looked for from which counters and states go on.
-var lookBack = map[Period]time.Duration{TenMinutes: 3 * time.Hour, Hourly: 24 * time.Hour, Daily: 7 * 24 * time.Hour}
+// Counters and states go on from the last bucket before a range, if it is one of the 18 tens of minutes, 24 hours or seven days before it.
+var lookBack = map[Period]time.Duration{TenMinutes: 3 * time.Hour, Hourly: 24 * time.Hour}
+
+const lookBackDays = 7
 
 // stored reads the aggregates of buckets, by name, and what the metric went through in the last one before them. Days that
 // are not made yet are made of their hours; what tracks do not know is read from the readings.
-func (r *seriesReader) stored(ctx context.Context, p Period, all []bucketAt) (map[string]*Aggregate, track.Run, error) {
-	var before track.Run
-	layout := calendar.HourLayout
+func (r *seriesReader) stored(ctx context.Context, p Period, all []bucketAt) (found map[string]*Aggregate, before track.Run, err error) {
+	first, last := &all[0], &all[len(all)-1]
+	from := first.start.Add(-lookBack[p]).UTC().Format(calendar.HourLayout)
 	if p == Daily {
-		layout = calendar.DayLayout
+		from = calendar.ShiftDay(first.name, -lookBackDays)
 	}
-	first, end := all[0], all[len(all)-1]
-	in := AggregatesIn{r.in.DeviceID, p, first.start.Add(-lookBack[p]).UTC().Format(layout), end.name + "~"}
-	found := make(map[string]*Aggregate, len(all))
-	for a, err := range AggregatesByTime.All(ctx, r.t, in) {
+	found = make(map[string]*Aggregate, len(all))
+	for a, err := range AggregatesByTime.All(ctx, r.t, AggregatesIn{r.in.DeviceID, p, from, last.name + "~"}) {
 		if err == nil && p != Daily {
 			err = settleHour(ctx, r.t, &a, false)
 		}
@@ -365,31 +367,36 @@ func (r *seriesReader) stored(ctx context.Context, p Period, all []bucketAt) (ma
 			return nil, before, err
 		}
 		found[a.Start] = &a
-		for i := range a.Metrics {
-			if run, known := a.Metrics[i].Whole(); known && a.Start < first.name && a.Metrics[i].Name == r.in.Metric {
+	}
+	if p == Daily {
+		if err := r.openDays(ctx, found, from, last.name); err != nil {
+			return nil, before, err
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(found)) {
+		if name >= first.name {
+			break
+		}
+		for i := range found[name].Metrics {
+			m := &found[name].Metrics[i]
+			if run, known := m.Whole(); known && m.Name == r.in.Metric {
 				before = run
 			}
 		}
 	}
-	if p != Daily {
-		return found, before, nil
-	}
-	return found, before, r.openDays(ctx, found, all)
+	return found, before, nil
 }
 
-// openDays makes the days that wait for their roll-up: those of the last two days, and others that are marked.
-func (r *seriesReader) openDays(ctx context.Context, found map[string]*Aggregate, all []bucketAt) error {
-	for _, b := range all {
-		recent := r.t.Now().Before(b.end.Add(48*time.Hour)) && !r.t.Now().Before(b.start.Add(-24*time.Hour))
-		if !recent {
-			continue
-		}
-		day, err := dayOfHours(ctx, r.t, r.zone, r.in.DeviceID, b.name, false)
+// openDays makes the days of a range that may wait for their roll-up: today, those beside it, and the one before yesterday.
+func (r *seriesReader) openDays(ctx context.Context, found map[string]*Aggregate, from, to string) error {
+	today := r.zone.Day(r.t.Now())
+	for _, name := range calendar.Days(max(from, calendar.ShiftDay(today, -2)), min(to, calendar.ShiftDay(today, 1))) {
+		day, err := dayOfHours(ctx, r.t, r.zone, r.in.DeviceID, name, false)
 		if err != nil {
 			return err
 		}
 		if day.Readings > 0 {
-			found[b.name] = &day
+			found[name] = &day
 		}
 	}
 	return nil
@@ -415,10 +422,11 @@ func (r *seriesReader) fill(s *Series) {
 	}
 }
 
-// interpolate puts the points between the first and the last on the line between these, if they are numbers.
+// interpolate puts the points between the first and the last on the line between these, if they are numbers and no states.
 func interpolate(points []Point) {
 	a, b := points[0], points[len(points)-1]
-	if !a.Value.IsNumber() || !b.Value.IsNumber() {
+	state := func(p *Point) bool { return !p.Value.IsNumber() || p.Figures != nil && p.Figures.Kind == State }
+	if state(&a) || state(&b) {
 		return
 	}
 	from, to := a.Value.Decimal().Float(), b.Value.Decimal().Float()

@@ -110,6 +110,53 @@ func TestCounterOverBuckets(t *testing.T) {
 	}
 }
 
+// A curve goes on from the last bucket before it with a reading, if that is one of so many: 18 tens of minutes, 24 hours, seven of the
+// fleet's days, whatever its zone.
+func TestBeforeTheCurve(t *testing.T) {
+	day, hour := 24*time.Hour, time.Hour
+	for _, zone := range []string{"UTC", "Europe/Berlin", "America/New_York", "Pacific/Kiritimati", "Pacific/Pago_Pago", "Asia/Kathmandu"} {
+		location, err := time.LoadLocation(zone)
+		if err != nil {
+			t.Fatal(err)
+		}
+		start := time.Date(2026, 4, 20, 0, 0, 0, 0, location)
+		for _, c := range []struct {
+			p      Period
+			before time.Duration // start of the bucket with the reading before
+			known  bool
+		}{
+			{Daily, 1 * day, true}, {Daily, 7 * day, true}, {Daily, 8 * day, false},
+			{Hourly, 1 * hour, true}, {Hourly, 24 * hour, true}, {Hourly, 25 * hour, false},
+			{TenMinutes, 10 * time.Minute, true}, {TenMinutes, 3 * hour, true}, {TenMinutes, 3*hour + 10*time.Minute, false},
+		} {
+			w := newWorld(t, zone, start.Add(9*time.Minute))
+			w.ingest(send(start.Add(5*time.Minute-c.before), Values{"pulses": num(t, "100")}), send(start.Add(5*time.Minute), Values{"pulses": num(t, "130")}))
+			w.Drain()
+			w.Advance(48 * time.Hour)
+			_, err := RollUp(w.Ctx, w.Table)
+			w.Must(err)
+			want := map[bool]string{true: "30", false: "0"}[c.known]
+			s := w.series(SeriesIn{Metric: "pulses", From: start, To: start.Add(9 * time.Minute), Resolution: c.p})
+			if len(s.Points) != 1 || s.Points[0].Value.String() != want {
+				t.Errorf("%s, %s, a reading %s before: %+v, want %s", zone, c.p, c.before, s.Points, want)
+			}
+		}
+	}
+}
+
+// The day before a curve need not be rolled up for the curve to go on from it.
+func TestBeforeTheCurveIsNotRolledUp(t *testing.T) {
+	w := newWorld(t, "Europe/Berlin", utc("2026-04-20T22:03"))
+	for at, v := range map[string]string{"2026-04-18T10:00": "100", "2026-04-20T10:00": "130", "2026-04-20T22:01": "150"} {
+		w.ingest(send(utc(at), Values{"pulses": num(t, v)}))
+	}
+	w.Drain()
+	s := w.series(SeriesIn{Metric: "pulses", From: utc("2026-04-20T22:00"), To: utc("2026-04-20T22:03"), Resolution: Daily})
+	if len(s.Points) != 1 || s.Points[0].Value.String() != "20" {
+		t.Errorf("%+v", s.Points)
+	}
+}
+
 // A state lasts until the next reading, also over buckets.
 func TestStatesOverBuckets(t *testing.T) {
 	w := newWorld(t, "UTC", utc("2026-04-20T14:00"))
@@ -126,6 +173,41 @@ func TestStatesOverBuckets(t *testing.T) {
 	}
 	if len(s.Points) != 2 || s.Kind != State {
 		t.Errorf("%+v", s)
+	}
+}
+
+// A state is in curves as it was sent, whatever it looks like: a text as a text, a number that is a name as a number.
+func TestStatesAreAsTheyWereSent(t *testing.T) {
+	for _, v := range []Value{Text("7"), Text("007"), Text("true"), num(t, "7"), Bool(true), Bool(false), Text("open")} {
+		w := newWorld(t, "UTC", utc("2026-04-20T14:00"))
+		w.ingest(send(utc("2026-04-20T08:30"), Values{"door": v}), send(utc("2026-04-20T12:30"), Values{"door": num(t, "12")}))
+		w.Drain()
+		status, err := ReadStatus(w.Ctx, w.Table, "d1")
+		w.Must(err)
+		if got := status.Values["door"].Value; got != num(t, "12") {
+			t.Errorf("the latest value is %#v", got)
+		}
+		for _, p := range []Period{Raw, TenMinutes, Hourly, Daily} {
+			s := w.series(SeriesIn{Metric: "door", From: utc("2026-04-20T08:00"), To: utc("2026-04-20T08:40"), Resolution: p})
+			want := v
+			if p == Daily {
+				want = num(t, "12")
+			}
+			if len(s.Points) != 1 || s.Points[0].Value != want {
+				t.Errorf("%s: %#v, want %#v", p, s.Points, want)
+			}
+		}
+	}
+}
+
+// No state is between two others, although both are numbers.
+func TestStatesAreNotInterpolated(t *testing.T) {
+	w := newWorld(t, "UTC", utc("2026-04-20T14:00"))
+	w.ingest(send(utc("2026-04-20T08:30"), Values{"door": num(t, "1")}), send(utc("2026-04-20T10:30"), Values{"door": num(t, "3")}))
+	w.Drain()
+	s := w.series(SeriesIn{Metric: "door", From: utc("2026-04-20T08:00"), To: utc("2026-04-20T11:00"), Resolution: Hourly, Fill: FillLinear})
+	if len(s.Points) != 3 || !s.Points[1].Value.IsZero() {
+		t.Errorf("%#v", s.Points)
 	}
 }
 

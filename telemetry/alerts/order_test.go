@@ -107,8 +107,8 @@ func (w *world) sameOrder(all []telemetry.Reading) {
 			for _, b := range curve.Points {
 				of := slices.DeleteFunc(slices.Clone(points), func(p telemetry.Point) bool { return !p.At.Truncate(width).Equal(b.At) })
 				first, last := of[0].Value, of[len(of)-1].Value
-				if f := b.Figures; f.First != first.String() || f.Last != last.String() {
-					w.Errorf("%s %s of %s goes from %s to %s, the list from %s to %s", period, b.At, metric, f.First, f.Last, first, last)
+				if f := b.Figures; f.First != first.String() || f.Last != last.String() || f.Kind == telemetry.State && b.Value != last {
+					w.Errorf("%s %s of %s goes from %s to %s and is %#v, the list from %#v to %#v", period, b.At, metric, f.First, f.Last, b.Value, first, last)
 				}
 			}
 		}

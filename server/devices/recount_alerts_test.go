@@ -1,8 +1,6 @@
 package devices_test
 
 import (
-	"fmt"
-	"maps"
 	"math/big"
 	"net/url"
 	"slices"
@@ -45,24 +43,5 @@ func (d *days) compareAlerts(g *gadget) {
 	slices.SortFunc(got, func(a, b episode) int { return a.Since.Compare(b.Since) })
 	if !slices.Equal(got, want) {
 		d.Errorf("%s: %d alerts %v\nwant %d %v", g.id, len(got), got, len(want), want)
-	}
-}
-
-func (d *days) compareLatest(g *gadget) {
-	d.Helper()
-	var shown shownDevice
-	d.answer("/devices/"+g.id, &shown)
-	if names := g.metrics(); !slices.Equal(slices.Sorted(maps.Keys(shown.Latest)), names) {
-		d.Errorf("%s: latest values are %v, want those of %v", g.id, shown.Latest, names)
-	}
-	for name, v := range shown.Latest {
-		all := g.measured(name) // what is retracted was measured all the same
-		newest := all[len(all)-1]
-		right := func(p point) bool { // of one millisecond without numbers any may be the last
-			return p.at.Equal(v.At) && p.nth == newest.nth && sameValue(fmt.Sprint(v.Value), p.value)
-		}
-		if !v.At.Equal(newest.at) || !slices.ContainsFunc(all, right) {
-			d.Errorf("%s: the latest %s is %v, want %v", g.id, name, v, newest)
-		}
 	}
 }

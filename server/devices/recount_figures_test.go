@@ -2,36 +2,52 @@ package devices_test
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"math/big"
 	"net/url"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/onefold/onefold/telemetry"
 )
 
-// point is a value of one metric.
+// place is where a reading is among those of its device: by its time, its number, and a hash of what it says or of its session.
+type place struct {
+	at  time.Time
+	nth int64 // 0: it has no number
+	tie uint64
+}
+
+func (p place) compare(o place) int {
+	return cmp.Or(p.at.Compare(o.at), cmp.Compare(p.nth, o.nth), cmp.Compare(p.tie, o.tie))
+}
+
+// point is a value of one metric, as JSON has it.
 type point struct {
-	at    time.Time
-	nth   int64 // 0: it has no number
+	place
 	value string
 }
 
 func (p point) String() string {
-	return fmt.Sprintf("%s=%s (%d)", p.at.UTC().Format("02T15:04:05.000"), p.value, p.nth)
+	return fmt.Sprintf("%s=%s (%d, %x)", p.at.UTC().Format("02T15:04:05.000"), p.value, p.nth, p.tie)
 }
 
-// compare orders points by time, then by number; those without a number come first, by value.
-func (p point) compare(o point) int {
-	if c := cmp.Or(p.at.Compare(o.at), cmp.Compare(p.nth, o.nth)); c != 0 {
-		return c
+// steps are points in the order in which a counter goes over them: those of a millisecond that no number orders, by size.
+func steps(points []point) []point {
+	return slices.SortedStableFunc(slices.Values(points), func(a, b point) int {
+		return cmp.Or(a.at.Compare(b.at), cmp.Compare(a.nth, b.nth), number(a.value).Cmp(number(b.value)))
+	})
+}
+
+// lastOf is the point that the next bucket's increase or states go on from.
+func lastOf(metric string, points []point) *point {
+	if kindOf(metric) == telemetry.Counter {
+		points = steps(points)
 	}
-	if a, b := number(p.value), number(o.value); a != nil && b != nil {
-		return a.Cmp(b)
-	}
-	return cmp.Compare(p.value, o.value)
+	return &points[len(points)-1]
 }
 
 // points are all values of a metric that count, in order.
@@ -43,10 +59,10 @@ func (g *gadget) points(metric string) []point {
 func (g *gadget) measured(metric string) (all []point) {
 	for _, r := range g.sent {
 		if v, there := r.values[metric]; there {
-			all = append(all, point{r.at, r.nth(), v})
+			all = append(all, point{r.place(), v})
 		}
 	}
-	slices.SortStableFunc(all, point.compare)
+	slices.SortStableFunc(all, func(a, b point) int { return a.compare(b.place) })
 	return all
 }
 
@@ -149,7 +165,7 @@ func (b *bucket) differs(f *telemetry.Figures, before *point, until time.Time) s
 		return "partial"
 	case !f.FirstAt.Equal(first.at) || !f.LastAt.Equal(last.at):
 		return "the times are wrong"
-	case !sameValue(f.First, first.value) || !sameValue(f.Last, last.value):
+	case !sameText(f.First, first.value) || !sameText(f.Last, last.value):
 		return fmt.Sprintf("first is %s, last %s", first.value, last.value)
 	}
 	if kind == telemetry.State {
@@ -166,9 +182,25 @@ func (b *bucket) differs(f *telemetry.Figures, before *point, until time.Time) s
 	return wrong
 }
 
+// sameValue compares values in JSON. A text is no number, whatever it looks like.
 func sameValue(a, b string) bool {
 	x, y := number(a), number(b)
 	return a == b || x != nil && y != nil && x.Cmp(y) == 0
+}
+
+// sameText reports whether a text is that of a value in JSON.
+func sameText(text, value string) bool { return text == textOf(value) || sameValue(text, value) }
+
+// textOf is the text of a value in JSON; of a number, as short as it can be.
+func textOf(value string) string {
+	var text string
+	switch {
+	case json.Unmarshal([]byte(value), &text) == nil:
+		return text
+	case strings.Contains(value, "."):
+		return strings.TrimRight(strings.TrimRight(value, "0"), ".")
+	}
+	return value
 }
 
 // number is a decimal; nil is none.
@@ -242,7 +274,7 @@ func (b *bucket) percentilesDiffer(f *telemetry.Figures) string {
 // grown is what a counter grew by since the point before. A value below the one before it counts as a whole.
 func (b *bucket) grown(before *point) (increase *big.Rat, resets int64) {
 	increase = new(big.Rat)
-	for _, p := range b.points {
+	for _, p := range steps(b.points) {
 		to, from := number(p.value), new(big.Rat)
 		if before != nil {
 			if from = number(before.value); to.Cmp(from) < 0 {
@@ -281,7 +313,7 @@ func (b *bucket) increaseDiffers(f *telemetry.Figures, before *point) string {
 func (b *bucket) lastedDiffers(f *telemetry.Figures, before *point, until time.Time) string {
 	way := b.points
 	if before != nil {
-		way = append([]point{{at: b.start, value: before.value}}, way...)
+		way = append([]point{{place{at: b.start}, before.value}}, way...)
 	}
 	want := map[string]int64{}
 	for i, p := range way {
@@ -289,7 +321,7 @@ func (b *bucket) lastedDiffers(f *telemetry.Figures, before *point, until time.T
 		if i+1 < len(way) {
 			end = way[i+1].at
 		}
-		want[p.value] += end.Sub(p.at).Milliseconds()
+		want[textOf(p.value)] += end.Sub(p.at).Milliseconds()
 	}
 	got := map[string]int64{}
 	for name, seconds := range f.Lasted {

@@ -1,11 +1,15 @@
 package devices_test
 
 import (
+	"encoding/binary"
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
+
+	"github.com/cespare/xxhash/v2"
 
 	"github.com/onefold/onefold/server/servertest"
 	"github.com/onefold/onefold/telemetry"
@@ -43,10 +47,11 @@ type reported struct {
 	sub      int  // nanoseconds after at, of a line
 	seq      *int64
 	session  string
-	measured map[string]string // as it was sent; decimals, truth values, or texts
+	measured map[string]string // as it was sent: decimals, truth values, or texts, in JSON
 	tags     map[string]string
 	values   map[string]string // measured, under the names that it is stored by, and tags that are properties
 	null     bool
+	tie      uint64 // orders readings of one time and number
 }
 
 // nth is one more than the number of a reading; 0 if it has none.
@@ -56,6 +61,8 @@ func (r *reported) nth() int64 {
 	}
 	return *r.seq + 1
 }
+
+func (r *reported) place() place { return place{r.at, r.nth(), r.tie} }
 
 // again reports whether another reading is the same one: by its time and values, or by its number.
 func (r *reported) again(o *reported) bool {
@@ -70,6 +77,33 @@ func (r *reported) again(o *reported) bool {
 	}
 	apart := r.at.Sub(o.at).Abs()
 	return apart <= 10*time.Minute || same && apart <= 24*time.Hour
+}
+
+// setTie makes up the tie as docs/format/readings.md says: of a hash of the session, or of the values of a reading without a number.
+func (r *reported) setTie() {
+	r.tie = 0
+	var b []byte
+	switch {
+	case r.seq == nil:
+		for _, name := range slices.Sorted(maps.Keys(r.values)) {
+			v := r.values[name]
+			form := byte(1)
+			if v == "true" || v == "false" {
+				form = 3
+			} else if number(v) == nil {
+				form = 2
+			}
+			b = append(append(append(append(append(b, name...), 0), form), textOf(v)...), 0)
+		}
+		if r.sub > 0 {
+			b = binary.AppendUvarint(b, uint64(r.sub))
+		}
+	case r.session != "":
+		b = []byte(r.session)
+	default:
+		return
+	}
+	r.tie = xxhash.Sum64(b) >> 32
 }
 
 // kinds are those that profiles name. Others are gauges if they are numbers, and else states.
@@ -134,10 +168,7 @@ func (d *days) step(g *gadget, n int) {
 	if on && g.messy && len(g.sent) > 0 && d.random.IntN(4) == 0 {
 		again := *g.sent[d.random.IntN(len(g.sent))]
 		moved := again
-		twin := func(o *reported) bool { return o.at.Equal(d.Now()) && o.nth() == again.nth() }
-		if !again.untimed || !slices.ContainsFunc(g.sent, twin) { // nobody says which of two sessions is the later
-			d.send(g, []*reported{&again}, false)
-		}
+		d.send(g, []*reported{&again}, false)
 		if again.seq != nil { // the clock of a device that sends the same number again has been set meanwhile
 			moved.untimed = false
 			moved.at = moved.at.Add(time.Duration(d.random.Int64N(int64(20*time.Minute))) - 10*time.Minute).Truncate(time.Millisecond)
@@ -172,16 +203,12 @@ func (d *days) measure(g *gadget, to time.Time, span time.Duration) (all []*repo
 		if !g.timely && d.random.IntN(4) == 0 {
 			r.at, r.untimed = d.Now().UTC(), true
 		}
-		crowded := slices.ContainsFunc(slices.Concat(g.sent, all), func(o *reported) bool { return o.at.Equal(r.at) })
 		if d.random.IntN(2) == 0 && !g.lines {
 			g.seq++
 			seq := g.seq
 			r.seq, r.session = &seq, g.session
 		}
 		d.values(g, r)
-		if (crowded || r.untimed) && r.seq == nil { // nobody says which of two was hotter last
-			delete(r.measured, "temp")
-		}
 		if g.lines && !r.untimed && d.random.IntN(3) == 0 {
 			r.sub = d.random.IntN(3)
 		}
@@ -202,7 +229,7 @@ func (d *days) values(g *gadget, r *reported) {
 		r.measured["total"] = fmt.Sprintf("%d.%02d", g.total/100, g.total%100)
 	}
 	if d.random.IntN(3) == 0 {
-		r.measured["mode"] = []string{"idle", "run"}[d.random.IntN(2)]
+		r.measured["mode"] = []string{`"idle"`, `"run"`, `"7"`}[d.random.IntN(3)]
 		r.measured["code"] = fmt.Sprint(d.random.IntN(3))
 	}
 	if d.random.IntN(6) == 0 {
@@ -232,7 +259,7 @@ func (d *days) name(g *gadget, r *reported) {
 	r.values = map[string]string{}
 	for _, tag := range slices.Sorted(maps.Keys(r.tags)) {
 		if slices.Contains(d.properties, tag) {
-			r.values[tag] = r.tags[tag]
+			r.values[tag] = strconv.Quote(r.tags[tag])
 		} else {
 			labels = append(labels, tag+"="+r.tags[tag])
 		}

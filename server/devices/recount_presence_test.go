@@ -1,6 +1,7 @@
 package devices_test
 
 import (
+	"encoding/json"
 	"maps"
 	"slices"
 	"strings"
@@ -15,7 +16,7 @@ type shownDevice struct {
 	LastSeen         time.Time
 	Latest           map[string]struct {
 		At    time.Time
-		Value any
+		Value json.RawMessage
 	}
 }
 

@@ -6,7 +6,6 @@ import (
 	"maps"
 	"net/http"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -65,9 +64,7 @@ func (d *days) bodyOf(g *gadget, r *reported) map[string]any {
 		if g.lines {
 			name = strings.TrimSuffix("env."+name, ".load")
 		}
-		if values[name] = json.RawMessage(v); kindOf(name) == telemetry.State && v != "true" && v != "false" && number(v) == nil {
-			values[name] = v
-		}
+		values[name] = json.RawMessage(v)
 	}
 	if r.null {
 		values["x"] = nil
@@ -130,14 +127,11 @@ func (d *days) write(g *gadget, all []*reported) {
 		}
 		sep := " "
 		for _, name := range slices.Sorted(maps.Keys(r.measured)) {
-			v := r.measured[name]
-			if name == "mode" {
-				v = strconv.Quote(v)
-			}
+			field := name
 			if name == "load" {
-				name = "value"
+				field = "value"
 			}
-			fmt.Fprint(&b, sep, name, "=", v)
+			fmt.Fprint(&b, sep, field, "=", r.measured[name])
 			sep = ","
 		}
 		switch {
@@ -165,6 +159,7 @@ func (d *days) write(g *gadget, all []*reported) {
 }
 
 func (d *days) note(g *gadget, r *reported, imported bool) {
+	r.setTie()
 	g.sent = append(g.sent, r)
 	if now := d.Now(); !imported && now.Sub(r.at) <= time.Hour && !slices.Contains(g.arrived, now) {
 		g.arrived = append(g.arrived, now)

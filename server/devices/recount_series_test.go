@@ -40,14 +40,6 @@ func (p *shownPoint) String() string {
 	return fmt.Sprintf("%s %s, filled: %v, coverage %v, %+v", p.At, p.Value, p.Filled, p.Coverage, p.Figures)
 }
 
-func (p *shownPoint) value() string {
-	var text string
-	if json.Unmarshal(p.Value, &text) == nil && string(p.Value) != "null" {
-		return text
-	}
-	return string(p.Value)
-}
-
 // compareSeries compares the whole curves of metrics in each resolution, and some that somebody may ask for.
 func (d *days) compareSeries(g *gadget) {
 	d.Helper()
@@ -132,9 +124,6 @@ func (d *days) comparePoints(c *curve, got []shownPoint, want []wantedPoint) {
 	if n := len(got); thinned && (!got[0].At.Equal(want[0].at) || !got[n-1].At.Equal(want[len(want)-1].at)) {
 		d.Errorf("%s: an end of the curve is missing: %v to %v", c, got[0].At, got[n-1].At)
 	}
-	if w := want; !thinned && w != nil && w[0].bucket == nil {
-		sortUnnumbered(got, w)
-	}
 	for i := range got {
 		if !thinned {
 			if wrong := want[i].differs(&got[i]); wrong != "" {
@@ -143,24 +132,10 @@ func (d *days) comparePoints(c *curve, got []shownPoint, want []wantedPoint) {
 			continue
 		}
 		at := slices.IndexFunc(want, func(w wantedPoint) bool { return w.at.Equal(got[i].At) && w.differs(&got[i]) == "" })
-		if at < 0 || i > 0 && got[i].At.Before(got[i-1].At) {
+		if at < 0 {
 			d.Fatalf("%s: point %d is %s: there is none, or the order is wrong", c, i, &got[i])
 		}
-		want = slices.Delete(want, at, at+1)
-	}
-}
-
-// sortUnnumbered puts readings of one millisecond that have no number, whose order nobody knows, in the order of those that are wanted.
-func sortUnnumbered(got []shownPoint, want []wantedPoint) {
-	for i := 0; i < len(want); {
-		n := i + 1
-		for n < len(want) && want[i].nth == 0 && want[n].nth == 0 && want[n].at.Equal(want[i].at) {
-			n++
-		}
-		slices.SortFunc(got[i:n], func(a, b shownPoint) int {
-			return point{value: a.value()}.compare(point{value: b.value()})
-		})
-		i = n
+		want = want[at+1:]
 	}
 }
 
@@ -192,13 +167,11 @@ func (d *days) inRange(c *curve, p telemetry.Period) (all []*bucket) {
 // wantedPoint is a point as it should be.
 type wantedPoint struct {
 	at     time.Time
-	nth    int64
 	value  string // "": none
 	filled bool
 	about  bool // the value is rounded
 	*bucket
 	before   *point
-	unsure   bool // whether before counts: days are looked for a day further back, or not, as the zone is
 	until    time.Time
 	coverage float64
 }
@@ -215,14 +188,19 @@ func (w *wantedPoint) String() string {
 func (c *curve) readings() (all []wantedPoint) {
 	for _, p := range c.points(c.metric) {
 		if !p.at.Before(c.from) && p.at.Before(c.to) {
-			all = append(all, wantedPoint{at: p.at, nth: p.nth, value: p.value})
+			all = append(all, wantedPoint{at: p.at, value: p.value})
 		}
 	}
 	return all
 }
 
-// lookedBack is how far before a range the bucket is looked for that increases and states go on from.
-var lookedBack = map[telemetry.Period]time.Duration{telemetry.TenMinutes: 3 * time.Hour, telemetry.Hourly: 24 * time.Hour, telemetry.Daily: 7 * 24 * time.Hour}
+// goesOn reports whether increases and states of a curve that begins with a bucket go on from an earlier one.
+func (b *bucket) goesOn(p telemetry.Period, earlier *bucket, zone *time.Location) bool {
+	since := map[telemetry.Period]time.Time{
+		telemetry.TenMinutes: b.start.Add(-3 * time.Hour), telemetry.Hourly: b.start.Add(-24 * time.Hour), telemetry.Daily: b.start.In(zone).AddDate(0, 0, -7),
+	}
+	return !earlier.start.Before(since[p])
+}
 
 // drawn are the points of a curve that is made of buckets.
 func (d *days) drawn(c *curve, p telemetry.Period) (all []wantedPoint) {
@@ -241,10 +219,8 @@ func (d *days) drawn(c *curve, p telemetry.Period) (all []wantedPoint) {
 			w.until = d.Now()
 		}
 		if i > 0 {
-			last := measured[i-1]
-			ago := first.start.Sub(last.start)
-			if least := lookedBack[p]; ago <= least || p == telemetry.Daily && ago < least+25*time.Hour {
-				w.before, w.unsure = &last.points[len(last.points)-1], ago > least
+			if last := measured[i-1]; first.goesOn(p, last, d.zone) {
+				w.before = lastOf(c.metric, last.points)
 			}
 		}
 		all = append(all, w)
@@ -285,7 +261,6 @@ func fillIn(c *curve, all []wantedPoint) {
 	for i := range all {
 		if all[i].bucket == nil {
 			if c.fill == telemetry.FillPrevious && last >= 0 {
-				all[i].unsure = all[last].unsure
 				all[i].value, all[i].filled = all[last].draw(c.metric), true
 			}
 			continue
@@ -295,7 +270,6 @@ func fillIn(c *curve, all []wantedPoint) {
 			for j := from + 1; j < to && kindOf(c.metric) != telemetry.State; j++ {
 				part := big.NewRat(int64(all[j].at.Sub(all[from].at)), int64(all[to].at.Sub(all[from].at)))
 				v := new(big.Rat).Sub(b, a)
-				all[j].unsure = all[from].unsure || all[to].unsure
 				all[j].value, all[j].filled, all[j].about = v.Add(a, v.Mul(v, part)).FloatString(25), true, true
 			}
 		}
@@ -321,26 +295,22 @@ func (w *wantedPoint) draw(metric string) string {
 
 // differs says what is wrong with a point.
 func (w *wantedPoint) differs(got *shownPoint) string {
-	value := got.value()
+	value := string(got.Value)
 	switch {
 	case !got.At.Equal(w.at) || got.Filled != w.filled || (got.Figures != nil) != (w.bucket != nil):
 		return "it is another point"
 	case w.bucket == nil && w.value == "":
 		return map[bool]string{false: "it has a value"}[value == "null"]
-	case w.bucket == nil && (w.unsure || !w.about && sameValue(value, w.value)):
+	case w.bucket == nil && !w.about && sameValue(value, w.value):
 		return ""
 	case w.bucket == nil:
 		return map[bool]string{false: "it has another value"}[near(number(value), number(w.value), 1e-9)]
 	case math.Abs(got.Coverage-w.coverage) > 1e-9:
 		return "the coverage is wrong"
 	}
-	drawn := map[telemetry.MetricKind]string{telemetry.Gauge: got.Figures.Mean, telemetry.Counter: got.Figures.Increase, telemetry.State: got.Figures.Last}
+	drawn := map[telemetry.MetricKind]string{telemetry.Gauge: got.Figures.Mean, telemetry.Counter: got.Figures.Increase, telemetry.State: w.points[len(w.points)-1].value}
 	if !sameValue(value, drawn[got.Figures.Kind]) {
 		return "it draws another figure"
 	}
-	wrong := w.bucket.differs(got.Figures, w.before, w.until)
-	if wrong != "" && w.unsure {
-		wrong = w.bucket.differs(got.Figures, nil, w.until)
-	}
-	return wrong
+	return w.bucket.differs(got.Figures, w.before, w.until)
 }

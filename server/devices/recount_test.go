@@ -54,6 +54,7 @@ func recount(t *testing.T, seed uint64) {
 	d.Advance(48 * time.Hour)
 	d.upkeep()
 	for _, g := range d.gadgets {
+		d.compareList(g)
 		d.compareLatest(g)
 		d.compareAlerts(g)
 		for _, p := range []telemetry.Period{telemetry.TenMinutes, telemetry.Hourly, telemetry.Daily} {

@@ -52,17 +52,25 @@ func lastOf(metric string, points []point) *point {
 
 // points are all values of a metric that count, in order.
 func (g *gadget) points(metric string) []point {
-	return slices.DeleteFunc(g.measured(metric), func(p point) bool { return g.void(metric, p.at) })
+	return slices.DeleteFunc(slices.Clone(g.measured(metric)), func(p point) bool { return g.void(metric, p.at) })
 }
 
 // measured are all values of a metric, in order.
-func (g *gadget) measured(metric string) (all []point) {
+func (g *gadget) measured(metric string) []point {
+	all, known := g.ordered[metric]
+	if known {
+		return all
+	}
 	for _, r := range g.sent {
 		if v, there := r.values[metric]; there {
 			all = append(all, point{r.place(), v})
 		}
 	}
 	slices.SortStableFunc(all, func(a, b point) int { return a.compare(b.place) })
+	if g.ordered == nil {
+		g.ordered = map[string][]point{}
+	}
+	g.ordered[metric] = all
 	return all
 }
 

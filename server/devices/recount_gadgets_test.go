@@ -36,8 +36,9 @@ type gadget struct {
 
 	sent    []*reported
 	doubts  []doubt
-	arrived []time.Time // of readings that are a sign of life, each time once
-	called  time.Time   // since when it is offline; zero: it is not
+	ordered map[string][]point // of sent by metric, as far as they were asked for
+	arrived []time.Time        // of readings that are a sign of life, each time once
+	called  time.Time          // since when it is offline; zero: it is not
 }
 
 // reported is a reading as it was sent and stored.
@@ -66,17 +67,17 @@ func (r *reported) place() place { return place{r.at, r.nth(), r.tie} }
 
 // again reports whether another reading is the same one: by its time and values, or by its number.
 func (r *reported) again(o *reported) bool {
-	same := maps.EqualFunc(r.values, o.values, sameValue)
+	same := func() bool { return maps.EqualFunc(r.values, o.values, sameValue) }
 	switch {
 	case (r.seq == nil) != (o.seq == nil):
 		return false
 	case r.seq == nil:
-		return r.at.Equal(o.at) && r.sub == o.sub && same
+		return r.at.Equal(o.at) && r.sub == o.sub && same()
 	case *r.seq != *o.seq || r.session != o.session:
 		return false
 	}
 	apart := r.at.Sub(o.at).Abs()
-	return apart <= 10*time.Minute || same && apart <= 24*time.Hour
+	return apart <= 10*time.Minute || apart <= 24*time.Hour && same()
 }
 
 // setTie makes up the tie as docs/format/readings.md says: of a hash of the session, or of the values of a reading without a number.
@@ -129,7 +130,7 @@ func (d *days) addGadget(i, season int) {
 	r := d.random
 	g := &gadget{
 		id: fmt.Sprint("g", i), every: 1 + r.IntN(3), burst: 1 + r.IntN(5), lines: r.IntN(4) == 0, imports: r.IntN(2) == 0, messy: r.IntN(2) == 0,
-		tagged: r.IntN(4) == 0, timely: r.IntN(2) == 0, reboots: r.IntN(2) == 0, faulty: r.IntN(2) == 0, off: [2]int{stepsADay, stepsADay}, heat: 90,
+		tagged: r.IntN(4) == 0, timely: r.IntN(2) == 0, reboots: r.IntN(2) == 0, faulty: r.IntN(2) == 0, off: [2]int{d.steps, d.steps}, heat: 90,
 	}
 	switch r.IntN(6) {
 	case 0: // never on
@@ -137,7 +138,7 @@ func (d *days) addGadget(i, season int) {
 	case 1, 2: // for a season, with others
 		g.off[0] = season
 	case 3: // comes back
-		g.off[0] = r.IntN(stepsADay)
+		g.off[0] = r.IntN(d.steps)
 		g.off[1] = g.off[0] + r.IntN(60)
 	}
 	profile := "gadget"
@@ -155,7 +156,7 @@ func (d *days) step(g *gadget, n int) {
 	if g.reboots && d.random.IntN(30) == 0 {
 		d.reboot(g)
 	}
-	if g.faulty && len(g.sent) > 0 && d.random.IntN(20) == 0 {
+	if g.faulty && len(g.sent) > 0 && d.random.IntN(50) == 0 {
 		d.retract(g)
 	}
 	if len(g.doubts) > 0 && d.random.IntN(30) == 0 {

@@ -20,10 +20,25 @@ type shownDevice struct {
 	}
 }
 
-// look does the upkeep, and compares who is online, and who is called silent, with what was sent.
-func (d *days) look() {
+// look does the upkeep, and says by what was sent who is online, and who is silent. Closely, it compares that with what is shown.
+func (d *days) look(closely bool) {
 	d.Helper()
 	d.upkeep()
+	want := map[string]int{"never": 2} // d1 and d2
+	is, silent := map[string]string{}, map[string]bool{}
+	for _, g := range d.gadgets {
+		is[g.id], silent[g.id] = d.presence(g)
+		want[is[g.id]]++
+	}
+	d.silent = d.fleetSilent(want["online"])
+	if closely {
+		d.comparePresence(is, silent, want)
+	}
+}
+
+// comparePresence compares who is online and silent with what is shown. want counts the fleet by connectivity.
+func (d *days) comparePresence(is map[string]string, silent map[string]bool, want map[string]int) {
+	d.Helper()
 	var list struct{ Devices []shownDevice }
 	d.answer("/devices?limit=1000", &list)
 	var open struct {
@@ -42,10 +57,8 @@ func (d *days) look() {
 	for _, a := range open.Alerts {
 		gone[a.Device] = gone[a.Device] || a.Rule == "gone" || a.Rule == alerts.SilenceRule
 	}
-	want := map[string]int{"never": 2} // d1 and d2
 	for _, g := range d.gadgets {
-		is, silent := d.presence(g)
-		want[is]++
+		is, silent := is[g.id], silent[g.id]
 		if s := shown[g.id]; s.Connectivity != strings.TrimPrefix(is, "never") || is != "never" && !s.LastSeen.Equal(g.arrived[len(g.arrived)-1]) {
 			d.Fatalf("at %s %s is %q, last seen %s; it is %s: it was heard of at %v", d.Now(), g.id, s.Connectivity, s.LastSeen, is, last(g.arrived, 24))
 		}
@@ -56,7 +69,6 @@ func (d *days) look() {
 	if maps.DeleteFunc(board.ByConnectivity, func(_ string, n int) bool { return n == 0 }); !maps.Equal(board.ByConnectivity, want) {
 		d.Fatalf("at %s the board counts %v, want %v", d.Now(), board.ByConnectivity, want)
 	}
-	d.silent = d.fleetSilent(want["online"])
 	if d.silent != (board.Silence != nil) || d.silent != gone[alerts.FleetDevice("plant")] {
 		d.Fatalf("at %s the fleet is silent: %v; the board says %+v, alert %v", d.Now(), d.silent, board.Silence, gone[alerts.FleetDevice("plant")])
 	}

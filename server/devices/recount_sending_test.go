@@ -160,7 +160,7 @@ func (d *days) write(g *gadget, all []*reported) {
 
 func (d *days) note(g *gadget, r *reported, imported bool) {
 	r.setTie()
-	g.sent = append(g.sent, r)
+	g.sent, g.ordered = append(g.sent, r), nil
 	if now := d.Now(); !imported && now.Sub(r.at) <= time.Hour && !slices.Contains(g.arrived, now) {
 		g.arrived = append(g.arrived, now)
 	}

@@ -45,7 +45,7 @@ func (d *days) compareSeries(g *gadget) {
 	d.Helper()
 	all := g.metrics()
 	d.random.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
-	for _, metric := range last(all, 10) { // those with tags have many
+	for _, metric := range last(all, 1+18/len(d.gadgets)) {
 		for _, p := range []telemetry.Period{telemetry.Raw, telemetry.TenMinutes, telemetry.Hourly, telemetry.Daily} {
 			d.compareCurve(&curve{gadget: g, metric: metric, from: d.Now().Add(-28 * 24 * time.Hour), to: d.Now(), resolution: p, most: 10_000})
 		}

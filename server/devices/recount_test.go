@@ -18,36 +18,35 @@ import (
 	"github.com/onefold/onefold/telemetry/presence"
 )
 
-// TestRecount has devices live for a day and a half, and recounts from what they sent, reading by reading, what a server shows of them:
-// who is online, which alerts there are, what was measured in ten minutes, hours and days, and the curves of it. Devices send one by one and in bursts,
-// again and late, with nulls, tags and without times, begin to count again, stop for hours or for good; their past is imported meanwhile,
-// and what they measured is retracted, or not any more. A seed is a day and a half.
+// TestRecount has devices live for ten to thirty hours, and recounts from what they sent, reading by reading, what a server shows
+// of them: who is online, which alerts there are, what was measured in ten minutes, hours and days, the curves of it, and lists. Devices send one by
+// one and in bursts, again and late, with nulls, tags and without times, begin to count again, stop for hours or for good; their past is imported
+// meanwhile, and what they measured is retracted, or not any more. A seed draws one of the lives, which take about as long as each other, and looks
+// at some of what is shown at a time.
 func TestRecount(t *testing.T) {
 	for seed := range seeds.Each(t, 2) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) { recount(t, seed) })
 	}
 }
 
-const (
-	stepOfDay = 10 * time.Minute
-	stepsADay = 36 * 6
-)
+const stepOfDay = 10 * time.Minute
+
+// lives are how many steps how many devices live.
+var lives = []struct{ steps, gadgets int }{{10 * 6, 9}, {15 * 6, 6}, {30 * 6, 3}}
 
 func recount(t *testing.T, seed uint64) {
 	d := newDays(t, rand.New(rand.NewPCG(seed, 0)))
-	for n := range stepsADay {
+	for n := range d.steps {
 		for _, g := range d.gadgets {
 			d.step(g, n)
 		}
-		if n == stepsADay/2 {
+		if n == d.steps/2 {
 			d.rename("grade")
 		}
-		d.look()
-		for range 2 {
-			g := d.gadgets[d.random.IntN(len(d.gadgets))]
-			if all := g.metrics(); len(all) > 0 {
-				d.compareCurve(d.someCurve(g, all[d.random.IntN(len(all))]))
-			}
+		d.look(d.random.IntN(3) == 0)
+		g := d.gadgets[d.random.IntN(len(d.gadgets))]
+		if all := g.metrics(); len(all) > 0 {
+			d.compareCurve(d.someCurve(g, all[d.random.IntN(len(all))]))
 		}
 		d.Advance(stepOfDay)
 	}
@@ -71,6 +70,7 @@ type days struct {
 	*enginetest.DB
 	random  *rand.Rand
 	zone    *time.Location
+	steps   int
 	gadgets []*gadget
 	silent  bool // the fleet
 	doubted bool // something was retracted, or not any more, and days do not follow yet
@@ -80,8 +80,10 @@ type days struct {
 
 func newDays(t *testing.T, r *rand.Rand) *days {
 	t.Helper()
-	db := enginetest.New(t, enginetest.At(time.Date(2026, 3, 28, 6, 0, 0, 0, time.UTC))) // the night has 23 hours
-	d := &days{works: worksOf(servertest.On(t, db, nil)), DB: db, random: r}
+	life := lives[r.IntN(len(lives))]
+	start := time.Date(2026, 3, 28, 6+r.IntN(18), 0, 0, 0, time.UTC) // the day after has 23 hours
+	db := enginetest.New(t, enginetest.At(start))
+	d := &days{works: worksOf(servertest.On(t, db, nil)), DB: db, random: r, steps: life.steps}
 	ctx := t.Context()
 	var err error
 	d.zone, err = time.LoadLocation("Europe/Berlin")
@@ -91,8 +93,8 @@ func newDays(t *testing.T, r *rand.Rand) *days {
 	d.addProfile("gadget", 0)
 	d.addProfile("paced", pace)
 	d.rename("driver")
-	season := r.IntN(stepsADay)
-	for i := range 9 {
+	season := r.IntN(d.steps)
+	for i := range life.gadgets {
 		d.addGadget(i, season)
 	}
 	return d

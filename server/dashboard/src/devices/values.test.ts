@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { Point } from './api'
-import { brief, choose, drawn, heard, lasting, marked, metricsOf, readSpan, readWanted, tallied, withWanted, type Listed } from './values'
+import { brief, choose, drawn, heard, lasting, marked, metricsOf, newest, readSpan, readWanted, tallied, withWanted, type Listed } from './values'
 
 const row = (id: string, more: Partial<Listed> = {}): Listed => ({ id, status: 'active', connectivity: 'online', ...more })
 const wanted = (query: string) => readWanted(new URLSearchParams(query))
@@ -13,6 +13,15 @@ describe('values', () => {
   })
   it('tell how long something lasts', () => {
     expect([0, 59_000, 60_000, 3_600_000, 5_430_000, 90_000_000, -5].map(lasting)).toEqual(['0 s', '59 s', '1 min', '1 h', '1 h 30 min', '1 d 1 h', '0 s'])
+  })
+})
+
+describe('readings', () => {
+  it('come the latest first, those of one time as the list has them', () => {
+    const reading = (at: number, t: number) => ({ at: new Date(at * 1000).toISOString(), values: { t } })
+    const list = [reading(1, 1), reading(2, 2), reading(2, 3), reading(2, 4)]
+    expect(newest([], list).map((r) => r.values['t'])).toEqual([4, 3, 2, 1])
+    expect(newest([reading(3, 5), reading(2, 4)], list).map((r) => r.values['t'])).toEqual([5, 4, 3, 2, 1])
   })
 })
 

@@ -1,7 +1,7 @@
 // How readings are written, searched and drawn.
 
 import { ago } from '../lib/format'
-import type { MetricDef, Point, Row, Severity, Value } from './api'
+import type { MetricDef, Point, Reading, Row, Severity, Value } from './api'
 
 export const SEVERITIES: Severity[] = ['critical', 'warning', 'info']
 export const STATUSES = ['active', 'maintenance', 'inactive', 'provisioned', 'retired'] as const
@@ -48,6 +48,14 @@ export function withWanted(query: URLSearchParams, change: Partial<Wanted>): URL
 // Listed is a device with the worst of its open alerts.
 export type Listed = Row & { firing?: Severity | undefined }
 export const connection = (r: Row) => r.connectivity ?? 'never'
+
+// newest are readings, the latest first, each once: those that came, the last first, and those of a list, which is in order. Of one time the
+// last of the list is the latest.
+export function newest(came: Reading[], list: Reading[]): Reading[] {
+  const seen = new Set<string>()
+  const all = [...came, ...list.toReversed()].filter((r) => { const k = r.at + JSON.stringify(r.values); return seen.has(k) ? false : seen.add(k) })
+  return all.sort((a, b) => b.at.localeCompare(a.at))
+}
 
 // marked are devices with the worst of their open alerts.
 export function marked(rows: Row[], alerts: { device: string; severity: Severity }[]): Listed[] {

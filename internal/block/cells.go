@@ -37,7 +37,9 @@ func Cells[T any](number byte, each func(fact *T, cell func(Cell)), set func(fac
 		scatter: func(d *decoder, facts []T) {
 			for _, s := range d.series {
 				for k, i := range s.present {
-					set(&facts[i], int(d.cellsOf[i]), Cell{s.name, s.kind, s.texts[k]})
+					if !d.skips(i) {
+						set(&facts[i], int(d.cellsOf[i]), Cell{s.name, s.kind, s.texts[k]})
+					}
 				}
 			}
 		},
@@ -369,8 +371,10 @@ func (d *decoder) readDecimals(s *series, n int, unwanted bool) {
 		return
 	}
 	d.digits, d.ends = d.digits[:0], d.ends[:0]
-	for _, v := range d.ints {
-		d.digits = appendDecimal(d.digits, v, int(head[0]))
+	for k, v := range d.ints {
+		if n == 1 || !d.skips(s.present[k]) { // one number may be that of all facts
+			d.digits = appendDecimal(d.digits, v, int(head[0]))
+		}
 		d.ends = append(d.ends, len(d.digits))
 	}
 	all, start := string(d.digits), 0
@@ -379,6 +383,9 @@ func (d *decoder) readDecimals(s *series, n int, unwanted bool) {
 		start = end
 	}
 }
+
+// skips reports whether the cells of a fact are not wanted.
+func (d *decoder) skips(fact uint16) bool { return len(d.unwanted) > 0 && d.unwanted[fact] }
 
 // compareTexts is strings.Compare.
 func compareTexts(a, b string) int {

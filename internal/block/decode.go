@@ -27,11 +27,12 @@ type decoder struct {
 	stored, packed []byte   // what is left of the columns
 	buffer         []byte   // that columns are decompressed to
 
-	wanted  string   // the name of the cells that are decoded; "": all are
-	forms   []byte   // of the series, with their flags
-	cellsOf []uint16 // how many cells each fact has
-	digits  []byte   // of the numbers of a series
-	ends    []int    // of these, in digits
+	wanted   string   // the name of the cells that are decoded; "": all are
+	unwanted []bool   // the facts whose cells are not decoded; empty: all are
+	forms    []byte   // of the series, with their flags
+	cellsOf  []uint16 // how many cells each fact has
+	digits   []byte   // of the numbers of a series
+	ends     []int    // of these, in digits
 }
 
 var decoders = sync.Pool{New: func() any { return new(decoder) }}
@@ -39,7 +40,7 @@ var decoders = sync.Pool{New: func() any { return new(decoder) }}
 // release puts the decoder back for the next block. It must not hold on to facts or the body.
 func (d *decoder) release() {
 	d.forget()
-	d.wanted = ""
+	d.wanted, d.unwanted = "", d.unwanted[:0]
 	d.r, d.nested, d.stored, d.packed = varint.Reader{}, Reader{}, nil, nil
 	if cap(d.buffer) <= maxPooled && cap(d.dictionary) <= 4*MaxFacts {
 		decoders.Put(d)

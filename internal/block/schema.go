@@ -78,15 +78,22 @@ func (s *Schema[T]) Append(dst []byte, facts []T) ([]byte, error) {
 // only those are decoded, and the other fields are zero, too. Texts of a fact share memory with those of the block's
 // other facts: clone the few that are kept for long. Errors: ErrCorrupt, ErrVersion; dst is returned unchanged then.
 func (s *Schema[T]) Decode(dst []T, body []byte, only ...byte) ([]T, error) {
-	return s.decode(dst, body, "", only)
+	return s.decode(dst, body, Want[T]{}, only)
 }
 
-// DecodeNamed is Decode of all columns, but with those cells only that have the given name. Others do not cost much.
-func (s *Schema[T]) DecodeNamed(dst []T, body []byte, name string) ([]T, error) {
-	return s.decode(dst, body, name, nil)
+// Want selects the cells that are decoded; others cost little. The zero value selects all.
+type Want[T any] struct {
+	Name string // of the cells; "": of any name
+	// Fact reports whether the cells of a fact are wanted. It sees the columns with lower numbers than that of the cells. nil: of all facts.
+	Fact func(*T) bool
 }
 
-func (s *Schema[T]) decode(dst []T, body []byte, name string, only []byte) ([]T, error) {
+// DecodeSome is Decode of all columns, but only with the cells that are wanted.
+func (s *Schema[T]) DecodeSome(dst []T, body []byte, want Want[T]) ([]T, error) {
+	return s.decode(dst, body, want, nil)
+}
+
+func (s *Schema[T]) decode(dst []T, body []byte, want Want[T], only []byte) ([]T, error) {
 	h, err := parse(body)
 	if err != nil {
 		return dst, err
@@ -96,7 +103,7 @@ func (s *Schema[T]) decode(dst []T, body []byte, name string, only []byte) ([]T,
 	}
 	d := decoders.Get().(*decoder)
 	defer d.release()
-	d.wanted = name
+	d.wanted = want.Name
 	if err := d.open(h, s.needsPacked(&h, only)); err != nil {
 		return dst, err
 	}
@@ -104,7 +111,7 @@ func (s *Schema[T]) decode(dst []T, body []byte, name string, only []byte) ([]T,
 	facts := out[len(dst):]
 	clear(facts)
 	for i := range h.columns {
-		if err := s.decodeColumn(d, &h.columns[i], facts, only); err != nil {
+		if err := s.decodeColumn(d, &h.columns[i], facts, want.Fact, only); err != nil {
 			clear(facts)
 			return dst, err
 		}
@@ -118,7 +125,7 @@ func (s *Schema[T]) needsPacked(h *head, only []byte) bool {
 }
 
 // decodeColumn fills a field of the facts.
-func (s *Schema[T]) decodeColumn(d *decoder, stored *column, facts []T, only []byte) error {
+func (s *Schema[T]) decodeColumn(d *decoder, stored *column, facts []T, wanted func(*T) bool, only []byte) error {
 	data := d.take(stored)
 	known := s.index[stored.number]
 	switch {
@@ -129,6 +136,12 @@ func (s *Schema[T]) decodeColumn(d *decoder, stored *column, facts []T, only []b
 	}
 	c := &s.columns[known-1]
 	d.begin(stored, data, len(facts))
+	d.unwanted = d.unwanted[:0]
+	if c.kind == cellsKind && wanted != nil {
+		for i := range facts {
+			d.unwanted = append(d.unwanted, !wanted(&facts[i]))
+		}
+	}
 	d.decode(c.kind, stored.form, len(facts))
 	if !d.failed() {
 		c.scatter(d, facts)

@@ -13,6 +13,7 @@ import (
 	"github.com/oklog/ulid/v2"
 
 	"github.com/onefold/onefold/fold"
+	"github.com/onefold/onefold/internal/block"
 	"github.com/onefold/onefold/table"
 )
 
@@ -192,6 +193,20 @@ func (b *Block) Readings() ([]Reading, error) {
 	if err != nil {
 		return nil, b.damaged(err)
 	}
+	return b.completed(all)
+}
+
+// readingsOf reads the block's readings of a device, for a fraction of what all cost. Errors: ErrDamaged.
+func (b *Block) readingsOf(deviceID string) ([]Reading, error) {
+	all, err := blockColumns.DecodeSome(nil, b.Body, block.Want[Reading]{Fact: func(r *Reading) bool { return r.DeviceID == deviceID }})
+	if err != nil {
+		return nil, b.damaged(err)
+	}
+	return b.completed(slices.DeleteFunc(all, func(r Reading) bool { return r.DeviceID != deviceID }))
+}
+
+// completed fills in what the columns of the block's readings do not say. Errors: ErrDamaged.
+func (b *Block) completed(all []Reading) ([]Reading, error) {
 	for i := range all {
 		r := &all[i]
 		r.FleetID = b.FleetID

@@ -96,8 +96,8 @@ func (in In) inBlocks(ctx context.Context, t *table.Table, now time.Time) (all [
 		var found bool
 		if found, spare, err = b.has(in.DeviceID, spare); found && err == nil {
 			var some []Reading
-			if some, err = b.Readings(); err == nil {
-				all = append(all, slices.DeleteFunc(some, func(r Reading) bool { return r.DeviceID != in.DeviceID || !in.wants(&r, now) })...)
+			if some, err = b.readingsOf(in.DeviceID); err == nil {
+				all = append(all, slices.DeleteFunc(some, func(r Reading) bool { return !in.wants(&r, now) })...)
 			}
 		}
 		if err != nil && !in.Partial {

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/onefold/onefold/internal/block"
 	"github.com/onefold/onefold/table"
 )
 
@@ -64,7 +65,11 @@ func (s *Segment) Readings() ([]Reading, error) {
 // readings appends the part's readings. Of a metric, if one is named, they have that value only, and those whose Disc is made of their
 // values have none.
 func (s *Segment) readings(to []Reading, metric string) ([]Reading, error) {
-	all, err := segmentColumns.DecodeNamed(to, s.Body, metric)
+	all, err := segmentColumns.DecodeSome(to, s.Body, block.Want[Reading]{Name: metric})
+	if err != nil {
+		return to, s.damaged(err)
+	}
+	hour, err := time.Parse(hourLayout, s.Hour)
 	if err != nil {
 		return to, s.damaged(err)
 	}
@@ -77,7 +82,7 @@ func (s *Segment) readings(to []Reading, metric string) ([]Reading, error) {
 		if r.Values == nil {
 			r.Values = Values{}
 		}
-		if hourOf(r.At) != s.Hour {
+		if r.At.Before(hour) || r.At.Sub(hour) >= time.Hour {
 			return to, s.damaged(fmt.Errorf("reading of %s is not in its place", r.At.Format(time.RFC3339)))
 		}
 	}

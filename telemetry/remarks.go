@@ -26,6 +26,6 @@ var remarks = table.Remarks{
 		{Title: "0012: Aggregates keep what order needs", Link: "../decisions/0012-aggregates-keep-what-order-needs.md"},
 		{Title: "0031: A sequence number finds its reading at any time", Link: "../decisions/0031-a-sequence-number-finds-its-reading.md"},
 		{Title: "0039: Tags are labels or properties", Link: "../decisions/0039-tags-are-labels-or-properties.md"},
-		{Title: "0051: Readings have one order", Link: "../decisions/0051-readings-have-one-order.md"},
+		{Title: "0052: Readings have one order", Link: "../decisions/0052-readings-have-one-order.md"},
 	},
 }

@@ -138,7 +138,7 @@ NETS = ./engine:TestOracle ./engine:TestOracleOfStreams ./engine:TestOrderOfVali
 	./server/webanalytics:TestPlausibleCountsAddUp ./server/webanalytics:TestSumsOutliveEvents \
 	./server/webanalytics:TestSumsAfterErasure ./server/devices:TestRecount \
 	./telemetry:TestTagsAndLimitsAgainstAModel ./telemetry:TestFinestResolution ./telemetry:TestSequenceNumbers \
-	./telemetry/recount:TestPlantedDifferences
+	./telemetry/recount:TestPlantedDifferences ./telemetry/alerts:TestOneOrder
 
 nets: web ## each test of NETS with fresh seeds for DURATION, until one finds a difference, whose seed is printed last
 	@set -e; for net in $(NETS); do echo "$$net for $(DURATION)"; \

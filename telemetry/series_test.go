@@ -110,6 +110,21 @@ func TestCounterOverBuckets(t *testing.T) {
 	}
 }
 
+// Values of one millisecond without numbers make no reset, in whatever order their readings are.
+func TestCounterInOneMillisecond(t *testing.T) {
+	w := newWorld(t, "UTC", utc("2026-04-20T14:00"))
+	at := utc("2026-04-20T12:59")
+	for i, v := range []string{"12", "19", "15", "11", "17", "13", "10"} {
+		w.ingest(send(at, Values{"pulses": num(t, v), "temp": num(t, strconv.Itoa(i))}))
+	}
+	w.ingest(send(at.Add(2*time.Minute), Values{"pulses": num(t, "21")}))
+	w.Drain()
+	s := w.series(SeriesIn{Metric: "pulses", From: at.Add(-time.Hour), To: at.Add(time.Hour), Resolution: Hourly})
+	if len(s.Points) != 2 || s.Points[0].Value.String() != "9" || s.Points[1].Value.String() != "2" || s.Points[0].Figures.Resets+s.Points[1].Figures.Resets != 0 {
+		t.Errorf("%+v", s.Points)
+	}
+}
+
 // A curve goes on from the last bucket before it with a reading, if that is one of so many: 18 tens of minutes, 24 hours, seven of the
 // fleet's days, whatever its zone.
 func TestBeforeTheCurve(t *testing.T) {

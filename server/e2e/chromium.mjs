@@ -108,9 +108,11 @@ export async function join(page, link, seen) {
 
 const bob = (people) => people.getByLabel('Role of bob@example.com')
 
-// promote makes bob an admin.
+// promote makes bob an admin. The list of people says so at once: the server has stored it when it has answered.
 export async function promote(page, people) {
+  const stored = page.waitForResponse((r) => r.request().method() === 'PATCH' && r.url().includes('/members/'))
   await bob(people).selectOption('admin')
+  assert.ok((await stored).ok(), 'the role is refused')
   await settled(page)
 }
 

@@ -264,13 +264,17 @@ const steps = {
     await looks('phone')
     await page.setViewportSize({ width: 1280, height: 800 })
   },
-  // A tag that describes the device is a metric of its own, and another one is a part of the metric's name.
+  // A tag that describes the device is a metric of its own, and another one is a part of the metric's name. Both are shown with their first
+  // reading, though the page cannot load the device again.
   async tagged(page) {
     await page.goto(server + '/fleets/plant-4/devices/boiler-01')
     await page.getByText('Live', { exact: true }).waitFor()
+    const device = server + '/api/v1/fleets/plant-4/devices/boiler-01'
+    await page.route(device, (r) => r.abort())
     await send(page, { values: { load: 3 }, tags: { driver: 'Ada', wheel: 'front' } })
     await page.getByRole('region', { name: 'driver' }).getByText('Ada').first().waitFor()
     await page.getByRole('region', { name: 'load{wheel=front}' }).getByText('3', { exact: true }).first().waitFor()
+    await page.unroute(device)
     await look(page, 'tagged')
   },
   async data(page) {

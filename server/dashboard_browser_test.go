@@ -9,11 +9,13 @@ import (
 	"testing"
 
 	"github.com/onefold/onefold/analytics"
+	"github.com/onefold/onefold/server"
 	"github.com/onefold/onefold/server/servertest"
 )
 
 // TestTheDashboardInABrowser does what people do with the page, in Chromium: see e2e/dashboard.mjs, e2e/devices.mjs and e2e/events.mjs.
 func TestTheDashboardInABrowser(t *testing.T) {
+	t.Parallel()
 	for script, before := range map[string]func(*servertest.House){
 		"dashboard.mjs": func(h *servertest.House) {
 			servertest.Fill(h.T, h.Collector, "blog", 10, 50)
@@ -22,7 +24,10 @@ func TestTheDashboardInABrowser(t *testing.T) {
 		"devices.mjs": func(*servertest.House) {},
 		"events.mjs":  func(*servertest.House) {},
 	} {
-		t.Run(script, func(t *testing.T) { inABrowser(t, script, before) })
+		t.Run(script, func(t *testing.T) {
+			t.Parallel()
+			inABrowser(t, script, before)
+		})
 	}
 }
 
@@ -54,8 +59,9 @@ func inABrowser(t *testing.T, script string, before func(*servertest.House)) {
 
 // TestWhatGuestsSeeAddsUp looks at a public site as somebody without an account, in Chromium: see e2e/guests.mjs.
 func TestWhatGuestsSeeAddsUp(t *testing.T) {
+	t.Parallel()
 	servertest.NeedPage(t)
-	h := servertest.New(t, nil)
+	h := servertest.New(t, func(o *server.Options) { o.TrustProxy = true })
 	h.Settings(func(s *analytics.Site) { s.Public, s.CustomProperties = true, []string{"plan"} })
 	for _, g := range []analytics.Goal{
 		{GoalKey: analytics.GoalKey{SiteID: "blog", GoalID: "read"}, Name: "Read", Path: "/many/1**", Value: "0.50", Counting: analytics.OncePerSession},

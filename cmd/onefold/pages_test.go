@@ -56,7 +56,7 @@ func (c *cluster) folded() {
 const longestChain = 4 // folds, of which each reads what another wrote, at most
 
 // What people do with the pages, they do on two servers and three workers as on one server, though every request goes to another
-// server than the one before.
+// server than the one before. How pages look is audited by TestTheDashboardInABrowser of package server, with the same scripts.
 func TestPagesOfManyServers(t *testing.T) {
 	servertest.NeedPage(t)
 	for _, script := range []string{"dashboard.mjs", "devices.mjs", "events.mjs"} {
@@ -74,7 +74,9 @@ func TestPagesOfManyServers(t *testing.T) {
 			}))
 			c.start()
 			c.folded()
-			out, err := servertest.Script(t, script, c.front(), link, os.Getenv("ONEFOLD_TEST_SHOTS")).CombinedOutput()
+			cmd := servertest.Script(t, script, c.front(), link, os.Getenv("ONEFOLD_TEST_SHOTS"))
+			cmd.Env = append(cmd.Env, "ONEFOLD_TEST_AUDITED=1")
+			out, err := cmd.CombinedOutput()
 			t.Logf("%s", out)
 			if err != nil {
 				t.Error(err)

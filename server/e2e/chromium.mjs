@@ -49,9 +49,13 @@ const axe = await readFile(new URL('./node_modules/axe-core/axe.min.js', import.
 const still = (page) => page.waitForFunction(() => !document.querySelector('[aria-busy="true"], .skeleton') &&
   !document.getAnimations().some((a) => a.playState === 'running' && Number.isFinite(a.effect.getComputedTiming().endTime)))
 
+// audited: another run of the script audits the same pages, on one server. This one is about what several servers do.
+export const audited = process.env.ONEFOLD_TEST_AUDITED === '1'
+
 // accessible waits until a page stands still, and fails for what axe finds serious. On a busy machine axe takes so long that something may
 // begin to fade in the middle: what is seen once and not again, when the page stands still again, is that.
 export async function accessible(page, where) {
+  if (audited) return still(page)
   let serious
   for (let attempt = 0; attempt < 5; attempt++) {
     await still(page)

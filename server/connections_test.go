@@ -84,6 +84,7 @@ func TestIdleConnectionsMakeRoom(t *testing.T) {
 // TestSilentConnectionsMakeRoom has all places taken by clients who send nothing, nothing more after an answer, or half a header: who
 // comes later is served all the same, and of those who come together none is cut off for the others.
 func TestSilentConnectionsMakeRoom(t *testing.T) {
+	t.Parallel()
 	const most, rounds = 8, 20
 	web := serveBounded(t, most, func(http.ResponseWriter, *http.Request) {})
 	address := web.Listener.Addr().String()

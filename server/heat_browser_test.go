@@ -12,6 +12,7 @@ import (
 
 // TestHeatInABrowser drives a key hot, follows the page's advice, and sees it cool: see e2e/heat.mjs.
 func TestHeatInABrowser(t *testing.T) {
+	t.Parallel()
 	servertest.NeedPage(t)
 	m := servertest.NewMetered(t, time.Now().Add(-20*time.Minute)) // at the end, its time has not passed the browser's
 	m.Minutes(1)

@@ -21,6 +21,7 @@ var hostileTexts = []string{
 // TestNothingThatVisitorsSendIsRun shows values that would be scripts everywhere where the page shows what visitors sent:
 // see e2e/hostile.mjs.
 func TestNothingThatVisitorsSendIsRun(t *testing.T) {
+	t.Parallel()
 	servertest.NeedPage(t)
 	h := servertest.New(t, nil)
 	_, err := analytics.UpdateSite(t.Context(), h.Table, "blog", func(s *analytics.Site) error {

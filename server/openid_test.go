@@ -56,6 +56,7 @@ func sent(p *servertest.Person, path string) string {
 const openIDPath = "/api/v1/login/openid"
 
 func TestOpenID(t *testing.T) {
+	t.Parallel()
 	h := servertest.New(t, withProvider(t, home, accounts.Admission{}))
 	ann := h.NewPerson("ann@example.com", accounts.Grants{accounts.AllSites: accounts.Owner})
 	p := staying(h)
@@ -98,6 +99,7 @@ func TestOpenID(t *testing.T) {
 
 // TestOpenIDSendsNobodyElsewhere holds what was asked for to this server.
 func TestOpenIDSendsNobodyElsewhere(t *testing.T) {
+	t.Parallel()
 	h := servertest.New(t, withProvider(t, home, accounts.Admission{Role: accounts.Viewer, Domains: []string{"example.com"}}))
 	for to, want := range map[string]string{
 		"https://evil.example/": "/", "//evil.example": "/", `/\evil.example`: "/", "evil": "/", "javascript:alert(1)": "/", "": "/",
@@ -113,6 +115,7 @@ func TestOpenIDSendsNobodyElsewhere(t *testing.T) {
 }
 
 func TestOpenIDThatIsAway(t *testing.T) {
+	t.Parallel()
 	servertest.New(t, nil).Browser().Want(http.StatusNotFound, "no_openid", http.MethodGet, openIDPath, "")
 	p, err := openid.New(openid.Options{Issuer: "http://127.0.0.1:1", ClientID: "x", RedirectURL: home + server.OpenIDCallback})
 	servertest.Must(t, err)
@@ -125,6 +128,7 @@ func TestOpenIDThatIsAway(t *testing.T) {
 
 // TestTheCookieOfALogin is sent to nobody who does not need it.
 func TestTheCookieOfALogin(t *testing.T) {
+	t.Parallel()
 	h := servertest.New(t, withProvider(t, home, accounts.Admission{}))
 	p := staying(h)
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, h.URL+openIDPath, nil)

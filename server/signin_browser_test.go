@@ -14,6 +14,7 @@ import (
 
 // TestLoggingInInABrowser sets up an authenticator app and a passkey, and logs in with both, in Chromium: see e2e/signin.mjs.
 func TestLoggingInInABrowser(t *testing.T) {
+	t.Parallel()
 	servertest.NeedPage(t)
 	h := atLocalhost(t, func(url string) func(*server.Options) { return func(o *server.Options) { o.PublicURL = url } })
 	drive(h, "signin.mjs", os.Getenv("ONEFOLD_TEST_SHOTS"))
@@ -21,6 +22,7 @@ func TestLoggingInInABrowser(t *testing.T) {
 
 // TestAnOpenIDProviderInABrowser logs in with a provider that others wrote, in Chromium: see e2e/openid.mjs.
 func TestAnOpenIDProviderInABrowser(t *testing.T) {
+	t.Parallel()
 	servertest.NeedPage(t)
 	h := atLocalhost(t, func(url string) func(*server.Options) {
 		return withProvider(t, url, accounts.Admission{})

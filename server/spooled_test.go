@@ -264,6 +264,7 @@ func (s *spooled) check() {
 // Readings that come while the store is away, over HTTP and over MQTT, are acknowledged, and when it is back they are there,
 // once, and count once; what came before and comes after is not mixed up with them.
 func TestReadingsWait(t *testing.T) {
+	t.Parallel()
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	s := newSpooled(t, seed, 0)
@@ -326,6 +327,7 @@ func (s *spooled) fill() (refused []int) {
 // When what waits has filled its place, what comes is refused with the advice to come again, over each way; what was
 // acknowledged is stored all the same, and what was refused is taken when there is room again.
 func TestSpoolIsFull(t *testing.T) {
+	t.Parallel()
 	s := newSpooled(t, 1, 5<<20)
 	s.overHTTP(s.some())
 	page := func() *http.Response {

@@ -194,6 +194,7 @@ func (v *measuredSite) line(e *analytics.Event) string {
 
 // TestTheTrackerInABrowser walks through real pages in Chromium: every event arrives, once, and no other.
 func TestTheTrackerInABrowser(t *testing.T) {
+	t.Parallel()
 	v := newMeasuredSite(t, len(wantEvents))
 	cmd := servertest.Script(t, "tracker.mjs", v.pages.URL)
 	if out, err := cmd.CombinedOutput(); err != nil {

@@ -157,6 +157,7 @@ func (l *limits) settled(_ http.ResponseWriter, r *http.Request) {
 // TestTheTrackerKnowsItsLimits: a script that does not come delays no page, a page that is rendered late is not seen to
 // its end, frames and addresses that are replaced at once are no pages, and a server that is away loses nothing.
 func TestTheTrackerKnowsItsLimits(t *testing.T) {
+	t.Parallel()
 	l, pages := newLimits(t)
 	if out, err := servertest.Script(t, "tracker_limits.mjs", pages.URL).CombinedOutput(); err != nil {
 		t.Errorf("%v: %s", err, out)

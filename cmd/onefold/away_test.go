@@ -61,6 +61,7 @@ func asked(t *testing.T, method, url string) (int, string) {
 // Servers and workers that are started while their table is away wait for it, say so, and end well when they are told to; when it is
 // back they go on by themselves. A table that is there and does not fit is refused as ever.
 func TestStoreAwayAtStart(t *testing.T) {
+	t.Parallel()
 	f := &far{T: t, dir: t.TempDir(), addr: "127.0.0.1:0"}
 	f.startStore()
 	onefold(t, "--store", f.url(), "infra", "apply")

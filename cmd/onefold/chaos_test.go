@@ -32,6 +32,7 @@ type chaos struct {
 // owners; the network loses requests and answers and takes its time; the store throttles; shards end every few hundred
 // records. In the end every event that was sent counts once, everywhere.
 func TestChaos(t *testing.T) {
+	t.Parallel()
 	sent, more := newSoak(t)
 	if sent.most == 0 {
 		sent.most = chaosEvents

@@ -23,6 +23,7 @@ type appended struct {
 // Appends through two servers, behind a network that loses some of them and of their answers: what has no answer is sent again to
 // either, under the same commit id. Each happens once; streams have no holes; the feed has all.
 func TestEventsOfManyServers(t *testing.T) {
+	t.Parallel()
 	const writers, appends, aggregates = 4, 25, 3
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)

@@ -74,6 +74,7 @@ func appendUse(t *testing.T, g *globals, rate, each int, delay time.Duration) (w
 // An append of several events takes less for each than the bill of appends of one event says, and what several processes or aggregates
 // share is in it once.
 func TestCostIsNotLessThanAppendsOfSeveralEventsTake(t *testing.T) {
+	t.Parallel()
 	g := &globals{Data: t.TempDir()}
 	said, _ := unitsOfFact(t, eventstore.Schema, 3*86_400, false)
 	use, err := appendUse(t, g, 1, 3, 0)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"math"
 	"path/filepath"
 	"testing"
@@ -24,6 +25,7 @@ const readPrice = 0.2
 // What `onefold cost` says that a fact takes is what the engine meters, within a tenth: its write units alone, and with the read units of
 // folds at their price; as onefold serve runs without flags, and with --fold-delay 30s.
 func TestCostIsWhatIsMetered(t *testing.T) {
+	t.Parallel()
 	g := &globals{Data: t.TempDir()}
 	events := func(perSecond float64, during time.Duration) func(time.Duration) (workbench.Use, error) {
 		return func(delay time.Duration) (workbench.Use, error) {
@@ -53,21 +55,29 @@ func TestCostIsWhatIsMetered(t *testing.T) {
 		{"appends, 20 a second", eventstore.Schema, 20 * 86_400, appends(20)},
 	} {
 		for _, delay := range []time.Duration{0, 30 * time.Second} {
-			use, err := c.meter(delay)
-			if err != nil {
-				t.Fatal(err)
-			}
-			writes, reads := unitsOfFact(t, c.schema, c.perDay, delay > 0)
-			t.Logf("%s, fold delay %s: %.3f write and %.3f read units metered, %.3f and %.3f said; metered %.3v",
-				c.name, delay, use.Writes.Total(), use.Reads, writes, reads, use.Writes)
-			for kind, units := range map[string][2]float64{
-				"write units":            {writes, use.Writes.Total()},
-				"units with their reads": {writes + readPrice*reads, use.Writes.Total() + readPrice*use.Reads},
-			} {
-				if off := units[0]/units[1] - 1; math.Abs(off) > 0.1 {
-					t.Errorf("%s, fold delay %s: %.3f %s are said, %.3f metered: %+.0f %%", c.name, delay, units[0], kind, units[1], 100*off)
+			t.Run(fmt.Sprintf("%s, fold delay %s", c.name, delay), func(t *testing.T) {
+				t.Parallel()
+				use, err := c.meter(delay)
+				if err != nil {
+					t.Fatal(err)
 				}
-			}
+				sameUnits(t, c.schema, c.perDay, delay, use)
+			})
+		}
+	}
+}
+
+// sameUnits compares what is metered of a fact with what its schema says, within a tenth.
+func sameUnits(t *testing.T, schema *table.Schema, perDay float64, delay time.Duration, use workbench.Use) {
+	t.Helper()
+	writes, reads := unitsOfFact(t, schema, perDay, delay > 0)
+	t.Logf("%.3f write and %.3f read units metered, %.3f and %.3f said; metered %.3v", use.Writes.Total(), use.Reads, writes, reads, use.Writes)
+	for kind, units := range map[string][2]float64{
+		"write units":            {writes, use.Writes.Total()},
+		"units with their reads": {writes + readPrice*reads, use.Writes.Total() + readPrice*use.Reads},
+	} {
+		if off := units[0]/units[1] - 1; math.Abs(off) > 0.1 {
+			t.Errorf("%.3f %s are said, %.3f metered: %+.0f %%", units[0], kind, units[1], 100*off)
 		}
 	}
 }

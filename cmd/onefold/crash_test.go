@@ -45,12 +45,12 @@ func generatedLog(t *testing.T, path string, lines int) [][]byte {
 }
 
 // numbers is everything that a report says of the generated days: by hour and by day, and by several dimensions.
-func numbers(t *testing.T, data string) string {
+func numbers(t *testing.T, flag, of string) string {
 	t.Helper()
 	var all strings.Builder
 	for _, period := range []string{"hour", "day", "month"} {
 		for _, by := range []string{"page", "entry_page", "source", "browser", "country"} {
-			all.WriteString(onefold(t, "--data", data, "report", "--site", "s", "--from", "2026-01-01", "--to", "2026-01-03", "--period", period, "--by", by, "--limit", "0", "--json"))
+			all.WriteString(onefold(t, flag, of, "report", "--site", "s", "--from", "2026-01-01", "--to", "2026-01-03", "--period", period, "--by", by, "--limit", "0", "--json"))
 		}
 	}
 	return all.String()
@@ -72,6 +72,7 @@ func mustBeTheSame(t *testing.T, what, got, want string) {
 
 // An import killed at any moment and started again ends with the numbers of one that was never killed.
 func TestKilledImport(t *testing.T) {
+	t.Parallel()
 	const lines = 30_000
 	dir := t.TempDir()
 	log := filepath.Join(dir, "access.log")
@@ -80,7 +81,7 @@ func TestKilledImport(t *testing.T) {
 	start := time.Now()
 	onefold(t, "--data", undisturbed, "import", "--site", "s", log)
 	takes := time.Since(start)
-	want := numbers(t, undisturbed)
+	want := numbers(t, "--data", undisturbed)
 	if !strings.Contains(want, `"pageViews"`) {
 		t.Fatalf("nothing was imported: %s", want)
 	}
@@ -102,12 +103,13 @@ func TestKilledImport(t *testing.T) {
 		t.Logf("import ended with: %v", err)
 	}
 	onefold(t, "--data", killed, "import", "--site", "s", log)
-	mustBeTheSame(t, "killed and started again", numbers(t, killed), want)
+	mustBeTheSame(t, "killed and started again", numbers(t, "--data", killed), want)
 	onefold(t, "--data", killed, "verify", "--site", "s", "--from", "2026-01-01", "--to", "2026-01-03")
 }
 
 // What is imported twice, or in two halves in either order, counts once.
 func TestImportInParts(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	log := filepath.Join(dir, "access.log")
 	lines := generatedLog(t, log, 5_000)
@@ -122,7 +124,7 @@ func TestImportInParts(t *testing.T) {
 	for i, files := range [][]string{{log}, {log, log}, {first, second}, {second, first}, {second, log, first}} {
 		data := filepath.Join(dir, fmt.Sprint(i))
 		onefold(t, slices.Concat([]string{"--data", data, "import", "--site", "s"}, files)...)
-		got := numbers(t, data)
+		got := numbers(t, "--data", data)
 		if want == "" {
 			want = got
 		}

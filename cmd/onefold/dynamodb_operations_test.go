@@ -27,9 +27,6 @@ func TestOperationsOfServer(t *testing.T) {
 	at := func(name string) string { return filepath.Join(dir, name) }
 	s := serveDynamodb(t, "--data", at("data"), "--access-key", testKeyID+":"+testKeySecret, "--region", "eu-west-1")
 	t.Setenv("AWS_REGION", "eu-west-1")
-	t.Setenv("AWS_ACCESS_KEY_ID", testKeyID)
-	t.Setenv("AWS_SECRET_ACCESS_KEY", testKeySecret)
-	t.Setenv("AWS_SESSION_TOKEN", "")
 	if code, errs := fails("dynamodb", "check", "--data", at("data")); code != exitFailed || !strings.Contains(errs, "in_use") || !strings.Contains(errs, "--endpoint") {
 		t.Errorf("a directory in use: %d %s", code, errs)
 	}
@@ -124,8 +121,6 @@ func (s *served) refusesPages(t *testing.T) {
 
 // TestSecretStaysHere looks at what a task sends: a signature, and neither the secret nor anything it could be read from.
 func TestSecretStaysHere(t *testing.T) {
-	t.Setenv("AWS_ACCESS_KEY_ID", testKeyID)
-	t.Setenv("AWS_SECRET_ACCESS_KEY", testKeySecret)
 	sent := make(chan string, 1)
 	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		dump, err := httputil.DumpRequest(r, true)

@@ -18,6 +18,7 @@ import (
 	"github.com/onefold/onefold/dynamo"
 )
 
+// The access key that databases of tests want requests to be signed with.
 const testKeyID, testKeySecret = "AKIDEXAMPLE", "a/secret+"
 
 // serveDynamodb starts a server in a process of its own.

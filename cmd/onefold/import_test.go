@@ -8,6 +8,7 @@ import (
 
 // An import through a running server gives the numbers of one into the table, and counts once.
 func TestImportThroughAServer(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	log, here, there := filepath.Join(dir, "access.log"), filepath.Join(dir, "here"), filepath.Join(dir, "there")
 	generatedLog(t, log, 3_000)
@@ -26,5 +27,5 @@ func TestImportThroughAServer(t *testing.T) {
 	if err := s.end(t, syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
-	mustBeTheSame(t, "through a server", numbers(t, there), numbers(t, here))
+	mustBeTheSame(t, "through a server", numbers(t, "--data", there), numbers(t, "--data", here))
 }

@@ -41,6 +41,7 @@ type posted struct {
 // TestKillLedger kills a server under page views, readings, appends and changed settings. What was acknowledged is there afterwards,
 // once; what was not is there once after it was sent again; and what is derived agrees with it. `make ledger` kills it 40 times.
 func TestKillLedger(t *testing.T) {
+	t.Parallel()
 	kills := 3
 	if s := os.Getenv("ONEFOLD_LEDGER_KILLS"); s != "" {
 		kills = mustAtoi(t, s)

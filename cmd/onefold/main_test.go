@@ -20,7 +20,20 @@ func TestMain(m *testing.M) {
 	if os.Getenv(asCommand) != "" {
 		main()
 	}
-	testscript.Main(m, map[string]func(){"onefold": main})
+	testscript.Main(withAccessKey{m}, map[string]func(){"onefold": main})
+}
+
+// withAccessKey sets the access key of databases of tests for all tests at once: a test that sets an environment variable cannot
+// run in parallel with others. Commands of scripts do not get it.
+type withAccessKey struct{ *testing.M }
+
+func (w withAccessKey) Run() int {
+	for name, value := range map[string]string{"AWS_ACCESS_KEY_ID": testKeyID, "AWS_SECRET_ACCESS_KEY": testKeySecret, "AWS_SESSION_TOKEN": ""} {
+		if err := os.Setenv(name, value); err != nil {
+			panic(err) // a name or a value that the system does not allow
+		}
+	}
+	return w.M.Run()
 }
 
 func TestScripts(t *testing.T) {

@@ -105,7 +105,7 @@ func everyMetric(t *testing.T) metricSet {
 		mustGet(t, s.url+"/livez")
 		all.scrape(t, s.url, "", "")
 	}
-	all.scrape(t, database.url, keyID, keySecret)
+	all.scrape(t, database.url, testKeyID, testKeySecret)
 	for _, s := range []*served{far, embedded, database} {
 		if err := s.end(t, os.Interrupt); err != nil {
 			t.Errorf("stopped: %v", err)

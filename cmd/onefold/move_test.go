@@ -119,11 +119,10 @@ func until(t *testing.T, lines <-chan moveLine, phase string) moveLine {
 // Events are posted all through a move from a directory to a service, whose process is killed again and again: each is counted once
 // at the new place, and after the way back as well.
 func TestMoveUnderLoad(t *testing.T) {
+	t.Parallel()
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
 	random := rand.New(rand.NewPCG(seed, 0))
-	t.Setenv("AWS_ACCESS_KEY_ID", testKeyID)
-	t.Setenv("AWS_SECRET_ACCESS_KEY", testKeySecret)
 	dir := t.TempDir()
 	old, back := filepath.Join(dir, "old"), filepath.Join(dir, "back")
 	onefold(t, "--data", old, "site", "create", "s")
@@ -196,11 +195,10 @@ func stop(t *testing.T, p *os.Process) {
 // A server that folds nothing, which no lease tells of, is stopped while a move is finished, and goes on when that is done: what it is
 // asked then it does not acknowledge, and so its senders bring it to the new place.
 func TestMoveWhileAServerIsStopped(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("the time to stop a process for longer than a move waits, which is 10 s, is missing: leave -short out")
 	}
-	t.Setenv("AWS_ACCESS_KEY_ID", testKeyID)
-	t.Setenv("AWS_SECRET_ACCESS_KEY", testKeySecret)
 	dir := t.TempDir()
 	place := "dynamodb+" + serveDynamodb(t, "--memory", "--region", "eu-central-1", "--access-key", testKeyID+":"+testKeySecret).url + "/" + assembly.TableName + "?region=eu-central-1"
 	onefold(t, "--store", place, "infra", "apply")

@@ -41,6 +41,7 @@ type bucketJSON struct {
 
 // A real log gives exactly the numbers of an independent count, for each hour, each day, in total and for each page.
 func TestRealLogAgainstOracle(t *testing.T) {
+	t.Parallel()
 	log := recorded.Path(t, recorded.AccessLog)
 	want := count(t, log)
 	data := filepath.Join(t.TempDir(), "data")

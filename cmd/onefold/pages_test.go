@@ -58,9 +58,11 @@ const longestChain = 4 // folds, of which each reads what another wrote, at most
 // What people do with the pages, they do on two servers and three workers as on one server, though every request goes to another
 // server than the one before. How pages look is audited by TestTheDashboardInABrowser of package server, with the same scripts.
 func TestPagesOfManyServers(t *testing.T) {
+	t.Parallel()
 	servertest.NeedPage(t)
 	for _, script := range []string{"dashboard.mjs", "devices.mjs", "events.mjs"} {
 		t.Run(script, func(t *testing.T) {
+			t.Parallel()
 			c, link := newCluster(t, 1, 2, 3), ""
 			servertest.Must(t, c.globals().withStore(t.Context(), t.Output(), tuning{}, func(st *store) (err error) {
 				if _, err = analytics.CreateSite(t.Context(), st.table, analytics.NewSite{ID: "blog", TimeZone: "UTC"}); err != nil {

@@ -9,6 +9,7 @@ import (
 // TestOtherClients runs whole sessions of clients that know nothing of this project, against a server that asks for
 // signatures: the AWS command line and boto3.
 func TestOtherClients(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		name    string
 		present []string // a command that succeeds when the client is there
@@ -19,6 +20,7 @@ func TestOtherClients(t *testing.T) {
 		{"boto3", []string{"/usr/bin/python3", "-c", "import boto3"}, "boto3 is missing: install Debian's package python3-boto3", []string{"/usr/bin/python3", "testdata/sdk/session.py"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
 			if err := exec.Command(c.present[0], c.present[1:]...).Run(); err != nil {
 				t.Skipf("%s (%v)", c.missing, err)
 			}

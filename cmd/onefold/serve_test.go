@@ -117,6 +117,7 @@ func (s *served) send(ctx context.Context, id string, page int) bool {
 // What a server acknowledged before it was killed is counted after it was started again, each event once, though the
 // client sends again all that it had no answer to.
 func TestKilledServer(t *testing.T) {
+	t.Parallel()
 	const clients, kills = 8, 4
 	data := filepath.Join(t.TempDir(), "data")
 	onefold(t, "--data", data, "site", "create", "s")

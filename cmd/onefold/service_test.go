@@ -15,15 +15,10 @@ import (
 	"github.com/onefold/onefold/cmd/onefold/internal/place"
 )
 
-// The access key that databases of tests want requests to be signed with.
-const keyID, keySecret = "AKIDTEST", "a secret of tests"
-
 // startDatabase starts `onefold dynamodb` in a process of its own, which takes nothing that is not signed.
 func startDatabase(t *testing.T, args ...string) *served {
 	t.Helper()
-	t.Setenv("AWS_ACCESS_KEY_ID", keyID)
-	t.Setenv("AWS_SECRET_ACCESS_KEY", keySecret)
-	return startServer(t, append([]string{"dynamodb", "serve", "--addr", "127.0.0.1:0", "--access-key", keyID + ":" + keySecret}, args...)...)
+	return startServer(t, append([]string{"dynamodb", "serve", "--addr", "127.0.0.1:0", "--access-key", testKeyID + ":" + testKeySecret}, args...)...)
 }
 
 // storeAt is the store of a table of a database.
@@ -49,6 +44,7 @@ func makeTable(t testing.TB, store string) {
 
 // What users do on a directory they do on a service, too, word for word: the same sessions, each on a table of its own.
 func TestScriptsOnAService(t *testing.T) {
+	t.Parallel()
 	ofDirectories := []string{ // what they are about is in a directory, or nowhere
 		"backup", "backups", "bench_eventstore", "cost", "design", "dynamodb", "dynamodb_operations", "heat", "infra", "lint", "serve_flags",
 	}
@@ -77,8 +73,8 @@ func TestScriptsOnAService(t *testing.T) {
 			store := storeAt(database.url, fmt.Sprintf("onefold-%d", tables.Add(1)))
 			makeTable(t, store)
 			env.Setenv("ONEFOLD_STORE", store)
-			env.Setenv("AWS_ACCESS_KEY_ID", keyID)
-			env.Setenv("AWS_SECRET_ACCESS_KEY", keySecret)
+			env.Setenv("AWS_ACCESS_KEY_ID", testKeyID)
+			env.Setenv("AWS_SECRET_ACCESS_KEY", testKeySecret)
 			return nil
 		}))
 	})

@@ -233,6 +233,7 @@ func (r *soakRequest) post(t *testing.T, ctx context.Context, url string) []anal
 // had no answer and some of what had one, ends with every event once: raw, in each hour, day and month, and in the
 // values of every dimension.
 func TestSoak(t *testing.T) {
+	t.Parallel()
 	sent, more := newSoak(t)
 	data := filepath.Join(t.TempDir(), "data")
 	soakSite(t, &globals{Data: data})

@@ -150,6 +150,7 @@ func (f *far) until(what string) {
 // A server whose store goes away, hangs and comes back, and that is itself killed while events wait and while they are
 // stored, loses nothing that it acknowledged, and counts nothing twice.
 func TestStoreGoesAway(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("the time to kill processes and start them again is missing: leave -short out")
 	}

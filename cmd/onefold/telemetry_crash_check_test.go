@@ -124,6 +124,7 @@ func (m *meters) run(senders map[string]sender) {
 // What a server acknowledged before it was killed can be read back, over whatever it came, each reading once though what
 // had no answer is sent again, and hours count it once.
 func TestKilledServerOfDevices(t *testing.T) {
+	t.Parallel()
 	senders := map[string]sender{
 		"batches": (*meters).overHTTP, "more": (*meters).overHTTP, overLines: (*meters).overHTTP,
 		"messages": (*meters).overMQTT, "others": (*meters).overMQTT,
@@ -133,6 +134,7 @@ func TestKilledServerOfDevices(t *testing.T) {
 
 // The same on a table that another server and three workers work on, too.
 func TestKilledServerOfManyOfDevices(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, uint64(time.Now().UnixNano()), 1, 3)
 	c.start()
 	senders := map[string]sender{"batches": (*meters).overHTTP, overLines: (*meters).overHTTP, "messages": (*meters).overMQTT}
@@ -142,6 +144,7 @@ func TestKilledServerOfManyOfDevices(t *testing.T) {
 
 // The same with a client of MQTT that others wrote.
 func TestKilledServerOfMosquitto(t *testing.T) {
+	t.Parallel()
 	if _, err := exec.LookPath("mosquitto_pub"); err != nil {
 		t.Skip("mosquitto_pub is missing: install Debian's package mosquitto-clients, or mosquitto elsewhere")
 	}

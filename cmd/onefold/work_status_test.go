@@ -18,6 +18,7 @@ import (
 
 // A monitor that runs `onefold work status` goes by its exit code: 3 when somebody has to look, whatever is printed.
 func TestWorkStatusAlarms(t *testing.T) {
+	t.Parallel()
 	s := startDatabase(t, "--memory")
 	at := storeAt(s.url, "onefold")
 	makeTable(t, at)
@@ -72,6 +73,7 @@ func TestWorkStatusAlarms(t *testing.T) {
 // Whoever serves or works on a table that moves away ends and says where it is now, and does not start again on the old one: what
 // came there would be lost.
 func TestServersLeaveATableThatMoved(t *testing.T) {
+	t.Parallel()
 	s := startDatabase(t, "--memory")
 	at := storeAt(s.url, "onefold")
 	makeTable(t, at)

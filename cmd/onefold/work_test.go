@@ -18,6 +18,7 @@ import (
 // gang is workers in processes of their own, to which bad things happen.
 type gang struct {
 	*testing.T
+	store  string
 	random *rand.Rand
 	made   int
 
@@ -42,7 +43,7 @@ const workLease = time.Second
 
 func (g *gang) start() {
 	g.made++
-	l := &laborer{Cmd: process(g.T, "work", "--lease-for", workLease.String(), "--name", fmt.Sprint("w", g.made)), begun: make(chan struct{})}
+	l := &laborer{Cmd: process(g.T, "--store", g.store, "work", "--lease-for", workLease.String(), "--name", fmt.Sprint("w", g.made)), begun: make(chan struct{})}
 	l.Stderr = l
 	if err := l.Start(); err != nil {
 		g.Fatal(err)
@@ -82,6 +83,7 @@ func (g *gang) disturb(stop <-chan struct{}) {
 // whose shards roll, while logs are imported by processes that come and go. Workers are killed, stopped and paused. At the end the
 // numbers are those of an import into a directory that nothing happened to. ONEFOLD_WORK_LINES says how many lines.
 func TestWorkersKilledAndPaused(t *testing.T) {
+	t.Parallel()
 	lines := 2_400
 	if n, err := strconv.Atoi(os.Getenv("ONEFOLD_WORK_LINES")); err == nil {
 		lines = n
@@ -96,16 +98,13 @@ func TestWorkersKilledAndPaused(t *testing.T) {
 	all := generatedLog(t, log, lines)
 	undisturbed := filepath.Join(dir, "undisturbed")
 	onefold(t, "--data", undisturbed, "import", "--site", "s", log)
-	want := numbers(t, undisturbed)
+	want := numbers(t, "--data", undisturbed)
 
-	t.Setenv("AWS_ACCESS_KEY_ID", testKeyID)
-	t.Setenv("AWS_SECRET_ACCESS_KEY", testKeySecret)
-	t.Setenv("AWS_REGION", "eu-central-1")
 	s := serveDynamodb(t, "--memory", "--region", "eu-central-1", "--access-key", testKeyID+":"+testKeySecret, "--stream-shards", "4", "--roll-shards", "700")
-	t.Setenv("ONEFOLD_STORE", "dynamodb+"+s.url+"/onefold")
-	onefold(t, "infra", "apply")
+	store := "dynamodb+" + s.url + "/onefold?region=eu-central-1"
+	onefold(t, "--store", store, "infra", "apply")
 
-	g := &gang{T: t, random: rand.New(rand.NewPCG(seed, 1))}
+	g := &gang{T: t, store: store, random: rand.New(rand.NewPCG(seed, 1))}
 	for range 3 {
 		g.start()
 	}
@@ -127,17 +126,17 @@ func TestWorkersKilledAndPaused(t *testing.T) {
 		if err := os.WriteFile(part, bytes.Join(all[i*len(all)/parts:(i+1)*len(all)/parts], nil), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		onefold(t, "import", "--site", "s", part)
+		onefold(t, "--store", store, "import", "--site", "s", part)
 	}
 	close(stop)
 	<-calm
-	status := onefold(t, "work", "status")
+	status := onefold(t, "--store", store, "work", "status")
 	t.Logf("%d workers were started\n%s", g.made, status)
 	if !strings.Contains(status, "read") {
 		t.Error("nobody reads")
 	}
-	mustBeTheSame(t, "by workers that were killed and paused", numbers(t, ""), want)
-	onefold(t, "verify", "--site", "s", "--from", "2026-01-01", "--to", "2026-01-03")
+	mustBeTheSame(t, "by workers that were killed and paused", numbers(t, "--store", store), want)
+	onefold(t, "--store", store, "verify", "--site", "s", "--from", "2026-01-01", "--to", "2026-01-03")
 	for _, cmd := range g.workers {
 		<-cmd.begun
 		if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
@@ -147,7 +146,7 @@ func TestWorkersKilledAndPaused(t *testing.T) {
 			t.Errorf("stopped: %v", err)
 		}
 	}
-	status = onefold(t, "work", "status")
+	status = onefold(t, "--store", store, "work", "status")
 	if strings.Contains(status, " read ") {
 		t.Errorf("leases were not given back:\n%s", status)
 	}

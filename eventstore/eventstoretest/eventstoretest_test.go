@@ -25,6 +25,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // The suite holds on the engine in memory, called and through DynamoDB's protocol.
 func TestConformance(t *testing.T) {
+	t.Parallel()
 	called := func(t *testing.T) *table.Table { return eventstoretest.New(t, eventstore.Options{}).Table }
 	for name, c := range map[string]struct {
 		open   func(t *testing.T) *table.Table
@@ -42,6 +43,7 @@ func TestConformance(t *testing.T) {
 		"one by one, by more writers": {called, eventstore.Options{OneByOne: true}, []eventstore.Options{{OneByOne: true, Chain: true}, {OneByOne: true, TypeShards: 3}}},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			var others []eventstoretest.Writer
 			for _, o := range c.others {
 				others = append(others, eventstoretest.With(o))
@@ -58,6 +60,7 @@ var anybody = aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials
 
 // The suite, but for what needs transactions, holds on a DynamoDB of others.
 func TestDynalite(t *testing.T) {
+	t.Parallel()
 	endpoint := dynamotest.StartDynalite(t)
 	tables := 0
 	eventstoretest.Conformance(t, func(t *testing.T) *table.Table {

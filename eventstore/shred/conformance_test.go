@@ -14,6 +14,7 @@ import (
 
 // With keys an event store is as without, beside other writers with keys and without.
 func TestConformance(t *testing.T) {
+	t.Parallel()
 	open := func(t *testing.T) *table.Table { return eventstoretest.New(t, eventstore.Options{}).Table }
 	for name, o := range map[string]eventstore.Options{"transactions": {}, "one by one": {OneByOne: true}} {
 		t.Run(name, func(t *testing.T) {

@@ -35,6 +35,7 @@ func (w *world) rules() eventstore.Rules {
 // Who has the table, and no key to it, cannot find out whether an address is reserved: the secret of the hashes is encrypted from when a
 // store with keys has first reserved. A store without keys is told so, and one that has reserved before goes on by the same hashes.
 func TestTheTableDoesNotTellWhatIsReserved(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, eventstore.Options{})
 	plain, err := eventstore.New(w.table, eventstore.Options{})
 	w.must(err)

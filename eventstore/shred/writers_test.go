@@ -192,6 +192,7 @@ func TestKeepersWaitBeforeTheySeal(t *testing.T) {
 // TestSecondWriter lets programs with other options append in any order, also while one of them waits, and also such that were at it before the first
 // personal field was sealed. From that moment on nothing personal is stored as it is: who cannot seal it is refused, and may append what is not personal.
 func TestSecondWriter(t *testing.T) {
+	t.Parallel()
 	seeds.Run(t, 25, func(t *testing.T, seed uint64) {
 		o := newOffice(t, seed)
 		for range 20 {

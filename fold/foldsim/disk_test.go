@@ -34,6 +34,7 @@ import (
 // is: what was acknowledged is there afterwards, and what is derived is the fold of all that is there. Nothing hangs.
 // ONEFOLD_DISK_SEEDS tries more, ONEFOLD_DISK_SEED one.
 func TestFoldsOnADiskThatFails(t *testing.T) {
+	t.Parallel()
 	first, seeds := uint64(time.Now().UnixNano()), 60
 	if testing.Short() {
 		seeds = 10

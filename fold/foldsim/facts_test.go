@@ -178,6 +178,7 @@ func checkSales(w *foldsim.World) error {
 
 // TestFactsOfOneItem folds many facts to an item, some of which cannot be applied, and some items of which nothing can be read.
 func TestFactsOfOneItem(t *testing.T) {
+	t.Parallel()
 	foldsim.Test(t, foldsim.Scenario{
 		Folds: []*fold.Fold{foldSales(), foldContinents(), foldLargestSale()},
 		Write: writeCrates,
@@ -187,6 +188,7 @@ func TestFactsOfOneItem(t *testing.T) {
 
 // TestFactsThatWait is that of items that wait over some flushes, so that facts of one item are written at different times.
 func TestFactsThatWait(t *testing.T) {
+	t.Parallel()
 	foldsim.Test(t, foldsim.Scenario{
 		Folds: []*fold.Fold{foldSales().With(fold.Hold(300 * time.Millisecond)), foldContinents(), foldLargestSale().With(fold.Hold(20 * time.Millisecond))},
 		Write: writeCrates,

@@ -109,6 +109,7 @@ func nextVersion(it table.Item) string {
 // TestSimulationCatchesPlainAdd shows that the simulation is hard enough: with the same writes, a consumer without marks
 // ends up with wrong totals. Without disturbance it is right, so it is the disturbance that finds it out.
 func TestSimulationCatchesPlainAdd(t *testing.T) {
+	t.Parallel()
 	caught := 0
 	const seeds = 30
 	for seed := range uint64(seeds) {

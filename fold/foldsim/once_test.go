@@ -224,6 +224,7 @@ func checkNotes(w *foldsim.World) error {
 
 // TestFactsThatAreSentAgain counts what is sent again once, whatever crashes between any two requests.
 func TestFactsThatAreSentAgain(t *testing.T) {
+	t.Parallel()
 	foldsim.Test(t, foldsim.Scenario{
 		Folds: []*fold.Fold{foldNotes(), foldContinents(), foldLargestNote()},
 		Write: writeBags,
@@ -234,6 +235,7 @@ func TestFactsThatAreSentAgain(t *testing.T) {
 
 // TestFactsThatAreSentAgainAndWait is that of items that wait over some flushes, and windows with them.
 func TestFactsThatAreSentAgainAndWait(t *testing.T) {
+	t.Parallel()
 	foldsim.Test(t, foldsim.Scenario{
 		Folds: []*fold.Fold{foldNotes().With(fold.Hold(300 * time.Millisecond)), foldContinents(), foldLargestNote().With(fold.Hold(20 * time.Millisecond))},
 		Write: writeBags,
@@ -244,6 +246,7 @@ func TestFactsThatAreSentAgainAndWait(t *testing.T) {
 
 // TestSimulationCatchesPlainSets shows that the simulation finds windows that do not say which item had a fact first.
 func TestSimulationCatchesPlainSets(t *testing.T) {
+	t.Parallel()
 	caught := 0
 	const seeds = 60
 	for seed := range uint64(seeds) {

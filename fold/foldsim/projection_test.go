@@ -106,6 +106,7 @@ func checkAccounts(w *foldsim.World) error {
 }
 
 func TestProjectionsAreInOrder(t *testing.T) {
+	t.Parallel()
 	foldsim.Test(t, foldsim.Scenario{
 		Folds: []*fold.Fold{projectAccounts()}, Write: appendEntry, Check: checkAccounts,
 	}, 150)

@@ -17,6 +17,7 @@ import (
 )
 
 func TestDerivedItemsAreTheFoldOfAllChanges(t *testing.T) {
+	t.Parallel()
 	foldsim.Test(t, foldsim.Scenario{
 		Folds: []*fold.Fold{foldTotals(), foldContinents(), foldLargest(), foldMixes()},
 		Write: writeOrders,
@@ -26,6 +27,7 @@ func TestDerivedItemsAreTheFoldOfAllChanges(t *testing.T) {
 
 // Some items wait over many flushes, some over few, some not at all.
 func TestItemsThatWait(t *testing.T) {
+	t.Parallel()
 	foldsim.Test(t, foldsim.Scenario{
 		Folds: []*fold.Fold{
 			foldTotals().With(fold.Hold(300 * time.Millisecond)), foldContinents(), foldLargest().With(fold.Hold(20 * time.Millisecond)), foldMixes(),
@@ -37,6 +39,7 @@ func TestItemsThatWait(t *testing.T) {
 
 // Whatever happens to workers, no lag that is shown is shorter than the truth.
 func TestNoLagIsUnderstated(t *testing.T) {
+	t.Parallel()
 	var seen foldsim.Watched
 	foldsim.Test(t, foldsim.Scenario{
 		Folds: []*fold.Fold{foldTotals().With(fold.Hold(300 * time.Millisecond)), foldContinents(), foldLargest(), foldMixes()},
@@ -51,6 +54,7 @@ func TestNoLagIsUnderstated(t *testing.T) {
 
 // Whether keys are new, known or removed, and whatever comes between the guess and the put.
 func TestItemsThatAreExpectedToBeNew(t *testing.T) {
+	t.Parallel()
 	always := fold.ExpectNew(0)
 	foldsim.Test(t, foldsim.Scenario{
 		Folds: []*fold.Fold{
@@ -82,6 +86,7 @@ func entityOf(it table.Item) string {
 
 // TestSimulationCatchesBlindPuts shows that items which are taken for absent often are there.
 func TestSimulationCatchesBlindPuts(t *testing.T) {
+	t.Parallel()
 	caught := 0
 	const seeds = 30
 	for seed := range uint64(seeds) {

@@ -56,6 +56,7 @@ func TestBucket(t *testing.T) {
 
 // A log is written through a service that fails now and then, also after it has done what it was asked.
 func TestCommitsOnce(t *testing.T) {
+	t.Parallel()
 	b := bucket(t, 5)
 	w, err := warehouse.Open(t.Context(), b, warehouse.Options{})
 	if err != nil {

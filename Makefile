@@ -13,6 +13,13 @@ RUNS ?= 10
 FUZZTIME ?= 30s
 VERSION  ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 
+# Packages whose tests take longest are tested first, so that no processor is idle while they end.
+LONGEST = $(if $(filter ./...,$(PACKAGES)),./cmd/onefold ./server ./server/devices ./fold/foldsim)
+# Without what debuggers read, test binaries are linked in less time. `make check` vets the packages, tests included.
+LEAN = -vet=off -ldflags="-s -w"
+# Tests that wait for processes, browsers or disks run in parallel: more of them at a time than there are processors.
+WAITING = -parallel 4
+
 .DEFAULT_GOAL := build
 .PHONY: build build-duckdb lambda dist notices docs web test browser mosquitto dynalite openid servicespec check race fuzz simulate oracle nets test-busy soak ledger endurance chaos bench demo clean
 
@@ -64,8 +71,8 @@ server/dashboard/dist/web/index.html: server/dashboard/node_modules/.package-loc
 	npm run --prefix server/dashboard build
 
 test: web check dynalite openid servicespec browser mosquitto ## everything that CI runs: lint, then every test
-	ONEFOLD_TEST_DYNALITE=1 ONEFOLD_TEST_OPENID=1 ONEFOLD_TEST_SERVICESPEC=1 $(GO) test -timeout 60m $(PACKAGES)
-	CGO_ENABLED=1 $(GO) test -tags duckdb ./warehouse/duck ./cmd/onefold/internal/querycli
+	ONEFOLD_TEST_DYNALITE=1 ONEFOLD_TEST_OPENID=1 ONEFOLD_TEST_SERVICESPEC=1 $(GO) test $(LEAN) $(WAITING) -timeout 60m $(LONGEST) $(PACKAGES)
+	CGO_ENABLED=1 $(GO) test $(LEAN) -tags duckdb ./warehouse/duck ./cmd/onefold/internal/querycli
 
 browser: server/e2e/node_modules/.package-lock.json ## install what drives a browser through the pages, and a browser where that is allowed
 	@command -v chromium chromium-browser google-chrome >/dev/null || \

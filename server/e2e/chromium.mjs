@@ -101,6 +101,7 @@ export async function invite(people) {
 // join is bob with a browser of his own, who follows the link and makes an account once seen has looked at the invitation. Close his context.
 export async function join(page, link, seen) {
   const other = await page.context().browser().newContext({ reducedMotion: 'reduce' })
+  other.setDefaultTimeout(patience)
   const guest = await other.newPage()
   await guest.goto(link)
   await seen(guest)

@@ -3,7 +3,7 @@
 //   node signin.mjs SERVER SETUP-TOKEN [DIRECTORY FOR SCREENSHOTS]
 import assert from 'node:assert/strict'
 import { createHmac } from 'node:crypto'
-import { looking, setUp, walk } from './chromium.mjs'
+import { looking, patience, setUp, walk } from './chromium.mjs'
 
 const [server, token, shots] = process.argv.slice(2)
 const password = 'a sentence that nobody guesses'
@@ -133,6 +133,7 @@ await walk({
   },
   async sessions(page) {
     const context = await page.context().browser().newContext({ reducedMotion: 'reduce' })
+    context.setDefaultTimeout(patience)
     const other = await context.newPage()
     await other.goto(server + '/')
     await logIn(other)

@@ -21,7 +21,7 @@ LEAN = -vet=off -ldflags="-s -w"
 WAITING = -parallel 4
 
 .DEFAULT_GOAL := build
-.PHONY: build build-duckdb lambda dist notices docs web test browser mosquitto dynalite openid servicespec check race fuzz simulate oracle nets test-busy soak ledger endurance chaos bench demo clean
+.PHONY: build build-duckdb lambda dist notices docs web test test-fast browser mosquitto dynalite openid servicespec check race fuzz simulate oracle nets test-busy soak ledger endurance chaos bench demo clean
 
 build: web ## build bin/onefold, static
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags "-X main.version=$(VERSION)" -o bin/onefold ./cmd/onefold
@@ -73,6 +73,9 @@ server/dashboard/dist/web/index.html: server/dashboard/node_modules/.package-loc
 test: web check dynalite openid servicespec browser mosquitto ## everything that CI runs: lint, then every test
 	ONEFOLD_TEST_DYNALITE=1 ONEFOLD_TEST_OPENID=1 ONEFOLD_TEST_SERVICESPEC=1 $(GO) test $(LEAN) $(WAITING) -timeout 60m $(LONGEST) $(PACKAGES)
 	CGO_ENABLED=1 $(GO) test $(LEAN) -tags duckdb ./warehouse/duck ./cmd/onefold/internal/querycli
+
+test-fast: ## tests of less than a minute, for while you work: no browsers, processes or programs of others, and few seeds
+	$(GO) test $(LEAN) -short $(PACKAGES)
 
 browser: server/e2e/node_modules/.package-lock.json ## install what drives a browser through the pages, and a browser where that is allowed
 	@command -v chromium chromium-browser google-chrome >/dev/null || \

@@ -328,6 +328,9 @@ func (s *spooled) fill() (refused []int) {
 // acknowledged is stored all the same, and what was refused is taken when there is room again.
 func TestSpoolIsFull(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("the time to fill a disk's share is missing: leave -short out")
+	}
 	s := newSpooled(t, 1, 5<<20)
 	s.overHTTP(s.some())
 	page := func() *http.Response {

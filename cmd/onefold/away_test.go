@@ -62,6 +62,7 @@ func asked(t *testing.T, method, url string) (int, string) {
 // back they go on by themselves. A table that is there and does not fit is refused as ever.
 func TestStoreAwayAtStart(t *testing.T) {
 	t.Parallel()
+	needProcesses(t)
 	f := &far{T: t, dir: t.TempDir(), addr: "127.0.0.1:0"}
 	f.startStore()
 	onefold(t, "--store", f.url(), "infra", "apply")

@@ -33,6 +33,7 @@ type chaos struct {
 // records. In the end every event that was sent counts once, everywhere.
 func TestChaos(t *testing.T) {
 	t.Parallel()
+	needProcesses(t)
 	sent, more := newSoak(t)
 	if sent.most == 0 {
 		sent.most = chaosEvents

@@ -24,6 +24,7 @@ type appended struct {
 // either, under the same commit id. Each happens once; streams have no holes; the feed has all.
 func TestEventsOfManyServers(t *testing.T) {
 	t.Parallel()
+	needProcesses(t)
 	const writers, appends, aggregates = 4, 25, 3
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)

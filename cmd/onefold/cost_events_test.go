@@ -75,6 +75,7 @@ func appendUse(t *testing.T, g *globals, rate, each int, delay time.Duration) (w
 // share is in it once.
 func TestCostIsNotLessThanAppendsOfSeveralEventsTake(t *testing.T) {
 	t.Parallel()
+	needProcesses(t)
 	g := &globals{Data: t.TempDir()}
 	said, _ := unitsOfFact(t, eventstore.Schema, 3*86_400, false)
 	use, err := appendUse(t, g, 1, 3, 0)

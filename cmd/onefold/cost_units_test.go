@@ -26,6 +26,7 @@ const readPrice = 0.2
 // folds at their price; as onefold serve runs without flags, and with --fold-delay 30s.
 func TestCostIsWhatIsMetered(t *testing.T) {
 	t.Parallel()
+	needProcesses(t)
 	g := &globals{Data: t.TempDir()}
 	events := func(perSecond float64, during time.Duration) func(time.Duration) (workbench.Use, error) {
 		return func(delay time.Duration) (workbench.Use, error) {

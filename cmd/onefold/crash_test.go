@@ -15,9 +15,18 @@ import (
 	"github.com/onefold/onefold/internal/traffic"
 )
 
-// process starts onefold as a process of its own.
+// needProcesses skips a test that starts processes, or takes as long as one that does, under -short.
+func needProcesses(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("the time to start processes is missing: leave -short out")
+	}
+}
+
+// process prepares onefold as a process of its own.
 func process(t *testing.T, args ...string) *exec.Cmd {
 	t.Helper()
+	needProcesses(t)
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
@@ -73,6 +82,7 @@ func mustBeTheSame(t *testing.T, what, got, want string) {
 // An import killed at any moment and started again ends with the numbers of one that was never killed.
 func TestKilledImport(t *testing.T) {
 	t.Parallel()
+	needProcesses(t)
 	const lines = 30_000
 	dir := t.TempDir()
 	log := filepath.Join(dir, "access.log")
@@ -110,6 +120,7 @@ func TestKilledImport(t *testing.T) {
 // What is imported twice, or in two halves in either order, counts once.
 func TestImportInParts(t *testing.T) {
 	t.Parallel()
+	needProcesses(t)
 	dir := t.TempDir()
 	log := filepath.Join(dir, "access.log")
 	lines := generatedLog(t, log, 5_000)

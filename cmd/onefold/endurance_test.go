@@ -52,6 +52,7 @@ type taken struct {
 // the warehouse, backups, the scrub, places, DynamoDB's protocol. Over minutes, what it takes of the machine stays as it is after
 // the first sixth of the time.
 func TestEndurance(t *testing.T) {
+	needProcesses(t)
 	long, rate := enduranceFor, enduranceRate
 	if s := os.Getenv("ONEFOLD_ENDURANCE"); s != "" {
 		var err error

@@ -31,6 +31,7 @@ func caseFile(t *testing.T, n int) string {
 // What commands do through a server is what they do in the directory, and each event is there once.
 func TestEventsThroughAServer(t *testing.T) {
 	t.Parallel()
+	needProcesses(t)
 	path, here, there := caseFile(t, 1500), filepath.Join(t.TempDir(), "here"), filepath.Join(t.TempDir(), "there")
 	columns := []string{"--aggregate", "case", "--aggregate-column", "case", "--type-column", "activity", "--time-column", "at", "--json"}
 	type told struct{ Lines, Imported, Duplicates, Aggregates, Types int64 }

@@ -348,6 +348,7 @@ func (r *reader) accessLog(name string, lines int) {
 // README's "Five minutes" is what a newcomer types first.
 func TestFiveMinutes(t *testing.T) {
 	t.Parallel()
+	needProcesses(t)
 	r := newReader(t)
 	r.accessLog("access.log.gz", 2000)
 	const imports, hours = "bin/onefold import --site blog access.log.gz", "bin/onefold report --site blog --period hour --json"
@@ -377,6 +378,7 @@ func TestFiveMinutes(t *testing.T) {
 // A table on a database, two servers and two workers are one installation.
 func TestSeveralBoxesOnOneMachine(t *testing.T) {
 	t.Parallel()
+	needProcesses(t)
 	r := newReader(t)
 	r.follow("../../docs/guides/several-boxes.md", "Try it on one machine", map[string]outcome{
 		"onefold infra apply": {prints: []string{`is ready`}},

@@ -29,10 +29,8 @@ func filesAtMost(t *testing.T, n int, cmd *exec.Cmd) *exec.Cmd {
 // TestIdleConnections has 10,000 clients who keep connections to a server that may have 1,024 files: they send nothing, nothing more
 // after an answer, or half a header, and come again when they are cut off. Others are answered all the same; the log says how soon.
 func TestIdleConnections(t *testing.T) {
-	clients := 10_000
-	if testing.Short() {
-		clients = 2_000
-	}
+	needProcesses(t)
+	const clients = 10_000
 	var limit syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil || limit.Cur < uint64(clients)+1000 {
 		t.Skipf("this process may open %d files (%v), and %d connections need %d: run `ulimit -n %d` before the test", limit.Cur, err, clients, clients+1000, clients+1000)

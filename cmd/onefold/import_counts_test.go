@@ -33,6 +33,7 @@ func countsOf(t *testing.T, data, from, to string) string {
 // Daily counts that go through a running server are those of an import into the table, and count once.
 func TestCountsThroughAServer(t *testing.T) {
 	t.Parallel()
+	needProcesses(t)
 	dir := t.TempDir()
 	here, there := filepath.Join(dir, "here"), filepath.Join(dir, "there")
 	onefold(t, "--data", here, "import", "--site", "s", plausibleExport)
@@ -86,6 +87,7 @@ func manyCounts(t *testing.T, path string) {
 // An import of daily counts that is killed at any moment counts nothing, or all; imported again, it counts once.
 func TestKilledImportOfCounts(t *testing.T) {
 	t.Parallel()
+	needProcesses(t)
 	dir := t.TempDir()
 	file := filepath.Join(dir, "pages.csv")
 	manyCounts(t, file)

@@ -9,6 +9,7 @@ import (
 // An import through a running server gives the numbers of one into the table, and counts once.
 func TestImportThroughAServer(t *testing.T) {
 	t.Parallel()
+	needProcesses(t)
 	dir := t.TempDir()
 	log, here, there := filepath.Join(dir, "access.log"), filepath.Join(dir, "here"), filepath.Join(dir, "there")
 	generatedLog(t, log, 3_000)

@@ -42,6 +42,7 @@ type posted struct {
 // once; what was not is there once after it was sent again; and what is derived agrees with it. `make ledger` kills it 40 times.
 func TestKillLedger(t *testing.T) {
 	t.Parallel()
+	needProcesses(t)
 	kills := 3
 	if s := os.Getenv("ONEFOLD_LEDGER_KILLS"); s != "" {
 		kills = mustAtoi(t, s)

@@ -37,6 +37,7 @@ func (w withAccessKey) Run() int {
 }
 
 func TestScripts(t *testing.T) {
+	needProcesses(t)
 	testscript.Run(t, scripts("testdata/script", true, func(env *testscript.Env) error { return nil }))
 }
 

@@ -120,6 +120,7 @@ func until(t *testing.T, lines <-chan moveLine, phase string) moveLine {
 // at the new place, and after the way back as well.
 func TestMoveUnderLoad(t *testing.T) {
 	t.Parallel()
+	needProcesses(t)
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
 	random := rand.New(rand.NewPCG(seed, 0))
@@ -196,9 +197,7 @@ func stop(t *testing.T, p *os.Process) {
 // asked then it does not acknowledge, and so its senders bring it to the new place.
 func TestMoveWhileAServerIsStopped(t *testing.T) {
 	t.Parallel()
-	if testing.Short() {
-		t.Skip("the time to stop a process for longer than a move waits, which is 10 s, is missing: leave -short out")
-	}
+	needProcesses(t)
 	dir := t.TempDir()
 	place := "dynamodb+" + serveDynamodb(t, "--memory", "--region", "eu-central-1", "--access-key", testKeyID+":"+testKeySecret).url + "/" + assembly.TableName + "?region=eu-central-1"
 	onefold(t, "--store", place, "infra", "apply")

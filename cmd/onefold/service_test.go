@@ -45,6 +45,7 @@ func makeTable(t testing.TB, store string) {
 // What users do on a directory they do on a service, too, word for word: the same sessions, each on a table of its own.
 func TestScriptsOnAService(t *testing.T) {
 	t.Parallel()
+	needProcesses(t)
 	ofDirectories := []string{ // what they are about is in a directory, or nowhere
 		"backup", "backups", "bench_eventstore", "cost", "design", "dynamodb", "dynamodb_operations", "heat", "infra", "lint", "serve_flags",
 	}

@@ -234,6 +234,7 @@ func (r *soakRequest) post(t *testing.T, ctx context.Context, url string) []anal
 // values of every dimension.
 func TestSoak(t *testing.T) {
 	t.Parallel()
+	needProcesses(t)
 	sent, more := newSoak(t)
 	data := filepath.Join(t.TempDir(), "data")
 	soakSite(t, &globals{Data: data})

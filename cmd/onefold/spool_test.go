@@ -151,9 +151,7 @@ func (f *far) until(what string) {
 // stored, loses nothing that it acknowledged, and counts nothing twice.
 func TestStoreGoesAway(t *testing.T) {
 	t.Parallel()
-	if testing.Short() {
-		t.Skip("the time to kill processes and start them again is missing: leave -short out")
-	}
+	needProcesses(t)
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
 	f := &far{T: t, dir: t.TempDir(), addr: "127.0.0.1:0", random: rand.New(rand.NewPCG(seed, 0)), acked: map[string]string{}, sent: map[string]int{},

@@ -69,6 +69,7 @@ func TestImportOfMachineTemperature(t *testing.T) {
 // An import through a running server gives the readings of one into the table, and stores each once.
 func TestImportOfReadingsThroughAServer(t *testing.T) {
 	t.Parallel()
+	needProcesses(t)
 	dir := t.TempDir()
 	file, rows := filepath.Join(dir, "a.jsonl"), filepath.Join(dir, "b.csv")
 	onefold(t, "simulate", "telemetry", file, "--length", "6h", "--perturb", "0.2", "--faults", "twice,hour,unit,1970")

@@ -46,6 +46,7 @@ func exported(t *testing.T, dir string) (rows, different int) {
 // An export that is killed at any moment, and started again, ends with every event once.
 func TestKilledExport(t *testing.T) {
 	t.Parallel()
+	needProcesses(t)
 	const lines = 6_000
 	dir := t.TempDir()
 	data, place, log := filepath.Join(dir, "data"), filepath.Join(dir, "facts"), filepath.Join(dir, "access.log")

@@ -84,6 +84,7 @@ func (g *gang) disturb(stop <-chan struct{}) {
 // numbers are those of an import into a directory that nothing happened to. ONEFOLD_WORK_LINES says how many lines.
 func TestWorkersKilledAndPaused(t *testing.T) {
 	t.Parallel()
+	needProcesses(t)
 	lines := 2_400
 	if n, err := strconv.Atoi(os.Getenv("ONEFOLD_WORK_LINES")); err == nil {
 		lines = n

@@ -12,9 +12,12 @@ import (
 )
 
 // StartDynalite runs dynalite, an implementation of others, until the test ends, and returns its URL. It skips the test if
-// dynalite is missing, unless ONEFOLD_TEST_DYNALITE says that it must not be.
+// dynalite is missing, unless ONEFOLD_TEST_DYNALITE says that it must not be, and under -short.
 func StartDynalite(t *testing.T) string {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("the time to run dynalite is missing: leave -short out")
+	}
 	program := dynaliteProgram()
 	if program == "" && os.Getenv("ONEFOLD_TEST_DYNALITE") == "" {
 		t.Skip("dynalite is missing: `make dynalite` installs it, with Node.js; ONEFOLD_TEST_DYNALITE=1 makes this an error")

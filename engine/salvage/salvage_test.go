@@ -224,6 +224,9 @@ func (w *wreck) salvaged(t *testing.T, fs vfs.FS, where string) (told int) {
 // ONEFOLD_FLIPS says how many, ONEFOLD_FLIP_SEED repeats a run.
 func TestFlippedBits(t *testing.T) {
 	flips := 40
+	if testing.Short() {
+		flips = 4
+	}
 	if n, err := strconv.Atoi(os.Getenv("ONEFOLD_FLIPS")); err == nil && n > 0 {
 		flips = n
 	}

@@ -39,10 +39,13 @@ type Scenario struct {
 	Watch *Watched
 }
 
-// Test runs a scenario with seeds 1 to n, or to ONEFOLD_SIM_SEEDS, or with ONEFOLD_SIM_SEED alone.
+// Test runs a scenario with seeds 1 to n, or to ONEFOLD_SIM_SEEDS, or with ONEFOLD_SIM_SEED alone. With -short, n is a twentieth.
 func Test(t testing.TB, s Scenario, n int) {
 	t.Helper()
 	first := uint64(1)
+	if testing.Short() {
+		n = (n + 19) / 20
+	}
 	if v, err := strconv.ParseUint(os.Getenv("ONEFOLD_SIM_SEED"), 10, 64); err == nil {
 		first, n = v, 1
 	} else if v, err := strconv.Atoi(os.Getenv("ONEFOLD_SIM_SEEDS")); err == nil {

@@ -1,7 +1,8 @@
 // Package seeds gives randomized tests their seeds, and repeats a run from a seed that was printed. Only tests may import it.
 //
 // ONEFOLD_SIM_SEED runs a test with that seed alone, ONEFOLD_SIM_SEEDS says how many seeds a test tries, and ONEFOLD_SIM_FOR
-// (a duration such as 1h) has it try fresh seeds for that long. All stop at the first seed that fails.
+// (a duration such as 1h) has it try fresh seeds for that long. All stop at the first seed that fails. With -short, a test tries one
+// seed unless the environment says otherwise.
 package seeds
 
 import (
@@ -18,6 +19,9 @@ func Each(t testing.TB, n int) iter.Seq[uint64] {
 	t.Helper()
 	if seed, ok := given(t); ok {
 		return func(yield func(uint64) bool) { yield(seed) }
+	}
+	if testing.Short() {
+		n = 1
 	}
 	if text := os.Getenv("ONEFOLD_SIM_SEEDS"); text != "" {
 		n = whole(t, "ONEFOLD_SIM_SEEDS", text)

@@ -24,6 +24,9 @@ import (
 // meanwhile, and what they measured is retracted, or not any more. A seed draws one of the lives, which take about as long as each other, and looks
 // at some of what is shown at a time.
 func TestRecount(t *testing.T) {
+	if testing.Short() {
+		t.Skip("the time to recount a day and a half of devices is missing: leave -short out")
+	}
 	for seed := range seeds.Each(t, 2) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) { recount(t, seed) })
 	}

@@ -30,9 +30,12 @@ type Person struct {
 }
 
 // Start runs a provider until the test ends, and returns its issuer. People are known by their subjects. It skips the test when
-// the provider is missing, unless ONEFOLD_TEST_OPENID says that it must not be.
+// the provider is missing, unless ONEFOLD_TEST_OPENID says that it must not be, and under -short.
 func Start(t testing.TB, redirectURL string, people map[string]Person) (issuer string) {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("the time to run an OpenID provider is missing: leave -short out")
+	}
 	dir := program()
 	if dir == "" {
 		if os.Getenv("ONEFOLD_TEST_OPENID") == "" {

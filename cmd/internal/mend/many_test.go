@@ -30,6 +30,9 @@ func (c *counted) Drain(ctx context.Context) error {
 // service, must not be paid for each. ONEFOLD_MEND_DEVICES says of how many devices, to measure.
 func TestManyDevices(t *testing.T) {
 	n := 600
+	if testing.Short() {
+		n = 60
+	}
 	if many, err := strconv.Atoi(os.Getenv("ONEFOLD_MEND_DEVICES")); err == nil {
 		n = many
 	}

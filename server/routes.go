@@ -2,6 +2,7 @@ package server
 
 import (
 	"errors"
+	"maps"
 	"net/http"
 	"reflect"
 	"strings"
@@ -66,6 +67,7 @@ func (s *Server) api(mux *http.ServeMux) huma.API {
 	config.Components.Schemas = huma.NewMapRegistry("#/components/schemas/", schemaName)
 	config.DocsPath = ""                            // the package's page loads from elsewhere
 	config.OpenAPIPath, config.SchemasPath = "", "" // documentRoutes serve the document
+	config.Formats = maps.Clone(config.Formats)     // huma's own, which all servers of a process share
 	// navigator.sendBeacon cannot say application/json without asking the server first.
 	config.Formats["text/plain"] = huma.DefaultJSONFormat
 	config.CreateHooks = nil // no $schema links in answers

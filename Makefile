@@ -74,7 +74,7 @@ test: web check dynalite openid servicespec browser mosquitto ## everything that
 	ONEFOLD_TEST_DYNALITE=1 ONEFOLD_TEST_OPENID=1 ONEFOLD_TEST_SERVICESPEC=1 $(GO) test $(LEAN) $(WAITING) -timeout 60m $(LONGEST) $(PACKAGES)
 	CGO_ENABLED=1 $(GO) test $(LEAN) -tags duckdb ./warehouse/duck ./cmd/onefold/internal/querycli
 
-test-fast: ## tests of less than a minute, for while you work: no browsers, processes or programs of others, and few seeds
+test-fast: ## what to run while you work: tests that need no browsers, processes or programs of others, with few seeds
 	$(GO) test $(LEAN) -short $(PACKAGES)
 
 browser: server/e2e/node_modules/.package-lock.json ## install what drives a browser through the pages, and a browser where that is allowed

@@ -329,6 +329,7 @@ func TestTail(t *testing.T) { inEveryShop(t, testTail) }
 
 func testTail(s *shop) {
 	t := s.T
+	t.Parallel()
 	s.append("1", some(3))
 	want := func(next func() string, seqs ...int) {
 		t.Helper()

@@ -70,10 +70,7 @@ func openShop(t *testing.T, name string, change ...func(*server.Options)) *shop 
 func inEveryShop(t *testing.T, test func(*shop), change ...func(*server.Options)) {
 	t.Helper()
 	for _, name := range slices.Sorted(maps.Keys(shops)) {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			test(openShop(t, name, change...))
-		})
+		t.Run(name, func(t *testing.T) { test(openShop(t, name, change...)) })
 	}
 }
 

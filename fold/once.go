@@ -110,7 +110,7 @@ type spanKey struct {
 type known struct {
 	spanKey
 	set   window.Set
-	fact  any // one of it, which tells the key
+	fact  any // one of fresh, which tells the key; nil: nothing is fresh
 	until int64
 	used  uint64 // Worker.turns when it was last
 

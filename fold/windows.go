@@ -213,6 +213,7 @@ func (w *Worker) flushWindows(ctx context.Context, all bool) error {
 	}
 	for i, k := range due {
 		k.open, k.fresh, k.since, k.waits = open[i], nil, nil, time.Time{}
+		k.fact = nil // it would keep all facts of its item in memory for as long as the window is known
 	}
 	return nil
 }

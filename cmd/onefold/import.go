@@ -19,11 +19,14 @@ import (
 // item that many lines touch is written once a batch.
 // An import reads little of what it wrote long ago, so it needs less of a cache. A service that does not answer for a while must not end what
 // may have gone on for hours.
-var importTuning = tuning{works: true, flushChanges: 6_000, flushAge: 5 * time.Second, cacheBytes: 12 << 20, known: importKnown, patience: 2 * time.Minute}
+var importTuning = tuning{works: true, flushBytes: importFlush, flushAge: 5 * time.Second, cacheBytes: 12 << 20, known: importKnown, patience: 2 * time.Minute}
 
 // importKnown is how many names of events an import keeps in memory, of those stored and of those counted. Logs are in the order of time, so it comes
 // back to few; and what is kept is not there for the work, so that garbage has to be collected more often.
 const importKnown = 200_000
+
+// importFlush is how many bytes of blocks and their events a batch has: some 18,000 events.
+const importFlush = 16 << 20
 
 // importMemory is what an import should stay within, in bytes. Go collects garbage more often when it comes near.
 const importMemory = 272 << 20

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -53,6 +54,7 @@ type store struct {
 // tuning adapts the folds to the work at hand.
 type tuning struct {
 	flushChanges int                                        // 0: the runtime's default
+	flushBytes   int                                        // 0: as the budget says, or else the runtime's default
 	flushAge     time.Duration                              // 0: the runtime's default
 	wait         time.Duration                              // of visitors' days and breakdowns, beyond that
 	cacheBytes   int64                                      // the engine's; 0: its default
@@ -100,7 +102,7 @@ func (g *globals) openStore(ctx context.Context, logs io.Writer, tune tuning) (*
 	}
 	s.accounts = accounts.New(s.table, accounts.Options{})
 	if err := s.prepare(ctx, fold.Options{
-		Group: assembly.Group, FlushChanges: tune.flushChanges, FlushBytes: int(budget.Folds), FlushAge: tune.flushAge, Known: tune.known, Sleep: tune.sleep, Logger: logger,
+		Group: assembly.Group, FlushChanges: tune.flushChanges, FlushBytes: cmp.Or(tune.flushBytes, int(budget.Folds)), FlushAge: tune.flushAge, Known: tune.known, Sleep: tune.sleep, Logger: logger,
 		Leases: s.Shared, Aside: !tune.works, LeaseFor: tune.leaseFor, Owner: tune.owner,
 	}, tune.wait); err != nil {
 		return nil, errors.Join(err, s.Close())

@@ -76,9 +76,8 @@ func fetchRow(from pebble.Reader, rowKey []byte, proj *expr.Projection) (it item
 	return projected(v, proj)
 }
 
-// rows opens an iterator for reading many rows by key: cheaper than opening one for each, as Get does. Many of these rows do not
-// exist, because puts ask for their absence, so the filters of the last level are worth reading: without them, each row that does
-// not exist costs a block that is read and decompressed.
+// rows opens an iterator for reading many rows by key, which is cheaper than a Get for each. Many of these rows do not exist: most
+// puts of folds expect no item. The filters of the last level answer that without reading and decompressing a block.
 func (db *DB) rows() (*pebble.Iterator, error) {
 	rows, err := db.store.NewIter(&pebble.IterOptions{KeyTypes: pebble.IterKeyTypePointsOnly, UseL6Filters: true})
 	if err != nil {

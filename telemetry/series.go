@@ -387,7 +387,7 @@ func (r *seriesReader) stored(ctx context.Context, p Period, all []bucketAt) (fo
 	return found, before, nil
 }
 
-// openDays makes the days of a range that may wait for their roll-up: today, those beside it, and the one before yesterday.
+// openDays computes the days of a range that may not be rolled up yet: from two days ago to tomorrow.
 func (r *seriesReader) openDays(ctx context.Context, found map[string]*Aggregate, from, to string) error {
 	today := r.zone.Day(r.t.Now())
 	for _, name := range calendar.Days(max(from, calendar.ShiftDay(today, -2)), min(to, calendar.ShiftDay(today, 1))) {

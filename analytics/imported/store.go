@@ -179,7 +179,7 @@ func (r *runner) announce(ctx context.Context) error {
 	return Imports.Put(ctx, r.t, &r.out.Import)
 }
 
-// parts divides the days that are taken into parts that fit into memory.
+// parts splits the selected days into parts that fit in memory.
 func (r *runner) parts(c *exports.Contents) (parts [][]string, err error) {
 	var facts int64
 	for _, d := range c.Days() {

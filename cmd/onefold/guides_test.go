@@ -33,7 +33,7 @@ func guidesSay(t *testing.T) (all []said) {
 	if err != nil || len(files) < 20 {
 		t.Fatalf("%d guides, %v", len(files), err)
 	}
-	for _, file := range append(files, "../../README.md", "../../docs/upgrading.md") {
+	for _, file := range append(files, "../../README.md", "../../docs/upgrading.md", "../../docs/measured.md") {
 		text, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)

@@ -50,7 +50,7 @@ var policy = map[string][]string{
 	"table":       {"vocabulary", "dynamo", "table/internal/...", "internal/pause", "github.com/cespare/xxhash/v2", "github.com/hashicorp/golang-lru/v2", "golang.org/x/sync/..."},
 	"table/purge": {"vocabulary", "table", "golang.org/x/sync/..."},
 	"table/later": {"vocabulary", "dynamo", "dynamo/dynamojson", "table", "internal/spool"},
-	"fold":        {"vocabulary", "dynamo", "table", "fold/...", "internal/pause", "internal/varint", "github.com/hashicorp/golang-lru/v2/...", "golang.org/x/sync/...", "pgregory.net/rapid"},
+	"fold":        {"vocabulary", "dynamo", "table", "fold/...", "internal/block", "internal/pause", "internal/varint", "github.com/hashicorp/golang-lru/v2/...", "golang.org/x/sync/...", "pgregory.net/rapid"},
 
 	"fold/streamsource": {"dynamo", "table", "fold", "fold/internal/record", "internal/pause", "github.com/aws/aws-sdk-go-v2/..."},
 

@@ -27,6 +27,13 @@
 // An item may hold many facts: Each says which. They are one change with one sequence number, so nothing of the above is different: an
 // item counts all facts of a change that touch it, or none. What is counted or built anew is fact by fact, and so is what cannot be applied.
 //
+// # States in a log
+//
+// A fold with Logged keeps its states in pages, many to an item (StateLog). What is said above of items holds of states, with the log's next
+// page in place of the versions of the items: a page is put on condition that there is none of its number, so whoever puts it has seen all
+// pages before, and what they say of every state of the log. If the put is refused, the pages that came in between are read, the states of
+// the flush loaded anew, filtered by their marks and merged again. That a state is absent needs no read: no page has it.
+//
 // # Facts that are sent again
 //
 // Who sends facts sends them again when no answer came, and they arrive in another item. Once gives them names. A fact counts if and only if

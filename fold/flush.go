@@ -101,6 +101,11 @@ func (w *Worker) leave() {
 			}
 		}
 	}
+	for _, l := range w.lanes {
+		if logs := l.logs(); logs != nil {
+			logs.trim(w.o.Clock())
+		}
+	}
 	w.leaveWindows()
 }
 
@@ -129,7 +134,8 @@ func (w *Worker) clear() {
 }
 
 func (w *Worker) flushItems(ctx context.Context, open []*delta) error {
-	unknown := w.recall(open)
+	rows, groups := w.apart(open)
+	unknown := w.recall(rows)
 	if err := w.load(ctx, unknown); err != nil {
 		return err
 	}
@@ -138,11 +144,30 @@ func (w *Worker) flushItems(ctx context.Context, open []*delta) error {
 			d.lane.cache().saw(!d.held.exists)
 		}
 	}
+	if err := w.each(w.o.Readers, len(groups), func(i int) error { return w.holdLogged(ctx, groups[i]) }); err != nil {
+		return err
+	}
 	if err := errors.Join(w.consult(ctx, open), w.consultElders(ctx, open)); err != nil {
 		return err
 	}
 	w.counts.flushes.Add(1)
-	return w.settleAll(ctx, open)
+	if err := w.settleAll(ctx, rows); err != nil {
+		return err
+	}
+	return w.each(w.o.Readers, len(groups), func(i int) error { return w.settleLog(ctx, groups[i]) })
+}
+
+// apart sorts the deltas of items from those of states in logs, which it groups by log.
+func (w *Worker) apart(open []*delta) (rows []*delta, groups []*logGroup) {
+	var logged []*delta
+	for _, d := range open {
+		if d.lane.logs() == nil {
+			rows = append(rows, d)
+		} else {
+			logged = append(logged, d)
+		}
+	}
+	return rows, w.grouped(logged)
 }
 
 // recall gives deltas the states that are in memory, and returns those that must be loaded. Of a fold that expects new items, the others are

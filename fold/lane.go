@@ -54,10 +54,11 @@ type delta struct {
 	changes []*kept    // that touched it, in the order of application
 	waits   time.Time  // since when a flush has left it waiting; zero: none has
 	spans   []span
-	held    *stored // what the delta is merged into, nil if it must be loaded
-	stale   bool    // state must be built again from changes
-	met     bool    // its item was taken for absent, and was there
-	done    bool    // written, or not to be written
+	held    *stored  // what the delta is merged into, nil if it must be loaded
+	stale   bool     // state must be built again from changes
+	met     bool     // its item was taken for absent, and was there
+	log     *openLog // that has its state; nil: its state is an item, or the log is not known yet
+	done    bool     // written, or not to be written
 }
 
 // touch records that a change reaches the delta.
@@ -108,6 +109,7 @@ type lane interface {
 	merge(ctx context.Context, into any, d *delta) (removable bool, err error)
 	encode(state any) (table.Item, error)
 	cache() *cache
+	logs() *openLogs // that have the states; nil: each is an item
 	reset()
 	forget() // drops the deltas that are not waiting
 }
@@ -142,6 +144,7 @@ type sum[S any, K comparable] struct {
 	finish    func(*S)
 	part      func(K, int) K
 	states    *cache
+	opened    *openLogs
 
 	byKey map[K]*delta // keys that are not equal may still name one item
 	byID  map[string]*delta
@@ -173,6 +176,9 @@ func openSum[S any, K comparable](def *Fold, into *table.Entity[S, K], merge fun
 		l.from[fr.source.is] = append(l.from[fr.source.is], fr)
 	}
 	l.states = newCache(o.cache)
+	if o.log != nil {
+		l.opened = &openLogs{def: o.log, byID: make(map[string]*openLog)}
+	}
 	l.at = l.touch
 	l.reset()
 	return l, nil
@@ -181,6 +187,7 @@ func openSum[S any, K comparable](def *Fold, into *table.Entity[S, K], merge fun
 func (l *sum[S, K]) fold() *Fold      { return l.def }
 func (l *sum[S, K]) deltas() []*delta { return l.order }
 func (l *sum[S, K]) cache() *cache    { return l.states }
+func (l *sum[S, K]) logs() *openLogs  { return l.opened }
 
 func (l *sum[S, K]) reset() {
 	l.byKey = make(map[K]*delta, len(l.byKey))

@@ -51,6 +51,7 @@ type stored struct {
 	marks   marks
 	loaded  uint64 // Worker.tick after the load, see shard.checkpoint
 	guessed bool   // not loaded, but taken for absent: see ExpectNew
+	encoded []byte // the state as its log has it; nil for an item, and where there is no state
 }
 
 func number(n int64) types.AttributeValue {

@@ -56,6 +56,7 @@ type observer[S any] struct {
 func (l *observer[S]) fold() *Fold      { return l.def }
 func (l *observer[S]) deltas() []*delta { return nil }
 func (l *observer[S]) cache() *cache    { return l.none }
+func (l *observer[S]) logs() *openLogs  { return nil }
 func (l *observer[S]) reset()           { l.seen, l.last = nil, nil }
 func (l *observer[S]) forget()          { l.reset() }
 

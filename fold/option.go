@@ -18,7 +18,8 @@ type options struct {
 	partials  int
 	cache     int
 	hold      time.Duration
-	expectNew float64 // share of items, from which on; 0: never
+	expectNew float64    // share of items, from which on; 0: never
+	log       *erasedLog // nil: each state is an item
 }
 
 // With returns the fold with options.
@@ -26,6 +27,9 @@ func (f *Fold) With(opts ...Option) *Fold {
 	c := *f
 	for _, o := range opts {
 		o.set(&c.options)
+	}
+	if c.options.log != nil {
+		c.into = c.options.log.entity
 	}
 	return &c
 }

@@ -79,6 +79,7 @@ type projected[R any] struct {
 func (l *ordered[E, R, RK]) fold() *Fold      { return l.def }
 func (l *ordered[E, R, RK]) deltas() []*delta { return l.list }
 func (l *ordered[E, R, RK]) cache() *cache    { return l.none }
+func (l *ordered[E, R, RK]) logs() *openLogs  { return nil }
 
 // forget forgets all: projections have no Hold.
 func (l *ordered[E, R, RK]) forget() { l.reset() }

@@ -70,21 +70,17 @@ func Run(s Scenario, seed uint64) error {
 	if err != nil {
 		return fmt.Errorf("quiet run: %w", err)
 	}
-	if err := differences(sim.derived(s.entities()), want); err != nil {
+	got, err := sim.derived(s.Folds)
+	if err != nil {
+		return err
+	}
+	if err := differences(got, want); err != nil {
 		return err
 	}
 	if s.Check != nil {
 		return s.Check(sim.World)
 	}
 	return nil
-}
-
-func (s Scenario) entities() []string {
-	var names []string
-	for _, f := range s.Folds {
-		names = append(names, f.Into())
-	}
-	return names
 }
 
 // quiet returns what one undisturbed worker derives from the same writes.
@@ -106,7 +102,7 @@ func (s Scenario) quiet(history []Write) (map[string]string, error) {
 	if err = p.err; err != nil {
 		return nil, err
 	}
-	return w.derived(s.entities()), nil
+	return w.derived(s.Folds)
 }
 
 func newWorker(p *process, folds []*fold.Fold, o fold.Options) (*fold.Worker, error) {

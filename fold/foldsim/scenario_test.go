@@ -218,12 +218,10 @@ func writeOrders(w *foldsim.World) {
 	})))
 }
 
-// checkOrders derives by hand what the folds derive.
-func checkOrders(w *foldsim.World) error {
+// countedOrders are the orders that totals count: live ones, and those that expired, which is no withdrawal. each is called for every change.
+func countedOrders(w *foldsim.World, each func(Order)) []Order {
 	live := make(map[string]Order)
-	var counted []Order // live ones, and those that expired, which is no withdrawal
-	wantTotals, wantContinents := make(map[string]Total), make(map[string]Continent)
-	wantLargest := make(map[string]Largest)
+	var counted []Order
 	for _, h := range w.History() {
 		id := must(orders.Key(OrderKey{"x"}))["sk"].(*types.AttributeValueMemberS).Value
 		if h.Key["sk"].(*types.AttributeValueMemberS).Value != id {
@@ -242,6 +240,16 @@ func checkOrders(w *foldsim.World) error {
 			continue
 		}
 		live[pk] = o
+		each(o)
+	}
+	return slices.AppendSeq(counted, maps.Values(live))
+}
+
+// checkOrders derives by hand what the folds derive.
+func checkOrders(w *foldsim.World) error {
+	wantTotals, wantContinents := make(map[string]Total), make(map[string]Continent)
+	wantLargest := make(map[string]Largest)
+	counted := countedOrders(w, func(o Order) {
 		if o.Amount < unlucky || o.Amount > unlucky+2 {
 			l := wantLargest[o.Day]
 			l.LargestKey = LargestKey{Day: o.Day}
@@ -249,8 +257,8 @@ func checkOrders(w *foldsim.World) error {
 			l.Amount = max(l.Amount, o.Amount)
 			wantLargest[o.Day] = l
 		}
-	}
-	for _, o := range slices.AppendSeq(counted, maps.Values(live)) {
+	})
+	for _, o := range counted {
 		t := wantTotals[o.Region]
 		t.TotalKey = TotalKey{o.Region}
 		t.Orders++

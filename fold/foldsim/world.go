@@ -259,15 +259,22 @@ func (w *World) expire() {
 	}
 }
 
-// derived returns the items of the entities, without what the runtime keeps on them, as text by key.
-func (w *World) derived(entities []string) map[string]string {
+// States returns what a fold has derived, in the order of the keys: its live items, or the states in its log.
+func (w *World) States(f *fold.Fold) ([]table.Item, error) { return f.Latest(w.Derived(f.Into())) }
+
+// derived returns what folds have derived, without what the runtime keeps on it, as text by key.
+func (w *World) derived(folds []*fold.Fold) (map[string]string, error) {
 	out := make(map[string]string)
-	for id, it := range w.items {
-		if slices.Contains(entities, stringOf(it[table.AttrEntity])) {
-			out[id] = Describe(it)
+	for _, f := range folds {
+		states, err := w.States(f)
+		if err != nil {
+			return nil, err
+		}
+		for _, it := range states {
+			out[idOf(it)] = Describe(it)
 		}
 	}
-	return out
+	return out, nil
 }
 
 // Describe returns an item as text, without what the runtime keeps on it.

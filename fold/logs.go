@@ -1,0 +1,290 @@
+package fold
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/onefold/onefold/table"
+)
+
+// openLog is a log as a worker knows it: with all pages before the next one.
+type openLog struct {
+	*erasedLog
+	id    string         // of its first page
+	first table.Item     // key of its first page
+	end   table.Item     // and of the last that there may be
+	known bool           // all pages before next are
+	next  int            // number of the next page
+	last  any            // the page before, without its states; nil: there is none
+	at    map[string]int // the page that has a state last, by the state's sort key
+	tick  uint64         // of Worker.tick, after the pages were read
+	used  time.Time      // when it was last
+}
+
+// openLogs are the logs of one lane.
+type openLogs struct {
+	def  *erasedLog
+	byID map[string]*openLog
+}
+
+// logGroup are the deltas of one log that are flushed.
+type logGroup struct {
+	log  *openLog
+	lane lane
+	open []*delta
+}
+
+// What a worker keeps of logs between flushes.
+const (
+	maxLogged = 1_000_000 // states, by name
+	keepLog   = time.Hour // a log that is not used
+)
+
+// grouped sorts deltas of states that are kept in logs by their log.
+func (w *Worker) grouped(open []*delta) (groups []*logGroup) {
+	byLog := make(map[*openLog]*logGroup)
+	for _, d := range open {
+		lg, err := d.lane.logs().of(d)
+		if err != nil {
+			w.deadItem(d, err)
+			d.done = true
+			continue
+		}
+		lg.used = w.o.Clock()
+		g := byLog[lg]
+		if g == nil {
+			g = &logGroup{log: lg, lane: d.lane}
+			byLog[lg] = g
+			groups = append(groups, g)
+		}
+		g.open = append(g.open, d)
+	}
+	return groups
+}
+
+// of returns the log of a delta.
+func (l *openLogs) of(d *delta) (*openLog, error) {
+	if d.log != nil && l.byID[d.log.id] == d.log {
+		return d.log, nil
+	}
+	var first, end table.Item
+	err := guard(func() (err error) {
+		if first, err = l.def.key(l.def.open(d.state, 0, nil)); err == nil {
+			end, err = l.def.key(l.def.open(d.state, MaxPage, nil))
+		}
+		return err
+	})
+	if err == nil && stringOf(first[table.AttrPK]) != stringOf(d.key[table.AttrPK]) {
+		err = fmt.Errorf("%w: fold %s: pages in partition %s, states in %s", ErrDefinition, d.lane.fold().name, stringOf(first[table.AttrPK]), stringOf(d.key[table.AttrPK]))
+	}
+	if err != nil {
+		return nil, err
+	}
+	id := itemID(first)
+	if d.log = l.byID[id]; d.log == nil {
+		d.log = &openLog{erasedLog: l.def, id: id, first: first, end: end, at: make(map[string]int)}
+		l.byID[id] = d.log
+	}
+	return d.log, nil
+}
+
+// trim forgets the logs that have not been used for an hour, or for longest, until the rest have few enough states. Were a log known for
+// longer than its pages are kept, its numbers could begin again without the worker's knowing.
+func (l *openLogs) trim(now time.Time) {
+	states := 0
+	for _, lg := range l.byID {
+		states += 1 + len(lg.at)
+	}
+	byUse := slices.SortedFunc(maps.Values(l.byID), func(a, b *openLog) int { return cmp.Or(a.used.Compare(b.used), cmp.Compare(a.id, b.id)) })
+	for _, lg := range byUse {
+		if states <= maxLogged && now.Sub(lg.used) < keepLog {
+			return
+		}
+		states -= 1 + len(lg.at)
+		delete(l.byID, lg.id)
+	}
+}
+
+// catchUp reads the pages of a log that the worker does not know. A page that cannot be read is named in the dead letters of the fold; what it
+// alone has is taken for absent.
+func (w *Worker) catchUp(ctx context.Context, g *logGroup) error {
+	lg := g.log
+	key, err := lg.keyAt(g.open[0].state, lg.next)
+	if err != nil {
+		return err
+	}
+	err = w.readPages(ctx, key, lg.end, func(it table.Item) {
+		page, body, err := lg.decode(it)
+		var entries []entry
+		if err == nil {
+			entries, err = decodePage(body.States, entrySK)
+		}
+		if err != nil {
+			w.deadItem(&delta{lane: g.lane, id: itemID(it), key: it, changes: g.open[0].changes}, err)
+			lg.next = max(lg.next, lg.numberOf(it)+1)
+			return
+		}
+		for i := range entries {
+			lg.at[entries[i].SK] = body.Number
+		}
+		lg.last, lg.next = page, body.Number+1
+	})
+	if err != nil {
+		return fmt.Errorf("read the log %s: %w", lg.id, err)
+	}
+	lg.known, lg.tick = true, w.tick.Add(1)
+	return nil
+}
+
+// keyAt is the key of the page with a number, of the log of a state.
+func (l *openLog) keyAt(state any, number int) (key table.Item, err error) {
+	err = guard(func() (err error) {
+		key, err = l.key(l.open(state, number, nil))
+		return err
+	})
+	return key, err
+}
+
+// numberOf is the number of a page of which only the key is sure: the digits at the end of its sort key; 0: it has none.
+func (l *openLog) numberOf(it table.Item) (n int) {
+	sk := stringOf(it[table.AttrSK])
+	for i, unit := len(sk)-1, 1; i >= 0 && sk[i] >= '0' && sk[i] <= '9' && unit <= MaxPage; i, unit = i-1, 10*unit {
+		n += int(sk[i]-'0') * unit
+	}
+	return n
+}
+
+// readPages reads the pages of a log between two keys, both included, in order.
+func (w *Worker) readPages(ctx context.Context, from, to table.Item, each func(table.Item)) error {
+	in := pagesBetween(w.table.Name(), from, to)
+	for {
+		var out *dynamodb.QueryOutput
+		err := w.retry(ctx, func() (err error) {
+			out, err = w.table.API().Query(ctx, in)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		w.counts.reads.Add(int64(len(out.Items)))
+		for _, it := range out.Items {
+			each(it)
+		}
+		if in.ExclusiveStartKey = out.LastEvaluatedKey; in.ExclusiveStartKey == nil {
+			return nil
+		}
+	}
+}
+
+func pagesBetween(name string, from, to table.Item) *dynamodb.QueryInput {
+	return &dynamodb.QueryInput{
+		TableName: ptr(name), ConsistentRead: ptr(true),
+		KeyConditionExpression:   ptr("#pk = :pk AND #sk BETWEEN :from AND :to"),
+		ExpressionAttributeNames: map[string]string{"#pk": table.AttrPK, "#sk": table.AttrSK},
+		ExpressionAttributeValues: map[string]types.AttributeValue{
+			":pk": from[table.AttrPK], ":from": from[table.AttrSK], ":to": to[table.AttrSK],
+		},
+	}
+}
+
+// holdLogged gives the group's deltas the states that they are merged into: from memory, from the pages that have them, or none.
+func (w *Worker) holdLogged(ctx context.Context, g *logGroup) error {
+	if !g.log.known {
+		if err := w.catchUp(ctx, g); err != nil {
+			return err
+		}
+	}
+	c := g.lane.cache()
+	missing := make(map[int][]*delta)
+	for _, d := range g.open {
+		if d.done || d.held != nil {
+			continue
+		}
+		number, there := g.log.at[stringOf(d.key[table.AttrSK])]
+		s := c.take(d.id)
+		switch {
+		case !there:
+			w.holdState(d, nil, &stored{loaded: g.log.tick})
+		case s != nil && s.version == int64(number)+1:
+			d.held = s
+		default:
+			missing[number] = append(missing[number], d)
+		}
+	}
+	return w.fetchStates(ctx, g, missing)
+}
+
+// holdState gives a delta a state that it is merged into, of which s has all but the state. A state that cannot be read is poison.
+func (w *Worker) holdState(d *delta, encoded []byte, s *stored) {
+	err := guard(func() (err error) {
+		if s.state, err = d.lane.decode(d, nil); err == nil && encoded != nil {
+			err = d.lane.logs().def.read(encoded, s.state)
+		}
+		return err
+	})
+	if err != nil {
+		w.deadItem(d, fmt.Errorf("decode derived state: %w", err))
+		d.done = true
+		return
+	}
+	s.encoded, d.held = encoded, s
+}
+
+// fetchStates reads the pages that have the states of deltas, by number.
+func (w *Worker) fetchStates(ctx context.Context, g *logGroup, missing map[int][]*delta) error {
+	numbers := slices.Sorted(maps.Keys(missing))
+	for ; len(numbers) > 0; numbers = numbers[min(len(numbers), maxBatchGet):] {
+		part := numbers[:min(len(numbers), maxBatchGet)]
+		keys, of := make([]table.Item, len(part)), make(map[string]int, len(part))
+		for i, number := range part {
+			var err error
+			if keys[i], err = g.log.keyAt(missing[number][0].state, number); err != nil {
+				return err
+			}
+			of[itemID(keys[i])] = number
+		}
+		items, err := w.getItems(ctx, keys)
+		if err != nil {
+			return fmt.Errorf("load pages: %w", err)
+		}
+		tick := w.tick.Add(1)
+		for id, number := range of {
+			w.holdFrom(g.log, items[id], missing[number], &stored{exists: true, version: int64(number) + 1, loaded: tick})
+		}
+	}
+	return nil
+}
+
+// holdFrom gives deltas the states that a page has. of is what is known of all of them.
+func (w *Worker) holdFrom(lg *openLog, page table.Item, some []*delta, of *stored) {
+	found := make(map[string]*entry, len(some))
+	var entries []entry
+	if page != nil { // otherwise it has expired, and its states with it
+		_, body, err := lg.decode(page)
+		if err == nil {
+			entries, err = decodePage(body.States, entrySK, entryIs, entryHas, entryMarks)
+		}
+		if err != nil {
+			w.deadItem(&delta{lane: some[0].lane, id: itemID(page), key: page, changes: some[0].changes}, err)
+		}
+	}
+	for i := range entries {
+		found[entries[i].SK] = &entries[i]
+	}
+	for _, d := range some {
+		s := &stored{loaded: of.loaded}
+		var encoded []byte
+		if e := found[stringOf(d.key[table.AttrSK])]; e != nil {
+			*s = *of
+			s.marks, encoded = e.Counts, e.after()
+		}
+		w.holdState(d, encoded, s)
+	}
+}

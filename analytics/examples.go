@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/onefold/onefold/analytics/internal/tally"
+	"github.com/onefold/onefold/fold"
 	"github.com/onefold/onefold/internal/calendar"
 )
 
@@ -49,7 +50,23 @@ func exampleDay(start string, day *string, k *Kept) {
 	k.Since, k.Until = k.Since/1000, k.Until/1000
 }
 
-func exampleVisitor(v *Visitor) { v.EngagedAt, v.Since, v.Until = 0, v.Since/1000, v.Until/1000 }
+// exampleVisitPage has a visitor who saw two pages.
+func exampleVisitPage(p *VisitPage) {
+	at := time.Date(2026, 5, 12, 14, 0, 0, 0, time.UTC)
+	p.Day = at.Format(calendar.DayLayout)
+	var v Visitor
+	for i, path := range []string{"/", "/pricing"} {
+		ms := uint64(at.Add(time.Duration(i) * time.Minute).UnixMilli())
+		e := Event{EventKey: EventKey{p.SiteID, p.Shard, newULID(ms, uint64(i), 7).String()}, VisitorID: "v1", VisitorShard: p.Shard, Path: path}
+		if err := addToVisitor(&e, func(k VisitorKey) *Visitor { v.VisitorKey = k; return &v }); err != nil {
+			panic(err) // two small events
+		}
+	}
+	v.ExpiresAt = v.Expiry(Retention{}.Of(Hour))
+	*p = VisitPage{VisitsKey: p.VisitsKey}
+	p.note(nil, &v)
+	p.States = fold.ExampleStates("VISITOR#v1#"+p.Day, appendVisitor(nil, &v))
+}
 
 func exampleSession(s *Session) {
 	s.PageViews, s.Events, s.Conversions, s.VisitorShard, s.End = 3, 1, 1, 0, s.Start+240_000

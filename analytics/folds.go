@@ -69,10 +69,6 @@ func Folds(c Config) []*fold.Fold {
 	}
 }
 
-// mostlyNew is how many of the visitors' days and sessions that are not in memory must be new so that all are taken for new. Sites keep both for at
-// least two days after the arrival of their last event (minRawDays), as fold.ExpectNew asks.
-const mostlyNew = 0.9
-
 func foldVisitors(c Config, events *fold.Facts[EventChange]) *fold.Fold {
 	return fold.New("analytics.visitors", Visitors, (*Visitor).merge,
 		fold.OnEach(events, func(ch *EventChange, at func(VisitorKey) *Visitor) error {
@@ -84,8 +80,8 @@ func foldVisitors(c Config, events *fold.Facts[EventChange]) *fold.Fold {
 			}
 			return changeGoals(ch.Old, ch.New, at)
 		}),
-	).With(fold.Hold(c.Wait), fold.ExpectNew(mostlyNew), fold.Finish(func(v *Visitor) {
-		v.ExpiresAt = v.Expiry(c.retention(v.SiteID).Raw())
+	).With(fold.Logged(VisitLog), fold.Hold(c.Wait), fold.Finish(func(v *Visitor) {
+		v.ExpiresAt = v.Expiry(c.retention(v.SiteID).Of(Hour))
 	}))
 }
 
@@ -136,9 +132,13 @@ func addEngagement(e *Event, at func(VisitorKey) *Visitor) error {
 	return nil
 }
 
+// mostlyNew is how many of the sessions of users that are not in memory must be new so that all are taken for new. Sites keep them for at
+// least two days after the arrival of their last event (minRawDays), as fold.ExpectNew asks.
+const mostlyNew = 0.9
+
 func foldSessions(c Config) *fold.Fold {
 	return fold.New("analytics.sessions", Sessions, (*Session).merge,
-		fold.On(Visitors, func(ch fold.Typed[Visitor], at func(SessionKey) *Session) error {
+		fold.OnEach(VisitLog.Changes(), func(ch *fold.Typed[Visitor], at func(SessionKey) *Session) error {
 			addToSessions(ch.Old, ch.New, at)
 			return nil
 		}),
@@ -159,20 +159,17 @@ func (s *Session) merge(o *Session) {
 	}
 }
 
-// addToSessions writes the sessions that a change of a visitor's day makes or changes, and takes away those that were
-// merged into others. A nil visitor has none.
+// addToSessions writes the sessions of users that a change of a visitor's day makes or changes, and takes away those that were merged into
+// others. A nil visitor has none.
 func addToSessions(before, after *Visitor, at func(SessionKey) *Session) {
-	olds, news := sessionsOf(before), sessionsOf(after)
-	for i := range news {
-		if old := findSession(olds, news[i].SessionKey); old == nil || *old != news[i] {
-			*at(news[i].SessionKey) = news[i]
+	eachSessionChange(before, after, func(was, is *Session) {
+		switch {
+		case is.UserID != "":
+			*at(is.SessionKey) = *is
+		case was != nil && was.UserID != "": // it is gone, or the events are erased that said whose it is
+			*at(is.SessionKey) = Session{SessionKey: is.SessionKey, Gone: true}
 		}
-	}
-	for i := range olds {
-		if findSession(news, olds[i].SessionKey) == nil {
-			*at(olds[i].SessionKey) = Session{SessionKey: olds[i].SessionKey, Gone: true}
-		}
-	}
+	})
 }
 
 func findSession(all []Session, k SessionKey) *Session {

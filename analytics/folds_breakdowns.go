@@ -20,7 +20,7 @@ func foldBreakdowns(c Config, names *calendar.HourNames, events *fold.Facts[Even
 			}
 			return addEventToBreakdowns(e, sign, names, at)
 		}),
-		fold.On(Visitors, func(ch fold.Typed[Visitor], at func(BreakdownKey) *Breakdown) error {
+		fold.OnEach(VisitLog.Changes(), func(ch *fold.Typed[Visitor], at func(BreakdownKey) *Breakdown) error {
 			if !ch.Expired {
 				addVisitorToBreakdowns(ch.Old, ch.New, names, at)
 			}

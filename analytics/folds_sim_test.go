@@ -32,7 +32,7 @@ func TestFoldsInTheSimulator(t *testing.T) {
 				t.Fatal(err)
 			}
 		},
-		Check: func(w *foldsim.World) error { return checkSimulated(t, w) },
+		Check: func(w *foldsim.World) error { return checkSimulated(t, w, folds[0]) },
 	}, 60)
 }
 
@@ -170,7 +170,7 @@ func drawStored(w *foldsim.World) *Event {
 }
 
 // checkSimulated compares what is derived with a recount of the events that were written, each once.
-func checkSimulated(t *testing.T, w *foldsim.World) error {
+func checkSimulated(t *testing.T, w *foldsim.World, visitors *fold.Fold) error {
 	want := expectedOf(t, simulated(w))
 	return errors.Join(
 		eachDerived(w, StatsItems, len(want.stats), func(s *Stats) bool {
@@ -179,12 +179,48 @@ func checkSimulated(t *testing.T, w *foldsim.World) error {
 		eachDerived(w, Breakdowns, want.breakdownItems(), func(b *Breakdown) bool {
 			return maps.Equal(b.Values, want.breakdowns[b.Dimension][b.Start])
 		}),
-		eachDerived(w, Sessions, len(want.sessions), func(s *Session) bool {
-			id := s.SessionID
-			s.SessionKey, s.Kept = SessionKey{}, Kept{}
-			return *s == want.sessions[id]
-		}),
+		eachDerived(w, Sessions, want.userSessions(), want.hasSession),
+		checkVisitLog(w, visitors, want),
 	)
+}
+
+// checkVisitLog compares the sessions of the visitors in the log with those that a recount finds.
+func checkVisitLog(w *foldsim.World, visitors *fold.Fold, want *expected) error {
+	states, err := w.States(visitors)
+	n := 0
+	for _, it := range states {
+		v, err := Visitors.Decode(it)
+		if err != nil {
+			return err
+		}
+		sessions := sessionsOf(&v)
+		n += len(sessions)
+		for i := range sessions {
+			if !want.hasSession(&sessions[i]) {
+				return fmt.Errorf("the log has session %+v", sessions[i])
+			}
+		}
+	}
+	if n != len(want.sessions) {
+		return fmt.Errorf("the log has %d sessions, want %d", n, len(want.sessions))
+	}
+	return err
+}
+
+func (r *expected) hasSession(s *Session) bool {
+	id := s.SessionID
+	s.SessionKey, s.Kept = SessionKey{}, Kept{}
+	return *s == r.sessions[id]
+}
+
+// userSessions is how many sessions are of users.
+func (r *expected) userSessions() (n int) {
+	for _, s := range r.sessions {
+		if s.UserID != "" {
+			n++
+		}
+	}
+	return n
 }
 
 func (r *expected) breakdownItems() (n int) {

@@ -20,7 +20,7 @@ func foldStats(c Config, names *calendar.HourNames, events *fold.Facts[EventChan
 			}
 			return addEventToStats(e, sign, names, at)
 		}),
-		fold.On(Visitors, func(ch fold.Typed[Visitor], at func(StatsKey) *Stats) error {
+		fold.OnEach(VisitLog.Changes(), func(ch *fold.Typed[Visitor], at func(StatsKey) *Stats) error {
 			if !ch.Expired {
 				addVisitorToStats(ch.Old, ch.New, names, at)
 			}

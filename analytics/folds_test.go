@@ -270,7 +270,7 @@ func (w *world) checkBreakdowns(s Site, want *expected, total Stats) {
 func (w *world) checkSessions(s Site, want *expected) {
 	w.Helper()
 	seen := 0
-	for got, err := range RecentSessions.All(w.Ctx, w.Table, SiteIn{s.SiteID}) {
+	for got, err := range RecentSessions(w.Ctx, w.Table, s.SiteID) {
 		w.Must(err)
 		seen++
 		got.Kept = Kept{}

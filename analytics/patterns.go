@@ -18,8 +18,8 @@ import (
 
 // Schema is all that this package stores and asks.
 var Schema = table.MustSchema("analytics",
-	Sites, Owners, Goals, Blocks, Windows, Visitors, Sessions, StatsItems, Breakdowns, Realtimes, Salts, RollupMarks,
-	StoreEvents, KnownEvents, SessionEvents, SessionByID, RecentSessions, SessionsByTime, SessionsOfUser, VisitorDays, StatsByTime, LatestStats,
+	Sites, Owners, Goals, Blocks, Windows, VisitPages, Sessions, StatsItems, Breakdowns, Realtimes, Salts, RollupMarks,
+	StoreEvents, KnownEvents, SessionEvents, VisitPagesOfSession, VisitPagesByTime, VisitDays, SessionsOfUser, UserSessionsByTime, VisitPagesOfDay, StatsByTime, LatestStats,
 	BreakdownByTime, Minutes, SiteByID, SitesOfOwner, OwnersOfSites, EventsByTime, GoalsOfSite, DaysToRollUp,
 	refusals.Days, refusals.ByDay,
 	imported.Imports, imported.Days, imported.Months, imported.ImportsOfSite, imported.DaysByTime, imported.MonthsByTime,
@@ -87,22 +87,44 @@ func FirstID(at time.Time) string {
 	return id.String()
 }
 
-// SessionIn names a session.
-type SessionIn = SessionKey
-
-// SessionByID is one session.
-var SessionByID = table.NewGet[SessionIn](Sessions, table.GetDef{
-	ID: "W3", Question: "one session", Load: table.Load{PerSecond: 0.05, Items: 1, ItemBytes: 500},
-})
-
 // SiteIn names a site.
 type SiteIn = SiteKey
 
-// RecentSessions are the sessions of a site, the latest to start first.
-var RecentSessions = table.NewQuery(Sessions, table.QueryDef[SiteIn]{
-	ID: "W4", Question: "the recent sessions of a site", Desc: true,
-	Load: table.Load{PerSecond: 0.2, Items: 50, ItemBytes: 500},
-})
+// VisitsIn asks for pages of visits: of days in [From, To) that change sessions which started in a span of time.
+type VisitsIn struct {
+	SiteID string `dynamodbav:"siteId"`
+	From   string `dynamodbav:"from"` // days; an empty From is open
+	To     string `dynamodbav:"to"`
+	Since  int64  `dynamodbav:"-"` // epoch milliseconds, both ends included
+	Until  int64  `dynamodbav:"-"`
+	Shards []int  `dynamodbav:"-"`
+}
+
+// VisitPagesByTime have the sessions of a site, the latest pages first: SessionsIn.Latest asks for them.
+var VisitPagesByTime = table.NewQuery(VisitPages, visitsDef("W4", "the sessions of a site, the latest to start first", true, table.Load{PerSecond: 0.2, Items: 4, ItemBytes: 6_000}))
+
+// VisitPagesOfSession have one session: GetSession asks for them.
+var VisitPagesOfSession = table.NewQuery(VisitPages, visitsDef("W3", "one session", true, table.Load{PerSecond: 0.05, Items: 4, ItemBytes: 6_000}))
+
+// VisitDays are the days of a site that have sessions, each by its pages: SessionsIn.All asks for the next.
+var VisitDays = table.NewQuery(VisitPages, visitsDef("W4b", "the next day of a site that has sessions which started in a range of time", false, table.Load{PerSecond: 0.001, Items: 1, ItemBytes: 6_000}))
+
+var (
+	firstOfVisits = table.FieldOf(VisitPages, func(p *VisitPage) *int64 { return &p.First })
+	lastOfVisits  = table.FieldOf(VisitPages, func(p *VisitPage) *int64 { return &p.Last })
+)
+
+// visitsDef is a question for pages of visits by time.
+func visitsDef(id, question string, desc bool, load table.Load) table.QueryDef[VisitsIn] {
+	return table.QueryDef[VisitsIn]{
+		ID: id, Question: question,
+		From: "VISITS#{from}", To: "VISITS#{to}", Desc: desc,
+		FanOut: "shard", Over: func(in VisitsIn) []int { return in.Shards },
+		Filter:  func(in VisitsIn) table.Cond { return table.And(firstOfVisits.Le(in.Until), lastOfVisits.Ge(in.Since)) },
+		Load:    load,
+		Example: func(in *VisitsIn) { in.Shards, in.Until = []int{0}, endOfTime },
+	}
+}
 
 // UserIn names a user as sites identify them.
 type UserIn struct {
@@ -127,17 +149,17 @@ func UserJourney(ctx context.Context, t *table.Table, siteID, userID string) ite
 	}
 }
 
-// VisitorIn names a visitor of a site. Ids change with every day, so a visitor has one day.
-type VisitorIn struct {
-	SiteID    string `dynamodbav:"siteId"`
-	Shard     int    `dynamodbav:"shard"`
-	VisitorID string `dynamodbav:"visitorId"`
+// DayOfVisitsIn names the visitors' days of a shard. VisitLog.Load and VisitLog.All ask for all of its pages.
+type DayOfVisitsIn struct {
+	SiteID string `dynamodbav:"siteId"`
+	Shard  int    `dynamodbav:"shard"`
+	Day    string `dynamodbav:"day"`
 }
 
-// VisitorDays are a visitor's sessions, as the visits of his day.
-var VisitorDays = table.NewQuery(Visitors, table.QueryDef[VisitorIn]{
-	ID: "W6", Question: "the sessions of a visitor", Prefix: "VISITOR#{visitorId}#",
-	Load: table.Load{PerSecond: 0.01, Items: 1, ItemBytes: 700},
+// VisitPagesOfDay are the visitors of a day, with their sessions.
+var VisitPagesOfDay = table.NewQuery(VisitPages, table.QueryDef[DayOfVisitsIn]{
+	ID: "W6", Question: "the sessions of the visitors of a day", Prefix: "VISITS#{day}#",
+	Load: table.Load{PerSecond: 0.01, Items: 50, ItemBytes: 6_000},
 })
 
 // StatsIn asks for the statistics of the buckets in [From, To), by their starts; an empty To is open.
@@ -245,16 +267,16 @@ var DaysToRollUp = table.NewQuery(RollupMarks, table.QueryDef[DaysIn]{
 	Load: table.Load{PerSecond: 0.5, Items: 1, ItemBytes: 120},
 })
 
-// SessionsIn asks for sessions by their ids, half-open; an empty end is open.
-type SessionsIn struct {
+// UserSessionsIn asks for sessions of users by their IDs, half-open; an empty end is open.
+type UserSessionsIn struct {
 	SiteID string `dynamodbav:"siteId"`
 	From   string `dynamodbav:"from"`
 	To     string `dynamodbav:"to"`
 }
 
-// SessionsByTime are the sessions of a site in the order of their starts.
-var SessionsByTime = table.NewQuery(Sessions, table.QueryDef[SessionsIn]{
-	ID: "W4b", Question: "the sessions of a site that started in a range of time",
+// UserSessionsByTime are the sessions of a site's identified users in the order of their starts. SessionsIn.All has all sessions.
+var UserSessionsByTime = table.NewQuery(Sessions, table.QueryDef[UserSessionsIn]{
+	ID: "W5b", Question: "the sessions of identified users of a site that started in a range of time",
 	From: "SESSION#{from}", To: "SESSION#{to}",
-	Load: table.Load{PerSecond: 0.001, Items: 100_000, ItemBytes: 500},
+	Load: table.Load{PerSecond: 0.001, Items: 1_000, ItemBytes: 500},
 })

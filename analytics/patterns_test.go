@@ -36,26 +36,31 @@ func TestPatterns(t *testing.T) {
 			t.Errorf("again: %v", err)
 		}
 	})
-	sessions, err := RecentSessions.Collect(w.Ctx, w.Table, SiteIn{"shop"})
+	all, err := SessionsOfSite(&site)
 	w.Must(err)
+	sessions := w.sessions(all.Latest(w.Ctx, w.Table))
 	t.Run("W4", func(t *testing.T) {
 		if got := entries(sessions); got != "(none) /c /a /a" { // the event of W1 is not folded yet
 			t.Errorf("recent sessions begin with %s", got)
 		}
-		recent, err := RecentSessions.Page(w.Ctx, w.Table, SiteIn{"shop"}, "", 2)
-		w.Must(err)
-		rest, err := RecentSessions.Page(w.Ctx, w.Table, SiteIn{"shop"}, recent.Next, 10)
-		w.Must(err)
-		if entries(recent.Items) != "(none) /c" || entries(rest.Items) != "/a /a" || rest.Next != "" {
-			t.Errorf("pages: %s; %s; %q", entries(recent.Items), entries(rest.Items), rest.Next)
+		before := all
+		before.To = sessions[1].SessionID
+		if rest := w.sessions(before.Latest(w.Ctx, w.Table)); entries(rest) != "/a /a" {
+			t.Errorf("sessions before the second: %s", entries(rest))
+		}
+		if again := w.sessions(RecentSessions(w.Ctx, w.Table, "shop")); entries(again) != entries(sessions) {
+			t.Errorf("recent sessions: %s", entries(again))
 		}
 	})
 	mine := sessions[3] // the first to start: 10:00 to 10:05
 	t.Run("W4b", func(t *testing.T) {
-		got, err := SessionsByTime.Collect(w.Ctx, w.Table, SessionsIn{"shop", FirstID(utc("2026-05-12T10:01")), FirstID(utc("2026-05-12T12:00"))})
+		in, err := SessionsBetween(&site, utc("2026-05-12T10:01"), utc("2026-05-12T12:00"))
 		w.Must(err)
-		if entries(got) != "/a /c" {
+		if got := w.sessions(in.All(w.Ctx, w.Table)); entries(got) != "/a /c" {
 			t.Errorf("sessions begin with %s", entries(got))
+		}
+		if first, err := in.First(w.Ctx, w.Table); err != nil || first.EntryPath != "/a" {
+			t.Errorf("the first: %+v, %v", first, err)
 		}
 	})
 	t.Run("W2", func(t *testing.T) {
@@ -66,8 +71,11 @@ func TestPatterns(t *testing.T) {
 		}
 	})
 	t.Run("W3", func(t *testing.T) {
-		s, err := SessionByID.Get(w.Ctx, w.Table, mine.SessionKey)
+		s, err := GetSession(w.Ctx, w.Table, &site, mine.SessionID)
 		w.Must(err)
+		if _, err := GetSession(w.Ctx, w.Table, &site, FirstID(utc("2026-05-12T10:00"))); !errors.Is(err, table.ErrNotFound) {
+			t.Errorf("a session that is not there: %v", err)
+		}
 		if s.ExitPath != "/b" || s.PageViews != 2 {
 			t.Errorf("session %+v", s)
 		}
@@ -85,10 +93,11 @@ func TestPatterns(t *testing.T) {
 		}
 	})
 	t.Run("W6", func(t *testing.T) {
-		days, err := VisitorDays.Collect(w.Ctx, w.Table, VisitorIn{"shop", mine.VisitorShard, mine.VisitorID})
+		pages, err := VisitPagesOfDay.Collect(w.Ctx, w.Table, DayOfVisitsIn{"shop", mine.VisitorShard, mine.Day})
 		w.Must(err)
-		if len(days) != 1 || len(days[0].Visits) != 2 || days[0].Day != "2026-05-12" {
-			t.Errorf("days of the visitor: %+v", days)
+		v, err := VisitLog.Get(w.Ctx, w.Table, VisitorKey{"shop", mine.VisitorShard, mine.VisitorID, mine.Day})
+		if err != nil || len(pages) != 1 || len(v.Visits) != 2 || v.Day != "2026-05-12" {
+			t.Errorf("%d pages; the visitor: %+v, %v", len(pages), v, err)
 		}
 	})
 	t.Run("W7", func(t *testing.T) {

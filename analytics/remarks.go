@@ -8,17 +8,17 @@ var remarks = table.Remarks{
 		{Name: "ingest, imports", Patterns: []string{"W1", "W10", "W12"}},
 		{Name: "reports, dashboard", Patterns: []string{"W7", "W7b", "W8", "W12", "W13", "W14", "W20", "W21", "W22"}},
 		{Name: "realtime", Patterns: []string{"W4", "W9"}},
-		{Name: "explore", Patterns: []string{"W2", "W3", "W4b", "W5", "W11"}},
+		{Name: "explore", Patterns: []string{"W2", "W3", "W4", "W4b", "W5", "W6", "W11"}},
 		{Name: "erasure", Patterns: []string{"W2", "W3", "W6", "W11"}},
 		{Name: "roll-up", Patterns: []string{"W7", "W8", "W10b", "W10c", "W13"}},
-		{Name: "verify, rebuild", Patterns: []string{"W4b", "W7", "W8", "W11"}},
+		{Name: "verify, rebuild", Patterns: []string{"W5b", "W6", "W7", "W8", "W11"}},
 		{Name: "goals of the past", Patterns: []string{"W11"}},
 	},
 	Gaps: []table.Gap{
 		{Question: "two dimensions at once in a standard report, such as pages by country", Needs: "a breakdown of both, which multiplies their values; explore answers it from raw events while these are kept"},
 		{Question: "a person on two days", Needs: "a visitor id that outlives the day's salt, which there is not on purpose; users who log in are found by their id"},
 		{Question: "exact unique visitors of a week or a month", Needs: "an item a visitor and month; a mergeable sketch is kept, with its stated error"},
-		{Question: "sessions by country, channel or device", Needs: "an index key of each, a write more a session; explore reads the sessions of the time"},
+		{Question: "sessions by country, channel or device", Needs: "an item a session with an index key of each; explore reads the sessions of the time"},
 	},
 	Decisions: []table.Decision{
 		{Title: "0002: Lifetimes count from arrival", Link: "../decisions/0002-expiry-counts-from-arrival.md"},
@@ -29,5 +29,6 @@ var remarks = table.Remarks{
 		{Title: "0013: Derived items may wait", Link: "../decisions/0013-derived-items-may-wait.md"},
 		{Title: "0015: Web vitals are histograms in breakdowns", Link: "../decisions/0015-web-vitals-are-histograms-in-breakdowns.md"},
 		{Title: "0046: Events arrive in blocks", Link: "../decisions/0046-events-arrive-in-blocks.md"},
+		{Title: "0053: Visitors' days are states in a log", Link: "../decisions/0053-visitors-days-are-in-a-log.md"},
 	},
 }

@@ -8,6 +8,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/onefold/onefold/fold"
+	"github.com/onefold/onefold/internal/block"
+
 	"github.com/cockroachdb/datadriven"
 	"github.com/oklog/ulid/v2"
 	"pgregory.net/rapid"
@@ -365,13 +368,10 @@ func TestLargestVisitor(t *testing.T) {
 		events = append(events, e, &seen, &scrolled)
 	}
 	v := visitorOf(t, events)
-	it, err := Visitors.Encode(v)
-	if err != nil {
-		t.Fatal(err)
+	encoded := appendVisitor(nil, v)
+	body := fold.ExampleStates("VISITOR#visitor#2026-05-12", encoded)
+	t.Logf("%d visits, %d bytes, %d in a page", len(v.Visits), len(encoded), len(body))
+	if len(body) > block.MaxBody {
+		t.Errorf("a visitor's day takes %d bytes of a page", len(body))
 	}
-	av, err := v.Visits.MarshalDynamoDBAttributeValue()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Logf("%d visits, %d attributes, %d bytes of visits", len(v.Visits), len(it), len(bytesOf(av)))
 }

@@ -2,6 +2,7 @@ package analytics
 
 import (
 	"fmt"
+	"iter"
 	"math/rand/v2"
 	"testing"
 	"time"
@@ -135,4 +136,14 @@ func bytesOf(av types.AttributeValue) []byte {
 		return nil
 	}
 	return b.Value
+}
+
+// sessions takes all of a list.
+func (w *world) sessions(list iter.Seq2[Session, error]) (all []Session) {
+	w.Helper()
+	for s, err := range list {
+		w.Must(err)
+		all = append(all, s)
+	}
+	return all
 }

@@ -133,7 +133,7 @@ func Visitor(ctx context.Context, t *table.Table, w reconcile.Folded, siteID, se
 	if err != nil {
 		return Receipt{}, err
 	}
-	s, err := analytics.SessionByID.Get(ctx, t, analytics.SessionIn{SiteID: siteID, SessionID: sessionID})
+	s, err := analytics.GetSession(ctx, t, &site, sessionID)
 	if errors.Is(err, table.ErrNotFound) {
 		return Receipt{}, fmt.Errorf("%w: no session", ErrNobody)
 	}

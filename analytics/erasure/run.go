@@ -34,6 +34,8 @@ type eraser struct {
 	site *analytics.Site
 	cal  calendar.Zone
 	r    Receipt
+
+	unread error // pages of visits that could not be searched
 }
 
 // finish does what a receipt says is left.
@@ -75,6 +77,9 @@ func (e *eraser) run(ctx context.Context) error {
 		return err
 	}
 	if err := e.sessions(ctx); err != nil {
+		return err
+	}
+	if err := e.forget(ctx); err != nil {
 		return err
 	}
 	if err := e.rebuild(ctx); err != nil {
@@ -126,49 +131,50 @@ func (e *eraser) events(ctx context.Context, k analytics.VisitorKey) error {
 	return err
 }
 
-// visitors removes visitors' days that have no events any more, and returns the others.
+// visitors removes visitors' days that have no events any more, and returns the others. What days counted whose first events may have
+// expired cannot come off any more: from these days the visitors are taken silently, and their sessions after them.
 func (e *eraser) visitors(ctx context.Context, keys []analytics.VisitorKey) (left []analytics.VisitorKey, err error) {
-	loaded, err := fold.Load(ctx, e.t, analytics.Visitors, keys)
+	loaded, err := analytics.VisitLog.Load(ctx, e.t, keys, e.damaged)
 	if err != nil {
 		return nil, err
 	}
+	var remove []fold.Replacement[analytics.Visitor, analytics.VisitorKey]
+	sessions := make(map[analytics.VisitorKey]int)
 	for i, k := range keys {
 		in, err := e.eventsOf(k)
 		if err != nil {
 			return nil, err
 		}
 		_, err = in.First(ctx, e.t)
-		if err == nil {
-			left = append(left, k)
-			continue
-		}
-		if !errors.Is(err, table.ErrNotFound) {
-			return nil, err
-		}
-		v := &loaded[i]
-		_, err = analytics.Visitors.Get(ctx, e.t, k)
-		if errors.Is(err, table.ErrNotFound) { // or expired, with its events: what these counted cannot come off any more
-			continue
-		}
-		if err != nil {
-			return nil, err
-		}
-		err = fold.RemoveState(ctx, e.t, analytics.Visitors, k, v.Version)
 		switch {
-		case errors.Is(err, table.ErrConflict):
+		case err == nil:
 			left = append(left, k)
-		case err != nil:
+		case !errors.Is(err, table.ErrNotFound):
 			return nil, err
-		default:
-			e.r.Deleted.Visitors++
-			e.r.Deleted.Sessions += int64(len(v.State.Visits))
+		case loaded[i].Version > 0 && !loaded[i].Removed:
+			sealed := analytics.CheckRaw(ctx, e.t, e.site, k.Day, e.t.Now())
+			if sealed != nil && !errors.Is(sealed, analytics.ErrSealed) {
+				return nil, sealed
+			}
+			remove = append(remove, fold.Replacement[analytics.Visitor, analytics.VisitorKey]{Key: k, Version: loaded[i].Version, Silent: sealed != nil})
+			sessions[k] = len(loaded[i].State.Visits)
 		}
 	}
-	return left, nil
+	changed, err := analytics.VisitLog.Replace(ctx, e.t, remove, e.damaged)
+	for _, r := range remove {
+		if !slices.Contains(changed, r.Key) && err == nil {
+			e.r.Deleted.Visitors++
+			e.r.Deleted.Sessions += int64(sessions[r.Key])
+		}
+	}
+	return append(left, changed...), err
 }
 
-// sessions removes the user's sessions whose visitors' days have expired before them. Those of days that came after the erasure
-// was asked for are not part of it, and stay with their events.
+// damaged notes that a page of visits could not be read, and so not be searched.
+func (e *eraser) damaged(err error) { e.unread = errors.Join(e.unread, err) }
+
+// sessions removes those of the user's sessions that are left: of visitors' days that were taken silently. Those of days that came after
+// the erasure was asked for are not part of it, and stay with their events.
 func (e *eraser) sessions(ctx context.Context) error {
 	if e.r.UserID == "" {
 		return nil
@@ -193,9 +199,16 @@ func (e *eraser) sessions(ctx context.Context) error {
 		if err := fold.RemoveState(ctx, e.t, analytics.Sessions, k, loaded[i].Version); err != nil {
 			return err
 		}
-		e.r.Deleted.Sessions++
 	}
 	return nil
+}
+
+// forget takes what was of the person out of the pages of visits. It must not come before the folds have seen the removal.
+func (e *eraser) forget(ctx context.Context) error {
+	if err := analytics.VisitLog.Forget(ctx, e.t, e.r.Left, e.damaged); err != nil {
+		return err
+	}
+	return e.unread
 }
 
 // rebuild makes the days anew of the events that are left. Days that are sealed keep their totals.

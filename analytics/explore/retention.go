@@ -141,7 +141,7 @@ func (x *Explorer) eachSession(ctx context.Context, r Range, filters []Filter, t
 	if err != nil {
 		return nil, err
 	}
-	for session, err := range analytics.SessionsByTime.All(ctx, x.t, ids) {
+	for session, err := range ids.All(ctx, x.t) {
 		if err != nil {
 			return nil, fmt.Errorf("explore: sessions of %s: %w", r.Site, err)
 		}

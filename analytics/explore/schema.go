@@ -6,4 +6,4 @@ import (
 )
 
 // Schema is all that this package asks, beside what it is asked of.
-var Schema = table.MustSchema("explore", analytics.Schema, Funnels, LatestSessions, FunnelsOfSite)
+var Schema = table.MustSchema("explore", analytics.Schema, Funnels, FunnelsOfSite)

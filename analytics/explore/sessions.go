@@ -17,13 +17,6 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// LatestSessions are the sessions of a site that started in a range of time, the latest first.
-var LatestSessions = table.NewQuery(analytics.Sessions, table.QueryDef[analytics.SessionsIn]{
-	ID: "X1", Question: "the sessions of a site that started in a range of time, the latest first",
-	From: "SESSION#{from}", To: "SESSION#{to}", Desc: true,
-	Load: table.Load{PerSecond: 0.05, Items: 50, ItemBytes: 500},
-})
-
 // The bounds of a page of sessions.
 const (
 	defaultPage = 50
@@ -94,9 +87,10 @@ func (x *Explorer) keptSessions(ctx context.Context, in SessionsIn) (SessionPage
 	if in.Cursor != "" {
 		ids.To = min(ids.To, in.Cursor)
 	}
+	ids.Damaged = func(error) { page.damaged() }
 	passed := 0
 	last := ""
-	for session, err := range LatestSessions.All(ctx, x.t, ids) {
+	for session, err := range ids.Latest(ctx, x.t) {
 		if err != nil {
 			return page, fmt.Errorf("explore: sessions of %s: %w", in.Site, err)
 		}
@@ -113,6 +107,14 @@ func (x *Explorer) keptSessions(ctx context.Context, in SessionsIn) (SessionPage
 	return page, nil
 }
 
+// damaged notes, once, that sessions are missing.
+func (p *SessionPage) damaged() {
+	const note = "Some sessions are missing: a page of visits is damaged."
+	if !slices.Contains(p.Notes, note) {
+		p.Notes = append(p.Notes, note)
+	}
+}
+
 // selected reports whether a session is of a visit that fulfils all conditions, which are about what sessions say.
 func selected(all []*condition, s *analytics.Session) bool {
 	if len(all) == 0 {
@@ -125,14 +127,17 @@ func selected(all []*condition, s *analytics.Session) bool {
 	return len(columnsOf([]*visit{v}, new(calendar.HourNames)).chosen(all)) == 1
 }
 
-// sessionIDs are the ids of the sessions of a range.
-func (s *scan) sessionIDs(r Range) (analytics.SessionsIn, error) {
+// sessionIDs asks for the sessions of a range.
+func (s *scan) sessionIDs(r Range) (in analytics.SessionsIn, err error) {
 	start, err := s.cal.Start(r.From)
 	if err != nil {
-		return analytics.SessionsIn{}, err
+		return in, err
 	}
 	_, end, err := s.cal.Bounds(r.To)
-	return analytics.SessionsIn{SiteID: r.Site, From: leastID(start), To: leastID(end)}, err
+	if err != nil {
+		return in, err
+	}
+	return analytics.SessionsBetween(&s.site, start, end)
 }
 
 // leastID is the least id of a millisecond.
@@ -196,10 +201,7 @@ func (x *Explorer) Timeline(ctx context.Context, siteID, sessionID string) (Time
 	if err != nil {
 		return Timeline{}, err
 	}
-	session, err := analytics.SessionByID.Get(ctx, x.t, analytics.SessionKey{SiteID: siteID, SessionID: sessionID})
-	if err == nil && session.Gone {
-		err = table.ErrNotFound
-	}
+	session, err := analytics.GetSession(ctx, x.t, &site, sessionID)
 	if err != nil {
 		return Timeline{}, fmt.Errorf("explore: session: %w", err)
 	}
@@ -256,7 +258,7 @@ func (t *Timeline) take(events iter.Seq2[analytics.Event, error], belongs func(*
 // belongs tells the events of a session from those of others that its visitor had at the same time.
 func (x *Explorer) belongs(ctx context.Context, s *analytics.Session) (func(*analytics.Event) bool, error) {
 	key := analytics.VisitorKey{SiteID: s.SiteID, Shard: s.VisitorShard, VisitorID: s.VisitorID, Day: s.Day}
-	who, err := analytics.Visitors.Get(ctx, x.t, key)
+	who, err := analytics.VisitLog.Get(ctx, x.t, key)
 	if err != nil && !isNotFound(err) {
 		return nil, err
 	}

@@ -71,7 +71,7 @@ func (w *world) derived() map[string]string {
 		d["goals "+b.Start] = fmt.Sprint(b.Values)
 	}
 	sums := map[string]int64{} // sessions' ids depend on the salt
-	for s, err := range analytics.SessionsByTime.All(w.Ctx, w.Table, analytics.SessionsIn{SiteID: "site"}) {
+	for s, err := range analytics.RecentSessions(w.Ctx, w.Table, "site") {
 		w.Must(err)
 		sums[fmt.Sprint("sessions ", s.Start)] += s.Conversions
 	}

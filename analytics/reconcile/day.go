@@ -2,14 +2,13 @@ package reconcile
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/onefold/onefold/analytics"
 	"github.com/onefold/onefold/fold"
-	"github.com/onefold/onefold/table"
 )
 
 // A derived item is compared with exactly the events that it has counted, while events are being written:
@@ -24,10 +23,8 @@ import (
 // computed, and a replacement on condition of that version changes nothing else. If the version is another, the item
 // is tried again.
 
-const (
-	maxTries  = 8    // of one day's items that keep being written
-	loadChunk = 1000 // items that are compared at once
-)
+// maxTries bounds how often one day's items are tried that keep being written.
+const maxTries = 8
 
 // check is the comparison of the items of one kind.
 type check interface {
@@ -83,25 +80,22 @@ func (c *checkOf[S, K]) find(ctx context.Context, d *analytics.Derived) error {
 			keys = append(keys, k)
 		}
 	}
-	for ; len(keys) > 0; keys = keys[min(loadChunk, len(keys)):] {
-		chunk := keys[:min(loadChunk, len(keys))]
-		loaded, err := fold.Load(ctx, c.r.t, c.kind.entity, chunk)
-		if err != nil {
-			return err
-		}
-		for i, k := range chunk {
-			w := c.wanted(want, k)
-			if !c.same(&loaded[i].State, &w) {
-				c.suspects = append(c.suspects, k)
-			}
-		}
-		c.r.found.Items += int64(len(chunk))
+	loaded, err := c.kind.states.load(ctx, c.r.t, keys)
+	if err != nil {
+		return err
 	}
+	for i, k := range keys {
+		w := c.wanted(want, k)
+		if !c.same(&loaded[i].State, &w) {
+			c.suspects = append(c.suspects, k)
+		}
+	}
+	c.r.found.Items += int64(len(keys))
 	return nil
 }
 
 func (c *checkOf[S, K]) before(ctx context.Context) error {
-	loaded, err := fold.Load(ctx, c.r.t, c.kind.entity, c.suspects)
+	loaded, err := c.kind.states.load(ctx, c.r.t, c.suspects)
 	if err != nil {
 		return err
 	}
@@ -113,12 +107,14 @@ func (c *checkOf[S, K]) before(ctx context.Context) error {
 }
 
 func (c *checkOf[S, K]) after(ctx context.Context, d *analytics.Derived) error {
-	loaded, err := fold.Load(ctx, c.r.t, c.kind.entity, c.suspects)
+	loaded, err := c.kind.states.load(ctx, c.r.t, c.suspects)
 	if err != nil {
 		return err
 	}
 	want := c.kind.want(d)
 	var left []K
+	var wrong []Difference
+	var mend []fold.Replacement[S, K]
 	for i, k := range c.suspects {
 		if loaded[i].Version != c.versions[i] {
 			left = append(left, k)
@@ -128,30 +124,40 @@ func (c *checkOf[S, K]) after(ctx context.Context, d *analytics.Derived) error {
 		if c.same(&loaded[i].State, &w) {
 			continue
 		}
-		difference := differenceOf(c.kind, k, loaded[i], &w)
-		if c.r.verb == Rebuilding {
-			err := c.replace(ctx, k, &w, loaded[i])
-			if errors.Is(err, table.ErrConflict) {
-				left = append(left, k)
-				continue
-			}
-			if err != nil {
-				return err
-			}
-			c.mended++
+		wrong, mend = append(wrong, differenceOf(c.kind, k, loaded[i], &w)), append(mend, c.replacement(k, w, loaded[i]))
+	}
+	changed, err := c.mend(ctx, mend)
+	if err != nil {
+		return err
+	}
+	for i := range wrong {
+		if slices.Contains(changed, mend[i].Key) {
+			left = append(left, mend[i].Key)
+		} else {
+			c.r.note(wrong[i])
 		}
-		c.r.note(difference)
 	}
 	c.suspects = left
 	return nil
 }
 
-func (c *checkOf[S, K]) replace(ctx context.Context, k K, want *S, stored fold.Stored[S]) error {
-	c.kind.finish(want, &stored.State, c.r.site.Retention)
-	if c.kind.empty(want) {
-		return fold.RemoveState(ctx, c.r.t, c.kind.entity, k, stored.Version)
+// mend replaces what differs, if that is wanted, and returns what has changed meanwhile.
+func (c *checkOf[S, K]) mend(ctx context.Context, all []fold.Replacement[S, K]) (changed []K, err error) {
+	if c.r.verb != Rebuilding {
+		return nil, nil
 	}
-	return fold.ReplaceState(ctx, c.r.t, c.kind.entity, k, *want, stored.Version)
+	changed, err = c.kind.states.replace(ctx, c.r.t, all)
+	c.mended += len(all) - len(changed)
+	return changed, err
+}
+
+func (c *checkOf[S, K]) replacement(k K, want S, stored fold.Stored[S]) fold.Replacement[S, K] {
+	r := fold.Replacement[S, K]{Key: k, Version: stored.Version}
+	c.kind.finish(&want, &stored.State, c.r.site.Retention)
+	if !c.kind.empty(&want) {
+		r.State = &want
+	}
+	return r
 }
 
 // note counts a difference, and lists the first of them.
@@ -251,15 +257,18 @@ func (r *reconciler) day(ctx context.Context, day string) error {
 	return nil
 }
 
-// visitors compares visitors' days: those that events make, and those whose sessions are there.
+// visitors compares visitors' days: those that events make, and those that are there.
 func (r *reconciler) visitors(ctx context.Context, day string, d *analytics.Derived) (mended bool, err error) {
 	c := &checkOf[analytics.Visitor, analytics.VisitorKey]{r: r, kind: kindOfVisitor}
-	for s, err := range r.storedSessions(ctx, day) {
-		if err != nil {
-			return false, err
-		}
-		if k := (analytics.VisitorKey{SiteID: s.SiteID, Shard: s.VisitorShard, VisitorID: s.VisitorID, Day: s.Day}); s.Day == day && d.Visitors[k] == nil {
-			c.stored = append(c.stored, k)
+	for _, shard := range r.site.Sharding.Over(time.Time{}, time.Time{}) {
+		like := analytics.Visitor{VisitorKey: analytics.VisitorKey{SiteID: r.site.SiteID, Shard: shard, VisitorID: "any", Day: day}}
+		for v, err := range analytics.VisitLog.All(ctx, r.t, like, ignore) {
+			if err != nil {
+				return false, err
+			}
+			if k := v.State.VisitorKey; d.Visitors[k] == nil {
+				c.stored = append(c.stored, k)
+			}
 		}
 	}
 	if err := c.find(ctx, d); err != nil {

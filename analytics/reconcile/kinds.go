@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"reflect"
 	"slices"
 	"time"
 
@@ -20,6 +19,7 @@ import (
 // kindOf is one kind of derived items: how they are compared and replaced.
 type kindOf[S any, K comparable] struct {
 	entity *table.Entity[S, K]
+	states states[S, K]
 	zero   func(K) S
 	want   func(*analytics.Derived) map[K]*S
 	same   func(stored, want *S) bool
@@ -30,16 +30,18 @@ type kindOf[S any, K comparable] struct {
 
 var kindOfVisitor = kindOf[analytics.Visitor, analytics.VisitorKey]{
 	entity: analytics.Visitors,
+	states: visitorsInLog{},
 	zero:   func(k analytics.VisitorKey) analytics.Visitor { return analytics.Visitor{VisitorKey: k} },
 	want:   func(d *analytics.Derived) map[analytics.VisitorKey]*analytics.Visitor { return d.Visitors },
 	same:   sameVisitor,
 	empty:  func(v *analytics.Visitor) bool { return len(v.Visits) == 0 && len(v.Scrolls) == 0 },
-	finish: func(v, _ *analytics.Visitor, r analytics.Retention) { v.ExpiresAt = v.Expiry(r.Raw()) },
+	finish: func(v, _ *analytics.Visitor, r analytics.Retention) { v.ExpiresAt = v.Expiry(r.Of(analytics.Hour)) },
 	text:   func(v *analytics.Visitor) any { return v.Visits },
 }
 
 var kindOfSession = kindOf[analytics.Session, analytics.SessionKey]{
 	entity: analytics.Sessions,
+	states: rows[analytics.Session, analytics.SessionKey]{analytics.Sessions},
 	zero:   func(k analytics.SessionKey) analytics.Session { return analytics.Session{SessionKey: k} },
 	want:   func(d *analytics.Derived) map[analytics.SessionKey]*analytics.Session { return d.Sessions },
 	same:   sameSession,
@@ -50,6 +52,7 @@ var kindOfSession = kindOf[analytics.Session, analytics.SessionKey]{
 
 var kindOfStats = kindOf[analytics.Stats, analytics.StatsKey]{
 	entity: analytics.StatsItems,
+	states: rows[analytics.Stats, analytics.StatsKey]{analytics.StatsItems},
 	zero:   func(k analytics.StatsKey) analytics.Stats { return analytics.Stats{StatsKey: k} },
 	want:   func(d *analytics.Derived) map[analytics.StatsKey]*analytics.Stats { return d.Stats },
 	same:   sameStats,
@@ -72,6 +75,7 @@ var kindOfStats = kindOf[analytics.Stats, analytics.StatsKey]{
 
 var kindOfBreakdown = kindOf[analytics.Breakdown, analytics.BreakdownKey]{
 	entity: analytics.Breakdowns,
+	states: rows[analytics.Breakdown, analytics.BreakdownKey]{analytics.Breakdowns},
 	zero:   func(k analytics.BreakdownKey) analytics.Breakdown { return analytics.Breakdown{BreakdownKey: k} },
 	want:   func(d *analytics.Derived) map[analytics.BreakdownKey]*analytics.Breakdown { return d.Breakdowns },
 	same:   fitsBreakdown,
@@ -81,9 +85,7 @@ var kindOfBreakdown = kindOf[analytics.Breakdown, analytics.BreakdownKey]{
 }
 
 func sameVisitor(a, b *analytics.Visitor) bool {
-	x, errX := a.Visits.MarshalDynamoDBAttributeValue()
-	y, errY := b.Visits.MarshalDynamoDBAttributeValue()
-	return errX == nil && errY == nil && reflect.DeepEqual(x, y) && slices.Equal(a.Scrolls, b.Scrolls) && a.EngagedAt == b.EngagedAt && a.Since == b.Since && a.Until == b.Until
+	return bytes.Equal(a.Visits.Append(nil), b.Visits.Append(nil)) && slices.Equal(a.Scrolls, b.Scrolls) && a.EngagedAt == b.EngagedAt && a.Since == b.Since && a.Until == b.Until
 }
 
 func sameSession(a, b *analytics.Session) bool {

@@ -76,7 +76,32 @@ func remove[S any, K comparable](w *shop, e *table.Entity[S, K], key K) {
 	w.must(err)
 }
 
-// items names one stored item of each kind: those of the first visit of a day.
+// overwriteVisitor changes a visitor's day. The folds that follow see it.
+func overwriteVisitor(w *shop, key analytics.VisitorKey, change func(*analytics.Visitor)) {
+	w.Helper()
+	loaded, err := analytics.VisitLog.Load(w.ctx, w.table, []analytics.VisitorKey{key}, w.must)
+	w.must(err)
+	change(&loaded[0].State)
+	w.replaceVisitor(fold.Replacement[analytics.Visitor, analytics.VisitorKey]{Key: key, Version: loaded[0].Version, State: &loaded[0].State})
+}
+
+func removeVisitor(w *shop, key analytics.VisitorKey) {
+	w.Helper()
+	loaded, err := analytics.VisitLog.Load(w.ctx, w.table, []analytics.VisitorKey{key}, w.must)
+	w.must(err)
+	w.replaceVisitor(fold.Replacement[analytics.Visitor, analytics.VisitorKey]{Key: key, Version: loaded[0].Version})
+}
+
+func (w *shop) replaceVisitor(r fold.Replacement[analytics.Visitor, analytics.VisitorKey]) {
+	w.Helper()
+	changed, err := analytics.VisitLog.Replace(w.ctx, w.table, []fold.Replacement[analytics.Visitor, analytics.VisitorKey]{r}, w.must)
+	w.must(err)
+	if len(changed) > 0 {
+		w.Fatalf("%v has changed", changed)
+	}
+}
+
+// items names one stored item of each kind: those of the first visit of a day; of a user, if there is one.
 type items struct {
 	session   analytics.Session
 	visitor   analytics.VisitorKey
@@ -89,7 +114,13 @@ func (w *shop) items(day string) items {
 	w.Helper()
 	from, to, err := w.cal.Bounds(day)
 	w.must(err)
-	s, err := analytics.SessionsByTime.First(w.ctx, w.table, analytics.SessionsIn{SiteID: w.site.SiteID, From: analytics.FirstID(from), To: analytics.FirstID(to)})
+	s, err := analytics.UserSessionsByTime.First(w.ctx, w.table, analytics.UserSessionsIn{SiteID: w.site.SiteID, From: analytics.FirstID(from), To: analytics.FirstID(to)})
+	if errors.Is(err, table.ErrNotFound) {
+		var in analytics.SessionsIn
+		in, err = analytics.SessionsBetween(&w.site, from, to)
+		w.must(err)
+		s, err = in.First(w.ctx, w.table)
+	}
 	w.must(err)
 	hour := w.cal.Hour(time.UnixMilli(s.Start))
 	return items{
@@ -149,17 +180,17 @@ func ways() map[string]spoiled {
 		}, "analytics.breakdown", Wrong},
 		"missing breakdown": {func(w *shop, i items) { remove(w, analytics.Breakdowns, i.breakdown) }, "analytics.breakdown", Missing},
 		"wrong visitor": {func(w *shop, i items) {
-			overwrite(w, analytics.Visitors, i.visitor, func(v *analytics.Visitor) {
+			overwriteVisitor(w, i.visitor, func(v *analytics.Visitor) {
 				for i := range v.Visits { // none, if something else took them away before
 					v.Visits[i].Hours[0].Views += 3
 				}
 			})
 		}, "analytics.visitor", Wrong},
-		"missing visitor": {func(w *shop, i items) { remove(w, analytics.Visitors, i.visitor) }, "analytics.visitor", Missing},
+		"missing visitor": {func(w *shop, i items) { removeVisitor(w, i.visitor) }, "analytics.visitor", Missing},
 		"extra visitor": {func(w *shop, i items) {
 			visitor := i.visitor
 			visitor.VisitorID = "nobody"
-			overwrite(w, analytics.Visitors, visitor, func(v *analytics.Visitor) {
+			overwriteVisitor(w, visitor, func(v *analytics.Visitor) {
 				at := time.UnixMilli(i.session.Start)
 				e := analytics.Event{EventKey: analytics.EventKey{EventID: analytics.FirstID(at)}, ZoneMinutes: w.cal.Minutes(at), Path: "/nowhere"}
 				day, err := new(analytics.Replay).Add(&e)
@@ -324,7 +355,7 @@ func TestRebuildWhileWritesGoOn(t *testing.T) {
 		i := w.items("2026-04-01")
 		overwrite(w, analytics.StatsItems, i.stats, func(s *analytics.Stats) { s.PageViews += 100 })
 		remove(w, analytics.Breakdowns, i.breakdown)
-		overwrite(w, analytics.Visitors, i.visitor, func(v *analytics.Visitor) { v.Visits = v.Visits[:1]; v.Visits[0].End += 1000 })
+		overwriteVisitor(w, i.visitor, func(v *analytics.Visitor) { v.Visits = v.Visits[:1]; v.Visits[0].End += 1000 })
 		d := w.rebuild("2026-04-01", "2026-04-01")
 		t.Logf("rebuild mended %d of %d, %d busy", d.Mended, d.Count, len(d.Busy))
 	}

@@ -105,7 +105,7 @@ func (r *reconciler) waiting(ctx context.Context, first, last string) (bool, err
 	return err == nil, err
 }
 
-// storedSessions yields the sessions that started on a day.
+// storedSessions yields the sessions of users that started on a day.
 func (r *reconciler) storedSessions(ctx context.Context, day string) iter.Seq2[analytics.Session, error] {
 	return func(yield func(analytics.Session, error) bool) {
 		from, to, err := r.cal.Bounds(day)
@@ -113,7 +113,7 @@ func (r *reconciler) storedSessions(ctx context.Context, day string) iter.Seq2[a
 			yield(analytics.Session{}, err)
 			return
 		}
-		analytics.SessionsByTime.All(ctx, r.t, analytics.SessionsIn{SiteID: r.site.SiteID, From: analytics.FirstID(from), To: analytics.FirstID(to)})(yield)
+		analytics.UserSessionsByTime.All(ctx, r.t, analytics.UserSessionsIn{SiteID: r.site.SiteID, From: analytics.FirstID(from), To: analytics.FirstID(to)})(yield)
 	}
 }
 

@@ -160,6 +160,7 @@ func (p *place) work() {
 func (p *place) items() map[string]table.Item {
 	p.t.Helper()
 	all := make(map[string]table.Item)
+	var visits []table.Item
 	in := &dynamodb.ScanInput{TableName: aws.String(assembly.TableName)}
 	for {
 		out, err := p.db.Scan(p.t.Context(), in)
@@ -179,11 +180,32 @@ func (p *place) items() map[string]table.Item {
 				must(p.t, err)
 				p.addWindow(all, it, w.Span, &w.Window)
 				continue
+			case analytics.VisitPages.Name():
+				visits = append(visits, it)
+				continue
 			}
 			all[text(it, table.AttrPK)+" "+text(it, table.AttrSK)] = it
 		}
 		if in.ExclusiveStartKey = out.LastEvaluatedKey; in.ExclusiveStartKey == nil {
+			p.addVisitors(all, visits)
 			return all
+		}
+	}
+}
+
+// addVisitors adds the visitors' days that pages hold: who has folded decides how many pages there are.
+func (p *place) addVisitors(all map[string]table.Item, pages []table.Item) {
+	p.t.Helper()
+	key := func(it table.Item) string { return text(it, table.AttrPK) + " " + text(it, table.AttrSK) }
+	slices.SortFunc(pages, func(a, b table.Item) int { return strings.Compare(key(a), key(b)) })
+	for _, f := range analytics.Folds(analytics.Config{}) {
+		if f.Into() != analytics.VisitPages.Name() {
+			continue
+		}
+		states, err := f.Latest(pages)
+		must(p.t, err)
+		for _, it := range states {
+			all[key(it)] = it
 		}
 	}
 }

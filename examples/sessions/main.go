@@ -28,7 +28,7 @@ func run(ctx context.Context, dir string) error {
 		return err
 	}
 	t := table.New(db, "onefold", table.Options{})
-	for s, err := range analytics.RecentSessions.All(ctx, t, analytics.SiteIn{SiteID: "blog"}) {
+	for s, err := range analytics.RecentSessions(ctx, t, "blog") {
 		if err != nil {
 			return err
 		}

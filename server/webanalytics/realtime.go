@@ -151,7 +151,7 @@ func (s *Service) presentVisits(ctx context.Context, siteID string, now time.Tim
 	pages, sources, countries := map[string]int64{}, map[string]int64{}, map[string]int64{}
 	since, oldest := now.Add(-presentMinutes*time.Minute).UnixMilli(), now.Add(-realtimeReach).UnixMilli()
 	read := 0
-	for v, err := range analytics.RecentSessions.All(ctx, s.table, analytics.SiteIn{SiteID: siteID}) {
+	for v, err := range analytics.RecentSessions(ctx, s.table, siteID) {
 		if err != nil {
 			return err
 		}

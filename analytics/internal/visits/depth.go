@@ -5,8 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-
 	"github.com/onefold/onefold/internal/varint"
 )
 
@@ -46,36 +44,27 @@ func (ds *Depths) Merge(os Depths) {
 	}
 }
 
-// Depths are one binary attribute (docs/format/analytics.md):
-//
-//	0x01, then of each, sorted by page:  uvarint length, bytes of the page; uvarint percent
-const depthsVersion = 1
-
-// MarshalDynamoDBAttributeValue stores the depths as binary.
-func (ds Depths) MarshalDynamoDBAttributeValue() (types.AttributeValue, error) {
-	buf := make([]byte, 1, 1+24*len(ds))
-	buf[0] = depthsVersion
+// Append appends the encoding of the depths to buf (docs/format/analytics.md): a uvarint, how many there are; then of each, sorted by
+// page, uvarint length, bytes of the page, uvarint percent.
+func (ds Depths) Append(buf []byte) []byte {
+	buf = binary.AppendUvarint(buf, uint64(len(ds)))
 	for _, d := range ds {
 		buf = binary.AppendUvarint(buf, uint64(len(d.Page)))
 		buf = append(buf, d.Page...)
 		buf = binary.AppendUvarint(buf, uint64(d.Percent))
 	}
-	return &types.AttributeValueMemberB{Value: buf}, nil
+	return buf
 }
 
-// UnmarshalDynamoDBAttributeValue reads what MarshalDynamoDBAttributeValue stored. Errors: ErrMalformed.
-func (ds *Depths) UnmarshalDynamoDBAttributeValue(av types.AttributeValue) error {
-	b, ok := av.(*types.AttributeValueMemberB)
-	if !ok || len(b.Value) == 0 || b.Value[0] != depthsVersion {
-		return ErrMalformed
+// ReadDepths reads what Append appended. What is malformed makes the reader fail.
+func ReadDepths(r *varint.Reader) Depths {
+	n := r.Count()
+	if n == 0 {
+		return nil
 	}
-	r := varint.NewReader(b.Value[1:])
-	*ds = nil
-	for r.More() {
-		*ds = append(*ds, Depth{string(r.Bytes(r.Uint())), int64(r.Uint())})
+	ds := make(Depths, n)
+	for i := range ds {
+		ds[i] = Depth{string(r.Bytes(r.Uint())), int64(r.Uint())}
 	}
-	if r.Failed() {
-		return ErrMalformed
-	}
-	return nil
+	return ds
 }

@@ -3,8 +3,7 @@ package visits
 import (
 	"encoding/binary"
 	"errors"
-
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"slices"
 
 	"github.com/onefold/onefold/internal/varint"
 )
@@ -12,8 +11,7 @@ import (
 // ErrMalformed is returned when stored visits cannot be read.
 var ErrMalformed = errors.New("visits: not a visitor's visits")
 
-// Visits are stored as one binary attribute: an item that is written for every few events of a visitor should not cost
-// what a list of maps does. A text that occurs again is stored once. docs/format/analytics.md:
+// The visits of a visitor's day are encoded together. A text that occurs again is stored once. docs/format/analytics.md:
 //
 //	0x02
 //	uvarint  number of texts, and of each:  uvarint length, bytes
@@ -26,12 +24,8 @@ var ErrMalformed = errors.New("visits: not a visitor's visits")
 //	  uvarint  26 texts, in the order of (*Visit).texts
 //	  uvarint  number of goals, and of each:  uvarint goal, uvarint once, uvarint value, varint events, uvarint revenue
 //
-// A text is named by its place in the list; 0 is the empty text. In format 0x01, which is read and no longer written,
-// there are 25 texts and no goals.
-const (
-	version       = 2
-	versionBefore = 1
-)
+// A text is named by its place in the list; 0 is the empty text.
+const version = 2
 
 // texts are a visit's strings, in the order in which they are stored.
 func (v *Visit) texts() [26]*string {
@@ -76,8 +70,8 @@ func (t *textTable) number(s string) uint64 {
 	return n
 }
 
-// MarshalDynamoDBAttributeValue stores the visits as binary.
-func (vs List) MarshalDynamoDBAttributeValue() (types.AttributeValue, error) {
+// Append appends the encoding of the visits to buf.
+func (vs List) Append(buf []byte) []byte {
 	table := textTable{list: make([]string, 0, fewTexts)}
 	body := make([]byte, 0, 64*len(vs))
 	for i := range vs {
@@ -87,14 +81,13 @@ func (vs List) MarshalDynamoDBAttributeValue() (types.AttributeValue, error) {
 	for _, s := range table.list {
 		size += len(s) + binary.MaxVarintLen16
 	}
-	buf := make([]byte, 1, size)
-	buf[0] = version
+	buf = append(slices.Grow(buf, size), version)
 	buf = binary.AppendUvarint(buf, uint64(len(table.list)))
 	for _, s := range table.list {
 		buf = binary.AppendUvarint(buf, uint64(len(s)))
 		buf = append(buf, s...)
 	}
-	return &types.AttributeValueMemberB{Value: append(buf, body...)}, nil
+	return append(buf, body...)
 }
 
 func (v *Visit) append(buf []byte, table *textTable) []byte {
@@ -127,13 +120,12 @@ func (v *Visit) append(buf []byte, table *textTable) []byte {
 	return buf
 }
 
-// UnmarshalDynamoDBAttributeValue reads what MarshalDynamoDBAttributeValue stored. Errors: ErrMalformed.
-func (vs *List) UnmarshalDynamoDBAttributeValue(av types.AttributeValue) error {
-	b, ok := av.(*types.AttributeValueMemberB)
-	if !ok || len(b.Value) == 0 || b.Value[0] != version && b.Value[0] != versionBefore {
+// Read reads what Append appended. Errors: ErrMalformed.
+func (vs *List) Read(b []byte) error {
+	if len(b) == 0 || b[0] != version {
 		return ErrMalformed
 	}
-	r := reader{Reader: varint.NewReader(b.Value[1:]), version: b.Value[0]}
+	r := reader{Reader: varint.NewReader(b[1:])}
 	r.readTexts()
 	*vs = nil
 	for r.More() {
@@ -149,8 +141,7 @@ func (vs *List) UnmarshalDynamoDBAttributeValue(av types.AttributeValue) error {
 // reader reads visits whose texts it has read.
 type reader struct {
 	varint.Reader
-	version byte
-	texts   []string // the first is empty
+	texts []string // the first is empty
 }
 
 func (r *reader) readTexts() {
@@ -190,10 +181,6 @@ func (r *reader) read(v *Visit) {
 		v.Pages[i] = r.text()
 	}
 	texts := v.texts()
-	if r.version == versionBefore {
-		r.readInto(texts[:len(texts)-1])
-		return
-	}
 	r.readInto(texts[:])
 	if n := r.Count(); n > 0 {
 		v.Goals = make(Conversions, n)

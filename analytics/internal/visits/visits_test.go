@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/onefold/onefold/internal/varint"
+
 	"pgregory.net/rapid"
 
 	"github.com/onefold/onefold/internal/referral"
@@ -45,15 +47,7 @@ func drawPoints(t *rapid.T) []Visit {
 }
 
 func encode(t interface{ Fatal(...any) }, vs List) []byte {
-	av, err := vs.MarshalDynamoDBAttributeValue()
-	if err != nil {
-		t.Fatal(err)
-	}
-	b, ok := av.(*types.AttributeValueMemberB)
-	if !ok {
-		t.Fatal("not binary")
-	}
-	return b.Value
+	return vs.Append(nil)
 }
 
 func add(points []Visit) (vs List) {
@@ -120,34 +114,18 @@ func TestEncoding(t *testing.T) {
 		want := add(drawPoints(t))
 		stored := encode(t, want)
 		var got List
-		if err := got.UnmarshalDynamoDBAttributeValue(&types.AttributeValueMemberB{Value: stored}); err != nil {
+		if err := got.Read(stored); err != nil {
 			t.Fatal(err)
 		}
 		if fmt.Sprintf("%+v", got) != fmt.Sprintf("%+v", want) {
 			t.Fatalf("got %+v\nwant %+v", got, want)
 		}
 		short := stored[:rapid.IntRange(0, len(stored)-1).Draw(t, "cut")]
-		err := got.UnmarshalDynamoDBAttributeValue(&types.AttributeValueMemberB{Value: short})
+		err := got.Read(short)
 		if err == nil && len(got) >= len(want) || err != nil && !errors.Is(err, ErrMalformed) {
 			t.Fatalf("cut to %d of %d bytes: %v", len(short), len(stored), err)
 		}
 	})
-}
-
-// Visits of the format before, without host and goals, are read.
-func TestFormatBefore(t *testing.T) {
-	at := int64(1_778_544_000_000)
-	want := List{{Start: at, End: at + 5000, FirstID: "first", Events: 2, Hours: []Hour{{Hour: at / 1000 / 3600 * 3600, Views: 3}}, Pages: []string{"/a"}, Revenue: "1.5"}}
-	stored := encode(t, want)
-	stored = stored[:len(stored)-2] // no host, no goals
-	stored[0] = versionBefore
-	var got List
-	if err := got.UnmarshalDynamoDBAttributeValue(&types.AttributeValueMemberB{Value: stored}); err != nil {
-		t.Fatal(err)
-	}
-	if fmt.Sprintf("%+v", got) != fmt.Sprintf("%+v", want) {
-		t.Fatalf("got %+v\nwant %+v", got, want)
-	}
 }
 
 func TestConversions(t *testing.T) {
@@ -168,21 +146,30 @@ func TestConversions(t *testing.T) {
 	}
 }
 
+func TestDepthEncoding(t *testing.T) {
+	var want Depths
+	for i := range 40 {
+		want.Add(Depth{fmt.Sprint("/", i), int64(i)})
+	}
+	r := varint.NewReader(want.Append(nil))
+	if got := ReadDepths(&r); !slices.Equal(got, want) || r.Failed() || r.More() {
+		t.Errorf("%v became %v", want, got)
+	}
+}
+
 func FuzzStoredDepths(f *testing.F) {
 	f.Add([]byte{1, 1, '/', 40})
 	f.Fuzz(func(_ *testing.T, b []byte) {
-		av := &types.AttributeValueMemberB{Value: b}
-		var d Depths
-		_ = d.UnmarshalDynamoDBAttributeValue(av) // must not panic
+		r := varint.NewReader(b)
+		ReadDepths(&r) // must not panic
 	})
 }
 
 func FuzzStoredVisits(f *testing.F) {
-	f.Add([]byte{1, 1, 1, 'a', 0, 0, 0})
-	f.Add([]byte{1, 0})
+	f.Add([]byte{2, 1, 1, 'a', 0, 0, 0})
 	f.Add([]byte{2, 0})
 	f.Fuzz(func(_ *testing.T, b []byte) {
 		var v List
-		_ = v.UnmarshalDynamoDBAttributeValue(&types.AttributeValueMemberB{Value: b}) // must not panic
+		_ = v.Read(b) // must not panic
 	})
 }

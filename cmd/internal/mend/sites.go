@@ -105,8 +105,7 @@ func (r *rebuild) anything(ctx context.Context, site *analytics.Site, zone *cale
 			return err
 		},
 		func() error {
-			_, err := analytics.SessionsByTime.First(ctx, r.Table, analytics.SessionsIn{SiteID: site.SiteID, From: analytics.FirstID(from), To: analytics.FirstID(to)})
-			return err
+			return r.anyVisits(ctx, site, day)
 		},
 	} {
 		if err := look(); !errors.Is(err, table.ErrNotFound) {
@@ -114,6 +113,17 @@ func (r *rebuild) anything(ctx context.Context, site *analytics.Site, zone *cale
 		}
 	}
 	return false, nil
+}
+
+// anyVisits looks whether a day has visitors. Errors: table.ErrNotFound: it has none.
+func (r *rebuild) anyVisits(ctx context.Context, site *analytics.Site, day string) error {
+	for _, shard := range site.Sharding.Over(time.Time{}, time.Time{}) {
+		_, err := analytics.VisitPagesOfDay.First(ctx, r.Table, analytics.DayOfVisitsIn{SiteID: site.SiteID, Shard: shard, Day: day})
+		if !errors.Is(err, table.ErrNotFound) {
+			return err
+		}
+	}
+	return table.ErrNotFound
 }
 
 // usuallyWithin is how much before its arrival an event may be without saying when it arrived.

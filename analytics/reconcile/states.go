@@ -1,0 +1,68 @@
+package reconcile
+
+import (
+	"context"
+	"errors"
+
+	"github.com/onefold/onefold/analytics"
+	"github.com/onefold/onefold/fold"
+	"github.com/onefold/onefold/table"
+)
+
+// states are where the states of one kind are kept.
+type states[S any, K comparable] interface {
+	// load reads states, in the order of the keys. What cannot be read counts as absent.
+	load(ctx context.Context, t *table.Table, keys []K) ([]fold.Stored[S], error)
+	// replace replaces those that still have their versions, and returns the others.
+	replace(ctx context.Context, t *table.Table, all []fold.Replacement[S, K]) (changed []K, err error)
+}
+
+// rows are states that are items of their own.
+type rows[S any, K comparable] struct {
+	entity *table.Entity[S, K]
+}
+
+// loadChunk is how many items are loaded, and compared, at once.
+const loadChunk = 1000
+
+func (s rows[S, K]) load(ctx context.Context, t *table.Table, keys []K) ([]fold.Stored[S], error) {
+	out := make([]fold.Stored[S], 0, len(keys))
+	for ; len(keys) > 0; keys = keys[min(loadChunk, len(keys)):] {
+		some, err := fold.Load(ctx, t, s.entity, keys[:min(loadChunk, len(keys))])
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, some...)
+	}
+	return out, nil
+}
+
+func (s rows[S, K]) replace(ctx context.Context, t *table.Table, all []fold.Replacement[S, K]) (changed []K, err error) {
+	for _, r := range all {
+		if r.State == nil {
+			err = fold.RemoveState(ctx, t, s.entity, r.Key, r.Version)
+		} else {
+			err = fold.ReplaceState(ctx, t, s.entity, r.Key, *r.State, r.Version)
+		}
+		if errors.Is(err, table.ErrConflict) {
+			changed = append(changed, r.Key)
+		} else if err != nil {
+			return changed, err
+		}
+	}
+	return changed, nil
+}
+
+// visitorsInLog are the visitors' days.
+type visitorsInLog struct{}
+
+func (visitorsInLog) load(ctx context.Context, t *table.Table, keys []analytics.VisitorKey) ([]fold.Stored[analytics.Visitor], error) {
+	return analytics.VisitLog.Load(ctx, t, keys, ignore)
+}
+
+func (visitorsInLog) replace(ctx context.Context, t *table.Table, all []fold.Replacement[analytics.Visitor, analytics.VisitorKey]) ([]analytics.VisitorKey, error) {
+	return analytics.VisitLog.Replace(ctx, t, all, ignore)
+}
+
+// ignore takes no notice of a page that cannot be read: its visitors are found missing, and made again.
+func ignore(error) {}

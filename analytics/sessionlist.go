@@ -1,0 +1,324 @@
+package analytics
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"time"
+
+	"github.com/oklog/ulid/v2"
+
+	"github.com/onefold/onefold/internal/calendar"
+	"github.com/onefold/onefold/table"
+)
+
+// SessionsIn asks for the sessions of a site that started in a range of time. SessionsBetween and SessionsOfSite make it.
+type SessionsIn struct {
+	SiteID   string
+	From, To string // IDs, half-open; "": open
+	Shards   []int
+	// Damaged is told of pages that cannot be read, which are left out; nil: they are errors.
+	Damaged func(error)
+
+	zone calendar.Zone
+	one  bool // of one session
+}
+
+// SessionsOfSite asks for all sessions of a site. Errors: those of its time zone.
+func SessionsOfSite(site *Site) (SessionsIn, error) {
+	zone, err := calendar.LoadZone(site.TimeZone)
+	return SessionsIn{SiteID: site.SiteID, Shards: site.Sharding.Over(time.Time{}, time.Time{}), zone: zone}, err
+}
+
+// SessionsBetween asks for the sessions of a site that started in [from, to).
+func SessionsBetween(site *Site, from, to time.Time) (SessionsIn, error) {
+	in, err := SessionsOfSite(site)
+	in.From, in.To = FirstID(from), FirstID(to)
+	return in, err
+}
+
+// lastDay is after all days.
+const lastDay = "9999-12-31"
+
+// pages is the question for the pages of one shard that change sessions of the range.
+func (in SessionsIn) pages(shard int) VisitsIn {
+	ask := VisitsIn{SiteID: in.SiteID, Shards: []int{shard}, To: lastDay, Until: endOfTime}
+	if in.From != "" {
+		ask.Since = max(timeIn(in.From), 0)
+		ask.From = in.zone.Day(time.UnixMilli(ask.Since))
+	}
+	if in.To != "" {
+		ask.Until = max(timeIn(in.To[:min(len(in.To), ulid.EncodedSize)]), 0)
+		ask.To = calendar.ShiftDay(in.zone.Day(time.UnixMilli(ask.Until)), 1)
+	}
+	return ask
+}
+
+// latestPages yields these pages from the last. It asks for few at first: most lists are short.
+func (in SessionsIn) latestPages(ctx context.Context, t *table.Table, shard int) iter.Seq2[VisitPage, error] {
+	query := VisitPagesByTime
+	if in.one {
+		query = VisitPagesOfSession
+	}
+	return func(yield func(VisitPage, error) bool) {
+		ask := in.pages(shard)
+		cursor := ""
+		for limit := fewPages; ; limit = min(4*limit, manyPages) {
+			some, err := query.Page(ctx, t, ask, cursor, limit)
+			if err != nil {
+				yield(VisitPage{}, err)
+				return
+			}
+			for i := range some.Items {
+				if !yield(some.Items[i], nil) {
+					return
+				}
+			}
+			if cursor = some.Next; cursor == "" {
+				return
+			}
+		}
+	}
+}
+
+// The pages of visits that are asked for at a time.
+const (
+	fewPages  = 4
+	manyPages = 256
+)
+
+// wants reports whether a session is in the range.
+func (in SessionsIn) wants(id string) bool { return id >= in.From && (in.To == "" || id < in.To) }
+
+// Latest yields the sessions, the latest to start first. It reads pages as sessions are taken. Errors: those of the store; fold.ErrPage.
+func (in SessionsIn) Latest(ctx context.Context, t *table.Table) iter.Seq2[Session, error] {
+	return func(yield func(Session, error) bool) {
+		var shards []*shardSessions
+		for _, shard := range in.Shards {
+			next, stop := iter.Pull2(in.latestPages(ctx, t, shard))
+			defer stop()
+			shards = append(shards, &shardSessions{in: in, pages: next, seen: make(map[string]bool)})
+		}
+		for {
+			var first *shardSessions
+			for _, s := range shards {
+				if err := s.prepare(); err != nil {
+					yield(Session{}, err)
+					return
+				}
+				if len(s.ready) > 0 && (first == nil || s.ready[0].SessionID > first.ready[0].SessionID) {
+					first = s
+				}
+			}
+			if first == nil || !yield(first.ready[0], nil) {
+				return
+			}
+			first.ready = first.ready[1:]
+		}
+	}
+}
+
+// shardSessions are the sessions of one shard, the latest first. Pages are read from the last one: what a page says of a session is what
+// it became unless a later page says something else. A session is ready as soon as no page before changes one that started later.
+type shardSessions struct {
+	in    SessionsIn
+	pages func() (VisitPage, error, bool)
+	next  *VisitPage // was read, and is not looked at yet
+	ended bool
+	seen  map[string]bool // sessions that are told, or gone
+	later []Session       // not ready
+	ready []Session       // the latest first
+}
+
+// prepare makes sessions ready, unless there are none any more.
+func (s *shardSessions) prepare() error {
+	for len(s.ready) == 0 && !(s.ended && s.next == nil && len(s.later) == 0) {
+		p := s.next
+		if err := s.read(); err != nil {
+			return err
+		}
+		if p != nil {
+			if err := s.take(p); err != nil {
+				return err
+			}
+		}
+		s.release(s.bound(p))
+	}
+	return nil
+}
+
+// read reads the next page.
+func (s *shardSessions) read() error {
+	s.next = nil
+	if s.ended {
+		return nil
+	}
+	p, err, ok := s.pages()
+	if err != nil {
+		return fmt.Errorf("analytics: sessions of %s: %w", s.in.SiteID, err)
+	}
+	if s.ended = !ok; ok {
+		s.next = &p
+	}
+	return nil
+}
+
+// take collects what a page says of sessions of which no later page said anything.
+func (s *shardSessions) take(p *VisitPage) error {
+	changes, err := VisitLog.ChangesIn(p)
+	if err != nil {
+		if s.in.Damaged == nil {
+			return err
+		}
+		s.in.Damaged(err)
+		return nil
+	}
+	for _, c := range slices.Backward(changes) { // a page tells of a visitor once
+		eachSessionChange(c.Before, c.After, func(_, session *Session) {
+			if s.seen[session.SessionID] || !s.in.wants(session.SessionID) {
+				return
+			}
+			if s.seen[session.SessionID] = true; !session.Gone {
+				s.later = append(s.later, *session)
+			}
+		})
+	}
+	return nil
+}
+
+// bound is the latest start of sessions that pages before p change, in epoch milliseconds.
+func (s *shardSessions) bound(p *VisitPage) int64 {
+	switch {
+	case s.next == nil:
+		return -1
+	case p == nil:
+		return endOfTime
+	case p.Day != s.next.Day:
+		if start, err := s.in.zone.Start(p.Day); err == nil {
+			return start.UnixMilli() - 1
+		}
+		return endOfTime
+	}
+	return s.next.startedBefore()
+}
+
+// release makes those sessions ready that started after bound.
+func (s *shardSessions) release(bound int64) {
+	slices.SortFunc(s.later, func(a, b Session) int { return cmp.Compare(a.SessionID, b.SessionID) })
+	i := len(s.later)
+	for i > 0 && s.later[i-1].Start > bound {
+		i--
+		s.ready = append(s.ready, s.later[i])
+	}
+	s.later = s.later[:i]
+}
+
+// All yields the sessions in the order of their starts, day by day.
+func (in SessionsIn) All(ctx context.Context, t *table.Table) iter.Seq2[Session, error] {
+	return func(yield func(Session, error) bool) {
+		for day := in.pages(0).From; ; day = calendar.ShiftDay(day, 1) {
+			day, err := in.dayFrom(ctx, t, day)
+			if err != nil || day == "" {
+				if err != nil {
+					yield(Session{}, err)
+				}
+				return
+			}
+			of, err := in.day(ctx, t, day)
+			if err != nil {
+				yield(Session{}, err)
+				return
+			}
+			for _, s := range slices.Backward(of) {
+				if !yield(s, nil) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// dayFrom is the first day, not before another, that has pages of the range; "": none.
+func (in SessionsIn) dayFrom(ctx context.Context, t *table.Table, from string) (first string, err error) {
+	for _, shard := range in.Shards {
+		ask := in.pages(shard)
+		ask.From = from
+		p, err := VisitDays.First(ctx, t, ask)
+		switch {
+		case errors.Is(err, table.ErrNotFound):
+		case err != nil:
+			return "", fmt.Errorf("analytics: sessions of %s: %w", in.SiteID, err)
+		case first == "" || p.Day < first:
+			first = p.Day
+		}
+	}
+	return first, nil
+}
+
+// day are the sessions of a day that are in the range, the latest first.
+func (in SessionsIn) day(ctx context.Context, t *table.Table, day string) (all []Session, err error) {
+	from, to, err := in.zone.Bounds(day)
+	if err != nil {
+		return nil, err
+	}
+	in.From = max(in.From, FirstID(from))
+	if end := FirstID(to); in.To == "" || end < in.To {
+		in.To = end
+	}
+	for s, err := range in.Latest(ctx, t) {
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, s)
+	}
+	return all, nil
+}
+
+// First returns the first of the sessions to start. Errors: table.ErrNotFound when there is none; those of All.
+func (in SessionsIn) First(ctx context.Context, t *table.Table) (Session, error) {
+	for s, err := range in.All(ctx, t) {
+		return s, err
+	}
+	return Session{}, table.ErrNotFound
+}
+
+// RecentSessions yields the sessions of a site, the latest to start first. Errors: table.ErrNotFound for the site; those of Latest.
+func RecentSessions(ctx context.Context, t *table.Table, siteID string) iter.Seq2[Session, error] {
+	return func(yield func(Session, error) bool) {
+		site, err := GetSite(ctx, t, siteID)
+		var in SessionsIn
+		if err == nil {
+			in, err = SessionsOfSite(&site)
+		}
+		if err != nil {
+			yield(Session{}, err)
+			return
+		}
+		in.Latest(ctx, t)(yield)
+	}
+}
+
+// GetSession returns a session of a site. Errors: table.ErrNotFound; table.ErrKeyValue for what can be no ID; fold.ErrPage for a session that may be in a damaged page.
+func GetSession(ctx context.Context, t *table.Table, site *Site, sessionID string) (Session, error) {
+	if _, err := Sessions.Key(SessionKey{site.SiteID, sessionID}); err != nil {
+		return Session{}, fmt.Errorf("analytics: session: %w", err)
+	}
+	start := timeIn(sessionID)
+	if start < 0 {
+		return Session{}, table.ErrNotFound
+	}
+	in, err := SessionsBetween(site, time.UnixMilli(start), time.UnixMilli(start+1))
+	if err != nil {
+		return Session{}, err
+	}
+	in.From, in.To, in.one = sessionID, sessionID+"0", true
+	var damaged error
+	in.Damaged = func(err error) { damaged = errors.Join(damaged, err) }
+	for s, err := range in.Latest(ctx, t) {
+		return s, err
+	}
+	return Session{}, cmp.Or(damaged, table.ErrNotFound)
+}

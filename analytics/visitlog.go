@@ -1,0 +1,105 @@
+package analytics
+
+import (
+	"encoding/binary"
+	"time"
+
+	"github.com/onefold/onefold/analytics/internal/visits"
+	"github.com/onefold/onefold/fold"
+	"github.com/onefold/onefold/internal/varint"
+)
+
+// VisitsKey names a page of the visits of a day. Day is the site's, YYYY-MM-DD.
+type VisitsKey struct {
+	SiteID string `dynamodbav:"siteId"`
+	Shard  int    `dynamodbav:"shard"` // of visitors
+	Day    string `dynamodbav:"day"`
+	Page   int    `dynamodbav:"page"`
+}
+
+// VisitPage holds the visitors' days that one flush changed, each as it was before and as it became. The pages of a day and shard are a
+// log: see fold.StateLog.
+type VisitPage struct {
+	VisitsKey
+	fold.Page
+	First  int64 `dynamodbav:"first,omitempty"`  // epoch milliseconds: the least start of a session that the page changes; 0: it changes none
+	Last   int64 `dynamodbav:"last,omitempty"`   // the greatest
+	Before int64 `dynamodbav:"before,omitempty"` // the greatest Last of the pages before
+
+	ExpiresAt time.Time `dynamodbav:"ttl,unixtime,omitempty"`
+}
+
+// startedBefore is the latest start of a session that the page, or one before it, changes, in epoch milliseconds.
+func (p *VisitPage) startedBefore() int64 { return max(p.Before, p.Last) }
+
+// VisitLog has the visitors' days.
+var VisitLog = fold.NewStateLog(Visitors, VisitPages, fold.LogDef[Visitor, VisitPage]{
+	Open: openVisitPage, Note: (*VisitPage).note, Append: appendVisitor, Read: readVisitor, StateBytes: 2_000,
+})
+
+func openVisitPage(v *Visitor, number int, last *VisitPage) VisitPage {
+	p := VisitPage{VisitsKey: VisitsKey{v.SiteID, v.Shard, v.Day, number}}
+	if last != nil { // pages expire in their order, so that no number is used again while a later page is there
+		p.Before, p.ExpiresAt = last.startedBefore(), last.ExpiresAt
+	}
+	return p
+}
+
+// note adds a change of a visitor's day.
+func (p *VisitPage) note(before, after *Visitor) {
+	eachSessionChange(before, after, func(_, s *Session) {
+		if p.First == 0 || s.Start < p.First {
+			p.First = s.Start
+		}
+		p.Last = max(p.Last, s.Start)
+	})
+	if after != nil && after.ExpiresAt.After(p.ExpiresAt) {
+		p.ExpiresAt = after.ExpiresAt
+	}
+}
+
+// eachSessionChange hands over the sessions that a change of a visitor's day makes, changes or takes away, as they were and as they are:
+// was is nil for a new one, and is says Gone of one that is taken away. A nil visitor has none.
+func eachSessionChange(before, after *Visitor, each func(was, is *Session)) {
+	olds, news := sessionsOf(before), sessionsOf(after)
+	for i := range news {
+		if old := findSession(olds, news[i].SessionKey); old == nil || *old != news[i] {
+			each(old, &news[i])
+		}
+	}
+	for i := range olds {
+		if findSession(news, olds[i].SessionKey) == nil {
+			each(&olds[i], &Session{SessionKey: olds[i].SessionKey, Start: olds[i].Start, Gone: true})
+		}
+	}
+}
+
+// visitorFormat is the first byte of an encoded visitor's day.
+const visitorFormat = 1
+
+// appendVisitor appends the encoding of a visitor's day: docs/format/analytics.md.
+func appendVisitor(buf []byte, v *Visitor) []byte {
+	buf = append(buf, visitorFormat)
+	buf = binary.AppendUvarint(buf, uint64(max(v.Parts, 0)))
+	buf = binary.AppendVarint(buf, v.EngagedAt)
+	buf = binary.AppendVarint(buf, v.Since)
+	buf = binary.AppendVarint(buf, v.Until)
+	buf = v.Scrolls.Append(buf)
+	return v.Visits.Append(buf)
+}
+
+// readVisitor reads what appendVisitor appended. Errors: visits.ErrMalformed.
+func readVisitor(b []byte, v *Visitor) error {
+	if len(b) == 0 || b[0] != visitorFormat {
+		return visits.ErrMalformed
+	}
+	r := varint.NewReader(b[1:])
+	v.Parts = int(r.Uint())
+	v.EngagedAt, v.Since, v.Until = r.Int(), r.Int(), r.Int()
+	v.Scrolls = visits.ReadDepths(&r)
+	rest := r.Rest()
+	if r.Failed() {
+		return visits.ErrMalformed
+	}
+	return v.Visits.Read(rest)
+}

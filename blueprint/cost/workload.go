@@ -134,7 +134,7 @@ func growing(d *blueprint.Design, e *blueprint.Entity, perDay float64, months in
 		times = 2 + g.Indexes
 	}
 	bytes, each := itemOf(&g, l.Writes, perDay*daysMonth)
-	l.WriteUnits = l.Writes * blueprint.WriteUnits(bytes) * float64(times)
+	l.WriteUnits = l.Writes * writeUnits(&g, bytes) * float64(times)
 	l.ReadUnits = together(l.Writes/secondsMonth*g.Reads, g.MostReads) * secondsMonth
 	days := daysMonth * float64(months)
 	if g.Keep > 0 {
@@ -189,6 +189,15 @@ func (w *Workload) Looks(perDay float64) {
 const declaredLooks = 43_200
 
 const gigabyte = 1 << 30
+
+// writeUnits is what a write of an item takes on average. Where facts share items these have any size: each takes half a unit more than its
+// bytes, for units are whole.
+func writeUnits(g *table.Growth, bytes int) float64 {
+	if g.Packed == 0 {
+		return blueprint.WriteUnits(bytes)
+	}
+	return max(float64(bytes)/1024+0.5, 1)
+}
 
 // written are the writes of an entity a second.
 func written(g *table.Growth, facts float64, delayed bool) float64 {

@@ -202,7 +202,7 @@ func derived(t *testing.T, data string) (stats, sessions, left int64) {
 			}
 			stats += b.PageViews
 		}
-		for v, err := range analytics.SessionsByTime.All(t.Context(), st.table, analytics.SessionsIn{SiteID: "s"}) {
+		for v, err := range analytics.RecentSessions(t.Context(), st.table, "s") {
 			if err != nil {
 				return err
 			}

@@ -147,7 +147,7 @@ func checkStats(t *testing.T, st *store, facts *soakFacts) error {
 // checkSessions expects as many sessions as there are visits, and in them all that was sent.
 func checkSessions(t *testing.T, st *store, facts *soakFacts) error {
 	var sum soakCount
-	for s, err := range analytics.SessionsByTime.All(t.Context(), st.table, analytics.SessionsIn{SiteID: "s"}) {
+	for s, err := range analytics.RecentSessions(t.Context(), st.table, "s") {
 		if err != nil {
 			return err
 		}

@@ -15,7 +15,7 @@ type benchAnalytics struct {
 	Pages  int            `help:"Distinct pages of that site." default:"50000"`
 	Rounds int            `help:"Turns of each measure of ingest." default:"5"`
 	Turn   time.Duration  `help:"Length of a turn." default:"5s"`
-	Only   *regexp.Regexp `help:"Take the measures whose names match: single, batch, size, dashboard." placeholder:"REGEXP"`
+	Only   *regexp.Regexp `help:"Take the measures whose names match: single, batch, lines, size, dashboard." placeholder:"REGEXP"`
 	Dir    string         `help:"Where to put the tables. The site whose dashboard is measured is left there, and used again by a run of as many events and pages. Default: a temporary directory, removed afterwards." type:"path"`
 
 	CPUProfile string `name:"cpuprofile" help:"Write processor profiles of the server here, one a measure, for go tool pprof." type:"path"`

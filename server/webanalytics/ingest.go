@@ -50,7 +50,8 @@ type oneEvent struct {
 
 type manyEvents struct {
 	Sender
-	Body struct {
+	LinesOf string `query:"site" doc:"Whose events the lines of application/x-ndjson are, which do not say it themselves. Required with lines, and of no effect otherwise."`
+	Body    struct {
 		Site   string  `json:"site" minLength:"1" maxLength:"128"`
 		Events []Event `json:"events" minItems:"1" maxItems:"1000"`
 	}
@@ -72,7 +73,7 @@ func (s *Service) ingestRoutes(api huma.API) {
 			"A rejected event is no error of the request, and sending it again will not help.",
 	})
 	take := func(ctx context.Context, in *oneEvent) (*outcomes, error) {
-		return s.ingest(ctx, in.Body.Site, &in.Sender, []Event{in.Body.Event})
+		return s.ingest(ctx, in.Body.Site, &in.Sender, []Event{in.Body.Event}, nil)
 	}
 	huma.Register(api, one, take)
 	if s.o.EventPath != "" {
@@ -81,15 +82,19 @@ func (s *Service) ingestRoutes(api huma.API) {
 	}
 	huma.Register(api, door.Guard(door.ForAnyone, huma.Operation{
 		OperationID: manyOperation, Method: http.MethodPost, Path: eventsPath, DefaultStatus: http.StatusAccepted, MaxBodyBytes: maxBatchBytes,
-		Summary: "Take up to 1,000 events in", Description: "Answers 202 when they are durable, with an outcome for each.", Tags: []string{"ingest"},
+		Summary: "Take up to 1,000 events in", Tags: []string{"ingest"},
+		Description: "Answers 202 when they are durable, with an outcome for each. As application/x-ndjson each line is an event, of at most 64 KB, and the site is a parameter. " +
+			"Empty lines do not count. A line that is no event, or too long, is rejected alone, as bad_line or line_too_long; a body of JSON with one that is no event is refused whole.",
+		RequestBody: &huma.RequestBody{Content: map[string]*huma.MediaType{linesType: {Schema: &huma.Schema{Type: huma.TypeString, Description: "A line an event: an object as in the events of application/json."}}}},
 	}), func(ctx context.Context, in *manyEvents) (*outcomes, error) {
-		return s.ingest(ctx, in.Body.Site, &in.Sender, in.Body.Events)
+		return s.ingest(ctx, in.Body.Site, &in.Sender, in.Body.Events, nil)
 	})
 	s.pixelRoutes(api)
 	s.refusalRoutes(api)
 }
 
-func (s *Service) ingest(ctx context.Context, site string, from *Sender, events []Event) (*outcomes, error) {
+// ingest stores events. decided has an outcome with a status for each of them that is rejected already; nil: none is.
+func (s *Service) ingest(ctx context.Context, site string, from *Sender, events []Event, decided []analytics.Outcome) (*outcomes, error) {
 	told, err := s.tellsVisitors(ctx, site, from, events)
 	if err != nil {
 		return nil, err
@@ -102,7 +107,9 @@ func (s *Service) ingest(ctx context.Context, site string, from *Sender, events 
 	defer cancel()
 	answer := new(outcomes)
 	answer.Body.Now = s.door.Clock().UnixMilli()
-	answer.Body.Outcomes = make([]analytics.Outcome, len(events))
+	if answer.Body.Outcomes = decided; decided == nil {
+		answer.Body.Outcomes = make([]analytics.Outcome, len(events))
+	}
 	hits, of, err := s.people(ctx, site, from, events, answer.Body.Outcomes)
 	if err != nil {
 		return nil, s.door.Error(ctx, err)
@@ -122,11 +129,17 @@ func (s *Service) ingest(ctx context.Context, site string, from *Sender, events 
 }
 
 // people are the hits of events that no program sent, and their numbers among the events. The others are counted, and
-// their outcomes set.
+// their outcomes set; those whose outcomes are set already are only counted.
 func (s *Service) people(ctx context.Context, site string, from *Sender, events []Event, rejected []analytics.Outcome) (hits []analytics.Hit, of []int, err error) {
 	hits, of = make([]analytics.Hit, 0, len(events)), make([]int, 0, len(events))
 	var told Sender
 	for i := range events {
+		if rejected[i].Status != "" {
+			if err := s.countBroken(ctx, site, rejected[i].Reason); err != nil {
+				return nil, nil, err
+			}
+			continue
+		}
 		e, sender := &events[i], from
 		if e.Visitor != nil {
 			told = Sender{UserAgent: e.Visitor.UserAgent, address: e.Visitor.Address}

@@ -50,7 +50,7 @@ func (s *Service) pixel(ctx context.Context, in *pixelRequest) (*pixelAnswer, er
 		return nil, door.Problem(http.StatusUnprocessableEntity, "no_page", "Say which page it was: /api/pixel.gif?site=SITE&url=/path")
 	}
 	if in.Purpose == "" {
-		if _, err := s.ingest(ctx, in.Site, &in.Sender, []Event{{URL: page, Referrer: in.Referrer}}); err != nil {
+		if _, err := s.ingest(ctx, in.Site, &in.Sender, []Event{{URL: page, Referrer: in.Referrer}}, nil); err != nil {
 			return nil, err
 		}
 	}

@@ -46,14 +46,18 @@ func (s *Service) quickIngest(next http.Handler) http.Handler {
 			next.ServeHTTP(w, r)
 			return
 		}
-		from := &Sender{
-			UserAgent: r.UserAgent(), address: r.RemoteAddr, header: r.Header.Get,
-			dnt: r.Header.Get("DNT") == "1", gpc: r.Header.Get("Sec-GPC") == "1",
-		}
-		answer, err := s.ingest(r.Context(), site, from, events)
+		answer, err := s.ingest(r.Context(), site, senderOf(r), events, nil)
 		status := s.writeOutcomes(w, r, answer, err)
 		s.door.Metrics.Answered(operation, status, start)
 	})
+}
+
+// senderOf is who a request comes from that does not go the way of every operation.
+func senderOf(r *http.Request) *Sender {
+	return &Sender{
+		UserAgent: r.UserAgent(), address: r.RemoteAddr, header: r.Header.Get,
+		dnt: r.Header.Get("DNT") == "1", gpc: r.Header.Get("Sec-GPC") == "1",
+	}
 }
 
 // quickOperation is the operation of ingest that a request is for, and how long its body may be; "" for other requests.

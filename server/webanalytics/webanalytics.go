@@ -126,7 +126,7 @@ func (s *Service) Register(api huma.API, mux *http.ServeMux) error {
 
 // Wrap handles what comes before operations are looked up: events that are as they should be, from pages of anywhere.
 func (s *Service) Wrap(next http.Handler) http.Handler {
-	return s.allowIngestFromAnywhere(s.quickIngest(next))
+	return s.allowIngestFromAnywhere(s.linesIngest(s.quickIngest(next)))
 }
 
 // Run writes down what is counted in memory, until ctx ends and once more then.

@@ -35,7 +35,7 @@ func Run(ctx context.Context, o Options, report func(workbench.Result)) error {
 	}
 	b := &bench{o}
 	return o.Take(ctx, []workbench.Measure{
-		{Name: "single", Take: b.single}, {Name: "batch", Take: b.batch}, {Name: "size", Take: b.size}, {Name: "dashboard", Take: b.dashboard},
+		{Name: "single", Take: b.single}, {Name: "batch", Take: b.batch}, {Name: "lines", Take: b.lines}, {Name: "size", Take: b.size}, {Name: "dashboard", Take: b.dashboard},
 	}, report)
 }
 

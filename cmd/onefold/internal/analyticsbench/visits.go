@@ -84,11 +84,29 @@ func (v *visitor) batch(request, body []byte, n int, key string) (_, _ []byte) {
 		if i > 0 {
 			body = append(body, ',')
 		}
-		path := v.next()
-		body = fmt.Appendf(body, `{"id":%q,"url":"https://example.com%s","referrer":%q,"screen":%q,"language":%q,"visitor":{"address":%q,"userAgent":%q}}`,
-			ulid.MustNew(ulid.Timestamp(time.Now()), ulid.DefaultEntropy()), path, v.referrer, v.screen, v.language, v.address, v.agent)
+		body = v.appendTold(body)
 	}
 	body = append(body, "]}"...)
-	request = fmt.Appendf(request[:0], "POST /api/events HTTP/1.1\r\nHost: bench\r\nContent-Type: application/json\r\nUser-Agent: bench\r\nAuthorization: Bearer %s\r\nContent-Length: %d\r\n\r\n", key, len(body))
-	return append(request, body...), body
+	return appendBatch(request[:0], "/api/events", "application/json", key, body), body
+}
+
+// lines makes the request of batch with an event a line.
+func (v *visitor) lines(request, body []byte, n int, key string) (_, _ []byte) {
+	body = body[:0]
+	for range n {
+		body = append(v.appendTold(body), '\n')
+	}
+	return appendBatch(request[:0], "/api/events?site=bench", "application/x-ndjson", key, body), body
+}
+
+// appendTold appends an event with its visitor.
+func (v *visitor) appendTold(b []byte) []byte {
+	path := v.next()
+	return fmt.Appendf(b, `{"id":%q,"url":"https://example.com%s","referrer":%q,"screen":%q,"language":%q,"visitor":{"address":%q,"userAgent":%q}}`,
+		ulid.MustNew(ulid.Timestamp(time.Now()), ulid.DefaultEntropy()), path, v.referrer, v.screen, v.language, v.address, v.agent)
+}
+
+func appendBatch(request []byte, path, kind, key string, body []byte) []byte {
+	request = fmt.Appendf(request, "POST %s HTTP/1.1\r\nHost: bench\r\nContent-Type: %s\r\nUser-Agent: bench\r\nAuthorization: Bearer %s\r\nContent-Length: %d\r\n\r\n", path, kind, key, len(body))
+	return append(request, body...)
 }

@@ -1,0 +1,177 @@
+package webanalytics
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"sync"
+
+	"github.com/go-json-experiment/json"
+
+	"github.com/onefold/onefold/analytics"
+	"github.com/onefold/onefold/analytics/refusals"
+	"github.com/onefold/onefold/server/internal/door"
+)
+
+// linesType is the media type of a batch with an event a line. Its lines are read as they come, and the body is never held whole.
+const linesType = "application/x-ndjson"
+
+// Why a line is rejected.
+const (
+	reasonBadLine  analytics.Reason = "bad_line"
+	reasonLongLine analytics.Reason = "line_too_long"
+)
+
+var (
+	errTooManyLines = errors.New("too many lines")
+	errNoLines      = errors.New("no lines")
+)
+
+// linesIngest answers requests whose events come as lines. A line that is wrong is rejected alone.
+func (s *Service) linesIngest(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method != http.MethodPost || r.URL.Path != eventsPath || !isLines(r.Header.Get("Content-Type")) {
+			next.ServeHTTP(w, r)
+			return
+		}
+		start := s.door.Clock()
+		answer, err := s.takeLines(w, r)
+		status := s.writeOutcomes(w, r, answer, err)
+		s.door.Metrics.Answered(manyOperation, status, start)
+	})
+}
+
+// isLines reports whether a body is said to be lines.
+func isLines(contentType string) bool {
+	if contentType == linesType {
+		return true
+	}
+	kind, _, err := mime.ParseMediaType(contentType)
+	return err == nil && kind == linesType
+}
+
+// takeLines stores the events of a request. Nothing is stored unless the whole body has come.
+func (s *Service) takeLines(w http.ResponseWriter, r *http.Request) (*outcomes, error) {
+	site := r.URL.Query().Get("site")
+	if !within(site, 1, 128) {
+		return nil, door.Problem(http.StatusUnprocessableEntity, "no_site", "Say of which site the lines are: /api/events?site=SITE")
+	}
+	if r.Header.Get("Content-Encoding") != "" {
+		return nil, door.Problem(http.StatusUnsupportedMediaType, "unsupported_media_type", "Send lines without a content encoding.")
+	}
+	events, decided, err := readLines(http.MaxBytesReader(w, r.Body, maxBatchBytes))
+	if err != nil {
+		return nil, linesProblem(err)
+	}
+	return s.ingest(r.Context(), site, senderOf(r), events, decided)
+}
+
+// linesProblem is the answer to an error of readLines.
+func linesProblem(err error) error {
+	switch tooLarge := new(http.MaxBytesError); {
+	case errors.As(err, &tooLarge):
+		return door.Problem(http.StatusRequestEntityTooLarge, "body_too_large", fmt.Sprintf("A batch has at most %d bytes. Send it in parts.", maxBatchBytes))
+	case errors.Is(err, errTooManyLines):
+		return door.Problem(http.StatusRequestEntityTooLarge, "too_many_events", fmt.Sprintf("A batch has at most %d events. Send it in parts.", maxEvents))
+	case errors.Is(err, errNoLines):
+		return door.Problem(http.StatusUnprocessableEntity, "no_events", "The body has no lines.")
+	}
+	return door.Problem(http.StatusBadRequest, "bad_request", "The body ended early.")
+}
+
+// lineReaders have room for the longest line and its end.
+var lineReaders = sync.Pool{New: func() any { return bufio.NewReaderSize(nil, maxEventBytes+len("\r\n")) }}
+
+// readLines reads a body with an event a line; empty lines are none. Of each line there is an event or, if it holds none that is as
+// documented, an outcome with a status. Errors: errNoLines, errTooManyLines, and those of the body.
+func readLines(body io.Reader) (events []Event, decided []analytics.Outcome, err error) {
+	in := lineReaders.Get().(*bufio.Reader)
+	in.Reset(body)
+	defer func() {
+		in.Reset(nil)
+		lineReaders.Put(in)
+	}()
+	texts := new([textCache]string)
+	for number, ended := 1, false; !ended; number++ {
+		line, err := in.ReadSlice('\n')
+		long := errors.Is(err, bufio.ErrBufferFull)
+		for errors.Is(err, bufio.ErrBufferFull) {
+			_, err = in.ReadSlice('\n') // line is gone, and not read again
+		}
+		if ended = err != nil; ended && !errors.Is(err, io.EOF) {
+			return nil, nil, err
+		}
+		if line = bytes.TrimRight(line, "\r\n"); !long && len(bytes.Trim(line, " \t\r")) == 0 {
+			continue
+		}
+		if len(events) == maxEvents {
+			return nil, nil, errTooManyLines
+		}
+		event, outcome := Event{}, analytics.Outcome{Status: analytics.Rejected, Reason: reasonLongLine, Detail: fmt.Sprintf("line %d has more than %d bytes", number, maxEventBytes)}
+		if !long && len(line) <= maxEventBytes {
+			event, outcome = readLine(line, number, texts)
+		}
+		events, decided = append(events, event), append(decided, outcome)
+	}
+	if len(events) == 0 {
+		return nil, nil, errNoLines
+	}
+	return events, decided, nil
+}
+
+// readLine reads an event, or says what is wrong with its line.
+func readLine(line []byte, number int, texts *[textCache]string) (Event, analytics.Outcome) {
+	e, ok := decodeLine(line, texts)
+	detail := "line %d is no JSON object with an event's fields, each once and of its type"
+	if ok && e.valid() {
+		return e, analytics.Outcome{}
+	}
+	if ok {
+		detail = "line %d has no url, or a field that is longer than the API's document allows"
+	}
+	return Event{}, analytics.Outcome{Status: analytics.Rejected, Reason: reasonBadLine, Detail: fmt.Sprintf(detail, number)}
+}
+
+// decodeLine reads an event as decodeEvents reads those of a batch.
+func decodeLine(line []byte, texts *[textCache]string) (e Event, ok bool) {
+	s := scanner{b: line, texts: texts}
+	s.event(&e, nil)
+	s.space()
+	if !s.declined && s.at == len(line) {
+		return e, true
+	}
+	e = Event{}
+	err := json.Unmarshal(line, &e, json.RejectUnknownMembers(true))
+	return e, err == nil && !hasNull(line)
+}
+
+// hasNull reports whether there is a null in what is JSON: outside of texts no other word has an n.
+func hasNull(text []byte) bool {
+	inText := false
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; {
+		case inText && c == '\\':
+			i++
+		case c == '"':
+			inText = !inText
+		case !inText && c == 'n':
+			return true
+		}
+	}
+	return false
+}
+
+// countBroken counts a line that is no event. Errors: analytics.ErrUnknownSite, and those of the store.
+func (s *Service) countBroken(ctx context.Context, site string, reason analytics.Reason) error {
+	day, err := s.o.Collector.Today(ctx, site)
+	if err != nil {
+		return err
+	}
+	s.refusals.Count(refusals.DayKey{SiteID: site, Day: day}, refusals.Other, string(reason), 1)
+	return nil
+}

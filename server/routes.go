@@ -68,8 +68,9 @@ func (s *Server) api(mux *http.ServeMux) huma.API {
 	config.DocsPath = ""                            // the package's page loads from elsewhere
 	config.OpenAPIPath, config.SchemasPath = "", "" // documentRoutes serve the document
 	config.Formats = maps.Clone(config.Formats)     // huma's own, which all servers of a process share
+	config.Formats["application/json"], config.Formats["json"] = door.JSON, door.JSON
 	// navigator.sendBeacon cannot say application/json without asking the server first.
-	config.Formats["text/plain"] = huma.DefaultJSONFormat
+	config.Formats["text/plain"] = door.JSON
 	config.CreateHooks = nil // no $schema links in answers
 	config.Transformers = append(config.Transformers, door.WithCode)
 	api := huma.NewAPI(config, s.intake.noting(humago.NewAdapter(mux, "")))

@@ -74,14 +74,18 @@ func (v Value) Decimal() exact.Decimal {
 }
 
 // MarshalJSON writes a number as such, digit by digit.
-func (v Value) MarshalJSON() ([]byte, error) {
+func (v Value) MarshalJSON() ([]byte, error) { return v.AppendJSON(nil) }
+
+// AppendJSON appends what MarshalJSON writes.
+func (v Value) AppendJSON(b []byte) ([]byte, error) {
 	switch v.form {
 	case isNumber, isBool:
-		return []byte(v.text), nil
+		return append(b, v.text...), nil
 	case isText:
-		return json.Marshal(v.text)
+		text, err := json.Marshal(v.text)
+		return append(b, text...), err
 	}
-	return []byte("null"), nil
+	return append(b, "null"...), nil
 }
 
 // UnmarshalJSON reads a number, text or truth value.

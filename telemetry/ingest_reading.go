@@ -176,7 +176,7 @@ func (s *deviceState) classify(r *Reading) {
 func voidOf(retractions []Retraction, r *Reading) (void []string) {
 	for i := range retractions {
 		w := &retractions[i]
-		if !w.LiftedAt.IsZero() || r.At.Before(w.From) || !r.At.Before(w.To) {
+		if !w.covers(r.At) {
 			continue
 		}
 		if len(w.Metrics) == 0 {

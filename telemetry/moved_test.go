@@ -135,19 +135,26 @@ func (m storedModel) compare(w *world, r *rand.Rand) {
 			break
 		}
 	}
-	in.metric = "temp"
-	one, err := in.Collect(w.Ctx, w.Table)
+	of, err := in.of(w.Ctx, w.Table)
 	w.Must(err)
-	for how, all := range map[string][]Reading{"all": got, "back": back, "paged": paged, "metric": one} {
+	n := 0
+	for s, err := range of.Samples(w.Ctx, w.Table, "temp") {
+		w.Must(err)
+		if n == len(want) || !s.At.Equal(want[n].At) || s.Value != want[n].Values["temp"] {
+			w.Fatalf("sample %d of %d is %+v, not that of %+v", n, len(want), s, want)
+		}
+		n++
+	}
+	if n != len(want) {
+		w.Fatalf("%d samples of %d readings", n, len(want))
+	}
+	for how, all := range map[string][]Reading{"all": got, "back": back, "paged": paged} {
 		if len(all) != len(want) {
 			w.Fatalf("%s %+v: %d readings, want %d", how, in, len(all), len(want))
 		}
 		for i := range want {
 			g, x := &all[i], &want[i]
-			if !g.At.Equal(x.At) || g.Values["temp"] != x.Values["temp"] || g.Arrived != x.Arrived && how != "metric" || !g.ExpiresAt.Equal(x.ExpiresAt) && how != "metric" {
-				w.Fatalf("%s: %+v, want %+v", how, g, x)
-			}
-			if how != "metric" && (g.Disc != x.Disc || !maps.Equal(g.Values, x.Values) || x.Past && !g.Past) {
+			if !g.At.Equal(x.At) || g.Arrived != x.Arrived || !g.ExpiresAt.Equal(x.ExpiresAt) || g.Disc != x.Disc || !maps.Equal(g.Values, x.Values) || x.Past && !g.Past {
 				w.Fatalf("%s: %+v, want %+v", how, g, x)
 			}
 		}

@@ -41,7 +41,6 @@ type ReadingsIn struct {
 	From, To time.Time
 	// Partial leaves out what cannot be read. Else it is ErrDamaged.
 	Partial bool
-	metric  string // see readings.In
 }
 
 // of returns the question with the device's fleet, which blocks are found by.
@@ -50,7 +49,7 @@ func (in *ReadingsIn) of(ctx context.Context, t *table.Table) (readings.In, erro
 	if errors.Is(err, table.ErrNotFound) {
 		err = nil // there may be segments, until the purge has come to them
 	}
-	return readings.In{FleetID: d.FleetID, DeviceID: in.DeviceID, From: in.From, To: in.To, Partial: in.Partial, Metric: in.metric}, err
+	return readings.In{FleetID: d.FleetID, DeviceID: in.DeviceID, From: in.From, To: in.To, Partial: in.Partial}, err
 }
 
 // All yields the readings in the order of time, each once.

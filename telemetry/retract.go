@@ -38,6 +38,11 @@ func Retract(ctx context.Context, t *table.Table, n Retraction) (Retraction, err
 	return n, nil
 }
 
+// covers reports whether the retraction stands for readings of a time.
+func (w *Retraction) covers(at time.Time) bool {
+	return w.LiftedAt.IsZero() && !at.Before(w.From) && at.Before(w.To)
+}
+
 func (w *Retraction) check() error {
 	if !w.From.Before(w.To) || w.To.Sub(w.From) > maxRange {
 		return fmt.Errorf("%w: from %s to %s", ErrRange, w.From.Format(time.RFC3339), w.To.Format(time.RFC3339))

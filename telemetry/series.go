@@ -16,6 +16,7 @@ import (
 	"github.com/onefold/onefold/telemetry/internal/lttb"
 	"github.com/onefold/onefold/telemetry/internal/metric"
 	"github.com/onefold/onefold/telemetry/internal/track"
+	"github.com/onefold/onefold/telemetry/readings"
 )
 
 // Raw is the resolution of readings as they are.
@@ -187,15 +188,15 @@ func (r *seriesReader) raw(ctx context.Context, yield func(Point) bool, look fun
 	if err != nil {
 		return err
 	}
-	for one, err := range (ReadingsIn{DeviceID: r.in.DeviceID, From: r.in.From, To: r.in.To, Partial: true, metric: r.in.Metric}).All(ctx, r.t) {
+	of := readings.In{FleetID: r.fleet.FleetID, DeviceID: r.in.DeviceID, From: r.in.From, To: r.in.To, Partial: true}
+	for one, err := range of.Samples(ctx, r.t, r.in.Metric) {
 		if err != nil {
 			return err
 		}
 		if !look() {
 			return nil
 		}
-		v, there := one.Values[r.in.Metric]
-		if there && !Retracted(retractions, &one, r.in.Metric) && !yield(Point{At: one.At, Value: v}) {
+		if !one.Value.IsZero() && !retractedAt(retractions, one.At, r.in.Metric) && !yield(Point{At: one.At, Value: one.Value}) {
 			return nil
 		}
 	}
@@ -204,8 +205,18 @@ func (r *seriesReader) raw(ctx context.Context, yield func(Point) bool, look fun
 
 // Retracted reports whether retractions say that a reading's value of a metric is wrong.
 func Retracted(retractions []Retraction, r *Reading, metric string) bool {
-	void := voidOf(retractions, r)
-	return slices.Contains(void, allMetrics) || slices.Contains(void, metric)
+	_, there := r.Values[metric]
+	return there && retractedAt(retractions, r.At, metric) || slices.Contains(voidOf(retractions, r), allMetrics)
+}
+
+// retractedAt is Retracted for a reading that has a value of the metric.
+func retractedAt(retractions []Retraction, at time.Time, metric string) bool {
+	for i := range retractions {
+		if w := &retractions[i]; w.covers(at) && (len(w.Metrics) == 0 || slices.Contains(w.Metrics, metric)) {
+			return true
+		}
+	}
+	return false
 }
 
 // bucketAt is a bucket of a series: its name, and its bounds.

@@ -97,15 +97,21 @@ func inSegment(t *rapid.T, all []Reading, hour time.Time) {
 		t.Fatal(err)
 	}
 	same(t, got, all)
-	metric := anyName.Draw(t, "metric")
-	got, err = s.readings(nil, metric)
-	if err != nil || len(got) != len(all) {
-		t.Fatalf("%d of %d readings, %v", len(got), len(all), err)
-	}
-	for i := range got {
-		if v, has := all[i].Values[metric]; got[i].Values[metric] != v || has != (len(got[i].Values) == 1) {
-			t.Fatalf("of %s: %+v, not %+v", metric, got[i], all[i])
+	sampled(t, &s, all, hour, anyName.Draw(t, "metric"))
+}
+
+// sampled checks that samples of a metric are those of the readings.
+func sampled(t *rapid.T, s *Segment, all []Reading, hour time.Time, metric string) {
+	n := 0
+	p := sampler{metric: metric, yield: func(one Sample, _ error) bool {
+		if n == len(all) || !one.At.Equal(all[n].At) || one.Value != all[n].Values[metric] {
+			t.Fatalf("sample %d of %s: %+v, of readings %+v", n, metric, one, all)
 		}
+		n++
+		return true
+	}}
+	if on, err := p.hour(&reader{}, s, hour.UTC().Truncate(time.Hour)); err != nil || !on || n != len(all) {
+		t.Fatalf("%d samples of %d readings, %v", n, len(all), err)
 	}
 }
 
@@ -139,8 +145,14 @@ func FuzzBlock(f *testing.F) {
 			t.Error(err)
 		}
 		s := Segment{SegmentKey: SegmentKey{DeviceID: "m", Hour: "2026-05-12T14"}, Body: body}
-		if _, err := s.Readings(); err != nil && !errors.Is(err, ErrDamaged) {
+		_, err := s.Readings()
+		if err != nil && !errors.Is(err, ErrDamaged) {
 			t.Error(err)
+		}
+		p := sampler{metric: "temperature", yield: func(Sample, error) bool { return true }}
+		hour := time.Date(2026, 5, 12, 14, 0, 0, 0, time.UTC)
+		if _, e := p.hour(&reader{}, &s, hour); e != nil && !errors.Is(e, ErrDamaged) || err == nil && e != nil {
+			t.Errorf("samples: %v, readings: %v", e, err)
 		}
 	})
 }

@@ -17,8 +17,6 @@ type In struct {
 	FleetID, DeviceID string
 	From, To          time.Time
 	Partial           bool
-	// Metric leaves readings without other values than that of one metric, which is quicker; "": they have all. Disc may be empty then.
-	Metric string
 }
 
 // All yields the readings in the order of time.
@@ -48,6 +46,8 @@ type reader struct {
 	now   time.Time
 	back  bool
 	yield func(Reading, error) bool
+
+	samples *sampler // nil: readings are wanted, not samples
 
 	waiting []Reading // in order: what is left of the readings in blocks
 	buffer  []Reading
@@ -109,7 +109,12 @@ func (in In) inBlocks(ctx context.Context, t *table.Table, now time.Time) (all [
 
 // wants reports whether a reading of the device is asked for.
 func (in In) wants(r *Reading, now time.Time) bool {
-	return r.live(now) && (in.From.IsZero() || !r.At.Before(in.From)) && (in.To.IsZero() || r.At.Before(in.To))
+	return r.live(now) && in.asks(r.At)
+}
+
+// asks reports whether a time is in the range.
+func (in *In) asks(at time.Time) bool {
+	return (in.From.IsZero() || !at.Before(in.From)) && (in.To.IsZero() || at.Before(in.To))
 }
 
 // ask is the question for the segments.
@@ -198,6 +203,13 @@ func (r *reader) hour(parts []Segment) error {
 	if r.waiting = after; !r.hand(before) {
 		return nil
 	}
+	if r.samples != nil && len(parts) == 1 && len(during) == 0 {
+		on, err := r.samples.hour(r, &parts[0], start)
+		if r.stopped = !on; r.Partial {
+			err = nil
+		}
+		return err
+	}
 	all, err := r.merged(parts, during)
 	if err == nil {
 		r.hand(all)
@@ -206,47 +218,23 @@ func (r *reader) hour(parts []Segment) error {
 }
 
 // merged returns the readings of an hour's parts and some more, in order.
-func (r *reader) merged(parts []Segment, more []Reading) ([]Reading, error) {
-	all, named, err := r.decoded(parts, more, r.Metric)
-	if err == nil && !named {
-		for i := 1; i < len(all); i++ {
-			if all[i].At.Equal(all[i-1].At) { // only all of their values tell whether they are the same
-				all, _, err = r.decoded(parts, more, "")
-				break
-			}
-		}
-	}
-	return all, err
-}
-
-// decoded returns the readings of an hour in order; of those that are not all named, those of one time may be in any order, and twice.
-func (r *reader) decoded(parts []Segment, more []Reading, metric string) (all []Reading, named bool, err error) {
+func (r *reader) merged(parts []Segment, more []Reading) (all []Reading, err error) {
 	all = r.buffer[:0]
 	for i := range parts {
 		was := len(all)
-		if all, err = parts[i].readings(all, metric); err != nil {
+		if all, err = parts[i].readings(all); err != nil {
 			if !r.Partial {
-				return nil, false, err
+				return nil, err
 			}
 			all = all[:was]
 		}
 	}
-	if metric == "" {
-		for i := range all {
-			all[i].complete()
-		}
-	}
 	r.buffer = all
 	all = append(all, more...)
-	named = !slices.ContainsFunc(all, func(o Reading) bool { return o.Disc == "" })
-	switch {
-	case len(parts) == 1 && len(more) == 0:
-	case named:
+	if len(parts) > 1 || len(more) > 0 {
 		all = sortReadings(all)
-	default:
-		slices.SortStableFunc(all, func(a, b Reading) int { return a.At.Compare(b.At) })
 	}
-	return slices.DeleteFunc(all, func(o Reading) bool { return !r.wants(&o, r.now) }), named, nil
+	return slices.DeleteFunc(all, func(o Reading) bool { return !r.wants(&o, r.now) }), nil
 }
 
 // hand hands readings over. It reports whether to go on.
@@ -278,7 +266,7 @@ func First(all iter.Seq2[Reading, error]) (Reading, error) {
 	return Reading{}, table.ErrNotFound
 }
 
-// There says which of the readings with some keys, all of the device, are there. From, To and Metric do not matter.
+// There says which of the readings with some keys, all of the device, are there. From and To do not matter.
 func (in In) There(ctx context.Context, t *table.Table, keys []Key) (map[Key]bool, error) {
 	there := make(map[Key]bool, len(keys))
 	if len(keys) == 0 {
@@ -288,7 +276,7 @@ func (in In) There(ctx context.Context, t *table.Table, keys []Key) (map[Key]boo
 	for _, k := range keys {
 		wanted[hourOf(k.At)] = append(wanted[hourOf(k.At)], k)
 	}
-	in.From, in.To, in.Metric = time.Time{}, time.Time{}, ""
+	in.From, in.To = time.Time{}, time.Time{}
 	now := t.Now()
 	all, err := in.inBlocks(ctx, t, now)
 	for hour := range wanted {

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/onefold/onefold/internal/block"
 	"github.com/onefold/onefold/table"
 )
 
@@ -54,18 +53,11 @@ func segmentOf(k SegmentKey, readings []Reading, body []byte) Segment {
 }
 
 // Readings reads the part's readings. Errors: ErrDamaged.
-func (s *Segment) Readings() ([]Reading, error) {
-	all, err := s.readings(nil, "")
-	for i := range all {
-		all[i].complete()
-	}
-	return all, err
-}
+func (s *Segment) Readings() ([]Reading, error) { return s.readings(nil) }
 
-// readings appends the part's readings. Of a metric, if one is named, they have that value only, and those whose Disc is made of their
-// values have none.
-func (s *Segment) readings(to []Reading, metric string) ([]Reading, error) {
-	all, err := segmentColumns.DecodeSome(to, s.Body, block.Want[Reading]{Name: metric})
+// readings appends the part's readings.
+func (s *Segment) readings(to []Reading) ([]Reading, error) {
+	all, err := segmentColumns.Decode(to, s.Body)
 	if err != nil {
 		return to, s.damaged(err)
 	}
@@ -79,9 +71,7 @@ func (s *Segment) readings(to []Reading, metric string) ([]Reading, error) {
 		if r.Arrived == 0 { // it arrived when it was measured
 			r.Arrived = r.At.UnixMilli()
 		}
-		if r.Values == nil {
-			r.Values = Values{}
-		}
+		r.complete()
 		if r.At.Before(hour) || r.At.Sub(hour) >= time.Hour {
 			return to, s.damaged(fmt.Errorf("reading of %s is not in its place", r.At.Format(time.RFC3339)))
 		}

@@ -1,0 +1,107 @@
+package readings
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"time"
+
+	"github.com/onefold/onefold/internal/block"
+	"github.com/onefold/onefold/table"
+)
+
+// Sample is what a reading says of one metric.
+type Sample struct {
+	At    time.Time // by the device's clock, in milliseconds
+	Value Value     // zero: the reading has none of the metric
+}
+
+// Samples yields what the readings say of a metric, in the order of time: one sample for each reading that All yields, for a fraction
+// of what that costs.
+func (in In) Samples(ctx context.Context, t *table.Table, metric string) iter.Seq2[Sample, error] {
+	return func(yield func(Sample, error) bool) {
+		r := reader{In: in, ctx: ctx, t: t, now: t.Now()}
+		r.yield = func(one Reading, err error) bool { return yield(Sample{one.At, one.Values[metric]}, err) }
+		r.samples = &sampler{metric: metric, yield: yield}
+		if err := r.run(); err != nil {
+			yield(Sample{}, fmt.Errorf("readings of device %q: %w", in.DeviceID, err))
+		}
+	}
+}
+
+// sampler yields the samples of hours that need no merging.
+type sampler struct {
+	metric string
+	yield  func(Sample, error) bool
+	buffer []stored
+}
+
+// stored is what a segment says of a reading, of one metric. Samples of several million readings are read in a second, so it is small
+// and needs no memory of its own.
+type stored struct {
+	at    int64 // epoch milliseconds
+	life  int64 // seconds from the second of at until it expires; 0: it does not
+	value Value
+	unread
+}
+
+// unread is where columns are put that samples do not have.
+type unread struct{ flag bool }
+
+// sampleColumns are those of a segment, like segmentColumns.
+var sampleColumns = block.New('s',
+	block.Int(columnAt, func(s *stored) *int64 { return &s.at }),
+	block.TextOf(3, noText, func(*stored, string) {}),
+	block.IntOf(4, noInt, func(*stored, int64) {}),
+	block.TextOf(5, noText, func(*stored, string) {}),
+	block.IntOf(6, noInt, func(*stored, int64) {}),
+	block.Int(7, func(s *stored) *int64 { return &s.life }),
+	block.IntOf(8, noInt, func(*stored, int64) {}),
+	noFlag(9), noFlag(10), noFlag(11), noFlag(12), noFlag(13),
+	noNames(14), noNames(15), noNames(16),
+	block.Cells(17, func(*stored, func(block.Cell)) {}, func(s *stored, _ int, c block.Cell) { s.value = Value{valueForm(c.Kind), c.Text} }),
+)
+
+func noText(*stored) string { return "" }
+
+func noInt(*stored) int64 { return 0 }
+
+func noFlag(number byte) block.Column[stored] {
+	return block.Bool(number, func(s *stored) *bool { return &s.flag })
+}
+
+// noNames is a column of lists of texts, which are passed over.
+func noNames(number byte) block.Column[stored] {
+	return block.Nested(number, func(*block.Writer, *stored) {}, func(r *block.Reader, _ *stored) {
+		for range r.Count() {
+			r.Text()
+		}
+	})
+}
+
+// hour hands over the samples of an hour that is one segment. It reports whether to go on. Error: ErrDamaged, before any was handed over.
+func (p *sampler) hour(r *reader, s *Segment, start time.Time) (on bool, err error) {
+	all, err := sampleColumns.DecodeSome(p.buffer[:0], s.Body, block.Want[stored]{Name: p.metric})
+	if err != nil {
+		return true, s.damaged(err)
+	}
+	p.buffer = all
+	from, to := start.UnixMilli(), start.Add(time.Hour).UnixMilli()
+	for i := range all {
+		if at := all[i].at; at < from || at >= to {
+			return true, s.damaged(fmt.Errorf("reading of %s is not in its place", time.UnixMilli(at).UTC().Format(time.RFC3339)))
+		}
+	}
+	now := r.now.Unix()
+	for i := range all {
+		one := &all[i]
+		at := time.UnixMilli(one.at).UTC()
+		if one.life != 0 && secondOf(at)+one.life <= now || !r.asks(at) {
+			continue
+		}
+		if !p.yield(Sample{at, one.value}, nil) {
+			return false, nil
+		}
+	}
+	return true, nil
+}

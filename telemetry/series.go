@@ -190,27 +190,18 @@ func (r *seriesReader) raw(ctx context.Context, yield func(Point) bool, look fun
 	}
 	of := readings.In{FleetID: r.fleet.FleetID, DeviceID: r.in.DeviceID, From: r.in.From, To: r.in.To, Partial: true}
 	for one, err := range of.Samples(ctx, r.t, r.in.Metric) {
-		if err != nil {
+		if err != nil || !look() {
 			return err
 		}
-		if !look() {
-			return nil
-		}
-		if !one.Value.IsZero() && !retractedAt(retractions, one.At, r.in.Metric) && !yield(Point{At: one.At, Value: one.Value}) {
+		if !one.Value.IsZero() && !Retracted(retractions, one.At, r.in.Metric) && !yield(Point{At: one.At, Value: one.Value}) {
 			return nil
 		}
 	}
 	return nil
 }
 
-// Retracted reports whether retractions say that a reading's value of a metric is wrong.
-func Retracted(retractions []Retraction, r *Reading, metric string) bool {
-	_, there := r.Values[metric]
-	return there && retractedAt(retractions, r.At, metric) || slices.Contains(voidOf(retractions, r), allMetrics)
-}
-
-// retractedAt is Retracted for a reading that has a value of the metric.
-func retractedAt(retractions []Retraction, at time.Time, metric string) bool {
+// Retracted reports whether retractions say that the values of a metric at a time are wrong.
+func Retracted(retractions []Retraction, at time.Time, metric string) bool {
 	for i := range retractions {
 		if w := &retractions[i]; w.covers(at) && (len(w.Metrics) == 0 || slices.Contains(w.Metrics, metric)) {
 			return true

@@ -58,7 +58,7 @@ func compile(r telemetry.Rule) (*compiled, error) {
 // point is a reading as the rule sees it; ok is false if it says nothing to it.
 func (c *compiled) point(r *telemetry.Reading, retractions []telemetry.Retraction) (p episode.Point, ok bool) {
 	v, there := r.Values[c.Metric]
-	if !there || !v.IsNumber() || r.Arrived < c.since || telemetry.Retracted(retractions, r, c.Metric) {
+	if !there || !v.IsNumber() || r.Arrived < c.since || telemetry.Retracted(retractions, r.At, c.Metric) {
 		return p, false
 	}
 	p.Key = episode.Key{At: r.At.UnixMilli(), Disc: r.Disc}

@@ -152,7 +152,7 @@ func (h *history) buckets(p telemetry.Period) telemetry.AggregatesIn {
 func keep(all iter.Seq2[telemetry.Reading, error], metric string, retractions []telemetry.Retraction, curve *[]sample) iter.Seq2[telemetry.Reading, error] {
 	return func(yield func(telemetry.Reading, error) bool) {
 		for r, err := range all {
-			if v := r.Values[metric]; err == nil && v.IsNumber() && !telemetry.Retracted(retractions, &r, metric) {
+			if v := r.Values[metric]; err == nil && v.IsNumber() && !telemetry.Retracted(retractions, r.At, metric) {
 				number, bad := strconv.ParseFloat(v.String(), 64)
 				if bad == nil {
 					*curve = append(*curve, sample{r.At, number})

@@ -28,6 +28,7 @@ import (
 // ONEFOLD_SOAK_DELAYS.
 const (
 	soakFor    = 3 * time.Second
+	soakLeast  = 500 // events: on a busy machine, making the site alone takes longer than soakFor
 	soakDelays = "0s,1s"
 )
 
@@ -283,7 +284,14 @@ func newSoak(t *testing.T) (s *soaked, more func() bool) {
 		}
 	}
 	until := time.Now().Add(span)
-	return s, func() bool { return time.Now().Before(until) }
+	return s, func() bool { return time.Now().Before(until) || s.count() < soakLeast }
+}
+
+// count is how many events were sent.
+func (s *soaked) count() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.sent)
 }
 
 // soakSite makes a site that counts a property and a goal.

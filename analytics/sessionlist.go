@@ -221,13 +221,13 @@ func (in SessionsIn) All(ctx context.Context, t *table.Table) iter.Seq2[Session,
 	return func(yield func(Session, error) bool) {
 		var err error
 		for day := in.pages(0).From; ; day = calendar.ShiftDay(day, 1) {
-			if day, err = in.dayFrom(ctx, t, day); err != nil || day == "" {
-				if err != nil {
-					yield(Session{}, err)
-				}
+			var of []Session
+			if day, err = in.dayFrom(ctx, t, day); err == nil && day == "" {
 				return
 			}
-			of, err := in.day(ctx, t, day)
+			if err == nil {
+				of, err = in.day(ctx, t, day)
+			}
 			if err != nil {
 				yield(Session{}, err)
 				return

@@ -164,10 +164,15 @@ func (c *client) Query(_ context.Context, in *dynamodb.QueryInput, _ ...func(*dy
 		if between := in.ExpressionAttributeValues[":from"]; between != nil {
 			from, to = pk+stringOf(between), pk+stringOf(in.ExpressionAttributeValues[":to"])
 		}
-		for _, id := range slices.Sorted(maps.Keys(c.p.world.items)) {
+		var found []string
+		for id := range c.p.world.items {
 			if strings.HasPrefix(id, prefix) && id >= from && id <= to {
-				out.Items = append(out.Items, c.p.world.items[id])
+				found = append(found, id)
 			}
+		}
+		slices.Sort(found)
+		for _, id := range found {
+			out.Items = append(out.Items, c.p.world.items[id])
 		}
 		return nil
 	})

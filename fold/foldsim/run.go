@@ -39,12 +39,16 @@ type Scenario struct {
 	Watch *Watched
 }
 
-// Test runs a scenario with seeds 1 to n, or to ONEFOLD_SIM_SEEDS, or with ONEFOLD_SIM_SEED alone. With -short, n is a twentieth.
+// Test runs a scenario with seeds 1 to n, or as many as ONEFOLD_SIM_SEEDS says, or with ONEFOLD_SIM_SEED alone. ONEFOLD_SIM_FIRST is
+// the first in place of 1, so that a long run can be done in parts. With -short, n is a twentieth.
 func Test(t testing.TB, s Scenario, n int) {
 	t.Helper()
 	first := uint64(1)
 	if testing.Short() {
 		n = (n + 19) / 20
+	}
+	if v, err := strconv.ParseUint(os.Getenv("ONEFOLD_SIM_FIRST"), 10, 64); err == nil {
+		first = v
 	}
 	if v, err := strconv.ParseUint(os.Getenv("ONEFOLD_SIM_SEED"), 10, 64); err == nil {
 		first, n = v, 1

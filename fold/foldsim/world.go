@@ -102,12 +102,21 @@ func (w *World) History() []Write { return w.history }
 // Derived returns the live items of an entity, in the order of their keys.
 func (w *World) Derived(entity string) []table.Item {
 	var out []table.Item
-	for _, id := range slices.Sorted(maps.Keys(w.items)) {
-		if it := w.items[id]; stringOf(it[table.AttrEntity]) == entity {
-			out = append(out, it)
-		}
+	for _, id := range w.sorted(func(it table.Item) bool { return stringOf(it[table.AttrEntity]) == entity }) {
+		out = append(out, w.items[id])
 	}
 	return out
+}
+
+// sorted returns the ids of those items that are wanted, in order.
+func (w *World) sorted(wanted func(table.Item) bool) (ids []string) {
+	for id, it := range w.items {
+		if wanted(it) {
+			ids = append(ids, id)
+		}
+	}
+	slices.Sort(ids)
+	return ids
 }
 
 func idOf(key table.Item) string {
@@ -247,11 +256,8 @@ func (w *World) tips(folds []*fold.Fold) map[*shard]fold.Sequence {
 
 // expire deletes what has expired, as the service does.
 func (w *World) expire() {
-	for _, id := range slices.Sorted(maps.Keys(w.items)) {
+	for _, id := range w.sorted(func(it table.Item) bool { return table.Expired(it, w.now) }) {
 		it := w.items[id]
-		if !table.Expired(it, w.now) {
-			continue
-		}
 		if w.sources[id] {
 			w.history = append(w.history, Write{Key: it, Expired: true})
 		}

@@ -31,6 +31,8 @@ type benchCommands struct {
 
 	Warehouse querybench.Bench `cmd:"" help:"Measure a month of events in a warehouse: writing it, and asking it by SQL and as filters of the dashboard do."`
 
+	Filters benchFilters `cmd:"" help:"Measure filtered reports on a month of raw events in a table, the first time and again."`
+
 	Telemetry benchTelemetry `cmd:"" help:"Measure telemetry: a server in a process of its own, driven over HTTP and MQTT."`
 }
 

@@ -1,0 +1,49 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/onefold/onefold/cmd/onefold/internal/filterbench"
+	"github.com/onefold/onefold/cmd/onefold/internal/ground"
+	"github.com/onefold/onefold/cmd/onefold/internal/terminal"
+)
+
+type benchFilters struct {
+	Events int    `help:"Events of the month." default:"10000000"`
+	Seed   uint64 `help:"Chooses the traffic." default:"1"`
+	Keep   int    `help:"Memory for days that were read, MB." default:"512"`
+	Dir    string `help:"Where to put the table; it stays there, and is used again for as many events of the same seed. Default: a temporary directory, removed afterwards." type:"path"`
+
+	CPUProfile  string `name:"cpuprofile" help:"Write a processor profile here, for go tool pprof." type:"path"`
+	HeapProfile string `name:"heapprofile" help:"Write a heap profile here, taken at the end." type:"path"`
+}
+
+// Run measures and prints.
+func (c *benchFilters) Run(ctx context.Context, e *ground.Env) error {
+	defer collectLessOften()() // as a server does
+	stop, err := startProfile(c.CPUProfile)
+	if err != nil {
+		return err
+	}
+	r, err := filterbench.Run(ctx, filterbench.Options{Events: c.Events, Seed: c.Seed, Dir: c.Dir, KeepBytes: c.Keep << 20, CPUSeconds: cpuSeconds})
+	if err = errors.Join(err, stop()); err == nil {
+		err = writeHeapProfile(c.HeapProfile)
+	}
+	if err != nil {
+		return err
+	}
+	if e.JSON {
+		return terminal.JSON(e.Out, r)
+	}
+	if _, err := fmt.Fprintf(e.Out, "%s events of a month, made up and stored in %.1f s; at most %.0f MB of memory\n", terminal.Grouped(r.Events), r.FillSeconds, peakMemoryMB()); err != nil {
+		return err
+	}
+	for _, a := range r.Answers {
+		if _, err := fmt.Fprintf(e.Out, "%9.3f s, %8.3f s of processor time, %4.0f MB live afterwards, %s visits: %s\n", a.Seconds, a.CPUSeconds, a.HeapMB, terminal.Grouped(a.Visits), a.What); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -182,8 +182,9 @@ func blockOf(events []Event, body []byte, arrived time.Time) Block {
 // Events reads the block's events. Errors: ErrDamaged.
 func (b *Block) Events() ([]Event, error) { return b.appendEvents(nil) }
 
-func (b *Block) appendEvents(to []Event) ([]Event, error) {
-	events, err := eventBlocks.Decode(to, b.Body)
+// appendEvents appends the events, with some of their columns or all; their IDs have to be among them.
+func (b *Block) appendEvents(to []Event, only ...byte) ([]Event, error) {
+	events, err := eventBlocks.Decode(to, b.Body, only...)
 	if err != nil {
 		return to, b.damaged(err)
 	}

@@ -115,17 +115,22 @@ func (m *columnsMaker) addVisit(v *visit) {
 	for i := range ofVisits {
 		m.one[i].add(ofVisits[i].value(v))
 	}
-	m.goals.first = append(m.goals.first, uint32(len(m.goals.count)))
-	for i := range v.Goals {
-		if n, revenue := v.Goals[i].Worth(); n > 0 {
-			m.goal.add(v.Goals[i].Goal)
-			m.goals.count = append(m.goals.count, n)
-			m.worth.add(revenue)
-		}
-	}
+	m.addGoals(v.Goals)
 	m.first = append(m.first, uint32(len(m.at)))
 	for i := range v.facts {
 		m.addFact(&v.facts[i])
+	}
+}
+
+// addGoals adds the conversions of a visit.
+func (m *columnsMaker) addGoals(of visits.Conversions) {
+	m.goals.first = append(m.goals.first, uint32(len(m.goals.count)))
+	for i := range of {
+		if n, revenue := of[i].Worth(); n > 0 {
+			m.goal.add(of[i].Goal)
+			m.goals.count = append(m.goals.count, n)
+			m.worth.add(revenue)
+		}
 	}
 }
 

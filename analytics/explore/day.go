@@ -3,6 +3,7 @@ package explore
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"slices"
@@ -81,14 +82,81 @@ func (s *scan) day(ctx context.Context, day string) (*columns, error) {
 	return d, nil
 }
 
+// makeColumns reads the raw events of a day. Where an assembly does not do, it reads them once more, to make visits as folds do.
 func (s *scan) makeColumns(ctx context.Context, day string, from, to time.Time) (*columns, error) {
+	d, err := s.assemble(ctx, day, from, to)
+	if !errors.Is(err, errNotPlain) {
+		return d, err
+	}
 	all, n, err := s.readDay(ctx, day, from, to)
 	if err != nil {
 		return nil, err
 	}
-	d := columnsOf(all, &s.x.hours)
+	d = columnsOf(all, &s.x.hours)
 	d.read = n
 	return d, nil
+}
+
+// assemble makes the columns of a day of events as they come. Errors: errNotPlain, after which nothing was taken.
+func (s *scan) assemble(ctx context.Context, day string, from, to time.Time) (*columns, error) {
+	a, n := newAssembly(&s.x.hours), budget{scan: s}
+	for e, err := range s.events(ctx, day, from, to) {
+		if err == nil {
+			err = n.take()
+		}
+		if err == nil {
+			err = a.add(e)
+		}
+		if errors.Is(err, errNotPlain) {
+			s.left.Add(int64(n.taken))
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	if err := n.settle(); err != nil {
+		return nil, err
+	}
+	d := a.finish()
+	d.read = n.events
+	return d, nil
+}
+
+// events are those of a day, in order. What they hold is for use before the next.
+func (s *scan) events(ctx context.Context, day string, from, to time.Time) iter.Seq2[*analytics.Event, error] {
+	if _, archived := s.archived[day]; !archived {
+		return analytics.EventsBetween(&s.site, from, to, "").Counted(ctx, s.x.t)
+	}
+	return func(yield func(*analytics.Event, error) bool) {
+		for e, err := range s.x.archived(ctx, s.site.SiteID, from, to) {
+			if !yield(&e, err) {
+				return
+			}
+		}
+	}
+}
+
+// budget counts the events of a day, and takes them off those that may be read, some at a time.
+type budget struct {
+	scan          *scan
+	events, taken int
+}
+
+func (b *budget) take() error {
+	b.events++
+	if b.events > b.scan.x.o.DayEvents {
+		return fmt.Errorf("%w: a day has more than %d events; ask without filters", ErrTooMuch, b.scan.x.o.DayEvents)
+	}
+	if b.events-b.taken < batchEvents {
+		return nil
+	}
+	return b.settle()
+}
+
+func (b *budget) settle() error {
+	n := b.events - b.taken
+	b.taken = b.events
+	return b.scan.took(n)
 }
 
 // visits are those of a day, as its raw events make them.

@@ -1,0 +1,267 @@
+package explore
+
+import (
+	"errors"
+	"slices"
+
+	"github.com/oklog/ulid/v2"
+
+	"github.com/onefold/onefold/analytics"
+	"github.com/onefold/onefold/analytics/internal/visits"
+	"github.com/onefold/onefold/internal/calendar"
+	"github.com/onefold/onefold/internal/decimal"
+)
+
+// errNotPlain is why an assembly gives up: events are not in order, or a visitor's day has more session ids than it keeps.
+var errNotPlain = errors.New("explore: no plain day")
+
+// An assembly makes the columns of a day of its events as they come, in the order of their IDs: without keeping the events, and without
+// visits as the folds store them, which take much longer to make. It says what columnsOf says of the visits of a builder: in order,
+// a visit goes on until nothing has happened for visits.Gap, or is what has the same session id of the sender's.
+type assembly struct {
+	columnsMaker
+	people  map[personKey]int32 // place in persons
+	persons []personOfDay
+	visits  []visitOfDay
+	values  []uint32 // of each visit, those of ofVisits
+	events  []eventOfDay
+	props   []propertyOfEvent
+	own     columnMaker
+	recent  lastHour
+	lastID  string
+}
+
+// personKey names a visitor's day: see analytics.VisitorKey.
+type personKey struct {
+	shard int
+	id    string
+	day   int64 // of the site's zone, counted from 1970
+}
+
+// personOfDay is what one visitor did that day. Lists are places in the assembly's lists; they end with none.
+type personOfDay struct {
+	firstVisit, lastVisit int32
+	firstEvent, lastEvent int32
+	lastPlain             int32 // visit without a session id
+	owns                  int   // visits with one
+	scrolls               visits.Depths
+}
+
+const none = -1
+
+// visitOfDay is one visit.
+type visitOfDay struct {
+	next          int32
+	start, end    int64 // epoch milliseconds
+	hour          int64 // the first that it has events in, epoch seconds
+	views, events int64 // page views and custom events
+	entry, exit   uint32
+	own           uint32
+	goals         visits.Conversions
+}
+
+// eventOfDay is one event. Texts are places in their columns.
+type eventOfDay struct {
+	next                      int32
+	silent                    bool
+	at, engaged               int64
+	own                       uint32
+	hour, name, path, revenue uint32
+	props, propsEnd           uint32
+}
+
+type propertyOfEvent struct{ name, value uint32 }
+
+// lastHour is the hour of the event before.
+type lastHour struct {
+	from    int64 // epoch milliseconds
+	minutes int   // of the zone
+	hour    int64 // epoch seconds
+	place   uint32
+}
+
+func newAssembly(hours *calendar.HourNames) *assembly {
+	return &assembly{columnsMaker: columnsMaker{hours: hours, one: make([]columnMaker, len(ofVisits))}, people: map[personKey]int32{}}
+}
+
+// add takes an event. Those that no fold can read, and erased ones, are left away. Errors: errNotPlain.
+func (a *assembly) add(e *analytics.Event) error {
+	if e.EventID <= a.lastID {
+		return errNotPlain
+	}
+	a.lastID = e.EventID
+	id, err := ulid.ParseStrict(e.EventID)
+	if err != nil || e.Erased {
+		return nil //nolint:nilerr // see above
+	}
+	isSilent := silent(e)
+	if !isSilent && e.Revenue != "" {
+		if _, err := decimal.Parse(e.Revenue); err != nil {
+			return nil
+		}
+	}
+	at := int64(id.Time())
+	p := a.person(personKey{e.VisitorShard, e.VisitorID, dayNumber(at, e.ZoneMinutes)})
+	hour := a.hourOf(at, e.ZoneMinutes)
+	f := a.eventOf(e, at, isSilent)
+	if isSilent {
+		if e.Scroll != 0 && e.Path != "" {
+			p.scrolls.Add(visits.Depth{Page: e.Path, Percent: int64(e.Scroll)})
+		}
+	} else if err := a.visit(p, e, &f, hour); err != nil {
+		return err
+	}
+	link(&p.firstEvent, &p.lastEvent, int32(len(a.events)), func(last int32) *int32 { return &a.events[last].next })
+	a.events = append(a.events, f)
+	return nil
+}
+
+// person finds a visitor's day. It is to be used before the next one is asked for.
+func (a *assembly) person(k personKey) *personOfDay {
+	at, known := a.people[k]
+	if !known {
+		at = int32(len(a.persons))
+		a.people[k] = at
+		a.persons = append(a.persons, personOfDay{none, none, none, none, none, 0, nil})
+	}
+	return &a.persons[at]
+}
+
+// link puts a place at the end of a list.
+func link(first, last *int32, place int32, next func(last int32) *int32) {
+	if *last == none {
+		*first = place
+	} else {
+		*next(*last) = place
+	}
+	*last = place
+}
+
+// dayNumber is the day of a time at an offset from UTC in minutes, counted from 1970.
+func dayNumber(ms int64, minutes int) int64 {
+	const day = 24 * 60 * 60 * 1000
+	local := ms + int64(minutes)*60_000
+	if local < 0 {
+		return (local+1)/day - 1
+	}
+	return local / day
+}
+
+// hourOf is the hour of an event, in epoch seconds. It notes the hour's place in the column.
+func (a *assembly) hourOf(at int64, minutes int) int64 {
+	if h := &a.recent; h.from == 0 || at < h.from || at >= h.from+3_600_000 || minutes != h.minutes {
+		hour := calendar.HourOf(at, minutes)
+		a.recent = lastHour{hour * 1000, minutes, hour, a.hour.place(a.hours.Of(hour))}
+	}
+	return a.recent.hour
+}
+
+// eventOf is what is kept of an event of the last hour.
+func (a *assembly) eventOf(e *analytics.Event, at int64, isSilent bool) eventOfDay {
+	f := eventOfDay{
+		next: none, silent: isSilent, at: at, own: a.own.place(e.SessionID), hour: a.recent.place,
+		name: a.name.place(e.Name), path: a.path.place(e.Path), revenue: a.revenue.place(e.Revenue), props: uint32(len(a.props)),
+	}
+	if isSilent {
+		f.engaged = e.EngagedMS
+	}
+	for name, value := range e.Properties {
+		a.props = append(a.props, propertyOfEvent{a.property.place(name), a.content.place(value)})
+	}
+	f.propsEnd = uint32(len(a.props))
+	return f
+}
+
+// visit counts an event in the visit that it belongs to, or that it begins. Errors: errNotPlain.
+func (a *assembly) visit(p *personOfDay, e *analytics.Event, f *eventOfDay, hour int64) error {
+	at := a.visitOf(p, f)
+	if at == none {
+		at = int32(len(a.visits))
+		a.begin(p, e, f, hour)
+	}
+	if p.owns > visits.MaxOwn {
+		return errNotPlain
+	}
+	v := &a.visits[at]
+	v.end, v.hour = f.at, min(v.hour, hour)
+	v.goals = v.goals.Plus(e.Goals)
+	if e.Name != "" {
+		v.events++
+		return nil
+	}
+	if v.views == 0 {
+		v.entry = f.path
+	}
+	v.exit = f.path
+	v.views++
+	return nil
+}
+
+// visitOf finds the visit of an event that is no measurement; none if it begins one.
+func (a *assembly) visitOf(p *personOfDay, f *eventOfDay) int32 {
+	if f.own == 0 {
+		if p.lastPlain != none && f.at-a.visits[p.lastPlain].end < visits.Gap.Milliseconds() {
+			return p.lastPlain
+		}
+		return none
+	}
+	at := p.firstVisit
+	for at != none && a.visits[at].own != f.own {
+		at = a.visits[at].next
+	}
+	return at
+}
+
+// begin makes a visit of its first event.
+func (a *assembly) begin(p *personOfDay, e *analytics.Event, f *eventOfDay, hour int64) {
+	place := int32(len(a.visits))
+	link(&p.firstVisit, &p.lastVisit, place, func(last int32) *int32 { return &a.visits[last].next })
+	if f.own == 0 {
+		p.lastPlain = place
+	} else {
+		p.owns++
+	}
+	a.visits = append(a.visits, visitOfDay{next: none, start: f.at, hour: hour, own: f.own})
+	v := visit{Visit: &visits.Visit{Source: e.Source, Client: e.Client, Host: e.Host}}
+	for i := range ofVisits {
+		a.values = append(a.values, a.one[i].place(ofVisits[i].value(&v)))
+	}
+}
+
+// finish makes the columns.
+func (a *assembly) finish() *columns {
+	a.reserve()
+	entry, exit := placeOfDimension(analytics.ByEntryPage), placeOfDimension(analytics.ByExitPage)
+	texts := append([]string{""}, a.path.values...)
+	for i := range a.visits {
+		v, values := &a.visits[i], a.values[i*len(ofVisits):]
+		values[entry], values[exit] = a.one[entry].place(texts[v.entry]), a.one[exit].place(texts[v.exit])
+	}
+	visitor := uint32(0)
+	for i := range a.persons {
+		if p := &a.persons[i]; p.firstVisit != none {
+			a.emit(p, visitor)
+			visitor++
+		}
+	}
+	return a.columnsMaker.finish()
+}
+
+func placeOfDimension(d analytics.Dimension) int {
+	return slices.IndexFunc(ofVisits, func(of visitDimension) bool { return of.by == d })
+}
+
+// reserve makes room for all visits and events.
+func (a *assembly) reserve() {
+	n, m := len(a.visits), len(a.events)
+	a.visitor, a.seconds, a.bounced = make([]uint32, 0, n), make([]int64, 0, n), make([]bool, 0, n)
+	a.first, a.at, a.engaged = make([]uint32, 0, n+1), make([]int64, 0, m), make([]int64, 0, m)
+	a.goals.first, a.properties.first = make([]uint32, 0, n+1), make([]uint32, 0, m+1)
+	a.started.codes = make([]uint32, 0, n)
+	for i := range a.one {
+		a.one[i].codes = make([]uint32, 0, n)
+	}
+	for _, c := range []*columnMaker{&a.hour, &a.name, &a.path, &a.revenue} {
+		c.codes = make([]uint32, 0, m)
+	}
+}

@@ -219,8 +219,7 @@ func (s *shardSessions) release(bound int64) {
 // All yields the sessions in the order of their starts, day by day.
 func (in SessionsIn) All(ctx context.Context, t *table.Table) iter.Seq2[Session, error] {
 	return func(yield func(Session, error) bool) {
-		var err error
-		for day := in.pages(0).From; ; day = calendar.ShiftDay(day, 1) {
+		for day, err := in.pages(0).From, error(nil); ; day = calendar.ShiftDay(day, 1) {
 			var of []Session
 			if day, err = in.dayFrom(ctx, t, day); err == nil && day == "" {
 				return

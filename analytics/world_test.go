@@ -7,8 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-
 	"github.com/onefold/onefold/engine"
 	"github.com/onefold/onefold/fold"
 	"github.com/onefold/onefold/fold/foldtest"
@@ -128,14 +126,6 @@ func drawHits(r *rand.Rand, n, visitors int, from, to time.Time) []Hit {
 		hits[i] = h
 	}
 	return hits
-}
-
-func bytesOf(av types.AttributeValue) []byte {
-	b, ok := av.(*types.AttributeValueMemberB)
-	if !ok {
-		return nil
-	}
-	return b.Value
 }
 
 // sessions takes all of a list.

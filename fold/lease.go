@@ -189,8 +189,10 @@ func (w *Worker) writeLease(ctx context.Context, sh *shard, l Lease) (bool, erro
 		sh.turn, sh.leased = 0, time.Time{}
 		return false, nil
 	case err != nil:
+		sh.unsure = true
 		return false, err
 	}
+	sh.unsure = false
 	sh.turn, sh.leased, sh.untold = next.Turn, now.Add(w.o.LeaseFor), next.Mark.IsZero()
 	return true, nil
 }
@@ -231,6 +233,9 @@ func (w *Worker) releaseLeases(ctx context.Context) error {
 	if !w.o.Leases {
 		return nil
 	}
+	if err := w.settleLeases(ctx); err != nil {
+		return err
+	}
 	now := w.o.Clock()
 	for _, sh := range w.order {
 		turn := sh.turn
@@ -240,8 +245,35 @@ func (w *Worker) releaseLeases(ctx context.Context) error {
 		}
 		free := Lease{LeaseKey: LeaseKey{Group: w.o.Group, Shard: sh.id}, Turn: turn + 1, For: w.o.LeaseFor, At: now, Mark: sh.mark.Mark(), Parent: sh.parent, Siblings: sh.siblings}
 		if err := w.putLease(ctx, free, turn, true); err != nil && !dynamo.IsConditionFailed(err) {
+			sh.unsure = true
 			return err
 		}
+	}
+	return nil
+}
+
+// settleLeases reads the leases whose last write has no known outcome. A worker that is told to stop interrupts its own
+// renewals: a renewal that was stored all the same has raised the turn, and a release on condition of the old turn
+// would leave the lease to run out.
+func (w *Worker) settleLeases(ctx context.Context) error {
+	var keys []LeaseKey
+	for _, sh := range w.order {
+		if sh.unsure {
+			keys = append(keys, LeaseKey{Group: w.o.Group, Shard: sh.id})
+		}
+	}
+	if len(keys) == 0 {
+		return nil
+	}
+	held, err := w.readLeases(ctx, keys)
+	if err != nil {
+		return err
+	}
+	for _, sh := range w.order {
+		if l := held[sh.id]; sh.unsure && l.Owner == w.o.Owner {
+			sh.turn = l.Turn
+		}
+		sh.unsure = false
 	}
 	return nil
 }

@@ -33,6 +33,7 @@ type shard struct {
 	leased   time.Time // this worker has the lease until then
 	turn     int64     // of its lease; 0: it has none
 	untold   bool      // the lease tells no watermark
+	unsure   bool      // the last write of the lease has no known outcome: it failed, or was interrupted
 	help     int       // how many wait for this shard and do not wait for its owner any longer
 	gaps     []gap     // changes that were trimmed before they were read, not told yet
 	windows  map[spanKey]*known

@@ -6,8 +6,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/aws/smithy-go"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/onefold/onefold/dynamo"
 	"github.com/onefold/onefold/engine"
 	"github.com/onefold/onefold/fold"
 	"github.com/onefold/onefold/fold/streamsource"
@@ -230,5 +234,70 @@ func TestDrainNeedsNoTime(t *testing.T) {
 	drain(t, newWorker(t, tab, streamsource.New(b.db, b.arn), fold.Options{}, totalsFold(), worldFold()))
 	if got := amountOf(t, tab, "r0") + amountOf(t, tab, "r1") + amountOf(t, tab, "r2"); got != 100 {
 		t.Errorf("the totals are %d, want 100", got)
+	}
+}
+
+// interrupted is a table whose next write of a lease is stored, while its caller is told to stop and gets an error.
+type interrupted struct {
+	dynamo.API
+	stop context.CancelFunc // nil: writes go through
+}
+
+// errInterrupted is an error that nobody tries again after.
+var errInterrupted = &smithy.GenericAPIError{Code: "AccessDeniedException", Message: "interrupted"}
+
+func (i *interrupted) PutItem(ctx context.Context, in *dynamodb.PutItemInput, opts ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error) {
+	out, err := i.API.PutItem(context.WithoutCancel(ctx), in, opts...)
+	et, ok := in.Item[table.AttrEntity].(*types.AttributeValueMemberS)
+	if stop := i.stop; stop != nil && ok && et.Value == fold.Leases.Name() {
+		i.stop = nil
+		stop()
+		return nil, errInterrupted
+	}
+	return out, err
+}
+
+// TestInterruptedRenewalsAreReleased stops a worker while it takes its first lease, while it renews one, and while it
+// releases one: the next worker finds all of them free.
+func TestInterruptedRenewalsAreReleased(t *testing.T) {
+	for name, stop := range map[string]func(w *fold.Worker, clock *clock, interrupt func() context.Context) error{
+		"first": func(w *fold.Worker, _ *clock, interrupt func() context.Context) error {
+			return w.Drain(interrupt())
+		},
+		"renewal": func(w *fold.Worker, clock *clock, interrupt func() context.Context) error {
+			drain(t, w)
+			clock.add(21 * time.Minute)
+			return w.Drain(interrupt())
+		},
+		"release": func(w *fold.Worker, _ *clock, interrupt func() context.Context) error {
+			drain(t, w)
+			return w.Leave(interrupt())
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			clock := newClock()
+			b := openEngine(t, engine.Options{StreamShards: 4, Clock: clock.now})
+			api := &interrupted{API: b.db}
+			worker := func(name string, api dynamo.API) *fold.Worker {
+				return newWorker(t, table.New(api, "table", table.Options{Clock: clock.now}), streamsource.New(b.db, b.arn),
+					fold.Options{Leases: true, LeaseFor: time.Hour, Owner: name, Readers: 1}, totalsFold())
+			}
+			w := worker("interrupted", api)
+			err := stop(w, clock, func() (ctx context.Context) {
+				ctx, api.stop = context.WithCancel(t.Context())
+				return ctx
+			})
+			if err == nil {
+				t.Fatal("it was not interrupted")
+			}
+			if err := w.Leave(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			next := worker("next", b.db)
+			drain(t, next)
+			if owned(next) != 4 {
+				t.Errorf("the next worker has %d shards of 4 that were given back", owned(next))
+			}
+		})
 	}
 }

@@ -331,10 +331,11 @@ func (r *reader) ask(method, url, body string) string {
 	return string(told)
 }
 
-// accessLog writes the log of the last days that a guide imports.
+// accessLog writes the log that a guide imports: three days that ended yesterday, so that no event of it is too young
+// or belongs to a day that ends while a test runs.
 func (r *reader) accessLog(name string, lines int) {
 	r.Helper()
-	g, err := traffic.New(traffic.Options{Seed: 7, Days: 3, Start: time.Now().UTC().Truncate(time.Second).AddDate(0, 0, -3)})
+	g, err := traffic.New(traffic.Options{Seed: 7, Days: 3, Start: time.Now().UTC().Truncate(time.Second).AddDate(0, 0, -4)})
 	var log bytes.Buffer
 	zip := gzip.NewWriter(&log)
 	if err == nil {

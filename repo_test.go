@@ -28,12 +28,12 @@ var policy = map[string][]string{
 	"dynamo":            {"vocabulary"},
 	"dynamo/dynamotest": {"vocabulary", "dynamo"},
 	"dynamo/dynamojson": {"vocabulary"},
-	"dynamo/resilient":  {"vocabulary", "dynamo", "internal/discreet", "internal/pause", "golang.org/x/sync/..."},
+	"dynamo/resilient":  {"vocabulary", "dynamo", "internal/redact", "internal/backoff", "golang.org/x/sync/..."},
 
 	"dynamohttp": {"vocabulary", "dynamo", "dynamo/dynamojson", "github.com/aws/aws-sdk-go-v2/service/dynamodb/schemas",
 		"github.com/prometheus/client_golang/..."},
 
-	"engine":                 {"vocabulary", "dynamo", "engine/internal/...", "internal/pause", "github.com/cockroachdb/pebble/v2/...", "github.com/cespare/xxhash/v2"},
+	"engine":                 {"vocabulary", "dynamo", "engine/internal/...", "internal/backoff", "github.com/cockroachdb/pebble/v2/...", "github.com/cespare/xxhash/v2"},
 	"engine/internal/backup": {"github.com/cockroachdb/pebble/v2/vfs"},
 	"engine/internal/store":  {"dynamo", "engine/internal/damage", "engine/internal/logfile", "engine/internal/row", "github.com/aws/smithy-go", "github.com/cockroachdb/pebble/v2", "github.com/cockroachdb/pebble/v2/bloom", "github.com/cockroachdb/pebble/v2/sstable", "github.com/cockroachdb/pebble/v2/vfs", "golang.org/x/time/rate"},
 	"engine/internal/damage": {"engine/internal/row", "github.com/cockroachdb/pebble/v2", "github.com/cockroachdb/pebble/v2/sstable", "github.com/cockroachdb/pebble/v2/vfs", "golang.org/x/sys/unix"},
@@ -47,16 +47,16 @@ var policy = map[string][]string{
 
 	"table/internal": {"vocabulary"},
 
-	"table":       {"vocabulary", "dynamo", "table/internal/...", "internal/pause", "github.com/cespare/xxhash/v2", "github.com/hashicorp/golang-lru/v2", "golang.org/x/sync/..."},
-	"table/purge": {"vocabulary", "table", "golang.org/x/sync/..."},
-	"table/later": {"vocabulary", "dynamo", "dynamo/dynamojson", "table", "internal/spool"},
-	"fold":        {"vocabulary", "dynamo", "table", "fold/...", "internal/block", "internal/pause", "internal/varint", "github.com/hashicorp/golang-lru/v2/...", "golang.org/x/sync/...", "pgregory.net/rapid"},
+	"table":             {"vocabulary", "dynamo", "table/internal/...", "internal/backoff", "github.com/cespare/xxhash/v2", "github.com/hashicorp/golang-lru/v2", "golang.org/x/sync/..."},
+	"table/purge":       {"vocabulary", "table", "golang.org/x/sync/..."},
+	"table/writebehind": {"vocabulary", "dynamo", "dynamo/dynamojson", "table", "internal/spool"},
+	"fold":              {"vocabulary", "dynamo", "table", "fold/...", "internal/block", "internal/backoff", "internal/varint", "github.com/hashicorp/golang-lru/v2/...", "golang.org/x/sync/...", "pgregory.net/rapid"},
 
-	"fold/streamsource": {"dynamo", "table", "fold", "fold/internal/record", "internal/pause", "github.com/aws/aws-sdk-go-v2/..."},
+	"fold/streamsource": {"dynamo", "table", "fold", "fold/internal/record", "internal/backoff", "github.com/aws/aws-sdk-go-v2/..."},
 
 	"fold/foldtest": {"vocabulary", "dynamo", "table", "fold", "fold/foldsim", "fold/streamsource", "engine"},
 
-	"analytics": {"vocabulary", "dynamo", "table", "table/later", "fold", "analytics/internal/...", "analytics/refusals", "analytics/imported", "internal/...",
+	"analytics": {"vocabulary", "dynamo", "table", "table/writebehind", "fold", "analytics/internal/...", "analytics/refusals", "analytics/imported", "internal/...",
 		"github.com/cespare/xxhash/v2", "github.com/oklog/ulid/v2", "golang.org/x/sync/..."},
 
 	"packaging/notices":   {"github.com/CycloneDX/cyclonedx-go"},
@@ -75,27 +75,27 @@ var policy = map[string][]string{
 	"telemetry/readings": {"vocabulary", "dynamo", "table", "table/purge", "fold", "telemetry/internal/...", "internal/...", "github.com/cespare/xxhash/v2",
 		"github.com/oklog/ulid/v2", "golang.org/x/sync/..."},
 
-	"telemetry": {"vocabulary", "dynamo", "table", "table/later", "table/purge", "fold", "telemetry/readings", "telemetry/internal/...", "internal/...", "github.com/cespare/xxhash/v2",
+	"telemetry": {"vocabulary", "dynamo", "table", "table/writebehind", "table/purge", "fold", "telemetry/readings", "telemetry/internal/...", "internal/...", "github.com/cespare/xxhash/v2",
 		"github.com/oklog/ulid/v2", "golang.org/x/sync/...",
 		"telemetry", "telemetry/payload"}, // its tests: devices speak it
-	"telemetry/alerts": {"vocabulary", "table", "fold", "telemetry", "telemetry/readings", "telemetry/presence", "telemetry/internal/episode", "telemetry/internal/exact", "internal/calendar", "internal/pause",
+	"telemetry/alerts": {"vocabulary", "table", "fold", "telemetry", "telemetry/readings", "telemetry/presence", "telemetry/internal/episode", "telemetry/internal/decimalsum", "internal/calendar", "internal/backoff",
 		"github.com/oklog/ulid/v2", "golang.org/x/sync/...",
 		"telemetry/maintenance"}, // its tests
-	"telemetry/census": {"table", "fold", "telemetry"},
+	"telemetry/reindex": {"table", "fold", "telemetry"},
 	"telemetry/credentials": {"table", "telemetry", "telemetry/internal/secret",
 		"fold"}, // its tests
 	"telemetry/maintenance": {"vocabulary", "table", "table/purge", "telemetry", "telemetry/readings",
 		"fold"}, // its tests
 	"telemetry/presence": {"table", "fold", "telemetry",
-		"telemetry/internal/pulse"}, // its tests
+		"telemetry/internal/cadence"}, // its tests
 	"telemetry/payload": {"telemetry", "internal/lineprotocol", "github.com/go-json-experiment/json/..."},
-	"telemetry/recount": {"table", "fold", "telemetry", "telemetry/census", "telemetry/internal/bucket", "telemetry/internal/figures", "internal/calendar",
-		"vocabulary", "internal/devicesim", "telemetry/internal/exact", "telemetry/internal/order", "telemetry/payload", "telemetry/presence"}, // its tests
+	"telemetry/recount": {"table", "fold", "telemetry", "telemetry/reindex", "telemetry/internal/bucket", "telemetry/internal/figures", "internal/calendar",
+		"vocabulary", "internal/devicesim", "telemetry/internal/decimalsum", "telemetry/internal/order", "telemetry/payload", "telemetry/presence"}, // its tests
 
 	"eventstore":                {"vocabulary", "dynamo", "table", "fold", "internal/...", "github.com/hashicorp/golang-lru/v2", "github.com/oklog/ulid/v2", "golang.org/x/sync/..."},
 	"eventstore/registry":       {"eventstore"},
 	"eventstore/eventjson":      {"eventstore"},
-	"eventstore/projection":     {"vocabulary", "table", "fold", "eventstore", "eventstore/eventjson", "internal/pause", "golang.org/x/sync/..."},
+	"eventstore/projection":     {"vocabulary", "table", "fold", "eventstore", "eventstore/eventjson", "internal/backoff", "golang.org/x/sync/..."},
 	"eventstore/eventstoretest": {"vocabulary", "dynamo", "table", "eventstore", "eventstore/registry", "engine/enginetest", "internal/seeds"},
 
 	"blueprint/lint": {"vocabulary", "table",
@@ -116,21 +116,21 @@ var policy = map[string][]string{
 	"eventstore/archive": {"vocabulary", "table", "eventstore", "eventstore/eventjson", "eventstore/fsck", "eventstore/shred", "github.com/klauspost/compress/...",
 		"github.com/oklog/ulid/v2", "github.com/parquet-go/parquet-go/...",
 		"eventstore/projection"}, // its tests
-	"eventstore/shred": {"vocabulary", "table", "eventstore", "internal/pause", "github.com/hashicorp/golang-lru/v2",
+	"eventstore/shred": {"vocabulary", "table", "eventstore", "internal/backoff", "github.com/hashicorp/golang-lru/v2",
 		"eventstore/fsck"}, // its tests
 	"eventstore/fsck": {"vocabulary", "dynamo", "table", "eventstore", "github.com/oklog/ulid/v2",
 		"eventstore/projection"}, // its tests: what it compares
 
 	"warehouse": {"analytics", "eventstore", "telemetry", "github.com/klauspost/compress/zstd", "github.com/oklog/ulid/v2", "github.com/parquet-go/parquet-go/...",
 		"warehouse/warehousetest"}, // its tests
-	"warehouse/export": {"vocabulary", "dynamo", "table", "fold", "analytics", "eventstore", "telemetry", "telemetry/readings", "warehouse", "internal/pause", "golang.org/x/sync/...",
+	"warehouse/export": {"vocabulary", "dynamo", "table", "fold", "analytics", "eventstore", "telemetry", "telemetry/readings", "warehouse", "internal/backoff", "golang.org/x/sync/...",
 		"warehouse/warehousetest"}, // its tests
 	"warehouse/athena":        {"warehouse"},
 	"warehouse/warehousetest": {"warehouse"},
 
 	"telemetry/internal": {"vocabulary", "telemetry/internal/...", "internal/...", "github.com/cespare/xxhash/v2", "github.com/cockroachdb/apd/v3", "github.com/DataDog/sketches-go/ddsketch/mapping", "golang.org/x/time/rate"},
 
-	"accounts": {"vocabulary", "dynamo", "table", "accounts/passkey", "accounts/openid", "internal/pause", "github.com/oklog/ulid/v2", "github.com/pquerna/otp/...", "golang.org/x/crypto/argon2"},
+	"accounts": {"vocabulary", "dynamo", "table", "accounts/passkey", "accounts/openid", "internal/backoff", "github.com/oklog/ulid/v2", "github.com/pquerna/otp/...", "golang.org/x/crypto/argon2"},
 
 	"accounts/passkey": {"github.com/go-webauthn/webauthn/protocol", "github.com/go-webauthn/webauthn/webauthn"},
 
@@ -143,8 +143,8 @@ var policy = map[string][]string{
 	"server": {"dynamo", "dynamo/resilient", "table", "fold", "analytics", "accounts", "accounts/passkey", "accounts/openid", "internal/...", "server/internal/...", "server/webanalytics", "server/devices", "server/events", "server/capacity", "server/load", "server/dashboard", "server/apidocs", "telemetry",
 		"github.com/danielgtaylor/huma/v2/...", "github.com/prometheus/client_golang/...",
 		"server/mqtt", "telemetry/credentials"}, // its tests
-	"server/load":          {"server/internal/door", "github.com/prometheus/client_golang/...", "golang.org/x/sync/..."},
-	"server/internal/door": {"dynamo", "table", "accounts", "server/jobs", "server/internal/download", "github.com/danielgtaylor/huma/v2/...", "github.com/prometheus/client_golang/...", "golang.org/x/time/rate"},
+	"server/load":                {"server/internal/middleware", "github.com/prometheus/client_golang/...", "golang.org/x/sync/..."},
+	"server/internal/middleware": {"dynamo", "table", "accounts", "server/jobs", "server/internal/download", "github.com/danielgtaylor/huma/v2/...", "github.com/prometheus/client_golang/...", "golang.org/x/time/rate"},
 	"server/webanalytics": {"github.com/go-json-experiment/json", "table", "fold", "analytics", "analytics/erasure", "analytics/explore", "analytics/goals", "analytics/imported", "analytics/imported/exports", "analytics/reconcile", "analytics/refusals", "analytics/report", "accounts", "internal/...",
 		"server/internal/...", "server/jobs", "server/tracker", "github.com/danielgtaylor/huma/v2/...", "github.com/prometheus/client_golang/...", "golang.org/x/sync/..."},
 	"server/servertest": {"vocabulary", "dynamo", "table", "fold", "fold/streamsource", "analytics", "analytics/erasure", "accounts", "engine", "eventstore", "server", "server/dashboard", "server/jobs", "server/webanalytics", "telemetry", "telemetry/alerts", "blueprint/heat", "engine/enginetest",
@@ -160,7 +160,7 @@ var policy = map[string][]string{
 		"telemetry/presence", "telemetry/maintenance"}, // its tests
 	"server/events": {"table", "eventstore", "eventstore/eventjson", "eventstore/projection", "accounts", "server/internal/...", "server/jobs", "github.com/danielgtaylor/huma/v2/...",
 		"eventstore/shred"}, // its tests
-	"server/capacity": {"table", "analytics", "blueprint", "blueprint/heat", "internal/discreet", "server/internal/...", "github.com/danielgtaylor/huma/v2/...",
+	"server/capacity": {"table", "analytics", "blueprint", "blueprint/heat", "internal/redact", "server/internal/...", "github.com/danielgtaylor/huma/v2/...",
 		"accounts"}, // its tests
 	"server/mqtt":    {"github.com/mochi-mqtt/server/v2/..."},
 	"server/apidocs": {"github.com/danielgtaylor/huma/v2"},
@@ -170,24 +170,24 @@ var policy = map[string][]string{
 	"internal/useragent": {"github.com/hashicorp/golang-lru/v2/..."},
 	"internal/block": {"internal/varint", "github.com/klauspost/compress/zstd", "github.com/oklog/ulid/v2",
 		"internal/referral", "internal/traffic", "internal/useragent"}, // its tests: facts as they are
-	"internal/calendar":  {},
-	"internal/known":     {},
-	"internal/devicesim": {},
-	"internal/discreet":  {},
-	"internal/decimal":   {"github.com/cockroachdb/apd/v3"},
-	"internal/recorded":  {},
-	"internal/referral":  {},
-	"internal/seeds":     {},
-	"internal/sketch":    {"vocabulary"},
-	"internal/tail":      {"internal/pause"},
-	"internal/traffic":   {},
-	"internal/varint":    {},
-	"internal/gather":    {"github.com/cespare/xxhash/v2"},
-	"internal/pause":     {},
-	"internal/spool":     {"internal/gather", "internal/pause"},
-	"internal/geo":       {"github.com/oschwald/maxminddb-golang/v2", "internal/geo/..."},
-	"internal/exclude":   {"internal/wildcard"},
-	"internal/wildcard":  {},
+	"internal/calendar":    {},
+	"internal/known":       {},
+	"internal/devicesim":   {},
+	"internal/redact":      {},
+	"internal/decimal":     {"github.com/cockroachdb/apd/v3"},
+	"internal/recorded":    {},
+	"internal/referral":    {},
+	"internal/seeds":       {},
+	"internal/sketch":      {"vocabulary"},
+	"internal/tail":        {"internal/backoff"},
+	"internal/traffic":     {},
+	"internal/varint":      {},
+	"internal/groupcommit": {"github.com/cespare/xxhash/v2"},
+	"internal/backoff":     {},
+	"internal/spool":       {"internal/groupcommit", "internal/backoff"},
+	"internal/geo":         {"github.com/oschwald/maxminddb-golang/v2", "internal/geo/..."},
+	"internal/exclude":     {"internal/glob"},
+	"internal/glob":        {},
 
 	"internal/lineprotocol": {"github.com/influxdata/line-protocol/v2/lineprotocol"},
 
@@ -207,7 +207,7 @@ var policy = map[string][]string{
 	"examples/social/cmd": {"table", "engine", "examples/..."},
 
 	"cmd": {"..."},
-	"cmd/onefold/internal/backups": {"cmd/internal/s3store", "cmd/onefold/internal/wholebackup", "engine", "warehouse", "internal/pause",
+	"cmd/onefold/internal/backups": {"cmd/internal/s3store", "cmd/onefold/internal/wholebackup", "engine", "warehouse", "internal/backoff",
 		"filippo.io/age", "github.com/klauspost/compress/zstd", "github.com/prometheus/client_golang/prometheus",
 		"github.com/johannesboyne/gofakes3/..."}, // its tests
 }

@@ -12,7 +12,7 @@ import (
 
 	"github.com/oklog/ulid/v2"
 
-	"github.com/onefold/onefold/internal/pause"
+	"github.com/onefold/onefold/internal/backoff"
 	"github.com/onefold/onefold/table"
 )
 
@@ -79,7 +79,7 @@ func (s *Store) append(ctx context.Context, e *Entry) error {
 		if err = s.tryAppend(ctx, e); !errors.Is(err, table.ErrCondition) && !errors.Is(err, table.ErrConflict) && !errors.Is(err, table.ErrExists) {
 			return err
 		}
-		if stopped := pause.For(ctx, rand.N(longest)); stopped != nil {
+		if stopped := backoff.For(ctx, rand.N(longest)); stopped != nil {
 			return stopped
 		}
 		longest = min(2*longest, maxPause)

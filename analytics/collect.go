@@ -13,11 +13,11 @@ import (
 
 	"github.com/onefold/onefold/analytics/internal/throttle"
 	"github.com/onefold/onefold/dynamo"
-	"github.com/onefold/onefold/internal/gather"
+	"github.com/onefold/onefold/internal/groupcommit"
 	"github.com/onefold/onefold/internal/known"
 	"github.com/onefold/onefold/internal/spool"
 	"github.com/onefold/onefold/table"
-	"github.com/onefold/onefold/table/later"
+	"github.com/onefold/onefold/table/writebehind"
 )
 
 // ErrUnknownSite is returned when events are sent for a site that does not exist.
@@ -66,8 +66,8 @@ type Collector struct {
 	spare  sync.Pool // of buffers of events
 	known  knownEvents
 
-	together gather.Groups[Event, stored] // of sites by their hash
-	queue    *later.Queue                 // nil: what cannot be stored is refused
+	together groupcommit.Groups[Event, stored] // of sites by their hash
+	queue    *writebehind.Queue                // nil: what cannot be stored is refused
 }
 
 // NewCollector makes a Collector that stores in t.

@@ -10,7 +10,7 @@ import (
 	"github.com/onefold/onefold/internal/calendar"
 	"github.com/onefold/onefold/internal/spool"
 	"github.com/onefold/onefold/table"
-	"github.com/onefold/onefold/table/later"
+	"github.com/onefold/onefold/table/writebehind"
 )
 
 // spooledEvent is the kind of events in a spool.
@@ -24,7 +24,7 @@ func (c *Collector) keepIn(s *spool.Spool) {
 	if s == nil {
 		return
 	}
-	c.queue = &later.Queue{Spool: s, Kind: spooledEvent, Owner: "siteId", Table: c.t, Create: c.createKept}
+	c.queue = &writebehind.Queue{Spool: s, Kind: spooledEvent, Owner: "siteId", Table: c.t, Create: c.createKept}
 	c.sites.stale = staleFor
 }
 

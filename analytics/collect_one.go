@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/onefold/onefold/dynamo"
-	"github.com/onefold/onefold/internal/gather"
+	"github.com/onefold/onefold/internal/groupcommit"
 )
 
 const (
@@ -25,12 +25,12 @@ type stored struct {
 const separately = 64
 
 // newTogether makes of events that come one by one, but at the same time, batches. They share blocks, and on the embedded engine a commit.
-func (c *Collector) newTogether(linger time.Duration) gather.Groups[Event, stored] {
+func (c *Collector) newTogether(linger time.Duration) groupcommit.Groups[Event, stored] {
 	groups, runs := separately, togetherRuns
 	if _, embedded := c.t.API().(dynamo.Putter); embedded {
 		groups, runs, linger = 1, 1, 0 // one commit at a time: two would be half as large, and cost a third more in all
 	}
-	return gather.NewGroups(groups, togetherMost, runs, linger, c.storeTogether)
+	return groupcommit.NewGroups(groups, togetherMost, runs, linger, c.storeTogether)
 }
 
 func (c *Collector) storeTogether(ctx context.Context, events []Event) []stored {

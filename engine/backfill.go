@@ -15,7 +15,7 @@ import (
 	"github.com/onefold/onefold/engine/internal/row"
 	"github.com/onefold/onefold/engine/internal/store"
 	"github.com/onefold/onefold/engine/internal/stripe"
-	"github.com/onefold/onefold/internal/pause"
+	"github.com/onefold/onefold/internal/backoff"
 )
 
 // A backfill makes the rows of a new index, or of a newly chosen expiry attribute, for the items that were there
@@ -43,7 +43,7 @@ func (db *DB) startBackfill(t *table) {
 	go func() {
 		defer db.work.Done()
 		err := db.backfill(t)
-		for dynamo.IsFull(err) && pause.For(db.ctx, fullPause) == nil {
+		for dynamo.IsFull(err) && backoff.For(db.ctx, fullPause) == nil {
 			err = db.backfill(t)
 		}
 		if err != nil && !errors.Is(err, errStopped) && db.ctx.Err() == nil {

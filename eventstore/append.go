@@ -335,8 +335,8 @@ func (a *appending) again(m Mark) (Commit, error) {
 // maxSince is how many events a Conflict carries.
 const maxSince = 1000
 
-// backoff is how long to wait after a number of tries: 10 ms, twice as long each time, a second at most, with jitter.
-func backoff(try int) time.Duration {
+// retryDelay is how long to wait after a number of tries: 10 ms, twice as long each time, a second at most, with jitter.
+func retryDelay(try int) time.Duration {
 	most := min(10*time.Millisecond<<min(try, 10), time.Second)
 	return most/2 + jitter(most/2)
 }

@@ -178,7 +178,7 @@ func (s *Store) eachCommit(ctx context.Context, after int64, yield func(FeedComm
 			if tries++; tries > maxTries {
 				return fmt.Errorf("%w: position %d of the feed", ErrHole, after+1)
 			}
-			if err := s.sleep(ctx, backoff(tries)); err != nil {
+			if err := s.sleep(ctx, retryDelay(tries)); err != nil {
 				return err
 			}
 		}

@@ -227,7 +227,7 @@ func (s *Store) writeRepair(ctx context.Context, round int64, part []fresh) (pos
 		case !errors.Is(err, table.ErrCondition) && !errors.Is(err, table.ErrExists) || try == maxTries:
 			return 0, err
 		}
-		if err := s.sleep(ctx, backoff(try)); err != nil {
+		if err := s.sleep(ctx, retryDelay(try)); err != nil {
 			return 0, err
 		}
 	}

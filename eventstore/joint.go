@@ -118,7 +118,7 @@ func (j *joint) run(ctx context.Context) ([]Commit, error) {
 		case try == maxTries-1:
 			return nil, err
 		}
-		if err := j.s.sleep(ctx, backoff(try)); err != nil {
+		if err := j.s.sleep(ctx, retryDelay(try)); err != nil {
 			return nil, err
 		}
 	}

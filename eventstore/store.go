@@ -10,7 +10,7 @@ import (
 
 	"github.com/oklog/ulid/v2"
 
-	"github.com/onefold/onefold/internal/pause"
+	"github.com/onefold/onefold/internal/backoff"
 	"github.com/onefold/onefold/table"
 )
 
@@ -56,7 +56,7 @@ func New(t *table.Table, o Options) (*Store, error) {
 	if o.TypeShards < 1 || o.TypeShards > table.MaxShards {
 		return nil, fmt.Errorf("%w: TypeShards is %d: 1 to %d", ErrInvalid, o.TypeShards, table.MaxShards)
 	}
-	return &Store{t: t, o: o, sleep: pause.For, ids: ulid.Monotonic(rand.Reader, 0)}, nil
+	return &Store{t: t, o: o, sleep: backoff.For, ids: ulid.Monotonic(rand.Reader, 0)}, nil
 }
 
 // Table returns the table that the events are in.

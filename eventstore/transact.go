@@ -118,7 +118,7 @@ func Transact[S any](ctx context.Context, s *Store, id ID, f Fold[S], decide fun
 		case try == maxTries-1:
 			return at, fmt.Errorf("%w: %d conflicts on %s", ErrBusy, try+1, id)
 		}
-		if err = s.sleep(ctx, backoff(min(try, 4))); err == nil {
+		if err = s.sleep(ctx, retryDelay(min(try, 4))); err == nil {
 			at, err = at.add(ctx, s, f, conflict)
 		}
 	}

@@ -11,7 +11,7 @@ import (
 
 	"github.com/onefold/onefold/engine"
 	"github.com/onefold/onefold/fold"
-	"github.com/onefold/onefold/internal/pause"
+	"github.com/onefold/onefold/internal/backoff"
 	"github.com/onefold/onefold/table"
 )
 
@@ -39,7 +39,7 @@ func TestOneLeads(t *testing.T) {
 					d = time.Hour
 				default:
 				}
-				return pause.For(ctx, d)
+				return backoff.For(ctx, d)
 			}
 			clock := func() time.Time { return time.Now().Add(time.Duration(i) * time.Hour) }
 			group.Go(func() error {

@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"github.com/onefold/onefold/fold/internal/watermark"
-	"github.com/onefold/onefold/internal/pause"
+	"github.com/onefold/onefold/internal/backoff"
 	"github.com/onefold/onefold/table"
 )
 
@@ -70,7 +70,7 @@ func (o Options) withDefaults(t *table.Table) Options {
 		o.Clock = t.Now
 	}
 	if o.Sleep == nil {
-		o.Sleep = pause.For
+		o.Sleep = backoff.For
 	}
 	if o.Random == nil {
 		o.Random = rand.Float64

@@ -9,7 +9,7 @@ import (
 
 	"github.com/onefold/onefold/accounts"
 	"github.com/onefold/onefold/analytics"
-	"github.com/onefold/onefold/server/internal/door"
+	"github.com/onefold/onefold/server/internal/middleware"
 )
 
 type madeAnswer struct {
@@ -28,7 +28,7 @@ type sharedOfPlace struct {
 
 // madeRoutes tell what stops working with a person, before the person is disabled or deleted.
 func (s *Server) madeRoutes(api huma.API) {
-	huma.Register(api, door.Guard(door.ForAccounts, huma.Operation{
+	huma.Register(api, middleware.Guard(middleware.ForAccounts, huma.Operation{
 		OperationID: "user-made", Method: http.MethodGet, Path: "/api/v1/users/{id}/made",
 		Summary:     "The keys and shared views that a user made",
 		Description: "They are refused once the user is disabled, deleted or no admin of their site. A key that is needed on is rotated by somebody else first.",

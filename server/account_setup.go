@@ -7,7 +7,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/onefold/onefold/accounts"
-	"github.com/onefold/onefold/server/internal/door"
+	"github.com/onefold/onefold/server/internal/middleware"
 )
 
 type setupAnswer struct {
@@ -28,12 +28,12 @@ type setupRequest struct {
 }
 
 func (s *Server) setupRoutes(api huma.API) {
-	huma.Register(api, door.Guard(door.ForAnyone, huma.Operation{
+	huma.Register(api, middleware.Guard(middleware.ForAnyone, huma.Operation{
 		OperationID: "setup-needed", Method: http.MethodGet, Path: "/api/v1/setup",
 		Summary: "Whether the installation has no owner yet", Tags: []string{"accounts"},
 	}), s.setupNeeded)
-	huma.Register(api, door.Guard(door.ForAnyone, huma.Operation{
-		OperationID: "setup", Method: http.MethodPost, Path: "/api/v1/setup", MaxBodyBytes: door.MaxSmallBody,
+	huma.Register(api, middleware.Guard(middleware.ForAnyone, huma.Operation{
+		OperationID: "setup", Method: http.MethodPost, Path: "/api/v1/setup", MaxBodyBytes: middleware.MaxSmallBody,
 		Summary: "Make the first owner, who is then logged in", Tags: []string{"accounts"}, Errors: []int{http.StatusForbidden},
 	}), s.setUp)
 }
@@ -51,7 +51,7 @@ func (s *Server) setupNeeded(ctx context.Context, _ *struct{}) (*setupAnswer, er
 }
 
 func (s *Server) setUp(ctx context.Context, in *setupRequest) (*meAnswer, error) {
-	who := door.CallerOf(ctx)
+	who := middleware.CallerOf(ctx)
 	if err := s.door.SlowDown(who, "set-up", ""); err != nil {
 		return nil, err
 	}
@@ -60,7 +60,7 @@ func (s *Server) setUp(ctx context.Context, in *setupRequest) (*meAnswer, error)
 		return nil, s.door.Error(ctx, err)
 	}
 	s.door.RecordChange(ctx, accounts.Entry{Actor: "user:" + user.UserID, Action: "setup", Subject: user.UserID}, nil, describeUser(&user))
-	user, login, err := s.o.Accounts.LogIn(ctx, in.Body.Email, in.Body.Password, s.deviceOf(door.CallerOf(ctx)))
+	user, login, err := s.o.Accounts.LogIn(ctx, in.Body.Email, in.Body.Password, s.deviceOf(middleware.CallerOf(ctx)))
 	if err != nil {
 		return nil, s.door.Error(ctx, err)
 	}

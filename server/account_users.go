@@ -11,7 +11,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/onefold/onefold/accounts"
-	"github.com/onefold/onefold/server/internal/door"
+	"github.com/onefold/onefold/server/internal/middleware"
 	"github.com/onefold/onefold/table"
 )
 
@@ -64,18 +64,18 @@ type updateUserRequest struct {
 
 func (s *Server) userRoutes(api huma.API) {
 	const list, one = "/api/v1/users", "/api/v1/users/{id}"
-	huma.Register(api, door.Guard(door.ForAccounts, huma.Operation{
+	huma.Register(api, middleware.Guard(middleware.ForAccounts, huma.Operation{
 		OperationID: "users", Method: http.MethodGet, Path: list, Summary: "All users", Tags: []string{"accounts"},
 	}), s.users)
-	huma.Register(api, door.Guard(door.ForAccounts, huma.Operation{
-		OperationID: "add-user", Method: http.MethodPost, Path: list, DefaultStatus: http.StatusCreated, MaxBodyBytes: door.MaxSmallBody,
+	huma.Register(api, middleware.Guard(middleware.ForAccounts, huma.Operation{
+		OperationID: "add-user", Method: http.MethodPost, Path: list, DefaultStatus: http.StatusCreated, MaxBodyBytes: middleware.MaxSmallBody,
 		Summary: "Make a user", Description: "Sent again within ten minutes, it has the same answer.", Tags: []string{"accounts"}, Errors: []int{http.StatusConflict},
 	}), s.addUser)
-	huma.Register(api, door.Guard(door.ForAccounts, huma.Operation{
-		OperationID: "update-user", Method: http.MethodPatch, Path: one, MaxBodyBytes: door.MaxSmallBody,
+	huma.Register(api, middleware.Guard(middleware.ForAccounts, huma.Operation{
+		OperationID: "update-user", Method: http.MethodPatch, Path: one, MaxBodyBytes: middleware.MaxSmallBody,
 		Summary: "Change a user's name, roles or password, or disable the user", Tags: []string{"accounts"}, Errors: []int{http.StatusConflict},
 	}), s.updateUser)
-	huma.Register(api, door.Guard(door.ForAccounts, huma.Operation{
+	huma.Register(api, middleware.Guard(middleware.ForAccounts, huma.Operation{
 		OperationID: "delete-user", Method: http.MethodDelete, Path: one, DefaultStatus: http.StatusNoContent,
 		Summary: "Delete a user", Tags: []string{"accounts"}, Errors: []int{http.StatusConflict},
 	}), s.deleteUser)
@@ -105,7 +105,7 @@ func (s *Server) addUser(ctx context.Context, in *newUserRequest) (*userAnswer, 
 	if err != nil {
 		return nil, s.door.Error(ctx, err)
 	}
-	s.door.RecordChange(ctx, accounts.Entry{Actor: door.CallerOf(ctx).Actor, Action: "user.create", Subject: user.UserID}, nil, describeUser(&user))
+	s.door.RecordChange(ctx, accounts.Entry{Actor: middleware.CallerOf(ctx).Actor, Action: "user.create", Subject: user.UserID}, nil, describeUser(&user))
 	return &userAnswer{describeUser(&user)}, nil
 }
 
@@ -134,9 +134,9 @@ func (s *Server) checkSite(ctx context.Context, site string) error {
 		return err
 	}
 	if fleet, ok := accounts.FleetOf(site); ok {
-		return door.Problem(http.StatusUnprocessableEntity, "unknown_fleet", "There is no fleet "+strconv.Quote(fleet)+".")
+		return middleware.Problem(http.StatusUnprocessableEntity, "unknown_fleet", "There is no fleet "+strconv.Quote(fleet)+".")
 	}
-	return door.Problem(http.StatusUnprocessableEntity, "unknown_site", "There is no site "+strconv.Quote(site)+".")
+	return middleware.Problem(http.StatusUnprocessableEntity, "unknown_site", "There is no site "+strconv.Quote(site)+".")
 }
 
 func (s *Server) updateUser(ctx context.Context, in *updateUserRequest) (*userAnswer, error) {
@@ -169,7 +169,7 @@ func (s *Server) updateUser(ctx context.Context, in *updateUserRequest) (*userAn
 	if err != nil {
 		return nil, s.door.Error(ctx, err)
 	}
-	e := accounts.Entry{Actor: door.CallerOf(ctx).Actor, Action: "user.update", Subject: in.ID}
+	e := accounts.Entry{Actor: middleware.CallerOf(ctx).Actor, Action: "user.update", Subject: in.ID}
 	if in.Body.Password != nil {
 		e.Hide("password")
 	}
@@ -188,6 +188,6 @@ func (s *Server) deleteUser(ctx context.Context, in *UserPath) (*struct{}, error
 	if err != nil {
 		return nil, s.door.Error(ctx, err)
 	}
-	s.door.RecordChange(ctx, accounts.Entry{Actor: door.CallerOf(ctx).Actor, Action: "user.delete", Subject: in.ID}, describeUser(&user), nil)
+	s.door.RecordChange(ctx, accounts.Entry{Actor: middleware.CallerOf(ctx).Actor, Action: "user.delete", Subject: in.ID}, describeUser(&user), nil)
 	return nil, nil
 }

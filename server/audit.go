@@ -11,8 +11,8 @@ import (
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
 	"github.com/onefold/onefold/accounts"
-	"github.com/onefold/onefold/server/internal/door"
 	"github.com/onefold/onefold/server/internal/download"
+	"github.com/onefold/onefold/server/internal/middleware"
 )
 
 // auditTimeout bounds an export, and a check of the record.
@@ -54,17 +54,17 @@ type auditCheckAnswer struct {
 }
 
 func (s *Server) auditRoutes(api huma.API) {
-	huma.Register(api, door.Guard(door.ForAccounts, huma.Operation{
+	huma.Register(api, middleware.Guard(middleware.ForAccounts, huma.Operation{
 		OperationID: "audit", Method: http.MethodGet, Path: "/api/v1/audit",
 		Summary: "Who changed what in a month, latest first", Tags: []string{"accounts"},
 	}), s.audit)
-	huma.Register(api, door.Guard(door.ForAccounts, huma.Operation{
+	huma.Register(api, middleware.Guard(middleware.ForAccounts, huma.Operation{
 		OperationID: "audit-export", Method: http.MethodGet, Path: "/api/v1/audit/export",
 		Summary: "The audit record as a file, oldest entry first", Tags: []string{"accounts"},
 		Description: "Written as it is read. An answer that breaks off is not all of it.",
 		Responses:   map[string]*huma.Response{"200": {Description: "The file.", Content: map[string]*huma.MediaType{"application/x-ndjson": {}, "text/csv": {}}}},
 	}), s.auditExport)
-	huma.Register(api, door.Guard(door.ForAccounts, huma.Operation{
+	huma.Register(api, middleware.Guard(middleware.ForAccounts, huma.Operation{
 		OperationID: "audit-verify", Method: http.MethodGet, Path: "/api/v1/audit/verification",
 		Summary: "Check that the audit record is what was written", Tags: []string{"accounts"},
 		Description: "Every entry holds the hash of the one before. A record that somebody has written anew as a whole is found by a head that was noted before only.",

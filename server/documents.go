@@ -10,7 +10,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/onefold/onefold/server/apidocs"
-	"github.com/onefold/onefold/server/internal/door"
+	"github.com/onefold/onefold/server/internal/middleware"
 	"github.com/onefold/onefold/server/internal/webfile"
 )
 
@@ -21,7 +21,7 @@ func (s *Server) documentRoutes(api huma.API, mux *http.ServeMux) error {
 	if err != nil {
 		return fmt.Errorf("server: encode the API's document: %w", err)
 	}
-	html, policy, err := apidocs.Page(api, door.NeedsOf)
+	html, policy, err := apidocs.Page(api, middleware.NeedsOf)
 	if err != nil {
 		return err
 	}
@@ -65,6 +65,6 @@ func compressed(text []byte) ([]byte, error) {
 // notFound answers that there is nothing, with a reason.
 func notFound(detail string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		door.WriteProblem(w, door.Problem(http.StatusNotFound, "not_found", detail))
+		middleware.WriteProblem(w, middleware.Problem(http.StatusNotFound, "not_found", detail))
 	})
 }

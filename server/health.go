@@ -9,7 +9,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/onefold/onefold/analytics"
-	"github.com/onefold/onefold/server/internal/door"
+	"github.com/onefold/onefold/server/internal/middleware"
 	"github.com/onefold/onefold/table"
 )
 
@@ -35,7 +35,7 @@ type Part struct {
 }
 
 func (s *Server) healthRoutes(api huma.API) {
-	huma.Register(api, door.Guard(door.ForAnyone, huma.Operation{
+	huma.Register(api, middleware.Guard(middleware.ForAnyone, huma.Operation{
 		OperationID: "health", Method: http.MethodGet, Path: "/healthz",
 		Summary: "Whether the table answers and takes writes, and the folds keep up", Tags: []string{"operations"},
 	}), s.health)

@@ -7,7 +7,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"github.com/onefold/onefold/server/internal/door"
+	"github.com/onefold/onefold/server/internal/middleware"
 )
 
 // ingestTag marks the operations that take facts in. Appending to streams is one of the event store's.
@@ -63,7 +63,7 @@ func (in *intake) takes(r *http.Request) bool {
 func (s *Server) Intake() (handler http.Handler, settle func(context.Context) error) {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !s.intake.takes(r) {
-			door.WriteProblem(w, door.Problem(http.StatusNotFound, "not_found", "Only events, readings and the tracker are here."))
+			middleware.WriteProblem(w, middleware.Problem(http.StatusNotFound, "not_found", "Only events, readings and the tracker are here."))
 			return
 		}
 		s.handler.ServeHTTP(w, r)

@@ -8,7 +8,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/onefold/onefold/accounts"
-	"github.com/onefold/onefold/server/internal/door"
+	"github.com/onefold/onefold/server/internal/middleware"
 	"github.com/onefold/onefold/table"
 )
 
@@ -38,12 +38,12 @@ type joinRequest struct {
 
 // The token is in the body: it stands behind the # of the link, and is in no log.
 func (s *Server) invitationRoutes(api huma.API) {
-	huma.Register(api, door.Guard(door.ForAnyone, huma.Operation{
-		OperationID: "open-invitation", Method: http.MethodPost, Path: "/api/v1/invitations/open", MaxBodyBytes: door.MaxSmallBody,
+	huma.Register(api, middleware.Guard(middleware.ForAnyone, huma.Operation{
+		OperationID: "open-invitation", Method: http.MethodPost, Path: "/api/v1/invitations/open", MaxBodyBytes: middleware.MaxSmallBody,
 		Summary: "Whom an invitation is for, and to what", Tags: []string{"accounts"}, Errors: []int{http.StatusNotFound},
 	}), s.openInvitation)
-	huma.Register(api, door.Guard(door.ForAnyone, huma.Operation{
-		OperationID: "join", Method: http.MethodPost, Path: "/api/v1/invitations/accept", MaxBodyBytes: door.MaxSmallBody,
+	huma.Register(api, middleware.Guard(middleware.ForAnyone, huma.Operation{
+		OperationID: "join", Method: http.MethodPost, Path: "/api/v1/invitations/accept", MaxBodyBytes: middleware.MaxSmallBody,
 		Summary: "Accept an invitation: make the account, which is then logged in", Tags: []string{"accounts"}, Errors: []int{http.StatusNotFound, http.StatusConflict},
 	}), s.join)
 }
@@ -62,7 +62,7 @@ func (s *Server) invitationError(ctx context.Context, err error) error {
 	case err == nil:
 		return nil
 	case errors.Is(err, accounts.ErrDenied), errors.Is(err, table.ErrNotFound):
-		return door.Problem(http.StatusNotFound, "not_found", "This invitation does not hold any more. Ask for another one.")
+		return middleware.Problem(http.StatusNotFound, "not_found", "This invitation does not hold any more. Ask for another one.")
 	}
 	return s.door.Error(ctx, err)
 }
@@ -92,9 +92,9 @@ func (s *Server) join(ctx context.Context, in *joinRequest) (*meAnswer, error) {
 		return nil, s.invitationError(ctx, err)
 	}
 	s.door.RecordChange(ctx, accounts.Entry{Actor: "user:" + user.UserID, Action: "invitation.accept", Site: i.Site, Subject: i.InvitationID}, nil, describeUser(&user))
-	user, login, err := s.o.Accounts.LogIn(ctx, user.Email, in.Body.Password, s.deviceOf(door.CallerOf(ctx)))
+	user, login, err := s.o.Accounts.LogIn(ctx, user.Email, in.Body.Password, s.deviceOf(middleware.CallerOf(ctx)))
 	if err != nil {
 		return nil, s.door.Error(ctx, err)
 	}
-	return s.loggedIn(ctx, door.CallerOf(ctx).Secure, user, login)
+	return s.loggedIn(ctx, middleware.CallerOf(ctx).Secure, user, login)
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/onefold/onefold/accounts"
-	"github.com/onefold/onefold/server/internal/door"
+	"github.com/onefold/onefold/server/internal/middleware"
 )
 
 type keyBody struct {
@@ -72,20 +72,20 @@ type KeyPath struct {
 // Keys are made by people, for the sites whose settings they may change: no key makes another.
 func (s *Server) keyRoutes(api huma.API) {
 	const list, one = "/api/v1/keys", "/api/v1/keys/{id}"
-	huma.Register(api, door.Guard(door.ForPerson, huma.Operation{
+	huma.Register(api, middleware.Guard(middleware.ForPerson, huma.Operation{
 		OperationID: "keys", Method: http.MethodGet, Path: list,
 		Summary: "The API keys of the sites whose settings one may change", Tags: []string{"accounts"},
 	}), s.keys)
-	huma.Register(api, door.Guard(door.ForPerson, huma.Operation{
-		OperationID: "add-key", Method: http.MethodPost, Path: list, DefaultStatus: http.StatusCreated, MaxBodyBytes: door.MaxSmallBody,
+	huma.Register(api, middleware.Guard(middleware.ForPerson, huma.Operation{
+		OperationID: "add-key", Method: http.MethodPost, Path: list, DefaultStatus: http.StatusCreated, MaxBodyBytes: middleware.MaxSmallBody,
 		Summary: "Make an API key", Tags: []string{"accounts"},
 	}), s.addKey)
-	huma.Register(api, door.Guard(door.ForPerson, huma.Operation{
-		OperationID: "rotate-key", Method: http.MethodPost, Path: one + "/rotation", MaxBodyBytes: door.MaxSmallBody,
+	huma.Register(api, middleware.Guard(middleware.ForPerson, huma.Operation{
+		OperationID: "rotate-key", Method: http.MethodPost, Path: one + "/rotation", MaxBodyBytes: middleware.MaxSmallBody,
 		Summary: "Give an API key a new secret", Tags: []string{"accounts"},
 		Description: "The former secret works for `overlapHours` more, so that programs can be changed one after another. The key then belongs to whoever rotated it, and outlives its former creator's rights.",
 	}), s.rotateKey)
-	huma.Register(api, door.Guard(door.ForPerson, huma.Operation{
+	huma.Register(api, middleware.Guard(middleware.ForPerson, huma.Operation{
 		OperationID: "revoke-key", Method: http.MethodDelete, Path: one, DefaultStatus: http.StatusNoContent,
 		Summary: "Revoke an API key", Tags: []string{"accounts"},
 	}), s.revokeKey)
@@ -99,7 +99,7 @@ func (s *Server) keys(ctx context.Context, _ *struct{}) (*keysAnswer, error) {
 	answer := new(keysAnswer)
 	answer.Body.Keys = []keyBody{}
 	for i := range keys {
-		if !door.CallerOf(ctx).May(door.ForWrite, keys[i].Site) {
+		if !middleware.CallerOf(ctx).May(middleware.ForWrite, keys[i].Site) {
 			continue
 		}
 		body := describeKey(&keys[i], "")
@@ -114,8 +114,8 @@ func (s *Server) keys(ctx context.Context, _ *struct{}) (*keysAnswer, error) {
 }
 
 func (s *Server) addKey(ctx context.Context, in *newKeyRequest) (*keyAnswer, error) {
-	who := door.CallerOf(ctx)
-	if err := s.door.Permit(ctx, who, door.ForWrite, in.Body.Site); err != nil {
+	who := middleware.CallerOf(ctx)
+	if err := s.door.Permit(ctx, who, middleware.ForWrite, in.Body.Site); err != nil {
 		return nil, err
 	}
 	if err := s.checkSite(ctx, in.Body.Site); err != nil {
@@ -148,7 +148,7 @@ func (s *Server) rotateKey(ctx context.Context, in *rotateKeyRequest) (*keyAnswe
 	if in.Body.OverlapHours != nil {
 		overlap = time.Duration(*in.Body.OverlapHours) * time.Hour
 	}
-	who := door.CallerOf(ctx)
+	who := middleware.CallerOf(ctx)
 	before := describeKey(&key, "")
 	key, token, err := s.o.Accounts.RotateKey(ctx, key.KeyID, who.User.UserID, overlap)
 	if err != nil {
@@ -166,7 +166,7 @@ func (s *Server) ownKey(ctx context.Context, id string) (accounts.Key, error) {
 	if err != nil {
 		return key, s.door.Error(ctx, err)
 	}
-	return key, s.door.Permit(ctx, door.CallerOf(ctx), door.ForWrite, key.Site)
+	return key, s.door.Permit(ctx, middleware.CallerOf(ctx), middleware.ForWrite, key.Site)
 }
 
 func (s *Server) revokeKey(ctx context.Context, in *KeyPath) (*struct{}, error) {
@@ -177,6 +177,6 @@ func (s *Server) revokeKey(ctx context.Context, in *KeyPath) (*struct{}, error) 
 	if err := s.o.Accounts.RevokeKey(ctx, in.ID); err != nil {
 		return nil, s.door.Error(ctx, err)
 	}
-	s.door.RecordChange(ctx, accounts.Entry{Actor: door.CallerOf(ctx).Actor, Action: "key.revoke", Site: siteOf(key.Site), Subject: in.ID}, describeKey(&key, ""), nil)
+	s.door.RecordChange(ctx, accounts.Entry{Actor: middleware.CallerOf(ctx).Actor, Action: "key.revoke", Site: siteOf(key.Site), Subject: in.ID}, describeKey(&key, ""), nil)
 	return nil, nil
 }

@@ -10,7 +10,7 @@ import (
 
 	"github.com/onefold/onefold/accounts"
 	"github.com/onefold/onefold/analytics"
-	"github.com/onefold/onefold/server/internal/door"
+	"github.com/onefold/onefold/server/internal/middleware"
 	"github.com/onefold/onefold/table"
 	"github.com/onefold/onefold/telemetry"
 )
@@ -79,11 +79,11 @@ type memberAnswer struct{ Body memberBody }
 
 // memberRoutes are the same for sites, for fleets and for the event store: who has a role is looked after in one way.
 func (s *Server) memberRoutes(api huma.API) {
-	for _, at := range []door.Kind{door.Sites, door.Fleets, door.Events} {
+	for _, at := range []middleware.Kind{middleware.Sites, middleware.Fleets, middleware.Events} {
 		place := at.Noun
 		guard := func(op huma.Operation) huma.Operation {
-			op.Tags, op.MaxBodyBytes = []string{"accounts"}, door.MaxSmallBody
-			return at.Guard(door.ForOwner, op)
+			op.Tags, op.MaxBodyBytes = []string{"accounts"}, middleware.MaxSmallBody
+			return at.Guard(middleware.ForOwner, op)
 		}
 		huma.Register(api, guard(huma.Operation{
 			OperationID: "members", Method: http.MethodGet, Path: "/members", Summary: "Who has a role on " + place + ", and who is invited",
@@ -123,12 +123,12 @@ func (s *Server) isThere(ctx context.Context, place string) error {
 
 // recordOf writes down what was done about somebody's role on the place that the request is about.
 func (s *Server) recordOf(ctx context.Context, action, subject string, before, after any) {
-	who := door.CallerOf(ctx)
+	who := middleware.CallerOf(ctx)
 	s.door.RecordChange(ctx, accounts.Entry{Actor: who.Actor, Action: action, Site: who.Place, Subject: subject}, before, after)
 }
 
 func (s *Server) members(ctx context.Context, _ *struct{}) (*membersAnswer, error) {
-	place := door.CallerOf(ctx).Place
+	place := middleware.CallerOf(ctx).Place
 	users, err := s.o.Accounts.Members(ctx, place)
 	if err != nil {
 		return nil, s.door.Error(ctx, err)
@@ -153,7 +153,7 @@ func described[T, B any](items []T, describe func(*T) B) []B {
 }
 
 func (s *Server) addMember(ctx context.Context, in *newMemberRequest) (*newMemberAnswer, error) {
-	who, answer := door.CallerOf(ctx), new(newMemberAnswer)
+	who, answer := middleware.CallerOf(ctx), new(newMemberAnswer)
 	if err := s.isThere(ctx, who.Place); err != nil {
 		return nil, s.door.Error(ctx, err)
 	}
@@ -178,7 +178,7 @@ func (s *Server) addMember(ctx context.Context, in *newMemberRequest) (*newMembe
 }
 
 func (s *Server) updateMember(ctx context.Context, in *updateMemberRequest) (*memberAnswer, error) {
-	place := door.CallerOf(ctx).Place
+	place := middleware.CallerOf(ctx).Place
 	before, user, err := s.o.Accounts.SetMember(ctx, place, in.ID, in.Body.Role)
 	if err != nil {
 		return nil, s.door.Error(ctx, err)
@@ -188,7 +188,7 @@ func (s *Server) updateMember(ctx context.Context, in *updateMemberRequest) (*me
 }
 
 func (s *Server) removeMember(ctx context.Context, in *MemberPath) (*struct{}, error) {
-	place := door.CallerOf(ctx).Place
+	place := middleware.CallerOf(ctx).Place
 	before, _, err := s.o.Accounts.SetMember(ctx, place, in.ID, "")
 	if err != nil {
 		return nil, s.door.Error(ctx, err)
@@ -198,7 +198,7 @@ func (s *Server) removeMember(ctx context.Context, in *MemberPath) (*struct{}, e
 }
 
 func (s *Server) revokeInvitation(ctx context.Context, in *MemberPath) (*struct{}, error) {
-	open, err := s.o.Accounts.RevokeInvitation(ctx, door.CallerOf(ctx).Place, in.ID)
+	open, err := s.o.Accounts.RevokeInvitation(ctx, middleware.CallerOf(ctx).Place, in.ID)
 	if err != nil {
 		return nil, s.door.Error(ctx, err)
 	}

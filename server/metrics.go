@@ -11,11 +11,11 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
 	"github.com/onefold/onefold/fold"
-	"github.com/onefold/onefold/server/internal/door"
+	"github.com/onefold/onefold/server/internal/middleware"
 )
 
 // registerMetrics registers what is of no product: the folds, and the process.
-func registerMetrics(m *door.Metrics, w *fold.Worker, clock func() time.Time) {
+func registerMetrics(m *middleware.Metrics, w *fold.Worker, clock func() time.Time) {
 	m.MustRegister(FoldCollector(w, clock), collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 }
 
@@ -37,7 +37,7 @@ func (s *Server) metrics() http.Handler {
 		}
 		s.door.LimitGuests(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("WWW-Authenticate", `Bearer realm="onefold metrics"`)
-			door.WriteProblem(w, door.Problem(http.StatusUnauthorized, "unauthorized", "Send the token that onefold serve --metrics-token was given: Authorization: Bearer <token>."))
+			middleware.WriteProblem(w, middleware.Problem(http.StatusUnauthorized, "unauthorized", "Send the token that onefold serve --metrics-token was given: Authorization: Bearer <token>."))
 		})).ServeHTTP(w, r)
 	})
 }

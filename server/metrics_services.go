@@ -7,11 +7,11 @@ import (
 
 	"github.com/onefold/onefold/dynamo/resilient"
 	"github.com/onefold/onefold/internal/spool"
-	"github.com/onefold/onefold/server/internal/door"
+	"github.com/onefold/onefold/server/internal/middleware"
 )
 
 // registerServices registers what is known of the services that a server asks.
-func registerServices(m *door.Metrics, o *Options) {
+func registerServices(m *middleware.Metrics, o *Options) {
 	c := &serviceCollector{stats: map[string]func() resilient.Stats{}}
 	if o.Service != nil {
 		c.stats["table"] = o.Service.Stats

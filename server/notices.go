@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/onefold/onefold/accounts"
-	"github.com/onefold/onefold/internal/pause"
+	"github.com/onefold/onefold/internal/backoff"
 	"github.com/onefold/onefold/server/internal/background"
 	"github.com/onefold/onefold/table"
 )
@@ -50,7 +50,7 @@ type prepare func(context.Context) (*Letter, error)
 func newNotices(o *Options) *notices {
 	n := &notices{
 		send: o.Mail, accounts: o.Accounts, url: o.PublicURL, clock: o.Clock, logger: o.Logger,
-		work: background.New(), waiting: make(chan prepare, maxNotices), pause: pause.For,
+		work: background.New(), waiting: make(chan prepare, maxNotices), pause: backoff.For,
 	}
 	if n.send != nil {
 		n.work.Start(n.run)

@@ -13,7 +13,7 @@ import (
 
 	"github.com/onefold/onefold/accounts"
 	"github.com/onefold/onefold/accounts/openid"
-	"github.com/onefold/onefold/server/internal/door"
+	"github.com/onefold/onefold/server/internal/middleware"
 )
 
 // OpenID is a provider that people log in with.
@@ -55,29 +55,29 @@ type redirectAnswer struct {
 
 func (s *Server) openIDRoutes(api huma.API) {
 	op := func(id, path, summary string) huma.Operation {
-		return door.Guard(door.ForAnyone, huma.Operation{
+		return middleware.Guard(middleware.ForAnyone, huma.Operation{
 			OperationID: id, Method: http.MethodGet, Path: path, DefaultStatus: http.StatusSeeOther, Summary: summary, Tags: []string{"accounts"},
 			Errors: []int{http.StatusNotFound, http.StatusTooManyRequests},
 		})
 	}
 	huma.Register(api, op("login-openid", openIDPath, "Send the browser to the OpenID provider"), s.toOpenID)
-	huma.Register(api, door.AnyQuery(op("login-openid-callback", OpenIDCallback, "Log in somebody who comes back from the OpenID provider")), s.fromOpenID)
+	huma.Register(api, middleware.AnyQuery(op("login-openid-callback", OpenIDCallback, "Log in somebody who comes back from the OpenID provider")), s.fromOpenID)
 }
 
 // allowOpenID takes one attempt from those of a caller's network.
-func (s *Server) allowOpenID(who *door.Caller) error {
+func (s *Server) allowOpenID(who *middleware.Caller) error {
 	if s.o.OpenID == nil {
-		return door.Problem(http.StatusNotFound, "no_openid", "This server has no OpenID provider: start it with --openid-issuer.")
+		return middleware.Problem(http.StatusNotFound, "no_openid", "This server has no OpenID provider: start it with --openid-issuer.")
 	}
 	if wait, ok := s.signIns.Allow(who.Network, 1); !ok {
-		return door.RateLimited("logins from this network", wait)
+		return middleware.RateLimited("logins from this network", wait)
 	}
 	return nil
 }
 
 // toOpenID leaves the browser a secret, from which all that the provider is asked with follows.
 func (s *Server) toOpenID(ctx context.Context, in *openIDRequest) (*redirectAnswer, error) {
-	who := door.CallerOf(ctx)
+	who := middleware.CallerOf(ctx)
 	if err := s.allowOpenID(who); err != nil {
 		return nil, err
 	}
@@ -93,7 +93,7 @@ func (s *Server) toOpenID(ctx context.Context, in *openIDRequest) (*redirectAnsw
 // fromOpenID logs in whom the provider names. Whatever comes of it, the browser is sent to a page of ours, so that the code is in no
 // address that stays.
 func (s *Server) fromOpenID(ctx context.Context, in *openIDCallback) (*redirectAnswer, error) {
-	who := door.CallerOf(ctx)
+	who := middleware.CallerOf(ctx)
 	if err := s.allowOpenID(who); err != nil {
 		return nil, err
 	}
@@ -139,7 +139,7 @@ func (s *Server) tellOpenID(ctx context.Context, user *accounts.User, how accoun
 	s.door.Record(ctx, accounts.Entry{Actor: actor, Action: "session.login"})
 	known, _, err := s.o.Accounts.KnownBrowser(ctx, user.Email, browser)
 	if err == nil && known == "" {
-		s.notices.loggedIn(user, s.deviceOf(door.CallerOf(ctx)))
+		s.notices.loggedIn(user, s.deviceOf(middleware.CallerOf(ctx)))
 	}
 	return err
 }

@@ -12,7 +12,7 @@ import (
 
 	"github.com/onefold/onefold/accounts"
 	"github.com/onefold/onefold/accounts/passkey"
-	"github.com/onefold/onefold/server/internal/door"
+	"github.com/onefold/onefold/server/internal/middleware"
 	"github.com/onefold/onefold/table"
 )
 
@@ -72,39 +72,39 @@ type renamePasskeyRequest struct {
 
 func (s *Server) passkeyRoutes(api huma.API) {
 	const list, in = "/api/v1/me/passkeys", "/api/v1/login/passkey"
-	op := func(need door.Permission, id, method, path, summary string, status int) huma.Operation {
-		return door.Guard(need, huma.Operation{
-			OperationID: id, Method: method, Path: path, DefaultStatus: status, MaxBodyBytes: door.MaxSmallBody, Summary: summary, Tags: []string{"accounts"},
+	op := func(need middleware.Permission, id, method, path, summary string, status int) huma.Operation {
+		return middleware.Guard(need, huma.Operation{
+			OperationID: id, Method: method, Path: path, DefaultStatus: status, MaxBodyBytes: middleware.MaxSmallBody, Summary: summary, Tags: []string{"accounts"},
 			Errors: []int{http.StatusUnauthorized, http.StatusConflict, http.StatusTooManyRequests},
 		})
 	}
-	huma.Register(api, op(door.ForAnyone, "passkey-login-options", http.MethodPost, in+"/options", "Begin to sign in with a passkey", 0), s.passkeyLogInOptions)
-	huma.Register(api, op(door.ForAnyone, "login-passkey", http.MethodPost, in, "Sign in with a passkey, which stands for password and code", 0), s.logInWithPasskey)
-	huma.Register(api, op(door.ForPerson, "passkeys", http.MethodGet, list, "One's own passkeys", 0), s.passkeys)
-	huma.Register(api, op(door.ForPerson, "passkey-options", http.MethodPost, list+"/options", "Begin to add a passkey", 0), s.passkeyOptions)
-	huma.Register(api, op(door.ForPerson, "add-passkey", http.MethodPost, list, "Add the passkey that a browser made", http.StatusCreated), s.addPasskey)
-	huma.Register(api, op(door.ForPerson, "rename-passkey", http.MethodPatch, list+"/{id}", "Rename a passkey", 0), s.renamePasskey)
-	huma.Register(api, op(door.ForPerson, "remove-passkey", http.MethodDelete, list+"/{id}", "Remove a passkey", http.StatusNoContent), s.removePasskey)
+	huma.Register(api, op(middleware.ForAnyone, "passkey-login-options", http.MethodPost, in+"/options", "Begin to sign in with a passkey", 0), s.passkeyLogInOptions)
+	huma.Register(api, op(middleware.ForAnyone, "login-passkey", http.MethodPost, in, "Sign in with a passkey, which stands for password and code", 0), s.logInWithPasskey)
+	huma.Register(api, op(middleware.ForPerson, "passkeys", http.MethodGet, list, "One's own passkeys", 0), s.passkeys)
+	huma.Register(api, op(middleware.ForPerson, "passkey-options", http.MethodPost, list+"/options", "Begin to add a passkey", 0), s.passkeyOptions)
+	huma.Register(api, op(middleware.ForPerson, "add-passkey", http.MethodPost, list, "Add the passkey that a browser made", http.StatusCreated), s.addPasskey)
+	huma.Register(api, op(middleware.ForPerson, "rename-passkey", http.MethodPatch, list+"/{id}", "Rename a passkey", 0), s.renamePasskey)
+	huma.Register(api, op(middleware.ForPerson, "remove-passkey", http.MethodDelete, list+"/{id}", "Remove a passkey", http.StatusNoContent), s.removePasskey)
 }
 
 // partyOf is the server as passkeys know it, or a problem that says what is missing.
 func (s *Server) partyOf() (*passkey.Party, error) {
 	if s.party == nil {
-		return nil, door.Problem(http.StatusConflict, "no_public_url", "Passkeys need the server's public URL: start it with --public-url https://… (ONEFOLD_PUBLIC_URL).")
+		return nil, middleware.Problem(http.StatusConflict, "no_public_url", "Passkeys need the server's public URL: start it with --public-url https://… (ONEFOLD_PUBLIC_URL).")
 	}
 	return s.party, nil
 }
 
 // allowPasskey takes one attempt from those of a caller's network.
-func (s *Server) allowPasskey(who *door.Caller) (*passkey.Party, error) {
+func (s *Server) allowPasskey(who *middleware.Caller) (*passkey.Party, error) {
 	if wait, ok := s.signIns.Allow(who.Network, 1); !ok {
-		return nil, door.RateLimited("attempts with passkeys from this network", wait)
+		return nil, middleware.RateLimited("attempts with passkeys from this network", wait)
 	}
 	return s.partyOf()
 }
 
 func (s *Server) passkeyLogInOptions(ctx context.Context, _ *struct{}) (*passkeyOptionsAnswer, error) {
-	p, err := s.allowPasskey(door.CallerOf(ctx))
+	p, err := s.allowPasskey(middleware.CallerOf(ctx))
 	if err != nil {
 		return nil, err
 	}
@@ -116,7 +116,7 @@ func (s *Server) passkeyLogInOptions(ctx context.Context, _ *struct{}) (*passkey
 }
 
 func (s *Server) logInWithPasskey(ctx context.Context, in *credentialRequest) (*meAnswer, error) {
-	who := door.CallerOf(ctx)
+	who := middleware.CallerOf(ctx)
 	p, err := s.allowPasskey(who)
 	if err != nil {
 		return nil, err
@@ -157,14 +157,14 @@ func (s *Server) refusedPasskey(ctx context.Context, user *accounts.User, err er
 func (s *Server) passkeyError(ctx context.Context, status int, err error) error {
 	switch {
 	case errors.Is(err, accounts.ErrCopied):
-		return door.Problem(status, "passkey_copied", "This passkey's counter went back, as that of a copy would. Log in with the password and remove it.")
+		return middleware.Problem(status, "passkey_copied", "This passkey's counter went back, as that of a copy would. Log in with the password and remove it.")
 	case errors.Is(err, passkey.ErrRefused):
 		s.o.Logger.InfoContext(ctx, "a passkey was refused", "error", err)
-		return door.Problem(status, "bad_passkey", "The passkey was not accepted. It may be for another address, or removed.")
+		return middleware.Problem(status, "bad_passkey", "The passkey was not accepted. It may be for another address, or removed.")
 	case errors.Is(err, accounts.ErrDenied):
-		return door.Problem(status, "bad_passkey", "The passkey was not accepted, or it took too long. Try again, or log in with the password.")
+		return middleware.Problem(status, "bad_passkey", "The passkey was not accepted, or it took too long. Try again, or log in with the password.")
 	case errors.Is(err, table.ErrExists):
-		return door.Problem(http.StatusConflict, "passkey_exists", "This passkey is there already.")
+		return middleware.Problem(http.StatusConflict, "passkey_exists", "This passkey is there already.")
 	}
 	return s.door.Error(ctx, err)
 }
@@ -178,7 +178,7 @@ func describePasskey(k *accounts.Passkey) passkeyBody {
 }
 
 func (s *Server) passkeys(ctx context.Context, _ *struct{}) (*passkeysAnswer, error) {
-	all, err := s.o.Accounts.UserPasskeys(ctx, door.CallerOf(ctx).User.UserID)
+	all, err := s.o.Accounts.UserPasskeys(ctx, middleware.CallerOf(ctx).User.UserID)
 	if err != nil {
 		return nil, s.door.Error(ctx, err)
 	}
@@ -196,7 +196,7 @@ func (s *Server) passkeyOptions(ctx context.Context, in *proofRequest) (*passkey
 		return nil, err
 	}
 	answer := new(passkeyOptionsAnswer)
-	if answer.Body.PublicKey, err = s.o.Accounts.BeginPasskey(ctx, p, door.CallerOf(ctx).User.UserID); err != nil {
+	if answer.Body.PublicKey, err = s.o.Accounts.BeginPasskey(ctx, p, middleware.CallerOf(ctx).User.UserID); err != nil {
 		return nil, s.door.Error(ctx, err)
 	}
 	return answer, nil
@@ -207,7 +207,7 @@ func (s *Server) addPasskey(ctx context.Context, in *newPasskeyRequest) (*passke
 	if err != nil {
 		return nil, err
 	}
-	who := door.CallerOf(ctx)
+	who := middleware.CallerOf(ctx)
 	credential, err := json.Marshal(in.Body.Credential)
 	if err != nil {
 		return nil, s.door.Error(ctx, err)
@@ -222,7 +222,7 @@ func (s *Server) addPasskey(ctx context.Context, in *newPasskeyRequest) (*passke
 }
 
 func (s *Server) renamePasskey(ctx context.Context, in *renamePasskeyRequest) (*passkeyAnswer, error) {
-	who := door.CallerOf(ctx)
+	who := middleware.CallerOf(ctx)
 	k, err := s.o.Accounts.RenamePasskey(ctx, who.User.UserID, in.ID, in.Body.Name)
 	if err != nil {
 		return nil, s.door.Error(ctx, err)
@@ -232,7 +232,7 @@ func (s *Server) renamePasskey(ctx context.Context, in *renamePasskeyRequest) (*
 }
 
 func (s *Server) removePasskey(ctx context.Context, in *PasskeyPath) (*struct{}, error) {
-	who := door.CallerOf(ctx)
+	who := middleware.CallerOf(ctx)
 	if err := s.o.Accounts.RemovePasskey(ctx, who.User.UserID, in.ID); err != nil {
 		return nil, s.door.Error(ctx, err)
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/onefold/onefold/dynamo/resilient"
-	"github.com/onefold/onefold/server/internal/door"
+	"github.com/onefold/onefold/server/internal/middleware"
 )
 
 type readyAnswer struct {
@@ -56,7 +56,7 @@ func (s *Server) spoolHealth() (h *spoolHealth, full bool) {
 const minRoom = 4 << 20
 
 func (s *Server) readyRoutes(api huma.API) {
-	huma.Register(api, door.Guard(door.ForAnyone, huma.Operation{
+	huma.Register(api, middleware.Guard(middleware.ForAnyone, huma.Operation{
 		OperationID: "ready", Method: http.MethodGet, Path: "/readyz",
 		Summary: "Whether requests are worth sending here", Tags: []string{"operations"},
 		Description: "For load balancers: tells what requests to the store have found out, and asks it only when that was that it does not answer. 503 while it does not, unless a spool has room: then 200 and spooling. Of an embedded table it tries a write, at most one a second.",

@@ -10,7 +10,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
-	"github.com/onefold/onefold/server/internal/door"
+	"github.com/onefold/onefold/server/internal/middleware"
 )
 
 // routes wires every operation. What is not an operation of the API is served beside it.
@@ -35,7 +35,7 @@ func (s *Server) routes() (http.Handler, error) {
 	s.healthRoutes(api)
 	liveRoutes(api)
 	s.readyRoutes(api)
-	if err := errors.Join(door.CheckGuards(api), door.CheckSchemas(api)); err != nil {
+	if err := errors.Join(middleware.CheckGuards(api), middleware.CheckSchemas(api)); err != nil {
 		return nil, err
 	}
 	if err := errors.Join(s.documentRoutes(api, mux), dashboardRoutes(mux)); err != nil {
@@ -61,18 +61,18 @@ func (s *Server) api(mux *http.ServeMux) huma.API {
 	config := huma.DefaultConfig("onefold", s.o.Version)
 	config.Info.Description = "Events in, statistics out."
 	config.Components.SecuritySchemes = map[string]*huma.SecurityScheme{
-		door.TokenScheme:   {Type: "http", Scheme: "bearer", Description: "An API key, the access of a shared view, or the token that `onefold serve` was started with."},
-		door.SessionScheme: {Type: "apiKey", In: "cookie", Name: door.SessionCookie, Description: "What logging in sets. Requests that change something also send X-CSRF-Token, which GET /api/v1/me tells."},
+		middleware.TokenScheme:   {Type: "http", Scheme: "bearer", Description: "An API key, the access of a shared view, or the token that `onefold serve` was started with."},
+		middleware.SessionScheme: {Type: "apiKey", In: "cookie", Name: middleware.SessionCookie, Description: "What logging in sets. Requests that change something also send X-CSRF-Token, which GET /api/v1/me tells."},
 	}
 	config.Components.Schemas = huma.NewMapRegistry("#/components/schemas/", schemaName)
 	config.DocsPath = ""                            // the package's page loads from elsewhere
 	config.OpenAPIPath, config.SchemasPath = "", "" // documentRoutes serve the document
 	config.Formats = maps.Clone(config.Formats)     // huma's own, which all servers of a process share
-	config.Formats["application/json"], config.Formats["json"] = door.JSON, door.JSON
+	config.Formats["application/json"], config.Formats["json"] = middleware.JSON, middleware.JSON
 	// navigator.sendBeacon cannot say application/json without asking the server first.
-	config.Formats["text/plain"] = door.JSON
+	config.Formats["text/plain"] = middleware.JSON
 	config.CreateHooks = nil // no $schema links in answers
-	config.Transformers = append(config.Transformers, door.WithCode)
+	config.Transformers = append(config.Transformers, middleware.WithCode)
 	api := huma.NewAPI(config, s.intake.noting(humago.NewAdapter(mux, "")))
 	api.UseMiddleware(s.door.Metrics.Observe, s.door.Authorize(api))
 	return api
@@ -111,11 +111,11 @@ func unknownPaths(mux *http.ServeMux) http.Handler {
 			}
 		}
 		if len(allowed) == 0 {
-			door.WriteProblem(w, door.Problem(http.StatusNotFound, "not_found", "There is no such operation. /docs lists them."))
+			middleware.WriteProblem(w, middleware.Problem(http.StatusNotFound, "not_found", "There is no such operation. /docs lists them."))
 			return
 		}
 		w.Header().Set("Allow", strings.Join(allowed, ", "))
-		door.WriteProblem(w, door.Problem(http.StatusMethodNotAllowed, "method_not_allowed", "This path knows "+strings.Join(allowed, ", ")+"."))
+		middleware.WriteProblem(w, middleware.Problem(http.StatusMethodNotAllowed, "method_not_allowed", "This path knows "+strings.Join(allowed, ", ")+"."))
 	})
 }
 

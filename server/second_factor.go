@@ -9,7 +9,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/onefold/onefold/accounts"
-	"github.com/onefold/onefold/server/internal/door"
+	"github.com/onefold/onefold/server/internal/middleware"
 	"github.com/onefold/onefold/server/internal/qr"
 )
 
@@ -22,7 +22,7 @@ type secondStep struct {
 
 func secondFactorRequired(login accounts.Login) error {
 	return &secondStep{
-		door.Problem(http.StatusUnauthorized, "second_factor_required", "The password is right. Send the challenge with a code to /api/v1/login/code."),
+		middleware.Problem(http.StatusUnauthorized, "second_factor_required", "The password is right. Send the challenge with a code to /api/v1/login/code."),
 		login.Token, login.Expires,
 	}
 }
@@ -73,17 +73,17 @@ type recoveryAnswer struct {
 func (s *Server) secondFactorRoutes(api huma.API) {
 	const factor = "/api/v1/me/second-factor"
 	post := func(id, path, summary string) huma.Operation {
-		return door.Guard(door.ForPerson, huma.Operation{
-			OperationID: id, Method: http.MethodPost, Path: path, MaxBodyBytes: door.MaxSmallBody, Summary: summary, Tags: []string{"accounts"},
+		return middleware.Guard(middleware.ForPerson, huma.Operation{
+			OperationID: id, Method: http.MethodPost, Path: path, MaxBodyBytes: middleware.MaxSmallBody, Summary: summary, Tags: []string{"accounts"},
 			Errors: []int{http.StatusConflict, http.StatusTooManyRequests},
 		})
 	}
-	huma.Register(api, door.Guard(door.ForAnyone, huma.Operation{
-		OperationID: "login-code", Method: http.MethodPost, Path: "/api/v1/login/code", MaxBodyBytes: door.MaxSmallBody,
+	huma.Register(api, middleware.Guard(middleware.ForAnyone, huma.Operation{
+		OperationID: "login-code", Method: http.MethodPost, Path: "/api/v1/login/code", MaxBodyBytes: middleware.MaxSmallBody,
 		Summary: "Finish logging in with a code", Description: "The second step of a login. Sets a session cookie. A challenge holds for five minutes and five codes.",
 		Tags: []string{"accounts"}, Errors: []int{http.StatusUnauthorized, http.StatusTooManyRequests},
 	}), s.logInWithCode)
-	huma.Register(api, door.Guard(door.ForPerson, huma.Operation{
+	huma.Register(api, middleware.Guard(middleware.ForPerson, huma.Operation{
 		OperationID: "second-factor", Method: http.MethodGet, Path: factor, Summary: "Whether one's logins need a code", Tags: []string{"accounts"},
 	}), s.secondFactor)
 	huma.Register(api, post("begin-second-factor", factor, "Begin to set up an authenticator app"), s.beginSecondFactor)
@@ -97,7 +97,7 @@ func (s *Server) secondFactorRoutes(api huma.API) {
 // logInWithCode slows wrong codes down like wrong passwords, by counters of their own. Nobody gets here without the password, so
 // strangers cannot use them up.
 func (s *Server) logInWithCode(ctx context.Context, in *codeRequest) (*meAnswer, error) {
-	who := door.CallerOf(ctx)
+	who := middleware.CallerOf(ctx)
 	user, err := s.o.Accounts.Challenged(ctx, in.Body.Challenge)
 	if err != nil {
 		return nil, s.challengeError(ctx, err)
@@ -149,17 +149,17 @@ func (s *Server) challengeError(ctx context.Context, err error) error {
 	case errors.Is(err, accounts.ErrCode):
 		return badCode(http.StatusUnauthorized)
 	case errors.Is(err, accounts.ErrDenied):
-		return door.Problem(http.StatusUnauthorized, "challenge_expired", "This login took too long or had too many wrong codes. Begin again with the password.")
+		return middleware.Problem(http.StatusUnauthorized, "challenge_expired", "This login took too long or had too many wrong codes. Begin again with the password.")
 	}
 	return s.door.Error(ctx, err)
 }
 
 func badCode(status int) error {
-	return door.Problem(status, "bad_code", "The code is wrong or was used before. Wait for the app's next one.")
+	return middleware.Problem(status, "bad_code", "The code is wrong or was used before. Wait for the app's next one.")
 }
 
 func (s *Server) secondFactor(ctx context.Context, _ *struct{}) (*factorAnswer, error) {
-	f, err := s.o.Accounts.SecondFactor(ctx, door.CallerOf(ctx).User.UserID)
+	f, err := s.o.Accounts.SecondFactor(ctx, middleware.CallerOf(ctx).User.UserID)
 	if err != nil {
 		return nil, s.door.Error(ctx, err)
 	}
@@ -172,7 +172,7 @@ func (s *Server) secondFactor(ctx context.Context, _ *struct{}) (*factorAnswer, 
 
 // prove refuses whoever has a person's session but neither the password nor a code, as somebody at an unlocked screen.
 func (s *Server) prove(ctx context.Context, in *proofRequest) error {
-	who := door.CallerOf(ctx)
+	who := middleware.CallerOf(ctx)
 	if err := s.door.SlowDown(who, who.User.Email, who.Login.Token); err != nil {
 		return err
 	}
@@ -187,7 +187,7 @@ func (s *Server) prove(ctx context.Context, in *proofRequest) error {
 	case errors.Is(err, accounts.ErrCode):
 		return badCode(http.StatusForbidden)
 	case errors.Is(err, accounts.ErrDenied):
-		return door.Problem(http.StatusForbidden, "bad_password", "The password is wrong.")
+		return middleware.Problem(http.StatusForbidden, "bad_password", "The password is wrong.")
 	case err != nil:
 		return s.door.Error(ctx, err)
 	}
@@ -200,7 +200,7 @@ func (s *Server) beginSecondFactor(ctx context.Context, in *proofRequest) (*enro
 	if err := s.prove(ctx, in); err != nil {
 		return nil, err
 	}
-	e, err := s.o.Accounts.BeginSecondFactor(ctx, door.CallerOf(ctx).User.UserID)
+	e, err := s.o.Accounts.BeginSecondFactor(ctx, middleware.CallerOf(ctx).User.UserID)
 	if err != nil {
 		return nil, s.factorError(ctx, err)
 	}
@@ -213,7 +213,7 @@ func (s *Server) beginSecondFactor(ctx context.Context, in *proofRequest) (*enro
 }
 
 func (s *Server) confirmSecondFactor(ctx context.Context, in *confirmRequest) (*recoveryAnswer, error) {
-	who := door.CallerOf(ctx)
+	who := middleware.CallerOf(ctx)
 	if err := s.door.SlowDown(who, codesOf(who.User.UserID), who.Login.Token); err != nil {
 		return nil, err
 	}
@@ -233,7 +233,7 @@ func (s *Server) renewRecoveryCodes(ctx context.Context, in *proofRequest) (*rec
 	if err := s.prove(ctx, in); err != nil {
 		return nil, err
 	}
-	who := door.CallerOf(ctx)
+	who := middleware.CallerOf(ctx)
 	codes, err := s.o.Accounts.RenewRecoveryCodes(ctx, who.User.UserID)
 	if err != nil {
 		return nil, s.factorError(ctx, err)
@@ -249,7 +249,7 @@ func (s *Server) removeSecondFactor(ctx context.Context, in *proofRequest) (*str
 	if err := s.prove(ctx, in); err != nil {
 		return nil, err
 	}
-	who := door.CallerOf(ctx)
+	who := middleware.CallerOf(ctx)
 	if err := s.o.Accounts.RemoveSecondFactor(ctx, who.User.UserID); err != nil {
 		return nil, s.factorError(ctx, err)
 	}
@@ -263,7 +263,7 @@ func (s *Server) factorError(ctx context.Context, err error) error {
 	case errors.Is(err, accounts.ErrCode):
 		return badCode(http.StatusForbidden)
 	case errors.Is(err, accounts.ErrFactorSet):
-		return door.Problem(http.StatusConflict, "second_factor_exists", "An authenticator app is set up already. Remove it first.")
+		return middleware.Problem(http.StatusConflict, "second_factor_exists", "An authenticator app is set up already. Remove it first.")
 	}
 	return s.door.Error(ctx, err)
 }

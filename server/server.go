@@ -27,7 +27,7 @@ import (
 	"github.com/onefold/onefold/server/capacity"
 	"github.com/onefold/onefold/server/devices"
 	"github.com/onefold/onefold/server/events"
-	"github.com/onefold/onefold/server/internal/door"
+	"github.com/onefold/onefold/server/internal/middleware"
 	"github.com/onefold/onefold/server/load"
 	"github.com/onefold/onefold/server/webanalytics"
 	"github.com/onefold/onefold/table"
@@ -100,7 +100,7 @@ func (o *Options) defaults() error {
 	if err := checkContact(o.SecurityContact); err != nil {
 		return err
 	}
-	if o.MetricsToken != "" && len(o.MetricsToken) < door.MinTokenBytes {
+	if o.MetricsToken != "" && len(o.MetricsToken) < middleware.MinTokenBytes {
 		return errors.New("server: a token that reads metrics has at least 16 characters")
 	}
 	if o.Accounts == nil {
@@ -141,14 +141,14 @@ type product interface {
 type Server struct {
 	o        Options
 	since    time.Time
-	door     *door.Door
+	door     *middleware.Door
 	products []product
 	visits   *webanalytics.Service
 	devices  *devices.Service
 	handler  http.Handler
 	agents   *useragent.Parser
-	party    *passkey.Party // nil: there are no passkeys
-	signIns  *door.Limiter  // with passkeys, by network
+	party    *passkey.Party      // nil: there are no passkeys
+	signIns  *middleware.Limiter // with passkeys, by network
 	notices  *notices
 	intake   *intake
 	writes   trial
@@ -160,7 +160,7 @@ func New(o Options) (*Server, error) {
 	if err := o.defaults(); err != nil {
 		return nil, err
 	}
-	d, err := door.New(door.Options{
+	d, err := middleware.New(middleware.Options{
 		Accounts: o.Accounts, Token: o.Token, TrustProxy: o.TrustProxy, Proxies: o.Proxies, Logger: o.Logger, Clock: o.Clock,
 		Public: func(ctx context.Context, site string) (bool, error) {
 			return webanalytics.IsPublic(ctx, o.Table, site)
@@ -174,7 +174,7 @@ func New(o Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{o: o, agents: agents, signIns: door.NewLimiter(passkeyRate, passkeyBurst, o.Clock), writes: trial{try: o.TryWrite, clock: o.Clock}, since: o.Clock(), door: d}
+	s := &Server{o: o, agents: agents, signIns: middleware.NewLimiter(passkeyRate, passkeyBurst, o.Clock), writes: trial{try: o.TryWrite, clock: o.Clock}, since: o.Clock(), door: d}
 	if o.PublicURL != "" {
 		if s.party, err = passkey.NewParty(o.PublicURL); err != nil {
 			return nil, fmt.Errorf("server: public URL: %w", err)

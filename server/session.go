@@ -10,7 +10,7 @@ import (
 
 	"github.com/onefold/onefold/accounts"
 	"github.com/onefold/onefold/analytics"
-	"github.com/onefold/onefold/server/internal/door"
+	"github.com/onefold/onefold/server/internal/middleware"
 	"github.com/onefold/onefold/telemetry"
 )
 
@@ -66,27 +66,27 @@ func (s *Server) signInRoutes(api huma.API) {
 }
 
 func (s *Server) sessionRoutes(api huma.API) {
-	huma.Register(api, door.Guard(door.ForAnyone, huma.Operation{
-		OperationID: "login", Method: http.MethodPost, Path: "/api/v1/login", MaxBodyBytes: door.MaxSmallBody,
+	huma.Register(api, middleware.Guard(middleware.ForAnyone, huma.Operation{
+		OperationID: "login", Method: http.MethodPost, Path: "/api/v1/login", MaxBodyBytes: middleware.MaxSmallBody,
 		Summary: "Log in", Description: "Sets a session cookie. If the account has an authenticator app, the answer is 401 `second_factor_required` with a `challenge`, for /api/v1/login/code.", Tags: []string{"accounts"},
 		Errors: []int{http.StatusUnauthorized, http.StatusTooManyRequests},
 	}), s.logIn)
-	huma.Register(api, door.Guard(door.ForPerson, huma.Operation{
+	huma.Register(api, middleware.Guard(middleware.ForPerson, huma.Operation{
 		OperationID: "logout", Method: http.MethodPost, Path: "/api/v1/logout", DefaultStatus: http.StatusNoContent,
 		Summary: "End the session", Tags: []string{"accounts"},
 	}), s.logOut)
-	huma.Register(api, door.Guard(door.ForSomebody, huma.Operation{
+	huma.Register(api, middleware.Guard(middleware.ForSomebody, huma.Operation{
 		OperationID: "me", Method: http.MethodGet, Path: "/api/v1/me",
 		Summary: "Who asks, and what they may do", Tags: []string{"accounts"},
 	}), s.me)
-	huma.Register(api, door.Guard(door.ForPerson, huma.Operation{
-		OperationID: "update-me", Method: http.MethodPatch, Path: "/api/v1/me", MaxBodyBytes: door.MaxSmallBody,
+	huma.Register(api, middleware.Guard(middleware.ForPerson, huma.Operation{
+		OperationID: "update-me", Method: http.MethodPatch, Path: "/api/v1/me", MaxBodyBytes: middleware.MaxSmallBody,
 		Summary: "Change one's own name or password", Description: "A new password ends all other sessions.", Tags: []string{"accounts"},
 	}), s.updateMe)
 }
 
 func (s *Server) logIn(ctx context.Context, in *loginRequest) (*meAnswer, error) {
-	who := door.CallerOf(ctx)
+	who := middleware.CallerOf(ctx)
 	browser, _, err := s.o.Accounts.KnownBrowser(ctx, in.Body.Email, in.Browser)
 	if err != nil {
 		return nil, s.door.Error(ctx, err)
@@ -105,7 +105,7 @@ func (s *Server) logIn(ctx context.Context, in *loginRequest) (*meAnswer, error)
 		if s.door.Slowed(in.Body.Email) {
 			s.notices.passwordsSlowed(in.Body.Email)
 		}
-		return nil, door.Problem(http.StatusUnauthorized, "bad_login", "Address or password is wrong.")
+		return nil, middleware.Problem(http.StatusUnauthorized, "bad_login", "Address or password is wrong.")
 	}
 	if err != nil {
 		return nil, s.door.Error(ctx, err)
@@ -120,7 +120,7 @@ func (s *Server) logIn(ctx context.Context, in *loginRequest) (*meAnswer, error)
 
 // loggedIn answers whoever has just logged in, with the cookie.
 func (s *Server) loggedIn(ctx context.Context, secure bool, user accounts.User, login accounts.Login) (*meAnswer, error) {
-	who := &door.Caller{Actor: "user:" + user.UserID, Grants: user.Grants, User: &user, Login: login, Secure: secure}
+	who := &middleware.Caller{Actor: "user:" + user.UserID, Grants: user.Grants, User: &user, Login: login, Secure: secure}
 	body, err := s.describe(ctx, who)
 	if err != nil {
 		return nil, s.door.Error(ctx, err)
@@ -129,8 +129,8 @@ func (s *Server) loggedIn(ctx context.Context, secure bool, user accounts.User, 
 	if err != nil {
 		return nil, s.door.Error(ctx, err)
 	}
-	known := s.cookie(door.BrowserCookie, accounts.Login{Token: browser, Expires: s.o.Clock().Add(browserKnown)}, secure)
-	return &meAnswer{SetCookie: []http.Cookie{s.cookie(door.SessionCookie, login, secure), known}, Body: body}, nil
+	known := s.cookie(middleware.BrowserCookie, accounts.Login{Token: browser, Expires: s.o.Clock().Add(browserKnown)}, secure)
+	return &meAnswer{SetCookie: []http.Cookie{s.cookie(middleware.SessionCookie, login, secure), known}, Body: body}, nil
 }
 
 // browserKnown is how long a browser stays known after a login.
@@ -149,7 +149,7 @@ type logoutRequest struct {
 }
 
 func (s *Server) logOut(ctx context.Context, in *logoutRequest) (*cookieAnswer, error) {
-	who := door.CallerOf(ctx)
+	who := middleware.CallerOf(ctx)
 	err := s.o.Accounts.LogOut(ctx, who.Login.Token)
 	if err == nil && in.Everywhere {
 		err = s.o.Accounts.LogOutEverywhere(ctx, who.User.UserID)
@@ -162,27 +162,27 @@ func (s *Server) logOut(ctx context.Context, in *logoutRequest) (*cookieAnswer, 
 		action = "session.logout_everywhere"
 	}
 	s.door.Record(ctx, accounts.Entry{Actor: who.Actor, Action: action})
-	gone := s.cookie(door.SessionCookie, accounts.Login{}, who.Secure)
+	gone := s.cookie(middleware.SessionCookie, accounts.Login{}, who.Secure)
 	gone.MaxAge = -1
 	return &cookieAnswer{[]http.Cookie{gone}}, nil
 }
 
 // me also moves the cookie's end, which slides with use.
 func (s *Server) me(ctx context.Context, _ *struct{}) (*meAnswer, error) {
-	who := door.CallerOf(ctx)
+	who := middleware.CallerOf(ctx)
 	body, err := s.describe(ctx, who)
 	if err != nil {
 		return nil, s.door.Error(ctx, err)
 	}
 	answer := &meAnswer{Body: body}
 	if who.User != nil {
-		answer.SetCookie = []http.Cookie{s.cookie(door.SessionCookie, who.Login, who.Secure)}
+		answer.SetCookie = []http.Cookie{s.cookie(middleware.SessionCookie, who.Login, who.Secure)}
 	}
 	return answer, nil
 }
 
-func (s *Server) describe(ctx context.Context, who *door.Caller) (meBody, error) {
-	body := meBody{Owner: who.May(door.ForAccounts, ""), NewSites: who.May(door.ForAllSites, ""), Sites: []siteRole{}, Fleets: []siteRole{}, EventStore: who.Grants.On(accounts.EventStore)}
+func (s *Server) describe(ctx context.Context, who *middleware.Caller) (meBody, error) {
+	body := meBody{Owner: who.May(middleware.ForAccounts, ""), NewSites: who.May(middleware.ForAllSites, ""), Sites: []siteRole{}, Fleets: []siteRole{}, EventStore: who.Grants.On(accounts.EventStore)}
 	if who.User != nil {
 		body.User = &PersonBody{who.User.UserID, who.User.Email, who.User.Name}
 		body.CSRF = accounts.CSRF(who.Login.Token)
@@ -215,7 +215,7 @@ type updateMeRequest struct {
 }
 
 func (s *Server) updateMe(ctx context.Context, in *updateMeRequest) (*meAnswer, error) {
-	who := door.CallerOf(ctx)
+	who := middleware.CallerOf(ctx)
 	user := *who.User
 	var err error
 	if in.Body.Name != nil {
@@ -234,13 +234,13 @@ func (s *Server) updateMe(ctx context.Context, in *updateMeRequest) (*meAnswer, 
 }
 
 // changePassword ends all sessions of a person who knows the old password but the one that asks for it.
-func (s *Server) changePassword(ctx context.Context, who *door.Caller, old, password string) (accounts.User, accounts.Login, error) {
+func (s *Server) changePassword(ctx context.Context, who *middleware.Caller, old, password string) (accounts.User, accounts.Login, error) {
 	if err := s.door.SlowDown(who, who.User.Email, who.Login.Token); err != nil {
 		return accounts.User{}, accounts.Login{}, err
 	}
 	err := s.o.Accounts.CheckPassword(ctx, who.User.UserID, old)
 	if errors.Is(err, accounts.ErrDenied) {
-		return accounts.User{}, accounts.Login{}, door.Problem(http.StatusForbidden, "bad_password", "The current password is wrong.")
+		return accounts.User{}, accounts.Login{}, middleware.Problem(http.StatusForbidden, "bad_password", "The current password is wrong.")
 	}
 	if err != nil {
 		return accounts.User{}, accounts.Login{}, s.door.Error(ctx, err)

@@ -10,7 +10,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/onefold/onefold/accounts"
-	"github.com/onefold/onefold/server/internal/door"
+	"github.com/onefold/onefold/server/internal/middleware"
 )
 
 type sessionBody struct {
@@ -36,15 +36,15 @@ type sessionPath struct {
 
 func (s *Server) sessionListRoutes(api huma.API) {
 	const list = "/api/v1/me/sessions"
-	huma.Register(api, door.Guard(door.ForPerson, huma.Operation{
+	huma.Register(api, middleware.Guard(middleware.ForPerson, huma.Operation{
 		OperationID: "my-sessions", Method: http.MethodGet, Path: list,
 		Summary: "One's own sessions, most recently used first", Tags: []string{"accounts"},
 	}), s.sessions)
-	huma.Register(api, door.Guard(door.ForPerson, huma.Operation{
+	huma.Register(api, middleware.Guard(middleware.ForPerson, huma.Operation{
 		OperationID: "end-other-sessions", Method: http.MethodDelete, Path: list,
 		Summary: "End one's other sessions", Description: "The session that asks gets a new cookie.", Tags: []string{"accounts"},
 	}), s.endOtherSessions)
-	huma.Register(api, door.Guard(door.ForPerson, huma.Operation{
+	huma.Register(api, middleware.Guard(middleware.ForPerson, huma.Operation{
 		OperationID: "end-session", Method: http.MethodDelete, Path: list + "/{id}", DefaultStatus: http.StatusNoContent,
 		Summary: "End one of one's sessions", Description: "Its live streams end within 15 seconds.", Tags: []string{"accounts"},
 		Errors: []int{http.StatusNotFound},
@@ -52,13 +52,13 @@ func (s *Server) sessionListRoutes(api huma.API) {
 }
 
 // deviceOf describes what a caller uses: the browser with its version, and the system.
-func (s *Server) deviceOf(who *door.Caller) accounts.Device {
+func (s *Server) deviceOf(who *middleware.Caller) accounts.Device {
 	a := s.agents.Parse(who.Agent)
 	return accounts.Device{Browser: strings.TrimSpace(a.Browser + " " + a.BrowserVersion), System: a.OS}
 }
 
 func (s *Server) sessions(ctx context.Context, _ *struct{}) (*sessionsAnswer, error) {
-	who := door.CallerOf(ctx)
+	who := middleware.CallerOf(ctx)
 	all, err := s.o.Accounts.UserSessions(ctx, who.User.UserID)
 	if err != nil {
 		return nil, s.door.Error(ctx, err)
@@ -71,7 +71,7 @@ func (s *Server) sessions(ctx context.Context, _ *struct{}) (*sessionsAnswer, er
 }
 
 func (s *Server) endSession(ctx context.Context, in *sessionPath) (*struct{}, error) {
-	who := door.CallerOf(ctx)
+	who := middleware.CallerOf(ctx)
 	if err := s.o.Accounts.EndSession(ctx, who.User.UserID, in.ID); err != nil {
 		return nil, s.door.Error(ctx, err)
 	}
@@ -80,7 +80,7 @@ func (s *Server) endSession(ctx context.Context, in *sessionPath) (*struct{}, er
 }
 
 func (s *Server) endOtherSessions(ctx context.Context, _ *struct{}) (*meAnswer, error) {
-	who := door.CallerOf(ctx)
+	who := middleware.CallerOf(ctx)
 	user, login, err := s.o.Accounts.EndOtherSessions(ctx, who.Login.Token)
 	if err != nil {
 		return nil, s.sessionError(ctx, err)
@@ -92,7 +92,7 @@ func (s *Server) endOtherSessions(ctx context.Context, _ *struct{}) (*meAnswer, 
 // sessionError answers when a session that asked for something was ended meanwhile.
 func (s *Server) sessionError(ctx context.Context, err error) error {
 	if errors.Is(err, accounts.ErrDenied) {
-		return door.Problem(http.StatusUnauthorized, "unauthorized", "This session has ended. Log in again.")
+		return middleware.Problem(http.StatusUnauthorized, "unauthorized", "This session has ended. Log in again.")
 	}
 	return s.door.Error(ctx, err)
 }

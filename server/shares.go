@@ -11,7 +11,7 @@ import (
 
 	"github.com/onefold/onefold/accounts"
 	"github.com/onefold/onefold/analytics"
-	"github.com/onefold/onefold/server/internal/door"
+	"github.com/onefold/onefold/server/internal/middleware"
 )
 
 type shareBody struct {
@@ -44,7 +44,7 @@ type sharesAnswer struct {
 }
 
 type newShareRequest struct {
-	door.SitePath
+	middleware.SitePath
 	Body struct {
 		Name     string    `json:"name,omitempty" maxLength:"100"`
 		Password string    `json:"password,omitempty" maxLength:"256" doc:"At least 10 characters. Default: the link is enough."`
@@ -54,32 +54,32 @@ type newShareRequest struct {
 }
 
 type shareRequest struct {
-	door.SitePath
+	middleware.SitePath
 	ID string `path:"id" maxLength:"32"`
 }
 
 func (s *Server) shareRoutes(api huma.API) {
 	const list, one = "/api/v1/sites/{site}/shares", "/api/v1/sites/{site}/shares/{id}"
-	huma.Register(api, door.Guard(door.ForWrite, huma.Operation{
+	huma.Register(api, middleware.Guard(middleware.ForWrite, huma.Operation{
 		OperationID: "shares", Method: http.MethodGet, Path: list, Summary: "The shared views of a site", Tags: []string{"sharing"},
 	}), s.shares)
-	huma.Register(api, door.Guard(door.ForWrite, huma.Operation{
-		OperationID: "add-share", Method: http.MethodPost, Path: list, DefaultStatus: http.StatusCreated, MaxBodyBytes: door.MaxSmallBody,
+	huma.Register(api, middleware.Guard(middleware.ForWrite, huma.Operation{
+		OperationID: "add-share", Method: http.MethodPost, Path: list, DefaultStatus: http.StatusCreated, MaxBodyBytes: middleware.MaxSmallBody,
 		Summary: "Share a site's statistics by a link", Tags: []string{"sharing"},
 	}), s.addShare)
-	huma.Register(api, door.Guard(door.ForWrite, huma.Operation{
+	huma.Register(api, middleware.Guard(middleware.ForWrite, huma.Operation{
 		OperationID: "revoke-share", Method: http.MethodDelete, Path: one, DefaultStatus: http.StatusNoContent,
 		Summary: "Take a shared view back", Tags: []string{"sharing"},
 	}), s.revokeShare)
-	huma.Register(api, door.Guard(door.ForAnyone, huma.Operation{
-		OperationID: "open-share", Method: http.MethodPost, Path: "/api/v1/shared/{token}", MaxBodyBytes: door.MaxSmallBody,
+	huma.Register(api, middleware.Guard(middleware.ForAnyone, huma.Operation{
+		OperationID: "open-share", Method: http.MethodPost, Path: "/api/v1/shared/{token}", MaxBodyBytes: middleware.MaxSmallBody,
 		Summary:     "Open a shared view",
 		Description: "Sets a cookie, and tells the same as `access`, which is sent as a bearer token where cookies are not kept.",
 		Tags:        []string{"sharing"}, Errors: []int{http.StatusUnauthorized, http.StatusNotFound, http.StatusTooManyRequests},
 	}), s.openShare)
 }
 
-func (s *Server) shares(ctx context.Context, in *door.SitePath) (*sharesAnswer, error) {
+func (s *Server) shares(ctx context.Context, in *middleware.SitePath) (*sharesAnswer, error) {
 	shares, err := s.o.Accounts.Shares(ctx, in.Site)
 	if err != nil {
 		return nil, s.door.Error(ctx, err)
@@ -93,7 +93,7 @@ func (s *Server) addShare(ctx context.Context, in *newShareRequest) (*shareAnswe
 	if _, err := analytics.GetSite(ctx, s.o.Table, in.Site); err != nil {
 		return nil, s.door.Error(ctx, err)
 	}
-	who := door.CallerOf(ctx)
+	who := middleware.CallerOf(ctx)
 	n := accounts.NewShare{Name: in.Body.Name, Site: in.Site, Password: in.Body.Password, Expires: in.Body.Expires, Embed: in.Body.Embed, Creator: who.Behind}
 	share, token, err := s.o.Accounts.AddShare(ctx, n)
 	if err != nil {
@@ -108,7 +108,7 @@ func (s *Server) revokeShare(ctx context.Context, in *shareRequest) (*struct{}, 
 	if err != nil {
 		return nil, s.door.Error(ctx, err)
 	}
-	s.door.RecordChange(ctx, accounts.Entry{Actor: door.CallerOf(ctx).Actor, Action: "share.revoke", Site: in.Site, Subject: in.ID}, describeShare(&share, ""), nil)
+	s.door.RecordChange(ctx, accounts.Entry{Actor: middleware.CallerOf(ctx).Actor, Action: "share.revoke", Site: in.Site, Subject: in.ID}, describeShare(&share, ""), nil)
 	return nil, nil
 }
 
@@ -134,15 +134,15 @@ type openShareAnswer struct {
 
 // openShare lets whoever has the link, and knows the password if there is one, see the site's statistics for a day.
 func (s *Server) openShare(ctx context.Context, in *openShareRequest) (*openShareAnswer, error) {
-	who := door.CallerOf(ctx)
+	who := middleware.CallerOf(ctx)
 	share, err := s.o.Accounts.FindShare(ctx, in.Token)
 	switch {
 	case errors.Is(err, accounts.ErrDenied):
-		return nil, door.Problem(http.StatusNotFound, "not_found", "This link does not hold any more.")
+		return nil, middleware.Problem(http.StatusNotFound, "not_found", "This link does not hold any more.")
 	case err != nil:
 		return nil, s.door.Error(ctx, err)
 	case share.Password != "" && in.Body.Password == "":
-		return nil, door.Problem(http.StatusUnauthorized, "password_required", "This view asks for a password.")
+		return nil, middleware.Problem(http.StatusUnauthorized, "password_required", "This view asks for a password.")
 	case share.Password != "":
 		if err := s.door.SlowDown(who, "share "+share.ShareID, ""); err != nil {
 			return nil, err
@@ -150,7 +150,7 @@ func (s *Server) openShare(ctx context.Context, in *openShareRequest) (*openShar
 	}
 	share, login, err := s.o.Accounts.OpenShare(ctx, in.Token, in.Body.Password)
 	if errors.Is(err, accounts.ErrDenied) {
-		return nil, door.Problem(http.StatusUnauthorized, "bad_password", "The password is wrong.")
+		return nil, middleware.Problem(http.StatusUnauthorized, "bad_password", "The password is wrong.")
 	}
 	if err != nil {
 		return nil, s.door.Error(ctx, err)
@@ -168,10 +168,10 @@ func (s *Server) openShare(ctx context.Context, in *openShareRequest) (*openShar
 	return answer, nil
 }
 
-// door.ShareCookie is kept by browsers in a frame of another site, too, where the share may be shown in one: it sees figures
+// middleware.ShareCookie is kept by browsers in a frame of another site, too, where the share may be shown in one: it sees figures
 // and changes nothing. Without TLS browsers do not keep such a cookie.
 func (s *Server) shareCookie(share *accounts.Share, login accounts.Login, secure bool) http.Cookie {
-	cookie := s.cookie(door.ShareCookie, login, secure)
+	cookie := s.cookie(middleware.ShareCookie, login, secure)
 	if secure && len(share.Embed) > 0 {
 		cookie.SameSite, cookie.Partitioned = http.SameSiteNoneMode, true
 	}

@@ -16,7 +16,7 @@ import (
 	v3 "github.com/eclipse/paho.mqtt.golang"
 
 	"github.com/onefold/onefold/analytics"
-	"github.com/onefold/onefold/internal/pause"
+	"github.com/onefold/onefold/internal/backoff"
 	"github.com/onefold/onefold/internal/spool"
 	"github.com/onefold/onefold/server"
 	"github.com/onefold/onefold/server/mqtt"
@@ -59,7 +59,7 @@ func newSpooled(t *testing.T, seed uint64, maxBytes int64) *spooled {
 		o.Analytics.Collector = analytics.NewCollector(o.Table, analytics.CollectorOptions{Spool: kept})
 		o.Devices.Collector = telemetry.NewCollector(o.Table, telemetry.CollectorOptions{Spool: kept})
 		s.drain = &spool.Drain{Spool: kept, Rate: 1e6, Sinks: o.Analytics.Collector.Sinks(),
-			Sleep: func(ctx context.Context, d time.Duration) error { return pause.For(ctx, d/100) }} // it is a short outage
+			Sleep: func(ctx context.Context, d time.Duration) error { return backoff.For(ctx, d/100) }} // it is a short outage
 		for kind, sink := range o.Devices.Collector.Sinks() {
 			s.drain.Sinks[kind] = sink
 		}

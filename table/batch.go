@@ -19,8 +19,8 @@ const (
 	maxIdleRetries = 8
 )
 
-// backoff is the wait before retry n (0, 1, …): full jitter below 25 ms · 2ⁿ, at most 3 s.
-func backoff(n int) time.Duration {
+// retryDelay is the wait before retry n (0, 1, …): full jitter below 25 ms · 2ⁿ, at most 3 s.
+func retryDelay(n int) time.Duration {
 	ceiling := min(25*time.Millisecond<<min(n, 10), 3*time.Second)
 	return rand.N(ceiling) + 1
 }
@@ -107,7 +107,7 @@ func (t *Table) waitRetry(ctx context.Context, idle *int, cause error) error {
 		return fmt.Errorf("%w: a batch made no progress in %d attempts", ErrThrottled, *idle)
 	}
 	*idle++
-	return t.sleep(ctx, backoff(*idle-1))
+	return t.sleep(ctx, retryDelay(*idle-1))
 }
 
 // PutMany writes many items, over any that are there, in batches without any order or atomicity. Of items with one key

@@ -12,7 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/onefold/onefold/dynamo"
-	"github.com/onefold/onefold/internal/pause"
+	"github.com/onefold/onefold/internal/backoff"
 )
 
 // indexNames are the secondary indexes that the entities are on, sorted.
@@ -129,7 +129,7 @@ func waitActive(ctx context.Context, api dynamo.API, name string) (*types.TableD
 		default:
 			return nil, fmt.Errorf("the table is %s", out.Table.TableStatus)
 		}
-		if err := pause.For(ctx, wait); err != nil {
+		if err := backoff.For(ctx, wait); err != nil {
 			return nil, err
 		}
 	}

@@ -31,7 +31,7 @@ func (e *Entity[T, K]) Modify(ctx context.Context, t *Table, k K, change func(*T
 		if v, err = e.modifyOnce(ctx, t, k, change); !errors.Is(err, ErrConflict) {
 			break
 		}
-		if wait := t.sleep(ctx, backoff(attempt)); wait != nil {
+		if wait := t.sleep(ctx, retryDelay(attempt)); wait != nil {
 			err = wait
 			break
 		}

@@ -11,7 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/onefold/onefold/dynamo"
-	"github.com/onefold/onefold/internal/pause"
+	"github.com/onefold/onefold/internal/backoff"
 )
 
 // The attributes that the kit itself writes. Every item has pk, sk and et; ttl is there when the item expires.
@@ -80,7 +80,7 @@ type Table struct {
 
 // New binds the table called name in api.
 func New(api dynamo.API, name string, o Options) *Table {
-	t := &Table{api: api, name: name, clock: o.Clock, cursorKey: o.CursorKey, sleep: pause.For}
+	t := &Table{api: api, name: name, clock: o.Clock, cursorKey: o.CursorKey, sleep: backoff.For}
 	if t.clock == nil {
 		t.clock = time.Now
 	}

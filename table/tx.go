@@ -193,7 +193,7 @@ func (tx *Tx) Commit(ctx context.Context) error {
 		if gaveUp || attempt == maxTxAttempts-1 || !errors.Is(err, ErrConflict) && !errors.Is(err, ErrThrottled) {
 			return err
 		}
-		if wait := tx.t.sleep(ctx, backoff(attempt)); wait != nil {
+		if wait := tx.t.sleep(ctx, retryDelay(attempt)); wait != nil {
 			return wait
 		}
 	}

@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"github.com/onefold/onefold/telemetry/internal/bucket"
-	"github.com/onefold/onefold/telemetry/internal/pulse"
+	"github.com/onefold/onefold/telemetry/internal/cadence"
 )
 
 // AggregateKey names what a device measured in one bucket. Start is the bucket's start in the fleet's zone, written in UTC
@@ -42,14 +42,14 @@ type StatusKey struct {
 // that not every heartbeat is a write: ReadStatus adds what came since.
 type Status struct {
 	StatusKey
-	FleetID      string       `dynamodbav:"fleet"`
-	Shard        int          `dynamodbav:"shard"`
-	Connectivity Connectivity `dynamodbav:"connectivity"`           // when it was written last; At says it for now
-	Silent       int64        `dynamodbav:"silent,omitempty"`       // the LastSeen with which the device was found to be offline
-	OfflineSince int64        `dynamodbav:"offlineSince,omitempty"` // epoch milliseconds of when that was; 0: it is not offline
-	LastSeen     int64        `dynamodbav:"seen"`                   // epoch milliseconds of the last arrival of a reading that is not Past; 0: none
-	Arrivals     pulse.Pulse  `dynamodbav:"pulse"`                  // the last such arrivals, of which its rhythm is estimated
-	Values       Latest       `dynamodbav:"latest,omitempty"`       // by metric
+	FleetID      string        `dynamodbav:"fleet"`
+	Shard        int           `dynamodbav:"shard"`
+	Connectivity Connectivity  `dynamodbav:"connectivity"`           // when it was written last; At says it for now
+	Silent       int64         `dynamodbav:"silent,omitempty"`       // the LastSeen with which the device was found to be offline
+	OfflineSince int64         `dynamodbav:"offlineSince,omitempty"` // epoch milliseconds of when that was; 0: it is not offline
+	LastSeen     int64         `dynamodbav:"seen"`                   // epoch milliseconds of the last arrival of a reading that is not Past; 0: none
+	Arrivals     cadence.Pulse `dynamodbav:"pulse"`                  // the last such arrivals, of which its rhythm is estimated
+	Values       Latest        `dynamodbav:"latest,omitempty"`       // by metric
 }
 
 // Latest are the latest values of a device, by metric.

@@ -12,7 +12,7 @@ import (
 	"github.com/onefold/onefold/dynamo"
 	"github.com/onefold/onefold/internal/calendar"
 	"github.com/onefold/onefold/table"
-	"github.com/onefold/onefold/telemetry/internal/sender"
+	"github.com/onefold/onefold/telemetry/internal/ingeststate"
 )
 
 const (
@@ -49,7 +49,7 @@ type deviceEntry struct {
 	state *deviceState // nil: there is no such device
 	until time.Time
 
-	sends sender.Sender
+	sends ingeststate.Sender
 }
 
 // deviceState is what a collector knows of a device. It does not change.
@@ -112,7 +112,7 @@ func (c *Collector) untell(in []Incoming, became []Outcome) {
 		e := c.devices.devices[in[i].DeviceID]
 		c.devices.mu.Unlock()
 		if e != nil {
-			sender.Untell(&e.sends, in[i].Values)
+			ingeststate.Untell(&e.sends, in[i].Values)
 		}
 	}
 }
@@ -223,7 +223,7 @@ func (s *deviceState) allow(in *Reading, imported bool, now time.Time) ([]Omitte
 		}
 	}
 	most := cmp.Or(s.fleet.Limits.Metrics, defaultMetrics)
-	names := sender.Meet(&s.entry.sends, in.At.UnixMilli(), in.Values, most)
+	names := ingeststate.Meet(&s.entry.sends, in.At.UnixMilli(), in.Values, most)
 	if len(names) == 0 {
 		return nil, nil
 	}

@@ -1,6 +1,6 @@
 package telemetry
 
-import "github.com/onefold/onefold/telemetry/internal/sighting"
+import "github.com/onefold/onefold/telemetry/internal/dedup"
 
 // What documents show of these entities, where their fields do not tell by their names.
 
@@ -9,7 +9,7 @@ func exampleDevice(d *Device) {
 }
 
 func exampleSequence(s *Sequence) {
-	s.Seen = sighting.All{{At: s.ExpiresAt.Add(-numberedFor).UnixMilli(), Sum: "fYpn4cPEeAI"}}
+	s.Seen = dedup.All{{At: s.ExpiresAt.Add(-numberedFor).UnixMilli(), Sum: "fYpn4cPEeAI"}}
 }
 
 func exampleNumber() Value {

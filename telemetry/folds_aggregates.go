@@ -8,8 +8,8 @@ import (
 	"github.com/onefold/onefold/internal/calendar"
 	"github.com/onefold/onefold/table"
 	"github.com/onefold/onefold/telemetry/internal/bucket"
-	"github.com/onefold/onefold/telemetry/internal/exact"
-	"github.com/onefold/onefold/telemetry/internal/track"
+	"github.com/onefold/onefold/telemetry/internal/counterseries"
+	"github.com/onefold/onefold/telemetry/internal/decimalsum"
 	"github.com/onefold/onefold/telemetry/readings"
 )
 
@@ -88,7 +88,7 @@ func addTo(r *Reading, a *Aggregate, ms int64) {
 			a.Metrics.At(name, bucket.State).Named(place, v.String(), formOf(v))
 			continue
 		}
-		d, err := exact.Parse(v.String())
+		d, err := decimalsum.Parse(v.String())
 		if err != nil {
 			continue // not of a Collector, which parsed it before
 		}
@@ -101,24 +101,24 @@ func addTo(r *Reading, a *Aggregate, ms int64) {
 }
 
 // formOf says what a state was sent as.
-func formOf(v Value) track.Form {
+func formOf(v Value) counterseries.Form {
 	switch {
 	case v.IsNumber():
-		return track.Number
+		return counterseries.Number
 	case v.IsText():
-		return track.Text
+		return counterseries.Text
 	}
-	return track.Truth
+	return counterseries.Truth
 }
 
 // stateOf is a state as it was sent.
-func stateOf(p track.Point) Value {
+func stateOf(p counterseries.Point) Value {
 	switch p.Form {
-	case track.Number:
+	case counterseries.Number:
 		if v, err := Number(p.Name); err == nil {
 			return v
 		}
-	case track.Truth:
+	case counterseries.Truth:
 		return Bool(p.Name == Bool(true).String())
 	}
 	return Text(p.Name)

@@ -7,10 +7,10 @@ import (
 	"time"
 
 	"github.com/onefold/onefold/dynamo"
-	"github.com/onefold/onefold/internal/gather"
+	"github.com/onefold/onefold/internal/groupcommit"
 	"github.com/onefold/onefold/internal/spool"
 	"github.com/onefold/onefold/table"
-	"github.com/onefold/onefold/table/later"
+	"github.com/onefold/onefold/table/writebehind"
 	"github.com/onefold/onefold/telemetry/readings"
 )
 
@@ -85,9 +85,9 @@ type Collector struct {
 	store   *readings.Store
 	atOnce  int
 
-	together gather.Groups[Reading, stored]
+	together groupcommit.Groups[Reading, stored]
 
-	queue, apart *later.Queue // of readings, and of those that are kept apart; nil: what cannot be stored is refused
+	queue, apart *writebehind.Queue // of readings, and of those that are kept apart; nil: what cannot be stored is refused
 }
 
 // NewCollector makes a Collector that stores in t.
@@ -262,12 +262,12 @@ const (
 type stored struct{ err error }
 
 // newTogether makes of readings that come one by one, but at the same time, batches. They share blocks, and on the embedded engine a commit.
-func (c *Collector) newTogether(linger time.Duration) gather.Groups[Reading, stored] {
+func (c *Collector) newTogether(linger time.Duration) groupcommit.Groups[Reading, stored] {
 	groups, runs := separately, togetherRuns
 	if _, embedded := c.t.API().(dynamo.Putter); embedded {
 		groups, runs, linger = 1, 1, 0 // one commit at a time: two would be half as large, and cost a third more in all
 	}
-	return gather.NewGroups(groups, togetherMost, runs, linger, c.storeTogether)
+	return groupcommit.NewGroups(groups, togetherMost, runs, linger, c.storeTogether)
 }
 
 // storeTogether makes of readings that come one by one, but at the same time, a batch.

@@ -7,7 +7,7 @@ import (
 	"github.com/onefold/onefold/dynamo"
 	"github.com/onefold/onefold/internal/spool"
 	"github.com/onefold/onefold/table"
-	"github.com/onefold/onefold/table/later"
+	"github.com/onefold/onefold/table/writebehind"
 )
 
 // The kinds of records in a spool.
@@ -24,8 +24,8 @@ func (c *Collector) keepIn(s *spool.Spool) {
 	if s == nil {
 		return
 	}
-	c.queue = &later.Queue{Spool: s, Kind: spooledReading, Owner: table.AttrPK, Table: c.t, Create: c.createNumbered}
-	c.apart = &later.Queue{Spool: s, Kind: spooledQuarantine, Owner: table.AttrPK, Table: c.t, Create: Quarantine.CreateItems}
+	c.queue = &writebehind.Queue{Spool: s, Kind: spooledReading, Owner: table.AttrPK, Table: c.t, Create: c.createNumbered}
+	c.apart = &writebehind.Queue{Spool: s, Kind: spooledQuarantine, Owner: table.AttrPK, Table: c.t, Create: Quarantine.CreateItems}
 	c.devices.stale = staleFor
 }
 

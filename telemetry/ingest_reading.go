@@ -6,9 +6,9 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/onefold/onefold/telemetry/internal/exact"
+	"github.com/onefold/onefold/telemetry/internal/decimalsum"
+	"github.com/onefold/onefold/telemetry/internal/ingeststate"
 	"github.com/onefold/onefold/telemetry/internal/metric"
-	"github.com/onefold/onefold/telemetry/internal/sender"
 )
 
 const (
@@ -64,7 +64,7 @@ func (s *deviceState) readingOf(in *Incoming, now time.Time) (r Reading, excess 
 	}
 	r.ZoneMinutes = s.zone.Minutes(at)
 	r.Past = in.Imported || now.Sub(at) > s.profile.Clock.past()
-	r.Quiet = sender.Quiet(&s.entry.sends, at.UnixMilli(), r.Values, now, s.statusEvery, r.Past)
+	r.Quiet = ingeststate.Quiet(&s.entry.sends, at.UnixMilli(), r.Values, now, s.statusEvery, r.Past)
 	s.classify(&r)
 	return r, excess, nil
 }
@@ -129,7 +129,7 @@ func (s *deviceState) faultOf(name string, v Value) *refusal {
 		return refuse(BadMetric, "metric %q: use 1 to %d bytes of letters, digits and . _ - / : and blanks within", shorten(name), metric.MaxBytes)
 	case v.IsText() && (v.String() == "" || len(v.String()) > maxText || !utf8.ValidString(v.String())):
 		return refuse(BadValue, "metric %q: a text has 1 to %d bytes of UTF-8", name, maxText)
-	case s.metrics[name] == nil && v.IsText() && exact.IsNoNumber(v.String()):
+	case s.metrics[name] == nil && v.IsText() && decimalsum.IsNoNumber(v.String()):
 		return refuse(BadValue, "metric %q: %q is no number", name, v.String())
 	}
 	return nil
@@ -199,12 +199,12 @@ const allMetrics = "*"
 type metricDef struct {
 	MetricDef
 	bounded     bool
-	least, most exact.Decimal
+	least, most decimalsum.Decimal
 }
 
 func readMetric(m MetricDef) *metricDef {
 	d := &metricDef{MetricDef: m, bounded: m.Min != "" || m.Max != ""}
-	d.least, _ = exact.Parse(m.Min) // both were checked when the profile was stored; empty is no bound
-	d.most, _ = exact.Parse(m.Max)
+	d.least, _ = decimalsum.Parse(m.Min) // both were checked when the profile was stored; empty is no bound
+	d.most, _ = decimalsum.Parse(m.Max)
 	return d
 }

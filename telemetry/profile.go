@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/onefold/onefold/table"
-	"github.com/onefold/onefold/telemetry/internal/exact"
+	"github.com/onefold/onefold/telemetry/internal/decimalsum"
 	"github.com/onefold/onefold/telemetry/internal/metric"
 )
 
@@ -61,7 +61,7 @@ func (m *MetricDef) check() error {
 		return fmt.Errorf("%w: metric %q is a %q: choose gauge, counter or state", ErrInvalid, m.Name, m.Kind)
 	}
 	for _, bound := range []string{m.Min, m.Max} {
-		if _, err := exact.Parse(bound); bound != "" && err != nil {
+		if _, err := decimalsum.Parse(bound); bound != "" && err != nil {
 			return fmt.Errorf("%w: metric %q: %w", ErrInvalid, m.Name, err)
 		}
 	}

@@ -12,8 +12,8 @@ import (
 	"github.com/onefold/onefold/internal/calendar"
 	"github.com/onefold/onefold/table"
 	"github.com/onefold/onefold/telemetry/internal/bucket"
-	"github.com/onefold/onefold/telemetry/internal/exact"
-	"github.com/onefold/onefold/telemetry/internal/track"
+	"github.com/onefold/onefold/telemetry/internal/counterseries"
+	"github.com/onefold/onefold/telemetry/internal/decimalsum"
 )
 
 const (
@@ -256,7 +256,7 @@ func settleHour(ctx context.Context, t *table.Table, a *Aggregate, store bool) e
 	for i := range a.Metrics {
 		if m := &a.Metrics[i]; unknown(*m) {
 			if points := pointsOf(readings, m); int64(len(points)) == m.Count {
-				m.Settle(track.RunOfAny(points))
+				m.Settle(counterseries.RunOfAny(points))
 			}
 		}
 	}
@@ -292,7 +292,7 @@ func readingsOfBucket(ctx context.Context, t *table.Table, k AggregateKey) ([]Re
 }
 
 // pointsOf are the values of a metric that readings count, in no order.
-func pointsOf(readings []Reading, m *bucket.Metric) (points []track.Point) {
+func pointsOf(readings []Reading, m *bucket.Metric) (points []counterseries.Point) {
 	for i := range readings {
 		r := &readings[i]
 		v, there := r.Values[m.Name]
@@ -300,11 +300,11 @@ func pointsOf(readings []Reading, m *bucket.Metric) (points []track.Point) {
 		switch {
 		case !there || slices.Contains(r.Void, m.Name) || named != (m.Kind == bucket.State):
 		case named:
-			points = append(points, track.Point{Place: r.Place(), Name: v.String(), Form: formOf(v)})
+			points = append(points, counterseries.Point{Place: r.Place(), Name: v.String(), Form: formOf(v)})
 		case slices.Contains(r.Counters, m.Name) == (m.Kind == bucket.Counter):
-			d, err := exact.Parse(v.String())
+			d, err := decimalsum.Parse(v.String())
 			if err == nil {
-				points = append(points, track.Point{Place: r.Place(), Number: d}.Counted())
+				points = append(points, counterseries.Point{Place: r.Place(), Number: d}.Counted())
 			}
 		}
 	}

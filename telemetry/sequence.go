@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/onefold/onefold/table"
+	"github.com/onefold/onefold/telemetry/internal/dedup"
 	"github.com/onefold/onefold/telemetry/internal/order"
-	"github.com/onefold/onefold/telemetry/internal/sighting"
 	"github.com/onefold/onefold/telemetry/readings"
 )
 
@@ -27,8 +27,8 @@ type SequenceKey struct {
 // reading that comes again with another time, from another server or after a crash, finds the key of the first.
 type Sequence struct {
 	SequenceKey
-	Seen      sighting.All `dynamodbav:"seen"`
-	ExpiresAt time.Time    `dynamodbav:"ttl,unixtime,omitempty"`
+	Seen      dedup.All `dynamodbav:"seen"`
+	ExpiresAt time.Time `dynamodbav:"ttl,unixtime,omitempty"`
 }
 
 // Sequences are the sequence numbers that devices gave lately.
@@ -49,8 +49,8 @@ func sequenceOf(r *Reading, now time.Time) (s Sequence, ok bool) {
 	if order.Nth(r.Disc) == 0 {
 		return s, false
 	}
-	seen := sighting.Sighting{At: r.At.UnixMilli(), Sum: readings.Sum(r.Values)}
-	return Sequence{SequenceKey{r.DeviceID, r.Disc}, sighting.All{seen}, now.Add(numberedFor)}, true
+	seen := dedup.Sighting{At: r.At.UnixMilli(), Sum: readings.Sum(r.Values)}
+	return Sequence{SequenceKey{r.DeviceID, r.Disc}, dedup.All{seen}, now.Add(numberedFor)}, true
 }
 
 // number notes the sequence numbers of readings. One whose number is known gets the time of the reading that it repeats.
@@ -157,8 +157,8 @@ func (in *Incoming) checkNumber() *refusal {
 		return refuse(BadValue, "the sequence number %d is not between 0 and %d", *in.Seq, maxSeq-1)
 	case in.Session != "" && in.Seq == nil:
 		return refuse(BadValue, "a session belongs to a sequence number, and the reading has none")
-	case in.Session != "" && !sighting.ValidSession(in.Session):
-		return refuse(BadValue, "session %q: use 1 to %d letters, digits and . _ -", shorten(in.Session), sighting.MaxSession)
+	case in.Session != "" && !dedup.ValidSession(in.Session):
+		return refuse(BadValue, "session %q: use 1 to %d letters, digits and . _ -", shorten(in.Session), dedup.MaxSession)
 	}
 	return nil
 }

@@ -12,10 +12,10 @@ import (
 	"github.com/onefold/onefold/internal/calendar"
 	"github.com/onefold/onefold/table"
 	"github.com/onefold/onefold/telemetry/internal/bucket"
+	"github.com/onefold/onefold/telemetry/internal/counterseries"
 	"github.com/onefold/onefold/telemetry/internal/figures"
 	"github.com/onefold/onefold/telemetry/internal/lttb"
 	"github.com/onefold/onefold/telemetry/internal/metric"
-	"github.com/onefold/onefold/telemetry/internal/track"
 	"github.com/onefold/onefold/telemetry/readings"
 )
 
@@ -354,7 +354,7 @@ const lookBackDays = 7
 
 // stored reads the aggregates of buckets, by name, and what the metric went through in the last one before them. Days that
 // are not made yet are made of their hours; what tracks do not know is read from the readings.
-func (r *seriesReader) stored(ctx context.Context, p Period, all []bucketAt) (found map[string]*Aggregate, before track.Run, err error) {
+func (r *seriesReader) stored(ctx context.Context, p Period, all []bucketAt) (found map[string]*Aggregate, before counterseries.Run, err error) {
 	first, last := &all[0], &all[len(all)-1]
 	from := first.start.Add(-lookBack[p]).UTC().Format(calendar.HourLayout)
 	if p == Daily {
@@ -468,7 +468,7 @@ func FiguresOf(a *Aggregate) []Figures {
 		all[i] = figures.Of(m)
 		run, known := m.Whole()
 		if all[i].Partial = !known; known {
-			all[i].AddRun(run, track.Run{}, start, time.UnixMilli(m.Last.At))
+			all[i].AddRun(run, counterseries.Run{}, start, time.UnixMilli(m.Last.At))
 		}
 	}
 	return all

@@ -12,8 +12,8 @@ import (
 
 	"github.com/onefold/onefold/fold"
 	"github.com/onefold/onefold/table"
+	"github.com/onefold/onefold/telemetry/internal/cadence"
 	"github.com/onefold/onefold/telemetry/internal/order"
-	"github.com/onefold/onefold/telemetry/internal/pulse"
 	"github.com/onefold/onefold/telemetry/readings"
 )
 
@@ -190,8 +190,8 @@ func (s *Status) At(now time.Time, every time.Duration) Connectivity {
 // Patience is how long nothing has to be heard of the device for it to be offline: three beats of its own rhythm, and at
 // least LeastPause.
 func (s *Status) Patience(every time.Duration) time.Duration {
-	return pulse.Patience(max(s.Rhythm(), every))
+	return cadence.Patience(max(s.Rhythm(), every))
 }
 
 // LeastPause is the shortest time without readings that makes a device offline, however often it sends.
-const LeastPause = pulse.LeastPause
+const LeastPause = cadence.LeastPause

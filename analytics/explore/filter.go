@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/onefold/onefold/analytics"
-	"github.com/onefold/onefold/internal/wildcard"
+	"github.com/onefold/onefold/internal/glob"
 )
 
 // Op is how a filter compares.
@@ -161,7 +161,7 @@ func (f *Filter) agreement() func(string) bool {
 		}
 	case Matches:
 		return func(value string) bool {
-			return slices.ContainsFunc(values, func(pattern string) bool { return wildcard.Match(pattern, value) })
+			return slices.ContainsFunc(values, func(pattern string) bool { return glob.Match(pattern, value) })
 		}
 	default:
 		return func(value string) bool { return slices.Contains(values, value) }

@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"github.com/onefold/onefold/analytics"
-	"github.com/onefold/onefold/internal/wildcard"
+	"github.com/onefold/onefold/internal/glob"
 )
 
 // FunnelIn asks how far visits come on a course.
@@ -170,7 +170,7 @@ func (r *runner) takes(n int, name, path string) bool {
 	}
 	answer, known := r.matches[n][path]
 	if !known {
-		answer = wildcard.Match(step.Path, path)
+		answer = glob.Match(step.Path, path)
 		if len(r.matches[n]) < maxRemembered {
 			r.matches[n][path] = answer
 		}

@@ -27,8 +27,8 @@ import (
 	"github.com/oklog/ulid/v2"
 
 	"github.com/onefold/onefold/analytics"
-	"github.com/onefold/onefold/cmd/internal/assembly"
 	"github.com/onefold/onefold/cmd/internal/lambdasim"
+	"github.com/onefold/onefold/cmd/internal/products"
 	"github.com/onefold/onefold/dynamohttp"
 	"github.com/onefold/onefold/engine"
 	"github.com/onefold/onefold/engine/enginetest"
@@ -109,9 +109,9 @@ func newPlace(t testing.TB, now time.Time, o engine.Options) *place {
 	t.Helper()
 	o.Logger = slog.New(slog.DiscardHandler)
 	db := enginetest.New(t, enginetest.With(o), enginetest.At(now))
-	p := &place{t: t, db: db, table: table.New(db, assembly.TableName, table.Options{Clock: db.Now}), said: new(lambdasim.Said)}
-	must(t, assembly.Schema.Ensure(t.Context(), db, assembly.TableName))
-	described, err := db.DescribeTable(t.Context(), &dynamodb.DescribeTableInput{TableName: aws.String(assembly.TableName)})
+	p := &place{t: t, db: db, table: table.New(db, products.TableName, table.Options{Clock: db.Now}), said: new(lambdasim.Said)}
+	must(t, products.Schema.Ensure(t.Context(), db, products.TableName))
+	described, err := db.DescribeTable(t.Context(), &dynamodb.DescribeTableInput{TableName: aws.String(products.TableName)})
 	must(t, err)
 	p.arn = aws.ToString(described.Table.LatestStreamArn)
 	handler, err := dynamohttp.New(db, dynamohttp.Options{Keys: map[string]string{"AKIDEXAMPLE": "secret"}})
@@ -123,7 +123,7 @@ func newPlace(t testing.TB, now time.Time, o engine.Options) *place {
 		handler.ServeHTTP(w, r)
 	}))
 	t.Cleanup(web.Close)
-	p.url = "dynamodb+" + web.URL + "/" + assembly.TableName
+	p.url = "dynamodb+" + web.URL + "/" + products.TableName
 	return p
 }
 
@@ -145,13 +145,13 @@ func tail(s string, n int) string { return s[max(0, len(s)-n):] }
 
 // mapping brings the table's changes to a pool.
 func (p *place) mapping(pool *lambdasim.Pool, trouble *rand.Rand) *lambdasim.Mapping {
-	return &lambdasim.Mapping{Streams: p.db, ARN: p.arn, Call: pool.Invoke, Trouble: trouble, Sources: assembly.Sources()}
+	return &lambdasim.Mapping{Streams: p.db, ARN: p.arn, Call: pool.Invoke, Trouble: trouble, Sources: products.Sources()}
 }
 
 // work folds the table's changes as a worker does.
 func (p *place) work() {
 	p.t.Helper()
-	w, err := fold.NewWorker(p.table, streamsource.New(p.db, p.arn), assembly.Folds(p.table, 0), fold.Options{Group: assembly.Group, Logger: slog.New(slog.DiscardHandler)})
+	w, err := fold.NewWorker(p.table, streamsource.New(p.db, p.arn), products.Folds(p.table, 0), fold.Options{Group: products.Group, Logger: slog.New(slog.DiscardHandler)})
 	must(p.t, err)
 	must(p.t, w.Drain(context.Background()))
 }
@@ -161,7 +161,7 @@ func (p *place) items() map[string]table.Item {
 	p.t.Helper()
 	all := make(map[string]table.Item)
 	var visits []table.Item
-	in := &dynamodb.ScanInput{TableName: aws.String(assembly.TableName)}
+	in := &dynamodb.ScanInput{TableName: aws.String(products.TableName)}
 	for {
 		out, err := p.db.Scan(p.t.Context(), in)
 		must(p.t, err)
@@ -290,8 +290,8 @@ func facts(t testing.TB, r *rand.Rand, now time.Time, events int) []table.Item {
 	t.Helper()
 	ctx := t.Context()
 	db := enginetest.New(t, enginetest.At(now))
-	tbl := table.New(db, assembly.TableName, table.Options{Clock: db.Now})
-	must(t, assembly.Schema.Ensure(ctx, db, assembly.TableName))
+	tbl := table.New(db, products.TableName, table.Options{Clock: db.Now})
+	must(t, products.Schema.Ensure(ctx, db, products.TableName))
 	_, err := analytics.CreateSite(ctx, tbl, analytics.NewSite{ID: "shop", Shards: 4, TimeZone: "Europe/Berlin"})
 	must(t, err)
 	_, err = telemetry.CreateFleet(ctx, tbl, telemetry.NewFleet{ID: "plant"})
@@ -356,7 +356,7 @@ func hit(r *rand.Rand, now time.Time) analytics.Hit {
 func (p *place) put(items []table.Item) {
 	p.t.Helper()
 	for _, it := range items {
-		_, err := p.db.PutItem(p.t.Context(), &dynamodb.PutItemInput{TableName: aws.String(assembly.TableName), Item: it})
+		_, err := p.db.PutItem(p.t.Context(), &dynamodb.PutItemInput{TableName: aws.String(products.TableName), Item: it})
 		must(p.t, err)
 	}
 }

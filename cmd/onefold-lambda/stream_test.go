@@ -17,8 +17,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/onefold/onefold/analytics"
-	"github.com/onefold/onefold/cmd/internal/assembly"
 	"github.com/onefold/onefold/cmd/internal/lambdasim"
+	"github.com/onefold/onefold/cmd/internal/products"
 	"github.com/onefold/onefold/engine"
 	"github.com/onefold/onefold/fold"
 	"github.com/onefold/onefold/table"
@@ -210,7 +210,7 @@ func TestNothingOfPeopleIsLogged(t *testing.T) {
 	payload := bytes.ReplaceAll(read(t, "url.json"), []byte("192.0.2.7"), []byte("192.0.2.77"))
 	_, err = pool.Invoke(t.Context(), payload, time.Minute, nil)
 	must(t, err)
-	out, err := p.db.Query(t.Context(), &dynamodb.QueryInput{TableName: aws.String(assembly.TableName), KeyConditionExpression: aws.String("pk = :p"),
+	out, err := p.db.Query(t.Context(), &dynamodb.QueryInput{TableName: aws.String(products.TableName), KeyConditionExpression: aws.String("pk = :p"),
 		ExpressionAttributeValues: map[string]types.AttributeValue{":p": &types.AttributeValueMemberS{Value: "SITE#shop"}}})
 	must(t, err)
 	if len(out.Items) == 0 {

@@ -5,8 +5,8 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/onefold/onefold/cmd/onefold/internal/cmdenv"
 	"github.com/onefold/onefold/cmd/onefold/internal/filterbench"
-	"github.com/onefold/onefold/cmd/onefold/internal/ground"
 	"github.com/onefold/onefold/cmd/onefold/internal/terminal"
 )
 
@@ -21,7 +21,7 @@ type benchFilters struct {
 }
 
 // Run measures and prints.
-func (c *benchFilters) Run(ctx context.Context, e *ground.Env) error {
+func (c *benchFilters) Run(ctx context.Context, e *cmdenv.Env) error {
 	defer collectLessOften()() // as a server does
 	stop, err := startProfile(c.CPUProfile)
 	if err != nil {

@@ -5,7 +5,7 @@ import (
 
 	"github.com/onefold/onefold/analytics"
 	"github.com/onefold/onefold/blueprint"
-	"github.com/onefold/onefold/cmd/internal/assembly"
+	"github.com/onefold/onefold/cmd/internal/products"
 	"github.com/onefold/onefold/cmd/onefold/internal/blueprintcli"
 	"github.com/onefold/onefold/eventstore"
 	"github.com/onefold/onefold/examples/ledger"
@@ -21,7 +21,7 @@ import (
 func (g *globals) blueprintEnv(std streams) *blueprintcli.Env {
 	return &blueprintcli.Env{
 		Out: std.out, Err: std.err, Place: g.place, JSON: g.JSON, Usage: g.usageFile(),
-		Schemas:  []*table.Schema{assembly.Schema, analytics.Schema, telemetry.Schema, eventstore.Schema},
+		Schemas:  []*table.Schema{products.Schema, analytics.Schema, telemetry.Schema, eventstore.Schema},
 		Examples: []*table.Schema{ledger.Schema, orders.Schema, social.Schema},
 		Flows:    flows(),
 	}

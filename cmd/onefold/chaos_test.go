@@ -13,7 +13,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
-	"github.com/onefold/onefold/cmd/internal/assembly"
+	"github.com/onefold/onefold/cmd/internal/products"
 	"github.com/onefold/onefold/fold"
 	"github.com/onefold/onefold/fold/streamsource"
 )
@@ -124,7 +124,7 @@ func (c *chaos) steal() {
 		if err != nil {
 			return err
 		}
-		key := fold.LeaseKey{Group: assembly.Group, Shard: shards[c.random.IntN(len(shards))].ID}
+		key := fold.LeaseKey{Group: products.Group, Shard: shards[c.random.IntN(len(shards))].ID}
 		lease, err := fold.Leases.Get(c.Context(), st.table, key)
 		if err != nil {
 			return nil // nobody has it

@@ -12,7 +12,7 @@ import (
 	"github.com/onefold/onefold/cmd/onefold/internal/blueprintcli"
 	"github.com/onefold/onefold/cmd/onefold/internal/devicecli"
 	"github.com/onefold/onefold/cmd/onefold/internal/eventcli"
-	"github.com/onefold/onefold/cmd/onefold/internal/moving"
+	"github.com/onefold/onefold/cmd/onefold/internal/migrate"
 	"github.com/onefold/onefold/cmd/onefold/internal/querycli"
 	"github.com/onefold/onefold/cmd/onefold/internal/terminal"
 	"github.com/onefold/onefold/cmd/onefold/internal/warehousecli"
@@ -70,7 +70,7 @@ type commands struct {
 	Backup backupCommands `cmd:"" help:"Back up the table and what is kept beside it; list, try and restore backups."`
 	Health healthCommand  `cmd:"" help:"Ask a server whether it is well; fails when it is not."`
 
-	Move moving.Command `cmd:"" help:"Move the table to another store while it is used: copy, follow, compare, switch."`
+	Move migrate.Command `cmd:"" help:"Move the table to another store while it is used: copy, follow, compare, switch."`
 
 	Warehouse warehousecli.Commands `cmd:"" help:"Bring raw facts to files for analysis, Parquet, on a disk or in S3, and look after these."`
 

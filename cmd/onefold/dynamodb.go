@@ -13,9 +13,9 @@ import (
 
 	"github.com/onefold/onefold/cmd/onefold/internal/listen"
 	"github.com/onefold/onefold/cmd/onefold/internal/memory"
-	"github.com/onefold/onefold/cmd/onefold/internal/place"
 	"github.com/onefold/onefold/cmd/onefold/internal/protocol"
 	"github.com/onefold/onefold/cmd/onefold/internal/scrub"
+	"github.com/onefold/onefold/cmd/onefold/internal/storeurl"
 	"github.com/onefold/onefold/cmd/onefold/internal/supervise"
 	"github.com/onefold/onefold/cmd/onefold/internal/workcli"
 	"github.com/onefold/onefold/dynamohttp"
@@ -123,7 +123,7 @@ func (c *dynamodbServe) open(g *globals, logs io.Writer, b *memory.Budget) (*eng
 	if c.Memory {
 		return engine.OpenMemory(o)
 	}
-	return place.OpenEngine(g.Data, o, false)
+	return storeurl.OpenEngine(g.Data, o, false)
 }
 
 // serve listens, says where, and answers until ctx ends.

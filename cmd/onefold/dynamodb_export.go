@@ -11,8 +11,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/klauspost/compress/gzip"
 
+	"github.com/onefold/onefold/cmd/onefold/internal/dump"
 	"github.com/onefold/onefold/cmd/onefold/internal/terminal"
-	"github.com/onefold/onefold/cmd/onefold/internal/transfer"
 	"github.com/onefold/onefold/cmd/onefold/internal/wholebackup"
 	"github.com/onefold/onefold/dynamo"
 )
@@ -72,7 +72,7 @@ func (c *dynamodbExport) export(ctx context.Context, std streams, api dynamo.API
 	if n := described.Table.ItemCount; n != nil {
 		total = *n
 	}
-	e := transfer.Export{API: api, Table: c.Table, Segments: c.Segments, Progress: func(items int64) { bar.Update(items, max(total, items)) }}
+	e := dump.Export{API: api, Table: c.Table, Segments: c.Segments, Progress: func(items int64) { bar.Update(items, max(total, items)) }}
 	run := func(w io.Writer) error { items, err = e.Run(ctx, w); return err }
 	if c.File == "-" {
 		err := compressed(std.out, false, run)
@@ -83,7 +83,7 @@ func (c *dynamodbExport) export(ctx context.Context, std streams, api dynamo.API
 			return 0, err
 		}
 	}
-	description, err := transfer.Describe(ctx, api, c.Table)
+	description, err := dump.Describe(ctx, api, c.Table)
 	if err != nil {
 		return 0, err
 	}

@@ -8,8 +8,8 @@ import (
 	"io/fs"
 	"os"
 
+	"github.com/onefold/onefold/cmd/onefold/internal/dump"
 	"github.com/onefold/onefold/cmd/onefold/internal/terminal"
-	"github.com/onefold/onefold/cmd/onefold/internal/transfer"
 	"github.com/onefold/onefold/cmd/onefold/internal/wholebackup"
 	"github.com/onefold/onefold/dynamo"
 )
@@ -41,7 +41,7 @@ func (c *dynamodbImport) Run(ctx context.Context, std streams, g *globals) (err 
 	if len(c.Files) == 0 {
 		c.Files = []string{"-"}
 	}
-	sources, err := transfer.Sources(c.Files)
+	sources, err := dump.Sources(c.Files)
 	if err != nil {
 		return err
 	}
@@ -75,7 +75,7 @@ func (c *dynamodbImport) Run(ctx context.Context, std streams, g *globals) (err 
 }
 
 // description reads what the table is to be made of; nil when it has to be there.
-func (c *dynamodbImport) description() (*transfer.Description, error) {
+func (c *dynamodbImport) description() (*dump.Description, error) {
 	name := c.Schema
 	if name == "" && !c.Create {
 		return nil, nil
@@ -87,7 +87,7 @@ func (c *dynamodbImport) description() (*transfer.Description, error) {
 	if err != nil {
 		return nil, fmt.Errorf("no_description: %w; --schema names another description of the table", err)
 	}
-	d, err := transfer.ParseDescription(b)
+	d, err := dump.ParseDescription(b)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
@@ -96,11 +96,11 @@ func (c *dynamodbImport) description() (*transfer.Description, error) {
 
 // explain says what to do about an import that stopped.
 func (c *dynamodbImport) explain(err error) error {
-	var r *transfer.Rejected
+	var r *dump.Rejected
 	switch {
 	case errors.As(err, &r):
 		return fmt.Errorf("bad_line: %w\nMend it, or put such lines aside with --rejects FILE; import again: what was imported stays and is only replaced by itself", err)
-	case errors.Is(err, transfer.ErrUnreadable):
+	case errors.Is(err, dump.ErrUnreadable):
 		return fmt.Errorf("unreadable: %w\nThe file is cut off or damaged: get it whole; what was imported before stays", err)
 	case dynamo.IsNotFound(err):
 		return fmt.Errorf("no_such_table: there is no table %q; --create or --schema FILE makes it (%w)", c.Table, err)
@@ -108,16 +108,16 @@ func (c *dynamodbImport) explain(err error) error {
 	return fmt.Errorf("%w\nWhat was imported stays; import again to go on", err)
 }
 
-func (c *dynamodbImport) run(ctx context.Context, std streams, api dynamo.API, sources []transfer.Source) (sum transfer.Imported, err error) {
+func (c *dynamodbImport) run(ctx context.Context, std streams, api dynamo.API, sources []dump.Source) (sum dump.Imported, err error) {
 	names := make([]string, len(sources))
 	for i := range sources {
 		names[i] = sources[i].Name
 	}
 	bar := terminal.NewFiles(std.err, c.Quiet, names)
 	defer bar.Close()
-	m := transfer.Import{API: api, Table: c.Table, Writers: c.Writers, Stdin: std.in}
+	m := dump.Import{API: api, Table: c.Table, Writers: c.Writers, Stdin: std.in}
 	var before, lines int64 // of the files before this one, of this one
-	m.Begin = func(f *transfer.File, _, _ int) {
+	m.Begin = func(f *dump.File, _, _ int) {
 		before, lines = before+lines, 0
 		bar.Start(f.Name, f.Size, f.BytesRead)
 	}
@@ -132,7 +132,7 @@ func (c *dynamodbImport) run(ctx context.Context, std streams, api dynamo.API, s
 	if err != nil {
 		return sum, fmt.Errorf("rejects: %w", err)
 	}
-	m.Reject = func(r transfer.Rejected) error { return putAside(rejects, std.err, r) }
+	m.Reject = func(r dump.Rejected) error { return putAside(rejects, std.err, r) }
 	sum, err = m.Run(ctx, sources)
 	err = errors.Join(err, rejects.Sync(), rejects.Close())
 	if sum.Rejected == 0 { // else the lines stay, however the import ended
@@ -142,7 +142,7 @@ func (c *dynamodbImport) run(ctx context.Context, std streams, api dynamo.API, s
 }
 
 // putAside writes a line to the file of rejects and says why it is there. One that was too long to be read is not there.
-func putAside(rejects, errs io.Writer, r transfer.Rejected) error {
+func putAside(rejects, errs io.Writer, r dump.Rejected) error {
 	if len(r.Text) > 0 {
 		if _, err := rejects.Write(append(r.Text, '\n')); err != nil {
 			return fmt.Errorf("reject: %w", err)

@@ -16,8 +16,8 @@ import (
 	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
 
 	"github.com/onefold/onefold/cmd/internal/remote"
-	"github.com/onefold/onefold/cmd/onefold/internal/place"
 	"github.com/onefold/onefold/cmd/onefold/internal/protocol"
+	"github.com/onefold/onefold/cmd/onefold/internal/storeurl"
 	"github.com/onefold/onefold/dynamo"
 	"github.com/onefold/onefold/dynamo/resilient"
 	"github.com/onefold/onefold/engine"
@@ -48,9 +48,9 @@ func (t *dynamodbTarget) open(g *globals, logs io.Writer) (*engine.DB, error) {
 
 // openDatabase is openEngine with errors that speak of databases and servers of them.
 func openDatabase(g *globals, o engine.Options, existing bool) (*engine.DB, error) {
-	db, err := place.OpenEngine(g.Data, o, existing)
+	db, err := storeurl.OpenEngine(g.Data, o, existing)
 	switch {
-	case errors.Is(err, place.ErrNoTable):
+	case errors.Is(err, storeurl.ErrNoTable):
 		return nil, fmt.Errorf("no_database: there is no database in %s; give --data DIR of one, or --endpoint URL of a running server", g.Data)
 	case errors.Is(err, engine.ErrInUse):
 		return nil, fmt.Errorf("in_use: %s is open in another process; give --endpoint URL of that server, or stop it", g.Data)

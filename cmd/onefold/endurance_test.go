@@ -18,9 +18,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/onefold/onefold/internal/backoff"
 	"github.com/onefold/onefold/internal/geo"
 	"github.com/onefold/onefold/internal/geo/geotest"
-	"github.com/onefold/onefold/internal/pause"
 )
 
 // enduranceFor is how long TestEndurance sends; ONEFOLD_ENDURANCE says otherwise, such as 1h, and ONEFOLD_ENDURANCE_RATE how many
@@ -119,7 +119,7 @@ func (e *endurance) run(s *served, long time.Duration, data string) (loads []tak
 	look := long / 60
 	for ctx.Err() == nil {
 		loads = append(loads, e.look(s, data))
-		if pause.For(ctx, look) != nil {
+		if backoff.For(ctx, look) != nil {
 			break
 		}
 	}
@@ -129,7 +129,7 @@ func (e *endurance) run(s *served, long time.Duration, data string) (loads []tak
 
 // every does something again and again, and counts how often it went well.
 func (e *endurance) every(ctx context.Context, d time.Duration, do func() bool) {
-	for pause.For(ctx, d) == nil {
+	for backoff.For(ctx, d) == nil {
 		if do() {
 			e.others.Add(1)
 		}
@@ -144,7 +144,7 @@ func (e *endurance) send(ctx context.Context, s *served, w int) {
 	random := rand.New(rand.NewPCG(uint64(w), 9))
 	for ctx.Err() == nil {
 		if float64(e.events.Load()) > time.Since(e.began).Seconds()*float64(e.rate) {
-			_ = pause.For(ctx, 10*time.Millisecond)
+			_ = backoff.For(ctx, 10*time.Millisecond)
 			continue
 		}
 		var b bytes.Buffer

@@ -4,21 +4,21 @@ import (
 	"context"
 	"runtime/debug"
 
-	"github.com/onefold/onefold/cmd/onefold/internal/ground"
-	"github.com/onefold/onefold/cmd/onefold/internal/intake"
-	"github.com/onefold/onefold/cmd/onefold/internal/place"
+	"github.com/onefold/onefold/cmd/onefold/internal/cmdenv"
+	"github.com/onefold/onefold/cmd/onefold/internal/logimport"
+	"github.com/onefold/onefold/cmd/onefold/internal/storeurl"
 	"github.com/onefold/onefold/cmd/onefold/internal/terminal"
 )
 
 // ground is an open table as commands of products see it.
-func (s *store) ground() *ground.Store {
-	return &ground.Store{Table: s.table, Worker: s.worker, Folding: s.folding, Streams: s.Streams, Stream: s.stream, Shared: s.Shared}
+func (s *store) ground() *cmdenv.Store {
+	return &cmdenv.Store{Table: s.table, Worker: s.worker, Folding: s.folding, Streams: s.Streams, Stream: s.stream, Shared: s.Shared}
 }
 
 // ground is what the commands of products stand on.
-func (g *globals) ground(std streams) *ground.Env {
-	open := func(tune tuning) func(context.Context, func(*ground.Store) error) error {
-		return func(ctx context.Context, work func(*ground.Store) error) error {
+func (g *globals) ground(std streams) *cmdenv.Env {
+	open := func(tune tuning) func(context.Context, func(*cmdenv.Store) error) error {
+		return func(ctx context.Context, work func(*cmdenv.Store) error) error {
 			return g.withStore(ctx, std.err, tune, func(s *store) error {
 				return work(s.ground())
 			})
@@ -26,14 +26,14 @@ func (g *globals) ground(std streams) *ground.Env {
 	}
 	much := importTuning
 	much.existing = true
-	return &ground.Env{
-		In: std.in, Out: std.out, Err: std.err, JSON: g.JSON, Data: g.Data, Logger: g.logger(std.err), NoTable: place.ErrNoTable,
+	return &cmdenv.Env{
+		In: std.in, Out: std.out, Err: std.err, JSON: g.JSON, Data: g.Data, Logger: g.logger(std.err), NoTable: storeurl.ErrNoTable,
 		Make: open(tuning{}), Open: open(tuning{existing: true}),
-		Load: func(ctx context.Context, work func(*ground.Store) error) error {
+		Load: func(ctx context.Context, work func(*cmdenv.Store) error) error {
 			defer debug.SetMemoryLimit(debug.SetMemoryLimit(importMemory - engineOutsideGo))
 			return open(much)(ctx, work)
 		},
-		Progress: func(files []string, quiet bool) (intake.Progress, func()) {
+		Progress: func(files []string, quiet bool) (logimport.Progress, func()) {
 			bar := terminal.NewFiles(std.err, quiet, files)
 			return bar, bar.Close
 		},

@@ -10,7 +10,7 @@ import (
 
 	"github.com/onefold/onefold/analytics"
 	"github.com/onefold/onefold/analytics/reconcile"
-	"github.com/onefold/onefold/cmd/onefold/internal/intake"
+	"github.com/onefold/onefold/cmd/onefold/internal/logimport"
 	"github.com/onefold/onefold/cmd/onefold/internal/terminal"
 	"github.com/onefold/onefold/table"
 )
@@ -132,22 +132,22 @@ func (c *importCommand) run(ctx context.Context, std streams, s *store) (*import
 	return summary, nil
 }
 
-func (c *importCommand) options() intake.Options {
-	return intake.Options{Site: c.Site, Format: intake.Format(c.Format), Bots: c.IncludeBots, Assets: c.IncludeAssets, Hosts: c.Host}
+func (c *importCommand) options() logimport.Options {
+	return logimport.Options{Site: c.Site, Format: logimport.Format(c.Format), Bots: c.IncludeBots, Assets: c.IncludeAssets, Hosts: c.Host}
 }
 
 // read reads the files in order and hands their events to a taker. A file that cannot be read to its end is noted, and the
 // others follow.
-func (c *importCommand) read(ctx context.Context, std streams, taker intake.Taker, into *importSummary) error {
+func (c *importCommand) read(ctx context.Context, std streams, taker logimport.Taker, into *importSummary) error {
 	bar := terminal.NewFiles(std.err, c.Quiet, c.Files)
 	defer bar.Close()
-	im, err := intake.New(taker, bar, c.options())
+	im, err := logimport.New(taker, bar, c.options())
 	if err != nil {
 		return err
 	}
 	for _, name := range c.Files {
 		err := im.File(ctx, name, std.in)
-		if damaged := (*intake.DamagedError)(nil); errors.As(err, &damaged) {
+		if damaged := (*logimport.DamagedError)(nil); errors.As(err, &damaged) {
 			into.unread = errors.Join(into.unread, err)
 		} else if err != nil {
 			return fmt.Errorf("%s: %w", name, err)

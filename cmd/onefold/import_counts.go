@@ -11,7 +11,7 @@ import (
 	"github.com/onefold/onefold/analytics/imported"
 	"github.com/onefold/onefold/analytics/imported/exports"
 	"github.com/onefold/onefold/analytics/report"
-	"github.com/onefold/onefold/cmd/onefold/internal/intake"
+	"github.com/onefold/onefold/cmd/onefold/internal/logimport"
 	"github.com/onefold/onefold/cmd/onefold/internal/terminal"
 )
 
@@ -25,7 +25,7 @@ func (c *importCommand) ofCounts() (bool, error) {
 		return false, errors.New("not_a_log: only files of events can be followed")
 	case forced:
 		return true, nil
-	case c.Follow || intake.Format(c.Format) != intake.Auto:
+	case c.Follow || logimport.Format(c.Format) != logimport.Auto:
 		return false, nil
 	}
 	counts := 0
@@ -71,7 +71,7 @@ func (c *importCommand) runCounts(ctx context.Context, std streams, g *globals) 
 
 // sendCounts has a running server import the files.
 func (c *importCommand) sendCounts(ctx context.Context, std streams, g *globals) error {
-	remote, err := intake.NewRemote(c.Server, c.Key)
+	remote, err := logimport.NewRemote(c.Server, c.Key)
 	if err != nil {
 		return err
 	}

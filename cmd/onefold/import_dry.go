@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/onefold/onefold/analytics"
-	"github.com/onefold/onefold/cmd/onefold/internal/intake"
-	"github.com/onefold/onefold/cmd/onefold/internal/place"
+	"github.com/onefold/onefold/cmd/onefold/internal/logimport"
+	"github.com/onefold/onefold/cmd/onefold/internal/storeurl"
 	"github.com/onefold/onefold/engine"
 	"github.com/onefold/onefold/table"
 )
@@ -25,17 +25,17 @@ func (c *importCommand) rehearse(ctx context.Context, std streams, g *globals) (
 		summary.Seconds.Total = summary.Seconds.Read
 	}()
 	if c.Server != "" {
-		remote, err := intake.NewRemote(c.Server, c.Key)
+		remote, err := logimport.NewRemote(c.Server, c.Key)
 		if err != nil {
 			return nil, err
 		}
-		return summary, c.read(ctx, std, intake.NewRehearsal(remote), summary)
+		return summary, c.read(ctx, std, logimport.NewRehearsal(remote), summary)
 	}
 	s, err := c.rehearsalStore(ctx, std.err, g)
 	if err != nil {
 		return nil, err
 	}
-	taker := intake.NewRehearsal(analytics.NewCollector(s.table, analytics.CollectorOptions{}))
+	taker := logimport.NewRehearsal(analytics.NewCollector(s.table, analytics.CollectorOptions{}))
 	return summary, errors.Join(c.read(ctx, std, taker, summary), s.Close())
 }
 
@@ -51,10 +51,10 @@ func (c *importCommand) rehearsalStore(ctx context.Context, logs io.Writer, g *g
 		if closed := s.Close(); closed != nil || !errors.Is(err, table.ErrNotFound) {
 			return nil, errors.Join(err, closed)
 		}
-	} else if !errors.Is(err, place.ErrNoTable) {
+	} else if !errors.Is(err, storeurl.ErrNoTable) {
 		return nil, err
 	}
-	opened, err := place.Place{}.Open(ctx, engine.Options{Logger: g.logger(logs)}, false)
+	opened, err := storeurl.Place{}.Open(ctx, engine.Options{Logger: g.logger(logs)}, false)
 	if err != nil {
 		return nil, err
 	}

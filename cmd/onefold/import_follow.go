@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/onefold/onefold/analytics"
-	"github.com/onefold/onefold/cmd/onefold/internal/intake"
+	"github.com/onefold/onefold/cmd/onefold/internal/logimport"
 	"github.com/onefold/onefold/cmd/onefold/internal/terminal"
 	"github.com/onefold/onefold/cmd/onefold/internal/workcli"
 	"github.com/onefold/onefold/dynamo"
@@ -44,11 +44,11 @@ func (c *importCommand) follow(ctx context.Context, std streams, g *globals) (*i
 }
 
 // followAll follows the files, with other services beside, and sums up what became of them.
-func (c *importCommand) followAll(ctx context.Context, std streams, g *globals, taker intake.Taker, summary *importSummary, services ...service) error {
+func (c *importCommand) followAll(ctx context.Context, std streams, g *globals, taker logimport.Taker, summary *importSummary, services ...service) error {
 	if slices.Contains(c.Files, "-") {
 		return errors.New("not_followable: standard input ends by itself; import it without --follow")
 	}
-	var followers []*intake.Importer
+	var followers []*logimport.Importer
 	for _, name := range c.Files {
 		im, following, err := follower(taker, g, g.logger(std.err), c.options(), name)
 		if err != nil {
@@ -65,16 +65,16 @@ func (c *importCommand) followAll(ctx context.Context, std streams, g *globals, 
 }
 
 // follower makes a service that follows one log.
-func follower(taker intake.Taker, g *globals, logger *slog.Logger, o intake.Options, name string) (*intake.Importer, service, error) {
+func follower(taker logimport.Taker, g *globals, logger *slog.Logger, o logimport.Options, name string) (*logimport.Importer, service, error) {
 	path, err := filepath.Abs(name)
 	if err != nil {
 		return nil, nil, err
 	}
-	im, err := intake.New(taker, terminal.NewFiles(io.Discard, true, nil), o)
+	im, err := logimport.New(taker, terminal.NewFiles(io.Discard, true, nil), o)
 	if err != nil {
 		return nil, nil, err
 	}
-	f := intake.Following{File: tail.Options{Path: path}, Positions: &intake.Positions{Path: g.positionFile(o.Site, path)}, Logger: logger}
+	f := logimport.Following{File: tail.Options{Path: path}, Positions: &logimport.Positions{Path: g.positionFile(o.Site, path)}, Logger: logger}
 	return im, func(ctx context.Context) error { return im.Follow(ctx, f) }, nil
 }
 
@@ -106,7 +106,7 @@ func (f *followFlags) services(ctx context.Context, s *store, g *globals, logs i
 		if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
 			return nil, fmt.Errorf("--follow %s: it is not a regular file", text)
 		}
-		_, following, err := follower(taker, g, g.logger(logs), intake.Options{Site: site}, path)
+		_, following, err := follower(taker, g, g.logger(logs), logimport.Options{Site: site}, path)
 		if err != nil {
 			return nil, err
 		}

@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/onefold/onefold/cmd/onefold/internal/intake"
+	"github.com/onefold/onefold/cmd/onefold/internal/logimport"
 )
 
 // send imports into the table of a running server, which folds them.
@@ -12,21 +12,21 @@ func (c *importCommand) send(ctx context.Context, std streams, _ *globals) (*imp
 	if err := c.checkFiles(); err != nil {
 		return nil, err
 	}
-	return c.sending(func(remote *intake.Remote, summary *importSummary) error {
+	return c.sending(func(remote *logimport.Remote, summary *importSummary) error {
 		return c.read(ctx, std, remote, summary)
 	})
 }
 
 // followTo sends the lines of logs to a running server as they come.
 func (c *importCommand) followTo(ctx context.Context, std streams, g *globals) (*importSummary, error) {
-	return c.sending(func(remote *intake.Remote, summary *importSummary) error {
+	return c.sending(func(remote *logimport.Remote, summary *importSummary) error {
 		return c.followAll(ctx, std, g, remote, summary)
 	})
 }
 
 // sending does some work with the server, and measures it.
-func (c *importCommand) sending(work func(*intake.Remote, *importSummary) error) (*importSummary, error) {
-	remote, err := intake.NewRemote(c.Server, c.Key)
+func (c *importCommand) sending(work func(*logimport.Remote, *importSummary) error) (*importSummary, error) {
+	remote, err := logimport.NewRemote(c.Server, c.Key)
 	if err != nil {
 		return nil, err
 	}

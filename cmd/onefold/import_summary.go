@@ -9,13 +9,13 @@ import (
 	"strings"
 	"time"
 
-	"github.com/onefold/onefold/cmd/onefold/internal/intake"
+	"github.com/onefold/onefold/cmd/onefold/internal/logimport"
 	"github.com/onefold/onefold/cmd/onefold/internal/terminal"
 )
 
 // importSummary is what an import did, and where its time went.
 type importSummary struct {
-	intake.Summary
+	logimport.Summary
 	DryRun  bool          `json:"dryRun,omitempty"`
 	Seconds importSeconds `json:"seconds"`
 
@@ -42,7 +42,7 @@ func (s *importSummary) tell(out io.Writer, asJSON bool) error {
 	return errors.Join(s.print(out), err)
 }
 
-func formatNames(formats []intake.Format) string {
+func formatNames(formats []logimport.Format) string {
 	names := make([]string, len(formats))
 	for i, f := range formats {
 		names[i] = string(f)

@@ -17,7 +17,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"github.com/onefold/onefold/cmd/onefold/internal/backupcli"
-	"github.com/onefold/onefold/cmd/onefold/internal/intake"
+	"github.com/onefold/onefold/cmd/onefold/internal/logimport"
 	"github.com/onefold/onefold/cmd/onefold/internal/readingfiles"
 	"github.com/onefold/onefold/cmd/onefold/internal/terminal"
 	"github.com/onefold/onefold/cmd/onefold/internal/warehousecli"
@@ -102,7 +102,7 @@ func grammar(cli *commands, options ...kong.Option) (*kong.Kong, error) {
 	return kong.New(cli, append([]kong.Option{
 		kong.Name("onefold"), kong.Description(description), kong.Vars{
 			"version": version, "dimensions": dimensionNames(),
-			"formats": strings.Join(intake.Names(), ","), "reading_formats": strings.Join(readingfiles.Formats(), ","),
+			"formats": strings.Join(logimport.Names(), ","), "reading_formats": strings.Join(readingfiles.Formats(), ","),
 		},
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, FlagsLast: true}),
 		kong.TypeMapper(reflect.TypeFor[time.Duration](), kong.MapperFunc(decodeDuration)),

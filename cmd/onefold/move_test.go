@@ -17,7 +17,7 @@ import (
 
 	"github.com/oklog/ulid/v2"
 
-	"github.com/onefold/onefold/cmd/internal/assembly"
+	"github.com/onefold/onefold/cmd/internal/products"
 )
 
 // freeAddr is an address at which nobody listens.
@@ -134,14 +134,14 @@ func TestMoveUnderLoad(t *testing.T) {
 	before := fromJSON[reportJSON](t, onefold(t, "--data", old, "report", "--site", "s", "--from", "2025-12-01", "--to", "2027-12-31", "--period", "month", "--json"))
 
 	service := serveDynamodb(t, "--memory", "--region", "eu-central-1", "--access-key", testKeyID+":"+testKeySecret)
-	if err := assembly.Schema.Ensure(t.Context(), service.dynamodb(testKeyID, testKeySecret), assembly.TableName); err != nil {
+	if err := products.Schema.Ensure(t.Context(), service.dynamodb(testKeyID, testKeySecret), products.TableName); err != nil {
 		t.Fatal(err)
 	}
-	target := "dynamodb+" + service.url + "/" + assembly.TableName + "?region=eu-central-1"
+	target := "dynamodb+" + service.url + "/" + products.TableName + "?region=eu-central-1"
 	addr := freeAddr(t)
 	s := startServer(t, "--data", old, "serve", "--addr", "127.0.0.1:0", "--token", testToken, "--dynamodb", addr, "--dynamodb-access-key", testKeyID+":"+testKeySecret)
 	events := post(t, s)
-	args := []string{"--from", "dynamodb+http://" + addr + "/" + assembly.TableName, "--to", target, "--finish-from", "embedded:" + old, "--take-over"}
+	args := []string{"--from", "dynamodb+http://" + addr + "/" + products.TableName, "--to", target, "--finish-from", "embedded:" + old, "--take-over"}
 	for range 5 {
 		kill, lines := startMove(t, args...)
 		time.AfterFunc(time.Duration(random.IntN(900))*time.Millisecond, kill)
@@ -199,7 +199,7 @@ func TestMoveWhileAServerIsStopped(t *testing.T) {
 	t.Parallel()
 	needProcesses(t)
 	dir := t.TempDir()
-	place := "dynamodb+" + serveDynamodb(t, "--memory", "--region", "eu-central-1", "--access-key", testKeyID+":"+testKeySecret).url + "/" + assembly.TableName + "?region=eu-central-1"
+	place := "dynamodb+" + serveDynamodb(t, "--memory", "--region", "eu-central-1", "--access-key", testKeyID+":"+testKeySecret).url + "/" + products.TableName + "?region=eu-central-1"
 	onefold(t, "--store", place, "infra", "apply")
 	onefold(t, "--store", place, "site", "create", "s")
 	old := startServer(t, "--store", place, "--data", filepath.Join(dir, "beside"), "serve", "--addr", "127.0.0.1:0", "--token", testToken, "--workers", "none")

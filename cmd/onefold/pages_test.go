@@ -11,7 +11,7 @@ import (
 
 	"github.com/onefold/onefold/accounts"
 	"github.com/onefold/onefold/analytics"
-	"github.com/onefold/onefold/cmd/internal/assembly"
+	"github.com/onefold/onefold/cmd/internal/products"
 	"github.com/onefold/onefold/fold"
 	"github.com/onefold/onefold/server/servertest"
 )
@@ -40,7 +40,7 @@ func (c *cluster) folded() {
 	servertest.Must(c.T, c.globals().withStore(c.Context(), c.Output(), tuning{existing: true}, func(st *store) error {
 		for range longestChain {
 			for stored := time.Now(); ; time.Sleep(50 * time.Millisecond) { // processes of their own
-				o, err := fold.Read(c.Context(), st.table, assembly.Group)
+				o, err := fold.Read(c.Context(), st.table, products.Group)
 				if err != nil {
 					return err
 				}

@@ -12,9 +12,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/onefold/onefold/cmd/internal/assembly"
 	"github.com/onefold/onefold/cmd/internal/delays"
-	"github.com/onefold/onefold/cmd/internal/intakeflags"
+	"github.com/onefold/onefold/cmd/internal/ingestflags"
+	"github.com/onefold/onefold/cmd/internal/products"
 	"github.com/onefold/onefold/cmd/onefold/internal/await"
 	"github.com/onefold/onefold/cmd/onefold/internal/backupcli"
 	"github.com/onefold/onefold/cmd/onefold/internal/gauges"
@@ -40,7 +40,7 @@ type listenFlags struct {
 	Addr           string `help:"Address to listen on." default:"127.0.0.1:8090" env:"ONEFOLD_ADDR"`
 	MaxConnections int    `help:"Connections at a time; more find the place of an idle one, or wait." default:"10000" env:"ONEFOLD_MAX_CONNECTIONS"`
 	Token          string `help:"Token that reads statistics, at least 16 characters. Default: a new one, printed." env:"ONEFOLD_TOKEN"`
-	intakeflags.Flags
+	ingestflags.Flags
 	deviceFlags
 	Budget memory.Flags      `embed:""`
 	Kept   spoolflags.Flags  `embed:""`
@@ -266,7 +266,7 @@ func (c *listenFlags) newServer(s *store, recorder *usage.Recorder, logger *slog
 		o.TryWrite, o.Collectors = s.Engine.Probe, append(o.Collectors, gauges.Engine(s.Engine)...)
 	}
 	if recorder != nil {
-		o.Capacity = capacity.Options{Uses: recorder.Uses, Schema: assembly.Schema}
+		o.Capacity = capacity.Options{Uses: recorder.Uses, Schema: products.Schema}
 	}
 	c.applyDevices(&o)
 	o.Devices.Shared = s.Service != nil

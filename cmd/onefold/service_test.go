@@ -11,8 +11,8 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"github.com/onefold/onefold/cmd/internal/assembly"
-	"github.com/onefold/onefold/cmd/onefold/internal/place"
+	"github.com/onefold/onefold/cmd/internal/products"
+	"github.com/onefold/onefold/cmd/onefold/internal/storeurl"
 )
 
 // startDatabase starts `onefold dynamodb` in a process of its own, which takes nothing that is not signed.
@@ -29,13 +29,13 @@ func storeAt(url, table string) string {
 // makeTable makes the table of a store.
 func makeTable(t testing.TB, store string) {
 	t.Helper()
-	where, err := place.Parse(store, "")
+	where, err := storeurl.Parse(store, "")
 	if err != nil {
 		t.Fatal(err)
 	}
 	opened, err := where.Clients(t.Context())
 	if err == nil {
-		err = assembly.Schema.Ensure(t.Context(), opened.API, opened.Table)
+		err = products.Schema.Ensure(t.Context(), opened.API, opened.Table)
 	}
 	if err != nil {
 		t.Fatal(err)

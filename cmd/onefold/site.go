@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/onefold/onefold/analytics"
-	"github.com/onefold/onefold/cmd/onefold/internal/place"
+	"github.com/onefold/onefold/cmd/onefold/internal/storeurl"
 	"github.com/onefold/onefold/cmd/onefold/internal/terminal"
 	"github.com/onefold/onefold/table"
 )
@@ -83,7 +83,7 @@ func (c *siteList) Run(ctx context.Context, std streams, g *globals) error {
 		return nil
 	})
 	switch {
-	case err != nil && !errors.Is(err, place.ErrNoTable):
+	case err != nil && !errors.Is(err, storeurl.ErrNoTable):
 		return err
 	case g.JSON:
 		return printJSON(std.out, sites)

@@ -15,13 +15,13 @@ import (
 
 	"github.com/onefold/onefold/accounts"
 	"github.com/onefold/onefold/analytics/explore"
-	"github.com/onefold/onefold/cmd/internal/assembly"
-	"github.com/onefold/onefold/cmd/internal/relocation"
-	"github.com/onefold/onefold/cmd/internal/upkeep"
+	"github.com/onefold/onefold/cmd/internal/maintenance"
+	"github.com/onefold/onefold/cmd/internal/migration"
+	"github.com/onefold/onefold/cmd/internal/products"
 	"github.com/onefold/onefold/cmd/onefold/internal/await"
 	"github.com/onefold/onefold/cmd/onefold/internal/gauges"
 	"github.com/onefold/onefold/cmd/onefold/internal/memory"
-	"github.com/onefold/onefold/cmd/onefold/internal/place"
+	"github.com/onefold/onefold/cmd/onefold/internal/storeurl"
 	"github.com/onefold/onefold/cmd/onefold/internal/supervise"
 	"github.com/onefold/onefold/cmd/onefold/internal/workcli"
 	"github.com/onefold/onefold/dynamo"
@@ -31,11 +31,11 @@ import (
 )
 
 // tableName is the one table of a directory.
-const tableName = assembly.TableName
+const tableName = products.TableName
 
 // store is an open table with what runs on it.
 type store struct {
-	*place.Opened
+	*storeurl.Opened
 	table    *table.Table
 	accounts *accounts.Store
 	worker   *fold.Worker
@@ -102,7 +102,7 @@ func (g *globals) openStore(ctx context.Context, logs io.Writer, tune tuning) (*
 	}
 	s.accounts = accounts.New(s.table, accounts.Options{})
 	if err := s.prepare(ctx, fold.Options{
-		Group: assembly.Group, FlushChanges: tune.flushChanges, FlushBytes: cmp.Or(tune.flushBytes, int(budget.Folds)), FlushAge: tune.flushAge, Known: tune.known, Sleep: tune.sleep, Logger: logger,
+		Group: products.Group, FlushChanges: tune.flushChanges, FlushBytes: cmp.Or(tune.flushBytes, int(budget.Folds)), FlushAge: tune.flushAge, Known: tune.known, Sleep: tune.sleep, Logger: logger,
 		Leases: s.Shared, Aside: !tune.works, LeaseFor: tune.leaseFor, Owner: tune.owner,
 	}, tune.wait); err != nil {
 		return nil, errors.Join(err, s.Close())
@@ -126,7 +126,7 @@ func tableOf(ctx context.Context, api dynamo.API, name string, tune tuning) (*ta
 }
 
 // place is where the table of --store is, or else that of --data.
-func (g *globals) place() (place.Place, error) { return place.Parse(g.Store, g.Data) }
+func (g *globals) place() (storeurl.Place, error) { return storeurl.Parse(g.Store, g.Data) }
 
 // settle makes --data the directory of an embedded store: what belongs to a table is kept beside it.
 func (g *globals) settle() error {
@@ -152,14 +152,14 @@ func (s *store) prepare(ctx context.Context, o fold.Options, wait time.Duration)
 	}
 	s.stream, s.arn = aws.ToString(described.Table.LatestStreamArn), aws.ToString(described.Table.TableArn)
 	source := streamsource.New(s.Streams, s.stream)
-	s.worker, err = fold.NewWorker(s.table, source, assembly.Folds(s.table, wait), o)
+	s.worker, err = fold.NewWorker(s.table, source, products.Folds(s.table, wait), o)
 	return err
 }
 
 // crew is the store's worker, and what is done for sites and devices now and then.
 func (s *store) crew(logger *slog.Logger) *workcli.Crew {
-	u := &upkeep.Upkeep{Table: s.table, Accounts: s.accounts, Folded: s.worker, Logger: logger}
-	return &workcli.Crew{Table: s.table, Worker: s.worker, Group: assembly.Group, Shared: s.Shared, Upkeep: u.Services(), Logger: logger}
+	u := &maintenance.Upkeep{Table: s.table, Accounts: s.accounts, Folded: s.worker, Logger: logger}
+	return &workcli.Crew{Table: s.table, Worker: s.worker, Group: products.Group, Shared: s.Shared, Upkeep: u.Services(), Logger: logger}
 }
 
 // folds are the services that fold and do what is due, and tell if there is somebody to be told, unless that is left to others.
@@ -187,7 +187,7 @@ func (s *store) fold(logger *slog.Logger) service {
 }
 
 // untilMoved is a service that fails when the table has moved away: what it takes in would never get to the new place.
-func (s *store) untilMoved(ctx context.Context) error { return relocation.Watch(ctx, s.API, s.Table) }
+func (s *store) untilMoved(ctx context.Context) error { return migration.Watch(ctx, s.API, s.Table) }
 
 // withStore runs a command's work on an open store and closes it whatever happens. Being told to stop while a table is waited for is
 // success.

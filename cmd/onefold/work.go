@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/onefold/onefold/accounts"
-	"github.com/onefold/onefold/cmd/internal/assembly"
+	"github.com/onefold/onefold/cmd/internal/products"
 	"github.com/onefold/onefold/cmd/onefold/internal/auditcli"
 	"github.com/onefold/onefold/cmd/onefold/internal/await"
 	"github.com/onefold/onefold/cmd/onefold/internal/workcli"
@@ -25,7 +25,7 @@ func (g *globals) workEnv(std streams) *workcli.Env {
 			return g.withStore(ctx, std.err, tune, func(s *store) error { return work(s.crew(g.logger(std.err))) })
 		},
 		Look: func(ctx context.Context, work func(*table.Table, string) error) error {
-			return g.withStore(ctx, std.err, tuning{existing: true}, func(s *store) error { return work(s.table, assembly.Group) })
+			return g.withStore(ctx, std.err, tuning{existing: true}, func(s *store) error { return work(s.table, products.Group) })
 		},
 		Alarm: func(err error) error { return &exitError{exitDifferences, err} },
 	}

@@ -9,9 +9,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/onefold/onefold/cmd/internal/assembly"
-	"github.com/onefold/onefold/cmd/internal/relocation"
-	"github.com/onefold/onefold/cmd/onefold/internal/place"
+	"github.com/onefold/onefold/cmd/internal/migration"
+	"github.com/onefold/onefold/cmd/internal/products"
+	"github.com/onefold/onefold/cmd/onefold/internal/storeurl"
 	"github.com/onefold/onefold/fold"
 	"github.com/onefold/onefold/table"
 )
@@ -31,14 +31,14 @@ func TestWorkStatusAlarms(t *testing.T) {
 	}
 	lease := func(ago time.Duration) {
 		put(func(ctx context.Context, s *store) error {
-			l := &fold.Lease{LeaseKey: fold.LeaseKey{Group: assembly.Group, Shard: "shardId-1"}, Owner: "w1", Turn: 1, For: time.Minute, At: time.Now().Add(-ago), Mark: time.Now().Add(-ago)}
+			l := &fold.Lease{LeaseKey: fold.LeaseKey{Group: products.Group, Shard: "shardId-1"}, Owner: "w1", Turn: 1, For: time.Minute, At: time.Now().Add(-ago), Mark: time.Now().Add(-ago)}
 			return fold.Leases.Put(ctx, s.table, l)
 		})
 	}
 	missed := func(mended time.Time) {
 		put(func(ctx context.Context, s *store) error {
 			now := time.Now()
-			m := &fold.Missed{MissedKey: fold.MissedKey{Group: assembly.Group, Shard: "shardId-0", After: "0"}, From: now.Add(-30 * time.Hour), To: now.Add(-25 * time.Hour), Found: now, Mended: mended}
+			m := &fold.Missed{MissedKey: fold.MissedKey{Group: products.Group, Shard: "shardId-0", After: "0"}, From: now.Add(-30 * time.Hour), To: now.Add(-25 * time.Hour), Found: now, Mended: mended}
 			return fold.Misses.Put(ctx, s.table, m)
 		})
 	}
@@ -90,13 +90,13 @@ func TestServersLeaveATableThatMoved(t *testing.T) {
 		}
 		members = append(members, m)
 	}
-	where, err := place.Parse(at, "")
+	where, err := storeurl.Parse(at, "")
 	if err != nil {
 		t.Fatal(err)
 	}
 	opened, err := where.Clients(t.Context()) // as a mover has it
 	if err == nil {
-		err = relocation.States.Put(t.Context(), table.New(opened.API, opened.Table, table.Options{}), &relocation.State{Phase: relocation.Away, Peer: "dynamodb://elsewhere", Saved: time.Now()})
+		err = migration.States.Put(t.Context(), table.New(opened.API, opened.Table, table.Options{}), &migration.State{Phase: migration.Away, Peer: "dynamodb://elsewhere", Saved: time.Now()})
 	}
 	if err != nil {
 		t.Fatal(err)

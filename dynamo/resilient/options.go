@@ -14,7 +14,7 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"github.com/onefold/onefold/internal/pause"
+	"github.com/onefold/onefold/internal/backoff"
 )
 
 // Options configure a Store. The zero value has good defaults.
@@ -70,7 +70,7 @@ func (o Options) withDefaults() Options {
 		o.Clock = time.Now
 	}
 	if o.Sleep == nil {
-		o.Sleep = pause.For
+		o.Sleep = backoff.For
 	}
 	if o.Random == nil {
 		o.Random = rand.Float64

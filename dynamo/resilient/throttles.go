@@ -11,7 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/onefold/onefold/dynamo"
-	"github.com/onefold/onefold/internal/discreet"
+	"github.com/onefold/onefold/internal/redact"
 )
 
 // Limit is what a throttled request ran into.
@@ -106,7 +106,7 @@ const (
 type throttles struct {
 	clock  func() time.Time
 	logger *slog.Logger
-	keys   *discreet.Keys
+	keys   *redact.Keys
 
 	mu     sync.Mutex
 	counts map[Throttle]int64
@@ -124,7 +124,7 @@ type heat struct {
 }
 
 func newThrottles(o *Options) *throttles {
-	return &throttles{clock: o.Clock, logger: o.Logger, keys: discreet.New(o.Show), counts: map[Throttle]int64{}, hot: map[hotKey]*heat{}}
+	return &throttles{clock: o.Clock, logger: o.Logger, keys: redact.New(o.Show), counts: map[Throttle]int64{}, hot: map[hotKey]*heat{}}
 }
 
 // note counts a refusal, and logs it unless it did so a moment ago.

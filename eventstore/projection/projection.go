@@ -13,7 +13,7 @@ import (
 
 	"github.com/onefold/onefold/eventstore"
 	"github.com/onefold/onefold/fold"
-	"github.com/onefold/onefold/internal/pause"
+	"github.com/onefold/onefold/internal/backoff"
 	"github.com/onefold/onefold/table"
 )
 
@@ -79,7 +79,7 @@ func Define[R any](t *table.Table, s *eventstore.Store, d Definition[R], o Optio
 		}
 	}
 	if o.Sleep == nil {
-		o.Sleep = pause.For
+		o.Sleep = backoff.For
 	}
 	if o.Logger == nil {
 		o.Logger = slog.Default()

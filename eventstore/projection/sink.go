@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/onefold/onefold/eventstore"
-	"github.com/onefold/onefold/internal/pause"
+	"github.com/onefold/onefold/internal/backoff"
 )
 
 // A Sink is any other store that is kept up to date with the events of all aggregates. It has each of them exactly once if it
@@ -49,7 +49,7 @@ func (o FollowOptions) withDefaults() FollowOptions {
 		o.Retry = time.Second
 	}
 	if o.Sleep == nil {
-		o.Sleep = pause.For
+		o.Sleep = backoff.For
 	}
 	return o
 }

@@ -11,7 +11,7 @@ import (
 	lru "github.com/hashicorp/golang-lru/v2"
 
 	"github.com/onefold/onefold/eventstore"
-	"github.com/onefold/onefold/internal/pause"
+	"github.com/onefold/onefold/internal/backoff"
 	"github.com/onefold/onefold/table"
 )
 
@@ -67,7 +67,7 @@ func New(t *table.Table, o Options) (*Keeper, error) {
 		o.Keep = time.Minute
 	}
 	if o.Sleep == nil {
-		o.Sleep = pause.For
+		o.Sleep = backoff.For
 	}
 	if o.Keys == 0 {
 		o.Keys = 10_000

@@ -16,7 +16,7 @@ import (
 	"github.com/onefold/onefold/dynamo"
 	"github.com/onefold/onefold/fold"
 	"github.com/onefold/onefold/fold/internal/record"
-	"github.com/onefold/onefold/internal/pause"
+	"github.com/onefold/onefold/internal/backoff"
 	"github.com/onefold/onefold/table"
 )
 
@@ -38,7 +38,7 @@ type Source struct {
 func New(api dynamo.Streams, streamARN string) *Source {
 	_, exact := api.(dynamo.RecordReader)
 	return &Source{
-		api: api, arn: streamARN, manners: mannersFor(streamARN, exact), clock: time.Now, sleep: pause.For,
+		api: api, arn: streamARN, manners: mannersFor(streamARN, exact), clock: time.Now, sleep: backoff.For,
 		iterators: make(map[string]iterator), reads: make(map[string]reading),
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"net/netip"
 	"strings"
 
-	"github.com/onefold/onefold/internal/wildcard"
+	"github.com/onefold/onefold/internal/glob"
 )
 
 // ErrRule is returned when a rule cannot be used. The message says which, and what to write.
@@ -99,7 +99,7 @@ func (m *Matcher) Host(host string) bool { return matchAny(m.hosts, host) }
 
 func matchAny(patterns []string, text string) bool {
 	for _, pattern := range patterns {
-		if wildcard.Match(pattern, text) {
+		if glob.Match(pattern, text) {
 			return true
 		}
 	}

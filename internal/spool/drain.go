@@ -8,7 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/onefold/onefold/internal/pause"
+	"github.com/onefold/onefold/internal/backoff"
 )
 
 // A Sink takes records of one kind, in order, and brings them to where they belong, each once however often it is called
@@ -56,7 +56,7 @@ func (d *Drain) defaults() {
 		d.Clock = time.Now
 	}
 	if d.Sleep == nil {
-		d.Sleep = pause.For
+		d.Sleep = backoff.For
 	}
 	if d.Logger == nil {
 		d.Logger = slog.New(slog.DiscardHandler)

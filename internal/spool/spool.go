@@ -17,7 +17,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/onefold/onefold/internal/gather"
+	"github.com/onefold/onefold/internal/groupcommit"
 )
 
 // Options configure a Spool. The zero value is good.
@@ -72,7 +72,7 @@ type Spool struct {
 	dir  string
 	o    Options
 	lock *os.File
-	add  *gather.Group[[]Record, error]
+	add  *groupcommit.Group[[]Record, error]
 
 	writing sync.Mutex // held while bytes are written, and while the last segment is given up
 	current file       // nil: the next append begins a segment
@@ -127,7 +127,7 @@ func Open(dir string, o Options) (*Spool, error) {
 		return nil, err
 	}
 	s := &Spool{dir: dir, o: o, lock: lock, came: make(chan struct{}, 1)}
-	s.add = gather.New(togetherMost, 1, s.write)
+	s.add = groupcommit.New(togetherMost, 1, s.write)
 	if err := s.load(); err != nil {
 		return nil, errors.Join(fmt.Errorf("spool: %w", err), lock.Close())
 	}

@@ -11,7 +11,7 @@ import (
 	"os"
 	"time"
 
-	"github.com/onefold/onefold/internal/pause"
+	"github.com/onefold/onefold/internal/backoff"
 )
 
 // MaxLine is the length in bytes beyond which a line is not read.
@@ -56,7 +56,7 @@ func Open(o Options) *File {
 // pollEvery is how long a line may stand unseen. Polling works on every file system, and costs a stat.
 const pollEvery = 250 * time.Millisecond
 
-func wait(ctx context.Context) error { return pause.For(ctx, pollEvery) }
+func wait(ctx context.Context) error { return backoff.For(ctx, pollEvery) }
 
 // Line is one line without its ending.
 type Line struct {

@@ -10,8 +10,8 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/onefold/onefold/blueprint/heat"
-	"github.com/onefold/onefold/internal/discreet"
-	"github.com/onefold/onefold/server/internal/door"
+	"github.com/onefold/onefold/internal/redact"
+	"github.com/onefold/onefold/server/internal/middleware"
 	"github.com/onefold/onefold/table"
 )
 
@@ -28,22 +28,22 @@ const Longest = 24 * time.Hour
 // Service tells of capacity behind a door. Make one with New.
 type Service struct {
 	o     Options
-	door  *door.Door
+	door  *middleware.Door
 	table *table.Table
-	keys  *discreet.Keys // as callers may see them: to see what takes most is not to see who is measured
+	keys  *redact.Keys // as callers may see them: to see what takes most is not to see who is measured
 }
 
 // New makes the service of a table.
-func New(d *door.Door, t *table.Table, o Options) (*Service, error) {
+func New(d *middleware.Door, t *table.Table, o Options) (*Service, error) {
 	if o.Uses != nil && o.Schema == nil {
 		return nil, errors.New("server: Capacity.Schema is required with Capacity.Uses")
 	}
-	return &Service{o, d, t, discreet.New(discreet.Products())}, nil
+	return &Service{o, d, t, redact.New(redact.Products())}, nil
 }
 
 // Register adds the operations to the API.
 func (s *Service) Register(api huma.API, _ *http.ServeMux) error {
-	huma.Register(api, door.Guard(door.ForAllSites, huma.Operation{
+	huma.Register(api, middleware.Guard(middleware.ForAllSites, huma.Operation{
 		OperationID: "heat", Method: http.MethodGet, Path: "/api/v1/heat", Tags: []string{"server"},
 		Summary:     "Which partition keys take most, why, and what to do",
 		Description: "A partition key gives 3,000 read and 1,000 write units a second, whatever the table may take. The embedded table is metered once a minute; of a table on DynamoDB, CloudWatch Contributor Insights know it.",

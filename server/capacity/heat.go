@@ -11,7 +11,7 @@ import (
 	"github.com/onefold/onefold/analytics"
 	"github.com/onefold/onefold/blueprint"
 	"github.com/onefold/onefold/blueprint/heat"
-	"github.com/onefold/onefold/server/internal/door"
+	"github.com/onefold/onefold/server/internal/middleware"
 	"github.com/onefold/onefold/table"
 )
 
@@ -66,7 +66,7 @@ type spreadBody struct {
 
 func (s *Service) heat(ctx context.Context, in *heatRequest) (*heatAnswer, error) {
 	if math.IsNaN(in.Share) { // which is neither below the minimum nor above the maximum
-		return nil, door.Problem(http.StatusUnprocessableEntity, "invalid_request", "The share is no number: 0.01 to 1 can be asked for.")
+		return nil, middleware.Problem(http.StatusUnprocessableEntity, "invalid_request", "The share is no number: 0.01 to 1 can be asked for.")
 	}
 	to := s.table.Now().UTC()
 	b := heatBody{Metered: s.o.Uses != nil, From: to.Add(-time.Duration(in.Minutes) * time.Minute), To: to, Share: in.Share,

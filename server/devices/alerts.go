@@ -9,14 +9,14 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"github.com/onefold/onefold/server/internal/door"
+	"github.com/onefold/onefold/server/internal/middleware"
 	"github.com/onefold/onefold/telemetry"
 	"github.com/onefold/onefold/telemetry/alerts"
 )
 
 // AlertDevicePath names a device of a fleet, or by ~FLEET the fleet as a whole, which has alerts of its own.
 type AlertDevicePath struct {
-	door.FleetPath
+	middleware.FleetPath
 	Device string `path:"device" maxLength:"65" doc:"~FLEET is the fleet as a whole."`
 }
 
@@ -103,25 +103,25 @@ type pendingAnswer struct {
 func (s *Service) alertRoutes(api huma.API) {
 	const one = devicePath + "/alerts/{alert}"
 	tags := []string{"alerts"}
-	huma.Register(api, door.Guard(door.ForRead, huma.Operation{
+	huma.Register(api, middleware.Guard(middleware.ForRead, huma.Operation{
 		OperationID: "alerts", Method: http.MethodGet, Path: fleetPath + "/alerts", Summary: "The alerts of a fleet, or of a device of it", Tags: tags,
 		Description: "Open ones of a fleet come the critical first; the alerts of a device the latest first; all of a fleet device by device. " +
 			"A page may hold fewer than its limit, and there may be more as long as there is a cursor.",
 	}), s.alerts)
-	huma.Register(api, door.Guard(door.ForRead, huma.Operation{
+	huma.Register(api, middleware.Guard(middleware.ForRead, huma.Operation{
 		OperationID: "alert", Method: http.MethodGet, Path: one, Summary: "An alert and its history", Tags: tags,
 	}), s.alert)
-	huma.Register(api, door.Guard(door.ForWrite, huma.Operation{
+	huma.Register(api, middleware.Guard(middleware.ForWrite, huma.Operation{
 		OperationID: "acknowledge-alert", Method: http.MethodPost, Path: one + "/ack", Summary: "Say that one looks after an alert", Tags: tags, Errors: []int{http.StatusConflict},
 	}), s.acknowledge)
-	huma.Register(api, door.Guard(door.ForWrite, huma.Operation{
-		OperationID: "snooze-alert", Method: http.MethodPost, Path: one + "/snooze", MaxBodyBytes: door.MaxSmallBody,
+	huma.Register(api, middleware.Guard(middleware.ForWrite, huma.Operation{
+		OperationID: "snooze-alert", Method: http.MethodPost, Path: one + "/snooze", MaxBodyBytes: middleware.MaxSmallBody,
 		Summary: "Keep an alert quiet for a time", Tags: tags, Errors: []int{http.StatusConflict},
 	}), s.snooze)
-	huma.Register(api, door.Guard(door.ForWrite, huma.Operation{
-		OperationID: "comment-alert", Method: http.MethodPost, Path: one + "/comments", MaxBodyBytes: door.MaxSmallBody, Summary: "Add to an alert's history", Tags: tags,
+	huma.Register(api, middleware.Guard(middleware.ForWrite, huma.Operation{
+		OperationID: "comment-alert", Method: http.MethodPost, Path: one + "/comments", MaxBodyBytes: middleware.MaxSmallBody, Summary: "Add to an alert's history", Tags: tags,
 	}), s.comment)
-	huma.Register(api, door.Guard(door.ForRead, huma.Operation{
+	huma.Register(api, middleware.Guard(middleware.ForRead, huma.Operation{
 		OperationID: "pending-alerts", Method: http.MethodGet, Path: devicePath + "/pending", Summary: "The rules that may soon fire for a device", Tags: tags,
 	}), s.pending)
 }
@@ -131,7 +131,7 @@ func (s *Service) knownTo(ctx context.Context, fleetID, deviceID string) error {
 	if deviceID == alerts.FleetDevice(fleetID) {
 		return nil
 	}
-	_, err := s.known(ctx, &DevicePath{door.FleetPath{Fleet: fleetID}, deviceID})
+	_, err := s.known(ctx, &DevicePath{middleware.FleetPath{Fleet: fleetID}, deviceID})
 	return err
 }
 
@@ -164,7 +164,7 @@ func (s *Service) act(ctx context.Context, in *AlertPath, action string, do func
 	if err := s.knownTo(ctx, in.Fleet, in.Device); err != nil {
 		return nil, err
 	}
-	a, err := do(telemetry.AlertKey{DeviceID: in.Device, AlertID: in.Alert}, door.CallerOf(ctx).Actor)
+	a, err := do(telemetry.AlertKey{DeviceID: in.Device, AlertID: in.Alert}, middleware.CallerOf(ctx).Actor)
 	if err != nil {
 		return nil, s.door.Error(ctx, err)
 	}

@@ -4,7 +4,7 @@ import (
 	"context"
 	"strings"
 
-	"github.com/onefold/onefold/server/internal/door"
+	"github.com/onefold/onefold/server/internal/middleware"
 	"github.com/onefold/onefold/table"
 	"github.com/onefold/onefold/telemetry"
 	"github.com/onefold/onefold/telemetry/alerts"
@@ -14,7 +14,7 @@ import (
 const maxAlertSteps = 200
 
 type alertsRequest struct {
-	door.FleetPath
+	middleware.FleetPath
 	State    string             `query:"state" enum:"open,all" default:"open"`
 	Device   string             `query:"device" maxLength:"65" doc:"Its alerts only; ~FLEET is the fleet as a whole."`
 	Severity telemetry.Severity `query:"severity" enum:"info,warning,critical"`

@@ -10,7 +10,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/onefold/onefold/accounts"
-	"github.com/onefold/onefold/server/internal/door"
+	"github.com/onefold/onefold/server/internal/middleware"
 	"github.com/onefold/onefold/table"
 	"github.com/onefold/onefold/telemetry"
 	"github.com/onefold/onefold/telemetry/alerts"
@@ -18,7 +18,7 @@ import (
 
 // ChannelPath names a channel of a fleet.
 type ChannelPath struct {
-	door.FleetPath
+	middleware.FleetPath
 	Channel string `path:"channel" maxLength:"64" pattern:"^[A-Za-z0-9_-]+$" patternDescription:"letters, digits, _ and -"`
 }
 
@@ -46,7 +46,7 @@ type channelBody struct {
 // describeChannel leaves the secret out, and the address, which may be one, unless whoever asks may change it.
 func describeChannel(ctx context.Context, c *alerts.Channel) channelBody {
 	address := c.URL
-	if u, err := url.Parse(address); address != "" && err == nil && !door.CallerOf(ctx).May(door.ForWrite, accounts.OfFleet(c.FleetID)) {
+	if u, err := url.Parse(address); address != "" && err == nil && !middleware.CallerOf(ctx).May(middleware.ForWrite, accounts.OfFleet(c.FleetID)) {
 		address = u.Scheme + "://" + u.Host
 	}
 	return channelBody{c.ChannelID, ChannelForm{c.Name, c.Kind, address, c.To, c.Least, c.Events, c.Within, c.Off}}
@@ -72,12 +72,12 @@ type putChannelAnswer struct {
 
 // NotificationPath names a notification of a fleet.
 type NotificationPath struct {
-	door.FleetPath
+	middleware.FleetPath
 	Notification string `path:"notification" maxLength:"200"`
 }
 
 type notificationsRequest struct {
-	door.FleetPath
+	middleware.FleetPath
 	State alerts.DeliveryState `query:"state" enum:"waiting,sent,skipped,dead" doc:"Default: all."`
 	PageParams
 }
@@ -118,26 +118,26 @@ type notificationsAnswer struct {
 func (s *Service) channelRoutes(api huma.API) {
 	const list, one, sent = fleetPath + "/channels", fleetPath + "/channels/{channel}", fleetPath + "/notifications"
 	tags := []string{"alerts"}
-	huma.Register(api, door.Guard(door.ForRead, huma.Operation{
+	huma.Register(api, middleware.Guard(middleware.ForRead, huma.Operation{
 		OperationID: "channels", Method: http.MethodGet, Path: list, Summary: "How people are told of a fleet's alerts", Tags: tags,
 	}), s.channels)
-	huma.Register(api, door.Guard(door.ForWrite, huma.Operation{
-		OperationID: "put-channel", Method: http.MethodPut, Path: one, MaxBodyBytes: door.MaxSmallBody, Summary: "Make or replace a channel", Description: "A webhook keeps its secret.", Tags: tags,
+	huma.Register(api, middleware.Guard(middleware.ForWrite, huma.Operation{
+		OperationID: "put-channel", Method: http.MethodPut, Path: one, MaxBodyBytes: middleware.MaxSmallBody, Summary: "Make or replace a channel", Description: "A webhook keeps its secret.", Tags: tags,
 	}), s.putChannel)
-	huma.Register(api, door.Guard(door.ForWrite, huma.Operation{
+	huma.Register(api, middleware.Guard(middleware.ForWrite, huma.Operation{
 		OperationID: "delete-channel", Method: http.MethodDelete, Path: one, DefaultStatus: http.StatusNoContent,
 		Summary: "Delete a channel", Description: "What waits for it is skipped.", Tags: tags,
 	}), s.deleteChannel)
-	huma.Register(api, door.Guard(door.ForRead, huma.Operation{
+	huma.Register(api, middleware.Guard(middleware.ForRead, huma.Operation{
 		OperationID: "notifications", Method: http.MethodGet, Path: sent, Summary: "What was told of a fleet's alerts, and how that went", Tags: tags,
 	}), s.notifications)
-	huma.Register(api, door.Guard(door.ForWrite, huma.Operation{
+	huma.Register(api, middleware.Guard(middleware.ForWrite, huma.Operation{
 		OperationID: "resend-notification", Method: http.MethodPost, Path: sent + "/{notification}/resend", DefaultStatus: http.StatusAccepted,
 		Summary: "Try a notification anew that could not be delivered, or was skipped", Description: "Others stay as they are.", Tags: tags,
 	}), s.resend)
 }
 
-func (s *Service) channels(ctx context.Context, in *door.FleetPath) (*channelsAnswer, error) {
+func (s *Service) channels(ctx context.Context, in *middleware.FleetPath) (*channelsAnswer, error) {
 	if _, err := telemetry.GetFleet(ctx, s.table, in.Fleet); err != nil {
 		return nil, s.door.Error(ctx, err)
 	}

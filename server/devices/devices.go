@@ -10,14 +10,14 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"github.com/onefold/onefold/server/internal/door"
+	"github.com/onefold/onefold/server/internal/middleware"
 	"github.com/onefold/onefold/table"
 	"github.com/onefold/onefold/telemetry"
 )
 
 // DevicePath names a device of a fleet.
 type DevicePath struct {
-	door.FleetPath
+	middleware.FleetPath
 	Device string `path:"device" maxLength:"64"`
 }
 
@@ -100,7 +100,7 @@ func describeDevice(d *telemetry.Device, s *telemetry.Status, now time.Time) dev
 type deviceAnswer struct{ Body deviceBody }
 
 type newDeviceRequest struct {
-	door.FleetPath
+	middleware.FleetPath
 	Body DeviceForm
 }
 
@@ -121,26 +121,26 @@ type updateDeviceRequest struct {
 const devicesPath, devicePath = fleetPath + "/devices", fleetPath + "/devices/{device}"
 
 func (s *Service) deviceRoutes(api huma.API) {
-	huma.Register(api, door.Guard(door.ForRead, huma.Operation{
+	huma.Register(api, middleware.Guard(middleware.ForRead, huma.Operation{
 		OperationID: "devices", Method: http.MethodGet, Path: devicesPath, Summary: "The devices of a fleet, with what is known of them last",
 		Description: "By id. With several filters a page may hold fewer devices than its limit, and there are more as long as there is a cursor.", Tags: []string{"devices"},
 	}), s.devices)
-	huma.Register(api, door.Guard(door.ForWrite, huma.Operation{
-		OperationID: "add-device", Method: http.MethodPost, Path: devicesPath, DefaultStatus: http.StatusCreated, MaxBodyBytes: door.MaxSmallBody,
+	huma.Register(api, middleware.Guard(middleware.ForWrite, huma.Operation{
+		OperationID: "add-device", Method: http.MethodPost, Path: devicesPath, DefaultStatus: http.StatusCreated, MaxBodyBytes: middleware.MaxSmallBody,
 		Summary: "Make a device", Tags: []string{"devices"}, Errors: []int{http.StatusConflict},
 	}), s.addDevice)
-	huma.Register(api, door.Guard(door.ForRead, huma.Operation{
+	huma.Register(api, middleware.Guard(middleware.ForRead, huma.Operation{
 		OperationID: "device", Method: http.MethodGet, Path: devicePath, Summary: "A device, with what is known of it last", Tags: []string{"devices"},
 	}), s.device)
-	huma.Register(api, door.Guard(door.ForWrite, huma.Operation{
-		OperationID: "update-device", Method: http.MethodPatch, Path: devicePath, MaxBodyBytes: door.MaxSmallBody,
+	huma.Register(api, middleware.Guard(middleware.ForWrite, huma.Operation{
+		OperationID: "update-device", Method: http.MethodPatch, Path: devicePath, MaxBodyBytes: middleware.MaxSmallBody,
 		Summary: "Change a device, or its status", Description: "What is not named stays as it is. A status follows some others only.", Tags: []string{"devices"}, Errors: []int{http.StatusConflict},
 	}), s.updateDevice)
-	huma.Register(api, door.Guard(door.ForWrite, huma.Operation{
+	huma.Register(api, middleware.Guard(middleware.ForWrite, huma.Operation{
 		OperationID: "delete-device", Method: http.MethodDelete, Path: devicePath, DefaultStatus: http.StatusNoContent,
 		Summary: "Delete a device and everything that it has", Description: "It is unknown from now on; what it has is deleted within minutes, and GET …/deleting lists it until then.", Tags: []string{"devices"},
 	}), s.deleteDevice)
-	huma.Register(api, door.Guard(door.ForRead, huma.Operation{
+	huma.Register(api, middleware.Guard(middleware.ForRead, huma.Operation{
 		OperationID: "deleting-devices", Method: http.MethodGet, Path: fleetPath + "/deleting", Summary: "The devices that are being deleted", Tags: []string{"devices"},
 	}), s.deleting)
 }
@@ -194,14 +194,14 @@ func (s *Service) updateDevice(ctx context.Context, in *updateDeviceRequest) (*d
 		}
 		before = settingsOfDevice(d)
 		b := &in.Body
-		door.Set(&d.Name, b.Name)
-		door.Set(&d.Type, b.Type)
-		door.Set(&d.Status, b.Status)
-		door.Set(&d.Location, b.Location)
-		door.Set(&d.Firmware, b.Firmware)
-		door.Set(&d.ProfileID, b.ProfileID)
-		door.Set(&d.Tags, b.Tags)
-		door.Set(&d.Notes, b.Notes)
+		middleware.Set(&d.Name, b.Name)
+		middleware.Set(&d.Type, b.Type)
+		middleware.Set(&d.Status, b.Status)
+		middleware.Set(&d.Location, b.Location)
+		middleware.Set(&d.Firmware, b.Firmware)
+		middleware.Set(&d.ProfileID, b.ProfileID)
+		middleware.Set(&d.Tags, b.Tags)
+		middleware.Set(&d.Notes, b.Notes)
 		return nil
 	})
 	if err != nil {
@@ -226,7 +226,7 @@ func (s *Service) deleteDevice(ctx context.Context, in *DevicePath) (*struct{}, 
 }
 
 type devicesRequest struct {
-	door.FleetPath
+	middleware.FleetPath
 	Status       telemetry.DeviceStatus `query:"status" enum:"provisioned,active,inactive,maintenance,retired"`
 	Type         string                 `query:"type"`
 	Tag          string                 `query:"tag"`
@@ -307,7 +307,7 @@ type deletingAnswer struct {
 }
 
 type deletingRequest struct {
-	door.FleetPath
+	middleware.FleetPath
 	Cursor string `query:"cursor"`
 	Limit  int    `query:"limit" minimum:"1" maximum:"1000" default:"100"`
 }

@@ -14,7 +14,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"github.com/onefold/onefold/server/internal/door"
+	"github.com/onefold/onefold/server/internal/middleware"
 	"github.com/onefold/onefold/table"
 	"github.com/onefold/onefold/telemetry"
 	"github.com/onefold/onefold/telemetry/credentials"
@@ -24,7 +24,7 @@ import (
 const maxImport = 5000
 
 type importDevicesRequest struct {
-	door.FleetPath
+	middleware.FleetPath
 	ContentType string `header:"Content-Type" doc:"text/csv or application/jsonl."`
 	Tokens      bool   `query:"tokens" doc:"Give each new device a token, which the answer tells this once."`
 	DryRun      bool   `query:"dryRun" doc:"Only read, and say what is wrong."`
@@ -56,7 +56,7 @@ type formLine struct {
 }
 
 func (s *Service) importDeviceRoutes(api huma.API) {
-	huma.Register(api, door.Guard(door.ForWrite, huma.Operation{
+	huma.Register(api, middleware.Guard(middleware.ForWrite, huma.Operation{
 		OperationID: "import-devices", Method: http.MethodPost, Path: devicesPath + "/import", MaxBodyBytes: maxBody, BodyReadTimeout: ingestFor, SkipValidateBody: true,
 		Summary: "Make up to 5,000 devices of a list",
 		Description: "JSON lines like the body of POST …/devices, or CSV whose first line names its columns: id, name, type, status, location, firmware, profile, " +
@@ -158,13 +158,13 @@ func readForms(contentType string, body []byte) ([]formLine, error) {
 	case "application/jsonl", "application/x-ndjson", "application/json", "text/plain", "":
 		lines = readJSONLines(body)
 	default:
-		return nil, door.Problem(http.StatusUnsupportedMediaType, "unsupported_media_type", "Send text/csv or application/jsonl.")
+		return nil, middleware.Problem(http.StatusUnsupportedMediaType, "unsupported_media_type", "Send text/csv or application/jsonl.")
 	}
 	if err != nil {
-		return nil, door.Problem(http.StatusBadRequest, "bad_csv", err.Error())
+		return nil, middleware.Problem(http.StatusBadRequest, "bad_csv", err.Error())
 	}
 	if len(lines) > maxImport {
-		return nil, door.Problem(http.StatusRequestEntityTooLarge, "too_many_devices", fmt.Sprintf("At most %d devices at once. Send the list in parts.", maxImport))
+		return nil, middleware.Problem(http.StatusRequestEntityTooLarge, "too_many_devices", fmt.Sprintf("At most %d devices at once. Send the list in parts.", maxImport))
 	}
 	return lines, nil
 }

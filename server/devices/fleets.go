@@ -11,7 +11,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/onefold/onefold/accounts"
-	"github.com/onefold/onefold/server/internal/door"
+	"github.com/onefold/onefold/server/internal/middleware"
 	"github.com/onefold/onefold/table"
 	"github.com/onefold/onefold/telemetry"
 )
@@ -49,7 +49,7 @@ type newFleetRequest struct {
 }
 
 type updateFleetRequest struct {
-	door.FleetPath
+	middleware.FleetPath
 	Body struct {
 		Name         *string              `json:"name,omitempty" maxLength:"200"`
 		TenMinutes   *bool                `json:"tenMinutes,omitempty"`
@@ -62,25 +62,25 @@ type updateFleetRequest struct {
 const fleetsPath, fleetPath = "/api/v1/fleets", "/api/v1/fleets/{fleet}"
 
 func (s *Service) fleetRoutes(api huma.API) {
-	huma.Register(api, door.Guard(door.ForSomebody, huma.Operation{
+	huma.Register(api, middleware.Guard(middleware.ForSomebody, huma.Operation{
 		OperationID: "fleets", Method: http.MethodGet, Path: fleetsPath, Summary: "The fleets that one may see", Tags: []string{"fleets"},
 	}), s.fleets)
-	huma.Register(api, door.Guard(door.ForAllSites, huma.Operation{
-		OperationID: "add-fleet", Method: http.MethodPost, Path: fleetsPath, DefaultStatus: http.StatusCreated, MaxBodyBytes: door.MaxSmallBody,
+	huma.Register(api, middleware.Guard(middleware.ForAllSites, huma.Operation{
+		OperationID: "add-fleet", Method: http.MethodPost, Path: fleetsPath, DefaultStatus: http.StatusCreated, MaxBodyBytes: middleware.MaxSmallBody,
 		Summary: "Make a fleet", Description: "Sent again within ten minutes, it has the same answer.", Tags: []string{"fleets"}, Errors: []int{http.StatusConflict},
 	}), s.addFleet)
-	huma.Register(api, door.Guard(door.ForRead, huma.Operation{
+	huma.Register(api, middleware.Guard(middleware.ForRead, huma.Operation{
 		OperationID: "fleet", Method: http.MethodGet, Path: fleetPath, Summary: "A fleet's settings", Tags: []string{"fleets"},
 	}), s.fleet)
-	huma.Register(api, door.Guard(door.ForWrite, huma.Operation{
-		OperationID: "update-fleet", Method: http.MethodPatch, Path: fleetPath, MaxBodyBytes: door.MaxSmallBody,
+	huma.Register(api, middleware.Guard(middleware.ForWrite, huma.Operation{
+		OperationID: "update-fleet", Method: http.MethodPatch, Path: fleetPath, MaxBodyBytes: middleware.MaxSmallBody,
 		Summary: "Change a fleet's settings", Description: "What is not named stays as it is. Readings go by it within ten seconds.", Tags: []string{"fleets"},
 	}), s.updateFleet)
-	huma.Register(api, door.Guard(door.ForOwner, huma.Operation{
+	huma.Register(api, middleware.Guard(middleware.ForOwner, huma.Operation{
 		OperationID: "delete-fleet", Method: http.MethodDelete, Path: fleetPath, DefaultStatus: http.StatusNoContent,
 		Summary: "Delete a fleet, its devices and everything that they have", Description: "It is unknown from now on; what it has is deleted within minutes. Roles and keys of it go at once.", Tags: []string{"fleets"},
 	}), s.deleteFleet)
-	huma.Register(api, door.Guard(door.ForRead, huma.Operation{
+	huma.Register(api, middleware.Guard(middleware.ForRead, huma.Operation{
 		OperationID: "fleet-board", Method: http.MethodGet, Path: fleetPath + "/board", Summary: "How many devices a fleet has, by status and connectivity", Tags: []string{"fleets"},
 	}), s.board)
 }
@@ -88,18 +88,18 @@ func (s *Service) fleetRoutes(api huma.API) {
 func describeFleet(ctx context.Context, f *telemetry.Fleet) fleetBody {
 	return fleetBody{
 		ID: f.FleetID, Name: cmp.Or(f.Name, f.FleetID), TimeZone: f.TimeZone, TenMinutes: f.TenMinutes, Retention: f.Retention,
-		Limits: f.Limits, PropertyTags: append([]string{}, f.PropertyTags...), Created: f.CreatedAt, Role: door.CallerOf(ctx).Grants.On(accounts.OfFleet(f.FleetID)),
+		Limits: f.Limits, PropertyTags: append([]string{}, f.PropertyTags...), Created: f.CreatedAt, Role: middleware.CallerOf(ctx).Grants.On(accounts.OfFleet(f.FleetID)),
 	}
 }
 
 func (s *Service) fleets(ctx context.Context, _ *struct{}) (*fleetsAnswer, error) {
-	answer, who := new(fleetsAnswer), door.CallerOf(ctx)
+	answer, who := new(fleetsAnswer), middleware.CallerOf(ctx)
 	answer.Body.Fleets = []fleetBody{}
 	for f, err := range telemetry.ListFleets(ctx, s.table, "") {
 		if err != nil {
 			return nil, s.door.Error(ctx, err)
 		}
-		if who.May(door.ForRead, accounts.OfFleet(f.FleetID)) {
+		if who.May(middleware.ForRead, accounts.OfFleet(f.FleetID)) {
 			answer.Body.Fleets = append(answer.Body.Fleets, describeFleet(ctx, &f))
 		}
 	}
@@ -144,22 +144,22 @@ func settingsOf(ctx context.Context, f *telemetry.Fleet) fleetBody {
 
 // recordChange is record with what changed, as bodies of the API; nil is what is not there.
 func (s *Service) recordChange(ctx context.Context, action, fleetID, subject string, before, after any) {
-	s.door.RecordChange(ctx, accounts.Entry{Actor: door.CallerOf(ctx).Actor, Action: action, Site: accounts.OfFleet(fleetID), Subject: subject}, before, after)
+	s.door.RecordChange(ctx, accounts.Entry{Actor: middleware.CallerOf(ctx).Actor, Action: action, Site: accounts.OfFleet(fleetID), Subject: subject}, before, after)
 }
 
 // recordSecret is record of a secret that was changed.
 func (s *Service) recordSecret(ctx context.Context, action, fleetID, subject, field string) {
 	s.door.Record(ctx, accounts.Entry{
-		Actor: door.CallerOf(ctx).Actor, Action: action, Site: accounts.OfFleet(fleetID), Subject: subject, Changes: []accounts.Change{{Field: field, Hidden: true}},
+		Actor: middleware.CallerOf(ctx).Actor, Action: action, Site: accounts.OfFleet(fleetID), Subject: subject, Changes: []accounts.Change{{Field: field, Hidden: true}},
 	})
 }
 
 // record writes down who changed what of a fleet.
 func (s *Service) record(ctx context.Context, action, fleetID, subject string) {
-	s.door.Record(ctx, accounts.Entry{Actor: door.CallerOf(ctx).Actor, Action: action, Site: accounts.OfFleet(fleetID), Subject: subject})
+	s.door.Record(ctx, accounts.Entry{Actor: middleware.CallerOf(ctx).Actor, Action: action, Site: accounts.OfFleet(fleetID), Subject: subject})
 }
 
-func (s *Service) fleet(ctx context.Context, in *door.FleetPath) (*fleetAnswer, error) {
+func (s *Service) fleet(ctx context.Context, in *middleware.FleetPath) (*fleetAnswer, error) {
 	f, err := telemetry.GetFleet(ctx, s.table, in.Fleet)
 	if err != nil {
 		return nil, s.door.Error(ctx, err)
@@ -172,11 +172,11 @@ func (s *Service) updateFleet(ctx context.Context, in *updateFleetRequest) (*fle
 	var before fleetBody
 	f, err := telemetry.UpdateFleet(ctx, s.table, in.Fleet, func(f *telemetry.Fleet) error {
 		before = settingsOf(ctx, f)
-		door.Set(&f.Name, b.Name)
-		door.Set(&f.TenMinutes, b.TenMinutes)
-		door.Set(&f.Limits, b.Limits)
-		door.Set(&f.PropertyTags, b.PropertyTags)
-		door.Set(&f.Retention, b.Retention)
+		middleware.Set(&f.Name, b.Name)
+		middleware.Set(&f.TenMinutes, b.TenMinutes)
+		middleware.Set(&f.Limits, b.Limits)
+		middleware.Set(&f.PropertyTags, b.PropertyTags)
+		middleware.Set(&f.Retention, b.Retention)
 		return nil
 	})
 	if err != nil {
@@ -186,7 +186,7 @@ func (s *Service) updateFleet(ctx context.Context, in *updateFleetRequest) (*fle
 	return &fleetAnswer{describeFleet(ctx, &f)}, nil
 }
 
-func (s *Service) deleteFleet(ctx context.Context, in *door.FleetPath) (*struct{}, error) {
+func (s *Service) deleteFleet(ctx context.Context, in *middleware.FleetPath) (*struct{}, error) {
 	f, err := telemetry.GetFleet(ctx, s.table, in.Fleet)
 	if err == nil {
 		err = telemetry.DeleteFleet(ctx, s.table, in.Fleet)
@@ -216,7 +216,7 @@ type silenceBody struct {
 	Of      int       `json:"of" doc:"Devices that were online before."`
 }
 
-func (s *Service) board(ctx context.Context, in *door.FleetPath) (*boardAnswer, error) {
+func (s *Service) board(ctx context.Context, in *middleware.FleetPath) (*boardAnswer, error) {
 	fleet := telemetry.FleetIn{FleetID: in.Fleet}
 	if _, err := telemetry.GetFleet(ctx, s.table, in.Fleet); err != nil {
 		return nil, s.door.Error(ctx, err)

@@ -6,13 +6,13 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"github.com/onefold/onefold/server/internal/door"
+	"github.com/onefold/onefold/server/internal/middleware"
 	"github.com/onefold/onefold/telemetry"
 	"github.com/onefold/onefold/telemetry/payload"
 )
 
 type importReadingsRequest struct {
-	door.FleetPath
+	middleware.FleetPath
 	DryRun          bool   `query:"dryRun" doc:"Say what would become of them, and write nothing. Of two that are the same both would be stored."`
 	MakeDevices     bool   `query:"makeDevices" doc:"Make devices that are not there."`
 	ContentEncoding string `header:"Content-Encoding" doc:"gzip or none."`
@@ -27,7 +27,7 @@ type importReadingsAnswer struct {
 }
 
 func (s *Service) importRoutes(api huma.API) {
-	huma.Register(api, door.Guard(door.ForWrite, huma.Operation{
+	huma.Register(api, middleware.Guard(middleware.ForWrite, huma.Operation{
 		OperationID: "import-readings", Method: http.MethodPost, Path: fleetPath + "/import", DefaultStatus: http.StatusAccepted,
 		MaxBodyBytes: maxBody, BodyReadTimeout: ingestFor, SkipValidateBody: true,
 		Summary: "Import readings of the past",

@@ -15,7 +15,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/onefold/onefold/accounts"
-	"github.com/onefold/onefold/server/internal/door"
+	"github.com/onefold/onefold/server/internal/middleware"
 	"github.com/onefold/onefold/telemetry"
 	"github.com/onefold/onefold/telemetry/payload"
 )
@@ -49,7 +49,7 @@ func (s *Service) identify(ctx context.Context, token string) (sender, error) {
 	}
 	fleet, ok := sendsFor(key)
 	if !ok {
-		return sender{}, door.Problem(http.StatusForbidden, "forbidden", "This key may not send readings. Make one of the fleet with the scope ingest.")
+		return sender{}, middleware.Problem(http.StatusForbidden, "forbidden", "This key may not send readings. Make one of the fleet with the scope ingest.")
 	}
 	return sender{fleetID: fleet}, nil
 }
@@ -76,7 +76,7 @@ type readingsAnswer struct {
 }
 
 func (s *Service) ingestRoutes(api huma.API) {
-	huma.Register(api, door.Guard(door.ForAnyone, huma.Operation{
+	huma.Register(api, middleware.Guard(middleware.ForAnyone, huma.Operation{
 		OperationID: "ingest-readings", Method: http.MethodPost, Path: "/api/readings", DefaultStatus: http.StatusAccepted,
 		MaxBodyBytes: maxBody, BodyReadTimeout: ingestFor, SkipValidateBody: true,
 		Summary: "Take readings in",
@@ -177,7 +177,7 @@ func plainBody(body []byte, encoding string) ([]byte, error) {
 		return body, nil
 	case "gzip":
 	default:
-		return nil, door.Problem(http.StatusUnsupportedMediaType, "unsupported_encoding", "Use gzip, or no Content-Encoding.")
+		return nil, middleware.Problem(http.StatusUnsupportedMediaType, "unsupported_encoding", "Use gzip, or no Content-Encoding.")
 	}
 	in, err := gzip.NewReader(bytes.NewReader(body))
 	if err == nil {
@@ -185,9 +185,9 @@ func plainBody(body []byte, encoding string) ([]byte, error) {
 	}
 	switch {
 	case err != nil:
-		return nil, door.Problem(http.StatusBadRequest, "bad_request", "The body is no gzip: "+err.Error()+".")
+		return nil, middleware.Problem(http.StatusBadRequest, "bad_request", "The body is no gzip: "+err.Error()+".")
 	case len(body) > maxBody:
-		return nil, door.Problem(http.StatusRequestEntityTooLarge, "body_too_large", tooLong)
+		return nil, middleware.Problem(http.StatusRequestEntityTooLarge, "body_too_large", tooLong)
 	}
 	return body, nil
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
 	"github.com/onefold/onefold/internal/lineprotocol"
-	"github.com/onefold/onefold/server/internal/door"
+	"github.com/onefold/onefold/server/internal/middleware"
 	"github.com/onefold/onefold/telemetry"
 	"github.com/onefold/onefold/telemetry/payload"
 )
@@ -53,12 +53,12 @@ func (s *Service) lineRoutes(api huma.API, mux *http.ServeMux) {
 	}
 	old := op
 	op.Middlewares = huma.Middlewares{refuseLong(false)}
-	huma.Register(api, door.Guard(door.ForAnyone, op), func(ctx context.Context, in *linesRequest) (*huma.StreamResponse, error) {
+	huma.Register(api, middleware.Guard(middleware.ForAnyone, op), func(ctx context.Context, in *linesRequest) (*huma.StreamResponse, error) {
 		token, _ := tokenOf(in.Authorization)
 		return s.writeLines(ctx, token, in.Bucket, in.Precision, in.ContentEncoding, in.RawBody).answer(false), nil
 	})
 	old.OperationID, old.Path, old.Hidden, old.Middlewares = "write-lines-v1", "/write", true, huma.Middlewares{refuseLong(true)}
-	huma.Register(api, door.Guard(door.ForAnyone, old), func(ctx context.Context, in *oldLinesRequest) (*huma.StreamResponse, error) {
+	huma.Register(api, middleware.Guard(middleware.ForAnyone, old), func(ctx context.Context, in *oldLinesRequest) (*huma.StreamResponse, error) {
 		fleet, _, _ := strings.Cut(in.Database, "/") // what follows names how long InfluxDB keeps it
 		return s.writeLines(ctx, oldToken(in), fleet, in.Precision, in.ContentEncoding, in.RawBody).answer(true), nil
 	})
@@ -235,7 +235,7 @@ func (w written) answer(old bool) *huma.StreamResponse {
 			ctx.SetHeader("WWW-Authenticate", `Token realm="onefold"`)
 		}
 		ctx.SetStatus(w.status)
-		_ = door.PlainJSON(ctx.BodyWriter()).Encode(w.form(old)) // a client that is gone does not hear it
+		_ = middleware.PlainJSON(ctx.BodyWriter()).Encode(w.form(old)) // a client that is gone does not hear it
 	}}
 }
 
@@ -270,7 +270,7 @@ func healthy(w http.ResponseWriter, _ *http.Request) {
 func created(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("X-Influxdb-Version", influxVersion)
-	r.Body = http.MaxBytesReader(w, r.Body, door.MaxSmallBody)
+	r.Body = http.MaxBytesReader(w, r.Body, middleware.MaxSmallBody)
 	if q := strings.ToUpper(strings.TrimSpace(r.FormValue("q"))); strings.HasPrefix(q, "CREATE DATABASE") {
 		_, _ = w.Write([]byte(`{"results":[{"statement_id":0}]}` + "\n"))
 		return

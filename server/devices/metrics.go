@@ -3,7 +3,7 @@ package devices
 import (
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/onefold/onefold/server/internal/door"
+	"github.com/onefold/onefold/server/internal/middleware"
 	"github.com/onefold/onefold/telemetry"
 )
 
@@ -14,7 +14,7 @@ type metrics struct {
 	omitted  *prometheus.CounterVec
 }
 
-func newMetrics(of *door.Metrics) *metrics {
+func newMetrics(of *middleware.Metrics) *metrics {
 	m := &metrics{
 		readings: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "onefold_readings_total", Help: "Readings by outcome."}, []string{"outcome"}),
 		rejected: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "onefold_readings_rejected_total", Help: "Rejected readings by reason."}, []string{"reason"}),

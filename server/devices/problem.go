@@ -6,7 +6,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"github.com/onefold/onefold/server/internal/door"
+	"github.com/onefold/onefold/server/internal/middleware"
 	"github.com/onefold/onefold/telemetry"
 	"github.com/onefold/onefold/telemetry/alerts"
 	"github.com/onefold/onefold/telemetry/credentials"
@@ -21,29 +21,29 @@ func Problem(err error) error {
 	}
 	switch {
 	case errors.Is(err, alerts.ErrEnded):
-		return door.Problem(http.StatusConflict, "alert_ended", "The alert has ended: there is nothing to look after any more.")
+		return middleware.Problem(http.StatusConflict, "alert_ended", "The alert has ended: there is nothing to look after any more.")
 	case errors.Is(err, alerts.ErrSnooze):
-		return door.Problem(http.StatusUnprocessableEntity, "bad_snooze", "Snooze until a time within the next 31 days.")
+		return middleware.Problem(http.StatusUnprocessableEntity, "bad_snooze", "Snooze until a time within the next 31 days.")
 	case errors.Is(err, alerts.ErrComment):
-		return door.Problem(http.StatusUnprocessableEntity, "bad_comment", "A comment has 1 to 2,000 bytes.")
+		return middleware.Problem(http.StatusUnprocessableEntity, "bad_comment", "A comment has 1 to 2,000 bytes.")
 	case errors.Is(err, telemetry.ErrTransition):
-		return door.Problem(http.StatusConflict, "bad_transition", door.Detail(err))
+		return middleware.Problem(http.StatusConflict, "bad_transition", middleware.Detail(err))
 	case errors.Is(err, telemetry.ErrInvalid):
-		return door.Problem(http.StatusUnprocessableEntity, "invalid_request", door.Detail(errors.New(whatIsInvalid(err))))
+		return middleware.Problem(http.StatusUnprocessableEntity, "invalid_request", middleware.Detail(errors.New(whatIsInvalid(err))))
 	case errors.Is(err, telemetry.ErrRetention):
-		return door.Problem(http.StatusUnprocessableEntity, "invalid_request", door.Detail(err))
+		return middleware.Problem(http.StatusUnprocessableEntity, "invalid_request", middleware.Detail(err))
 	case errors.Is(err, telemetry.ErrRange), errors.Is(err, recount.ErrRange):
-		return door.Problem(http.StatusUnprocessableEntity, "bad_range", door.Detail(err))
+		return middleware.Problem(http.StatusUnprocessableEntity, "bad_range", middleware.Detail(err))
 	case errors.Is(err, telemetry.ErrSealed):
-		return door.Problem(http.StatusConflict, "sealed", door.Detail(err))
+		return middleware.Problem(http.StatusConflict, "sealed", middleware.Detail(err))
 	case errors.Is(err, credentials.ErrClaim):
-		return door.Problem(http.StatusForbidden, "bad_claim", "This code does not hold: it is wrong, was used, or has expired.")
+		return middleware.Problem(http.StatusForbidden, "bad_claim", "This code does not hold: it is wrong, was used, or has expired.")
 	case errors.Is(err, telemetry.ErrToken):
-		return door.Problem(http.StatusUnauthorized, "unauthorized", "This is no valid token of a device.")
+		return middleware.Problem(http.StatusUnauthorized, "unauthorized", "This is no valid token of a device.")
 	case errors.Is(err, payload.ErrSyntax):
-		return door.Problem(http.StatusBadRequest, "bad_request", err.Error())
+		return middleware.Problem(http.StatusBadRequest, "bad_request", err.Error())
 	case errors.Is(err, payload.ErrTooMany):
-		return door.Problem(http.StatusRequestEntityTooLarge, "too_many_readings", err.Error())
+		return middleware.Problem(http.StatusRequestEntityTooLarge, "too_many_readings", err.Error())
 	}
 	return nil
 }
@@ -65,7 +65,7 @@ func ruleErrors(err error) (faults []*alerts.RuleError) {
 
 // ruleProblem names every field that is wrong; its code is that of the first.
 func ruleProblem(faults []*alerts.RuleError) error {
-	p := door.Problem(http.StatusUnprocessableEntity, faults[0].Code, "It cannot be as it is said.")
+	p := middleware.Problem(http.StatusUnprocessableEntity, faults[0].Code, "It cannot be as it is said.")
 	for _, f := range faults {
 		p.Errors = append(p.Errors, &huma.ErrorDetail{Message: f.What, Location: "body." + f.Field})
 	}

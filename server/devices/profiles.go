@@ -8,14 +8,14 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"github.com/onefold/onefold/server/internal/door"
+	"github.com/onefold/onefold/server/internal/middleware"
 	"github.com/onefold/onefold/table"
 	"github.com/onefold/onefold/telemetry"
 )
 
 // ProfilePath names a profile of a fleet.
 type ProfilePath struct {
-	door.FleetPath
+	middleware.FleetPath
 	Profile string `path:"profile" maxLength:"64"`
 }
 
@@ -52,23 +52,23 @@ func describeProfile(p *telemetry.Profile) profileBody {
 
 func (s *Service) profileRoutes(api huma.API) {
 	const list, one = fleetPath + "/profiles", fleetPath + "/profiles/{profile}"
-	huma.Register(api, door.Guard(door.ForRead, huma.Operation{
+	huma.Register(api, middleware.Guard(middleware.ForRead, huma.Operation{
 		OperationID: "profiles", Method: http.MethodGet, Path: list, Summary: "The profiles of a fleet: what kinds of devices measure", Tags: []string{"fleets"},
 	}), s.profiles)
-	huma.Register(api, door.Guard(door.ForRead, huma.Operation{
+	huma.Register(api, middleware.Guard(middleware.ForRead, huma.Operation{
 		OperationID: "profile", Method: http.MethodGet, Path: one, Summary: "A profile", Tags: []string{"fleets"},
 	}), s.profile)
-	huma.Register(api, door.Guard(door.ForWrite, huma.Operation{
-		OperationID: "put-profile", Method: http.MethodPut, Path: one, MaxBodyBytes: door.MaxSmallBody,
+	huma.Register(api, middleware.Guard(middleware.ForWrite, huma.Operation{
+		OperationID: "put-profile", Method: http.MethodPut, Path: one, MaxBodyBytes: middleware.MaxSmallBody,
 		Summary: "Make or replace a profile", Description: "Readings go by it within ten seconds; those that are stored stay as they are.", Tags: []string{"fleets"}, Errors: []int{http.StatusConflict},
 	}), s.putProfile)
-	huma.Register(api, door.Guard(door.ForWrite, huma.Operation{
+	huma.Register(api, middleware.Guard(middleware.ForWrite, huma.Operation{
 		OperationID: "delete-profile", Method: http.MethodDelete, Path: one, DefaultStatus: http.StatusNoContent,
 		Summary: "Delete a profile that no device has", Tags: []string{"fleets"}, Errors: []int{http.StatusConflict},
 	}), s.deleteProfile)
 }
 
-func (s *Service) profiles(ctx context.Context, in *door.FleetPath) (*profilesAnswer, error) {
+func (s *Service) profiles(ctx context.Context, in *middleware.FleetPath) (*profilesAnswer, error) {
 	all, err := telemetry.ProfilesOfFleet.Collect(ctx, s.table, telemetry.FleetIn{FleetID: in.Fleet})
 	if err != nil {
 		return nil, s.door.Error(ctx, err)
@@ -128,7 +128,7 @@ func (s *Service) deleteProfile(ctx context.Context, in *ProfilePath) (*struct{}
 	}
 	_, err = telemetry.DevicesLabelled.First(ctx, s.table, telemetry.LabelIn{FleetID: in.Fleet, Kind: telemetry.ByProfile, Value: in.Profile})
 	if err == nil {
-		return nil, door.Problem(http.StatusConflict, "in_use", "There are devices with this profile. Give them another one first.")
+		return nil, middleware.Problem(http.StatusConflict, "in_use", "There are devices with this profile. Give them another one first.")
 	}
 	if errors.Is(err, table.ErrNotFound) {
 		err = telemetry.Profiles.Delete(ctx, s.table, p.ProfileKey)

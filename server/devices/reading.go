@@ -7,7 +7,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"github.com/onefold/onefold/server/internal/door"
+	"github.com/onefold/onefold/server/internal/middleware"
 	"github.com/onefold/onefold/table"
 	"github.com/onefold/onefold/telemetry"
 )
@@ -96,7 +96,7 @@ type aggregatesAnswer struct {
 }
 
 func readOperation(id, path, summary string) huma.Operation {
-	return door.Guard(door.ForRead, huma.Operation{OperationID: id, Method: http.MethodGet, Path: devicePath + path, Summary: summary, Tags: []string{"readings"}})
+	return middleware.Guard(middleware.ForRead, huma.Operation{OperationID: id, Method: http.MethodGet, Path: devicePath + path, Summary: summary, Tags: []string{"readings"}})
 }
 
 func (s *Service) readingRoutes(api huma.API) {

@@ -7,7 +7,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"github.com/onefold/onefold/server/internal/door"
+	"github.com/onefold/onefold/server/internal/middleware"
 	"github.com/onefold/onefold/telemetry"
 )
 
@@ -75,11 +75,11 @@ func (s *Service) retractionRoutes(api huma.API) {
 	const list = devicePath + "/retractions"
 	huma.Register(api, readOperation("device-quarantine", "/quarantine", "Readings whose time cannot be right: they count nowhere"), s.quarantine)
 	huma.Register(api, readOperation("retractions", "/retractions", "What of a device's readings was retracted"), s.retractions)
-	huma.Register(api, door.Guard(door.ForWrite, huma.Operation{
-		OperationID: "retract", Method: http.MethodPost, Path: list, DefaultStatus: http.StatusCreated, MaxBodyBytes: door.MaxSmallBody,
+	huma.Register(api, middleware.Guard(middleware.ForWrite, huma.Operation{
+		OperationID: "retract", Method: http.MethodPost, Path: list, DefaultStatus: http.StatusCreated, MaxBodyBytes: middleware.MaxSmallBody,
 		Summary: "Say that what a device measured for a time is wrong", Description: "It counts in no aggregate any more, within a minute, nor does what arrives later of that time. The readings stay.", Tags: []string{"readings"},
 	}), s.retract)
-	huma.Register(api, door.Guard(door.ForWrite, huma.Operation{
+	huma.Register(api, middleware.Guard(middleware.ForWrite, huma.Operation{
 		OperationID: "lift-retraction", Method: http.MethodDelete, Path: list + "/{retraction}", DefaultStatus: http.StatusNoContent,
 		Summary: "Take a retraction back", Tags: []string{"readings"},
 	}), s.lift)
@@ -126,7 +126,7 @@ func (s *Service) retract(ctx context.Context, in *retractRequest) (*retractionA
 	}
 	r, err := telemetry.Retract(ctx, s.table, telemetry.Retraction{
 		RetractionKey: telemetry.RetractionKey{DeviceID: in.Device}, From: in.Body.From, To: in.Body.To, Metrics: in.Body.Metrics,
-		Reason: in.Body.Reason, By: door.CallerOf(ctx).Actor,
+		Reason: in.Body.Reason, By: middleware.CallerOf(ctx).Actor,
 	})
 	if err != nil {
 		return nil, s.door.Error(ctx, err)

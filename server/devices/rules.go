@@ -9,7 +9,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"github.com/onefold/onefold/server/internal/door"
+	"github.com/onefold/onefold/server/internal/middleware"
 	"github.com/onefold/onefold/table"
 	"github.com/onefold/onefold/telemetry"
 	"github.com/onefold/onefold/telemetry/alerts"
@@ -24,7 +24,7 @@ const (
 
 // RulePath names a rule.
 type RulePath struct {
-	door.FleetPath
+	middleware.FleetPath
 	Scope   string `path:"scope" enum:"device,profile"`
 	ScopeID string `path:"scopeId" maxLength:"64" doc:"Of the device or profile that it is for."`
 	Rule    string `path:"rule" maxLength:"64" pattern:"^[A-Za-z0-9_-]+$" patternDescription:"letters, digits, _ and -"`
@@ -89,7 +89,7 @@ type putRuleRequest struct {
 }
 
 type testRuleRequest struct {
-	door.FleetPath
+	middleware.FleetPath
 	Body struct {
 		Rule struct {
 			Scope   string `json:"scope,omitempty" enum:"device,profile"`
@@ -107,26 +107,26 @@ type testRuleAnswer struct{ Body alerts.Replayed }
 func (s *Service) ruleRoutes(api huma.API) {
 	const list, one = fleetPath + "/rules", fleetPath + "/rules/{scope}/{scopeId}/{rule}"
 	tags := []string{"alerts"}
-	huma.Register(api, door.Guard(door.ForRead, huma.Operation{
+	huma.Register(api, middleware.Guard(middleware.ForRead, huma.Operation{
 		OperationID: "rules", Method: http.MethodGet, Path: list, Summary: "The rules of a fleet: of its devices and profiles", Tags: tags,
 	}), s.rules)
-	huma.Register(api, door.Guard(door.ForRead, huma.Operation{
+	huma.Register(api, middleware.Guard(middleware.ForRead, huma.Operation{
 		OperationID: "rule", Method: http.MethodGet, Path: one, Summary: "A rule", Tags: tags,
 	}), s.rule)
-	huma.Register(api, door.Guard(door.ForWrite, huma.Operation{
-		OperationID: "put-rule", Method: http.MethodPut, Path: one, MaxBodyBytes: door.MaxSmallBody, Summary: "Make or replace a rule", Tags: tags, Errors: []int{http.StatusConflict},
+	huma.Register(api, middleware.Guard(middleware.ForWrite, huma.Operation{
+		OperationID: "put-rule", Method: http.MethodPut, Path: one, MaxBodyBytes: middleware.MaxSmallBody, Summary: "Make or replace a rule", Tags: tags, Errors: []int{http.StatusConflict},
 		Description: "It holds for readings that arrive from now on. A change of more than the name ends its open alerts.",
 	}), s.putRule)
-	huma.Register(api, door.Guard(door.ForWrite, huma.Operation{
+	huma.Register(api, middleware.Guard(middleware.ForWrite, huma.Operation{
 		OperationID: "delete-rule", Method: http.MethodDelete, Path: one, DefaultStatus: http.StatusNoContent, Summary: "Delete a rule", Description: "Its open alerts end.", Tags: tags,
 	}), s.deleteRule)
-	huma.Register(api, door.Guard(door.ForRead, huma.Operation{
-		OperationID: "test-rule", Method: http.MethodPost, Path: list + "/test", MaxBodyBytes: door.MaxSmallBody,
+	huma.Register(api, middleware.Guard(middleware.ForRead, huma.Operation{
+		OperationID: "test-rule", Method: http.MethodPost, Path: list + "/test", MaxBodyBytes: middleware.MaxSmallBody,
 		Summary: "What alerts a rule would have made of what a device measured", Description: "Nothing is stored. Of 300,000 readings or aggregates at most.", Tags: tags,
 	}), s.testRule)
 }
 
-func (s *Service) rules(ctx context.Context, in *door.FleetPath) (*rulesAnswer, error) {
+func (s *Service) rules(ctx context.Context, in *middleware.FleetPath) (*rulesAnswer, error) {
 	_, err := telemetry.GetFleet(ctx, s.table, in.Fleet)
 	if err != nil {
 		return nil, s.door.Error(ctx, err)
@@ -201,11 +201,11 @@ func (s *Service) testRule(ctx context.Context, in *testRuleRequest) (*testRuleA
 		return nil, err
 	}
 	if b.From, b.To = b.From.UTC(), b.To.UTC(); !b.From.Before(b.To) || b.To.Sub(b.From) > maxTried {
-		return nil, door.Problem(http.StatusUnprocessableEntity, "bad_range", "Choose a range of time that ends after it begins, of 400 days at most.")
+		return nil, middleware.Problem(http.StatusUnprocessableEntity, "bad_range", "Choose a range of time that ends after it begins, of 400 days at most.")
 	}
 	r := telemetry.Rule{RuleKey: telemetry.RuleKey{Scope: telemetry.ForDevice, ScopeID: b.Device, RuleID: "tried"}, FleetID: in.Fleet}
 	if b.Rule.fill(&r); r.NoData {
-		return nil, door.Problem(http.StatusUnprocessableEntity, "not_replayable", "A rule about silence cannot be tried: it goes by when readings arrive.")
+		return nil, middleware.Problem(http.StatusUnprocessableEntity, "not_replayable", "A rule about silence cannot be tried: it goes by when readings arrive.")
 	}
 	ctx, cancel := context.WithTimeout(ctx, trialMayRun)
 	defer cancel()
@@ -244,7 +244,7 @@ func atMost[T any](n int, all iter.Seq2[T, error]) iter.Seq2[T, error] {
 		left := n
 		for one, err := range all {
 			if left--; left < 0 {
-				err = door.Problem(http.StatusUnprocessableEntity, "too_much", "There is too much in this range of time to try a rule on. Choose a shorter one.")
+				err = middleware.Problem(http.StatusUnprocessableEntity, "too_much", "There is too much in this range of time to try a rule on. Choose a shorter one.")
 			}
 			if !yield(one, err) || err != nil {
 				return

@@ -9,7 +9,7 @@ import (
 
 	"github.com/onefold/onefold/accounts"
 	"github.com/onefold/onefold/server/internal/background"
-	"github.com/onefold/onefold/server/internal/door"
+	"github.com/onefold/onefold/server/internal/middleware"
 	"github.com/onefold/onefold/server/jobs"
 	"github.com/onefold/onefold/server/mqtt"
 	"github.com/onefold/onefold/table"
@@ -32,7 +32,7 @@ type Options struct {
 // Service is telemetry behind a door. Make one with New.
 type Service struct {
 	o          Options
-	door       *door.Door
+	door       *middleware.Door
 	table      *table.Table
 	folded     telemetry.Folded
 	metrics    *metrics
@@ -43,7 +43,7 @@ type Service struct {
 }
 
 // New makes the service of a table whose folds are w's.
-func New(d *door.Door, t *table.Table, w telemetry.Folded, o Options) (*Service, error) {
+func New(d *middleware.Door, t *table.Table, w telemetry.Folded, o Options) (*Service, error) {
 	if w == nil {
 		return nil, errors.New("devices: the folds are required")
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/sse"
 
-	"github.com/onefold/onefold/server/internal/door"
+	"github.com/onefold/onefold/server/internal/middleware"
 	"github.com/onefold/onefold/table"
 	"github.com/onefold/onefold/telemetry"
 )
@@ -113,16 +113,18 @@ func (s *Service) tailRoutes(api huma.API) {
 	sse.Register(api, one, types, func(ctx context.Context, in *DevicePath, send sse.Sender) {
 		s.stream(ctx, in.Device, in.Fleet, send)
 	})
-	sse.Register(api, door.Guard(door.ForRead, huma.Operation{
+	sse.Register(api, middleware.Guard(middleware.ForRead, huma.Operation{
 		OperationID: "tail-fleet", Method: http.MethodGet, Path: fleetPath + "/tail", Middlewares: admit,
 		Summary: "Readings of a fleet as they come, as server-sent events", Description: "Where several servers share a table, those that the one asked takes in.", Tags: []string{"readings"},
-	}), types, func(ctx context.Context, in *door.FleetPath, send sse.Sender) { s.stream(ctx, "", in.Fleet, send) })
+	}), types, func(ctx context.Context, in *middleware.FleetPath, send sse.Sender) {
+		s.stream(ctx, "", in.Fleet, send)
+	})
 }
 
 // onlyKnown refuses requests for a device that the fleet of the path does not have.
 func (s *Service) onlyKnown(api huma.API) func(huma.Context, func(huma.Context)) {
 	return func(ctx huma.Context, next func(huma.Context)) {
-		path := DevicePath{FleetPath: door.FleetPath{Fleet: ctx.Param("fleet")}, Device: ctx.Param("device")}
+		path := DevicePath{FleetPath: middleware.FleetPath{Fleet: ctx.Param("fleet")}, Device: ctx.Param("device")}
 		if _, err := s.known(ctx.Context(), &path); err != nil {
 			s.door.Refuse(api, ctx, err)
 			return

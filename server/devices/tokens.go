@@ -6,7 +6,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"github.com/onefold/onefold/server/internal/door"
+	"github.com/onefold/onefold/server/internal/middleware"
 	"github.com/onefold/onefold/telemetry/credentials"
 )
 
@@ -28,7 +28,7 @@ type claimCodeAnswer struct {
 }
 
 type claimRequest struct {
-	door.FleetPath
+	middleware.FleetPath
 	Body struct {
 		Code string `json:"code" maxLength:"64"`
 	}
@@ -43,20 +43,20 @@ type claimAnswer struct {
 
 func (s *Service) tokenRoutes(api huma.API) {
 	const tokens = devicePath + "/tokens"
-	huma.Register(api, door.Guard(door.ForWrite, huma.Operation{
+	huma.Register(api, middleware.Guard(middleware.ForWrite, huma.Operation{
 		OperationID: "add-device-token", Method: http.MethodPost, Path: tokens, DefaultStatus: http.StatusCreated,
 		Summary: "Give a device a token, or a new one", Description: "The one before stays valid for seven days, so that devices can be changed over.", Tags: []string{"devices"},
 	}), s.addToken)
-	huma.Register(api, door.Guard(door.ForWrite, huma.Operation{
+	huma.Register(api, middleware.Guard(middleware.ForWrite, huma.Operation{
 		OperationID: "revoke-device-tokens", Method: http.MethodDelete, Path: tokens, DefaultStatus: http.StatusNoContent,
 		Summary: "Revoke a device's older token, or all", Tags: []string{"devices"},
 	}), s.revokeTokens)
-	huma.Register(api, door.Guard(door.ForWrite, huma.Operation{
+	huma.Register(api, middleware.Guard(middleware.ForWrite, huma.Operation{
 		OperationID: "add-claim-code", Method: http.MethodPost, Path: devicePath + "/claim-code", DefaultStatus: http.StatusCreated,
 		Summary: "Make a code by which a provisioned device is taken into service", Tags: []string{"devices"}, Errors: []int{http.StatusConflict},
 	}), s.addClaimCode)
-	huma.Register(api, door.Guard(door.ForWrite, huma.Operation{
-		OperationID: "claim-device", Method: http.MethodPost, Path: fleetPath + "/claim", MaxBodyBytes: door.MaxSmallBody,
+	huma.Register(api, middleware.Guard(middleware.ForWrite, huma.Operation{
+		OperationID: "claim-device", Method: http.MethodPost, Path: fleetPath + "/claim", MaxBodyBytes: middleware.MaxSmallBody,
 		Summary: "Take a device into service in this fleet, by its code", Tags: []string{"devices"},
 	}), s.claim)
 }

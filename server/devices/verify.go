@@ -11,7 +11,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/onefold/onefold/internal/calendar"
-	"github.com/onefold/onefold/server/internal/door"
+	"github.com/onefold/onefold/server/internal/middleware"
 	"github.com/onefold/onefold/server/jobs"
 	"github.com/onefold/onefold/table"
 	"github.com/onefold/onefold/telemetry"
@@ -55,7 +55,7 @@ type fleetDifference struct {
 type fleetVerificationAnswer struct{ Body fleetVerification }
 
 type verifyFleetRequest struct {
-	door.FleetPath
+	middleware.FleetPath
 	Body struct {
 		From   string `json:"from,omitempty" maxLength:"10" doc:"First day, YYYY-MM-DD, in the fleet's time zone. Default: 6 days before the last."`
 		To     string `json:"to,omitempty" maxLength:"10" doc:"Last day, included. Default: today."`
@@ -74,15 +74,15 @@ const verifyDays = 7
 
 func (s *Service) verifyRoutes(api huma.API) {
 	const path = "/api/v1/fleets/{fleet}/verify"
-	huma.Register(api, door.Guard(door.ForWrite, huma.Operation{
-		OperationID: "verify-fleet", Method: http.MethodPost, Path: path, DefaultStatus: http.StatusAccepted, MaxBodyBytes: door.MaxSmallBody,
+	huma.Register(api, middleware.Guard(middleware.ForWrite, huma.Operation{
+		OperationID: "verify-fleet", Method: http.MethodPost, Path: path, DefaultStatus: http.StatusAccepted, MaxBodyBytes: middleware.MaxSmallBody,
 		Summary: "Recompute figures from raw readings and compare, in the background", Tags: []string{"operations"}, Errors: []int{http.StatusConflict},
 	}), s.verify)
-	huma.Register(api, door.Guard(door.ForOwner, huma.Operation{
-		OperationID: "rebuild-fleet", Method: http.MethodPost, Path: "/api/v1/fleets/{fleet}/rebuild", DefaultStatus: http.StatusAccepted, MaxBodyBytes: door.MaxSmallBody,
+	huma.Register(api, middleware.Guard(middleware.ForOwner, huma.Operation{
+		OperationID: "rebuild-fleet", Method: http.MethodPost, Path: "/api/v1/fleets/{fleet}/rebuild", DefaultStatus: http.StatusAccepted, MaxBodyBytes: middleware.MaxSmallBody,
 		Summary: "Recompute figures from raw readings and replace those that differ, in the background", Tags: []string{"operations"}, Errors: []int{http.StatusConflict},
 	}), s.rebuild)
-	huma.Register(api, door.Guard(door.ForRead, huma.Operation{
+	huma.Register(api, middleware.Guard(middleware.ForRead, huma.Operation{
 		OperationID: "verified-fleet", Method: http.MethodGet, Path: path,
 		Summary: "How the last comparison or rebuild of the last thirty days went, or goes", Tags: []string{"operations"},
 	}), s.verified)
@@ -107,14 +107,14 @@ func (s *Service) beginRecount(ctx context.Context, in *verifyFleetRequest, verb
 	}
 	job, err := s.verifications.Begin(ctx, began.ID, in.Fleet, began)
 	if errors.Is(err, jobs.ErrBusy) {
-		return nil, door.Problem(http.StatusConflict, "busy", "A comparison or rebuild is running. Only one runs at a time; ask again when it has ended.")
+		return nil, middleware.Problem(http.StatusConflict, "busy", "A comparison or rebuild is running. Only one runs at a time; ask again when it has ended.")
 	}
 	if err != nil {
 		return nil, s.door.Error(ctx, err)
 	}
 	s.record(ctx, "fleet."+string(verb), in.Fleet, of.Device)
 	if !s.background.Start(func(ctx context.Context) { s.runRecount(ctx, of, verb, job) }) {
-		return nil, s.door.Error(ctx, errors.Join(door.Stopping(), job.Drop(ctx)))
+		return nil, s.door.Error(ctx, errors.Join(middleware.Stopping(), job.Drop(ctx)))
 	}
 	answer := new(verifyFleetStarted)
 	answer.Body.ID = began.ID
@@ -176,7 +176,7 @@ func (s *Service) keepVerify(ctx context.Context, v *recount.Verification, err e
 	}
 }
 
-func (s *Service) verified(ctx context.Context, in *door.FleetPath) (*fleetVerificationAnswer, error) {
+func (s *Service) verified(ctx context.Context, in *middleware.FleetPath) (*fleetVerificationAnswer, error) {
 	if _, err := telemetry.GetFleet(ctx, s.table, in.Fleet); err != nil {
 		return nil, s.door.Error(ctx, err)
 	}

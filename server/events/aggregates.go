@@ -9,7 +9,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/onefold/onefold/eventstore"
-	"github.com/onefold/onefold/server/internal/door"
+	"github.com/onefold/onefold/server/internal/middleware"
 	"github.com/onefold/onefold/table"
 )
 
@@ -62,9 +62,9 @@ type headAnswer struct {
 }
 
 func (s *Service) aggregateRoutes(api huma.API) {
-	huma.Register(api, operation(door.ForRead, "aggregate-types", http.MethodGet, root+"/types", "The types of aggregates, and how many there are"), s.types)
-	huma.Register(api, operation(door.ForRead, "aggregates", http.MethodGet, root+"/aggregates", "The aggregates of a type"), s.aggregates)
-	huma.Register(api, operation(door.ForRead, "aggregate", http.MethodGet, aggregatePath, "The version of an aggregate, and whether it is open"), s.aggregate)
+	huma.Register(api, operation(middleware.ForRead, "aggregate-types", http.MethodGet, root+"/types", "The types of aggregates, and how many there are"), s.types)
+	huma.Register(api, operation(middleware.ForRead, "aggregates", http.MethodGet, root+"/aggregates", "The aggregates of a type"), s.aggregates)
+	huma.Register(api, operation(middleware.ForRead, "aggregate", http.MethodGet, aggregatePath, "The version of an aggregate, and whether it is open"), s.aggregate)
 }
 
 func (s *Service) types(ctx context.Context, _ *struct{}) (*typesAnswer, error) {
@@ -84,7 +84,7 @@ func (s *Service) types(ctx context.Context, _ *struct{}) (*typesAnswer, error) 
 func (s *Service) aggregates(ctx context.Context, in *aggregatesRequest) (*headsAnswer, error) {
 	page, err := eventstore.AggregatesOfType.Page(ctx, s.table, eventstore.AggregatesIn{Type: in.Type}, in.Cursor, in.Limit)
 	if errors.Is(err, table.ErrKeyValue) {
-		err = door.Problem(http.StatusUnprocessableEntity, "invalid_request", "A type has no '#'.")
+		err = middleware.Problem(http.StatusUnprocessableEntity, "invalid_request", "A type has no '#'.")
 	}
 	if err != nil {
 		return nil, s.door.Error(ctx, err)
@@ -113,7 +113,7 @@ func (s *Service) aggregate(ctx context.Context, in *AggregatePath) (*headAnswer
 func (s *Service) head(ctx context.Context, in *AggregatePath) (eventstore.Head, error) {
 	h, err := s.store.Head(ctx, in.id())
 	if errors.Is(err, table.ErrNotFound) {
-		err = door.Problem(http.StatusNotFound, "no_such_aggregate", "There is no aggregate of this type and id.")
+		err = middleware.Problem(http.StatusNotFound, "no_such_aggregate", "There is no aggregate of this type and id.")
 	}
 	return h, err
 }
@@ -122,16 +122,16 @@ func (s *Service) head(ctx context.Context, in *AggregatePath) (eventstore.Head,
 func (s *Service) readable(ctx context.Context, in *AggregatePath) (eventstore.Head, error) {
 	h, err := s.head(ctx, in)
 	if err == nil && h.State == eventstore.Deleted {
-		err = door.Problem(http.StatusGone, "deleted", "This aggregate was deleted.")
+		err = middleware.Problem(http.StatusGone, "deleted", "This aggregate was deleted.")
 	}
 	return h, err
 }
 
 func (s *Service) endingRoutes(api huma.API) {
-	ending := operation(door.ForWrite, "close-aggregate", http.MethodPost, aggregatePath+"/close", "End a stream for good: it can be read, and never be appended to")
+	ending := operation(middleware.ForWrite, "close-aggregate", http.MethodPost, aggregatePath+"/close", "End a stream for good: it can be read, and never be appended to")
 	ending.DefaultStatus = http.StatusNoContent
 	huma.Register(api, ending, s.ending("stream.close", s.store.Close))
-	deleting := operation(door.ForOwner, "delete-aggregate", http.MethodDelete, aggregatePath, "Leave a tombstone: the stream is neither read nor appended to, and its id is not used again")
+	deleting := operation(middleware.ForOwner, "delete-aggregate", http.MethodDelete, aggregatePath, "Leave a tombstone: the stream is neither read nor appended to, and its id is not used again")
 	deleting.DefaultStatus = http.StatusNoContent
 	huma.Register(api, deleting, s.ending("stream.delete", s.store.Delete))
 }

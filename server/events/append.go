@@ -14,7 +14,7 @@ import (
 
 	"github.com/onefold/onefold/eventstore"
 	"github.com/onefold/onefold/eventstore/eventjson"
-	"github.com/onefold/onefold/server/internal/door"
+	"github.com/onefold/onefold/server/internal/middleware"
 )
 
 const maxAppendBody = 6 << 20 // 4 MB of events, and what JSON adds
@@ -43,7 +43,7 @@ type appendAnswer struct {
 }
 
 func (s *Service) appendRoutes(api huma.API) {
-	op := operation(door.ForAppend, "append-events", http.MethodPost, aggregatePath+"/events", "Append events to a stream, all or none")
+	op := operation(middleware.ForAppend, "append-events", http.MethodPost, aggregatePath+"/events", "Append events to a stream, all or none")
 	op.Description = `The stream begins with its first events.
 
     {"expected": 3, "commitId": "5f2c…", "events": [
@@ -73,7 +73,7 @@ func (s *Service) append(ctx context.Context, in *appendRequest) (*appendAnswer,
 	var options []eventstore.AppendOption
 	switch named := in.Body.CommitID; {
 	case named != "" && in.Key != "" && named != in.Key:
-		return nil, door.Problem(http.StatusUnprocessableEntity, "invalid_request", "commitId and Idempotency-Key differ. Send one of them.")
+		return nil, middleware.Problem(http.StatusUnprocessableEntity, "invalid_request", "commitId and Idempotency-Key differ. Send one of them.")
 	case named != "" || in.Key != "":
 		options = append(options, eventstore.CommitID(cmp.Or(named, in.Key)))
 	}
@@ -106,17 +106,17 @@ func (r *appendRequest) expected() (e eventstore.Expected, status int, err error
 	}
 	switch {
 	case said > 1:
-		return e, 0, door.Problem(http.StatusUnprocessableEntity, "invalid_request", "Say once what is expected: with If-Match, with If-None-Match or with expected.")
+		return e, 0, middleware.Problem(http.StatusUnprocessableEntity, "invalid_request", "Say once what is expected: with If-Match, with If-None-Match or with expected.")
 	case r.IfNoneMatch == "*":
 		return eventstore.NoStream(), http.StatusPreconditionFailed, nil
 	case r.IfNoneMatch != "":
-		return e, 0, door.Problem(http.StatusUnprocessableEntity, "invalid_request", "If-None-Match can only be *.")
+		return e, 0, middleware.Problem(http.StatusUnprocessableEntity, "invalid_request", "If-None-Match can only be *.")
 	case r.IfMatch == "*":
 		return eventstore.Exists(), http.StatusPreconditionFailed, nil
 	case r.IfMatch != "":
 		n, err := strconv.ParseInt(strings.Trim(strings.TrimPrefix(r.IfMatch, "W/"), `"`), 10, 64)
 		if err != nil || n < 0 {
-			return e, 0, door.Problem(http.StatusUnprocessableEntity, "invalid_request", `If-Match is the version of the stream, such as "3", or *.`)
+			return e, 0, middleware.Problem(http.StatusUnprocessableEntity, "invalid_request", `If-Match is the version of the stream, such as "3", or *.`)
 		}
 		return eventstore.Exact(n), http.StatusPreconditionFailed, nil
 	}
@@ -136,7 +136,7 @@ func expectedOf(said json.RawMessage) (eventstore.Expected, error) {
 	default:
 		n, err := strconv.ParseInt(text, 10, 64)
 		if err != nil || n < 0 {
-			return eventstore.Expected{}, door.Problem(http.StatusUnprocessableEntity, "invalid_request", `expected is a version from 0, "none", "exists" or "any".`)
+			return eventstore.Expected{}, middleware.Problem(http.StatusUnprocessableEntity, "invalid_request", `expected is a version from 0, "none", "exists" or "any".`)
 		}
 		return eventstore.Exact(n), nil
 	}

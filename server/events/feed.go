@@ -11,7 +11,7 @@ import (
 
 	"github.com/onefold/onefold/eventstore"
 	"github.com/onefold/onefold/eventstore/eventjson"
-	"github.com/onefold/onefold/server/internal/door"
+	"github.com/onefold/onefold/server/internal/middleware"
 )
 
 const (
@@ -74,11 +74,11 @@ type feedTailRequest struct {
 }
 
 func (s *Service) feedRoutes(api huma.API) {
-	feed := operation(door.ForRead, "feed", http.MethodGet, root+"/feed", "The events of all aggregates in one order that never changes")
+	feed := operation(middleware.ForRead, "feed", http.MethodGet, root+"/feed", "The events of all aggregates in one order that never changes")
 	feed.Description = "Each append has one position, and whoever goes on after `through` misses none and gets none twice, however long they were away. It follows appends within moments."
 	huma.Register(api, feed, s.feed)
-	huma.Register(api, operation(door.ForRead, "feed-head", http.MethodGet, root+"/feed/head", "How far the feed is"), s.feedHead)
-	tail := operation(door.ForRead, "tail-feed", http.MethodGet, root+"/tail", "The events of all aggregates as they come, as server-sent events")
+	huma.Register(api, operation(middleware.ForRead, "feed-head", http.MethodGet, root+"/feed/head", "How far the feed is"), s.feedHead)
+	tail := operation(middleware.ForRead, "tail-feed", http.MethodGet, root+"/tail", "The events of all aggregates as they come, as server-sent events")
 	tail.Description = "The id is the position up to which everything was sent, so that a reader who comes back misses none."
 	tail.Middlewares = huma.Middlewares{s.door.AdmitStreams(api, "feed", maxStreams)}
 	sse.Register(api, tail, map[string]any{"event": feedEvent{}, "beat": beat{}}, s.tailFeed)

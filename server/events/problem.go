@@ -8,32 +8,32 @@ import (
 
 	"github.com/onefold/onefold/eventstore"
 	"github.com/onefold/onefold/eventstore/eventjson"
-	"github.com/onefold/onefold/server/internal/door"
+	"github.com/onefold/onefold/server/internal/middleware"
 )
 
 // Problem is the answer to an error of the event store that says what to do; nil for other errors.
 func Problem(err error) error {
 	switch {
 	case errors.Is(err, eventstore.ErrInvalid):
-		return door.Problem(http.StatusUnprocessableEntity, "invalid_request", door.Detail(err))
+		return middleware.Problem(http.StatusUnprocessableEntity, "invalid_request", middleware.Detail(err))
 	case errors.Is(err, eventstore.ErrTooLarge):
-		return door.Problem(http.StatusRequestEntityTooLarge, "too_large", door.Detail(err))
+		return middleware.Problem(http.StatusRequestEntityTooLarge, "too_large", middleware.Detail(err))
 	case errors.Is(err, eventstore.ErrClosed):
-		return door.Problem(http.StatusConflict, "stream_closed", "The stream has ended: nothing will ever be appended to it.")
+		return middleware.Problem(http.StatusConflict, "stream_closed", "The stream has ended: nothing will ever be appended to it.")
 	case errors.Is(err, eventstore.ErrCommitReused):
-		return door.Problem(http.StatusUnprocessableEntity, "commit_reused", "This commit id belongs to another append. Use one of its own for each.")
+		return middleware.Problem(http.StatusUnprocessableEntity, "commit_reused", "This commit id belongs to another append. Use one of its own for each.")
 	case errors.Is(err, eventstore.ErrUnsealed):
-		return door.Problem(http.StatusUnprocessableEntity, "personal_fields", "This table keeps what is personal sealed, and the server has no keys to it. Append events with personal fields, and reserve values, through the program that has the keys.")
+		return middleware.Problem(http.StatusUnprocessableEntity, "personal_fields", "This table keeps what is personal sealed, and the server has no keys to it. Append events with personal fields, and reserve values, through the program that has the keys.")
 	case errors.Is(err, eventstore.ErrWriteMode):
-		return door.Problem(http.StatusConflict, "write_mode", "This table is appended to one by one, without transactions, which the server does not do. Append through the program that does.")
+		return middleware.Problem(http.StatusConflict, "write_mode", "This table is appended to one by one, without transactions, which the server does not do. Append through the program that does.")
 	case errors.Is(err, eventstore.ErrReserved):
-		return door.Problem(http.StatusConflict, "reserved", "Another aggregate has a value that this append would reserve.")
+		return middleware.Problem(http.StatusConflict, "reserved", "Another aggregate has a value that this append would reserve.")
 	case errors.Is(err, eventstore.ErrBusy):
-		return huma.ErrorWithHeaders(door.Problem(http.StatusServiceUnavailable, "busy", "Others kept appending to this stream. Send it again."), http.Header{"Retry-After": {"1"}})
+		return huma.ErrorWithHeaders(middleware.Problem(http.StatusServiceUnavailable, "busy", "Others kept appending to this stream. Send it again."), http.Header{"Retry-After": {"1"}})
 	case errors.Is(err, eventstore.ErrTruncated):
-		return door.Problem(http.StatusGone, "truncated", "These events were truncated, and are in no archive that the server knows.")
+		return middleware.Problem(http.StatusGone, "truncated", "These events were truncated, and are in no archive that the server knows.")
 	case errors.Is(err, eventstore.ErrHole):
-		return door.Problem(http.StatusInternalServerError, "damaged", door.Detail(err))
+		return middleware.Problem(http.StatusInternalServerError, "damaged", middleware.Detail(err))
 	}
 	return nil
 }
@@ -47,7 +47,7 @@ type conflictProblem struct {
 
 func conflictOf(c *eventstore.Conflict, status int) error {
 	p := &conflictProblem{Actual: c.Actual, Since: []eventjson.Event{},
-		ErrorModel: door.Problem(status, "version_conflict", "The stream has another version than expected. Decide again, with the events since.")}
+		ErrorModel: middleware.Problem(status, "version_conflict", "The stream has another version than expected. Decide again, with the events since.")}
 	bytes := 0
 	for i := range c.Since {
 		if bytes += eventBytes(&c.Since[i]); bytes > pageBytes {

@@ -13,7 +13,7 @@ import (
 
 	"github.com/onefold/onefold/accounts"
 	"github.com/onefold/onefold/eventstore/projection"
-	"github.com/onefold/onefold/server/internal/door"
+	"github.com/onefold/onefold/server/internal/middleware"
 	"github.com/onefold/onefold/server/jobs"
 )
 
@@ -84,12 +84,12 @@ type projectionRequest struct {
 
 func (s *Service) projectionRoutes(api huma.API) {
 	const list, one = root + "/projections", root + "/projections/{projection}"
-	huma.Register(api, operation(door.ForRead, "projections", http.MethodGet, list, "The projections of the program, what is served of each, and what cannot be applied"), s.projections)
-	huma.Register(api, operation(door.ForRead, "parked-aggregates", http.MethodGet, one+"/parked", "The aggregates of which an event cannot be applied"), s.parked)
-	retry := operation(door.ForWrite, "retry-parked", http.MethodPost, one+"/retry", "Apply again what could not be, after a fault was mended")
+	huma.Register(api, operation(middleware.ForRead, "projections", http.MethodGet, list, "The projections of the program, what is served of each, and what cannot be applied"), s.projections)
+	huma.Register(api, operation(middleware.ForRead, "parked-aggregates", http.MethodGet, one+"/parked", "The aggregates of which an event cannot be applied"), s.parked)
+	retry := operation(middleware.ForWrite, "retry-parked", http.MethodPost, one+"/retry", "Apply again what could not be, after a fault was mended")
 	retry.Description = "Answers those that are parked still."
 	huma.Register(api, retry, s.retry)
-	rebuild := operation(door.ForWrite, "rebuild-projection", http.MethodPost, one+"/rebuild", "Make all read models anew, compare them with those that are served, and switch")
+	rebuild := operation(middleware.ForWrite, "rebuild-projection", http.MethodPost, one+"/rebuild", "Make all read models anew, compare them with those that are served, and switch")
 	rebuild.Description = "It goes on in the background, while appends do; the list of projections tells how far it is. One that was interrupted goes on where it was."
 	rebuild.DefaultStatus, rebuild.Errors = http.StatusAccepted, append(rebuild.Errors, http.StatusConflict)
 	huma.Register(api, rebuild, s.rebuild)
@@ -152,7 +152,7 @@ func (s *Service) projection(name string) (Projection, error) {
 			return p, nil
 		}
 	}
-	return nil, door.Problem(http.StatusNotFound, "no_such_projection", "The program that runs has no projection of this name.")
+	return nil, middleware.Problem(http.StatusNotFound, "no_such_projection", "The program that runs has no projection of this name.")
 }
 
 func (s *Service) parked(ctx context.Context, in *projectionRequest) (*parkedAnswer, error) {
@@ -183,7 +183,7 @@ func (s *Service) retry(ctx context.Context, in *projectionRequest) (*parkedAnsw
 	}
 	still, err := p.Retry(ctx)
 	if err == nil {
-		s.door.Record(ctx, accounts.Entry{Actor: door.CallerOf(ctx).Actor, Action: "projection.retry", Site: accounts.EventStore, Subject: in.Name})
+		s.door.Record(ctx, accounts.Entry{Actor: middleware.CallerOf(ctx).Actor, Action: "projection.retry", Site: accounts.EventStore, Subject: in.Name})
 	}
 	return s.describeParked(ctx, still, err)
 }
@@ -195,15 +195,15 @@ func (s *Service) rebuild(ctx context.Context, in *projectionRequest) (*struct{}
 	}
 	job, err := s.rebuilds.Begin(ctx, rand.Text(), in.Name, rebuildBody{Running: true, Began: s.table.Now().UTC()})
 	if errors.Is(err, jobs.ErrBusy) {
-		return nil, door.Problem(http.StatusConflict, "rebuild_running", "A rebuild of this projection is under way.")
+		return nil, middleware.Problem(http.StatusConflict, "rebuild_running", "A rebuild of this projection is under way.")
 	}
 	if err != nil {
 		return nil, s.door.Error(ctx, err)
 	}
 	if !s.background.Start(func(ctx context.Context) { s.runRebuild(ctx, p, job) }) {
-		return nil, s.door.Error(ctx, errors.Join(door.Stopping(), job.Drop(ctx)))
+		return nil, s.door.Error(ctx, errors.Join(middleware.Stopping(), job.Drop(ctx)))
 	}
-	s.door.Record(ctx, accounts.Entry{Actor: door.CallerOf(ctx).Actor, Action: "projection.rebuild", Site: accounts.EventStore, Subject: in.Name})
+	s.door.Record(ctx, accounts.Entry{Actor: middleware.CallerOf(ctx).Actor, Action: "projection.rebuild", Site: accounts.EventStore, Subject: in.Name})
 	return nil, nil
 }
 
@@ -220,7 +220,7 @@ func (s *Service) runRebuild(ctx context.Context, p Projection, job *jobs.Job[re
 		r.Running, r.Ended = false, s.table.Now().UTC()
 		r.Same, r.Different, r.Fewer, r.Unserved = differs.Same, differs.Different, differs.Fewer, differs.Unserved
 		if failed != nil {
-			r.Error = door.Detail(failed)
+			r.Error = middleware.Detail(failed)
 		}
 	}); err != nil {
 		s.door.Logger.ErrorContext(ctx, "how a rebuild ended was not written down", "projection", p.Name(), "error", err)

@@ -14,8 +14,8 @@ import (
 
 	"github.com/onefold/onefold/eventstore"
 	"github.com/onefold/onefold/eventstore/eventjson"
-	"github.com/onefold/onefold/server/internal/door"
 	"github.com/onefold/onefold/server/internal/download"
+	"github.com/onefold/onefold/server/internal/middleware"
 )
 
 const exportTimeout = time.Hour // of all of an export
@@ -81,14 +81,14 @@ type eventsOfTypePage struct {
 }
 
 func (s *Service) readingRoutes(api huma.API) {
-	read := operation(door.ForRead, "read-events", http.MethodGet, aggregatePath+"/events", "The events of a stream, page by page")
+	read := operation(middleware.ForRead, "read-events", http.MethodGet, aggregatePath+"/events", "The events of a stream, page by page")
 	read.Description = "Consistent: what was appended before is there, and a hole is an error. Events never change, so neither does a page that has a next one, read forwards."
 	huma.Register(api, read, s.read)
-	export := operation(door.ForRead, "export-events", http.MethodGet, aggregatePath+"/export", "The events of a stream as JSON lines")
+	export := operation(middleware.ForRead, "export-events", http.MethodGet, aggregatePath+"/export", "The events of a stream as JSON lines")
 	export.Description = "Written as it is read. An answer that breaks off is not all of it."
 	export.Responses = map[string]*huma.Response{"200": {Description: "The file.", Content: map[string]*huma.MediaType{"application/jsonl": {}}}}
 	huma.Register(api, export, s.export)
-	byType := operation(door.ForRead, "events-of-type", http.MethodGet, root+"/of-type/{eventType}", "The events of a type across aggregates, in the order of time")
+	byType := operation(middleware.ForRead, "events-of-type", http.MethodGet, root+"/of-type/{eventType}", "The events of a type across aggregates, in the order of time")
 	byType.Description = "To look around: the index is behind the table, so who follows it may miss some that come late."
 	huma.Register(api, byType, s.ofType)
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/onefold/onefold/accounts"
 	"github.com/onefold/onefold/eventstore"
 	"github.com/onefold/onefold/server/internal/background"
-	"github.com/onefold/onefold/server/internal/door"
+	"github.com/onefold/onefold/server/internal/middleware"
 	"github.com/onefold/onefold/server/jobs"
 	"github.com/onefold/onefold/table"
 )
@@ -27,7 +27,7 @@ type Options struct {
 // Service is an event store behind a door. Make one with New.
 type Service struct {
 	o          Options
-	door       *door.Door
+	door       *middleware.Door
 	table      *table.Table
 	store      *eventstore.Store
 	background *background.Work
@@ -36,7 +36,7 @@ type Service struct {
 }
 
 // New makes the service of a table.
-func New(d *door.Door, t *table.Table, o Options) (*Service, error) {
+func New(d *middleware.Door, t *table.Table, o Options) (*Service, error) {
 	if o.Store == nil {
 		var err error
 		if o.Store, err = eventstore.New(t, eventstore.Options{}); err != nil {
@@ -80,9 +80,9 @@ func (s *Service) Register(api huma.API, _ *http.ServeMux) error {
 }
 
 // operation declares an operation of the event store.
-func operation(need door.Permission, id, method, path, summary string) huma.Operation {
-	return door.GuardOf(accounts.EventStore, need, huma.Operation{
-		OperationID: id, Method: method, Path: path, Summary: summary, Tags: []string{"event store"}, MaxBodyBytes: door.MaxSmallBody,
+func operation(need middleware.Permission, id, method, path, summary string) huma.Operation {
+	return middleware.GuardOf(accounts.EventStore, need, huma.Operation{
+		OperationID: id, Method: method, Path: path, Summary: summary, Tags: []string{"event store"}, MaxBodyBytes: middleware.MaxSmallBody,
 	})
 }
 
@@ -97,5 +97,5 @@ func (s *Service) Close() { s.background.Close() }
 
 // record writes down who changed what of an aggregate. Appends are a record of their own.
 func (s *Service) record(ctx context.Context, action string, id eventstore.ID) {
-	s.door.Record(ctx, accounts.Entry{Actor: door.CallerOf(ctx).Actor, Action: action, Site: accounts.EventStore, Subject: id.String()})
+	s.door.Record(ctx, accounts.Entry{Actor: middleware.CallerOf(ctx).Actor, Action: action, Site: accounts.EventStore, Subject: id.String()})
 }

@@ -11,7 +11,7 @@ import (
 
 	"github.com/onefold/onefold/eventstore"
 	"github.com/onefold/onefold/eventstore/eventjson"
-	"github.com/onefold/onefold/server/internal/door"
+	"github.com/onefold/onefold/server/internal/middleware"
 	"github.com/onefold/onefold/table"
 )
 
@@ -43,10 +43,10 @@ type snapshotBody struct {
 type snapshotAnswer struct{ Body snapshotBody }
 
 func (s *Service) stateRoutes(api huma.API) {
-	state := operation(door.ForRead, "aggregate-state", http.MethodGet, aggregatePath+"/state", "What the events of an aggregate came to, at any version")
+	state := operation(middleware.ForRead, "aggregate-state", http.MethodGet, aggregatePath+"/state", "What the events of an aggregate came to, at any version")
 	state.Description = "Made of the events without knowing what they mean: the last value of each field of their data, objects within objects merged. What a program makes of them is in its projections and snapshots."
 	huma.Register(api, state, s.state)
-	huma.Register(api, operation(door.ForRead, "aggregate-snapshot", http.MethodGet, aggregatePath+"/snapshot", "The snapshot of an aggregate, as its program made it"), s.snapshot)
+	huma.Register(api, operation(middleware.ForRead, "aggregate-snapshot", http.MethodGet, aggregatePath+"/snapshot", "The snapshot of an aggregate, as its program made it"), s.snapshot)
 }
 
 func (s *Service) state(ctx context.Context, in *stateRequest) (*stateAnswer, error) {
@@ -57,7 +57,7 @@ func (s *Service) state(ctx context.Context, in *stateRequest) (*stateAnswer, er
 		return nil, s.door.Error(ctx, err)
 	}
 	if in.Version > head.Version {
-		return nil, door.Problem(http.StatusUnprocessableEntity, "bad_version", "The stream has fewer events.")
+		return nil, middleware.Problem(http.StatusUnprocessableEntity, "bad_version", "The stream has fewer events.")
 	}
 	to := in.Version
 	if to == 0 {
@@ -91,7 +91,7 @@ func (s *Service) snapshot(ctx context.Context, in *AggregatePath) (*snapshotAns
 		snap.State, opened, err = s.store.OpenState(ctx, in.id(), snap.State)
 	}
 	if err == nil && !opened || errors.Is(err, table.ErrNotFound) {
-		return nil, door.Problem(http.StatusNotFound, "no_snapshot", "This aggregate has no snapshot.")
+		return nil, middleware.Problem(http.StatusNotFound, "no_snapshot", "This aggregate has no snapshot.")
 	}
 	if err != nil {
 		return nil, s.door.Error(ctx, err)

@@ -13,7 +13,7 @@ import (
 
 	"github.com/onefold/onefold/eventstore"
 	"github.com/onefold/onefold/eventstore/eventjson"
-	"github.com/onefold/onefold/server/internal/door"
+	"github.com/onefold/onefold/server/internal/middleware"
 	"github.com/onefold/onefold/table"
 )
 
@@ -61,7 +61,7 @@ type tailRequest struct {
 }
 
 func (s *Service) tailRoutes(api huma.API) {
-	tail := operation(door.ForRead, "tail-events", http.MethodGet, aggregatePath+"/tail", "The events of a stream as they are appended, as server-sent events")
+	tail := operation(middleware.ForRead, "tail-events", http.MethodGet, aggregatePath+"/tail", "The events of a stream as they are appended, as server-sent events")
 	tail.Description = "The id of each is its number in the stream, so that a reader who comes back misses none. The stream need not be there yet."
 	tail.Middlewares = huma.Middlewares{s.door.AdmitStreams(api, "aggregate", maxStreams)}
 	sse.Register(api, tail, map[string]any{"event": eventjson.Event{}, "beat": beat{}}, s.tail)

@@ -11,7 +11,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/semaphore"
 
-	"github.com/onefold/onefold/server/internal/door"
+	"github.com/onefold/onefold/server/internal/middleware"
 )
 
 // Options say how much there is.
@@ -81,7 +81,7 @@ func (g *Gate) Handler(next http.Handler) http.Handler {
 			g.refused.Inc()
 			w.Header().Set("Retry-After", retryAfter)
 			w.Header().Set("Connection", "close") // or the body that nobody reads is read to its end
-			door.WriteProblem(w, door.Problem(http.StatusServiceUnavailable, "overloaded",
+			middleware.WriteProblem(w, middleware.Problem(http.StatusServiceUnavailable, "overloaded",
 				"The server has no memory left for this request. Send it again later, in smaller batches if it is a batch; what is stored counts once."))
 			return
 		}

@@ -11,7 +11,7 @@ import (
 
 	"github.com/onefold/onefold/analytics"
 	"github.com/onefold/onefold/analytics/report"
-	"github.com/onefold/onefold/server/internal/door"
+	"github.com/onefold/onefold/server/internal/middleware"
 	"github.com/onefold/onefold/table"
 )
 
@@ -33,7 +33,7 @@ var errNotPublic = errors.New("webanalytics: the site is not public")
 // serveBadge draws the visitors of a public site's last thirty days, for people to put on their pages. Of other sites it does
 // not even say whether they exist.
 func (s *Service) serveBadge(w http.ResponseWriter, r *http.Request) {
-	if wait, ok := s.door.AllowGuest(door.Network(r.RemoteAddr)); !ok {
+	if wait, ok := s.door.AllowGuest(middleware.Network(r.RemoteAddr)); !ok {
 		w.Header().Set("Retry-After", strconv.Itoa(int(wait/time.Second)+1))
 		http.Error(w, "Too many badges are asked for from this network.", http.StatusTooManyRequests)
 		return

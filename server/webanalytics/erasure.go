@@ -11,14 +11,14 @@ import (
 	"github.com/onefold/onefold/accounts"
 	"github.com/onefold/onefold/analytics"
 	"github.com/onefold/onefold/analytics/erasure"
-	"github.com/onefold/onefold/server/internal/door"
+	"github.com/onefold/onefold/server/internal/middleware"
 )
 
 // erasureWait is how long a request waits for an erasure, which reads all raw events of the site and goes on without it.
 const erasureWait = 45 * time.Second
 
 type erasureRequest struct {
-	door.SitePath
+	middleware.SitePath
 	Body struct {
 		UserID    string `json:"userId,omitempty" maxLength:"128" doc:"As the site identified the user. Either this or sessionId."`
 		SessionID string `json:"sessionId,omitempty" maxLength:"64" doc:"A session: all of its visitor's day is erased."`
@@ -28,7 +28,7 @@ type erasureRequest struct {
 type erasureAnswer struct{ Body erasure.Receipt }
 
 type receiptsRequest struct {
-	door.SitePath
+	middleware.SitePath
 	Cursor string `query:"cursor" maxLength:"2048"`
 	Limit  int    `query:"limit" minimum:"1" maximum:"1000" default:"50"`
 }
@@ -42,34 +42,34 @@ type receiptsAnswer struct {
 
 func (s *Service) erasureRoutes(api huma.API) {
 	const path = "/api/v1/sites/{site}/erasure"
-	huma.Register(api, door.Guard(door.ForWrite, huma.Operation{
-		OperationID: "erase", Method: http.MethodPost, Path: path, MaxBodyBytes: door.MaxSmallBody, Summary: "Delete what is known of a person",
+	huma.Register(api, middleware.Guard(middleware.ForWrite, huma.Operation{
+		OperationID: "erase", Method: http.MethodPost, Path: path, MaxBodyBytes: middleware.MaxSmallBody, Summary: "Delete what is known of a person",
 		Description: "Raw events, visits and sessions are deleted, and what they added to statistics comes off. The receipt does not say who it was.",
 		Tags:        []string{"privacy"}, Errors: []int{http.StatusNotFound, http.StatusConflict, http.StatusGatewayTimeout},
 	}), s.erase)
-	huma.Register(api, door.Guard(door.ForRead, huma.Operation{
+	huma.Register(api, middleware.Guard(middleware.ForRead, huma.Operation{
 		OperationID: "erasures", Method: http.MethodGet, Path: path, Summary: "What was erased, the latest first", Tags: []string{"privacy"},
 	}), s.erasures)
 }
 
 func (s *Service) erase(ctx context.Context, in *erasureRequest) (*erasureAnswer, error) {
 	if (in.Body.UserID == "") == (in.Body.SessionID == "") {
-		return nil, door.Problem(http.StatusUnprocessableEntity, "invalid_request", "Name either a userId or a sessionId.")
+		return nil, middleware.Problem(http.StatusUnprocessableEntity, "invalid_request", "Name either a userId or a sessionId.")
 	}
 	select {
 	case s.erasing <- struct{}{}:
 	default:
-		return nil, door.Problem(http.StatusConflict, "busy", "Somebody else is being erased. Try again when that has ended.")
+		return nil, middleware.Problem(http.StatusConflict, "busy", "Somebody else is being erased. Try again when that has ended.")
 	}
 	done := make(chan erased, 1)
-	actor := door.CallerOf(ctx).Actor
+	actor := middleware.CallerOf(ctx).Actor
 	if !s.background.Start(func(ctx context.Context) {
 		e := s.runErasure(ctx, in, actor)
 		<-s.erasing // before anyone hears of the end, and asks for the next
 		done <- e
 	}) {
 		<-s.erasing
-		return nil, door.Stopping()
+		return nil, middleware.Stopping()
 	}
 	timer := time.NewTimer(erasureWait)
 	defer timer.Stop()
@@ -82,7 +82,7 @@ func (s *Service) erase(ctx context.Context, in *erasureRequest) (*erasureAnswer
 	case <-timer.C:
 	case <-ctx.Done():
 	}
-	return nil, door.Problem(http.StatusGatewayTimeout, "still_running", "It takes long and goes on. The receipt will be among those of the site.")
+	return nil, middleware.Problem(http.StatusGatewayTimeout, "still_running", "It takes long and goes on. The receipt will be among those of the site.")
 }
 
 type erased struct {

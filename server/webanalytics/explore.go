@@ -12,7 +12,7 @@ import (
 	"github.com/onefold/onefold/analytics"
 	"github.com/onefold/onefold/analytics/explore"
 	"github.com/onefold/onefold/analytics/report"
-	"github.com/onefold/onefold/server/internal/door"
+	"github.com/onefold/onefold/server/internal/middleware"
 )
 
 // rawTimeout bounds a question that raw events answer.
@@ -67,7 +67,7 @@ type readingAnswer struct {
 	}
 }
 
-func (s *Service) reading(_ context.Context, in *door.SitePath) (*readingAnswer, error) {
+func (s *Service) reading(_ context.Context, in *middleware.SitePath) (*readingAnswer, error) {
 	var answer readingAnswer
 	answer.Body.Done, answer.Body.Of = s.raw.Progress(in.Site)
 	return &answer, nil
@@ -83,7 +83,7 @@ func (s *Service) onlyRaw(ctx context.Context, ask report.Request) bool {
 }
 
 // question is the range of days and the filters that a request asks for.
-func (s *Service) question(ctx context.Context, site door.SitePath, days DayRange, f FilterParams) (r explore.Range, filters []explore.Filter, err error) {
+func (s *Service) question(ctx context.Context, site middleware.SitePath, days DayRange, f FilterParams) (r explore.Range, filters []explore.Filter, err error) {
 	if filters, err = explore.ParseFilters(f.Filter); err != nil {
 		return r, nil, err
 	}

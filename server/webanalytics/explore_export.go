@@ -12,14 +12,14 @@ import (
 
 	"github.com/onefold/onefold/analytics"
 	"github.com/onefold/onefold/analytics/explore"
-	"github.com/onefold/onefold/server/internal/door"
 	"github.com/onefold/onefold/server/internal/download"
+	"github.com/onefold/onefold/server/internal/middleware"
 )
 
 const exportTimeout = time.Hour // of all of an export
 
 type exportRequest struct {
-	door.SitePath
+	middleware.SitePath
 	DayRange
 	FilterParams
 	Kind   string `query:"kind" enum:"events,sessions,stats" default:"events"`
@@ -31,7 +31,7 @@ func (s *Service) exploreExportRoutes(api huma.API) {
 	op := statisticsOperation("export", "export", "Raw events, sessions or statistics of a range of days, as a file")
 	op.Description = "Written as it is read. An answer that breaks off is not all of it."
 	op.Responses = map[string]*huma.Response{"200": {Description: "The file.", Content: map[string]*huma.MediaType{"text/csv": {}, "application/jsonl": {}}}}
-	huma.Register(api, door.Guard(door.ForRead, op), s.export)
+	huma.Register(api, middleware.Guard(middleware.ForRead, op), s.export)
 }
 
 func (s *Service) export(ctx context.Context, in *exportRequest) (*huma.StreamResponse, error) {

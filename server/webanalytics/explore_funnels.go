@@ -9,7 +9,7 @@ import (
 	"github.com/onefold/onefold/accounts"
 	"github.com/onefold/onefold/analytics"
 	"github.com/onefold/onefold/analytics/explore"
-	"github.com/onefold/onefold/server/internal/door"
+	"github.com/onefold/onefold/server/internal/middleware"
 )
 
 type funnelStep struct {
@@ -37,7 +37,7 @@ type funnelsAnswer struct {
 }
 
 type newFunnelRequest struct {
-	door.SitePath
+	middleware.SitePath
 	Body struct {
 		Name string `json:"name" minLength:"1" maxLength:"100"`
 		FunnelCourse
@@ -48,7 +48,7 @@ type funnelAnswer struct{ Body funnelBody }
 
 // FunnelPath names a funnel of a site.
 type FunnelPath struct {
-	door.SitePath
+	middleware.SitePath
 	ID string `path:"id" maxLength:"64"`
 }
 
@@ -65,7 +65,7 @@ type funnelReportRequest struct {
 }
 
 type funnelPreviewRequest struct {
-	door.SitePath
+	middleware.SitePath
 	FunnelParams
 	Body FunnelCourse
 }
@@ -93,23 +93,23 @@ type funnelGroupBody struct {
 
 func (s *Service) exploreFunnelRoutes(api huma.API) {
 	const list = "/api/v1/sites/{site}/funnels"
-	huma.Register(api, door.Guard(door.ForStatistics, statisticsOperation("funnels", "funnels", "The funnels of a site")), s.funnels)
-	huma.Register(api, door.Guard(door.ForWrite, huma.Operation{
-		OperationID: "add-funnel", Method: http.MethodPost, Path: list, DefaultStatus: http.StatusCreated, MaxBodyBytes: door.MaxSmallBody,
+	huma.Register(api, middleware.Guard(middleware.ForStatistics, statisticsOperation("funnels", "funnels", "The funnels of a site")), s.funnels)
+	huma.Register(api, middleware.Guard(middleware.ForWrite, huma.Operation{
+		OperationID: "add-funnel", Method: http.MethodPost, Path: list, DefaultStatus: http.StatusCreated, MaxBodyBytes: middleware.MaxSmallBody,
 		Summary: "Keep a funnel", Tags: []string{"statistics"},
 	}), s.addFunnel)
-	huma.Register(api, door.Guard(door.ForWrite, huma.Operation{
+	huma.Register(api, middleware.Guard(middleware.ForWrite, huma.Operation{
 		OperationID: "delete-funnel", Method: http.MethodDelete, Path: list + "/{id}", DefaultStatus: http.StatusNoContent,
 		Summary: "Forget a funnel", Tags: []string{"statistics"},
 	}), s.deleteFunnel)
-	huma.Register(api, door.Guard(door.ForStatistics, statisticsOperation("funnel-report", "funnels/{id}/report", "How far visits come in a funnel")), s.funnelReport)
-	huma.Register(api, door.Guard(door.ForRead, huma.Operation{
-		OperationID: "preview-funnel", Method: http.MethodPost, Path: list + "/preview", MaxBodyBytes: door.MaxSmallBody,
+	huma.Register(api, middleware.Guard(middleware.ForStatistics, statisticsOperation("funnel-report", "funnels/{id}/report", "How far visits come in a funnel")), s.funnelReport)
+	huma.Register(api, middleware.Guard(middleware.ForRead, huma.Operation{
+		OperationID: "preview-funnel", Method: http.MethodPost, Path: list + "/preview", MaxBodyBytes: middleware.MaxSmallBody,
 		Summary: "How far visits come in a funnel that is not kept", Tags: []string{"statistics"},
 	}), s.funnelPreview)
 }
 
-func (s *Service) funnels(ctx context.Context, in *door.SitePath) (*funnelsAnswer, error) {
+func (s *Service) funnels(ctx context.Context, in *middleware.SitePath) (*funnelsAnswer, error) {
 	all, err := s.raw.Funnels(ctx, in.Site)
 	if err != nil {
 		return nil, s.door.Error(ctx, err)
@@ -127,7 +127,7 @@ func (s *Service) addFunnel(ctx context.Context, in *newFunnelRequest) (*funnelA
 	if err != nil {
 		return nil, s.door.Error(ctx, err)
 	}
-	s.door.RecordChange(ctx, accounts.Entry{Actor: door.CallerOf(ctx).Actor, Action: "funnel.create", Site: in.Site, Subject: f.FunnelID}, nil, describeFunnel(&f))
+	s.door.RecordChange(ctx, accounts.Entry{Actor: middleware.CallerOf(ctx).Actor, Action: "funnel.create", Site: in.Site, Subject: f.FunnelID}, nil, describeFunnel(&f))
 	return &funnelAnswer{describeFunnel(&f)}, nil
 }
 
@@ -139,7 +139,7 @@ func (s *Service) deleteFunnel(ctx context.Context, in *FunnelPath) (*struct{}, 
 	if err != nil {
 		return nil, s.door.Error(ctx, err)
 	}
-	s.door.RecordChange(ctx, accounts.Entry{Actor: door.CallerOf(ctx).Actor, Action: "funnel.delete", Site: in.Site, Subject: in.ID}, describeFunnel(&f), nil)
+	s.door.RecordChange(ctx, accounts.Entry{Actor: middleware.CallerOf(ctx).Actor, Action: "funnel.delete", Site: in.Site, Subject: in.ID}, describeFunnel(&f), nil)
 	return nil, nil
 }
 
@@ -155,7 +155,7 @@ func (s *Service) funnelPreview(ctx context.Context, in *funnelPreviewRequest) (
 	return s.followFunnel(ctx, in.SitePath, &in.FunnelParams, in.Body.course())
 }
 
-func (s *Service) followFunnel(ctx context.Context, site door.SitePath, in *FunnelParams, c explore.Course) (*funnelReportAnswer, error) {
+func (s *Service) followFunnel(ctx context.Context, site middleware.SitePath, in *FunnelParams, c explore.Course) (*funnelReportAnswer, error) {
 	days, filters, err := s.question(ctx, site, in.DayRange, in.FilterParams)
 	if err != nil {
 		return nil, s.door.Error(ctx, err)

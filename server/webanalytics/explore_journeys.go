@@ -6,11 +6,11 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/onefold/onefold/analytics/explore"
-	"github.com/onefold/onefold/server/internal/door"
+	"github.com/onefold/onefold/server/internal/middleware"
 )
 
 type journeysRequest struct {
-	door.SitePath
+	middleware.SitePath
 	DayRange
 	FilterParams
 	Page      string `query:"page" required:"true" minLength:"1" maxLength:"512" doc:"Path of the page that journeys are followed from, or to."`
@@ -39,7 +39,7 @@ type linkBody struct {
 }
 
 type retentionRequest struct {
-	door.SitePath
+	middleware.SitePath
 	DayRange
 	FilterParams
 	By string `query:"by" enum:"week,day" default:"week" doc:"Weeks begin on Mondays."`
@@ -59,8 +59,8 @@ type cohortBody struct {
 }
 
 func (s *Service) exploreJourneyRoutes(api huma.API) {
-	huma.Register(api, door.Guard(door.ForStatistics, statisticsOperation("journeys", "journeys", "The ways of visits from a page, or to it")), s.journeys)
-	huma.Register(api, door.Guard(door.ForStatistics, statisticsOperation("retention", "retention", "How identified users come back")), s.retention)
+	huma.Register(api, middleware.Guard(middleware.ForStatistics, statisticsOperation("journeys", "journeys", "The ways of visits from a page, or to it")), s.journeys)
+	huma.Register(api, middleware.Guard(middleware.ForStatistics, statisticsOperation("retention", "retention", "How identified users come back")), s.retention)
 }
 
 func (s *Service) journeys(ctx context.Context, in *journeysRequest) (*journeysAnswer, error) {

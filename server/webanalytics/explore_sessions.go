@@ -9,7 +9,7 @@ import (
 
 	"github.com/onefold/onefold/analytics"
 	"github.com/onefold/onefold/analytics/explore"
-	"github.com/onefold/onefold/server/internal/door"
+	"github.com/onefold/onefold/server/internal/middleware"
 )
 
 // SessionFields are one session as it is listed.
@@ -35,7 +35,7 @@ type SessionFields struct {
 }
 
 type visitsRequest struct {
-	door.SitePath
+	middleware.SitePath
 	DayRange
 	FilterParams
 	CursorParams
@@ -57,7 +57,7 @@ type visitsAnswer struct {
 }
 
 type visitRequest struct {
-	door.SitePath
+	middleware.SitePath
 	ID string `path:"id" maxLength:"64"`
 }
 
@@ -80,15 +80,15 @@ type visitAnswer struct {
 }
 
 type userVisitsRequest struct {
-	door.SitePath
+	middleware.SitePath
 	User string `path:"user" minLength:"1" maxLength:"128"`
 	CursorParams
 }
 
 func (s *Service) exploreSessionRoutes(api huma.API) {
-	huma.Register(api, door.Guard(door.ForRead, statisticsOperation("sessions", "sessions", "The sessions of a range of days, the latest first")), s.visits)
-	huma.Register(api, door.Guard(door.ForRead, statisticsOperation("session", "sessions/{id}", "One session, and what happened in it")), s.visit)
-	huma.Register(api, door.Guard(door.ForRead, statisticsOperation("user-sessions", "users/{user}/sessions", "The sessions of a user whom the site identified, the latest first")), s.userVisits)
+	huma.Register(api, middleware.Guard(middleware.ForRead, statisticsOperation("sessions", "sessions", "The sessions of a range of days, the latest first")), s.visits)
+	huma.Register(api, middleware.Guard(middleware.ForRead, statisticsOperation("session", "sessions/{id}", "One session, and what happened in it")), s.visit)
+	huma.Register(api, middleware.Guard(middleware.ForRead, statisticsOperation("user-sessions", "users/{user}/sessions", "The sessions of a user whom the site identified, the latest first")), s.userVisits)
 }
 
 func (s *Service) visits(ctx context.Context, in *visitsRequest) (*visitsAnswer, error) {

@@ -9,7 +9,7 @@ import (
 	"github.com/onefold/onefold/accounts"
 	"github.com/onefold/onefold/analytics"
 	"github.com/onefold/onefold/analytics/goals"
-	"github.com/onefold/onefold/server/internal/door"
+	"github.com/onefold/onefold/server/internal/middleware"
 )
 
 type goalBody struct {
@@ -59,7 +59,7 @@ func settingsOf(g *goals.Goal) GoalSettings {
 }
 
 type newGoalRequest struct {
-	door.SitePath
+	middleware.SitePath
 	Body struct {
 		ID string `json:"id,omitempty" maxLength:"64" doc:"Letters, digits and . _ - . Default: one is made."`
 		GoalSettings
@@ -68,7 +68,7 @@ type newGoalRequest struct {
 
 // GoalPath names a goal of a site.
 type GoalPath struct {
-	door.SitePath
+	middleware.SitePath
 	ID string `path:"id" maxLength:"64"`
 }
 
@@ -80,7 +80,7 @@ type updateGoalRequest struct {
 }
 
 type goalReportRequest struct {
-	door.SitePath
+	middleware.SitePath
 	DayRange
 }
 
@@ -94,26 +94,26 @@ type goalReportAnswer struct {
 
 func (s *Service) goalRoutes(api huma.API) {
 	const list, one = "/api/v1/sites/{site}/goals", "/api/v1/sites/{site}/goals/{id}"
-	huma.Register(api, door.Guard(door.ForStatistics, huma.Operation{
+	huma.Register(api, middleware.Guard(middleware.ForStatistics, huma.Operation{
 		OperationID: "goals", Method: http.MethodGet, Path: list, Summary: "The goals of a site", Tags: []string{"goals"},
 	}), s.goals)
-	huma.Register(api, door.Guard(door.ForWrite, huma.Operation{
-		OperationID: "add-goal", Method: http.MethodPost, Path: list, DefaultStatus: http.StatusCreated, MaxBodyBytes: door.MaxSmallBody,
+	huma.Register(api, middleware.Guard(middleware.ForWrite, huma.Operation{
+		OperationID: "add-goal", Method: http.MethodPost, Path: list, DefaultStatus: http.StatusCreated, MaxBodyBytes: middleware.MaxSmallBody,
 		Summary: "Make a goal", Description: "It counts from now on, and soon what came before, as far as raw events are kept.",
 		Tags: []string{"goals"}, Errors: []int{http.StatusConflict},
 	}), s.addGoal)
-	huma.Register(api, door.Guard(door.ForWrite, huma.Operation{
-		OperationID: "update-goal", Method: http.MethodPut, Path: one, MaxBodyBytes: door.MaxSmallBody, Summary: "Change a goal", Tags: []string{"goals"},
+	huma.Register(api, middleware.Guard(middleware.ForWrite, huma.Operation{
+		OperationID: "update-goal", Method: http.MethodPut, Path: one, MaxBodyBytes: middleware.MaxSmallBody, Summary: "Change a goal", Tags: []string{"goals"},
 	}), s.updateGoal)
-	huma.Register(api, door.Guard(door.ForWrite, huma.Operation{
+	huma.Register(api, middleware.Guard(middleware.ForWrite, huma.Operation{
 		OperationID: "delete-goal", Method: http.MethodDelete, Path: one, DefaultStatus: http.StatusNoContent, Summary: "Delete a goal", Tags: []string{"goals"},
 	}), s.deleteGoal)
-	huma.Register(api, door.Guard(door.ForStatistics, huma.Operation{
+	huma.Register(api, middleware.Guard(middleware.ForStatistics, huma.Operation{
 		OperationID: "goal-report", Method: http.MethodGet, Path: list + "/report", Summary: "How often each goal was reached", Tags: []string{"goals"},
 	}), s.goalReport)
 }
 
-func (s *Service) goals(ctx context.Context, in *door.SitePath) (*goalsAnswer, error) {
+func (s *Service) goals(ctx context.Context, in *middleware.SitePath) (*goalsAnswer, error) {
 	list, err := goals.List(ctx, s.table, in.Site)
 	if err != nil {
 		return nil, s.door.Error(ctx, err)
@@ -140,7 +140,7 @@ func (s *Service) addGoal(ctx context.Context, in *newGoalRequest) (*goalAnswer,
 // goalChanged lets events be counted by the goal from now on, and records who changed it.
 func (s *Service) goalChanged(ctx context.Context, action string, key analytics.GoalKey, before, after any) {
 	s.o.Collector.Forget(key.SiteID)
-	s.door.RecordChange(ctx, accounts.Entry{Actor: door.CallerOf(ctx).Actor, Action: action, Site: key.SiteID, Subject: key.GoalID}, before, after)
+	s.door.RecordChange(ctx, accounts.Entry{Actor: middleware.CallerOf(ctx).Actor, Action: action, Site: key.SiteID, Subject: key.GoalID}, before, after)
 }
 
 func (s *Service) updateGoal(ctx context.Context, in *updateGoalRequest) (*goalAnswer, error) {

@@ -11,14 +11,14 @@ import (
 	"github.com/onefold/onefold/accounts"
 	"github.com/onefold/onefold/analytics"
 	"github.com/onefold/onefold/analytics/imported"
-	"github.com/onefold/onefold/server/internal/door"
+	"github.com/onefold/onefold/server/internal/middleware"
 )
 
 // deletionWait is how long a request waits for the deletion of an import, which goes on without it.
 const deletionWait = 45 * time.Second
 
 type uploadRequest struct {
-	door.SitePath
+	middleware.SitePath
 	DryRun bool `query:"dryRun" doc:"Say what would be imported, and store nothing."`
 
 	raw *http.Request // its body is read as it comes
@@ -43,13 +43,13 @@ type importsAnswer struct {
 
 // ImportPath names an import of a site.
 type ImportPath struct {
-	door.SitePath
+	middleware.SitePath
 	ID string `path:"id" maxLength:"64"`
 }
 
 func (s *Service) importedRoutes(api huma.API) {
 	const list, one = "/api/v1/sites/{site}/imports", "/api/v1/sites/{site}/imports/{id}"
-	upload := door.Guard(door.ForWrite, huma.Operation{
+	upload := middleware.Guard(middleware.ForWrite, huma.Operation{
 		OperationID: "add-import", Method: http.MethodPost, Path: list, DefaultStatus: http.StatusAccepted,
 		Summary: "Import daily counts of Plausible or Google Analytics",
 		Description: "Files as multipart/form-data: zip archives or CSV, whatever their fields are called. Answers 202 when all of them have arrived; reading and " +
@@ -61,17 +61,17 @@ func (s *Service) importedRoutes(api huma.API) {
 	api.OpenAPI().Paths[list].Post.RequestBody = &huma.RequestBody{Required: true, Content: map[string]*huma.MediaType{"multipart/form-data": {Schema: &huma.Schema{
 		Type: "object", AdditionalProperties: &huma.Schema{Type: "string", Format: "binary"},
 	}}}}
-	huma.Register(api, door.Guard(door.ForRead, huma.Operation{
+	huma.Register(api, middleware.Guard(middleware.ForRead, huma.Operation{
 		OperationID: "imports", Method: http.MethodGet, Path: list, Summary: "The imports of daily counts, and the one under way", Tags: []string{"imports"},
 	}), s.imports)
-	huma.Register(api, door.Guard(door.ForWrite, huma.Operation{
+	huma.Register(api, middleware.Guard(middleware.ForWrite, huma.Operation{
 		OperationID: "delete-import", Method: http.MethodDelete, Path: one, DefaultStatus: http.StatusNoContent, Summary: "Delete an import, and take off what it counts",
 		Description: "It does not count from its first moment on. One that was broken off is deleted by asking again.",
 		Tags:        []string{"imports"}, Errors: []int{http.StatusNotFound, http.StatusGatewayTimeout},
 	}), s.deleteImport)
 }
 
-func (s *Service) imports(ctx context.Context, in *door.SitePath) (*importsAnswer, error) {
+func (s *Service) imports(ctx context.Context, in *middleware.SitePath) (*importsAnswer, error) {
 	if _, err := analytics.GetSite(ctx, s.table, in.Site); err != nil {
 		return nil, s.door.Error(ctx, err)
 	}
@@ -92,7 +92,7 @@ func (s *Service) deleteImport(ctx context.Context, in *ImportPath) (*struct{}, 
 	if _, err := analytics.GetSite(ctx, s.table, in.Site); err != nil {
 		return nil, s.door.Error(ctx, err)
 	}
-	done, actor := make(chan error, 1), door.CallerOf(ctx).Actor
+	done, actor := make(chan error, 1), middleware.CallerOf(ctx).Actor
 	if !s.background.Start(func(ctx context.Context) {
 		err := imported.Delete(ctx, s.table, imported.ImportKey{SiteID: in.Site, ImportID: in.ID})
 		if err == nil {
@@ -100,7 +100,7 @@ func (s *Service) deleteImport(ctx context.Context, in *ImportPath) (*struct{}, 
 		}
 		done <- err
 	}) {
-		return nil, door.Stopping()
+		return nil, middleware.Stopping()
 	}
 	timer := time.NewTimer(deletionWait)
 	defer timer.Stop()
@@ -113,5 +113,5 @@ func (s *Service) deleteImport(ctx context.Context, in *ImportPath) (*struct{}, 
 	case <-timer.C:
 	case <-ctx.Done():
 	}
-	return nil, door.Problem(http.StatusGatewayTimeout, "still_running", "It takes long and goes on. The import counts no more.")
+	return nil, middleware.Problem(http.StatusGatewayTimeout, "still_running", "It takes long and goes on. The import counts no more.")
 }

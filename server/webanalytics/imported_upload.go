@@ -16,7 +16,7 @@ import (
 	"unicode"
 
 	"github.com/onefold/onefold/analytics"
-	"github.com/onefold/onefold/server/internal/door"
+	"github.com/onefold/onefold/server/internal/middleware"
 	"github.com/onefold/onefold/server/jobs"
 )
 
@@ -36,12 +36,12 @@ func (s *Service) addImport(ctx context.Context, in *uploadRequest) (*importAnsw
 	}
 	parts, err := in.raw.MultipartReader()
 	if err != nil {
-		return nil, door.Problem(http.StatusUnsupportedMediaType, "unsupported_media_type", "Send the files as multipart/form-data.")
+		return nil, middleware.Problem(http.StatusUnsupportedMediaType, "unsupported_media_type", "Send the files as multipart/form-data.")
 	}
 	began := ImportWork{ID: rand.Text(), State: workUploading, At: s.door.Clock().UTC(), DryRun: in.DryRun}
 	job, err := s.imported.Begin(ctx, began.ID, in.Site, began)
 	if errors.Is(err, jobs.ErrBusy) {
-		return nil, door.Problem(http.StatusConflict, "busy", "An import of this site is under way, or several of others. Try again when it has ended.")
+		return nil, middleware.Problem(http.StatusConflict, "busy", "An import of this site is under way, or several of others. Try again when it has ended.")
 	}
 	if err != nil {
 		return nil, s.door.Error(ctx, err)
@@ -51,9 +51,9 @@ func (s *Service) addImport(ctx context.Context, in *uploadRequest) (*importAnsw
 		return nil, s.door.Error(ctx, errors.Join(err, job.Drop(context.WithoutCancel(ctx))))
 	}
 	job.Change(func(w *ImportWork) { w.State = workWaiting })
-	actor := door.CallerOf(ctx).Actor
+	actor := middleware.CallerOf(ctx).Actor
 	if !s.background.Start(func(ctx context.Context) { s.runImport(ctx, in.Site, job, files, actor) }) {
-		return nil, s.door.Error(ctx, errors.Join(door.Stopping(), files.remove(), job.Drop(ctx)))
+		return nil, s.door.Error(ctx, errors.Join(middleware.Stopping(), files.remove(), job.Drop(ctx)))
 	}
 	return &importAnswer{job.State()}, nil
 }
@@ -101,7 +101,7 @@ func (s *Service) receive(in *uploadRequest, parts *multipart.Reader) (_ *upload
 		}
 	}
 	if len(u.names) == 0 {
-		return nil, door.Problem(http.StatusUnprocessableEntity, "invalid_request", "There is no file in the request.")
+		return nil, middleware.Problem(http.StatusUnprocessableEntity, "invalid_request", "There is no file in the request.")
 	}
 	return u, from.allow(uploadAnswer)
 }
@@ -109,7 +109,7 @@ func (s *Service) receive(in *uploadRequest, parts *multipart.Reader) (_ *upload
 // add writes one file.
 func (u *upload) add(part *multipart.Part, from *sender) (err error) {
 	if len(u.names) == maxUploadFiles {
-		return door.Problem(http.StatusRequestEntityTooLarge, "too_much", fmt.Sprintf("At most %d files are taken at once.", maxUploadFiles))
+		return middleware.Problem(http.StatusRequestEntityTooLarge, "too_much", fmt.Sprintf("At most %d files are taken at once.", maxUploadFiles))
 	}
 	folder := filepath.Join(u.folder, strconv.Itoa(len(u.names)))
 	if err := os.Mkdir(folder, 0o700); err != nil {
@@ -189,9 +189,9 @@ func (s *sender) allow(patience time.Duration) error {
 func uploadProblem(err error) error {
 	switch {
 	case errors.Is(err, errUploadTooLarge):
-		return door.Problem(http.StatusRequestEntityTooLarge, "body_too_large", fmt.Sprintf("At most %d MiB are taken at once. Use `onefold import` on the server for more.", maxUpload>>20))
+		return middleware.Problem(http.StatusRequestEntityTooLarge, "body_too_large", fmt.Sprintf("At most %d MiB are taken at once. Use `onefold import` on the server for more.", maxUpload>>20))
 	case errors.Is(err, os.ErrDeadlineExceeded), errors.Is(err, context.DeadlineExceeded):
-		return door.Problem(http.StatusRequestTimeout, "timeout", "The files came too slowly. Send them again.")
+		return middleware.Problem(http.StatusRequestTimeout, "timeout", "The files came too slowly. Send them again.")
 	}
-	return door.Problem(http.StatusBadRequest, "bad_request", "The request is no multipart/form-data, or ends within a file. Send it again.")
+	return middleware.Problem(http.StatusBadRequest, "bad_request", "The request is no multipart/form-data, or ends within a file. Send it again.")
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/onefold/onefold/analytics/imported"
 	"github.com/onefold/onefold/analytics/imported/exports"
 	"github.com/onefold/onefold/analytics/report"
-	"github.com/onefold/onefold/server/internal/door"
+	"github.com/onefold/onefold/server/internal/middleware"
 	"github.com/onefold/onefold/server/jobs"
 )
 
@@ -108,6 +108,6 @@ func (w *ImportWork) end(result *imported.Result, problem error) {
 		w.Result = (*ImportResult)(result)
 	}
 	if p := (*huma.ErrorModel)(nil); errors.As(problem, &p) {
-		w.State, w.Code, w.Problem = workFailed, door.Code(p), p.Detail
+		w.State, w.Code, w.Problem = workFailed, middleware.Code(p), p.Detail
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/onefold/onefold/analytics"
-	"github.com/onefold/onefold/server/internal/door"
+	"github.com/onefold/onefold/server/internal/middleware"
 )
 
 // ImportedEvent is an event of the past, of a log or of another program's export, with what that tells of its visitor.
@@ -33,7 +33,7 @@ type ImportedEvent struct {
 }
 
 type importRequest struct {
-	door.SitePath
+	middleware.SitePath
 	Body struct {
 		Events []ImportedEvent `json:"events" minItems:"1" maxItems:"1000"`
 		DryRun bool            `json:"dryRun,omitempty" doc:"Say what would become of them, and store nothing."`
@@ -41,7 +41,7 @@ type importRequest struct {
 }
 
 func (s *Service) importRoutes(api huma.API) {
-	huma.Register(api, door.Guard(door.ForWrite, huma.Operation{
+	huma.Register(api, middleware.Guard(middleware.ForWrite, huma.Operation{
 		OperationID: "import", Method: http.MethodPost, Path: "/api/v1/sites/{site}/import", DefaultStatus: http.StatusAccepted, MaxBodyBytes: maxBatchBytes,
 		Summary: "Import up to 1,000 events of the past",
 		Description: "Answers 202 when they are durable, with an outcome for each. Events of any age are taken, of any host, and of bots: what is left out " +

@@ -8,7 +8,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/onefold/onefold/analytics"
-	"github.com/onefold/onefold/server/internal/door"
+	"github.com/onefold/onefold/server/internal/middleware"
 )
 
 const (
@@ -66,7 +66,7 @@ type outcomes struct {
 }
 
 func (s *Service) ingestRoutes(api huma.API) {
-	one := door.Guard(door.ForAnyone, huma.Operation{
+	one := middleware.Guard(middleware.ForAnyone, huma.Operation{
 		OperationID: oneOperation, Method: http.MethodPost, Path: eventPath, DefaultStatus: http.StatusAccepted, MaxBodyBytes: maxEventBytes,
 		Summary: "Take one event in", Tags: []string{"ingest"},
 		Description: "Answers 202 when the event's outcome is decided: stored and durable, queued, which is durable and stored when the table can be reached again, a duplicate of one that is, or rejected with the reason. " +
@@ -80,7 +80,7 @@ func (s *Service) ingestRoutes(api huma.API) {
 		one.OperationID, one.Path, one.Hidden = aliasOperation, s.o.EventPath, true
 		huma.Register(api, one, take)
 	}
-	huma.Register(api, door.Guard(door.ForAnyone, huma.Operation{
+	huma.Register(api, middleware.Guard(middleware.ForAnyone, huma.Operation{
 		OperationID: manyOperation, Method: http.MethodPost, Path: eventsPath, DefaultStatus: http.StatusAccepted, MaxBodyBytes: maxBatchBytes,
 		Summary: "Take up to 1,000 events in", Tags: []string{"ingest"},
 		Description: "Answers 202 when they are durable, with an outcome for each. As application/x-ndjson each line is an event, of at most 64 KB, and the site is a parameter. " +
@@ -165,14 +165,14 @@ func (s *Service) people(ctx context.Context, site string, from *Sender, events 
 // withinRates takes n events from the budgets of an address, unless it is that of a server that has a key, and of a site.
 func (s *Service) withinRates(site, address string, keyed bool, n int) error {
 	if !keyed {
-		if wait, ok := s.limits.Allow(door.Network(address), n); !ok {
+		if wait, ok := s.limits.Allow(middleware.Network(address), n); !ok {
 			s.metrics.refused.WithLabelValues("rate_limited").Add(float64(n))
-			return door.RateLimited("events of this address", wait)
+			return middleware.RateLimited("events of this address", wait)
 		}
 	}
 	if wait, ok := s.siteLimits.Allow(site, n); !ok {
 		s.metrics.refused.WithLabelValues("site_rate_limited").Add(float64(n))
-		return door.RateLimited("events of this site", wait)
+		return middleware.RateLimited("events of this site", wait)
 	}
 	return nil
 }

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/onefold/onefold/analytics"
-	"github.com/onefold/onefold/server/internal/door"
+	"github.com/onefold/onefold/server/internal/middleware"
 )
 
 var plainBodies = []string{
@@ -95,7 +95,7 @@ func TestAppendOutcomes(t *testing.T) {
 		o.Body.Now = 1747058400000
 		for n := range 3 {
 			var want bytes.Buffer
-			if err := door.PlainJSON(&want).Encode(o.Body); err != nil {
+			if err := middleware.PlainJSON(&want).Encode(o.Body); err != nil {
 				t.Fatal(err)
 			}
 			if got := string(o.appendTo(nil)); n > 0 && got != want.String() {

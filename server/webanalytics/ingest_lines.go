@@ -15,7 +15,7 @@ import (
 
 	"github.com/onefold/onefold/analytics"
 	"github.com/onefold/onefold/analytics/refusals"
-	"github.com/onefold/onefold/server/internal/door"
+	"github.com/onefold/onefold/server/internal/middleware"
 )
 
 // linesType is the media type of a batch with an event a line. Its lines are read as they come, and the body is never held whole.
@@ -59,10 +59,10 @@ func isLines(contentType string) bool {
 func (s *Service) takeLines(w http.ResponseWriter, r *http.Request) (*outcomes, error) {
 	site := r.URL.Query().Get("site")
 	if !within(site, 1, 128) {
-		return nil, door.Problem(http.StatusUnprocessableEntity, "no_site", "Say of which site the lines are: /api/events?site=SITE")
+		return nil, middleware.Problem(http.StatusUnprocessableEntity, "no_site", "Say of which site the lines are: /api/events?site=SITE")
 	}
 	if r.Header.Get("Content-Encoding") != "" {
-		return nil, door.Problem(http.StatusUnsupportedMediaType, "unsupported_media_type", "Send lines without a content encoding.")
+		return nil, middleware.Problem(http.StatusUnsupportedMediaType, "unsupported_media_type", "Send lines without a content encoding.")
 	}
 	events, decided, err := readLines(http.MaxBytesReader(w, r.Body, maxBatchBytes))
 	if err != nil {
@@ -75,13 +75,13 @@ func (s *Service) takeLines(w http.ResponseWriter, r *http.Request) (*outcomes, 
 func linesProblem(err error) error {
 	switch tooLarge := new(http.MaxBytesError); {
 	case errors.As(err, &tooLarge):
-		return door.Problem(http.StatusRequestEntityTooLarge, "body_too_large", fmt.Sprintf("A batch has at most %d bytes. Send it in parts.", maxBatchBytes))
+		return middleware.Problem(http.StatusRequestEntityTooLarge, "body_too_large", fmt.Sprintf("A batch has at most %d bytes. Send it in parts.", maxBatchBytes))
 	case errors.Is(err, errTooManyLines):
-		return door.Problem(http.StatusRequestEntityTooLarge, "too_many_events", fmt.Sprintf("A batch has at most %d events. Send it in parts.", maxEvents))
+		return middleware.Problem(http.StatusRequestEntityTooLarge, "too_many_events", fmt.Sprintf("A batch has at most %d events. Send it in parts.", maxEvents))
 	case errors.Is(err, errNoLines):
-		return door.Problem(http.StatusUnprocessableEntity, "no_events", "The body has no lines.")
+		return middleware.Problem(http.StatusUnprocessableEntity, "no_events", "The body has no lines.")
 	}
-	return door.Problem(http.StatusBadRequest, "bad_request", "The body ended early.")
+	return middleware.Problem(http.StatusBadRequest, "bad_request", "The body ended early.")
 }
 
 // lineReaders have room for the longest line and its end.

@@ -6,7 +6,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"github.com/onefold/onefold/server/internal/door"
+	"github.com/onefold/onefold/server/internal/middleware"
 )
 
 // pixelPath is the image that pages show to browsers without scripts.
@@ -32,7 +32,7 @@ type pixelAnswer struct {
 }
 
 func (s *Service) pixelRoutes(api huma.API) {
-	huma.Register(api, door.Guard(door.ForAnyone, huma.Operation{
+	huma.Register(api, middleware.Guard(middleware.ForAnyone, huma.Operation{
 		OperationID: "ingest-pixel", Method: http.MethodGet, Path: pixelPath,
 		Summary: "Count a page view of a browser without scripts", Tags: []string{"ingest"},
 		Description: "Every load is a page view: an image has no id by which a second one could be told from a retry. The image is the answer whatever became of it.",
@@ -47,7 +47,7 @@ func (s *Service) pixel(ctx context.Context, in *pixelRequest) (*pixelAnswer, er
 		page = in.Page
 	}
 	if page == "" {
-		return nil, door.Problem(http.StatusUnprocessableEntity, "no_page", "Say which page it was: /api/pixel.gif?site=SITE&url=/path")
+		return nil, middleware.Problem(http.StatusUnprocessableEntity, "no_page", "Say which page it was: /api/pixel.gif?site=SITE&url=/path")
 	}
 	if in.Purpose == "" {
 		if _, err := s.ingest(ctx, in.Site, &in.Sender, []Event{{URL: page, Referrer: in.Referrer}}, nil); err != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"github.com/onefold/onefold/analytics"
-	"github.com/onefold/onefold/server/internal/door"
+	"github.com/onefold/onefold/server/internal/middleware"
 )
 
 // The operations of ingest, as the API's document and the metrics name them.
@@ -37,7 +37,7 @@ func (s *Service) quickIngest(next http.Handler) http.Handler {
 		start := s.door.Clock()
 		body, err := bodyOf(r)
 		if err != nil { // most likely nobody is there to hear it
-			door.WriteProblem(w, door.Problem(http.StatusBadRequest, "bad_request", "The body ended early."))
+			middleware.WriteProblem(w, middleware.Problem(http.StatusBadRequest, "bad_request", "The body ended early."))
 			return
 		}
 		site, events, ok := decodeEvents(body, operation == manyOperation)
@@ -156,7 +156,7 @@ func (s *Service) writeOutcomes(w http.ResponseWriter, r *http.Request, answer *
 				w.Header()[name] = values
 			}
 		}
-		door.WriteProblem(w, p)
+		middleware.WriteProblem(w, p)
 		return p.Status
 	}
 	w.Header()["Content-Type"] = jsonType
@@ -207,7 +207,7 @@ func appendText(b []byte, s string) []byte {
 	for i := range len(s) {
 		if c := s[i]; c < ' ' || c > '~' || c == '"' || c == '\\' {
 			var text bytes.Buffer
-			_ = door.PlainJSON(&text).Encode(s) // a string can be encoded, and a buffer takes it
+			_ = middleware.PlainJSON(&text).Encode(s) // a string can be encoded, and a buffer takes it
 			return append(b, bytes.TrimSuffix(text.Bytes(), []byte("\n"))...)
 		}
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/onefold/onefold/analytics/refusals"
 	"github.com/onefold/onefold/internal/calendar"
 	"github.com/onefold/onefold/internal/useragent"
-	"github.com/onefold/onefold/server/internal/door"
+	"github.com/onefold/onefold/server/internal/middleware"
 )
 
 // countBot counts events that a program sent: crawlers of language models by name, others by what they are.
@@ -75,7 +75,7 @@ type refusalsOfDay struct {
 }
 
 func (s *Service) refusalRoutes(api huma.API) {
-	huma.Register(api, door.Guard(door.ForStatistics, huma.Operation{
+	huma.Register(api, middleware.Guard(middleware.ForStatistics, huma.Operation{
 		OperationID: "bots", Method: http.MethodGet, Path: "/api/v1/sites/{site}/bots",
 		Summary: "Events that were turned away, by reason", Tags: []string{"statistics"},
 		Description: "Counted in memory and written every ten seconds: a server that is killed loses those of the last ten.",
@@ -115,7 +115,7 @@ func (s *Service) recentDays(ctx context.Context, in *refusalsRequest) (from, to
 	from = cmp.Or(in.From, calendar.ShiftDay(to, 1-reportDays))
 	for _, day := range []string{from, to} {
 		if _, err := calendar.ParseDay(day); err != nil {
-			return "", "", door.Problem(http.StatusUnprocessableEntity, "bad_range", "A day is written like 2026-05-12.")
+			return "", "", middleware.Problem(http.StatusUnprocessableEntity, "bad_range", "A day is written like 2026-05-12.")
 		}
 	}
 	return from, to, nil

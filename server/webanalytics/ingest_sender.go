@@ -10,7 +10,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/onefold/onefold/accounts"
-	"github.com/onefold/onefold/server/internal/door"
+	"github.com/onefold/onefold/server/internal/middleware"
 )
 
 // Sender is who a request comes from. Neither address nor user agent is stored or logged.
@@ -42,14 +42,14 @@ func (s *Service) tellsVisitors(ctx context.Context, site string, from *Sender, 
 	}
 	token, ok := strings.CutPrefix(from.header("Authorization"), "Bearer ")
 	if !ok || !accounts.IsKey(token) {
-		return false, door.Problem(http.StatusUnauthorized, "unauthorized", "To say whose event it is, send a key of the site: Authorization: Bearer <key>.")
+		return false, middleware.Problem(http.StatusUnauthorized, "unauthorized", "To say whose event it is, send a key of the site: Authorization: Bearer <key>.")
 	}
 	key, err := s.door.SenderKey(ctx, token)
 	if err != nil && !errors.Is(err, accounts.ErrDenied) {
 		return false, s.door.Error(ctx, err)
 	}
 	if err != nil || key.Scope == accounts.Read || key.Site != site && key.Site != accounts.AllSites {
-		return false, door.Problem(http.StatusForbidden, "forbidden", "This key may not send events of this site. Make one with the scope ingest.")
+		return false, middleware.Problem(http.StatusForbidden, "forbidden", "This key may not send events of this site. Make one with the scope ingest.")
 	}
 	return true, nil
 }

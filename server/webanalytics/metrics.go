@@ -4,7 +4,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/onefold/onefold/analytics"
-	"github.com/onefold/onefold/server/internal/door"
+	"github.com/onefold/onefold/server/internal/middleware"
 )
 
 // metrics count events.
@@ -13,7 +13,7 @@ type metrics struct {
 	refused *prometheus.CounterVec
 }
 
-func newMetrics(of *door.Metrics) *metrics {
+func newMetrics(of *middleware.Metrics) *metrics {
 	events := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "onefold_events_total", Help: "Events by outcome."}, []string{"outcome"})
 	m := &metrics{
 		events:  make(map[analytics.Status]prometheus.Counter),

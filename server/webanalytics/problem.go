@@ -12,7 +12,7 @@ import (
 	"github.com/onefold/onefold/analytics/imported/exports"
 	"github.com/onefold/onefold/analytics/reconcile"
 	"github.com/onefold/onefold/analytics/report"
-	"github.com/onefold/onefold/server/internal/door"
+	"github.com/onefold/onefold/server/internal/middleware"
 )
 
 // Problem is the answer to an error of analytics that says what to do; nil for other errors.
@@ -30,13 +30,13 @@ func Problem(err error) error {
 func importedProblem(err error) error {
 	switch {
 	case errors.Is(err, exports.ErrFormat):
-		return door.Problem(http.StatusUnprocessableEntity, "unknown_format", door.Detail(err))
+		return middleware.Problem(http.StatusUnprocessableEntity, "unknown_format", middleware.Detail(err))
 	case errors.Is(err, exports.ErrTooMuch), errors.Is(err, imported.ErrTooMuch):
-		return door.Problem(http.StatusUnprocessableEntity, "too_much", door.Detail(err))
+		return middleware.Problem(http.StatusUnprocessableEntity, "too_much", middleware.Detail(err))
 	case errors.Is(err, imported.ErrNothing):
-		return door.Problem(http.StatusUnprocessableEntity, "nothing_to_import", door.Detail(err))
+		return middleware.Problem(http.StatusUnprocessableEntity, "nothing_to_import", middleware.Detail(err))
 	case errors.Is(err, imported.ErrDeleting):
-		return door.Problem(http.StatusConflict, "deleting", "This import is being deleted. Delete it again if that was broken off, then import it again.")
+		return middleware.Problem(http.StatusConflict, "deleting", "This import is being deleted. Delete it again if that was broken off, then import it again.")
 	}
 	return nil
 }
@@ -45,13 +45,13 @@ func importedProblem(err error) error {
 func exploreProblem(err error) error {
 	switch {
 	case errors.Is(err, explore.ErrQuestion):
-		return door.Problem(http.StatusUnprocessableEntity, "bad_question", door.Detail(err))
+		return middleware.Problem(http.StatusUnprocessableEntity, "bad_question", middleware.Detail(err))
 	case errors.Is(err, explore.ErrTooMuch):
-		return door.Problem(http.StatusUnprocessableEntity, "too_much", door.Detail(err))
+		return middleware.Problem(http.StatusUnprocessableEntity, "too_much", middleware.Detail(err))
 	case errors.Is(err, explore.ErrGone):
-		return door.Problem(http.StatusUnprocessableEntity, "raw_events_gone", door.Detail(err))
+		return middleware.Problem(http.StatusUnprocessableEntity, "raw_events_gone", middleware.Detail(err))
 	case errors.Is(err, explore.ErrArchive):
-		return door.Problem(http.StatusServiceUnavailable, "warehouse_unreachable", "The warehouse does not answer, and only it has the raw events of these days. Ask again later.")
+		return middleware.Problem(http.StatusServiceUnavailable, "warehouse_unreachable", "The warehouse does not answer, and only it has the raw events of these days. Ask again later.")
 	}
 	return nil
 }
@@ -60,19 +60,19 @@ func exploreProblem(err error) error {
 func analyticsProblem(err error) error {
 	switch {
 	case errors.Is(err, analytics.ErrUnknownSite):
-		return door.Problem(http.StatusNotFound, "not_found", "There is no such site. Create it with `onefold site create`, or in the dashboard.")
+		return middleware.Problem(http.StatusNotFound, "not_found", "There is no such site. Create it with `onefold site create`, or in the dashboard.")
 	case errors.Is(err, analytics.ErrSite), errors.Is(err, analytics.ErrRetention):
-		return door.Problem(http.StatusUnprocessableEntity, "bad_site", door.Detail(err))
+		return middleware.Problem(http.StatusUnprocessableEntity, "bad_site", middleware.Detail(err))
 	case errors.Is(err, erasure.ErrNobody):
-		return door.Problem(http.StatusNotFound, "not_found", "Nobody is known by that.")
+		return middleware.Problem(http.StatusNotFound, "not_found", "Nobody is known by that.")
 	case errors.Is(err, erasure.ErrTooMany), errors.Is(err, erasure.ErrBusy):
-		return door.Problem(http.StatusConflict, "busy", "Not everything is erased yet: it was too much at once, or is being counted. Ask again.")
+		return middleware.Problem(http.StatusConflict, "busy", "Not everything is erased yet: it was too much at once, or is being counted. Ask again.")
 	case errors.Is(err, goals.ErrGoal):
-		return door.Problem(http.StatusUnprocessableEntity, "bad_goal", door.Detail(err))
+		return middleware.Problem(http.StatusUnprocessableEntity, "bad_goal", middleware.Detail(err))
 	case errors.Is(err, reconcile.ErrRange), errors.Is(err, report.ErrExpired), errors.Is(err, analytics.ErrSealed):
-		return door.Problem(http.StatusUnprocessableEntity, "bad_range", door.Detail(err))
+		return middleware.Problem(http.StatusUnprocessableEntity, "bad_range", middleware.Detail(err))
 	case errors.Is(err, report.ErrInvalid):
-		return door.Problem(http.StatusUnprocessableEntity, "bad_range", door.Detail(err))
+		return middleware.Problem(http.StatusUnprocessableEntity, "bad_range", middleware.Detail(err))
 	}
 	return nil
 }

@@ -8,13 +8,13 @@ import (
 
 	"github.com/onefold/onefold/analytics"
 	"github.com/onefold/onefold/analytics/explore"
-	"github.com/onefold/onefold/server/internal/door"
+	"github.com/onefold/onefold/server/internal/middleware"
 )
 
 // checkProperties refuses properties of events that a site does not list to those who may see figures only, as a
 // dimension and in filters: raw events hold whatever was sent with them, and that may tell of somebody.
 func (s *Service) checkProperties(ctx context.Context, siteID string, by analytics.Dimension, filters []explore.Filter) error {
-	if door.CallerOf(ctx).May(door.ForRead, siteID) {
+	if middleware.CallerOf(ctx).May(middleware.ForRead, siteID) {
 		return nil
 	}
 	asked := []analytics.Dimension{by}
@@ -31,7 +31,7 @@ func (s *Service) checkProperties(ctx context.Context, siteID string, by analyti
 	}
 	shown := site.Dimensions()
 	if slices.ContainsFunc(asked, func(d analytics.Dimension) bool { return !slices.Contains(shown, d) }) {
-		return door.Problem(http.StatusForbidden, "forbidden", "This view shows only the properties that the site's settings list.")
+		return middleware.Problem(http.StatusForbidden, "forbidden", "This view shows only the properties that the site's settings list.")
 	}
 	return nil
 }

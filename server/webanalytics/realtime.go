@@ -12,7 +12,7 @@ import (
 
 	"github.com/onefold/onefold/analytics"
 	"github.com/onefold/onefold/internal/sketch"
-	"github.com/onefold/onefold/server/internal/door"
+	"github.com/onefold/onefold/server/internal/middleware"
 )
 
 const (
@@ -56,17 +56,17 @@ type realtimeAnswer struct{ Body realtimeBody }
 
 func (s *Service) realtimeRoutes(api huma.API) {
 	const path = "/api/v1/sites/{site}/realtime"
-	huma.Register(api, door.Guard(door.ForStatistics, huma.Operation{
+	huma.Register(api, middleware.Guard(middleware.ForStatistics, huma.Operation{
 		OperationID: "realtime", Method: http.MethodGet, Path: path,
 		Summary: "What goes on now", Tags: []string{"statistics"},
-	}), func(ctx context.Context, in *door.SitePath) (*realtimeAnswer, error) {
+	}), func(ctx context.Context, in *middleware.SitePath) (*realtimeAnswer, error) {
 		body, err := s.realtime(ctx, in.Site)
 		if err != nil {
 			return nil, s.door.Error(ctx, err)
 		}
 		return &realtimeAnswer{body}, nil
 	})
-	stream := door.Guard(door.ForStatistics, huma.Operation{
+	stream := middleware.Guard(middleware.ForStatistics, huma.Operation{
 		OperationID: "realtime-stream", Method: http.MethodGet, Path: path + "/stream",
 		Summary: "What goes on, again and again, as server-sent events", Tags: []string{"statistics"},
 	})
@@ -74,7 +74,7 @@ func (s *Service) realtimeRoutes(api huma.API) {
 	sse.Register(api, stream, map[string]any{"realtime": realtimeBody{}}, s.streamRealtime)
 }
 
-func (s *Service) streamRealtime(ctx context.Context, in *door.SitePath, send sse.Sender) {
+func (s *Service) streamRealtime(ctx context.Context, in *middleware.SitePath, send sse.Sender) {
 	ctx, cancel := context.WithTimeout(ctx, streamFor)
 	defer cancel()
 	defer context.AfterFunc(s.background.Context(), cancel)()

@@ -9,7 +9,7 @@ import (
 
 	"github.com/onefold/onefold/accounts"
 	"github.com/onefold/onefold/analytics"
-	"github.com/onefold/onefold/server/internal/door"
+	"github.com/onefold/onefold/server/internal/middleware"
 	"github.com/onefold/onefold/table"
 )
 
@@ -27,15 +27,15 @@ func describeShards(s table.Sharding) []shardsBody {
 }
 
 type setShardsRequest struct {
-	door.SitePath
+	middleware.SitePath
 	Body struct {
 		Shards int `json:"shards" minimum:"1" maximum:"256" doc:"Each takes about 1,000 events a second, and every question asks all of them."`
 	}
 }
 
 func (s *Service) shardRoutes(api huma.API, site string) {
-	huma.Register(api, door.Guard(door.ForOwner, huma.Operation{
-		OperationID: "set-site-shards", Method: http.MethodPut, Path: site + "/shards", MaxBodyBytes: door.MaxSmallBody,
+	huma.Register(api, middleware.Guard(middleware.ForOwner, huma.Operation{
+		OperationID: "set-site-shards", Method: http.MethodPut, Path: site + "/shards", MaxBodyBytes: middleware.MaxSmallBody,
 		Summary: "Spread a site's events over another number of partitions", Tags: []string{"sites"},
 		Description: "Events from about twelve minutes later on, and visitors from the day after. Nothing is rewritten: reports read all partitions that events of their time can be in.",
 	}), s.setShards)
@@ -52,6 +52,6 @@ func (s *Service) setShards(ctx context.Context, in *setShardsRequest) (*siteAns
 		return nil, s.door.Error(ctx, err)
 	}
 	s.o.Collector.Forget(in.Site)
-	s.door.RecordChange(ctx, accounts.Entry{Actor: door.CallerOf(ctx).Actor, Action: "site.reshard", Site: in.Site}, allOf(&before), allOf(&site))
+	s.door.RecordChange(ctx, accounts.Entry{Actor: middleware.CallerOf(ctx).Actor, Action: "site.reshard", Site: in.Site}, allOf(&before), allOf(&site))
 	return s.describeSite(ctx, &site)
 }

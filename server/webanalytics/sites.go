@@ -16,7 +16,7 @@ import (
 	"github.com/onefold/onefold/analytics/erasure"
 	"github.com/onefold/onefold/internal/exclude"
 	"github.com/onefold/onefold/internal/referral"
-	"github.com/onefold/onefold/server/internal/door"
+	"github.com/onefold/onefold/server/internal/middleware"
 	"github.com/onefold/onefold/table"
 )
 
@@ -70,7 +70,7 @@ type newSiteRequest struct {
 }
 
 type updateSiteRequest struct {
-	door.SitePath
+	middleware.SitePath
 	Body struct {
 		Name             *string        `json:"name,omitempty" maxLength:"200"`
 		Domains          *[]string      `json:"domains,omitempty" maxItems:"50"`
@@ -87,30 +87,30 @@ type updateSiteRequest struct {
 
 func (s *Service) siteRoutes(api huma.API) {
 	const list, one = "/api/v1/sites", "/api/v1/sites/{site}"
-	huma.Register(api, door.Guard(door.ForSomebody, huma.Operation{
+	huma.Register(api, middleware.Guard(middleware.ForSomebody, huma.Operation{
 		OperationID: "sites", Method: http.MethodGet, Path: list,
 		Summary: "The sites that one may see, with their last week", Tags: []string{"sites"},
 	}), s.sites)
-	huma.Register(api, door.Guard(door.ForAllSites, huma.Operation{
-		OperationID: "add-site", Method: http.MethodPost, Path: list, DefaultStatus: http.StatusCreated, MaxBodyBytes: door.MaxSmallBody,
+	huma.Register(api, middleware.Guard(middleware.ForAllSites, huma.Operation{
+		OperationID: "add-site", Method: http.MethodPost, Path: list, DefaultStatus: http.StatusCreated, MaxBodyBytes: middleware.MaxSmallBody,
 		Summary: "Make a site", Description: "Sent again within ten minutes, it has the same answer.", Tags: []string{"sites"}, Errors: []int{http.StatusConflict},
 	}), s.addSite)
-	huma.Register(api, door.Guard(door.ForStatistics, huma.Operation{
+	huma.Register(api, middleware.Guard(middleware.ForStatistics, huma.Operation{
 		OperationID: "site", Method: http.MethodGet, Path: one,
 		Summary: "A site's settings", Description: "Shared and public views see only what they show.", Tags: []string{"sites"},
 	}), s.site)
-	huma.Register(api, door.Guard(door.ForWrite, huma.Operation{
-		OperationID: "update-site", Method: http.MethodPatch, Path: one, MaxBodyBytes: door.MaxSmallBody,
+	huma.Register(api, middleware.Guard(middleware.ForWrite, huma.Operation{
+		OperationID: "update-site", Method: http.MethodPatch, Path: one, MaxBodyBytes: middleware.MaxSmallBody,
 		Summary: "Change a site's settings", Description: "What is not named stays as it is. What was counted before does, too.", Tags: []string{"sites"},
 	}), s.updateSite)
 	s.shardRoutes(api, one)
-	huma.Register(api, door.Guard(door.ForOwner, huma.Operation{
+	huma.Register(api, middleware.Guard(middleware.ForOwner, huma.Operation{
 		OperationID: "delete-site", Method: http.MethodDelete, Path: one, DefaultStatus: http.StatusNoContent,
 		Summary: "Delete a site and everything that it has", Description: "It is unknown from now on; what it has is deleted in the background. Roles, keys and shares of it go at once.", Tags: []string{"sites"},
 	}), s.deleteSite)
 }
 
-func (s *Service) site(ctx context.Context, in *door.SitePath) (*siteAnswer, error) {
+func (s *Service) site(ctx context.Context, in *middleware.SitePath) (*siteAnswer, error) {
 	site, err := analytics.GetSite(ctx, s.table, in.Site)
 	if err != nil {
 		return nil, s.door.Error(ctx, err)
@@ -125,7 +125,7 @@ func (s *Service) describeSite(ctx context.Context, site *analytics.Site) (*site
 	}
 	body := allOf(site)
 	body.HasEvents = counted
-	if who := door.CallerOf(ctx); who.May(door.ForRead, site.SiteID) {
+	if who := middleware.CallerOf(ctx); who.May(middleware.ForRead, site.SiteID) {
 		body.Role = who.Grants.On(site.SiteID)
 	} else {
 		body.SiteSettings = nil
@@ -169,7 +169,7 @@ func (s *Service) addSite(ctx context.Context, in *newSiteRequest) (*siteAnswer,
 	if err != nil {
 		return nil, s.door.Error(ctx, err)
 	}
-	s.door.RecordChange(ctx, accounts.Entry{Actor: door.CallerOf(ctx).Actor, Action: "site.create", Site: site.SiteID}, nil, allOf(&site))
+	s.door.RecordChange(ctx, accounts.Entry{Actor: middleware.CallerOf(ctx).Actor, Action: "site.create", Site: site.SiteID}, nil, allOf(&site))
 	return s.describeSite(ctx, &site)
 }
 
@@ -205,21 +205,21 @@ func (s *Service) updateSite(ctx context.Context, in *updateSiteRequest) (*siteA
 		return nil, s.door.Error(ctx, err)
 	}
 	s.o.Collector.Forget(in.Site)
-	s.door.RecordChange(ctx, accounts.Entry{Actor: door.CallerOf(ctx).Actor, Action: "site.update", Site: in.Site}, before, allOf(&site))
+	s.door.RecordChange(ctx, accounts.Entry{Actor: middleware.CallerOf(ctx).Actor, Action: "site.update", Site: in.Site}, before, allOf(&site))
 	return s.describeSite(ctx, &site)
 }
 
 // change takes over what the request names.
 func (in *updateSiteRequest) change(site *analytics.Site) error {
 	b := &in.Body
-	door.Set(&site.Name, b.Name)
-	door.Set(&site.Domains, b.Domains)
-	door.Set(&site.TimeZone, b.TimeZone)
-	door.Set(&site.Currency, b.Currency)
-	door.Set(&site.Public, b.Public)
-	door.Set(&site.CustomProperties, b.CustomProperties)
-	door.Set(&site.RespectDNT, b.RespectDNT)
-	door.Set(&site.RespectGPC, b.RespectGPC)
+	middleware.Set(&site.Name, b.Name)
+	middleware.Set(&site.Domains, b.Domains)
+	middleware.Set(&site.TimeZone, b.TimeZone)
+	middleware.Set(&site.Currency, b.Currency)
+	middleware.Set(&site.Public, b.Public)
+	middleware.Set(&site.CustomProperties, b.CustomProperties)
+	middleware.Set(&site.RespectDNT, b.RespectDNT)
+	middleware.Set(&site.RespectGPC, b.RespectGPC)
 	if b.Retention != nil {
 		site.Retention = analytics.Retention(*b.Retention)
 	}
@@ -230,7 +230,7 @@ func (in *updateSiteRequest) change(site *analytics.Site) error {
 }
 
 // deleteSite marks the site first. Should it be broken off after that, roles, keys and shares go when the site is purged.
-func (s *Service) deleteSite(ctx context.Context, in *door.SitePath) (*struct{}, error) {
+func (s *Service) deleteSite(ctx context.Context, in *middleware.SitePath) (*struct{}, error) {
 	site, err := analytics.GetSite(ctx, s.table, in.Site)
 	if err == nil {
 		err = erasure.DeleteSite(ctx, s.table, in.Site)
@@ -242,6 +242,6 @@ func (s *Service) deleteSite(ctx context.Context, in *door.SitePath) (*struct{},
 	if err != nil {
 		return nil, s.door.Error(ctx, err)
 	}
-	s.door.RecordChange(ctx, accounts.Entry{Actor: door.CallerOf(ctx).Actor, Action: "site.delete", Site: in.Site}, allOf(&site), nil)
+	s.door.RecordChange(ctx, accounts.Entry{Actor: middleware.CallerOf(ctx).Actor, Action: "site.delete", Site: in.Site}, allOf(&site), nil)
 	return nil, nil
 }

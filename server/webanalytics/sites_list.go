@@ -11,7 +11,7 @@ import (
 	"github.com/onefold/onefold/analytics"
 	"github.com/onefold/onefold/analytics/report"
 	"github.com/onefold/onefold/internal/calendar"
-	"github.com/onefold/onefold/server/internal/door"
+	"github.com/onefold/onefold/server/internal/middleware"
 )
 
 // siteLine is a site as the list of sites shows it.
@@ -41,14 +41,14 @@ const (
 )
 
 func (s *Service) sites(ctx context.Context, _ *struct{}) (*sitesAnswer, error) {
-	who := door.CallerOf(ctx)
+	who := middleware.CallerOf(ctx)
 	answer := new(sitesAnswer)
 	lines := []siteLine{}
 	for site, err := range analytics.ListSites(ctx, s.table, "") {
 		if err != nil {
 			return nil, s.door.Error(ctx, err)
 		}
-		if who.May(door.ForRead, site.SiteID) {
+		if who.May(middleware.ForRead, site.SiteID) {
 			lines = append(lines, siteLine{
 				ID: site.SiteID, Name: cmp.Or(site.Name, site.SiteID), Domains: orEmpty(site.Domains), TimeZone: site.TimeZone,
 				Role: who.Grants.On(site.SiteID), Trend: []int64{},

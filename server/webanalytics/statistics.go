@@ -8,7 +8,7 @@ import (
 
 	"github.com/onefold/onefold/analytics"
 	"github.com/onefold/onefold/analytics/report"
-	"github.com/onefold/onefold/server/internal/door"
+	"github.com/onefold/onefold/server/internal/middleware"
 )
 
 // reportDays is how many days are reported when nobody says from when.
@@ -28,7 +28,7 @@ type reportAnswer struct {
 }
 
 func (s *Service) statisticsRoutes(api huma.API) {
-	huma.Register(api, door.Guard(door.ForStatistics, huma.Operation{
+	huma.Register(api, middleware.Guard(middleware.ForStatistics, huma.Operation{
 		OperationID: "report", Method: http.MethodGet, Path: "/api/v1/sites/{site}/report",
 		Summary: "Totals, buckets and top values of a range of days", Tags: []string{"statistics"},
 	}), s.report)

@@ -11,7 +11,7 @@ import (
 	"github.com/onefold/onefold/analytics"
 	"github.com/onefold/onefold/analytics/explore"
 	"github.com/onefold/onefold/analytics/report"
-	"github.com/onefold/onefold/server/internal/door"
+	"github.com/onefold/onefold/server/internal/middleware"
 )
 
 // DayRange is the days that statistics are asked for.
@@ -21,7 +21,7 @@ type DayRange struct {
 }
 
 type statsRequest struct {
-	door.SitePath
+	middleware.SitePath
 	DayRange
 	FilterParams
 	Period  string `query:"period" enum:"hour,day,month" default:"day"`
@@ -61,15 +61,15 @@ type statsBody struct {
 type statsAnswer struct{ Body statsBody }
 
 func (s *Service) statsRoutes(api huma.API) {
-	huma.Register(api, door.Guard(door.ForStatistics, huma.Operation{
+	huma.Register(api, middleware.Guard(middleware.ForStatistics, huma.Operation{
 		OperationID: "stats", Method: http.MethodGet, Path: "/api/v1/sites/{site}/stats",
 		Summary: "Totals and buckets of a range of days, compared with another", Tags: []string{"statistics"},
 	}), s.stats)
-	huma.Register(api, door.Guard(door.ForStatistics, huma.Operation{
+	huma.Register(api, middleware.Guard(middleware.ForStatistics, huma.Operation{
 		OperationID: "breakdown", Method: http.MethodGet, Path: "/api/v1/sites/{site}/breakdown",
 		Summary: "The values of one dimension in a range of days", Tags: []string{"statistics"},
 	}), s.breakdown)
-	huma.Register(api, door.Guard(door.ForStatistics, huma.Operation{
+	huma.Register(api, middleware.Guard(middleware.ForStatistics, huma.Operation{
 		OperationID: "reading", Method: http.MethodGet, Path: "/api/v1/sites/{site}/reading",
 		Summary: "How far questions have come that raw events answer", Tags: []string{"statistics"},
 	}), s.reading)

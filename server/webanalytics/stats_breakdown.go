@@ -8,11 +8,11 @@ import (
 
 	"github.com/onefold/onefold/analytics"
 	"github.com/onefold/onefold/analytics/report"
-	"github.com/onefold/onefold/server/internal/door"
+	"github.com/onefold/onefold/server/internal/middleware"
 )
 
 type breakdownRequest struct {
-	door.SitePath
+	middleware.SitePath
 	DayRange
 	FilterParams
 	By     string `query:"by" required:"true" maxLength:"80" doc:"A dimension, such as page, source or country."`

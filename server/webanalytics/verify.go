@@ -12,7 +12,7 @@ import (
 	"github.com/onefold/onefold/accounts"
 	"github.com/onefold/onefold/analytics"
 	"github.com/onefold/onefold/analytics/reconcile"
-	"github.com/onefold/onefold/server/internal/door"
+	"github.com/onefold/onefold/server/internal/middleware"
 	"github.com/onefold/onefold/server/jobs"
 	"github.com/onefold/onefold/table"
 )
@@ -47,7 +47,7 @@ type differenceBody struct {
 type verifyAnswer struct{ Body verifyBody }
 
 type verifyRequest struct {
-	door.SitePath
+	middleware.SitePath
 	Body struct {
 		From string `json:"from,omitempty" maxLength:"10" doc:"First day, YYYY-MM-DD. Default: 6 days before the last."`
 		To   string `json:"to,omitempty" maxLength:"10" doc:"Last day, included. Default: the last that has statistics."`
@@ -65,11 +65,11 @@ const verifyDays = 7
 
 func (s *Service) verifyRoutes(api huma.API) {
 	const path = "/api/v1/sites/{site}/verify"
-	huma.Register(api, door.Guard(door.ForWrite, huma.Operation{
-		OperationID: "verify", Method: http.MethodPost, Path: path, DefaultStatus: http.StatusAccepted, MaxBodyBytes: door.MaxSmallBody,
+	huma.Register(api, middleware.Guard(middleware.ForWrite, huma.Operation{
+		OperationID: "verify", Method: http.MethodPost, Path: path, DefaultStatus: http.StatusAccepted, MaxBodyBytes: middleware.MaxSmallBody,
 		Summary: "Recompute statistics from raw events and compare, in the background", Tags: []string{"operations"}, Errors: []int{http.StatusConflict},
 	}), s.verify)
-	huma.Register(api, door.Guard(door.ForRead, huma.Operation{
+	huma.Register(api, middleware.Guard(middleware.ForRead, huma.Operation{
 		OperationID: "verified", Method: http.MethodGet, Path: path,
 		Summary: "How the last comparison of the last thirty days went, or goes", Tags: []string{"operations"},
 	}), s.verified)
@@ -86,14 +86,14 @@ func (s *Service) verify(ctx context.Context, in *verifyRequest) (*verifyStarted
 	began := verifyBody{ID: rand.Text(), State: "running", At: s.door.Clock().UTC(), From: from, To: to, Differences: []differenceBody{}}
 	job, err := s.verifications.Begin(ctx, began.ID, in.Site, began)
 	if errors.Is(err, jobs.ErrBusy) {
-		return nil, door.Problem(http.StatusConflict, "busy", "A comparison is running. Only one runs at a time; ask again when it has ended.")
+		return nil, middleware.Problem(http.StatusConflict, "busy", "A comparison is running. Only one runs at a time; ask again when it has ended.")
 	}
 	if err != nil {
 		return nil, s.door.Error(ctx, err)
 	}
-	s.door.Record(ctx, accounts.Entry{Actor: door.CallerOf(ctx).Actor, Action: "site.verify", Site: in.Site})
+	s.door.Record(ctx, accounts.Entry{Actor: middleware.CallerOf(ctx).Actor, Action: "site.verify", Site: in.Site})
 	if !s.background.Start(func(ctx context.Context) { s.runVerify(ctx, in.Site, job) }) {
-		return nil, s.door.Error(ctx, errors.Join(door.Stopping(), job.Drop(ctx)))
+		return nil, s.door.Error(ctx, errors.Join(middleware.Stopping(), job.Drop(ctx)))
 	}
 	answer := new(verifyStarted)
 	answer.Body.ID = began.ID
@@ -129,7 +129,7 @@ func (s *Service) keepVerify(ctx context.Context, v *reconcile.Verification, err
 	}
 }
 
-func (s *Service) verified(ctx context.Context, in *door.SitePath) (*verifyAnswer, error) {
+func (s *Service) verified(ctx context.Context, in *middleware.SitePath) (*verifyAnswer, error) {
 	body, phase, err := s.verifications.Last(ctx, in.Site)
 	if err != nil {
 		return nil, s.door.Error(ctx, err)

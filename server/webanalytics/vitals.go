@@ -10,11 +10,11 @@ import (
 
 	"github.com/onefold/onefold/analytics"
 	"github.com/onefold/onefold/analytics/report"
-	"github.com/onefold/onefold/server/internal/door"
+	"github.com/onefold/onefold/server/internal/middleware"
 )
 
 type vitalsRequest struct {
-	door.SitePath
+	middleware.SitePath
 	DayRange
 	Search  string `query:"search" maxLength:"200" doc:"Only pages that contain this text, whatever its case."`
 	Limit   int    `query:"limit" minimum:"1" maximum:"1000" default:"10" doc:"Of pages."`
@@ -32,7 +32,7 @@ type vitalsBody struct {
 type vitalsAnswer struct{ Body vitalsBody }
 
 func (s *Service) vitalsRoutes(api huma.API) {
-	huma.Register(api, door.Guard(door.ForStatistics, huma.Operation{
+	huma.Register(api, middleware.Guard(middleware.ForStatistics, huma.Operation{
 		OperationID: "vitals", Method: http.MethodGet, Path: "/api/v1/sites/{site}/vitals",
 		Summary: "Web vitals of the site, its pages and devices in a range of days", Tags: []string{"statistics"},
 		Description: "Of each metric the 75th percentile, less than 5 % from the exact one, and the parts of the page loads that were good, " +

@@ -17,7 +17,7 @@ import (
 	"github.com/onefold/onefold/internal/geo"
 	"github.com/onefold/onefold/internal/useragent"
 	"github.com/onefold/onefold/server/internal/background"
-	"github.com/onefold/onefold/server/internal/door"
+	"github.com/onefold/onefold/server/internal/middleware"
 	"github.com/onefold/onefold/server/jobs"
 	"github.com/onefold/onefold/table"
 )
@@ -58,14 +58,14 @@ func (o *Options) defaults() error {
 // Service is web analytics behind a door. Make one with New.
 type Service struct {
 	o       Options
-	door    *door.Door
+	door    *middleware.Door
 	table   *table.Table
 	worker  *fold.Worker
 	agents  *useragent.Parser
 	metrics *metrics
 
-	limits     *door.Limiter // by address
-	siteLimits *door.Limiter // by site
+	limits     *middleware.Limiter // by address
+	siteLimits *middleware.Limiter // by site
 	refusals   *refusals.Counter
 
 	raw           *explore.Explorer
@@ -79,7 +79,7 @@ type Service struct {
 }
 
 // New makes the service of a table that the worker folds.
-func New(d *door.Door, t *table.Table, w *fold.Worker, o Options) (*Service, error) {
+func New(d *middleware.Door, t *table.Table, w *fold.Worker, o Options) (*Service, error) {
 	if err := o.defaults(); err != nil {
 		return nil, err
 	}
@@ -90,8 +90,8 @@ func New(d *door.Door, t *table.Table, w *fold.Worker, o Options) (*Service, err
 	work := background.New()
 	return &Service{
 		o: o, door: d, table: t, worker: w, agents: agents, metrics: newMetrics(&d.Metrics),
-		limits:     door.NewLimiter(o.EventRate, o.EventBurst, d.Clock),
-		siteLimits: door.NewLimiter(o.SiteRate, max(int(10*o.SiteRate), maxEvents), d.Clock),
+		limits:     middleware.NewLimiter(o.EventRate, o.EventBurst, d.Clock),
+		siteLimits: middleware.NewLimiter(o.SiteRate, max(int(10*o.SiteRate), maxEvents), d.Clock),
 		refusals:   refusals.NewCounter(t),
 		raw:        explore.New(t, explore.Options{Archive: o.Archive, KeepBytes: o.KeepBytes}),
 		background: work,

@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/onefold/onefold/telemetry"
+	"github.com/onefold/onefold/telemetry/internal/decimalsum"
 	"github.com/onefold/onefold/telemetry/internal/episode"
-	"github.com/onefold/onefold/telemetry/internal/exact"
 )
 
 // leastKept is how old a point is at least when it expires: readings are kept for two days, or longer, from their arrival.
@@ -44,8 +44,8 @@ func (d *derivation) findKept(ctx context.Context) error {
 			continue
 		}
 		one := kept{alert: a, e: episode.Episode{First: firstOf(a), Fired: a.Fired, Last: episode.Key{At: a.Last}}}
-		if one.e.Value, err = exact.Parse(a.Value); err == nil {
-			one.e.Peak, err = exact.Parse(a.Peak)
+		if one.e.Value, err = decimalsum.Parse(a.Value); err == nil {
+			one.e.Peak, err = decimalsum.Parse(a.Peak)
 		}
 		if err != nil {
 			return fmt.Errorf("alert %s: %w", a.AlertID, err)

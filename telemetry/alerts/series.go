@@ -8,8 +8,8 @@ import (
 
 	"github.com/onefold/onefold/table"
 	"github.com/onefold/onefold/telemetry"
+	"github.com/onefold/onefold/telemetry/internal/decimalsum"
 	"github.com/onefold/onefold/telemetry/internal/episode"
-	"github.com/onefold/onefold/telemetry/internal/exact"
 )
 
 // compiled is a rule that is ready to run.
@@ -44,11 +44,11 @@ func compile(r telemetry.Rule) (*compiled, error) {
 		return c, nil
 	}
 	var err error
-	if c.levels.Raise, err = exact.Parse(r.Raise); err != nil {
+	if c.levels.Raise, err = decimalsum.Parse(r.Raise); err != nil {
 		return nil, fmt.Errorf("%w: raise: %w", telemetry.ErrInvalid, err)
 	}
 	if c.levels.Clear = c.levels.Raise; r.Clear != "" {
-		if c.levels.Clear, err = exact.Parse(r.Clear); err != nil {
+		if c.levels.Clear, err = decimalsum.Parse(r.Clear); err != nil {
 			return nil, fmt.Errorf("%w: clear: %w", telemetry.ErrInvalid, err)
 		}
 	}
@@ -63,7 +63,7 @@ func (c *compiled) point(r *telemetry.Reading, retractions []telemetry.Retractio
 	}
 	p.Key = episode.Key{At: r.At.UnixMilli(), Disc: r.Disc}
 	var err error
-	p.Value, err = exact.Parse(v.String())
+	p.Value, err = decimalsum.Parse(v.String())
 	return p, err == nil
 }
 
@@ -216,7 +216,7 @@ func (s *aggregates) point(a *telemetry.Aggregate) (p episode.Point, ok bool) {
 	for _, f := range telemetry.FiguresOf(a) {
 		if f.Metric == s.rule.Metric {
 			p.At = at.UnixMilli()
-			p.Value, err = exact.Parse(figures[s.rule.Function](&f))
+			p.Value, err = decimalsum.Parse(figures[s.rule.Function](&f))
 			return p, err == nil
 		}
 	}

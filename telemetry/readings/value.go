@@ -9,7 +9,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"github.com/onefold/onefold/telemetry/internal/exact"
+	"github.com/onefold/onefold/telemetry/internal/decimalsum"
 )
 
 // Value is one measured value: a number, a text or a truth value. The zero value is none.
@@ -30,7 +30,7 @@ const (
 // Number is a number, written in decimal; what is written differently but is the same is the same value. The error says
 // what is wrong with it: NaN and infinities are no values.
 func Number(s string) (Value, error) {
-	d, err := exact.Parse(s)
+	d, err := decimalsum.Parse(s)
 	if err != nil {
 		return Value{}, err
 	}
@@ -39,7 +39,7 @@ func Number(s string) (Value, error) {
 
 // Float is a number; see Number.
 func Float(f float64) (Value, error) {
-	d, err := exact.ParseFloat(f)
+	d, err := decimalsum.ParseFloat(f)
 	if err != nil {
 		return Value{}, err
 	}
@@ -65,10 +65,10 @@ func (v Value) IsText() bool { return v.form == isText }
 func (v Value) String() string { return v.text }
 
 // Decimal is the number; 0 for what is none.
-func (v Value) Decimal() exact.Decimal {
-	d, err := exact.Parse(v.text)
+func (v Value) Decimal() decimalsum.Decimal {
+	d, err := decimalsum.Parse(v.text)
 	if err != nil || v.form != isNumber {
-		return exact.Decimal{}
+		return decimalsum.Decimal{}
 	}
 	return d
 }

@@ -8,14 +8,14 @@ import (
 	"strings"
 
 	"github.com/onefold/onefold/telemetry"
-	"github.com/onefold/onefold/telemetry/census"
+	"github.com/onefold/onefold/telemetry/reindex"
 )
 
 // census compares the labels of the fleet's devices, and how many there are of which kind.
 func (r *recounter) census(ctx context.Context) error {
-	compare := census.Compare
+	compare := reindex.Compare
 	if r.verb == Rebuilding {
-		compare = census.RecountFleet
+		compare = reindex.RecountFleet
 	}
 	found, err := compare(ctx, r.t, r.w, r.in.Fleet)
 	if err != nil {
@@ -34,7 +34,7 @@ func (r *recounter) census(ctx context.Context) error {
 	return nil
 }
 
-func describeCensus(d *census.Difference) Difference {
+func describeCensus(d *reindex.Difference) Difference {
 	if k := d.Label; k.FleetID != "" {
 		return Difference{Part: Label, Device: k.DeviceID, Start: string(k.Kind) + " " + k.Value, Kind: kindOf(d.There, !d.There)}
 	}

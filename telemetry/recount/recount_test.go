@@ -15,7 +15,7 @@ import (
 	"github.com/onefold/onefold/internal/seeds"
 	"github.com/onefold/onefold/telemetry"
 	"github.com/onefold/onefold/telemetry/internal/bucket"
-	"github.com/onefold/onefold/telemetry/internal/exact"
+	"github.com/onefold/onefold/telemetry/internal/decimalsum"
 	"github.com/onefold/onefold/telemetry/internal/order"
 	"github.com/onefold/onefold/telemetry/presence"
 	"github.com/onefold/onefold/telemetry/recount"
@@ -154,7 +154,7 @@ func (w *world) damage(k telemetry.AggregateKey) string {
 	loaded, err := fold.Load(w.Ctx, w.Table, telemetry.Aggregates, []telemetry.AggregateKey{k})
 	w.Must(err)
 	a := loaded[0].State
-	one := exact.Of(1)
+	one := decimalsum.Of(1)
 	m := &a.Metrics[w.rand.IntN(len(a.Metrics))]
 	switch n := w.rand.IntN(10); {
 	case n == 0:
@@ -190,7 +190,7 @@ func (w *world) invent(id string) string {
 		k = telemetry.AggregateKey{DeviceID: id, Period: []telemetry.Period{telemetry.Hourly, telemetry.TenMinutes}[n-1], Start: "2026-03-20T08:00:00Z"}
 	}
 	a := telemetry.Aggregate{AggregateKey: k, FleetID: fleetID, Day: "2026-03-20", Readings: 1, Latest: w.Now().UnixMilli()}
-	a.Metrics.At("invented", bucket.Gauge).Number(order.Of(w.Now().UnixMilli(), ""), exact.Of(1))
+	a.Metrics.At("invented", bucket.Gauge).Number(order.Of(w.Now().UnixMilli(), ""), decimalsum.Of(1))
 	w.Must(fold.ReplaceState(w.Ctx, w.Table, telemetry.Aggregates, k, a, 0))
 	return nameOf(k, recount.Extra)
 }

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/onefold/onefold/fold"
-	"github.com/onefold/onefold/internal/pause"
+	"github.com/onefold/onefold/internal/backoff"
 	"github.com/onefold/onefold/table"
 	"github.com/onefold/onefold/warehouse"
 )
@@ -84,7 +84,7 @@ func New(w *warehouse.Warehouse, t *table.Table, source fold.Source, o Options) 
 		o.Logger = slog.Default()
 	}
 	if o.Sleep == nil {
-		o.Sleep = pause.For
+		o.Sleep = backoff.For
 	}
 	return &Exporter{w: w, t: t, source: source, o: o, mended: map[string]bool{}}
 }

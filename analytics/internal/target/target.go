@@ -9,7 +9,7 @@ import (
 
 	"github.com/onefold/onefold/analytics/internal/visits"
 	"github.com/onefold/onefold/internal/decimal"
-	"github.com/onefold/onefold/internal/wildcard"
+	"github.com/onefold/onefold/internal/glob"
 )
 
 // ErrTarget is returned when a definition cannot be used. The message says why.
@@ -79,7 +79,7 @@ func (t *target) reachedBy(name, path string) bool {
 	case t.path != nil:
 		return t.path.MatchString(path)
 	default:
-		return wildcard.Match(t.Path, path)
+		return glob.Match(t.Path, path)
 	}
 }
 

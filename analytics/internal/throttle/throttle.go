@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/onefold/onefold/dynamo"
-	"github.com/onefold/onefold/internal/pause"
+	"github.com/onefold/onefold/internal/backoff"
 )
 
 // Retry says how. Its Sleep waits, or returns the context's error; nil is a timer.
@@ -41,5 +41,5 @@ func (r Retry) wait(ctx context.Context, d time.Duration) error {
 	if r.Sleep != nil {
 		return r.Sleep(ctx, d)
 	}
-	return pause.For(ctx, d)
+	return backoff.For(ctx, d)
 }

@@ -18,8 +18,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/onefold/onefold/analytics"
-	"github.com/onefold/onefold/cmd/internal/assembly"
 	"github.com/onefold/onefold/cmd/internal/delays"
+	"github.com/onefold/onefold/cmd/internal/products"
 	"github.com/onefold/onefold/dynamohttp"
 	"github.com/onefold/onefold/engine"
 	"github.com/onefold/onefold/table"
@@ -73,7 +73,7 @@ func Measure(ctx context.Context, l Load) (cost Cost, err error) {
 		return cost, err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
-	if err := assembly.Schema.Ensure(ctx, db, assembly.TableName); err != nil {
+	if err := products.Schema.Ensure(ctx, db, products.TableName); err != nil {
 		return cost, err
 	}
 	url, stop, err := serve(db)
@@ -81,17 +81,17 @@ func Measure(ctx context.Context, l Load) (cost Cost, err error) {
 		return cost, err
 	}
 	defer func() { err = errors.Join(err, stop()) }()
-	described, err := db.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: aws.String(assembly.TableName)})
+	described, err := db.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: aws.String(products.TableName)})
 	if err != nil {
 		return cost, err
 	}
 	pool := l.pool(url)
 	defer func() { err = errors.Join(err, pool.Close()) }()
-	t := table.New(db, assembly.TableName, table.Options{Clock: now})
+	t := table.New(db, products.TableName, table.Options{Clock: now})
 	if l.Shift > 0 {
 		cost.Events, cost.Calls, err = l.work(ctx, t, pool)
 	} else {
-		m := &Mapping{Streams: db, ARN: aws.ToString(described.Table.LatestStreamArn), Call: pool.Invoke, Batch: 10_000, Sources: assembly.Sources()}
+		m := &Mapping{Streams: db, ARN: aws.ToString(described.Table.LatestStreamArn), Call: pool.Invoke, Batch: 10_000, Sources: products.Sources()}
 		cost.Events, err = l.send(ctx, t, m, func(after time.Duration) { clock.Store(begin.Add(after).UnixNano()) })
 		cost.Calls, cost.Records = m.Invoked()
 	}
@@ -110,7 +110,7 @@ func (l *Load) pool(url string) *Pool {
 		mode = "work"
 	}
 	return &Pool{Binary: l.Binary, Logs: l.Logs, Env: []string{
-		"ONEFOLD_MODE=" + mode, "ONEFOLD_STORE=dynamodb+" + url + "/" + assembly.TableName, "ONEFOLD_PIECE=10000",
+		"ONEFOLD_MODE=" + mode, "ONEFOLD_STORE=dynamodb+" + url + "/" + products.TableName, "ONEFOLD_PIECE=10000",
 		"ONEFOLD_FOLD_DELAY=" + l.Delays.FoldDelay.String(), "ONEFOLD_VISIT_DELAY=" + l.Delays.Visits().String(),
 		"AWS_REGION=us-east-1", "AWS_ACCESS_KEY_ID=any", "AWS_SECRET_ACCESS_KEY=any",
 	}}
@@ -218,7 +218,7 @@ func (l *Load) send(ctx context.Context, t *table.Table, m *Mapping, at func(tim
 
 // meter reads what the table took.
 func (c *Cost) meter(db *engine.DB) {
-	use := db.Metered().Tables[assembly.TableName]
+	use := db.Metered().Tables[products.TableName]
 	events := float64(c.Events)
 	c.ReadUnits, c.WriteUnits, c.Entities = use.ReadUnits/events, use.WriteUnits/events, make(map[string]float64)
 	for _, index := range use.Indexes {

@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/onefold/onefold/analytics"
-	"github.com/onefold/onefold/internal/pause"
+	"github.com/onefold/onefold/internal/backoff"
 	"github.com/onefold/onefold/table"
 )
 
@@ -55,7 +55,7 @@ func (l *Load) live(ctx context.Context, t *table.Table) (events int, err error)
 		if all, err = store(ctx, collector, begin, all, t.Now().Sub(begin)); err != nil {
 			return events, err
 		}
-		if err := pause.For(ctx, sendEvery); err != nil {
+		if err := backoff.For(ctx, sendEvery); err != nil {
 			return events, err
 		}
 	}
@@ -65,9 +65,9 @@ func (l *Load) live(ctx context.Context, t *table.Table) (events int, err error)
 			return events, err
 		}
 		if pages == int64(events) && visits == visitors {
-			return events, pause.For(ctx, 2*l.Delays.FoldDelay+l.Delays.Visits()) // breakdowns wait, too
+			return events, backoff.For(ctx, 2*l.Delays.FoldDelay+l.Delays.Visits()) // breakdowns wait, too
 		}
-		if err := pause.For(ctx, lookEvery); err != nil {
+		if err := backoff.For(ctx, lookEvery); err != nil {
 			return events, err
 		}
 	}

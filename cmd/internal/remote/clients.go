@@ -17,7 +17,7 @@ import (
 	"github.com/aws/smithy-go/logging"
 
 	"github.com/onefold/onefold/dynamo/resilient"
-	"github.com/onefold/onefold/internal/discreet"
+	"github.com/onefold/onefold/internal/redact"
 )
 
 // Clients speak to where a table is. They bear with it: see dynamo/resilient. The SDK's own do not send anything again.
@@ -44,7 +44,7 @@ func Open(ctx context.Context, l Location, settings ...func(*resilient.Options))
 	if l.Endpoint != "" {
 		endpoint = &l.Endpoint
 	}
-	o := resilient.Options{Show: discreet.Products()}
+	o := resilient.Options{Show: redact.Products()}
 	for _, set := range settings {
 		set(&o)
 	}

@@ -13,10 +13,10 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/onefold/onefold/internal/varint"
-	"github.com/onefold/onefold/telemetry/internal/exact"
+	"github.com/onefold/onefold/telemetry/internal/counterseries"
+	"github.com/onefold/onefold/telemetry/internal/decimalsum"
 	"github.com/onefold/onefold/telemetry/internal/order"
-	"github.com/onefold/onefold/telemetry/internal/spread"
-	"github.com/onefold/onefold/telemetry/internal/track"
+	"github.com/onefold/onefold/telemetry/internal/quantiles"
 )
 
 // Kind is what the values of a metric are. Its numbers are part of the stored format.
@@ -38,14 +38,14 @@ type Metric struct {
 	Name         string
 	Kind         Kind
 	Count        int64
-	Sum, Squares exact.Decimal // of numbers
-	Min, Max     exact.Decimal // of numbers
-	First, Last  track.Point   // by place
-	Spread       spread.Spread // of gauges
-	Track        track.Track   // of counters and states, in the finest buckets
+	Sum, Squares decimalsum.Decimal  // of numbers
+	Min, Max     decimalsum.Decimal  // of numbers
+	First, Last  counterseries.Point // by place
+	Spread       quantiles.Spread    // of gauges
+	Track        counterseries.Track // of counters and states, in the finest buckets
 	// Run is what counters and states went through: of a bucket that was made of finer ones, or derived from the readings
 	// because its track was too long. It is of the first Known readings. Folds leave both alone.
-	Run   *track.Run
+	Run   *counterseries.Run
 	Known int64
 }
 
@@ -66,7 +66,7 @@ func compare(a, b Metric) int {
 }
 
 // Number adds the number of a reading.
-func (m *Metric) Number(place order.Place, v exact.Decimal) {
+func (m *Metric) Number(place order.Place, v decimalsum.Decimal) {
 	if m.Count == 0 || v.Cmp(&m.Min) < 0 {
 		m.Min = v
 	}
@@ -74,22 +74,22 @@ func (m *Metric) Number(place order.Place, v exact.Decimal) {
 		m.Max = v
 	}
 	m.Sum, m.Squares = m.Sum.Plus(v), m.Squares.Plus(v.Times(v))
-	m.point(track.Point{Place: place, Number: v})
+	m.point(counterseries.Point{Place: place, Number: v})
 	if m.Kind == Gauge {
 		m.Spread.Add(v)
 	}
 }
 
 // Named adds the state of a reading.
-func (m *Metric) Named(place order.Place, name string, form track.Form) {
-	m.point(track.Point{Place: place, Name: name, Form: form})
+func (m *Metric) Named(place order.Place, name string, form counterseries.Form) {
+	m.point(counterseries.Point{Place: place, Name: name, Form: form})
 }
 
-func (m *Metric) point(p track.Point) {
-	if m.Count == 0 || track.Before(p, m.First) {
+func (m *Metric) point(p counterseries.Point) {
+	if m.Count == 0 || counterseries.Before(p, m.First) {
 		m.First = p
 	}
-	if m.Count == 0 || track.Before(m.Last, p) {
+	if m.Count == 0 || counterseries.Before(m.Last, p) {
 		m.Last = p
 	}
 	m.Count++
@@ -128,10 +128,10 @@ func (m *Metric) Parts(o *Metric) {
 	if m.Count == 0 || o.Max.Cmp(&m.Max) > 0 {
 		m.Max = o.Max
 	}
-	if m.Count == 0 || track.Before(o.First, m.First) {
+	if m.Count == 0 || counterseries.Before(o.First, m.First) {
 		m.First = o.First
 	}
-	if m.Count == 0 || track.Before(m.Last, o.Last) {
+	if m.Count == 0 || counterseries.Before(m.Last, o.Last) {
 		m.Last = o.Last
 	}
 	m.Sum, m.Squares = m.Sum.Plus(o.Sum), m.Squares.Plus(o.Squares)
@@ -140,7 +140,7 @@ func (m *Metric) Parts(o *Metric) {
 }
 
 // Whole is what a counter or state went through. ok is false if only the readings can tell.
-func (m *Metric) Whole() (r track.Run, ok bool) {
+func (m *Metric) Whole() (r counterseries.Run, ok bool) {
 	switch {
 	case m.Run != nil && m.Known == m.Count:
 		return *m.Run, true
@@ -174,7 +174,7 @@ func (m *Metric) fit(share int) {
 }
 
 // Settle gives a metric the run that was derived from the readings.
-func (m *Metric) Settle(r track.Run) {
+func (m *Metric) Settle(r counterseries.Run) {
 	m.Run, m.Known = &r, m.Count
 }
 
@@ -238,16 +238,16 @@ func read(r *varint.Reader) (m Metric) {
 	}
 	m.Count = int64(r.Uint())
 	if m.Kind != State {
-		m.Sum, m.Squares, m.Min, m.Max = exact.Read(r), exact.Read(r), exact.Read(r), exact.Read(r)
+		m.Sum, m.Squares, m.Min, m.Max = decimalsum.Read(r), decimalsum.Read(r), decimalsum.Read(r), decimalsum.Read(r)
 	}
-	m.First, m.Last = track.ReadPoint(r), track.ReadPoint(r)
+	m.First, m.Last = counterseries.ReadPoint(r), counterseries.ReadPoint(r)
 	if m.Kind == Gauge {
-		m.Spread = spread.Read(r)
+		m.Spread = quantiles.Read(r)
 		return m
 	}
-	m.Track = track.Read(r)
+	m.Track = counterseries.Read(r)
 	if m.Known = int64(r.Uint()); m.Known > 0 {
-		run := track.ReadRun(r)
+		run := counterseries.ReadRun(r)
 		m.Run = &run
 	}
 	return m

@@ -6,16 +6,16 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/onefold/onefold/telemetry/internal/exact"
+	"github.com/onefold/onefold/telemetry/internal/counterseries"
+	"github.com/onefold/onefold/telemetry/internal/decimalsum"
 	"github.com/onefold/onefold/telemetry/internal/order"
-	"github.com/onefold/onefold/telemetry/internal/track"
 )
 
 func sample(t testing.TB) (m Metrics) {
 	for i := range 100 {
-		m.At("temp", Gauge).Number(order.Place{At: int64(i * 1000)}, exact.Of(int64(i%70)))
-		m.At("pulses", Counter).Number(order.Place{At: int64(i * 1000)}, exact.Of(int64(i*i%997)))
-		m.At("door", State).Named(order.Place{At: int64(i * 1000)}, []string{"open", "shut"}[i%3%2], track.Text)
+		m.At("temp", Gauge).Number(order.Place{At: int64(i * 1000)}, decimalsum.Of(int64(i%70)))
+		m.At("pulses", Counter).Number(order.Place{At: int64(i * 1000)}, decimalsum.Of(int64(i*i%997)))
+		m.At("door", State).Named(order.Place{At: int64(i * 1000)}, []string{"open", "shut"}[i%3%2], counterseries.Text)
 	}
 	m.At("pulses", Counter).Settle(m.At("pulses", Counter).Track.Run())
 	return m
@@ -53,7 +53,7 @@ func TestWhole(t *testing.T) {
 	if r, known := pulses.Whole(); !known || r.N == 0 {
 		t.Error("it was settled, before it gave its points up")
 	}
-	pulses.Number(order.Place{At: 200_000}, exact.Of(5))
+	pulses.Number(order.Place{At: 200_000}, decimalsum.Of(5))
 	if _, known := pulses.Whole(); known {
 		t.Error("a reading has come since")
 	}
@@ -108,9 +108,9 @@ type sent struct {
 	name  string
 	kind  Kind
 	place order.Place
-	v     exact.Decimal
+	v     decimalsum.Decimal
 	text  string
-	form  track.Form
+	form  counterseries.Form
 }
 
 func draw(t *testing.T, r *rand.Rand, i int) sent {
@@ -126,10 +126,10 @@ func draw(t *testing.T, r *rand.Rand, i int) sent {
 	case 3, 4:
 		s.kind = Counter
 	case 5:
-		s.kind, s.text, s.form = State, fmt.Sprintf("a state that has a name, number %d", r.IntN(40)), track.Form(r.IntN(3))
+		s.kind, s.text, s.form = State, fmt.Sprintf("a state that has a name, number %d", r.IntN(40)), counterseries.Form(r.IntN(3))
 		return s
 	}
-	d, err := exact.ParseFloat(r.Float64() * float64(1+r.IntN(100000)))
+	d, err := decimalsum.ParseFloat(r.Float64() * float64(1+r.IntN(100000)))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,7 +5,7 @@ package episode
 import (
 	"cmp"
 
-	"github.com/onefold/onefold/telemetry/internal/exact"
+	"github.com/onefold/onefold/telemetry/internal/decimalsum"
 )
 
 // Key is the place of a point in its series. Points of one millisecond are told apart, and ordered, by Disc.
@@ -20,23 +20,23 @@ func (k Key) Compare(o Key) int { return cmp.Or(cmp.Compare(k.At, o.At), cmp.Com
 // Point is one value of a series.
 type Point struct {
 	Key
-	Value exact.Decimal
+	Value decimalsum.Decimal
 }
 
 // Levels say which values breach, and for how long they have to. Below mirrors the comparisons.
 type Levels struct {
-	Raise, Clear exact.Decimal // Clear is not above Raise, or with Below not below it
+	Raise, Clear decimalsum.Decimal // Clear is not above Raise, or with Below not below it
 	Below        bool
 	For, KeepFor int64 // milliseconds of event time
 }
 
 // Breaches reports whether a value is beyond the raise level.
-func (l *Levels) Breaches(v *exact.Decimal) bool { return l.beyond(v, &l.Raise) }
+func (l *Levels) Breaches(v *decimalsum.Decimal) bool { return l.beyond(v, &l.Raise) }
 
 // Keeps reports whether a value is beyond the clear level, so that it keeps what fires.
-func (l *Levels) Keeps(v *exact.Decimal) bool { return l.beyond(v, &l.Clear) }
+func (l *Levels) Keeps(v *decimalsum.Decimal) bool { return l.beyond(v, &l.Clear) }
 
-func (l *Levels) beyond(v, level *exact.Decimal) bool {
+func (l *Levels) beyond(v, level *decimalsum.Decimal) bool {
 	if l.Below {
 		return v.Cmp(level) < 0
 	}
@@ -55,12 +55,12 @@ const (
 
 // Episode is what there is of one so far.
 type Episode struct {
-	First    Key           // its first point, which breached
-	Fired    int64         // when it began to fire; 0: it is pending
-	Last     Key           // the last point that kept it
-	Resolved int64         // when it ended; 0: it has not
-	Value    exact.Decimal // of Last
-	Peak     exact.Decimal // the worst value
+	First    Key                // its first point, which breached
+	Fired    int64              // when it began to fire; 0: it is pending
+	Last     Key                // the last point that kept it
+	Resolved int64              // when it ended; 0: it has not
+	Value    decimalsum.Decimal // of Last
+	Peak     decimalsum.Decimal // the worst value
 }
 
 // Machine steps over the points of a series, in order. The zero value is idle, before all points.

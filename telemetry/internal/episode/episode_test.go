@@ -8,8 +8,8 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/onefold/onefold/internal/recorded"
+	"github.com/onefold/onefold/telemetry/internal/decimalsum"
 	"github.com/onefold/onefold/telemetry/internal/episode"
-	"github.com/onefold/onefold/telemetry/internal/exact"
 )
 
 // episodes runs the machine over points.
@@ -27,7 +27,7 @@ func episodes(l *episode.Levels, points []episode.Point) (all []episode.Episode,
 
 // oracle finds episodes by the definition, looking at the whole series for every one: it shares nothing with the machine.
 func oracle(l *episode.Levels, points []episode.Point) (all []episode.Episode) {
-	above := func(i int, level *exact.Decimal) bool {
+	above := func(i int, level *decimalsum.Decimal) bool {
 		c := points[i].Value.Cmp(level)
 		return c > 0 && !l.Below || c < 0 && l.Below
 	}
@@ -70,16 +70,16 @@ func oracle(l *episode.Levels, points []episode.Point) (all []episode.Episode) {
 func TestMachineIsTheDefinition(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		l := episode.Levels{
-			Below: rapid.Bool().Draw(t, "below"), Raise: exact.Of(10), Clear: exact.Of(8),
+			Below: rapid.Bool().Draw(t, "below"), Raise: decimalsum.Of(10), Clear: decimalsum.Of(8),
 			For: rapid.Int64Range(0, 5).Draw(t, "for"), KeepFor: rapid.Int64Range(0, 5).Draw(t, "keep"),
 		}
 		if l.Below {
-			l.Clear = exact.Of(12)
+			l.Clear = decimalsum.Of(12)
 		}
 		var points []episode.Point
 		at := int64(0)
 		for range rapid.IntRange(0, 40).Draw(t, "n") {
-			p := episode.Point{Value: exact.Of(rapid.Int64Range(6, 14).Draw(t, "value"))}
+			p := episode.Point{Value: decimalsum.Of(rapid.Int64Range(6, 14).Draw(t, "value"))}
 			if at += rapid.Int64Range(0, 3).Draw(t, "step"); len(points) > 0 && points[len(points)-1].At == at {
 				p.Disc = points[len(points)-1].Disc + "a"
 			}
@@ -108,7 +108,7 @@ func show(e episode.Episode) string {
 
 func TestMachineTemperature(t *testing.T) {
 	points := machineTemperature(t)
-	l := episode.Levels{Raise: exact.Of(100), Clear: exact.Of(97), For: 15 * 60_000, KeepFor: 30 * 60_000}
+	l := episode.Levels{Raise: decimalsum.Of(100), Clear: decimalsum.Of(97), For: 15 * 60_000, KeepFor: 30 * 60_000}
 	got, m := episodes(&l, points)
 	breaching := 0
 	for i := range points {
@@ -125,7 +125,7 @@ func TestMachineTemperature(t *testing.T) {
 func machineTemperature(t *testing.T) (points []episode.Point) {
 	t.Helper()
 	for _, r := range recorded.Temperatures(t) {
-		v, err := exact.Parse(r.Value)
+		v, err := decimalsum.Parse(r.Value)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"github.com/onefold/onefold/telemetry/internal/bucket"
-	"github.com/onefold/onefold/telemetry/internal/exact"
-	"github.com/onefold/onefold/telemetry/internal/track"
+	"github.com/onefold/onefold/telemetry/internal/counterseries"
+	"github.com/onefold/onefold/telemetry/internal/decimalsum"
 )
 
 // Kind says what the values of a metric are, and so what their aggregates say.
@@ -72,7 +72,7 @@ func Of(m *bucket.Metric) Figures {
 	}
 	if m.Kind != bucket.State {
 		f.Sum, f.Min, f.Max = m.Sum.String(), m.Min.String(), m.Max.String()
-		f.Mean, f.Deviation = exact.Mean(m.Sum, m.Count).String(), exact.Deviation(m.Sum, m.Squares, m.Count).String()
+		f.Mean, f.Deviation = decimalsum.Mean(m.Sum, m.Count).String(), decimalsum.Deviation(m.Sum, m.Squares, m.Count).String()
 	}
 	if m.Kind == bucket.Gauge {
 		percentile := func(p float64) string {
@@ -88,7 +88,7 @@ func Of(m *bucket.Metric) Figures {
 	return f
 }
 
-func textOf(p track.Point) string {
+func textOf(p counterseries.Point) string {
 	if p.Name != "" {
 		return p.Name
 	}
@@ -97,14 +97,14 @@ func textOf(p track.Point) string {
 
 // AddRun says what a counter or state went through in a bucket that ends at a time; before is what it went through before
 // that, of which only the last point counts.
-func (f *Figures) AddRun(run, before track.Run, start, end time.Time) {
+func (f *Figures) AddRun(run, before counterseries.Run, start, end time.Time) {
 	if run.N == 0 {
 		return
 	}
 	from := run.First.At
 	if before.N > 0 && before.Last.At < run.First.At {
 		from = before.Last.At
-		step := track.Run{N: 1, First: before.Last, Last: before.Last}
+		step := counterseries.Run{N: 1, First: before.Last, Last: before.Last}
 		if f.Kind == State { // what lasted before the bucket is none of its time
 			step.Last.At = max(step.Last.At, start.UnixMilli())
 		}
@@ -113,7 +113,7 @@ func (f *Figures) AddRun(run, before track.Run, start, end time.Time) {
 	if f.Kind == Counter {
 		f.Increase, f.Resets = run.Increase.String(), run.Resets
 		if ms := run.Last.At - from; ms > 0 {
-			f.Rate = exact.Mean(run.Increase.Times(exact.Of(1000)), ms).String()
+			f.Rate = decimalsum.Mean(run.Increase.Times(decimalsum.Of(1000)), ms).String()
 		}
 		return
 	}

@@ -18,9 +18,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/onefold/onefold/accounts"
-	"github.com/onefold/onefold/cmd/internal/assembly"
 	"github.com/onefold/onefold/cmd/internal/delays"
-	"github.com/onefold/onefold/cmd/internal/relocation"
+	"github.com/onefold/onefold/cmd/internal/migration"
+	"github.com/onefold/onefold/cmd/internal/products"
 	"github.com/onefold/onefold/cmd/internal/remote"
 	"github.com/onefold/onefold/cmd/onefold-lambda/internal/changes"
 	"github.com/onefold/onefold/cmd/onefold-lambda/internal/emf"
@@ -62,7 +62,7 @@ func New(ctx context.Context, e Environment) (lambda.Handler, error) {
 		return nil, err
 	}
 	b := &base{
-		clients: clients, table: table.New(relocation.Guard(clients.Items, where.Table), where.Table, table.Options{}), logger: e.Logger, version: e.Version,
+		clients: clients, table: table.New(migration.Guard(clients.Items, where.Table), where.Table, table.Options{}), logger: e.Logger, version: e.Version,
 		metrics: emf.New(e.Out, s.Mode, where.Table, time.Now),
 	}
 	b.accounts = accounts.New(b.table, accounts.Options{})
@@ -71,7 +71,7 @@ func New(ctx context.Context, e Environment) (lambda.Handler, error) {
 		return nil, err
 	}
 	// What is half moved here must not be worked on; a stream keeps its batches meanwhile. A table that does not answer is for later.
-	if err := relocation.Check(ctx, clients.Items, where.Table); errors.Is(err, relocation.ErrUnfinished) || errors.Is(err, relocation.ErrAway) {
+	if err := migration.Check(ctx, clients.Items, where.Table); errors.Is(err, migration.ErrUnfinished) || errors.Is(err, migration.ErrAway) {
 		return nil, err
 	}
 	return handler, nil
@@ -90,7 +90,7 @@ type base struct {
 // worker makes the worker that folds as all others do. source may be nil. Other instances write the same items between two
 // batches.
 func (b *base) worker(source fold.Source) (*fold.Worker, error) {
-	return fold.NewWorker(b.table, source, assembly.Folds(b.table, 0), fold.Options{Group: assembly.Group, Fresh: true, Logger: b.logger})
+	return fold.NewWorker(b.table, source, products.Folds(b.table, 0), fold.Options{Group: products.Group, Fresh: true, Logger: b.logger})
 }
 
 // stream is the table's stream. arn is what is known of it; "": the table is asked.

@@ -8,7 +8,7 @@ import (
 	"github.com/aws/aws-lambda-go/lambda"
 
 	"github.com/onefold/onefold/analytics"
-	"github.com/onefold/onefold/cmd/internal/intakeflags"
+	"github.com/onefold/onefold/cmd/internal/ingestflags"
 	"github.com/onefold/onefold/cmd/internal/outbox"
 	"github.com/onefold/onefold/cmd/onefold-lambda/internal/emf"
 	"github.com/onefold/onefold/cmd/onefold-lambda/internal/gateway"
@@ -18,7 +18,7 @@ import (
 
 // intakeSettings are those by which facts come in and alerts go out.
 type intakeSettings struct {
-	intakeflags.Flags
+	ingestflags.Flags
 	Telling outbox.Flags `embed:""`
 	LineTag []string     `name:"device-tag" env:"ONEFOLD_DEVICE_TAG"`
 }

@@ -7,7 +7,7 @@ import (
 
 	"github.com/aws/aws-lambda-go/lambda"
 
-	"github.com/onefold/onefold/cmd/internal/upkeep"
+	"github.com/onefold/onefold/cmd/internal/maintenance"
 	"github.com/onefold/onefold/cmd/onefold-lambda/internal/emf"
 	"github.com/onefold/onefold/fold"
 	"github.com/onefold/onefold/telemetry/alerts"
@@ -23,7 +23,7 @@ func newSchedule(b *base, s *settings) (lambda.Handler, error) {
 		return nil, err
 	}
 	folded := &foldedStream{b: b, arn: s.Stream}
-	u := &upkeep.Upkeep{Table: b.table, Accounts: b.accounts, Folded: folded, Logger: b.logger}
+	u := &maintenance.Upkeep{Table: b.table, Accounts: b.accounts, Folded: folded, Logger: b.logger}
 	return handlerFunc(func(ctx context.Context, _ []byte) (any, error) {
 		start := time.Now()
 		if end, bounded := ctx.Deadline(); bounded {

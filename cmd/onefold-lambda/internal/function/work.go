@@ -7,12 +7,12 @@ import (
 	"github.com/aws/aws-lambda-go/lambda"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/onefold/onefold/cmd/internal/assembly"
 	"github.com/onefold/onefold/cmd/internal/delays"
-	"github.com/onefold/onefold/cmd/internal/relocation"
+	"github.com/onefold/onefold/cmd/internal/migration"
+	"github.com/onefold/onefold/cmd/internal/products"
 	"github.com/onefold/onefold/cmd/onefold-lambda/internal/emf"
 	"github.com/onefold/onefold/fold"
-	"github.com/onefold/onefold/internal/pause"
+	"github.com/onefold/onefold/internal/backoff"
 )
 
 // Of the time that an invocation has, so much is kept for a shift's end: its last flush and its leases.
@@ -39,16 +39,16 @@ func newWork(b *base, s *settings) (lambda.Handler, error) {
 
 // work folds until the invocation's time is nearly over. An error has Lambda call it again soon.
 func (s *shifts) work(ctx context.Context, _ []byte) (any, error) {
-	if err := relocation.Check(ctx, s.b.clients.Items, s.b.table.Name()); err != nil {
+	if err := migration.Check(ctx, s.b.clients.Items, s.b.table.Name()); err != nil {
 		return nil, err
 	}
 	source, err := s.b.stream(ctx, s.arn)
 	if err != nil {
 		return nil, err
 	}
-	o := fold.Options{Group: assembly.Group, Leases: true, LeaseFor: s.leaseFor, Logger: s.b.logger}
+	o := fold.Options{Group: products.Group, Leases: true, LeaseFor: s.leaseFor, Logger: s.b.logger}
 	s.delays.Apply(&o)
-	w, err := fold.NewWorker(s.b.table, source, assembly.Folds(s.b.table, s.delays.Visits()), o)
+	w, err := fold.NewWorker(s.b.table, source, products.Folds(s.b.table, s.delays.Visits()), o)
 	if err != nil {
 		return nil, err
 	}
@@ -81,14 +81,14 @@ func (s *shifts) beside(ctx context.Context, w *fold.Worker, run func(context.Co
 	g, inner := errgroup.WithContext(ctx)
 	g.Go(func() error { return run(inner) })
 	g.Go(func() error {
-		err := relocation.Watch(inner, s.b.clients.Items, s.b.table.Name())
+		err := migration.Watch(inner, s.b.clients.Items, s.b.table.Name())
 		if inner.Err() != nil {
 			return nil
 		}
 		return err
 	})
 	g.Go(func() error {
-		for pause.For(inner, tellEvery) == nil {
+		for backoff.For(inner, tellEvery) == nil {
 			tell()
 		}
 		return nil

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/onefold/onefold/cmd/onefold/internal/workbench"
-	"github.com/onefold/onefold/internal/pause"
+	"github.com/onefold/onefold/internal/backoff"
 )
 
 const (
@@ -166,7 +166,7 @@ func folded(ctx context.Context, p *workbench.Process, want int) error {
 		if got > want {
 			return fmt.Errorf("%d page views were sent and %d counted", want, got)
 		}
-		if err := pause.For(ctx, between); err != nil {
+		if err := backoff.For(ctx, between); err != nil {
 			return fmt.Errorf("%d of %d page views were folded: %w", got, want, err)
 		}
 	}

@@ -15,7 +15,7 @@ import (
 	"github.com/onefold/onefold/cmd/internal/remote"
 	"github.com/onefold/onefold/cmd/onefold/internal/listen"
 	"github.com/onefold/onefold/dynamo"
-	"github.com/onefold/onefold/internal/pause"
+	"github.com/onefold/onefold/internal/backoff"
 )
 
 // Options say how to wait.
@@ -42,7 +42,7 @@ func Open[T any](ctx context.Context, o Options, open func(context.Context) (T, 
 	}
 	defer func() { err = errors.Join(err, stop()) }()
 	for wait := first; ; wait = min(2*wait, longest) {
-		if err := pause.For(ctx, wait/2+rand.N(wait/2)); err != nil {
+		if err := backoff.For(ctx, wait/2+rand.N(wait/2)); err != nil {
 			return opened, err
 		}
 		if opened, err = open(ctx); !away(err) {

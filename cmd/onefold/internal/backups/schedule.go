@@ -9,7 +9,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/onefold/onefold/internal/pause"
+	"github.com/onefold/onefold/internal/backoff"
 )
 
 // Schedule makes a backup every so often and deletes old ones. When the next one is due is told by the newest that is there, so a restart
@@ -176,7 +176,7 @@ func (s *Schedule) now() time.Time {
 
 func (s *Schedule) sleep(ctx context.Context, d time.Duration) error {
 	if s.Sleep == nil {
-		return pause.For(ctx, d)
+		return backoff.For(ctx, d)
 	}
 	return s.Sleep(ctx, d)
 }

@@ -9,7 +9,7 @@ import (
 
 	"github.com/onefold/onefold/blueprint/infra"
 	"github.com/onefold/onefold/cmd/onefold/internal/terminal"
-	"github.com/onefold/onefold/internal/pause"
+	"github.com/onefold/onefold/internal/backoff"
 )
 
 // Apply makes the table of a store, or brings it to the schema.
@@ -52,7 +52,7 @@ func (c *Apply) Run(ctx context.Context, e *Env) error {
 	}
 	done, err := infra.Apply(ctx, opened.API, e.Schemas[0], infra.Applying{
 		Options: infra.Options{TableName: opened.Table, Read: infra.Bounds{Max: c.MaxRead}, Write: infra.Bounds{Max: c.MaxWrite}},
-		Prune:   c.Prune, DryRun: c.DryRun, Tell: e.steps(), Sleep: pause.For,
+		Prune:   c.Prune, DryRun: c.DryRun, Tell: e.steps(), Sleep: backoff.For,
 	})
 	if e.JSON {
 		return errors.Join(err, terminal.JSON(e.Out, applied{where.String(), append([]string{}, done.Did...), append([]string{}, done.Lacks...), c.DryRun}))

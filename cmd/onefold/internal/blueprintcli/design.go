@@ -19,7 +19,7 @@ import (
 	"github.com/onefold/onefold/blueprint/cost"
 	"github.com/onefold/onefold/blueprint/page"
 	"github.com/onefold/onefold/blueprint/workbench"
-	"github.com/onefold/onefold/cmd/onefold/internal/place"
+	"github.com/onefold/onefold/cmd/onefold/internal/storeurl"
 	"github.com/onefold/onefold/cmd/onefold/internal/terminal"
 	"github.com/onefold/onefold/engine"
 	"github.com/onefold/onefold/table"
@@ -29,11 +29,11 @@ import (
 type Env struct {
 	Out, Err io.Writer
 	JSON     bool
-	Place    func() (place.Place, error) // where the table is
-	Usage    string                      // file of what a server's meters said over time
-	Schemas  []*table.Schema             // that can be asked for, by their names; the first is the default
-	Examples []*table.Schema             // that can be asked for as examples/NAME
-	Flows    []blueprint.Flow            // what reads the change stream
+	Place    func() (storeurl.Place, error) // where the table is
+	Usage    string                         // file of what a server's meters said over time
+	Schemas  []*table.Schema                // that can be asked for, by their names; the first is the default
+	Examples []*table.Schema                // that can be asked for as examples/NAME
+	Flows    []blueprint.Flow               // what reads the change stream
 }
 
 // ErrStale is returned when a document that was written before is not what would be written now.

@@ -5,8 +5,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/onefold/onefold/internal/backoff"
 	"github.com/onefold/onefold/internal/devicesim"
-	"github.com/onefold/onefold/internal/pause"
 	"github.com/onefold/onefold/table"
 	"github.com/onefold/onefold/telemetry"
 	"github.com/onefold/onefold/telemetry/alerts"
@@ -159,7 +159,7 @@ func (f *Fleet) live(ctx context.Context, hall int) error {
 		if !m.Arrives.After(f.now) || m.Device == f.silent {
 			continue
 		}
-		if err := pause.For(ctx, time.Until(m.Arrives)); err != nil {
+		if err := backoff.For(ctx, time.Until(m.Arrives)); err != nil {
 			return err
 		}
 		if _, err := f.collector.Ingest(ctx, incoming(&m)); err != nil {

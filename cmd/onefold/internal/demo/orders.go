@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/onefold/onefold/eventstore"
-	"github.com/onefold/onefold/internal/pause"
+	"github.com/onefold/onefold/internal/backoff"
 	"github.com/onefold/onefold/table"
 )
 
@@ -92,7 +92,7 @@ func (o *Orders) Live(t *table.Table) func(context.Context) error {
 			return err
 		}
 		for {
-			if err := pause.For(ctx, time.Duration(o.random.Int64N(int64(2*betweenNew)))); err != nil {
+			if err := backoff.For(ctx, time.Duration(o.random.Int64N(int64(2*betweenNew)))); err != nil {
 				return err
 			}
 			if len(o.open) == 0 || o.random.IntN(4) == 0 {

@@ -14,7 +14,7 @@ import (
 	"github.com/onefold/onefold/analytics"
 	"github.com/onefold/onefold/analytics/explore"
 	"github.com/onefold/onefold/analytics/goals"
-	"github.com/onefold/onefold/internal/pause"
+	"github.com/onefold/onefold/internal/backoff"
 	"github.com/onefold/onefold/internal/traffic"
 	"github.com/onefold/onefold/internal/useragent"
 	"github.com/onefold/onefold/table"
@@ -151,7 +151,7 @@ func (d *Site) Live(ctx context.Context) error {
 			return err
 		}
 		for e := range generator.Events() {
-			if err := pause.For(ctx, time.Until(e.At)); err != nil {
+			if err := backoff.For(ctx, time.Until(e.At)); err != nil {
 				return err
 			}
 			if err := d.send(ctx, d.hits(&e)); err != nil {

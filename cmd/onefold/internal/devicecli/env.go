@@ -6,7 +6,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/onefold/onefold/cmd/onefold/internal/ground"
+	"github.com/onefold/onefold/cmd/onefold/internal/cmdenv"
 	"github.com/onefold/onefold/table"
 	"github.com/onefold/onefold/telemetry"
 	"github.com/onefold/onefold/telemetry/credentials"
@@ -14,8 +14,8 @@ import (
 
 // Env is what commands stand on, Store an open table.
 type (
-	Env   = ground.Env
-	Store = ground.Store
+	Env   = cmdenv.Env
+	Store = cmdenv.Store
 )
 
 // explain says what to do about a device, fleet or profile that is not there, or is there already, or cannot be.

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/onefold/onefold/cmd/onefold/internal/intake"
+	"github.com/onefold/onefold/cmd/onefold/internal/logimport"
 	"github.com/onefold/onefold/table"
 	"github.com/onefold/onefold/telemetry"
 	"github.com/onefold/onefold/telemetry/payload"
@@ -56,11 +56,11 @@ func (t *tableInto) take(ctx context.Context, in []telemetry.Incoming) ([]teleme
 // serverInto sends to a running server.
 type serverInto struct {
 	c      *Import
-	remote *intake.Remote
+	remote *logimport.Remote
 }
 
 func (c *Import) toServer() (*serverInto, error) {
-	remote, err := intake.NewRemote(c.Server, c.Key)
+	remote, err := logimport.NewRemote(c.Server, c.Key)
 	if err == nil && c.Fleet == "" {
 		err = errors.New("no_fleet: a server imports into a fleet, whose key you have: say which one with --fleet")
 	}

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/onefold/onefold/cmd/onefold/internal/intake"
+	"github.com/onefold/onefold/cmd/onefold/internal/logimport"
 	"github.com/onefold/onefold/cmd/onefold/internal/terminal"
 	"github.com/onefold/onefold/internal/devicesim"
 	"github.com/onefold/onefold/telemetry"
@@ -21,7 +21,7 @@ const sentAtOnce = 200
 
 // send sends what made-up devices send to a running server, as fast as it takes it.
 func (c *Simulate) send(ctx context.Context, env *Env, sim *devicesim.Simulation) error {
-	remote, err := intake.NewRemote(c.Server, c.Key)
+	remote, err := logimport.NewRemote(c.Server, c.Key)
 	if err != nil {
 		return err
 	}
@@ -47,7 +47,7 @@ func (c *Simulate) send(ctx context.Context, env *Env, sim *devicesim.Simulation
 
 // simulatedTo is a server that is sent messages.
 type simulatedTo struct {
-	remote *intake.Remote
+	remote *logimport.Remote
 	batch  []byte
 	n      int
 	did    simulated

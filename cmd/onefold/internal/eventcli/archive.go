@@ -8,7 +8,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/onefold/onefold/cmd/onefold/internal/ground"
+	"github.com/onefold/onefold/cmd/onefold/internal/cmdenv"
 	"github.com/onefold/onefold/cmd/onefold/internal/terminal"
 	"github.com/onefold/onefold/eventstore"
 	"github.com/onefold/onefold/eventstore/archive"
@@ -32,7 +32,7 @@ type archived struct {
 
 // Run writes what the archive does not have yet.
 func (c *archiveCommand) Run(ctx context.Context, env *Env) error {
-	return env.Open(ctx, func(s *ground.Store) error {
+	return env.Open(ctx, func(s *cmdenv.Store) error {
 		start := time.Now()
 		store, types, err := c.open(ctx, s)
 		if err != nil {
@@ -62,7 +62,7 @@ func (c *archiveCommand) Run(ctx context.Context, env *Env) error {
 }
 
 // open opens the store, and finds the types that are archived.
-func (c *archiveCommand) open(ctx context.Context, s *ground.Store) (*eventstore.Store, []string, error) {
+func (c *archiveCommand) open(ctx context.Context, s *cmdenv.Store) (*eventstore.Store, []string, error) {
 	if info, err := os.Stat(c.Dir); err == nil && !info.IsDir() {
 		return nil, nil, fmt.Errorf("invalid: %s is a file; an archive is a directory", c.Dir)
 	}

@@ -8,13 +8,13 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/onefold/onefold/cmd/onefold/internal/ground"
+	"github.com/onefold/onefold/cmd/onefold/internal/cmdenv"
 	"github.com/onefold/onefold/eventstore"
 	"github.com/onefold/onefold/table"
 )
 
 // Env is what commands stand on.
-type Env = ground.Env
+type Env = cmdenv.Env
 
 // Events are the commands of the event store.
 type Events struct {
@@ -40,7 +40,7 @@ func parseID(text string) (eventstore.ID, error) {
 }
 
 // opened does some work where the aggregates are: on a server, if one is named, else in the directory.
-func (f *Where) opened(ctx context.Context, env *Env, open func(context.Context, func(*ground.Store) error) error, work func(target) error) error {
+func (f *Where) opened(ctx context.Context, env *Env, open func(context.Context, func(*cmdenv.Store) error) error, work func(target) error) error {
 	if f.Server != "" {
 		t, err := newRemote(f.Server, f.Key)
 		if err != nil {
@@ -48,7 +48,7 @@ func (f *Where) opened(ctx context.Context, env *Env, open func(context.Context,
 		}
 		return work(t)
 	}
-	return open(ctx, func(s *ground.Store) error {
+	return open(ctx, func(s *cmdenv.Store) error {
 		store, err := eventstore.New(s.Table, eventstore.Options{})
 		if err != nil {
 			return err

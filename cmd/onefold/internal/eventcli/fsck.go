@@ -6,7 +6,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/onefold/onefold/cmd/onefold/internal/ground"
+	"github.com/onefold/onefold/cmd/onefold/internal/cmdenv"
 	"github.com/onefold/onefold/cmd/onefold/internal/terminal"
 	"github.com/onefold/onefold/eventstore"
 	"github.com/onefold/onefold/eventstore/fsck"
@@ -30,7 +30,7 @@ type finding struct {
 
 // Run checks, and tells each finding, with --json one a line.
 func (c *fsckCommand) Run(ctx context.Context, env *Env) error {
-	return env.Open(ctx, func(s *ground.Store) error {
+	return env.Open(ctx, func(s *cmdenv.Store) error {
 		store, err := eventstore.New(s.Table, eventstore.Options{})
 		if err != nil {
 			return err

@@ -12,7 +12,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/onefold/onefold/cmd/onefold/internal/intake"
+	"github.com/onefold/onefold/cmd/onefold/internal/logimport"
 	"github.com/onefold/onefold/cmd/onefold/internal/readingfiles"
 	"github.com/onefold/onefold/eventstore"
 	"github.com/onefold/onefold/eventstore/eventjson"
@@ -95,7 +95,7 @@ func (c *Import) read(ctx context.Context, env *Env, t target, into *summary) er
 	return nil
 }
 
-func (c *Import) file(ctx context.Context, name string, stdin io.Reader, t target, bar intake.Progress, into *summary) error {
+func (c *Import) file(ctx context.Context, name string, stdin io.Reader, t target, bar logimport.Progress, into *summary) error {
 	f, err := accesslog.Open(name, stdin)
 	if err != nil {
 		return err
@@ -125,7 +125,7 @@ const (
 )
 
 // appendRows appends rows, those of an aggregate one after another. damage is why the rows ended early.
-func appendRows(ctx context.Context, rows iter.Seq2[row, error], t target, bar intake.Progress, into *summary) (damage, err error) {
+func appendRows(ctx context.Context, rows iter.Seq2[row, error], t target, bar logimport.Progress, into *summary) (damage, err error) {
 	group, ctx := errgroup.WithContext(ctx)
 	lanes, seed := make([]chan row, writers), maphash.MakeSeed()
 	for i := range lanes {

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"iter"
 
-	"github.com/onefold/onefold/cmd/onefold/internal/ground"
+	"github.com/onefold/onefold/cmd/onefold/internal/cmdenv"
 	"github.com/onefold/onefold/eventstore"
 	"github.com/onefold/onefold/eventstore/eventjson"
 )
@@ -13,7 +13,7 @@ import (
 // local is the event store of an open table.
 type local struct {
 	store  *eventstore.Store
-	ground *ground.Store
+	ground *cmdenv.Store
 }
 
 func (l *local) append(ctx context.Context, id eventstore.ID, a *appending) (committed, error) {

@@ -9,16 +9,16 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/onefold/onefold/cmd/onefold/internal/intake"
+	"github.com/onefold/onefold/cmd/onefold/internal/logimport"
 	"github.com/onefold/onefold/eventstore"
 	"github.com/onefold/onefold/eventstore/eventjson"
 )
 
 // remote is the event store behind a server.
-type remote struct{ *intake.Remote }
+type remote struct{ *logimport.Remote }
 
 func newRemote(address, key string) (*remote, error) {
-	r, err := intake.NewRemote(address, key)
+	r, err := logimport.NewRemote(address, key)
 	return &remote{r}, err
 }
 

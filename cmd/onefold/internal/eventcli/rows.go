@@ -12,7 +12,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/onefold/onefold/cmd/onefold/internal/intake"
+	"github.com/onefold/onefold/cmd/onefold/internal/logimport"
 	"github.com/onefold/onefold/cmd/onefold/internal/readingfiles"
 	"github.com/onefold/onefold/eventstore"
 	"github.com/onefold/onefold/eventstore/eventjson"
@@ -40,7 +40,7 @@ type rowReader struct {
 	time          int
 	actor         int
 	data          []int
-	seen          *intake.Occurrences
+	seen          *logimport.Occurrences
 }
 
 // rows reads the events of an open file. An error beside a row is the last that comes: the file cannot be read on.
@@ -49,7 +49,7 @@ func (c *Import) rows(f *accesslog.File) (iter.Seq2[row, error], error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &rowReader{aggregateType: c.Aggregate, seen: intake.NewOccurrences()}
+	r := &rowReader{aggregateType: c.Aggregate, seen: logimport.NewOccurrences()}
 	if r.Header, err = readingfiles.ReadHeader(beginning); err != nil {
 		return nil, err
 	}

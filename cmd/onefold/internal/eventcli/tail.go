@@ -14,7 +14,7 @@ import (
 
 	"github.com/onefold/onefold/cmd/onefold/internal/terminal"
 	"github.com/onefold/onefold/eventstore/eventjson"
-	"github.com/onefold/onefold/internal/pause"
+	"github.com/onefold/onefold/internal/backoff"
 )
 
 type tailCommand struct {
@@ -81,7 +81,7 @@ func (c *tailCommand) follow(ctx context.Context, r *remote, path string, print 
 		case err != nil:
 			return err
 		}
-		if err := pause.For(ctx, wait); err != nil {
+		if err := backoff.For(ctx, wait); err != nil {
 			return err
 		}
 		wait = min(2*wait, longestWait)

@@ -12,7 +12,7 @@ import (
 	"github.com/onefold/onefold/analytics"
 	"github.com/onefold/onefold/analytics/explore"
 	"github.com/onefold/onefold/analytics/report"
-	"github.com/onefold/onefold/cmd/onefold/internal/ground"
+	"github.com/onefold/onefold/cmd/onefold/internal/cmdenv"
 	"github.com/onefold/onefold/cmd/onefold/internal/terminal"
 	"github.com/onefold/onefold/engine"
 	"github.com/onefold/onefold/table"
@@ -52,7 +52,7 @@ func (c *Bench) Validate() error {
 }
 
 // Run measures and prints.
-func (c *Bench) Run(ctx context.Context, e *ground.Env) error {
+func (c *Bench) Run(ctx context.Context, e *cmdenv.Env) error {
 	r, err := c.Measure(ctx)
 	if err != nil {
 		return err

@@ -9,7 +9,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/onefold/onefold/cmd/onefold/internal/intake"
+	"github.com/onefold/onefold/cmd/onefold/internal/logimport"
 	"github.com/onefold/onefold/internal/accesslog"
 	"github.com/onefold/onefold/telemetry"
 )
@@ -29,13 +29,13 @@ type Taker interface {
 type Importer struct {
 	o     Options
 	taker Taker
-	bar   intake.Progress
+	bar   logimport.Progress
 
 	Summary Summary // of all that was read so far; not to be looked at while File runs
 }
 
 // NewImporter makes one.
-func NewImporter(taker Taker, bar intake.Progress, o Options) *Importer {
+func NewImporter(taker Taker, bar logimport.Progress, o Options) *Importer {
 	return &Importer{o: o, taker: taker, bar: bar}
 }
 

@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/onefold/onefold/cmd/onefold/internal/intake"
+	"github.com/onefold/onefold/cmd/onefold/internal/logimport"
 	"github.com/onefold/onefold/internal/accesslog"
 	"github.com/onefold/onefold/telemetry"
 )
@@ -21,7 +21,7 @@ type table struct {
 	columns []column
 	clock   *Clock
 	begun   bool
-	seen    *intake.Occurrences
+	seen    *logimport.Occurrences
 }
 
 type column struct {
@@ -41,7 +41,7 @@ func (o *Options) table(head []byte) (*table, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &table{o: o, Header: header, seen: intake.NewOccurrences()}
+	t := &table{o: o, Header: header, seen: logimport.NewOccurrences()}
 	if t.clock, err = NewClock(o.TimeFormat, o.Zone); err != nil {
 		return nil, err
 	}

@@ -10,7 +10,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
-	"github.com/onefold/onefold/cmd/internal/assembly"
+	"github.com/onefold/onefold/cmd/internal/products"
 	"github.com/onefold/onefold/cmd/onefold/internal/analyticsbench"
 	"github.com/onefold/onefold/cmd/onefold/internal/querybench"
 	"github.com/onefold/onefold/cmd/onefold/internal/workbench"
@@ -31,7 +31,7 @@ func (b *bench) export(ctx context.Context, dir string) (all []workbench.Result,
 	if err := analyticsbench.Fill(ctx, s.Table, site, b.o.Events, now.Add(-72*time.Hour), now); err != nil {
 		return nil, err
 	}
-	table := assembly.TableName
+	table := products.TableName
 	described, err := s.DB.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &table})
 	if err != nil {
 		return nil, err

@@ -10,12 +10,12 @@ import (
 	"time"
 
 	"github.com/onefold/onefold/analytics"
-	"github.com/onefold/onefold/cmd/internal/assembly"
+	"github.com/onefold/onefold/cmd/internal/products"
 	"github.com/onefold/onefold/cmd/onefold/internal/analyticsbench"
-	"github.com/onefold/onefold/cmd/onefold/internal/place"
+	"github.com/onefold/onefold/cmd/onefold/internal/storeurl"
 	"github.com/onefold/onefold/cmd/onefold/internal/workbench"
 	"github.com/onefold/onefold/fold"
-	"github.com/onefold/onefold/internal/pause"
+	"github.com/onefold/onefold/internal/backoff"
 	"github.com/onefold/onefold/table"
 )
 
@@ -43,13 +43,13 @@ func (b *bench) ground(ctx context.Context, dir string) (*ground, error) {
 	if err != nil {
 		return nil, err
 	}
-	g := &ground{b: b, dir: dir, database: database, store: "dynamodb+http://" + database.Address + "/" + assembly.TableName}
-	where, err := place.Parse(g.store, "")
+	g := &ground{b: b, dir: dir, database: database, store: "dynamodb+http://" + database.Address + "/" + products.TableName}
+	where, err := storeurl.Parse(g.store, "")
 	if err == nil {
-		var opened *place.Opened
+		var opened *storeurl.Opened
 		if opened, err = where.Clients(ctx); err == nil {
 			g.table = table.New(opened.API, opened.Table, table.Options{})
-			err = assembly.Schema.Ensure(ctx, opened.API, opened.Table)
+			err = products.Schema.Ensure(ctx, opened.API, opened.Table)
 		}
 	}
 	if err != nil {
@@ -84,7 +84,7 @@ func until(ctx context.Context, so func() (bool, error)) error {
 		if err != nil || ok {
 			return err
 		}
-		if err := pause.For(ctx, pollTime); err != nil {
+		if err := backoff.For(ctx, pollTime); err != nil {
 			return err
 		}
 	}
@@ -180,7 +180,7 @@ func (b *bench) takeover(ctx context.Context, dir string) (all []workbench.Resul
 	each := map[string]int{}
 	owned := func(by ...int) func() (bool, error) {
 		return func() (bool, error) {
-			o, err := fold.Read(ctx, g.table, assembly.Group)
+			o, err := fold.Read(ctx, g.table, products.Group)
 			clear(each)
 			for _, s := range o.Shards {
 				each[s.Owner]++

@@ -19,7 +19,7 @@ import (
 
 	"github.com/onefold/onefold/cmd/onefold/internal/memory"
 	"github.com/onefold/onefold/engine"
-	"github.com/onefold/onefold/internal/pause"
+	"github.com/onefold/onefold/internal/backoff"
 )
 
 // Flags say how often the files are read, and how fast.
@@ -108,7 +108,7 @@ func (s *Schedule) Run(ctx context.Context) error {
 				due = next
 			}
 		}
-		if pause.For(ctx, time.Until(due)) != nil {
+		if backoff.For(ctx, time.Until(due)) != nil {
 			return nil
 		}
 		if err := s.pass(ctx, n); err != nil {

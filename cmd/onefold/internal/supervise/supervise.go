@@ -12,7 +12,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/onefold/onefold/internal/pause"
+	"github.com/onefold/onefold/internal/backoff"
 	"github.com/onefold/onefold/server"
 )
 
@@ -146,7 +146,7 @@ func (p *Parts) logger() *slog.Logger {
 
 func (p *Parts) sleep(ctx context.Context, d time.Duration) error {
 	if p.Sleep == nil {
-		return pause.For(ctx, d)
+		return backoff.For(ctx, d)
 	}
 	return p.Sleep(ctx, d)
 }

@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/onefold/onefold/cmd/onefold/internal/workbench"
-	"github.com/onefold/onefold/internal/pause"
+	"github.com/onefold/onefold/internal/backoff"
 )
 
 const (
@@ -144,7 +144,7 @@ func folded(ctx context.Context, p *workbench.Process, device, want int) error {
 		if got > want {
 			return fmt.Errorf("%d readings of %s were sent and %d counted", want, deviceID(device), got)
 		}
-		if err := pause.For(ctx, between); err != nil {
+		if err := backoff.For(ctx, between); err != nil {
 			return fmt.Errorf("%d of %d readings of %s were folded: %w", got, want, deviceID(device), err)
 		}
 	}

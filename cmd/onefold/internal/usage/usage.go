@@ -20,7 +20,7 @@ import (
 	"github.com/onefold/onefold/blueprint/cost"
 	"github.com/onefold/onefold/blueprint/heat"
 	"github.com/onefold/onefold/engine"
-	"github.com/onefold/onefold/internal/discreet"
+	"github.com/onefold/onefold/internal/redact"
 )
 
 const (
@@ -57,7 +57,7 @@ type Recorder struct {
 
 	mu   sync.Mutex
 	read bool // the file was
-	keys *discreet.Keys
+	keys *redact.Keys
 	uses []heat.Use // of the last day, as they were metered; of before the process began, as they were written
 }
 
@@ -175,7 +175,7 @@ func (r *Recorder) discreet(s Sample) Sample {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.keys == nil {
-		r.keys = discreet.New(discreet.Products())
+		r.keys = redact.New(redact.Products())
 	}
 	s.Keys = slices.Clone(s.Keys)
 	for i := range s.Keys {

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/onefold/onefold/accounts"
-	"github.com/onefold/onefold/cmd/onefold/internal/ground"
+	"github.com/onefold/onefold/cmd/onefold/internal/cmdenv"
 	"github.com/onefold/onefold/cmd/onefold/internal/terminal"
 	"github.com/onefold/onefold/table"
 )
@@ -37,7 +37,7 @@ type sessionOutput struct {
 }
 
 // Run lists the sessions, or ends those that it is told to.
-func (c *Sessions) Run(ctx context.Context, env *ground.Env) error {
+func (c *Sessions) Run(ctx context.Context, env *cmdenv.Env) error {
 	return withUser(ctx, env, c.Email, func(a *accounts.Store, u *accounts.User) error {
 		switch {
 		case c.EndAll:
@@ -63,7 +63,7 @@ func (c *Sessions) Run(ctx context.Context, env *ground.Env) error {
 	})
 }
 
-func list(env *ground.Env, sessions []accounts.Session) error {
+func list(env *cmdenv.Env, sessions []accounts.Session) error {
 	out := make([]sessionOutput, len(sessions))
 	for i := range sessions {
 		s := &sessions[i]
@@ -86,7 +86,7 @@ type ResetFactors struct {
 }
 
 // Run removes them. The user's sessions end, too: whoever took the phone may have one.
-func (c *ResetFactors) Run(ctx context.Context, env *ground.Env) error {
+func (c *ResetFactors) Run(ctx context.Context, env *cmdenv.Env) error {
 	return withUser(ctx, env, c.Email, func(a *accounts.Store, u *accounts.User) error {
 		factors, err := a.ResetFactors(ctx, u.UserID)
 		if err == nil {
@@ -108,8 +108,8 @@ func (c *ResetFactors) Run(ctx context.Context, env *ground.Env) error {
 	})
 }
 
-func withUser(ctx context.Context, env *ground.Env, email string, work func(*accounts.Store, *accounts.User) error) error {
-	return env.Open(ctx, func(s *ground.Store) error {
+func withUser(ctx context.Context, env *cmdenv.Env, email string, work func(*accounts.Store, *accounts.User) error) error {
+	return env.Open(ctx, func(s *cmdenv.Store) error {
 		a := accounts.New(s.Table, accounts.Options{})
 		u, err := a.UserByEmail(ctx, email)
 		if errors.Is(err, table.ErrNotFound) {
@@ -123,7 +123,7 @@ func withUser(ctx context.Context, env *ground.Env, email string, work func(*acc
 }
 
 // done records what a command changed, and says so.
-func done(ctx context.Context, env *ground.Env, a *accounts.Store, e accounts.Entry, format string, args ...any) error {
+func done(ctx context.Context, env *cmdenv.Env, a *accounts.Store, e accounts.Entry, format string, args ...any) error {
 	e.Actor = byCommand
 	if err := a.Record(ctx, e); err != nil {
 		return err

@@ -14,7 +14,7 @@ import (
 	"github.com/onefold/onefold/accounts"
 	"github.com/onefold/onefold/accounts/passkey"
 	"github.com/onefold/onefold/accounts/passkey/passkeytest"
-	"github.com/onefold/onefold/cmd/onefold/internal/ground"
+	"github.com/onefold/onefold/cmd/onefold/internal/cmdenv"
 	"github.com/onefold/onefold/cmd/onefold/internal/usercli"
 	"github.com/onefold/onefold/engine"
 	"github.com/onefold/onefold/table"
@@ -35,7 +35,7 @@ func must(t *testing.T, err error) {
 // office is a table with one user, and what the last command wrote.
 type office struct {
 	*testing.T
-	env  *ground.Env
+	env  *cmdenv.Env
 	out  bytes.Buffer
 	all  *accounts.Store
 	user accounts.User
@@ -49,8 +49,8 @@ func newOffice(t *testing.T) *office {
 	must(t, accounts.Schema.Ensure(t.Context(), db, "onefold"))
 	tbl := table.New(db, "onefold", table.Options{})
 	o := &office{T: t, all: accounts.New(tbl, accounts.Options{Cost: accounts.Cost{KiB: 64, Passes: 1}})}
-	o.env = &ground.Env{Out: &o.out, Open: func(_ context.Context, work func(*ground.Store) error) error {
-		return work(&ground.Store{Table: tbl})
+	o.env = &cmdenv.Env{Out: &o.out, Open: func(_ context.Context, work func(*cmdenv.Store) error) error {
+		return work(&cmdenv.Store{Table: tbl})
 	}}
 	o.user, err = o.all.AddUser(t.Context(), accounts.NewUser{Email: "ann@example.com", Password: password})
 	must(t, err)
@@ -58,7 +58,7 @@ func newOffice(t *testing.T) *office {
 }
 
 func (o *office) run(c interface {
-	Run(context.Context, *ground.Env) error
+	Run(context.Context, *cmdenv.Env) error
 }) (string, error) {
 	o.out.Reset()
 	err := c.Run(o.Context(), o.env)

@@ -9,7 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/onefold/onefold/cmd/internal/s3store"
-	"github.com/onefold/onefold/cmd/onefold/internal/ground"
+	"github.com/onefold/onefold/cmd/onefold/internal/cmdenv"
 	"github.com/onefold/onefold/cmd/onefold/internal/terminal"
 	"github.com/onefold/onefold/fold"
 	"github.com/onefold/onefold/fold/streamsource"
@@ -40,12 +40,12 @@ func (c *exportCommand) Validate() error {
 const stopFor = 20 * time.Second
 
 // Run exports.
-func (c *exportCommand) Run(ctx context.Context, env *ground.Env) error {
+func (c *exportCommand) Run(ctx context.Context, env *cmdenv.Env) error {
 	w, err := c.open(ctx, env, false)
 	if err != nil {
 		return err
 	}
-	return env.Open(ctx, func(s *ground.Store) error {
+	return env.Open(ctx, func(s *cmdenv.Store) error {
 		began := time.Now()
 		o := export.Options{FlushAge: c.Every, FlushRows: c.Rows, NoCompact: c.NoCompact, Logger: env.Logger}
 		if !env.JSON {
@@ -70,14 +70,14 @@ func (c *exportCommand) Run(ctx context.Context, env *ground.Env) error {
 
 // settled has what is stored folded before it works: aggregates are found by their types, which are folded. Where the table is
 // shared, that is to wait for its workers, or to help if there are none.
-func settled(ctx context.Context, s *ground.Store, work func(context.Context) error) error {
+func settled(ctx context.Context, s *cmdenv.Store, work func(context.Context) error) error {
 	if err := s.Worker.Drain(ctx); err != nil {
 		return err
 	}
 	return work(ctx)
 }
 
-func exporter(w *warehouse.Warehouse, s *ground.Store, o export.Options) *export.Exporter {
+func exporter(w *warehouse.Warehouse, s *cmdenv.Store, o export.Options) *export.Exporter {
 	o.Stream, o.Caught = s.Stream, forgets(s.Table)
 	return export.New(w, s.Table, streamsource.New(s.Streams, s.Stream), o)
 }
@@ -96,7 +96,7 @@ func follow(ctx context.Context, x *export.Exporter) error {
 	return err
 }
 
-func (c *exportCommand) tell(env *ground.Env, p export.Progress, w *warehouse.Warehouse, took time.Duration) error {
+func (c *exportCommand) tell(env *cmdenv.Env, p export.Progress, w *warehouse.Warehouse, took time.Duration) error {
 	missed := len(w.Status().Missed)
 	if env.JSON {
 		return terminal.JSON(env.Out, struct {
@@ -123,7 +123,7 @@ func size(n int64) string {
 
 // Service exports beside a server until ctx ends, and tells how far it is. It may be run again after it has failed. A bucket that cannot be
 // reached is an error of running it; other errors of a place are those of Open. Where other processes share the table they take turns.
-func Service(ctx context.Context, place string, s *ground.Store, env *ground.Env) (func(context.Context) error, prometheus.Collector, error) {
+func Service(ctx context.Context, place string, s *cmdenv.Store, env *cmdenv.Env) (func(context.Context) error, prometheus.Collector, error) {
 	w, err := openOwn(ctx, place)
 	if err != nil {
 		return nil, nil, err

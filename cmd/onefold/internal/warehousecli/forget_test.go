@@ -12,7 +12,7 @@ import (
 
 	"github.com/onefold/onefold/analytics"
 	"github.com/onefold/onefold/analytics/erasure"
-	"github.com/onefold/onefold/cmd/internal/assembly"
+	"github.com/onefold/onefold/cmd/internal/products"
 	"github.com/onefold/onefold/fold"
 	"github.com/onefold/onefold/fold/foldtest"
 	"github.com/onefold/onefold/fold/streamsource"
@@ -26,8 +26,8 @@ import (
 // knows nothing any more: the next export takes them out of the warehouse, and the receipts forget who they were.
 func TestErasureReachesExpired(t *testing.T) {
 	w := foldtest.NewWorld(t, foldtest.Setup{
-		Schema: assembly.Schema, Group: assembly.Group, At: time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC),
-		Folds: func(t *table.Table) []*fold.Fold { return assembly.Folds(t, 0) },
+		Schema: products.Schema, Group: products.Group, At: time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC),
+		Folds: func(t *table.Table) []*fold.Fold { return products.Folds(t, 0) },
 	})
 	_, err := analytics.CreateSite(w.Ctx, w.Table, analytics.NewSite{ID: "shop"})
 	w.Must(err)

@@ -10,7 +10,7 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"github.com/onefold/onefold/cmd/onefold/internal/ground"
+	"github.com/onefold/onefold/cmd/onefold/internal/cmdenv"
 	"github.com/onefold/onefold/cmd/onefold/internal/terminal"
 	"github.com/onefold/onefold/warehouse"
 	"github.com/onefold/onefold/warehouse/athena"
@@ -56,7 +56,7 @@ func datasets(w *warehouse.Warehouse) []dataset {
 }
 
 // Run says how far the warehouse is.
-func (c *statusCommand) Run(ctx context.Context, env *ground.Env) error {
+func (c *statusCommand) Run(ctx context.Context, env *cmdenv.Env) error {
 	w, err := c.open(ctx, env, true)
 	if err != nil {
 		return err
@@ -120,7 +120,7 @@ func (c *compactCommand) Validate() error {
 }
 
 // Run joins small files.
-func (c *compactCommand) Run(ctx context.Context, env *ground.Env) error {
+func (c *compactCommand) Run(ctx context.Context, env *cmdenv.Env) error {
 	w, err := c.open(ctx, env, true)
 	if err != nil {
 		return err
@@ -151,13 +151,13 @@ func (d *damaged) Error() string {
 func (d *damaged) Unwrap() []error { return []error{ErrDifferences, d.err} }
 
 // Run compares.
-func (c *checkCommand) Run(ctx context.Context, env *ground.Env) error {
+func (c *checkCommand) Run(ctx context.Context, env *cmdenv.Env) error {
 	w, err := c.open(ctx, env, true)
 	if err != nil {
 		return err
 	}
 	var found []export.Checked
-	err = env.Open(ctx, func(s *ground.Store) error {
+	err = env.Open(ctx, func(s *cmdenv.Store) error {
 		return settled(ctx, s, func(ctx context.Context) (err error) {
 			found, err = exporter(w, s, export.Options{Logger: env.Logger, NoCompact: true}).Check(ctx)
 			return err
@@ -179,7 +179,7 @@ func (c *checkCommand) Run(ctx context.Context, env *ground.Env) error {
 	return nil
 }
 
-func (c *checkCommand) tell(env *ground.Env, found []export.Checked) error {
+func (c *checkCommand) tell(env *cmdenv.Env, found []export.Checked) error {
 	if env.JSON {
 		return terminal.JSON(env.Out, found)
 	}
@@ -208,7 +208,7 @@ type ddlCommand struct {
 }
 
 // Run writes tables. The warehouse, if it can be read, says which sites, fleets and types there are.
-func (c *ddlCommand) Run(ctx context.Context, env *ground.Env) error {
+func (c *ddlCommand) Run(ctx context.Context, env *cmdenv.Env) error {
 	t := athena.Tables{Location: c.Location, Database: c.Database, Keys: map[warehouse.Dataset][]string{}}
 	if t.Location == "" {
 		t.Location, _, _ = strings.Cut(c.To, "?")

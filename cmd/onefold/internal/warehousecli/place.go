@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"github.com/onefold/onefold/cmd/internal/s3store"
-	"github.com/onefold/onefold/cmd/onefold/internal/ground"
+	"github.com/onefold/onefold/cmd/onefold/internal/cmdenv"
 	"github.com/onefold/onefold/warehouse"
 )
 
@@ -91,6 +91,6 @@ func isDataset(name string) bool {
 	return false
 }
 
-func (w *Where) open(ctx context.Context, env *ground.Env, existing bool) (*warehouse.Warehouse, error) {
+func (w *Where) open(ctx context.Context, env *cmdenv.Env, existing bool) (*warehouse.Warehouse, error) {
 	return Open(ctx, Place(w.To, env.Data), existing)
 }

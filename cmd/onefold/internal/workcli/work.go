@@ -13,8 +13,8 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/onefold/onefold/cmd/internal/delays"
+	"github.com/onefold/onefold/cmd/internal/migration"
 	"github.com/onefold/onefold/cmd/internal/outbox"
-	"github.com/onefold/onefold/cmd/internal/relocation"
 	"github.com/onefold/onefold/cmd/onefold/internal/listen"
 	"github.com/onefold/onefold/cmd/onefold/internal/memory"
 	"github.com/onefold/onefold/fold"
@@ -103,7 +103,7 @@ func (c *Run) Run(ctx context.Context, env *Env) error {
 		}
 		due := Once(crew, append(crew.Upkeep, tell))
 		watch := NewWatch(crew)
-		moved := func(ctx context.Context) error { return relocation.Watch(ctx, crew.Table.API(), crew.Table.Name()) }
+		moved := func(ctx context.Context) error { return migration.Watch(ctx, crew.Table.API(), crew.Table.Name()) }
 		services := []func(context.Context) error{crew.Worker.Run, due, watch.Run, moved}
 		if c.Metrics != "" {
 			listener, err := listen.On("--metrics", c.Metrics)

@@ -1,0 +1,175 @@
+package gaprepair
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/onefold/onefold/analytics"
+	"github.com/onefold/onefold/analytics/reconcile"
+	"github.com/onefold/onefold/internal/calendar"
+	"github.com/onefold/onefold/table"
+)
+
+// sitesAtOnce is how many days are made again at the same time, of different sites. What events of a day make is held in
+// memory meanwhile.
+const sitesAtOnce = 4
+
+// sites rebuilds all days of all sites that have their raw events still: what is missed may be of any day, as events come
+// late, are imported, take goals in later and are erased.
+func (r *rebuild) sites(ctx context.Context) error {
+	sites := make(map[string]*analytics.Site)
+	byDay := make(map[string][]string) // names of work
+	for site, err := range analytics.ListSites(ctx, r.Table, "") {
+		if err != nil {
+			return err
+		}
+		days, err := r.daysOf(ctx, &site)
+		if err != nil {
+			return fmt.Errorf("site %s: %w", site.SiteID, err)
+		}
+		sites[site.SiteID] = &site
+		r.did.sites++
+		for _, day := range days {
+			byDay[day] = append(byDay[day], day+" "+site.SiteID)
+		}
+	}
+	var names []string
+	for _, of := range byDay {
+		names = append(names, of...)
+	}
+	slices.Sort(names)
+	return r.inBatches(ctx, "days of sites", names, sitesAtOnce, func(ctx context.Context, name string) error {
+		day, id, _ := strings.Cut(name, " ")
+		return r.day(ctx, sites[id], day)
+	})
+}
+
+// longestRaw is how far back days are looked at that have no events any more, as all of them were deleted.
+const longestRaw = 400 * 24 * time.Hour
+
+// daysOf are the days of a site, in its zone, that may have raw events, or had them when changes were missed.
+func (r *rebuild) daysOf(ctx context.Context, site *analytics.Site) (days []string, err error) {
+	zone, err := calendar.LoadZone(site.TimeZone)
+	if err != nil {
+		return nil, err
+	}
+	now := r.Table.Now()
+	first := earlier(r.since.Add(-usuallyWithin), now.Add(-min(site.Retention.Raw(), longestRaw)))
+	e, err := analytics.EventsBetween(site, time.UnixMilli(0), first, "").First(ctx, r.Table)
+	if err == nil {
+		first, err = e.Time()
+	}
+	if err != nil && !errors.Is(err, table.ErrNotFound) {
+		return nil, err
+	}
+	for _, day := range calendar.Days(zone.Day(first), zone.Day(now)) {
+		some, err := r.anything(ctx, site, &zone, day)
+		if err != nil {
+			return nil, err
+		}
+		if some {
+			days = append(days, day)
+		}
+	}
+	return days, nil
+}
+
+func earlier(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return a
+	}
+	return b
+}
+
+// anything reports whether a day has events, or anything that was derived from some.
+func (r *rebuild) anything(ctx context.Context, site *analytics.Site, zone *calendar.Zone, day string) (bool, error) {
+	from, to, err := zone.Bounds(day)
+	if err != nil {
+		return false, err
+	}
+	firstHour, lastHour, err := zone.HourRange(day, day)
+	if err != nil {
+		return false, err
+	}
+	for _, look := range []func() error{
+		func() error {
+			_, err := analytics.EventsBetween(site, from, to, "").First(ctx, r.Table)
+			return err
+		},
+		func() error {
+			_, err := analytics.StatsByTime.First(ctx, r.Table, analytics.StatsIn{SiteID: site.SiteID, Period: analytics.Hour, From: firstHour, To: lastHour})
+			return err
+		},
+		func() error {
+			return r.anyVisits(ctx, site, day)
+		},
+	} {
+		if err := look(); !errors.Is(err, table.ErrNotFound) {
+			return err == nil, err
+		}
+	}
+	return false, nil
+}
+
+// anyVisits looks whether a day has visitors. Errors: table.ErrNotFound: it has none.
+func (r *rebuild) anyVisits(ctx context.Context, site *analytics.Site, day string) error {
+	for _, shard := range site.Sharding.Over(time.Time{}, time.Time{}) {
+		_, err := analytics.VisitPagesOfDay.First(ctx, r.Table, analytics.DayOfVisitsIn{SiteID: site.SiteID, Shard: shard, Day: day})
+		if !errors.Is(err, table.ErrNotFound) {
+			return err
+		}
+	}
+	return table.ErrNotFound
+}
+
+// usuallyWithin is how much before its arrival an event may be without saying when it arrived.
+const usuallyWithin = 24 * time.Hour
+
+func (r *rebuild) day(ctx context.Context, site *analytics.Site, day string) error {
+	found, err := reconcile.Rebuild(ctx, r.Table, r.drain, reconcile.RangeIn{Site: site.SiteID, From: day, To: day}, nil)
+	if errors.Is(err, analytics.ErrSealed) {
+		return r.sealedDay(ctx, site, day)
+	}
+	if err != nil && !errors.Is(err, table.ErrNotFound) { // a site that was deleted meanwhile has nothing to be right
+		return err
+	}
+	r.note(func(d *did) {
+		d.days++
+		d.items += int(found.Count)
+		for _, key := range found.Busy {
+			d.busy = append(d.busy, site.SiteID+" "+key)
+		}
+	})
+	return nil
+}
+
+// sealedDay tells of a day that cannot be made again if it has events of the time in which any were missed. That others of it
+// were deleted then cannot be seen any more.
+func (r *rebuild) sealedDay(ctx context.Context, site *analytics.Site, day string) error {
+	zone, err := calendar.LoadZone(site.TimeZone)
+	if err != nil {
+		return err
+	}
+	from, to, err := zone.Bounds(day)
+	if err != nil {
+		return err
+	}
+	for e, err := range analytics.EventsBetween(site, from, to, "").All(ctx, r.Table) {
+		if err != nil {
+			return err
+		}
+		at, err := e.Time()
+		if err != nil {
+			return err
+		}
+		if e.Arrived >= r.since.Unix() || at.After(r.since.Add(-usuallyWithin)) {
+			r.note(func(d *did) { d.sealedDays = append(d.sealedDays, site.SiteID+" "+day) })
+			return nil
+		}
+	}
+	return nil
+}

@@ -1,0 +1,128 @@
+package logimport
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+
+	"github.com/onefold/onefold/analytics"
+	"github.com/onefold/onefold/internal/accesslog"
+	"github.com/onefold/onefold/internal/tail"
+)
+
+// Following is a log that is followed, and where it is remembered how far.
+type Following struct {
+	File      tail.Options
+	Positions *Positions
+	Logger    *slog.Logger
+}
+
+// Follow imports the lines of a log as they come, until ctx ends, which is no error. Events have the ids that they have when
+// the file is imported. After a restart it reads the file again from its beginning, to know how often each line came before,
+// and sends on what comes after the position. A position is kept when everything before it was taken.
+func (im *Importer) Follow(ctx context.Context, f Following) error {
+	from, err := f.Positions.Load()
+	if err != nil {
+		return err
+	}
+	f.File.From = from
+	file := tail.Open(f.File)
+	err = im.follow(ctx, file, f)
+	if ctx.Err() != nil && errors.Is(err, context.Cause(ctx)) || errors.Is(err, context.Canceled) {
+		err = nil
+	}
+	return errors.Join(err, file.Close())
+}
+
+func (im *Importer) follow(ctx context.Context, file *tail.File, f Following) error {
+	var translate translator
+	var seen *Occurrences
+	for {
+		batch, err := file.Next(ctx)
+		if err != nil {
+			return err
+		}
+		if batch.Lost {
+			f.Logger.Warn("the file that was followed is gone; import what is left of it, which counts nothing twice", "file", f.File.Path)
+		}
+		if batch.First {
+			if translate, err = im.translatorOf(batch.Lines, f.File.Path); err != nil {
+				return err
+			}
+			seen = NewOccurrences()
+		}
+		before := im.Summary.Malformed
+		if err := im.take(ctx, &batch, translate, seen); err != nil {
+			return err
+		}
+		if n := im.Summary.Malformed - before; n > 0 {
+			f.Logger.Warn("malformed lines", "file", f.File.Path, "lines", n)
+		}
+		if !batch.Old {
+			if err := f.Positions.Save(batch.End); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// translatorOf decides how a file is read that begins with these lines.
+func (im *Importer) translatorOf(lines []tail.Line, name string) (translator, error) {
+	format := im.o.Format
+	if format == Auto {
+		var head bytes.Buffer
+		for _, l := range lines {
+			head.Write(l.Text)
+			head.WriteByte('\n')
+		}
+		if format = Format(accesslog.Detect(head.Bytes())); format == "" {
+			return nil, unknownFormat(name)
+		}
+		im.o.Format = format // of its successors, too
+	}
+	if !slices.Contains(accesslog.Formats, accesslog.Format(format)) {
+		return nil, fmt.Errorf("not_followable: %s is an export, which nothing is added to; import it without --follow", name)
+	}
+	if !slices.Contains(im.Summary.Formats, format) {
+		im.Summary.Formats = append(im.Summary.Formats, format)
+	}
+	return &logLines{parser: accesslog.NewParser(accesslog.Format(format)), agents: im.agents, o: &im.o}, nil
+}
+
+// take hands the events of a batch on. Those of an old one were, and are only counted.
+func (im *Importer) take(ctx context.Context, batch *tail.Batch, translate translator, seen *Occurrences) error {
+	into := &im.Summary
+	if batch.Old {
+		into = new(Summary)
+	}
+	hits := make([]analytics.Hit, 0, hitsOfBatch)
+	send := func() error {
+		if batch.Old || len(hits) == 0 {
+			return nil
+		}
+		outcomes, err := im.taker.Ingest(ctx, im.o.Site, hits)
+		im.Summary.count(outcomes)
+		hits = hits[:0]
+		return err
+	}
+	for _, l := range batch.Lines {
+		var err error
+		if l.TooLong {
+			err = fmt.Errorf("%w: the line is longer than 1 MiB", accesslog.ErrMalformed)
+		}
+		hit, ok := im.line(accesslog.Line{Number: l.Number, Text: l.Text}, err, translate, seen, into)
+		if !ok {
+			continue
+		}
+		if hits = append(hits, hit); len(hits) == hitsOfBatch {
+			if err := send(); err != nil {
+				return err
+			}
+		}
+	}
+	im.bar.Lines(im.Summary.Lines)
+	return send()
+}

@@ -1,0 +1,59 @@
+package logimport
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/onefold/onefold/internal/accesslog"
+	"github.com/onefold/onefold/internal/eventcsv"
+)
+
+// Format is how a file tells of events.
+type Format string
+
+// Auto is no format: it is told from the beginning of each file.
+const Auto Format = "auto"
+
+// formats are those that can be asked for, with what they are.
+var formats = []struct {
+	Format
+	what string
+}{
+	{Format(accesslog.Combined), "common or combined logs of nginx and Apache, with or without the virtual host before"},
+	{Format(accesslog.Caddy), "Caddy's JSON logs"},
+	{Format(accesslog.CloudFront), "standard logs of CloudFront, tab-separated or JSON"},
+	{Format(eventcsv.GoatCounter), "GoatCounter's export, a CSV"},
+	{Format(eventcsv.Umami), "Umami's website_event as CSV"},
+	// Daily counts are no events: who imports looks for them first.
+	{"plausible", "Plausible's export of daily counts, a zip, a folder or its CSV files"},
+	{"ga4", "daily counts in the manner of Google Analytics 4: CSV of date, at most one dimension and metrics"},
+}
+
+// Names lists the formats for a flag, Auto first.
+func Names() []string {
+	names := []string{string(Auto)}
+	for _, f := range formats {
+		names = append(names, string(f.Format))
+	}
+	return names
+}
+
+// ErrUnknownFormat is returned for a file that is in none of the formats.
+var ErrUnknownFormat = errors.New("unknown_format")
+
+func unknownFormat(name string) error {
+	var list strings.Builder
+	for _, f := range formats {
+		fmt.Fprintf(&list, "\n  %-12s %s", f.Format, f.what)
+	}
+	return fmt.Errorf("%w: %s does not begin like any of these; --format says which it is all the same:%s", ErrUnknownFormat, name, list.String())
+}
+
+// detect tells the format of a file from its beginning; it is "" if it is none of them.
+func detect(head []byte) Format {
+	if export := eventcsv.Detect(head); export != "" {
+		return Format(export)
+	}
+	return Format(accesslog.Detect(head))
+}

@@ -1,0 +1,64 @@
+package logimport
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/onefold/onefold/analytics"
+	"github.com/onefold/onefold/internal/accesslog"
+	"github.com/onefold/onefold/internal/useragent"
+)
+
+// verdict says whether a line is an event to import, or why it is none.
+type verdict uint8
+
+const (
+	anEvent verdict = iota
+	anAsset
+	aBot
+	otherHost
+	noEvent // well formed, and nothing that people did
+)
+
+// translator makes hits of the lines, or rows, of one file.
+type translator interface {
+	// hit makes a hit of a line, but for its id. The text is not kept. Errors say what is malformed.
+	hit(text []byte) (analytics.Hit, verdict, error)
+}
+
+// logLines makes hits of the lines of an access log.
+type logLines struct {
+	parser *accesslog.Parser
+	agents *useragent.Parser
+	o      *Options
+}
+
+func (l *logLines) hit(text []byte) (h analytics.Hit, v verdict, err error) {
+	e, err := l.parser.Parse(text)
+	if err != nil {
+		return h, noEvent, err
+	}
+	if len(l.o.Hosts) > 0 && !e.Time.IsZero() && !slices.ContainsFunc(l.o.Hosts, func(host string) bool { return strings.EqualFold(host, e.Host) }) {
+		return h, otherHost, nil
+	}
+	if e.Method != http.MethodGet || (e.Status != http.StatusOK && e.Status != http.StatusNotModified) {
+		return h, noEvent, nil
+	}
+	path, _ := accesslog.SplitTarget(e.Target)
+	if !l.o.Assets && accesslog.IsAsset(path) {
+		return h, anAsset, nil
+	}
+	agent := l.agents.Parse(e.UserAgent)
+	if !l.o.Bots && agent.Bot {
+		return h, aBot, nil
+	}
+	url := e.Target
+	if e.Host != "" && strings.HasPrefix(url, "/") {
+		url = "https://" + e.Host + url
+	}
+	return analytics.Hit{
+		Imported: true, At: e.Time, URL: url, Referrer: e.Referrer, UserAgent: e.UserAgent, Address: e.Addr, Country: e.Country,
+		Browser: agent.Browser, OS: agent.OS, Device: agent.Device,
+	}, anEvent, nil
+}

@@ -1,0 +1,200 @@
+package logimport
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/onefold/onefold/analytics"
+	"github.com/onefold/onefold/internal/backoff"
+	"github.com/onefold/onefold/server/webanalytics"
+)
+
+// Remote hands events to a running server.
+type Remote struct {
+	base   string
+	key    string
+	client *http.Client
+
+	Wait func(context.Context, time.Duration) error // before a request is sent again; default: backoff.For
+}
+
+// NewRemote makes a taker of the server at an address such as https://stats.example.org, with a key that writes.
+func NewRemote(address, key string) (*Remote, error) {
+	u, err := url.Parse(address)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
+		return nil, fmt.Errorf("bad_server: %q: use an address like https://stats.example.org", address)
+	}
+	if key == "" {
+		return nil, errors.New("no_key: a server wants a key of what it is asked for, with scope write to import or append: --key, or ONEFOLD_KEY")
+	}
+	client := &http.Client{
+		Timeout:       time.Minute,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }, // a POST would become a GET
+	}
+	return &Remote{base: strings.TrimSuffix(address, "/"), key: key, client: client, Wait: backoff.For}, nil
+}
+
+// Ingest sends events and returns their outcomes. A request that fails for reasons of the moment is sent again, for some
+// two minutes; events that were stored by then are duplicates.
+func (r *Remote) Ingest(ctx context.Context, siteID string, hits []analytics.Hit) ([]analytics.Outcome, error) {
+	return r.send(ctx, siteID, hits, false)
+}
+
+// Preview asks what would become of events.
+func (r *Remote) Preview(ctx context.Context, siteID string, hits []analytics.Hit) ([]analytics.Outcome, error) {
+	return r.send(ctx, siteID, hits, true)
+}
+
+const (
+	tries       = 10
+	firstWait   = 250 * time.Millisecond
+	longestWait = 30 * time.Second
+	maxBody     = 4 << 20 // that the server takes
+	maxAnswer   = 16 << 20
+)
+
+func (r *Remote) send(ctx context.Context, siteID string, hits []analytics.Hit, dryRun bool) ([]analytics.Outcome, error) {
+	if len(hits) == 0 {
+		return nil, nil
+	}
+	body, err := json.Marshal(map[string]any{"events": asImported(hits), "dryRun": dryRun})
+	if err != nil {
+		return nil, err
+	}
+	if len(body) > maxBody && len(hits) > 1 { // long addresses; halves come to an end at one event, which is shorter
+		first, err := r.send(ctx, siteID, hits[:len(hits)/2], dryRun)
+		if err != nil {
+			return nil, err
+		}
+		second, err := r.send(ctx, siteID, hits[len(hits)/2:], dryRun)
+		return append(first, second...), err
+	}
+	var told struct{ Outcomes []analytics.Outcome }
+	err = r.Call(ctx, http.MethodPost, "/api/v1/sites/"+url.PathEscape(siteID)+"/import", body, &told)
+	if err == nil && len(told.Outcomes) != len(hits) {
+		err = fmt.Errorf("server: %d outcomes for %d events", len(told.Outcomes), len(hits))
+	}
+	return told.Outcomes, err
+}
+
+// Call sends a request with a body of JSON, nil for none, and reads the answer into a value, nil if it has none. One that fails for reasons of the
+// moment is sent again, for some two minutes: it must be one that may be.
+func (r *Remote) Call(ctx context.Context, method, path string, body []byte, into any) error {
+	wait := firstWait
+	for try := 1; ; try++ {
+		retry, err := r.once(ctx, method, path, body, into)
+		if err == nil || retry < 0 || try == tries || ctx.Err() != nil {
+			return err
+		}
+		if err := r.Wait(ctx, max(wait, min(retry, longestWait))); err != nil {
+			return err
+		}
+		wait = min(2*wait, longestWait)
+	}
+}
+
+// once sends one request. retry is below zero if sending it again will not help, else how long the server asks to wait.
+func (r *Remote) once(ctx context.Context, method, path string, body []byte, into any) (retry time.Duration, err error) {
+	answer, err := r.open(ctx, method, path, body)
+	if err != nil {
+		return 0, err
+	}
+	text, err := io.ReadAll(io.LimitReader(answer.Body, maxAnswer))
+	if err = errors.Join(err, answer.Body.Close()); err != nil {
+		return 0, fmt.Errorf("server: %w", err)
+	}
+	if answer.StatusCode/100 == 2 {
+		if into == nil {
+			return 0, nil
+		}
+		if err := json.Unmarshal(text, into); err != nil {
+			return -1, fmt.Errorf("server: what it answers is not understood: %w", err)
+		}
+		return 0, nil
+	}
+	err = Refused(answer.StatusCode, text)
+	if answer.StatusCode != http.StatusTooManyRequests && answer.StatusCode < http.StatusInternalServerError {
+		return -1, err
+	}
+	seconds, _ := strconv.Atoi(answer.Header.Get("Retry-After")) // 0 if it does not say
+	return time.Duration(max(seconds, 0)) * time.Second, err
+}
+
+// Ask sends a request once, and reads the answer into a value.
+func (r *Remote) Ask(ctx context.Context, method, path string, body []byte, into any) error {
+	_, err := r.once(ctx, method, path, body, into)
+	return err
+}
+
+// Watch opens a stream, which goes on until its body is closed.
+func (r *Remote) Watch(ctx context.Context, path string) (io.ReadCloser, error) {
+	patient := *r
+	patient.client = &http.Client{CheckRedirect: r.client.CheckRedirect}
+	answer, err := patient.open(ctx, http.MethodGet, path, nil)
+	if err != nil {
+		return nil, err
+	}
+	if answer.StatusCode == http.StatusOK {
+		return answer.Body, nil
+	}
+	text, err := io.ReadAll(io.LimitReader(answer.Body, maxAnswer))
+	return nil, errors.Join(Refused(answer.StatusCode, text), err, answer.Body.Close())
+}
+
+// open sends a request, and returns the answer, whatever it is. Its body is the caller's to close.
+func (r *Remote) open(ctx context.Context, method, path string, body []byte) (*http.Response, error) {
+	request, err := http.NewRequestWithContext(ctx, method, r.base+path, bytes.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	request.Header.Set("Authorization", "Bearer "+r.key)
+	if body != nil {
+		request.Header.Set("Content-Type", "application/json")
+	}
+	answer, err := r.client.Do(request)
+	if err != nil {
+		return nil, fmt.Errorf("server: %w", err)
+	}
+	return answer, nil
+}
+
+// Refused is what a server says that takes nothing.
+func Refused(status int, text []byte) error {
+	var problem struct{ Type, Detail string }
+	if err := json.Unmarshal(text, &problem); err != nil || problem.Type == "" {
+		return fmt.Errorf("server: it answers %d %s; is it onefold?", status, http.StatusText(status))
+	}
+	code := problem.Type[strings.LastIndexByte(problem.Type, ':')+1:]
+	return fmt.Errorf("%s: %s", code, problem.Detail)
+}
+
+// asImported are events as the server takes them. What is longer than it takes is cut, as a table would cut it further.
+func asImported(hits []analytics.Hit) []webanalytics.ImportedEvent {
+	events := make([]webanalytics.ImportedEvent, len(hits))
+	for i := range hits {
+		h := &hits[i]
+		events[i] = webanalytics.ImportedEvent{
+			ID: h.EventID, Name: h.Name, URL: cut(h.URL, 8192), Referrer: cut(h.Referrer, 8192), Address: cut(h.Address, 256), UserAgent: cut(h.UserAgent, 8192),
+			UserID: h.UserID, SessionID: h.SessionID, Screen: cut(h.Screen, 64), Language: cut(h.Language, 64), Country: cut(h.Country, 64),
+			Region: cut(h.Region, 256), City: cut(h.City, 256), Browser: cut(h.Browser, 64), OS: cut(h.OS, 64), Device: cut(h.Device, 64),
+			Properties: h.Properties, Revenue: h.Revenue,
+		}
+	}
+	return events
+}
+
+func cut(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	return strings.ToValidUTF8(s[:n], "")
+}

@@ -1,0 +1,98 @@
+package migrate
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"time"
+
+	"github.com/onefold/onefold/cmd/internal/migration"
+	"github.com/onefold/onefold/fold"
+	"github.com/onefold/onefold/table"
+)
+
+const (
+	fences     = 20  // written at once
+	mostFences = 200 // times
+)
+
+// lookout looks for fences in a stream.
+type lookout struct {
+	run    string
+	due    map[string]bool // that were written and have not come
+	passed map[string]bool // shards out of which one came
+}
+
+func newLookout() *lookout {
+	return &lookout{run: rand.Text(), due: map[string]bool{}, passed: map[string]bool{}}
+}
+
+// look notes the fences of a batch.
+func (l *lookout) look(shard string, b *fold.Batch) {
+	for i := range b.Changes {
+		it := b.Changes[i].New
+		if text(it[table.AttrEntity]) == migration.Fences.Name() && text(it["run"]) == l.run {
+			delete(l.due, id(it))
+			l.passed[shard] = true
+		}
+	}
+}
+
+// toEnd reads a stream to where it ends now. That nothing comes proves nothing on a service, and neither does it that a shard has ended,
+// for those behind it may not be listed yet. So fences are written to where chance puts them, until all have come, and one out of each
+// shard that is open: all that was written before has come before.
+func (m *Move) toEnd(ctx context.Context, t *tail) error {
+	t.looks = newLookout()
+	defer func() { t.looks = nil }()
+	for range mostFences {
+		if err := m.putFences(ctx, t); err != nil {
+			return err
+		}
+		t.ask()
+		t.listedAt = time.Time{}
+		for quietly := 0; quietly < 2; {
+			_, tip, err := m.patient(ctx, t)
+			if err != nil {
+				return err
+			}
+			if !tip {
+				quietly = 0
+				continue
+			}
+			if t.allPassed() {
+				return nil
+			}
+			quietly++
+			if err := m.o.Sleep(ctx, quiet/2); err != nil {
+				return err
+			}
+		}
+	}
+	return fmt.Errorf("move: stream of %s: %d fences did not reach every shard", t.store.Name, fences*mostFences)
+}
+
+// putFences writes fences to the store of a stream.
+func (m *Move) putFences(ctx context.Context, t *tail) error {
+	for range fences {
+		f := migration.Fence{FenceKey: migration.FenceKey{Name: rand.Text()}, Run: t.looks.run, At: m.o.Clock()}
+		key, err := migration.Fences.Key(f.FenceKey)
+		if err == nil {
+			t.looks.due[id(key)] = true
+			err = migration.Fences.Put(ctx, t.store.table(m.o.Clock), &f)
+		}
+		if err != nil {
+			return fmt.Errorf("move: fence in %s: %w", t.store.Name, err)
+		}
+	}
+	return nil
+}
+
+// allPassed reports whether all fences came, and one out of every shard that is open.
+func (t *tail) allPassed() bool {
+	for _, s := range t.listed {
+		if !t.at(s.ID).Done && !t.looks.passed[s.ID] {
+			return false
+		}
+	}
+	return len(t.looks.due) == 0
+}

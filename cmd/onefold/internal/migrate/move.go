@@ -1,0 +1,366 @@
+// Package migrate moves a table to another store while it is in use: it copies the items, follows the change stream of the
+// source, and, when the source has no writers left, compares both and records where the target's folds continue.
+package migrate
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"github.com/onefold/onefold/cmd/internal/migration"
+	"github.com/onefold/onefold/cmd/onefold/internal/storeurl"
+	"github.com/onefold/onefold/dynamo"
+	"github.com/onefold/onefold/fold"
+	"github.com/onefold/onefold/internal/backoff"
+	"github.com/onefold/onefold/table"
+)
+
+var (
+	// ErrNotEmpty is returned for a target that holds items of its own, or of another move.
+	ErrNotEmpty = errors.New("target_not_empty")
+	// ErrInProgress is returned while another process moves the table.
+	ErrInProgress = errors.New("move_in_progress")
+	// ErrTakenOver is returned when another process has gone on with the move meanwhile.
+	ErrTakenOver = errors.New("move_taken_over")
+	// ErrTrimmed is returned when the source has forgotten changes that were not copied.
+	ErrTrimmed = errors.New("source_trimmed")
+	// ErrBusy is returned when the source is still written to though the move is to be finished.
+	ErrBusy = errors.New("source_busy")
+	// ErrDiffers is returned when the target is not what the source is.
+	ErrDiffers = errors.New("target_differs")
+	// ErrNoMove is returned when there is nothing to go on with.
+	ErrNoMove = errors.New("no_move")
+)
+
+// Store is one end of a move.
+type Store struct {
+	*storeurl.Opened
+	Name string // as a URL, for people
+}
+
+// Options say how a move is made. The zero value is good.
+type Options struct {
+	Segments int                                        // scans at once; default 8
+	MaxUnits float64                                    // write units a second that the target may be asked for; 0: as many as it takes
+	TakeOver bool                                       // do not wait for a process that has the move: it is dead
+	Restart  bool                                       // copy again from the beginning
+	Trust    bool                                       // do not compare
+	Progress func(Progress)                             // called now and then, by one goroutine at a time; nil: nobody looks
+	Logger   *slog.Logger                               // default slog.Default()
+	Clock    func() time.Time                           // default time.Now
+	Sleep    func(context.Context, time.Duration) error // default: a timer
+}
+
+// Progress is how far a move is.
+type Progress struct {
+	Phase  string  `json:"phase"` // those of relocation, "caught_up", "closing", "draining", "comparing"
+	Items  int64   `json:"items"` // copied, or compared
+	Total  int64   `json:"total,omitempty"`
+	Bytes  int64   `json:"bytes,omitempty"`
+	Behind float64 `json:"behind,omitempty"` // seconds
+}
+
+// How a process keeps a move, so that two do not write at once: it says every saveEvery that it has it, for leaseFor. When it could
+// not for as long as freshFor it writes nothing, and a write takes no longer than writeWithin. Together that is less than leaseFor.
+const (
+	saveEvery   = 2 * time.Second
+	freshFor    = 6 * time.Second
+	writeWithin = 8 * time.Second
+	leaseFor    = 15 * time.Second
+)
+
+// kept is how long a stream keeps changes.
+const kept = 24 * time.Hour
+
+// Move is a move under way in this process.
+type Move struct {
+	from, to Store
+	target   *table.Table
+	o        Options
+	write    *writer
+	source   *tail // of the source's stream: what comes is applied to the target
+	own      *tail // of the target's stream: only where it ends matters
+
+	saving sync.Mutex // one at a time
+	mu     sync.Mutex
+	state  migration.State
+	fresh  time.Time // when the state was saved last
+}
+
+// Begin makes a move ready, or goes on with it. Errors: ErrNotEmpty, ErrInProgress, ErrTrimmed.
+func Begin(ctx context.Context, from, to Store, o Options) (*Move, error) {
+	o.Segments = cmp.Or(o.Segments, 8)
+	if o.Progress == nil {
+		o.Progress = func(Progress) {}
+	}
+	if o.Logger == nil {
+		o.Logger = slog.Default()
+	}
+	if o.Clock == nil {
+		o.Clock = time.Now
+	}
+	if o.Sleep == nil {
+		o.Sleep = backoff.For
+	}
+	m := &Move{from: from, to: to, o: o, target: table.New(to.API, to.Table, table.Options{Clock: o.Clock})}
+	m.write = newWriter(m)
+	described, streamed, err := stream(ctx, from)
+	if err != nil {
+		return nil, fmt.Errorf("move: source: %w", err)
+	}
+	_, into, err := stream(ctx, to)
+	if err != nil {
+		return nil, fmt.Errorf("move: target: %w", err)
+	}
+	if from.Name == to.Name || from.Shared && to.Shared && into == streamed {
+		return nil, fmt.Errorf("bad_store: %s and %s are one table", from.Name, to.Name)
+	}
+	m.source = newTail(from, streamed, m.applyAll, nil)
+	m.own = newTail(to, into, nil, func(entity string) bool { return entity == migration.Fences.Name() })
+	if err := m.claim(ctx, streamName(streamed), described); err != nil {
+		return nil, err
+	}
+	return m, nil
+}
+
+// stream returns how many items a store says that it has, and its stream.
+func stream(ctx context.Context, s Store) (items int64, arn string, err error) {
+	out, err := s.API.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &s.Table})
+	if err != nil {
+		return 0, "", err
+	}
+	if arn = aws.ToString(out.Table.LatestStreamArn); arn == "" {
+		return 0, "", fmt.Errorf("no_stream: the table %s of %s has no change stream; `onefold infra apply` turns it on", s.Table, s.Name)
+	}
+	return aws.ToInt64(out.Table.ItemCount), arn, nil
+}
+
+// streamName is what of a stream's ARN is the same however it is reached: an embedded table has no Region and account of its own.
+func streamName(arn string) string {
+	_, name, _ := strings.Cut(arn, ":table/")
+	return name
+}
+
+// claim finds out how far the move is, and takes it.
+func (m *Move) claim(ctx context.Context, streamed string, total int64) error {
+	have, ok, err := migration.Read(ctx, m.target)
+	if err != nil {
+		return err
+	}
+	now := m.o.Clock()
+	fresh := migration.State{
+		Phase: migration.Copying, Peer: m.from.Name, Stream: streamed, Begun: now, Total: total, Version: have.Version,
+		Segments: make([]migration.Segment, m.o.Segments), Source: map[string]migration.Position{}, Target: map[string]migration.Position{},
+	}
+	if err := m.checkSource(ctx, ok && have.Stream == streamed, have); err != nil {
+		return err
+	}
+	switch {
+	case !ok:
+		if err := m.empty(ctx); err != nil {
+			return err
+		}
+		m.state = fresh
+	case have.Stream != streamed || have.Phase == migration.Away:
+		return fmt.Errorf("%w: %s belongs to a move from %s; choose an empty table", ErrNotEmpty, m.to.Name, have.Peer)
+	case have.Phase != migration.Finished && now.Before(have.Until) && !m.o.TakeOver:
+		return fmt.Errorf("%w: the process %s has this move until %s UTC; stop it, wait for that, or say --take-over if it is dead", ErrInProgress, have.Owner, have.Until.UTC().Format(time.TimeOnly))
+	default:
+		m.state = have
+		if err := m.resume(fresh); err != nil {
+			return err
+		}
+	}
+	if m.state.Source == nil {
+		m.state.Source = map[string]migration.Position{}
+	}
+	if m.state.Target == nil {
+		m.state.Target = map[string]migration.Position{}
+	}
+	m.source.positions, m.own.positions = m.state.Source, m.state.Target
+	m.source.readAt = m.state.Followed
+	m.state.Peer, m.state.Owner = m.from.Name, rand.Text()[:8]
+	if m.state.Phase == migration.Finished {
+		return nil
+	}
+	return m.save(ctx)
+}
+
+// checkSource fails for a source that is half there, or that moved elsewhere, or that moved here and was opened again: a move that is
+// finished has left it, so what came since would be missed.
+func (m *Move) checkSource(ctx context.Context, here bool, target migration.State) error {
+	err := migration.Check(ctx, m.from.API, m.from.Table)
+	switch {
+	case here && errors.Is(err, migration.ErrAway):
+		return nil
+	case err == nil && here && target.Phase == migration.Finished:
+		return fmt.Errorf("%w: %s belongs to a move that was finished at %s UTC, and %s was used since; choose an empty table",
+			ErrNotEmpty, m.to.Name, target.Saved.UTC().Format(time.DateTime), m.from.Name)
+	}
+	return err
+}
+
+// resume looks whether a move can be gone on with.
+func (m *Move) resume(fresh migration.State) error {
+	switch {
+	case m.state.Phase == migration.Finished && m.o.Restart:
+		return fmt.Errorf("%w: the move to %s is finished, and the table may be in use; choose an empty one", ErrNotEmpty, m.to.Name)
+	case m.o.Restart:
+		fresh.Target, fresh.Version, fresh.Phase = m.state.Target, m.state.Version, migration.Copying
+		fresh.Items = -1 // there may be more in the target than in the source
+		m.state = fresh
+	case m.state.Phase != migration.Finished && m.o.Clock().Sub(m.state.Saved) > kept:
+		return trimmed("nothing was followed since " + m.state.Saved.UTC().Format(time.DateTime))
+	}
+	return nil
+}
+
+func trimmed(why string) error {
+	return fmt.Errorf("%w: the source keeps changes for a day, and some are gone that were not copied (%s); --restart copies again what is there", ErrTrimmed, why)
+}
+
+// empty fails for a table that holds anything that no server makes by itself.
+func (m *Move) empty(ctx context.Context) error {
+	in := &dynamodb.ScanInput{TableName: &m.to.Table, ConsistentRead: aws.Bool(true)}
+	for {
+		out, err := m.to.API.Scan(ctx, in)
+		if err != nil {
+			return fmt.Errorf("move: target: %w", err)
+		}
+		for _, it := range out.Items {
+			if copied(it) {
+				return fmt.Errorf("%w: %s holds items already, such as %s of %s; choose an empty table", ErrNotEmpty, m.to.Name, text(it[table.AttrEntity]), text(it[table.AttrPK]))
+			}
+		}
+		if in.ExclusiveStartKey = out.LastEvaluatedKey; in.ExclusiveStartKey == nil {
+			return nil
+		}
+	}
+}
+
+// ours are the entities that belong to one table and not to what it holds: how far its stream was read, and its moves.
+var ours = map[string]bool{
+	fold.Checkpoints.Name(): true, fold.Leases.Name(): true, migration.States.Name(): true, migration.Fences.Name(): true,
+}
+
+// copied reports whether an item goes to the target.
+func copied(it table.Item) bool { return it != nil && !ours[text(it[table.AttrEntity])] }
+
+// save writes the state, on condition that no other process did. Whoever does so keeps the move.
+func (m *Move) save(ctx context.Context) error { return m.saveAs(ctx, leaseFor) }
+
+func (m *Move) saveAs(ctx context.Context, lease time.Duration) error {
+	m.saving.Lock()
+	defer m.saving.Unlock()
+	m.mu.Lock()
+	now := m.o.Clock()
+	before := m.state.Version
+	m.state.Version++
+	m.state.Saved, m.state.Until = now, now.Add(lease)
+	m.state.Source, m.state.Target, m.state.Followed = m.source.saved(), m.own.saved(), m.source.followed()
+	state := m.state
+	state.Segments = append([]migration.Segment(nil), state.Segments...)
+	m.mu.Unlock()
+	condition := table.Absent()
+	if before > 0 {
+		condition = stateVersion.Eq(before)
+	}
+	err := migration.States.Put(ctx, m.target, &state, condition)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if err == nil {
+		m.fresh = now
+		return nil
+	}
+	m.state.Version = before
+	if !errors.Is(err, table.ErrCondition) {
+		return fmt.Errorf("move: %w", err)
+	}
+	now2, ok, readErr := migration.Read(ctx, m.target)
+	if readErr == nil && ok && now2.Owner == state.Owner { // its answer was lost, not the write
+		m.state.Version, m.fresh = now2.Version, now
+		return nil
+	}
+	return fmt.Errorf("%w: another process goes on with it", ErrTakenOver)
+}
+
+// What conditions on states are about.
+var (
+	stateVersion = table.FieldOf(migration.States, func(s *migration.State) *int64 { return &s.Version })
+	stateOwner   = table.FieldOf(migration.States, func(s *migration.State) *string { return &s.Owner })
+	statePhase   = table.FieldOf(migration.States, func(s *migration.State) *migration.Phase { return &s.Phase })
+)
+
+// Release lets another process go on at once.
+func (m *Move) Release(ctx context.Context) error {
+	if m.Phase() == migration.Finished {
+		return nil
+	}
+	return m.saveAs(ctx, 0)
+}
+
+// Phase is how far the move is.
+func (m *Move) Phase() migration.Phase {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.state.Phase
+}
+
+func (m *Move) setPhase(p migration.Phase, segments int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.state.Phase, m.state.Segments = p, make([]migration.Segment, segments)
+}
+
+// keeping does some work while it says, again and again, that this process has the move.
+func (m *Move) keeping(ctx context.Context, work func(context.Context) error) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	stopped := make(chan struct{})
+	keep, stop := context.WithCancel(ctx)
+	go func() {
+		defer close(stopped)
+		for m.o.Sleep(keep, saveEvery) == nil {
+			err := m.save(keep)
+			switch {
+			case errors.Is(err, ErrTakenOver):
+				cancel(err)
+				return
+			case err != nil && keep.Err() == nil:
+				m.o.Logger.Warn("how far the move is could not be saved; trying again", "error", err)
+			}
+		}
+	}()
+	err := work(ctx)
+	if cause := context.Cause(ctx); err != nil && errors.Is(cause, ErrTakenOver) {
+		err = cause
+	}
+	stop()
+	<-stopped
+	if err != nil {
+		return err
+	}
+	return m.save(ctx)
+}
+
+// held reports whether this process may write.
+func (m *Move) held() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.o.Clock().Sub(m.fresh) < freshFor
+}
+
+// transient reports whether a request may succeed when it is sent again.
+func transient(err error) bool {
+	code := dynamo.Code(err)
+	return dynamo.IsThrottle(err) || code == "" && !errors.Is(err, context.Canceled) || code == "InternalServerError" || code == "ServiceUnavailable" || code == "TransactionConflictException"
+}

@@ -1,0 +1,241 @@
+package migrate
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/onefold/onefold/cmd/internal/migration"
+	"github.com/onefold/onefold/fold"
+	"github.com/onefold/onefold/fold/streamsource"
+)
+
+const (
+	pageRecords = 1000            // of one read
+	listEvery   = 5 * time.Second // how often shards are listed, if none ends
+)
+
+// tail reads the stream of a store, a shard after its parent, and knows up to where.
+type tail struct {
+	store Store
+	from  fold.Source
+	take  func(context.Context, []fold.Change) error // returns when they are durable; nil: nobody wants them
+	want  func(entity string) bool                   // nil: all
+
+	listed   []fold.Shard
+	listedAt time.Time
+	behind   time.Duration
+
+	turn  uint64   // of the round that reads: see fold.Batch.Since
+	asked uint64   // the turn since which it is asked where the stream ends
+	looks *lookout // nil: no fences are looked for
+
+	mu        sync.Mutex
+	positions map[string]migration.Position
+	readAt    time.Time // when all that may be read was read last; zero: never
+}
+
+func newTail(s Store, arn string, take func(context.Context, []fold.Change) error, want func(string) bool) *tail {
+	return &tail{store: s, from: streamsource.New(s.Streams, arn), take: take, want: want}
+}
+
+// ask begins to ask where the stream ends: what was found out before says nothing of that.
+func (t *tail) ask() { t.asked = t.turn + 1 }
+
+// atTip reports whether a batch says that its shard had nothing more when that was asked.
+func (t *tail) atTip(b *fold.Batch) bool { return b.Tip && cmp.Or(b.Since, t.turn) >= t.asked }
+
+// saved is a copy of the positions.
+func (t *tail) saved() map[string]migration.Position {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return maps.Clone(t.positions)
+}
+
+// followed is when all that may be read was read last, zero for never.
+func (t *tail) followed() time.Time {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.readAt
+}
+
+// note notes that all was read that may be.
+func (t *tail) note(now time.Time) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.readAt = now
+}
+
+// late fails when a stream was not read for so long that changes may be gone without a sign: a shard that was empty has no position that
+// could be found trimmed. What is behind a shard that has one cannot be.
+func (t *tail) late(ready []fold.Shard, now time.Time) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.take == nil || t.readAt.IsZero() || now.Sub(t.readAt) <= kept {
+		return nil
+	}
+	for _, s := range ready {
+		p, known := t.positions[s.ID]
+		if _, behind := t.positions[s.Parent]; known && p.Seq == "" || !known && !behind {
+			return trimmed("the stream was not read since " + t.readAt.UTC().Format(time.DateTime))
+		}
+	}
+	return nil
+}
+
+func (t *tail) at(shard string) migration.Position {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.positions[shard]
+}
+
+func (t *tail) move(shard string, p migration.Position) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.positions[shard] = p
+}
+
+// list lists the shards, and looks whether one is gone that was not read to its end.
+func (t *tail) list(ctx context.Context, now time.Time) error {
+	if now.Sub(t.listedAt) < listEvery && now.After(t.listedAt) {
+		return nil
+	}
+	listed, err := t.from.Shards(ctx)
+	if err != nil {
+		return err
+	}
+	t.listed, t.listedAt = listed, now
+	there := map[string]bool{}
+	for _, s := range listed {
+		there[s.ID] = true
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for shard, p := range t.positions {
+		switch {
+		case there[shard]:
+		case !p.Done && t.take != nil:
+			return trimmed("the shard " + shard + " of the stream is gone")
+		default:
+			delete(t.positions, shard)
+		}
+	}
+	return nil
+}
+
+// ready are the shards that may be read: those that are not at their end and whose parents are.
+func (t *tail) ready() (ready []fold.Shard) {
+	there := make(map[string]bool, len(t.listed))
+	for _, s := range t.listed {
+		there[s.ID] = true
+	}
+	for _, s := range t.listed {
+		if !t.at(s.ID).Done && (!there[s.Parent] || t.at(s.Parent).Done) {
+			ready = append(ready, s)
+		}
+	}
+	return ready
+}
+
+// round reads every ready shard once, and returns how many records there were, and whether all was read that there was when it was asked.
+func (t *tail) round(ctx context.Context, now time.Time) (read int, tip bool, err error) {
+	t.turn++
+	if err := t.list(ctx, now); err != nil {
+		return 0, false, fmt.Errorf("move: stream of %s: %w", t.store.Name, err)
+	}
+	ready := t.ready()
+	if err := t.late(ready, now); err != nil {
+		return 0, false, err
+	}
+	batches := make([]fold.Batch, len(ready))
+	group, within := errgroup.WithContext(ctx)
+	group.SetLimit(8)
+	for i, s := range ready {
+		group.Go(func() (err error) {
+			batches[i], err = t.from.Read(within, fold.ReadRequest{Shard: s.ID, After: fold.Sequence(t.at(s.ID).Seq), Max: pageRecords, Want: t.want, Turn: t.turn})
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return 0, false, fmt.Errorf("move: stream of %s: %w", t.store.Name, err)
+	}
+	var changes []fold.Change
+	tip = true
+	for i := range batches {
+		b := &batches[i]
+		if b.Missed && t.take != nil {
+			return 0, false, trimmed("in the shard " + ready[i].ID + " of the stream")
+		}
+		read += b.Read
+		tip = tip && t.atTip(b) && !b.End
+		changes = append(changes, b.Changes...)
+		if t.looks != nil {
+			t.looks.look(ready[i].ID, b)
+		}
+	}
+	if t.take != nil && len(changes) > 0 {
+		if err := t.take(ctx, changes); err != nil {
+			return 0, false, err
+		}
+	}
+	t.advance(ready, batches, now, tip)
+	t.note(now)
+	return read, tip, nil
+}
+
+// advance notes what was read. When a shard has ended there may be others.
+func (t *tail) advance(ready []fold.Shard, batches []fold.Batch, now time.Time, tip bool) {
+	t.behind = 0
+	for i, b := range batches {
+		if b.Read > 0 || b.End {
+			t.move(ready[i].ID, migration.Position{Seq: string(b.Last), Done: b.End})
+		}
+		if b.End {
+			t.listedAt = time.Time{}
+		}
+		if b.Read > 0 && !tip {
+			t.behind = max(t.behind, now.Sub(b.At))
+		}
+	}
+}
+
+// skip goes to the end of the stream as it is now without looking at it. What is written from now on comes behind.
+func (t *tail) skip(ctx context.Context, now time.Time) error {
+	shards, err := t.from.Shards(ctx)
+	if err != nil {
+		return fmt.Errorf("move: stream of %s: %w", t.store.Name, err)
+	}
+	t.ask()
+	t.turn++
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(8)
+	for _, s := range shards {
+		if s.Closed { // all of it was written before
+			t.move(s.ID, migration.Position{Done: true})
+			continue
+		}
+		group.Go(func() error {
+			for p := t.at(s.ID); ; {
+				b, err := t.from.Read(ctx, fold.ReadRequest{Shard: s.ID, After: fold.Sequence(p.Seq), Max: pageRecords, Want: func(string) bool { return false }, Turn: t.turn})
+				if err != nil {
+					return fmt.Errorf("move: stream of %s: %w", t.store.Name, err)
+				}
+				p = migration.Position{Seq: string(b.Last), Done: b.End}
+				if t.atTip(&b) || b.End {
+					t.move(s.ID, p)
+					return nil
+				}
+			}
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	t.note(now)
+	return nil
+}

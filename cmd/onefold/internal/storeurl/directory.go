@@ -1,0 +1,62 @@
+package storeurl
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"syscall"
+
+	"github.com/onefold/onefold/dynamo"
+	"github.com/onefold/onefold/engine"
+)
+
+// ErrNoTable is returned when a table must be there and is not.
+var ErrNoTable = errors.New("no_table")
+
+// OpenEngine opens a directory, and makes it unless it must exist.
+func OpenEngine(dir string, o engine.Options, existing bool) (*engine.DB, error) {
+	if err := checkDirectory(dir, existing); err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("open %s: %w", dir, err)
+	}
+	db, err := engine.Open(dir, o)
+	switch {
+	case errors.Is(err, engine.ErrInUse):
+		return nil, fmt.Errorf("in_use: %s is open in another process; choose another directory with --data, or stop that process (%w)", dir, err)
+	case errors.Is(err, engine.ErrBackup):
+		return nil, fmt.Errorf("is_backup: %s is a backup, which opening would change, or was not restored to the end; `onefold dynamodb restore %[1]s DIR` makes a database of a backup (%w)", dir, err)
+	case errors.Is(err, syscall.ENOSPC), dynamo.IsFull(err):
+		return nil, fmt.Errorf("disk_full: the disk of %s is nearly full: free space, enlarge it, or keep less of it free with --disk-reserve (%w)", dir, err)
+	case errors.Is(err, syscall.EACCES):
+		return nil, fmt.Errorf("no_access: %s is not yours to write (%w)", dir, err)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("open %s: %w", dir, err)
+	}
+	return db, nil
+}
+
+// checkDirectory refuses a directory of other files, and one without a table when there must be one.
+func checkDirectory(dir string, existing bool) error {
+	tables, err := filepath.Glob(filepath.Join(dir, "MANIFEST-*"))
+	if err != nil {
+		return fmt.Errorf("open %s: %w", dir, err)
+	}
+	if len(tables) > 0 {
+		return nil
+	}
+	if existing {
+		return fmt.Errorf("%w: there is no table in %s; --data says where it is, and site create, import and serve make one", ErrNoTable, dir)
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("open %s: %w", dir, err)
+	}
+	if len(entries) > 0 {
+		return fmt.Errorf("not_a_table: %s holds other files; choose an empty directory, or one that onefold has made", dir)
+	}
+	return nil
+}

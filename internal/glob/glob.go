@@ -1,0 +1,34 @@
+// Package glob matches paths with patterns: `*` matches any text within a segment, `**` any text. Goals, filters and
+// exclusions use it.
+package glob
+
+import "strings"
+
+// Match reports whether the whole of text matches a pattern: `*` is any number of bytes but '/', `**` any number of
+// bytes, everything else itself. Time is at most len(pattern) × len(text), whatever the pattern.
+func Match(pattern, text string) bool {
+	if !strings.Contains(pattern, "*") {
+		return pattern == text
+	}
+	// reach[i] says that the part of the pattern so far can end before text[i].
+	reach, next := make([]bool, len(text)+1), make([]bool, len(text)+1)
+	reach[0] = true
+	for p := 0; p < len(pattern); p++ {
+		if pattern[p] != '*' {
+			clear(next)
+			for i := range len(text) {
+				next[i+1] = reach[i] && text[i] == pattern[p]
+			}
+			reach, next = next, reach
+			continue
+		}
+		deep := p+1 < len(pattern) && pattern[p+1] == '*'
+		for deep && p+1 < len(pattern) && pattern[p+1] == '*' {
+			p++
+		}
+		for i := range len(text) {
+			reach[i+1] = reach[i+1] || reach[i] && (deep || text[i] != '/')
+		}
+	}
+	return reach[len(text)]
+}

@@ -1,8 +1,0 @@
-package door
-
-// Set takes over a value that a request may name: nil leaves the field as it is.
-func Set[T any](field *T, value *T) {
-	if value != nil {
-		*field = *value
-	}
-}

@@ -1,0 +1,64 @@
+package middleware
+
+import (
+	"net"
+	"net/http"
+	"net/netip"
+	"slices"
+	"strings"
+)
+
+// WithClientAddress makes RemoteAddr the bare address of whoever sent the request, so that no handler has to know
+// whether a proxy stands in front.
+func (d *Door) WithClientAddress(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		r.RemoteAddr = d.clientAddress(r)
+		next.ServeHTTP(w, r)
+	})
+}
+
+// clientAddress believes the last entry of X-Forwarded-For, the one that the proxy in front added or, while that is one
+// of the operator's own proxies, the one before it. All that come before are the client's to invent.
+func (o *Options) clientAddress(r *http.Request) string {
+	client, _, err := net.SplitHostPort(r.RemoteAddr)
+	if err != nil {
+		client = r.RemoteAddr
+	}
+	if !o.TrustProxy {
+		return client
+	}
+	hops := strings.Split(strings.Join(r.Header.Values("X-Forwarded-For"), ","), ",")
+	for i := len(hops) - 1; i >= 0; i-- {
+		hop, ok := parseHop(strings.TrimSpace(hops[i]))
+		if !ok {
+			break // what an own proxy did not write, nobody has to believe
+		}
+		client = hop.String()
+		if !slices.ContainsFunc(o.Proxies, func(p netip.Prefix) bool { return p.Contains(hop) }) {
+			break
+		}
+	}
+	return client
+}
+
+// parseHop reads an address as proxies write it: with or without port, IPv6 with or without brackets.
+func parseHop(hop string) (netip.Addr, bool) {
+	if with, err := netip.ParseAddrPort(hop); err == nil {
+		return with.Addr().Unmap(), true
+	}
+	ip, err := netip.ParseAddr(strings.Trim(hop, "[]"))
+	return ip.Unmap(), err == nil
+}
+
+// Network is what rate limits are kept for: an IPv4 address, or the /64 that one IPv6 customer has.
+func Network(address string) string {
+	ip, err := netip.ParseAddr(address)
+	if err != nil || !ip.Is6() || ip.Is4In6() {
+		return address
+	}
+	prefix, err := ip.WithZone("").Prefix(64)
+	if err != nil {
+		return address
+	}
+	return prefix.String()
+}

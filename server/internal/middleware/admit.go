@@ -1,0 +1,278 @@
+package middleware
+
+import (
+	"context"
+	"crypto/sha256"
+	"crypto/subtle"
+	"errors"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humago"
+
+	"github.com/onefold/onefold/accounts"
+)
+
+const apiPrefix = "/api/v1/"
+
+// The cookies of somebody who logged in, of somebody who opened a shared view, and of a browser that somebody has logged in with.
+const (
+	SessionCookie = "onefold_session"
+	ShareCookie   = "onefold_share"
+	BrowserCookie = "onefold_browser"
+)
+
+// Authorize is the one place that decides whether an operation is done: who asks, for which site, for what.
+func (d *Door) Authorize(api huma.API) func(huma.Context, func(huma.Context)) {
+	return func(ctx huma.Context, next func(huma.Context)) {
+		who, err := d.admit(ctx)
+		if err != nil {
+			d.Refuse(api, ctx, err)
+			return
+		}
+		next(huma.WithValue(ctx, callerKey{}, who))
+	}
+}
+
+// admit finds out who calls, and refuses an operation that they may not do.
+func (d *Door) admit(ctx huma.Context) (*Caller, error) {
+	r, _ := humago.Unwrap(ctx)
+	need, _ := ctx.Operation().Metadata[permissionKey].(Permission)
+	who := &Caller{Secure: d.OverTLS(r), Network: Network(r.RemoteAddr), Agent: r.UserAgent(), Place: placeOf(ctx)}
+	if need != ForAnyone {
+		if err := d.identify(ctx.Context(), r, who); err != nil {
+			return nil, err
+		}
+		if err := d.limitGuests(who); err != nil {
+			return nil, err
+		}
+		if err := d.Permit(ctx.Context(), who, need, who.Place); err != nil {
+			return nil, err
+		}
+	}
+	if strings.HasPrefix(r.URL.Path, apiPrefix) {
+		if err := d.checkOrigin(r, who); err != nil {
+			return nil, err
+		}
+		if err := checkQuery(ctx.Operation(), r); err != nil {
+			return nil, err
+		}
+		if err := checkPlace(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return who, nil
+}
+
+// limitGuests bounds how much those ask who have no role anywhere: public views are for everyone, and every question costs
+// reads.
+func (d *Door) limitGuests(who *Caller) error {
+	if who.May(ForSomebody, "") || who.sends != "" {
+		return nil
+	}
+	if wait, ok := d.AllowGuest(who.Network); !ok {
+		return RateLimited("questions of this network", wait)
+	}
+	return nil
+}
+
+// AllowGuest takes one question from what a network may ask without a role, or says how long to wait.
+func (d *Door) AllowGuest(network string) (wait time.Duration, ok bool) {
+	return d.guests.Allow(network, 1)
+}
+
+// LimitGuests lets a network ask for what is public as often as AllowGuest does, whoever asks.
+func (d *Door) LimitGuests(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if wait, ok := d.AllowGuest(Network(r.RemoteAddr)); !ok {
+			w.Header().Set("Retry-After", strconv.Itoa(int(wait/time.Second)+1))
+			WriteProblem(w, Problem(http.StatusTooManyRequests, "rate_limited", "Too many questions of this network."))
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// identify fills in who calls: by the Authorization header if there is one, else by a cookie.
+func (d *Door) identify(ctx context.Context, r *http.Request, who *Caller) error {
+	err := accounts.ErrDenied
+	session, _ := r.Cookie(SessionCookie)
+	if share, _ := r.Cookie(ShareCookie); share != nil {
+		who.shareCookie = share.Value
+	}
+	if header := r.Header.Get("Authorization"); header != "" {
+		who.shareCookie = ""
+		err = d.identifyBearer(ctx, header, who)
+	} else if session != nil {
+		err = d.identifySession(ctx, session.Value, who)
+	}
+	if errors.Is(err, accounts.ErrDenied) && who.shareCookie != "" {
+		err = d.identifyShare(ctx, who.shareCookie, who)
+	}
+	if errors.Is(err, accounts.ErrDenied) {
+		return nil // nobody: a public view may still be for them
+	}
+	return err
+}
+
+func (d *Door) identifyBearer(ctx context.Context, header string, who *Caller) error {
+	token, ok := strings.CutPrefix(header, "Bearer ")
+	if !ok {
+		return accounts.ErrDenied
+	}
+	if sum := sha256.Sum256([]byte(token)); d.Token != "" && subtle.ConstantTimeCompare(sum[:], d.token[:]) == 1 {
+		who.Actor, who.Grants = "token", accounts.Grants{accounts.AllSites: accounts.Viewer}
+		return nil
+	}
+	if !accounts.IsKey(token) {
+		return d.identifyShare(ctx, token, who)
+	}
+	key, err := d.Accounts.UseKey(ctx, token)
+	if err != nil {
+		return err
+	}
+	who.Actor, who.Grants, who.Behind = "key:"+key.KeyID, keyGrants(key), key.Creator
+	if key.Scope == accounts.Ingest {
+		who.sends = key.Site
+	}
+	return nil
+}
+
+// keyGrants are the roles that a key stands for. One that only sends events has none.
+func keyGrants(k accounts.Key) accounts.Grants {
+	switch k.Scope {
+	case accounts.Read:
+		return accounts.Grants{k.Site: accounts.Viewer}
+	case accounts.Write:
+		return accounts.Grants{k.Site: accounts.Admin}
+	}
+	return accounts.Grants{}
+}
+
+func (d *Door) identifySession(ctx context.Context, token string, who *Caller) error {
+	user, login, err := d.Accounts.Resume(ctx, token)
+	if err != nil {
+		return err
+	}
+	who.Actor, who.Grants, who.User, who.Login, who.Behind = "user:"+user.UserID, user.Grants, &user, login, user.UserID
+	return nil
+}
+
+func (d *Door) identifyShare(ctx context.Context, token string, who *Caller) error {
+	share, err := d.Accounts.ResumeShare(ctx, token)
+	if err != nil {
+		return err
+	}
+	if who.Actor == "" {
+		who.Actor = "share:" + share.ShareID
+	}
+	who.shared = share.Site
+	return nil
+}
+
+// Permit refuses a caller who may not do what is asked.
+func (d *Door) Permit(ctx context.Context, who *Caller, need Permission, site string) error {
+	if who.May(need, site) {
+		return nil
+	}
+	if need == ForStatistics {
+		open, err := d.isOpen(ctx, who, site)
+		if err != nil || open {
+			return err
+		}
+	}
+	if who.Actor == "" {
+		return Problem(http.StatusUnauthorized, "unauthorized", "Log in, or send a key: Authorization: Bearer <key>.")
+	}
+	return Problem(http.StatusForbidden, "forbidden", "This is not for you. An owner of the installation can give you a role on the site or fleet.")
+}
+
+// isOpen reports whether a site shows its statistics to someone without a role on it: to everyone, or by a link that the
+// caller has opened, beside being logged in as somebody who has no role.
+func (d *Door) isOpen(ctx context.Context, who *Caller, site string) (bool, error) {
+	if who.shared == "" && who.shareCookie != "" {
+		if err := d.identifyShare(ctx, who.shareCookie, who); err != nil && !errors.Is(err, accounts.ErrDenied) {
+			return false, err
+		}
+	}
+	if who.May(ForStatistics, site) {
+		return true, nil
+	}
+	return d.Public(ctx, site)
+}
+
+// checkOrigin refuses requests that change something and that a page of elsewhere made a browser send.
+func (d *Door) checkOrigin(r *http.Request, who *Caller) error {
+	if err := d.origins.Check(r); err != nil {
+		return Problem(http.StatusForbidden, "cross_origin", "Pages of other origins may not do this.")
+	}
+	if who.User == nil || safeMethod(r.Method) {
+		return nil
+	}
+	if subtle.ConstantTimeCompare([]byte(r.Header.Get("X-CSRF-Token")), []byte(accounts.CSRF(who.Login.Token))) != 1 {
+		return Problem(http.StatusForbidden, "csrf", "Send the header X-CSRF-Token with the csrf of GET /api/v1/me.")
+	}
+	return nil
+}
+
+func safeMethod(method string) bool {
+	return method == http.MethodGet || method == http.MethodHead || method == http.MethodOptions
+}
+
+// checkQuery refuses parameters that the operation does not know: a filter with a typing error must not be ignored.
+func checkQuery(op *huma.Operation, r *http.Request) error {
+	if r.URL.RawQuery == "" || op.Metadata[anyQueryKey] != nil {
+		return nil
+	}
+	query, err := url.ParseQuery(r.URL.RawQuery)
+	if err != nil {
+		return Problem(http.StatusBadRequest, "bad_query", "The query string cannot be read.")
+	}
+	var known []string
+	for _, p := range op.Parameters {
+		if p.In == "query" {
+			known = append(known, p.Name)
+		}
+	}
+	for name := range query {
+		if !slices.Contains(known, name) {
+			slices.Sort(known)
+			return Problem(http.StatusBadRequest, "unknown_parameter", "There is a query parameter that this operation does not have. It has: "+strings.Join(known, ", ")+".")
+		}
+	}
+	return nil
+}
+
+// OverTLS reports whether the client came over TLS, here or at the proxy in front.
+func (d *Door) OverTLS(r *http.Request) bool {
+	return r.TLS != nil || d.TrustProxy && strings.EqualFold(r.Header.Get("X-Forwarded-Proto"), "https")
+}
+
+// Refuse answers a request that goes no further.
+func (d *Door) Refuse(api huma.API, ctx huma.Context, err error) {
+	var p *huma.ErrorModel
+	if !errors.As(err, &p) {
+		if err = d.Error(ctx.Context(), err); !errors.As(err, &p) {
+			p = Problem(http.StatusInternalServerError, "internal", "Something went wrong here.")
+		}
+	}
+	var extra huma.HeadersError
+	if errors.As(err, &extra) {
+		for name, values := range extra.GetHeaders() {
+			ctx.SetHeader(name, values[0])
+		}
+	}
+	if p.Status == http.StatusUnauthorized {
+		ctx.SetHeader("WWW-Authenticate", `Bearer realm="onefold"`)
+	}
+	ctx.SetHeader("Content-Type", "application/problem+json")
+	ctx.SetStatus(p.Status)
+	if err := api.Marshal(ctx.BodyWriter(), "application/json", p); err != nil {
+		d.Logger.Warn("answer not written", "error", err)
+	}
+}

@@ -1,0 +1,56 @@
+package middleware
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/onefold/onefold/accounts"
+	"github.com/onefold/onefold/dynamo"
+)
+
+const (
+	// keysFor is how long a key that was good stays so for senders while the table cannot be asked: what they send waits in
+	// the spool, if there is one, and nothing is told to them.
+	keysFor = 24 * time.Hour
+	maxKeys = 10_000
+)
+
+// keys remembers the keys that sent something, by the hash of their tokens.
+type keys struct {
+	mu    sync.Mutex
+	known map[[sha256.Size]byte]knownKey
+}
+
+type knownKey struct {
+	key accounts.Key
+	at  time.Time
+}
+
+// SenderKey is accounts.Store.UseKey for requests that bring events or readings and ask for nothing: while the table cannot
+// be reached, it goes by what it last said of the key, for a day.
+func (d *Door) SenderKey(ctx context.Context, token string) (accounts.Key, error) {
+	key, err := d.Accounts.UseKey(ctx, token)
+	id := sha256.Sum256([]byte(token))
+	d.senders.mu.Lock()
+	defer d.senders.mu.Unlock()
+	switch {
+	case err == nil:
+		if len(d.senders.known) >= maxKeys {
+			for other := range d.senders.known {
+				delete(d.senders.known, other)
+				break
+			}
+		}
+		d.senders.known[id] = knownKey{key, d.Clock()}
+	case errors.Is(err, accounts.ErrDenied):
+		delete(d.senders.known, id)
+	case dynamo.IsUnavailable(err):
+		if k, ok := d.senders.known[id]; ok && d.Clock().Sub(k.at) < keysFor {
+			return k.key, nil
+		}
+	}
+	return key, err
+}

@@ -1,0 +1,196 @@
+package middleware
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/onefold/onefold/accounts"
+	"github.com/onefold/onefold/dynamo"
+	"github.com/onefold/onefold/server/jobs"
+	"github.com/onefold/onefold/table"
+)
+
+// codePrefix begins the `type` of every problem (RFC 9457): what follows is the stable code that a client may compare.
+const codePrefix = "urn:onefold:error:"
+
+// statusCodes are the codes of problems that are known by their status alone, such as those of request validation.
+var statusCodes = map[int]string{
+	http.StatusBadRequest:            "bad_request",
+	http.StatusUnauthorized:          "unauthorized",
+	http.StatusForbidden:             "forbidden",
+	http.StatusNotFound:              "not_found",
+	http.StatusMethodNotAllowed:      "method_not_allowed",
+	http.StatusRequestEntityTooLarge: "body_too_large",
+	http.StatusUnsupportedMediaType:  "unsupported_media_type",
+	http.StatusUnprocessableEntity:   "invalid_request",
+	http.StatusTooManyRequests:       "rate_limited",
+	http.StatusServiceUnavailable:    "unavailable",
+	http.StatusGatewayTimeout:        "timeout",
+	http.StatusInternalServerError:   "internal",
+	http.StatusInsufficientStorage:   "disk_full",
+}
+
+// WithCode gives a problem the code of its status when it has none of its own, and takes out what was sent: an answer
+// may be logged on its way, and what was sent may be a password.
+func WithCode(_ huma.Context, _ string, answer any) (any, error) {
+	p, ok := answer.(*huma.ErrorModel)
+	if !ok {
+		return answer, nil
+	}
+	for _, detail := range p.Errors {
+		detail.Value = nil
+	}
+	if p.Type == "" {
+		p.Type = codePrefix + codeOf(p.Status)
+	}
+	return answer, nil
+}
+
+func codeOf(status int) string {
+	if code := statusCodes[status]; code != "" {
+		return code
+	}
+	return "status_" + strconv.Itoa(status)
+}
+
+// Problem is an answer that tells of an error: a status, the stable code that a client may compare, and what to do.
+func Problem(status int, code, detail string) *huma.ErrorModel {
+	return &huma.ErrorModel{Type: codePrefix + code, Title: http.StatusText(status), Status: status, Detail: detail}
+}
+
+// origin is where an error came from, as errors of Go say it first: "goals: goal: ".
+var origin = regexp.MustCompile(`^(?:[a-z]+: )+`)
+
+// Detail is what an error says to people: without the packages that it came through, and as a sentence begins.
+func Detail(err error) string {
+	text := err.Error()
+	if rest := text[len(origin.FindString(text)):]; rest != "" {
+		text = rest
+	}
+	first, n := utf8.DecodeRuneInString(text)
+	return string(unicode.ToUpper(first)) + text[n:]
+}
+
+// Code is the code of a problem.
+func Code(p *huma.ErrorModel) string { return strings.TrimPrefix(p.Type, codePrefix) }
+
+// Error is the one place where errors of the verbs become answers. What is not named here is our fault: it is
+// logged, and the client learns no more than that.
+func (d *Door) Error(ctx context.Context, err error) error {
+	if known := new(huma.ErrorModel); errors.As(err, &known) {
+		return known
+	}
+	if errors.Is(err, jobs.ErrStopping) {
+		return Stopping()
+	}
+	place, sent := words(ctx)
+	if p := accountsProblem(err, place); p != nil {
+		return p
+	}
+	for _, problemOf := range d.Problems {
+		if p := problemOf(err); p != nil {
+			return p
+		}
+	}
+	if p := storeProblem(err, sent); p != nil {
+		return p
+	}
+	switch {
+	case errors.Is(err, table.ErrNotFound):
+		return Problem(http.StatusNotFound, "not_found", "There is nothing of that id, or no such "+place+".")
+	case errors.Is(err, table.ErrKeyValue):
+		return Problem(http.StatusUnprocessableEntity, "bad_site", "An id may not contain '#'.")
+	case errors.Is(err, table.ErrCursor):
+		return Problem(http.StatusUnprocessableEntity, "bad_cursor", "The cursor is not one of this list. Begin without one.")
+	case errors.Is(err, table.ErrExists):
+		return Problem(http.StatusConflict, "exists", "There is one with this id already.")
+	case errors.Is(err, context.DeadlineExceeded):
+		return Problem(http.StatusGatewayTimeout, "timeout", "The table did not answer in time. Sending the same "+sent+" again counts nothing twice.")
+	case errors.Is(err, context.Canceled) && ctx.Err() != nil:
+		return Problem(http.StatusServiceUnavailable, "cancelled", "The request was given up.")
+	}
+	d.Logger.ErrorContext(ctx, "request failed", "error", err)
+	return Problem(http.StatusInternalServerError, "internal", "Something went wrong here. Sending the same "+sent+" again counts nothing twice.")
+}
+
+// accountsProblem is the answer to an error of accounts about a place; nil for other errors.
+func accountsProblem(err error, place string) error {
+	switch {
+	case errors.Is(err, accounts.ErrInvalid):
+		return Problem(http.StatusUnprocessableEntity, "invalid_request", Detail(err))
+	case errors.Is(err, accounts.ErrEmailTaken):
+		return Problem(http.StatusConflict, "email_taken", "There is an account with this address.")
+	case errors.Is(err, accounts.ErrMember):
+		return Problem(http.StatusConflict, "member_exists", "This person has another role on the "+place+". Change that one.")
+	case errors.Is(err, accounts.ErrLastOwner):
+		return Problem(http.StatusConflict, "last_owner", "This is the last owner of all sites. Make somebody else one first.")
+	case errors.Is(err, accounts.ErrSetUp):
+		return Problem(http.StatusForbidden, "bad_setup_token", "This set-up link does not hold. The server prints a new one when it starts, until there is an owner.")
+	}
+	return nil
+}
+
+// storeProblem is the answer to an error of a store that takes no more for the moment, is full, cannot be reached or has moved; nil for other
+// errors. All say when to ask again.
+func storeProblem(err error, sent string) error {
+	failure, gaveUp := dynamo.GaveUp(err)
+	switch {
+	case gaveUp && failure.Kind == dynamo.Unreachable:
+		return Later(Problem(http.StatusServiceUnavailable, "store_unreachable", "The table cannot be reached. Sending the same "+sent+" again later counts nothing twice."), failure.After)
+	case gaveUp && failure.Kind == dynamo.Full:
+		return Later(Problem(http.StatusInsufficientStorage, "disk_full", "The server's disk is nearly full, and takes nothing that adds to it. Free space or enlarge the disk. Sending the same "+sent+" again later counts nothing twice."), failure.After)
+	case gaveUp && failure.Kind == dynamo.Moved:
+		return Later(Problem(http.StatusServiceUnavailable, "store_moved", "The table moves to another place, and this server ends. Sending the same "+sent+" again later counts nothing twice."), failure.After)
+	case gaveUp:
+		return Later(throttledProblem(), failure.After)
+	case dynamo.IsThrottle(err), errors.Is(err, table.ErrThrottled):
+		return Later(throttledProblem(), time.Second)
+	}
+	return nil
+}
+
+func throttledProblem() *huma.ErrorModel {
+	return Problem(http.StatusTooManyRequests, "throttled", "The table takes no more for the moment. Send it again later, at a lower rate.")
+}
+
+// Later is a problem that says when to ask again: in whole seconds, at least one.
+func Later(p *huma.ErrorModel, after time.Duration) error {
+	seconds := max(int((after+time.Second-1)/time.Second), 1)
+	return huma.ErrorWithHeaders(p, http.Header{"Retry-After": {strconv.Itoa(seconds)}})
+}
+
+// RateLimited refuses what there were too many of, and says when there may be more.
+func RateLimited(what string, wait time.Duration) error {
+	seconds := strconv.Itoa(int(wait.Seconds()) + 1)
+	return huma.ErrorWithHeaders(Problem(http.StatusTooManyRequests, "rate_limited", "Too many "+what+". Try again after "+seconds+" s."), http.Header{"Retry-After": {seconds}})
+}
+
+// Stopping refuses work that would outlive the server.
+func Stopping() error {
+	return Problem(http.StatusServiceUnavailable, "unavailable", "The server is stopping. Ask again when it is back.")
+}
+
+// WriteProblem answers outside of the API's operations. A client that is gone does not hear it.
+func WriteProblem(w http.ResponseWriter, p *huma.ErrorModel) {
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(p.Status)
+	_ = PlainJSON(w).Encode(p)
+}
+
+// PlainJSON writes JSON as operations do, which is read by programs: without escapes for pages that it might be put in.
+func PlainJSON(w io.Writer) *json.Encoder {
+	encoder := json.NewEncoder(w)
+	encoder.SetEscapeHTML(false)
+	return encoder
+}

@@ -1,0 +1,213 @@
+package middleware
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humago"
+
+	"github.com/onefold/onefold/accounts"
+	"github.com/onefold/onefold/engine"
+	"github.com/onefold/onefold/table"
+)
+
+func guest(network, site string) *Caller { return &Caller{Network: network, Place: site} }
+
+func person(id string) *Caller {
+	return &Caller{Actor: "user:" + id, User: &accounts.User{UserKey: accounts.UserKey{UserID: id}}, Network: "192.0.2.1", Place: "shop"}
+}
+
+// A crowd of guests, however many networks and sites it has, leaves streams for people.
+func TestGuestsLeaveStreamsForPeople(t *testing.T) {
+	s := newStreams(200)
+	open := map[string]int{}
+	for i := range 10_000 {
+		network, site := fmt.Sprint("n", i%400), fmt.Sprint("s", i%7)
+		if _, ok := s.take(guest(network, site)); ok {
+			open[""]++
+			open[network]++
+			open[site]++
+		}
+	}
+	for name, n := range open {
+		switch {
+		case name == "" && n != 100, name != "" && name[0] == 'n' && n > perNetwork, name != "" && name[0] == 's' && n > 50:
+			t.Errorf("%q has %d streams", name, n)
+		}
+	}
+	for i := range 100 {
+		if _, ok := s.take(person(fmt.Sprint(i % 10))); !ok {
+			t.Fatalf("person %d is refused", i)
+		}
+	}
+	if _, ok := s.take(person("late")); ok {
+		t.Error("more streams than there are")
+	}
+}
+
+// Whoever takes and releases in whatever order, no share grows over its bound, and at the end nothing is left.
+func TestSharesOfStreams(t *testing.T) {
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	rng := rand.New(rand.NewPCG(seed, 0))
+	s := newStreams(40)
+	var releases []func()
+	for range 20_000 {
+		if rng.IntN(3) == 0 && len(releases) > 0 {
+			i := rng.IntN(len(releases))
+			releases[i]()
+			releases[i] = releases[len(releases)-1]
+			releases = releases[:len(releases)-1]
+			continue
+		}
+		who := guest(fmt.Sprint(rng.IntN(5)), fmt.Sprint(rng.IntN(3)))
+		if rng.IntN(2) == 0 {
+			who = person(fmt.Sprint(rng.IntN(3)))
+		}
+		if release, ok := s.take(who); ok {
+			releases = append(releases, release)
+		}
+		if s.open != len(releases) || s.open > 40 || s.shares["guests"] > 20 || s.shares["caller user:0"] > perCaller ||
+			s.shares["network 0"] > perNetwork || s.shares["guests of 0"] > 10 {
+			t.Fatalf("%d open, %v", s.open, s.shares)
+		}
+	}
+	for _, release := range releases {
+		release()
+	}
+	if s.open != 0 || len(s.shares) != 0 {
+		t.Errorf("left: %d open, %v", s.open, s.shares)
+	}
+}
+
+// streaming is a door with one operation, a stream of a site's statistics that lasts until it is cancelled.
+func streaming(t *testing.T) (d *Door, url string, look chan<- time.Time) {
+	t.Helper()
+	db, err := engine.OpenMemory(engine.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = db.Close() })
+	tbl := table.New(db, "onefold", table.Options{})
+	if err := accounts.Schema.Ensure(t.Context(), db, "onefold"); err != nil {
+		t.Fatal(err)
+	}
+	d, err = New(Options{
+		Accounts: accounts.New(tbl, accounts.Options{}), Clock: time.Now, Logger: slog.New(slog.DiscardHandler),
+		Public: func(context.Context, string) (bool, error) { return false, nil },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ticks := make(chan time.Time)
+	d.recheck = func() (<-chan time.Time, func()) { return ticks, func() {} }
+	mux := http.NewServeMux()
+	api := humago.New(mux, huma.DefaultConfig("test", "1"))
+	api.UseMiddleware(d.Authorize(api))
+	op := Guard(ForStatistics, huma.Operation{OperationID: "stream", Method: http.MethodGet, Path: "/api/v1/sites/{site}/stream"})
+	op.Middlewares = huma.Middlewares{d.AdmitStreams(api, "test", 200)}
+	huma.Register(api, op, func(context.Context, *SitePath) (*huma.StreamResponse, error) {
+		return &huma.StreamResponse{Body: func(ctx huma.Context) {
+			_, w := humago.Unwrap(ctx)
+			w.WriteHeader(http.StatusOK)
+			_ = http.NewResponseController(w).Flush()
+			<-ctx.Context().Done()
+		}}, nil
+	})
+	server := httptest.NewServer(d.WithClientAddress(mux))
+	t.Cleanup(server.Close)
+	return d, server.URL, ticks
+}
+
+// A session that its owner ends from another browser takes its streams along.
+func TestStreamEndsWithItsSession(t *testing.T) {
+	d, url, look := streaming(t)
+	const password = "correct horse battery"
+	u, err := d.Accounts.AddUser(t.Context(), accounts.NewUser{Email: "ann@example.com", Password: password, Grants: accounts.Grants{"shop": accounts.Viewer}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, login, err := d.Accounts.LogIn(t.Context(), u.Email, password, accounts.Device{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url+"/api/v1/sites/shop/stream", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.AddCookie(&http.Cookie{Name: SessionCookie, Value: login.Token})
+	answer, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	if answer.StatusCode != http.StatusOK {
+		t.Fatalf("status %d", answer.StatusCode)
+	}
+	ended := make(chan struct{})
+	go func() {
+		_, _ = answer.Body.Read(make([]byte, 1)) // returns when the stream ends
+		close(ended)
+	}()
+	look <- time.Time{}
+	sessions, err := d.Accounts.UserSessions(t.Context(), u.UserID)
+	if err != nil || len(sessions) != 1 {
+		t.Fatalf("%v, %v", sessions, err)
+	}
+	if err := d.Accounts.EndSession(t.Context(), u.UserID, sessions[0].ID()); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case look <- time.Time{}:
+	case <-ended: // the look before was slow, and saw it
+	}
+	<-ended
+}
+
+func TestStreamEndsWithItsPermission(t *testing.T) {
+	d, url, look := streaming(t)
+	key, token, err := d.Accounts.AddKey(t.Context(), accounts.NewKey{Name: "board", Site: "shop", Scope: accounts.Read})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url+"/api/v1/sites/shop/stream", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Authorization", "Bearer "+token)
+	answer, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	if answer.StatusCode != http.StatusOK {
+		t.Fatalf("status %d", answer.StatusCode)
+	}
+	scrape := httptest.NewRecorder()
+	if d.Metrics.Handler().ServeHTTP(scrape, httptest.NewRequest(http.MethodGet, "/metrics", nil)); !strings.Contains(scrape.Body.String(), `onefold_http_streams{stream="test"} 1`) {
+		t.Error("metrics do not tell of one open stream")
+	}
+	ended := make(chan struct{})
+	go func() {
+		_, _ = answer.Body.Read(make([]byte, 1)) // returns when the stream ends
+		close(ended)
+	}()
+	look <- time.Time{} // it may still
+	look <- time.Time{} // and was not ended by the look before
+	if err := d.Accounts.RevokeKey(t.Context(), key.KeyID); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case look <- time.Time{}:
+	case <-ended: // the look before was slow, and saw it
+	}
+	<-ended
+}

@@ -1,0 +1,73 @@
+package middleware
+
+import "sync"
+
+// Shares of the streams of one operation. A visitor of a public page needs one stream, an office behind one address a handful,
+// and a person with many tabs a few more.
+const (
+	perNetwork = 10 // streams of guests of one network
+	perCaller  = 20 // streams of one person, key or token
+)
+
+// streams counts the open streams of one operation and shares them out: no caller takes those of others, guests together take at
+// most half, and the guests of one place at most a quarter. So a crowd on one public page leaves streams for other public
+// pages, and guests leave streams for everyone with a role.
+type streams struct {
+	most int
+
+	mu     sync.Mutex
+	open   int
+	shares map[string]int // open streams by share; a share without any has no entry
+}
+
+func newStreams(most int) *streams {
+	return &streams{most: most, shares: map[string]int{}}
+}
+
+// share is a part of the streams, and how many of them it may hold.
+type share struct {
+	name string
+	most int
+}
+
+// sharesOf are the shares that a caller's stream counts for.
+func (s *streams) sharesOf(who *Caller) []share {
+	if who.May(ForSomebody, "") {
+		return []share{{"caller " + who.Actor, perCaller}}
+	}
+	return []share{
+		{"guests", s.most / 2},
+		{"guests of " + who.Place, s.most / 4},
+		{"network " + who.Network, perNetwork},
+	}
+}
+
+// take opens a stream for a caller, or says no. Release it once when the stream has ended.
+func (s *streams) take(who *Caller) (release func(), ok bool) {
+	of := s.sharesOf(who)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.open >= s.most {
+		return nil, false
+	}
+	for _, sh := range of {
+		if s.shares[sh.name] >= sh.most {
+			return nil, false
+		}
+	}
+	s.add(of, 1)
+	return func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.add(of, -1)
+	}, true
+}
+
+func (s *streams) add(of []share, n int) {
+	s.open += n
+	for _, sh := range of {
+		if s.shares[sh.name] += n; s.shares[sh.name] == 0 {
+			delete(s.shares, sh.name)
+		}
+	}
+}

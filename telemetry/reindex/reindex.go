@@ -1,0 +1,327 @@
+// Package reindex recounts and relabels the devices of all fleets, which repairs what folds have missed.
+package reindex
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"maps"
+	"slices"
+
+	"github.com/onefold/onefold/fold"
+	"github.com/onefold/onefold/table"
+	"github.com/onefold/onefold/telemetry"
+)
+
+// Recounted says what was found.
+type Recounted struct {
+	Items  int          // labels and counts that were compared
+	Labels int          // that were missing, or of a device that does not have them
+	Counts int          // of fleets, that were wrong
+	List   []Difference // the first hundred of these
+	Busy   []string     // fleets whose counts, and devices whose labels, kept being written: ask again when there is less traffic
+}
+
+// Difference is a label that is there and should not be, or the other way round, or counts of a fleet that are wrong.
+type Difference struct {
+	Label        telemetry.LabelKey // of counts, the zero key
+	There        bool               // the label, or the counts
+	Stored, Want telemetry.FleetCounts
+}
+
+// Compare compares the labels and the counts of a fleet with its devices and statuses, and changes nothing. See Recount.
+func Compare(ctx context.Context, t *table.Table, w telemetry.Folded, fleetID string) (Recounted, error) {
+	return run(ctx, &recounter{t: t, w: w, fleetID: fleetID, dry: true})
+}
+
+// RecountFleet is Recount of one fleet.
+func RecountFleet(ctx context.Context, t *table.Table, w telemetry.Folded, fleetID string) (Recounted, error) {
+	return run(ctx, &recounter{t: t, w: w, fleetID: fleetID})
+}
+
+// Recount compares the labels and the counts of all fleets with their devices and statuses, and mends what differs: what
+// folds have missed. Devices may be written meanwhile: each item is replaced on condition that it is still the one that was
+// compared, and that everything that was read is folded into it. It may be stopped at any time and run again.
+func Recount(ctx context.Context, t *table.Table, w telemetry.Folded) (Recounted, error) {
+	return run(ctx, &recounter{t: t, w: w})
+}
+
+func run(ctx context.Context, r *recounter) (Recounted, error) {
+	for _, do := range []func(context.Context) error{r.w.Drain, r.lacking, r.left, r.counts} {
+		if err := do(ctx); err != nil {
+			return r.did, fmt.Errorf("census: recount: %w", err)
+		}
+	}
+	return r.did, nil
+}
+
+type recounter struct {
+	t       *table.Table
+	w       telemetry.Folded
+	fleetID string // "": all
+	dry     bool   // differences are only listed
+	did     Recounted
+}
+
+const (
+	recountChunk = 500 // labels that are compared at once
+	maxTries     = 6   // of what is being written
+	maxListed    = 100
+)
+
+// lacking looks for labels that devices should have.
+func (r *recounter) lacking(ctx context.Context) error {
+	var keys []telemetry.LabelKey
+	for d, err := range telemetry.EachDevice(ctx, r.t) {
+		if err != nil {
+			return err
+		}
+		if r.fleetID != "" && d.FleetID != r.fleetID {
+			continue
+		}
+		if keys = slices.AppendSeq(keys, maps.Keys(telemetry.LabelsOf(&d))); len(keys) >= recountChunk {
+			if err := r.labels(ctx, keys); err != nil {
+				return err
+			}
+			keys = keys[:0]
+		}
+	}
+	return r.labels(ctx, keys)
+}
+
+// fleets are those whose labels and counts are compared.
+func (r *recounter) fleets(ctx context.Context) iter.Seq2[telemetry.Fleet, error] {
+	if r.fleetID == "" {
+		return telemetry.FleetsOfOwner.All(ctx, r.t, telemetry.OwnerIn{OwnerID: telemetry.DefaultOwner})
+	}
+	return func(yield func(telemetry.Fleet, error) bool) { yield(telemetry.GetFleet(ctx, r.t, r.fleetID)) }
+}
+
+// left looks for labels that nobody has any more.
+func (r *recounter) left(ctx context.Context) error {
+	for f, err := range r.fleets(ctx) {
+		if err != nil {
+			return err
+		}
+		var keys []telemetry.LabelKey
+		for l, err := range telemetry.LabelsOfFleet.All(ctx, r.t, f.FleetKey) {
+			if err != nil {
+				return err
+			}
+			if keys = append(keys, l.LabelKey); len(keys) >= recountChunk {
+				if err := r.labels(ctx, keys); err != nil {
+					return err
+				}
+				keys = keys[:0]
+			}
+		}
+		if err := r.labels(ctx, keys); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// labels compares labels with their devices, and settles those that differ: see reconciler for why that is right while
+// devices are written.
+func (r *recounter) labels(ctx context.Context, keys []telemetry.LabelKey) error {
+	r.did.Items += len(keys)
+	keys, before, err := r.differing(ctx, keys)
+	for try := 0; err == nil && len(keys) > 0; try++ {
+		if try == maxTries {
+			r.busy(keys[0].DeviceID)
+			return nil
+		}
+		if err = r.w.Drain(ctx); err != nil {
+			return err
+		}
+		var after []fold.Stored[telemetry.Label]
+		var still []telemetry.LabelKey
+		if still, after, err = r.differing(ctx, keys); err != nil {
+			return err
+		}
+		versions := make(map[telemetry.LabelKey]int64, len(keys))
+		for i, k := range keys {
+			versions[k] = before[i].Version
+		}
+		keys, before, err = r.settle(ctx, still, after, versions)
+	}
+	return err
+}
+
+// differing returns those labels that are there and should not be, or the other way round.
+func (r *recounter) differing(ctx context.Context, keys []telemetry.LabelKey) (differ []telemetry.LabelKey, found []fold.Stored[telemetry.Label], err error) {
+	stored, err := fold.Load(ctx, r.t, telemetry.Labels, keys)
+	if err != nil {
+		return nil, nil, err
+	}
+	var ids []telemetry.DeviceKey
+	for _, k := range keys {
+		ids = append(ids, telemetry.DeviceKey{DeviceID: k.DeviceID})
+	}
+	slices.SortFunc(ids, func(a, b telemetry.DeviceKey) int { return cmp.Compare(a.DeviceID, b.DeviceID) })
+	devices, err := telemetry.Devices.GetMany(ctx, r.t, slices.Compact(ids))
+	if err != nil {
+		return nil, nil, err
+	}
+	should := make(map[telemetry.LabelKey]bool)
+	for i := range devices {
+		maps.Copy(should, telemetry.LabelsOf(&devices[i]))
+	}
+	for i, k := range keys {
+		if there := stored[i].Version != 0 && !stored[i].Removed; there != should[k] {
+			differ, found = append(differ, k), append(found, stored[i])
+		}
+	}
+	return differ, found, nil
+}
+
+// settle mends labels that still differ and were not written meanwhile, and returns the others.
+func (r *recounter) settle(ctx context.Context, keys []telemetry.LabelKey, stored []fold.Stored[telemetry.Label], versions map[telemetry.LabelKey]int64) (left []telemetry.LabelKey, found []fold.Stored[telemetry.Label], err error) {
+	for i, k := range keys {
+		s := &stored[i]
+		err := table.ErrConflict
+		switch there := s.Version != 0 && !s.Removed; {
+		case s.Version != versions[k]:
+		case r.dry:
+			err = nil
+		case there:
+			err = fold.RemoveState(ctx, r.t, telemetry.Labels, k, s.Version)
+		default:
+			err = fold.ReplaceState(ctx, r.t, telemetry.Labels, k, telemetry.Label{LabelKey: k, There: true}, s.Version)
+		}
+		switch {
+		case errors.Is(err, table.ErrConflict):
+			left, found = append(left, k), append(found, *s)
+		case err != nil:
+			return nil, nil, err
+		default:
+			r.did.Labels++
+			r.note(Difference{Label: k, There: s.Version != 0 && !s.Removed})
+		}
+	}
+	return left, found, nil
+}
+
+func (r *recounter) note(d Difference) {
+	if len(r.did.List) < maxListed {
+		r.did.List = append(r.did.List, d)
+	}
+}
+
+func (r *recounter) busy(what string) {
+	if len(r.did.Busy) < maxListed {
+		r.did.Busy = append(r.did.Busy, what)
+	}
+}
+
+// counts compares what fleets count with their devices and statuses. Everything is read before the wait and after it: the
+// index that it is read from may be behind, and only what is the same twice is settled.
+func (r *recounter) counts(ctx context.Context) error {
+	var keys []telemetry.FleetCountsKey
+	for f, err := range r.fleets(ctx) {
+		if err != nil {
+			return err
+		}
+		keys = append(keys, telemetry.FleetCountsKey{FleetID: f.FleetID})
+	}
+	r.did.Items += len(keys)
+	for try := 0; len(keys) > 0; try++ {
+		if try == maxTries {
+			for _, k := range keys {
+				r.busy(k.FleetID)
+			}
+			return nil
+		}
+		before, err := fold.Load(ctx, r.t, telemetry.Counts, keys)
+		if err != nil {
+			return err
+		}
+		want, err := r.count(ctx)
+		if err != nil {
+			return err
+		}
+		if err := r.w.Drain(ctx); err != nil {
+			return err
+		}
+		again, err := r.count(ctx)
+		if err != nil {
+			return err
+		}
+		if keys, err = r.replaceCounts(ctx, keys, before, want, again); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// count makes the counts of all fleets of their devices and statuses.
+func (r *recounter) count(ctx context.Context) (map[telemetry.FleetCountsKey]*telemetry.FleetCounts, error) {
+	all := make(map[telemetry.FleetCountsKey]*telemetry.FleetCounts)
+	at := func(fleetID string) *telemetry.FleetCounts {
+		k := telemetry.FleetCountsKey{FleetID: fleetID}
+		if all[k] == nil {
+			all[k] = &telemetry.FleetCounts{FleetCountsKey: k, ByStatus: map[string]int64{}, ByConnectivity: map[string]int64{}}
+		}
+		return all[k]
+	}
+	for d, err := range telemetry.EachDevice(ctx, r.t) {
+		if err != nil {
+			return nil, err
+		}
+		if d.DeletedAt.IsZero() {
+			at(d.FleetID).ByStatus[string(d.Status)]++
+		}
+	}
+	for _, c := range []telemetry.Connectivity{telemetry.Online, telemetry.Offline} {
+		for s, err := range telemetry.StatusesByConnectivity.All(ctx, r.t, telemetry.ConnectivityIn{Connectivity: c}) {
+			if err != nil {
+				return nil, err
+			}
+			at(s.FleetID).ByConnectivity[string(s.Connectivity)]++
+		}
+	}
+	return all, nil
+}
+
+// replaceCounts mends the counts that differ, and returns those that are not settled.
+func (r *recounter) replaceCounts(ctx context.Context, keys []telemetry.FleetCountsKey, before []fold.Stored[telemetry.FleetCounts], want, again map[telemetry.FleetCountsKey]*telemetry.FleetCounts) (left []telemetry.FleetCountsKey, err error) {
+	after, err := fold.Load(ctx, r.t, telemetry.Counts, keys)
+	if err != nil {
+		return nil, err
+	}
+	same := func(a, b *telemetry.FleetCounts) bool {
+		return maps.Equal(a.ByStatus, b.ByStatus) && maps.Equal(a.ByConnectivity, b.ByConnectivity)
+	}
+	of := func(all map[telemetry.FleetCountsKey]*telemetry.FleetCounts, k telemetry.FleetCountsKey) *telemetry.FleetCounts {
+		if c := all[k]; c != nil {
+			return c
+		}
+		return &telemetry.FleetCounts{FleetCountsKey: k}
+	}
+	for i, k := range keys {
+		is := of(want, k)
+		err := table.ErrConflict
+		switch {
+		case before[i].Version != after[i].Version || !same(is, of(again, k)):
+		case same(&after[i].State, is):
+			continue
+		case r.dry:
+			err = nil
+		default:
+			err = fold.ReplaceState(ctx, r.t, telemetry.Counts, k, *is, after[i].Version)
+		}
+		switch {
+		case errors.Is(err, table.ErrConflict):
+			left = append(left, k)
+		case err != nil:
+			return nil, err
+		default:
+			r.did.Counts++
+			r.note(Difference{There: after[i].Version != 0, Stored: after[i].State, Want: *is})
+		}
+	}
+	return left, nil
+}

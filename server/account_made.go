@@ -19,14 +19,15 @@ type madeAnswer struct {
 	}
 }
 
-// sharedOfPlace is a share, and the site that it shows.
+// sharedOfPlace is a shared view together with its site.
 type sharedOfPlace struct {
 	Site string `json:"site"`
 	Name string `json:"name"`
 	ID   string `json:"id"`
 }
 
-// madeRoutes tell what stops working with a person, before the person is disabled or deleted.
+// madeRoutes registers the operation that lists what stops working when a user is disabled or
+// deleted.
 func (s *Server) madeRoutes(api huma.API) {
 	huma.Register(api, middleware.Guard(middleware.ForAccounts, huma.Operation{
 		OperationID: "user-made", Method: http.MethodGet, Path: "/api/v1/users/{id}/made",

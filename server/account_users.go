@@ -109,8 +109,8 @@ func (s *Server) addUser(ctx context.Context, in *newUserRequest) (*userAnswer, 
 	return &userAnswer{describeUser(&user)}, nil
 }
 
-// checkRoles refuses roles on sites that are not there, unless they were given before: whoever makes such a site later
-// shall know who has a role on it.
+// checkRoles rejects roles on sites that do not exist. Roles that the user already has are
+// accepted: the person who later creates such a site should know who has a role on it.
 func (s *Server) checkRoles(ctx context.Context, roles, before accounts.Grants) error {
 	for site := range roles {
 		if _, had := before[site]; had {
@@ -123,8 +123,8 @@ func (s *Server) checkRoles(ctx context.Context, roles, before accounts.Grants) 
 	return nil
 }
 
-// checkSite refuses what is for a site or a fleet that is not there, or is being deleted. All sites are there, and so is the
-// event store.
+// checkSite rejects a site or fleet that does not exist or is being deleted. All sites ("*") and
+// the event store always exist.
 func (s *Server) checkSite(ctx context.Context, site string) error {
 	if site == accounts.AllSites {
 		return nil
@@ -139,6 +139,8 @@ func (s *Server) checkSite(ctx context.Context, site string) error {
 	return middleware.Problem(http.StatusUnprocessableEntity, "unknown_site", "There is no site "+strconv.Quote(site)+".")
 }
 
+// updateUser changes name, roles and state in one write, and the password in a second one, which
+// also ends the user's sessions.
 func (s *Server) updateUser(ctx context.Context, in *updateUserRequest) (*userAnswer, error) {
 	if in.Body.Roles != nil {
 		before, err := s.o.Accounts.User(ctx, in.ID)

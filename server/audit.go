@@ -15,7 +15,7 @@ import (
 	"github.com/onefold/onefold/server/internal/middleware"
 )
 
-// auditTimeout bounds an export, and a check of the record.
+// auditTimeout limits an export or a check of the audit record.
 const auditTimeout = time.Hour
 
 type auditRequest struct {

@@ -13,7 +13,8 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// StaleAfter is how far the folds may be behind, beyond what they are told to wait, before a server or worker calls itself unhealthy.
+// StaleAfter is how far the folds may lag, beyond their configured delays, before a server or
+// worker reports itself as unhealthy.
 const StaleAfter = 5 * time.Minute
 
 type healthAnswer struct {
@@ -28,7 +29,7 @@ type healthAnswer struct {
 	}
 }
 
-// Part is a part of a server that it can do without, and that has failed.
+// Part is a part of a server that has failed and that the server can do without.
 type Part struct {
 	Name  string    `json:"name"`
 	Since time.Time `json:"since" doc:"When it failed. The log says why."`
@@ -41,7 +42,7 @@ func (s *Server) healthRoutes(api huma.API) {
 	}), s.health)
 }
 
-// health reads one item, so that a table that does not answer shows, after it has tried a write.
+// health tries a write and then reads one item, so that an unreachable table shows.
 func (s *Server) health(ctx context.Context, _ *struct{}) (*healthAnswer, error) {
 	answer := &healthAnswer{Status: http.StatusOK}
 	answer.Body.Status, answer.Body.Version = "ok", s.o.Version
@@ -64,11 +65,11 @@ func (s *Server) health(ctx context.Context, _ *struct{}) (*healthAnswer, error)
 	return answer, nil
 }
 
-// probe finds out whether the table answers soon.
+// probe checks whether the table answers in time.
 func (s *Server) probe(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
-	_, err := analytics.GetSite(ctx, s.o.Table, "health") // there or not, it was looked for
+	_, err := analytics.GetSite(ctx, s.o.Table, "health") // existing or not, the read succeeded
 	if errors.Is(err, table.ErrNotFound) {
 		return nil
 	}

@@ -36,7 +36,7 @@ type joinRequest struct {
 	}
 }
 
-// The token is in the body: it stands behind the # of the link, and is in no log.
+// The token is in the request body. In the link it is in the fragment, so it appears in no log.
 func (s *Server) invitationRoutes(api huma.API) {
 	huma.Register(api, middleware.Guard(middleware.ForAnyone, huma.Operation{
 		OperationID: "open-invitation", Method: http.MethodPost, Path: "/api/v1/invitations/open", MaxBodyBytes: middleware.MaxSmallBody,
@@ -48,7 +48,8 @@ func (s *Server) invitationRoutes(api huma.API) {
 	}), s.join)
 }
 
-// findInvitation refuses invitations to sites and fleets that are gone, too: their roles were taken away with them.
+// findInvitation rejects an invitation to a site or fleet that no longer exists, because its roles
+// were removed with it.
 func (s *Server) findInvitation(ctx context.Context, token string) (accounts.Invitation, error) {
 	i, err := s.o.Accounts.FindInvitation(ctx, token)
 	if err == nil {

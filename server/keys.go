@@ -36,7 +36,7 @@ func describeKey(k *accounts.Key, token string) keyBody {
 	return body
 }
 
-// defaultOverlap is how long a key's former secret works after a rotation.
+// defaultOverlap is how long a key's previous secret works after a rotation.
 const defaultOverlap = 24 * time.Hour
 
 type keyAnswer struct{ Body keyBody }
@@ -69,7 +69,8 @@ type KeyPath struct {
 	ID string `path:"id" maxLength:"32"`
 }
 
-// Keys are made by people, for the sites whose settings they may change: no key makes another.
+// keyRoutes registers the operations on API keys. Only people create keys, for sites whose settings
+// they may change: no key can create another.
 func (s *Server) keyRoutes(api huma.API) {
 	const list, one = "/api/v1/keys", "/api/v1/keys/{id}"
 	huma.Register(api, middleware.Guard(middleware.ForPerson, huma.Operation{
@@ -131,7 +132,7 @@ func (s *Server) addKey(ctx context.Context, in *newKeyRequest) (*keyAnswer, err
 	return &keyAnswer{describeKey(&key, token)}, nil
 }
 
-// siteOf is the one site that a key is for; "" for all.
+// siteOf returns the one site that a key is for, or "" for all sites.
 func siteOf(site string) string {
 	if site == accounts.AllSites {
 		return ""
@@ -160,7 +161,7 @@ func (s *Server) rotateKey(ctx context.Context, in *rotateKeyRequest) (*keyAnswe
 	return &keyAnswer{describeKey(&key, token)}, nil
 }
 
-// ownKey finds a key of a site whose settings the caller may change.
+// ownKey returns a key of a site whose settings the caller may change.
 func (s *Server) ownKey(ctx context.Context, id string) (accounts.Key, error) {
 	key, err := s.o.Accounts.Key(ctx, id)
 	if err != nil {

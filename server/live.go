@@ -15,8 +15,8 @@ type liveAnswer struct {
 	}
 }
 
-// liveRoutes tell whoever restarts processes whether that would help. It looks at nothing outside of this one: a server whose
-// table is away keeps what it acknowledged, and must not be restarted for it.
+// liveRoutes registers the liveness probe. It checks nothing outside of this process: a server
+// whose table is unreachable still holds acknowledged facts, so restarting it would not help.
 func liveRoutes(api huma.API) {
 	huma.Register(api, middleware.Guard(middleware.ForAnyone, huma.Operation{
 		OperationID: "live", Method: http.MethodGet, Path: "/livez",

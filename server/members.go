@@ -15,7 +15,7 @@ import (
 	"github.com/onefold/onefold/telemetry"
 )
 
-// memberBody is what the owners of a site, a fleet or the event store know of who has a role on it.
+// memberBody is what the owners of a site, fleet or event store see of a person with a role on it.
 type memberBody struct {
 	ID       string        `json:"id"`
 	Email    string        `json:"email"`
@@ -63,7 +63,7 @@ type newMemberAnswer struct {
 	}
 }
 
-// MemberPath names a member of, or an invitation to, a site, a fleet or the event store.
+// MemberPath names a member of a site, fleet or event store, or an invitation to it.
 type MemberPath struct {
 	ID string `path:"id" maxLength:"32"`
 }
@@ -77,7 +77,7 @@ type updateMemberRequest struct {
 
 type memberAnswer struct{ Body memberBody }
 
-// memberRoutes are the same for sites, for fleets and for the event store: who has a role is looked after in one way.
+// memberRoutes registers the same operations for sites, fleets and the event store.
 func (s *Server) memberRoutes(api huma.API) {
 	for _, at := range []middleware.Kind{middleware.Sites, middleware.Fleets, middleware.Events} {
 		place := at.Noun
@@ -107,8 +107,8 @@ func (s *Server) memberRoutes(api huma.API) {
 	}
 }
 
-// isThere fails with table.ErrNotFound unless there is a site, or a fleet where accounts.OfFleet stands for one. The event store
-// always is.
+// isThere fails with table.ErrNotFound unless the place exists: a site, or a fleet if place is from
+// accounts.OfFleet. The event store always exists.
 func (s *Server) isThere(ctx context.Context, place string) error {
 	if place == accounts.EventStore {
 		return nil
@@ -121,7 +121,7 @@ func (s *Server) isThere(ctx context.Context, place string) error {
 	return err
 }
 
-// recordOf writes down what was done about somebody's role on the place that the request is about.
+// recordOf records a change of a person's role on the place that the request is about.
 func (s *Server) recordOf(ctx context.Context, action, subject string, before, after any) {
 	who := middleware.CallerOf(ctx)
 	s.door.RecordChange(ctx, accounts.Entry{Actor: who.Actor, Action: action, Site: who.Place, Subject: subject}, before, after)
@@ -143,7 +143,7 @@ func (s *Server) members(ctx context.Context, _ *struct{}) (*membersAnswer, erro
 	return answer, nil
 }
 
-// described are the bodies of all items; never nil.
+// described converts all items to their bodies. The result is never nil.
 func described[T, B any](items []T, describe func(*T) B) []B {
 	bodies := make([]B, len(items))
 	for i := range items {
@@ -152,6 +152,8 @@ func described[T, B any](items []T, describe func(*T) B) []B {
 	return bodies
 }
 
+// addMember gives the role to an existing account, and otherwise creates an invitation. The audit
+// record never contains the invitation's token.
 func (s *Server) addMember(ctx context.Context, in *newMemberRequest) (*newMemberAnswer, error) {
 	who, answer := middleware.CallerOf(ctx), new(newMemberAnswer)
 	if err := s.isThere(ctx, who.Place); err != nil {

@@ -25,7 +25,8 @@ func BuildInfo(version string) prometheus.Collector {
 	}, func() float64 { return 1 })
 }
 
-// readyWithin bounds the look at readiness, so that a table that is away does not cost the whole scrape.
+// readyWithin limits the readiness check, so that an unreachable table does not fail the whole
+// scrape.
 const readyWithin = 3 * time.Second
 
 // Describe implements prometheus.Collector.

@@ -10,7 +10,7 @@ import (
 	"github.com/onefold/onefold/server/internal/middleware"
 )
 
-// registerServices registers what is known of the services that a server asks.
+// registerServices registers the metrics of the services that a server depends on.
 func registerServices(m *middleware.Metrics, o *Options) {
 	c := &serviceCollector{stats: map[string]func() resilient.Stats{}}
 	if o.Service != nil {
@@ -27,8 +27,8 @@ func registerServices(m *middleware.Metrics, o *Options) {
 	}
 }
 
-// serviceCollector reads the counters of services when it is asked. No label holds a key, of which there are too many, and
-// which may be a person's: hot ones are in the log.
+// serviceCollector reads the counters of services when it is scraped. No label contains a key:
+// there are too many, and some identify people. The log names hot keys.
 type serviceCollector struct {
 	stats map[string]func() resilient.Stats // by service
 }
@@ -89,7 +89,7 @@ func (c *serviceCollector) Collect(out chan<- prometheus.Metric) {
 	}
 }
 
-// spoolCollector tells what waits for the store.
+// spoolCollector exports the metrics of the spool, which holds facts that wait for the store.
 type spoolCollector struct {
 	drain *spool.Drain
 	clock func() time.Time

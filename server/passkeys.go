@@ -16,8 +16,9 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// passkeyRate and passkeyBurst are how often, a second and at once, one network may sign in with passkeys. These attempts have
-// nothing to do with those at passwords: who has a passkey waits for nobody's guesses.
+// passkeyRate and passkeyBurst limit passkey logins per network: per second, and at once. They are
+// separate from the limits on passwords, so that guessed passwords do not delay people with
+// passkeys.
 const passkeyRate, passkeyBurst = 5, 100
 
 type passkeyBody struct {
@@ -87,7 +88,7 @@ func (s *Server) passkeyRoutes(api huma.API) {
 	huma.Register(api, op(middleware.ForPerson, "remove-passkey", http.MethodDelete, list+"/{id}", "Remove a passkey", http.StatusNoContent), s.removePasskey)
 }
 
-// partyOf is the server as passkeys know it, or a problem that says what is missing.
+// partyOf returns the server's passkey configuration, or a problem that says what is missing.
 func (s *Server) partyOf() (*passkey.Party, error) {
 	if s.party == nil {
 		return nil, middleware.Problem(http.StatusConflict, "no_public_url", "Passkeys need the server's public URL: start it with --public-url https://… (ONEFOLD_PUBLIC_URL).")
@@ -95,7 +96,7 @@ func (s *Server) partyOf() (*passkey.Party, error) {
 	return s.party, nil
 }
 
-// allowPasskey takes one attempt from those of a caller's network.
+// allowPasskey counts one attempt against the limit of the caller's network.
 func (s *Server) allowPasskey(who *middleware.Caller) (*passkey.Party, error) {
 	if wait, ok := s.signIns.Allow(who.Network, 1); !ok {
 		return nil, middleware.RateLimited("attempts with passkeys from this network", wait)
@@ -141,7 +142,7 @@ func (s *Server) logInWithPasskey(ctx context.Context, in *credentialRequest) (*
 	return s.loggedIn(ctx, who.Secure, user, login)
 }
 
-// refusedPasskey records a passkey that was refused, if it was one of a user's.
+// refusedPasskey records a rejected passkey if it belongs to a user.
 func (s *Server) refusedPasskey(ctx context.Context, user *accounts.User, err error) {
 	if user.UserID == "" {
 		return
@@ -153,7 +154,7 @@ func (s *Server) refusedPasskey(ctx context.Context, user *accounts.User, err er
 	s.door.Record(ctx, accounts.Entry{Actor: "nobody", Action: action, Subject: user.UserID})
 }
 
-// passkeyError answers errors of passkeys. Why an answer of an authenticator was refused is for the log.
+// passkeyError maps passkey errors to problems. The log has the reason why a passkey was rejected.
 func (s *Server) passkeyError(ctx context.Context, status int, err error) error {
 	switch {
 	case errors.Is(err, accounts.ErrCopied):

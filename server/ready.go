@@ -21,7 +21,7 @@ type readyAnswer struct {
 	}
 }
 
-// serviceHealth is what is known of a store that is a service.
+// serviceHealth is the state of a store that is a service.
 type serviceHealth struct {
 	State      resilient.State `json:"state" enum:"closed,open,half_open" doc:"Of the circuit breaker: closed while the store answers."`
 	Since      time.Time       `json:"since,omitzero" doc:"When it became that."`
@@ -31,7 +31,7 @@ type serviceHealth struct {
 	Waiting    int64           `json:"waiting" doc:"Requests that wait to be under way."`
 }
 
-// spoolHealth is what waits for the store.
+// spoolHealth is the state of the spool.
 type spoolHealth struct {
 	Records  int64   `json:"records"`
 	Bytes    int64   `json:"bytes"`
@@ -39,7 +39,8 @@ type spoolHealth struct {
 	Oldest   float64 `json:"oldestSeconds" doc:"Age of what has waited longest."`
 }
 
-// spoolHealth tells what waits; nil if nothing ever does. full says that no more can.
+// spoolHealth returns the state of the spool, or nil without one. full reports that it accepts no
+// more.
 func (s *Server) spoolHealth() (h *spoolHealth, full bool) {
 	if s.o.Drain == nil {
 		return nil, true
@@ -52,7 +53,8 @@ func (s *Server) spoolHealth() (h *spoolHealth, full bool) {
 	return h, st.MaxBytes-st.Bytes < minRoom
 }
 
-// minRoom is what a spool has to have free to be worth sending to: one large request.
+// minRoom is the free space, in bytes, that a spool needs for requests to be worth sending here:
+// one large request.
 const minRoom = 4 << 20
 
 func (s *Server) readyRoutes(api huma.API) {
@@ -68,7 +70,7 @@ func (s *Server) ready(ctx context.Context, _ *struct{}) (*readyAnswer, error) {
 	answer.Body.Status, answer.Body.Store.State = "ready", resilient.Closed
 	if s.o.Service != nil {
 		if c := s.o.Service.Condition(); c.State != resilient.Closed && c.Wait == 0 {
-			_ = s.probe(ctx) // what it finds is told below: a balancer that sends nothing here any more must not keep the store from being found again
+			_ = s.probe(ctx) // the result shows below. A load balancer that sends no more requests here must not keep the store from being found again
 		}
 		st := s.o.Service.Stats()
 		answer.Body.Store = serviceHealth{

@@ -13,7 +13,8 @@ import (
 	"github.com/onefold/onefold/server/internal/qr"
 )
 
-// secondStep answers a right password that is not enough: a problem with the token of the next step.
+// secondStep is the response to a correct password that needs a code as well: a problem with the
+// token of the next step.
 type secondStep struct {
 	*huma.ErrorModel
 	Challenge string    `json:"challenge"`
@@ -35,7 +36,8 @@ type codeRequest struct {
 	}
 }
 
-// proofRequest is asked for before what protects an account is changed: an open page is not enough.
+// proofRequest asks for a password or code before the protection of an account is changed, so that
+// an unattended page is not enough.
 type proofRequest struct {
 	Body struct {
 		Password string `json:"password,omitempty" maxLength:"1024" doc:"One's own. A code does as well."`
@@ -94,8 +96,8 @@ func (s *Server) secondFactorRoutes(api huma.API) {
 	huma.Register(api, remove, s.removeSecondFactor)
 }
 
-// logInWithCode slows wrong codes down like wrong passwords, by counters of their own. Nobody gets here without the password, so
-// strangers cannot use them up.
+// logInWithCode rate-limits wrong codes like wrong passwords, with counters of their own. It
+// requires the correct password first, so strangers cannot use up the attempts.
 func (s *Server) logInWithCode(ctx context.Context, in *codeRequest) (*meAnswer, error) {
 	who := middleware.CallerOf(ctx)
 	user, err := s.o.Accounts.Challenged(ctx, in.Body.Challenge)
@@ -132,7 +134,7 @@ func (s *Server) logInWithCode(ctx context.Context, in *codeRequest) (*meAnswer,
 	return s.loggedIn(ctx, who.Secure, user, login)
 }
 
-// usedCode records a recovery code that was used, and tells its owner.
+// usedCode records the use of a recovery code and notifies its owner.
 func (s *Server) usedCode(ctx context.Context, user *accounts.User, by accounts.Method) {
 	if by != accounts.ByRecoveryCode {
 		return
@@ -141,7 +143,8 @@ func (s *Server) usedCode(ctx context.Context, user *accounts.User, by accounts.
 	s.notices.tell(user, "Recovery code of your onefold account used", "One of the recovery codes of your onefold account "+user.Email+" was used.")
 }
 
-// codesOf is what attempts at a user's codes are counted under, apart from those at the password.
+// codesOf returns the key under which attempts at a user's codes are counted, separate from those
+// at the password.
 func codesOf(userID string) string { return "codes of " + userID }
 
 func (s *Server) challengeError(ctx context.Context, err error) error {
@@ -170,7 +173,8 @@ func (s *Server) secondFactor(ctx context.Context, _ *struct{}) (*factorAnswer, 
 	return answer, nil
 }
 
-// prove refuses whoever has a person's session but neither the password nor a code, as somebody at an unlocked screen.
+// prove rejects a caller who has a person's session but neither the password nor a code, such as
+// somebody at an unlocked screen.
 func (s *Server) prove(ctx context.Context, in *proofRequest) error {
 	who := middleware.CallerOf(ctx)
 	if err := s.door.SlowDown(who, who.User.Email, who.Login.Token); err != nil {

@@ -14,11 +14,11 @@ import (
 	"github.com/onefold/onefold/telemetry"
 )
 
-// meBody is what a page has to know of who uses it.
+// meBody is what a page needs to know about its user.
 type meBody struct {
 	User *PersonBody `json:"user,omitempty" doc:"Absent for keys and the token."`
 	CSRF string      `json:"csrf,omitempty" doc:"What a page sends as X-CSRF-Token with requests that change something."`
-	// Owner and NewSites spare a page the rules of roles.
+	// Owner and NewSites save pages from evaluating roles.
 	Owner    bool       `json:"owner" doc:"Looks after accounts: an owner of all sites."`
 	NewSites bool       `json:"newSites" doc:"May make sites and fleets."`
 	Sites    []siteRole `json:"sites"`
@@ -27,7 +27,8 @@ type meBody struct {
 	EventStore accounts.Role `json:"eventStore,omitempty" enum:"viewer,admin,owner" doc:"The role on the event store. Absent: none."`
 }
 
-// PersonBody is what is told of a person. It is exported, because the API's document has no fields of others that are embedded.
+// PersonBody describes a person. It is exported because the API document omits the fields of
+// unexported embedded types.
 type PersonBody struct {
 	ID    string `json:"id"`
 	Email string `json:"email"`
@@ -56,7 +57,7 @@ type cookieAnswer struct {
 	SetCookie []http.Cookie `header:"Set-Cookie"`
 }
 
-// signInRoutes are all ways in for people, and out again.
+// signInRoutes registers the operations that log people in and out.
 func (s *Server) signInRoutes(api huma.API) {
 	s.sessionRoutes(api)
 	s.sessionListRoutes(api)
@@ -100,7 +101,8 @@ func (s *Server) logIn(ctx context.Context, in *loginRequest) (*meAnswer, error)
 		return nil, secondFactorRequired(login)
 	}
 	if errors.Is(err, accounts.ErrDenied) {
-		// Of unknown addresses, too: an answer takes as long, and tells nobody which addresses have accounts.
+		// Unknown addresses are recorded too, so that the response takes as long and does not
+		// reveal which addresses have accounts.
 		s.door.Record(ctx, accounts.Entry{Actor: "nobody", Action: "session.refuse", Subject: user.UserID})
 		if s.door.Slowed(in.Body.Email) {
 			s.notices.passwordsSlowed(in.Body.Email)
@@ -118,7 +120,7 @@ func (s *Server) logIn(ctx context.Context, in *loginRequest) (*meAnswer, error)
 	return s.loggedIn(ctx, who.Secure, user, login)
 }
 
-// loggedIn answers whoever has just logged in, with the cookie.
+// loggedIn returns the response, with the session cookie, to a caller who has just logged in.
 func (s *Server) loggedIn(ctx context.Context, secure bool, user accounts.User, login accounts.Login) (*meAnswer, error) {
 	who := &middleware.Caller{Actor: "user:" + user.UserID, Grants: user.Grants, User: &user, Login: login, Secure: secure}
 	body, err := s.describe(ctx, who)
@@ -136,7 +138,8 @@ func (s *Server) loggedIn(ctx context.Context, secure bool, user accounts.User, 
 // browserKnown is how long a browser stays known after a login.
 const browserKnown = 180 * 24 * time.Hour
 
-// cookie holds a session's token, out of the reach of scripts and of other sites' forms.
+// cookie returns the cookie with a session's token. Scripts cannot read it, and forms of other
+// sites do not send it.
 func (s *Server) cookie(name string, login accounts.Login, secure bool) http.Cookie {
 	return http.Cookie{
 		Name: name, Value: login.Token, Path: "/", HttpOnly: true, Secure: secure, SameSite: http.SameSiteLaxMode,
@@ -167,7 +170,7 @@ func (s *Server) logOut(ctx context.Context, in *logoutRequest) (*cookieAnswer, 
 	return &cookieAnswer{[]http.Cookie{gone}}, nil
 }
 
-// me also moves the cookie's end, which slides with use.
+// me also renews the cookie's expiry, which moves with use.
 func (s *Server) me(ctx context.Context, _ *struct{}) (*meAnswer, error) {
 	who := middleware.CallerOf(ctx)
 	body, err := s.describe(ctx, who)
@@ -181,6 +184,8 @@ func (s *Server) me(ctx context.Context, _ *struct{}) (*meAnswer, error) {
 	return answer, nil
 }
 
+// describe describes a caller, with the role on each existing site and fleet, so that a role on all
+// sites is listed for each of them.
 func (s *Server) describe(ctx context.Context, who *middleware.Caller) (meBody, error) {
 	body := meBody{Owner: who.May(middleware.ForAccounts, ""), NewSites: who.May(middleware.ForAllSites, ""), Sites: []siteRole{}, Fleets: []siteRole{}, EventStore: who.Grants.On(accounts.EventStore)}
 	if who.User != nil {
@@ -233,7 +238,8 @@ func (s *Server) updateMe(ctx context.Context, in *updateMeRequest) (*meAnswer, 
 	return s.loggedIn(ctx, who.Secure, user, login)
 }
 
-// changePassword ends all sessions of a person who knows the old password but the one that asks for it.
+// changePassword ends all sessions of the person except the one of the request. It requires the old
+// password.
 func (s *Server) changePassword(ctx context.Context, who *middleware.Caller, old, password string) (accounts.User, accounts.Login, error) {
 	if err := s.door.SlowDown(who, who.User.Email, who.Login.Token); err != nil {
 		return accounts.User{}, accounts.Login{}, err

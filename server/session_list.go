@@ -51,7 +51,7 @@ func (s *Server) sessionListRoutes(api huma.API) {
 	}), s.endSession)
 }
 
-// deviceOf describes what a caller uses: the browser with its version, and the system.
+// deviceOf describes the caller's browser with its version, and operating system.
 func (s *Server) deviceOf(who *middleware.Caller) accounts.Device {
 	a := s.agents.Parse(who.Agent)
 	return accounts.Device{Browser: strings.TrimSpace(a.Browser + " " + a.BrowserVersion), System: a.OS}
@@ -89,7 +89,7 @@ func (s *Server) endOtherSessions(ctx context.Context, _ *struct{}) (*meAnswer, 
 	return s.loggedIn(ctx, who.Secure, user, login)
 }
 
-// sessionError answers when a session that asked for something was ended meanwhile.
+// sessionError maps the error of a session that was ended during the request.
 func (s *Server) sessionError(ctx context.Context, err error) error {
 	if errors.Is(err, accounts.ErrDenied) {
 		return middleware.Problem(http.StatusUnauthorized, "unauthorized", "This session has ended. Log in again.")

@@ -132,7 +132,8 @@ type openShareAnswer struct {
 	}
 }
 
-// openShare lets whoever has the link, and knows the password if there is one, see the site's statistics for a day.
+// openShare gives a caller with the link, and the password if there is one, access to the site's
+// statistics for a day.
 func (s *Server) openShare(ctx context.Context, in *openShareRequest) (*openShareAnswer, error) {
 	who := middleware.CallerOf(ctx)
 	share, err := s.o.Accounts.FindShare(ctx, in.Token)
@@ -168,8 +169,8 @@ func (s *Server) openShare(ctx context.Context, in *openShareRequest) (*openShar
 	return answer, nil
 }
 
-// middleware.ShareCookie is kept by browsers in a frame of another site, too, where the share may be shown in one: it sees figures
-// and changes nothing. Without TLS browsers do not keep such a cookie.
+// shareCookie returns middleware.ShareCookie. If the share may be embedded, browsers also keep it in a
+// frame of another site: it only reads statistics. Without TLS, browsers do not keep such a cookie.
 func (s *Server) shareCookie(share *accounts.Share, login accounts.Login, secure bool) http.Cookie {
 	cookie := s.cookie(middleware.ShareCookie, login, secure)
 	if secure && len(share.Embed) > 0 {

@@ -15,7 +15,7 @@ type dynamodbSalvage struct {
 	Quiet bool   `short:"q" help:"No progress bar."`
 }
 
-// Help says what is brought out. Kong prints it.
+// Help describes what is recovered. Kong prints it.
 func (c *dynamodbSalvage) Help() string {
 	return `Makes a new database of everything that can still be read of a damaged one, the directory of --data, which is not changed. Stop the
 server first. Index entries are made anew, and lost items are taken from an index or from the stream where they are whole there.
@@ -25,13 +25,13 @@ anything was lost. A backup is better if there is one that is recent enough.
 Statistics and other derived items follow from the raw facts: let "onefold verify" and "onefold rebuild" compare and repair them.`
 }
 
-// salvageResult is what a salvage prints as JSON.
+// salvageResult is the JSON output of a salvage.
 type salvageResult struct {
 	Summary salvage.Summary `json:"summary"`
 	Losses  []salvage.Loss  `json:"losses"`
 }
 
-// Run brings out what can be read.
+// Run copies everything readable into a new database. With any loss, the exit code is 3.
 func (c *dynamodbSalvage) Run(ctx context.Context, std streams, g *globals) error {
 	r := salvageResult{Losses: []salvage.Loss{}}
 	bar := terminal.NewSteps(std.err, c.Quiet, "salvage")

@@ -16,8 +16,8 @@ import (
 )
 
 const (
-	keys  = 16  // that are told of, the busiest
-	steps = 120 // of a curve, at most
+	keys  = 16  // number of busiest keys reported
+	steps = 120 // maximum number of values of a curve
 )
 
 type heatRequest struct {
@@ -65,7 +65,7 @@ type spreadBody struct {
 }
 
 func (s *Service) heat(ctx context.Context, in *heatRequest) (*heatAnswer, error) {
-	if math.IsNaN(in.Share) { // which is neither below the minimum nor above the maximum
+	if math.IsNaN(in.Share) { // NaN passes checks of minimum and maximum
 		return nil, middleware.Problem(http.StatusUnprocessableEntity, "invalid_request", "The share is no number: 0.01 to 1 can be asked for.")
 	}
 	to := s.table.Now().UTC()
@@ -87,7 +87,7 @@ func (s *Service) heat(ctx context.Context, in *heatRequest) (*heatAnswer, error
 	return &heatAnswer{b}, nil
 }
 
-// curve is the greatest of each step.
+// curve returns the maximum of each step.
 func (b *heatBody) curve(uses []heat.Use, of func(*heat.Use) float64) []float64 {
 	step := time.Duration(b.Step) * time.Second
 	values := make([]float64, b.To.Sub(b.From)/step+1)
@@ -126,10 +126,11 @@ func (s *Service) describe(ctx context.Context, b *heatBody, f *heat.Finding, us
 	return key, nil
 }
 
-// spread says over how many partitions a site's events are spread, and should be; a step since the key was hot is the answer to it.
+// spread returns the current and the advised number of partitions of a site's events. If the number
+// was raised since the key was hot, it returns that change instead.
 func spread(site *analytics.Site, f *heat.Finding, now time.Time) *spreadBody {
 	at := &spreadBody{Site: site.SiteID, Shards: site.Sharding.At(now)}
-	at.Advised = min(table.MaxShards, max(site.Sharding.At(f.At)*f.Times, site.Sharding.At(f.Until)*2)) // it may have been spread, and not enough
+	at.Advised = min(table.MaxShards, max(site.Sharding.At(f.At)*f.Times, site.Sharding.At(f.Until)*2)) // the events may already have been spread, but not enough
 	for i := range site.Sharding {
 		step := &site.Sharding[i]
 		if step.From.After(f.Until) && (at.From == nil || !step.From.After(now)) {

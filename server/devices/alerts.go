@@ -14,7 +14,8 @@ import (
 	"github.com/onefold/onefold/telemetry/alerts"
 )
 
-// AlertDevicePath names a device of a fleet, or by ~FLEET the fleet as a whole, which has alerts of its own.
+// AlertDevicePath names a device of a fleet, or with ~FLEET the fleet as a whole, which has its own
+// alerts.
 type AlertDevicePath struct {
 	middleware.FleetPath
 	Device string `path:"device" maxLength:"65" doc:"~FLEET is the fleet as a whole."`
@@ -26,7 +27,7 @@ type AlertPath struct {
 	Alert string `path:"alert" maxLength:"26"`
 }
 
-// AlertBody is an alert as lists have it.
+// AlertBody is an alert in a list.
 type AlertBody struct {
 	ID           string               `json:"id"`
 	Device       string               `json:"device"`
@@ -126,7 +127,7 @@ func (s *Service) alertRoutes(api huma.API) {
 	}), s.pending)
 }
 
-// knownTo fails unless the device is of the fleet, or stands for it.
+// knownTo fails unless the device belongs to the fleet, or the ID stands for the fleet itself.
 func (s *Service) knownTo(ctx context.Context, fleetID, deviceID string) error {
 	if deviceID == alerts.FleetDevice(fleetID) {
 		return nil
@@ -159,7 +160,7 @@ func (s *Service) alert(ctx context.Context, in *AlertPath) (*alertDetailAnswer,
 	return answer, nil
 }
 
-// act changes an alert by do, whose first argument is which alert and the second who asks.
+// act changes an alert with do, which gets the alert's key and the actor.
 func (s *Service) act(ctx context.Context, in *AlertPath, action string, do func(telemetry.AlertKey, string) (telemetry.Alert, error)) (*alertAnswer, error) {
 	if err := s.knownTo(ctx, in.Fleet, in.Device); err != nil {
 		return nil, err
@@ -210,7 +211,8 @@ func (s *Service) pending(ctx context.Context, in *DevicePath) (*pendingAnswer, 
 	return answer, nil
 }
 
-// nameAlerts describes alerts with the names of their devices, rules and those who look after them.
+// nameAlerts converts alerts to bodies with the names of their devices, rules and people who
+// acknowledged them.
 func (s *Service) nameAlerts(ctx context.Context, fleetID string, all []telemetry.Alert) ([]AlertBody, error) {
 	bodies := make([]AlertBody, len(all))
 	if len(all) == 0 {

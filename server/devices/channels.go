@@ -16,7 +16,7 @@ import (
 	"github.com/onefold/onefold/telemetry/alerts"
 )
 
-// ChannelPath names a channel of a fleet.
+// ChannelPath names a notification channel of a fleet.
 type ChannelPath struct {
 	middleware.FleetPath
 	Channel string `path:"channel" maxLength:"64" pattern:"^[A-Za-z0-9_-]+$" patternDescription:"letters, digits, _ and -"`
@@ -26,7 +26,7 @@ func (in *ChannelPath) key() alerts.ChannelKey {
 	return alerts.ChannelKey{FleetID: in.Fleet, ChannelID: in.Channel}
 }
 
-// ChannelForm is what people say of a channel. What is wrong with it is told by alerts.CheckChannel.
+// ChannelForm has the settings of a channel that people choose. alerts.CheckChannel validates them.
 type ChannelForm struct {
 	Name   string                 `json:"name,omitempty"`
 	Kind   alerts.ChannelKind     `json:"kind" doc:"webhook or email."`
@@ -43,7 +43,8 @@ type channelBody struct {
 	ChannelForm
 }
 
-// describeChannel leaves the secret out, and the address, which may be one, unless whoever asks may change it.
+// describeChannel omits the secret. It also omits the URL, which may contain a secret, unless the
+// caller may change the channel.
 func describeChannel(ctx context.Context, c *alerts.Channel) channelBody {
 	address := c.URL
 	if u, err := url.Parse(address); address != "" && err == nil && !middleware.CallerOf(ctx).May(middleware.ForWrite, accounts.OfFleet(c.FleetID)) {
@@ -178,7 +179,8 @@ func (s *Service) putChannel(ctx context.Context, in *putChannelRequest) (*putCh
 	return answer, nil
 }
 
-// channelBefore is what a channel was, for the record; nil if there was none.
+// channelBefore returns the previous state of a channel for the audit record, or nil if it did not
+// exist.
 func channelBefore(ctx context.Context, c *alerts.Channel) any {
 	if c.ChannelID == "" {
 		return nil

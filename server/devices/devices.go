@@ -21,7 +21,7 @@ type DevicePath struct {
 	Device string `path:"device" maxLength:"64"`
 }
 
-// DeviceForm is what people say of a device, exported for the API's document.
+// DeviceForm has the fields of a device that people set. It is exported for the API document.
 type DeviceForm struct {
 	ID        string                 `json:"id" minLength:"1" maxLength:"64" doc:"Letters, digits and . _ - : ; no other device of the installation has it."`
 	Name      string                 `json:"name,omitempty" maxLength:"200"`
@@ -41,7 +41,7 @@ func (f *DeviceForm) device(fleetID string) telemetry.NewDevice {
 	}
 }
 
-// deviceBody is a device and the latest that is known of it.
+// deviceBody is a device with its latest state.
 type deviceBody struct {
 	DeviceForm
 	Fleet        string                 `json:"fleet"`
@@ -145,7 +145,7 @@ func (s *Service) deviceRoutes(api huma.API) {
 	}), s.deleting)
 }
 
-// known is a device of the fleet that the path names. A device of another fleet is not there.
+// known returns the device that the path names. Devices of other fleets are not found.
 func (s *Service) known(ctx context.Context, in *DevicePath) (telemetry.Device, error) {
 	d, err := telemetry.GetDevice(ctx, s.table, in.Device)
 	if err == nil && d.FleetID != in.Fleet {
@@ -170,7 +170,7 @@ func (s *Service) addDevice(ctx context.Context, in *newDeviceRequest) (*deviceA
 	if err != nil {
 		return nil, s.door.Error(ctx, err)
 	}
-	s.o.Collector.Forget(d.DeviceID) // it may be known as none
+	s.o.Collector.Forget(d.DeviceID) // it may be cached as unknown
 	s.recordChange(ctx, "device.create", in.Fleet, d.DeviceID, nil, settingsOfDevice(&d))
 	return s.answerDevice(ctx, &d)
 }
@@ -245,7 +245,7 @@ type devicesAnswer struct {
 	}
 }
 
-// label is the narrowest list that the question names.
+// label returns the narrowest index that the request's filters allow.
 func (in *devicesRequest) label() telemetry.LabelIn {
 	for _, l := range []telemetry.LabelIn{
 		{Kind: telemetry.ByTag, Value: in.Tag}, {Kind: telemetry.ByProfile, Value: in.Profile}, {Kind: telemetry.ByFirmware, Value: in.Firmware},
@@ -256,10 +256,10 @@ func (in *devicesRequest) label() telemetry.LabelIn {
 			return l
 		}
 	}
-	return telemetry.LabelIn{} // unreachable: the last has a value
+	return telemetry.LabelIn{} // unreachable: the last case always matches
 }
 
-// fits reports whether a device is asked for.
+// fits reports whether a device passes the request's filters.
 func (in *devicesRequest) fits(d *deviceBody) bool {
 	is := func(want, have string) bool { return want == "" || want == have }
 	found := strings.Contains(strings.ToLower(d.ID+"\n"+d.Name), strings.ToLower(in.Search))

@@ -20,7 +20,7 @@ import (
 	"github.com/onefold/onefold/telemetry/credentials"
 )
 
-// maxImport is how many devices one request may make.
+// maxImport is the maximum number of devices per request.
 const maxImport = 5000
 
 type importDevicesRequest struct {
@@ -48,7 +48,7 @@ type importedDevice struct {
 	Token  string `json:"token,omitempty"`
 }
 
-// formLine is a line of a list of devices.
+// formLine is one line of a device list.
 type formLine struct {
 	DeviceForm
 	line int
@@ -105,7 +105,8 @@ func (s *Service) importDevices(ctx context.Context, in *importDevicesRequest) (
 	return answer, nil
 }
 
-// makeDevices makes devices and notes what became of each. Errors: those of the store, when some may not be made.
+// makeDevices creates devices and reports the outcome of each. Errors: those of the store, if some
+// devices may not have been created.
 func (s *Service) makeDevices(ctx context.Context, in *importDevicesRequest, devices []telemetry.NewDevice, of []int, notes []importedDevice) error {
 	_, errs := telemetry.CreateDevices(ctx, s.table, devices)
 	for n, err := range errs {
@@ -121,7 +122,7 @@ func (s *Service) makeDevices(ctx context.Context, in *importDevicesRequest, dev
 			}
 		case errors.Is(err, telemetry.ErrInvalid), errors.Is(err, table.ErrKeyValue):
 			note.Status, note.Detail = "rejected", whatIsInvalid(err)
-		case errors.Is(err, table.ErrNotFound): // the fleet is there: the request is about it
+		case errors.Is(err, table.ErrNotFound): // the fleet exists: the request is authorized for it
 			note.Status, note.Detail = "rejected", fmt.Sprintf("there is no profile %q in the fleet", devices[n].ProfileID)
 		default:
 			return err
@@ -137,7 +138,7 @@ func (s *Service) makeDevices(ctx context.Context, in *importDevicesRequest, dev
 	return nil
 }
 
-// whatIsInvalid is what an error says of what was sent, without where the error came from.
+// whatIsInvalid returns the reason of a validation error without its package prefixes.
 func whatIsInvalid(err error) string {
 	if _, what, ok := strings.Cut(err.Error(), telemetry.ErrInvalid.Error()+": "); ok {
 		return what
@@ -145,7 +146,7 @@ func whatIsInvalid(err error) string {
 	return "the id has a byte that ids may not have"
 }
 
-// readForms reads a list. Errors: problems.
+// readForms parses a device list. Its errors are problems.
 func readForms(contentType string, body []byte) ([]formLine, error) {
 	kind, _, err := mime.ParseMediaType(contentType)
 	if err != nil {
@@ -229,7 +230,7 @@ func readCSV(body []byte) (lines []formLine, err error) {
 	return lines, nil
 }
 
-// set sets what a column says.
+// set sets the field of a column.
 func (f *DeviceForm) set(column, text string) error {
 	if note, ok := strings.CutPrefix(column, "note:"); ok && note != "" {
 		if text != "" {

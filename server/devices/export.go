@@ -17,7 +17,7 @@ import (
 	"github.com/onefold/onefold/telemetry"
 )
 
-const exportTimeout = time.Hour // of all of an export
+const exportTimeout = time.Hour // of a whole export
 
 type exportRequest struct {
 	DevicePath
@@ -98,7 +98,7 @@ func writeRows(rows *csv.Writer, r *telemetry.Reading) error {
 	return nil
 }
 
-// harmless keeps a spreadsheet from taking a text for a formula.
+// harmless prefixes text that a spreadsheet would run as a formula.
 func harmless(text string) string {
 	if text != "" && strings.ContainsRune("=+-@\t\r", rune(text[0])) {
 		return "'" + text
@@ -133,7 +133,8 @@ func (s *Service) exportAggregates(ctx context.Context, file io.Writer, format s
 	return rows.Error()
 }
 
-// value is the first or last value of a metric: of a state it is a text of a device's.
+// value formats the first or last value of a metric. The value of a state is text that a device
+// sent, so it is made harmless.
 func value(f telemetry.Figures, text string) string {
 	if f.Kind == telemetry.State {
 		return harmless(text)

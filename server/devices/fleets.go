@@ -106,7 +106,8 @@ func (s *Service) fleets(ctx context.Context, _ *struct{}) (*fleetsAnswer, error
 	return answer, nil
 }
 
-// sentAgain is how long a request that is like one before counts as the same, whose answer was lost.
+// sentAgain is how long a repeated request counts as a retry of the first, whose response may have
+// been lost.
 const sentAgain = 10 * time.Minute
 
 func (s *Service) addFleet(ctx context.Context, in *newFleetRequest) (*fleetAnswer, error) {
@@ -115,7 +116,7 @@ func (s *Service) addFleet(ctx context.Context, in *newFleetRequest) (*fleetAnsw
 		ID: b.ID, Name: b.Name, TimeZone: b.TimeZone, TenMinutes: b.TenMinutes, Retention: b.Retention, Limits: b.Limits,
 		PropertyTags: b.PropertyTags,
 	}
-	if _, err := telemetry.GetFleet(ctx, s.table, n.ID); errors.Is(err, table.ErrNotFound) { // nobody has a role on what is new
+	if _, err := telemetry.GetFleet(ctx, s.table, n.ID); errors.Is(err, table.ErrNotFound) { // only if new: nobody can have a role on a new fleet
 		if err := s.door.Accounts.ForgetSite(ctx, accounts.OfFleet(n.ID)); err != nil {
 			return nil, s.door.Error(ctx, err)
 		}
@@ -135,26 +136,26 @@ func (s *Service) addFleet(ctx context.Context, in *newFleetRequest) (*fleetAnsw
 	return &fleetAnswer{describeFleet(ctx, &f)}, nil
 }
 
-// settingsOf are a fleet's settings, for the record.
+// settingsOf returns a fleet's settings for the audit record.
 func settingsOf(ctx context.Context, f *telemetry.Fleet) fleetBody {
 	body := describeFleet(ctx, f)
 	body.Role = ""
 	return body
 }
 
-// recordChange is record with what changed, as bodies of the API; nil is what is not there.
+// recordChange records a change with the API bodies before and after; nil means that there is none.
 func (s *Service) recordChange(ctx context.Context, action, fleetID, subject string, before, after any) {
 	s.door.RecordChange(ctx, accounts.Entry{Actor: middleware.CallerOf(ctx).Actor, Action: action, Site: accounts.OfFleet(fleetID), Subject: subject}, before, after)
 }
 
-// recordSecret is record of a secret that was changed.
+// recordSecret records the change of a secret.
 func (s *Service) recordSecret(ctx context.Context, action, fleetID, subject, field string) {
 	s.door.Record(ctx, accounts.Entry{
 		Actor: middleware.CallerOf(ctx).Actor, Action: action, Site: accounts.OfFleet(fleetID), Subject: subject, Changes: []accounts.Change{{Field: field, Hidden: true}},
 	})
 }
 
-// record writes down who changed what of a fleet.
+// record records who changed what in a fleet.
 func (s *Service) record(ctx context.Context, action, fleetID, subject string) {
 	s.door.Record(ctx, accounts.Entry{Actor: middleware.CallerOf(ctx).Actor, Action: action, Site: accounts.OfFleet(fleetID), Subject: subject})
 }
@@ -216,6 +217,8 @@ type silenceBody struct {
 	Of      int       `json:"of" doc:"Devices that were online before."`
 }
 
+// board returns the counts of a fleet. Devices that never connected have no connectivity, so their
+// number is the rest.
 func (s *Service) board(ctx context.Context, in *middleware.FleetPath) (*boardAnswer, error) {
 	fleet := telemetry.FleetIn{FleetID: in.Fleet}
 	if _, err := telemetry.GetFleet(ctx, s.table, in.Fleet); err != nil {

@@ -79,7 +79,7 @@ func (s *Service) importReadings(ctx context.Context, in *importReadingsRequest)
 	return answer, nil
 }
 
-// imported tells those who want to know of what was imported.
+// imported notifies subscribers, such as counters and streams, of imported readings.
 func (s *Service) imported(ctx context.Context, fleetID string, made []string, readings []telemetry.Incoming, became []telemetry.Outcome) {
 	for _, id := range made {
 		s.record(ctx, "device.create", fleetID, id)

@@ -19,7 +19,7 @@ import (
 	"github.com/onefold/onefold/telemetry/payload"
 )
 
-// linesRequest is what clients of InfluxDB 2 send.
+// linesRequest is a write request of InfluxDB 2 clients.
 type linesRequest struct {
 	Authorization   string `header:"Authorization" doc:"Token or Bearer, and the token of a device or a key of the fleet with the scope ingest or write."`
 	ContentEncoding string `header:"Content-Encoding" doc:"gzip or none."`
@@ -29,7 +29,7 @@ type linesRequest struct {
 	RawBody         []byte `contentType:"text/plain"`
 }
 
-// oldLinesRequest is what clients of InfluxDB 1 send.
+// oldLinesRequest is a write request of InfluxDB 1 clients.
 type oldLinesRequest struct {
 	Authorization   string `header:"Authorization"`
 	ContentEncoding string `header:"Content-Encoding"`
@@ -59,7 +59,7 @@ func (s *Service) lineRoutes(api huma.API, mux *http.ServeMux) {
 	})
 	old.OperationID, old.Path, old.Hidden, old.Middlewares = "write-lines-v1", "/write", true, huma.Middlewares{refuseLong(true)}
 	huma.Register(api, middleware.Guard(middleware.ForAnyone, old), func(ctx context.Context, in *oldLinesRequest) (*huma.StreamResponse, error) {
-		fleet, _, _ := strings.Cut(in.Database, "/") // what follows names how long InfluxDB keeps it
+		fleet, _, _ := strings.Cut(in.Database, "/") // the rest names a retention policy of InfluxDB
 		return s.writeLines(ctx, oldToken(in), fleet, in.Precision, in.ContentEncoding, in.RawBody).answer(true), nil
 	})
 	for _, path := range []string{"GET /ping", "GET /api/v2/ping"} {
@@ -69,11 +69,12 @@ func (s *Service) lineRoutes(api huma.API, mux *http.ServeMux) {
 	mux.HandleFunc("POST /query", created)
 }
 
-// drained is how much is read of a body that is too long, in bytes: a client that is still sending may not hear why it is
-// refused, and InfluxDB's send 50 MB at most.
+// drained is how many bytes of a rejected body are read: a client that is still sending may
+// otherwise miss the response. InfluxDB clients send at most 50 MB.
 const drained = 64 << 20
 
-// refuseLong answers requests that say to have too long a body in the form that their clients read.
+// refuseLong rejects requests that announce a body that is too long, in the response format of
+// their clients.
 func refuseLong(old bool) func(huma.Context, func(huma.Context)) {
 	return func(ctx huma.Context, next func(huma.Context)) {
 		r, _ := humago.Unwrap(ctx)
@@ -82,14 +83,14 @@ func refuseLong(old bool) func(huma.Context, func(huma.Context)) {
 			return
 		}
 		if err := ctx.SetReadDeadline(time.Now().Add(ingestFor)); err == nil {
-			_, _ = io.CopyN(io.Discard, r.Body, drained) // whatever it ends with, the answer is the same
+			_, _ = io.CopyN(io.Discard, r.Body, drained) // the response is the same whatever the error
 		}
 		w := written{status: http.StatusRequestEntityTooLarge, code: codes[http.StatusRequestEntityTooLarge], message: tooLong}
 		w.answer(old).Body(ctx)
 	}
 }
 
-// oldToken is the token of a client of InfluxDB 1, which may call it a password.
+// oldToken returns the token of an InfluxDB 1 client, which may send it as a password.
 func oldToken(in *oldLinesRequest) string {
 	if token, ok := tokenOf(in.Authorization); ok {
 		return token
@@ -103,13 +104,13 @@ func oldToken(in *oldLinesRequest) string {
 	return in.Password
 }
 
-// written is the answer to lines.
+// written is the response to a write of lines.
 type written struct {
 	status  int
-	code    string // InfluxDB's
+	code    string // InfluxDB's error code
 	message string
 	wait    time.Duration
-	after   string // when to try again, as an error says; "": it says nothing
+	after   string // when to retry, as given by an error; "" if it gives none
 	lines   []refusedLine
 }
 
@@ -120,9 +121,11 @@ type refusedLine struct {
 	Detail string           `json:"detail"`
 }
 
-// badLine is the reason of a line that cannot be read.
+// badLine is the reason for a line that cannot be parsed.
 const badLine telemetry.Reason = "bad_line"
 
+// writeLines ingests the lines of both versions of the protocol. A token that belongs to another
+// fleet than the bucket gets 404, as InfluxDB answers for an unknown bucket.
 func (s *Service) writeLines(ctx context.Context, token, fleet, precision, encoding string, body []byte) written {
 	unit, ok := lineprotocol.Unit(precision)
 	if !ok {
@@ -152,7 +155,7 @@ func (s *Service) writeLines(ctx context.Context, token, fleet, precision, encod
 	return judge(lines, became)
 }
 
-// judge makes one answer of many outcomes.
+// judge combines many outcomes into one response.
 func judge(lines []payload.Line, became []telemetry.Outcome) written {
 	if wait := retryAfter(became); wait > 0 {
 		return written{status: http.StatusTooManyRequests, code: "too many requests", message: "the fleet allows a device fewer readings a minute: send all again later, what is stored counts once", wait: wait}
@@ -174,7 +177,7 @@ func judge(lines []payload.Line, became []telemetry.Outcome) written {
 	return w
 }
 
-// How many refused lines an answer names, and its message.
+// How many rejected lines a response lists, and how many its message names.
 const maxNamed, maxTold = 1000, 20
 
 func partial(refused []refusedLine, of int) string {
@@ -193,14 +196,14 @@ func partial(refused []refusedLine, of int) string {
 	return b.String()
 }
 
-// codes are InfluxDB's words for a status.
+// codes maps statuses to InfluxDB's error codes.
 var codes = map[int]string{
 	http.StatusBadRequest: "invalid", http.StatusUnauthorized: "unauthorized", http.StatusForbidden: "forbidden", http.StatusNotFound: "not found",
 	http.StatusRequestEntityTooLarge: "request too large", http.StatusUnsupportedMediaType: "invalid", http.StatusTooManyRequests: "too many requests",
 	http.StatusServiceUnavailable: "unavailable",
 }
 
-// failed is the answer when nothing is known to be stored.
+// failed returns the response for an error after which nothing is known to be stored.
 func (s *Service) failed(ctx context.Context, err error) written {
 	p := new(huma.ErrorModel)
 	if !errors.As(err, &p) {
@@ -217,7 +220,7 @@ func (s *Service) failed(ctx context.Context, err error) written {
 	return w
 }
 
-// answer writes in the form of InfluxDB 2, or 1.
+// answer writes the response in the format of InfluxDB 2, or 1.
 func (w written) answer(old bool) *huma.StreamResponse {
 	return &huma.StreamResponse{Body: func(ctx huma.Context) {
 		ctx.SetHeader("X-Influxdb-Version", influxVersion)
@@ -235,7 +238,7 @@ func (w written) answer(old bool) *huma.StreamResponse {
 			ctx.SetHeader("WWW-Authenticate", `Token realm="onefold"`)
 		}
 		ctx.SetStatus(w.status)
-		_ = middleware.PlainJSON(ctx.BodyWriter()).Encode(w.form(old)) // a client that is gone does not hear it
+		_ = middleware.PlainJSON(ctx.BodyWriter()).Encode(w.form(old)) // the client may be gone; ignore the error
 	}}
 }
 
@@ -252,7 +255,7 @@ func (w written) form(old bool) any {
 	}{w.code, w.message, w.lines}
 }
 
-// influxVersion is the version of InfluxDB whose protocol this is: clients ask before they write.
+// influxVersion is the version of InfluxDB that clients are told when they ask before they write.
 const influxVersion = "v2.7.0"
 
 func pong(w http.ResponseWriter, _ *http.Request) {
@@ -266,7 +269,7 @@ func healthy(w http.ResponseWriter, _ *http.Request) {
 	_, _ = w.Write([]byte(`{"name":"onefold","message":"ready for writes","status":"pass","checks":[],"version":"` + influxVersion + `","commit":""}` + "\n"))
 }
 
-// created answers the one statement that clients of InfluxDB 1 send before they write.
+// created answers the one statement that InfluxDB 1 clients send before they write.
 func created(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("X-Influxdb-Version", influxVersion)

@@ -7,7 +7,7 @@ import (
 	"github.com/onefold/onefold/telemetry"
 )
 
-// metrics count readings.
+// metrics counts readings.
 type metrics struct {
 	readings *prometheus.CounterVec
 	rejected *prometheus.CounterVec
@@ -23,7 +23,7 @@ func newMetrics(of *middleware.Metrics) *metrics {
 		}, []string{"reason"}),
 	}
 	for _, status := range []telemetry.OutcomeStatus{telemetry.Stored, telemetry.Duplicate, telemetry.StoredLate, telemetry.Rejected, telemetry.Queued} {
-		m.readings.WithLabelValues(string(status)) // a rate is known from the first reading on
+		m.readings.WithLabelValues(string(status)) // so that a rate is known from the first reading on
 	}
 	of.MustRegister(m.readings, m.rejected, m.omitted)
 	return m
@@ -47,5 +47,5 @@ func (m *metrics) count(outcomes []telemetry.Outcome) {
 	}
 }
 
-// Waiting is how many single readings wait to be stored together with others.
+// Waiting returns the number of single readings that wait to be stored in a batch.
 func (s *Service) Waiting() int { return s.o.Collector.Waiting() }

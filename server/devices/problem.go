@@ -14,7 +14,8 @@ import (
 	"github.com/onefold/onefold/telemetry/recount"
 )
 
-// Problem is the answer to an error of telemetry that says what to do; nil for other errors.
+// Problem maps an error of telemetry to a response that says what to do. It returns nil for other
+// errors.
 func Problem(err error) error {
 	if faults := ruleErrors(err); len(faults) > 0 {
 		return ruleProblem(faults)
@@ -48,7 +49,7 @@ func Problem(err error) error {
 	return nil
 }
 
-// ruleErrors are all faults of a rule or channel that an error tells of.
+// ruleErrors collects all faults of a rule or channel from an error.
 func ruleErrors(err error) (faults []*alerts.RuleError) {
 	switch e := err.(type) {
 	case *alerts.RuleError:
@@ -63,7 +64,7 @@ func ruleErrors(err error) (faults []*alerts.RuleError) {
 	return faults
 }
 
-// ruleProblem names every field that is wrong; its code is that of the first.
+// ruleProblem returns a problem that lists every invalid field. Its code is that of the first.
 func ruleProblem(faults []*alerts.RuleError) error {
 	p := middleware.Problem(http.StatusUnprocessableEntity, faults[0].Code, "It cannot be as it is said.")
 	for _, f := range faults {

@@ -19,7 +19,8 @@ type ProfilePath struct {
 	Profile string `path:"profile" maxLength:"64"`
 }
 
-// ProfileForm is what people say of a profile. It is exported, because the API's document has no fields of others that are embedded.
+// ProfileForm has the fields of a profile that people set. It is exported because the API document
+// omits the fields of unexported embedded types.
 type ProfileForm struct {
 	Name    string                `json:"name,omitempty" maxLength:"200"`
 	Metrics []telemetry.MetricDef `json:"metrics,omitempty" maxItems:"256" doc:"Metrics that are not named are gauges if they are numbers, and else states."`
@@ -81,7 +82,7 @@ func (s *Service) profiles(ctx context.Context, in *middleware.FleetPath) (*prof
 	return answer, nil
 }
 
-// knownProfile is a profile of the fleet that the path names.
+// knownProfile returns the profile that the path names.
 func (s *Service) knownProfile(ctx context.Context, in *ProfilePath) (telemetry.Profile, error) {
 	p, err := telemetry.ProfileByID.Get(ctx, s.table, telemetry.ProfileIn{ProfileID: in.Profile})
 	if err == nil && p.FleetID != in.Fleet {

@@ -12,7 +12,7 @@ import (
 	"github.com/onefold/onefold/telemetry"
 )
 
-// Times are a range of time, half open.
+// Times is a half-open time range.
 type Times struct {
 	From time.Time `query:"from" doc:"RFC 3339. Default: a day before the end."`
 	To   time.Time `query:"to" doc:"RFC 3339, not included. Default: now."`
@@ -40,7 +40,7 @@ type seriesRequest struct {
 
 type seriesAnswer struct{ Body telemetry.Series }
 
-// PageParams say which page of a list is wanted.
+// PageParams select a page of a list.
 type PageParams struct {
 	Cursor string `query:"cursor" doc:"Of the page before."`
 	Limit  int    `query:"limit" minimum:"1" maximum:"1000" default:"100"`
@@ -137,7 +137,7 @@ func (s *Service) readings(ctx context.Context, in *readingsPageRequest) (*readi
 	return answer, nil
 }
 
-// described are the items of a page as they are answered.
+// described converts the items of a page to their bodies.
 func described[T, B any](page table.Page[T], describe func(*T) B) []B {
 	all := make([]B, len(page.Items))
 	for i := range page.Items {
@@ -179,7 +179,7 @@ func describeAggregate(a *telemetry.Aggregate) aggregateBody {
 	return aggregateBody{a.Start, a.Readings, a.Late, a.Corrections, telemetry.FiguresOf(a)}
 }
 
-// buckets asks for the aggregates whose buckets begin in a range of time.
+// buckets returns the range of aggregates whose buckets begin in a time range.
 func (s *Service) buckets(ctx context.Context, in *DevicePath, p telemetry.Period, from, to time.Time) (telemetry.AggregatesIn, error) {
 	ask := telemetry.AggregatesIn{DeviceID: in.Device, Period: p}
 	if !from.Before(to) {
@@ -196,12 +196,12 @@ func (s *Service) buckets(ctx context.Context, in *DevicePath, p telemetry.Perio
 		}
 		layout = time.DateOnly
 	}
-	// A bucket that begins at an instant is in the range if the instant is: so is one whose start is written as that.
+	// A bucket is in the half-open range if its start is.
 	ask.From, ask.To = firstAt(from, zone, layout), firstAt(to, zone, layout)
 	return ask, nil
 }
 
-// firstAt is the start of the first bucket that does not begin before an instant.
+// firstAt returns the start of the first bucket that does not begin before an instant.
 func firstAt(at time.Time, zone *time.Location, layout string) string {
 	local := at.In(zone)
 	if layout != time.DateOnly {

@@ -150,7 +150,8 @@ func (s *Service) lift(ctx context.Context, in *RetractionPath) (*struct{}, erro
 	return nil, nil
 }
 
-// retracted begins to make aggregates by what is retracted now. Upkeep finishes it, also if this is broken off.
+// retracted starts to recompute aggregates for changed retractions. If it is interrupted,
+// maintenance completes it.
 func (s *Service) retracted(ctx context.Context, action, fleetID, deviceID string) {
 	s.o.Collector.Forget(deviceID)
 	s.record(ctx, action, fleetID, deviceID)

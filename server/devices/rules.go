@@ -15,10 +15,10 @@ import (
 	"github.com/onefold/onefold/telemetry/alerts"
 )
 
-// The bounds of trying a rule on what was measured.
+// Limits of testing a rule on past readings.
 const (
 	maxTried    = 400 * 24 * time.Hour
-	maxTriedOf  = 300_000 // readings or aggregates
+	maxTriedOf  = 300_000 // number of readings or aggregates
 	trialMayRun = 30 * time.Second
 )
 
@@ -36,7 +36,7 @@ func (in *RulePath) key() telemetry.RuleKey {
 	return telemetry.RuleKey{Scope: ruleScopes[in.Scope], ScopeID: in.ScopeID, RuleID: in.Rule}
 }
 
-// RuleForm is what people say of a rule. What is wrong with it is told by alerts.CheckRule.
+// RuleForm has the fields of a rule that people set. alerts.CheckRule validates them.
 type RuleForm struct {
 	Name     string             `json:"name,omitempty"`
 	Metric   string             `json:"metric,omitempty"`
@@ -140,7 +140,7 @@ func (s *Service) rules(ctx context.Context, in *middleware.FleetPath) (*rulesAn
 	return answer, nil
 }
 
-// knownRule is a rule of the fleet that the path names.
+// knownRule returns the rule that the path names.
 func (s *Service) knownRule(ctx context.Context, in *RulePath) (telemetry.Rule, error) {
 	r, err := telemetry.Rules.Get(ctx, s.table, in.key())
 	if err == nil && r.FleetID != in.Fleet {
@@ -157,6 +157,8 @@ func (s *Service) rule(ctx context.Context, in *RulePath) (*ruleAnswer, error) {
 	return &ruleAnswer{describeRule(&r)}, nil
 }
 
+// putRule updates the rule if it exists, and otherwise creates it. The fleet is checked again
+// within the update, because the rule may have been replaced since it was read.
 func (s *Service) putRule(ctx context.Context, in *putRuleRequest) (*ruleAnswer, error) {
 	r, err := s.knownRule(ctx, &in.RulePath)
 	var before any
@@ -238,7 +240,7 @@ func (s *Service) replay(ctx context.Context, in *DevicePath, r telemetry.Rule, 
 	return alerts.Replay(r, in.Device, atMost(maxTriedOf, readings), retractions)
 }
 
-// atMost fails behind n items.
+// atMost fails after n items.
 func atMost[T any](n int, all iter.Seq2[T, error]) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		left := n

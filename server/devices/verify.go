@@ -18,7 +18,7 @@ import (
 	"github.com/onefold/onefold/telemetry/recount"
 )
 
-// fleetVerification is a check or a rebuild of a fleet's figures, under way or ended.
+// fleetVerification is a check or rebuild of a fleet's figures, running or finished.
 type fleetVerification struct {
 	ID          string            `json:"id,omitempty"`
 	State       string            `json:"state" enum:"never,running,clean,differs,rebuilt,failed" doc:"rebuilt: every item that differed was replaced."`
@@ -41,7 +41,7 @@ type fleetVerification struct {
 	Problem     string            `json:"problem,omitempty" doc:"Why it failed."`
 }
 
-// fleetDifference is one derived item that is not what the readings say.
+// fleetDifference is a derived item that differs from what the readings give.
 type fleetDifference struct {
 	Item       string                 `json:"item" doc:"Part, device and start."`
 	Part       recount.Part           `json:"part" enum:"hour,ten_minutes,day,latest,label,counts"`
@@ -69,7 +69,7 @@ type verifyFleetStarted struct {
 	}
 }
 
-// verifyDays are checked when nobody says from when.
+// verifyDays is the default number of days to check.
 const verifyDays = 7
 
 func (s *Service) verifyRoutes(api huma.API) {
@@ -96,7 +96,7 @@ func (s *Service) rebuild(ctx context.Context, in *verifyFleetRequest) (*verifyF
 	return s.beginRecount(ctx, in, recount.Rebuilding)
 }
 
-// beginRecount begins a comparison, or a rebuild. One of either runs at a time.
+// beginRecount starts a check or a rebuild. Only one of them runs at a time.
 func (s *Service) beginRecount(ctx context.Context, in *verifyFleetRequest, verb recount.Verb) (*verifyFleetStarted, error) {
 	of, err := s.rangeOf(ctx, in)
 	if err != nil {
@@ -121,7 +121,7 @@ func (s *Service) beginRecount(ctx context.Context, in *verifyFleetRequest, verb
 	return answer, nil
 }
 
-// rangeOf is what a request wants compared.
+// rangeOf returns the range that a request asks for.
 func (s *Service) rangeOf(ctx context.Context, in *verifyFleetRequest) (recount.RangeIn, error) {
 	of := recount.RangeIn{Fleet: in.Fleet, Device: in.Body.Device, From: in.Body.From, To: in.Body.To}
 	f, err := telemetry.GetFleet(ctx, s.table, in.Fleet)
@@ -144,8 +144,8 @@ func (s *Service) rangeOf(ctx context.Context, in *verifyFleetRequest) (recount.
 	return of, of.Check()
 }
 
-// runRecount compares or rebuilds, and writes down how that ended: a restart shows it. One that the server's end broke off goes on when
-// it is asked for again, and leaves the one before on show.
+// runRecount checks or rebuilds, and stores the result, so that it survives a restart. If the
+// server stops meanwhile, the previous result stays, and a new request resumes the work.
 func (s *Service) runRecount(ctx context.Context, of recount.RangeIn, verb recount.Verb, job *jobs.Job[fleetVerification]) {
 	v := recount.Verification{FleetKey: telemetry.FleetKey{FleetID: of.Fleet}, ID: job.State().ID, Device: of.Device, From: of.From, To: of.To}
 	var err error
@@ -165,7 +165,7 @@ func (s *Service) runRecount(ctx context.Context, of recount.RangeIn, verb recou
 	}
 }
 
-// keepVerify writes down how a comparison ended.
+// keepVerify stores the result of a check or rebuild.
 func (s *Service) keepVerify(ctx context.Context, v *recount.Verification, err error) {
 	if err != nil {
 		v.Failure = s.door.Error(ctx, err).Error()

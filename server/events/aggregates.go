@@ -28,7 +28,7 @@ type typesAnswer struct {
 	}
 }
 
-// PageParams say which page of a list is wanted.
+// PageParams select a page of a list.
 type PageParams struct {
 	Cursor string `query:"cursor" doc:"Of the page before."`
 	Limit  int    `query:"limit" minimum:"1" maximum:"1000" default:"100"`
@@ -109,7 +109,8 @@ func (s *Service) aggregate(ctx context.Context, in *AggregatePath) (*headAnswer
 	return &headAnswer{etag(h.Version), describeHead(&h)}, nil
 }
 
-// head is the head of an aggregate. Errors: a problem when there is none; those of the store.
+// head returns the head of an aggregate. Errors: a problem if it does not exist, and those of the
+// store.
 func (s *Service) head(ctx context.Context, in *AggregatePath) (eventstore.Head, error) {
 	h, err := s.store.Head(ctx, in.id())
 	if errors.Is(err, table.ErrNotFound) {
@@ -118,7 +119,7 @@ func (s *Service) head(ctx context.Context, in *AggregatePath) (eventstore.Head,
 	return h, err
 }
 
-// readable is the head of an aggregate that may be read: it was not deleted.
+// readable returns the head of an aggregate unless it was deleted.
 func (s *Service) readable(ctx context.Context, in *AggregatePath) (eventstore.Head, error) {
 	h, err := s.head(ctx, in)
 	if err == nil && h.State == eventstore.Deleted {
@@ -136,7 +137,7 @@ func (s *Service) endingRoutes(api huma.API) {
 	huma.Register(api, deleting, s.ending("stream.delete", s.store.Delete))
 }
 
-// ending ends streams and writes down who did.
+// ending returns a handler that ends a stream and records who did it.
 func (s *Service) ending(action string, end func(context.Context, eventstore.ID) error) func(context.Context, *AggregatePath) (*struct{}, error) {
 	return func(ctx context.Context, in *AggregatePath) (*struct{}, error) {
 		_, err := s.head(ctx, in)

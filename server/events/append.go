@@ -17,7 +17,7 @@ import (
 	"github.com/onefold/onefold/server/internal/middleware"
 )
 
-const maxAppendBody = 6 << 20 // 4 MB of events, and what JSON adds
+const maxAppendBody = 6 << 20 // 4 MB of events, with the overhead of JSON
 
 type appendRequest struct {
 	AggregatePath
@@ -61,6 +61,8 @@ same ` + "`commitId`" + `. The answer is 201, or 200 when it had happened before
 	huma.Register(api, op, s.append)
 }
 
+// append appends events, and wakes up the live streams of this process. A repeated append, with the
+// same commit ID, answers 200 instead of 201.
 func (s *Service) append(ctx context.Context, in *appendRequest) (*appendAnswer, error) {
 	expected, status, err := in.expected()
 	if err != nil {
@@ -93,10 +95,11 @@ func (s *Service) append(ctx context.Context, in *appendRequest) (*appendAnswer,
 	return answer, nil
 }
 
-// etag is a version as an entity tag.
+// etag formats a version as an entity tag.
 func etag(version int64) string { return `"` + strconv.FormatInt(version, 10) + `"` }
 
-// expected is the version that an append expects, and the status of the answer when the stream has another.
+// expected returns the version that an append expects, and the status of the response if the stream
+// has another version.
 func (r *appendRequest) expected() (e eventstore.Expected, status int, err error) {
 	said := 0
 	for _, is := range []bool{len(r.Body.Expected) > 0, r.IfMatch != "", r.IfNoneMatch != ""} {
@@ -124,7 +127,7 @@ func (r *appendRequest) expected() (e eventstore.Expected, status int, err error
 	return e, http.StatusConflict, err
 }
 
-// expectedOf reads a version as JSON says it.
+// expectedOf parses an expected version.
 func expectedOf(said json.RawMessage) (eventstore.Expected, error) {
 	switch text := string(said); text {
 	case "", `"any"`, "null":

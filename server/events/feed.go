@@ -15,11 +15,11 @@ import (
 )
 
 const (
-	feedLook    = 500 * time.Millisecond // how often the feed is looked at: it follows appends by what the folds take
-	feedAppends = 25                     // that are read at once for who watches: each may have 4 MB
+	feedLook    = 500 * time.Millisecond // how often the feed is polled; it follows appends with the delay of the folds
+	feedAppends = 25                     // appends read at once for a stream; each may have 4 MB
 )
 
-// FeedFilter says which events of the feed are wanted.
+// FeedFilter selects events of the feed.
 type FeedFilter struct {
 	EventType     []string `query:"eventType" maxItems:"50" doc:"Types of events, separated by commas. Default: all."`
 	AggregateType []string `query:"aggregateType" maxItems:"50" doc:"Types of aggregates, separated by commas. Default: all."`
@@ -107,7 +107,7 @@ func (s *Service) feedHead(ctx context.Context, _ *struct{}) (*feedHeadAnswer, e
 	return answer, nil
 }
 
-// feedPosition is where a stream of the feed begins.
+// feedPosition returns the position after which a stream of the feed begins.
 func (s *Service) feedPosition(ctx context.Context, in *feedTailRequest) (int64, error) {
 	if n, err := strconv.ParseInt(in.Last, 10, 64); err == nil && n >= 0 {
 		return n, nil
@@ -127,7 +127,7 @@ func (s *Service) tailFeed(ctx context.Context, in *feedTailRequest, send sse.Se
 				page, err := s.store.FeedPage(ctx, at, feedAppends, in.options()...)
 				for i := 0; i < len(page.Events) && err == nil; i++ {
 					m := sse.Message{Data: describeFeedEvent(&page.Events[i])}
-					if page.Events[i].Last { // who has seen but a part of an append has to see it again
+					if page.Events[i].Last { // after a part of an append, a reader must start with the whole append again
 						m.ID = int(page.Events[i].Position)
 					}
 					err = send(m)

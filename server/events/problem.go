@@ -11,7 +11,8 @@ import (
 	"github.com/onefold/onefold/server/internal/middleware"
 )
 
-// Problem is the answer to an error of the event store that says what to do; nil for other errors.
+// Problem maps an error of the event store to a response that says what to do. It returns nil for
+// other errors.
 func Problem(err error) error {
 	switch {
 	case errors.Is(err, eventstore.ErrInvalid):
@@ -38,7 +39,8 @@ func Problem(err error) error {
 	return nil
 }
 
-// conflictProblem is the answer to an append that expected another version: it tells what the writer did not know.
+// conflictProblem is the response to an append that expected another version. It includes the
+// events that the writer missed.
 type conflictProblem struct {
 	*huma.ErrorModel
 	Actual int64             `json:"actual" doc:"The version that the stream has."`
@@ -58,8 +60,8 @@ func conflictOf(c *eventstore.Conflict, status int) error {
 	return p
 }
 
-// pageBytes bounds the events of an answer, but for the last of them.
+// pageBytes limits the size of the events in a response; the last event may exceed it.
 const pageBytes = 4 << 20
 
-// eventBytes is what an event takes in an answer, about.
+// eventBytes estimates the size of an event in a response.
 func eventBytes(e *eventstore.Event) int { return len(e.Payload)*4/3 + 512 }

@@ -17,8 +17,8 @@ import (
 	"github.com/onefold/onefold/server/jobs"
 )
 
-// Projection is what the server tells of a projection and lets people do with it. *projection.Projection is one, whatever its
-// read models are.
+// Projection is the interface of a projection that the server reports and lets people control.
+// *projection.Projection implements it for every type of read model.
 type Projection interface {
 	Name() string
 	Version() int
@@ -133,7 +133,8 @@ func (s *Service) describeProjection(ctx context.Context, p Projection) (project
 	return body, err
 }
 
-// lastRebuild is the one of a projection that is under way, or ended last; nil if there was none of late.
+// lastRebuild returns the running or last rebuild of a projection, or nil if there was none
+// recently.
 func (s *Service) lastRebuild(ctx context.Context, name string) (*rebuildBody, error) {
 	body, phase, err := s.rebuilds.Last(ctx, name)
 	if err != nil || phase == jobs.None {
@@ -145,7 +146,7 @@ func (s *Service) lastRebuild(ctx context.Context, name string) (*rebuildBody, e
 	return &body, nil
 }
 
-// projection is the one of a name.
+// projection returns the projection with a name.
 func (s *Service) projection(name string) (Projection, error) {
 	for _, p := range s.o.Projections {
 		if p.Name() == name {
@@ -207,7 +208,7 @@ func (s *Service) rebuild(ctx context.Context, in *projectionRequest) (*struct{}
 	return nil, nil
 }
 
-// runRebuild rebuilds, and notes what comes of it.
+// runRebuild rebuilds and stores the result.
 func (s *Service) runRebuild(ctx context.Context, p Projection, job *jobs.Job[rebuildBody]) {
 	differs, err := p.Rebuild(ctx, projection.RebuildOptions{CaughtUp: s.o.CaughtUp, Progress: func(at projection.Progress) {
 		job.Change(func(r *rebuildBody) { r.Stage, r.Aggregates, r.Events = at.Stage, at.Aggregates, at.Events })

@@ -18,9 +18,9 @@ import (
 	"github.com/onefold/onefold/server/internal/middleware"
 )
 
-const exportTimeout = time.Hour // of all of an export
+const exportTimeout = time.Hour // of a whole export
 
-// Range says which events of a stream are wanted.
+// Range selects events of a stream.
 type Range struct {
 	From      int64     `query:"from" minimum:"1" doc:"The first, by its number."`
 	To        int64     `query:"to" minimum:"1" doc:"The last, by its number."`
@@ -113,7 +113,7 @@ func (s *Service) read(ctx context.Context, in *eventsRequest) (*eventsPage, err
 	return page, nil
 }
 
-// next is where the page is that begins with an event.
+// next returns the URL of the page that begins with an event.
 func (r *eventsRequest) next(seq int64) string {
 	ask := url.Values{"limit": {strconv.Itoa(r.Limit)}}
 	from, to := r.From, r.To
@@ -183,5 +183,5 @@ func (s *Service) ofType(ctx context.Context, in *eventsOfTypeRequest) (*eventsO
 
 const (
 	endOfIDs  = "~" // after every ULID
-	maxOfType = 100 // events of a page: each may have 400 KB
+	maxOfType = 100 // events of a page; each may have 400 KB
 )

@@ -15,7 +15,7 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// stateFor is how long a state may be in the making.
+// stateFor limits how long computing a state may take.
 const stateFor = 20 * time.Second
 
 type stateRequest struct {

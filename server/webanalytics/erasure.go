@@ -14,7 +14,8 @@ import (
 	"github.com/onefold/onefold/server/internal/middleware"
 )
 
-// erasureWait is how long a request waits for an erasure, which reads all raw events of the site and goes on without it.
+// erasureWait is how long a request waits for an erasure, which reads all raw events of the site.
+// The erasure continues without the request.
 const erasureWait = 45 * time.Second
 
 type erasureRequest struct {
@@ -65,7 +66,7 @@ func (s *Service) erase(ctx context.Context, in *erasureRequest) (*erasureAnswer
 	actor := middleware.CallerOf(ctx).Actor
 	if !s.background.Start(func(ctx context.Context) {
 		e := s.runErasure(ctx, in, actor)
-		<-s.erasing // before anyone hears of the end, and asks for the next
+		<-s.erasing // freed before the caller learns of the end and sends the next request
 		done <- e
 	}) {
 		<-s.erasing

@@ -16,7 +16,7 @@ import (
 	"github.com/onefold/onefold/server/internal/middleware"
 )
 
-const exportTimeout = time.Hour // of all of an export
+const exportTimeout = time.Hour // of a whole export
 
 type exportRequest struct {
 	middleware.SitePath

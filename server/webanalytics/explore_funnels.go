@@ -18,7 +18,7 @@ type funnelStep struct {
 	Name  string `json:"name,omitempty" maxLength:"512" readOnly:"true"`
 }
 
-// FunnelCourse is what a funnel counts.
+// FunnelCourse defines a funnel.
 type FunnelCourse struct {
 	Steps         []funnelStep `json:"steps" minItems:"2" maxItems:"12" doc:"In this order, within one visit; other events may lie between."`
 	WindowMinutes int          `json:"windowMinutes,omitempty" minimum:"0" maximum:"1440" doc:"From the first step to the last. Default: the visit."`
@@ -52,7 +52,7 @@ type FunnelPath struct {
 	ID string `path:"id" maxLength:"64"`
 }
 
-// FunnelParams select the visits of a funnel.
+// FunnelParams select the visits of a funnel report.
 type FunnelParams struct {
 	DayRange
 	FilterParams

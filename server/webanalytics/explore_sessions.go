@@ -12,7 +12,7 @@ import (
 	"github.com/onefold/onefold/server/internal/middleware"
 )
 
-// SessionFields are one session as it is listed.
+// SessionFields are the fields of a session in a list.
 type SessionFields struct {
 	ID        string    `json:"id"`
 	Start     time.Time `json:"start"`
@@ -41,7 +41,7 @@ type visitsRequest struct {
 	CursorParams
 }
 
-// CursorParams ask for a page of a list.
+// CursorParams select a page of a list.
 type CursorParams struct {
 	Limit  int    `query:"limit" minimum:"1" maximum:"1000" default:"50"`
 	Cursor string `query:"cursor" maxLength:"2048" doc:"Of the answer before; default: the beginning."`

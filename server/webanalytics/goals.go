@@ -37,7 +37,7 @@ type goalsAnswer struct {
 	}
 }
 
-// GoalSettings are what a goal can be made of: a page or an event.
+// GoalSettings define a goal: a page or an event.
 type GoalSettings struct {
 	Name     string                 `json:"name" maxLength:"200"`
 	Path     string                 `json:"path,omitempty" maxLength:"512" doc:"Of a page. Either path or event."`
@@ -53,7 +53,7 @@ func (b *GoalSettings) apply(g *goals.Goal) {
 	g.Value, g.Currency, g.Counting = b.Value, b.Currency, b.Counting
 }
 
-// settingsOf are a goal's settings, for the record.
+// settingsOf returns a goal's settings for the audit record.
 func settingsOf(g *goals.Goal) GoalSettings {
 	return GoalSettings{g.Name, g.Path, g.PathKind, g.Event, g.Value, g.Currency, g.Counting}
 }
@@ -137,7 +137,7 @@ func (s *Service) addGoal(ctx context.Context, in *newGoalRequest) (*goalAnswer,
 	return &goalAnswer{describeGoal(&g)}, nil
 }
 
-// goalChanged lets events be counted by the goal from now on, and records who changed it.
+// goalChanged applies the goal to new events and records who changed it.
 func (s *Service) goalChanged(ctx context.Context, action string, key analytics.GoalKey, before, after any) {
 	s.o.Collector.Forget(key.SiteID)
 	s.door.RecordChange(ctx, accounts.Entry{Actor: middleware.CallerOf(ctx).Actor, Action: action, Site: key.SiteID, Subject: key.GoalID}, before, after)

@@ -14,14 +14,15 @@ import (
 	"github.com/onefold/onefold/server/internal/middleware"
 )
 
-// deletionWait is how long a request waits for the deletion of an import, which goes on without it.
+// deletionWait is how long a request waits for the deletion of an import. The deletion continues
+// without the request.
 const deletionWait = 45 * time.Second
 
 type uploadRequest struct {
 	middleware.SitePath
 	DryRun bool `query:"dryRun" doc:"Say what would be imported, and store nothing."`
 
-	raw *http.Request // its body is read as it comes
+	raw *http.Request // its body is streamed
 	w   http.ResponseWriter
 }
 
@@ -57,7 +58,7 @@ func (s *Service) importedRoutes(api huma.API) {
 		Tags: []string{"imports"}, Errors: []int{http.StatusNotFound, http.StatusConflict, http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType},
 	})
 	huma.Register(api, upload, s.addImport)
-	// Said afterwards, so that nobody reads the body before the handler does.
+	// Added after registration, so that huma does not read the body before the handler does.
 	api.OpenAPI().Paths[list].Post.RequestBody = &huma.RequestBody{Required: true, Content: map[string]*huma.MediaType{"multipart/form-data": {Schema: &huma.Schema{
 		Type: "object", AdditionalProperties: &huma.Schema{Type: "string", Format: "binary"},
 	}}}}
@@ -75,7 +76,7 @@ func (s *Service) imports(ctx context.Context, in *middleware.SitePath) (*import
 	if _, err := analytics.GetSite(ctx, s.table, in.Site); err != nil {
 		return nil, s.door.Error(ctx, err)
 	}
-	work, err := s.importOf(ctx, in.Site) // before the list: what is done then is in it
+	work, err := s.importOf(ctx, in.Site) // before the list, so that an import that just ended is in the list
 	if err != nil {
 		return nil, s.door.Error(ctx, err)
 	}

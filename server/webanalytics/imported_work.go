@@ -15,7 +15,7 @@ import (
 	"github.com/onefold/onefold/server/jobs"
 )
 
-// The states of an import under way.
+// States of an import.
 const (
 	workUploading = "uploading"
 	workWaiting   = "waiting"
@@ -24,7 +24,7 @@ const (
 	workFailed    = "failed"
 )
 
-// ImportWork is an import of daily counts that is under way, or how it ended.
+// ImportWork is a running import of daily counts, or the result of a finished one.
 type ImportWork struct {
 	ID     string    `json:"id" doc:"Of this work; the import's own is in the result."`
 	State  string    `json:"state" enum:"uploading,waiting,running,done,failed" doc:"Waiting: one import runs at a time."`
@@ -39,13 +39,13 @@ type ImportWork struct {
 	Problem   string        `json:"problem,omitempty" doc:"Why it failed."`
 }
 
-// ImportResult is a result, by a name of its own in the API's document.
+// ImportResult gives the result a name of its own in the API document.
 type ImportResult imported.Result
 
-// maxUploads is how many imports are taken in, or wait, at the same time.
+// maxUploads is the maximum number of imports that are uploading, waiting or running.
 const maxUploads = 4
 
-// importOf is the import of a site that is under way, or ended last; nil if there was none of late.
+// importOf returns the running or last import of a site, or nil if there was none recently.
 func (s *Service) importOf(ctx context.Context, site string) (*ImportWork, error) {
 	w, phase, err := s.imported.Last(ctx, site)
 	if err != nil || phase == jobs.None {
@@ -57,8 +57,9 @@ func (s *Service) importOf(ctx context.Context, site string) (*ImportWork, error
 	return &w, nil
 }
 
-// runImport imports files when it is their turn, and removes them before anyone hears of the end. What the server's end
-// breaks off counts nothing, and goes on when the same files are imported again.
+// runImport imports files when it is their turn, and removes them before its end becomes visible.
+// If the server stops meanwhile, nothing of the import counts, and importing the same files again
+// resumes it.
 func (s *Service) runImport(ctx context.Context, site string, job *jobs.Job[ImportWork], files *upload, actor string) {
 	result, err := s.importInTurn(ctx, site, job, files.names)
 	if err := files.remove(); err != nil {
@@ -101,7 +102,7 @@ func (s *Service) importFiles(ctx context.Context, site string, job *jobs.Job[Im
 	}})
 }
 
-// end notes how an import ended. problem is nil when it went well.
+// end sets the outcome of an import. problem is nil on success.
 func (w *ImportWork) end(result *imported.Result, problem error) {
 	w.State, w.Malformed = workDone, result.Shown
 	if result.Tables != nil {

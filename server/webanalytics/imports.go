@@ -10,7 +10,8 @@ import (
 	"github.com/onefold/onefold/server/internal/middleware"
 )
 
-// ImportedEvent is an event of the past, of a log or of another program's export, with what that tells of its visitor.
+// ImportedEvent is a historical event from a log or another program's export, with what it says
+// about the visitor.
 type ImportedEvent struct {
 	ID         string            `json:"id" minLength:"26" maxLength:"26" doc:"ULID of the time when it happened and of its content. An event that is sent again with the same id counts once."`
 	Name       string            `json:"name,omitempty" maxLength:"120" doc:"Name of a custom event. Empty: a page view."`

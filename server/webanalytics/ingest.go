@@ -19,10 +19,10 @@ const (
 	maxEventBytes = 64 << 10
 	maxBatchBytes = 4 << 20
 
-	ingestFor = 30 * time.Second // how long events may take to be stored
+	ingestFor = 30 * time.Second // time limit for storing events
 )
 
-// Event is one page view or custom event as a client sends it.
+// Event is a page view or custom event as sent by a client.
 type Event struct {
 	ID         string            `json:"id,omitempty" maxLength:"26" doc:"ULID made by the client when it happened. Sending an event again with the same id counts it once."`
 	At         time.Time         `json:"at,omitzero" doc:"When it happened, for clients that make no ULID. Default: the id's time, else now."`
@@ -57,7 +57,7 @@ type manyEvents struct {
 	}
 }
 
-// outcomes answers an ingest request: one outcome an event, in the order sent.
+// outcomes is the response to an ingest request: one outcome per event, in order.
 type outcomes struct {
 	Body struct {
 		Outcomes []analytics.Outcome `json:"outcomes"`
@@ -93,7 +93,8 @@ func (s *Service) ingestRoutes(api huma.API) {
 	s.refusalRoutes(api)
 }
 
-// ingest stores events. decided has an outcome with a status for each of them that is rejected already; nil: none is.
+// ingest stores events. decided has an outcome with a status for each event that is already
+// rejected; nil if there are none.
 func (s *Service) ingest(ctx context.Context, site string, from *Sender, events []Event, decided []analytics.Outcome) (*outcomes, error) {
 	told, err := s.tellsVisitors(ctx, site, from, events)
 	if err != nil {
@@ -102,7 +103,8 @@ func (s *Service) ingest(ctx context.Context, site string, from *Sender, events 
 	if err := s.withinRates(site, from.address, told, len(events)); err != nil {
 		return nil, err
 	}
-	// A page that goes away sends its last events and closes the connection: they count all the same.
+	// A page that is closed sends its last events and then closes the connection. They count
+	// nevertheless.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), ingestFor)
 	defer cancel()
 	answer := new(outcomes)
@@ -128,8 +130,8 @@ func (s *Service) ingest(ctx context.Context, site string, from *Sender, events 
 	return answer, nil
 }
 
-// people are the hits of events that no program sent, and their numbers among the events. The others are counted, and
-// their outcomes set; those whose outcomes are set already are only counted.
+// people returns the hits of events that no bot sent, with their indexes in events. Events of bots
+// are counted and get their outcomes; events that already have an outcome are only counted.
 func (s *Service) people(ctx context.Context, site string, from *Sender, events []Event, rejected []analytics.Outcome) (hits []analytics.Hit, of []int, err error) {
 	hits, of = make([]analytics.Hit, 0, len(events)), make([]int, 0, len(events))
 	var told Sender
@@ -162,7 +164,8 @@ func (s *Service) people(ctx context.Context, site string, from *Sender, events 
 	return hits, of, nil
 }
 
-// withinRates takes n events from the budgets of an address, unless it is that of a server that has a key, and of a site.
+// withinRates charges n events to the rate limits of the site and of the address. The address is
+// exempt if the sender has a key.
 func (s *Service) withinRates(site, address string, keyed bool, n int) error {
 	if !keyed {
 		if wait, ok := s.limits.Allow(middleware.Network(address), n); !ok {
@@ -189,5 +192,5 @@ func (e *Event) hit(from *Sender) analytics.Hit {
 	return h
 }
 
-// reasonBot is why events of programs are rejected.
+// reasonBot is the reason for rejecting events of bots.
 const reasonBot analytics.Reason = "bot"

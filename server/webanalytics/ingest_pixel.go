@@ -9,10 +9,10 @@ import (
 	"github.com/onefold/onefold/server/internal/middleware"
 )
 
-// pixelPath is the image that pages show to browsers without scripts.
+// pixelPath is the path of the image that counts browsers without scripts.
 const pixelPath = "/api/pixel.gif"
 
-// pixel is a transparent image of one point: the smallest GIF.
+// pixel is the smallest GIF: one transparent pixel.
 const pixel = "GIF89a\x01\x00\x01\x00\x80\x00\x00\x00\x00\x00\xff\xff\xff!\xf9\x04\x01\x00\x00\x00\x00,\x00\x00\x00\x00\x01\x00\x01\x00\x00\x02\x02D\x01\x00;"
 
 type pixelRequest struct {
@@ -40,7 +40,7 @@ func (s *Service) pixelRoutes(api huma.API) {
 	}), s.pixel)
 }
 
-// pixel counts a page view. What a browser loads before anybody looks at it is none.
+// pixel counts a page view. Prefetches do not count.
 func (s *Service) pixel(ctx context.Context, in *pixelRequest) (*pixelAnswer, error) {
 	page := in.URL
 	if page == "" {

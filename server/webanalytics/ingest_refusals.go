@@ -16,7 +16,7 @@ import (
 	"github.com/onefold/onefold/server/internal/middleware"
 )
 
-// countBot counts events that a program sent: crawlers of language models by name, others by what they are.
+// countBot counts rejected events of bots: AI crawlers by name, others by kind.
 func (s *Service) countBot(ctx context.Context, site string, agent *useragent.Agent, n int) error {
 	day, err := s.o.Collector.Today(ctx, site)
 	if err != nil {
@@ -30,14 +30,14 @@ func (s *Service) countBot(ctx context.Context, site string, agent *useragent.Ag
 	return nil
 }
 
-// countRejected counts the outcomes that are rejections.
+// countRejected counts the rejected outcomes.
 func (s *Service) countRejected(ctx context.Context, site string, outcomes []analytics.Outcome) {
 	for i := range outcomes {
 		if outcomes[i].Status != analytics.Rejected {
 			continue
 		}
 		day, err := s.o.Collector.Today(ctx, site)
-		if err != nil { // the site was there a moment ago; the events are decided all the same
+		if err != nil { // the site existed a moment ago; the outcomes stand anyway
 			s.door.Logger.WarnContext(ctx, "rejected events were not counted", "site", site, "error", err)
 			return
 		}
@@ -105,7 +105,8 @@ func (s *Service) bots(ctx context.Context, in *refusalsRequest) (*refusalsAnswe
 	return answer, nil
 }
 
-// recentDays are the days that are asked for. Bots come on days without visitors, too.
+// recentDays returns the requested days. The default ends today, because bots also come on days
+// without visitors.
 func (s *Service) recentDays(ctx context.Context, in *refusalsRequest) (from, to string, err error) {
 	today, err := s.o.Collector.Today(ctx, in.Site)
 	if err != nil {
@@ -128,7 +129,7 @@ func sum(counts map[string]int64) (n int64) {
 	return n
 }
 
-// counts lists counts, the greatest first.
+// counts sorts counts, largest first.
 func counts(of map[string]int64) []reasonCount {
 	list := make([]reasonCount, 0, len(of))
 	for _, value := range slices.Sorted(maps.Keys(of)) {

@@ -15,7 +15,8 @@ import (
 	"github.com/onefold/onefold/server/internal/middleware"
 )
 
-// Problem is the answer to an error of analytics that says what to do; nil for other errors.
+// Problem maps an error of web analytics to a response that says what to do. It returns nil for
+// other errors.
 func Problem(err error) error {
 	if p := exploreProblem(err); p != nil {
 		return p
@@ -26,7 +27,7 @@ func Problem(err error) error {
 	return analyticsProblem(err)
 }
 
-// importedProblem is the answer to errors of imports of daily counts; nil for others.
+// importedProblem maps errors of imports of daily counts. It returns nil for others.
 func importedProblem(err error) error {
 	switch {
 	case errors.Is(err, exports.ErrFormat):
@@ -41,7 +42,7 @@ func importedProblem(err error) error {
 	return nil
 }
 
-// exploreProblem is the answer to errors of questions about raw events; nil for others.
+// exploreProblem maps errors of queries on raw events. It returns nil for others.
 func exploreProblem(err error) error {
 	switch {
 	case errors.Is(err, explore.ErrQuestion):
@@ -56,7 +57,8 @@ func exploreProblem(err error) error {
 	return nil
 }
 
-// analyticsProblem is the answer to an error of analytics that says what to do; nil for other errors.
+// analyticsProblem maps errors of package analytics to a response that says what to do. It returns
+// nil for others.
 func analyticsProblem(err error) error {
 	switch {
 	case errors.Is(err, analytics.ErrUnknownSite):

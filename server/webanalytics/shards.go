@@ -41,7 +41,7 @@ func (s *Service) shardRoutes(api huma.API, site string) {
 	}), s.setShards)
 }
 
-// setShards is safe while events come in: whoever stores them sees the new number before its time comes.
+// setShards is safe while events arrive: all writers see the new number before it takes effect.
 func (s *Service) setShards(ctx context.Context, in *setShardsRequest) (*siteAnswer, error) {
 	before, err := analytics.GetSite(ctx, s.table, in.Site)
 	if err != nil {

@@ -20,7 +20,7 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// siteBody is what one may know of a site; its import key is nobody's business.
+// siteBody is the public part of a site. The import key is never included.
 type siteBody struct {
 	ID               string        `json:"id"`
 	Name             string        `json:"name"`
@@ -34,7 +34,7 @@ type siteBody struct {
 	*SiteSettings
 }
 
-// SiteSettings are for those who have a role on the site, not for shared and public views.
+// SiteSettings are visible to people with a role on the site, but not in shared and public views.
 type SiteSettings struct {
 	Shards     []shardsBody  `json:"shards" required:"false" doc:"Over how many partitions its events are spread. The last step whose time has come holds; earlier events stay where they are."`
 	Retention  retentionBody `json:"retention" required:"false"`
@@ -133,7 +133,7 @@ func (s *Service) describeSite(ctx context.Context, site *analytics.Site) (*site
 	return &siteAnswer{Body: body}, nil
 }
 
-// allOf is all that is set of a site, as the record keeps it, too.
+// allOf returns all settings of a site, as the audit record stores them, too.
 func allOf(site *analytics.Site) siteBody {
 	return siteBody{
 		ID: site.SiteID, Name: cmp.Or(site.Name, site.SiteID), Domains: orEmpty(site.Domains), TimeZone: site.TimeZone, Currency: cmp.Or(site.Currency, analytics.DefaultCurrency),
@@ -142,7 +142,7 @@ func allOf(site *analytics.Site) siteBody {
 	}
 }
 
-// describeRetention says how long tiers are kept, the defaults filled in.
+// describeRetention returns the retention with defaults filled in.
 func describeRetention(r analytics.Retention) retentionBody {
 	const day = 24 * time.Hour
 	return retentionBody{int(r.Raw() / day), int(r.Of(analytics.Hour) / day), int(r.Of(analytics.Day) / day), int(r.Of(analytics.Month) / day)}
@@ -173,10 +173,11 @@ func (s *Service) addSite(ctx context.Context, in *newSiteRequest) (*siteAnswer,
 	return s.describeSite(ctx, &site)
 }
 
-// sentAgain is how long a request that is like one before counts as the same, whose answer was lost.
+// sentAgain is how long a repeated request counts as a retry of the first, whose response may have
+// been lost.
 const sentAgain = 10 * time.Minute
 
-// addedBefore finds the site that has been made of the same a moment ago.
+// addedBefore finds a site that an identical request created shortly before.
 func (s *Service) addedBefore(ctx context.Context, n *analytics.NewSite) (analytics.Site, bool) {
 	site, err := analytics.GetSite(ctx, s.table, n.ID)
 	sameDomain := func(stored, asked string) bool { return stored == referral.HostName(asked) }
@@ -184,7 +185,7 @@ func (s *Service) addedBefore(ctx context.Context, n *analytics.NewSite) (analyt
 		site.TimeZone == cmp.Or(n.TimeZone, "UTC") && slices.EqualFunc(site.Domains, n.Domains, sameDomain)
 }
 
-// siteIDFrom makes an id of a domain or a name: what cannot be part of it becomes a dash.
+// siteIDFrom derives a site ID from a domain or name. Invalid characters become dashes.
 func siteIDFrom(text string) string {
 	id := strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' || r == '.' || r == '_' {
@@ -209,7 +210,7 @@ func (s *Service) updateSite(ctx context.Context, in *updateSiteRequest) (*siteA
 	return s.describeSite(ctx, &site)
 }
 
-// change takes over what the request names.
+// change applies the given fields of a request to a site.
 func (in *updateSiteRequest) change(site *analytics.Site) error {
 	b := &in.Body
 	middleware.Set(&site.Name, b.Name)
@@ -229,7 +230,8 @@ func (in *updateSiteRequest) change(site *analytics.Site) error {
 	return nil
 }
 
-// deleteSite marks the site first. Should it be broken off after that, roles, keys and shares go when the site is purged.
+// deleteSite first marks the site as deleted. If it is interrupted after that, roles, keys and
+// shares are removed when the site is purged.
 func (s *Service) deleteSite(ctx context.Context, in *middleware.SitePath) (*struct{}, error) {
 	site, err := analytics.GetSite(ctx, s.table, in.Site)
 	if err == nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/onefold/onefold/server/internal/middleware"
 )
 
-// reportDays is how many days are reported when nobody says from when.
+// reportDays is the default number of days in a report.
 const reportDays = 30
 
 type reportRequest struct {

@@ -14,7 +14,7 @@ import (
 	"github.com/onefold/onefold/server/internal/middleware"
 )
 
-// DayRange is the days that statistics are asked for.
+// DayRange is the day range of a statistics request.
 type DayRange struct {
 	From string `query:"from" maxLength:"10" doc:"First day, in the site's time zone, YYYY-MM-DD. Default: 29 days before the last."`
 	To   string `query:"to" maxLength:"10" doc:"Last day, included. Default: the last that has statistics."`
@@ -28,7 +28,7 @@ type statsRequest struct {
 	Compare string `query:"compare" enum:"none,previous,year" default:"none" doc:"With as many days before, or the same days a year ago."`
 }
 
-// FiguresBody are the figures of a bucket or a range, with the averages that follow from them.
+// FiguresBody has the figures of a bucket or range, with the averages computed from them.
 type FiguresBody struct {
 	report.Figures
 	BounceRate    *float64 `json:"bounceRate,omitempty" doc:"bounces / visits; absent without visits."`
@@ -41,7 +41,7 @@ type bucketBody struct {
 	FiguresBody
 }
 
-// statsBody is the answer of statistics, wherever they come from.
+// statsBody is the response of statistics from any source.
 type statsBody struct {
 	From            string       `json:"from"`
 	To              string       `json:"to"`
@@ -102,7 +102,8 @@ func (s *Service) stats(ctx context.Context, in *statsRequest) (*statsAnswer, er
 	return answer, nil
 }
 
-// prepare reads the raw events of days that somebody looks at: a filter is likely to be what they ask for next.
+// prepare reads the raw events of displayed days into memory, because the next request is likely to
+// filter them.
 func (s *Service) prepare(r explore.Range) {
 	s.background.Start(func(ctx context.Context) {
 		if err := s.raw.Prepare(ctx, r); err != nil && ctx.Err() == nil {
@@ -111,7 +112,8 @@ func (s *Service) prepare(r explore.Range) {
 	})
 }
 
-// compare adds the figures of another range. Where these are gone the answer says so, and has none.
+// compare adds the figures of another range. If they are no longer kept, the response has a note
+// instead.
 func (s *Service) compare(ctx context.Context, body *statsBody, ask report.Request, filter []string) error {
 	out, _, err := s.count(ctx, ask, filter, false)
 	if errors.Is(err, report.ErrExpired) || errors.Is(err, explore.ErrGone) {
@@ -127,7 +129,7 @@ func (s *Service) compare(ctx context.Context, body *statsBody, ask report.Reque
 	return nil
 }
 
-// comparedDays are the days that a range is compared with. Both days were checked.
+// comparedDays returns the days that a range is compared with. Both days must be valid.
 func comparedDays(from, to, with string) (string, string) {
 	first, err := time.Parse(time.DateOnly, from)
 	last, err2 := time.Parse(time.DateOnly, to)
@@ -155,7 +157,7 @@ func describeBuckets(buckets []report.Bucket) []bucketBody {
 	return bodies
 }
 
-// ratio is nil where there is nothing to divide by.
+// ratio returns of / by, or nil if by is 0.
 func ratio(of, by int64) *float64 {
 	if by <= 0 {
 		return nil

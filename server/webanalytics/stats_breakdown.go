@@ -28,7 +28,7 @@ type rowBody struct {
 	Share float64 `json:"share" doc:"Of all events for dimensions of events, of all page views for pages, else of all visits; 0 to 1."`
 }
 
-// breakdownBody is the answer of a breakdown, wherever it comes from.
+// breakdownBody is the response of a breakdown from any source.
 type breakdownBody struct {
 	By     string    `json:"by"`
 	Source string    `json:"source" enum:"statistics,raw,warehouse"`
@@ -58,7 +58,7 @@ func (s *Service) breakdown(ctx context.Context, in *breakdownRequest) (*breakdo
 	return &breakdownAnswer{body}, nil
 }
 
-// fill takes the rows that were asked for, in the order of their shares.
+// fill sets the requested rows, ordered by share.
 func (b *breakdownBody) fill(rows []report.Row, total *report.Figures, in *breakdownRequest) {
 	counted, all := measure(analytics.Dimension(in.By), rows, total)
 	search := strings.ToLower(in.Search)
@@ -81,8 +81,8 @@ func (b *breakdownBody) fill(rows []report.Row, total *report.Figures, in *break
 	b.Rows = matching[first:min(first+in.Limit, len(matching))]
 }
 
-// measure is what the rows of a dimension are ordered by, and all of it. A visit can be in several rows of an event's
-// dimension and of none, so there the events are what adds up.
+// measure returns the count by which the rows of a dimension are sorted, and its total. A visit can
+// be in several rows of an event dimension, or in none, so events are counted there.
 func measure(by analytics.Dimension, rows []report.Row, total *report.Figures) (func(*report.Row) int64, int64) {
 	switch {
 	case by == analytics.ByPage:

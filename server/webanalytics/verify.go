@@ -17,7 +17,7 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// verifyBody is a check of a site's numbers, under way or ended.
+// verifyBody is a running or finished check of a site's numbers.
 type verifyBody struct {
 	ID          string           `json:"id,omitempty"`
 	State       string           `json:"state" enum:"never,running,clean,differs,failed"`
@@ -36,7 +36,7 @@ type verifyBody struct {
 	Problem     string           `json:"problem,omitempty" doc:"Why it failed."`
 }
 
-// differenceBody is one derived item that is not what its facts say.
+// differenceBody is a derived item that differs from what the facts give.
 type differenceBody struct {
 	Item       string                   `json:"item" doc:"Entity and key."`
 	Field      reconcile.DifferenceKind `json:"field" enum:"missing,wrong,extra"`
@@ -60,7 +60,7 @@ type verifyStarted struct {
 	}
 }
 
-// verifyDays are checked when nobody says from when.
+// verifyDays is the default number of days to check.
 const verifyDays = 7
 
 func (s *Service) verifyRoutes(api huma.API) {
@@ -100,8 +100,8 @@ func (s *Service) verify(ctx context.Context, in *verifyRequest) (*verifyStarted
 	return answer, nil
 }
 
-// runVerify compares, and writes down how that ended: a restart shows it. One that the server's end broke off goes on when
-// it is asked for again, and leaves the one before on show.
+// runVerify checks and stores the result, so that it survives a restart. If the server stops
+// meanwhile, the previous result stays, and a new request resumes the check.
 func (s *Service) runVerify(ctx context.Context, site string, job *jobs.Job[verifyBody]) {
 	began := job.State()
 	v := reconcile.Verification{SiteKey: analytics.SiteKey{SiteID: site}, ID: began.ID, From: began.From, To: began.To}
@@ -118,7 +118,7 @@ func (s *Service) runVerify(ctx context.Context, site string, job *jobs.Job[veri
 	}
 }
 
-// keepVerify writes down how a comparison ended.
+// keepVerify stores the result of a check.
 func (s *Service) keepVerify(ctx context.Context, v *reconcile.Verification, err error) {
 	if err != nil {
 		v.Failure = s.door.Error(ctx, err).Error()

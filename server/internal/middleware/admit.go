@@ -20,14 +20,16 @@ import (
 
 const apiPrefix = "/api/v1/"
 
-// The cookies of somebody who logged in, of somebody who opened a shared view, and of a browser that somebody has logged in with.
+// Cookies of a session, of an opened shared view, and of a browser that somebody has logged in
+// with.
 const (
 	SessionCookie = "onefold_session"
 	ShareCookie   = "onefold_share"
 	BrowserCookie = "onefold_browser"
 )
 
-// Authorize is the one place that decides whether an operation is done: who asks, for which site, for what.
+// Authorize is the middleware that decides whether a caller may run an operation. It is the only
+// place that does.
 func (d *Door) Authorize(api huma.API) func(huma.Context, func(huma.Context)) {
 	return func(ctx huma.Context, next func(huma.Context)) {
 		who, err := d.admit(ctx)
@@ -39,7 +41,7 @@ func (d *Door) Authorize(api huma.API) func(huma.Context, func(huma.Context)) {
 	}
 }
 
-// admit finds out who calls, and refuses an operation that they may not do.
+// admit identifies the caller, and rejects operations that the caller is not authorized for.
 func (d *Door) admit(ctx huma.Context) (*Caller, error) {
 	r, _ := humago.Unwrap(ctx)
 	need, _ := ctx.Operation().Metadata[permissionKey].(Permission)
@@ -69,8 +71,8 @@ func (d *Door) admit(ctx huma.Context) (*Caller, error) {
 	return who, nil
 }
 
-// limitGuests bounds how much those ask who have no role anywhere: public views are for everyone, and every question costs
-// reads.
+// limitGuests rate-limits callers without any role: public views are open to everyone, and every
+// request costs reads.
 func (d *Door) limitGuests(who *Caller) error {
 	if who.May(ForSomebody, "") || who.sends != "" {
 		return nil
@@ -81,12 +83,13 @@ func (d *Door) limitGuests(who *Caller) error {
 	return nil
 }
 
-// AllowGuest takes one question from what a network may ask without a role, or says how long to wait.
+// AllowGuest charges one request to the rate limit of a network without a role, or returns how long
+// to wait.
 func (d *Door) AllowGuest(network string) (wait time.Duration, ok bool) {
 	return d.guests.Allow(network, 1)
 }
 
-// LimitGuests lets a network ask for what is public as often as AllowGuest does, whoever asks.
+// LimitGuests limits requests to public resources with AllowGuest, whoever the caller is.
 func (d *Door) LimitGuests(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if wait, ok := d.AllowGuest(Network(r.RemoteAddr)); !ok {
@@ -98,7 +101,8 @@ func (d *Door) LimitGuests(next http.Handler) http.Handler {
 	})
 }
 
-// identify fills in who calls: by the Authorization header if there is one, else by a cookie.
+// identify fills in the caller: from the Authorization header if there is one, otherwise from a
+// cookie.
 func (d *Door) identify(ctx context.Context, r *http.Request, who *Caller) error {
 	err := accounts.ErrDenied
 	session, _ := r.Cookie(SessionCookie)
@@ -115,11 +119,13 @@ func (d *Door) identify(ctx context.Context, r *http.Request, who *Caller) error
 		err = d.identifyShare(ctx, who.shareCookie, who)
 	}
 	if errors.Is(err, accounts.ErrDenied) {
-		return nil // nobody: a public view may still be for them
+		return nil // anonymous: public views may still be allowed
 	}
 	return err
 }
 
+// identifyBearer identifies the holder of the configured token, of an API key, or of the access
+// token of a shared view. Errors: accounts.ErrDenied for anything else.
 func (d *Door) identifyBearer(ctx context.Context, header string, who *Caller) error {
 	token, ok := strings.CutPrefix(header, "Bearer ")
 	if !ok {
@@ -143,7 +149,7 @@ func (d *Door) identifyBearer(ctx context.Context, header string, who *Caller) e
 	return nil
 }
 
-// keyGrants are the roles that a key stands for. One that only sends events has none.
+// keyGrants returns the roles that a key stands for. A key that only sends events has none.
 func keyGrants(k accounts.Key) accounts.Grants {
 	switch k.Scope {
 	case accounts.Read:
@@ -175,7 +181,7 @@ func (d *Door) identifyShare(ctx context.Context, token string, who *Caller) err
 	return nil
 }
 
-// Permit refuses a caller who may not do what is asked.
+// Permit rejects a caller who lacks a permission.
 func (d *Door) Permit(ctx context.Context, who *Caller, need Permission, site string) error {
 	if who.May(need, site) {
 		return nil
@@ -192,8 +198,8 @@ func (d *Door) Permit(ctx context.Context, who *Caller, need Permission, site st
 	return Problem(http.StatusForbidden, "forbidden", "This is not for you. An owner of the installation can give you a role on the site or fleet.")
 }
 
-// isOpen reports whether a site shows its statistics to someone without a role on it: to everyone, or by a link that the
-// caller has opened, beside being logged in as somebody who has no role.
+// isOpen reports whether a caller without a role on a site may see its statistics: because the site
+// is public, or because the caller opened a shared link, possibly while logged in without a role.
 func (d *Door) isOpen(ctx context.Context, who *Caller, site string) (bool, error) {
 	if who.shared == "" && who.shareCookie != "" {
 		if err := d.identifyShare(ctx, who.shareCookie, who); err != nil && !errors.Is(err, accounts.ErrDenied) {
@@ -206,7 +212,7 @@ func (d *Door) isOpen(ctx context.Context, who *Caller, site string) (bool, erro
 	return d.Public(ctx, site)
 }
 
-// checkOrigin refuses requests that change something and that a page of elsewhere made a browser send.
+// checkOrigin rejects changes that a page of another origin made a browser request.
 func (d *Door) checkOrigin(r *http.Request, who *Caller) error {
 	if err := d.origins.Check(r); err != nil {
 		return Problem(http.StatusForbidden, "cross_origin", "Pages of other origins may not do this.")
@@ -224,7 +230,7 @@ func safeMethod(method string) bool {
 	return method == http.MethodGet || method == http.MethodHead || method == http.MethodOptions
 }
 
-// checkQuery refuses parameters that the operation does not know: a filter with a typing error must not be ignored.
+// checkQuery rejects unknown query parameters, so that a misspelled filter is not silently ignored.
 func checkQuery(op *huma.Operation, r *http.Request) error {
 	if r.URL.RawQuery == "" || op.Metadata[anyQueryKey] != nil {
 		return nil
@@ -248,12 +254,12 @@ func checkQuery(op *huma.Operation, r *http.Request) error {
 	return nil
 }
 
-// OverTLS reports whether the client came over TLS, here or at the proxy in front.
+// OverTLS reports whether the client connected over TLS, here or at the proxy in front.
 func (d *Door) OverTLS(r *http.Request) bool {
 	return r.TLS != nil || d.TrustProxy && strings.EqualFold(r.Header.Get("X-Forwarded-Proto"), "https")
 }
 
-// Refuse answers a request that goes no further.
+// Refuse sends an error as the response to a request.
 func (d *Door) Refuse(api huma.API, ctx huma.Context, err error) {
 	var p *huma.ErrorModel
 	if !errors.As(err, &p) {

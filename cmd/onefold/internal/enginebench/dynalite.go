@@ -13,10 +13,10 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 )
 
-// errLeftOut is returned by a measure that needs what the options do not give.
+// errLeftOut is returned by a benchmark for which an option is missing.
 var errLeftOut = errors.New("enginebench: left out")
 
-// server is dynalite in a process of its own.
+// server is dynalite in its own process.
 type server struct {
 	cmd    *exec.Cmd
 	cancel context.CancelFunc
@@ -43,7 +43,7 @@ func startDynalite(ctx context.Context, command string) (*server, error) {
 	return s, nil
 }
 
-// prepare makes the table; the client tries again until the server listens.
+// prepare creates the table. The client retries until the server listens.
 func (s *server) prepare(ctx context.Context, c *dynamodb.Client) error {
 	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
 	defer cancel()

@@ -164,7 +164,8 @@ func checkOperand(v types.AttributeValue, a catalog.Key, hash bool) error {
 	return catalog.CheckKeySize(size, hash)
 }
 
-// narrow sets the range that a condition on the next sort attribute describes, of the rows that begin with prefix.
+// narrow narrows the range, whose rows begin with prefix, by a condition on the next sort
+// attribute.
 func (r *Range) narrow(prefix []byte, test *expr.SortCondition, a catalog.Key) error {
 	for _, v := range []types.AttributeValue{test.Lo, test.Hi} {
 		if v == nil {
@@ -203,7 +204,8 @@ func (r *Range) narrow(prefix []byte, test *expr.SortCondition, a catalog.Key) e
 	return nil
 }
 
-// startQuery sets where the page begins from the request's ExclusiveStartKey, whose item need not exist any more.
+// startQuery sets the start of the page from the request's ExclusiveStartKey, whose item need not
+// exist.
 func (t *Table) startQuery(r *Range, q *request.Read, x *Index, partition []byte, narrowed bool) error {
 	if q.Start == nil {
 		return nil
@@ -225,7 +227,7 @@ func (t *Table) startQuery(r *Range, q *request.Read, x *Index, partition []byte
 	return nil
 }
 
-// startRow returns the row key that an ExclusiveStartKey names.
+// startRow returns the row key for an ExclusiveStartKey.
 func (t *Table) startRow(x *Index, start item.Item, invalid string) ([]byte, error) {
 	start, err := request.Normalize(start)
 	if err != nil {
